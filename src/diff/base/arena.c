@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list of large pieces, of which small ones are cut.
+ * A list of large chunks; allocations take their memory from the first.
  */
 #include "diff/base/arena.h"
 
@@ -15,7 +15,7 @@ struct arena {
 		struct chunk *next;
 		alignas(max_align_t) char bytes[];
 	} * chunks;
-	size_t left; /* of the first */
+	size_t left; /* bytes left in the first chunk */
 	char *place;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that is taken piece by piece and given back at once.
+ * Arena: many small allocations that are freed together.
  */
 #ifndef XT_DIFF_ARENA_H
 #define XT_DIFF_ARENA_H
@@ -9,11 +9,11 @@
 
 struct arena;
 
-/* NULL if memory ran out. */
+/* Returns NULL if out of memory. */
 struct arena *arena_new(void);
 void arena_free(struct arena *memory); /* accepts NULL */
 
-/* Zeroed; NULL if memory ran out. */
+/* Zeroed memory, aligned for any type; NULL if out of memory. */
 void *arena_alloc(struct arena *memory, size_t bytes);
 char *arena_copy_text(struct arena *memory, const char *text, size_t length);
 

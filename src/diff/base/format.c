@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers and paths as people read them.
+ * Numbers with three significant digits.
  */
 #include "diff/base/format.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Three digits that count. */
+/* Decimals for three significant digits. */
+static int decimals_of(double value)
+{
+	return fabs(value) >= 99.95 ? 0 : fabs(value) >= 9.995 ? 1 : 2;
+}
+
 static void put_scaled(char out[AMOUNT_BYTES], double value, const char *unit)
 {
-	double size = fabs(value);
-
-	snprintf(out, AMOUNT_BYTES, "%.*f%s%s",
-		 size >= 99.95	 ? 0
-		 : size >= 9.995 ? 1
-				 : 2,
-		 value, unit[0] ? " " : "", unit);
+	snprintf(out, AMOUNT_BYTES, "%.*f%s%s", decimals_of(value), value, unit[0] ? " " : "",
+		 unit);
 }
 
 const char *format_amount(char out[AMOUNT_BYTES], enum unit unit, double value)
@@ -52,24 +51,18 @@ const char *format_amount(char out[AMOUNT_BYTES], enum unit unit, double value)
 
 const char *format_percent(char out[AMOUNT_BYTES], double ratio)
 {
-	double percent = ratio * 100.0, size = fabs(percent);
-
 	if (isnan(ratio))
 		snprintf(out, AMOUNT_BYTES, "?");
 	else if (isinf(ratio))
 		snprintf(out, AMOUNT_BYTES, "any");
 	else
-		snprintf(out, AMOUNT_BYTES, "%.*f %%",
-			 size >= 99.95	 ? 0
-			 : size >= 9.995 ? 1
-					 : 2,
-			 percent);
+		put_scaled(out, ratio * 100.0, "%");
 	return out;
 }
 
 const char *format_ratio(char out[AMOUNT_BYTES], double ratio)
 {
-	double percent = ratio * 100.0, size = fabs(percent);
+	double percent = ratio * 100.0;
 
 	if (isnan(ratio))
 		snprintf(out, AMOUNT_BYTES, "?");
@@ -77,14 +70,10 @@ const char *format_ratio(char out[AMOUNT_BYTES], double ratio)
 		snprintf(out, AMOUNT_BYTES, "new");
 	else if (ratio == -1.0)
 		snprintf(out, AMOUNT_BYTES, "gone");
-	else if (size < 0.005)
+	else if (fabs(percent) < 0.005)
 		snprintf(out, AMOUNT_BYTES, "+0.00 %%");
 	else
-		snprintf(out, AMOUNT_BYTES, "%+.*f %%",
-			 size >= 99.95	 ? 0
-			 : size >= 9.995 ? 1
-					 : 2,
-			 percent);
+		snprintf(out, AMOUNT_BYTES, "%+.*f %%", decimals_of(percent), percent);
 	return out;
 }
 

@@ -7,15 +7,15 @@
 #include <string.h>
 
 const struct level_spec level_specs[LEVELS] = {
-	[LEVEL_TOTAL] = {"totals", "total", "The run as a whole", UNIT_NS, false, false},
-	[LEVEL_IDLE] = {"idle", "idle", "Idle time of the GPU, by why", UNIT_NS, false, false},
-	[LEVEL_COPY] = {"copies", "copy", "GPU time of copies and sets", UNIT_NS, true, false},
-	[LEVEL_BYTES] = {"bytes", "bytes", "Bytes copied and set", UNIT_BYTES, false, false},
-	[LEVEL_MEMORY] = {"memory", "memory", "Peak of memory", UNIT_BYTES, false, false},
+	[LEVEL_TOTAL] = {"totals", "total", "Whole run", UNIT_NS, false, false},
+	[LEVEL_IDLE] = {"idle", "idle", "GPU idle time by cause", UNIT_NS, false, false},
+	[LEVEL_COPY] = {"copies", "copy", "GPU time of copies and memsets", UNIT_NS, true, false},
+	[LEVEL_BYTES] = {"bytes", "bytes", "Bytes of copies and memsets", UNIT_BYTES, false, false},
+	[LEVEL_MEMORY] = {"memory", "memory", "Peak memory", UNIT_BYTES, false, false},
 	[LEVEL_RANGE] = {"ranges", "range", "GPU time by NVTX range", UNIT_NS, true, false},
-	[LEVEL_SPAN] = {"spans", "span", "Time spent in NVTX ranges", UNIT_NS, false, false},
+	[LEVEL_SPAN] = {"spans", "span", "Wall time in NVTX ranges", UNIT_NS, false, false},
 	[LEVEL_KERNEL] = {"kernels", "kernel", "GPU time by kernel", UNIT_NS, true, false},
-	[LEVEL_API] = {"apis", "api", "CPU time by function", UNIT_NS, false, false},
+	[LEVEL_API] = {"apis", "api", "CPU time by API function", UNIT_NS, false, false},
 	[LEVEL_PATH] = {"paths", "path", "GPU time by call path", UNIT_NS, true, true},
 	[LEVEL_CALL] = {"calls", "call", "CPU time in calls that wait, allocate or free", UNIT_NS,
 			false, true},

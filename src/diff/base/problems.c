@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reasons in the order in which they came up.
+ * Problems in the order in which they were found.
  */
 #include "diff/base/problems.h"
 
@@ -10,11 +10,12 @@
 #include <string.h>
 
 #include "cli/message.h"
+#include "log/base/grow.h"
 
 void problems_add(struct problems *p, const char *format, ...)
 {
 	va_list arguments;
-	char *line, **larger;
+	char *line;
 	int length;
 
 	va_start(arguments, format);
@@ -28,14 +29,9 @@ void problems_add(struct problems *p, const char *format, ...)
 		free(line);
 		return;
 	}
-	if (p->count == p->capacity) {
-		larger = realloc(p->lines, (p->capacity * 2 + 8) * sizeof(*larger));
-		if (!larger) {
-			print_error("%s", line);
-			abort(); /* never a pass by silence */
-		}
-		p->lines = larger;
-		p->capacity = p->capacity * 2 + 8;
+	if (grow(&p->lines, &p->capacity, p->count + 1, sizeof(*p->lines))) {
+		print_error("%s", line);
+		abort();
 	}
 	p->lines[p->count++] = line;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a comparison cannot be judged: each reason is a line for people, and any one makes the exit status 2.
- * All zeros is an empty list.
+ * Reasons why a comparison is inconclusive, one line each, for people. Any problem makes the exit
+ * status 2. All zeros is an empty list.
  */
 #ifndef XT_DIFF_PROBLEMS_H
 #define XT_DIFF_PROBLEMS_H
@@ -14,7 +14,10 @@ struct problems {
 	size_t capacity;
 };
 
-/* Keeps the line once, however often it is told. (Without memory it goes to stderr at once.) */
+/*
+ * Append a line unless the list contains it. Prints it and aborts if out of memory: a lost problem
+ * would look like a pass.
+ */
 void problems_add(struct problems *problems, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void problems_free(struct problems *problems);

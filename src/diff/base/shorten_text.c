@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts of a profile, bounded; see shown_text.h.
+ * Cut texts at UTF-8 character boundaries.
  */
 #include "diff/base/shorten_text.h"
 
@@ -12,8 +12,7 @@
 
 #define MARK_BYTES 64
 
-/* FNV-1a. */
-static uint64_t hash(const char *text, size_t length)
+uint64_t hash_text(const char *text, size_t length)
 {
 	uint64_t value = 0xcbf29ce484222325;
 
@@ -22,27 +21,46 @@ static uint64_t hash(const char *text, size_t length)
 	return value;
 }
 
+/* Is this a continuation byte? */
 static bool is_inside_character(char byte)
 {
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
+size_t utf8_prefix(const char *text, size_t bytes_max)
+{
+	size_t length = strnlen(text, bytes_max);
+
+	while (length && text[length] && is_inside_character(text[length]))
+		length--;
+	return length;
+}
+
+const char *utf8_suffix(const char *text, size_t bytes_max)
+{
+	size_t length = strlen(text);
+
+	if (length > bytes_max)
+		text += length - bytes_max;
+	while (is_inside_character(*text))
+		text++;
+	return text;
+}
+
 void shorten_text(char *text, size_t limit_bytes)
 {
-	size_t length = strlen(text), head, tail, mark_bytes;
+	size_t length = strlen(text), head, mark_bytes;
 	char mark[MARK_BYTES];
+	const char *tail;
 
 	if (length <= limit_bytes)
 		return;
 	mark_bytes = (size_t)snprintf(mark, sizeof(mark),
 				      "\xe2\x80\xa6[%zu bytes, %016" PRIx64 "]\xe2\x80\xa6", length,
-				      hash(text, length));
+				      hash_text(text, length));
 	head = (limit_bytes - mark_bytes) * 2 / 3;
-	tail = limit_bytes - mark_bytes - head;
-	while (head && is_inside_character(text[head]))
-		head--;
-	while (tail && is_inside_character(text[length - tail]))
-		tail--;
-	memmove(text + head + mark_bytes, text + length - tail, tail + 1);
+	tail = utf8_suffix(text, limit_bytes - mark_bytes - head);
+	head = utf8_prefix(text, head);
+	memmove(text + head + mark_bytes, tail, strlen(tail) + 1);
 	memcpy(text + head, mark, mark_bytes);
 }

@@ -1,24 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts of a profile, bounded before anything uses them.
- *
- * Names in a log can have any length. A text that is longer than its limit keeps its beginning and
- * its end; between them are its length and a hash of all of it, so that different texts stay
- * different. docs/DIFF.md has the table of limits.
+ * Limit the length of texts. Names in a log can have any length. docs/DIFF.md lists the limits.
  */
 #ifndef XT_DIFF_SHORTEN_TEXT_H
 #define XT_DIFF_SHORTEN_TEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define FIELD_BYTES_MAX 256  /* programs, hosts, devices, versions, ranges, labels */
 #define LINE_BYTES_MAX	1024 /* command lines, warnings */
-#define NAME_BYTES_MAX	4096 /* frames, kernels, other things that have a cost */
+#define NAME_BYTES_MAX	4096 /* frames, kernels and other names of rows */
 
 /*
- * Shortens the text in place if it is longer than limit_bytes, which is 128 or more. Does not cut
- * through a UTF-8 character.
+ * Shorten the text in place to at most limit_bytes, which is 128 or more. Keeps the beginning and
+ * the end. The length and a hash of the whole text go between them, so different texts stay
+ * different. Keeps UTF-8 characters whole.
  */
 void shorten_text(char *text, size_t limit_bytes);
+
+/*
+ * The length of the longest prefix of at most bytes_max bytes that does not split a UTF-8
+ * character.
+ */
+size_t utf8_prefix(const char *text, size_t bytes_max);
+
+/* The longest suffix of at most bytes_max bytes that does not split a UTF-8 character. */
+const char *utf8_suffix(const char *text, size_t bytes_max);
+
+/* FNV-1a, 64 bits. */
+uint64_t hash_text(const char *text, size_t length);
 
 #endif

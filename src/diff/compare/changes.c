@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is worth telling; see changes.h.
+ * Select the rows with a significant change and sort them.
  */
 #include "diff/compare/changes.h"
 
@@ -25,7 +25,7 @@ const struct profile_entry *change_entry(const struct comparison_row *row)
 	return row->shown[SIDE_NEW] ? row->shown[SIDE_NEW] : row->shown[SIDE_BASE];
 }
 
-/* The largest change first; rows of bytes and counts behind those of time. */
+/* Largest change first; rows of time before bytes and counts. */
 static int compare_changes(const void *a, const void *b)
 {
 	const struct comparison_row *x = *(const struct comparison_row *const *)a;
@@ -53,7 +53,7 @@ const struct comparison_row **changes_list(const struct comparison *comparison, 
 
 		const struct effect *effect = &row->effects[METRIC_VALUE];
 
-		/* (What happened outside of the iterations alone has no numbers.) */
+		/* A row that occurs only outside of iterations has no values. */
 		if (row->change && level_specs[row->level].has_frames == of_paths &&
 		    (effect->base != 0 || effect->new != 0))
 			rows[count++] = row;

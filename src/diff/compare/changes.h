@@ -17,8 +17,8 @@ const struct profile_entry *change_entry(const struct comparison_row *row);
 double change_size(const struct comparison_row *row);
 
 /*
- * List the rows with a significant change, largest change of time first: only call paths, or only the
- * other levels. The caller frees the list; NULL without memory.
+ * List the rows with a significant change, largest change of time first: only call paths, or only
+ * the other levels. The caller frees the list; NULL without memory.
  */
 const struct comparison_row **changes_list(const struct comparison *comparison, bool of_paths,
 					   size_t *count_out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the entries of all runs to rows: by key, and where keys differ, by likeness.
+ * Make rows from the entries of all runs: equal keys are one row. Paths with different keys are
+ * matched by similarity.
  */
 #include "diff/compare/compare_rows.h"
 
@@ -11,9 +12,11 @@
 
 #include "diff/compare/match_paths.h"
 
-#define SHARE_TESTED                                                                               \
-	5e-4 /* of the GPU time: paths and kernels below are not judged one by one,
-			   * but copies are: a small one can still make the CPU wait */
+/*
+ * Paths and kernels with a smaller share of the GPU time are not tested in their family. Copies
+ * are, because even a small one can make the CPU wait.
+ */
+#define SHARE_TESTED 5e-4
 
 struct occurrence {
 	const struct profile_entry *entry;
@@ -85,7 +88,7 @@ static bool is_on(const struct comparison *c, const struct comparison_row *row, 
 	return false;
 }
 
-/* Rows of one level that only one side has. */
+/* Rows of one level that exist on one side only. */
 struct unmatched {
 	size_t *rows[SIDES];
 	const char **keys[SIDES];
@@ -116,7 +119,7 @@ static int find_unmatched(const struct comparison *c, enum level level, struct u
 	return 0;
 }
 
-/* What BASE calls one and NEW another becomes one row; the other is left without entries. */
+/* Merge renamed rows: move the entries of BASE into the row of NEW. */
 static int join_renamed(struct comparison *c, enum level level)
 {
 	struct unmatched unmatched = {0};
@@ -151,7 +154,7 @@ out:
 	return error;
 }
 
-/* Rows of histories alone say nothing, nor do those that became part of others. */
+/* Drop rows that were merged into others, and rows that only history has. */
 static void drop_empty(struct comparison *c)
 {
 	size_t kept = 0;
@@ -178,7 +181,7 @@ static void set_shown(const struct comparison *c, struct comparison_row *row)
 	}
 }
 
-/* The part of the GPU time that a row has, on the side where it is larger. */
+/* The row's share of the GPU time, on the side where it is larger. */
 static void set_share(const struct comparison *c, struct comparison_row *row)
 {
 	double parts[SIDES] = {0}, wholes[SIDES] = {0};
@@ -198,7 +201,10 @@ static void set_share(const struct comparison *c, struct comparison_row *row)
 			row->share = parts[s] / wholes[s];
 }
 
-/* Which rows are judged all at once. Where each of many is small, the larger ones are. */
+/*
+ * Choose the rows that are tested in the family of their level. If all rows are small, choose the
+ * larger ones.
+ */
 static void set_families(struct comparison *c)
 {
 	double largest[LEVELS] = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Comparing the runs of two sides, from beginning to end.
+ * All steps of a comparison, and the notes about it.
  */
 #include "diff/compare/comparison.h"
 
@@ -15,12 +15,12 @@
 #include "diff/compare/compare_rows.h"
 #include "diff/stats/statistics.h"
 
-#define RUNS_SAID_MAX	100.0
-#define CLOCKS_APART	0.005 /* worth a word */
-#define ARGUMENTS_SHOWN 100   /* bytes of them */
-#define GOAL		0.03  /* the slowdown of a path that the number of runs is told for */
+#define RUNS_SHOWN_MAX	100.0
+#define CLOCKS_APART	0.005 /* relative clock difference that gets a note */
+#define ARGUMENTS_SHOWN 100   /* bytes of the arguments in a note */
+#define GOAL		0.03  /* slowdown that runs_needed should detect */
 
-/* That of a run of the same set, or a new one. */
+/* The group of a run of history: one for each set of each baseline. */
 static size_t find_group(const struct comparison *c, enum side side, const struct run_profile *run)
 {
 	size_t next = SIDES;
@@ -71,7 +71,7 @@ static void find_levels(struct comparison *c)
 	c->first_rows[LEVELS] = row;
 }
 
-/* How many runs a side would need for a path of middling noise. */
+/* Compute how many runs each side needs to detect GOAL in a path of median noise. */
 static void set_runs_needed(struct comparison *c)
 {
 	size_t first = c->first_rows[LEVEL_PATH], last = c->first_rows[LEVEL_PATH + 1], used = 0;
@@ -90,15 +90,17 @@ static void set_runs_needed(struct comparison *c)
 	free(errors);
 	if (!used || !n[SIDE_BASE] || !n[SIDE_NEW])
 		return;
-	/* The variance of a run, of which each side then has so many. */
+	/* The variance of one run. With n runs on each side, the difference has 2/n of it. */
 	error *= error / (1.0 / (double)n[SIDE_BASE] + 1.0 / (double)n[SIDE_NEW]);
 	bound = student_t_quantile(c->alpha / (double)used, INFINITY) +
 		student_t_quantile(0.1, INFINITY);
 	c->runs_needed = ceil(fmax(2.0, 2.0 * error * bound * bound / (GOAL * GOAL)));
 }
 
-/* Clocks are known of runs that xtrace bench made. What all paths have in common may then be due to them: if it goes
- * the same way, and they differ by half as much or more. */
+/*
+ * Runs made by xtrace bench include GPU clocks. Clocks explain the common change if they differ in
+ * the same direction, by at least half as much.
+ */
 static void set_clocks(struct comparison *c)
 {
 	double common = log1p(c->common.net_ratio), clocks;
@@ -113,7 +115,7 @@ static void set_clocks(struct comparison *c)
 			     clocks * common > 0.0 && fabs(clocks) >= fabs(common) / 2.0;
 }
 
-/* What was given to a program, as far as it is shown. */
+/* The command line without the program. */
 static const char *arguments_of(const struct run_profile *run)
 {
 	const char *space = strchr(run->command, ' ');
@@ -121,7 +123,7 @@ static const char *arguments_of(const struct run_profile *run)
 	return space ? space + 1 : "";
 }
 
-/* (Programs are the same, or were allowed to differ: the same one may have been told to do something else.) */
+/* The same program may have run with other arguments. */
 static void note_arguments(struct comparison *c)
 {
 	const char *first = arguments_of(c->runs[0].profile);
@@ -131,28 +133,23 @@ static void note_arguments(struct comparison *c)
 
 		if (c->runs[r].is_history || !strcmp(first, other))
 			continue;
-		problems_add(&c->notes, "not all runs had the same arguments: '%.*s' and '%.*s'",
+		problems_add(&c->notes, "the runs have different arguments: '%.*s' and '%.*s'",
 			     ARGUMENTS_SHOWN, first, ARGUMENTS_SHOWN, other);
 		return;
 	}
 }
 
-/* (What is said of one iteration is not all that a run does.) */
+/* Values per iteration do not show that runs have more iterations. */
 static void note_iterations(struct comparison *c, const struct run_set sets[SIDES])
 {
-	const struct run_profile *runs[SIDES] = {NULL};
-
 	if (!c->has_iterations || !check_counts_differ(&sets[SIDE_BASE], &sets[SIDE_NEW]))
 		return;
-	for (size_t r = 0; r < c->run_count; r++)
-		if (!c->runs[r].is_history && !runs[c->runs[r].side])
-			runs[c->runs[r].side] = c->runs[r].profile;
-	problems_add(
-		&c->notes,
-		"a run has %llu iterations in BASE and %llu in NEW: numbers are of one iteration, "
-		"not of all that a run does",
-		(unsigned long long)runs[SIDE_BASE]->found_count,
-		(unsigned long long)runs[SIDE_NEW]->found_count);
+	problems_add(&c->notes,
+		     "a run has %llu iterations in BASE and %llu in NEW; values are per iteration, "
+		     "not per "
+		     "run",
+		     (unsigned long long)comparison_first_run(c, SIDE_BASE)->found_count,
+		     (unsigned long long)comparison_first_run(c, SIDE_NEW)->found_count);
 }
 
 static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
@@ -161,46 +158,40 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 	double ratio = c->common.net_ratio;
 
 	if (c->runs[0].profile->selection[0])
-		problems_add(&c->notes, "the runs are parts, chosen by %s",
+		problems_add(&c->notes, "the runs are filtered by %s",
 			     c->runs[0].profile->selection);
 	note_arguments(c);
 	note_iterations(c, sets);
 	if (!c->has_iterations)
-		problems_add(&c->notes,
-			     "the runs have no iterations that could be told: numbers are of "
-			     "whole runs");
+		problems_add(&c->notes, "no iterations were detected; values are per run");
 	if (n[SIDE_BASE] < 3 || n[SIDE_NEW] < 3)
-		problems_add(
-			&c->notes,
-			"%zu run%s of BASE and %zu of NEW: few to tell noise from change; five "
-			"of each are advised",
-			n[SIDE_BASE], n[SIDE_BASE] == 1 ? "" : "s", n[SIDE_NEW]);
-	if (c->is_common_known && c->common.is_significant)
-		problems_add(
-			&c->notes,
-			"everything on the GPU is %.2g %% %s%s Single paths are judged by what "
-			"they differ from that",
-			fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster",
-			c->is_clock_change ? ", as its clocks are."
-					   : ": its clocks, or the machine?");
-	if (c->is_common_known && c->common.is_drift && !c->common.is_significant)
-		problems_add(
-			&c->notes,
-			"everything on the GPU is %.2g %% %s than in BASE, but from one set of "
-			"its baseline to the next it differs as much",
-			fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster");
-	if (fabs(log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW])) > CLOCKS_APART)
 		problems_add(&c->notes,
-			     "the clocks of the GPUs were %.0f MHz in BASE and %.0f MHz in NEW",
+			     "%zu run%s of BASE and %zu of NEW measure noise poorly; record five "
+			     "of each",
+			     n[SIDE_BASE], n[SIDE_BASE] == 1 ? "" : "s", n[SIDE_NEW]);
+	if (c->is_common_known && c->common.is_significant)
+		problems_add(&c->notes,
+			     "all GPU work is %.2g %% %s%s. Call paths are compared net of that",
+			     fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster",
+			     c->is_clock_change ? ", as are the GPU clocks"
+						: "; check the GPU clocks and the machine");
+	if (c->is_common_known && c->common.is_drift && !c->common.is_significant)
+		problems_add(&c->notes,
+			     "all GPU work is %.2g %% %s than in BASE, but the sets of its "
+			     "baseline differ as "
+			     "much",
+			     fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster");
+	if (fabs(log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW])) > CLOCKS_APART)
+		problems_add(&c->notes, "mean GPU clock: %.0f MHz in BASE, %.0f MHz in NEW",
 			     c->clocks_mhz[SIDE_BASE], c->clocks_mhz[SIDE_NEW]);
 	if (!isnan(c->runs_needed) &&
 	    c->runs_needed > (double)(n[SIDE_BASE] < n[SIDE_NEW] ? n[SIDE_BASE] : n[SIDE_NEW]))
-		problems_add(
-			&c->notes,
-			"to see 3 %% in a path of middling noise, %s%.0f runs of each side are "
-			"needed",
-			c->runs_needed > RUNS_SAID_MAX ? "more than " : "",
-			fmin(c->runs_needed, RUNS_SAID_MAX));
+		problems_add(&c->notes,
+			     "detecting a change of 3 %% in a path of median noise needs %s%.0f "
+			     "runs of each "
+			     "side",
+			     c->runs_needed > RUNS_SHOWN_MAX ? "more than " : "",
+			     fmin(c->runs_needed, RUNS_SHOWN_MAX));
 }
 
 int comparison_make(struct comparison *c, const struct run_set sets[SIDES],
@@ -253,8 +244,8 @@ const struct comparison_row *comparison_find(const struct comparison *c, enum le
 }
 
 /*
- * What single rows of a level differ by says of a sum only what it would if they did so each by itself. Where the sum's own runs
- * leave more open, it is judged by these.
+ * The noise of single rows describes the noise of a sum only if rows vary independently. If the
+ * runs of the sum itself show more noise, use that.
  */
 static void make_sum(struct effect *effect, const struct comparison *c, const struct run_values *v,
 		     const struct estimate *estimate, size_t count, const struct noise *noise)
@@ -270,59 +261,53 @@ static void make_sum(struct effect *effect, const struct comparison *c, const st
 		*effect = own;
 }
 
+/* Test the values of a sum: as one row of its level, or as a total. */
+static void test_sum(struct effect *effect, const struct comparison *c,
+		     const struct run_values *values, size_t count)
+{
+	const struct noise *noise = &c->noises[values->level][values->metric];
+	double prior = INFINITY, dof;
+	struct estimate estimate;
+
+	if (values->level == LEVEL_TOTAL || values->keep_common) {
+		effect_from_runs(effect, c, values);
+		return;
+	}
+	if (noise->is_known)
+		prior = noise_variance(noise, &(struct noise_sample){.within = values->within},
+				       &dof);
+	estimate_make(&estimate, c, values, prior);
+	make_sum(effect, c, values, &estimate, count, noise);
+}
+
 int comparison_sum(const struct comparison *c, enum metric metric, const size_t *rows, size_t count,
-		   struct effect *effect_out)
+		   bool keep_common, struct effect *effect_out)
 {
 	const struct comparison_row **list = calloc(count + 1, sizeof(*list));
 	struct run_values values;
 	int error = run_values_init(&values, c);
 
-	if (list && !error && count) {
-		const struct noise *noise = &c->noises[c->rows[rows[0]].level][metric];
-		double prior = INFINITY, dof;
-		struct estimate estimate;
-
-		for (size_t i = 0; i < count; i++)
-			list[i] = &c->rows[rows[i]];
-		run_values_take(&values, c, metric, list, count);
-		if (noise->is_known)
-			prior = noise_variance(
-				noise, &(struct noise_sample){.within = values.within}, &dof);
-		estimate_make(&estimate, c, &values, prior);
-		if (list[0]->level == LEVEL_TOTAL)
-			effect_from_runs(effect_out, c, &values);
-		else
-			make_sum(effect_out, c, &values, &estimate, count, noise);
-		effect_out->p_adjusted = effect_out->p;
-		effect_out->is_significant = effect_out->p <= c->alpha;
-	}
 	if (!list)
 		error = -ENOMEM;
+	for (size_t i = 0; !error && i < count; i++)
+		list[i] = &c->rows[rows[i]];
+	if (!error && count) {
+		values.keep_common = keep_common;
+		run_values_take(&values, c, metric, list, count);
+		test_sum(effect_out, c, &values, count);
+		effect_out->p_adjusted = effect_out->p;
+		effect_out->is_significant = effect_out->p <= c->alpha;
+		effect_out->includes_common = keep_common;
+	}
 	run_values_free(&values);
 	free(list);
 	return error;
 }
 
-int comparison_sum_raw(const struct comparison *c, enum metric metric, const size_t *rows,
-		       size_t count, struct effect *effect_out)
+const struct run_profile *comparison_first_run(const struct comparison *c, enum side side)
 {
-	const struct comparison_row **list = calloc(count + 1, sizeof(*list));
-	struct run_values values;
-	int error = run_values_init(&values, c);
-
-	if (list && !error && count) {
-		for (size_t i = 0; i < count; i++)
-			list[i] = &c->rows[rows[i]];
-		values.keep_common = true;
-		run_values_take(&values, c, metric, list, count);
-		effect_from_runs(effect_out, c, &values);
-		effect_out->p_adjusted = effect_out->p;
-		effect_out->is_significant = effect_out->p <= c->alpha;
-		effect_out->includes_common = true;
-	}
-	if (!list)
-		error = -ENOMEM;
-	run_values_free(&values);
-	free(list);
-	return error;
+	for (size_t r = 0; r < c->run_count; r++)
+		if (!c->runs[r].is_history && c->runs[r].side == side)
+			return c->runs[r].profile;
+	return NULL;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The result of comparing the runs of two sides: for everything that costs something what it cost before and
- * after, and how sure that is. docs/DIFF.md defines the numbers.
+ * The result of comparing the runs of two sides: the cost of each row before and after, and whether
+ * the change is significant. docs/DIFF.md defines the numbers.
  *
- * A comparison refers to the run profiles that it was made of, which must outlive it.
+ * A comparison refers to the run profiles of its sets, which must outlive it.
  */
 #ifndef XT_DIFF_COMPARISON_H
 #define XT_DIFF_COMPARISON_H
@@ -18,86 +18,93 @@
 
 enum side { SIDE_BASE, SIDE_NEW, SIDES };
 
-/* A change of one metric of one row. What is not known is NAN. */
+/* The change of one metric of one row. Unknown values are NAN. */
 struct effect {
 	double base, new;  /* means of the sides */
-	double base_max;   /* of a run of BASE */
-	uint32_t new_runs; /* of NEW that have it … */
-	bool is_rare;	   /* … less than once in an iteration */
-	double change;	   /* new - base */
-	double ratio;	   /* change / base; INFINITY: there was nothing before */
-	double net_ratio; /* ratio once noise that all paths have in common is taken away: what … */
-	double low, high; /* … this interval is around, and p is of. (Bounds of a ratio, too.) */
-	double error;	  /* standard error of judged, as of a logarithm */
-	double dof;	  /* its degrees of freedom */
-	double own_error; /* standard error of new, as a part of it, by the runs of NEW alone … */
+	double base_max;   /* largest value of a run of BASE */
+	uint32_t new_runs; /* number of runs of NEW that have the row */
+	bool is_rare;	   /* these runs have it less than once per iteration */
+
+	double change;	  /* new - base */
+	double ratio;	  /* change / base; INFINITY if base is 0 */
+	double net_ratio; /* ratio without the factor common to all GPU times */
+	double low, high; /* confidence interval of net_ratio */
+
+	double error;	  /* standard error of net_ratio, as a logarithm */
+	double dof;	  /* degrees of freedom of error */
+	double own_error; /* relative standard error of new, from the runs of NEW alone */
 	double own_dof;
-	double p;	   /* of as large a change in either direction by chance alone */
-	double p_adjusted; /* … in any row of its level: after Holm */
-	double detectable; /* the smallest ratio that would be found nearly always (95 %) */
-	bool is_exact;	   /* the runs of each side do not differ at all from each other */
-	bool is_disputed;  /* Student's t says change, a permutation of the runs says chance */
-	bool is_drift;	   /* the runs say change, sets of other days say chance */
-	bool is_time;	   /* it is measured in time; else counted, in pieces or bytes */
-	bool is_boundary_shift; /* the sides do it as often, but count different ones: warm-up ends elsewhere */
-	bool includes_common; /* what all paths have in common was not taken away */
-	bool is_significant;  /* p_adjusted is below the error rate of its level */
+
+	double p;	   /* two-sided p-value of net_ratio */
+	double p_adjusted; /* p after the Holm correction for the family */
+	double detectable; /* smallest ratio that is detected with 95 % probability */
+
+	bool is_exact;	  /* the runs within each side are equal */
+	bool is_disputed; /* significant by Student's t, but not by the permutation test */
+	bool is_drift;	  /* significant between runs, but not compared with drift between sets */
+	bool is_time;	  /* a time; else a number of items or bytes */
+	bool is_boundary_shift; /* equally often on both sides; only the end of warm-up differs */
+	bool includes_common;	/* net_ratio includes the common factor */
+	bool is_significant;	/* p_adjusted is within the error rate of the level */
 };
 
-/* What happened to a row, as far as it is significant. */
+/* Significant changes of a row, as bits. */
 enum change {
-	CHANGE_SLOWER = 1u << 0, /* each piece takes longer (or has more bytes) */
+	CHANGE_SLOWER = 1u << 0, /* time or bytes per item grew */
 	CHANGE_FASTER = 1u << 1,
 	CHANGE_MORE_OFTEN = 1u << 2,
 	CHANGE_LESS_OFTEN = 1u << 3,
 	CHANGE_APPEARED = 1u << 4,
 	CHANGE_VANISHED = 1u << 5,
-	CHANGE_MORE = 1u << 6, /* in all */
+	CHANGE_MORE = 1u << 6, /* total value grew */
 	CHANGE_LESS = 1u << 7,
 };
 
 struct comparison_row {
 	enum level level;
-	const char *key; /* of NEW, or of what vanished */
-	const struct profile_entry
-		*shown[SIDES];		      /* one run's entry to show it by; NULL: has none */
-	const struct profile_entry **entries; /* by run of the comparison; NULL: not in it */
-	bool is_renamed;		      /* the sides have different keys */
-	bool is_tested; /* large enough to be one of the rows that are judged all at once */
-	enum unit unit; /* of METRIC_VALUE and METRIC_EACH */
-	double share;	/* of the GPU time of its side, the larger one */
+	const char *key; /* of NEW, or of BASE if the row vanished */
+	/* the entry of one run of each side, for display; NULL: not on this side */
+	const struct profile_entry *shown[SIDES];
+	const struct profile_entry **entries; /* by run of the comparison; NULL: not in this run */
+
+	bool is_renamed; /* the sides have different keys */
+	bool is_tested;	 /* large enough to be tested in the family of its level */
+	enum unit unit;	 /* of METRIC_VALUE and METRIC_EACH */
+	double share;	 /* of the GPU time, on the side where it is larger */
+
 	struct effect effects[METRICS];
-	/* effects[METRIC_VALUE].change in two parts: */
-	double by_each; /* because pieces take longer … */
-	double by_count; /* … because there are more. (All of it, if the row appeared or vanished.) */
-	uint32_t change; /* enum change */
+	/* effects[METRIC_VALUE].change, split in two parts: */
+	double by_each;	 /* from the cost per item */
+	double by_count; /* from the number of items; all of it if the row appeared or vanished */
+	uint32_t change; /* bits of enum change */
 };
 
-/* A run in the comparison. */
 struct compared_run {
 	const struct run_profile *profile;
 	enum side side;
-	bool is_history; /* tells of noise alone */
-	size_t group;	 /* its side, or which older set of which baseline it is of */
-	double common;	 /* logarithm of the factor that its GPU times have in common */
+	bool is_history; /* only used to estimate noise */
+	size_t group;	 /* its side, or the older set of a baseline */
+	double common;	 /* logarithm of the factor common to its GPU times */
 };
 
 struct comparison {
-	struct compared_run *runs; /* those of BASE, of NEW, then those of histories */
+	struct compared_run *runs; /* of BASE, then of NEW, then history */
 	size_t run_count;
-	size_t side_counts[SIDES];   /* without histories */
-	struct comparison_row *rows; /* by level, in each the largest change of value first */
+	size_t side_counts[SIDES];   /* without history */
+	struct comparison_row *rows; /* by level, then largest change of value first */
 	size_t row_count;
-	size_t first_rows[LEVELS + 1]; /* rows of level l: [first_rows[l], first_rows[l + 1]) */
-	bool has_iterations;	       /* numbers are for one iteration; else for a run */
-	bool is_common_known;	       /* there are paths enough to tell what they have in common */
-	struct effect common;	       /* the factor itself: the GPU as a whole faster or slower */
-	double clocks_mhz[SIDES];      /* of the GPUs, means of the sides; NAN: not known */
-	bool is_clock_change;	       /* what is common goes with the clocks: they explain it */
+	size_t first_rows[LEVELS + 1]; /* level l has rows [first_rows[l], first_rows[l + 1]) */
+
+	bool has_iterations;	  /* values are per iteration; else per run */
+	bool is_common_known;	  /* there are enough paths to find the common factor */
+	struct effect common;	  /* effect of the common factor: all GPU work slower or faster */
+	double clocks_mhz[SIDES]; /* mean GPU clocks of the sides; NAN: unknown */
+	bool is_clock_change;	  /* GPU clocks explain the common factor */
 	struct noise noises[LEVELS][METRICS];
-	double alpha;	       /* error rate of all that is found */
-	double runs_needed;    /* a side, to see 3 % in a path of median noise; NAN: not known */
-	struct problems notes; /* lines for people: what is to be kept in mind */
+
+	double alpha;	       /* false positive rate of each rule */
+	double runs_needed;    /* per side, to detect 3 % in a path of median noise; NAN: unknown */
+	struct problems notes; /* lines for people */
 };
 
 struct compare_options {
@@ -105,7 +112,10 @@ struct compare_options {
 };
 #define COMPARE_ALPHA 0.01
 
-/* 0 or -ENOMEM; comparison_free() in any case. The sets must outlive the comparison. */
+/*
+ * Compare the runs of two sides. The sets must outlive the comparison. Returns 0 or -ENOMEM; call
+ * comparison_free() in any case.
+ */
 int comparison_make(struct comparison *comparison, const struct run_set sets[SIDES],
 		    const struct compare_options *options);
 void comparison_free(struct comparison *comparison);
@@ -115,14 +125,13 @@ const struct comparison_row *comparison_find(const struct comparison *comparison
 					     const char *key);
 
 /*
- * The effect on the sum of some rows of one level: as if they were one row. rows are indices into the
- * comparison's. 0 or -ENOMEM.
+ * The effect on the sum of some rows of one level, given as indices. With keep_common, the effect
+ * includes the common factor and uses only these runs. Returns 0 or -ENOMEM.
  */
 int comparison_sum(const struct comparison *comparison, enum metric metric, const size_t *rows,
-		   size_t count, struct effect *effect_out);
+		   size_t count, bool keep_common, struct effect *effect_out);
 
-/* The same, judged by these runs alone, as a total is, and with what all paths have in common. */
-int comparison_sum_raw(const struct comparison *comparison, enum metric metric, const size_t *rows,
-		       size_t count, struct effect *effect_out);
+/* The first run of a side that is not history, or NULL. */
+const struct run_profile *comparison_first_run(const struct comparison *comparison, enum side side);
 
 #endif

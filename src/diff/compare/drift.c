@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much the sets of a baseline differ from one to the next: a machine is not the same on another day, which runs of one
- * set cannot tell.
+ * Drift from one set of a baseline to the next. A machine changes from day to day, which the runs
+ * of one set cannot show.
  */
 #include "diff/compare/drift.h"
 
@@ -10,8 +10,8 @@
 #include "diff/stats/statistics.h"
 
 #define SETS_MAX      64
-#define STEPS_MIN     3 /* of fewer, one change of the program would be half of what is known */
-#define NORMAL_MIDDLE 0.6745 /* what half of a normal distribution is within, by its deviation */
+#define STEPS_MIN     3	     /* with fewer, one change of the program would dominate */
+#define NORMAL_MIDDLE 0.6745 /* median of |x| of the standard normal distribution */
 
 bool drift_variance(const struct comparison *c, const struct run_values *v, double *variance_out,
 		    double *dof_out)
@@ -38,10 +38,13 @@ bool drift_variance(const struct comparison *c, const struct run_values *v, doub
 	}
 	if (count < STEPS_MIN)
 		return false;
-	/* (The median: that the program itself changed in one of them does not count.) */
+	/* The median ignores a step in which the program itself changed. */
 	deviation = median(steps, count) / NORMAL_MIDDLE;
 	*variance_out = deviation * deviation;
-	/* (By simulation, at 1 %: a median of steps that share their ends is as sure as so many values.) */
+	/*
+	 * Found by simulation at alpha = 1 %: successive steps share a set, so they are not
+	 * independent.
+	 */
 	*dof_out = (double)(count / 2 + 1);
 	return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The effects of all rows: first what all paths have in common, then level by level, each with the noise that
- * its rows show together.
+ * Find the factor common to all paths first. Then test level by level, with the noise that the rows
+ * of a level show together.
  */
 #include "diff/compare/effects.h"
 
@@ -13,16 +13,15 @@
 #include "diff/compare/estimate.h"
 #include "diff/stats/statistics.h"
 
-#define COMMON_PATHS_MIN 10   /* of fewer, nothing is told that they have in common */
-#define COMMON_SHARE_MIN 1e-3 /* of the GPU time: of such paths */
-#define FAMILY_PART                                                                                \
-	0.5		     /* of the error rate, for all rows of a level together: a gate looks at
-			       * several levels */
-#define COMMON_SHARE_MAX 0.1 /* what one of them counts at most */
-/* Rows that differ from run to run by themselves and were not seen to do so: there are taken to be so many. */
-#define UNSEEN_VARYING 0.25
+#define COMMON_PATHS_MIN 10   /* minimum number of paths to find a common factor */
+#define COMMON_SHARE_MIN 1e-3 /* minimum share of the GPU time of such a path */
+#define COMMON_SHARE_MAX 0.1  /* largest weight of one path */
+/* Share of the error rate for the rows of one level. Rules look at several levels. */
+#define FAMILY_PART 0.5
+/* Number of rows assumed to vary between runs although none was observed to do so. */
+#define UNOBSERVED_VARYING 0.25
 
-/* Takes for granted that a path is as long as in the middle of both sides. */
+/* List the deviations of each path from the midpoint of both sides. */
 static int list_common(const struct comparison *c, double *deviations, double *shares,
 		       size_t *count_out)
 {
@@ -102,7 +101,7 @@ int effects_find_common(struct comparison *c)
 	return error;
 }
 
-/* (Totals are each a question of its own.) */
+/* Totals are separate questions, not a family. */
 static bool is_tested_alone(enum level level)
 {
 	return level == LEVEL_TOTAL;
@@ -126,7 +125,7 @@ static bool is_usable(const struct family *f, const struct comparison_row *row)
 	return row->is_tested && f->values.is_log;
 }
 
-/* Estimates all rows; noise: what was learned before, or NULL. */
+/* Estimate all rows and learn their noise. before is the noise of the previous pass, or NULL. */
 static int estimate_rows(struct family *f, const struct noise *before, struct noise *noise)
 {
 	size_t used = 0, varying = 0;
@@ -150,15 +149,16 @@ static int estimate_rows(struct family *f, const struct noise *before, struct no
 			f->samples[used++] = f->estimates[i].sample;
 	}
 	error = noise_learn(noise, f->samples, used);
-	noise->varying_count = (double)varying + UNSEEN_VARYING;
+	noise->varying_count = (double)varying + UNOBSERVED_VARYING;
 	noise->varying_share =
 		fmin(1.0, noise->varying_count / (double)(f->tested_count ? f->tested_count : 1));
 	return error;
 }
 
 /*
- * How the error rate is shared: one half alike, the other half by cost, so that what costs most is seen with the
- * least change. (Costs are those of the sides together, which do not tell which one is slower.)
+ * Share the error rate: half equally, half by cost, so that the most expensive rows have the
+ * smallest detectable change. Costs are of both sides together, so they do not depend on which side
+ * is slower.
  */
 static void set_weights(struct family *f)
 {
@@ -242,7 +242,7 @@ static int test_family(struct comparison *c, enum level level, enum metric metri
 	return error;
 }
 
-/* What a row's change is made of. */
+/* Split a change into count and cost per item. */
 static void set_change(struct comparison_row *row)
 {
 	const struct effect *value = &row->effects[METRIC_VALUE];
@@ -281,7 +281,10 @@ static int compare_changes(const void *a, const void *b)
 
 int effects_compute(struct comparison *c)
 {
-	/* Counts first, and of them those of paths: they tell whether runs do the same at all. */
+	/*
+	 * Test the counts of paths first. They show whether runs do the same work, which other
+	 * tests need.
+	 */
 	int error = test_family(c, LEVEL_PATH, METRIC_COUNT);
 
 	for (int level = 0; level < LEVELS && !error; level++)

@@ -7,7 +7,9 @@
 
 #include "diff/compare/comparison.h"
 
-/* Find the factor that all GPU times of a run have in common, and its effect. Returns 0 or -ENOMEM. */
+/*
+ * Find the factor that all GPU times of a run have in common, and its effect. Returns 0 or -ENOMEM.
+ */
 int effects_find_common(struct comparison *c);
 
 /* Compute all effects of all rows, and sort the rows. Returns 0 or -ENOMEM. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From values of runs to an effect. docs/internals/DIFF_METHOD.md has the model and where it is from.
+ * Estimate and test differences. docs/internals/DIFF_METHOD.md describes the model and its sources.
  */
 #include "diff/compare/estimate.h"
 
@@ -11,16 +11,19 @@
 #include "diff/compare/warmup_boundary.h"
 #include "diff/stats/statistics.h"
 
-#define POWER	     0.95 /* of what is called detectable */
-#define SLOPE_SPREAD 0.5  /* paths go with the common factor by 1, more or less so much */
+/* Prior standard deviation, around 1, of a path's slope against the common factor. */
+#define SLOPE_SPREAD 0.5
+#define POWER	     0.95 /* probability of detecting the smallest detectable change */
 #define GROUPS_MAX   64
-#define COUNT_SLACK  1e-6 /* of counts, as means leave them */
-/* Minimum variance of a time between runs, as logarithms. Smaller values are chance or a simulated GPU. The
- * quietest rows of real GPUs have twice as much. */
+#define COUNT_SLACK  1e-6 /* rounding of mean counts */
+/*
+ * Minimum variance of a time between runs, as logarithms. Smaller values are chance or a simulated
+ * GPU. The quietest rows of real GPUs have twice as much.
+ */
 #define TIME_VARIANCE_MIN 1e-8
-#define EXACT_RUNS_MIN	  3 /* of a side, for all of them being alike to say anything */
+#define EXACT_RUNS_MIN	  3 /* runs of a side whose equality is evidence */
 
-/* Sides are groups of runs, and so is each older set: runs differ by chance within a group. */
+/* Runs vary around the mean of their group: a side, or an older set. */
 static size_t group_of(const struct compared_run *run)
 {
 	return run->group < GROUPS_MAX ? run->group : GROUPS_MAX - 1;
@@ -74,7 +77,7 @@ void estimate_make(struct estimate *e, const struct comparison *c, const struct 
 		products += common * (v->x[r] - g->x);
 	}
 	if (v->has_common) {
-		/* The slope is 1 as far as the runs do not tell otherwise. */
+		/* Shrink the slope towards 1. */
 		spread = squares + prior / (SLOPE_SPREAD * SLOPE_SPREAD);
 		slope = isinf(prior) || !(spread > 0.0)
 				? 1.0
@@ -103,13 +106,16 @@ void estimate_make(struct estimate *e, const struct comparison *c, const struct 
 		e->factor += apart * apart / spread;
 }
 
-/* That of runs is never taken to be less. */
+/* Lower limit for the variance of a run. */
 static double variance_min(const struct run_values *v)
 {
 	return fmax(v->is_time ? TIME_VARIANCE_MIN : 0.0, v->within);
 }
 
-/* How sure the mean of NEW is by its own runs: what BASE lacks has no other noise to be judged by. */
+/*
+ * The error of the mean of NEW from its own runs. Rows that BASE lacks have no other noise
+ * estimate.
+ */
 static void set_own_error(struct effect *effect, const struct comparison *c,
 			  const struct run_values *v)
 {
@@ -128,13 +134,13 @@ static void set_own_error(struct effect *effect, const struct comparison *c,
 	if (n < 2.0 || !(effect->new > 0.0))
 		return;
 	variance = squares / (n - 1.0);
-	/* (Counts that are the same in all runs are sure, as rounding leaves them.) */
+	/* Equal counts differ by rounding only. */
 	if (!v->is_time && variance < EXACT_VARIANCE)
 		variance = 0.0;
 	effect->own_error = sqrt(fmax(variance, variance_min(v)) / n);
 }
 
-/* What is to be seen without any test. */
+/* Set what needs no test. */
 static void set_means(struct effect *effect, const struct comparison *c, const struct run_values *v)
 {
 	double sums[SIDES] = {0}, base_max = -INFINITY;
@@ -177,7 +183,7 @@ static void set_means(struct effect *effect, const struct comparison *c, const s
 	set_own_error(effect, c, v);
 }
 
-/* From the scale of values.x to a ratio to the base. */
+/* Convert a difference in the scale of run_values.x to a ratio to the base. */
 static double to_ratio(const struct run_values *v, const struct effect *effect, size_t run_count,
 		       double difference, const struct comparison *c)
 {
@@ -197,7 +203,7 @@ static double to_ratio(const struct run_values *v, const struct effect *effect, 
 	return difference > 0.0 ? INFINITY : difference < 0.0 ? -INFINITY : 0.0;
 }
 
-/* Is it in all runs of one side and in none of the other? */
+/* Do all runs of one side have it, and none of the other side? */
 static bool is_one_sided(const struct comparison *c, const struct run_values *v)
 {
 	size_t with[SIDES] = {0};
@@ -210,8 +216,8 @@ static bool is_one_sided(const struct comparison *c, const struct run_values *v)
 }
 
 /*
- * How probable it is that runs which are one way or the other by themselves are one way in BASE and the other way in NEW: at
- * most, however often they are which way.
+ * Suppose each run randomly has one of two variants. This is an upper limit of the probability that
+ * all runs of BASE have one variant and all runs of NEW have the other.
  */
 static double split_probability(const struct comparison *c)
 {
@@ -220,7 +226,10 @@ static double split_probability(const struct comparison *c)
 	return 2.0 * pow(base / (base + new), base) * pow(new / (base + new), new);
 }
 
-/* What the runs do as often, but count different ones of, has not changed; nor has what these take, if a side counts none. */
+/*
+ * There is no change if only the end of warm-up differs. This also applies to times if one side
+ * counts no item.
+ */
 static bool apply_warmup_boundary(struct effect *effect, const struct comparison *c,
 				  const struct run_values *v)
 {
@@ -237,9 +246,9 @@ static bool apply_warmup_boundary(struct effect *effect, const struct comparison
 }
 
 /*
- * Is it on one side alone, or, if it is no time, the same in all runs of each side? Then chance can only be that a run is
- * one way or the other by itself. Whether it is there goes with the counts of its level, whatever its times do. noise: of
- * the rows that it is one of.
+ * Handle values without noise: on one side only, or counts that are equal in all runs of each side.
+ * The only chance effect is then that each run randomly has one of two variants. noise is that of
+ * the row's family. A one-sided time uses the noise of the counts of its level.
  */
 static bool make_exact(struct effect *effect, const struct comparison *c,
 		       const struct run_values *v, const struct estimate *estimate,
@@ -252,7 +261,7 @@ static bool make_exact(struct effect *effect, const struct comparison *c,
 					   estimate->sample.variance < EXACT_VARIANCE)))
 		return false;
 	if (v->level == LEVEL_TOTAL)
-		/* (A total is another one if any path is.) */
+		/* A total changes if any path changes. */
 		varying = fmin(1.0, c->noises[LEVEL_PATH][METRIC_COUNT].varying_count);
 	else if (one_sided)
 		varying = c->noises[v->level][METRIC_COUNT].varying_share;
@@ -295,7 +304,7 @@ void effect_from_estimate(struct effect *effect, const struct comparison *c,
 		return;
 	if (apply_warmup_boundary(effect, c, v) || make_exact(effect, c, v, e, noise))
 		return;
-	/* (What some runs lack is not like other rows: it is judged by its own runs.) */
+	/* A row that some runs lack is not like other rows: use its own runs only. */
 	variance =
 		fmax(variance_min(v), noise_variance(v->is_log ? noise : &none, &e->sample, &dof));
 	if (!(dof > 0.0) || !(variance > 0.0))
@@ -306,20 +315,20 @@ void effect_from_estimate(struct effect *effect, const struct comparison *c,
 }
 
 /*
- * NEW is of another day than BASE: the difference is held against what older sets of BASE differ by, too, beyond what runs
- * do. Not where the sides were recorded in turns.
+ * Sides that were not recorded alternately also differ by drift. Test the difference against the
+ * drift between older sets of BASE, as far as it exceeds run-to-run noise.
  */
 static void add_drift(struct effect *effect, const struct comparison *c, const struct run_values *v,
 		      const struct estimate *e, double variance, double dof)
 {
-	double runs = variance * e->factor, days, drift_dof, error, p;
+	double runs = variance * e->factor, drift, drift_dof, error, p;
 
-	if (!drift_variance(c, v, &days, &drift_dof) || days <= runs)
+	if (!drift_variance(c, v, &drift, &drift_dof) || drift <= runs)
 		return;
-	days -= runs;
-	error = sqrt(runs + days);
-	/* (Satterthwaite: a sum of variances is as sure as its parts.) */
-	dof = (runs + days) * (runs + days) / (runs * runs / dof + days * days / drift_dof);
+	drift -= runs;
+	error = sqrt(runs + drift);
+	/* Welch-Satterthwaite equation. */
+	dof = (runs + drift) * (runs + drift) / (runs * runs / dof + drift * drift / drift_dof);
 	p = student_t_p_value(e->difference / error, dof);
 	if (p <= effect->p)
 		return;
@@ -357,7 +366,7 @@ void effect_from_runs(struct effect *effect, const struct comparison *c, const s
 	}
 	if (!series.has_times || !run_series_is_interleaved(&series))
 		add_drift(effect, c, v, &e, variance, dof);
-	/* (With few ways no order of the runs is rarer than the error rate: nothing could be told from chance.) */
+	/* With few permutations, no p-value can be below the error rate. */
 	if ((double)permutation_count(series.count, series.base_count) * c->alpha < 2.0)
 		return;
 	p = permutation_p(series.x, series.base_count, series.count);

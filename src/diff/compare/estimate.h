@@ -17,23 +17,24 @@ struct estimate {
 };
 
 /*
- * Estimate the difference. prior is the variance of a run that is expected in advance; it limits how far
- * the slope against the common factor may differ from 1.
+ * Estimate the difference. prior is the variance of a run that is expected in advance. It limits
+ * how far the slope against the common factor may differ from 1.
  */
 void estimate_make(struct estimate *estimate, const struct comparison *c,
 		   const struct run_values *values, double prior);
 
 /*
- * Compute the effect of a row from its estimate and the noise of its family. weight is the share of the
- * error rate that this row gets.
+ * Compute the effect of a row from its estimate and the noise of its family. weight is the share of
+ * the error rate that this row gets.
  */
 void effect_from_estimate(struct effect *effect, const struct comparison *c,
 			  const struct run_values *values, const struct estimate *estimate,
 			  const struct noise *noise, double weight);
 
 /*
- * Compute the effect from these runs alone, without a family. Uses the larger p-value of Student's t and of
- * a permutation test. Accounts for trends over time if the start times of the runs are known.
+ * Compute the effect from these runs alone, without a family. Uses the larger p-value of Student's
+ * t and of a permutation test. Accounts for trends over time if the start times of the runs are
+ * known.
  */
 void effect_from_runs(struct effect *effect, const struct comparison *c,
 		      const struct run_values *values);

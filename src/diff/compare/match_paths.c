@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pairs of paths that end in the same kernel and have most frames in common, in the same order; then those
- * that differ in nothing but the kernel.
+ * First pair paths that end in the same kernel and share most frames in the same order. Then pair
+ * paths that differ only in the kernel.
  */
 #include "diff/compare/match_paths.h"
 
@@ -9,13 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diff/base/shorten_text.h"
 #include "diff/load/frame_key.h"
+#include "log/base/grow.h"
 
-#define SIMILARITY_MIN	0.6	   /* of the frames of both, those that are in common */
-#define FRAMES_MAX	256	   /* of a path, the innermost */
-#define COMPARISONS_MAX (1u << 28) /* comparisons of frames; the rest stays unmatched */
+#define SIMILARITY_MIN	0.6	   /* minimum share of common frames */
+#define FRAMES_MAX	256	   /* innermost frames of a path */
+#define COMPARISONS_MAX (1u << 28) /* frame comparisons; paths beyond stay unmatched */
 
-/* A path cut into the stems of its frames, by hash. */
+/* Hashes of the stems of a path's frames. */
 struct frame_hashes {
 	uint64_t frames[FRAMES_MAX]; /* outermost first */
 	uint32_t count;
@@ -31,35 +33,27 @@ struct pairs {
 	size_t count, capacity;
 };
 
-static uint64_t hash_text(const char *text)
-{
-	uint64_t h = 0xcbf29ce484222325u;
-
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
-	return h;
-}
-
 static int hash_frames(struct frame_hashes *path, const char *key)
 {
 	char *copy = strdup(key), *stem = malloc(strlen(key) + 1), *rest = copy, *frame;
 
 	path->count = 0;
 	while (copy && stem && (frame = strsep(&rest, ";"))) {
-		frame_stem(stem, frame);
+		size_t stem_bytes = frame_stem(stem, frame);
+
 		if (path->count == FRAMES_MAX) {
 			memmove(path->frames, path->frames + 1,
 				(FRAMES_MAX - 1) * sizeof(path->frames[0]));
 			path->count--;
 		}
-		path->frames[path->count++] = hash_text(stem);
+		path->frames[path->count++] = hash_text(stem, stem_bytes);
 	}
 	free(stem);
 	free(copy);
 	return copy && stem ? 0 : -ENOMEM;
 }
 
-/* The length of the longest sequence of frames that both have. */
+/* Length of the longest common subsequence. */
 static uint32_t common_frames(const struct frame_hashes *a, const struct frame_hashes *b)
 {
 	uint32_t row[FRAMES_MAX + 1] = {0};
@@ -82,15 +76,8 @@ static uint32_t common_frames(const struct frame_hashes *a, const struct frame_h
 
 static int add_pair(struct pairs *pairs, double similarity, size_t base, size_t new)
 {
-	if (pairs->count == pairs->capacity) {
-		size_t capacity = pairs->capacity * 2 + 64;
-		struct pair *larger = reallocarray(pairs->list, capacity, sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		pairs->list = larger;
-		pairs->capacity = capacity;
-	}
+	if (grow(&pairs->list, &pairs->capacity, pairs->count + 1, sizeof(*pairs->list)))
+		return -ENOMEM;
 	pairs->list[pairs->count++] = (struct pair){similarity, base, new};
 	return 0;
 }
@@ -106,7 +93,7 @@ static int compare_pairs(const void *a, const void *b)
 	return x->new < y->new ? -1 : x->new > y->new;
 }
 
-/* Best pairs first, each path once. */
+/* Take the most similar pairs first, each path once. */
 static void assign_best_pairs(struct pairs *pairs, uint8_t *is_taken, size_t *matches)
 {
 	if (pairs->count)
@@ -145,7 +132,7 @@ static int pair_similar(struct pairs *pairs, const struct frame_hashes *base, si
 	return 0;
 }
 
-/* The kernel alone was replaced: there is one such path on either side. */
+/* Pair paths that differ only in the kernel, if there is exactly one on each side. */
 static void pair_replaced(const struct frame_hashes *base, size_t base_count,
 			  const struct frame_hashes *new, size_t new_count, uint8_t *is_taken,
 			  size_t *matches)

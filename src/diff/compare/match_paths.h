@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which call path of one side is which of the other, where their keys differ: a function was renamed, inlined,
- * or has a wrapper now.
+ * Match the call paths of both sides whose keys differ, because a function was renamed, inlined or
+ * wrapped.
  */
 #ifndef XT_DIFF_MATCH_PATHS_H
 #define XT_DIFF_MATCH_PATHS_H
@@ -12,8 +12,8 @@
 #define MATCH_NONE SIZE_MAX
 
 /*
- * keys: of paths that only BASE has, then of those that only NEW has. matches_out[b] becomes the place
- * of its match among the latter, or MATCH_NONE. 0 or -ENOMEM.
+ * base and new are keys that only one side has. matches_out[b] becomes the index of the match in
+ * new, or MATCH_NONE. Returns 0 or -ENOMEM.
  */
 int match_paths(const char *const *base, size_t base_count, const char *const *new,
 		size_t new_count, size_t *matches_out);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "diff/base/format.h"
+#include "diff/base/shorten_text.h"
 #include "diff/compare/changes.h"
 
 #define KERNEL_MARK "[GPU_Kernel]"
@@ -31,9 +32,12 @@ const char *effect_interval(char out[INTERVAL_BYTES], const struct effect *effec
 	if (effect->is_exact)
 		strcpy(out, effect->change != 0 ? "exact" : "");
 	else if (isfinite(low) && isfinite(high) && effect->base != 0 && effect->new != 0) {
-		/* (What is far out, and what is common, are not judged: the interval may lie elsewhere.) */
+		/*
+		 * The interval is around net_ratio, which excludes outliers and the common factor.
+		 * Name it if the ratio is outside.
+		 */
 		if (apart)
-			length = snprintf(out, INTERVAL_BYTES, "judged: %+.*f %%, ",
+			length = snprintf(out, INTERVAL_BYTES, "net %+.*f %%, ",
 					  percent_digits(high), net_ratio);
 		snprintf(out + length, INTERVAL_BYTES - (size_t)length, "%+.*f to %+.*f %%",
 			 percent_digits(high), low, percent_digits(high), high);
@@ -62,7 +66,7 @@ static size_t columns_of(const char *text)
 	return columns;
 }
 
-/* A call of CUDA's between the program and the work that it asked for: says nothing that the work does not. */
+/* A CUDA function between the program and the work it launches. It adds no information. */
 static bool is_glue(const struct profile_entry *entry, uint32_t frame)
 {
 	const char *name = entry->frames[frame];
@@ -71,7 +75,7 @@ static bool is_glue(const struct profile_entry *entry, uint32_t frame)
 	       !strncmp(name, "cu", 2);
 }
 
-/* As many frames as there is room for, the innermost first. */
+/* Join as many frames as fit, innermost first. */
 static char *join_frames(const struct profile_entry *entry, size_t columns_max)
 {
 	size_t length = 1, columns = 0;
@@ -104,18 +108,12 @@ char *row_name(const struct comparison_row *row, size_t columns_max)
 		row->shown[SIDE_NEW] ? row->shown[SIDE_NEW] : row->shown[SIDE_BASE];
 	char *text = entry ? join_frames(entry, columns_max) : strdup(row->key);
 
-	/* (A single name can still be too long.) */
-	if (text && columns_max > 3 && columns_of(text) > columns_max) {
-		size_t at = columns_max - 3;
-
-		while (at > 0 && (text[at] & 0xc0) == 0x80)
-			at--;
-		memcpy(text + at, "...", 4);
-	}
+	/* A single name can be too long. */
+	if (text && columns_max > 3 && columns_of(text) > columns_max)
+		memcpy(text + utf8_prefix(text, columns_max - 3), "...", 4);
 	return text;
 }
 
-/* "more often: 12 to 13" */
 static size_t put_counts(char *out, size_t out_bytes, const struct effect *count)
 {
 	char base[AMOUNT_BYTES], new[AMOUNT_BYTES];
@@ -148,11 +146,11 @@ const char *row_change_text(char *out, size_t out_bytes, const struct comparison
 
 	out[0] = '\0';
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && used < out_bytes; i++) {
-		/* More in all says nothing besides more often or slower. */
-		/* (Bytes are no faster, and their pieces no more often.) */
+		/* Skip "more" and "less" after a more specific word. */
+		/* Bytes are neither faster nor more frequent. */
 		if (row->unit == UNIT_BYTES && words[i].change & NOT_OF_BYTES)
 			continue;
-		/* (A total of more pieces has others, too: what one takes in the mean says nothing.) */
+		/* If a total has other items, its mean cost per item says nothing. */
 		if (row->level == LEVEL_TOTAL && row->change & OF_COUNTS &&
 		    words[i].change & (CHANGE_SLOWER | CHANGE_FASTER))
 			continue;
@@ -166,6 +164,6 @@ const char *row_change_text(char *out, size_t out_bytes, const struct comparison
 					   &row->effects[METRIC_COUNT]);
 	}
 	if (row->is_renamed && used < out_bytes)
-		snprintf(out + used, out_bytes - used, "%smoved", used ? ", " : "");
+		snprintf(out + used, out_bytes - used, "%srenamed", used ? ", " : "");
 	return out;
 }

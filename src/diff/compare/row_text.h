@@ -24,7 +24,7 @@ const char *frame_name(const char *frame);
  */
 char *row_name(const struct comparison_row *row, size_t columns_max);
 
-/* What changed, "slower, more often: 12 to 13", or "". */
+/* The change in words, "slower, more often: 12 to 13", or "". */
 const char *row_change_text(char *out, size_t out_bytes, const struct comparison_row *row);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs in the order of time: a machine that warms up makes each slower than the one before.
+ * Trends over time. While a machine warms up, each run is slower than the one before.
  */
 #include "diff/compare/run_series.h"
 
@@ -8,8 +8,12 @@
 
 #include "diff/stats/statistics.h"
 
-#define GAP_MAX 8.0 /* of the sides, by the spread of their runs; 3.5: one follows the other */
-#define TREND_P 0.3 /* runs go with time if chance would make it look so this rarely */
+/*
+ * Largest gap between the sides, in standard deviations of the start times. 3.5: one side directly
+ * follows the other.
+ */
+#define GAP_MAX 8.0
+#define TREND_P 0.3 /* p-value up to which a trend counts as visible */
 
 void run_series_make(struct run_series *s, const struct comparison *c, const struct run_values *v)
 {
@@ -67,8 +71,10 @@ bool run_series_trend(const struct run_series *s, double least, double *differen
 		rest += left * left;
 	}
 	apart = means[1][1] - means[0][1];
-	/* A line is not drawn on over a gap much longer than what it was drawn through: what warms up in a
-	 * minute does not go on doing so for a day, as after a baseline. */
+	/*
+	 * Do not extrapolate the line across a long gap: a warm-up of minutes does not continue for
+	 * a day.
+	 */
 	if (apart * apart > GAP_MAX * GAP_MAX * tt / (double)s->count)
 		return false;
 	variance = rest / (double)(s->count - 3);

@@ -21,10 +21,11 @@ void run_series_make(struct run_series *series, const struct comparison *c,
 bool run_series_is_interleaved(const struct run_series *series);
 
 /*
- * The difference of the sides after removing a linear trend over time (least squares, one mean for each
- * side), and its standard error. Machines that warm up show such a trend. Returns false if a trend cannot
- * be estimated. If one side was recorded after the other, time and side are confounded: then it also
- * returns false unless the trend is visible. least is the minimum variance of a run.
+ * The difference of the sides after removing a linear trend over time (least squares, one mean for
+ * each side), and its standard error. Machines that warm up show such a trend. Returns false if a
+ * trend cannot be estimated. If one side was recorded after the other, it also returns false unless
+ * the trend is visible, because time and side are confounded. The variance of a run is at least
+ * `least`.
  */
 bool run_series_trend(const struct run_series *series, double least, double *difference,
 		      double *error);

@@ -27,7 +27,7 @@ void run_values_free(struct run_values *v)
 	free(v->wholes);
 }
 
-/* The sum of rows in a run. A mean of NAN: they have none of it. */
+/* The sum of rows in a run. If the run has no items, METRIC_EACH has a mean of NAN. */
 static struct quantity sum_rows(const struct comparison_row *const *rows, size_t count, size_t run,
 				enum metric metric)
 {
@@ -46,7 +46,7 @@ static struct quantity sum_rows(const struct comparison_row *const *rows, size_t
 			weight = entry->quantities[METRIC_COUNT].mean;
 		if (!(weight > 0.0))
 			continue;
-		/* (Variances add up; NAN stays NAN.) */
+		/* Variances add up. NAN stays NAN. */
 		sum.mean += q->mean * weight;
 		sum.typical += (rows[i]->level == LEVEL_TOTAL ? q->mean : q->typical) * weight;
 		sum.error += q->error * q->error * weight * weight;

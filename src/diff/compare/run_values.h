@@ -12,13 +12,15 @@ struct run_values {
 	double *x;	 /* the tested value: logarithm, or ratio to the mean; NAN: missing */
 	double *means;	 /* mean for one iteration; 0 if the run does not have the row */
 	double *typical; /* the same without outliers; x is computed from it */
-	double *counts;	 /* number for one iteration */
-	double *wholes;	 /* number in the whole run, including warm-up */
-	double within;	 /* mean variance of x within runs; NAN: unknown */
+
+	double *counts; /* number for one iteration */
+	double *wholes; /* number in the whole run, including warm-up */
+	double within;	/* mean variance of x within runs; NAN: unknown */
 	enum level level;
 	enum metric metric;
-	bool is_log;	  /* x is a logarithm; false if a run has a value of zero */
-	bool is_time;	  /* measured time: equal values in all runs do not make it exact */
+	bool is_log;  /* x is a logarithm; false if a run has a value of zero */
+	bool is_time; /* measured time: equal values in all runs do not make it exact */
+
 	bool keep_common; /* input of run_values_take(): do not remove the common factor */
 	bool has_common; /* x varies with the common factor of all GPU times, which is to be removed */
 };

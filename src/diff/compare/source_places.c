@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pick the frames that show where a call path is in the source.
+ * Choose the frames of a call path that tell a reader where it is.
  */
 #include "diff/compare/source_places.h"
 
@@ -25,7 +25,7 @@ static const char *file_of(const char *frame, size_t *length_out)
 	return open + 1;
 }
 
-/* Of the frames with a line: does the function of this one stand elsewhere in the path? */
+/* Does the function of this frame occur elsewhere in the path? */
 static bool is_repeated(const struct profile_entry *entry, uint32_t frame)
 {
 	size_t length = strcspn(entry->frames[frame], " ") + 1;
@@ -36,7 +36,7 @@ static bool is_repeated(const struct profile_entry *entry, uint32_t frame)
 	return false;
 }
 
-/* Is it in the same file as the outermost one with a line? */
+/* Is the frame in the file of the outermost frame with a line? */
 static bool is_own(const struct profile_entry *entry, uint32_t frame)
 {
 	size_t length, own_length = 0;
@@ -47,8 +47,8 @@ static bool is_own(const struct profile_entry *entry, uint32_t frame)
 	return file && length == own_length && !memcmp(file, own, length);
 }
 
-static size_t take_places(const struct profile_entry *entry, bool takes_repeated,
-			  const char *places[SOURCE_PLACES_MAX])
+static size_t select_places(const struct profile_entry *entry, bool takes_repeated,
+			    const char *places[SOURCE_PLACES_MAX])
 {
 	size_t count = 0, length;
 	bool has_own = false;
@@ -59,7 +59,7 @@ static size_t take_places(const struct profile_entry *entry, bool takes_repeated
 		if (!file_of(entry->frames[f], &length) ||
 		    (!takes_repeated && is_repeated(entry, f)))
 			continue;
-		/* The last place is kept for one in the own file. */
+		/* Keep the last place for a frame in the program's own file. */
 		if (!own && !has_own && count == SOURCE_PLACES_MAX - 1)
 			continue;
 		has_own |= own;
@@ -68,7 +68,7 @@ static size_t take_places(const struct profile_entry *entry, bool takes_repeated
 	return count;
 }
 
-/* Between the program and the GPU in any program: says nothing of where. */
+/* CUDA and PyTorch internals, which are the same for every operation. */
 static bool is_plumbing(const struct profile_entry *entry, const char *frame)
 {
 	static const char *const starts[] = {"cuda", "cuLaunch", "cuMem", "c10::impl::"};
@@ -79,11 +79,11 @@ static bool is_plumbing(const struct profile_entry *entry, const char *frame)
 	return entry->level == LEVEL_PATH && strstr(frame, "gpu_kernel_impl");
 }
 
-/* What PyTorch's threads of the backward pass run has no frame of the user's, but the name of its operation. */
+/* PyTorch's backward threads have no frames of the user. This function names the operation. */
 #define AUTOGRAD_MARK "torch::autograd::generated::"
 
-/* Without lines: functions with a name, but for those of the interpreter, and not the kernel. */
-static size_t add_names(const struct profile_entry *entry, const char *places[SOURCE_PLACES_MAX])
+/* Without lines: named functions, except those of the Python interpreter and the kernel. */
+static size_t select_names(const struct profile_entry *entry, const char *places[SOURCE_PLACES_MAX])
 {
 	size_t count = 0;
 
@@ -103,11 +103,11 @@ static size_t add_names(const struct profile_entry *entry, const char *places[SO
 
 size_t source_places(const struct profile_entry *entry, const char *places[SOURCE_PLACES_MAX])
 {
-	size_t count = take_places(entry, false, places);
+	size_t count = select_places(entry, false, places);
 
 	if (!count)
-		count = take_places(entry, true, places);
-	return count ? count : add_names(entry, places);
+		count = select_places(entry, true, places);
+	return count ? count : select_names(entry, places);
 }
 
 bool source_place_is_own(const struct profile_entry *entry, const char *place)

@@ -10,10 +10,10 @@
 #define SOURCE_PLACES_MAX 3
 
 /*
- * Pick frames with a source line, "f (file.c:12)", innermost first. If possible, one of them is in the
- * program's own file, which is the file of the outermost frame with a line. Functions that occur twice in
- * the path (wrappers, recursion) are used only if there is nothing else. If no frame has a line, the
- * result is function names. Returns the number of places.
+ * Pick frames with a source line, "f (file.c:12)", innermost first. If possible, one of them is in
+ * the program's own file, which is the file of the outermost frame with a line. Functions that
+ * occur twice in the path (wrappers, recursion) are used only if there is nothing else. If no frame
+ * has a line, the result is function names. Returns the number of places.
  */
 size_t source_places(const struct profile_entry *entry, const char *places[SOURCE_PLACES_MAX]);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where warm-up ends, each run finds out by itself. What happens now and then may so be counted in some runs, and in
- * others lie before that, although all of them do it as often.
+ * The end of warm-up is detected in each run separately. A rare item can therefore be counted in
+ * some runs and be part of warm-up in others, although all runs have it equally often.
  */
 #include "diff/compare/warmup_boundary.h"
 
 #include <math.h>
 
-#define COUNTS_ALIKE 1e-9 /* in an iteration: but for rounding */
+#define COUNTS_ALIKE 1e-9 /* per iteration: at most rounding */
 
-/* Do all runs have as many iterations, of which they count different parts? */
+/* Do all runs have the same number of iterations, with different numbers of warm-up iterations? */
 static bool boundaries_differ(const struct comparison *c)
 {
 	const struct run_profile *first = c->runs[0].profile;
@@ -28,8 +28,9 @@ static bool boundaries_differ(const struct comparison *c)
 }
 
 /*
- * Had all runs done the same at the same moments, one with a longer warm-up than another's would count no more of it. Do those of
- * the side that has more, against those of the other, do so mostly? Then it has moved. (What happens at random does so at times.)
+ * If all runs did the same at the same time, a run with a longer warm-up would count at most as
+ * many items. If most pairs of runs of the two sides contradict this, the items moved in time.
+ * Random items contradict it sometimes.
  */
 static bool has_moved(const struct comparison *c, const struct run_values *v, enum side more)
 {
@@ -73,12 +74,12 @@ bool warmup_boundary_explains(const struct comparison *c, const struct run_value
 			(double)(c->side_counts[SIDE_BASE] + c->side_counts[SIDE_NEW]);
 	}
 	counted = counts[SIDE_NEW] - counts[SIDE_BASE];
-	/* (Once in each iteration is not now and then.) */
+	/* A difference of one per iteration is not a rare item. */
 	if (!varies || !(fabs(counted) < 1.0))
 		return false;
 	if (has_moved(c, v, counted > 0.0 ? SIDE_NEW : SIDE_BASE))
 		return false;
-	/* Had they come on top, the whole run had as many more. */
+	/* Additional items would also be additional in the whole run. */
 	whole = copysign(1.0, counted) * (wholes[SIDE_NEW] - wholes[SIDE_BASE]);
 	return whole <= fabs(counted) * used / 2.0;
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The baseline file; see baseline.h.
- *
- * The profiles of a set are put behind each other, one a line, and packed together: they are alike, so
- * all but the first take little room.
+ * The baseline file. Profiles of a set are similar, so they are compressed together, one JSON line
+ * each.
  */
 #include "diff/load/baseline.h"
 
@@ -18,12 +16,13 @@
 #include <zstd.h>
 
 #include "diff/base/shorten_text.h"
+#include "log/base/grow.h"
 #include "log/base/new_file.h"
 #include "page/base64.h"
 #include "page/utf8.h"
 
 #define PACK_LEVEL	   19
-#define UNPACKED_BYTES_MAX (UINT64_C(1) << 28) /* of all sets of a file together */
+#define UNPACKED_BYTES_MAX (UINT64_C(1) << 28) /* total for all sets of a file */
 
 static void free_set(struct baseline_set *set)
 {
@@ -81,16 +80,10 @@ int baseline_add(struct baseline *baseline, const char *label, struct run_set *r
 		if ((*label && !strcmp(baseline->sets[s].label, label)) ||
 		    (set.time_ns && baseline->sets[s].time_ns == set.time_ns))
 			baseline_remove(baseline, s);
-	if (baseline->count == baseline->capacity) {
-		size_t capacity = baseline->capacity ? 2 * baseline->capacity : 8;
-		struct baseline_set *sets = reallocarray(baseline->sets, capacity, sizeof(*sets));
-
-		if (!sets) {
-			free(set.label);
-			return -ENOMEM;
-		}
-		baseline->sets = sets;
-		baseline->capacity = capacity;
+	if (grow(&baseline->sets, &baseline->capacity, baseline->count + 1,
+		 sizeof(*baseline->sets))) {
+		free(set.label);
+		return -ENOMEM;
 	}
 	while (place < baseline->count && !is_before(&set, &baseline->sets[place]))
 		place++;
@@ -103,7 +96,10 @@ int baseline_add(struct baseline *baseline, const char *label, struct run_set *r
 	return 0;
 }
 
-/* The documents of a set, without spaces, each with a newline; to be freed. NULL: no memory. */
+/*
+ * Minify the documents of a set and end each with a newline. The caller frees the text; NULL if out
+ * of memory.
+ */
 static char *join_documents(const struct run_set *runs, size_t *bytes_out)
 {
 	size_t room = 1, used = 0;
@@ -125,7 +121,10 @@ static char *join_documents(const struct run_set *runs, size_t *bytes_out)
 	return text;
 }
 
-/* … packed, as text; to be freed. */
+/*
+ * Compress the documents of a set and encode them as base64. The caller frees the text; NULL on
+ * failure.
+ */
 static char *pack(const struct run_set *runs)
 {
 	size_t plain_bytes = 0, packed_bytes, bound;
@@ -146,7 +145,10 @@ static char *pack(const struct run_set *runs)
 	return text;
 }
 
-/* To be freed; NULL and errno if it is damaged, or there is no memory. */
+/*
+ * Undo pack(). The caller frees the text. NULL and errno if it is damaged, too large, or out of
+ * memory.
+ */
 static char *unpack(const char *text, uint64_t bytes_max, size_t *bytes_out)
 {
 	size_t packed_bytes, got;
@@ -158,7 +160,7 @@ static char *unpack(const char *text, uint64_t bytes_max, size_t *bytes_out)
 		return NULL;
 	size_bytes = ZSTD_getFrameContentSize(packed, packed_bytes);
 	errno = EINVAL;
-	/* (What is not known is a size beyond any bound, too.) */
+	/* An unknown size is larger than any limit. */
 	if (size_bytes > 0 && size_bytes <= bytes_max)
 		plain = malloc((size_t)size_bytes);
 	if (plain) {
@@ -193,7 +195,7 @@ static int read_documents(struct run_set *runs, const char *text, size_t bytes, 
 	return error;
 }
 
-/* *room: how many bytes of profiles may still be unpacked. */
+/* *room is the number of bytes that may still be unpacked. */
 static int read_set(struct baseline *baseline, const cJSON *item, uint64_t *room,
 		    const char *origin, struct problems *problems)
 {
@@ -205,7 +207,7 @@ static int read_set(struct baseline *baseline, const cJSON *item, uint64_t *room
 	char *text = packed ? unpack(packed, *room, &bytes) : NULL;
 	int error = text ? 0 : packed && errno == ENOMEM ? -ENOMEM : -EINVAL;
 
-	/* (It is shown: it does nothing to a terminal.) */
+	/* The label is printed: remove terminal escapes. */
 	if (label) {
 		utf8_make_plain(label, '?');
 		shorten_text(label, FIELD_BYTES_MAX);
@@ -237,12 +239,11 @@ int baseline_read(struct baseline *baseline, const char *document, size_t docume
 	*baseline = (struct baseline){0};
 	if (!format || strcmp(format, BASELINE_FORMAT) || !cJSON_IsNumber(version) ||
 	    !(version->valuedouble >= 1.0)) {
-		problems_add(problems, "%s is no baseline", origin);
+		problems_add(problems, "%s is not a baseline", origin);
 		error = -EINVAL;
 	} else if (version->valuedouble > BASELINE_VERSION) {
 		problems_add(problems,
-			     "%s is a baseline of version %.0f; this xtrace knows version %d: it "
-			     "takes a newer one to read it",
+			     "%s is a baseline of version %.0f; this xtrace reads up to version %d",
 			     origin, version->valuedouble, BASELINE_VERSION);
 		error = -EINVAL;
 	}
@@ -253,7 +254,7 @@ int baseline_read(struct baseline *baseline, const char *document, size_t docume
 				error = read_set(baseline, item, &room, origin, problems);
 		}
 	if (!error && !baseline->count) {
-		problems_add(problems, "%s: the baseline holds no runs", origin);
+		problems_add(problems, "%s: the baseline has no runs", origin);
 		error = -EINVAL;
 	}
 	cJSON_Delete(root);
@@ -272,7 +273,7 @@ static int put_member(FILE *file, const char *key, const char *text)
 	return quoted ? 0 : -ENOMEM;
 }
 
-/* One line. What stands before the profiles is for people who look at a change of it. */
+/* Write one line. The members before "profiles" let people review the diff of a baseline. */
 static int put_set(FILE *file, const struct baseline_set *set)
 {
 	const struct run_profile *run = set->runs.runs[0];
@@ -307,7 +308,10 @@ static int put_sets(FILE *file, const struct baseline *baseline)
 		BASELINE_VERSION);
 	for (size_t s = 0; !error && s < baseline->count; s++)
 		error = put_set(file, &baseline->sets[s]);
-	/* With an end of its own, no line of a set depends on whether another one follows. */
+	/*
+	 * The last element is null, so each line of a set ends with a comma and merges do not
+	 * conflict.
+	 */
 	fputs("null\n]}\n", file);
 	return ferror(file) && !error ? -EIO : error;
 }
@@ -341,7 +345,7 @@ static int read_as_side(struct run_set *set, const char *document, size_t docume
 	struct baseline baseline;
 	int error = baseline_read(&baseline, document, document_bytes, origin, problems);
 
-	/* The newest first; of the others it is the noise alone that is asked for. */
+	/* The newest set is the side; older sets only contribute to the noise estimate. */
 	for (size_t s = baseline.count; !error && s-- > 0;) {
 		struct run_set *runs = &baseline.sets[s].runs;
 		size_t taken = 0;

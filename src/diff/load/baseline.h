@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The baseline: a file that keeps the runs that later ones are compared with, and some sets of older
- * runs, from which it is learned how much runs differ by themselves. docs/DIFF.md defines the document.
+ * Baseline file: the runs to compare with, and older sets of runs from which noise is estimated.
+ * docs/DIFF.md defines the document.
  *
- * It is made to lie in a repository: one line a set, the oldest first, each line ended alike, so that
- * sets that were added on two branches merge as lines; the same runs give the same bytes.
+ * The file is made for version control. Each set is one line, oldest first, so sets added on two
+ * branches merge as lines. The same runs give the same bytes.
  */
 #ifndef XT_DIFF_BASELINE_H
 #define XT_DIFF_BASELINE_H
@@ -13,24 +13,24 @@
 
 #define BASELINE_FORMAT	 "xtrace-baseline"
 #define BASELINE_VERSION 1
-#define BASELINE_KEEP	 5 /* sets, where nobody says how many */
+#define BASELINE_KEEP	 5 /* default number of sets to keep */
 
-/* The runs of one day, one commit. */
+/* The runs of one recording session, usually of one commit. */
 struct baseline_set {
-	char *label;	  /* "" if it has none */
-	uint64_t time_ns; /* when its first run began, since 1970 */
+	char *label;	  /* may be "" */
+	uint64_t time_ns; /* start of its first run, since 1970 */
 	struct run_set runs;
 };
 
-/* All zeros is an empty one. */
+/* All zeros is an empty baseline. */
 struct baseline {
-	struct baseline_set *sets; /* by time, then by label */
+	struct baseline_set *sets; /* sorted by time, then label */
 	size_t count;
 	size_t capacity;
 };
 
 /*
- * Reads the file's document. What is wrong with it is added to problems. 0, -EINVAL or -ENOMEM;
+ * Read a baseline document. Adds errors to problems. Returns 0, -EINVAL or -ENOMEM; call
  * baseline_free() in any case.
  */
 int baseline_read(struct baseline *baseline, const char *document, size_t document_bytes,
@@ -38,19 +38,19 @@ int baseline_read(struct baseline *baseline, const char *document, size_t docume
 void baseline_free(struct baseline *baseline);
 
 /*
- * Adds a set of runs, which are taken over (the set is empty then). One of the same label that is not
- * empty, or that began at the same time (it is the same one), is replaced. 0 or -ENOMEM.
+ * Add a set and take over its runs; *runs is then empty. Replaces a set with the same nonempty
+ * label or the same start time. Returns 0 or -ENOMEM.
  */
 int baseline_add(struct baseline *baseline, const char *label, struct run_set *runs);
 
-/* Leaves that many of the newest sets. */
+/* Remove the oldest sets until at most count are left. */
 void baseline_keep(struct baseline *baseline, size_t count);
 void baseline_remove(struct baseline *baseline, size_t place);
 
-/* Writes the file in one step: it is never half there. 0 or -errno. */
+/* Write the file atomically. Returns 0 or -errno. */
 int baseline_write(const struct baseline *baseline, const char *path);
 
-/* The baseline as a side: the runs of its newest set, and the others as history. */
+/* Reads a baseline as a side: the runs of its newest set, and all others as history. */
 extern const struct run_format baseline_format;
 
 #endif

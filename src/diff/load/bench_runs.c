@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads what xtrace bench leaves; see bench_runs.h.
+ * Read bench.json and gpu.json.
  */
 #include "diff/load/bench_runs.h"
 
@@ -14,7 +14,7 @@
 
 #define FILE_BYTES_MAX (64 << 20)
 
-/* A document of that format in the directory; NULL if there is none. */
+/* Read a JSON document of this format; NULL if there is none. */
 static cJSON *read_document(const char *directory, const char *name, const char *format)
 {
 	char *path = NULL, *text = NULL;
@@ -66,11 +66,11 @@ int bench_runs_find(const char *path, char ***paths_out, size_t *count_out,
 	if (!bench)
 		return -ENOENT;
 	if (cJSON_GetObjectItemCaseSensitive(bench, "sides")) {
-		problems_add(problems, "%s holds the runs of two commands: name %s/base or %s/new",
-			     path, path, path);
+		problems_add(problems, "%s contains two sides: name %s/base or %s/new", path, path,
+			     path);
 		error = -EINVAL;
 	} else if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(bench, "finished"))) {
-		problems_add(problems, "%s: not all of its runs were made", path);
+		problems_add(problems, "%s: the benchmark was not completed; run it again", path);
 		error = -EINVAL;
 	} else {
 		*paths_out = calloc((size_t)cJSON_GetArraySize(runs) + 1, sizeof(**paths_out));

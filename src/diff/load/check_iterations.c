@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether an iteration is the same thing on both sides, and the one that was asked for.
+ * Check that an iteration is the same unit of work on both sides, and the one the user asked for.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 
 #include "diff/load/check_iterations.h"
 
-#define COUNTS_ALIKE 1.05 /* of iterations in a run, by this factor */
+#define COUNTS_ALIKE 1.05 /* largest ratio of equal iteration counts */
 
-/* How many iterations runs of a side have. */
+/* Range of the iteration counts of a side. */
 struct counts {
 	uint64_t least, most;
 };
@@ -30,7 +30,7 @@ static struct counts count_iterations(const struct run_set *set)
 	return counts;
 }
 
-static bool lie_apart(const struct counts *less, const struct counts *more)
+static bool are_disjoint(const struct counts *less, const struct counts *more)
 {
 	return less->most && (double)more->least > COUNTS_ALIKE * (double)less->most;
 }
@@ -39,11 +39,14 @@ bool check_counts_differ(const struct run_set *base, const struct run_set *new)
 {
 	const struct counts b = count_iterations(base), n = count_iterations(new);
 
-	return base->count && new->count && (lie_apart(&b, &n) || lie_apart(&n, &b));
+	return base->count && new->count && (are_disjoint(&b, &n) || are_disjoint(&n, &b));
 }
 
-/* Were iterations of all runs told by what repeats itself, in one command? *command: that, or NULL as yet. */
-static bool is_found_out(const struct run_set *set, const char **command)
+/*
+ * Were the iterations of all runs detected as a period, and are all command lines *command? Sets
+ * *command if it is NULL.
+ */
+static bool has_detected_period(const struct run_set *set, const char **command)
 {
 	for (size_t i = 0; i < set->count; i++) {
 		const struct run_profile *run = set->runs[i];
@@ -58,28 +61,29 @@ static bool is_found_out(const struct run_set *set, const char **command)
 }
 
 /*
- * What repeats itself may be another thing after a change: a step that was made two equal halves is half as long, and twice
- * as frequent. Told to do the same, a program does it as often.
+ * After a change, the detected period can be another unit. For example, a step split into two equal
+ * halves has half the period. The same command line should do the same number of iterations.
  */
-static void check_found(const struct run_set *base, const struct run_set *new,
-			const struct check_options *options, struct problems *problems)
+static void check_detected_periods(const struct run_set *base, const struct run_set *new,
+				   const struct check_options *options, struct problems *problems)
 {
 	const struct counts b = count_iterations(base), n = count_iterations(new);
 	const char *command = NULL;
 
 	if (options->allow_different || !check_counts_differ(base, new) ||
-	    !is_found_out(base, &command) || !is_found_out(new, &command))
+	    !has_detected_period(base, &command) || !has_detected_period(new, &command))
 		return;
-	problems_add(
-		problems,
-		"different iterations: what repeats itself does so %llu times in a run of BASE "
-		"and %llu times in one of NEW, with the same arguments: it may be another part "
-		"of the work; name an NVTX range by --iteration, or see --allow-different",
-		(unsigned long long)b.most, (unsigned long long)n.most);
+	problems_add(problems,
+		     "different iterations: the detected period occurs %llu times in a run of BASE "
+		     "and %llu "
+		     "times in a run of NEW, with the same arguments; name an NVTX range with "
+		     "--iteration, or "
+		     "see --allow-different",
+		     (unsigned long long)b.most, (unsigned long long)n.most);
 }
 
-/* Numbers in the names of ranges count as alike: '#' stands for any. */
-static bool is_range(const char *name, const char *wanted)
+/* Compare range names. A '#' in a name matches any number. */
+static bool range_matches(const char *name, const char *wanted)
 {
 	while (*name && *wanted) {
 		bool number = isdigit((unsigned char)*wanted) || *wanted == '#';
@@ -93,11 +97,12 @@ static bool is_range(const char *name, const char *wanted)
 	return !*name && !*wanted;
 }
 
-/* The range of --iteration. (One that a log lacks is said as a fault of that.) */
+/* A missing range is reported by check_runs(). */
 static bool lacks_wanted_range(const struct run_profile *run, const char *wanted)
 {
 	return strcmp(run->iterations, "missing") != 0 &&
-	       (strcmp(run->iterations, "nvtx") != 0 || !is_range(run->iteration_name, wanted));
+	       (strcmp(run->iterations, "nvtx") != 0 ||
+		!range_matches(run->iteration_name, wanted));
 }
 
 static bool lacks_wanted_warmup(const struct run_profile *run, const char *wanted)
@@ -108,7 +113,10 @@ static bool lacks_wanted_warmup(const struct run_profile *run, const char *wante
 	       run->warmup_count != (count < run->found_count ? count : run->found_count - 1);
 }
 
-/* Profiles that were made before are as they were made. */
+/*
+ * Options for logs do not apply to existing profiles. Report a profile that was made with other
+ * options.
+ */
 static void check_request(const struct run_set *set, const char *wanted, const char *option,
 			  bool (*is_other)(const struct run_profile *run, const char *wanted),
 			  struct problems *problems)
@@ -116,10 +124,10 @@ static void check_request(const struct run_set *set, const char *wanted, const c
 	for (size_t i = 0; wanted && i < set->count; i++) {
 		if (set->runs[i]->history || !is_other(set->runs[i], wanted))
 			continue;
-		problems_add(problems,
-			     "%s: this profile was made without %s %s, which is for logs; make it "
-			     "anew",
-			     set->runs[i]->origin, option, wanted);
+		problems_add(
+			problems,
+			"%s: this profile was made without %s %s; make it again with that option",
+			set->runs[i]->origin, option, wanted);
 		return;
 	}
 }
@@ -134,5 +142,5 @@ void check_iterations(const struct run_set *base, const struct run_set *new,
 			      problems);
 		check_request(sets[s], options->warmup, "--warmup", lacks_wanted_warmup, problems);
 	}
-	check_found(base, new, options, problems);
+	check_detected_periods(base, new, options, problems);
 }

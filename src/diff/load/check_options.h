@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the user allows when runs are checked.
+ * Options of the checks of runs.
  */
 #ifndef XT_DIFF_CHECK_OPTIONS_H
 #define XT_DIFF_CHECK_OPTIONS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What runs must have in common, as a table.
+ * Properties that runs must have in common, and faults that no run may have.
  */
 #include "diff/load/check_runs.h"
 #include "diff/load/check_iterations.h"
@@ -13,10 +13,10 @@
 #include "log/base/script_name.h"
 
 #define TEXT_BYTES     256
-#define LAUNCHES_ALIKE 1.25 /* by this factor, both ways */
+#define LAUNCHES_ALIKE 1.25 /* largest ratio of equal launch counts */
 #define COUNTS_APART   1.6
 
-/* An interpreter together with what it runs. */
+/* Write the program, followed by the script that it ran, or else only the program. */
 static const char *program(const struct run_profile *run, char *out)
 {
 	size_t length = strlen(run->program) + 1;
@@ -44,10 +44,10 @@ static const char *cupti(const struct run_profile *run, char *out)
 static const char *simulated(const struct run_profile *run, char *out)
 {
 	(void)out;
-	return run->is_simulated ? "a simulated GPU" : "a real GPU";
+	return run->is_simulated ? "simulated GPU" : "real GPU";
 }
 
-/* The names of the devices; which one of several alike it was does not matter. */
+/* Device names. Which one of several equal GPUs was used does not matter. */
 static const char *devices(const struct run_profile *run, char *out)
 {
 	size_t used = 0;
@@ -62,32 +62,32 @@ static const char *devices(const struct run_profile *run, char *out)
 static const char *iterations(const struct run_profile *run, char *out)
 {
 	if (!strcmp(run->iterations, "nvtx"))
-		snprintf(out, TEXT_BYTES, "the NVTX range \"%s\"", run->iteration_name);
+		snprintf(out, TEXT_BYTES, "NVTX range \"%s\"", run->iteration_name);
 	else
 		snprintf(out, TEXT_BYTES, "%s",
-			 strcmp(run->iterations, "period") ? "none" : "what repeats itself");
+			 strcmp(run->iterations, "period") ? "none" : "a detected period");
 	return out;
 }
 
 static const char *part(const struct run_profile *run, char *out)
 {
 	(void)out;
-	return run->selection[0] ? run->selection : "all of it";
+	return run->selection[0] ? run->selection : "none";
 }
 
 static const struct {
 	const char *what;
 	const char *(*text)(const struct run_profile *run, char *out);
-	const char *advice; /* NULL: what they may be allowed by. Else numbers mean something else,
-			     * whatever is allowed */
+	const char *
+		advice; /* NULL: --allow-different permits a difference. Else values are not comparable at all */
 } identities[] = {
 	{"programs", program, NULL},
 	{"GPUs", devices, NULL},
 	{"kinds of GPU", simulated, NULL},
 	{"CUDA drivers", driver, NULL},
-	{"versions of CUPTI", cupti, NULL},
+	{"CUPTI versions", cupti, NULL},
 	{"iterations", iterations, "; see --iteration"},
-	{"parts of a run", part, "; make both profiles with the same options"},
+	{"filters", part, "; profile both sides with the same options"},
 };
 
 /* All runs of both sides. */
@@ -111,7 +111,7 @@ static const char *others(char out[TEXT_BYTES], size_t count)
 	return out;
 }
 
-/* What differs from the first run: said of the first that does. */
+/* Report a property that differs from that of the first run. */
 static void check_identity(const struct all_runs *all, size_t identity,
 			   const struct check_options *options, struct problems *problems)
 {
@@ -133,9 +133,9 @@ static void check_identity(const struct all_runs *all, size_t identity,
 	if (!first)
 		return;
 	text = identities[identity].text(first, room[1]);
-	problems_add(problems, "different %s: %s has %s, %s%s %s%s", identities[identity].what,
-		     run_at(all, 0)->origin, wanted[0] ? wanted : "none", first->origin,
-		     others(more, count), text[0] ? text : "none",
+	problems_add(problems, "different %s: %s in %s, %s in %s%s%s", identities[identity].what,
+		     wanted[0] ? wanted : "none", run_at(all, 0)->origin, text[0] ? text : "none",
+		     first->origin, others(more, count),
 		     advice	       ? advice
 		     : options->advice ? options->advice
 				       : "; see --allow-different");
@@ -163,16 +163,15 @@ static bool is_degraded(const struct run_profile *run)
 	return run->trust == TRUST_DEGRADED;
 }
 
-/* What no run may be. */
+/* Faults that no run may have. */
 static const struct {
 	bool (*is_so)(const struct run_profile *run);
 	const char *what;
-	bool is_warned;	 /* a warning of the log says more */
-	bool is_allowed; /* by --allow-degraded */
+	bool is_warned;	 /* add the first warning of the log */
+	bool is_allowed; /* --allow-degraded permits it */
 } faults[] = {
-	{is_empty, "an empty run, without any work of a GPU", false, false},
-	{lacks_range, "the NVTX range of --iteration is not there, or was opened too rarely", false,
-	 false},
+	{is_empty, "no GPU work was recorded", false, false},
+	{lacks_range, "the NVTX range of --iteration is missing or too rare", false, false},
 	{is_damaged, "the log is damaged", true, false},
 	{is_degraded, "the log is degraded", true, true},
 };
@@ -209,8 +208,8 @@ static double launches_of(const struct run_profile *run)
 }
 
 /*
- * What repeats itself was found out for each run by itself. If two runs launch about as much in very different numbers
- * of iterations, those are not the same: steps of one, say, and layers of the other.
+ * Periods are detected in each run separately. If two runs launch about as much in very different
+ * numbers of iterations, their iterations are different units, such as steps and layers.
  */
 static void check_periods(const struct all_runs *all, struct problems *problems)
 {
@@ -226,12 +225,12 @@ static void check_periods(const struct all_runs *all, struct problems *problems)
 		    fabs(log(launches)) > log(LAUNCHES_ALIKE) ||
 		    fabs(log(counts)) < log(COUNTS_APART))
 			continue;
-		problems_add(
-			problems,
-			"different iterations: %s launches about as much as %s in %llu of them, "
-			"which are %llu there; name an NVTX range by --iteration",
-			run->origin, first->origin, (unsigned long long)run->found_count,
-			(unsigned long long)first->found_count);
+		problems_add(problems,
+			     "different iterations: %s and %s launch about as much, but in %llu "
+			     "and %llu "
+			     "iterations; name an NVTX range with --iteration",
+			     run->origin, first->origin, (unsigned long long)run->found_count,
+			     (unsigned long long)first->found_count);
 		return;
 	}
 }
@@ -245,14 +244,14 @@ static double gpu_time_of(const struct run_profile *run)
 
 bool check_same_run(const struct run_profile *a, const struct run_profile *b)
 {
-	/* (The time is in nanoseconds; logs that were made up may all begin at the same one.) */
+	/* Synthetic logs may all have the same start time, so compare more than that. */
 	return a->start_realtime_ns && a->start_realtime_ns == b->start_realtime_ns &&
 	       !strcmp(a->host, b->host) && !strcmp(a->command, b->command) &&
 	       gpu_time_of(a) == gpu_time_of(b);
 }
 
-/* One run that is there twice says nothing the second time, and looks as if there were no noise. */
-static void check_twice(const struct all_runs *all, struct problems *problems)
+/* The same run twice would look like runs without noise. */
+static void check_duplicates(const struct all_runs *all, struct problems *problems)
 {
 	for (size_t i = 0; i < all->count; i++) {
 		for (size_t k = i + 1; k < all->count; k++) {
@@ -266,7 +265,7 @@ static void check_twice(const struct all_runs *all, struct problems *problems)
 	}
 }
 
-/* Runs without any other of their side tell nothing of noise. */
+/* Noise cannot be measured from one run. */
 static void check_counts(const struct run_set *base, const struct run_set *new,
 			 struct problems *problems)
 {
@@ -283,8 +282,7 @@ static void check_counts(const struct run_set *base, const struct run_set *new,
 	if (has_history || !counts[0] || !counts[1] || (counts[0] > 1 && counts[1] > 1))
 		return;
 	problems_add(problems,
-		     "one run of %s: how much runs differ by themselves cannot be told; record "
-		     "several, as xtrace bench does",
+		     "only one run of %s: cannot measure noise; record several with xtrace bench",
 		     counts[0] > 1   ? "NEW"
 		     : counts[1] > 1 ? "BASE"
 				     : "each side");
@@ -307,13 +305,13 @@ void check_runs(const struct run_set *base, const struct run_set *new,
 	const struct all_runs all = {{base, new}, base->count + new->count};
 
 	if (!base->count)
-		problems_add(problems, "there is no run of BASE");
+		problems_add(problems, "BASE has no runs");
 	if (!new->count)
-		problems_add(problems, "there is no run of NEW");
+		problems_add(problems, "NEW has no runs");
 	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
 		check_fault(&all, f, options, problems);
 	check_alike(base, new, options, problems);
 	check_iterations(base, new, options, problems);
-	check_twice(&all, problems);
+	check_duplicates(&all, problems);
 	check_counts(base, new, problems);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules by which names of frames lose what changes from build to build.
+ * Remove the parts of a frame's name that change from build to build.
  */
 #include "diff/load/frame_key.h"
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* "f (file.c:12)" and "f (file.py)": where the file begins, or the end. A file's name has a dot. */
+/* Length without a place, "f (file.c:12)" or "f (file.py)". A file name contains a dot. */
 static size_t without_place(const char *frame, size_t length)
 {
 	size_t open = length;
@@ -22,7 +22,7 @@ static size_t without_place(const char *frame, size_t length)
 	return open - 2;
 }
 
-/* Suffixes that a compiler gives to what it makes of a function; a number may follow. */
+/* Length without suffixes of compiler clones, which may end with a number. */
 static size_t without_clones(const char *name, size_t length)
 {
 	static const char *const suffixes[] = {".isra", ".constprop", ".part",	    ".cold",
@@ -51,7 +51,7 @@ static size_t without_clones(const char *name, size_t length)
 	return length;
 }
 
-/* "::h0123456789abcdef" at the end of Rust's names. */
+/* Length without the hash at the end of a Rust name, "::h0123456789abcdef". */
 static size_t without_hash(const char *name, size_t length)
 {
 	if (length < 19 || memcmp(name + length - 19, "::h", 3) != 0)
@@ -67,7 +67,7 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* What stands at text and is replaced: how much of it, and by what. 0: nothing. */
+/* Length of the text to replace at this position, and its replacement. 0: keep the text. */
 static size_t replaced(const char *text, const char **by)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stays of a frame's name when its program is changed elsewhere and built anew.
+ * Frame keys: names that stay the same when other parts of the program change and it is rebuilt.
  */
 #ifndef XT_DIFF_FRAME_KEY_H
 #define XT_DIFF_FRAME_KEY_H
@@ -10,14 +10,16 @@
 #define FRAME_KEY_BOUND(frame_bytes) (4 * (frame_bytes) + 1)
 
 /*
- * Writes the key of a shown frame, terminated, into out, which has room for FRAME_KEY_BOUND() bytes. Away go
- * files and lines, addresses, the numbers of lambdas and closures, suffixes of clones, hashes of Rust, numbers
- * in NVTX ranges and in names that Triton made. Returns its length.
+ * Write the terminated key of a frame into out, which has FRAME_KEY_BOUND() bytes. Removes files
+ * and lines, addresses, numbers of lambdas and closures, clone suffixes, Rust hashes, and numbers
+ * in NVTX ranges and Triton names. Returns the length.
  */
 size_t frame_key(char *out, const char *frame);
 
-/* Writes the part of a key that is compared where keys differ: without template arguments and parameters. It is no
- * longer than the key. Returns its length. */
+/*
+ * Write the stem of a key: the key without template arguments and parameters. It is used to match
+ * paths whose keys differ. Returns the length, which is at most that of the key.
+ */
 size_t frame_stem(char *out, const char *key);
 
 #endif

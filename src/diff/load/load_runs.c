@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading runs. Logs are profiled by processes of xtrace-merge, some at a time, which write into memory that
- * is read when they have ended.
+ * Each log is profiled by a process of xtrace-merge, which writes the profile into a memfd. Several
+ * processes run at a time.
  */
 #include "diff/load/load_runs.h"
 
@@ -20,14 +20,15 @@
 #include "cli/subprocess.h"
 #include "diff/load/baseline.h"
 #include "diff/load/bench_runs.h"
+#include "log/base/grow.h"
 
 #define ARGUMENTS_MAX 16
-#define MERGE_FAILED  2 /* its exit status: nothing was written */
+#define MERGE_FAILED  2 /* lowest exit status without output */
 
 struct job {
 	char *path;
 	struct run_set *set;
-	size_t place; /* in the set */
+	size_t place; /* index in the set */
 	pid_t pid;
 	int output;
 };
@@ -37,7 +38,7 @@ struct jobs {
 	size_t count, capacity;
 };
 
-/* The content of a file from its begin on, to be freed. NULL: see errno. */
+/* Read a file from its beginning. The caller frees the text; NULL and errno on failure. */
 static char *read_all(int file, size_t *length_out)
 {
 	size_t length = 0, room = 1u << 16;
@@ -80,7 +81,7 @@ static const struct run_format profile_format = {"xtrace-profile", read_profile}
 
 static const struct run_format *const run_formats[] = {&profile_format, &baseline_format, NULL};
 
-/* A document of any of the formats. */
+/* Read a document of any known format. */
 static int read_document(struct run_set *set, const char *path, struct problems *problems)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC), error = -EINVAL;
@@ -93,10 +94,9 @@ static int read_document(struct run_set *set, const char *path, struct problems 
 	while (*f && (!cJSON_IsString(format) || strcmp((*f)->format, format->valuestring) != 0))
 		f++;
 	if (!text)
-		problems_add(problems, "%s: %s", path, strerror(errno));
+		problems_add(problems, "cannot read %s: %s", path, strerror(errno));
 	else if (!*f)
-		problems_add(problems, "%s: neither a log, nor a run profile, nor a baseline",
-			     path);
+		problems_add(problems, "%s is not a log, a run profile or a baseline", path);
 	else
 		error = (*f)->read(set, text, length, path, problems);
 	cJSON_Delete(json);
@@ -117,21 +117,13 @@ static bool is_document(const char *path)
 	return got == 1 && (first == '{' || first == ' ' || first == '\n');
 }
 
-/* A log becomes a job. The place of its run is kept for it. */
+/* Add a job for a log, and reserve the place of its run in the set. */
 static int add_log(struct jobs *jobs, struct run_set *set, const char *path)
 {
-	int error;
+	int error = grow(&jobs->list, &jobs->capacity, jobs->count + 1, sizeof(*jobs->list));
 
-	if (jobs->count == jobs->capacity) {
-		size_t capacity = jobs->capacity * 2 + 8;
-		struct job *larger = reallocarray(jobs->list, capacity, sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		jobs->list = larger;
-		jobs->capacity = capacity;
-	}
-	error = run_set_add(set, NULL);
+	if (!error)
+		error = run_set_add(set, NULL);
 	if (error)
 		return error;
 	jobs->list[jobs->count] = (struct job){
@@ -139,7 +131,7 @@ static int add_log(struct jobs *jobs, struct run_set *set, const char *path)
 	return jobs->list[jobs->count++].path ? 0 : -ENOMEM;
 }
 
-/* A bench directory stands for its runs; any other directory is one. */
+/* A bench directory contains several runs; any other directory is one run. */
 static int add_directory(struct jobs *jobs, struct run_set *set, const char *path,
 			 struct problems *problems)
 {
@@ -155,14 +147,14 @@ static int add_directory(struct jobs *jobs, struct run_set *set, const char *pat
 	return error;
 }
 
-/* One name: a document is read at once. */
+/* Read a document now; add a job for a log. */
 static int add_name(struct jobs *jobs, struct run_set *set, const char *path,
 		    struct problems *problems)
 {
 	struct stat status;
 
 	if (stat(path, &status) < 0) {
-		problems_add(problems, "%s: %s", path, strerror(errno));
+		problems_add(problems, "cannot read %s: %s", path, strerror(errno));
 		return -EINVAL;
 	}
 	if (S_ISDIR(status.st_mode))
@@ -197,8 +189,10 @@ static int start(struct job *job, const struct load_options *options, struct pro
 	return -EINVAL;
 }
 
-/* What is known of the GPU's clock goes into the profile's document, that a baseline keeps it, too. 0 or
- * -ENOMEM; *text is given back and replaced. */
+/*
+ * Insert the GPU clock into the profile document, so that a baseline keeps it. Replaces *text.
+ * Returns 0 or -ENOMEM.
+ */
 static int add_clock(char **text, size_t *length, const char *path)
 {
 	double mhz = bench_runs_clock_mhz(path);
@@ -224,7 +218,7 @@ static int finish(struct job *job, int status, struct problems *problems)
 
 	job->pid = 0;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) >= MERGE_FAILED)
-		problems_add(problems, "%s: cannot be read", job->path);
+		problems_add(problems, "cannot read %s", job->path);
 	else
 		text = read_all(job->output, &length);
 	if (text)
@@ -242,7 +236,7 @@ static int finish(struct job *job, int status, struct problems *problems)
 	return error;
 }
 
-/* Waits for any of the jobs that run. */
+/* Wait for any running job. */
 static int wait_for_one(struct jobs *jobs, struct problems *problems)
 {
 	int status;
@@ -288,7 +282,7 @@ static void drop_missing(struct run_set *set)
 	set->count = kept;
 }
 
-/* All names of an argument. */
+/* Add all names of an argument. */
 static int add_names(struct jobs *jobs, struct run_set *set, const char *argument,
 		     struct problems *problems)
 {

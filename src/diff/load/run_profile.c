@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads run profiles. A profile may come from anywhere: whatever does not fit the format is refused.
+ * Read run profiles. A profile may come from anywhere: reject whatever does not fit the format.
  */
 #include "diff/load/run_profile.h"
 
@@ -17,22 +17,22 @@
 #include "page/utf8.h"
 
 #define DEPTH_MAX     4096
-#define FRAMES_MAX    (UINT32_C(1) << 22) /* of all paths of a run together … */
-#define KEY_BYTES_MAX (UINT32_C(1) << 28) /* … and of their keys */
-#define ROW_COLUMNS   11		  /* those of version 1; a document may have more */
+#define FRAMES_MAX    (UINT32_C(1) << 22) /* of all paths of a run */
+#define KEY_BYTES_MAX (UINT32_C(1) << 28) /* of all keys of a run */
+#define ROW_COLUMNS   11		  /* in version 1; later versions may have more */
 
-/* The tree of names of a document. */
+/* The tree of frames of a document. */
 struct tree {
-	const char **names; /* as shown */
-	char **keys;	    /* by name */
+	const char **names; /* for display */
+	char **keys;	    /* of names */
 	size_t name_count;
-	uint32_t *parents; /* by node */
+	uint32_t *parents; /* of nodes */
 	uint32_t *node_names;
-	size_t node_count;		/* with the root, node 0 */
-	size_t frames_used, bytes_used; /* by all paths */
+	size_t node_count;		/* including the root, node 0 */
+	size_t frames_used, bytes_used; /* by all paths so far */
 };
 
-/* A copy that does nothing to a terminal or to the text around it. NULL: no memory. */
+/* Copy a text without control characters. NULL if out of memory. */
 static char *plain_text(struct run_profile *p, const char *text, size_t limit_bytes)
 {
 	char *copy = arena_copy_text(p->memory, text, strlen(text));
@@ -80,7 +80,7 @@ static int read_trust(struct run_profile *p, const cJSON *document)
 	const char *word = text_of(p, trust, "word");
 	size_t room = (size_t)cJSON_GetArraySize(warnings);
 
-	p->trust = TRUST_DAMAGED; /* a word that is not known is none to trust */
+	p->trust = TRUST_DAMAGED; /* do not trust an unknown word */
 	for (unsigned w = 0; word && w < sizeof(words) / sizeof(words[0]); w++)
 		if (!strcmp(word, words[w]))
 			p->trust = (enum trust_word)w;
@@ -98,8 +98,10 @@ static int read_trust(struct run_profile *p, const cJSON *document)
 	return 0;
 }
 
-/* Of several processes the one with the most iterations stands for the run: others start it, or are
- * ranks of the same. */
+/*
+ * The process with the most iterations represents the run. Other processes start it, or are equal
+ * ranks.
+ */
 static const cJSON *main_process(const cJSON *document)
 {
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(document, "processes"), *process;
@@ -177,14 +179,16 @@ static int read_names(struct run_profile *p, struct tree *tree, const cJSON *nam
 		free(key);
 		if (!tree->keys[n])
 			return -ENOMEM;
-		/* (The key of the whole name leaves out what may differ, such as the line.) */
+		/*
+		 * The key comes from the whole name: the hash in a shortened name covers its line.
+		 */
 		shorten_text(text, NAME_BYTES_MAX);
 		shorten_text(tree->keys[n], NAME_BYTES_MAX);
 	}
 	return 0;
 }
 
-/* Pairs of parent and name; a parent comes before its children. */
+/* Read pairs of parent and name. A parent precedes its children. */
 static int read_nodes(struct run_profile *p, struct tree *tree, const cJSON *nodes)
 {
 	size_t count = (size_t)cJSON_GetArraySize(nodes), n = 0;
@@ -218,7 +222,7 @@ static double cell(const cJSON **row)
 	return value;
 }
 
-/* The frames and the key of a path that ends in a node. 0, -EINVAL or -ENOMEM. */
+/* Set the frames and the key of the path that ends in a node. Returns 0, -EINVAL or -ENOMEM. */
 static int set_path(struct run_profile *p, struct tree *tree, double id,
 		    struct profile_entry *entry)
 {
@@ -234,7 +238,7 @@ static int set_path(struct run_profile *p, struct tree *tree, double id,
 		if (++depth > DEPTH_MAX)
 			return -EINVAL;
 	}
-	/* (A small document may name a long path again and again.) */
+	/* A small document can refer to a long path many times: limit the total. */
 	tree->frames_used += depth;
 	tree->bytes_used += length;
 	if (tree->frames_used > FRAMES_MAX || tree->bytes_used > KEY_BYTES_MAX)
@@ -293,8 +297,8 @@ static int set_identity(struct run_profile *p, struct tree *tree, const cJSON *i
 			tree->keys[(size_t)id->valuedouble], entry);
 }
 
-/* Parts of a run as a whole are not alike: how much they differ says nothing of how much runs do. */
-static void forget_errors(struct profile_entry *entry)
+/* Without iterations, the variation within a run says nothing about the variation between runs. */
+static void clear_errors(struct profile_entry *entry)
 {
 	for (int m = 0; m < METRICS; m++) {
 		struct quantity *q = &entry->quantities[m];
@@ -304,7 +308,7 @@ static void forget_errors(struct profile_entry *entry)
 	}
 }
 
-/* Errors stand there as parts of their mean. */
+/* Errors in the document are relative to the mean. */
 static int set_quantities(struct profile_entry *entry, bool has_iterations, const cJSON *item)
 {
 	struct quantity *value = &entry->quantities[METRIC_VALUE];
@@ -332,13 +336,13 @@ static int set_quantities(struct profile_entry *entry, bool has_iterations, cons
 	typical = cell(&item);
 	value->typical = value->mean * (isnan(typical) ? 1.0 : typical);
 	each->typical = each->mean * (isnan(typical) ? 1.0 : typical);
-	/* (Clocks that differ may make a latency of a total negative.) */
+	/* Clock differences can make the launch latency of LEVEL_TOTAL negative. */
 	if (!isfinite(value->typical) || isinf(value->error) || !isfinite(count->mean) ||
 	    !isfinite(entry->whole_value) || !isfinite(entry->whole_count) ||
 	    (entry->level != LEVEL_TOTAL && (value->typical < 0.0 || count->mean < 0.0)))
 		return -EINVAL;
 	if (!has_iterations)
-		forget_errors(entry);
+		clear_errors(entry);
 	return 0;
 }
 
@@ -377,8 +381,10 @@ static double hypotenuse(double a, double b)
 	return isnan(a) ? b : isnan(b) ? a : sqrt(a * a + b * b);
 }
 
-/* Adds b to a: two places that have one key, such as two lines of a function. The one that costs
- * more is shown. */
+/*
+ * Add b to a. Two places can have the same key, such as two lines of a function. Show the more
+ * expensive one.
+ */
 static void add_entry(struct profile_entry *a, const struct profile_entry *b)
 {
 	struct quantity *each = &a->quantities[METRIC_EACH];
@@ -450,19 +456,18 @@ static int read_document(struct run_profile *p, const cJSON *document, struct pr
 	int error;
 
 	if (!cJSON_IsString(format) || strcmp(format->valuestring, "xtrace-profile") != 0) {
-		problems_add(problems, "%s: no run profile", p->origin);
+		problems_add(problems, "%s is not a run profile", p->origin);
 		return -EINVAL;
 	}
 	if (!(version >= 1.0)) {
-		problems_add(problems, "%s: a run profile without a version that there is",
-			     p->origin);
+		problems_add(problems, "%s: invalid version of the run profile", p->origin);
 		return -EINVAL;
 	}
 	if (version > RUN_PROFILE_VERSION) {
-		problems_add(problems,
-			     "%s: a run profile of version %g, newer than this program, which "
-			     "knows version %d",
-			     p->origin, version, RUN_PROFILE_VERSION);
+		problems_add(
+			problems,
+			"%s is a run profile of version %g; this xtrace reads up to version %d",
+			p->origin, version, RUN_PROFILE_VERSION);
 		return -EINVAL;
 	}
 	error = read_identity(p, document);
@@ -471,7 +476,7 @@ static int read_document(struct run_profile *p, const cJSON *document, struct pr
 	if (!error)
 		error = read_entries(p, document);
 	if (error == -EINVAL)
-		problems_add(problems, "%s: a damaged run profile", p->origin);
+		problems_add(problems, "%s: the run profile is damaged", p->origin);
 	return error;
 }
 
@@ -496,7 +501,7 @@ int run_profile_read(struct run_profile **profile_out, const char *document, siz
 	if (json) {
 		error = read_document(p, json, problems);
 	} else {
-		problems_add(problems, "%s: no JSON", origin);
+		problems_add(problems, "%s is not valid JSON", origin);
 		error = -EINVAL;
 	}
 	cJSON_Delete(json);

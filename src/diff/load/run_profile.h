@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of one run: who ran where, whether anything is missing, and for everything that has a
- * cost its mean for one iteration and how sure that is. `xtrace-merge --profile` writes it of logs;
- * docs/DIFF.md defines the document.
+ * Run profile: program, machine and completeness of one run, and the mean cost per iteration of
+ * each row with its standard error. `xtrace merge --profile` makes it from logs. docs/DIFF.md
+ * defines the document.
  */
 #ifndef XT_DIFF_RUN_PROFILE_H
 #define XT_DIFF_RUN_PROFILE_H
@@ -18,23 +18,23 @@
 
 enum trust_word { TRUST_COMPLETE, TRUST_DEGRADED, TRUST_DAMAGED };
 
-/* What is not known is NAN. Errors are standard errors of the mean, from iteration to iteration. */
+/* Unknown values are NAN. Errors are standard errors of the mean over iterations. */
 struct quantity {
 	double mean;
-	double typical;	 /* without what is far out: what runs are compared by */
+	double typical;	 /* mean without outliers; comparisons use it */
 	double error;	 /* of typical */
-	double residual; /* error that is left when what all paths have in common is taken away */
+	double residual; /* error without the variation common to all paths */
 };
 
-/* Something that has a cost: a row of a level. */
+/* A row of a level. */
 struct profile_entry {
 	enum level level;
-	const char *key;	   /* same in other runs: names without what a compiler or a line
-				    * number changes; of paths, frames with ';' between */
-	const char *const *frames; /* as shown, "f (file.c:12)", outermost first */
-	uint32_t frame_count;	   /* 1 on levels without frames */
+	const char *
+		key; /* equal in all runs: see frame_key.h; frames of a path are separated by ';' */
+	const char *const *frames; /* for display, "f (file.c:12)", outermost first */
+	uint32_t frame_count;	   /* 1 if the level has no frames */
 	struct quantity quantities[METRICS];
-	double whole_value; /* of all of the run, warm-up and all */
+	double whole_value; /* of the whole run, including warm-up */
 	double whole_count;
 };
 
@@ -43,46 +43,47 @@ struct run_device {
 	const char *uuid;
 };
 
-/* Texts belong to the profile. */
+/* The profile owns all texts. */
 struct run_profile {
-	char *origin;	/* where it was read, for messages */
-	char *document; /* as it was read, not terminated: what a baseline keeps */
+	char *origin;	/* file name, for messages */
+	char *document; /* as read, not terminated; a baseline stores it */
 	size_t document_bytes;
-	const char *program; /* of the process that used the GPU most */
+	const char *program; /* of the main process */
 	const char *title;   /* its script, or else program */
 	const char *command;
 	const char *host;
-	const char *driver; /* "13000" */
+	const char *driver; /* such as "13000" */
 	const char *cupti;
 	bool is_simulated;
-	uint64_t start_realtime_ns; /* 0: not known */
+	uint64_t start_realtime_ns; /* 0: unknown */
 	struct run_device *devices;
 	size_t device_count;
 	enum trust_word trust;
 	const char **warnings;
 	size_t warning_count;
-	const char *selection;	/* the options that chose a part of the run; "": it is all of it */
-	const char *iterations; /* "nvtx", "period", "none", or "missing": the range that was asked
-				 * for is not there */
+	const char *selection;	/* filter options of the profile; "": the whole run */
+	const char *iterations; /* "nvtx", "period", "none", or "missing": no such range */
 	const char *iteration_name;
-	uint64_t found_count, warmup_count, used_count; /* iterations */
-	double clock_mhz;	       /* mean clock of the GPUs while it ran; NAN: not known */
-	uint32_t history;	       /* 0: a run of its side. n: of the n-th older set of a
-					 * baseline, which tells of noise alone */
-	struct profile_entry *entries; /* by level and key */
+	uint64_t found_count, warmup_count, used_count; /* of iterations */
+	double clock_mhz; /* mean GPU clock during the run; NAN: unknown */
+	/*
+	 * 0: a run of its side. n: a run of the n-th older set of a baseline, only used for noise
+	 */
+	uint32_t history;
+	struct profile_entry *entries; /* sorted by level and key */
 	size_t entry_count;
-	struct arena *memory; /* of all texts and lists */
+	struct arena *memory; /* owns texts and lists */
 };
 
 /*
- * Reads a document of document_bytes, of which a copy is kept. What is wrong with it is added to
- * problems. 0, -EINVAL or -ENOMEM; *profile_out is to be given back with run_profile_free().
+ * Parse a document and keep a copy of it. Adds errors to problems. Returns 0, -EINVAL or -ENOMEM;
+ * free *profile_out with run_profile_free() in any case.
  */
 int run_profile_read(struct run_profile **profile_out, const char *document, size_t document_bytes,
 		     const char *origin, struct problems *problems);
 void run_profile_free(struct run_profile *profile);
 
-/* Are its numbers for one iteration? Else for the run. */
+/* Are values per iteration, not per run? */
 static inline bool run_profile_has_iterations(const struct run_profile *profile)
 {
 	return profile->used_count &&
@@ -90,7 +91,7 @@ static inline bool run_profile_has_iterations(const struct run_profile *profile)
 					      : profile->iterations[0] == 'p');
 }
 
-/* The entry of that key, or NULL. */
+/* The entry with that key, or NULL. */
 const struct profile_entry *run_profile_find(const struct run_profile *profile, enum level level,
 					     const char *key);
 

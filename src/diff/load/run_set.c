@@ -7,17 +7,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "log/base/grow.h"
+
 int run_set_add(struct run_set *set, struct run_profile *run)
 {
-	if (set->count == set->capacity) {
-		size_t capacity = set->capacity * 2 + 8;
-		struct run_profile **larger = reallocarray(set->runs, capacity, sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		set->runs = larger;
-		set->capacity = capacity;
-	}
+	if (grow(&set->runs, &set->capacity, set->count + 1, sizeof(*set->runs)))
+		return -ENOMEM;
 	set->runs[set->count++] = run;
 	return 0;
 }

@@ -19,8 +19,8 @@ int run_set_add(struct run_set *set, struct run_profile *run);
 void run_set_free(struct run_set *set);
 
 /*
- * A JSON document that contains runs, recognised by its "format" member. read() appends the runs to the
- * set and adds what is wrong with the document to problems. Returns 0, -EINVAL or -ENOMEM.
+ * A JSON document that contains runs, recognised by its "format" member. read() appends
+ * the runs to the set, and errors to problems. Returns 0, -EINVAL or -ENOMEM.
  */
 struct run_format {
 	const char *format;

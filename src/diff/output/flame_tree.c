@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of call paths of both sides; see flame_tree.h. Rows are sorted by their frames: then those that
- * begin alike stand together, and the tree comes out depth first.
+ * Sort rows by their frames. Paths with a common prefix are then adjacent, and the tree is in
+ * depth-first order.
  */
 #include "diff/output/flame_tree.h"
 
@@ -13,8 +13,8 @@
 
 #include "diff/compare/changes.h"
 
-#define CHANGE_SEEN 0.005 /* less than that is grey */
-#define CHANGE_FULL 0.25  /* from there on the colour does not get stronger */
+#define CHANGE_MIN 0.005 /* smaller changes are grey */
+#define CHANGE_MAX 0.25	 /* larger changes have the same colour */
 
 struct path {
 	const struct profile_entry *entry;
@@ -38,14 +38,17 @@ static int compare_paths(const void *a, const void *b)
 	return ((const struct path *)a)->row < ((const struct path *)b)->row ? -1 : 1;
 }
 
-/* Adds the frames that the path does not share with the one before; gives the node in which it ends. */
+/*
+ * Add the frames that the path does not share with the previous path. Returns the node of the last
+ * frame.
+ */
 static uint32_t insert_path(struct flame_tree *tree, uint32_t last,
 			    const struct profile_entry *entry)
 {
 	uint32_t shared = 0, node = 0;
 	uint32_t chain = last;
 
-	/* The nodes of the path before, by depth: those it shares are the first of them. */
+	/* Find the last node of the previous path that this path shares. */
 	while (tree->nodes[chain].depth > entry->frame_count)
 		chain = tree->nodes[chain].parent;
 	for (uint32_t n = chain; n; n = tree->nodes[n].parent)
@@ -137,7 +140,7 @@ void flame_colour(char out[FLAME_COLOUR_BYTES], double base, double new)
 	double size = fabs(change), strength;
 	const double *end = change > 0 ? more : less;
 
-	strength = size < CHANGE_SEEN ? 0 : pow(size < CHANGE_FULL ? size / CHANGE_FULL : 1, 0.6);
+	strength = size < CHANGE_MIN ? 0 : pow(size < CHANGE_MAX ? size / CHANGE_MAX : 1, 0.6);
 	snprintf(out, FLAME_COLOUR_BYTES, "rgb(%.0f,%.0f,%.0f)",
 		 same[0] + (end[0] - same[0]) * strength, same[1] + (end[1] - same[1]) * strength,
 		 same[2] + (end[2] - same[2]) * strength);

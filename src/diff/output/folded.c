@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Differential folded stacks: "frame;frame;kernel 120 130", the GPU time of base and new in ns, as
- * difffolded.pl makes them of two files and flamegraph.pl takes them.
+ * Differential folded stacks: "frame;frame;kernel 120 130", with the GPU time of base and new in
+ * ns. The format is that of difffolded.pl, which flamegraph.pl reads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "diff/output/diff_output.h"
 #include "diff/output/flame_tree.h"
 
-/* A ';' divides frames, and a line ends a path. */
+/* Replace ';' and newlines, which separate frames and paths. */
 static void put_frame(FILE *out, const char *frame)
 {
 	for (; *frame; frame++)

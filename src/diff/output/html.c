@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The comparison as a page: the report's page (src/report) with other data in it (page/page.h). The document
- * has what the page shows besides the flame graph as "comparison"; names, weights and columns are as in the
- * page of a run (merge/export/html/html.h), each weight being there for base and new.
+ * The HTML page of a comparison. It is the page of src/report with other data (page/page.h). The
+ * member "comparison" has everything except the flame graph. Names, weights and columns are those
+ * of the page of a run (merge/export/html/html.h), with each weight for base and new.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include "diff/compare/changes.h"
 #include "diff/output/diff_output.h"
 #include "diff/output/flame_tree.h"
+#include "diff/output/json_parts.h"
 #include "diff/compare/row_text.h"
 #include "diff/compare/source_places.h"
 #include "diff/base/format.h"
@@ -27,35 +28,16 @@ static const char *const weight_names[FLAME_WEIGHTS] = {
 };
 static const char *const side_names[SIDES] = {[SIDE_BASE] = "base", [SIDE_NEW] = "new"};
 
-static cJSON *add_object(cJSON *list)
-{
-	cJSON *object = cJSON_CreateObject();
-
-	cJSON_AddItemToArray(list, object);
-	return object;
-}
-
-static void add_lines(cJSON *parent, const char *name, const struct problems *lines)
-{
-	cJSON *list = cJSON_AddArrayToObject(parent, name);
-
-	for (size_t i = 0; i < lines->count; i++)
-		cJSON_AddItemToArray(list, cJSON_CreateString(lines->lines[i]));
-}
-
 static void add_sides(cJSON *parent, const struct diff_result *result)
 {
 	const struct comparison *c = result->comparison;
 	cJSON *list = cJSON_AddArrayToObject(parent, "sides");
 
 	for (int s = 0; s < SIDES; s++) {
-		cJSON *side = add_object(list);
-		const struct run_profile *run = NULL;
+		cJSON *side = json_add_object(list);
+		const struct run_profile *run = comparison_first_run(c, (enum side)s);
 		char argument[ARGUMENT_BYTES];
 
-		for (size_t r = 0; r < c->run_count && !run; r++)
-			if ((int)c->runs[r].side == s && !c->runs[r].is_history)
-				run = c->runs[r].profile;
 		cJSON_AddStringToObject(
 			side, "argument",
 			format_argument(argument, sizeof(argument), result->arguments[s]));
@@ -79,7 +61,7 @@ static void add_rules(cJSON *parent, const struct verdict *verdict)
 
 	for (size_t r = 0; r < verdict->result_count; r++) {
 		const struct rule_result *result = &verdict->results[r];
-		cJSON *rule = add_object(list);
+		cJSON *rule = json_add_object(list);
 
 		cJSON_AddStringToObject(rule, "rule", result->rule->text);
 		cJSON_AddStringToObject(rule, "outcome", outcome_words[result->outcome]);
@@ -95,25 +77,21 @@ static void add_known(cJSON *object, const char *name, double value)
 
 static void add_row(cJSON *list, const struct comparison_row *row, uint32_t node)
 {
-	static const char *const units[] = {
-		[UNIT_NS] = "ns", [UNIT_BYTES] = "bytes", [UNIT_COUNT] = "count"};
 	const struct effect *effect = &row->effects[METRIC_VALUE];
 	const struct profile_entry *entry = change_entry(row);
 	char change[CHANGE_BYTES], interval[INTERVAL_BYTES];
-	cJSON *object = add_object(list), *frames;
+	cJSON *object = json_add_object(list), *place_list;
 	const char *places[SOURCE_PLACES_MAX];
 	size_t count = 0;
 
 	cJSON_AddStringToObject(object, "level", level_specs[row->level].word);
-	cJSON_AddStringToObject(object, "unit", units[row->unit]);
-	frames = cJSON_AddArrayToObject(object, "frames");
-	for (uint32_t f = 0; f < entry->frame_count; f++)
-		cJSON_AddItemToArray(frames, cJSON_CreateString(entry->frames[f]));
+	cJSON_AddStringToObject(object, "unit", json_units[row->unit]);
+	json_add_frames(object, "frames", entry);
 	if (level_specs[row->level].has_frames)
 		count = source_places(entry, places);
-	frames = cJSON_AddArrayToObject(object, "places");
+	place_list = cJSON_AddArrayToObject(object, "places");
 	for (size_t p = 0; p < count; p++)
-		cJSON_AddItemToArray(frames, cJSON_CreateString(places[p]));
+		cJSON_AddItemToArray(place_list, cJSON_CreateString(places[p]));
 	if (node)
 		cJSON_AddNumberToObject(object, "node", node);
 	add_known(object, "base", effect->base);
@@ -152,8 +130,8 @@ static int add_comparison(cJSON *document, const struct diff_result *result,
 	cJSON_AddNumberToObject(
 		object, "history_count",
 		(double)(c->run_count - c->side_counts[SIDE_BASE] - c->side_counts[SIDE_NEW]));
-	add_lines(object, "problems", &result->verdict->problems);
-	add_lines(object, "notes", &result->verdict->notes);
+	json_add_lines(object, "problems", &result->verdict->problems);
+	json_add_lines(object, "notes", &result->verdict->notes);
 	add_sides(object, result);
 	add_rules(object, result->verdict);
 	totals = cJSON_AddArrayToObject(object, "totals");
@@ -163,7 +141,7 @@ static int add_comparison(cJSON *document, const struct diff_result *result,
 	return error ? error : add_changes(object, "others", c, tree, false);
 }
 
-/* Names of frames, each once: the tree has them by place. */
+/* The distinct names of frames. Nodes refer to them by index. */
 struct frame_names {
 	const char **list; /* sorted */
 	size_t count;
@@ -199,7 +177,7 @@ static size_t place_of(const struct frame_names *names, const char *name)
 	return (size_t)(found - names->list);
 }
 
-/* Each node is a sample, in order, of no device, thread or range. */
+/* Write each node as a sample without a device, thread or range. */
 static void put_columns(struct page_columns *columns, const struct flame_tree *tree,
 			const struct frame_names *names)
 {
@@ -229,14 +207,14 @@ static void put_columns(struct page_columns *columns, const struct flame_tree *t
 		}
 }
 
-/* New before base: the first one is what the page shows. */
+/* The page shows the first weight by default, so new precedes base. */
 static void add_weights(cJSON *document)
 {
 	cJSON *list = cJSON_AddArrayToObject(document, "weights");
 
 	for (int w = 0; w < FLAME_WEIGHTS; w++)
 		for (int s = SIDES; s-- > 0;) {
-			cJSON *weight = add_object(list);
+			cJSON *weight = json_add_object(list);
 
 			cJSON_AddStringToObject(weight, "name", weight_names[w]);
 			cJSON_AddStringToObject(weight, "unit", "ns");
@@ -263,7 +241,7 @@ static cJSON *make_document(const struct diff_result *result, const struct flame
 		cJSON_AddItemToArray(list, cJSON_CreateString(names->list[n]));
 	list = cJSON_AddArrayToObject(document, "columns");
 	for (size_t c = 0; c < columns->count; c++) {
-		cJSON *column = add_object(list);
+		cJSON *column = json_add_object(list);
 
 		cJSON_AddStringToObject(column, "name", columns->list[c].name);
 		cJSON_AddNumberToObject(column, "bytes", (double)columns->list[c].used);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The result for programs; docs/diff.schema.json is its schema.
+ * The JSON document. Its schema is docs/diff.schema.json.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -9,10 +9,11 @@
 #include <string.h>
 
 #include "diff/output/diff_output.h"
+#include "diff/output/json_parts.h"
 
 #define DIFF_VERSION 1
 
-/* Infinite numbers are null, too: base and new tell them. */
+/* Infinite numbers become null: readers can see them from base and new. */
 static void put_number(cJSON *object, const char *name, double value)
 {
 	if (isfinite(value))
@@ -40,17 +41,6 @@ static void put_effect(cJSON *parent, const char *name, const struct effect *eff
 	cJSON_AddBoolToObject(object, "significant", effect->is_significant);
 }
 
-static void put_frames(cJSON *object, const char *name, const struct profile_entry *entry)
-{
-	cJSON *frames;
-
-	if (!entry)
-		return;
-	frames = cJSON_AddArrayToObject(object, name);
-	for (uint32_t f = 0; f < entry->frame_count; f++)
-		cJSON_AddItemToArray(frames, cJSON_CreateString(entry->frames[f]));
-}
-
 static void put_changes(cJSON *object, const struct comparison_row *row)
 {
 	static const char *const words[] = {"slower",	"faster",   "more_often", "less_often",
@@ -64,15 +54,15 @@ static void put_changes(cJSON *object, const struct comparison_row *row)
 
 static cJSON *make_row(const struct comparison_row *row)
 {
-	static const char *const units[] = {
-		[UNIT_NS] = "ns", [UNIT_BYTES] = "bytes", [UNIT_COUNT] = "count"};
 	cJSON *object = cJSON_CreateObject();
 
 	cJSON_AddStringToObject(object, "level", level_specs[row->level].word);
 	cJSON_AddStringToObject(object, "key", row->key);
-	cJSON_AddStringToObject(object, "unit", units[row->unit]);
-	put_frames(object, "base_frames", row->shown[SIDE_BASE]);
-	put_frames(object, "new_frames", row->shown[SIDE_NEW]);
+	cJSON_AddStringToObject(object, "unit", json_units[row->unit]);
+	if (row->shown[SIDE_BASE])
+		json_add_frames(object, "base_frames", row->shown[SIDE_BASE]);
+	if (row->shown[SIDE_NEW])
+		json_add_frames(object, "new_frames", row->shown[SIDE_NEW]);
 	cJSON_AddBoolToObject(object, "moved", row->is_renamed);
 	cJSON_AddBoolToObject(object, "tested", row->is_tested);
 	put_number(object, "share", row->share);
@@ -85,14 +75,6 @@ static cJSON *make_row(const struct comparison_row *row)
 	return object;
 }
 
-static void put_lines(cJSON *object, const char *name, const struct problems *lines)
-{
-	cJSON *list = cJSON_AddArrayToObject(object, name);
-
-	for (size_t i = 0; i < lines->count; i++)
-		cJSON_AddItemToArray(list, cJSON_CreateString(lines->lines[i]));
-}
-
 static void put_runs(cJSON *document, const struct diff_result *result)
 {
 	static const char *const names[] = {"base_runs", "new_runs"};
@@ -102,7 +84,7 @@ static void put_runs(cJSON *document, const struct diff_result *result)
 
 		for (size_t i = 0; i < result->sets[s].count; i++) {
 			const struct run_profile *run = result->sets[s].runs[i];
-			cJSON *object = cJSON_CreateObject();
+			cJSON *object = json_add_object(list);
 
 			cJSON_AddStringToObject(object, "origin", run->origin);
 			cJSON_AddStringToObject(object, "program", run->program);
@@ -112,7 +94,6 @@ static void put_runs(cJSON *document, const struct diff_result *result)
 			cJSON_AddNumberToObject(object, "iteration_count", (double)run->used_count);
 			cJSON_AddNumberToObject(object, "warmup_count", (double)run->warmup_count);
 			cJSON_AddBoolToObject(object, "history", run->history > 0);
-			cJSON_AddItemToArray(list, object);
 		}
 	}
 }
@@ -124,7 +105,7 @@ static void put_verdict(cJSON *document, const struct diff_result *result)
 
 	for (size_t r = 0; r < v->result_count; r++) {
 		const struct rule_result *row = &v->results[r];
-		cJSON *object = cJSON_CreateObject();
+		cJSON *object = json_add_object(rules);
 		cJSON *findings = cJSON_AddArrayToObject(object, "findings");
 
 		cJSON_AddStringToObject(object, "rule", row->rule->text);
@@ -134,7 +115,7 @@ static void put_verdict(cJSON *document, const struct diff_result *result)
 		put_number(object, "detectable_ratio", row->detectable);
 		for (size_t f = 0; f < row->finding_count; f++) {
 			const struct finding *finding = &v->findings[row->first_finding + f];
-			cJSON *item = cJSON_CreateObject();
+			cJSON *item = json_add_object(findings);
 
 			cJSON_AddStringToObject(item, "what", finding->what);
 			cJSON_AddStringToObject(item, "outcome", outcome_words[finding->outcome]);
@@ -144,9 +125,7 @@ static void put_verdict(cJSON *document, const struct diff_result *result)
 			if (finding->allowed_by)
 				cJSON_AddStringToObject(item, "allowed_by",
 							finding->allowed_by->text);
-			cJSON_AddItemToArray(findings, item);
 		}
-		cJSON_AddItemToArray(rules, object);
 	}
 }
 
@@ -160,7 +139,7 @@ static int write_json(FILE *out, const struct diff_result *result)
 	cJSON_AddNumberToObject(document, "version", DIFF_VERSION);
 	cJSON_AddStringToObject(document, "generator", "xtrace-diff " XTRACE_VERSION);
 	cJSON_AddStringToObject(document, "outcome", outcome_words[result->verdict->outcome]);
-	put_lines(document, "problems", &result->verdict->problems);
+	json_add_lines(document, "problems", &result->verdict->problems);
 	put_runs(document, result);
 	put_verdict(document, result);
 	if (c) {
@@ -169,7 +148,7 @@ static int write_json(FILE *out, const struct diff_result *result)
 		put_number(document, "runs_needed", c->runs_needed);
 		if (c->is_common_known)
 			put_effect(document, "common", &c->common);
-		put_lines(document, "notes", &result->verdict->notes);
+		json_add_lines(document, "notes", &result->verdict->notes);
 		rows = cJSON_AddArrayToObject(document, "rows");
 		for (size_t i = 0; i < c->row_count; i++)
 			cJSON_AddItemToArray(rows, make_row(&c->rows[i]));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verdict as JUnit XML, which CI systems show as tests: each rule is one. A broken rule is a failure;
- * one that could not be judged is an error, as is a comparison that could not be made.
+ * JUnit XML, which CI systems show as tests. Each rule is a test. A broken rule is a failure. An
+ * inconclusive rule is an error, as is a comparison with problems.
  */
 #include "diff/compare/changes.h"
 #include "diff/compare/source_places.h"
@@ -9,7 +9,7 @@
 
 #define SUITE "xtrace"
 
-/* Control characters have no place in XML, not even escaped. */
+/* XML allows no control characters, not even escaped. */
 static void put_text(FILE *file, const char *text)
 {
 	for (; *text; text++) {
@@ -66,7 +66,7 @@ static void put_finding(FILE *file, const struct finding *finding)
 		fputc('\n', file);
 }
 
-/* What a test is if its rule was judged so. */
+/* XML element by outcome. */
 static const char *const elements[] = {
 	[OUTCOME_PASS] = "system-out",
 	[OUTCOME_FAIL] = "failure",

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The comparison as Markdown, to be read under a pull request: the verdict first, then the rules, then what
- * changed most and where, everything else folded. Kept well below what a comment may hold.
+ * The comparison as Markdown for a pull request: verdict, rules, and the largest changes. Details
+ * are collapsed. The text stays well below the size limit of a comment.
  */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "diff/base/shorten_text.h"
 #include "diff/compare/changes.h"
 #include "diff/output/diff_output.h"
 #include "diff/compare/row_text.h"
@@ -16,13 +17,13 @@
 
 #define MARK		"<!-- xtrace gate -->"
 #define ARROW		"\xe2\x86\x92"
-#define TOP_COUNT	8  /* changes that are seen at once */
-#define ALL_COUNT	40 /* … and when unfolded */
-#define NAME_COLUMNS	72 /* of a name in a table */
+#define TOP_COUNT	8  /* visible changes */
+#define ALL_COUNT	40 /* changes including collapsed ones */
+#define NAME_COLUMNS	72 /* bytes of a name in a table */
 #define CHANGE_BYTES	64
 #define FRAME_BYTES_MAX 120
-#define PATHS_BYTES_MAX 16000 /* of call paths in full */
-#define FRAMES_MAX	60    /* of a call path */
+#define PATHS_BYTES_MAX 16000 /* of full call paths */
+#define FRAMES_MAX	60    /* of a full call path */
 
 static const char *const symbols[] = {
 	[OUTCOME_PASS] = "\xf0\x9f\x9f\xa2",
@@ -31,12 +32,12 @@ static const char *const symbols[] = {
 };
 
 static const char *const headings[] = {
-	[OUTCOME_PASS] = "nothing got worse",
+	[OUTCOME_PASS] = "no regression",
 	[OUTCOME_FAIL] = "regression",
-	[OUTCOME_UNKNOWN] = "could not be judged",
+	[OUTCOME_UNKNOWN] = "inconclusive",
 };
 
-/* Text outside of code: nothing in it is markup. */
+/* Escape markup. */
 static void put_text(FILE *file, const char *text)
 {
 	for (; *text; text++) {
@@ -51,20 +52,10 @@ static void put_text(FILE *file, const char *text)
 	}
 }
 
-/* How much of a text is shown, of that many bytes at most: no character is cut. */
-static size_t shown_length(const char *text, size_t length_max)
-{
-	size_t length = strnlen(text, length_max);
-
-	while (length && text[length] && ((unsigned char)text[length] & 0xc0) == 0x80)
-		length--;
-	return length;
-}
-
-/* A name as code, cut; in a table, as any in a table. */
+/* Write a name as code that is valid in a table, truncated. */
 static void put_code(FILE *file, const char *text, size_t length_max)
 {
-	size_t length = shown_length(text, length_max);
+	size_t length = utf8_prefix(text, length_max);
 
 	fputc('`', file);
 	for (size_t i = 0; i < length; i++) {
@@ -80,7 +71,7 @@ static const struct comparison_row *find_total(const struct comparison *c, const
 	return comparison_find(c, LEVEL_TOTAL, name);
 }
 
-/* "12.47 ms → 12.99 ms of GPU time an iteration, +4.2 %" */
+/* "12.47 ms → 12.99 ms GPU time per iteration, +4.2 %" */
 static void put_headline(FILE *file, const struct comparison *c)
 {
 	const struct comparison_row *row = find_total(c, "gpu-time");
@@ -90,10 +81,11 @@ static void put_headline(FILE *file, const struct comparison *c)
 	if (!row)
 		return;
 	effect = &row->effects[METRIC_VALUE];
-	fprintf(file, "**%s \xe2\x86\x92 %s** of GPU time %s, **%s**",
+	fprintf(file, "**%s \xe2\x86\x92 %s** GPU time %s, **%s**",
 		format_amount(base, UNIT_NS, effect->base),
 		format_amount(new, UNIT_NS, effect->new),
-		c->has_iterations ? "an iteration" : "a run", format_ratio(ratio, effect->ratio));
+		c->has_iterations ? "per iteration" : "per run",
+		format_ratio(ratio, effect->ratio));
 	if (*effect_interval(interval, effect))
 		fprintf(file, " (%s)", interval);
 	fprintf(file, "%s\n\n",
@@ -117,7 +109,7 @@ static void put_rules(FILE *file, const struct verdict *verdict)
 	fputc('\n', file);
 }
 
-/* What became worse and may, for now: said, so that nobody forgets it. */
+/* List allowed regressions, so that they are not forgotten. */
 static void put_allowed(FILE *file, const struct verdict *verdict)
 {
 	size_t count = 0;
@@ -174,7 +166,7 @@ static void put_numbers(FILE *file, const struct comparison_row *row, const char
 	fputs(" | ", file);
 }
 
-/* One line: how much, what happened, what, where. */
+/* One table row: amount, change, name, places. */
 static void put_path_row(FILE *file, const struct comparison_row *row)
 {
 	const struct profile_entry *entry = change_entry(row);
@@ -201,7 +193,7 @@ static void put_path_row(FILE *file, const struct comparison_row *row)
 	"| change | base \xe2\x86\x92 new | | | what |\n"                                          \
 	"| ---: | ---: | :--- | --- | --- |\n"
 
-/* How many bytes it took. */
+/* Returns the number of bytes written. */
 static size_t put_call_path(FILE *file, const struct comparison_row *row)
 {
 	const struct profile_entry *entry = change_entry(row);
@@ -211,12 +203,12 @@ static size_t put_call_path(FILE *file, const struct comparison_row *row)
 
 	fprintf(file, "%s\n", format_ratio(ratio, row->effects[METRIC_VALUE].ratio));
 	if (first)
-		fprintf(file, "    (%u frames more)\n", first);
+		fprintf(file, "    (%u outer frames omitted)\n", first);
 	for (uint32_t f = first; f < entry->frame_count; f++) {
 		const char *frame = frame_name(entry->frames[f]);
-		size_t length = shown_length(frame, FRAME_BYTES_MAX);
+		size_t length = utf8_prefix(frame, FRAME_BYTES_MAX);
 
-		/* (Indented, no frame ends the block.) */
+		/* The indent prevents a frame from ending the code block. */
 		fprintf(file, "    %.*s\n", (int)length, frame);
 		bytes += length + 5;
 	}
@@ -232,9 +224,9 @@ static int put_paths(FILE *file, const struct comparison *c)
 		return -ENOMEM;
 	shown = count < TOP_COUNT ? count : TOP_COUNT;
 	if (count)
-		fputs("#### What changed most\n\n" PATH_HEAD, file);
+		fputs("#### Largest changes\n\n" PATH_HEAD, file);
 	else
-		fputs("No call path changed by more than noise.\n\n", file);
+		fputs("No call path changed significantly.\n\n", file);
 	for (size_t r = 0; r < shown; r++)
 		put_path_row(file, rows[r]);
 	if (count)
@@ -246,11 +238,11 @@ static int put_paths(FILE *file, const struct comparison *c)
 		for (size_t r = shown; r < count && r < ALL_COUNT; r++)
 			put_path_row(file, rows[r]);
 		if (count > ALL_COUNT)
-			fprintf(file, "\n%zu smaller ones are left out.\n", count - ALL_COUNT);
+			fprintf(file, "\n%zu smaller changes omitted.\n", count - ALL_COUNT);
 		fputs("\n</details>\n\n", file);
 	}
 	if (count) {
-		fputs("<details><summary>Call paths in full</summary>\n\n~~~~~~~~text\n", file);
+		fputs("<details><summary>Full call paths</summary>\n\n~~~~~~~~text\n", file);
 		for (size_t r = 0; r < shown && bytes < PATHS_BYTES_MAX; r++)
 			bytes += put_call_path(file, rows[r]);
 		fputs("~~~~~~~~\n\n</details>\n\n", file);
@@ -267,16 +259,16 @@ static int put_others(FILE *file, const struct comparison *c)
 
 	if (!rows)
 		return -ENOMEM;
-	/* (Totals have a table of their own.) */
+	/* Totals have their own table. */
 	for (size_t r = 0; r < count; r++)
 		if (rows[r]->level != LEVEL_TOTAL)
 			rows[kept++] = rows[r];
 	count = kept;
 	if (count)
 		fprintf(file,
-			"<details><summary>%zu changes in sums: kernels, functions, ranges, "
-			"copies, "
-			"memory, idle time</summary>\n\n" OTHER_HEAD,
+			"<details><summary>%zu changes by kernel, function, range, copy, memory "
+			"and "
+			"idle time</summary>\n\n" OTHER_HEAD,
 			count);
 	for (size_t r = 0; r < count && r < ALL_COUNT; r++) {
 		row_change_text(change, sizeof(change), rows[r]);
@@ -294,7 +286,7 @@ static int put_others(FILE *file, const struct comparison *c)
 
 static void put_totals(FILE *file, const struct comparison *c)
 {
-	fputs("<details><summary>The run as a whole</summary>\n\n" OTHER_HEAD, file);
+	fputs("<details><summary>Whole run</summary>\n\n" OTHER_HEAD, file);
 	for (size_t n = 0; shown_totals[n]; n++) {
 		const struct comparison_row *row = find_total(c, shown_totals[n]);
 		char change[CHANGE_BYTES];
@@ -313,12 +305,9 @@ static void put_totals(FILE *file, const struct comparison *c)
 static void put_side(FILE *file, const struct diff_result *result, enum side side)
 {
 	const struct comparison *c = result->comparison;
-	const struct run_profile *run = NULL;
+	const struct run_profile *run = comparison_first_run(c, side);
 	char argument[ARGUMENT_BYTES];
 
-	for (size_t r = 0; r < c->run_count && !run; r++)
-		if (c->runs[r].side == side && !c->runs[r].is_history)
-			run = c->runs[r].profile;
 	fprintf(file, "- %s: %zu run%s of ", side == SIDE_BASE ? "base" : "new",
 		c->side_counts[side], c->side_counts[side] == 1 ? "" : "s");
 	put_code(file, format_argument(argument, sizeof(argument), result->arguments[side]),
@@ -327,7 +316,7 @@ static void put_side(FILE *file, const struct diff_result *result, enum side sid
 		fputs(", ", file);
 		put_code(file, run->title, NAME_COLUMNS);
 		fputs(" on ", file);
-		put_text(file, run->device_count ? run->devices[0].name : "an unknown GPU");
+		put_text(file, run->device_count ? run->devices[0].name : "unknown GPU");
 		if (*run->host) {
 			fputs(" (", file);
 			put_text(file, run->host);
@@ -344,16 +333,15 @@ static void put_method(FILE *file, const struct diff_result *result)
 	const struct comparison *c = result->comparison;
 	size_t history = c->run_count - c->side_counts[SIDE_BASE] - c->side_counts[SIDE_NEW];
 
-	fputs("<details><summary>How this was judged</summary>\n\n", file);
+	fputs("<details><summary>Method</summary>\n\n", file);
 	for (int s = 0; s < SIDES; s++)
 		put_side(file, result, (enum side)s);
 	if (history)
-		fprintf(file, "- noise is learned from %zu older runs of the baseline, too\n",
+		fprintf(file, "- %zu older runs of the baseline contribute to the noise estimate\n",
 			history);
 	fprintf(file,
-		"- by chance alone, a rule finds a change, up or down, in %.3g %% of comparisons "
-		"at "
-		"most; intervals are Student's t, of changes less what all paths have in common\n",
+		"- false positive rate of each rule: at most %.3g %%\n"
+		"- confidence intervals: Student's t, net of the change common to all paths\n",
 		100 * c->alpha);
 	fputs("\n</details>\n", file);
 }
@@ -365,7 +353,7 @@ static int write_markdown(FILE *file, const struct diff_result *result)
 
 	fprintf(file, MARK "\n### %s GPU time: %s\n\n", symbols[verdict->outcome],
 		verdict->outcome == OUTCOME_PASS && verdict->grown_count
-			? "no rule is broken"
+			? "no rule failed"
 			: headings[verdict->outcome]);
 	if (result->comparison)
 		put_headline(file, result->comparison);

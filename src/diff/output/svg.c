@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A differential flame graph as an image: widths are the GPU time of new, colours what became of it. What
- * is gone has no width there; the page (flame_html.c) can show the widths of base, too.
+ * A differential flame graph as SVG. Widths are the GPU time of new, colours show the change.
+ * Vanished paths have no width; the HTML page can also show the widths of base.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,9 +14,9 @@
 #include "diff/base/format.h"
 #include "page/svg_flame.h"
 
-#define MIN_PARTS     20000.0 /* frames are left out that are narrower than a part of so many */
-#define LABEL_SEEN    0.01    /* changes below that are not in the label */
-#define NUMBERS_BYTES 256
+#define MIN_PARTS	 20000.0 /* narrowest frame, as 1 / part of the width */
+#define LABEL_CHANGE_MIN 0.01	 /* smallest change in a label */
+#define NUMBERS_BYTES	 256
 
 static void write_piece(void *context, const char *text, size_t length)
 {
@@ -60,15 +60,16 @@ static void put_frame(const struct svg_flame *svg, const struct flame_node *node
 		 new > base ? "+" : "", format_amount(change, UNIT_NS, new - base), ratio,
 		 100 * frame.width);
 	snprintf(label, sizeof(label), " %s", ratio);
-	if (fabs(ratio_of(base, new)) >= LABEL_SEEN)
+	if (fabs(ratio_of(base, new)) >= LABEL_CHANGE_MIN)
 		frame.label = label;
 	svg_flame_frame(svg, &frame);
 }
 
-/* Where a node begins is where its siblings before it end; 0 from the left for the first. */
+/* A node starts where its previous sibling ends, or where its parent starts. */
 static int put_frames(struct svg_flame *svg, const struct flame_tree *tree, double whole)
 {
-	double *next = calloc((size_t)tree->count + 1, sizeof(*next)); /* by node: its next child */
+	double *next = calloc((size_t)tree->count + 1,
+			      sizeof(*next)); /* by node: start of its next child */
 
 	if (!next)
 		return -ENOMEM;
@@ -126,10 +127,10 @@ static int write_svg(FILE *out, const struct diff_result *result)
 			svg.depth = tree.nodes[n].depth;
 	snprintf(note, sizeof(note), "base %s, new %s%s: %s", format_amount(base, UNIT_NS, before),
 		 format_amount(new, UNIT_NS, whole),
-		 result->comparison->has_iterations ? " an iteration" : "",
+		 result->comparison->has_iterations ? " per iteration" : "",
 		 format_ratio(ratio, ratio_of(before, whole)));
 	make_legend(legend, colours);
-	svg_flame_begin(&svg, "GPU time by call path: what changed", note,
+	svg_flame_begin(&svg, "GPU time by call path: changes", note,
 			(const char *const(*)[2])legend);
 	error = put_frames(&svg, &tree, whole > 0 ? whole : 1);
 	svg_flame_end(&svg);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The result for people, on a terminal: the verdict, what broke which rule, then tables of what changed.
+ * The result as text for a terminal: verdict, rules with findings, and tables of changes.
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "diff/base/shorten_text.h"
 #include "diff/compare/changes.h"
 #include "diff/output/diff_output.h"
 #include "diff/compare/row_text.h"
@@ -14,7 +15,7 @@
 
 #define COLUMNS_DEFAULT 120
 #define COLUMNS_MIN	40
-#define NUMBERS_COLUMNS 78 /* of a row, before its name */
+#define NUMBERS_COLUMNS 79 /* columns of a row before its name */
 #define FINDING_INDENT	13
 #define UNKNOWN_SHOWN	2
 #define DEVICES_SHOWN	16
@@ -50,7 +51,8 @@ static void put_runs(const struct text *t)
 		fprintf(t->out, "%-4s  %zu run%s  %s", names[s], count, count == 1 ? " " : "s",
 			format_argument(argument, sizeof(argument), t->result->arguments[s]));
 		if (set->count > count)
-			fprintf(t->out, ", and %zu older for their noise", set->count - count);
+			fprintf(t->out, ", and %zu older for the noise estimate",
+				set->count - count);
 		fputc('\n', t->out);
 		if (!shown && set->count)
 			shown = set->runs[0];
@@ -64,16 +66,16 @@ static void put_runs(const struct text *t)
 	if (shown->device_count > DEVICES_SHOWN)
 		fprintf(t->out, " and %zu more", shown->device_count - DEVICES_SHOWN);
 	if (run_profile_has_iterations(shown))
-		fprintf(t->out, ", for one of %llu iterations%s%s%s",
+		fprintf(t->out, ", %llu iterations%s%s%s, values per iteration",
 			(unsigned long long)shown->used_count,
-			shown->iteration_name[0] ? " \"" : "", shown->iteration_name,
+			shown->iteration_name[0] ? " of \"" : "", shown->iteration_name,
 			shown->iteration_name[0] ? "\"" : "");
 	fprintf(t->out, "%s\n", shown->is_simulated ? ", simulated GPU" : "");
 }
 
 static void put_verdict(const struct text *t)
 {
-	static const char *const words[] = {"PASS", "REGRESSION", "COULD NOT JUDGE"};
+	static const char *const words[] = {"PASS", "REGRESSION", "INCONCLUSIVE"};
 	static const char *const colours[] = {GREEN, RED, BOLD};
 	const struct verdict *v = t->result->verdict;
 
@@ -90,25 +92,23 @@ static size_t columns_of(const struct text *t)
 	return t->result->columns > COLUMNS_MIN ? t->result->columns : COLUMNS_MIN;
 }
 
-/* A name in so many columns at most: what is left out is in the middle, for names often differ in their end alone. */
+/*
+ * Write a name in at most `columns` columns. Omit the middle: names often differ only at the end.
+ */
 static void put_name(const struct text *t, const char *name, size_t columns)
 {
-	size_t length = strlen(name), head, tail;
+	size_t head;
 
-	if (length <= columns || columns < 8) {
+	if (strlen(name) <= columns || columns < 8) {
 		fputs(name, t->out);
 		return;
 	}
 	head = (columns - 3) * 2 / 3;
-	tail = columns - 3 - head;
-	while (head > 0 && (name[head] & 0xc0) == 0x80)
-		head--;
-	while (tail > 0 && (name[length - tail] & 0xc0) == 0x80)
-		tail--;
-	fprintf(t->out, "%.*s...%s", (int)head, name, name + length - tail);
+	fprintf(t->out, "%.*s...%s", (int)utf8_prefix(name, head), name,
+		utf8_suffix(name, columns - 3 - head));
 }
 
-/* Where a call path is in the source: the user's place first. */
+/* Write where a call path is in the source, the place in the program's own file first. */
 static void put_places(const struct text *t, const struct comparison_row *row, int indent)
 {
 	const struct profile_entry *entry = change_entry(row);
@@ -145,7 +145,7 @@ static void put_places(const struct text *t, const struct comparison_row *row, i
 		fputc('\n', t->out);
 }
 
-/* What a row is of: the innermost frame. */
+/* The innermost frame of a row. */
 static const char *leaf_of(const struct comparison_row *row)
 {
 	const struct profile_entry *entry = change_entry(row);
@@ -163,7 +163,7 @@ static void put_findings(const struct text *t, const struct rule_result *result)
 	while (known < result->finding_count &&
 	       v->findings[result->first_finding + known].outcome == OUTCOME_FAIL)
 		known++;
-	/* (What cannot be judged is mostly so for one reason: some examples will do.) */
+	/* Inconclusive rows mostly have the same reason: show a few examples. */
 	shown = known + UNKNOWN_SHOWN;
 	shown = shown < t->result->top_count ? shown : t->result->top_count;
 	shown = shown < result->finding_count ? shown : result->finding_count;
@@ -201,7 +201,7 @@ static void put_rules(const struct text *t)
 
 		fprintf(t->out, "  %s%-4s%s  %s\n        %s\n", paint(t, colours[result->outcome]),
 			marks[result->outcome], paint(t, PLAIN), result->rule->text, result->text);
-		/* (The sum of a rule is what its text has said already.) */
+		/* The text of a rule about a sum already contains its finding. */
 		if (result->rule->is_each || result->outcome == OUTCOME_PASS)
 			put_findings(t, result);
 	}
@@ -233,10 +233,10 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 	bool is_worse = effect->is_significant && effect->change > 0.0;
 
 	if (is_first)
-		fprintf(t->out, "%11s %11s %11s %9s %9s\n", "before", "after", "change", "in %",
-			"could see");
+		fprintf(t->out, "%11s %11s %11s %9s %10s\n", "base", "new", "change", "change %",
+			"detectable");
 	row_change_text(words, sizeof(words), row);
-	fprintf(t->out, "%11s %11s %11s %s%9s%s %9s", format_amount(base, unit, effect->base),
+	fprintf(t->out, "%11s %11s %11s %s%9s%s %10s", format_amount(base, unit, effect->base),
 		format_amount(new, unit, effect->new), format_amount(change, unit, effect->change),
 		paint(t, is_worse		  ? RED
 			 : effect->is_significant ? GREEN
@@ -256,7 +256,7 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 	put_places(t, row, 4);
 }
 
-/* The whole, in any case, and what matters most first. */
+/* Totals are shown even if they did not change. */
 static void put_totals(const struct text *t)
 {
 	const struct comparison *c = t->result->comparison;
@@ -275,7 +275,7 @@ static void put_totals(const struct text *t)
 	}
 }
 
-/* Of the rest, what is no chance. */
+/* Show only significant changes. */
 static void put_level(const struct text *t, enum level level)
 {
 	const struct comparison *c = t->result->comparison;
@@ -297,7 +297,7 @@ static void put_level(const struct text *t, enum level level)
 		put_row(t, row, !shown++);
 	}
 	if (hidden)
-		fprintf(t->out, "  and %zu more; see --top\n", hidden);
+		fprintf(t->out, "  and %zu more; use --top\n", hidden);
 }
 
 static int write_text(FILE *out, const struct diff_result *result)

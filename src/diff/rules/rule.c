@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the words of a rule to what it means. What is wrong is shown with a caret below it.
+ * Parse rules. Syntax errors show the line with a caret.
  */
 #include "diff/rules/rule.h"
 
@@ -13,23 +13,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/spellcheck.h"
+
 #define WORD_BYTES  32
 #define DIGITS	    "0123456789"
 #define YEAR_DIGITS 4
 
 struct parser {
 	const char *text;  /* the line */
-	const char *begin; /* of the rule in it */
+	const char *begin; /* start of the rule in it */
 	const char *at;
 	const char *origin;
 	struct problems *problems;
 };
 
-/* What a rule can be of. */
+/* Subjects of rules. */
 static const struct {
 	const char *word;
 	enum level level;
-	enum metric metric; /* if none is named */
+	enum metric metric; /* default metric */
 	bool has_pattern;
 } subjects[] = {
 	{"gpu-time", LEVEL_TOTAL, METRIC_VALUE, false},
@@ -53,11 +55,11 @@ static const struct {
 };
 #define SUBJECT_COUNT (sizeof(subjects) / sizeof(subjects[0]))
 
-/* What of it. A level of LEVELS: of any level, which stays. */
+/* Metrics of subjects. LEVELS means any level. */
 static const struct {
 	const char *word;
-	enum level of;	  /* LEVELS: of any */
-	enum level level; /* that it is of then; LEVELS: the same */
+	enum level of;	  /* level of the subject */
+	enum level level; /* new level of the rule; LEVELS: unchanged */
 	enum metric metric;
 } metrics[] = {
 	{"gpu-time", LEVELS, LEVELS, METRIC_VALUE},
@@ -80,7 +82,7 @@ static const struct {
 	{"KiB", UNIT_BYTES, 1024}, {"MiB", UNIT_BYTES, 0x1p20}, {"GiB", UNIT_BYTES, 0x1p30},
 };
 
-/* -EINVAL, having said what is wrong at that place. */
+/* Report a syntax error at a position. Returns -EINVAL or -ENOMEM. */
 static int syntax_error(const struct parser *p, const char *at, const char *format, ...)
 {
 	va_list arguments;
@@ -104,7 +106,7 @@ static void skip_space(struct parser *p)
 		p->at++;
 }
 
-/* Letters, digits and '-', or "" if something else stands there. */
+/* Read letters, digits and '-'. The word is "" if there are none. */
 static void read_word(struct parser *p, char word[WORD_BYTES])
 {
 	size_t length = 0;
@@ -116,44 +118,26 @@ static void read_word(struct parser *p, char word[WORD_BYTES])
 	word[length] = '\0';
 }
 
-/* The number of letters that two words have in common from their beginning on and at their end. */
-static size_t likeness(const char *a, const char *b)
-{
-	size_t la = strlen(a), lb = strlen(b), head = 0, tail = 0;
-
-	while (head < la && head < lb && a[head] == b[head])
-		head++;
-	while (tail < la - head && tail < lb - head && a[la - tail - 1] == b[lb - tail - 1])
-		tail++;
-	return head + tail;
-}
-
 static int unknown_subject(const struct parser *p, const char *at, const char *word)
 {
-	const char *near = NULL;
-	size_t best = strlen(word) / 2;
+	struct suggestion suggestion = {.name = word, .length = strlen(word)};
 
-	for (size_t i = 0; i < SUBJECT_COUNT; i++) {
-		if (likeness(word, subjects[i].word) <= best)
-			continue;
-		best = likeness(word, subjects[i].word);
-		near = subjects[i].word;
-	}
-	if (near)
-		return syntax_error(p, at, "'%s' is nothing that is compared; is %s meant?", word,
-				    near);
-	return syntax_error(p, at,
-			    "here has to stand what is compared: gpu-time, path(…), range(…), …");
+	for (size_t i = 0; i < SUBJECT_COUNT; i++)
+		suggest_consider(&suggestion, subjects[i].word);
+	if (suggestion.best)
+		return syntax_error(p, at, "unknown subject '%s'; did you mean '%s'?", word,
+				    suggestion.best);
+	return syntax_error(p, at, "expected a subject: gpu-time, path(…), range(…), …");
 }
 
-/* "(pattern)", in which parentheses come in pairs. */
+/* "(pattern)" with balanced parentheses. */
 static int read_pattern(struct parser *p, struct rule *rule)
 {
 	const char *open = p->at, *from;
 	int depth = 0;
 
 	if (*open != '(')
-		return syntax_error(p, open, "a pattern in parentheses has to follow");
+		return syntax_error(p, open, "expected a pattern in parentheses");
 	for (from = open + 1; *p->at; p->at++) {
 		depth += *p->at == '(';
 		depth -= *p->at == ')';
@@ -161,9 +145,9 @@ static int read_pattern(struct parser *p, struct rule *rule)
 			break;
 	}
 	if (!*p->at)
-		return syntax_error(p, open, "this parenthesis is not closed");
+		return syntax_error(p, open, "unclosed parenthesis");
 	if (p->at == from)
-		return syntax_error(p, from, "the pattern is empty; '*' fits all");
+		return syntax_error(p, from, "empty pattern; use '*' to match everything");
 	rule->pattern = strndup(from, (size_t)(p->at - from));
 	rule->is_each |= rule->pattern && !strcmp(rule->pattern, "*");
 	p->at++;
@@ -185,8 +169,8 @@ static int read_metric(struct parser *p, struct rule *rule)
 			rule->level = metrics[i].level;
 		return 0;
 	}
-	return syntax_error(
-		p, at, "here has to stand time, count or each; wall of ranges, bytes of copies");
+	return syntax_error(p, at,
+			    "expected time, count or each; wall for ranges, bytes for copies");
 }
 
 static int read_subject(struct parser *p, struct rule *rule)
@@ -220,24 +204,24 @@ static enum unit unit_of(const struct rule *rule)
 	return rule->level == LEVEL_TOTAL ? total_unit(rule->name) : level_specs[rule->level].unit;
 }
 
-/* "3%", "12ms", "100MB", "7": what fits the rule. */
+/* "3%", "12ms", "100MB" or "7", depending on the unit of the rule. */
 static int read_amount(struct parser *p, struct rule *rule)
 {
 	static const char *const fitting[] = {[UNIT_NS] = "ns, us, ms, s or %",
 					      [UNIT_BYTES] = "B, KB, MB, GB, KiB, MiB, GiB or %",
-					      [UNIT_COUNT] = "% or nothing"};
+					      [UNIT_COUNT] = "% or none"};
 	enum unit unit = unit_of(rule);
 	const char *at;
 	char *end, word[WORD_BYTES];
 
 	skip_space(p);
 	at = p->at;
-	/* (No hexadecimal ones, which strtod() would read, too.) */
+	/* Reject hexadecimal numbers, which strtod() accepts. */
 	if (!isdigit((unsigned char)*at) || tolower((unsigned char)at[1]) == 'x')
-		return syntax_error(p, at, "here has to stand a number");
+		return syntax_error(p, at, "expected a number");
 	rule->limit = strtod(at, &end);
 	if (!isfinite(rule->limit))
-		return syntax_error(p, at, "this number is too large");
+		return syntax_error(p, at, "the number is too large");
 	p->at = end;
 	if (*p->at == '%') {
 		p->at++;
@@ -256,7 +240,7 @@ static int read_amount(struct parser *p, struct rule *rule)
 		return 0;
 	}
 	skip_space(p);
-	return syntax_error(p, at, "the number needs a unit that fits: %s", fitting[unit]);
+	return syntax_error(p, at, "expected a unit: %s", fitting[unit]);
 }
 
 static int read_limit(struct parser *p, struct rule *rule)
@@ -267,17 +251,17 @@ static int read_limit(struct parser *p, struct rule *rule)
 	skip_space(p);
 	at = p->at;
 	if (*at != '>' && *at != '<')
-		return syntax_error(
-			p, at, "here has to stand '>' (more than before by) or '<' (a budget)");
+		return syntax_error(p, at,
+				    "expected '>' (a limit on the change) or '<' (a budget)");
 	rule->kind = *at == '>' ? RULE_LIMIT : RULE_BUDGET;
 	p->at++;
 	error = read_amount(p, rule);
 	if (!error && rule->kind == RULE_BUDGET && rule->is_relative)
-		return syntax_error(p, at, "a budget is a number, not a part of what was before");
+		return syntax_error(p, at, "a budget must be an amount, not a percentage");
 	return error;
 }
 
-/* "+10%" or "+2ms", perhaps "until 2027-01-31": that day is the last. */
+/* "+10%" or "+2ms", optionally "until 2027-01-31", which is the last day. */
 static int read_allowance(struct parser *p, struct rule *rule)
 {
 	char word[WORD_BYTES], *end;
@@ -287,7 +271,7 @@ static int read_allowance(struct parser *p, struct rule *rule)
 
 	skip_space(p);
 	if (*p->at != '+')
-		return syntax_error(p, p->at, "here has to stand by how much, as +10%%");
+		return syntax_error(p, p->at, "expected an amount such as +10%%");
 	p->at++;
 	error = read_amount(p, rule);
 	if (error)
@@ -298,32 +282,32 @@ static int read_allowance(struct parser *p, struct rule *rule)
 		return 0;
 	read_word(p, word);
 	if (strcmp(word, "until") != 0)
-		return syntax_error(p, at, "only 'until' and a day can follow");
+		return syntax_error(p, at, "expected 'until' and a date");
 	skip_space(p);
 	end = strptime(p->at, "%Y-%m-%d", &day);
 	if (!end || strspn(p->at, DIGITS) != YEAR_DIGITS ||
 	    (*end && !isspace((unsigned char)*end) && *end != '#'))
-		return syntax_error(p, p->at, "here has to stand a day, as 2027-01-31");
+		return syntax_error(p, p->at, "expected a date such as 2027-01-31");
 	p->at = end;
 	wanted = day.tm_mday;
 	rule->until = mktime(&day);
 	if (day.tm_mday != wanted)
-		return syntax_error(p, at, "there is no such day");
+		return syntax_error(p, at, "invalid date");
 	return 0;
 }
 
-/* Nothing but a comment may be left; that of an allowance is kept as its reason. */
+/* Only a comment may follow. The comment of an allowance is its reason. */
 static int read_end(struct parser *p, struct rule *rule)
 {
 	char *end = rule->text + (p->at - p->begin);
 
-	/* (The text is shown: the rule alone.) */
+	/* Outputs show the rule without its comment. */
 	while (end > rule->text && isspace((unsigned char)end[-1]))
 		end--;
 	*end = '\0';
 	skip_space(p);
 	if (*p->at && *p->at != '#')
-		return syntax_error(p, p->at, "this is too much");
+		return syntax_error(p, p->at, "unexpected text");
 	if (*p->at != '#')
 		return 0;
 	p->at++;

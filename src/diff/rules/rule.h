@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One rule: which change fails a comparison, as in "path(forward/attention) > 5%". docs/DIFF.md defines the
- * language.
+ * One rule says which change fails a comparison: "path(forward/attention) > 5%". docs/DIFF.md
+ * defines the language.
  */
 #ifndef XT_DIFF_RULE_H
 #define XT_DIFF_RULE_H
@@ -25,19 +25,21 @@ struct rule {
 	char *origin; /* "--fail-on" or "file:12" */
 	enum level level;
 	enum metric metric;
+
 	char *pattern;	  /* matches keys; NULL: the row of LEVEL_TOTAL called name */
 	const char *name; /* a row of LEVEL_TOTAL, or "" */
 	bool is_each;	  /* test each matching row, not their sum: "each", or pattern '*' */
 	bool is_relative; /* limit is a ratio: 0.05 */
-	double limit;	  /* ratio, ns, bytes or count */
-	bool is_soft;	  /* default rule: noise above the limit does not make it fail to judge */
-	time_t until;	  /* RULE_ALLOW: the last second; 0: no end */
-	char *reason;	  /* the comment after '#', or NULL */
+
+	double limit; /* ratio, ns, bytes or count */
+	bool is_soft; /* default rule: inconclusive only if it cannot detect a 10 % change */
+	time_t until; /* RULE_ALLOW: the last second; 0: no end */
+	char *reason; /* the comment after '#', or NULL */
 };
 
 /*
- * Parse one line that is neither empty nor a comment. Adds a syntax error to problems with its position, the
- * line and a caret below it. Returns 0, -EINVAL or -ENOMEM; only after 0 the caller frees the rule.
+ * Parse a line that is neither empty nor a comment. Adds a syntax error to problems with the line
+ * and a caret. Returns 0, -EINVAL or -ENOMEM; the caller frees the rule only after 0.
  */
 int rule_parse(struct rule *rule, const char *text, const char *origin, struct problems *problems);
 void rule_free(struct rule *rule);

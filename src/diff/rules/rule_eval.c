@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A rule held against an effect. It is broken if the change is worse than it allows and is no chance;
- * it is kept if it can be told that it is kept; else it cannot be judged. docs/internals/DIFF_METHOD.md says it exactly.
+ * A rule fails if the change is significant and exceeds the limit. It passes if noise is small
+ * enough to exclude that. Otherwise the outcome is unknown. docs/internals/DIFF_METHOD.md has the details.
  */
 #include "diff/rules/rule_eval.h"
 
@@ -10,16 +10,16 @@
 
 #include "diff/stats/statistics.h"
 
-#define SOFT_LIMIT	0.1 /* rules that are default cannot be judged if less is not view … */
-#define ZERO_DETECTABLE 0.1 /* … nor can those that allow no change at all */
-#define NEW_RUNS_MIN	2   /* that have what no run of BASE has */
+#define SOFT_LIMIT	0.1 /* limit on the smallest detectable change: default rules with a ratio */
+#define ZERO_DETECTABLE 0.1 /* the same for rules that allow no change */
+#define NEW_RUNS_MIN	2   /* runs of NEW that show a new row */
 
 const char *const outcome_words[] = {"pass", "regression", "unknown"};
 
-/* The change as a rule sees it: with what is common to everything, if that is no chance. */
+/* The change as the rule sees it, which can include the significant common change. */
 struct rule_view {
-	double change, low, high; /* ratio, or in units, as the rule has it */
-	double detectable;	  /* likewise */
+	double change, low, high; /* a ratio, or an amount */
+	double detectable;	  /* the same */
 	bool is_significant;
 	bool is_known;
 };
@@ -31,7 +31,7 @@ double rule_convert_ratio(const struct rule *rule, const struct effect *effect, 
 	return effect->base > 0.0 ? ratio * effect->base : ratio > 0.0 ? effect->new : 0.0;
 }
 
-/* Is what is common to everything part of what the rule sees? */
+/* Does the rule include the common change of all GPU times? */
 static bool includes_common_change(const struct rule *rule)
 {
 	return level_specs[rule->level].is_gpu_time && !rule->is_each &&
@@ -54,7 +54,7 @@ void rule_change_bounds(const struct comparison *c, const struct rule *rule,
 
 	*low_out = effect->low;
 	*high_out = effect->high;
-	/* (What BASE lacks has no ratio.) */
+	/* A row that BASE lacks has no ratio. */
 	if (common == 0.0 || !isfinite(effect->net_ratio))
 		return;
 	below = effect->net_ratio - effect->low;
@@ -70,7 +70,7 @@ double rule_detectable(const struct comparison *c, const struct rule *rule,
 {
 	double own = effect->detectable, all = c->common.detectable;
 
-	/* (As the bounds: as unsure as both parts.) */
+	/* Combine both errors, as rule_change_bounds() does. */
 	return rule_common_change(c, rule, effect) == 0.0 || !isfinite(effect->net_ratio)
 		       ? own
 		       : sqrt(own * own + all * all);
@@ -94,16 +94,16 @@ static struct rule_view view_effect(const struct comparison *c, const struct rul
 	view.low = rule_convert_ratio(rule, effect, low);
 	view.high = rule_convert_ratio(rule, effect, high);
 	view.detectable = rule_convert_ratio(rule, effect, rule_detectable(c, rule, effect));
-	/* (What is on one side alone is no slower for everything else being so.) */
+	/* A common change does not make an exact change significant. */
 	view.is_significant =
 		effect->is_significant || (common != 0.0 && !effect->is_exact && view.low > 0.0);
-	/* (Rows without base have no ratio, but a value.) */
+	/* A row that BASE lacks has no ratio, but an amount. */
 	if (!rule->is_relative && !(effect->base > 0.0))
 		view.change = effect->change;
 	return view;
 }
 
-/* What is asked of an effect. */
+/* Input of the checks below. */
 struct question {
 	const struct comparison *c;
 	const struct rule *rule;
@@ -116,8 +116,11 @@ static bool exceeds_limit(const struct question *q)
 	return q->view.change > 0.0 && q->view.change > q->rule->limit;
 }
 
-/* (What a piece takes is not a number where there is none.) */
-static bool is_nothing(const struct question *q)
+/*
+ * Nothing to compare: NEW has no items and BASE has none either, or the rule is about the cost per
+ * item.
+ */
+static bool has_no_items(const struct question *q)
 {
 	return !(q->effect->new > 0.0) &&
 	       (q->rule->metric == METRIC_EACH || !(q->effect->base > 0.0));
@@ -128,7 +131,7 @@ static bool is_boundary_shift(const struct question *q)
 	return q->effect->is_boundary_shift;
 }
 
-static bool is_not_known(const struct question *q)
+static bool is_unknown(const struct question *q)
 {
 	return !q->view.is_known;
 }
@@ -138,13 +141,16 @@ static bool is_broken(const struct question *q)
 	return exceeds_limit(q) && q->view.is_significant;
 }
 
-/* Runs that do not vary do not say that it is noise, either. */
+/* Without variation between runs, nothing shows that the change is noise. */
 static bool is_in_few_runs(const struct question *q)
 {
 	return exceeds_limit(q) && q->effect->is_exact;
 }
 
-/* No run of BASE has it, and it is no accident of one of NEW, or of a few, if it is seldom in these, too. */
+/*
+ * The row is new. It occurs in several runs of NEW. If it is rare there, at least half of the runs
+ * have it.
+ */
 static bool is_new_in_some(const struct question *q)
 {
 	uint32_t runs = q->effect->new_runs;
@@ -153,14 +159,17 @@ static bool is_new_in_some(const struct question *q)
 	       (!q->effect->is_rare || 2 * runs >= q->c->side_counts[SIDE_NEW]);
 }
 
-/* The runs say change, the order of them, or other days, chance. */
+/* The permutation test or the drift between sets contradicts a significant change. */
 static bool is_disputed(const struct question *q)
 {
 	return exceeds_limit(q) &&
 	       ((!q->rule->is_each && q->effect->is_disputed) || q->effect->is_drift);
 }
 
-/* Everything changed by more than runs do, which is not counted here since days do, too. */
+/*
+ * The common change is significant between runs but not compared with drift, so it is not part of
+ * the view.
+ */
 static bool is_common_drift(const struct question *q)
 {
 	const struct effect *all = &q->c->common;
@@ -171,7 +180,7 @@ static bool is_common_drift(const struct question *q)
 	       rule_convert_ratio(q->rule, q->effect, with_all) > q->rule->limit;
 }
 
-/* Not one more: if NEW has more than any run of BASE, it is no noise of BASE. (Times always vary.) */
+/* For "> 0": NEW has more than any run of BASE, so it is not noise of BASE. Times always vary. */
 static bool is_more_than_any(const struct question *q)
 {
 	return !q->rule->is_soft && q->rule->limit == 0.0 && !q->effect->is_time &&
@@ -179,7 +188,7 @@ static bool is_more_than_any(const struct question *q)
 	       q->effect->new > q->effect->base_max;
 }
 
-/* The runs are too noisy for the limit. (Nothing is always found; but who sees next to nothing says nothing.) */
+/* The noise exceeds the limit. */
 static bool is_too_noisy(const struct question *q)
 {
 	double limit = rule_effective_limit(q->rule);
@@ -190,14 +199,14 @@ static bool is_too_noisy(const struct question *q)
 	       rule_detectable(q->c, q->rule, q->effect) > ZERO_DETECTABLE;
 }
 
-/* What is said of a change: by the first of these that it is, else that the rule is kept. */
+/* The first check that is true decides. If none is, the rule passes. */
 static const struct {
 	bool (*is_so)(const struct question *q);
 	enum outcome outcome;
-	bool is_decisive; /* of a rule about many rows, one such row decides */
+	bool is_decisive; /* in a rule about many rows, one such row decides */
 } outcomes[] = {
-	{is_nothing, OUTCOME_PASS, false},	    {is_boundary_shift, OUTCOME_PASS, false},
-	{is_not_known, OUTCOME_UNKNOWN, false},	    {is_broken, OUTCOME_FAIL, true},
+	{has_no_items, OUTCOME_PASS, false},	    {is_boundary_shift, OUTCOME_PASS, false},
+	{is_unknown, OUTCOME_UNKNOWN, false},	    {is_broken, OUTCOME_FAIL, true},
 	{is_in_few_runs, OUTCOME_UNKNOWN, true},    {is_new_in_some, OUTCOME_UNKNOWN, true},
 	{is_disputed, OUTCOME_UNKNOWN, false},	    {is_common_drift, OUTCOME_UNKNOWN, false},
 	{is_more_than_any, OUTCOME_UNKNOWN, false}, {is_too_noisy, OUTCOME_UNKNOWN, false},
@@ -221,7 +230,7 @@ double rule_budget_margin(const struct comparison *c, const struct rule *rule,
 			  const struct effect *effect)
 {
 	const struct effect *common = &c->common;
-	/* Of the error of a difference, what the new side has of it. */
+	/* The part of the variance of the difference that comes from NEW. */
 	double share = (double)c->side_counts[SIDE_BASE] /
 		       (double)(c->side_counts[SIDE_BASE] + c->side_counts[SIDE_NEW]);
 	double error = effect->error, dof = effect->dof;
@@ -255,7 +264,7 @@ static enum outcome evaluate_budget(const struct comparison *c, const struct rul
 	return effect->new + bound < rule->limit ? OUTCOME_PASS : OUTCOME_UNKNOWN;
 }
 
-/* Does the rule look at GPU time in all, which the clocks of the GPU change? */
+/* Is the rule about total GPU time, which depends on the GPU clock? */
 static bool goes_with_clocks(const struct rule *rule)
 {
 	if (rule->level == LEVEL_TOTAL)
@@ -274,7 +283,10 @@ enum outcome rule_evaluate(const struct comparison *c, const struct rule *rule,
 	if (is_decisive_out)
 		*is_decisive_out = is_decisive;
 
-	/* (Not the program's doing, but no pass, either. It has to be half of this change, not of the common one.) */
+	/*
+	 * A clock change is no regression of the program, but no pass either. It must explain at
+	 * least half of this change.
+	 */
 	if (outcome == OUTCOME_FAIL && rule->kind == RULE_LIMIT && c->is_clock_change &&
 	    goes_with_clocks(rule) &&
 	    log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW]) >= log1p(effect->ratio) / 2.0)

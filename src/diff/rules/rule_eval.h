@@ -14,8 +14,8 @@ enum outcome { OUTCOME_PASS, OUTCOME_FAIL, OUTCOME_UNKNOWN };
 extern const char *const outcome_words[]; /* "pass", "regression", "unknown" */
 
 /*
- * Evaluate the rule on the effect of one row, or of the sum of its rows. *is_decisive_out, if not NULL: in a
- * rule about many rows, this row alone prevents a pass.
+ * Evaluate the rule on the effect of one row, or of the sum of its rows. Sets *is_decisive_out,
+ * which may be NULL, if in a rule about many rows this row alone prevents a pass.
  */
 enum outcome rule_evaluate(const struct comparison *c, const struct rule *rule,
 			   const struct effect *effect, bool *is_decisive_out);
@@ -34,7 +34,9 @@ double rule_effective_limit(const struct rule *rule);
 double rule_common_change(const struct comparison *c, const struct rule *rule,
 			  const struct effect *effect);
 
-/* The confidence interval of the change that the rule sees, as ratios. Combines both parts' errors. */
+/*
+ * The confidence interval of the change that the rule sees, as ratios. Combines both parts' errors.
+ */
 void rule_change_bounds(const struct comparison *c, const struct rule *rule,
 			const struct effect *effect, double *low_out, double *high_out);
 

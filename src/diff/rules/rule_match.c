@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* '*' is any text, '?' any character. */
+/* '*' matches any text, '?' any character. */
 static bool glob(const char *pattern, const char *text)
 {
 	const char *star = NULL, *from = NULL;
@@ -31,7 +31,7 @@ static bool glob(const char *pattern, const char *text)
 	return !*pattern;
 }
 
-/* A kernel's name without what says that it is one, which nobody sees. */
+/* A frame without the kernel marker, which outputs do not show. */
 static const char *plain(const char *frame)
 {
 	static const char mark[] = "[GPU_Kernel]";
@@ -41,7 +41,7 @@ static const char *plain(const char *frame)
 	return frame + strspn(frame, " ");
 }
 
-/* Does a part of a pattern fit a frame? With '*' it has to fit all of it, else to be in it. */
+/* A part with '*' or '?' must match the whole frame. Other parts match anywhere in it. */
 static bool fits(const char *part, const char *frame)
 {
 	if (!strpbrk(part, "*?"))

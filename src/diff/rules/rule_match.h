@@ -8,8 +8,9 @@
 #include <stdbool.h>
 
 /*
- * The parts of the pattern, separated by '/', must match frames of the key in this order. With to_end, the
- * last part must match the last frame; use it for rows that include everything below them.
+ * The parts of the pattern, separated by '/', must match frames of the key in this order. With
+ * to_end, the last part must match the last frame; use it for rows that include everything below
+ * them.
  */
 bool rule_matches(const char *pattern, const char *key, bool to_end);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which rows of a comparison a rule looks at; see judge.h.
+ * Which rows of a comparison a rule applies to.
  */
 #include "diff/rules/rule_scope.h"
 
@@ -9,9 +9,9 @@
 
 #include "diff/rules/rule_match.h"
 
-#define GROWN_SHARE 1e-3 /* of the GPU time, that a path has to take more */
+#define GROWN_SHARE 1e-3 /* minimum growth of a path, as a share of the GPU time */
 
-/* Rows of ranges hold what is in the ranges within them. */
+/* Rows of ranges include the ranges within them. */
 static bool is_nested_level(enum level level)
 {
 	return level == LEVEL_RANGE || level == LEVEL_SPAN;
@@ -29,7 +29,7 @@ bool rule_matches_row(const struct rule *rule, const struct comparison_row *row)
 	    !(rule->level == LEVEL_RANGE && row->level == LEVEL_SPAN) &&
 	    !(rule->level == LEVEL_COPY && row->level == LEVEL_BYTES))
 		return false;
-	/* (What was renamed is known by both its names.) */
+	/* A renamed row matches by either name. */
 	return fits(rule, row->level, row->key) ||
 	       (row->is_renamed && row->shown[SIDE_BASE] &&
 		fits(rule, row->level, row->shown[SIDE_BASE]->key));
@@ -44,7 +44,7 @@ static bool is_ignored(const struct rule_scope *scope, const struct comparison_r
 	return false;
 }
 
-/* Is the row within another one that the rule looks at? Its sum has it already. */
+/* Is the row inside another row of the rule, so that the sum already includes it? */
 static bool is_counted(const struct rule_scope *scope, const struct rule *rule,
 		       const struct comparison_row *row)
 {
@@ -102,20 +102,20 @@ const char *rule_scope_missing_side(const struct rule_scope *scope, const struct
 	bool needs_new = rule->level == LEVEL_TOTAL ||
 			 (rule->kind == RULE_BUDGET && rule->level != LEVEL_IDLE);
 
-	/* (Work without any path is a profile that lacks them, not a program that does nothing.) */
+	/* GPU work without any path means that the profile lacks paths. */
 	needs_new |= rule->level == LEVEL_PATH && !has_paths(scope, SIDE_NEW);
 	if (needs_new && !is_on(scope, SIDE_NEW))
 		return "NEW";
 	return needs_base && !is_on(scope, SIDE_BASE) ? "BASE" : NULL;
 }
 
-/* What is asked of time where a rule is about a piece: what all pieces take says where they went. */
+/* The metric that shows where vanished work went. The cost per item does not show it. */
 static enum metric moved_metric(const struct rule *rule)
 {
 	return rule->metric == METRIC_COUNT ? METRIC_COUNT : METRIC_VALUE;
 }
 
-/* What a row has more than before, if that is no chance. */
+/* The significant growth of a row, or 0. */
 static double growth(const struct comparison_row *row, enum metric metric)
 {
 	const struct effect *effect = &row->effects[metric];
@@ -127,21 +127,24 @@ static double growth(const struct comparison_row *row, enum metric metric)
 	return effect->is_significant ? fmax(effect->change, 0.0) : 0.0;
 }
 
-/* Names of these are the program's: they may change. */
+/* Does the program choose the names of these rows, so that they can change? */
 static bool has_names(const struct rule *rule)
 {
 	return !rule->is_soft && (rule->level == LEVEL_PATH || rule->level == LEVEL_KERNEL ||
 				  is_nested_level(rule->level));
 }
 
-/* Would the rule be broken if what others have more, in all and at most, were of its rows? */
+/*
+ * Would the rule fail if the growth of other rows belonged to its rows? grown is the total, most
+ * the largest.
+ */
 static bool would_break(const struct rule_scope *scope, const struct rule *rule, double grown,
 			double most)
 {
 	enum metric metric = moved_metric(rule);
 	double base = 0.0, new = grown;
 
-	/* (What pieces take cannot be told of a sum.) */
+	/* The cost per item of a sum is unknown. */
 	if (rule->metric == METRIC_EACH)
 		return true;
 	for (size_t i = 0; i < scope->count; i++) {
@@ -167,7 +170,7 @@ const struct comparison_row *rule_scope_find_renamed(const struct rule_scope *sc
 	for (size_t i = 0; i < scope->count; i++) {
 		const struct comparison_row *row = &scope->c->rows[scope->rows[i]];
 
-		/* (What only some runs of BASE had may lack in NEW by chance.) */
+		/* A row that only some runs of BASE have can be missing in NEW by chance. */
 		if (!row->shown[SIDE_NEW] && row->effects[METRIC_COUNT].is_exact)
 			lost += row->effects[metric].base;
 	}
@@ -185,13 +188,16 @@ const struct comparison_row *rule_scope_find_renamed(const struct rule_scope *sc
 	*lost_out = lost;
 	if (!(lost > 0.0) || grown < lost / 2.0)
 		return NULL;
-	/* (Where some is left, others are asked only if what they have more would break the rule.) */
+	/* If some rows of the rule remain, only growth that would break the rule counts. */
 	if (is_on(scope, SIDE_NEW) && !would_break(scope, rule, grown, growth(largest, metric)))
 		return NULL;
 	return largest;
 }
 
-/* Is any rule about a path, or about what it ends in? (Exceptions are: they are agreed on.) */
+/*
+ * Does any rule cover the path, or the kernel in which it ends? Exceptions count as rules: someone
+ * agreed to them.
+ */
 static bool is_covered(const struct rule_scope *scope, const struct comparison_row *path)
 {
 	const char *last = strrchr(path->key, ';');

@@ -25,23 +25,26 @@ bool rule_matches_nothing(const struct rule_scope *scope, const struct rule *rul
 void rule_scope_find_rows(struct rule_scope *scope, const struct rule *rule);
 
 /*
- * The side that lacks rows which the rule needs, "BASE" or "NEW", or NULL. Every run has its totals. A
- * budget needs a row in NEW, because it may only have been renamed. Idle time of a kind may disappear.
+ * The side, "BASE" or "NEW", that lacks rows which the rule needs, or NULL. Every run has totals. A
+ * budget needs a row in NEW, because a missing row may have been renamed. Idle time of one cause
+ * may vanish.
  */
 const char *rule_scope_missing_side(const struct rule_scope *scope, const struct rule *rule);
 
 /*
- * Find rows that were probably renamed. If rows of the rule vanished in NEW while other rows of the level
- * grew by at least half as much, the rule may pass only because of new names. Returns the row that grew
- * most, or NULL. If some rows of the rule remain, only growth that would break the rule counts. *lost_out
- * is the vanished amount; it is a count for rules about counts.
+ * Find rows that were probably renamed. Suppose rows of the rule vanished in NEW, and other rows of
+ * the level grew by at least half of that. Then the rule might pass only because of new names.
+ * Returns the row that grew most, or NULL. If some rows of the rule remain, only growth that would
+ * break the rule counts. Sets *lost_out to the vanished amount, or to the vanished count for rules
+ * about counts.
  */
 const struct comparison_row *rule_scope_find_renamed(const struct rule_scope *scope,
 						     const struct rule *rule, double *lost_out);
 
 /*
- * Count the call paths that grew significantly, by a relevant part of the GPU time. *uncovered_out: how many
- * of them no rule covers, directly or by kernel. *largest_out: the one of these that grew most, or NULL.
+ * Count the call paths that grew significantly, by a relevant share of the GPU time. Sets
+ * *uncovered_out to the number of them that no rule covers, directly or by kernel. Sets
+ * *largest_out to the one of these that grew most, or to NULL.
  */
 size_t rule_scope_count_grown(const struct rule_scope *scope, size_t *uncovered_out,
 			      const struct comparison_row **largest_out);

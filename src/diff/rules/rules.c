@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists of rules: of files, and those that hold by default; and which rows a pattern fits.
+ * Lists of rules, from files and by default.
  */
 #include "diff/rules/rules.h"
 
@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "log/base/grow.h"
 
 const char *const rules_default_lines[] = {
 	"gpu-time > 1%",     "path(*) > 1%", "each path([GPU_Memcpy*).count > 0",
@@ -24,16 +26,9 @@ int rules_add(struct rules *rules, const char *text, const char *origin, struct 
 		text++;
 	if (!*text || *text == '#')
 		return 0;
-	if (rules->count == rules->capacity) {
-		size_t capacity = rules->capacity * 2 + 8;
-		struct rule *larger = reallocarray(rules->list, capacity, sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		rules->list = larger;
-		rules->capacity = capacity;
-	}
-	error = rule_parse(&rule, text, origin, problems);
+	error = grow(&rules->list, &rules->capacity, rules->count + 1, sizeof(*rules->list));
+	if (!error)
+		error = rule_parse(&rule, text, origin, problems);
 	if (!error)
 		rules->list[rules->count++] = rule;
 	return error;
@@ -70,7 +65,7 @@ int rules_read(struct rules *rules, const char *path, struct problems *problems)
 	int result = 0;
 
 	if (!file) {
-		problems_add(problems, "%s: %s", path, strerror(errno));
+		problems_add(problems, "cannot read %s: %s", path, strerror(errno));
 		return -EINVAL;
 	}
 	while ((length = getline(&line, &room, file)) >= 0) {
@@ -83,7 +78,7 @@ int rules_read(struct rules *rules, const char *path, struct problems *problems)
 		result = result ? result : error;
 	}
 	if (ferror(file)) {
-		problems_add(problems, "%s: %s", path, strerror(errno));
+		problems_add(problems, "cannot read %s: %s", path, strerror(errno));
 		result = -EINVAL;
 	}
 	free(line);

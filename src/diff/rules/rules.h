@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of rules: from the command line, from files, and the default ones.
+ * The list of rules: from the command line, from files, or the default rules.
  */
 #ifndef XT_DIFF_RULES_H
 #define XT_DIFF_RULES_H
@@ -15,15 +15,18 @@ struct rules {
 };
 
 /*
- * Parse one line and append its rule. Skips an empty line or a comment. Adds errors to problems. Returns 0,
- * -EINVAL or -ENOMEM.
+ * Parse one line and append its rule. Skips an empty line or a comment. Adds errors to problems.
+ * Returns 0, -EINVAL or -ENOMEM.
  */
 int rules_add(struct rules *rules, const char *text, const char *origin, struct problems *problems);
 
 /* Append the rules of a file. Returns as rules_add(). */
 int rules_read(struct rules *rules, const char *path, struct problems *problems);
 
-/* Append the rules that apply if the user gives none. Their texts are rules_default_lines, ended by NULL. */
+/*
+ * Append the rules that apply if the user gives none. rules_default_lines, which ends with NULL,
+ * has their texts.
+ */
 int rules_add_default(struct rules *rules);
 extern const char *const rules_default_lines[];
 void rules_free(struct rules *rules);

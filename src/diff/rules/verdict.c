@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules held against a comparison, one after the other, and what all of them say together.
+ * Evaluate all rules and combine their outcomes.
  */
 #include "diff/rules/verdict.h"
 
@@ -15,12 +15,17 @@
 #include "diff/compare/row_text.h"
 #include "diff/rules/rule_describe.h"
 #include "diff/rules/rule_scope.h"
+#include "log/base/grow.h"
 
-#define UNKNOWN_SHARE 0.1 /* of what a rule looks at: rows that cannot be judged may have so much */
-#define SUSPECT_SHARE                                                                              \
-	0.01 /* of the GPU time: one such row that seems worse and cannot be judged is too much */
+/* Maximum share of inconclusive rows in a pass. */
+#define UNKNOWN_SHARE 0.1
+/*
+ * One inconclusive row that may exceed the limit prevents a pass if it has this share of the GPU
+ * time.
+ */
+#define SUSPECT_SHARE 0.01
 
-/* The evaluation of one rule after the other. */
+/* Evaluates one rule after the other. */
 struct evaluation {
 	struct rule_scope scope; /* of the current rule */
 	struct verdict *verdict;
@@ -41,7 +46,10 @@ static char *name_row(const struct rule *rule, const struct comparison_row *row)
 	return length < 0 ? NULL : text;
 }
 
-/* An allowance that covers the change of a row, or NULL. *why_not: one would, but for this; else as it was. */
+/*
+ * Find an allowance that covers the change of a row, or NULL. Sets *why_not if an allowance fits
+ * but does not apply.
+ */
 static const struct rule *find_row_allowance(const struct evaluation *e, const struct rule *rule,
 					     const struct comparison_row *row,
 					     const struct effect *effect, const char **why_not)
@@ -49,23 +57,23 @@ static const struct rule *find_row_allowance(const struct evaluation *e, const s
 	for (size_t r = 0; r < e->scope.rules->count; r++) {
 		const struct rule *allowed = &e->scope.rules->list[r];
 
-		/* (What it takes says nothing of how often it is, and so on.) */
+		/* An allowance for time does not allow a higher count. */
 		if (allowed->kind != RULE_ALLOW || allowed->metric != rule->metric ||
 		    !rule_matches_row(allowed, row))
 			continue;
 		if (rule_convert_ratio(allowed, effect, effect->ratio) > allowed->limit) {
 			if (allowed->is_relative && !(effect->base > 0.0))
-				*why_not = "an allowance in % covers nothing that is new";
+				*why_not = "an allowance in % cannot cover a new row";
 			continue;
 		}
 		if (!allowed->until || time(NULL) <= allowed->until)
 			return allowed;
-		*why_not = "the day until which it was allowed has passed";
+		*why_not = "its allowance has expired";
 	}
 	return NULL;
 }
 
-/* The same of all rows that the rule looks at, if it is about their sum. */
+/* The same for a rule about a sum: every row needs an allowance. */
 static const struct rule *find_allowance(const struct evaluation *e, const struct rule *rule,
 					 const struct comparison_row *row,
 					 const struct effect *effect, const char **why_not)
@@ -94,15 +102,8 @@ static int add_finding(struct evaluation *e, const struct rule *rule,
 	struct finding *finding;
 	const char *why_not = NULL;
 
-	if (v->finding_count == v->finding_capacity) {
-		size_t capacity = v->finding_capacity * 2 + 16;
-		struct finding *larger = reallocarray(v->findings, capacity, sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		v->findings = larger;
-		v->finding_capacity = capacity;
-	}
+	if (grow(&v->findings, &v->finding_capacity, v->finding_count + 1, sizeof(*v->findings)))
+		return -ENOMEM;
 	finding = &v->findings[v->finding_count];
 	*finding = (struct finding){
 		.row = row,
@@ -130,14 +131,15 @@ static int add_finding(struct evaluation *e, const struct rule *rule,
 	return finding->what && finding->why ? 0 : -ENOMEM;
 }
 
-/* What a rule found in its rows, one by one. */
+/* Outcomes of a rule about single rows. */
 struct row_tally {
 	size_t selected, left_out, failed, unknown, decisive, gone;
-	double share, unknown_share; /* of all rows; of those that cannot be judged */
-	double seen_share, seen;     /* sum of shares, and of what could be seen by them */
+	double share, unknown_share; /* of all rows; of inconclusive rows */
+	double detectable_share,
+		detectable_sum; /* sum of shares, and of shares times detectable changes */
 };
 
-/* Rows that are too small to be judged with all others are if they are asked for by name; budgets ask of each alone. */
+/* Rows too small for the family are tested only if the rule names them, or is a budget. */
 static bool is_selected(const struct rule *rule, const struct comparison_row *row)
 {
 	return row->is_tested || rule->kind == RULE_BUDGET || !rule->pattern ||
@@ -153,7 +155,7 @@ static size_t count_small(const struct evaluation *e)
 	return count;
 }
 
-/* The rows that are not of the family are one of their own, of those that the rule names (Bonferroni). */
+/* Small rows that a rule names form their own family (Bonferroni). */
 static struct effect effect_of(const struct evaluation *e, const struct rule *rule,
 			       const struct comparison_row *row, size_t small_count)
 {
@@ -166,7 +168,7 @@ static struct effect effect_of(const struct evaluation *e, const struct rule *ru
 	return effect;
 }
 
-/* A row that costs much, and may well have become so much worse: that it cannot be told is no pass, however many others are sure. */
+/* An expensive row that seems to exceed the limit prevents a pass if it is inconclusive. */
 static bool is_suspect(const struct rule *rule, const struct comparison_row *row,
 		       const struct effect *effect)
 {
@@ -190,8 +192,8 @@ static int evaluate_row(struct evaluation *e, const struct rule *rule,
 		tally->decisive += is_decisive || is_suspect(rule, row, effect);
 	}
 	if (!isnan(effect->detectable) && !isinf(effect->detectable)) {
-		tally->seen += row->share * effect->detectable;
-		tally->seen_share += row->share;
+		tally->detectable_sum += row->share * effect->detectable;
+		tally->detectable_share += row->share;
 	}
 	if (outcome == OUTCOME_PASS)
 		return 0;
@@ -206,7 +208,7 @@ static enum outcome outcome_of(const struct row_tally *tally)
 {
 	if (tally->failed)
 		return OUTCOME_FAIL;
-	/* (What looked at nothing is no pass; nor is what could judge nothing of it.) */
+	/* It is no pass if nothing was tested, or nothing was conclusive. */
 	return tally->unknown == tally->selected || tally->decisive ||
 			       tally->unknown_share > UNKNOWN_SHARE * tally->share
 		       ? OUTCOME_UNKNOWN
@@ -216,33 +218,35 @@ static enum outcome outcome_of(const struct row_tally *tally)
 static int describe_tally(const struct row_tally *tally, const struct rule *rule,
 			  struct rule_result *result)
 {
-	char seen[AMOUNT_BYTES], left_out[64] = "";
-	/* (Counts mostly do not vary: a mean of what could be seen of them says nothing; budgets see no change.) */
-	bool is_covered = rule->metric != METRIC_COUNT && rule->kind == RULE_LIMIT;
+	char detectable_sum[AMOUNT_BYTES], left_out[64] = "";
+	/*
+	 * Most counts do not vary, so a mean of their detectable changes says nothing. Budgets test
+	 * no change.
+	 */
+	bool has_detectable = rule->metric != METRIC_COUNT && rule->kind == RULE_LIMIT;
 	int length;
 
-	format_percent(seen, result->detectable);
+	format_percent(detectable_sum, result->detectable);
 	if (tally->left_out)
-		snprintf(left_out, sizeof(left_out), ", %zu too small to be looked at",
-			 tally->left_out);
+		snprintf(left_out, sizeof(left_out), ", %zu too small to test", tally->left_out);
 	if (tally->selected)
-		length = asprintf(&result->text,
-				  "%zu of %zu are worse, %zu cannot be judged%s%s%s%s%s",
+		length = asprintf(&result->text, "%zu of %zu worse, %zu inconclusive%s%s%s%s%s",
 				  tally->failed, tally->selected, tally->unknown, left_out,
-				  tally->gone == tally->selected ? ", all are gone" : "",
-				  is_covered ? "; could see " : "", is_covered ? seen : "",
-				  is_covered ? " in the mean" : "");
+				  tally->gone == tally->selected ? ", all gone" : "",
+				  has_detectable ? "; smallest detectable change: " : "",
+				  has_detectable ? detectable_sum : "",
+				  has_detectable ? " on average" : "");
 	else
-		length = asprintf(&result->text,
-				  "none of %zu is looked at: each has too little of the GPU time, "
-				  "if it is not named",
-				  tally->left_out);
+		length = asprintf(
+			&result->text,
+			"all %zu rows are too small to test; a rule that names them tests them",
+			tally->left_out);
 	if (length < 0)
 		result->text = NULL;
 	return length < 0 ? -ENOMEM : 0;
 }
 
-/* Every row by itself. The share of them that could not be judged decides whether it is a pass. */
+/* Evaluate each row. The share of inconclusive rows decides between pass and unknown. */
 static int evaluate_each(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
 	size_t small_count = count_small(e);
@@ -260,13 +264,15 @@ static int evaluate_each(struct evaluation *e, const struct rule *rule, struct r
 			tally.left_out++;
 	}
 	result->outcome = outcome_of(&tally);
-	result->detectable = tally.seen_share > 0.0 ? tally.seen / tally.seen_share : NAN;
+	result->detectable =
+		tally.detectable_share > 0.0 ? tally.detectable_sum / tally.detectable_share : NAN;
 	return error ? error : describe_tally(&tally, rule, result);
 }
 
 /*
- * Where everything became slower for sure, a path that went with it by much more or less than runs tell is hardly known beside that.
- * By itself it may be surer: then it is judged so. (Which of the two is told by how sure they are, not by what they say.)
+ * After a significant common change, the uncertainty of a path's slope against it can dominate the
+ * net change. Test the raw values too, and use the test with the smaller detectable change.
+ * Choosing by precision, not by result, does not bias the test.
  */
 static int use_raw_if_surer(const struct evaluation *e, const struct rule *rule,
 			    struct effect *effect)
@@ -277,7 +283,7 @@ static int use_raw_if_surer(const struct evaluation *e, const struct rule *rule,
 	if (!e->scope.c->common.is_significant || !level_specs[rule->level].is_gpu_time ||
 	    rule->metric == METRIC_COUNT || effect->is_exact || effect->is_boundary_shift)
 		return 0;
-	error = comparison_sum_raw(e->scope.c, rule->metric, e->scope.rows, e->scope.count, &raw);
+	error = comparison_sum(e->scope.c, rule->metric, e->scope.rows, e->scope.count, true, &raw);
 	if (!error && raw.detectable < rule_detectable(e->scope.c, rule, effect))
 		*effect = raw;
 	return error;
@@ -291,12 +297,12 @@ static int evaluate_sum(struct evaluation *e, const struct rule *rule, struct ru
 	struct effect effect;
 	int error = row ? 0
 			: comparison_sum(e->scope.c, rule->metric, e->scope.rows, e->scope.count,
-					 &effect);
+					 false, &effect);
 
 	if (error)
 		return error;
 	if (row) {
-		/* (Asked for by name, it is one question, whatever else is in its level.) */
+		/* A row that the rule names is a single question: no correction for its level. */
 		effect = row->effects[rule->metric];
 		effect.is_significant = effect.p <= e->scope.c->alpha;
 	}
@@ -317,7 +323,7 @@ static int evaluate_sum(struct evaluation *e, const struct rule *rule, struct ru
 		return error;
 	finding = &e->verdict->findings[e->verdict->finding_count - 1];
 	result->outcome = finding->outcome;
-	/* (It says why an exception is none, too.) */
+	/* The text of the finding also says why an allowance does not apply. */
 	free(result->text);
 	result->text = strdup(finding->why);
 	return result->text ? 0 : -ENOMEM;
@@ -327,7 +333,7 @@ static int compare_findings(const void *a, const void *b)
 {
 	static const int order[] = {[OUTCOME_FAIL] = 0, [OUTCOME_UNKNOWN] = 1, [OUTCOME_PASS] = 2};
 	const struct finding *x = a, *y = b;
-	/* (What has no change comes last.) */
+	/* Rows without a change come last. */
 	double dx = isnan(x->effect.change) ? -INFINITY : x->effect.change;
 	double dy = isnan(y->effect.change) ? -INFINITY : y->effect.change;
 
@@ -336,7 +342,7 @@ static int compare_findings(const void *a, const void *b)
 	return dx > dy ? -1 : dx < dy;
 }
 
-/* A rule that would be kept, but names what is gone while others grew, is not. */
+/* Do not let a rule pass only because its rows were renamed. */
 static int check_renamed(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
 	double lost;
@@ -354,10 +360,11 @@ static int check_renamed(struct evaluation *e, const struct rule *rule, struct r
 	result->outcome = OUTCOME_UNKNOWN;
 	name = row_name(successor, SIZE_MAX);
 	if (name)
-		length = asprintf(&result->text,
-				  "%s of it gone; but others have as much more now, most of all "
-				  "%s(%s): is that another name of it?",
-				  amount, level_specs[successor->level].word, name);
+		length =
+			asprintf(&result->text,
+				 "%s gone, but other rows grew as much, most of all %s(%s): was it "
+				 "renamed?",
+				 amount, level_specs[successor->level].word, name);
 	if (length < 0)
 		result->text = NULL;
 	free(name);
@@ -376,23 +383,20 @@ static int evaluate_rule(struct evaluation *e, const struct rule *rule)
 	rule_scope_find_rows(&e->scope, rule);
 	if (!e->scope.count) {
 		result->outcome = rule->is_soft ? OUTCOME_PASS : OUTCOME_UNKNOWN;
-		result->text =
-			strdup(e->scope.has_ignored ? "all that it fits is ignored"
-						    : "there is no such thing in either side");
+		result->text = strdup(e->scope.has_ignored ? "all matching rows are ignored"
+							   : "matches nothing on either side");
 		if (!rule->is_soft)
 			problems_add(&v->problems, "%s: '%s': %s", rule->origin, rule->text,
-				     e->scope.has_ignored ? "all that it fits is ignored"
-							  : "fits nothing in either side");
+				     e->scope.has_ignored ? "all matching rows are ignored"
+							  : "matches nothing on either side");
 		return result->text ? 0 : -ENOMEM;
 	}
 	missing = rule_scope_missing_side(&e->scope, rule);
 	if (missing) {
-		problems_add(&v->problems, "%s: '%s' fits nothing in %s", rule->origin, rule->text,
-			     missing);
+		problems_add(&v->problems, "%s: '%s' matches nothing in %s", rule->origin,
+			     rule->text, missing);
 		result->outcome = OUTCOME_UNKNOWN;
-		return asprintf(&result->text, "there is no such thing in %s", missing) < 0
-			       ? -ENOMEM
-			       : 0;
+		return asprintf(&result->text, "matches nothing in %s", missing) < 0 ? -ENOMEM : 0;
 	}
 	error = rule->is_each ? evaluate_each(e, rule, result) : evaluate_sum(e, rule, result);
 	if (!error)
@@ -404,7 +408,7 @@ static int evaluate_rule(struct evaluation *e, const struct rule *rule)
 	return error;
 }
 
-/* The rules are not all that there is. */
+/* Note slower paths that no rule covers. */
 static int note_uncovered(struct evaluation *e)
 {
 	struct verdict *v = e->verdict;
@@ -418,8 +422,10 @@ static int note_uncovered(struct evaluation *e)
 	if (!name)
 		return -ENOMEM;
 	problems_add(&v->notes,
-		     "%zu call path%s more, but no rule looks at %s: most of all, by %s, path(%s)",
-		     v->uncovered_count, v->uncovered_count > 1 ? "s take" : " takes",
+		     "%zu call path%s more GPU time, but no rule covers %s; the largest increase "
+		     "is %s in "
+		     "path(%s)",
+		     v->uncovered_count, v->uncovered_count > 1 ? "s use" : " uses",
 		     v->uncovered_count > 1 ? "them" : "it",
 		     format_amount(amount, largest->unit, largest->effects[METRIC_VALUE].change),
 		     name);
@@ -462,13 +468,13 @@ int verdict_make(struct verdict *v, const struct comparison *c, const struct rul
 		if (rule->kind == RULE_LIMIT || rule->kind == RULE_BUDGET)
 			error = evaluate_rule(&e, rule);
 		else if (rule_matches_nothing(&e.scope, rule))
-			problems_add(&v->notes, "%s: '%s' fits nothing in either side",
+			problems_add(&v->notes, "%s: '%s' matches nothing on either side",
 				     rule->origin, rule->text);
 	}
 	if (c && v->result_count && !error)
 		error = note_uncovered(&e);
 	if (c && !v->result_count)
-		problems_add(&v->problems, "there is no rule to judge by");
+		problems_add(&v->problems, "there is no rule with a limit or a budget");
 	free(e.scope.rows);
 	v->outcome = overall(v);
 	return error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Variances that learn from each other: Smyth 2004, with a prior that follows the noise within runs.
+ * Moderated variances after Smyth (2004), with a prior that depends on the noise within runs.
  */
 #include "diff/stats/noise.h"
 
@@ -10,17 +10,17 @@
 
 #include "diff/stats/statistics.h"
 
-#define SAMPLES_MIN   8	    /* of fewer rows nothing is learned */
-#define PRIOR_DOF_MAX 40.0  /* rows are never taken to be quite alike */
-#define SPREAD_ERRORS 1.0   /* so many standard errors more than it seems */
-#define VARIANCE_MIN  1e-18 /* below, runs do not differ: that is rounding */
+#define SAMPLES_MIN   8	    /* with fewer rows, nothing is learned */
+#define PRIOR_DOF_MAX 40.0  /* rows are never assumed to be equally noisy */
+#define SPREAD_ERRORS 1.0   /* standard errors added to the estimated spread */
+#define VARIANCE_MIN  1e-18 /* at most rounding */
 
 static double known(double value)
 {
 	return isnan(value) ? 0.0 : value;
 }
 
-/* What there is between runs beyond what is within them, in the middle of all rows. */
+/* The median variance between runs in excess of the variance within runs. */
 static double find_between(const struct noise_sample *samples, size_t count, double *room)
 {
 	size_t used = 0;
@@ -35,8 +35,10 @@ static double find_between(const struct noise_sample *samples, size_t count, dou
 	return middle > 0.0 ? middle : 0.0;
 }
 
-/* Of the logarithm of a variance, around its mean. (The fourth cumulant of a logarithm of a gamma distribution is the third
- * derivative of digamma(), here by differences.) */
+/*
+ * Fourth central moment of the logarithm of a variance. The fourth cumulant of a log-gamma
+ * distribution is the third derivative of digamma(), computed here by finite differences.
+ */
 static double fourth_moment(double half)
 {
 	double step = half / 64.0, second = trigamma(half);
@@ -64,7 +66,7 @@ int noise_learn(struct noise *noise, const struct noise_sample *samples, size_t 
 		if (!(samples[i].variance > VARIANCE_MIN) || !(prior > 0.0))
 			continue;
 		half = samples[i].dof / 2.0;
-		/* The logarithm of a variance has this mean and this spread by itself. */
+		/* Remove the expected value of the logarithm of a variance. */
 		z = log(samples[i].variance / prior) - digamma(half) + log(half);
 		sum += z;
 		squares += z * z;
@@ -80,7 +82,7 @@ int noise_learn(struct noise *noise, const struct noise_sample *samples, size_t 
 	expected /= (double)used;
 	spread =
 		(squares / (double)used - sum * sum) * (double)used / (double)(used - 1) - expected;
-	/* Variances of few runs hardly show how much rows differ in it: they do by as much as may well be. */
+	/* Few runs show little of how much rows differ in noise. Assume an upper estimate. */
 	spread =
 		fmax(spread, 0.0) +
 		SPREAD_ERRORS * sqrt((fourths / (double)used - expected * expected) / (double)used);
@@ -102,6 +104,6 @@ double noise_variance(const struct noise *noise, const struct noise_sample *samp
 		*dof_out += noise->prior_dof;
 		variance = (noise->prior_dof * prior + sample->dof * sample->variance) / *dof_out;
 	}
-	/* Runs do not agree better than their iterations let them, but by chance. */
+	/* Runs agree better than the variation of their iterations only by chance. */
 	return variance > known(sample->within) ? variance : known(sample->within);
 }

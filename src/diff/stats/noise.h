@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much runs differ by themselves. Few runs tell little of the noise of one path, but those of all paths
- * together tell how noisy paths are: each path's variance is drawn to that (empirical Bayes).
+ * Run-to-run noise. A few runs measure the noise of one path poorly, but all paths together show
+ * how noisy paths are. Each path's variance is shrunk towards that (empirical Bayes).
  */
 #ifndef XT_DIFF_NOISE_H
 #define XT_DIFF_NOISE_H
@@ -10,30 +10,30 @@
 #include <stddef.h>
 
 /*
- * What is learned of a family of rows: a row whose mean has a variance of v within its runs is taken to
- * have scale * (v + between) between them, as sure as if that were known of prior_freedom runs.
+ * Learned from a family of rows. The prior variance between runs of a row with variance v within
+ * runs is scale * (v + between). It has prior_dof degrees of freedom.
  */
 struct noise {
 	bool is_known;
 	double between;
 	double scale;
-	double prior_dof; /* INFINITY: rows do not differ in it */
-	/* Not learned here: whoever has the rows sets these. */
-	double varying_share; /* of the rows, those that are taken to differ from run to run */
-	double varying_count; /* as many rows are that */
+	double prior_dof; /* INFINITY: all rows have the prior variance */
+	/* Set by the owner of the rows, not by noise_learn(). */
+	double varying_share; /* share of rows assumed to vary between runs */
+	double varying_count; /* number of these rows */
 };
 
-/* Of one row: from run to run (of the logarithm, or of the value), and within runs. */
+/* The noise of one row. */
 struct noise_sample {
-	double variance; /* around the means of the sides */
-	double dof;	 /* its degrees of freedom */
-	double within;	 /* mean variance of a run's mean; NAN: not known */
+	double variance; /* between runs, around the means of the sides */
+	double dof;	 /* degrees of freedom of variance */
+	double within;	 /* mean variance of the mean of a run; NAN: unknown */
 };
 
-/* Learns of the samples of a family. 0 or -ENOMEM. */
+/* Learn from the samples of a family. Returns 0 or -ENOMEM. */
 int noise_learn(struct noise *noise, const struct noise_sample *samples, size_t count);
 
-/* The variance of a row from run to run, and its degrees of freedom. */
+/* The variance of a row between runs, and its degrees of freedom. */
 double noise_variance(const struct noise *noise, const struct noise_sample *sample,
 		      double *dof_out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Distributions by their series and continued fractions. Abramowitz & Stegun, 6.3, 6.4, 26.5, 26.7.
+ * Series and continued fractions: Abramowitz & Stegun, 6.3, 6.4, 26.5, 26.7.
  */
 #include "diff/stats/statistics.h"
 
@@ -10,10 +10,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define INTERVAL_STEPS 30  /* of halving: bounds to a billionth */
-#define NORMAL_DOF     1e7 /* beyond, Student's t is normal */
+#define INTERVAL_STEPS 30  /* bisections; bounds are exact to 1e-9 */
+#define NORMAL_DOF     1e7 /* above, use the normal distribution */
 
-/* The regularised incomplete beta function by its continued fraction (Lentz's way). */
+/* Continued fraction of the incomplete beta function, by Lentz's method. */
 static double beta_fraction(double a, double b, double x)
 {
 	double c = 1.0, d = 1.0 - (a + b) * x / (a + 1.0), f;
@@ -183,7 +183,7 @@ static uint64_t draw(uint64_t *state)
 	return x ^ x >> 31;
 }
 
-/* The next choice of k of n in the order of their numbers; false after the last. */
+/* The next k-combination of n in lexicographic order. Returns false after the last. */
 static bool next_choice(size_t *choice, size_t k, size_t n)
 {
 	size_t i = k;
@@ -207,11 +207,11 @@ static void draw_choice(size_t *choice, size_t k, size_t n, uint64_t *state)
 			choice[taken++] = i;
 }
 
-/* The ways to divide values into sides of that size, all or many drawn by a fixed seed. */
+/* All assignments of the values to the sides, or a sample drawn with a fixed seed. */
 struct permutations {
-	double *sums; /* of the first side, less what it would be on average */
-	double *news; /* of the second side, how many are in it, likewise */
-	size_t count; /* the first one is as the values came */
+	double *sums; /* sum of the first side minus its expectation */
+	double *news; /* values of the second side in it, minus the expectation */
+	size_t count; /* number of assignments; the first is the observed one */
 };
 
 static int list_permutations(struct permutations *d, const double *values, size_t first_count,
@@ -255,7 +255,10 @@ static void permutations_free(struct permutations *d)
 	free(d->news);
 }
 
-/* p if all of the second side were less by that: the difference of the means goes with the sum of the first side. */
+/*
+ * The p-value after subtracting `by` from the second side. The sum of the first side orders the
+ * assignments as the difference of the means does.
+ */
 static double shifted_p(const struct permutations *d, double by)
 {
 	double seen = fabs(d->sums[0] - by * d->news[0]) * (1.0 - 1e-9);
@@ -297,7 +300,7 @@ void permutation_interval(const double *values, size_t first_count, size_t count
 		goto out;
 	middle = sums[1] / (double)(count - first_count) - sums[0] / (double)first_count;
 	for (int side = 0; side < 2; side++) {
-		/* (Moved so far, the sides are wholly apart.) */
+		/* Shifted this far, the sides cannot overlap. */
 		double out = middle + (side ? 4.0 : -4.0) * (most - least), in = middle;
 
 		for (int i = 0; i < INTERVAL_STEPS; i++) {
@@ -315,7 +318,7 @@ out:
 }
 
 struct place {
-	double order; /* p by weight */
+	double order; /* p / weight */
 	size_t index;
 };
 

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Distributions and tests: pure functions of numbers.
+ * Distributions and tests as pure functions.
  */
 #ifndef XT_DIFF_STATISTICS_H
 #define XT_DIFF_STATISTICS_H
 
 #include <stddef.h>
 
-/* P(|T| >= |t|) of Student's t; freedom may be INFINITY. */
+/* P(|T| >= |t|) of Student's t distribution. dof may be INFINITY. */
 double student_t_p_value(double t, double dof);
 
-/* The t that |T| exceeds with probability p. */
+/* The t with P(|T| >= t) = p. */
 double student_t_quantile(double p, double dof);
 
-/* Derivatives of the logarithm of the gamma function, x > 0; and the x at which the second is y. */
+/* First and second derivative of log gamma(x), x > 0, and the inverse of trigamma(). */
 double digamma(double x);
 double trigamma(double x);
 double trigamma_inverse(double y);
 
-/* The middle of a chi-squared distribution by its mean, about. */
+/* Median / mean of a chi-squared distribution (Wilson-Hilferty approximation). */
 double chi_squared_median_ratio(double dof);
 
 struct weighted_value {
@@ -26,30 +26,32 @@ struct weighted_value {
 	double weight;
 };
 
-/* Sorts the list. NAN of an empty one. */
+/* Sort the list. NAN if it is empty. */
 double weighted_median(struct weighted_value *list, size_t count);
-double median(double *list, size_t count); /* sorts it, too */
+double median(double *list, size_t count); /* also sorts */
 
-#define PERMUTATIONS_MAX 20000 /* of more, so many are drawn */
+#define PERMUTATIONS_MAX 20000 /* draw this many of a larger number */
 
-/* How many ways there are to choose k of n, or PERMUTATIONS_MAX if more. */
+/* Binomial coefficient of n and k, at most PERMUTATIONS_MAX. */
 size_t permutation_count(size_t n, size_t k);
 
 /*
- * P(difference of means at least as large in size) if which of the values belong to the first side were by
- * chance: over all ways to divide them, or many drawn by a fixed seed.
+ * Two-sided permutation test of the difference of means. Uses all assignments of the values to the
+ * sides, or a sample drawn with a fixed seed.
  */
 double permutation_p(const double *values, size_t first_count, size_t count);
 
 /*
- * The differences of the second side's mean from the first one's that this test does not rule out at alpha: those by which the
- * second side can be moved back with a p above it. alpha * permutation_count() has to be 2 or more.
+ * Confidence interval of the second mean minus the first: the shifts that this test does not reject
+ * at alpha. alpha * permutation_count() must be at least 2.
  */
 void permutation_interval(const double *values, size_t first_count, size_t count, double alpha,
 			  double *low_out, double *high_out);
 
-/* Makes p-values those of Holm's step-down procedure, in place: what has more weight may be as sure with less.
- * weights add up to 1 and are more than 0. 0 or -ENOMEM. */
+/*
+ * Adjust p-values in place with the weighted Holm procedure. weights are positive and add up to 1.
+ * Returns 0 or -ENOMEM.
+ */
 int holm_adjust(double *p, const double *weights, size_t count);
 
 #endif

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-# A run of a made-up program for make_log: iterations of the same launches from several places. Of -v:
-#   seed      of the durations, any text
-#   all       all kernels last so many times longer (1)
-#   slow      kernel 3 lasts so many times longer (1)
-#   launches  kernel 5 is launched so often in an iteration (1)
-#   sync      the iteration ends by waiting for the GPU (0)
-#   early     iteration number so many ends by waiting (none)
-#   first     the first iteration ends by waiting so often more (0)
-#   rare      each so many-th iteration ends by waiting (none)
-#   copy      the iteration copies once more, for so many times 300 ns (0)
-#   lambda    the number of the lambda that launches kernel 2 (none)
-#   wrapper   a function more between step and layer_4 (0)
-#   nvtx      iterations are NVTX ranges of this name, with their number (none)
-#   count     how many iterations (60)
-#   still     no noise at all: each run is like the others (0)
+# Input of make_log for a synthetic run: each iteration launches the same kernels from several places.
+# Variables (-v), with defaults:
+#   seed      seed of the durations, any text
+#   all       factor for the durations of all kernels (1)
+#   slow      factor for the duration of kernel 3 (1)
+#   launches  launches of kernel 5 per iteration (1)
+#   sync      wait for the GPU at the end of each iteration (0)
+#   early     wait at the end of this iteration (none)
+#   first     additional waits in the first iteration (0)
+#   rare      wait in each iteration divisible by this number (none)
+#   copy      add a copy of this many times 300 ns to each iteration (0)
+#   lambda    number of the lambda that launches kernel 2 (none)
+#   wrapper   add a function between step and layer_4 (0)
+#   nvtx      name of an NVTX range around each iteration, followed by its number (none)
+#   count     number of iterations (60)
+#   still     no noise: all runs are equal (0)
 
 function noise(    i, sum) {
 	if (still)

@@ -37,7 +37,7 @@ profile() {
 }
 # Keeps the verdict, without the tables.
 verdict_only() {
-	sed '/^The run as a whole/,/^Note\|^exit status/{/^Note\|^exit status/!d;}'
+	sed '/^Whole run/,/^Note\|^exit status/{/^Note\|^exit status/!d;}'
 }
 unset COLUMNS
 LC_ALL=C

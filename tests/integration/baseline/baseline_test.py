@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""xtrace baseline: on profiles of real PyTorch runs, varied as runs vary."""
+"""Test xtrace baseline on profiles of real PyTorch runs with added noise."""
 
 import argparse
 import base64
@@ -48,7 +48,7 @@ class Folder:
              os.path.join(self.args.traces, trace)], check=True, capture_output=True).stdout)
 
     def make_runs(self, name, profile, count, seed, day):
-        """Profiles of other runs of the same; gives their names, with commas."""
+        """Write profiles of runs with added noise. Returns their names, separated by commas."""
         generator = random.Random(seed)
         names = []
         for number in range(count):
@@ -60,7 +60,7 @@ class Folder:
                     for cell in (1, 3, 5, 6, 8, 9):
                         if row[cell]:
                             value = row[cell] * generator.gauss(1, 0.01)
-                            # (As many digits as xtrace-merge writes.)
+                            # Use as many digits as xtrace merge writes.
                             row[cell] = (round(value) if isinstance(row[cell], int)
                                          else float(f"{value:.{9 if cell < 5 else 3}g}"))
             names.append(f"{name}.{number}.json")
@@ -69,7 +69,7 @@ class Folder:
 
 
 def check_size(folder):
-    """A training step, five sets of five runs."""
+    """A baseline of a training step with five sets of five runs stays small."""
     for trace in ("h200-pytorch.xtr", "h200-pytorch-graph.xtr", "h200-pytorch-work.xtr"):
         profile = folder.profile(trace)
         for day in range(6):
@@ -84,7 +84,7 @@ def check_size(folder):
 
 
 def check_content(folder):
-    """The same runs, the same bytes, and the same as the runs themselves when compared."""
+    """The same runs give the same bytes. Comparing with a baseline equals comparing with its runs."""
     profile = folder.profile("h200-pytorch-work.xtr")
     old = folder.make_runs("old", profile, 5, 1, 20001)
     new = folder.make_runs("new", profile, 5, 2, 20002)
@@ -98,9 +98,9 @@ def check_content(folder):
         documents.append((document["rows"], document["outcome"]))
     assert documents[0] == documents[1]
     assert len(documents[0][0]) > 50
-    # Older sets tell of noise, and are no runs of the side.
+    # Older sets only contribute to the noise estimate.
     folder.baseline("update", "a.json", new, "--label", "two")
-    # (Nor are runs of the newest one new.)
+    # The runs of the newest set are rejected as NEW.
     done = folder.run("diff", "a.json", new, "--json", "d.json", "--fail-on", "gpu-time > 50%",
                       "--text", "d.txt", status=2)
     assert "are the same run" in done.stdout + done.stderr + folder.text("d.txt"), done
@@ -109,15 +109,15 @@ def check_content(folder):
     gpu_time = next(row for row in json.loads(folder.text("d.json"))["rows"]
                     if row["key"] == "gpu-time")["value"]
     assert abs(gpu_time["ratio"]) < 1e-9, gpu_time
-    # A baseline as runs of another one: its newest set.
+    # Saving from a baseline takes its newest set.
     folder.baseline("save", "c.json", "a.json")
     assert len(json.loads(folder.text("c.json"))["sets"]) == 2  # and the end
 
 
 def check_merge(folder):
-    """Sets of two branches come together as lines, in the order of time."""
+    """Sets of two branches merge as lines, in order of time."""
     if not shutil.which("git"):
-        print("merging was left out: there is no git")
+        print("merging was not tested: git is not installed")
         return
     profile = folder.profile("h200-pytorch-work.xtr")
     folder.baseline("save", "base.json", folder.make_runs("a", profile, 2, 1, 20001), "-l", "base")
@@ -132,11 +132,11 @@ def check_merge(folder):
     json.loads(merged)
     shown = folder.baseline("show", "merged.json").stdout
     assert re.findall(r"(base|ours|theirs)$", shown, re.M) == ["ours", "theirs", "base"], shown
-    # A set that came on both sides is one set.
+    # A set that both sides added is one set.
     lines = merged.splitlines(keepends=True)
     folder.write("twice.json", "".join(lines[:4] + lines[3:]))
     assert folder.baseline("show", "twice.json").stdout.count(" base\n") == 1
-    # The same label again takes the place of its set.
+    # A set with the same label is replaced.
     folder.baseline("update", "merged.json", folder.make_runs("x", profile, 2, 9, 20009), "-l",
                     "base")
     shown = folder.baseline("show", "merged.json").stdout
@@ -173,7 +173,7 @@ def check_refusals(folder):
     other["devices"][0]["name"] = "Other GPU"
     folder.write("other.json", json.dumps(other))
     refused("different GPUs", "update", "a.json", "other.json")
-    for member, said in (("driver", "different CUDA drivers"), ("cupti", "versions of CUPTI")):
+    for member, said in (("driver", "different CUDA drivers"), ("cupti", "CUPTI versions")):
         other = json.loads(json.dumps(profile))
         other["processes"][0][member] = "77"
         folder.write("other.json", json.dumps(other))
@@ -183,7 +183,7 @@ def check_refusals(folder):
     other["processes"][0]["iteration_name"] = "other"
     folder.write("other.json", json.dumps(other))
     refused("different iterations", "update", "a.json", "other.json")
-    # A run counts once.
+    # A run can be added once.
     refused("is already in the set 'one'", "update", "a.json", runs, "-l", "two")
     refused("are the same run", "save", "b.json", "r.0.json,r.0.json")
     other = json.loads(json.dumps(profile))
@@ -201,7 +201,7 @@ def check_refusals(folder):
                    ""):
         folder.write("damaged.json", kept.replace(packed, damage))
         refused("is damaged", "show", "damaged.json")
-    # What is small and becomes large: no more is unpacked than a baseline can need.
+    # A compression bomb: the unpacked size is limited.
     if shutil.which("zstd"):
         huge = subprocess.run("head -c 300000000 /dev/zero | zstd -q --stream-size=300000000",
                               shell=True, check=True, capture_output=True).stdout
@@ -211,9 +211,9 @@ def check_refusals(folder):
     assert "?[31mone" in folder.baseline("show", "terminal.json").stdout
     for version in ("0", "-5", "null"):
         folder.write("newer.json", kept.replace('"version":1', '"version":' + version))
-        refused("is no baseline", "show", "newer.json")
+        refused("is not a baseline", "show", "newer.json")
     folder.write("damaged.json", kept[:100])
-    refused("is no baseline", "show", "damaged.json")
+    refused("is not a baseline", "show", "damaged.json")
 
 
 def main():
@@ -224,7 +224,7 @@ def main():
     for check in (check_size, check_content, check_merge, check_refusals):
         with tempfile.TemporaryDirectory() as folder:
             check(Folder(args, folder))
-    print("baselines are as they should be")
+    print("all baseline tests passed")
 
 
 if __name__ == "__main__":

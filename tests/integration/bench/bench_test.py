@@ -138,7 +138,7 @@ def check_two(bench):
     done = bench.diff("compared/base", "compared/new", status=1)
     assert "REGRESSION" in done.stdout
     done = bench.diff("compared", "compared/new", status=2)
-    assert "compared holds the runs of two commands: name compared/base" in text_of(done)
+    assert "compared contains two sides: name compared/base" in text_of(done)
 
     # By rules of one's own; those that cannot be read are said before anything is run.
     with open(os.path.join(bench.folder, "rules"), "w", encoding="utf-8") as file:
@@ -170,7 +170,7 @@ def check_refusals(bench):
     assert "run-001 failed: 'sh' ended with exit status 7" in done.stderr
     assert done.stderr.startswith("hello\n"), done.stderr
     assert not bench.read("failed", "bench.json")["finished"]
-    assert "not all of its runs were made" in text_of(bench.diff("failed", "failed", status=2))
+    assert "the benchmark was not completed" in text_of(bench.diff("failed", "failed", status=2))
     done = bench.run("-n", "1", "-o", "failed", "--", "sh", "-c", "kill -9 $$", status=2)
     assert "ended by signal 9 (Killed)" in done.stderr
     done = bench.run("-n", "1", "-o", "failed", "--", "true", status=2)

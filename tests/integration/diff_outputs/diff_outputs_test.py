@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison as Markdown, JUnit, folded stacks, SVG and a page: read back, they say the same."""
+"""Parse the Markdown, JUnit, folded, SVG and HTML outputs of a comparison and check that they agree."""
 
 import argparse
 import base64
@@ -22,7 +22,7 @@ RULES = ("gpu-time > 3%", "path(*) > 10%", "launches > 0", "wall < 1ns", "path(<
 
 
 def slow_down(folder, runs, profile, factor):
-    """The call path that takes most, in all runs; gives its last frame."""
+    """Slow down the most expensive call path in all runs. Returns its last frame."""
     row = max(range(len(profile["paths"])), key=lambda r: profile["paths"][r][3])
     for name in runs.split(","):
         run = json.loads(folder.text(name))
@@ -37,7 +37,7 @@ def slow_down(folder, runs, profile, factor):
 
 
 def read_folded(text):
-    """By call path: base and new."""
+    """Returns base and new by call path."""
     paths = {}
     for line in text.splitlines():
         match = re.fullmatch(r"([^;].*) (\d+) (\d+)", line)
@@ -72,7 +72,7 @@ def check_markdown(text, what):
     assert text.count("<details>") == text.count("</details>") >= 3
     assert len(text.encode()) < 65536
     assert what in text, what
-    # The totals in their order, once.
+    # Each total once, in order.
     totals = re.findall(r"\| `([a-z-]+)` \|$", text, re.M)
     assert totals[:2] == ["gpu-time", "gpu-busy"] and len(set(totals)) == len(totals), totals
     assert "total: " not in text and " -> " not in text
@@ -84,7 +84,7 @@ def check_markdown(text, what):
         cells = len(re.findall(r"(?<!\\)\|", line))
         assert columns in (None, cells), line
         columns = cells
-    # Where in the source: the own file of the program.
+    # A place in the program's own file.
     assert re.search(r"\(torch_work\.py:\d+\)", text)
 
 
@@ -148,7 +148,7 @@ def check_page(page, paths, document):
 
 
 def check_allowed(folder, base, new):
-    """What may become worse is said all the same, with why."""
+    """Outputs show allowed regressions with their reason."""
     folder.write("rules", "gpu-time > 3%\nallow gpu-time +1000% until 2999-12-31 # agreed on\n")
     folder.run("diff", base, new, "--rules", "rules", "--markdown", "a.md", "--junit", "a.xml")
     (line,) = [line for line in folder.text("a.md").splitlines() if "- allowed: `gpu-time`" in line]
@@ -159,22 +159,22 @@ def check_allowed(folder, base, new):
 
 
 def check_nothing(folder, base):
-    """Where there is nothing to compare, reports say why; what shows numbers is not written."""
+    """Without anything to compare, reports say why, and outputs of numbers are not written."""
     folder.run("diff", base, "nothing-there", "--markdown", "n.md", "--junit", "n.xml", status=2)
-    assert "could not be judged" in folder.text("n.md") and "nothing-there" in folder.text("n.md")
+    assert "inconclusive" in folder.text("n.md") and "nothing-there" in folder.text("n.md")
     suites = xml.etree.ElementTree.fromstring(folder.text("n.xml"))
     assert suites.find(".//error") is not None
     done = folder.run("diff", base, "nothing-there", "--folded", "n.folded", status=2)
     assert "n.folded" in done.stdout + done.stderr, done
 
 
-# What does something to a terminal, ends a line, or has the text around it run the other way.
+# Characters that control a terminal, end a line, or change the direction of text.
 UNPLAIN = "".join(map(chr, (0x1b, 0x7f, 0x9b, 0x61c, 0x200e, 0x200f, *range(0x2028, 0x202f),
                             *range(0x2066, 0x206a))))
 
 
 def check_names(folder, base, new, has_page):
-    """Names do nothing to what they stand in, whichever texts of a profile have such characters."""
+    """No output contains control characters from the texts of a profile."""
     def spoil(value):
         if isinstance(value, dict):
             return {key: part if key in ("format", "word", "iterations", "columns", "totals")
@@ -200,7 +200,7 @@ def check_names(folder, base, new, has_page):
     texts["baseline show"] = folder.run("baseline", "show", "s.baseline").stdout
     for output, text in texts.items():
         found = re.findall("SPOILT(.{%d})" % len(UNPLAIN), text, re.S)
-        # (What is long is cut.)
+        # Long names are truncated.
         assert found and all(re.match(r"\?*(…|\?$)", rest) for rest in found), (output, set(found))
         assert not set("".join(found)) & set(UNPLAIN), (output, set(found))
 
@@ -238,7 +238,7 @@ def main():
         check_names(folder, base, new, args.html == "1")
         folder.run("diff", base, new, "--junit", "p.xml", "--fail-on", RULES[4], status=2)
         assert xml.etree.ElementTree.fromstring(folder.text("p.xml")).find(".//error") is not None
-    print("all outputs say the same")
+    print("all outputs agree")
 
 
 if __name__ == "__main__":

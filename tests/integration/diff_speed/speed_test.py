@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares two sides of five long runs and holds processor time and memory against their bounds: on a machine that
-is busy with other things, the time that passes says nothing.
+"""Compare two sides of five long runs and check CPU time and memory against limits.
+
+CPU time, because wall time depends on the load of the machine.
 """
 
 import argparse
@@ -20,7 +21,7 @@ def main():
     parser.add_argument("xtrace")
     parser.add_argument("generator")
     parser.add_argument("--launches", type=int, default=1_000_000)
-    parser.add_argument("--seconds", type=float, default=10.0, help="of processor time, in all")
+    parser.add_argument("--seconds", type=float, default=10.0, help="limit of CPU time")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         sides = []
@@ -34,17 +35,17 @@ def main():
         done = subprocess.run([args.xtrace, "diff", *sides], stdout=subprocess.PIPE, text=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    # The largest process counts for each that can run at a time: two that read, one that compares.
+    # Up to three processes run at a time, two readers and xtrace diff. Count the largest for each.
     used = 3 * after.ru_maxrss * 1024
-    print(f"2 x {RUNS} runs of {args.launches} launches: {seconds:.2f} s of processor time, "
+    print(f"2 x {RUNS} runs of {args.launches} launches: {seconds:.2f} s of CPU time, "
           f"{used >> 20} MiB at most, exit status {done.returncode}")
-    # The runs are the same: nothing can have changed.
+    # The runs are equal, so nothing can have changed.
     wrong = [what for what, is_wrong in (
         ("exit status", done.returncode != 0), ("time", seconds > args.seconds),
         ("memory", used > BYTES_MAX)) if is_wrong]
     if wrong:
         print(done.stdout)
-        sys.exit("not as it has to be: " + ", ".join(wrong))
+        sys.exit("limits exceeded: " + ", ".join(wrong))
 
 
 if __name__ == "__main__":

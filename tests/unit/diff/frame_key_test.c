@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names lose what changes from build to build, and nothing else.
+ * Keys and stems of frames.
  */
 #include "unit.h"
 
@@ -9,7 +9,7 @@
 
 #include "diff/load/frame_key.h"
 
-static void test_keys(void **state)
+static void removes_what_changes_between_builds(void **state)
 {
 	static const struct {
 		const char *frame, *key;
@@ -49,7 +49,7 @@ static void test_keys(void **state)
 	}
 }
 
-static void test_stems(void **state)
+static void removes_arguments_from_stems(void **state)
 {
 	static const struct {
 		const char *key, *stem;
@@ -71,8 +71,8 @@ static void test_stems(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_stems),
+		cmocka_unit_test(removes_what_changes_between_builds),
+		cmocka_unit_test(removes_arguments_from_stems),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Models of noise. (Apart from the test: the rooms of the two halves have names in common.)
+ * Models of noise. They are separate from the test because src/merge and src/diff have type names
+ * in common.
  */
 #include "gate_model.h"
 
@@ -10,7 +11,7 @@
 #include "merge/profile/profile.h"
 
 #define NOISE	  0.02
-#define RUN_NOISE 0.003 /* of a path, in the middle */
+#define RUN_NOISE 0.003 /* of a path, median */
 #define HICCUPS	  0.0005
 
 static uint64_t draw(struct gate_random *random)
@@ -32,7 +33,7 @@ static double normal(struct gate_random *random)
 	return sqrt(-2.0 * log(gate_uniform(random))) * cos(2.0 * M_PI * gate_uniform(random));
 }
 
-/* Student's t of 3 degrees, of variance 1. */
+/* Student's t with 3 degrees of freedom, scaled to variance 1. */
 static double heavy(struct gate_random *random)
 {
 	double a = normal(random), b = normal(random), c = normal(random);
@@ -57,12 +58,12 @@ void gate_program_make(struct gate_program *program, struct gate_random *random)
 	program->shares[GATE_SMALL] = 0.005;
 }
 
-/* What a run has for itself of the machine. */
+/* State of the machine during one run. */
 struct machine {
 	double level;
-	double warming; /* by so much slower at its end … */
-	double pace;	/* … soon or late */
-	int change_at;	/* iteration at which the clock goes to the other mode, or -1 */
+	double warming; /* slowdown at the end of warm-up */
+	double pace;	/* speed of warm-up */
+	int change_at;	/* iteration at which the clock mode changes, or -1 */
 	bool is_slow;
 };
 
@@ -84,7 +85,7 @@ static struct machine start(enum gate_model model, double moment, struct gate_ra
 	return m;
 }
 
-/* The logarithm of how slow the machine is in an iteration. */
+/* Logarithm of the slowdown of the machine in an iteration. */
 static double slowness(const struct machine *m, enum gate_model model, int iteration)
 {
 	double level = m->level;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How often the gate is wrong: many comparisons of made-up runs under each model of noise, by the rules that
- * hold by default. Prints the table of docs/internals/DIFF_METHOD.md; fails where a figure is not reached, as far as the
- * number of pairs can tell.
+ * Error rates of the default rules: many comparisons of synthetic runs under each model of noise.
+ * Prints the table of docs/internals/DIFF_METHOD.md. Fails if a rate is significantly worse than
+ * its goal.
  *
- *	test_diff_gate [PAIRS [SEED [RUNS [MODEL]]]]
+ * 	test_diff_gate [PAIRS [SEED [RUNS [MODEL]]]]
  */
 #include <errno.h>
 #include <math.h>
@@ -46,7 +46,7 @@ static int compare_entries(const void *a, const void *b)
 	return x->level != y->level ? (x->level < y->level ? -1 : 1) : strcmp(x->key, y->key);
 }
 
-/* Without that path; GATE_PATHS: with all. */
+/* without is a path to leave out; GATE_PATHS: none. */
 static struct run_profile *make_profile(const struct gate_run *run, uint64_t start_ns, int without)
 {
 	static const char *total_frame = "gpu-time";
@@ -84,8 +84,8 @@ static struct run_profile *make_profile(const struct gate_run *run, uint64_t sta
 
 struct task {
 	enum gate_model model;
-	uint32_t path; /* that becomes slower */
-	double slower; /* INFINITY: it is new */
+	uint32_t path; /* the changed path */
+	double slower; /* INFINITY: the path is new */
 	size_t runs;
 };
 
@@ -94,17 +94,17 @@ struct score {
 	double detectable, runs_needed;
 };
 
-/* Runs of both sides in turns in every other pair, else one side after the other. */
-static double moment(size_t run, int side, size_t runs, bool in_turns)
+/* Record the sides alternately or one after the other. */
+static double moment(size_t run, int side, size_t runs, bool alternates)
 {
 	size_t place =
-		in_turns ? 2 * run + (size_t)(run % 2 ? !side : side) : (size_t)side * runs + run;
+		alternates ? 2 * run + (size_t)(run % 2 ? !side : side) : (size_t)side * runs + run;
 
 	return (double)place / (double)(2 * runs - 1);
 }
 
-static void judge(struct score *score, const struct task *task, const struct rules *rules,
-		  bool in_turns, struct gate_random *random)
+static void compare(struct score *score, const struct task *task, const struct rules *rules,
+		    bool alternates, struct gate_random *random)
 {
 	struct gate_program program;
 	struct run_set sets[SIDES] = {0};
@@ -118,7 +118,7 @@ static void judge(struct score *score, const struct task *task, const struct rul
 	for (int s = 0; s < SIDES; s++) {
 		for (size_t r = 0; r < task->runs; r++) {
 			static struct gate_run run;
-			double when = moment(r, s, task->runs, in_turns);
+			double when = moment(r, s, task->runs, alternates);
 
 			gate_run_make(&run, &program, task->model, when, task->path,
 				      s == SIDE_NEW && !is_new ? task->slower : 1.0, random);
@@ -169,14 +169,14 @@ static struct score measure(const struct task *task, size_t pairs, const struct 
 	struct score score = {0};
 
 	for (size_t i = 0; i < pairs; i++)
-		judge(&score, task, rules, i % 2, &random);
+		compare(&score, task, rules, i % 2, &random);
 	return score;
 }
 
-/* Is a share so much worse than its goal that chance hardly makes it (three standard deviations)? */
-static bool is_missed(size_t syntax_error, size_t of, double goal)
+/* Is the rate more than three standard deviations worse than its goal? */
+static bool is_missed(size_t count, size_t of, double goal)
 {
-	return (double)syntax_error >
+	return (double)count >
 	       (double)of * goal + 3.0 * sqrt((double)of * goal * (1.0 - goal)) + 0.5;
 }
 
@@ -185,11 +185,11 @@ static double percent(size_t part, size_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : NAN;
 }
 
-static bool report(const char *name, const char *what, size_t syntax_error, size_t of, double goal)
+static bool report(const char *name, const char *what, size_t count, size_t of, double goal)
 {
-	bool missed = is_missed(syntax_error, of, goal);
+	bool missed = is_missed(count, of, goal);
 
-	printf("%-10s  %-34s %7.2f %%  (%s %4.1f %%)%s\n", name, what, percent(syntax_error, of),
+	printf("%-10s  %-34s %7.2f %%  (%s %4.1f %%)%s\n", name, what, percent(count, of),
 	       "at most", 100.0 * goal, missed ? "  MISSED" : "");
 	return missed;
 }
@@ -205,18 +205,17 @@ static bool run_model(enum gate_model model, const char *name, size_t pairs, siz
 		     l = measure(&large, pairs, rules, seed),
 		     s = measure(&small, pairs, rules, seed),
 		     n = measure(&appears, pairs, rules, seed);
-	bool missed = report(name, "A/A that fail", aa.failed, pairs, 0.01);
+	bool missed = report(name, "A/A failed", aa.failed, pairs, 0.01);
 
-	missed |= report(name, "A/A that cannot be judged", aa.unknown, pairs, 0.05);
-	missed |= report(name, "3 % of a path of 6 % not found", pairs - l.found, pairs, 0.05);
-	missed |= report(name, "10 % of a path of 0.5 % not found", pairs - s.found, pairs, 0.10);
-	missed |= report(name, "a new path of 0.5 % not found", pairs - n.found, pairs, 0.01);
-	missed |= report(name, "found, and another named",
+	missed |= report(name, "A/A inconclusive", aa.unknown, pairs, 0.05);
+	missed |= report(name, "3 % in a path of 6 % missed", pairs - l.found, pairs, 0.05);
+	missed |= report(name, "10 % in a path of 0.5 % missed", pairs - s.found, pairs, 0.10);
+	missed |= report(name, "new path of 0.5 % missed", pairs - n.found, pairs, 0.01);
+	missed |= report(name, "detected, wrong path named",
 			 l.found - l.named + s.found - s.named + n.found - n.named,
 			 l.found + s.found + n.found, 0.01);
-	printf("%-10s  could see %.2f %% of the path of 6 %%; %zu of the A/A that failed did for "
-	       "the "
-	       "whole\n",
+	printf("%-10s  smallest detectable change in the path of 6 %%: %.2f %%; %zu A/A failed for "
+	       "the total\n",
 	       name, 100.0 * aa.detectable / (double)pairs, aa.by_total);
 	return missed;
 }
@@ -240,7 +239,7 @@ int main(int argc, char **argv)
 	make_keys();
 	if (rules_add_default(&rules))
 		return 1;
-	printf("%zu pairs of each kind, %zu runs a side, %d paths, %d iterations, seed %llu\n",
+	printf("%zu pairs of each kind, %zu runs per side, %d paths, %d iterations, seed %llu\n",
 	       pairs, runs, GATE_PATHS, GATE_ITERATIONS, (unsigned long long)seed);
 	setlinebuf(stdout);
 	for (int model = 0; model < GATE_PER_RUN; model++)
@@ -248,7 +247,7 @@ int main(int argc, char **argv)
 			missed |= run_model((enum gate_model)model, names[model], pairs, runs, seed,
 					    &rules);
 	alone = measure(&per_run, pairs < 100 ? pairs : 100, &rules, seed);
-	printf("per run     3 %% found %.0f %%; it is said that %.0f runs a side are needed\n",
+	printf("per run     3 %% detected in %.0f %%; runs needed per side: %.0f\n",
 	       percent(alone.found, pairs < 100 ? pairs : 100),
 	       alone.runs_needed / (double)(pairs < 100 ? pairs : 100));
 	rules_free(&rules);

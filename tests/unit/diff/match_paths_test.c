@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paths that were renamed on the way are found again; what is new is not taken for what is gone.
+ * Matching of renamed paths.
  */
 #include "unit.h"
 
@@ -8,7 +8,7 @@
 
 #define COUNT(list) (sizeof(list) / sizeof(list[0]))
 
-static void test_moved(void **state)
+static void matches_renamed_paths(void **state)
 {
 	static const char *const base[] = {
 		"main;train;step;forward;linear;[GPU_Kernel]gemm",
@@ -29,7 +29,7 @@ static void test_moved(void **state)
 	assert_true(matches[2] == MATCH_NONE);
 }
 
-static void test_replaced(void **state)
+static void matches_replaced_kernels(void **state)
 {
 	static const char *const base[] = {"main;step;add;[GPU_Kernel]slow",
 					   "main;a;[GPU_Kernel]x"};
@@ -40,10 +40,10 @@ static void test_replaced(void **state)
 	(void)state;
 	assert_int_equal(match_paths(base, COUNT(base), new, COUNT(new), matches), 0);
 	assert_int_equal(matches[0], 0);
-	assert_true(matches[1] == MATCH_NONE); /* there are two that it may be */
+	assert_true(matches[1] == MATCH_NONE); /* ambiguous */
 }
 
-static void test_empty(void **state)
+static void accepts_empty_lists(void **state)
 {
 	static const char *const one[] = {"main;[GPU_Kernel]x"};
 	size_t match;
@@ -57,9 +57,9 @@ static void test_empty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_moved),
-		cmocka_unit_test(test_replaced),
-		cmocka_unit_test(test_empty),
+		cmocka_unit_test(matches_renamed_paths),
+		cmocka_unit_test(matches_replaced_kernels),
+		cmocka_unit_test(accepts_empty_lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is learned of the noise of many rows: drawn at random, it comes out again.
+ * Learning noise from random samples.
  */
 #include "unit.h"
 
@@ -10,8 +10,8 @@
 #include "diff/stats/noise.h"
 #include "diff/stats/statistics.h"
 
-#define ROWS	2000
-#define FREEDOM 8
+#define ROWS 2000
+#define DOF  8
 
 static double normal(void)
 {
@@ -20,7 +20,7 @@ static double normal(void)
 	return sqrt(-2.0 * log(u)) * cos(2.0 * M_PI * v);
 }
 
-/* A sample variance of so many values with that variance. */
+/* Draw a sample variance. */
 static double draw_variance(double variance, int dof)
 {
 	double sum = 0.0;
@@ -33,8 +33,8 @@ static double draw_variance(double variance, int dof)
 	return variance * sum / dof;
 }
 
-/* Rows that are all equally noisy: the prior is all but certain. */
-static void test_equal(void **state)
+/* Equally noisy rows give a strong prior. */
+static void learns_strong_prior_from_equal_rows(void **state)
 {
 	struct noise_sample samples[ROWS];
 	struct noise noise;
@@ -43,19 +43,18 @@ static void test_equal(void **state)
 	(void)state;
 	srandom(1);
 	for (int i = 0; i < ROWS; i++)
-		samples[i] = (struct noise_sample){draw_variance(4e-6, FREEDOM), FREEDOM, 1e-6};
+		samples[i] = (struct noise_sample){draw_variance(4e-6, DOF), DOF, 1e-6};
 	assert_int_equal(noise_learn(&noise, samples, ROWS), 0);
 	assert_true(noise.is_known);
 	assert_true(fabs(noise.between / 3e-6 - 1.0) < 0.1);
 	assert_true(noise.prior_dof > 20.0);
-	/* One that seems quiet by chance is taken to be nearly as noisy as the others. */
-	assert_true(noise_variance(&noise, &(struct noise_sample){1e-8, FREEDOM, 1e-6}, &dof) >
-		    2.5e-6);
-	assert_true(dof > FREEDOM + 20.0);
+	/* A row that is quiet by chance gets nearly the prior variance. */
+	assert_true(noise_variance(&noise, &(struct noise_sample){1e-8, DOF, 1e-6}, &dof) > 2.5e-6);
+	assert_true(dof > DOF + 20.0);
 }
 
-/* Rows of very different noise: little is learned, each keeps its own. */
-static void test_different(void **state)
+/* Rows with very different noise give a weak prior. */
+static void learns_weak_prior_from_different_rows(void **state)
 {
 	struct noise_sample samples[ROWS];
 	struct noise noise;
@@ -64,16 +63,15 @@ static void test_different(void **state)
 	(void)state;
 	srandom(2);
 	for (int i = 0; i < ROWS; i++)
-		samples[i] = (struct noise_sample){
-			draw_variance(1e-6 * exp(2.0 * normal()), FREEDOM), FREEDOM, NAN};
+		samples[i] = (struct noise_sample){draw_variance(1e-6 * exp(2.0 * normal()), DOF),
+						   DOF, NAN};
 	assert_int_equal(noise_learn(&noise, samples, ROWS), 0);
 	assert_true(noise.prior_dof < 2.0);
-	assert_true(noise_variance(&noise, &(struct noise_sample){1e-3, FREEDOM, NAN}, &dof) >
-		    5e-4);
+	assert_true(noise_variance(&noise, &(struct noise_sample){1e-3, DOF, NAN}, &dof) > 5e-4);
 }
 
-/* The noise within runs tells which rows are noisy, and bounds what chance makes look quiet. */
-static void test_within(void **state)
+/* The noise within runs predicts which rows are noisy, and is a lower limit. */
+static void uses_noise_within_runs(void **state)
 {
 	struct noise_sample samples[ROWS];
 	struct noise noise;
@@ -84,22 +82,21 @@ static void test_within(void **state)
 	for (int i = 0; i < ROWS; i++) {
 		double within = i % 2 ? 1e-4 : 1e-8;
 
-		samples[i] = (struct noise_sample){draw_variance(within, FREEDOM), FREEDOM, within};
+		samples[i] = (struct noise_sample){draw_variance(within, DOF), DOF, within};
 	}
 	assert_int_equal(noise_learn(&noise, samples, ROWS), 0);
-	quiet = noise_variance(&noise, &(struct noise_sample){1e-8, FREEDOM, 1e-8}, &dof);
-	loud = noise_variance(&noise, &(struct noise_sample){1e-4, FREEDOM, 1e-4}, &dof);
+	quiet = noise_variance(&noise, &(struct noise_sample){1e-8, DOF, 1e-8}, &dof);
+	loud = noise_variance(&noise, &(struct noise_sample){1e-4, DOF, 1e-4}, &dof);
 	assert_true(quiet < 2e-8);
 	assert_true(loud > 8e-5 && loud < 2e-4);
-	assert_true(noise_variance(&noise, &(struct noise_sample){0.0, FREEDOM, 1e-4}, &dof) >=
-		    1e-4);
+	assert_true(noise_variance(&noise, &(struct noise_sample){0.0, DOF, 1e-4}, &dof) >= 1e-4);
 }
 
 /*
- * Families of few rows that differ in how noisy they are, of two runs a side: their variances say next to nothing of that. Differences
- * that are chance have to look rare as rarely as they say.
+ * Small families with two runs per side and different noise: their variances hardly show the
+ * differences. The rate of false positives must still be at most the p-value.
  */
-static void test_few_runs(void **state)
+static void keeps_error_rate_with_two_runs(void **state)
 {
 	enum { FAMILIES = 2000, FEW_ROWS = 60, FEW = 2 };
 	size_t rare = 0, rarer = 0;
@@ -130,7 +127,7 @@ static void test_few_runs(void **state)
 	assert_true((double)rarer / FAMILIES / FEW_ROWS < 2e-4);
 }
 
-static void test_few(void **state)
+static void learns_nothing_from_few_rows(void **state)
 {
 	struct noise_sample sample = {1e-6, 0.0, NAN};
 	struct noise noise;
@@ -146,9 +143,11 @@ static void test_few(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_equal),	 cmocka_unit_test(test_different),
-		cmocka_unit_test(test_within),	 cmocka_unit_test(test_few),
-		cmocka_unit_test(test_few_runs),
+		cmocka_unit_test(learns_strong_prior_from_equal_rows),
+		cmocka_unit_test(learns_weak_prior_from_different_rows),
+		cmocka_unit_test(uses_noise_within_runs),
+		cmocka_unit_test(learns_nothing_from_few_rows),
+		cmocka_unit_test(keeps_error_rate_with_two_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

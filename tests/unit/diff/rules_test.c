@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules as they are written and what they mean; what is none is refused, with its position.
+ * Parsing and matching of rules, with the positions of syntax errors.
  */
 #include "unit.h"
 
@@ -10,7 +10,7 @@
 #include "diff/rules/rule_match.h"
 #include "diff/rules/rules.h"
 
-static void test_meaning(void **state)
+static void parses_rules(void **state)
 {
 	static const struct {
 		const char *text;
@@ -60,7 +60,7 @@ static void test_meaning(void **state)
 	}
 }
 
-static void test_allowance(void **state)
+static void parses_allowances(void **state)
 {
 	struct problems problems = {0};
 	struct rules rules = {0};
@@ -81,30 +81,30 @@ static void test_allowance(void **state)
 	rules_free(&rules);
 }
 
-/* Each with the column at which the caret has to stand. */
-static void test_wrong(void **state)
+/* Each rule with the column of its caret. */
+static void reports_position_of_errors(void **state)
 {
 	static const struct {
 		const char *text;
 		int column;
 		const char *says;
 	} rows[] = {
-		{"gpu-tme > 3%", 0, "is gpu-time meant?"},
+		{"gpu-tme > 3%", 0, "did you mean 'gpu-time'?"},
 		{"gpu-time 3%", 9, "'>'"},
 		{"gpu-time > x", 11, "a number"},
 		{"gpu-time > 3 MB", 12, "ns, us, ms, s or %"},
-		{"gpu-time > 3", 12, "needs a unit"},
+		{"gpu-time > 3", 12, "expected a unit"},
 		{"path > 3%", 4, "a pattern"},
-		{"path(a > 3%", 4, "not closed"},
+		{"path(a > 3%", 4, "unclosed"},
 		{"path() > 3%", 5, "empty"},
 		{"path(a).size > 3%", 8, "time, count or each"},
 		{"gpu-time < 3%", 9, "a budget"},
-		{"gpu-time > 3% please", 14, "too much"},
+		{"gpu-time > 3% please", 14, "unexpected"},
 		{"allow path(x) 10%", 14, "+10%"},
 		{"allow path(x) +10% since 2027-01-01", 19, "until"},
-		{"allow path(x) +10% until monday", 25, "a day"},
+		{"allow path(x) +10% until monday", 25, "a date"},
 		{"gpu-time > 0x10%", 11, "a number"},
-		{"allow path(x) +10% until 27-02-03", 25, "a day"},
+		{"allow path(x) +10% until 27-02-03", 25, "a date"},
 		{"", -1, NULL},
 	};
 
@@ -118,16 +118,16 @@ static void test_wrong(void **state)
 		assert_int_equal(problems.count, 1);
 		line = problems.lines[0];
 		if (!strstr(line, rows[i].says))
-			fail_msg("%s\nsays nothing of: %s", line, rows[i].says);
+			fail_msg("%s\ndoes not contain: %s", line, rows[i].says);
 		caret = strrchr(line, '\n') + 1 + strlen("    ");
 		if ((int)strspn(caret, " ") != rows[i].column)
-			fail_msg("%s\nthe caret should stand at %d", line, rows[i].column);
+			fail_msg("%s\nexpected the caret at column %d", line, rows[i].column);
 		rules_free(&rules);
 		problems_free(&problems);
 	}
 }
 
-static void test_patterns(void **state)
+static void matches_patterns(void **state)
 {
 	(void)state;
 	assert_true(rule_matches("*", "main;step;[GPU_Kernel]k", false));
@@ -138,18 +138,18 @@ static void test_patterns(void **state)
 	assert_true(rule_matches("[GPU_Memcpy*", "main;[GPU_Memcpy HtoD]", false));
 	assert_false(rule_matches("a/a", "a", false));
 	assert_true(rule_matches("st?p", "step", false));
-	/* The mark of a kernel is no part of its name, nor in the way of who writes it. */
+	/* The kernel marker may be written or omitted. */
 	assert_true(rule_matches("gemm*", "[GPU_Kernel]gemm_64", false));
 	assert_true(rule_matches("[GPU_Kernel]gemm*", "main;[GPU_Kernel]gemm_64", false));
 	assert_false(rule_matches("gemm*", "[GPU_Kernel]my_gemm", false));
-	/* Ranges hold what is within them. */
+	/* Ranges include the ranges within them. */
 	assert_true(rule_matches("step", "train;step", true));
 	assert_false(rule_matches("step", "train;step;forward", true));
 	assert_true(rule_matches("step", "step;x;step", true));
 	assert_true(rule_matches("train/step", "train;epoch;step", true));
 }
 
-static void test_default(void **state)
+static void parses_default_rules(void **state)
 {
 	struct rules rules = {0};
 
@@ -164,9 +164,11 @@ static void test_default(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_meaning), cmocka_unit_test(test_allowance),
-		cmocka_unit_test(test_wrong),	cmocka_unit_test(test_patterns),
-		cmocka_unit_test(test_default),
+		cmocka_unit_test(parses_rules),
+		cmocka_unit_test(parses_allowances),
+		cmocka_unit_test(reports_position_of_errors),
+		cmocka_unit_test(matches_patterns),
+		cmocka_unit_test(parses_default_rules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

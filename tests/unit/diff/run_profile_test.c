@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Run profiles as they are read: what they say, what is refused, and that no damage does harm.
+ * Reading run profiles: content, rejected documents, and damage at any place.
  */
 #include "unit.h"
 
@@ -35,7 +35,7 @@ static int read_text(struct run_profile **p, const char *text, struct problems *
 	return run_profile_read(p, text, strlen(text), "here", problems);
 }
 
-static void test_content(void **state)
+static void reads_all_values(void **state)
 {
 	struct problems problems = {0};
 	struct run_profile *p;
@@ -50,7 +50,7 @@ static void test_content(void **state)
 	assert_string_equal(p->warnings[0], "something");
 	assert_string_equal(p->devices[0].name, "H200");
 	assert_int_equal(p->start_realtime_ns, 17);
-	/* Two lines of one function are one path; that which costs more is shown. */
+	/* Two lines of a function are one path. The more expensive line is shown. */
 	entry = run_profile_find(p, LEVEL_PATH, "main;f");
 	assert_non_null(entry);
 	assert_true(entry->whole_value == 900.0);
@@ -59,7 +59,7 @@ static void test_content(void **state)
 	assert_true(entry->quantities[METRIC_EACH].mean == 9.0);
 	assert_int_equal(entry->frame_count, 2);
 	assert_string_equal(entry->frames[1], "f (a.c:2)");
-	/* What is not known of a path is not known; a peak is of the whole run. */
+	/* Unknown values are NAN. A peak is always of the whole run. */
 	entry = run_profile_find(p, LEVEL_PATH, "main;g;k");
 	assert_non_null(entry);
 	assert_true(isnan(entry->quantities[METRIC_EACH].mean));
@@ -70,7 +70,7 @@ static void test_content(void **state)
 	run_profile_free(p);
 }
 
-static void bounds_texts_and_keeps_them_different(void **state)
+static void shortens_texts_and_keeps_them_different(void **state)
 {
 	enum { LENGTH = 20000 };
 	char *one = calloc(1, LENGTH + 1), *other = calloc(1, LENGTH + 1), *at;
@@ -88,7 +88,7 @@ static void bounds_texts_and_keeps_them_different(void **state)
 	assert_in_range(strlen(one), FIELD_BYTES_MAX - 2, FIELD_BYTES_MAX);
 	assert_string_not_equal(one, other);
 	assert_non_null(strstr(one, "[20000 bytes, "));
-	/* No character is cut. */
+	/* No character is split. */
 	for (at = one; *at; at++)
 		if (*at == '\xc3')
 			assert_int_equal(at[1], '\xa9');
@@ -98,24 +98,24 @@ static void bounds_texts_and_keeps_them_different(void **state)
 	free(other);
 }
 
-static void test_refused(void **state)
+static void rejects_invalid_documents(void **state)
 {
 	static const struct {
 		const char *from, *to, *says;
 	} rows[] = {
-		{"xtrace-profile", "xtrace-summary", "no run profile"},
-		{"\"version\":1", "\"version\":2", "newer"},
-		{"\"version\":1", "\"version\":-5", "without a version"},
-		{"\"version\":1", "\"version\":null", "without a version"},
+		{"xtrace-profile", "xtrace-summary", "not a run profile"},
+		{"\"version\":1", "\"version\":2", "version 2"},
+		{"\"version\":1", "\"version\":-5", "invalid version"},
+		{"\"version\":1", "\"version\":null", "invalid version"},
 		{"[2,600,6,12", "[2,600,6,null", "damaged"},
 		{"[2,600,6,12", "[2,600,6,-12", "damaged"},
 		{"[2,600,6", "[2,null,6", "damaged"},
 		{"[2,600", "[6,600", "damaged"},	       /* no such node */
 		{"[3,1000,10", "[-3,1000,10", "damaged"},      /* no such name */
-		{"\"nodes\":[0,", "\"nodes\":[1,", "damaged"}, /* a node below itself */
+		{"\"nodes\":[0,", "\"nodes\":[1,", "damaged"}, /* a node that is its own parent */
 		{",0.5]", "]", "damaged"},
-		{"{\"format\"", "\"format\"", "no run profile"},
-		{"{\"format\"", "{{\"format\"", "no JSON"},
+		{"{\"format\"", "\"format\"", "not a run profile"},
+		{"{\"format\"", "{{\"format\"", "not valid JSON"},
 	};
 
 	(void)state;
@@ -137,7 +137,7 @@ static void test_refused(void **state)
 	}
 }
 
-static void test_damage(void **state)
+static void survives_damage_at_any_place(void **state)
 {
 	size_t length = strlen(document);
 	char *text = malloc(length);
@@ -165,10 +165,10 @@ static void test_damage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_content),
-		cmocka_unit_test(bounds_texts_and_keeps_them_different),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_damage),
+		cmocka_unit_test(reads_all_values),
+		cmocka_unit_test(shortens_texts_and_keeps_them_different),
+		cmocka_unit_test(rejects_invalid_documents),
+		cmocka_unit_test(survives_damage_at_any_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Distributions against printed tables, tests against what can be counted by hand.
+ * Distributions against printed tables, tests against values counted by hand.
  */
 #include "unit.h"
 
@@ -14,8 +14,8 @@ static void near(double value, double wanted, double within)
 		fail_msg("%.12g, not %.12g", value, wanted);
 }
 
-/* Critical values as in any table of Student's t, two-sided. */
-static void test_student(void **state)
+/* Two-sided critical values from tables of Student's t. */
+static void matches_student_t_tables(void **state)
 {
 	static const struct {
 		double p, dof, t;
@@ -33,11 +33,11 @@ static void test_student(void **state)
 	near(student_t_p_value(0.0, 5.0), 1.0, 1e-12);
 	near(student_t_p_value(-2.306, 8.0), 0.05, 1e-5);
 	assert_true(isnan(student_t_p_value(1.0, 0.0)));
-	/* One degree of freedom is Cauchy's distribution. */
+	/* With one degree of freedom it is the Cauchy distribution. */
 	near(student_t_p_value(1e6, 1.0), 2.0 / M_PI * atan(1e-6), 1e-12);
 }
 
-static void test_gamma(void **state)
+static void computes_gamma_derivatives(void **state)
 {
 	(void)state;
 	near(digamma(1.0), -0.57721566490153, 1e-10);
@@ -48,7 +48,7 @@ static void test_gamma(void **state)
 		near(trigamma_inverse(trigamma(x)) / x, 1.0, 1e-6);
 }
 
-static void test_medians(void **state)
+static void computes_medians(void **state)
 {
 	struct weighted_value list[] = {{5.0, 1.0}, {1.0, 1.0}, {2.0, 3.0}};
 	double even[] = {4.0, 1.0, 3.0, 2.0};
@@ -59,8 +59,10 @@ static void test_medians(void **state)
 	assert_true(isnan(median(even, 0)));
 }
 
-/* Two against two: six ways, of which the seen one and its mirror are as extreme. */
-static void test_permutations(void **state)
+/*
+ * Two against two has six assignments. The observed one and its mirror image are equally extreme.
+ */
+static void counts_permutations(void **state)
 {
 	const double apart[] = {1.0, 2.0, 8.0, 9.0};
 	const double same[] = {1.0, 1.0, 1.0, 1.0};
@@ -79,8 +81,8 @@ static void test_permutations(void **state)
 	assert_true(permutation_p(many, 20, 40) > 0.5);
 }
 
-/* The bounds are where the test begins to say chance. */
-static void test_permutation_interval(void **state)
+/* The bounds are the shifts at which the test stops rejecting. */
+static void inverts_permutation_test(void **state)
 {
 	const double values[] = {1.00, 1.02, 0.99, 1.01, 0.97, 1.30, 1.31, 1.28, 1.32, 1.29};
 	const double hidden[] = {1.00, 1.02, 0.99, 1.01, 0.97, 1.30, 1.31, 1.01, 1.32, 1.29};
@@ -88,7 +90,7 @@ static void test_permutation_interval(void **state)
 
 	(void)state;
 	permutation_interval(values, 5, 10, 0.01, &low, &high);
-	/* (Of 252 ways two are as far apart as sides that are wholly apart: 0.8 %.) */
+	/* Two of 252 assignments separate the sides completely: p = 0.8 %. */
 	near(low, 1.28 - 1.02, 1e-6);
 	near(high, 1.32 - 0.97, 1e-6);
 	for (int side = 0; side < 2; side++) {
@@ -104,7 +106,7 @@ static void test_permutation_interval(void **state)
 	assert_true(low < 0.0 && high > 0.3);
 }
 
-static void test_holm(void **state)
+static void adjusts_p_values(void **state)
 {
 	const double equal[] = {0.25, 0.25, 0.25, 0.25}, unequal[] = {0.9, 0.1};
 	double p[] = {0.03, 0.01, 0.04, 0.005}, weighted[] = {0.009, 0.004};
@@ -112,7 +114,7 @@ static void test_holm(void **state)
 	(void)state;
 	assert_int_equal(holm_adjust(weighted, unequal, 2), 0);
 	near(weighted[0], 0.01, 1e-12);
-	near(weighted[1], 0.01, 1e-12); /* 0.004 / 0.1 * 0.1 is less than what comes before it */
+	near(weighted[1], 0.01, 1e-12); /* 0.004 / 0.1 * 0.1 is less than the p-value before it */
 	assert_int_equal(holm_adjust(p, equal, 4), 0);
 	near(p[3], 0.02, 1e-12);
 	near(p[1], 0.03, 1e-12);
@@ -123,12 +125,12 @@ static void test_holm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_student),
-		cmocka_unit_test(test_gamma),
-		cmocka_unit_test(test_medians),
-		cmocka_unit_test(test_permutations),
-		cmocka_unit_test(test_permutation_interval),
-		cmocka_unit_test(test_holm),
+		cmocka_unit_test(matches_student_t_tables),
+		cmocka_unit_test(computes_gamma_derivatives),
+		cmocka_unit_test(computes_medians),
+		cmocka_unit_test(counts_permutations),
+		cmocka_unit_test(inverts_permutation_test),
+		cmocka_unit_test(adjusts_p_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every unit test of this folder includes first.
+ * Common includes of the unit tests of src/diff.
  */
 #ifndef XT_TESTS_UNIT_DIFF_UNIT_H
 #define XT_TESTS_UNIT_DIFF_UNIT_H

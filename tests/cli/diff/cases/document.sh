@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The document for programs keeps to its schema, and its numbers fit each other.
+# The JSON document conforms to its schema, and its numbers are consistent.
 seeds="1 2 3 4 5"
 make_runs a -v lambda=1
 make_runs b -v lambda=2 -v slow=1.2 -v launches=2 -v sync=1 -v copy=1 -v wrapper=1

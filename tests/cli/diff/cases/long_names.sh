@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Texts of a log have a limit in every output, and different texts stay different.
+# Every output limits the length of names, and different names stay different.
 seeds="1 2 3"
 make_runs a
 make_runs b -v slow=1.5

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Names as they are shown: nothing in them does anything to a terminal, the name of an operation of PyTorch's backward pass
-# comes before what calls it, and lines are as long as COLUMNS says.
+# Names in the text output: no terminal escapes, the operation of PyTorch's backward pass before its callers, and lines
+# of at most COLUMNS columns.
 seeds="1 2 3"
 make_runs a
 make_runs b -v slow=1.5

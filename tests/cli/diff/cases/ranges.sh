@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Iterations by NVTX ranges, numbered or named; warm-up; budgets.
+# NVTX ranges as iterations, with and without numbers; warm-up; budgets.
 make_runs a -v nvtx=step
 make_runs b -v nvtx=step
 base=a1.xtr,a2.xtr,a3.xtr new=b1.xtr,b2.xtr,b3.xtr

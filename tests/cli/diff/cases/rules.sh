@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Rules of a file, of the command line, exceptions, and what is wrong with rules.
+# Rules from files and the command line, exceptions, and syntax errors.
 make_runs a
 make_runs b -v slow=1.2
 (seeds="4 5 6" && make_runs a)
@@ -14,7 +14,7 @@ try --fail-on 'path(train/step) > 2%' --fail-on 'kernel(*) > 1%'
 try --fail-on 'gpu-time > 1us' --fail-on 'launches > 0' --fail-on 'peak-memory > 100MB'
 try --fail-on 'gpu-time < 1ms' --fail-on 'gpu-time < 50us'
 cat >rules <<-END
-	# what may not happen
+	# limits
 	path(*) > 1%
 	allow path(layer_3) +25% until 2999-12-31 # a better answer takes longer
 END
@@ -29,22 +29,22 @@ try --fail-on 'path(nowhere) > 1%'
 try --fail-on 'gpu-tme > 3%' --fail-on 'path(step > 1%'
 printf 'gpu-time > 1%%\npath(a) >\n' >wrong
 try --rules wrong --rules missing
-# A rule that an exception leaves nothing of; and rules that are read alone.
+# An exception that covers all rows of a rule; a file of rules alone.
 echo 'ignore path(layer_3)' >only
 try --rules only --fail-on 'path(layer_3) > 5%'
-# Exceptions that fit nothing are said, but change nothing; one that fits what changed is none of them.
+# Note exceptions that match nothing.
 printf 'gpu-time > 90%%\nignore path(layer_33)\nallow path(layer_44) +4%%\nallow path(layer_3) +90%%\nignore kernel(kernel_3)\n' >idle
 try --rules idle
 diff_runs $base $new --rules idle --markdown - | grep 'layer_[34]'
 diff_runs $base $new --rules idle --json - | head -n 1 | python3 -c 'import json, sys; print(json.load(sys.stdin)["notes"])'
-# What no rule looks at may have grown all the same: that is said, and no report says that nothing got worse.
+# Note slower paths that no rule covers. The report then does not say "no regression".
 for rule in 'path(layer_4) > 5%' 'path(layer_3) > 50%' 'kernel(kernel_3) > 50%' 'gpu-time > 5%'; do
 	echo "--- $rule"
-	diff_runs $base $new --fail-on "$rule" --markdown - | grep '^###  *[^#W]\|no rule looks'
+	diff_runs $base $new --fail-on "$rule" --markdown - | grep '^###  *[^#W]\|no rule covers'
 done
 echo "--- nothing"
-diff_runs $base a4.xtr,a5.xtr,a6.xtr --fail-on 'gpu-time > 5%' --markdown - | grep '^###  *[^#W]\|no rule looks'
-# What is new has no change in %.
+diff_runs $base a4.xtr,a5.xtr,a6.xtr --fail-on 'gpu-time > 5%' --markdown - | grep '^###  *[^#W]\|no rule covers'
+# A new row has no relative change.
 make_runs c -v copy=1
 new=c1.xtr,c2.xtr,c3.xtr
 printf 'path(log_loss) > 1%%\ngpu-time > 0.1%%\nallow path(log_loss) +500%%\n' >allowed
@@ -52,7 +52,7 @@ try --rules allowed
 printf 'path(log_loss) > 1%%\ngpu-time > 0.1%%\nallow path(log_loss) +1us\nallow gpu-time +3%%\n' >allowed
 try --rules allowed
 new=b1.xtr,b2.xtr,b3.xtr
-# What a rule names may be gone because it has another name now: then others take what it took. Otherwise it is only gone.
+# If rows of a rule vanish while other rows grow as much, they may have been renamed: no pass.
 for run in b1 b2 b3; do
 	profile $run >$run.json
 	sed 's/kernel_3/something_else/; s/layer_3/another_one/' $run.json >named_$run.json
@@ -70,7 +70,7 @@ for kind in named gone; do
 	new=${kind}_b1.json,${kind}_b2.json,${kind}_b3.json
 	try --fail-on 'path(layer_3) > 5%' --fail-on 'kernel(kernel_3) > 5%' --fail-on 'kernel(kernel_3).count > 0' \
 		--fail-on 'each kernel(kernel_3*) > 1%'
-	# … or only one of many is; others are asked only if what they have more would break the rule.
+	# If only some rows vanish, growth of others matters only if it would break the rule.
 	try --fail-on 'kernel(kernel_*) > 0.5%' --fail-on 'kernel(kernel_*).count > 0' --fail-on 'kernel(kernel_*) > 5%'
 	try --fail-on 'kernel(kernel_*) < 57us' --fail-on 'kernel(kernel_*) < 70us' --fail-on 'kernel(kernel_*).count < 12' \
 		--fail-on 'each kernel(kernel_*) < 9us'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What noise hides is no pass: rules that allow no change at all, budgets, rows that are most of what a rule looks at.
+# Noise prevents a pass: for rules that allow no change, for budgets, and if most rows of a rule are noisy.
 number=0
 for all in 1 1.6 1 1.6 1 1.6; do
 	number=$((number + 1))
@@ -8,9 +8,9 @@ for all in 1 1.6 1 1.6 1 1.6; do
 done
 base=r1.json,r2.json,r3.json new=r4.json,r5.json,r6.json
 diff_runs $base $new --fail-on 'gpu-time > 0' --fail-on 'launches > 0' --fail-on 'path(step) > 0' | verdict_only
-echo "--- what all paths have in common is noise of a budget, too"
+echo "--- common noise also affects budgets"
 diff_runs $base $new --fail-on 'path(layer_7) < 8us' --fail-on 'path(layer_7) < 1ms' | verdict_only
-echo "--- calls that are little beside the GPU time, of which the larger one cannot be judged"
+echo "--- calls that are short compared with the GPU time; the longer one is inconclusive"
 python3 - <<-END
 	import json
 	for run in range(1, 7):
@@ -23,14 +23,14 @@ python3 - <<-END
 	    json.dump(text, open("r%d.json" % run, "w"))
 END
 diff_runs $base $new --fail-on 'call(*) > 5%' | verdict_only
-echo "--- what one of them takes cannot be compared if there was none"
+echo "--- no cost per item without items in BASE"
 make_runs a
 make_runs b -v copy=1
 base=a1.xtr,a2.xtr,a3.xtr new=b1.xtr,b2.xtr,b3.xtr
 diff_runs $base $new --fail-on 'path(log_loss).each > 5%' | verdict_only
 diff_runs $new $base --fail-on 'path(log_loss).each > 5%' | verdict_only
 diff_runs $base $new --fail-on 'each path(load).each > 50%' --fail-on 'each path(cudaMemcpyAsync).each > 50%' | verdict_only
-echo "--- older sets of two baselines are two"
+echo "--- older sets of two baselines are separate groups"
 make_runs old
 make_runs older -v slow=3
 for side in a b old older; do

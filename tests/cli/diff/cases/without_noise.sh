@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs that do not differ at all, as on a simulated GPU: few of them are enough for a change that is large, and what may be
-# a moment's difference is none. And programs without iterations, whose parts are not alike: how much runs differ counts.
+# Equal runs, as on a simulated GPU: a few detect a large change, and a tiny difference is not a change. Programs without
+# iterations: only the variation between runs counts.
 seeds="1 2 3"
 still_side() {
 	side=$1
@@ -16,9 +16,9 @@ for change in slow=1 all=1.0001 slow=1.2 all=1.8 launches=2; do
 	still_side b -v $change
 	diff_runs a1.json,a2.json,a3.json b1.json,b2.json,b3.json | verdict_only
 done
-echo "--- not one launch more"
+echo "--- no additional launch"
 diff_runs a1.json,a2.json,a3.json b1.json,b2.json,b3.json --fail-on 'launches > 0' | verdict_only
-echo "--- two runs of a side"
+echo "--- two runs per side"
 still_side b -v all=1.8
 diff_runs a1.json,a2.json b1.json,b2.json | verdict_only
 echo "--- no iterations"

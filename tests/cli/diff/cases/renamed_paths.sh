@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Another number of a lambda is no other path; a function more on the way is the same path, moved.
+# Another lambda number does not change a path. An additional function on the way renames it.
 make_runs a -v lambda=1
 make_runs b -v lambda=2 -v wrapper=1
 diff_runs a1.xtr,a2.xtr,a3.xtr b1.xtr,b2.xtr,b3.xtr --text text --json json
@@ -12,12 +12,12 @@ python3 - <<-END
 	        print(row["key"], row["changes"], "moved" if row["moved"] else "the same")
 	print(sum(row["level"] == "path" for row in rows), "paths")
 END
-echo "--- rules know it by both names"
+echo "--- rules match either name"
 make_runs b -v wrapper=1
 for name in 'step/layer_4' 'step/checked'; do
 	diff_runs a1.xtr,a2.xtr,a3.xtr b1.xtr,b2.xtr,b3.xtr --fail-on "path($name) > 50%" | verdict_only | sed 1,3d
 done
-echo "--- also if none of its new names is the old one"
+echo "--- even if the old name is gone"
 for seed in 1 2 3; do
 	profile b$seed | sed 's/"layer_4"/"level_4"/' >b$seed.json
 done

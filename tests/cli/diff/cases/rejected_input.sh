@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What cannot be judged is said plainly, and is no pass.
+# Report input that cannot be compared. It is never a pass.
 make_runs a
 make_runs b
 base=a1.xtr,a2.xtr,a3.xtr new=b1.xtr,b2.xtr,b3.xtr
@@ -26,16 +26,16 @@ try a1.json,a2.json program.json,device.json
 try a1.json,a2.json b1.json,layers.json
 for bad in newer broken other cut; do try a1.json,a2.json b1.json,$bad.json; done
 try a1.json text
-# One run is one run, however often it is named; one alone tells of no noise.
+# Reject the same run twice, and a single run, which shows no noise.
 try a1.json,a2.json b1.json,b1.json
 try a1.json,a2.json b1.json
-# What an interpreter runs is the program.
+# The script of an interpreter identifies the program,
 for run in a1 a2 b1 b2; do
 	script=$(echo $run | tr -d 12).py
 	sed "s|\"name\":\"chat\",\"command\":\"|&python3 -u /src/$script |; s/\"name\":\"chat\"/\"name\":\"python3.12\"/" $run.json >py_$run.json
 done
 try py_a1.json,py_a2.json py_b1.json,py_b2.json
-# … whatever options stand before it; and one program may be told to do something else.
+# … with any options before it. Different arguments are only noted.
 compare_commands() {
 	for side in a b; do
 		command=$1
@@ -45,7 +45,7 @@ compare_commands() {
 		shift
 		set -- "$1" "$2" "$2"
 	done
-	diff_runs of_a1.json,of_a2.json of_b1.json,of_b2.json | grep 'different programs\|the same arguments'
+	diff_runs of_a1.json,of_a2.json of_b1.json,of_b2.json | grep 'different programs\|different arguments'
 }
 while IFS='|' read -r program one other; do
 	compare_commands "$one" "$other" "$program" || echo "the same: $one"
@@ -61,12 +61,12 @@ done <<-END
 END
 make_run empty -v count=0
 try $base empty.xtr,b1.xtr
-# Damage: a chunk of the log is overwritten, and its end is missing.
+# A damaged log: one chunk is overwritten, and the end is missing.
 size=$(stat -c %s b1.xtr)
 head -c $((size - 300)) b1.xtr >damaged.xtr
 try $base damaged.xtr,b2.xtr
 try $base damaged.xtr,b2.xtr --allow-degraded
-# Documents that are out to cost much, or hold what is no number; and one without the paths of its work.
+# Hostile documents: excessive memory, invalid numbers, GPU work without paths.
 python3 - <<-END
 	import json
 	for name in "deep", "endless", "pathless1", "pathless2":
@@ -81,7 +81,7 @@ python3 - <<-END
 	        text = text.replace(json.dumps(run["paths"][0][3]), "1e999")
 	    open(name + ".json", "w").write(text)
 END
-# Parts of runs are compared with the same parts alone, whatever is allowed.
+# Profiles with different filters are never comparable.
 for run in a1 a2 b1 b2; do
 	merge=$(dirname "$xtrace_program")/xtrace-merge
 	"$merge" -q $run.xtr --filter layer_3 --profile filter_$run.json
@@ -90,18 +90,18 @@ done
 try a1.json,a2.json filter_b1.json,filter_b2.json --allow-different
 try other_a1.json,other_a2.json filter_b1.json,filter_b2.json
 try filter_a1.json,filter_a2.json filter_b1.json,filter_b2.json
-# No picture of nothing is left.
+# No output file remains if there is nothing to show.
 try a1.json,a2.json text --svg part.svg --folded part.folded --text -
 ls part.* 2>/dev/null || echo 'nothing is left'
-# What is a document can be seen to be readable without any run.
+# --check reads documents and rules without runs.
 diff_runs --check a1.json
 diff_runs --check --fail-on 'gpu-time > 3%' a1.json,broken.json newer.json,nothing.json
 for bad in deep endless; do try a1.json,a2.json b1.json,$bad.json; done
 try a1.json,a2.json pathless1.json,pathless2.json --fail-on 'path(*) > 1%'
 echo 'allow path(a) +20% until 2027-02-31' >rules
 try a1.json,a2.json b1.json,b2.json --rules rules --fail-on 'gpu-time > 1e999%'
-# A step that became two halves, which repeat themselves twice as often, is no step; told to do something else, a program may do
-# it more often. What is asked of logs does not change profiles.
+# A step split into two halves changes the detected period, which is rejected. With other arguments, more iterations are
+# allowed. Options for logs do not apply to profiles.
 for run in b1 b2; do
 	python3 - $run <<-END
 		import json, sys
@@ -122,7 +122,7 @@ try a1.json,a2.json halves_b1.json,halves_b2.json --allow-different
 sed 's/"start_realtime_ns":[0-9]*/"start_realtime_ns":9000000000000000001/' a1.json >later_a1.json
 sed 's/"start_realtime_ns":[0-9]*/"start_realtime_ns":9000000000000000002/' a2.json >later_a2.json
 "$xtrace_program" baseline update halves.baseline later_a1.json,later_a2.json 2>/dev/null
-echo "--- a baseline: $("$xtrace_program" diff halves.baseline halves_b1.json,halves_b2.json | grep -c 'what repeats itself does so')"
+echo "--- a baseline: $("$xtrace_program" diff halves.baseline halves_b1.json,halves_b2.json | grep -c 'the detected period occurs')"
 try a1.json,a2.json more_b1.json,more_b2.json
 try a1.json,a2.json b1.json,b2.json --iteration nope
 try a1.json,a2.json b1.json,b2.json --warmup 100000

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# What may well be worse than a rule allows is no pass because something hides it: its size, the runs that lack it, noise.
+# A probable regression prevents a pass although it is small, missing in some runs, or noisy.
 seeds="1 2 3 4 5"
 base=a1.json,a2.json,a3.json,a4.json,a5.json new=b1.json,b2.json,b3.json,b4.json,b5.json
-# fresh SIDE…: profiles of runs, as they are.
+# fresh SIDE…: unmodified profiles of the runs.
 fresh() {
 	for side in "$@"; do
 		for seed in $seeds; do
@@ -10,7 +10,7 @@ fresh() {
 		done
 	done
 }
-# scale TABLES NAME FACTOR RUN…: what has that name takes so many times longer in those runs.
+# scale TABLES NAME FACTOR RUN…: scale the values of NAME in these runs.
 scale() {
 	tables=$1 name=$2 factor=$3
 	shift 3
@@ -33,59 +33,59 @@ scale() {
 		END
 	done
 }
-judge() {
+compare() {
 	echo "--- $*"
 	diff_runs $base $new "$@" | verdict_only | sed 1,3d
 }
 make_runs a
 make_runs b
-echo "=== what is small"
+echo "=== small"
 fresh a b
 scale "kernels paths" kernel_0 0.002 a1 a2 a3 a4 a5
 scale "kernels paths" kernel_0 0.006 b1 b2 b3 b4 b5
-judge --fail-on 'each kernel(kernel_0) > 5%' --fail-on 'each path(layer_0).each > 5%' --fail-on 'each path(layer_0) < 4ns'
-judge --fail-on 'kernel(*) > 5%' --fail-on 'each kernel(kernel_*) > 5%'
+compare --fail-on 'each kernel(kernel_0) > 5%' --fail-on 'each path(layer_0).each > 5%' --fail-on 'each path(layer_0) < 4ns'
+compare --fail-on 'kernel(*) > 5%' --fail-on 'each kernel(kernel_*) > 5%'
 {
 	echo 'path(*) > 5%'
 	echo 'ignore path(load)'
 	for k in 1 2 3 4 5 6 7 8 9 10 11; do echo "ignore path(layer_$k)"; done
 } >rules
-judge --rules rules
-echo "=== what is in some runs of NEW, and in none of BASE"
+compare --rules rules
+echo "=== in some runs of NEW and in no run of BASE"
 fresh a b
 for seed in 2 4; do
 	make_run b$seed -v seed=b$seed -v sync=1
 	profile b$seed >b$seed.json
 done
-judge
-judge --fail-on 'waits > 0' --fail-on 'call(wait).count > 0' --fail-on 'waits < 1'
+compare
+compare --fail-on 'waits > 0' --fail-on 'call(wait).count > 0' --fail-on 'waits < 1'
 profile a1 >b2.json
 sed -i 's/"start_realtime_ns":[0-9]*/"start_realtime_ns":77/' b2.json
-judge
-# … and seldom, which is not only so in NEW: half of the runs then.
+compare
+# … and rare within runs: then half of the runs must have it.
 for run in 1 2 3 4 5; do
 	early=
 	[ $run -gt 3 ] || early=30
 	make_run b$run -v seed=b$run -v early=$early
 	profile b$run >b$run.json
 done
-judge
+compare
 profile a1 >b2.json
 sed -i 's/"start_realtime_ns":[0-9]*/"start_realtime_ns":77/' b2.json
-judge
+compare
 echo "=== more bytes than in any run of BASE"
 fresh a
 make_runs b
 fresh b
 scale totals bytes 1.04 b2 b4
-judge --fail-on 'bytes > 0' --fail-on 'peak-memory > 0'
-judge --fail-on 'bytes > 10%'
-echo "=== too noisy, and seems worse"
+compare --fail-on 'bytes > 0' --fail-on 'peak-memory > 0'
+compare --fail-on 'bytes > 10%'
+echo "=== noisy and probably worse"
 fresh a b
 scale paths kernel_5 0.8 a1 a3
 scale paths kernel_5 1.3 a2 a4
 scale paths kernel_5 1.9 b2 b4
 scale paths kernel_5 1.2 b1 b3
-judge
+compare
 scale paths kernel_5 0.65 b1 b2 b3 b4
-judge
+compare

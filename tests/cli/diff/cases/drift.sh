@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# A baseline whose sets differ from day to day: what is as much is no regression, and nothing that runs of one day could say is a
-# pass. A steady one, even if the program changed once, finds what it found.
+# If the sets of a baseline drift from day to day, a change of that size is neither a regression nor a pass. A steady
+# baseline detects it, even if the program changed once.
 xtrace_baseline() {
 	"$xtrace_program" baseline "$@" 2>/dev/null
 }
-# make_day DAY FACTOR: three runs, as long as that.
+# make_day DAY FACTOR: three runs with durations scaled by FACTOR.
 make_day() {
 	make_runs $1 -v all=$2
 	for seed in 1 2 3; do
@@ -21,24 +21,24 @@ make_baseline() {
 		command=update
 	done
 }
-judge() {
+compare() {
 	make_day n $1
 	diff_runs days.baseline n1.json,n2.json,n3.json --fail-on 'gpu-time > 2%' --fail-on 'kernel(kernel_7) > 2%' | verdict_only | sed 1,3d
 }
 make_baseline 1 1.02 0.985 1.015 0.98
-echo "--- as other days are"
-judge 1.018
-echo "--- the rules that hold by default pass it no more, nor do those about a name that all runs agree of"
+echo "--- within the drift"
+compare 1.018
+echo "--- default rules and rules about one kernel are inconclusive too"
 diff_runs days.baseline n1.json,n2.json,n3.json | verdict_only | sed 1,3d
 diff_runs days.baseline n1.json,n2.json,n3.json --fail-on 'kernel(kernel_*) > 2%' | verdict_only | sed 1,3d
-echo "--- far more than other days are"
-judge 1.8
-echo "--- recorded in turns with the newest set, it is of the same day"
+echo "--- beyond the drift"
+compare 1.8
+echo "--- no drift between runs recorded alternately with the newest set"
 make_day n 1.04
 for seed in 1 2 3; do
 	sed -i "s/\"start_realtime_ns\":[0-9]*/\"start_realtime_ns\":1$(printf %d "'e")0000000000$seed/" n$seed.json
 done
 diff_runs days.baseline n1.json,n2.json,n3.json --fail-on 'gpu-time > 2%' | verdict_only | sed 1,3d
-echo "--- steady days, in which the program changed once"
+echo "--- a steady baseline in which the program changed once"
 make_baseline 1.3 1 1 1 1
-judge 1.1
+compare 1.1

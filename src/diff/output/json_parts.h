@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts of JSON documents that several outputs write.
+ */
+#ifndef XT_DIFF_JSON_PARTS_H
+#define XT_DIFF_JSON_PARTS_H
+
+#include <cjson/cJSON.h>
+
+#include "diff/base/level.h"
+#include "diff/base/problems.h"
+#include "diff/load/run_profile.h"
+
+extern const char *const json_units[]; /* by enum unit: "ns", "bytes", "count" */
+
+/* Append an empty object to a list. */
+cJSON *json_add_object(cJSON *list);
+
+/* Add a member: the lines as an array of strings. */
+void json_add_lines(cJSON *object, const char *name, const struct problems *lines);
+
+/* Add a member: the frames of an entry, outermost first. */
+void json_add_frames(cJSON *object, const char *name, const struct profile_entry *entry);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arrays that grow by doubling. New elements are zeroed.
+ */
+#ifndef XT_LOG_GROW_H
+#define XT_LOG_GROW_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Makes room for `needed` elements in *array. *array and *capacity (in elements) start as NULL and 0; the
+ * caller frees the array. Returns 0, or -ENOMEM and leaves the array unchanged.
+ */
+static inline int grow(void *array, size_t *capacity, size_t needed, size_t element_bytes)
+{
+	void **place = array;
+	size_t wanted = *capacity ? *capacity : 16;
+	void *larger;
+
+	if (needed <= *capacity)
+		return 0;
+	while (wanted < needed)
+		if (__builtin_mul_overflow(wanted, (size_t)2, &wanted))
+			return -ENOMEM;
+	if (wanted > SIZE_MAX / element_bytes)
+		return -ENOMEM;
+	larger = realloc(*place, wanted * element_bytes);
+	if (!larger)
+		return -ENOMEM;
+	memset((char *)larger + *capacity * element_bytes, 0, (wanted - *capacity) * element_bytes);
+	*place = larger;
+	*capacity = wanted;
+	return 0;
+}
+
+#endif
