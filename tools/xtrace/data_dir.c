@@ -13,18 +13,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/message.h"
 #include "info.h"
 #include "json_file.h"
 #include "log/base/new_file.h"
-#include "rotation.h"
-
-/* How long another xtrace may hold the directory before it counts as a recording. */
-#define CLAIM_RETRIES 25
-#define CLAIM_STEP_NS 20000000
 
 static bool ends_with(const char *text, const char *suffix)
 {
@@ -189,13 +183,6 @@ int data_dir_remove(const char *path)
 	return error;
 }
 
-static int refuse_busy(const char *path)
-{
-	print_error("cannot use '%s': another recording uses it; choose another directory with -o",
-		    path);
-	return -EBUSY;
-}
-
 int data_dir_claim(const char *path, int *claim_out)
 {
 	struct stat opened, there;
@@ -220,35 +207,7 @@ int data_dir_claim(const char *path, int *claim_out)
 	return error;
 }
 
-static int settle_and_claim(const char *path, struct data_dir *dir)
-{
-	int error = rotation_settle(path, ROTATION_NOW);
-
-	if (error < 0 || !info_is_ours(path))
-		return error < 0 ? error : 0;
-	return data_dir_claim(path, &dir->older_claim);
-}
-
-/* Moves the trace at path aside, until the new recording has ended. */
-static int move_aside(const char *path, struct data_dir *dir)
-{
-	const struct timespec pause = {.tv_nsec = CLAIM_STEP_NS};
-	int error = settle_and_claim(path, dir);
-
-	/* xtrace report holds the locks for a moment. */
-	for (int i = 0; error == -EBUSY && i < CLAIM_RETRIES; i++) {
-		nanosleep(&pause, NULL);
-		error = settle_and_claim(path, dir);
-	}
-	if (error == -EBUSY)
-		return refuse_busy(path);
-	if (error || !info_is_ours(path))
-		return error;
-	error = data_dir_check_idle(path);
-	return error ? error : rotation_begin(path, &dir->older);
-}
-
-static bool is_empty(const char *path)
+bool data_dir_is_empty(const char *path)
 {
 	DIR *folder = opendir(path);
 	struct dirent *entry;
@@ -272,35 +231,15 @@ static char *trim(const char *path)
 	return strndup(path, length);
 }
 
-static int make_dir(const char *path, struct data_dir *dir)
+int data_dir_check_owner(const char *path_given)
 {
-	int error;
+	char *path = trim(path_given);
+	int error = path ? xt_new_file_check(path) : -ENOMEM;
 
-	if (!mkdir(path, 0700)) {
-		dir->is_made = true;
-		return 0;
-	}
-	error = -errno;
-	if (error == -EEXIST && is_empty(path))
-		return 0;
-	if (error == -EEXIST)
-		print_error("cannot use '%s': it exists and is not an xtrace trace; "
-			    "choose another directory with -o",
-			    path);
-	else
-		print_error("cannot create '%s': %s", path, strerror(-error));
-	return error;
-}
-
-/* Refuse a directory that another user owns or can replace. */
-int data_dir_check_owner(const char *path)
-{
-	int error = xt_new_file_check(path);
-
-	if (!error)
-		return 0;
-	print_error("cannot use '%s': %s", path, xt_new_file_error(error));
-	return -EACCES;
+	if (error)
+		print_error("cannot use '%s': %s", path_given, xt_new_file_error(error));
+	free(path);
+	return error ? -EACCES : 0;
 }
 
 char *data_dir_resolve(const char *path_given)
@@ -315,65 +254,6 @@ char *data_dir_resolve(const char *path_given)
 		return path;
 	free(path);
 	return target;
-}
-
-/* Undoes move_aside(), unless another recording has used the place. */
-static void put_back(struct data_dir *dir)
-{
-	if (dir->is_made && rmdir(dir->place))
-		return;
-	if (dir->older && rename(dir->older, dir->place))
-		print_error("cannot move '%s' to '%s': %m", dir->older, dir->place);
-}
-
-int data_dir_create(const char *path_given, struct data_dir *dir)
-{
-	char *path = trim(path_given);
-	int error = path ? data_dir_check_owner(path) : -ENOMEM;
-
-	free(path);
-	*dir = (struct data_dir){.older_claim = -1, .claim = -1};
-	if (error)
-		return error;
-	dir->place = data_dir_resolve(path_given);
-	if (!dir->place)
-		return -ENOMEM;
-	error = move_aside(dir->place, dir);
-	if (!error)
-		error = make_dir(dir->place, dir);
-	if (!error && !(dir->path = realpath(dir->place, NULL)))
-		error = cannot_open(dir->place);
-	if (error)
-		put_back(dir);
-	return error;
-}
-
-int data_dir_begin(struct data_dir *dir, const struct info *info)
-{
-	int error = info_create(dir->path, info, &dir->claim);
-
-	if (error == -EEXIST)
-		refuse_busy(dir->path);
-	else if (error)
-		print_error("cannot write to '%s': %s", dir->path, strerror(-error));
-	if (error)
-		put_back(dir);
-	if (dir->older_claim >= 0)
-		close(dir->older_claim);
-	dir->older_claim = -1;
-	return error;
-}
-
-void data_dir_close(struct data_dir *dir)
-{
-	if (dir->older_claim >= 0)
-		close(dir->older_claim);
-	if (dir->claim >= 0)
-		close(dir->claim);
-	free(dir->older);
-	free(dir->path);
-	free(dir->place);
-	*dir = (struct data_dir){.older_claim = -1, .claim = -1};
 }
 
 static int is_log(const struct dirent *entry)

@@ -20,6 +20,7 @@
 #include "child.h"
 #include "cli/subprocess.h"
 #include "data_dir.h"
+#include "recording_dir.h"
 #include "finish_logs.h"
 #include "info.h"
 #include "install_paths.h"
@@ -39,7 +40,7 @@ struct recording {
 	const char *max_overhead;
 	bool is_paused;
 	bool yields;
-	struct data_dir dir;
+	struct recording_dir dir;
 	struct finished finished;
 	struct install_paths paths;
 	struct info info;
@@ -353,7 +354,7 @@ static void report(const struct recording *recording)
  */
 static void keep_last_trace(struct recording *recording)
 {
-	struct data_dir *dir = &recording->dir;
+	struct recording_dir *dir = &recording->dir;
 	int outcome;
 
 	if (dir->claim >= 0)
@@ -374,7 +375,7 @@ static void keep_last_trace(struct recording *recording)
 static void release(struct recording *recording)
 {
 	finish_free(&recording->finished);
-	data_dir_close(&recording->dir);
+	recording_dir_close(&recording->dir);
 }
 
 static int run_record(const struct command *command, int argc, char **argv)
@@ -393,11 +394,11 @@ static int run_record(const struct command *command, int argc, char **argv)
 	if (status)
 		return status;
 	status = STATUS_FAILED;
-	if (data_dir_create(recording.output, &recording.dir))
+	if (recording_dir_create(recording.output, &recording.dir))
 		goto out;
 	info->start_realtime_ns = now_ns(CLOCK_REALTIME);
 	start_ns = now_ns(CLOCK_MONOTONIC);
-	if (data_dir_begin(&recording.dir, info))
+	if (recording_dir_begin(&recording.dir, info))
 		goto out;
 	status = run(&recording);
 	recording.finished.end_ns = now_ns(CLOCK_MONOTONIC);
