@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "log/write/table.h"
+#include "log/base/table.h"
 #include "log/write/writer.h"
 #include "xtrace/reader.h"
 

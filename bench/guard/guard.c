@@ -26,7 +26,7 @@
 #include "inject/runtime/loader_watch.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/unwind/stack_walk.h"
-#include "log/write/table.h"
+#include "log/base/table.h"
 #include "log/write/writer.h"
 #include "xtrace/reader.h"
 

@@ -8,7 +8,7 @@
 #include <zstd.h>
 
 #include "fuzz.h"
-#include "log/write/table.h"
+#include "log/base/table.h"
 #include "xtrace/reader.h"
 
 #define FILE_BYTES_MAX (1u << 20)

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "log/write/table.h"
+#include "log/base/table.h"
 #include "xtrace/reader.h"
 
 static void put_number(uint64_t value)

@@ -7,7 +7,7 @@
  * events, and API ids, are byte-shuffled: their low bytes are noise and their high bytes rarely
  * change.
  */
-#include "log/write/table.h"
+#include "log/base/table.h"
 
 #define UVAR(text)                                                                                 \
 	{                                                                                          \

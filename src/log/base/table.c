@@ -3,7 +3,7 @@
  * Runs on the thread that owns the table: in the traced process, the writer thread. Only
  * xt_table_init() allocates.
  */
-#include "log/write/table.h"
+#include "log/base/table.h"
 
 #include <errno.h>
 #include <stdlib.h>

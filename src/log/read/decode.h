@@ -6,7 +6,7 @@
 #ifndef XT_LOG_DECODE_H
 #define XT_LOG_DECODE_H
 
-#include "log/write/table.h"
+#include "log/base/table.h"
 #include "xtrace/reader.h"
 
 /* The largest frame of a valid chunk: zstd's compression bound for 16 MiB. */

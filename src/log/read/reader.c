@@ -14,7 +14,7 @@
 #include "log/read/decode.h"
 #include "log/read/expansion.h"
 #include "log/read/source.h"
-#include "log/write/tail.h"
+#include "log/read/tail.h"
 
 #define LOG_HEADER_BYTES_MAX 4096 /* a later minor version may append fields */
 

@@ -6,7 +6,7 @@
 #ifndef XT_LOG_EVENT_ROWS_H
 #define XT_LOG_EVENT_ROWS_H
 
-#include "log/write/table.h"
+#include "log/base/table.h"
 #include "xtrace/crash_buffer_format.h"
 
 /* A stack with its ids. Each list belongs to the caller. */

@@ -17,7 +17,7 @@
 
 #include "log/write/compact.h"
 #include "log/write/log_file.h"
-#include "log/write/tail.h"
+#include "log/read/tail.h"
 #include "log/write/writer_state.h"
 
 #define COMPRESSION_LEVEL 1 /* differences gain little from higher levels, which cost CPU time */

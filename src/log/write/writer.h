@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "log/write/table.h"
+#include "log/base/table.h"
 
 struct xt_writer;
 
