@@ -95,7 +95,7 @@ static COLD void count_unmatched_exit(struct thread_buffer *tb,
 				      const struct cupti_callback_data *data)
 {
 	if (data->correlation_data && *data->correlation_data == CALL_IS_SHUTDOWN_DROP)
-		thread_buffer_add(&tb->ring->shutdown_drop_count, 1);
+		counter_add(&tb->ring->shutdown_drop_count, 1);
 	else
 		thread_buffer_count_up(tb, XT_RING_LOST_NESTED);
 }
@@ -112,8 +112,7 @@ static inline bool is_timed(uint32_t correlation_id)
 static inline void add_timed(struct thread_buffer *tb, uint64_t start_ns, uint64_t end_ns,
 			     uint64_t slow_path_before_ns)
 {
-	thread_buffer_add(&tb->timed_ns,
-			  end_ns - start_ns - (tb->slow_path_ns - slow_path_before_ns));
+	counter_add(&tb->timed_ns, end_ns - start_ns - (tb->slow_path_ns - slow_path_before_ns));
 }
 
 static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
@@ -141,7 +140,7 @@ static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	call->correlation_id = data->correlation_id;
 	if (shift && !sampling_takes(tb, shift)) {
 		call->stack_slot = XT_STACK_SLOT_NONE;
-		thread_buffer_add(&tb->unsampled_count, 1);
+		counter_add(&tb->unsampled_count, 1);
 	} else {
 		call->stack_slot = capture_sampled(tb, shift, regs);
 	}
@@ -150,7 +149,7 @@ static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	__atomic_store_n(&ring->open_count, ring->open_count + 1, __ATOMIC_RELEASE);
 	if (start_ns) {
 		add_timed(tb, start_ns, call->enter_ns, slow_path_ns);
-		thread_buffer_add(&tb->timed_count, 1);
+		counter_add(&tb->timed_count, 1);
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "inject/runtime/clock.h"
+#include "inject/runtime/counter.h"
 #include "inject/runtime/sleep.h"
 
 #define NAP_NS 200000
@@ -58,8 +59,8 @@ void *ring_wait_for_room(struct thread_buffer *tb, uint32_t bytes)
 			atomic_load_explicit(&thread_buffers_are_stalled, memory_order_relaxed);
 	}
 	tb->backoff_pos = place || is_stalled ? 0 : tb->free_pos_seen + 1;
-	thread_buffer_add(waited_ns, now_ns - start_ns);
-	thread_buffer_add(&tb->slow_path_ns, now_ns - start_ns);
+	counter_add(waited_ns, now_ns - start_ns);
+	counter_add(&tb->slow_path_ns, now_ns - start_ns);
 	errno = saved_errno;
 	return place;
 }

@@ -111,7 +111,7 @@ static bool walk_both(struct thread_buffer *tb, const struct origin *origin)
 	uint64_t start_ns = monotonic_ns();
 
 	call_on_stack(tb->walk_stack_top, walk_all, &whole);
-	thread_buffer_add(&tb->slow_path_ns, monotonic_ns() - start_ns);
+	counter_add(&tb->slow_path_ns, monotonic_ns() - start_ns);
 	return whole.is_good;
 }
 

@@ -268,7 +268,7 @@ bool thread_buffer_recover_from_jump(struct thread_buffer *tb, const struct call
 		  counters[XT_RING_LOST_NESTED] + tb->ring->shutdown_drop_count;
 	/* The jump may have interrupted a walk, or a call between being seen and being counted. */
 	stack_cache_clear(&tb->cache);
-	thread_buffer_add(&counters[XT_RING_LOST_NESTED], counters[XT_RING_CALLS_SEEN] - counted);
+	counter_add(&counters[XT_RING_LOST_NESTED], counters[XT_RING_CALLS_SEEN] - counted);
 	return true;
 }
 

@@ -22,6 +22,7 @@
 
 #include "inject/capture/stack_cache.h"
 #include "inject/capture/stack_modules.h"
+#include "inject/runtime/counter.h"
 #include "xtrace/crash_buffer_format.h"
 
 #define THREAD_BUFFER_TEXT_BYTES  4096
@@ -110,7 +111,7 @@ struct thread_buffer {
 };
 
 _Static_assert(offsetof(struct thread_buffer, cache) == 64,
-	       "what a call needs of a lane is one line");
+	       "what a call needs of a thread buffer is one line");
 
 /* The calling thread's thread buffer, or NULL. */
 extern _Thread_local struct thread_buffer *current_thread_buffer
@@ -188,15 +189,9 @@ void thread_buffer_widen(struct thread_buffer *tb);
 /* Writer: frees the memory that a buffer without a thread has grown to. */
 void thread_buffer_shrink(struct thread_buffer *tb);
 
-/* For one writing thread; relaxed, so that readers see whole values. */
-static inline void thread_buffer_add(uint64_t *sum, uint64_t value)
-{
-	__atomic_store_n(sum, *sum + value, __ATOMIC_RELAXED);
-}
-
 static inline void thread_buffer_count_up(struct thread_buffer *tb, enum xt_ring_counter counter)
 {
-	thread_buffer_add(&tb->ring->counters[counter], 1);
+	counter_add(&tb->ring->counters[counter], 1);
 }
 
 #endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A counter that one thread writes and others read.
+ */
+#ifndef XT_INJECT_COUNTER_H
+#define XT_INJECT_COUNTER_H
+
+#include <stdint.h>
+
+/* Only the owning thread may call this. Relaxed, so that readers see whole values. */
+static inline void counter_add(uint64_t *counter, uint64_t value)
+{
+	__atomic_store_n(counter, *counter + value, __ATOMIC_RELAXED);
+}
+
+#endif
