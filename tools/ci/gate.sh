@@ -75,7 +75,7 @@ finish() {
 
 # Reports why nothing was compared, in one line, with the end of the failed program's output.
 cannot() {
-	printf '%s\n### GPU time: could not be judged\n\n%s\n' "$mark" "$1" >"$output/report.md"
+	printf '%s\n### GPU time: inconclusive\n\n%s\n' "$mark" "$1" >"$output/report.md"
 	if [ -s "${2:-}" ]; then
 		{
 			printf '\n~~~~text\n'
@@ -83,7 +83,7 @@ cannot() {
 			printf '~~~~\n'
 		} >>"$output/report.md"
 	fi
-	annotate error "could not be judged: $1"
+	annotate error "inconclusive: $1"
 	finish unsure 2
 }
 

@@ -93,25 +93,25 @@ class Checker:
             ("launches", len(calls["launch"]), True),
             ("that returned an error", sum(call.result != 0 for call in calls["launch"]), False),
             ("captured into a graph", captured["launch"], False),
-            ("calls that copy or set", len(calls["transfer"]), False),
-            ("without GPU work (captured, of no bytes, or lost)",
+            ("copy and memset calls", len(calls["transfer"]), False),
+            ("without GPU work (captured, zero bytes, or lost)",
              len(alone["transfer"]) - captured["transfer"], False),
             ("kernels", kinds["kernel"], True),
             ("copies", kinds["copy"], False),
-            ("sets", kinds["set"], False),
+            ("memsets", kinds["set"], False),
             ("of these, in graphs", sum(piece.node != 0 for piece in work), False),
         ]
         wanted = [[name, number(value)] for name, value, always in rows if value or always]
-        wanted.append(["GPU time (sum of kernels, copies and sets)", time(total_ns)])
+        wanted.append(["GPU time (sum of kernels, copies and memsets)", time(total_ns)])
         if total_ns:
             share = known_ns * 100 / total_ns
             share = min(share, 99.9) if known_ns < total_ns else share
             wanted.append(["attributed to a call path", f"{share:.1f} %"])
         if self.evidence.pauses:
-            wanted.append(["recording was paused",
+            wanted.append(["recording paused",
                            time(sum(until - since for since, until in self.evidence.pauses))])
         # The simulator does not tell which graphs have kernels.
-        unclear = {"of graphs without kernels", "without a kernel in the log"}
+        unclear = {"of graphs without kernels", "without a recorded kernel"}
         found = [row for row in self.tables[""] if row[0] not in unclear]
         facts.expect_same(map(tuple, found), map(tuple, wanted), "summary: overview")
 
@@ -163,7 +163,7 @@ class Checker:
         wanted = [(time(times[name]), number(counts[name]), number(opened[name]), elided(name))
                   for name in opened | counts]
         found = [(row[0], row[2], row[3], row[4])
-                 for row in self.tables["GPU time by NVTX range, with all that is in it"]]
+                 for row in self.tables["GPU time by NVTX range, including nested ranges"]]
         facts.expect_same(found, wanted, "summary: GPU time by NVTX range")
 
     def memory(self):
