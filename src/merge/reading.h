@@ -49,8 +49,8 @@ struct reading {
 	struct transfer_sum *copies; /* by XT_COPY_SHAPE_ID */
 	struct transfer_sum memsets[MEMORY_KINDS];
 	struct event_filter event_filter;
-	struct callsites callsites;	    /* if the run looks for findings */
-	struct xt_damage damage;	    /* of both readings, once all is read */
+	struct callsites callsites;	  /* if the run looks for findings */
+	struct xt_damage damage;	  /* of both readings, once all is read */
 	bool exports_calls, exports_work; /* anyone but what is here wants to know of each */
 	struct collective_sums collectives;
 	bool is_blind; /* work of many launches is lost: idle may be none */

@@ -24,7 +24,7 @@ static void pass(unsigned periods, double percent)
 	for (unsigned p = 0; p < periods; p++) {
 		now_ns += PERIOD_NS;
 		counter_add(&current_thread_buffer->slow_path_ns,
-				  (uint64_t)(percent / 100 * PERIOD_NS));
+			    (uint64_t)(percent / 100 * PERIOD_NS));
 		thread_buffer_count_up(current_thread_buffer, XT_RING_CALLS_SEEN);
 		sampling_control(LIMIT_PERCENT, now_ns, &one_in);
 	}

@@ -99,8 +99,8 @@ static void put_findings_title(struct output *out, const struct run *run, size_t
 			 whole);
 	put_title(out,
 		  run->trust->level == TRUST_DAMAGED ? "Findings in the readable part of a damaged "
-						      "log, by time that could be saved"
-						    : "Findings, by time that could be saved",
+						       "log, by time that could be saved"
+						     : "Findings, by time that could be saved",
 		  more);
 }
 
