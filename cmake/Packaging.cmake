@@ -71,8 +71,8 @@ install(DIRECTORY docs DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md
 	PATTERN "*.png"
 	PATTERN man EXCLUDE)
 
-# The libraries beyond libc. No binary depends on these two: libunwind is opened by path at run time,
-# and xtrace-dump, a script, uses libzstd.
+# The libraries beyond libc. No binary depends on these two: libunwind is opened by path at run
+# time, and xtrace-dump, a script, uses libzstd.
 find_library(XTRACE_LIBUNWIND NAMES libunwind-x86_64.so.8 REQUIRED)
 find_library(XTRACE_LIBZSTD NAMES libzstd.so.1 REQUIRED)
 install(CODE "

@@ -32,8 +32,8 @@ USES = {
     'src/cuda_abi': [],
 }
 
-# Folders of an area from the bottom to the top: each uses itself and those before it. Files directly
-# in the area are above all its folders.
+# Folders of an area from the bottom to the top: each uses itself and those before it. Files
+# directly in the area are above all its folders.
 LAYERS = {
     'src/inject': ['runtime', 'memory', 'unwind', 'python', 'cupti', 'capture', 'nvtx', 'writer',
                    'lifecycle'],

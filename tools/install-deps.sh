@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the missing packages for building and testing xtrace on Debian 12 or 13 and Ubuntu 24.04.
-# Safe to repeat. --lint adds clang-format, codespell and gdb. --browser adds Chromium for the tests of
-# the HTML report.
+# Safe to repeat. --lint adds clang-format, codespell and gdb. --browser adds Chromium for the tests
+# of the HTML report.
 set -eu
 
 packages="

@@ -17,8 +17,8 @@
 
 #define XT_CRASH_BUFFER_MAGIC "\x89XTRSPL\n"
 /*
- * Version 2 added names, record sizes and XT_ACTIVITY_IN_LOG; 3 Python; 4 more stack slots; 5 the
- * generation of stacks; 6 replaced it by modules of frames.
+ * Versions: 2 added names, record sizes and XT_ACTIVITY_IN_LOG. 3 added Python. 4 added stack
+ * slots. 5 added the generation of stacks, which 6 replaced by modules of frames.
  */
 #define XT_CRASH_BUFFER_VERSION	   6
 #define XT_CRASH_BUFFER_AREAS_MAX  4096
@@ -330,7 +330,8 @@ struct xt_ring_header {
 	uint64_t shutdown_drop_count; /* calls during process exit; added to version 6, 0 before */
 	uint8_t pad2[48];
 	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* XT_STACK_ID of each slot, as of free_pos */
-	uint32_t slot_module_id[XT_MODULE_SLOT_COUNT]; /* XT_MODULE_ID likewise; since version 6 */
+	uint32_t slot_module_id
+		[XT_MODULE_SLOT_COUNT]; /* the same for XT_MODULE_ID; since version 6 */
 };
 _Static_assert(XT_RING_COUNTERS <= XT_RING_COUNTERS_MAX, "the counters fit");
 #define XT_RING_DATA_OFFSET    (33 * XT_CRASH_BUFFER_PAGE_BYTES)

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 /*
- * Forks and runs the command there. arguments[0] stands for the name, and the list ends with NULL.
+ * Forks and runs the command there. arguments[0] is replaced by the name. The list ends with NULL.
  * stdout goes to output, or to stdout if output is -1. The caller must have one thread. Returns the
  * process id or -errno.
  */

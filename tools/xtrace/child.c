@@ -107,7 +107,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* As sigwaitinfo(), but also returns at that time. */
+/* Like sigwaitinfo(), but also returns at that time. */
 static int wait_until(uint64_t end_ns, const sigset_t *watched, siginfo_t *info)
 {
 	uint64_t now = now_ns(), left_ns = end_ns > now ? end_ns - now : 0;
@@ -142,7 +142,7 @@ static int wait_for(pid_t pid, const sigset_t *watched, const struct child_care 
 		if (signal > 0 && signal != SIGCHLD && info.si_code <= 0)
 			kill(pid, signal);
 	}
-	/* Discard late signals, which were meant for the child. */
+	/* Discard late signals to the child. */
 	while (sigtimedwait(watched, &info, &no_time) > 0)
 		;
 	return status;

@@ -13,7 +13,7 @@ struct environment_entry {
 	const char *value; /* NULL: unchanged */
 };
 
-/* What else to do with the program. */
+/* How to run the program. */
 struct child_care {
 	int output; /* its stdout and stderr; -1: those of xtrace */
 	/* Called every period_ns while it runs, more often at first. NULL: never. */

@@ -10,7 +10,7 @@
 #define JSON_FILE_DRAFT ".new" /* of a file that is being written */
 
 /*
- * As openat() with O_CLOEXEC. The descriptor is never 0, 1 or 2, so that no message goes into the
+ * Like openat() with O_CLOEXEC. The descriptor is never 0, 1 or 2, so that no message goes into the
  * file if the standard streams are closed. Returns the descriptor or -errno.
  */
 int json_file_open(int folder, const char *name, int flags);
@@ -24,7 +24,7 @@ int json_file_put(int fd, const char *text);
 /* Replaces a file in the folder atomically. Returns 0 or -errno. */
 int json_file_replace(int folder, const char *name, const char *text);
 
-/* As json_file_replace(), for a document and the path of a folder. */
+/* Like json_file_replace(), for a document and the path of a folder. */
 int json_file_write(const char *folder, const char *name, const cJSON *root);
 
 /* Reads a regular file. NULL on any error. The caller calls cJSON_Delete(). */

@@ -26,8 +26,8 @@ struct recording_dir {
 int recording_dir_create(const char *path, struct recording_dir *dir);
 
 /*
- * Writes the first info.json, which keeps other recordings out until recording_dir_close(). On an error,
- * prints a message and undoes recording_dir_create().
+ * Writes the first info.json, which keeps other recordings out until recording_dir_close(). On an
+ * error, prints a message and undoes recording_dir_create().
  */
 int recording_dir_begin(struct recording_dir *dir, const struct info *info);
 void recording_dir_close(struct recording_dir *dir);

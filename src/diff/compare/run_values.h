@@ -22,7 +22,7 @@ struct run_values {
 	bool is_time; /* measured time: equal values in all runs do not make it exact */
 
 	bool keep_common; /* input of run_values_take(): do not remove the common factor */
-	bool has_common; /* x varies with the common factor of all GPU times, which is to be removed */
+	bool has_common;  /* x varies with the common factor of all GPU times; remove it */
 };
 
 /* Allocate for a comparison. Returns 0 or -ENOMEM; call run_values_free() in both cases. */

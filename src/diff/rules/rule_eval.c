@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A rule fails if the change is significant and exceeds the limit. It passes if noise is small
- * enough to exclude that. Otherwise the outcome is unknown. docs/internals/DIFF_METHOD.md has the details.
+ * enough to exclude that. Otherwise the outcome is unknown. docs/internals/DIFF_METHOD.md has the
+ * details.
  */
 #include "diff/rules/rule_eval.h"
 

@@ -2,8 +2,8 @@
 /*
  * --max-overhead: if the tracer costs more than the limit, only some calls that create work get a
  * call stack. Each call is chosen at random, so that the choice does not follow a rhythm of the
- * program; the merge weights sampled stacks accordingly (docs/internals/ATTRIBUTION.md). Times and kernels of all
- * calls are recorded.
+ * program; the merge weights sampled stacks accordingly (docs/internals/ATTRIBUTION.md). Times and
+ * kernels of all calls are recorded.
  */
 #ifndef XT_INJECT_SAMPLING_H
 #define XT_INJECT_SAMPLING_H

@@ -199,7 +199,7 @@ static LIKELY __attribute__((noinline)) bool can_enter_python(const struct cache
 }
 
 /*
- * Enters the Python state whose frames are to be compared, or returns NULL. No state is read before
+ * Enters the Python state whose frames are compared next, or returns NULL. No state is read before
  * the native stack shows that the thread may run in it.
  */
 static inline const struct python_thread *enter_python(const struct cache_entry *entry,

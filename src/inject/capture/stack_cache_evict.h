@@ -7,9 +7,10 @@
 /*
  * Evicts at least an eighth of a full stack cache and compacts the rest.
  *
- * It evicts every second variant that was not hit since the last eviction. If too many were hit, it evicts
- * some of those too. Pointers into the cache are void afterwards. Takes milliseconds, at most once per few
- * thousand new stacks. Used by the owning thread alone: no lock, no malloc, no system call.
+ * It evicts every second variant that was not hit since the last eviction. If too many were hit, it
+ * evicts some of those too. Pointers into the cache are void afterwards. Takes milliseconds, at
+ * most once per few thousand new stacks. Used by the owning thread alone: no lock, no malloc, no
+ * system call.
  */
 void stack_cache_make_room(struct stack_cache *cache);
 

@@ -28,7 +28,7 @@ extern atomic_uint activity_behind;
 
 extern atomic_uint_fast64_t activity_waited_ns; /* time that threads waited for a release */
 
-/* Whether CUPTI owns a buffer of ours. */
+/* Whether CUPTI owns one of our buffers. */
 bool activity_is_at_cupti(void);
 
 /* Creates buffers until `count` are free or a limit is reached. Start-up and writer thread. */

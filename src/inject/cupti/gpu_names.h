@@ -19,7 +19,10 @@ struct gpu_names {
 		     [GPU_UUID_BYTES]; /* of a MIG instance, if it is one; zeros: unknown */
 };
 
-/* Asks the driver. The flusher thread calls it until gpu_names() returns a result. May hang in the driver. */
+/*
+ * Asks the driver. The flusher thread calls it until gpu_names() returns a result. May hang in the
+ * driver.
+ */
 void gpu_names_read(void);
 
 /* NULL until the driver has answered. Any thread. */

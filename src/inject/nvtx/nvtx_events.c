@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commits NVTX events to the ring of the calling thread. Runs in the application's threads and keeps the
- * hot-path rules (inject/runtime/hotpath.h).
+ * Commits NVTX events to the ring of the calling thread. Runs in the application's threads and
+ * keeps the hot-path rules (inject/runtime/hotpath.h).
  *
- * A range may begin before CUDA is initialised. It is committed without a stack, and the writer reads it
- * when it starts. If the ring is full it is lost at once, because there may never be a writer.
+ * A range may begin before CUDA is initialised. It is committed without a stack, and the writer
+ * reads it when it starts. If the ring is full it is lost at once, because there may never be a
+ * writer.
  */
 #include "inject/nvtx/nvtx_events.h"
 

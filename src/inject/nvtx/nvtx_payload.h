@@ -20,7 +20,7 @@
 struct taken_payload {
 	uint32_t schema; /* number; 0: not registered */
 	uint32_t data_bytes;
-	uint64_t schema_id; /* NVTX's id; XT_NVTX_TYPE_NONE: stands for payloads that did not fit */
+	uint64_t schema_id;    /* NVTX's id; XT_NVTX_TYPE_NONE: payloads that did not fit */
 	uint64_t stated_bytes; /* stated by the program; or how many payloads did not fit */
 };
 

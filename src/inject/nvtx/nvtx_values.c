@@ -3,7 +3,8 @@
  * Decodes payloads of NVTX events into lines of "name=value", for the log. Writer thread.
  *
  * The data come from the program, so any of them may be wrong. Nothing is read outside of the copy,
- * and output and steps are bounded. Values that cannot be decoded or do not fit are shown in brackets.
+ * and output and steps are bounded. Values that cannot be decoded or do not fit are shown in
+ * brackets.
  */
 #include "inject/nvtx/nvtx_values.h"
 

@@ -196,7 +196,7 @@ static int search_module(struct dl_phdr_info *info, size_t info_bytes, void *arg
 	return 1;
 }
 
-/* As PY_VERSION_HEX; 0: older than all known versions. */
+/* In the format of PY_VERSION_HEX; 0: older than all known versions. */
 static uint32_t version_of(const struct finding *finding)
 {
 	if (finding->address[VERSION])

@@ -64,7 +64,7 @@ static inline bool python_is_finalizing(const struct python_runtime *python, uin
 	return finalizing && finalizing != state;
 }
 
-/* What the calling thread's state allows now. */
+/* Whether the state of the calling thread can be read. */
 enum python_state {
 	PYTHON_NONE,	   /* the thread has no state */
 	PYTHON_PRESENT,	   /* the state can be entered: python_enter() */

@@ -6,8 +6,9 @@
  * The C library holds its list lock (that of dl_iterate_phdr()) during such a query. A child forked
  * then could never load a library again, and would inherit the open file.
  *
- * Lock order: this lock, then the C library's list lock. The program does not follow this order. A thread may fork or exit while it holds
- * the list lock, in a signal handler that interrupted dlopen(). fork() therefore does not wait for a holder that waits for the list lock.
+ * Lock order: this lock, then the C library's list lock. The program does not follow this order. A
+ * thread may fork or exit while it holds the list lock, in a signal handler that interrupted
+ * dlopen(). fork() therefore does not wait for a holder that waits for the list lock.
  */
 #ifndef XT_INJECT_LOADER_LOCK_H
 #define XT_INJECT_LOADER_LOCK_H

@@ -11,8 +11,8 @@
 #include <string.h>
 
 /*
- * Makes room for `needed` elements in *array. *array and *capacity (in elements) start as NULL and 0; the
- * caller frees the array. Returns 0, or -ENOMEM and leaves the array unchanged.
+ * Makes room for `needed` elements in *array. *array and *capacity (in elements) start as NULL and
+ * 0; the caller frees the array. Returns 0, or -ENOMEM and leaves the array unchanged.
  */
 static inline int grow(void *array, size_t *capacity, size_t needed, size_t element_bytes)
 {

@@ -23,7 +23,7 @@ struct xt_guarded_fd {
 
 /*
  * Takes ownership of fd. Moves it above 2 if needed: a program that was started without stdin,
- * stdout or stderr would write to it. 0 or -errno; on an error fd is closed.
+ * stdout or stderr would write to it. Returns 0 or -errno; on an error fd is closed.
  */
 int xt_guarded_fd_take(struct xt_guarded_fd *file, int fd);
 

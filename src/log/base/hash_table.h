@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hash table of item numbers, with linear probing. The items are the caller's array; the table knows only
- * their hashes, so the caller compares keys. Zeros are an empty table. Belongs to one thread.
+ * Hash table of item numbers, with linear probing. The items are the caller's array; the table
+ * knows only their hashes, so the caller compares keys. Zeros are an empty table. Belongs to one
+ * thread.
  *
- *	for (slot = xt_hash_first(&table, hash); slot->item; slot = xt_hash_next(&table, slot))
- *		if (is_equal(&items[slot->item - 1], key))
- *			return slot->item;
+ * 	for (slot = xt_hash_first(&table, hash); slot->item; slot = xt_hash_next(&table, slot))
+ * 		if (is_equal(&items[slot->item - 1], key))
+ * 			return slot->item;
  *
- * Lookup needs a table with slots: call xt_hash_reserve() first, or check slot_count. To insert after an
- * unsuccessful lookup, fill *slot.
+ * Lookup needs a table with slots: call xt_hash_reserve() first, or check slot_count. To insert
+ * after an unsuccessful lookup, fill *slot.
  */
 #ifndef XT_LOG_HASH_TABLE_H
 #define XT_LOG_HASH_TABLE_H

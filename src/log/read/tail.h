@@ -13,7 +13,7 @@ struct xt_log_tail {
 	uint32_t intact_sequence; /* the same without a gap */
 };
 
-/* As xt_reader_open(), but the caller keeps owning fd. */
+/* Like xt_reader_open(), but the caller keeps owning fd. */
 enum xt_open_error xt_reader_open_fd(int fd, struct xt_reader **reader_out);
 
 /* Where to append. Read to the end with wanted_kinds 0 first. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the crash buffer of a dead process. Its content is untrusted: every size and offset is checked
- * against the file and the limits in recovery.h.
+ * Reads the crash buffer of a dead process. Its content is untrusted: every size and offset is
+ * checked against the file and the limits in recovery.h.
  */
 #ifndef XT_LOG_RECOVER_CRASH_BUFFER_H
 #define XT_LOG_RECOVER_CRASH_BUFFER_H
@@ -11,7 +11,9 @@
 /* Opens the file and checks its header. 0, -ENOENT, -EBADMSG or -errno. */
 int recovery_open_crash_buffer(struct recovery *recovery, const char *path);
 
-/* Whether the opened file is a crash buffer, complete or half created: only then may it be deleted. */
+/*
+ * Whether the opened file is a crash buffer, complete or half created: only then may it be deleted.
+ */
 bool recovery_is_unused(const struct recovery *recovery);
 
 /* Reads rings, activity buffers and names into *recovery. 0 or -errno. */

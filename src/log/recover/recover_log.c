@@ -306,7 +306,7 @@ next_unmarked(const struct scan *scan, const struct recovery_work *row, uint32_t
 }
 
 /*
- * Marks the one record that a row stands for. Of several similar records, prefer the one with the
+ * Marks the record that describes the same event as a row. Prefers a record with the
  * same graph node.
  */
 static void mark(struct scan *scan, const struct recovery_work *row)

@@ -9,8 +9,8 @@
 #include "log/recover/recovery.h"
 
 /*
- * A table with room for one row that adds `content` bytes or elements to a variable-length column. Writes
- * the tables to the writer if there was no room. NULL after an error.
+ * A table with room for one row that adds `content` bytes or elements to a variable-length column.
+ * Writes the tables to the writer if there was no room. NULL after an error.
  */
 struct xt_table *recovery_table(struct recovery *recovery, enum xt_kind kind, size_t content);
 

@@ -8,8 +8,8 @@
 #include "log/recover/recovery.h"
 
 /*
- * Appends the records of an activity buffer to recovery->work. at_cupti: CUPTI had not completed the
- * buffer. False if the buffer is damaged. Sets recovery->error if out of memory.
+ * Appends the records of an activity buffer to recovery->work. at_cupti: CUPTI had not completed
+ * the buffer. False if the buffer is damaged. Sets recovery->error if out of memory.
  */
 bool recovery_take_buffer(struct recovery *recovery, const uint8_t *data, size_t data_bytes,
 			  bool at_cupti);

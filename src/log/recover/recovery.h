@@ -119,8 +119,8 @@ struct recovery {
 };
 
 /*
- * Makes room for item `index` in an array of items of item_bytes each. New items are zero. `array` points
- * to the array's pointer. False if out of memory.
+ * Makes room for item `index` in an array of items of item_bytes each. New items are zero. `array`
+ * points to the array's pointer. False if out of memory.
  */
 bool recovery_grow(void *array, size_t *capacity, size_t index, size_t item_bytes);
 

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * Locks the log against other writers. 0, or -EBUSY if another process has the lock. On a file system
- * without locks it succeeds without one.
+ * Locks the log against other writers. 0, or -EBUSY if another process has the lock. On a file
+ * system without locks it succeeds without one.
  */
 int log_file_lock(int fd);
 

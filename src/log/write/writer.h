@@ -26,7 +26,7 @@ int xt_writer_create(const char *path, struct xt_log_header *header, struct xt_w
  */
 int xt_writer_append(const char *path, struct xt_writer **writer_out);
 
-/* As xt_writer_append(), but leaves no gap: the caller still has the data of the torn tail. */
+/* Like xt_writer_append(), but leaves no gap: the caller still has the data of the torn tail. */
 int xt_writer_resume(const char *path, struct xt_writer **writer_out);
 
 /*
