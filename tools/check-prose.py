@@ -171,12 +171,16 @@ def prose_of_man(text):
 
 def prose_of_markdown(text):
     """Paragraphs and list items, without code, tables and headings."""
-    lines, fenced = [], False
+    lines, fenced, in_list = [], False, False
     for number, line in enumerate(text.split('\n'), 1):
         if line.lstrip().startswith('```'):
             fenced = not fenced
             line = ''
-        is_prose = not fenced and not re.match(r'\s*(\||#|<|!\[|---|\[[^]]*\]:)', line)
+        if line[:1].strip():
+            in_list = re.match(r'[-*] |\d+\. ', line)
+        is_code = line.startswith('    ') and not in_list
+        is_prose = (not fenced and not is_code
+                    and not re.match(r'\s*(\||#|<|!\[|---|\[[^]]*\]:)', line))
         lines.append((number, (line[2:] if line.startswith('  ') else line) if is_prose else ''))
     yield from paragraphs_of(lines)
 
