@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A log that is made smaller while it is written: what is kept, what is left out, and failures in between. */
+/*
+ * Compacting a log while it is written: what is kept, what is dropped, and failures in between.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +46,9 @@ static void unmake(struct made *made)
 	xt_writer_close(made->writer);
 }
 
-/* A text, and kernels whose correlation ids go on: so it is seen which ones are there. */
+/*
+ * Adds a text and kernels with consecutive correlation ids, so that missing ones can be detected.
+ */
 static void add_batch(struct made *made)
 {
 	char text[32];
@@ -75,7 +79,7 @@ static void flush_batches(struct made *made, uint32_t count)
 	}
 }
 
-/* What a log has: all texts in order, and kernels without a gap up to the last. */
+/* Expects all texts in order, and kernels without a gap up to the last. */
 static uint64_t expect_readable(const struct made *made, uint32_t texts)
 {
 	uint64_t first = 0, last = 0, count = 0;
@@ -120,7 +124,7 @@ static void oldest_events_go_and_tables_stay(void **state)
 	flush_batches(&made, 40);
 	before = xt_writer_file_bytes(made.writer);
 	assert_int_equal(xt_compact_begin(made.writer, before / 2), 0);
-	/* The log goes on meanwhile. */
+	/* Recording continues meanwhile. */
 	assert_int_equal(xt_compact_step(made.writer, 1), 0);
 	flush_batches(&made, 3);
 	while (!xt_compact_step(made.writer, 2000))
@@ -136,7 +140,7 @@ static void oldest_events_go_and_tables_stay(void **state)
 	assert_int_equal(kept + compacted.rows[XT_KIND_KERNEL], 45 * BATCH_ROWS);
 	assert_true(kept < 30 * BATCH_ROWS && kept > 10 * BATCH_ROWS);
 	assert_int_equal(compacted.rows[XT_KIND_STRING], 0);
-	/* Calls are kept longer, as their work may be behind them. */
+	/* Calls are kept longer, because their work may come later. */
 	assert_true(compacted.rows[XT_KIND_CALL] < compacted.rows[XT_KIND_KERNEL]);
 	assert_true(compacted.from_ns != 0);
 	assert_int_not_equal(access(made.new_path, F_OK), 0);
@@ -144,7 +148,7 @@ static void oldest_events_go_and_tables_stay(void **state)
 	assert_int_equal(status.st_size, xt_writer_file_bytes(made.writer));
 	assert_int_equal(status.st_mode & 07777, 0600);
 
-	/* And again, and on. */
+	/* Compact a second time. */
 	flush_batches(&made, 20);
 	assert_int_equal(xt_compact_begin(made.writer, before / 2), 0);
 	while (!(rc = xt_compact_step(made.writer, 5000)))
@@ -170,13 +174,13 @@ static void a_failure_leaves_the_old_log(void **state)
 	assert_int_equal(access(made.new_path, F_OK), 0);
 	assert_int_equal(xt_compact_step(made.writer, UINT64_MAX), 1);
 	xt_compact_finish(made.writer, &compacted);
-	/* Somebody takes it away. */
+	/* Another process deletes the new file. */
 	assert_int_equal(unlink(made.new_path), 0);
 	assert_int_not_equal(xt_writer_flush(made.writer), 0);
 	assert_int_equal(expect_readable(&made, 10), 10 * BATCH_ROWS);
 	flush_batches(&made, 2);
 	assert_int_equal(expect_readable(&made, 12), 12 * BATCH_ROWS);
-	/* It is begun anew, and given up in the middle. */
+	/* Start again, and cancel in the middle. */
 	assert_int_equal(xt_compact_begin(made.writer, xt_writer_file_bytes(made.writer) / 2), 0);
 	assert_int_equal(xt_compact_step(made.writer, 1), 0);
 	xt_compact_end(made.writer);
@@ -209,9 +213,9 @@ static void what_is_anothers_stays(void **state)
 	assert_int_not_equal(xt_compact_begin(made.writer, half), 0);
 	assert_int_equal(expect_readable(&made, 10), 10 * BATCH_ROWS);
 	assert_int_equal(unlink(made.new_path), 0);
-	/* But what a process has left that had our number is of no use to anybody. */
+	/* A file that an ended process with the same id left behind is replaced. */
 	file_write(made.new_path, XT_LOG_MAGIC, 8);
-	assert_int_equal(xt_compact_begin(made.writer, half), -EEXIST); /* who knows what this is */
+	assert_int_equal(xt_compact_begin(made.writer, half), -EEXIST); /* a foreign file */
 	file_write(made.new_path, "", 0);
 	assert_int_equal(xt_compact_begin(made.writer, half), 0);
 	xt_compact_end(made.writer);
@@ -275,7 +279,7 @@ static void percents_are_read(void **state)
 {
 	static const struct {
 		const char *text;
-		double percent; /* 0: it is none */
+		double percent; /* 0: must be rejected */
 	} rows[] = {
 		{"5", 5},   {"0.5", 0.5}, {".25", 0.25}, {"100", 100}, {"0", 0},
 		{"0.0", 0}, {"101", 0},	  {"", 0},	 {".", 0},     {"5%", 0},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chunks whose header is right and whose content is as it should not be, or as a later version
- * may write it: built by hand, each between two intact neighbours that must come through.
+ * Chunks with a valid header and unusual content: invalid, or such as a later version may write.
+ * Each stands between two intact chunks, which must be read.
  */
 #include "support.h"
 
@@ -191,7 +191,7 @@ static void known_columns_beside_unknown_ones(void **state)
 	assert_non_null(chunk);
 	assert_int_equal(xt_chunk_bytes(chunk, XT_STRING_TEXT, 1).length, 2);
 	assert_memory_equal(xt_chunk_bytes(chunk, XT_STRING_TEXT, 1).data, "bb", 2);
-	/* Asked for as what it is not. */
+	/* Read as another type. */
 	assert_int_equal(xt_chunk_u64(chunk, XT_STRING_TEXT)[1], 0);
 	assert_int_equal(xt_chunk_bytes(chunk, XT_STRING_ID, 0).length, 0);
 	xt_reader_close(reader);
@@ -199,7 +199,10 @@ static void known_columns_beside_unknown_ones(void **state)
 	blob_free(&log);
 }
 
-/* Expanding a constant is skipped where the buffer has it already; it must be noticed if not. */
+/*
+ * The reader does not expand a constant that its buffer already has. It must notice a different
+ * one.
+ */
 static void constants_after_each_other(void **state)
 {
 	static const struct {
@@ -338,7 +341,7 @@ static void content_at_the_limit_and_above(void **state)
 	}
 }
 
-/* Content that was right until some of its bytes changed, behind a checksum that is right. */
+/* Valid content with some changed bytes, and a matching checksum. */
 static void random_content(void **state)
 {
 	static const struct column stack[] = {
@@ -367,7 +370,7 @@ static void random_content(void **state)
 		craft_chunk(&log, round % 2 ? XT_KIND_STACK : 1 + round % XT_KIND_END, 0, 3,
 			    content.data, content.bytes);
 		reader = open_blob(&log);
-		text = logtext_of_reader(reader); /* looks at every cell */
+		text = logtext_of_reader(reader); /* reads every cell */
 		damaged += xt_reader_damage(reader)->chunks_damaged > 0;
 		free(text);
 		xt_reader_close(reader);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The golden log, cut at every byte and with every bit flipped: what is returned is intact, and
- * what is lost is told, to the byte.
+ * The golden log, truncated at every byte and with every bit flipped: returned chunks are intact,
+ * and losses are reported to the byte.
  */
 #include "support.h"
 
@@ -94,7 +94,7 @@ static void every_truncation(void **state)
 	const struct golden *golden = *state;
 
 	for (size_t bytes = 0; bytes <= golden->log.bytes; bytes++) {
-		/* A copy of just this size: the address sanitizer watches its end. */
+		/* An exact copy, so that the address sanitizer detects reads past its end. */
 		uint8_t *copy = malloc(bytes + 1);
 		struct xt_reader *reader;
 		enum xt_open_error error;
@@ -135,8 +135,8 @@ static void every_truncation_of_a_file(void **state)
 }
 
 /*
- * Reads a log of which something in chunk lost may be wrong. Returns whether the chunk is lost;
- * else it was returned as it was written.
+ * Reads a log in which chunk lost may be damaged. Returns true if that chunk is lost; otherwise it
+ * must be as written.
  */
 static bool check_one_wrong(const struct golden *golden, const struct blob *log, unsigned lost)
 {
@@ -165,7 +165,10 @@ static bool check_one_wrong(const struct golden *golden, const struct blob *log,
 	}
 	assert_int_equal(n, golden->chunk_count);
 	assert_int_equal(damage->bytes_skipped, is_lost ? golden->end[lost] - begin : 0);
-	/* Of the last chunk nobody knows that it was there, if its header is what is wrong. */
+	/*
+	 * If the header of the last chunk is damaged, the reader cannot know that there was a
+	 * chunk.
+	 */
 	if (is_lost && !damage->chunks_damaged)
 		assert_int_equal(damage->chunks_missing, last ? 0 : 1);
 	else
@@ -199,7 +202,10 @@ static void every_flipped_bit(void **state)
 					xt_reader_open_memory(log.data, log.bytes, &reader),
 					XT_OPEN_OK);
 			} else if (!check_one_wrong(golden, &log, chunk)) {
-				/* zstd ignores a bit of its frame header; ours are all guarded. */
+				/*
+				 * zstd ignores one bit of its frame header. Every bit of our header
+				 * is checked.
+				 */
 				assert_true(at >= begin + sizeof(struct xt_chunk_header));
 				unharmed++;
 			}
@@ -264,7 +270,7 @@ static void every_chunk_removed(void **state)
 	}
 }
 
-/* A log that is cut while it is being read, at each point between two chunks. */
+/* A log that is truncated while it is read, between any two chunks. */
 static void cut_while_read(void **state)
 {
 	const struct golden *golden = *state;
@@ -278,7 +284,7 @@ static void cut_while_read(void **state)
 	for (size_t i = 0; i < text_bytes; i++)
 		text[i] = (uint8_t)random_next(&random);
 	blob_put(&log, golden->log.data, sizeof(struct xt_log_header));
-	/* Larger than any buffer, of chunks that do not compress. */
+	/* Larger than any buffer, with chunks that do not compress. */
 	for (uint32_t sequence = 0; sequence < 12; sequence++) {
 		uint8_t length[] = {0x80, 0xb5, 0x18}; /* 400,000 */
 		struct blob content = {0}, data = {0};

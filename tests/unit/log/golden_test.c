@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * golden.xtr is a log of the present version with every kind in it, golden.txt what it says. The reader
- * must read it so for ever, and the writer must write the same content from the same rows. With
- * --write it is written anew, for a change of the format (which changes its version, the
- * document and the header too).
+ * golden.xtr is a log of the present version with every kind; golden.txt is its content. The reader
+ * must always read it so, and the writer must write the same content from the same rows. --write
+ * creates it again after a change of the format, which also changes the version, the document and
+ * the header.
  */
 #include "support.h"
 
@@ -63,7 +63,7 @@ static void has_every_kind(void **state)
 	assert_int_equal(seen, (1u << XT_KIND_COUNT) - 2);
 }
 
-/* The chunk at *data without the compression, whose bytes may differ between versions of zstd. */
+/* The chunk at *data, decompressed: compressed bytes may differ between versions of zstd. */
 static struct blob unpacked(const uint8_t **data, const uint8_t *end)
 {
 	struct blob chunk = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes have one number each, from 1 on.
+ * Each byte string gets one number, from 1 on.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static void test_keys(void **state)
 	assert_int_equal(interner_find(&keys, "x", 1), 0);
 	for (unsigned round = 0; round < 2; round++) {
 		for (uint32_t i = 0; i < 10000; i++) {
-			/* Of all lengths: 0 to 4 bytes of the number. */
+			/* Lengths of 0 to 4 bytes. */
 			assert_int_equal(
 				interner_id(&keys, &i, i ? sizeof(i) - (i % 2) : 0, &is_new),
 				i + 1);

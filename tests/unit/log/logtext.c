@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See logtext.h. */
 #include "logtext.h"
 
 #include <ctype.h>

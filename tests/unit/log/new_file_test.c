@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output files: what another user has put in their place is not used, everything else is.
+ * Output files: a link or file that another user planted is refused, everything else is used.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +63,7 @@ static void expect(const char *path, const char *text)
 	assert_string_equal(got, text);
 }
 
-/* Writes "new" by way of the module. */
+/* Writes "new" with the functions under test. */
 static int write_new(const char *path)
 {
 	struct xt_new_file file;
@@ -78,7 +78,7 @@ static int write_new(const char *path)
 	return error;
 }
 
-/* Only root can make what belongs to somebody else. */
+/* Only root can change the owner. */
 static void give_away(const char *path)
 {
 	if (geteuid() != 0)
@@ -126,7 +126,7 @@ static void refuses_links_of_others_in_sticky_directories(void **state)
 	assert_int_equal(xt_new_file_check("all/planted-folder//"), XT_NEW_FILE_PLANTED);
 	expect("own/precious", "old");
 	assert_int_equal(access("own/to-make", F_OK), -1);
-	/* Nor does a link of another user's count elsewhere. */
+	/* Links of another user are refused in other directories too. */
 	assert_int_equal(mkdir("open", 0700), 0);
 	assert_int_equal(chmod("open", 0777), 0);
 	assert_int_equal(symlink("../own/precious", "open/link"), 0);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening, chunk headers, unknown kinds, gaps, and finding the way back after damage. */
+/*
+ * Opening, chunk headers, unknown kinds, gaps, and resynchronising after damage.
+ */
 #include "support.h"
 
 #include <errno.h>
@@ -142,7 +144,7 @@ static void unknown_kinds_are_skipped(void **state)
 
 static void gaps_in_the_numbers_are_missing_chunks(void **state)
 {
-	/* An appended log repeats no number; one that does so has not lost anything by it. */
+	/* An appended log repeats no number. A repeated number alone is no loss. */
 	static const uint32_t sequences[] = {2, 3, 10, 10, 4, 5, UINT32_MAX};
 	const unsigned count = sizeof(sequences) / sizeof(sequences[0]);
 	struct blob log = {0};
@@ -200,7 +202,7 @@ static void put_debris(struct blob *log, size_t bytes, uint64_t *random)
 	static const char magic[] = "XTCH";
 	uint8_t byte;
 
-	/* Full of false beginnings. */
+	/* Full of false chunk starts. */
 	for (size_t i = 0; i < bytes; i++) {
 		byte = (uint8_t)random_next(random);
 		if (random_next(random) % 3)
@@ -209,7 +211,7 @@ static void put_debris(struct blob *log, size_t bytes, uint64_t *random)
 	}
 }
 
-/* Debris of any length between chunks, in memory and through the buffer of a file. */
+/* Garbage of any length between chunks, read from memory and from a file. */
 static void finds_the_way_back(void **state)
 {
 	static const size_t lengths[] = {1,	  3,	   31,	    32,	     33,      1000,
@@ -258,7 +260,7 @@ static void debris_at_the_end(void **state)
 	(void)state;
 	craft_log_header(&log);
 	craft_clock(&log, 0, 1);
-	/* What a file system may leave behind after a power failure. */
+	/* Zeros, as file systems leave them after a power failure. */
 	for (unsigned i = 0; i < 5000; i++)
 		blob_put(&log, "", 1);
 	reader = open_blob(&log);
@@ -269,7 +271,7 @@ static void debris_at_the_end(void **state)
 	blob_free(&log);
 }
 
-/* A header that is right but says more than any chunk may have, in a file that has so much. */
+/* A valid header with a size above the limit, in a file that is large enough. */
 static void a_chunk_larger_than_any_may_be(void **state)
 {
 	const size_t stored_bytes = XT_CHUNK_STORED_BYTES_MAX + 1;
@@ -310,7 +312,7 @@ static void a_chunk_larger_than_any_may_be(void **state)
 	blob_free(&behind);
 }
 
-/* A log that grows while it is read is read as far as it has come. */
+/* A log that grows while it is read is read to its present end. */
 static void a_log_that_grows(void **state)
 {
 	struct blob log = {0};
@@ -337,7 +339,7 @@ static void a_log_that_grows(void **state)
 	blob_free(&log);
 }
 
-/* A log of count chunks of a kind, each with so many rows, and of content that compresses well. */
+/* A log of count chunks of one kind, each with rows rows and highly compressible content. */
 static struct blob expanding_log(unsigned kind, size_t count, uint32_t rows, uint32_t content_bytes)
 {
 	struct xt_column_header column = {.column = 99, .encoding = XT_ENC_BYTES};
@@ -360,10 +362,10 @@ static void refuses_logs_that_expand_beyond_a_limit(void **state)
 	static const struct {
 		unsigned kind;
 		uint32_t rows, content_bytes;
-		size_t count;	    /* of chunks */
-		size_t wanted_kind; /* of those that are asked for */
+		size_t count;	    /* number of chunks */
+		size_t wanted_kind; /* kind to read */
 		size_t read_count;
-		const char *unit; /* NULL: it is not refused */
+		const char *unit; /* NULL: accepted */
 	} cases[] = {
 		{XT_KIND_MODULE, XT_CHUNK_ROWS_MAX, 0, 1, 0, 1, NULL},
 		{XT_KIND_MODULE, XT_CHUNK_ROWS_MAX, 0, 3, 0, 1, "table rows"},
@@ -398,7 +400,7 @@ static void refuses_logs_that_expand_beyond_a_limit(void **state)
 	}
 }
 
-/* Each byte of a log raises the limits. */
+/* The limits grow with the size of the log. */
 static void does_not_refuse_large_logs(void **state)
 {
 	struct blob log = expanding_log(XT_KIND_MODULE, 1, XT_CHUNK_ROWS_MAX, 0);
@@ -438,7 +440,7 @@ static void reads_logs_of_any_expansion_on_request(void **state)
 	blob_free(&log);
 }
 
-/* Its tail is not known, so nothing may be cut off. */
+/* Its tail is unknown, so nothing may be cut off. */
 static void does_not_append_to_a_refused_log(void **state)
 {
 	struct blob log = expanding_log(XT_KIND_MODULE, 3, XT_CHUNK_ROWS_MAX, 0), after;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Crash buffers that are cut short, changed in any byte, or made up to do harm: recovery ends in order,
- * the log keeps what it had, and what it gets is well formed.
+ * Truncated, damaged and malicious crash buffers: recovery ends without a crash, the log keeps its
+ * content, and what is added is well formed.
  */
 #include "recover_maker.h"
 
@@ -49,7 +49,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The log is what it was and what was said to be appended, and can be read. */
+/* The log has its old content and the rows that recovery reported, and can be read. */
 static void expect_in_order(int error)
 {
 	struct blob log = file_read(log_path);
@@ -73,7 +73,7 @@ static void expect_in_order(int error)
 	blob_free(&log);
 }
 
-/* Recovers from the template as it is now. */
+/* Recovers from the present template. */
 static int recover(void)
 {
 	int error;
@@ -100,7 +100,7 @@ static void restore(uint64_t offset, size_t bytes)
 
 static void test_cut_short(void **state)
 {
-	/* At the bytes that mean something, and here and there between them. */
+	/* At the boundaries of structures, and at random places between them. */
 	uint64_t lengths[2048], seed = test_seed();
 	size_t count = 0;
 
@@ -165,7 +165,7 @@ static void test_every_byte_flipped(void **state)
 	flip(made.offsets[MADE_NAMES] + XT_NAMES_DATA_OFFSET, made.names_bytes, &seed);
 }
 
-/* Values that were chosen to hurt, in every word that says how much or where. */
+/* Puts extreme values into each word that is a size or an offset. */
 static void test_hostile_values(void **state)
 {
 	static const uint64_t values[] = {
@@ -244,18 +244,18 @@ static void change(void *field, uint64_t value, size_t bytes)
 	put((uint64_t)((uint8_t *)field - made.bytes.data), field, bytes);
 }
 
-/* The rest is recovered, and what could not be is counted. */
+/* Intact parts are recovered, and damaged ones are counted. */
 static void test_damage_is_counted(void **state)
 {
 	struct xt_crash_buffer_header *header = made_header(&made);
 	const struct xt_crash_buffer_area first = header->areas[0];
 
 	(void)state;
-	change(&header->areas[0].offset, header->areas[1].offset, 8); /* two at one place */
+	change(&header->areas[0].offset, header->areas[1].offset, 8); /* two areas at one offset */
 	assert_int_equal(recover(), 0);
 	assert_int_equal(got.areas_damaged, 1);
 	change(&header->areas[0].offset, first.offset, 8);
-	change(&made_ring(&made, MADE_RING_2)->thread_id, 1, 4); /* two of one thread */
+	change(&made_ring(&made, MADE_RING_2)->thread_id, 1, 4); /* two rings of one thread */
 	assert_int_equal(recover(), 0);
 	assert_int_equal(got.areas_damaged, 1);
 	assert_int_equal(got.calls, MADE_CALLS - 1);
@@ -267,13 +267,13 @@ static void test_damage_is_counted(void **state)
 	assert_int_equal(got.calls, MADE_CALLS);
 	change(&made_ring(&made, MADE_RING_1)->open_count, 1, 4);
 	change(&made_ring(&made, MADE_RING_1)->write_pos, made.free_pos + 40 + 8, 8);
-	assert_int_equal(recover(), 0); /* a stack that is cut off */
+	assert_int_equal(recover(), 0); /* a truncated stack */
 	assert_int_equal(got.areas_damaged, 1);
-	assert_int_equal(got.calls, 1); /* the other thread's */
+	assert_int_equal(got.calls, 1); /* of the other thread */
 	assert_int_equal(got.kernels, MADE_KERNELS);
 }
 
-/* A log that uses ids up to the end leaves none for what is recovered, but is left readable. */
+/* If the log uses the last possible ids, nothing can be recovered, but the log stays readable. */
 static void test_log_is_hostile_too(void **state)
 {
 	uint64_t seed = test_seed();
@@ -335,8 +335,8 @@ static void add_equal_rows(void)
 }
 
 /*
- * Many records and rows of the log, all the same: that takes a time that grows with their number, not with
- * its square. It is some 0.1 s of the processor's; with the square it would be 40 s.
+ * Many equal records and rows: the time must grow with their number, not with its square. It takes
+ * about 0.1 s of processor time; with the square it would take 40 s.
  */
 #define EQUAL_CPU_SECONDS 10
 static void test_all_is_the_same(void **state)
@@ -394,7 +394,7 @@ static bool has_gap(void)
 	return missing;
 }
 
-/* A log that lost chunks after they were written is not complete, wherever it was cut. */
+/* A log that lost chunks after they were written is incomplete, wherever it was cut. */
 static void reports_log_that_was_cut_off(void **state)
 {
 	(void)state;
@@ -412,7 +412,7 @@ static void reports_log_that_was_cut_off(void **state)
 	}
 }
 
-/* Recovery appends behind the last chunk, which is not known here. */
+/* Recovery appends after the last chunk, which is unknown here. */
 static void leaves_a_log_that_expands_too_much_as_it_is(void **state)
 {
 	struct blob after;

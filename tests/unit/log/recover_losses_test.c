@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Losses that the crash buffer counts and the log does not know of yet, and how the process left.
+ * Losses that only the crash buffer counts, and how the process ended.
  */
 #include "recover_maker.h"
 
@@ -73,7 +73,7 @@ static uint64_t lost_calls(void)
 	return sum;
 }
 
-/* Seen and left out on purpose, so neither open nor killed. */
+/* Calls that were skipped on purpose are neither open nor lost. */
 static void calls_left_out_are_not_returning(void **state)
 {
 	struct xt_ring_header *ring = made_ring(&made, MADE_RING_1);
@@ -97,7 +97,7 @@ static void losses_outside_of_rings_are_counted(void **state)
 	(void)state;
 	recover();
 	seen = account_of("calls.seen");
-	assert_int_equal(account_of("calls.lost.no_ring"), 1); /* as the log's own account says */
+	assert_int_equal(account_of("calls.lost.no_ring"), 1); /* as in the log's own account */
 	counters[XT_CRASH_BUFFER_CALLS_NO_RING] = 4;
 	counters[XT_CRASH_BUFFER_CALLS_REENTERED] = 5;
 	counters[XT_CRASH_BUFFER_CALLS_UNBACKED] = 6;
@@ -129,7 +129,7 @@ static void only_a_killed_process_is_killed(void **state)
 	assert_int_equal(account_of("calls.seen"), account_of("calls.written") + lost_calls());
 }
 
-/* An earlier tracer's file may end with the header as it was. */
+/* The file of an earlier tracer may end with its shorter header. */
 static void short_header_has_no_counters(void **state)
 {
 	(void)state;

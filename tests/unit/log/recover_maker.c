@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See recover_maker.h. */
 #include "recover_maker.h"
 
 #include <stdlib.h>
@@ -124,7 +123,7 @@ static void put_range(struct blob *blob)
 	blob_put(blob, "step\0\0\0\0payload", 16);
 }
 
-/* Made, or changed in an executable graph. */
+/* Created, or changed in an executable graph. */
 static void put_node(struct blob *blob, uint64_t time_ns, uint32_t graph_exec)
 {
 	const struct xt_record_node node = {
@@ -138,7 +137,7 @@ static void put_node(struct blob *blob, uint64_t time_ns, uint32_t graph_exec)
 	blob_put(blob, &node, sizeof(node));
 }
 
-/* The first record lies so far behind that one of those that follow begins the ring anew. */
+/* The first record is so late in the ring that a later one wraps. */
 static void add_ring(struct made_crash_buffer *crash_buffer, enum made_area area,
 		     uint32_t thread_id, const struct blob *records, uint64_t free_pos)
 {
@@ -184,7 +183,7 @@ static void add_rings(struct made_crash_buffer *crash_buffer, bool has_modules)
 	if (has_modules)
 		put_module(&records, 2);
 	put_stack(&records, 2, has_modules);
-	if (has_modules) /* the stack is of the one before */
+	if (has_modules) /* the stack belongs to the previous one */
 		put_module(&records, 2);
 	crash_buffer->free_pos = 5 * MADE_RING_BYTES - records.bytes - 16;
 	blob_put(&records, &pad, sizeof(pad));
@@ -209,8 +208,7 @@ static void add_rings(struct made_crash_buffer *crash_buffer, bool has_modules)
 
 	put_call(&records, 6, XT_STACK_SLOT_LOST, 2500, 2900);
 	add_ring(crash_buffer, MADE_RING_2, 2, &records, 0);
-	made_ring(crash_buffer, MADE_RING_2)->counters[XT_RING_CALLS_SEEN] =
-		2; /* one came too late */
+	made_ring(crash_buffer, MADE_RING_2)->counters[XT_RING_CALLS_SEEN] = 2; /* one too late */
 	blob_free(&records);
 }
 
@@ -264,7 +262,7 @@ static void put_others(struct blob *blob)
 	blob_put(blob, &peer, sizeof(peer));
 	blob_put(blob, &set, sizeof(set));
 	blob_put(blob, &memory, sizeof(memory));
-	put_zeros(blob, 128 - sizeof(memory)); /* of CUPTI 13's */
+	put_zeros(blob, 128 - sizeof(memory)); /* size in CUPTI 13 */
 }
 
 static void add_buffer(struct made_crash_buffer *crash_buffer, enum made_area area,
@@ -291,7 +289,7 @@ static void add_buffers(struct made_crash_buffer *crash_buffer)
 
 	put_kernel(&records, 1, 7, 1500, 1600, KERNEL_NAME);
 	put_kernel(&records, 3, 7, 2460, 2470, KERNEL_NAME);
-	put_kernel(&records, 3, 8, 2460, 2480, KERNEL_NAME); /* another one of the same launch */
+	put_kernel(&records, 3, 8, 2460, 2480, KERNEL_NAME); /* a second one of the same launch */
 	put_kernel(&records, 4, 7, 2560, 2560, LOST_NAME);
 	put_kernel(&records, 9, 7, 2570, 0, KERNEL_NAME); /* never ended */
 	put_others(&records);
@@ -358,7 +356,7 @@ void make_crash_buffer(struct made_crash_buffer *crash_buffer, uint32_t version,
 	header->pid = 4711;
 	header->cupti_version = cupti_version;
 	header->area_count = MADE_AREAS;
-	header->modules_valid = 1; /* for generation 0, from the beginning on */
+	header->modules_valid = 1; /* for generation 0, from the start */
 	for (int i = 0; i < MADE_AREAS; i++) {
 		header->areas[i].kind = kinds[i];
 		header->areas[i].offset = crash_buffer->offsets[i];
@@ -368,11 +366,11 @@ void make_crash_buffer(struct made_crash_buffer *crash_buffer, uint32_t version,
 	}
 }
 
-/* ---- the log */
+/* The log. */
 
 struct row {
 	enum xt_kind kind;
-	uint64_t values[XT_TABLE_COLUMNS_MAX]; /* by column; of texts and lists nothing */
+	uint64_t values[XT_TABLE_COLUMNS_MAX]; /* by column; unused for texts and lists */
 };
 
 static void add_row(struct xt_writer *writer, const struct row *row, const char *text)

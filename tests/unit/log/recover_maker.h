@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A log that was not closed and the crash buffer of its killed process, made by hand:
+ * Creates the unclosed log of a killed process and its crash buffer:
  *
- *	thread 1: calls 1 and 2 in the log; in the ring call 2 again, 3 (stack in the ring), 4 (stack
- *	in the log), an NVTX push, a graph node; call 5 has not returned
- *	thread 2, of which the log knows nothing: call 6
- *	completed buffer: kernel 1, which is in the log; kernel 3, whose name is in the crash buffer, twice on
- *	other streams; kernel 4, whose name is lost; a copy, a copy between devices, a set, an
- *	allocation; a kernel without an end
- *	buffer at CUPTI: kernel 5, over; kernel 6, begun; kernel 7 with times of another clock;
- *	kernel 8, over
+ * 	thread 1: calls 1 and 2 in the log; in the ring call 2 again, 3 (stack in the ring), 4 (stack
+ * 	in the log), an NVTX push, a graph node; call 5 has not returned
+ * 	thread 2, which is not in the log: call 6
+ * 	completed buffer: kernel 1, which is in the log; kernel 3, whose name is in the crash buffer, twice
+ * 	on other streams; kernel 4, whose name is lost; a copy, a peer copy, a memset, an
+ * 	allocation; a kernel without an end
+ * 	buffer at CUPTI: kernel 5, finished; kernel 6, started; kernel 7 with times of another clock;
+ * 	kernel 8, finished
  */
 #ifndef XT_TEST_RECOVER_MAKER_H
 #define XT_TEST_RECOVER_MAKER_H
@@ -20,17 +20,17 @@
 #define MADE_LOG_ID	UINT64_C(0x0123456789abcdef)
 #define MADE_START_NS	UINT64_C(1000)
 #define MADE_RING_BYTES 4096u
-#define MADE_CALLS	3 /* that the ring brings, of all threads */
+#define MADE_CALLS	3 /* added by the rings of all threads */
 #define MADE_OPEN_CALLS 1
 #define MADE_KERNELS	5
 
-/* Where things are, for those who want them otherwise. */
+/* Positions in the crash buffer, for tests that change it. */
 enum made_area { MADE_RING_1, MADE_RING_2, MADE_COMPLETED, MADE_AT_CUPTI, MADE_NAMES, MADE_AREAS };
 
 struct made_crash_buffer {
 	struct blob bytes;
 	uint64_t offsets[MADE_AREAS];
-	uint64_t records_bytes; /* of thread 1's ring, from its free position on */
+	uint64_t records_bytes; /* of thread 1's ring, from its free position */
 	uint64_t free_pos;
 	uint64_t valid_bytes; /* of the completed buffer */
 	uint64_t names_bytes;
@@ -40,11 +40,11 @@ void make_crash_buffer(struct made_crash_buffer *crash_buffer, uint32_t version,
 		       uint32_t cupti_version);
 struct xt_crash_buffer_header *made_header(struct made_crash_buffer *crash_buffer);
 struct xt_ring_header *made_ring(struct made_crash_buffer *crash_buffer, enum made_area area);
-/* Rings as they were to version 3, with less room before their data. */
+/* Converts the rings to the layout of versions 1 to 3, which have less room before the data. */
 void make_small_rings(struct made_crash_buffer *crash_buffer);
 struct xt_activity_header *made_buffer(struct made_crash_buffer *crash_buffer, enum made_area area);
 
-/* Writes the log at path anew. */
+/* Writes the log, replacing an existing one. */
 void make_log(const char *path);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What comes out of a crash buffer: each thing once, nothing that the log has, whatever was interrupted.
+ * Recovery from a crash buffer: every event once, none that the log already has, wherever the
+ * process was interrupted.
  */
 #include "recover_maker.h"
 
@@ -15,7 +16,7 @@
 #include "log/write/writer.h"
 
 #define CUPTI_13	 130000
-#define AT_CUPTI_KERNELS 2 /* that the buffer brings which CUPTI has not completed */
+#define AT_CUPTI_KERNELS 2 /* from the buffer that CUPTI has not completed */
 
 static char log_path[600], crash_buffer_path[610];
 static struct made_crash_buffer made;
@@ -39,7 +40,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* The same of an earlier version. */
+/* The same files in an earlier version. */
 static void make_again(uint32_t version)
 {
 	blob_free(&made.bytes);
@@ -53,7 +54,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* ---- looking into the log */
+/* Reading the recovered log. */
 
 #define ROWS_MAX 128
 
@@ -129,7 +130,7 @@ static bool is_closed(void)
 	return closed;
 }
 
-#define NEW_STACK 2 /* the log has one */
+#define NEW_STACK 2 /* the log has stack 1 */
 
 static void expect_calls(void)
 {
@@ -146,7 +147,7 @@ static void expect_calls(void)
 		assert_int_equal(calls.rows[i][XT_CALL_CORRELATION], expected[i].correlation);
 		assert_int_equal(calls.rows[i][XT_CALL_THREAD], expected[i].thread);
 		assert_int_equal(calls.rows[i][XT_CALL_DURATION_NS], expected[i].duration_ns);
-		/* A recovery that was interrupted may have left a stack that nobody refers to. */
+		/* An interrupted recovery may have left a stack without a reference. */
 		if (expected[i].stack == NEW_STACK)
 			assert_true(calls.rows[i][XT_CALL_STACK] >= NEW_STACK);
 		else
@@ -201,7 +202,7 @@ static void test_everything_once(void **state)
 	assert_int_equal(got.ranges, 1);
 	assert_int_equal(got.nodes, 2);
 	assert_int_equal(got.unnamed, 1);
-	assert_int_equal(got.unfinished, 3); /* without an end; not begun; of another clock */
+	assert_int_equal(got.unfinished, 3); /* no end; not started; times of another clock */
 	assert_int_equal(got.areas_damaged + got.areas_unknown, 0);
 	assert_int_equal(access(crash_buffer_path, F_OK), -1);
 	assert_true(is_closed());
@@ -211,7 +212,7 @@ static void test_everything_once(void **state)
 	rows = find(XT_KIND_THREAD);
 	assert_int_equal(rows.count, 2);
 	assert_int_equal(rows.rows[1][XT_THREAD_TID], 4702);
-	rows = find(XT_KIND_STACK); /* slot 2's, once, though three refer to it */
+	rows = find(XT_KIND_STACK); /* of slot 2: once, although three calls use it */
 	assert_int_equal(rows.count, 2);
 	assert_int_equal(rows.rows[1][XT_STACK_FLAGS], XT_STACK_TRUNCATED);
 	rows = find(XT_KIND_PYTHON_FRAME);
@@ -248,7 +249,7 @@ static void test_account_adds_up(void **state)
 {
 	(void)state;
 	assert_int_equal(xt_recover(log_path, &got), 0);
-	/* Rings saw 7 and lost 1, no ring 1, one was under way; one had not come into its ring. */
+	/* The rings saw 7. Ring 1 lost 1, 1 had not returned, 1 was not committed yet. */
 	assert_int_equal(account_of("calls.written"), 6);
 	assert_int_equal(account_of("calls.lost.ring_full"), 1);
 	assert_int_equal(account_of("calls.lost.no_ring"), 1);
@@ -262,7 +263,7 @@ static void test_account_adds_up(void **state)
 	assert_int_equal(account_of("recovered.kernels"), MADE_KERNELS);
 }
 
-/* Its call had been counted as returned, and not come into the ring: it is where it was. */
+/* The call was counted as returned but not committed: it is recovered as an open call. */
 static void test_killed_while_returning(void **state)
 {
 	struct xt_ring_header *ring = made_ring(&made, MADE_RING_1);
@@ -274,9 +275,9 @@ static void test_killed_while_returning(void **state)
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_int_equal(got.open_calls, 1);
 	expect_calls();
-	assert_int_equal(account_of("calls.lost.killed"), 1); /* of the other thread, as before */
+	assert_int_equal(account_of("calls.lost.killed"), 1); /* of the other thread, unchanged */
 	assert_int_equal(account_of("calls.seen"), 9);
-	/* It had come into the ring, and only the counter lags behind. */
+	/* The call was committed, but its counter was not updated yet. */
 	ring->open_calls[0].correlation_id = 4;
 	ring->open_calls[0].enter_ns = 2500;
 	lay_out();
@@ -294,7 +295,7 @@ static void test_again(void **state)
 	once = file_read(log_path);
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_false(got.found);
-	/* It was killed before it could delete the crash buffer. */
+	/* Killed before the crash buffer was deleted. */
 	file_write(crash_buffer_path, made.bytes.data, made.bytes.bytes);
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_true(got.found);
@@ -307,7 +308,7 @@ static void test_again(void **state)
 	blob_free(&twice);
 }
 
-/* A recovery that was killed in the middle of its write, at every byte. */
+/* Kills a recovery at every byte of its write. */
 static void test_interrupted_anywhere(void **state)
 {
 	struct blob before = file_read(log_path), after;
@@ -351,7 +352,7 @@ static void test_while_the_process_lives(void **state)
 	blob_free(&after);
 }
 
-/* Version 1 has neither names nor sizes: sizes are those of its CUPTI, and there are no names. */
+/* Version 1 has no names and no record sizes: sizes follow from the CUPTI version. */
 static void test_version_1(void **state)
 {
 	(void)state;
@@ -365,7 +366,9 @@ static void test_version_1(void **state)
 	assert_int_equal(got.areas_damaged + got.areas_unknown, 0);
 }
 
-/* Of version 5: a stack has the modules of the log if these are of its generation; else it has none. */
+/*
+ * Version 5: a stack uses the log's modules if they are of its generation. Otherwise it has none.
+ */
 static void test_generations(void **state)
 {
 	static const struct {
@@ -398,8 +401,10 @@ static void test_generations(void **state)
 	}
 }
 
-/* Each frame lies in what its slot meant when the stack was defined: a module that the log has, one of
- * the ring, or none. */
+/*
+ * Each frame belongs to what its slot meant when the stack was defined: a module in the log, a
+ * module in the ring, or none.
+ */
 static void test_modules(void **state)
 {
 	static const uint64_t expected[] = {2, 1, 0};
@@ -430,7 +435,7 @@ static void test_modules(void **state)
 	xt_reader_close(reader);
 }
 
-/* A slot that nothing has defined: the stack is not known, rather than taken for one in no module. */
+/* With an undefined slot, the stack is unknown. It must not become a stack without modules. */
 static void test_module_not_defined(void **state)
 {
 	struct found calls;
@@ -445,7 +450,7 @@ static void test_module_not_defined(void **state)
 	assert_int_equal(find(XT_KIND_STACK).count, 1);
 }
 
-/* The place in the crash buffer of the n-th record of that type in thread 1's ring. */
+/* The position of the n-th record of that type in thread 1's ring. */
 static uint64_t place_of_record(enum xt_record_type type, unsigned n)
 {
 	uint64_t data = made.offsets[MADE_RING_1] + XT_RING_DATA_OFFSET;
@@ -460,7 +465,7 @@ static uint64_t place_of_record(enum xt_record_type type, unsigned n)
 	return data + at;
 }
 
-/* A definition that comes later says nothing of what the slot meant when the stack was walked. */
+/* A later definition does not tell what the slot meant when the stack was walked. */
 static void test_module_defined_too_late(void **state)
 {
 	struct xt_record_module *module;
@@ -475,7 +480,7 @@ static void test_module_defined_too_late(void **state)
 	assert_int_equal(find(XT_KIND_STACK).count, 1);
 }
 
-/* What no tracer writes ends what is believed of the ring. */
+/* Records that no tracer writes end the recovery of a ring. */
 static void test_module_records_that_cannot_be(void **state)
 {
 	static const struct {
@@ -510,19 +515,19 @@ static void test_unknown_cupti(void **state)
 	static const uint32_t sizes[][2] = {{10, 216}, {1, 96}, {22, 96}, {2, 88}, {49, 128}};
 
 	(void)state;
-	/* As long as the records are as they were, the walk over a buffer comes out. */
+	/* With unchanged record sizes, the walk over a buffer ends at its last byte. */
 	made_header(&made)->cupti_version = 190000;
 	lay_out();
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_int_equal(got.kernels, MADE_KERNELS);
-	/* If they are not, nothing is made up. */
+	/* With other sizes, it stops and invents nothing. */
 	made_buffer(&made, MADE_COMPLETED)->valid_bytes -= 8;
 	lay_out();
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_int_equal(got.areas_unknown, 1);
 	assert_int_equal(got.kernels, AT_CUPTI_KERNELS);
 	made_buffer(&made, MADE_COMPLETED)->valid_bytes += 8;
-	/* What the tracer noted is right for any version. */
+	/* The sizes that the tracer stored are right for any version. */
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		made_header(&made)->record_bytes[sizes[i][0]] = sizes[i][1];
 	made_header(&made)->cupti_version = 3;
@@ -541,8 +546,10 @@ static void test_buffer_that_was_being_zeroed(void **state)
 	lay_out();
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_int_equal(got.kernels, AT_CUPTI_KERNELS);
-	/* A tracer of version 1 leaves it completed: what it has zeroed is in the log, and so is the
-	 * rest. */
+	/*
+	 * A tracer of version 1 leaves it completed: zeroed records are in the log, and so are the
+	 * others.
+	 */
 	made_buffer(&made, MADE_COMPLETED)->state = XT_ACTIVITY_COMPLETED;
 	memset(data, 0, 100);
 	lay_out();
@@ -551,7 +558,7 @@ static void test_buffer_that_was_being_zeroed(void **state)
 	assert_int_equal(got.areas_damaged, 0);
 }
 
-/* Between the write of the log and the change of the positions: all is there twice. */
+/* Killed after writing the log and before advancing the positions: every event exists twice. */
 static void test_killed_after_the_write(void **state)
 {
 	struct blob recovered;
@@ -562,14 +569,14 @@ static void test_killed_after_the_write(void **state)
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	recovered = file_read(log_path);
 	made_ring(&made, MADE_RING_1)->open_count = 1;
-	/* Without END, as the process had it. */
+	/* Remove END, as in the process. */
 	file_write(log_path, recovered.data, recovered.bytes - 40);
 	file_write(crash_buffer_path, made.bytes.data, made.bytes.bytes);
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_int_equal(got.calls + got.kernels + got.copies + got.sets + got.memory, 0);
 	assert_int_equal(got.open_calls, 1);
 	assert_int_equal(find(XT_KIND_CALL).count, 6);
-	/* Calls of this thread are in the log since: it is not known what the slot means now. */
+	/* The log has later calls of this thread, so the present meaning of the slot is unknown. */
 	assert_true(is_closed());
 	blob_free(&recovered);
 }

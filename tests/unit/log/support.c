@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See support.h. */
 #include "support.h"
 
 #include <fcntl.h>

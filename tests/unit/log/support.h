@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tests of the log share: cmocka with its prerequisites, files, random numbers that a
- * seed repeats, and logs built by hand, wrong in every way that a test wants.
+ * Shared by the tests of the log: cmocka, files, random numbers that a seed repeats, and logs built
+ * by hand with any error that a test needs.
  */
 #ifndef XT_TEST_LOG_SUPPORT_H
 #define XT_TEST_LOG_SUPPORT_H
@@ -16,7 +16,7 @@
 #include "xtrace/log_format.h"
 #include "xtrace/reader.h"
 
-/* A growing piece of memory; data is freed by the test. */
+/* A growing block of memory. The test frees data. */
 struct blob {
 	uint8_t *data;
 	size_t bytes;
@@ -26,7 +26,7 @@ struct blob {
 void blob_put(struct blob *blob, const void *data, size_t bytes);
 void blob_free(struct blob *blob);
 
-/* A fresh directory, and a path in it (valid until the next call). */
+/* A temporary directory, and a path in it (valid until the next call). */
 const char *test_dir(void);
 const char *test_path(const char *name);
 /* cmocka group teardown: removes the directory. */
@@ -35,14 +35,14 @@ int test_dir_remove(void **state);
 struct blob file_read(const char *path);
 void file_write(const char *path, const void *data, size_t bytes);
 
-/* The seed is fixed unless XT_TEST_SEED says otherwise; it is printed. */
+/* A fixed seed, or XT_TEST_SEED. Prints it. */
 uint64_t test_seed(void);
 /* SplitMix64. */
 uint64_t random_next(uint64_t *state);
-/* A value of a random number of bits, so that all lengths of LEB128 occur. */
+/* A value with a random number of bits, so that all lengths of LEB128 occur. */
 uint64_t random_value(uint64_t *state);
 
-/* Logs by hand. */
+/* Logs built by hand. */
 struct column {
 	uint8_t number;
 	uint8_t encoding;
@@ -50,19 +50,19 @@ struct column {
 	uint32_t data_bytes;
 };
 void craft_log_header(struct blob *log);
-/* content becomes one frame, as the format wants it. */
+/* Compresses content into one zstd frame, as the format requires. */
 void craft_chunk(struct blob *log, unsigned kind, uint32_t sequence, uint32_t row_count,
 		 const void *content, size_t content_bytes);
-/* stored is put as it is, raw_bytes as it is said. */
+/* Stores the bytes as they are, with any raw_bytes. */
 void craft_chunk_stored(struct blob *log, unsigned kind, uint32_t sequence, uint32_t row_count,
 			uint32_t raw_bytes, const void *stored, size_t stored_bytes);
 void craft_column(struct blob *content, const struct column *column);
 
-/* A CLOCK chunk of one row, (value, value): the intact neighbour of what is damaged. */
+/* A CLOCK chunk of one row (value, value): the intact neighbour of a damaged chunk. */
 void craft_clock(struct blob *log, uint32_t sequence, uint64_t value);
 
 struct xt_reader *open_blob(const struct blob *log);
-/* The next chunk must be such a CLOCK chunk. */
+/* Expects that CLOCK chunk as the next chunk. */
 void expect_clock(struct xt_reader *reader, uint64_t value);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables: what is put in comes out of the log, for every kind, and limits hold. */
+/*
+ * Tables: rows of every kind can be read back, and limits hold.
+ */
 #include "support.h"
 
 #include <errno.h>
@@ -11,7 +13,7 @@
 
 #define CONTENT_MAX 64
 
-/* The value of a cell must follow from its place alone: it is needed twice. */
+/* Computes the value of a cell from its position alone, to compute it again for the comparison. */
 static uint64_t cell_random(uint64_t seed, unsigned kind, unsigned column, uint32_t row)
 {
 	return seed ^ (uint64_t)kind << 56 ^ (uint64_t)column << 48 ^ row;
@@ -25,7 +27,7 @@ static uint64_t cell_scalar(uint64_t seed, unsigned kind, unsigned column, uint3
 	switch (random_next(&of_column) % 4) {
 	case 0: /* CONST */
 		return random_value(&of_column);
-	case 1: /* a time that goes on */
+	case 1: /* an increasing time */
 		return (UINT64_C(1) << 40) + row * UINT64_C(5000) + random_next(&random) % 3000;
 	case 2: /* small */
 		return random_next(&random) % 200;
@@ -57,7 +59,7 @@ static void put_cell(struct xt_table *table, uint64_t seed, unsigned column)
 		length = cell_content(seed, table->kind, column, row, elements);
 		for (size_t i = 0; i < length; i++)
 			bytes[i] = (uint8_t)elements[i];
-		/* Not putting an empty one is the same as putting it. */
+		/* An empty value may be set or not. */
 		if (length)
 			xt_table_put_bytes(table, column, bytes, length);
 		break;
@@ -142,7 +144,7 @@ static void check_round(struct xt_reader *reader, uint64_t seed)
 	}
 }
 
-/* Tables, writer buffers and decode buffers are used again from round to round. */
+/* Reuses tables, writer buffers and decode buffers from round to round. */
 static void random_rows_of_every_kind(void **state)
 {
 	const unsigned rounds = 12;
@@ -182,7 +184,7 @@ static void every_column_is_declared_once(void **state)
 		for (unsigned c = 1; c < XT_TABLE_COLUMNS_MAX; c++) {
 			assert_int_equal(spec->columns[c].name != NULL,
 					 spec->columns[c].encoding != 0);
-			/* CONST is found, not declared; columns are numbered without gaps. */
+			/* CONST is detected, not declared; columns are numbered without gaps. */
 			assert_int_not_equal(spec->columns[c].encoding, XT_ENC_CONST);
 			if (spec->columns[c].name && c > 1)
 				assert_non_null(spec->columns[c - 1].name);
@@ -214,7 +216,7 @@ static void room_ends_where_it_was_said_to(void **state)
 	xt_table_free(&table);
 }
 
-/* A cleared table must not let old lengths shine through. */
+/* A cleared table must forget the old lengths. */
 static void what_is_not_put_is_empty(void **state)
 {
 	struct xt_table table;
@@ -267,7 +269,7 @@ static void the_bound_holds_for_the_largest_values(void **state)
 		xt_table_end_row(&table);
 	}
 	bound = xt_table_encoded_bound(&table);
-	out = malloc(bound); /* of just this size: the address sanitizer watches its end */
+	out = malloc(bound); /* exact, so that the address sanitizer detects writes past its end */
 	assert_non_null(out);
 	assert_true(xt_table_encode(&table, XT_LOG_VERSION_MAJOR, out, &cuts) <= bound);
 	free(out);
@@ -283,7 +285,10 @@ static void put_call(struct xt_table *table, uint64_t enter_ns, uint64_t duratio
 	xt_table_end_row(table);
 }
 
-/* The encodings of the columns in an encoded table, one bit each; they end where it does. */
+/*
+ * The encodings of the columns in an encoded table, one bit each. Checks that the last column ends
+ * with the table.
+ */
 static uint32_t encodings_in(const uint8_t *data, size_t data_bytes)
 {
 	struct xt_column_header header;
@@ -316,7 +321,7 @@ static void planes_are_for_logs_that_may_have_them(void **state)
 	assert_int_equal(encodings_in(out, bytes) & planes, 0);
 	bytes = xt_table_encode(&table, 2, out, &cuts);
 	assert_int_equal(encodings_in(out, bytes) & planes, planes);
-	/* Of both columns each plane is cut off, 5,000 bytes each. */
+	/* One cut per plane of both columns, 5,000 bytes each. */
 	assert_true(cuts.count >= 4 && cuts.count <= XT_CUTS_MAX);
 	for (uint32_t c = 1; c < cuts.count; c++)
 		assert_true(cuts.ends[c] > cuts.ends[c - 1]);

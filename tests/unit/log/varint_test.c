@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LEB128, zigzag, planes and the column decoders: edges, random columns, hostile bytes. */
+/*
+ * LEB128, zigzag, byte shuffle and the column decoders: edge values, random columns, hostile bytes.
+ */
 #include "support.h"
 
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 
 #define COUNT_MAX 1000
 
-/* All powers of two and their neighbours: every length of LEB128 begins or ends at one. */
+/* All powers of two and their neighbours, where the length of LEB128 changes. */
 static size_t edge_values(uint64_t *values)
 {
 	size_t count = 0;
@@ -68,7 +70,7 @@ static void known_bytes(void **state)
 	}
 }
 
-/* Encoded bytes alone on the heap, so that the address sanitizer sees every step beyond them. */
+/* A heap copy of exact size, so that the address sanitizer detects reads past its end. */
 static uint8_t *on_heap(const uint8_t *bytes, size_t count)
 {
 	uint8_t *copy = malloc(count + !count);
@@ -94,7 +96,7 @@ static void check_column(const uint64_t *values, size_t count)
 		assert_ptr_equal(decode[form](copy, copy + length, decoded, count), copy + length);
 		assert_memory_equal(decoded, values, count * sizeof(*values));
 		free(copy);
-		/* One byte short: the last value is not complete. */
+		/* One byte short: the last value is incomplete. */
 		if (count) {
 			copy = on_heap(bytes, length - 1);
 			assert_null(decode[form](copy, copy + length - 1, decoded, count));
@@ -171,7 +173,7 @@ static void refuses_what_is_too_long_or_too_large(void **state)
 		size_t length;
 		bool valid;
 	} cases[] = {
-		{"\x80\x00", 2, true}, /* longer than needed, yet no harm */
+		{"\x80\x00", 2, true}, /* longer than needed, but valid */
 		{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10, true},
 		{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 10, false},
 		{"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", 11, false},
@@ -195,7 +197,7 @@ static void refuses_what_is_too_long_or_too_large(void **state)
 
 static void check_planes(const uint64_t *values, size_t count, bool delta)
 {
-	/* Of just the size that is needed: the address sanitizer watches their ends. */
+	/* Exact sizes, so that the address sanitizer detects accesses past the end. */
 	uint8_t *bytes = malloc(XT_BYTE_SHUFFLE_HEAD_BYTES + count * XT_BYTE_SHUFFLE_MAX);
 	uint64_t *back = malloc(count * sizeof(*back));
 	uint8_t *end;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creating, failing, going on after a failure, and appending. */
+/*
+ * Creating, failing, continuing after a failure, and appending.
+ */
 #include "support.h"
 
 #include <errno.h>
@@ -116,7 +118,7 @@ static void nothing_is_written_over(void **state)
 	file_write(target, "precious", 8);
 	assert_int_equal(xt_writer_create(target, &header, &writer), -EEXIST);
 	assert_null(writer);
-	/* A symlink that somebody planted, to a file and to nowhere. */
+	/* A planted symlink, to a file and to nothing. */
 	assert_int_equal(symlink(target, link), 0);
 	assert_int_equal(xt_writer_create(link, &header, &writer), -EEXIST);
 	assert_int_equal(xt_writer_append(link, &writer), -ELOOP);
@@ -139,7 +141,7 @@ static void directories_that_cannot_be_written(void **state)
 	(void)state;
 	assert_int_equal(xt_writer_create(test_path("no/such/dir.xtr"), &header, &writer), -ENOENT);
 	assert_int_equal(mkdir(test_path("locked"), 0500), 0);
-	/* Root may write anywhere, so be somebody else for a moment. */
+	/* Root may write anywhere, so change the user for a moment. */
 	assert_int_equal(chmod(test_dir(), 0755), 0);
 	if (user == 0)
 		assert_int_equal(seteuid(65534), 0);
@@ -158,7 +160,7 @@ static void limit_files(rlim_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* The disk is full in the middle of a write, and later it is not. */
+/* The disk becomes full in the middle of a write, and has room later. */
 static void a_failed_flush_keeps_file_and_chunks(void **state)
 {
 	const char *path = test_path("full.xtr");
@@ -187,7 +189,7 @@ static void a_failed_flush_keeps_file_and_chunks(void **state)
 	expect_log(path, LOG ROW_A ROW_B ROW_A ROW_B, (struct xt_damage){0});
 }
 
-/* A program closes all descriptors, and uses their numbers for files of its own. */
+/* A program closes all descriptors and reuses their numbers. */
 static void a_log_is_reopened_by_its_path(void **state)
 {
 	char *others = strdup(test_path("others"));
@@ -207,7 +209,7 @@ static void a_log_is_reopened_by_its_path(void **state)
 	assert_int_equal(size_of(others), 0);
 	expect_log(path, LOG ROW_A ROW_B, (struct xt_damage){0});
 
-	/* Another program appended to it meanwhile, or another file has the name. */
+	/* Another program appended to the log meanwhile, or another file has its name. */
 	close(xt_writer_fd(writer));
 	assert_int_equal(truncate(path, size_of(path) + 1), 0);
 	assert_int_equal(xt_writer_reopen(writer), -ESTALE);
@@ -264,7 +266,9 @@ static void appends_to_a_closed_log(void **state)
 	expect_log(path, LOG ROW_A END ROW_B END, (struct xt_damage){.closed = true});
 }
 
-/* At each length of the torn tail: it goes, the log goes on, and the loss stays visible. */
+/*
+ * For each length of the torn tail: it is cut off, the log continues, and the loss stays visible.
+ */
 static void appends_behind_a_torn_tail(void **state)
 {
 	const char *path = test_path("torn.xtr");
@@ -303,13 +307,13 @@ static void appends_behind_damage(void **state)
 	append(path, END);
 	log = file_read(path);
 
-	/* In the middle it stays where it is. */
+	/* Damage in the middle stays. */
 	log.data[second - 1] ^= 1;
 	file_write(path, log.data, log.bytes);
 	append(path, ROW_A);
 	expect_log(path, LOG ROW_A END ROW_A,
 		   (struct xt_damage){.chunks_damaged = 1, .bytes_skipped = second - first});
-	/* Last in the file it is cut off: content, then header, then bytes that are nothing. */
+	/* Damage at the end is cut off: in the content, in the header, and garbage. */
 	file_write(path, log.data, second);
 	append(path, ROW_A);
 	expect_log(path, LOG ROW_A ROW_A, (struct xt_damage){.chunks_missing = 1});
@@ -363,7 +367,7 @@ static void one_writer_at_a_time(void **state)
 	xt_writer_close(writer);
 }
 
-/* Chunks larger than any buffer was before, many of them in one flush. */
+/* Chunks larger than all buffers so far, many in one flush. */
 static void large_chunks(void **state)
 {
 	const uint32_t row_count = 180000;
