@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * C++ exceptions in a program that uses the GPU: caught in the thread that throws, carried to
- * another, thrown through frames below which kernels were launched, and, asked for, not caught.
+ * C++ exceptions in a GPU program: caught in the thread that throws, moved to another thread,
+ * thrown through frames that launched kernels, and, if requested, not caught.
  */
 #include <cuda.h>
 
@@ -40,7 +40,7 @@ struct unwound {
 	{
 		check_quietly();
 	}
-	/* Launches while an exception is on its way. */
+	/* Launches while an exception propagates. */
 	static void check_quietly()
 	{
 		cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that takes the address of _exit(), and so has it in its own table of hashes beside what it
- * exports; and that imports nothing else by which a process ends.
+ * A program that takes the address of _exit(), so that its own hash table contains the symbol. It
+ * imports no other function that ends a process.
  */
 #include <cuda.h>
 

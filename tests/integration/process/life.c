@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* life CASE [ARGUMENT…]: the GPU's part, what a process sees of itself, and ends of all kinds. */
+/*
+ * life CASE [ARGUMENT…]: GPU functions, what a process can see of itself, and ways to end.
+ */
 #include "life.h"
 
 #include <dirent.h>
@@ -29,10 +31,10 @@ void tell(const char *format, ...)
 	length = vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	if (write(STDOUT_FILENO, line, (size_t)length) < 0)
-		return; /* closed, as it may be */
+		return; /* stdout may be closed */
 }
 
-/* ---- the GPU */
+/* GPU functions. */
 
 static CUcontext context;
 static CUfunction function;
@@ -175,7 +177,7 @@ void tell_errno_of_calls(void)
 	pthread_join(thread, NULL);
 }
 
-/* ---- what a process sees of itself */
+/* What a process can see of itself. */
 
 void wait_for_state_of_main_thread(char wanted)
 {
@@ -223,7 +225,7 @@ static size_t list_descriptors(struct descriptor *list)
 	return count;
 }
 
-/* A pipe of which this process has both ends, as libunwind opens one: nobody else sees it. */
+/* A pipe with both ends in this process, such as libunwind opens. */
 static bool is_own_pipe(const struct descriptor *list, size_t count, const char *target)
 {
 	unsigned ends = 0;
@@ -240,14 +242,14 @@ void tell_descriptors(bool traced)
 	size_t count;
 
 	if (traced)
-		usleep(50000); /* the tracer's threads look into /proc when they begin */
+		usleep(50000); /* at start, the tracer's threads read /proc */
 	count = list_descriptors(list);
 	for (size_t i = 0; i < count; i++) {
 		if (data && !strncmp(list[i].target, data, strlen(data)))
 			continue;
 		if (is_own_pipe(list, count, list[i].target))
 			continue;
-		/* Pipes have numbers of their own in each run. */
+		/* Pipe numbers differ between runs. */
 		tell("descriptor %d %.*s\n", list[i].number, (int)strcspn(list[i].target, "["),
 		     list[i].target);
 	}
@@ -255,7 +257,7 @@ void tell_descriptors(bool traced)
 
 void tell_environment(void)
 {
-	/* How the tracer is brought in, which differs by the test's design. */
+	/* Variables that load the tracer: they differ by design. */
 	static const char *const left_out[] = {
 		"LD_PRELOAD=", "CUDA_INJECTION64_PATH=", "NVTX_INJECTION64_PATH="};
 
@@ -269,7 +271,7 @@ void tell_environment(void)
 	}
 }
 
-/* ---- ends */
+/* Ways to end. */
 
 static int main_return(char **unused)
 {
@@ -301,7 +303,7 @@ static int exit_in_thread(char **unused)
 	return 0;
 }
 
-/* The C library's _exit() is reached in many ways. */
+/* Ways to call the C library's _exit(). */
 static int exit_at_once(char **arguments)
 {
 	gpu_begin();
@@ -345,7 +347,7 @@ static int exit_at_once_beside(char **unused)
 
 static atomic_bool leaves;
 
-/* When the main thread has said that it does nothing more but wait: until it does. */
+/* Waits until the main thread does nothing but wait. */
 static void wait_for_main_thread(void)
 {
 	while (!leaves)
@@ -360,7 +362,7 @@ static void *exit_second(void *unused)
 	return unused;
 }
 
-/* The first one's status counts. */
+/* The status of the first one counts. */
 static int exit_at_once_twice(char **unused)
 {
 	pthread_t thread;
@@ -385,7 +387,7 @@ static void *interrupt(void *main_thread)
 	return NULL;
 }
 
-/* The loader's lock is held here, and is wanted by whoever wants to know of the new library. */
+/* Holds the loader's lock, which a query for loaded libraries needs. */
 static int load_and_interrupt(struct dl_phdr_info *info, size_t info_bytes, void *plugin)
 {
 	(void)info, (void)info_bytes;
@@ -395,7 +397,7 @@ static int load_and_interrupt(struct dl_phdr_info *info, size_t info_bytes, void
 	return 1;
 }
 
-/* "idle", or "busy": in the middle of a call that waits for the GPU; or "loading" a plugin. */
+/* "idle"; "busy": in a call that waits for the GPU; or "loading" a plugin. */
 static int exit_by_signal(char **arguments)
 {
 	struct sigaction action = {.sa_handler = exit_in_handler};
@@ -412,7 +414,7 @@ static int exit_by_signal(char **arguments)
 		dl_iterate_phdr(load_and_interrupt, arguments[1]);
 	}
 	pthread_create(&thread, NULL, interrupt, &self);
-	gpu_launch_alone(); /* it takes seconds: see the test */
+	gpu_launch_alone(); /* takes seconds: see the test */
 	leaves = true;
 	gpu_launch(0);
 	return 1;
@@ -451,7 +453,7 @@ static int terminate_itself(char **unused)
 
 static void on_fault(int number)
 {
-	tell("signal %d\n", number); /* and again, with SA_RESETHAND, to die of it */
+	tell("signal %d\n", number); /* raise it again, with SA_RESETHAND, to die of it */
 }
 
 static int fault(char **unused)
@@ -501,7 +503,10 @@ static void launch_after_end(void)
 	tell("after the end\n");
 }
 
-/* Handlers from before the tracer came and from after it: one runs when it has left. */
+/*
+ * Exit handlers registered before and after the tracer started. One runs after the tracer has shut
+ * down.
+ */
 static int launches_at_exit(char **arguments)
 {
 	if (arguments[0])
@@ -529,7 +534,7 @@ static int look_at_environment(char **unused)
 	gpu_begin();
 	gpu_launch(1);
 	tell_environment();
-	/* Another thread may be reading it. */
+	/* Another thread may be reading the environment. */
 	tell("the environment has %s\n", environ == before ? "not moved" : "moved");
 	return 0;
 }
@@ -558,7 +563,7 @@ static void *launch_many(void *unused)
 	return unused;
 }
 
-/* Signals in all threads at all moments, with and without SA_RESTART. */
+/* Sends signals to all threads at any time, with and without SA_RESTART. */
 static int signals(char **unused)
 {
 	struct sigaction action = {.sa_handler = on_tick};

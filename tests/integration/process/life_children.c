@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lives that have children, or that meddle with descriptors, folders and the disk. */
+/*
+ * Cases with child processes, and cases that change descriptors, folders or the disk.
+ */
 #include "life.h"
 
 #include <dlfcn.h>
@@ -20,7 +22,7 @@
 
 extern char **environ;
 
-/* Waits for a child and says how it ended. */
+/* Waits for a child and prints how it ended. */
 static void tell_end_of(pid_t child)
 {
 	int status = -1;
@@ -38,7 +40,7 @@ void tell_end_of_child(pid_t child)
 	tell_end_of(child);
 }
 
-/* In a child the tracer's files are its parent's and must be gone; exit() runs its handlers. */
+/* A child must not keep the tracer's files of its parent. Its exit() runs the exit handlers. */
 static int forks(char **unused)
 {
 	pid_t child;
@@ -117,7 +119,7 @@ static int vfork_exec(char **unused)
 	return 0;
 }
 
-/* From a thread that has not launched yet. */
+/* Forks in a thread that has not launched yet. */
 static void *fork_in_thread(void *unused)
 {
 	pid_t child = (pid_t)syscall(SYS_fork);
@@ -130,7 +132,7 @@ static void *fork_in_thread(void *unused)
 	return unused;
 }
 
-/* Children with our memory, and children of which the C library does not know: they end at once. */
+/* Children that share our memory, or that the C library does not know. They end at once. */
 static int bare_children(char **unused)
 {
 	pthread_t thread;
@@ -148,13 +150,15 @@ static int bare_children(char **unused)
 			tell("errno %d\n", errno);
 		tell_end_of(child);
 	}
-	/* Of locks that others hold such a child knows nothing: they are past their start by then. */
+	/*
+	 * Such a child inherits locks as they are. By now, the other threads have released theirs.
+	 */
 	usleep(300000);
 	child = (pid_t)syscall(SYS_fork);
 	if (!child)
 		_exit(14);
 	tell_end_of(child);
-	/* Nor have they anything to do with their parent's log, whatever they call. */
+	/* They do not touch their parent's log, whatever they call. */
 	child = (pid_t)syscall(SYS_fork);
 	if (!child) {
 		gpu_call_in_vain(10000);
@@ -167,7 +171,7 @@ static int bare_children(char **unused)
 	return 0;
 }
 
-/* A child of which the C library does not know, and that has our own pid in a namespace of its own: see the test. */
+/* A child that the C library does not know, with the pid of its parent in its own namespace. */
 static int same_pid(char **unused)
 {
 	pid_t child;
@@ -212,7 +216,7 @@ static int run_shell(char **unused)
 	return 0;
 }
 
-/* The same process becomes another program. */
+/* The process executes another program. */
 static int exec_itself(char **unused)
 {
 	(void)unused;
@@ -222,7 +226,7 @@ static int exec_itself(char **unused)
 	return 127;
 }
 
-/* As daemons are made: twice forked, all descriptors closed, another folder; then CUDA. */
+/* Starts a daemon: forks twice, closes all descriptors, changes the folder, then uses CUDA. */
 static int daemonise(char **arguments)
 {
 	pid_t child = fork();
@@ -230,7 +234,7 @@ static int daemonise(char **arguments)
 
 	if (child) {
 		tell_end_of(child);
-		/* The daemon's pipe stays open until it has ended: whoever runs us waits. */
+		/* The daemon's pipe stays open until it ends, so that the test waits. */
 		return 0;
 	}
 	setsid();
@@ -267,7 +271,7 @@ static void *launch_on(void *count_out)
 	return NULL;
 }
 
-/* Children of a process whose other threads are busy launching. */
+/* Forks while other threads launch. */
 static int fork_under_load(char **unused)
 {
 	unsigned counts[4], failed = 0;
@@ -296,8 +300,8 @@ static int fork_under_load(char **unused)
 }
 
 /*
- * dl_iterate_phdr() holds the loader's lock while it calls back. Whoever calls it here beside the
- * main thread holds it for long; the tracer's writer does so when libraries come and go.
+ * dl_iterate_phdr() holds the loader's lock during its callback. A thread beside the main thread
+ * holds it for long here. The tracer's writer calls it when libraries are loaded or unloaded.
  */
 static atomic_bool loader_is_slow;
 
@@ -332,7 +336,7 @@ static int look(struct dl_phdr_info *info, size_t bytes, void *unused)
 	return 1;
 }
 
-/* fork() while libraries come and go: the child can use the loader. */
+/* Forks while libraries are loaded and unloaded. The child can use the loader. */
 static int fork_and_load(char **arguments)
 {
 	unsigned failed = 0;
@@ -358,7 +362,7 @@ static int fork_and_load(char **arguments)
 			failed++;
 		dlclose(library);
 		if (failed)
-			break; /* each takes its two seconds */
+			break; /* each takes two seconds */
 	}
 	tell("%u children failed\n", failed);
 	return 0;
@@ -379,8 +383,10 @@ static int load_and_fork(struct dl_phdr_info *info, size_t bytes, void *plugin)
 	return 1;
 }
 
-/* fork() by a thread that holds the loader's lock, which is wanted by whoever wants to know of a new library.
- * So often that it may not take a time. */
+/*
+ * Forks in a thread that holds the loader's lock, which a query for loaded libraries needs. Repeats
+ * it, so that a delay would be noticed.
+ */
 static int fork_in_loader(char **arguments)
 {
 	gpu_begin();
@@ -390,7 +396,7 @@ static int fork_in_loader(char **arguments)
 	return 0;
 }
 
-/* What is open is closed, and the numbers are used again: nothing of ours may get into it. */
+/* Closes all descriptors and reuses their numbers. The tracer must not write to them. */
 static int close_from(char **unused)
 {
 	char path[] = "/tmp/xtrace-life.XXXXXX", text[256];
@@ -408,7 +414,7 @@ static int close_from(char **unused)
 		gpu_launch(2);
 		if (write(fds[0], "precious\n", 9) != 9)
 			return 1;
-		usleep(100000); /* the log is written four times a second */
+		usleep(100000); /* the writer flushes four times a second */
 	}
 	length = pread(fds[5], text, sizeof(text), 0);
 	tell("%zd bytes, descriptors", length);
@@ -419,7 +425,7 @@ static int close_from(char **unused)
 	return 0;
 }
 
-/* chdir BEFORE AFTER: elsewhere before CUDA starts, and elsewhere again. */
+/* chdir BEFORE AFTER: changes the folder before CUDA starts, and again later. */
 static int change_directory(char **arguments)
 {
 	if (chdir(arguments[0]))
@@ -432,7 +438,7 @@ static int change_directory(char **arguments)
 	return 0;
 }
 
-/* Runs long enough for the log to be written a few times, or to be found unwritable. */
+/* Runs until the log was flushed a few times, or could not be written. */
 static int full_disk(char **unused)
 {
 	(void)unused;
@@ -445,7 +451,9 @@ static int full_disk(char **unused)
 	return 0;
 }
 
-/* The report goes to a file, as stdout may be closed; the first free numbers are the program's. */
+/*
+ * The report goes to a file, because stdout may be closed. The program gets the first free numbers.
+ */
 static int closed_streams(char **arguments)
 {
 	int report, second;
@@ -454,7 +462,7 @@ static int closed_streams(char **arguments)
 	gpu_launch(2);
 	tell("to stdout\n");
 	fprintf(stderr, "to stderr\n");
-	usleep(100000); /* the tracer's threads look into /proc when they begin */
+	usleep(100000); /* at start, the tracer's threads read /proc */
 	report = open(arguments[0], O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	second = open("/dev/null", O_RDONLY);
 	gpu_launch(2);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lives with limits, with what is forbidden or taken away, and what else a process has that a
- * tracer might change. */
+/*
+ * Cases with limits, with forbidden or removed resources, and with process state that a tracer
+ * might change.
+ */
 #include "life.h"
 
 #include <dirent.h>
@@ -26,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- what a process has */
+/* Process state. */
 
 static void tell_handlers(void)
 {
@@ -106,8 +108,10 @@ static unsigned count_maps(void)
 	return count;
 }
 
-/* What the tracer maps it has mapped once it has begun; from then on it takes what the program makes
- * it need, which is little. */
+/*
+ * The tracer maps its memory at the start. Later it maps only what the program's work requires,
+ * which is little.
+ */
 static int look_at_maps(char **unused)
 {
 	unsigned before, after;
@@ -124,7 +128,7 @@ static int look_at_maps(char **unused)
 	return 0;
 }
 
-/* Handlers of fork() run once each, beside the tracer's. */
+/* Fork handlers run once each, beside the tracer's. */
 static unsigned fork_handlers[3];
 
 static void before_fork(void)
@@ -164,9 +168,9 @@ static int look_at_fork_handlers(char **unused)
 	return 0;
 }
 
-/* ---- limits */
+/* Limits. */
 
-/* Not one descriptor is left when the tracer begins, or from the moment it has begun. */
+/* Uses up all descriptors, before the tracer starts or after. */
 static void take_descriptors(void)
 {
 	struct rlimit limit;
@@ -201,7 +205,7 @@ static int no_more_descriptors(char **unused)
 	return 0;
 }
 
-/* As much memory as there is, and so much more. */
+/* Limits memory to its present size and more_bytes. */
 static void limit_memory(size_t more_bytes)
 {
 	struct rlimit limit;
@@ -216,7 +220,7 @@ static void limit_memory(size_t more_bytes)
 	setrlimit(RLIMIT_AS, &limit);
 }
 
-/* limited_memory MIB: when CUDA starts. */
+/* limited_memory MIB: limits memory before CUDA starts. */
 static int limited_memory(char **arguments)
 {
 	limit_memory((size_t)atoi(arguments[0]) << 20);
@@ -241,7 +245,7 @@ static int no_more_memory(char **unused)
 	return 0;
 }
 
-/* ---- what is forbidden */
+/* Forbidden system calls. */
 
 static void forbid(const int *calls, size_t count)
 {
@@ -264,7 +268,7 @@ static void forbid(const int *calls, size_t count)
 		tell("no filter: %s\n", strerror(errno));
 }
 
-/* What a sandbox has no reason to allow, and the tracer would like to do. */
+/* Calls that a sandbox may forbid and that the tracer would like to make. */
 static int forbidden_calls(char **unused)
 {
 	static const int calls[] = {SYS_process_vm_readv, SYS_flock,   SYS_getrandom,
@@ -279,7 +283,7 @@ static int forbidden_calls(char **unused)
 	return 0;
 }
 
-/* And more of it, when recording is under way. */
+/* More of these, during recording. */
 static int forbidden_files(char **unused)
 {
 	static const int calls[] = {SYS_open,	SYS_openat,    SYS_pwrite64, SYS_pread64,
@@ -297,7 +301,7 @@ static int forbidden_files(char **unused)
 	return 0;
 }
 
-/* ---- what is taken away */
+/* Removed files. */
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
 {
@@ -320,7 +324,7 @@ static int deleted_output(char **unused)
 	return 0;
 }
 
-/* new_root WHEN FOLDER: a root where nothing is that was there, before CUDA starts or after. */
+/* new_root WHEN FOLDER: changes to an empty root, before CUDA starts or after. */
 static int new_root(char **arguments)
 {
 	bool is_early = !strcmp(arguments[0], "early");
@@ -338,7 +342,7 @@ static int new_root(char **arguments)
 	return 0;
 }
 
-/* Descriptor 2 is a pipe in which there is no room, and which nobody reads before the program has ended. */
+/* Descriptor 2 is a full pipe that nobody reads before the program ends. */
 static int full_stderr(char **unused)
 {
 	char bytes[4096] = "";
@@ -357,7 +361,10 @@ static int full_stderr(char **unused)
 	return 5;
 }
 
-/* "file" or "log" with a path: which the program writes, and where nobody else has anything to say; or "socket". */
+/*
+ * other_stderr file PATH, log PATH or socket: descriptor 2 is a file of the program, to which
+ * nobody else may write, or a socket.
+ */
 static int other_stderr(char **arguments)
 {
 	struct sockaddr_in peer = {.sin_family = AF_INET};
@@ -390,7 +397,7 @@ static int other_stderr(char **arguments)
 	return 5;
 }
 
-/* The wall clock jumps back and forth under the tracer, as it does when it is set. */
+/* Changes the wall clock back and forth, as when it is set. */
 static volatile bool clock_is_unsteady;
 
 __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *out)
@@ -425,7 +432,7 @@ static void limit_files(rlim_t bytes)
 	setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-/* full_for_a_while LAUNCHES: files can grow before and after, and not for 0.6 s in between. */
+/* full_for_a_while LAUNCHES: for 0.6 s in the middle, files cannot grow. */
 static int full_for_a_while(char **arguments)
 {
 	unsigned count = (unsigned)atoi(arguments[0]);
@@ -442,14 +449,14 @@ static int full_for_a_while(char **arguments)
 	return 3;
 }
 
-/* full_to_the_end LAUNCHES: from then on files cannot grow. */
+/* full_to_the_end LAUNCHES: after the start, files cannot grow. */
 static int full_to_the_end(char **arguments)
 {
 	gpu_begin();
 	gpu_launch(10);
 	usleep(50000);
 	limit_files(1);
-	usleep(300000); /* the log is written four times a second */
+	usleep(300000); /* the writer flushes four times a second */
 	gpu_launch((unsigned)atoi(arguments[0]));
 	return 3;
 }

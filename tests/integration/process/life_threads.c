@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lives with threads and stacks of all kinds, and with contexts that come and go. */
+/*
+ * Cases with threads, stacks and contexts of all kinds.
+ */
 #include "life.h"
 
 #include <dlfcn.h>
@@ -27,7 +29,7 @@ static void *launch_once(void *unused)
 #define SHORT_THREADS 10000
 #define AT_ONCE	      8
 
-/* The tracer has a ring for each thread that lives, not for each that ever did. */
+/* The tracer has a ring for each running thread, not for each thread ever started. */
 static int short_threads(char **unused)
 {
 	unsigned failed = 0;
@@ -46,7 +48,7 @@ static int short_threads(char **unused)
 	return 0;
 }
 
-/* As many as there can be at once, all of which launch and then wait for the last one. */
+/* As many threads as can exist at once: all launch, then wait for the last one. */
 static pthread_barrier_t all_launched;
 
 static void *launch_and_wait(void *unused)
@@ -58,7 +60,7 @@ static void *launch_and_wait(void *unused)
 	return unused;
 }
 
-/* Each needs a ring and an activity buffer at once: more than there is memory for. */
+/* Each needs a ring and an activity buffer at the same time: more than the memory budget. */
 static void *wait_and_launch(void *unused)
 {
 	gpu_enter_thread();
@@ -93,7 +95,7 @@ static int many_threads(char **arguments)
 	return arguments[0] ? run_many(MANY_MAX, wait_and_launch) : run_many(300, launch_and_wait);
 }
 
-/* The smallest stack that a thread can have; a program of its own would hardly launch on less. */
+/* The smallest stack that a thread can have. Few programs launch on less. */
 static int tiny_stacks(char **unused)
 {
 	pthread_attr_t attributes;
@@ -119,14 +121,14 @@ static void launch_in_handler(int number)
 	int saved_errno = errno;
 
 	(void)number;
-	if (!is_in_cuda) { /* which no handler may enter twice */
+	if (!is_in_cuda) { /* no handler may enter CUDA twice */
 		gpu_launch_alone();
 		handled++;
 	}
 	errno = saved_errno;
 }
 
-/* Handlers that launch, on a stack of their own, from wherever their thread is outside of CUDA. */
+/* Signal handlers that launch on a stack of their own, wherever their thread is outside of CUDA. */
 static int launching_handlers(char **unused)
 {
 	static uint8_t handler_stack[64 << 10];
@@ -156,7 +158,7 @@ static int launching_handlers(char **unused)
 	return 0;
 }
 
-/* ---- coroutines: stacks on the heap, left in the middle and returned to */
+/* Coroutines: stacks on the heap, left and resumed. */
 
 #define COROUTINES	40
 #define COROUTINE_BYTES (64 << 10)
@@ -193,7 +195,7 @@ static int run_coroutines(char **unused)
 	gpu_begin();
 	for (int i = 0; i < COROUTINES; i++) {
 		getcontext(&coroutines[i]);
-		/* Some on the heap, some in pages of their own, some where others have been. */
+		/* Some stacks are on the heap, some in their own pages, some reused. */
 		coroutines[i].uc_stack.ss_sp =
 			i % 2 ? malloc(COROUTINE_BYTES)
 			      : mmap(NULL, COROUTINE_BYTES, PROT_READ | PROT_WRITE,
@@ -215,7 +217,7 @@ static int run_coroutines(char **unused)
 	return 0;
 }
 
-/* ---- contexts */
+/* Contexts. */
 
 static int several_contexts(char **unused)
 {
@@ -228,7 +230,7 @@ static int several_contexts(char **unused)
 	return 0;
 }
 
-/* The primary context is given back and taken again, and the device reset, in between launches. */
+/* Releases and retains the primary context, and resets the device, between launches. */
 static int renewed_contexts(char **unused)
 {
 	(void)unused;
@@ -251,7 +253,7 @@ static void *rest(void *unused)
 	return unused;
 }
 
-/* CUDA begins when the process has long been at work. */
+/* CUDA starts long after the process. */
 static int late_cuda(char **unused)
 {
 	(void)unused;
@@ -267,7 +269,7 @@ static int late_cuda(char **unused)
 	return 0;
 }
 
-/* Someone has asked for the thread's end, which comes where it waits next: in the program's time. */
+/* Cancellation was requested. It must take effect where the program waits, not in the tracer. */
 static void *launch_cancelled(void *launched)
 {
 	int state;
@@ -275,7 +277,7 @@ static void *launch_cancelled(void *launched)
 	pthread_cancel(pthread_self());
 	cuInit(0);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	gpu_begin(); /* in which the simulator waits */
+	gpu_begin(); /* the simulator waits here */
 	pthread_setcancelstate(state, NULL);
 	for (int i = 0; i < 2000; i++, ++*(unsigned *)launched)
 		gpu_launch_alone();
@@ -306,7 +308,7 @@ static void *end_last(void *unused)
 	return unused;
 }
 
-/* Wants as much stack as any thread of the program has, and signals. */
+/* Needs as much stack as any thread of the program has, and signals. */
 static void at_exit_of_the_last(void)
 {
 	volatile char much[1 << 20];
@@ -317,7 +319,7 @@ static void at_exit_of_the_last(void)
 	tell(much[0] && !sigismember(&blocked, SIGTERM) ? "at exit\n" : "blocked at exit\n");
 }
 
-/* A process ends with its last thread, whichever that is. */
+/* The process ends with its last thread, whichever that is. */
 static int ends_with_last_thread(char **arguments)
 {
 	pthread_t thread;
@@ -331,7 +333,7 @@ static int ends_with_last_thread(char **arguments)
 }
 
 static pthread_t beside;
-static atomic_uint *launched_in_all; /* in a file, whose name is given */
+static atomic_uint *launched_in_all; /* in a file named by the argument */
 static atomic_bool is_over;
 
 static void *launch_until_over(void *unused)
@@ -348,7 +350,7 @@ static void end_what_launches(void)
 	pthread_join(beside, NULL);
 }
 
-/* While another thread launches, all the time until an exit handler from before the tracer came ends it. */
+/* Another thread launches until an exit handler, registered before the tracer started, stops it. */
 static int exit_beside(char **arguments)
 {
 	int file = open(arguments[0], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -388,7 +390,10 @@ static void *begin_without_main(void *unused)
 	return unused;
 }
 
-/* main_has_ended [begin]: before what matters, whatever that is. The process has no memory then, by its own id. */
+/*
+ * main_has_ended [begin]: the main thread ends first. Then /proc shows no memory for the process
+ * id.
+ */
 static int main_has_ended(char **arguments)
 {
 	pthread_t thread;
@@ -399,7 +404,7 @@ static int main_has_ended(char **arguments)
 	pthread_exit(NULL);
 }
 
-/* ---- ends in odd places, when the tracer has something to say */
+/* Unusual ends, with a message of the tracer pending. */
 
 static atomic_bool is_cancelled;
 
@@ -414,7 +419,7 @@ static void *leave_cancelled(void *how)
 	_exit(5);
 }
 
-/* Someone has asked for the end of the thread that ends the process, which is not to come in between. */
+/* Cancels the thread that ends the process. The cancellation must not take effect in the tracer. */
 static int exit_cancelled(char **arguments)
 {
 	pthread_t thread;
@@ -435,19 +440,19 @@ static void leave_in_handler(int number)
 	leave(number == SIGUSR1 ? 5 : 6);
 }
 
-/* exit_on_small_stack BYTES: for the handler, beside what the kernel puts there. */
+/* exit_on_small_stack BYTES: stack of the handler, in addition to the kernel's frame. */
 static int exit_on_small_stack(char **arguments)
 {
 	struct sigaction action = {.sa_handler = leave_in_handler, .sa_flags = SA_ONSTACK};
 	const size_t most = 64 << 10;
-	const size_t of_kernel = getauxval(AT_MINSIGSTKSZ); /* 0 before 5.14 */
+	const size_t of_kernel = getauxval(AT_MINSIGSTKSZ); /* 0 before Linux 5.14 */
 	stack_t stack = {.ss_size = (of_kernel ? of_kernel : 4096) + (size_t)atoi(arguments[0])};
 
 	gpu_begin();
 	gpu_launch(5);
-	/* Bound by now: the loader would want much stack to find it. */
+	/* Bind it now: the loader would need much stack to find it. */
 	leave = (void (*)(int))dlsym(RTLD_DEFAULT, "_exit");
-	/* Below it nothing may be touched. */
+	/* The memory below must not be touched. */
 	stack.ss_sp =
 		(char *)mmap(NULL, 2 * most, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + most;
 	if (mprotect(stack.ss_sp, most, PROT_READ | PROT_WRITE) || sigaltstack(&stack, NULL))

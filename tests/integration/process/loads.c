@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loads LIBCUDA TIMES: opens the driver, uses it and closes it, several times. Not linked with it, so
- * that it can be closed, and started without it where the loader is told nothing (setuid).
+ * loads LIBCUDA TIMES: opens the driver, uses it and closes it, several times. It is not linked
+ * with the driver, so that the driver can be closed, and so that it starts where the loader ignores
+ * variables (setuid).
  */
 #include <cuda.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library that comes and goes. */
+/*
+ * A library that is loaded and unloaded.
+ */
 #include <unistd.h>
 
 int plugin_value(void);

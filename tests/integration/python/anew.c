@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes of an interpreter's program one that has an interpreter in it. Each of its arguments, "name code", is run in an
- * interpreter of its own, begun when the one before was ended: the code is that of a file /tmp/name.py and defines a
- * function of that name, which calls launch(). The launches have numbers from 1 on. To be preloaded.
+ * Preloaded into a Python interpreter, turns it into a program that embeds one. It runs each
+ * argument "name code" in a new interpreter, after the end of the previous one. The code is that of
+ * a file /tmp/name.py and defines a function of that name, which calls launch(). Launches are
+ * numbered from 1.
  *
- * What each interpreter makes of its code lies where that of the one before lay: by chance it does so too seldom.
+ * Objects of each interpreter are placed at the addresses of the previous one's, to provoke stale
+ * cache entries, which by chance would be rare.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -13,7 +15,7 @@
 #include <string.h>
 
 #define EXPORTED    __attribute__((visibility("default")))
-#define CALLS	    3 /* of each function */
+#define CALLS	    3 /* per function */
 #define FIXED_BYTES (1u << 20)
 #define TAKES_NONE  4	/* METH_NOARGS */
 #define OF_FILE	    257 /* Py_file_input */
@@ -49,7 +51,7 @@ static struct {
 	void *(*from_long)(long value);
 } gpu;
 
-/* Where objects lie as long as it is on. Each has its bytes in front of it. */
+/* Where objects are placed while it is enabled. The size of each is stored before it. */
 static struct {
 	_Alignas(16) uint8_t memory[FIXED_BYTES];
 	size_t used;
@@ -116,7 +118,7 @@ static void give_back(void *context, void *memory)
 		fixed.before.free(context, memory);
 }
 
-/* An interpreter that begins may have set its own allocator again. */
+/* A starting interpreter may have replaced the allocator. */
 static void fix_objects(void)
 {
 	struct allocator own = {NULL, take, take_zeroed, take_other, give_back}, now;
@@ -156,7 +158,7 @@ static void *launch(void *self, void *arguments)
 	return gpu.from_long(gpu.count);
 }
 
-/* The function that the code defines. */
+/* Returns the function that the code defines. */
 static void *define(const char *name, const char *code, void *globals)
 {
 	char path[32] = "/tmp/";
@@ -185,7 +187,7 @@ static void run(char *argument)
 											NULL, NULL);
 	PYTHON("PyDict_SetItemString", int, void *, const char *, void *)
 	(globals, "launch", function);
-	/* What outlives an interpreter, as some texts do, is made here. */
+	/* Objects that outlive an interpreter, such as some strings, are created here. */
 	define(name, code + 1, globals);
 	fix_objects();
 	function = define(name, code + 1, globals);
@@ -206,7 +208,7 @@ static int run_each(int argc, char **argv, char **environment)
 	return gpu.synchronize();
 }
 
-/* The C library's, which calls main(). */
+/* Replaces the C library's function, which calls main(). */
 int __libc_start_main(main_function *program, int argc, char **argv, void (*init)(void),
 		      void (*fini)(void), void (*loader_fini)(void), void *stack_end)
 {

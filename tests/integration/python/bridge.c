@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * C between Python and Python: a function that is known to stand between two frames when it calls
- * back, one that does so in a thread which Python did not make, and one that launches for a while
- * without coming back to Python.
+ * C code between Python frames: a function that calls back, one that calls back in a thread which
+ * Python did not create, and one that launches for a while without returning to Python.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -17,7 +16,7 @@ typedef int launch(void *function, unsigned grid_x, unsigned grid_y, unsigned gr
 		   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
 		   void *stream, void **parameters, void **extra);
 
-/* Rounds of bridge_spin(), of all threads. */
+/* Rounds of bridge_spin() in all threads. */
 __attribute__((visibility("default"))) extern unsigned long bridge_spun;
 unsigned long bridge_spun;
 

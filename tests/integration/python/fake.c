@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What looks like a Python interpreter from outside and is none that is known: with FAKE_VERSION a
- * version that no table has, with FAKE_NAMELESS without the symbols that matter. Were anything read of it
- * as if it were one, the program would crash: there is nothing behind its thread state.
+ * A library that looks like a Python interpreter but is unknown: with FAKE_VERSION it has an
+ * unsupported version, with FAKE_NAMELESS it lacks required symbols. Reading its thread state would
+ * crash, because there is none.
  */
 #include <stddef.h>
 

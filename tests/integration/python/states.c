@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads whose own variable names a state of Python that is not theirs any more, or that have one of which
- * it does not tell: what an embedding program may do by the interpreter's interface, which is found in the
- * program by name. Called by states.py.
+ * Threads whose thread-local variable names a Python state that is no longer theirs, or that have a
+ * state without that variable. An embedding program can do this with the interpreter's API, which
+ * is looked up by name. Called by states.py.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -10,20 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE_BYTES_MAX 1024 /* of the interpreter's PyThreadState, or they are not written over */
+#define STATE_BYTES_MAX                                                                            \
+	1024 /* of the interpreter's PyThreadState; larger ones are not overwritten */
 
 typedef int launch(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
 		   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
 		   void *stream, void **parameters, void **extra);
 
-/* What such a thread does by itself, beyond Python. */
+/* What such a thread does natively. */
 struct native {
 	launch *launch;
 	void *function;
 	int (*set_context)(void *context);
 	void *context;
 	unsigned first, count; /* numbers of its launches */
-	const char *inner;     /* Python that another thread runs */
+	const char *inner;     /* Python code for another thread */
 };
 
 static struct {
@@ -73,7 +74,7 @@ static void launch_all(const struct native *native)
 			       NULL);
 }
 
-/* Called by Python, which stands still here until the other thread has launched. */
+/* Called by Python, which waits here until the other thread has launched. */
 void states_stand(void)
 {
 	sem_post(&shared.standing);
@@ -91,7 +92,10 @@ static void *run_inner(void *arg)
 	return NULL;
 }
 
-/* The calling thread, which has the lock, gives its state to another one and launches meanwhile. */
+/*
+ * The calling thread, which holds the GIL, gives its state to another thread and launches
+ * meanwhile.
+ */
 void states_hand_over(const struct native *native)
 {
 	sem_init(&shared.standing, 0, 0);
@@ -118,7 +122,7 @@ static void *hand_over(void *arg)
 	return NULL;
 }
 
-/* The same of a thread that is in no Python otherwise. Called without the lock. */
+/* The same in a thread that runs no other Python. Called without the GIL. */
 void states_hand_over_in_thread(const struct native *native)
 {
 	pthread_t thread;
@@ -142,7 +146,7 @@ static void *be_orphan(void *arg)
 	return NULL;
 }
 
-/* A thread that has been in Python and goes on without. Called without the lock. */
+/* A thread that has run Python and continues without. Called without the GIL. */
 void states_begin_orphan(const struct native *native)
 {
 	sem_init(&shared.standing, 0, 0);
@@ -152,7 +156,7 @@ void states_begin_orphan(const struct native *native)
 	sem_wait(&shared.standing);
 }
 
-/* Its state goes, with the lock held, and others' data lie where it was. */
+/* Deletes its state, with the GIL held, and reuses the memory. */
 void states_delete(void)
 {
 	((void (*)(void *))python("PyThreadState_Clear"))(shared.state);
@@ -164,18 +168,18 @@ void states_delete(void)
 			if (!memory)
 				abort();
 			memset(memory, 0x41, bytes);
-			__asm__ volatile("" : : "r"(memory) : "memory"); /* is kept */
+			__asm__ volatile("" : : "r"(memory) : "memory"); /* keep the memory */
 		}
 }
 
-/* Called without the lock. */
+/* Called without the GIL. */
 void states_end_orphan(void)
 {
 	sem_post(&shared.go);
 	pthread_join(shared.thread, NULL);
 }
 
-/* A thread runs Python in a state that the calling one has made, which has the lock. */
+/* A thread runs Python in a state that the calling thread, which holds the GIL, has created. */
 void states_lend(const struct native *native)
 {
 	void *interpreter = ((void *(*)(void))python("PyInterpreterState_Get"))(), *own;

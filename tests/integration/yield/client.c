@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client MODE…: a program with a profiler of its own, which uses CUPTI as PyTorch's does: a subscriber,
- * buffers that nobody has zeroed, CUPTI's own clock. It launches 100 kernels, then 200 under its
- * profiler, then 50 more, and says what the profiler saw. MODE: what the profiler does in the end:
+ * client MODE…: a program with its own profiler, which uses CUPTI as PyTorch's does: a subscriber,
+ * buffers that are not zeroed, CUPTI's own clock. It launches 100 kernels, then 200 under its
+ * profiler, then 50 more, and prints what the profiler saw. MODE is what the profiler does at the
+ * end:
  *
- *	stays		stops its records and keeps its subscriber, as PyTorch's does
- *	leaves		unsubscribes
- *	finalizes	unsubscribes and finalises CUPTI
- *	activity	has never subscribed, and only asked for records
- *	tries		enables kinds, and asks for no records
- *	forks		stays; then a child launches, too
- *	twice		leaves, and comes again a while later
- *	clock		sets a clock of its own, the monotonic one, and leaves
- *	keeps		unsubscribes at once, and goes on having records made
- *	late		leaves, and asks for its records a while later
- *	reloads		replaces the module while its profiler runs, and leaves
- *	loading		begins while another thread loads the library named behind, and leaves when that may go on
+ * 	stays		stops its records and keeps its subscriber, as PyTorch's does
+ * 	leaves		unsubscribes
+ * 	finalizes	unsubscribes and finalises CUPTI
+ * 	activity	never subscribes; only asks for records
+ * 	tries		enables kinds, but asks for no records
+ * 	forks		stays; then a child launches too
+ * 	twice		leaves, and returns a while later
+ * 	clock		sets its own clock, the monotonic one, and leaves
+ * 	keeps		unsubscribes at once, but keeps recording
+ * 	late		leaves, and asks for its records a while later
+ * 	reloads		replaces the module while its profiler runs, and leaves
+ * 	loading		starts while another thread loads the library given as the next argument
  */
 #include <cuda.h>
 
@@ -34,8 +35,10 @@
 
 #define BUFFER_BYTES (256u << 10)
 
-/* X(name, arguments, their names). Called as call_NAME(): as C links it or, with BY_DLSYM, by a pointer
- * that is looked up when the profiler starts, which is after CUDA was. */
+/*
+ * X(name, arguments, their names). Called as call_NAME(): linked, or with BY_DLSYM by a pointer
+ * that is looked up when the profiler starts, after CUDA.
+ */
 #define FUNCTIONS(X)                                                                               \
 	X(cuptiSubscribe, (void **out, xt_cupti_callback callback, void *userdata),                \
 	  (out, callback, userdata))                                                               \
@@ -89,7 +92,7 @@ static void find_cupti(void)
 }
 #endif
 
-/* ---- the GPU */
+/* The GPU. */
 
 static CUfunction function;
 
@@ -145,10 +148,10 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* ---- the profiler */
+/* The profiler. */
 
 static void *subscriber;
-static uint64_t began_ns, ended_ns; /* on the clock that its records are to have */
+static uint64_t began_ns, ended_ns; /* on the clock that its records should use */
 static unsigned kernels, other_records, wrong_times, foreign_buffers;
 static _Atomic unsigned buffers_out;
 
@@ -157,7 +160,7 @@ static void callback(void *userdata, uint32_t domain, uint32_t cbid, const void 
 	(void)userdata, (void)domain, (void)cbid, (void)data;
 }
 
-/* Full of what would be taken for records if CUPTI did not zero it. */
+/* Content that looks like records if CUPTI does not zero it. */
 static void requested(uint8_t **buffer, size_t *bytes, size_t *max_records)
 {
 	*buffer = malloc(BUFFER_BYTES);
@@ -203,8 +206,10 @@ static void unsubscribe(void)
 	subscriber = NULL;
 }
 
-/* Until the tracer, if there is one that comes back, has said that it is: CLIENT_WAITS names the file that
- * is its stderr. */
+/*
+ * Waits for the tracer's message that it has returned. CLIENT_WAITS names the file that is its
+ * stderr.
+ */
 static void wait_for_return(void)
 {
 	static unsigned returns;
@@ -242,7 +247,7 @@ static const char *slow_library;
 
 __attribute__((visibility("default"))) void client_is_loading(void);
 
-/* Called by the library as it is loaded: the loader's lock is held until this returns. */
+/* Called by the library while it is loaded: the loader's lock is held until this returns. */
 void client_is_loading(void)
 {
 	struct timespec until;
@@ -306,7 +311,7 @@ static int profile(const char *mode)
 	}
 	if (!strcmp(mode, "keeps")) {
 		unsubscribe();
-		usleep(600000); /* the tracer would be back */
+		usleep(600000); /* the tracer would have returned */
 	}
 	launch(200);
 	check(cuCtxSynchronize());
@@ -324,7 +329,7 @@ static int profile(const char *mode)
 	return 0;
 }
 
-/* As libraries do that look which kinds there are. */
+/* As libraries do that test which kinds exist. */
 static int try_kinds(void)
 {
 	find_cupti();
@@ -343,7 +348,7 @@ static void fork_and_launch(void)
 	fflush(stdout);
 	child = fork();
 	if (!child) {
-		/* CUDA does not work in a forked child; CUPTI's functions are there to be called. */
+		/* CUDA does not work in a forked child, but CUPTI's functions can be called. */
 		call_cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 		call_cuptiActivityEnable(XT_CUPTI_ACTIVITY_MEMCPY);
 		_exit(3);
@@ -352,7 +357,7 @@ static void fork_and_launch(void)
 	printf("child: %d\n", WEXITSTATUS(status));
 }
 
-/* Of one place each, to be told apart in the merge's paths. */
+/* Two functions, so that their launches have different call paths. */
 static __attribute__((noinline, noclone)) void work_before(void)
 {
 	launch(100);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library that is being loaded for as long as the program likes. */
+/*
+ * A library whose initialisation lasts as long as the program wants.
+ */
 void client_is_loading(void);
 
 __attribute__((constructor)) static void be_loaded(void)
