@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Rows of made-up logs.
- */
 #include "log_rows.h"
 
 #include <errno.h>
@@ -329,7 +326,7 @@ void open_log(struct log *log, const char *path, uint32_t pid, uint64_t start_ns
 	put_thread(log, 1, pid, "chat");
 }
 
-/* Definitions before what refers to them. */
+/* Flushes definitions before the rows that refer to them. */
 void flush_all(struct log *log)
 {
 	static const enum xt_kind order[] = {

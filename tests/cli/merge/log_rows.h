@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the logs of the tests of xtrace-merge are put together, row by row. What fails ends the
- * program.
+ * Builds logs for the tests of xtrace merge, row by row. An error ends the program.
  *
- * The traced program is made up: /opt/chat/chat, whose functions are embedded in the log, so that
- * what is merged from it is the same on every machine. Every run makes the same.
+ * The traced program is synthetic: /opt/chat/chat, with its functions embedded in the log, so that
+ * the output of a merge is the same on every machine. Every run creates the same log.
  */
 #ifndef XT_TESTS_CLI_MERGE_LOG_ROWS_H
 #define XT_TESTS_CLI_MERGE_LOG_ROWS_H
@@ -24,7 +23,7 @@
 
 enum { API_LAUNCH = 1 << 16 | 307, API_GRAPH = 1 << 16 | 514, API_RUNTIME = 2 << 16 | 211 };
 
-/* Where the made-up modules are mapped; their ELF addresses begin at 0. */
+/* The synthetic modules, in the order of their addresses; their ELF addresses begin at 0. */
 enum module_id { CHAT = 1, CUDART, CUDA, LIBC, PLUGIN_OLD, PLUGIN_NEW, MODULE_COUNT };
 
 /* Functions of 0x100 bytes each; an address in one is its start + 0x10. */
@@ -45,7 +44,7 @@ enum function {
 	PLUGIN_NEW_RUN,
 	HOSTILE,
 	LOST,	 /* has no name */
-	NOWHERE, /* is in no module */
+	NOWHERE, /* in no module */
 };
 
 struct log {
@@ -53,38 +52,40 @@ struct log {
 	struct xt_table tables[XT_KIND_COUNT];
 	uint64_t correlation;
 	uint64_t now_ns;
-	uint64_t noise;			    /* 0: times are round */
+	uint64_t noise;			    /* 0: use round times */
 	uint64_t row_counts[XT_KIND_COUNT]; /* written so far */
-	uint64_t lost_calls;		    /* of the account */
-	bool has_own_account;		    /* of calls: then close_log() adds none */
-	uint64_t free_ns[9];		    /* when each stream is through with its last kernel */
+	uint64_t lost_calls;		    /* reported in the account */
+	bool has_own_account; /* the log has its own account of calls, so close_log() adds none */
+	uint64_t free_ns[9];  /* end of the last kernel of each stream */
 };
 
 /* Stacks 1 to 4 of every log. */
 enum { STACK_FORWARD = 1, STACK_ATTENTION, STACK_GRAPH, STACK_WORKER, STACK_MORE };
 
-/* What real times have in their low digits, the same in every run. below: a power of two. */
+/* Pseudo-random low digits for times, the same in every run. below: a power of two. */
 uint64_t noise(struct log *log, uint64_t below);
 
 void must(int error);
 
-/* From open_log() to close_log(): rows go to tables, and those to the file when they are full, or by
- * flush_kind(), or by flush_all() with definitions before what refers to them. */
+/*
+ * Between open_log() and close_log(), rows are added to tables. A table is written to the file when
+ * it is full, by flush_kind(), or by flush_all(), which writes definitions first.
+ */
 void open_log(struct log *log, const char *path, uint32_t pid, uint64_t start_ns, const char *exe,
 	      const char *host);
 struct xt_table *row(struct log *log, enum xt_kind kind);
 void flush_kind(struct log *log, enum xt_kind kind);
 void flush_all(struct log *log);
-/* Adds an account that equals the rows, unless the log has one of its own. */
+/* Adds an account that matches the rows, unless the log has its own. */
 void close_log(struct log *log);
 
-/* What all logs have: modules, two APIs, a stream, three shapes, four stacks. */
+/* The rows that all logs share: modules, two APIs, a stream, three shapes, four stacks. */
 void put_tables(struct log *log);
 
 /* The names of the functions above. */
 void put_symbols(struct log *log);
 
-/* Where every log has a function of that name; 0: none has. */
+/* The address of the function with that name in every log; 0: none. */
 uint64_t known_function(const char *name);
 
 void put_text(struct xt_table *table, unsigned column, const char *text);
@@ -97,25 +98,25 @@ void put_stream(struct log *log, uint64_t id, uint64_t device, uint64_t context,
 void put_string(struct log *log, uint64_t id, const char *text);
 void put_symbol(struct log *log, uint64_t module, uint64_t start, const char *name);
 
-/* A shape whose name is string id. */
+/* A shape with the name of that string id. */
 void put_shape(struct log *log, uint64_t id, const char *name, uint64_t grid);
 
 /* frames: innermost first, ended by a negative number. */
 void put_stack(struct log *log, uint64_t id, uint64_t flags, uint64_t seen_ns, const int *frames);
 
-/* A call 10 us after the one before it. */
+/* A call 10 us after the previous one. */
 void put_call(struct log *log, uint64_t thread, uint64_t api, uint64_t stack, uint64_t result);
 void put_kernel(struct log *log, uint64_t correlation, uint64_t stream, uint64_t shape,
 		uint64_t start_ns, uint64_t duration_ns, uint64_t graph_node);
 
-/* A call and its kernel, which runs 5 us after the call was entered, or when its stream is free. */
+/* A call and its kernel, which starts 5 us after the call, or later when its stream is free. */
 void launch(struct log *log, uint64_t thread, uint64_t stack, uint64_t stream, uint64_t shape,
 	    uint64_t duration_ns);
 
-/* Reads rows as text from stdin: see log_script.c. */
+/* Reads rows as text from stdin; see log_script.c. */
 void make_script(struct log *log, uint64_t n);
 
-/* Where a module is mapped. */
+/* The address at which a module is mapped. */
 uint64_t module_start(enum module_id module);
 
 #endif

@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logs written as text, one row a line, so that a test says itself what is in its log. Times are ns
- * after the start of the log; what is in [] may be left out; '#' begins a comment.
+ * Logs written as text, one row per line, so that each test contains its log. Times are ns after
+ * the start of the log; parts in [] are optional; '#' begins a comment.
  *
- *	thread ID TID NAME
- *	stream ID DEVICE CONTEXT STREAM        (stream 1 is device 0, context 1, stream 7)
- *	stack NAME FUNCTION...                 (outermost first; cuda... are the runtime's)
- *	call CORRELATION THREAD API STACK ENTER DURATION [RESULT [ONE_IN [GRAPH_EXEC]]]
- *	api NAME                               (defines it, or defines it once more)
- *	rate TIME ONE_IN                       (so many calls had one stack from then on)
- *	kernel CORRELATION STREAM NAME[@GRID] START DURATION [NODE]
- *	copy CORRELATION STREAM SHAPE START DURATION BYTES [NODE]
- *	                                       (SHAPE: KIND:SOURCE:DESTINATION:ASYNC[:FROM:TO])
- *	set CORRELATION STREAM MEMORY START DURATION BYTES [NODE]
- *	node ID ORIGIN STACK TIME THREAD [TYPE]
- *	alloc CORRELATION ADDRESS BYTES TIME DEVICE MEMORY
- *	free CORRELATION ADDRESS TIME DEVICE MEMORY
- *	push|mark THREAD TIME STACK TEXT [DOMAIN]
- *	pop THREAD TIME [DOMAIN]
- *	start THREAD TIME STACK KEY TEXT [DOMAIN]
- *	end THREAD TIME KEY [DOMAIN]
- *	name_thread THREAD TIME TID TEXT
- *	name_category THREAD TIME CATEGORY TEXT [DOMAIN]
- *	payload CATEGORY TYPE VALUE            (of what is pushed, started and marked from now on;
- *	                                       3 1 42 to begin with)
- *	flush KIND                             (what there is of it goes to the file now)
- *	account NAME VALUE
- *	meta KEY VALUE
- *	switch TIME on|off asked|yielded       (recording was paused, or went on)
+ * 	thread ID TID NAME
+ * 	stream ID DEVICE CONTEXT STREAM        (stream 1 is device 0, context 1, stream 7)
+ * 	stack NAME FUNCTION...                 (outermost first; cuda... are the runtime's)
+ * 	call CORRELATION THREAD API STACK ENTER DURATION [RESULT [ONE_IN [GRAPH_EXEC]]]
+ * 	api NAME                               (defines it, or defines it again)
+ * 	rate TIME ONE_IN                       (from then on, one of ONE_IN calls has a stack)
+ * 	kernel CORRELATION STREAM NAME[@GRID] START DURATION [NODE]
+ * 	copy CORRELATION STREAM SHAPE START DURATION BYTES [NODE]
+ * 	                                       (SHAPE: KIND:SOURCE:DESTINATION:ASYNC[:FROM:TO])
+ * 	set CORRELATION STREAM MEMORY START DURATION BYTES [NODE]
+ * 	node ID ORIGIN STACK TIME THREAD [TYPE]
+ * 	alloc CORRELATION ADDRESS BYTES TIME DEVICE MEMORY
+ * 	free CORRELATION ADDRESS TIME DEVICE MEMORY
+ * 	push|mark THREAD TIME STACK TEXT [DOMAIN]
+ * 	pop THREAD TIME [DOMAIN]
+ * 	start THREAD TIME STACK KEY TEXT [DOMAIN]
+ * 	end THREAD TIME KEY [DOMAIN]
+ * 	name_thread THREAD TIME TID TEXT
+ * 	name_category THREAD TIME CATEGORY TEXT [DOMAIN]
+ * 	payload CATEGORY TYPE VALUE            (of ranges and marks from now on; initially 3 1 42)
+ * 	flush KIND                             (writes the rows of that kind to the file now)
+ * 	account NAME VALUE
+ * 	meta KEY VALUE
+ * 	switch TIME on|off asked|yielded       (recording was paused or resumed)
  *
- * STACK is a name, a number, - for none, or lost: chance chose it.
+ * STACK is a name, a number, "-" for none, or "lost": not sampled.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +43,7 @@
 #define TEXTS_MAX 8192
 #define TEXT_MAX  64
 
-/* Texts that get numbers in the order in which they come. */
+/* Texts, numbered in the order of first use. */
 struct texts {
 	char texts[TEXTS_MAX][TEXT_MAX];
 	size_t count;
@@ -65,7 +64,7 @@ static void fail(const struct script *s, const char *what)
 	exit(2);
 }
 
-/* The number of text, from 0 on; *is_new_out says that it is its first time. */
+/* The number of text, from 0 on; *is_new_out is true at its first use. */
 static size_t number_of(const struct script *s, struct texts *texts, const char *text,
 			bool *is_new_out)
 {
@@ -183,7 +182,7 @@ static void do_stream(struct script *s)
 	put_stream(s->log, number(s, 1), number(s, 2), number(s, 3), number(s, 4));
 }
 
-/* By the beginning of the name, the longer first. */
+/* By prefix of the name; longer prefixes first. */
 static uint64_t api_id_defined(struct script *s, int w, bool once_more)
 {
 	static const struct {
@@ -277,7 +276,7 @@ static uint64_t copy_shape_id(struct script *s, int w)
 	return id;
 }
 
-/* Copies and sets have the same columns. */
+/* Copies and memsets have the same columns. */
 static void do_transfer(struct script *s)
 {
 	bool is_copy = !strcmp(word(s, 0), "copy");
@@ -323,7 +322,7 @@ static void do_memory(struct script *s)
 	xt_table_end_row(table);
 }
 
-/* The words that each operation has, 0: it has none of that. */
+/* The position of each word per operation; 0: absent. */
 static const struct range_row {
 	const char *name;
 	uint64_t operation;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the logs that the tests of xtrace-merge read: "make_log SCENARIO FILE [N]"; and damages
- * them: "make_log damage FILE KIND" turns a byte in the first chunk of that kind. The rows of
- * scenario "script" come from stdin, see log_script.c.
+ * Creates the logs for the tests of xtrace merge: "make_log SCENARIO FILE [N]". "make_log damage
+ * FILE KIND" damages one: it changes a byte in the first chunk of that kind. The rows of scenario
+ * "script" come from stdin; see log_script.c.
  */
 #include <elf.h>
 #include <errno.h>
@@ -40,7 +40,7 @@ static void make_threads(struct log *log, uint64_t n)
 	}
 }
 
-/* Two replays of a graph whose kernels overlap; in the file, some stand before their call. */
+/* Two replays of a graph with overlapping kernels. Some kernels precede their call in the file. */
 static void make_graph(struct log *log, uint64_t n)
 {
 	(void)n;
@@ -55,7 +55,7 @@ static void make_graph(struct log *log, uint64_t n)
 	}
 }
 
-/* The second call was lost; the third has a stack that was lost; the fourth has none. */
+/* The second call is lost; the third has a lost stack; the fourth has none. */
 static void make_lost(struct log *log, uint64_t n)
 {
 	(void)n;
@@ -81,7 +81,10 @@ static void make_no_kernels(struct log *log, uint64_t n)
 	put_call(log, 1, API_LAUNCH, STACK_FORWARD, 0);
 }
 
-/* Names that would break a format or a terminal; addresses without names; cut and odd stacks. */
+/*
+ * Names that could break a format or a terminal; addresses without names; truncated and unusual
+ * stacks.
+ */
 static void make_hostile(struct log *log, uint64_t n)
 {
 	static const int hostile[] = {CU_INTERNAL, HOSTILE, LOST, NOWHERE, MAIN, -1};
@@ -104,7 +107,7 @@ static void make_hostile(struct log *log, uint64_t n)
 	put_kernel(log, log->correlation, 1, 1, log->now_ns, UINT32_MAX, 0);
 }
 
-/* The build id of this very program, from its notes in memory. */
+/* Reads the build id of this program from its notes in memory. */
 static int find_build_id(struct dl_phdr_info *info, size_t info_bytes, void *result)
 {
 	struct xt_bytes *build_id = result;
@@ -124,10 +127,10 @@ static int find_build_id(struct dl_phdr_info *info, size_t info_bytes, void *res
 			note = content + ((n->n_descsz + 3) & ~3u);
 		}
 	}
-	return 1; /* the program itself comes first: no library is asked for */
+	return 1; /* the program is the first entry; skip libraries */
 }
 
-/* Two launches in a program that exists: this one, in the real functions main() and own_work(). */
+/* Two launches in a program that exists: this one, in its functions main() and own_work(). */
 __attribute__((noinline)) static void own_work(struct log *log, uint64_t stack)
 {
 	launch(log, 1, stack, 1, 1, 1234);
@@ -165,7 +168,7 @@ static void make_own(struct log *log, uint64_t n)
 	own_work(log, STACK_MORE);
 }
 
-/* n launches by four threads on eight streams, the kernels of a batch behind its calls. */
+/* n launches by four threads on eight streams. The kernels of a batch follow its calls. */
 static void make_bench(struct log *log, uint64_t n)
 {
 	for (uint64_t t = 2; t <= 4; t++)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded: appends a line to $FORK_COUNT for each process that xtrace itself forks. */
+/*
+ * Preloaded: appends a line to $FORK_COUNT for each process that xtrace forks.
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations: memory, allocated and released by the same thread or by another, or never released.
+ * Operations: memory, freed by the same thread, by another thread, or never.
  */
 #include <stdlib.h>
 
@@ -64,7 +64,7 @@ FRAME_FUNCTION void release(struct job *job)
 	LEAVE();
 }
 
-/* For another thread to free. */
+/* Leaves memory for another thread to free. */
 FRAME_FUNCTION void hand_over(struct job *job)
 {
 	struct shared *shared = job->shared;
@@ -111,7 +111,7 @@ FRAME_FUNCTION void release_wrongly(struct job *job)
 	LEAVE();
 }
 
-/* What the job's copies go to and come from, as long as it lives and beyond. */
+/* Buffers for the job's copies, which may outlive it. */
 FRAME_FUNCTION void buffers_make(struct job *job)
 {
 	struct shared *shared = job->shared;

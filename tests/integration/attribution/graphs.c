@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations: graphs that are captured or built by hand, cloned, put into each other, made ready
- * to run, replayed from anywhere, updated, destroyed.
+ * Operations on graphs: capture, build node by node, clone, nest, instantiate, replay from any
+ * thread, update, destroy.
  */
 #include <stddef.h>
 
@@ -22,13 +22,13 @@ static CUDA_KERNEL_NODE_PARAMS pick_kernel_params(struct job *job)
 
 static void fill_graph(struct job *job, CUgraph graph, unsigned count_max);
 
-/* A graph to be used somehow, NULL if there is none. */
+/* Picks a graph; NULL if there is none. */
 static struct graph *pick_graph(struct job *job)
 {
 	return job->graph_count ? &job->graphs[pick(job, job->graph_count)] : NULL;
 }
 
-/* Instantiates it, and keeps both or neither. */
+/* Instantiates a graph and keeps both, or neither. */
 static inline __attribute__((always_inline)) void keep(struct job *job, CUgraph graph)
 {
 	CUgraphExec exec;
@@ -288,7 +288,7 @@ FRAME_FUNCTION void replay_shared(struct job *job)
 	LEAVE();
 }
 
-/* Fails unless the two graphs are alike. */
+/* Fails unless the two graphs match. */
 FRAME_FUNCTION void update_graph(struct job *job)
 {
 	struct graph *graph = pick_graph(job);
@@ -303,7 +303,7 @@ FRAME_FUNCTION void update_graph(struct job *job)
 	LEAVE();
 }
 
-/* In the graph, or (exec is not NULL) in that executable graph. */
+/* Changes a node in the graph, or, if exec is not NULL, in that executable graph. */
 static FRAME_FUNCTION void change_node(struct job *job, CUgraphExec exec, CUgraphNode node,
 				       CUgraphNodeType type)
 {
@@ -328,7 +328,7 @@ static FRAME_FUNCTION void change_node(struct job *job, CUgraphExec exec, CUgrap
 	LEAVE();
 }
 
-/* Any node; it fails for those that are no longer what the executable graph was made from. */
+/* Updates any node. Fails for nodes that the executable graph does not have. */
 FRAME_FUNCTION void update_node(struct job *job)
 {
 	struct graph *graph = pick_graph(job);

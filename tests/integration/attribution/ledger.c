@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ledger: each thread writes into a text of its own.
+ * Each thread writes to its own text.
  */
 #include "ledger.h"
 
@@ -25,7 +25,7 @@ struct block {
 };
 
 static __thread struct block *own;
-static struct block *blocks; /* under lock */
+static struct block *blocks; /* protected by lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((format(printf, 1, 2))) static void put(const char *format, ...)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading the tool that NVTX_INJECTION64_PATH names, and giving it the tables to fill.
+ * Loads the tool that NVTX_INJECTION64_PATH names and gives it the tables to fill.
  */
 #include "nvtx_client.h"
 
@@ -74,7 +74,7 @@ void nvtx_start(void)
 		initialize(get_export_table);
 }
 
-/* NVTX does so at the first use of the extension. */
+/* NVTX does this at the first use of the extension. */
 int nvtx_start_payloads(void)
 {
 	const char *path = getenv("NVTX_INJECTION64_PATH");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's side of NVTX: tables of function pointers that do nothing until a tool fills
- * them, which NVTX_INJECTION64_PATH names and which is asked at the first use. The tables are
- * those of cuda_abi/nvtx_abi.h; what calls through them is inlined, as NVTX's own functions are.
+ * The program's side of NVTX: tables of function pointers that do nothing until a tool fills them.
+ * At the first use, NVTX loads the tool that NVTX_INJECTION64_PATH names. The tables are those of
+ * cuda_abi/nvtx_abi.h. The functions that call through them are inline, like NVTX's own.
  */
 #ifndef XTRACE_TESTS_NVTX_CLIENT_H
 #define XTRACE_TESTS_NVTX_CLIENT_H
@@ -26,7 +26,7 @@ extern xt_nvtx_function nvtx_cudart[NVTX_CUDA_SIZE];
 
 extern intptr_t nvtx_payload_slots[NVTX_PAYLOAD_SLOTS];
 
-/* Loads the tool, if there is one. Once, before anything else; from one thread. */
+/* Loads the tool, if there is one. Call it once, first, from one thread. */
 void nvtx_start(void);
 
 /* The same for the payload extension; false if the tool does not implement it. */
@@ -134,7 +134,7 @@ NVTX_INLINE void nvtx_domain_end(void *domain, uint64_t id)
 		((void (*)(void *, uint64_t))end)(domain, id);
 }
 
-/* Of one of the tables nvtx_cuda and nvtx_cudart: gives a device or a handle its name. */
+/* Names a device or a handle through the table nvtx_cuda or nvtx_cudart. */
 NVTX_INLINE void nvtx_name(xt_nvtx_function naming, const void *handle, const void *text)
 {
 	if (naming)

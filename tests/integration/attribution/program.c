@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program SEED LEDGER [flat]: walks at random, in several threads, and writes down what it did.
- * With "flat", there are no graphs in graphs.
+ * program SEED LEDGER [flat]: performs random operations in several threads and records them. With
+ * "flat", graphs are not nested.
  */
 #include "program.h"
 
@@ -13,7 +13,7 @@
 
 #define DEPTH_MAX 6
 
-/* What can be done anywhere; how often in the table is how often. */
+/* Operations possible anywhere; repeated entries are more frequent. */
 static const operation operations[] = {
 	launch_kernel,	   launch_kernel,
 	launch_kernel,	   launch_kernel,
@@ -45,7 +45,7 @@ static const operation operations[] = {
 	resume_recording,
 };
 
-/* What can be captured, or fails in a capture. */
+/* Operations that can be captured, or that fail in a capture. */
 static const operation capturable[] = {
 	launch_kernel, launch_kernel, launch_kernel, launch_variant,	  launch_wrongly,
 	copy_async,    copy_async,    set_async,     call_host,		  wait_for_stream,
@@ -62,7 +62,7 @@ static inline __attribute__((always_inline)) void operate(struct job *job)
 		operations[pick(job, COUNT(operations))](job);
 }
 
-/* Inlined into the path functions, so that they alone are the path. */
+/* Inlined into the path functions, so that only they are in the path. */
 static inline __attribute__((always_inline)) void walk(struct job *job)
 {
 	unsigned steps = 1 + pick(job, 4);
@@ -172,7 +172,7 @@ static FRAME_FUNCTION void make_gpu(struct gpu *gpu, int device, bool is_primary
 	LEAVE();
 }
 
-/* A primary context for each device, and now and then another of the first. */
+/* Creates a primary context for each device, and sometimes a second one on the first. */
 static FRAME_FUNCTION void make_gpus(struct shared *shared, struct job *job)
 {
 	int device_count = 0;
@@ -190,7 +190,8 @@ static FRAME_FUNCTION void make_shared_graphs(struct shared *shared, struct job 
 {
 	ENTER();
 	capture_graph(job);
-	buffers_make(job); /* others replay one graph while this thread works, or another graph */
+	buffers_make(
+		job); /* others replay a graph while this thread uses the same or another one */
 	build_graph(job);
 	buffers_make(job);
 	for (unsigned i = 0; i < job->graph_count && i < SHARED_GRAPHS; i++)
@@ -236,7 +237,7 @@ int main(int argc, char **argv)
 		pick(own, 1);
 	ledger_begin_thread();
 	ENTER();
-	make_domains(&shared, own); /* ranges may begin before there is any CUDA */
+	make_domains(&shared, own); /* ranges may begin before CUDA */
 	require(CU(cuInit, 0));
 	make_gpus(&shared, own);
 	own->gpu = &shared.gpus[0];

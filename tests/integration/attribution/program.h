@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program made by a seed: what its files share. Each thread has a job: its own streams, memory
- * and graphs, and random numbers of its own, so that one seed always gives the same calls.
+ * A random program: declarations that its files share. Each thread has a job: its own streams,
+ * memory, graphs and random numbers, so that one seed always gives the same calls.
  *
- * A thread walks at random through functions path_a to path_f, which call each other and, at any
- * depth, operations. While a stream is captured the same paths lead to operations that can be.
+ * A thread calls random functions path_a to path_f, which call each other and, at any depth,
+ * operations. During a capture, the same paths lead to operations that can be captured.
  */
 #ifndef XTRACE_TESTS_PROGRAM_H
 #define XTRACE_TESTS_PROGRAM_H
@@ -15,10 +15,10 @@
 
 #include "ledger.h"
 
-#define THREADS_MAX	6 /* besides the main one */
+#define THREADS_MAX	6 /* in addition to the main thread */
 #define CONTEXTS_MAX	3
 #define KERNELS		6
-#define STREAMS		3 /* that a job creates */
+#define STREAMS		3 /* created by a job */
 #define GRAPHS_MAX	8
 #define NODES_MAX	8
 #define SHARED_GRAPHS	2
@@ -49,21 +49,22 @@ struct allocation {
 
 struct started {
 	uint64_t key;
-	unsigned domain; /* place in domain_names */
+	unsigned domain; /* index into domain_names */
 };
 
 struct shared {
 	struct gpu gpus[CONTEXTS_MAX];
 	unsigned gpu_count;
-	struct graph graphs[SHARED_GRAPHS]; /* of gpus[0]; launched by all of its threads */
+	struct graph graphs[SHARED_GRAPHS]; /* in gpus[0]; launched by all of its threads */
 	pthread_mutex_t lock;
 	void *pageable_buffers[1 + THREADS_MAX + SHARED_GRAPHS]; /* of all jobs; under lock */
 	unsigned pageable_buffer_count;				 /* under lock */
-	CUdeviceptr handed_over[ALLOCATIONS_MAX]; /* of gpus[0]; freed by any; under lock */
-	unsigned handed_over_count;		  /* under lock */
-	void *domains[DOMAINS];			  /* of NVTX */
-	struct started started[RANGES_MAX];	  /* ranges to be ended by any thread; under lock */
-	unsigned started_count;			  /* under lock */
+	CUdeviceptr
+		handed_over[ALLOCATIONS_MAX]; /* in gpus[0]; any thread frees them; under lock */
+	unsigned handed_over_count;	      /* under lock */
+	void *domains[DOMAINS];		      /* NVTX domains */
+	struct started started[RANGES_MAX];   /* ranges that any thread may end; under lock */
+	unsigned started_count;		      /* under lock */
 };
 
 struct job {
@@ -75,10 +76,10 @@ struct job {
 	unsigned depth;
 	CUstream streams[STREAMS];
 	CUevent event, fork_event, join_event;
-	CUstream captured; /* NULL: nothing is */
+	CUstream captured; /* NULL: none */
 	CUstream side;	   /* takes part in the capture, if is_forked */
 	bool is_forked;
-	bool is_flat; /* makes no graphs with graphs in them */
+	bool is_flat; /* do not nest graphs */
 	CUdeviceptr device_buffer;
 	void *pinned_buffer;
 	void *pageable_buffer;
@@ -100,11 +101,11 @@ static inline unsigned pick(struct job *job, unsigned limit)
 	return (unsigned)(job->random >> 33) % limit;
 }
 
-/* A stream to enqueue on: one of the capture, or any. */
+/* Picks a stream for work: one of the capture, or any. */
 CUstream pick_stream(struct job *job);
 CUfunction pick_kernel(struct job *job);
 
-/* Goes down some path, at random. */
+/* Calls a random path function. */
 void descend(struct job *job);
 
 typedef void (*operation)(struct job *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX from functions that have returned when the range's work is done.
+ * NVTX calls from functions that return before the range ends.
  */
 #include "ranges.h"
 
@@ -32,7 +32,7 @@ FRAME_FUNCTION void range_from_below(struct job *job)
 	LEAVE();
 }
 
-/* All that the thread has pushed, in some order of domains. */
+/* Pops all ranges of the thread, in a random order of domains. */
 FRAME_FUNCTION void ranges_close(struct job *job)
 {
 	ENTER();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX as a step of a path function itself, into which it is inlined: ranges are pushed in one
- * function and popped there, in a callee, in a caller, by the end of the thread, or never.
+ * NVTX calls inlined into a path function: ranges are pushed in one function and popped there, in a
+ * callee, in a caller, at the end of the thread, or never.
  */
 #ifndef XTRACE_TESTS_RANGES_H
 #define XTRACE_TESTS_RANGES_H
@@ -71,7 +71,7 @@ NVTX_INLINE void range_end(struct job *job, struct started range)
 	ledger_range("end", before_ns, domain_names[range.domain], &range.key, NULL);
 }
 
-/* Ends a range of its own, leaves it to others, or ends one that others left. */
+/* Ends its own range, leaves it to another thread, or ends one that another thread left. */
 NVTX_INLINE void range_end_some(struct job *job)
 {
 	struct shared *shared = job->shared;
@@ -103,7 +103,7 @@ NVTX_INLINE void range_mark(struct job *job, unsigned domain)
 	ledger_range("mark", before_ns, domain_names[domain], NULL, range_texts[which]);
 }
 
-/* Something with ranges; now and then a pop too many. */
+/* A random range operation; sometimes one pop too many. */
 NVTX_INLINE void range_step(struct job *job)
 {
 	unsigned domain = pick(job, 1 + DOMAINS);

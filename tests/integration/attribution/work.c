@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations: kernels, copies, sets, events, waiting, and what fails.
+ * Operations: kernels, copies, memsets, events, waits, and failing calls.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -61,7 +61,7 @@ FRAME_FUNCTION void launch_variant(struct job *job)
 	LEAVE();
 }
 
-/* Nothing comes of these two where the recording does not follow them. */
+/* These two have no effect if the recording ignores them. */
 FRAME_FUNCTION void pause_recording(struct job *job)
 {
 	(void)job;
@@ -148,7 +148,7 @@ FRAME_FUNCTION void copy_async(struct job *job)
 	LEAVE();
 }
 
-/* Each job has a part of its own in the other context's buffer. */
+/* Each job uses its own part of the other context's buffer. */
 FRAME_FUNCTION void copy_to_peer(struct job *job)
 {
 	const struct gpu *peer = &job->shared->gpus[pick(job, job->shared->gpu_count)];
@@ -198,7 +198,7 @@ FRAME_FUNCTION void call_host(struct job *job)
 	LEAVE();
 }
 
-/* Fails for a stream that is captured. */
+/* Fails for a stream under capture. */
 FRAME_FUNCTION void wait_for_stream(struct job *job)
 {
 	ENTER();
@@ -274,7 +274,7 @@ FRAME_FUNCTION void use_module(struct job *job)
 	LEAVE();
 }
 
-/* What is enqueued on the old one goes on. */
+/* Work on the old stream continues. */
 FRAME_FUNCTION void renew_stream(struct job *job)
 {
 	unsigned which = pick(job, STREAMS);

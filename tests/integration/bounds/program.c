@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program LAUNCHES [MODE]: launches as many kernels, from three places in turn, 70, 29 and 1 of a hundred times, in
- * one thread. MODE:
+ * program LAUNCHES [MODE]: launches kernels in one thread, from three call sites in the ratio 70 :
+ * 29 : 1. MODE:
  *
- *	kill	ends by SIGKILL
- *	churn	each launch has a stack of its own, and so has to be walked; then two seconds with few launches
+ * 	kill	ends by SIGKILL
+ * 	churn	each launch has a new stack, which must be unwound; then two seconds with few launches
  */
 #include <cuda.h>
 
@@ -23,7 +23,7 @@ static void check(CUresult result)
 		exit(99);
 }
 
-/* (With nothing in them that differs, there would be one of them.) */
+/* The compiler would merge identical functions. */
 #define PLACE(name)                                                                                \
 	static __attribute__((noinline)) void name(void)                                           \
 	{                                                                                          \
@@ -34,7 +34,7 @@ PLACE(often)
 PLACE(less)
 PLACE(seldom)
 
-/* Mixed, and in a rhythm of powers of two, too: 37 and 100 have nothing in common. */
+/* Mixed, without a short period: 37 and 100 have no common divisor. */
 static void launch(long i)
 {
 	long turn = i * 37 % 100;
@@ -47,7 +47,7 @@ static void launch(long i)
 		seldom();
 }
 
-/* The callback's frame lies elsewhere each time. */
+/* The callback's frame has a different address each time. */
 static __attribute__((noinline)) void churn(long i)
 {
 	volatile char *room = alloca(16 + (size_t)(i * 7919 % 20011) * 16);

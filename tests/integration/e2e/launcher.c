@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program whose call paths can be told from its kernels: the path of functions a, b and c that
- * leads to a launch is the name of the kernel that is launched. Several threads launch on several
- * streams, in random order by seed.
+ * A program whose call paths can be checked by its kernels: a kernel has the name of the call path,
+ * through functions a, b and c, that launches it. Several threads launch on several streams, in an
+ * order given by the seed.
  *
- * A ledger outlives the program, however that ends: each thread notes its launches there, in order,
- * once they have returned. For each thread a struct ledger_page, one behind the other.
+ * A ledger file outlives the program, however it ends: each thread records its launches in it, in
+ * order, after they return. It has one struct ledger_page per thread.
  */
 #include <cuda.h>
 
@@ -27,7 +27,7 @@
 
 struct ledger_page {
 	unsigned tid;
-	unsigned count; /* of entries that are filled in */
+	unsigned count; /* entries in use */
 	struct ledger_entry {
 		unsigned blocks;
 		char path[DEPTH_MAX];
@@ -35,12 +35,12 @@ struct ledger_page {
 };
 
 struct job {
-	struct ledger_page *ledger; /* NULL: none is kept */
+	struct ledger_page *ledger; /* NULL: none */
 	CUcontext context;
 	CUmodule module;
 	unsigned launches, streams, sync_every;
 	unsigned long long seed;
-	/* Of the launch that is being prepared: */
+	/* The launch in preparation. */
 	char path[DEPTH_MAX + 1];
 	unsigned depth;
 	CUstream stream[STREAMS_MAX];
@@ -101,7 +101,7 @@ PATH_FUNCTION(a)
 PATH_FUNCTION(b)
 PATH_FUNCTION(c)
 
-/* Inlined into the path functions, so that they alone are the path. */
+/* Inlined into the path functions, so that only they are in the path. */
 static inline __attribute__((always_inline)) void step_inline(struct job *job, unsigned at)
 {
 	static void (*const functions[])(struct job *, unsigned) = {path_a, path_b, path_c};
@@ -173,7 +173,7 @@ static unsigned number_argument(int argc, char **argv, int index, unsigned fallb
 	return argc > index ? (unsigned)strtoul(argv[index], NULL, 10) : fallback;
 }
 
-/* One page for each thread. */
+/* One page per thread. */
 static struct ledger_page *open_ledger(const char *path, unsigned threads)
 {
 	size_t bytes = threads * sizeof(struct ledger_page);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloaded before the tracer: makes one of the tracer's calls into the C library fail, and no
- * other's. Whose a call is, its return address says: code of the tracer, or of the libunwind that
- * it opened. Where, which time and how it fails stands in XT_FAILING=FUNCTION:SITE:TIME:HOW; every
- * place that calls, and how often, is noted in the file XT_FAILING_STATE, so that a test can go
- * through all of them. Any thread; no lock, no malloc.
+ * Preloaded before the tracer: makes one of the tracer's calls into the C library fail. The return
+ * address tells whose a call is: code of the tracer, or of the libunwind that it loaded.
+ * XT_FAILING=FUNCTION:SITE:TIME:HOW selects the call and the failure. All call sites and their
+ * numbers of calls are stored in the file XT_FAILING_STATE, so that a test can go through all of
+ * them. Any thread; no lock, no malloc.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #define SITES_MAX 2048
-#define ANY_TIME  0 /* every time, from the first on */
+#define ANY_TIME  0 /* every call from the first on */
 #define LIBRARIES 2
 
 #define FUNCTIONS(FUNCTION)                                                                        \
@@ -64,12 +64,12 @@ enum function { FUNCTIONS(MEMBER) FUNCTION_COUNT };
 static const char *const names[] = {FUNCTIONS(NAME)};
 
 enum how {
-	HOW_FAIL = 'f', /* as if there were none of it */
-	HOW_HALF = 'h', /* writes half of it and says so, then fails */
-	HOW_KILL = 'k', /* the process is killed instead */
+	HOW_FAIL = 'f', /* fail as if the resource were used up */
+	HOW_HALF = 'h', /* write half, report it, then fail */
+	HOW_KILL = 'k', /* kill the process */
 };
 
-/* The file: struck_count, then the places. */
+/* The file: struck_count, then the call sites. */
 struct site {
 	_Atomic uint64_t key; /* 1 + function + 256 × offset; 0: none */
 	_Atomic uint64_t count;
@@ -86,7 +86,7 @@ static struct {
 	enum how how;
 } order;
 
-/* What stands behind ours; found before anything runs, as later the loader's locks may be held. */
+/* The real functions. Looked up before anything else runs: later the loader's locks may be held. */
 static void *next[FUNCTION_COUNT];
 
 static struct {
@@ -128,8 +128,10 @@ static const char *find(char **environment, const char *name)
 	return NULL;
 }
 
-/* Linked so that it runs before any other library's, the C library's among them: what these do is
- * seen, and getenv() does not work yet. */
+/*
+ * Linked to run before the constructors of all other libraries, so that their calls are seen too.
+ * getenv() does not work yet.
+ */
 __attribute__((constructor)) static void begin(int argc, char **argv, char **environment)
 {
 	const char *path = find(environment, "XT_FAILING_STATE");
@@ -157,7 +159,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	dl_iterate_phdr(look, "libxtrace_inject.so");
 }
 
-/* How often this place has called, this time included. */
+/* Counts the calls of this call site, including this one. */
 static uint64_t count_site(uint64_t key)
 {
 	for (size_t i = key * 31 % SITES_MAX, n = 0; n < SITES_MAX; n++, i = (i + 1) % SITES_MAX) {
@@ -195,12 +197,12 @@ static bool strikes(enum function function, const void *return_address)
 #define NEXT(name)	  ((__typeof__(&(name)))next[F_##name])
 #define STAND_IN	  __attribute__((visibility("default")))
 
-/* The C library's own names of these, which dlsym() itself needs. */
+/* The C library's internal names, which dlsym() itself needs. */
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *memory, size_t bytes);
 
-/* Fails as the call does when it is refused what it asks for. */
+/* Returns the error that the call returns when a resource is refused. */
 #define FAIL(value, number)                                                                        \
 	do {                                                                                       \
 		errno = (number);                                                                  \

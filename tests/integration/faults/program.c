@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program ROUNDS PLUGIN: uses what the tracer has to do with: launches of two threads, copies, sets,
- * allocations, a graph, NVTX, a library that comes and goes. Says on stdout what it found and what
- * it sees of itself, which must not depend on who traces it or on what befalls the tracer.
+ * program ROUNDS PLUGIN: uses everything that the tracer handles: launches of two threads, copies,
+ * memsets, allocations, a graph, NVTX, a plugin that is loaded and unloaded. Prints its results and
+ * what it can see of itself, which must not depend on the tracer or on errors in the tracer.
  */
 #include <cuda.h>
 
@@ -28,7 +28,7 @@ static unsigned rounds;
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			  ".visible .entry kernel() { ret; }\n";
 
-/* Nothing may fail, and errno is the program's. */
+/* No call may fail or change errno. */
 #define CU(call)                                                                                   \
 	do {                                                                                       \
 		errno = 4711;                                                                      \
@@ -99,7 +99,7 @@ static void *work_in_thread(void *unused)
 	return unused;
 }
 
-/* The library launches nothing; that it came and went is what matters. */
+/* The plugin launches nothing; only loading and unloading matters. */
 static void load_and_launch(const char *plugin)
 {
 	for (unsigned i = 0; i < 3; i++) {
@@ -126,7 +126,7 @@ static unsigned count_descriptors(void)
 			readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1);
 
 		target[length > 0 ? length : 0] = '\0';
-		/* (libunwind has a pipe of its own.) */
+		/* libunwind opens a pipe. */
 		count += length > 0 && (!data || strncmp(target, data, strlen(data)) != 0) &&
 			 atoi(entry->d_name) <= STDERR_FILENO;
 	}
@@ -163,7 +163,7 @@ int main(int argc, char **argv)
 	load_and_launch(argv[2]);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	usleep(30000); /* the libraries' coming and going is written down by now */
+	usleep(30000); /* by now, the log contains the loading and unloading */
 	load_and_launch(argv[2]);
 	CU(cuCtxSynchronize());
 	printf("%u failures, %u odd errnos, %u descriptors, %u signals blocked\n", failures,

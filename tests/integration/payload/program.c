@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Uses NVTX's payload extension as NCCL does: registers an enum and schemas, pushes ranges plainly
- * and pops them with a payload, pushes ranges whose attributes carry payloads. Then payloads that
- * are hard to read, and several threads at once. Launches a kernel behind each range that is over.
+ * Uses NVTX's payload extension as NCCL does: registers an enum and schemas, pushes plain ranges
+ * and pops them with a payload, pushes ranges with payloads in their attributes. Then uses payloads
+ * that are hard to decode, and several threads at once. Launches a kernel after each range.
  */
 #include <cuda.h>
 
@@ -68,7 +68,7 @@ static void schema(uint64_t id, uint64_t kind, size_t bytes, const char *name,
 	require(nvtx_register(XT_NVTX_SCHEMA_REGISTER, domain, &attributes) == id, "schema");
 }
 
-/* ---- as NCCL does */
+/* As NCCL does. */
 
 struct init {
 	uint64_t comm;
@@ -161,7 +161,7 @@ static void all_reduce(size_t bytes, int operation)
 	launch(behind);
 }
 
-/* ---- what else there may be */
+/* Other payloads. */
 
 struct point {
 	float x, y;
@@ -239,7 +239,7 @@ static void mark_mixed(void)
 	mark(data, 2);
 }
 
-/* Ranges whose names, too, are in their payloads. */
+/* Ranges whose names are also in their payloads. */
 static void push_named(uint64_t step)
 {
 	struct {
@@ -259,7 +259,7 @@ static void push_named(uint64_t step)
 	launch(behind);
 }
 
-/* Nothing of this may harm, and every range has to end. */
+/* None of these may do harm, and every range must end. */
 static void hostile(void)
 {
 	const size_t huge = (size_t)4 << 30;
@@ -304,7 +304,7 @@ static void hostile(void)
 	push_extended("negative", data, -1);
 	pop_with(data, 0);
 	require(!nvtx_register(XT_NVTX_SCHEMA_REGISTER, domain, NULL), "no attributes");
-	for (int i = 0; i < 5000; i++) { /* more than there is room for */
+	for (int i = 0; i < 5000; i++) { /* more than the limit */
 		const struct xt_nvtx_schema_entry entry = {.type = XT_NVTX_TYPE_INT, .name = "i"};
 
 		schema(STATIC_ID(1000 + i % 3000), XT_NVTX_SCHEMA_STATIC, 4, NULL, &entry, 1);

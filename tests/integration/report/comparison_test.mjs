@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens the page of a comparison in a browser and holds what it shows against --folded and --json.
+// Opens the page of a comparison in a browser and compares it with --folded and --json.
 // usage: node comparison_test.mjs XTRACE_DIFF TRACES PACKAGES
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -27,14 +27,14 @@ const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] }
 const read = (name) => readFileSync(join(work, name), 'utf8');
 const words = { pass: 'Pass', regression: 'Regression', unknown: 'Could not be judged' };
 
-// The total of a weight, once the page shows it.
+// Returns the total of a weight once the page shows it.
 async function totalOf(page, place) {
 	await page.selectOption('#weight', String(place));
 	await page.waitForTimeout(100);
 	return Number(await page.getAttribute('#flame-total', 'data-value'));
 }
 
-// How many pixels of the flame graph are red, and how many blue.
+// Counts the red and the blue pixels of the flame graph.
 async function coloursOf(page) {
 	return page.evaluate(() => {
 		const canvas = document.getElementById('flame-canvas');
@@ -52,7 +52,7 @@ async function coloursOf(page) {
 
 async function check(base, now, dark) {
 	const out = (name) => join(work, name);
-	// (Eager against captured in a graph: most paths are others.)
+	// Eager against CUDA graph: most paths differ.
 	const { status, stderr } = spawnSync(diff, ['diff',
 		join(traces, base), join(traces, now), '--allow-different', '--html', out('page.html'), '--json', out('d.json'),
 		'--folded', out('folded'),
@@ -82,7 +82,7 @@ async function check(base, now, dark) {
 	const { red, blue } = await coloursOf(page);
 	if (base === now) assert.deepEqual([red, blue], [0, 0]);
 	else assert.ok(red > 5000, `${red} red pixels`);
-	// The details of all say both sides.
+	// The details of the root show both sides.
 	assert.equal(Number(await page.getAttribute('dd[data-side="base"]', 'data-value')), sums[0]);
 	assert.equal(Number(await page.getAttribute('dd[data-side="new"]', 'data-value')), sums[1]);
 	await page.hover('#flame-canvas', { position: { x: 200, y: 50 } });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens reports in a browser and holds what they show against --summary and --folded.
+// Opens reports in a browser and compares them with --summary and --folded.
 // usage: node report_test.mjs XTRACE_MERGE MAKE_LOG TRACES PACKAGES
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -26,7 +26,7 @@ const { chromium } = createRequire(join(packages, 'package.json'))('playwright-c
 const work = mkdtempSync(join(tmpdir(), 'xtrace-report.'));
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
 
-// All outputs of a log: the report's path, the summary, and the folded lines of a weight.
+// All outputs of a log: path of the report, summary, and folded lines of a weight.
 function outputs(log, name, options = []) {
 	const html = join(work, `${name}.html`);
 	const summary = join(work, `${name}.json`);
@@ -77,7 +77,7 @@ async function close(page) {
 
 const numberOf = async (page, selector) => Number(await page.getAttribute(selector, 'data-value'));
 
-// The page draws when it has time to: what is to be true soon is asked for until it is.
+// Repeats a check until it holds: the page draws asynchronously.
 async function soon(check) {
 	for (const end = Date.now() + 5000; ; ) {
 		try {
@@ -98,7 +98,7 @@ async function choose(page, weight, summary) {
 	await page.selectOption('#weight', String(Object.keys(summary.weights).indexOf(weight)));
 }
 
-// The rows of a table: the numbers as they are, texts as they are shown.
+// The rows of a table: numbers as raw values, texts as shown.
 async function rows(page, tab) {
 	await page.click(`#tab-${tab}`);
 	await isThere(page, `#table-${tab} tbody`);
@@ -159,7 +159,7 @@ async function checkNumbers(page, { summary, folded }) {
 			await isNumber(page, `[data-count="${key}"]`, summary.totals[key], key);
 }
 
-// Time that the tracks show is that of the weights, to the ns.
+// The time in the tracks equals the weights to the ns.
 async function checkTracks(page, { summary }) {
 	const series = await page.$$eval('#timeline [data-series]', (list) =>
 		list.map((b) => [b.dataset.series, Number(b.dataset.value)]),
@@ -189,7 +189,7 @@ async function checkZoom(page, { summary, folded }) {
 	await page.click('#reset');
 	await isNumber(page, '#flame-total', whole);
 
-	// The same by keys, and a level farther.
+	// The same with keys, one level deeper.
 	const below = new Map();
 	for (const { path, value } of folded('gpu-time')) {
 		const [first, second] = path.split(';');
@@ -209,7 +209,7 @@ async function checkZoom(page, { summary, folded }) {
 	await page.keyboard.press('Escape');
 	await isNumber(page, '#flame-total', whole);
 
-	// Upside down, the root is the last row.
+	// In an icicle graph, the root is the last row.
 	await page.click('#direction');
 	await page.evaluate(() => (document.querySelector('.flame-scroll').scrollTop = 1e6));
 	const turned = await page.locator('#flame-canvas').boundingBox();
@@ -235,7 +235,7 @@ async function checkSearch(page, { folded }, word) {
 	await isGone(page, '#found');
 }
 
-// The parts that a filter tells apart add up to the whole.
+// The parts that a filter selects add up to the whole.
 async function checkFilter(page, id, whole) {
 	const options = await page.$$eval(`#filter-${id} option`, (list) => list.map((o) => o.value));
 	const parts = [];
@@ -264,11 +264,11 @@ async function checkSorting(page) {
 	await page.fill('#table-kernels .table-tools input', 'no such kernel');
 	await soon(async () => assert.equal(await page.locator('#table-kernels tbody tr').count(), 0));
 	await page.fill('#table-kernels .table-tools input', '');
-	// A kernel leads to its place in the flame graph.
+	// Clicking a kernel selects its place in the flame graph.
 	const ns = await numberOf(page, '#table-kernels tbody tr:first-child td:first-child');
 	await page.click('#table-kernels tbody tr:first-child .pick');
 	await isNumber(page, '#found', ns);
-	// What is picked next is alone: neither the search nor the frame of before is left.
+	// A new selection clears the search and the previous frame.
 	const before = await page.textContent('#flame-details');
 	await page.click('#tab-paths');
 	await page.click('#table-paths tbody tr:first-child .pick');
@@ -323,13 +323,13 @@ async function checkLooks(html) {
 	await soon(async () => assert.equal(await back(), dark));
 	const lightness = (colour) => sum(colour.match(/\d+/g).map(Number));
 	assert.ok(lightness(dark) < 150 && lightness(light) > 600);
-	// On paper: light, and all tables.
+	// In print: light colours and all tables.
 	await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
 	await page.waitForFunction(() => document.documentElement.dataset.theme === 'light');
 	await soon(async () => assert.ok((await page.locator('.table-part').count()) > 2));
-	// What was drawn for a wide window is not cut at the edge of the paper.
+	// Content drawn for a wide window is not cut at the edge of the paper.
 	await page.emulateMedia({ media: 'print' });
-	await page.setViewportSize({ width: 703, height: 1000 }); // A4 less its margins
+	await page.setViewportSize({ width: 703, height: 1000 }); // A4 without margins
 	assert.ok(await page.$$eval('table', (list) => list.every((table) => table.getBoundingClientRect().right <= 703)), 'a table is cut');
 	for (const selector of ['.track-box canvas', '#flame-canvas'])
 		assert.ok(
@@ -393,7 +393,7 @@ async function checkHostile() {
 	await close(page);
 }
 
-// Of names that begin alike, a row of a table leads to its own.
+// For names with the same beginning, a row selects its own.
 async function checkWholeNames() {
 	const script = ['thread 1 4242 main', 'stack a main cuLaunchKernel', 'stack b main cuLaunchKernelEx'];
 
@@ -414,7 +414,7 @@ async function checkWholeNames() {
 	await close(page);
 }
 
-// Steps in which the CPU waits, fetches, and launches again: the wait is a finding.
+// Steps in which the CPU waits, copies results, and launches again: the wait is a finding.
 function waits() {
 	const lines = ['stack sync main step fetch cudaStreamSynchronize', 'stack launch main step cudaLaunchKernel'];
 
@@ -428,7 +428,7 @@ function waits() {
 	return lines.join('\n');
 }
 
-// What the page says of findings is what the summary does, and leads to the flame graph.
+// The page shows the findings of the summary and links them to the flame graph.
 async function checkFindings() {
 	const all = outputs(made('waits', waits()), 'waits');
 	const [row] = all.summary.findings.rows;
@@ -462,7 +462,7 @@ async function checkFindings() {
 	}
 }
 
-// A report that would be too large: small paths are one frame, nothing else changes.
+// If a report would be too large, small paths are combined, and nothing else changes.
 async function checkSize() {
 	const log = join(traces, 'h200-pytorch.xtr');
 	const whole = outputs(log, 'whole_page');
@@ -487,7 +487,7 @@ async function checkSize() {
 	await close(page);
 }
 
-// Paths that are all of one size: as many go as have to.
+// Paths of equal size: only as many as necessary are dropped.
 async function checkTies() {
 	const count = 1500;
 	const script = ['thread 1 4242 main'];
@@ -507,7 +507,7 @@ async function checkTies() {
 	assert.ok(size <= limit * 1000 && size > limit * 900, `${size} bytes of ${limit} KB`);
 	const left = Number((await page.textContent('#left-out')).match(/The ([\d,]+) smallest/)[1].replaceAll(',', ''));
 	await checkKernels(page, all.summary);
-	// (Paths of kernels, and those of gaps before them, are all there are.)
+	// The only paths are those of kernels and of the gaps before them.
 	let shown = 0, whole = 0;
 	for (const name of ['gpu-time', 'gpu-idle']) {
 		await choose(page, name, all.summary);
@@ -524,7 +524,7 @@ async function checkTies() {
 	await close(page);
 }
 
-// Call paths say first whose they are: in which line of the user's, not in which of a library.
+// Call paths show the user's line first, not a line of a library.
 async function checkOwn() {
 	const page = await open(outputs(join(traces, 'h200-pytorch-work.xtr'), 'own').html);
 
@@ -537,7 +537,7 @@ async function checkOwn() {
 	await close(page);
 }
 
-// What cannot be left out is told, and nothing is given up for it.
+// If a report cannot be made small enough, an error says so, and nothing is dropped.
 async function checkTooLarge() {
 	const html = join(work, 'too_large.html');
 	const { status, stderr } = spawnSync(merge, [
@@ -551,7 +551,7 @@ async function checkTooLarge() {
 	await close(page);
 }
 
-// Of very many ranges the smallest go before any call path does.
+// With very many ranges, the smallest are dropped before any call path.
 async function checkManyRanges() {
 	const script = ['stack s main serve cudaLaunchKernel'];
 
@@ -573,7 +573,7 @@ async function checkManyRanges() {
 	await close(page);
 }
 
-// Steps in ranges, deep in the stack; memory that is taken; waits.
+// Steps in ranges, deep in the stack; allocations; waits.
 function deepSteps() {
 	const deep = Array.from({ length: 70 }, (_, i) => `frame_${i}`).join(' ');
 	const script = [
@@ -598,7 +598,7 @@ function deepSteps() {
 	return script.join('\n');
 }
 
-// An event that the browser has work of its own for is left to it.
+// Keys that the browser handles itself are left to it.
 async function isLeftAlone(page, selector, keys) {
 	assert.ok(
 		await page.$eval(
@@ -617,7 +617,7 @@ async function checkUse() {
 	const page = await open(all.html);
 	const whole = all.summary.weights['gpu-time'].total;
 
-	// What was picked is in sight, however deep: it is the last row here.
+	// The selection is visible, however deep: here it is the last row.
 	await page.click('#tab-paths');
 	await page.click('#table-paths tbody tr:first-child .pick');
 	await soon(async () =>
@@ -625,7 +625,7 @@ async function checkUse() {
 			await page.$eval('.flame-scroll', (box) => box.scrollTop > 0 && box.scrollTop + box.clientHeight >= box.scrollHeight - 1),
 		),
 	);
-	// Of another weight the nearest frame around it that has some is shown.
+	// With another weight, the nearest enclosing frame that has some is shown.
 	await choose(page, 'cpu-wait', all.summary);
 	await isNumber(page, '#flame-total', all.summary.weights['cpu-wait'].total * 0.75);
 	const canvas = await page.locator('#flame-canvas').boundingBox();
@@ -633,7 +633,7 @@ async function checkUse() {
 	await isThere(page, '#flame .tip');
 	assert.match(await page.textContent('#flame .tip'), /100(\.0)? % of the view/);
 	await page.click('#reset');
-	// Filters are told of, and reset.
+	// Active filters are shown and can be reset.
 	await choose(page, 'gpu-time', all.summary);
 	assert.ok(await page.isDisabled('#reset'));
 	await page.click('#tab-ranges');
@@ -642,7 +642,7 @@ async function checkUse() {
 	assert.match(await page.textContent('.flame-line'), /with these filters, of .* in all/);
 	await page.click('#reset');
 	await isNumber(page, '#flame-total', whole);
-	// A call is found by what it did.
+	// The search finds a call by its kernel.
 	await page.click('#tab-calls');
 	await page.click('#table-calls tbody tr:has-text("cudaMalloc") .pick');
 	await soon(async () => assert.ok((await numberOf(page, '#found')) > 0));
@@ -653,14 +653,14 @@ async function checkUse() {
 	await isLeftAlone(page, '.track-box', { key: 'ArrowLeft', altKey: true });
 	await isLeftAlone(page, '#flame-canvas', { key: 'ArrowLeft', altKey: true });
 	await isLeftAlone(page, '#flame-canvas', { key: '/', ctrlKey: true });
-	// Closer without a mouse; and in words.
+	// Zoom without a mouse, and as text.
 	await page.click('#time-nearer');
 	await isThere(page, '#whole-time');
 	await page.click('#time-farther');
 	await isGone(page, '#whole-time');
 	assert.match(await page.getAttribute('.track-box', 'aria-label'), /arrows move.*kernels \d+/);
 	await close(page);
-	// Idle time of a part of the run does not begin before it.
+	// In a part of the run, idle time does not begin before it.
 	const part = outputs(log, 'part', ['--from', '1500us', '--to', '1600us']);
 	const small = await open(part.html);
 	const series = await small.$$eval('#timeline [data-series]', (list) => list.map((b) => Number(b.dataset.value)));
@@ -671,12 +671,12 @@ async function checkUse() {
 	const blank = await small.$$eval('#timeline [data-blank]', (list) => list.map((row) => Number(row.dataset.blank)));
 	const spanNs = device.last_end_ns - device.first_start_ns;
 
-	// Shares are of the time from the first to the last work, and what is blank is said.
+	// Shares refer to the time from the first to the last work, and blank time is reported.
 	assert.ok(sum(series) < spanNs ? Math.abs(sum(blank) + sum(series) - spanNs) < 1 : !blank.length, `${blank} ${series} ${spanNs}`);
 	await close(small);
 }
 
-// Of a part in which another range ran in between, that time is told apart.
+// If another range ran in between, that time is shown separately.
 async function checkBlank() {
 	const script = ['stack s main step cudaLaunchKernel'];
 
@@ -695,7 +695,7 @@ async function checkBlank() {
 	const [device] = all.summary.processes[0].devices;
 	const series = await page.$$eval('#timeline [data-series]', (list) => list.map((b) => Number(b.dataset.value)));
 	const blank = Number(await page.getAttribute('#timeline [data-blank]', 'data-blank'));
-	// (The idle time before each odd kernel is its own; of the first, what is left of it in a bin.)
+	// Each odd kernel owns the idle time before it; the first one owns what is left in its bin.
 	const others = 9 * (300000 + 500000);
 
 	assert.equal(sum(series) + blank, device.last_end_ns - device.first_start_ns);
@@ -704,7 +704,8 @@ async function checkBlank() {
 	await close(page);
 }
 
-// Two processes that ran hours apart: what lies between is left out, and memory ends with its process.
+// Two processes that ran hours apart: the time between is skipped, and memory ends with its
+// process.
 async function checkApart() {
 	const hour = 3600e9;
 	const folder = join(work, 'apart');
@@ -724,7 +725,7 @@ async function checkApart() {
 	const page = await open(all.html);
 
 	assert.equal(await page.getAttribute('#breaks', 'data-breaks'), '1');
-	// Half of the width is the first, half the second; of each, one half of the columns has no memory.
+	// Each process has half of the width; in each, half of the columns have no memory.
 	const filled = await page.$$eval('#timeline .track canvas', (list) =>
 		list.map((canvas) => {
 			const { data } = canvas.getContext('2d').getImageData(0, canvas.height - 2, canvas.width, 1);
@@ -741,7 +742,7 @@ async function checkApart() {
 	await close(page);
 }
 
-// Very many devices: where the report would be too large, their tracks are coarser, and it says so.
+// With very many devices, tracks are coarser where the report would be too large, and it says so.
 async function checkManyDevices() {
 	const script = ['stack s main step cudaLaunchKernel'];
 	const devices = 24;
@@ -772,7 +773,7 @@ async function checkTrust() {
 	const cut = join(work, 'cut.xtr');
 	const expected = { normal: 'Complete', lost: 'Degraded', cut: 'Damaged', empty: null, hostile: null };
 
-	copyFileSync(join(traces, 'h200-pytorch.xtr'), cut); // of libraries that are not here
+	copyFileSync(join(traces, 'h200-pytorch.xtr'), cut); // its libraries are not on this machine
 	truncateSync(cut, Math.floor(statSync(cut).size / 2));
 	for (const [bytes, isDamaged] of [[0, false], [8, true]]) {
 		const log = made(`waits_less_${bytes}`, waits());

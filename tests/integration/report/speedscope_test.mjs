@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens what --speedscope writes in speedscope itself: its sandwich view has the functions and times
-// that the folded stacks have.
+// Opens the output of --speedscope in speedscope: its sandwich view has the functions and times of
+// the folded stacks.
 // usage: node speedscope_test.mjs XTRACE_MERGE TRACES PACKAGES
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -27,11 +27,11 @@ const { chromium } = createRequire(join(packages, 'package.json'))('playwright-c
 const work = mkdtempSync(join(tmpdir(), 'xtrace-speedscope.'));
 const browser = await chromium.launch({
 	executablePath,
-	// speedscope draws by WebGL, and is given the file as a script beside it.
+	// speedscope draws with WebGL and reads the file as a script.
 	args: ['--no-sandbox', '--enable-unsafe-swiftshader', '--use-angle=swiftshader', '--allow-file-access-from-files'],
 });
 
-// By function: what ends in it.
+// Self time by function.
 function selfTimes(log) {
 	const sums = new Map();
 	const folded = execFileSync(merge, ['-q', log, '--folded', '-'], { encoding: 'utf8', maxBuffer: 1 << 28 });
@@ -47,7 +47,7 @@ function selfTimes(log) {
 
 const units = { ns: 1, µs: 1e3, ms: 1e6, s: 1e9 };
 
-// Rows are "total (share)", "self (share)" and the name, each in a line.
+// Rows are "total (share)", "self (share)" and the name, one per line.
 function rowsOf(text) {
 	const value = /^\s*([\d.]+)(ns|µs|ms|s) \([<\d.]+%\)$/;
 	const lines = text.split('\n').map((line) => line.trim());

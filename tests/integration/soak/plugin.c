@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library that comes and goes, of which there are several, by NAME: code of one size, so that one is
- * mapped where another was. The function that launches has another name in each.
+ * A library that is loaded and unloaded, built with several values of NAME. All have the same code
+ * size, so one may be mapped at the address of another. The launching function has a different name
+ * in each.
  */
 extern void device_launch(unsigned blocks);
 void run(unsigned blocks);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * soak SECONDS LAUNCHES_A_SECOND PLUGIN...: works for so long as a long-lived program does. Some threads
- * launch steadily, from paths of their own; threads come and go; graphs are made, replayed and
- * dropped; plugins are loaded, launch, and go again, all the while. At the end it says how often each
- * function launched: "NAME COUNT" a line.
+ * soak SECONDS LAUNCHES_A_SECOND PLUGIN...: does what a long-running program does. Some threads
+ * launch steadily from their own call paths; threads start and end; graphs are created, replayed
+ * and destroyed; plugins are loaded, launch, and are unloaded. At the end it prints how often each
+ * function launched, one "NAME COUNT" per line.
  */
 #include <cuda.h>
 
@@ -55,10 +55,10 @@ static void begin(void)
 static void launch(CUstream stream)
 {
 	CHECK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL));
-	__asm__ volatile(""); /* not the last thing that is done here: the frame is to stay */
+	__asm__ volatile(""); /* prevents a tail call, which would drop this frame */
 }
 
-/* What the plugins call. */
+/* Called by the plugins. */
 void device_launch(unsigned blocks);
 
 __attribute__((visibility("default"))) void device_launch(unsigned blocks)
@@ -145,7 +145,7 @@ static void *make_graphs(void *unused)
 	return unused;
 }
 
-/* Some go at once, some stay for a while: the tracer may see them or not. */
+/* Some end at once, some stay for a while: the tracer may see them or not. */
 static void churn(char **plugins, int count)
 {
 	for (unsigned turn = 0; !is_over; turn++) {

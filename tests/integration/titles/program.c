@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives names to CUDA's objects through NVTX, before and after they are used, in both encodings and
- * through both APIs, and launches a kernel on each stream. Kernels are called after the stream.
+ * Names CUDA objects through NVTX, before and after their use, in both encodings and through both
+ * APIs, and launches a kernel on each stream. The kernel has the name of the stream.
  */
 #include <cuda.h>
 
