@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs random programs on the simulated GPU, and holds all that the merge says of them against what
-they did: every path and every weight, to the nanosecond. A failure names the seed; run that alone
-with --first SEED --seeds 1 --keep DIR to look at its files.
+"""Runs random programs on the simulated GPU and compares the output of the merge with what they
+did: every path and every weight, to the nanosecond. A failure prints the seed. To look at its
+files, run it alone with --first SEED --seeds 1 --keep DIR.
 """
 
 import argparse
@@ -19,11 +19,11 @@ import parts
 import summary
 import timeline
 
-# By seed:
+# Chosen by seed.
 LEVELS = ("all", "all", "work", "launch")
 KERNEL_NS = ("500:30000", "1:2000", "100:200000")
-FOLLOWS_PROFILER = (2, 7)  # of ten: recorded between cuProfilerStart() and cuProfilerStop()
-FAULTS = {3: "zero_times:7", 6: "reversed_times:5", 9: "drop_records:6"}  # of ten
+FOLLOWS_PROFILER = (2, 7)  # in 2 of 10 seeds, record between cuProfilerStart() and cuProfilerStop()
+FAULTS = {3: "zero_times:7", 6: "reversed_times:5", 9: "drop_records:6"}  # in 3 of 10 seeds
 
 
 def run(command, allowed=(0,), **options):
@@ -35,7 +35,7 @@ def run(command, allowed=(0,), **options):
 
 
 def record(args, seed, level, folder):
-    """Runs the program in one of the two ways of entering it; returns the path of the log."""
+    """Runs the program, injected in one of the two ways. Returns the path of the log."""
     data = os.path.join(folder, "data")
     environment = dict(
         os.environ, LD_LIBRARY_PATH=args.simgpu, XTRACE_DATA=data, XTRACE_API=level,
@@ -47,7 +47,7 @@ def record(args, seed, level, folder):
         environment["LD_PRELOAD"] = args.inject
     else:
         environment["CUDA_INJECTION64_PATH"] = environment["NVTX_INJECTION64_PATH"] = args.inject
-    # Which graph is in which is told by their ids, so where those recur there must be none.
+    # Nested graphs are identified by id. Ids may recur here, so do not nest.
     if seed % 10 in FOLLOWS_PROFILER:
         environment["XTRACE_CAPTURE_RANGE"] = "cudaProfilerApi"
     flat = ["flat"] if seed % 4 == 1 else []
@@ -70,7 +70,7 @@ def read_folded(text):
 
 
 def in_us(weights):
-    """What rounding takes from a line is carried to the next."""
+    """Rounds ns to us, and carries the remainder to the next line."""
     carried, rounded = 0, {}
     for line, weight in weights.items():
         before, carried = carried, carried + weight
@@ -84,7 +84,7 @@ def check_folded(args, log, reference, settings, unit="ns"):
     for option, value in settings._asdict().items():
         if value != model.Settings._field_defaults[option]:
             command += ["--" + option.replace("_", "-"), value]
-    # 1: pops of what nobody pushed, or launches but no kernels, as all were captured
+    # 1: unmatched pops, or launches without kernels because all were captured
     found = read_folded(run(command, allowed=(0, 1)).stdout)
     wanted = reference.folded(settings)
     if unit == "us":
@@ -96,7 +96,8 @@ ROOTS = ("device", "stream", "thread", "process", "none")
 
 
 def settings_to_check(seed):
-    """All weights plainly, all roots of GPU time, and some of all other combinations."""
+    """All weights with default settings, all roots of GPU time, and a sample of all other
+    combinations."""
     for weight in model.Model.WEIGHTS:
         yield model.Settings(weight)
     for graph_stacks in ("replay", "capture"):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a run, from three sides: the program's ledger says who called what, the
-simulator's truth says what really ran, the independent dumper says what stands in the log.
+"""Evidence about a run from three sources: the program's ledger has the calls and their paths, the
+simulator's truth has the work that really ran, and the independent dumper has the content of the
+log.
 
-The ledger and the truth list the calls of each thread in order; so the n-th call of the one is the
-n-th of the other, and every piece of work has a call path with no unwinding, no time and no log
-involved. check_log() holds the log against that; of the log itself only the times of calls and of
-NVTX events are used further on, which nobody else can know to the nanosecond.
+The ledger and the truth list the calls of each thread in order, so call n of one is call n of
+the other. So each piece of work has a call path without unwinding, times or the log. check_log()
+compares the log with that. Later checks take from the log only the times of calls and NVTX
+events, which no other source has to the nanosecond.
 """
 
 import collections
@@ -15,7 +16,7 @@ import subprocess
 
 OTHER, LAUNCH, GRAPH_LAUNCH, COPY, SET, ALLOC, FREE, SYNC, EVENT, MODULE, GRAPH, LIFE = range(12)
 
-# What the tracer records at which level of XTRACE_API, and what class it gives it.
+# The calls that the tracer records at each level of XTRACE_API, and their class.
 CLASSES = {
     "cuLaunchKernel": LAUNCH, "cuLaunchKernelEx": LAUNCH, "cuLaunchCooperativeKernel": LAUNCH,
     "cuGraphLaunch": GRAPH_LAUNCH,
@@ -54,12 +55,12 @@ LEVELS = {
 }
 
 
-# What an account counts of records that CUPTI spoilt.
+# Accounts of records that CUPTI corrupted.
 SPOILT = ("kernels.invalid", "copies.invalid", "sets.invalid", "cupti.dropped")
 
 
 class Mismatch(Exception):
-    """Somebody is wrong."""
+    """Two sources disagree."""
 
 
 def expect(condition, *what):
@@ -68,7 +69,7 @@ def expect(condition, *what):
 
 
 def expect_same(found, wanted, what):
-    """Both are Counters or lists; says what differs, at most a few lines of it."""
+    """Compares two Counters or lists. Prints a few of the differences."""
     found, wanted = collections.Counter(found), collections.Counter(wanted)
     if found == wanted:
         return
@@ -80,12 +81,12 @@ def expect_same(found, wanted, what):
 
 
 def is_sanitizers(frame):
-    """Sanitizers start threads through functions of their own."""
+    """Sanitizers start threads through their own functions."""
     return re.fullmatch(r"(__)?[at]san_thread_start(_func)?", frame)
 
 
 def plain_api(name):
-    """A function's name without what tells its versions apart."""
+    """The name of a function without its version suffix."""
     while True:
         shorter = re.sub(r"(_ptsz|_ptds|_v\d+)$", "", name)
         if shorter == name:
@@ -94,7 +95,7 @@ def plain_api(name):
 
 
 class Call:
-    """A call of the driver. enter_ns and exit_ns are the log's, once check_log() has passed."""
+    """A driver call. After check_log(), enter_ns and exit_ns are the times in the log."""
 
     def __init__(self, thread, number, api, result, path, place):
         self.thread, self.number, self.result = thread, number, result
@@ -108,7 +109,7 @@ class Call:
         self.is_recorded = False
 
 
-# An event of NVTX; place: its position among the events and calls of its thread.
+# An NVTX event. place: its position among the events and calls of its thread.
 Range = collections.namedtuple("Range",
                                "kind thread before_ns after_ns domain key text path place")
 Work = collections.namedtuple("Work", "kind correlation device context stream start_ns end_ns "
@@ -118,31 +119,31 @@ Memory = collections.namedtuple("Memory", "is_free thread number correlation dev
                                           "stream time_ns address bytes memory")
 
 
-CHANGED = 0xffffffff  # the type of a node that was there
+CHANGED = 0xffffffff  # type of a changed node
 
 
 class Evidence:
     def __init__(self, ledger_path, truth_path, level, follows_profiler=False):
         self.level = level
         self.follows_profiler = follows_profiler
-        self.pauses = []  # (from, until), by the log's times
+        self.pauses = []  # (from, until), as in the log
         self.calls = {}  # by (tid, number)
         self.by_correlation = {}
         self.threads = {}  # tid: name
-        self.events = []  # of NVTX
+        self.events = []  # NVTX events
         self.work = []
         self.memory = []
         self.nodes = []  # (tid, call number, id, origin)
-        self.node_types = []  # (tid, id, type), of each row in the log
+        self.node_types = []  # (tid, id, type) of each row in the log
         self.changes = []  # (tid, call number, node id, executable graph or 0)
         self.updates = []  # (tid, call number, executable graph, graph)
-        self.unknown = set()  # of these: in graphs in graphs that were updated
+        self.unknown = set()  # nodes in nested graphs of updated graphs
         self.makers = {}  # (correlation, node): (tid, call number)
-        self.by_device = {}  # (node, start): of which replay its work is that has no number
+        self.by_device = {}  # (node, start): replay of work without a correlation id
         self.spoilt = 0
-        # (tid, call number): when that call made its node, and with which stack, by the log
+        # (tid, call number): time and stack of the creation of its node, from the log
         self.made_at, self.made_stack = {}, {}
-        self.graph_since = {}  # graph: when its first node was made
+        self.graph_since = {}  # graph: creation of its first node
         self.read_ledger(ledger_path)
         self.read_truth(truth_path)
 
@@ -187,7 +188,7 @@ class Evidence:
     def read_call(self, rest):
         tid, number, correlation, api, result, *times = rest
         if int(tid) not in self.threads:
-            return  # a thread of the tracer
+            return  # one of the tracer's threads
         call = self.calls[int(tid), int(number)]
         expect(call.api == api and call.result == int(result), "call", rest, "in the ledger is",
                vars(call))
@@ -206,7 +207,7 @@ class Evidence:
         else:
             size, *numbers = map(int, rest)
             copy = Copy(*numbers) if kind == "copy" else numbers[0]
-        # Below that, the tracer asks CUPTI for kernels only.
+        # At level launch, the tracer asks CUPTI for kernels only.
         if kind == "kernel" or self.level != "launch":
             self.work.append(Work(kind, int(correlation), int(device), int(context), int(stream),
                                   int(start), int(end), int(node), name, size, copy, None))
@@ -218,7 +219,7 @@ class Evidence:
     def read_node(self, rest):
         tid, number, node, origin, kind = map(int, rest)
         self.nodes.append((tid, number, node, origin))
-        # A clone is announced twice: as created, then as cloned.
+        # A clone is reported twice: as created, then as cloned.
         self.node_types += [(tid, node, kind)] * (2 if origin else 1)
 
     def read_change(self, rest):
@@ -238,7 +239,7 @@ class Evidence:
         self.by_device[node, start] = correlation
 
     def replay_of(self, work):
-        """The number of the call that had it done, also where its record does not say."""
+        """The number of the call that launched it, even if its record has none."""
         return work.correlation or self.by_device.get((work.node, work.start_ns), 0)
 
     def call_of(self, correlation):
@@ -274,7 +275,7 @@ TRUTH_READERS = {
 
 
 class Log:
-    """The rows of a log, as the dumper has them."""
+    """The rows of a log, from the dumper."""
 
     def __init__(self, dump, path):
         self.tables = collections.defaultdict(list)
@@ -295,7 +296,7 @@ class Log:
 
 
 def switches(evidence):
-    """(earliest, latest, is on) of what the program did to switch recording on or off."""
+    """(earliest, latest, is on) of each call that paused or resumed recording."""
     for call in evidence.calls.values():
         entered, began, ended, left = call.times
         if call.api == "cuProfilerStart":
@@ -305,7 +306,7 @@ def switches(evidence):
 
 
 def may_be_on(known, first, last):
-    """What the recording may have been between two moments: {True}, {False} or both."""
+    """Possible states of recording between two times: {True}, {False} or both."""
     before = [switch for switch in known if switch[1] < first]
     latest_begin = max((switch[0] for switch in before), default=0)
     states = {switch[2] for switch in before if switch[1] >= latest_begin} or {False}
@@ -313,8 +314,8 @@ def may_be_on(known, first, last):
 
 
 def leave_out_paused(evidence, log):
-    """What was done while recording was paused is as if it had not been. Where threads raced it is
-    the log that says who came first."""
+    """Removes events during pauses from the evidence. If threads raced, the order in the log
+    decides."""
     rows = [(row["time_ns"], row["on"]) for row in log.tables["SWITCH"]]
     if not evidence.follows_profiler:
         expect(not rows, "recording was paused", rows)
@@ -337,7 +338,7 @@ def leave_out_paused(evidence, log):
     evidence.work = [work for work in evidence.work if work.correlation not in skipped]
     begin, since = min(time for time, _ in rows), None
     for time, is_on in sorted(rows):
-        if time not in (begin, max(rows)[0]):  # the first is the tracer's, and the last may be
+        if time not in (begin, max(rows)[0]):  # the tracer itself switches first, and maybe last
             expect(any(low <= time <= high and state == is_on for low, high, state in known),
                    "a switch that nobody made", time, is_on)
         if is_on and since is not None:
@@ -383,8 +384,9 @@ def work_rows(log):
 
 
 def check_work(evidence, log):
-    """Gives the work its place in the log, by which is decided what is first at the same time.
-    Returns how much of it the log does not have."""
+    """Stores the position of the work in the log, which orders work of equal times. Returns how
+    much of it is missing in the log.
+    """
     rows = work_rows(log)
     found = [row._replace(order=None) for row in rows]
     missing = collections.Counter(evidence.work) - collections.Counter(found)
@@ -394,7 +396,7 @@ def check_work(evidence, log):
 
 
 def check_memory(evidence, log):
-    """Returns how many operations the log does not have; the others remain in evidence."""
+    """Returns how many operations are missing in the log, and removes them from evidence."""
     found = [(row["correlation"], row["operation"] == 2, row["address"], row["bytes"],
               row["time_ns"], row["device"], row["memory"]) for row in log.tables["MEMORY"]]
     wanted = {row: (row.correlation, bool(row.is_free), row.address, row.bytes, row.time_ns,
@@ -407,7 +409,7 @@ def check_memory(evidence, log):
 
 
 def check_nodes(evidence, log):
-    """A clone is announced twice: as created, then as cloned."""
+    """A clone is reported twice: as created, then as cloned."""
     found, rows = [], collections.defaultdict(list)
     for row in log.tables["GRAPH_NODE"]:
         found.append((log.tids[row["thread"]], row["id"], row["origin"], row["stack"] != 0))
@@ -424,7 +426,7 @@ def check_nodes(evidence, log):
                 evidence.node_types + [(tid, node, CHANGED) for tid, _, node, executable in
                                        evidence.changes if not executable],
                 "types of graph nodes in the log")
-    # When each was made that is no clone. A call makes one at most.
+    # Creation times of nodes that are no clones. A call creates at most one.
     for tid, thread_rows in rows.items():
         made = [row for row, following in zip(thread_rows, thread_rows[1:] + [None])
                 if not row["origin"] and not (following and following["origin"] and
@@ -440,7 +442,7 @@ def check_nodes(evidence, log):
 
 
 def check_changes(evidence, log):
-    """Of nodes of executable graphs, and of all of such a graph."""
+    """Changes of nodes of executable graphs, and updates of whole executable graphs."""
     wanted = sorted([(*change, 0) for change in evidence.changes if change[3]] +
                     [(tid, number, 0, executable, graph)
                      for tid, number, executable, graph in evidence.updates])
@@ -460,7 +462,7 @@ RANGE_KINDS = {1: "push", 2: "pop", 3: "start", 4: "end", 5: "mark"}
 
 
 def check_ranges(evidence, log):
-    """In the order of each thread; gives the events the log's times."""
+    """Compares the ranges of each thread in order. Takes over the times from the log."""
     rows = collections.defaultdict(list)
     for row in log.tables["RANGE"]:
         rows[log.tids[row["thread"]]].append(row)
@@ -478,8 +480,9 @@ def check_ranges(evidence, log):
 
 
 def check_log(evidence, log, has_faults):
-    """Holds the log against ledger and truth. Raises Mismatch. What CUPTI was told to spoil is
-    missing in the log, and counted, and from then on in evidence as if it had not been."""
+    """Compares the log with ledger and truth. Raises Mismatch. Records that CUPTI corrupted are
+    missing in the log and counted there. They are removed from evidence.
+    """
     account = {row["name"]: row["value"] for row in log.tables["ACCOUNT"]}
     for name in account:
         expect("lost" not in name or not account[name], "lost:", name, account[name])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the merge must say of a run: a small reference model, computed from the evidence alone. It
-follows docs/WEIGHTS.md and shares nothing with the merge, neither code nor order of work: times
-are cut into intervals and added up with fractions, whatever that costs.
+"""A small reference model of the merge, computed from the evidence alone. It follows
+docs/WEIGHTS.md and shares neither code nor algorithm with the merge: it cuts times into
+intervals and adds exact fractions, at any cost.
 """
 
 import bisect
@@ -15,7 +15,7 @@ MEMORY_KINDS = {1: "pageable", 2: "pinned", 3: "device", 5: "managed"}
 HOST_MEMORY = (1, 2)
 OWN_CODE_MAX_NS = 1000000
 
-# What cannot be put below a device or a stream.
+# Weights without a device or stream.
 WITHOUT_DEVICE = {"cpu-wait"}
 WITHOUT_STREAM = {"cpu-wait", "alloc-bytes", "peak-bytes", "leaked-bytes"}
 
@@ -37,7 +37,7 @@ def range_name(event):
 
 
 def wait_kind(call):
-    """How the CPU waits in that call, if it does."""
+    """The way in which the CPU waits in that call, or None."""
     if call.api_class == facts.SYNC:
         return "sync"
     if call.api_class == facts.COPY and "Async" not in call.api:
@@ -46,7 +46,7 @@ def wait_kind(call):
 
 
 def exclusive_shares(works):
-    """(work, ns) of one device: at each moment those that run share it."""
+    """(work, ns) on one device: running work shares each moment."""
     points = sorted({work.start_ns for work in works} | {work.end_ns for work in works})
     running, shares, carry = [], collections.defaultdict(fractions.Fraction), 0
     starts = collections.defaultdict(list)
@@ -89,11 +89,12 @@ class Model:
         self.known = {self.maker_kind(evidence.calls[maker], self.maker_nest(*maker))
                       for maker in evidence.made_at if evidence.calls[maker].is_recorded}
 
-    # What the GPU launches itself.
+    # Work that the GPU launches.
 
     def join_by_time(self):
-        """Gives the work of bodies the number of the call that docs/WEIGHTS.md says is known to be
-        its own, or one whose owner is the same."""
+        """Assigns the work of conditional bodies to a call as docs/WEIGHTS.md describes, or to a
+        call with the same owner.
+        """
         with_number = collections.defaultdict(list)
         for work in sorted(self.evidence.work, key=lambda work: (work.start_ns, work.order)):
             if work.node and work.correlation:
@@ -126,7 +127,7 @@ class Model:
             if self.owner_of(before, work.node) == self.owner_of(after, work.node):
                 return before.correlation
             return 0
-        if found and not self.evidence.spoilt:  # else a whole replay may be missing
+        if found and not self.evidence.spoilt:  # otherwise a whole replay may be missing
             facts.expect(found is true, "by time, work is of another replay:", work, vars(true))
         return found.correlation if found else 0
 
@@ -140,8 +141,9 @@ class Model:
     # Ranges.
 
     def nests_of(self, tid):
-        """[(time, the open ranges)] of a thread. A range belongs to the thread that opened it, and
-        is within those that were opened before it."""
+        """[(time, open ranges)] of a thread. A range belongs to the thread that opened it, and is
+        nested in the ranges that were open then.
+        """
         keys = {event.key for event in self.evidence.events
                 if event.kind == "start" and event.thread == tid}
         events = [event for event in self.evidence.events
@@ -156,7 +158,7 @@ class Model:
                            if (other.kind == "start" and other.key == event.key
                                if event.kind == "end" else
                                other.kind == "push" and other.domain == event.domain)]
-                if fitting:  # else it closes what nobody opened
+                if fitting:  # otherwise the pop is unmatched
                     is_open.remove(fitting[-1])
             nests.append((event.before_ns, tuple(is_open)))
         return nests
@@ -166,12 +168,13 @@ class Model:
         return nests[bisect.bisect_right(nests, time_ns, key=lambda row: row[0]) - 1][1]
 
     def opened_with_cuda(self, event):
-        """Before CUDA was there, nobody could tell where a range was opened."""
+        """Before CUDA starts, ranges have no stack."""
         return event.before_ns > self.cuda_since_ns
 
     def with_ranges(self, path, nest, nvtx):
-        """A range stands below the frames that its stack and the call's have in common, and not
-        below one that was opened after it."""
+        """Inserts ranges into a path: each below the frames that its stack and the call's share,
+        and above ranges opened later.
+        """
         if nvtx == "off":
             return path
         labels = [f"[NVTX {range_name(event)}]" for event in nest]
@@ -202,8 +205,9 @@ class Model:
         return self.call_path(call, nvtx) if call else ("[unattributed]",)
 
     def is_unknown(self, work):
-        """Is it of a child graph or a body that was changed by an update, before it was launched
-        or (if nobody can tell by what it was) before it ran? Such nodes are not announced."""
+        """True for a node of a child graph or body that an update changed before its launch (or, if
+        the launch is unknown, before it ran). Such nodes are not reported.
+        """
         return (self.evidence.replay_of(work), work.node) in self.evidence.unknown or (
             not work.correlation and work.node not in self.announced and any(
                 executable == work.node >> 32 and
@@ -211,7 +215,8 @@ class Model:
                 for tid, number, executable, _ in self.evidence.updates))
 
     def maker_path(self, work, nvtx):
-        """Who made the node, also where it is a child graph's, which is announced to nobody."""
+        """The path of the call that created the node, including nodes of child graphs, which are
+        not reported."""
         replay = self.evidence.replay_of(work)
         maker = self.evidence.calls[self.evidence.makers[replay, work.node]]
         nest = self.maker_nest(maker.thread, maker.number)
@@ -222,12 +227,12 @@ class Model:
         return self.nest(tid, self.evidence.made_at[tid, number])
 
     def maker_kind(self, maker, nest):
-        """Calls with one stack are of one function: if one is recorded, all are known."""
+        """Calls with one stack are calls of one function: if one is recorded, all are known."""
         return (self.evidence.made_stack[maker.thread, maker.number],
                 tuple((event.domain, event.text, event.path) for event in nest))
 
     def owner_path(self, work, settings):
-        """Down to, but without, what ran."""
+        """The path without its last frame, the work itself."""
         replay = ("[device-launched]",)
         if work.correlation:
             replay = self.stack_path(work.correlation, settings.nvtx)
@@ -308,11 +313,11 @@ class Model:
         return sums
 
     def is_blind(self, start, end):
-        """Was recording paused in that time?"""
+        """True if recording was paused in that time."""
         return any(since <= end and until >= start for since, until in self.evidence.pauses)
 
     def gap(self, start, last, work):
-        """(label, ns) of the pieces of a gap from start to the start of work."""
+        """(label, ns) of the parts of an idle gap from start to the start of work."""
         call = self.evidence.call_of(work.correlation)
         if not call:
             return [("[idle: call unknown]", work.start_ns - start)]
@@ -327,7 +332,7 @@ class Model:
         return self.late_gap(start, call, work)
 
     def late_gap(self, start, call, work):
-        """Moment by moment, what the thread was in until it entered the call."""
+        """The states of the thread, step by step, until it entered the call."""
         labels = {None: "[idle: launch late (CPU busy)]", "sync": "[idle: CPU blocked in sync]",
                   "copy": "[idle: waiting on a copy]"}
         calls = self.recorded[call.thread]
@@ -361,11 +366,11 @@ class Model:
         return "host" if memory.memory in HOST_MEMORY else memory.device
 
     def held(self, settings):
-        """(operation, pool, lines and what they hold) after each change of a pool."""
+        """(operation, pool, lines and the bytes they own) after each change of a pool."""
         live, pools = {}, collections.defaultdict(collections.Counter)
         for memory in self.evidence.memory:
             pool = self.pool(memory)
-            if memory.address in live:  # freed; or what is here was, and nobody saw it
+            if memory.address in live:  # freed, or its owner was freed unseen
                 held_in, line, size = live.pop(memory.address)
                 pools[held_in][line] -= size
                 pool = held_in if memory.is_free else pool
@@ -392,7 +397,7 @@ class Model:
         return sum(peaks.values(), collections.Counter())
 
     def leaked_bytes(self, settings):
-        # As they are in the end: an address may leave a pool by an allocation in another one.
+        # The final pools: an allocation in another pool may take over an address.
         pools = {pool: lines for _, pool, lines in self.held(settings)}
         return sum(pools.values(), collections.Counter())
 
@@ -403,7 +408,7 @@ class Model:
     }
 
     def folded(self, settings):
-        """Every line's path and weight. What weighs nothing has no line, but for work."""
+        """The path and weight of every line. Only work may have lines of weight 0."""
         sums = self.WEIGHTS[settings.weight](self, settings)
         return {line: weight for line, weight in sums.items()
                 if weight or settings.weight == "gpu-time"}

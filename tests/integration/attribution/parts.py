@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a run: windows that follow each other add up to the whole, line by line, and hold what
-began in them; --filter and --range leave what a look at the whole's lines says. Then the numbers
-of each API function in the summary for programs."""
+"""Parts of a run: consecutive time windows add up to the whole, line by line, and contain what
+began in them. --filter and --range keep the lines of the whole that they select. Then the
+figures of each API function in the summary JSON.
+"""
 
 import collections
 import copy
@@ -14,15 +15,15 @@ import struct
 import evidence as facts
 import model
 
-# Of these, what is counted in windows adds up.
+# Weights that add up over time windows.
 ADDED_UP = ("gpu-time", "count", "cpu-wait", "gpu-exclusive", "gpu-idle", "alloc-bytes")
-# Frames of ranges in these are all of the call: none are of who made a graph's node.
+# Weights whose range frames come from the call only, not from the creator of a graph node.
 BY_CALL = ("cpu-wait", "alloc-bytes")
-P99_ERROR = 1 / 128 + 1e-9  # of the middle of a bucket
+P99_ERROR = 1 / 128 + 1e-9  # relative to the middle of a bucket
 
 
 def of_weight(lines):
-    """Work of no duration has lines of GPU time that weigh nothing."""
+    """Work of zero duration has lines of weight 0 in GPU time."""
     return {line: weight for line, weight in lines.items() if weight}
 
 

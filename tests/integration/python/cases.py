@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches from everywhere in Python that a call can come from. For CPython 3.9 and later."""
+"""Launches from every kind of Python code that can make a call. For CPython 3.9 and later."""
 
 import asyncio
 import contextlib
@@ -281,14 +281,14 @@ class Outer(Inner):
 
 
 def constructing():
-    """Often enough for the interpreter to make a way of its own for it."""
+    """Often enough for the interpreter to specialise it."""
     for number in range(30):
         Outer(number)
         [Inner() for _ in range(2)]
 
 
 def many_paths():
-    """More lines on one native stack than are compared one by one, in two orders."""
+    """More lines on one native stack than the cache compares one by one, in two orders."""
     functions = []
     for number in range(120):
         names = {"gpu": gpu}
@@ -334,7 +334,7 @@ def threads():
 
 
 def remade_code():
-    """Code is freed and other code is made at its address, again and again."""
+    """Code is freed and other code is created at its address, repeatedly."""
     for i in range(60):
         text = "\n" * (i % 7) + "def remade%d():\n    gpu.launch()\n\n\nremade%d()" % (i % 5, i % 5)
         exec(compile(text, "made%d.py" % (i % 3), "exec"), {"gpu": gpu})
@@ -350,7 +350,7 @@ def other_names():
 
 
 class Text(str):
-    """What template engines and numpy have."""
+    """A str subclass, as template engines and numpy have."""
 
 
 def derived_names():

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches through ctypes, and a ledger of the Python frames that stood at each of them.
+"""Launches through ctypes, and records the Python frames at each launch in a ledger.
 
-Each launch has a number of its own, which is the first dimension of its grid: so it can be found
-again in the log. What sys._getframe() says at that point is written down beside it. For CPython 3.9
-and later.
+Each launch has its own number as the first dimension of its grid, so that it can be found in the
+log. The ledger has the result of sys._getframe() for it. For CPython 3.9 and later.
 """
 
 import atexit
@@ -16,12 +15,12 @@ import threading
 
 KERNEL = b".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { ret; }\n\0"
 
-# With the interpreter's lock let go of during the call, and with it held.
+# One releases the GIL during the call, the other holds it.
 released = ctypes.CDLL("libcuda.so.1")
 held = ctypes.PyDLL("libcuda.so.1")
 numbers = itertools.count(1)
 entries = []
-failed = set()  # launches of a thread that has no context: finalizers run anywhere
+failed = set()  # launches of a thread without a context: finalizers run in any thread
 ledger = open(os.environ["LEDGER"], "a") if "LEDGER" in os.environ else None
 ledger_is_live = os.environ.get("LEDGER_LIVE") == "1"
 ledger_lock = threading.Lock()
@@ -79,7 +78,7 @@ def in_thread():
 
 def launch(by=released, **facts):
     number = next(numbers)
-    # The frame is noted on the line of the call, so that its line is that of the call.
+    # sys._getframe() is on the line of the call, so that the lines agree.
     _, result = note(number, sys._getframe(), **facts), by.cuLaunchKernel(function, number, 1, 1, 1, 1, 1, 0, None, None, None)
     if result:
         failed.add(number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches from ever new places, then is killed: killed.py LAUNCHES. What it called stands in the ledger."""
+"""Launches from ever new lines, then is killed: killed.py LAUNCHES. The ledger lists the calls."""
 
 import os
 import signal

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Python frames in call stacks, held against what Python itself says.
+"""Compares Python frames in call stacks with Python's own.
 
-Runs programs that launch through ctypes on the simulated GPU and note sys._getframe() at each
-launch; then each launch's stack in the log must be the same, frame for frame and line for line.
-Each frame must stand in its place: on a native frame of the interpreter's loop, and where C code
-is known to be between two of them, between these.
+Runs programs that launch through ctypes on the simulated GPU and record sys._getframe() at each
+launch. The stack of each launch in the log must match, frame by frame and line by line. Each run
+of frames must be at a native frame of the interpreter's loop. Known C code between two Python
+frames must be between them.
 
-The programs may be run by another interpreter (--python), as tools/check-pythons.sh does.
+--python runs the programs with another interpreter, as tools/check-pythons.sh does.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def run(command, status=0, **options):
 
 
 class Log:
-    """The tables of a log, as the independent reader has them, and who made which launch."""
+    """The tables of a log, from the independent reader, and the call of each launch."""
 
     def __init__(self, args, path):
         self.tables = collections.defaultdict(list)
@@ -103,7 +103,7 @@ class Functions:
 
 
 def check_frames(log, entry, stack):
-    """The frames themselves. A name to 3.10 is the function's alone."""
+    """Compares frames. Up to 3.10, a name is the plain function name."""
     got = [log.frames[number] for number in stack["python"]]
     wanted = [tuple(frame) for frame in entry["frames"]]
     assert [(name, file, line or 0) for name, file, line in wanted] == got, (
@@ -111,14 +111,14 @@ def check_frames(log, entry, stack):
 
 
 def check_places(log, functions, entry, stack, bridge):
-    """Each run of frames stands on a frame of the loop; the bridge stands between two."""
+    """Each run of Python frames is at a frame of the loop, and the bridge is between two runs."""
     native = [address for _, address in stack["frames"]]
     loops = []
     for place in dict.fromkeys(stack["places"]):
         assert place < len(native), (entry, stack)
         module = log.module_at(native[place])
         name = functions.name_of(module, native[place])
-        # A part of the loop that is seldom run may lie elsewhere and have no name.
+        # A cold part of the loop may be elsewhere and have no name.
         assert name is None or "_PyEval_EvalFrameDefault" in name, (name, entry)
         loops.append(place)
     assert loops == sorted(loops), stack
@@ -131,7 +131,7 @@ def check_places(log, functions, entry, stack, bridge):
     bridges = [i for i, address in enumerate(native)
                if (log.module_at(address) or {}).get("path") == bridge]
     assert bridges, entry
-    # called_back was called by the bridge: between it and whoever called the bridge.
+    # The bridge called called_back: its frame is between that and its caller.
     inner = max(i for i, number in enumerate(stack["python"])
                 if log.frames[number][0].endswith("called_back"))
     assert stack["places"][inner] < bridges[-1], (entry, stack, bridges)
@@ -143,7 +143,7 @@ def check_places(log, functions, entry, stack, bridge):
 
 
 def record(args, folder, program, status=0, options=(), whole=True, command=None, **environment):
-    """Runs a program of this folder, or another command; its log and its ledger."""
+    """Runs a program of this folder, or another command. Returns its log and its ledger."""
     data = os.path.join(folder, "data")
     ledger = os.path.join(folder, "ledger")
     environment = dict(os.environ, **{**dict(
@@ -187,7 +187,7 @@ def test_cases(args, folder):
 
 
 def test_trees(args, folder):
-    """Random call trees; each seed is a program of its own."""
+    """Random call trees, one program per seed."""
     launches = 0
     for seed in range(args.first_seed, args.first_seed + args.seeds):
         with tempfile.TemporaryDirectory(dir=folder) as one:
@@ -202,7 +202,7 @@ def test_trees(args, folder):
 
 
 def test_killed(args, folder):
-    """What a killed process had called has its Python frames, from the log or from the spool."""
+    """The calls of a killed process have Python frames, from the log or from the crash buffer."""
     recovered = checked = 0
     for count in (3, 50, 400, 1500):
         with tempfile.TemporaryDirectory(dir=folder) as one:
@@ -216,7 +216,7 @@ def test_killed(args, folder):
             if stack:
                 check_frames(log, by_number[number], stack)
                 checked += 1
-        # Those that the GPU had not run have no kernel; what was called is known all the same.
+        # Launches that the GPU had not run have no kernel, but their calls are known.
         python = {row["id"]: row["python"] for row in log.tables["STACK"]}
         calls = [row for row in log.tables["CALL"] if len(python.get(row["stack"], ())) >= 4]
         assert len(calls) >= len(entries), (len(calls), len(entries))
@@ -225,7 +225,7 @@ def test_killed(args, folder):
 
 
 def test_off(args, folder):
-    """Nothing is read of Python, and native stacks are as they were."""
+    """With --python off, native stacks stay the same and have no Python frames."""
     log, entries, _ = record(args, folder, ["cases.py", "recursion"], options=["--python", "off"])
     assert entries and not log.tables["PYTHON_FRAME"] and "python.version" not in log.meta
     assert all(log.stacks[entry["number"]]["frames"] and not log.stacks[entry["number"]]["python"]
@@ -249,13 +249,13 @@ def is_of_interpreter(frame):
 
 
 def test_shown(args, folder):
-    """The merge shows them in their order, and C code between two of them in between."""
+    """The merge shows Python frames in order, with the C code between them."""
     _, entries, _ = record(args, folder, ["cases.py", "callbacks", "recursion"])
     wanted = {tuple(shown(frame) for frame in reversed(entry["frames"])) for entry in entries}
     only = fold(args, folder, "only")
     assert {tuple(line[:-2]) for line in only} == wanted, (only, wanted)
     mixed = fold(args, folder, "mixed")
-    # The interpreter's own functions are shown on demand.
+    # --full shows the interpreter's own functions.
     full = fold(args, folder, "full")
     assert sum(map(len, full)) > sum(map(len, mixed)) and len(full) >= len(mixed)
     assert {tuple(frame for frame in line if ".py:" in frame) for line in full} == wanted
@@ -263,7 +263,7 @@ def test_shown(args, folder):
     assert not any(is_of_interpreter(frame) for line in mixed for frame in line), mixed
     assert {tuple(frame for frame in line if ".py:" in frame) for line in mixed} == wanted
     for line in mixed:
-        assert ".py:" in line[0], line  # what starts the interpreter is left out
+        assert ".py:" in line[0], line  # frames that start the interpreter are hidden
         assert not any("EvalFrameDefault" in frame for frame in line), line
         inner = [i for i, frame in enumerate(line) if frame.startswith("called_back ")]
         for i in inner:
@@ -272,14 +272,16 @@ def test_shown(args, folder):
     done = run([args.merge, "--folded", "-", "--full-names", os.path.join(folder, "data")])
     assert " (%s:" % os.path.join(HERE, "cases.py") in done.stdout
     off = fold(args, folder, "off")
-    # In another root, the files from which names are had are not where they were.
+    # With another root, the files with the symbols were elsewhere.
     assert args.root or any("_PyEval_EvalFrameDefault" in line for line in off)
     assert not any(".py:" in frame for line in off for frame in line), off
     return "%d paths" % len(mixed)
 
 
 def test_subinterpreter(args, folder):
-    """To 3.11 none are known while there are several and none has the lock, and that is said."""
+    """Up to 3.11, frames are unknown if there are several interpreters and none holds the GIL. A
+    message says so.
+    """
     log, entries, _ = record(args, folder, ["subinterpreter.py"], LEDGER_LIVE="1")
     version = tuple(map(int, log.meta["python.version"].split(".")[:2]))
     for entry in entries:
@@ -292,8 +294,10 @@ def test_subinterpreter(args, folder):
 
 
 def test_states(args, folder):
-    """States that another thread runs or has deleted: the program comes to no harm, and no thread has the
-    frames of another. Those of a state that its thread's variable does not name are known from 3.12 on."""
+    """States that another thread runs or has deleted: the program is not harmed, and no thread gets
+    the frames of another. From 3.12 on, frames are known even if the thread's variable does not
+    name the state.
+    """
     log, entries, _ = record(args, folder, ["states.py"])
     version = tuple(map(int, log.meta["python.version"].split(".")[:2]))
     seen = collections.Counter()
@@ -303,19 +307,20 @@ def test_states(args, folder):
         check_frames(log, entry, log.stacks[entry["number"]])
         seen["native" if entry.get("native") else "of Python"] += 1
     assert seen["native"] >= 200 and log.account["stacks.mismatched"] == 0, (seen, log.account)
-    # Their own native stack goes through Python, whose frames are not known. (From 3.14 on there are none.)
+    # Their native stack contains Python whose frames are unknown. From 3.14 on there are none.
     assert log.account["python.unknown"] > 0 or version >= (3, 14), log.account
     assert log.account["python.unplaced"] == 0 and log.account["python.unreadable"] == 0
     return ", ".join("%d launches %s" % (count, name) for name, count in seen.items())
 
 
 def test_anew(args, folder):
-    """A program that ends its interpreter and begins another one, again and again: code of one that was ended
-    is never taken for what lies there since."""
+    """A program that ends its interpreter and starts a new one, repeatedly: code of an ended
+    interpreter is never mistaken for new objects at its address.
+    """
     *before, python = args.python.split()
     asked = run([*before, python, "-c", "import os, sys; print(os.path.realpath(sys.executable), sys.base_prefix)"])
     path, prefix = asked.stdout.split()
-    engine = os.path.join(folder, "engine")  # an interpreter's own program begins none anew
+    engine = os.path.join(folder, "engine")  # the interpreter's own executable cannot restart it
     shutil.copy(args.root + path, engine)
     draw = random.Random(args.first_seed)
     names = [draw.choice("abc") for _ in range(args.interpreters)]
@@ -325,7 +330,7 @@ def test_anew(args, folder):
     for number in range(1, 3 * len(names) + 1):
         name = names[(number - 1) // 3]
         check_frames(log, {"number": number, "frames": [(name, "/tmp/%s.py" % name, 1)]}, log.stacks[number])
-    # What is around the interpreter is the program's.
+    # The frames around the interpreter are the program's.
     for line in fold(args, folder, "mixed"):
         inner = [i for i, frame in enumerate(line) if ".py:1)" in frame]
         assert len(inner) == 1 and line.index("run_each") < line.index("run") < inner[0], line
@@ -334,16 +339,16 @@ def test_anew(args, folder):
 
 
 def test_shutdown(args, folder):
-    """From daemon threads and dying objects, again and again: it ends well each time."""
+    """Launches from daemon threads and dying objects: every run ends normally."""
     said = collections.Counter()
     for _ in range(args.shutdowns):
         with tempfile.TemporaryDirectory(dir=folder) as one:
-            # Threads launch to the very end, beyond the last call that is recorded.
+            # Threads launch until the end, after the last recorded call.
             log, _, _ = record(args, one, ["shutdown.py"], whole=False)
         for name in ("python.finalizing", "python.unreadable", "calls.written"):
             said[name] += log.account[name]
         assert log.account["stacks.mismatched"] == 0
-        # The thread that shuts down has its frames, to the last.
+        # The thread that shuts down has its frames until the last launch.
         names = {frame[0] for frame in log.frames.values()}
         assert any(name.endswith("__del__") for name in names), names
     assert said["python.unreadable"] == 0 and said["python.finalizing"] > 0, said
@@ -351,7 +356,7 @@ def test_shutdown(args, folder):
 
 
 def test_declined(args, folder):
-    """Interpreters that are not known: native stacks, and a line that says so."""
+    """Unknown interpreters: native stacks, and a message."""
     expected = {"future": ("3.15.0", "3.9 to 3.14 are supported"),
                 "unpublished": ("3.13.1", "does not publish its layout"),
                 "preview": ("3.14.0", "3.9 to 3.14 are supported"),
@@ -375,13 +380,13 @@ def test_declined(args, folder):
             done = run([args.merge, data], status=1)
             assert reason in done.stdout, done.stdout
     assert not expected, expected
-    # A program that is called like an interpreter and has none of its symbols.
+    # A program named like an interpreter, without its symbols.
     program = os.path.join(folder, "python3.12")
     shutil.copy(args.launcher, program)
     done = run([args.xtrace, "record", "--simulate", "-o", os.path.join(folder, "data"), "--",
                 program, "1", "1", "100", "1", "0"])
     assert "exports none of its symbols" in done.stderr, done.stderr
-    # Others are looked for beyond it: after one that is declined, too.
+    # The search continues after an interpreter that is declined.
     data = os.path.join(folder, "both")
     fakes = {os.path.basename(path): path for path in args.fakes}
     preload = "%s:%s" % (fakes["libpython_fake_future.so"], fakes["libpython_fake_old.so"])
@@ -390,7 +395,7 @@ def test_declined(args, folder):
     said = [line for line in done.stderr.splitlines() if "Python" in line]
     assert len(said) == 3 and all(text in done.stderr for text in (
         "exports none", "3.15.0", "before 3.9")), done.stderr
-    # What is only called a little like one says nothing.
+    # A program with a merely similar name causes no message.
     program = os.path.join(folder, "python3app")
     shutil.copy(args.launcher, program)
     done = run([args.xtrace, "record", "--simulate", "-o", os.path.join(folder, "app"), "--",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches while the interpreter shuts down: from daemon threads, from its exit handlers, from objects that
-die with their module. What must never happen is that the program comes to harm."""
+"""Launches while the interpreter shuts down: from daemon threads, exit handlers, and objects that
+die with their module. The program must not be harmed.
+"""
 
 import atexit
 import ctypes
@@ -23,13 +24,13 @@ def busy():
 
 
 def spin():
-    """Never comes back to Python, nor sees that it has ended."""
+    """Never returns to Python."""
     gpu.in_thread()
     bridge.bridge_spin(gpu.released.cuLaunchKernel, gpu.function, 60000)
 
 
 class Mortal:
-    """What it needs lives as long as it does: its module is being taken apart."""
+    """Keeps what it needs, because its module may already be cleared."""
 
     def __init__(self):
         self.cuda, self.function, self.sleep = gpu.released, gpu.function, time.sleep
@@ -39,14 +40,14 @@ class Mortal:
         for _ in range(20):
             self.sleep(0.0005)
             self.cuda.cuLaunchKernel(self.function, 1, 1, 1, 1, 1, 1, 0, None, None, None)
-        # The threads that spin have launched while the interpreter ends.
+        # Wait until the spinning threads have launched while the interpreter ends.
         end = self.spun.value + 10
         while self.spun.value < end:
             self.sleep(0.001)
 
 
-sys.mortal = Mortal()  # what is in this module, the daemon threads keep alive
-gpu.note = lambda *arguments, **named: None  # what these note is of no use
+sys.mortal = Mortal()  # the daemon threads keep the objects of this module alive
+gpu.note = lambda *arguments, **named: None  # their ledger entries are not used
 atexit.register(gpu.launch)
 for work in (busy, spin, busy, spin, spin):
     threading.Thread(target=work, daemon=True).start()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that launch while their thread's variable names a state of Python that another thread runs or has
-deleted, or with a state that it does not name. The ledger says which launches of theirs have which frames."""
+"""Threads that launch while their thread-local variable names a Python state that another thread
+runs or has deleted, or with a state that the variable does not name. The ledger says which of
+their launches have which frames.
+"""
 
 import ctypes
 import os
@@ -8,7 +10,7 @@ import sys
 
 import gpu
 
-COUNT = 200  # launches at a time: the first is walked, the others are the memo's
+COUNT = 200  # launches per case: the first is unwound, the others hit the stack cache
 
 
 class Native(ctypes.Structure):
@@ -22,7 +24,7 @@ held = ctypes.PyDLL(os.environ["BRIDGE"])
 
 
 def native(first, inner, by_itself=True):
-    """Such a thread, whose launches have no Python frames of their own."""
+    """A thread whose launches have no Python frames of their own."""
     launched = range(first, first + COUNT) if by_itself else ()
     gpu.entries.extend({"number": number, "frames": [], "native": True} for number in launched)
     return Native(ctypes.cast(gpu.released.cuLaunchKernel, ctypes.c_void_p), gpu.function,
@@ -35,7 +37,7 @@ def deep(by, depth):
 
 
 def hand_over(first):
-    """In Python itself: its own frames stand below another thread's."""
+    """Within Python: its own frames are below another thread's."""
     held.states_hand_over(ctypes.byref(native(first, "deep(held, 5)")))
     held.states_hand_over(ctypes.byref(native(first + 1000, "deep(released, 5)")))
 
@@ -48,7 +50,7 @@ def deleted():
 
 
 gpu.launch()
-if sys.version_info < (3, 14):  # then a state knows its thread's stack, and no other can run it
+if sys.version_info < (3, 14):  # later versions bind a state to the stack of its thread
     released.states_hand_over_in_thread(ctypes.byref(native(10000, "deep(held, 5)")))
     released.states_hand_over_in_thread(ctypes.byref(native(20000, "deep(released, 5)")))
     hand_over(30000)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches in a second interpreter of the same thread, and in the first before, meanwhile and after.
+"""Launches in a second interpreter of the same thread, and in the first one before, meanwhile and
+after.
 
-To 3.11 a thread does not say which of its interpreters it is in, but for the one with the lock: those
-launches are uncertain that let go of it, or have it in the second.
+Up to 3.11, a thread does not tell which of its interpreters runs, except the one that holds the
+GIL. Launches are uncertain if they release the GIL, or hold it in the second interpreter.
 """
 
 import sys

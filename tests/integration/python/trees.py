@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random call trees: every way in which Python calls Python, nested in each other as a seed has it.
+"""Random call trees: every way in which Python calls Python, nested as the seed determines.
 
 trees.py SEED LAUNCHES. For CPython 3.9 and later.
 """
@@ -23,13 +23,13 @@ DEPTH_MAX = 12
 
 
 class Tree:
-    is_over = False  # what dies with the interpreter must not start threads
+    is_over = False  # objects that die with the interpreter must not start threads
 
     def __init__(self, seed):
         self.random = random.Random(seed)
 
     def grow(self, depth):
-        """A few branches; at the ends there are launches."""
+        """Creates a few branches, with launches at their ends."""
         if Tree.is_over:
             return
         if depth <= 0 or self.random.random() < 0.15:
@@ -257,10 +257,10 @@ WAYS = [way for name, way in list(globals().items())
         and name not in ("Tree", "CALLBACK")]
 
 if __name__ == "__main__":
-    gc.disable()  # what grows in a finalizer must not do so while threading holds its locks
+    gc.disable()  # finalizers must not run while threading holds its locks
     seed = int(sys.argv[1])
     while len(gpu.entries) < int(sys.argv[2]):
-        for _ in range(2):  # the second time the stacks are known
+        for _ in range(2):  # in the second round the stacks are cached
             tree = Tree(seed)
             tree.grow(DEPTH_MAX)
         seed += 1000003

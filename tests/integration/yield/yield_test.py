@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A program that profiles itself, bare, traced, and traced with --yield.
+"""A program that profiles itself: bare, traced, and traced with --yield.
 
-With --yield its profiler sees what it sees when the program is not traced, and our log has what came
-before it, and after it if it left. Without, it is refused, as CUPTI does with any second tool.
+With --yield, its profiler sees what it sees without the tracer. Our log has what came before the
+profiler, and what came after it if it left. Without --yield, the profiler is refused, as CUPTI
+refuses any second tool.
 """
 
 import argparse
@@ -17,10 +18,10 @@ import tempfile
 GOOD = "profiler: 200 kernels, 0 other records, 0 wrong times, 0 foreign buffers, zeroed 0"
 REFUSED = "profiler: error 39"
 
-# mode: what it prints, the kernels in our log, and how often recording stopped and went on
+# mode: its output, the kernels in our log, and the switches of recording
 Expected = collections.namedtuple("Expected", "lines kernels switches")
 CASES = {
-    "stays": Expected([GOOD], 100, [0, 1]),  # the end of the log is always on
+    "stays": Expected([GOOD], 100, [0, 1]),  # recording is always on at the end of the log
     "leaves": Expected([GOOD], 150, [0, 1]),
     "finalizes": Expected([GOOD], 150, [0, 1]),
     "activity": Expected([GOOD], 100, [0, 1]),
@@ -83,7 +84,7 @@ def check_log(args, run, mode, client):
 
 
 def check_owners(args, run, mode):
-    """Ids may be numbered anew when we are back: the work of before and behind stays apart."""
+    """Correlation ids may restart when we return: work before and after stays separate."""
     done = subprocess.run([args.merge, "--folded", "-", "--weight", "count", run.data],
                           capture_output=True, text=True)
     counts, kernels = collections.Counter(), set()
@@ -93,7 +94,7 @@ def check_owners(args, run, mode):
         kernels.add(path.rpartition("[GPU_Kernel]")[2])
     behind = CASES[mode].kernels - 100
     assert counts == ({"before": 100, "behind": behind} if behind else {"before": 100}), counts
-    # The new module's kernel name is at the address of the old one's.
+    # The new module's kernel name may be at the address of the old one's.
     assert kernels == ({"kernel", "behind"} if mode == "reloads" else {"kernel"}), kernels
 
 
@@ -115,7 +116,7 @@ def main():
             assert client in run.said[0] and "recording paused" in run.said[0], run.said
             check_log(args, run, mode, client)
             check_owners(args, run, mode)
-        # What we turn off late must not be what it has turned on meanwhile.
+        # Disabling late must not disable what the profiler has enabled meanwhile.
         run = Run(args, folder, "keeps", True, True, "slow_disable:1500")
         assert run.lines == [GOOD], (run.lines, run.said)
         assert "recording paused" in run.said[-2], run.said
@@ -123,12 +124,12 @@ def main():
         refused = Run(args, folder, "stays", True, False)
         assert refused.lines == [REFUSED], refused.lines
         assert not refused.said, refused.said
-        # Who does not subscribe is asked for nothing by CUPTI, and gets what it wants.
+        # CUPTI asks nothing of a tool that does not subscribe, and serves it.
         run = Run(args, folder, "activity", True, False)
         assert run.lines == [GOOD] and client in run.said[0], (run.lines, run.said)
         assert "recording ends: " in run.said[0], run.said
         check_log(args, run, "activity", client)
-        # Who only tries which kinds there are takes nothing from us.
+        # A tool that only tests which kinds exist takes nothing from us.
         run = Run(args, folder, "tries", True, False)
         assert run.lines == ["tried"] and not run.said, (run.lines, run.said)
         assert "150 kernels, closed" in run.dump(args, "--check").stdout
