@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of tools/xtrace-dump share: the program, loaded once, and a log without a fault.
+"""Shared by the tests of tools/xtrace-dump: the program, loaded once, and a valid log.
 
-The program runs in this process, which saves starting an interpreter for each of some hundred runs;
-an exception that it does not handle fails the test.
+The program runs in this process, which saves the start of several hundred interpreters. An
+exception that it does not handle fails the test.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ TOP = (1 << 64) - 1
 
 
 def good_log(**header):
-    """Every kind and every encoding, closed, symbols appended, and nothing to complain about."""
+    """A valid log with every kind and every encoding, closed, with appended symbols."""
     log = LogMaker(**header)
     log.table(make.META, (1, BYTES, [b"xtrace.version", b"host.name"]), (2, BYTES, [b"1.0", b""]))
     log.table(make.CLOCK, (1, DELTA, [1000, 2000]), (2, DELTA, [10 ** 18, 10 ** 18 + 999]))
@@ -101,12 +101,12 @@ RECORDS = ("log", "chunk", "total", "damaged", "missing", "backwards", "skipped"
 
 
 def rows_of(text):
-    """The rows of a dump, without what is said of the log and its chunks."""
+    """The rows of a dump, without its lines on the log and its chunks."""
     return [line for line in text.splitlines() if line.split("\t")[0] not in RECORDS]
 
 
 def records_of(text, what):
-    """The facts of each record of one sort."""
+    """The facts of each record of one type."""
     return [dict(fact.split("=", 1) for fact in line.split("\t")[1:])
             for line in text.splitlines() if line.split("\t")[0] == what]
 
@@ -121,7 +121,7 @@ class DumpTest(unittest.TestCase):
         self.count = 0
 
     def file(self, log):
-        """The path of a new file that holds a LogMaker's log or these bytes."""
+        """The path of a new file with a LogMaker's log or with these bytes."""
         self.count += 1
         path = os.path.join(self.folder, "%d.xtr" % self.count)
         with open(path, "wb") as file:
@@ -129,7 +129,7 @@ class DumpTest(unittest.TestCase):
         return path
 
     def run_dump(self, *arguments, status=0):
-        """What the program prints; it has to end with this status, or with any if it is None."""
+        """Returns the output. Expects this exit status; None allows any."""
         out, errors = io.TextIOWrapper(io.BytesIO(), "ascii"), io.StringIO()
         with mock.patch.object(sys, "argv", [self.dump, *arguments]), \
                 contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
@@ -147,7 +147,7 @@ class DumpTest(unittest.TestCase):
 
 
 def run_tests():
-    """The main program of a test file: its first argument is the program to test."""
+    """The main program of a test file. Its first argument is the program to test."""
     if len(sys.argv) < 2:
         sys.exit("usage: %s XTRACE_DUMP [unittest options]" % sys.argv[0])
     DumpTest.dump = os.path.abspath(sys.argv.pop(1))

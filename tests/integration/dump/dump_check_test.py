@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds what tools/xtrace-dump complains about in logs against files that are made here.
+"""Tests the checks of tools/xtrace-dump on logs that are made here.
 
 Usage: dump_check_test.py XTRACE_DUMP [unittest options]
 """
@@ -18,7 +18,7 @@ class Check(DumpTest):
     def test_good_logs(self):
         self.assertRegex(self.run_dump("--check", self.file(good_log())),
                          r"good: 17 chunks, 3 calls, 2 kernels, closed\n$")
-        # What is not accounted for is 0.
+        # A counter that the account lacks is 0.
         self.run_dump("--check", self.file(LogMaker().end()))
         # Threads may be named again, with the same id.
         log = thread_chunk(thread_chunk(LogMaker(), [1, 2, 1]), [2])
@@ -109,7 +109,7 @@ class Check(DumpTest):
         self.run_dump("--check", self.file(LogMaker().table(
             make.GRAPH_NODE, (1, UVAR, [9, 9, 4]), (4, UVAR, [5, 6, 7])).account(
                 nodes__seen=3).end()))
-        # Defined, but after its use.
+        # Defined after its use.
         log = LogMaker().table(make.MODULE_UNLOAD, (1, UVAR, [1]))
         self.check_violation("not defined before", log.table(make.MODULE, (1, UVAR, [1])))
 
@@ -131,7 +131,7 @@ class Check(DumpTest):
             make.STACK, (1, UVAR, [1]), (4, LIST, [[7]]), (7, LIST, [[4]])))
 
     def test_ids_defined_again(self):
-        """They have to say the same, in the same chunk or a later one."""
+        """Repeated definitions must be equal, in the same chunk or a later one."""
         texts, listed = [[b"a", b"b"], [b"a", b"c"]], [[[1, 2]], [[1, 3]]]
         for same in (True, False):
             again = 0 if same else 1
@@ -169,7 +169,8 @@ class Check(DumpTest):
         self.run_dump("--check", log(kernels__lost__write_failed=0), status=1)
 
     def calls(self, **columns):
-        """One thread, API and stack, two calls, and their account; columns replace these."""
+        """One thread, API and stack, two calls, and their account. columns replaces columns of the
+        calls."""
         values = dict(thread=[1, 1], api=[5, 5], correlation=[1, 2], stack=[1, 1],
                       enter=[100, 110], duration=[10, 10], result=[0, 0xFFFFFFFF])
         values.update(columns)
@@ -185,7 +186,7 @@ class Check(DumpTest):
             self.check_violation("CALL): %s: 1 ids" % column,
                                  self.calls(**{column: [0, 7]}).account(**fine))
         self.check_violation("1 rows out of", self.calls(duration=[30, 10]).account(**fine))
-        # A call that encloses the one before it returns later and stands later.
+        # An enclosing call returns later and follows in the log.
         self.run_dump("--check", self.file(
             self.calls(enter=[100, 90], duration=[10, 30]).account(**fine).end()))
         # Two that return at the same time.
@@ -205,7 +206,7 @@ class Check(DumpTest):
         fine.update(calls__seen=3, calls__written=3)
         log = self.calls().table(make.CALL, (1, UVAR, [1]), (3, UVAR, [2]), (5, UVAR, [200]))
         self.check_violation("1 rows with the correlation id of another", log.account(**fine))
-        # They may after 2^32 calls.
+        # After 2^32 calls, correlation ids may recur.
         fine.update(calls__seen=4, calls__written=4)
         log = self.calls().table(make.CALL, (1, UVAR, [1, 1]), (3, UVAR, [1 << 31, 2]),
                                  (5, UVAR, [200, 200]))
@@ -242,7 +243,7 @@ class Check(DumpTest):
             "--check", self.file(self.calls().account(copies__odd=0, **fine).end())))
         self.assertNotIn("note", self.run_dump(
             "--check", self.file(self.calls().account(cupti__dropped=1, **fine).end())))
-        # They need not add up where chunks were lost, nor before the end.
+        # Sums may differ if chunks were lost, or before the end.
         self.check_violation("missing", self.calls().account(calls__seen=9, log__bytes=1 << 40)
                              .chunk(make.CLOCK, 0, sequence=9))
         self.run_dump("--check", "--allow-open", self.file(self.calls().account(calls__seen=9)))
@@ -259,7 +260,8 @@ class Check(DumpTest):
         self.assertNotIn("note", self.run_dump("--check", self.file(log(1, 1, [2]).end())))
         self.check_violation("KERNEL): stream", log(2, 1, [2]))
         self.check_violation("KERNEL): shape", log(1, 2, [2]))
-        # A thread may be within eight calls when the log ends; more kernels than that are strays.
+        # Up to eight calls of a thread may be open at the end of the log. Further kernels have no
+        # call.
         text = self.run_dump("--check", self.file(log(1, 1, [1, *range(3, 11)]).end()))
         self.assertIn("note: KERNEL: 8 correlation ids without a CALL, the lowest 3", text)
         self.check_violation("9 correlation ids without a CALL, the lowest 3",

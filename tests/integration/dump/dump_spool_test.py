@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds what tools/xtrace-dump says of spools, and complains about in them, against files that are made
-here.
+"""Tests what tools/xtrace-dump prints and reports about crash buffers that are made here.
 
 Usage: dump_spool_test.py XTRACE_DUMP [unittest options]
 """
@@ -14,14 +13,15 @@ from dump_base import DumpTest, records_of, run_tests
 
 
 class Spool(DumpTest):
-    # Of a ring of 4,096 bytes that has been filled almost three times.
+    # In a ring of 4,096 bytes that was filled almost three times.
     FREE = 3 * 4096 - 104
     SLOTS = ((0, 70), (3, 71), (4095, 72))
     COUNTERS = (9, 7, 1, 1, *range(20, 31))
 
     def records(self):
-        """A call by the slots' ids, a stack and a call of it, and padding that leads over the
-        ring's end to the last two."""
+        """A call with a stack from a slot, a stack and its call, and padding across the end of the
+        ring to the last two records.
+        """
         return b"".join((
             make.ring_call(api=0x10133, correlation=11, slot=3, enter=100, leave=110),
             make.ring_stack(3, [0x401000, (1 << 56) + 5], flags=1, first_seen=112),
@@ -138,7 +138,7 @@ class Spool(DumpTest):
     def test_check(self):
         self.assertIn("good: a spool of 2 rings, 3 calls, 2 open calls",
                       self.run_dump("--check", self.file(self.good())))
-        # What is odd is no damage: it is printed as it is.
+        # Unusual values are no damage: they are printed.
         for expected, data in (
                 ("the wish 3 has no meaning", self.good(wish=3)),
                 ("area 1 reason reserved bytes of the directory", make.spool(
@@ -159,7 +159,7 @@ class Spool(DumpTest):
                 self.assertIn(expected, text)
 
     def check_damaged(self, expected, data, calls=0):
-        """That much is wrong, and this many records stand before it."""
+        """Expects this damage after so many calls."""
         with self.subTest(expected):
             path = self.file(data)
             text = self.run_dump(path, status=1)
@@ -180,7 +180,7 @@ class Spool(DumpTest):
                 ("no power of two", 102400, 0, 1, 0), ("no room", 102400, 4096, 2, 0),
                 ("unknown kind 3", 102400, 4096, 3, 0)):
             self.check_damaged(expected, make.spool(ring, directory=[(0, entry)]))
-        # The same bytes are not read as often as a directory may name them.
+        # The directory may name the same bytes often. They are read a limited number of times.
         where = (102400, 24576, 1, 0)
         self.check_damaged("overlaps", make.spool(ring, ring, directory=[(1, where)]), calls=1)
         self.check_damaged("overlaps", make.spool(
@@ -232,18 +232,18 @@ class Spool(DumpTest):
                 ("cut off", stack[:32]), ("cut off", stack[:16]),
                 ("a record of 4056 bytes where 8 are left", make.ring_padding(8))):
             self.check_damaged(expected, make.spool(make.ring(call + record)), calls=1)
-        # Nothing wraps.
+        # Records do not wrap.
         self.check_damaged("cut off", make.spool(make.ring(call + call, free=4096 - 48)), calls=1)
         self.check_damaged("cut off", make.spool(make.ring(call + stack, free=4096 - 48)), calls=1)
 
     def test_rings_without_a_thread(self):
-        """There is nothing in them, whatever stands there."""
+        """The content of a ring without a thread is ignored."""
         text = self.run_dump("--check", self.file(make.spool(
             make.ring(bytes(8), thread=0, open_calls=[(1, 1, 4096, 1, 0)]))))
         self.assertIn("good: a spool of 1 rings, 0 calls, 0 open calls", text)
 
     def test_large_rings(self):
-        """More than is read at one go, and the largest stack over the seam."""
+        """Larger than one read, with the largest stack across two reads."""
         size, frames = 1 << 20, list(range(1000))
         count = ((1 << 18) - 64) // 40
         records = make.ring_call() * count + make.ring_stack(7, frames)
@@ -267,7 +267,7 @@ class Spool(DumpTest):
         self.run_dump("--check", self.file(make.spool(make.activity(1, valid=1 << 60))))
 
     def test_names_and_record_sizes(self):
-        """What version 2 added: what numbers of the tracer's mean, and CUPTI's record sizes."""
+        """Version 2: names for the tracer's ids, and CUPTI's record sizes."""
         names = make.names((1, 0x7F0012345678, b"kernel"), (2, 3, b""), (9, 1, b"12345678"))
         data = make.spool(names, make.activity(3), version=2, record_bytes={10: 216})
         path = self.file(data)
@@ -289,7 +289,7 @@ class Spool(DumpTest):
         self.assertEqual(self.run_dump(self.file(data[:98400]), status=2), "")
 
     def test_python_frames(self):
-        """What version 3 added."""
+        """Version 3."""
         codes = [(b"train_step", b"/a/train.py", 10), (b"<module>", b"", 1)]
         part = make.ring_python([(12, 0, 0), (3, 1, 2)], codes)
         ring = make.ring(make.ring_stack(1, [7, 8], python=part) + make.ring_call(),
@@ -318,7 +318,7 @@ class Spool(DumpTest):
             make.ring_call() + make.ring_stack(1, [7, 8], python=bytes(8))), version=2), calls=1)
 
     def test_more_slots(self):
-        """What version 4 changed."""
+        """Version 4."""
         records = make.ring_call(slot=32767) + make.ring_stack(4096, [7]) + make.ring_call(slot=4096)
         ring = make.ring(records, slots=[(32767, 9)], header_bytes=135168)
         path = self.file(make.spool(ring, version=4))
@@ -332,7 +332,7 @@ class Spool(DumpTest):
         self.check_damaged("no power of two", make.spool(make.ring(records), version=4))
 
     def test_generations(self):
-        """What version 5 added: which modules a stack is to be looked up in."""
+        """Version 5: the generation of modules of a stack."""
         records = make.ring_stack(1, [7], flags=1 | 65535 << 16)
         path = self.file(make.spool(make.ring(records, header_bytes=135168), version=5,
                                     modules=(2000, 65534, 1, 1)))
@@ -343,7 +343,7 @@ class Spool(DumpTest):
                                    "last_generation": "1", "valid": "1"})
 
     def test_modules(self):
-        """What version 6 added: what each frame of a stack lies in."""
+        """Version 6: the module of each frame."""
         stack = make.ring_stack(1, [7, 8, 9], python=make.ring_modules(511, 1, 0) +
                                 make.ring_python([(12, 0, 3)], [(b"f", b"f.py", 1)]))
         ring = make.ring(make.ring_module(511) + stack + make.ring_call(), modules=[(1, 9), (3, 4)],
@@ -379,7 +379,7 @@ class Spool(DumpTest):
             self.run_dump(option, good, status=2)
 
     def test_random_damage(self):
-        """Spools with words that the tracer never wrote: whatever is read, it ends in order."""
+        """Crash buffers with random words: reading ends normally."""
         chance, good, damaged = random.Random(20240301), self.good(), 0
         for _ in range(300):
             data = bytearray(good)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds what tools/xtrace-dump prints against logs that are made here, right ones and damaged ones.
+"""Tests what tools/xtrace-dump prints for valid and damaged logs that are made here.
 
 Usage: dump_test.py XTRACE_DUMP [unittest options]
 """
@@ -19,7 +19,7 @@ from log_maker import BYTES, CONST, DELTA, DELTA_PLANES, LIST, PLANES, UVAR, Log
 
 
 def golden_value(name, value):
-    """A value of the JSON as golden.txt writes it."""
+    """A JSON value in the notation of golden.txt."""
     if isinstance(value, int):
         return str(value)
     if isinstance(value, list) and name != "frames":
@@ -72,7 +72,8 @@ class Rows(DumpTest):
         self.assertEqual(by_kind["CALL"]["enter_ns"], 2050)
 
     def test_golden_log(self):
-        """The log that the C reader is held to, read from the document alone, says the same."""
+        """The golden log of the C reader has the same content for this reader, which follows the
+        document alone."""
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../unit/log")
         with open(os.path.join(folder, "golden.txt"), encoding="ascii") as file:
             golden = [line for line in file.read().split("\n") if line]
@@ -183,7 +184,8 @@ class Totals(DumpTest):
 class Damage(DumpTest):
     def test_broken_header_and_rubbish_are_skipped(self):
         log = good_log()
-        # The header of the CALL chunk is broken; before STREAM stands rubbish that looks like one.
+        # The header of the CALL chunk is damaged. Before STREAM there are bytes that look like a
+        # header.
         call, after = log.places[9], log.places[10]
         rubbish = b"XTCHXTCH" + make.chunk_header(make.CALL, 1, 1, 1, 9)[:-1] + b"XTC"
         data = (log.data[:call + 5] + b"\xee" + log.data[call + 6:after] + rubbish
@@ -272,7 +274,7 @@ class Damage(DumpTest):
             self.check_damaged(name, LogMaker().chunk(kind, rows, content))
 
     def check_damaged(self, name, log):
-        """The one chunk of the log is refused, and the one after it is read."""
+        """The chunk is rejected, and the next one is read."""
         log.table(make.CLOCK, (1, UVAR, [7])).end()
         with self.subTest(name):
             text = self.run_dump(self.file(log), status=1)
@@ -295,7 +297,7 @@ class Damage(DumpTest):
         self.assertIn("%12d" % (1 << 20), text)
 
     def test_refuses_logs_that_expand_beyond_the_limits(self):
-        # n chunks of a kind, with so many rows and bytes each, and what the last one exceeds.
+        # Kind, rows and bytes per chunk, number of chunks, and the limit that the last one exceeds.
         for kind, rows, raw, count, unit in (
                 (make.THREAD, 1 << 20, 0, 1, None), (make.THREAD, 1 << 20, 0, 2, "table rows"),
                 (make.CALL, 1 << 20, 0, 8, None), (make.CALL, 1 << 20, 0, 9, "rows"),
@@ -363,7 +365,7 @@ class Damage(DumpTest):
                             or total["truncated"] == "yes", place)
 
     def test_random_content(self):
-        """Content that no writer made, in frames that are right: refused or read, never a crash."""
+        """Random content in valid frames: rejected or read, never a crash."""
         chance = random.Random(20240229)
         log = LogMaker()
         for _ in range(3000):
@@ -427,7 +429,7 @@ class Headers(DumpTest):
             self.run_dump(*arguments, status=2)
 
     def test_as_a_program(self):
-        """The other tests call it; this one starts it."""
+        """The other tests call its functions; this one runs it."""
         good, path = self.file(good_log()), self.file(good_log().bytes(b"x"))
         for arguments, status, read in (([good], 0, 1), ([good, path], 1, 2),
                                         ([path, good + "x"], 2, 1), ([], 2, 0)):
@@ -437,7 +439,7 @@ class Headers(DumpTest):
             self.assertEqual(rows_of(done.stdout), GOOD_ROWS * read)
 
     def test_finds_libzstd(self):
-        """Beside itself first, then by the loader; without any, it says so."""
+        """In its own folder first, then by the loader. If there is none, a message says so."""
         script = ("import ctypes, runpy, sys\n"
                   "load = ctypes.CDLL\n"
                   "def spy(name, *rest):\n"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes xtrace logs and spools for tests, byte by byte as docs/internals/LOG_FORMAT.md says.
+"""Makes xtrace logs and crash buffers for tests, byte by byte as docs/internals/LOG_FORMAT.md
+describes.
 
-It shares nothing with the tracer, the merger or the dumper, and it can make wrong ones as well.
+It shares no code with the tracer, the merge or the dumper, and can also make invalid ones.
 """
 
 import ctypes
@@ -14,7 +15,7 @@ COPY_SHAPE, COPY, SET, GRAPH_NODE, MEMORY, RANGE, GRAPH_UPDATE, SWITCH = range(1
 PYTHON_FRAME, SOURCE = range(24, 26)
 UNKNOWN_KIND = 99
 VOID, RING, ACTIVITY, NAMES = range(4)
-# The first multiple of 4,096 behind the header.
+# The first multiple of 4,096 after the header.
 SPOOL_FIRST_AREA = 102400
 
 ZSTD = ctypes.CDLL("libzstd.so.1")
@@ -84,7 +85,7 @@ def column(number, encoding, data, zero=0):
 
 
 def encode(number, encoding, values):
-    """A whole column of these values."""
+    """Encodes a column of these values."""
     if encoding == UVAR:
         return column(number, UVAR, uvar(values))
     if encoding == DELTA:
@@ -128,7 +129,7 @@ def log_header(major=2, minor=4, order=0x01020304, header_bytes=64, pid=4711, st
 
 
 class LogMaker:
-    """Collects chunks; `data` is the log so far and `places` says where each chunk begins."""
+    """Collects chunks. `data` is the log so far, `places` has the offset of each chunk."""
 
     def __init__(self, **header):
         self.data = log_header(**header)
@@ -152,7 +153,7 @@ class LogMaker:
         return self.chunk(kind, rows.pop(), *(encode(*column) for column in columns))
 
     def account(self, **values):
-        """Named counters; `__` in a name stands for a dot."""
+        """Named counters; `__` in a name becomes a dot."""
         names = [name.replace("__", ".").encode() for name in values]
         return self.table(ACCOUNT, (1, BYTES, names), (2, UVAR, list(values.values())))
 
@@ -176,7 +177,7 @@ def ring_stack(slot, frames, flags=0, first_seen=90, stated=None, count=None, py
 
 
 def ring_modules(*slots):
-    """What stands behind the frames of a stack from version 6 on."""
+    """The words after the frames of a stack, from version 6 on."""
     data = struct.pack("<%dH" % len(slots), *slots)
     return data.ljust(-(-len(data) // 8) * 8, b"\0")
 
@@ -190,7 +191,7 @@ def ring_module(slot=1, start=0x1000, end=0x2000, bias=0x800, build_id=b"\x12\xa
 
 
 def ring_python(frames, codes, frame_count=None, code_count=None):
-    """Python's part of a stack: frames as (line, code, place), codes as (name, file, line)."""
+    """The Python part of a stack: frames as (line, code, place), codes as (name, file, line)."""
     data = struct.pack("<II", len(frames) if frame_count is None else frame_count,
                        len(codes) if code_count is None else code_count)
     data += b"".join(struct.pack("<IHH", *frame) for frame in frames)
@@ -231,9 +232,10 @@ def ring_padding(size, stated=0):
 
 def ring(records=b"", free=0, size=4096, thread=1, write=None, data_bytes=None, open_calls=(),
          open_count=None, counters=(), slots=(), modules=(), header_bytes=20480):
-    """A ring with these records from its free position on; slots are pairs of slot and stack id,
-    modules likewise, open calls tuples of API, correlation id, slot, enter ns and the tracer's word. From version 4 on
-    the header is of 135168 bytes."""
+    """A ring with these records from its free position on. slots has pairs of slot and stack id,
+    modules pairs of slot and module id. open_calls has tuples of API, correlation id, slot,
+    enter ns and the tracer's word. From version 4 on the header has 135168 bytes.
+    """
     header = bytearray(header_bytes)
     struct.pack_into("<IIQQ", header, 0, thread, 4711, 1000,
                      size if data_bytes is None else data_bytes)
@@ -269,8 +271,9 @@ def names(*entries, used=None):
 
 def spool(*areas, directory=(), count=None, version=1, order=0x01020304, wish=0, record_bytes=(),
           modules=(0, 0, 0, 0)):
-    """A spool of areas given as kind and content; directory has pairs of an area's number and what
-    stands in the directory in place of its offset, bytes, kind and the reserved word."""
+    """A crash buffer of areas given as kind and content. directory replaces entries of its
+    directory: pairs of an area's number and (offset, bytes, kind, reserved word).
+    """
     entries, content, replaced = b"", b"", dict(directory)
     for number, (kind, area) in enumerate(areas):
         entry = (SPOOL_FIRST_AREA + len(content), len(area), kind, 0)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""greenlets.py: launches from greenlets, which move their stacks away and back. Each is switched from within
-a chain of functions of its own depth, and goes on where it was."""
+"""Launches from greenlets, which move their stacks away and back. Each is switched within a chain
+of function calls of its own depth, and continues there.
+"""
 
 import greenlet
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The further half of the cases of process_test.py: threads and stacks, limits, what is forbidden or
-taken away, processes as Python makes them."""
+"""The second half of the cases of process_test.py: threads and stacks, limits, forbidden and
+removed resources, processes that Python creates.
+"""
 
 import glob
 import os
@@ -21,7 +22,8 @@ class MoreCases:
         self.check(self.life("short_threads"), kernels=10000, hows=(INJECTED,))
 
     def case_many_threads(self):
-        """Threads that launch at once are recorded, even if they need more buffers than exist."""
+        """Threads that launch at the same time are recorded, even if they need more buffers than
+        exist."""
         self.check(self.life("many_threads"), kernels=900, hows=(INJECTED,))
         self.check(self.life("many_threads", "together"), kernels=6000, hows=(INJECTED,))
 
@@ -41,27 +43,27 @@ class MoreCases:
         assert self.account("stacks.lost") == 0 and self.account("stacks.walked") > 0
 
     def case_cancelled(self):
-        """Nothing of the tracer's is a place where a thread is ended."""
+        """The tracer contains no cancellation point."""
         bare = self.check(self.life("cancelled"), kernels=2001)
         assert bare.stdout == b"2000 launches, cancelled\n", bare.stdout
 
     def case_last_thread(self):
-        """The tracer's threads keep no process alive that has no other."""
+        """A process with no threads but the tracer's ends."""
         for how in ([], ["other"]):
             assert self.check(self.life("last_thread", *how), kernels=0).status == 0
 
     def case_main_has_ended(self):
-        """What is loaded and what begins when the main thread has ended is as well recorded as ever."""
+        """After the main thread has ended, libraries and threads are recorded as before."""
         for how, status, name in ([], 4, "late_kernel"), (["begin"], 5, "kernel"):
             assert self.check(self.life("main_has_ended", *how), kernels=5).status == status
             done = self.dump("--kind", "STRING", self.last.files(".xtr")[0])
             assert "text=%s\n" % name in done.stdout, done.stdout
             assert self.account("names.lost") == 0
-        # CUPTI's functions can be watched.
+        # Uses of CUPTI can be detected.
         self.check(self.life("main_has_ended", "begin"), kernels=5, environment={"XTRACE_YIELD": "1"})
 
     def case_launching_handlers(self):
-        """(What comes in the tracer's midst: unit.inject.call.)"""
+        """Handlers that interrupt the tracer are tested in unit.inject.call."""
         bare = self.check(self.life("launching_handlers"))
         assert b"as it was" in bare.stdout, bare.stdout
 
@@ -70,7 +72,7 @@ class MoreCases:
         assert bare.stdout == b"40 coroutines ended\n", bare.stdout
 
     def case_greenlets(self):
-        """Their stacks are copied away and back; nothing is read that is not there, no memo is wrong."""
+        """Their stacks are copied away and back: no invalid reads, no stale cache entries."""
         for python in (sys.executable, "/usr/bin/python3"):
             found = subprocess.run([python, "-c", "import greenlet"], capture_output=True, check=False)
             if not found.returncode:
@@ -94,7 +96,7 @@ class MoreCases:
         self.check(self.life("late_cuda"), kernels=5)
 
     def case_closed_library(self):
-        """The driver is opened, used and closed, again and again."""
+        """The driver is opened, used and closed, repeatedly."""
         bare = self.check([self.args.loads, "libcuda.so.1", "5"], kernels=20)
         assert bare.stdout == b"0 failures\n" * 5, bare.stdout
 
@@ -121,8 +123,9 @@ class MoreCases:
         self.check(self.life("no_more_descriptors"), kernels=306, said=None)
 
     def case_limited_memory(self):
-        """From next to nothing to all that is needed: traced, declined, or traced with losses that
-        are counted; and never noticed."""
+        """From almost none to enough: recorded, declined, or recorded with counted losses. The
+        program is not affected.
+        """
         for mebibytes in (1, 8, 16, 24, 40, 64, 100, 200, 400):
             self.weak(self.life("limited_memory", str(mebibytes)))
 
@@ -130,7 +133,8 @@ class MoreCases:
         self.weak(self.life("no_more_memory"))
 
     def weak(self, command, **options):
-        """The program runs as it would; what there is of a log is one; what is not is said."""
+        """The program runs normally. If there is a log, it is valid; if there is none, a message
+        says so."""
         bare = self.run("bare", command, **options)
         run = self.run(PRELOADED, command, **options)
         self.same(run, bare)
@@ -148,7 +152,7 @@ class MoreCases:
     # ---- what is forbidden or taken away
 
     def case_forbidden_calls(self):
-        """Kernels have their names all the same."""
+        """Kernels have their names nevertheless."""
         self.check(self.life("forbidden_calls"), kernels=5)
         done = self.dump("--kind", "STRING", self.last.files(".xtr")[0])
         assert "text=kernel\n" in done.stdout, done.stdout
@@ -158,7 +162,7 @@ class MoreCases:
         assert any("cannot write the log" in line for line in run.said), run.said
 
     def case_deleted_output(self):
-        """The log cannot be had any more, which is said."""
+        """The log cannot be written any more. A message says so."""
         self.check(self.life("deleted_output"), logs=0, said=1)
         assert "was deleted" in self.last.said[0], self.last.said
 
@@ -174,7 +178,7 @@ class MoreCases:
         assert not os.listdir(empty)
 
     def case_read_only(self):
-        """A file system that is mounted read-only, and one that is full."""
+        """A read-only file system, and a full one."""
         folder = os.path.join(self.folder, "mounted")
         os.mkdir(folder)
         for options, expected in (("size=64k", ""), ("size=64k,ro", "cannot create a log in")):
@@ -189,7 +193,7 @@ class MoreCases:
             assert bare.stdout == b"done\n" and expected in "".join(run.said), run.said
 
     def case_full_for_a_while(self):
-        """A disk that is full for a second costs nothing that rings and buffers hold."""
+        """If the disk is full for a second, rings and buffers keep the events."""
         self.check(self.life("full_for_a_while", "500"), kernels=1500, said=2, hows=(PRELOADED,))
         first, second = self.last.said
         assert "cannot write the log: File too large" in first, first
@@ -197,7 +201,7 @@ class MoreCases:
         assert self.account("calls.seen") == self.account("calls.written"), "calls are lost"
 
     def full_to_the_end(self, launches):
-        """Returns what xtrace-merge says when it has recovered the rest."""
+        """Returns the messages of the merge after it has recovered the rest."""
         self.check(self.life("full_to_the_end", launches), closed=False, said=2, hows=(PRELOADED,))
         assert "cannot write the log: File too large" in self.last.said[0], self.last.said
         assert "a write failed; the rest is in the .spool file" in self.last.said[1]
@@ -210,13 +214,14 @@ class MoreCases:
         return merged
 
     def case_full_to_the_end(self):
-        """All that the spool holds is recovered, once, and nobody is said to have been killed."""
+        """The content of the crash buffer is recovered once, and the process does not count as
+        killed."""
         self.full_to_the_end("500")
         assert self.account("calls.written") == self.account("calls.seen"), "calls are lost"
         assert self.account("kernels.written") == 510, self.account("kernels.written")
 
     def case_full_at_full_speed(self):
-        """Launches that find no room are dropped at once, and counted."""
+        """Launches that find no room are dropped at once and counted."""
         merged = self.full_to_the_end("60000")
         assert merged.returncode and "degraded" in merged.stdout, merged.stdout
         lost = self.account("calls.lost.ring_full")
@@ -227,7 +232,7 @@ class MoreCases:
         self.check(self.life("clock_steps"), kernels=25)
 
     def case_setuid(self):
-        """Of another user's program nothing is recorded, and nothing is said."""
+        """A setuid program of another user is not recorded, without a message."""
         if os.geteuid():
             self.skip("only root can make a program that is another user's")
         os.chmod(self.folder, 0o755)
@@ -262,7 +267,8 @@ class MoreCases:
     # ---- files of others
 
     def case_planted_links(self):
-        """Links where the log or its spool will be are not followed, and what is there stays."""
+        """Links at the paths of the log or its crash buffer are not followed, and their targets
+        stay."""
         precious = os.path.join(self.folder, "precious")
         for planted in (".xtr", ".xtr.spool"):
             with open(precious, "w", encoding="utf-8") as file:
@@ -270,7 +276,7 @@ class MoreCases:
             folder = os.path.join(self.folder, "planted" + planted)
             os.mkdir(folder, 0o755)
             host = os.uname().nodename
-            # The pid is known to the program alone: it plants the link itself.
+            # Only the program knows its pid, so it plants the link itself.
             script = 'ln -s "$1" "$2/$3.$$%s" && exec "$4" main_return' % planted
             command = ["/bin/sh", "-c", script, "sh", precious, folder, host, self.args.life]
             run = self.run(INJECTED, command, environment={"XTRACE_DATA": folder})
@@ -282,11 +288,11 @@ class MoreCases:
                 if not os.path.islink(path):
                     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600, name
 
-        if os.geteuid() == 0:  # who else could make a link for another user?
+        if os.geteuid() == 0:  # only root can make a link for another user
             self.planted_folder()
 
     def planted_folder(self):
-        """A link in place of the folder, which another user has made."""
+        """The folder is a link that another user has made."""
         elsewhere, link = (os.path.join(self.folder, name) for name in ("elsewhere", "linked"))
         os.mkdir(elsewhere, 0o777)
         os.symlink(elsewhere, link)
@@ -301,7 +307,7 @@ class MoreCases:
         assert len(os.listdir(elsewhere)) == 1, os.listdir(elsewhere)
 
     def case_private_files(self):
-        """Whatever the umask says, log, spool and folder are for their owner alone."""
+        """With any umask, only the owner can read log, crash buffer and folder."""
         old = os.umask(0)
         try:
             self.check(self.life("abort"), closed=False, hows=(INJECTED,))
@@ -314,7 +320,7 @@ class MoreCases:
     # ---- processes as Python makes them
 
     def case_multiprocessing_fork(self):
-        """Such children end by _exit(), right behind their work."""
+        """These children end by _exit(), right after their work."""
         self.check([sys.executable, os.path.join(HERE, "multiple.py"), "fork"], logs=None)
         logs = self.last.files(".xtr")
         kernels = [re.search(r"(\d+) kernels", self.dump("--check", log).stdout) for log in logs]
@@ -330,7 +336,7 @@ class MoreCases:
     # ---- the debug log
 
     def case_debug_log(self):
-        """XTRACE_DEBUG writes a file beside the log, and nothing else that the program could see."""
+        """XTRACE_DEBUG writes a file beside the log, and nothing that the program could see."""
         def lines():
             files = self.last.files(".xtr.debug")
             assert len(files) == 1, files

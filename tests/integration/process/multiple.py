@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""multiple.py METHOD: processes as Python makes them, each of which launches kernels: "fork" and
-"spawn" of multiprocessing, or "tree", workers as torchrun starts them, with data loaders of their own."""
+"""multiple.py METHOD: processes as Python creates them, each with launches. METHOD is "fork" or
+"spawn" of multiprocessing, or "tree": workers as torchrun starts them, with their own data
+loaders.
+"""
 
 import ctypes
 import multiprocessing
@@ -25,7 +27,7 @@ def launch(count):
 
 
 def load(number):
-    """A data loader's work: none on the GPU."""
+    """The work of a data loader, without the GPU."""
     return number * number
 
 
@@ -48,7 +50,7 @@ def main():
             print(worker.communicate()[0].decode(), worker.returncode)
         return 0
     if method == "spawn":
-        print(launch(2))  # a process that has used CUDA cannot fork and go on with it
+        print(launch(2))  # a child of a process that has used CUDA cannot use it
     with multiprocessing.get_context(method).Pool(2) as pool:
         print(sorted(pool.map(work, range(4))), pool.map(load, range(3)))
         pool.close()

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with and without the tracer: output, status and all they say of themselves are the same.
+"""Runs programs with and without the tracer: output, exit status and everything that they print
+about themselves must be equal.
 
-Each case is run bare, then preloaded, then injected by the driver. What the tracer has to say, it
-says on stderr in lines that begin with "xtrace: "; how many, each case states. The logs that are
-left are held against the format by the independent dumper.
+Each case runs without the tracer, then preloaded, then injected by the driver. Each case states
+how many messages the tracer prints to stderr, in lines that begin with "xtrace: ". The
+independent dumper checks the logs.
 """
 
 import argparse
@@ -25,7 +26,7 @@ BARE, PRELOADED, INJECTED = "bare", "preloaded", "injected"
 
 
 class Run:
-    """One run of a program, and what is left of it."""
+    """One run of a program, its output and files."""
 
     def __init__(self, test, how, command, *, environment=None, closed=(), file_bytes=None,
                  kill_at=None, cwd=None):
@@ -92,7 +93,7 @@ class Test(MoreCases):
         return [self.args.life, name, *arguments]
 
     def same(self, run, bare):
-        """The traced program was the program."""
+        """Expects the same results as without the tracer."""
         where = "%s: " % run.how
         assert run.status == bare.status, "%sstatus %s, bare %s\n%s%s" % (
             where, run.status, bare.status, "".join(run.said), run.stderr)
@@ -115,14 +116,15 @@ class Test(MoreCases):
             assert int(found[2]) == kernels, "%s, of %d kernels" % (done.stdout, kernels)
 
     def account(self, name):
-        """What the log of the last traced run says."""
+        """A counter in the log of the last traced run."""
         text = self.dump("--kind", "ACCOUNT", *self.last.files(".xtr")).stdout
         return int(re.findall(r"\bname=%s\s+value=(\d+)" % re.escape(name), text)[-1])
 
     def check(self, command, *, kernels=None, logs=1, closed=True, said=0, spools=None,
               hows=(PRELOADED, INJECTED), **options):
-        """Runs it bare and traced and compares. kernels: in the log, where there is one; said: how
-        many lines the tracer says, None for any."""
+        """Runs it bare and traced, and compares. kernels: expected in the log, if there is one.
+        said: number of messages of the tracer; None for any.
+        """
         bare = Run(self, BARE, command, **options)
         assert not bare.files("") and not bare.said, "the bare run is not bare"
         for how in hows:
@@ -130,7 +132,7 @@ class Test(MoreCases):
             self.same(run, bare)
             assert said is None or len(run.said) == said, "%s: the tracer says:\n%s" % (how, "".join(run.said))
             assert logs is None or len(run.files(".xtr")) == logs, run.files("")
-            # What was not closed is still needed, and only that.
+            # Only an unclosed log has a crash buffer.
             left = len(run.files(".spool"))
             assert spools is ANY or left == (spools if spools is not None else 0 if closed else logs), run.files("")
             for log in run.files(".xtr"):
@@ -147,7 +149,7 @@ class Test(MoreCases):
         assert self.check(self.life("exit_in_thread"), kernels=2).status == 9
 
     def case__exit(self):
-        """However it is called, what CUPTI still had is in the log; but for a system call made by hand."""
+        """Except after a raw system call, the log has the records that CUPTI still held."""
         for how in ([], ["found"], ["standard"], [self.args.plugin]):
             assert self.check(self.life("_exit", *how), kernels=5).status == 5
         for how in ([], ["by pointer"]):
@@ -158,7 +160,7 @@ class Test(MoreCases):
         assert self.weak(self.life("_exit_beside")).status == 5
 
     def case_exit_beside(self):
-        """What another thread launches until the very end is in the log, or is counted by its cause."""
+        """Launches of another thread until the end are in the log, or counted by cause."""
         counted = os.path.join(self.folder, "launched")
         assert self.check(self.life("exit_beside", counted)).status == 5
         with open(counted, "rb") as file:
@@ -172,16 +174,18 @@ class Test(MoreCases):
     def case__exit_in_handler(self):
         bare = self.check(self.life("_exit_in_handler", "idle"), kernels=5)
         assert bare.status == 5
-        # In the midst of the loader there is nothing to wait for, as it holds the lock that the tracer wants.
+        # The handler interrupted the loader, which holds a lock that the tracer needs, so nothing
+        # waits.
         bare = self.check(self.life("_exit_in_handler", "loading", self.args.plugin), closed=False, said=1)
         assert bare.status == 5 and "loads a library" in self.last.said[0], self.last.said
-        # In the middle of a CUDA call nothing is waited for.
+        # In a CUDA call, nothing waits.
         slow = {"XTRACE_SIMGPU_KERNEL_NS": "20000000000:20000000000"}
         bare = self.check(self.life("_exit_in_handler", "busy"), closed=False, environment=slow)
         assert bare.status == 5 and self.last.seconds < 10, self.last.seconds
 
     def case__exit_hanging_flush(self):
-        """It waits for CUPTI as exit() does, and whoever else ends the program meanwhile is second."""
+        """_exit() waits for CUPTI like exit(). A second thread that ends the program meanwhile
+        comes second."""
         for name in ("_exit", "_exit_twice"):
             bare = self.check(self.life(name), closed=False, said=None, hows=(INJECTED,),
                               environment={"XTRACE_SIMGPU_FAULT": "hang_flush"})
@@ -189,14 +193,14 @@ class Test(MoreCases):
             assert len(self.last.said) == 1 and self.last.seconds < 3.5, self.last.seconds
 
     def case__exit_cancelled(self):
-        """However long the end waits, and whatever is said: it is the end that was asked for."""
+        """The process ends with the requested status, however long it takes."""
         for how in ([], ["exit"]):
             bare = self.check(self.life("_exit_cancelled", *how), closed=False, said=1, hows=(INJECTED,),
                               environment={"XTRACE_SIMGPU_FAULT": "hang_flush"})
             assert bare.status == 5 and not bare.stdout, bare.stdout
 
     def case__exit_on_small_stack(self):
-        """A line is said by a signal handler that has two kilobytes."""
+        """A signal handler with two kilobytes of stack prints a message."""
         bare = self.check(self.life("_exit_on_small_stack", "2048"), closed=False, said=1, hows=(INJECTED,),
                           environment={"XTRACE_SIMGPU_FAULT": "hang_flush"})
         assert bare.status == 5
@@ -219,13 +223,13 @@ class Test(MoreCases):
         assert self.check(self.life("pthread_exit"), kernels=6).status == 4
 
     def case_atexit(self):
-        # The tracer's handler stands between the two: it sees the launch of the later one, and counts those of
-        # the other.
+        # The tracer's exit handler runs between these two: it records the launch of the later one
+        # and counts those of the other.
         for launches in (1, 30000):
             bare = self.check(self.life("atexit", str(launches)), kernels=2)
             assert bare.stdout == b"at exit\nafter the end\n"
             assert self.account("calls.lost.after_end") == launches
-            # Nobody waits for somebody who would read what CUPTI has of these.
+            # No thread waits for a buffer that nobody will read.
             assert self.account("buffers.waited_ns") < 500000000
 
     # ---- what a process sees
@@ -236,9 +240,9 @@ class Test(MoreCases):
     def case_environment(self):
         bare = self.check(self.life("environment"), environment={"SOMETHING": "of the user's"})
         assert bare.stdout.count(b"SOMETHING=of the user's") == 2
-        # The driver opens the library while other threads may read the environment.
+        # The driver loads the library while other threads may read the environment.
         assert b"the environment has not moved" in bare.stdout, bare.stdout
-        # Preloaded, the library sets both variables, and keeps one that is set.
+        # Preloaded, the library sets both variables, unless one is set.
         show = ["/bin/sh", "-c", "echo $CUDA_INJECTION64_PATH $NVTX_INJECTION64_PATH"]
         ours = self.args.inject.encode()
         for given, expected in (({}, ours + b" " + ours),
@@ -284,7 +288,8 @@ class Test(MoreCases):
         assert re.search(r"^kernel_launch 5$", done.stdout, re.M), done.stdout
 
     def case_same_pid(self):
-        """The first process of a container makes another container by hand: its memory is not the tracer's."""
+        """The first process of a container clones another container by hand: its memory is not the
+        tracer's."""
         apart = ["unshare", "--pid", "--fork", "--mount-proc"]
         if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode:
             self.skip("no namespace of pids can be made here")
@@ -294,7 +299,7 @@ class Test(MoreCases):
         assert re.search(r"^kernel_launch 5$", done.stdout, re.M), done.stdout
 
     def exec_case(self, name):
-        """The other image is traced too, into a log of its own, and inherits no descriptor."""
+        """The new program is traced too, into its own log, and inherits no descriptor."""
         bare = self.check(self.life(name), logs=2)
         assert bare.stdout.count(b"descriptor ") == 6, bare.stdout
 
@@ -311,7 +316,7 @@ class Test(MoreCases):
         assert b"system: 0x300" in self.check(self.life("system"), kernels=5).stdout
 
     def case_exec(self):
-        # The first image's log was never closed: its process is another program now.
+        # The first log was never closed, because the process became another program.
         bare = Run(self, BARE, self.life("exec"))
         for how in (PRELOADED, INJECTED):
             run = Run(self, how, self.life("exec"))
@@ -333,26 +338,27 @@ class Test(MoreCases):
         assert bare.stdout == b"0 children failed\n", bare.stdout
 
     def case_fork_in_loader(self):
-        """As a signal handler does that has interrupted dlopen()."""
+        """As in a signal handler that interrupted dlopen()."""
         bare = self.check(self.life("fork_in_loader", self.args.plugin), kernels=5)
         assert bare.stdout == 400 * b"child: status 0x1100\n", bare.stdout
 
     # ---- descriptors, folders, disks
 
     def case_closefrom(self):
-        """The program closes all descriptors. The log is opened again, and has all kernels. Nothing
-        of ours gets into the program's files."""
+        """The program closes all descriptors. The tracer opens the log again, which has all
+        kernels. The tracer writes nothing to the program's files.
+        """
         bare = self.check(self.life("closefrom"), kernels=14)
         assert b"54 bytes" in bare.stdout, bare.stdout
 
     def case_full_stderr(self):
-        """A program does not wait for who reads what we say."""
+        """A message does not block the program if nobody reads stderr."""
         wrong = {"XTRACE_API": "nonsense"}
         assert self.check(self.life("main_return"), kernels=5, said=1, environment=wrong).status == 7
         assert self.check(self.life("full_stderr"), kernels=5, environment=wrong).status == 5
 
     def case_other_stderr(self):
-        """Nor does what we say get into files and connections of the program's that have the number 2."""
+        """Messages do not go to a file or connection of the program that has descriptor 2."""
         path = os.path.join(self.folder, "file")
         wrong = {"XTRACE_API": "nonsense"}
         for arguments, hows in ((["socket"], (PRELOADED, INJECTED)), (["file", path], (PRELOADED, INJECTED)),
@@ -361,9 +367,9 @@ class Test(MoreCases):
             assert (bare.status, bare.stdout) in ((5, b"\n"), (5, b"no network\n")), bare.stdout
 
     def case_chdir(self):
-        """Wherever the program goes, library and log are found."""
+        """If the program changes its folder, the library and the log are found."""
         self.check(self.life("chdir", "/", "/usr"), kernels=2)
-        # Asked for by a relative path: as seen from where CUDA was started.
+        # A relative path refers to the folder in which CUDA started.
         self.check(self.life("chdir", ".", "/"), kernels=2, environment={"XTRACE_DATA": "data"})
         where = os.path.join(self.folder, "relative")
         os.makedirs(where)
@@ -372,20 +378,21 @@ class Test(MoreCases):
         run = Run(self, BARE, self.life("chdir", "/", "/usr"), cwd=where, environment=preload)
         assert run.status == 0 and not run.said, run.said
         self.check_log(run.files(".xtr")[0], closed=True, kernels=2)
-        # And so for children that are started from elsewhere.
+        # The same for children that start in another folder.
         run = Run(self, BARE, ["/bin/sh", "-c", "echo $CUDA_INJECTION64_PATH"], cwd=where,
                   environment=preload)
         assert run.stdout.decode() == os.path.realpath(self.args.inject) + "\n", run.stdout
 
     def case_full_disk(self):
-        """Files may not grow beyond some size: as on a full disk, and SIGXFSZ ends whoever does not
-        take care. Whatever could be written is a log."""
+        """The size of files is limited: as on a full disk, and SIGXFSZ kills a program that does
+        not handle it. What was written is a valid log.
+        """
         for file_bytes in (0, 30, 2000, 6000):
             bare = Run(self, BARE, self.life("full_disk"), file_bytes=file_bytes)
             assert bare.stdout == b"done\n"
             run = Run(self, PRELOADED, self.life("full_disk"), file_bytes=file_bytes)
             self.same(run, bare)
-            # (Where nothing can be written, the end may be given up: that is said, too.)
+            # If nothing can be written, the end may time out, with a message.
             assert len([line for line in run.said if "did not finish" not in line]) <= 2, run.said
             if file_bytes < 64:
                 assert len(run.said) == 1 and "cannot record this process" in run.said[0], run.said
@@ -399,7 +406,7 @@ class Test(MoreCases):
                 assert self.dump("--check", spool).returncode == 0
 
     def case_closed_streams(self):
-        """Started with standard streams closed: their numbers are the program's, not ours."""
+        """Started with closed standard streams: the program gets their numbers, not the tracer."""
         for closed in ((0,), (1,), (0, 1, 2)):
             texts = []
             for how in (BARE, PRELOADED, INJECTED):
@@ -413,7 +420,7 @@ class Test(MoreCases):
             assert texts[0] == texts[1] == texts[2], texts
 
     def case_killed(self):
-        """What was flushed is in the log, the rest in the spool, which stays."""
+        """The log has what was flushed. The crash buffer stays and has the rest."""
         self.check(self.life("killed"), closed=False, kill_at=b"ready\n")
         done = self.dump("--calls-total", self.last.files(".xtr")[0])
         assert done.returncode == 0, done.stderr
@@ -432,14 +439,14 @@ class Test(MoreCases):
             self.check(command, logs=0)
 
     def refused(self, life, expected, said=1, **options):
-        """Not traced, one line says why, and nothing is left behind."""
+        """Not traced: one message says why, and no file is left behind."""
         self.check(life, logs=0, said=said, **options)
         assert self.last.said[0].startswith("xtrace: cannot record this process: "), self.last.said
         assert expected in self.last.said[0], self.last.said
         assert self.last.said[0].count("\n") == 1
 
     def case_no_cupti(self):
-        """Whatever is wrong with CUPTI, the program does not notice."""
+        """Whatever is wrong with CUPTI, the program is not affected."""
         text = os.path.join(self.folder, "libcupti.so.13")
         with open(text, "w", encoding="utf-8") as file:
             file.write("no library\n")
@@ -457,8 +464,8 @@ class Test(MoreCases):
                          environment={"XTRACE_SIMGPU_FAULT": fault}, hows=(INJECTED,))
 
     def case_many_logs(self):
-        """In containers a program has the same pid each time, and often the same host name: there is always a name
-        left for its log."""
+        """In containers a program often has the same pid and host name. There is always a name for
+        its log."""
         script = ('mkdir -p "$XTRACE_DATA"; for n in "" $(seq -f -%g 2 99); do '
                   ': > "$XTRACE_DATA/$1.$$$n.xtr"; done; exec "$2" main_return')
         run = Run(self, INJECTED, ["/bin/sh", "-c", script, "sh", re.sub(r"[/\s]", "_", os.uname().nodename),
@@ -470,18 +477,19 @@ class Test(MoreCases):
         self.check_log(logs[0], closed=True, kernels=5)
 
     def case_no_directory(self):
-        """Where no log can be: below a file, in a folder that is not there, with a name too long."""
+        """The log cannot be created: below a file, in a missing folder, or with a name that is too
+        long."""
         below_file = os.path.join(self.folder, "file")
         with open(below_file, "w", encoding="utf-8"):
             pass
         for data in (os.path.join(below_file, "data"), "/not/there/data", "/proc/data",
                      "/tmp/" + "x" * 300, "/tmp/" + "x/" * 3000):
-            # Descriptors and environment tell of any trace of an attempt.
+            # Descriptors and environment show no trace of the attempt.
             self.refused(self.life("descriptors"), "cannot create a log in ",
                          environment={"XTRACE_DATA": data})
 
     def case_hanging_flush(self):
-        """The end waits for CUPTI, but not for ever, and what it kept is in the spool."""
+        """The end waits for CUPTI, but not forever. The crash buffer has what CUPTI held."""
         bare = self.check(self.life("main_return"), closed=False, said=None, hows=(PRELOADED,),
                           environment={"XTRACE_SIMGPU_FAULT": "hang_flush"})
         assert bare.status == 7 and "the rest is in the .spool file" in self.last.said[-1], self.last.said
