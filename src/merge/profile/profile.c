@@ -12,6 +12,7 @@
 
 #include "merge/base/grow.h"
 #include "merge/base/labels.h"
+#include "merge/profile/profile_iterations.h"
 #include "merge/reading.h"
 
 #define CELLS	      (PROFILE_BATCHES + 1) /* of each total: by batch, and outside of all */
@@ -84,7 +85,7 @@ static char *range_text(const struct model *model, uint32_t node)
 {
 	const struct range_node *row = &model->ranges.nodes[node];
 	char *outer = row->parent == RANGE_NONE ? NULL : range_text(model, row->parent);
-	char *name = windows_range_name(model, row), *text = NULL;
+	char *name = iterations_range_name(model, row), *text = NULL;
 
 	if (name && (outer || row->parent == RANGE_NONE) &&
 	    asprintf(&text, "%s%s%s", outer ? outer : "", outer ? ";" : "", name) < 0)
@@ -223,8 +224,8 @@ static int add_process(struct sink *sink, const struct process *process)
 {
 	struct profile *p = sink->state;
 	const struct model *model = process->model;
-	int error =
-		windows_find(&p->windows, model, process->log->path, &sink->settings->iterations);
+	int error = iterations_find(&p->windows, model, process->log->path,
+				    &sink->settings->iterations);
 	size_t stacks = model->stacks.count + 1, apis = model->apis.count + 1;
 	uint8_t *waits;
 
@@ -261,7 +262,7 @@ static uint32_t plain_name(struct profile *p, const char *text, size_t length)
 	plain = strndup(text, length);
 	if (!plain)
 		return NAME_FAILED;
-	windows_mask_numbers(plain);
+	iterations_mask_numbers(plain);
 	name = intern(p, plain);
 	free(plain);
 	return name;

@@ -6,13 +6,12 @@
 #define XT_MERGE_PROFILE_PERIOD_H
 
 #include "merge/profile/profile_windows.h"
+#include "merge/read/model.h"
 
 /*
  * Finds the period of the thread that launches most, else slices of equal time. The calls of the log are
  * read for it. 0 or -ENOMEM.
  */
 int period_find(struct windows *windows, const struct model *model, const char *log_path);
-
-/* Appends an iteration. 0 or -ENOMEM. */
 
 #endif

@@ -14,9 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "merge/base/grow.h"
-#include "merge/read/model.h"
-
 #define PROFILE_BATCHES	       32
 #define PROFILE_ITERATIONS_MIN 8 /* what repeats less often is no iteration */
 
@@ -48,31 +45,18 @@ struct windows {
 	size_t recent;			   /* the one asked for last */
 };
 
-/*
- * Finds the iterations of the log that the model is of. -ENOENT if the wish names a range that is not
- * there often enough, -ENOMEM, or 0; windows_free() in any case.
- */
-int windows_find(struct windows *windows, const struct model *model, const char *log_path,
-		 const struct windows_request *request);
-void windows_free(struct windows *windows);
+/* Append an iteration. Returns 0 or -ENOMEM. */
+int windows_add(struct windows *windows, uint64_t start_ns);
 
-/* Appends an iteration. 0 or -ENOMEM. */
-static inline int windows_add(struct windows *windows, uint64_t start_ns)
-{
-	if (grow(&windows->starts_ns, &windows->capacity, windows->found_count + 1,
-		 sizeof(*windows->starts_ns)) < 0)
-		return -ENOMEM;
-	windows->starts_ns[windows->found_count++] = start_ns;
-	return 0;
-}
+/*
+ * Choose the warm-up iterations and divide the others into batches. All iterations must have been
+ * added. Returns 0 or -ENOMEM.
+ */
+int windows_make_batches(struct windows *windows, const struct windows_request *request);
 
 /* The batch that a moment lies in, or -1: before the first or behind the last. */
 int windows_batch(struct windows *windows, uint64_t time_ns);
 
-/* Puts '#' in place of each number, so that instances that count are one. text is changed. */
-void windows_mask_numbers(char *text);
-
-/* The name of an NVTX range, plain. To be freed; NULL if memory ran out. */
-char *windows_range_name(const struct model *model, const struct range_node *node);
+void windows_free(struct windows *windows);
 
 #endif

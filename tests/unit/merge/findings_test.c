@@ -10,7 +10,7 @@
 
 #include "merge/findings/findings.h"
 #include "merge/findings/finding_place.h"
-#include "merge/findings/callsite_stats.h"
+#include "merge/sums/callsite_stats.h"
 #include "merge/sums/shapes.h"
 
 /* Sites of a log with one stack and one thread, where all functions launch. */

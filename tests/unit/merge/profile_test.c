@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "merge/profile/profile.h"
+#include "merge/profile/profile_iterations.h"
 
 #define ITERATIONS 107
 #define WARMUP	   3
@@ -169,7 +170,7 @@ static void test_plain(void **state)
 	char text[] = "step 12 of 300, v2";
 
 	(void)state;
-	windows_mask_numbers(text);
+	iterations_mask_numbers(text);
 	assert_string_equal(text, "step # of #, v#");
 }
 

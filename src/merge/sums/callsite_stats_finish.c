@@ -2,7 +2,7 @@
 /*
  * What callsites and devices come to once all events are read.
  */
-#include "merge/findings/callsite_stats.h"
+#include "merge/sums/callsite_stats.h"
 #include "merge/sums/shapes.h"
 
 uint64_t device_idle_ns(const struct device_stats *device, enum idle_class class)

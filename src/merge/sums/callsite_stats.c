@@ -2,7 +2,7 @@
 /*
  * Sums by callsite.
  */
-#include "merge/findings/callsite_stats.h"
+#include "merge/sums/callsite_stats.h"
 
 #include <stdlib.h>
 #include <string.h>
