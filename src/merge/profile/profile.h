@@ -6,6 +6,7 @@
 #ifndef XT_MERGE_PROFILE_H
 #define XT_MERGE_PROFILE_H
 
+#include "log/base/hash_table.h"
 #include "merge/base/json.h"
 #include "merge/exporter.h"
 #include "merge/sums/idle.h"
@@ -55,8 +56,7 @@ struct subjects {
 	struct subject *list;
 	size_t count;
 	size_t capacity;
-	uint32_t *slots; /* subject + 1, by hash; 0 is free */
-	uint32_t slot_count;
+	struct xt_hash_table table;
 };
 
 /* The place of a subject in the list, made if need be; UINT32_MAX if memory ran out. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of doubts.
+ * The table of anomalies.
  */
 #include "merge/sums/anomalies.h"
 

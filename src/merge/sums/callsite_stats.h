@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the rules of findings look at: sums by callsite, which is a call stack and the API function
- * called there, and by device. Kept while a log is read; memory grows with the number of call
- * sites, never with that of calls.
+ * Input of the finding rules: sums by callsite, stream and device. A callsite is a call stack plus
+ * the API function called there. The sums are updated while a log is read. Memory grows with the
+ * number of callsites, not with the number of calls.
  */
 #ifndef XT_MERGE_CALLSITE_STATS_H
 #define XT_MERGE_CALLSITE_STATS_H
@@ -19,23 +19,25 @@
 
 #define CALLSITE_NONE 0
 
-/* The longest gaps of a class are left out of what idle time costs: the warming up of a program has
- * a few long ones, a habit many. */
+/*
+ * The longest gaps of each idle class are ignored. A few long gaps are usually warm-up; a real
+ * problem causes many.
+ */
 #define DEVICE_LONGEST_GAPS 8
 
-/* A launch alone makes nobody late for longer: there was something else, such as code to be loaded. */
+/* Launch latency alone cannot explain a longer delay. Loading code can, for example. */
 #define LAUNCH_DELAY_MAX_NS 100000
 
 #define CALLSITES_DEVICES_MAX 64
 #define CALLSITES_STREAMS_MAX 4096
-#define CALLSITES_THREADS     64 /* that are told apart by site … */
-#define CALLSITES_VISITS      8	 /* … and in what they did since their last call there */
+#define CALLSITES_THREADS     64 /* bits of callsite.threads */
+#define CALLSITES_VISITS      8	 /* threads whose last visit is remembered per callsite */
 
-/* Of callsites beyond these nothing is found: of one stack, and of a log. */
+/* Limits on the callsites of one stack and of one log. Others are not analysed. */
 #define CALLSITES_APIS_MAX 256
 #define CALLSITES_MAX	   (1u << 18)
 
-/* Copies as the GPU did them. */
+/* Copies, as measured on the GPU. */
 struct copy_stats {
 	uint64_t count;
 	uint64_t bytes;
@@ -43,81 +45,88 @@ struct copy_stats {
 };
 
 struct callsite {
-	uint32_t stack;	 /* XT_STACK_ID, 0: not known */
-	uint32_t next;	 /* another site of that stack */
-	uint32_t range;	 /* NVTX range that more of its time is in than in all others, if one has */
-	uint32_t thread; /* of the last call */
-	uint32_t stream; /* of its last work, 0: none */
-	uint16_t api;	 /* place in the model's apis */
-	uint8_t class;	 /* enum xt_api_class */
-	bool waits;	 /* for the GPU */
-	bool is_async;	 /* by its name */
-	bool is_explained; /* a finding has explained its idle time */
+	uint32_t stack;	   /* XT_STACK_ID, 0: unknown */
+	uint32_t next;	   /* next callsite with the same stack */
+	uint32_t range;	   /* NVTX range with more than half of its time, if there is one */
+	uint32_t thread;   /* thread of the last call */
+	uint32_t stream;   /* stream of its last work, 0: none */
+	uint16_t api;	   /* index in the model's apis */
+	uint8_t class;	   /* enum xt_api_class */
+	bool waits;	   /* the call blocks until the GPU is done */
+	bool is_async;	   /* the function name contains "Async" */
+	bool is_explained; /* a finding already covers its idle time */
 
-	uint64_t range_lead_ns; /* what the range has beyond others, as counted so far */
-	uint64_t threads; /* that call here, a bit for each; SITES_THREADS and more share theirs */
+	uint64_t range_lead_ns; /* majority vote: lead of range over all others so far */
+	uint64_t threads; /* calling threads, one bit for each thread id modulo CALLSITES_THREADS */
 	uint64_t count;
-	uint64_t failed_count;	   /* what is an answer and no error left aside */
-	uint64_t last_result;	   /* of those that failed */
-	uint64_t time_ns;	   /* in it, less calls within it */
-	uint64_t after_work_count; /* since its last call, the thread launched something */
-	uint64_t after_free_count; /* … or gave memory back */
-	uint64_t repeated_count;   /* of copies: the thread's last call but for waits was a copy */
-	uint64_t free_ns;	   /* of allocations: in which memory was given back before them */
-	uint64_t stall_count; /* the GPU ran dry around it: before the thread's next launch … */
-	uint64_t stall_ns;    /* … for so long */
-	uint64_t stall_idle_ns[IDLE_CLASSES];	 /* … by why, without the longest … */
-	uint64_t stall_longest_ns[IDLE_CLASSES]; /* … which was so long */
-	uint64_t idle_ns[IDLE_CLASSES];		 /* before its work, but for what calls held up */
+	uint64_t
+		failed_count; /* without results such as cudaErrorNotReady, which are no failures */
+	uint64_t last_result; /* error code of the last failed call */
+	uint64_t time_ns;     /* time in the call, without nested calls */
+	uint64_t
+		after_work_count; /* calls before which the thread launched work since its last call here */
+	uint64_t
+		after_free_count; /* calls before which the thread freed memory since its last call here */
+	uint64_t
+		repeated_count; /* copies: the thread's previous call, other than waits, was also a copy */
+	uint64_t free_ns;     /* allocations: time of the frees directly before them */
+	uint64_t stall_count; /* calls during which the GPU ran out of work */
+	uint64_t stall_ns;    /* GPU idle time due to these calls */
+	uint64_t stall_idle_ns[IDLE_CLASSES];	 /* same by class, without the longest gap */
+	uint64_t stall_longest_ns[IDLE_CLASSES]; /* the longest gap of each class */
+	uint64_t idle_ns
+		[IDLE_CLASSES]; /* idle time before its work that is not due to a blocking call */
 	uint64_t idle_count[IDLE_CLASSES];
-	uint64_t late_ns; /* of IDLE_LAUNCH_LATE, of each gap SITES_LATE_MOST_NS at most */
+	uint64_t late_ns; /* IDLE_LAUNCH_LATE time, at most LAUNCH_DELAY_MAX_NS of each gap */
 
-	struct copy_stats copies;   /* all of them; … */
-	struct copy_stats pinned;   /* … between a device and pinned memory of the host … */
-	struct copy_stats pageable; /* … and pageable memory */
+	struct copy_stats copies;   /* all copies */
+	struct copy_stats pinned;   /* copies between a device and pinned host memory */
+	struct copy_stats pageable; /* copies between a device and pageable host memory */
 
-	/* Of the totals, once all events are read: */
+	/* Set by callsites_finish(): */
 	uint64_t kernel_count;
 	uint64_t kernel_ns;
-	uint64_t small_count;	/* kernels of shapes that leave most of the device unused … */
-	uint64_t small_ns;	/* … their share of the time, gpu-exclusive … */
-	uint64_t small_loss_ns; /* … and what of that would be won on a full device */
-	uint32_t small_shape;	/* XT_SHAPE_ID of the one that runs longest */
+	uint64_t small_count;	/* kernels whose shape leaves most of the device unused */
+	uint64_t small_ns;	/* exclusive GPU time of these */
+	uint64_t small_loss_ns; /* part of small_ns that a full device would save */
+	uint32_t small_shape;	/* XT_SHAPE_ID of the small shape with the most GPU time */
 	uint64_t small_shape_ns;
-	uint32_t first_stream; /* of its kernels … */
-	bool has_streams;      /* … there are several */
+	uint32_t first_stream; /* stream of its first kernel */
+	bool has_streams;      /* its kernels use several streams */
 };
 
-/* What ran on a device. */
+/* Sums of one device. */
 struct device_stats {
 	uint32_t device;
-	uint64_t kernel_count;	  /* collectives left aside, here and below */
-	uint64_t kernel_ns;	  /* the sum of their durations */
-	uint64_t kernel_union_ns; /* at least one ran */
-	uint64_t active_union_ns; /* at least one kernel or collective ran */
-	uint64_t work_union_ns;	  /* a kernel, copy or set did */
+	uint64_t kernel_count;	  /* kernels; collectives are excluded from all kernel_ fields */
+	uint64_t kernel_ns;	  /* sum of the durations */
+	uint64_t kernel_union_ns; /* time in which at least one kernel ran */
+	uint64_t active_union_ns; /* time in which at least one kernel or collective ran */
+	uint64_t work_union_ns;	  /* time in which at least one kernel, copy or memset ran */
 	uint64_t first_ns, last_ns;
 	uint64_t kernels_until_ns, active_until_ns, work_until_ns;
-	uint32_t last_stream; /* of the kernel that ended last */
-	uint64_t fill_ns;     /* of kernel_ns, as much as they fill it; once all events are read */
+	uint32_t last_stream; /* stream of the kernel that ended last */
+	uint64_t
+		fill_ns; /* kernel_ns weighted by how much of the device each kernel fills; set at the end */
 	uint64_t gap_count[IDLE_CLASSES];
 	uint64_t gap_ns[IDLE_CLASSES];
-	uint64_t longest_ns[IDLE_CLASSES][DEVICE_LONGEST_GAPS]; /* of these, in no order */
+	uint64_t longest_ns[IDLE_CLASSES][DEVICE_LONGEST_GAPS]; /* the longest gaps, unordered */
 };
 
-/* What ran in a stream. */
+/* Sums of one stream. */
 struct stream_stats {
 	uint64_t until_ns;
-	uint64_t serialized_count; /* kernels that waited for another stream, though it had room */
+	uint64_t
+		serialized_count; /* kernels that waited for another stream although the device had room */
 	uint64_t serialized_ns;
-	uint64_t shared_count; /* kernels of sites that use several streams … */
+	uint64_t shared_count; /* kernels of callsites that use several streams */
 	uint64_t shared_ns;
 	uint64_t shared_fill_ns;
-	uint32_t top_callsite; /* of its kernels, shared or not, the one with most */
+	uint32_t top_callsite; /* callsite of the owner with the most kernel time */
 	uint64_t top_ns;
 };
 
-/* What a thread had done by its last call at a site. */
+/* Counters of a thread at its last call from a callsite. */
 struct callsite_visit {
 	uint32_t thread;
 	bool is_known;
@@ -128,74 +137,85 @@ struct callsite_visit {
 struct thread_stats {
 	uint64_t launch_count;
 	uint64_t free_count;
-	uint64_t free_ns;    /* not yet counted for an allocation */
-	uint64_t blocker_ns; /* the longest call since the last launch that holds a thread up … */
-	uint32_t blocker;    /* … and where it was */
-	bool blocker_is_slow; /* … which is no wait, and takes long by itself */
-	uint8_t last_class;   /* of its last call but for waits */
+	uint64_t free_ns;     /* time of frees since the last allocation */
+	uint64_t blocker_ns;  /* duration of the longest blocking call since the last launch */
+	uint32_t blocker;     /* callsite of that call */
+	bool blocker_is_slow; /* that call does not wait for the GPU but is slow itself */
+	uint8_t last_class;   /* class of its last call other than a wait */
 };
 
 struct callsites {
 	const struct model *model;
 	const struct threads *threads_info;
-	struct callsite *list; /* from 1 on */
+	struct callsite *list; /* entry 0 is unused */
 	size_t count;
 	size_t capacity;
-	uint32_t *by_stack; /* by XT_STACK_ID: the first of its sites */
+	uint32_t *by_stack; /* first callsite by XT_STACK_ID */
 	size_t stack_count;
-	struct callsite_visit *visits; /* SITES_TURNS for each site */
+	struct callsite_visit *visits; /* CALLSITES_VISITS for each callsite */
 	size_t visit_capacity;
 	struct thread_stats *threads; /* by XT_THREAD_ID */
 	size_t thread_count;
 	struct device_stats devices[CALLSITES_DEVICES_MAX];
 	size_t device_count;
-	struct stream_stats *streams; /* by XT_STREAM_ID; the last is all beyond */
+	struct stream_stats
+		*streams; /* by XT_STREAM_ID; the last entry holds all streams beyond the limit */
 	size_t stream_count;
 	uint64_t first_ns, last_ns; /* of all calls and work */
-	int error;		    /* -ENOMEM, once memory has run out */
+	int error;		    /* -ENOMEM if memory ran out */
 };
 
-/* 0 or -ENOMEM; sites_free() in any case. threads and model must outlive them. */
+/*
+ * Returns 0 or -ENOMEM. Call callsites_free() in any case. threads and model must outlive the
+ * callsites.
+ */
 int callsites_init(struct callsites *callsites, const struct model *model,
 		   const struct threads *threads);
 void callsites_free(struct callsites *callsites);
 
-/* Takes note of a call, own_ns as threads_add_call() has it, and writes to it which site it is of, and which
- * had held its thread up. */
+/*
+ * Add a call and store its callsite and its blocker in the call. self_ns comes from
+ * threads_add_call().
+ */
 void callsites_add_call(struct callsites *callsites, struct launch *call, uint64_t self_ns,
 			uint64_t result);
 
-/* Takes note of a copy. */
+/* Add a copy. */
 void callsites_add_copy(struct callsites *callsites, const struct work *work,
 			const struct launch *launch);
 
-/* Takes note of work of a device, in the order of its start. */
+/* Add work of a device. Work must come in order of its start time. */
 void callsites_add_work(struct callsites *callsites, const struct stretch *stretch);
 
-/* The site of that stack and place among the model's apis; SITE_NONE: none is known. */
+/*
+ * Find the callsite of a stack and an index in the model's apis. Returns CALLSITE_NONE if unknown.
+ */
 uint32_t callsites_find(const struct callsites *callsites, uint32_t stack, uint16_t api);
 
-/* All events are read: what the totals of the log say goes to the sites (sites_finish.c). */
+/*
+ * Add what the totals of the log say about each callsite. Call it after the last event
+ * (callsite_stats_finish.c).
+ */
 void callsites_finish(struct callsites *callsites, const struct aggregate *totals);
 
-/* The idle time of a class on that device, without its longest gaps. */
+/* Idle time of a class on the device, without its longest gaps. */
 uint64_t device_idle_ns(const struct device_stats *device, enum idle_class class);
 
 /*
- * The time that the process was at work: from the first to the last work of its devices, but for the
- * longest gaps in which nothing was submitted, such as those of a program that starts up. Without any
- * work: from its first call to its last.
+ * Active time of the process: from the first to the last work of its devices, without the longest
+ * gaps in which nothing was submitted, such as start-up. If there is no work, from its first call
+ * to its last.
  */
 uint64_t callsites_active_ns(const struct callsites *callsites);
 
-/* Sums of foreign numbers stay at the end of what there is room for. */
+/* Add without wrapping around. The values come from a file and may be arbitrary. */
 static inline void saturating_add(uint64_t *sum, uint64_t more)
 {
 	if (__builtin_add_overflow(*sum, more, sum))
 		*sum = UINT64_MAX;
 }
 
-/* What of ns is for part of whole: all if that is not less. */
+/* ns * part / whole, or ns if part >= whole. */
 static inline uint64_t scale_ns(uint64_t ns, uint64_t part, uint64_t whole)
 {
 	return part < whole ? (uint64_t)((unsigned __int128)ns * part / whole) : ns;

@@ -11,13 +11,13 @@
 
 #include "merge/base/number_format.h"
 
-/* What the account says of the rows of a kind, and what those that cannot be read are called. */
+/* The accounts of rows that were written, to compare with the rows read. */
 static const struct damaged_kind {
 	enum loss loss;
 	enum xt_kind kind;
-	enum xt_kind other_kind; /* counted with it; 0: none */
+	enum xt_kind other_kind; /* counted in the same account; 0: none */
 	const char *written;
-	const char *lost; /* to be taken from it; NULL: nothing */
+	const char *lost; /* account to subtract; NULL: none */
 	const char *what;
 } damaged_kinds[] = {
 	{LOSS_DAMAGED_CALLS, XT_KIND_CALL, 0, "calls.written", NULL, "calls"},
@@ -30,7 +30,7 @@ static const struct damaged_kind {
 	{LOSS_DAMAGED_RANGES, XT_KIND_RANGE, 0, "ranges.seen", "ranges.lost", "NVTX events"},
 };
 
-/* Those that are no accounts. */
+/* Losses that are no accounts of the log. */
 static const struct {
 	const char *name;
 	const char *what;
@@ -68,7 +68,10 @@ const char *losses_what(unsigned loss)
 	return loss < XT_ACCOUNTS ? xt_accounts[loss].meaning : others[loss].what;
 }
 
-/* Of "calls: …" and "chunks of the log: …" the first, of "graph nodes: …" the second word. */
+/*
+ * Length of the noun: "calls" in "calls: …", "chunks" in "chunks of the log: …", "graph nodes" in
+ * "graph nodes: …".
+ */
 static size_t noun_length(const char *what)
 {
 	const char *colon = strchr(what, ':'), *of = strstr(what, " of ");
@@ -120,7 +123,7 @@ static uint64_t rows_read(const struct model *model, const struct damaged_kind *
 	       (row->other_kind ? model->rows_read[row->other_kind] : 0);
 }
 
-/* What cannot be read although it was written. */
+/* Count rows that were written but cannot be read. */
 static void count_damaged_rows(uint64_t losses[LOSS_COUNT], const char *path,
 			       const struct model *model, struct report *report)
 {
@@ -138,10 +141,7 @@ static void count_damaged_rows(uint64_t losses[LOSS_COUNT], const char *path,
 	}
 }
 
-/*
- * A closed log proves that it is complete by its account: without one, or with rows that were added
- * after the last one, nothing says how much is missing.
- */
+/* In a closed log, every call seen is either written or counted as lost. Report any other call. */
 static void check_calls_seen(uint64_t losses[LOSS_COUNT], const char *path,
 			     const struct model *model, struct report *report)
 {
@@ -180,12 +180,12 @@ static void check_accounts(uint64_t losses[LOSS_COUNT], const char *path, const 
 	}
 }
 
-/* What is not known of Python's frames is no loss of events, but it is said. */
+/* Incomplete Python frames are reported but are not a loss of events. */
 static void report_python(const char *path, const struct model *model, struct report *report)
 {
 	static const struct {
 		const char *account;
-		const char *of; /* it counts these, which … */
+		const char *of; /* what the account counts */
 		const char *what;
 	} rows[] = {
 		{"python.unreadable", "call stacks",
@@ -215,7 +215,10 @@ static void report_python(const char *path, const struct model *model, struct re
 	}
 }
 
-/* What a live or killed process has not written yet is to be had from its crash buffer: no loss. */
+/*
+ * If there is a crash buffer, it has the events that a running or killed process has not written
+ * yet. They are not lost.
+ */
 static void report_end(uint64_t losses[LOSS_COUNT], const struct input *log,
 		       const struct xt_damage *damage, struct report *report)
 {
@@ -250,14 +253,14 @@ void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 	if (damaged)
 		report_warn(report, "%s: %llu damaged chunk%s passed over", log->path,
 			    (unsigned long long)damaged, damaged == 1 ? "" : "s");
-	/* (The bytes of damaged chunks are among those.) */
+	/* bytes_skipped includes the damaged chunks, which were reported above. */
 	if (damage->bytes_skipped && !damaged && !damage->truncated)
 		report_warn(report, "%s: %llu bytes that are no chunk passed over", log->path,
 			    (unsigned long long)damage->bytes_skipped);
 	if (missing)
 		report_warn(report, "%s: %llu chunk%s missing", log->path,
 			    (unsigned long long)missing, missing == 1 ? " is" : "s are");
-	/* (The last account of a live process counts events that are still in the crash buffer.) */
+	/* With a crash buffer, the last account also counts events that are still in the buffer. */
 	if (damage->closed || !log->has_crash_buffer)
 		count_damaged_rows(losses, log->path, model, report);
 	if (damage->closed && !damaged && !missing)
@@ -267,7 +270,7 @@ void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 	report_end(losses, log, damage, report);
 }
 
-/* Kernels that other losses of the log count already. */
+/* Kernels that other losses of the log already count. */
 static uint64_t explained_kernels(const struct model *model)
 {
 	static const char *const accounts[] = {
@@ -283,7 +286,7 @@ static uint64_t explained_kernels(const struct model *model)
 	return sum;
 }
 
-/* The log is whole, and there never was a kernel in it. */
+/* True if the log is intact and never contained a kernel. */
 static bool delivered_none(const struct model *model, const struct xt_damage *damage)
 {
 	static const char *const others[] = {"cupti.dropped", "buffers.discarded", "buffers.lost",

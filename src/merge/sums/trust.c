@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The judgement: reasons are collected from what was counted elsewhere (losses.h, doubts.h, the accounts
- * of the logs), each with how grave it is.
+ * Judge a run. The reasons come from losses.h, anomalies.h and the accounts of the logs; each has a
+ * severity.
  */
 #include "merge/sums/trust.h"
 
@@ -15,7 +15,7 @@
 #include "merge/base/number_format.h"
 #include "merge/sums/anomalies.h"
 
-#define LINE_REASONS 3 /* as many are told in a line */
+#define LINE_REASONS 3 /* reasons shown in a line */
 
 const char *trust_level_name(enum trust_level level)
 {
@@ -48,7 +48,7 @@ add_reason(struct trust *trust, enum trust_level level, const char *format, ...)
 	return 0;
 }
 
-/* What was written and cannot be read is damage; what never was written is loss. */
+/* Events that were written but cannot be read are damage. Events never written are a loss. */
 static bool is_damage(unsigned loss)
 {
 	return loss >= LOSS_DAMAGED_CALLS || !strncmp(losses_name(loss), "recovered.areas_", 16);
@@ -143,7 +143,7 @@ static int add_reasons(struct trust *trust, const struct run *run)
 		error = add_excess(trust, run);
 	if (!error)
 		error = add_anomalies(trust, run);
-	/* Something was warned of that is none of these. */
+	/* There was a warning of another kind. */
 	if (!error && !trust->reason_count && run->report->status != STATUS_OK)
 		error = add_reason(trust, TRUST_DEGRADED, "see the warnings");
 	return error;
@@ -172,7 +172,7 @@ static char *word_line(const struct trust *trust)
 	return text;
 }
 
-/* All accounts whose name begins and goes on so. */
+/* Sum of all accounts whose name has this prefix. */
 static uint64_t account_sum(const struct run *run, const char *beginning)
 {
 	uint64_t sum = 0;
@@ -187,7 +187,7 @@ static char *account_line(const struct run *run)
 {
 	uint64_t invalid = account(run, "kernels.invalid") + account(run, "copies.invalid") +
 			   account(run, "sets.invalid");
-	/* The last account of a log that goes on behind it counts too little. */
+	/* If a log continues after its last account, the counts are too low. */
 	const char *known = run->logs_open || run->losses[LOSS_LOG_ACCOUNTS]
 				    ? "at the last count, which is not the end: "
 				    : "";
@@ -210,7 +210,7 @@ static char *account_line(const struct run *run)
 	return text;
 }
 
-/* What the tracer cost, as far as logs say it. Freed by the caller. */
+/* The cost of the tracer, as far as the logs record it. The caller frees it. */
 static char *cost_text(const struct run *run)
 {
 	size_t count = run->inputs->count, silent = run->logs_without_cost;
@@ -242,7 +242,7 @@ static char *cost_line(const struct run *run)
 	double share = run->gpu_ns ? 100.0 * (double)unattributed_ns / (double)run->gpu_ns : 0;
 	char *cost = cost_text(run), *text = NULL;
 
-	/* 0.0 % is for nothing at all. */
+	/* Show 0.0 % only for none at all. */
 	if (unattributed_ns && share < 0.1)
 		share = 0.1;
 	if (cost &&
