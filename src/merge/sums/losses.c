@@ -53,7 +53,7 @@ static const struct {
 	[LOSS_DAMAGED_RANGES] = {"ranges.damaged", "NVTX events: in damaged parts of the log"},
 	[LOSS_DAMAGED_CHUNKS] = {"chunks.damaged", "chunks of the log: damaged"},
 	[LOSS_MISSING_CHUNKS] = {"chunks.missing", "chunks of the log: missing"},
-	[LOSS_ENDS] = {"ends.missing", "log ends: missing, how much is unknown"},
+	[LOSS_ENDS] = {"ends.missing", "log ends: missing, with an unknown number of events"},
 	[LOSS_LOG_ACCOUNTS] = {"accounts.missing",
 			       "log accounts: absent, or older than the rows of the log"},
 };
@@ -136,7 +136,7 @@ static void count_damaged_rows(uint64_t losses[LOSS_COUNT], const char *path,
 		if (written <= less)
 			continue;
 		losses[row->loss] += written - less;
-		report_warn(report, "%s: %llu %s are in what cannot be read", path,
+		report_warn(report, "%s: %llu %s are in unreadable parts of the log", path,
 			    (unsigned long long)(written - less), row->what);
 	}
 }
@@ -154,8 +154,8 @@ static void check_calls_seen(uint64_t losses[LOSS_COUNT], const char *path,
 	if (seen <= known)
 		return;
 	losses[LOSS_UNEXPLAINED_CALLS] += seen - known;
-	report_warn(report, "%s: calls that were seen are neither written nor lost: %llu", path,
-		    (unsigned long long)(seen - known));
+	report_warn(report, "%s: %llu calls were seen, but neither written nor counted as lost",
+		    path, (unsigned long long)(seen - known));
 }
 
 static void check_accounts(uint64_t losses[LOSS_COUNT], const char *path, const struct model *model,
@@ -173,8 +173,7 @@ static void check_accounts(uint64_t losses[LOSS_COUNT], const char *path, const 
 				    (unsigned long long)rows, row->what,
 				    (unsigned long long)written);
 		else
-			report_warn(report,
-				    "%s: has no account of its rows: what is missing is unknown",
+			report_warn(report, "%s: has no account of its rows: losses are unknown",
 				    path);
 		return;
 	}
@@ -191,12 +190,10 @@ static void report_python(const char *path, const struct model *model, struct re
 		{"python.unreadable", "call stacks",
 		 "have Python frames that could not be read to the end"},
 		{"python.unplaced", "call stacks",
-		 "have Python frames of which it is not known what runs them: "
-		 "shown outermost"},
+		 "have Python frames whose native frame is unknown: shown outermost"},
 		{"python.unknown", "call stacks",
-		 "pass through Python of which no frames are known: another "
-		 "interpreter of the thread, another of its stacks, or a state that another "
-		 "thread has made or runs"},
+		 "run Python code without known frames: in another interpreter, on another stack "
+		 "of the thread, or in a thread state that another thread created or uses"},
 		{"python.finalizing", "calls",
 		 "have no Python frames: their interpreter was shutting down"},
 	};
@@ -224,19 +221,20 @@ static void report_end(uint64_t losses[LOSS_COUNT], const struct input *log,
 {
 	if (log->has_crash_buffer && !damage->closed) {
 		report_warn(report,
-			    "%s: is not closed: its process runs, or its spool was not recovered; "
-			    "the last events are in %s.spool",
+			    "%s: is still open: its process is running, or its .spool file was not "
+			    "recovered; the last events are in %s.spool",
 			    log->path, log->path);
 		return;
 	}
 	if (damage->truncated)
-		report_warn(report, "%s: the file is cut short; %llu bytes passed over", log->path,
+		report_warn(report, "%s: the file is truncated; skipped %llu bytes", log->path,
 			    (unsigned long long)damage->bytes_skipped);
 	else if (!damage->closed)
-		report_warn(report,
-			    "%s: was not closed, and its .spool is not there: its end is missing, "
-			    "how much is unknown",
-			    log->path);
+		report_warn(
+			report,
+			"%s: was not closed and has no .spool file: an unknown number of events "
+			"is missing at its end",
+			log->path);
 	losses[LOSS_ENDS] += damage->truncated || !damage->closed;
 }
 
@@ -251,11 +249,11 @@ void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 	losses[LOSS_DAMAGED_CHUNKS] += damaged;
 	losses[LOSS_MISSING_CHUNKS] += missing;
 	if (damaged)
-		report_warn(report, "%s: %llu damaged chunk%s passed over", log->path,
+		report_warn(report, "%s: skipped %llu damaged chunk%s", log->path,
 			    (unsigned long long)damaged, damaged == 1 ? "" : "s");
 	/* bytes_skipped includes the damaged chunks, which were reported above. */
 	if (damage->bytes_skipped && !damaged && !damage->truncated)
-		report_warn(report, "%s: %llu bytes that are no chunk passed over", log->path,
+		report_warn(report, "%s: skipped %llu bytes that are not a chunk", log->path,
 			    (unsigned long long)damage->bytes_skipped);
 	if (missing)
 		report_warn(report, "%s: %llu chunk%s missing", log->path,
@@ -332,7 +330,7 @@ uint64_t losses_add_missing_kernels(uint64_t losses[LOSS_COUNT], const char *pat
 			    version);
 	} else {
 		losses[LOSS_MISSING_KERNELS] += missing_count;
-		report_warn(report, "%s: kernels that were launched are missing: %llu", path,
+		report_warn(report, "%s: %llu launched kernels are missing", path,
 			    (unsigned long long)missing_count);
 	}
 	return missing_count;

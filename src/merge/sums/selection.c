@@ -54,8 +54,8 @@ int selection_new(struct selection **selection_out, const struct wanted *wanted,
 			continue;
 		regerror(code, &selection->compiled[p], message, sizeof(message));
 		report_error(report, STATUS_FAILED,
-			     "--%s '%s': %s; it has to be a POSIX extended regular expression, "
-			     "see regex(7)",
+			     "--%s '%s': %s; use a POSIX extended regular expression (see "
+			     "regex(7))",
 			     pattern_options[p], wanted->patterns[p], message);
 		while (p--)
 			if (wanted->patterns[p])
@@ -260,9 +260,9 @@ static void describe_near(const struct names *names, const char *pattern, const 
 		distances[place] = distance;
 	}
 	for (int i = 0; i < NEAR_MAX && nearest[i] != NAME_EMPTY && used < bytes; i++)
-		used += (size_t)snprintf(out + used, bytes - used, "%s'%.80s'",
-					 i ? ", " : "; near is ",
-					 names_text(names, nearest[i], NULL));
+		used += (size_t)snprintf(
+			out + used, bytes - used, "%s'%.80s'",
+			i ? ", " : "; similar names: ", names_text(names, nearest[i], NULL));
 }
 
 #define MOMENT_BYTES 32
@@ -314,18 +314,16 @@ static int report_unmatched(const struct selection *selection, enum pattern patt
 
 	describe_near(names, text, &selection->compiled[pattern], near, sizeof(near));
 	if (strstr(text, "\\|"))
-		snprintf(near, sizeof(near),
-			 "; \\| is the character |: a | alone stands between two of "
-			 "which either may match");
+		snprintf(near, sizeof(near), "; write | instead of \\| between alternatives");
 	if (pattern == PATTERN_HIDE) {
 		report_warn(report, "no frame matches --hide '%s'%s", text, near);
 		return 0;
 	}
 	report_error(report, STATUS_FAILED, "no %s matches --%s '%s'%s%s%s",
 		     pattern == PATTERN_RANGE ? "NVTX range" : "frame", pattern_options[pattern],
-		     text, rest[0] ? " in what is left by " : "", rest,
+		     text, rest[0] ? " in the part selected by " : "", rest,
 		     pattern == PATTERN_RANGE && names->count <= NAME_EMPTY + 1
-			     ? "; there are none in the log"
+			     ? "; the log has no NVTX ranges"
 			     : near);
 	return -EINVAL;
 }
@@ -336,10 +334,11 @@ static int report_empty_window(const struct selection *selection, struct report 
 
 	format_moment(first, selection->seen_from_ns);
 	format_moment(last, selection->seen_until_ns);
-	report_error(report, STATUS_FAILED,
-		     "nothing begins between --from and --to: what was recorded begins between %s "
-		     "and %s",
-		     first, last);
+	report_error(
+		report, STATUS_FAILED,
+		"no event begins between --from and --to; the recorded events begin between %s "
+		"and %s",
+		first, last);
 	return -EINVAL;
 }
 
@@ -367,10 +366,11 @@ int selection_check(const struct selection *selection, const struct paths *paths
 	if (error || !is_apart)
 		return error ? -EINVAL : 0;
 	wanted_describe(wanted, all, sizeof(all));
-	report_error(report, STATUS_FAILED,
-		     "nothing is left of the run: there is something for each of %s, but nothing "
-		     "for all of them together",
-		     all);
+	report_error(
+		report, STATUS_FAILED,
+		"the selection is empty: each of %s matches something, but nothing matches all "
+		"of them",
+		all);
 	return -EINVAL;
 }
 

@@ -76,7 +76,7 @@ static int add_anomalies(struct trust *trust, const struct run *run)
 		kinds += anomaly_count(run, &anomalies[d]) != 0;
 	if (!kinds)
 		return 0;
-	return add_reason(trust, TRUST_DEGRADED, "%zu kind%s of doubt: see the warnings", kinds,
+	return add_reason(trust, TRUST_DEGRADED, "%zu kind%s of anomaly: see the warnings", kinds,
 			  kinds == 1 ? "" : "s");
 }
 
@@ -87,8 +87,8 @@ static int add_handoffs(struct trust *trust, const struct run *run)
 	if (!run->handoff_count)
 		return 0;
 	format_time(time, run->handed_off_ns);
-	return add_reason(trust, TRUST_DEGRADED, "CUPTI was left to %s for %s", run->handed_off_to,
-			  time);
+	return add_reason(trust, TRUST_DEGRADED, "CUPTI was handed over to %s for %s",
+			  run->handed_off_to, time);
 }
 
 static uint64_t account(const struct run *run, const char *name)
@@ -188,9 +188,8 @@ static char *account_line(const struct run *run)
 	uint64_t invalid = account(run, "kernels.invalid") + account(run, "copies.invalid") +
 			   account(run, "sets.invalid");
 	/* If a log continues after its last account, the counts are too low. */
-	const char *known = run->logs_open || run->losses[LOSS_LOG_ACCOUNTS]
-				    ? "at the last count, which is not the end: "
-				    : "";
+	const char *known =
+		run->logs_open || run->losses[LOSS_LOG_ACCOUNTS] ? "as of the last update: " : "";
 	char seen[COUNT_BYTES], written[COUNT_BYTES], lost[COUNT_BYTES], bad[COUNT_BYTES],
 		cut[COUNT_BYTES], audits[COUNT_BYTES], wrong[COUNT_BYTES], *text;
 
@@ -202,9 +201,8 @@ static char *account_line(const struct run *run)
 	format_count(audits, account(run, "stacks.audited"));
 	format_count(wrong, account(run, "stacks.mismatched"));
 	if (asprintf(&text,
-		     "%scalls seen %s = written %s + lost %s; records invalid %s; stacks cut short "
-		     "%s, "
-		     "checked %s, wrong %s",
+		     "%scalls seen %s = written %s + lost %s; records invalid %s; "
+		     "stacks truncated %s, checked %s, wrong %s",
 		     known, seen, written, lost, bad, cut, audits, wrong) < 0)
 		return NULL;
 	return text;
@@ -218,19 +216,19 @@ static char *cost_text(const struct run *run)
 	char unknown[64] = "", upto[96] = "", *text;
 
 	if (silent == count)
-		return strdup("what it cost is not known");
+		return strdup("cost unknown");
 	if (silent)
-		snprintf(unknown, sizeof(unknown), ", not known of %zu of %zu processes", silent,
+		snprintf(unknown, sizeof(unknown), ", unknown for %zu of %zu processes", silent,
 			 count);
 	if (run->logs_cut_off)
-		snprintf(upto, sizeof(upto),
-			 ", up to the last account of %zu that did not end in order",
+		snprintf(upto, sizeof(upto), ", incomplete for %zu that did not exit normally",
 			 run->logs_cut_off);
 	format_time(callbacks, account(run, "callbacks.ns"));
 	format_time(writer, account(run, "writer.cpu_ns") + account(run, "flusher.cpu_ns"));
 	format_time(waited, account(run, "threads.waited_ns"));
 	if (asprintf(&text,
-		     "about %s in the program's threads (%s of it waiting), %s in its own%s%s",
+		     "about %s in the program's threads (%s of it waiting), %s in its own "
+		     "threads%s%s",
 		     callbacks, waited, writer, unknown, upto) < 0)
 		return NULL;
 	return text;
