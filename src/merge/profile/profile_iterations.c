@@ -12,11 +12,11 @@
 #include "merge/base/grow.h"
 #include "merge/profile/profile_period.h"
 
-#define ENOUGH_ITERATIONS PROFILE_BATCHES /* so many are better than longer ones */
+#define ENOUGH_ITERATIONS PROFILE_BATCHES /* more iterations than this are not better */
 
 /* A range of one thread that may be the iteration. */
 struct candidate {
-	uint32_t label; /* in labels of the search */
+	uint32_t label; /* name in search.labels */
 	uint32_t thread;
 	uint32_t depth;
 	size_t count;
@@ -26,7 +26,7 @@ struct candidate {
 struct search {
 	const struct model *model;
 	struct names labels;
-	uint32_t *label_of; /* by node of the model's ranges */
+	uint32_t *label_of; /* label by node of the model's range tree */
 	struct candidate *candidates;
 	size_t candidate_count;
 	size_t candidate_capacity;
@@ -75,7 +75,7 @@ static int make_labels(struct search *s)
 	return 0;
 }
 
-/* Is a range of that label among those of the state? Its node, or RANGE_NONE. */
+/* Find a range with this label in a range state. Returns its node or RANGE_NONE. */
 static uint32_t find_label(const struct search *s, uint32_t state, uint32_t label)
 {
 	const struct range_node *nodes = s->model->ranges.nodes;
@@ -100,7 +100,7 @@ static struct candidate *candidate_of(struct search *s, uint32_t label, uint32_t
 	return c;
 }
 
-/* How often, how deep and for how long a thread was in ranges of each label. */
+/* Count how often, how deep and how long a thread was in ranges of each label. */
 static int survey_thread(struct search *s, uint32_t thread)
 {
 	const struct range_node *nodes = s->model->ranges.nodes;
@@ -126,7 +126,10 @@ static int survey_thread(struct search *s, uint32_t thread)
 	return 0;
 }
 
-/* The outermost that comes often enough and holds much of the time, or that of the given name. */
+/*
+ * Choose the outermost range that occurs often enough and covers at least half as much time as any
+ * other. If a name was requested, choose that range in the thread where it covers most time.
+ */
 static const struct candidate *choose(const struct search *s, const char *wanted)
 {
 	const struct candidate *best = NULL;
@@ -156,7 +159,10 @@ static const struct candidate *choose(const struct search *s, const char *wanted
 	return best;
 }
 
-/* From the start of each instance to that of the next; the last ends where its range does. */
+/*
+ * Each iteration lasts from the start of one instance to that of the next. The last one ends with
+ * its range.
+ */
 static int take(struct windows *windows, const struct search *s, const struct candidate *c)
 {
 	struct range_history history = ranges_history(&s->model->ranges, c->thread);
@@ -175,7 +181,7 @@ static int take(struct windows *windows, const struct search *s, const struct ca
 			windows->end_ns = history.times_ns[i];
 		was_in = is_in;
 	}
-	if (was_in) /* (its end is not known) */
+	if (was_in) /* drop the last instance, whose end is unknown */
 		windows->end_ns = windows->starts_ns[--windows->found_count];
 	return 0;
 }

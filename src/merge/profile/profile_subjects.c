@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The subjects of a run profile by what they are.
+ * The subjects of a run profile, by level and id.
  */
 #include <stdlib.h>
 

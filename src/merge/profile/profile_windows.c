@@ -9,7 +9,7 @@
 
 #include "merge/base/grow.h"
 
-#define WARMUP_SHARE_MAX 4 /* at most 1/4 of the iterations is taken for warm-up */
+#define WARMUP_SHARE_MAX 4 /* at most 1/4 of the iterations is warm-up */
 
 int windows_add(struct windows *windows, uint64_t start_ns)
 {
@@ -32,8 +32,10 @@ static int compare_u64(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The first iterations that take far longer than those of the second half do: the first always counts as
- * one, for it is the first that finds nothing made ready. */
+/*
+ * Count leading iterations that take far longer than those of the second half. The first always
+ * counts, because caches are cold and nothing is prepared.
+ */
 static int find_warmup(struct windows *w)
 {
 	size_t half = w->found_count / 2, count = w->found_count - half;
@@ -53,7 +55,7 @@ static int find_warmup(struct windows *w)
 	return 0;
 }
 
-/* Batches of as equal a number of iterations as can be. */
+/* Divide the iterations into batches of nearly equal size. */
 static void make_batches(struct windows *w)
 {
 	w->used_count = w->found_count - w->warmup_count;
@@ -96,7 +98,8 @@ static bool is_in(const struct windows *w, size_t i, uint64_t time_ns)
 
 int windows_batch(struct windows *w, uint64_t time_ns)
 {
-	size_t low = 0, high = w->found_count; /* the last that began by then is in [low, high) */
+	size_t low = 0,
+	       high = w->found_count; /* the last iteration that started by then is in [low, high) */
 
 	if (!w->found_count || time_ns < w->starts_ns[0] || time_ns >= w->end_ns)
 		return -1;
@@ -117,6 +120,6 @@ int windows_batch(struct windows *w, uint64_t time_ns)
 	w->recent = low;
 	if (low < w->warmup_count)
 		return -1;
-	/* The inverse of how make_batches() cuts them. */
+	/* The inverse of the division in make_batches(). */
 	return (int)(((low - w->warmup_count + 1) * w->batch_count - 1) / w->used_count);
 }
