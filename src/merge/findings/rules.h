@@ -44,7 +44,7 @@ extern const struct rule_spec rule_specs[RULES];
 /* Name of a rule for options and documents; NULL if there is no such rule. */
 const char *finding_rule_name(enum rule rule);
 
-/* What the cost of this rule's findings measures. */
+/* Describes what the cost of this rule's findings measures. */
 const char *finding_estimate(enum rule rule);
 
 /* The values that finding_parse() accepts, with all rules. Static. */

@@ -87,8 +87,8 @@ struct profile_stats {
 };
 
 /*
- * Compute the common factor of each batch: the time per item of each path relative to its mean, as
- * a median weighted by time. factors holds PROFILE_BATCHES values. Returns 0 or -ENOMEM.
+ * Compute the common factor of each batch: the median, weighted by time, of the relative time per
+ * item of all paths. The array factors holds PROFILE_BATCHES values. Returns 0 or -ENOMEM.
  */
 int profile_factors(const struct subjects *subjects, uint32_t batch_count, double *factors);
 struct profile_stats profile_stats(const struct subject *subject, uint32_t batch_count,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Find the iterations of a process: the instances of an NVTX range, or else a period in the sequence of
- * launches.
+ * Find the iterations of a process: the instances of an NVTX range, or else a period in the
+ * sequence of launches.
  */
 #ifndef XT_MERGE_PROFILE_ITERATIONS_H
 #define XT_MERGE_PROFILE_ITERATIONS_H
@@ -10,8 +10,9 @@
 #include "merge/read/model.h"
 
 /*
- * Find the iterations in the log of this model and divide them into batches. Returns 0, -ENOMEM, or -ENOENT
- * if the requested range has fewer than PROFILE_ITERATIONS_MIN instances. Call windows_free() in any case.
+ * Find the iterations in the log of this model and divide them into batches. Returns 0, -ENOMEM, or
+ * -ENOENT if the requested range has fewer than PROFILE_ITERATIONS_MIN instances. Call
+ * windows_free() in any case.
  */
 int iterations_find(struct windows *windows, const struct model *model, const char *log_path,
 		    const struct windows_request *request);

@@ -141,9 +141,8 @@ static int compare_u64(const void *a, const void *b)
 }
 
 /*
- * The share of launches that lie in the most frequent kind of interval between occurrences of a
- * place. sums[i] is the sum of the hashes of all launches before launch i; places are the
- * occurrences.
+ * The share of launches in the most frequent kind of interval between occurrences of a place. The
+ * hashes of all launches before launch i add up to sums[i]. The occurrences are in places.
  */
 static double share_alike(const uint64_t *sums, const uint32_t *places, size_t count,
 			  size_t launch_count, uint64_t *room)

@@ -40,7 +40,7 @@ enum owner_mark {
 
 /*
  * The key of a sum. All fields have the same width so that the compiler can keep the struct in
- * registers while the join fills it in; mixed widths go through memory, which is slower.
+ * registers while the join fills it in. Mixed widths go through memory, which is slower.
  */
 struct owner {
 	uint32_t stack; /* XT_STACK_ID of the call, 0: not attributed */

@@ -202,9 +202,9 @@ void callsites_finish(struct callsites *callsites, const struct aggregate *total
 uint64_t device_idle_ns(const struct device_stats *device, enum idle_class class);
 
 /*
- * Active time of the process: from the first to the last work of its devices, without the longest
- * gaps in which nothing was submitted, such as start-up. If there is no work, from its first call
- * to its last.
+ * Active time of the process: from the first to the last work of its devices. The longest gaps in
+ * which nothing was submitted, such as start-up, do not count. If there is no work, from its first
+ * call to its last.
  */
 uint64_t callsites_active_ns(const struct callsites *callsites);
 

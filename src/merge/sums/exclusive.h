@@ -3,9 +3,9 @@
  * Exclusive GPU time: while n pieces of work run on a device, each gets 1/n of the time.
  *
  * Work must be added in order of its start. The shares come from the integral of 1/n over time, in
- * units of 2^-64 ns, so the cost of a piece does not depend on what runs beside it. Shares are
- * whole ns. The rounding error of each share is carried to the next, so the shares of a busy period
- * add up to its length.
+ * units of 2^-64 ns. The cost of a piece therefore does not depend on what runs beside it. Shares
+ * are whole ns. The rounding error of each share is carried to the next, so the shares of a busy
+ * period add up to its length.
  */
 #ifndef XT_MERGE_EXCLUSIVE_H
 #define XT_MERGE_EXCLUSIVE_H

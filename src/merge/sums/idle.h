@@ -54,7 +54,7 @@ struct idle {
 void idle_add(struct idle *idle, const struct idle_work *work, uint64_t pieces_ns[IDLE_CLASSES]);
 
 /*
- * True if work seems to be missing from the gap before this work: its thread submitted other work
+ * True if work seems to be missing from the gap before this work. Its thread submitted other work
  * in between, which should have run in the gap.
  */
 bool idle_lacks_work(const struct idle *idle, const struct idle_work *work);

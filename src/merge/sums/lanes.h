@@ -32,7 +32,7 @@ struct lane {
 
 /*
  * Zeros are empty. With not_before, a span that ends exactly where an earlier added one starts
- * counts as overlapping: some formats order a begin and an end at the same time by their position.
+ * counts as overlapping. Some formats order a begin and an end at the same time by their position.
  */
 struct lanes {
 	struct lane *list;

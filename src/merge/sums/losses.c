@@ -192,8 +192,8 @@ static void report_python(const char *path, const struct model *model, struct re
 		{"python.unplaced", "call stacks",
 		 "have Python frames whose native frame is unknown: shown outermost"},
 		{"python.unknown", "call stacks",
-		 "run Python code without known frames: in another interpreter, on another stack "
-		 "of the thread, or in a thread state that another thread created or uses"},
+		 "run Python code without known frames: another interpreter, another stack, or "
+		 "another thread's state"},
 		{"python.finalizing", "calls",
 		 "have no Python frames: their interpreter was shutting down"},
 	};

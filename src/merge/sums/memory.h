@@ -3,7 +3,7 @@
  * Live allocations by device, address and owner.
  *
  * Operations are sorted by time. A pool is the memory of one device, or of the host. The share of
- * each owner at the pool's peak needs no snapshot: if an owner has not changed since the peak, it
+ * each owner at the pool's peak needs no snapshot. If an owner has not changed since the peak, it
  * still holds the same amount.
  */
 #ifndef XT_MERGE_MEMORY_H
@@ -70,8 +70,8 @@ void memory_init(struct memory *memory, struct aggregate *aggregate,
 void memory_free(struct memory *memory);
 
 /*
- * Add a WORK_ALLOC or WORK_FREE; graph_node is the address, stream the device and shape the memory
- * kind. owner applies unless memory_set_owner() is called with the ticket.
+ * Add a WORK_ALLOC or WORK_FREE. graph_node is the address, stream the device and shape the memory
+ * kind. This owner applies unless memory_set_owner() is called with the ticket.
  */
 void memory_add(struct memory *memory, const struct work *work, const struct owner *owner,
 		uint64_t *ticket_out);

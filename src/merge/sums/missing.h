@@ -42,9 +42,9 @@ int missing_note_graph_kernel(struct missing *missing, const struct model *model
 			      uint64_t graph_node_id);
 
 /*
- * Number of missing kernels, once all events are read and joined. damage: of both passes. If
- * captured launches cannot be told from others, returns 0 and adds the launches without a kernel to
- * *unclear_count.
+ * Number of missing kernels, once all events are read and joined. damage: of both passes. If the
+ * log does not show which launches were captured, returns 0 and adds the launches without a kernel
+ * to *unclear_count.
  */
 uint64_t missing_count(const struct missing *missing, const struct model *model,
 		       const struct xt_damage *damage, const struct correlate_counts *counts,

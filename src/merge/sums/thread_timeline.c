@@ -214,8 +214,8 @@ void thread_timeline_free(struct thread_timeline *timeline)
 }
 
 /*
- * Length of own code at the start of the interval that the sums count as THREAD_IN_OWN_CODE but
- * that is short: only the part before the interval makes it long.
+ * Length of the own code at the start of the interval if it is short there. The sums count it as
+ * THREAD_IN_OWN_CODE because of its part before the interval.
  */
 static uint64_t short_own_code(const struct thread_timeline *timeline, size_t next,
 			       uint64_t from_ns, uint64_t until_ns)

@@ -34,8 +34,8 @@ struct transfers {
 };
 
 /*
- * Add a sum to the row of a copy kind, or of memsets of a memory kind (CUPTI's numbers). names is
- * the table of the row names. Returns 0 or -ENOMEM.
+ * Add a sum to the row of a copy kind, or of memsets of a memory kind (CUPTI's numbers). The rows
+ * are named in this table of names. Returns 0 or -ENOMEM.
  */
 int transfers_add_copies(struct transfers *transfers, struct names *names,
 			 const struct copy_shape *shape, const struct transfer_sum *sum);
