@@ -7,7 +7,7 @@
 
 #include "merge/base/labels.h"
 #include "merge/exporter.h"
-#include "merge/findings/callsite_stats.h"
+#include "merge/sums/callsite_stats.h"
 #include "merge/read/replays.h"
 #include "merge/sums/memory.h"
 #include "merge/sums/missing.h"

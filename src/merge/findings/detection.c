@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words that all rules use.
+ * Helpers that all rules use.
  */
 #include "merge/findings/detection.h"
 

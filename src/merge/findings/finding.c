@@ -7,7 +7,7 @@
 
 #include "merge/findings/rules.h"
 
-#define SHARE_HIGH   4 /* a fourth of the run … */
+#define SHARE_HIGH   4 /* 1/4 of the active time */
 #define SHARE_MEDIUM 10
 
 const char *finding_severity(const struct finding *finding)

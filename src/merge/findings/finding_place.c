@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a callsite to frames with lines.
+ * Find the frames and lines of a callsite.
  *
- * The line to look at is that of the innermost frame that has one and is the user's own, not that of a
- * library which is handed out as source or with debug information.
+ * The line to look at is the innermost one in the user's own code. Libraries do not count, even if
+ * they come with source or debug information.
  */
 #include "merge/sums/owner.h"
 #include "merge/findings/finding_place.h"
@@ -68,7 +68,7 @@ static int add_source(struct reading *reading, struct finding_place *place, uint
 			 reading->run->settings->frames.lines);
 }
 
-/* An address: the function, and what was inlined there. */
+/* Add the function at an address and the functions inlined there. */
 static int add_address(struct reading *reading, struct finding_place *place, uint32_t a)
 {
 	const struct address *address = &reading->process.addresses->list[a];
@@ -100,15 +100,15 @@ static const char *address_name(const struct reading *reading, const struct stac
 }
 
 /*
- * nvcc makes a function of each kernel, which has the kernel's name and its first line and calls a stub
- * that is named after it. Is that frame such a function? The line to look at is that of who calls it.
+ * True if the frame is the host function that nvcc generates for a kernel. It has the kernel's name
+ * and first line and calls a stub named after it. The line to look at is that of its caller.
  */
 static bool is_kernel_itself(const struct reading *reading, const struct stack *stack, size_t f)
 {
 	const char *name = address_name(reading, stack, f);
 	size_t length = strlen(name);
 
-	if (strstr(name, "__wrapper" STUB)) /* which templates have between the two */
+	if (strstr(name, "__wrapper" STUB)) /* generated between the two for templates */
 		return true;
 	for (size_t s = 0; s < f && !strncmp(name, "_Z", 2); s++) {
 		const char *stub = strstr(address_name(reading, stack, s), STUB "_Z");
@@ -119,7 +119,9 @@ static bool is_kernel_itself(const struct reading *reading, const struct stack *
 	return false;
 }
 
-/* A native frame, which is no place if the kernel itself is meant. */
+/*
+ * Add a native frame. The line to look at stays the same if the frame is the kernel's own function.
+ */
 static int add_native(struct reading *reading, struct finding_place *place,
 		      const struct stack *stack, size_t f)
 {
@@ -191,7 +193,7 @@ int finding_place(struct reading *reading, const struct callsite *callsite,
 		wanted = selection_path(run->selection, &run->paths, place->node);
 		if (wanted == PATH_FAILED)
 			return -ENOMEM;
-		/* (Without what it launched, a path may not be wanted.) */
+		/* The selection may have matched only the work launched, not the call itself. */
 		if (wanted != PATH_DROPPED)
 			place->node = wanted;
 	}
@@ -246,7 +248,7 @@ uint32_t finding_common_caller(const struct paths *paths, const struct finding *
 			other = paths->nodes[other].parent;
 		}
 	}
-	/* (Not a device, a process or whatever else paths begin with.) */
+	/* Accept frames of the program only, not a device, a process or another root. */
 	for (size_t f = 0; f < finding->places[0].frame_count && common != PATH_ROOT; f++) {
 		const struct finding_frame *frame = &finding->places[0].frames[f];
 

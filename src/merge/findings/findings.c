@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of rules, and what becomes of what they find.
+ * Apply the rules and collect their findings.
  */
 #include "merge/findings/findings.h"
 
@@ -58,7 +58,7 @@ static int build_finding(struct detection *detection, struct finding *finding)
 	return finding->what ? 0 : -ENOMEM;
 }
 
-/* What is found explains idle time, whether the user wants to know of it or not. */
+/* Mark idle time as explained, even if the user hides the rule. */
 static void mark_explained(struct detection *detection, enum rule rule)
 {
 	uint64_t threads = 0;
@@ -69,7 +69,7 @@ static void mark_explained(struct detection *detection, enum rule rule)
 		detection->callsites->list[detection->candidates[c].callsite].is_explained = true;
 		threads |= detection->callsites->list[detection->candidates[c].callsite].threads;
 	}
-	/* (Their time is that of the frees, too.) */
+	/* The cost of RULE_ALLOC_LOOP includes the frees. */
 	for (uint32_t s = 1; s < detection->callsites->count && rule == RULE_ALLOC_LOOP; s++)
 		if (detection->callsites->list[s].class == XT_API_FREE &&
 		    !detection->callsites->list[s].is_async &&
@@ -77,8 +77,10 @@ static void mark_explained(struct detection *detection, enum rule rule)
 			detection->callsites->list[s].is_explained = true;
 }
 
-/* Time of threads passes on all of them at once: it is that of the one which lost most. What a site
- * costs is spread over those that call there. */
+/*
+ * Threads run concurrently, so the cost is that of the thread that lost the most time. The cost of
+ * a callsite is divided among the threads that call there.
+ */
 static uint64_t longest_ns(const struct detection *detection)
 {
 	uint64_t by_thread_ns[CALLSITES_THREADS] = {0}, longest_ns = 0;
@@ -194,7 +196,7 @@ static int compare_findings(const void *a, const void *b)
 	return x->rule < y->rule ? -1 : x->rule > y->rule;
 }
 
-/* The costlier one stands for both. */
+/* Keep the more expensive finding for both. */
 static void merge_into(struct finding *into, struct finding *other)
 {
 	saturating_add(&into->cost_ns, other->cost_ns);
@@ -203,17 +205,18 @@ static void merge_into(struct finding *into, struct finding *other)
 	finding_free(other);
 }
 
-/* The sentence, the evidence and the places are of one of the processes; the sums are of all. 0 or -ENOMEM. */
+/* Text, evidence and places are those of one process. Add the sums of all. Returns 0 or -ENOMEM. */
 static int describe_processes(struct finding *finding)
 {
 	char time[TIME_BYTES], *text;
 
 	format_time(time, finding->cost_ns);
-	if (asprintf(&text,
-		     "%s This is %s. In all %u processes with this finding it is %s, %s of their "
-		     "active time.",
-		     finding->what, finding->process, finding->process_count, time,
-		     format_percent_of(finding->cost_ns, finding->whole_ns)) < 0)
+	if (asprintf(
+		    &text,
+		    "%s These numbers are for %s. For all %u processes with this finding, the cost "
+		    "is %s, %s of their active time.",
+		    finding->what, finding->process, finding->process_count, time,
+		    format_percent_of(finding->cost_ns, finding->whole_ns)) < 0)
 		return -ENOMEM;
 	free(finding->what);
 	finding->what = text;

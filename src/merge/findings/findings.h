@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Findings: what in a run costs most and can be helped, each by a rule that docs/FINDINGS.md defines.
+ * Findings: known patterns that waste time, each detected by a rule of docs/FINDINGS.md.
  *
- * A rule looks at the sums of one process (sites.h) when its log is read. What it finds has a cost, an
- * estimate of the time that could be won, and is kept only if that is a share of the run worth
- * speaking of: a program that is well has no findings.
+ * After the log of a process is read, each rule examines its sums (callsite_stats.h). The cost of a
+ * finding is an estimate of the time that could be saved. A finding is kept only if its cost is a
+ * large enough share of the active time, so efficient programs have none.
  */
 #ifndef XT_MERGE_FINDINGS_H
 #define XT_MERGE_FINDINGS_H
@@ -16,46 +16,50 @@
 #include "merge/base/weights.h"
 #include "merge/findings/finding.h"
 
-#define FINDING_DEVICES_MAX 4096 /* of all processes; those beyond are not compared */
+#define FINDING_DEVICES_MAX 4096 /* limit over all processes; further devices are not compared */
 
-/* What must be worked out for them. */
+/* The weights that the rules need. */
 #define FINDINGS_WEIGHTS (1u << WEIGHT_GPU_EXCLUSIVE | 1u << WEIGHT_GPU_IDLE)
 
-/* A device as one of several processes used it, which may have the same job as those of others. */
+/* A device as used by one process, to compare with devices of other processes of the same job. */
 struct finding_device {
-	char *program; /* owned, as all texts here */
+	char *program; /* owned, like all strings here */
 	char *process;
-	char *name; /* "GPU0 of train (4321)" */
-	char *uuid; /* "": not known */
+	char *name; /* such as "GPU0 of train (4321)" */
+	char *uuid; /* "" if unknown */
 	size_t process_index;
-	bool is_compared; /* … with others, or cannot be */
-	size_t group;	  /* … with which; 0: none */
-	int64_t first_ns; /* of its work, on the clock of all processes … */
+	bool is_compared; /* already compared, or impossible to compare */
+	size_t group;	  /* group it was compared in; 0: none */
+	int64_t first_ns; /* time of its work, on the common clock of all processes */
 	int64_t last_ns;
 	uint64_t kernel_union_ns;
 	uint64_t whole_ns;
-	struct finding_place place; /* of most of its kernels */
+	struct finding_place place; /* callsite of most of its kernels */
 };
 
-/* Of a run; all zeros is none. */
+/* All findings of a run. Zeros are empty. */
 struct findings {
 	struct finding *list;
 	size_t count;
 	size_t capacity;
-	struct finding_device *devices; /* where there are several processes */
+	struct finding_device *devices; /* filled if there are several processes */
 	size_t device_count;
 	size_t device_capacity;
-	size_t group_count; /* of those that were compared */
+	size_t group_count; /* number of groups of compared devices */
 };
 
 struct reading;
 struct run;
 
-/* Looks at the process that was read, before its totals go. 0 or -ENOMEM. */
+/*
+ * Apply the rules to the process that was just read, while its totals exist. Returns 0 or -ENOMEM.
+ */
 int findings_detect(struct reading *reading);
 
-/* All is read: devices of different processes are compared, findings that are alike in several
- * processes become one; the costliest come first. 0 or -ENOMEM. */
+/*
+ * Finish after all logs are read: compare devices of different processes, merge equal findings of
+ * several processes, and sort by cost. Returns 0 or -ENOMEM.
+ */
 int findings_finish(struct run *run);
 void findings_free(struct findings *findings);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The places of a finding. One line of a program may call from very many stacks: these are one place, whose
- * path is that of the costliest of them.
+ * The places of a finding. One line of a program may call from many stacks. They form one place,
+ * which shows the path of the most expensive stack.
  */
 #include "merge/findings/group_places.h"
 
@@ -10,11 +10,11 @@
 
 #include "merge/findings/finding_place.h"
 
-#define RESOLVED_MAX 1024 /* of cheaper ones each is a place of its own */
+#define RESOLVED_MAX 1024 /* candidates beyond this each become a place of their own */
 
-/* Candidates of one line. */
+/* Candidates with the same line. */
 struct group {
-	size_t top; /* the costliest */
+	size_t top; /* index of the most expensive */
 	uint64_t cost_ns;
 	uint64_t count;
 	uint32_t function, file, line, api;
@@ -46,7 +46,7 @@ static bool is_in_group(const struct group *group, const struct finding_place *p
 	       group->function == place->function && group->api == place->api;
 }
 
-/* The candidates come with the costliest first. 0 or -ENOMEM. */
+/* The candidates must be sorted by cost. Returns 0 or -ENOMEM. */
 static int group_candidates(struct detection *detection, struct group *groups, size_t *count_out)
 {
 	int error = 0;

@@ -4,8 +4,10 @@
 
 #include "merge/findings/detection.h"
 
-/* Fills in the places of what was found (group_places.c): candidates of one line are one place. The
- * first candidate is then the costliest one of the first place. 0 or -ENOMEM. */
+/*
+ * Fill in the places of a finding. Candidates with the same line form one place. Moves the most
+ * expensive candidate of the first place to the front. Returns 0 or -ENOMEM.
+ */
 int finding_add_places(struct detection *detection, struct finding *finding);
 
 #endif

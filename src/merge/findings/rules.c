@@ -8,7 +8,7 @@
 
 #include "merge/exporter.h"
 
-#define COST_MIN_NS 1000000 /* what costs less is not spoken of, whatever the share */
+#define COST_MIN_NS 1000000 /* cheaper findings are never reported */
 #define ALL_RULES   "all"
 #define USAGE_BYTES 512
 
@@ -89,7 +89,7 @@ const char *finding_usage(void)
 	return text;
 }
 
-/* Is the rule meant by the name, which is not terminated? */
+/* True if the name means this rule. The name is not terminated. */
 static bool name_matches(int rule, const char *name, size_t length)
 {
 	const char *own = rule_specs[rule].name;

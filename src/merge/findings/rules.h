@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of rules, and the shares of the run that each needs. */
+/*
+ * The table of rules, and the share of the active time at which each reports a finding.
+ */
 #ifndef XT_MERGE_RULES_H
 #define XT_MERGE_RULES_H
 
@@ -7,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In the order in which they look: idle time that one has explained is nothing to those behind it. */
+/* In order of application: a rule ignores idle time that an earlier one has explained. */
 enum rule {
 	RULE_API_ERRORS,
 	RULE_MODULE_LOADS,
@@ -30,34 +32,37 @@ struct settings;
 
 struct rule_spec {
 	const char *name;
-	double share_percent; /* of the run, at least */
-	const char *estimate; /* what the cost is */
-	bool is_error;	      /* needs no cost, and explains none */
-	bool is_about_idle;   /* nothing is said where the work of many launches is lost */
-	bool is_thread_time;  /* costs are time of the threads that call */
+	double share_percent; /* minimum cost, in percent of the active time */
+	const char *estimate; /* what the cost measures */
+	bool is_error;	      /* reported at any cost; explains no idle time */
+	bool is_about_idle;   /* not applied if the work of many launches is missing */
+	bool is_thread_time;  /* the cost is time of the calling threads */
 };
 
 extern const struct rule_spec rule_specs[RULES];
 
-/* As options and documents have it; NULL if there is no such rule. */
+/* Name of a rule for options and documents; NULL if there is no such rule. */
 const char *finding_rule_name(enum rule rule);
 
-/* What the cost of that rule's findings is, in words. */
+/* Describes what the cost of this rule's findings measures. */
 const char *finding_estimate(enum rule rule);
 
-/* What finding_parse() takes, with all rules. Static. */
+/* The values that finding_parse() accepts, with all rules. Static. */
 const char *finding_usage(void);
 
-/* Reads "RULE=PERCENT" or "RULE=off", of a rule or of "all", into shares (struct settings). 0 or -EINVAL. */
+/*
+ * Parse "RULE=PERCENT" or "RULE=off" into shares (struct settings). RULE may be "all". Returns 0 or
+ * -EINVAL.
+ */
 int finding_parse(double shares[RULES], const char *text);
 
-/* Is any rule looked for? */
+/* True if any rule is enabled. */
 bool finding_wanted(const double shares[RULES]);
 
-/* Whether the cost reaches the share of the run that a rule needs. */
+/* True if the cost reaches this share of the active time. */
 bool rule_reaches(enum rule rule, double share, uint64_t cost_ns, uint64_t whole_ns);
 
-/* Is that cost enough to be spoken of, as the user wants it? */
+/* True if the user's settings report a finding of this cost. */
 bool rule_reports(const struct settings *settings, enum rule rule, uint64_t cost_ns,
 		  uint64_t whole_ns);
 

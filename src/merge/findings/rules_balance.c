@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules about a GPU of which a part is used: kernels too small for it, streams that wait for each
- * other, and streams and devices of which one has most of the work.
+ * Rules about a partly used GPU: kernels too small for it, streams that wait for each other, and
+ * streams or devices with uneven work.
  */
 #include "merge/findings/rules_balance.h"
 
@@ -10,20 +10,20 @@
 #include "merge/base/number_format.h"
 #include "merge/sums/shapes.h"
 
-#define KERNELS_MIN   8	  /* of a stream, or device */
-#define FILL_MAX      0.5 /* so much room must be left for others */
-#define OVERLAP_MAX   1.1 /* sum of kernels to the time in which any ran */
-#define IMBALANCE_MIN 0.3 /* of the busiest, beyond the mean */
+#define KERNELS_MIN   8	  /* minimum number of kernels of a stream or device */
+#define FILL_MAX      0.5 /* kernels must leave at least the rest for others */
+#define OVERLAP_MAX   1.1 /* ratio of summed kernel time to the time in which any kernel ran */
+#define IMBALANCE_MIN 0.3 /* minimum excess over the mean, as a share of the busiest */
 
-/* The streams of a device that work from the same callsites goes to. */
+/* The streams of a device that get work from the same callsites. */
 struct shared {
 	uint32_t stream_count;
-	uint32_t busiest; /* stream */
+	uint32_t busiest; /* stream with the most kernel time */
 	uint64_t count;
 	uint64_t ns;
 	uint64_t most_ns;
 	uint64_t serialized_count, serialized_ns;
-	double fill; /* of the device, by each kernel */
+	double fill; /* mean share of the device that a kernel fills */
 };
 
 static struct shared sum_shared_streams(const struct detection *detection, uint32_t device)
@@ -58,7 +58,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* What would be won if as many ran side by side as there are streams, or as there is room for. */
+/* Time saved if as many kernels ran concurrently as there are streams, or as fit on the device. */
 static uint64_t serial_loss_ns(const struct shared *shared, const struct device_stats *device)
 {
 	double beside = 1 / shared->fill;
@@ -128,7 +128,7 @@ uint64_t imbalance_ns(uint64_t most_ns, uint64_t sum_ns, uint64_t count)
 	return most_ns - mean_ns;
 }
 
-/* One more device has most of the work of that site. */
+/* Add the excess of a device to the callsite of most of its work. */
 static int add_device(struct detection *detection, uint32_t callsite, uint64_t cost_ns)
 {
 	for (size_t c = 0; c < detection->candidate_count; c++) {
@@ -153,7 +153,10 @@ int detect_stream_imbalance(struct detection *detection)
 		uint64_t ns = imbalance_ns(shared.most_ns, shared.ns, shared.stream_count);
 		uint32_t top = callsites->streams[shared.busiest].top_callsite;
 
-		/* (The busiest must be what the device spends its time on, beside the others.) */
+		/*
+		 * The busiest stream must account for most of the device's time and overlap with
+		 * others.
+		 */
 		if (!ns || shared.fill > FILL_MAX || callsites->list[top].is_explained ||
 		    shared.most_ns < device->kernel_union_ns / 2 ||
 		    (double)device->kernel_ns < OVERLAP_MAX * (double)device->kernel_union_ns)
@@ -257,7 +260,7 @@ void describe_device_imbalance(const struct detection *detection, struct finding
 	finding_add_evidence(finding, "mean_device_time_ns", detection->facts[2]);
 }
 
-/* What devices have to spare while kernels run, whoever else runs beside. */
+/* Unused capacity of the devices while kernels run, including concurrent ones. */
 static uint64_t spare_ns(const struct callsites *callsites)
 {
 	uint64_t ns = 0;

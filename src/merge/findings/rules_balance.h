@@ -14,10 +14,10 @@ void describe_stream_imbalance(const struct detection *detection, struct finding
 void describe_device_imbalance(const struct detection *detection, struct finding *finding);
 void describe_small_grids(const struct detection *detection, struct finding *finding);
 
-/* The callsite of most of the kernels on a device; SITE_NONE: none. */
+/* The callsite of most kernels on a device, or CALLSITE_NONE. */
 uint32_t busiest_callsite(const struct callsites *callsites, uint32_t device);
 
-/* What the busiest has beyond the mean, if that is much; else 0. */
+/* The excess of the busiest over the mean, or 0 if it is small. */
 uint64_t imbalance_ns(uint64_t most_ns, uint64_t sum_ns, uint64_t count);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules about calls that should not be made so: that fail, that load code again and again, that
- * allocate in a loop.
+ * Rules about calls: failed calls, code loaded repeatedly, allocations in a loop.
  */
 #include "merge/findings/rules_calls.h"
 
@@ -14,8 +13,8 @@
 #include "merge/base/labels.h"
 #include "merge/findings/finding_place.h"
 
-#define LOADS_MIN  8  /* with work in between */
-#define ALLOCS_MIN 16 /* with frees in between */
+#define LOADS_MIN  8  /* loads with launches in between */
+#define ALLOCS_MIN 16 /* allocations with frees in between */
 
 static const uint32_t checked_classes = 1u << XT_API_LAUNCH | 1u << XT_API_GRAPH_LAUNCH |
 					1u << XT_API_COPY | 1u << XT_API_SET | 1u << XT_API_ALLOC |
@@ -56,8 +55,8 @@ void describe_api_errors(const struct detection *detection, struct finding *find
 		detection_api(detection, finding), name ? name : "error", callsite->last_result,
 		callsite->failed_count, callsite->count, where ? where : "?", others);
 	free(where);
-	finding->advice = "Check the result of the call and why it fails. Later calls run without "
-			  "its effect.";
+	finding->advice = "Check the result of the call and find out why it fails. Later calls run "
+			  "without its effect.";
 	finding_add_evidence(finding, "failed_count", failed_count);
 	finding_add_evidence(finding, "call_count", callsite->count);
 	finding_add_evidence(finding, "error", callsite->last_result);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules about copies: too many, from the wrong memory, too slow, not beside kernels.
+ * Rules about copies: too many, from pageable memory, too slow, or without concurrent kernels.
  */
 #include "merge/findings/rules_copies.h"
 
@@ -9,16 +9,16 @@
 #include "merge/base/number_format.h"
 #include "merge/sums/shapes.h"
 
-#define SMALL_BYTES_MAX	   65536 /* a copy of so much takes hardly longer than one of none */
+#define SMALL_BYTES_MAX	   65536 /* copying this much takes hardly longer than copying nothing */
 #define SMALL_COUNT_MIN	   64
-#define ROW_PARTS	   8 /* of so many copies all but one follow another one */
+#define ROW_PARTS	   8 /* all but one in this many copies must follow another copy */
 #define PAGEABLE_COUNT_MIN 8
-#define PAGEABLE_BYTES_MIN 65536 /* smaller ones are taken along in the command */
-#define RECURRENCES_MIN	   8	 /* times that kernels were launched in between */
+#define PAGEABLE_BYTES_MIN 65536 /* the driver embeds smaller copies in the command */
+#define RECURRENCES_MIN	   8	 /* number of times kernels were launched in between */
 #define LARGE_BYTES_MIN	   262144
 #define LARGE_COUNT_MIN	   8
 #define PAGEABLE_BYTES_PER_US                                                                      \
-	16000 /* pinned memory is faster by PCIe 4, and by PCIe 3 none is so fast */
+	16000 /* pinned memory exceeds this over PCIe 4; PCIe 3 cannot reach it */
 #define PINNED_BYTES_PER_US 3000
 #define GOOD_BYTES_PER_US   25000
 #define COPIES_MIN	    16
@@ -38,7 +38,7 @@ static uint64_t mean_bytes(const struct copy_stats *copies)
 	return copies->bytes / (copies->count ? copies->count : 1);
 }
 
-/* What a row of copies costs: of the calls, or on the GPU. */
+/* Time of repeated copies, in the calls or on the GPU, whichever is longer. */
 static uint64_t row_ns(const struct callsite *callsite)
 {
 	return scale_ns(max_u64(callsite->copies.ns, callsite->time_ns), callsite->repeated_count,
@@ -60,7 +60,7 @@ int detect_small_copies(struct detection *detection)
 	return error;
 }
 
-/* All sites of a finding in one. */
+/* The sum of all callsites of a finding. */
 static struct callsite sum_callsites(const struct detection *detection)
 {
 	struct callsite sum = {0};
@@ -94,7 +94,8 @@ void describe_small_copies(const struct detection *detection, struct finding *fi
 			 detection_api(detection, finding), bytes,
 			 detection_where_text(detection, finding), time,
 			 format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice = "Gather the pieces in one buffer of pinned memory and copy it at once.";
+	finding->advice =
+		"Gather the pieces in one buffer of pinned memory and copy it in one call.";
 	finding_add_evidence(finding, "copy_count", sum.copies.count);
 	finding_add_evidence(finding, "copy_bytes", sum.copies.bytes);
 	finding_add_evidence(finding, "copy_right_behind_another_count", sum.repeated_count);
@@ -141,13 +142,13 @@ void describe_pageable_async(const struct detection *detection, struct finding *
 	finding_add_evidence(finding, "copy_gpu_time_ns", sum.pageable.ns);
 }
 
-/* Copies of one kind of memory at a site, and how long they took. */
+/* Copies of one memory kind at a callsite and their duration. */
 struct transfer {
 	bool is_slow;
 	uint64_t count;
 	uint64_t bytes;
 	uint64_t ns;
-	uint64_t lost_ns; /* beyond GOOD_BYTES_PER_US */
+	uint64_t lost_ns; /* time beyond that at GOOD_BYTES_PER_US */
 };
 
 static struct transfer judge(const struct copy_stats *copies, uint64_t ns, uint64_t limit)
@@ -163,8 +164,10 @@ static struct transfer judge(const struct copy_stats *copies, uint64_t ns, uint6
 	return transfer;
 }
 
-/* Of pageable memory the GPU's record may be of the last part alone: the GPU stood idle for the rest.
- * (Where a site copies other memory, too, whose idle time it was is not known.) */
+/*
+ * The GPU's record of a pageable copy may cover only its last part; the GPU was idle during the
+ * rest. If the callsite also copies pinned memory, that idle time cannot be attributed.
+ */
 static uint64_t pageable_ns(const struct callsite *callsite)
 {
 	static const enum idle_class classes[] = {IDLE_LAUNCH_LATE, IDLE_ON_COPY, IDLE_ON_STREAM,
@@ -235,15 +238,17 @@ void describe_low_bandwidth(const struct detection *detection, struct finding *f
 	finding_add_evidence(finding, "pageable_copy_count", worst == &pageable ? worst->count : 0);
 }
 
-/* Of all devices: the time in which copies or sets ran and no kernel did, as far as kernels could hide
- * it; less what is explained. */
+/*
+ * Time of all devices in which copies or memsets ran without kernels, limited to the kernel time
+ * that could hide it. Explained copies are subtracted.
+ */
 static uint64_t exposed_ns(const struct detection *detection)
 {
 	uint64_t exposed = 0, explained = 0;
 
 	for (size_t d = 0; d < detection->callsites->device_count; d++) {
 		const struct device_stats *device = &detection->callsites->devices[d];
-		/* (What comes out of order counts where nothing later had ended: either may be more.) */
+		/* Unions ignore late records, so either may be larger. */
 		uint64_t alone_ns = device->work_union_ns > device->active_union_ns
 					    ? device->work_union_ns - device->active_union_ns
 					    : 0;
@@ -286,11 +291,12 @@ void describe_copy_share(const struct detection *detection, struct finding *find
 	char time[TIME_BYTES];
 
 	format_time(time, finding->cost_ns);
-	finding_set_text(
-		finding,
-		"The GPU copies and computes nothing for %s, %s of the active time; %s copies %s.",
-		time, format_percent_of(finding->cost_ns, finding->whole_ns),
-		detection_api(detection, finding), detection_where_text(detection, finding));
+	finding_set_text(finding,
+			 "The GPU copies data without running kernels for %s, %s of the active "
+			 "time. %s copies %s.",
+			 time, format_percent_of(finding->cost_ns, finding->whole_ns),
+			 detection_api(detection, finding),
+			 detection_where_text(detection, finding));
 	finding->advice =
 		"Split the work and copy the next part in another stream, from pinned memory, "
 		"while a kernel processes the current part. Or keep the data on the GPU.";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules about a GPU that stands idle: around waits, before kernels that are shorter than their
- * launches, and for whatever else.
+ * Rules about an idle GPU: around waits, before kernels shorter than their launches, and for other
+ * reasons.
  */
 #include "merge/findings/rules_idle.h"
 
@@ -14,7 +14,7 @@
 #define WAITS_MIN	    16
 #define LATE_LAUNCHES_MIN   64
 #define SHORT_KERNEL_MAX_NS 10000
-#define LATE_PART	    4 /* so many of them come one late at least */
+#define LATE_PART	    4 /* at least one in this many must start late */
 #define GAPS_MIN	    16
 
 int detect_sync_idle(struct detection *detection)
@@ -105,7 +105,7 @@ void describe_short_kernels(const struct detection *detection, struct finding *f
 	finding_add_evidence(finding, "launch_late_count", detection->facts[3]);
 }
 
-/* The idle time of a class that nothing has explained. */
+/* Idle time of a class that no earlier rule has explained. */
 static uint64_t unexplained_ns(const struct detection *detection, enum idle_class class,
 			       uint64_t *gap_count)
 {
@@ -161,7 +161,7 @@ int detect_gpu_idle(struct detection *detection)
 	return error;
 }
 
-/* Why, and what to do. */
+/* The reason for each class and the advice. */
 static const struct {
 	const char *why;
 	const char *advice;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rule about devices of which one has most of the work, where each of several processes of one
- * program has a device of its own, as in distributed training.
+ * Device imbalance between processes of one program, each with its own device, as in distributed
+ * training.
  */
 #include "merge/findings/rules_processes.h"
 
@@ -56,7 +56,10 @@ int findings_note_devices(const struct detection *detection)
 	return error;
 }
 
-/* Devices that processes of one program used at the same time; those of one uuid are one. */
+/*
+ * Devices that processes of one program used at the same time. Devices with the same UUID count as
+ * one.
+ */
 struct group {
 	struct finding_device *busiest;
 	uint64_t most_ns;
@@ -64,16 +67,16 @@ struct group {
 	uint64_t sum_ns;
 	uint64_t whole_ns;
 	size_t number;
-	bool has_several; /* processes */
+	bool has_several; /* it includes several processes */
 };
 
-/* (As doubles: the times are a log's, and may be any.) */
+/* Uses doubles, because times from a damaged log could overflow. */
 static double length_ns(int64_t from_ns, int64_t until_ns)
 {
 	return (double)until_ns - (double)from_ns;
 }
 
-/* Of two runs that follow each other neither could have done the other's work. */
+/* True if the runs overlap enough. Runs after each other could not have shared their work. */
 static bool overlaps(const struct finding_device *a, const struct finding_device *b)
 {
 	int64_t from_ns = a->first_ns > b->first_ns ? a->first_ns : b->first_ns;
@@ -84,7 +87,7 @@ static bool overlaps(const struct finding_device *a, const struct finding_device
 	       length_ns(from_ns, until_ns) >= (x_ns < y_ns ? x_ns : y_ns) / 2;
 }
 
-/* Takes all rows of that device which are left and beside the first. */
+/* Add all remaining rows of this device that overlap with the first. */
 static void take_device(struct findings *findings, struct group *group,
 			const struct finding_device *first, struct finding_device *one)
 {
@@ -126,7 +129,7 @@ static struct group group_of(struct findings *findings, struct finding_device *f
 	return group;
 }
 
-/* The busiest that is left; NULL: none is. */
+/* The busiest remaining device, or NULL. */
 static struct finding_device *next_device(struct findings *findings)
 {
 	struct finding_device *next = NULL;
@@ -141,7 +144,7 @@ static struct finding_device *next_device(struct findings *findings)
 	return next;
 }
 
-/* What is found within a process is not told of it and others once more. */
+/* True if the imbalance was already found within one process. */
 static bool is_reported(const struct findings *findings, const struct group *group)
 {
 	for (size_t f = 0; f < findings->count; f++)
@@ -160,7 +163,9 @@ static bool is_member(const struct findings *findings, const struct group *group
 	return false;
 }
 
-/* Nor is what is told of all of them told once more of the devices of one. */
+/*
+ * Drop findings about devices of single processes of this group; the group's finding covers them.
+ */
 static void drop_members(struct findings *findings, const struct group *group)
 {
 	size_t kept = 0;
@@ -217,7 +222,7 @@ static int add_finding(struct run *run, const struct group *group, uint64_t cost
 		free(finding.process);
 		return -ENOMEM;
 	}
-	busiest->place.frames = NULL; /* it is the finding's now */
+	busiest->place.frames = NULL; /* moved to the finding */
 	findings->list[findings->count++] = finding;
 	return 0;
 }

@@ -4,7 +4,10 @@
 
 #include "merge/findings/detection.h"
 
-/* Devices of different processes. Both 0 or -ENOMEM. */
+/*
+ * Record the devices of a process, and compare those of different processes. Both return 0 or
+ * -ENOMEM.
+ */
 int findings_note_devices(const struct detection *detection);
 int findings_compare_devices(struct run *run);
 

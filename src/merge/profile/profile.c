@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The run profile: what xtrace-diff needs to know of a run. Sums by call path, kernel, function and so on
- * for each batch of iterations, made as the events come, of which means and their errors remain.
+ * The run profile: what `xtrace diff` needs to know about a run. Costs are summed by call path,
+ * kernel, function and so on for each batch of iterations. Only their means and standard errors are
+ * written.
  */
 #include "merge/profile/profile.h"
 
@@ -12,9 +13,10 @@
 
 #include "merge/base/grow.h"
 #include "merge/base/labels.h"
+#include "merge/profile/profile_iterations.h"
 #include "merge/reading.h"
 
-#define CELLS	      (PROFILE_BATCHES + 1) /* of each total: by batch, and outside of all */
+#define CELLS	      (PROFILE_BATCHES + 1) /* one for each batch, and one for time outside the batches */
 #define MEMSETS_INDEX COPY_KINDS
 #define DEVICES_MAX   TIMELINE_DEVICES_MAX
 
@@ -43,7 +45,7 @@ static uint32_t intern(struct profile *p, const char *text)
 	return names_intern(&p->tree.names, text, strlen(text));
 }
 
-/* The subject of that name, or NULL. */
+/* The subject of this name, or NULL if out of memory. */
 static struct subject *named(struct profile *p, enum profile_level level, uint32_t name)
 {
 	uint32_t place =
@@ -57,7 +59,7 @@ static struct subject *named_text(struct profile *p, enum profile_level level, c
 	return named(p, level, intern(p, text));
 }
 
-/* As subject_add() at a time, to the subject at that place. */
+/* Like subject_add(), for the subject at this index and the batch at this time. */
 static void add_at(struct profile *p, uint32_t place, uint64_t time_ns, double value, double count)
 {
 	int batch = windows_batch(&p->windows, time_ns);
@@ -66,7 +68,7 @@ static void add_at(struct profile *p, uint32_t place, uint64_t time_ns, double v
 		    count);
 }
 
-/* The time from each iteration to the next. */
+/* Add the time from each iteration to the next. */
 static void add_walls(struct profile *p)
 {
 	const struct windows *w = &p->windows;
@@ -79,12 +81,15 @@ static void add_walls(struct profile *p)
 	}
 }
 
-/* Names each range of the chain, outermost first, with semicolons between. NULL if memory ran out. */
+/*
+ * Names of the nested ranges, outermost first, separated by semicolons. Returns NULL if out of
+ * memory.
+ */
 static char *range_text(const struct model *model, uint32_t node)
 {
 	const struct range_node *row = &model->ranges.nodes[node];
 	char *outer = row->parent == RANGE_NONE ? NULL : range_text(model, row->parent);
-	char *name = windows_range_name(model, row), *text = NULL;
+	char *name = iterations_range_name(model, row), *text = NULL;
 
 	if (name && (outer || row->parent == RANGE_NONE) &&
 	    asprintf(&text, "%s%s%s", outer ? outer : "", outer ? ";" : "", name) < 0)
@@ -112,7 +117,7 @@ static bool is_within(const struct model *model, uint32_t state, uint32_t node)
 	return false;
 }
 
-/* The time that threads spent in ranges, and how often they entered them. */
+/* Add how long threads were in ranges and how often they entered them. */
 static int add_spans(struct profile *p, const struct model *model)
 {
 	const struct ranges *ranges = &model->ranges;
@@ -203,8 +208,10 @@ static int describe(struct profile *p, const struct process *process)
 	return add_devices(p, model);
 }
 
-/* Batches of several processes are added up: that needs as many of each. (One that does nothing has
- * none, which is no harm.) */
+/*
+ * Sums by batch need the same number of batches in all processes. A process without events has none
+ * and is ignored.
+ */
 static void settle_batches(struct profile *p)
 {
 	const struct windows *w = &p->windows;
@@ -223,8 +230,8 @@ static int add_process(struct sink *sink, const struct process *process)
 {
 	struct profile *p = sink->state;
 	const struct model *model = process->model;
-	int error =
-		windows_find(&p->windows, model, process->log->path, &sink->settings->iterations);
+	int error = iterations_find(&p->windows, model, process->log->path,
+				    &sink->settings->iterations);
 	size_t stacks = model->stacks.count + 1, apis = model->apis.count + 1;
 	uint8_t *waits;
 
@@ -250,7 +257,7 @@ static int add_process(struct sink *sink, const struct process *process)
 	return error ? error : describe(p, process);
 }
 
-/* A frame as a name in the profile's tree: those of NVTX ranges plain, for instances that count are one. */
+/* Intern a frame in the profile's tree. Numbers in NVTX range names are masked. */
 static uint32_t plain_name(struct profile *p, const char *text, size_t length)
 {
 	uint32_t name;
@@ -261,13 +268,13 @@ static uint32_t plain_name(struct profile *p, const char *text, size_t length)
 	plain = strndup(text, length);
 	if (!plain)
 		return NAME_FAILED;
-	windows_mask_numbers(plain);
+	iterations_mask_numbers(plain);
 	name = intern(p, plain);
 	free(plain);
 	return name;
 }
 
-/* The frames of a node of the run's tree, below the process, in the profile's own. */
+/* Copy the frames of a node of the run's tree, without the process frame, to the profile's tree. */
 static uint32_t copy_path(struct profile *p, const struct process *process, uint32_t node)
 {
 	const struct paths *paths = process->paths;
@@ -299,7 +306,7 @@ static uint32_t api_name(struct profile *p, const struct process *process,
 	return names_intern(&p->tree.names, text, length);
 }
 
-/* What is of interest by call path though no GPU time stands below it. */
+/* True for calls that are listed by call path even if no GPU time is below them. */
 static bool is_shown(const struct profile *p, const struct model *model, uint16_t api)
 {
 	uint32_t class = model->apis.rows[api].class;
@@ -307,7 +314,7 @@ static bool is_shown(const struct profile *p, const struct model *model, uint16_
 	return p->waits[api] || class == XT_API_ALLOC || class == XT_API_FREE;
 }
 
-/* Finds the subjects of a call. 0 or -ENOMEM. */
+/* Find the subjects of a call. Returns 0 or -ENOMEM. */
 static int settle_call(struct profile *p, const struct process *process, const struct launch *call,
 		       struct call_place *known)
 {
@@ -441,7 +448,7 @@ static int add_stretch(struct sink *sink, const struct process *process,
 	return 0;
 }
 
-/* What a total had in each batch goes to the subject, too. */
+/* Add the sums of each batch to the subject of a total. */
 static int fold(struct profile *p, struct subject *subject, const struct cell *cells)
 {
 	if (!subject)
@@ -504,7 +511,7 @@ static int end_process(struct sink *sink, const struct process *process)
 	return 0;
 }
 
-/* Peaks of devices of one number, whichever process's. */
+/* Add the peaks of devices with the same number in all processes. */
 static int add_memory(struct profile *p, const struct run *run)
 {
 	for (size_t m = 0; m < run->memory_row_count; m++) {
@@ -534,7 +541,7 @@ static int end(struct sink *sink, const struct run *run)
 
 	if (!error)
 		error = profile_put(&json, p, run);
-	/* (The document says so by itself, and its log lacks nothing.) */
+	/* The document says so itself, and the log is complete. */
 	if (!error && p->lacks_iterations && !p->has_iterations)
 		report_warn(run->report,
 			    "there is no NVTX range \"%s\" that was opened %d times or "

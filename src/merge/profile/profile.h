@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts of the run profile: what is kept of a run to compare it with others. A subject is something
- * that has a sum in each batch of iterations: a call path, a kernel, a kind of idle time.
+ * Run profile: the data of a run that is kept to compare it with others. A subject is something
+ * with a sum in each batch of iterations: a call path, a kernel or a kind of idle time.
  */
 #ifndef XT_MERGE_PROFILE_H
 #define XT_MERGE_PROFILE_H
 
+#include "log/base/hash_table.h"
 #include "merge/base/json.h"
 #include "merge/exporter.h"
 #include "merge/sums/idle.h"
 
-#define PROFILE_VERSION 1 /* docs/DIFF.md: what may change without it */
+#define PROFILE_VERSION 1 /* docs/DIFF.md says which changes keep it */
 
-/* In the order of the document. */
+/*
+ * In the order of the document. The id of all levels other than PROFILE_TOTAL, PROFILE_PATH and
+ * PROFILE_CALL is a name in the tree.
+ */
 enum profile_level {
 	PROFILE_TOTAL,	/* id: enum profile_total */
-	PROFILE_IDLE,	/* the rest: name in the tree */
-	PROFILE_COPY,	/* GPU time of copies by direction, and of sets */
-	PROFILE_BYTES,	/* … and their bytes */
-	PROFILE_MEMORY, /* the peak of each device */
-	PROFILE_RANGE,	/* GPU time of what was called in an NVTX range: "outer;inner" */
-	PROFILE_SPAN,	/* time spent in it */
+	PROFILE_IDLE,	/* GPU idle time by cause */
+	PROFILE_COPY,	/* GPU time of copies by direction, and of memsets */
+	PROFILE_BYTES,	/* bytes of the same */
+	PROFILE_MEMORY, /* peak memory of each device */
+	PROFILE_RANGE,	/* GPU time of calls made in an NVTX range: "outer;inner" */
+	PROFILE_SPAN,	/* time threads spent in an NVTX range */
 	PROFILE_KERNEL, /* GPU time */
 	PROFILE_API,	/* CPU time of calls by function */
 	PROFILE_PATH,	/* GPU time by call path; id: node in the tree */
-	PROFILE_CALL,	/* CPU time of calls that wait, allocate or free, by call path; likewise */
+	PROFILE_CALL, /* CPU time of waits, allocations and frees by call path; id: node in the tree */
 	PROFILE_LEVELS
 };
 
@@ -33,7 +37,7 @@ enum profile_total {
 	TOTAL_GPU_BUSY,
 	TOTAL_GPU_IDLE,
 	TOTAL_WALL,
-	TOTAL_LAUNCHES, /* value and count alike */
+	TOTAL_LAUNCHES, /* value and count are equal */
 	TOTAL_COPIES,
 	TOTAL_BYTES,
 	TOTAL_WAITS,
@@ -45,52 +49,54 @@ enum profile_total {
 struct subject {
 	enum profile_level level;
 	uint32_t id;
-	double whole_value, whole_count; /* of all of the run, iterations or not */
-	double values[PROFILE_BATCHES];	 /* by batch, for one iteration */
+	double whole_value, whole_count; /* of the whole run, including time outside iterations */
+	double values[PROFILE_BATCHES];	 /* by batch, per iteration */
 	double counts[PROFILE_BATCHES];
 };
 
-/* All zeros is an empty one. */
+/* Zeros are empty. */
 struct subjects {
 	struct subject *list;
 	size_t count;
 	size_t capacity;
-	uint32_t *slots; /* subject + 1, by hash; 0 is free */
-	uint32_t slot_count;
+	struct xt_hash_table table;
 };
 
-/* The place of a subject in the list, made if need be; UINT32_MAX if memory ran out. */
+/* Index of a subject in the list, which is added if needed; UINT32_MAX if out of memory. */
 uint32_t subjects_index(struct subjects *subjects, enum profile_level level, uint32_t id);
 void subjects_free(struct subjects *subjects);
 
-/* Adds to it; batch -1 is outside the iterations. share is 1 / the iterations in a batch. */
+/*
+ * Add to a subject. share is 1 / number of iterations in the batch. batch is -1 outside the
+ * iterations.
+ */
 void subject_add(struct subject *subject, int batch, double share, double value, double count);
 
-/* Of a quantity for one iteration. What is not known is NAN. */
+/* A quantity per iteration. Unknown values are NAN. */
 struct profile_stat {
 	double mean;
-	double typical;	 /* the mean without what is far out: what runs are compared by */
-	double error;	 /* standard error of it, autocorrelation respected */
-	double residual; /* the same, once what all paths have in common is taken away */
+	double typical;	 /* mean after outliers are clamped; the value that runs are compared by */
+	double error;	 /* standard error of typical, including autocorrelation */
+	double residual; /* standard error without the variation common to all paths */
 };
 
 struct profile_stats {
 	struct profile_stat value;
 	struct profile_stat count;
-	struct profile_stat each; /* value for one piece */
+	struct profile_stat each; /* value per item */
 };
 
 /*
- * The common factor of each batch: the median, weighted by time, of what each path's pieces lasted against
- * their mean. factors: PROFILE_BATCHES of them. 0 or -ENOMEM.
+ * Compute the common factor of each batch: the median, weighted by time, of the relative time per
+ * item of all paths. The array factors holds PROFILE_BATCHES values. Returns 0 or -ENOMEM.
  */
 int profile_factors(const struct subjects *subjects, uint32_t batch_count, double *factors);
 struct profile_stats profile_stats(const struct subject *subject, uint32_t batch_count,
 				   const double *factors);
 
-/* Of a process, for the document. */
+/* A process in the document. */
 struct profile_process {
-	char *name, *command, *driver, *cupti; /* owned, as all texts here */
+	char *name, *command, *driver, *cupti; /* owned, like all strings here */
 	char *host;
 	uint64_t start_realtime_ns;
 	enum windows_source source;
@@ -105,38 +111,37 @@ struct profile_device {
 };
 
 struct profile {
-	struct paths
-		tree; /* of call paths, without lines for processes; its names are those of all */
+	struct paths tree; /* call paths without process frames; also holds all names */
 	struct subjects subjects;
 	struct profile_process *processes;
 	size_t process_count, process_capacity;
 	struct profile_device *devices;
 	size_t device_count, device_capacity;
-	uint32_t batch_count; /* of the run; 0: not known yet */
-	bool is_mixed;	      /* processes differ in it: nothing is known by batch */
-	/* Of the process at hand: */
+	uint32_t batch_count; /* of the run; 0: unknown so far */
+	bool is_mixed; /* the processes have different numbers of batches, so nothing is known by batch */
+	/* State of the current process: */
 	struct windows windows;
 	double shares[PROFILE_BATCHES];
 	struct cell {
 		uint64_t value, count;
-	} * cells; /* by total and batch, the last being outside */
+	} * cells; /* CELLS for each total; the last is for time outside the batches */
 	size_t cell_capacity;
 	struct call_place {
-		uint32_t api_subject;  /* … + 1; 0: not known yet */
-		uint32_t path_subject; /* likewise; 0: not shown */
+		uint32_t api_subject;  /* index of the subject + 1; 0: unknown so far */
+		uint32_t path_subject; /* index of the subject + 1; 0: not listed */
 		uint16_t api;
-	} * call_places;	/* by XT_STACK_ID, 0 being calls without a stack */
-	uint32_t *copy_places;	/* by kind of copy, the last being sets: subject + 1 … */
-	uint32_t *bytes_places; /* … and that of their bytes */
+	} * call_places;	/* by XT_STACK_ID; 0: calls without a stack */
+	uint32_t *copy_places;	/* subject + 1 by copy kind; the last entry is for memsets */
+	uint32_t *bytes_places; /* same for bytes */
 	uint32_t totals[PROFILE_TOTALS];
 	uint32_t idle[IDLE_CLASSES];
 	uint64_t *busy_until_ns; /* by device */
-	uint8_t *waits;		 /* by place in the model's apis: does the CPU wait in it? */
-	bool lacks_iterations;	 /* of a log: the range that was asked for is not there */
-	bool has_iterations;	 /* of another one: it is */
+	uint8_t *waits;		 /* by index in the model's apis: the CPU waits in this function */
+	bool lacks_iterations;	 /* a log lacks the requested range */
+	bool has_iterations;	 /* another log has it */
 };
 
-/* Writes the document. 0 or -ENOMEM. */
+/* Write the document. Returns 0 or -ENOMEM. */
 int profile_put(struct json *json, struct profile *profile, const struct run *run);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The run profile as a document. docs/DIFF.md tells each member; src/diff/profile_read.c reads it.
+ * Write the run profile as JSON. docs/DIFF.md describes each member; src/diff/load/run_profile.c
+ * reads it.
  *
- * Numbers are rounded to what they are good for: a profile may become part of a file that is kept in a
- * repository.
+ * Numbers are rounded to their useful precision, because profiles may be kept in a repository.
  */
 #include <errno.h>
 #include <math.h>
@@ -84,7 +84,7 @@ static int put_trust(struct json *json, const struct run *run)
 	json_u64(json, "attributed_gpu_time_ns", run->attributed_gpu_ns);
 	json_u64(json, "paused_ns", run->paused_ns);
 	json_begin_array(json, "warnings");
-	/* (Reasons that refer to the warnings say nothing besides them.) */
+	/* Skip reasons that only refer to the warnings, which the profile does not contain. */
 	for (size_t r = 0; r < trust.reason_count && !error; r++)
 		if (!strstr(trust.reasons[r], "see the warnings"))
 			json_string(json, NULL, trust.reasons[r]);
@@ -96,7 +96,9 @@ static int put_trust(struct json *json, const struct run *run)
 	return error;
 }
 
-/* Names, and nodes as pairs of parent and name; node 0 is the root, which has neither. */
+/*
+ * Write the names, and the nodes as pairs of parent and name. Node 0 is the root and has neither.
+ */
 static void put_tree(struct json *json, const struct paths *tree)
 {
 	json_begin_array(json, "names");

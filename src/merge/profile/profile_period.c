@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The period of a sequence of launches.
+ * Find the period of a sequence of launches.
  *
- * Whatever repeats itself has a place that is passed once each time. So each place (a call stack) is a
- * candidate for where an iteration begins; it is right if the launches from one passing to the next are the same
- * again and again. They are compared by a sum over hashes of their stacks, which prefix sums give for any stretch at
- * once: all candidates together cost as much as one reading of the sequence.
+ * A loop passes each of its places (call stacks) once per iteration, so any place could mark the
+ * start of an iteration. A place is a good marker if the launches between its occurrences are
+ * always the same. They are compared by the sum of the hashes of their stacks. Prefix sums give
+ * that sum for any interval, so testing all candidates costs about as much as reading the sequence
+ * once.
  */
 #include "merge/profile/profile_period.h"
 
@@ -15,9 +16,9 @@
 #include "merge/base/grow.h"
 #include "xtrace/reader.h"
 
-#define LAUNCHES_MAX (1u << 20) /* the period is looked for in so many */
-#define SHARE_MIN    0.5	/* of the launches, those in stretches that are alike */
-#define SHARE_TIE    0.98	/* as good as the best */
+#define LAUNCHES_MAX (1u << 20) /* number of launches to search */
+#define SHARE_MIN    0.5	/* share of launches that equal intervals must cover */
+#define SHARE_TIE    0.98	/* markers at least this close to the best are considered equal */
 #define THREADS_SEEN 1024
 
 struct launches {
@@ -25,7 +26,7 @@ struct launches {
 	uint32_t *threads;
 	uint64_t *times_ns;
 	size_t count;
-	uint64_t first_ns, last_ns; /* of all calls of the log, whatever their thread */
+	uint64_t first_ns, last_ns; /* of all calls of the log, in any thread */
 	uint64_t call_count;
 	uint32_t busiest;
 };
@@ -47,11 +48,12 @@ static bool is_launch(const struct model *model, uint64_t api)
 
 struct listener {
 	int (*launch)(void *context, uint32_t thread, uint32_t stack, uint64_t time_ns);
-	void (*call)(void *context, uint64_t time_ns); /* also of launches; or NULL */
+	void (*call)(void *context,
+		     uint64_t time_ns); /* called for every call, including launches; may be NULL */
 	void *context;
 };
 
-/* Tells of the calls of a log. 0 or what the listener gives. */
+/* Pass the calls of a log to the listener. Returns 0 or the listener's error. */
 static int each_call(const struct model *model, const char *log_path,
 		     const struct listener *listener)
 {
@@ -62,7 +64,7 @@ static int each_call(const struct model *model, const char *log_path,
 	int error = 0;
 
 	if (xt_reader_open(log_path, &reader) != XT_OPEN_OK)
-		return 0; /* (The reading of its events will say so.) */
+		return 0; /* reading the events reports the error */
 	while (!error && (chunk = xt_reader_next(reader, 1u << XT_KIND_CALL))) {
 		const uint64_t *api = xt_chunk_u64(chunk, XT_CALL_API);
 		const uint64_t *thread = xt_chunk_u64(chunk, XT_CALL_THREAD);
@@ -107,7 +109,7 @@ static void note_time(void *context, uint64_t time_ns)
 		l->last_ns = time_ns;
 }
 
-/* Leaves those of the thread that has most. */
+/* Keep only the launches of the thread with the most launches. */
 static int keep_busiest(struct launches *l)
 {
 	size_t *counts = calloc(THREADS_SEEN, sizeof(*counts)), kept = 0;
@@ -138,8 +140,10 @@ static int compare_u64(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The part of the launches that lies in stretches which are alike, of those between the passings of a
- * place. sums is of the hashes of all launches before each; places are of the passings. */
+/*
+ * The share of launches in the most frequent kind of interval between occurrences of a place. The
+ * hashes of all launches before launch i add up to sums[i]. The occurrences are in places.
+ */
 static double share_alike(const uint64_t *sums, const uint32_t *places, size_t count,
 			  size_t launch_count, uint64_t *room)
 {
@@ -162,9 +166,9 @@ static double share_alike(const uint64_t *sums, const uint32_t *places, size_t c
 	return 0.0;
 }
 
-/* By stack: where its passings are in one list of all places. */
+/* Occurrences of each stack, in one array. */
 struct index {
-	uint32_t *first; /* by stack; places[first[s]] to places[first[s + 1]] */
+	uint32_t *first; /* stack s occurs at places[first[s]] up to places[first[s + 1] - 1] */
 	uint32_t *places;
 	uint64_t *sums;
 	uint64_t *room;
@@ -201,8 +205,10 @@ static void free_index(struct index *index)
 	free(index->room);
 }
 
-/* The stack whose passings begin iterations, or UINT32_MAX. Of those that are as good as the best, the
- * one that comes most often, and of these the first. */
+/*
+ * The stack that marks the start of iterations, or UINT32_MAX. Among markers as good as the best,
+ * prefer the most frequent, then the earliest.
+ */
 static uint32_t find_marker(const struct index *index, const struct launches *l)
 {
 	double best = 0.0, *shares = calloc(index->stack_count, sizeof(*shares));
@@ -235,7 +241,7 @@ static uint32_t find_marker(const struct index *index, const struct launches *l)
 	return marker;
 }
 
-/* The passings of the marker in all of the log. */
+/* Collects the occurrences of the marker in the whole log. */
 struct passings {
 	struct windows *windows;
 	uint32_t thread, stack;
@@ -252,7 +258,7 @@ static int note_passing(void *context, uint32_t thread, uint32_t stack, uint64_t
 	return windows_add(p->windows, time_ns);
 }
 
-/* No iterations: equal pieces of the time in which calls were made. */
+/* Without iterations, divide the time of the calls into equal slices. */
 static int slice(struct windows *windows, const struct launches *l)
 {
 	uint64_t whole_ns = l->last_ns + 1 - l->first_ns;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Iterations that no range tells of: what repeats itself in the sequence of launches.
+ * Find iterations without NVTX ranges, as a repeating sequence of launches.
  */
 #ifndef XT_MERGE_PROFILE_PERIOD_H
 #define XT_MERGE_PROFILE_PERIOD_H
 
 #include "merge/profile/profile_windows.h"
+#include "merge/read/model.h"
 
 /*
- * Finds the period of the thread that launches most, else slices of equal time. The calls of the log are
- * read for it. 0 or -ENOMEM.
+ * Find the period of the thread with the most launches. If there is none, use slices of equal time.
+ * Reads the calls of the log. Returns 0 or -ENOMEM.
  */
 int period_find(struct windows *windows, const struct model *model, const char *log_path);
-
-/* Appends an iteration. 0 or -ENOMEM. */
 
 #endif

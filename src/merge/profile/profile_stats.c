@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From sums by batch to means and how sure they are. docs/internals/DIFF_METHOD.md has the method.
+ * Compute means and standard errors from sums by batch. docs/internals/DIFF_METHOD.md describes the
+ * method.
  */
 #include <errno.h>
 #include <math.h>
@@ -8,16 +9,17 @@
 
 #include "merge/profile/profile.h"
 
-#define BATCHES_MIN	4    /* of fewer, no variance is told */
-#define FAR_BATCHES_MIN 8    /* of fewer, none is far out */
-#define FAR_OUT		5.0  /* standard deviations */
-#define PATHS_MIN	10   /* of fewer, nothing is told that they have in common */
-#define SHARE_MIN	1e-3 /* of the GPU time: of such paths */
-#define SHARE_MAX	0.1  /* what a path weighs at most: one by itself is nothing in common */
+#define BATCHES_MIN	4    /* minimum number of batches for a variance */
+#define FAR_BATCHES_MIN 8    /* minimum number of batches to look for outliers */
+#define FAR_OUT		5.0  /* outlier limit in standard deviations */
+#define PATHS_MIN	10   /* minimum number of paths for a common factor */
+#define SHARE_MIN	1e-3 /* minimum share of GPU time for such a path */
+#define SHARE_MAX	0.1  /* maximum weight, so that no single path decides */
 
 /*
- * The variance of the mean of a sequence, by the initial monotone sequence: the sums of neighbouring
- * autocovariances are positive and fall in a stationary sequence, so they count as far as they do.
+ * Variance of the mean of an autocorrelated sequence (Geyer's initial monotone sequence estimator).
+ * In a stationary sequence, sums of adjacent autocovariances are positive and decreasing. Sum them
+ * up to the first that is not positive.
  */
 static double variance_of_mean(const double *x, uint32_t count)
 {
@@ -37,7 +39,7 @@ static double variance_of_mean(const double *x, uint32_t count)
 		last = pair < last ? pair : last;
 		sum += 2.0 * last;
 	}
-	/* Never below what independent ones would have. */
+	/* Never less than for independent values. */
 	plain = covariance[0] * count / (count - 1);
 	return (sum > plain ? sum : plain) / count;
 }
@@ -74,8 +76,8 @@ static struct profile_stat stat_of(const double *x, uint32_t count, const double
 }
 
 /*
- * The values, less what is far out: in which pieces took far longer or shorter than in the other batches, as
- * when something else stopped the machine for a moment. How many pieces there were stays as it is.
+ * Clamp outliers: batches in which items took far longer or shorter than in the others, for example
+ * because another program disturbed the machine. Item counts stay unchanged.
  */
 static void pull_in(const struct subject *s, uint32_t batch_count, double *values)
 {
@@ -92,7 +94,9 @@ static void pull_in(const struct subject *s, uint32_t batch_count, double *value
 	middle = median(list, used);
 	for (uint32_t i = 0; i < used; i++)
 		list[i] = fabs(list[i] - middle);
-	/* (The median deviation of a normal distribution by its standard deviation.) */
+	/*
+	 * 1.4826 converts the median deviation of a normal distribution to its standard deviation.
+	 */
 	spread = FAR_OUT * 1.4826 * median(list, used);
 	for (uint32_t b = 0; b < batch_count && spread > 0.0; b++)
 		if (s->counts[b] > 0.0)
@@ -119,7 +123,7 @@ struct profile_stats profile_stats(const struct subject *s, uint32_t batch_count
 	stats.count = stat_of(s->counts, batch_count, none);
 	if (!(stats.count.mean > 0.0))
 		return stats;
-	/* Of a ratio of two means, by its linear part. */
+	/* Variance of the ratio of two means by linearisation (delta method). */
 	ratio = stats.value.typical / stats.count.mean;
 	for (uint32_t b = 0; b < batch_count; b++)
 		linear[b] = ratio + (values[b] - ratio * s->counts[b]) / stats.count.mean;
@@ -155,7 +159,9 @@ static double weighted_median(struct weighted *list, size_t count)
 	return 1.0;
 }
 
-/* What the pieces of each path lasted in a batch against their mean. How many paths. */
+/*
+ * List the time per item of each path in a batch relative to its mean. Returns the number of paths.
+ */
 static size_t list_ratios(const struct subjects *subjects, uint32_t batch_count, uint32_t batch,
 			  double all, struct weighted *list)
 {

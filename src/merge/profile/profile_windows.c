@@ -1,209 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Iterations that NVTX ranges tell of, those that are left out as warm-up, and their batches.
- * (profile_period.c finds those that nobody tells of.)
+ * Iterations, warm-up and batches.
  */
 #include "merge/profile/profile_windows.h"
 
-#include <ctype.h>
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "merge/base/grow.h"
-#include "merge/profile/profile_period.h"
 
-#define ENOUGH_ITERATIONS PROFILE_BATCHES /* so many are better than longer ones */
-#define WARMUP_SHARE_MAX  4		  /* at most 1/4 of the iterations is taken for warm-up */
+#define WARMUP_SHARE_MAX 4 /* at most 1/4 of the iterations is warm-up */
 
-/* A range of one thread that may be the iteration. */
-struct candidate {
-	uint32_t label; /* in labels of the search */
-	uint32_t thread;
-	uint32_t depth;
-	size_t count;
-	uint64_t inside_ns;
-};
-
-struct search {
-	const struct model *model;
-	struct names labels;
-	uint32_t *label_of; /* by node of the model's ranges */
-	struct candidate *candidates;
-	size_t candidate_count;
-	size_t candidate_capacity;
-};
-
-void windows_mask_numbers(char *text)
+int windows_add(struct windows *windows, uint64_t start_ns)
 {
-	char *to = text;
-
-	for (const char *from = text; *from; from++) {
-		if (!isdigit((unsigned char)*from))
-			*to++ = *from;
-		else if (to == text || to[-1] != '#')
-			*to++ = '#';
-	}
-	*to = '\0';
-}
-
-char *windows_range_name(const struct model *model, const struct range_node *node)
-{
-	const char *domain = names_text(&model->names, model_string(model, node->domain), NULL);
-	const char *text = names_text(&model->names, model_string(model, node->text), NULL);
-	char *name;
-
-	if (asprintf(&name, "%s%s%s", domain, domain[0] ? ":" : "", text) < 0)
-		return NULL;
-	windows_mask_numbers(name);
-	return name;
-}
-
-static int make_labels(struct search *s)
-{
-	const struct ranges *ranges = &s->model->ranges;
-
-	s->label_of = calloc(ranges->node_count, sizeof(*s->label_of));
-	if (!s->label_of || names_init(&s->labels) < 0)
+	if (grow(&windows->starts_ns, &windows->capacity, windows->found_count + 1,
+		 sizeof(*windows->starts_ns)) < 0)
 		return -ENOMEM;
-	for (size_t n = 1; n < ranges->node_count; n++) {
-		char *name = windows_range_name(s->model, &ranges->nodes[n]);
-
-		s->label_of[n] = name ? names_intern(&s->labels, name, strlen(name)) : NAME_FAILED;
-		free(name);
-		if (s->label_of[n] == NAME_FAILED)
-			return -ENOMEM;
-	}
+	windows->starts_ns[windows->found_count++] = start_ns;
 	return 0;
-}
-
-/* Is a range of that label among those of the state? Its node, or RANGE_NONE. */
-static uint32_t find_label(const struct search *s, uint32_t state, uint32_t label)
-{
-	const struct range_node *nodes = s->model->ranges.nodes;
-
-	for (; state != RANGE_NONE; state = nodes[state].parent)
-		if (s->label_of[state] == label)
-			return state;
-	return RANGE_NONE;
-}
-
-static struct candidate *candidate_of(struct search *s, uint32_t label, uint32_t thread)
-{
-	struct candidate *c;
-
-	for (size_t i = s->candidate_count; i-- > 0;)
-		if (s->candidates[i].label == label && s->candidates[i].thread == thread)
-			return &s->candidates[i];
-	if (grow(&s->candidates, &s->candidate_capacity, s->candidate_count + 1, sizeof(*c)) < 0)
-		return NULL;
-	c = &s->candidates[s->candidate_count++];
-	*c = (struct candidate){.label = label, .thread = thread, .depth = UINT32_MAX};
-	return c;
-}
-
-/* How often, how deep and for how long a thread was in ranges of each label. */
-static int survey_thread(struct search *s, uint32_t thread)
-{
-	const struct range_node *nodes = s->model->ranges.nodes;
-	struct range_history history = ranges_history(&s->model->ranges, thread);
-	uint32_t before = RANGE_NONE;
-
-	for (size_t i = 0; i < history.count; i++) {
-		uint64_t until_ns =
-			i + 1 < history.count ? history.times_ns[i + 1] : history.times_ns[i];
-
-		for (uint32_t n = history.states[i]; n != RANGE_NONE; n = nodes[n].parent) {
-			struct candidate *c = candidate_of(s, s->label_of[n], thread);
-
-			if (!c)
-				return -ENOMEM;
-			c->inside_ns += until_ns - history.times_ns[i];
-			if (nodes[n].depth < c->depth)
-				c->depth = nodes[n].depth;
-			c->count += !find_label(s, before, s->label_of[n]);
-		}
-		before = history.states[i];
-	}
-	return 0;
-}
-
-/* The outermost that comes often enough and holds much of the time, or that of the given name. */
-static const struct candidate *choose(const struct search *s, const char *wanted)
-{
-	const struct candidate *best = NULL;
-	uint64_t most_ns = 0;
-
-	for (size_t i = 0; i < s->candidate_count; i++) {
-		const struct candidate *c = &s->candidates[i];
-
-		if (c->count >= PROFILE_ITERATIONS_MIN && c->inside_ns > most_ns)
-			most_ns = c->inside_ns;
-	}
-	for (size_t i = 0; i < s->candidate_count; i++) {
-		const struct candidate *c = &s->candidates[i];
-		bool is_enough = c->count >= ENOUGH_ITERATIONS;
-
-		if (c->count < PROFILE_ITERATIONS_MIN)
-			continue;
-		if (wanted ? strcmp(names_text(&s->labels, c->label, NULL), wanted) != 0
-			   : c->inside_ns < most_ns / 2)
-			continue;
-		if (!best || (wanted && c->inside_ns > best->inside_ns) ||
-		    (!wanted && is_enough &&
-		     (best->count < ENOUGH_ITERATIONS || c->depth < best->depth)) ||
-		    (!wanted && !is_enough && c->count > best->count))
-			best = c;
-	}
-	return best;
-}
-
-/* From the start of each instance to that of the next; the last ends where its range does. */
-static int take(struct windows *windows, const struct search *s, const struct candidate *c)
-{
-	struct range_history history = ranges_history(&s->model->ranges, c->thread);
-	bool was_in = false;
-
-	windows->source = WINDOWS_RANGE;
-	windows->name = strdup(names_text(&s->labels, c->label, NULL));
-	if (!windows->name)
-		return -ENOMEM;
-	for (size_t i = 0; i < history.count; i++) {
-		bool is_in = find_label(s, history.states[i], c->label);
-
-		if (is_in && !was_in && windows_add(windows, history.times_ns[i]) < 0)
-			return -ENOMEM;
-		if (!is_in && was_in)
-			windows->end_ns = history.times_ns[i];
-		was_in = is_in;
-	}
-	if (was_in) /* (its end is not known) */
-		windows->end_ns = windows->starts_ns[--windows->found_count];
-	return 0;
-}
-
-static int find_ranges(struct windows *windows, const struct model *model, const char *wanted)
-{
-	struct search s = {.model = model};
-	const struct candidate *best = NULL;
-	char *name = wanted ? strdup(wanted) : NULL;
-	int error = wanted && !name ? -ENOMEM : make_labels(&s);
-
-	if (name)
-		windows_mask_numbers(name);
-	for (size_t t = 0; t < model->ranges.thread_count && !error; t++)
-		error = survey_thread(&s, (uint32_t)t);
-	if (!error)
-		best = choose(&s, name);
-	if (best)
-		error = take(windows, &s, best);
-	else if (!error && wanted)
-		error = -ENOENT;
-	free(name);
-	free(s.label_of);
-	free(s.candidates);
-	names_free(&s.labels);
-	return error;
 }
 
 static uint64_t length_ns(const struct windows *w, size_t i)
@@ -218,8 +32,10 @@ static int compare_u64(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The first iterations that take far longer than those of the second half do: the first always counts as
- * one, for it is the first that finds nothing made ready. */
+/*
+ * Count leading iterations that take far longer than those of the second half. The first always
+ * counts, because caches are cold and nothing is prepared.
+ */
 static int find_warmup(struct windows *w)
 {
 	size_t half = w->found_count / 2, count = w->found_count - half;
@@ -239,7 +55,7 @@ static int find_warmup(struct windows *w)
 	return 0;
 }
 
-/* Batches of as equal a number of iterations as can be. */
+/* Divide the iterations into batches of nearly equal size. */
 static void make_batches(struct windows *w)
 {
 	w->used_count = w->found_count - w->warmup_count;
@@ -250,23 +66,10 @@ static void make_batches(struct windows *w)
 					   w->used_count * b / w->batch_count);
 }
 
-int windows_find(struct windows *windows, const struct model *model, const char *log_path,
-		 const struct windows_request *request)
+int windows_make_batches(struct windows *windows, const struct windows_request *request)
 {
 	int error = 0;
 
-	*windows = (struct windows){0};
-	if (model->ranges.node_count || request->iteration)
-		error = model->ranges.node_count ? find_ranges(windows, model, request->iteration)
-						 : -ENOENT;
-	if (!error && windows->found_count < PROFILE_ITERATIONS_MIN) {
-		windows_free(windows);
-		error = period_find(windows, model, log_path);
-	}
-	if (error == -ENOENT)
-		windows->source = WINDOWS_MISSING;
-	if (error)
-		return error;
 	if (windows->source == WINDOWS_SLICES)
 		windows->warmup_count = 0;
 	else if (request->has_warmup)
@@ -295,7 +98,8 @@ static bool is_in(const struct windows *w, size_t i, uint64_t time_ns)
 
 int windows_batch(struct windows *w, uint64_t time_ns)
 {
-	size_t low = 0, high = w->found_count; /* the last that began by then is in [low, high) */
+	size_t low = 0,
+	       high = w->found_count; /* the last iteration that started by then is in [low, high) */
 
 	if (!w->found_count || time_ns < w->starts_ns[0] || time_ns >= w->end_ns)
 		return -1;
@@ -316,6 +120,6 @@ int windows_batch(struct windows *w, uint64_t time_ns)
 	w->recent = low;
 	if (low < w->warmup_count)
 		return -1;
-	/* The inverse of how make_batches() cuts them. */
+	/* The inverse of the division in make_batches(). */
 	return (int)(((low - w->warmup_count + 1) * w->batch_count - 1) / w->used_count);
 }

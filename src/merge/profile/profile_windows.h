@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The iterations of a process, and the batches that these are put into: known before its events are
- * read, so that sums can be made by batch as the events come.
+ * The iterations of a process and their batches. They are known before its events are read, so that
+ * events can be summed by batch in one pass.
  *
- * An iteration is a stretch of time. Iterations are the instances of an NVTX range; else what lies
- * between launches from one place, if the launches between them are alike each time; else there
- * are none, and the batches are slices of the run. (docs/internals/DIFF_METHOD.md says why batches.)
+ * Iterations are, in this order of preference:
+ * - the instances of an NVTX range
+ * - the intervals between launches from one place, if the launches in them are always the same
+ * - none: the batches are slices of the run
+ *
+ * docs/internals/DIFF_METHOD.md explains why batches are used.
  */
 #ifndef XT_MERGE_PROFILE_WINDOWS_H
 #define XT_MERGE_PROFILE_WINDOWS_H
@@ -14,65 +17,49 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "merge/base/grow.h"
-#include "merge/read/model.h"
-
 #define PROFILE_BATCHES	       32
-#define PROFILE_ITERATIONS_MIN 8 /* what repeats less often is no iteration */
+#define PROFILE_ITERATIONS_MIN 8 /* fewer repetitions do not count as iterations */
 
 enum windows_source {
 	WINDOWS_SLICES,
 	WINDOWS_RANGE,
 	WINDOWS_PERIOD,
-	WINDOWS_MISSING /* the range that was asked for is not there */
+	WINDOWS_MISSING /* the requested range does not occur */
 };
 
-/* What the user wants of it. */
+/* The user's settings. */
 struct windows_request {
-	const char *iteration; /* name of an NVTX range; NULL: the best one, or the period */
+	const char *iteration; /* name of an NVTX range; NULL: choose a range or a period */
 	uint32_t warmup_count;
-	bool has_warmup; /* else it is found out */
+	bool has_warmup; /* if false, the warm-up is detected */
 };
 
 struct windows {
 	enum windows_source source;
-	char *name;	     /* of the range, or NULL; owned */
-	uint64_t *starts_ns; /* found_count of them, in order … */
-	uint64_t end_ns;     /* … and the end of the last */
+	char *name;	     /* name of the range, or NULL; owned */
+	uint64_t *starts_ns; /* found_count start times, ascending */
+	uint64_t end_ns;     /* end of the last iteration */
 	size_t found_count;
 	size_t capacity;
-	size_t warmup_count;		   /* the first of them, which are left out */
-	size_t used_count;		   /* those after them */
-	uint32_t batch_count;		   /* of the used ones; at most PROFILE_BATCHES */
-	uint32_t lengths[PROFILE_BATCHES]; /* iterations in each */
-	size_t recent;			   /* the one asked for last */
+	size_t warmup_count;		   /* leading iterations to ignore */
+	size_t used_count;		   /* iterations after the warm-up */
+	uint32_t batch_count;		   /* batches of used iterations, at most PROFILE_BATCHES */
+	uint32_t lengths[PROFILE_BATCHES]; /* number of iterations in each batch */
+	size_t recent;			   /* iteration of the last lookup */
 };
 
+/* Append an iteration. Returns 0 or -ENOMEM. */
+int windows_add(struct windows *windows, uint64_t start_ns);
+
 /*
- * Finds the iterations of the log that the model is of. -ENOENT if the wish names a range that is not
- * there often enough, -ENOMEM, or 0; windows_free() in any case.
+ * Choose the warm-up iterations and divide the others into batches. All iterations must have been
+ * added. Returns 0 or -ENOMEM.
  */
-int windows_find(struct windows *windows, const struct model *model, const char *log_path,
-		 const struct windows_request *request);
-void windows_free(struct windows *windows);
+int windows_make_batches(struct windows *windows, const struct windows_request *request);
 
-/* Appends an iteration. 0 or -ENOMEM. */
-static inline int windows_add(struct windows *windows, uint64_t start_ns)
-{
-	if (grow(&windows->starts_ns, &windows->capacity, windows->found_count + 1,
-		 sizeof(*windows->starts_ns)) < 0)
-		return -ENOMEM;
-	windows->starts_ns[windows->found_count++] = start_ns;
-	return 0;
-}
-
-/* The batch that a moment lies in, or -1: before the first or behind the last. */
+/* The batch at this time, or -1 during warm-up and outside the iterations. */
 int windows_batch(struct windows *windows, uint64_t time_ns);
 
-/* Puts '#' in place of each number, so that instances that count are one. text is changed. */
-void windows_mask_numbers(char *text);
-
-/* The name of an NVTX range, plain. To be freed; NULL if memory ran out. */
-char *windows_range_name(const struct model *model, const struct range_node *node);
+void windows_free(struct windows *windows);
 
 #endif

@@ -6,8 +6,6 @@
 
 #include "merge/base/grow.h"
 
-#define TOTALS_FIRST_SLOTS 2048u
-
 static uint32_t hash_owner(const struct owner *owner)
 {
 	uint64_t h = ((uint64_t)owner->what << 32 | owner->stack) ^ (uint64_t)owner->leaf << 61 ^
@@ -22,63 +20,42 @@ static uint32_t hash_owner(const struct owner *owner)
 	return (uint32_t)(h >> 32);
 }
 
-static int enlarge(struct aggregate *aggregate)
+/* Append an owner that has no entry yet. Returns its index, or TOTAL_FAILED if out of memory. */
+static uint32_t add(struct aggregate *aggregate, const struct owner *owner, uint32_t hash)
 {
-	uint32_t slot_count =
-		aggregate->slot_count ? aggregate->slot_count * 2 : TOTALS_FIRST_SLOTS;
-	uint32_t *slots = calloc(slot_count, sizeof(*slots));
+	struct xt_hash_slot *slot;
 
-	if (!slots)
-		return -ENOMEM;
-	for (uint32_t t = 0; t < aggregate->count; t++) {
-		uint32_t s = hash_owner(&aggregate->entries[t].owner) & (slot_count - 1);
-
-		while (slots[s])
-			s = (s + 1) & (slot_count - 1);
-		slots[s] = t + 1;
-	}
-	free(aggregate->slots);
-	aggregate->slots = slots;
-	aggregate->slot_count = slot_count;
-	return 0;
-}
-
-/* The place of an owner that has none. */
-static uint32_t add(struct aggregate *aggregate, const struct owner *owner)
-{
-	uint32_t s;
-
-	if (aggregate->count >= aggregate->slot_count / 2 && enlarge(aggregate) < 0)
-		return TOTAL_FAILED;
-	if (grow(&aggregate->entries, &aggregate->capacity, aggregate->count + 1,
+	if (!xt_hash_reserve(&aggregate->table, (size_t)aggregate->count + 1) ||
+	    grow(&aggregate->entries, &aggregate->capacity, aggregate->count + 1,
 		 sizeof(*aggregate->entries)) < 0)
 		return TOTAL_FAILED;
-	s = hash_owner(owner) & (aggregate->slot_count - 1);
-	while (aggregate->slots[s])
-		s = (s + 1) & (aggregate->slot_count - 1);
-	aggregate->entries[aggregate->count].owner = *owner;
-	aggregate->slots[s] = ++aggregate->count;
+	slot = xt_hash_first(&aggregate->table, hash);
+	while (slot->item)
+		slot = xt_hash_next(&aggregate->table, slot);
+	*slot = (struct xt_hash_slot){hash, ++aggregate->count};
+	aggregate->entries[aggregate->count - 1].owner = *owner;
 	return aggregate->count - 1;
 }
 
-static uint32_t find(const struct aggregate *aggregate, const struct owner *owner)
+static uint32_t find(const struct aggregate *aggregate, const struct owner *owner, uint32_t hash)
 {
-	uint32_t mask = aggregate->slot_count - 1;
+	const struct xt_hash_slot *slot;
 
-	if (!aggregate->slot_count)
+	if (!aggregate->table.slot_count)
 		return TOTAL_FAILED;
-	for (uint32_t s = hash_owner(owner) & mask; aggregate->slots[s]; s = (s + 1) & mask)
-		if (total_is_of(&aggregate->entries[aggregate->slots[s] - 1], owner))
-			return aggregate->slots[s] - 1;
+	for (slot = xt_hash_first(&aggregate->table, hash); slot->item;
+	     slot = xt_hash_next(&aggregate->table, slot))
+		if (total_is_of(&aggregate->entries[slot->item - 1], owner))
+			return slot->item - 1;
 	return TOTAL_FAILED;
 }
 
 uint32_t aggregate_search(struct aggregate *aggregate, struct owner owner)
 {
-	uint32_t place = find(aggregate, &owner);
+	uint32_t hash = hash_owner(&owner), place = find(aggregate, &owner, hash);
 
 	if (place == TOTAL_FAILED)
-		place = add(aggregate, &owner);
+		place = add(aggregate, &owner, hash);
 	if (place != TOTAL_FAILED) {
 		aggregate->entries[aggregate->last].next = place;
 		aggregate->last = place;
@@ -89,6 +66,6 @@ uint32_t aggregate_search(struct aggregate *aggregate, struct owner owner)
 void aggregate_free(struct aggregate *aggregate)
 {
 	free(aggregate->entries);
-	free(aggregate->slots);
+	xt_hash_free(&aggregate->table);
 	*aggregate = (struct aggregate){0};
 }

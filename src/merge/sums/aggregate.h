@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is added up by who asked for what: what remains of millions of events.
+ * Sums of event costs by owner. Millions of events shrink to one entry per owner.
  */
 #ifndef XT_MERGE_AGGREGATE_H
 #define XT_MERGE_AGGREGATE_H
@@ -9,13 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/hash_table.h"
 #include "merge/base/weights.h"
 
-#define FRAME_BY_DEVICE "[device-launched]" /* by a call that is not known */
+#define FRAME_BY_DEVICE "[device-launched]" /* launched by the GPU; the call is unknown */
 #define FRAME_PAUSED	"[recording paused]"
-#define FRAME_UNSAMPLED "[stack not sampled]" /* and none of its kind has one */
+#define FRAME_UNSAMPLED "[stack not sampled]" /* no sampled call can represent it */
 
-/* What stands at the end of a call path. */
+/* The last frame of a call path. */
 enum leaf {
 	LEAF_CALL,   /* the call itself */
 	LEAF_KERNEL, /* what: XT_SHAPE_ID */
@@ -23,36 +24,39 @@ enum leaf {
 	LEAF_MEMSET,
 	LEAF_MEMORY,   /* what: MEMORY_WHAT() */
 	LEAF_IDLE,     /* what: enum idle_class */
-	LEAF_LEFT_OUT, /* nobody wants to know of it */
+	LEAF_LEFT_OUT, /* excluded by the user's selection */
 };
 
-/* What else is to be said in a path. */
+/* Flags that change how the path is built. */
 enum owner_mark {
-	OWNER_IN_GRAPH = 1u << 0,  /* a [graph] stands between the call and the creation */
-	OWNER_BY_DEVICE = 1u << 1, /* the GPU itself launched it, and the call is not known */
+	OWNER_IN_GRAPH = 1u << 0, /* put a [graph] frame between the call and the node's creation */
+	OWNER_BY_DEVICE = 1u << 1, /* launched by the GPU itself; the call is unknown */
 	OWNER_PAUSED = 1u << 2,	   /* allocated while recording was paused */
-	OWNER_UNSAMPLED = 1u << 3, /* chance did not choose the call for a stack */
-	/* By how many chance chose from: one in 1 << this; 0 where all were. */
+	OWNER_UNSAMPLED = 1u << 3, /* sampling skipped the stack of this call */
+	/* Sampling rate of the call: one stack in 1 << rate; 0 if every stack was captured. */
 	OWNER_RATE_BIT = 4,
 	OWNER_RATE_MASK = 7u << OWNER_RATE_BIT,
 };
 
-/* Who asked for what. (All of one width, and none narrower: joining has them in registers then, where
- * bytes would be written and read again as words, which is slow.) */
+/*
+ * The key of a sum. All fields have the same width so that the compiler can keep the struct in
+ * registers while the join fills it in. Mixed widths go through memory, which is slower.
+ */
 struct owner {
-	uint32_t stack;	   /* XT_STACK_ID of the call, 0: not attributed */
-	uint32_t range;	   /* the call's place among the NVTX ranges, 0: in none */
-	uint32_t creation; /* of the graph node, 0: none or not known */
-	uint32_t root;	   /* stream, device or thread, as the user wants it */
-	uint32_t what;	   /* by leaf */
-	uint32_t stream; /* XT_STREAM_ID of the work, 0: none; filled for USES_ORIGINS alone … */
-	uint32_t thread; /* … and XT_THREAD_ID of the call */
-	uint32_t api;	 /* place in the model's apis */
+	uint32_t stack; /* XT_STACK_ID of the call, 0: not attributed */
+	uint32_t range; /* node of the NVTX range tree in which the call was made, 0: none */
+	uint32_t
+		creation; /* index in nodes.creations of the graph node's origin, 0: none or unknown */
+	uint32_t root;	  /* stream, device or thread, if the user groups by one */
+	uint32_t what;	  /* meaning depends on leaf */
+	uint32_t stream; /* XT_STREAM_ID of the work, 0: none; set only for USES_ORIGINS */
+	uint32_t thread; /* XT_THREAD_ID of the call; set only for USES_ORIGINS or a sampled call */
+	uint32_t api;	 /* index in the model's apis */
 	uint32_t leaf;	 /* enum leaf */
 	uint32_t marks;	 /* enum owner_mark */
 };
 
-/* What stands in place of a call that is not known, and no fault; NULL: nothing does. */
+/* The frame that replaces a call that is unknown for a harmless reason, or NULL. */
 static inline const char *owner_stand_in(const struct owner *owner)
 {
 	return owner->marks & OWNER_BY_DEVICE	? FRAME_BY_DEVICE
@@ -61,13 +65,15 @@ static inline const char *owner_stand_in(const struct owner *owner)
 						: NULL;
 }
 
-/* Asked for by a call whose stack is known, and no part of a graph? */
+/* True if a call with a known stack submitted the work directly, not through a graph. */
 static inline bool owner_is_direct(const struct owner *owner)
 {
 	return owner->stack && !owner->creation && !(owner->marks & ~OWNER_RATE_MASK);
 }
 
-/* Does its path begin with the call? Else with who made the graph's node. */
+/*
+ * True if the path begins with the call. Otherwise it begins with the creation of the graph node.
+ */
 static inline bool owner_has_call(const struct owner *owner)
 {
 	return owner->marks & OWNER_IN_GRAPH || !owner->creation;
@@ -75,19 +81,18 @@ static inline bool owner_has_call(const struct owner *owner)
 
 struct total {
 	struct owner owner;
-	uint32_t next; /* which one was asked for after it: programs repeat themselves */
+	uint32_t next; /* entry requested after this one last time; predicts the next lookup */
 	uint64_t weights[WEIGHTS];
-	uint64_t estimated[WEIGHTS]; /* what is to be added of those that chance left out */
+	uint64_t estimated[WEIGHTS]; /* share of unsampled calls, added to weights at the end */
 };
 
-/* A hash table over entries that stay where they are; all zeros is an empty one. */
+/* Array of totals with a hash table. Indexes stay valid. Zeros are an empty one. */
 struct aggregate {
 	struct total *entries;
 	size_t capacity;
 	uint32_t count;
-	uint32_t *slots; /* entry + 1; 0 is free */
-	uint32_t slot_count;
-	uint32_t last; /* asked for */
+	struct xt_hash_table table;
+	uint32_t last; /* index of the previous lookup */
 };
 
 #define TOTAL_FAILED UINT32_MAX
@@ -102,11 +107,13 @@ static inline bool total_is_of(const struct total *total, const struct owner *ow
 	       a->stream == owner->stream && a->thread == owner->thread;
 }
 
-/* As aggregate_index(), by the hash table. */
+/* Like aggregate_index(), without the prediction. */
 uint32_t aggregate_search(struct aggregate *aggregate, struct owner owner);
 
-/* The place in entries of that owner, made if need be; TOTAL_FAILED if memory ran out. Inline, for
- * callers whose owner then mostly stays in their registers. */
+/*
+ * Index of the owner's entry, which is added if needed; TOTAL_FAILED if out of memory. Inline, so
+ * that the owner can stay in registers when the prediction is right.
+ */
 static inline uint32_t aggregate_index(struct aggregate *aggregate, const struct owner *owner)
 {
 	uint32_t next = aggregate->count ? aggregate->entries[aggregate->last].next : 0;

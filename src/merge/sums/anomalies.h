@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was read and cannot be quite right, or could not be matched: counted, and named in all
- * summaries. It does no harm beyond what its row says.
+ * Anomalies: inconsistent or unmatched events. They are counted and listed in every summary.
  */
 #ifndef XT_MERGE_ANOMALIES_H
 #define XT_MERGE_ANOMALIES_H
@@ -9,9 +8,9 @@
 #include "merge/exporter.h"
 
 struct anomaly {
-	const char *name;   /* for programs */
-	const char *format; /* for people, of the count */
-	size_t offset;	    /* of the count in struct run */
+	const char *name;   /* key in the JSON summary */
+	const char *format; /* message for people; its argument is the count */
+	size_t offset;	    /* offset of the count in struct run */
 };
 
 #define ANOMALIES 19

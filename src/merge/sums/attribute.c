@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whom the events of a log belong to, and what is added up of them.
+ * Find the owner of each event and add its cost to the sums.
  */
 #include <errno.h>
 
@@ -38,7 +38,10 @@ static inline void set_leaf(const struct reading *reading, const struct work *wo
 	}
 }
 
-/* (Inline, as the others that fill an owner in: so it stays in registers until it is found.) */
+/*
+ * This function and others that fill in an owner are inline, so that the owner stays in registers
+ * until the lookup.
+ */
 static inline void owner_of_work(const struct reading *reading, const struct work *work,
 				 const struct launch *launch, struct owner *owner)
 {
@@ -74,7 +77,7 @@ void owner_without_call(const struct reading *reading, const struct work *work, 
 	const struct selection *selection = reading->run->selection;
 
 	owner_of_work(reading, work, NULL, owner);
-	/* What is not of the window, and what may prove to be of no range that is wanted. */
+	/* Work outside the window, or work that may turn out to be outside the selected ranges. */
 	if (selection && (selection->wanted->patterns[PATTERN_RANGE] ||
 			  !event_filter_wants_time(reading, work->start_ns)))
 		*owner = (struct owner){.leaf = LEAF_LEFT_OUT};
@@ -99,7 +102,7 @@ static void count_work(struct reading *reading, const struct work *work)
 	sum->gpu_ns += work->duration_ns;
 }
 
-/* Work of a graph belongs to who launched the graph and to who made the node. */
+/* Graph work belongs to the launch of the graph and to the creation of the node. */
 static inline void owner_add_graph(struct reading *reading, const struct work *work,
 				   uint64_t launched_ns, struct owner *owner, bool *is_unmade)
 {
@@ -109,7 +112,7 @@ static inline void owner_add_graph(struct reading *reading, const struct work *w
 
 	if (creation && !reading_has_stack(reading, nodes->creations[creation].stack))
 		creation = CREATION_UNKNOWN;
-	/* (A log without any nodes is of a tracer that did not record them.) */
+	/* A log without any nodes comes from a tracer that did not record them. */
 	*is_unmade = !creation && nodes->count;
 	if (wanted == GRAPH_STACKS_REPLAY)
 		return;
@@ -188,7 +191,7 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 		run->work_by_device_count++;
 	else if (!launch)
 		run->work_without_call_count++;
-	else if (!has_stack) /* (distribute_unsampled() sees to those that chance left out.) */
+	else if (!has_stack) /* distribute_unsampled() handles unsampled calls */
 		run->work_without_stack_count += !(owner.marks & OWNER_UNSAMPLED);
 	else
 		run->attributed_gpu_ns += work->duration_ns;

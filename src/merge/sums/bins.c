@@ -22,7 +22,7 @@ void bins_free(struct bins *bins)
 	*bins = (struct bins){.first = 1};
 }
 
-/* Bins of twice the width. */
+/* Double the bin width. */
 static void widen(struct bins *bins, bool is_raised)
 {
 	uint64_t first = bins->first >> 1;
@@ -34,7 +34,7 @@ static void widen(struct bins *bins, bool is_raised)
 			uint64_t value = values[b];
 			uint64_t *into = &values[((bins->first + b) >> 1) - first];
 
-			/* (It lies at or before what was taken.) */
+			/* The target lies at or before the bin just read. */
 			values[b] = 0;
 			if (!is_raised)
 				*into += value;
@@ -47,7 +47,7 @@ static void widen(struct bins *bins, bool is_raised)
 	bins->width_bits++;
 }
 
-/* Makes the values begin with an earlier bin. */
+/* Shift the values so that they begin with an earlier bin. */
 static void begin_earlier(struct bins *bins, uint64_t first)
 {
 	uint64_t shift = bins->first - first;
@@ -71,7 +71,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Makes room for what is in [from_ns, until_ns]. */
+/* Widen and shift until the bins cover [from_ns, until_ns]. */
 static void cover(struct bins *bins, uint64_t from_ns, uint64_t until_ns, bool is_raised)
 {
 	uint64_t first, last;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From totals to the tree of call paths.
+ * Build the tree of call paths from the totals.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ struct tree_builder {
 	struct run *run;
 	const struct process *process;
 	struct paths *paths;
-	uint32_t *chain; /* of paths_chain() */
+	uint32_t *chain; /* for paths_chain() */
 	size_t chain_capacity;
 	struct placed_range {
 		uint32_t node; /* in the tree of ranges */
@@ -69,7 +69,7 @@ static bool has_contexts(const struct model *model, const struct stream *row)
 	return false;
 }
 
-/* What the program called it, in brackets and behind a space; "" if nothing. To be freed. */
+/* The name that the program set, as " (name)"; "" if none. The caller frees it. */
 static char *format_title(const struct model *model, const struct range_names *titles,
 			  uint32_t context, uint64_t number)
 {
@@ -79,7 +79,7 @@ static char *format_title(const struct model *model, const struct range_names *t
 	return asprintf(&text, title[0] ? " (%s)" : "", title) < 0 ? NULL : text;
 }
 
-/* Stream numbers are those of a context: it is named where there are several on the device. */
+/* Stream numbers are unique only within a context. Name the context if the device has several. */
 static uint32_t name_stream(struct tree_builder *p, uint32_t id)
 {
 	const struct model *model = p->process->model;
@@ -137,7 +137,7 @@ static uint32_t name_thread(struct tree_builder *p, uint32_t id)
 	return name;
 }
 
-/* The node below which the path of an owner begins. */
+/* The root node of an owner's path. */
 static uint32_t add_root(struct tree_builder *p, uint32_t root)
 {
 	uint32_t node = PATH_ROOT, process = process_root(p->process, p->run->settings);
@@ -165,7 +165,7 @@ static uint32_t add_root(struct tree_builder *p, uint32_t root)
 	return process == NAME_EMPTY ? node : paths_child(p->paths, node, process);
 }
 
-/* The NVTX ranges of a nest, outermost first, into p->nest. Returns how many; < 0 is -ENOMEM. */
+/* Store the nested NVTX ranges in p->nest, outermost first. Returns their number or -ENOMEM. */
 static int list_ranges(struct tree_builder *p, uint32_t range)
 {
 	const struct ranges *ranges = &p->process->model->ranges;
@@ -196,7 +196,7 @@ static uint32_t add_ranges(struct tree_builder *p, uint32_t base, uint32_t range
 	return count < 0 ? PATH_FAILED : base;
 }
 
-/* How many of the frames in chain the stack has, too, from the outermost on. */
+/* Number of outermost frames that the stack shares with p->chain. */
 static uint32_t common_depth(const struct tree_builder *p, uint32_t depth, uint32_t stack)
 {
 	const struct frames *frames = p->process->frames;
@@ -206,7 +206,7 @@ static uint32_t common_depth(const struct tree_builder *p, uint32_t depth, uint3
 		return 0;
 	for (node = frames->nodes[stack]; node != PATH_ROOT; node = p->paths->nodes[node].parent)
 		other_depth++;
-	/* The tree has one node for one path: the first node that both have is all in common. */
+	/* The tree has one node per path, so everything above the first common node is shared. */
 	for (node = frames->nodes[stack]; other_depth; other_depth--) {
 		if (other_depth <= depth && p->chain[other_depth - 1] == node)
 			return other_depth;
@@ -216,9 +216,9 @@ static uint32_t common_depth(const struct tree_builder *p, uint32_t depth, uint3
 }
 
 /*
- * How many frames stand before each range. A range was opened below the frames that its stack and
- * the call's have in common. One that was opened later is within it: where that one stands further
- * out, the frames in between were entered since.
+ * Find how many frames come before each range. A range goes below the frames that its own stack
+ * shares with the call's stack. An inner range may share fewer frames; its outer ranges then move
+ * out with it, because frames in between were entered later.
  */
 static void place_ranges(struct tree_builder *p, uint32_t depth, int range_count)
 {
@@ -233,7 +233,7 @@ static void place_ranges(struct tree_builder *p, uint32_t depth, int range_count
 	}
 }
 
-/* Repeats the frames of the stack below base, with the ranges at their places among them. */
+/* Copy the frames of the stack below base, with the ranges between them. */
 static uint32_t add_stack(struct tree_builder *p, uint32_t base, uint32_t stack, uint32_t range)
 {
 	const struct frames *frames = p->process->frames;
@@ -355,7 +355,7 @@ uint32_t build_tree_path(struct reading *reading, const struct owner *owner)
 	return node;
 }
 
-/* The node that an owner's path ends in, as the user wants it; PATH_DROPPED if it is not wanted. */
+/* The last node of the owner's path after applying the selection, or PATH_DROPPED. */
 static uint32_t add_wanted_path(struct tree_builder *p, const struct owner *owner)
 {
 	struct run *run = p->run;
@@ -381,7 +381,7 @@ int build_tree(struct reading *reading)
 		uint32_t node = add_wanted_path(&p, &total->owner);
 
 		if (node == PATH_DROPPED) {
-			/* (What comes after does not see it, either.) */
+			/* Later steps must not see it either. */
 			memset(total->weights, 0, sizeof(total->weights));
 			continue;
 		}

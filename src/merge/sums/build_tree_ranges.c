@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GPU time by NVTX range: each piece of work counts for the range in which its call was made, and
- * for all ranges around that.
+ * GPU time by NVTX range. Work counts for the range in which its call was made and for all ranges
+ * around it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ uint32_t range_category(struct names *names, const struct model *model, uint32_t
 	return names_intern(names, number, strlen(number));
 }
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int add_sums(struct run *run, const struct model *model, const struct range_node *range,
 		    struct range_sums *sums)
 {
@@ -82,7 +82,7 @@ static int add_sums(struct run *run, const struct model *model, const struct ran
 	return 0;
 }
 
-/* The nodes of run->ranges by node of the log's tree, whose parents come first. */
+/* Map each node of the log's range tree to a node of run->ranges. Parents come first. */
 static int make_nodes(struct run *run, const struct model *model, uint32_t *nodes)
 {
 	const struct ranges *ranges = &model->ranges;

@@ -54,7 +54,7 @@ static bool is_same(const struct failure *a, const struct failure *b)
 	       a->result == b->result;
 }
 
-/* failure without its count. */
+/* failure->count is ignored. */
 static int add_failure(struct calls *calls, const struct failure *failure)
 {
 	uint64_t hash =

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * API calls by function: how many, how long; and those that failed by error and call path.
+ * API calls by function: count, duration and failures by error and call path.
  *
- * Memory is bounded: a function has a histogram of fixed size, from which the 99th percentile is
- * taken with an error below 1 %; functions and failures beyond the limits are added up as others.
+ * Memory is bounded. Each function has a histogram of fixed size, so the 99th percentile has an
+ * error below 1 %. Functions and failures beyond the limits are summed as "others".
  */
 #ifndef XT_MERGE_CALLS_H
 #define XT_MERGE_CALLS_H
@@ -18,50 +18,52 @@
 #define CALLS_FAILURES_MAX  4096
 
 /*
- * Values below 128 have a bucket each; above, each power of two is cut into 64 buckets. The middle
- * of a bucket is off by 1/128 of any value in it at most.
+ * Each value below 128 has its own bucket. Above that, each power of two is divided into 64
+ * buckets. The middle of a bucket differs from any value in it by at most 1/128.
  */
 #define CALLS_BUCKETS (57 * 64 + 128)
 
 struct call_row {
-	uint32_t name; /* in paths; NAME_EMPTY: all functions beyond the limit */
+	uint32_t name; /* name in paths; NAME_EMPTY: sum of all functions beyond the limit */
 	uint64_t count;
 	uint64_t failed_count;
 	uint64_t total_ns;
 	uint64_t min_ns;
 	uint64_t max_ns;
-	uint64_t *buckets; /* CALLS_BUCKETS numbers of calls, by duration */
+	uint64_t *buckets; /* CALLS_BUCKETS call counts, by duration */
 };
 
 struct failure {
-	uint32_t process; /* name in paths; NAME_EMPTY: no frame for it */
+	uint32_t process; /* name in paths; NAME_EMPTY: paths have no process frame */
 	uint32_t name;
-	uint32_t node; /* in paths: the frame that called; PATH_ROOT if not known */
+	uint32_t node; /* calling frame in paths; PATH_ROOT if unknown */
 	uint64_t result;
-	uint64_t count; /* 0: a free place */
+	uint64_t count; /* 0: empty slot */
 };
 
-/* All zeros is an empty one. */
+/* Zeros are an empty one. */
 struct calls {
 	struct call_row *rows;
 	size_t count;
 	size_t capacity;
-	uint32_t *places; /* by name: row + 1, or 0 */
+	uint32_t *places; /* row + 1 by name; 0: none */
 	size_t place_capacity;
-	struct failure *failures; /* hash table of 2 * CALLS_FAILURES_MAX */
+	struct failure *failures; /* hash table of 2 * CALLS_FAILURES_MAX slots */
 	uint32_t failure_count;
-	uint64_t other_failure_count; /* beyond the limit */
+	uint64_t other_failure_count; /* failures beyond the limit */
 };
 
-/* process is the frame at the root of its path, NAME_EMPTY: none. 0 or -ENOMEM. */
+/* Add a call. process is the frame at the root of its path, or NAME_EMPTY. Returns 0 or -ENOMEM. */
 int calls_add(struct calls *calls, uint32_t process, const struct frames *frames,
 	      const struct launch *call, uint64_t duration_ns, uint64_t result);
 void calls_free(struct calls *calls);
 
-/* The duration that 99 % of the calls did not exceed. */
+/* The 99th percentile of the call durations. */
 uint64_t calls_p99_ns(const struct call_row *row);
 
-/* Sorts the rows by total time, and puts the failures, most frequent first, to the front. */
+/*
+ * Sort the rows by total time. Move the failures to the front of their table, most frequent first.
+ */
 void calls_sort(struct calls *calls);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The selection put to one log: each range and each path is looked at once.
+ * Apply the selection to one log. Each range and each path is matched only once.
  */
 #include "merge/sums/owner.h"
 #include "merge/sums/event_filter.h"
@@ -25,7 +25,7 @@ bool event_filter_wants_time(const struct reading *reading, uint64_t time_ns)
 				  (int64_t)(time_ns - origin_ns) < 0 ? 0 : time_ns - origin_ns);
 }
 
-/* Is that range wanted, or one around it? */
+/* True if this range or one around it is selected. */
 static bool has_range(struct reading *reading, uint32_t range)
 {
 	const struct ranges *ranges = &reading->model->ranges;

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a log is read on, where the user wants a part of it. To be asked only if reading->run has a
- * selection.
+ * Event filter: decides which events of a log match the user's selection. Call these functions only
+ * if reading->run has a selection.
  */
 #ifndef XT_MERGE_EVENT_FILTER_H
 #define XT_MERGE_EVENT_FILTER_H
 
 #include "merge/reading.h"
 
-/* Is it of the window of time? */
+/* True if the time is within the selected window. */
 bool event_filter_wants_time(const struct reading *reading, uint64_t time_ns);
 
-/* Is the call wanted: its time, its range, its path? */
+/* True if the call's time, range and path match. */
 bool event_filter_wants_call(struct reading *reading, const struct launch *call);
 
-/* Is the work wanted as far as that is known with its call, and without its path? Allocations are
- * asked for, too. */
+/*
+ * True if the time and range of the work and its call match; the path is not checked. Also accepts
+ * allocations and frees.
+ */
 bool event_filter_wants_work(struct reading *reading, const struct work *work,
 			     const struct launch *launch);
 
-/* Is the path of the owner at that place of the totals wanted? */
+/* True if the path of the owner at this index of the totals matches. */
 bool event_filter_wants_path(struct reading *reading, uint32_t place);
 
 void event_filter_free(struct event_filter *event_filter);

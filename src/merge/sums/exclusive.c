@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sharing the time of one device among what runs on it.
+ * Share the time of one device among the work running on it.
  */
 #include "merge/sums/exclusive.h"
 
@@ -8,9 +8,11 @@
 
 #include "merge/base/grow.h"
 
-#define FRACTION_BITS 64 /* of the integral: it is in 2^-64 ns */
+#define FRACTION_BITS 64 /* the integral is in units of 2^-64 ns */
 
-/* Fractions are cut, so three thirds are a little less than a whole; this much less still is one. */
+/*
+ * Division truncates, so three thirds are slightly less than 1 ns. This tolerance rounds them up.
+ */
 #define FRACTION_GUARD ((unsigned __int128)1 << 32)
 
 static bool ends_before(const struct exclusive_running *a, const struct exclusive_running *b)
@@ -51,7 +53,7 @@ static void advance(struct exclusive *e, uint64_t to_ns)
 	uint64_t passed_ns = to_ns - e->now_ns;
 
 	if (e->count) {
-		/* (Mostly there is one, and a division of so many bits is slow.) */
+		/* Usually one piece runs. Avoid the slow 128-bit division then. */
 		unsigned __int128 passed = (unsigned __int128)passed_ns << FRACTION_BITS;
 
 		e->integral += e->count == 1 ? passed : passed / e->count;
@@ -66,8 +68,7 @@ static void end_first(struct exclusive *e)
 	unsigned __int128 share = e->integral - ended.from + e->carry;
 	uint64_t share_ns = (uint64_t)((share + FRACTION_GUARD) >> FRACTION_BITS);
 
-	/* The last one of a busy time gets what is left, which is its share but for what the
-	 * fractions lost. */
+	/* The last piece of a busy period gets the rest: its share plus the lost fractions. */
 	if (!e->count)
 		share_ns = e->busy_ns - e->given_ns;
 	e->carry = share - ((unsigned __int128)share_ns << FRACTION_BITS);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exclusive GPU time: at each moment, the n pieces of work that run on a device get 1/n each.
+ * Exclusive GPU time: while n pieces of work run on a device, each gets 1/n of the time.
  *
- * Work comes in the order of its start. Shares are kept as the integral of 1/n over time, in
- * fractions of 2^-64 ns, so a piece costs the same whatever else runs beside it. Shares are whole
- * ns: what rounding takes from one that ends is carried to the next that ends, so that all shares
- * of a time without gaps add up to that time.
+ * Work must be added in order of its start. The shares come from the integral of 1/n over time, in
+ * units of 2^-64 ns. The cost of a piece therefore does not depend on what runs beside it. Shares
+ * are whole ns. The rounding error of each share is carried to the next, so the shares of a busy
+ * period add up to its length.
  */
 #ifndef XT_MERGE_EXCLUSIVE_H
 #define XT_MERGE_EXCLUSIVE_H
@@ -13,35 +13,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EXCLUSIVE_RUNNING_MAX (1u << 16) /* far more than any GPU runs at a time */
+#define EXCLUSIVE_RUNNING_MAX (1u << 16) /* far more than any GPU runs at once */
 
 struct exclusive_running {
 	uint64_t end_ns;
-	unsigned __int128 from; /* the integral when it started */
-	uint64_t sequence;	/* of two that end together the first goes first */
+	unsigned __int128 from; /* value of the integral at its start */
+	uint64_t sequence;	/* breaks ties between equal ends */
 	uint32_t owner;
 };
 
-/* Of one device. All zeros (but give) is one on which nothing has run yet. */
+/* State of one device. Zeros, except for give, are a device that has not run anything. */
 struct exclusive {
 	void (*give)(void *context, uint32_t owner, uint64_t share_ns);
 	void *context;
-	struct exclusive_running *heap; /* by end */
+	struct exclusive_running *heap; /* ordered by end */
 	size_t capacity;
 	uint32_t count;
 	uint64_t sequence;
 	uint64_t now_ns;
 	unsigned __int128 integral;
-	unsigned __int128 carry; /* below 1 ns */
-	uint64_t busy_ns;	 /* since the device was idle last … */
-	uint64_t given_ns;	 /* … and what was given of it */
-	uint64_t dropped_count;	 /* work beyond EXCLUSIVE_RUNNING_MAX */
+	unsigned __int128 carry; /* rounding error to carry, less than 1 ns */
+	uint64_t busy_ns;	 /* busy time since the device was last idle */
+	uint64_t given_ns;	 /* part of busy_ns already given out */
+	uint64_t dropped_count;	 /* pieces of work beyond EXCLUSIVE_RUNNING_MAX */
 };
 
-/* What of the work was before something that came earlier is not shared again. 0 or -ENOMEM. */
+/* Add work. Time before an earlier added start is not shared again. Returns 0 or -ENOMEM. */
 int exclusive_add(struct exclusive *exclusive, uint64_t start_ns, uint64_t end_ns, uint32_t owner);
 
-/* No more will come: what runs, ends. */
+/* End all running work. Call it after the last exclusive_add(). */
 void exclusive_finish(struct exclusive *exclusive);
 void exclusive_free(struct exclusive *exclusive);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gaps on one device, and why they are.
+ * Gaps of one device and their causes.
  */
 #include "merge/sums/idle.h"
 
@@ -14,7 +14,7 @@ const char *const idle_labels[IDLE_CLASSES] = {
 	[IDLE_CALL_UNKNOWN] = "[idle: call unknown]",
 };
 
-/* The work was submitted before the gap: something on the GPU held it. */
+/* The work was submitted before the gap, so something on the GPU delayed it. */
 static enum idle_class class_of_gpu_wait(const struct idle *idle, const struct idle_work *work)
 {
 	if (idle->last_is_copy)
@@ -22,7 +22,7 @@ static enum idle_class class_of_gpu_wait(const struct idle *idle, const struct i
 	return idle->last_stream != work->stream ? IDLE_ON_STREAM : IDLE_NOT_STARTED;
 }
 
-/* The work was submitted in the gap: what its thread did meanwhile is why. */
+/* The work was submitted during the gap, so what its thread did until then is the cause. */
 static void classify_by_thread(uint64_t from_ns, const struct idle_work *work,
 			       uint64_t pieces_ns[IDLE_CLASSES])
 {
@@ -68,7 +68,10 @@ bool idle_lacks_work(const struct idle *idle, const struct idle_work *work)
 	bool is_of_thread = idle->last_thread && idle->last_thread == work->thread;
 	uint64_t after_ns = is_of_thread ? idle->last_enter_ns : idle->busy_until_ns;
 
-	/* (What is not known of the work that ends it may be of the lost, too.) */
+	/*
+	 * If the call of this work is unknown, records were lost, perhaps also those of work in the
+	 * gap.
+	 */
 	return !work->has_call || (work->since_ns < UINT32_MAX && work->enter_ns > work->since_ns &&
 				   work->enter_ns - work->since_ns > after_ns);
 }

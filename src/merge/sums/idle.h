@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Idle GPU time: the gaps between the work of a device, cut into pieces by why nothing ran.
- * docs/WEIGHTS.md defines the classes.
+ * Idle GPU time: the gaps between the work of a device, divided by cause. docs/WEIGHTS.md defines
+ * the classes.
  */
 #ifndef XT_MERGE_IDLE_H
 #define XT_MERGE_IDLE_H
@@ -22,39 +22,41 @@ enum idle_class {
 	IDLE_CLASSES
 };
 
-/* The leaf of a path. */
+/* Leaf frame of each class. */
 extern const char *const idle_labels[IDLE_CLASSES];
 
-/* Work, when it was launched, and what the thread did that launched it. */
+/* Work of a device with its launch and launching thread. */
 struct idle_work {
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint32_t stream;
 	bool is_copy;
-	bool has_call;	   /* the rest is 0 if not */
-	uint64_t enter_ns; /* of the call */
-	uint32_t since_ns; /* as struct launch has it */
+	bool has_call;	   /* if false, the fields below are 0 */
+	uint64_t enter_ns; /* start of the call */
+	uint32_t since_ns; /* since the thread's previous submission, as in struct launch */
 	const struct thread_timeline *thread;
 };
 
-/* Of one device; all zeros is one on which nothing has run yet. */
+/* State of one device. Zeros are a device that has not run anything. */
 struct idle {
 	bool has_run;
 	uint64_t busy_until_ns;
-	uint32_t last_stream; /* of the work that ended last */
+	uint32_t last_stream; /* stream of the work that ended last */
 	bool last_is_copy;
-	uint64_t last_enter_ns;			   /* of its call */
-	const struct thread_timeline *last_thread; /* NULL: not known */
+	uint64_t last_enter_ns;			   /* start of its call */
+	const struct thread_timeline *last_thread; /* its thread; NULL: unknown */
 };
 
 /*
- * Tells of the next work of the device, in the order of its start. What was idle before it is
- * added to pieces_ns (by enum idle_class).
+ * Add the next work of the device, in order of start. Adds the idle time before it to pieces_ns,
+ * indexed by enum idle_class.
  */
 void idle_add(struct idle *idle, const struct idle_work *work, uint64_t pieces_ns[IDLE_CLASSES]);
 
-/* Did the thread of the next work, which ends a gap, ask for other work between what ran last and it? That should
- * have run in the gap. */
+/*
+ * True if work seems to be missing from the gap before this work. Its thread submitted other work
+ * in between, which should have run in the gap.
+ */
 bool idle_lacks_work(const struct idle *idle, const struct idle_work *work);
 
 #endif

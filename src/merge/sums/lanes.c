@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spans that do not overlap.
+ * Assign spans to lanes without overlap.
  */
 #include "merge/sums/lanes.h"
 
 #include "merge/base/grow.h"
 
-/* The place among the spans of a lane where one from start_ns to end_ns belongs, or -1 if it would
- * overlap with one that is there. */
+/* The index at which a span belongs in a lane, or -1 if it would overlap with another. */
 static int64_t place_in_lane(const struct lane *lane, uint64_t start_ns, uint64_t end_ns,
 			     bool not_before)
 {
-	uint32_t low = 0, high = lane->span_count; /* the first that ends after start_ns */
+	uint32_t low = 0,
+		 high = lane->span_count; /* finds the first span that ends after start_ns */
 
 	if (start_ns < lane->forgotten_until_ns)
 		return -1;
@@ -51,7 +51,7 @@ static int put_in_lane(struct lane *lane, uint32_t place, uint64_t start_ns, uin
 
 		forget_spans(lane);
 		before -= lane->span_count;
-		/* Among what was dropped: nothing there can overlap with what is still to come. */
+		/* It belongs among the dropped spans, with which no later span can overlap. */
 		if (place < before)
 			return 0;
 		place -= before;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lanes: where spans of a stream are put so that on none of them two overlap.
+ * Lanes: assign the spans of a stream to rows so that no two spans of a row overlap.
  *
- * Kernels, copies and sets come in turns, each kind in order, so what comes may belong between what
- * is there: of each lane the latest spans are kept.
+ * Kernels, copies and memsets arrive in separate batches, each in order. A span may therefore
+ * belong between earlier ones, so each lane keeps its latest spans.
  */
 #ifndef XT_MERGE_LANES_H
 #define XT_MERGE_LANES_H
@@ -15,8 +15,8 @@
 #define LANES_MAX      64
 #define LANE_SPANS_MAX 8192
 
-#define LANE_NONE   (-1) /* it overlaps with something on each of LANES_MAX */
-#define LANE_FAILED (-2) /* memory ran out */
+#define LANE_NONE   (-1) /* it overlaps with a span in each of LANES_MAX lanes */
+#define LANE_FAILED (-2) /* out of memory */
 
 struct lane_span {
 	uint64_t start_ns;
@@ -24,21 +24,26 @@ struct lane_span {
 };
 
 struct lane {
-	struct lane_span *spans; /* in order; what touches is one */
+	struct lane_span *spans; /* ordered; adjacent spans are merged */
 	size_t span_capacity;
 	uint32_t span_count;
-	uint64_t forgotten_until_ns; /* spans before that are not kept any more */
+	uint64_t forgotten_until_ns; /* spans before this time have been dropped */
 };
 
-/* All zeros is none; not_before: what ends where something begins that came earlier is taken to
- * overlap with it, for those who tell begin and end at one time by the order in which they came. */
+/*
+ * Zeros are empty. With not_before, a span that ends exactly where an earlier added one starts
+ * counts as overlapping. Some formats order a begin and an end at the same time by their position.
+ */
 struct lanes {
 	struct lane *list;
 	uint32_t count;
 	bool not_before;
 };
 
-/* The lane for a span: the first that is free then, made if need be; or LANE_NONE, LANE_FAILED. */
+/*
+ * Assign a span to the first lane that is free then; adds a lane if needed. Returns the lane,
+ * LANE_NONE or LANE_FAILED.
+ */
 int lanes_place(struct lanes *lanes, uint64_t start_ns, uint64_t end_ns);
 void lanes_free(struct lanes *lanes);
 

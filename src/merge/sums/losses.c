@@ -11,13 +11,13 @@
 
 #include "merge/base/number_format.h"
 
-/* What the account says of the rows of a kind, and what those that cannot be read are called. */
+/* The accounts of rows that were written, to compare with the rows read. */
 static const struct damaged_kind {
 	enum loss loss;
 	enum xt_kind kind;
-	enum xt_kind other_kind; /* counted with it; 0: none */
+	enum xt_kind other_kind; /* counted in the same account; 0: none */
 	const char *written;
-	const char *lost; /* to be taken from it; NULL: nothing */
+	const char *lost; /* account to subtract; NULL: none */
 	const char *what;
 } damaged_kinds[] = {
 	{LOSS_DAMAGED_CALLS, XT_KIND_CALL, 0, "calls.written", NULL, "calls"},
@@ -30,7 +30,7 @@ static const struct damaged_kind {
 	{LOSS_DAMAGED_RANGES, XT_KIND_RANGE, 0, "ranges.seen", "ranges.lost", "NVTX events"},
 };
 
-/* Those that are no accounts. */
+/* Losses that are no accounts of the log. */
 static const struct {
 	const char *name;
 	const char *what;
@@ -53,7 +53,7 @@ static const struct {
 	[LOSS_DAMAGED_RANGES] = {"ranges.damaged", "NVTX events: in damaged parts of the log"},
 	[LOSS_DAMAGED_CHUNKS] = {"chunks.damaged", "chunks of the log: damaged"},
 	[LOSS_MISSING_CHUNKS] = {"chunks.missing", "chunks of the log: missing"},
-	[LOSS_ENDS] = {"ends.missing", "log ends: missing, how much is unknown"},
+	[LOSS_ENDS] = {"ends.missing", "log ends: missing, with an unknown number of events"},
 	[LOSS_LOG_ACCOUNTS] = {"accounts.missing",
 			       "log accounts: absent, or older than the rows of the log"},
 };
@@ -68,7 +68,10 @@ const char *losses_what(unsigned loss)
 	return loss < XT_ACCOUNTS ? xt_accounts[loss].meaning : others[loss].what;
 }
 
-/* Of "calls: …" and "chunks of the log: …" the first, of "graph nodes: …" the second word. */
+/*
+ * Length of the noun: "calls" in "calls: …", "chunks" in "chunks of the log: …", "graph nodes" in
+ * "graph nodes: …".
+ */
 static size_t noun_length(const char *what)
 {
 	const char *colon = strchr(what, ':'), *of = strstr(what, " of ");
@@ -120,7 +123,7 @@ static uint64_t rows_read(const struct model *model, const struct damaged_kind *
 	       (row->other_kind ? model->rows_read[row->other_kind] : 0);
 }
 
-/* What cannot be read although it was written. */
+/* Count rows that were written but cannot be read. */
 static void count_damaged_rows(uint64_t losses[LOSS_COUNT], const char *path,
 			       const struct model *model, struct report *report)
 {
@@ -133,15 +136,12 @@ static void count_damaged_rows(uint64_t losses[LOSS_COUNT], const char *path,
 		if (written <= less)
 			continue;
 		losses[row->loss] += written - less;
-		report_warn(report, "%s: %llu %s are in what cannot be read", path,
+		report_warn(report, "%s: %llu %s are in unreadable parts of the log", path,
 			    (unsigned long long)(written - less), row->what);
 	}
 }
 
-/*
- * A closed log proves that it is complete by its account: without one, or with rows that were added
- * after the last one, nothing says how much is missing.
- */
+/* In a closed log, every call seen is either written or counted as lost. Report any other call. */
 static void check_calls_seen(uint64_t losses[LOSS_COUNT], const char *path,
 			     const struct model *model, struct report *report)
 {
@@ -154,8 +154,8 @@ static void check_calls_seen(uint64_t losses[LOSS_COUNT], const char *path,
 	if (seen <= known)
 		return;
 	losses[LOSS_UNEXPLAINED_CALLS] += seen - known;
-	report_warn(report, "%s: calls that were seen are neither written nor lost: %llu", path,
-		    (unsigned long long)(seen - known));
+	report_warn(report, "%s: %llu calls were seen, but neither written nor counted as lost",
+		    path, (unsigned long long)(seen - known));
 }
 
 static void check_accounts(uint64_t losses[LOSS_COUNT], const char *path, const struct model *model,
@@ -173,30 +173,27 @@ static void check_accounts(uint64_t losses[LOSS_COUNT], const char *path, const 
 				    (unsigned long long)rows, row->what,
 				    (unsigned long long)written);
 		else
-			report_warn(report,
-				    "%s: has no account of its rows: what is missing is unknown",
+			report_warn(report, "%s: has no account of its rows: losses are unknown",
 				    path);
 		return;
 	}
 }
 
-/* What is not known of Python's frames is no loss of events, but it is said. */
+/* Incomplete Python frames are reported but are not a loss of events. */
 static void report_python(const char *path, const struct model *model, struct report *report)
 {
 	static const struct {
 		const char *account;
-		const char *of; /* it counts these, which … */
+		const char *of; /* what the account counts */
 		const char *what;
 	} rows[] = {
 		{"python.unreadable", "call stacks",
 		 "have Python frames that could not be read to the end"},
 		{"python.unplaced", "call stacks",
-		 "have Python frames of which it is not known what runs them: "
-		 "shown outermost"},
+		 "have Python frames whose native frame is unknown: shown outermost"},
 		{"python.unknown", "call stacks",
-		 "pass through Python of which no frames are known: another "
-		 "interpreter of the thread, another of its stacks, or a state that another "
-		 "thread has made or runs"},
+		 "run Python code without known frames: another interpreter, another stack, or "
+		 "another thread's state"},
 		{"python.finalizing", "calls",
 		 "have no Python frames: their interpreter was shutting down"},
 	};
@@ -215,25 +212,29 @@ static void report_python(const char *path, const struct model *model, struct re
 	}
 }
 
-/* What a live or killed process has not written yet is to be had from its crash buffer: no loss. */
+/*
+ * If there is a crash buffer, it has the events that a running or killed process has not written
+ * yet. They are not lost.
+ */
 static void report_end(uint64_t losses[LOSS_COUNT], const struct input *log,
 		       const struct xt_damage *damage, struct report *report)
 {
 	if (log->has_crash_buffer && !damage->closed) {
 		report_warn(report,
-			    "%s: is not closed: its process runs, or its spool was not recovered; "
-			    "the last events are in %s.spool",
+			    "%s: is still open: its process is running, or its .spool file was not "
+			    "recovered; the last events are in %s.spool",
 			    log->path, log->path);
 		return;
 	}
 	if (damage->truncated)
-		report_warn(report, "%s: the file is cut short; %llu bytes passed over", log->path,
+		report_warn(report, "%s: the file is truncated; skipped %llu bytes", log->path,
 			    (unsigned long long)damage->bytes_skipped);
 	else if (!damage->closed)
-		report_warn(report,
-			    "%s: was not closed, and its .spool is not there: its end is missing, "
-			    "how much is unknown",
-			    log->path);
+		report_warn(
+			report,
+			"%s: was not closed and has no .spool file: an unknown number of events "
+			"is missing at its end",
+			log->path);
 	losses[LOSS_ENDS] += damage->truncated || !damage->closed;
 }
 
@@ -248,16 +249,16 @@ void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 	losses[LOSS_DAMAGED_CHUNKS] += damaged;
 	losses[LOSS_MISSING_CHUNKS] += missing;
 	if (damaged)
-		report_warn(report, "%s: %llu damaged chunk%s passed over", log->path,
+		report_warn(report, "%s: skipped %llu damaged chunk%s", log->path,
 			    (unsigned long long)damaged, damaged == 1 ? "" : "s");
-	/* (The bytes of damaged chunks are among those.) */
+	/* bytes_skipped includes the damaged chunks, which were reported above. */
 	if (damage->bytes_skipped && !damaged && !damage->truncated)
-		report_warn(report, "%s: %llu bytes that are no chunk passed over", log->path,
+		report_warn(report, "%s: skipped %llu bytes that are not a chunk", log->path,
 			    (unsigned long long)damage->bytes_skipped);
 	if (missing)
 		report_warn(report, "%s: %llu chunk%s missing", log->path,
 			    (unsigned long long)missing, missing == 1 ? " is" : "s are");
-	/* (The last account of a live process counts events that are still in the crash buffer.) */
+	/* With a crash buffer, the last account also counts events that are still in the buffer. */
 	if (damage->closed || !log->has_crash_buffer)
 		count_damaged_rows(losses, log->path, model, report);
 	if (damage->closed && !damaged && !missing)
@@ -267,7 +268,7 @@ void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 	report_end(losses, log, damage, report);
 }
 
-/* Kernels that other losses of the log count already. */
+/* Kernels that other losses of the log already count. */
 static uint64_t explained_kernels(const struct model *model)
 {
 	static const char *const accounts[] = {
@@ -283,7 +284,7 @@ static uint64_t explained_kernels(const struct model *model)
 	return sum;
 }
 
-/* The log is whole, and there never was a kernel in it. */
+/* True if the log is intact and never contained a kernel. */
 static bool delivered_none(const struct model *model, const struct xt_damage *damage)
 {
 	static const char *const others[] = {"cupti.dropped", "buffers.discarded", "buffers.lost",
@@ -329,7 +330,7 @@ uint64_t losses_add_missing_kernels(uint64_t losses[LOSS_COUNT], const char *pat
 			    version);
 	} else {
 		losses[LOSS_MISSING_KERNELS] += missing_count;
-		report_warn(report, "%s: kernels that were launched are missing: %llu", path,
+		report_warn(report, "%s: %llu launched kernels are missing", path,
 			    (unsigned long long)missing_count);
 	}
 	return missing_count;

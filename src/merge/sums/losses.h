@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is not in a log that should be, by cause: what its account says was lost while recording,
- * and what damage to the log has cost since, which is what the account says was written less what
- * can be read.
+ * Events that are missing from a log, by cause. Some were lost while recording, as the log's
+ * account says. Others were written but cannot be read: the account's number of written rows minus
+ * the rows read.
  */
 #ifndef XT_MERGE_LOSSES_H
 #define XT_MERGE_LOSSES_H
@@ -14,9 +14,9 @@
 #include "merge/read/model.h"
 #include "xtrace/account.h"
 
-/* The first are the accounts of xtrace/account.h, by their place there. */
+/* The first losses are the accounts of xtrace/account.h, in the same order. */
 enum loss {
-	LOSS_OTHER = XT_ACCOUNTS, /* counted under a name that this program does not know */
+	LOSS_OTHER = XT_ACCOUNTS, /* sum of the accounts with unknown names */
 	LOSS_MISSING_KERNELS,
 	LOSS_UNDELIVERED_KERNELS,
 	LOSS_UNEXPLAINED_CALLS,
@@ -34,26 +34,26 @@ enum loss {
 	LOSS_COUNT
 };
 
-/* For programs: the account, or what is like one for damage; and for people: what was lost, and why. */
+/* losses_name() is the key in the JSON summary; losses_what() says what was lost and why. */
 const char *losses_name(unsigned loss);
 const char *losses_what(unsigned loss);
 
 #define LOSS_BYTES 160
 
-/* "1 call: the ring was full", into LOSS_BYTES. */
+/* Format a loss such as "1 call: the ring was full". out needs LOSS_BYTES. */
 void losses_describe(char *out, size_t out_bytes, unsigned loss, uint64_t count);
 
 /*
- * Adds up what is lost of a log, and warns of it. damage is that of both readings; the rows of all
- * kinds that the merge reads are counted in the model. All accounts of the log are added to accounts.
+ * Add up the losses of a log and warn about them. damage is that of both passes. The model has the
+ * number of rows read. All accounts of the log are added to accounts.
  */
 void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 		  const struct input *log, const struct model *model,
 		  const struct xt_damage *damage, struct report *report);
 
 /*
- * Adds the kernels that are missing and that no account explains, and warns of them.
- * missing_count: launched, without a kernel in the log. Returns how many were added.
+ * Count and report missing kernels that no account explains. missing_count is the number of
+ * launches without a kernel in the log. Returns how many were added.
  */
 uint64_t losses_add_missing_kernels(uint64_t losses[LOSS_COUNT], const char *path,
 				    const struct model *model, const struct xt_damage *damage,

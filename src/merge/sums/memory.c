@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Allocations that live.
+ * Live allocations.
  */
 #include "merge/sums/memory.h"
 
@@ -23,12 +23,13 @@ struct allocation {
 	uint64_t address;
 	uint64_t bytes;
 	uint32_t pool;
-	uint32_t place; /* in totals, + 1; 0: a free place */
+	uint32_t place; /* index in the aggregate + 1; 0: empty slot */
 };
 
 struct holder {
 	uint64_t live_bytes;
-	uint64_t at_peak_bytes; /* valid if epoch is the pool's; else it is live_bytes */
+	uint64_t
+		at_peak_bytes; /* valid if epoch equals that of the pool; otherwise use live_bytes */
 	uint64_t epoch;
 };
 
@@ -39,6 +40,7 @@ uint32_t memory_pool(uint32_t device, uint32_t kind)
 	return device < MEMORY_POOL_HOST ? device : MEMORY_POOL_REST;
 }
 
+/* This hash table stays separate: xt_hash_table cannot remove items, and every free does. */
 static uint32_t slot_of(const struct memory *memory, uint64_t address)
 {
 	uint64_t hash = (address ^ address >> 32) * 0x9e3779b97f4a7c15u;
@@ -85,7 +87,10 @@ static int enlarge(struct memory *memory)
 	return 0;
 }
 
-/* Takes an allocation out, and closes the run behind it so that searches go on to find. */
+/*
+ * Remove an allocation. Move later entries of the probe sequence up, so that lookups still find
+ * them.
+ */
 static void remove_allocation(struct memory *memory, struct allocation *allocation)
 {
 	uint32_t mask = memory->live_size - 1;
@@ -103,7 +108,7 @@ static void remove_allocation(struct memory *memory, struct allocation *allocati
 	memory->live_count--;
 }
 
-/* The holder, before what it holds changes. */
+/* Get the holder before its size changes, and save the size at the last peak. */
 static struct holder *touch(struct memory *memory, uint32_t place, const struct memory_pool *pool)
 {
 	struct holder *holder = &memory->holders[place];
@@ -124,8 +129,10 @@ static void release(struct memory *memory, struct allocation *allocation)
 	remove_allocation(memory, allocation);
 }
 
-/* The variables of GPU modules: the driver lays them out when it loads code, no call asks for
- * them. CUPTI's memory kinds 6 and 7. */
+/*
+ * CUPTI's memory kinds 6 and 7 are variables of GPU modules. The driver allocates them when it
+ * loads code, without an allocation call.
+ */
 static bool is_static(uint32_t memory_kind)
 {
 	return memory_kind == 6 || memory_kind == 7;
@@ -175,7 +182,7 @@ static int allocate(struct memory *memory, const struct operation *operation)
 	return 0;
 }
 
-/* What is freed belongs to the pool that it was allocated in, whatever the free says. */
+/* A freed block belongs to the pool of its allocation, even if the free record names another. */
 static uint32_t release_at(struct memory *memory, const struct operation *operation)
 {
 	struct allocation *allocation = find(memory, operation->address);

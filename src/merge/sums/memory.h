@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Allocations that live: by device, by address, and by who asked for them.
+ * Live allocations by device, address and owner.
  *
- * Operations are brought into the order of their times. A pool is the memory of a device, or that
- * of the host. What each owner held when its pool was at its peak is known without copying: an owner
- * that has not changed since the peak holds now what it held then.
+ * Operations are sorted by time. A pool is the memory of one device, or of the host. The share of
+ * each owner at the pool's peak needs no snapshot. If an owner has not changed since the peak, it
+ * still holds the same amount.
  */
 #ifndef XT_MERGE_MEMORY_H
 #define XT_MERGE_MEMORY_H
@@ -13,7 +13,7 @@
 #include "merge/read/reorder_buffer.h"
 #include "merge/sums/aggregate.h"
 
-#define MEMORY_POOLS_MAX 256 /* the last is all devices beyond, and unknown ones */
+#define MEMORY_POOLS_MAX 256 /* the last pool holds unknown devices and those beyond the limit */
 #define MEMORY_POOL_HOST (MEMORY_POOLS_MAX - 2)
 
 /* owner.what of LEAF_MEMORY: CUPTI's memory kind and the pool. */
@@ -28,17 +28,20 @@ struct memory_pool {
 	uint64_t live_bytes;
 	uint64_t peak_bytes;
 	uint64_t peak_ns;
-	uint64_t epoch; /* goes on at each new peak */
+	uint64_t epoch; /* incremented at each new peak */
 };
 
 struct memory_counts {
-	uint64_t free_unmatched; /* of what was not allocated, as far as the log knows */
-	uint64_t alloc_over;	 /* at an address that was in use: its free is missing */
-	uint64_t late_count;	 /* too late to be brought into order */
-	uint64_t unowned; /* allocations whose call, or its stack, is not known; static aside */
+	uint64_t free_unmatched; /* frees of addresses with no known allocation */
+	uint64_t alloc_over;	 /* allocations at an address in use: the free is missing */
+	uint64_t late_count;	 /* operations that arrived too late to be sorted */
+	uint64_t unowned; /* allocations without a known call or stack; static ones excluded */
 };
 
-/* Told of what a pool holds after each operation; an allocation over one in another pool is two. */
+/*
+ * Called with the size of a pool after each operation. If an allocation replaces one in another
+ * pool, it is called for both.
+ */
 struct memory_listener {
 	void (*changed)(void *context, uint32_t pool, uint64_t time_ns, uint64_t live_bytes);
 	void *context;
@@ -50,31 +53,31 @@ struct memory {
 	struct reorder_buffer reorder;
 	struct memory_pool pools[MEMORY_POOLS_MAX];
 	struct memory_counts counts;
-	struct allocation *live; /* by hash of the address */
+	struct allocation *live; /* hash table by address */
 	uint32_t live_size;
 	uint32_t live_count;
-	struct holder *holders; /* by place in totals */
+	struct holder *holders; /* by index in the aggregate */
 	size_t holder_capacity;
 	int error;
 };
 
-/* The pool of memory of that kind on that device. */
+/* The pool for memory of this kind on this device. */
 uint32_t memory_pool(uint32_t device, uint32_t kind);
 
-/* totals must outlive the memory. */
+/* aggregate must outlive the memory. */
 void memory_init(struct memory *memory, struct aggregate *aggregate,
 		 struct memory_listener listener);
 void memory_free(struct memory *memory);
 
 /*
- * Takes a WORK_ALLOC or WORK_FREE (graph_node is the address, stream the device, shape the kind).
- * owner is who allocated as long as nothing else is said; *ticket_out is for memory_set_owner().
+ * Add a WORK_ALLOC or WORK_FREE. graph_node is the address, stream the device and shape the memory
+ * kind. This owner applies unless memory_set_owner() is called with the ticket.
  */
 void memory_add(struct memory *memory, const struct work *work, const struct owner *owner,
 		uint64_t *ticket_out);
 void memory_set_owner(struct memory *memory, uint64_t ticket, const struct owner *owner);
 
-/* No more will come: WEIGHT_PEAK_BYTES and WEIGHT_LEAKED_BYTES of the totals are complete. */
+/* Complete WEIGHT_PEAK_BYTES and WEIGHT_LEAKED_BYTES. Call it after the last operation. */
 void memory_finish(struct memory *memory);
 
 #endif

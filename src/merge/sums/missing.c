@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares the kernels that graph launches should have with those that came.
+ * Compare the kernels that graph launches should have with those recorded.
  */
 #include "merge/sums/missing.h"
 
@@ -13,13 +13,13 @@
 
 struct graph_launches {
 	uint32_t graph_exec;
-	uint64_t kernels_each; /* kernel nodes; KERNELS_UNKNOWN if their number may vary */
+	uint64_t kernels_each; /* number of kernel nodes; KERNELS_UNKNOWN if it may vary */
 	uint64_t launch_count;
-	uint64_t kernel_count; /* that came */
+	uint64_t kernel_count; /* kernels recorded */
 	bool has_no_kernel;
 };
 
-/* Nodes that were made while the log was not written, or were lost, have no rows. */
+/* True if nodes may have no rows: they were lost, or created while the log was not written. */
 static bool may_lack_nodes(const struct model *model)
 {
 	return model->cupti_handoffs.count || model_account(model, "nodes.lost") ||
@@ -39,7 +39,7 @@ static struct graph_launches begin(const struct model *model, uint32_t graph_exe
 	};
 }
 
-/* NULL if memory ran out. */
+/* Returns NULL if out of memory. */
 static struct graph_launches *find(struct missing *missing, const struct model *model,
 				   uint32_t graph_exec)
 {
@@ -88,8 +88,8 @@ int missing_note_graph_kernel(struct missing *missing, const struct model *model
 }
 
 /*
- * Only a kill leaves replays half recorded. In an orderly end CUPTI hands over all of its records, and
- * a replay with fewer kernels than nodes is one with disabled nodes.
+ * Only a killed process leaves replays half recorded. At a normal exit CUPTI delivers all records,
+ * so a replay with fewer kernels than nodes has disabled nodes.
  */
 static uint64_t missing_of_graphs(const struct missing *missing)
 {

@@ -2,9 +2,9 @@
 /*
  * Launches whose kernels are missing.
  *
- * Every successful launch has a kernel, with two exceptions: a launch that was captured into a graph,
- * and the launch of a graph without kernels. A graph launch has one kernel for each kernel node of its
- * executable graph. Belongs to one reading of one log.
+ * Every successful launch has a kernel, with two exceptions: a launch that was captured into a
+ * graph, and the launch of a graph without kernels. A graph launch has one kernel for each kernel
+ * node of its executable graph. The state belongs to one pass over one log.
  */
 #ifndef XT_MERGE_MISSING_H
 #define XT_MERGE_MISSING_H
@@ -19,30 +19,32 @@
 
 struct graph_launches;
 
-/* All zeros is empty. */
+/* Zeros are empty. */
 struct missing {
-	struct interner execs;	       /* by graph_exec: place in graphs, from 1 */
-	struct graph_launches *graphs; /* graph 0 is none */
+	struct interner execs;	       /* index in graphs by graph_exec */
+	struct graph_launches *graphs; /* entry 0 is unused */
 	size_t graph_count, graph_capacity;
-	uint32_t last; /* place in graphs that was used last */
+	uint32_t last; /* index in graphs of the last lookup */
 	bool has_graph_launch;
 };
 
 /*
- * Notes a successful graph launch that was not captured. graph_exec: XT_CALL_GRAPH_EXEC. Sets
- * *has_no_kernel_out if the graph has copies or memsets at most. 0 or -ENOMEM.
+ * Add a successful graph launch that was not captured. graph_exec: XT_CALL_GRAPH_EXEC. Sets
+ * *has_no_kernel_out if the graph has no kernels, only copies or memsets. Returns 0 or -ENOMEM.
  */
 int missing_note_graph_launch(struct missing *missing, const struct model *model,
 			      uint32_t graph_exec, bool *has_no_kernel_out);
 
-/* Notes a kernel that ran as a node of a graph. It may come before its launch. 0 or -ENOMEM. */
+/*
+ * Add a kernel that ran as a node of a graph. It may come before its launch. Returns 0 or -ENOMEM.
+ */
 int missing_note_graph_kernel(struct missing *missing, const struct model *model,
 			      uint64_t graph_node_id);
 
 /*
- * The number of kernels that should be there and are not, once all is read and joined. damage: of
- * both readings. If captured launches cannot be told from others, returns 0 and adds the launches
- * without a kernel to *unclear_count.
+ * Number of missing kernels, once all events are read and joined. damage: of both passes. If the
+ * log does not show which launches were captured, returns 0 and adds the launches without a kernel
+ * to *unclear_count.
  */
 uint64_t missing_count(const struct missing *missing, const struct model *model,
 		       const struct xt_damage *damage, const struct correlate_counts *counts,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the sums of calls without a stack to those of calls that have one.
+ * Distribute the sums of unsampled calls.
  */
 #include "merge/sums/sampled.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How alike those must be that stand for others; each level asks for less. */
+/* How similar a sampled call must be to represent others; each level requires less. */
 enum level { LEVEL_SAME_WORK, LEVEL_SAME_CALL, LEVELS };
 
 struct kind_order {
@@ -19,9 +19,9 @@ struct kind_order {
 struct distribution {
 	struct reading *reading;
 	struct aggregate *aggregate;
-	uint32_t *places; /* of totals whose calls were sampled */
+	uint32_t *places; /* indexes of totals from calls under sampling */
 	size_t count;
-	uint32_t *group; /* of a kind: those with a stack */
+	uint32_t *group; /* those of the current kind that have a stack */
 	size_t group_count;
 };
 
@@ -30,7 +30,7 @@ static int compare_u32(uint32_t a, uint32_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* 0: these are of one kind. */
+/* Order owners by kind. Returns 0 if both are of one kind. */
 static int compare_kinds(const struct owner *a, const struct owner *b, enum level level)
 {
 	const uint32_t both[][2] = {
@@ -38,7 +38,7 @@ static int compare_kinds(const struct owner *a, const struct owner *b, enum leve
 		{a->thread, b->thread},
 		{a->api, b->api},
 		{a->leaf, b->leaf},
-		/* The same work: */
+		/* Compared only at LEVEL_SAME_WORK: */
 		{a->what, b->what},
 		{a->creation, b->creation},
 		{a->range, b->range},
@@ -54,7 +54,7 @@ static int compare_kinds(const struct owner *a, const struct owner *b, enum leve
 	return order;
 }
 
-/* Kind by kind; in each, those without a stack come last. */
+/* Order by kind. Within a kind, unsampled totals come last. */
 static int compare_places(const void *a, const void *b, void *context)
 {
 	const struct kind_order *order = context;
@@ -77,14 +77,14 @@ static uint64_t group_sum(const struct distribution *s, enum weight weight)
 	return sum;
 }
 
-/* By what the parts of a weight are measured: by itself, if those with a stack have any of it. */
+/* The weight that defines the shares: the weight itself, if the sampled totals have any of it. */
 static enum weight choose_measure(const struct distribution *s, enum weight weight,
 				  enum level level)
 {
 	static const enum weight others[] = {WEIGHT_COUNT, WEIGHT_GPU_TIME, WEIGHT_GPU_EXCLUSIVE,
 					     WEIGHT_GPU_IDLE};
 
-	/* How long other work took says nothing. */
+	/* Durations of other work say nothing about this work. */
 	if (level == LEVEL_SAME_WORK && group_sum(s, weight))
 		return weight;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
@@ -93,7 +93,7 @@ static enum weight choose_measure(const struct distribution *s, enum weight weig
 	return WEIGHTS;
 }
 
-/* As the path of one with a stack, if this were known to be of it. */
+/* The total that gets a share: the unsampled owner with the stack of a sampled one. */
 static uint32_t place_for(struct distribution *s, uint32_t sampled, const struct owner *unsampled,
 			  enum level level)
 {
@@ -106,7 +106,7 @@ static uint32_t place_for(struct distribution *s, uint32_t sampled, const struct
 	return aggregate_search(s->aggregate, owner);
 }
 
-/* Parts of whole numbers that add up to the whole. */
+/* Divide each weight into integer shares that add up exactly. */
 static int distribute(struct distribution *s, uint32_t from, enum level level)
 {
 	struct total unsampled = s->aggregate->entries[from];
@@ -128,8 +128,10 @@ static int distribute(struct distribution *s, uint32_t from, enum level level)
 					? 1
 					: s->aggregate->entries[s->group[i]].weights[measure];
 			upto = (uint64_t)((unsigned __int128)whole * seen / sum);
-			/* (A part of what is given counts for those after it: only if it is of this
-			 * entry and weight, which was looked at already.) */
+			/*
+			 * Kept apart from weights, so that a share given here does not change later
+			 * shares.
+			 */
 			s->aggregate->entries[to].estimated[w] += upto - given;
 			given = upto;
 		}
@@ -184,7 +186,10 @@ int distribute_unsampled(struct reading *reading)
 	size_t sampled_count = 0;
 	int error = 0;
 
-	/* (The calls say so themselves: of a process that was killed, the row of the rate may be lost.) */
+	/*
+	 * Check the calls themselves: a killed process may not have written the row with its
+	 * sampling rate.
+	 */
 	for (uint32_t t = 0; t < aggregate->count; t++)
 		sampled_count += is_sampled(&aggregate->entries[t]);
 	if (!sampled_count)
@@ -203,7 +208,7 @@ int distribute_unsampled(struct reading *reading)
 
 		for (unsigned w = 0; w < WEIGHTS; w++)
 			total->weights[w] += total->estimated[w];
-		/* (Nobody asks for places any more.) */
+		/* No lookups follow, so changing the key is safe. */
 		if (total->owner.marks & OWNER_UNSAMPLED && is_empty(total))
 			total->owner.leaf = LEAF_LEFT_OUT;
 	}

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks that were taken of some calls only: what was added up of calls without one goes to the call paths of
- * those that have one, in the same proportions.
+ * Distribute the sums of calls without a captured stack to the call paths of sampled calls.
  *
- * Chance decided for each call by itself, so the ones with a stack stand for the others of their kind: of the
- * same thread, function and rate, with the same kernel (or copy, or set) and in the same NVTX range and graph;
- * where none of these has a stack, of the same thread, function and rate alone. Sums stay as they are, to the
- * last nanosecond; docs/internals/ATTRIBUTION.md says how far the shares are to be believed.
+ * Sampling is random, so sampled calls represent the unsampled ones of the same kind. The same kind
+ * means the same thread, function and rate, with the same kernel, copy or memset, NVTX range and
+ * graph. If no such call was sampled, thread, function and rate are enough.
+ *
+ * The total stays exact to the nanosecond. docs/internals/ATTRIBUTION.md describes the accuracy of
+ * the shares.
  */
 #ifndef XT_MERGE_SAMPLED_H
 #define XT_MERGE_SAMPLED_H
 
 #include "merge/reading.h"
 
-/* When all events of a log are read, before its totals become paths. 0 or -ENOMEM. */
+/* Call it after all events of a log are read and before build_tree(). Returns 0 or -ENOMEM. */
 int distribute_unsampled(struct reading *reading);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows, ranges and patterns; and what may be meant by those that match nothing.
+ * Match times, ranges and paths, and suggest names for patterns that match nothing.
  */
 #include "merge/sums/selection.h"
 
@@ -13,11 +13,11 @@
 #include "log/base/spellcheck.h"
 #include "merge/base/grow.h"
 
-#define HIDDEN_LABEL	"[hidden]" /* of a path of which every frame is */
-#define PATTERN_UNKNOWN PATTERNS   /* a bit of name_matches: set once the name was looked at */
+#define HIDDEN_LABEL	"[hidden]" /* replaces a path whose frames are all hidden */
+#define PATTERN_UNKNOWN PATTERNS   /* bit of name_matches: set once the name was matched */
 #define NEAR_MAX	3
 #define WORD_BYTES	64
-#define BEGIN_BYTES	6 /* of a word so long, the begin of a longer one is near, too */
+#define BEGIN_BYTES	6 /* words this long are also compared with the beginning of longer words */
 
 const char *const pattern_options[PATTERNS] = {
 	[PATTERN_FILTER] = "filter",
@@ -54,8 +54,8 @@ int selection_new(struct selection **selection_out, const struct wanted *wanted,
 			continue;
 		regerror(code, &selection->compiled[p], message, sizeof(message));
 		report_error(report, STATUS_FAILED,
-			     "--%s '%s': %s; it has to be a POSIX extended regular expression, "
-			     "see regex(7)",
+			     "--%s '%s': %s; use a POSIX extended regular expression (see "
+			     "regex(7))",
 			     pattern_options[p], wanted->patterns[p], message);
 		while (p--)
 			if (wanted->patterns[p])
@@ -108,7 +108,7 @@ bool selection_has_range(struct selection *selection, const char *label)
 	       matches(selection, PATTERN_RANGE, label);
 }
 
-/* A bit for each pattern that the name matches; -ENOMEM. */
+/* One bit for each pattern that the name matches, or -ENOMEM. */
 static int name_bits(struct selection *selection, const struct names *names, uint32_t name)
 {
 	uint8_t bits = 1u << PATTERN_UNKNOWN;
@@ -179,7 +179,7 @@ uint32_t selection_path(struct selection *selection, struct paths *paths, uint32
 	return result;
 }
 
-/* The longest word of a pattern, in small letters. */
+/* Copy the longest word of a pattern in lower case. Returns its length. */
 static size_t longest_word(const char *pattern, char out[WORD_BYTES])
 {
 	size_t best = 0;
@@ -201,7 +201,10 @@ static size_t longest_word(const char *pattern, char out[WORD_BYTES])
 	return best;
 }
 
-/* How far the nearest word of a text, or its begin, is from word, in any case: 0 if it has it; SIZE_MAX: far. */
+/*
+ * Edit distance from word to the nearest word of a text, or to its beginning, ignoring case.
+ * Returns 0 if the text contains it and SIZE_MAX if nothing is near.
+ */
 static size_t distance_of(const char *text, const char *word, size_t length)
 {
 	size_t best = SIZE_MAX;
@@ -228,7 +231,7 @@ static size_t distance_of(const char *text, const char *word, size_t length)
 	return best;
 }
 
-/* "; near is 'a', 'b'": names that may have been meant, and are not matched as they are. */
+/* Format similar names that the pattern does not match, as "; similar names: 'a', 'b'". */
 static void describe_near(const struct names *names, const char *pattern, const regex_t *compiled,
 			  char *out, size_t bytes)
 {
@@ -257,14 +260,14 @@ static void describe_near(const struct names *names, const char *pattern, const 
 		distances[place] = distance;
 	}
 	for (int i = 0; i < NEAR_MAX && nearest[i] != NAME_EMPTY && used < bytes; i++)
-		used += (size_t)snprintf(out + used, bytes - used, "%s'%.80s'",
-					 i ? ", " : "; near is ",
-					 names_text(names, nearest[i], NULL));
+		used += (size_t)snprintf(
+			out + used, bytes - used, "%s'%.80s'",
+			i ? ", " : "; similar names: ", names_text(names, nearest[i], NULL));
 }
 
 #define MOMENT_BYTES 32
 
-/* As --from and --to take it. */
+/* Format a time as --from and --to accept it. */
 static void format_moment(char out[MOMENT_BYTES], uint64_t ns)
 {
 	static const struct {
@@ -278,7 +281,7 @@ static void format_moment(char out[MOMENT_BYTES], uint64_t ns)
 	snprintf(out, MOMENT_BYTES, "%.9g%s", (double)ns / (double)units[u].ns, units[u].name);
 }
 
-/* More than one thing is asked for, which may not hold at once. */
+/* True if several conditions were given, which may exclude each other. */
 static bool is_compound(const struct wanted *wanted)
 {
 	int count = wanted->from_ns || wanted->until_ns;
@@ -288,7 +291,7 @@ static bool is_compound(const struct wanted *wanted)
 	return count > 1;
 }
 
-/* Is there a name that the pattern matches, whether it was asked for or not? */
+/* True if the pattern matches any name, selected or not. */
 static bool matches_any(const struct selection *selection, enum pattern pattern,
 			const struct names *names)
 {
@@ -298,7 +301,7 @@ static bool matches_any(const struct selection *selection, enum pattern pattern,
 	return false;
 }
 
-/* That pattern matches nothing at all. 0 if that is no error. */
+/* Report a pattern without any match. Returns 0 if that is no error. */
 static int report_unmatched(const struct selection *selection, enum pattern pattern,
 			    const struct names *names, struct report *report)
 {
@@ -311,18 +314,16 @@ static int report_unmatched(const struct selection *selection, enum pattern patt
 
 	describe_near(names, text, &selection->compiled[pattern], near, sizeof(near));
 	if (strstr(text, "\\|"))
-		snprintf(near, sizeof(near),
-			 "; \\| is the character |: a | alone stands between two of "
-			 "which either may match");
+		snprintf(near, sizeof(near), "; write | instead of \\| between alternatives");
 	if (pattern == PATTERN_HIDE) {
 		report_warn(report, "no frame matches --hide '%s'%s", text, near);
 		return 0;
 	}
 	report_error(report, STATUS_FAILED, "no %s matches --%s '%s'%s%s%s",
 		     pattern == PATTERN_RANGE ? "NVTX range" : "frame", pattern_options[pattern],
-		     text, rest[0] ? " in what is left by " : "", rest,
+		     text, rest[0] ? " in the part selected by " : "", rest,
 		     pattern == PATTERN_RANGE && names->count <= NAME_EMPTY + 1
-			     ? "; there are none in the log"
+			     ? "; the log has no NVTX ranges"
 			     : near);
 	return -EINVAL;
 }
@@ -333,10 +334,11 @@ static int report_empty_window(const struct selection *selection, struct report 
 
 	format_moment(first, selection->seen_from_ns);
 	format_moment(last, selection->seen_until_ns);
-	report_error(report, STATUS_FAILED,
-		     "nothing begins between --from and --to: what was recorded begins between %s "
-		     "and %s",
-		     first, last);
+	report_error(
+		report, STATUS_FAILED,
+		"no event begins between --from and --to; the recorded events begin between %s "
+		"and %s",
+		first, last);
 	return -EINVAL;
 }
 
@@ -364,10 +366,11 @@ int selection_check(const struct selection *selection, const struct paths *paths
 	if (error || !is_apart)
 		return error ? -EINVAL : 0;
 	wanted_describe(wanted, all, sizeof(all));
-	report_error(report, STATUS_FAILED,
-		     "nothing is left of the run: there is something for each of %s, but nothing "
-		     "for all of them together",
-		     all);
+	report_error(
+		report, STATUS_FAILED,
+		"the selection is empty: each of %s matches something, but nothing matches all "
+		"of them",
+		all);
 	return -EINVAL;
 }
 

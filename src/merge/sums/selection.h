@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which part of a run is wanted: a window of time, what was asked for in some NVTX ranges, and call
- * paths by their frames. docs/WEIGHTS.md says what that is to each weight.
+ * Selection: the part of a run that the user asked for, by time, NVTX range and call path.
+ * docs/WEIGHTS.md says what a selection means for each weight.
  *
- * - Calls, work and allocations are of the window in which they begin: what is counted in windows
- *   that follow each other adds up to the whole.
- * - A range holds what was called while a thread was in it.
- * - A path is wanted if a frame of it matches --filter; with --focus it begins with the outermost frame
- *   that matches; frames that match --hide are left out of it.
+ * - Calls, work and allocations belong to the window in which they begin, so adjacent windows add
+ *   up to the whole.
+ * - A range contains the calls made while a thread was in it.
+ * - A path is kept if one of its frames matches --filter. --focus makes it begin at the outermost
+ *   matching frame. --hide removes matching frames.
  */
 #ifndef XT_MERGE_SELECTION_H
 #define XT_MERGE_SELECTION_H
@@ -22,37 +22,37 @@
 
 enum pattern { PATTERN_FILTER, PATTERN_FOCUS, PATTERN_HIDE, PATTERN_RANGE, PATTERNS };
 
-/* As the user says it; all zeros is all of the run. */
+/* The selection as the user entered it. Zeros select the whole run. */
 struct wanted {
-	const char *patterns[PATTERNS]; /* extended regular expressions; NULL: none */
-	uint64_t from_ns;		/* from the start of the first log on … */
-	uint64_t until_ns;		/* … and not included; 0: no end */
+	const char *patterns[PATTERNS]; /* extended regular expressions, or NULL */
+	uint64_t from_ns;		/* relative to the start of the first log */
+	uint64_t until_ns;		/* exclusive; 0: no end */
 };
 
 struct selection {
 	const struct wanted *wanted;
 	regex_t compiled[PATTERNS];
-	bool has_matched[PATTERNS]; /* … anything */
-	uint8_t *name_matches;	    /* by name of paths */
+	bool has_matched[PATTERNS]; /* the pattern matched at least once */
+	uint8_t *name_matches;	    /* pattern bits by name in paths */
 	size_t name_capacity;
-	uint32_t *results; /* by path node: what became of it, + 1 */
+	uint32_t *results; /* resulting node + 1, by path node */
 	size_t result_capacity;
 	uint32_t *chain;
 	size_t chain_capacity;
-	uint64_t seen_from_ns; /* of what began: the first and the last */
+	uint64_t seen_from_ns; /* first and last start time seen */
 	uint64_t seen_until_ns;
 	bool has_window_event;
-	bool has_kept; /* a path is what is wanted */
+	bool has_kept; /* at least one path was kept */
 };
 
-#define WANTED_BYTES 1024 /* of wanted_describe() */
+#define WANTED_BYTES 1024 /* buffer size for wanted_describe() */
 
 #define PATH_DROPPED (UINT32_MAX - 1)
 
-/* Is anything left out at all? */
+/* True if anything is excluded. */
 bool wanted_is_part(const struct wanted *wanted);
 
-/* 0, -EINVAL if a pattern is no regular expression (which was reported), or -ENOMEM. */
+/* Returns 0, -ENOMEM, or -EINVAL after reporting an invalid regular expression. */
 int selection_new(struct selection **selection_out, const struct wanted *wanted,
 		  struct report *report);
 void selection_free(struct selection *selection);
@@ -64,35 +64,41 @@ static inline bool selection_has_paths(const struct selection *selection)
 	       selection->wanted->patterns[PATTERN_HIDE];
 }
 
-/* Is it chosen by more than time? */
+/* True if something other than time is selected. */
 static inline bool wanted_has_patterns(const struct wanted *wanted)
 {
 	return wanted->patterns[PATTERN_FILTER] || wanted->patterns[PATTERN_FOCUS] ||
 	       wanted->patterns[PATTERN_RANGE];
 }
 
-/* Do paths become others? */
+/* True if kept paths are changed. */
 static inline bool wanted_changes_paths(const struct wanted *wanted)
 {
 	return wanted->patterns[PATTERN_FOCUS] || wanted->patterns[PATTERN_HIDE];
 }
 
-/* Does what begins at that time belong to the window? */
+/* True if an event that begins at this time is in the window. */
 bool selection_has_time(struct selection *selection, uint64_t time_ns);
 
-/* Does that NVTX range, by itself, match? Any if no range is asked for. */
+/* True if this NVTX range itself matches, or if no range was asked for. */
 bool selection_has_range(struct selection *selection, const char *label);
 
-/* The node that stands for the path that ends in node, PATH_DROPPED if it is not wanted, or
- * PATH_FAILED. */
+/*
+ * The node that replaces the path ending in node, PATH_DROPPED if the path is not selected, or
+ * PATH_FAILED.
+ */
 uint32_t selection_path(struct selection *selection, struct paths *paths, uint32_t node);
 
-/* All is read. -EINVAL if nothing was found of what was asked for, which was reported, with what may
- * be meant instead; else 0. */
+/*
+ * Check after reading that every part of the selection matched something. Otherwise reports an
+ * error with similar names and returns -EINVAL.
+ */
 int selection_check(const struct selection *selection, const struct paths *paths,
 		    const struct names *ranges, struct report *report);
 
-/* "--from 1s --to 2s --filter x", as text of at most bytes. */
+/*
+ * Format the selection as options, such as "--from 1s --to 2s --filter x". out holds bytes bytes.
+ */
 void wanted_describe(const struct wanted *wanted, char *out, size_t bytes);
 
 extern const char *const pattern_options[PATTERNS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launch shapes against devices.
+ * Launch shapes compared with the size of the device.
  */
 #include "merge/sums/shapes.h"
 
@@ -9,9 +9,9 @@
 
 #define WARP_THREADS   32
 #define FILL_SMALL     0.25
-#define FEW_WARPS_FILL 0.5 /* 32 blocks of one warp each fit where there is room for 64 warps */
+#define FEW_WARPS_FILL 0.5 /* 32 blocks of one warp fit where there is room for 64 warps */
 
-/* 0: not known. */
+/* Returns 0 if unknown. */
 static uint32_t recorded_processors(const struct model *model, uint32_t device)
 {
 	char key[40];
@@ -61,7 +61,7 @@ double shape_fill(const struct model *model, uint32_t shape, uint32_t stream)
 	uint64_t warps = threads / WARP_THREADS + !!(threads % WARP_THREADS);
 	double fill = (double)threads / ((double)warps * WARP_THREADS);
 
-	if (!row->grid[0]) /* not known */
+	if (!row->grid[0]) /* unknown */
 		return 1;
 	if (blocks < processors)
 		fill *= blocks / processors;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much of a device a kernel can make use of, as far as its grid and block tell.
+ * How much of a device a kernel can use, judged by its grid and block size.
  */
 #ifndef XT_MERGE_SHAPES_H
 #define XT_MERGE_SHAPES_H
@@ -10,31 +10,32 @@
 
 #include "merge/read/model.h"
 
-#define SHAPE_SHORT_NS 20000 /* of kernels shorter than that the launch counts, not the shape */
+#define SHAPE_SHORT_NS 20000 /* below this duration, launch latency matters more than shape */
 
-/* Where the log does not say how many multiprocessors there are. */
+/* Assumed number of multiprocessors if the log does not say. */
 #define SHAPE_PROCESSORS_LEAST 40
 
-/* The multiprocessors of a device, SHAPE_PROCESSORS_LEAST if not known. */
+/* Number of multiprocessors of a device, or SHAPE_PROCESSORS_LEAST if unknown. */
 uint32_t shape_processors(const struct model *model, uint32_t device);
 
-/* Does the log say how many? */
+/* True if the log has the number of multiprocessors. */
 bool shape_knows_processors(const struct model *model, uint32_t device);
 
 /*
- * The part of the device of that stream which the shape can fill, in (0, 1]: the multiprocessors that
- * get a block, the lanes of their warps that have a thread, and half of it if blocks are so small
- * that the blocks that fit on a multiprocessor have too few warps.
+ * The part of the stream's device that the shape can fill, in (0, 1]. It is the product of:
+ * - the share of multiprocessors that get a block
+ * - the share of active threads in its warps
+ * - one half, if the blocks are so small that too few warps fit on a multiprocessor
  */
 double shape_fill(const struct model *model, uint32_t shape, uint32_t stream);
 
-/* As much of ns as fill says. */
+/* ns * fill, at most ns. */
 uint64_t shape_share(uint64_t ns, double fill);
 
-/* Blocks of a grid, or threads of a block; UINT64_MAX: more than there is room for. */
+/* Number of blocks of a grid or threads of a block; UINT64_MAX on overflow. */
 uint64_t shape_product(const uint32_t sides[3]);
 
-/* Does it leave most of the device unused? */
+/* True if the shape leaves most of the device unused. */
 bool shape_is_small(double fill);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows and their order.
+ * Make and sort the rows of tables.
  */
 #include "merge/sums/tables.h"
 #include "merge/read/collectives.h"
@@ -22,7 +22,7 @@ static int compare_rows(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* A range that has the time of the one in it is known by its place in the tree. */
+/* If a range takes as long as the one in it, the position in the tree puts the outer one first. */
 static int compare_ranges(const void *a, const void *b)
 {
 	const struct table_row *x = a, *y = b;
@@ -72,7 +72,7 @@ int table_ranges(struct table *table, const struct run *run)
 	*table = (struct table){.rows = calloc(ranges->node_count, sizeof(*table->rows))};
 	if (!table->rows)
 		return -ENOMEM;
-	/* Others only came about while ranges overlapped without being within each other. */
+	/* Skip nodes that exist only because ranges overlapped without nesting. */
 	for (uint32_t n = 1; n < ranges->node_count; n++)
 		if (ranges->nodes[n].weights[WEIGHT_COUNT] || run->range_sums[n].opened_count)
 			table->rows[table->count++] =

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables that several outputs show, worked out of what was read: rows in their order, the largest
- * first.
+ * Tables that several outputs show, sorted by size, largest first.
  *
- * Rows are given back with free(). All functions: 0 or -ENOMEM, then there are no rows.
+ * Free the rows with free(). All functions return 0 or -ENOMEM; after an error there are no rows.
  */
 #ifndef XT_MERGE_TABLES_H
 #define XT_MERGE_TABLES_H
@@ -13,7 +12,7 @@
 struct table_row {
 	uint32_t id; /* path node, or name */
 	uint64_t value;
-	uint64_t count; /* of kernels, copies and sets */
+	uint64_t count; /* kernels, copies and memsets */
 };
 
 struct table {
@@ -21,28 +20,30 @@ struct table {
 	size_t count;
 };
 
-/* Call paths that carry the weight. */
+/* Call paths with a nonzero weight. */
 int table_paths(struct table *table, const struct paths *paths, enum weight weight);
 
-/* What paths end in, by name: GPU time of kernels, copies and sets. */
+/* GPU time of kernels, copies and memsets by name. */
 int table_leaves(struct table *table, const struct paths *paths);
 
-/* NVTX ranges (nodes of run->ranges) that were opened or in which work was asked for. A range takes
- * as much as those in it at least: it stands before them. */
+/*
+ * NVTX ranges (nodes of run->ranges) that were opened or in which work was submitted. An outer
+ * range takes at least as much time as those in it and comes before them.
+ */
 int table_ranges(struct table *table, const struct run *run);
 
 void table_free(struct table *table);
 
-/* What a leaf of GPU time is. */
+/* The kind of a leaf with GPU time. */
 enum work_kind leaf_kind(const char *name, size_t length);
 
 /* "kernel", "collective", "copy" or "set". */
 const char *leaf_kind_name(const char *name, size_t length);
 
-/* Its name without LEAF_KERNEL_MARK, which only kernels have. */
+/* The name without LEAF_KERNEL_MARK. */
 const char *leaf_name(const struct paths *paths, uint32_t name, size_t *length_out);
 
-/* The sum of a weight. */
+/* Sum of a weight over all paths. */
 uint64_t table_sum(const struct paths *paths, enum weight weight);
 
 #endif

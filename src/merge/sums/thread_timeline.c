@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The past of a thread as running sums.
+ * The timeline of a thread as running sums.
  */
 #include "merge/sums/thread_timeline.h"
 
@@ -10,14 +10,14 @@
 
 #include "merge/base/grow.h"
 
-#define THIN_MIN 8 /* moments; fewer are left alone */
+#define THIN_MIN 8 /* checkpoints; shorter timelines are not thinned out */
 
 static bool is_busy_before(const struct timeline_checkpoint *checkpoint)
 {
 	return !memcmp(checkpoint->spent_ns, checkpoint[-1].spent_ns, sizeof(checkpoint->spent_ns));
 }
 
-/* The thread was in that state from the last moment until time_ns. */
+/* Record that the thread was in this state from the last checkpoint until time_ns. */
 static int add_checkpoint(struct thread_timeline *timeline, enum thread_state state,
 			  uint64_t time_ns)
 {
@@ -44,7 +44,7 @@ static int add_checkpoint(struct thread_timeline *timeline, enum thread_state st
 	return 0;
 }
 
-/* The first moment that is later. */
+/* Index of the first later checkpoint. */
 static size_t checkpoint_after(const struct thread_timeline *timeline, uint64_t time_ns)
 {
 	size_t low = 0, high = timeline->count;
@@ -60,7 +60,7 @@ static size_t checkpoint_after(const struct thread_timeline *timeline, uint64_t 
 	return low;
 }
 
-/* The sums at time_ns; next is the first moment after it. */
+/* Interpolate the sums at time_ns. next is the first checkpoint after it. */
 static struct timeline_checkpoint sums_at(const struct thread_timeline *timeline, size_t next,
 					  uint64_t time_ns)
 {
@@ -78,7 +78,7 @@ static struct timeline_checkpoint sums_at(const struct thread_timeline *timeline
 	return sums;
 }
 
-/* Is all between a moment and the one before own code that is long? */
+/* True if the whole time since the previous checkpoint is THREAD_IN_OWN_CODE. */
 static bool is_own_code_before(const struct timeline_checkpoint *checkpoint)
 {
 	return checkpoint->spent_ns[THREAD_IN_OWN_CODE] -
@@ -86,7 +86,10 @@ static bool is_own_code_before(const struct timeline_checkpoint *checkpoint)
 	       checkpoint->time_ns - checkpoint[-1].time_ns;
 }
 
-/* Forgets what was from time_ns on; of own code around it, how long it is now is left to be said. */
+/*
+ * Drop everything from time_ns on. Own code around time_ns is dropped as a whole, because its new
+ * length decides how it counts.
+ */
 static void rewind_to(struct thread_timeline *timeline, uint64_t time_ns)
 {
 	size_t next = checkpoint_after(timeline, time_ns);
@@ -101,7 +104,7 @@ static void rewind_to(struct thread_timeline *timeline, uint64_t time_ns)
 	timeline->count = next;
 }
 
-/* Of its own code before a call. */
+/* Add the own code before a call. */
 static int add_own_code(struct thread_timeline *timeline, uint64_t enter_ns)
 {
 	uint64_t last_ns = timeline->count ? timeline->checkpoints[timeline->count - 1].time_ns : 0;
@@ -113,7 +116,9 @@ static int add_own_code(struct thread_timeline *timeline, uint64_t enter_ns)
 			      enter_ns);
 }
 
-/* A piece of a call that was entered at enter_ns. Neighbours of one state in it are one. */
+/*
+ * Add a piece of the call that was entered at enter_ns. Merges adjacent pieces of the same state.
+ */
 static int add_span(struct thread_timeline *timeline, const struct call_span *span,
 		    uint64_t enter_ns)
 {
@@ -136,7 +141,7 @@ static int add_span(struct thread_timeline *timeline, const struct call_span *sp
 	return add_checkpoint(timeline, span->state, span->until_ns);
 }
 
-/* The number of the last pieces that lie within a call. */
+/* Number of the latest pieces that are nested in a call. */
 static size_t spans_within(const struct thread_timeline *timeline, uint64_t enter_ns,
 			   uint64_t exit_ns)
 {
@@ -209,8 +214,8 @@ void thread_timeline_free(struct thread_timeline *timeline)
 }
 
 /*
- * Own code around from_ns: how much of it lies in the stretch and has been added as THREAD_IN_OWN_CODE
- * although it is short, because the rest of it is before the stretch.
+ * Length of the own code at the start of the interval if it is short there. The sums count it as
+ * THREAD_IN_OWN_CODE because of its part before the interval.
  */
 static uint64_t short_own_code(const struct thread_timeline *timeline, size_t next,
 			       uint64_t from_ns, uint64_t until_ns)
@@ -224,7 +229,7 @@ static uint64_t short_own_code(const struct thread_timeline *timeline, size_t ne
 	return end_ns - from_ns <= THREAD_BUSY_MAX_NS ? end_ns - from_ns : 0;
 }
 
-/* Before the first call, and after the last: own code as far as anyone knows. */
+/* Time before the first and after the last call counts as own code. */
 static void add_unknown(uint64_t length_ns, uint64_t spent_ns[THREAD_STATES])
 {
 	spent_ns[length_ns > THREAD_BUSY_MAX_NS ? THREAD_IN_OWN_CODE : THREAD_BUSY] += length_ns;
@@ -262,7 +267,7 @@ void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from
 	for (int s = 0; s < THREAD_STATES_COUNTED; s++) {
 		uint64_t part_ns = until.spent_ns[s] - from.spent_ns[s];
 
-		/* (Sums between two moments are rounded, each by itself.) */
+		/* Interpolated sums are rounded separately and may exceed the rest. */
 		part_ns = part_ns < rest_ns ? part_ns : rest_ns;
 		spent_ns[s] += part_ns;
 		rest_ns -= part_ns;

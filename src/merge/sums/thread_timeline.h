@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one thread did at each moment up to its last recorded call: whether it was in a call that
- * waits for the GPU, in another call, or in code of its own. docs/WEIGHTS.md says what is made of
- * it (gpu-idle).
+ * Thread timeline: what a thread did until its last recorded call. It was in a call that waits for
+ * the GPU, in another call, or in its own code. docs/WEIGHTS.md describes how gpu-idle uses this.
  *
- * Kept are the moments at which that changed, with what was spent in each until then, so that any
- * stretch of the past is one subtraction. To bound memory, the older half of the moments can be
- * thinned out: what is left stays exact, and within what lies between two of them the time is
- * taken to be spread evenly.
+ * Checkpoints store running sums at each change, so the sums of any interval are one subtraction.
+ * To bound memory, the older half of the checkpoints can be thinned out. The remaining ones stay
+ * exact; time between two checkpoints is interpolated.
  */
 #ifndef XT_MERGE_THREAD_TIMELINE_H
 #define XT_MERGE_THREAD_TIMELINE_H
@@ -15,62 +13,61 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A thread whose own code takes this long at most was on its way to the next call. */
+/* Own code up to this long counts as preparing the next call. */
 #define THREAD_BUSY_MAX_NS UINT64_C(1000000)
 
-/* So many of the last pieces of calls can be within one; what is before them counts as its own. */
+/* Number of recent call pieces that can still prove to be nested in a later call. */
 #define CALL_SPANS_MAX 256
 
 enum thread_state {
-	THREAD_IN_SYNC,	       /* in a call that synchronises */
-	THREAD_IN_COPY,	       /* in a copy that blocks */
-	THREAD_IN_OWN_CODE,    /* in code of its own for longer than THREAD_BUSY_MAX_NS */
-	THREAD_STATES_COUNTED, /* of these there are sums; the rest of the time is: */
-	THREAD_BUSY =
-		THREAD_STATES_COUNTED, /* in another call, or in code of its own for a short time */
+	THREAD_IN_SYNC,	       /* in a synchronising call */
+	THREAD_IN_COPY,	       /* in a blocking copy */
+	THREAD_IN_OWN_CODE,    /* in its own code for longer than THREAD_BUSY_MAX_NS */
+	THREAD_STATES_COUNTED, /* the states above have sums; the remaining time is: */
+	THREAD_BUSY = THREAD_STATES_COUNTED, /* in another call, or briefly in its own code */
 	THREAD_STATES
 };
 
 struct timeline_checkpoint {
 	uint64_t time_ns;
-	uint64_t spent_ns[THREAD_STATES_COUNTED]; /* from the first moment on */
+	uint64_t spent_ns[THREAD_STATES_COUNTED]; /* since the first checkpoint */
 };
 
-/* A time that the thread spent in one call, and in none within that. */
+/* A time in one call, without nested calls. */
 struct call_span {
 	uint64_t from_ns;
 	uint64_t until_ns;
 	enum thread_state state;
 };
 
-/* All zeros is a thread that has made no call. */
+/* Zeros are a thread without calls. */
 struct thread_timeline {
 	struct timeline_checkpoint
-		*checkpoints; /* the first is the thread's first call; ascending */
+		*checkpoints; /* ascending; the first is the thread's first call */
 	size_t count;
 	size_t capacity;
-	struct call_span *spans; /* the last ones: a call may prove to be around them */
+	struct call_span *spans; /* the latest; a later record may be of a call around them */
 	size_t span_count;
-	uint64_t last_submit_ns; /* when it was last called for work; 0: never */
+	uint64_t last_submit_ns; /* last time it submitted work; 0: never */
 };
 
 /*
- * The thread's next call: what it did from the last one on is known up to exit_ns. A call comes
- * after those that were made within it, in a signal handler for one: at each moment the thread was
- * in the innermost; *own_ns is how long it was in this one. Of times that go back otherwise, only
- * what is new counts. 0 or -ENOMEM.
+ * Add the thread's next call. Calls are added when they return, so nested calls (such as those of a
+ * signal handler) come before the call around them. At each moment the thread was in the innermost
+ * call. *own_ns is the time of this call without nested ones. If times go backwards otherwise, only
+ * the new part counts. Returns 0 or -ENOMEM.
  */
 int thread_timeline_add_call(struct thread_timeline *timeline, enum thread_state state,
 			     uint64_t enter_ns, uint64_t exit_ns, uint64_t *own_ns);
 
-/* Thins out the older half of the moments and gives the memory back. */
+/* Thin out the older half of the checkpoints and free the memory. */
 void thread_timeline_thin(struct thread_timeline *timeline);
 void thread_timeline_free(struct thread_timeline *timeline);
 
 /*
- * Adds what the thread did in [from_ns, until_ns) to spent_ns, so that the sum grows by
- * until_ns - from_ns exactly. until_ns is when a call was entered. Code of its own that began
- * before from_ns is as long as what is behind that; before its first call a thread is in such.
+ * Add what the thread did in [from_ns, until_ns) to spent_ns; the sum grows by exactly until_ns -
+ * from_ns. until_ns must be the start of a call. Own code that began before from_ns is judged by
+ * its length after from_ns. Time before the thread's first call is own code.
  */
 void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from_ns,
 			   uint64_t until_ns, uint64_t spent_ns[THREAD_STATES]);

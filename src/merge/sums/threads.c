@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pasts of all threads, in bounded memory.
+ * The timelines of all threads, in bounded memory.
  */
 #include "merge/sums/threads.h"
 
@@ -9,7 +9,7 @@
 
 #include "merge/base/grow.h"
 
-/* Only by its name can a call be told to block: the record of a copy comes later or never. */
+/* Only the name tells whether a copy blocks: the record of the copy comes later, or never. */
 enum thread_state threads_state_of(const struct model *model, const struct api *api)
 {
 	const char *name = names_text(&model->names, api->name, NULL);
@@ -43,7 +43,7 @@ void threads_free(struct threads *threads)
 	*threads = (struct threads){0};
 }
 
-/* Threads with few moments keep them: where they are very many, there is room for more. */
+/* Short timelines stay. If there are very many threads, raise the limit instead. */
 static void thin(struct threads *threads)
 {
 	threads->checkpoint_count = 0;

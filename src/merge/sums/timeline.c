@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The work of all devices in the order of its start.
+ * The work of all devices in order of its start.
  */
 #include "merge/sums/timeline.h"
 
@@ -8,10 +8,10 @@
 
 struct item {
 	struct idle_work work;
-	uint32_t place; /* of its owner in the totals, or, until that is said, among those alone */
+	uint32_t place; /* index of the owner: in aggregate if is_owned, otherwise in unowned */
 	bool is_owned;
 	uint16_t device;
-	uint32_t callsite, before, took_ns; /* of its call */
+	uint32_t callsite, before, took_ns; /* from its call */
 	uint8_t kind;			    /* enum work_kind */
 	bool is_collective;
 };
@@ -41,7 +41,7 @@ static void add_exclusive(struct timeline *timeline, const struct item *item)
 		timeline->error = -ENOMEM;
 }
 
-/* What of the stretch is later than all before. */
+/* Length of the part that is later than all earlier work. */
 static uint64_t later(uint64_t *until_ns, const struct stretch *stretch)
 {
 	uint64_t from_ns = stretch->start_ns > *until_ns ? stretch->start_ns : *until_ns;
@@ -63,7 +63,7 @@ void collectives_add(struct collective_sums *sums, struct collective_sweep *swee
 		sums->gpu_ns += stretch->end_ns - stretch->start_ns;
 		return;
 	}
-	/* It may take back what was a collective's alone until now. */
+	/* Part of it may have been counted as time of a collective alone. */
 	other_ns = later(&sweep->other_until_ns, stretch);
 	sums->alone_ns -= other_ns < sums->alone_ns ? other_ns : sums->alone_ns;
 }
@@ -88,7 +88,7 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		.enter_ns = item->work.enter_ns,
 		.owner = &owner,
 	};
-	/* What ran in a gap in which recording was paused is not known, nor where work is lost. */
+	/* If recording was paused or work was lost in the gap, its cause is unknown. */
 	bool is_blind = stretch.has_gap &&
 			pauses_within(timeline->pauses, stretch.gap_from_ns, stretch.start_ns);
 
@@ -127,7 +127,7 @@ static void next_work(void *context, void *item, bool is_late)
 		timeline->error = -ENOMEM;
 		return;
 	}
-	(void)is_late; /* both sweeps take what is before their time as they can */
+	(void)is_late; /* both sums accept late work as far as possible */
 	if (timeline->wants_exclusive)
 		add_exclusive(timeline, item);
 	if (timeline->wants_idle)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies by direction and sets by memory.
+ * Copies by direction and memsets by memory kind.
  */
 #include "merge/sums/transfers.h"
 
@@ -10,7 +10,7 @@
 #include "merge/base/labels.h"
 
 #define LABEL_BYTES    96
-#define DEVICES_LABELS 64 /* with larger numbers, devices are not told apart */
+#define DEVICES_LABELS 64 /* larger device numbers share a label */
 
 static int add(struct transfers *transfers, struct names *names, const char *label, bool is_memset,
 	       const struct transfer_sum *sum)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies by direction and sets by memory: how many, how many bytes, how long.
+ * Copies by direction and memsets by memory kind: count, bytes and duration.
  */
 #ifndef XT_MERGE_TRANSFERS_H
 #define XT_MERGE_TRANSFERS_H
@@ -24,24 +24,26 @@ struct transfer_row {
 	struct transfer_sum sum;
 };
 
-/* Of all processes; all zeros is an empty one. */
+/* Sums over all processes. Zeros are empty. */
 struct transfers {
 	struct transfer_row *rows;
 	size_t count;
 	size_t capacity;
-	size_t *places; /* by name: row + 1, or 0 */
+	size_t *places; /* row + 1 by name; 0: none */
 	size_t place_capacity;
 };
 
-/* Both add a sum to the row of that kind of copy, or of sets of that memory (CUPTI's). names is the
- * table that the rows' names are of. 0 or -ENOMEM. */
+/*
+ * Add a sum to the row of a copy kind, or of memsets of a memory kind (CUPTI's numbers). The rows
+ * are named in this table of names. Returns 0 or -ENOMEM.
+ */
 int transfers_add_copies(struct transfers *transfers, struct names *names,
 			 const struct copy_shape *shape, const struct transfer_sum *sum);
 int transfers_add_memsets(struct transfers *transfers, struct names *names, uint32_t memory,
 			  const struct transfer_sum *sum);
 void transfers_free(struct transfers *transfers);
 
-/* By time, the longest first. */
+/* Sort the rows by time, longest first. */
 void transfers_sort(struct transfers *transfers);
 
 #endif

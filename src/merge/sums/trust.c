@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The judgement: reasons are collected from what was counted elsewhere (losses.h, doubts.h, the accounts
- * of the logs), each with how grave it is.
+ * Judge a run. The reasons come from losses.h, anomalies.h and the accounts of the logs; each has a
+ * severity.
  */
 #include "merge/sums/trust.h"
 
@@ -15,7 +15,7 @@
 #include "merge/base/number_format.h"
 #include "merge/sums/anomalies.h"
 
-#define LINE_REASONS 3 /* as many are told in a line */
+#define LINE_REASONS 3 /* reasons shown in a line */
 
 const char *trust_level_name(enum trust_level level)
 {
@@ -48,7 +48,7 @@ add_reason(struct trust *trust, enum trust_level level, const char *format, ...)
 	return 0;
 }
 
-/* What was written and cannot be read is damage; what never was written is loss. */
+/* Events that were written but cannot be read are damage. Events never written are a loss. */
 static bool is_damage(unsigned loss)
 {
 	return loss >= LOSS_DAMAGED_CALLS || !strncmp(losses_name(loss), "recovered.areas_", 16);
@@ -76,7 +76,7 @@ static int add_anomalies(struct trust *trust, const struct run *run)
 		kinds += anomaly_count(run, &anomalies[d]) != 0;
 	if (!kinds)
 		return 0;
-	return add_reason(trust, TRUST_DEGRADED, "%zu kind%s of doubt: see the warnings", kinds,
+	return add_reason(trust, TRUST_DEGRADED, "%zu kind%s of anomaly: see the warnings", kinds,
 			  kinds == 1 ? "" : "s");
 }
 
@@ -87,8 +87,8 @@ static int add_handoffs(struct trust *trust, const struct run *run)
 	if (!run->handoff_count)
 		return 0;
 	format_time(time, run->handed_off_ns);
-	return add_reason(trust, TRUST_DEGRADED, "CUPTI was left to %s for %s", run->handed_off_to,
-			  time);
+	return add_reason(trust, TRUST_DEGRADED, "CUPTI was handed over to %s for %s",
+			  run->handed_off_to, time);
 }
 
 static uint64_t account(const struct run *run, const char *name)
@@ -143,7 +143,7 @@ static int add_reasons(struct trust *trust, const struct run *run)
 		error = add_excess(trust, run);
 	if (!error)
 		error = add_anomalies(trust, run);
-	/* Something was warned of that is none of these. */
+	/* There was a warning of another kind. */
 	if (!error && !trust->reason_count && run->report->status != STATUS_OK)
 		error = add_reason(trust, TRUST_DEGRADED, "see the warnings");
 	return error;
@@ -172,7 +172,7 @@ static char *word_line(const struct trust *trust)
 	return text;
 }
 
-/* All accounts whose name begins and goes on so. */
+/* Sum of all accounts whose name has this prefix. */
 static uint64_t account_sum(const struct run *run, const char *beginning)
 {
 	uint64_t sum = 0;
@@ -187,10 +187,9 @@ static char *account_line(const struct run *run)
 {
 	uint64_t invalid = account(run, "kernels.invalid") + account(run, "copies.invalid") +
 			   account(run, "sets.invalid");
-	/* The last account of a log that goes on behind it counts too little. */
-	const char *known = run->logs_open || run->losses[LOSS_LOG_ACCOUNTS]
-				    ? "at the last count, which is not the end: "
-				    : "";
+	/* If a log continues after its last account, the counts are too low. */
+	const char *known =
+		run->logs_open || run->losses[LOSS_LOG_ACCOUNTS] ? "as of the last update: " : "";
 	char seen[COUNT_BYTES], written[COUNT_BYTES], lost[COUNT_BYTES], bad[COUNT_BYTES],
 		cut[COUNT_BYTES], audits[COUNT_BYTES], wrong[COUNT_BYTES], *text;
 
@@ -202,15 +201,14 @@ static char *account_line(const struct run *run)
 	format_count(audits, account(run, "stacks.audited"));
 	format_count(wrong, account(run, "stacks.mismatched"));
 	if (asprintf(&text,
-		     "%scalls seen %s = written %s + lost %s; records invalid %s; stacks cut short "
-		     "%s, "
-		     "checked %s, wrong %s",
+		     "%scalls seen %s = written %s + lost %s; records invalid %s; "
+		     "stacks truncated %s, checked %s, wrong %s",
 		     known, seen, written, lost, bad, cut, audits, wrong) < 0)
 		return NULL;
 	return text;
 }
 
-/* What the tracer cost, as far as logs say it. Freed by the caller. */
+/* The cost of the tracer, as far as the logs record it. The caller frees it. */
 static char *cost_text(const struct run *run)
 {
 	size_t count = run->inputs->count, silent = run->logs_without_cost;
@@ -218,19 +216,19 @@ static char *cost_text(const struct run *run)
 	char unknown[64] = "", upto[96] = "", *text;
 
 	if (silent == count)
-		return strdup("what it cost is not known");
+		return strdup("cost unknown");
 	if (silent)
-		snprintf(unknown, sizeof(unknown), ", not known of %zu of %zu processes", silent,
+		snprintf(unknown, sizeof(unknown), ", unknown for %zu of %zu processes", silent,
 			 count);
 	if (run->logs_cut_off)
-		snprintf(upto, sizeof(upto),
-			 ", up to the last account of %zu that did not end in order",
+		snprintf(upto, sizeof(upto), ", incomplete for %zu that did not exit normally",
 			 run->logs_cut_off);
 	format_time(callbacks, account(run, "callbacks.ns"));
 	format_time(writer, account(run, "writer.cpu_ns") + account(run, "flusher.cpu_ns"));
 	format_time(waited, account(run, "threads.waited_ns"));
 	if (asprintf(&text,
-		     "about %s in the program's threads (%s of it waiting), %s in its own%s%s",
+		     "about %s in the program's threads (%s of it waiting), %s in its own "
+		     "threads%s%s",
 		     callbacks, waited, writer, unknown, upto) < 0)
 		return NULL;
 	return text;
@@ -242,7 +240,7 @@ static char *cost_line(const struct run *run)
 	double share = run->gpu_ns ? 100.0 * (double)unattributed_ns / (double)run->gpu_ns : 0;
 	char *cost = cost_text(run), *text = NULL;
 
-	/* 0.0 % is for nothing at all. */
+	/* Show 0.0 % only for none at all. */
 	if (unattributed_ns && share < 0.1)
 		share = 0.1;
 	if (cost &&

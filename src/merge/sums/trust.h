@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far a run can be trusted, in a word and three lines: the same in the summary for people, the one for
- * programs and the HTML report.
+ * How far a run can be trusted: one word and three lines, which the text summary, the JSON summary
+ * and the HTML report share.
  *
- *	complete	all that happened is there, or was left out because the user said which part
- *			of the run is wanted
- *	degraded	something was lost, estimated, or left out to keep a bound; it is said what
- *	damaged		what was recorded cannot all be read
+ * 	complete	every event of the selected part of the run is there
+ * 	degraded	something was lost, estimated, or left out to keep a limit
+ * 	damaged		part of what was recorded cannot be read
  */
 #ifndef XT_MERGE_TRUST_H
 #define XT_MERGE_TRUST_H
@@ -20,15 +19,16 @@ enum trust_level { TRUST_COMPLETE, TRUST_DEGRADED, TRUST_DAMAGED };
 
 struct trust {
 	enum trust_level level;
-	char *reasons[TRUST_REASONS_MAX]; /* why it is not complete; the first matter most */
+	char *reasons[TRUST_REASONS_MAX]; /* why it is not complete, most important first */
 	size_t reason_count;
-	char *lines[TRUST_LINES]; /* the word and how; the account; what the tracer cost */
+	char *lines
+		[TRUST_LINES]; /* the level with reasons, the account, and the cost of the tracer */
 };
 
-/* "complete" and so on. */
+/* "complete", "degraded" or "damaged". */
 const char *trust_level_name(enum trust_level level);
 
-/* When all logs are read. 0 or -ENOMEM; to be freed in either case. */
+/* Judge the run after all logs are read. Returns 0 or -ENOMEM. Call trust_free() in either case. */
 int trust_judge(struct trust *trust, const struct run *run);
 void trust_free(struct trust *trust);
 

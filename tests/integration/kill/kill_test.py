@@ -234,7 +234,7 @@ def check_kill(args, case, after_s, folder):
             fail("nothing was recovered: " + recovered.stderr)
         # Of a process that had hardly begun there is little to show, which is said.
         # A call may have been on its way into its ring, which is said as well.
-        if recovered.returncode and not re.search(r"are no launches|kernels that were launched are missing|was killed\)",
+        if recovered.returncode and not re.search(r"are no launches|launched kernels are missing|was killed\)",
                                                   recovered.stderr):
             fail(recovered.stderr)
     if os.path.exists(log + ".spool"):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bins over time: sums stay exact whatever the order in which time is covered, the highest level stays.
+ * Bins over time: sums stay exact in any order of times, and raised bins keep the highest level.
  */
 #include "unit.h"
 
@@ -17,7 +17,7 @@ static uint64_t sum_of(const struct bins *bins, unsigned series)
 	return sum;
 }
 
-/* What of [from_ns, until_ns) the bins hold, of which both are edges. */
+/* The sum of the bins in [from_ns, until_ns); both must be bin edges. */
 static uint64_t sum_in(const struct bins *bins, unsigned series, uint64_t from_ns,
 		       uint64_t until_ns)
 {
@@ -29,7 +29,7 @@ static uint64_t sum_in(const struct bins *bins, unsigned series, uint64_t from_n
 	return sum;
 }
 
-static void test_one_stretch(void **state)
+static void adds_one_interval(void **state)
 {
 	struct bins bins;
 
@@ -46,8 +46,8 @@ static void test_one_stretch(void **state)
 	bins_free(&bins);
 }
 
-/* Each bin is at most full: what is in it is where it happened. */
-static void test_places(void **state)
+/* No bin exceeds its width, so every value is in the right bin. */
+static void puts_time_into_the_right_bin(void **state)
 {
 	const uint64_t edge = 1u << 20;
 	struct bins bins;
@@ -77,7 +77,7 @@ static uint64_t random_below(uint64_t limit)
 	return (seed >> 20) % limit;
 }
 
-static void test_any_order(void **state)
+static void keeps_sums_in_any_order(void **state)
 {
 	(void)state;
 	for (int round = 0; round < 50; round++) {
@@ -99,7 +99,7 @@ static void test_any_order(void **state)
 	}
 }
 
-static void test_levels(void **state)
+static void keeps_the_highest_level(void **state)
 {
 	struct bins bins;
 
@@ -116,8 +116,8 @@ static void test_levels(void **state)
 	bins_free(&bins);
 }
 
-/* Times without sense are covered, too. */
-static void test_all_of_time(void **state)
+/* Extreme times are covered too. */
+static void covers_extreme_times(void **state)
 {
 	struct bins bins;
 
@@ -142,9 +142,11 @@ static void test_all_of_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_stretch), cmocka_unit_test(test_places),
-		cmocka_unit_test(test_any_order),   cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_all_of_time),
+		cmocka_unit_test(adds_one_interval),
+		cmocka_unit_test(puts_time_into_the_right_bin),
+		cmocka_unit_test(keeps_sums_in_any_order),
+		cmocka_unit_test(keeps_the_highest_level),
+		cmocka_unit_test(covers_extreme_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

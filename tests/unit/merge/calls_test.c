@@ -10,7 +10,7 @@
 
 #define NAMES 2000
 
-/* Frames in which API n is called name n + 1, and no stack is known. */
+/* Frames in which API n has name n + 1, without known stacks. */
 static struct frames make_frames(void)
 {
 	struct frames frames = {.api_count = NAMES, .api_shown = calloc(NAMES, sizeof(uint32_t))};
@@ -36,7 +36,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void percentiles_are_within_one_percent(void **state)
+static void estimates_percentiles_within_1_percent(void **state)
 {
 	enum { COUNT = 5000 };
 	struct frames frames = make_frames();
@@ -67,7 +67,7 @@ static void percentiles_are_within_one_percent(void **state)
 	free(frames.api_shown);
 }
 
-static void functions_beyond_the_limit_are_others(void **state)
+static void sums_functions_beyond_the_limit(void **state)
 {
 	struct frames frames = make_frames();
 	struct calls calls = {0};
@@ -87,7 +87,7 @@ static void functions_beyond_the_limit_are_others(void **state)
 	free(frames.api_shown);
 }
 
-static void failures_are_counted_by_error(void **state)
+static void counts_failures_by_error(void **state)
 {
 	struct frames frames = make_frames();
 	struct calls calls = {0};
@@ -113,9 +113,9 @@ static void failures_are_counted_by_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(percentiles_are_within_one_percent),
-		cmocka_unit_test(functions_beyond_the_limit_are_others),
-		cmocka_unit_test(failures_are_counted_by_error),
+		cmocka_unit_test(estimates_percentiles_within_1_percent),
+		cmocka_unit_test(sums_functions_beyond_the_limit),
+		cmocka_unit_test(counts_failures_by_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Child graphs and conditional nodes: the announcements are those of an H200 (driver 580, CUPTI 13.0), as are the ids
- * under which the nodes then ran.
+ * Child graphs and conditional nodes. The node records and the ids of the executed nodes were
+ * recorded on an H200 (driver 580, CUPTI 13.0).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,8 +20,10 @@ struct announcement {
 	uint64_t origin;
 };
 
-/* Made: a(0), child c2(1), b(2), child c1(3), c(4); c2: m(0), child c3(1), n(2); c3: r, set, s;
- * c1: f, g. Graph 5 is that, 6 to 8 are what it took its children in as; 9 is its instance. */
+/*
+ * The program created graph 1: a, child graph 3, b, child graph 2, c. Graph 5 is the complete
+ * graph, 6 to 8 are its copies of the child graphs, and 9 is the executable graph.
+ */
 static const struct announcement announced[] = {
 	{ID(1, 0), 0},	       {ID(1, 1), 0},	      {ID(1, 2), 0},	     {ID(2, 0), 0},
 	{ID(3, 0), ID(1, 0)},  {ID(3, 1), ID(1, 1)},  {ID(3, 2), ID(1, 2)},  {ID(2, 1), 0},
@@ -36,7 +38,7 @@ static const struct announcement announced[] = {
 	{ID(9, 13), 0},	       {ID(9, 14), 0},
 };
 
-/* What ran, and the node of code that it is. */
+/* The ids of executed nodes, and the node that the program created for each. */
 static const struct announcement ran[] = {
 	{ID(9, 0), ID(5, 0)},  {ID(9, 2), ID(5, 2)},  {ID(9, 4), ID(5, 4)}, {ID(9, 5), ID(2, 0)},
 	{ID(9, 7), ID(2, 2)},  {ID(9, 8), ID(1, 0)},  {ID(9, 9), ID(1, 1)}, {ID(9, 10), ID(1, 2)},
@@ -45,7 +47,7 @@ static const struct announcement ran[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Every node that code made has a stack of its own: its id, made small. */
+/* Each node that the program created has its own stack, derived from its id. */
 static uint32_t stack_of(uint64_t id)
 {
 	return (uint32_t)((id >> 32) * 100 + (id & 0xffff) + 1);
@@ -62,7 +64,10 @@ static struct node announced_node(size_t i)
 	};
 }
 
-/* Each thread announces as above, in turns; what runs leads to the stacks that made it. */
+/*
+ * Several threads announce the same nodes, interleaved. Executed nodes must lead to the right
+ * stacks.
+ */
 static void check_threads(uint32_t threads)
 {
 	struct nodes nodes = {0};
@@ -96,20 +101,20 @@ static void check_threads(uint32_t threads)
 	nodes_free(&nodes);
 }
 
-static void test_one_thread(void **unused)
+static void resolves_nodes_of_one_thread(void **unused)
 {
 	(void)unused;
 	check_threads(1);
 }
 
-static void test_threads_in_turns(void **unused)
+static void resolves_nodes_of_interleaved_threads(void **unused)
 {
 	(void)unused;
 	check_threads(3);
 }
 
-/* A graph with a condition at any depth is known as one; its nodes have the same numbers. */
-static void test_condition(void **unused)
+/* A conditional node marks the graph as conditional at any depth. Node numbers do not change. */
+static void detects_conditional_graphs(void **unused)
 {
 	struct nodes nodes = {0};
 
@@ -117,7 +122,9 @@ static void test_condition(void **unused)
 	for (size_t i = 0; i < COUNT(announced); i++) {
 		struct node node = announced_node(i);
 
-		node.type = node.id == ID(11, 1) ? 13 : 0; /* within the instance's inner child */
+		node.type = node.id == ID(11, 1)
+				    ? 13
+				    : 0; /* in the inner child graph of the executable graph */
 		assert_int_equal(nodes_add(&nodes, &node), 0);
 	}
 	assert_int_equal(nodes_index(&nodes), 0);
@@ -131,8 +138,8 @@ static void test_condition(void **unused)
 	nodes_free(&nodes);
 }
 
-/* A body with a copy in it, behind it a child graph: as a graph with a condition was announced. */
-static void test_body(void **unused)
+/* A conditional body that contains a copy, followed by a child graph; from a real recording. */
+static void resolves_a_conditional_body(void **unused)
 {
 	static const struct announcement body[] = {
 		{ID(1, 0), 0},	      {ID(1, 1), 0},	    {ID(2, 0), 0},
@@ -179,8 +186,10 @@ static void test_body(void **unused)
 	nodes_free(&nodes);
 }
 
-/* Which of two bodies has the first numbers is not guessed, nor what follows from it. */
-static void test_two_bodies(void **unused)
+/*
+ * With two bodies the node numbers are ambiguous, so their nodes and all later ones stay unknown.
+ */
+static void leaves_two_bodies_unknown(void **unused)
 {
 	static const struct announcement bodies[] = {
 		{ID(1, 0), 0},	      {ID(1, 1), 0},	    {ID(1, 2), 0},
@@ -212,8 +221,8 @@ static void test_two_bodies(void **unused)
 	nodes_free(&nodes);
 }
 
-/* Each graph in the next, a thousand deep, and numbers that run backwards: bounded, no crash. */
-static void test_hostile(void **unused)
+/* Graphs nested a thousand levels deep, with descending numbers: bounded, no crash. */
+static void bounds_deep_nesting(void **unused)
 {
 	struct nodes nodes = {0};
 
@@ -236,9 +245,12 @@ static void test_hostile(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_thread), cmocka_unit_test(test_threads_in_turns),
-		cmocka_unit_test(test_condition),  cmocka_unit_test(test_body),
-		cmocka_unit_test(test_two_bodies), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(resolves_nodes_of_one_thread),
+		cmocka_unit_test(resolves_nodes_of_interleaved_threads),
+		cmocka_unit_test(detects_conditional_graphs),
+		cmocka_unit_test(resolves_a_conditional_body),
+		cmocka_unit_test(leaves_two_bodies_unknown),
+		cmocka_unit_test(bounds_deep_nesting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

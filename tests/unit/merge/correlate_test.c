@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joining by id: exact in any order, bounded in memory, every kernel told of exactly once.
+ * Joining by id: exact in any order, with bounded memory, and each kernel is reported exactly once.
  */
 #include "unit.h"
 
@@ -11,8 +11,8 @@
 
 #define IDS_MAX 100000
 
-/* What the listener was told. The stack of a call is its id, so that a wrong one shows. */
-struct told {
+/* The calls of the listener. The stack of a call is its id, so that a wrong join shows. */
+struct received {
 	uint32_t joined[IDS_MAX];
 	uint32_t alone[IDS_MAX];
 	uint64_t last_start_ns;
@@ -21,31 +21,31 @@ struct told {
 
 static void listen(void *context, const struct work *work, const struct launch *launch)
 {
-	struct told *told = context;
+	struct received *received = context;
 
 	assert_true(work->correlation < IDS_MAX);
 	if (launch) {
 		assert_int_equal(launch->correlation, work->correlation);
 		assert_int_equal(launch->stack, work->correlation);
-		told->joined[work->correlation]++;
+		received->joined[work->correlation]++;
 	} else {
-		told->alone[work->correlation]++;
+		received->alone[work->correlation]++;
 	}
-	told->out_of_order |= work->start_ns < told->last_start_ns;
-	told->last_start_ns = work->start_ns;
+	received->out_of_order |= work->start_ns < received->last_start_ns;
+	received->last_start_ns = work->start_ns;
 }
 
-struct stacks_told {
-	uint32_t stack; /* of the call that the last work was joined with */
+struct stacks_received {
+	uint32_t stack; /* stack of the call that the last work was joined with */
 };
 
 static void note_stack(void *context, const struct work *work, const struct launch *launch)
 {
-	struct stacks_told *told = context;
+	struct stacks_received *received = context;
 
 	(void)work;
 	assert_non_null(launch);
-	told->stack = launch->stack;
+	received->stack = launch->stack;
 }
 
 static const struct correlate_limits small = {
@@ -53,15 +53,15 @@ static const struct correlate_limits small = {
 
 struct fixture {
 	struct correlate *correlate;
-	struct told *told;
+	struct received *received;
 };
 
 static struct fixture setup(const struct correlate_limits *limits)
 {
-	struct fixture f = {.told = calloc(1, sizeof(*f.told))};
-	struct correlate_listener listener = {listen, f.told};
+	struct fixture f = {.received = calloc(1, sizeof(*f.received))};
+	struct correlate_listener listener = {listen, f.received};
 
-	assert_non_null(f.told);
+	assert_non_null(f.received);
 	assert_int_equal(correlate_new(&f.correlate, limits, listener), 0);
 	return f;
 }
@@ -69,7 +69,7 @@ static struct fixture setup(const struct correlate_limits *limits)
 static void teardown(struct fixture *f)
 {
 	correlate_free(f->correlate);
-	free(f->told);
+	free(f->received);
 }
 
 static void call(struct fixture *f, uint64_t id, unsigned flags)
@@ -86,7 +86,7 @@ static void kernel(struct fixture *f, uint64_t id, uint64_t start_ns)
 	assert_int_equal(correlate_work(f->correlate, &row), 0);
 }
 
-static void either_comes_first(void **state)
+static void accepts_call_or_kernel_first(void **state)
 {
 	struct fixture f = setup(&small);
 	const struct correlate_counts *counts;
@@ -100,16 +100,16 @@ static void either_comes_first(void **state)
 	call(&f, 4, LAUNCH_EXPECTED);
 	call(&f, 5, 0); /* failed: no kernel is missing */
 	counts = correlate_finish(f.correlate);
-	assert_int_equal(f.told->joined[1], 1);
-	assert_int_equal(f.told->joined[2], 1);
-	assert_int_equal(f.told->alone[3], 1);
+	assert_int_equal(f.received->joined[1], 1);
+	assert_int_equal(f.received->joined[2], 1);
+	assert_int_equal(f.received->alone[3], 1);
 	assert_int_equal(counts->work_joined, 2);
 	assert_int_equal(counts->work_unmatched, 1);
 	assert_int_equal(counts->launches_unmatched, 1);
 	teardown(&f);
 }
 
-static void kernels_that_waited_go_in_their_order(void **state)
+static void releases_waiting_kernels_in_order(void **state)
 {
 	struct fixture f = setup(&small);
 
@@ -120,13 +120,13 @@ static void kernels_that_waited_go_in_their_order(void **state)
 	for (uint64_t k = 51; k <= 60; k++)
 		kernel(&f, 7, k);
 	correlate_finish(f.correlate);
-	assert_int_equal(f.told->joined[7], 60);
-	assert_false(f.told->out_of_order);
+	assert_int_equal(f.received->joined[7], 60);
+	assert_false(f.received->out_of_order);
 	teardown(&f);
 }
 
-/* A graph's kernels may come however late; so may the only kernel of a launch. */
-static void late_kernels_find_their_call(void **state)
+/* The kernels of a graph may come arbitrarily late, and so may the only kernel of a launch. */
+static void joins_late_kernels(void **state)
 {
 	struct fixture f = setup(&small);
 
@@ -140,14 +140,14 @@ static void late_kernels_find_their_call(void **state)
 	}
 	kernel(&f, 1, 0);
 	kernel(&f, 2, 0);
-	assert_int_equal(f.told->joined[1], 2);
-	assert_int_equal(f.told->joined[2], 1);
+	assert_int_equal(f.received->joined[1], 2);
+	assert_int_equal(f.received->joined[2], 1);
 	assert_int_equal(correlate_finish(f.correlate)->launches_unmatched, 0);
 	teardown(&f);
 }
 
-/* Far more that never match than there is room for: the newest still match, all are counted. */
-static void memory_is_bounded(void **state)
+/* More unmatched calls than there is room for: the newest still match, and all are counted. */
+static void bounds_memory(void **state)
 {
 	struct fixture f = setup(&small);
 	const struct correlate_counts *counts;
@@ -166,11 +166,11 @@ static void memory_is_bounded(void **state)
 	assert_int_equal(counts->work_unmatched, 20000 - 2);
 	assert_int_equal(counts->launches_unmatched, 19999 - 2);
 	for (uint64_t id = 30000; id < 50000; id++)
-		assert_int_equal(f.told->joined[id] + f.told->alone[id], 1);
+		assert_int_equal(f.received->joined[id] + f.received->alone[id], 1);
 	teardown(&f);
 }
 
-static void an_id_that_comes_again_is_the_new_call(void **state)
+static void replaces_the_call_of_a_reused_id(void **state)
 {
 	struct fixture f = setup(&small);
 	struct launch first = {.correlation = 5, .stack = 4, .flags = LAUNCH_EXPECTED};
@@ -179,12 +179,12 @@ static void an_id_that_comes_again_is_the_new_call(void **state)
 	assert_int_equal(correlate_launch(f.correlate, &first), 0);
 	call(&f, 5, LAUNCH_EXPECTED);
 	kernel(&f, 5, 0); /* listen() checks the stack */
-	assert_int_equal(f.told->joined[5], 1);
+	assert_int_equal(f.received->joined[5], 1);
 	teardown(&f);
 }
 
-/* Work is of the call with its id that was entered last before it began, wherever that is kept. */
-static void recurring_ids_are_told_apart_by_time(void **state)
+/* Work belongs to the last call with its id that was entered before it began, in any table. */
+static void distinguishes_reused_ids_by_time(void **state)
 {
 	static const struct {
 		uint64_t start_ns;
@@ -193,8 +193,8 @@ static void recurring_ids_are_told_apart_by_time(void **state)
 
 	(void)state;
 	for (int others = 0; others < 100; others += 99) {
-		struct stacks_told told = {0};
-		struct correlate_listener listener = {note_stack, &told};
+		struct stacks_received received = {0};
+		struct correlate_listener listener = {note_stack, &received};
 		struct correlate *correlate;
 
 		assert_int_equal(correlate_new(&correlate, &small, listener), 0);
@@ -205,7 +205,7 @@ static void recurring_ids_are_told_apart_by_time(void **state)
 						.flags = LAUNCH_GRAPH | LAUNCH_EXPECTED};
 
 			assert_int_equal(correlate_launch(correlate, &launch), 0);
-			/* With others behind it, the first goes to the table of old calls. */
+			/* Later calls move the first one to the table of old calls. */
 			for (int o = 0; c == 1 && o < others; o++) {
 				launch = (struct launch){.correlation = 1000 + (uint64_t)o};
 				assert_int_equal(correlate_launch(correlate, &launch), 0);
@@ -215,13 +215,13 @@ static void recurring_ids_are_told_apart_by_time(void **state)
 			struct work work = {.correlation = 7, .start_ns = cases[k].start_ns};
 
 			assert_int_equal(correlate_work(correlate, &work), 0);
-			assert_int_equal(told.stack, cases[k].stack);
+			assert_int_equal(received.stack, cases[k].stack);
 		}
-		/* Before all of them: the clocks differ a little. */
+		/* Slightly before all calls, as the clocks may differ. */
 		assert_int_equal(correlate_work(correlate,
 						&(struct work){.correlation = 7, .start_ns = 990}),
 				 0);
-		assert_int_equal(told.stack, 300);
+		assert_int_equal(received.stack, 300);
 		assert_int_equal(correlate_finish(correlate)->launches_recurring, others ? 1 : 2);
 		correlate_free(correlate);
 	}
@@ -235,13 +235,13 @@ static void id_0_is_none(void **state)
 	call(&f, 0, LAUNCH_EXPECTED);
 	kernel(&f, 0, 0);
 	correlate_finish(f.correlate);
-	assert_int_equal(f.told->alone[0], 1);
-	assert_int_equal(f.told->joined[0], 0);
+	assert_int_equal(f.received->alone[0], 1);
+	assert_int_equal(f.received->joined[0], 0);
 	teardown(&f);
 }
 
-/* Any order within a distance that the limits allow gives all joins, and each once. */
-static void random_orders_are_exact(void **state)
+/* Any order within the limits gives every join exactly once. */
+static void joins_in_random_order(void **state)
 {
 	enum { COUNT = 50000, REACH = 3000 };
 	struct correlate_limits limits = {
@@ -270,7 +270,7 @@ static void random_orders_are_exact(void **state)
 	}
 	assert_int_equal(correlate_finish(f.correlate)->work_joined, COUNT);
 	for (uint32_t id = 1; id <= COUNT; id++)
-		assert_int_equal(f.told->joined[id], 1);
+		assert_int_equal(f.received->joined[id], 1);
 	free(order);
 	teardown(&f);
 }
@@ -301,7 +301,7 @@ static void joins_across_2_to_the_32_calls(void **state)
 		}
 		assert_int_equal(correlate_finish(f.correlate)->work_joined, 2 * COUNT);
 		for (uint64_t id = 1; id <= 2 * COUNT; id++)
-			assert_int_equal(f.told->joined[id], 1);
+			assert_int_equal(f.received->joined[id], 1);
 		teardown(&f);
 	}
 }
@@ -309,14 +309,14 @@ static void joins_across_2_to_the_32_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(either_comes_first),
-		cmocka_unit_test(kernels_that_waited_go_in_their_order),
-		cmocka_unit_test(late_kernels_find_their_call),
-		cmocka_unit_test(memory_is_bounded),
-		cmocka_unit_test(an_id_that_comes_again_is_the_new_call),
-		cmocka_unit_test(recurring_ids_are_told_apart_by_time),
+		cmocka_unit_test(accepts_call_or_kernel_first),
+		cmocka_unit_test(releases_waiting_kernels_in_order),
+		cmocka_unit_test(joins_late_kernels),
+		cmocka_unit_test(bounds_memory),
+		cmocka_unit_test(replaces_the_call_of_a_reused_id),
+		cmocka_unit_test(distinguishes_reused_ids_by_time),
 		cmocka_unit_test(id_0_is_none),
-		cmocka_unit_test(random_orders_are_exact),
+		cmocka_unit_test(joins_in_random_order),
 		cmocka_unit_test(joins_across_2_to_the_32_calls),
 	};
 

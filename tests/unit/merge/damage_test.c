@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The golden log with every byte changed and cut at every byte, merged into every output: it ends well
- * each time, and says that something is wrong where the reader lost something.
+ * Change each byte of the golden log, and truncate it at each byte. Every output must end normally
+ * and report an error if the reader lost something.
  *
- * --all changes each byte in nine ways (each bit, and all) instead of one.
+ * --all changes each byte in nine ways (each bit, and all bits) instead of one.
  */
 #include "unit.h"
 
@@ -54,7 +54,7 @@ static void remove_output(const struct output_option *output)
 	rmdir(output->path);
 }
 
-/* Whether the reader finds anything wrong with the file. */
+/* True if the reader reports any damage. */
 static bool is_damaged(void)
 {
 	struct xt_reader *reader;
@@ -72,7 +72,9 @@ static bool is_damaged(void)
 	return damaged;
 }
 
-/* One output at a time, each in turn: which of them reads it hardly matters to how the file is read. */
+/*
+ * Write one output per merge, in rotation. The choice has little influence on how the log is read.
+ */
 static enum exit_status merge_log(unsigned turn)
 {
 	struct report report = {.quiet = true};
@@ -110,7 +112,7 @@ static void check_log(const uint8_t *data, size_t bytes, unsigned turn)
 		merge_log(turn);
 }
 
-static void every_byte_changed(void **state)
+static void survives_changed_bytes(void **state)
 {
 	(void)state;
 	for (size_t at = 0; at < golden_bytes; at++) {
@@ -125,7 +127,7 @@ static void every_byte_changed(void **state)
 	}
 }
 
-static void every_prefix(void **state)
+static void survives_truncation(void **state)
 {
 	(void)state;
 	for (size_t bytes = 0; bytes < golden_bytes; bytes++)
@@ -137,14 +139,14 @@ static int begin(void **state)
 	FILE *file = fopen(GOLDEN, "rb");
 
 	(void)state;
-	/* In memory, if it can be: a database waits for the disk. */
+	/* Prefer a folder in memory, because a database waits for the disk. */
 	snprintf(directory, sizeof(directory), "%s/xtrace-damage-XXXXXX",
 		 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 	golden_bytes = file ? fread(golden, 1, sizeof(golden), file) : 0;
 	if (!golden_bytes || golden_bytes == sizeof(golden) || !mkdtemp(directory))
 		return -1;
 	fclose(file);
-	/* What each input says goes to stderr even if quiet: thousands of lines. */
+	/* Each input prints warnings even with --quiet, which makes thousands of lines. */
 	if (!freopen("/dev/null", "w", stderr))
 		return -1;
 	snprintf(log_path, sizeof(log_path), "%s/x.xtr", directory);
@@ -163,8 +165,8 @@ static int end(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_byte_changed),
-		cmocka_unit_test(every_prefix),
+		cmocka_unit_test(survives_changed_bytes),
+		cmocka_unit_test(survives_truncation),
 	};
 
 	in_all_ways = argc == 2 && !strcmp(argv[1], "--all");

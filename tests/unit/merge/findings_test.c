@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What findings go by: sums by callsite of any numbers, options, and whose a source file is.
+ * The inputs of findings: sums by callsite with extreme numbers, options, and who owns a source
+ * file.
  */
 #include "unit.h"
 
@@ -10,10 +11,10 @@
 
 #include "merge/findings/findings.h"
 #include "merge/findings/finding_place.h"
-#include "merge/findings/callsite_stats.h"
+#include "merge/sums/callsite_stats.h"
 #include "merge/sums/shapes.h"
 
-/* Sites of a log with one stack and one thread, where all functions launch. */
+/* Callsites of a log with one stack and one thread, in which every function launches. */
 struct fixture {
 	struct model model;
 	struct threads threads;
@@ -70,8 +71,8 @@ static void call(struct fixture *f, uint32_t thread, uint16_t api, uint64_t self
 	callsites_add_call(&f->callsites, &call, self_ns, 0);
 }
 
-/* Sums stay at the end of what there is room for; what comes out of order takes nothing away. */
-static void numbers_that_cannot_be(void **state)
+/* Sums saturate. Events out of order never reduce a sum. */
+static void saturates_impossible_numbers(void **state)
 {
 	struct aggregate none = {0};
 	struct fixture f;
@@ -94,8 +95,8 @@ static void numbers_that_cannot_be(void **state)
 	end(&f);
 }
 
-/* However many functions a stack calls, and threads a line. */
-static void tables_have_bounds(void **state)
+/* A stack that calls many functions, and a line that many threads run. */
+static void bounds_tables(void **state)
 {
 	struct fixture f;
 
@@ -107,8 +108,8 @@ static void tables_have_bounds(void **state)
 	end(&f);
 }
 
-/* Each thread has a past of its own at a line that several run. */
-static void threads_take_turns(void **state)
+/* Each thread has its own history at a line that several threads run. */
+static void separates_threads(void **state)
 {
 	struct fixture f;
 
@@ -123,7 +124,7 @@ static void threads_take_turns(void **state)
 	end(&f);
 }
 
-static void shapes_of_any_size(void **state)
+static void accepts_shapes_of_any_size(void **state)
 {
 	static const uint32_t most[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
 	static const uint32_t usual[3] = {8, 2, 0};
@@ -135,7 +136,7 @@ static void shapes_of_any_size(void **state)
 	assert_int_equal(shape_share(1000, 0.25), 250);
 }
 
-static void shares_that_options_take(void **state)
+static void parses_finding_options(void **state)
 {
 	static const char *const wrong[] = {"-5",  "-1e3", "nan", "-nan", "inf", "-inf",
 					    "101", "5%",   "",	  " 5",	  "1e9", "Off"};
@@ -154,7 +155,7 @@ static void shares_that_options_take(void **state)
 	assert_true(shares[RULE_GPU_IDLE] < 0 && shares[RULE_SYNC_IDLE] == 100);
 }
 
-static void whose_a_source_file_is(void **state)
+static void recognises_library_files(void **state)
 {
 	static const char *const libraries[] = {
 		"/usr/local/cuda/bin/../targets/x86_64-linux/include/cuda_runtime.h",
@@ -187,12 +188,12 @@ static void whose_a_source_file_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_that_cannot_be),
-		cmocka_unit_test(tables_have_bounds),
-		cmocka_unit_test(threads_take_turns),
-		cmocka_unit_test(shapes_of_any_size),
-		cmocka_unit_test(shares_that_options_take),
-		cmocka_unit_test(whose_a_source_file_is),
+		cmocka_unit_test(saturates_impossible_numbers),
+		cmocka_unit_test(bounds_tables),
+		cmocka_unit_test(separates_threads),
+		cmocka_unit_test(accepts_shapes_of_any_size),
+		cmocka_unit_test(parses_finding_options),
+		cmocka_unit_test(recognises_library_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logs that are whole as files and senseless in content: every column of every kind is filled
- * with values from the edges. Merging them must end well, with all work accounted for.
+ * Valid log files with random content: every column of every chunk kind gets edge values. Merging
+ * them must end normally and account for all work.
  */
 #include "unit.h"
 
@@ -87,14 +87,14 @@ static void put_row(struct xt_table *table)
 	xt_table_end_row(table);
 }
 
-/* What begins at 0, or ends beyond the end of time, is passed over. */
+/* Work that begins at 0 or ends after the maximum time is skipped. */
 static bool can_be(uint64_t start_ns, uint64_t duration_ns)
 {
 	return start_ns > 0 && start_ns <= INT64_MAX && duration_ns <= INT64_MAX - start_ns;
 }
 
 /*
- * Returns the number of kernels, copies and sets in the log whose times can be, and adds up their
+ * Returns the number of kernels, copies and memsets with possible times, and sums up their
  * durations.
  */
 static uint64_t make_log(const char *path, uint64_t *gpu_ns)
@@ -135,7 +135,7 @@ static uint64_t make_log(const char *path, uint64_t *gpu_ns)
 	return work_count;
 }
 
-/* Adds up the last number of each line, which is the weight of a folded stack. */
+/* Sum of the last number of each line, which is the weight of a folded stack. */
 static uint64_t sum_of_weights(const char *path)
 {
 	FILE *file = fopen(path, "r");
@@ -155,7 +155,7 @@ static uint64_t sum_of_weights(const char *path)
 	return sum;
 }
 
-/* All outputs that there are, each into a file of its name. */
+/* Request every output, each to a file named after it. */
 static size_t name_outputs(struct output_option *outputs, char (*paths)[PATH_BYTES],
 			   const char *directory)
 {
@@ -172,7 +172,7 @@ static size_t name_outputs(struct output_option *outputs, char (*paths)[PATH_BYT
 	return count;
 }
 
-/* It must be there. */
+/* Fails if the output does not exist. */
 static void remove_output(const struct output_option *output)
 {
 	char path[PATH_BYTES + 256];
@@ -194,7 +194,7 @@ static void remove_output(const struct output_option *output)
 	assert_int_equal(rmdir(output->path), 0);
 }
 
-static void senseless_logs_do_no_harm(void **state)
+static void survives_hostile_logs(void **state)
 {
 	const char *count_text = getenv("XT_TEST_LOGS");
 	uint64_t log_count = count_text ? strtoull(count_text, NULL, 10) : LOGS;
@@ -240,7 +240,7 @@ static void senseless_logs_do_no_harm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(senseless_logs_do_no_harm),
+		cmocka_unit_test(survives_hostile_logs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

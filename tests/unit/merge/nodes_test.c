@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes of graphs: the id that was meant at a time, and the stack it comes from in the end.
+ * Graph nodes: the node that an id means at a given time, and the stack that created it.
  */
 #include "unit.h"
 
@@ -15,7 +15,7 @@ static void add(struct nodes *nodes, uint64_t id, uint64_t origin, uint64_t time
 	assert_int_equal(nodes_add(nodes, &node), 0);
 }
 
-/* The stack that made the node, 0 if unknown. */
+/* The stack that created the node, 0 if unknown. */
 static uint32_t stack_of(struct nodes *nodes, uint64_t id, uint64_t time_ns)
 {
 	uint32_t creation = nodes_creation(nodes, id, time_ns);
@@ -23,7 +23,7 @@ static uint32_t stack_of(struct nodes *nodes, uint64_t id, uint64_t time_ns)
 	return creation ? nodes->creations[creation].stack : 0;
 }
 
-static void an_id_means_its_latest_row(void **state)
+static void uses_the_latest_row_of_an_id(void **state)
 {
 	struct nodes nodes = {0};
 
@@ -33,7 +33,7 @@ static void an_id_means_its_latest_row(void **state)
 	add(&nodes, 5, 0, 200, 22);
 	add(&nodes, 6, 0, 150, 66);
 	assert_int_equal(nodes_index(&nodes), 0);
-	for (int again = 0; again < 2; again++) { /* the second time from what is remembered */
+	for (int again = 0; again < 2; again++) { /* the second pass uses the cache */
 		assert_int_equal(stack_of(&nodes, 5, 99), 0);
 		assert_int_equal(stack_of(&nodes, 5, 100), 11);
 		assert_int_equal(stack_of(&nodes, 5, 199), 11);
@@ -49,8 +49,8 @@ static void an_id_means_its_latest_row(void **state)
 	nodes_free(&nodes);
 }
 
-/* In executable graph 9 node 5 of graph 7 is 3; in 8 it is 4. */
-static void a_change_is_of_one_executable_graph(void **state)
+/* Node 5 of graph 7 has number 3 in executable graph 9, and number 4 in graph 8. */
+static void limits_a_change_to_its_executable_graph(void **state)
 {
 	const uint64_t graph = UINT64_C(7) << 32, exec = UINT64_C(9) << 32;
 	const uint64_t other = UINT64_C(8) << 32;
@@ -66,7 +66,7 @@ static void a_change_is_of_one_executable_graph(void **state)
 	assert_int_equal(nodes_add(&nodes, &change), 0);
 	assert_int_equal(nodes_add(&nodes, &unknown), 0);
 	add(&nodes, exec | 3, graph | 5, 200, 0);
-	add(&nodes, exec | 3, graph | 5, 400, 0); /* the id is used again */
+	add(&nodes, exec | 3, graph | 5, 400, 0); /* the id is reused */
 	assert_int_equal(nodes_index(&nodes), 0);
 	assert_int_equal(stack_of(&nodes, exec | 3, 299), 11);
 	assert_int_equal(stack_of(&nodes, exec | 3, 300), 33);
@@ -79,10 +79,10 @@ static void a_change_is_of_one_executable_graph(void **state)
 }
 
 /*
- * Executable graph 9 was made from graph 7 and is then made like 8, of two nodes each; like 6, which
- * has but one; and like none that is known. Node 9.2 is of a child graph.
+ * Executable graph 9 is created from graph 7. It is then updated to graph 8, which has two nodes,
+ * to graph 6, which has one, and to an unknown graph. Node 9.2 belongs to a child graph.
  */
-static void a_whole_graph_is_changed(void **state)
+static void applies_updates_of_whole_graphs(void **state)
 {
 	const uint64_t graph = UINT64_C(7) << 32, like = UINT64_C(8) << 32;
 	const uint64_t shorter = UINT64_C(6) << 32, exec = UINT64_C(9) << 32;
@@ -103,7 +103,7 @@ static void a_whole_graph_is_changed(void **state)
 	struct nodes nodes = {0};
 
 	(void)state;
-	add(&nodes, like, 0, 50, 99); /* an older graph of that number */
+	add(&nodes, like, 0, 50, 99); /* an older graph with the same number */
 	add(&nodes, like | 1, 0, 51, 99);
 	add(&nodes, like | 2, 0, 52, 99);
 	add(&nodes, graph, 0, 100, 11);
@@ -126,8 +126,11 @@ static void a_whole_graph_is_changed(void **state)
 	nodes_free(&nodes);
 }
 
-/* Two kernels are not a kernel and a copy; a child graph that is changed takes what is in it along. */
-static void what_is_not_alike_has_no_maker(void **state)
+/*
+ * An update to a graph with other node types makes the origin unknown. Updating a child graph
+ * affects the nodes in it.
+ */
+static void rejects_updates_of_other_node_types(void **state)
 {
 	const uint64_t graph = UINT64_C(7) << 32, like = UINT64_C(8) << 32;
 	const uint64_t exec = UINT64_C(9) << 32, other = UINT64_C(10) << 32;
@@ -168,7 +171,7 @@ static void what_is_not_alike_has_no_maker(void **state)
 	nodes_free(&nodes);
 }
 
-static void origins_are_of_their_time(void **state)
+static void resolves_origins_by_time(void **state)
 {
 	struct nodes nodes = {0};
 
@@ -176,7 +179,7 @@ static void origins_are_of_their_time(void **state)
 	add(&nodes, 1, 0, 100, 11);
 	add(&nodes, 2, 1, 200, 0);
 	add(&nodes, 1, 0, 300, 12);
-	add(&nodes, 3, 2, 400, 0); /* a clone of the clone: of the first 1 */
+	add(&nodes, 3, 2, 400, 0); /* clone of a clone of the first node 1 */
 	add(&nodes, 4, 1, 400, 0);
 	assert_int_equal(nodes_index(&nodes), 0);
 	assert_int_equal(stack_of(&nodes, 3, 500), 11);
@@ -185,7 +188,7 @@ static void origins_are_of_their_time(void **state)
 	nodes_free(&nodes);
 }
 
-static void what_leads_nowhere_is_unknown(void **state)
+static void leaves_unresolvable_origins_unknown(void **state)
 {
 	struct nodes nodes = {0};
 
@@ -202,7 +205,7 @@ static void what_leads_nowhere_is_unknown(void **state)
 	nodes_free(&nodes);
 }
 
-static void the_call_around_it_names_the_api(void **state)
+static void takes_the_api_of_the_enclosing_call(void **state)
 {
 	struct nodes nodes = {0};
 
@@ -212,10 +215,11 @@ static void the_call_around_it_names_the_api(void **state)
 	add(&nodes, 3, 0, 300, 33);
 	assert_int_equal(nodes_index(&nodes), 0);
 	nodes_note_call(&nodes, 1, 100, 100, 7);
-	nodes_note_call(&nodes, 2, 190, 210, 8); /* another thread's */
+	nodes_note_call(&nodes, 2, 190, 210, 8); /* call of another thread */
 	nodes_note_call(&nodes, 1, 201, 299, 8);
 	nodes_note_call(&nodes, 1, 290, 310, 9);
-	nodes_note_call(&nodes, 1, 50, 1000, 10); /* around all of them: one is left */
+	nodes_note_call(&nodes, 1, 50, 1000,
+			10); /* around all nodes: only one is left without an API */
 	nodes_note_call(&nodes, 1, 50, 1000, 11);
 	assert_int_equal(nodes.creations[nodes_creation(&nodes, 1, 400)].api, 7);
 	assert_int_equal(nodes.creations[nodes_creation(&nodes, 2, 400)].api, 10);
@@ -223,8 +227,8 @@ static void the_call_around_it_names_the_api(void **state)
 	nodes_free(&nodes);
 }
 
-/* Calls that claim to be around all nodes must not cost the product of both. */
-static void many_calls_around_many_nodes_take_no_time(void **state)
+/* Calls that claim to surround all nodes must not cost the product of both numbers. */
+static void handles_many_calls_around_many_nodes_fast(void **state)
 {
 	enum { MANY = 200000 };
 	struct nodes nodes = {0};
@@ -241,7 +245,7 @@ static void many_calls_around_many_nodes_take_no_time(void **state)
 }
 
 /* Each update of a graph adds a row for each node of it. */
-static void bounds_the_rows_of_graph_updates(void **state)
+static void bounds_rows_of_graph_updates(void **state)
 {
 	enum { NODES = 1000, UPDATES = 100000, ADDED_MAX = 10000 };
 	const uint64_t graph = UINT64_C(7) << 32, exec = UINT64_C(9) << 32;
@@ -268,15 +272,15 @@ static void bounds_the_rows_of_graph_updates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_id_means_its_latest_row),
-		cmocka_unit_test(a_change_is_of_one_executable_graph),
-		cmocka_unit_test(a_whole_graph_is_changed),
-		cmocka_unit_test(what_is_not_alike_has_no_maker),
-		cmocka_unit_test(bounds_the_rows_of_graph_updates),
-		cmocka_unit_test(origins_are_of_their_time),
-		cmocka_unit_test(what_leads_nowhere_is_unknown),
-		cmocka_unit_test(the_call_around_it_names_the_api),
-		cmocka_unit_test(many_calls_around_many_nodes_take_no_time),
+		cmocka_unit_test(uses_the_latest_row_of_an_id),
+		cmocka_unit_test(limits_a_change_to_its_executable_graph),
+		cmocka_unit_test(applies_updates_of_whole_graphs),
+		cmocka_unit_test(rejects_updates_of_other_node_types),
+		cmocka_unit_test(bounds_rows_of_graph_updates),
+		cmocka_unit_test(resolves_origins_by_time),
+		cmocka_unit_test(leaves_unresolvable_origins_unknown),
+		cmocka_unit_test(takes_the_api_of_the_enclosing_call),
+		cmocka_unit_test(handles_many_calls_around_many_nodes_fast),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

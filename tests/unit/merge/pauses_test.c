@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pauses of recording: made of switches in any order, and asked for by time.
+ * Pauses of recording: built from switches in any order, and looked up by time.
  */
 #include "unit.h"
 
 #include "merge/read/pauses.h"
 
-static void switches_make_pauses(void **state)
+static void builds_pauses_from_switches(void **state)
 {
 	struct pauses pauses = {0};
 
@@ -15,7 +15,7 @@ static void switches_make_pauses(void **state)
 	assert_int_equal(pauses_add(&pauses, 200, true), 0);
 	assert_int_equal(pauses_add(&pauses, 100, false), 0);
 	assert_int_equal(pauses_add(&pauses, 150, false), 0); /* again */
-	assert_int_equal(pauses_add(&pauses, 50, true), 0);   /* it was on */
+	assert_int_equal(pauses_add(&pauses, 50, true), 0);   /* recording was already on */
 	assert_int_equal(pauses_add(&pauses, 300, true), 0);
 	pauses_index(&pauses);
 	assert_int_equal(pauses.count, 2);
@@ -32,7 +32,7 @@ static void switches_make_pauses(void **state)
 	pauses_free(&pauses);
 }
 
-static void none_is_none(void **state)
+static void accepts_logs_without_pauses(void **state)
 {
 	struct pauses pauses = {0};
 
@@ -46,8 +46,8 @@ static void none_is_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(switches_make_pauses),
-		cmocka_unit_test(none_is_none),
+		cmocka_unit_test(builds_pauses_from_switches),
+		cmocka_unit_test(accepts_logs_without_pauses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A log that is read ahead says what it says when it is read as one goes. */
+/*
+ * A log read ahead by a helper thread has the same content as one read directly.
+ */
 #include "unit.h"
 
 #include <stdio.h>
@@ -15,7 +17,7 @@
 
 static char path[] = "/tmp/xtrace-ahead.XXXXXX";
 
-/* Chunks of CLOCK rows that count on, with others between them. */
+/* Chunks of CLOCK rows with ascending values, and other chunks between them. */
 static int write_log(void **state)
 {
 	struct xt_log_header header = {.pid = 1, .clock = XT_CLOCK_MONOTONIC};
@@ -56,7 +58,7 @@ static int remove_log(void **state)
 
 static bool has_helper = true;
 
-/* Reads count chunks (all and the end, if there are fewer) and holds every row. */
+/* Read up to count chunks and check every row. */
 static void read_log(unsigned count)
 {
 	struct xt_reader *reader;
@@ -91,34 +93,34 @@ static void read_log(unsigned count)
 	xt_reader_close(reader);
 }
 
-static void every_chunk_in_order(void **state)
+static void reads_every_chunk_in_order(void **state)
 {
 	(void)state;
 	for (int round = 0; round < 20; round++)
 		read_log(CHUNKS + 2);
 }
 
-static void may_be_left_at_any_time(void **state)
+static void stops_at_any_time(void **state)
 {
 	(void)state;
 	for (unsigned count = 0; count < 50; count++)
 		read_log(count);
 }
 
-static void without_a_helper(void **state)
+static void works_without_a_helper_thread(void **state)
 {
 	has_helper = false;
-	every_chunk_in_order(state);
-	may_be_left_at_any_time(state);
+	reads_every_chunk_in_order(state);
+	stops_at_any_time(state);
 	has_helper = true;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_chunk_in_order),
-		cmocka_unit_test(may_be_left_at_any_time),
-		cmocka_unit_test(without_a_helper),
+		cmocka_unit_test(reads_every_chunk_in_order),
+		cmocka_unit_test(stops_at_any_time),
+		cmocka_unit_test(works_without_a_helper_thread),
 	};
 
 	return cmocka_run_group_tests(tests, write_log, remove_log);

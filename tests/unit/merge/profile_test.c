@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The run profile: which batch a moment is in, and what is said of sums by batch.
+ * The run profile: the batch of a time, and the statistics of sums by batch.
  */
 #include "unit.h"
 
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "merge/profile/profile.h"
+#include "merge/profile/profile_iterations.h"
 
 #define ITERATIONS 107
 #define WARMUP	   3
@@ -23,7 +24,7 @@ static double normal(void)
 	return sqrt(-2.0 * log(uniform())) * cos(2.0 * M_PI * uniform());
 }
 
-static void test_batches(void **state)
+static void finds_the_batch_of_a_time(void **state)
 {
 	static uint64_t starts_ns[ITERATIONS];
 	struct windows w = {.starts_ns = starts_ns,
@@ -55,7 +56,7 @@ static void test_batches(void **state)
 	assert_int_equal(before, PROFILE_BATCHES - 1);
 	for (int b = 0; b < PROFILE_BATCHES; b++)
 		assert_true(counts[b] == 3 || counts[b] == 4);
-	/* In any order. */
+	/* The lookup accepts times in any order. */
 	for (int i = 0; i < 1000; i++) {
 		uint64_t time_ns = 900 + (uint64_t)random() % 1300;
 		struct windows fresh = w;
@@ -85,8 +86,11 @@ static struct profile_stats stats_of(const double *values, double count)
 	return profile_stats(&s, PROFILE_BATCHES, no_factors());
 }
 
-/* The error that is told is, in the mean of many, that which the mean has; where neighbours go together, too. */
-static void test_errors(void **state)
+/*
+ * The estimated standard error agrees with the actual error of the mean, with and without
+ * autocorrelation.
+ */
+static void estimates_standard_errors(void **state)
 {
 	static const double correlations[] = {0.0, 0.6};
 
@@ -109,13 +113,15 @@ static void test_errors(void **state)
 			assert_true(fabs(stats.each.mean * 4.0 - stats.value.mean) < 1e-9);
 			assert_true(stats.count.error == 0.0);
 		}
-		/* (A quarter is what would be told of the second, if each were taken to be by itself;
-		 * 32 values do not tell all of what goes together in so few.) */
+		/*
+		 * Ignoring autocorrelation would estimate a quarter of the second error. 32 values
+		 * are too few to estimate all of it.
+		 */
 		assert_true(told > (c ? 0.65 : 0.95) * had && told < 1.4 * had);
 	}
 }
 
-static void test_far_out(void **state)
+static void clamps_outliers(void **state)
 {
 	double values[PROFILE_BATCHES];
 	struct profile_stats stats;
@@ -129,7 +135,7 @@ static void test_far_out(void **state)
 	assert_true(stats.value.mean > 195.0);
 	assert_true(stats.value.typical > 99.0 && stats.value.typical < 101.0);
 	assert_true(stats.value.error < 1.0);
-	/* More pieces are no outlier: each of them is as long as ever. */
+	/* A batch with more items is no outlier if each item takes the usual time. */
 	for (int b = 0; b < PROFILE_BATCHES; b++)
 		values[b] = 100.0;
 	stats = profile_stats(&(struct subject){.values = {[3] = 700.0, [4] = 100.0},
@@ -139,8 +145,8 @@ static void test_far_out(void **state)
 	assert_true(fabs(stats.each.mean - 100.0) < 1e-9);
 }
 
-/* What all paths have in common is found, whatever one of them does by itself. */
-static void test_factors(void **state)
+/* The common factor is found even if one path differs. */
+static void finds_the_common_factor(void **state)
 {
 	struct subjects subjects = {0};
 	double factors[PROFILE_BATCHES];
@@ -157,28 +163,30 @@ static void test_factors(void **state)
 	}
 	assert_int_equal(profile_factors(&subjects, PROFILE_BATCHES, factors), 0);
 	assert_true(fabs(factors[20] / factors[3] - 1.1) < 1e-9);
-	/* Few paths have nothing in common that could be told from themselves. */
+	/* Too few paths have no common factor. */
 	subjects.count = 5;
 	assert_int_equal(profile_factors(&subjects, PROFILE_BATCHES, factors), 0);
 	assert_true(factors[20] == 1.0);
 	subjects_free(&subjects);
 }
 
-static void test_plain(void **state)
+static void masks_numbers(void **state)
 {
 	char text[] = "step 12 of 300, v2";
 
 	(void)state;
-	windows_mask_numbers(text);
+	iterations_mask_numbers(text);
 	assert_string_equal(text, "step # of #, v#");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_batches), cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_far_out), cmocka_unit_test(test_factors),
-		cmocka_unit_test(test_plain),
+		cmocka_unit_test(finds_the_batch_of_a_time),
+		cmocka_unit_test(estimates_standard_errors),
+		cmocka_unit_test(clamps_outliers),
+		cmocka_unit_test(finds_the_common_factor),
+		cmocka_unit_test(masks_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

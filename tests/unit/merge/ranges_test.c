@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX ranges: the nest in which a thread is at a time, against a plain list of what is open.
+ * NVTX ranges: the nested ranges of a thread at a given time, compared with a simple list.
  */
 #include "unit.h"
 
@@ -33,7 +33,7 @@ static void add(struct ranges *ranges, uint32_t operation, uint32_t thread, uint
 	assert_int_equal(ranges_add(ranges, &event), 0);
 }
 
-/* The texts of a nest as one number, outermost first, 10 for each level. */
+/* The texts of the nested ranges as one decimal number, outermost first. */
 static uint64_t nest_of(struct ranges *ranges, uint32_t thread, uint64_t time_ns)
 {
 	uint64_t nest = 0, factor = 1;
@@ -45,7 +45,7 @@ static uint64_t nest_of(struct ranges *ranges, uint32_t thread, uint64_t time_ns
 	return nest;
 }
 
-static void ranges_nest_by_thread(void **state)
+static void nests_ranges_by_thread(void **state)
 {
 	struct ranges ranges = {0};
 
@@ -61,7 +61,7 @@ static void ranges_nest_by_thread(void **state)
 	assert_int_equal(nest_of(&ranges, 1, 9), 0);
 	assert_int_equal(nest_of(&ranges, 1, 10), 1);
 	assert_int_equal(nest_of(&ranges, 1, 29), 12);
-	assert_int_equal(nest_of(&ranges, 1, 20), 12); /* backwards, too */
+	assert_int_equal(nest_of(&ranges, 1, 20), 12); /* earlier than the previous lookup */
 	assert_int_equal(nest_of(&ranges, 1, 39), 1);
 	assert_int_equal(nest_of(&ranges, 1, 40), 0);
 	assert_int_equal(nest_of(&ranges, 1, 5), 0);
@@ -74,12 +74,12 @@ static void ranges_nest_by_thread(void **state)
 	ranges_free(&ranges);
 }
 
-static void an_end_is_for_the_thread_that_started(void **state)
+static void ends_ranges_in_the_starting_thread(void **state)
 {
 	struct ranges ranges = {0};
 
 	(void)state;
-	add(&ranges, XT_RANGE_END, 2, 50, 0, 0, 77); /* stands before its start in the log */
+	add(&ranges, XT_RANGE_END, 2, 50, 0, 0, 77); /* comes before its start in the log */
 	add(&ranges, XT_RANGE_START, 1, 10, 0, 1, 77);
 	add(&ranges, XT_RANGE_PUSH, 1, 20, 0, 2, 0);
 	add(&ranges, XT_RANGE_POP, 1, 90, 0, 0, 0);
@@ -109,8 +109,8 @@ static uint64_t plain_nest(const struct plain *plain)
 	return nest;
 }
 
-/* Domains are popped in any order; two threads in turns; times that are asked for are random. */
-static void random_nests_are_right(void **state)
+/* Random pops from several domains, two interleaved threads, and lookups at random times. */
+static void matches_simple_list_on_random_input(void **state)
 {
 	enum { TIMES = 2000, DEPTH = 15 };
 	static uint64_t expected[2][TIMES];
@@ -159,7 +159,7 @@ static void random_nests_are_right(void **state)
 	}
 }
 
-static void depth_is_bounded(void **state)
+static void bounds_depth(void **state)
 {
 	struct ranges ranges = {0};
 
@@ -176,10 +176,10 @@ static void depth_is_bounded(void **state)
 }
 
 /*
- * Ranges that end in the order in which they began, many at a time: memory stays in bounds, each
- * counts for what is called right within it, and none after its end.
+ * Many overlapping ranges that end in the order in which they began. Memory stays bounded. Each
+ * range counts for its innermost calls, and no range counts after its end.
  */
-static void crossing_is_bounded(void **state)
+static void bounds_overlapping_ranges(void **state)
 {
 	enum { COUNT = 20000, IN_FLIGHT = 100 };
 	struct ranges ranges = {0};
@@ -210,11 +210,11 @@ static void crossing_is_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranges_nest_by_thread),
-		cmocka_unit_test(an_end_is_for_the_thread_that_started),
-		cmocka_unit_test(random_nests_are_right),
-		cmocka_unit_test(depth_is_bounded),
-		cmocka_unit_test(crossing_is_bounded),
+		cmocka_unit_test(nests_ranges_by_thread),
+		cmocka_unit_test(ends_ranges_in_the_starting_thread),
+		cmocka_unit_test(matches_simple_list_on_random_input),
+		cmocka_unit_test(bounds_depth),
+		cmocka_unit_test(bounds_overlapping_ranges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

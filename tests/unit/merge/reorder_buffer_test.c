@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Order in a window, held against what one that looks at all that wait would do.
+ * Sorting within a window, compared with a simple implementation that searches all waiting items.
  */
 #include "unit.h"
 
@@ -16,10 +16,10 @@
 struct item {
 	uint64_t time_ns;
 	uint64_t number;
-	uint32_t mark; /* set while it waits */
+	uint32_t mark; /* changed while the item waits */
 };
 
-/* The plain way. */
+/* The simple implementation. */
 static struct {
 	struct item waiting[WINDOW];
 	uint32_t count;
@@ -79,7 +79,7 @@ static uint64_t random_below(uint64_t *seed, uint64_t bound)
 	return (*seed >> 33) % bound;
 }
 
-/* Times of a kind of disorder. */
+/* Kinds of disorder. */
 enum pattern { SORTED, REVERSED, EQUAL, STREAMS, RANDOM, FAR_APART, PATTERNS };
 
 static uint64_t time_of(enum pattern pattern, uint64_t number, uint64_t *seed)
@@ -139,13 +139,13 @@ static void hold(enum pattern pattern, uint64_t seed)
 	for (uint32_t i = 0; i < ITEMS; i++)
 		late_count += expected_late[i];
 	assert_int_equal(order.late_count, late_count);
-	/* Memory is that of the window, whatever comes. */
+	/* Memory depends only on the window size. */
 	assert_in_range(order.slot_count, 1, WINDOW);
 	assert_in_range(order.run_count, 1, 3 * WINDOW + 100);
 	reorder_buffer_free(&order);
 }
 
-static void as_the_plain_way(void **state)
+static void matches_simple_implementation(void **state)
 {
 	(void)state;
 	for (enum pattern pattern = 0; pattern < PATTERNS; pattern++)
@@ -161,7 +161,7 @@ static void ignore_leaving(void *context, void *item, bool is_late)
 }
 
 /* A slot is used 32,768 times in 2^32 items. Work can wait for its call that long. */
-static void tickets_do_not_recur_after_2_to_the_32_items(void **state)
+static void keeps_tickets_unique_beyond_2_to_the_32(void **state)
 {
 	struct reorder_buffer order;
 	uint64_t item = 1, first, other;
@@ -180,8 +180,8 @@ static void tickets_do_not_recur_after_2_to_the_32_items(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_the_plain_way),
-		cmocka_unit_test(tickets_do_not_recur_after_2_to_the_32_items),
+		cmocka_unit_test(matches_simple_implementation),
+		cmocka_unit_test(keeps_tickets_unique_beyond_2_to_the_32),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

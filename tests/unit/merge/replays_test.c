@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the GPU launched itself joins the replay that it ran in, or none: never another.
+ * Work launched by the GPU joins the replay in which it ran, or none.
  */
 #include "unit.h"
 
@@ -11,36 +11,36 @@
 #define GRAPH	 7u
 #define NODE(n)	 ((uint64_t)GRAPH << 32 | (n))
 #define TOLD_MAX 64
-#define NOBODY	 UINT32_MAX
+#define NO_CALL	 UINT32_MAX
 
-/* By start: the correlation id of the call that work was told of with. */
-struct told {
+/* The correlation id of the joined call, by the start time of the work. */
+struct received {
 	uint32_t call[TOLD_MAX];
 	unsigned count;
 };
 
 struct fixture {
 	struct replays *replays;
-	struct told told;
+	struct received received;
 	struct pauses pauses;
 	struct nodes nodes;
 };
 
 static void listen(void *context, const struct work *work, const struct launch *launch)
 {
-	struct told *told = context;
+	struct received *received = context;
 
 	assert_true(work->start_ns < TOLD_MAX);
-	assert_int_equal(told->call[work->start_ns], 0);
+	assert_int_equal(received->call[work->start_ns], 0);
 	assert_int_equal(work->correlation, launch ? launch->correlation : 0);
-	told->call[work->start_ns] = launch ? (uint32_t)launch->correlation : NOBODY;
-	told->count++;
+	received->call[work->start_ns] = launch ? (uint32_t)launch->correlation : NO_CALL;
+	received->count++;
 }
 
 static void set_up(struct fixture *fixture)
 {
 	static uint32_t graphs[] = {90, GRAPH, 3};
-	struct correlate_listener listener = {listen, &fixture->told};
+	struct correlate_listener listener = {listen, &fixture->received};
 
 	fixture->nodes.conditional = graphs;
 	fixture->nodes.conditional_count = 3;
@@ -48,15 +48,17 @@ static void set_up(struct fixture *fixture)
 		replays_new(&fixture->replays, &fixture->nodes, &fixture->pauses, listener), 0);
 }
 
-static void finish(struct fixture *fixture, unsigned told_count)
+static void finish(struct fixture *fixture, unsigned expected_count)
 {
 	assert_int_equal(replays_finish(fixture->replays), 0);
-	assert_int_equal(fixture->told.count, told_count);
+	assert_int_equal(fixture->received.count, expected_count);
 	replays_free(fixture->replays);
 	pauses_free(&fixture->pauses);
 }
 
-/* Work of the call with that id, which was entered then and has that stack (0: is not known). */
+/*
+ * Add work of the call with this id, entry time and stack; stack 0 means that the call is unknown.
+ */
 static void pass(struct fixture *fixture, uint64_t start_ns, uint64_t id, uint64_t enter_ns,
 		 uint32_t stack)
 {
@@ -73,8 +75,8 @@ static void join(struct fixture *fixture, uint64_t start_ns)
 	replays_join(fixture->replays, &work);
 }
 
-/* Whatever the order of the log. */
-static void within_a_replay(void **state)
+/* The order in the log does not matter. */
+static void joins_work_within_a_replay(void **state)
 {
 	struct fixture fixture = {0};
 
@@ -87,40 +89,40 @@ static void within_a_replay(void **state)
 	pass(&fixture, 13, 1, 1, 100);
 	pass(&fixture, 23, 2, 2, 200);
 	finish(&fixture, 2);
-	assert_int_equal(fixture.told.call[12], 1);
-	assert_int_equal(fixture.told.call[22], 2);
+	assert_int_equal(fixture.received.call[12], 1);
+	assert_int_equal(fixture.received.call[22], 2);
 }
 
-static void between_replays(void **state)
+static void joins_work_between_replays(void **state)
 {
 	struct fixture fixture = {0};
 
 	(void)state;
 	set_up(&fixture);
-	join(&fixture, 9); /* none was before */
+	join(&fixture, 9); /* no replay before */
 	pass(&fixture, 10, 1, 1, 100);
-	join(&fixture, 11); /* the next was not called yet */
-	join(&fixture, 13); /* it was: nobody can tell */
+	join(&fixture, 11); /* the next replay was not launched yet */
+	join(&fixture, 13); /* it was launched: ambiguous */
 	pass(&fixture, 20, 2, 12, 200);
-	join(&fixture, 21); /* another call by the same owner */
+	join(&fixture, 21); /* another call with the same owner */
 	pass(&fixture, 30, 3, 13, 200);
-	join(&fixture, 31); /* the next one's call is missing */
+	join(&fixture, 31); /* the next replay's call is missing */
 	pass(&fixture, 40, 4, 0, 0);
 	join(&fixture, 41);
 	pass(&fixture, 50, 5, 14, 200);
-	join(&fixture, 51); /* none is after */
+	join(&fixture, 51); /* no replay after */
 	finish(&fixture, 7);
-	assert_int_equal(fixture.told.call[9], 1);
-	assert_int_equal(fixture.told.call[11], 1);
-	assert_int_equal(fixture.told.call[13], NOBODY);
-	assert_int_equal(fixture.told.call[21], 2);
-	assert_int_equal(fixture.told.call[31], NOBODY);
-	assert_int_equal(fixture.told.call[41], NOBODY);
-	assert_int_equal(fixture.told.call[51], 5);
+	assert_int_equal(fixture.received.call[9], 1);
+	assert_int_equal(fixture.received.call[11], 1);
+	assert_int_equal(fixture.received.call[13], NO_CALL);
+	assert_int_equal(fixture.received.call[21], 2);
+	assert_int_equal(fixture.received.call[31], NO_CALL);
+	assert_int_equal(fixture.received.call[41], NO_CALL);
+	assert_int_equal(fixture.received.call[51], 5);
 }
 
-/* A replay that was called in a pause has none but such work in the log. */
-static void around_a_pause(void **state)
+/* If a replay was launched during a pause, the log has only its work launched by the GPU. */
+static void joins_no_replay_across_a_pause(void **state)
 {
 	struct fixture fixture = {0};
 
@@ -138,15 +140,15 @@ static void around_a_pause(void **state)
 	pass(&fixture, 42, 2, 32, 100);
 	join(&fixture, 43);
 	finish(&fixture, 5);
-	assert_int_equal(fixture.told.call[15], 1);
-	assert_int_equal(fixture.told.call[25], NOBODY);
-	assert_int_equal(fixture.told.call[35], NOBODY);
-	assert_int_equal(fixture.told.call[41], 2);
-	assert_int_equal(fixture.told.call[43], 2);
+	assert_int_equal(fixture.received.call[15], 1);
+	assert_int_equal(fixture.received.call[25], NO_CALL);
+	assert_int_equal(fixture.received.call[35], NO_CALL);
+	assert_int_equal(fixture.received.call[41], 2);
+	assert_int_equal(fixture.received.call[43], 2);
 }
 
-/* A graph that was made when recording went on was not launched before. */
-static void behind_a_pause(void **state)
+/* A graph created after the pause cannot have been launched before. */
+static void joins_replays_after_a_pause(void **state)
 {
 	struct fixture fixture = {0};
 	struct node node = {.id = NODE(0), .time_ns = 31};
@@ -161,13 +163,13 @@ static void behind_a_pause(void **state)
 	join(&fixture, 35);
 	pass(&fixture, 40, 2, 32, 100);
 	finish(&fixture, 1);
-	assert_int_equal(fixture.told.call[35], 2);
+	assert_int_equal(fixture.received.call[35], 2);
 	fixture.nodes.conditional = NULL;
 	nodes_free(&fixture.nodes);
 }
 
-/* A graph without conditional nodes may be launched from the GPU, beside its replays. */
-static void other_graphs(void **state)
+/* A graph without conditional nodes may be launched by the GPU while its replays run. */
+static void ignores_graphs_without_conditions(void **state)
 {
 	struct work work = {.correlation = 5, .start_ns = 10, .graph_node = UINT64_C(8) << 32};
 	struct launch launch = {.correlation = 5, .enter_ns = 1, .stack = 9};
@@ -181,16 +183,18 @@ static void other_graphs(void **state)
 	replays_join(fixture.replays, &work);
 	join(&fixture, 12);
 	finish(&fixture, 2);
-	assert_int_equal(fixture.told.call[11], NOBODY);
-	assert_int_equal(fixture.told.call[12], NOBODY);
+	assert_int_equal(fixture.received.call[11], NO_CALL);
+	assert_int_equal(fixture.received.call[12], NO_CALL);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(within_a_replay), cmocka_unit_test(between_replays),
-		cmocka_unit_test(around_a_pause),  cmocka_unit_test(behind_a_pause),
-		cmocka_unit_test(other_graphs),
+		cmocka_unit_test(joins_work_within_a_replay),
+		cmocka_unit_test(joins_work_between_replays),
+		cmocka_unit_test(joins_no_replay_across_a_pause),
+		cmocka_unit_test(joins_replays_after_a_pause),
+		cmocka_unit_test(ignores_graphs_without_conditions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Foreign bytes become safe text; numbers become digits.
+ * Untrusted bytes become safe text, and numbers become digits.
  */
 #include "unit.h"
 
@@ -34,7 +34,7 @@ static const struct sample json_samples[] = {
 	SAMPLE("\xc2\x9b"
 	       "31m\xc2\xa0",
 	       "\\u009b31m\xc2\xa0"),			  /* CSI as a C1 control */
-	SAMPLE("a\xe2\x82", "a\xef\xbf\xbd\xef\xbf\xbd"), /* cut off */
+	SAMPLE("a\xe2\x82", "a\xef\xbf\xbd\xef\xbf\xbd"), /* truncated */
 	SAMPLE("\xe2\x28\xa1", "\xef\xbf\xbd(\xef\xbf\xbd"),
 };
 
@@ -46,13 +46,13 @@ static const struct sample clean_samples[] = {
 	       "_31m"), /* CSI as a C1 control */
 	SAMPLE("\xe2\x80\xae"
 	       "a\xe2\x81\xa9\xe2\x80\xa8\xe2\x80\xa7",
-	       "_a__\xe2\x80\xa7"), /* text that runs the other way, and the end of a line */
+	       "_a__\xe2\x80\xa7"), /* right-to-left override and line separator */
 	SAMPLE("\xd8\x9c\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\x8d\xe2\x81\xaa",
 	       "___\xe2\x80\x8d\xe2\x81\xaa"),
 	SAMPLE("\xc2\xa9\x80", "\xc2\xa9\xef\xbf\xbd"),
 };
 
-static void json_is_escaped(void **state)
+static void escapes_json(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(json_samples) / sizeof(json_samples[0]); i++) {
@@ -66,7 +66,7 @@ static void json_is_escaped(void **state)
 	}
 }
 
-static void text_is_cleaned(void **state)
+static void cleans_text(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(clean_samples) / sizeof(clean_samples[0]); i++) {
@@ -80,8 +80,8 @@ static void text_is_cleaned(void **state)
 	}
 }
 
-/* No two bytes lead to more than the bounds, to a raw control character or to a raw quote. */
-static void every_pair_of_bytes_is_safe(void **state)
+/* No pair of bytes exceeds the bounds or yields a raw control character or quote. */
+static void makes_every_pair_of_bytes_safe(void **state)
 {
 	(void)state;
 	for (unsigned pair = 0; pair < 65536; pair++) {
@@ -99,7 +99,7 @@ static void every_pair_of_bytes_is_safe(void **state)
 	}
 }
 
-static void numbers_are_as_printf_has_them(void **state)
+static void formats_numbers_like_printf(void **state)
 {
 	static const uint64_t edges[] = {0,    9,    10,	99,	    100,       999,
 					 1000, 1001, 123456789, UINT32_MAX, INT64_MAX, UINT64_MAX};
@@ -116,7 +116,7 @@ static void numbers_are_as_printf_has_them(void **state)
 	}
 }
 
-static void times_keep_their_nanoseconds(void **state)
+static void keeps_nanoseconds_of_times(void **state)
 {
 	static const struct {
 		int64_t ns;
@@ -145,11 +145,11 @@ static void times_keep_their_nanoseconds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(json_is_escaped),
-		cmocka_unit_test(text_is_cleaned),
-		cmocka_unit_test(every_pair_of_bytes_is_safe),
-		cmocka_unit_test(numbers_are_as_printf_has_them),
-		cmocka_unit_test(times_keep_their_nanoseconds),
+		cmocka_unit_test(escapes_json),
+		cmocka_unit_test(cleans_text),
+		cmocka_unit_test(makes_every_pair_of_bytes_safe),
+		cmocka_unit_test(formats_numbers_like_printf),
+		cmocka_unit_test(keeps_nanoseconds_of_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

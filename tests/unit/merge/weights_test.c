@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the weights: order, exclusive time, idle time, memory; held against plain and slow
- * ways of getting the same.
+ * The parts of the weights (order, exclusive time, idle time, memory), compared with simple, slow
+ * implementations.
  */
 #include "unit.h"
 
@@ -37,7 +37,7 @@ static void see(void *context, void *item, bool is_late)
 	seen->late_count += is_late;
 }
 
-static void what_is_nearly_sorted_gets_sorted(void **state)
+static void sorts_nearly_sorted_items(void **state)
 {
 	enum { COUNT = 4000, WINDOW = 64 };
 	struct seen *seen = calloc(1, sizeof(*seen));
@@ -49,7 +49,7 @@ static void what_is_nearly_sorted_gets_sorted(void **state)
 	seed = 3;
 	reorder_buffer_init(&order, sizeof(uint64_t), WINDOW, see, seen);
 	for (uint64_t i = 0; i < COUNT; i++) {
-		uint64_t time = i + draw(WINDOW / 2); /* nobody is overtaken by more */
+		uint64_t time = i + draw(WINDOW / 2); /* no item is overtaken by more */
 
 		assert_int_equal(reorder_buffer_push(&order, time, &time, &ticket), 0);
 		assert_int_not_equal(ticket, 0);
@@ -63,7 +63,7 @@ static void what_is_nearly_sorted_gets_sorted(void **state)
 	free(seen);
 }
 
-static void items_change_while_they_wait(void **state)
+static void changes_waiting_items(void **state)
 {
 	struct seen *seen = calloc(1, sizeof(*seen));
 	uint64_t values[] = {30, 10, 20, 40, 5};
@@ -78,10 +78,10 @@ static void items_change_while_they_wait(void **state)
 				 0);
 	*(uint64_t *)reorder_buffer_item(&order, tickets[1]) = 11;
 	assert_int_equal(reorder_buffer_push(&order, values[3], &values[3], &tickets[3]), 0);
-	assert_null(reorder_buffer_item(&order, tickets[1]));	  /* has gone on */
-	assert_non_null(reorder_buffer_item(&order, tickets[3])); /* … and this is in its place */
+	assert_null(reorder_buffer_item(&order, tickets[1]));	  /* already released */
+	assert_non_null(reorder_buffer_item(&order, tickets[3])); /* uses the same slot */
 	assert_int_equal(reorder_buffer_push(&order, values[4], &values[4], &tickets[4]), 0);
-	assert_null(reorder_buffer_item(&order, tickets[4])); /* too late: gone at once */
+	assert_null(reorder_buffer_item(&order, tickets[4])); /* too late: released at once */
 	assert_null(reorder_buffer_item(&order, 0));
 	reorder_buffer_finish(&order);
 	assert_int_equal(seen->count, 5);
@@ -107,8 +107,8 @@ static int compare_starts(const void *a, const void *b)
 	return x[0] < y[0] ? -1 : x[0] > y[0];
 }
 
-/* Against the same, ns by ns. A share may be off by the rounding of the two ends. */
-static void shares_are_fair_and_add_up(void **state)
+/* Compare with a sum over each ns. A share may differ by the rounding at both ends. */
+static void divides_time_into_equal_shares(void **state)
 {
 	static uint64_t pieces[PIECES][2];
 	static double fair[PIECES];
@@ -154,7 +154,7 @@ static void shares_are_fair_and_add_up(void **state)
 	}
 }
 
-static void what_comes_late_is_not_shared_twice(void **state)
+static void does_not_share_time_twice(void **state)
 {
 	uint64_t given[3] = {0};
 	struct exclusive exclusive = {.give = give, .context = given};
@@ -162,7 +162,7 @@ static void what_comes_late_is_not_shared_twice(void **state)
 	(void)state;
 	assert_int_equal(exclusive_add(&exclusive, 100, 200, 0), 0);
 	assert_int_equal(exclusive_add(&exclusive, 300, 400, 1), 0);
-	assert_int_equal(exclusive_add(&exclusive, 150, 350, 2), 0); /* counts from 300 on */
+	assert_int_equal(exclusive_add(&exclusive, 150, 350, 2), 0); /* counts from 300 ns on */
 	exclusive_finish(&exclusive);
 	assert_int_equal(given[0], 100);
 	assert_int_equal(given[1], 75);
@@ -172,41 +172,41 @@ static void what_comes_late_is_not_shared_twice(void **state)
 
 #define UNIT (THREAD_BUSY_MAX_NS / 4)
 
-/* What a thread did: calls by enter and exit, ended by one without an exit. */
-struct deed {
+/* A call of a thread. An entry without exit_ns ends the list. */
+struct thread_call {
 	uint64_t enter_ns;
 	uint64_t exit_ns;
 	enum thread_state state;
 };
 
-static struct thread_timeline timeline_of(const struct deed *deeds)
+static struct thread_timeline timeline_of(const struct thread_call *calls)
 {
 	struct thread_timeline timeline = {0};
 
 	uint64_t own_ns;
 
-	for (; deeds->exit_ns; deeds++)
-		assert_int_equal(thread_timeline_add_call(&timeline, deeds->state, deeds->enter_ns,
-							  deeds->exit_ns, &own_ns),
+	for (; calls->exit_ns; calls++)
+		assert_int_equal(thread_timeline_add_call(&timeline, calls->state, calls->enter_ns,
+							  calls->exit_ns, &own_ns),
 				 0);
-	if (deeds->enter_ns)
-		assert_int_equal(thread_timeline_add_call(&timeline, THREAD_BUSY, deeds->enter_ns,
-							  deeds->enter_ns, &own_ns),
+	if (calls->enter_ns)
+		assert_int_equal(thread_timeline_add_call(&timeline, THREAD_BUSY, calls->enter_ns,
+							  calls->enter_ns, &own_ns),
 				 0);
 	return timeline;
 }
 
-static void gaps_are_cut_by_what_the_thread_did(void **state)
+static void classifies_gaps_by_thread_state(void **state)
 {
 	const enum thread_state SYNC = THREAD_IN_SYNC, COPY = THREAD_IN_COPY, BUSY = THREAD_BUSY;
 	const uint64_t late = THREAD_BUSY_MAX_NS;
 	const struct idle_work first = {.start_ns = 0, .end_ns = 1000, .stream = 1};
 	const struct {
 		struct idle_work work;
-		struct deed deeds[8];
+		struct thread_call calls[8];
 		uint64_t expected[IDLE_CLASSES];
 	} cases[] = {
-		/* launched before the gap: held by its own stream, by another, by a copy */
+		/* launched before the gap: delayed by its own stream, another stream, a copy */
 		{{.start_ns = 1100, .stream = 1, .has_call = true, .enter_ns = 1000},
 		 {{0}},
 		 {[IDLE_NOT_STARTED] = 100}},
@@ -214,7 +214,7 @@ static void gaps_are_cut_by_what_the_thread_did(void **state)
 		 {{0}},
 		 {[IDLE_ON_STREAM] = 100}},
 		{{.start_ns = 1100, .stream = 2}, {{0}}, {[IDLE_CALL_UNKNOWN] = 100}},
-		/* own code for a short and a long time, with and without a call before */
+		/* own code for a short and a long time, with and without a call before it */
 		{{.start_ns = 1900, .has_call = true, .enter_ns = 1500},
 		 {{800, 900, BUSY}, {1500, 0, BUSY}},
 		 {[IDLE_LAUNCH_LATE] = 900}},
@@ -224,11 +224,11 @@ static void gaps_are_cut_by_what_the_thread_did(void **state)
 		{{.start_ns = late + 2000, .has_call = true, .enter_ns = late + 1001},
 		 {{late + 1001, 0, BUSY}},
 		 {[IDLE_LAUNCH_LATE] = 999, [IDLE_NOT_SUBMITTED] = late + 1}},
-		/* own code that is long, but mostly before the gap */
+		/* long own code, mostly before the gap */
 		{{.start_ns = late + 1000, .has_call = true, .enter_ns = late + 1000},
 		 {{100, 200, BUSY}, {late + 1000, 0, BUSY}},
 		 {[IDLE_LAUNCH_LATE] = late}},
-		/* a wait that began before the gap, one within it, one that was over */
+		/* a wait that began before the gap, one within it, one that had ended */
 		{{.start_ns = 1900, .has_call = true, .enter_ns = 1500},
 		 {{200, 1300, SYNC}, {1320, 1350, BUSY}, {1500, 0, BUSY}},
 		 {[IDLE_CPU_IN_SYNC] = 300, [IDLE_LAUNCH_LATE] = 600}},
@@ -238,7 +238,7 @@ static void gaps_are_cut_by_what_the_thread_did(void **state)
 		{{.start_ns = 1900, .has_call = true, .enter_ns = 1500},
 		 {{100, 900, SYNC}, {920, 950, BUSY}, {1500, 0, BUSY}},
 		 {[IDLE_LAUNCH_LATE] = 900}},
-		/* several waits in one gap, a call before them, a long absence between */
+		/* several waits in one gap, after another call, with a long absence between them */
 		{{.start_ns = 3 * late, .has_call = true, .enter_ns = 2 * late + 9000},
 		 {{900, 1400, BUSY},
 		  {1500, 1700, SYNC},
@@ -249,13 +249,13 @@ static void gaps_are_cut_by_what_the_thread_did(void **state)
 		  [IDLE_ON_COPY] = 200,
 		  [IDLE_NOT_SUBMITTED] = 2 * late - 1900,
 		  [IDLE_LAUNCH_LATE] = 500 + 6000 + late - 9000}},
-		/* a call within a wait, in a signal handler for one; it comes first */
+		/* a call within a wait, as in a signal handler; its record comes first */
 		{{.start_ns = 9 * late + 500, .has_call = true, .enter_ns = 9 * late + 300},
 		 {{5 * late, 5 * late + 100, BUSY},
 		  {1200, 9 * late, SYNC},
 		  {9 * late + 300, 0, BUSY}},
 		 {[IDLE_CPU_IN_SYNC] = 9 * late - 1300, [IDLE_LAUNCH_LATE] = 800}},
-		/* times that cannot be: the call after the work, calls that go back */
+		/* impossible times: a call after its work, calls that go back in time */
 		{{.start_ns = 1900, .has_call = true, .enter_ns = 5000},
 		 {{4000, 6000, SYNC}, {5500, 3000, SYNC}, {5000, 0, BUSY}},
 		 {[IDLE_LAUNCH_LATE] = 900}},
@@ -264,7 +264,7 @@ static void gaps_are_cut_by_what_the_thread_did(void **state)
 
 	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-		struct thread_timeline timeline = timeline_of(cases[c].deeds);
+		struct thread_timeline timeline = timeline_of(cases[c].calls);
 		struct idle_work work = cases[c].work;
 		uint64_t pieces[IDLE_CLASSES] = {0};
 		struct idle idle = {0};
@@ -280,7 +280,7 @@ static void gaps_are_cut_by_what_the_thread_did(void **state)
 	}
 }
 
-/* A random call, after those within it; did notes what the thread was in in each unit of time. */
+/* Add a random call after the calls nested in it. did records the state in each unit of time. */
 static void call_at_random(struct thread_timeline *timeline, uint8_t *did, uint64_t now,
 			   uint64_t until, unsigned depth)
 {
@@ -304,16 +304,16 @@ static void call_at_random(struct thread_timeline *timeline, uint8_t *did, uint6
 }
 
 /*
- * Random calls against an account of each ns; then the same past thinned out, of which the sums
- * must stay whole, and what begins at a moment that is left exact.
+ * Compare random calls with a record of each ns. After thinning out, the sums must stay complete,
+ * and intervals that begin at a remaining checkpoint must stay exact.
  */
-static void a_past_is_what_was_done_in_each_ns(void **state)
+static void matches_simple_timeline_on_random_calls(void **state)
 {
 	enum { LENGTH = 48 };
 
 	(void)state;
 	for (uint64_t run = 1; run <= 1000; run++) {
-		uint8_t did[LENGTH]; /* in each unit: a state, or THREAD_STATES for own code */
+		uint8_t did[LENGTH]; /* state in each unit of time; THREAD_STATES for own code */
 		uint64_t now, end, own_ns;
 		struct thread_timeline timeline = {0};
 
@@ -358,7 +358,7 @@ static void a_past_is_what_was_done_in_each_ns(void **state)
 	}
 }
 
-static void a_copy_that_ended_last_is_waited_for(void **state)
+static void classifies_waits_for_the_last_copy(void **state)
 {
 	const struct idle_work copy = {.end_ns = 1000, .stream = 1, .is_copy = true};
 	const struct idle_work within = {.start_ns = 10, .end_ns = 20, .stream = 2};
@@ -382,8 +382,8 @@ static void ignore(void *context, uint32_t pool, uint64_t time_ns, uint64_t live
 	(void)live_bytes;
 }
 
-/* Random allocations and frees against tables that are copied at each new peak. */
-static void peaks_are_what_was_held(void **state)
+/* Compare random allocations and frees with tables that are copied at each new peak. */
+static void finds_owners_at_the_peak(void **state)
 {
 	enum { OWNERS = 20, PLACES = 300, OPERATIONS = 5000 };
 
@@ -458,14 +458,14 @@ static void peaks_are_what_was_held(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_nearly_sorted_gets_sorted),
-		cmocka_unit_test(items_change_while_they_wait),
-		cmocka_unit_test(shares_are_fair_and_add_up),
-		cmocka_unit_test(what_comes_late_is_not_shared_twice),
-		cmocka_unit_test(gaps_are_cut_by_what_the_thread_did),
-		cmocka_unit_test(a_past_is_what_was_done_in_each_ns),
-		cmocka_unit_test(a_copy_that_ended_last_is_waited_for),
-		cmocka_unit_test(peaks_are_what_was_held),
+		cmocka_unit_test(sorts_nearly_sorted_items),
+		cmocka_unit_test(changes_waiting_items),
+		cmocka_unit_test(divides_time_into_equal_shares),
+		cmocka_unit_test(does_not_share_time_twice),
+		cmocka_unit_test(classifies_gaps_by_thread_state),
+		cmocka_unit_test(matches_simple_timeline_on_random_calls),
+		cmocka_unit_test(classifies_waits_for_the_last_copy),
+		cmocka_unit_test(finds_owners_at_the_peak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What callsites and devices come to once all events are read.
+ * Complete the sums by callsite and device after the last event.
  */
-#include "merge/findings/callsite_stats.h"
+#include "merge/sums/callsite_stats.h"
 #include "merge/sums/shapes.h"
 
 uint64_t device_idle_ns(const struct device_stats *device, enum idle_class class)
@@ -11,7 +11,8 @@ uint64_t device_idle_ns(const struct device_stats *device, enum idle_class class
 
 	for (int i = 0; i < DEVICE_LONGEST_GAPS; i++)
 		saturating_add(&longest_ns, device->longest_ns[class][i]);
-	return device->gap_ns[class] - longest_ns; /* (which stays at the end where these do) */
+	return device->gap_ns[class] -
+	       longest_ns; /* not negative: if longest_ns saturates, so does gap_ns */
 }
 
 uint64_t callsites_active_ns(const struct callsites *callsites)
@@ -32,7 +33,7 @@ uint64_t callsites_active_ns(const struct callsites *callsites)
 	return callsites->last_ns - callsites->first_ns;
 }
 
-/* Kernels of one owner. */
+/* Add the kernels of one owner to its callsite. */
 static void add_kernels(struct callsites *callsites, struct callsite *callsite,
 			const struct total *total)
 {
@@ -58,7 +59,7 @@ static void add_kernels(struct callsites *callsites, struct callsite *callsite,
 	callsite->small_shape_ns = kernel_ns;
 }
 
-/* What each stream has of kernels, and of those at sites that use several streams. */
+/* Add them to their stream, separately if the callsite uses several streams. */
 static void add_stream(struct callsites *callsites, uint32_t s, const struct total *total)
 {
 	uint32_t number = total->owner.stream < callsites->stream_count
@@ -79,7 +80,7 @@ static void add_stream(struct callsites *callsites, uint32_t s, const struct tot
 	saturating_add(&stream->shared_fill_ns, shape_share(kernel_ns, fill));
 }
 
-/* Collectives wait for others, so rules about kernels say nothing of them. */
+/* Collectives wait for other GPUs, so rules about kernels ignore them. */
 static bool is_kernel(const struct callsites *callsites, const struct owner *owner)
 {
 	const struct model *model = callsites->model;
@@ -88,7 +89,7 @@ static bool is_kernel(const struct callsites *callsites, const struct owner *own
 					      !model->shapes.rows[owner->what].is_collective);
 }
 
-/* The site of work that a call asked for by itself; SITE_NONE of a graph's. */
+/* The callsite that launched kernels directly; CALLSITE_NONE for graph nodes. */
 static uint32_t callsite_of(const struct callsites *callsites, const struct total *total)
 {
 	const struct owner *owner = &total->owner;
@@ -98,7 +99,7 @@ static uint32_t callsite_of(const struct callsites *callsites, const struct tota
 	return callsites_find(callsites, owner->stack, (uint16_t)owner->api);
 }
 
-/* How full a device was, whoever launched. */
+/* Add how much of the device the kernels fill, whatever launched them. */
 static void fill_device(struct callsites *callsites, const struct total *total)
 {
 	uint32_t number = total->owner.stream;

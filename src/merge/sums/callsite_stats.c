@@ -2,7 +2,7 @@
 /*
  * Sums by callsite.
  */
-#include "merge/findings/callsite_stats.h"
+#include "merge/sums/callsite_stats.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +11,16 @@
 #include "merge/base/labels.h"
 #include "merge/sums/threads.h"
 
-#define BLOCKING_MIN_NS 3000  /* a call that takes less holds nobody up, unless it waits */
-#define SLOW_MIN_NS	20000 /* … and from here on more than a wait does */
-#define RELAUNCH_MAX_NS 20000 /* what the thread may need until it launches again … */
-#define STALL_MEANS_MAX 2     /* … and how much longer than usual the call may have taken */
-#define BACK_TO_BACK_NS 20000 /* kernels that follow each other so closely do so at once */
-#define LATENCY_NS                                                                                 \
-	12000	       /* from a launch to its start, on a GPU that has nothing to do: 6 to 10 us */
-#define SWITCH_NS 5000 /* what the GPU may need from one piece of work to the next */
-#define EARLY_NS  5000 /* what was launched so long before was there in time */
+#define BLOCKING_MIN_NS 3000  /* shorter calls do not block a thread, unless they wait */
+#define SLOW_MIN_NS	20000 /* from here on, a slow call matters more than a wait */
+#define RELAUNCH_MAX_NS 20000 /* time allowed for the thread to launch again */
+#define STALL_MEANS_MAX 2     /* time allowed for the call, as a multiple of its mean */
+#define BACK_TO_BACK_NS 20000 /* kernels this close together count as back to back */
+#define LATENCY_NS	12000 /* from launch to start on an idle GPU; measured 6 to 10 us */
+#define SWITCH_NS	5000  /* time the GPU may need between two pieces of work */
+#define EARLY_NS	5000  /* work launched this long before counts as launched in time */
 
-/* Results that are answers: to whether something is done, or there. */
+/* Results that answer a query and are no failures. */
 #define NOT_READY 600
 #define NOT_FOUND 500
 
@@ -82,7 +81,7 @@ static void init_callsite(struct callsites *callsites, uint32_t s, uint32_t stac
 	*first = s;
 }
 
-/* Is there room for one more site of that stack? */
+/* True if the stack may have one more callsite. */
 static bool has_room(const struct callsites *callsites, uint32_t stack)
 {
 	uint32_t s = callsites->by_stack[stack < callsites->stack_count ? stack : 0], count = 0;
@@ -92,7 +91,7 @@ static bool has_room(const struct callsites *callsites, uint32_t stack)
 	return count < CALLSITES_APIS_MAX && callsites->count < CALLSITES_MAX;
 }
 
-/* The site, made if need be; SITE_NONE if there is no room for it. */
+/* The callsite, added if needed; CALLSITE_NONE if there is no room. */
 static uint32_t place(struct callsites *callsites, uint32_t stack, uint16_t api)
 {
 	uint32_t s = callsites_find(callsites, stack, api);
@@ -112,13 +111,13 @@ static uint32_t place(struct callsites *callsites, uint32_t stack, uint16_t api)
 	return s;
 }
 
-/* Is it recorded by default? What is recorded beyond that changes nothing here. */
+/* True for classes that are recorded by default. Optional classes must not change the findings. */
 static bool is_work(uint8_t class)
 {
 	static const uint32_t others =
 		1u << XT_API_OTHER | 1u << XT_API_EVENT | 1u << XT_API_GRAPH | 1u << XT_API_LIFE;
 
-	/* (A log may say anything.) */
+	/* The value comes from a file and may be out of range. */
 	return class >= XT_API_CLASSES || !(others >> class & 1);
 }
 
@@ -136,7 +135,7 @@ static bool blocks_thread(const struct callsite *callsite, uint64_t self_ns)
 	return callsite->waits || (is_slow && self_ns >= BLOCKING_MIN_NS);
 }
 
-/* What the thread did since the last call of the site tells a loop from a row of calls. */
+/* Compare with the thread's last visit to tell a loop from a series of calls. */
 static void note_order(struct callsites *callsites, uint32_t s, struct thread_stats *thread,
 		       uint32_t id)
 {
@@ -154,8 +153,10 @@ static void note_order(struct callsites *callsites, uint32_t s, struct thread_st
 	*visit = (struct callsite_visit){id, true, thread->launch_count, thread->free_count};
 }
 
-/* Which call holds the thread up most. One that is slow by itself explains more than a wait, which
- * lasts as long as the GPU has work. */
+/*
+ * Remember the call that blocks the thread most. A call that is slow itself explains more than a
+ * wait, whose length depends on the GPU's work.
+ */
 static void note_blocker(struct thread_stats *thread, const struct callsite *callsite, uint32_t s,
 			 uint64_t self_ns)
 {
@@ -207,7 +208,10 @@ static void note_span(struct callsites *callsites, uint64_t start_ns, uint64_t e
 		callsites->last_ns = end_ns;
 }
 
-/* Of time in calls, in work and before it. A majority is found by counting others against it. */
+/*
+ * Boyer-Moore majority vote over the NVTX ranges, weighted by time in calls, in work and idle
+ * before it.
+ */
 static void weigh_range(struct callsite *callsite, uint32_t range, uint64_t ns)
 {
 	if (range == callsite->range) {
@@ -271,7 +275,7 @@ void callsites_add_copy(struct callsites *callsites, const struct work *work,
 		add_copy(is_pageable ? &callsite->pageable : &callsite->pinned, work);
 }
 
-/* The row of a device; those beyond SITES_DEVICES_MAX have the last one. */
+/* The row of a device. Devices beyond CALLSITES_DEVICES_MAX share the last one. */
 static struct device_stats *device_of(struct callsites *callsites, uint32_t number)
 {
 	size_t d = 0;
@@ -288,7 +292,7 @@ static struct device_stats *device_of(struct callsites *callsites, uint32_t numb
 	return &callsites->devices[d];
 }
 
-/* What of it is later than all before. */
+/* Length of the part that is later than all earlier work. */
 static uint64_t extend_union(uint64_t *until_ns, const struct stretch *stretch)
 {
 	uint64_t from_ns = stretch->start_ns > *until_ns ? stretch->start_ns : *until_ns;
@@ -299,8 +303,10 @@ static uint64_t extend_union(uint64_t *until_ns, const struct stretch *stretch)
 	return stretch->end_ns - from_ns;
 }
 
-/* A kernel that had been launched in time and whose stream was free, and which began only when one in
- * another stream had ended. */
+/*
+ * Count a kernel that was launched in time and whose stream was free, but that started only when a
+ * kernel of another stream ended.
+ */
 static void note_serialized(const struct device_stats *device, struct stream_stats *stream,
 			    const struct stretch *stretch)
 {
@@ -346,7 +352,7 @@ static void note_gap(struct device_stats *device, enum idle_class class, uint64_
 		*shortest = ns;
 }
 
-/* What a call held up, but for the longest time. */
+/* Add idle time that a call caused. stall_idle_ns leaves out the longest gap. */
 static void add_stall(struct callsite *callsite, enum idle_class class, uint64_t ns)
 {
 	uint64_t *longest_ns = &callsite->stall_longest_ns[class];
@@ -357,7 +363,7 @@ static void add_stall(struct callsite *callsite, enum idle_class class, uint64_t
 		*longest_ns = ns;
 }
 
-/* What of a gap is due to the call that had held the thread up before it launched again. */
+/* Move the part of a gap that the preceding blocking call caused from left_ns to that call. */
 static void take_stall(struct callsites *callsites, const struct stretch *stretch,
 		       uint64_t left_ns[IDLE_CLASSES])
 {
@@ -390,7 +396,7 @@ static void take_stall(struct callsites *callsites, const struct stretch *stretc
 	callsite->stall_count++;
 }
 
-/* What the GPU needs from one piece of work to the next is nobody's to win. */
+/* Shorter gaps are the GPU's own switching time, which a program cannot avoid. */
 static const uint64_t min_gap_ns[IDLE_CLASSES] = {
 	[IDLE_LAUNCH_LATE] = 1,	      [IDLE_CPU_IN_SYNC] = 1,	[IDLE_ON_COPY] = SWITCH_NS,
 	[IDLE_ON_STREAM] = SWITCH_NS, [IDLE_NOT_SUBMITTED] = 1, [IDLE_NOT_STARTED] = SWITCH_NS,
@@ -402,16 +408,18 @@ static void note_idle(struct callsites *callsites, struct device_stats *device,
 {
 	uint64_t left_ns[IDLE_CLASSES];
 	struct callsite *callsite = &callsites->list[stretch->callsite];
-	/* (Graphs are launched for long, and their first nodes run meanwhile.) */
+	/* Launching a graph takes long, and its first nodes run meanwhile. */
 	uint64_t latency_ns = LATENCY_NS + (uint64_t)stretch->took_ns;
 
 	memcpy(left_ns, stretch->idle_ns, sizeof(left_ns));
-	/* It began as soon as it could: the GPU had nothing, although a launch was on its way. */
+	/*
+	 * The work started as soon as it could: the GPU was idle while its launch was on the way.
+	 */
 	if (stretch->has_call && stretch->start_ns - stretch->enter_ns <= latency_ns) {
 		left_ns[IDLE_LAUNCH_LATE] += left_ns[IDLE_NOT_STARTED] + left_ns[IDLE_ON_STREAM];
 		left_ns[IDLE_NOT_STARTED] = left_ns[IDLE_ON_STREAM] = 0;
 	}
-	/* (What held up a launch did not hold up the later nodes of its graph.) */
+	/* A blocking call before a graph launch does not delay the later nodes of the graph. */
 	if (stretch->has_call && stretch->before &&
 	    stretch->gap_from_ns <= stretch->enter_ns + LATENCY_NS)
 		take_stall(callsites, stretch, left_ns);
