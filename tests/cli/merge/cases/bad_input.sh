@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What cannot be: each case is counted and named in both summaries, and takes nothing from its owner.
+# Impossible events: each kind is counted and named in both summaries, and takes no time from its
+# owner.
 make_log script one.xtr <<-END
 	thread 2 4322 worker
 	stack a main a cudaLaunchKernel
@@ -15,23 +16,23 @@ make_log script one.xtr <<-END
 	kernel 1 1 timeless -5000000000 5               # the log starts at 5 s: its start is 0
 	call 2 1 cuLaunchKernel a 30 18446744073709551000
 	kernel 2 1 good 40 2
-	call 3 1 cuLaunchKernel b 100 5                 # an id that recurs: each work has its own call
+	call 3 1 cuLaunchKernel b 100 5 # a repeated id: each work has its own call
 	kernel 3 1 good 110 4
 	call 3 1 cuLaunchKernel c 200 5
 	kernel 3 1 good 210 8
 	flush CALL
 	flush KERNEL
-	kernel 3 1 good 150 16                          # late, and of the first
-	call 4 1 cuGraphLaunch g 300 5                  # its node was made, destroyed, and made anew
+	kernel 3 1 good 150 16 # late; belongs to the first
+	call 4 1 cuGraphLaunch g 300 5 # its node was created, destroyed, and created again
 	kernel 4 1 good 310 32 70
 	node 70 0 b 250 1
 	node 70 0 c 305 1                               # while the graph runs
 	call 5 1 cuGraphLaunch g 320 5
 	kernel 5 1 good 330 64 70
-	kernel 5 1 good 340 128 71                      # a node that nobody made
+	kernel 5 1 good 340 128 71 # an unknown node
 	push 1 1 - p
 	pop 1 2
-	pop 1 3                                         # of nothing
+	pop 1 3 # unmatched
 	start 1 4 - 9 first
 	end 2 5 9
 	start 2 6 - 9 second                            # the key of another, in another thread
@@ -45,7 +46,7 @@ make_log script one.xtr <<-END
 	alloc 8 0x1000 600 -5000000000 0 3              # no time
 	free 8 0x1000 510 0 3
 	free 8 0x1000 520 0 3                           # twice
-	free 8 0x2000 530 0 3                           # of nothing
+	free 8 0x2000 530 0 3 # unmatched
 END
 merge one.xtr --folded - --text text --summary json
 sed -n '/^Warnings/,$p' text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What stands at the root of paths.
+# --by: the root of call paths.
 rows() {
 	cat <<-END
 		thread 2 4322 load;er

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# API calls by function, the runtime's name where the stack has one; failures by error and stack.
+# API calls by function, with the runtime's name if the stack has one; failures by error and stack.
 make_log script one.xtr <<-END
 	stack step main step cudaLaunchKernel
 	stack wait main wait cudaStreamSynchronize
@@ -22,7 +22,7 @@ merge one.xtr --chrome one.json
 check_chrome one.json
 grep '"cat":"api"' one.json
 
-# Of several processes, those that failed have theirs at the root, unless it is not wanted.
+# With several processes, failed calls have their process at the root, unless --by says otherwise.
 failing() {
 	make_log script $1.xtr <<-END
 		stack load main load cudaMalloc

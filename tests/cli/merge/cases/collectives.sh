@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Collectives are neither compute nor idle time: no rule about kernels blames them, and every output
-# shows their time on its own. The same log with a kernel of another name has the findings.
+# Collectives are neither compute nor idle time: no rule about kernels reports them, and every
+# output shows their time separately. The same log with another kernel name has the findings.
 . "$tests/cases/findings.inc"
 nccl=_Z34ncclDevKernel_AllReduce_Sum_f32_LL4Args
 step() { # NAME-OF-KERNEL DURATION

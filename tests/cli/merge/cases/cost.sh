@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the tracer cost is said as far as it is known: not at all by what was killed in its first second, and
-# up to the last account by what was killed later.
+# The summary shows the cost of the tracer as far as it is known: nothing for a process killed in
+# its first second; up to the last account for one killed later.
 make_log script whole.xtr <<-END
 	account callbacks.ns 3000000
 	account writer.cpu_ns 1000000
@@ -20,7 +20,7 @@ for logs in whole.xtr later.xtr early.xtr "whole.xtr later.xtr early.xtr"; do
 	merge $logs | grep tracer:
 done
 
-# Nor is it passed over that it was more than it might have been.
+# A cost above the limit is reported.
 make_log script beyond.xtr <<-END
 	account callbacks.ns 3000000
 	account overhead.beyond_ns 2500000000

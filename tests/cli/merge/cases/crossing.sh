@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Very many NVTX ranges that end in the order in which they began, 240 at a time: memory and time
-# stay in bounds, and it is said what was left out. (What each counts for is in the unit test.)
+# stay bounded, and a message says what was left out. The unit test checks the weights.
 awk 'BEGIN {
 	print "stack run main run"
 	for (i = x = 1; i <= 30000; i++) {

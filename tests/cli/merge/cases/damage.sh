@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is damaged is passed over and said; the rest is written.
+# Damaged chunks are skipped and reported; the rest is used.
 make_log normal whole.xtr
 cp whole.xtr cut.xtr
 size=$(wc -c <whole.xtr)
@@ -8,7 +8,7 @@ merge cut.xtr --folded -
 merge cut.xtr --quiet --text cut.txt
 head -3 cut.txt
 
-# A log from which a chunk of each kind that it has is gone.
+# Remove a chunk of each kind in turn.
 for kind in 1 4 5 6 7 8 9 10 11 12 13 14; do
 	echo "--- without kind $kind"
 	cp whole.xtr hurt$kind.xtr
@@ -17,7 +17,7 @@ for kind in 1 4 5 6 7 8 9 10 11 12 13 14; do
 	check_chrome hurt.json
 done
 
-# Debris between two chunks; a log that ends before its END; one that is but a header.
+# Garbage between two chunks; a log without its END; a header alone.
 { cat whole.xtr; echo debris; tail -c 45 whole.xtr; } >debris.xtr
 merge debris.xtr --folded /dev/null
 truncate -s $((size - 45)) whole.xtr

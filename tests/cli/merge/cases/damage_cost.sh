@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What damage has cost is in the losses, by kind: what the account says was written, less what is left.
+# The losses show what damage has cost, by kind: the rows written by the account, minus those left.
 make_log script whole.xtr <<-END
 	stack step main step cudaLaunchKernel
 	call 1 1 cuLaunchKernel step 0 5
@@ -36,12 +36,12 @@ for kind in 8 10 13 15 17 18 19 20 21; do
 	make_log damage hurt.xtr $kind
 	losses --quiet hurt.xtr
 done
-# Without its account, nothing is known of what was in it.
+# Without its account, the number of lost rows is unknown.
 for kind in 2 10; do
 	make_log damage whole.xtr $kind
 done
 losses whole.xtr
-# Cut in the middle.
+# Truncated in the middle.
 make_log damage hurt.xtr 13
 truncate -s $(($(wc -c <hurt.xtr) - 50)) hurt.xtr
 losses hurt.xtr

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Of a log that is damaged, the time in which lost work should have run is no idle time; of a whole one, it is.
+# In a damaged log, the time in which lost work should have run is not idle time. In an intact log
+# it is.
 {
 	echo "stack a main cuLaunchKernel"
 	echo "thread 2 102 other"
-	# Launched one by one, the second lost; then three ahead of the GPU, of which the second is lost.
+	# Launched one by one, the second lost; then three launched ahead of the GPU, the second lost.
 	for call in "1 1000" "2 3000" "3 5000" "4 10000" "5 10100" "6 10200" "8 30000"; do
 		echo "call ${call% *} 1 cuLaunchKernel a ${call#* } 50"
 	done

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A database goes to a file of its own, and is whole or not there.
+# A database is written to its own file, completely or not at all.
 make_log normal one.xtr
 merge one.xtr --sqlite -
 merge one.xtr --sqlite /dev/full

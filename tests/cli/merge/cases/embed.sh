@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Symbols that are in the log already; binaries that are not there.
+# Symbols already in the log; missing binaries.
 make_log normal one.xtr
 cp one.xtr before
 merge one.xtr --embed-symbols

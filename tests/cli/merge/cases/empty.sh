@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Whole logs in which there is nothing to see: the outputs are still valid.
+# Valid logs without events: the outputs are still valid.
 make_log empty empty.xtr
 merge empty.xtr
 merge empty.xtr --folded empty.folded --chrome empty.json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A log that expands beyond the limits of docs/internals/LOG_FORMAT.md is refused and left as it is; other
-# logs are still read.
+# A log that expands beyond the limits of docs/internals/LOG_FORMAT.md is rejected and left
+# unchanged; other logs are still read.
 without_numbers() {
 	sed 's/[0-9]\{2,\}/N/g'
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Findings: what each rule says of a log that was made for it, and that it says nothing of the same
-# log with its reason taken out. Costs follow from the rows.
+# Findings: the output of each rule for a log made for it, and no output for the same log without
+# the cause. Costs follow from the rows.
 . "$tests/cases/findings.inc"
 echo "-- a wait in each step: idle 100 - 60 us, less the first step"
 make sync.xtr 'kernel(t, t + 5000, 60000); call("cuStreamSynchronize", "sync", t + 4000, 63000)'

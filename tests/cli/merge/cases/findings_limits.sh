@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What findings must not say, and what one must not keep from another.
+# Findings that must not appear, and findings that must not hide others.
 . "$tests/cases/findings.inc"
 evidence() {
 	merge "$1" -q --summary out.json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is found in the real traces, as the table of docs/FINDINGS.md has it.
+# The findings of the real traces, as in the table of docs/FINDINGS.md.
 for log in "$tests"/../../../samples/traces/*.xtr; do
 	name=$(basename "$log")
 	merge -q --no-recover --summary out.json "$log" >status

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tables in a folder: all of them are whole, or none is there.
+# Tables in a folder: all complete, or none.
 make_log normal one.xtr
 merge one.xtr --csv -
 merge one.xtr --csv one.xtr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Names that would break a format or a terminal, undefined ids, times without sense.
+# Names that could break a format or a terminal, undefined ids, impossible times.
 make_log hostile hostile.xtr
 merge hostile.xtr --folded hostile.folded --chrome hostile.json --text hostile.txt
 cat hostile.folded hostile.txt

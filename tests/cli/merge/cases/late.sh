@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# More work than the window that brings it into order holds, and two pieces that stand behind all.
+# More work than the reorder buffer holds, and two kernels after all others.
 {
 	echo "stack replay main cudaGraphLaunch"
 	echo "call 1 1 cuGraphLaunch replay 0 5"

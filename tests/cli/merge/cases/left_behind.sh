@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What ends early, by a signal or as files may not get larger, leaves neither half files nor a half
-# set of them; and a file that is replaced keeps who may read it.
+# A merge that ends early, by a signal or a file size limit, leaves neither partial files nor a
+# partial set of them. A replaced file keeps its permissions.
 {
 	for i in $(seq 200); do
 		echo "stack s$i main a_function_whose_name_is_rather_long_$i cudaLaunchKernel"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Calls and stacks that are missing: their kernels are counted, as not attributed.
+# Missing calls and stacks: their kernels are counted as not attributed.
 make_log lost lost.xtr
 merge lost.xtr
 merge --quiet lost.xtr --folded lost.folded --chrome lost.json
 cat lost.folded
 check_chrome lost.json lost.folded
 
-# What this program has no words for is a loss, too, if its name says so.
+# An unknown counter is a loss if its name says so.
 make_log script two.xtr <<-END
 	account calls.lost.killed 3
 	account copies.lost.write_failed 4

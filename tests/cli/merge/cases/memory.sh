@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Memory by device and call path; frees of nothing, allocations over others, calls that are lost.
+# Memory by device and call path; unmatched frees, overlapping allocations, lost calls.
 make_log script one.xtr <<-END
 	stack weights main load cudaMalloc
 	stack scratch main step cudaMalloc
@@ -8,7 +8,7 @@ make_log script one.xtr <<-END
 	alloc 1 0x1000 1000000 2 0 3
 	alloc 2 0x5000 64 11 1 3
 	flush MEMORY
-	call 2 1 cuMemAlloc_v2 weights 10 5   # behind its record
+	call 2 1 cuMemAlloc_v2 weights 10 5 # after its record
 	call 3 1 cuMemAlloc_v2 scratch 20 5
 	alloc 3 0x2000 500 22 0 3
 	free 4 0x2000 30 0 3
@@ -29,7 +29,7 @@ merge -q one.xtr --chrome one.json
 check_chrome one.json
 grep '"ph":"C"' one.json
 
-# An allocation in one pool ends what is at its address in another: both counters say so.
+# An allocation in one pool ends the one at its address in another: both counters show it.
 make_log script two.xtr <<-END
 	stack load main load cudaMalloc
 	call 1 1 cuMemAlloc_v2 load 0 5
@@ -40,15 +40,15 @@ make_log script two.xtr <<-END
 	alloc 3 0x2000 7 22 1 5
 	call 4 1 cuMemHostAlloc load 30 5
 	alloc 4 0x2000 9 32 0 2
-	free 5 0x2000 40 1 3              # leaves the pool that it is in, whatever the free says
+	free 5 0x2000 40 1 3 # leaves its pool, whatever the free says
 END
 merge -q two.xtr --chrome two.json
 grep '"ph":"C"' two.json
 merge -q two.xtr --folded - --weight leaked-bytes --by device
 merge -q two.xtr --folded - --weight peak-bytes --by device
 
-# Addresses that are used again, by others and in other memory; a free that stands in the log before
-# its allocation; peaks of the device and of the host at times of their own.
+# Addresses that are reused, by others and in other memory; a free that precedes its allocation in
+# the log; peaks of device and host at different times.
 make_log script three.xtr <<-END
 	stack a main a cudaMallocAsync
 	stack b main b cudaMallocAsync
@@ -62,7 +62,7 @@ make_log script three.xtr <<-END
 	alloc 5 0x1000 300 22 0 3             # the address of the first
 	call 6 1 cuMemAllocManaged a 30 5
 	alloc 6 0x2000 50 32 0 5
-	free 8 0x3000 50 0 3                  # of what stands behind it
+	free 8 0x3000 50 0 3 # of the allocation that follows
 	flush MEMORY
 	call 7 1 cuMemAllocAsync b 40 5
 	alloc 7 0x3000 1000 42 0 3            # the peak: 300 + 50 + 1000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Launches whose kernels are missing, and launches that have none by nature.
+# Launches whose kernels are missing, and launches that have none.
 trust() {
 	merge -q "$1" --summary out.json
 	python3 -c 'import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Graph nodes: captured, cloned, cloned again; ids that come again; origins that lead nowhere.
+# Graph nodes: captured, cloned, cloned again; reused ids; unknown origins.
 make_log script one.xtr <<-END
 	stack capture main warmup cudaLaunchKernel
 	stack copy main warmup cudaMemcpyAsync
@@ -22,16 +22,16 @@ make_log script one.xtr <<-END
 	kernel 4 1 softmax 520 3 22
 	kernel 4 1 matmul 530 2 30
 	kernel 4 1 lost 540 1 999 # no such node
-	# 10 and 20 come again for other nodes; 20 is no clone now
+	# Ids 10 and 20 are reused for other nodes; 20 is no clone now.
 	node 10 0 other 600 1
 	node 20 10 - 700 1
 	call 5 1 cuGraphLaunch replay 650 20
-	kernel 5 1 matmul 1000 100 20 # launched before the new 20 was there
+	kernel 5 1 matmul 1000 100 20 # launched before the new 20 existed
 	call 6 1 cuGraphLaunch replay 800 20
 	kernel 6 1 matmul 2000 200 20
-	kernel 6 1 late 2300 9 50     # made only after the launch
+	kernel 6 1 late 2300 9 50 # created after the launch
 	node 50 0 other 900 1
-	# a circle, a clone of itself, a clone of nothing, a node without a stack
+	# A cycle, a clone of itself, a clone of an unknown node, a node without a stack.
 	node 40 41 - 700 1
 	node 41 40 - 700 1
 	node 42 42 - 700 1

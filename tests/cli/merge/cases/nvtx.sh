@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# NVTX ranges: nested, at their place among the frames; domains, starts and ends, pops of nothing.
+# NVTX ranges: nested, at their place among the frames; domains, starts and ends, unmatched pops.
 make_log script one.xtr <<-END
 	thread 2 4322 worker
 	stack train main train nvtxRangePushA
@@ -27,18 +27,18 @@ make_log script one.xtr <<-END
 	kernel 3 1 a 220 4
 	call 4 1 cuLaunchKernel direct 160 5
 	kernel 4 1 b 230 8
-	pop 1 165                         # step: of its domain, though h was pushed later
+	pop 1 165 # step: the last range of its domain, although h was pushed later
 	call 5 1 cuLaunchKernel inner 170 5
 	kernel 5 1 a 240 16
 	call 6 2 cuLaunchKernel inner 170 5  # another thread: in no range
 	kernel 6 1 a 260 32
 	pop 1 180 my_lib
-	pop 1 181 my_lib                  # of nothing
+	pop 1 181 my_lib # unmatched
 	mark 1 182 step here
 	call 7 1 cuGraphLaunch replay 190 5
 	kernel 7 1 a 300 64 20
 	pop 1 200
-	pop 1 201                         # of nothing
+	pop 1 201 # unmatched
 	start 2 300 run 77 request
 	push 2 310 - decode
 	call 8 2 cuLaunchKernel run 320 5
@@ -46,7 +46,7 @@ make_log script one.xtr <<-END
 	end 1 330 77                      # by another thread
 	call 9 2 cuLaunchKernel run 340 5
 	kernel 9 1 c 700 256
-	end 1 350 78                      # of nothing
+	end 1 350 78 # unmatched
 	call 10 2 cuLaunchKernel - 360 5
 	kernel 10 1 c 1000 512
 END
@@ -60,7 +60,7 @@ check_chrome one.json one.folded
 grep '"nvtx"' one.json
 grep thread_name one.json
 
-# The end stands before the start in the log: it is another thread's.
+# In the log the end precedes the start: it is in another thread.
 make_log script two.xtr <<-END
 	thread 2 4322 worker
 	end 2 50 7
@@ -71,7 +71,7 @@ merge -q two.xtr --chrome two.json
 check_chrome two.json
 grep '"nvtx"' two.json
 
-# Ranges that cross those of another domain have a track of their own, with the name of the thread.
+# Ranges that cross those of another domain have their own track, with the name of the thread.
 make_log script three.xtr <<-END
 	thread 2 4322 worker
 	thread 3 4323 worker

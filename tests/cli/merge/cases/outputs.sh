@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Outputs that cannot be written leave nothing behind, and never half a file.
+# An output that cannot be written leaves no file, and never a partial one.
 make_log normal one.xtr
 merge one.xtr --folded nowhere/one.folded --chrome one.json
 merge one.xtr --folded .

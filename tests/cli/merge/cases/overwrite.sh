@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A log is never written over, however it is named; nor is one output by another.
+# A log is never overwritten, whatever name it is given; nor is one output by another.
 make_log normal one.xtr
 make_log normal two.xtr
 cp one.xtr copy

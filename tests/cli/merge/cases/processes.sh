@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two processes of one host and one of another, which has the pid of the first.
+# Two processes of one host and one of another host, with the pid of the first.
 mkdir data
 make_log normal data/one.4321.xtr
 make_log second data/one.5432.xtr

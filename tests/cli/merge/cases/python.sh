@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Python frames of real traces: what a table keeps of long paths, and what stands between the frames.
+# Python frames of real traces: how tables shorten long paths, and the frames between Python frames.
 traces=$tests/../../../samples/traces
 tables() {
 	merge "$@" | sed -n '/^GPU time by call path/,/^$/p'

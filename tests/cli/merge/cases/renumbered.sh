@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Another tool took CUPTI and finalised it: ids begin anew. Work that stands before its call in the log does
-# not go to the call that had its id before; a pause that was asked for changes no ids.
+# Another tool took CUPTI and finalised it: ids restart. Work that precedes its call in the log is
+# not joined with the earlier call of that id. A requested pause does not restart ids.
 make_log script one.xtr <<-END
 	stack first main first
 	stack second main second

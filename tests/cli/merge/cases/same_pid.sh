@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Processes are told apart by their identity, not by host and pid; logs of one identity are one.
+# Processes are distinguished by identity, not by host and pid. Logs of one identity count as one.
 log() {
 	make_log script "$1.xtr" <<-END
 		stack step main step cudaLaunchKernel
@@ -31,7 +31,7 @@ labels c.xtr more_of_c.xtr
 labels a.xtr b.xtr c.xtr more_of_c.xtr
 labels unknown.xtr other.xtr
 labels a.xtr unknown.xtr
-# In every output both are there.
+# Both are in every output.
 merge -q a.xtr b.xtr --folded - --by process
 merge -q c.xtr more_of_c.xtr --folded - --by process
 merge -q a.xtr b.xtr --chrome chrome.json --csv csv --sqlite data.db --speedscope scope.json \

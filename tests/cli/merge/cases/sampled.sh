@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Calls without a stack are shared out by those that chance chose, of the same rate and in proportion to their
-# number and time; a chosen call whose stack was lost stands for others like any of them.
+# The time of calls without a stack is distributed to the sampled calls of the same rate, in
+# proportion to their number and time. A sampled call whose stack was lost counts like any other.
 calls() { # RATE COUNT STACK DURATION
 	for _ in $(seq $2); do
 		id=$((id + 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Parts of a run: windows of time, NVTX ranges, call paths; and what is said where nothing is found.
+# Parts of a run: time windows, NVTX ranges, call paths; and the messages if nothing matches.
 make_log script part.xtr <<'END'
 thread 1 4242 main
 stack step main step cudaLaunchKernel

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A spool beside the log: its process lives or was killed, if the log is not closed.
+# A crash buffer beside an unclosed log: its process is running or was killed.
 make_log normal one.xtr
 : >one.xtr.spool
 merge one.xtr --folded /dev/null

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A real program: its symbols, embedded, then without it, and with another in its place.
+# A real program: its symbols embedded, then without it, then with another program in its place.
 cp "$make_log_program" program
 ./program own own.xtr
 ./program own bare.xtr

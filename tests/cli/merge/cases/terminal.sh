@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# On a terminal, tables fit it, and colours are used unless NO_COLOR says no; elsewhere neither.
+# On a terminal, tables fit its width and use colours unless NO_COLOR is set; elsewhere neither.
 make_log script tree.xtr <<'END'
 stack a main run train step forward attention a_function_with_a_long_name cudaLaunchKernel
 stack b main run train step backward cudaLaunchKernel

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What cannot be read.
+# Unreadable input.
 merge
 merge nowhere
 mkdir empty
