@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""xtrace bench: which runs are made and where, what is seen of the devices, and what it refuses."""
+"""xtrace bench: which runs it makes and where, the state of the devices, and what it rejects."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ class Bench:
 
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
-        # Long enough for some samples: 300 kernels and more of half a millisecond.
+        # Long enough for some samples: more than 300 kernels of half a millisecond.
         self.slow = [args.sample, "--tokens", "4"]
         self.quick = [args.sample, "--tokens", "1", "--layers", "1", "--dim", "64"]
 
@@ -48,7 +48,7 @@ def text_of(done):
 
 
 def check_runs(bench):
-    """The runs, their files, and that numbers are those of xtrace-merge."""
+    """The runs, their files, and numbers equal to those of xtrace merge."""
     done = bench.run("--simulate", "-n", "3", "--warmup", "2", "--", *bench.quick)
     assert bench.names("xtrace.bench") == ["bench.json", "run-001", "run-002", "run-003",
                                            "warmup-001", "warmup-002"]
@@ -69,7 +69,7 @@ def check_runs(bench):
             assert "conversation 0" in file.read()
     assert len(re.findall(r"^(?:warmup|run)-\d+ ", done.stdout, re.M)) == 5, done.stdout
     assert "conversation" not in done.stdout, done.stdout
-    # Options of xtrace record go to the runs; what the program writes can be seen.
+    # Options of xtrace record apply to the runs. The program's output can be shown.
     done = bench.run("--simulate", "-n", "1", "--warmup", "0", "--api", "launch",
                      "--show-output", "--", *bench.quick)
     assert "conversation 0" in done.stdout
@@ -78,13 +78,13 @@ def check_runs(bench):
 
 
 def check_devices(bench):
-    """The state of the devices, and what is warned of."""
+    """The state of the devices, and the warnings."""
     done = bench.run("--simulate", "-n", "2", "--", *bench.slow,
                      nvml="sm_mhz:1700,celsius:61,milliwatts:512000",
                      XTRACE_SIMGPU_KERNEL_NS="2000000:2000000", XTRACE_SIMGPU_DEVICES="2")
     gpu = bench.read("xtrace.bench", "run-002", "gpu.json")
     assert gpu["format"] == "xtrace.gpu" and gpu["format_version"] == 1
-    # The second device is not used, so it is not there.
+    # The second device is not used, so it is not listed.
     (device,) = gpu["devices"]
     assert device["uuid"] == UUID % 0
     assert device["load_sample_count"] >= 3 and device["idle_sample_count"] == 0, device
@@ -106,7 +106,7 @@ def check_devices(bench):
     assert device["other_process_pids"] == [4321]
     assert device["clock_reason_sample_counts"].keys() == {"power_cap", "sw_thermal"}
 
-    # What an idle device shows does not count.
+    # The state of an idle device does not count.
     bench.run("--simulate", "-n", "1", "--", *bench.slow, nvml="reasons:1",
               XTRACE_SIMGPU_KERNEL_NS="500000:500000")
     (device,) = bench.read("xtrace.bench", "run-001", "gpu.json")["devices"]
@@ -129,9 +129,9 @@ def check_two(bench):
     assert new["command"] == bench.quick
     assert [run["order"] for run in base["runs"]] == [1, 3, 6, 7, 10]
     assert [run["order"] for run in new["runs"]] == [2, 4, 5, 8, 9]
-    # Another seed, other kernel times.
+    # Another seed gives other kernel times.
     assert base["runs"][1]["gpu_time_ns"] != new["runs"][1]["gpu_time_ns"]
-    # In the end they are compared; a bench directory is a side.
+    # At the end they are compared. A bench directory is a side.
     done = bench.run("--simulate", "-n", "5", "--warmup", "0", "-o", "compared", "--vs", line,
                      "--", *bench.quick, "--tokens", "3", status=1)
     assert "REGRESSION" in done.stdout and "5 runs  compared/new" in done.stdout, done.stdout
@@ -140,7 +140,7 @@ def check_two(bench):
     done = bench.diff("compared", "compared/new", status=2)
     assert "compared contains two sides: name compared/base" in text_of(done)
 
-    # By rules of one's own; those that cannot be read are said before anything is run.
+    # Compare by other rules. Invalid rules are reported before the first run.
     with open(os.path.join(bench.folder, "rules"), "w", encoding="utf-8") as file:
         file.write("path(no_such_function) > 1%\n")
     rules = ["--fail-on", "gpu-time < 1ns", "--fail-on", "launches > 100000%"]
@@ -163,7 +163,7 @@ def check_two(bench):
 
 
 def check_refusals(bench):
-    """What ends a bench, and what it leaves alone."""
+    """Errors that end a bench, and files that it leaves alone."""
     failing = "echo hello; test -e second || { touch second; exec %s; }; exit 7" % " ".join(
         bench.quick)
     done = bench.run("--simulate", "-n", "2", "-o", "failed", "--", "sh", "-c", failing, status=2)
@@ -183,7 +183,7 @@ def check_refusals(bench):
                         (["-n", "1"], "no program given")):
         assert said in bench.run(*words, status=2).stderr, words
 
-    # Strangers' files are not overwritten, nor removed with what is ours.
+    # Foreign files are neither overwritten nor removed.
     os.mkdir(os.path.join(bench.folder, "foreign"))
     open(os.path.join(bench.folder, "foreign", "file"), "w").close()
     done = bench.run("-n", "1", "-o", "foreign", "--", "true", status=2)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks that are taken by chance while tracing costs more than it may: sums are whole to the nanosecond, shares
-are right within what chance allows, and the rate follows the cost in both directions."""
+"""Sampled stacks while tracing costs more than the limit: sums are exact to the nanosecond, shares
+are right within the sampling error, and the rate follows the cost in both directions.
+"""
 
 import argparse
 import collections
@@ -14,7 +15,7 @@ import sys
 import tempfile
 
 
-SHARES = {"often": 0.70, "less": 0.29, "seldom": 0.01}  # of the launches, in bounds/program.c
+SHARES = {"often": 0.70, "less": 0.29, "seldom": 0.01}  # shares of the launches in bounds/program.c
 
 
 class Run:
@@ -51,7 +52,7 @@ class Run:
         return [int(number) for number in re.findall(r"^STACK_RATE.*\bone_in=(\d+)", text, re.M)]
 
     def strata(self):
-        """Of each rate, how many calls there are, and how many of these have a stack."""
+        """By rate: the number of calls, and how many of them have a stack."""
         text = self.dump("--kind", "CALL").stdout
         calls, chosen = collections.Counter(), collections.Counter()
         for stack, one_in in re.findall(r"^CALL.*\bstack=(\d+)\b.*\bone_in=(\d+)", text, re.M):
@@ -60,7 +61,7 @@ class Run:
         return [(count, chosen[rate]) for rate, count in calls.items() if count]
 
     def weight(self, name):
-        """Value by function that launched; all paths add up to the total."""
+        """Value by launching function. All paths add up to the total."""
         table = self.summary["weights"][name]
         paths = table["paths"]
         assert paths["row_count"] == len(paths["rows"])
@@ -74,7 +75,8 @@ class Run:
 
 
 def check_shares(run, launches):
-    """Places that launch in a rhythm, some more often than others: neither may show in the estimates but as it is."""
+    """Call sites that launch in a rhythm and at different rates: the estimates must not depend on
+    the rhythm."""
     trust, account = run.summary["trust"], run.summary["trust"]["account"]
     rates = run.rates()
     assert rates and max(rates) >= 4, rates
@@ -92,7 +94,7 @@ def check_shares(run, launches):
     assert 0 < trust["estimated_gpu_time_ns"] < total
     count, counts = run.weight("count")
     assert count == launches == sum(counts.values()), counts
-    # Six standard deviations by chance, of each rate by itself; of times, which vary as well, twice as much.
+    # Six standard deviations per rate; twice as many for times, which vary as well.
     strata = run.strata()
     assert sum(calls - chosen for calls, chosen in strata) == unsampled, (strata, account)
     for place, share in SHARES.items():
@@ -107,7 +109,8 @@ def check_control(run):
     rates = run.rates()
     top = rates.index(max(rates, default=0))
     assert max(rates) >= 4, rates
-    # (On a busy machine the time of a thread passes while it does not run, so the way there may be uneven.)
+    # On a busy machine, a thread's time passes while it does not run, so the rate may change
+    # unevenly.
     assert min(rates[top:]) < max(rates), "it never took more again: %s" % rates
 
 

@@ -14,14 +14,14 @@ import xml.etree.ElementTree
 
 import yaml
 
-# Which iterations are warm-up goes with how busy the machine is; nothing here may.
+# Detected warm-up depends on the load of the machine, so fix it.
 PROFILE_OPTIONS = "--warmup 4"
-# Of the runs of a side, every other one is twice as long: nobody can say whether it became longer.
+# Every other run of a side takes twice as long, so the result is inconclusive.
 UNSURE = ("echo >>%s.txt; n=$(($(wc -l <%s.txt) %% 2 * 10000 + 10000)); "
           "XTRACE_SIMGPU_KERNEL_NS=$n:$n exec %s")
 SHIPPED = ("bin/xtrace", "bin/xtrace-merge",
            "lib/libxtrace_inject.so", "lib/xtrace/simgpu")
-# Comments are files with their number as name; what --jq would choose of them, it finds out itself.
+# Comments are files named by their number. It evaluates --jq itself.
 FAKE_GH = """#!/bin/sh
 echo "$@" >>"$GH_LOG"
 mkdir -p "$GH_LOG.comments"
@@ -46,7 +46,7 @@ esac
 
 
 def make_tarball(args, path):
-    """As a release: what the gate needs of one."""
+    """A release with what the gate needs."""
     with tarfile.open(path, "w:gz", compresslevel=1) as tar:
         for name in SHIPPED:
             tar.add(os.path.join(args.build, name), "xtrace-0/" + name)
@@ -83,7 +83,7 @@ class Repository:
                 "GH_LOG": self.path("gh.log"), **more}
 
     def github(self, status, **inputs):
-        """Runs the action; gives its outputs and what it wrote."""
+        """Runs the action. Returns its outputs and the files it wrote."""
         given = {name: spec.get("default", "") for name, spec in self.action["inputs"].items()}
         given.update({"xtrace": self.tarball, "runs": "3", "warmup": "0",
                       "bench-options": "--simulate", "command": self.command,
@@ -128,7 +128,7 @@ class Repository:
 
 
 def evaluate(text, inputs):
-    """As much of GitHub's expressions as the action has."""
+    """Evaluates the subset of GitHub's expressions that the action uses."""
 
     def value(expression):
         expression = expression.strip()
@@ -173,7 +173,7 @@ def check_github(repo):
     assert verdict == "pass" and ("no regression" in report or "no rule failed" in report), report
     check_junit(repo, False, False)
 
-    # More work of the same kind; and a comment, which is made although the gate fails.
+    # More work of the same kind. The comment is made although the gate fails.
     slower = repo.command.replace("--layers 1", "--layers 2")
     verdict, report, log = repo.github(1, command=slower, comment="true")
     assert verdict == "regression" and "matmul" in report and "llm_inference.c:" in report, report
@@ -183,7 +183,7 @@ def check_github(repo):
     assert os.path.exists(repo.path("xtrace-gate", "flame.html")) == has_page
     check_junit(repo, True, False)
     assert repo.read("gh.log.comments", "1") == report
-    # Somebody else says something; then it is ours that changes, and it alone.
+    # After a comment by somebody else, only ours changes.
     with open(repo.path("gh.log.comments", "2"), "w", encoding="utf-8") as file:
         file.write("Oh no.\n")
     _, again, _ = repo.github(0, comment="true")
@@ -191,25 +191,25 @@ def check_github(repo):
     assert repo.read("gh.log.comments", "2") == "Oh no.\n"
     assert sorted(os.listdir(repo.path("gh.log.comments"))) == ["1", "2"]
 
-    # Rules: of the file in its usual place, and of the input, one a line.
+    # Rules from the file at its default path, and from the input, one per line.
     with open(repo.path(".xtrace", "rules"), "w", encoding="utf-8") as file:
         file.write("gpu-time > 90000%\n")
     assert repo.github(0, command=slower)[0] == "pass"
     verdict, report, _ = repo.github(1, command=slower, fail_on="launches > 0\ngpu-time < 1ns\n")
     assert "gpu-time < 1ns" in report and "launches > 0" in report
-    # A rule that fits nothing is no noise: it is never a pass.
+    # A rule that matches nothing is not noise: it never passes.
     for unsure in ("fail", "pass"):
         verdict, report, _ = repo.github(2, fail_on="path(no_such_function) > 1%", unsure=unsure)
         assert verdict == "unsure" and "no_such_function" in report, report
     check_junit(repo, False, True)
-    # One that cannot be read is shown, with the place.
+    # A syntax error is shown with its position,
     verdict, report, _ = repo.github(2, fail_on="launches >> 0", unsure="pass")
     assert verdict == "unsure" and "launches >> 0" in report and "^" in report, report
     # … before anything is run.
     verdict, report, log = repo.github(2, fail_on="launches >> 0", command="echo it was run >&2")
     assert "launches >> 0" in report and "it was run" not in log, log
     os.unlink(repo.path(".xtrace", "rules"))
-    # So is a baseline that cannot be read, whether it is to be compared with or added to.
+    # An unreadable baseline is reported too, for a comparison and for an update.
     baseline = repo.read(".xtrace", "baseline.json")
     for text, says in ((baseline.replace('"version":1', '"version":9'), "version 9"),
                        (baseline[:-200], "baseline")):
@@ -224,7 +224,7 @@ def check_github(repo):
     with open(repo.path(".xtrace", "baseline.json"), "w", encoding="utf-8") as file:
         file.write(baseline)
 
-    # Runs that differ by much say nothing of a small change.
+    # Noisy runs cannot show a small change.
     noisy = {"runs": "2", "fail_on": "gpu-time > 1%",
              "command": UNSURE % ("new", "new", repo.command),
              "base_command": UNSURE % ("base", "base", repo.command)}
@@ -237,7 +237,7 @@ def check_github(repo):
     verdict, report, _ = repo.github(2, xtrace="/no/such/place")
     assert "there is no `/no/such/place`" in report
 
-    # Both sides in one job; the baseline does not matter.
+    # Both sides in one job, without the baseline.
     os.unlink(repo.path(".xtrace", "baseline.json"))
     assert repo.github(0, base_command=repo.command)[0] == "pass"
     assert repo.github(1, base_command=repo.command, command=slower)[0] == "regression"
@@ -259,12 +259,12 @@ def check_guide(repo):
                            ".xtrace/baseline.json", "xtrace-gate/bench"], cwd=repo.folder, text=True,
                           capture_output=True)
     assert len(block.splitlines()) > 5 and "gpu-time > 3%" in done.stdout, done
-    # (What cannot be read is shown with a caret below it.)
+    # An unreadable rule is shown with a caret below it.
     assert not re.search(r"^ *\^$", done.stdout + done.stderr, re.M), done
 
 
 def check_refused(repo):
-    """What is no verdict is none: where the shell itself fails, or a word is none that is known."""
+    """An error of the shell or an unknown word is no verdict."""
     gate = os.path.join(repo.args.ci, "gate.sh")
     for more, says in (({"XTRACE_GATE_OUTPUT": "gh.log/x"}, ""),
                        ({"XTRACE_GATE_UPDATE": "1", "XTRACE_GATE_BASELINE": "gh.log/x/b",

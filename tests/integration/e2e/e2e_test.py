@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The whole way on the simulated GPU, held against what the simulator says it really ran.
+"""End to end on the simulated GPU, compared with what the simulator really ran.
 
-Records the launcher, merges, and compares: every kernel to the nanosecond, every call path to the
-name of its kernel (the launcher names kernels after the path that launches them), every sum.
+Records the launcher, merges, and compares: every kernel to the nanosecond, every call path with
+the name of its kernel (the launcher names kernels after the path that launches them), every sum.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 CASES = [
-    # threads, streams, launches each, seed, synchronise every, kernel ns range, by preload
+    # threads, streams, launches each, seed, synchronise every, kernel ns range, preloaded
     (1, 1, 2000, 1, 0, "1000:5000", False),
     (1, 4, 3000, 2, 100, "100:200000", True),
     (2, 3, 3000, 3, 50, "500:20000", False),
@@ -52,7 +52,7 @@ def read_truth(path):
 
 
 def read_dump(tool, log):
-    """Kernels and calls as the independent reader sees them."""
+    """Kernels and calls from the independent reader."""
     tables = collections.defaultdict(list)
     for line in run([tool, "--format", "json", log]).stdout.splitlines():
         row = json.loads(line)
@@ -87,7 +87,7 @@ def check_folded(lines, truth_by_name, threads, what):
         name = leaf[len("[GPU_Kernel]"):]
         assert "k_" + path_of(frames) == name, f"{what}: wrong owner: {frames}"
         assert frames[-2] == "cuLaunchKernel" and frames[-3] == "launch", frames
-        # Sanitizers start threads through a function of their own.
+        # Sanitizers start threads through their own function.
         assert frames[0] == "run" or frames[1] == "run" and "san" in frames[0], frames
         sums[name] += weight
     assert sums == truth_by_name, f"{what}: sums differ from the truth"

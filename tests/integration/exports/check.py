@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Exports logs to every format in one run, reads each output back with a reader that is not ours, and
-holds it against the folded stacks and the dumper, to the nanosecond.
+"""Exports logs to every format in one run, reads each output with an independent reader, and
+compares it with the folded stacks and the dumper, to the nanosecond.
 
 A module format_X.py has the file's NAME, the ARGUMENTS that make it, and check().
 """

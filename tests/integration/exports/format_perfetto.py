@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Perfetto: read by Google's protobuf for Python, put together as Perfetto's trace processor does it,
-and held against the rows of the log and the names of the Chrome trace.
+"""Perfetto: read by Google's protobuf for Python, assembled as Perfetto's trace processor does, and
+compared with the rows of the log and the names of the Chrome trace.
 """
 
 import collections
@@ -26,7 +26,7 @@ class Sequence:
 
 
 class Reading:
-    """What is in a trace: tracks, slices, instants, counters."""
+    """The content of a trace: tracks, slices, instants, counters."""
 
     def __init__(self, trace):
         self.tracks, self.counters = {}, collections.defaultdict(list)
@@ -141,7 +141,7 @@ def check(reference, folder, args):
                        ("kernel", "memcpy", "memset")])
     check_names(calls, [e for e in chrome["traceEvents"] if e.get("cat") == "api"])
     check_nvtx(found, chrome["traceEvents"])
-    # Chrome's arrows are also to work of calls that failed, or are of no API that has any.
+    # Chrome's arrows also lead to work of failed calls, and of APIs that usually have none.
     arrows = sum(e["ph"] == "f" for e in chrome["traceEvents"])
     odd = any("error" in e["args"] or e["name"] == "[unknown API]"
               for e in chrome["traceEvents"] if e.get("cat") == "api")
@@ -149,7 +149,7 @@ def check(reference, folder, args):
 
 
 def shift_of(calls, reference):
-    """A trace is on one clock for all hosts; None if there are several, whose shifts differ."""
+    """A trace uses one clock for all hosts. None if there are several, with different shifts."""
     if len(reference.logs) > 1 or not calls:
         return None
     return (min(call.start for call in calls) -
@@ -178,7 +178,7 @@ def check_counters(found, reference, shift):
 
 
 def check_stacks(calls, reference):
-    """Every call path of work begins with that of a call."""
+    """Every call path of work begins with the path of a call."""
     stacks = {s.stack for s in calls}
     process = len(reference.logs) > 1
     for path in reference.folded("gpu-time", "--nvtx", "off", "--graph-stacks", "replay"):
@@ -187,7 +187,7 @@ def check_stacks(calls, reference):
 
 
 def check_flows(calls, work):
-    """All work that is led to has its call before it. Returns how much that is."""
+    """The call of each arrow precedes its work. Returns the number of arrows."""
     starts = {flow: call.start for call in calls for flow in call.flows}
     led = [(s, flow) for s in work for flow in s.flows]
     for s, flow in led:

@@ -47,8 +47,9 @@ def check(reference, folder, args):
 
 
 def check_references(profile):
-    """The functions of each location, outermost first: those inlined there come after the one they
-    are in. What is referred to must be there, once."""
+    """The functions of each location, outermost first, with inlined ones after their caller. Each
+    reference must have exactly one target.
+    """
     mappings = {mapping.id: mapping for mapping in profile.mapping}
     functions = {function.id: function for function in profile.function}
     locations = {location.id: [name_of(profile.string_table, functions[line.function_id],
@@ -77,20 +78,21 @@ def check_labels(reference, profile, key, label_of_root):
     wanted = collections.Counter()
     for path, value in reference.folded("gpu-time", "--by", key).items():
         wanted[label_of_root(path[0])] += value
-    # What has no thread or device has no label.
+    # Values without a thread or device have no label.
     wanted = {root: value for root, value in wanted.items() if not root.strip("[").startswith("unknown")}
     expect_same(+found, +collections.Counter(wanted), f"label {key}")
 
 
 def name_of(strings, function, line):
-    """As in a path: of Python, which lies in no mapping, with file and line."""
+    """The name as in a path. Python functions, which have no mapping, include file and line."""
     name, file = strings[function.name], strings[function.filename].rsplit("/", 1)[-1]
     return "%s (%s%s)" % (name, file, ":%d" % line if line else "") if file and line else name
 
 
 def without_folders(name, files):
-    """Paths show folders of a file where several have one name; here the whole file is given, and must
-    be in those folders."""
+    """Paths show folders only to distinguish files of one name. Here the whole file name is given,
+    and must be in those folders.
+    """
     found = re.search(r"\(([^()]*/)([^/()]+):(\d+)\)$", name)
     if not found:
         return name

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run profile: what it says of the whole run, by the log's rows and the folded stacks; what it says of an
-iteration, by itself."""
+"""The run profile: checks values of the whole run against the log's rows and the folded stacks, and
+values of an iteration for consistency.
+"""
 
 import json
 import math
@@ -67,7 +68,7 @@ def check_iterations(profile, tables):
         return
     for key, table in tables.items():
         for row in table:
-            # A thing that is there in iterations is there in the run.
+            # A row with values in iterations has one for the run.
             expect(row["value"] >= 0 and (row["value"] == 0 or row["whole_value"] > 0), key, row)
             expect(row["count"] >= 0 and (row["count"] == 0 or row["whole_count"] > 0), key, row)
             for column in row:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQLite: read by SQLite. The events row by row, the views by their sums, the document by what is
-there, and its questions by asking them.
+"""SQLite: read by SQLite. Checks the events row by row, the views by their sums, the document
+against the schema, and the questions in it by running them.
 """
 
 import collections
@@ -31,7 +31,7 @@ def check(reference, folder, args):
 
 
 def shift_of(reference, ask):
-    """From a log's times to those of the database; None if there are several logs."""
+    """The difference between a log's times and those of the database; None for several logs."""
     if len(reference.logs) > 1 or not reference.count("CALL"):
         return None
     return (min(int(row["enter_ns"]) for row in reference.rows[0]["CALL"]) -
@@ -97,7 +97,7 @@ def check_views(reference, ask):
 
 
 def check_document(ask, path):
-    """Each table, view and column is told of, and no other; the questions can be asked."""
+    """The document describes each table, view and column, and no other. Its questions run."""
     text = path.read_text(encoding="utf-8")
     told = {match[1]: set(re.findall(r"`(\w+)`", match[2]))
             for match in re.finditer(r"^\| `(\w+)` \|(.*)$", text, re.MULTILINE)}
@@ -114,7 +114,7 @@ def check_document(ask, path):
 
 
 def whole_times(ask):
-    """GPU time of each name with all below it, where it is twice in a path once; the most first."""
+    """GPU time by name including callees, counted once per path, in descending order."""
     paths = {key: rest for key, *rest in ask("SELECT id, parent_id, name_id, gpu_time_ns FROM path")}
     times = collections.Counter()
     for at, (_, _, time) in paths.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SVG: read as XML, the tree rebuilt from where the frames stand; and, where Chromium is installed,
+"""SVG: read as XML, with the tree rebuilt from the positions of the frames. With Chromium, also
 zoomed and searched.
 """
 
@@ -63,7 +63,7 @@ def paths_of(frames):
             below = [f for f in rows[depth - 1]
                      if f.x <= frame.x + SLACK and frame.end <= f.end + SLACK and f in paths]
             expect(len(below) >= 1 and below[0].y > frame.y, "nothing below", frame)
-            # At the seam of two, one of no width to speak of may seem to be on both.
+            # At the border of two frames, a very narrow frame may overlap both.
             caller = max(below, key=lambda f: min(f.end, frame.end) - max(f.x, frame.x))
             paths[frame] = paths[caller] + (frame.name,)
     found = collections.Counter()
@@ -110,7 +110,7 @@ def check_in_browser(path, frames, wanted, total):
     expect(out["matches"] == len(matches), out)
     expect(abs(out["width"] - 1180) < 0.1 and 0 < out["zoomed"] <= len(frames), out)
     expect(out["is_marked"] == 2, "a name became markup:", out)
-    # What a name matches at any depth, once.
+    # What a name matches at any depth, counted once.
     share = sum(value for p, value in wanted.items() if p[-1] == name and name not in p[:-1])
     percent = float(re.search(r"([\d.]+) %$", out["details"])[1])
     expect(abs(percent - 100 * share / total) < 0.1, percent, "% match, wanted", share / total)

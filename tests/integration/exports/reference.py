@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a set of logs without the exporter at hand: the folded stacks of each weight, and
-what the independent dumper reads from the logs.
+"""Facts about a set of logs that do not come from the exporter: the folded stacks of each weight,
+and the rows from the independent dumper.
 """
 
 import collections
@@ -23,7 +23,7 @@ def expect(condition, *what):
 
 
 def expect_same(found, wanted, what):
-    """Two mappings of numbers: names the first few that differ."""
+    """Compares two mappings of numbers. Prints the first few differences."""
     lines = [f"  {key}: {found.get(key, 0)}, wanted {wanted.get(key, 0)}"
              for key in sorted(set(found) | set(wanted), key=str)
              if found.get(key, 0) != wanted.get(key, 0)]
@@ -54,7 +54,7 @@ class Reference:
 
     @functools.cached_property
     def rows(self):
-        """Rows of each log by kind, as the dumper has them."""
+        """Rows of each log by kind, from the dumper."""
         logs = []
         for log in self.logs:
             done = subprocess.run([self.dump, "--format", "json", log], capture_output=True)

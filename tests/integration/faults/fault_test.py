@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever fails the tracer, the program does not notice, and what is lost is said.
+"""Makes calls of the tracer fail: the program must not be affected, and losses must be reported.
 
-  calls   each place in the tracer that calls the C library (or libunwind does, which it opened):
-          the call fails there at its first time, at each of its times (with --all), or always
-  kills   the process is killed there instead: what it left is recovered
-  cupti   each function of CUPTI fails always, at its first, second and third time; with --all at
-          each of its times, until a run passes untouched
+calls   each place in the tracer (or in the libunwind that it loaded) that calls the C library:
+          the call fails the first time, at each time (with --all), or always
+kills   the process is killed there instead: the rest is recovered cupti   each function of CUPTI
+fails always, or at its first, second or third time; with --all at
+          each time, until a run has no failure
 
 A run is right if the program's output and exit status are those of a run without the tracer, it
-ends in time, and the log has every call, kernel, copy, set, graph node and range of the program,
-with stacks and names; or the tracer or the merge says what is missing.
+ends in time, and the log has every call, kernel, copy, memset, graph node and range of the
+program, with stacks and names. Otherwise the tracer or the merge must report what is missing.
 """
 
 import argparse
@@ -40,15 +40,16 @@ FUNCTIONS = re.findall(r"FUNCTION\((\w+)\)", open(
     encoding="utf-8").read().split("#define MEMBER")[0])
 CUPTI_HEADER = "../../../src/cuda_abi/cupti_abi.h"
 
-# Each of the program's steps, as rows of the log. (Of the calls the kinds are looked at, not the
-# number: the classes that are recorded are the tracer's choice.)
+# The program's steps as rows of the log. Only the kinds of calls are checked, not their number: the
+# tracer chooses which classes it records.
 EXPECTED = {"KERNEL": ROUNDS * 3 + 2 * (ROUNDS // 10) + 12, "COPY": 2, "SET": 1, "MEMORY": 2,
             "RANGE": ROUNDS * 4}
 LAUNCHES = ROUNDS * 3 + 2 + ROUNDS // 10 + 12 # two of them are captured
 
 
 def load_dump(path):
-    """The independent reader, in this process: starting an interpreter takes longer than reading."""
+    """Loads the independent reader into this process: starting an interpreter takes longer than
+    reading."""
     loader = importlib.machinery.SourceFileLoader("xtrace_dump", path)
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     sys.dont_write_bytecode = True
@@ -81,7 +82,7 @@ class Run:
         self.stderr = [line for line in lines if not line.startswith("xtrace: ")]
 
     def sites(self):
-        """By place, how often it called; a place is (function, offset)."""
+        """The number of calls by place (function, offset)."""
         with open(self.state, "rb") as file:
             data = file.read()
         return {((key - 1) % 256, (key - 1) // 256): count
@@ -106,7 +107,7 @@ class Judge:
         self.dumping = threading.Lock()
 
     def dumped(self, *arguments):
-        """The lines that the independent reader prints."""
+        """The output lines of the independent reader."""
         out = io.TextIOWrapper(io.BytesIO(), "ascii")
         with self.dumping, contextlib.redirect_stdout(out):
             sys.argv = ["xtrace-dump", *arguments]
@@ -127,7 +128,7 @@ class Judge:
                 if "violation" in line and "violation: missing:" not in line]
 
     def what_is_missing(self, log, complete=True):
-        """What the program did and the log does not have."""
+        """What the program did that is not in the log."""
         tables = self.rows(log)
         strings = {row["id"]: row["text"] for row in tables["STRING"]}
         names = {row["id"]: strings.get(row["name"]) for row in tables["SHAPE"]}
@@ -157,7 +158,7 @@ class Judge:
         return missing
 
     def merge(self, log):
-        """(whether it is whole, what is said of it); what is left in a spool is recovered."""
+        """Recovers the crash buffer. Returns (is complete, messages)."""
         done = subprocess.run([self.args.merge, log, "--folded", os.devnull], capture_output=True,
                               text=True, timeout=PATIENCE_S, check=False)
         assert done.returncode in (0, 1, 2), "xtrace-merge: %d\n%s" % (done.returncode, done.stderr)
@@ -209,7 +210,7 @@ class Judge:
 
 
 class Campaign:
-    """Runs cases, two at a time, and gathers what is wrong with them."""
+    """Runs cases, two at a time, and collects failures."""
 
     def __init__(self, args):
         self.args, self.judge = args, Judge(args)
@@ -223,7 +224,7 @@ class Campaign:
         return folder, Run(self.args, folder, **options)
 
     def case(self, name, judge, was_struck, **options):
-        """Runs one case; whether the fault struck. Wrong ones are kept."""
+        """Runs one case. Returns whether the fault occurred. Keeps failed cases."""
         folder, run = None, None
         self.count += 1
         try:
@@ -283,7 +284,7 @@ class Campaign:
 
     def cupti_case(self, fault, nth):
         def was_struck(run):
-            """(A process that did not end in order has not reported: it was struck.)"""
+            """A process that did not end normally could not report, so it counts as struck."""
             try:
                 with open(run.report, encoding="utf-8") as file:
                     return int(file.read().split()[1]) >= max(nth, 1)

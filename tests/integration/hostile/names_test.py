@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names made to do harm come out harmless in every format.
+"""Names that attack an output format do no harm in any format.
 
-One log has each of the names in every place where a log has a text; another has plain names in the
-same places. What an output is made of (tags, tables, keys, lines, cells) must be the same for both.
+One log has each of the names in every place where a log has a text. Another has plain names in
+the same places. The structure of an output (tags, tables, keys, lines, cells) must be the same
+for both.
 """
 
 import argparse
@@ -82,7 +83,7 @@ def log_of(names):
 
 
 def text_of(path):
-    """Of whatever is in it, nothing moves a cursor or is not UTF-8."""
+    """The text is UTF-8 and moves no cursor."""
     with open(path, "rb") as file:
         text = file.read().decode("utf-8")
     found = CONTROL.search(text.replace("\r\n", "\n"))
@@ -96,7 +97,7 @@ def no_lone_surrogates(text):
 
 
 def folded(path):
-    """Frames and weights, in as many lines."""
+    """The structure: frames and weights per line."""
     shapes = []
     for line in text_of(path).splitlines():
         stack, weight = line.rsplit(" ", 1)
@@ -165,7 +166,7 @@ def plain_text(path):
 
 
 def packets(path):
-    """Its texts are UTF-8: what reads it back is in integration.exports."""
+    """Its texts are UTF-8. integration.exports reads them back."""
     with open(path, "rb") as file:
         data = file.read()
     for name in (b"\x1b[31m", b"\xff\xfe\xfd", b"\xed\xa0\x80", b"line\nfeed"):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Several logs read at the same time: whatever is written and said is what it is when they are read
-one after another, to the byte. Logs of several lengths, so that they are done in another order than they
-are named; one is damaged, one is cut, one is empty, one is no log, one is not there.
+"""Reads several logs in parallel: outputs and messages must equal those of reading them one after
+another, to the byte. The logs have different lengths, so that they finish in another order. One
+is damaged, one truncated, one empty, one no log, one missing.
 """
 
 import os
@@ -22,10 +22,10 @@ OUTPUTS = [
     ["--weight", "alloc-bytes", "--folded"],
     ["--pprof"],
     ["--speedscope"],
-    # These are told of events as they come.
+    # These receive events as they are read.
     ["--text"],
     ["--chrome"],
-    # This looks into the tree.
+    # This one reads the tree.
     ["--filter", "cuLaunch", "--folded"],
 ]
 

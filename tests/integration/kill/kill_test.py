@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A process that is killed loses nothing of what it had launched.
+"""A killed process loses none of its launches.
 
-Kills the launcher with SIGKILL at random moments, recovers its log, and holds it against a ledger
-that the launcher keeps in a shared mapping: every launch that had returned is in the log, once,
-with its kernel unless that ran within the last half second. Run by hand with --kills 1000, or,
-without --simgpu, on a real GPU.
+Kills the launcher with SIGKILL at random times, recovers its log, and compares it with a ledger
+that the launcher keeps in a shared mapping: every launch that returned is in the log once, with
+its kernel, unless that ran within the last half second. By hand: --kills 1000, or, without
+--simgpu, on a real GPU.
 """
 
 import argparse
@@ -29,9 +29,9 @@ LEDGER_ENTRIES = 1 << 20
 PAGE_BYTES = PAGE_HEAD.size + ENTRY.size * LEDGER_ENTRIES
 
 LAUNCH_CLASSES = (1, 2)
-OPEN_CALLS_MAX = 1  # of launches: none is made within another
+OPEN_CALLS_MAX = 1  # per thread: launches do not nest
 KERNELS_LOST_NS = 500_000_000
-CUT_LOG_BYTES = 8192  # of a log that is worth cutting
+CUT_LOG_BYTES = 8192  # truncate only logs of at least this size
 UNNAMED = "[unnamed]"
 
 
@@ -47,7 +47,7 @@ def run(command, statuses=(0,), **options):
 
 
 def read_ledger(path):
-    """By tid, the (blocks, path) of each launch that had returned."""
+    """By tid: (blocks, path) of each launch that returned."""
     launches = {}
     with open(path, "rb") as file:
         data = file.read()
@@ -70,7 +70,7 @@ def read_log(tool, log):
 
 
 def start(args, case, folder, ledger):
-    """The process that is waited for; its launcher is killed, whatever stands between."""
+    """Starts the process to wait for. Its launcher, which may be a child, is killed."""
     threads, streams, sync_every, kernel_ns, by_record = case
     data = os.path.join(folder, "data")
     program = [args.launcher, str(threads), str(streams), str(LEDGER_ENTRIES),
@@ -100,7 +100,7 @@ def wait_for_log(data, process):
 
 
 def check_launches(tables, ledger):
-    """Each thread's launches stand in the log in the order of the ledger, each once."""
+    """The log has each thread's launches once, in the order of the ledger."""
     tids = {row["id"]: row["tid"] for row in tables["THREAD"]}
     launching = {row["id"] for row in tables["API"] if row["class"] in LAUNCH_CLASSES}
     calls = collections.defaultdict(list)
@@ -141,7 +141,7 @@ def check_launches(tables, ledger):
 
 
 def check_paths(args, log, tables):
-    """Folded stacks: who launched a kernel is in its name, and no nanosecond is missing."""
+    """Folded stacks: the kernel's name tells its launch path, and no nanosecond is missing."""
     merged = run([args.merge, log, "--folded", "-"], statuses=(0, 1))
     total = 0
     for line in merged.stdout.splitlines():
@@ -157,7 +157,7 @@ def check_paths(args, log, tables):
 
 
 def check_trust(args, log, tables, missing):
-    """Each launch whose kernel is not there is counted as a loss, and nothing else is."""
+    """Each launch without a kernel counts as a loss, and nothing else does."""
     summary = log + ".json"
     run([args.merge, log, "--quiet", "--summary", summary], statuses=(0, 1))
     with open(summary, encoding="utf-8") as file:
@@ -166,7 +166,7 @@ def check_trust(args, log, tables, missing):
     reported = sum(trust["losses"].get(name, 0)
                    for name in ("recovered.unfinished", "kernels.missing"))
     account = {row["name"]: row["value"] for row in tables["ACCOUNT"]}
-    # A launch that had not returned may be without a kernel, too.
+    # A launch that had not returned may have no kernel either.
     if not missing <= reported <= missing + account.get("recovered.open_calls", 0):
         fail(f"{missing} kernels are missing, {reported} are reported: {trust}")
     if reported and trust["word"] == "complete":
@@ -179,7 +179,7 @@ def trust_line(args, log, statuses):
 
 
 def check_cut_log(args, log, folder):
-    """A log that lost its end, or what is behind its middle, is damaged, with and without a spool."""
+    """A log without its end or second half is damaged, with and without a crash buffer."""
     for has_spool in (False, True):
         copy = os.path.join(folder, f"cut{has_spool:d}.xtr")
         shutil.copy(log, copy)
@@ -200,7 +200,7 @@ def digest(path):
 
 
 def check_empty(args, log, said):
-    """Of a process that was killed before it wrote the header; said is by xtrace record."""
+    """The process was killed before it wrote the header. said: messages of xtrace record."""
     if said is not None and "1 process ended before recording began" not in said:
         fail("xtrace record: " + said)
     merged = run([args.merge, log], statuses=(2,))
@@ -232,8 +232,8 @@ def check_kill(args, case, after_s, folder):
         recovered = run([args.merge, log, "--folded", os.devnull], statuses=(0, 1))
         if "its process was killed" not in recovered.stderr:
             fail("nothing was recovered: " + recovered.stderr)
-        # Of a process that had hardly begun there is little to show, which is said.
-        # A call may have been on its way into its ring, which is said as well.
+        # A process that had hardly begun has little to show, which a message says. A call may not
+        # have been committed to its ring yet, which a message says too.
         if recovered.returncode and not re.search(r"are no launches|launched kernels are missing|was killed\)",
                                                   recovered.stderr):
             fail(recovered.stderr)

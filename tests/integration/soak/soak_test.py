@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A long run: memory stays flat, nothing is lost, and each launch is its function's.
+"""A long run: memory stays constant, nothing is lost, and each launch belongs to its function.
 
-Runs the program soak for --seconds under the tracer, looks at its memory as it goes, and holds the
-merged log against what the program says it launched. What a plugin launched that came and went in
-between two looks of the tracer may be without a name, but has no other one's.
+Runs the program soak for --seconds under the tracer, samples its memory, and compares the merged
+log with the program's own counts. Launches of a plugin that was loaded only briefly may have no
+name, but never another plugin's.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-WARM_UP = 0.2  # of the run: tables and pools grow to their working size
+WARM_UP = 0.2  # part of the run in which tables and pools grow to their working size
 FLAT_KIB_A_MINUTE = 200
 
 
@@ -31,7 +31,7 @@ def rss_kib(pid):
 
 
 def slope(series):
-    """KiB a minute, of the line through all points behind the warm-up."""
+    """KiB per minute: the slope of the line through all points after the warm-up."""
     points = series[int(len(series) * WARM_UP):]
     mean_x = sum(x for x, _ in points) / len(points)
     mean_y = sum(y for _, y in points) / len(points)
@@ -114,7 +114,7 @@ def main():
     print("%d s: memory from %d KiB at a fifth of the run to %d KiB at its end, %+.1f KiB a minute; "
           "the log has %d bytes" % (args.seconds, series[int(len(series) * WARM_UP)][1],
                                     series[-1][1], growth, log_bytes))
-    # A short run says nothing of it.
+    # Too noisy in a short run.
     if args.seconds >= 300 and growth > FLAT_KIB_A_MINUTE:
         sys.exit("soak: memory grows")
 
