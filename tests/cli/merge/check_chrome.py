@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks a Chrome trace: "check_chrome.py TRACE [FOLDED]".
 
-It is valid JSON in valid UTF-8; every event is on a process and a track that have names; the spans
-of a track nest; every arrow has one start, at an API call, and one end, at a kernel, copy or set; stack frames
-that are referred to exist. Their time is the sum of the folded stacks, if those are given.
-Prints what there is.
+- It is valid JSON in valid UTF-8.
+- Every event is on a process and a track that have names, and the spans of a track nest.
+- Every arrow has one start, at an API call, and one end, at a kernel, copy or memset.
+- Stack frames that are referred to exist.
+- With FOLDED, the times equal the sum of the folded stacks.
+
+Prints a summary of the content.
 """
 import collections
 import decimal

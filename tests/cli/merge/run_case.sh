@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs "run_case.sh CASE.sh XTRACE_MERGE MAKE_LOG" in an empty directory, shown as WORK, and compares
-# the output with CASE.stdout and CASE.stderr. UPDATE_EXPECTED=1 writes these files instead.
+# Runs "run_case.sh CASE.sh XTRACE_MERGE MAKE_LOG" in an empty directory, shown as WORK, and
+# compares the output with CASE.stdout and CASE.stderr. UPDATE_EXPECTED=1 writes these files
+# instead.
 set -eu
 case_file=$1
 merge_program=$2

@@ -31,7 +31,7 @@ def size(value):
 
 
 def elided(path):
-    """As many of the innermost frames as there is room for."""
+    """The innermost frames that fit."""
     kept = []
     if len(";".join(path)) <= PATH_COLUMNS:
         return ";".join(path)

@@ -4,7 +4,7 @@
  * 29 : 1. MODE:
  *
  * 	kill	ends by SIGKILL
- * 	churn	each launch has a new stack, which must be unwound; then two seconds with few launches
+ * 	churn	each launch has a new stack, which must be unwound; then few launches for 2 s
  */
 #include <cuda.h>
 

@@ -128,7 +128,7 @@ class Judge:
                 if "violation" in line and "violation: missing:" not in line]
 
     def what_is_missing(self, log, complete=True):
-        """What the program did that is not in the log."""
+        """Events of the program that are not in the log."""
         tables = self.rows(log)
         strings = {row["id"]: row["text"] for row in tables["STRING"]}
         names = {row["id"]: strings.get(row["name"]) for row in tables["SHAPE"]}

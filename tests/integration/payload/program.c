@@ -68,7 +68,7 @@ static void schema(uint64_t id, uint64_t kind, size_t bytes, const char *name,
 	require(nvtx_register(XT_NVTX_SCHEMA_REGISTER, domain, &attributes) == id, "schema");
 }
 
-/* As NCCL does. */
+/* The calls of NCCL. */
 
 struct init {
 	uint64_t comm;

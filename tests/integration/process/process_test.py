@@ -338,7 +338,7 @@ class Test(MoreCases):
         assert bare.stdout == b"0 children failed\n", bare.stdout
 
     def case_fork_in_loader(self):
-        """As in a signal handler that interrupted dlopen()."""
+        """Like a signal handler that interrupted dlopen()."""
         bare = self.check(self.life("fork_in_loader", self.args.plugin), kernels=5)
         assert bare.stdout == 400 * b"child: status 0x1100\n", bare.stdout
 
@@ -385,7 +385,7 @@ class Test(MoreCases):
 
     def case_full_disk(self):
         """The size of files is limited: as on a full disk, and SIGXFSZ kills a program that does
-        not handle it. What was written is a valid log.
+        not handle it. The written part is a valid log.
         """
         for file_bytes in (0, 30, 2000, 6000):
             bare = Run(self, BARE, self.life("full_disk"), file_bytes=file_bytes)

@@ -329,7 +329,7 @@ static int profile(const char *mode)
 	return 0;
 }
 
-/* As libraries do that test which kinds exist. */
+/* Some libraries test which kinds exist. */
 static int try_kinds(void)
 {
 	find_cupti();

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# If the sets of a baseline drift from day to day, a change of that size is neither a regression nor a pass. A steady
-# baseline detects it, even if the program changed once.
+# If the sets of a baseline drift from day to day, a change of that size is neither a regression nor
+# a pass. A steady baseline detects it, even if the program changed once.
 xtrace_baseline() {
 	"$xtrace_program" baseline "$@" 2>/dev/null
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Names in the text output: no terminal escapes, the operation of PyTorch's backward pass before its callers, and lines
-# of at most COLUMNS columns.
+# Names in the text output: no terminal escapes, the operation of PyTorch's backward pass before its
+# callers, and lines of at most COLUMNS columns.
 seeds="1 2 3"
 make_runs a
 make_runs b -v slow=1.5

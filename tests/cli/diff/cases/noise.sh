@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Noise prevents a pass: for rules that allow no change, for budgets, and if most rows of a rule are noisy.
+# Noise prevents a pass: for rules that allow no change, for budgets, and if most rows of a rule are
+# noisy.
 number=0
 for all in 1 1.6 1 1.6 1 1.6; do
 	number=$((number + 1))

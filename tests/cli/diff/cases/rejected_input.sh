@@ -100,8 +100,8 @@ for bad in deep endless; do try a1.json,a2.json b1.json,$bad.json; done
 try a1.json,a2.json pathless1.json,pathless2.json --fail-on 'path(*) > 1%'
 echo 'allow path(a) +20% until 2027-02-31' >rules
 try a1.json,a2.json b1.json,b2.json --rules rules --fail-on 'gpu-time > 1e999%'
-# A step split into two halves changes the detected period, which is rejected. With other arguments, more iterations are
-# allowed. Options for logs do not apply to profiles.
+# A step split into two halves changes the detected period, which is rejected. With other arguments,
+# more iterations are allowed. Options for logs do not apply to profiles.
 for run in b1 b2; do
 	python3 - $run <<-END
 		import json, sys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Significance limits: small error rates, budgets of rows that only NEW has, tests that disagree, counts that vary in
-# NEW only.
+# Significance limits: small error rates, budgets of rows that only NEW has, tests that disagree,
+# counts that vary in NEW only.
 base=a1.xtr,a2.xtr,a3.xtr,a4.xtr,a5.xtr new=b1.xtr,b2.xtr,b3.xtr,b4.xtr,b5.xtr
 seeds="1 2 3 4 5"
 make_runs a

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Warm-up ends at different iterations, so runs count different parts of the same work. Work done once and early is
-# neither new nor gone. Additional work is new, if it is rare or in each iteration. So is work that moved from the start
-# into each iteration.
+# Warm-up ends at different iterations, so runs count different parts of the same work. Work done
+# once and early is neither new nor gone. Additional work is new, if it is rare or in each
+# iteration. So is work that moved from the start into each iteration.
 base=a1.json,a2.json,a3.json,a4.json,a5.json new=b1.json,b2.json,b3.json,b4.json,b5.json
 seeds="1 2 3 4 5"
 profiles() {

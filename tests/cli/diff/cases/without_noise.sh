@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Equal runs, as on a simulated GPU: a few detect a large change, and a tiny difference is not a change. Programs without
-# iterations: only the variation between runs counts.
+# Equal runs, as on a simulated GPU: a few detect a large change, and a tiny difference is not a
+# change. Programs without iterations: only the variation between runs counts.
 seeds="1 2 3"
 still_side() {
 	side=$1

@@ -91,7 +91,8 @@ merge -q three.xtr --chrome three.json
 check_chrome three.json
 grep thread_name three.json
 
-# Categories by name and number, payloads of all types, names of threads; and the same in another log.
+# Categories by name and number, payloads of all types, names of threads; and the same in another
+# log.
 rows() {
 	cat <<-END
 		thread 2 4322 python

@@ -31,7 +31,7 @@ check_chrome one.json one.folded
 grep -E 'memcpy|memset' one.json
 merge -q one.xtr --folded - --weight count
 
-# Kernels and copies of one stream stand in different chunks, and still on one track.
+# Kernels and copies of one stream are in different chunks, but on one track.
 for i in $(seq 1 20); do
 	echo "call $i 1 cuLaunchKernel 1 $((i * 100)) 5"
 	echo "call 10$i 1 cuMemcpyAsync 1 $((i * 100 + 10)) 5"
