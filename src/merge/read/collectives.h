@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which kernels are collectives: communication between devices, as NCCL's. Such a kernel mostly waits
- * for the other ranks, so its time is neither compute nor idle time.
+ * Recognises collectives: kernels that communicate between devices, such as NCCL's. They mostly
+ * wait for other ranks, so their time is neither compute nor idle time.
  */
 #ifndef XT_MERGE_COLLECTIVES_H
 #define XT_MERGE_COLLECTIVES_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* name: as the compiler mangled it, or as it is shown. */
+/* name: mangled or demangled. */
 bool is_collective_kernel(const char *name, size_t length);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the loaders of a model's tables share: rows by id, texts. For model_load*.c alone.
+ * Shared by the loaders of a model's tables (model_load*.c): rows by id, texts.
  */
 #ifndef XT_MERGE_MODEL_ROWS_H
 #define XT_MERGE_MODEL_ROWS_H
@@ -13,8 +13,8 @@
 #include "merge/read/model.h"
 
 /*
- * Ids are dense, so a table is as large as its rows are many; but chunks may be lost, so there may
- * be gaps. An id that is beyond any gap of that kind is damage: it must not cost memory.
+ * Ids are dense, so a table is as large as its number of rows. Lost chunks leave gaps. An id beyond
+ * this gap is damage: it must not cost memory.
  */
 #define MODEL_GAP_MAX (1u << 20)
 #define MODEL_IDS_MAX (UINT32_MAX - 1)
@@ -24,7 +24,7 @@ static inline bool is_possible(uint64_t id, size_t defined)
 	return id && id <= MODEL_IDS_MAX && id <= MODEL_GAP_MAX + 2 * (uint64_t)defined;
 }
 
-/* The row of that (possible) id, made if need be; NULL if memory ran out. */
+/* The row of a valid id, created if needed. NULL if memory ran out. */
 static inline void *row_of_id(void *rows, size_t *capacity, size_t *count, size_t *defined,
 			      uint64_t id, size_t row_bytes)
 {
@@ -50,7 +50,7 @@ static inline uint32_t intern(struct model *model, struct xt_bytes text)
 	return names_intern(&model->names, text.length ? text.data : "", text.length);
 }
 
-/* model_load_stacks.c; 0 or -ENOMEM. */
+/* In model_load_stacks.c. Returns 0 or -ENOMEM. */
 int model_load_modules(struct model *model, const struct xt_chunk *chunk);
 int model_load_unloads(struct model *model, const struct xt_chunk *chunk);
 int model_load_python_frames(struct model *model, const struct xt_chunk *chunk);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The nodes of CUDA graphs: from the node that ran to the call path that made it.
+ * Nodes of CUDA graphs: from the node that ran to the call path that created it.
  *
- * Ids recur, so a node is an id from a time on. A clone (by instantiation, by a child graph) leads
- * to the node it was made of, and in the end to one that code made: its creation. Code that has a
- * node do something else makes it anew. All nodes that were made by one call stack in one NVTX range
- * have one creation.
+ * Ids recur, so a node is identified by id and time. A clone (by instantiation, or in a child
+ * graph) leads to the node it was cloned from, and finally to one that code created: its creation.
+ * Code that changes a node creates it again. All nodes created by one call stack in one NVTX range
+ * share one creation.
  */
 #ifndef XT_MERGE_NODES_H
 #define XT_MERGE_NODES_H
@@ -15,35 +15,36 @@
 
 #include "merge/read/node_table.h"
 
-/* All are there: to be called once, before what follows. 0 or -ENOMEM. */
+/* Call it once, after the last row and before the functions below. Returns 0 or -ENOMEM. */
 int nodes_index(struct nodes *nodes);
 void nodes_free(struct nodes *nodes);
 
-/* The creation of the node that had that id at that time, or CREATION_UNKNOWN. */
+/* The creation of the node with that id at that time, or CREATION_UNKNOWN. */
 uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns);
 
-/* When the first node was made of the graph with that number, the upper half of its nodes' ids; 0: not known. */
+/*
+ * The creation time of the first node of a graph; 0: unknown. graph: the upper half of its nodes'
+ * ids.
+ */
 uint64_t nodes_graph_since_ns(const struct nodes *nodes, uint32_t graph);
 
 /* What a launch of an executable graph runs. */
 struct graph_nodes {
-	uint64_t
-		kernel_count; /* here and in the graphs inside; but of conditional ones only here */
-	bool is_conditional;  /* how often its nodes run is decided on the GPU */
+	uint64_t kernel_count; /* including child graphs, but not bodies of conditional nodes */
+	bool is_conditional;   /* the GPU decides how often its nodes run */
 };
 
-/* By the upper half of its nodes' ids. All zeros if the log has no node of that graph. */
+/* graph_exec: the upper half of its nodes' ids. All zeros if the log has no node of that graph. */
 struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec);
 
 /*
- * A thread was in that API from enter_ns to exit_ns: the nodes that it made by then were made by
- * that call. Of calls within each other the one that is told of first, the innermost, counts.
- * Returns whether the call made any.
+ * Assigns the nodes that a thread created between enter_ns and exit_ns to that call. If calls are
+ * nested, report the innermost first: it counts. Returns true if the call created any.
  */
 bool nodes_note_creating_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,
 			      uint64_t exit_ns, uint16_t api);
 
-/* Nearly all calls are made before or after: those are told from the rest here. */
+/* Sorts out nearly all calls quickly: those before the first and after the last creation. */
 static inline bool nodes_note_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,
 				   uint64_t exit_ns, uint16_t api)
 {

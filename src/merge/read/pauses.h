@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When recording was paused: what the GPU did then for calls that were made then is not in the log.
+ * Pauses of recording. Work of calls made in a pause is not in the log.
  */
 #ifndef XT_MERGE_PAUSES_H
 #define XT_MERGE_PAUSES_H
@@ -11,30 +11,33 @@
 
 struct pause {
 	uint64_t from_ns;
-	uint64_t until_ns; /* UINT64_MAX: to the end of the log, whenever that was */
+	uint64_t until_ns; /* UINT64_MAX: to the end of the log */
 };
 
-/* All zeros: recording was never paused. */
+/* All zeros: no pauses. */
 struct pauses {
-	struct pause *rows; /* by time, apart from each other, once indexed */
+	struct pause *rows; /* sorted by time and disjoint once indexed */
 	size_t count;
 	size_t capacity;
 };
 
-/* Recording was paused or went on at that time; in any order. 0 or -ENOMEM. */
+/* Recording was paused or resumed at that time. Accepts any order. Returns 0 or -ENOMEM. */
 int pauses_add(struct pauses *pauses, uint64_t time_ns, bool is_on);
 
-/* All of that time is not in the log, whatever was switched then. 0 or -ENOMEM. Before what follows. */
+/*
+ * Adds a pause of all that time, whatever was switched in it. Call it before pauses_index().
+ * Returns 0 or -ENOMEM.
+ */
 int pauses_leave_out(struct pauses *pauses, uint64_t from_ns, uint64_t until_ns);
 
-/* All are there: to be called once, before what follows. */
+/* Call it once, after the last pause and before the functions below. */
 void pauses_index(struct pauses *pauses);
 void pauses_free(struct pauses *pauses);
 
-/* Was it paused at any moment of that time? */
+/* True if recording was paused at any moment of that time. */
 bool pauses_within(const struct pauses *pauses, uint64_t from_ns, uint64_t until_ns);
 
-/* All together; end_ns: the last moment of the log, at which one that was never over ends. */
+/* Total time of pauses. end_ns: end of the log, which ends an open pause. */
 uint64_t pauses_total_ns(const struct pauses *pauses, uint64_t end_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names that a program gave through NVTX: to categories, by domain, to threads, and to devices,
- * contexts and, by context, streams.
+ * Names that a program gave through NVTX: categories by domain, threads, devices, contexts, and
+ * streams by context.
  */
 #ifndef XT_MERGE_RANGE_NAMES_H
 #define XT_MERGE_RANGE_NAMES_H
@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 struct range_name {
-	uint64_t key;	 /* number of the category, tid, CUPTI's number */
-	uint32_t domain; /* of streams: the context */
+	uint64_t key;	 /* category number, tid, or CUPTI's number */
+	uint32_t domain; /* for streams: the context */
 	uint32_t text;	 /* XT_STRING_ID */
-	uint32_t order;	 /* range_names.c's */
+	uint32_t order;	 /* used by range_names.c */
 };
 
 /* All zeros is an empty table. */
@@ -26,11 +26,11 @@ struct range_names {
 /* 0 or -ENOMEM. */
 int range_names_add(struct range_names *names, uint32_t domain, uint64_t key, uint32_t text);
 
-/* All are there: to be called once, before what follows. */
+/* Call it once, after the last name and before range_names_find(). */
 void range_names_index(struct range_names *names);
 void range_names_free(struct range_names *names);
 
-/* What that was named last, as XT_STRING_ID; 0: nothing. */
+/* Its last name, as XT_STRING_ID; 0: none. */
 uint32_t range_names_find(const struct range_names *names, uint32_t domain, uint64_t key);
 
 #endif

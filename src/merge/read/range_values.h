@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values that programs attached to NVTX ranges and marks: the payload extension, column 12 of RANGE.
+ * Values that programs attached to NVTX ranges and marks with the payload extension (column 12 of
+ * RANGE).
  */
 #ifndef XT_MERGE_RANGE_VALUES_H
 #define XT_MERGE_RANGE_VALUES_H
@@ -11,22 +12,23 @@
 
 #include "merge/read/model.h"
 
-#define RANGE_VALUES_MAX 128 /* of one range; the log's writer has fewer */
+#define RANGE_VALUES_MAX 128 /* per range; the log's writer uses fewer */
 
 struct range_value {
 	struct xt_bytes name;
 	struct xt_bytes value;
-	bool is_number; /* the value is a JSON number that a double holds exactly */
+	bool is_number; /* a JSON number that a double represents exactly */
 };
 
 /*
- * The values with which a range began and ended (XT_STRING_ID, 0: none). A later value replaces an
- * earlier one of the same name. Returns how many there are. They point into the model.
+ * Writes the values that came with the begin and the end of a range (XT_STRING_ID; 0: none) and
+ * returns their number. A later value replaces an earlier one of the same name. They point into the
+ * model.
  */
 size_t range_values(const struct model *model, uint32_t begin, uint32_t end,
 		    struct range_value values[RANGE_VALUES_MAX]);
 
-/* The same as a JSON object, to be freed; NULL if memory ran out. */
+/* The same as a JSON object. The caller frees it. NULL if memory ran out. */
 char *range_values_json(const struct model *model, uint32_t begin, uint32_t end);
 
 #endif

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logs of killed processes are completed from their crash buffers before they are read.
+ * Completes the logs of killed processes from their crash buffers before they are read.
  */
 #ifndef XT_MERGE_RECOVERY_H
 #define XT_MERGE_RECOVERY_H
 
 #include "merge/read/inputs.h"
 
-/* Completes each log that has a crash buffer whose process is dead, and says what came of it. A log that
- * cannot be completed is left as it is. Crash buffers that were never used, beside empty logs, are deleted. */
+/*
+ * Completes each log that has the crash buffer of a dead process, and reports the result. Leaves a
+ * log unchanged if that fails. Deletes unused crash buffers beside empty logs.
+ */
 void recovery_run(struct inputs *inputs, struct report *report);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Brings what is nearly sorted by time into order, in bounded memory.
+ * Sorts nearly sorted items by time in bounded memory.
  *
- * A log is sorted by time within each stream or thread, and by and large as a whole. Items wait
- * in a window until it is full; then the earliest goes on. What comes so late that something
- * later has gone on already is handed on at once, and counted.
+ * A log is sorted by time within each stream or thread, and nearly sorted as a whole. Items wait in
+ * a window until it is full; then the earliest is released. An item that comes after a later one
+ * was released is passed on at once, and counted.
  *
- * What waits is kept in runs: an item goes behind the latest one that is not later than itself. There are
- * about as many runs as streams, so that finding the earliest of all takes a look at few.
+ * Waiting items form runs: an item is appended to the run with the latest end that is not later
+ * than the item. There are about as many runs as streams, so finding the earliest item is fast.
  */
 #ifndef XT_MERGE_REORDER_BUFFER_H
 #define XT_MERGE_REORDER_BUFFER_H
@@ -21,29 +21,29 @@
 
 #define REORDER_NONE UINT32_MAX
 
-/* What waits; its item is behind it. */
+/* A waiting item follows its slot in memory. */
 struct reorder_slot {
 	uint64_t time_ns;
-	uint64_t sequence;   /* what is of one time goes in the order in which it came */
-	uint32_t next;	     /* of the same run, later; REORDER_NONE: it is the last */
-	uint32_t generation; /* how often the slot was used, to know tickets by */
+	uint64_t sequence;   /* items of equal time keep the order of their arrival */
+	uint32_t next;	     /* next in the run; REORDER_NONE: last */
+	uint32_t generation; /* number of uses of the slot, to validate tickets */
 };
 
-/* Items that came in the order of their times, one behind the other, though others came between. */
+/* Items in the order of their times, with other items arriving in between. */
 struct reorder_run {
-	uint32_t first, last; /* slots; REORDER_NONE: all have gone on */
+	uint32_t first, last; /* slots; REORDER_NONE: empty */
 };
 
-/* What a run begins or ends with. */
+/* The first or last item of a run. */
 struct reorder_end {
 	uint64_t time_ns;
-	uint64_t sequence; /* of a beginning */
+	uint64_t sequence; /* for a first item */
 	uint32_t run;
 };
 
 struct reorder_buffer {
 	size_t item_bytes;
-	uint32_t window; /* the most that may wait */
+	uint32_t window; /* largest number of waiting items */
 	void (*release)(void *context, void *item, bool is_late);
 	void *context;
 	char *slots; /* struct reorder_slot, each with its item */
@@ -56,9 +56,9 @@ struct reorder_buffer {
 	uint32_t *free_runs;
 	size_t free_run_capacity;
 	struct reorder_end
-		*ends; /* of all runs, the latest first; those of empty ones as they were */
+		*ends; /* last items of all runs, the latest first; empty runs keep theirs */
 	size_t end_capacity;
-	struct reorder_end *heap; /* beginnings of runs that are not empty, the earliest first */
+	struct reorder_end *heap; /* first items of non-empty runs, the earliest first */
 	size_t heap_capacity;
 	uint32_t slot_count;
 	uint32_t free_count;
@@ -66,14 +66,14 @@ struct reorder_buffer {
 	uint32_t free_run_count;
 	uint32_t end_count;
 	uint32_t heap_count;
-	uint32_t last_end; /* which one was lengthened last */
+	uint32_t last_end; /* the run extended last */
 	uint32_t count;
 	uint64_t sequence;
-	uint64_t released_ns; /* of the last that went on in order */
+	uint64_t released_ns; /* time of the last item released in order */
 	uint64_t late_count;
 };
 
-/* window 0: REORDER_WINDOW_MAX. Nothing is allocated yet. leave is told of each item once. */
+/* window 0: REORDER_WINDOW_MAX. Allocates nothing. release gets each item once. */
 void reorder_buffer_init(struct reorder_buffer *buffer, size_t item_bytes, uint32_t window,
 			 void (*release)(void *context, void *item, bool is_late), void *context);
 void reorder_buffer_free(struct reorder_buffer *buffer);
@@ -82,10 +82,10 @@ void reorder_buffer_free(struct reorder_buffer *buffer);
 int reorder_buffer_push(struct reorder_buffer *buffer, uint64_t time_ns, const void *item,
 			uint64_t *ticket_out);
 
-/* The item, to be changed as long as it waits; NULL if it has gone on. */
+/* The waiting item, which may be changed; NULL if it was released. */
 void *reorder_buffer_item(struct reorder_buffer *buffer, uint64_t ticket);
 
-/* No more will come: all that wait go on. */
+/* Releases all waiting items. */
 void reorder_buffer_finish(struct reorder_buffer *buffer);
 
 #endif

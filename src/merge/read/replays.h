@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joins what the GPU itself launched in a graph to the replay of that graph.
+ * Joins work that the GPU itself launched in a graph to the replay of that graph.
  *
- * What a conditional node's body runs has no correlation id, but ids of nodes of the executable graph.
- * An executable graph never runs beside itself. So what ran between two pieces of work of one replay
- * is of that replay; and what ran between those of two replays is of one of these, if nothing was
- * launched in between that the log does not have, because recording was paused. It is the former
- * one's if the latter was not called yet; if both calls are of one owner, and the node was
- * made by the same code for both, it is that owner's; else
- * nobody can tell.
+ * The work of a conditional body has no correlation id, but ids of nodes of the executable graph.
+ * Replays of one executable graph never overlap. So work between two pieces of work of one replay
+ * belongs to that replay. Work between two replays belongs to one of these, unless a launch in a
+ * pause of recording is missing between them. It belongs to the former if the latter was not called
+ * yet. If both calls have one owner, and the same code created the node for both, it belongs to
+ * that owner. Otherwise it is unknown.
  *
- * Only graphs with conditional nodes are looked at: others may be launched from the GPU as a whole, and
- * then are part of no replay. Work is put in order in a window of fixed size (order.h); as much as
- * REPLAYS_WAITING_MAX then waits for the next work that has an id.
+ * Only graphs with conditional nodes are considered: the GPU may launch other graphs as a whole,
+ * which are part of no replay. Work is sorted in a window of fixed size (reorder_buffer.h). Up to
+ * REPLAYS_WAITING_MAX pieces then wait for the next work with an id.
  */
 #ifndef XT_MERGE_REPLAYS_H
 #define XT_MERGE_REPLAYS_H
@@ -26,20 +25,21 @@
 struct replays;
 
 /*
- * nodes say which graphs have conditional nodes, and who made them; they and pauses must outlive it.
- * The listener is told of what is handed to replays_join(), each exactly once. 0 or -ENOMEM.
+ * nodes tell which graphs have conditional nodes, and who created them. nodes and pauses must
+ * outlive the result. The listener gets everything passed to replays_join() exactly once. Returns 0
+ * or -ENOMEM.
  */
 int replays_new(struct replays **replays_out, struct nodes *nodes, const struct pauses *pauses,
 		struct correlate_listener listener);
 void replays_free(struct replays *replays);
 
-/* Work of a graph that was joined by its id; launch NULL: there is no such call. */
+/* Work of a graph that was joined by its id. launch NULL: its call is unknown. */
 void replays_pass(struct replays *replays, const struct work *work, const struct launch *launch);
 
-/* Work for which work_is_by_device(). Where a call is found, it gets that one's correlation id. */
+/* Work for which work_is_by_device(). If its call is found, it gets that call's correlation id. */
 void replays_join(struct replays *replays, const struct work *work);
 
-/* No more will come. 0, or -ENOMEM if memory has run out meanwhile. */
+/* Call it after the last work. Returns 0, or -ENOMEM if memory ran out at any time. */
 int replays_finish(struct replays *replays);
 
 #endif
