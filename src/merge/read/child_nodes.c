@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rebuilds which graph is the child of which node from the order of announcements, and numbers
- * the nodes as the driver does. A graph's number is smaller than those of its children, and all
- * clones of one graph are announced by one thread, one after the other, children in between.
+ * Derives from the order of the reports which graph is the child of which node, and numbers the
+ * nodes as the driver does. A graph's number is smaller than those of its children. One thread
+ * reports all clones of a graph one after another, with its children in between.
  */
 #include "merge/read/child_nodes.h"
 
@@ -14,20 +14,20 @@
 
 #define NONE	    UINT32_MAX
 #define CONDITIONAL 13 /* CUgraphNodeType */
-#define DEPTH_MAX   32 /* of graphs in graphs; what is deeper leads back to the replay alone */
+#define DEPTH_MAX   32 /* nesting of graphs; deeper nodes are attributed to the replay only */
 
 struct clone {
 	uint32_t row;
-	uint32_t child; /* the graph that this node stands for, or NONE */
-	uint32_t next;	/* of the same graph, or NONE */
-	bool has_more;	/* it stands for several graphs, of which child is the first */
+	uint32_t child; /* the graph that this node contains, or NONE */
+	uint32_t next;	/* next node of the graph, or NONE */
+	bool has_more;	/* it contains several graphs; child is the first */
 };
 
 struct graph {
 	uint32_t number; /* the upper half of its nodes' ids */
 	uint32_t count;
 	uint32_t first, last; /* clones */
-	uint32_t below;	      /* the graph that was open when this one began, or NONE */
+	uint32_t below;	      /* the graph that was open when this one started, or NONE */
 	bool is_child;
 };
 
@@ -58,8 +58,8 @@ static int begin_graph(struct forest *forest, uint32_t number)
 }
 
 /*
- * Closes the graphs that began inside the one with that number: those that the next clone stands
- * for, since what is in them was closed by nodes of their own. child and has_more are set.
+ * Closes the graphs that started inside the one with that number: the next clone contains them.
+ * Sets child and has_more.
  */
 static void close_inner(struct forest *forest, uint32_t number, struct clone *clone)
 {
@@ -128,15 +128,15 @@ static int build_forest(struct forest *forest, const struct nodes *nodes)
 	return error;
 }
 
-/* Where the numbering of an executable graph has come to. */
+/* State of the numbering of an executable graph. */
 struct numbering {
 	struct nodes *nodes;
 	const struct forest *forest;
 	uint64_t next_id;
-	uint64_t time_ns; /* at which the last of its own nodes was announced */
+	uint64_t time_ns; /* report of the last of its own nodes */
 };
 
-/* 0, -ENOMEM, or how the nodes go on from here is not known: */
+/* Besides 0 and -ENOMEM: the numbers of the following nodes are unknown. */
 #define UNKNOWN_FROM_HERE 1
 
 static int number_children(struct numbering *numbering, const struct graph *graph, int depth)
@@ -197,7 +197,7 @@ static int note_conditional(struct nodes *nodes, uint32_t number)
 	return 0;
 }
 
-/* Of a graph that is in no other one. */
+/* For a graph that is not nested. */
 static int add_nodes_below(struct nodes *nodes, const struct forest *forest,
 			   const struct graph *graph)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives, by the names of their kernels. A kernel that is not in the table counts as compute.
+ * A table of kernel names. A kernel that is not in it counts as compute.
  */
 #include "merge/read/collectives.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* How the name of the function begins, without its namespaces. */
+/* Prefixes of function names, without namespaces. */
 static const char *const beginnings[] = {
-	/* NCCL: from 2.19 on, before that, and on symmetric memory (2.27, 2.28). */
+	/* NCCL: since 2.19, before that, and on symmetric memory (2.27, 2.28). */
 	"ncclDevKernel_",
 	"ncclKernel_",
 	"ncclSymDevKernel_",
@@ -35,7 +35,7 @@ static bool begins_like_one(const char *name, size_t length)
 	return false;
 }
 
-/* The last of the identifiers at the front of a mangled name: what comes behind are types. */
+/* Checks the last identifier at the front of a mangled name; types follow. */
 static bool is_mangled_collective(const char *p, const char *end)
 {
 	bool is_nested = p < end && *p == 'N', is_one = false;
@@ -66,7 +66,7 @@ bool is_collective_kernel(const char *name, size_t length)
 
 	if (length > 2 && name[0] == '_' && name[1] == 'Z')
 		return is_mangled_collective(name + 2, end);
-	/* As it is shown: "void space::name<types>(types)". */
+	/* Demangled: "void space::name<types>(types)". */
 	for (const char *p = name; p < end && *p != '<' && *p != '('; p++)
 		if (*p == ':' || *p == ' ')
 			function = p + 1;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joining by correlation id in bounded memory.
+ * The join by correlation id in bounded memory.
  *
- * A window is a ring of entries, the newest at position count - 1, with a hash table of the newest
- * position for each hash and a link from each entry to the one before it with the same hash.
- * Nothing is ever unlinked: a position that has left the window is known by its age.
+ * A window is a ring of entries, with the newest at position count - 1. A hash table has the newest
+ * position for each hash, and each entry links to the previous one with the same hash. Nothing is
+ * ever unlinked: a position that has left the window is recognised by its age.
  *
- * Links keep the low 32 bits of a position, which suffice for ages within a window. Every value is
- * a valid position, so no value can mark the end of a chain: the first position is a whole window
- * behind 0, which makes an empty link too old from the start. After 2^32 positions a stale link can
- * look recent. It then leads to an entry of another id, which the search skips.
+ * Links keep the low 32 bits of a position, which is enough for ages within a window. Every value
+ * is a valid position, so none can mark the end of a chain. Therefore the first position is a whole
+ * window after 0, and an empty link is too old from the start. After 2^32 positions a stale link
+ * can look recent. It then leads to an entry with another id, which the search skips.
  */
 #include "merge/read/correlate.h"
 
@@ -17,11 +17,11 @@
 
 #define WAITING_FIRST 4096u
 
-#define RECURRING_MAX 64 /* calls with one id that are looked at */
+#define RECURRING_MAX 64 /* calls with one id that a search considers */
 
 #define OLD_FIRST	1024u
 #define OLD_ROUNDS	4
-#define OLD_ROUNDS_KEPT 1 /* of them, in a full table */
+#define OLD_ROUNDS_KEPT 1 /* of them, when the table is full */
 
 struct window_calls {
 	struct launch *entries;
@@ -30,21 +30,24 @@ struct window_calls {
 	uint64_t count;
 };
 
-/* Open hash table; entries whose correlation is 0 are free. */
+/*
+ * Open hash table; entries with correlation 0 are free. Not xt_hash_table: it is on the hot path,
+ * and it evicts entries.
+ */
 struct old_calls {
 	struct launch *entries;
 	uint32_t size;
 	uint32_t used;
 	uint32_t used_max;
 	uint64_t added;
-	uint8_t round; /* goes on with every used_max / OLD_ROUNDS that were added */
+	uint8_t round; /* advances after every used_max / OLD_ROUNDS added calls */
 	uint8_t swept_round;
 };
 
 struct waiting {
 	struct work work;
-	uint32_t next;	/* position before it with the same hash */
-	uint32_t taken; /* while a call takes its work: the one to follow */
+	uint32_t next;	/* previous position with the same hash */
+	uint32_t taken; /* next in the list of work that a call takes */
 	bool gone;
 };
 
@@ -53,7 +56,7 @@ struct waiting_work {
 	uint32_t *newest;
 	uint32_t size;
 	uint32_t size_max;
-	uint64_t first; /* the oldest that may still wait */
+	uint64_t first; /* oldest that may still wait */
 	uint64_t count;
 };
 
@@ -65,7 +68,7 @@ struct correlate {
 	struct correlate_counts counts;
 };
 
-/* Ids are given in order: neighbours stay neighbours, so that memory is walked, not jumped in. */
+/* Ids are consecutive. Neighbours stay neighbours, for locality. */
 static uint32_t hash_id(uint64_t correlation)
 {
 	return (uint32_t)correlation + (uint32_t)(correlation >> 20) * 0x9e3779b1u;
@@ -130,8 +133,8 @@ static void count_if_unmatched(struct correlate *c, const struct launch *launch)
 }
 
 /*
- * The newest call with that id that was entered by then; if none was, the newest at all: clocks may
- * differ a little. *is_later_out says that it is such a one.
+ * Returns the newest call with that id entered by then. If there is none, returns the newest at
+ * all, because clocks may differ a little, and sets *is_later_out.
  */
 static struct launch *find_in_window(struct window_calls *window, uint64_t correlation,
 				     uint64_t start_ns, bool *is_later_out)
@@ -144,7 +147,7 @@ static struct launch *find_in_window(struct window_calls *window, uint64_t corre
 	int seen = 0;
 
 	*is_later_out = false;
-	/* Ages must grow along the links, else a link is from a former life of its place. */
+	/* Ages grow along the links. Otherwise a link belongs to an earlier use of its entry. */
 	while (age <= window->size && age > younger && seen < RECURRING_MAX) {
 		struct launch *launch = &window->entries[position & mask];
 
@@ -165,7 +168,7 @@ static struct launch *find_in_window(struct window_calls *window, uint64_t corre
 static struct launch *old_slot(struct old_calls *old, uint64_t correlation)
 {
 	uint32_t mask = old->size - 1;
-	/* Unlike in the windows, neighbours must be scattered: runs would make searches long. */
+	/* Unlike in the windows, scatter neighbours: clusters would make searches long. */
 	uint32_t s = (uint32_t)((correlation * 0x9e3779b97f4a7c15u) >> 32) & mask;
 
 	while (old->entries[s].correlation && old->entries[s].correlation != correlation)
@@ -173,7 +176,7 @@ static struct launch *old_slot(struct old_calls *old, uint64_t correlation)
 	return &old->entries[s];
 }
 
-/* May this call still get work? What is no graph launch and has met its work will not. */
+/* False for a call that is no graph launch and has its work. */
 static bool may_get_work(const struct launch *launch)
 {
 	return launch->flags & LAUNCH_GRAPH ||
@@ -181,8 +184,8 @@ static bool may_get_work(const struct launch *launch)
 }
 
 /*
- * Makes room: drops the calls that are settled and, if too many are open, those that were neither
- * added nor met in the last rounds; or takes a larger table.
+ * Makes room: drops the calls that are finished. If too many are open, drops those that were
+ * neither added nor joined in the last rounds, or allocates a larger table.
  */
 static int evict_old(struct correlate *c)
 {
@@ -264,7 +267,7 @@ static void emit_unmatched(struct correlate *c, const struct work *work)
 	c->listener.joined(c->listener.context, work, NULL);
 }
 
-/* Hands the work that waits for this call to it, in the order in which it came. */
+/* Passes on the work that waits for this call, in the order of its arrival. */
 static void join_waiting(struct correlate *c, struct launch *launch)
 {
 	struct waiting_work *waiting = &c->waiting;
@@ -296,7 +299,7 @@ static void join_waiting(struct correlate *c, struct launch *launch)
 		waiting->first++;
 }
 
-/* Is the newest call of that hash one with that id? The next place is being filled already. */
+/* True if the newest call with that hash has that id. The next entry may be reserved already. */
 static bool is_newest(const struct window_calls *window, uint32_t hash, uint64_t correlation)
 {
 	uint32_t position = window->newest[hash], age = (uint32_t)window->count - position;

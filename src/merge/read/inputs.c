@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From arguments to logs: finds them, and reads from each what is needed before any is merged,
- * which is the host and the clock.
+ * From arguments to logs: finds them, and reads from each what is needed before the merge: host and
+ * clock.
  */
 #include "merge/read/inputs.h"
 
@@ -16,11 +16,13 @@
 #define LOG_SUFFIX	    ".xtr"
 #define CRASH_BUFFER_SUFFIX ".spool"
 
-/* Two logs of one host share their monotonic clock, unless it was started anew in between: then
- * the two clocks differ by another amount, and by far more than any correction of the time. */
+/*
+ * Logs of one host share their monotonic clock, unless the host was restarted in between. Then the
+ * shifts differ by far more than any correction of the wall clock.
+ */
 #define SAME_BOOT_NS (INT64_C(60) * 1000 * 1000 * 1000)
 
-#define CLOCK_PAIRS_MAX 65536 /* of a log, for the median; more tell nothing new */
+#define CLOCK_PAIRS_MAX 65536 /* per log, for the median; more would not improve it */
 
 static bool is_log_name(const char *name)
 {
@@ -29,7 +31,9 @@ static bool is_log_name(const char *name)
 	return length > suffix && !strcmp(name + length - suffix, LOG_SUFFIX);
 }
 
-/* Takes over path. A log that is named twice (by its directory and by itself) is one log. */
+/*
+ * Takes ownership of path. A log that is named twice (by its directory and by itself) counts once.
+ */
 static int add_path(struct inputs *inputs, char *path)
 {
 	struct stat status = {0};
@@ -181,7 +185,7 @@ static void read_facts(struct input *input, const struct xt_chunk *chunk)
 	}
 }
 
-/* Reads host and clock. 0, -ENOENT if the log cannot be read (reported), or -ENOMEM. */
+/* Reads host and clock. Returns 0, -ENOENT after a report if the log cannot be read, or -ENOMEM. */
 static int probe(struct input *input, struct report *report)
 {
 	struct xt_reader *reader = inputs_open(input->path, report);
@@ -229,8 +233,8 @@ static int probe(struct input *input, struct report *report)
 }
 
 /*
- * Logs of one host and one boot are taken to the common clock by the same shift, so that their
- * times stay exact to each other however the wall clock was corrected meanwhile.
+ * Gives logs of one host and one boot the same shift to the common clock, so that their relative
+ * times stay exact even if the wall clock was corrected.
  */
 static void align_clocks(struct inputs *inputs)
 {
@@ -257,13 +261,13 @@ static void align_clocks(struct inputs *inputs)
 	}
 }
 
-/* Logs of one process say so. Without that, each log is taken for a process of its own. */
+/* Logs of one process have the same identity. A log without one counts as its own process. */
 static bool is_same_process(const struct input *a, const struct input *b)
 {
 	return a == b || (a->identity[0] && !strcmp(a->identity, b->identity));
 }
 
-/* Would two processes have the same label? */
+/* True if two processes would have the same label. */
 static bool has_same_label(const struct input *a, const struct input *b)
 {
 	char a_title[INPUT_TITLE_BYTES], b_title[INPUT_TITLE_BYTES];
@@ -301,8 +305,8 @@ static void find_processes(struct inputs *inputs)
 }
 
 /*
- * Where processes are alike, their pid namespaces tell them apart, as those of containers do; what
- * is alike even then is numbered by its start.
+ * Makes equal labels unique: by pid namespace, as in containers, then by a number in the order of
+ * starts.
  */
 static void set_label_suffix(const struct inputs *inputs, struct input *log)
 {
@@ -314,7 +318,7 @@ static void set_label_suffix(const struct inputs *inputs, struct input *log)
 	for (size_t i = 0; i < inputs->count; i++) {
 		const struct input *other = &inputs->logs[i];
 
-		/* (A process counts once, by its first log.) */
+		/* A process counts once, by its first log. */
 		if (other->first != i || other == first || !has_same_label(first, other))
 			continue;
 		if (strcmp(first->pid_namespace, other->pid_namespace) != 0) {
@@ -333,8 +337,8 @@ static void set_label_suffix(const struct inputs *inputs, struct input *log)
 }
 
 /*
- * Keeps the log that was probed, in place kept or earlier. What is a copy of one that is there would
- * count twice: the larger is kept, which another may have been copied from while it grew.
+ * Keeps a log at index kept or earlier. A copy of a log would count twice, so keeps the larger one,
+ * which may have grown after the other was copied.
  */
 static size_t keep_unique(struct inputs *inputs, size_t kept, struct input *log,
 			  struct report *report)
@@ -358,7 +362,7 @@ static size_t keep_unique(struct inputs *inputs, size_t kept, struct input *log,
 	return kept + 1;
 }
 
-/* The path is the list's from then on. */
+/* Takes ownership of path. */
 static int keep_unreadable(struct inputs *inputs, char *path, int error)
 {
 	if (grow(&inputs->unreadable, &inputs->unreadable_capacity, inputs->unreadable_count + 1,
@@ -398,7 +402,7 @@ int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_c
 	find_processes(inputs);
 	for (size_t i = 0; i < inputs->count; i++)
 		set_label_suffix(inputs, &inputs->logs[i]);
-	/* (A log that is empty is no error where there are others.) */
+	/* An empty log is no error if there are others. */
 	if (!kept && !report->status)
 		report_error(report, STATUS_FAILED, "there is nothing in the logs");
 	if (!kept)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first reading of a log, and what is asked of the model afterwards.
+ * The first pass over a log, and access to its model.
  */
 #include "merge/read/model.h"
 
@@ -12,7 +12,7 @@
 #include "merge/read/model_load.h"
 
 #define MODULES_SEARCHED_MAX 1024u
-#define NODES_UPDATED_MIN    (1u << 20) /* that updates of graphs may add, whatever the log has */
+#define NODES_UPDATED_MIN    (1u << 20) /* rows that graph updates may add to any log */
 
 static int compare_modules(const void *a, const void *b)
 {
@@ -70,8 +70,8 @@ static uint32_t join_paths(struct model *model, const char *folder, const char *
 }
 
 /*
- * What a process that was killed could not say: its own file, which has no name in it, and of what was opened
- * by a path that begins nowhere, as "./plugin.so", where the process was.
+ * Completes the paths in the log of a killed process: the path of its executable, and relative
+ * paths such as "./plugin.so".
  */
 static int resolve_paths(struct model *model)
 {
@@ -91,7 +91,7 @@ static int resolve_paths(struct model *model)
 	return 0;
 }
 
-/* Sorts the modules and notes how far those before each place reach, which bounds the search. */
+/* Sorts the modules and stores the largest end before each index, which bounds the search. */
 static int index_modules(struct model *model)
 {
 	size_t count = model->modules.count;
@@ -111,8 +111,10 @@ static int index_modules(struct model *model)
 	return 0;
 }
 
-/* The last module that starts at or before address; of those that start at the same address, the
- * last that was loaded by then. 0 if there is none. */
+/*
+ * The last module that starts at or before address. Of those with the same start, the last that was
+ * loaded by then. 0 if there is none.
+ */
 static size_t module_before(const struct model *model, uint64_t address, uint64_t time_ns)
 {
 	const struct module *modules = model->modules.rows;
@@ -130,8 +132,10 @@ static size_t module_before(const struct model *model, uint64_t address, uint64_
 	return low - 1;
 }
 
-/* The module that was mapped at address at that time. A library that is loaded again and again at
- * one address has many rows there: those of later loads are skipped, and the search is bounded. */
+/*
+ * The module that was mapped at address at that time. A library that is reloaded often at one
+ * address has many rows: later loads are skipped, and the search is bounded.
+ */
 static uint32_t module_at(const struct model *model, uint64_t address, uint64_t time_ns)
 {
 	size_t m = module_before(model, address, UINT64_MAX);
@@ -165,7 +169,7 @@ uint32_t model_module_of(const struct model *model, const struct stack *stack, s
 		       : 0;
 }
 
-/* What the program itself calls a thread is better than what the system does. */
+/* Prefers a name that the program gave through NVTX to the system's name. */
 static void name_threads(struct model *model)
 {
 	for (size_t t = 1; t < model->threads.count; t++) {
@@ -177,11 +181,11 @@ static void name_threads(struct model *model)
 	}
 }
 
-/* Row 0 is there from the beginning: the undefined one. */
+/* Creates row 0, the undefined one. */
 #define BEGIN_TABLE(table, room)                                                                   \
 	((table).count = 1, grow(&(table).rows, &(table).capacity, (room), sizeof(*(table).rows)))
 
-/* To keep the log within a size, events before some time were left out. */
+/* A log with a size limit may lack its earliest events. */
 static int leave_out_beginning(struct model *model)
 {
 	uint64_t from_ns = strtoull(model_meta(model, "log.from"), NULL, 10);
@@ -213,7 +217,7 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	    BEGIN_TABLE(model->meta, MODEL_PAIRS_MAX) < 0 ||
 	    BEGIN_TABLE(model->account, MODEL_PAIRS_MAX) < 0)
 		goto out;
-	model->meta.count = model->account.count = 0; /* these are no tables of ids */
+	model->meta.count = model->account.count = 0; /* not indexed by id */
 	error = 0;
 	while (!error && (chunk = xt_reader_next(reader, model_load_kinds())))
 		error = model_load_chunk(model, chunk);
@@ -238,7 +242,7 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	name_threads(model);
 	if (!error)
 		error = ranges_index(&model->ranges);
-	/* What a node belongs to is where its maker was. */
+	/* A node belongs to the range in which it was created. */
 	for (size_t n = 0; n < model->nodes.count && !error; n++)
 		model->nodes.rows[n].range = ranges_at(&model->ranges, model->nodes.rows[n].thread,
 						       model->nodes.rows[n].time_ns);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From chunks to tables: one function for each kind of chunk, found by table.
+ * One function per kind of chunk, in a table.
  */
 #include "merge/read/model_load.h"
 
 #include "merge/read/collectives.h"
 #include "merge/read/model_rows.h"
 
-/* The pair with that key: a later row replaces an earlier one. NULL if there are too many. */
+/* The pair with that key, to be replaced by a later row. NULL if there are too many. */
 static struct pair *pair_of_key(struct pair *pairs, size_t *count, uint32_t key)
 {
 	for (size_t i = 0; i < *count; i++)
@@ -111,7 +111,7 @@ static int load_apis(struct model *model, const struct xt_chunk *chunk)
 				s = (s + 1) % (MODEL_APIS_MAX * 2);
 			model->api_slots[s] = place;
 		}
-		/* A class that there is not yet is like those that nothing is made of. */
+		/* An unknown class counts as one without work. */
 		model->apis.rows[place] = (struct api){
 			.id = (uint32_t)ids[r],
 			.name = name,
@@ -276,7 +276,7 @@ static bool names_something(const struct range_event *event)
 	return event->operation >= XT_RANGE_NAME_THREAD && event->operation <= XT_RANGE_NAME_EVENT;
 }
 
-/* Names of events are shown nowhere. */
+/* Names of events are not shown. */
 static int load_name(struct model *model, const struct range_event *event)
 {
 	switch (event->operation) {
@@ -364,7 +364,7 @@ int model_load_chunk(struct model *model, const struct xt_chunk *chunk)
 	return load_by_kind[kind] ? load_by_kind[kind](model, chunk) : 0;
 }
 
-/* The END is among them only to be checked. */
+/* Includes END, which is only checked. */
 uint32_t model_load_kinds(void)
 {
 	uint32_t wanted = 1u << XT_KIND_END;

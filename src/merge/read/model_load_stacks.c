@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chunks of what names call stacks: modules, stacks, Python frames, embedded symbols and lines.
+ * Loads what call stacks refer to: modules, stacks, Python frames, embedded symbols and lines.
  */
 #include "merge/read/model_rows.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define FRAMES_MAX XT_STACK_FRAMES_MAX /* of a stack; the rest is not kept */
+#define FRAMES_MAX XT_STACK_FRAMES_MAX /* per stack; further frames are dropped */
 
 int model_load_modules(struct model *model, const struct xt_chunk *chunk)
 {
@@ -86,7 +86,7 @@ int model_load_python_frames(struct model *model, const struct xt_chunk *chunk)
 	return 0;
 }
 
-/* The Python frames of a stack, as many as have a place. */
+/* Loads the Python frames of a stack that have a place. */
 static int load_python(struct model *model, struct stack *stack, const struct xt_chunk *chunk,
 		       uint32_t row)
 {
@@ -110,7 +110,7 @@ static int load_python(struct model *model, struct stack *stack, const struct xt
 	return 0;
 }
 
-/* What each frame lies in; logs before 2.3 do not say. */
+/* Loads the module of each frame, which logs before 2.3 do not have. */
 static int load_frame_modules(struct model *model, struct stack *stack,
 			      const struct xt_chunk *chunk, uint32_t row)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a log says of what the tracer did by itself or was told to do: pauses, yields, rates of stacks.
+ * Loads switches of the tracer: pauses, handoffs of CUPTI, sampling rates of stacks.
  */
 #include <errno.h>
 

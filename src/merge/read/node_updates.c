@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the clone by executable graph, node and time: ids recur, so of several clones that fit the
- * last that was there when the change was made is meant. Where a whole graph was changed, each of
- * its nodes becomes a clone of one of the other's at that time, or of nobody's: never is an owner
- * guessed.
+ * Finds the clone by executable graph, node and time. Ids recur, so the clone is the last one that
+ * existed at the time of the change. After an update of a whole graph, each of its nodes becomes a
+ * clone of a node of the other graph at that time, or of none. Owners are never guessed.
  *
- * A row that changes a whole graph adds a row for each of its nodes. In a real log, each of those
- * has work of its own. In a crafted log, some kilobytes would add billions, so the rows and the
- * steps to find them are bounded. After the bound no owner of a node is known.
+ * A row for a whole graph adds a row for each of its nodes. In a real log, each of those has its
+ * own work. In a crafted log, a few kilobytes could add billions of rows, so rows and search steps
+ * are bounded. After the bound, owners of nodes are unknown.
  */
 #include "merge/read/node_updates.h"
 
@@ -19,16 +18,16 @@
 
 enum { CHILD_GRAPH = 4, CONDITIONAL = 13 }; /* CUgraphNodeType */
 
-/* The upper half of a node's id is its graph's. */
+/* The upper half of a node's id is the number of its graph. */
 static uint32_t graph_number(uint64_t id)
 {
 	return (uint32_t)(id >> 32);
 }
 
-/* What the clones are sorted by, before their times. */
+/* Sort key of clones, before their time. */
 struct key {
 	uint32_t graph;
-	bool is_inferred; /* what child_nodes.c added comes after what was announced */
+	bool is_inferred; /* rows from child_nodes.c follow reported ones */
 	uint64_t original;
 };
 
@@ -65,14 +64,14 @@ static int compare_clones(const void *a, const void *b, void *rows)
 
 struct clones {
 	const struct node *rows;
-	uint32_t *places; /* in rows, sorted */
+	uint32_t *places; /* indices in rows, sorted */
 	size_t count;
 };
 
 /* The id of the last clone with that key that is not later; 0 if there is none. */
 static uint64_t find(const struct clones *clones, const struct key *key, uint64_t time_ns)
 {
-	size_t low = 0, high = clones->count; /* the first that is beyond it, or later */
+	size_t low = 0, high = clones->count; /* first after it */
 	struct key found;
 
 	while (low < high) {
@@ -122,13 +121,13 @@ static int resolve_all(struct nodes *nodes)
 	return 0;
 }
 
-/* The rows of nodes that were made or cloned, by id and time, and room for those of two graphs. */
+/* The rows of created or cloned nodes, by id and time, and buffers for two graphs. */
 struct members {
 	struct nodes *nodes;
-	uint32_t *places; /* in rows */
+	uint32_t *places; /* indices in rows */
 	size_t count;
 	uint32_t *own, *below, *like;
-	uint64_t steps; /* members that were looked at */
+	uint64_t steps; /* rows visited so far */
 };
 
 #define STEPS_PER_ROW 64
@@ -166,8 +165,8 @@ static size_t first_from(const struct members *members, uint64_t id)
 }
 
 /*
- * The nodes that the graph had at that time, in order: its own, and those of graphs in it. Ids recur:
- * what was made before the first of them was is of another graph.
+ * Lists the nodes of the graph at that time, in order: its own, and those of nested graphs. Ids
+ * recur: rows before its first node belong to another graph.
  */
 static void list(struct members *members, uint32_t graph, uint64_t time_ns, uint32_t *own,
 		 size_t *own_count, uint32_t *below, size_t *below_count)
@@ -195,7 +194,7 @@ static void list(struct members *members, uint32_t graph, uint64_t time_ns, uint
 	}
 }
 
-/* From now on the node is whose the original is; original 0: nobody knows whose. */
+/* From then on the node has the creation of original; 0: unknown. */
 static int change(struct nodes *nodes, uint32_t place, uint64_t original, const struct node *update)
 {
 	const struct node row = {
@@ -221,8 +220,8 @@ static bool are_alike(const struct nodes *nodes, const uint32_t *some, size_t so
 }
 
 /*
- * The driver pairs the nodes of both graphs, and the first of one is the first of the other. What
- * is in child graphs of the other is not announced in a way that could be followed.
+ * The driver pairs the nodes of both graphs in order. Reports do not tell how it pairs child
+ * graphs.
  */
 static int apply(struct members *members, const struct node *update)
 {

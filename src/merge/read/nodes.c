@@ -10,13 +10,13 @@
 #include "merge/read/child_nodes.h"
 #include "merge/read/node_updates.h"
 
-#define ORIGINS_MAX  64 /* clones of clones: a graph in a graph, instantiated */
+#define ORIGINS_MAX  64 /* clones of clones: nested graphs, instantiated */
 #define RECENT_COUNT 1024u
 
-/* Which row an id meant last: replays ask for the same nodes again and again. */
+/* The last lookup of an id: replays look up the same nodes repeatedly. */
 struct node_cache_entry {
 	uint64_t id;
-	uint64_t from_ns; /* it does so for all times in [from_ns, until_ns] */
+	uint64_t from_ns; /* valid for times in [from_ns, until_ns] */
 	uint64_t until_ns;
 	uint32_t creation;
 };
@@ -52,7 +52,7 @@ static int compare_makers(const void *a, const void *b, void *rows)
 	return x->range < y->range ? -1 : x->range > y->range;
 }
 
-/* One creation for each stack and range. sorted: the rows that were made anew, by both. */
+/* Makes one creation per stack and range. sorted: the rows that are no clones, by both. */
 static int make_creations(struct nodes *nodes, const uint32_t *sorted)
 {
 	nodes->creations = calloc(nodes->made_count + 1, sizeof(*nodes->creations));
@@ -131,7 +131,7 @@ void nodes_free(struct nodes *nodes)
 	*nodes = (struct nodes){0};
 }
 
-/* The place of the first row that is of a larger id or later. */
+/* The first row with a larger id or a later time. */
 static size_t first_after(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
 {
 	size_t low = 0, high = nodes->count;
@@ -148,7 +148,7 @@ static size_t first_after(const struct nodes *nodes, uint64_t id, uint64_t time_
 	return low;
 }
 
-/* The row that the id meant at that time; NULL if none. */
+/* The row of the id at that time; NULL if none. */
 static struct node *find_row(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
 {
 	size_t behind = first_after(nodes, id, time_ns);
@@ -166,7 +166,9 @@ uint64_t nodes_graph_since_ns(const struct nodes *nodes, uint32_t graph)
 	return nodes->rows[place].time_ns;
 }
 
-/* The origin of a clone was there when the clone was made: what its id meant later is not it. */
+/*
+ * The origin of a clone existed when the clone was created. A later use of its id is another node.
+ */
 static uint32_t follow_origins(struct nodes *nodes, struct node *row)
 {
 	struct node *node = row;
@@ -205,7 +207,7 @@ uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns)
 	return row->creation;
 }
 
-/* The first place at or behind place whose maker is not known; the way there is made short. */
+/* The first index from place on without a known call. Shortens the way there. */
 static uint32_t unresolved_from(struct nodes *nodes, uint32_t place)
 {
 	uint32_t *next = nodes->next_unresolved, found = place;
@@ -235,11 +237,11 @@ struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec
 	     n < nodes->count && nodes->rows[n].id >> 32 == graph_exec; n++) {
 		const struct node *node = &nodes->rows[n];
 
-		/* Each node of an executable graph is a clone. Other rows announce or change one. */
+		/* All nodes of an executable graph are clones. Other rows report or change one. */
 		if (!node->origin || node->graph_exec || (counted_id && node->id == counted_id))
 			continue;
 		counted_id = node->id;
-		/* The GPU may run the body of a condition, or not. */
+		/* The GPU decides whether the body of a condition runs. */
 		if (found.is_conditional && node->instance_of)
 			continue;
 		found.kernel_count += node->type == NODE_KERNEL;
@@ -250,7 +252,7 @@ struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec
 bool nodes_note_creating_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,
 			      uint64_t exit_ns, uint16_t api)
 {
-	size_t low = 0, high = nodes->made_count; /* the first of that thread that is not before */
+	size_t low = 0, high = nodes->made_count; /* first of that thread that is not earlier */
 	bool made_any = false;
 
 	if (!nodes->made_count)
@@ -264,7 +266,7 @@ bool nodes_note_creating_call(struct nodes *nodes, uint32_t thread, uint64_t ent
 		else
 			high = middle;
 	}
-	/* Each node is seen once, however many calls claim to have been around it. */
+	/* Visits each node once, however many calls enclose it. */
 	for (low = unresolved_from(nodes, (uint32_t)low); low < nodes->made_count;
 	     low = unresolved_from(nodes, (uint32_t)low)) {
 		const struct node *row = &nodes->rows[nodes->by_thread[low]];

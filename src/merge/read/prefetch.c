@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of chunks between the thread that unpacks and the one that uses them. Only the counts are
- * shared, under one lock that is taken twice a chunk: of tens of thousands of rows, as a rule.
+ * A ring of chunks between the thread that decompresses them and the one that uses them. They share
+ * only counts, under a lock that is taken twice per chunk, which usually has tens of thousands of
+ * rows.
  */
 #include "merge/read/prefetch.h"
 
@@ -11,8 +12,8 @@
 #include <stdlib.h>
 
 /*
- * Waking a thread can take as long as unpacking a chunk. So the one that unpacks is not woken for each chunk that was
- * used, but when few are left: then it unpacks several in a row, and is done before these are used.
+ * Waking a thread can take as long as decompressing a chunk. So the helper is not woken for each
+ * used chunk, but when few are left. Then it decompresses several in a row, in time for their use.
  */
 #define CHUNKS 4
 #define FEW    1
@@ -21,24 +22,24 @@ struct prefetch {
 	struct xt_reader *reader;
 	uint32_t wanted_kinds;
 	struct xt_chunk *chunks[CHUNKS];
-	uint64_t ends[CHUNKS];	  /* where each ends in the log */
-	uint64_t damaged[CHUNKS]; /* chunks that could not be unpacked before it */
+	uint64_t ends[CHUNKS];	  /* end of each in the log */
+	uint64_t damaged[CHUNKS]; /* chunks before it that could not be decompressed */
 	bool has_thread;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	/* Under the lock: */
-	uint64_t read;	/* chunks that were unpacked */
-	uint64_t freed; /* of these, those that are not used any more */
-	bool ended;	/* no more will be read */
+	/* Protected by the lock. */
+	uint64_t read;	/* decompressed chunks */
+	uint64_t freed; /* of these, no longer used */
+	bool ended;	/* at the end of the log */
 	bool stopping;
-	/* The user's: */
+	/* Of the user of the chunks. */
 	uint64_t taken;
 	uint64_t position;
 	uint64_t damaged_count;
 };
 
-/* Unpacks the next chunk into a place of the ring; false at the end of the log. */
+/* Decompresses the next chunk into a place of the ring. False at the end of the log. */
 static bool read_into(struct prefetch *prefetch, uint64_t place)
 {
 	bool more = xt_reader_read(prefetch->reader, prefetch->wanted_kinds,
@@ -73,7 +74,7 @@ static void *read_chunks(void *argument)
 	return NULL;
 }
 
-/* Signals are the main thread's: its handlers remove what is unfinished. */
+/* The main thread handles signals: its handlers remove unfinished files. */
 static void start_thread(struct prefetch *prefetch)
 {
 	sigset_t all, before;
@@ -107,7 +108,7 @@ struct prefetch *prefetch_open(struct xt_reader *reader, uint32_t wanted_kinds, 
 	return prefetch;
 }
 
-/* Waits for the thread to have read the chunk that is next. False at the end of the log. */
+/* Waits until the helper has decompressed the next chunk. False at the end of the log. */
 static bool wait_for_next(struct prefetch *prefetch)
 {
 	bool is_there;

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Names by number.
- */
 #include "merge/read/range_names.h"
 
 #include "merge/base/grow.h"
@@ -42,7 +39,7 @@ void range_names_free(struct range_names *names)
 uint32_t range_names_find(const struct range_names *names, uint32_t domain, uint64_t key)
 {
 	const struct range_name wanted = {key, domain, 0, UINT32_MAX};
-	size_t low = 0, high = names->count; /* the first behind all of that number */
+	size_t low = 0, high = names->count; /* first after all of that number */
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;

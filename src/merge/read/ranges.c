@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From events to nests of ranges by thread and time.
+ * From events to nested ranges by thread and time.
  */
 #include "merge/read/ranges.h"
 
@@ -10,9 +10,9 @@
 #include "xtrace/log_format.h"
 
 #define SLOTS_FIRST 256
-#define SEARCH_MAX  4096       /* open ranges that are looked through for the one that ends */
-#define MOVED_MAX   (1u << 18) /* nodes for nests that are left when a range ends around others */
-#define THREADS_MAX (1u << 20) /* no process has more; ids beyond are damage */
+#define SEARCH_MAX  4096       /* open ranges searched for the one that ends */
+#define MOVED_MAX   (1u << 18) /* nodes for nestings that remain when an enclosing range ends */
+#define THREADS_MAX (1u << 20) /* no process has more; larger ids are damage */
 
 struct range_label {
 	uint32_t domain;
@@ -26,7 +26,7 @@ struct raw_event {
 	uint64_t time_ns;
 	uint32_t thread;
 	uint32_t label;
-	uint32_t order; /* in the log */
+	uint32_t order; /* position in the log */
 	uint8_t operation;
 	uint8_t payload_type;
 	uint64_t payload;
@@ -35,7 +35,7 @@ struct raw_event {
 struct range_thread {
 	size_t first; /* its events are [first, end) */
 	size_t end;
-	size_t recent; /* the one that was found last */
+	size_t recent; /* last one found */
 };
 
 struct open_range {
@@ -43,28 +43,28 @@ struct open_range {
 	uint32_t domain;
 	uint32_t text;
 	uint32_t stack;
-	uint32_t node; /* what the thread is in with it and those around it */
+	uint32_t node; /* the nesting with it and those around it */
 	bool is_start;
-	bool is_nested; /* else it counts for the range around it, whose node it has */
+	bool is_nested; /* otherwise it counts for the range around it and has its node */
 };
 
-/* A range that was started, by key: who ends it says no more than that. */
+/* A started range. Its end tells only its key. */
 struct started {
 	uint64_t key;
 	uint32_t thread;
 	bool used;
 };
 
-/* Sorting out the events of one log. */
+/* State while nesting the events of a log. */
 struct nesting {
 	struct ranges *ranges;
-	struct open_range *open; /* of the thread at hand, outermost first */
+	struct open_range *open; /* of the current thread, outermost first */
 	size_t open_count;
 	size_t open_capacity;
-	size_t moved_count; /* nodes of nests that are left when a range ends around others */
+	size_t moved_count; /* nodes for nestings that remain when an enclosing range ends */
 };
 
-/* Neighbours with the same words share them: most events of a loop. */
+/* Consecutive events with equal texts share a label: most events of a loop. */
 static int add_label(struct ranges *ranges, const struct range_event *event, uint32_t *label_out)
 {
 	const struct range_label label = {event->domain, event->text, event->stack, event->category,
@@ -136,7 +136,7 @@ static int rehash(struct ranges *ranges, size_t slot_count)
 	return 0;
 }
 
-/* The node for a range within parent, made if need be. 0 or -ENOMEM. */
+/* The node of a range within parent, created if needed. Returns 0 or -ENOMEM. */
 static int child(struct ranges *ranges, uint32_t parent, const struct open_range *range,
 		 uint32_t *node_out)
 {
@@ -181,7 +181,7 @@ void range_payload_add(struct range_payload *a, const struct range_payload *b)
 
 struct range_payload range_payload_of(uint64_t bits, uint32_t type)
 {
-	/* By NVTX's payload types. */
+	/* NVTX's payload types. */
 	enum { U64 = 1, S64, DOUBLE, U32, S32, FLOAT };
 	double value = 0;
 	float small = 0;
@@ -259,9 +259,9 @@ static int open_range(struct nesting *nesting, const struct raw_event *event)
 }
 
 /*
- * Ranges that end in the order in which they began leave a new nest each time, of all that are
- * open. When there have been too many such nests, all but the innermost of these ranges count for
- * the one around them: then no event makes more than one node.
+ * If ranges end in the order in which they began, each end leaves a new nesting of all open ranges.
+ * After too many of these, only the innermost range counts, and the others count for the range
+ * around them. Then each event creates at most one node.
  */
 static void limit_moved_nodes(struct nesting *nesting, size_t first)
 {
@@ -280,7 +280,7 @@ static void limit_moved_nodes(struct nesting *nesting, size_t first)
 	}
 }
 
-/* What was opened within a range that ended is now within the one around it. */
+/* Moves ranges opened within an ended range into the one around it. */
 static int reparent(struct nesting *nesting, size_t first)
 {
 	struct ranges *ranges = nesting->ranges;
@@ -345,7 +345,7 @@ static int compare_times(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Notes who starts which key. Returns how many keys were there already. */
+/* Stores which thread starts which key. Returns how many keys were there already. */
 static uint64_t note_starts(const struct ranges *ranges, struct started *table, size_t size)
 {
 	uint64_t recurring = 0;
@@ -365,8 +365,8 @@ static uint64_t note_starts(const struct ranges *ranges, struct started *table, 
 }
 
 /*
- * An end counts for the thread that started the range: of several that did so with one key, the
- * last before it.
+ * An end counts for the thread that started the range. If several did so with one key, the last
+ * start before the end counts.
  */
 static int assign_ends(struct ranges *ranges)
 {
@@ -410,7 +410,7 @@ static int compare_events(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Makes states of the sorted events. */
+/* Turns the sorted events into times and nodes. */
 static int nest_events(struct ranges *ranges)
 {
 	struct nesting nesting = {.ranges = ranges};
@@ -492,14 +492,14 @@ struct range_history ranges_history(const struct ranges *ranges, uint32_t thread
 uint32_t ranges_at(struct ranges *ranges, uint32_t thread, uint64_t time_ns)
 {
 	struct range_thread *t;
-	size_t low, high; /* the first that is later */
+	size_t low, high; /* first later one */
 
 	if (thread >= ranges->thread_count)
 		return RANGE_NONE;
 	t = &ranges->threads[thread];
 	low = t->first;
 	high = t->end;
-	/* Calls come in order: the search begins where the last one ended. */
+	/* Calls come in order: start where the last search ended. */
 	if (t->recent < t->end && ranges->times_ns[t->recent] <= time_ns) {
 		low = t->recent + 1;
 		if (low < t->end && ranges->times_ns[low] > time_ns)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks src/log to recover, and puts the answer into words.
+ * Runs the recovery of src/log and reports its result.
  */
 #include "merge/read/recovery.h"
 
@@ -12,7 +12,7 @@
 
 #define LIST_BYTES 256
 
-/* "12 calls, 3 kernels": what there is of something. */
+/* "12 calls, 3 kernels" */
 static void list(char *out, const struct xt_recovered *recovered)
 {
 	const struct {
@@ -79,7 +79,7 @@ static void recover(struct input *log, struct report *report)
 	int error = xt_recover(log->path, &recovered);
 
 	if (error == -EBUSY)
-		return; /* it lives: whoever reads the log says so */
+		return; /* the process is running: the reader reports that */
 	if (error == -EBADMSG)
 		report_warn(report,
 			    "%s" XT_CRASH_BUFFER_SUFFIX ": not a spool of this log; left alone",

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A heap of the beginnings of runs, over items that stay where they are.
+ * A heap of the first items of runs. Items do not move.
  */
 #include "merge/read/reorder_buffer.h"
 
 #include "merge/base/grow.h"
 
-#define SPARE_RUNS 64 /* empty ones that may stand among the ends */
+#define SPARE_RUNS 64 /* empty runs that may remain among the ends */
 
 void reorder_buffer_init(struct reorder_buffer *buffer, size_t item_bytes, uint32_t window,
 			 void (*release)(void *context, void *item, bool is_late), void *context)
@@ -56,7 +56,7 @@ static void heap_push(struct reorder_buffer *buffer, struct reorder_end begin)
 	heap[i] = begin;
 }
 
-/* Puts begin where the first was. */
+/* Replaces the first entry by begin. */
 static void heap_replace(struct reorder_end *heap, uint32_t count, struct reorder_end begin)
 {
 	uint32_t i = 0;
@@ -89,7 +89,7 @@ static void release_slot(struct reorder_buffer *buffer, uint32_t slot, bool is_l
 	buffer->free_slots[buffer->free_count++] = slot;
 }
 
-/* It has waited for long and has left the caches; soon it is the first of its run. */
+/* It has waited long enough to leave the caches, and will soon be the first of its run. */
 static void prefetch_slot(const struct reorder_buffer *buffer, uint32_t slot)
 {
 	for (size_t b = 0; slot != REORDER_NONE && b < buffer->slot_bytes; b += 64)
@@ -115,7 +115,7 @@ static void release_first(struct reorder_buffer *buffer)
 	release_slot(buffer, slot, false);
 }
 
-/* A place for one more item. 0 or -ENOMEM. */
+/* Allocates a slot. Returns 0 or -ENOMEM. */
 static int take_slot(struct reorder_buffer *buffer, uint32_t *slot_out)
 {
 	if (buffer->count == buffer->window)
@@ -133,7 +133,7 @@ static int take_slot(struct reorder_buffer *buffer, uint32_t *slot_out)
 	return 0;
 }
 
-/* Work can wait for its call throughout the log, so tickets must not recur in the longest log. */
+/* Work may wait for its call throughout the log, so tickets must be unique in the longest log. */
 static uint64_t make_ticket(const struct reorder_buffer *buffer, uint32_t slot)
 {
 	uint64_t generation = (uint64_t)slot_at(buffer, slot)->generation + 1; /* never 0 */
@@ -141,7 +141,7 @@ static uint64_t make_ticket(const struct reorder_buffer *buffer, uint32_t slot)
 	return generation << REORDER_SLOT_BITS | slot;
 }
 
-/* The place among the ends of the latest that is not later than that time; end_count: there is none. */
+/* The index of the latest end that is not later than that time; end_count: none. */
 static uint32_t find_end(const struct reorder_buffer *buffer, uint64_t time_ns)
 {
 	const struct reorder_end *ends = buffer->ends;
@@ -174,7 +174,7 @@ static void drop_empty_runs(struct reorder_buffer *buffer)
 	buffer->end_count = kept;
 }
 
-/* A run that is earlier than all others, and empty. 0 or -ENOMEM. */
+/* Adds an empty run that is earlier than all others. Returns 0 or -ENOMEM. */
 static int add_run(struct reorder_buffer *buffer)
 {
 	uint32_t run;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work of conditional graphs in the order of time, graph by graph.
+ * Work of conditional graphs in order of time, per graph.
  */
 #include "merge/read/replays.h"
 
@@ -9,21 +9,21 @@
 
 struct item {
 	struct work work;
-	struct launch launch; /* of work that has one */
+	struct launch launch; /* of work with a call */
 	bool has_launch;
 };
 
-/* A call as far as it is known from work that it had done. */
+/* A call, as far as its work tells. */
 struct replay {
 	struct launch launch;
-	bool is_there; /* there is such work … */
+	bool is_there; /* it has work … */
 	bool is_known; /* … and the call is in the log */
 };
 
 struct graph {
 	uint32_t number;
 	struct replay last;
-	struct work *waiting; /* for what comes after last */
+	struct work *waiting; /* work that follows the last replay */
 	size_t waiting_count;
 	size_t waiting_capacity;
 };
@@ -31,7 +31,7 @@ struct graph {
 struct replays {
 	struct graph *graphs; /* by number */
 	size_t graph_count;
-	struct graph *recent; /* found last; NULL: none */
+	struct graph *recent; /* last one found; NULL: none */
 	struct reorder_buffer reorder;
 	size_t waiting_count; /* of all graphs */
 	struct nodes *nodes;
@@ -73,7 +73,7 @@ static bool is_one_owner(const struct replays *replays, const struct replay *a,
 		       nodes_creation(replays->nodes, node, b->launch.enter_ns);
 }
 
-/* Which call work is of that began between work of these two; NULL: nobody can tell. */
+/* The call of work that began between work of these two; NULL: unknown. */
 static const struct launch *find_launch(const struct replays *replays, const struct replay *before,
 					const struct replay *after, const struct work *work)
 {
@@ -83,7 +83,7 @@ static const struct launch *find_launch(const struct replays *replays, const str
 
 	if (is_one_replay(before, after))
 		return &before->launch;
-	/* What was launched while recording was paused has no work in the log but this. */
+	/* Launches in a pause of recording have no other work in the log. */
 	since_ns = before->is_known ? before->launch.enter_ns
 				    : nodes_graph_since_ns(replays->nodes, work->graph_node >> 32);
 	if (pauses_within(replays->pauses, since_ns, start_ns))
@@ -102,7 +102,7 @@ static void emit(struct replays *replays, struct work *work, const struct launch
 	replays->listener.joined(replays->listener.context, work, launch);
 }
 
-/* The next work with an id has come; or none will, and after is all zeros. */
+/* The next work with an id has come. At the end, after is all zeros. */
 static void settle(struct replays *replays, struct graph *graph, const struct replay *after)
 {
 	for (size_t w = 0; w < graph->waiting_count; w++) {
