@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Workers that embed symbols; see embed_crew.h.
- */
 #include "merge/embed_workers.h"
 
 #include <errno.h>
@@ -14,16 +11,16 @@
 #include "merge/symbolize/embed.h"
 
 struct job {
-	struct report report; /* holds its lines until it is this log's turn */
+	struct report report; /* holds its lines, to print them in the order of logs */
 	int error;
 };
 
 struct embedding {
 	const struct inputs *inputs;
 	struct debug_search *search;
-	struct job *jobs; /* one for each log */
+	struct job *jobs; /* one per log */
 	pthread_mutex_t lock;
-	size_t begun; /* under the lock */
+	size_t begun; /* protected by the lock */
 };
 
 static void *run_worker(void *argument)
@@ -44,14 +41,14 @@ static void *run_worker(void *argument)
 	}
 }
 
-/* The main thread works, too: it alone, if no other can be started. */
+/* The main thread is one of the workers, and the only one if no thread can be created. */
 static void run_workers(struct embedding *e, size_t count)
 {
 	pthread_t workers[WORKERS_MAX];
 	sigset_t all, before;
 	size_t started = 0;
 
-	/* Signals are the main thread's. */
+	/* The main thread handles signals. */
 	sigfillset(&all);
 	if (!pthread_sigmask(SIG_SETMASK, &all, &before)) {
 		while (started + 1 < count &&

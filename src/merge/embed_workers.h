@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Embeds symbols into several logs at the same time. The workers share open modules, so each binary
- * is read once, however many processes used it.
+ * Embeds symbols into several logs in parallel. The workers share open modules, so each binary is
+ * read once, however many processes used it.
  */
 #ifndef XT_MERGE_EMBED_WORKERS_H
 #define XT_MERGE_EMBED_WORKERS_H
@@ -13,8 +13,8 @@
 #include "merge/read/inputs.h"
 
 /*
- * embed_symbols() for each log. worker_count 0: as many as there are processors. What goes wrong is
- * reported in the order of the logs. 0 or -ENOMEM.
+ * Calls embed_symbols() for each log. worker_count 0: one per processor. Reports errors in the
+ * order of the logs. Returns 0 or -ENOMEM.
  */
 int embed_all(const struct inputs *inputs, size_t worker_count, struct debug_search *search,
 	      struct report *report);

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The second reading: calls and work, joined, added up and handed to the exporters.
+ * The second pass over a log: joins calls and work, adds them up and passes them to the exporters.
+ *
+ * The path of one correlation id:
+ * 1. read_call() and read_work() decode the rows of the call and of its work.
+ * 2. correlate.c joins them and calls attribute_work() in sums/attribute.c.
+ * 3. attribute_work() finds the owner of the work and adds it to sums/aggregate.c.
+ * 4. After the last event, sums/build_tree.c turns owners into call paths.
+ * 5. An exporter, such as export/folded/folded.c, writes the paths.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/read/prefetch.h"
 #include "merge/read/model_load.h"
 #include "merge/reading.h"
@@ -19,13 +26,13 @@ static uint32_t narrow(uint64_t id)
 	return id > UINT32_MAX ? 0 : (uint32_t)id;
 }
 
-/* Nothing begins at 0, nor ends before it begins, which would be a duration beyond all bounds. */
+/* False for a start of 0, or an end before the start. */
 static bool has_valid_times(uint64_t start_ns, uint64_t duration_ns)
 {
 	return start_ns && duration_ns <= INT64_MAX && start_ns <= INT64_MAX - duration_ns;
 }
 
-/* What others than the joining want to know of a call. */
+/* Passes a call to findings and exporters. */
 static void export_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
 			uint64_t own_ns, uint64_t result)
 {
@@ -52,7 +59,7 @@ static void count_call(struct run *run, uint8_t flags, bool has_failed)
 	}
 }
 
-/* Expects no kernel of a launch that was captured, or of a graph that has none. */
+/* Expects no kernel from a captured launch, or a launch of a graph without kernels. */
 static void expect_kernel(struct reading *reading, struct launch *call, bool made_nodes,
 			  uint32_t graph_exec)
 {
@@ -103,7 +110,7 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 	correlate_commit(reading->correlate);
 }
 
-/* What the classes of calls are to the joining. */
+/* Flags for the join, by class of call. */
 static const uint8_t class_flags[XT_API_CLASSES] = {
 	[XT_API_LAUNCH] = LAUNCH_EXPECTED,
 	[XT_API_GRAPH_LAUNCH] = LAUNCH_EXPECTED | LAUNCH_GRAPH,
@@ -112,13 +119,13 @@ static const uint8_t class_flags[XT_API_CLASSES] = {
 	[XT_API_ALLOC] = LAUNCH_EXPECTED | LAUNCH_MEMORY,
 };
 
-/* Of all that was called while the log was written. 0 stays 0: no call is known. */
+/* Makes a correlation id unique in the log. Keeps 0, which means an unknown call. */
 static uint64_t number(const struct model *model, uint64_t correlation, uint64_t time_ns)
 {
 	return correlation ? correlation + model_numbering(model, time_ns) : 0;
 }
 
-/* Rates beyond what there is room for are one. */
+/* Rates beyond the largest are stored as the largest. */
 static uint8_t rate_flags(uint64_t one_in)
 {
 	uint8_t shift = (uint8_t)(63 - __builtin_clzll(one_in));
@@ -172,10 +179,10 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 	}
 }
 
-/* Where kernels, copies and sets differ. */
+/* Differences between kernels, copies and memsets. */
 static const struct {
 	unsigned shape_column;
-	unsigned bytes_column; /* one that is not there is all zeros */
+	unsigned bytes_column; /* an absent column is all zeros */
 	uint8_t kind;
 } work_columns[XT_KIND_COUNT] = {
 	[XT_KIND_KERNEL] = {XT_KERNEL_SHAPE, XT_COPY_BYTES, WORK_KERNEL},
@@ -183,7 +190,7 @@ static const struct {
 	[XT_KIND_SET] = {XT_SET_MEMORY, XT_SET_BYTES, WORK_MEMSET},
 };
 
-/* What its weight is depends on what else ran: that is known when all has come that was before. */
+/* The weight of work may depend on other work, so it is computed in order of time. */
 static void add_to_timeline(struct reading *reading, struct work *work)
 {
 	const struct model *model = reading->model;
@@ -275,7 +282,7 @@ static void read_memory(struct reading *reading, const struct xt_chunk *chunk)
 	}
 }
 
-/* (The model knows the ranges already: this is for those who show them.) */
+/* The model has the ranges already. This passes them to exporters that show them. */
 static void read_ranges(struct reading *reading, const struct xt_chunk *chunk)
 {
 	for (size_t e = 0; e < reading->sink_count; e++) {
@@ -301,7 +308,7 @@ static uint32_t wanted_kinds(void)
 	return wanted;
 }
 
-/* The row of the summary for the memory of a pool. 0 or -ENOMEM. */
+/* Adds the summary row for the memory of a pool. Returns 0 or -ENOMEM. */
 static int add_memory_row(struct reading *reading, uint32_t pool)
 {
 	struct run *run = reading->run;
@@ -340,7 +347,7 @@ static int finish_memory(struct reading *reading)
 	const struct memory_counts *counts = &reading->memory.counts;
 	int error;
 
-	/* (Of a part of a run, what belongs together may be in another part.) */
+	/* In a selected part of a run, the other half of a pair may be outside. */
 	if (!reading->run->selection) {
 		sums->free_unmatched += counts->free_unmatched;
 		sums->alloc_over += counts->alloc_over;
@@ -372,7 +379,7 @@ static int finish_transfers(struct reading *reading)
 	return error;
 }
 
-/* Of a part that was chosen, the work may be outside. */
+/* True if launches have no work at all. In a selected part, the work may be outside. */
 static bool lacks_work(const struct run *run, const struct correlate_counts *counts)
 {
 	uint64_t alone = counts->launches_unmatched + counts->graph_launches_unmatched;
@@ -380,8 +387,10 @@ static bool lacks_work(const struct run *run, const struct correlate_counts *cou
 	return !run->selection && alone > (alone + counts->work_joined) / BLIND_PART;
 }
 
-/* No more will come. What takes much memory is given back: others may be read before this one's
- * turn has come to be settled. */
+/*
+ * Call it after the last event. Frees large memory early: other logs may be read before this one is
+ * added.
+ */
 static int finish(struct reading *reading)
 {
 	const struct correlate_counts *counts = correlate_finish(reading->correlate);
@@ -407,7 +416,7 @@ static int finish(struct reading *reading)
 			run->idle_unknown_ns += reading->timeline->unknown_ns;
 		error = error ? error : reading->timeline->error;
 	}
-	/* Of the whole log, whichever part of it is wanted: what is missing may belong to that part. */
+	/* Missing kernels of the whole log: they may belong to the selected part. */
 	reading->kernel_missing_count =
 		missing_count(&reading->missing, reading->model, &reading->damage, counts,
 			      &run->launch_unclear_count);
@@ -473,7 +482,7 @@ int reading_finish(struct reading *reading)
 	return error ? error : finish_transfers(reading);
 }
 
-/* Or may have. (Launches that are captured have none of their own, and nothing is lost.) */
+/* True if kernels are or may be lost. Captured launches have no kernels of their own. */
 static bool lost_kernels(const struct model *model, const struct xt_damage *damage)
 {
 	return damage->truncated || !damage->closed || damage->chunks_damaged ||
@@ -484,7 +493,7 @@ static bool lost_kernels(const struct model *model, const struct xt_damage *dama
 
 static int begin(struct reading *reading)
 {
-	struct correlate_listener listener = {reading_joined, reading};
+	struct work_receiver receiver = {attribute_work, reading};
 	struct nodes *nodes = &reading->model->nodes;
 	struct memory_listener memory_listener = {reading_memory_changed, reading};
 	struct timeline_listener timeline_listener = {reading_ran, reading};
@@ -517,14 +526,17 @@ static int begin(struct reading *reading)
 			lost_kernels(reading->model, &reading->model->damage);
 	}
 	if (nodes->conditional_count) {
-		if (replays_new(&reading->replays, nodes, &reading->model->pauses, listener) < 0)
+		if (replays_new(&reading->replays, nodes, &reading->model->pauses, receiver) < 0)
 			return -ENOMEM;
-		listener.joined = reading_joined_by_id;
+		receiver.attribute = attribute_work_with_id;
 	}
-	return correlate_new(&reading->correlate, NULL, listener);
+	return correlate_new(&reading->correlate, NULL, receiver);
 }
 
-/* Of both readings, of which each unpacked some kinds, and passed over what is no chunk. */
+/*
+ * Adds the damage found in both passes. Each decompressed some kinds, and both skipped the same
+ * damage.
+ */
 static void add_damage(struct xt_damage *sum, const struct xt_damage *first,
 		       const struct xt_damage *second)
 {
@@ -552,7 +564,7 @@ int reading_events(struct reading *reading, struct xt_reader *reader, bool has_h
 	while (!reading->error && (chunk = prefetch_next(prefetch))) {
 		enum xt_kind kind = xt_chunk_kind(chunk);
 
-		if (!(model_load_kinds() & 1u << kind)) /* else the model has counted them */
+		if (!(model_load_kinds() & 1u << kind)) /* otherwise the model has counted them */
 			reading->model->rows_read[kind] += xt_chunk_rows(chunk);
 		if (reading->timeline && prefetch_damaged(prefetch))
 			reading->timeline->is_damaged = true;

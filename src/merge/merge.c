@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole way: for each log, its model, its call paths, then its events, which are joined and
- * handed to the exporters as they come; at the end the outputs are completed.
+ * Controls the merge. For each log: loads its model, resolves its call paths, reads its events. At
+ * the end it completes the outputs.
  */
 #include "merge/merge.h"
 
@@ -21,7 +21,7 @@
 #include "merge/sums/sampled.h"
 #include "merge/sums/trust.h"
 
-/* How a process is called. To be given back with free(); NULL if memory ran out. */
+/* The label of a process. The caller frees it. NULL if memory ran out. */
 static char *make_label(const struct inputs *inputs, const struct input *log,
 			const struct model *model)
 {
@@ -66,7 +66,7 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 	return error;
 }
 
-/* After a kill there is what the tracer wrote now and then, or not even that. */
+/* A killed process has only the last periodic account, or none. */
 static void note_cost(struct run *run, const struct reading *reading, const struct model *model)
 {
 	if (!model_has_account(model, "callbacks.ns"))
@@ -75,7 +75,7 @@ static void note_cost(struct run *run, const struct reading *reading, const stru
 		run->logs_cut_off++;
 }
 
-/* An interpreter that the tracer could not see, by its functions in call stacks. */
+/* Reports an interpreter that the tracer did not recognise, by its functions in call stacks. */
 static void report_hidden_interpreter(const struct model *model, const struct addresses *addresses,
 				      const char *path, struct report *report)
 {
@@ -88,7 +88,7 @@ static void report_hidden_interpreter(const struct model *model, const struct ad
 			path, names_text(&model->names, model->modules.rows[module].path, NULL));
 }
 
-/* From a log's model to its place in the whole. reader is at its events; NULL: these were read. */
+/* Adds a log to the run. reader is positioned at its events; NULL: they were read. */
 static int add_log(struct run *run, size_t index, struct debug_search *search,
 		   struct reading *reading, struct xt_reader *reader)
 {
@@ -157,7 +157,7 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 	return error;
 }
 
-/* A log that a crew has not read. */
+/* Reads a log without a worker. */
 static int read_log(struct run *run, size_t index, struct debug_search *search, struct sink *sinks,
 		    size_t sink_count)
 {
@@ -208,7 +208,7 @@ static bool begins_with_path(const char *text, const char *path)
 	return !strncmp(text, path, length) && text[length] == ':';
 }
 
-/* Is it about a log itself? */
+/* True if a warning is about a log itself. */
 static bool is_of_log(const struct inputs *inputs, const char *warning)
 {
 	for (size_t i = 0; i < inputs->count; i++)
@@ -220,7 +220,7 @@ static bool is_of_log(const struct inputs *inputs, const char *warning)
 	return false;
 }
 
-/* What is wrong with a log is worse than what has no names: it comes first. 0 or -ENOMEM. */
+/* Puts warnings about logs before those about names. Returns 0 or -ENOMEM. */
 static int order_warnings(const struct run *run)
 {
 	struct report *report = run->report;
@@ -293,7 +293,7 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	return error;
 }
 
-/* Which weights the outputs show. */
+/* The weights that the outputs show. */
 static uint32_t weights_of(const struct options *options)
 {
 	uint32_t weights = 0;

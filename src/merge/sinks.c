@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 /* True if one of the sinks writes to that file. */
 static bool is_taken(const struct sink *sinks, size_t count, const char *target)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workers that read logs. What is shared between them and the main thread is under one lock; a
- * reading belongs to its worker until it is read, then to the main thread.
+ * Workers that read logs. One lock protects the data that they share with the main thread. A
+ * reading belongs to its worker until it is complete, then to the main thread.
  */
 #include "merge/worker_pool.h"
 
@@ -15,10 +15,10 @@
 #include "merge/read/model_load.h"
 
 struct job {
-	struct run run; /* a stand-in: what events count */
+	struct run run; /* collects the counts of its events */
 	struct reading reading;
 	bool is_read;
-	bool is_opened; /* else it is for who waits to say what is wrong */
+	bool is_opened; /* otherwise the waiting thread reports the error */
 };
 
 struct worker_pool {
@@ -28,7 +28,7 @@ struct worker_pool {
 	pthread_t workers[WORKERS_MAX];
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	/* Under the lock: */
+	/* Protected by the lock. */
 	size_t begun;
 	size_t done;
 	bool stopping;
@@ -65,7 +65,7 @@ static void read_job(struct job *job, const char *path)
 	xt_reader_close(reader);
 }
 
-/* The next log that may be begun, or NULL: there is none any more. */
+/* The next log to start with, or NULL if there is none. */
 static struct job *next_job(struct worker_pool *pool, size_t *index)
 {
 	struct job *job = NULL;
@@ -98,7 +98,7 @@ static void *run_worker(void *argument)
 	return NULL;
 }
 
-/* Signals are the main thread's: its handlers remove what is unfinished. */
+/* The main thread handles signals: its handlers remove unfinished files. */
 static void start_workers(struct worker_pool *pool, size_t count)
 {
 	sigset_t all, before;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several logs read at the same time, where there are processors for them.
+ * Reads several logs in parallel if there are processors for it.
  *
- * Each worker loads a log's model and joins and adds up its events, into a reading of its own. What
- * all logs share (the tree of paths, names, what exporters write) is the main thread's alone, which
- * takes the readings in the order of the logs: so what is written does not depend on who was done
- * first. No more logs are begun than there are workers beyond the one whose turn it is, which bounds
- * the memory.
+ * Each worker loads the model of a log, joins its events and adds them up, in a reading of its own.
+ * Only the main thread uses what all logs share: the tree of paths, names and exporters. It takes
+ * the readings in the order of the logs, so outputs do not depend on which worker was first. At
+ * most one log per worker is read ahead, which bounds the memory.
  *
- * Outputs that are told of events as they come need all of a log's names before its first event, and
- * a selection looks into the tree of paths: with these, logs are read one after another.
+ * Logs are read one after another for outputs that receive single events, because these need all
+ * names before the first event, and for selections, because these look into the tree of paths.
  */
 #ifndef XT_MERGE_WORKER_POOL_H
 #define XT_MERGE_WORKER_POOL_H
@@ -20,17 +19,17 @@
 
 struct worker_pool;
 
-/* How many threads the process may run at once. */
+/* The number of threads that the process may run at once. */
 unsigned processors(void);
 
-/* *pool_out is NULL where logs are to be read one after another. 0 or -ENOMEM. */
+/* Sets *pool_out to NULL if logs must be read one after another. Returns 0 or -ENOMEM. */
 int worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sink *sinks,
 		      size_t sink_count);
 
 /*
- * Waits for the log of that place: for all, in their order. Its reading, whose run is the one the crew
- * was hired for, to which what its events counted was added; error says if something went wrong.
- * Until worker_pool_release(). NULL: it could not be opened, or is to be read by who asks.
+ * Waits for the log with that index. Call it for all logs in order. Returns its reading, valid
+ * until worker_pool_release(), and adds its counts to the run. The field error tells if it failed.
+ * Returns NULL if the log could not be opened, or must be read by the caller.
  */
 struct reading *worker_pool_wait(struct worker_pool *pool, size_t index);
 void worker_pool_release(struct worker_pool *pool, size_t index);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gzip by zlib.
+ * gzip with zlib.
  */
 #include "merge/base/gzip.h"
 
 #include <stdlib.h>
 #include <zlib.h>
 
-#define GZIP_WINDOW_BITS (15 + 16) /* the largest window; 16: with a head of gzip's */
+#define GZIP_WINDOW_BITS (15 + 16) /* the largest window; 16 adds a gzip header */
 #define GZIP_MEMORY	 8
 #define ROOM_BYTES	 65536
 

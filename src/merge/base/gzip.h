@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compressed text into an output, as gzip has it. The same text gives the same bytes.
+ * Writes gzip-compressed text to an output. The same text gives the same bytes.
  */
 #ifndef XT_MERGE_GZIP_H
 #define XT_MERGE_GZIP_H
@@ -14,13 +14,13 @@ struct gzip;
 /* NULL if memory ran out. */
 struct gzip *gzip_new(struct output *out);
 
-/* Errors in writing are the output's. */
+/* Write errors are stored in the output. */
 void gzip_write(struct gzip *gzip, const void *bytes, size_t length);
 
-/* Nothing is to be written any more. */
+/* Ends the compressed data. */
 void gzip_finish(struct gzip *gzip);
 
-/* Accepts NULL, and one that was not finished. */
+/* Accepts NULL and unfinished data. */
 void gzip_free(struct gzip *gzip);
 
 #endif

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * JSON, as it goes.
- */
 #include "merge/base/json.h"
 
 #include <stdlib.h>
@@ -9,7 +6,7 @@
 
 #include "merge/base/text.h"
 
-#define PIECE_BYTES (OUTPUT_BUFFER_BYTES / 8) /* of text that is escaped at a time */
+#define PIECE_BYTES (OUTPUT_BUFFER_BYTES / 8) /* text escaped at a time */
 #define INDENT_MAX  64
 
 static void put_line(struct json *json)
@@ -22,7 +19,7 @@ static void put_line(struct json *json)
 	output_advance(json->out, p);
 }
 
-/* A character is never cut: what follows a piece does not begin with a byte that goes on with one. */
+/* Escapes text in pieces. Never splits a character: no piece starts with a continuation byte. */
 static void put_escaped(struct output *out, const char *text, size_t length)
 {
 	while (length) {

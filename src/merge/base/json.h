@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a JSON document piece by piece: nothing of it is kept, so it may be of any size.
- *
- * Errors are the output's: see output.h. A key is NULL for the elements of arrays.
+ * Writes a JSON document as a stream, so it may be of any size. Errors are stored in the output
+ * (output.h). key is NULL for the elements of arrays.
  */
 #ifndef XT_MERGE_JSON_H
 #define XT_MERGE_JSON_H
@@ -16,23 +15,24 @@
 struct json {
 	struct output *out;
 	unsigned depth;
-	unsigned lines_depth; /* what is not deeper has a line of its own */
-	bool is_first;	      /* of its object or array */
+	unsigned lines_depth; /* values down to this depth start a new line */
+	bool is_first;	      /* in its object or array */
 };
 
-/* All zeros but out is a document that has not begun. */
+/* Zeros, except out, are a document that has not begun. */
 void json_begin_object(struct json *json, const char *key);
 void json_end_object(struct json *json);
 void json_begin_array(struct json *json, const char *key);
 void json_end_array(struct json *json);
 
-/* Any bytes: what is no UTF-8 becomes U+FFFD. */
+/* Accepts any bytes: invalid UTF-8 becomes U+FFFD. */
 void json_text(struct json *json, const char *key, const char *text, size_t length);
 void json_string(struct json *json, const char *key, const char *text);
 void json_u64(struct json *json, const char *key, uint64_t value);
 void json_i64(struct json *json, const char *key, int64_t value);
 void json_double(struct json *json, const char *key, double value); /* null if not finite */
-void json_rounded(struct json *json, const char *key, double value, int digits); /* likewise */
+void json_rounded(struct json *json, const char *key, double value,
+		  int digits); /* null if not finite */
 void json_bool(struct json *json, const char *key, bool value);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What CUPTI's numbers are called: copies, memories, errors.
+ * Names of CUPTI's numbers: copy kinds, memory kinds, errors.
  */
 #ifndef XT_MERGE_LABELS_H
 #define XT_MERGE_LABELS_H
@@ -12,13 +12,13 @@
 #define MEMORY_PAGEABLE 1
 #define MEMORY_PINNED	2
 
-/* "HtoD"; any number will do. */
+/* "HtoD". Accepts any number. */
 const char *copy_kind_label(uint32_t kind);
 
-/* "device"; any number will do. */
+/* "device". Accepts any number. */
 const char *memory_kind_label(uint32_t kind);
 
-/* "CUDA_ERROR_OUT_OF_MEMORY", or NULL if the code has no name here. */
+/* "CUDA_ERROR_OUT_OF_MEMORY"; NULL for an unknown code. */
 const char *error_label(uint64_t code);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interned texts: one block of bytes, the places of the texts in it, and an open hash table.
+ * Interned texts: one block of bytes, the offsets of the texts, and an open hash table, which
+ * compares texts directly.
  */
 #include "merge/base/names.h"
 
 #include <string.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 #define NAMES_FIRST_SLOTS 256
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interned texts: each different text is kept once and known by a small number.
- *
- * Texts are any bytes, zeros included; each is also followed by a zero for printing.
+ * Interned texts: each different text is stored once and identified by a small number. Texts may
+ * contain any bytes. A zero follows each text, for printing.
  */
 #ifndef XT_MERGE_NAMES_H
 #define XT_MERGE_NAMES_H
@@ -24,14 +23,14 @@ struct names {
 	uint32_t slot_count;
 };
 
-/* 0 or -ENOMEM. A struct that is all zeros may be freed too. */
+/* Returns 0 or -ENOMEM. A struct of zeros may be freed. */
 int names_init(struct names *names);
 void names_free(struct names *names);
 
 /* The number of the text, or NAME_FAILED if memory ran out. */
 uint32_t names_intern(struct names *names, const void *text, size_t length);
 
-/* The text of a name; valid until the next names_intern(). A number that is none is empty. */
+/* The text of a name, valid until the next names_intern(). An unknown number gives "". */
 const char *names_text(const struct names *names, uint32_t name, size_t *length_out);
 
 #endif

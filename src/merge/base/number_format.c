@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Figures as people read them.
- */
 #include "merge/base/number_format.h"
 
 #include <inttypes.h>

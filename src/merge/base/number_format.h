@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Figures as people read them, in all that is for people. For any thread.
+ * Formats numbers for people. Any thread.
  */
 #ifndef XT_MERGE_NUMBER_FORMAT_H
 #define XT_MERGE_NUMBER_FORMAT_H
@@ -10,7 +10,7 @@
 #define COUNT_BYTES 28
 #define TIME_BYTES  40
 
-/* A number with its thousands apart, into COUNT_BYTES. */
+/* "1,234,567", into COUNT_BYTES. */
 void format_count(char *out, uint64_t value);
 
 /* "1.234 ms", and "1.234 MiB", into TIME_BYTES. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Buffered output into a file that takes its name when it is whole.
+ * Buffered output to a file that gets its name when it is complete.
  */
 #include "merge/base/output.h"
 
@@ -15,12 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TERMINAL_COLUMNS_MIN 40 /* in fewer nothing can be read anyway */
+#define TERMINAL_COLUMNS_MIN 40 /* narrower tables are unreadable */
 
-#define UNFINISHED_MAX 256 /* more than all outputs have files */
+#define UNFINISHED_MAX 256 /* more files than all outputs have */
 
-/* What a signal handler has to remove. Set and cleared with signals as they come: a slot holds
- * either NULL or a text that lives until after the slot was cleared. */
+/*
+ * Files that a signal handler removes. Changed while signals may arrive: a slot holds NULL, or a
+ * text that lives until after the slot was cleared.
+ */
 static const char *volatile unfinished_files[UNFINISHED_MAX];
 
 static void remove_unfinished(int signal_number)
@@ -28,7 +30,7 @@ static void remove_unfinished(int signal_number)
 	for (int i = 0; i < UNFINISHED_MAX; i++)
 		if (unfinished_files[i])
 			unlink(unfinished_files[i]);
-	/* (The files among them are gone by now.) */
+	/* The files in them are removed by now. */
 	for (int i = 0; i < UNFINISHED_MAX; i++)
 		if (unfinished_files[i])
 			rmdir(unfinished_files[i]);
@@ -95,7 +97,7 @@ static void release(struct output *out)
 	*out = (struct output){.path = out->path, .fd = -1, .file = XT_NEW_FILE_NONE};
 }
 
-/* (NO_COLOR: see no-color.org.) */
+/* NO_COLOR: see no-color.org. */
 static void detect_terminal(struct output *out)
 {
 	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");

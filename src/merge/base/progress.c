@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The line that says how far it is.
- */
 #include "merge/base/progress.h"
 
 #include <stdio.h>
@@ -12,7 +9,7 @@
 
 #include "cli/message.h"
 
-#define FIRST_NS    UINT64_C(1000000000) /* work that is shorter needs no line */
+#define FIRST_NS    UINT64_C(1000000000) /* shorter work needs no line */
 #define STEP_NS	    UINT64_C(100000000)
 #define BAR_COLUMNS 30
 

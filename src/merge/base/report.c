@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines on stderr and the exit status they lead to.
+ * Messages on stderr, and the exit status that follows from them.
  */
 #include "merge/base/report.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/base/text.h"
 
 static char *format_line(const char *format, va_list arguments)
@@ -30,7 +30,7 @@ static void print_line(struct report *report, const char *line)
 	fprintf(stderr, "%s: %s\n", message_name(), line ? line : "out of memory");
 }
 
-/* Takes over line. */
+/* Takes ownership of line. */
 static void keep_line(struct report *report, char *line, enum exit_status status)
 {
 	if (report->status < status)
@@ -43,7 +43,7 @@ static void keep_line(struct report *report, char *line, enum exit_status status
 	report->warnings[report->warning_count++] = line;
 }
 
-/* How a line is said. */
+/* How a line is printed. */
 enum line_kind {
 	MANNER_NOTE,
 	MANNER_WARN,
@@ -65,7 +65,7 @@ static bool was_reported(const struct report *report, const char *line)
 	return false;
 }
 
-/* Takes over line. */
+/* Takes ownership of line. */
 static void hold(struct report *report, enum line_kind line_kind, enum exit_status status,
 		 char *line)
 {
@@ -79,7 +79,7 @@ static void hold(struct report *report, enum line_kind line_kind, enum exit_stat
 	report->held[report->held_count++] = (struct held_line){line_kind, status, line};
 }
 
-/* Takes over line. */
+/* Takes ownership of line. */
 static void emit(struct report *report, enum line_kind line_kind, enum exit_status status,
 		 char *line)
 {

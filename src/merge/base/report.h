@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the user is told besides the results: one line each on stderr, and the exit status.
- *
- * Lines are cleaned of control characters, so that nothing in a log reaches the terminal as a
- * command. Warnings are kept for the summary.
+ * Messages for the user: one line each on stderr, and the exit status. Control characters are
+ * replaced, so that nothing in a log acts on the terminal. Warnings are kept for the summary.
  */
 #ifndef XT_MERGE_REPORT_H
 #define XT_MERGE_REPORT_H
@@ -21,33 +19,33 @@ struct report {
 	struct held_line *held;
 	size_t held_count;
 	size_t held_capacity;
-	bool quiet; /* warnings and notes are not printed */
+	bool quiet; /* do not print warnings and notes */
 	enum exit_status status;
 	char **warnings;
 	size_t warning_count;
 	size_t warning_capacity;
-	struct progress progress; /* gives way to lines */
+	struct progress progress; /* removed before a line is printed */
 };
 
-/* Something went well that is worth a line. */
+/* Prints a success that is worth a line. */
 void report_note(struct report *report, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Something is damaged or missing: the status becomes at least STATUS_INCOMPLETE. */
+/* Reports damaged or missing data. The status becomes at least STATUS_INCOMPLETE. */
 void report_warn(struct report *report, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* As report_warn(), but nothing if the same was said before. */
+/* Like report_warn(), but only once per text. */
 void report_warn_once(struct report *report, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Something asked for cannot be had: printed even if quiet, the status becomes at least that. */
+/* Reports that a request cannot be met, even if quiet. The status becomes at least that. */
 void report_error(struct report *report, enum exit_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * Says in the one report what another one has held, and frees that. So threads can have reports of
- * their own, and lines still come in a fixed order.
+ * Prints the held lines of another report, and frees them. So threads can have their own reports,
+ * and lines come in a fixed order.
  */
 void report_release(struct report *report, struct report *held);
 

@@ -79,7 +79,7 @@ static const char digit_pairs[] = "00010203040506070809"
 				  "80818283848586878889"
 				  "90919293949596979899";
 
-/* How many digits: by the number of bits, and one less where that is below the power of ten. */
+/* The number of digits: estimated from the number of bits, and corrected by the power of ten. */
 static unsigned digit_count(uint64_t value)
 {
 	static const uint64_t powers[] = {0,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What call paths can be weighted by. docs/WEIGHTS.md defines each.
+ * The weights of call paths. docs/WEIGHTS.md defines each.
  */
 #ifndef XT_MERGE_WEIGHTS_H
 #define XT_MERGE_WEIGHTS_H
@@ -20,10 +20,10 @@ enum weight {
 };
 
 struct weight_spec {
-	const char *name; /* as the option has it */
-	bool is_time;	  /* in ns; else a number, of bytes or of pieces of work */
-	bool has_device;  /* what is weighed is of one device … */
-	bool has_stream;  /* … and of one stream */
+	const char *name; /* value of --weight */
+	bool is_time;	  /* in ns; otherwise bytes or a count */
+	bool has_device;  /* belongs to one device */
+	bool has_stream;  /* belongs to one stream */
 };
 extern const struct weight_spec weight_specs[WEIGHTS];
 

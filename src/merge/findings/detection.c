@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/base/number_format.h"
 #include "merge/findings/finding_place.h"
 

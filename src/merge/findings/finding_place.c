@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/base/text.h"
 #include "merge/naming/file_names.h"
 #include "merge/naming/frame_roles.h"

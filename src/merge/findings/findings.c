@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/base/number_format.h"
 #include "merge/findings/finding_place.h"
 #include "merge/findings/detection.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "merge/base/number_format.h"
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/findings/finding_place.h"
 #include "merge/findings/rules_balance.h"
 

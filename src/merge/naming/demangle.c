@@ -11,7 +11,7 @@
 #include <setjmp.h>
 #include <stdbool.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/base/text.h"
 #include "merge/naming/short_names.h"
 

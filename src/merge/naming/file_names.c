@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 /*
  * Path components of library files: Python, C++, system headers, CUDA libraries wherever they are

@@ -4,7 +4,7 @@
  */
 #include "merge/naming/paths.h"
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 int paths_init(struct paths *paths)
 {

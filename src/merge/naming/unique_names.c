@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "log/base/hash_table.h"
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/naming/name_differences.h"
 
 struct named {

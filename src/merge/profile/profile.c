@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/base/labels.h"
 #include "merge/profile/profile_iterations.h"
 #include "merge/reading.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/profile/profile_period.h"
 
 #define ENOUGH_ITERATIONS PROFILE_BATCHES /* more iterations than this are not better */

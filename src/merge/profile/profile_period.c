@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "xtrace/reader.h"
 
 #define LAUNCHES_MAX (1u << 20) /* number of launches to search */

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/profile/profile.h"
 
 uint32_t subjects_index(struct subjects *s, enum profile_level level, uint32_t id)

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 #define WARMUP_SHARE_MAX 4 /* at most 1/4 of the iterations is warm-up */
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 #define NONE	    UINT32_MAX
 #define CONDITIONAL 13 /* CUgraphNodeType */

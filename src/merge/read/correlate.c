@@ -13,7 +13,7 @@
  */
 #include "merge/read/correlate.h"
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 #define WAITING_FIRST 4096u
 
@@ -64,7 +64,7 @@ struct correlate {
 	struct window_calls window;
 	struct old_calls old;
 	struct waiting_work waiting;
-	struct correlate_listener listener;
+	struct work_receiver receiver;
 	struct correlate_counts counts;
 };
 
@@ -75,7 +75,7 @@ static uint32_t hash_id(uint64_t correlation)
 }
 
 int correlate_new(struct correlate **correlate_out, const struct correlate_limits *limits,
-		  struct correlate_listener listener)
+		  struct work_receiver receiver)
 {
 	static const struct correlate_limits usual = {
 		.window_calls = CORRELATE_WINDOW_CALLS,
@@ -89,7 +89,7 @@ int correlate_new(struct correlate **correlate_out, const struct correlate_limit
 		return -ENOMEM;
 	if (!limits)
 		limits = &usual;
-	c->listener = listener;
+	c->receiver = receiver;
 	c->window.size = limits->window_calls;
 	c->window.entries = calloc(c->window.size, sizeof(*c->window.entries));
 	c->window.newest = calloc(c->window.size, sizeof(*c->window.newest));
@@ -258,13 +258,13 @@ static void join(struct correlate *c, const struct work *work, struct launch *la
 {
 	launch->flags |= LAUNCH_MATCHED;
 	c->counts.work_joined++;
-	c->listener.joined(c->listener.context, work, launch);
+	c->receiver.attribute(c->receiver.context, work, launch);
 }
 
 static void emit_unmatched(struct correlate *c, const struct work *work)
 {
 	c->counts.work_unmatched++;
-	c->listener.joined(c->listener.context, work, NULL);
+	c->receiver.attribute(c->receiver.context, work, NULL);
 }
 
 /* Passes on the work that waits for this call, in the order of its arrival. */

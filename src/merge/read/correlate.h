@@ -83,9 +83,12 @@ static inline bool work_is_by_device(const struct work *work)
 	return !work->correlation && work->graph_node && work->kind < WORK_KINDS;
 }
 
-/* Gets each piece of work exactly once, with its call, or NULL if there is none. */
-struct correlate_listener {
-	void (*joined)(void *context, const struct work *work, const struct launch *launch);
+/*
+ * Receives each piece of work exactly once, with its call, or NULL if there is none. In a merge,
+ * `attribute` is attribute_work() or attribute_work_with_id() (sums/attribute.c); events.c sets it.
+ */
+struct work_receiver {
+	void (*attribute)(void *context, const struct work *work, const struct launch *launch);
 	void *context;
 };
 
@@ -109,7 +112,7 @@ struct correlate;
 
 /* limits NULL: the constants above. Returns 0 or -ENOMEM. */
 int correlate_new(struct correlate **correlate_out, const struct correlate_limits *limits,
-		  struct correlate_listener listener);
+		  struct work_receiver receiver);
 void correlate_free(struct correlate *correlate);
 
 /*

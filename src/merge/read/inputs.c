@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "log/base/script_name.h"
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 #define LOG_SUFFIX	    ".xtr"
 #define CRASH_BUFFER_SUFFIX ".spool"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "log/base/script_name.h"
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/read/model_load.h"
 
 #define MODULES_SEARCHED_MAX 1024u

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/read/model.h"
 
 /*

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/read/model_load.h"
 
 static void load_handoff(struct model *model, uint64_t time_ns, bool is_on, bool is_handoff,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/read/node_table.h"
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 int nodes_add(struct nodes *nodes, const struct node *node)
 {

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/read/child_nodes.h"
 #include "merge/read/node_updates.h"
 

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 int pauses_add(struct pauses *pauses, uint64_t time_ns, bool is_on)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/read/range_names.h"
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 int range_names_add(struct range_names *names, uint32_t domain, uint64_t key, uint32_t text)
 {

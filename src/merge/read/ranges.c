@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "xtrace/log_format.h"
 
 #define SLOTS_FIRST 256

@@ -4,7 +4,7 @@
  */
 #include "merge/read/reorder_buffer.h"
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 #define SPARE_RUNS 64 /* empty runs that may remain among the ends */
 

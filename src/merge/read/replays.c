@@ -4,7 +4,7 @@
  */
 #include "merge/read/replays.h"
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/read/reorder_buffer.h"
 
 struct item {
@@ -36,7 +36,7 @@ struct replays {
 	size_t waiting_count; /* of all graphs */
 	struct nodes *nodes;
 	const struct pauses *pauses;
-	struct correlate_listener listener;
+	struct work_receiver receiver;
 	int error;
 };
 
@@ -99,7 +99,7 @@ static void emit(struct replays *replays, struct work *work, const struct launch
 {
 	if (launch)
 		work->correlation = launch->correlation;
-	replays->listener.joined(replays->listener.context, work, launch);
+	replays->receiver.attribute(replays->receiver.context, work, launch);
 }
 
 /* The next work with an id has come. At the end, after is all zeros. */
@@ -147,7 +147,7 @@ static void next_item(void *context, void *place, bool is_late)
 }
 
 int replays_new(struct replays **replays_out, struct nodes *nodes, const struct pauses *pauses,
-		struct correlate_listener listener)
+		struct work_receiver receiver)
 {
 	size_t graph_count = nodes->conditional_count;
 	struct replays *replays = calloc(1, sizeof(*replays));
@@ -166,7 +166,7 @@ int replays_new(struct replays **replays_out, struct nodes *nodes, const struct 
 	qsort(replays->graphs, graph_count, sizeof(*replays->graphs), compare_graphs);
 	replays->nodes = nodes;
 	replays->pauses = pauses;
-	replays->listener = listener;
+	replays->receiver = receiver;
 	reorder_buffer_init(&replays->reorder, sizeof(struct item), 0, next_item, replays);
 	*replays_out = replays;
 	return 0;

@@ -26,11 +26,11 @@ struct replays;
 
 /*
  * nodes tell which graphs have conditional nodes, and who created them. nodes and pauses must
- * outlive the result. The listener gets everything passed to replays_join() exactly once. Returns 0
+ * outlive the result. The receiver gets everything passed to replays_join() exactly once. Returns 0
  * or -ENOMEM.
  */
 int replays_new(struct replays **replays_out, struct nodes *nodes, const struct pauses *pauses,
-		struct correlate_listener listener);
+		struct work_receiver receiver);
 void replays_free(struct replays *replays);
 
 /* Work of a graph that was joined by its id. launch NULL: its call is unknown. */

@@ -4,7 +4,7 @@
  */
 #include "merge/sums/aggregate.h"
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 static uint32_t hash_owner(const struct owner *owner)
 {

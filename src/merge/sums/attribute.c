@@ -149,7 +149,7 @@ static void export_work(struct reading *reading, const struct work *work,
 	}
 }
 
-void reading_joined(void *context, const struct work *work, const struct launch *launch)
+void attribute_work(void *context, const struct work *work, const struct launch *launch)
 {
 	struct reading *reading = context;
 	struct run *run = reading->run;
@@ -202,13 +202,13 @@ void reading_joined(void *context, const struct work *work, const struct launch 
 		export_work(reading, work, launch);
 }
 
-void reading_joined_by_id(void *context, const struct work *work, const struct launch *launch)
+void attribute_work_with_id(void *context, const struct work *work, const struct launch *launch)
 {
 	struct reading *reading = context;
 
 	if (work->kind < WORK_KINDS && work->graph_node && work->correlation)
 		replays_pass(reading->replays, work, launch);
-	reading_joined(context, work, launch);
+	attribute_work(context, work, launch);
 }
 
 void reading_ran(void *context, const struct stretch *stretch)

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 #define FAILURE_SLOTS (2 * CALLS_FAILURES_MAX)
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 enum verdict { UNKNOWN, WANTED, LEFT_OUT };
 

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 #define FRACTION_BITS 64 /* the integral is in units of 2^-64 ns */
 

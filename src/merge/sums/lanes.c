@@ -4,7 +4,7 @@
  */
 #include "merge/sums/lanes.h"
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 /* The index at which a span belongs in a lane, or -1 if it would overlap with another. */
 static int64_t place_in_lane(const struct lane *lane, uint64_t start_ns, uint64_t end_ns,

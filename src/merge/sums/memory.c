@@ -4,7 +4,7 @@
  */
 #include "merge/sums/memory.h"
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/base/labels.h"
 
 #define LIVE_FIRST	 1024u

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "log/base/spellcheck.h"
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 #define HIDDEN_LABEL	"[hidden]" /* replaces a path whose frames are all hidden */
 #define PATTERN_UNKNOWN PATTERNS   /* bit of name_matches: set once the name was matched */

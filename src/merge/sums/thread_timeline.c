@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 #define THIN_MIN 8 /* checkpoints; shorter timelines are not thinned out */
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 /* Only the name tells whether a copy blocks: the record of the copy comes later, or never. */
 enum thread_state threads_state_of(const struct model *model, const struct api *api)

@@ -4,7 +4,7 @@
  */
 #include "merge/sums/timeline.h"
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 struct item {
 	struct idle_work work;

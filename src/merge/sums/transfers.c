@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/base/labels.h"
 
 #define LABEL_BYTES    96

@@ -5,7 +5,7 @@
  */
 #include "merge/symbolize/address_ranges.h"
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 int address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end, uint32_t value)
 {

@@ -5,7 +5,7 @@
 #include "merge/symbolize/addresses.h"
 
 #include "log/base/hash_table.h"
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 bool module_is_library(const char *file_name, const char *library)
 {

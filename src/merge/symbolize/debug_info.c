@@ -15,7 +15,7 @@
 #include <search.h>
 #include <stdio.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/symbolize/debug_tree.h"
 #include "merge/symbolize/dwp.h"
 

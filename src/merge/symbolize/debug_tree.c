@@ -7,7 +7,7 @@
 
 #include <dwarf.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 #define RANGES_MAX 65536 /* of one function */
 

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 #define PAGE_BYTES  4096u
 #define COLUMNS_MAX 16u

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "log/write/writer.h"
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/symbolize/resolve.h"
 #include "merge/read/model.h"
 

@@ -6,7 +6,7 @@
 
 #include <sys/stat.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/symbolize/embedded_symbols.h"
 #include "merge/symbolize/module_cache.h"
 #include "merge/symbolize/perf_map.h"

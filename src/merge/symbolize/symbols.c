@@ -4,7 +4,7 @@
  */
 #include "merge/symbolize/symbols.h"
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/symbolize/elf_file.h"
 #include "merge/symbolize/mini_debug.h"
 

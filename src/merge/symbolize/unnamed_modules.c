@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/base/text.h"
 
 static int add_places(struct unnamed_modules *unnamed, const char *path, uint64_t place_count)

@@ -59,10 +59,10 @@ struct fixture {
 static struct fixture setup(const struct correlate_limits *limits)
 {
 	struct fixture f = {.received = calloc(1, sizeof(*f.received))};
-	struct correlate_listener listener = {listen, f.received};
+	struct work_receiver receiver = {listen, f.received};
 
 	assert_non_null(f.received);
-	assert_int_equal(correlate_new(&f.correlate, limits, listener), 0);
+	assert_int_equal(correlate_new(&f.correlate, limits, receiver), 0);
 	return f;
 }
 
@@ -194,10 +194,10 @@ static void distinguishes_reused_ids_by_time(void **state)
 	(void)state;
 	for (int others = 0; others < 100; others += 99) {
 		struct stacks_received received = {0};
-		struct correlate_listener listener = {note_stack, &received};
+		struct work_receiver receiver = {note_stack, &received};
 		struct correlate *correlate;
 
-		assert_int_equal(correlate_new(&correlate, &small, listener), 0);
+		assert_int_equal(correlate_new(&correlate, &small, receiver), 0);
 		for (uint64_t c = 1; c <= 3; c++) {
 			struct launch launch = {.correlation = 7,
 						.enter_ns = c * 1000,

@@ -40,12 +40,12 @@ static void listen(void *context, const struct work *work, const struct launch *
 static void set_up(struct fixture *fixture)
 {
 	static uint32_t graphs[] = {90, GRAPH, 3};
-	struct correlate_listener listener = {listen, &fixture->received};
+	struct work_receiver receiver = {listen, &fixture->received};
 
 	fixture->nodes.conditional = graphs;
 	fixture->nodes.conditional_count = 3;
 	assert_int_equal(
-		replays_new(&fixture->replays, &fixture->nodes, &fixture->pauses, listener), 0);
+		replays_new(&fixture->replays, &fixture->nodes, &fixture->pauses, receiver), 0);
 }
 
 static void finish(struct fixture *fixture, unsigned expected_count)

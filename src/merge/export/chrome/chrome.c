@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/export/chrome/chrome.h"
 
 #include "merge/export/chrome/chrome_ranges.h"

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 int chrome_json(struct text *out, const char *text, size_t length)
 {

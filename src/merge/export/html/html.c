@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/reading.h"
 
 #include "merge/export/html/html_fit.h"

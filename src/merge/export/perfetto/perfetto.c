@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 #include "merge/export/perfetto/perfetto_events.h"
 #include "merge/export/perfetto/perfetto_packets.h"

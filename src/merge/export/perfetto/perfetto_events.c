@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 #include "merge/export/perfetto/perfetto_packets.h"
 

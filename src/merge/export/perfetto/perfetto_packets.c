@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/export/perfetto/perfetto_packets.h"
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 const char *const perfetto_annotations[ANNOTATIONS] = {
 	[ANNOTATION_LAUNCH] = "launch",	  [ANNOTATION_COPY] = "copy",

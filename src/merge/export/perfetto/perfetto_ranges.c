@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/base/text.h"
 #include "merge/read/range_values.h"
 #include "merge/reading.h"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 
 #include "merge/export/pprof/pprof_messages.h"
 

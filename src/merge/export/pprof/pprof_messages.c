@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/base/text.h"
 
 int64_t pprof_string(struct pprof *pprof, const char *text, size_t length)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/reading.h"
 
 #include "merge/export/pprof/pprof_locations.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/grow.h"
+#include "log/base/grow.h"
 #include "merge/base/text.h"
 #include "merge/export/summary/summary.h"
 #include "merge/sums/tables.h"
