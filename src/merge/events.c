@@ -15,7 +15,7 @@
 
 #include "log/base/grow.h"
 #include "merge/read/prefetch.h"
-#include "merge/read/model_load.h"
+#include "merge/read/model_rows.h"
 #include "merge/reading.h"
 #include "merge/sums/event_filter.h"
 
@@ -564,7 +564,7 @@ int reading_events(struct reading *reading, struct xt_reader *reader, bool has_h
 	while (!reading->error && (chunk = prefetch_next(prefetch))) {
 		enum xt_kind kind = xt_chunk_kind(chunk);
 
-		if (!(model_load_kinds() & 1u << kind)) /* otherwise the model has counted them */
+		if (!(model_row_kinds() & 1u << kind)) /* otherwise the model has counted them */
 			reading->model->rows_read[kind] += xt_chunk_rows(chunk);
 		if (reading->timeline && prefetch_damaged(prefetch))
 			reading->timeline->is_damaged = true;

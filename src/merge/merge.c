@@ -15,6 +15,7 @@
 #include "merge/symbolize/module_cache.h"
 #include "merge/symbolize/resolve.h"
 #include "merge/naming/frame_roles.h"
+#include "merge/read/model_load.h"
 #include "merge/reading.h"
 #include "merge/sinks.h"
 #include "merge/sums/anomalies.h"

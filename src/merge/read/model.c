@@ -1,115 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first pass over a log, and access to its model.
+ * Access to a model.
  */
 #include "merge/read/model.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "log/base/script_name.h"
-#include "log/base/grow.h"
-#include "merge/read/model_load.h"
 
 #define MODULES_SEARCHED_MAX 1024u
-#define NODES_UPDATED_MIN    (1u << 20) /* rows that graph updates may add to any log */
-
-static int compare_modules(const void *a, const void *b)
-{
-	const struct module *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->load_ns != y->load_ns)
-		return x->load_ns < y->load_ns ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static int compare_times(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static int compare_symbols(const void *a, const void *b)
-{
-	const struct embedded_symbol *x = a, *y = b;
-
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-static int compare_sources(const void *a, const void *b)
-{
-	const struct embedded_source *x = a, *y = b;
-
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
-
-/* "/folder/plugin.so" for "./plugin.so" */
-static uint32_t join_paths(struct model *model, const char *folder, const char *path)
-{
-	uint32_t name = NAME_FAILED;
-	char *whole;
-	int length;
-
-	while (!strncmp(path, "./", 2))
-		path += 2 + strspn(path + 2, "/");
-	length = asprintf(&whole, "%s/%s", strcmp(folder, "/") ? folder : "", path);
-	if (length < 0)
-		return NAME_FAILED;
-	name = names_intern(&model->names, whole, (size_t)length);
-	free(whole);
-	return name;
-}
-
-/*
- * Completes the paths in the log of a killed process: the path of its executable, and relative
- * paths such as "./plugin.so".
- */
-static int resolve_paths(struct model *model)
-{
-	for (size_t m = 1; m < model->modules.count; m++) {
-		const char *folder = model_meta(model, "process.cwd");
-		const char *own = model_meta(model, "process.exe");
-		struct module *module = &model->modules.rows[m];
-		const char *path = names_text(&model->names, module->path, NULL);
-
-		if (!path[0])
-			module->path = names_intern(&model->names, own, strlen(own));
-		else if (path[0] != '/' && strchr(path, '/') && folder[0] == '/')
-			module->path = join_paths(model, folder, path);
-		if (module->path == NAME_FAILED)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* Sorts the modules and stores the largest end before each index, which bounds the search. */
-static int index_modules(struct model *model)
-{
-	size_t count = model->modules.count;
-	uint64_t reach = 0;
-
-	qsort(model->modules.rows + 1, count - 1, sizeof(*model->modules.rows), compare_modules);
-	model->module_reach = calloc(count, sizeof(*model->module_reach));
-	if (!model->module_reach)
-		return -ENOMEM;
-	for (size_t m = 1; m < count; m++) {
-		if (model->modules.rows[m].end > reach)
-			reach = model->modules.rows[m].end;
-		model->module_reach[m] = reach;
-	}
-	for (size_t m = count; m-- > 1;)
-		model->module_places[model->modules.rows[m].id] = (uint32_t)m;
-	return 0;
-}
 
 /*
  * The last module that starts at or before address. Of those with the same start, the last that was
@@ -167,99 +69,6 @@ uint32_t model_module_of(const struct model *model, const struct stack *stack, s
 			       address < model->modules.rows[module].end
 		       ? module
 		       : 0;
-}
-
-/* Prefers a name that the program gave through NVTX to the system's name. */
-static void name_threads(struct model *model)
-{
-	for (size_t t = 1; t < model->threads.count; t++) {
-		struct thread *thread = &model->threads.rows[t];
-		uint32_t text = range_names_find(&model->thread_names, 0, thread->tid);
-
-		if (thread->tid && text && text < model->strings.count)
-			thread->name = model->strings.rows[text];
-	}
-}
-
-/* Creates row 0, the undefined one. */
-#define BEGIN_TABLE(table, room)                                                                   \
-	((table).count = 1, grow(&(table).rows, &(table).capacity, (room), sizeof(*(table).rows)))
-
-/* A log with a size limit may lack its earliest events. */
-static int leave_out_beginning(struct model *model)
-{
-	uint64_t from_ns = strtoull(model_meta(model, "log.from"), NULL, 10);
-
-	return from_ns > model->start_ns
-		       ? pauses_leave_out(&model->pauses, model->start_ns, from_ns)
-		       : 0;
-}
-
-int model_load(struct model **model_out, struct xt_reader *reader)
-{
-	struct model *model = calloc(1, sizeof(*model));
-	const struct xt_chunk *chunk;
-	char why[XT_REFUSAL_BYTES];
-	int error = -ENOMEM;
-
-	*model_out = NULL;
-	if (!model)
-		return -ENOMEM;
-	model->pid = xt_reader_header(reader)->pid;
-	model->start_ns = xt_reader_header(reader)->start_monotonic_ns;
-	model->start_realtime_ns = xt_reader_header(reader)->start_realtime_ns;
-	if (names_init(&model->names) < 0 || BEGIN_TABLE(model->strings, 1) < 0 ||
-	    BEGIN_TABLE(model->stacks, 1) < 0 || BEGIN_TABLE(model->threads, 1) < 0 ||
-	    BEGIN_TABLE(model->streams, 1) < 0 || BEGIN_TABLE(model->shapes, 1) < 0 ||
-	    BEGIN_TABLE(model->copy_shapes, 1) < 0 || BEGIN_TABLE(model->python_frames, 1) < 0 ||
-	    BEGIN_TABLE(model->modules, 1) < 0 || BEGIN_TABLE(model->apis, 1) < 0 ||
-	    BEGIN_TABLE(model->symbols, 1) < 0 || BEGIN_TABLE(model->sources, 1) < 0 ||
-	    BEGIN_TABLE(model->meta, MODEL_PAIRS_MAX) < 0 ||
-	    BEGIN_TABLE(model->account, MODEL_PAIRS_MAX) < 0)
-		goto out;
-	model->meta.count = model->account.count = 0; /* not indexed by id */
-	error = 0;
-	while (!error && (chunk = xt_reader_next(reader, model_load_kinds())))
-		error = model_load_chunk(model, chunk);
-	if (!error && xt_reader_refused(reader, why))
-		error = -EFBIG;
-	if (error)
-		goto out;
-	model->damage = *xt_reader_damage(reader);
-	model->nodes.updated_max = NODES_UPDATED_MIN + xt_reader_event_rows(reader);
-	qsort(model->symbols.rows + 1, model->symbols.count - 1, sizeof(*model->symbols.rows),
-	      compare_symbols);
-	qsort(model->sources.rows + 1, model->sources.count - 1, sizeof(*model->sources.rows),
-	      compare_sources);
-	error = index_modules(model);
-	if (!error)
-		error = resolve_paths(model);
-	range_names_index(&model->category_names);
-	range_names_index(&model->thread_names);
-	range_names_index(&model->device_names);
-	range_names_index(&model->context_names);
-	range_names_index(&model->stream_names);
-	name_threads(model);
-	if (!error)
-		error = ranges_index(&model->ranges);
-	/* A node belongs to the range in which it was created. */
-	for (size_t n = 0; n < model->nodes.count && !error; n++)
-		model->nodes.rows[n].range = ranges_at(&model->ranges, model->nodes.rows[n].thread,
-						       model->nodes.rows[n].time_ns);
-	if (!error)
-		error = nodes_index(&model->nodes);
-	if (!error)
-		error = leave_out_beginning(model);
-	pauses_index(&model->pauses);
-	if (model->renumbered_ns.count)
-		qsort(model->renumbered_ns.rows, model->renumbered_ns.count,
-		      sizeof(*model->renumbered_ns.rows), compare_times);
-out:
-	if (error)
-		model_free(model);
-	else
-		*model_out = model;
-	return error;
 }
 
 const char *model_title(const struct model *model, const struct range_names *titles,

@@ -196,11 +196,6 @@ struct model {
 	uint64_t rows_read[XT_KIND_COUNT];	/* the same; the second pass adds events */
 };
 
-/*
- * Reads the model with a newly opened reader. Returns 0, -ENOMEM, or -EFBIG if the log expands
- * beyond its limits; then there is no model.
- */
-int model_load(struct model **model_out, struct xt_reader *reader);
 void model_free(struct model *model);
 
 /*

@@ -1,61 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the loaders of a model's tables (model_load*.c): rows by id, texts.
+ * Adds the rows of chunks to a model's tables.
  */
 #ifndef XT_MERGE_MODEL_ROWS_H
 #define XT_MERGE_MODEL_ROWS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "log/base/grow.h"
 #include "merge/read/model.h"
 
-/*
- * Ids are dense, so a table is as large as its number of rows. Lost chunks leave gaps. An id beyond
- * this gap is damage: it must not cost memory.
- */
-#define MODEL_GAP_MAX (1u << 20)
-#define MODEL_IDS_MAX (UINT32_MAX - 1)
+/* The kinds of chunks that a model needs, for xt_reader_next(). */
+uint32_t model_row_kinds(void);
 
-static inline bool is_possible(uint64_t id, size_t defined)
-{
-	return id && id <= MODEL_IDS_MAX && id <= MODEL_GAP_MAX + 2 * (uint64_t)defined;
-}
-
-/* The row of a valid id, created if needed. NULL if memory ran out. */
-static inline void *row_of_id(void *rows, size_t *capacity, size_t *count, size_t *defined,
-			      uint64_t id, size_t row_bytes)
-{
-	if (grow(rows, capacity, id + 1, row_bytes) < 0)
-		return NULL;
-	if (*count <= id)
-		*count = id + 1;
-	(*defined)++;
-	return *(char **)rows + id * row_bytes;
-}
-#define ROW_OF_ID(table, id)                                                                       \
-	row_of_id(&(table).rows, &(table).capacity, &(table).count, &(table).defined, (id),        \
-		  sizeof(*(table).rows))
-#define NEXT_ROW(table) ROW_OF_ID(table, (table).count)
-
-static inline uint32_t narrow(uint64_t value)
-{
-	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
-}
-
-static inline uint32_t intern(struct model *model, struct xt_bytes text)
-{
-	return names_intern(&model->names, text.length ? text.data : "", text.length);
-}
-
-/* In model_load_stacks.c. Returns 0 or -ENOMEM. */
-int model_load_modules(struct model *model, const struct xt_chunk *chunk);
-int model_load_unloads(struct model *model, const struct xt_chunk *chunk);
-int model_load_python_frames(struct model *model, const struct xt_chunk *chunk);
-int model_load_stacks(struct model *model, const struct xt_chunk *chunk);
-int model_load_symbols(struct model *model, const struct xt_chunk *chunk);
-int model_load_sources(struct model *model, const struct xt_chunk *chunk);
+/* Adds the rows of a chunk to the tables. Returns 0 or -ENOMEM. */
+int model_add_rows(struct model *model, const struct xt_chunk *chunk);
 
 #endif

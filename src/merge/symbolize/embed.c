@@ -9,7 +9,7 @@
 #include "log/write/writer.h"
 #include "log/base/grow.h"
 #include "merge/symbolize/resolve.h"
-#include "merge/read/model.h"
+#include "merge/read/model_load.h"
 
 #define CHUNK_ROWS	 4096
 #define CHUNK_NAME_BYTES (1u << 20)

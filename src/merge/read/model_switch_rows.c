@@ -2,10 +2,12 @@
 /*
  * Loads switches of the tracer: pauses, handoffs of CUPTI, sampling rates of stacks.
  */
+#include "merge/read/model_switch_rows.h"
+
 #include <errno.h>
 
 #include "log/base/grow.h"
-#include "merge/read/model_load.h"
+#include "merge/read/row_of_id.h"
 
 static void load_handoff(struct model *model, uint64_t time_ns, bool is_on, bool is_handoff,
 			 struct xt_bytes who)

@@ -2,10 +2,12 @@
 /*
  * Loads what call stacks refer to: modules, stacks, Python frames, embedded symbols and lines.
  */
-#include "merge/read/model_rows.h"
+#include "merge/read/model_stack_rows.h"
 
 #include <errno.h>
 #include <string.h>
+
+#include "merge/read/row_of_id.h"
 
 #define FRAMES_MAX XT_STACK_FRAMES_MAX /* per stack; further frames are dropped */
 

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Helpers for adding rows to a model's tables: rows by id, texts.
+ */
+#ifndef XT_MERGE_ROW_OF_ID_H
+#define XT_MERGE_ROW_OF_ID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "log/base/grow.h"
+#include "merge/read/model.h"
+
+/*
+ * Ids are dense, so a table is as large as its number of rows. Lost chunks leave gaps. An id beyond
+ * this gap is damage: it must not cost memory.
+ */
+#define MODEL_GAP_MAX (1u << 20)
+#define MODEL_IDS_MAX (UINT32_MAX - 1)
+
+static inline bool is_possible(uint64_t id, size_t defined)
+{
+	return id && id <= MODEL_IDS_MAX && id <= MODEL_GAP_MAX + 2 * (uint64_t)defined;
+}
+
+/* The row of a valid id, created if needed. NULL if memory ran out. */
+static inline void *row_of_id(void *rows, size_t *capacity, size_t *count, size_t *defined,
+			      uint64_t id, size_t row_bytes)
+{
+	if (grow(rows, capacity, id + 1, row_bytes) < 0)
+		return NULL;
+	if (*count <= id)
+		*count = id + 1;
+	(*defined)++;
+	return *(char **)rows + id * row_bytes;
+}
+#define ROW_OF_ID(table, id)                                                                       \
+	row_of_id(&(table).rows, &(table).capacity, &(table).count, &(table).defined, (id),        \
+		  sizeof(*(table).rows))
+#define NEXT_ROW(table) ROW_OF_ID(table, (table).count)
+
+static inline uint32_t narrow(uint64_t value)
+{
+	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+static inline uint32_t intern(struct model *model, struct xt_bytes text)
+{
+	return names_intern(&model->names, text.length ? text.data : "", text.length);
+}
+
+#endif
