@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Recovery from a crash buffer: every event once, none that the log already has, wherever the
- * process was interrupted.
- */
+/* Recovery from a crash buffer: every event once, none that the log already has. */
 #include "recover_maker.h"
 
 #include <errno.h>
@@ -53,8 +50,6 @@ static int tear_down(void **state)
 	blob_free(&made.bytes);
 	return 0;
 }
-
-/* Reading the recovered log. */
 
 #define ROWS_MAX 128
 
@@ -366,9 +361,7 @@ static void test_version_1(void **state)
 	assert_int_equal(got.areas_damaged + got.areas_unknown, 0);
 }
 
-/*
- * Version 5: a stack uses the log's modules if they are of its generation. Otherwise it has none.
- */
+/* Version 5: a stack uses the log's modules only if they are of its generation. */
 static void test_generations(void **state)
 {
 	static const struct {
