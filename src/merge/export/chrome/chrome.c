@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "merge/base/grow.h"
-#include "merge/export/chrome/chrome.h"
+#include "merge/export/chrome/chrome_state.h"
 
 #include "merge/export/chrome/chrome_ranges.h"
 #include "merge/export/chrome/chrome_text.h"

@@ -2,7 +2,7 @@
 #ifndef XT_MERGE_CHROME_RANGES_H
 #define XT_MERGE_CHROME_RANGES_H
 
-#include "merge/export/chrome/chrome.h"
+#include "merge/export/chrome/chrome_state.h"
 
 /* Writes a row of RANGE. 0 or -ENOMEM. */
 int chrome_put_range(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,

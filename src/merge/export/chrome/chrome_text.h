@@ -2,7 +2,7 @@
 #ifndef XT_MERGE_CHROME_TEXT_H
 #define XT_MERGE_CHROME_TEXT_H
 
-#include "merge/export/chrome/chrome.h"
+#include "merge/export/chrome/chrome_state.h"
 
 /* The text as the inside of a JSON string, in memory of its own. 0 or -ENOMEM. */
 int chrome_json(struct text *out, const char *text, size_t length);

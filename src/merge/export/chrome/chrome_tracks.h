@@ -2,7 +2,7 @@
 #ifndef XT_MERGE_CHROME_TRACKS_H
 #define XT_MERGE_CHROME_TRACKS_H
 
-#include "merge/export/chrome/chrome.h"
+#include "merge/export/chrome/chrome_state.h"
 
 /* Gives a track its name. 0 or -ENOMEM. */
 int chrome_name_track(struct sink *sink, uint32_t pid, uint32_t track, const char *name);

@@ -2,7 +2,7 @@
 #ifndef XT_MERGE_CHROME_WORK_H
 #define XT_MERGE_CHROME_WORK_H
 
-#include "merge/export/chrome/chrome.h"
+#include "merge/export/chrome/chrome_state.h"
 
 /* Kernels, copies and sets, with the arrows to them. 0 or -ENOMEM. */
 int chrome_put_work(struct sink *sink, const struct process *process, const struct work *work,

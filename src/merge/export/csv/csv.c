@@ -12,8 +12,8 @@
 
 #include "merge/base/labels.h"
 #include "merge/base/text.h"
+#include "merge/export/export_file.h"
 #include "merge/exporter.h"
-#include "merge/sinks.h"
 #include "merge/sums/calls.h"
 #include "merge/sums/anomalies.h"
 #include "merge/sums/idle.h"
@@ -305,7 +305,7 @@ static int begin(struct sink *sink)
 	if (!sink->state)
 		return -ENOMEM;
 	for (size_t t = 0; t < TABLE_COUNT && !error; t++)
-		error = sinks_add_file(sink, tables[t].name);
+		error = export_open_file(sink, tables[t].name);
 	return error;
 }
 

@@ -5,7 +5,7 @@
  * Nothing is kept of single events: call paths with their weights for each device, thread and NVTX
  * range, bins over time, and what the summary for programs has, which is in the page as it is.
  */
-#include "merge/export/html/html.h"
+#include "merge/export/html/html_state.h"
 
 #include <errno.h>
 #include <stdio.h>

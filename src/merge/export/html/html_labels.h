@@ -2,7 +2,7 @@
 #ifndef XT_MERGE_HTML_LABELS_H
 #define XT_MERGE_HTML_LABELS_H
 
-#include "merge/export/html/html.h"
+#include "merge/export/html/html_state.h"
 
 /* Interns the text; with several processes, followed by the process. NAME_FAILED if out of memory. */
 uint32_t html_label(struct names *names, const struct process *process, char *text);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "merge/export/html/html_tracks.h"
+#include "merge/export/summary/summary_json_tables.h"
 
 #define REPORT_VERSION 1
 

@@ -2,7 +2,7 @@
 #ifndef XT_MERGE_HTML_SMALL_H
 #define XT_MERGE_HTML_SMALL_H
 
-#include "merge/export/html/html.h"
+#include "merge/export/html/html_state.h"
 
 /* Paths that carry any weight, and ranges, the largest first: one is as large as its largest share of
  * any weight. All zeros is to be freed, too. */

@@ -2,7 +2,7 @@
 #ifndef XT_MERGE_HTML_TRACKS_H
 #define XT_MERGE_HTML_TRACKS_H
 
-#include "merge/export/html/html.h"
+#include "merge/export/html/html_state.h"
 
 /* Tracks: hooks of the exporter. 0 or -ENOMEM. */
 int html_add_stretch(struct sink *sink, const struct process *process,

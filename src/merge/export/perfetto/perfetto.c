@@ -7,7 +7,7 @@
  * What there is few of (tracks, interned texts) is written through protobuf-c. Events are millions:
  * they are put together by hand (perfetto_events.c).
  */
-#include "merge/export/perfetto/perfetto.h"
+#include "merge/export/perfetto/perfetto_state.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #ifndef XT_MERGE_PERFETTO_EVENTS_H
 #define XT_MERGE_PERFETTO_EVENTS_H
 
-#include "merge/export/perfetto/perfetto.h"
+#include "merge/export/perfetto/perfetto_state.h"
 
 /* Interns a text or stack in the sequence. The ids are the name + 1, the node, and the value. */
 int perfetto_intern_name(struct sink *sink, struct sequence *sequence, const struct names *names,

@@ -2,7 +2,7 @@
 #ifndef XT_MERGE_PERFETTO_PACKETS_H
 #define XT_MERGE_PERFETTO_PACKETS_H
 
-#include "merge/export/perfetto/perfetto.h"
+#include "merge/export/perfetto/perfetto_state.h"
 
 extern const char *const perfetto_annotations[ANNOTATIONS];
 

@@ -5,7 +5,7 @@
 #ifndef XT_MERGE_PERFETTO_TRACKS_H
 #define XT_MERGE_PERFETTO_TRACKS_H
 
-#include "merge/export/perfetto/perfetto.h"
+#include "merge/export/perfetto/perfetto_state.h"
 
 int perfetto_begin_process(struct sink *sink, const struct process *process);
 void perfetto_forget_process(struct perfetto *perfetto);

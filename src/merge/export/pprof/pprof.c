@@ -5,7 +5,7 @@
  * A message of this kind is its fields one after another, and fields that are repeated may stand
  * apart; so it is written in pieces as they come, and only what has been written already is kept.
  */
-#include "merge/export/pprof/pprof.h"
+#include "merge/export/pprof/pprof_state.h"
 
 #include <errno.h>
 #include <stdlib.h>

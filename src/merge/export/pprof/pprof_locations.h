@@ -2,7 +2,7 @@
 #ifndef XT_MERGE_PPROF_LOCATIONS_H
 #define XT_MERGE_PPROF_LOCATIONS_H
 
-#include "merge/export/pprof/pprof.h"
+#include "merge/export/pprof/pprof_state.h"
 
 /* Gives the process its mappings, that of the program first. 0 or -ENOMEM. */
 int pprof_begin_process(struct pprof *pprof, const struct process *process);

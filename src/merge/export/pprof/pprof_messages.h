@@ -2,7 +2,7 @@
 #ifndef XT_MERGE_PPROF_MESSAGES_H
 #define XT_MERGE_PPROF_MESSAGES_H
 
-#include "merge/export/pprof/pprof.h"
+#include "merge/export/pprof/pprof_state.h"
 
 /* The index of a text (any bytes) in the file; -1 if memory ran out. */
 int64_t pprof_string(struct pprof *pprof, const char *text, size_t length);

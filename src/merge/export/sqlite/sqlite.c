@@ -6,7 +6,7 @@
  * The file is new and takes its name when it is whole (see output.h), so it needs no journal: all rows
  * are one transaction, and the indexes are made at its end.
  */
-#include "merge/export/sqlite/sqlite.h"
+#include "merge/export/sqlite/sqlite_state.h"
 
 #include <errno.h>
 #include <stdlib.h>

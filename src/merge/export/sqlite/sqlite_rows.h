@@ -5,7 +5,7 @@
 #ifndef XT_MERGE_SQLITE_ROWS_H
 #define XT_MERGE_SQLITE_ROWS_H
 
-#include "merge/export/sqlite/sqlite.h"
+#include "merge/export/sqlite/sqlite_state.h"
 
 /* Writes a row of the values that were bound. Errors are the output's: see output.h. */
 void sqlite_put(struct sink *sink, enum statement statement);

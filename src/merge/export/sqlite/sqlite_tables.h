@@ -2,7 +2,7 @@
 #ifndef XT_MERGE_SQLITE_TABLES_H
 #define XT_MERGE_SQLITE_TABLES_H
 
-#include "merge/export/sqlite/sqlite.h"
+#include "merge/export/sqlite/sqlite_state.h"
 
 /* Tables that do not grow with the events (sqlite_tables.c). All: 0 or -ENOMEM. */
 int sqlite_begin_process(struct sink *sink, const struct process *process);

@@ -6,8 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_calls.h"
 #include "merge/export/summary/summary_findings.h"
+#include "merge/export/summary/summary_memory.h"
+#include "merge/export/summary/summary_path.h"
+#include "merge/export/summary/summary_text.h"
+#include "merge/export/summary/summary_tree.h"
 #include "merge/sums/tables.h"
 #include "merge/sums/trust.h"
 

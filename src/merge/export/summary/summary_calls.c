@@ -10,7 +10,9 @@
 
 #include "merge/base/labels.h"
 #include "merge/base/text.h"
-#include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_calls.h"
+#include "merge/export/summary/summary_path.h"
+#include "merge/export/summary/summary_text.h"
 #include "merge/sums/tables.h"
 
 #define OTHER_FUNCTIONS "[other functions]"

@@ -11,8 +11,9 @@
 
 #include "merge/base/json.h"
 #include "merge/base/text.h"
-#include "merge/export/summary/summary.h"
-#include "merge/export/summary/summary_json.h"
+#include "merge/export/summary/summary_json_tables.h"
+#include "merge/export/summary/summary_path.h"
+#include "merge/export/summary/summary_text.h"
 #include "merge/exporter.h"
 #include "merge/findings/finding_place.h"
 #include "merge/sums/trust.h"

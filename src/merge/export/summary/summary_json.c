@@ -10,7 +10,9 @@
 
 #include "merge/base/grow.h"
 #include "merge/export/summary/summary_findings.h"
+#include "merge/export/summary/summary_json_tables.h"
 #include "merge/reading.h"
+#include "merge/sums/tables.h"
 
 static int begin(struct sink *sink)
 {

@@ -9,12 +9,9 @@
 #include "merge/exporter.h"
 #include "merge/sums/calls.h"
 #include "merge/sums/idle.h"
-#include "merge/sums/tables.h"
 #include "merge/sums/timeline.h"
 
-#define SUMMARY_VERSION	    1 /* docs/SUMMARY.md: what may change without it */
-#define SUMMARY_TOP_DEFAULT 1000
-#define SUMMARY_LINES_DEPTH 3
+#define SUMMARY_VERSION 1 /* docs/SUMMARY.md: what may change without it */
 
 struct device_sums {
 	uint32_t device; /* ROOT_UNKNOWN: one that the log does not tell */
@@ -54,15 +51,5 @@ struct summary_json {
  */
 int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 		     const struct run *run, bool with_paths);
-
-/* Tables (summary_json_tables.c). Those that may run out of memory: 0 or -ENOMEM. */
-int summary_json_weights(struct json *json, const struct run *run);
-int summary_json_kernels(struct json *json, const struct run *run);
-int summary_json_ranges(struct json *json, const struct run *run);
-int summary_json_failures(struct json *json, const struct run *run, const struct calls *calls);
-void summary_json_calls(struct json *json, const struct run *run, const struct calls *calls);
-void summary_json_transfers(struct json *json, const struct run *run);
-void summary_json_memory(struct json *json, const struct run *run);
-void summary_json_trust(struct json *json, const struct run *run);
 
 #endif

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 #include "merge/base/labels.h"
-#include "merge/export/summary/summary_json.h"
+#include "merge/export/summary/summary_json_tables.h"
 #include "merge/sums/anomalies.h"
+#include "merge/sums/tables.h"
 #include "merge/sums/trust.h"
 
 #define SEVERAL_CATEGORIES "[several]"

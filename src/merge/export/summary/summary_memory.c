@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_memory.h"
+#include "merge/export/summary/summary_path.h"
+#include "merge/export/summary/summary_text.h"
 #include "merge/sums/tables.h"
 
 static const struct column memory_columns[] = {

@@ -13,7 +13,8 @@
 #include <string.h>
 
 #include "merge/base/text.h"
-#include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_path.h"
+#include "merge/export/summary/summary_text.h"
 #include "merge/sums/tables.h"
 
 #define NAME_COLUMNS	  48 /* of a frame */

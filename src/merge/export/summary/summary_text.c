@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "merge/base/text.h"
-#include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_text.h"
 
 #define PATH_COLUMNS	 150 /* of a call path */
 #define TEXT_TOP_DEFAULT 10

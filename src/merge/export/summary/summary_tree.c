@@ -10,7 +10,9 @@
 
 #include "merge/base/grow.h"
 #include "merge/base/text.h"
-#include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_tree.h"
+#include "merge/export/summary/summary_path.h"
+#include "merge/export/summary/summary_text.h"
 #include "merge/sums/tables.h"
 
 #define ROWS_PER_TOP   3   /* for each row of the other tables */

@@ -2,7 +2,7 @@
 /*
  * A flame graph of one weight as an SVG file; page/svg_flame.h says what is in it.
  */
-#include "merge/export/svg/svg.h"
+#include "merge/export/svg/svg_flame.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "merge/base/text.h"
-#include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_text.h"
 #include "page/svg_flame.h"
 
 #define MIN_PARTS   20000 /* frames are left out that are narrower than a part of so many */

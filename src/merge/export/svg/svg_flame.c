@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/export/svg/svg.h"
+#include "merge/export/svg/svg_flame.h"
 
 static int compare_siblings(const void *a, const void *b, void *context)
 {

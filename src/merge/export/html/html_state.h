@@ -17,8 +17,8 @@
  * for all, is left out. "sample.node" (each less the one before), "sample.device", "sample.thread",
  * "sample.range" and "weight.W" are what ends in its nodes. "track.T.S" is a series of a track.
  */
-#ifndef XT_MERGE_HTML_H
-#define XT_MERGE_HTML_H
+#ifndef XT_MERGE_HTML_STATE_H
+#define XT_MERGE_HTML_STATE_H
 
 #include "merge/export/summary/summary_json.h"
 #include "merge/exporter.h"

@@ -2,8 +2,8 @@
 /*
  * Parts of the Chrome exporter: what it keeps, and what its files do for each other.
  */
-#ifndef XT_MERGE_CHROME_H
-#define XT_MERGE_CHROME_H
+#ifndef XT_MERGE_CHROME_STATE_H
+#define XT_MERGE_CHROME_STATE_H
 
 #include "merge/base/text.h"
 #include "merge/exporter.h"

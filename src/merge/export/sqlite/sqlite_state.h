@@ -2,8 +2,8 @@
 /*
  * Parts of the SQLite exporter: what it keeps, and what its files do for each other.
  */
-#ifndef XT_MERGE_SQLITE_H
-#define XT_MERGE_SQLITE_H
+#ifndef XT_MERGE_SQLITE_STATE_H
+#define XT_MERGE_SQLITE_STATE_H
 
 #include <sqlite3.h>
 

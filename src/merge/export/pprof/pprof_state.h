@@ -2,8 +2,8 @@
 /*
  * Parts of the pprof exporter: what it keeps, and what its files do for each other.
  */
-#ifndef XT_MERGE_PPROF_H
-#define XT_MERGE_PPROF_H
+#ifndef XT_MERGE_PPROF_STATE_H
+#define XT_MERGE_PPROF_STATE_H
 
 #include "merge/base/gzip.h"
 #include "merge/base/names.h"

@@ -6,8 +6,8 @@
  * next, its own default track and its own interned texts; so each track has one, and what its
  * packets say is short.
  */
-#ifndef XT_MERGE_PERFETTO_H
-#define XT_MERGE_PERFETTO_H
+#ifndef XT_MERGE_PERFETTO_STATE_H
+#define XT_MERGE_PERFETTO_STATE_H
 
 #include "merge/base/labels.h"
 #include "merge/base/names.h"

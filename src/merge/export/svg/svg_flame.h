@@ -2,8 +2,8 @@
 /*
  * Part of the SVG exporter: where frames stand.
  */
-#ifndef XT_MERGE_SVG_H
-#define XT_MERGE_SVG_H
+#ifndef XT_MERGE_SVG_FLAME_H
+#define XT_MERGE_SVG_FLAME_H
 
 #include "merge/exporter.h"
 

@@ -3,17 +3,11 @@
  * The tables of the summary: numbers, call paths and heads as all of them have them, and what the
  * files of the summary do for each other.
  */
-#ifndef XT_MERGE_SUMMARY_H
-#define XT_MERGE_SUMMARY_H
+#ifndef XT_MERGE_SUMMARY_TEXT_H
+#define XT_MERGE_SUMMARY_TEXT_H
 
 #include "merge/base/number_format.h"
 #include "merge/exporter.h"
-#include "merge/sums/calls.h"
-
-/* The state of the sink. */
-struct summary {
-	struct calls calls;
-};
 
 /* A value in the unit of its weight, into TIME_BYTES. */
 void format_weight(char *out, enum weight weight, uint64_t value);
@@ -56,18 +50,6 @@ size_t put_elided(struct output *out, const char *text, size_t length, size_t co
 
 #define ELLIPSIS "\xe2\x80\xa6"
 
-/* Writes as many of the frames of a path as there is room for: the user's own and the innermost before others
- * (summary_path.c). So many columns of a terminal's line stay free. 0 or -ENOMEM. */
-int put_path(struct output *out, const struct paths *paths, uint32_t node, size_t reserved);
-
-/* Likewise of count nodes of one path, one below the other, in so many columns. 0 or -ENOMEM. */
-int put_chain(struct output *out, const struct paths *paths, const uint32_t *chain, size_t count,
-	      size_t room);
-
-/* The end of a row: the path, or on a terminal where there is no room for all of it, its last frame, and in a line
- * below what called that. 0 or -ENOMEM. */
-int put_path_row(struct output *out, const struct paths *paths, uint32_t node);
-
 /* Words, of which no line takes more columns; the first begins with so many spaces, the others with indent. No end
  * of line follows. */
 void put_words(struct output *out, const char *text, size_t first, size_t indent, size_t columns);
@@ -87,20 +69,5 @@ void put_top_title(struct output *out, const char *title, size_t shown, size_t a
 
 /* How many of the rows are to be shown. */
 size_t put_limit(size_t count, const struct settings *settings);
-
-/* The tables of API calls, and of those that failed (summary_calls.c). 0 or -ENOMEM. */
-int summary_put_calls(struct sink *sink, const struct run *run);
-
-/* The tree of call paths (summary_tree.c). 0 or -ENOMEM. */
-int summary_put_tree(struct sink *sink, const struct run *run);
-
-/* The tables of memory (summary_memory.c). 0 or -ENOMEM. */
-int summary_put_memory(struct sink *sink, const struct run *run);
-
-/* The table of NVTX ranges (summary_calls.c). 0 or -ENOMEM. */
-int summary_put_ranges(struct sink *sink, const struct run *run);
-
-/* The table of copies and sets (summary_calls.c). */
-void summary_put_transfers(struct sink *sink, const struct run *run);
 
 #endif
