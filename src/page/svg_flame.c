@@ -150,7 +150,7 @@ void svg_flame_begin(const struct svg_flame *svg, const char *heading, const cha
 	put(svg,
 	    "</text>\n"
 	    "<text class=\"button\" id=\"reset\" x=\"%.0f\" y=\"24\" "
-	    "style=\"display:none\">whole</text>\n"
+	    "style=\"display:none\">reset</text>\n"
 	    "<text class=\"button\" id=\"search\" x=\"%.0f\" y=\"24\" "
 	    "style=\"display:none\">search</text>\n"
 	    "<text class=\"note\" id=\"details\" x=\"%.0f\" y=\"46\">",

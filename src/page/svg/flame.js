@@ -70,7 +70,7 @@
 	}
 
 	function ask() {
-		const text = window.prompt("Search for a regular expression in names:", "");
+		const text = window.prompt("Search names (regular expression):", "");
 		if (text !== null)
 			search(text);
 	}

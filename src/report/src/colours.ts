@@ -69,9 +69,9 @@ export function changeColour(change: number, dark: boolean): string {
 export const kindNames: [FrameKind, string][] = [
 	['code', 'code'],
 	['python', 'Python'],
-	['api', 'CUDA call'],
+	['api', 'CUDA API'],
 	['kernel', 'kernel'],
-	['copy', 'copy or set'],
+	['copy', 'copy or memset'],
 	['memory', 'memory'],
 	['idle', 'idle'],
 	['range', 'NVTX range'],

@@ -266,7 +266,7 @@ export async function load(base64: string): Promise<Loaded> {
 		column: (name) => {
 			const found = columns.get(name);
 
-			if (!found) throw new Error(`there is no column ${name}`);
+			if (!found) throw new Error(`the page lacks the column ${name}`);
 			return found;
 		},
 	};

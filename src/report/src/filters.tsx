@@ -44,9 +44,9 @@ export function Filters({ state }: { state: State }) {
 
 	return (
 		<>
-			<Choice id="device" title="Device" all="all devices" names={report.devices} />
-			<Choice id="thread" title="Thread" all="all threads" names={report.threads} />
-			<Choice id="range" title="NVTX range" all="all ranges" names={ranges} shown={shown} />
+			<Choice id="device" title="Device" all="All devices" names={report.devices} />
+			<Choice id="thread" title="Thread" all="All threads" names={report.threads} />
+			<Choice id="range" title="NVTX range" all="All ranges" names={ranges} shown={shown} />
 		</>
 	);
 }

@@ -42,7 +42,7 @@ async function start(): Promise<void> {
 	const element = document.getElementById('xtrace-data')!;
 
 	if (!('DecompressionStream' in window)) {
-		fail('This browser is too old for the report: it needs one of 2023 or newer.');
+		fail('This browser is too old. Open the report in a browser from 2023 or later.');
 		return;
 	}
 	const loaded = await load(element.textContent ?? '');
@@ -64,4 +64,4 @@ async function start(): Promise<void> {
 	document.documentElement.dataset.ready = 'yes';
 }
 
-start().catch((error: unknown) => fail(`The report cannot be shown: ${String(error)}`));
+start().catch((error: unknown) => fail(`Cannot show the report: ${String(error)}`));

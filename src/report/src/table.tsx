@@ -55,8 +55,8 @@ export function Table<Row>(props: {
 			<div class="table-tools">
 				<input
 					type="search"
-					aria-label="filter the rows"
-					placeholder="filter rows"
+					aria-label="Filter rows"
+					placeholder="Filter rows"
 					value={pattern.value}
 					onInput={(e) => (pattern.value = e.currentTarget.value)}
 					spellcheck={false}
@@ -140,7 +140,7 @@ export function Table<Row>(props: {
 					Show {formatCount(Math.min(MORE, sorted.length - limit))} more
 				</button>
 			) : null}
-			{sorted.length ? null : <p class="empty">{wrong ? `No regular expression: ${wrong}.` : `No row contains “${pattern.value}”.`}</p>}
+			{sorted.length ? null : <p class="empty">{wrong ? `Invalid regular expression: ${wrong}.` : `No row matches “${pattern.value}”.`}</p>}
 		</div>
 	);
 }

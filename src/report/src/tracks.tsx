@@ -65,8 +65,8 @@ function deviceSeries(state: State, index: number): Series[] {
 
 	return [
 		series('kernels', trackColours[side].kernel, kernels, from),
-		series('copies and sets alone', trackColours[side].copy, alone, from),
-		series('collectives alone', trackColours[side].collective, collectives, from),
+		series('copies and memsets only', trackColours[side].copy, alone, from),
+		series('collectives only', trackColours[side].collective, collectives, from),
 		...report.idle_classes.map((label, c) =>
 			series(idleName(label), idleColours[side][c % idleColours[side].length], column(TRACK_IDLE + c), from),
 		),
@@ -77,11 +77,11 @@ function chartOf(state: State, index: number): Chart {
 	const track = state.report.tracks[index];
 	const side = isDark.value ? 'dark' : 'light';
 	const list = track.is_memory
-		? [series('held', trackColours[side].memory, state.loaded.column(`track.${index}.0`))]
+		? [series('allocated', trackColours[side].memory, state.loaded.column(`track.${index}.0`))]
 		: deviceSeries(state, index);
 
 	return {
-		name: track.is_memory ? `Memory held, ${track.name}` : track.name,
+		name: track.is_memory ? `Allocated memory, ${track.name}` : track.name,
 		startNs: track.start_ns,
 		binNs: track.bin_ns,
 		series: list,
@@ -142,7 +142,7 @@ function Reading({ chart, part, left }: { chart: Chart; part: Span | null; left:
 	if (!part)
 		return (
 			<div class="tip below" style={{ left: `${left}px` }}>
-				<div class="tip-name">left out: nothing was recorded here</div>
+				<div class="tip-name">gap: nothing was recorded here</div>
 			</div>
 		);
 	return (
@@ -201,10 +201,10 @@ function readAloud(chart: Chart, times: Times, span: Span): string {
 }
 
 const steps: [id: string, key: string, sign: string, title: string][] = [
-	['time-farther', '-', '−', 'look from farther away'],
-	['time-nearer', '+', '+', 'look closer'],
-	['time-earlier', 'ArrowLeft', '‹', 'earlier'],
-	['time-later', 'ArrowRight', '›', 'later'],
+	['time-farther', '-', '−', 'Zoom out'],
+	['time-nearer', '+', '+', 'Zoom in'],
+	['time-earlier', 'ArrowLeft', '‹', 'Earlier'],
+	['time-later', 'ArrowRight', '›', 'Later'],
 ];
 
 /* Nearer, farther, to a side: without a mouse. */
@@ -266,7 +266,7 @@ function TrackView(props: { chart: Chart; times: Times; view: Signal<Span>; isPa
 		<div class="track">
 			<div class="track-head">
 				<h3>{chart.name}</h3>
-				{chart.isShare ? null : <span class="muted">at most {formatBytes(chart.top)}</span>}
+				{chart.isShare ? null : <span class="muted">peak {formatBytes(chart.top)}</span>}
 			</div>
 			<div
 				class="track-box"
@@ -325,7 +325,7 @@ function TrackView(props: { chart: Chart; times: Times; view: Signal<Span>; isPa
 					{spanNs > drawnNs ? (
 						<li class="blank">
 							<i />
-							{props.isPart ? 'not of what was chosen' : 'not known'}{' '}
+							{props.isPart ? 'not selected' : 'unknown'}{' '}
 							<b data-blank={spanNs - drawnNs}>{formatPercent(spanNs - drawnNs, spanNs)}</b>{' '}
 							<span class="muted">{formatTime(spanNs - drawnNs)}</span>
 						</li>
@@ -397,17 +397,17 @@ export function Tracks({ state }: { state: State }) {
 		<section id="timeline" class="card">
 			<header class="card-head">
 				<TimeButtons view={view} whole={times.whole} />
-				<h2>Over time</h2>
+				<h2>Device activity</h2>
 				<p class="sub">
-					What each device did from its first work to its last: kernels, copies and sets where no
-					kernel ran, and why nothing did. <span class="screen-only">
-						{isWhole ? <span class="mouse-only">Drag to look closer.</span> : 'Sums are of the whole run.'}
+					Activity of each device from its first to its last work: kernels, copies and memsets while no kernel
+					ran, and the cause of idle time. <span class="screen-only">
+						{isWhole ? <span class="mouse-only">Drag to zoom in.</span> : 'The sums below cover the whole run.'}
 					</span>
 				</p>
 				{times.pieces.length > 1 ? (
 					<p class="sub" id="breaks" data-breaks={times.pieces.length - 1}>
-						{times.pieces.length === 2 ? 'A gap' : `${times.pieces.length - 1} gaps`} of {longTime(times.leftOutNs)} in
-						all, in which nothing was recorded, {times.pieces.length === 2 ? 'is' : 'are'} left out.
+						{times.pieces.length === 2 ? 'A gap' : `${times.pieces.length - 1} gaps`} without recorded activity (
+						{longTime(times.leftOutNs)} in total) {times.pieces.length === 2 ? 'is' : 'are'} omitted.
 					</p>
 				) : null}
 			</header>
@@ -416,12 +416,12 @@ export function Tracks({ state }: { state: State }) {
 			))}
 			<Axis times={times} span={view.value} />
 			{state.report.track_left_out_count ? (
-				<p class="sub">There are more devices than are shown here.</p>
+				<p class="sub">Not all devices are shown.</p>
 			) : null}
 			{state.report.track_halvings ? (
 				<p class="sub" id="coarse">
-					Times are added up in stretches {2 ** state.report.track_halvings} times as long as they could be, so that the
-					report stays within its size (--html-size).
+					The time resolution is reduced by a factor of {2 ** state.report.track_halvings} to keep the report within
+					--html-size.
 				</p>
 			) : null}
 		</section>

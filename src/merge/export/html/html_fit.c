@@ -101,8 +101,8 @@ static int exceed(struct fit *fit, size_t bytes_max)
 	if (error)
 		return error;
 	report_warn(fit->run->report,
-		    "%s: the report takes %zu KB, more than --html-size, and %zu KB of it cannot "
-		    "be left out",
+		    "%s: the report takes %zu KB, more than --html-size: %zu KB of it cannot be "
+		    "omitted",
 		    fit->sink->out.path, fit->bytes.length / KB, bytes_least / KB);
 	return 0;
 }

@@ -185,13 +185,13 @@ static void put_losses(struct output *out, const struct run *run)
 		if (run->losses[l])
 			put_count(out, losses_what(l), run->losses[l]);
 	if (run->work_without_call_count)
-		put_count(out, "kernels, copies, memsets whose call is missing",
+		put_count(out, "kernels, copies and memsets without a recorded call",
 			  run->work_without_call_count);
 	if (run->work_by_device_count)
-		put_count(out, "kernels, copies, memsets launched by the GPU",
+		put_count(out, "kernels, copies and memsets launched by the GPU",
 			  run->work_by_device_count);
 	if (run->work_without_stack_count)
-		put_count(out, "kernels, copies, memsets whose call has no stack",
+		put_count(out, "kernels, copies and memsets whose call has no stack",
 			  run->work_without_stack_count);
 }
 

@@ -53,9 +53,9 @@ int summary_put_memory(struct sink *sink, const struct run *run)
 		return 0;
 	put_top_title(out, "Memory", run->memory_row_count, run->memory_row_count);
 	if (run->selection && wanted_has_patterns(&run->settings->wanted))
-		put_note(out, "counts all calls in the time window; --filter, --focus and --range "
-			      "do not apply");
-	put_heads(out, memory_columns, MEMORY_COLUMNS, "of");
+		put_note(out, "includes all calls in the time window; --filter, --focus and "
+			      "--range do not apply");
+	put_heads(out, memory_columns, MEMORY_COLUMNS, "memory");
 	for (size_t r = 0; r < run->memory_row_count; r++) {
 		const struct memory_row *row = &run->memory[r];
 		char allocs[COUNT_BYTES], frees[COUNT_BYTES], bytes[TIME_BYTES], peak[TIME_BYTES],
@@ -74,8 +74,8 @@ int summary_put_memory(struct sink *sink, const struct run *run)
 		put_elided(out, label, length, put_room(out));
 		output_text(out, "\n", 1);
 	}
-	error = put_held(sink, run, WEIGHT_PEAK_BYTES, "Memory held at the peak");
+	error = put_held(sink, run, WEIGHT_PEAK_BYTES, "Peak memory by call path");
 	if (!error)
-		error = put_held(sink, run, WEIGHT_LEAKED_BYTES, "Memory never freed");
+		error = put_held(sink, run, WEIGHT_LEAKED_BYTES, "Memory never freed by call path");
 	return error;
 }

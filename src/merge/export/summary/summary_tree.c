@@ -228,16 +228,16 @@ static void put_tree_head(struct output *out, const struct tree *tree)
 		[WEIGHT_GPU_TIME] = "GPU time",
 		[WEIGHT_COUNT] = "Kernels, copies and memsets",
 		[WEIGHT_CPU_WAIT] = "CPU time waiting for the GPU",
-		[WEIGHT_GPU_EXCLUSIVE] = "GPU time (overlapping work shares it)",
+		[WEIGHT_GPU_EXCLUSIVE] = "GPU busy time",
 		[WEIGHT_GPU_IDLE] = "GPU idle time",
 		[WEIGHT_ALLOC_BYTES] = "Memory allocated",
-		[WEIGHT_PEAK_BYTES] = "Memory held at the peak",
+		[WEIGHT_PEAK_BYTES] = "Peak memory",
 		[WEIGHT_LEAKED_BYTES] = "Memory never freed",
 	};
 	char title[TITLE_BYTES], more[TITLE_BYTES];
 
 	snprintf(title, sizeof(title), "%s by frame, including callees", titles[tree->weight]);
-	snprintf(more, sizeof(more), "(from %.1f %% on)",
+	snprintf(more, sizeof(more), "(at least %.1f %%)",
 		 100.0 * (double)tree->least / (double)tree->whole);
 	put_title(out, title, more);
 	snprintf(more, sizeof(more), "%*scall tree", tree->bar_columns ? tree->bar_columns + 2 : 0,
