@@ -22,7 +22,7 @@ export function formatBytes(bytes: number): string {
 	let unit = 0;
 
 	for (; value >= 1024 && unit + 1 < units.length; unit++) value /= 1024;
-	return unit ? `${value.toFixed(3)} ${units[unit]}` : `${value} B`;
+	return unit ? `${value.toFixed(3)} ${units[unit]}` : `${Number(value.toFixed(3))} B`;
 }
 
 /* Short forms, for axes and tiles. */

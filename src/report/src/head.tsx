@@ -93,7 +93,7 @@ function Tiles({ state }: { state: State }) {
 
 	return (
 		<div class="tiles">
-			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note="overlapping work counts in full" />
+			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note="sum of all work" />
 			<Tile
 				title="GPU busy"
 				value={formatPercent(busy, isPart ? span : all + idle)}
@@ -117,7 +117,7 @@ function Tiles({ state }: { state: State }) {
 				note={shortBytes(bytes)}
 			/>
 			<Tile title="CPU wait" value={shortTime(totals.cpu_wait_ns)} note="for the GPU, all threads" />
-			{peak ? <Tile title="Peak memory" value={shortBytes(peak)} note="largest of one device or the host" /> : null}
+			{peak ? <Tile title="Peak memory" value={shortBytes(peak)} note="of one device or the host" /> : null}
 		</div>
 	);
 }
