@@ -4,11 +4,11 @@
 
 #include "merge/export/chrome/chrome_state.h"
 
-/* Writes a row of RANGE. 0 or -ENOMEM. */
+/* Writes a row of RANGE. Returns 0 or -ENOMEM. */
 int chrome_put_range(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
 		     uint32_t row);
 
-/* No more of this process will come: ranges that are still open are shown as such. */
+/* Ends the process: writes ranges that are still open. Returns 0 or -ENOMEM. */
 int chrome_end_ranges(struct sink *sink, const struct process *process);
 void chrome_forget_ranges(struct chrome *c);
 

@@ -4,7 +4,7 @@
 
 #include "merge/export/chrome/chrome_state.h"
 
-/* Kernels, copies and sets, with the arrows to them. 0 or -ENOMEM. */
+/* Writes a kernel, copy or memset, and the flow arrow to it. Returns 0 or -ENOMEM. */
 int chrome_put_work(struct sink *sink, const struct process *process, const struct work *work,
 		    const struct launch *launch);
 

@@ -6,7 +6,7 @@
 
 extern const char *const perfetto_annotations[ANNOTATIONS];
 
-/* Writes a packet. 0 or -ENOMEM. */
+/* Writes a packet. Returns 0 or -ENOMEM. */
 int perfetto_put(struct sink *sink, const Perfetto__Protos__TracePacket *packet);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "merge/export/perfetto/perfetto_state.h"
 
-/* Writes a row of RANGE: the exporter's range(). 0 or -ENOMEM. */
+/* Writes a row of RANGE: the exporter's range(). Returns 0 or -ENOMEM. */
 int perfetto_put_range(struct sink *sink, const struct process *process,
 		       const struct xt_chunk *chunk, uint32_t row);
 

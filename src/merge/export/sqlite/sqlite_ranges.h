@@ -4,7 +4,7 @@
 
 #include "merge/export/sqlite/sqlite_state.h"
 
-/* NVTX. 0 or -ENOMEM. */
+/* NVTX ranges. Return 0 or -ENOMEM. */
 int sqlite_put_range(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
 		     uint32_t row);
 int sqlite_put_open_ranges(struct sink *sink, const struct process *process);

@@ -4,7 +4,6 @@
 
 #include "merge/export/sqlite/sqlite_state.h"
 
-/* The schema. */
 extern const char sqlite_tables[];
 extern const char sqlite_indexes_and_views[];
 extern const char *const sqlite_inserts[STATEMENTS];

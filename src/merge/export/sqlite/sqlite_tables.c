@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables that events refer to.
+ * Tables that events refer to.
  */
 #include "merge/export/sqlite/sqlite_tables.h"
 
@@ -15,7 +15,7 @@
 
 #include "merge/export/sqlite/sqlite_rows.h"
 
-/* Foreign text, clean. 0 or -ENOMEM. */
+/* Binds text from the traced program as valid UTF-8. Returns 0 or -ENOMEM. */
 static int bind_clean(struct sqlite *s, enum statement statement, int column, const char *text)
 {
 	size_t length = strlen(text);
@@ -141,7 +141,7 @@ int sqlite_begin_process(struct sink *sink, const struct process *process)
 	return error ? error : put_streams(sink, model);
 }
 
-/* From column 4 on. */
+/* Binds columns 4 and up. */
 static void bind_kernel(struct sqlite *s, const struct shape *shape)
 {
 	for (int d = 0; d < 3; d++) {
@@ -201,7 +201,7 @@ int64_t sqlite_shape(struct sink *sink, const struct process *process, const str
 	return *known;
 }
 
-/* Of a path that weighs anything. 0 or -ENOMEM. */
+/* Binds the full path of a node with any weight. Returns 0 or -ENOMEM. */
 static int bind_path_text(struct sqlite *s, const struct paths *paths, uint32_t node)
 {
 	size_t length;
