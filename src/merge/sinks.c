@@ -113,7 +113,7 @@ static void close_output(struct output *out, const char *path, bool whole, struc
 		output_discard(out);
 }
 
-/* The files of one directory appear together, or not at all. */
+/* The files of a directory are committed together, or not at all. */
 static void close_folder(struct sink *sink, bool whole, struct report *report)
 {
 	for (size_t f = 0; f < sink->file_count && whole; f++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pprof's profile, compressed: call paths with all weights.
+ * Writes pprof's profile format, compressed: call paths with all weights.
  *
- * A message of this kind is its fields one after another, and fields that are repeated may stand
- * apart; so it is written in pieces as they come, and only what has been written already is kept.
+ * Repeated fields of a protobuf message may be scattered, so the profile is written in pieces as
+ * data arrives. Only ids of written entries are kept in memory.
  */
 #include "merge/export/pprof/pprof_state.h"
 
@@ -49,7 +49,7 @@ static const char *unit_of(enum weight weight)
 	return !strcmp(unit, "ns") ? "nanoseconds" : unit;
 }
 
-/* What the samples' values are. */
+/* Declares the types of the sample values. */
 static int put_types(struct pprof *pprof, const struct run *run)
 {
 	Perftools__Profiles__ValueType types[WEIGHTS], *list[WEIGHTS];

@@ -4,7 +4,7 @@
 
 #include "merge/export/pprof/pprof_state.h"
 
-/* Writes a sample: the exporter's total(). 0 or -ENOMEM. */
+/* Writes a sample: the exporter's total(). Returns 0 or -ENOMEM. */
 int pprof_put_sample(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node);
 

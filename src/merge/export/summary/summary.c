@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The summary: what a person reads first. GPU time by call path and by kernel, how much of it is
- * attributed, what was lost and why, and what this program had to warn of.
+ * The text summary: GPU time by call path and kernel, how much of it is attributed, losses and
+ * their causes, and warnings.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
-/* "100.0" is for all of it only: 99.99 % are 99.9. */
+/* Reserve "100.0" for complete values: show 99.99 % as 99.9. */
 static double percent_down(uint64_t part, uint64_t whole)
 {
 	double value = percent(part, whole);
@@ -101,7 +101,7 @@ static int put_tables(struct sink *sink, const struct run *run)
 	return 0;
 }
 
-/* That nobody takes the tables for all there was. */
+/* Warn that the tables are incomplete. */
 static void put_damage(struct output *out, const struct run *run)
 {
 	uint64_t sum = 0;
@@ -170,7 +170,6 @@ static void put_overview(struct output *out, const struct run *run)
 	put_fact(out, "recording paused", time);
 }
 
-/* One by one, if there are any. */
 static void put_losses(struct output *out, const struct run *run)
 {
 	uint64_t sum = run->work_without_call_count + run->work_without_stack_count +
@@ -195,7 +194,7 @@ static void put_losses(struct output *out, const struct run *run)
 			  run->work_without_stack_count);
 }
 
-/* Where names are missing: most of it in few modules. */
+/* List the modules with the most functions without names. */
 static void put_nameless(struct output *out, const struct run *run)
 {
 	const struct unnamed_modules *unnamed_modules = &run->unnamed_modules;

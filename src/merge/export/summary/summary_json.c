@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The summary for programs: one JSON document, of which docs/SUMMARY.md tells each name and unit.
+ * The summary JSON. docs/SUMMARY.md documents each name and unit.
  */
 #include "merge/export/summary/summary_json.h"
 
@@ -50,7 +50,7 @@ static int add_call(struct sink *sink, const struct process *process, const stru
 			 duration_ns, result);
 }
 
-/* The sums of a device of the process at hand; NULL if memory ran out. */
+/* Returns the sums of a device of the current process, or NULL if out of memory. */
 static struct device_sums *sums_of(struct summary_json *s, const struct model *model,
 				   uint32_t stream)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of the summary about memory: by device, held at the peak, never freed.
+ * Memory tables: by device, at the peak, never freed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static const struct column memory_columns[] = {
 
 static const struct column held_column = {"bytes", 12, 0, false};
 
-/* Call paths by the bytes of a weight, the largest first. 0 or -ENOMEM. */
+/* Writes call paths by the bytes of a weight, largest first. Returns 0 or -ENOMEM. */
 static int put_held(struct sink *sink, const struct run *run, enum weight weight, const char *title)
 {
 	struct table table;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A flame graph of one weight as an SVG file; page/svg_flame.h says what is in it.
+ * Writes a flame graph of one weight as an SVG file, through page/svg_flame.h.
  */
 #include "merge/export/svg/svg_flame.h"
 
@@ -13,7 +13,7 @@
 #include "merge/export/summary/summary_text.h"
 #include "page/svg_flame.h"
 
-#define MIN_PARTS   20000 /* frames are left out that are narrower than a part of so many */
+#define MIN_PARTS   20000 /* omit frames narrower than 1/MIN_PARTS of the image */
 #define VALUE_BYTES (TIME_BYTES + COUNT_BYTES + 16)
 
 static bool begins_with(const char *name, const char *start)
@@ -21,7 +21,7 @@ static bool begins_with(const char *name, const char *start)
 	return !strncmp(name, start, strlen(start));
 }
 
-/* The class of a frame, which gives it its colour. */
+/* Returns the CSS class of a frame, which sets its colour. */
 static const char *class_of(const char *name, uint32_t depth)
 {
 	static const struct {
