@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page of a comparison: the verdict, what the rules say, what changed, and how it was judged. */
+/*
+ * The comparison page: verdict, rules, changes, method.
+ */
 import type { Comparison, ComparisonRow } from './data';
 import { Flame } from './flame';
 import { formatChange, formatCount, formatDelta, formatPercent, formatWeight } from './format';
@@ -27,7 +29,7 @@ const totalNames: Record<string, string> = {
 	'peak-memory': 'Peak memory',
 };
 
-/* Tiles are of what is looked at first. */
+/* Totals with a tile, most important first. */
 const tiles = ['gpu-time', 'wall', 'gpu-idle', 'launches', 'bytes', 'peak-memory'];
 
 export function comparisonTitle({ comparison }: { comparison: Comparison }): string {

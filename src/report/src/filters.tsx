@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The choice of a device, a thread and an NVTX range: it holds for all that is made of call paths. */
+/*
+ * Selects a device, thread and NVTX range. The filters apply to everything computed from call
+ * paths.
+ */
 import { filter, type State } from './state';
 import type { Filter } from './tree';
 
-const LIST_MAX = 300; /* of more ranges, the largest are listed; the table has all of them */
+const LIST_MAX = 300; /* the list shows the largest; the table has all ranges */
 
 function largest(sums: Float64Array): Set<number> {
 	const places = [...sums.keys()].sort((a, b) => sums[b] - sums[a]);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What costs most and can be helped: docs/FINDINGS.md. */
+/*
+ * The findings section. docs/FINDINGS.md defines the rules.
+ */
 import { useSignal } from '@preact/signals';
 import type { Finding, FindingPlace } from './data';
 import { formatCount, formatPercent, formatTime, shortBytes, shortTime } from './format';
 import { noFilter, type Tree } from './tree';
 import { filter, printing, showNode, type State, weight } from './state';
 
-const SHOWN = 4; /* before all are asked for */
+const SHOWN = 4; /* until the user asks for more */
 
-/* The weight in which the place of a finding has something to show. */
+/* Weights that can show the place of a finding, best first. */
 const weightsOfRules: Record<string, string[]> = {
 	'alloc-loop': ['alloc-bytes'],
 	'sync-idle': ['cpu-wait', 'gpu-time'],
@@ -16,7 +18,7 @@ const weightsOfRules: Record<string, string[]> = {
 	'gpu-idle': ['gpu-idle', 'gpu-time'],
 };
 
-/* The node of a path; 0: it is not in the tree, as nothing of any weight is in it. */
+/* Returns the node of a path, or 0 if the tree lacks it because it has no weight. */
 function findNode(tree: Tree, frames: string[]): number {
 	let node = 0;
 
@@ -140,7 +142,7 @@ function Item({ state, finding }: { state: State; finding: Finding }) {
 	);
 }
 
-/* Where nothing was to be seen, that nothing was found says little. */
+/* Tell an efficient program from a log that shows nothing. */
 function whyNone({ report }: State): string {
 	const { findings, totals, trust, selection } = report.summary;
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flame graph with its controls. */
+/*
+ * The flame graph and its controls.
+ */
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { changeColour, frameColour, kindNames } from './colours';
@@ -27,7 +29,7 @@ function readLook(element: Element): Look {
 	};
 }
 
-/* The node to which a key leads. */
+/* Returns the node that a key moves to. */
 function neighbour(scene: Scene, sums: Parameters<typeof childrenOf>[1], node: number, key: string): number {
 	const { tree } = scene;
 	const inward = scene.isFlame ? 'ArrowUp' : 'ArrowDown';
@@ -42,7 +44,7 @@ function neighbour(scene: Scene, sums: Parameters<typeof childrenOf>[1], node: n
 	return siblings[Math.min(Math.max(place, 0), siblings.length - 1)] ?? node;
 }
 
-/* Of a comparison, what the nodes weigh on either side. */
+/* Comparisons only: weights of the nodes on both sides. */
 function changeOf(state: State): Change | null {
 	const spec = state.report.weights[weight.value];
 
@@ -248,7 +250,10 @@ export function Flame({ state }: { state: State }) {
 	useLayoutEffect(() => {
 		if (width) paint(canvas.current!, scene);
 	});
-	/* What has the whole width is in sight, with more room for what is in it than for what is around it. */
+	/*
+	 * Scroll the zoomed node into view, with more room for its descendants than for its
+	 * ancestors.
+	 */
 	useEffect(() => {
 		const top = (isFlame.value ? layout.rows.length - 1 - layout.rootRow : layout.rootRow) * ROW_HEIGHT;
 		const before = isFlame.value ? 2 / 3 : 1 / 3;
@@ -306,7 +311,7 @@ export function Flame({ state }: { state: State }) {
 			const next = neighbour(scene, sums, selected.value, key);
 
 			selected.value = next;
-			/* What is around the view, or beside it, is to be seen, too. */
+			/* If the node is outside the zoomed subtree, zoom to it. */
 			if (next < root || next >= tree.end[root]) zoom.value = next;
 			reveal(next);
 		} else if (key === 'Enter' || key === ' ') {

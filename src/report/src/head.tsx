@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was recorded, how far it can be trusted, and its main figures. */
+/*
+ * The head of the report: program, trust and main figures. Also the trust section.
+ */
 import { formatCount, formatPercent, longTime, shortBytes, shortTime } from './format';
 import { type State, theme, type Theme } from './state';
 import { countWords, doubtWords } from './words';
@@ -16,7 +18,7 @@ export function statusOf({ report }: State): Status {
 	return report.summary.trust.word;
 }
 
-/* Why that is the word. */
+/* Returns the reasons for the trust level. */
 function meaningOf({ report }: State): string {
 	const { reasons } = report.summary.trust;
 
@@ -85,7 +87,10 @@ function Tiles({ state }: { state: State }) {
 	/* A device that only waits for other ranks is neither busy nor idle. */
 	const collectives = devices.reduce((sum, device) => sum + (device.collective_alone_ns ?? 0), 0);
 	const busy = Math.max(all - collectives, 0);
-	/* (Of a part of a run, idle time begins before what was chosen.) */
+	/*
+	 * For a part of a run, the first idle gap begins before the part. Use the span of the work
+	 * instead.
+	 */
 	const span = devices.reduce((sum, device) => sum + (device.last_end_ns ?? 0) - (device.first_start_ns ?? 0), 0);
 	const isPart = state.report.summary.selection !== undefined;
 	const peak = memory.rows.reduce((most, row) => Math.max(most, row.peak_bytes), 0);
@@ -124,7 +129,7 @@ function Tiles({ state }: { state: State }) {
 
 function Notice({ state, status }: { state: State; status: Status }) {
 	const { trust } = state.report.summary;
-	/* Both stand in the order of their weight. */
+	/* Both lists begin with the most important entry. */
 	const warnings = [...trust.reasons.filter((reason) => reason !== 'see the warnings'), ...trust.warnings];
 	const shown = 4;
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page: reads its data, then shows it. */
+/*
+ * Entry point: decodes the data and renders the page.
+ */
 import { effect } from '@preact/signals';
 import { render } from 'preact';
 import { ComparisonPage, comparisonTitle } from './comparison';

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables below the flame graph: one at a time, all of them on paper. */
+/*
+ * The tables: one at a time on screen, all of them in print.
+ */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
@@ -22,7 +24,7 @@ interface PathRow {
 	count: number;
 }
 
-/* The innermost frame, and of the user's own the innermost; then all, which may be cut. */
+/* Shows the innermost frame, the innermost user frame, then all frames, which may be cut off. */
 function Path({ tree, frames }: { tree: Tree; frames: string[] }) {
 	const last = frames.length - 1;
 	const outer = frames.slice(0, last).reverse();
@@ -39,12 +41,12 @@ function Path({ tree, frames }: { tree: Tree; frames: string[] }) {
 	);
 }
 
-/* Of the table of all paths, by the name that it has in them. */
+/* Converts a row of the full kernel table. */
 function leafRow(row: KernelRow): LeafRow {
 	return { name: row.kind === 'kernel' || row.kind === 'collective' ? kernelMark + row.name : row.name, ns: row.gpu_time_ns, count: row.count };
 }
 
-/* Of the paths in the page. */
+/* Computes the kernel table from the call paths in the page. */
 function leavesOf({ tree, report }: State, times: Sums, counts: Sums): LeafRow[] {
 	const byName = new Map<number, LeafRow>();
 
@@ -172,7 +174,10 @@ const failureColumns = (tree: Tree): Column<FailureRow>[] => [
 	},
 ];
 
-/* Calls are in the tree by what they did: waited, allocated, or asked for work. */
+/*
+ * A call may appear under several weights: it waited, allocated or launched work. Choose one that
+ * shows it.
+ */
 function showWhereFound({ tree, report }: State, name: string): void {
 	const matched = tree.matches(wholeName(name))!;
 	const places = [weight.value, ...report.weights.keys()];
@@ -341,7 +346,7 @@ const tabs: { id: string; title: string; note?: (state: State) => string | null;
 	{ id: 'memory', title: 'Memory', note: memoryNote, show: (state) => <Memory state={state} /> },
 ];
 
-/* Allocations are counted by device, whoever made them. */
+/* Allocations are counted per device, whatever their call path. */
 function memoryNote({ report }: State): string | null {
 	return /--(filter|focus|range)/.test(report.summary.selection ?? '')
 		? 'Includes all calls in the time window: --filter, --focus and --range do not apply to this table.'

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the weights are called on the page: docs/WEIGHTS.md defines them. */
+/*
+ * Names of the weights. docs/WEIGHTS.md defines the weights.
+ */
 
 interface WeightWords {
 	title: string;
@@ -71,7 +73,7 @@ export const countWords: [key: string, words: string][] = [
 	['graph_work_count', 'kernels, copies and memsets in CUDA graphs'],
 ];
 
-/* Keys of summary.trust.doubts; losses are named by their cause in the log. */
+/* Keys of summary.trust.doubts. The log describes its losses itself. */
 export const doubtWords: Record<string, string> = {
 	work_without_call: 'kernels, copies and memsets without a recorded call',
 	work_launched_by_device: 'kernels, copies and memsets launched by the GPU, with an unknown call',
