@@ -57,7 +57,7 @@ static int put_types(struct pprof *pprof, const struct run *run)
 	int64_t comments[3];
 	char part[WANTED_BYTES + 32] = "part of the run: ";
 	size_t mark = strlen(part);
-	const char *comment = "xtrace-merge " XTRACE_VERSION, *simulated = "simulated GPU";
+	const char *comment = "xtrace " XTRACE_VERSION, *simulated = "simulated GPU";
 
 	for (int w = 0; w < WEIGHTS; w++) {
 		const char *name = weight_specs[w].name, *unit = unit_of((enum weight)w);

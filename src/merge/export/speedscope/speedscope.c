@@ -102,7 +102,7 @@ static int end(struct sink *sink, const struct run *run)
 		return -ENOMEM;
 	json_begin_object(&json, NULL);
 	json_string(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
-	json_string(&json, "exporter", "xtrace-merge " XTRACE_VERSION);
+	json_string(&json, "exporter", "xtrace " XTRACE_VERSION);
 	snprintf(name, sizeof(name), "GPU time by call path%s",
 		 run->has_simulated_gpu ? " [simulated]" : "");
 	if (run->selection) {

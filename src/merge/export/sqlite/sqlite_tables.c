@@ -297,7 +297,7 @@ int sqlite_put_run(struct sink *sink, const struct run *run)
 	put_names(sink, &run->paths.names);
 	put_meta(sink, "format", "xtrace-sqlite");
 	put_meta_number(sink, "version", SQLITE_SCHEMA_VERSION);
-	put_meta(sink, "generator", "xtrace-merge " XTRACE_VERSION);
+	put_meta(sink, "generator", "xtrace " XTRACE_VERSION);
 	put_meta_number(sink, "simulated_gpu", run->has_simulated_gpu);
 	put_meta_number(sink, "gpu_time_ns", run->gpu_ns);
 	put_meta_number(sink, "attributed_gpu_time_ns", run->attributed_gpu_ns);

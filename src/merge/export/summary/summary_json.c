@@ -246,7 +246,7 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	json_begin_object(json, key);
 	json_string(json, "format", "xtrace-summary");
 	json_u64(json, "version", SUMMARY_VERSION);
-	json_string(json, "generator", "xtrace-merge " XTRACE_VERSION);
+	json_string(json, "generator", "xtrace " XTRACE_VERSION);
 	json_bool(json, "simulated_gpu", run->has_simulated_gpu);
 	if (run->selection)
 		put_selection(json, run);
