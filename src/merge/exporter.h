@@ -63,7 +63,7 @@ enum exporter_use {
 	USES_UNIT = 1u << 3,
 	USES_TOP = 1u << 4,
 	USES_GRAPH_STACKS = 1u << 6, /* --graph-stacks without the rest of USES_PATHS */
-	USES_FOLDER = 1u << 8,	     /* the output is a directory; see sinks_add_file() */
+	USES_FOLDER = 1u << 8,	     /* the output is a directory; see export_open_file() */
 	USES_ITERATIONS = 1u << 9,   /* --iteration, --warmup */
 	USES_FILE = 1u << 7,	     /* the output cannot be stdout */
 	USES_ORIGINS = 1u << 5,	     /* total() is called per stream and thread */

@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "log/base/grow.h"
-
 /* True if one of the sinks writes to that file. */
 static bool is_taken(const struct sink *sinks, size_t count, const char *target)
 {
@@ -44,25 +42,6 @@ static int open_folder(struct sink *sink)
 	if (xt_new_file_check(sink->out.path))
 		return XT_NEW_FILE_PLANTED;
 	return S_ISDIR(status.st_mode) ? 0 : OUTPUT_WANTS_FOLDER;
-}
-
-int sinks_add_file(struct sink *sink, const char *name)
-{
-	struct sink_file *file;
-	int error;
-
-	if (grow(&sink->files, &sink->file_capacity, sink->file_count + 1, sizeof(*sink->files)) <
-	    0)
-		return -ENOMEM;
-	file = &sink->files[sink->file_count];
-	if (asprintf(&file->path, "%s/%s", sink->out.path, name) < 0)
-		return -ENOMEM;
-	error = output_open(&file->out, file->path);
-	if (error)
-		free(file->path);
-	else
-		sink->file_count++;
-	return error;
 }
 
 static void report_open(const struct sink *sink, int error, struct report *report)
@@ -134,7 +113,7 @@ static void close_output(struct output *out, const char *path, bool whole, struc
 		output_discard(out);
 }
 
-/* The files of one directory appear together, or not at all. */
+/* The files of a directory are committed together, or not at all. */
 static void close_folder(struct sink *sink, bool whole, struct report *report)
 {
 	for (size_t f = 0; f < sink->file_count && whole; f++) {

@@ -16,10 +16,4 @@ int sinks_open(const struct options *options, struct sink *sinks, struct report 
 /* Commits the files if whole is true, else removes them. Frees the exporters. */
 void sinks_close(struct sink *sinks, size_t count, bool whole, struct report *report);
 
-/*
- * For exporters of USES_FOLDER: opens a file in the output's directory. It is closed with the
- * output. Returns as output_open().
- */
-int sinks_add_file(struct sink *sink, const char *name);
-
 #endif

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Base64; see base64.h.
- */
 #include "page/base64.h"
 
 #include <errno.h>
@@ -53,7 +50,7 @@ void *base64_bytes(const char *text, size_t *length_out)
 			for (int shift = 16; shift >= 0; shift -= 8)
 				bytes[used++] = (uint8_t)(bits >> shift);
 	}
-	/* What is left of the last four: two digits are a byte, three are two. */
+	/* Decode the last group: two digits give one byte, three give two. */
 	if (padding == 2)
 		bytes[used++] = (uint8_t)(bits >> 4);
 	if (padding == 1) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Data into the page; see page.h. The same data gives the same bytes.
+ * Packs data into the page. The same data gives the same bytes.
  */
 #include "page/page.h"
 
@@ -15,10 +15,10 @@
 #include "page/base64.h"
 #include "page/template.h"
 
-#define GZIP_WINDOW_BITS (15 + 16) /* the largest window; 16: with a head of gzip's */
+#define GZIP_WINDOW_BITS (15 + 16) /* largest window; 16 selects the gzip header */
 #define GZIP_MEMORY	 8
 #define PIECE_BYTES_MAX	 ((size_t)1 << 30)
-#define BASE64_BYTES	 (3 * 16384) /* at a time */
+#define BASE64_BYTES	 (3 * 16384) /* per write */
 
 struct packed {
 	uint8_t *bytes;
@@ -26,7 +26,7 @@ struct packed {
 	size_t capacity;
 };
 
-/* Room for count more things of that size behind the used ones. */
+/* Makes room for count more elements after the used ones. */
 static bool has_room(void *list, size_t *capacity, size_t used, size_t count, size_t size)
 {
 	size_t wanted = *capacity ? *capacity : 64;
@@ -89,7 +89,7 @@ bool page_is_there(void)
 	return page_template(&length) != NULL;
 }
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int deflate_all(struct packed *packed, z_stream *stream, int flush)
 {
 	int result;

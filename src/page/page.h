@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page of src/report with data in it: base64 of gzip of
- * - the bytes of the document that follows, 4 bytes, the lowest first;
- * - a document in JSON, which tells with "columns" the names, bytes and counts of:
- * - columns, each a list of unsigned numbers of 7 bits a byte, the lowest first, the last byte of a
- *   number being below 128.
+ * Writes a page of src/report with its data. The data is gzip, then base64, of:
+ * - the size of the document: 4 bytes, little-endian
+ * - the document: JSON. Its "columns" list the name, byte size and count of each column
+ * - the columns: unsigned numbers as LEB128
  */
 #ifndef XT_PAGE_PAGE_H
 #define XT_PAGE_PAGE_H
@@ -18,29 +17,29 @@ struct page_column {
 	uint8_t *bytes;
 	size_t used;
 	size_t capacity;
-	size_t count; /* of its numbers */
+	size_t count; /* of numbers */
 };
 
-/* All zeros is an empty list; page_columns_free() it. */
+/* All zeros is an empty list. Free it with page_columns_free(). */
 struct page_columns {
 	struct page_column *list;
 	size_t count;
 	size_t capacity;
-	int error; /* -ENOMEM, once memory has run out */
+	int error; /* -ENOMEM after the first failed allocation */
 };
 
-/* Valid until the next one is added. */
+/* Adds a column. The pointer is valid until the next call. */
 struct page_column *page_columns_add(struct page_columns *columns, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void page_columns_put(struct page_columns *columns, struct page_column *column, uint64_t value);
 void page_columns_free(struct page_columns *columns);
 
-/* Whether there is a page: else xtrace was built without node or its packages. */
+/* Returns false if xtrace was built without node or its packages. */
 bool page_is_there(void);
 
 /*
- * Writes the page, piece by piece. 0, -ENOENT if there is none, -ENOMEM, or what write() gave, which is 0
- * if all is well.
+ * Writes the page in pieces. Returns 0, -ENOENT if the build has no page, -ENOMEM, or the first
+ * result of write() other than 0.
  */
 int page_write(const char *document, size_t document_bytes, const struct page_columns *columns,
 	       int (*write)(void *context, const char *text, size_t length), void *context);

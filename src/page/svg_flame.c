@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The text of the SVG file; see svg_flame.h.
- */
 #include "page/svg_flame.h"
 
 #include <stdarg.h>
@@ -11,18 +8,18 @@
 
 #define WIDTH	     1200.0
 #define MARGIN	     10.0
-#define HEAD	     58.0 /* above the frames */
+#define HEAD	     58.0 /* height above the frames */
 #define ROW	     17.0
-#define COLUMN	     7.3 /* of a letter */
-#define COLUMNS_MIN  3	 /* a label that is shorter says nothing */
+#define COLUMN	     7.3 /* width of a character */
+#define COLUMNS_MIN  3	 /* shorter labels are omitted */
 #define PLACES_WIDTH (WIDTH - 2 * MARGIN)
-#define LEGEND_WIDTH 46.0 /* of each of its colours */
+#define LEGEND_WIDTH 46.0 /* width of each colour */
 #define PIECE_BYTES  1024
 
 static void put(const struct svg_flame *svg, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Numbers and short words. */
+/* Writes numbers and short strings. */
 static void put(const struct svg_flame *svg, const char *format, ...)
 {
 	char text[PIECE_BYTES];
@@ -41,8 +38,10 @@ static void put_plain(const struct svg_flame *svg, const char *text)
 	svg->write(svg->context, text, strlen(text));
 }
 
-/* What a text becomes in XML. Names have no control characters; of what else XML has no characters for,
- * which is U+FFFE and U+FFFF, there is U+FFFD. */
+/*
+ * Escapes text for XML. Names contain no control characters. U+FFFE and U+FFFF, which XML forbids,
+ * become U+FFFD.
+ */
 static void put_escaped(const struct svg_flame *svg, const char *text, size_t length)
 {
 	static const struct {
@@ -85,7 +84,7 @@ static size_t columns_of(const char *text, size_t length)
 	return columns;
 }
 
-/* As much of a name as there is room for in a frame of that width. */
+/* Writes as much of a name as fits in a frame of that width. */
 static void put_label(const struct svg_flame *svg, const struct svg_frame *frame, double width)
 {
 	const char *name = frame->name + frame->mark_length;
@@ -150,7 +149,7 @@ void svg_flame_begin(const struct svg_flame *svg, const char *heading, const cha
 	put(svg,
 	    "</text>\n"
 	    "<text class=\"button\" id=\"reset\" x=\"%.0f\" y=\"24\" "
-	    "style=\"display:none\">whole</text>\n"
+	    "style=\"display:none\">reset</text>\n"
 	    "<text class=\"button\" id=\"search\" x=\"%.0f\" y=\"24\" "
 	    "style=\"display:none\">search</text>\n"
 	    "<text class=\"note\" id=\"details\" x=\"%.0f\" y=\"46\">",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of svg/, as they are; XTRACE_SVG_PARTS is the path of that folder.
+ * Embeds the files of svg/. XTRACE_SVG_PARTS is the path of that folder.
  */
 #include "page/svg_flame.h"
 

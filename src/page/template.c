@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page as the build made it; XTRACE_HTML_TEMPLATE is the path of the file, if there is one.
+ * Embeds the page template. XTRACE_HTML_TEMPLATE is its path, if the build made one.
  */
 #include "page/template.h"
 

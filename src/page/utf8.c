@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Well-formed UTF-8, and what of it is no text.
- */
 #include "page/utf8.h"
 
 #include <string.h>
@@ -9,8 +6,9 @@
 size_t utf8_long_length(const uint8_t *p, size_t length)
 {
 	static const struct {
-		uint8_t first_low, first_high;	 /* of the first byte */
-		uint8_t second_low, second_high; /* of the second; all others are 80 to BF */
+		uint8_t first_low, first_high; /* range of the first byte */
+		uint8_t second_low,
+			second_high; /* range of the second byte; later bytes are 80 to BF */
 		uint8_t bytes;
 	} forms[] = {
 		{0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
@@ -34,7 +32,7 @@ size_t utf8_long_length(const uint8_t *p, size_t length)
 	return 0;
 }
 
-/* Ends of lines, and what has text run the other way: all that Unicode has of these. */
+/* Matches all Unicode line separators and bidirectional controls. */
 static bool is_layout(const uint8_t *p, size_t sequence_bytes)
 {
 	static const struct {

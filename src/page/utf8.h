@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Foreign bytes that are to be shown: what of them is text, and what would do something to a terminal or to the text around it.
+ * Checks untrusted bytes before they are displayed: what is valid UTF-8, and what could control a
+ * terminal or reorder text.
  */
 #ifndef XT_PAGE_UTF8_H
 #define XT_PAGE_UTF8_H
@@ -9,25 +10,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of sequences of two bytes and more. */
+/* For sequences of two or more bytes; used by utf8_length(). */
 size_t utf8_long_length(const uint8_t *p, size_t length);
 bool utf8_is_long_control(const uint8_t *p, size_t sequence_bytes);
 
-/* Bytes of the well-formed UTF-8 sequence at p (RFC 3629: no overlong forms, no surrogates), or 0 if
- * there is none. length: bytes that there are, 1 or more. */
+/*
+ * Returns the length of the UTF-8 sequence at p, or 0 if it is not well formed. Overlong forms and
+ * surrogates are not (RFC 3629). length is the number of available bytes, at least 1.
+ */
 static inline size_t utf8_length(const uint8_t *p, size_t length)
 {
 	return p[0] < 0x80 ? 1 : utf8_long_length(p, length);
 }
 
-/* Is that sequence a control character: C0, DEL, C1, or one that moves text about? */
+/* True for control characters: C0, DEL, C1, and bidirectional or line controls. */
 static inline bool utf8_is_control(const uint8_t *p, size_t sequence_bytes)
 {
 	return sequence_bytes == 1 ? p[0] < 0x20 || p[0] == 0x7f
 				   : utf8_is_long_control(p, sequence_bytes);
 }
 
-/* Puts the replacement in place of each control character and of each byte that is no UTF-8. */
+/* Replaces each control character and each byte that is not valid UTF-8. */
 void utf8_make_plain(char *text, char replacement);
 
 #endif

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes one file of the page: usage: node build.mjs OUTPUT. xtrace-merge puts the data in place of
-// the mark; style and script are in it, so that the page needs nothing else.
+// Bundles the page into one file: node build.mjs OUTPUT. Style and script are inlined. xtrace merge
+// replaces the mark <!--DATA--> with the data.
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createRequire } from 'node:module';
 
 const here = dirname(fileURLToPath(import.meta.url));
-// The packages lie in the directory in which this runs, not beside the sources.
+// npm installs packages in the build directory, not beside the sources.
 const require = createRequire(join(process.cwd(), 'package.json'));
 const esbuild = require('esbuild');
 const output = process.argv[2];
@@ -36,10 +36,10 @@ const script = await esbuild.build({
 });
 const style = await esbuild.build({ ...common, entryPoints: ['src/style.css'] });
 const page = await readFile(join(here, 'src/index.html'), 'utf8');
-// An end of the element within its text would end it early.
+// A closing tag inside the script would end the element.
 const inScript = script.outputFiles[0].text.trim().replaceAll('</script', '<\\/script');
 
-// The licences of what is in the page go with it.
+// Include the licences of the bundled packages.
 const inputs = Object.keys(script.metafile.inputs).map((path) => join(here, path));
 const owners = new Set(
 	inputs.map((path) => /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]).filter(Boolean),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Zooming and searching in the flame graph. Without it all numbers are in the titles of the frames. */
+ * Zoom and search in the flame graph. Without scripts, the titles of the frames show all numbers. */
 "use strict";
 (() => {
 	const svg = document.currentScript.ownerSVGElement || document.currentScript.closest("svg");
@@ -28,7 +28,7 @@
 		frame.label.textContent = room < 3 ? "" : name + (name.length + frame.behind.length <= room ? frame.behind : "");
 	}
 
-	/* What is around the frame fills the width, what is in it grows, the rest goes. */
+	/* Frames around the target fill the width, frames inside it grow, others are hidden. */
 	function zoom(to) {
 		const end = to.x + to.width, slack = 0.01;
 		for (const frame of frames) {
@@ -44,7 +44,7 @@
 		svg.getElementById("reset").style.display = to === frames[0] ? "none" : "";
 	}
 
-	/* Frames within one that matches do not count again. */
+	/* Frames inside a matching frame are not counted again. */
 	function search(text) {
 		let pattern;
 		try {
@@ -70,7 +70,7 @@
 	}
 
 	function ask() {
-		const text = window.prompt("Search for a regular expression in names:", "");
+		const text = window.prompt("Search names (regular expression):", "");
 		if (text !== null)
 			search(text);
 	}

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Colours of frames: a hue for each kind, varied by the name so that neighbours can be told apart. */
+/*
+ * Frame colours: a hue per kind, varied by name so that neighbours differ.
+ */
 import type { FrameKind } from './tree';
 
 interface Tone {
 	hue: number;
-	spread: number; /* of the hue, over names */
+	spread: number; /* variation of the hue between names */
 	saturation: number;
 }
 
@@ -39,23 +41,23 @@ export function frameColour(name: string, kind: FrameKind, dark: boolean): strin
 }
 
 /*
- * Of a comparison: from blue (less than before) over grey to red (more). Red and blue of about the same
- * lightness are told apart with any kind of colour blindness; the label has the sign, too.
+ * Comparison colours: blue (less) through grey (same) to red (more). Red and blue of similar
+ * lightness stay distinct with any colour blindness. The label also shows the sign.
  */
 const changes = {
 	light: { same: [232, 235, 239], more: [244, 112, 88], less: [92, 160, 226] },
 	dark: { same: [44, 51, 60], more: [178, 62, 46], less: [42, 104, 172] },
 };
 
-/* Of the larger side, from -1 (it went) to 1 (it came). */
+/* Returns the change relative to the larger side, from -1 (gone) to 1 (new). */
 export function changeOf(base: number, now: number): number {
 	const larger = Math.max(base, now);
 
 	return larger ? (now - base) / larger : 0;
 }
 
-const CHANGE_SEEN = 0.005; /* less than that is grey */
-const CHANGE_FULL = 0.25; /* from there on the colour does not get stronger */
+const CHANGE_SEEN = 0.005; /* smaller changes are grey */
+const CHANGE_FULL = 0.25; /* larger changes have full colour */
 
 export function changeColour(change: number, dark: boolean): string {
 	const { same, more, less } = changes[dark ? 'dark' : 'light'];
@@ -69,16 +71,16 @@ export function changeColour(change: number, dark: boolean): string {
 export const kindNames: [FrameKind, string][] = [
 	['code', 'code'],
 	['python', 'Python'],
-	['api', 'CUDA call'],
+	['api', 'CUDA API'],
 	['kernel', 'kernel'],
-	['copy', 'copy or set'],
+	['copy', 'copy or memset'],
 	['memory', 'memory'],
 	['idle', 'idle'],
 	['range', 'NVTX range'],
 	['mark', 'other'],
 ];
 
-/* The classes of idle time, in the order of the page's list. */
+/* Idle classes, in the order of report.idle_classes. */
 export const idleColours = {
 	light: ['#e0785f', '#c96aa8', '#d3a13f', '#8f80d6', '#cfd5dd', '#93a9c4', '#8d8d8d', '#6fae9b', '#b58863'],
 	dark: ['#c2604a', '#a9528c', '#ad8330', '#7467b8', '#3c444f', '#5f7591', '#6f6f6f', '#4f8877', '#8f6a4b'],

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page of a comparison: the verdict, what the rules say, what changed, and how it was judged. */
+/*
+ * The comparison page: verdict, rules, changes, method.
+ */
 import type { Comparison, ComparisonRow } from './data';
 import { Flame } from './flame';
 import { formatChange, formatCount, formatDelta, formatPercent, formatWeight } from './format';
@@ -11,23 +13,23 @@ import { shortName } from './tree';
 const outcomes: Record<Comparison['outcome'], { word: string; badge: string }> = {
 	pass: { word: 'Pass', badge: 'complete' },
 	regression: { word: 'Regression', badge: 'damaged' },
-	unknown: { word: 'Could not be judged', badge: 'degraded' },
+	unknown: { word: 'Inconclusive', badge: 'degraded' },
 };
 
 const totalNames: Record<string, string> = {
 	'gpu-time': 'GPU time',
 	'gpu-busy': 'GPU busy',
 	'gpu-idle': 'GPU idle',
-	wall: 'Time',
+	wall: 'Wall time',
 	launches: 'Launches',
-	copies: 'Copies and sets',
+	copies: 'Copies and memsets',
 	bytes: 'Bytes copied',
 	waits: 'CPU waits',
 	'launch-latency': 'Launch latency',
 	'peak-memory': 'Peak memory',
 };
 
-/* Tiles are of what is looked at first. */
+/* Totals with a tile, most important first. */
 const tiles = ['gpu-time', 'wall', 'gpu-idle', 'launches', 'bytes', 'peak-memory'];
 
 export function comparisonTitle({ comparison }: { comparison: Comparison }): string {
@@ -45,14 +47,14 @@ function direction(row: ComparisonRow): string {
 
 function Bar() {
 	return (
-		<nav class="top" aria-label="parts of the page">
+		<nav class="top" aria-label="Sections">
 			<a class="brand" href="#head">
 				xtrace
 			</a>
 			<div class="links">
 				<a href="#flame">Flame graph</a>
 				<a href="#paths">Call paths</a>
-				<a href="#sums">Sums</a>
+				<a href="#sums">Totals</a>
 				<a href="#method">Method</a>
 			</div>
 			<ThemeSwitch />
@@ -91,7 +93,7 @@ function TotalTile({ row }: { row: ComparisonRow }) {
 			<div class="tile-value">{formatWeight(now, row)}</div>
 			<div class="tile-note">
 				{base === now ? (
-					'as before'
+					'unchanged'
 				) : (
 					<>
 						<b class={direction(row)}>{formatChange(base, now)}</b> from {formatWeight(base, row)}
@@ -125,7 +127,7 @@ function Head({ comparison }: { comparison: Comparison }) {
 					new: {runs(fresh.run_count)} of <code>{fresh.argument}</code>
 				</span>
 				{fresh.device ? <span>{fresh.device}</span> : null}
-				<span>{comparison.per_iteration ? 'numbers are for one iteration' : 'numbers are for a run'}</span>
+				<span>{comparison.per_iteration ? 'figures are per iteration' : 'figures are per run'}</span>
 			</p>
 			{comparison.problems.length ? (
 				<ul class="notice degraded">
@@ -169,19 +171,19 @@ const numbers: Column<ComparisonRow>[] = [
 	{ title: 'Base', value: (r) => r.base ?? 0, show: (r) => formatWeight(r.base ?? 0, r) },
 	{ title: 'New', value: (r) => r.new ?? 0, show: (r) => formatWeight(r.new ?? 0, r) },
 	{
-		title: 'In %',
+		title: 'Change in %',
 		value: (r) => (r.base ? deltaOf(r) / r.base : Infinity),
 		show: (r) => <span class={direction(r)}>{formatChange(r.base ?? 0, r.new ?? 0)}</span>,
 	},
-	{ title: 'Interval', value: (r) => r.interval, isText: true },
-	{ title: 'What', value: (r) => r.change, isText: true },
+	{ title: 'Confidence interval', value: (r) => r.interval, isText: true },
+	{ title: 'Result', value: (r) => r.change, isText: true },
 ];
 
 function Changes(props: { id: string; title: string; what: string; rows: ComparisonRow[]; none: string }) {
 	const isPath = props.id === 'paths';
 	const columns: Column<ComparisonRow>[] = [
 		...numbers,
-		...(isPath ? [] : [{ title: 'Of', value: (r: ComparisonRow) => r.level, isText: true }]),
+		...(isPath ? [] : [{ title: 'Level', value: (r: ComparisonRow) => r.level, isText: true }]),
 		{
 			title: isPath ? 'Call path' : 'Name',
 			value: (r) => r.frames.join(';'),
@@ -205,7 +207,7 @@ function Changes(props: { id: string; title: string; what: string; rows: Compari
 				text={(r) => r.frames.join(';')}
 				sortedBy={0}
 				onPick={(r) => (r.node ? showNode(r.node) : showSearch(r.frames[0]))}
-				pickTitle="show it in the flame graph"
+				pickTitle="Show in the flame graph"
 				none={props.none}
 			/>
 		</section>
@@ -218,9 +220,9 @@ function Method({ comparison }: { comparison: Comparison }) {
 			<header class="card-head">
 				<h2>Method</h2>
 				<p class="sub">
-					What is said to have changed changed by more than noise does: of all that is told, no more than{' '}
-					{formatPercent(comparison.alpha, 1)} is expected to be a false alarm. Intervals are of changes less the
-					noise that all call paths have in common.
+					A row is listed if it changed by more than the noise between runs. At most{' '}
+					{formatPercent(comparison.alpha, 1)} of the listed rows are expected to be false alarms. Confidence
+					intervals exclude the noise that all call paths share.
 				</p>
 			</header>
 			<ul class="lines">
@@ -232,7 +234,7 @@ function Method({ comparison }: { comparison: Comparison }) {
 					</li>
 				))}
 				{comparison.history_count ? (
-					<li>Noise is learned from {formatCount(comparison.history_count)} older runs, too.</li>
+					<li>The noise estimate also uses {formatCount(comparison.history_count)} older runs.</li>
 				) : null}
 				{comparison.notes.map((note) => (
 					<li>{note}</li>
@@ -251,17 +253,17 @@ export function ComparisonPage({ state, comparison }: { state: State; comparison
 				<Flame state={state} />
 				<Changes
 					id="paths"
-					title="Call paths that changed"
-					what="By more than noise: slower or faster, more or less often, new or gone."
+					title="Changed call paths"
+					what="Call paths whose time or count changed by more than the noise, and call paths that are new or gone."
 					rows={comparison.paths}
-					none="No call path changed by more than noise."
+					none="No call path changed by more than the noise."
 				/>
 				<Changes
 					id="sums"
-					title="Sums that changed"
-					what="Kernels, functions, NVTX ranges, copies, memory and idle time, and the run as a whole."
+					title="Changed totals"
+					what="Totals by kernel, function and NVTX range, of copies, memory and idle time, and of the whole run."
 					rows={comparison.others}
-					none="No sum changed by more than noise."
+					none="No total changed by more than the noise."
 				/>
 				<Method comparison={comparison} />
 			</main>

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads what xtrace-merge put into the page: see the head of src/merge/export/html/html.h, and docs/SUMMARY.md
- * for what is in the summary.
+ * Decodes the data in the page. src/merge/export/html/html_state.h describes the format,
+ * docs/SUMMARY.md the summary.
  */
 
 export interface Weight {
 	name: string;
 	unit: string;
-	/* Of a comparison: whose it is, and the place of the same weight of the other side. */
+	/* Comparisons only: the side, and the index of the same weight on the other side. */
 	side?: 'base' | 'new';
 	against?: number;
 }
 
 export interface Range {
-	parent: number; /* place in ranges, from 1 on; 0: none */
+	parent: number; /* index in ranges, from 1; 0: none */
 	name: string;
 	opened_count: number;
 }
@@ -24,7 +24,7 @@ export interface Track {
 	bin_ns: number;
 	start_ns: number;
 	bin_count: number;
-	span_ns?: number; /* of a device: from its first work to its last */
+	span_ns?: number; /* devices only: from the first to the last work */
 }
 
 export interface CallRow {
@@ -72,7 +72,7 @@ export interface MemoryRow {
 
 export interface FindingPlace {
 	cost_ns: number;
-	path_cost_ns: number; /* of the stack that frames are of */
+	path_cost_ns: number; /* cost of the call stack in frames */
 	count: number;
 	call: string;
 	function: string;
@@ -106,7 +106,7 @@ export interface Device {
 	device?: number;
 	name: string;
 	gpu_busy_ns: number;
-	collective_alone_ns?: number; /* of that: collectives ran and nothing else */
+	collective_alone_ns?: number; /* part of it in which only collectives ran */
 	gpu_idle_ns: number;
 	first_start_ns: number;
 	last_end_ns: number;
@@ -118,7 +118,7 @@ export interface Process {
 	command: string;
 	host: string;
 	pid: number;
-	log?: string; /* its path, with which warnings about the log itself begin */
+	log?: string; /* path; prefix of warnings about this log */
 	start_realtime_ns: number;
 	devices: Device[];
 }
@@ -139,26 +139,26 @@ export interface Summary {
 		doubts: Record<string, number>;
 		warnings: string[];
 	};
-	findings?: Rows<Finding> & { rule_count: number }; /* of a recording */
+	findings?: Rows<Finding> & { rule_count: number }; /* absent in comparisons */
 	copies: Rows<TransferRow>;
 	memory: Rows<MemoryRow>;
 	api_calls: Rows<CallRow>;
 	failed_calls: Rows<FailureRow> & { not_told_apart_count: number };
 }
 
-/* Of a page that compares: see src/diff/output/html.c. What is not known is not there. */
+/* Data of a comparison page (src/diff/output/html.c). Unknown values are absent. */
 export interface ComparisonRow {
 	level: string;
 	unit: 'ns' | 'bytes' | 'count';
 	frames: string[];
-	places: string[]; /* of the frames, those that say where it is, the innermost first */
-	node?: number; /* in the tree */
+	places: string[]; /* frames that identify the source location, innermost first */
+	node?: number; /* index in the tree */
 	base?: number;
 	new?: number;
 	base_count?: number;
 	new_count?: number;
 	interval: string;
-	change: string; /* what happened, in words; '': nothing but noise */
+	change: string; /* description; '': within noise */
 }
 
 export interface ComparisonSide {
@@ -188,23 +188,23 @@ export interface Comparison {
 
 export interface Report {
 	version: number;
-	comparison?: Comparison; /* then there is no summary, and no times */
+	comparison?: Comparison; /* comparison pages have no summary and no times */
 	first_ns: number;
 	last_ns: number;
 	weights: Weight[];
 	idle_classes: string[];
 	names: string[];
-	own_names?: number[]; /* of these, what stands in files of the user's */
+	own_names?: number[]; /* indices of names in the user's own files */
 	devices: string[];
 	threads: string[];
 	ranges: Range[];
 	tracks: Track[];
 	track_left_out_count: number;
-	track_halvings?: number; /* how often two bins became one for want of room */
-	left_out_path_count?: number; /* the smallest call paths are one, [other] */
+	track_halvings?: number; /* how often the resolution of tracks was halved */
+	left_out_path_count?: number; /* smallest call paths, combined into [other] */
 	left_out_gpu_time_ns?: number;
-	left_out_range_count?: number; /* the smallest count for the range around them, or are [other] */
-	kernels?: Rows<KernelRow>; /* of all paths, if some are left out */
+	left_out_range_count?: number; /* omitted ranges; they count in their parent or in [other] */
+	kernels?: Rows<KernelRow>; /* full kernel table, if call paths are omitted */
 	loss_words: Record<string, string>;
 	columns: { name: string; bytes: number; count: number }[];
 	summary: Summary;
@@ -229,7 +229,7 @@ async function unpack(packed: Uint8Array<ArrayBuffer>): Promise<Uint8Array<Array
 	return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/* Numbers are exact below 2^53: 104 days in ns. */
+/* Numbers are exact below 2^53, which is 104 days in ns. */
 export function decodeColumn(bytes: Uint8Array, from: number, count: number): Float64Array {
 	const column = new Float64Array(count);
 	let at = from;
@@ -266,7 +266,7 @@ export async function load(base64: string): Promise<Loaded> {
 		column: (name) => {
 			const found = columns.get(name);
 
-			if (!found) throw new Error(`there is no column ${name}`);
+			if (!found) throw new Error(`the page lacks the column ${name}`);
 			return found;
 		},
 	};

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The choice of a device, a thread and an NVTX range: it holds for all that is made of call paths. */
+/*
+ * Selects a device, thread and NVTX range. The filters apply to everything computed from call
+ * paths.
+ */
 import { filter, type State } from './state';
 import type { Filter } from './tree';
 
-const LIST_MAX = 300; /* of more ranges, the largest are listed; the table has all of them */
+const LIST_MAX = 300; /* the list shows the largest; the table has all ranges */
 
 function largest(sums: Float64Array): Set<number> {
 	const places = [...sums.keys()].sort((a, b) => sums[b] - sums[a]);
@@ -44,9 +47,9 @@ export function Filters({ state }: { state: State }) {
 
 	return (
 		<>
-			<Choice id="device" title="Device" all="all devices" names={report.devices} />
-			<Choice id="thread" title="Thread" all="all threads" names={report.threads} />
-			<Choice id="range" title="NVTX range" all="all ranges" names={ranges} shown={shown} />
+			<Choice id="device" title="Device" all="All devices" names={report.devices} />
+			<Choice id="thread" title="Thread" all="All threads" names={report.threads} />
+			<Choice id="range" title="NVTX range" all="All ranges" names={ranges} shown={shown} />
 		</>
 	);
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What costs most and can be helped: docs/FINDINGS.md. */
+/*
+ * The findings section. docs/FINDINGS.md defines the rules.
+ */
 import { useSignal } from '@preact/signals';
 import type { Finding, FindingPlace } from './data';
 import { formatCount, formatPercent, formatTime, shortBytes, shortTime } from './format';
 import { noFilter, type Tree } from './tree';
 import { filter, printing, showNode, type State, weight } from './state';
 
-const SHOWN = 4; /* before all are asked for */
+const SHOWN = 4; /* until the user asks for more */
 
-/* The weight in which the place of a finding has something to show. */
+/* Weights that can show the place of a finding, best first. */
 const weightsOfRules: Record<string, string[]> = {
 	'alloc-loop': ['alloc-bytes'],
 	'sync-idle': ['cpu-wait', 'gpu-time'],
@@ -16,7 +18,7 @@ const weightsOfRules: Record<string, string[]> = {
 	'gpu-idle': ['gpu-idle', 'gpu-time'],
 };
 
-/* The node of a path; 0: it is not in the tree, as nothing of any weight is in it. */
+/* Returns the node of a path, or 0 if the tree lacks it because it has no weight. */
 function findNode(tree: Tree, frames: string[]): number {
 	let node = 0;
 
@@ -47,7 +49,7 @@ function PlaceLine({ place }: { place: FindingPlace }) {
 
 	return (
 		<code title={place.file ? `${place.file}:${place.line}` : undefined}>
-			{place.function || 'an unknown function'}
+			{place.function || 'unknown function'}
 			{name && !says ? ` (${name}:${place.line})` : ''}
 		</code>
 	);
@@ -73,7 +75,7 @@ function Places({ state, finding }: { state: State; finding: Finding }) {
 							{place.path_cost_ns < place.cost_ns ? (
 								<span class="muted" data-path-cost={place.path_cost_ns}>
 									{' '}
-									from several call stacks; of which this path: {shortTime(place.path_cost_ns)}
+									from several call stacks, {shortTime(place.path_cost_ns)} of it from this one
 								</span>
 							) : null}
 							<span class="muted frames" title={place.frames.join('\n')}>{place.frames.slice(0, -1).join(' › ')}</span>
@@ -110,7 +112,7 @@ function Evidence({ finding }: { finding: Finding }) {
 				</div>
 			))}
 			<div>
-				<dt>cost: {finding.estimate}</dt>
+				<dt>time that could be saved: {finding.estimate}</dt>
 				<dd>{formatTime(finding.cost_ns)}</dd>
 			</div>
 		</dl>
@@ -132,7 +134,7 @@ function Item({ state, finding }: { state: State; finding: Finding }) {
 				<b>Try:</b> {finding.advice}
 			</p>
 			<details open={printing.value}>
-				<summary>Where, and how that is known</summary>
+				<summary>Call paths and evidence</summary>
 				<Places state={state} finding={finding} />
 				<Evidence finding={finding} />
 			</details>
@@ -140,15 +142,15 @@ function Item({ state, finding }: { state: State; finding: Finding }) {
 	);
 }
 
-/* Where nothing was to be seen, that nothing was found says little. */
+/* Tell an efficient program from a log that shows nothing. */
 function whyNone({ report }: State): string {
 	const { findings, totals, trust, selection } = report.summary;
 
-	if (!findings?.rule_count) return 'Findings were not looked for.';
+	if (!findings?.rule_count) return 'Findings are turned off.';
 	if (!totals.gpu_time_ns)
-		return `No findings: there is no work of a GPU in ${selection ? 'what was asked for' : 'the log'}.`;
-	if (trust.word === 'damaged') return 'No findings in what can be read of the log: a part of it is damaged or missing.';
-	return 'No findings: nothing that is known to waste time costs much here.';
+		return `No findings: ${selection ? 'the selected part' : 'the log'} contains no GPU work.`;
+	if (trust.word === 'damaged') return 'No findings in the readable part of the log. Part of it is damaged or missing.';
+	return 'No findings: no known problem costs a significant share of the time.';
 }
 
 export function Findings({ state }: { state: State }) {
@@ -168,13 +170,13 @@ export function Findings({ state }: { state: State }) {
 			<header class="card-head">
 				<h2>Findings</h2>
 				<p class="sub">
-					{isDamaged && 'In what can be read of a damaged log: '}
-					What costs most and can be helped, by the share of the time at work that could be won, as estimated.
+					{isDamaged && 'In the readable part of a damaged log. '}
+					Known problems, by the estimated share of active time that fixing them could save.
 					{rows.every((row) => row.whole_ns === rows[0].whole_ns) ? (
 						<span data-whole={rows[0].whole_ns}>
 							{' '}
-							That time is {shortTime(rows[0].whole_ns)}: from the first work to the last, less the longest gaps in which
-							nothing was submitted.
+							Active time is {shortTime(rows[0].whole_ns)}: from the first to the last GPU work, without the longest
+							gaps in which nothing was submitted.
 						</span>
 					) : null}
 				</p>
@@ -186,7 +188,7 @@ export function Findings({ state }: { state: State }) {
 			</ol>
 			{rows.length > shown ? (
 				<button type="button" class="more" onClick={() => (wantsAll.value = true)}>
-					{rows.length - shown} more
+					Show {rows.length - shown} more
 				</button>
 			) : null}
 		</section>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flame graph with its controls. */
+/*
+ * The flame graph and its controls.
+ */
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { changeColour, frameColour, kindNames } from './colours';
@@ -27,7 +29,7 @@ function readLook(element: Element): Look {
 	};
 }
 
-/* The node to which a key leads. */
+/* Returns the node that a key moves to. */
 function neighbour(scene: Scene, sums: Parameters<typeof childrenOf>[1], node: number, key: string): number {
 	const { tree } = scene;
 	const inward = scene.isFlame ? 'ArrowUp' : 'ArrowDown';
@@ -42,7 +44,7 @@ function neighbour(scene: Scene, sums: Parameters<typeof childrenOf>[1], node: n
 	return siblings[Math.min(Math.max(place, 0), siblings.length - 1)] ?? node;
 }
 
-/* Of a comparison, what the nodes weigh on either side. */
+/* Comparisons only: weights of the nodes on both sides. */
 function changeOf(state: State): Change | null {
 	const spec = state.report.weights[weight.value];
 
@@ -94,11 +96,11 @@ function Legend({ isComparison }: { isComparison: boolean }) {
 		<ul class="legend">
 			{isComparison ? (
 				<li class="scale">
-					less
+					less than base
 					{[-0.25, -0.1, -0.03, 0, 0.03, 0.1, 0.25].map((change) => (
 						<i style={{ background: changeColour(change, dark) }} />
 					))}
-					more than in the base; full colour from 25 % on
+					more than base; full colour at 25 % change or more
 				</li>
 			) : (
 				kindNames.map(([kind, name]) => (
@@ -109,7 +111,7 @@ function Legend({ isComparison }: { isComparison: boolean }) {
 				))
 			)}
 			<li class="keys">
-				<kbd>/</kbd> search <kbd>arrows</kbd> move <kbd>Enter</kbd> zoom <kbd>Backspace</kbd> out{' '}
+				<kbd>/</kbd> search <kbd>arrows</kbd> move <kbd>Enter</kbd> zoom in <kbd>Backspace</kbd> zoom out{' '}
 				<kbd>Esc</kbd> reset
 			</li>
 		</ul>
@@ -133,15 +135,15 @@ function Details({ state, node }: { state: State; node: number }) {
 					<dd data-value={sums.total[node]}>{formatWeight(sums.total[node], spec)}</dd>
 				</div>
 				<div>
-					<dt>of all</dt>
+					<dt>of total</dt>
 					<dd>{formatPercent(sums.total[node], whole)}</dd>
 				</div>
 				<div>
-					<dt>of the view</dt>
+					<dt>of view</dt>
 					<dd>{formatPercent(sums.total[node], sums.total[root])}</dd>
 				</div>
 				<div>
-					<dt>itself</dt>
+					<dt>self</dt>
 					<dd>{formatWeight(sums.self[node], spec)}</dd>
 				</div>
 				{change ? <ChangeNumbers change={change} node={node} spec={spec} /> : null}
@@ -156,7 +158,7 @@ function Details({ state, node }: { state: State; node: number }) {
 				)}
 			</dl>
 			{node ? (
-				<nav class="crumbs" aria-label="call path">
+				<nav class="crumbs" aria-label="Call path">
 					{[0, ...tree.path(node)].map((n) => (
 						<button type="button" onClick={() => ((zoom.value = n), (selected.value = n))}>
 							{tree.text(n)}
@@ -188,8 +190,8 @@ function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cel
 			</div>
 			<div class="tip-numbers">
 				<b>{formatWeight(total, spec)}</b>
-				<span>{formatPercent(total, sums.total[0])} of all</span>
-				{root ? <span>{formatPercent(total, sums.total[root])} of the view</span> : null}
+				<span>{formatPercent(total, sums.total[0])} of total</span>
+				{root ? <span>{formatPercent(total, sums.total[root])} of view</span> : null}
 				{change ? (
 					<span>
 						base {formatWeight(change.base[cell.node], spec)}, new{' '}
@@ -199,11 +201,11 @@ function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cel
 					</span>
 				) : null}
 				{!cell.restCount && sums.self[cell.node] && tree.isInner(cell.node) ? (
-					<span>itself {formatWeight(sums.self[cell.node], spec)}</span>
+					<span>self {formatWeight(sums.self[cell.node], spec)}</span>
 				) : null}
 				{!cell.restCount && countWeight >= 0 && countWeight !== weight.value ? (
 					<span>
-						{formatCount(tree.sums(countWeight, filter.value).total[cell.node])} kernels, copies, sets
+						{formatCount(tree.sums(countWeight, filter.value).total[cell.node])} kernels, copies and memsets
 					</span>
 				) : null}
 			</div>
@@ -248,7 +250,10 @@ export function Flame({ state }: { state: State }) {
 	useLayoutEffect(() => {
 		if (width) paint(canvas.current!, scene);
 	});
-	/* What has the whole width is in sight, with more room for what is in it than for what is around it. */
+	/*
+	 * Scroll the zoomed node into view, with more room for its descendants than for its
+	 * ancestors.
+	 */
 	useEffect(() => {
 		const top = (isFlame.value ? layout.rows.length - 1 - layout.rootRow : layout.rootRow) * ROW_HEIGHT;
 		const before = isFlame.value ? 2 / 3 : 1 / 3;
@@ -306,7 +311,7 @@ export function Flame({ state }: { state: State }) {
 			const next = neighbour(scene, sums, selected.value, key);
 
 			selected.value = next;
-			/* What is around the view, or beside it, is to be seen, too. */
+			/* If the node is outside the zoomed subtree, zoom to it. */
 			if (next < root || next >= tree.end[root]) zoom.value = next;
 			reveal(next);
 		} else if (key === 'Enter' || key === ' ') {
@@ -330,9 +335,8 @@ export function Flame({ state }: { state: State }) {
 				<p class="sub">{weightTitles[spec.name]?.what}</p>
 				{report.left_out_path_count ? (
 					<p class="sub" id="left-out">
-						The {formatCount(report.left_out_path_count)} smallest call paths are one frame, [other], with{' '}
-						{formatTime(report.left_out_gpu_time_ns ?? 0)} of GPU time: with all of them this page would be too large
-						(xtrace-merge --html-size).
+						The {formatCount(report.left_out_path_count)} smallest call paths are combined into [other], with{' '}
+						{formatTime(report.left_out_gpu_time_ns ?? 0)} of GPU time, to keep the report within --html-size.
 					</p>
 				) : null}
 			</header>
@@ -356,7 +360,7 @@ export function Flame({ state }: { state: State }) {
 						ref={searchField}
 						id="search"
 						type="search"
-						placeholder={'name, "whole name", or /regular expression/'}
+						placeholder={'name, "exact name" or /regular expression/'}
 						value={search.value}
 						onInput={(e) => (search.value = e.currentTarget.value)}
 						onKeyDown={(e) => e.key === 'Escape' && ((search.value = ''), canvas.current?.focus())}
@@ -387,14 +391,14 @@ export function Flame({ state }: { state: State }) {
 						? `${formatPercent(sums.total[root], sums.total[0])} of ${formatWeight(sums.total[0], spec)}`
 						: isFiltered.value
 							? ''
-							: 'in all'}
+							: 'in total'}
 					{isFiltered.value
-						? ` with these filters, of ${formatWeight(tree.sums(weight.value, noFilter).total[0], spec)} in all`
+						? ` with these filters, of ${formatWeight(tree.sums(weight.value, noFilter).total[0], spec)} in total`
 						: ''}
 				</span>
 				{wrong ? (
 					<span id="found" class="found" data-value={0}>
-						no regular expression: {wrong}
+						invalid regular expression: {wrong}
 					</span>
 				) : matched ? (
 					<span id="found" class="found" data-value={found}>
@@ -415,7 +419,7 @@ export function Flame({ state }: { state: State }) {
 							id="flame-canvas"
 							tabIndex={0}
 							role="application"
-							aria-label="Flame graph. Arrow keys move, Enter zooms, Backspace goes out, Escape resets."
+							aria-label="Flame graph. Arrow keys move, Enter zooms in, Backspace zooms out, Escape resets."
 							aria-describedby="flame-details"
 							style={{ width: `${width}px`, height: `${height}px` }}
 							onPointerMove={onMove}
@@ -430,7 +434,7 @@ export function Flame({ state }: { state: State }) {
 				{hover.value ? <Tip state={state} scene={scene} at={hover.value} /> : null}
 				{sums.total[0] ? null : (
 					<p class="empty">
-						{weightTitles[spec.name]?.none ?? 'Nothing has this weight'}
+						{weightTitles[spec.name]?.none ?? 'No data for this weight'}
 						{filter.value.device || filter.value.thread || filter.value.range
 							? ' with these filters.'
 							: '.'}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers as people read them: the same digits as in the tables of xtrace-merge. */
+/*
+ * Formats numbers with the same digits as the text summary.
+ */
 
 const counts = new Intl.NumberFormat('en-US');
 
@@ -22,10 +24,10 @@ export function formatBytes(bytes: number): string {
 	let unit = 0;
 
 	for (; value >= 1024 && unit + 1 < units.length; unit++) value /= 1024;
-	return unit ? `${value.toFixed(3)} ${units[unit]}` : `${value} B`;
+	return unit ? `${value.toFixed(3)} ${units[unit]}` : `${Number(value.toFixed(3))} B`;
 }
 
-/* Short forms, for axes and tiles. */
+/* Short forms for axes and tiles. */
 export function shortTime(ns: number): string {
 	const steps: [number, string][] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'us']];
 
@@ -34,7 +36,7 @@ export function shortTime(ns: number): string {
 	return `${Math.round(ns)} ns`;
 }
 
-/* … and of minutes and hours. */
+/* Short form with minutes and hours. */
 export function longTime(ns: number): string {
 	if (ns >= 3.6e12) return `${Number((ns / 3.6e12).toPrecision(3))} h`;
 	return ns >= 6e10 ? `${Number((ns / 6e10).toPrecision(3))} min` : shortTime(ns);
@@ -49,7 +51,7 @@ export function shortBytes(bytes: number): string {
 	return `${Number(value.toPrecision(4))} ${units[unit]}`;
 }
 
-/* "100.0" is for all of it only: 99.99 % are 99.9. */
+/* Reserve "100.0" for complete values: show 99.99 % as 99.9. */
 export function formatPercent(part: number, whole: number): string {
 	let value = whole ? (100 * part) / whole : 0;
 
@@ -67,7 +69,7 @@ export function formatWeight(value: number, spec: { unit: string }): string {
 	return spec.unit === 'bytes' ? formatBytes(value) : formatCount(value);
 }
 
-/* What became of base, with its sign; of what was not there before, or went, in words. */
+/* Returns the signed change in percent, or "new" or "gone". */
 export function formatChange(base: number, now: number): string {
 	if (!base) return now ? 'new' : '';
 	if (!now) return 'gone';

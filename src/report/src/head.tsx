@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was recorded, how far it can be trusted, and its main figures. */
+/*
+ * The head of the report: program, trust and main figures. Also the trust section.
+ */
 import { formatCount, formatPercent, longTime, shortBytes, shortTime } from './format';
 import { type State, theme, type Theme } from './state';
 import { countWords, doubtWords } from './words';
@@ -16,11 +18,11 @@ export function statusOf({ report }: State): Status {
 	return report.summary.trust.word;
 }
 
-/* Why that is the word. */
+/* Returns the reasons for the trust level. */
 function meaningOf({ report }: State): string {
 	const { reasons } = report.summary.trust;
 
-	return reasons.length ? `${reasons.join('; ')}.` : 'Nothing was lost, and every kernel, copy and set has its call.';
+	return reasons.length ? `${reasons.join('; ')}.` : 'Nothing was lost, and every kernel, copy and memset has its call.';
 }
 
 export function titleOf({ report }: State): string {
@@ -37,7 +39,7 @@ export function ThemeSwitch() {
 		<button
 			type="button"
 			id="theme"
-			title="Colours: as the system has them, light, or dark"
+			title="Colour theme: system, light or dark"
 			onClick={() => (theme.value = next[theme.value])}
 		>
 			{titles[theme.value]}
@@ -48,14 +50,14 @@ export function ThemeSwitch() {
 export function Bar({ state }: { state: State }) {
 	const links: [string, string, boolean][] = [
 		['findings', 'Findings', (state.report.summary.findings?.rows.length ?? 0) > 0],
-		['timeline', 'Over time', state.report.tracks.length > 0],
+		['timeline', 'Device activity', state.report.tracks.length > 0],
 		['flame', 'Flame graph', true],
 		['tables', 'Tables', true],
-		['account', 'Account', true],
+		['account', 'Trust', true],
 	];
 
 	return (
-		<nav class="top" aria-label="parts of the report">
+		<nav class="top" aria-label="Sections">
 			<a class="brand" href="#head">
 				xtrace
 			</a>
@@ -85,7 +87,10 @@ function Tiles({ state }: { state: State }) {
 	/* A device that only waits for other ranks is neither busy nor idle. */
 	const collectives = devices.reduce((sum, device) => sum + (device.collective_alone_ns ?? 0), 0);
 	const busy = Math.max(all - collectives, 0);
-	/* (Of a part of a run, idle time begins before what was chosen.) */
+	/*
+	 * For a part of a run, the first idle gap begins before the part. Use the span of the work
+	 * instead.
+	 */
 	const span = devices.reduce((sum, device) => sum + (device.last_end_ns ?? 0) - (device.first_start_ns ?? 0), 0);
 	const isPart = state.report.summary.selection !== undefined;
 	const peak = memory.rows.reduce((most, row) => Math.max(most, row.peak_bytes), 0);
@@ -93,17 +98,17 @@ function Tiles({ state }: { state: State }) {
 
 	return (
 		<div class="tiles">
-			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note="each piece of work in full" />
+			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note="sum of all work" />
 			<Tile
 				title="GPU busy"
 				value={formatPercent(busy, isPart ? span : all + idle)}
-				note={isPart ? `of ${shortTime(span)} with what was chosen` : `idle ${shortTime(idle)} in between`}
+				note={isPart ? `of the ${shortTime(span)} with selected work` : `${shortTime(idle)} idle`}
 			/>
 			{collectives ? (
 				<Tile
 					title="Collectives"
 					value={formatPercent(collectives, isPart ? span : all + idle)}
-					note={`${shortTime(collectives)} with nothing else running`}
+					note={`${shortTime(collectives)}, no other work running`}
 				/>
 			) : null}
 			<Tile
@@ -112,19 +117,19 @@ function Tiles({ state }: { state: State }) {
 				note={`${formatCount(totals.launch_count)} launches`}
 			/>
 			<Tile
-				title="Copies and sets"
+				title="Copies and memsets"
 				value={formatCount(totals.copy_count + totals.set_count)}
 				note={shortBytes(bytes)}
 			/>
-			<Tile title="CPU waited" value={shortTime(totals.cpu_wait_ns)} note="for the GPU, all threads" />
-			{peak ? <Tile title="Memory" value={shortBytes(peak)} note="held at most" /> : null}
+			<Tile title="CPU wait" value={shortTime(totals.cpu_wait_ns)} note="for the GPU, all threads" />
+			{peak ? <Tile title="Peak memory" value={shortBytes(peak)} note="of one device or the host" /> : null}
 		</div>
 	);
 }
 
 function Notice({ state, status }: { state: State; status: Status }) {
 	const { trust } = state.report.summary;
-	/* Both stand in the order of their weight. */
+	/* Both lists begin with the most important entry. */
 	const warnings = [...trust.reasons.filter((reason) => reason !== 'see the warnings'), ...trust.warnings];
 	const shown = 4;
 
@@ -153,7 +158,7 @@ export function Head({ state }: { state: State }) {
 	const gpus = new Set(summary.processes.flatMap((p) => p.devices.map((d) => d.name)).filter(Boolean));
 	const facts = [
 		Number.isFinite(started) && started > 0 ? new Date(started / 1e6).toISOString().slice(0, 19).replace('T', ' ') + ' UTC' : '',
-		`${longTime(report.last_ns - report.first_ns)} of CUDA`,
+		`${longTime(report.last_ns - report.first_ns)} of CUDA activity`,
 		[...gpus].join(', '),
 		hosts.size ? `on ${[...hosts].join(', ')}` : '',
 		summary.processes.length > 1 ? `${summary.processes.length} processes` : '',
@@ -167,7 +172,7 @@ export function Head({ state }: { state: State }) {
 					{word}
 				</a>
 				{summary.simulated_gpu ? (
-					<span class="badge simulated" id="simulated" title="No GPU ran this: times are the simulator's.">
+					<span class="badge simulated" id="simulated" title="Recorded with the simulated GPU. Times are not real.">
 						Simulated GPU
 					</span>
 				) : null}
@@ -179,7 +184,7 @@ export function Head({ state }: { state: State }) {
 			</p>
 			{summary.selection ? (
 				<p class="notice part" id="selection">
-					A part of the run: <code>{summary.selection}</code>
+					Part of the run: <code>{summary.selection}</code>
 				</p>
 			) : null}
 			<Notice state={state} status={status} />
@@ -214,7 +219,7 @@ export function Account({ state }: { state: State }) {
 	return (
 		<section id="account" class="card">
 			<header class="card-head">
-				<h2>Account</h2>
+				<h2>Trust</h2>
 				<p class="sub">
 					<b>{word}.</b> {meaning}{' '}
 					{totals.gpu_time_ns
@@ -237,8 +242,8 @@ export function Account({ state }: { state: State }) {
 					/>
 				</div>
 				<div>
-					<h3>Lost or in doubt</h3>
-					{lost.length ? <Counts rows={lost} /> : <p>Nothing.</p>}
+					<h3>Lost or uncertain</h3>
+					{lost.length ? <Counts rows={lost} /> : <p>None.</p>}
 					{trust.warnings.length ? (
 						<>
 							<h3>Warnings</h3>

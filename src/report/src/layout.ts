@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which frames are visible, and where: only those are looked at, however many there are.
+ * Computes which frames are visible, and where. The cost depends on the visible frames only.
  */
 import type { Sums, Tree } from './tree';
 
@@ -8,20 +8,20 @@ export interface Cell {
 	node: number;
 	x: number;
 	width: number;
-	restCount: number; /* 0: the node itself; else so many of its children, too small for cells */
+	restCount: number; /* 0: the node itself; else the number of its children too narrow for cells */
 	restTotal: number;
 }
 
 export interface Layout {
 	rows: Cell[][];
-	rootRow: number; /* of the node that is zoomed to; those before are around it */
+	rootRow: number; /* row of the zoomed node; earlier rows are its ancestors */
 }
 
 const WIDTH_MIN = 0.75; /* pixels */
 
 const sortedChildren = new WeakMap<Sums, Map<number, Uint32Array>>();
 
-/* With any weight, the largest first. */
+/* Returns the children with any weight, largest first. */
 export function childrenOf(tree: Tree, sums: Sums, node: number): Uint32Array {
 	let known = sortedChildren.get(sums);
 
@@ -80,7 +80,6 @@ export function layOut(tree: Tree, sums: Sums, root: number, width: number): Lay
 	return { rows, rootRow: around.length - 1 };
 }
 
-/* The cell at x of a row. */
 export function cellAt(row: Cell[] | undefined, x: number): Cell | null {
 	if (!row) return null;
 	let low = 0;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page: reads its data, then shows it. */
+/*
+ * Entry point: decodes the data and renders the page.
+ */
 import { effect } from '@preact/signals';
 import { render } from 'preact';
 import { ComparisonPage, comparisonTitle } from './comparison';
@@ -42,7 +44,7 @@ async function start(): Promise<void> {
 	const element = document.getElementById('xtrace-data')!;
 
 	if (!('DecompressionStream' in window)) {
-		fail('This browser is too old for the report: it needs one of 2023 or newer.');
+		fail('This browser is too old. Open the report in a browser from 2023 or later.');
 		return;
 	}
 	const loaded = await load(element.textContent ?? '');
@@ -64,4 +66,4 @@ async function start(): Promise<void> {
 	document.documentElement.dataset.ready = 'yes';
 }
 
-start().catch((error: unknown) => fail(`The report cannot be shown: ${String(error)}`));
+start().catch((error: unknown) => fail(`Cannot show the report: ${String(error)}`));

@@ -17,7 +17,7 @@ export interface Look {
 	card: string;
 }
 
-/* Of a comparison: what the nodes weigh on either side. */
+/* Comparisons only: weights of the nodes on both sides. */
 export interface Change {
 	base: Float64Array;
 	now: Float64Array;
@@ -52,7 +52,7 @@ export function rowAt(scene: Scene, y: number): number {
 	return scene.isFlame ? scene.layout.rows.length - 1 - place : place;
 }
 
-/* Changes that are seen in colour are also said, where there is room. */
+/* Shows the change as text, too, if it fits. */
 function changeLabel({ change }: Scene, node: number): string {
 	if (!change || Math.abs(changeOf(change.base[node], change.now[node])) < 0.01) return '';
 	return ` ${formatChange(change.base[node], change.now[node])}`;

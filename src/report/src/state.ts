@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the reader of the page has chosen: shared by all parts of it. */
+/*
+ * State of the page's controls, shared by all sections.
+ */
 import { computed, signal, useSignal } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
 import type { Loaded, Report } from './data';
@@ -16,13 +18,13 @@ export interface State {
 export const weight = signal(0);
 export const filter = signal<Filter>(noFilter);
 export const search = signal('');
-export const zoom = signal(0); /* the node that has the whole width */
-export const selected = signal(0); /* the node that is described */
-export const isFlame = signal(false); /* the root below rather than above */
+export const zoom = signal(0); /* node that spans the full width */
+export const selected = signal(0); /* node shown in the details */
+export const isFlame = signal(false); /* root at the bottom */
 export const theme = signal<Theme>('auto');
 export const printing = signal(false);
 
-/* Changes whenever colours do. */
+/* Follow the colour scheme of the system. */
 const systemDark = window.matchMedia('(prefers-color-scheme: dark)');
 const systemIsDark = signal(systemDark.matches);
 systemDark.addEventListener('change', (event) => (systemIsDark.value = event.matches));
@@ -31,7 +33,7 @@ export const isDark = computed(() =>
 	printing.value ? false : theme.value === 'auto' ? systemIsDark.value : theme.value === 'dark',
 );
 
-/* The width of an element, as it changes. */
+/* Returns the width of an element and follows its changes. */
 export function watchWidth(ref: { current: HTMLElement | null }): number {
 	const width = useSignal(0);
 
@@ -49,7 +51,7 @@ export const isFiltered = computed(
 	() => filter.value.device !== 0 || filter.value.thread !== 0 || filter.value.range !== 0,
 );
 
-/* The whole again: all filters off, nothing searched for. */
+/* Resets zoom, filters and search. */
 export function reset(): void {
 	zoom.value = 0;
 	selected.value = 0;
@@ -57,7 +59,7 @@ export function reset(): void {
 	filter.value = noFilter;
 }
 
-/* With these keys the browser has work of its own: its zoom, its history. */
+/* The browser uses these key combinations itself, for zoom and history. */
 export function isOfBrowser(event: KeyboardEvent): boolean {
 	return event.ctrlKey || event.altKey || event.metaKey;
 }
@@ -70,7 +72,7 @@ export function scrollToFlame(): void {
 		?.scrollIntoView({ behavior: stillness.matches ? 'auto' : 'smooth', block: 'start' });
 }
 
-/* Shows a node in the flame graph, and nothing of what was searched for before. */
+/* Zooms the flame graph to a node and clears the search. */
 export function showNode(node: number): void {
 	search.value = '';
 	zoom.value = node;
@@ -78,7 +80,7 @@ export function showNode(node: number): void {
 	scrollToFlame();
 }
 
-/* What has this very name; one that others begin with finds none of them. */
+/* Searches for an exact name. A prefix of other names must not match them. */
 export function showSearch(name: string): void {
 	zoom.value = 0;
 	selected.value = 0;

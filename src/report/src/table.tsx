@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table that can be sorted by any column and filtered by text. */
+/*
+ * A table that can be sorted by any column and filtered by text.
+ */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
@@ -11,9 +13,9 @@ export interface Column<Row> {
 	title: string;
 	value: (row: Row) => number | string;
 	show?: (row: Row) => ComponentChildren;
-	share?: (row: Row) => number; /* of 1: a bar beside the value */
+	share?: (row: Row) => number; /* from 0 to 1; drawn as a bar */
 	isText?: boolean;
-	isMain?: boolean; /* takes what room is left */
+	isMain?: boolean; /* takes the remaining width */
 }
 
 const SHOWN = 25;
@@ -21,7 +23,7 @@ const MORE = 200;
 
 export function Table<Row>(props: {
 	id: string;
-	title: string; /* for those who hear it */
+	title: string; /* for screen readers */
 	columns: Column<Row>[];
 	rows: Row[];
 	text: (row: Row) => string;
@@ -55,8 +57,8 @@ export function Table<Row>(props: {
 			<div class="table-tools">
 				<input
 					type="search"
-					aria-label="filter the rows"
-					placeholder="filter rows"
+					aria-label="Filter rows"
+					placeholder="Filter rows"
 					value={pattern.value}
 					onInput={(e) => (pattern.value = e.currentTarget.value)}
 					spellcheck={false}
@@ -140,7 +142,7 @@ export function Table<Row>(props: {
 					Show {formatCount(Math.min(MORE, sorted.length - limit))} more
 				</button>
 			) : null}
-			{sorted.length ? null : <p class="empty">{wrong ? `No regular expression: ${wrong}.` : `No row contains “${pattern.value}”.`}</p>}
+			{sorted.length ? null : <p class="empty">{wrong ? `Invalid regular expression: ${wrong}.` : `No row matches “${pattern.value}”.`}</p>}
 		</div>
 	);
 }

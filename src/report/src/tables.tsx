@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables below the flame graph: one at a time, all of them on paper. */
+/*
+ * The tables: one at a time on screen, all of them in print.
+ */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
@@ -22,7 +24,7 @@ interface PathRow {
 	count: number;
 }
 
-/* The innermost frame, and of the user's own the innermost; then all, which may be cut. */
+/* Shows the innermost frame, the innermost user frame, then all frames, which may be cut off. */
 function Path({ tree, frames }: { tree: Tree; frames: string[] }) {
 	const last = frames.length - 1;
 	const outer = frames.slice(0, last).reverse();
@@ -39,12 +41,12 @@ function Path({ tree, frames }: { tree: Tree; frames: string[] }) {
 	);
 }
 
-/* Of the table of all paths, by the name that it has in them. */
+/* Converts a row of the full kernel table. */
 function leafRow(row: KernelRow): LeafRow {
 	return { name: row.kind === 'kernel' || row.kind === 'collective' ? kernelMark + row.name : row.name, ns: row.gpu_time_ns, count: row.count };
 }
 
-/* Of the paths in the page. */
+/* Computes the kernel table from the call paths in the page. */
 function leavesOf({ tree, report }: State, times: Sums, counts: Sums): LeafRow[] {
 	const byName = new Map<number, LeafRow>();
 
@@ -73,7 +75,7 @@ function Kernels({ state }: { state: State }) {
 		{ title: 'Share', value: (r) => r.ns, show: (r) => formatPercent(r.ns, whole), share: (r) => r.ns / (whole || 1) },
 		{ title: 'Count', value: (r) => r.count, show: (r) => formatCount(r.count) },
 		{ title: 'Mean', value: (r) => r.ns / r.count, show: (r) => formatTime(r.ns / r.count) },
-		{ title: 'Kernel, copy or set', value: (r) => r.name, show: (r) => shortName(r.name), isText: true, isMain: true },
+		{ title: 'Kernel, copy or memset', value: (r) => r.name, show: (r) => shortName(r.name), isText: true, isMain: true },
 	];
 
 	return (
@@ -85,8 +87,8 @@ function Kernels({ state }: { state: State }) {
 			text={(r) => r.name}
 			sortedBy={0}
 			onPick={(r) => showSearch(r.name)}
-			pickTitle="find it in the flame graph"
-			none="No work of the GPU was recorded."
+			pickTitle="Search in the flame graph"
+			none="No GPU work was recorded."
 		/>
 	);
 }
@@ -121,7 +123,7 @@ function Paths({ state }: { state: State }) {
 			? [{ title: 'Count', value: (r: PathRow) => r.count, show: (r: PathRow) => formatCount(r.count) }]
 			: []),
 		{
-			title: 'Call path, innermost first',
+			title: 'Call path (innermost frame first)',
 			value: (r) => tree.pathText(r.node),
 			show: (r) => <Path tree={tree} frames={tree.path(r.node).map((n) => tree.text(n))} />,
 			isText: true,
@@ -139,8 +141,8 @@ function Paths({ state }: { state: State }) {
 			text={(r) => tree.pathText(r.node)}
 			sortedBy={0}
 			onPick={(r) => showNode(r.node)}
-			pickTitle="show it in the flame graph"
-			none={`${weightTitles[spec.name]?.none ?? 'Nothing'}.`}
+			pickTitle="Show in the flame graph"
+			none={`${weightTitles[spec.name]?.none ?? 'No data for this weight'}.`}
 		/>
 	);
 }
@@ -164,7 +166,7 @@ const failureColumns = (tree: Tree): Column<FailureRow>[] => [
 	{ title: 'Count', value: (r) => r.count, show: (r) => formatCount(r.count) },
 	{ title: 'Error', value: (r) => errorText(r), isText: true },
 	{
-		title: 'Call path, innermost first',
+		title: 'Call path (innermost frame first)',
 		value: (r) => [...r.frames, r.name].join(';'),
 		show: (r) => <Path tree={tree} frames={[...r.frames, r.name]} />,
 		isText: true,
@@ -172,7 +174,10 @@ const failureColumns = (tree: Tree): Column<FailureRow>[] => [
 	},
 ];
 
-/* Calls are in the tree by what they did: waited, allocated, or asked for work. */
+/*
+ * A call may appear under several weights: it waited, allocated or launched work. Choose one that
+ * shows it.
+ */
 function showWhereFound({ tree, report }: State, name: string): void {
 	const matched = tree.matches(wholeName(name))!;
 	const places = [weight.value, ...report.weights.keys()];
@@ -196,8 +201,8 @@ function Calls({ state }: { state: State }) {
 				text={(r) => r.name}
 				sortedBy={0}
 				onPick={(r) => showWhereFound(state, r.name)}
-				pickTitle="find it in the flame graph"
-				none="No calls were recorded."
+				pickTitle="Search in the flame graph"
+				none="No CUDA calls were recorded."
 			/>
 			{failures.length ? (
 				<>
@@ -235,7 +240,7 @@ function Transfers({ state }: { state: State }) {
 			rows={state.report.summary.copies.rows}
 			text={(r) => r.name}
 			sortedBy={0}
-			none="Nothing was copied or set."
+			none="No copies or memsets were recorded."
 		/>
 	);
 }
@@ -291,7 +296,7 @@ function Ranges({ state }: { state: State }) {
 				filter.value = { ...filter.value, range: r.place };
 				scrollToFlame();
 			}}
-			pickTitle="show only what is in it"
+			pickTitle="Show only work in this range"
 			none="No NVTX ranges were recorded."
 		/>
 	);
@@ -306,12 +311,12 @@ function rangePath({ report }: State, place: number): string {
 
 const memoryColumns: Column<MemoryRow>[] = [
 	{ title: 'Peak', value: (r) => r.peak_bytes, show: (r) => formatBytes(r.peak_bytes) },
-	{ title: 'Peak at', value: (r) => r.peak_at_ns, show: (r) => formatTime(r.peak_at_ns) },
+	{ title: 'Time of peak', value: (r) => r.peak_at_ns, show: (r) => formatTime(r.peak_at_ns) },
 	{ title: 'Allocations', value: (r) => r.alloc_count, show: (r) => formatCount(r.alloc_count) },
 	{ title: 'Frees', value: (r) => r.free_count, show: (r) => formatCount(r.free_count) },
 	{ title: 'Allocated', value: (r) => r.alloc_bytes, show: (r) => formatBytes(r.alloc_bytes) },
 	{ title: 'Never freed', value: (r) => r.leaked_bytes, show: (r) => formatBytes(r.leaked_bytes) },
-	{ title: 'Of', value: (r) => r.name, isText: true, isMain: true },
+	{ title: 'Memory', value: (r) => r.name, isText: true, isMain: true },
 ];
 
 function Memory({ state }: { state: State }) {
@@ -341,28 +346,28 @@ const tabs: { id: string; title: string; note?: (state: State) => string | null;
 	{ id: 'memory', title: 'Memory', note: memoryNote, show: (state) => <Memory state={state} /> },
 ];
 
-/* Allocations are counted by device, whoever made them. */
+/* Allocations are counted per device, whatever their call path. */
 function memoryNote({ report }: State): string | null {
 	return /--(filter|focus|range)/.test(report.summary.selection ?? '')
-		? 'Of all calls in the window of time: --filter, --focus and --range do not hold for this table.'
+		? 'Includes all calls in the time window: --filter, --focus and --range do not apply to this table.'
 		: null;
 }
 
 function filterNote(): string {
-	return isFiltered.value ? 'With the filters of the flame graph.' : '';
+	return isFiltered.value ? 'Uses the filters of the flame graph.' : '';
 }
 
 function kernelNote({ report }: State): string | null {
 	const leftOut = report.kernels ? report.kernels.row_count - report.kernels.rows.length : 0;
 
 	if (isFiltered.value)
-		return `${filterNote()}${report.kernels ? ' In [other] are the call paths that are left out of this page.' : ''}`;
-	return leftOut > 0 ? `The largest; ${formatCount(leftOut)} more are left out of this page.` : null;
+		return `${filterNote()}${report.kernels ? ' [other] combines the call paths that this page omits.' : ''}`;
+	return leftOut > 0 ? `Shows the largest kernels. ${formatCount(leftOut)} smaller ones are omitted from this page.` : null;
 }
 
 function pathNote({ report }: State): string | null {
 	const left = report.left_out_path_count ?? 0;
-	const other = left ? `The ${formatCount(left)} smallest are left out of this page: [other].` : '';
+	const other = left ? `The ${formatCount(left)} smallest call paths are combined into [other].` : '';
 
 	return [filterNote(), other].filter(Boolean).join(' ') || null;
 }
@@ -371,7 +376,7 @@ function rangeNote({ report }: State): string | null {
 	const left = report.left_out_range_count ?? 0;
 
 	return left
-		? `The ${formatCount(left)} smallest are left out of this page: what is in them counts for the range around them, or is [other].`
+		? `The ${formatCount(left)} smallest ranges are omitted from this page. Their work counts in the enclosing range or in [other].`
 		: null;
 }
 

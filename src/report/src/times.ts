@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time that the charts show. Where nothing at all is known for long, as between logs that are hours apart, it
- * is left out: shown time is what is left, with a short break for each such gap.
+ * The time axis of the charts. Long gaps without any data, as between logs recorded hours apart,
+ * are omitted. "Shown time" is the remaining time, with a short break for each gap.
  */
 
 export interface Span {
@@ -9,22 +9,22 @@ export interface Span {
 	untilNs: number;
 }
 
-/* A stretch of time, and where it stands among what is shown. */
+/* An interval, and its start in shown time. */
 interface Piece extends Span {
 	shownNs: number;
 }
 
-const LEFT_OUT_SHARE = 0.1; /* gaps that are longer, as a part of all that is known */
-const BREAK_SHARE = 0.012; /* of what is shown, for each gap … */
-const BREAKS_SHARE = 0.2; /* … and all of them at most */
+const LEFT_OUT_SHARE = 0.1; /* omit gaps longer than this share of the time with data */
+const BREAK_SHARE = 0.012; /* width of one break, as a share of the shown time */
+const BREAKS_SHARE = 0.2; /* limit for all breaks together */
 
 export class Times {
 	readonly pieces: Piece[] = [];
-	readonly whole: Span; /* of shown time */
+	readonly whole: Span; /* in shown time */
 	readonly breakNs: number;
 	readonly leftOutNs: number;
 
-	/* spans: for which something is known; all within bounds. */
+	/* spans: intervals with data, clipped to bounds. */
 	constructor(spans: Span[], bounds: Span) {
 		const list = spans
 			.map((s) => ({ fromNs: Math.max(s.fromNs, bounds.fromNs), untilNs: Math.min(s.untilNs, bounds.untilNs) }))
@@ -60,7 +60,10 @@ export class Times {
 		this.whole = { fromNs: kept[0].fromNs, untilNs: Math.max(shownNs - this.breakNs, kept[0].fromNs + 1) };
 	}
 
-	/* What of a stretch of shown time was there: one stretch, the first of several; null: it is in a break. */
+	/*
+	 * Converts shown time to the first real interval that it covers. Returns null inside a
+	 * break.
+	 */
 	real(shown: Span): Span | null {
 		for (const piece of this.pieces) {
 			const from = Math.max(shown.fromNs, piece.shownNs);
@@ -72,7 +75,7 @@ export class Times {
 		return null;
 	}
 
-	/* All stretches of it, each with the shown time of its begin. */
+	/* Converts shown time to all real intervals that it covers. */
 	within(shown: Span): Piece[] {
 		return this.pieces
 			.map((piece) => {

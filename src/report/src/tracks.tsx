@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each device did over time, and how much memory was held. Times were added up in bins when the
- * log was read; each column of pixels shows the mean of the bins below it.
+ * Device activity and allocated memory over time. xtrace sums up times in bins when it reads the
+ * log. Each pixel column shows the mean of its bins.
  */
 import { ticks } from 'd3-array';
 import { type Signal, useSignal } from '@preact/signals';
@@ -22,31 +22,31 @@ interface Chart {
 	name: string;
 	startNs: number;
 	binNs: number;
-	series: Series[]; /* from the bottom up */
-	top: number; /* of the scale, for a bin */
-	isShare: boolean; /* of time; else bytes */
-	spanNs: number; /* of a device: from its first work to its last */
+	series: Series[]; /* bottom to top */
+	top: number; /* top of the scale, per bin */
+	isShare: boolean; /* share of time; false: bytes */
+	spanNs: number; /* devices: from the first to the last work */
 	height: number; /* pixels */
 }
 
 const breakColours = { light: '#9aa0a8', dark: '#666c76' };
-const TRACK_IDLE = 4; /* src/merge/export/html/html.h: enum track_series */
+const TRACK_IDLE = 4; /* src/merge/export/html/html_state.h: enum track_series */
 const DEVICE_HEIGHT = 84;
 const MEMORY_HEIGHT = 46;
 
-/* from: the first bin that counts. */
+/* from: the first bin to count. */
 function series(name: string, colour: string, values: Float64Array, from = 0): Series {
 	return { name, colour, values, sum: values.subarray(from).reduce((sum, value) => sum + value, 0) };
 }
 
-/* Of a part of a run, the gap before its first work began before the part. */
+/* The idle gap before the first work of a selected part begins before the part. Skip it. */
 function firstBin({ report }: State, index: number): number {
 	const { bin_ns, start_ns } = report.tracks[index];
 
 	return report.summary.selection ? Math.max(Math.floor((report.first_ns - start_ns) / bin_ns), 0) : 0;
 }
 
-/* "[idle: why]" without what all of them have. */
+/* Converts "[idle: why]" to "idle: why". */
 function idleName(label: string): string {
 	return label.replace(/^\[idle: (.*)\]$/, 'idle: $1');
 }
@@ -57,7 +57,7 @@ function deviceSeries(state: State, index: number): Series[] {
 	const column = (s: number) => loaded.column(`track.${index}.${s}`);
 	const kernels = column(0);
 	const from = firstBin(state, index);
-	/* Some column is empty where nothing of it ran. */
+	/* Columns without any value are empty. */
 	const less = (whole: Float64Array, part: Float64Array) =>
 		whole.map((value, b) => Math.max(value - (part[b] ?? 0), 0));
 	const alone = less(column(3), kernels);
@@ -65,8 +65,8 @@ function deviceSeries(state: State, index: number): Series[] {
 
 	return [
 		series('kernels', trackColours[side].kernel, kernels, from),
-		series('copies and sets alone', trackColours[side].copy, alone, from),
-		series('collectives alone', trackColours[side].collective, collectives, from),
+		series('copies and memsets only', trackColours[side].copy, alone, from),
+		series('collectives only', trackColours[side].collective, collectives, from),
 		...report.idle_classes.map((label, c) =>
 			series(idleName(label), idleColours[side][c % idleColours[side].length], column(TRACK_IDLE + c), from),
 		),
@@ -77,11 +77,11 @@ function chartOf(state: State, index: number): Chart {
 	const track = state.report.tracks[index];
 	const side = isDark.value ? 'dark' : 'light';
 	const list = track.is_memory
-		? [series('held', trackColours[side].memory, state.loaded.column(`track.${index}.0`))]
+		? [series('allocated', trackColours[side].memory, state.loaded.column(`track.${index}.0`))]
 		: deviceSeries(state, index);
 
 	return {
-		name: track.is_memory ? `Memory held, ${track.name}` : track.name,
+		name: track.is_memory ? `Allocated memory, ${track.name}` : track.name,
 		startNs: track.start_ns,
 		binNs: track.bin_ns,
 		series: list,
@@ -92,7 +92,7 @@ function chartOf(state: State, index: number): Chart {
 	};
 }
 
-/* The value of a series in a stretch of time: a mean of shares, or the largest number. */
+/* Returns the mean share, or the maximum of memory, in an interval. */
 function valueIn(chart: Chart, values: Float64Array, { fromNs, untilNs }: Span): number {
 	const first = Math.floor((fromNs - chart.startNs) / chart.binNs);
 	const last = Math.max(Math.ceil((untilNs - chart.startNs) / chart.binNs), first + 1);
@@ -122,7 +122,7 @@ function paintChart(canvas: HTMLCanvasElement, chart: Chart, times: Times, span:
 		let bottom = height;
 
 		if (!part) {
-			/* A break: dots. */
+			/* Draw a break as dots. */
 			g.fillStyle = breakColours[isDark.value ? 'dark' : 'light'];
 			for (let y = x % 4; y < height; y += 4) g.fillRect(x, y, 1, 1);
 			continue;
@@ -142,7 +142,7 @@ function Reading({ chart, part, left }: { chart: Chart; part: Span | null; left:
 	if (!part)
 		return (
 			<div class="tip below" style={{ left: `${left}px` }}>
-				<div class="tip-name">left out: nothing was recorded here</div>
+				<div class="tip-name">gap: nothing was recorded here</div>
 			</div>
 		);
 	return (
@@ -166,7 +166,7 @@ function Reading({ chart, part, left }: { chart: Chart; part: Span | null; left:
 	);
 }
 
-/* The stretch that a key leads to: nearer, farther, to a side. */
+/* Returns the interval after a key press: zoom or move. */
 function moved(span: Span, whole: Span, key: string): Span | null {
 	const length = span.untilNs - span.fromNs;
 	const middle = (span.fromNs + span.untilNs) / 2;
@@ -189,7 +189,7 @@ function moved(span: Span, whole: Span, key: string): Span | null {
 	return { fromNs: from, untilNs: from + wanted };
 }
 
-/* What the chart shows, in words. */
+/* Describes the chart for screen readers. */
 function readAloud(chart: Chart, times: Times, span: Span): string {
 	const part = times.real(span);
 
@@ -201,13 +201,13 @@ function readAloud(chart: Chart, times: Times, span: Span): string {
 }
 
 const steps: [id: string, key: string, sign: string, title: string][] = [
-	['time-farther', '-', '−', 'look from farther away'],
-	['time-nearer', '+', '+', 'look closer'],
-	['time-earlier', 'ArrowLeft', '‹', 'earlier'],
-	['time-later', 'ArrowRight', '›', 'later'],
+	['time-farther', '-', '−', 'Zoom out'],
+	['time-nearer', '+', '+', 'Zoom in'],
+	['time-earlier', 'ArrowLeft', '‹', 'Earlier'],
+	['time-later', 'ArrowRight', '›', 'Later'],
 ];
 
-/* Nearer, farther, to a side: without a mouse. */
+/* Zoom and move without a mouse. */
 function TimeButtons({ view, whole }: { view: Signal<Span>; whole: Span }) {
 	const isWhole = view.value === whole;
 	const step = (key: string) => {
@@ -266,7 +266,7 @@ function TrackView(props: { chart: Chart; times: Times; view: Signal<Span>; isPa
 		<div class="track">
 			<div class="track-head">
 				<h3>{chart.name}</h3>
-				{chart.isShare ? null : <span class="muted">at most {formatBytes(chart.top)}</span>}
+				{chart.isShare ? null : <span class="muted">peak {formatBytes(chart.top)}</span>}
 			</div>
 			<div
 				class="track-box"
@@ -325,7 +325,7 @@ function TrackView(props: { chart: Chart; times: Times; view: Signal<Span>; isPa
 					{spanNs > drawnNs ? (
 						<li class="blank">
 							<i />
-							{props.isPart ? 'not of what was chosen' : 'not known'}{' '}
+							{props.isPart ? 'not selected' : 'unknown'}{' '}
 							<b data-blank={spanNs - drawnNs}>{formatPercent(spanNs - drawnNs, spanNs)}</b>{' '}
 							<span class="muted">{formatTime(spanNs - drawnNs)}</span>
 						</li>
@@ -336,10 +336,13 @@ function TrackView(props: { chart: Chart; times: Times; view: Signal<Span>; isPa
 	);
 }
 
-const LAST_LABEL = 0.96; /* behind which there is no room for one */
-const LABEL_SHARE = { wide: 0.07, narrow: 0.2 }; /* of the width: labels stand no closer */
+const LAST_LABEL = 0.96; /* no room for labels to the right */
+const LABEL_SHARE = { wide: 0.07, narrow: 0.2 }; /* minimum distance, as a share of the width */
 
-/* Where labels go, as parts of the width, and of what time: of several stretches, the begin of each. */
+/*
+ * Returns the positions of labels, as shares of the width, and their times. With several intervals,
+ * each start gets a label if there is room.
+ */
 function labels(times: Times, span: Span): [at: number, ns: number][] {
 	const isNarrow = window.innerWidth < 640;
 	const length = span.untilNs - span.fromNs;
@@ -370,7 +373,7 @@ function Axis({ times, span }: { times: Times; span: Span }) {
 	);
 }
 
-/* What is known: of each track from its begin to its end. */
+/* The time axis covers all tracks. */
 function timesOf({ report }: State): Times {
 	const spans = report.tracks.map((t) => ({ fromNs: t.start_ns, untilNs: t.start_ns + t.bin_count * t.bin_ns }));
 	const fromNs = Math.max(Math.min(...spans.map((s) => s.fromNs)), report.first_ns);
@@ -397,17 +400,17 @@ export function Tracks({ state }: { state: State }) {
 		<section id="timeline" class="card">
 			<header class="card-head">
 				<TimeButtons view={view} whole={times.whole} />
-				<h2>Over time</h2>
+				<h2>Device activity</h2>
 				<p class="sub">
-					What each device did from its first work to its last: kernels, copies and sets where no
-					kernel ran, and why nothing did. <span class="screen-only">
-						{isWhole ? <span class="mouse-only">Drag to look closer.</span> : 'Sums are of the whole run.'}
+					Activity of each device from its first to its last work: kernels, copies and memsets while no kernel
+					ran, and the cause of idle time. <span class="screen-only">
+						{isWhole ? <span class="mouse-only">Drag to zoom in.</span> : 'The sums below cover the whole run.'}
 					</span>
 				</p>
 				{times.pieces.length > 1 ? (
 					<p class="sub" id="breaks" data-breaks={times.pieces.length - 1}>
-						{times.pieces.length === 2 ? 'A gap' : `${times.pieces.length - 1} gaps`} of {longTime(times.leftOutNs)} in
-						all, in which nothing was recorded, {times.pieces.length === 2 ? 'is' : 'are'} left out.
+						{times.pieces.length === 2 ? 'A gap' : `${times.pieces.length - 1} gaps`} without recorded activity (
+						{longTime(times.leftOutNs)} in total) {times.pieces.length === 2 ? 'is' : 'are'} omitted.
 					</p>
 				) : null}
 			</header>
@@ -416,12 +419,12 @@ export function Tracks({ state }: { state: State }) {
 			))}
 			<Axis times={times} span={view.value} />
 			{state.report.track_left_out_count ? (
-				<p class="sub">There are more devices than are shown here.</p>
+				<p class="sub">Not all devices are shown.</p>
 			) : null}
 			{state.report.track_halvings ? (
 				<p class="sub" id="coarse">
-					Times are added up in stretches {2 ** state.report.track_halvings} times as long as they could be, so that the
-					report stays within its size (--html-size).
+					The time resolution is reduced by a factor of {2 ** state.report.track_halvings} to keep the report within
+					--html-size.
 				</p>
 			) : null}
 		</section>

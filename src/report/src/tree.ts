@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of call paths and what ends in it.
+ * The tree of call paths and its samples.
  *
- * Nodes are numbered depth first, so the subtree of a node is the range up to its end, and sums over
- * subtrees are differences of running sums: choosing another weight or filter is one pass over the
- * samples and one over the nodes. Node 0 stands for all.
+ * Nodes are numbered depth first, so a subtree is a range of numbers. Changing the weight or a
+ * filter takes one pass over the samples and one over the nodes. Node 0 is the root.
  */
 import type { Loaded } from './data';
 
 export interface Filter {
-	device: number; /* 0: any; else the place in report.devices, from 1 on */
+	device: number; /* index in report.devices, from 1; 0: any */
 	thread: number;
 	range: number;
 }
@@ -17,17 +16,17 @@ export interface Filter {
 export const noFilter: Filter = { device: 0, thread: 0, range: 0 };
 
 export interface Sums {
-	self: Float64Array; /* by node: of what ends in it */
-	total: Float64Array; /* … with all below it */
+	self: Float64Array; /* by node: own samples */
+	total: Float64Array; /* by node: including descendants */
 }
 
 export class Tree {
 	readonly count: number;
 	readonly names: string[];
-	readonly ownNames: Set<string>; /* of the user's files, not of libraries */
+	readonly ownNames: Set<string>; /* names in the user's own files */
 	readonly name: Uint32Array;
 	readonly parent: Uint32Array;
-	readonly end: Uint32Array; /* the node behind the subtree */
+	readonly end: Uint32Array; /* first node after the subtree */
 	readonly depth: Uint32Array;
 	readonly sampleNode: Uint32Array;
 	private readonly device: Float64Array;
@@ -61,7 +60,7 @@ export class Tree {
 	}
 
 	private connect(depth: Float64Array, name: Float64Array): void {
-		const open = [0]; /* the nodes around the one at hand, by depth */
+		const open = [0]; /* ancestors of the current node, by depth */
 
 		for (let n = 1; n < this.count; n++) {
 			const d = depth[n - 1];
@@ -78,7 +77,7 @@ export class Tree {
 		return node ? this.names[this.name[node]] : 'all';
 	}
 
-	/* From the outermost frame down to the node. */
+	/* Returns the path from the outermost frame to the node. */
 	path(node: number): number[] {
 		const chain: number[] = [];
 
@@ -90,7 +89,7 @@ export class Tree {
 		return this.path(node).map((n) => this.text(n)).join(';');
 	}
 
-	/* The node, or the nearest around it that has anything of the weight. */
+	/* Returns the node, or its nearest ancestor with any weight. */
 	weighed(sums: Sums, node: number): number {
 		let n = node;
 
@@ -106,13 +105,13 @@ export class Tree {
 		for (let c = node + 1; c < this.end[node]; c = this.end[c]) yield c;
 	}
 
-	/* Which ranges are that range or within it; null: all. */
+	/* Marks a range and all ranges nested in it. Returns null for all ranges. */
 	private rangesIn(range: number): Uint8Array | null {
 		const inside = new Uint8Array(this.rangeParent.length + 1);
 
 		if (!range) return null;
 		inside[range] = 1;
-		/* A range stands behind the one around it. */
+		/* Parents precede their children. */
 		for (let r = 1; r <= this.rangeParent.length; r++)
 			if (inside[this.rangeParent[r - 1]]) inside[r] = 1;
 		return inside;
@@ -143,12 +142,12 @@ export class Tree {
 			self[this.sampleNode[i]] += values[i];
 		}
 		total.set(self);
-		/* A node stands behind its parent: from the last on, all below it has been added. */
+		/* Parents precede their children, so a backward pass adds up complete subtrees. */
 		for (let n = this.count - 1; n > 0; n--) total[this.parent[n]] += total[n];
 		return { self, total };
 	}
 
-	/* By place in the ranges: what is in it at any depth. */
+	/* Returns the sum of each range, including nested ranges. */
 	rangeSums(weight: number): Float64Array {
 		const sums = new Float64Array(this.rangeParent.length);
 		const values = this.weights[weight];
@@ -159,7 +158,7 @@ export class Tree {
 		return sums;
 	}
 
-	/* By node: its name matches. */
+	/* Marks the nodes with a matching name. */
 	matches(pattern: string): Uint8Array | null {
 		const test = matcher(pattern);
 
@@ -171,7 +170,7 @@ export class Tree {
 		return matched;
 	}
 
-	/* What is in matching frames and below them, each part counted once. */
+	/* Sums up matching frames with their descendants, counting nested matches once. */
 	matchedTotal(matched: Uint8Array, sums: Sums, root: number): number {
 		let sum = 0;
 
@@ -187,12 +186,12 @@ export class Tree {
 	}
 }
 
-/* What is between two slashes; null: it is plain text. */
+/* Returns the expression between two slashes, or null for plain text. */
 function expressionOf(pattern: string): string | null {
 	return /^\/(.+)\/$/.exec(pattern)?.[1] ?? null;
 }
 
-/* Why it is no regular expression, though it stands between slashes; null: all is well. */
+/* Returns why the regular expression is invalid, or null. */
 export function patternError(pattern: string): string | null {
 	const expression = expressionOf(pattern);
 
@@ -205,12 +204,15 @@ export function patternError(pattern: string): string | null {
 	}
 }
 
-/* The pattern that only this name matches. */
+/* Returns the pattern that matches exactly this name. */
 export function wholeName(name: string): string {
 	return `"${name}"`;
 }
 
-/* "/regular expression/", '"the whole name"', or plain text in any case. null: nothing to look for. */
+/*
+ * Patterns: "/regular expression/", '"exact name"', or plain text, ignoring case. Returns null for
+ * an empty pattern.
+ */
 export function matcher(pattern: string): ((text: string) => boolean) | null {
 	const expression = expressionOf(pattern);
 
@@ -247,9 +249,9 @@ export function frameKind(name: string): FrameKind {
 	return 'code';
 }
 
-export const kernelMark = '[GPU_Kernel]'; /* before the name of a kernel in a path */
+export const kernelMark = '[GPU_Kernel]'; /* prefix of kernel names in a path */
 
-/* As it is shown where there is little room. */
+/* Returns the name without its kernel mark. */
 export function shortName(name: string): string {
 	return name.startsWith(kernelMark) ? name.slice(kernelMark.length) : name;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the weights are called on the page: docs/WEIGHTS.md defines them. */
+/*
+ * Names of the weights. docs/WEIGHTS.md defines the weights.
+ */
 
 interface WeightWords {
 	title: string;
@@ -10,48 +12,48 @@ interface WeightWords {
 export const weightTitles: Record<string, WeightWords> = {
 	'gpu-time': {
 		title: 'GPU time',
-		what: 'Durations of kernels, copies and sets, each in full, by the code that asked for them.',
-		none: 'No work of the GPU was recorded',
+		what: 'Total duration of kernels, copies and memsets, by the code that launched them. Overlapping work counts in full.',
+		none: 'No GPU work was recorded',
 	},
 	count: {
 		title: 'Count',
-		what: 'How many kernels, copies and sets the code asked for.',
-		none: 'No work of the GPU was recorded',
+		what: 'Number of kernels, copies and memsets, by the code that launched them.',
+		none: 'No GPU work was recorded',
 	},
 	'cpu-wait': {
 		title: 'CPU wait',
-		what: 'Time in calls in which the CPU waits for the GPU. It belongs to no device.',
+		what: 'Time the CPU spent blocked in calls that wait for the GPU. It belongs to no device.',
 		none: 'No call waited for the GPU',
 	},
 	'gpu-exclusive': {
-		title: 'GPU time, shared',
-		what: 'Work that runs at the same time on a device shares each moment: the sum is the time in which the GPU was busy.',
-		none: 'No work of the GPU was recorded',
+		title: 'GPU busy time',
+		what: 'Overlapping work on a device shares the time, so the total is the time the GPU was busy.',
+		none: 'No GPU work was recorded',
 	},
 	'call-time': {
-		title: 'CPU time in calls',
-		what: 'Time of calls that wait, allocate or free, by the code that made them.',
-		none: 'No such call was made',
+		title: 'CPU time in CUDA calls',
+		what: 'Duration of CUDA calls that wait, allocate or free, by the code that made them.',
+		none: 'No such call was recorded',
 	},
 	'gpu-idle': {
-		title: 'GPU idle',
-		what: 'Gaps between the work of a device, by the code whose work came late, and why.',
-		none: 'No device was idle between its first and its last work',
+		title: 'GPU idle time',
+		what: 'Idle gaps of each device, with their cause, by the code whose work ended the gap.',
+		none: 'No device was idle between its first and last work',
 	},
 	'alloc-bytes': {
 		title: 'Memory allocated',
-		what: 'All bytes that were allocated, whether freed again or not.',
+		what: 'Total bytes allocated, including memory that was freed later.',
 		none: 'No allocations were recorded',
 	},
 	'peak-bytes': {
-		title: 'Memory at the peak',
-		what: 'What each device, and the host, held when it held most.',
+		title: 'Peak memory',
+		what: 'Memory in use when each device, or the host, reached its peak, by the code that allocated it.',
 		none: 'No allocations were recorded',
 	},
 	'leaked-bytes': {
 		title: 'Memory never freed',
-		what: 'What was not freed by the end of the recording.',
-		none: 'All memory was freed',
+		what: 'Memory still allocated at the end of the recording.',
+		none: 'All recorded memory was freed',
 	},
 };
 
@@ -61,29 +63,29 @@ export const countWords: [key: string, words: string][] = [
 	['launch_failed_count', 'launches that returned an error'],
 	['launch_captured_count', 'launches captured into a graph'],
 	['launch_of_kernelless_graph_count', 'launches of graphs without kernels'],
-	['launch_without_work_count', 'launches without a kernel in the log'],
-	['kernel_missing_count', 'kernels launched, but not in the log'],
-	['transfer_call_count', 'calls that copy or set'],
-	['transfer_call_without_work_count', 'calls that copy or set without GPU work'],
+	['launch_without_work_count', 'launches without a recorded kernel'],
+	['kernel_missing_count', 'launched kernels without a record'],
+	['transfer_call_count', 'copy and memset calls'],
+	['transfer_call_without_work_count', 'copy and memset calls without GPU work'],
 	['kernel_count', 'kernels'],
 	['copy_count', 'copies'],
-	['set_count', 'sets'],
-	['graph_work_count', 'kernels, copies and sets in graphs'],
+	['set_count', 'memsets'],
+	['graph_work_count', 'kernels, copies and memsets in CUDA graphs'],
 ];
 
-/* Keys of summary.trust.doubts; losses are named by their cause in the log. */
+/* Keys of summary.trust.doubts. The log describes its losses itself. */
 export const doubtWords: Record<string, string> = {
-	work_without_call: 'kernels, copies, sets whose call is missing',
-	work_launched_by_device: 'kernels, copies, sets launched by the GPU, call unknown',
-	work_without_stack: 'kernels, copies, sets whose call has no stack',
-	graph_work_of_unknown_maker: 'work of graph nodes whose maker is not known',
-	graph_nodes_of_circular_origin: 'graph nodes whose origins lead nowhere',
-	nvtx_pops_without_push: 'NVTX ranges popped that were not pushed',
-	nvtx_ends_without_start: 'NVTX ranges ended that were not started',
-	nvtx_ranges_not_nested: 'NVTX ranges that count for the range around them',
-	work_too_late_to_be_weighed: 'kernels, copies, sets that stand too late in the log',
-	frees_without_allocation: 'frees of memory whose allocation is missing',
-	allocations_over_others: 'allocations at addresses that were in use',
-	memory_operations_too_late: 'allocations and frees that stand too late in the log',
-	allocations_without_call: 'allocations that have no call with a stack',
+	work_without_call: 'kernels, copies and memsets without a recorded call',
+	work_launched_by_device: 'kernels, copies and memsets launched by the GPU, with an unknown call',
+	work_without_stack: 'kernels, copies and memsets whose call has no stack',
+	graph_work_of_unknown_maker: 'work of graph nodes whose creator is unknown',
+	graph_nodes_of_circular_origin: 'graph nodes whose origin could not be resolved',
+	nvtx_pops_without_push: 'NVTX pops without a push',
+	nvtx_ends_without_start: 'NVTX range ends without a start',
+	nvtx_ranges_not_nested: 'NVTX ranges not nested correctly, counted in the enclosing range',
+	work_too_late_to_be_weighed: 'kernels, copies and memsets too far out of order in the log',
+	frees_without_allocation: 'frees without a recorded allocation',
+	allocations_over_others: 'allocations at addresses already in use',
+	memory_operations_too_late: 'allocations and frees too far out of order in the log',
+	allocations_without_call: 'allocations without a call stack',
 };

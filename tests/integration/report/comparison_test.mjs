@@ -25,7 +25,7 @@ const { chromium } = createRequire(join(packages, 'package.json'))('playwright-c
 const work = mkdtempSync(join(tmpdir(), 'xtrace-comparison.'));
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
 const read = (name) => readFileSync(join(work, name), 'utf8');
-const words = { pass: 'Pass', regression: 'Regression', unknown: 'Could not be judged' };
+const words = { pass: 'Pass', regression: 'Regression', unknown: 'Inconclusive' };
 
 // Returns the total of a weight once the page shows it.
 async function totalOf(page, place) {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chrome's trace event format, for Perfetto and chrome://tracing, written as a stream.
+ * Writes Chrome's trace event format, for Perfetto and chrome://tracing, as a stream.
  *
- * Each log has a process with the tracks of its threads, which carry the API calls, and a process
- * for each of its devices with a track for each context and stream, which carry the kernels. An
- * arrow leads from each launch to each of its kernels. Viewers want the spans of a track to nest;
- * kernels of one stream that run at the same time (in a graph) go to further lanes of the stream.
+ * Each log becomes one process with a track per thread, which holds the API calls. Each of its
+ * devices becomes another process, with a track per context and stream, which holds the GPU work. A
+ * flow arrow connects each launch with each of its kernels. Viewers require the spans of a track to
+ * nest, so kernels that overlap in one stream go to additional lanes of that stream.
  *
- * Events are millions: what is the same in many is put into text once.
+ * A trace has millions of events, so text that many events share is formatted once and cached.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log/base/grow.h"
-#include "merge/export/chrome/chrome.h"
+#include "merge/export/chrome/chrome_state.h"
 
 #include "merge/export/chrome/chrome_ranges.h"
 #include "merge/export/chrome/chrome_text.h"
@@ -33,7 +33,7 @@ static int begin(struct sink *sink)
 	return 0;
 }
 
-/* The frame that called, for viewers that show stacks. 0 or -ENOMEM. */
+/* Records the calling frame, for viewers that show stacks. Returns 0 or -ENOMEM. */
 static int note_frame(struct chrome *c, const struct process *process, uint32_t stack,
 		      uint32_t *node_out)
 {
@@ -88,7 +88,7 @@ static int put_call(struct sink *sink, const struct process *process, const stru
 	return 0;
 }
 
-/* A counter track: of a device on its process, of the host's memory on the traced one. */
+/* Writes a counter event: device memory on the device's process, host memory on the traced one. */
 static int put_memory(struct sink *sink, const struct process *process, uint32_t pool,
 		      uint64_t time_ns, uint64_t live_bytes)
 {
@@ -111,14 +111,14 @@ static int put_memory(struct sink *sink, const struct process *process, uint32_t
 	return 0;
 }
 
-/* The frames that calls refer to, each with the one that called it. */
+/* Writes the frames that calls refer to, each with its parent. */
 static int put_stack_frames(struct sink *sink, const struct paths *paths)
 {
 	struct chrome *c = sink->state;
 	const char *separator = "";
 	int error = grow(&c->used_nodes, &c->used_capacity, paths->node_count, sizeof(bool));
 
-	/* A node is younger than its parent, so one walk from the youngest marks all of them. */
+	/* A parent precedes its children, so one backward pass marks all ancestors. */
 	for (uint32_t n = paths->node_count; !error && n-- > 1;)
 		if (c->used_nodes[n])
 			c->used_nodes[paths->nodes[n].parent] = true;
@@ -144,7 +144,7 @@ static int put_stack_frames(struct sink *sink, const struct paths *paths)
 	return error;
 }
 
-/* The options that chose a part of the run. */
+/* Writes the options that selected a part of the run. */
 static int put_selection(struct sink *sink, const struct run *run)
 {
 	char part[WANTED_BYTES];

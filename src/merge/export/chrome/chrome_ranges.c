@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX in a Chrome trace: pushed ranges as spans on the track of their thread, started ones as
- * asynchronous spans, marks as instants.
+ * NVTX in a Chrome trace. Pushed ranges become spans on their thread's track, started ranges become
+ * asynchronous spans, and marks become instant events.
  *
- * A range that is popped while one of another domain, opened later, is still open would not nest:
- * it goes to a track of its own, of the thread and the domain.
+ * If a range is popped while a later range of another domain is still open, the spans would not
+ * nest. Such a range goes to a separate track for its thread and domain.
  */
 
 #include "merge/export/chrome/chrome_ranges.h"
@@ -23,7 +23,7 @@
 #define START_HEAD "{\"ph\":\"b\",\"cat\":\"nvtx\",\"name\":\""
 #define END_HEAD   "{\"ph\":\"e\",\"cat\":\"nvtx\",\"name\":\""
 
-#define SEARCH_MAX 4096 /* open ranges that are looked through for the one that ends */
+#define SEARCH_MAX 4096 /* open ranges to search for the one that ends */
 
 struct chrome_range {
 	uint64_t begin_ns;
@@ -32,10 +32,10 @@ struct chrome_range {
 	uint64_t payload;
 	uint32_t payload_type;
 	uint32_t color;
-	uint32_t values;     /* XT_STRING_ID: of its payloads as it began … */
-	uint32_t end_values; /* … and as it ended */
+	uint32_t values;     /* XT_STRING_ID: payload values at the start */
+	uint32_t end_values; /* XT_STRING_ID: payload values at the end */
 	uint32_t domain;     /* XT_STRING_ID */
-	uint32_t name;	     /* in paths */
+	uint32_t name;	     /* name in paths */
 	uint32_t thread;
 };
 
@@ -51,12 +51,12 @@ struct domain_track {
 	uint32_t track;
 };
 
-/* Of the process at hand. */
+/* State of the current process. */
 struct chrome_ranges {
-	struct chrome_nest *threads; /* by XT_THREAD_ID; 0: those that the log does not know */
+	struct chrome_nest *threads; /* by XT_THREAD_ID; 0: threads unknown to the log */
 	size_t thread_count;
 	struct chrome_nest started;
-	struct chrome_nest ended; /* by another thread, whose events stand earlier in the log */
+	struct chrome_nest ended; /* ended by another thread, earlier in the log than the start */
 	struct domain_track *tracks;
 	size_t track_count;
 	size_t track_capacity;
@@ -69,7 +69,7 @@ static uint32_t narrow(uint64_t id)
 
 static char *put_payload(char *p, const struct chrome_range *range)
 {
-	/* By NVTX's payload types: what the 64 bits are. */
+	/* NVTX payload types: how to read the 64 bits. */
 	enum { U64 = 1, S64, DOUBLE, U32, S32, FLOAT };
 	union {
 		uint64_t bits;
@@ -111,7 +111,7 @@ static char *put_payload(char *p, const struct chrome_range *range)
 	return p;
 }
 
-/* The values of its payloads as an object. 0 or -ENOMEM. */
+/* Writes the payload values as an object. Returns 0 or -ENOMEM. */
 static int put_values(struct output *out, const struct model *model,
 		      const struct chrome_range *range)
 {
@@ -129,7 +129,7 @@ static int put_values(struct output *out, const struct model *model,
 	return 0;
 }
 
-/* One event: head is its beginning up to the name. */
+/* Writes one event. head is its text up to the name. */
 static int put_event(struct sink *sink, const struct process *process, const char *head,
 		     const struct chrome_range *range, uint32_t track, uint64_t time_ns)
 {
@@ -144,7 +144,7 @@ static int put_event(struct sink *sink, const struct process *process, const cha
 						range->domain, range->category);
 
 		category = shown == NAME_FAILED ? NULL : chrome_name(c, process, shown);
-		/* (Asking for one text may move the others.) */
+		/* The lookup of the category may have moved the name. */
 		name = category ? chrome_name(c, process, range->name) : NULL;
 	}
 	if (!name)
@@ -184,7 +184,7 @@ static int put_event(struct sink *sink, const struct process *process, const cha
 	return 0;
 }
 
-/* The rest of an event after its arguments, with a duration if member names one. */
+/* Ends an event after its arguments. member names the duration, or is NULL. */
 static void end_event(struct sink *sink, const char *member, uint64_t duration_ns)
 {
 	char *p = output_room(&sink->out, EVENT_BYTES_MAX);
@@ -197,7 +197,7 @@ static void end_event(struct sink *sink, const char *member, uint64_t duration_n
 	output_advance(&sink->out, p);
 }
 
-/* "worker 4321: NVTX net". 0 or -ENOMEM. */
+/* Names the track "worker 4321: NVTX net". Returns 0 or -ENOMEM. */
 static int name_domain_track(struct sink *sink, const struct process *process, uint32_t thread,
 			     uint32_t domain, uint32_t track)
 {
@@ -222,7 +222,7 @@ static int name_domain_track(struct sink *sink, const struct process *process, u
 	return error;
 }
 
-/* The track of a domain in a thread, made when it is first needed. 0 if memory ran out. */
+/* Returns the track of a domain in a thread, created on first use. 0 if out of memory. */
 static uint32_t domain_track(struct sink *sink, const struct process *process, uint32_t thread,
 			     uint32_t domain)
 {
@@ -257,7 +257,7 @@ static int put_span(struct sink *sink, const struct process *process,
 	return error;
 }
 
-/* The place of what ends in the nest, + 1; 0: it was not opened. */
+/* Returns the index of the open range that ends, plus 1, or 0 if there is none. */
 static size_t find_open(const struct chrome_nest *nest, const struct chrome_range *ended,
 			bool by_key)
 {
@@ -294,7 +294,7 @@ static int put_started(struct sink *sink, const struct process *process, const c
 	int error = put_event(sink, process, head, range,
 			      chrome_thread_track(sink, process, range->thread), time_ns);
 
-	/* Viewers look for an id in all processes: "4321.7". */
+	/* Viewers match ids across all processes, so make them unique: "4321.7". */
 	if (!error)
 		output_format(&sink->out, ",\"id\":\"%u.%llu\"}",
 			      ((struct chrome *)sink->state)->pid, (unsigned long long)range->key);

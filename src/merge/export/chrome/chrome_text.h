@@ -2,12 +2,12 @@
 #ifndef XT_MERGE_CHROME_TEXT_H
 #define XT_MERGE_CHROME_TEXT_H
 
-#include "merge/export/chrome/chrome.h"
+#include "merge/export/chrome/chrome_state.h"
 
-/* The text as the inside of a JSON string, in memory of its own. 0 or -ENOMEM. */
+/* Escapes text for the inside of a JSON string, in allocated memory. Returns 0 or -ENOMEM. */
 int chrome_json(struct text *out, const char *text, size_t length);
 
-/* A name of paths as the inside of a JSON string, kept for the next time. NULL if memory ran out. */
+/* Returns a name of paths, escaped for JSON and cached. NULL if out of memory. */
 const struct text *chrome_name(struct chrome *c, const struct process *process, uint32_t name);
 
 #endif

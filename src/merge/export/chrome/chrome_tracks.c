@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tracks of a Chrome trace: processes, threads, devices, streams and their lanes.
+ * Tracks of a Chrome trace: processes, threads, devices, streams and their lanes.
  */
 
 #include "merge/export/chrome/chrome_tracks.h"
@@ -37,7 +37,7 @@ void chrome_forget_process(struct chrome *c)
 	c->stream_count = c->device_count = c->device_capacity = 0;
 }
 
-/* An "M" event that names a process or a track. */
+/* Writes a metadata ("M") event that names a process or a track. */
 static int put_metadata(struct sink *sink, const char *kind, uint32_t pid, uint32_t track,
 			const char *name)
 {
@@ -73,7 +73,10 @@ static void put_sort_index(struct sink *sink, const char *kind, uint32_t pid, ui
 	c->has_events = true;
 }
 
-/* Logs of two hosts, or of two lives of one pid, may have the same pid: viewers must not mix. */
+/*
+ * Two logs may have the same pid: from two hosts, or after the pid was reused. Viewers must not
+ * merge them.
+ */
 static int choose_pid(struct chrome *c, const struct process *process)
 {
 	int error = grow(&c->pids, &c->pid_capacity, process->index + 1, sizeof(*c->pids));
@@ -176,7 +179,7 @@ uint32_t chrome_thread_track(struct sink *sink, const struct process *process, u
 	return UNKNOWN_THREAD;
 }
 
-/* What is the same for all work of a stream. 0 or -ENOMEM. */
+/* Caches what all work of a stream shares. Returns 0 or -ENOMEM. */
 static int make_stream(struct sink *sink, const struct process *process, uint32_t id)
 {
 	struct chrome *c = sink->state;
@@ -194,7 +197,7 @@ static int make_stream(struct sink *sink, const struct process *process, uint32_
 	return stream->pid ? 0 : -ENOMEM;
 }
 
-/* The track of a further lane of a stream, with its name. 0 or -ENOMEM. */
+/* Adds and names the track of another lane of a stream. Returns 0 or -ENOMEM. */
 static int add_track(struct sink *sink, const struct process *process, uint32_t id)
 {
 	struct chrome *c = sink->state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work of the GPU in a Chrome trace: kernels, copies and sets on the tracks of their streams, and the
- * arrows that lead to them.
+ * GPU work in a Chrome trace: kernels, copies and memsets on the tracks of their streams, and the
+ * flow arrows that lead to them.
  */
 
 #include "merge/export/chrome/chrome_work.h"
@@ -15,7 +15,7 @@
 #include "merge/export/chrome/chrome_text.h"
 #include "merge/export/chrome/chrome_tracks.h"
 
-/* What asprintf() made, or what is left when it failed. 0 or -ENOMEM. */
+/* Takes the result of asprintf(). Returns 0 or -ENOMEM. */
 static int keep_text(struct text *out, int length)
 {
 	if (length < 0) {
@@ -37,7 +37,7 @@ static int json_name(struct text *out, const struct process *process, uint32_t n
 	return chrome_json(out, text, length);
 }
 
-/* A name that was shortened is among the arguments as it is. */
+/* If the name was shortened, the arguments hold the full name. */
 static int make_kernel(struct text *out, const struct process *process, uint32_t id)
 {
 	const struct shape *shape = &process->model->shapes.rows[id];
@@ -101,7 +101,7 @@ static const struct {
 	[WORK_MEMSET] = {"{\"ph\":\"X\",\"cat\":\"memset\"", make_set},
 };
 
-/* What work of that shape says of itself, worked out when it is first met. */
+/* Returns the text that all work of this shape shares, formatted on first use. */
 static const struct text *shape_text(struct chrome *c, const struct process *process,
 				     const struct work *work)
 {
@@ -113,7 +113,7 @@ static const struct text *shape_text(struct chrome *c, const struct process *pro
 	return text;
 }
 
-/* Bytes in a nanosecond are gigabytes in a second; with three decimals. */
+/* Writes bytes and bandwidth. Bytes per nanosecond equal gigabytes per second; three decimals. */
 static char *put_bytes(char *p, const struct work *work)
 {
 	unsigned __int128 thousandths = (unsigned __int128)work->bytes * 1000;
@@ -127,7 +127,7 @@ static char *put_bytes(char *p, const struct work *work)
 	return text_us(p, (int64_t)((uint64_t)thousandths & INT64_MAX));
 }
 
-/* A number as text, to be written more than once; length is what counts of it. */
+/* A formatted number that is written several times. */
 struct number {
 	char text[32];
 	size_t length;
@@ -142,7 +142,7 @@ static inline char *put_number(char *p, const struct number *number)
 #define FLOW_START  "{\"ph\":\"s\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":"
 #define FLOW_FINISH "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":"
 
-/* The arrow from the call to the work. */
+/* Writes the flow arrow from the call to the work. */
 static char *put_flow(struct chrome *c, char *p, uint32_t thread, int64_t enter_ns,
 		      uint32_t work_pid, uint32_t work_track, const struct number *start)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables as files of comma-separated values (RFC 4180), in one folder.
+ * Writes the tables as CSV files (RFC 4180) into a directory.
  *
- * Names that a spreadsheet would take for a formula get an apostrophe before them, by which it knows
- * text that is to stay text.
+ * A spreadsheet would run a name such as "=1+2" as a formula. Such names get a leading apostrophe,
+ * which marks text.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 
 #include "merge/base/labels.h"
 #include "merge/base/text.h"
+#include "merge/export/export_file.h"
 #include "merge/exporter.h"
-#include "merge/sinks.h"
 #include "merge/sums/calls.h"
 #include "merge/sums/anomalies.h"
 #include "merge/sums/idle.h"
@@ -36,7 +36,7 @@ static void put_quoted(struct output *out, const char *text, size_t length)
 	output_text(out, "\"", 1);
 }
 
-/* A field behind the others of its row. */
+/* Appends a field to the row. */
 static void put_text(struct output *out, const char *text)
 {
 	output_text(out, ",", 1);
@@ -60,7 +60,7 @@ static void put_number(struct output *out, uint64_t value)
 	output_advance(out, text_u64(p, value));
 }
 
-/* All frames in one field. 0 or -ENOMEM. */
+/* Appends all frames as one field. Returns 0 or -ENOMEM. */
 static int put_path(struct output *out, const struct paths *paths, uint32_t node)
 {
 	size_t length;
@@ -272,7 +272,7 @@ static int put_anomalies(struct output *out, const struct run *run, struct csv *
 	return 0;
 }
 
-/* Numbers stand first: names are long. */
+/* Names are long, so numbers come first. */
 static const struct {
 	const char *name;
 	const char *columns;
@@ -305,7 +305,7 @@ static int begin(struct sink *sink)
 	if (!sink->state)
 		return -ENOMEM;
 	for (size_t t = 0; t < TABLE_COUNT && !error; t++)
-		error = sinks_add_file(sink, tables[t].name);
+		error = export_open_file(sink, tables[t].name);
 	return error;
 }
 

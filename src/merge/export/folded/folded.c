@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Folded stacks: one line for each call path that ends in a piece of work, "frame;frame;kernel 12".
+ * Writes folded stacks: one line per call path, "frame;frame;kernel 12".
  *
- * The weights of all lines add up to the total: with --unit us, what rounding takes from a line
- * is carried to the next, so that the sum is off by less than one microsecond.
+ * The lines add up to the total. With --unit us, the rounding error of a line is carried to the
+ * next, so that the sum is off by less than one microsecond.
  */
 #include <stdlib.h>
 

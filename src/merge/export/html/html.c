@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTML report: one file that opens from disk, with all of it that people look at.
+ * Writes the HTML report: one self-contained file with everything that people look at.
  *
- * Nothing is kept of single events: call paths with their weights for each device, thread and NVTX
- * range, bins over time, and what the summary for programs has, which is in the page as it is.
+ * It keeps no single events. It keeps call paths with their weights per device, thread and NVTX
+ * range, bins over time, and the summary JSON, which the page contains unchanged.
  */
-#include "merge/export/html/html.h"
+#include "merge/export/html/html_state.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int begin(struct sink *sink)
 	return exporter_summary.begin(&html->summary);
 }
 
-/* The nodes of html->ranges by node of the log's tree, whose parents come first. */
+/* Adds the log's ranges to html->ranges. Parents come before their children. */
 static int add_ranges(struct html *html, const struct model *model)
 {
 	const struct ranges *ranges = &model->ranges;
@@ -105,7 +105,7 @@ static int add_work(struct sink *sink, const struct process *process, const stru
 	return exporter_summary.work(&html->summary, process, work, launch);
 }
 
-/* NAME_EMPTY: of no device. */
+/* Returns NAME_EMPTY for work that belongs to no device. */
 static uint32_t device_of(struct html *html, const struct process *process,
 			  const struct owner *owner)
 {

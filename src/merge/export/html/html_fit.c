@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the page as large as --html-size allows: with all of it if that fits; else, if there are very many devices,
- * with coarser tracks of them, then with fewer NVTX ranges, and if that is not enough, with fewer call paths.
+ * Fits the page into --html-size. If the full page is too large, it tries in this order:
+ * 1. coarser device tracks, if there are many
+ * 2. fewer NVTX ranges
+ * 3. fewer call paths
  *
- * How large a page gets is known once it is made, so it is made a few times.
+ * The size of a page is known only after it is made, so this makes several.
  */
 #include "merge/export/html/html_fit.h"
 
@@ -11,20 +13,20 @@
 
 #include "merge/export/html/html_page.h"
 
-#define RANGES_LEAST 300 /* as many as the page has in its list to choose from */
+#define RANGES_LEAST 300 /* as many as the page's selection list shows */
 #define TRIES_MAX    8
-#define AIM	     0.97 /* of the room: what is tried next shall not need more of it */
-#define GOOD	     0.9  /* … and with that no more is tried */
+#define AIM	     0.97 /* share of the free room that the next try aims at */
+#define GOOD	     0.9  /* share of the free room that ends the search */
 #define KB	     1000
-#define HALVINGS_MAX 5	/* 128 bins are left of a track */
-#define TRACKS_MANY  16 /* fewer stay as fine as they are … */
-#define TRACKS_SHARE 8	/* … as do those that an eighth of the room is enough for */
+#define HALVINGS_MAX 5	/* leaves 128 bins per track */
+#define TRACKS_MANY  16 /* fewer tracks keep their resolution */
+#define TRACKS_SHARE 8	/* so do tracks that need less than this part of the room */
 
 struct fit {
 	struct sink *sink;
 	const struct run *run;
 	struct html_ranking ranking;
-	uint32_t path_count; /* of the page at hand */
+	uint32_t path_count; /* of the current page */
 	uint32_t range_count;
 	uint32_t track_halvings;
 	struct output page;
@@ -50,8 +52,8 @@ static int make(struct fit *fit, const struct html_ranking *ranking)
 }
 
 /*
- * The page is too large with *count: makes one that is not, with as many as that allows, about, and with
- * least at least. The page at hand is then that with *count.
+ * The page is too large with *count. Finds about the largest count that fits, but not below least,
+ * sets *count to it, and makes that page the current one.
  */
 static int shrink(struct fit *fit, uint32_t *count, uint32_t least, size_t bytes_max)
 {
@@ -62,14 +64,16 @@ static int shrink(struct fit *fit, uint32_t *count, uint32_t least, size_t bytes
 	*count = least;
 	error = make(fit, &fit->ranking);
 	below = (double)fit->bytes.length;
-	room = (double)bytes_max - below; /* for what is more than least */
+	room = (double)bytes_max - below; /* for everything above least */
 	for (int try = 0; !error && try < TRIES_MAX && most - least > 1; try++) {
 		double left = (double)bytes_max - below;
 		uint32_t next;
 
 		if (room <= 0 || left < room * (1 - GOOD) || below >= above)
 			break;
-		/* (Where sizes are bent a line leads there slowly: every other time it is the middle.) */
+		/*
+		 * Interpolation converges slowly if size is not linear, so bisect every other time.
+		 */
 		left = try % 2 ? (above - below) / 2 : left - room * (1 - AIM);
 		next = least + (uint32_t)((double)(most - least) * left / (above - below));
 		*count = next <= least ? least + 1 : next >= most ? most - 1 : next;
@@ -88,7 +92,10 @@ static int shrink(struct fit *fit, uint32_t *count, uint32_t least, size_t bytes
 	return make(fit, &fit->ranking);
 }
 
-/* Even without a call path it is too large: these may take as much once more, and it is said. */
+/*
+ * The page is too large even without call paths. Allow the call paths bytes_max on top of it, and
+ * warn.
+ */
 static int exceed(struct fit *fit, size_t bytes_max)
 {
 	size_t bytes_least = fit->bytes.length;
@@ -101,13 +108,16 @@ static int exceed(struct fit *fit, size_t bytes_max)
 	if (error)
 		return error;
 	report_warn(fit->run->report,
-		    "%s: the report takes %zu KB, more than --html-size, and %zu KB of it cannot "
-		    "be left out",
+		    "%s: the report takes %zu KB, more than --html-size: %zu KB of it cannot be "
+		    "omitted",
 		    fit->sink->out.path, fit->bytes.length / KB, bytes_least / KB);
 	return 0;
 }
 
-/* What one halving saves the next would save half of: about as much as that is all that tracks still take. */
+/*
+ * Halve the resolution while that helps. Each halving saves half of what the previous one saved, so
+ * the remaining tracks are about as large as the last saving.
+ */
 static int make_coarser(struct fit *fit, size_t bytes_max)
 {
 	const struct html *html = fit->sink->state;

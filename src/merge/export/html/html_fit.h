@@ -2,9 +2,9 @@
 #ifndef XT_MERGE_HTML_FIT_H
 #define XT_MERGE_HTML_FIT_H
 
-#include "merge/export/html/html.h"
+#include "merge/export/html/html_state.h"
 
-/* The page that is as large as it may be. 0 or -errno. */
+/* Writes the largest page that fits into --html-size. Returns 0 or -errno. */
 int html_put_page(struct sink *sink, const struct run *run);
 
 #endif

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A text of printf's, with the process behind it if there are several. NAME_FAILED if memory ran
- * out. */
 uint32_t html_label(struct names *names, const struct process *process, char *text)
 {
 	char *label = text;

@@ -2,12 +2,15 @@
 #ifndef XT_MERGE_HTML_LABELS_H
 #define XT_MERGE_HTML_LABELS_H
 
-#include "merge/export/html/html.h"
+#include "merge/export/html/html_state.h"
 
-/* Interns the text; with several processes, followed by the process. NAME_FAILED if out of memory. */
+/*
+ * Interns text, with the process appended if there are several. Returns NAME_FAILED if out of
+ * memory.
+ */
 uint32_t html_label(struct names *names, const struct process *process, char *text);
 
-/* The name of a device in html->devices; NAME_FAILED if memory ran out. */
+/* Returns the name of a device in html->devices, or NAME_FAILED if out of memory. */
 uint32_t html_device(struct html *html, const struct process *process, uint32_t device);
 
 #endif

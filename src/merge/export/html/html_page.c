@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the page: the tree and what ends in it as columns, the document, and both into the page.
- * html.h says how they are put.
+ * Writes the page: the tree and its samples as columns, the document, and both into the template.
+ * html_state.h describes the format.
  */
 #include "merge/export/html/html_page.h"
 
@@ -11,18 +11,19 @@
 #include <string.h>
 
 #include "merge/export/html/html_tracks.h"
+#include "merge/export/summary/summary_json_tables.h"
 
 #define REPORT_VERSION 1
 
-/* The tree as the page has it. */
+/* The tree of call paths in the page. */
 struct tree {
-	uint32_t *numbers; /* by path node: its place depth first, from 1 on; 0: is not shown */
-	uint32_t *order;   /* … and the other way round */
+	uint32_t *numbers; /* by path node: depth-first number, from 1; 0: omitted */
+	uint32_t *order;   /* by depth-first number - 1: path node */
 	uint32_t count;
-	uint32_t *names; /* by name of paths: its place in the page + 1; 0: is not shown */
+	uint32_t *names; /* by name of paths: index in the page + 1; 0: omitted */
 	uint32_t *name_order;
 	uint32_t name_count;
-	bool has_other; /* behind all of these there is HTML_OTHER */
+	bool has_other; /* HTML_OTHER follows as the last node */
 };
 
 static void free_tree(struct tree *tree)
@@ -33,8 +34,7 @@ static void free_tree(struct tree *tree)
 	free(tree->name_order);
 }
 
-/* Nodes in which something ends, or that lead there, have number 1. A node is younger than its
- * parent. */
+/* Sets the number of nodes with samples, and of their ancestors, to 1. Parents precede children. */
 static void mark_nodes(struct tree *tree, const struct html_choice *choice,
 		       const struct paths *paths)
 {
@@ -46,7 +46,7 @@ static void mark_nodes(struct tree *tree, const struct html_choice *choice,
 			tree->numbers[paths->nodes[n].parent] = 1;
 }
 
-/* Numbers the nodes depth first, children in the order in which they came. */
+/* Numbers the nodes depth first, siblings in order of creation. */
 static void walk(struct tree *tree, const struct paths *paths, const uint32_t *first_child,
 		 const uint32_t *sibling)
 {
@@ -149,7 +149,7 @@ static int compare_samples(const void *a, const void *b)
 	return x->range < y->range ? -1 : x->range > y->range;
 }
 
-/* Nodes by number, in order, those that are alike as one. */
+/* Sorts the samples by node number and merges samples with equal keys. */
 static void merge_samples(struct html_choice *choice, const struct tree *tree)
 {
 	size_t kept = 0;
@@ -271,7 +271,7 @@ static void put_loss_words(struct json *json, const struct run *run)
 
 static int put_summary(struct json *json, struct html *html, const struct run *run)
 {
-	/* (Its rows are limited by the page, not by --top.) */
+	/* The page limits the rows, not --top. */
 	struct settings settings = *run->settings;
 	struct run whole = *run;
 
@@ -280,7 +280,10 @@ static int put_summary(struct json *json, struct html *html, const struct run *r
 	return summary_json_put(json, "summary", html->summary.state, &whole, false);
 }
 
-/* Kernels are in the tree, but for those of the paths that are left out: then their table is, too. */
+/*
+ * The page computes the kernel table from the tree. If paths are omitted, it needs the table
+ * itself.
+ */
 static int put_kernels(struct json *json, const struct run *run)
 {
 	struct settings settings = *run->settings;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which call paths and NVTX ranges a report shows that would be too large with all of them.
+ * Chooses the call paths and NVTX ranges of a report that would be too large with all of them.
  */
 #include "merge/export/html/html_small.h"
 
@@ -13,8 +13,7 @@ struct ranked {
 	uint32_t node;
 };
 
-/* The largest first; of equals the one that came first, so that no range stands before the one
- * around it. */
+/* Largest first. Equal sizes keep their order, so no range precedes its parent. */
 static int compare_ranked(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
@@ -24,7 +23,7 @@ static int compare_ranked(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* The largest share of any weight. */
+/* Returns the largest share of any weight. */
 static double size_of(const uint64_t weights[WEIGHTS], const double sums[WEIGHTS])
 {
 	double size = 0;
@@ -37,7 +36,7 @@ static double size_of(const uint64_t weights[WEIGHTS], const double sums[WEIGHTS
 	return size;
 }
 
-/* The place of each of rows by its node; the others have UINT32_MAX. NULL if memory ran out. */
+/* Returns the rank of each node in rows; UINT32_MAX for others. NULL if out of memory. */
 static uint32_t *places_of(struct ranked *rows, size_t count, size_t node_count)
 {
 	uint32_t *places = malloc(node_count * sizeof(*places));
@@ -75,7 +74,7 @@ static int rank_paths(struct html_ranking *ranking, const struct paths *paths)
 	return ranking->path_places ? 0 : -ENOMEM;
 }
 
-/* What is in each range at any depth, WEIGHTS numbers each. NULL if memory ran out. */
+/* Sums up each range with its nested ranges, WEIGHTS numbers each. NULL if out of memory. */
 static uint64_t *add_up_ranges(const struct html *html, double sums[WEIGHTS])
 {
 	const struct paths *ranges = &html->ranges;
@@ -127,7 +126,7 @@ void html_ranking_free(struct html_ranking *ranking)
 	*ranking = (struct html_ranking){0};
 }
 
-/* Each range of the page gets a number, each other one that of the range around it. */
+/* Numbers the ranges of the page. An omitted range gets the number of its parent. */
 static int choose_ranges(struct html_choice *choice, const struct html *html,
 			 const struct html_ranking *ranking, uint32_t count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each device did over time, and the memory that was held, in bins; and that in the page.
+ * Collects device activity and allocated memory in time bins, and writes them to the page.
  */
 #include "merge/export/html/html_tracks.h"
 
@@ -11,7 +11,10 @@
 
 #include "merge/export/html/html_labels.h"
 
-/* The track of the process at hand into *track_out, NULL beyond the limit. 0 or -ENOMEM. */
+/*
+ * Sets *track_out to the track of the current process, or NULL beyond the limit. Returns 0 or
+ * -ENOMEM.
+ */
 static int track_of(struct html *html, const struct process *process, uint32_t pool, bool is_memory,
 		    struct track **track_out)
 {
@@ -41,7 +44,7 @@ static int track_of(struct html *html, const struct process *process, uint32_t p
 	return 0;
 }
 
-/* What of the stretch is later than all before it. */
+/* Adds the part of the interval that no earlier one covers. */
 static void add_union(struct track *track, enum track_series series, uint64_t from_ns,
 		      uint64_t until_ns)
 {
@@ -55,7 +58,7 @@ static void add_union(struct track *track, enum track_series series, uint64_t fr
 	*ran_until_ns = until_ns;
 }
 
-/* (Within a gap, classes stand in the order in which they mostly come; the launch is the last.) */
+/* Bins show a gap's classes in their usual order of occurrence. The late launch comes last. */
 static void add_gap(struct track *track, uint64_t from_ns, const uint64_t pieces_ns[IDLE_CLASSES])
 {
 	static const enum idle_class order[] = {
@@ -127,7 +130,7 @@ void html_end_tracks(struct html *html)
 	}
 }
 
-/* The first bin of a track in the page, of those that are 1 << halvings of the bins each, and behind its last. */
+/* Returns the first bin of the track after halving its resolution. */
 static uint64_t first_bin(const struct bins *bins, uint32_t halvings)
 {
 	return bins->first >> halvings;
@@ -162,7 +165,7 @@ void html_put_track_list(struct json *json, const struct html *html, uint32_t ha
 	json_end_array(json);
 }
 
-/* (Most classes of idle time are not there: their columns are empty.) */
+/* Most idle classes never occur. Their columns stay empty. */
 static bool has_values(const uint64_t *values)
 {
 	for (uint32_t b = 0; b < BINS_COUNT; b++)
@@ -171,7 +174,7 @@ static bool has_values(const uint64_t *values)
 	return false;
 }
 
-/* One series: sums, or of memory the most that was held. */
+/* Writes one series: sums of time, or the maximum of memory. */
 static void put_series(struct page_columns *columns, struct page_column *column,
 		       const struct track *track, const uint64_t *values, uint32_t halvings)
 {

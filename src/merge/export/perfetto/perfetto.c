@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Perfetto's native format: API calls on the tracks of their threads, kernels, copies and sets on
- * those of their streams, with flows from the ones to the others, NVTX ranges below their threads,
- * counters of allocated memory.
+ * Writes Perfetto's native format: API calls on thread tracks, GPU work on stream tracks with flows
+ * from the calls, NVTX ranges below their threads, and counters of allocated memory.
  *
- * What there is few of (tracks, interned texts) is written through protobuf-c. Events are millions:
- * they are put together by hand (perfetto_events.c).
+ * Rare packets (tracks, interned strings) go through protobuf-c. Events are encoded by hand for
+ * speed (perfetto_events.c).
  */
-#include "merge/export/perfetto/perfetto.h"
+#include "merge/export/perfetto/perfetto_state.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +20,7 @@
 #include "merge/export/perfetto/perfetto_tracks.h"
 #include "merge/export/perfetto/perfetto_work.h"
 
-#define PIDS_FIRST (1u << 24) /* of processes: above any real pid */
+#define PIDS_FIRST (1u << 24) /* first synthetic pid: above any real pid */
 
 static int begin(struct sink *sink)
 {
@@ -36,8 +35,7 @@ static int begin(struct sink *sink)
 	return names_init(&p->values);
 }
 
-/* What leads from a call to its work: no two calls of a trace have the same. 0: nothing is to be
- * expected of the call. */
+/* Returns the flow id from a call to its work, unique in the trace. 0 if no work is expected. */
 static uint64_t flow_of(const struct process *process, const struct launch *call)
 {
 	if (!(call->flags & LAUNCH_EXPECTED) || call->flags & LAUNCH_MEMORY)
@@ -75,7 +73,7 @@ static int put_call(struct sink *sink, const struct process *process, const stru
 	return 0;
 }
 
-/* Kernels of a graph are led to one after the other by one flow; elsewhere it ends at the first. */
+/* One flow visits all kernels of a graph in turn. Otherwise the flow ends at the first kernel. */
 static int put_work(struct sink *sink, const struct process *process, const struct work *work,
 		    const struct launch *launch)
 {

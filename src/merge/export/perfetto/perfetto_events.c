@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of a Perfetto trace, and the texts and stacks that they refer to.
+ * Events of a Perfetto trace, and the interned strings and stacks they refer to.
  *
- * An event is a packet of about twenty bytes. What a general writer of messages does to find that
- * out costs several times what it takes to write them, so they are written here, field by field;
- * the tests read them back with Google's reader.
+ * An event is a packet of about 20 bytes. A generic protobuf writer spends several times longer on
+ * sizing and dispatch than on writing, so this file encodes each field by hand. The tests decode
+ * the result with Google's protobuf library.
  */
 #include "merge/export/perfetto/perfetto_events.h"
 
@@ -16,10 +16,10 @@
 
 #include "merge/export/perfetto/perfetto_packets.h"
 
-/* No event is longer than that, so all lengths in it take one byte. */
+/* Upper bound of an event. Below 128, every length takes one byte. */
 #define EVENT_BYTES_MAX 128
 
-/* How a field is written. */
+/* Protobuf wire types. */
 #define WIRE_VARINT 0
 #define WIRE_64	    1
 #define WIRE_BYTES  2
@@ -47,7 +47,7 @@ static inline uint8_t *put_fixed(uint8_t *p, uint32_t field, uint64_t value)
 	return p + sizeof(value);
 }
 
-/* Begins a field of at most 127 bytes; end_short() at its end fills in how many. */
+/* Begins a field of at most 127 bytes. end_short() fills in its length. */
 static inline uint8_t *begin_short(uint8_t *p, uint32_t field, uint8_t **length)
 {
 	*p++ = (uint8_t)(field << 3 | WIRE_BYTES);
@@ -123,7 +123,7 @@ void perfetto_put_event(struct sink *sink, struct sequence *sequence,
 	output_advance(&sink->out, (char *)p);
 }
 
-/* 1 if it is the first time, 0 if not, or -ENOMEM. */
+/* Marks id as written. Returns 1 if it is new, 0 if not, or -ENOMEM. */
 static inline int see(struct seen *seen, uint32_t id)
 {
 	uint8_t bit = (uint8_t)(1u << id % 8);
@@ -192,7 +192,7 @@ int perfetto_intern_value(struct sink *sink, struct sequence *sequence, uint32_t
 	return put_interned(sink, sequence, &data);
 }
 
-/* A frame is a function: it stands for all its addresses. */
+/* A frame is a function. All of its addresses share it. */
 static int intern_frame(struct sink *sink, struct sequence *sequence, const struct names *names,
 			uint32_t name)
 {

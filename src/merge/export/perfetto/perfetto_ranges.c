@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX in a Perfetto trace: pushed ranges and marks on a track of their thread and domain, where they
- * nest by nature; each started range on a track of its own.
+ * NVTX in a Perfetto trace. Pushed ranges and marks go to a track per thread and domain, where they
+ * always nest. Each started range has its own track.
  */
 #include "merge/export/perfetto/perfetto_ranges.h"
 
@@ -17,14 +17,14 @@
 #include "merge/export/perfetto/perfetto_packets.h"
 #include "merge/export/perfetto/perfetto_tracks.h"
 
-#define STARTED_TRACKS (UINT64_C(1) << 62) /* above all that are counted */
+#define STARTED_TRACKS (UINT64_C(1) << 62) /* above all sequentially numbered tracks */
 
 static uint32_t narrow(uint64_t id)
 {
 	return id > UINT32_MAX ? 0 : (uint32_t)id;
 }
 
-/* The nest of a thread in a domain, made when it is first met. NULL if memory ran out. */
+/* Returns the nest of a thread and domain, created on first use. NULL if out of memory. */
 static struct perfetto_nest *nest_of(struct sink *sink, const struct process *process,
 				     uint32_t thread, uint32_t domain)
 {
@@ -53,7 +53,7 @@ static struct perfetto_nest *nest_of(struct sink *sink, const struct process *pr
 	return nest;
 }
 
-/* By NVTX's payload types: what the 64 bits are. */
+/* NVTX payload types: how to read the 64 bits. */
 static void set_payload(struct perfetto_event *event, uint64_t type, uint64_t bits)
 {
 	enum { U64 = 1, S64, DOUBLE, U32, S32, FLOAT };
@@ -76,7 +76,7 @@ static void set_payload(struct perfetto_event *event, uint64_t type, uint64_t bi
 					      : bits;
 }
 
-/* Any thread may end a started range: its track is known by what both have in common. */
+/* Any thread may end a started range, so compute the track from the process and the range's key. */
 static uint64_t started_track(const struct perfetto *p, uint64_t key)
 {
 	uint64_t hash = (key ^ p->process_track * 0x9e3779b97f4a7c15u) * 0xc2b2ae3d27d4eb4fu;
@@ -99,7 +99,7 @@ static int put_started_track(struct sink *sink, uint64_t uuid, const char *name)
 	return perfetto_put(sink, &packet);
 }
 
-/* A text that ends with a zero and is valid UTF-8, as messages have to have it; moves *p behind it. */
+/* Returns the text, zero-terminated and valid UTF-8 as protobuf requires. Advances *p behind it. */
 static char *clean_text(char **p, const struct xt_bytes *text)
 {
 	char *begin = *p;
@@ -159,7 +159,7 @@ static int put_annotated(struct sink *sink, struct sequence *sequence,
 	return error;
 }
 
-/* An event with the values of its payloads, XT_STRING_ID. 0 or -ENOMEM. */
+/* Writes an event with its payload values (XT_STRING_ID). Returns 0 or -ENOMEM. */
 static int put_event(struct sink *sink, const struct process *process, struct sequence *sequence,
 		     const struct perfetto_event *event, uint32_t string)
 {

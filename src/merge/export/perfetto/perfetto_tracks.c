@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tracks of a Perfetto trace, and the sequences whose events are on them.
+ * Tracks of a Perfetto trace, and the sequences that write to them.
  */
 #include "merge/export/perfetto/perfetto_tracks.h"
 
@@ -13,7 +13,7 @@
 
 #include "merge/export/perfetto/perfetto_packets.h"
 
-#define CLOCK_SEQUENCE 64 /* counts from one packet of the sequence to the next */
+#define CLOCK_SEQUENCE 64 /* incremental clock of a sequence */
 
 static void forget_sequence(struct sequence *sequence)
 {
@@ -66,7 +66,7 @@ static int put_track(struct sink *sink, Perfetto__Protos__TrackDescriptor *track
 	return perfetto_put(sink, &packet);
 }
 
-/* The text as it may stand in a message; to be given back with free(). */
+/* Returns the text as valid UTF-8. Free it with free(). */
 static char *clean_text(const char *text)
 {
 	size_t length = strlen(text);
@@ -109,7 +109,7 @@ uint64_t perfetto_add_counter(struct sink *sink, uint64_t parent, const char *na
 	return add_track(sink, parent, name, &counter);
 }
 
-/* What holds for all packets of the sequence. */
+/* Writes the defaults for all packets of the sequence. */
 static int put_defaults(struct sink *sink, const struct sequence *sequence, uint64_t track)
 {
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
@@ -151,7 +151,7 @@ static int put_clock(struct sink *sink, const struct sequence *sequence, uint64_
 	return perfetto_put(sink, &packet);
 }
 
-/* What annotations are called, and the mapping that frames are in: readers want one. */
+/* Writes the annotation names, and the one mapping of all frames, which readers require. */
 static int put_first_interned(struct sink *sink, const struct sequence *sequence)
 {
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
@@ -192,7 +192,10 @@ int perfetto_begin_sequence(struct sink *sink, struct sequence *sequence, uint64
 	return error ? error : put_first_interned(sink, sequence);
 }
 
-/* Logs of two hosts, or of two lives of one pid, may have the same pid: viewers must not mix. */
+/*
+ * Two logs may have the same pid: from two hosts, or after the pid was reused. Viewers must not
+ * merge them.
+ */
 static int choose_pid(struct perfetto *p, const struct process *process)
 {
 	if (grow(&p->pids, &p->pid_capacity, process->index + 1, sizeof(*p->pids)) < 0)
@@ -205,7 +208,10 @@ static int choose_pid(struct perfetto *p, const struct process *process)
 	return 0;
 }
 
-/* With what was chosen of the run behind it. To be given back with free(); NULL if memory ran out. */
+/*
+ * Returns the process title with the selected part of the run. Free it with free(). NULL if out of
+ * memory.
+ */
 static char *process_title(const struct sink *sink, const struct process *process)
 {
 	char part[WANTED_BYTES], *title, *clean;

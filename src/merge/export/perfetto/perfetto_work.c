@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work of the GPU in a Perfetto trace: kernels, copies and sets on the tracks of their streams.
+ * GPU work in a Perfetto trace: kernels, copies and memsets on the tracks of their streams.
  *
- * Events of one time are taken in the order in which they stand in the file; so on a track nothing
- * may be written that ends where something begins that was written before (see lanes.h).
+ * Perfetto processes events of equal time in file order. On one track, an end must therefore not be
+ * written after a begin of the same time (see lanes.h).
  */
 #include "merge/export/perfetto/perfetto_work.h"
 
@@ -79,7 +79,7 @@ static const struct {
 	[WORK_MEMSET] = {ANNOTATION_COPY, make_set},
 };
 
-/* What work of that shape has in common, worked out when it is first met. */
+/* Returns what all work of this shape shares, computed on first use. */
 static const struct perfetto_shape *shape_of(struct perfetto *p, const struct process *process,
 					     const struct work *work)
 {
@@ -111,7 +111,7 @@ static struct perfetto_stream *stream_of(struct sink *sink, const struct process
 	return stream->device_track ? stream : NULL;
 }
 
-/* A track of a stream; lane 0 is the stream's own. */
+/* Adds a track for a lane of a stream. Lane 0 is the stream's main track. */
 static uint64_t add_lane_track(struct sink *sink, const struct process *process, uint32_t id,
 			       uint32_t lane)
 {
@@ -127,7 +127,10 @@ static uint64_t add_lane_track(struct sink *sink, const struct process *process,
 	return perfetto_add_track(sink, p->streams[id]->device_track, name);
 }
 
-/* The sequence for the work; *track_out is 0, or its very own track. NULL if memory ran out. */
+/*
+ * Returns the sequence for the work. Sets *track_out to a separate track, or 0. NULL if out of
+ * memory.
+ */
 static struct sequence *place(struct sink *sink, const struct process *process,
 			      const struct work *work, uint64_t *track_out)
 {

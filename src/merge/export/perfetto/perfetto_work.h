@@ -2,9 +2,9 @@
 #ifndef XT_MERGE_PERFETTO_WORK_H
 #define XT_MERGE_PERFETTO_WORK_H
 
-#include "merge/export/perfetto/perfetto.h"
+#include "merge/export/perfetto/perfetto_state.h"
 
-/* Writes GPU work. flow: the arrow that leads to it, 0: none. 0 or -ENOMEM. */
+/* Writes GPU work. flow is the flow that leads to it, or 0. Returns 0 or -ENOMEM. */
 int perfetto_put_work(struct sink *sink, const struct process *process, const struct work *work,
 		      uint64_t flow);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pprof's profile, compressed: call paths with all weights.
+ * Writes pprof's profile format, compressed: call paths with all weights.
  *
- * A message of this kind is its fields one after another, and fields that are repeated may stand
- * apart; so it is written in pieces as they come, and only what has been written already is kept.
+ * Repeated fields of a protobuf message may be scattered, so the profile is written in pieces as
+ * data arrives. Only ids of written entries are kept in memory.
  */
-#include "merge/export/pprof/pprof.h"
+#include "merge/export/pprof/pprof_state.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static const char *unit_of(enum weight weight)
 	return !strcmp(unit, "ns") ? "nanoseconds" : unit;
 }
 
-/* What the samples' values are. */
+/* Declares the types of the sample values. */
 static int put_types(struct pprof *pprof, const struct run *run)
 {
 	Perftools__Profiles__ValueType types[WEIGHTS], *list[WEIGHTS];
@@ -57,7 +57,7 @@ static int put_types(struct pprof *pprof, const struct run *run)
 	int64_t comments[3];
 	char part[WANTED_BYTES + 32] = "part of the run: ";
 	size_t mark = strlen(part);
-	const char *comment = "xtrace-merge " XTRACE_VERSION, *simulated = "simulated GPU";
+	const char *comment = "xtrace " XTRACE_VERSION, *simulated = "simulated GPU";
 
 	for (int w = 0; w < WEIGHTS; w++) {
 		const char *name = weight_specs[w].name, *unit = unit_of((enum weight)w);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the samples of a pprof profile refer to: mappings, functions, locations. Each is written when
- * it is first met.
+ * Mappings, functions and locations that the samples refer to. Each is written on first use.
  */
 
 #include "merge/export/pprof/pprof_locations.h"
@@ -28,7 +27,7 @@ struct location_key {
 	int64_t line;
 };
 
-/* The id of a key; *is_new if there was none. 0 if memory ran out. */
+/* Returns the id of a key. Sets *is_new if it was added. 0 if out of memory. */
 static uint64_t id_of(struct names *keys, const void *key, size_t key_bytes, bool *is_new)
 {
 	uint32_t count = keys->count;
@@ -59,7 +58,10 @@ static uint64_t put_function(struct pprof *pprof, const struct function_key *key
 	return pprof_put(pprof, &piece) < 0 ? 0 : function.id;
 }
 
-/* A location with what was inlined there, innermost first; key->function is that of the last line. */
+/*
+ * Writes a location with its inlined functions, innermost first. key->function belongs to the last
+ * line.
+ */
 static uint64_t put_location(struct pprof *pprof, const struct location_key *key,
 			     Perftools__Profiles__Line *lines, size_t line_count)
 {
@@ -101,7 +103,7 @@ uint64_t pprof_name_location(struct pprof *pprof, const char *text, size_t lengt
 	return put_location(pprof, &location, &line, 1);
 }
 
-/* Hexadecimal, as pprof and those who keep symbols by build id have it. */
+/* Formats the build id in hexadecimal, as pprof and symbol servers expect. */
 static int64_t build_id_string(struct pprof *pprof, const struct model *model, uint32_t name)
 {
 	size_t length;
@@ -118,7 +120,7 @@ static int64_t build_id_string(struct pprof *pprof, const struct model *model, u
 	return string;
 }
 
-/* The mapping of a module, written when it is first met. 0 if memory ran out. */
+/* Returns the mapping of a module, written on first use. 0 if out of memory. */
 static uint64_t put_mapping(struct pprof *pprof, const struct model *model, uint32_t m)
 {
 	const struct module *module = &model->modules.rows[m];
@@ -186,7 +188,7 @@ uint64_t pprof_python_location(struct pprof *pprof, const struct process *proces
 	return put_location(pprof, &location, &line, 1);
 }
 
-/* One line of a location: shown is a name in the process's paths. 0 or -ENOMEM. */
+/* Fills in one line of a location. shown is a name in the process's paths. Returns 0 or -ENOMEM. */
 static int make_line(struct pprof *pprof, const struct process *process, uint32_t shown,
 		     uint32_t system_name, const struct place *place,
 		     Perftools__Profiles__Line *line)
@@ -208,8 +210,10 @@ static int make_line(struct pprof *pprof, const struct process *process, uint32_
 	return line->function_id ? 0 : -ENOMEM;
 }
 
-/* The lines of an address, innermost first: what is shown of what was inlined there, and the
- * function. *count_out of them. NULL if memory ran out. */
+/*
+ * Returns the lines of an address, innermost first: visible inlined functions, then the function
+ * itself. NULL if out of memory.
+ */
 static Perftools__Profiles__Line *make_lines(struct pprof *pprof, const struct process *process,
 					     uint32_t a, size_t *count_out)
 {

@@ -2,13 +2,15 @@
 #ifndef XT_MERGE_PPROF_LOCATIONS_H
 #define XT_MERGE_PPROF_LOCATIONS_H
 
-#include "merge/export/pprof/pprof.h"
+#include "merge/export/pprof/pprof_state.h"
 
-/* Gives the process its mappings, that of the program first. 0 or -ENOMEM. */
+/* Writes the mappings of the process, the program's first. Returns 0 or -ENOMEM. */
 int pprof_begin_process(struct pprof *pprof, const struct process *process);
 
-/* The location of a name that is no code, of an address (a place in process->addresses), and of an
- * XT_PYTHON_FRAME_ID, written when it is first met. 0 if memory ran out. */
+/*
+ * Return the location of a name without code, of an address (index in process->addresses), and of
+ * an XT_PYTHON_FRAME_ID. Written on first use. 0 if out of memory.
+ */
 uint64_t pprof_name_location(struct pprof *pprof, const char *text, size_t length);
 uint64_t pprof_address_location(struct pprof *pprof, const struct process *process,
 				uint32_t address);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The samples of a pprof profile: for each total its call path, its weights, and labels that say
- * where it was.
+ * Samples of a pprof profile: each total's call path, weights, and labels for its device, thread
+ * and ranges.
  */
 #include "merge/export/pprof/pprof_samples.h"
 
@@ -37,7 +37,7 @@ static int push_text(struct pprof *pprof, const char *text)
 	return push(pprof, pprof_name_location(pprof, text, strlen(text)));
 }
 
-/* A name of the tree of paths. */
+/* Appends a name of the path tree. */
 static int push_name(struct pprof *pprof, const struct process *process, uint32_t name)
 {
 	size_t length;
@@ -76,7 +76,7 @@ static int push_stack(struct pprof *pprof, const struct process *process, uint32
 	return error;
 }
 
-/* The path as it is in the tree, by names alone. */
+/* Appends the path as in the tree, by names only. */
 static int push_tree_path(struct pprof *pprof, const struct process *process, uint32_t node)
 {
 	uint32_t *chain = NULL;
@@ -90,7 +90,7 @@ static int push_tree_path(struct pprof *pprof, const struct process *process, ui
 	return depth < 0 ? depth : error;
 }
 
-/* The same path as in the tree, but for ranges and roots, which are labels here. */
+/* Appends the path as in the tree, but without ranges and roots, which become labels. */
 static int push_path(struct pprof *pprof, const struct process *process, const struct owner *owner,
 		     uint32_t node)
 {
@@ -132,7 +132,7 @@ static int add_label(struct pprof *pprof, struct labels *labels, const char *key
 	return label->key < 0 || label->str < 0 ? -ENOMEM : 0;
 }
 
-/* With what the program called it, as in the roots of paths. */
+/* Includes names that the program gave to streams and contexts, as path roots do. */
 static int label_gpu(struct pprof *pprof, struct labels *labels, const struct model *model,
 		     uint32_t device)
 {
@@ -185,7 +185,7 @@ static int label_thread(struct pprof *pprof, struct labels *labels, const struct
 	return error;
 }
 
-/* All ranges of the nest, outermost first: "step;forward". */
+/* Adds all nested ranges as one label, outermost first: "step;forward". */
 static int label_range(struct pprof *pprof, struct labels *labels, const struct process *process,
 		       uint32_t range)
 {

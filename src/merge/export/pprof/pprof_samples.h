@@ -2,9 +2,9 @@
 #ifndef XT_MERGE_PPROF_SAMPLES_H
 #define XT_MERGE_PPROF_SAMPLES_H
 
-#include "merge/export/pprof/pprof.h"
+#include "merge/export/pprof/pprof_state.h"
 
-/* Writes a sample: the exporter's total(). 0 or -ENOMEM. */
+/* Writes a sample: the exporter's total(). Returns 0 or -ENOMEM. */
 int pprof_put_sample(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node);
 

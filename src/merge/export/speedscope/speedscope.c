@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * speedscope's file format: one sampled profile for each weight, of which the samples are the call
- * paths.
+ * Writes speedscope's file format: one sampled profile per weight, with a sample per call path.
  *
- * A frame is a name: those that paths share are in the file once, and samples refer to them by their
- * place.
+ * Frames are written once by name. Samples refer to them by index.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +22,7 @@ static const char *unit_of(enum weight weight)
 	return weight == WEIGHT_COUNT ? "none" : "bytes";
 }
 
-/* Writes the names of all nodes; their places go to places, by name. */
+/* Writes the names of all nodes, and stores the index of each name in places. */
 static void put_frames(struct json *json, const struct paths *paths, uint32_t *places)
 {
 	uint32_t count = 0;
@@ -104,7 +102,7 @@ static int end(struct sink *sink, const struct run *run)
 		return -ENOMEM;
 	json_begin_object(&json, NULL);
 	json_string(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
-	json_string(&json, "exporter", "xtrace-merge " XTRACE_VERSION);
+	json_string(&json, "exporter", "xtrace " XTRACE_VERSION);
 	snprintf(name, sizeof(name), "GPU time by call path%s",
 		 run->has_simulated_gpu ? " [simulated]" : "");
 	if (run->selection) {

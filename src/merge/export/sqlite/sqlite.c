@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An SQLite database: events as rows, tables that tell what they refer to, views that answer common
+ * Writes an SQLite database: events as rows, tables that they refer to, and views for common
  * questions. docs/SQLITE.md explains the schema.
  *
- * The file is new and takes its name when it is whole (see output.h), so it needs no journal: all rows
- * are one transaction, and the indexes are made at its end.
+ * The file is renamed into place only when complete (see output.h), so it needs no journal. All
+ * rows form one transaction, and the indexes are created last.
  */
-#include "merge/export/sqlite/sqlite.h"
+#include "merge/export/sqlite/sqlite_state.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static int begin(struct sink *sink)
 	return sink->out.error;
 }
 
-/* Where the call was made, as path; NULL if that is not known. */
+/* Binds the path of the call, or NULL if it is unknown. */
 static void bind_path(struct sqlite *s, enum statement statement, int column,
 		      const struct process *process, uint32_t stack)
 {

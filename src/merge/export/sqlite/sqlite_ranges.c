@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX in the database: a range is a row once it has ended, or at the end if it has not.
+ * NVTX in the database. A range becomes a row when it ends, or at the end of the log.
  *
- * A range is popped by its thread in its domain. One that was started is ended by any thread, whose
- * events may stand earlier in the log: then the end waits for the start.
+ * A range is popped by its own thread and domain. Any thread may end a started range, and its
+ * events may come earlier in the log. Such an end waits for the start.
  */
 #include "merge/export/sqlite/sqlite_ranges.h"
 
@@ -16,14 +16,16 @@
 
 #include "merge/export/sqlite/sqlite_rows.h"
 
-#define SEARCH_MAX 4096 /* of those that are open, looked through for the one that ends */
+#define SEARCH_MAX 4096 /* open ranges to search for the one that ends */
 
 static uint32_t narrow(uint64_t id)
 {
 	return id > UINT32_MAX ? 0 : (uint32_t)id;
 }
 
-/* The ending event, if there is one, says when and adds values. 0 or -ENOMEM. */
+/*
+ * Writes a range. The end event, if any, gives the end time and more values. Returns 0 or -ENOMEM.
+ */
 static int put_row(struct sink *sink, const struct process *process, const struct open_range *range,
 		   const char *kind, const struct open_range *end)
 {
@@ -67,7 +69,7 @@ static int keep(struct open_ranges *open, const struct open_range *range)
 	return 0;
 }
 
-/* Takes out the one that was opened last and belongs to range. */
+/* Removes the most recently opened range that matches. */
 static bool take(struct open_ranges *open, const struct open_range *range, bool by_key,
 		 struct open_range *out)
 {

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* The first error sticks, as errors in writing do. */
+/* Keep the first error, as for write errors. */
 void sqlite_note_error(struct sink *sink, int result)
 {
 	if (result == SQLITE_OK || result == SQLITE_DONE || sink->out.error)

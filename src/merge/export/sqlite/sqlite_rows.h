@@ -5,12 +5,12 @@
 #ifndef XT_MERGE_SQLITE_ROWS_H
 #define XT_MERGE_SQLITE_ROWS_H
 
-#include "merge/export/sqlite/sqlite.h"
+#include "merge/export/sqlite/sqlite_state.h"
 
-/* Writes a row of the values that were bound. Errors are the output's: see output.h. */
+/* Writes a row of the bound values. Errors are kept in the output (see output.h). */
 void sqlite_put(struct sink *sink, enum statement statement);
 
-/* What is bound to a statement, column by column from 1 on. */
+/* Bind a value to a column, counted from 1. */
 void sqlite_text(struct sqlite *s, enum statement statement, int column, const char *text);
 static inline void sqlite_number(struct sqlite *s, enum statement statement, int column,
 				 int64_t value)
@@ -22,7 +22,7 @@ static inline void sqlite_null(struct sqlite *s, enum statement statement, int c
 	sqlite3_bind_null(s->statements[statement], column);
 }
 
-/* Stores the first error of SQLite in the output, where errors stick. */
+/* Stores the first SQLite error in the output. */
 void sqlite_note_error(struct sink *sink, int result);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schema of the database, as docs/SQLITE.md explains it. Indexes and views come last: what is
- * there when rows are written slows each of them down.
+ * The schema of the database, documented in docs/SQLITE.md. Indexes and views are created last,
+ * because they would slow down every insert.
  */
 #include "merge/export/sqlite/sqlite_schema.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables that events refer to.
+ * Tables that events refer to.
  */
 #include "merge/export/sqlite/sqlite_tables.h"
 
@@ -15,7 +15,7 @@
 
 #include "merge/export/sqlite/sqlite_rows.h"
 
-/* Foreign text, clean. 0 or -ENOMEM. */
+/* Binds text from the traced program as valid UTF-8. Returns 0 or -ENOMEM. */
 static int bind_clean(struct sqlite *s, enum statement statement, int column, const char *text)
 {
 	size_t length = strlen(text);
@@ -141,7 +141,7 @@ int sqlite_begin_process(struct sink *sink, const struct process *process)
 	return error ? error : put_streams(sink, model);
 }
 
-/* From column 4 on. */
+/* Binds columns 4 and up. */
 static void bind_kernel(struct sqlite *s, const struct shape *shape)
 {
 	for (int d = 0; d < 3; d++) {
@@ -201,7 +201,7 @@ int64_t sqlite_shape(struct sink *sink, const struct process *process, const str
 	return *known;
 }
 
-/* Of a path that weighs anything. 0 or -ENOMEM. */
+/* Binds the full path of a node with any weight. Returns 0 or -ENOMEM. */
 static int bind_path_text(struct sqlite *s, const struct paths *paths, uint32_t node)
 {
 	size_t length;
@@ -297,7 +297,7 @@ int sqlite_put_run(struct sink *sink, const struct run *run)
 	put_names(sink, &run->paths.names);
 	put_meta(sink, "format", "xtrace-sqlite");
 	put_meta_number(sink, "version", SQLITE_SCHEMA_VERSION);
-	put_meta(sink, "generator", "xtrace-merge " XTRACE_VERSION);
+	put_meta(sink, "generator", "xtrace " XTRACE_VERSION);
 	put_meta_number(sink, "simulated_gpu", run->has_simulated_gpu);
 	put_meta_number(sink, "gpu_time_ns", run->gpu_ns);
 	put_meta_number(sink, "attributed_gpu_time_ns", run->attributed_gpu_ns);

@@ -2,9 +2,12 @@
 #ifndef XT_MERGE_SQLITE_TABLES_H
 #define XT_MERGE_SQLITE_TABLES_H
 
-#include "merge/export/sqlite/sqlite.h"
+#include "merge/export/sqlite/sqlite_state.h"
 
-/* Tables that do not grow with the events (sqlite_tables.c). All: 0 or -ENOMEM. */
+/*
+ * Tables whose size does not depend on the number of events. Return 0 or -ENOMEM, except
+ * sqlite_shape(), which returns a row id.
+ */
 int sqlite_begin_process(struct sink *sink, const struct process *process);
 void sqlite_forget_process(struct sqlite *s);
 int64_t sqlite_shape(struct sink *sink, const struct process *process, const struct work *work);

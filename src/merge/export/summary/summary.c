@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The summary: what a person reads first. GPU time by call path and by kernel, how much of it is
- * attributed, what was lost and why, and what this program had to warn of.
+ * The text summary: GPU time by call path and kernel, how much of it is attributed, losses and
+ * their causes, and warnings.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_calls.h"
 #include "merge/export/summary/summary_findings.h"
+#include "merge/export/summary/summary_memory.h"
+#include "merge/export/summary/summary_path.h"
+#include "merge/export/summary/summary_text.h"
+#include "merge/export/summary/summary_tree.h"
 #include "merge/sums/tables.h"
 #include "merge/sums/trust.h"
 
@@ -19,7 +23,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
-/* "100.0" is for all of it only: 99.99 % are 99.9. */
+/* Reserve "100.0" for complete values: show 99.99 % as 99.9. */
 static double percent_down(uint64_t part, uint64_t whole)
 {
 	double value = percent(part, whole);
@@ -97,7 +101,7 @@ static int put_tables(struct sink *sink, const struct run *run)
 	return 0;
 }
 
-/* That nobody takes the tables for all there was. */
+/* Warn that the tables are incomplete. */
 static void put_damage(struct output *out, const struct run *run)
 {
 	uint64_t sum = 0;
@@ -166,7 +170,6 @@ static void put_overview(struct output *out, const struct run *run)
 	put_fact(out, "recording paused", time);
 }
 
-/* One by one, if there are any. */
 static void put_losses(struct output *out, const struct run *run)
 {
 	uint64_t sum = run->work_without_call_count + run->work_without_stack_count +
@@ -181,17 +184,17 @@ static void put_losses(struct output *out, const struct run *run)
 		if (run->losses[l])
 			put_count(out, losses_what(l), run->losses[l]);
 	if (run->work_without_call_count)
-		put_count(out, "kernels, copies, memsets whose call is missing",
+		put_count(out, "kernels, copies and memsets without a recorded call",
 			  run->work_without_call_count);
 	if (run->work_by_device_count)
-		put_count(out, "kernels, copies, memsets launched by the GPU",
+		put_count(out, "kernels, copies and memsets launched by the GPU",
 			  run->work_by_device_count);
 	if (run->work_without_stack_count)
-		put_count(out, "kernels, copies, memsets whose call has no stack",
+		put_count(out, "kernels, copies and memsets whose call has no stack",
 			  run->work_without_stack_count);
 }
 
-/* Where names are missing: most of it in few modules. */
+/* List the modules with the most functions without names. */
 static void put_nameless(struct output *out, const struct run *run)
 {
 	const struct unnamed_modules *unnamed_modules = &run->unnamed_modules;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of the summary about API calls, copies and sets, and NVTX ranges.
+ * Tables of API calls, copies and memsets, and NVTX ranges.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +10,9 @@
 
 #include "merge/base/labels.h"
 #include "merge/base/text.h"
-#include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_calls.h"
+#include "merge/export/summary/summary_path.h"
+#include "merge/export/summary/summary_text.h"
 #include "merge/sums/tables.h"
 
 #define OTHER_FUNCTIONS "[other functions]"
@@ -61,7 +63,7 @@ static void put_call(struct output *out, const struct run *run, const struct cal
 	output_text(out, "\n", 1);
 }
 
-/* "CUDA_ERROR_OUT_OF_MEMORY (2)" */
+/* Formats "CUDA_ERROR_OUT_OF_MEMORY (2)". */
 static void name_error(char *out, size_t out_bytes, uint64_t code)
 {
 	const char *name = error_label(code);
@@ -72,7 +74,7 @@ static void name_error(char *out, size_t out_bytes, uint64_t code)
 		snprintf(out, out_bytes, "error %" PRIu64, code);
 }
 
-/* Where there is no room for it and the rest, that there is one. */
+/* Writes the process name, or an ellipsis if the rest of the line would not fit. */
 static void put_process(struct output *out, const char *process, size_t reserved)
 {
 	size_t columns = text_columns(process, strlen(process)) + 1;

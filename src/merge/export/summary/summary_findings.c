@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Findings as text and as JSON.
+ * Writes findings as text and as JSON.
  */
 #include "merge/export/summary/summary_findings.h"
 
@@ -11,8 +11,9 @@
 
 #include "merge/base/json.h"
 #include "merge/base/text.h"
-#include "merge/export/summary/summary.h"
-#include "merge/export/summary/summary_json.h"
+#include "merge/export/summary/summary_json_tables.h"
+#include "merge/export/summary/summary_path.h"
+#include "merge/export/summary/summary_text.h"
 #include "merge/exporter.h"
 #include "merge/findings/finding_place.h"
 #include "merge/sums/trust.h"
@@ -20,11 +21,10 @@
 #define TEXT_TOP	 5
 #define INDENT		 10
 #define TITLE_BYTES	 64
-#define TEXT_COLUMNS	 100 /* where there is no terminal */
+#define TEXT_COLUMNS	 100 /* without a terminal */
 #define WRAP_COLUMNS_MIN 40
 #define WRAP_COLUMNS_MAX 110
 
-/* Words in lines that fit. */
 static void put_wrapped(struct output *out, const char *text)
 {
 	size_t columns = out->columns ? out->columns : TEXT_COLUMNS;
@@ -72,7 +72,7 @@ static int put_finding(struct output *out, const struct run *run, const struct f
 	return error;
 }
 
-/* What shares are of; 0: not the same for all. */
+/* Returns the active time that all shares refer to; 0 if it differs. */
 static uint64_t common_active_ns(const struct findings *findings)
 {
 	for (size_t f = 1; f < findings->count; f++)
@@ -81,7 +81,7 @@ static uint64_t common_active_ns(const struct findings *findings)
 	return findings->list[0].whole_ns;
 }
 
-/* "(top 5 of 8; of 22.943 ms active time)" */
+/* Writes the title with "(top 5 of 8; of 22.943 ms active time)". */
 static void put_findings_title(struct output *out, const struct run *run, size_t shown)
 {
 	const struct findings *findings = &run->findings;
@@ -135,7 +135,7 @@ static void put_line(struct json *json, const struct run *run, uint32_t file, ui
 	json_u64(json, "line", line);
 }
 
-/* The path as it is in the tree: what a page finds it by. */
+/* Write the exact path in the tree, so that the page can find its node. */
 static int put_path_names(struct json *json, const struct run *run, uint32_t node)
 {
 	uint32_t *chain = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The summary for programs: one JSON document, of which docs/SUMMARY.md tells each name and unit.
+ * The summary JSON. docs/SUMMARY.md documents each name and unit.
  */
 #include "merge/export/summary/summary_json.h"
 
@@ -10,7 +10,9 @@
 
 #include "log/base/grow.h"
 #include "merge/export/summary/summary_findings.h"
+#include "merge/export/summary/summary_json_tables.h"
 #include "merge/reading.h"
+#include "merge/sums/tables.h"
 
 static int begin(struct sink *sink)
 {
@@ -48,7 +50,7 @@ static int add_call(struct sink *sink, const struct process *process, const stru
 			 duration_ns, result);
 }
 
-/* The sums of a device of the process at hand; NULL if memory ran out. */
+/* Returns the sums of a device of the current process, or NULL if out of memory. */
 static struct device_sums *sums_of(struct summary_json *s, const struct model *model,
 				   uint32_t stream)
 {
@@ -244,7 +246,7 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	json_begin_object(json, key);
 	json_string(json, "format", "xtrace-summary");
 	json_u64(json, "version", SUMMARY_VERSION);
-	json_string(json, "generator", "xtrace-merge " XTRACE_VERSION);
+	json_string(json, "generator", "xtrace " XTRACE_VERSION);
 	json_bool(json, "simulated_gpu", run->has_simulated_gpu);
 	if (run->selection)
 		put_selection(json, run);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts of the summary for programs: what it keeps, and what its files do for each other.
+ * State of the summary JSON exporter.
  */
 #ifndef XT_MERGE_SUMMARY_JSON_H
 #define XT_MERGE_SUMMARY_JSON_H
@@ -9,29 +9,26 @@
 #include "merge/exporter.h"
 #include "merge/sums/calls.h"
 #include "merge/sums/idle.h"
-#include "merge/sums/tables.h"
 #include "merge/sums/timeline.h"
 
-#define SUMMARY_VERSION	    1 /* docs/SUMMARY.md: what may change without it */
-#define SUMMARY_TOP_DEFAULT 1000
-#define SUMMARY_LINES_DEPTH 3
+#define SUMMARY_VERSION 1 /* docs/SUMMARY.md lists the changes that keep it */
 
 struct device_sums {
-	uint32_t device; /* ROOT_UNKNOWN: one that the log does not tell */
-	char *name;	 /* owned; "" if not known */
-	char *uuid;	 /* likewise */
+	uint32_t device; /* ROOT_UNKNOWN: unknown to the log */
+	char *name;	 /* owned; "" if unknown */
+	char *uuid;	 /* owned; "" if unknown */
 	uint64_t counts[WORK_KINDS];
 	uint64_t gpu_ns;
 	uint64_t exclusive_ns;
 	uint64_t idle_ns[IDLE_CLASSES];
 	struct collective_sums collectives;
 	struct collective_sweep sweep;
-	uint64_t start_ns; /* of the first work … */
-	uint64_t end_ns;   /* … and end of the last; valid if any count is not 0 */
+	uint64_t start_ns; /* start of the first work */
+	uint64_t end_ns;   /* end of the last work; both valid if any count is not 0 */
 };
 
 struct process_sums {
-	char *label; /* owned, as all texts here */
+	char *label; /* owned, like all strings here */
 	char *name;
 	char *command;
 	const struct input *log;
@@ -49,20 +46,10 @@ struct summary_json {
 };
 
 /*
- * Writes the document, as the value of key if that is not NULL. with_paths: with the tables that are
- * made of call paths and NVTX ranges, too. 0 or -ENOMEM.
+ * Writes the document, as the value of key unless that is NULL. with_paths includes the tables made
+ * of call paths and NVTX ranges. Returns 0 or -ENOMEM.
  */
 int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 		     const struct run *run, bool with_paths);
-
-/* Tables (summary_json_tables.c). Those that may run out of memory: 0 or -ENOMEM. */
-int summary_json_weights(struct json *json, const struct run *run);
-int summary_json_kernels(struct json *json, const struct run *run);
-int summary_json_ranges(struct json *json, const struct run *run);
-int summary_json_failures(struct json *json, const struct run *run, const struct calls *calls);
-void summary_json_calls(struct json *json, const struct run *run, const struct calls *calls);
-void summary_json_transfers(struct json *json, const struct run *run);
-void summary_json_memory(struct json *json, const struct run *run);
-void summary_json_trust(struct json *json, const struct run *run);
 
 #endif

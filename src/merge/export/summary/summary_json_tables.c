@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables of the summary for programs. Each says how many rows there are, as rows may be fewer.
+ * Tables of the summary JSON. Each has the total number of rows, because --top may limit them.
  */
 #include <stdlib.h>
 
 #include "merge/base/labels.h"
-#include "merge/export/summary/summary_json.h"
+#include "merge/export/summary/summary_json_tables.h"
 #include "merge/sums/anomalies.h"
+#include "merge/sums/tables.h"
 #include "merge/sums/trust.h"
 
 #define SEVERAL_CATEGORIES "[several]"
@@ -18,7 +19,7 @@ static size_t rows_shown(size_t count, const struct run *run)
 	return count < top ? count : top;
 }
 
-/* Each row has a line. */
+/* Begins the rows, one per line. */
 static void begin_rows(struct json *json)
 {
 	json_begin_array(json, "rows");
@@ -47,7 +48,10 @@ static void put_name(struct json *json, const char *key, const struct names *nam
 	json_text(json, key, text, length);
 }
 
-/* The frames of a path, outermost first, below root (NAME_EMPTY: no such frame). */
+/*
+ * Writes the frames of a path, outermost first, without the leading frame root. NAME_EMPTY: no such
+ * frame.
+ */
 static int put_frames_below(struct json *json, const char *key, const struct paths *paths,
 			    uint32_t root, uint32_t node)
 {
@@ -258,7 +262,7 @@ void summary_json_memory(struct json *json, const struct run *run)
 	end_table(json);
 }
 
-/* Those that are 0 are left out: then all is well. */
+/* Omits counts of 0, so an empty object means no anomalies. */
 static void put_anomalies(struct json *json, const struct run *run)
 {
 	json_begin_object(json, "doubts");

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of the summary about memory: by device, held at the peak, never freed.
+ * Memory tables: by device, at the peak, never freed.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_memory.h"
+#include "merge/export/summary/summary_path.h"
+#include "merge/export/summary/summary_text.h"
 #include "merge/sums/tables.h"
 
 static const struct column memory_columns[] = {
@@ -18,7 +20,7 @@ static const struct column memory_columns[] = {
 
 static const struct column held_column = {"bytes", 12, 0, false};
 
-/* Call paths by the bytes of a weight, the largest first. 0 or -ENOMEM. */
+/* Writes call paths by the bytes of a weight, largest first. Returns 0 or -ENOMEM. */
 static int put_held(struct sink *sink, const struct run *run, enum weight weight, const char *title)
 {
 	struct table table;
@@ -51,9 +53,9 @@ int summary_put_memory(struct sink *sink, const struct run *run)
 		return 0;
 	put_top_title(out, "Memory", run->memory_row_count, run->memory_row_count);
 	if (run->selection && wanted_has_patterns(&run->settings->wanted))
-		put_note(out, "counts all calls in the time window; --filter, --focus and --range "
-			      "do not apply");
-	put_heads(out, memory_columns, MEMORY_COLUMNS, "of");
+		put_note(out, "includes all calls in the time window; --filter, --focus and "
+			      "--range do not apply");
+	put_heads(out, memory_columns, MEMORY_COLUMNS, "memory");
 	for (size_t r = 0; r < run->memory_row_count; r++) {
 		const struct memory_row *row = &run->memory[r];
 		char allocs[COUNT_BYTES], frees[COUNT_BYTES], bytes[TIME_BYTES], peak[TIME_BYTES],
@@ -72,8 +74,8 @@ int summary_put_memory(struct sink *sink, const struct run *run)
 		put_elided(out, label, length, put_room(out));
 		output_text(out, "\n", 1);
 	}
-	error = put_held(sink, run, WEIGHT_PEAK_BYTES, "Memory held at the peak");
+	error = put_held(sink, run, WEIGHT_PEAK_BYTES, "Peak memory by call path");
 	if (!error)
-		error = put_held(sink, run, WEIGHT_LEAKED_BYTES, "Memory never freed");
+		error = put_held(sink, run, WEIGHT_LEAKED_BYTES, "Memory never freed by call path");
 	return error;
 }

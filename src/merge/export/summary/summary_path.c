@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call paths in the tables of the summary: what of them is shown where there is no room for all.
+ * Shortens call paths to the room in a table of the summary.
  *
- * First comes what says most: the innermost frame of the user's own, the work and the function of the API that it
- * is the work of, the innermost frames of Python, the NVTX range; then as many others as fit, from the innermost
- * on. Names are cut at their end, but for those of kernels, which differ there; on a terminal these have no mark.
- * Frames without a name, one behind the other in one module, are one.
+ * Frames are chosen in this order:
+ * 1. the innermost frame of the user's code, the GPU work and its API function
+ * 2. the innermost Python library frame, more user frames, the NVTX range
+ * 3. the other frames, from the innermost outwards
+ *
+ * Names are cut at the end, except kernel names, which differ there. A terminal shows kernels
+ * without their mark. Consecutive frames without symbols in one module are shown as one.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,32 +16,33 @@
 #include <string.h>
 
 #include "merge/base/text.h"
-#include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_path.h"
+#include "merge/export/summary/summary_text.h"
 #include "merge/sums/tables.h"
 
 #define NAME_COLUMNS	  48 /* of a frame */
 #define NAME_COLUMNS_MIN  16
-#define NAME_COLUMNS_LEFT 4   /* with the line behind it */
-#define LEAF_SHARE	  2   /* half of the room is the leaf's, where there is more to show */
-#define OWN_KEPT	  3   /* of the user's frames, and of Python's */
-#define FIRST_KEPT	  9   /* frames at most that come before others */
-#define ROW_COLUMNS	  140 /* in fewer a path has a line of its own */
+#define NAME_COLUMNS_LEFT 4   /* of a name whose line number is shown */
+#define LEAF_SHARE	  2   /* the leaf gets half of the room, unless it is alone */
+#define OWN_KEPT	  3   /* user frames, and Python library frames */
+#define FIRST_KEPT	  9   /* frames with priority */
+#define ROW_COLUMNS	  140 /* on narrower terminals a path gets its own line */
 #define ROW_INDENT	  8
 
 struct part {
 	const char *name;
 	size_t length;
-	size_t columns; /* of all of it */
-	size_t shown;	/* columns that it is given; 0: it is left out */
-	size_t tail;	/* of " (file.c:12)", which stays */
-	bool is_run;	/* of nameless frames: the name is "module+", and it is not the only one */
+	size_t columns; /* full width */
+	size_t shown;	/* assigned width; 0: omitted */
+	size_t tail;	/* width of " (file.c:12)", which is kept */
+	bool is_run;	/* several frames without symbols, shown as "module+" */
 	bool is_own;
 	bool is_python;
 	bool is_range;
-	bool is_leaf; /* a kernel, a copy, a set, … */
+	bool is_leaf; /* GPU work */
 };
 
-/* The bytes of "module+" in "module+0x12ab"; 0 if that is no such name. */
+/* Returns the length of "module+" in "module+0x12ab", or 0 for other names. */
 static size_t nameless_prefix(const char *name, size_t length)
 {
 	size_t at = length;
@@ -48,7 +52,7 @@ static size_t nameless_prefix(const char *name, size_t length)
 	return at > 3 && at < length && !memcmp(name + at - 3, "+0x", 3) ? at - 2 : 0;
 }
 
-/* Where " (file.c:12)" begins at the end of a name; its length if there is no such. */
+/* Returns the offset of " (file.c:12)" at the end of a name, or length if there is none. */
 static size_t line_at(const char *name, size_t length)
 {
 	const char *open;
@@ -71,7 +75,7 @@ static size_t line_columns(const char *name, size_t length)
 	return text_columns(name + line, length - line);
 }
 
-/* "f (file.py:12)", "f (<string>:1)" */
+/* Matches "f (file.py:12)" and "f (<string>:1)". */
 static bool is_python(const char *name, size_t length)
 {
 	const char *colon = memrchr(name, ':', length);
@@ -86,7 +90,7 @@ static bool begins_with(const char *text, const char *start)
 	return !strncmp(text, start, strlen(start));
 }
 
-/* The frames of the path, runs of nameless ones as one; their number. */
+/* Splits the path into parts, with runs of frames without symbols as one. Returns their number. */
 static size_t split(const struct output *out, const struct paths *paths, const uint32_t *chain,
 		    size_t depth, struct part *parts)
 {
@@ -123,7 +127,7 @@ static size_t split(const struct output *out, const struct paths *paths, const u
 	return count;
 }
 
-/* The columns that take what is shown, with an ellipsis wherever there is more. */
+/* Returns the width of all shown parts, with an ellipsis for each gap. */
 static size_t width_of(const struct part *parts, size_t count)
 {
 	size_t width = 0;
@@ -137,7 +141,7 @@ static size_t width_of(const struct part *parts, size_t count)
 	return width;
 }
 
-/* Shows a part if there is room, cut to at least so many columns. */
+/* Shows a part if it fits, cut to no fewer than least columns. */
 static bool keep(struct part *parts, size_t count, size_t p, size_t limit, size_t least,
 		 size_t room)
 {
@@ -155,7 +159,7 @@ static bool keep(struct part *parts, size_t count, size_t p, size_t limit, size_
 	return part->shown;
 }
 
-/* The innermost parts that are so, into found; how many. */
+/* Finds the innermost matching parts. Returns their number. */
 static size_t find(const struct part *parts, size_t count, bool (*is_so)(const struct part *),
 		   size_t found[OWN_KEPT])
 {
@@ -182,7 +186,7 @@ static bool is_range(const struct part *part)
 	return part->is_range;
 }
 
-/* The parts that come before others, the first first, into order; how many. */
+/* Lists the parts with priority, most important first. Returns their number. */
 static size_t order_first(const struct part *parts, size_t count, size_t order[FIRST_KEPT])
 {
 	size_t own[OWN_KEPT], library[OWN_KEPT], ranges[OWN_KEPT], n = 0;
@@ -206,7 +210,7 @@ static size_t order_first(const struct part *parts, size_t count, size_t order[F
 	return n;
 }
 
-/* What is left of the room goes to a part that was cut. */
+/* Gives unused room to a part that was cut. */
 static void widen(const struct part *parts, size_t count, struct part *part, size_t room)
 {
 	size_t width = width_of(parts, count), more = part->columns - part->shown;
@@ -215,7 +219,7 @@ static void widen(const struct part *parts, size_t count, struct part *part, siz
 		part->shown += more < room - width ? more : room - width;
 }
 
-/* Decides what is shown in room columns. */
+/* Chooses which parts to show in room columns. */
 static void choose(struct part *parts, size_t count, size_t room)
 {
 	size_t order[FIRST_KEPT], n = order_first(parts, count, order), limit = NAME_COLUMNS;
@@ -244,7 +248,7 @@ static void choose(struct part *parts, size_t count, size_t room)
 		widen(parts, count, &parts[order[i]], room);
 }
 
-/* So many columns of a text. */
+/* Writes the first columns of a text. */
 static void put_head(struct output *out, const char *text, size_t columns)
 {
 	size_t bytes = 0;
@@ -258,7 +262,7 @@ static void put_head(struct output *out, const char *text, size_t columns)
 	output_text(out, text, bytes);
 }
 
-/* A function, of which the end of the name goes and the line stays. */
+/* Writes a function name, cut at its end, with its line number. */
 static void put_cut(struct output *out, const char *name, size_t length, size_t columns)
 {
 	size_t line = line_at(name, length), tail = line_columns(name, length);
@@ -341,7 +345,7 @@ static size_t chain_columns(const struct paths *paths, const uint32_t *chain, si
 	return columns;
 }
 
-/* The last frame in the line, what called it below. */
+/* Writes the last frame in this line and its callers in the next. */
 static int put_two_lines(struct output *out, const struct paths *paths, const uint32_t *chain,
 			 size_t count)
 {

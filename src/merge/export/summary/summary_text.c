@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all tables of the summary have in common.
+ * Formatting that all tables of the summary share.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,14 +8,14 @@
 #include <string.h>
 
 #include "merge/base/text.h"
-#include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_text.h"
 
-#define PATH_COLUMNS	 150 /* of a call path */
+#define PATH_COLUMNS	 150 /* of a call path, without a terminal */
 #define TEXT_TOP_DEFAULT 10
-#define NARROW_FIGURE	 10 /* narrower ones stay */
-#define NARROW_COLUMNS	 60 /* in fewer figures stand closer */
+#define NARROW_FIGURE	 10 /* narrower columns keep their width */
+#define NARROW_COLUMNS	 60 /* narrower terminals get closer columns */
 #define GAP_COLUMNS	 2  /* between columns */
-#define LINE_COLUMNS	 52 /* of what a figure of the overview is */
+#define LINE_COLUMNS	 52 /* of a label in the overview */
 #define FIGURE_COLUMNS	 16
 #define FIGURE_NARROW	 12
 #define TOP_BYTES	 64 /* "(top 10 of 43)" */
@@ -37,7 +37,7 @@ size_t column_of(const struct output *out)
 	return column;
 }
 
-/* A word that may be wider than a line. Returns the column behind it. */
+/* Writes a word, broken if it is wider than the line. Returns the column after it. */
 static size_t put_word(struct output *out, const char *word, size_t length, size_t column,
 		       size_t indent, size_t columns)
 {
@@ -63,7 +63,7 @@ void put_words(struct output *out, const char *text, size_t first, size_t indent
 	while (*text) {
 		size_t length = strcspn(text, " "), width;
 
-		if (!strncmp(text + length, " %", 2)) /* stays with its number */
+		if (!strncmp(text + length, " %", 2)) /* keep it with its number */
 			length += 1 + strcspn(text + length + 1, " ");
 		width = text_columns(text, length);
 		if (text > start && column + 1 + width > columns) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of call paths as text: a flame graph for a terminal. What is small is left out. A frame of
- * which nearly all goes on to one other shares a line with it; the value is that of the first.
+ * The call tree as text: a flame graph for the terminal. Small frames are omitted. If nearly all of
+ * a frame belongs to one child, both share a line with the value of the first.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,20 +10,22 @@
 
 #include "log/base/grow.h"
 #include "merge/base/text.h"
-#include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_tree.h"
+#include "merge/export/summary/summary_path.h"
+#include "merge/export/summary/summary_text.h"
 #include "merge/sums/tables.h"
 
-#define ROWS_PER_TOP   3   /* for each row of the other tables */
-#define SHARE_MIN      100 /* a hundredth of the whole; less is left out */
-#define JOIN_SHARE     10  /* what has all but a tenth has nearly all */
+#define ROWS_PER_TOP   3   /* per row of the other tables */
+#define SHARE_MIN      100 /* omit less than 1/100 of the total */
+#define JOIN_SHARE     10  /* "nearly all" is all but 1/10 */
 #define BAR_COLUMNS    16
-#define BAR_NARROW     8 /* in less than WIDE_COLUMNS; none in less than NARROW_COLUMNS */
+#define BAR_NARROW     8 /* below WIDE_COLUMNS; no bar below NARROW_COLUMNS */
 #define WIDE_COLUMNS   100
 #define NARROW_COLUMNS 60
 #define INDENT	       2
 #define INDENT_MAX     40
 #define TITLE_BYTES    96
-#define INDENT_SHARE   4 /* a quarter of the line is indent at most */
+#define INDENT_SHARE   4 /* indent at most 1/4 of the line */
 
 static const struct column tree_columns[] = {{"time", 12, 0, false}, {"share", 7, 0, false}};
 static const struct column sum_columns[] = {{"sum", 12, 0, false}, {"share", 7, 0, false}};
@@ -32,14 +34,14 @@ static const struct column sum_columns[] = {{"sum", 12, 0, false}, {"share", 7, 
 
 struct tree {
 	const struct paths *paths;
-	uint64_t *totals; /* by node: with all that is below it */
+	uint64_t *totals; /* by node, including descendants */
 	uint32_t *first_child;
 	uint32_t *sibling;
-	uint64_t least; /* what is less has no line */
+	uint64_t least; /* threshold: smaller nodes have no line */
 	enum weight weight;
 	uint64_t whole;
 	int bar_columns;
-	uint32_t *chain; /* of a line: nodes that are joined */
+	uint32_t *chain; /* nodes that share the current line */
 	size_t chain_capacity;
 };
 
@@ -55,7 +57,7 @@ static bool is_nearly_all(uint64_t part, uint64_t whole)
 	return part >= whole - whole / JOIN_SHARE;
 }
 
-/* A frame has a line of its own unless it has nearly all that is in the one that called it. */
+/* A frame has its own line unless it has nearly all of its parent's weight. */
 static bool has_line(const struct tree *tree, uint32_t node)
 {
 	uint32_t parent = tree->paths->nodes[node].parent;
@@ -64,7 +66,10 @@ static bool has_line(const struct tree *tree, uint32_t node)
 	       (parent == PATH_ROOT || !is_nearly_all(tree->totals[node], tree->totals[parent]));
 }
 
-/* The frame that goes on in the line of node: it has nearly all, and no other is to be shown. 0: none. */
+/*
+ * Returns the child that shares the line of node: the only visible child, with nearly all of the
+ * weight. 0 if none.
+ */
 static uint32_t joined_child(const struct tree *tree, uint32_t node)
 {
 	uint32_t found = 0;
@@ -79,7 +84,7 @@ static uint32_t joined_child(const struct tree *tree, uint32_t node)
 	return found;
 }
 
-/* The least value with which there are not too many lines. 0 or -ENOMEM. */
+/* Chooses the threshold that limits the number of lines. Returns 0 or -ENOMEM. */
 static int choose_least(struct tree *tree, size_t row_count)
 {
 	uint64_t *values = calloc(tree->paths->node_count, sizeof(*values));
@@ -105,7 +110,7 @@ static int make_tree(struct tree *tree, const struct paths *paths, size_t row_co
 	tree->sibling = calloc(paths->node_count, sizeof(*tree->sibling));
 	if (!tree->totals || !tree->first_child || !tree->sibling)
 		return -ENOMEM;
-	/* A node is younger than its parent: from the last on, all below it has been added. */
+	/* Parents precede children, so a backward pass adds up complete subtrees. */
 	for (uint32_t n = paths->node_count; n-- > 1;) {
 		uint32_t parent = paths->nodes[n].parent;
 
@@ -141,7 +146,7 @@ static void put_bar(struct output *out, int columns, uint64_t part, uint64_t who
 	put_style(out, STYLE_PLAIN);
 }
 
-/* The nodes of a line, from this one down to the last that is joined, into the chain; how many, or -ENOMEM. */
+/* Collects the nodes that share a line with node. Returns their number or -ENOMEM. */
 static int join(struct tree *tree, uint32_t node)
 {
 	int count = 0;
@@ -155,7 +160,6 @@ static int join(struct tree *tree, uint32_t node)
 	return count;
 }
 
-/* The columns of a line's indent. */
 static int indent_of(const struct output *out, size_t depth)
 {
 	size_t most = INDENT_MAX, step = INDENT;
@@ -167,7 +171,7 @@ static int indent_of(const struct output *out, size_t depth)
 	return (int)(depth * step < most ? depth * step : most);
 }
 
-/* Gives the last node of the line, or PATH_FAILED. */
+/* Writes a line. Returns its last node, or PATH_FAILED. */
 static uint32_t put_line(struct output *out, struct tree *tree, uint32_t node, size_t depth)
 {
 	char value[TIME_BYTES], share[SHARE_BYTES];
@@ -187,7 +191,7 @@ static uint32_t put_line(struct output *out, struct tree *tree, uint32_t node, s
 	return tree->chain[count - 1];
 }
 
-/* The largest child that is smaller than last, or as large and behind it; 0: there is none. */
+/* Returns the next smaller child after last, or 0 at the end. */
 static uint32_t next_child(struct tree *tree, uint32_t node, uint32_t last)
 {
 	uint32_t best = 0;
@@ -226,16 +230,16 @@ static void put_tree_head(struct output *out, const struct tree *tree)
 		[WEIGHT_GPU_TIME] = "GPU time",
 		[WEIGHT_COUNT] = "Kernels, copies and memsets",
 		[WEIGHT_CPU_WAIT] = "CPU time waiting for the GPU",
-		[WEIGHT_GPU_EXCLUSIVE] = "GPU time (overlapping work shares it)",
+		[WEIGHT_GPU_EXCLUSIVE] = "GPU busy time",
 		[WEIGHT_GPU_IDLE] = "GPU idle time",
 		[WEIGHT_ALLOC_BYTES] = "Memory allocated",
-		[WEIGHT_PEAK_BYTES] = "Memory held at the peak",
+		[WEIGHT_PEAK_BYTES] = "Peak memory",
 		[WEIGHT_LEAKED_BYTES] = "Memory never freed",
 	};
 	char title[TITLE_BYTES], more[TITLE_BYTES];
 
 	snprintf(title, sizeof(title), "%s by frame, including callees", titles[tree->weight]);
-	snprintf(more, sizeof(more), "(from %.1f %% on)",
+	snprintf(more, sizeof(more), "(at least %.1f %%)",
 		 100.0 * (double)tree->least / (double)tree->whole);
 	put_title(out, title, more);
 	snprintf(more, sizeof(more), "%*scall tree", tree->bar_columns ? tree->bar_columns + 2 : 0,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A flame graph of one weight as an SVG file; page/svg_flame.h says what is in it.
+ * Writes a flame graph of one weight as an SVG file, through page/svg_flame.h.
  */
-#include "merge/export/svg/svg.h"
+#include "merge/export/svg/svg_flame.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "merge/base/text.h"
-#include "merge/export/summary/summary.h"
+#include "merge/export/summary/summary_text.h"
 #include "page/svg_flame.h"
 
-#define MIN_PARTS   20000 /* frames are left out that are narrower than a part of so many */
+#define MIN_PARTS   20000 /* omit frames narrower than 1/MIN_PARTS of the image */
 #define VALUE_BYTES (TIME_BYTES + COUNT_BYTES + 16)
 
 static bool begins_with(const char *name, const char *start)
@@ -21,7 +21,7 @@ static bool begins_with(const char *name, const char *start)
 	return !strncmp(name, start, strlen(start));
 }
 
-/* The class of a frame, which gives it its colour. */
+/* Returns the CSS class of a frame, which sets its colour. */
 static const char *class_of(const char *name, uint32_t depth)
 {
 	static const struct {
@@ -89,11 +89,11 @@ static const char *const headings[WEIGHTS] = {
 	[WEIGHT_GPU_TIME] = "GPU time by call path",
 	[WEIGHT_COUNT] = "Kernels, copies and memsets by call path",
 	[WEIGHT_CPU_WAIT] = "CPU time waiting for the GPU by call path",
-	[WEIGHT_GPU_EXCLUSIVE] = "Exclusive GPU time by call path",
+	[WEIGHT_GPU_EXCLUSIVE] = "GPU busy time by call path",
 	[WEIGHT_GPU_IDLE] = "GPU idle time by the work that ended it",
-	[WEIGHT_ALLOC_BYTES] = "Bytes allocated by call path",
-	[WEIGHT_PEAK_BYTES] = "Bytes held at the peak by call path",
-	[WEIGHT_LEAKED_BYTES] = "Bytes never freed by call path",
+	[WEIGHT_ALLOC_BYTES] = "Memory allocated by call path",
+	[WEIGHT_PEAK_BYTES] = "Peak memory by call path",
+	[WEIGHT_LEAKED_BYTES] = "Memory never freed by call path",
 };
 
 static void write_piece(void *context, const char *text, size_t length)
@@ -121,7 +121,7 @@ static int end(struct sink *sink, const struct run *run)
 		wanted_describe(&run->settings->wanted, note + strlen(note), WANTED_BYTES);
 	}
 	if (run->report->status != STATUS_OK)
-		strcat(note, "; data is missing, see the warnings of the summary");
+		strcat(note, "; data is missing, see the warnings in the summary");
 	svg_flame_begin(&svg, heading, note, NULL);
 	for (size_t f = 0; f < flame.count; f++)
 		put_frame(&svg, &flame, &flame.frames[f], &run->paths, weight);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the frames of a flame graph stand.
+ * Lays out the frames of a flame graph.
  *
- * A node is younger than its parent. So one walk from the youngest adds up what is above each, and
- * one over the nodes by parent and name finds each at its place beside its siblings.
+ * Parents precede their children. One backward pass adds up the subtrees. A pass over the nodes by
+ * parent and name then places each frame beside its siblings.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/export/svg/svg.h"
+#include "merge/export/svg/svg_flame.h"
 
 static int compare_siblings(const void *a, const void *b, void *context)
 {
@@ -31,9 +31,9 @@ static int compare_siblings(const void *a, const void *b, void *context)
 }
 
 struct layout {
-	uint64_t *values; /* by node: with all that is above it */
-	uint64_t *next;	  /* where its next callee stands */
-	uint32_t *depths; /* 0: it is left out */
+	uint64_t *values; /* by node, including descendants */
+	uint64_t *next;	  /* start of the next child */
+	uint32_t *depths; /* 0: omitted */
 	uint32_t *sorted;
 };
 
@@ -56,7 +56,7 @@ static void layout_free(struct layout *layout)
 	free(layout->sorted);
 }
 
-/* Sums that would overflow are of logs without sense: they stay at the most there is. */
+/* Adds with saturation. Only corrupt logs overflow. */
 static uint64_t add(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;

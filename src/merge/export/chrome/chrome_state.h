@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts of the Chrome exporter: what it keeps, and what its files do for each other.
+ * State of the Chrome exporter, and helpers that all of its files use.
  */
-#ifndef XT_MERGE_CHROME_H
-#define XT_MERGE_CHROME_H
+#ifndef XT_MERGE_CHROME_STATE_H
+#define XT_MERGE_CHROME_STATE_H
 
 #include "merge/base/text.h"
 #include "merge/exporter.h"
 #include "merge/sums/lanes.h"
 
-#define NUMBERS_FIRST	(1u << 24) /* of made-up processes and tracks: above any real pid */
-#define UNKNOWN_THREAD	0	   /* a tid that no thread has */
-#define EVENT_BYTES_MAX 1024	   /* of an event without the texts in it */
+#define NUMBERS_FIRST	(1u << 24) /* first synthetic pid and tid: above any real pid */
+#define UNKNOWN_THREAD	0	   /* tid that no thread has */
+#define EVENT_BYTES_MAX 1024	   /* of one event, without its names */
 
 struct track_stream {
 	uint32_t pid; /* of the device's process */
 	struct lanes lanes;
-	uint32_t *tracks; /* LANES_MAX, by lane; NULL: there is none yet */
+	uint32_t *tracks; /* LANES_MAX, by lane; NULL: none yet */
 	uint32_t track_count;
 	char *args; /* `"device":0,"context":1,"stream":7` */
 	size_t args_length;
@@ -27,40 +27,41 @@ struct text {
 	size_t length;
 };
 
-/* `,"pid":1,"tid":2`, as nearly every event has it. */
+/* Cached `,"pid":1,"tid":2`, which nearly every event contains. */
 struct track_text {
 	uint32_t pid, track;
-	uint32_t length; /* 0: none */
+	uint32_t length; /* 0: unused */
 	char text[40];
 };
 #define TRACK_TEXTS 256u
 
 struct chrome {
-	struct track_text track_texts[TRACK_TEXTS]; /* the last ones, by track */
+	struct track_text track_texts[TRACK_TEXTS]; /* direct-mapped cache, by track */
 	bool has_events;
 	uint32_t next_number;
 	uint64_t next_flow;
-	uint32_t *pids; /* taken, by process */
+	uint32_t *pids; /* pids in use, by process */
 	size_t pid_capacity;
-	bool *used_nodes; /* by path node: a frame of a call */
+	bool *used_nodes; /* by path node: a call refers to this frame */
 	size_t used_capacity;
 
-	/* Of the process at hand: */
+	/* State of the current process: */
 	uint32_t pid;
 	bool has_unknown_thread;
-	struct text *shapes[WORK_KINDS]; /* by work.shape: what work of it says of itself */
+	struct text
+		*shapes[WORK_KINDS]; /* by work.shape: cached text that work of this shape shares */
 	size_t shape_counts[WORK_KINDS];
-	struct text *known_names; /* by name in paths */
+	struct text *known_names; /* by name in paths: cached JSON text */
 	size_t known_name_capacity;
-	struct chrome_ranges *ranges; /* chrome_ranges.c's; NULL as long as there are none */
+	struct chrome_ranges *ranges; /* owned by chrome_ranges.c; NULL: no ranges yet */
 	struct track_stream *streams; /* by XT_STREAM_ID */
 	size_t stream_count;
-	uint64_t *devices; /* device << 32 | pid of the processes that were made */
+	uint64_t *devices; /* device << 32 | pid of each synthetic process */
 	size_t device_count;
 	size_t device_capacity;
 };
 
-/* Begins an event; the caller has asked for room. */
+/* Begins an event. The caller has reserved the room. */
 static inline char *chrome_begin_event(struct chrome *c, char *p)
 {
 	if (c->has_events)
@@ -84,7 +85,7 @@ static inline char *chrome_put_track(struct chrome *c, char *p, uint32_t pid, ui
 		known->track = track;
 		known->length = (uint32_t)(end - known->text);
 	}
-	/* All of it: a copy of known size takes no time. */
+	/* Copy the whole array: a copy of constant size is faster. */
 	memcpy(p, known->text, sizeof(known->text));
 	return p + known->length;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts of the Perfetto exporter: what it keeps, and what its files do for each other.
+ * State of the Perfetto exporter, and helpers that all of its files use.
  *
- * Packets belong to sequences. A sequence has its own clock, which counts from one packet to the
- * next, its own default track and its own interned texts; so each track has one, and what its
- * packets say is short.
+ * Packets belong to sequences. A sequence has its own incremental clock, default track and interned
+ * strings. Each track has one sequence, which keeps its packets short.
  */
-#ifndef XT_MERGE_PERFETTO_H
-#define XT_MERGE_PERFETTO_H
+#ifndef XT_MERGE_PERFETTO_STATE_H
+#define XT_MERGE_PERFETTO_STATE_H
 
 #include "merge/base/labels.h"
 #include "merge/base/names.h"
@@ -15,11 +14,11 @@
 #include "merge/sums/lanes.h"
 #include "perfetto_trace.pb-c.h"
 
-#define SEQUENCE_BEGINS	 1 /* sequence_flags */
+#define SEQUENCE_BEGINS	 1 /* values of sequence_flags */
 #define SEQUENCE_GOES_ON 2
-#define SEQUENCE_MAPPING 1 /* the mapping of all frames, in each sequence */
+#define SEQUENCE_MAPPING 1 /* id of the mapping that all frames share */
 
-/* Which of many were written. */
+/* A bit set: which ids were written. */
 struct seen {
 	uint8_t *bits;
 	size_t capacity;
@@ -29,13 +28,13 @@ struct sequence {
 	uint32_t id; /* 0: not begun */
 	uint64_t track;
 	uint64_t now_ns;
-	struct seen names;  /* of events: name in paths */
-	struct seen frames; /* likewise */
+	struct seen names;  /* names of events: name in paths */
+	struct seen frames; /* names of frames: name in paths */
 	struct seen stacks; /* path node */
 	struct seen values; /* name in perfetto.values */
 };
 
-/* What annotations are called. An id is the place in perfetto_annotations + 1. */
+/* Names of annotations. The interned id is the value + 1. */
 enum annotation {
 	ANNOTATION_LAUNCH,
 	ANNOTATION_COPY,
@@ -51,7 +50,7 @@ struct perfetto_stream {
 	struct sequence sequences[LANES_MAX]; /* by lane */
 };
 
-/* NVTX of a thread in a domain. */
+/* Pushed NVTX ranges of a thread in a domain. */
 struct perfetto_nest {
 	uint32_t thread;
 	uint32_t domain;
@@ -60,24 +59,24 @@ struct perfetto_nest {
 };
 
 struct perfetto {
-	uint8_t *packed; /* of one packet */
+	uint8_t *packed; /* buffer for one packet */
 	size_t packed_capacity;
 	uint64_t next_track;
 	uint32_t next_sequence;
-	uint32_t next_pid;  /* made up, where two logs have one */
-	uint64_t origin_ns; /* the time at which the clocks of all sequences begin */
-	uint32_t *pids;	    /* taken, by process */
+	uint32_t next_pid;  /* synthetic pid, if two logs have the same one */
+	uint64_t origin_ns; /* start of all sequence clocks */
+	uint32_t *pids;	    /* pids in use, by process */
 	size_t pid_capacity;
-	struct names values; /* texts of annotations */
-	uint32_t *chain;     /* of paths_chain() */
+	struct names values; /* annotation strings */
+	uint32_t *chain;     /* buffer for paths_chain() */
 	size_t chain_capacity;
 
-	/* Of the process at hand: */
+	/* State of the current process: */
 	uint32_t pid;
 	uint64_t process_track;
-	struct sequence *threads; /* by XT_THREAD_ID; 0: those that the log does not know */
+	struct sequence *threads; /* by XT_THREAD_ID; 0: threads unknown to the log */
 	size_t thread_count;
-	struct perfetto_stream **streams; /* by XT_STREAM_ID; NULL: not met */
+	struct perfetto_stream **streams; /* by XT_STREAM_ID; NULL: not used yet */
 	size_t stream_count;
 	struct perfetto_device {
 		uint32_t device;
@@ -90,15 +89,15 @@ struct perfetto {
 	size_t nest_count;
 	size_t nest_capacity;
 	struct perfetto_shape {
-		uint32_t name;	/* in paths + 1; 0: not worked out */
-		uint32_t value; /* of the annotation */
+		uint32_t name;	/* in paths + 1; 0: not computed yet */
+		uint32_t value; /* annotation value */
 	} * shapes[WORK_KINDS];
 	size_t shape_counts[WORK_KINDS];
 };
 
-#define PERFETTO_CLOCK_BOOT 6 /* the clock of the trace: times not counted from the packet before */
+#define PERFETTO_CLOCK_BOOT 6 /* the trace clock: absolute times */
 
-/* On the one clock. */
+/* Converts a time of the log to the common clock. */
 static inline uint64_t perfetto_time(const struct process *process, uint64_t ns)
 {
 	return ns + (uint64_t)process->log->shift_ns;

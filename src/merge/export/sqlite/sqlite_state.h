@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts of the SQLite exporter: what it keeps, and what its files do for each other.
+ * State of the SQLite exporter, and helpers that all of its files use.
  */
-#ifndef XT_MERGE_SQLITE_H
-#define XT_MERGE_SQLITE_H
+#ifndef XT_MERGE_SQLITE_STATE_H
+#define XT_MERGE_SQLITE_STATE_H
 
 #include <sqlite3.h>
 
 #include "merge/exporter.h"
 
-#define SQLITE_SCHEMA_VERSION 1 /* docs/SQLITE.md: what may change without it */
+#define SQLITE_SCHEMA_VERSION 1 /* docs/SQLITE.md lists the changes that keep it */
 
 enum statement {
 	INSERT_META,
@@ -29,13 +29,13 @@ enum statement {
 	STATEMENTS
 };
 
-/* A range that is open: pushed, or started, or ended before its start was seen. */
+/* A range that is open, or that ended before its start was read. */
 struct open_range {
 	int64_t time_ns;
 	uint64_t key;
 	uint32_t thread;
 	uint32_t domain;
-	uint32_t name;	 /* in paths */
+	uint32_t name;	 /* name in paths */
 	uint32_t values; /* XT_STRING_ID */
 };
 
@@ -49,22 +49,22 @@ struct sqlite {
 	sqlite3 *database;
 	sqlite3_stmt *statements[STATEMENTS];
 
-	/* Of the process at hand: */
+	/* State of the current process: */
 	int64_t process_id;
-	int64_t thread_base; /* what is to be added to XT_THREAD_ID to have the row's id */
+	int64_t thread_base; /* row id - XT_THREAD_ID */
 	int64_t stream_base;
-	int64_t *shapes[WORK_KINDS]; /* by work.shape: id of the row, 0: not written */
+	int64_t *shapes[WORK_KINDS]; /* by work.shape: row id; 0: not written */
 	size_t shape_counts[WORK_KINDS];
 	struct open_ranges pushed;
 	struct open_ranges started;
 	struct open_ranges ended;
 
-	int64_t shape_count; /* of all processes, as these */
+	int64_t shape_count; /* this and the next: of all processes */
 	int64_t next_thread;
 	int64_t next_stream;
 };
 
-/* A duration, or another number that is no bit pattern. */
+/* Limits a number to what SQLite can store. Not for bit patterns. */
 static inline int64_t sqlite_limited(uint64_t value)
 {
 	return value > INT64_MAX ? INT64_MAX : (int64_t)value;

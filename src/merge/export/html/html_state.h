@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * State of the HTML exporter, helpers that its files share, and the format of the page's data.
+ *
+ * The page holds a document and columns (page/page.h). Members of the document:
+ * - "summary": as --summary writes it, without the tables that the page computes from call paths
+ * - "names": frames. "own_names": indices of those in the user's own files
+ * - "devices", "threads", "ranges": samples refer to them by index, from 1
+ * - "tracks": one per device or memory. "loss_words": descriptions of losses
+ * - "left_out_path_count", "left_out_gpu_time_ns": the smallest call paths, combined into
+ *   HTML_OTHER to stay within html_bytes_max. "kernels" is then the full table
+ * - "left_out_range_count": omitted NVTX ranges. They count in their parent or in HTML_OTHER
+ *
+ * Columns:
+ * - "node.depth", "node.name": the tree, depth first, without its root
+ * - "sample.node" (delta-encoded), "sample.device", "sample.thread", "sample.range", "weight.W"
+ * - "track.T.S": series S of track T
+ */
+#ifndef XT_MERGE_HTML_STATE_H
+#define XT_MERGE_HTML_STATE_H
+
+#include "merge/export/summary/summary_json.h"
+#include "merge/exporter.h"
+#include "merge/sums/bins.h"
+#include "page/page.h"
+
+#define HTML_TRACKS_MAX 128 /* devices and memories shown over time */
+
+enum track_series {
+	TRACK_KERNELS, /* a kernel other than a collective runs */
+	TRACK_WORK,    /* any work runs */
+	TRACK_COPIES,  /* a copy or memset runs */
+	TRACK_OTHER,   /* any work other than a collective runs */
+	TRACK_IDLE,    /* first of the idle classes */
+	TRACK_SERIES = TRACK_IDLE + IDLE_CLASSES
+};
+
+/*
+ * A device of one process, or its memory, over time. Times count from the start of the first log.
+ */
+struct track {
+	uint32_t label; /* name in devices */
+	uint32_t pool;
+	bool is_memory;
+	struct bins bins;
+	uint64_t from_ns;	       /* devices: start of the first work */
+	uint64_t until_ns[TRACK_IDLE]; /* devices: end of each series so far */
+	uint64_t level;		       /* memory: allocated bytes since level_ns */
+	uint64_t level_ns;
+};
+
+#define SAMPLE_LEFT_OUT UINT32_MAX /* its path is part of HTML_OTHER */
+
+#define HTML_OTHER "[other]" /* the smallest paths or ranges, combined */
+
+struct sample {
+	uint32_t node;
+	uint32_t number; /* number of the node in the page */
+	uint32_t device;
+	uint32_t thread;
+	uint32_t range;
+	uint64_t weights[WEIGHTS];
+};
+
+/* The state of the sink. */
+struct html {
+	struct sink summary; /* exporter_summary, writing to memory */
+	struct names devices;
+	struct names threads;
+	struct paths ranges;
+	uint64_t *range_openings; /* by node of ranges */
+	size_t range_opening_capacity;
+	struct sample *samples;
+	size_t sample_count;
+	size_t sample_capacity;
+	struct track *tracks;
+	size_t track_count;
+	size_t track_capacity;
+	size_t track_left_out_count; /* events on devices beyond HTML_TRACKS_MAX */
+	uint64_t first_ns;	     /* time span of all events */
+	uint64_t last_ns;
+
+	/* State of the current process: */
+	uint32_t *process_ranges; /* node of ranges, by node of the model's ranges */
+	size_t process_range_capacity;
+	uint32_t *process_threads; /* name in threads by XT_THREAD_ID; 0: not used yet */
+	size_t process_thread_capacity;
+	size_t first_track;
+	uint64_t process_last_ns; /* end of its last event */
+};
+
+/* Converts a time of the current log to the common clock. Times before its start become 0. */
+static inline uint64_t html_time(const struct process *process, uint64_t time_ns)
+{
+	return process->origin_ns > 0 && time_ns < (uint64_t)process->origin_ns
+		       ? 0
+		       : time_ns - (uint64_t)process->origin_ns;
+}
+
+#endif

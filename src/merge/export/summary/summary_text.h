@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Formatting for the text summary: numbers, table headings, wrapped text.
+ */
+#ifndef XT_MERGE_SUMMARY_TEXT_H
+#define XT_MERGE_SUMMARY_TEXT_H
+
+#include "merge/base/number_format.h"
+#include "merge/exporter.h"
+
+/* Formats a value in the unit of its weight. out has TIME_BYTES. */
+void format_weight(char *out, enum weight weight, uint64_t value);
+
+#define SHARE_BYTES 16
+
+/* Formats "26.4 %". */
+void format_share(char *out, double percent);
+
+enum style { STYLE_PLAIN, STYLE_TITLE, STYLE_HEAD, STYLE_BAR, STYLE_ALARM };
+
+/* Sets the style of the following text. Does nothing without colours. */
+void put_style(struct output *out, enum style style);
+
+#define PATH_COLUMNS_MIN 12 /* a path always gets this many */
+
+/* Returns the width of the current line so far, without colour codes. Sees only buffered text. */
+size_t column_of(const struct output *out);
+
+/* Returns the columns left in the line, or a default without a terminal. */
+size_t put_room(const struct output *out);
+
+/* A column of numbers. */
+struct column {
+	const char *head;
+	unsigned short columns; /* width of a value */
+	unsigned short from;	/* shown on terminals at least this wide; 0: always */
+	bool is_left;		/* left-aligned text */
+};
+
+/* Writes the column headings. last is the heading of the remaining room. */
+void put_heads(struct output *out, const struct column *columns, size_t count, const char *last);
+
+/* Writes a value for each column. Omits columns that the terminal is too narrow for. */
+void put_figures(struct output *out, const struct column *columns, size_t count,
+		 const char *const *figures);
+
+/* Writes text, with its middle elided if it is too wide. Returns its width. */
+size_t put_elided(struct output *out, const char *text, size_t length, size_t columns);
+
+#define ELLIPSIS "\xe2\x80\xa6"
+
+/*
+ * Wraps text at columns. Indents the first line by first and the others by indent. Writes no final
+ * newline.
+ */
+void put_words(struct output *out, const char *text, size_t first, size_t indent, size_t columns);
+
+/* Writes a line of the overview. what may begin with spaces. */
+void put_fact(struct output *out, const char *what, const char *figure);
+void put_count(struct output *out, const char *what, uint64_t value);
+
+/* Writes an indented, wrapped line. */
+void put_note(struct output *out, const char *text);
+
+/* Writes a table title, followed by more in plain style. */
+void put_title(struct output *out, const char *title, const char *more);
+
+/* Writes a table title, with "(top 10 of 43)" if rows are omitted. */
+void put_top_title(struct output *out, const char *title, size_t shown, size_t all);
+
+/* Returns how many of count rows to show. */
+size_t put_limit(size_t count, const struct settings *settings);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef XT_MERGE_SUMMARY_TREE_H
+#define XT_MERGE_SUMMARY_TREE_H
+
+#include "merge/exporter.h"
+
+/* Writes the call tree. Returns 0 or -ENOMEM. */
+int summary_put_tree(struct sink *sink, const struct run *run);
+
+#endif
