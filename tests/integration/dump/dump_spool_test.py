@@ -19,9 +19,7 @@ class Spool(DumpTest):
     COUNTERS = (9, 7, 1, 1, *range(20, 31))
 
     def records(self):
-        """A call with a stack from a slot, a stack and its call, and padding across the end of the
-        ring to the last two records.
-        """
+        """A call with the stack of a slot, a stack, padding up to the ring's end, and two calls."""
         return b"".join((
             make.ring_call(api=0x10133, correlation=11, slot=3, enter=100, leave=110),
             make.ring_stack(3, [0x401000, (1 << 56) + 5], flags=1, first_seen=112),

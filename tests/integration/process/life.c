@@ -177,7 +177,7 @@ void tell_errno_of_calls(void)
 	pthread_join(thread, NULL);
 }
 
-/* Information that a process has about itself. */
+/* Functions that inspect the process. */
 
 void wait_for_state_of_main_thread(char wanted)
 {

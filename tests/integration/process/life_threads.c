@@ -48,7 +48,7 @@ static int short_threads(char **unused)
 	return 0;
 }
 
-/* As many threads as can exist at once: all launch, then wait for the last one. */
+/* Starts as many threads as possible. All launch, then wait for the last one. */
 static pthread_barrier_t all_launched;
 
 static void *launch_and_wait(void *unused)
@@ -308,7 +308,7 @@ static void *end_last(void *unused)
 	return unused;
 }
 
-/* Needs as much stack as any thread of the program has, and signals. */
+/* This handler needs as much stack as any thread of the program has. It also uses signals. */
 static void at_exit_of_the_last(void)
 {
 	volatile char much[1 << 20];

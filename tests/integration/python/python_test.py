@@ -314,7 +314,7 @@ def test_states(args, folder):
 
 
 def test_anew(args, folder):
-    """A program that ends its interpreter and starts a new one, repeatedly: code of an ended
+    """A program that repeatedly ends its interpreter and starts a new one. Code of an ended
     interpreter is never mistaken for new objects at its address.
     """
     *before, python = args.python.split()

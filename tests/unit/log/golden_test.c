@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * golden.xtr is a log of the present version with every kind; golden.txt is its content. The reader
- * must always read it so, and the writer must write the same content from the same rows. --write
- * creates it again after a change of the format, which also changes the version, the document and
- * the header.
+ * golden.xtr is a log of the current version with every kind; golden.txt is its content. The reader
+ * must always read this content, and the writer must write it from the same rows.
+ *
+ * --write creates golden.xtr again after a change of the format. Such a change also affects the
+ * version, the document and the header.
  */
 #include "support.h"
 
