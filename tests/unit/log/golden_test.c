@@ -27,7 +27,7 @@ static char *golden_text(void)
 	return (char *)text.data;
 }
 
-static void reads_as_its_text_says(void **state)
+static void reads_expected_content(void **state)
 {
 	char *expected = golden_text();
 	struct xt_reader *reader;
@@ -87,7 +87,7 @@ static struct blob unpacked(const uint8_t **data, const uint8_t *end)
 	return chunk;
 }
 
-static void is_written_the_same(void **state)
+static void writes_same_content(void **state)
 {
 	char *text = golden_text();
 	struct blob golden = file_read(GOLDEN_LOG);
@@ -119,9 +119,9 @@ static void is_written_the_same(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_as_its_text_says),
+		cmocka_unit_test(reads_expected_content),
 		cmocka_unit_test(has_every_kind),
-		cmocka_unit_test(is_written_the_same),
+		cmocka_unit_test(writes_same_content),
 	};
 
 	if (argc == 2 && !strcmp(argv[1], "--write")) {
