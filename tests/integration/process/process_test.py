@@ -156,13 +156,13 @@ class Test(MoreCases):
             assert self.check([self.args.leaves, *how], kernels=0).status == 5
         assert self.check(self.life("_exit", "raw"), closed=False, hows=(INJECTED,)).status == 5
 
-    def case__exit_beside(self):
-        assert self.weak(self.life("_exit_beside")).status == 5
+    def case__exit_while_launching(self):
+        assert self.weak(self.life("_exit_while_launching")).status == 5
 
-    def case_exit_beside(self):
+    def case_exit_while_launching(self):
         """Launches of another thread until the end are in the log, or counted by cause."""
         counted = os.path.join(self.folder, "launched")
-        assert self.check(self.life("exit_beside", counted)).status == 5
+        assert self.check(self.life("exit_while_launching", counted)).status == 5
         with open(counted, "rb") as file:
             launched = int.from_bytes(file.read(), sys.byteorder)
         lost = self.account("calls.lost.leaving") + self.account("calls.lost.after_end")
