@@ -398,7 +398,7 @@ static void checks_module_generations(void **state)
 	}
 }
 
-/* A frame has the module, in the log or the ring, that its slot meant when the stack was defined. */
+/* A frame has the module that its slot meant when the stack was defined. */
 static void resolves_modules_of_frames(void **state)
 {
 	static const uint64_t expected[] = {2, 1, 0};
