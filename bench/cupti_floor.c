@@ -6,10 +6,10 @@
  * It uses the same libcupti, buffer sizes, attributes, flushes and callback ids, but takes no
  * stacks and writes no log. XTRACE_BENCH_FLOOR selects a level:
  *
- * 	kernel    kernel activity only
- * 	callback  plus an empty callback at the calls of XTRACE_API=work
- * 	work      plus the records of copies, memsets and memory
- * 	api-all   like callback, at the calls of XTRACE_API=all
+ *	kernel    kernel activity only
+ *	callback  plus an empty callback at the calls of XTRACE_API=work
+ *	work      plus the records of copies, memsets and memory
+ *	api-all   like callback, at the calls of XTRACE_API=all
  *
  * XTRACE_BENCH_FLOOR_API=PREFIX (cuEvent, cuGraph, cuStream, …) limits api-all to launches and
  * functions with that prefix, to show which ones are expensive. XTRACE_BENCH_FLOOR_BUFFER_KIB
@@ -171,7 +171,7 @@ static int make_buffers(void)
 	return 0;
 }
 
-/* Is the call beyond XTRACE_API=work and not selected? */
+/* Returns whether XTRACE_API=work excludes the call and the prefix does not select it. */
 static bool is_left_out(const struct recorded_api *api)
 {
 	const char *asked = getenv("XTRACE_BENCH_FLOOR_API");

@@ -104,7 +104,7 @@ void cost_record(int yes)
 	atomic_store(&callbacks_active, yes);
 }
 
-/* In an order that defeats the prefetcher. */
+/* Uses an order that defeats the prefetcher. */
 static void use_other_memory(unsigned bytes)
 {
 	static uint8_t others[OTHERS_BYTES_MAX];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures the cost of a preloaded library for a program that does not use it. Runs the command
- * TIMES times with the library and as often without, in turn.
+ * TIMES times with the library and TIMES times without, alternately.
  *
- * 	startup LIBRARY TIMES COMMAND [ARGUMENT]...
+ *	startup LIBRARY TIMES COMMAND [ARGUMENT]...
  *
  * Prints the medians in microseconds as JSON.
  */

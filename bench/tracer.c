@@ -2,14 +2,14 @@
 /*
  * Measures the parts of a recorded call in a loop, at a given stack depth and number of threads.
  *
- * 	tracer [--threads N] [--depth N] [--library DIR]
+ *	tracer [--threads N] [--depth N] [--library DIR]
  *
- * "After others" is the same call after the program has read and written as much memory as the L1
- * cache holds. It shows the cache misses of a launch inside PyTorch.
+ * "After others" repeats the call after the program has used as much memory as the L1 cache holds.
+ * It shows the cache misses of a launch inside PyTorch.
  *
  * Each part runs for a while in all threads at once. The result is the mean of the threads'
- * medians. Another thread drains the ring, so only the producer's side is measured. For comparison,
- * the same for libgcc's unwinder, and for libunwind's loop and its cached backtrace. Prints
+ * medians. Another thread drains the ring, so only the producer's side is measured. libgcc's
+ * unwinder, libunwind's loop and its cached backtrace are measured for comparison. Prints
  * nanoseconds for each part as JSON, and omits parts that are unavailable.
  */
 #define UNW_LOCAL_ONLY
@@ -174,14 +174,14 @@ struct job {
 
 static _Thread_local struct job *own_job;
 
-/* In an order that defeats the prefetcher. */
+/* Uses an order that defeats the prefetcher. */
 static void use_memory(uint8_t *memory)
 {
 	for (uint32_t i = 0; i < OTHERS_BYTES / 64; i++)
 		memory[(i * 40503u & (OTHERS_BYTES / 64 - 1)) * 64]++;
 }
 
-/* The time between two reads of the clock. */
+/* Returns the time between two reads of the clock. */
 static uint64_t clock_ns(void)
 {
 	uint64_t least_ns = UINT64_MAX;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small transformer that answers with random words: what to trace when nothing else is at hand.
+ * A small transformer that answers with random words: a program to trace.
  *
- * Plain C on the CUDA driver API, structured as real inference code is:
+ * Plain C on the CUDA driver API, structured like real inference code:
  *
  *   main -> converse -> chat -> prefill | decode -> forward -> attention | feed_forward
  *        -> matmul, rmsnorm, … -> launch -> cuLaunchKernel
  *
- * Every conversation runs in a thread and on streams of its own; all share the weights. With
- * several streams a conversation computes q, k and v side by side, as gate and up. The numbers
- * are right: --verify holds the logits against a forward pass on the CPU (llm_model.c).
+ * Each conversation has its own thread and streams; all share the weights. With several streams, a
+ * conversation computes q, k and v concurrently, and also gate and up. `--verify` compares
+ * the logits with a forward pass on the CPU (llm_model.c).
  */
 #include <cuda.h>
 #include <math.h>
@@ -56,7 +56,7 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 	[ARGMAX] = "argmax_kernel",
 };
 
-/* The GPU, with the model on it; read-only once the conversations start. */
+/* The GPU and the model on it. Read-only once the conversations start. */
 struct gpu {
 	CUdevice device;
 	CUcontext context;
@@ -67,7 +67,7 @@ struct gpu {
 	const struct llm_model *model;
 };
 
-/* One conversation and all it owns on the GPU. Belongs to one thread. */
+/* One conversation and all that it owns on the GPU. Used by one thread. */
 struct conversation {
 	const struct gpu *gpu;
 	const struct llm_options *options;
@@ -233,7 +233,7 @@ static uint32_t lane(const struct conversation *c, uint32_t n)
 	return n % c->options->streams;
 }
 
-/* What is launched on the other streams from here on comes after what stream 0 has by now. */
+/* Work that is launched on the other streams from now on waits for stream 0. */
 static void fork_streams(struct conversation *c)
 {
 	if (c->options->streams == 1)
@@ -291,7 +291,7 @@ STACK_FRAME static void feed_forward(struct conversation *c, uint32_t index, uin
 	residual_add(c, rows);
 }
 
-/* The tokens at positions first … first + rows - 1, which lie in c->tokens already. */
+/* Processes the tokens at positions first to first + rows - 1 of c->tokens. */
 STACK_FRAME static void forward(struct conversation *c, uint32_t rows, uint32_t first)
 {
 	const struct llm_model *model = c->gpu->model;
@@ -306,7 +306,7 @@ STACK_FRAME static void forward(struct conversation *c, uint32_t rows, uint32_t 
 	matmul(c, 0, c->logits, c->normed, model->w_logits, dim, LLM_VOCAB_COUNT, 1);
 }
 
-/* The likeliest next token: it goes behind the others, on the GPU and here. */
+/* Appends the most likely token to the sequence, on the GPU and on the host. */
 STACK_FRAME static void sample(struct conversation *c)
 {
 	CUdeviceptr next = at(c->tokens, c->length);
@@ -392,7 +392,7 @@ static void close_conversation(struct conversation *c)
 	free(c->history);
 }
 
-/* The thread of one conversation. */
+/* The main function of a conversation's thread. */
 STACK_FRAME static void *converse(void *argument)
 {
 	struct conversation *c = argument;
@@ -448,7 +448,7 @@ static bool is_simulated(const struct gpu *gpu)
 	return strcasestr(gpu->name, "simulated") != NULL;
 }
 
-/* Holds the logits behind the last token fed against the reference. 0 if they agree, 1 if not. */
+/* Compares the logits of the last token with the reference. Returns 0 if they agree, or else 1. */
 static int verify(const struct conversation *c)
 {
 	float expected[LLM_VOCAB_COUNT], got[LLM_VOCAB_COUNT], largest = 0;
@@ -456,18 +456,18 @@ static int verify(const struct conversation *c)
 
 	check(cuMemcpyDtoH(got, c->logits, sizeof(got)), "cuMemcpyDtoH");
 	if (llm_reference_logits(c->gpu->model, c->history, c->length - 1, expected)) {
-		printf("conversation %u: WRONG: no such tokens, or no memory\n", c->index);
+		printf("conversation %u: WRONG: invalid tokens, or out of memory\n", c->index);
 		return 1;
 	}
 	for (size_t i = 0; i < LLM_VOCAB_COUNT; i++)
 		largest = fmaxf(largest, fabsf(expected[i]));
-	for (size_t i = 0; i < LLM_VOCAB_COUNT; i++) /* written so that a NaN is wrong too */
+	for (size_t i = 0; i < LLM_VOCAB_COUNT; i++) /* true for NaN too */
 		wrong += !(fabsf(got[i] - expected[i]) <= VERIFY_TOLERANCE * largest);
 	if (wrong)
-		printf("conversation %u: WRONG: %u of %u logits are not as expected\n", c->index,
-		       wrong, LLM_VOCAB_COUNT);
+		printf("conversation %u: WRONG: %u of %u logits differ from the reference\n",
+		       c->index, wrong, LLM_VOCAB_COUNT);
 	else
-		printf("conversation %u: verified: %u logits are as expected\n", c->index,
+		printf("conversation %u: verified: %u logits match the reference\n", c->index,
 		       LLM_VOCAB_COUNT);
 	return wrong != 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The twin of llm_inference.c on the CUDA runtime API: the same model, weights and prompt, so it
- * gives the same answer, with kernels in CUDA C++ and launches by <<<>>>. One conversation on one
- * stream; --threads and --streams other than 1 are refused.
+ * A version of llm_inference.c on the CUDA runtime API. The model, weights and prompt are the same,
+ * so it gives the same answer. Kernels are in CUDA C++ and launched by <<<>>>. One conversation
+ * runs on one stream; other values of --threads and --streams are rejected.
  *
  *   main -> chat -> prefill | decode -> forward -> attention | feed_forward -> cudaLaunchKernel
  */
@@ -344,8 +344,8 @@ int main(int argc, char **argv)
 
 	llm_options_parse(&options, "llm_inference_runtime", argc, argv);
 	if (options.threads != 1 || options.streams != 1 || options.verify) {
-		fprintf(stderr, "llm_inference_runtime: one thread, one stream and no --verify "
-				"here; llm_inference has them\n");
+		fprintf(stderr, "llm_inference_runtime: supports only one thread and one stream, "
+				"and no --verify; use llm_inference\n");
 		return 2;
 	}
 	shape = llm_options_shape(&options);

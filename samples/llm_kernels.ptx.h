@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The GPU kernels of samples/llm_inference.c as PTX text, so that the sample needs no CUDA
- * compiler: the driver compiles them for whatever GPU it finds. Simple rather than fast.
+ * The GPU kernels of samples/llm_inference.c as PTX text. The driver compiles them for the GPU that
+ * it finds, so the sample needs no CUDA compiler. Simple rather than fast.
  */
 #ifndef LLM_KERNELS_PTX_H
 #define LLM_KERNELS_PTX_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The model's weights and its reference forward pass on the CPU; see llm_model.h. Plain loops, as
- * close to the formulas as can be: this is what the GPU kernels are checked against.
+ * The model's weights and its reference forward pass on the CPU; see llm_model.h. Plain loops
+ * follow the formulas closely, because the GPU kernels are checked against them.
  */
 #include "llm_model.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The model that samples/llm_inference.c runs: its shape, where each weight lies, and a reference
- * forward pass on the CPU that the GPU's logits are held against.
+ * The model of samples/llm_inference.c: its shape, the layout of its weights, and a reference
+ * forward pass on the CPU.
  *
- * All weights are floats in one array; a matrix of n_in by n_out is stored with the outputs of
- * one input side by side, w[in * n_out + out], so that neighbouring GPU threads read neighbours.
+ * All weights are floats in one array. A matrix of n_in by n_out stores the outputs of one input
+ * side by side, w[in * n_out + out]. Neighbouring GPU threads then read neighbouring words.
  */
 #ifndef LLM_MODEL_H
 #define LLM_MODEL_H
@@ -16,8 +16,10 @@
 extern "C" {
 #endif
 
-/* Keeps a function visible as a frame of its own in call stacks. Compile the samples with
- * -fno-optimize-sibling-calls too, or the frame of a function that ends in a call is gone by then. */
+/*
+ * Keeps a function visible as its own frame in call stacks. Also compile with
+ * -fno-optimize-sibling-calls. Otherwise a function that ends in a call loses its frame.
+ */
 #define STACK_FRAME __attribute__((noinline))
 
 #define LLM_LAYERS_MAX	 64
@@ -30,7 +32,7 @@ struct llm_shape {
 	uint32_t head_dim; /* dim / head_count, even */
 	uint32_t hidden;   /* width of the feed-forward network */
 	uint32_t layer_count;
-	uint32_t positions_max; /* of a conversation, prompt and answer together */
+	uint32_t positions_max; /* per conversation, including prompt and answer */
 };
 
 /* Offsets into the weights, in floats. */
@@ -52,16 +54,16 @@ struct llm_model {
 	float *weights; /* owned */
 };
 
-/* Random weights from the seed: equal seeds give equal models. 0, or -ENOMEM. */
+/* Creates random weights. Equal seeds give equal models. Returns 0 or -ENOMEM. */
 int llm_model_init(struct llm_model *model, const struct llm_shape *shape, uint64_t seed);
 void llm_model_free(struct llm_model *model);
 
-/* A generator of uniform numbers; state is any number but 0. */
+/* Returns a uniform random number. *state must not be 0. */
 uint64_t llm_random(uint64_t *state);
 
 /*
- * The reference: feeds the tokens through the model on the CPU and writes the LLM_VOCAB_COUNT
- * logits behind the last of them. 0, -ENOMEM, or -EINVAL if a token is outside the vocabulary.
+ * Feeds the tokens through the model on the CPU and writes the LLM_VOCAB_COUNT logits of the last
+ * one. Returns 0, -ENOMEM, or -EINVAL if a token is outside the vocabulary.
  */
 int llm_reference_logits(const struct llm_model *model, const uint32_t *tokens,
 			 uint32_t token_count, float *logits_out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line of the samples, from one table; see llm_options.h. Before any thread starts.
+ * The command line of the samples, from one table; see llm_options.h. Call before any thread
+ * starts.
  */
 #include "llm_options.h"
 
@@ -28,10 +29,11 @@ static const struct number_option number_options[] = {
 	{"prompt", offsetof(struct llm_options, prompt), 16, 1, 4096, "tokens of the prompt"},
 	{"tokens", offsetof(struct llm_options, tokens), 32, 1, 1000000, "tokens of the answer"},
 	{"threads", offsetof(struct llm_options, threads), 1, 1, LLM_THREADS_MAX,
-	 "conversations at once, a thread each"},
+	 "concurrent conversations, each in a thread"},
 	{"streams", offsetof(struct llm_options, streams), 1, 1, LLM_STREAMS_MAX,
 	 "CUDA streams of each conversation"},
-	{"seed", offsetof(struct llm_options, seed), 1, 0, UINT32_MAX, "of weights and prompts"},
+	{"seed", offsetof(struct llm_options, seed), 1, 0, UINT32_MAX,
+	 "seed of weights and prompts"},
 };
 
 enum { OPTION_VERIFY = 256, OPTION_HELP };
@@ -44,9 +46,9 @@ static void print_help(const char *program)
 	for (size_t i = 0; i < COUNT_OF(number_options); i++)
 		printf("  --%-8s N  %s (%u)\n", number_options[i].name, number_options[i].help,
 		       number_options[i].initial);
-	printf("  --verify      hold the logits against a forward pass on the CPU\n"
+	printf("  --verify      compare the logits with a forward pass on the CPU\n"
 	       "  --help        print this and exit\n\n"
-	       "Exit status: 0 all well, 1 an error of CUDA or wrong logits, 2 usage,\n"
+	       "Exit status: 0 success, 1 CUDA error or wrong logits, 2 incorrect usage,\n"
 	       "3 --verify on a simulated GPU, which does not compute.\n");
 }
 
@@ -101,7 +103,7 @@ void llm_options_parse(struct llm_options *options, const char *program, int arg
 		usage_error(program, "unexpected argument: ", argv[optind]);
 	if (options->dim % options->heads || options->dim / options->heads % 2 ||
 	    options->dim / options->heads > 1024)
-		usage_error(program, "--dim / --heads is to be even, whole and at most 1024", "");
+		usage_error(program, "--dim / --heads must be an even integer of at most 1024", "");
 }
 
 struct llm_shape llm_options_shape(const struct llm_options *options)

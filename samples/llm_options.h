@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line that samples/llm_inference.c and its twin on the runtime API share.
+ * The command line of samples/llm_inference.c and of llm_inference_runtime.cu.
  */
 #ifndef LLM_OPTIONS_H
 #define LLM_OPTIONS_H
@@ -22,10 +22,10 @@ struct llm_options {
 	bool verify;
 };
 
-/* Exits with status 2 on bad usage, and with 0 after --help. */
+/* Exits with status 2 on incorrect usage, and with 0 after --help. */
 void llm_options_parse(struct llm_options *options, const char *program, int argc, char **argv);
 
-/* The shape of the model that the options ask for. */
+/* Returns the shape of the model that the options select. */
 struct llm_shape llm_options_shape(const struct llm_options *options);
 
 #ifdef __cplusplus

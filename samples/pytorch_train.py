@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small transformer on random tokens: a PyTorch program to trace.
 
-Needs torch and a GPU, nothing from the network. With --graph the training step is captured once
-as a CUDA graph and replayed, so that whole steps are single launches.
+Needs torch and a GPU, but no network. With --graph, the training step is captured once as a CUDA
+graph and replayed, so each step is a single launch.
 
---slow-silu, --extra-sync and --extra-copy make it worse in one place each, as a change may do by mistake:
-for trying `xtrace diff`.
+To try `xtrace diff`, use --slow-silu, --extra-sync or --extra-copy. Each adds one regression.
 """
 
 import argparse
@@ -79,7 +78,7 @@ class Transformer(nn.Module):
 
 
 class Training:
-    """A model, its optimizer and one fixed batch that the model learns by heart."""
+    """A model, its optimizer and one fixed batch that the model memorises."""
 
     def __init__(self, options):
         torch.manual_seed(options.seed)
@@ -87,7 +86,7 @@ class Training:
         self.model = Transformer(
             vocab, options.dim, options.layers, options.heads, options.length, options.slow_silu
         ).cuda()
-        # capturable: its step count lives on the GPU, as a graph needs it
+        # capturable keeps the step count on the GPU, as a graph requires.
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(),
             lr=1e-3,
@@ -114,11 +113,11 @@ class Training:
 
 
 def capture(training):
-    """The training step as a CUDA graph."""
+    """Captures the training step as a CUDA graph."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        for _ in range(3):  # allocations and lazy set-up happen before the capture
+        for _ in range(3):  # allocate and set up before the capture
             training.step()
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
@@ -128,16 +127,16 @@ def capture(training):
 
 
 def parse_options(arguments=None):
-    """Of the command line, or of a list of arguments: [] is what is usual."""
+    """Parses a list of arguments ([]: all defaults), or the command line if it is None."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name, initial, what in (
         ("steps", 100, "training steps"),
         ("dim", 256, "width of the model"),
         ("layers", 4, "transformer blocks"),
         ("heads", 4, "attention heads"),
-        ("batch", 8, "sequences a step"),
-        ("length", 64, "tokens of a sequence"),
-        ("seed", 1, "of weights and data"),
+        ("batch", 8, "sequences per step"),
+        ("length", 64, "tokens per sequence"),
+        ("seed", 1, "seed of weights and data"),
     ):
         parser.add_argument(
             f"--{name}", type=int, default=initial, metavar="N", help=f"{what} ({initial})"
@@ -145,7 +144,7 @@ def parse_options(arguments=None):
     parser.add_argument("--graph", action="store_true", help="replay the step as a CUDA graph")
     for name, what in (
         ("foreach", "let the optimizer update all tensors with few kernels"),
-        ("slow-silu", "compute one activation with two kernels rather than one"),
+        ("slow-silu", "compute one activation with two kernels instead of one"),
         ("extra-sync", "wait for the GPU in the middle of each step"),
         ("extra-copy", "copy a small tensor to the GPU in each step"),
     ):
@@ -159,7 +158,7 @@ def parse_options(arguments=None):
 def main():
     options = parse_options()
     if not torch.cuda.is_available():
-        raise SystemExit("pytorch_train: PyTorch finds no GPU here")
+        raise SystemExit("pytorch_train: PyTorch finds no GPU")
     training = Training(options)
     run = capture(training).replay if options.graph else training.step
     run()

@@ -57,7 +57,7 @@ check() {
 	echo "== $name: $python"
 	python3 "$source/tests/integration/python/python_test.py" --xtrace "$build/bin/xtrace" \
 		--merge "$build/bin/xtrace-merge" --dump "$source/tools/xtrace-dump" \
-		--bridge "$build/lib/libpython_bridge.so" --anew "$build/lib/libpython_anew.so" --launcher "$build/bin/e2e_launcher" \
+		--bridge "$build/lib/libpython_bridge.so" --restarter "$build/lib/libpython_restarter.so" --launcher "$build/bin/e2e_launcher" \
 		--root "$root" --python "$python" "$@" || failures=$((failures + 1))
 }
 

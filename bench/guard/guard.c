@@ -2,7 +2,7 @@
 /*
  * Fixed work, whose instructions guard.py counts.
  *
- * 	guard launch|launch_python|cold|cold_python|ring|encode|decode COUNT
+ *	guard launch|launch_python|cold|cold_python|ring|encode|decode COUNT
  *
  * - launch: warm launches 35 frames deep, through the callback that CUPTI calls
  * - launch_python: the same below ten Python frames
@@ -244,7 +244,7 @@ static void do_encode(uint32_t count)
 		fail(strerror(errno));
 }
 
-/* Another run writes the log. COUNT is the number of reads. */
+/* A different run writes the log. COUNT is the number of reads. */
 static void do_decode(uint32_t count)
 {
 	struct xt_reader *reader;

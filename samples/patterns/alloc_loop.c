@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that is allocated and freed in each step, where it could be kept.
+ * Allocates and frees memory in each step instead of reusing it.
  */
 #include "pattern.h"
 

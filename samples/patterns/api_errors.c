@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A launch that fails each time, which nobody looks at.
+ * Makes a launch that always fails, and ignores the error.
  */
 #include "pattern.h"
 
 #define STEPS	  20
 #define KERNEL_NS 100000
-#define TOO_MANY  4096 /* threads of a block */
+#define TOO_MANY  4096 /* threads per block */
 
 STACK_FRAME static void step(const struct pattern *p, CUstream stream)
 {

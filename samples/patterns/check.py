@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records each pattern, bad and good, and holds what xtrace finds against what it should.
+"""Records the bad and the good variant of each pattern and checks the findings of xtrace.
 
-The bad one has just the finding of its name, at a line that its source marks with a comment
-"finding"; the good one has none. Runs from a build tree or an unpacked tarball, on a GPU or, with
---simulate, without one. Prints a row for each run. Exit status: 0 all holds, 1 something does not,
-2 usage.
+The bad variant must have exactly the finding of its name, at a line that the comment "finding"
+marks in its source. The good variant must have none. Runs from a build tree or an unpacked tarball,
+on a GPU or with --simulate. Prints a row for each run.
+
+Exit status: 0 all as expected, 1 not, 2 usage.
 """
 
 import argparse
@@ -19,27 +20,27 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = 77
 
-# How many simulated GPUs a pattern needs, if not one.
+# Number of simulated GPUs, if not one.
 DEVICES = {"device_imbalance": 2}
 
-# What a launch costs on a real GPU.
+# Duration of a launch on a real GPU.
 LAUNCH_NS = 2600
 
-# The simulated GPU runs in real time, which a busy machine has too little of now and then.
+# The simulated GPU runs in real time, so a busy machine can distort a run.
 ATTEMPTS_SIMULATED = 12
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--xtrace", help="the program xtrace")
-    parser.add_argument("--merge", help="the program xtrace-merge")
-    parser.add_argument("--programs", default=HERE, help="the folder of the patterns' programs")
+    parser.add_argument("--xtrace", help="path of xtrace")
+    parser.add_argument("--merge", help="path of xtrace-merge")
+    parser.add_argument("--programs", default=HERE, help="folder of the compiled patterns")
     parser.add_argument("--pytorch", metavar="PYTHON",
-                        help="the patterns of pytorch_patterns.py, with that interpreter")
-    parser.add_argument("--simulate", action="store_true", help="on the simulated GPU")
+                        help="run the patterns of pytorch_patterns.py with this interpreter")
+    parser.add_argument("--simulate", action="store_true", help="use the simulated GPU")
     parser.add_argument("--keep", metavar="DIR", help="keep traces and summaries there")
-    parser.add_argument("--output", "-o", help="write the results to this file, too")
-    parser.add_argument("patterns", nargs="*", help="these alone")
+    parser.add_argument("--output", "-o", help="also write the results to this file")
+    parser.add_argument("patterns", nargs="*", help="patterns to run (default: all)")
     args = parser.parse_args()
     for name, program in (("xtrace", "xtrace"), ("merge", "xtrace-merge")):
         if not getattr(args, name):
@@ -48,16 +49,16 @@ def parse_arguments():
 
 
 def find_program(name):
-    """Beside an unpacked tarball's share/xtrace/samples/patterns, or in the build tree."""
+    """Searches the unpacked tarball that contains this script, then the build tree."""
     for folder in ("../../../../bin", "../../build/bin"):
         path = os.path.normpath(os.path.join(HERE, folder, name))
         if os.access(path, os.X_OK):
             return path
-    sys.exit(f"check.py: there is no {name}; see --help")
+    sys.exit(f"check.py: cannot find {name}; see --help")
 
 
 class Pattern:
-    """A program of C, and where its finding is to be."""
+    """A C program and the place of its finding."""
 
     def __init__(self, args, name):
         self.name = name
@@ -72,7 +73,7 @@ class Pattern:
             self.source = file.read().splitlines()
 
     def lines(self):
-        """The marked lines with the rest of their statements, of which compilers take any."""
+        """The lines of marked statements. Compilers may report any line of a statement."""
         lines = set()
         for first, line in enumerate(self.source, 1):
             if not any(mark in line for mark in self.marks):
@@ -90,7 +91,7 @@ class Pattern:
 
 
 class PytorchPattern(Pattern):
-    """One of pytorch_patterns.py, of which the steps after warming up are recorded."""
+    """A pattern of pytorch_patterns.py. Only the steps after warm-up are recorded."""
 
     def __init__(self, args, name):
         super().__init__(args, name)
@@ -102,7 +103,7 @@ class PytorchPattern(Pattern):
 
 
 def environment(args, pattern):
-    """Simulated kernels do not compute: they last as long as the pattern's are to."""
+    """Simulated kernels compute nothing, so set their durations to those of the pattern."""
     env = dict(os.environ)
     if not args.simulate:
         return env
@@ -115,7 +116,7 @@ def environment(args, pattern):
 
 
 def run(args, pattern, variant, folder):
-    """The findings of a run; None if the pattern cannot run here."""
+    """Returns the findings of a run, or None if the pattern cannot run on this machine."""
     data = os.path.join(folder, f"{pattern.name}.{variant}.data")
     summary = os.path.join(folder, f"{pattern.name}.{variant}.json")
     command = [args.xtrace, "record", "-o", data] + ["--simulate"] * args.simulate
@@ -125,17 +126,17 @@ def run(args, pattern, variant, folder):
     if done.returncode == SKIPPED:
         return None
     if done.returncode:
-        raise RuntimeError(f"recording gives {done.returncode}: {done.stderr.strip()}")
+        raise RuntimeError(f"recording fails with status {done.returncode}: {done.stderr.strip()}")
     done = subprocess.run([args.merge, "-q", "--summary", summary, data], capture_output=True,
                           text=True, check=False)
-    if done.returncode > 1:  # 1: something is missing, which findings take as it is
-        raise RuntimeError(f"xtrace-merge gives {done.returncode}: {done.stderr.strip()}")
+    if done.returncode > 1:  # 1: the trace is incomplete, but findings exist
+        raise RuntimeError(f"xtrace-merge fails with status {done.returncode}: {done.stderr.strip()}")
     with open(summary, encoding="utf-8") as file:
         return json.load(file)["findings"]["rows"]
 
 
 def judge(pattern, variant, findings):
-    """What is wrong, "" if nothing."""
+    """Returns the difference from the expected findings, or ""."""
     rules = [finding["rule"] for finding in findings]
     wanted = [pattern.name.replace("_", "-")] if variant == "bad" else []
     if rules != wanted:
@@ -149,17 +150,17 @@ def judge(pattern, variant, findings):
 
 
 def try_once(args, pattern, variant, folder):
-    """Does it hold, and the lines that say so."""
+    """Returns whether the findings are as expected, and lines that describe them."""
     try:
         findings = run(args, pattern, variant, folder)
     except (RuntimeError, OSError) as error:
         return False, [f"FAILS: {error}"]
     if findings is None:
-        return True, ["skipped: the machine lacks what it needs"]
+        return True, ["skipped: not possible on this machine"]
     wrong = judge(pattern, variant, findings)
     shares = ", ".join(f"{f['rule']} {100 * f['cost_ns'] / f['whole_ns']:.1f} % at {f['where']}"
                        for f in findings)
-    return not wrong, [(f"FAILS: {wrong}; " if wrong else "holds: ") + (shares or "no findings"),
+    return not wrong, [(f"FAILS: {wrong}; " if wrong else "passes: ") + (shares or "no findings"),
                        *(finding["what"] for finding in findings)]
 
 
@@ -198,7 +199,7 @@ def main():
         os.makedirs(folder, exist_ok=True)
         held = [check(args, pattern, variant, folder, say)
                 for pattern in patterns_of(args) for variant in ("bad", "good")]
-    say(f"{sum(held)} of {len(held)} hold")
+    say(f"{sum(held)} of {len(held)} pass")
     if args.output:
         with open(args.output, "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")

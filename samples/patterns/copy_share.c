@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copying in, computing and copying out one after the other, where the next piece could be copied
- * while a kernel works at this one.
+ * Copies in, computes and copies out one after the other. Good: copies the next piece while a
+ * kernel runs.
  */
 #include <string.h>
 

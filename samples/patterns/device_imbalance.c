@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One job on two GPUs, of which one gets nearly all. Needs two.
+ * Distributes a job over two GPUs, but gives nearly all of it to one. Needs two GPUs.
  */
 #include <stdio.h>
 
@@ -15,7 +15,7 @@ struct gpu {
 	CUfunction spin;
 };
 
-/* Bad: the first GPU gets all but one of ten. */
+/* Bad: the first GPU gets nine of ten pieces. */
 static int gpu_of(const struct pattern *p, int piece)
 {
 	return p->is_bad ? piece % 10 == 0 : piece % DEVICES;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the next input between launches, where other threads could have read it before. Good: so
- * they do; the main thread launches.
+ * Reads the next input between launches. Good: other threads read it in advance, and the main
+ * thread launches.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@ static bool is_read[STEPS]; /* under lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t was_read = PTHREAD_COND_INITIALIZER;
 
-/* What reading from a disk is to the thread. */
+/* Blocks the thread like a read from a disk. */
 static void read_input(void)
 {
 	struct timespec t = {0, READ_NS};

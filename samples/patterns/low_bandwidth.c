@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Large copies from memory that is not pinned, which go through the driver's own buffer.
+ * Makes large copies from pageable memory, which pass through a buffer of the driver.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code that is loaded anew in each step.
+ * Loads the same code again in each step.
  */
 #include "pattern.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asynchronous copies from memory that is not pinned: they hold the thread up nevertheless.
+ * Makes asynchronous copies from pageable memory, which block the thread.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the patterns have in common.
+ * Shared code of the patterns; see pattern.h.
  */
 #include "pattern.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the patterns have in common. Each pattern is a program of its own that wastes time in one
- * way ("bad"), and does the same work without ("good"):
+ * Shared code of the patterns. Each pattern is a program that wastes time in one way ("bad"), and
+ * does the same work without the waste ("good"):
  *
  *	alloc_loop bad
  *	alloc_loop good
  *
- * All are plain C on the CUDA driver API. A comment "finding" marks the line that xtrace is to
- * name. They run in one thread, but for what gpu_idle.c says.
+ * All are plain C on the CUDA driver API. The comment "finding" marks the line that xtrace must
+ * report. All except gpu_idle.c use one thread.
  */
 #ifndef PATTERN_H
 #define PATTERN_H
@@ -17,12 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PATTERN_SKIPPED 77 /* exit status: this machine lacks what the pattern needs */
+#define PATTERN_SKIPPED 77 /* exit status if the machine lacks what the pattern needs */
 
-/* Keeps a call path as it is written. */
+/* Keeps a function visible in call stacks. */
 #define STACK_FRAME __attribute__((noinline))
 
-#define FULL_BLOCKS   512 /* as many as any GPU has multiprocessors, and more */
+#define FULL_BLOCKS   512 /* at least the number of multiprocessors of any GPU */
 #define BLOCK_THREADS 128
 
 struct pattern {
@@ -33,20 +33,20 @@ struct pattern {
 	CUfunction spin;
 };
 
-/* The kernels as PTX: spin(u64 ns) runs for that long, every thread of it. */
+/* The kernels as PTX: each thread of spin(u64 ns) runs for ns nanoseconds. */
 extern const char pattern_ptx[];
 
-/* Initialises CUDA, with a context on device 0. Ends the program if anything is wrong. */
+/* Initialises CUDA, with a context on device 0. Ends the program after an error. */
 void pattern_begin(struct pattern *p, int argc, char **argv);
 
-/* Waits for all work, and closes the context. Returns the exit status. */
+/* Waits for all work and destroys the context. Returns the exit status. */
 int pattern_end(struct pattern *p);
 
 /* Ends the program if a call failed. */
 void pattern_check(CUresult result, const char *call);
 #define CHECK(call) pattern_check((call), #call)
 
-/* Launches work of that length that fills blocks multiprocessors. */
+/* Launches a kernel that occupies `blocks` multiprocessors for ns nanoseconds. */
 void pattern_spin(const struct pattern *p, CUstream stream, unsigned blocks, uint64_t ns);
 
 #endif

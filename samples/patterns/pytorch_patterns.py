@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The patterns as users of PyTorch write them: pytorch_patterns.py PATTERN bad|good.
+"""The patterns in typical PyTorch code. Usage: pytorch_patterns.py PATTERN bad|good
 
-Each wastes time in one way (bad) and does the same work without (good). A comment "finding PATTERN"
-marks the line that xtrace is to name. The first steps warm up and are not recorded under
-`xtrace record --capture-range cudaProfilerApi`.
+Each wastes time in one way (bad), or does the same work without the waste (good). A comment
+"finding PATTERN" marks the line that xtrace must report. The first steps are warm-up, which
+`xtrace record --capture-range cudaProfilerApi` does not record.
 """
 
 import sys
@@ -21,7 +21,7 @@ def matrix():
 
 
 def sync_idle(is_bad):
-    """Asks for the loss in each step."""
+    """Waits for the loss in each step."""
     x, losses = torch.randn(1024, 1024, device="cuda"), []
 
     def step():
@@ -34,7 +34,7 @@ def sync_idle(is_bad):
 
 
 def short_kernels(is_bad):
-    """Many small operations, which can be replayed as one graph."""
+    """Runs many small operations that could be replayed as one graph."""
     x = torch.randn(1 << 20, device="cuda")
 
     def run():
@@ -55,7 +55,7 @@ def short_kernels(is_bad):
 
 
 def pageable_async(is_bad):
-    """Inputs that are not pinned."""
+    """Copies inputs that are not pinned."""
     inputs, weight = torch.randn(256, 4096), matrix()
     if not is_bad:
         inputs = inputs.pin_memory()
@@ -67,7 +67,7 @@ def pageable_async(is_bad):
 
 
 def small_copies(is_bad):
-    """Rows that are copied one by one."""
+    """Copies rows one by one."""
     rows = [torch.randn(256).pin_memory() for _ in range(256)]
     target, weight = torch.empty(256, 256, device="cuda"), matrix()
     gathered = torch.empty(256, 256).pin_memory()
@@ -84,7 +84,7 @@ def small_copies(is_bad):
 
 
 def gpu_idle(is_bad):
-    """Reading the input between steps; good: that was done by others before."""
+    """Reads the input between steps. Good: other threads read it in advance."""
     weight = matrix()
 
     def step():
@@ -95,7 +95,7 @@ def gpu_idle(is_bad):
 
 
 def alloc_loop(is_bad):
-    """Giving the cache of memory back in each step."""
+    """Empties the memory cache in each step."""
     weight = matrix()
 
     def step():

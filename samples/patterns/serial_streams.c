@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work in several streams that cannot run side by side, because something in the default stream
- * comes in between.
+ * Uses several streams that cannot run concurrently, because work in the default stream separates
+ * them.
  */
 #include "pattern.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels that are over before the next is launched, where they could be replayed as a graph.
+ * Launches kernels that end before the next launch instead of replaying them as a graph.
  */
 #include "pattern.h"
 
-#define KERNELS	  100 /* of a step */
+#define KERNELS	  100 /* per step */
 #define STEPS	  100
 #define KERNEL_NS 500
 

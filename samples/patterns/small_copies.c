@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many small copies one behind the other, where the pieces could be gathered and copied at once.
+ * Makes many small copies in a row instead of gathering the pieces and copying them at once.
  */
 #include <string.h>
 

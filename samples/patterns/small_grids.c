@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels of a few blocks, which leave most of the GPU unused.
+ * Launches kernels of a few blocks, which leave most of the GPU unused.
  */
 #include "pattern.h"
 

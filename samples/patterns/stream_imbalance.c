@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pieces of one job in several streams, of which one gets nearly all.
+ * Distributes a job over several streams, but gives nearly all of it to one.
  */
 #include "pattern.h"
 
@@ -9,7 +9,7 @@
 #define KERNEL_NS 200000
 #define BLOCKS	  36 /* a quarter of a large GPU */
 
-/* Bad: the first stream gets all but one of ten. */
+/* Bad: the first stream gets nine of ten pieces. */
 static int stream_of(const struct pattern *p, int piece)
 {
 	if (!p->is_bad)

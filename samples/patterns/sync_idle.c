@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting for the GPU after each kernel, where waiting once at the end would do.
+ * Waits for the GPU after each kernel instead of once at the end.
  */
 #include "pattern.h"
 

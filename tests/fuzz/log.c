@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzzes the log reader. The first byte selects the meaning of the rest: a whole file, or the
- * content of chunks (kind, rows, length, bytes), which are compressed and numbered correctly.
+ * Fuzzes the log reader. The first byte selects how to read the rest:
+ * - as a whole file, or
+ * - as the content of chunks (kind, rows, length, bytes), which are then compressed and numbered
+ *   correctly.
  */
 #include <stdlib.h>
 #include <string.h>

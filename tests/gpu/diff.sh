@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Holds `xtrace diff` against a real GPU: a PyTorch training step against itself, and against versions that were made
-# worse in one place each. Run from an unpacked tarball (share/xtrace/gpu-diff.sh) or a build tree. Needs
-# python3 with torch and a GPU; nothing from the network.
+# Tests `xtrace diff` on a real GPU, with a PyTorch training step and versions of it that each have
+# one regression. Runs from an unpacked tarball (share/xtrace/gpu-diff.sh) or a build tree. Needs
+# python3 with torch and a GPU, but no network.
 #
-# A pool of runs of the unchanged program is recorded, of which ten pairs of five against five are drawn: all
-# have to pass. Of each changed version five runs are recorded, in turns with the pool's, and held against five of
-# the pool: each has to be found, and what was changed be named.
+# - Unchanged program: records a pool of runs. Ten comparisons of five against five runs must pass.
+# - Changed versions: records five runs of each, alternating with the pool. Compared with five runs
+#   of the pool, each must be reported as a regression that names the changed code.
 #
-# Exit status: 0 if all that holds, 1 if anything does not, 2 usage or no GPU.
+# Exit status: 0 all as expected, 1 not, 2 usage or no GPU.
 set -u
 
 usage() {
@@ -37,11 +37,11 @@ if [ ! -x "$bin/xtrace" ]; then
 	sample=$here/../../samples/pytorch_train.py
 fi
 if [ ! -x "$bin/xtrace" ] || [ ! -f "$sample" ]; then
-	echo "gpu-diff: no xtrace, or no sample, beside $here" >&2
+	echo "gpu-diff: cannot find xtrace or its sample near $here" >&2
 	exit 2
 fi
 if ! "$python" -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
-	echo "gpu-diff: $python has no torch with a GPU" >&2
+	echo "gpu-diff: $python has no torch that finds a GPU" >&2
 	exit 2
 fi
 mkdir -p "$results" && results=$(cd "$results" && pwd) || exit 2
@@ -58,21 +58,21 @@ say() {
 	printf "$@" >>"$table"
 }
 
-# Runs once, recorded; what remains is its profile.
+# Records one run and keeps only its profile.
 record() {
 	name=$1
 	shift
 	if ! "$bin/xtrace" record -o "$work/run" -- "$python" "$sample" --steps "$steps" "$@" \
 		>"$work/out" 2>&1 ||
 		! "$bin/xtrace-merge" -q "$work/run" --by none --lines on --profile "$work/$name.json"; then
-		echo "gpu-diff: $name could not be recorded" >&2
+		echo "gpu-diff: cannot record $name" >&2
 		tail -n 20 "$work/out" >&2
 		[ -f "$work/$name.json" ] || exit 1
 	fi
 	rm -rf "$work/run" "$work/run.old"
 }
 
-# The options of each version; the unchanged one is the first.
+# The options of each version. The first one is unchanged.
 options_of() {
 	case $1 in
 	base) echo "--foreach" ;;
@@ -83,7 +83,7 @@ options_of() {
 	esac
 }
 
-# What has to be named of each, as extended regular expressions of which all have to be found.
+# Extended regular expressions that must all match the result of a version.
 named_of() {
 	case $1 in
 	slow-silu) echo "activate" ;;
@@ -110,7 +110,8 @@ done
 say 'recorded %s runs of %s steps in %s s\n' $((pool + 4 * sides)) "$steps" $(($(date +%s) - begin))
 cp "$work"/*.1.json "$results" 2>/dev/null
 
-# Ten ways to draw two times five of twelve: each side takes the runs whose letters stand there.
+# Ten ways to select two groups of five from twelve runs. The letter at a run's position gives its
+# group; x omits the run.
 pairs="abababababxx xababababxab abbaabbaabxx xxabbaabbaab aabbaabbabxx xabbaxabbaab baabbaxabxab
 ababxbabaxab abxababaxbab xbabaxababab"
 
@@ -129,7 +130,7 @@ list() {
 }
 
 number=0
-say '\n%-14s %-12s %-8s %s\n' comparison expected status holds
+say '\n%-14s %-12s %-8s %s\n' comparison expected status passes
 for letters in $pairs; do
 	number=$((number + 1))
 	"$bin/xtrace" diff "$(list "$letters" a)" "$(list "$letters" b)" \
@@ -157,7 +158,7 @@ for version in $changed; do
 	[ $status -eq 1 ] || holds=NO
 	for name in $(named_of "$version"); do
 		pattern=$(printf '%s' "$name" | tr _ .)
-		# Among what broke the rules, with the lines below that say where: before the tables of what changed.
+		# Search only the broken rules and the locations below them.
 		sed -n '/^REGRESSION/,/^The run as a whole/p' "$results/$version.txt" |
 			awk '/^ +(worse|[?]|pass|FAIL) / { is_worse = $1 == "worse" } is_worse' |
 			grep -Eq "$pattern" || holds="NO, $name is not named"
@@ -165,5 +166,5 @@ for version in $changed; do
 	[ "$holds" = yes ] || failures=$((failures + 1))
 	say '%-14s %-12s %-8s %s\n' "$version" regression $status "$holds"
 done
-say '%s of %s do not hold; all results are in %s\n' $failures $((number + 4)) "$results"
+say '%s of %s comparisons failed; all results are in %s\n' $failures $((number + 4)) "$results"
 [ $failures -eq 0 ]

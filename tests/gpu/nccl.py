@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL's NVTX ranges in a trace, on a real GPU: one process, a communicator of one rank.
+"""Tests NCCL's NVTX ranges in a trace, on a real GPU, with one process and one rank.
 
     tests/gpu/nccl.py BIN [-o RESULTS]        # BIN: the folder of xtrace and xtrace-merge
 
-PyTorch's NCCL pushes ncclCommInitRankConfig plainly and pops it with a payload. Checks that every NCCL
-range ends, that no later kernel is in the range of the initialisation, and that the values of payloads
-(communicator, ranks, rank, bytes, operation) are there. Prints what it found; the exit status is 1 if
-anything is wrong, 77 without PyTorch, NCCL or a GPU.
+PyTorch's NCCL pushes ncclCommInitRankConfig without a payload and pops it with one. Checks:
+- Every NCCL range ends.
+- No later kernel is in the range of the initialisation.
+- Payloads have values: communicator, ranks, rank, bytes, operation.
+
+Prints the results. Exit status: 0 success, 1 a check failed, 77 no PyTorch, NCCL or GPU.
 """
 
 import argparse
@@ -63,15 +65,15 @@ def check(merge, data, problems):
         if not condition:
             problems.append(text)
 
-    expect(events, "there are no NCCL ranges at all: does this NCCL have NVTX?")
-    expect(not found["open"], "ranges never end: %s" % found["open"])
+    expect(events, "no NCCL ranges: does this NCCL have NVTX?")
+    expect(not found["open"], "ranges without an end: %s" % found["open"])
     init = values.get("NCCL:ncclCommInitRankConfig", values.get("NCCL:ncclCommInitRank", []))
     expect(init and init[0].get(RANKS) == 1 and init[0].get(RANK) == 0 and COMM in init[0],
            "ncclCommInitRank* has no payload with ranks and rank: %s" % init[:1])
     reduces = values.get("NCCL:ncclAllReduce", [])
     expect(len(reduces) == STEPS, "%d of %d ncclAllReduce have values" % (len(reduces), STEPS))
     expect(all(row.get(BYTES) == 4 * ELEMENTS and row.get("Reduction operation") == "Sum"
-               for row in reduces), "ncclAllReduce has other values: %s" % reduces[:1])
+               for row in reduces), "unexpected values of ncclAllReduce: %s" % reduces[:1])
     if init and reduces:
         expect(init[0].get(COMM) == reduces[0].get(COMM), "the communicators differ")
     folded = subprocess.run([merge, data, "--quiet", "--folded", "-"], check=True,
@@ -97,7 +99,7 @@ def main():
              os.path.abspath(__file__), "--work-itself"], capture_output=True, text=True,
             timeout=300)
         if done.returncode == SKIPPED:
-            print("there is no PyTorch with NCCL and a GPU")
+            print("cannot find PyTorch with NCCL and a GPU")
             sys.exit(SKIPPED)
         if done.returncode:
             print(done.stdout + done.stderr)

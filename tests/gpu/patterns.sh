@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The patterns of samples/patterns on a machine with a GPU: each, bad and good, recorded, and what is
-# found held against what should be. Run from an unpacked tarball (share/xtrace/patterns.sh) or a
-# build tree; nothing is installed, and no network is needed. Those of PyTorch run if it is there.
+# Records the patterns of samples/patterns on a machine with a GPU and checks the findings. Runs
+# from an unpacked tarball (share/xtrace/patterns.sh) or a build tree. Installs nothing and needs no
+# network. The PyTorch patterns are skipped if PyTorch is missing.
 #
-# Exit status: 0 if all holds, 1 if anything does not, 2 usage.
+# Exit status: 0 all as expected, 1 not, 2 usage.
 set -u
 
 usage() {
 	echo "usage: patterns.sh [-o RESULTS] [-k DIR] [-p PYTHON] [PATTERN]..." >&2
-	echo "  -o  write the results to this file, too   -k  keep all traces in DIR" >&2
+	echo "  -o  also write the results to this file   -k  keep all traces in DIR" >&2
 	echo "  -p  the Python that has PyTorch (python3)" >&2
 	exit 2
 }
@@ -28,7 +28,7 @@ while getopts o:k:p: option; do
 done
 shift $((OPTIND - 1))
 
-# An unpacked tarball or an installation: this lies in share/xtrace. Else a build tree.
+# A tarball or an installation has this script in share/xtrace. Otherwise use the build tree.
 patterns=$here/samples/patterns
 root=$(cd "$here/../.." && pwd)
 programs=$patterns
@@ -52,7 +52,7 @@ if [ $# -eq 0 ] && "$python" -c 'import torch; torch.cuda.init()' 2>/dev/null; t
 	python3 "$patterns/check.py" --xtrace "$root/bin/xtrace" --merge "$root/bin/xtrace-merge" \
 		${keep:+--keep "$keep"} --pytorch "$python" -o "$scratch/python" || status=1
 elif [ $# -eq 0 ]; then
-	echo "PyTorch: skipped, $python has none that sees a GPU" | tee "$scratch/python"
+	echo "PyTorch: skipped, $python has no PyTorch that finds a GPU" | tee "$scratch/python"
 fi
 cat "$scratch/head" "$scratch/c" "$scratch/python" >"$results"
 exit $status

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What Python programs do on a GPU, one kind at a time, for tools/gpu-python.py: PyTorch step by step,
-compiled, as a CUDA graph, fed by loader processes, with autograd's threads; CuPy; JAX.
+"""Runs one kind of Python work on a GPU, for tools/gpu-python.py.
 
-Prints the median time of a step. With LEDGER in the environment, a line of JSON for each NVTX mark that
-it makes: the Python frames that stood there.
+The kinds are CuPy, JAX, and PyTorch: eager, compiled, as a CUDA graph, with loader processes, and
+with autograd's threads. Prints the median time of a step. If LEDGER is in the environment, writes
+a line of JSON to that file for each NVTX mark, with the Python frames at the mark.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def note(frame, text):
 
 
 def mark(torch):
-    """Both on one line, so that it is the line of the call."""
+    """Note and mark share a line, because both record its number."""
     global marks
     if ledger:
         marks += 1
@@ -95,7 +95,7 @@ def eager(torch):
 def compiled(torch):
     yield torch.cuda.synchronize
     global ledger
-    ledger = None  # a mark would break the compiled function in two
+    ledger = None  # a mark would split the compiled function
     train_step = make_training(torch, torch.compile(make_model(torch)))
     while True:
         train_step()
@@ -136,7 +136,7 @@ def loader(torch):
 
 
 class Numbers:
-    """Random access to numbers, as a loader's processes need it."""
+    """A data set with random access, as the loader's processes require."""
 
     def __len__(self):
         return 64 * 100
@@ -147,7 +147,7 @@ class Numbers:
 
 
 def autograd(torch):
-    """A function in Python whose backward pass runs in a thread of autograd's."""
+    """A Python function whose backward pass runs in one of autograd's threads."""
     yield torch.cuda.synchronize
 
     class Square(torch.autograd.Function):
@@ -211,13 +211,13 @@ PTX = b".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { ret
 
 
 def driver(ctypes):
-    """The CUDA driver called through ctypes: what needs no package, and runs on the simulated GPU."""
+    """Calls the CUDA driver through ctypes. Needs no package and runs on the simulated GPU."""
     cuda = ctypes.CDLL("libcuda.so.1")
     context, module, function = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
     if (cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
             or cuda.cuCtxSetCurrent(context) or cuda.cuModuleLoadData(ctypes.byref(module), PTX)
             or cuda.cuModuleGetFunction(ctypes.byref(function), module, b"k")):
-        raise RuntimeError("there is no CUDA driver")
+        raise RuntimeError("cannot use the CUDA driver")
     yield cuda.cuCtxSynchronize
 
     def launch(depth):
@@ -247,7 +247,7 @@ BATCH_STEPS = 5
 
 
 def make_switch(ctypes):
-    """Has recording be on or off, if it follows the profiler's range."""
+    """Returns a function that switches recording, if it follows the profiler's range."""
     cuda = ctypes.CDLL("libcuda.so.1")
     return lambda is_on: cuda.cuProfilerStart() if is_on else cuda.cuProfilerStop()
 
@@ -263,8 +263,11 @@ def time_steps(steps, synchronize, count):
 
 
 def time_switched(steps, synchronize, pair_count, switch):
-    """Of each pair of neighbouring batches a step of the one without recording, and how much longer
-    one of the other took. The first after a switch would find all caches cold."""
+    """Compares pairs of neighbouring batches without and with recording.
+
+    Returns the step times without recording and the added times of the other batches. Uses medians,
+    because caches are cold after each switch.
+    """
     off, added = [], []
     for number in range(pair_count):
         order = (False, True) if number % 2 else (True, False)
@@ -283,8 +286,8 @@ def main():
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--warm-up", type=int, default=20)
     parser.add_argument("--switch", action="store_true",
-                        help="switch recording off and on every few steps; say what it adds")
-    parser.add_argument("--needs", action="store_true", help="say what it needs and whether it is there")
+                        help="switch recording off and on every few steps, and print the added time")
+    parser.add_argument("--needs", action="store_true", help="print the required package and whether it is installed")
     arguments = parser.parse_args()
     work, needed = KINDS[arguments.kind]
     if arguments.needs:

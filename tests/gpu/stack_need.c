@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stack_need [LIBXTRACE_INJECT [MAX_ADDED]]: the smallest stack on which cuLaunchKernel() works,
- * bare and traced.
+ * stack_need [LIBXTRACE_INJECT [MAX_ADDED]]: finds the smallest stack on which cuLaunchKernel()
+ * works, with and without tracing.
  *
- * Needs no toolkit: gcc -O2 -o stack_need stack_need.c -ldl -lpthread. Each attempt is a process of
- * its own, which launches on a stack of a given size above a guard area. Bisection finds the
- * smallest size at which the process succeeds. `used` is how far one launch on a large stack wrote.
- * With MAX_ADDED, exits with 1 if tracing adds more bytes than that to any need.
+ * Needs no toolkit: gcc -O2 -o stack_need stack_need.c -ldl -lpthread. Each attempt runs in its own
+ * process, which launches on a stack of a given size above a guard area. Bisection finds the
+ * smallest size at which the process succeeds. `used` is the number of bytes that one launch wrote
+ * on a large stack. With MAX_ADDED, exits with 1 if tracing adds more bytes than that to any
+ * result.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -26,7 +27,7 @@
 #define PAINT	    0xa5
 #define FAILED	    99
 
-/* The driver API, as far as it is used here. */
+/* The functions of the driver API that this program uses. */
 static int (*cuInit)(unsigned);
 static int (*cuDeviceGet)(int *, int);
 static int (*cuDevicePrimaryCtxRetain)(void **, int);
@@ -166,7 +167,7 @@ static int child(int which, size_t stack_bytes)
 	return 0;
 }
 
-/* The bytes that were used, or 0: it ended in another way than by success. */
+/* Returns the number of bytes used, or 0 if the attempt failed. */
 static size_t attempt(const char *self, size_t which, size_t stack_bytes, const char *tracer)
 {
 	char text[64] = "", arguments[2][32];
@@ -208,7 +209,7 @@ static size_t smallest(const char *self, size_t which, const char *tracer, size_
 		printf("does not work on %u bytes\n", LARGE_BYTES);
 		exit(FAILED);
 	}
-	/* Look around what a launch used of the large stack first. */
+	/* Start the search near the size that a launch used on the large stack. */
 	fails = *used / STEP_BYTES > 2 ? (*used / STEP_BYTES - 2) * STEP_BYTES : 0;
 	if (fails && attempt(self, which, fails, tracer)) {
 		works = fails;

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch programs do besides plain steps: loader processes, pinned and pageable batches, CUDA
-graphs, NVTX, backward passes in autograd's threads. tools/gpu-check.sh records it on a real GPU.
+"""Typical PyTorch work, which tools/gpu-check.sh records on a real GPU.
+
+Uses loader processes, pinned and pageable batches, CUDA graphs, NVTX, and backward passes in
+autograd's threads.
 """
 
 import torch

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All kinds of GPU work from C, for a real GPU: explicit graphs with child graphs, clones, updates,
- * memory, event, host, batch and conditional nodes, stream capture, copies between pageable, pinned and
- * device memory and between devices, sets, pools, several streams, NVTX. What the toolkit or the driver
- * is too old for is left out. tools/gpu-check.sh builds and records it where there is a
- * CUDA toolkit. Every kind of work is asked for by a function that is named after it.
+ * Issues all kinds of GPU work from C on a real GPU. tools/gpu-check.sh builds and records it on
+ * machines with a CUDA toolkit.
+ *
+ * - explicit graphs: child graphs, clones, updates; memory, event, host, batch and conditional
+ *   nodes
+ * - stream capture, several streams, memory pools, memsets, NVTX
+ * - copies between pageable, pinned and device memory, and between devices
+ *
+ * Omits work that the toolkit or the driver is too old for. The function that requests each kind of
+ * work is named after it.
  */
 #include <cuda.h>
 
@@ -159,7 +164,7 @@ static __attribute__((noinline)) CUgraph build_graph(CUgraphNode *updatable)
 	return graph;
 }
 
-/* Changes what the next instance has, not those that are there. */
+/* Changes the template, which affects future instances only. */
 static __attribute__((noinline)) void change_template(CUgraphNode node)
 {
 	CUDA_KERNEL_NODE_PARAMS params = kernel_params("from_template", 2);
@@ -239,7 +244,10 @@ PART captured_graph(void)
 	CHECK(cuGraphDestroy(graph));
 }
 
-/* With --capture-range cudaProfilerApi it is made before the recording and runs in it. */
+/*
+ * With --capture-range cudaProfilerApi, the graph is created before the recorded range and runs in
+ * it.
+ */
 static __attribute__((noinline)) CUgraphExec capture_early(void)
 {
 	CUgraphExec exec;
@@ -265,7 +273,7 @@ static void CUDA_CB do_nothing(void *unused)
 	(void)unused;
 }
 
-/* Memory that lives in the graph, events, a host function, an empty node, a write by the stream. */
+/* Memory owned by the graph, events, a host function, an empty node, and a write by the stream. */
 PART graph_of_other_nodes(void)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS memory = {
@@ -333,8 +341,10 @@ PART replay_elsewhere(CUgraphExec exec)
 	KEEP_FRAME();
 }
 
-/* A body that always runs, with kernels and a copy, between kernels, a child graph behind it. It is
- * launched from two paths in turns. */
+/*
+ * A body that always runs, with kernels and a copy. Kernels surround it, and a child graph follows.
+ * Two call paths launch the graph alternately.
+ */
 PART conditional_graph(void)
 {
 	CUgraphNode node, in_body;
@@ -360,8 +370,8 @@ PART conditional_graph(void)
 }
 
 /*
- * The body, with a child graph and another condition in it, is the first that runs of each launch.
- * All are launched from one path: of which launch the body's work is, nobody can tell.
+ * The body runs first in each launch. It contains a child graph and another condition. All launches
+ * come from one call path, so the work of the body cannot be assigned to a single launch.
  */
 PART conditional_first(void)
 {
@@ -405,8 +415,10 @@ PART capture_update(CUgraph *out)
 	CHECK(cuStreamEndCapture(gpu.streams[0], out));
 }
 
-/* A graph is captured anew and again, as programs do whose work changes with each step: the kernels
- * belong to capture_first() and capture_update() in turns, "updated" to the latter alone. */
+/*
+ * Captures a graph repeatedly, like programs whose work changes with each step. Kernels belong to
+ * capture_first() and capture_update() alternately, and "updated" only to the latter.
+ */
 PART updated_graph(void)
 {
 	CUgraphExecUpdateResultInfo info;
@@ -478,7 +490,7 @@ PART peer_copies(CUdevice other_device)
 					gpu.streams[0]));
 		CHECK(cuMemcpyPeerAsync(gpu.other_memory, gpu.context, there, other, BYTES,
 					gpu.streams[0]));
-		/* Where each address lies, the driver knows. */
+		/* The driver determines the location from each address. */
 		CHECK(cuMemcpyAsync(there, gpu.device_memory, BYTES, gpu.streams[1]));
 	}
 	CHECK(cuCtxSynchronize());
@@ -496,7 +508,7 @@ PART failed_calls(void)
 {
 	CUdeviceptr none;
 
-	/* More than any device has. */
+	/* Request more memory than any device has. */
 	if (cuMemAlloc(&none, (size_t)1 << 50) == CUDA_SUCCESS)
 		exit(1);
 }

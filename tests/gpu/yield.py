@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""torch.profiler inside a traced process, on a real GPU: bare, traced, and traced with --yield.
+"""Tests torch.profiler on a real GPU in untraced processes, and traced with and without --yield.
 
-    tests/gpu/yield.py BIN [-o RESULTS]        # BIN: the folder of xtrace and xtrace-dump, or a build's
+    tests/gpu/yield.py BIN [-o RESULTS]        # BIN: the folder of xtrace and xtrace-dump
 
-Each run is one process: it works, works under torch.profiler, and works on. Held against the bare run
-are the kernels that the profiler saw, by name and number, and that their times lie within the
-profiled region; with --yield they must be the same, and our log must have the kernels from before the
-profiler, none of its region, and one switch that names who took CUPTI. With TEARDOWN_CUPTI=1 the
-profiler leaves, and the log must have the kernels from after it, too. What is seen is printed as a
-table; the exit status is 1 if anything is not as it has to be, 77 if there is no PyTorch or GPU.
+Each run is one process that works before, during and after the use of torch.profiler. Checks with
+--yield:
+- The profiler sees the same kernels, by name and count, as in the untraced run. Their times are
+  within the profiled region.
+- The log has the kernels from before the profiler and none of its region. One switch names the
+  library that took CUPTI.
+- With TEARDOWN_CUPTI=1 the profiler releases CUPTI. The log then has the later kernels too.
+
+Prints a table. Exit status: 0 success, 1 a check failed, 77 no PyTorch or GPU.
 """
 
 import argparse
@@ -42,14 +45,14 @@ def work():
             model(data).sum().backward()
         torch.cuda.synchronize()
 
-    run(3)  # libraries are loaded, algorithms chosen
+    run(3)  # loads libraries and selects algorithms
     run(STEPS["before"])
     activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
     began = time.time_ns()
     with profile(activities=activities) as profiler:
         run(STEPS["profiled"])
     ended = time.time_ns()
-    # What TEARDOWN_CUPTI does happens in the next calls, and then we come back.
+    # TEARDOWN_CUPTI takes effect in the next calls. The tracer then resumes.
     for _ in range(20):
         run(1)
         time.sleep(0.1)
@@ -96,7 +99,7 @@ def run(args, title, options, environment):
     variables = dict(os.environ, YIELD_TRACE=os.path.join(folder, "trace.json"), **environment)
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=300)
     if done.returncode == SKIPPED:
-        print("there is no GPU that PyTorch can use")
+        print("PyTorch finds no GPU")
         sys.exit(SKIPPED)
     found = re.search(r"^RESULT (.*)$", done.stdout, re.M)
     if done.returncode or not found:
@@ -108,7 +111,7 @@ def run(args, title, options, environment):
 
 
 def read_log(args, data):
-    """The kernels and the switches of the one log that has any."""
+    """Returns kernels and switches of the log with the most kernels."""
     best = {"kernels": 0, "switches": [], "whole": False, "times": []}
     for name in sorted(os.listdir(data)):
         if not name.endswith(".xtr"):
@@ -138,27 +141,27 @@ def check_yield(title, result, bare, leaves, problems):
     per_step = sum(bare["kernels"].values()) / STEPS["profiled"]
     least = per_step * STEPS["before"]
     expect(problems, result["kernels"] == bare["kernels"],
-           "%s: the profiler saw other kernels than without us" % title)
-    # A change of CUPTI's clock spoils one record (a fault of CUPTI's that bare runs have, too).
+           "%s: the profiler saw other kernels than in the untraced run" % title)
+    # A change of CUPTI's clock damages one record. This CUPTI bug also affects untraced runs.
     expect(problems, result["outside"] <= bare["outside"] + 1 and result["odd"] <= bare["odd"] + 1,
            "%s: %d kernels with times outside the profiled region, %d without a duration; bare %d, %d"
            % (title, result["outside"], result["odd"], bare["outside"], bare["odd"]))
-    expect(problems, log["whole"], "%s: the log is not good: %s" % (title, log.get("check")))
+    expect(problems, log["whole"], "%s: the log is damaged: %s" % (title, log.get("check")))
     offs = [row for row in log["switches"] if row[1:3] == ("0", "1")]
     backs = [row for row in log["switches"] if row[1:3] == ("1", "1")]
     expect(problems, len(offs) == 1 and offs[0][3].strip(),
            "%s: switches %s" % (title, log["switches"]))
     expect(problems, log["kernels"] >= least,
-           "%s: our log has %d kernels, at least %d came before the profiler"
+           "%s: the log has %d kernels, but at least %d ran before the profiler"
            % (title, log["kernels"], least))
     if leaves:
-        expect(problems, len(backs) == 1, "%s: recording did not go on" % title)
+        expect(problems, len(backs) == 1, "%s: recording did not resume" % title)
         expect(problems, log["kernels"] >= least + per_step * STEPS["after"],
-               "%s: our log has %d kernels: those from after the profiler are missing"
+               "%s: the log has %d kernels: those after the profiler are missing"
                % (title, log["kernels"]))
     if offs and backs:
         inside = [t for t in log["times"] if int(offs[0][0]) + 3e8 < t < int(backs[0][0])]
-        expect(problems, not inside, "%s: %d kernels of ours while we were away" % (title, len(inside)))
+        expect(problems, not inside, "%s: %d recorded kernels while the profiler used CUPTI" % (title, len(inside)))
 
 
 def report(rows):
@@ -177,15 +180,15 @@ def report(rows):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("bin", help="the folder of xtrace and xtrace-dump")
-    parser.add_argument("-o", "--output", help="also write what was found to this file (JSON)")
+    parser.add_argument("-o", "--output", help="also write the results to this file (JSON)")
     args = parser.parse_args()
     args.xtrace = find(args.bin, "xtrace", "bin/xtrace")
     args.dump = find(args.bin, "xtrace-dump", "bin/xtrace-dump", "../../tools/xtrace-dump",
                      "../tools/xtrace-dump")
     try:
-        import torch  # noqa: F401 (whether it is there)
+        import torch  # noqa: F401 (checks that it is installed)
     except ImportError:
-        print("there is no PyTorch")
+        print("PyTorch is not installed")
         sys.exit(SKIPPED)
     problems, rows = [], []
     with tempfile.TemporaryDirectory(prefix="xtrace-yield.") as args.work:
@@ -202,13 +205,13 @@ def main():
     results = dict(rows)
     report(rows)
     if len(rows) == 5:
-        expect(problems, results["bare"]["kernels"], "bare: the profiler saw no kernels at all")
+        expect(problems, results["bare"]["kernels"], "bare: the profiler saw no kernels")
         check_yield("traced --yield", results["traced --yield"], results["bare"], False, problems)
         check_yield("--yield teardown", results["--yield teardown"], results["bare teardown"], True,
                     problems)
-        # Without --yield nobody yields: the profiler is the one that does without.
+        # Without --yield the tracer keeps CUPTI, and the profiler gets nothing.
         expect(problems, not [row for row in results["traced"]["log"]["switches"] if row[2] == "1"],
-               "traced: we yielded without being asked to")
+               "traced: the tracer yielded without --yield")
     if args.output:
         with open(args.output, "w", encoding="utf-8") as file:
             for _, result in rows:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the examples of a document: "check_document.py DOCUMENT XTRACE_MERGE MAKE_LOG".
 
-A block ```rows is a log as "make_log script" has it; each block ```--OPTION... after it is what
-xtrace-merge prints of that log with these options. Prints how many examples there were.
+A ```rows block is a log in the notation of "make_log script". Each ```--OPTION... block after it
+is the output of xtrace merge for that log with these options. Prints the number of examples.
 """
 import re
 import subprocess

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that the output shown in README.md is what a terminal of 96 columns shows.
 
-A code block begins with its command. A comment before it names the sections of the output that are
-shown. With UPDATE_EXPECTED=1 the blocks are rewritten instead.
+A code block begins with its command. A comment before it names the sections of the output that
+are shown. UPDATE_EXPECTED=1 rewrites the blocks instead.
 
 usage: check_readme.py README XTRACE_MERGE
 """

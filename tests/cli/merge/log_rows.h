@@ -2,8 +2,8 @@
 /*
  * Builds logs for the tests of xtrace merge, row by row. An error ends the program.
  *
- * The traced program is synthetic: /opt/chat/chat, with its functions embedded in the log, so that
- * the output of a merge is the same on every machine. Every run creates the same log.
+ * Every run creates the same log. The traced program is synthetic: /opt/chat/chat, with its
+ * functions embedded in the log. The output of a merge is therefore the same on every machine.
  */
 #ifndef XT_TESTS_CLI_MERGE_LOG_ROWS_H
 #define XT_TESTS_CLI_MERGE_LOG_ROWS_H

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Creates the logs for the tests of xtrace merge: "make_log SCENARIO FILE [N]". "make_log damage
- * FILE KIND" damages one: it changes a byte in the first chunk of that kind. The rows of scenario
- * "script" come from stdin; see log_script.c.
+ * Creates and damages logs for the tests of xtrace merge.
+ *
+ * - "make_log SCENARIO FILE [N]" creates a log. The rows of scenario "script" come from stdin; see
+ *   log_script.c.
+ * - "make_log damage FILE KIND" changes a byte in the first chunk of that kind.
  */
 #include <elf.h>
 #include <errno.h>
@@ -130,7 +132,7 @@ static int find_build_id(struct dl_phdr_info *info, size_t info_bytes, void *res
 	return 1; /* the program is the first entry; skip libraries */
 }
 
-/* Two launches in a program that exists: this one, in its functions main() and own_work(). */
+/* Two launches in a program that really exists: this one, in main() and own_work(). */
 __attribute__((noinline)) static void own_work(struct log *log, uint64_t stack)
 {
 	launch(log, 1, stack, 1, 1, 1234);

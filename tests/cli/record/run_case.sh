@@ -5,9 +5,9 @@
 #
 # usage: run_case.sh BIN_DIR CASE
 #
-# A case is a shell script that can use $xtrace (the program), $sample (llm_inference) and status,
-# which runs a command and prints its exit status. A case that needs something this machine lacks
-# names it on stderr and exits with 77. It is then skipped.
+# A case is a shell script. It can use $xtrace (the program), $sample (llm_inference) and status,
+# which runs a command and prints its exit status. A case that this machine cannot run prints the
+# reason on stderr and exits with 77. It is then skipped.
 set -eu
 
 bin=$1

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs random programs on the simulated GPU and compares the output of the merge with what they
-did: every path and every weight, to the nanosecond. A failure prints the seed. To look at its
-files, run it alone with --first SEED --seeds 1 --keep DIR.
+"""Runs random programs on the simulated GPU and checks the output of the merge.
+
+Every path and every weight must match what the program did, to the nanosecond. A failure prints
+the seed. To keep its files, run --first SEED --seeds 1 --keep DIR.
 """
 
 import argparse

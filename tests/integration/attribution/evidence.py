@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence about a run from three sources: the program's ledger has the calls and their paths, the
-simulator's truth has the work that really ran, and the independent dumper has the content of the
-log.
+"""Collects evidence about a run from three sources:
+- The program's ledger has the calls and their paths.
+- The simulator's truth has the work that really ran.
+- The independent dumper has the content of the log.
 
 The ledger and the truth list the calls of each thread in order, so call n of one is call n of
-the other. So each piece of work has a call path without unwinding, times or the log. check_log()
-compares the log with that. Later checks take from the log only the times of calls and NVTX
-events, which no other source has to the nanosecond.
+the other. Each piece of work thus has a call path without unwinding, times or the log.
+
+check_log() compares the log with that. Later checks take from the log only the times of calls
+and NVTX events, which no other source has to the nanosecond.
 """
 
 import collections
@@ -183,7 +185,7 @@ class Evidence:
                 TRUTH_READERS[word](self, rest)
         expect(ended, "the truth is torn")
         for call in self.calls.values():
-            expect(call.times, "a call that the truth does not know:", vars(call))
+            expect(call.times, "a call that the ground truth does not have:", vars(call))
 
     def read_call(self, rest):
         tid, number, correlation, api, result, *times = rest
@@ -249,7 +251,7 @@ class Evidence:
 
 
 def torn(_, rest):
-    raise Mismatch(f"the run did not end well: {rest}")
+    raise Mismatch(f"the run ended abnormally: {rest}")
 
 
 TRUTH_READERS = {
@@ -340,7 +342,7 @@ def leave_out_paused(evidence, log):
     for time, is_on in sorted(rows):
         if time not in (begin, max(rows)[0]):  # the tracer itself switches first, and maybe last
             expect(any(low <= time <= high and state == is_on for low, high, state in known),
-                   "a switch that nobody made", time, is_on)
+                   "unexpected switch", time, is_on)
         if is_on and since is not None:
             evidence.pauses.append((since, time))
         since = None if is_on else time if since is None else since
@@ -353,7 +355,7 @@ def check_calls(evidence, log):
         api = log.apis[row["api"]]
         rows[row["correlation"]] += 1
         call = wanted.get(row["correlation"])
-        expect(call, "a call in the log that nobody made", row)
+        expect(call, "unexpected call in the log", row)
         expect((log.tids[row["thread"]], api["name"], api["class"], row["result"]) ==
                (call.thread, call.api, call.api_class, call.result), row, "was", vars(call))
         call.enter_ns, call.exit_ns = row["enter_ns"], row["enter_ns"] + row["duration_ns"]
@@ -453,7 +455,7 @@ def check_changes(evidence, log):
            [(tid, node, executable, graph) for tid, _, node, executable, graph in wanted],
            "changes of nodes")
     for row, (tid, number, *_) in zip(rows, wanted):
-        expect(row["stack"], "a change that nobody made", row)
+        expect(row["stack"], "unexpected change of a node", row)
         evidence.made_at[tid, number] = row["time_ns"]
         evidence.made_stack[tid, number] = row["stack"]
 
@@ -468,14 +470,14 @@ def check_ranges(evidence, log):
         rows[log.tids[row["thread"]]].append(row)
     timed = []
     for event in sorted(evidence.events, key=lambda event: (event.thread, event.place)):
-        expect(rows[event.thread], "an event of NVTX is missing:", event)
+        expect(rows[event.thread], "missing NVTX event:", event)
         row = rows[event.thread].pop(0)
         said = (RANGE_KINDS[row["operation"]], log.strings[row["domain"]],
                 row["key"], log.strings[row["text"]])
         expect(said == (event.kind, event.domain, event.key, event.text), row, "was", event)
         expect(event.before_ns <= row["time_ns"] <= event.after_ns, row, "was", event)
         timed.append(event._replace(before_ns=row["time_ns"], after_ns=row["time_ns"]))
-    expect(not any(rows.values()), "events of NVTX that nobody made:", rows)
+    expect(not any(rows.values()), "unexpected NVTX events:", rows)
     evidence.events = timed
 
 

@@ -205,8 +205,9 @@ class Model:
         return self.call_path(call, nvtx) if call else ("[unattributed]",)
 
     def is_unknown(self, work):
-        """True for a node of a child graph or body that an update changed before its launch (or, if
-        the launch is unknown, before it ran). Such nodes are not reported.
+        """True if an update changed this node of a child graph or body before its launch.
+
+        If the launch is unknown: before it ran. Such nodes are not reported.
         """
         return (self.evidence.replay_of(work), work.node) in self.evidence.unknown or (
             not work.correlation and work.node not in self.announced and any(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a run: consecutive time windows add up to the whole, line by line, and contain what
-began in them. --filter and --range keep the lines of the whole that they select. Then the
-figures of each API function in the summary JSON.
+"""Checks parts of a run and the JSON summary.
+- Consecutive time windows add up to the whole, line by line, and contain what began in them.
+- --filter and --range keep the lines of the whole that they select.
+- The summary has the right values for each API function.
 """
 
 import collections
@@ -41,10 +42,10 @@ class Checker:
         return of_weight(self.reference.folded(model.Settings(weight)))
 
     def cuts(self):
-        """Moments at which something happens, and right after such."""
+        """Times of events, some of them plus 1 ns."""
         times = [call.enter_ns for call in self.seen.calls.values() if call.is_recorded]
         times += [work.start_ns for work in self.seen.work]
-        last = max(times, default=0)  # behind which there is nothing to be asked for
+        last = max(times, default=0)  # nothing begins later
         inside = sorted({max(min(time + self.chance.choice((0, 0, 1)), last) - self.origin_ns, 1)
                          for time in self.chance.sample(times, min(2, len(times)))})
         return [None, *inside, None]

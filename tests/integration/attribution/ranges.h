@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX calls inlined into a path function: ranges are pushed in one function and popped there, in a
+ * NVTX calls inlined into a path function. A pushed range is popped in the same function, in a
  * callee, in a caller, at the end of the thread, or never.
  */
 #ifndef XTRACE_TESTS_RANGES_H

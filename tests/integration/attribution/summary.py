@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the tables of the summary against the evidence: every number in them, printed as a person
-reads it."""
+"""Compares every number in the tables of the text summary with the evidence."""
 
 import collections
 import re
@@ -31,7 +30,7 @@ def size(value):
 
 
 def elided(path):
-    """The innermost frames that fit."""
+    """Shortens a path to the innermost frames that fit."""
     kept = []
     if len(";".join(path)) <= PATH_COLUMNS:
         return ";".join(path)
@@ -43,7 +42,7 @@ def elided(path):
 
 
 class Summary:
-    """The summary as {title: [[cell, …], …]}; the overview is of title ''."""
+    """The summary as {title: [[cell, …], …]}. The overview has the title ''."""
 
     def __init__(self, text):
         self.tables = collections.defaultdict(list)
@@ -54,7 +53,7 @@ class Summary:
             elif title is None:
                 title, is_head = re.sub(r" \(top .*\)|:.*", "", line), True
             elif is_head:
-                is_head = False  # of the overview: how many processes
+                is_head = False  # the overview's first line has the number of processes
                 if not title.startswith(("Losses", "Warnings")):
                     continue
                 self.tables[title].append(re.split(r"  +", line.strip()))
@@ -130,7 +129,7 @@ class Checker:
 
     def failures(self):
         if self.is_sanitized:
-            return  # paths are longer there, and so cut elsewhere
+            return  # sanitizers lengthen paths, so they are truncated elsewhere
         wanted = collections.Counter()
         for call in self.recorded:
             if call.result:
@@ -172,7 +171,7 @@ class Checker:
         for memory, pool, lines in self.reference.held(settings):
             row, pools[pool] = sums[pool], lines
             if not memory.is_free and pool != self.reference.pool(memory):
-                continue  # what was at the address went out of another pool
+                continue  # the previous allocation at the address belonged to another pool
             row[memory.is_free] += 1
             row[2] += 0 if memory.is_free else memory.bytes
             row[3] = max(row[3], sum(lines.values()))
@@ -187,7 +186,7 @@ class Checker:
     def losses(self):
         lost = {row[0]: int(row[1].replace(",", "")) for row in self.tables.get("Losses by cause", ())}
         by_device = lost.pop("kernels, copies, sets launched by the GPU, call unknown", 0)
-        # A kernel is missing only if the simulator spoilt or dropped its record.
+        # A kernel is missing only if the simulator corrupted or dropped its record.
         missing = lost.pop("kernels: launched, but the log has no record of them", 0)
         facts.expect(missing <= self.evidence.spoilt, "summary: kernels missing", missing)
         facts.expect(sum(lost.values()) == self.evidence.spoilt, "summary: losses", lost)

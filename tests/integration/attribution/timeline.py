@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the Chrome trace against the evidence: every span, arrow, counter and range, at its ns."""
+"""Compares the Chrome trace with the evidence: every span, arrow, counter and range, to the ns."""
 
 import collections
 import decimal
@@ -32,7 +32,7 @@ class Checker:
                      if name.startswith("GPU ")}
         self.calls = {call.correlation: call for call in evidence.calls.values()
                       if call.is_recorded}
-        # The trace begins at 0 wherever the log does.
+        # The trace begins at 0, which corresponds to an unknown time of the log.
         first = next(iter(self.events["X", "api"]), None)
         self.origin_ns = evidence.start_ns
         if first:
@@ -99,8 +99,9 @@ class Checker:
         return int(key)
 
     def ranges(self):
-        """Pushes are spans, or begin and do not end; starts and ends are pairs of their own. What
-        is ended twice, by two threads, has either end."""
+        """Pushes become spans, or begins without an end. Starts and ends become pairs. If two
+        threads end a range, either end is accepted.
+        """
         ended = collections.Counter(event.key for event in self.evidence.events
                                     if event.kind == "end")
         wanted, pushed, started = [], collections.defaultdict(list), {}
@@ -110,7 +111,7 @@ class Checker:
             if event.kind == "push":
                 stack.append((name, event.thread, now))
             elif event.kind == "pop" and stack:
-                name, _, began = stack.pop()  # those that cross others are on tracks of their own
+                name, _, began = stack.pop()  # ranges that cross others are on separate tracks
                 wanted.append(("X", name, began, now))
             elif event.kind == "start" and ended[event.key] < 2:
                 started[event.key] = (name, now)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""xtrace bench: which runs it makes and where, the state of the devices, and what it rejects."""
+"""Tests xtrace bench: its runs and their files, the state of the devices, and rejected options."""
 
 import argparse
 import json
@@ -204,7 +204,7 @@ def main():
     for check in (check_runs, check_devices, check_two, check_refusals):
         with tempfile.TemporaryDirectory() as folder:
             check(Bench(args, folder))
-    print("benches are as they should be")
+    print("all bench tests passed")
 
 
 if __name__ == "__main__":

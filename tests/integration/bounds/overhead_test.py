@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sampled stacks while tracing costs more than the limit: sums are exact to the nanosecond, shares
-are right within the sampling error, and the rate follows the cost in both directions.
+"""Tests sampled stacks while tracing costs more than the limit.
+
+Totals are exact to the nanosecond. Shares are right within the sampling error. The rate follows
+the cost in both directions.
 """
 
 import argparse
@@ -111,7 +113,7 @@ def check_control(run):
     assert max(rates) >= 4, rates
     # On a busy machine, a thread's time passes while it does not run, so the rate may change
     # unevenly.
-    assert min(rates[top:]) < max(rates), "it never took more again: %s" % rates
+    assert min(rates[top:]) < max(rates), "the sampling rate never rose again: %s" % rates
 
 
 def main():

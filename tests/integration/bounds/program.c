@@ -3,8 +3,9 @@
  * program LAUNCHES [MODE]: launches kernels in one thread, from three call sites in the ratio 70 :
  * 29 : 1. MODE:
  *
- * 	kill	ends by SIGKILL
- * 	churn	each launch has a new stack, which must be unwound; then few launches for 2 s
+ *	kill	ends by SIGKILL
+ *	churn	makes each launch with a new stack, then launches slowly for two seconds
+ *	status	prints "done" and exits with status 7
  */
 #include <cuda.h>
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Logs that may have some size only: whatever is in them is readable and whole, the rest is counted."""
+"""Tests logs of limited size: their content is valid, and the rest is counted as lost."""
 
 import argparse
 import json
@@ -73,7 +73,7 @@ def check_account(run, newest, seen):
     assert trust["losses"]["calls.lost.size"] == lost, trust
     assert "the log had reached --max-size" in trust["lines"][0], trust["lines"]
     assert summary["totals"]["kernel_count"] == account["kernels.written"]
-    # All of it has its call path, but for kernels whose call stood on the other side of the cut.
+    # All work has its call path, except kernels whose call was dropped.
     attributed = trust["attributed_gpu_time_ns"] / summary["totals"]["gpu_time_ns"]
     assert attributed > (0.9 if newest else 0.9999), attributed
     frames = {frame for row in summary["weights"]["gpu-time"]["paths"]["rows"]
@@ -116,7 +116,7 @@ def main():
         assert "log.from" in newest.dump("--kind", "META").stdout
         assert not [name for name in os.listdir(newest.data) if name.endswith(".new")]
 
-        # A kill takes nothing of that away, whatever was half done.
+        # The same holds if the process is killed at any time.
         for name, bound in (("stopped", str(LIMIT)), ("newest", "256K:newest")):
             killed = Run(args, folder, "killed-" + name, bound, "kill", -signal.SIGKILL)
             killed.merged()  # recovers

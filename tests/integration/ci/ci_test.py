@@ -202,10 +202,10 @@ def check_github(repo):
         verdict, report, _ = repo.github(2, fail_on="path(no_such_function) > 1%", unsure=unsure)
         assert verdict == "unsure" and "no_such_function" in report, report
     check_junit(repo, False, True)
-    # A syntax error is shown with its position,
+    # A syntax error is shown with its position.
     verdict, report, _ = repo.github(2, fail_on="launches >> 0", unsure="pass")
     assert verdict == "unsure" and "launches >> 0" in report and "^" in report, report
-    # … before anything is run.
+    # It is reported before anything runs.
     verdict, report, log = repo.github(2, fail_on="launches >> 0", command="echo it was run >&2")
     assert "launches >> 0" in report and "it was run" not in log, log
     os.unlink(repo.path(".xtrace", "rules"))
@@ -303,7 +303,7 @@ def main():
     for check in (check_github, check_gitlab, check_guide, check_refused):
         with tempfile.TemporaryDirectory() as folder:
             check(Repository(args, folder))
-    print("the gate does in both CI systems what it should")
+    print("the gate works in both CI systems")
 
 
 if __name__ == "__main__":

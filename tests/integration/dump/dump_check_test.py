@@ -189,7 +189,7 @@ class Check(DumpTest):
         # An enclosing call returns later and follows in the log.
         self.run_dump("--check", self.file(
             self.calls(enter=[100, 90], duration=[10, 30]).account(**fine).end()))
-        # Two that return at the same time.
+        # Two calls that return at the same time.
         self.run_dump("--check", self.file(self.calls(duration=[20, 10]).account(**fine).end()))
         # The order holds across chunks.
         fine.update(calls__seen=3, calls__written=3)

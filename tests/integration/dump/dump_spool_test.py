@@ -19,9 +19,7 @@ class Spool(DumpTest):
     COUNTERS = (9, 7, 1, 1, *range(20, 31))
 
     def records(self):
-        """A call with a stack from a slot, a stack and its call, and padding across the end of the
-        ring to the last two records.
-        """
+        """A call with the stack of a slot, a stack, padding up to the ring's end, and two calls."""
         return b"".join((
             make.ring_call(api=0x10133, correlation=11, slot=3, enter=100, leave=110),
             make.ring_stack(3, [0x401000, (1 << 56) + 5], flags=1, first_seen=112),
@@ -119,7 +117,7 @@ class Spool(DumpTest):
         text = self.run_dump(self.file(make.spool(make.ring(long * 3, size=1 << 18))))
         self.assertEqual([len(row["text"]) for row in records_of(text, "nvtx")], [65464] * 3)
 
-    def test_json_says_the_same(self):
+    def test_json_equals_text(self):
         path = self.file(self.good())
         text = self.run_dump(path).splitlines()
         rows = list(map(json.loads, self.run_dump("--format", "json", path).splitlines()))
@@ -169,7 +167,7 @@ class Spool(DumpTest):
             self.assertIn("reason %s" % records_of(text, "damaged")[0]["reason"],
                           self.run_dump("--check", path, status=1))
 
-    def test_areas_that_cannot_be(self):
+    def test_invalid_areas(self):
         ring, beyond = make.ring(make.ring_call()), (1 << 64) - 4096
         for expected, *entry in (
                 ("outside the file", beyond, 24576, 1, 0),
@@ -191,7 +189,7 @@ class Spool(DumpTest):
         self.assertIn("4294967295 areas, of at most 4096", text)
         self.assertEqual((self.total(text)["calls"], text.count("void\t")), ("1", 4095))
 
-    def test_rings_that_cannot_be(self):
+    def test_invalid_rings(self):
         call = make.ring_call()
         for expected, how in (
                 ("2048 bytes of data in room for 4096", dict(data_bytes=2048)),
@@ -205,7 +203,7 @@ class Spool(DumpTest):
         self.check_damaged("stack slot 4096", make.spool(
             make.ring(open_calls=[(1, 1, 4096, 1, 0)])))
 
-    def test_records_that_cannot_be(self):
+    def test_invalid_records(self):
         call, stack = make.ring_call(), make.ring_stack(1, [7, 8])
         for expected, record in (
                 ("type 0", bytes(8)), ("type 8", b"\x08\0\x08\0" + bytes(4)),
@@ -257,7 +255,7 @@ class Spool(DumpTest):
         self.assertEqual({call["stack_pos"] for call in calls[count:]}, {stack["pos"]})
         self.assertEqual(int(calls[-1]["pos"]), (5 << 20) + len(records) - 40)
 
-    def test_activity_buffers_that_cannot_be(self):
+    def test_invalid_activity_buffers(self):
         for expected, area in (
                 ("unknown state 4", make.activity(4)),
                 ("8193 bytes of data in room for 8192", make.activity(0, data_bytes=8193)),
@@ -370,7 +368,7 @@ class Spool(DumpTest):
             self.check_damaged(expected, make.spool(make.ring(
                 make.ring_call() + record, header_bytes=135168), version=version), calls=1)
 
-    def test_what_is_no_spool(self):
+    def test_other_files(self):
         for data in (self.good()[:98343], make.spool(version=7), make.spool(order=0x04030201)):
             self.assertEqual(self.run_dump(self.file(data), status=2), "")
         self.run_dump(self.file(self.good()[:98344]), status=1)

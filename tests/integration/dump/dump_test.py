@@ -53,7 +53,7 @@ class Rows(DumpTest):
             "chunks": "17", "damaged": "0", "missing": "0", "backwards": "0", "unknown": "0",
             "skipped_bytes": "0", "truncated": "no", "closed": "yes"})
 
-    def test_json_says_the_same(self):
+    def test_json_equals_text(self):
         lines = [json.loads(line) for line in
                  self.run_dump("--format", "json", self.file(good_log())).splitlines()]
         rows = [line for line in lines if line["record"] == "row"]
@@ -121,7 +121,7 @@ class Rows(DumpTest):
         self.assertEqual(rows_of(self.run_dump(self.file(log))),
                          ["CLOCK\tmonotonic_ns=5\trealtime_ns=0"])
 
-    def test_unknown_things_are_skipped(self):
+    def test_skips_unknown_parts(self):
         log = LogMaker(minor=7, header_bytes=80).bytes(b"\xaa" * 16)
         log.chunk(77, 3, frame=b"whatever")
         log.chunk(make.CLOCK, 1, make.column(200, 99, b"???"), make.encode(2, UVAR, [9]),
@@ -182,7 +182,7 @@ class Totals(DumpTest):
 
 
 class Damage(DumpTest):
-    def test_broken_header_and_rubbish_are_skipped(self):
+    def test_skips_broken_header_and_garbage(self):
         log = good_log()
         # The header of the CALL chunk is damaged. Before STREAM there are bytes that look like a
         # header.
@@ -389,7 +389,7 @@ class Damage(DumpTest):
 
 
 class Headers(DumpTest):
-    def test_what_is_no_log(self):
+    def test_other_files(self):
         cases = {
             "empty": b"",
             "text": b"hello\n" * 20,
@@ -406,7 +406,7 @@ class Headers(DumpTest):
         self.run_dump(os.path.join(self.folder, "none.xtr"), status=2)
         self.run_dump("/dev/null", status=2)
 
-    def test_the_others_are_read_all_the_same(self):
+    def test_other_logs_after_an_error(self):
         path = self.file(good_log())
         text = self.run_dump(self.file(b"no log at all"), path, status=2)
         self.assertEqual(rows_of(text), GOOD_ROWS)
@@ -428,7 +428,7 @@ class Headers(DumpTest):
                           ["--kernels-total", "--kind", "CALL", path]):
             self.run_dump(*arguments, status=2)
 
-    def test_as_a_program(self):
+    def test_run_as_program(self):
         """The other tests call its functions; this one runs it."""
         good, path = self.file(good_log()), self.file(good_log().bytes(b"x"))
         for arguments, status, read in (([good], 0, 1), ([good, path], 1, 2),
@@ -469,7 +469,7 @@ class Headers(DumpTest):
             self.assertNotIn("Traceback", done.stderr)
         self.assertIn("libzstd.so.1 was not found", done.stderr)
 
-    def test_output_that_goes_away(self):
+    def test_closed_output_pipe(self):
         done = subprocess.run(["/bin/sh", "-c", '"$0" -B "$1" "$2" | head -n 1', sys.executable,
                                self.dump, self.file(LogMaker().chunk(make.CLOCK, 500000))],
                               capture_output=True, text=True, timeout=60, check=False)

@@ -232,9 +232,11 @@ def ring_padding(size, stated=0):
 
 def ring(records=b"", free=0, size=4096, thread=1, write=None, data_bytes=None, open_calls=(),
          open_count=None, counters=(), slots=(), modules=(), header_bytes=20480):
-    """A ring with these records from its free position on. slots has pairs of slot and stack id,
-    modules pairs of slot and module id. open_calls has tuples of API, correlation id, slot,
-    enter ns and the tracer's word. From version 4 on the header has 135168 bytes.
+    """A ring with these records from its free position on.
+
+    slots has pairs of slot and stack id, modules pairs of slot and module id. open_calls has
+    tuples of API, correlation id, slot, enter ns and the tracer's word. From version 4 on the
+    header has 135168 bytes.
     """
     header = bytearray(header_bytes)
     struct.pack_into("<IIQQ", header, 0, thread, 4711, 1000,
@@ -271,8 +273,8 @@ def names(*entries, used=None):
 
 def spool(*areas, directory=(), count=None, version=1, order=0x01020304, wish=0, record_bytes=(),
           modules=(0, 0, 0, 0)):
-    """A crash buffer of areas given as kind and content. directory replaces entries of its
-    directory: pairs of an area's number and (offset, bytes, kind, reserved word).
+    """A crash buffer with the given areas, each a kind and content. `directory` replaces entries of
+    its directory. It has pairs of an area's number and (offset, bytes, kind, reserved word).
     """
     entries, content, replaced = b"", b"", dict(directory)
     for number, (kind, area) in enumerate(areas):

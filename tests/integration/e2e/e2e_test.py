@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""End to end on the simulated GPU, compared with what the simulator really ran.
+"""Tests recording and merging on the simulated GPU against its ground truth.
 
-Records the launcher, merges, and compares: every kernel to the nanosecond, every call path with
-the name of its kernel (the launcher names kernels after the path that launches them), every sum.
+Checks every kernel to the nanosecond, every call path, and every total. The launcher names each
+kernel after the path that launches it, so the name gives the expected path.
 """
 
 import argparse
@@ -130,11 +130,11 @@ def check_case(args, case, folder):
     assert len(truth) == threads * launches
     run([args.dump, "--check", log])
     kernels, tables = read_dump(args.dump, log)
-    assert sorted(kernels) == sorted(truth), "the log's kernels are not those that ran"
+    assert sorted(kernels) == sorted(truth), "the kernels in the log differ from those that ran"
     launching = {row["id"] for row in tables["API"] if row["class"] in LAUNCH_CLASSES}
     calls = collections.Counter(row["correlation"] for row in tables["CALL"]
                                 if row["api"] in launching)
-    assert calls == truth_launches, "the log's calls are not those that were made"
+    assert calls == truth_launches, "the calls in the log differ from those made"
     account = {row["name"]: row["value"] for row in tables["ACCOUNT"]}
     assert account["calls.seen"] == account["calls.written"] == len(tables["CALL"]), account
     assert account["stacks.mismatched"] == 0 and account["stacks.audited"] > 0, account

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program whose call paths can be checked by its kernels: a kernel has the name of the call path,
- * through functions a, b and c, that launches it. Several threads launch on several streams, in an
- * order given by the seed.
+ * Launches kernels whose names are their call paths through functions a, b and c, so that a test
+ * can check the paths. Several threads launch on several streams, in an order given by the seed.
  *
- * A ledger file outlives the program, however it ends: each thread records its launches in it, in
+ * The ledger file survives any end of the program. Each thread records its launches in it, in
  * order, after they return. It has one struct ledger_page per thread.
  */
 #include <cuda.h>

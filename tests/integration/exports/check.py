@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Exports logs to every format in one run, reads each output with an independent reader, and
-compares it with the folded stacks and the dumper, to the nanosecond.
+"""Exports logs to every format in one run and checks each output.
 
-A module format_X.py has the file's NAME, the ARGUMENTS that make it, and check().
+An independent reader reads the output, which must match the folded stacks and the dumper to the
+nanosecond. A module format_X.py has the file's NAME, the ARGUMENTS that create it, and check().
 """
 
 import argparse

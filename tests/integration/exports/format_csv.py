@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CSV: read by Python's reader, strictly; the sums by those of the folded stacks."""
+"""Checks CSV: reads it strictly with Python's reader and compares totals with the folded stacks."""
 
 import collections
 import csv

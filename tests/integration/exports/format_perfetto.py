@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Perfetto: read by Google's protobuf for Python, assembled as Perfetto's trace processor does, and
-compared with the rows of the log and the names of the Chrome trace.
+"""Checks Perfetto traces.
+
+Reads them with Google's protobuf for Python and assembles them like Perfetto's trace processor.
+Compares them with the rows of the log and the names of the Chrome trace.
 """
 
 import collections
@@ -68,7 +70,7 @@ class Reading:
             sequence.now += time
             time = sequence.now
         else:
-            expect(packet.timestamp_clock_id == BOOT_CLOCK, "a clock that is not there")
+            expect(packet.timestamp_clock_id == BOOT_CLOCK, "unknown clock")
         track = event.track_uuid or sequence.track
         expect(track in self.tracks, "an event on no track")
         if event.type == COUNTER:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pprof: read by Google's protobuf for Python, and by pprof itself where Go is installed."""
+"""Checks pprof profiles with Google's protobuf for Python, and with pprof if Go is installed."""
 
 import collections
 import gzip
@@ -47,8 +47,8 @@ def check(reference, folder, args):
 
 
 def check_references(profile):
-    """The functions of each location, outermost first, with inlined ones after their caller. Each
-    reference must have exactly one target.
+    """Returns the functions of each location, outermost first. Inlined functions follow their
+    caller. Each reference must have exactly one target.
     """
     mappings = {mapping.id: mapping for mapping in profile.mapping}
     functions = {function.id: function for function in profile.function}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""speedscope: what its importer asks of a file, and the weights of all profiles."""
+"""Checks speedscope files: the structure that its importer requires, and the weights of all
+profiles."""
 
 import collections
 import json

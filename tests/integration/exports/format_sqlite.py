@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQLite: read by SQLite. Checks the events row by row, the views by their sums, the document
-against the schema, and the questions in it by running them.
+"""Checks SQLite databases with SQLite: events row by row, views by their totals, and the document
+against the schema. Also runs the queries in the document.
 """
 
 import collections

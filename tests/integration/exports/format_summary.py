@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The summary for programs: by its JSON schema, and its sums by those of the folded stacks."""
+"""Checks the JSON summary against its schema, and its totals against the folded stacks."""
 
 import json
 
@@ -27,7 +27,7 @@ def check(reference, folder, args):
 
 
 def check_known(schema, value, where):
-    """Each member is one that the schema tells of."""
+    """Checks that the schema describes each member."""
     for item in value if isinstance(value, list) else ():
         check_known(schema.get("items", {}), item, where)
     if not isinstance(value, dict) or "additionalProperties" in schema:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SVG: read as XML, with the tree rebuilt from the positions of the frames. With Chromium, also
-zoomed and searched.
+"""Checks SVG files: reads them as XML and rebuilds the tree from the positions of the frames. If
+Chromium is installed, also zooms and searches.
 """
 
 import collections
@@ -38,7 +38,7 @@ def check(reference, folder, args):
     expect(root.tag == f"{SVG}svg", root.tag)
     frames = [read_frame(g) for g in root.iter(f"{SVG}g")]
     allowed = {f"{SVG}{tag}" for tag in ("svg", "title", "style", "text", "g", "rect", "script")}
-    expect({element.tag for element in root.iter()} <= allowed, "elements that are not ours")
+    expect({element.tag for element in root.iter()} <= allowed, "unexpected elements")
     total = reference.total()
     expect(frames[0].name == "all" and frames[0].value == total, "the whole is", frames[0])
     wanted = collections.Counter()
@@ -110,7 +110,7 @@ def check_in_browser(path, frames, wanted, total):
     expect(out["matches"] == len(matches), out)
     expect(abs(out["width"] - 1180) < 0.1 and 0 < out["zoomed"] <= len(frames), out)
     expect(out["is_marked"] == 2, "a name became markup:", out)
-    # What a name matches at any depth, counted once.
+    # The total of a name at any depth, counted once per path.
     share = sum(value for p, value in wanted.items() if p[-1] == name and name not in p[:-1])
     percent = float(re.search(r"([\d.]+) %$", out["details"])[1])
     expect(abs(percent - 100 * share / total) < 0.1, percent, "% match, wanted", share / total)

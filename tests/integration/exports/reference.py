@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about a set of logs that do not come from the exporter: the folded stacks of each weight,
-and the rows from the independent dumper.
+"""Reference data for a set of logs, independent of the exporters: the folded stacks of each weight,
+and the rows from the dumper.
 """
 
 import collections

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes calls of the tracer fail: the program must not be affected, and losses must be reported.
 
-calls   each place in the tracer (or in the libunwind that it loaded) that calls the C library:
-          the call fails the first time, at each time (with --all), or always
-kills   the process is killed there instead: the rest is recovered cupti   each function of CUPTI
-fails always, or at its first, second or third time; with --all at
-          each time, until a run has no failure
+- calls: each place in the tracer that calls the C library, including libunwind. The call fails
+  the first time, always, or (with --all) at each time.
+- kills: kills the process at these places. Recovery must find the rest.
+- cupti: each function of CUPTI fails always, or at its first, second or third time. With --all,
+  continues until a run has no failure.
 
-A run is right if the program's output and exit status are those of a run without the tracer, it
-ends in time, and the log has every call, kernel, copy, memset, graph node and range of the
-program, with stacks and names. Otherwise the tracer or the merge must report what is missing.
+A run passes if its output and exit status equal those without the tracer, and it ends in time.
+The log must have every call, kernel, copy, memset, graph node and range, with stacks and names.
+The tracer or the merge must report everything that is missing.
 """
 
 import argparse
@@ -44,7 +44,7 @@ CUPTI_HEADER = "../../../src/cuda_abi/cupti_abi.h"
 # tracer chooses which classes it records.
 EXPECTED = {"KERNEL": ROUNDS * 3 + 2 * (ROUNDS // 10) + 12, "COPY": 2, "SET": 1, "MEMORY": 2,
             "RANGE": ROUNDS * 4}
-LAUNCHES = ROUNDS * 3 + 2 + ROUNDS // 10 + 12 # two of them are captured
+LAUNCHES = ROUNDS * 3 + 2 + ROUNDS // 10 + 12  # two of these launches are captured
 
 
 def load_dump(path):
@@ -128,7 +128,7 @@ class Judge:
                 if "violation" in line and "violation: missing:" not in line]
 
     def what_is_missing(self, log, complete=True):
-        """Events of the program that are not in the log."""
+        """Lists events of the program that are missing in the log."""
         tables = self.rows(log)
         strings = {row["id"]: row["text"] for row in tables["STRING"]}
         names = {row["id"]: strings.get(row["name"]) for row in tables["SHAPE"]}
@@ -173,19 +173,19 @@ class Judge:
         self.untouched(run, bare)
         logs = run.files(".xtr")
         if not logs:
-            assert run.said, "there is no log, and nothing is said"
+            assert run.said, "no log and no message"
             assert not run.files(""), "left behind: %s" % run.files("")
             return
         assert len(logs) == 1, logs
         if not os.path.getsize(logs[0]):
-            assert run.said, "the log is empty, and nothing is said"
+            assert run.said, "an empty log and no message"
             return
         odd = self.violations(logs[0])
         assert not odd, odd
         whole, said = self.merge(logs[0])
         missing = self.what_is_missing(logs[0])
         assert not (missing and whole and not run.said), \
-            "missing, and nothing is said: %s" % missing[:4]
+            "missing without a message: %s" % missing[:4]
 
     def judge_kill(self, run):
         assert run.status == -signal.SIGKILL, "exit status %s" % run.status
@@ -203,7 +203,7 @@ class Judge:
         assert not odd, odd
         tables = self.rows(logs[0])
         account = {row["name"]: row["value"] for row in tables["ACCOUNT"]}
-        assert account or "was not closed" in said, "no account, and nothing is said: " + said
+        assert account or "was not closed" in said, "no account and no message: " + said
         missing = [m for m in self.what_is_missing(logs[0], False)
                    if not m.startswith(("the stack", "the name")) and account]
         assert not missing, missing

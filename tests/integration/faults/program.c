@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program ROUNDS PLUGIN: uses everything that the tracer handles: launches of two threads, copies,
- * memsets, allocations, a graph, NVTX, a plugin that is loaded and unloaded. Prints its results and
- * what it can see of itself, which must not depend on the tracer or on errors in the tracer.
+ * program ROUNDS PLUGIN: uses everything that the tracer handles. These are launches of two
+ * threads, copies, memsets, allocations, a graph, NVTX, and a plugin that is loaded and unloaded.
+ *
+ * Prints its results and what it observes about its process. The output must not depend on the
+ * tracer or on errors in the tracer.
  */
 #include <cuda.h>
 

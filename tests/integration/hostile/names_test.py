@@ -166,7 +166,7 @@ def plain_text(path):
 
 
 def packets(path):
-    """Its texts are UTF-8. integration.exports reads them back."""
+    """Texts must be UTF-8. integration.exports reads these files back."""
     with open(path, "rb") as file:
         data = file.read()
     for name in (b"\x1b[31m", b"\xff\xfe\xfd", b"\xed\xa0\x80", b"line\nfeed"):

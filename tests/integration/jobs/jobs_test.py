@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads several logs in parallel: outputs and messages must equal those of reading them one after
-another, to the byte. The logs have different lengths, so that they finish in another order. One
-is damaged, one truncated, one empty, one no log, one missing.
+"""Tests reading several logs in parallel. Outputs and messages must be the same as when they are
+read one after another.
+
+The logs have different lengths, so that they finish in another order. One is damaged, one
+truncated, one empty, one no log, one missing.
 """
 
 import os

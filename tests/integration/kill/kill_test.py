@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A killed process loses none of its launches.
+"""Tests that a killed process loses none of its launches.
 
 Kills the launcher with SIGKILL at random times, recovers its log, and compares it with a ledger
-that the launcher keeps in a shared mapping: every launch that returned is in the log once, with
-its kernel, unless that ran within the last half second. By hand: --kills 1000, or, without
---simgpu, on a real GPU.
+that the launcher keeps in a shared mapping. Every launch that returned must be in the log once.
+Its kernel must be there too, unless it ran within the last half second.
+
+To run it by hand: --kills 1000, or, without --simgpu, on a real GPU.
 """
 
 import argparse
@@ -115,7 +116,7 @@ def check_launches(tables, ledger):
     correlations = collections.Counter(row["correlation"] for rows in calls.values()
                                        for row in rows)
     if correlations and max(correlations.values()) > 1:
-        fail("a launch stands in the log more than once")
+        fail("a launch is in the log more than once")
     last_ns = max((row["enter_ns"] + row["duration_ns"] for row in tables["CALL"]), default=0)
     missing, unnamed = 0, 0
     for tid, launches in ledger.items():
@@ -141,7 +142,8 @@ def check_launches(tables, ledger):
 
 
 def check_paths(args, log, tables):
-    """Folded stacks: the kernel's name tells its launch path, and no nanosecond is missing."""
+    """Folded stacks: each kernel's name gives its launch path. The total is exact to the
+    nanosecond."""
     merged = run([args.merge, log, "--folded", "-"], statuses=(0, 1))
     total = 0
     for line in merged.stdout.splitlines():
@@ -232,8 +234,8 @@ def check_kill(args, case, after_s, folder):
         recovered = run([args.merge, log, "--folded", os.devnull], statuses=(0, 1))
         if "its process was killed" not in recovered.stderr:
             fail("nothing was recovered: " + recovered.stderr)
-        # A process that had hardly begun has little to show, which a message says. A call may not
-        # have been committed to its ring yet, which a message says too.
+        # A process that had just started has little to show, and a message says so. A call may not
+        # have been committed to its ring yet, which is also reported.
         if recovered.returncode and not re.search(r"are no launches|launched kernels are missing|was killed\)",
                                                   recovered.stderr):
             fail(recovered.stderr)

@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 	fprintf(map, "this is no line\n%lx 10\nzz 10 name\n", (unsigned long)memory);
 	device_open();
 	make(3, "made_first", device_launch)(4);
-	make(3, "made_anew", device_launch)(5);
+	make(3, "made_again", device_launch)(5);
 	make(0, "jit_loop<float; 3>", device_launch)(1);
 	make(1, "_ZN3jit4stepEi", device_launch)(2);
 	make(2, "py::train_step:/src/train.py", device_launch)(3);

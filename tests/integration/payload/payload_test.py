@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""NVTX's payload extension: ranges end, and values get into the log and the timelines."""
+"""Tests NVTX's payload extension: ranges end, and values reach the log and the timelines."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-COMM = str(0xFEDCBA9876543210)  # too large for a number of JavaScript
+COMM = str(0xFEDCBA9876543210)  # exceeds the integers of JavaScript
 INIT = {"NCCL communicator ID": COMM, "No. of ranks": 2, "Rank": 1, "CUDA device": 0}
 MIXED = {"text": "a text of two lines", "null": "[null]", "points[0].x": 1, "points[0].y": 2,
          "points[1].x": -0.5, "points[1].y": 4, "small": -3, "real_1 no": 2.25, "letters": "abc",
@@ -30,7 +30,7 @@ def reduce_values(size, operation):
 
 
 def check_roots(merge, data):
-    """A range that was popped with a payload is over: no kernel behind it is in it."""
+    """A pop with a payload ends the range: no later kernel is in it."""
     lines = run([merge, data, "--quiet", "--folded", "-"]).splitlines()
     for line in lines:
         kernel = line.split("[GPU_Kernel]")[1].split()[0]

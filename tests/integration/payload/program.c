@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Uses NVTX's payload extension as NCCL does: registers an enum and schemas, pushes plain ranges
- * and pops them with a payload, pushes ranges with payloads in their attributes. Then uses payloads
- * that are hard to decode, and several threads at once. Launches a kernel after each range.
+ * Uses NVTX's payload extension like NCCL:
+ * - registers an enum and schemas,
+ * - pushes plain ranges and pops them with a payload,
+ * - pushes ranges with payloads in their attributes.
+ *
+ * Then uses payloads that are hard to decode, and several threads at once. Launches a kernel after
+ * each range.
  */
 #include <cuda.h>
 
@@ -68,7 +72,7 @@ static void schema(uint64_t id, uint64_t kind, size_t bytes, const char *name,
 	require(nvtx_register(XT_NVTX_SCHEMA_REGISTER, domain, &attributes) == id, "schema");
 }
 
-/* The calls of NCCL. */
+/* The payload of NCCL's initialisation. */
 
 struct init {
 	uint64_t comm;

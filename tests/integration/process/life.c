@@ -177,7 +177,7 @@ void tell_errno_of_calls(void)
 	pthread_join(thread, NULL);
 }
 
-/* Information that a process has about itself. */
+/* Functions that inspect the process. */
 
 void wait_for_state_of_main_thread(char wanted)
 {
@@ -332,7 +332,7 @@ static void *launch_for_ever(void *unused)
 }
 
 /* While other threads launch. */
-static int exit_at_once_beside(char **unused)
+static int exit_at_once_while_launching(char **unused)
 {
 	pthread_t threads[3];
 
@@ -589,7 +589,7 @@ const struct life lives[] = {
 	{"main_return", main_return},
 	{"exit_in_thread", exit_in_thread},
 	{"_exit", exit_at_once},
-	{"_exit_beside", exit_at_once_beside},
+	{"_exit_while_launching", exit_at_once_while_launching},
 	{"_exit_twice", exit_at_once_twice},
 	{"_exit_in_handler", exit_by_signal},
 	{"quick_exit", exit_quickly},

@@ -342,7 +342,7 @@ static int new_root(char **arguments)
 	return 0;
 }
 
-/* Descriptor 2 is a full pipe that nobody reads before the program ends. */
+/* Descriptor 2 is a full pipe. It is not read before the program ends. */
 static int full_stderr(char **unused)
 {
 	char bytes[4096] = "";
@@ -362,8 +362,8 @@ static int full_stderr(char **unused)
 }
 
 /*
- * other_stderr file PATH, log PATH or socket: descriptor 2 is a file of the program, to which
- * nobody else may write, or a socket.
+ * other_stderr file PATH, log PATH or socket: descriptor 2 is a file of the program or a socket.
+ * Only the program may write to it.
  */
 static int other_stderr(char **arguments)
 {

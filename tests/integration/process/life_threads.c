@@ -48,7 +48,7 @@ static int short_threads(char **unused)
 	return 0;
 }
 
-/* As many threads as can exist at once: all launch, then wait for the last one. */
+/* Starts as many threads as possible. All launch, then wait for the last one. */
 static pthread_barrier_t all_launched;
 
 static void *launch_and_wait(void *unused)
@@ -308,7 +308,7 @@ static void *end_last(void *unused)
 	return unused;
 }
 
-/* Needs as much stack as any thread of the program has, and signals. */
+/* This handler needs as much stack as any thread of the program has. It also uses signals. */
 static void at_exit_of_the_last(void)
 {
 	volatile char much[1 << 20];
@@ -332,7 +332,7 @@ static int ends_with_last_thread(char **arguments)
 	pthread_exit(NULL);
 }
 
-static pthread_t beside;
+static pthread_t launching_thread;
 static atomic_uint *launched_in_all; /* in a file named by the argument */
 static atomic_bool is_over;
 
@@ -347,11 +347,11 @@ static void *launch_until_over(void *unused)
 static void end_what_launches(void)
 {
 	is_over = true;
-	pthread_join(beside, NULL);
+	pthread_join(launching_thread, NULL);
 }
 
 /* Another thread launches until an exit handler, registered before the tracer started, stops it. */
-static int exit_beside(char **arguments)
+static int exit_while_launching(char **arguments)
 {
 	int file = open(arguments[0], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
@@ -365,7 +365,7 @@ static int exit_beside(char **arguments)
 	*launched_in_all = 0;
 	atexit(end_what_launches);
 	gpu_begin();
-	pthread_create(&beside, NULL, launch_until_over, NULL);
+	pthread_create(&launching_thread, NULL, launch_until_over, NULL);
 	while (*launched_in_all < 1000)
 		usleep(1000);
 	exit(5);
@@ -463,7 +463,7 @@ static int exit_on_small_stack(char **arguments)
 }
 
 const struct life thread_lives[] = {
-	{"exit_beside", exit_beside},
+	{"exit_while_launching", exit_while_launching},
 	{"cancelled", cancelled},
 	{"last_thread", ends_with_last_thread},
 	{"main_has_ended", main_has_ended},

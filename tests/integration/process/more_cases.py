@@ -48,7 +48,7 @@ class MoreCases:
         assert bare.stdout == b"2000 launches, cancelled\n", bare.stdout
 
     def case_last_thread(self):
-        """A process with no threads but the tracer's ends."""
+        """The process ends although threads of the tracer still run."""
         for how in ([], ["other"]):
             assert self.check(self.life("last_thread", *how), kernels=0).status == 0
 
@@ -72,7 +72,8 @@ class MoreCases:
         assert bare.stdout == b"40 coroutines ended\n", bare.stdout
 
     def case_greenlets(self):
-        """Their stacks are copied away and back: no invalid reads, no stale cache entries."""
+        """Greenlets copy their stacks away and back. The test finds invalid reads and stale cache
+        entries."""
         for python in (sys.executable, "/usr/bin/python3"):
             found = subprocess.run([python, "-c", "import greenlet"], capture_output=True, check=False)
             if not found.returncode:
@@ -139,20 +140,20 @@ class MoreCases:
         run = self.run(PRELOADED, command, **options)
         self.same(run, bare)
         logs = run.files(".xtr")
-        assert logs or run.said, "no log, and nothing is said"
+        assert logs or run.said, "no log and no message"
         for log in logs:
             done = self.dump("--check", "--allow-open", log)
             odd = [line for line in done.stdout.splitlines()
                    if "violation" in line and "violation: missing:" not in line]
             assert not odd, (command, odd)
             if "closed" not in done.stdout.splitlines()[-1]:
-                assert run.said, "the log is open, and nothing is said"
+                assert run.said, "an unclosed log and no message"
         return run
 
     # ---- what is forbidden or taken away
 
     def case_forbidden_calls(self):
-        """Kernels have their names nevertheless."""
+        """Kernels still have their names."""
         self.check(self.life("forbidden_calls"), kernels=5)
         done = self.dump("--kind", "STRING", self.last.files(".xtr")[0])
         assert "text=kernel\n" in done.stdout, done.stdout
@@ -162,7 +163,7 @@ class MoreCases:
         assert any("cannot write the log" in line for line in run.said), run.said
 
     def case_deleted_output(self):
-        """The log cannot be written any more. A message says so."""
+        """If the log cannot be written any more, a message says so."""
         self.check(self.life("deleted_output"), logs=0, said=1)
         assert "was deleted" in self.last.said[0], self.last.said
 

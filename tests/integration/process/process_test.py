@@ -156,13 +156,13 @@ class Test(MoreCases):
             assert self.check([self.args.leaves, *how], kernels=0).status == 5
         assert self.check(self.life("_exit", "raw"), closed=False, hows=(INJECTED,)).status == 5
 
-    def case__exit_beside(self):
-        assert self.weak(self.life("_exit_beside")).status == 5
+    def case__exit_while_launching(self):
+        assert self.weak(self.life("_exit_while_launching")).status == 5
 
-    def case_exit_beside(self):
+    def case_exit_while_launching(self):
         """Launches of another thread until the end are in the log, or counted by cause."""
         counted = os.path.join(self.folder, "launched")
-        assert self.check(self.life("exit_beside", counted)).status == 5
+        assert self.check(self.life("exit_while_launching", counted)).status == 5
         with open(counted, "rb") as file:
             launched = int.from_bytes(file.read(), sys.byteorder)
         lost = self.account("calls.lost.leaving") + self.account("calls.lost.after_end")
@@ -229,7 +229,7 @@ class Test(MoreCases):
             bare = self.check(self.life("atexit", str(launches)), kernels=2)
             assert bare.stdout == b"at exit\nafter the end\n"
             assert self.account("calls.lost.after_end") == launches
-            # No thread waits for a buffer that nobody will read.
+            # No thread waits for a buffer that has no reader any more.
             assert self.account("buffers.waited_ns") < 500000000
 
     # ---- what a process sees
@@ -338,7 +338,7 @@ class Test(MoreCases):
         assert bare.stdout == b"0 children failed\n", bare.stdout
 
     def case_fork_in_loader(self):
-        """Like a signal handler that interrupted dlopen()."""
+        """Simulates a signal handler that interrupts dlopen()."""
         bare = self.check(self.life("fork_in_loader", self.args.plugin), kernels=5)
         assert bare.stdout == 400 * b"child: status 0x1100\n", bare.stdout
 
@@ -352,7 +352,7 @@ class Test(MoreCases):
         assert b"54 bytes" in bare.stdout, bare.stdout
 
     def case_full_stderr(self):
-        """A message does not block the program if nobody reads stderr."""
+        """A message does not block the program if stderr is a full pipe."""
         wrong = {"XTRACE_API": "nonsense"}
         assert self.check(self.life("main_return"), kernels=5, said=1, environment=wrong).status == 7
         assert self.check(self.life("full_stderr"), kernels=5, environment=wrong).status == 5
@@ -384,8 +384,8 @@ class Test(MoreCases):
         assert run.stdout.decode() == os.path.realpath(self.args.inject) + "\n", run.stdout
 
     def case_full_disk(self):
-        """The size of files is limited: as on a full disk, and SIGXFSZ kills a program that does
-        not handle it. The written part is a valid log.
+        """A limit on file sizes simulates a full disk. SIGXFSZ kills a program that does not handle
+        it. The part that was written is a valid log.
         """
         for file_bytes in (0, 30, 2000, 6000):
             bare = Run(self, BARE, self.life("full_disk"), file_bytes=file_bytes)
@@ -446,7 +446,7 @@ class Test(MoreCases):
         assert self.last.said[0].count("\n") == 1
 
     def case_no_cupti(self):
-        """Whatever is wrong with CUPTI, the program is not affected."""
+        """Any error of CUPTI leaves the program unaffected."""
         text = os.path.join(self.folder, "libcupti.so.13")
         with open(text, "w", encoding="utf-8") as file:
             file.write("no library\n")
@@ -464,8 +464,8 @@ class Test(MoreCases):
                          environment={"XTRACE_SIMGPU_FAULT": fault}, hows=(INJECTED,))
 
     def case_many_logs(self):
-        """In containers a program often has the same pid and host name. There is always a name for
-        its log."""
+        """In containers, programs often have the same pid and host name. Each log still gets its
+        own name."""
         script = ('mkdir -p "$XTRACE_DATA"; for n in "" $(seq -f -%g 2 99); do '
                   ': > "$XTRACE_DATA/$1.$$$n.xtr"; done; exec "$2" main_return')
         run = Run(self, INJECTED, ["/bin/sh", "-c", script, "sh", re.sub(r"[/\s]", "_", os.uname().nodename),
@@ -484,12 +484,12 @@ class Test(MoreCases):
             pass
         for data in (os.path.join(below_file, "data"), "/not/there/data", "/proc/data",
                      "/tmp/" + "x" * 300, "/tmp/" + "x/" * 3000):
-            # Descriptors and environment show no trace of the attempt.
+            # Descriptors and environment do not change after a failed attempt.
             self.refused(self.life("descriptors"), "cannot create a log in ",
                          environment={"XTRACE_DATA": data})
 
     def case_hanging_flush(self):
-        """The end waits for CUPTI, but not forever. The crash buffer has what CUPTI held."""
+        """The end waits for CUPTI with a timeout. The crash buffer has the records that CUPTI held."""
         bare = self.check(self.life("main_return"), closed=False, said=None, hows=(PRELOADED,),
                           environment={"XTRACE_SIMGPU_FAULT": "hang_flush"})
         assert bare.status == 7 and "the rest is in the .spool file" in self.last.said[-1], self.last.said

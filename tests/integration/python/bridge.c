@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * C code between Python frames: a function that calls back, one that calls back in a thread which
- * Python did not create, and one that launches for a while without returning to Python.
+ * C code between Python frames. One function calls back, one calls back in a thread that Python did
+ * not create, and one launches for a while without returning to Python.
  */
 #include <pthread.h>
 #include <stddef.h>

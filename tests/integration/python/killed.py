@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches from ever new lines, then is killed: killed.py LAUNCHES. The ledger lists the calls."""
+"""Launches from a new line each time, then is killed: killed.py LAUNCHES. The ledger lists the
+calls."""
 
 import os
 import signal

@@ -313,8 +313,8 @@ def test_states(args, folder):
     return ", ".join("%d launches %s" % (count, name) for name, count in seen.items())
 
 
-def test_anew(args, folder):
-    """A program that ends its interpreter and starts a new one, repeatedly: code of an ended
+def test_restarted(args, folder):
+    """A program that repeatedly ends its interpreter and starts a new one. Code of an ended
     interpreter is never mistaken for new objects at its address.
     """
     *before, python = args.python.split()
@@ -326,7 +326,7 @@ def test_anew(args, folder):
     names = [draw.choice("abc") for _ in range(args.interpreters)]
     code = ["%s def %s(): return launch()" % (name, name) for name in names]
     log, _, _ = record(args, folder, code, XTRACE_AUDIT="0",
-                       command=[*before, "env", "LD_PRELOAD=" + args.anew, "PYTHONHOME=" + prefix, engine])
+                       command=[*before, "env", "LD_PRELOAD=" + args.restarter, "PYTHONHOME=" + prefix, engine])
     for number in range(1, 3 * len(names) + 1):
         name = names[(number - 1) // 3]
         check_frames(log, {"number": number, "frames": [(name, "/tmp/%s.py" % name, 1)]}, log.stacks[number])
@@ -406,13 +406,13 @@ def test_declined(args, folder):
 
 TESTS = {"cases": test_cases, "trees": test_trees, "killed": test_killed, "off": test_off,
          "shown": test_shown, "subinterpreter": test_subinterpreter,
-         "states": test_states, "anew": test_anew, "shutdown": test_shutdown,
+         "states": test_states, "restarted": test_restarted, "shutdown": test_shutdown,
          "declined": test_declined}
 
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("xtrace", "merge", "dump", "bridge", "anew", "launcher"):
+    for name in ("xtrace", "merge", "dump", "bridge", "restarter", "launcher"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--fakes", nargs="*", default=[])
     parser.add_argument("--python", default=sys.executable, help="a command line")

@@ -17,7 +17,7 @@ typedef int launch(void *function, unsigned grid_x, unsigned grid_y, unsigned gr
 		   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
 		   void *stream, void **parameters, void **extra);
 
-/* The native part of such a thread. */
+/* The native work of such a thread. */
 struct native {
 	launch *launch;
 	void *function;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that launch while their thread-local variable names a Python state that another thread
-runs or has deleted, or with a state that the variable does not name. The ledger says which of
-their launches have which frames.
+"""Launches from threads with unusual Python states. Either their thread-local variable names a
+state that another thread runs or has deleted, or it does not name their state.
+
+The ledger gives the expected frames of each launch.
 """
 
 import ctypes

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * soak SECONDS LAUNCHES_A_SECOND PLUGIN...: does what a long-running program does. Some threads
- * launch steadily from their own call paths; threads start and end; graphs are created, replayed
- * and destroyed; plugins are loaded, launch, and are unloaded. At the end it prints how often each
- * function launched, one "NAME COUNT" per line.
+ * soak SECONDS LAUNCHES_A_SECOND PLUGIN...: simulates a long-running program.
+ * - Some threads launch steadily from their own call paths.
+ * - Threads start and end.
+ * - Graphs are created, replayed and destroyed.
+ * - Plugins are loaded, launch, and are unloaded.
+ *
+ * At the end it prints how often each function launched, one "NAME COUNT" per line.
  */
 #include <cuda.h>
 

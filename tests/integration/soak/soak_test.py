@@ -90,7 +90,7 @@ def check_log(args, folder, stdout):
     with open(summary, encoding="utf-8") as file:
         json.load(file)
     total = sum(truth.values()) + sum(plugins.values())
-    print("%d launches, all there; %d of plugins, %.1f %% of them named, none by another's name" % (
+    print("%d launches, none lost; %d of plugins, %.1f %% of them named, none wrongly" % (
         total, sum(plugins.values()), 100 * named / max(1, sum(plugins.values()))))
     return os.path.getsize(logs[0])
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names that a program gives to CUDA's objects, from NVTX to roots of paths and names of tracks."""
+"""Tests names of CUDA objects, from NVTX to the roots of paths and the names of tracks."""
 
 import argparse
 import json
@@ -48,7 +48,7 @@ def main():
                        r"context \d+ stream \d+ compute", r"context \d+ stream \d+",
                        r"GPU 0 right .*", "trainer"):
             assert any(re.fullmatch(wanted, name) for name in names), (wanted, names)
-    # A process is called after the script that its interpreter runs.
+    # A process has the name of the script that its interpreter runs.
     summary = json.loads(run([args.merge, args.trace, "--quiet", "--summary", "-"]))
     (process,) = summary["processes"]
     assert process["name"] == "pytorch_train.py", process["name"]

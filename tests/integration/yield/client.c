@@ -5,18 +5,18 @@
  * profiler, then 50 more, and prints what the profiler saw. MODE is what the profiler does at the
  * end:
  *
- * 	stays		stops its records and keeps its subscriber, as PyTorch's does
- * 	leaves		unsubscribes
- * 	finalizes	unsubscribes and finalises CUPTI
- * 	activity	never subscribes; only asks for records
- * 	tries		enables kinds, but asks for no records
- * 	forks		stays; then a child launches too
- * 	twice		leaves, and returns a while later
- * 	clock		sets its own clock, the monotonic one, and leaves
- * 	keeps		unsubscribes at once, but keeps recording
- * 	late		leaves, and asks for its records a while later
- * 	reloads		replaces the module while its profiler runs, and leaves
- * 	loading		starts while another thread loads the library given as the next argument
+ *	stays		stops its records and keeps its subscriber, as PyTorch's does
+ *	leaves		unsubscribes
+ *	finalizes	unsubscribes and finalises CUPTI
+ *	activity	never subscribes; only asks for records
+ *	tries		enables kinds, but asks for no records
+ *	forks		stays; then a child launches too
+ *	twice		leaves, and returns a while later
+ *	clock		sets its own clock, the monotonic one, and leaves
+ *	keeps		unsubscribes at once, but keeps recording
+ *	late		leaves, and asks for its records a while later
+ *	reloads		replaces the module while its profiler runs, and leaves
+ *	loading		starts while another thread loads the library given as the next argument
  */
 #include <cuda.h>
 
@@ -329,7 +329,7 @@ static int profile(const char *mode)
 	return 0;
 }
 
-/* Some libraries test which kinds exist. */
+/* Tests which kinds exist, like some libraries. */
 static int try_kinds(void)
 {
 	find_cupti();

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A program that profiles itself: bare, traced, and traced with --yield.
+"""Tests a program that profiles itself: untraced, traced, and traced with --yield.
 
-With --yield, its profiler sees what it sees without the tracer. Our log has what came before the
-profiler, and what came after it if it left. Without --yield, the profiler is refused, as CUPTI
-refuses any second tool.
+With --yield, its profiler sees the same as without the tracer. The log has the work before the
+profiler, and the work after it if the profiler released CUPTI. Without --yield, CUPTI refuses
+the profiler, like any second tool.
 """
 
 import argparse

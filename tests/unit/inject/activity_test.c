@@ -58,7 +58,7 @@ static void takes_in_order_of_completion(void **unused)
 		buffers[i][0] = 1;
 		activity_completed(NULL, 0, buffers[i], bytes, 1 + (size_t)i);
 	}
-	/* All are held at once, so none may be returned twice. */
+	/* Hold all buffers at once to detect one that is returned twice. */
 	for (int i = 5; i-- > 0;) {
 		struct activity_buffer *taken = activity_take_completed();
 

@@ -306,7 +306,7 @@ static void ignores_calls_when_inactive(void **unused)
 	assert_int_equal(counter(XT_RING_CALLS_SEEN), seen);
 }
 
-/* Nobody drains the ring: each call is committed or counted. */
+/* If nothing drains the ring, each call is either committed or counted. */
 static void counts_calls_when_ring_is_full(void **unused)
 {
 	uint64_t seen = counter(XT_RING_CALLS_SEEN), written = counter(XT_RING_CALLS_COMMITTED);

@@ -74,7 +74,7 @@ static void assert_next(struct cupti_search *search, const char *relative, const
 	assert_string_equal(candidate.rule, rule);
 }
 
-/* Then only bare names and paths outside the test's folder follow. */
+/* Only bare names and paths outside the test's folder remain. */
 static void assert_rest(struct cupti_search *search)
 {
 	static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};

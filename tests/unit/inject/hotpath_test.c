@@ -171,7 +171,7 @@ static void warm_launch_is_free_of_locks_and_malloc(void **unused)
 	assert_int_equal(WEXITSTATUS(status), CHILD_CLEAN);
 }
 
-/* The replacements are used, or else the next test would see nothing. */
+/* Checks that the replacements are used. Otherwise the next test would detect nothing. */
 static void replacements_count(void **unused)
 {
 	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -82,7 +82,7 @@ static void does_not_wait_for_blocked_holder(void **unused)
 	loader_unlock();
 }
 
-/* As in a signal handler that interrupted the holder. */
+/* Simulates a signal handler that interrupts the holder. */
 static void keeps_own_lock(void **unused)
 {
 	unsigned before = had;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of the log from rings and activity buffers. The test runs the writer's functions and plays
- * CUPTI.
+ * Tests how rings and activity buffers become rows of the log. The test runs the writer's functions
+ * and acts as CUPTI.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,7 +147,8 @@ enum { ROUND_CALLS = 3, ROUND_KERNELS = 2, ROUND_COPIES = 2, ROUND_SETS = 1, ROU
 
 static NOINLINE void call(void)
 {
-	volatile char *memory = alloca(16 + 64 * novelty); /* another place, so another stack */
+	volatile char *memory =
+		alloca(16 + 64 * novelty); /* a different place, so a different stack */
 	struct fake_call call;
 
 	memory[0] = 1;
@@ -452,7 +453,7 @@ static void *call_twice(void *unused)
 	return unused;
 }
 
-/* Every id in a row is defined by a row, and lost rows are counted. */
+/* Each id in a row is defined by another row. Lost rows are counted. */
 static void counts_rows_lost_for_memory(void **unused)
 {
 	uint64_t calls = calls_before;
@@ -553,7 +554,7 @@ static void retires_thread_buffers(void **unused)
 	rec.calls.write_failed = calls;
 	tb = run_thread(true);
 	assert_ptr_not_equal(tb, current_thread_buffer);
-	/* Its events are not in the file yet. */
+	/* The events of the ended thread are not in the file yet. */
 	for (int i = 0; i < 200; i++)
 		record_calls(&rec);
 	assert_int_equal(atomic_load(&tb->state), THREAD_BUFFER_CLAIMED);

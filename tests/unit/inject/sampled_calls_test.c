@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sampled calls from the ring to the log: a lost stack differs from an unsampled one, whoever lost
- * it.
+ * Sampled calls from the ring to the log. A lost stack is marked differently from an unsampled one,
+ * wherever it was lost.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -116,7 +116,7 @@ static void evicts_rare_stacks(void **unused)
 	assert_true(current_thread_buffer->cache.epoch < epoch + 20);
 }
 
-/* More stacks recur in turn than fit. Some must stay, or else all would be walked each time. */
+/* More stacks recur in turn than fit. If no stack stayed cached, every call would be unwound. */
 static void keeps_some_recurring_stacks(void **unused)
 {
 	uint64_t walks = count(XT_RING_STACK_WALKS);

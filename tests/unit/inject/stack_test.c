@@ -381,7 +381,7 @@ static int tear_down(void **unused)
 	return 0;
 }
 
-/* With an argument: as with an older glibc. */
+/* With an argument, the test behaves as with an older glibc. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {

@@ -142,7 +142,7 @@ static void keeps_protection_of_bound_words(void **unused)
 	assert_string_equal(call_lfind(), "bc");
 	dl_iterate_phdr(find_bound, range);
 	assert_true(range[0] < range[1]);
-	/* As in a library that the loader is still relocating. */
+	/* The loader makes these pages writable while it relocates a library. */
 	protect(range[0], range[1], PROT_READ | PROT_WRITE);
 	protection_of(range[0], range[1], before);
 	assert_int_equal(symbol_hooks_install(libc, &hook, 1), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The limit of thread buffers: none is created in vain, calls without one are counted, and a freed
- * one is reused. The test replaces the crash buffer and counts its areas.
+ * The limit of thread buffers. Areas are created only if needed, calls without a buffer are
+ * counted, and a freed buffer is reused. The test replaces the crash buffer and counts its areas.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -239,7 +239,7 @@ static int set_up_all(void **unused)
 	return callbacks_set_up();
 }
 
-/* As with an older glibc: the loader's counter is not known. */
+/* Skips callbacks_set_up(), so the loader's counter is unknown, as with an older glibc. */
 static int set_up_forks(void **unused)
 {
 	(void)unused;

@@ -111,7 +111,7 @@ static uint64_t expect_readable(const struct made *made, uint32_t texts)
 	return count;
 }
 
-static void oldest_events_go_and_tables_stay(void **state)
+static void drops_oldest_events_and_keeps_tables(void **state)
 {
 	struct xt_compacted compacted;
 	struct made made;
@@ -162,7 +162,7 @@ static void oldest_events_go_and_tables_stay(void **state)
 	unmake(&made);
 }
 
-static void a_failure_leaves_the_old_log(void **state)
+static void keeps_old_log_after_failure(void **state)
 {
 	struct xt_compacted compacted;
 	struct made made;
@@ -190,7 +190,7 @@ static void a_failure_leaves_the_old_log(void **state)
 	unmake(&made);
 }
 
-static void what_is_anothers_stays(void **state)
+static void keeps_foreign_files(void **state)
 {
 	static const char precious[] =
 		"a file of somebody's, which is longer than the header of a log is";
@@ -227,7 +227,7 @@ static void what_is_anothers_stays(void **state)
 	unmake(&made);
 }
 
-static void tables_that_take_all_are_no_reason_to_begin(void **state)
+static void does_not_compact_if_tables_fill_the_limit(void **state)
 {
 	struct made made;
 
@@ -240,7 +240,7 @@ static void tables_that_take_all_are_no_reason_to_begin(void **state)
 	unmake(&made);
 }
 
-static void sizes_are_read(void **state)
+static void parses_sizes(void **state)
 {
 	static const struct {
 		const char *text;
@@ -275,7 +275,7 @@ static void sizes_are_read(void **state)
 	}
 }
 
-static void percents_are_read(void **state)
+static void parses_percentages(void **state)
 {
 	static const struct {
 		const char *text;
@@ -298,12 +298,12 @@ static void percents_are_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(oldest_events_go_and_tables_stay),
-		cmocka_unit_test(a_failure_leaves_the_old_log),
-		cmocka_unit_test(what_is_anothers_stays),
-		cmocka_unit_test(tables_that_take_all_are_no_reason_to_begin),
-		cmocka_unit_test(sizes_are_read),
-		cmocka_unit_test(percents_are_read),
+		cmocka_unit_test(drops_oldest_events_and_keeps_tables),
+		cmocka_unit_test(keeps_old_log_after_failure),
+		cmocka_unit_test(keeps_foreign_files),
+		cmocka_unit_test(does_not_compact_if_tables_fill_the_limit),
+		cmocka_unit_test(parses_sizes),
+		cmocka_unit_test(parses_percentages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, test_dir_remove);

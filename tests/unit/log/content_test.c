@@ -47,7 +47,7 @@ static void check_content(unsigned kind, uint32_t row_count, const struct blob *
 
 #define B(text) (text), sizeof(text) - 1
 
-static void columns(void **state)
+static void checks_encoded_columns(void **state)
 {
 	static const struct {
 		const char *what;
@@ -123,7 +123,7 @@ static void columns(void **state)
 	}
 }
 
-static void column_headers(void **state)
+static void checks_column_headers(void **state)
 {
 	const struct column column = {XT_CLOCK_REALTIME_NS, XT_ENC_UVAR, "\3", 1};
 	struct blob content = {0};
@@ -144,7 +144,7 @@ static void column_headers(void **state)
 	blob_free(&content);
 }
 
-static void columns_that_are_not_there_are_zero(void **state)
+static void reads_missing_columns_as_zero(void **state)
 {
 	const uint32_t row_count = 100000;
 	struct blob log = {0};
@@ -174,7 +174,7 @@ static void columns_that_are_not_there_are_zero(void **state)
 	blob_free(&log);
 }
 
-static void known_columns_beside_unknown_ones(void **state)
+static void skips_unknown_columns(void **state)
 {
 	struct blob log = {0}, content = {0};
 	struct xt_reader *reader;
@@ -203,7 +203,7 @@ static void known_columns_beside_unknown_ones(void **state)
  * The reader does not expand a constant that its buffer already has. It must notice a different
  * one.
  */
-static void constants_after_each_other(void **state)
+static void reads_successive_constants(void **state)
 {
 	static const struct {
 		uint32_t row_count;
@@ -283,7 +283,7 @@ static struct blob frame(const struct blob *content, int checksum, int content_s
 	return stored;
 }
 
-static void frames(void **state)
+static void checks_compressed_frames(void **state)
 {
 	static const uint8_t skippable[] = {0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 'X', 'T', 'C', 'H'};
 	struct blob content = {0}, stored, empty = {0};
@@ -317,7 +317,7 @@ static void frames(void **state)
 	blob_free(&content);
 }
 
-static void content_at_the_limit_and_above(void **state)
+static void rejects_content_above_the_limit(void **state)
 {
 	(void)state;
 	for (size_t over = 0; over < 2; over++) {
@@ -342,7 +342,7 @@ static void content_at_the_limit_and_above(void **state)
 }
 
 /* Valid content with some changed bytes, and a matching checksum. */
-static void random_content(void **state)
+static void survives_random_content(void **state)
 {
 	static const struct column stack[] = {
 		{XT_STACK_ID, XT_ENC_DELTA, B("\2\2\2")},
@@ -383,14 +383,14 @@ static void random_content(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(columns),
-		cmocka_unit_test(column_headers),
-		cmocka_unit_test(columns_that_are_not_there_are_zero),
-		cmocka_unit_test(known_columns_beside_unknown_ones),
-		cmocka_unit_test(constants_after_each_other),
-		cmocka_unit_test(frames),
-		cmocka_unit_test(content_at_the_limit_and_above),
-		cmocka_unit_test(random_content),
+		cmocka_unit_test(checks_encoded_columns),
+		cmocka_unit_test(checks_column_headers),
+		cmocka_unit_test(reads_missing_columns_as_zero),
+		cmocka_unit_test(skips_unknown_columns),
+		cmocka_unit_test(reads_successive_constants),
+		cmocka_unit_test(checks_compressed_frames),
+		cmocka_unit_test(rejects_content_above_the_limit),
+		cmocka_unit_test(survives_random_content),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,7 +89,7 @@ static void check_prefix(const struct golden *golden, struct xt_reader *reader, 
 	xt_reader_close(reader);
 }
 
-static void every_truncation(void **state)
+static void survives_every_truncation(void **state)
 {
 	const struct golden *golden = *state;
 
@@ -113,7 +113,7 @@ static void every_truncation(void **state)
 	}
 }
 
-static void every_truncation_of_a_file(void **state)
+static void survives_every_truncation_of_a_file(void **state)
 {
 	const struct golden *golden = *state;
 	const char *path = test_path("cut.xtr");
@@ -179,7 +179,7 @@ static bool check_one_wrong(const struct golden *golden, const struct blob *log,
 	return is_lost;
 }
 
-static void every_flipped_bit(void **state)
+static void detects_every_flipped_bit(void **state)
 {
 	const struct golden *golden = *state;
 	struct blob log = {0};
@@ -216,7 +216,7 @@ static void every_flipped_bit(void **state)
 	blob_free(&log);
 }
 
-static void random_pairs_of_bytes(void **state)
+static void detects_random_pairs_of_bytes(void **state)
 {
 	const struct golden *golden = *state;
 	uint64_t random = test_seed();
@@ -246,7 +246,7 @@ static void random_pairs_of_bytes(void **state)
 	blob_free(&log);
 }
 
-static void every_chunk_removed(void **state)
+static void detects_every_removed_chunk(void **state)
 {
 	const struct golden *golden = *state;
 
@@ -271,7 +271,7 @@ static void every_chunk_removed(void **state)
 }
 
 /* A log that is truncated while it is read, between any two chunks. */
-static void cut_while_read(void **state)
+static void survives_truncation_during_read(void **state)
 {
 	const struct golden *golden = *state;
 	const char *path = test_path("live.xtr");
@@ -320,9 +320,12 @@ static void cut_while_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_truncation),    cmocka_unit_test(every_truncation_of_a_file),
-		cmocka_unit_test(every_flipped_bit),   cmocka_unit_test(random_pairs_of_bytes),
-		cmocka_unit_test(every_chunk_removed), cmocka_unit_test(cut_while_read),
+		cmocka_unit_test(survives_every_truncation),
+		cmocka_unit_test(survives_every_truncation_of_a_file),
+		cmocka_unit_test(detects_every_flipped_bit),
+		cmocka_unit_test(detects_random_pairs_of_bytes),
+		cmocka_unit_test(detects_every_removed_chunk),
+		cmocka_unit_test(survives_truncation_during_read),
 	};
 
 	return cmocka_run_group_tests(tests, load, unload);

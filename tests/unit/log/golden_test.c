@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * golden.xtr is a log of the present version with every kind; golden.txt is its content. The reader
- * must always read it so, and the writer must write the same content from the same rows. --write
- * creates it again after a change of the format, which also changes the version, the document and
- * the header.
+ * golden.xtr is a log of the current version with every kind; golden.txt is its content. The reader
+ * must always read this content, and the writer must write it from the same rows.
+ *
+ * --write creates golden.xtr again after a change of the format. Such a change also affects the
+ * version, the document and the header.
  */
 #include "support.h"
 
@@ -26,7 +27,7 @@ static char *golden_text(void)
 	return (char *)text.data;
 }
 
-static void reads_as_its_text_says(void **state)
+static void reads_expected_content(void **state)
 {
 	char *expected = golden_text();
 	struct xt_reader *reader;
@@ -86,7 +87,7 @@ static struct blob unpacked(const uint8_t **data, const uint8_t *end)
 	return chunk;
 }
 
-static void is_written_the_same(void **state)
+static void writes_same_content(void **state)
 {
 	char *text = golden_text();
 	struct blob golden = file_read(GOLDEN_LOG);
@@ -118,9 +119,9 @@ static void is_written_the_same(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_as_its_text_says),
+		cmocka_unit_test(reads_expected_content),
 		cmocka_unit_test(has_every_kind),
-		cmocka_unit_test(is_written_the_same),
+		cmocka_unit_test(writes_same_content),
 	};
 
 	if (argc == 2 && !strcmp(argv[1], "--write")) {

@@ -11,7 +11,7 @@
 
 #include "log/base/interner.h"
 
-static void test_keys(void **state)
+static void gives_equal_keys_equal_numbers(void **state)
 {
 	struct interner keys = {0};
 	size_t bytes;
@@ -36,7 +36,7 @@ static void test_keys(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_keys)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(gives_equal_keys_equal_numbers)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,8 @@
  * Converts a log to text and back, so that tests can write and compare logs as text.
  *
  * The first line is "LOG pid start_monotonic_ns start_realtime_ns log_id". Each further line is a
- * row: its kind, then its columns in order: a number, a "text" (with \xNN for unprintable bytes),
- * or a [list,of,numbers]. An empty line or another kind starts a new chunk.
+ * row: its kind, then its columns in order. A column is a number, a "text" (with \xNN for
+ * unprintable bytes), or a [list,of,numbers]. An empty line or another kind starts a new chunk.
  */
 #ifndef XT_TEST_LOG_LOGTEXT_H
 #define XT_TEST_LOG_LOGTEXT_H

@@ -165,7 +165,7 @@ static void refuses_files_of_others_in_sticky_directories(void **state)
 	expect("all/file", "old");
 }
 
-static void leaves_the_other_names_of_a_file_alone(void **state)
+static void keeps_other_hard_links_of_a_file(void **state)
 {
 	(void)state;
 	put("own/first-name", "old");
@@ -217,7 +217,7 @@ static void follows_descriptors_to_their_files(void **state)
 	close(fd);
 }
 
-static void names_no_file(void **state)
+static void rejects_paths_that_name_no_file(void **state)
 {
 	(void)state;
 	assert_int_equal(write_new(""), -ENOENT);
@@ -252,10 +252,10 @@ int main(void)
 		cmocka_unit_test(refuses_links_of_others_in_sticky_directories),
 		cmocka_unit_test(refuses_links_of_the_owner_of_the_directory),
 		cmocka_unit_test(refuses_files_of_others_in_sticky_directories),
-		cmocka_unit_test(leaves_the_other_names_of_a_file_alone),
+		cmocka_unit_test(keeps_other_hard_links_of_a_file),
 		cmocka_unit_test(writes_devices_and_pipes_in_place),
 		cmocka_unit_test(follows_descriptors_to_their_files),
-		cmocka_unit_test(names_no_file),
+		cmocka_unit_test(rejects_paths_that_name_no_file),
 		cmocka_unit_test(leaves_nothing_unless_committed),
 	};
 

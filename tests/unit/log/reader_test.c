@@ -15,7 +15,7 @@
 #include "log/read/decode.h"
 #include "log/write/writer.h"
 
-static void what_is_not_a_file(void **state)
+static void rejects_what_is_no_file(void **state)
 {
 	struct xt_reader *reader;
 
@@ -52,7 +52,7 @@ static enum xt_open_error open_header(const struct xt_log_header *header, bool w
 	return error;
 }
 
-static void log_headers(void **state)
+static void checks_log_headers(void **state)
 {
 	struct blob log = {0};
 	struct xt_log_header good, header;
@@ -89,7 +89,7 @@ static void log_headers(void **state)
 }
 
 /* A later minor version may have a longer header. */
-static void a_longer_header_is_passed(void **state)
+static void skips_rest_of_longer_header(void **state)
 {
 	struct blob log = {0};
 	struct xt_log_header *header;
@@ -111,7 +111,7 @@ static void a_longer_header_is_passed(void **state)
 	blob_free(&log);
 }
 
-static void unknown_kinds_are_skipped(void **state)
+static void skips_unknown_kinds(void **state)
 {
 	static const unsigned kinds[] = {0, XT_KIND_COUNT, 31, 32, 64, UINT16_MAX};
 	const unsigned count = sizeof(kinds) / sizeof(kinds[0]);
@@ -142,7 +142,7 @@ static void unknown_kinds_are_skipped(void **state)
 	blob_free(&log);
 }
 
-static void gaps_in_the_numbers_are_missing_chunks(void **state)
+static void counts_gaps_as_missing_chunks(void **state)
 {
 	/* An appended log repeats no number. A repeated number alone is no loss. */
 	static const uint32_t sequences[] = {2, 3, 10, 10, 4, 5, UINT32_MAX};
@@ -165,7 +165,7 @@ static void gaps_in_the_numbers_are_missing_chunks(void **state)
 	blob_free(&log);
 }
 
-static void unwanted_kinds_are_passed_over(void **state)
+static void skips_unwanted_kinds(void **state)
 {
 	struct blob log = {0};
 	struct xt_reader *reader;
@@ -212,7 +212,7 @@ static void put_debris(struct blob *log, size_t bytes, uint64_t *random)
 }
 
 /* Garbage of any length between chunks, read from memory and from a file. */
-static void finds_the_way_back(void **state)
+static void finds_next_chunk_after_debris(void **state)
 {
 	static const size_t lengths[] = {1,	  3,	   31,	    32,	     33,      1000,
 					 1048576, 1048545, 1048577, 3000000, 1048544, 7};
@@ -252,7 +252,7 @@ static void finds_the_way_back(void **state)
 	blob_free(&log);
 }
 
-static void debris_at_the_end(void **state)
+static void counts_debris_at_the_end(void **state)
 {
 	struct blob log = {0};
 	struct xt_reader *reader;
@@ -272,7 +272,7 @@ static void debris_at_the_end(void **state)
 }
 
 /* A valid header with a size above the limit, in a file that is large enough. */
-static void a_chunk_larger_than_any_may_be(void **state)
+static void rejects_chunk_above_the_limit(void **state)
 {
 	const size_t stored_bytes = XT_CHUNK_STORED_BYTES_MAX + 1;
 	struct blob log = {0}, behind = {0};
@@ -313,7 +313,7 @@ static void a_chunk_larger_than_any_may_be(void **state)
 }
 
 /* A log that grows while it is read is read to its present end. */
-static void a_log_that_grows(void **state)
+static void reads_growing_log(void **state)
 {
 	struct blob log = {0};
 	struct xt_reader *reader;
@@ -424,7 +424,7 @@ static void does_not_refuse_large_logs(void **state)
 	blob_free(&log);
 }
 
-static void reads_logs_of_any_expansion_on_request(void **state)
+static void reads_logs_without_expansion_limit_on_request(void **state)
 {
 	struct blob log = expanding_log(XT_KIND_MODULE, 3, XT_CHUNK_ROWS_MAX, 0);
 	struct xt_reader *reader;
@@ -458,19 +458,19 @@ static void does_not_append_to_a_refused_log(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_not_a_file),
-		cmocka_unit_test(log_headers),
-		cmocka_unit_test(a_longer_header_is_passed),
-		cmocka_unit_test(unknown_kinds_are_skipped),
-		cmocka_unit_test(gaps_in_the_numbers_are_missing_chunks),
-		cmocka_unit_test(unwanted_kinds_are_passed_over),
-		cmocka_unit_test(finds_the_way_back),
-		cmocka_unit_test(debris_at_the_end),
-		cmocka_unit_test(a_chunk_larger_than_any_may_be),
-		cmocka_unit_test(a_log_that_grows),
+		cmocka_unit_test(rejects_what_is_no_file),
+		cmocka_unit_test(checks_log_headers),
+		cmocka_unit_test(skips_rest_of_longer_header),
+		cmocka_unit_test(skips_unknown_kinds),
+		cmocka_unit_test(counts_gaps_as_missing_chunks),
+		cmocka_unit_test(skips_unwanted_kinds),
+		cmocka_unit_test(finds_next_chunk_after_debris),
+		cmocka_unit_test(counts_debris_at_the_end),
+		cmocka_unit_test(rejects_chunk_above_the_limit),
+		cmocka_unit_test(reads_growing_log),
 		cmocka_unit_test(refuses_logs_that_expand_beyond_a_limit),
 		cmocka_unit_test(does_not_refuse_large_logs),
-		cmocka_unit_test(reads_logs_of_any_expansion_on_request),
+		cmocka_unit_test(reads_logs_without_expansion_limit_on_request),
 		cmocka_unit_test(does_not_append_to_a_refused_log),
 	};
 

@@ -98,7 +98,7 @@ static void restore(uint64_t offset, size_t bytes)
 	put(offset, made.bytes.data + offset, bytes);
 }
 
-static void test_cut_short(void **state)
+static void survives_truncated_crash_buffer(void **state)
 {
 	/* At the boundaries of structures, and at random places between them. */
 	uint64_t lengths[2048], seed = test_seed();
@@ -139,7 +139,7 @@ static void flip(uint64_t offset, uint64_t bytes, uint64_t *seed)
 	}
 }
 
-static void test_every_byte_flipped(void **state)
+static void survives_every_flipped_byte(void **state)
 {
 	uint64_t seed = test_seed();
 	uint64_t place = made.free_pos % MADE_RING_BYTES;
@@ -166,7 +166,7 @@ static void test_every_byte_flipped(void **state)
 }
 
 /* Puts extreme values into each word that is a size or an offset. */
-static void test_hostile_values(void **state)
+static void rejects_hostile_values(void **state)
 {
 	static const uint64_t values[] = {
 		0,
@@ -245,7 +245,7 @@ static void change(void *field, uint64_t value, size_t bytes)
 }
 
 /* Intact parts are recovered, and damaged ones are counted. */
-static void test_damage_is_counted(void **state)
+static void counts_damage(void **state)
 {
 	struct xt_crash_buffer_header *header = made_header(&made);
 	const struct xt_crash_buffer_area first = header->areas[0];
@@ -274,7 +274,7 @@ static void test_damage_is_counted(void **state)
 }
 
 /* If the log uses the last possible ids, nothing can be recovered, but the log stays readable. */
-static void test_log_is_hostile_too(void **state)
+static void survives_hostile_log(void **state)
 {
 	uint64_t seed = test_seed();
 
@@ -339,7 +339,7 @@ static void add_equal_rows(void)
  * about 0.1 s of processor time; with the square it would take 40 s.
  */
 #define EQUAL_CPU_SECONDS 10
-static void test_all_is_the_same(void **state)
+static void takes_linear_time_for_equal_records(void **state)
 {
 	static const enum made_area areas[] = {MADE_COMPLETED, MADE_AT_CUPTI};
 	const struct xt_activity_header buffer = {
@@ -413,7 +413,7 @@ static void reports_log_that_was_cut_off(void **state)
 }
 
 /* Recovery appends after the last chunk, which is unknown here. */
-static void leaves_a_log_that_expands_too_much_as_it_is(void **state)
+static void keeps_log_that_expands_too_much(void **state)
 {
 	struct blob after;
 
@@ -434,14 +434,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_cut_short),
-		TEST(test_every_byte_flipped),
-		TEST(test_hostile_values),
-		TEST(test_damage_is_counted),
-		TEST(test_log_is_hostile_too),
-		TEST(test_all_is_the_same),
+		TEST(survives_truncated_crash_buffer),
+		TEST(survives_every_flipped_byte),
+		TEST(rejects_hostile_values),
+		TEST(counts_damage),
+		TEST(survives_hostile_log),
+		TEST(takes_linear_time_for_equal_records),
 		TEST(reports_log_that_was_cut_off),
-		TEST(leaves_a_log_that_expands_too_much_as_it_is),
+		TEST(keeps_log_that_expands_too_much),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, test_dir_remove);

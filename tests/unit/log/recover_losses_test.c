@@ -74,7 +74,7 @@ static uint64_t lost_calls(void)
 }
 
 /* Calls that were skipped on purpose are neither open nor lost. */
-static void calls_left_out_are_not_returning(void **state)
+static void does_not_count_skipped_calls_as_open(void **state)
 {
 	struct xt_ring_header *ring = made_ring(&made, MADE_RING_1);
 
@@ -89,7 +89,7 @@ static void calls_left_out_are_not_returning(void **state)
 	assert_int_equal(account_of("calls.seen"), account_of("calls.written") + lost_calls());
 }
 
-static void losses_outside_of_rings_are_counted(void **state)
+static void counts_losses_outside_of_rings(void **state)
 {
 	uint64_t *counters = made_header(&made)->counters;
 	uint64_t seen;
@@ -116,7 +116,7 @@ static void losses_outside_of_rings_are_counted(void **state)
 	assert_int_equal(account_of("nodes.lost"), 19);
 }
 
-static void only_a_killed_process_is_killed(void **state)
+static void marks_only_killed_processes_as_killed(void **state)
 {
 	(void)state;
 	made_header(&made)->ending = XT_CRASH_BUFFER_WRITE_FAILED;
@@ -130,7 +130,7 @@ static void only_a_killed_process_is_killed(void **state)
 }
 
 /* The file of an earlier tracer may end with its shorter header. */
-static void short_header_has_no_counters(void **state)
+static void reads_short_header_without_counters(void **state)
 {
 	(void)state;
 	made.bytes.bytes = offsetof(struct xt_crash_buffer_header, ending);
@@ -145,10 +145,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(calls_left_out_are_not_returning),
-		TEST(losses_outside_of_rings_are_counted),
-		TEST(only_a_killed_process_is_killed),
-		TEST(short_header_has_no_counters),
+		TEST(does_not_count_skipped_calls_as_open),
+		TEST(counts_losses_outside_of_rings),
+		TEST(marks_only_killed_processes_as_killed),
+		TEST(reads_short_header_without_counters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, test_dir_remove);

@@ -5,11 +5,15 @@
  * - Thread 1: calls 1 and 2 are in the log. The ring has call 2 again, call 3 (stack in the ring),
  *   call 4 (stack in the log), an NVTX push and a graph node. Call 5 has not returned.
  * - Thread 2, which is not in the log: call 6.
- * - Completed buffer: kernel 1, which is in the log; kernel 3, with its name in the crash buffer,
- *   twice on other streams; kernel 4, whose name is lost; a copy, a peer copy, a memset, an
- *   allocation; a kernel without an end.
- * - Buffer at CUPTI: kernel 5, finished; kernel 6, started; kernel 7, with times of another clock;
- *   kernel 8, finished.
+ * - Completed buffer:
+ *   - kernel 1, which is in the log
+ *   - kernel 3, with its name in the crash buffer, and twice on other streams
+ *   - kernel 4, whose name is lost
+ *   - a copy, a peer copy, a memset, an allocation, a kernel without an end
+ * - Buffer at CUPTI:
+ *   - kernels 5 and 8, finished
+ *   - kernel 6, started
+ *   - kernel 7, with times of another clock
  */
 #ifndef XT_TEST_RECOVER_MAKER_H
 #define XT_TEST_RECOVER_MAKER_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recovery from a crash buffer: every event once, none that the log already has. */
+/*
+ * Recovery from a crash buffer adds each event once, wherever the process was interrupted.
+ */
 #include "recover_maker.h"
 
 #include <errno.h>
@@ -181,7 +183,7 @@ static void expect_kernels(void)
 	}
 }
 
-static void test_everything_once(void **state)
+static void recovers_each_event_once(void **state)
 {
 	struct found rows;
 
@@ -240,7 +242,7 @@ static void test_everything_once(void **state)
 	assert_int_equal(rows.rows[0][XT_MEMORY_ADDRESS], 0x7f00);
 }
 
-static void test_account_adds_up(void **state)
+static void writes_consistent_account(void **state)
 {
 	(void)state;
 	assert_int_equal(xt_recover(log_path, &got), 0);
@@ -259,7 +261,7 @@ static void test_account_adds_up(void **state)
 }
 
 /* The call was counted as returned but not committed: it is recovered as an open call. */
-static void test_killed_while_returning(void **state)
+static void recovers_call_killed_while_returning(void **state)
 {
 	struct xt_ring_header *ring = made_ring(&made, MADE_RING_1);
 
@@ -281,7 +283,7 @@ static void test_killed_while_returning(void **state)
 	assert_int_equal(got.calls, MADE_CALLS);
 }
 
-static void test_again(void **state)
+static void recovers_only_once(void **state)
 {
 	struct blob once, twice;
 
@@ -304,7 +306,7 @@ static void test_again(void **state)
 }
 
 /* Kills a recovery at every byte of its write. */
-static void test_interrupted_anywhere(void **state)
+static void resumes_interrupted_recovery(void **state)
 {
 	struct blob before = file_read(log_path), after;
 
@@ -330,7 +332,7 @@ static void test_interrupted_anywhere(void **state)
 	blob_free(&after);
 }
 
-static void test_while_the_process_lives(void **state)
+static void leaves_running_process_alone(void **state)
 {
 	struct blob before = file_read(log_path), after;
 	struct xt_writer *process;
@@ -348,7 +350,7 @@ static void test_while_the_process_lives(void **state)
 }
 
 /* Version 1 has no names and no record sizes: sizes follow from the CUPTI version. */
-static void test_version_1(void **state)
+static void reads_version_1(void **state)
 {
 	(void)state;
 	make_again(1);
@@ -361,8 +363,8 @@ static void test_version_1(void **state)
 	assert_int_equal(got.areas_damaged + got.areas_unknown, 0);
 }
 
-/* Version 5: a stack uses the log's modules only if they are of its generation. */
-static void test_generations(void **state)
+/* Version 5: a stack uses the modules of the log only if they are of its generation. */
+static void checks_module_generations(void **state)
 {
 	static const struct {
 		uint32_t version, valid;
@@ -394,11 +396,8 @@ static void test_generations(void **state)
 	}
 }
 
-/*
- * Each frame belongs to what its slot meant when the stack was defined: a module in the log, a
- * module in the ring, or none.
- */
-static void test_modules(void **state)
+/* A frame has the module that its slot meant when the stack was defined. */
+static void resolves_modules_of_frames(void **state)
 {
 	static const uint64_t expected[] = {2, 1, 0};
 	struct found modules;
@@ -429,7 +428,7 @@ static void test_modules(void **state)
 }
 
 /* With an undefined slot, the stack is unknown. It must not become a stack without modules. */
-static void test_module_not_defined(void **state)
+static void drops_stack_with_undefined_module(void **state)
 {
 	struct found calls;
 
@@ -459,7 +458,7 @@ static uint64_t place_of_record(enum xt_record_type type, unsigned n)
 }
 
 /* A later definition does not tell what the slot meant when the stack was walked. */
-static void test_module_defined_too_late(void **state)
+static void drops_stack_with_late_module(void **state)
 {
 	struct xt_record_module *module;
 
@@ -474,7 +473,7 @@ static void test_module_defined_too_late(void **state)
 }
 
 /* Records that no tracer writes end the recovery of a ring. */
-static void test_module_records_that_cannot_be(void **state)
+static void rejects_invalid_module_records(void **state)
 {
 	static const struct {
 		enum xt_record_type type;
@@ -503,7 +502,7 @@ static void test_module_records_that_cannot_be(void **state)
 	}
 }
 
-static void test_unknown_cupti(void **state)
+static void reads_records_of_unknown_cupti(void **state)
 {
 	static const uint32_t sizes[][2] = {{10, 216}, {1, 96}, {22, 96}, {2, 88}, {49, 128}};
 
@@ -530,7 +529,7 @@ static void test_unknown_cupti(void **state)
 	assert_int_equal(got.copies, 2);
 }
 
-static void test_buffer_that_was_being_zeroed(void **state)
+static void ignores_records_of_zeroed_buffer(void **state)
 {
 	uint8_t *data = (uint8_t *)made_buffer(&made, MADE_COMPLETED) + XT_ACTIVITY_DATA_OFFSET;
 
@@ -539,10 +538,7 @@ static void test_buffer_that_was_being_zeroed(void **state)
 	lay_out();
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_int_equal(got.kernels, AT_CUPTI_KERNELS);
-	/*
-	 * A tracer of version 1 leaves it completed: zeroed records are in the log, and so are the
-	 * others.
-	 */
+	/* Version 1 leaves it completed. If records are zeroed, the log has all of them. */
 	made_buffer(&made, MADE_COMPLETED)->state = XT_ACTIVITY_COMPLETED;
 	memset(data, 0, 100);
 	lay_out();
@@ -552,7 +548,7 @@ static void test_buffer_that_was_being_zeroed(void **state)
 }
 
 /* Killed after writing the log and before advancing the positions: every event exists twice. */
-static void test_killed_after_the_write(void **state)
+static void drops_events_already_written(void **state)
 {
 	struct blob recovered;
 
@@ -574,7 +570,7 @@ static void test_killed_after_the_write(void **state)
 	blob_free(&recovered);
 }
 
-static void test_nothing_to_recover(void **state)
+static void does_nothing_without_crash_buffer(void **state)
 {
 	(void)state;
 	unlink(crash_buffer_path);
@@ -584,7 +580,7 @@ static void test_nothing_to_recover(void **state)
 	assert_false(got.found);
 }
 
-static void test_not_its_crash_buffer(void **state)
+static void rejects_crash_buffer_of_other_log(void **state)
 {
 	struct blob before = file_read(log_path), after;
 
@@ -626,23 +622,23 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_everything_once),
-		TEST(test_account_adds_up),
-		TEST(test_killed_while_returning),
-		TEST(test_again),
-		TEST(test_interrupted_anywhere),
-		TEST(test_while_the_process_lives),
-		TEST(test_version_1),
-		TEST(test_generations),
-		TEST(test_modules),
-		TEST(test_module_not_defined),
-		TEST(test_module_defined_too_late),
-		TEST(test_module_records_that_cannot_be),
-		TEST(test_unknown_cupti),
-		TEST(test_buffer_that_was_being_zeroed),
-		TEST(test_killed_after_the_write),
-		TEST(test_nothing_to_recover),
-		TEST(test_not_its_crash_buffer),
+		TEST(recovers_each_event_once),
+		TEST(writes_consistent_account),
+		TEST(recovers_call_killed_while_returning),
+		TEST(recovers_only_once),
+		TEST(resumes_interrupted_recovery),
+		TEST(leaves_running_process_alone),
+		TEST(reads_version_1),
+		TEST(checks_module_generations),
+		TEST(resolves_modules_of_frames),
+		TEST(drops_stack_with_undefined_module),
+		TEST(drops_stack_with_late_module),
+		TEST(rejects_invalid_module_records),
+		TEST(reads_records_of_unknown_cupti),
+		TEST(ignores_records_of_zeroed_buffer),
+		TEST(drops_events_already_written),
+		TEST(does_nothing_without_crash_buffer),
+		TEST(rejects_crash_buffer_of_other_log),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, finish);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the tests of the log: cmocka, files, random numbers that a seed repeats, and logs built
- * by hand with any error that a test needs.
+ * Shared by the tests of the log: cmocka, files, random numbers with a seed, and logs built by hand
+ * with any error.
  */
 #ifndef XT_TEST_LOG_SUPPORT_H
 #define XT_TEST_LOG_SUPPORT_H

@@ -145,7 +145,7 @@ static void check_round(struct xt_reader *reader, uint64_t seed)
 }
 
 /* Reuses tables, writer buffers and decode buffers from round to round. */
-static void random_rows_of_every_kind(void **state)
+static void encodes_random_rows_of_every_kind(void **state)
 {
 	const unsigned rounds = 12;
 	uint64_t seed = test_seed();
@@ -173,7 +173,7 @@ static void random_rows_of_every_kind(void **state)
 		xt_table_free(&tables[kind]);
 }
 
-static void every_column_is_declared_once(void **state)
+static void declares_every_column_once(void **state)
 {
 	(void)state;
 	for (unsigned kind = 1; kind < XT_KIND_COUNT; kind++) {
@@ -192,7 +192,7 @@ static void every_column_is_declared_once(void **state)
 	}
 }
 
-static void room_ends_where_it_was_said_to(void **state)
+static void reports_exact_room(void **state)
 {
 	struct xt_table table;
 
@@ -217,7 +217,7 @@ static void room_ends_where_it_was_said_to(void **state)
 }
 
 /* A cleared table must forget the old lengths. */
-static void what_is_not_put_is_empty(void **state)
+static void writes_missing_values_as_empty(void **state)
 {
 	struct xt_table table;
 
@@ -236,7 +236,7 @@ static void what_is_not_put_is_empty(void **state)
 	xt_table_free(&table);
 }
 
-static void the_last_put_counts_and_none_overruns(void **state)
+static void keeps_last_value_within_bounds(void **state)
 {
 	struct xt_table table;
 
@@ -251,7 +251,7 @@ static void the_last_put_counts_and_none_overruns(void **state)
 	xt_table_free(&table);
 }
 
-static void the_bound_holds_for_the_largest_values(void **state)
+static void bounds_size_of_largest_values(void **state)
 {
 	uint64_t frames[] = {UINT64_C(1) << 63, 0, UINT64_C(1) << 63, 0};
 	struct xt_cuts cuts;
@@ -303,7 +303,7 @@ static uint32_t encodings_in(const uint8_t *data, size_t data_bytes)
 	return seen;
 }
 
-static void planes_are_for_logs_that_may_have_them(void **state)
+static void shuffles_bytes_only_if_the_version_allows(void **state)
 {
 	const uint32_t planes = 1u << XT_ENC_SHUFFLE | 1u << XT_ENC_DELTA_SHUFFLE;
 	struct xt_cuts cuts;
@@ -330,7 +330,7 @@ static void planes_are_for_logs_that_may_have_them(void **state)
 	xt_table_free(&table);
 }
 
-static void refuses_what_could_not_be_a_chunk(void **state)
+static void rejects_invalid_table_sizes(void **state)
 {
 	struct xt_table table;
 
@@ -351,14 +351,14 @@ static void refuses_what_could_not_be_a_chunk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_rows_of_every_kind),
-		cmocka_unit_test(every_column_is_declared_once),
-		cmocka_unit_test(room_ends_where_it_was_said_to),
-		cmocka_unit_test(what_is_not_put_is_empty),
-		cmocka_unit_test(the_last_put_counts_and_none_overruns),
-		cmocka_unit_test(the_bound_holds_for_the_largest_values),
-		cmocka_unit_test(planes_are_for_logs_that_may_have_them),
-		cmocka_unit_test(refuses_what_could_not_be_a_chunk),
+		cmocka_unit_test(encodes_random_rows_of_every_kind),
+		cmocka_unit_test(declares_every_column_once),
+		cmocka_unit_test(reports_exact_room),
+		cmocka_unit_test(writes_missing_values_as_empty),
+		cmocka_unit_test(keeps_last_value_within_bounds),
+		cmocka_unit_test(bounds_size_of_largest_values),
+		cmocka_unit_test(shuffles_bytes_only_if_the_version_allows),
+		cmocka_unit_test(rejects_invalid_table_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, test_dir_remove);

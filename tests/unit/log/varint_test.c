@@ -27,7 +27,7 @@ static size_t edge_values(uint64_t *values)
 	return count;
 }
 
-static void zigzag_and_back(void **state)
+static void round_trips_zigzag(void **state)
 {
 	uint64_t values[200];
 	size_t count = edge_values(values);
@@ -43,7 +43,7 @@ static void zigzag_and_back(void **state)
 	}
 }
 
-static void known_bytes(void **state)
+static void encodes_known_bytes(void **state)
 {
 	static const struct {
 		uint64_t value;
@@ -106,7 +106,7 @@ static void check_column(const uint64_t *values, size_t count)
 	}
 }
 
-static void columns_of_edge_values(void **state)
+static void round_trips_edge_values(void **state)
 {
 	uint64_t values[200];
 	size_t count = edge_values(values);
@@ -118,7 +118,7 @@ static void columns_of_edge_values(void **state)
 	check_column(values, count);
 }
 
-static void columns_of_random_values(void **state)
+static void round_trips_random_values(void **state)
 {
 	uint64_t random = test_seed();
 	uint64_t values[COUNT_MAX];
@@ -135,7 +135,7 @@ static void columns_of_random_values(void **state)
 }
 
 /* The column decoder and the single one must agree on any bytes, valid or not. */
-static void agrees_with_single_values_on_any_bytes(void **state)
+static void decodes_columns_like_single_values(void **state)
 {
 	uint64_t random = test_seed();
 
@@ -166,7 +166,7 @@ static void agrees_with_single_values_on_any_bytes(void **state)
 	}
 }
 
-static void refuses_what_is_too_long_or_too_large(void **state)
+static void rejects_values_too_long_or_too_large(void **state)
 {
 	static const struct {
 		const char *bytes;
@@ -214,7 +214,7 @@ static void check_planes(const uint64_t *values, size_t count, bool delta)
 	free(bytes);
 }
 
-static void planes_and_back(void **state)
+static void round_trips_byte_shuffle(void **state)
 {
 	uint64_t values[COUNT_MAX], seed = 4711;
 	size_t edge_count = edge_values(values);
@@ -236,13 +236,13 @@ static void planes_and_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(zigzag_and_back),
-		cmocka_unit_test(planes_and_back),
-		cmocka_unit_test(known_bytes),
-		cmocka_unit_test(columns_of_edge_values),
-		cmocka_unit_test(columns_of_random_values),
-		cmocka_unit_test(agrees_with_single_values_on_any_bytes),
-		cmocka_unit_test(refuses_what_is_too_long_or_too_large),
+		cmocka_unit_test(round_trips_zigzag),
+		cmocka_unit_test(round_trips_byte_shuffle),
+		cmocka_unit_test(encodes_known_bytes),
+		cmocka_unit_test(round_trips_edge_values),
+		cmocka_unit_test(round_trips_random_values),
+		cmocka_unit_test(decodes_columns_like_single_values),
+		cmocka_unit_test(rejects_values_too_long_or_too_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

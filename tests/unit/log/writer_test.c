@@ -59,7 +59,7 @@ static struct xt_writer *create(const char *path)
 	return writer;
 }
 
-static void what_is_flushed_is_in_the_file(void **state)
+static void writes_flushed_rows_to_the_file(void **state)
 {
 	const char *path = test_path("plain.xtr");
 	struct xt_writer *writer = create(path);
@@ -91,7 +91,7 @@ static void what_is_flushed_is_in_the_file(void **state)
 	xt_writer_close(NULL);
 }
 
-static void a_table_without_rows_adds_nothing(void **state)
+static void writes_nothing_for_empty_tables(void **state)
 {
 	struct xt_writer *writer = create(test_path("empty.xtr"));
 	uint64_t pending = xt_writer_pending_bytes(writer);
@@ -105,7 +105,7 @@ static void a_table_without_rows_adds_nothing(void **state)
 	xt_writer_close(writer);
 }
 
-static void nothing_is_written_over(void **state)
+static void overwrites_no_file(void **state)
 {
 	struct xt_log_header header = {0};
 	struct xt_writer *writer = NULL;
@@ -132,7 +132,7 @@ static void nothing_is_written_over(void **state)
 	blob_free(&content);
 }
 
-static void directories_that_cannot_be_written(void **state)
+static void reports_unwritable_directories(void **state)
 {
 	struct xt_log_header header = {0};
 	struct xt_writer *writer;
@@ -161,7 +161,7 @@ static void limit_files(rlim_t bytes)
 }
 
 /* The disk becomes full in the middle of a write, and has room later. */
-static void a_failed_flush_keeps_file_and_chunks(void **state)
+static void keeps_file_after_failed_flush(void **state)
 {
 	const char *path = test_path("full.xtr");
 	struct xt_writer *writer = create(path);
@@ -190,7 +190,7 @@ static void a_failed_flush_keeps_file_and_chunks(void **state)
 }
 
 /* A program closes all descriptors and reuses their numbers. */
-static void a_log_is_reopened_by_its_path(void **state)
+static void reopens_log_by_path(void **state)
 {
 	char *others = strdup(test_path("others"));
 	const char *path = test_path("reopened.xtr");
@@ -223,7 +223,7 @@ static void a_log_is_reopened_by_its_path(void **state)
 	free(others);
 }
 
-static void a_failed_first_flush_does_not_lose_the_header(void **state)
+static void keeps_header_after_failed_first_flush(void **state)
 {
 	const char *path = test_path("full-at-once.xtr");
 	struct xt_writer *writer = create(path);
@@ -269,7 +269,7 @@ static void appends_to_a_closed_log(void **state)
 /*
  * For each length of the torn tail: it is cut off, the log continues, and the loss stays visible.
  */
-static void appends_behind_a_torn_tail(void **state)
+static void appends_after_truncated_tail(void **state)
 {
 	const char *path = test_path("torn.xtr");
 	struct blob log;
@@ -293,7 +293,7 @@ static void appends_behind_a_torn_tail(void **state)
 	blob_free(&log);
 }
 
-static void appends_behind_damage(void **state)
+static void appends_after_damage(void **state)
 {
 	const char *path = test_path("behind.xtr");
 	struct blob log;
@@ -353,7 +353,7 @@ static void appends_only_to_logs(void **state)
 	assert_int_equal(xt_writer_append(test_dir(), &writer), -EISDIR);
 }
 
-static void one_writer_at_a_time(void **state)
+static void allows_one_writer(void **state)
 {
 	const char *path = test_path("busy.xtr");
 	struct xt_writer *writer = create(path), *other;
@@ -368,7 +368,7 @@ static void one_writer_at_a_time(void **state)
 }
 
 /* Chunks larger than all buffers so far, many in one flush. */
-static void large_chunks(void **state)
+static void writes_large_chunks(void **state)
 {
 	const uint32_t row_count = 180000;
 	const char *path = test_path("large.xtr");
@@ -408,19 +408,19 @@ static void large_chunks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_flushed_is_in_the_file),
-		cmocka_unit_test(a_table_without_rows_adds_nothing),
-		cmocka_unit_test(nothing_is_written_over),
-		cmocka_unit_test(directories_that_cannot_be_written),
-		cmocka_unit_test(a_failed_flush_keeps_file_and_chunks),
-		cmocka_unit_test(a_failed_first_flush_does_not_lose_the_header),
-		cmocka_unit_test(a_log_is_reopened_by_its_path),
+		cmocka_unit_test(writes_flushed_rows_to_the_file),
+		cmocka_unit_test(writes_nothing_for_empty_tables),
+		cmocka_unit_test(overwrites_no_file),
+		cmocka_unit_test(reports_unwritable_directories),
+		cmocka_unit_test(keeps_file_after_failed_flush),
+		cmocka_unit_test(keeps_header_after_failed_first_flush),
+		cmocka_unit_test(reopens_log_by_path),
 		cmocka_unit_test(appends_to_a_closed_log),
-		cmocka_unit_test(appends_behind_a_torn_tail),
-		cmocka_unit_test(appends_behind_damage),
+		cmocka_unit_test(appends_after_truncated_tail),
+		cmocka_unit_test(appends_after_damage),
 		cmocka_unit_test(appends_only_to_logs),
-		cmocka_unit_test(one_writer_at_a_time),
-		cmocka_unit_test(large_chunks),
+		cmocka_unit_test(allows_one_writer),
+		cmocka_unit_test(writes_large_chunks),
 	};
 
 	signal(SIGXFSZ, SIG_IGN);

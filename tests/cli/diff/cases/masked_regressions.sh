@@ -62,7 +62,7 @@ compare --fail-on 'waits > 0' --fail-on 'call(wait).count > 0' --fail-on 'waits 
 profile a1 >b2.json
 sed -i 's/"start_realtime_ns":[0-9]*/"start_realtime_ns":77/' b2.json
 compare
-# … and rare within runs: then half of the runs must have it.
+# The same, but rare within runs: then half of the runs must have it.
 for run in 1 2 3 4 5; do
 	early=
 	[ $run -gt 3 ] || early=30

@@ -29,13 +29,13 @@ try a1.json text
 # Reject the same run twice, and a single run, which shows no noise.
 try a1.json,a2.json b1.json,b1.json
 try a1.json,a2.json b1.json
-# The script of an interpreter identifies the program,
+# The script of an interpreter identifies the program.
 for run in a1 a2 b1 b2; do
 	script=$(echo $run | tr -d 12).py
 	sed "s|\"name\":\"chat\",\"command\":\"|&python3 -u /src/$script |; s/\"name\":\"chat\"/\"name\":\"python3.12\"/" $run.json >py_$run.json
 done
 try py_a1.json,py_a2.json py_b1.json,py_b2.json
-# … with any options before it. Different arguments are only noted.
+# The interpreter may have options before the script. Different arguments are only noted.
 compare_commands() {
 	for side in a b; do
 		command=$1

@@ -29,7 +29,7 @@ try --fail-on 'path(nowhere) > 1%'
 try --fail-on 'gpu-tme > 3%' --fail-on 'path(step > 1%'
 printf 'gpu-time > 1%%\npath(a) >\n' >wrong
 try --rules wrong --rules missing
-# An exception that covers all rows of a rule; a file of rules alone.
+# An exception that covers all rows of a rule, and a file that contains only rules.
 echo 'ignore path(layer_3)' >only
 try --rules only --fail-on 'path(layer_3) > 5%'
 # Note exceptions that match nothing.

@@ -8,7 +8,7 @@ diff_runs a b c
 for bad in --nope -x '--top 0' '--warmup x' '--jobs 0' '--error-rate 50%' --help=yes --allow '-qx'; do
 	diff_runs a b $bad
 done
-# Abbreviations, values behind a letter, and the format by the name of the file.
+# Abbreviated options, values attached to short options, and formats chosen by file name.
 diff_runs a b --json x -ox.json
 diff_runs a b -o x.pdf
 diff_runs a b --fail='gpu-time >' -f'count > 3%'

@@ -4,7 +4,8 @@
 {
 	echo "stack a main cuLaunchKernel"
 	echo "thread 2 102 other"
-	# Launched one by one, the second lost; then three ahead of the GPU, the second lost.
+	# The second of several single launches is lost. Then the second of three launches that run
+	# ahead of the GPU is lost.
 	for call in "1 1000" "2 3000" "3 5000" "4 10000" "5 10100" "6 10200" "8 30000"; do
 		echo "call ${call% *} 1 cuLaunchKernel a ${call#* } 50"
 	done

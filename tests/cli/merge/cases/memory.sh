@@ -47,8 +47,8 @@ grep '"ph":"C"' two.json
 merge -q two.xtr --folded - --weight leaked-bytes --by device
 merge -q two.xtr --folded - --weight peak-bytes --by device
 
-# Addresses that are reused, by others and in other memory; a free that precedes its allocation in
-# the log; peaks of device and host at different times.
+# Addresses that are reused, by others and in other memory. A free that precedes its allocation in
+# the log. Peaks of device and host at different times.
 make_log script three.xtr <<-END
 	stack a main a cudaMallocAsync
 	stack b main b cudaMallocAsync

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Parts of a run: time windows, NVTX ranges, call paths; and the messages if nothing matches.
+# Parts of a run by time window, NVTX range or call path, and the messages if nothing matches.
 make_log script part.xtr <<'END'
 thread 1 4242 main
 stack step main step cudaLaunchKernel

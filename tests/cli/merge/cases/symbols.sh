@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A real program: its symbols embedded, then without it, then with another program in its place.
+# A real program with embedded symbols, then without the program file, then with another program in
+# its place.
 cp "$make_log_program" program
 ./program own own.xtr
 ./program own bare.xtr

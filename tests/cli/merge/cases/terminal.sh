@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# On a terminal, tables fit its width and use colours unless NO_COLOR is set; elsewhere neither.
+# On a terminal, tables fit its width and use colours unless NO_COLOR is set. Other outputs do
+# neither.
 make_log script tree.xtr <<'END'
 stack a main run train step forward attention a_function_with_a_long_name cudaLaunchKernel
 stack b main run train step backward cudaLaunchKernel
@@ -16,7 +17,7 @@ call 5 1 cuLaunchKernel a 50 2
 kernel 5 1 tiny 13000 10
 alloc 6 0x1000 600 90 0 3
 END
-# The program's output on a terminal, with ESC for the codes of colours.
+# Shows the program's output on a terminal, with ESC in place of escape characters.
 cat >terminal.py <<'END'
 import fcntl, os, pty, struct, sys, termios
 def on_terminal(columns, *command):

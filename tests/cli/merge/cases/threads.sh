@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Three threads, three streams on two devices; a directory and the log in it are one log.
+# Three threads and three streams on two devices. A log counts once if its directory is given too.
 mkdir xtrace.data
 make_log threads xtrace.data/host.4321.xtr
 merge --folded all.folded --chrome all.json

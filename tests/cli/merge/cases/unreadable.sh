@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Unreadable input.
+# Reports unreadable inputs.
 merge
 merge nowhere
 mkdir empty

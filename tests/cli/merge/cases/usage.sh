@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The command line.
+# Options, their errors and --version.
 merge --version
 merge --help
 merge --fodled x

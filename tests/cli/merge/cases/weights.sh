@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Units and weights; the sum in us is the sum in ns, rounded down once.
+# Units and weights. The total in us is the total in ns, rounded down once.
 make_log normal one.xtr
 merge one.xtr --folded - --unit us
 merge one.xtr --folded - --unit=ns

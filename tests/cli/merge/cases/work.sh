@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Kernels, copies and sets: each below its call, all in the sum, in the order of the file or not.
+# Kernels, copies and memsets appear below their calls and in the total, in any order of the file.
 make_log script one.xtr <<-END
 	stream 2 1 1 9
 	stack load main load cudaMemcpyAsync

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# --api chooses which calls are recorded; without it the environment does.
+# --api selects the recorded calls. Without it, the environment variable does.
 dump=$here/../../../tools/xtrace-dump
 run="$sample --layers 1 --dim 64 --tokens 1"
 for level in launch work all; do

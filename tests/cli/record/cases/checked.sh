@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The figures of check-trace.py: launches and kernels; nothing lost, nothing that does not hold.
+# check-trace.py accepts the recording and prints its counts. Nothing is lost.
 "$xtrace" record --simulate "$sample" --threads 3 --streams 4 --layers 3 --dim 64 --tokens 9 >/dev/null
 repository=$here/../../..
 status "$repository/tools/check-trace.py" xtrace.data --dump "$repository/tools/xtrace-dump" \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# 127 and 126, as in a shell; no directory is made, none is moved.
+# Exits with 127 or 126 like a shell. Creates and moves no directory.
 status "$xtrace" record no-such-command-anywhere
 status "$xtrace" record ./no-such-file
 echo text >plain

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What zsh offers for xtrace and its link xtrace-merge. The test asks zsh itself.
+# Completions of zsh for xtrace and its link xtrace-merge, as printed by zsh itself.
 command -v zsh >/dev/null || {
 	echo "there is no zsh" >&2
 	exit 77
@@ -7,7 +7,7 @@ command -v zsh >/dev/null || {
 mkdir -p traces functions
 PATH=$(dirname "$xtrace"):$PATH
 xtrace completion zsh >functions/_xtrace
-# Each line is completed in turn as if TAB had been pressed behind it, then zsh ends.
+# zsh completes each line as if TAB were pressed at its end, then exits.
 cat >.zshrc <<'END'
 autoload -Uz compinit
 fpath=($PWD/functions $fpath)
@@ -35,7 +35,7 @@ zle-line-init() {
 zle -N zle-line-init
 exec 3<lines
 END
-# (The point at the end is where the cursor is.)
+# The dot at the end marks the cursor.
 cat >lines <<'END'
 xtrace bas.
 xtrace baseline .

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A directory that is being recorded into is left to that recording, also under another name. What
-# the program leaves running does not keep it.
+# A directory in use by a recording is not used by another one, even under another name. A
+# background process that does not record does not keep it in use.
 "$xtrace" record sh -c 'touch started; while [ ! -e go ]; do sleep 0.05; done; sleep 300 &
 	echo $! >pid; echo first' >first 2>&1 &
 first=$!

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A log without work is not called empty if it is damaged, cut off, or lacks what is in a spool.
+# A log without work does not count as empty if it is damaged, truncated, or has a crash buffer.
 for tokens in 1 2; do
 	"$xtrace" record --simulate "$sample" --tokens $tokens >/dev/null 2>&1
 done
@@ -9,7 +9,7 @@ show() {
 name_logs() {
 	sed -E 's|[^/ ]*\.[0-9]+\.xtr|HOST.PID.xtr|'
 }
-# Records nothing, and runs the command with the log as argument.
+# Makes an empty recording, then runs the command with its log.
 spoil() {
 	"$xtrace" record --simulate --paused sh -c '"$1" --tokens 3 >/dev/null
 		sh -c "$2" sh "$XTRACE_DATA"/*.xtr' sh "$sample" "$1" 2>&1 |
@@ -20,7 +20,7 @@ show
 ls
 spoil 'printf garbage | dd of="$1" bs=1 seek=500 conv=notrunc status=none'
 ls
-# The spool may hold work: keep both traces, and let the user decide.
+# The crash buffer may contain work: keep both traces and let the user decide.
 rm -r xtrace.data
 mv xtrace.data.old xtrace.data
 "$xtrace" record --simulate "$sample" --tokens 4 >/dev/null 2>&1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A recording without GPU work leaves the last traces that have some where they are, however often.
+# Recordings without GPU work do not replace the last trace that has some.
 for tokens in 1 2; do
 	"$xtrace" record --simulate "$sample" --tokens $tokens >/dev/null 2>&1
 done
@@ -17,11 +17,11 @@ status "$xtrace" record ./script
 status "$xtrace" record ./script
 rm script
 show
-# CUDA is initialised and nothing is launched: there is a log, but no work in it.
+# CUDA is initialised but nothing is launched, so the log has no work.
 "$xtrace" record --simulate --paused "$sample" --tokens 3 >/dev/null
 show
 "$xtrace" report --text 2>/dev/null | sed -n 's/^ *launches  */launches /p'
-# An empty recording where there was no trace stays, and makes way for the next.
+# If there was no trace, an empty recording stays until the next one.
 "$xtrace" record -o other echo first
 "$xtrace" record -o other echo second
 grep -o '"echo".*' other/info.json

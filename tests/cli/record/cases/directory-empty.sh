@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# An empty directory serves; a new one is for the user alone.
+# Uses an empty directory. A new directory is accessible to the user only.
 mkdir empty
 status "$xtrace" record -o empty/ echo ran
 status "$xtrace" record --output=new echo ran

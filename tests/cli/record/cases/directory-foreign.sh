@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is not ours is neither overwritten nor removed, and the program is not run.
+# Foreign files are neither overwritten nor removed, and the program does not run.
 mkdir theirs nearly
 echo precious >theirs/file
 echo '{"format": "something else"}' >nearly/info.json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A recording without work that was killed together with its program never costs an older trace.
+# A recording without work that is killed with its program does not replace an older trace.
 trap 'kill -KILL $(cat pid 2>/dev/null) 2>/dev/null || true' EXIT
 for tokens in 1 2; do
 	"$xtrace" record --simulate "$sample" --tokens $tokens >/dev/null 2>&1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A process that runs on goes on writing to its log: the directory is left to it until it ends, and
-# is not removed where it was moved to.
+# A background process continues to write to its log. The directory stays reserved until it ends,
+# and is not removed after it was moved.
 "$xtrace" record --simulate sh -c '"$1" --tokens 1000000 --dim 64 >/dev/null & echo $! >pid
 	while [ -z "$(find "$XTRACE_DATA" -name "*.xtr" -size +100k)" ]; do sleep 0.05; done' \
 	sh "$sample" 2>/dev/null

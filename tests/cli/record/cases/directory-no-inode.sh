@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# If a new directory cannot be made, the older trace is restored.
+# If the new directory cannot be created, the older trace is restored.
 unshare -m true 2>/dev/null || {
 	echo "mount namespaces cannot be made here" >&2
 	exit 77

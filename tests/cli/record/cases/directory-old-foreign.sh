@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A still older trace is not removed if something else is in it; then nothing is moved or run.
+# An older trace that contains foreign files is not removed. Nothing is moved or run.
 "$xtrace" record --simulate "$sample" --tokens 1 >/dev/null 2>&1
 "$xtrace" record --simulate "$sample" --tokens 2 >/dev/null 2>&1
 echo mine >xtrace.data.old/notes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# An older trace moves aside, in place of a still older one.
+# Moves the previous trace aside and replaces the one before it.
 for tokens in 1 2 3; do
 	"$xtrace" record --simulate "$sample" --tokens $tokens >/dev/null 2>&1
 done

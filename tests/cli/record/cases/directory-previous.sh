@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# While a recording runs, the trace before it waits in DIR.previous. If xtrace is killed, neither
-# is lost: the next recording or report decides.
+# During a recording, the previous trace is in DIR.previous. If xtrace is killed, both are kept. The
+# next recording or report decides which one stays.
 wait_for() {
 	for i in $(seq 500); do
 		[ ! -e "$1" ] || return 0
@@ -9,7 +9,7 @@ wait_for() {
 	echo "$1 did not appear"
 	return 1
 }
-# The same for the traced programs, which must not outlive a failed test for long.
+# The same for the traced programs, which must end soon after a failed test.
 wait_here='wait_for() {
 	for i in $(seq 500); do [ ! -e "$1" ] || break; sleep 0.02; done
 }; '
@@ -24,7 +24,7 @@ show() {
 			grep -E '^ +launches|no log')
 	done
 }
-# Runs the command, and kills xtrace while the command still runs.
+# Runs the command and kills xtrace meanwhile.
 interrupt() {
 	rm -f started go ended
 	"$xtrace" record --simulate sh -c "$wait_here"'"$@" >/dev/null 2>&1; touch started
@@ -52,14 +52,14 @@ echo "a recording with work was interrupted"
 show
 "$xtrace" record true
 show
-# Killed between two steps.
+# Simulates a kill between two steps.
 mv xtrace.data xtrace.data.previous
 "$xtrace" record true
 mv xtrace.data xtrace.data.previous
 mkdir xtrace.data
 "$xtrace" record true
 show
-# A process that outlives the recording may record later. Until it ends, DIR.previous stays.
+# A background process may start to record later. DIR.previous stays until it ends.
 "$xtrace" record --simulate sh -c '('"$wait_here"'wait_for later
 	"$1" --tokens 4; touch recorded) >/dev/null 2>&1 &' sh "$sample"
 show

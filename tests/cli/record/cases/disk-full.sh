@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# No room even for info.json: nothing is run, nothing is left, and the older trace stays.
+# If info.json cannot be written, the program does not run, no files are left, and the older trace
+# stays.
 full() (
 	trap '' XFSZ
 	ulimit -f 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the program sees.
+# The environment of the recorded program.
 "$xtrace" record -o here sh -c 'echo $CUDA_INJECTION64_PATH; echo $XTRACE_DATA; echo ${LD_LIBRARY_PATH-none}'
 LD_LIBRARY_PATH=/some/where "$xtrace" record --simulate sh -c 'echo $LD_LIBRARY_PATH; echo $XTRACE_CUPTI'
 "$xtrace" record --simulate sh -c 'echo $LD_LIBRARY_PATH'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The exit status is the program's own.
+# Returns the exit status of the program.
 status "$xtrace" record true
 status "$xtrace" record -- sh -c 'exit 3'
 status "$xtrace" record sh -c 'exit 255'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# info.json says what was run and what came of it.
+# info.json describes the command and its result.
 "$xtrace" record --simulate "$sample" --layers 1 --dim 64 --tokens 2 >/dev/null
 python3 - xtrace.data/info.json <<'END'
 import json, sys

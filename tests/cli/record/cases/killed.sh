@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A process that is killed leaves what it recorded until then, and xtrace says so. How much that is
-# differs from run to run.
+# The recording of a killed process has all events up to then, and a message says that it was
+# killed. The number of events differs between runs.
 "$xtrace" record --simulate "$sample" --tokens 1000000 --dim 64 2>said &
 recording=$!
 while [ -z "$(find xtrace.data -name '*.xtr' -size +200k 2>/dev/null)" ]; do

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# All that is lost is counted, not calls and kernels alone: what the log's account says, with the
-# kernels, copies and sets that have no times, and records that were dropped.
+# Counts all losses: those in the account of the log, work without times, and dropped records.
 dump=$here/../../../tools/xtrace-dump
 for fault in zero_times drop_records; do
 	XTRACE_SIMGPU_FAULT=$fault "$xtrace" record --simulate -o $fault \

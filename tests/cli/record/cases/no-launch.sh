@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# CUDA was initialised, and nothing was launched.
+# The program initialised CUDA but launched nothing.
 "$xtrace" record --simulate python3 -c '
 import ctypes
 cuda = ctypes.CDLL("libcuda.so.1")

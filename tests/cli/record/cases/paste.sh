@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Prints a closing command that works when it is pasted into the same shell.
+# The command that xtrace record suggests works if it is pasted into the same shell.
 run="$sample --layers 1 --dim 64 --tokens 1"
 paste() {
 	command=$(sed -n 's/^To see it: //p' said)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# In a directory that all users can write to, no program writes through what another user put there.
+# In a directory that all users can write to, no program writes through links of other users.
 if [ "$(id -u)" != 0 ]; then
 	echo "only root can make files of another user" >&2
 	exit 77
@@ -28,7 +28,7 @@ status "$xtrace" baseline save all/missing xtrace.data
 status "$xtrace" baseline save --force all/file xtrace.data
 status "$xtrace" record -o all/folder true
 status "$xtrace" bench -n 1 --warmup 0 -o all/folder --simulate "$sample" --tokens 1
-# Neither a trace nor what waits beside it is taken from another user.
+# Traces of other users are not used, including those in the previous directory.
 "$xtrace" record -o all/trace true 2>/dev/null
 cp -r all/trace all/trace.previous
 chown -R 65534:65534 all/trace.previous
@@ -37,7 +37,7 @@ mv all/trace.previous all/trace.old
 status "$xtrace" record -o all/trace true
 cat own/file
 ls own folder
-# The user's own link is followed.
+# Follows links of the same user.
 ln -s ../own/mine all/mine
 status "$bin/xtrace-merge" --quiet --folded all/mine
 [ -s own/mine ] && [ -L all/mine ] && echo "it is written"

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# The logs of many processes get their symbols in one merge process, which reads each binary once:
-# the work for 12 logs is a small multiple of that for one.
+# One merge process adds symbols to the logs of many processes and reads each binary once. The work
+# for 12 logs is a small multiple of that for one.
 LD_PRELOAD=$bin/../lib/libfork_count.so FORK_COUNT=$PWD/forks \
 	"$xtrace" record --simulate sh -c 'for i in 1 2 3 4 5 6; do
 	"$1" --tokens 1 >/dev/null
 done' sh "$sample" 2>&1 | grep -o 'recorded 6 processes, 432 launches'
-# One is the program, one is the merge.
+# One fork for the program and one for the merge.
 wc -l <forks
 for log in xtrace.data/*.xtr; do
 	"$here/../../../tools/xtrace-dump" --kind META "$log" | grep -c symbols.embedded
 done | uniq -c | tr -s ' '
-# Without xtrace record nothing embeds symbols.
+# Only xtrace record embeds symbols.
 simulator=$bin/../lib/xtrace/simgpu
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
 	LD_LIBRARY_PATH=$simulator XTRACE_CUPTI=$simulator/libcupti.so XTRACE_DATA=$PWD/bare \

@@ -17,7 +17,7 @@ else
 	printf 'file://CWD/data/report.html\nstatus 0\nfile://CWD/page.html\nstatus 0\n'
 	printf 'data/report.html:2\npage.html:2\n'
 fi
-# Requires --output for several inputs. Does not take the value of any option for an input.
+# Requires --output for several inputs. Values of options are not inputs.
 mkdir logs folder
 cp data/*.xtr logs/one.xtr
 status "$xtrace" report -n logs/one.xtr data
@@ -36,7 +36,7 @@ while read -r option value; do
 	mkdir folder
 done <options
 rm -r folder logs
-# A page does not keep a trace directory from being replaced.
+# A report in a trace directory does not prevent its replacement.
 [ -e data/report.html ] || touch data/report.html
 mv data xtrace.data.old
 "$xtrace" record --simulate -- "$sample" --tokens 2 >/dev/null 2>&1

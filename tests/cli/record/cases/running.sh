@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A process that runs on is not waited for, its log is left alone, and xtrace says so.
+# Does not wait for a background process that records. Its log stays open, and a message says so.
 "$xtrace" record --simulate sh -c '"$1" --tokens 1000000 --dim 64 >/dev/null & echo $! >pid
 	while [ -z "$(find "$XTRACE_DATA" -name "*.xtr" -size +200k)" ]; do sleep 0.05; done' \
 	sh "$sample" 2>said

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two processes with the same host name and pid, as in containers, stay two; also if one is killed
-# and its log is recovered.
+# Two processes with the same host name and pid, as in containers, remain separate. This also holds
+# if one is killed and its log is recovered.
 unshare -fp true 2>/dev/null || {
 	echo "pid namespaces cannot be made here" >&2
 	exit 77

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What was ignored before, as nohup has it, is ignored in the program, too.
+# Signals that are ignored at the start, for example by nohup, are also ignored in the program.
 (
 	trap '' HUP
 	"$xtrace" record sh -c 'kill -HUP $$; echo survived'

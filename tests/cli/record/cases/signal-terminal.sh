@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Ctrl-C on a terminal reaches the program once, by its process group; xtrace survives to report.
+# Ctrl-C on a terminal reaches the program once, through its process group. xtrace does not end, so
+# that it can report.
 if ! python3 -c 'import os; os.openpty()' 2>/dev/null; then
 	echo "there are no terminals here" >&2
 	exit 77

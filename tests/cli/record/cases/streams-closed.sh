@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Where standard streams are closed, messages do not end in files of the trace.
+# If standard streams are closed, messages are not written to files of the trace.
 "$xtrace" record --simulate "$sample" --tokens 1 >/dev/null 2>&-
 "$xtrace" record --simulate "$sample" --tokens 2 >/dev/null 2>&-
 echo mine >xtrace.data.old/notes

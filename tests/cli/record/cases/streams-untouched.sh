@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-# stdin, stdout and arguments pass through as they are.
+# Passes stdin, stdout and arguments to the program unchanged.
 printf 'a\nb' | "$xtrace" record -- sh -c 'cat; printf "<%s>" "$@"' sh -o '' 'two words'

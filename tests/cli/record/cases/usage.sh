@@ -13,7 +13,7 @@ status "$xtrace" record -x echo ran
 status "$xtrace" record -o
 status "$xtrace" record -o '' echo ran
 ls
-# Commands of other tools, programs without "record", and the other name of merge.
+# Commands of other tools, a program without "record", and xtrace-merge.
 for command in stats flamegraph view show info profile trace run compare rec python3 no-such-thing; do
 	status "$xtrace" $command
 done
