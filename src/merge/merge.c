@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/number_format.h"
+#include "log/base/number_format.h"
 #include "merge/worker_pool.h"
 #include "merge/symbolize/module_cache.h"
 #include "merge/symbolize/resolve.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/message.h"
+#include "log/base/number_format.h"
 
 /* Thresholds for warnings. */
 #define CLOCK_DRIFT   0.02 /* part of the median */
@@ -16,20 +17,6 @@
 #define SPREAD_MUCH   0.05 /* part of the median GPU time */
 #define TEXT_BYTES    64
 #define REASONS_BYTES 96
-
-static void format_ns(char *out, uint64_t ns)
-{
-	static const struct {
-		uint64_t from_ns;
-		double unit_ns;
-		const char *unit;
-	} rows[] = {{10000000000, 1e9, "s"}, {10000000, 1e6, "ms"}, {0, 1e3, "us"}};
-	size_t r = 0;
-
-	while (ns < rows[r].from_ns)
-		r++;
-	snprintf(out, TEXT_BYTES, "%.3f %s", (double)ns / rows[r].unit_ns, rows[r].unit);
-}
 
 static void format_range(char *out, const struct gpu_range *range, double unit, const char *words)
 {
@@ -93,8 +80,8 @@ void bench_table_row(const struct bench *bench, const struct bench_side *side,
 	struct gpu_range power_mean = run->gpu.ranges[GPU_MILLIWATTS];
 
 	power_mean.min = power_mean.max = power_mean.mean;
-	format_ns(wall, run->wall_ns);
-	format_ns(gpu, run->gpu_time_ns);
+	format_time(wall, run->wall_ns);
+	format_time(gpu, run->gpu_time_ns);
 	format_range(clock, &run->gpu.ranges[GPU_SM_MHZ], 1, "MHz");
 	format_range(celsius, &run->gpu.ranges[GPU_CELSIUS], 1, "C");
 	format_range(power, &power_mean, 1000, "W");
@@ -192,8 +179,8 @@ void bench_table_end(const struct bench *bench)
 				       ""};
 
 		putchar('\n');
-		format_ns(wall_text, (uint64_t)wall.median);
-		format_ns(gpu_text, (uint64_t)gpu.median);
+		format_time(wall_text, (uint64_t)wall.median);
+		format_time(gpu_text, (uint64_t)gpu.median);
 		put(bench, cells);
 		cells[1] = "spread";
 		put_percent(wall_text, apart(wall));

@@ -24,6 +24,7 @@
 #include "finish_logs.h"
 #include "info.h"
 #include "install_paths.h"
+#include "log/base/number_format.h"
 #include "log/base/size_text.h"
 #include "rotation.h"
 #include "shell_quote.h"
@@ -58,34 +59,6 @@ static uint64_t now_ns(clockid_t clock)
 
 	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* 12345 as "12,345". */
-static const char *group_digits(char out[32], uint64_t value)
-{
-	char *at = out + 31;
-	int digits = 0;
-
-	*at = '\0';
-	do {
-		if (digits && digits % 3 == 0)
-			*--at = ',';
-		*--at = (char)('0' + value % 10);
-		value /= 10;
-		digits++;
-	} while (value);
-	return at;
-}
-
-static void format_size(char *out, size_t out_bytes, uint64_t size_bytes)
-{
-	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-	double value = (double)size_bytes;
-	size_t unit = 0;
-
-	for (; value >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
-		value /= 1024;
-	snprintf(out, out_bytes, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
 static int apply_size(void *context, const struct option_row *row, const char *value)
@@ -304,7 +277,7 @@ static void print_next_step(const struct recording *recording)
 static void report(const struct recording *recording)
 {
 	struct totals totals = add_up(recording);
-	char launches[32], kernels[32], lost[32], size[32];
+	char launches[COUNT_BYTES], kernels[COUNT_BYTES], lost[COUNT_BYTES], size[TIME_BYTES];
 	bool is_unknown;
 
 	if (recording->finished.log_count == 0) {
@@ -314,14 +287,14 @@ static void report(const struct recording *recording)
 				   : "; on a machine without a GPU, record with --simulate");
 		return;
 	}
-	format_size(size, sizeof(size), totals.log_bytes);
+	format_bytes(size, totals.log_bytes);
 	is_unknown = totals.incomplete_count && !totals.lost_count;
 	print_note("recorded %zu process%s, %s launches, %s kernels, %s%s lost, %s%s",
 		   recording->finished.log_count, plural(recording->finished.log_count),
-		   group_digits(launches, totals.launch_count),
-		   group_digits(kernels, totals.kernel_count),
+		   format_count(launches, totals.launch_count),
+		   format_count(kernels, totals.kernel_count),
 		   totals.incomplete_count && !is_unknown ? "at least " : "",
-		   is_unknown ? "an unknown number" : group_digits(lost, totals.lost_count), size,
+		   is_unknown ? "an unknown number" : format_count(lost, totals.lost_count), size,
 		   totals.simulated ? " (simulated GPU)" : "");
 	if (totals.unreadable_count)
 		print_note("%zu log%s cannot be read", totals.unreadable_count,

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "log/base/grow.h"
-#include "merge/base/number_format.h"
+#include "log/base/number_format.h"
 #include "merge/findings/finding_place.h"
 
 #define PLACES_BYTES 1024

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
-#include "merge/base/number_format.h"
+#include "log/base/number_format.h"
 #include "merge/findings/finding_place.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/group_places.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/number_format.h"
+#include "log/base/number_format.h"
 #include "merge/base/labels.h"
 #include "merge/findings/finding_place.h"
 

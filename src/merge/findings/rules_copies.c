@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-#include "merge/base/number_format.h"
+#include "log/base/number_format.h"
 #include "merge/sums/shapes.h"
 
 #define SMALL_BYTES_MAX	   65536 /* copying this much takes hardly longer than copying nothing */

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "merge/base/number_format.h"
+#include "log/base/number_format.h"
 #include "merge/findings/finding_place.h"
 
 #define WAITS_MIN	    16

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/number_format.h"
+#include "log/base/number_format.h"
 #include "log/base/grow.h"
 #include "merge/findings/finding_place.h"
 #include "merge/findings/rules_balance.h"

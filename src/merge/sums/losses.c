@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/number_format.h"
+#include "log/base/number_format.h"
 
 /* The accounts of rows that were written, to compare with the rows read. */
 static const struct damaged_kind {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/number_format.h"
+#include "log/base/number_format.h"
 #include "merge/sums/anomalies.h"
 
 #define LINE_REASONS 3 /* reasons shown in a line */

@@ -24,7 +24,7 @@ normalise() {
 		-e "s|$scratch/run|CWD|g" \
 		-e "s|$bin|BIN|g" \
 		-e "s|$(dirname "$bin")|PREFIX|g" \
-		-e 's/[0-9]+(\.[0-9]+)? (bytes|KiB|MiB)/SIZE/' \
+		-e 's/[0-9]+(\.[0-9]+)? (B|KiB|MiB)/SIZE/' \
 		-e 's|[0-9.]+ tokens/s:.*|SPEED tokens/s|'
 }
 

@@ -5,7 +5,7 @@
 #ifndef XT_MERGE_SUMMARY_TEXT_H
 #define XT_MERGE_SUMMARY_TEXT_H
 
-#include "merge/base/number_format.h"
+#include "log/base/number_format.h"
 #include "merge/exporter.h"
 
 /* Formats a value in the unit of its weight. out has TIME_BYTES. */

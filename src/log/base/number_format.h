@@ -2,16 +2,16 @@
 /*
  * Formats numbers for people. Any thread.
  */
-#ifndef XT_MERGE_NUMBER_FORMAT_H
-#define XT_MERGE_NUMBER_FORMAT_H
+#ifndef XT_LOG_NUMBER_FORMAT_H
+#define XT_LOG_NUMBER_FORMAT_H
 
 #include <stdint.h>
 
 #define COUNT_BYTES 28
 #define TIME_BYTES  40
 
-/* "1,234,567", into COUNT_BYTES. */
-void format_count(char *out, uint64_t value);
+/* "1,234,567", into COUNT_BYTES. Returns out. */
+const char *format_count(char *out, uint64_t value);
 
 /* "1.234 ms", and "1.234 MiB", into TIME_BYTES. */
 void format_time(char *out, uint64_t ns);

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "merge/base/number_format.h"
+#include "log/base/number_format.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 
-#include "merge/base/text.h"
-
-void format_count(char *out, uint64_t value)
+const char *format_count(char *out, uint64_t value)
 {
-	char digits[TEXT_U64_BYTES_MAX];
-	size_t length = (size_t)(text_u64(digits, value) - digits);
+	char *at = out;
+	char digits[COUNT_BYTES];
+	size_t length = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, value);
 
 	for (size_t i = 0; i < length; i++) {
 		if (i && (length - i) % 3 == 0)
-			*out++ = ',';
-		*out++ = digits[i];
+			*at++ = ',';
+		*at++ = digits[i];
 	}
-	*out = '\0';
+	*at = '\0';
+	return out;
 }
 
 void format_time(char *out, uint64_t ns)
