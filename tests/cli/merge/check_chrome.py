@@ -98,7 +98,7 @@ def main():
     starts = [e["id"] for e in events if e["ph"] == "b"]
     ends = [e["id"] for e in events if e["ph"] == "e"]
     assert set(ends) <= set(starts) and len(ends) == len(set(ends)), "asynchronous ends alone"
-    print(f"{len(calls)} calls, {len(work)} kernels, copies, sets of {int(total_ns)} ns, {arrows} arrows")
+    print(f"{len(calls)} calls, {len(work)} kernels, copies, memsets of {int(total_ns)} ns, {arrows} arrows")
 
 
 main()

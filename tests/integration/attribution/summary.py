@@ -185,7 +185,7 @@ class Checker:
 
     def losses(self):
         lost = {row[0]: int(row[1].replace(",", "")) for row in self.tables.get("Losses by cause", ())}
-        by_device = lost.pop("kernels, copies, sets launched by the GPU, call unknown", 0)
+        by_device = lost.pop("kernels, copies and memsets launched by the GPU", 0)
         # A kernel is missing only if the simulator corrupted or dropped its record.
         missing = lost.pop("kernels: launched, but the log has no record of them", 0)
         facts.expect(missing <= self.evidence.spoilt, "summary: kernels missing", missing)
