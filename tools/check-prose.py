@@ -36,7 +36,7 @@ INTERNAL_TERMS = {
     r'interners?|intern(s|ed|ing)': 'name table',
     r'thread buffers?|lanes?': 'buffer',
     r'stack cache|memo': 'leave it out',
-    r'spools?': 'recovery file',
+    r'(?<!\.)spools?': 'recovery file',
     r'event filters?|sieves?': 'selection',
     r'reorder buffers?': 'leave it out',
     r'thread timelines?': 'history of a thread',

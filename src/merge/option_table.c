@@ -202,7 +202,7 @@ const struct option_row merge_option_rows[] = {
 		 "read it without the binaries",
 	 .apply = option_flag, TARGET(embed_symbols)},
 	{"no-recover",
-	 .help = "Leave the crash buffers (*.spool) of killed processes alone, instead of adding "
+	 .help = "Leave the recovery files (*.spool) of killed processes alone, instead of adding "
 		 "their events to the logs",
 	 .apply = option_flag, TARGET(no_recover)},
 	{"completion", .value = "bash|zsh", .help = "Print shell completion and exit",

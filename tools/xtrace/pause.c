@@ -84,7 +84,7 @@ static bool request_one(const char *path, enum xt_crash_buffer_request request)
 			    path);
 	else if (error)
 		print_error("cannot use '%s': %s", path,
-			    error == -EBADMSG ? "it is not a crash buffer of xtrace"
+			    error == -EBADMSG ? "it is not a recovery file of xtrace"
 					      : strerror(-error));
 	return !error;
 }

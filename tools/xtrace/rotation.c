@@ -186,8 +186,8 @@ static int replace(const char *from, const char *to)
 static int report_stuck(const struct trace *trace, const char *waiting, enum rotation_when when)
 {
 	print_error("cannot recover '%s': %s; the older trace stays in '%s'; "
-		    "move the crash buffer to another directory",
-		    trace->stuck_crash_buffer ? trace->stuck_crash_buffer : "a crash buffer",
+		    "move the recovery file to another directory",
+		    trace->stuck_crash_buffer ? trace->stuck_crash_buffer : "a recovery file",
 		    trace->stuck_error == -EBADMSG ? "it is damaged"
 						   : strerror(-trace->stuck_error),
 		    waiting);

@@ -223,7 +223,7 @@ int embed_symbols(const struct input *log, struct debug_search *search, struct r
 
 	if (log->has_crash_buffer) {
 		report_warn(report,
-			    "%s: its process may still be writing (its crash buffer exists); "
+			    "%s: its process may still be writing (its recovery file exists); "
 			    "symbols are not embedded",
 			    log->path);
 		return 0;
