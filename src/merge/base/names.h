@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/hash_table.h"
+
 #define NAME_EMPTY  0 /* the empty text, in every table */
 #define NAME_FAILED UINT32_MAX
 
@@ -19,8 +21,7 @@ struct names {
 	struct name_place *places; /* by name */
 	size_t place_capacity;
 	uint32_t count;
-	uint32_t *slots; /* name + 1, by hash; 0 is free */
-	uint32_t slot_count;
+	struct xt_hash_table by_text; /* items: name + 1 */
 };
 
 /* Returns 0 or -ENOMEM. A struct of zeros may be freed. */

@@ -349,7 +349,7 @@ int unique_names_assign(struct unique_names *unique, struct demangle_cache *cach
 				     .space = &unique->kernels,
 				     .cache = {.mangled = cache->mangled, .shown = &unique->names}};
 	struct assignment functions = kernels;
-	int error = unique->names.slots ? 0 : names_init(&unique->names);
+	int error = unique->names.count ? 0 : names_init(&unique->names);
 
 	functions.space = &unique->functions;
 	if (!error)

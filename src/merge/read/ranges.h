@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/hash_table.h"
+
 #define RANGES_DEPTH_MAX 256 /* deeper ranges count for the range around them */
 #define RANGE_NONE	 0   /* the root of the tree: no range */
 
@@ -65,9 +67,8 @@ struct ranges {
 	struct range_node *nodes; /* node 0 is the root */
 	size_t node_count;
 	size_t node_capacity;
-	uint32_t *slots; /* nodes by hash of their content; 0 is free */
-	size_t slot_count;
-	struct raw_event *raw; /* until ranges_index() */
+	struct xt_hash_table children; /* items: nodes, by parent, domain, text and stack */
+	struct raw_event *raw;	       /* until ranges_index() */
 	size_t raw_count;
 	size_t raw_capacity;
 	struct range_label *labels; /* texts of raw events */
