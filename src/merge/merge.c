@@ -185,15 +185,14 @@ static int read_log(struct run *run, size_t index, struct debug_search *search, 
 static void report_missing(const struct run *run, struct report *report)
 {
 	if (!run->launch_count && !run_work_count(run))
-		report_warn(report, "there are no launches in the log%s",
-			    run->inputs->count == 1 ? "" : "s");
+		report_warn(report, "no launches in the log%s", run->inputs->count == 1 ? "" : "s");
 	if (run->idle_unknown_ns) {
 		char time[TIME_BYTES];
 
 		format_time(time, run->idle_unknown_ns);
 		report_warn(report,
-			    "%s between work is not counted as idle: work that is missing should "
-			    "have run then",
+			    "%s between GPU work is not counted as idle: missing work may have run "
+			    "in that time",
 			    time);
 	}
 	for (size_t d = 0; d < ANOMALIES; d++)

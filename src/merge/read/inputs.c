@@ -76,7 +76,7 @@ static int add_directory(struct inputs *inputs, const char *directory, struct re
 		return 0;
 	}
 	if (!count)
-		report_error(report, STATUS_INCOMPLETE, "%s: there are no logs (*%s) in it",
+		report_error(report, STATUS_INCOMPLETE, "%s: no logs (*%s) in this directory",
 			     directory, LOG_SUFFIX);
 	for (int i = 0; i < count; i++) {
 		char *path = NULL;
@@ -99,7 +99,7 @@ static int add_argument(struct inputs *inputs, const char *argument, struct repo
 		report_error(report, STATUS_INCOMPLETE, "%s: %s%s", argument,
 			     errno == ENOENT ? "no such file or directory" : strerror(errno),
 			     errno == ENOENT && !strcmp(argument, INPUTS_DEFAULT)
-				     ? "; 'xtrace record COMMAND' makes it"
+				     ? "; 'xtrace record COMMAND' creates it"
 				     : "");
 		return 0;
 	}
@@ -113,7 +113,7 @@ struct xt_reader *inputs_open(const char *path, struct report *report)
 	static const char *const what[] = {
 		[XT_OPEN_EMPTY] = "the log is empty: its process ended before it began to write",
 		[XT_OPEN_NOT_A_LOG] = "not an xtrace log",
-		[XT_OPEN_NEWER] = "written by a newer xtrace than this xtrace-merge can read",
+		[XT_OPEN_NEWER] = "written by a newer version of xtrace; update xtrace to read it",
 		[XT_OPEN_BAD_HEADER] = "the header of the log is damaged",
 	};
 	struct xt_reader *reader;
@@ -127,8 +127,7 @@ struct xt_reader *inputs_open(const char *path, struct report *report)
 		report_error(report, STATUS_INCOMPLETE, "%s: %s", path, what[error]);
 	else if (errno == ESPIPE)
 		report_error(report, STATUS_INCOMPLETE,
-			     "%s: not an xtrace log, but a device or a pipe; a log is a file",
-			     path);
+			     "%s: not an xtrace log: it is a device or a pipe, not a file", path);
 	else
 		report_error(report, STATUS_INCOMPLETE, "%s: %s", path, strerror(errno));
 	return NULL;
@@ -353,8 +352,7 @@ static size_t keep_unique(struct inputs *inputs, size_t kept, struct input *log,
 			smaller = *other;
 			*other = *log;
 		}
-		report_note(report, "%s: is a copy of the log %s; passed over", smaller.path,
-			    other->path);
+		report_note(report, "%s: skipped: copy of the log %s", smaller.path, other->path);
 		free(smaller.path);
 		return kept;
 	}
@@ -404,7 +402,7 @@ int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_c
 		set_label_suffix(inputs, &inputs->logs[i]);
 	/* An empty log is no error if there are others. */
 	if (!kept && !report->status)
-		report_error(report, STATUS_FAILED, "there is nothing in the logs");
+		report_error(report, STATUS_FAILED, "nothing to read: all logs are empty");
 	if (!kept)
 		report->status = STATUS_FAILED;
 	return kept ? 0 : -ENOENT;
