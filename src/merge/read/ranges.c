@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From events to nested ranges by thread and time.
+ * Derives nested ranges by thread and time from NVTX events.
  */
 #include "merge/read/ranges.h"
 
@@ -9,9 +9,9 @@
 #include "log/base/grow.h"
 #include "xtrace/log_format.h"
 
-#define SEARCH_MAX  4096       /* open ranges searched for the one that ends */
-#define MOVED_MAX   (1u << 18) /* nodes for nestings that remain when an enclosing range ends */
-#define THREADS_MAX (1u << 20) /* no process has more; larger ids are damage */
+#define SEARCH_MAX  4096       /* open ranges to search for the one that ends */
+#define MOVED_MAX   (1u << 18) /* nodes created because an outer range ended first */
+#define THREADS_MAX (1u << 20) /* no process has more threads; larger ids are damage */
 
 struct range_label {
 	uint32_t domain;
@@ -34,17 +34,17 @@ struct raw_event {
 struct range_thread {
 	size_t first; /* its events are [first, end) */
 	size_t end;
-	size_t recent; /* last one found */
+	size_t recent; /* result of the last search */
 };
 
 struct open_range {
-	uint64_t key; /* of a start */
+	uint64_t key; /* of a started range */
 	uint32_t domain;
 	uint32_t text;
 	uint32_t stack;
-	uint32_t node; /* the nesting with it and those around it */
+	uint32_t node; /* the nesting of this range and all around it */
 	bool is_start;
-	bool is_nested; /* otherwise it counts for the range around it and has its node */
+	bool is_nested; /* if false, it counts for the range around it and has its node */
 };
 
 /* State while nesting the events of a log. */
@@ -53,10 +53,10 @@ struct nesting {
 	struct open_range *open; /* of the current thread, outermost first */
 	size_t open_count;
 	size_t open_capacity;
-	size_t moved_count; /* nodes for nestings that remain when an enclosing range ends */
+	size_t moved_count; /* nodes created because an outer range ended first */
 };
 
-/* Consecutive events with equal texts share a label: most events of a loop. */
+/* Events with equal texts share a label if they are close: most events of a loop. */
 static int add_label(struct ranges *ranges, const struct range_event *event, uint32_t *label_out)
 {
 	const struct range_label label = {event->domain, event->text, event->stack, event->category,
@@ -108,7 +108,7 @@ static uint32_t hash_range(uint32_t parent, uint32_t domain, uint32_t text, uint
 	return (uint32_t)(h >> 32);
 }
 
-/* The node of a range within parent, created if needed. Returns 0 or -ENOMEM. */
+/* Finds or creates the node of a range within parent. Returns 0 or -ENOMEM. */
 static int child(struct ranges *ranges, uint32_t parent, const struct open_range *range,
 		 uint32_t *node_out)
 {
@@ -235,8 +235,8 @@ static int open_range(struct nesting *nesting, const struct raw_event *event)
 }
 
 /*
- * If ranges end in the order in which they began, each end leaves a new nesting of all open ranges.
- * After too many of these, only the innermost range counts, and the others count for the range
+ * If ranges end in the order in which they began, each end creates new nodes for all open ranges.
+ * After MOVED_MAX of these, only the innermost range counts, and the others count for the range
  * around them. Then each event creates at most one node.
  */
 static void limit_moved_nodes(struct nesting *nesting, size_t first)
@@ -256,7 +256,7 @@ static void limit_moved_nodes(struct nesting *nesting, size_t first)
 	}
 }
 
-/* Moves ranges opened within an ended range into the one around it. */
+/* Moves the ranges opened within an ended range into the range around it. */
 static int reparent(struct nesting *nesting, size_t first)
 {
 	struct ranges *ranges = nesting->ranges;
@@ -308,7 +308,7 @@ static uint64_t event_key(const struct ranges *ranges, size_t event)
 	return ranges->labels[ranges->raw[event].label].key;
 }
 
-/* The slot of the start with the key of that event, or the empty slot for it. */
+/* Returns the slot of the start with the key of that event, or the empty slot for it. */
 static struct xt_hash_slot *find_start(const struct ranges *ranges,
 				       const struct xt_hash_table *starts, size_t event)
 {
@@ -320,7 +320,7 @@ static struct xt_hash_slot *find_start(const struct ranges *ranges,
 	return slot;
 }
 
-/* Makes the event the start of its key. Returns true if the key had one already. */
+/* Sets the event as the start of its key. Returns true if the key had a start already. */
 static bool set_start(const struct ranges *ranges, const struct xt_hash_table *starts, size_t event)
 {
 	struct xt_hash_slot *slot = find_start(ranges, starts, event);
@@ -340,8 +340,8 @@ static int compare_times(const void *a, const void *b)
 }
 
 /*
- * An end has only the key of its range. It counts for the thread that started the range. If several
- * starts have the key, the last one before the end counts.
+ * Assigns each end to the thread that started the range. An end has only the key of its range. If
+ * several starts have that key, the last one before the end counts.
  */
 static int assign_ends(struct ranges *ranges)
 {
@@ -468,14 +468,14 @@ struct range_history ranges_history(const struct ranges *ranges, uint32_t thread
 uint32_t ranges_at(struct ranges *ranges, uint32_t thread, uint64_t time_ns)
 {
 	struct range_thread *t;
-	size_t low, high; /* first later one */
+	size_t low, high; /* high: the first later one */
 
 	if (thread >= ranges->thread_count)
 		return RANGE_NONE;
 	t = &ranges->threads[thread];
 	low = t->first;
 	high = t->end;
-	/* Calls come in order: start where the last search ended. */
+	/* Calls come in order, so start at the result of the last search. */
 	if (t->recent < t->end && ranges->times_ns[t->recent] <= time_ns) {
 		low = t->recent + 1;
 		if (low < t->end && ranges->times_ns[low] > time_ns)

@@ -12,7 +12,7 @@
 
 #define LIST_BYTES 256
 
-/* "12 calls, 3 kernels" */
+/* Writes a list such as "12 calls, 3 kernels". */
 static void list(char *out, const struct xt_recovered *recovered)
 {
 	const struct {
@@ -82,7 +82,7 @@ static void recover(struct input *log, struct report *report)
 	int error = xt_recover(log->path, &recovered);
 
 	if (error == -EBUSY)
-		return; /* the process is running: the reader reports that */
+		return; /* the process is running: the reader reports it */
 	if (error == -EBADMSG)
 		report_warn(report,
 			    "%s" XT_CRASH_BUFFER_SUFFIX
