@@ -11,7 +11,7 @@
 #include "merge/symbolize/embed.h"
 
 struct job {
-	struct report report; /* holds its lines, to print them in the order of logs */
+	struct report report; /* holds its lines until those of earlier logs are printed */
 	int error;
 };
 
@@ -41,14 +41,14 @@ static void *run_worker(void *argument)
 	}
 }
 
-/* The main thread is one of the workers, and the only one if no thread can be created. */
+/* The main thread is one of the workers. It is the only one if no thread can be created. */
 static void run_workers(struct embedding *e, size_t count)
 {
 	pthread_t workers[WORKERS_MAX];
 	sigset_t all, before;
 	size_t started = 0;
 
-	/* The main thread handles signals. */
+	/* Only the main thread handles signals. */
 	sigfillset(&all);
 	if (!pthread_sigmask(SIG_SETMASK, &all, &before)) {
 		while (started + 1 < count &&

@@ -26,7 +26,7 @@ static uint32_t narrow(uint64_t id)
 	return id > UINT32_MAX ? 0 : (uint32_t)id;
 }
 
-/* False for a start of 0, or an end before the start. */
+/* Returns false if the start is 0 or the end is before the start. */
 static bool has_valid_times(uint64_t start_ns, uint64_t duration_ns)
 {
 	return start_ns && duration_ns <= INT64_MAX && start_ns <= INT64_MAX - duration_ns;
@@ -59,7 +59,7 @@ static void count_call(struct run *run, uint8_t flags, bool has_failed)
 	}
 }
 
-/* Expects no kernel from a captured launch, or a launch of a graph without kernels. */
+/* Captured launches and launches of graphs without kernels have no kernel: do not expect one. */
 static void expect_kernel(struct reading *reading, struct launch *call, bool made_nodes,
 			  uint32_t graph_exec)
 {
@@ -190,7 +190,7 @@ static const struct {
 	[XT_KIND_SET] = {XT_SET_MEMORY, XT_SET_BYTES, WORK_MEMSET},
 };
 
-/* The weight of work may depend on other work, so it is computed in order of time. */
+/* The weight of work may depend on other work, so it is computed in time order. */
 static void add_to_timeline(struct reading *reading, struct work *work)
 {
 	const struct model *model = reading->model;
@@ -282,7 +282,7 @@ static void read_memory(struct reading *reading, const struct xt_chunk *chunk)
 	}
 }
 
-/* The model has the ranges already. This passes them to exporters that show them. */
+/* Passes ranges to exporters that show them. The model already has them. */
 static void read_ranges(struct reading *reading, const struct xt_chunk *chunk)
 {
 	for (size_t e = 0; e < reading->sink_count; e++) {
@@ -347,7 +347,7 @@ static int finish_memory(struct reading *reading)
 	const struct memory_counts *counts = &reading->memory.counts;
 	int error;
 
-	/* In a selected part of a run, the other half of a pair may be outside. */
+	/* If only a part of the run is selected, the other half of a pair may be outside of it. */
 	if (!reading->run->selection) {
 		sums->free_unmatched += counts->free_unmatched;
 		sums->alloc_over += counts->alloc_over;
@@ -379,7 +379,10 @@ static int finish_transfers(struct reading *reading)
 	return error;
 }
 
-/* True if launches have no work at all. In a selected part, the work may be outside. */
+/*
+ * Returns whether so many launches lack work that gaps may not be idle. If only a part of the run
+ * is selected, the work may be outside of it.
+ */
 static bool lacks_work(const struct run *run, const struct correlate_counts *counts)
 {
 	uint64_t alone = counts->launches_unmatched + counts->graph_launches_unmatched;
@@ -388,8 +391,8 @@ static bool lacks_work(const struct run *run, const struct correlate_counts *cou
 }
 
 /*
- * Call it after the last event. Frees large memory early: other logs may be read before this one is
- * added.
+ * Completes the sums after the last event. Frees large memory early: other logs may be read before
+ * the sums of this log are added to the run.
  */
 static int finish(struct reading *reading)
 {
@@ -416,7 +419,7 @@ static int finish(struct reading *reading)
 			run->idle_unknown_ns += reading->timeline->unknown_ns;
 		error = error ? error : reading->timeline->error;
 	}
-	/* Missing kernels of the whole log: they may belong to the selected part. */
+	/* Counts the missing kernels of the whole log: they may belong to the selected part. */
 	reading->kernel_missing_count =
 		missing_count(&reading->missing, reading->model, &reading->damage, counts,
 			      &run->launch_unclear_count);
@@ -482,7 +485,7 @@ int reading_finish(struct reading *reading)
 	return error ? error : finish_transfers(reading);
 }
 
-/* True if kernels are or may be lost. Captured launches have no kernels of their own. */
+/* Returns whether kernels are or may be lost. Captured launches have no kernels of their own. */
 static bool lost_kernels(const struct model *model, const struct xt_damage *damage)
 {
 	return damage->truncated || !damage->closed || damage->chunks_damaged ||
@@ -534,8 +537,8 @@ static int begin(struct reading *reading)
 }
 
 /*
- * Adds the damage found in both passes. Each decompressed some kinds, and both skipped the same
- * damage.
+ * Adds up the damage of both passes. Both passes skipped the same damaged parts of the file. Only
+ * the pass that decompresses a kind of chunk finds damage inside it.
  */
 static void add_damage(struct xt_damage *sum, const struct xt_damage *first,
 		       const struct xt_damage *second)
@@ -564,7 +567,7 @@ int reading_events(struct reading *reading, struct xt_reader *reader, bool has_h
 	while (!reading->error && (chunk = prefetch_next(prefetch))) {
 		enum xt_kind kind = xt_chunk_kind(chunk);
 
-		if (!(model_row_kinds() & 1u << kind)) /* otherwise the model has counted them */
+		if (!(model_row_kinds() & 1u << kind)) /* the model has counted the other kinds */
 			reading->model->rows_read[kind] += xt_chunk_rows(chunk);
 		if (reading->timeline && prefetch_damaged(prefetch))
 			reading->timeline->is_damaged = true;

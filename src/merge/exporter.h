@@ -53,8 +53,8 @@ enum by {
 enum nvtx { NVTX_FRAMES, NVTX_ROOTS, NVTX_OFF };
 
 /*
- * What an exporter uses. Options that no output uses are refused, and weights that no output uses
- * are not computed.
+ * The options and data that an exporter uses. An option is refused if no output uses it. A weight
+ * is not computed if no output uses it.
  */
 enum exporter_use {
 	USES_PATHS = 1u << 0,	    /* call paths: --by, --graph-stacks, --nvtx */
@@ -70,7 +70,7 @@ enum exporter_use {
 	USES_ANY = UINT32_MAX,	     /* for options that every output uses */
 	USES_FINDINGS = 1u << 11,
 	USES_SIZE = 1u << 10,  /* --html-size */
-	USES_OTHER = 1u << 31, /* so that every exporter has a use */
+	USES_OTHER = 1u << 31, /* for exporters that use none of the above */
 };
 
 /* The user's choices. */
@@ -107,12 +107,12 @@ struct range_sums {
 	struct range_payload payload;
 };
 
-/* The data of all processes read so far. */
+/* The run: the data of all processes read so far. */
 struct run {
 	const struct inputs *inputs;
 	const struct settings *settings;
 	uint32_t weights;	 /* bit 1 << enum weight for each weight that an output shows */
-	uint32_t weights_needed; /* and for each that findings need */
+	uint32_t weights_needed; /* the same, and those that findings need */
 	bool wants_origins;
 	bool wants_findings;
 	struct findings findings;
@@ -127,38 +127,41 @@ struct run {
 	size_t range_sum_capacity;
 	struct range_counts range_counts;
 	struct transfers transfers;
-	struct memory_row *memory; /* one per process and pool in use */
+	struct memory_row *memory; /* one for each process and used pool */
 	size_t memory_row_count;
 	size_t memory_row_capacity;
 	struct memory_counts memory_counts;
-	/* Event counters only, so that the counters of one log can be added to those of all. */
+	/*
+	 * Only counters of events, so that the counters of one log can be added to those of the run
+	 * as an array.
+	 */
 	union {
 		struct {
 			uint64_t launch_count;
 			uint64_t launch_failed_count;	/* of these: calls that returned an error */
 			uint64_t launch_captured_count; /* of these: captured into a graph */
-			uint64_t
-				launch_kernelless_count; /* of these: launches of graphs without kernels */
-			uint64_t
-				launch_unmatched_count; /* of these: work was expected, none is known */
-			uint64_t kernel_missing_count; /* launched, without a record */
-			uint64_t launch_unclear_count; /* without a kernel: captured or lost */
+			/* of these: launches of graphs without kernels */
+			uint64_t launch_kernelless_count;
+			/* of these: work was expected, none is known */
+			uint64_t launch_unmatched_count;
+			uint64_t kernel_missing_count; /* launched, but without a record */
+			uint64_t launch_unclear_count; /* no kernel: captured or lost */
 			uint64_t transfer_call_count;  /* copy and memset calls */
 			uint64_t transfer_unmatched_count;
 			uint64_t work_count[WORK_KINDS];
-			uint64_t work_invalid_count; /* not included: invalid times */
+			uint64_t work_invalid_count; /* work left out: invalid times */
 			uint64_t calls_invalid_count;
 			uint64_t calls_recurring_count;
 			uint64_t memory_untimed_count;
 			uint64_t work_without_call_count;
-			uint64_t work_by_device_count;	   /* not included: launched by the GPU for
-							  an unknown call */
-			uint64_t work_without_stack_count; /* known call, unknown stack */
+			/* work left out: launched by the GPU for an unknown call */
+			uint64_t work_by_device_count;
+			uint64_t work_without_stack_count; /* the call is known, its stack is not */
 			uint64_t graph_work_count;
-			uint64_t graph_work_unmade_count; /* of these: unknown creator of the
-							     node */
-			uint64_t timeline_missed_count;	  /* too late for weights that need time
-							   order */
+			/* of these: the creator of the node is unknown */
+			uint64_t graph_work_unmade_count;
+			/* came too late for weights that need time order */
+			uint64_t timeline_missed_count;
 			uint64_t idle_unknown_ns; /* gaps in which missing work may have run */
 			uint64_t attributed_gpu_ns;
 			uint64_t gpu_ns;
@@ -171,10 +174,10 @@ struct run {
 	uint64_t nodes_made_count; /* by calls, including captured launches */
 	uint64_t losses[LOSS_COUNT];
 	uint64_t accounts[XT_ACCOUNTS]; /* sums over all logs, by index in xt_accounts */
-	size_t logs_without_cost;	/* without the cost of the tracer */
-	size_t logs_open;		/* not closed, so the last account is not final */
-	size_t logs_cut_off;		/* of killed processes, with an account up to some moment */
-	uint64_t handoff_count;		/* times CUPTI was released to another tool */
+	size_t logs_without_cost;	/* logs that lack the cost of the tracer */
+	size_t logs_open;		/* logs not closed, so their last account is not final */
+	size_t logs_cut_off;	/* logs of killed processes, with an account up to some moment */
+	uint64_t handoff_count; /* times CUPTI was released to another tool */
 	uint64_t handed_off_ns;
 	uint64_t sampled_ns; /* time with sampled call stacks */
 	uint64_t one_in_min, one_in_max;
@@ -213,16 +216,16 @@ struct process {
 	const struct frames *frames;
 	const struct addresses *addresses;
 	const struct paths *paths;
-	struct demangle_cache *names; /* from names of the model to names of paths */
-	const char *label;	      /* "train.py (1234)", with more if needed to be unique */
-	uint32_t label_name;	      /* the sanitised label as name in paths */
+	struct demangle_cache *names; /* maps names of the model to names of paths */
+	const char *label;	      /* "train.py (1234)", or longer if needed to be unique */
+	uint32_t label_name;	      /* the sanitised label, as name in paths */
 	size_t index;		      /* from 0 */
 	size_t process_count;
 	int64_t origin_ns; /* subtract from the log's times to begin at 0 */
 	uint32_t total;	   /* index of the total that the work belongs to */
 };
 
-/* The process as root frame of call paths, or NAME_EMPTY if the user wants none. */
+/* Returns the process as root frame of call paths, or NAME_EMPTY if the user wants no such root. */
 static inline uint32_t process_root(const struct process *process, const struct settings *settings)
 {
 	bool is_wanted = settings->by == BY_PROCESS ||
@@ -239,7 +242,7 @@ struct sink {
 	struct sink_file {
 		char *path;
 		struct output out;
-	} * files; /* with USES_FOLDER; then only the path of out is used */
+	} * files; /* if USES_FOLDER: out then has only the path of the folder */
 	size_t file_count;
 	size_t file_capacity;
 	bool is_new_folder;
@@ -248,35 +251,39 @@ struct sink {
 
 /*
  * Call order: begin; for each log process, its events, its totals and process_end; at last end.
- * NULL functions are skipped. They return 0 or -errno. Write errors are kept in the output.
+ * NULL functions are skipped. The functions return 0 or -errno. Write errors are kept in the
+ * output.
  */
 struct exporter {
 	const char *name;   /* the option */
 	const char *what;   /* for --help */
 	uint32_t uses;	    /* enum exporter_use */
 	const char *value;  /* placeholder in --help; NULL: "FILE" */
-	const char *absent; /* why this build lacks it; NULL: it does not */
+	const char *absent; /* why this build lacks the exporter; NULL: it does not */
 	int (*begin)(struct sink *sink);
 	int (*process)(struct sink *sink, const struct process *process);
 	int (*call)(struct sink *sink, const struct process *process, const struct launch *call,
 		    uint64_t duration_ns, uint64_t result);
 	int (*work)(struct sink *sink, const struct process *process, const struct work *work,
 		    const struct launch *launch);
-	/* After each allocation and free, in time order: the bytes now allocated in the pool. */
+	/*
+	 * Called after each allocation and free, in time order, with the bytes now allocated in the
+	 * pool.
+	 */
 	int (*memory)(struct sink *sink, const struct process *process, uint32_t pool,
 		      uint64_t time_ns, uint64_t live_bytes);
-	/* The work of each device in order of its start. Only with USES_ALL_WEIGHTS. */
+	/* Called for the work of each device, in order of start. Only with USES_ALL_WEIGHTS. */
 	int (*stretch)(struct sink *sink, const struct process *process,
 		       const struct stretch *stretch);
-	/* NVTX events of a thread in their order: row of chunk. */
+	/* Called for the NVTX events of a thread in order. The event is row `row` of chunk. */
 	int (*range)(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
 		     uint32_t row);
-	/* After the events: their sums. node is the end of the path in the tree. */
+	/* Called after the events with their sums. node is the end of the path in the tree. */
 	int (*total)(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node);
 	int (*process_end)(struct sink *sink, const struct process *process);
 	int (*end)(struct sink *sink, const struct run *run);
-	void (*free)(struct sink *sink); /* after any of the above, even if it failed */
+	void (*free)(struct sink *sink); /* called after any of the above, even if it failed */
 };
 
 extern const struct exporter exporter_csv;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Controls the merge. For each log: loads its model, resolves its call paths, reads its events. At
- * the end it completes the outputs.
+ * Controls the merge. For each log, loads its model, resolves its call paths and reads its events.
+ * At the end, completes the outputs.
  */
 #include "merge/merge.h"
 
@@ -22,7 +22,7 @@
 #include "merge/sums/sampled.h"
 #include "merge/sums/trust.h"
 
-/* The label of a process. The caller frees it. NULL if memory ran out. */
+/* Returns the label of a process, which the caller frees. NULL if out of memory. */
 static char *make_label(const struct inputs *inputs, const struct input *log,
 			const struct model *model)
 {
@@ -67,7 +67,7 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 	return error;
 }
 
-/* A killed process has only the last periodic account, or none. */
+/* The log of a killed process has only the last periodic account, or none. */
 static void note_cost(struct run *run, const struct reading *reading, const struct model *model)
 {
 	if (!model_has_account(model, "callbacks.ns"))
@@ -76,7 +76,10 @@ static void note_cost(struct run *run, const struct reading *reading, const stru
 		run->logs_cut_off++;
 }
 
-/* Reports an interpreter that the tracer did not recognise, by its functions in call stacks. */
+/*
+ * Reports a Python interpreter that the tracer did not recognise. Its functions in call stacks
+ * reveal it.
+ */
 static void report_hidden_interpreter(const struct model *model, const struct addresses *addresses,
 				      const char *path, struct report *report)
 {
@@ -89,7 +92,7 @@ static void report_hidden_interpreter(const struct model *model, const struct ad
 			path, names_text(&model->names, model->modules.rows[module].path, NULL));
 }
 
-/* Adds a log to the run. reader is positioned at its events; NULL: they were read. */
+/* Adds a log to the run. reader is positioned at the events of the log; NULL: they were read. */
 static int add_log(struct run *run, size_t index, struct debug_search *search,
 		   struct reading *reading, struct xt_reader *reader)
 {
@@ -185,15 +188,14 @@ static int read_log(struct run *run, size_t index, struct debug_search *search, 
 static void report_missing(const struct run *run, struct report *report)
 {
 	if (!run->launch_count && !run_work_count(run))
-		report_warn(report, "there are no launches in the log%s",
-			    run->inputs->count == 1 ? "" : "s");
+		report_warn(report, "no launches in the log%s", run->inputs->count == 1 ? "" : "s");
 	if (run->idle_unknown_ns) {
 		char time[TIME_BYTES];
 
 		format_time(time, run->idle_unknown_ns);
 		report_warn(report,
-			    "%s between work is not counted as idle: work that is missing should "
-			    "have run then",
+			    "%s between GPU work is not counted as idle: missing work may have run "
+			    "in that time",
 			    time);
 	}
 	for (size_t d = 0; d < ANOMALIES; d++)
@@ -209,7 +211,7 @@ static bool begins_with_path(const char *text, const char *path)
 	return !strncmp(text, path, length) && text[length] == ':';
 }
 
-/* True if a warning is about a log itself. */
+/* Returns whether a warning is about a log itself. */
 static bool is_of_log(const struct inputs *inputs, const char *warning)
 {
 	for (size_t i = 0; i < inputs->count; i++)
@@ -294,7 +296,7 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	return error;
 }
 
-/* The weights that the outputs show. */
+/* Returns the weights that the outputs show. */
 static uint32_t weights_of(const struct options *options)
 {
 	uint32_t weights = 0;

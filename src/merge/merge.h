@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From logs to outputs, log by log.
+ * Merges logs into outputs, log by log.
  */
 #ifndef XT_MERGE_MERGE_H
 #define XT_MERGE_MERGE_H
@@ -10,8 +10,8 @@
 #include "merge/read/inputs.h"
 
 /*
- * Reads all logs and writes all outputs of the options. Reports errors. An output appears only if
- * it is complete.
+ * Reads all logs and writes the outputs that the options request. Reports errors. A file appears
+ * only if it is complete.
  */
 void merge_run(const struct options *options, const struct inputs *inputs, struct report *report);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options that are not outputs, and how their values are read.
+ * The options that are not outputs, and how to parse their values.
  */
 #include "merge/option_table.h"
 

@@ -7,7 +7,10 @@
 
 #include "cli/option.h"
 
-/* Ends with a row of zeros. The context is struct options. row->uses is an enum exporter_use. */
+/*
+ * Ends with a row of zeros. The context of the rows is a struct options. row->uses has bits of enum
+ * exporter_use.
+ */
 extern const struct option_row merge_option_rows[];
 
 #endif

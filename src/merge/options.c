@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line: the table of options, and the table of exporters, each of which is an option.
+ * The command line: the table of options, and one option for each exporter.
  */
 #include "merge/options.h"
 
@@ -29,7 +29,7 @@ static const struct option_ending endings[] = {
 	{0},
 };
 
-/* "--a, --b or --c": the outputs with one of these uses. */
+/* Writes "--a, --b or --c": the outputs with one of these uses. */
 static void list_outputs(char *out, size_t out_bytes, uint32_t uses)
 {
 	size_t left = 0, length = 0;
@@ -155,7 +155,7 @@ static int check_weight(const struct options *options)
 	return -EINVAL;
 }
 
-/* Refuse options that would have no effect. */
+/* Refuses options that would have no effect. */
 static int check(const struct options *options)
 {
 	for (size_t i = 0; i < options->list.count; i++) {

@@ -36,8 +36,8 @@ struct options {
 void options_list(struct option_list *list);
 
 /*
- * Parses argv, and reorders it. Without an output option and without --embed-symbols, the text goes
- * to stdout. Returns COMMAND_GO_ON, or the exit status to end with.
+ * Parses and reorders argv. Without an output option and without --embed-symbols, writes text to
+ * stdout. Returns COMMAND_GO_ON, or the exit status to end with.
  */
 int options_parse(struct options *options, const struct command *command, int argc, char **argv);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The second pass over a log: joins its events and passes them on as they come.
+ * The second pass over a log: joins its events and passes them on in the order of the log.
  */
 #ifndef XT_MERGE_READING_H
 #define XT_MERGE_READING_H
@@ -15,7 +15,7 @@
 #include "merge/sums/timeline.h"
 #include "merge/sums/aggregate.h"
 
-/* Results of the user's selection for a log (event_filter.c). */
+/* Which rows of a log the user's selection includes (event_filter.c). */
 struct verdicts {
 	uint8_t *list; /* by index in the aggregate */
 	size_t capacity;
@@ -51,27 +51,27 @@ struct reading {
 	struct event_filter event_filter;
 	struct callsites callsites;	  /* if the run looks for findings */
 	struct xt_damage damage;	  /* of both passes, valid after the last event */
-	bool exports_calls, exports_work; /* an exporter or a weight needs single events */
+	bool exports_calls, exports_work; /* an exporter or a weight needs them */
 	struct collective_sums collectives;
-	bool is_blind; /* much work is lost, so gaps may not be idle */
-	int error;     /* of a callback, which cannot return it */
+	bool is_blind; /* many events are lost, so gaps may not be idle */
+	int error;     /* first error of a callback that cannot return it */
 };
 
 /*
- * Reads all events of the log with that reader. has_helper: decompress on a second thread. Changes
- * only the reading, its model and the counts of its run, except for exporters of single events and
- * selections. Returns 0 or -ENOMEM.
+ * Reads all events of the log. has_helper: decompress on a second thread. Changes only the reading,
+ * its model and the counters of its run, unless there are exporters of single events or a
+ * selection. Returns 0 or -ENOMEM.
  */
 int reading_events(struct reading *reading, struct xt_reader *reader, bool has_helper,
 		   struct progress *progress);
 
-/* Adds the totals of the log to the run, which covers all logs. Returns 0 or -ENOMEM. */
+/* Adds the totals of the log to the run. Returns 0 or -ENOMEM. */
 int reading_finish(struct reading *reading);
 
-/* True if an exporter needs single events. */
+/* Returns whether an exporter needs single events. */
 bool sinks_want_events(const struct sink *sinks, size_t sink_count);
 
-/* Index of a label; unlabelled numbers share index 0. */
+/* Returns the index of a label. Numbers without a label share index 0. */
 static inline uint32_t label_index(uint64_t number, uint32_t label_count)
 {
 	return number < label_count ? (uint32_t)number : 0;
@@ -80,8 +80,8 @@ static inline uint32_t label_index(uint64_t number, uint32_t label_count)
 /* In sums/attribute.c, called by events.c. */
 
 /*
- * Finds the owner of work as far as possible without its call. Fills it in place, because copying a
- * struct that was just written in small pieces is slow.
+ * Finds the owner of work as far as possible without its call. Fills it in place: copying a struct
+ * that was just written in small pieces is slow.
  */
 void owner_without_call(const struct reading *reading, const struct work *work,
 			struct owner *owner);
@@ -90,9 +90,9 @@ void owner_without_call(const struct reading *reading, const struct work *work,
 void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t own_ns);
 
 /*
- * Callbacks whose context is the reading. attribute_work() finds the owner of work and adds it to
- * the aggregate. If there are replays, attribute_work_with_id() replaces it for work that has a
- * correlation id.
+ * Callbacks for a struct work_receiver, whose context is the reading. attribute_work() finds the
+ * owner of work and adds it to the aggregate. If there are replays, attribute_work_with_id() is
+ * used instead for work that has a correlation id.
  */
 void attribute_work(void *context, const struct work *work, const struct launch *launch);
 void attribute_work_with_id(void *context, const struct work *work, const struct launch *launch);
@@ -104,39 +104,43 @@ void reading_free(struct reading *reading);
 
 /*
  * Adds the aggregate of a log to the tree run->paths, and passes it to the exporters. A path has
- * the frames of the stack, the API, for graph work the path that created the node, and the leaf.
- * Returns 0 or -ENOMEM.
+ * the frames of the stack, the API and the leaf. For graph work, the path that created the node
+ * comes before the leaf. Returns 0 or -ENOMEM.
  */
 int build_tree(struct reading *reading);
 
-/* The last node of the path of an owner, created if needed; PATH_FAILED if memory ran out. */
+/*
+ * Returns the last node of the path of an owner, created if needed; PATH_FAILED if out of memory.
+ */
 uint32_t build_tree_path(struct reading *reading, const struct owner *owner);
 
 /*
- * Adds up the GPU time of each NVTX range, including nested ranges, in run->ranges. Returns 0 or
+ * Sums the GPU time of each NVTX range, including nested ranges, in run->ranges. Returns 0 or
  * -ENOMEM.
  */
 int build_range_tree(struct run *run, const struct process *process,
 		     const struct aggregate *aggregate);
 
-/* "text" or "domain:text", sanitised, as a name in names; NAME_FAILED if memory ran out. */
+/*
+ * Returns the sanitised "text" or "domain:text" as a name in names; NAME_FAILED if out of memory.
+ */
 uint32_t range_label(struct names *names, const struct model *model, uint32_t domain, uint32_t text,
 		     const char *before, const char *after);
 
 /*
- * The name of a category of a domain, or its number, as a name in names; NAME_FAILED if memory ran
- * out.
+ * Returns the name of a category of a domain, or its number, as a name in names; NAME_FAILED if out
+ * of memory.
  */
 uint32_t range_category(struct names *names, const struct model *model, uint32_t domain,
 			uint32_t category);
 
-/* Sanitises foreign text. Returns a name in names; NAME_FAILED if memory ran out. */
+/* Sanitises untrusted text. Returns a name in names; NAME_FAILED if out of memory. */
 uint32_t clean_name(struct names *names, const char *text);
 
-#define ROOT_UNKNOWN UINT32_MAX	      /* a device that the log does not name */
-#define ROOT_HOST    (UINT32_MAX - 1) /* no device or stream: host work */
+#define ROOT_UNKNOWN UINT32_MAX	      /* a device that is not in the log */
+#define ROOT_HOST    (UINT32_MAX - 1) /* host work, which has no device or stream */
 
-/* The root frame of the paths of work, as the settings choose it. */
+/* Returns the root frame for the paths of work, as the settings choose it. */
 uint32_t owner_root(const struct run *run, const struct model *model, uint32_t stream,
 		    uint32_t thread);
 

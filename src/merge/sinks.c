@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Opens and closes outputs.
- */
 #include "merge/sinks.h"
 
 #include <errno.h>
@@ -11,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* True if one of the sinks writes to that file. */
+/* Returns whether one of the sinks writes to that file. */
 static bool is_taken(const struct sink *sinks, size_t count, const char *target)
 {
 	bool taken = false;
@@ -113,7 +110,7 @@ static void close_output(struct output *out, const char *path, bool whole, struc
 		output_discard(out);
 }
 
-/* The files of a directory are committed together, or not at all. */
+/* Commits all files of a directory, or none. */
 static void close_folder(struct sink *sink, bool whole, struct report *report)
 {
 	for (size_t f = 0; f < sink->file_count && whole; f++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Open outputs. They are opened before any log is read, and committed or discarded together.
+ * Opens and closes outputs. They are opened before any log is read, and committed or discarded
+ * together.
  */
 #ifndef XT_MERGE_SINKS_H
 #define XT_MERGE_SINKS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workers that read logs. One lock protects the data that they share with the main thread. A
- * reading belongs to its worker until it is complete, then to the main thread.
+ * Workers that read logs. One lock protects the data shared with the main thread. A reading belongs
+ * to its worker until it is complete, then to the main thread.
  */
 #include "merge/worker_pool.h"
 
@@ -65,7 +65,7 @@ static void read_job(struct job *job, const char *path)
 	xt_reader_close(reader);
 }
 
-/* The next log to start with, or NULL if there is none. */
+/* Returns the next log to read, or NULL if there is none. */
 static struct job *next_job(struct worker_pool *pool, size_t *index)
 {
 	struct job *job = NULL;
@@ -98,7 +98,7 @@ static void *run_worker(void *argument)
 	return NULL;
 }
 
-/* The main thread handles signals: its handlers remove unfinished files. */
+/* Workers block all signals: handlers run on the main thread and remove unfinished files. */
 static void start_workers(struct worker_pool *pool, size_t count)
 {
 	sigset_t all, before;

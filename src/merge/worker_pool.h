@@ -2,13 +2,13 @@
 /*
  * Reads several logs in parallel if there are processors for it.
  *
- * Each worker loads the model of a log, joins its events and adds them up, in a reading of its own.
+ * Each worker loads the model of a log, joins its events and sums them, in a reading of its own.
  * Only the main thread uses what all logs share: the tree of paths, names and exporters. It takes
- * the readings in the order of the logs, so outputs do not depend on which worker was first. At
- * most one log per worker is read ahead, which bounds the memory.
+ * the readings in the order of the logs, so outputs do not depend on timing. At most one log per
+ * worker is read ahead, which bounds the memory.
  *
- * Logs are read one after another for outputs that receive single events, because these need all
- * names before the first event, and for selections, because these look into the tree of paths.
+ * Logs are read one after another in two cases. Outputs of single events need all names before the
+ * first event. Selections need the tree of paths while reading.
  */
 #ifndef XT_MERGE_WORKER_POOL_H
 #define XT_MERGE_WORKER_POOL_H
@@ -19,7 +19,7 @@
 
 struct worker_pool;
 
-/* The number of threads that the process may run at once. */
+/* Returns the number of threads that the process may run at the same time. */
 unsigned processors(void);
 
 /* Sets *pool_out to NULL if logs must be read one after another. Returns 0 or -ENOMEM. */
@@ -28,8 +28,8 @@ int worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sin
 
 /*
  * Waits for the log with that index. Call it for all logs in order. Returns its reading, valid
- * until worker_pool_release(), and adds its counts to the run. The field error tells if it failed.
- * Returns NULL if the log could not be opened, or must be read by the caller.
+ * until worker_pool_release(), and adds its counters to the run. If it failed, the reading's error
+ * is set. Returns NULL if the log could not be opened, or if the caller must read it.
  */
 struct reading *worker_pool_wait(struct worker_pool *pool, size_t index);
 void worker_pool_release(struct worker_pool *pool, size_t index);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Formats numbers for people. Any thread.
+ * Formats numbers for people. Any thread may call.
  */
 #ifndef XT_LOG_NUMBER_FORMAT_H
 #define XT_LOG_NUMBER_FORMAT_H
@@ -13,7 +13,7 @@
 /* "1,234,567", into COUNT_BYTES. Returns out. */
 const char *format_count(char *out, uint64_t value);
 
-/* "1.234 ms", and "1.234 MiB", into TIME_BYTES. */
+/* Write "1.234 ms" and "1.234 MiB" into TIME_BYTES. */
 void format_time(char *out, uint64_t ns);
 void format_bytes(char *out, uint64_t bytes);
 

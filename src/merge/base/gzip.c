@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * gzip with zlib.
- */
 #include "merge/base/gzip.h"
 
 #include <stdlib.h>

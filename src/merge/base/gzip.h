@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes gzip-compressed text to an output. The same text gives the same bytes.
+ * Writes gzip-compressed text to an output. The result depends only on the text.
  */
 #ifndef XT_MERGE_GZIP_H
 #define XT_MERGE_GZIP_H
@@ -11,7 +11,7 @@
 
 struct gzip;
 
-/* NULL if memory ran out. */
+/* Returns NULL if out of memory. */
 struct gzip *gzip_new(struct output *out);
 
 /* Write errors are stored in the output. */
@@ -20,7 +20,7 @@ void gzip_write(struct gzip *gzip, const void *bytes, size_t length);
 /* Ends the compressed data. */
 void gzip_finish(struct gzip *gzip);
 
-/* Accepts NULL and unfinished data. */
+/* Accepts NULL. Also frees unfinished data. */
 void gzip_free(struct gzip *gzip);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a JSON document as a stream, so it may be of any size. Errors are stored in the output
+ * Writes a JSON document as a stream, so its size is unlimited. Errors are kept in the output
  * (output.h). key is NULL for the elements of arrays.
  */
 #ifndef XT_MERGE_JSON_H
@@ -19,7 +19,7 @@ struct json {
 	bool is_first;	      /* in its object or array */
 };
 
-/* Zeros, except out, are a document that has not begun. */
+/* For a new document, set out and zero the rest. */
 void json_begin_object(struct json *json, const char *key);
 void json_end_object(struct json *json);
 void json_begin_array(struct json *json, const char *key);

@@ -15,7 +15,7 @@ static const char *const memory_kinds[MEMORY_KINDS] = {
 	"array",   "managed",  "static device", "static managed",
 };
 
-/* Codes of CUresult that calls return. Those of cudaError_t are the same where both exist. */
+/* Names of CUresult values. Those of cudaError_t are the same where both exist. */
 static const struct {
 	uint32_t code;
 	const char *name;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interned texts: one block of bytes, the offsets of the texts, and an open hash table, which
- * compares texts directly.
+ * Interned texts: one block of bytes, the offsets of the texts, and a hash table of their numbers.
  */
 #include "merge/base/names.h"
 
@@ -9,48 +8,14 @@
 
 #include "log/base/grow.h"
 
-#define NAMES_FIRST_SLOTS 256
-
 struct name_place {
 	size_t offset;
 	uint32_t length;
-	uint32_t hash;
 };
-
-static uint32_t hash_text(const void *text, size_t length)
-{
-	const uint8_t *p = text;
-	uint64_t h = 0xcbf29ce484222325u ^ length;
-
-	for (size_t i = 0; i < length; i++)
-		h = (h ^ p[i]) * 0x100000001b3u;
-	return (uint32_t)(h ^ (h >> 32));
-}
-
-static int rehash(struct names *names, uint32_t slot_count)
-{
-	uint32_t *slots = calloc(slot_count, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	for (uint32_t n = 0; n < names->count; n++) {
-		uint32_t s = names->places[n].hash & (slot_count - 1);
-
-		while (slots[s])
-			s = (s + 1) & (slot_count - 1);
-		slots[s] = n + 1;
-	}
-	free(names->slots);
-	names->slots = slots;
-	names->slot_count = slot_count;
-	return 0;
-}
 
 int names_init(struct names *names)
 {
 	*names = (struct names){0};
-	if (rehash(names, NAMES_FIRST_SLOTS) < 0)
-		return -ENOMEM;
 	if (names_intern(names, "", 0) == NAME_FAILED) {
 		names_free(names);
 		return -ENOMEM;
@@ -62,39 +27,36 @@ void names_free(struct names *names)
 {
 	free(names->text);
 	free(names->places);
-	free(names->slots);
+	xt_hash_free(&names->by_text);
 	*names = (struct names){0};
 }
 
 uint32_t names_intern(struct names *names, const void *text, size_t length)
 {
-	uint32_t hash = hash_text(text, length);
-	uint32_t mask = names->slot_count - 1;
-	uint32_t s = hash & mask;
+	uint32_t hash = xt_hash_bytes(text, length);
+	struct xt_hash_table *table = &names->by_text;
 	struct name_place *place;
+	struct xt_hash_slot *slot;
 
-	for (; names->slots[s]; s = (s + 1) & mask) {
-		place = &names->places[names->slots[s] - 1];
-		if (place->hash == hash && place->length == length &&
+	if (names->count >= table->slot_count / 2 && !xt_hash_reserve(table, names->count + 1))
+		return NAME_FAILED;
+	for (slot = xt_hash_first(table, hash); slot->item; slot = xt_hash_next(table, slot)) {
+		place = &names->places[slot->item - 1];
+		if (place->length == length &&
 		    (!length || !memcmp(names->text + place->offset, text, length)))
-			return names->slots[s] - 1;
+			return slot->item - 1;
 	}
 	if (length >= UINT32_MAX || names->count >= UINT32_MAX / 4 ||
 	    grow(&names->text, &names->text_capacity, names->text_used + length + 1, 1) < 0 ||
 	    grow(&names->places, &names->place_capacity, names->count + 1, sizeof(*place)) < 0)
 		return NAME_FAILED;
 	place = &names->places[names->count];
-	*place = (struct name_place){names->text_used, (uint32_t)length, hash};
+	*place = (struct name_place){names->text_used, (uint32_t)length};
 	if (length)
 		memcpy(names->text + names->text_used, text, length);
 	names->text[names->text_used + length] = '\0';
 	names->text_used += length + 1;
-	names->slots[s] = ++names->count;
-	if (names->count > names->slot_count / 4 * 3 && rehash(names, names->slot_count * 2) < 0) {
-		names->slots[s] = 0;
-		names->count--;
-		return NAME_FAILED;
-	}
+	*slot = (struct xt_hash_slot){hash, ++names->count};
 	return names->count - 1;
 }
 

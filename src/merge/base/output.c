@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Buffered output to a file that gets its name when it is complete.
+ * Buffered output to a file that is renamed when it is complete.
  */
 #include "merge/base/output.h"
 
@@ -20,8 +20,8 @@
 #define UNFINISHED_MAX 256 /* more files than all outputs have */
 
 /*
- * Files that a signal handler removes. Changed while signals may arrive: a slot holds NULL, or a
- * text that lives until after the slot was cleared.
+ * Files that a signal handler removes. A signal may arrive at any time, so a slot is NULL or points
+ * to a text that stays valid until the slot is cleared.
  */
 static const char *volatile unfinished_files[UNFINISHED_MAX];
 
@@ -30,7 +30,7 @@ static void remove_unfinished(int signal_number)
 	for (int i = 0; i < UNFINISHED_MAX; i++)
 		if (unfinished_files[i])
 			unlink(unfinished_files[i]);
-	/* The files in them are removed by now. */
+	/* Remove folders last: the files in them are gone by now. */
 	for (int i = 0; i < UNFINISHED_MAX; i++)
 		if (unfinished_files[i])
 			rmdir(unfinished_files[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One output: a file that gets its name only when it is complete, or stdout. Text is written to a
+ * One output: a file or stdout. A file gets its name only when it is complete. Text is written to a
  * large buffer first. The first error is kept: later text is dropped, and output_commit() returns
  * the error. Signals that end the program remove unfinished files.
  */
@@ -23,7 +23,7 @@ struct output {
 	int error; /* first -errno, or 0 */
 	char *buffer;
 	size_t used;
-	unsigned columns; /* of the terminal; 0 if it is none */
+	unsigned columns; /* of the terminal; 0: not a terminal */
 	bool has_colours;
 	void *mapping; /* for output_bytes() */
 	size_t mapping_bytes;
@@ -34,14 +34,14 @@ struct output_bytes {
 	size_t length;
 };
 
-#define OUTPUT_WANTS_FILE (-100002) /* for callers: a device or a pipe cannot be used */
+#define OUTPUT_WANTS_FILE (-100002) /* set by callers: the output cannot be a device or a pipe */
 
-#define OUTPUT_WANTS_FOLDER (-100003) /* for callers: it is not a folder */
+#define OUTPUT_WANTS_FOLDER (-100003) /* set by callers: the path is not a folder */
 
-#define OUTPUT_NAMED_TWICE (-100001) /* for callers with several outputs */
+#define OUTPUT_NAMED_TWICE (-100001) /* set by callers: another output has the same path */
 
 /*
- * path must outlive the output. A device or a pipe is written in place. Returns as
+ * path must outlive the output. Devices and pipes are written in place. Returns 0 or an error of
  * xt_new_file_open().
  */
 int output_open(struct output *out, const char *path);
@@ -53,23 +53,26 @@ int output_open_memory(struct output *out);
 int output_bytes(struct output *out, struct output_bytes *bytes_out);
 
 /*
- * Writes the buffer and closes the file, which gets its name in output_commit(). Returns 0 or the
+ * Writes the buffer and closes the file. output_commit() then gives it its name. Returns 0 or the
  * first -errno.
  */
 int output_complete(struct output *out);
 
 /*
- * Writes the buffer and gives the file its name. Returns 0, or the first -errno, and then there is
- * no file. Closes the output in either case.
+ * Writes the buffer, gives the file its name and closes the output. Returns 0 or the first -errno;
+ * on errors there is no file.
  */
 int output_commit(struct output *out);
 
-/* Closes and removes the unfinished file. Does nothing if the output is closed or all zeros. */
+/*
+ * Closes the output and removes the unfinished file. Does nothing if the output is closed or all
+ * zeros.
+ */
 void output_discard(struct output *out);
 
 /*
- * Registers a path that a terminating signal removes: a file, or a folder once its files are
- * removed. path must live until output_keep_on_signal(). For folders of outputs; main thread only.
+ * Registers a file or folder that a terminating signal removes, folders after their files. path
+ * must live until output_keep_on_signal(). Main thread only.
  */
 void output_remove_on_signal(const char *path);
 void output_keep_on_signal(const char *path);
@@ -78,8 +81,8 @@ void output_keep_on_signal(const char *path);
 void output_flush(struct output *out);
 
 /*
- * A place for up to `bytes` bytes (at most OUTPUT_BUFFER_BYTES). Pass its new end to
- * output_advance().
+ * Returns a place for up to `bytes` bytes (at most OUTPUT_BUFFER_BYTES). Pass the end of the text
+ * written there to output_advance().
  */
 static inline char *output_room(struct output *out, size_t bytes)
 {
@@ -93,7 +96,7 @@ static inline void output_advance(struct output *out, const char *end)
 	out->used = (size_t)(end - out->buffer);
 }
 
-/* Text of any length. */
+/* Writes text of any length. */
 void output_text(struct output *out, const char *text, size_t length);
 void output_format(struct output *out, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shows progress: a line on stderr that overwrites itself, if stderr is a terminal.
+ * Shows progress on a line of stderr that overwrites itself, if stderr is a terminal.
  */
 #ifndef XT_MERGE_PROGRESS_H
 #define XT_MERGE_PROGRESS_H
@@ -17,13 +17,13 @@ struct progress {
 	uint64_t next_ns; /* time of the next update */
 };
 
-/* Shows nothing in the first second. */
+/* Shows nothing during the first second. */
 void progress_begin(struct progress *progress, bool is_quiet);
 
-/* Sets the total. Call it before the work. */
+/* Sets the total number of bytes. Call it before the work. */
 void progress_expect(struct progress *progress, uint64_t bytes);
 
-/* Bytes of the current part. Cheap: call it at any rate. */
+/* Sets the bytes done in the current part. Cheap enough to call at any rate. */
 void progress_at(struct progress *progress, uint64_t bytes);
 
 /* Adds the bytes of a completed part. */

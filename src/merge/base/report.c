@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages on stderr, and the exit status that follows from them.
+ * Prints messages on stderr and derives the exit status from them.
  */
 #include "merge/base/report.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages for the user: one line each on stderr, and the exit status. Control characters are
- * replaced, so that nothing in a log acts on the terminal. Warnings are kept for the summary.
+ * replaced, so that a log cannot control the terminal. Warnings are kept for the summary.
  */
 #ifndef XT_MERGE_REPORT_H
 #define XT_MERGE_REPORT_H
@@ -24,10 +24,10 @@ struct report {
 	char **warnings;
 	size_t warning_count;
 	size_t warning_capacity;
-	struct progress progress; /* removed before a line is printed */
+	struct progress progress; /* its line is removed before a message is printed */
 };
 
-/* Prints a success that is worth a line. */
+/* Prints a note, such as a success that the user should see. */
 void report_note(struct report *report, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -39,13 +39,13 @@ void report_warn(struct report *report, const char *format, ...)
 void report_warn_once(struct report *report, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Reports that a request cannot be met, even if quiet. The status becomes at least that. */
+/* Reports that a request cannot be met, even if quiet. The status becomes at least `status`. */
 void report_error(struct report *report, enum exit_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * Prints the held lines of another report, and frees them. So threads can have their own reports,
- * and lines come in a fixed order.
+ * Prints the held lines of another report and frees them. Threads can thus have reports of their
+ * own, and lines are printed in a fixed order.
  */
 void report_release(struct report *report, struct report *held);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Safe text and fast digits.
+ * Cleans text and formats digits.
  */
 #include "merge/base/text.h"
 
@@ -79,7 +79,10 @@ static const char digit_pairs[] = "00010203040506070809"
 				  "80818283848586878889"
 				  "90919293949596979899";
 
-/* The number of digits: estimated from the number of bits, and corrected by the power of ten. */
+/*
+ * Returns the number of digits. Estimates it from the number of bits, then corrects it by a power
+ * of ten.
+ */
 static unsigned digit_count(uint64_t value)
 {
 	static const uint64_t powers[] = {0,

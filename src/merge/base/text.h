@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes untrusted bytes safe to print, and converts numbers to digits fast. Never allocates: the
- * caller provides the room that the *_bound() functions state.
+ * *_bound() functions state how much room the caller must provide.
  */
 #ifndef XT_MERGE_TEXT_H
 #define XT_MERGE_TEXT_H
@@ -11,8 +11,8 @@
 #include <string.h>
 
 /*
- * Writes text as valid UTF-8 without control characters, which become '_' or U+FFFD. The byte
- * forbidden (if not 0) becomes ':'. Returns the length. Does not terminate.
+ * Writes text as valid UTF-8. Control characters become '_' or U+FFFD. The byte forbidden, if not
+ * 0, becomes ':'. Returns the length. Does not terminate the text.
  */
 size_t text_clean(char *out, const char *text, size_t length, char forbidden);
 static inline size_t text_clean_bound(size_t length)
@@ -27,7 +27,7 @@ static inline size_t text_json_bound(size_t length)
 	return length * 6;
 }
 
-/* Number of characters in valid UTF-8. */
+/* Returns the number of characters in valid UTF-8. */
 size_t text_columns(const char *text, size_t length);
 
 #define TEXT_U64_BYTES_MAX 20

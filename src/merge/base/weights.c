@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The table of weights.
- */
 #include "merge/base/weights.h"
 
 const struct weight_spec weight_specs[WEIGHTS] = {

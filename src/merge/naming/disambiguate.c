@@ -86,8 +86,8 @@ static int compare_functions(const void *a, const void *b, void *context)
 }
 
 /*
- * Returns whether two functions of one module and name are different: both are there at the same
- * time.
+ * Returns whether two functions of one module and name are different. They are if both exist at the
+ * same time.
  */
 static bool are_different(const struct sorting *s, uint32_t i, uint32_t j)
 {

@@ -94,7 +94,7 @@ int file_names_add(struct file_names *files, const char *path)
 	uint32_t name;
 	size_t length;
 
-	if (!files->paths.slots &&
+	if (!files->paths.count &&
 	    (names_init(&files->paths) < 0 || names_init(&files->suffixes) < 0))
 		return -ENOMEM;
 	name = intern_path(files, path);
@@ -154,7 +154,7 @@ int file_names_assign(struct file_names *files)
 
 const char *file_names_shown(struct file_names *files, const char *path)
 {
-	uint32_t name = files->paths.slots ? intern_path(files, path) : NAME_FAILED;
+	uint32_t name = files->paths.count ? intern_path(files, path) : NAME_FAILED;
 
 	if (name == NAME_FAILED || name >= files->file_capacity || !files->files[name].suffix)
 		return path;

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Names of frames.
- */
 #include "merge/naming/frame_names.h"
 
 #include <ctype.h>

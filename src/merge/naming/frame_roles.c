@@ -195,7 +195,7 @@ static uint32_t skip_cuda(const struct frame_roles *r, const uint32_t *frames, u
 }
 
 /*
- * Returns the end of the shown frames: without those that start the thread and, if the stack begins
+ * Returns the end of the shown frames. Skips those that start the thread and, if the stack begins
  * with Python, those that start the interpreter.
  */
 static uint32_t skip_start(const struct frame_roles *r, const struct stack *stack,

@@ -61,9 +61,9 @@ bool frame_is_of_interpreter(const struct model *model, const struct address *ad
 uint32_t frame_hidden_interpreter(const struct model *model, const struct addresses *addresses);
 
 /*
- * Finds the program's frames of a stack: [*first_out, *end_out) of frames. *api_out is the frame of
- * the runtime function that the program called, or the stack's frame count. If has_python, the
- * frames that start the interpreter are left out too.
+ * Finds the program's frames of a stack: [*first_out, *end_out) of frames. If has_python, leaves
+ * out the frames that start the interpreter too. *api_out is the frame of the runtime function that
+ * the program called. If there is none, it is the stack's frame count.
  */
 void frame_roles_trim(const struct frame_roles *roles, const struct stack *stack,
 		      const uint32_t *frames, bool has_python, uint32_t *first_out,

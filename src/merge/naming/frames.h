@@ -31,8 +31,8 @@ struct frames {
 	struct shown_frames *shown; /* by XT_STACK_ID */
 	size_t stack_count;
 	uint32_t *address_names; /* by index in the addresses: name in paths + 1; 0: hidden */
-	uint32_t *
-		place_names; /* by index in the places of the addresses: name in paths + 1; 0: hidden */
+	/* by index in the places of the addresses: name in paths + 1; 0: hidden */
+	uint32_t *place_names;
 	uint32_t *python_names; /* by XT_PYTHON_FRAME_ID: name in paths + 1; 0: hidden */
 	enum python_shown python;
 	uint8_t *of_interpreter;  /* by index in the addresses: see frame_is_of_interpreter() */

@@ -21,8 +21,8 @@ void name_common_ends(const struct names *names, const uint32_t *list, size_t co
 
 /*
  * Returns a readable copy of text[head .. end). Removes scopes, completes brackets, and cuts the
- * middle if the copy is long. is_first: only the first of several arguments, or its start. It may be
- * empty. The caller frees it. NULL if out of memory.
+ * middle if the copy is long. If is_first, takes only the first of several arguments, or its start.
+ * The copy may be empty. The caller frees it. NULL if out of memory.
  */
 char *name_difference(const char *text, size_t head, size_t end, bool is_first);
 

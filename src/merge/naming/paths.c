@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The tree of call paths.
- */
 #include "merge/naming/paths.h"
 
 #include "log/base/grow.h"

@@ -139,8 +139,8 @@ static size_t group_length(const char *text, size_t length, size_t from, char op
 }
 
 /*
- * Returns how much text at this position only leads to a lambda: parameters of the function around
- * it, "::operator()", or outer lambdas.
+ * Returns the length of the text at this position that only leads to a lambda: parameters of the
+ * function around it, "::operator()", or outer lambdas.
  */
 static size_t lambda_way(const char *text, size_t length, size_t at)
 {

@@ -166,8 +166,8 @@ static bool are_different(uint32_t *names, size_t count)
 struct group {
 	const struct named *list;
 	size_t count;
-	uint32_t *
-		wholes; /* names to compare; then the owner of the short name, if of an earlier log */
+	/* names to compare; then the owner of the short name, if of an earlier log */
+	uint32_t *wholes;
 	uint32_t *firsts;  /* result of PART_FIRST for each name */
 	size_t head, tail; /* length of the common start and end of all wholes */
 };
@@ -349,7 +349,7 @@ int unique_names_assign(struct unique_names *unique, struct demangle_cache *cach
 				     .space = &unique->kernels,
 				     .cache = {.mangled = cache->mangled, .shown = &unique->names}};
 	struct assignment functions = kernels;
-	int error = unique->names.slots ? 0 : names_init(&unique->names);
+	int error = unique->names.count ? 0 : names_init(&unique->names);
 
 	functions.space = &unique->functions;
 	if (!error)

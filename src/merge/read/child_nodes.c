@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Derives from the order of the reports which graph is the child of which node, and numbers the
- * nodes as the driver does. A graph's number is smaller than those of its children. One thread
- * reports all clones of a graph one after another, with its children in between.
+ * Finds which node contains which graph, from the order of the reports, and numbers the nodes as
+ * the driver does. A graph has a smaller number than its children. One thread reports all clones of
+ * a graph in a row, with its children in between.
  */
 #include "merge/read/child_nodes.h"
 
@@ -14,20 +14,20 @@
 
 #define NONE	    UINT32_MAX
 #define CONDITIONAL 13 /* CUgraphNodeType */
-#define DEPTH_MAX   32 /* nesting of graphs; deeper nodes are attributed to the replay only */
+#define DEPTH_MAX   32 /* nesting of graphs; deeper nodes have no creator, only a replay */
 
 struct clone {
 	uint32_t row;
 	uint32_t child; /* the graph that this node contains, or NONE */
 	uint32_t next;	/* next node of the graph, or NONE */
-	bool has_more;	/* it contains several graphs; child is the first */
+	bool has_more;	/* the node contains several graphs; child is the first */
 };
 
 struct graph {
 	uint32_t number; /* the upper half of its nodes' ids */
 	uint32_t count;
 	uint32_t first, last; /* clones */
-	uint32_t below;	      /* the graph that was open when this one started, or NONE */
+	uint32_t below;	      /* the graph that was open when this one began, or NONE */
 	bool is_child;
 };
 
@@ -58,8 +58,8 @@ static int begin_graph(struct forest *forest, uint32_t number)
 }
 
 /*
- * Closes the graphs that started inside the one with that number: the next clone contains them.
- * Sets child and has_more.
+ * Closes the graphs that began inside the one with that number: the next clone contains them. Sets
+ * child and has_more.
  */
 static void close_inner(struct forest *forest, uint32_t number, struct clone *clone)
 {
@@ -133,10 +133,10 @@ struct numbering {
 	struct nodes *nodes;
 	const struct forest *forest;
 	uint64_t next_id;
-	uint64_t time_ns; /* report of the last of its own nodes */
+	uint64_t time_ns; /* time of the report of its last own node */
 };
 
-/* Besides 0 and -ENOMEM: the numbers of the following nodes are unknown. */
+/* A result besides 0 and -ENOMEM: the numbers of the following nodes are unknown. */
 #define UNKNOWN_FROM_HERE 1
 
 static int number_children(struct numbering *numbering, const struct graph *graph, int depth)
@@ -197,7 +197,7 @@ static int note_conditional(struct nodes *nodes, uint32_t number)
 	return 0;
 }
 
-/* For a graph that is not nested. */
+/* Adds the nodes of nested graphs, for a graph that is not nested itself. */
 static int add_nodes_below(struct nodes *nodes, const struct forest *forest,
 			   const struct graph *graph)
 {

@@ -9,7 +9,7 @@
 
 /* Prefixes of function names, without namespaces. */
 static const char *const beginnings[] = {
-	/* NCCL: since 2.19, before that, and on symmetric memory (2.27, 2.28). */
+	/* NCCL: since 2.19, before 2.19, and on symmetric memory (2.27, 2.28). */
 	"ncclDevKernel_",
 	"ncclKernel_",
 	"ncclSymDevKernel_",
@@ -35,7 +35,7 @@ static bool begins_like_one(const char *name, size_t length)
 	return false;
 }
 
-/* Checks the last identifier at the front of a mangled name; types follow. */
+/* Checks the last component of the function's mangled name. Parameter types follow it. */
 static bool is_mangled_collective(const char *p, const char *end)
 {
 	bool is_nested = p < end && *p == 'N', is_one = false;

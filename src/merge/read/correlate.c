@@ -3,13 +3,13 @@
  * The join by correlation id in bounded memory.
  *
  * A window is a ring of entries, with the newest at position count - 1. A hash table has the newest
- * position for each hash, and each entry links to the previous one with the same hash. Nothing is
- * ever unlinked: a position that has left the window is recognised by its age.
+ * position for each hash, and each entry links to the previous one with the same hash. Entries are
+ * never unlinked: the age of a position shows whether it has left the window.
  *
- * Links keep the low 32 bits of a position, which is enough for ages within a window. Every value
- * is a valid position, so none can mark the end of a chain. Therefore the first position is a whole
- * window after 0, and an empty link is too old from the start. After 2^32 positions a stale link
- * can look recent. It then leads to an entry with another id, which the search skips.
+ * Links have the low 32 bits of a position, which is enough for ages within a window. Every value
+ * is a valid position, so none can mark the end of a chain. Therefore positions start one window
+ * after 0, and an empty link is too old from the start. After 2^32 positions a stale link can look
+ * recent. It then leads to an entry with another id, which the search skips.
  */
 #include "merge/read/correlate.h"
 
@@ -17,11 +17,11 @@
 
 #define WAITING_FIRST 4096u
 
-#define RECURRING_MAX 64 /* calls with one id that a search considers */
+#define RECURRING_MAX 64 /* calls with the same id that a search considers */
 
 #define OLD_FIRST	1024u
 #define OLD_ROUNDS	4
-#define OLD_ROUNDS_KEPT 1 /* of them, when the table is full */
+#define OLD_ROUNDS_KEPT 1 /* rounds without work after which a full table evicts a call */
 
 struct window_calls {
 	struct launch *entries;
@@ -56,7 +56,7 @@ struct waiting_work {
 	uint32_t *newest;
 	uint32_t size;
 	uint32_t size_max;
-	uint64_t first; /* oldest that may still wait */
+	uint64_t first; /* the oldest that may still wait */
 	uint64_t count;
 };
 
@@ -68,7 +68,7 @@ struct correlate {
 	struct correlate_counts counts;
 };
 
-/* Ids are consecutive. Neighbours stay neighbours, for locality. */
+/* Ids are consecutive. Neighbours get neighbouring slots, for locality. */
 static uint32_t hash_id(uint64_t correlation)
 {
 	return (uint32_t)correlation + (uint32_t)(correlation >> 20) * 0x9e3779b1u;
@@ -133,8 +133,8 @@ static void count_if_unmatched(struct correlate *c, const struct launch *launch)
 }
 
 /*
- * Returns the newest call with that id entered by then. If there is none, returns the newest at
- * all, because clocks may differ a little, and sets *is_later_out.
+ * Returns the newest call with that id that was entered by start_ns. If there is none, returns the
+ * newest call with that id, because clocks may differ a little, and sets *is_later_out.
  */
 static struct launch *find_in_window(struct window_calls *window, uint64_t correlation,
 				     uint64_t start_ns, bool *is_later_out)
@@ -147,7 +147,10 @@ static struct launch *find_in_window(struct window_calls *window, uint64_t corre
 	int seen = 0;
 
 	*is_later_out = false;
-	/* Ages grow along the links. Otherwise a link belongs to an earlier use of its entry. */
+	/*
+	 * Ages grow along a chain. Where they do not, the link is left over from an earlier use of
+	 * its entry.
+	 */
 	while (age <= window->size && age > younger && seen < RECURRING_MAX) {
 		struct launch *launch = &window->entries[position & mask];
 
@@ -176,7 +179,7 @@ static struct launch *old_slot(struct old_calls *old, uint64_t correlation)
 	return &old->entries[s];
 }
 
-/* False for a call that is no graph launch and has its work. */
+/* Returns false if the call has its work and is not a graph launch. */
 static bool may_get_work(const struct launch *launch)
 {
 	return launch->flags & LAUNCH_GRAPH ||
@@ -184,8 +187,8 @@ static bool may_get_work(const struct launch *launch)
 }
 
 /*
- * Makes room: drops the calls that are finished. If too many are open, drops those that were
- * neither added nor joined in the last rounds, or allocates a larger table.
+ * Makes room: evicts the finished calls. If too many others remain, also evicts those that were
+ * neither added nor joined in the last rounds. Enlarges the table up to its limit.
  */
 static int evict_old(struct correlate *c)
 {
@@ -267,7 +270,7 @@ static void emit_unmatched(struct correlate *c, const struct work *work)
 	c->receiver.attribute(c->receiver.context, work, NULL);
 }
 
-/* Passes on the work that waits for this call, in the order of its arrival. */
+/* Joins the work that waits for this call, in the order of its arrival. */
 static void join_waiting(struct correlate *c, struct launch *launch)
 {
 	struct waiting_work *waiting = &c->waiting;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Joins work (kernels, copies, memsets, memory operations) to the call that created it, by
- * correlation id and nothing else.
+ * correlation id only.
  *
  * Calls and work come in the order of the file, either of them first. Each is kept until it is
  * joined. Memory is bounded, whatever the length of the log:
- * - The latest calls are in a window. A call that leaves it and may still get work (it has none
- *   yet, or it launched a graph) moves to a table of old calls. If that is full, it evicts the
- *   calls that got no work for the longest time.
- * - Work without its call waits in a second window. If that is full, the oldest work is passed on
- *   without a call. A call may have any amount of work: a graph launch has work for each node.
+ * - A window has the latest calls. A call that leaves it and may still get work moves to a table of
+ *   old calls. When that table is full, it evicts the calls that got no work for the longest time.
+ * - Work without its call waits in a second window. When that is full, the oldest work is passed on
+ *   without a call.
  *
- * Ids recur after 2^32 calls at the earliest; by then the earlier call is finished. If ids recur
+ * A graph launch has work for each node. Ids recur after 2^32 calls at the earliest. If they recur
  * sooner, work belongs to the latest call with its id that was entered before the work began.
  */
 #ifndef XT_MERGE_CORRELATE_H
@@ -27,32 +26,30 @@
 #define CORRELATE_WAITING_WORK_MAX (1u << 20)
 
 enum launch_flag {
-	LAUNCH_EXPECTED =
-		1u
-		<< 0, /* work should follow: the class of the call creates work, and it succeeded */
+	LAUNCH_EXPECTED = 1u << 0, /* the call creates work and succeeded, so work should follow */
 	LAUNCH_GRAPH = 1u << 1,
 	LAUNCH_MATCHED = 1u << 2,  /* work was joined */
 	LAUNCH_TRANSFER = 1u << 3, /* a copy or memset call */
 	LAUNCH_MEMORY = 1u << 4,   /* allocates or frees */
-	LAUNCH_RATE_BIT = 5,	   /* from this bit on: log2 of the sampling rate of its stack */
+	LAUNCH_RATE_BIT = 5,	   /* bits from here on: log2 of the sampling rate of its stack */
 };
 
-/* A call, as kept for the join. */
+/* A call waiting to be joined. */
 struct launch {
 	uint64_t correlation;
 	uint64_t enter_ns;
 	uint32_t stack;	   /* XT_STACK_ID */
 	uint32_t thread;   /* XT_THREAD_ID */
-	uint32_t range;	   /* innermost NVTX range around it, an index into the tree of ranges */
+	uint32_t range;	   /* innermost NVTX range around the call: a node of the model's ranges */
 	uint32_t next;	   /* used by correlate.c */
 	uint32_t callsite; /* callsite (callsite_stats.h); 0: unknown */
-	uint32_t before;   /* callsite that blocked its thread before; 0: none */
-	uint32_t took_ns;  /* duration of a graph launch; UINT32_MAX: that or longer */
-	uint32_t
-		since_ns; /* time since the thread's previous submission; UINT32_MAX: that or longer */
-	uint16_t api;	  /* index into the model's apis */
-	uint8_t flags;	  /* enum launch_flag */
-	uint8_t round;	  /* used by correlate.c */
+	uint32_t before;   /* callsite that last blocked the same thread; 0: none */
+	uint32_t took_ns;  /* duration of a graph launch; UINT32_MAX: at least that */
+	/* time since the thread's previous submission; UINT32_MAX: at least that */
+	uint32_t since_ns;
+	uint16_t api;  /* index into the model's apis */
+	uint8_t flags; /* enum launch_flag */
+	uint8_t round; /* used by correlate.c */
 };
 
 enum work_kind {
@@ -71,21 +68,25 @@ struct work {
 	uint64_t graph_node; /* 0: not in a graph */
 	uint64_t bytes;	     /* of copies, memsets and allocations */
 	uint32_t stream;     /* XT_STREAM_ID */
-	uint32_t shape;	     /* XT_SHAPE_ID, XT_COPY_SHAPE_ID; else CUPTI's memory kind */
-	uint64_t ticket;     /* caller's identification of the work */
-	uint8_t kind;	     /* enum work_kind */
-	bool is_collective;  /* the kernel is a collective */
+	/* XT_SHAPE_ID of kernels, XT_COPY_SHAPE_ID of copies, otherwise CUPTI's memory kind */
+	uint32_t shape;
+	uint64_t ticket;    /* identifies the work for the caller */
+	uint8_t kind;	    /* enum work_kind */
+	bool is_collective; /* the kernel is a collective */
 };
 
-/* The GPU launched a graph node itself, for a call whose id it does not report. */
+/*
+ * True if the GPU launched the work as a graph node. CUPTI does not report the call it belongs to.
+ */
 static inline bool work_is_by_device(const struct work *work)
 {
 	return !work->correlation && work->graph_node && work->kind < WORK_KINDS;
 }
 
 /*
- * Receives each piece of work exactly once, with its call, or NULL if there is none. In a merge,
- * `attribute` is attribute_work() or attribute_work_with_id() (sums/attribute.c); events.c sets it.
+ * Receives each piece of work exactly once. launch is its call, or NULL if there is none. In a
+ * merge, `attribute` is attribute_work() or attribute_work_with_id() (sums/attribute.c); events.c
+ * sets it.
  */
 struct work_receiver {
 	void (*attribute)(void *context, const struct work *work, const struct launch *launch);
@@ -105,7 +106,8 @@ struct correlate_counts {
 	uint64_t launches_unmatched;	   /* LAUNCH_EXPECTED without work */
 	uint64_t graph_launches_unmatched; /* the same with LAUNCH_GRAPH */
 	uint64_t transfers_unmatched;	   /* the same for copy and memset calls */
-	uint64_t launches_recurring;	   /* with the id of a call that may still get work */
+	/* calls with the id of an earlier call that may still get work */
+	uint64_t launches_recurring;
 };
 
 struct correlate;
@@ -116,18 +118,18 @@ int correlate_new(struct correlate **correlate_out, const struct correlate_limit
 void correlate_free(struct correlate *correlate);
 
 /*
- * The place for the next call. The caller fills it in completely and then commits it, which saves a
- * copy. NULL if memory ran out.
+ * Returns the place for the next call, or NULL if out of memory. Fill in all of it, then commit it.
+ * This saves a copy.
  */
 struct launch *correlate_reserve(struct correlate *correlate);
 void correlate_commit(struct correlate *correlate);
 
-/* Both return 0 or -ENOMEM. Id 0 means none: such a row is never joined. */
+/* Both return 0 or -ENOMEM. Id 0 means no id: such a row is never joined. */
 int correlate_launch(struct correlate *correlate, const struct launch *launch);
 int correlate_work(struct correlate *correlate, const struct work *work);
 
 /*
- * Call it after the last row: passes on the waiting work without a call, and completes the counts.
+ * Call it after the last row. Passes on all waiting work without a call, and completes the counts.
  */
 const struct correlate_counts *correlate_finish(struct correlate *correlate);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From arguments to logs: finds them, and reads from each what is needed before the merge: host and
- * clock.
+ * Finds the logs in the arguments, and reads host and clock of each before the merge.
  */
 #include "merge/read/inputs.h"
 
@@ -17,8 +16,8 @@
 #define CRASH_BUFFER_SUFFIX ".spool"
 
 /*
- * Logs of one host share their monotonic clock, unless the host was restarted in between. Then the
- * shifts differ by far more than any correction of the wall clock.
+ * Logs of one host share their monotonic clock unless the host was restarted in between. After a
+ * restart the shifts differ by far more than any correction of the wall clock.
  */
 #define SAME_BOOT_NS (INT64_C(60) * 1000 * 1000 * 1000)
 
@@ -31,9 +30,7 @@ static bool is_log_name(const char *name)
 	return length > suffix && !strcmp(name + length - suffix, LOG_SUFFIX);
 }
 
-/*
- * Takes ownership of path. A log that is named twice (by its directory and by itself) counts once.
- */
+/* Takes ownership of path. Adds a log once, even if it is named twice. */
 static int add_path(struct inputs *inputs, char *path)
 {
 	struct stat status = {0};
@@ -76,7 +73,7 @@ static int add_directory(struct inputs *inputs, const char *directory, struct re
 		return 0;
 	}
 	if (!count)
-		report_error(report, STATUS_INCOMPLETE, "%s: there are no logs (*%s) in it",
+		report_error(report, STATUS_INCOMPLETE, "%s: no logs (*%s) in this directory",
 			     directory, LOG_SUFFIX);
 	for (int i = 0; i < count; i++) {
 		char *path = NULL;
@@ -99,7 +96,7 @@ static int add_argument(struct inputs *inputs, const char *argument, struct repo
 		report_error(report, STATUS_INCOMPLETE, "%s: %s%s", argument,
 			     errno == ENOENT ? "no such file or directory" : strerror(errno),
 			     errno == ENOENT && !strcmp(argument, INPUTS_DEFAULT)
-				     ? "; 'xtrace record COMMAND' makes it"
+				     ? "; 'xtrace record COMMAND' creates it"
 				     : "");
 		return 0;
 	}
@@ -113,7 +110,7 @@ struct xt_reader *inputs_open(const char *path, struct report *report)
 	static const char *const what[] = {
 		[XT_OPEN_EMPTY] = "the log is empty: its process ended before it began to write",
 		[XT_OPEN_NOT_A_LOG] = "not an xtrace log",
-		[XT_OPEN_NEWER] = "written by a newer xtrace than this xtrace-merge can read",
+		[XT_OPEN_NEWER] = "written by a newer version of xtrace; update xtrace to read it",
 		[XT_OPEN_BAD_HEADER] = "the header of the log is damaged",
 	};
 	struct xt_reader *reader;
@@ -127,8 +124,7 @@ struct xt_reader *inputs_open(const char *path, struct report *report)
 		report_error(report, STATUS_INCOMPLETE, "%s: %s", path, what[error]);
 	else if (errno == ESPIPE)
 		report_error(report, STATUS_INCOMPLETE,
-			     "%s: not an xtrace log, but a device or a pipe; a log is a file",
-			     path);
+			     "%s: not an xtrace log: it is a device or a pipe, not a file", path);
 	else
 		report_error(report, STATUS_INCOMPLETE, "%s: %s", path, strerror(errno));
 	return NULL;
@@ -185,7 +181,7 @@ static void read_facts(struct input *input, const struct xt_chunk *chunk)
 	}
 }
 
-/* Reads host and clock. Returns 0, -ENOENT after a report if the log cannot be read, or -ENOMEM. */
+/* Reads host and clock. Returns 0, -ENOMEM, or -ENOENT after a report if the log cannot be read. */
 static int probe(struct input *input, struct report *report)
 {
 	struct xt_reader *reader = inputs_open(input->path, report);
@@ -233,8 +229,8 @@ static int probe(struct input *input, struct report *report)
 }
 
 /*
- * Gives logs of one host and one boot the same shift to the common clock, so that their relative
- * times stay exact even if the wall clock was corrected.
+ * Gives logs of one host and one boot the same shift to the common clock. Their relative times then
+ * stay exact even if the wall clock was corrected.
  */
 static void align_clocks(struct inputs *inputs)
 {
@@ -305,8 +301,8 @@ static void find_processes(struct inputs *inputs)
 }
 
 /*
- * Makes equal labels unique: by pid namespace, as in containers, then by a number in the order of
- * starts.
+ * Makes equal labels unique: by pid namespace, as in containers, then by a number in the order in
+ * which processes started.
  */
 static void set_label_suffix(const struct inputs *inputs, struct input *log)
 {
@@ -337,8 +333,8 @@ static void set_label_suffix(const struct inputs *inputs, struct input *log)
 }
 
 /*
- * Keeps a log at index kept or earlier. A copy of a log would count twice, so keeps the larger one,
- * which may have grown after the other was copied.
+ * Keeps a log at index kept or earlier. A copy of a log would count twice, so keeps the larger one:
+ * it may have grown after the other was made.
  */
 static size_t keep_unique(struct inputs *inputs, size_t kept, struct input *log,
 			  struct report *report)
@@ -353,8 +349,7 @@ static size_t keep_unique(struct inputs *inputs, size_t kept, struct input *log,
 			smaller = *other;
 			*other = *log;
 		}
-		report_note(report, "%s: is a copy of the log %s; passed over", smaller.path,
-			    other->path);
+		report_note(report, "%s: skipped: copy of the log %s", smaller.path, other->path);
 		free(smaller.path);
 		return kept;
 	}
@@ -402,9 +397,9 @@ int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_c
 	find_processes(inputs);
 	for (size_t i = 0; i < inputs->count; i++)
 		set_label_suffix(inputs, &inputs->logs[i]);
-	/* An empty log is no error if there are others. */
+	/* An empty log is an error only if there are no others. */
 	if (!kept && !report->status)
-		report_error(report, STATUS_FAILED, "there is nothing in the logs");
+		report_error(report, STATUS_FAILED, "nothing to read: all logs are empty");
 	if (!kept)
 		report->status = STATUS_FAILED;
 	return kept ? 0 : -ENOENT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The logs to read, and how their clocks relate.
+ * Finds the logs to read and aligns their clocks.
  */
 #ifndef XT_MERGE_INPUTS_H
 #define XT_MERGE_INPUTS_H
@@ -23,7 +23,7 @@
 
 struct input {
 	char *path;
-	dev_t device; /* and file number: identify a log that has two paths */
+	dev_t device; /* with file: identifies a log that has two paths */
 	ino_t inode;
 	struct xt_log_header header;
 	uint64_t file_bytes;
@@ -33,16 +33,16 @@ struct input {
 	/* Identity of the process. Each may be empty. */
 	char identity[INPUT_FACT_BYTES]; /* random, the same in all logs of a process */
 	char pid_namespace[INPUT_FACT_BYTES];
-	char boot[INPUT_FACT_BYTES]; /* of the host */
+	char boot[INPUT_FACT_BYTES]; /* identifies the boot of the host */
 	/*
-	 * Suffix of the process label that makes it unique, if program, pid and host do not: ", ns
-	 * 4026531836, #2" or less.
+	 * Suffix that makes the process label unique if program, pid and host do not, such as ", ns
+	 * 4026531836, #2".
 	 */
 	char distinction[INPUT_DISTINCTION_BYTES];
 	int64_t realtime_shift_ns; /* realtime - monotonic, the median of the log's pairs */
 	int64_t shift_ns;	   /* add this to the log's times to get the common clock */
 	bool has_crash_buffer;
-	size_t first; /* index of the first log of the same process; mostly this one */
+	size_t first; /* index of the first log of the same process; usually this log */
 };
 
 struct inputs {
@@ -57,15 +57,15 @@ struct inputs {
 };
 
 /*
- * Finds the logs in the arguments (directories and files; none means INPUTS_DEFAULT) and reads
- * their headers. Reports unreadable ones. Returns 0, -ENOENT after a report if nothing is readable,
- * or -ENOMEM. Call inputs_free() in any case.
+ * Finds the logs in the arguments and reads their headers. Arguments are directories and files;
+ * none means INPUTS_DEFAULT. Reports unreadable logs. Returns 0, -ENOMEM, or -ENOENT after a report
+ * if no log is readable. Call inputs_free() in any case.
  */
 int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_count,
 		struct report *report);
 void inputs_free(struct inputs *inputs);
 
-/* Opens a log and reports errors. NULL if it cannot be read. */
+/* Opens a log. Returns NULL after a report if it cannot be read. */
 struct xt_reader *inputs_open(const char *path, struct report *report);
 
 #endif

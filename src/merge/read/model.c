@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Access to a model.
+ * Lookups in a model.
  */
 #include "merge/read/model.h"
 
@@ -14,8 +14,8 @@
 #define MODULES_SEARCHED_MAX 1024u
 
 /*
- * The last module that starts at or before address. Of those with the same start, the last that was
- * loaded by then. 0 if there is none.
+ * Returns the last module that starts at or before address, or 0. If several have the same start,
+ * returns the last one loaded by time_ns.
  */
 static size_t module_before(const struct model *model, uint64_t address, uint64_t time_ns)
 {
@@ -35,8 +35,8 @@ static size_t module_before(const struct model *model, uint64_t address, uint64_
 }
 
 /*
- * The module that was mapped at address at that time. A library that is reloaded often at one
- * address has many rows: later loads are skipped, and the search is bounded.
+ * Returns the module that was mapped at address at that time. A library that is often reloaded at
+ * one address has many rows, so later loads are skipped and the search is bounded.
  */
 static uint32_t module_at(const struct model *model, uint64_t address, uint64_t time_ns)
 {

@@ -2,10 +2,12 @@
 /*
  * The tables of one log in memory: everything except calls, GPU work and memory operations.
  *
- * A log is read twice. The first pass fills the model and skips those rows without decompressing
- * them. So facts that come late in the log (unloaded modules, symbols, final counters) are known
- * when the second pass reads the events. The log is untrusted: ids may be undefined. Undefined rows
- * are all zeros, and the accessors accept any id.
+ * A log is read twice. The first pass fills the model and does not decompress the rows of events.
+ * Facts that come late in the log (unloaded modules, symbols, final counters) are therefore known
+ * when the second pass reads the events.
+ *
+ * The log is untrusted: ids may be undefined. Undefined rows are all zeros, and the accessors
+ * accept any id.
  */
 #ifndef XT_MERGE_MODEL_H
 #define XT_MERGE_MODEL_H
@@ -30,7 +32,7 @@ struct module {
 	uint32_t id;
 	uint32_t path;	   /* name */
 	uint32_t build_id; /* name: the raw bytes */
-	uint64_t seen_ns;  /* a stack of this time uses it; UINT64_MAX: none */
+	uint64_t seen_ns;  /* time of a stack that uses it; UINT64_MAX: none */
 };
 
 /* A Python frame of a stack. */
@@ -53,7 +55,7 @@ struct stack {
 	uint32_t python_count;
 	uint32_t frame_count;
 	uint32_t flags;
-	bool has_modules; /* each frame names its module; otherwise derive it from address and time */
+	bool has_modules; /* each frame names its module; otherwise find it by address and time */
 	uint64_t seen_ns;
 };
 
@@ -115,19 +117,19 @@ struct embedded_source {
 	struct place place;
 };
 
-/* Times in which only some calls had stacks. */
+/* Periods in which only some calls had stacks. */
 struct stack_rates {
 	uint64_t total_ns;
 	uint64_t since_ns;		 /* 0: not now */
 	uint64_t one_in_min, one_in_max; /* 0: never */
 };
 
-/* Times in which another tool had CUPTI. */
+/* Periods in which another tool used CUPTI. */
 struct cupti_handoffs {
 	uint64_t count;
 	uint64_t total_ns;
 	uint64_t since_ns; /* 0: not now */
-	uint32_t who;	   /* name: the first one */
+	uint32_t who;	   /* name of the first tool */
 };
 
 struct pair {
@@ -136,7 +138,7 @@ struct pair {
 	uint64_t value; /* ACCOUNT */
 };
 
-#define MODEL_PAIRS_MAX	  1024 /* different keys; further ones are ignored */
+#define MODEL_PAIRS_MAX	  1024 /* distinct keys; more are ignored */
 #define MODEL_APIS_MAX	  4096
 #define MODEL_API_UNKNOWN 0
 
@@ -152,7 +154,7 @@ struct pair {
 struct model {
 	uint32_t pid;
 	uint64_t start_ns;	      /* start of the log, on its clock */
-	uint64_t start_realtime_ns;   /* the same time */
+	uint64_t start_realtime_ns;   /* the same moment on the realtime clock */
 	uint64_t last_clock_ns;	      /* time of the last CLOCK row; 0: none */
 	struct names names;	      /* all texts of the log, unchanged */
 	MODEL_ROWS(uint32_t) strings; /* by XT_STRING_ID: name */
@@ -169,17 +171,17 @@ struct model {
 	struct cupti_handoffs cupti_handoffs;
 	struct stack_rates rates;
 	MODEL_ROWS(struct embedded_symbol) symbols; /* sorted by module and start once loaded */
-	MODEL_ROWS(struct embedded_source)
-	sources;			   /* sorted by module, address and order once loaded */
+	/* sorted by module, address and order once loaded */
+	MODEL_ROWS(struct embedded_source) sources;
 	struct ranges ranges;		   /* NVTX ranges */
 	struct range_names category_names; /* NVTX categories */
 	struct range_names thread_names;
 	struct range_names device_names, context_names; /* by CUPTI's numbers */
-	struct range_names stream_names; /* the context takes the place of the domain */
-	struct nodes nodes;		 /* of CUDA graphs */
-	struct pauses pauses;		 /* of recording */
-	MODEL_ROWS(uint64_t)
-	renumbered_ns;		 /* times at which correlation ids restarted, ascending */
+	struct range_names stream_names;		/* by context instead of domain */
+	struct nodes nodes;				/* of CUDA graphs */
+	struct pauses pauses;				/* of recording */
+	/* times at which correlation ids restarted, ascending */
+	MODEL_ROWS(uint64_t) renumbered_ns;
 	uint64_t *frames;	 /* of all stacks */
 	uint32_t *frame_modules; /* XT_MODULE_ID of each if known, else 0 */
 	size_t frame_count;
@@ -188,23 +190,25 @@ struct model {
 	struct python_place *python; /* of all stacks */
 	size_t python_count;
 	size_t python_capacity;
-	uint64_t *module_reach;	 /* by index in modules: the largest end so far */
+	uint64_t *module_reach;	 /* by index in modules: the largest end up to this module */
 	uint32_t *module_places; /* by XT_MODULE_ID: index in modules, or 0 */
 	size_t module_place_capacity;
-	uint16_t api_slots[MODEL_APIS_MAX * 2]; /* apis by hash of the id */
-	struct xt_damage damage;		/* of the chunks read so far */
-	uint64_t rows_read[XT_KIND_COUNT];	/* the same; the second pass adds events */
+	uint16_t api_slots
+		[MODEL_APIS_MAX *
+		 2]; /* open hash table of apis by id: a fixed array is fastest for the lookup of each call */
+	struct xt_damage damage;	   /* of the chunks read so far */
+	uint64_t rows_read[XT_KIND_COUNT]; /* rows read so far; the second pass adds the events */
 };
 
 void model_free(struct model *model);
 
 /*
- * Correlation ids restart after another tool used CUPTI. Add the result to an id of that time to
- * make it unique in the log.
+ * Correlation ids restart after another tool used CUPTI. Returns what to add to an id of that time
+ * to make it unique in the log.
  */
 static inline uint64_t model_numbering(const struct model *model, uint64_t time_ns)
 {
-	size_t low = 0, high = model->renumbered_ns.count; /* first later one */
+	size_t low = 0, high = model->renumbered_ns.count; /* high: the first later one */
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -218,21 +222,21 @@ static inline uint64_t model_numbering(const struct model *model, uint64_t time_
 }
 
 /*
- * The module of a frame, as index in modules, or 0. place: index of the frame in frames; address:
- * its own.
+ * Returns the module of a frame as index in modules, or 0. place: the index of the frame in frames.
+ * address: the frame's address.
  */
 uint32_t model_module_of(const struct model *model, const struct stack *stack, size_t place,
 			 uint64_t address);
 
 /*
- * The name that the program gave to a device, context or stream (of a context); "" if none. titles:
- * one of the model's.
+ * Returns the name that the program gave to a device, context or stream, or "". titles is one of
+ * the model's tables of names. context is 0 except for streams.
  */
 const char *model_title(const struct model *model, const struct range_names *titles,
 			uint32_t context, uint64_t number);
 
 /*
- * The slot at which the search for an API begins. Scatters neighbouring ids: in neighbouring slots,
+ * Returns the slot at which to start the search for an API. Scatters neighbouring ids: otherwise
  * the search for an undefined id would visit all of them.
  */
 static inline size_t model_api_slot(uint64_t id)
@@ -240,7 +244,7 @@ static inline size_t model_api_slot(uint64_t id)
 	return (size_t)(id * 0x9e3779b97f4a7c15u >> 32) % (MODEL_APIS_MAX * 2);
 }
 
-/* Index in apis of an XT_API_ID, or MODEL_API_UNKNOWN. */
+/* Returns the index in apis of an XT_API_ID, or MODEL_API_UNKNOWN. */
 static inline uint16_t model_api(const struct model *model, uint64_t id)
 {
 	size_t s = model_api_slot(id);
@@ -250,26 +254,28 @@ static inline uint16_t model_api(const struct model *model, uint64_t id)
 	return model->api_slots[s];
 }
 
-/* The text of a META key, "" if absent; the value of an ACCOUNT key, 0 if absent. */
+/* Return the text of a META key ("" if absent) and the value of an ACCOUNT key (0 if absent). */
 const char *model_meta(const struct model *model, const char *key);
 uint64_t model_account(const struct model *model, const char *name);
 bool model_has_account(const struct model *model, const char *name);
 
-/* The name of a category of an NVTX domain, as XT_STRING_ID; 0: none. */
+/* Returns the name of a category of an NVTX domain as XT_STRING_ID; 0: none. */
 static inline uint32_t model_category(const struct model *model, uint32_t domain, uint32_t category)
 {
 	return range_names_find(&model->category_names, domain, category);
 }
 
-/* The last component of the process' executable, "" if unknown. */
+/* Returns the last component of the path of the executable, "" if unknown. */
 const char *model_process_name(const struct model *model);
 
 #define PROCESS_TITLE_BYTES 256
 
-/* The script that the process runs, such as "train.py", or else the name of its executable. */
+/*
+ * Writes the script that the process runs, such as "train.py", or else the name of its executable.
+ */
 void model_process_title(const struct model *model, char out[PROCESS_TITLE_BYTES]);
 
-/* Undefined ids are gaps in the table: only defined ids have a stack. */
+/* Returns whether the log defines the stack. Undefined ids are gaps in the table. */
 static inline bool model_has_stack(const struct model *model, uint32_t id)
 {
 	const struct stack *stack = &model->stacks.rows[id];
@@ -278,13 +284,13 @@ static inline bool model_has_stack(const struct model *model, uint32_t id)
 	       (stack->seen_ns || stack->frame_count || stack->flags);
 }
 
-/* The text of an XT_STRING_ID, as name. Accepts any id. */
+/* Returns the text of an XT_STRING_ID as name. Accepts any id. */
 static inline uint32_t model_string(const struct model *model, uint32_t string)
 {
 	return string < model->strings.count ? model->strings.rows[string] : NAME_EMPTY;
 }
 
-/* The mangled kernel name of a shape, as name. Accepts any id. */
+/* Returns the mangled kernel name of a shape as name. Accepts any id. */
 static inline uint32_t model_kernel_name(const struct model *model, uint32_t shape)
 {
 	return model_string(model,

@@ -52,7 +52,7 @@ static int compare_sources(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* "/folder/plugin.so" for "./plugin.so" */
+/* Turns "./plugin.so" into "/folder/plugin.so". */
 static uint32_t join_paths(struct model *model, const char *folder, const char *path)
 {
 	uint32_t name = NAME_FAILED;
@@ -70,7 +70,7 @@ static uint32_t join_paths(struct model *model, const char *folder, const char *
 }
 
 /*
- * Completes the paths in the log of a killed process: the path of its executable, and relative
+ * Completes the paths in the log of a killed process: the path of the executable, and relative
  * paths such as "./plugin.so".
  */
 static int resolve_paths(struct model *model)
@@ -91,7 +91,7 @@ static int resolve_paths(struct model *model)
 	return 0;
 }
 
-/* Sorts the modules and stores the largest end before each index, which bounds the search. */
+/* Sorts the modules. Stores for each the largest end so far, which bounds the search. */
 static int index_modules(struct model *model)
 {
 	size_t count = model->modules.count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One function per kind of chunk, in a table.
+ * Adds rows to the model, with one function for each kind of chunk.
  */
 #include "merge/read/model_rows.h"
 
@@ -9,7 +9,7 @@
 #include "merge/read/model_switch_rows.h"
 #include "merge/read/row_of_id.h"
 
-/* The pair with that key, to be replaced by a later row. NULL if there are too many. */
+/* Returns the pair with that key, which a later row replaces. NULL if there are too many keys. */
 static struct pair *pair_of_key(struct pair *pairs, size_t *count, uint32_t key)
 {
 	for (size_t i = 0; i < *count; i++)
@@ -113,7 +113,7 @@ static int load_apis(struct model *model, const struct xt_chunk *chunk)
 				s = (s + 1) % (MODEL_APIS_MAX * 2);
 			model->api_slots[s] = place;
 		}
-		/* An unknown class counts as one without work. */
+		/* An API of unknown class counts as one without work. */
 		model->apis.rows[place] = (struct api){
 			.id = (uint32_t)ids[r],
 			.name = name,

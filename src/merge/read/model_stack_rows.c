@@ -88,7 +88,7 @@ int model_load_python_frames(struct model *model, const struct xt_chunk *chunk)
 	return 0;
 }
 
-/* Loads the Python frames of a stack that have a place. */
+/* Loads the Python frames of a stack. Skips frames without a place. */
 static int load_python(struct model *model, struct stack *stack, const struct xt_chunk *chunk,
 		       uint32_t row)
 {
@@ -112,7 +112,7 @@ static int load_python(struct model *model, struct stack *stack, const struct xt
 	return 0;
 }
 
-/* Loads the module of each frame, which logs before 2.3 do not have. */
+/* Loads the module of each frame. Logs before version 2.3 lack them. */
 static int load_frame_modules(struct model *model, struct stack *stack,
 			      const struct xt_chunk *chunk, uint32_t row)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds the rows that call stacks refer to. All functions return 0 or -ENOMEM.
+ * Adds the rows for call stacks: modules, frames and symbols. All functions return 0 or -ENOMEM.
  */
 #ifndef XT_MERGE_MODEL_STACK_ROWS_H
 #define XT_MERGE_MODEL_STACK_ROWS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads switches of the tracer: pauses, handoffs of CUPTI, sampling rates of stacks.
+ * Loads what the tracer switched: pauses, handoffs of CUPTI, sampling rates of stacks.
  */
 #include "merge/read/model_switch_rows.h"
 

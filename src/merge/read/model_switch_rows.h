@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds the switches of the tracer. Both functions return 0 or -ENOMEM.
+ * Adds the rows that tell when the tracer switched something. Both functions return 0 or -ENOMEM.
  */
 #ifndef XT_MERGE_MODEL_SWITCH_ROWS_H
 #define XT_MERGE_MODEL_SWITCH_ROWS_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the clone by executable graph, node and time. Ids recur, so the clone is the last one that
- * existed at the time of the change. After an update of a whole graph, each of its nodes becomes a
- * clone of a node of the other graph at that time, or of none. Owners are never guessed.
+ * Finds a clone by executable graph, node and time. Ids recur, so the clone is the last one that
+ * existed at the time of the change. An update of a whole graph makes each of its nodes a clone of
+ * a node of the other graph, or of none. Owners are never guessed.
  *
  * A row for a whole graph adds a row for each of its nodes. In a real log, each of those has its
  * own work. In a crafted log, a few kilobytes could add billions of rows, so rows and search steps
- * are bounded. After the bound, owners of nodes are unknown.
+ * are bounded. Beyond the bound, owners of nodes are unknown.
  */
 #include "merge/read/node_updates.h"
 
@@ -27,7 +27,7 @@ static uint32_t graph_number(uint64_t id)
 /* Sort key of clones, before their time. */
 struct key {
 	uint32_t graph;
-	bool is_inferred; /* rows from child_nodes.c follow reported ones */
+	bool is_inferred; /* rows of child_nodes.c come after reported ones */
 	uint64_t original;
 };
 
@@ -68,10 +68,13 @@ struct clones {
 	size_t count;
 };
 
-/* The id of the last clone with that key that is not later; 0 if there is none. */
+/*
+ * Returns the id of the last clone with that key that is not later than time_ns; 0 if there is
+ * none.
+ */
 static uint64_t find(const struct clones *clones, const struct key *key, uint64_t time_ns)
 {
-	size_t low = 0, high = clones->count; /* first after it */
+	size_t low = 0, high = clones->count; /* high: the first after it */
 	struct key found;
 
 	while (low < high) {
@@ -166,7 +169,7 @@ static size_t first_from(const struct members *members, uint64_t id)
 
 /*
  * Lists the nodes of the graph at that time, in order: its own, and those of nested graphs. Ids
- * recur: rows before its first node belong to another graph.
+ * recur, so rows before its first node belong to another graph.
  */
 static void list(struct members *members, uint32_t graph, uint64_t time_ns, uint32_t *own,
 		 size_t *own_count, uint32_t *below, size_t *below_count)
@@ -194,7 +197,9 @@ static void list(struct members *members, uint32_t graph, uint64_t time_ns, uint
 	}
 }
 
-/* From then on the node has the creation of original; 0: unknown. */
+/*
+ * Makes the node have the creation of original from the time of the update on. original 0: unknown.
+ */
 static int change(struct nodes *nodes, uint32_t place, uint64_t original, const struct node *update)
 {
 	const struct node row = {
@@ -220,8 +225,8 @@ static bool are_alike(const struct nodes *nodes, const uint32_t *some, size_t so
 }
 
 /*
- * The driver pairs the nodes of both graphs in order. Reports do not tell how it pairs child
- * graphs.
+ * Pairs the nodes of both graphs in order, as the driver does. How the driver pairs child graphs is
+ * not reported.
  */
 static int apply(struct members *members, const struct node *update)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes by id and time, and where they come from.
+ * Finds nodes by id and time, and follows them to their creation.
  */
 #include "merge/read/nodes.h"
 
@@ -10,10 +10,10 @@
 #include "merge/read/child_nodes.h"
 #include "merge/read/node_updates.h"
 
-#define ORIGINS_MAX  64 /* clones of clones: nested graphs, instantiated */
+#define ORIGINS_MAX  64 /* length of a chain of clones: nested graphs, instantiated */
 #define RECENT_COUNT 1024u
 
-/* The last lookup of an id: replays look up the same nodes repeatedly. */
+/* The last lookup of an id. Replays look up the same nodes repeatedly. */
 struct node_cache_entry {
 	uint64_t id;
 	uint64_t from_ns; /* valid for times in [from_ns, until_ns] */
@@ -52,7 +52,10 @@ static int compare_makers(const void *a, const void *b, void *rows)
 	return x->range < y->range ? -1 : x->range > y->range;
 }
 
-/* Makes one creation per stack and range. sorted: the rows that are no clones, by both. */
+/*
+ * Creates one creation for each stack and range. sorted: the rows that are not clones, by stack and
+ * range.
+ */
 static int make_creations(struct nodes *nodes, const uint32_t *sorted)
 {
 	nodes->creations = calloc(nodes->made_count + 1, sizeof(*nodes->creations));
@@ -131,7 +134,7 @@ void nodes_free(struct nodes *nodes)
 	*nodes = (struct nodes){0};
 }
 
-/* The first row with a larger id or a later time. */
+/* Returns the first row with a larger id or a later time. */
 static size_t first_after(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
 {
 	size_t low = 0, high = nodes->count;
@@ -148,7 +151,7 @@ static size_t first_after(const struct nodes *nodes, uint64_t id, uint64_t time_
 	return low;
 }
 
-/* The row of the id at that time; NULL if none. */
+/* Returns the row of the id at that time, or NULL. */
 static struct node *find_row(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
 {
 	size_t behind = first_after(nodes, id, time_ns);
@@ -167,7 +170,8 @@ uint64_t nodes_graph_since_ns(const struct nodes *nodes, uint32_t graph)
 }
 
 /*
- * The origin of a clone existed when the clone was created. A later use of its id is another node.
+ * Follows a clone to its origin at the time when the clone was created. A later use of the origin's
+ * id is another node.
  */
 static uint32_t follow_origins(struct nodes *nodes, struct node *row)
 {
@@ -207,7 +211,9 @@ uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns)
 	return row->creation;
 }
 
-/* The first index from place on without a known call. Shortens the way there. */
+/*
+ * Returns the first index from place on without a known call. Shortens the path for later searches.
+ */
 static uint32_t unresolved_from(struct nodes *nodes, uint32_t place)
 {
 	uint32_t *next = nodes->next_unresolved, found = place;
@@ -237,7 +243,9 @@ struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec
 	     n < nodes->count && nodes->rows[n].id >> 32 == graph_exec; n++) {
 		const struct node *node = &nodes->rows[n];
 
-		/* All nodes of an executable graph are clones. Other rows report or change one. */
+		/*
+		 * All nodes of an executable graph are clones. Other rows report or change a node.
+		 */
 		if (!node->origin || node->graph_exec || (counted_id && node->id == counted_id))
 			continue;
 		counted_id = node->id;
@@ -252,7 +260,8 @@ struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec
 bool nodes_note_creating_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,
 			      uint64_t exit_ns, uint16_t api)
 {
-	size_t low = 0, high = nodes->made_count; /* first of that thread that is not earlier */
+	size_t low = 0,
+	       high = nodes->made_count; /* low: the first of that thread that is not earlier */
 	bool made_any = false;
 
 	if (!nodes->made_count)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes of CUDA graphs: from the node that ran to the call path that created it.
+ * Nodes of CUDA graphs: finds the call path that created the node that ran.
  *
- * Ids recur, so a node is identified by id and time. A clone (by instantiation, or in a child
- * graph) leads to the node it was cloned from, and finally to one that code created: its creation.
- * Code that changes a node creates it again. All nodes created by one call stack in one NVTX range
- * share one creation.
+ * Ids recur, so a node is identified by id and time. Instantiation and child graphs clone nodes. A
+ * clone leads to the node it was cloned from, and in the end to a node that code created: its
+ * creation. Changing a node counts as creating it again. All nodes created by one call stack in one
+ * NVTX range share one creation.
  */
 #ifndef XT_MERGE_NODES_H
 #define XT_MERGE_NODES_H
@@ -19,32 +19,38 @@
 int nodes_index(struct nodes *nodes);
 void nodes_free(struct nodes *nodes);
 
-/* The creation of the node with that id at that time, or CREATION_UNKNOWN. */
+/* Returns the creation of the node with that id at that time, or CREATION_UNKNOWN. */
 uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns);
 
 /*
- * The creation time of the first node of a graph; 0: unknown. graph: the upper half of its nodes'
- * ids.
+ * Returns the creation time of the first node of a graph; 0: unknown. graph is the upper half of
+ * its nodes' ids.
  */
 uint64_t nodes_graph_since_ns(const struct nodes *nodes, uint32_t graph);
 
-/* What a launch of an executable graph runs. */
+/* The work of one launch of an executable graph. */
 struct graph_nodes {
 	uint64_t kernel_count; /* including child graphs, but not bodies of conditional nodes */
 	bool is_conditional;   /* the GPU decides how often its nodes run */
 };
 
-/* graph_exec: the upper half of its nodes' ids. All zeros if the log has no node of that graph. */
+/*
+ * graph_exec is the upper half of its nodes' ids. Returns zeros if the log has no node of that
+ * graph.
+ */
 struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec);
 
 /*
- * Assigns the nodes that a thread created between enter_ns and exit_ns to that call. If calls are
- * nested, report the innermost first: it counts. Returns true if the call created any.
+ * Assigns the nodes that a thread created between enter_ns and exit_ns to that call. Report nested
+ * calls innermost first: the innermost call counts. Returns true if the call created any node.
  */
 bool nodes_note_creating_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,
 			      uint64_t exit_ns, uint16_t api);
 
-/* Sorts out nearly all calls quickly: those before the first and after the last creation. */
+/*
+ * Like nodes_note_creating_call(), but fast for calls before the first or after the last creation,
+ * which are nearly all.
+ */
 static inline bool nodes_note_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,
 				   uint64_t exit_ns, uint16_t api)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Derives pauses from the switches in a log. Before it is indexed, a row is a switch: from_ns is
- * its time, until_ns whether it is on.
+ * Derives pauses from the switches in a log. Until pauses_index(), a row is a switch: from_ns is
+ * its time, and until_ns tells whether it turned recording on.
  */
 #include "merge/read/pauses.h"
 
@@ -76,7 +76,7 @@ void pauses_free(struct pauses *pauses)
 
 bool pauses_within(const struct pauses *pauses, uint64_t from_ns, uint64_t until_ns)
 {
-	size_t low = 0, high = pauses->count; /* first that ends at from_ns or later */
+	size_t low = 0, high = pauses->count; /* low: the first that ends at from_ns or later */
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pauses of recording. Work of calls made in a pause is not in the log.
+ * Pauses of recording. The log lacks the work of calls made in a pause.
  */
 #ifndef XT_MERGE_PAUSES_H
 #define XT_MERGE_PAUSES_H
@@ -21,11 +21,13 @@ struct pauses {
 	size_t capacity;
 };
 
-/* Recording was paused or resumed at that time. Accepts any order. Returns 0 or -ENOMEM. */
+/*
+ * Adds that recording was paused or resumed at that time. Accepts any order. Returns 0 or -ENOMEM.
+ */
 int pauses_add(struct pauses *pauses, uint64_t time_ns, bool is_on);
 
 /*
- * Adds a pause of all that time, whatever was switched in it. Call it before pauses_index().
+ * Adds a pause for the whole period, even if recording was on in it. Call it before pauses_index().
  * Returns 0 or -ENOMEM.
  */
 int pauses_leave_out(struct pauses *pauses, uint64_t from_ns, uint64_t until_ns);
@@ -34,10 +36,10 @@ int pauses_leave_out(struct pauses *pauses, uint64_t from_ns, uint64_t until_ns)
 void pauses_index(struct pauses *pauses);
 void pauses_free(struct pauses *pauses);
 
-/* True if recording was paused at any moment of that time. */
+/* Returns whether recording was paused at any moment of that period. */
 bool pauses_within(const struct pauses *pauses, uint64_t from_ns, uint64_t until_ns);
 
-/* Total time of pauses. end_ns: end of the log, which ends an open pause. */
+/* Returns the total time of pauses. end_ns is the end of the log, which ends an open pause. */
 uint64_t pauses_total_ns(const struct pauses *pauses, uint64_t end_ns);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of chunks between the thread that decompresses them and the one that uses them. They share
- * only counts, under a lock that is taken twice per chunk, which usually has tens of thousands of
- * rows.
+ * A ring of chunks between the helper thread that decompresses them and the thread that uses them.
+ * They share only counters. The lock is taken twice per chunk, which usually has tens of thousands
+ * of rows.
  */
 #include "merge/read/prefetch.h"
 
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 /*
- * Waking a thread can take as long as decompressing a chunk. So the helper is not woken for each
- * used chunk, but when few are left. Then it decompresses several in a row, in time for their use.
+ * Waking a thread can take as long as decompressing a chunk. Therefore the helper is woken only
+ * when few decompressed chunks are left. It then decompresses several in a row.
  */
 #define CHUNKS 4
 #define FEW    1
@@ -22,7 +22,7 @@ struct prefetch {
 	struct xt_reader *reader;
 	uint32_t wanted_kinds;
 	struct xt_chunk *chunks[CHUNKS];
-	uint64_t ends[CHUNKS];	  /* end of each in the log */
+	uint64_t ends[CHUNKS];	  /* offset of the end of each chunk in the log */
 	uint64_t damaged[CHUNKS]; /* chunks before it that could not be decompressed */
 	bool has_thread;
 	pthread_t thread;
@@ -30,16 +30,16 @@ struct prefetch {
 	pthread_cond_t changed;
 	/* Protected by the lock. */
 	uint64_t read;	/* decompressed chunks */
-	uint64_t freed; /* of these, no longer used */
+	uint64_t freed; /* chunks of these that are no longer used */
 	bool ended;	/* at the end of the log */
 	bool stopping;
-	/* Of the user of the chunks. */
+	/* Used only by the thread that uses the chunks. */
 	uint64_t taken;
 	uint64_t position;
 	uint64_t damaged_count;
 };
 
-/* Decompresses the next chunk into a place of the ring. False at the end of the log. */
+/* Decompresses the next chunk into a place of the ring. Returns false at the end of the log. */
 static bool read_into(struct prefetch *prefetch, uint64_t place)
 {
 	bool more = xt_reader_read(prefetch->reader, prefetch->wanted_kinds,
@@ -74,7 +74,7 @@ static void *read_chunks(void *argument)
 	return NULL;
 }
 
-/* The main thread handles signals: its handlers remove unfinished files. */
+/* The helper blocks all signals: handlers run on the main thread and remove unfinished files. */
 static void start_thread(struct prefetch *prefetch)
 {
 	sigset_t all, before;
@@ -108,7 +108,7 @@ struct prefetch *prefetch_open(struct xt_reader *reader, uint32_t wanted_kinds, 
 	return prefetch;
 }
 
-/* Waits until the helper has decompressed the next chunk. False at the end of the log. */
+/* Waits until the helper has decompressed the next chunk. Returns false at the end of the log. */
 static bool wait_for_next(struct prefetch *prefetch)
 {
 	bool is_there;

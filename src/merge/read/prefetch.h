@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decompresses chunks ahead of use, on a thread of its own if there is a processor for it.
- * Otherwise chunks are decompressed when needed.
+ * Decompresses chunks before they are needed, on a helper thread if there is a processor for it.
+ * Otherwise chunks are decompressed on demand.
  */
 #ifndef XT_MERGE_PREFETCH_H
 #define XT_MERGE_PREFETCH_H
@@ -14,18 +14,18 @@
 struct prefetch;
 
 /*
- * Starts reading chunks of those kinds, on a thread of its own if has_helper. Do not use the reader
- * until prefetch_close(). NULL if memory ran out.
+ * Starts reading chunks of these kinds, on a helper thread if has_helper. Do not use the reader
+ * until prefetch_close(). Returns NULL if out of memory.
  */
 struct prefetch *prefetch_open(struct xt_reader *reader, uint32_t wanted_kinds, bool has_helper);
 
-/* The next chunk, valid until the next call; NULL at the end of the log. */
+/* Returns the next chunk, valid until the next call, or NULL at the end of the log. */
 const struct xt_chunk *prefetch_next(struct prefetch *prefetch);
 
-/* Bytes of the log up to the end of that chunk. */
+/* Returns the offset in the log of the end of that chunk. */
 uint64_t prefetch_position(const struct prefetch *prefetch);
 
-/* Chunks before it that could not be decompressed. */
+/* Returns the number of chunks before it that could not be decompressed. */
 uint64_t prefetch_damaged(const struct prefetch *prefetch);
 
 /* Stops reading, at the end or earlier. Accepts NULL. */

@@ -39,7 +39,7 @@ void range_names_free(struct range_names *names)
 uint32_t range_names_find(const struct range_names *names, uint32_t domain, uint64_t key)
 {
 	const struct range_name wanted = {key, domain, 0, UINT32_MAX};
-	size_t low = 0, high = names->count; /* first after all of that number */
+	size_t low = 0, high = names->count; /* low: the first after all names of that number */
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names that a program gave through NVTX: categories by domain, threads, devices, contexts, and
- * streams by context.
+ * Names that a program gave through NVTX to categories, threads, devices, contexts and streams.
  */
 #ifndef XT_MERGE_RANGE_NAMES_H
 #define XT_MERGE_RANGE_NAMES_H
@@ -23,14 +22,14 @@ struct range_names {
 	size_t capacity;
 };
 
-/* 0 or -ENOMEM. */
+/* Adds a name. Returns 0 or -ENOMEM. */
 int range_names_add(struct range_names *names, uint32_t domain, uint64_t key, uint32_t text);
 
 /* Call it once, after the last name and before range_names_find(). */
 void range_names_index(struct range_names *names);
 void range_names_free(struct range_names *names);
 
-/* Its last name, as XT_STRING_ID; 0: none. */
+/* Returns the last name given, as XT_STRING_ID; 0: none. */
 uint32_t range_names_find(const struct range_names *names, uint32_t domain, uint64_t key);
 
 #endif

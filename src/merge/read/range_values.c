@@ -9,7 +9,7 @@
 
 #include "merge/base/text.h"
 
-#define EXACT_DIGITS_MAX 15 /* digits that a double, as in JavaScript, keeps */
+#define EXACT_DIGITS_MAX 15 /* digits that a double, as in JavaScript, represents exactly */
 
 static size_t skip_digits(const char *text, size_t length, size_t at)
 {
@@ -18,7 +18,7 @@ static size_t skip_digits(const char *text, size_t length, size_t at)
 	return at;
 }
 
-/* Long numbers are ids, which a double would change. */
+/* Treats long numbers as text: they are ids, which a double would change. */
 static bool is_number(const char *text, size_t length)
 {
 	size_t first = length && text[0] == '-', end = skip_digits(text, length, first);

@@ -12,7 +12,7 @@
 
 #include "merge/read/model.h"
 
-#define RANGE_VALUES_MAX 128 /* per range; the log's writer uses fewer */
+#define RANGE_VALUES_MAX 128 /* per range; the tracer writes fewer */
 
 struct range_value {
 	struct xt_bytes name;
@@ -21,14 +21,13 @@ struct range_value {
 };
 
 /*
- * Writes the values that came with the begin and the end of a range (XT_STRING_ID; 0: none) and
- * returns their number. A later value replaces an earlier one of the same name. They point into the
- * model.
+ * Writes the values given at the begin and the end of a range (XT_STRING_ID; 0: none). Returns
+ * their number. If two values have the same name, the later one counts. They point into the model.
  */
 size_t range_values(const struct model *model, uint32_t begin, uint32_t end,
 		    struct range_value values[RANGE_VALUES_MAX]);
 
-/* The same as a JSON object. The caller frees it. NULL if memory ran out. */
+/* Returns the same values as a JSON object, which the caller frees. NULL if out of memory. */
 char *range_values_json(const struct model *model, uint32_t begin, uint32_t end);
 
 #endif

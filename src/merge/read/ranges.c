@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From events to nested ranges by thread and time.
+ * Derives nested ranges by thread and time from NVTX events.
  */
 #include "merge/read/ranges.h"
 
@@ -9,10 +9,9 @@
 #include "log/base/grow.h"
 #include "xtrace/log_format.h"
 
-#define SLOTS_FIRST 256
-#define SEARCH_MAX  4096       /* open ranges searched for the one that ends */
-#define MOVED_MAX   (1u << 18) /* nodes for nestings that remain when an enclosing range ends */
-#define THREADS_MAX (1u << 20) /* no process has more; larger ids are damage */
+#define SEARCH_MAX  4096       /* open ranges to search for the one that ends */
+#define MOVED_MAX   (1u << 18) /* nodes created because an outer range ended first */
+#define THREADS_MAX (1u << 20) /* no process has more threads; larger ids are damage */
 
 struct range_label {
 	uint32_t domain;
@@ -35,24 +34,17 @@ struct raw_event {
 struct range_thread {
 	size_t first; /* its events are [first, end) */
 	size_t end;
-	size_t recent; /* last one found */
+	size_t recent; /* result of the last search */
 };
 
 struct open_range {
-	uint64_t key; /* of a start */
+	uint64_t key; /* of a started range */
 	uint32_t domain;
 	uint32_t text;
 	uint32_t stack;
-	uint32_t node; /* the nesting with it and those around it */
+	uint32_t node; /* the nesting of this range and all around it */
 	bool is_start;
-	bool is_nested; /* otherwise it counts for the range around it and has its node */
-};
-
-/* A started range. Its end tells only its key. */
-struct started {
-	uint64_t key;
-	uint32_t thread;
-	bool used;
+	bool is_nested; /* if false, it counts for the range around it and has its node */
 };
 
 /* State while nesting the events of a log. */
@@ -61,10 +53,10 @@ struct nesting {
 	struct open_range *open; /* of the current thread, outermost first */
 	size_t open_count;
 	size_t open_capacity;
-	size_t moved_count; /* nodes for nestings that remain when an enclosing range ends */
+	size_t moved_count; /* nodes created because an outer range ended first */
 };
 
-/* Consecutive events with equal texts share a label: most events of a loop. */
+/* Events with equal texts share a label if they are close: most events of a loop. */
 static int add_label(struct ranges *ranges, const struct range_event *event, uint32_t *label_out)
 {
 	const struct range_label label = {event->domain, event->text, event->stack, event->category,
@@ -108,48 +100,32 @@ int ranges_add(struct ranges *ranges, const struct range_event *event)
 	return 0;
 }
 
-static size_t hash_range(uint32_t parent, uint32_t domain, uint32_t text, uint32_t stack)
+static uint32_t hash_range(uint32_t parent, uint32_t domain, uint32_t text, uint32_t stack)
 {
 	uint64_t h = ((uint64_t)parent << 32 | text) * 0x9e3779b97f4a7c15u;
 
 	h = (h ^ h >> 32 ^ ((uint64_t)domain << 32 | stack)) * 0xc2b2ae3d27d4eb4fu;
-	return (size_t)(h >> 32);
+	return (uint32_t)(h >> 32);
 }
 
-static int rehash(struct ranges *ranges, size_t slot_count)
-{
-	uint32_t *slots = calloc(slot_count, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	for (uint32_t n = 1; n < ranges->node_count; n++) {
-		const struct range_node *node = &ranges->nodes[n];
-		size_t s = hash_range(node->parent, node->domain, node->text, node->stack);
-
-		for (s &= slot_count - 1; slots[s]; s = (s + 1) & (slot_count - 1))
-			;
-		slots[s] = n;
-	}
-	free(ranges->slots);
-	ranges->slots = slots;
-	ranges->slot_count = slot_count;
-	return 0;
-}
-
-/* The node of a range within parent, created if needed. Returns 0 or -ENOMEM. */
+/* Finds or creates the node of a range within parent. Returns 0 or -ENOMEM. */
 static int child(struct ranges *ranges, uint32_t parent, const struct open_range *range,
 		 uint32_t *node_out)
 {
-	size_t mask = ranges->slot_count - 1;
-	size_t s = hash_range(parent, range->domain, range->text, range->stack) & mask;
+	uint32_t hash = hash_range(parent, range->domain, range->text, range->stack);
+	struct xt_hash_table *table = &ranges->children;
+	struct xt_hash_slot *slot;
 
-	for (; ranges->slots[s]; s = (s + 1) & mask) {
-		const struct range_node *node = &ranges->nodes[ranges->slots[s]];
+	if (ranges->node_count >= table->slot_count / 2 &&
+	    !xt_hash_reserve(table, ranges->node_count + 1))
+		return -ENOMEM;
+	for (slot = xt_hash_first(table, hash); slot->item; slot = xt_hash_next(table, slot)) {
+		const struct range_node *node = &ranges->nodes[slot->item];
 
 		if (node->parent != parent || node->domain != range->domain ||
 		    node->text != range->text || node->stack != range->stack)
 			continue;
-		*node_out = ranges->slots[s];
+		*node_out = slot->item;
 		return 0;
 	}
 	if (grow(&ranges->nodes, &ranges->node_capacity, ranges->node_count + 1,
@@ -162,9 +138,9 @@ static int child(struct ranges *ranges, uint32_t parent, const struct open_range
 		.stack = range->stack,
 		.depth = ranges->nodes[parent].depth + 1,
 	};
-	*node_out = ranges->slots[s] = (uint32_t)ranges->node_count++;
-	return ranges->node_count > ranges->slot_count / 2 ? rehash(ranges, ranges->slot_count * 2)
-							   : 0;
+	*node_out = (uint32_t)ranges->node_count++;
+	*slot = (struct xt_hash_slot){hash, *node_out};
+	return 0;
 }
 
 void range_payload_add(struct range_payload *a, const struct range_payload *b)
@@ -259,8 +235,8 @@ static int open_range(struct nesting *nesting, const struct raw_event *event)
 }
 
 /*
- * If ranges end in the order in which they began, each end leaves a new nesting of all open ranges.
- * After too many of these, only the innermost range counts, and the others count for the range
+ * If ranges end in the order in which they began, each end creates new nodes for all open ranges.
+ * After MOVED_MAX of these, only the innermost range counts, and the others count for the range
  * around them. Then each event creates at most one node.
  */
 static void limit_moved_nodes(struct nesting *nesting, size_t first)
@@ -280,7 +256,7 @@ static void limit_moved_nodes(struct nesting *nesting, size_t first)
 	}
 }
 
-/* Moves ranges opened within an ended range into the one around it. */
+/* Moves the ranges opened within an ended range into the range around it. */
 static int reparent(struct nesting *nesting, size_t first)
 {
 	struct ranges *ranges = nesting->ranges;
@@ -327,13 +303,31 @@ static int close_range(struct nesting *nesting, const struct raw_event *event)
 	return was_nested ? reparent(nesting, i) : 0;
 }
 
-static size_t started_slot(const struct started *table, size_t size, uint64_t key)
+static uint64_t event_key(const struct ranges *ranges, size_t event)
 {
-	size_t s = (size_t)(key * 0x9e3779b97f4a7c15u >> 32) & (size - 1);
+	return ranges->labels[ranges->raw[event].label].key;
+}
 
-	while (table[s].used && table[s].key != key)
-		s = (s + 1) & (size - 1);
-	return s;
+/* Returns the slot of the start with the key of that event, or the empty slot for it. */
+static struct xt_hash_slot *find_start(const struct ranges *ranges,
+				       const struct xt_hash_table *starts, size_t event)
+{
+	uint64_t key = event_key(ranges, event);
+	struct xt_hash_slot *slot = xt_hash_first(starts, xt_hash_u64(key));
+
+	while (slot->item && event_key(ranges, slot->item - 1) != key)
+		slot = xt_hash_next(starts, slot);
+	return slot;
+}
+
+/* Sets the event as the start of its key. Returns true if the key had a start already. */
+static bool set_start(const struct ranges *ranges, const struct xt_hash_table *starts, size_t event)
+{
+	struct xt_hash_slot *slot = find_start(ranges, starts, event);
+	bool is_recurring = slot->item;
+
+	*slot = (struct xt_hash_slot){xt_hash_u64(event_key(ranges, event)), (uint32_t)event + 1};
+	return is_recurring;
 }
 
 static int compare_times(const void *a, const void *b)
@@ -345,57 +339,39 @@ static int compare_times(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Stores which thread starts which key. Returns how many keys were there already. */
-static uint64_t note_starts(const struct ranges *ranges, struct started *table, size_t size)
-{
-	uint64_t recurring = 0;
-
-	for (size_t r = 0; r < ranges->raw_count; r++) {
-		const struct raw_event *event = &ranges->raw[r];
-		uint64_t key = ranges->labels[event->label].key;
-		struct started *started;
-
-		if (event->operation != XT_RANGE_START)
-			continue;
-		started = &table[started_slot(table, size, key)];
-		recurring += started->used;
-		*started = (struct started){key, event->thread, true};
-	}
-	return recurring;
-}
-
 /*
- * An end counts for the thread that started the range. If several did so with one key, the last
- * start before the end counts.
+ * Assigns each end to the thread that started the range. An end has only the key of its range. If
+ * several starts have that key, the last one before the end counts.
  */
 static int assign_ends(struct ranges *ranges)
 {
-	size_t size = 16, start_count = 0;
-	struct started *table;
+	struct xt_hash_table starts = {0};
+	size_t start_count = 0;
 
 	for (size_t r = 0; r < ranges->raw_count; r++)
 		start_count += ranges->raw[r].operation == XT_RANGE_START;
-	while (size < start_count * 2)
-		size *= 2;
-	table = calloc(size, sizeof(*table));
-	if (!table)
+	if (!xt_hash_reserve(&starts, start_count))
 		return -ENOMEM;
-	ranges->counts.keys_recurring = note_starts(ranges, table, size);
+	for (size_t r = 0; r < ranges->raw_count; r++)
+		if (ranges->raw[r].operation == XT_RANGE_START)
+			ranges->counts.keys_recurring += set_start(ranges, &starts, r);
 	if (ranges->counts.keys_recurring) {
-		memset(table, 0, size * sizeof(*table));
+		memset(starts.slots, 0, starts.slot_count * sizeof(*starts.slots));
 		qsort(ranges->raw, ranges->raw_count, sizeof(*ranges->raw), compare_times);
 	}
 	for (size_t r = 0; r < ranges->raw_count; r++) {
 		struct raw_event *event = &ranges->raw[r];
-		uint64_t key = ranges->labels[event->label].key;
-		struct started *started = &table[started_slot(table, size, key)];
 
-		if (event->operation == XT_RANGE_START)
-			*started = (struct started){key, event->thread, true};
-		else if (event->operation == XT_RANGE_END && started->used)
-			event->thread = started->thread;
+		if (event->operation == XT_RANGE_START) {
+			set_start(ranges, &starts, r);
+		} else if (event->operation == XT_RANGE_END) {
+			const struct xt_hash_slot *start = find_start(ranges, &starts, r);
+
+			if (start->item)
+				event->thread = ranges->raw[start->item - 1].thread;
+		}
 	}
-	free(table);
+	xt_hash_free(&starts);
 	return 0;
 }
 
@@ -444,7 +420,7 @@ int ranges_index(struct ranges *ranges)
 
 	if (!ranges->raw_count)
 		return 0;
-	if (assign_ends(ranges) < 0 || rehash(ranges, SLOTS_FIRST) < 0 ||
+	if (assign_ends(ranges) < 0 ||
 	    grow(&ranges->nodes, &ranges->node_capacity, 1, sizeof(*ranges->nodes)) < 0)
 		goto out;
 	ranges->node_count = 1;
@@ -469,7 +445,7 @@ out:
 void ranges_free(struct ranges *ranges)
 {
 	free(ranges->nodes);
-	free(ranges->slots);
+	xt_hash_free(&ranges->children);
 	free(ranges->raw);
 	free(ranges->labels);
 	free(ranges->times_ns);
@@ -492,14 +468,14 @@ struct range_history ranges_history(const struct ranges *ranges, uint32_t thread
 uint32_t ranges_at(struct ranges *ranges, uint32_t thread, uint64_t time_ns)
 {
 	struct range_thread *t;
-	size_t low, high; /* first later one */
+	size_t low, high; /* high: the first later one */
 
 	if (thread >= ranges->thread_count)
 		return RANGE_NONE;
 	t = &ranges->threads[thread];
 	low = t->first;
 	high = t->end;
-	/* Calls come in order: start where the last search ended. */
+	/* Calls come in order, so start at the result of the last search. */
 	if (t->recent < t->end && ranges->times_ns[t->recent] <= time_ns) {
 		low = t->recent + 1;
 		if (low < t->end && ranges->times_ns[low] > time_ns)

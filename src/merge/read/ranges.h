@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX ranges: which ranges each thread was in at each time.
+ * NVTX ranges: finds the ranges around a thread at any time.
  *
- * A range is pushed and popped by one thread; each domain has its own stack. A started range may be
- * ended by any thread, and counts for the thread that started it. Ranges opened later are nested in
- * those opened earlier. Each nesting is a node of a tree. For each thread, a list of times and
- * nodes is kept: 12 bytes per event (40 while reading, and 40 more while sorting). There are at
- * most as many nodes as events, plus about 260,000, however ranges cross.
+ * One thread pushes and pops a range; each domain has its own stack. Any thread may end a started
+ * range, which counts for the thread that started it. A range is nested in the ranges that are open
+ * when it opens.
+ *
+ * Each nesting is a node of a tree. For each thread, a list has times and nodes, with 12 bytes per
+ * event. Reading takes 40 bytes per event, and sorting another 40. There are at most as many nodes
+ * as events, plus about 260,000, even if ranges cross.
  */
 #ifndef XT_MERGE_RANGES_H
 #define XT_MERGE_RANGES_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "log/base/hash_table.h"
 
 #define RANGES_DEPTH_MAX 256 /* deeper ranges count for the range around them */
 #define RANGE_NONE	 0   /* the root of the tree: no range */
@@ -57,7 +61,7 @@ struct range_counts {
 	uint64_t ends_unmatched; /* without a start */
 	uint64_t keys_recurring; /* starts with the key of an open range */
 	uint64_t unclosed;
-	uint64_t not_nested; /* counted for the range around them, at least part of the time */
+	uint64_t not_nested; /* counted for the range around them, at least for a time */
 };
 
 /* All zeros is an empty table. */
@@ -65,16 +69,15 @@ struct ranges {
 	struct range_node *nodes; /* node 0 is the root */
 	size_t node_count;
 	size_t node_capacity;
-	uint32_t *slots; /* nodes by hash of their content; 0 is free */
-	size_t slot_count;
-	struct raw_event *raw; /* until ranges_index() */
+	struct xt_hash_table children; /* items: nodes, by parent, domain, text and stack */
+	struct raw_event *raw;	       /* until ranges_index() */
 	size_t raw_count;
 	size_t raw_capacity;
-	struct range_label *labels; /* texts of raw events */
+	struct range_label *labels; /* texts of the raw events */
 	size_t label_count;
 	size_t label_capacity;
-	uint64_t *times_ns; /* by thread and time: when a thread entered … */
-	uint32_t *states;   /* … which node */
+	uint64_t *times_ns; /* by thread and time: the moments when a thread changed its range */
+	uint32_t *states;   /* the node from that moment on */
 	struct range_thread *threads;
 	size_t thread_count;
 	struct range_counts counts;
@@ -83,7 +86,10 @@ struct ranges {
 /* Adds b to a. */
 void range_payload_add(struct range_payload *a, const struct range_payload *b);
 
-/* 64 bits of that NVTX type as {1, value, value, value}; all zeros if it is not numeric. */
+/*
+ * Reads 64 bits of an NVTX payload type. Returns {1, value, value, value}, or zeros if the payload
+ * is not numeric.
+ */
 struct range_payload range_payload_of(uint64_t bits, uint32_t type);
 
 /* Returns 0 or -ENOMEM. Ignores marks and names. */
@@ -93,7 +99,7 @@ int ranges_add(struct ranges *ranges, const struct range_event *event);
 int ranges_index(struct ranges *ranges);
 void ranges_free(struct ranges *ranges);
 
-/* The nodes of a thread in order of time: states[i] from times_ns[i] on. */
+/* The nodes of a thread in order of time: states[i] is valid from times_ns[i] on. */
 struct range_history {
 	const uint64_t *times_ns;
 	const uint32_t *states;
@@ -101,7 +107,7 @@ struct range_history {
 };
 struct range_history ranges_history(const struct ranges *ranges, uint32_t thread);
 
-/* The innermost range of the thread at that time, as node. */
+/* Returns the node of the innermost range of the thread at that time. */
 uint32_t ranges_at(struct ranges *ranges, uint32_t thread, uint64_t time_ns);
 
 #endif

@@ -12,7 +12,7 @@
 
 #define LIST_BYTES 256
 
-/* "12 calls, 3 kernels" */
+/* Writes a list such as "12 calls, 3 kernels". */
 static void list(char *out, const struct xt_recovered *recovered)
 {
 	const struct {
@@ -20,10 +20,10 @@ static void list(char *out, const struct xt_recovered *recovered)
 		uint64_t count;
 	} rows[] = {
 		{"call", "calls", recovered->calls},
-		{"call under way", "calls under way", recovered->open_calls},
+		{"unfinished call", "unfinished calls", recovered->open_calls},
 		{"kernel", "kernels", recovered->kernels},
 		{"copy", "copies", recovered->copies},
-		{"set", "sets", recovered->sets},
+		{"memset", "memsets", recovered->sets},
 		{"allocation or free", "allocations and frees", recovered->memory},
 		{"NVTX event", "NVTX events", recovered->ranges},
 		{"graph node", "graph nodes", recovered->nodes},
@@ -58,19 +58,22 @@ static void report_recovered(const char *path, const struct xt_recovered *recove
 
 	list(what, recovered);
 	report_note(report, "%s: %s; %s%s", path, describe_ending(recovered),
-		    what[0] ? "recovered from its spool: " : "the log has all it left", what);
+		    what[0] ? "recovered from its recovery file: "
+			    : "its recovery file has no further events",
+		    what);
 	if (recovered->log_is_cut)
 		report_warn(report,
-			    "%s: was cut off after it was written; what is missing is not in its "
-			    "spool",
+			    "%s: the end of the log was lost after it was written, and is not in "
+			    "its recovery file",
 			    path);
 	if (recovered->areas_damaged)
-		report_warn(report, "%s: damaged parts of its spool passed over: %llu", path,
+		report_warn(report, "%s: skipped damaged parts of its recovery file: %llu", path,
 			    (unsigned long long)recovered->areas_damaged);
 	if (recovered->areas_unknown)
-		report_warn(report,
-			    "%s: buffers of a CUPTI too new to be read from its spool: %llu", path,
-			    (unsigned long long)recovered->areas_unknown);
+		report_warn(
+			report,
+			"%s: skipped buffers of an unknown CUPTI version in its recovery file: %llu",
+			path, (unsigned long long)recovered->areas_unknown);
 }
 
 static void recover(struct input *log, struct report *report)
@@ -79,16 +82,18 @@ static void recover(struct input *log, struct report *report)
 	int error = xt_recover(log->path, &recovered);
 
 	if (error == -EBUSY)
-		return; /* the process is running: the reader reports that */
+		return; /* the process is running: the reader reports it */
 	if (error == -EBADMSG)
 		report_warn(report,
-			    "%s" XT_CRASH_BUFFER_SUFFIX ": not a spool of this log; left alone",
+			    "%s" XT_CRASH_BUFFER_SUFFIX
+			    ": not the recovery file of this log; not used",
 			    log->path);
 	else if (error)
-		report_warn(report, "%s" XT_CRASH_BUFFER_SUFFIX ": cannot be recovered: %s%s",
+		report_warn(report, "%s" XT_CRASH_BUFFER_SUFFIX ": cannot recover events: %s%s",
 			    log->path, strerror(-error),
 			    error == -ENOSPC || error == -EDQUOT || error == -EFBIG
-				    ? "; make room, or copy the directory, and run this again"
+				    ? "; free disk space, or copy the directory to another "
+				      "disk, and run this command again"
 				    : "");
 	else if (recovered.found)
 		report_recovered(log->path, &recovered, report);

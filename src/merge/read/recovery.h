@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Completes the logs of killed processes from their crash buffers before they are read.
+ * Recovers events of killed processes from their crash buffers before their logs are read.
  */
 #ifndef XT_MERGE_RECOVERY_H
 #define XT_MERGE_RECOVERY_H
@@ -8,8 +8,8 @@
 #include "merge/read/inputs.h"
 
 /*
- * Completes each log that has the crash buffer of a dead process, and reports the result. Leaves a
- * log unchanged if that fails. Deletes unused crash buffers beside empty logs.
+ * Completes each log that has the crash buffer of a dead process, and reports the result. On errors
+ * the log stays unchanged. Deletes unused crash buffers of empty logs.
  */
 void recovery_run(struct inputs *inputs, struct report *report);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A heap of the first items of runs. Items do not move.
+ * A heap of the first items of all runs. Items do not move in memory.
  */
 #include "merge/read/reorder_buffer.h"
 
@@ -56,7 +56,7 @@ static void heap_push(struct reorder_buffer *buffer, struct reorder_end begin)
 	heap[i] = begin;
 }
 
-/* Replaces the first entry by begin. */
+/* Replaces the first entry of the heap by begin. */
 static void heap_replace(struct reorder_end *heap, uint32_t count, struct reorder_end begin)
 {
 	uint32_t i = 0;
@@ -89,7 +89,9 @@ static void release_slot(struct reorder_buffer *buffer, uint32_t slot, bool is_l
 	buffer->free_slots[buffer->free_count++] = slot;
 }
 
-/* It has waited long enough to leave the caches, and will soon be the first of its run. */
+/*
+ * The item will soon be the first of its run, and has waited so long that it has left the caches.
+ */
 static void prefetch_slot(const struct reorder_buffer *buffer, uint32_t slot)
 {
 	for (size_t b = 0; slot != REORDER_NONE && b < buffer->slot_bytes; b += 64)
@@ -133,7 +135,10 @@ static int take_slot(struct reorder_buffer *buffer, uint32_t *slot_out)
 	return 0;
 }
 
-/* Work may wait for its call throughout the log, so tickets must be unique in the longest log. */
+/*
+ * Work may wait for its call until the end of the log, so tickets must be unique in the longest
+ * log.
+ */
 static uint64_t make_ticket(const struct reorder_buffer *buffer, uint32_t slot)
 {
 	uint64_t generation = (uint64_t)slot_at(buffer, slot)->generation + 1; /* never 0 */
@@ -141,7 +146,7 @@ static uint64_t make_ticket(const struct reorder_buffer *buffer, uint32_t slot)
 	return generation << REORDER_SLOT_BITS | slot;
 }
 
-/* The index of the latest end that is not later than that time; end_count: none. */
+/* Returns the index of the latest end that is not later than that time; end_count: none. */
 static uint32_t find_end(const struct reorder_buffer *buffer, uint64_t time_ns)
 {
 	const struct reorder_end *ends = buffer->ends;

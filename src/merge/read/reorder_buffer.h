@@ -3,10 +3,10 @@
  * Sorts nearly sorted items by time in bounded memory.
  *
  * A log is sorted by time within each stream or thread, and nearly sorted as a whole. Items wait in
- * a window until it is full; then the earliest is released. An item that comes after a later one
- * was released is passed on at once, and counted.
+ * a window. When it is full, the earliest item is released. An item that arrives after a later one
+ * was released is passed on at once, and counted as late.
  *
- * Waiting items form runs: an item is appended to the run with the latest end that is not later
+ * Waiting items form runs. An item is appended to the run with the latest end that is not later
  * than the item. There are about as many runs as streams, so finding the earliest item is fast.
  */
 #ifndef XT_MERGE_REORDER_BUFFER_H
@@ -29,7 +29,7 @@ struct reorder_slot {
 	uint32_t generation; /* number of uses of the slot, to validate tickets */
 };
 
-/* Items in the order of their times, with other items arriving in between. */
+/* A list of items in order of time. */
 struct reorder_run {
 	uint32_t first, last; /* slots; REORDER_NONE: empty */
 };
@@ -37,7 +37,7 @@ struct reorder_run {
 /* The first or last item of a run. */
 struct reorder_end {
 	uint64_t time_ns;
-	uint64_t sequence; /* for a first item */
+	uint64_t sequence; /* only for a first item */
 	uint32_t run;
 };
 
@@ -55,8 +55,8 @@ struct reorder_buffer {
 	size_t run_capacity;
 	uint32_t *free_runs;
 	size_t free_run_capacity;
-	struct reorder_end
-		*ends; /* last items of all runs, the latest first; empty runs keep theirs */
+	/* last items of all runs, the latest first; also of runs that are now empty */
+	struct reorder_end *ends;
 	size_t end_capacity;
 	struct reorder_end *heap; /* first items of non-empty runs, the earliest first */
 	size_t heap_capacity;
@@ -73,16 +73,19 @@ struct reorder_buffer {
 	uint64_t late_count;
 };
 
-/* window 0: REORDER_WINDOW_MAX. Allocates nothing. release gets each item once. */
+/* window 0: REORDER_WINDOW_MAX. Allocates nothing. release is called once for each item. */
 void reorder_buffer_init(struct reorder_buffer *buffer, size_t item_bytes, uint32_t window,
 			 void (*release)(void *context, void *item, bool is_late), void *context);
 void reorder_buffer_free(struct reorder_buffer *buffer);
 
-/* Takes a copy of item. *ticket_out (never 0) is for reorder_buffer_item(). 0 or -ENOMEM. */
+/*
+ * Adds a copy of item. *ticket_out (never 0) identifies it for reorder_buffer_item(). Returns 0 or
+ * -ENOMEM.
+ */
 int reorder_buffer_push(struct reorder_buffer *buffer, uint64_t time_ns, const void *item,
 			uint64_t *ticket_out);
 
-/* The waiting item, which may be changed; NULL if it was released. */
+/* Returns the waiting item, which the caller may change, or NULL if it was released. */
 void *reorder_buffer_item(struct reorder_buffer *buffer, uint64_t ticket);
 
 /* Releases all waiting items. */

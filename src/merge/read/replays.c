@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work of conditional graphs in order of time, per graph.
+ * Sorts the work of each conditional graph by time and finds its replay.
  */
 #include "merge/read/replays.h"
 
@@ -13,11 +13,11 @@ struct item {
 	bool has_launch;
 };
 
-/* A call, as far as its work tells. */
+/* A replay, as known from its work. */
 struct replay {
 	struct launch launch;
-	bool is_there; /* it has work … */
-	bool is_known; /* … and the call is in the log */
+	bool is_there; /* work was found */
+	bool is_known; /* the log has its call */
 };
 
 struct graph {
@@ -31,7 +31,7 @@ struct graph {
 struct replays {
 	struct graph *graphs; /* by number */
 	size_t graph_count;
-	struct graph *recent; /* last one found; NULL: none */
+	struct graph *recent; /* result of the last search; NULL: none */
 	struct reorder_buffer reorder;
 	size_t waiting_count; /* of all graphs */
 	struct nodes *nodes;
@@ -73,7 +73,7 @@ static bool is_one_owner(const struct replays *replays, const struct replay *a,
 		       nodes_creation(replays->nodes, node, b->launch.enter_ns);
 }
 
-/* The call of work that began between work of these two; NULL: unknown. */
+/* Returns the call of work that began between work of two replays, or NULL if unknown. */
 static const struct launch *find_launch(const struct replays *replays, const struct replay *before,
 					const struct replay *after, const struct work *work)
 {
@@ -83,7 +83,7 @@ static const struct launch *find_launch(const struct replays *replays, const str
 
 	if (is_one_replay(before, after))
 		return &before->launch;
-	/* Launches in a pause of recording have no other work in the log. */
+	/* A launch during a pause of recording may have no other work in the log. */
 	since_ns = before->is_known ? before->launch.enter_ns
 				    : nodes_graph_since_ns(replays->nodes, work->graph_node >> 32);
 	if (pauses_within(replays->pauses, since_ns, start_ns))
@@ -102,7 +102,7 @@ static void emit(struct replays *replays, struct work *work, const struct launch
 	replays->receiver.attribute(replays->receiver.context, work, launch);
 }
 
-/* The next work with an id has come. At the end, after is all zeros. */
+/* Joins the waiting work when the next work with an id has come. At the end, after is all zeros. */
 static void settle(struct replays *replays, struct graph *graph, const struct replay *after)
 {
 	for (size_t w = 0; w < graph->waiting_count; w++) {

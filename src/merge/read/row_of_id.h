@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Helpers for adding rows to a model's tables: rows by id, texts.
+ * Helpers that add rows to the model's tables.
  */
 #ifndef XT_MERGE_ROW_OF_ID_H
 #define XT_MERGE_ROW_OF_ID_H
@@ -13,8 +13,8 @@
 #include "merge/read/model.h"
 
 /*
- * Ids are dense, so a table is as large as its number of rows. Lost chunks leave gaps. An id beyond
- * this gap is damage: it must not cost memory.
+ * Ids are dense, so a table has about as many slots as rows. Lost chunks leave gaps. An id beyond a
+ * gap of this size is damage, and must not cost memory.
  */
 #define MODEL_GAP_MAX (1u << 20)
 #define MODEL_IDS_MAX (UINT32_MAX - 1)
@@ -24,7 +24,7 @@ static inline bool is_possible(uint64_t id, size_t defined)
 	return id && id <= MODEL_IDS_MAX && id <= MODEL_GAP_MAX + 2 * (uint64_t)defined;
 }
 
-/* The row of a valid id, created if needed. NULL if memory ran out. */
+/* Returns the row of a valid id, created if needed. NULL if out of memory. */
 static inline void *row_of_id(void *rows, size_t *capacity, size_t *count, size_t *defined,
 			      uint64_t id, size_t row_bytes)
 {

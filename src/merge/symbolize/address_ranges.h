@@ -12,7 +12,7 @@ struct address_range {
 	uint64_t start;
 	uint64_t end;	  /* exclusive */
 	uint64_t max_end; /* largest end of this and all earlier ranges, after sorting */
-	uint32_t value;	  /* the caller's */
+	uint32_t value;	  /* of the caller */
 };
 
 struct address_ranges {

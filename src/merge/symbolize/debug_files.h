@@ -25,8 +25,8 @@ void debug_search_end(struct debug_search *search);
 
 /*
  * Finds the debug file of the open module at path, and returns whether there is one. Its build id
- * must be equal to the module's. If the module has no build id, the file must have the CRC in the
- * debug link. The caller closes *found.
+ * must equal the module's. If the module has no build id, the file must have the CRC of the debug
+ * link. The caller closes *found.
  */
 bool debug_files_find(struct debug_search *search, const struct elf_file *module, const char *path,
 		      const void *build_id, size_t build_id_bytes, struct elf_file *found);

@@ -71,8 +71,9 @@ static void note_missing(struct debug_info *info, const char *file)
 }
 
 /*
- * Returns true if the file is complete, or if its shared file (dwz) has the right build id. libdw
- * checks only the name of that file, and does not know .debug_sup of DWARF 5.
+ * Returns whether all of the file's DWARF is available. Entries shared by several files may be in
+ * another file (dwz), which must have the right build id. libdw checks only the name of that file,
+ * and does not know .debug_sup of DWARF 5.
  */
 static bool has_shared_part(struct debug_info *info)
 {

@@ -77,8 +77,8 @@ static bool open_library(struct debuginfod *server)
 	if (!server->library) {
 		if (server->report)
 			report_note(server->report,
-				    "DEBUGINFOD_URLS is set, but libdebuginfod.so.1 is "
-				    "not installed; no server is asked");
+				    "DEBUGINFOD_URLS is ignored: libdebuginfod.so.1 is not "
+				    "installed");
 		return false;
 	}
 	for (size_t f = 0; f < sizeof(functions) / sizeof(functions[0]); f++) {
@@ -121,7 +121,7 @@ int debuginfod_fetch(struct debuginfod *server, const char *path, const void *bu
 	}
 	server->disabled = true;
 	if (server->report)
-		report_note(server->report, "%s: debuginfod: %s; no server is asked again", path,
+		report_note(server->report, "%s: debuginfod: %s; not asking servers again", path,
 			    server->timed_out ? "no answer in time" : strerror(-fd));
 	return -1;
 }

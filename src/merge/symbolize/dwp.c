@@ -25,8 +25,8 @@
 enum part { PART_INFO, PART_ABBREV, PART_LINE, PART_STR_OFFSETS, PART_RNGLISTS, PARTS };
 
 /*
- * Sections that have a part for each unit: their numbers in an index of version 2 (DWARF 4) and 5,
- * and their names in the image.
+ * Sections that have a part for each unit. Each has a number in an index of version 2 (DWARF 4) and
+ * of version 5, and a name in the image.
  */
 static const struct {
 	const char *name;

@@ -203,7 +203,7 @@ static bool has_names(const struct addresses *addresses)
 	return false;
 }
 
-/* Warn that the log is damaged: embedding succeeds even then. */
+/* Warns that the log is damaged, because embedding succeeds even then. */
 static void report_damage(const char *path, const struct xt_damage *damage, struct report *report)
 {
 	if (!damage->closed || damage->truncated)

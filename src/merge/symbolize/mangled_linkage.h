@@ -8,9 +8,12 @@
 #include <stdbool.h>
 
 /*
- * Returns whether all functions of this name are the same function, in any number of modules. False
- * for C names, which do not tell. False if the function or a part of its name is local to one file.
- * That is: static, in an anonymous namespace, in a C function, or in an anonymous class.
+ * Returns whether all functions of this name are the same function, in any number of modules.
+ * Returns false for C names, which do not show their linkage. Also returns false if the function or
+ * a part of its name is local to one file:
+ * - static
+ * - in an anonymous namespace or an anonymous class
+ * - in a C function
  */
 bool mangled_linkage_is_global(const char *mangled);
 

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Cache of open ELF files; see module_cache.h.
- */
 #include "merge/symbolize/module_cache.h"
 
 #include <errno.h>

@@ -131,10 +131,7 @@ static int read_map(FILE *map, struct model *model, struct wanted *wanted, uint3
 	return error;
 }
 
-/*
- * The map has no times. If it has several functions at an address, the one that was called is
- * unknown.
- */
+/* The map has no times. If it lists several functions at an address, the called one is unknown. */
 static void drop_ambiguous(struct wanted *wanted, uint32_t count, struct report *report,
 			   const char *log_path)
 {

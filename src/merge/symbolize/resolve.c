@@ -12,9 +12,9 @@
 #include "merge/symbolize/perf_map.h"
 
 /*
- * Returns whether the file was written after the trace. This is the only way to recognise a rebuilt
- * module without build id. A module loaded at run time may have been built just before, and its
- * load time is imprecise, so compare with the first stack through it.
+ * Returns whether the file was written after the trace. Only this shows that a module without build
+ * id was rebuilt. A module loaded at run time may have been built just before, and its load time is
+ * imprecise. Therefore compares with the first stack through it.
  */
 static bool is_later(const struct model *model, const struct module *module, const char *path)
 {
@@ -174,7 +174,7 @@ static int find_names(struct resolving *r, struct address *address)
 	return r->debug_info ? find_places(r, address, symbol) : 0;
 }
 
-/* Looks up the symbols embedded in the log; *found: there is one. */
+/* Looks up the symbols embedded in the log. *found tells whether there is one. */
 static int find_embedded(struct resolving *r, struct address *address, bool *found)
 {
 	uint64_t virtual = address_virtual(address, r->module);
@@ -196,7 +196,7 @@ static int find_embedded(struct resolving *r, struct address *address, bool *fou
 	return error;
 }
 
-/* Names the addresses order[0 .. count), all in one module or all in none (module 0). */
+/* Names the addresses order[0 .. count). All are in one module, or all in none (module 0). */
 static int resolve_module(struct resolving *r, const uint32_t *order, uint32_t count)
 {
 	bool is_code = r->module != r->model->modules.rows; /* the module has a file */
