@@ -292,7 +292,7 @@ enum xt_ring_counter {
 	XT_RING_CALLS_SEEN,
 	XT_RING_CALLS_COMMITTED,
 	XT_RING_LOST_RING_FULL,
-	XT_RING_LOST_NESTED, /* re-entry, or too many open calls */
+	XT_RING_LOST_NESTED, /* a return whose start was not recorded */
 	XT_RING_STACK_HITS,  /* found in the stack cache */
 	XT_RING_STACK_WALKS, /* walks that are not audits */
 	XT_RING_STACK_AUDITS,

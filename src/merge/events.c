@@ -19,7 +19,7 @@
 #include "merge/reading.h"
 #include "merge/sums/event_filter.h"
 
-#define BLIND_PART 10
+#define BLIND_PART 10 /* idle time is unknown if one launch in so many has no work */
 
 static uint32_t narrow(uint64_t id)
 {
@@ -120,7 +120,8 @@ static const uint8_t class_flags[XT_API_CLASSES] = {
 };
 
 /* Makes a correlation id unique in the log. Keeps 0, which means an unknown call. */
-static uint64_t number(const struct model *model, uint64_t correlation, uint64_t time_ns)
+static uint64_t unique_correlation(const struct model *model, uint64_t correlation,
+				   uint64_t time_ns)
 {
 	return correlation ? correlation + model_numbering(model, time_ns) : 0;
 }
@@ -163,7 +164,7 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 			place = model_api(model, last_api);
 		}
 		*call = (struct launch){
-			.correlation = number(model, correlation[r], enter_ns[r]),
+			.correlation = unique_correlation(model, correlation[r], enter_ns[r]),
 			.enter_ns = enter_ns[r],
 			.stack = narrow(stack[r]),
 			.thread = narrow(thread[r]),
@@ -218,7 +219,7 @@ static void read_work(struct reading *reading, const struct xt_chunk *chunk)
 
 	for (uint32_t r = 0; r < row_count && !reading->error; r++) {
 		struct work work = {
-			.correlation = number(model, correlation[r], start_ns[r]),
+			.correlation = unique_correlation(model, correlation[r], start_ns[r]),
 			.start_ns = start_ns[r],
 			.duration_ns = duration_ns[r],
 			.graph_node = graph_node[r],
@@ -260,7 +261,7 @@ static void read_memory(struct reading *reading, const struct xt_chunk *chunk)
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !reading->error; r++) {
 		struct work work = {
-			.correlation = number(model, correlation[r], time_ns[r]),
+			.correlation = unique_correlation(model, correlation[r], time_ns[r]),
 			.start_ns = time_ns[r],
 			.graph_node = address[r],
 			.bytes = bytes[r],
@@ -485,7 +486,7 @@ int reading_finish(struct reading *reading)
 	return error ? error : finish_transfers(reading);
 }
 
-/* Returns whether kernels are or may be lost. Captured launches have no kernels of their own. */
+/* Returns whether kernels are or may be lost. */
 static bool lost_kernels(const struct model *model, const struct xt_damage *damage)
 {
 	return damage->truncated || !damage->closed || damage->chunks_damaged ||

@@ -62,15 +62,15 @@ enum exporter_use {
 	USES_ALL_WEIGHTS = 1u << 2, /* all weights of call paths */
 	USES_UNIT = 1u << 3,
 	USES_TOP = 1u << 4,
+	USES_ORIGINS = 1u << 5,	     /* total() is called per stream and thread */
 	USES_GRAPH_STACKS = 1u << 6, /* --graph-stacks without the rest of USES_PATHS */
+	USES_FILE = 1u << 7,	     /* the output cannot be stdout */
 	USES_FOLDER = 1u << 8,	     /* the output is a directory; see export_open_file() */
 	USES_ITERATIONS = 1u << 9,   /* --iteration, --warmup */
-	USES_FILE = 1u << 7,	     /* the output cannot be stdout */
-	USES_ORIGINS = 1u << 5,	     /* total() is called per stream and thread */
-	USES_ANY = UINT32_MAX,	     /* for options that every output uses */
+	USES_SIZE = 1u << 10,	     /* --html-size */
 	USES_FINDINGS = 1u << 11,
-	USES_SIZE = 1u << 10,  /* --html-size */
 	USES_OTHER = 1u << 31, /* for exporters that use none of the above */
+	USES_ANY = UINT32_MAX, /* for options that every output uses */
 };
 
 /* The user's choices. */

@@ -68,7 +68,7 @@ CUresult sim_graph_depend(CUgraphNode node, const CUgraphNode *dependencies, siz
 struct sim_maker sim_graph_maker(void);
 
 /*
- * graph_params.c: check the parameters of a node and set its type and content. Other fields are 0.
+ * graph_params.c: checks the parameters of a node, sets its type and content, and clears the rest.
  */
 CUresult sim_kernel_content(const CUDA_KERNEL_NODE_PARAMS *params, struct CUgraphNode_st *out);
 CUresult sim_copy_content(const CUDA_MEMCPY3D *copy, CUcontext context, struct CUgraphNode_st *out);

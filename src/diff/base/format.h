@@ -22,7 +22,7 @@ const char *format_percent(char out[AMOUNT_BYTES], double ratio);
 
 #define ARGUMENT_BYTES 256
 
-/* Shorten the argument that named a side: "base.1 and 4 more". Truncates at out_bytes. */
+/* Shortens the argument that named a side: "base.1 and 4 more". Truncates at out_bytes. */
 const char *format_argument(char *out, size_t out_bytes, const char *argument);
 
 #endif

@@ -15,7 +15,7 @@ struct problems {
 };
 
 /*
- * Append a line unless the list contains it. Prints it and aborts if out of memory: a lost problem
+ * Appends a line unless the list contains it. Prints it and aborts if out of memory: a lost problem
  * would look like a pass.
  */
 void problems_add(struct problems *problems, const char *format, ...)

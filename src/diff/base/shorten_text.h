@@ -13,7 +13,7 @@
 #define NAME_BYTES_MAX	4096 /* frames, kernels and other names of rows */
 
 /*
- * Shorten the text in place to at most limit_bytes, which is 128 or more. Keeps the beginning and
+ * Shortens the text in place to at most limit_bytes, which is 128 or more. Keeps the beginning and
  * the end. The length and a hash of the whole text go between them, so different texts stay
  * different. Keeps UTF-8 characters whole.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Make rows from the entries of all runs: equal keys are one row. Paths with different keys are
+ * Makes rows from the entries of all runs: equal keys are one row. Paths with different keys are
  * matched by similarity.
  */
 #include "diff/compare/compare_rows.h"
@@ -119,7 +119,7 @@ static int find_unmatched(const struct comparison *c, enum level level, struct u
 	return 0;
 }
 
-/* Merge renamed rows: move the entries of BASE into the row of NEW. */
+/* Merges renamed rows: move the entries of BASE into the row of NEW. */
 static int join_renamed(struct comparison *c, enum level level)
 {
 	struct unmatched unmatched = {0};
@@ -202,7 +202,7 @@ static void set_share(const struct comparison *c, struct comparison_row *row)
 }
 
 /*
- * Choose the rows that are tested in the family of their level. If all rows are small, choose the
+ * Chooses the rows that are tested in the family of their level. If all rows are small, choose the
  * larger ones.
  */
 static void set_families(struct comparison *c)

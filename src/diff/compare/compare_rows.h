@@ -7,7 +7,7 @@
 
 #include "diff/compare/comparison.h"
 
-/* Make comparison->rows from the runs, without effects. Returns 0 or -ENOMEM. */
+/* Makes comparison->rows from the runs, without effects. Returns 0 or -ENOMEM. */
 int compare_rows_make(struct comparison *comparison);
 
 #endif

@@ -71,7 +71,7 @@ static void find_levels(struct comparison *c)
 	c->first_rows[LEVELS] = row;
 }
 
-/* Compute how many runs each side needs to detect GOAL in a path of median noise. */
+/* Computes how many runs each side needs to detect GOAL in a path of median noise. */
 static void set_runs_needed(struct comparison *c)
 {
 	size_t first = c->first_rows[LEVEL_PATH], last = c->first_rows[LEVEL_PATH + 1], used = 0;
@@ -261,7 +261,7 @@ static void make_sum(struct effect *effect, const struct comparison *c, const st
 		*effect = own;
 }
 
-/* Test the values of a sum: as one row of its level, or as a total. */
+/* Tests the values of a sum: as one row of its level, or as a total. */
 static void test_sum(struct effect *effect, const struct comparison *c,
 		     const struct run_values *values, size_t count)
 {

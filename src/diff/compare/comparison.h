@@ -113,7 +113,7 @@ struct compare_options {
 #define COMPARE_ALPHA 0.01
 
 /*
- * Compare the runs of two sides. The sets must outlive the comparison. Returns 0 or -ENOMEM; call
+ * Compares the runs of two sides. The sets must outlive the comparison. Returns 0 or -ENOMEM; call
  * comparison_free() in any case.
  */
 int comparison_make(struct comparison *comparison, const struct run_set sets[SIDES],

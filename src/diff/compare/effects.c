@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Find the factor common to all paths first. Then test level by level, with the noise that the rows
+ * Finds the factor common to all paths first. Then tests level by level, with the noise that the rows
  * of a level show together.
  */
 #include "diff/compare/effects.h"
@@ -242,7 +242,7 @@ static int test_family(struct comparison *c, enum level level, enum metric metri
 	return error;
 }
 
-/* Split a change into count and cost per item. */
+/* Splits a change into count and cost per item. */
 static void set_change(struct comparison_row *row)
 {
 	const struct effect *value = &row->effects[METRIC_VALUE];

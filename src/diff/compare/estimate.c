@@ -183,7 +183,7 @@ static void set_means(struct effect *effect, const struct comparison *c, const s
 	set_own_error(effect, c, v);
 }
 
-/* Convert a difference in the scale of run_values.x to a ratio to the base. */
+/* Converts a difference in the scale of run_values.x to a ratio to the base. */
 static double to_ratio(const struct run_values *v, const struct effect *effect, size_t run_count,
 		       double difference, const struct comparison *c)
 {

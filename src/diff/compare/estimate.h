@@ -24,7 +24,7 @@ void estimate_make(struct estimate *estimate, const struct comparison *c,
 		   const struct run_values *values, double prior);
 
 /*
- * Compute the effect of a row from its estimate and the noise of its family. weight is the share of
+ * Computes the effect of a row from its estimate and the noise of its family. weight is the share of
  * the error rate that this row gets.
  */
 void effect_from_estimate(struct effect *effect, const struct comparison *c,
@@ -32,7 +32,7 @@ void effect_from_estimate(struct effect *effect, const struct comparison *c,
 			  const struct noise *noise, double weight);
 
 /*
- * Compute the effect from these runs alone, without a family. Uses the larger p-value of Student's
+ * Computes the effect from these runs alone, without a family. Uses the larger p-value of Student's
  * t and of a permutation test. Accounts for trends over time if the start times of the runs are
  * known.
  */

@@ -93,7 +93,7 @@ static int compare_pairs(const void *a, const void *b)
 	return x->new < y->new ? -1 : x->new > y->new;
 }
 
-/* Take the most similar pairs first, each path once. */
+/* Takes the most similar pairs first, each path once. */
 static void assign_best_pairs(struct pairs *pairs, uint8_t *is_taken, size_t *matches)
 {
 	if (pairs->count)

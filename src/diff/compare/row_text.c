@@ -75,7 +75,7 @@ static bool is_glue(const struct profile_entry *entry, uint32_t frame)
 	       !strncmp(name, "cu", 2);
 }
 
-/* Join as many frames as fit, innermost first. */
+/* Joins as many frames as fit, innermost first. */
 static char *join_frames(const struct profile_entry *entry, size_t columns_max)
 {
 	size_t length = 1, columns = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collect the values of rows in each run.
+ * Collects the values of rows in each run.
  */
 #include "diff/compare/run_values.h"
 

@@ -25,11 +25,11 @@ struct run_values {
 	bool has_common;  /* x varies with the common factor of all GPU times; remove it */
 };
 
-/* Allocate for a comparison. Returns 0 or -ENOMEM; call run_values_free() in both cases. */
+/* Allocates for a comparison. Returns 0 or -ENOMEM; call run_values_free() in both cases. */
 int run_values_init(struct run_values *values, const struct comparison *c);
 void run_values_free(struct run_values *values);
 
-/* Take the sum of some rows of one level. */
+/* Takes the sum of some rows of one level. */
 void run_values_take(struct run_values *values, const struct comparison *c, enum metric metric,
 		     const struct comparison_row *const *rows, size_t count);
 

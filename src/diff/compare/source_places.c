@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Choose the frames of a call path that tell a reader where it is.
+ * Chooses the frames of a call path that tell a reader where it is.
  */
 #include "diff/compare/source_places.h"
 

@@ -146,7 +146,7 @@ static char *pack(const struct run_set *runs)
 }
 
 /*
- * Undo pack(). The caller frees the text. NULL and errno if it is damaged, too large, or out of
+ * Undoes pack(). The caller frees the text. NULL and errno if it is damaged, too large, or out of
  * memory.
  */
 static char *unpack(const char *text, uint64_t bytes_max, size_t *bytes_out)
@@ -273,7 +273,7 @@ static int put_member(FILE *file, const char *key, const char *text)
 	return quoted ? 0 : -ENOMEM;
 }
 
-/* Write one line. The members before "profiles" let people review the diff of a baseline. */
+/* Writes one line. The members before "profiles" let people review the diff of a baseline. */
 static int put_set(FILE *file, const struct baseline_set *set)
 {
 	const struct run_profile *run = set->runs.runs[0];

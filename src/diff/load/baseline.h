@@ -30,7 +30,7 @@ struct baseline {
 };
 
 /*
- * Read a baseline document. Adds errors to problems. Returns 0, -EINVAL or -ENOMEM; call
+ * Reads a baseline document. Adds errors to problems. Returns 0, -EINVAL or -ENOMEM; call
  * baseline_free() in any case.
  */
 int baseline_read(struct baseline *baseline, const char *document, size_t document_bytes,
@@ -38,16 +38,16 @@ int baseline_read(struct baseline *baseline, const char *document, size_t docume
 void baseline_free(struct baseline *baseline);
 
 /*
- * Add a set and take over its runs; *runs is then empty. Replaces a set with the same nonempty
+ * Adds a set and takes over its runs; *runs is then empty. Replaces a set with the same nonempty
  * label or the same start time. Returns 0 or -ENOMEM.
  */
 int baseline_add(struct baseline *baseline, const char *label, struct run_set *runs);
 
-/* Remove the oldest sets until at most count are left. */
+/* Removes the oldest sets until at most count are left. */
 void baseline_keep(struct baseline *baseline, size_t count);
 void baseline_remove(struct baseline *baseline, size_t place);
 
-/* Write the file atomically. Returns 0 or -errno. */
+/* Writes the file atomically. Returns 0 or -errno. */
 int baseline_write(const struct baseline *baseline, const char *path);
 
 /* Reads a baseline as a side: the runs of its newest set, and all others as history. */

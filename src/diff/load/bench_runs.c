@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Read bench.json and gpu.json.
+ * Reads bench.json and gpu.json.
  */
 #include "diff/load/bench_runs.h"
 
@@ -14,7 +14,7 @@
 
 #define FILE_BYTES_MAX (64 << 20)
 
-/* Read a JSON document of this format; NULL if there is none. */
+/* Reads a JSON document of this format; NULL if there is none. */
 static cJSON *read_document(const char *directory, const char *name, const char *format)
 {
 	char *path = NULL, *text = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Check that an iteration is the same unit of work on both sides, and the one the user asked for.
+ * Checks that an iteration is the same unit of work on both sides, and the one the user asked for.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ static void check_detected_periods(const struct run_set *base, const struct run_
 		     (unsigned long long)b.most, (unsigned long long)n.most);
 }
 
-/* Compare range names. A '#' in a name matches any number. */
+/* Compares range names. A '#' in a name matches any number. */
 static bool range_matches(const char *name, const char *wanted)
 {
 	while (*name && *wanted) {

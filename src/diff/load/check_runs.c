@@ -16,7 +16,7 @@
 #define LAUNCHES_ALIKE 1.25 /* largest ratio of equal launch counts */
 #define COUNTS_APART   1.6
 
-/* Write the program, followed by the script that it ran, or else only the program. */
+/* Writes the program, followed by the script that it ran, or else only the program. */
 static const char *program(const struct run_profile *run, char *out)
 {
 	size_t length = strlen(run->program) + 1;
@@ -111,7 +111,7 @@ static const char *others(char out[TEXT_BYTES], size_t count)
 	return out;
 }
 
-/* Report a property that differs from that of the first run. */
+/* Reports a property that differs from that of the first run. */
 static void check_identity(const struct all_runs *all, size_t identity,
 			   const struct check_options *options, struct problems *problems)
 {

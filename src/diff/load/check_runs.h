@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Check that runs can be compared: same program, same kind of machine, complete logs, enough runs.
+ * Checks that runs can be compared: same program, same kind of machine, complete logs, enough runs.
  */
 #ifndef XT_DIFF_CHECK_RUNS_H
 #define XT_DIFF_CHECK_RUNS_H
@@ -11,11 +11,11 @@
 /* Are these two profiles of the same run? */
 bool check_same_run(const struct run_profile *a, const struct run_profile *b);
 
-/* Add to problems each difference in program, GPU, driver, CUPTI or iterations. */
+/* Adds to problems each difference in program, GPU, driver, CUPTI or iterations. */
 void check_alike(const struct run_set *base, const struct run_set *new,
 		 const struct check_options *options, struct problems *problems);
 
-/* Add to problems every reason why the runs cannot be compared. */
+/* Adds to problems every reason why the runs cannot be compared. */
 void check_runs(const struct run_set *base, const struct run_set *new,
 		const struct check_options *options, struct problems *problems);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Remove the parts of a frame's name that change from build to build.
+ * Removes the parts of a frame's name that change from build to build.
  */
 #include "diff/load/frame_key.h"
 

@@ -38,7 +38,7 @@ struct jobs {
 	size_t count, capacity;
 };
 
-/* Read a file from its beginning. The caller frees the text; NULL and errno on failure. */
+/* Reads a file from its beginning. The caller frees the text; NULL and errno on failure. */
 static char *read_all(int file, size_t *length_out)
 {
 	size_t length = 0, room = 1u << 16;
@@ -81,7 +81,7 @@ static const struct run_format profile_format = {"xtrace-profile", read_profile}
 
 static const struct run_format *const run_formats[] = {&profile_format, &baseline_format, NULL};
 
-/* Read a document of any known format. */
+/* Reads a document of any known format. */
 static int read_document(struct run_set *set, const char *path, struct problems *problems)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC), error = -EINVAL;
@@ -117,7 +117,7 @@ static bool is_document(const char *path)
 	return got == 1 && (first == '{' || first == ' ' || first == '\n');
 }
 
-/* Add a job for a log, and reserve the place of its run in the set. */
+/* Adds a job for a log, and reserve the place of its run in the set. */
 static int add_log(struct jobs *jobs, struct run_set *set, const char *path)
 {
 	int error = grow(&jobs->list, &jobs->capacity, jobs->count + 1, sizeof(*jobs->list));
@@ -147,7 +147,7 @@ static int add_directory(struct jobs *jobs, struct run_set *set, const char *pat
 	return error;
 }
 
-/* Read a document now; add a job for a log. */
+/* Reads a document now; add a job for a log. */
 static int add_name(struct jobs *jobs, struct run_set *set, const char *path,
 		    struct problems *problems)
 {
@@ -282,7 +282,7 @@ static void drop_missing(struct run_set *set)
 	set->count = kept;
 }
 
-/* Add all names of an argument. */
+/* Adds all names of an argument. */
 static int add_names(struct jobs *jobs, struct run_set *set, const char *argument,
 		     struct problems *problems)
 {

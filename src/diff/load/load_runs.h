@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Load the runs that the user named: profile trace directories and logs with xtrace merge, several
+ * Loads the runs that the user named: profile trace directories and logs with xtrace merge, several
  * at a time, and read run profiles, baselines and bench directories.
  */
 #ifndef XT_DIFF_LOAD_RUNS_H
@@ -15,7 +15,7 @@ struct load_options {
 };
 
 /*
- * Load arguments[i], names separated by commas, into sets[i]. A trace directory or a log is one
+ * Loads arguments[i], names separated by commas, into sets[i]. A trace directory or a log is one
  * run. Adds each name that cannot be loaded to problems. Returns 0, -EINVAL after a problem, or
  * -ENOMEM.
  */
@@ -23,7 +23,7 @@ int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
 	      const struct load_options *options, struct problems *problems);
 
 /*
- * Check that the names of a side exist and that its documents can be read. Does not open logs.
+ * Checks that the names of a side exist and that its documents can be read. Does not open logs.
  * Returns as load_runs().
  */
 int load_check(const char *argument, struct problems *problems);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Read run profiles. A profile may come from anywhere: reject whatever does not fit the format.
+ * Reads run profiles. A profile may come from anywhere: reject whatever does not fit the format.
  */
 #include "diff/load/run_profile.h"
 
@@ -188,7 +188,7 @@ static int read_names(struct run_profile *p, struct tree *tree, const cJSON *nam
 	return 0;
 }
 
-/* Read pairs of parent and name. A parent precedes its children. */
+/* Reads pairs of parent and name. A parent precedes its children. */
 static int read_nodes(struct run_profile *p, struct tree *tree, const cJSON *nodes)
 {
 	size_t count = (size_t)cJSON_GetArraySize(nodes), n = 0;
@@ -382,7 +382,7 @@ static double hypotenuse(double a, double b)
 }
 
 /*
- * Add b to a. Two places can have the same key, such as two lines of a function. Show the more
+ * Adds b to a. Two places can have the same key, such as two lines of a function. Show the more
  * expensive one.
  */
 static void add_entry(struct profile_entry *a, const struct profile_entry *b)

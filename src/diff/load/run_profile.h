@@ -52,7 +52,7 @@ struct run_profile {
 	const char *title;   /* its script, or else program */
 	const char *command;
 	const char *host;
-	const char *driver; /* such as "13000" */
+	const char *driver; /* CUDA version of the driver, such as "13000" */
 	const char *cupti;
 	bool is_simulated;
 	uint64_t start_realtime_ns; /* 0: unknown */
@@ -76,7 +76,7 @@ struct run_profile {
 };
 
 /*
- * Parse a document and keep a copy of it. Adds errors to problems. Returns 0, -EINVAL or -ENOMEM;
+ * Parses a document and keeps a copy of it. Adds errors to problems. Returns 0, -EINVAL or -ENOMEM;
  * free *profile_out with run_profile_free() in any case.
  */
 int run_profile_read(struct run_profile **profile_out, const char *document, size_t document_bytes,

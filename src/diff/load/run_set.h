@@ -14,7 +14,7 @@ struct run_set {
 	size_t capacity;
 };
 
-/* Append a run; the set then owns it. Returns 0 or -ENOMEM. */
+/* Appends a run; the set then owns it. Returns 0 or -ENOMEM. */
 int run_set_add(struct run_set *set, struct run_profile *run);
 void run_set_free(struct run_set *set);
 

@@ -39,7 +39,7 @@ static int compare_paths(const void *a, const void *b)
 }
 
 /*
- * Add the frames that the path does not share with the previous path. Returns the node of the last
+ * Adds the frames that the path does not share with the previous path. Returns the node of the last
  * frame.
  */
 static uint32_t insert_path(struct flame_tree *tree, uint32_t last,

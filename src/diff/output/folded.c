@@ -10,7 +10,7 @@
 #include "diff/output/diff_output.h"
 #include "diff/output/flame_tree.h"
 
-/* Replace ';' and newlines, which separate frames and paths. */
+/* Replaces ';' and newlines, which separate frames and paths. */
 static void put_frame(FILE *out, const char *frame)
 {
 	for (; *frame; frame++)

@@ -177,7 +177,7 @@ static size_t place_of(const struct frame_names *names, const char *name)
 	return (size_t)(found - names->list);
 }
 
-/* Write each node as a sample without a device, thread or range. */
+/* Writes each node as a sample without a device, thread or range. */
 static void put_columns(struct page_columns *columns, const struct flame_tree *tree,
 			const struct frame_names *names)
 {

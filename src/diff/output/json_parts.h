@@ -13,13 +13,13 @@
 
 extern const char *const json_units[]; /* by enum unit: "ns", "bytes", "count" */
 
-/* Append an empty object to a list. */
+/* Appends an empty object to a list. */
 cJSON *json_add_object(cJSON *list);
 
-/* Add a member: the lines as an array of strings. */
+/* Adds a member: the lines as an array of strings. */
 void json_add_lines(cJSON *object, const char *name, const struct problems *lines);
 
-/* Add a member: the frames of an entry, outermost first. */
+/* Adds a member: the frames of an entry, outermost first. */
 void json_add_frames(cJSON *object, const char *name, const struct profile_entry *entry);
 
 #endif

@@ -37,7 +37,7 @@ static const char *const headings[] = {
 	[OUTCOME_UNKNOWN] = "inconclusive",
 };
 
-/* Escape markup. */
+/* Escapes markup. */
 static void put_text(FILE *file, const char *text)
 {
 	for (; *text; text++) {
@@ -52,7 +52,7 @@ static void put_text(FILE *file, const char *text)
 	}
 }
 
-/* Write a name as code that is valid in a table, truncated. */
+/* Writes a name as code that is valid in a table, truncated. */
 static void put_code(FILE *file, const char *text, size_t length_max)
 {
 	size_t length = utf8_prefix(text, length_max);

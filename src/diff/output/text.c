@@ -93,7 +93,7 @@ static size_t columns_of(const struct text *t)
 }
 
 /*
- * Write a name in at most `columns` columns. Omit the middle: names often differ only at the end.
+ * Writes a name in at most `columns` columns. Omit the middle: names often differ only at the end.
  */
 static void put_name(const struct text *t, const char *name, size_t columns)
 {
@@ -108,7 +108,7 @@ static void put_name(const struct text *t, const char *name, size_t columns)
 		utf8_suffix(name, columns - 3 - head));
 }
 
-/* Write where a call path is in the source, the place in the program's own file first. */
+/* Writes where a call path is in the source, the place in the program's own file first. */
 static void put_places(const struct text *t, const struct comparison_row *row, int indent)
 {
 	const struct profile_entry *entry = change_entry(row);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parse rules. Syntax errors show the line with a caret.
+ * Parses rules. Syntax errors show the line with a caret.
  */
 #include "diff/rules/rule.h"
 
@@ -82,7 +82,7 @@ static const struct {
 	{"KiB", UNIT_BYTES, 1024}, {"MiB", UNIT_BYTES, 0x1p20}, {"GiB", UNIT_BYTES, 0x1p30},
 };
 
-/* Report a syntax error at a position. Returns -EINVAL or -ENOMEM. */
+/* Reports a syntax error at a position. Returns -EINVAL or -ENOMEM. */
 static int syntax_error(const struct parser *p, const char *at, const char *format, ...)
 {
 	va_list arguments;
@@ -106,7 +106,7 @@ static void skip_space(struct parser *p)
 		p->at++;
 }
 
-/* Read letters, digits and '-'. The word is "" if there are none. */
+/* Reads letters, digits and '-'. The word is "" if there are none. */
 static void read_word(struct parser *p, char word[WORD_BYTES])
 {
 	size_t length = 0;

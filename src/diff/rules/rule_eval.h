@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evaluate a rule on an effect: it fails, passes, or noise leaves it unknown.
+ * Evaluates a rule on an effect: it fails, passes, or noise leaves it unknown.
  */
 #ifndef XT_DIFF_RULE_EVAL_H
 #define XT_DIFF_RULE_EVAL_H
@@ -14,7 +14,7 @@ enum outcome { OUTCOME_PASS, OUTCOME_FAIL, OUTCOME_UNKNOWN };
 extern const char *const outcome_words[]; /* "pass", "regression", "unknown" */
 
 /*
- * Evaluate the rule on the effect of one row, or of the sum of its rows. Sets *is_decisive_out,
+ * Evaluates the rule on the effect of one row, or of the sum of its rows. Sets *is_decisive_out,
  * which may be NULL, if in a rule about many rows this row alone prevents a pass.
  */
 enum outcome rule_evaluate(const struct comparison *c, const struct rule *rule,
@@ -24,7 +24,7 @@ enum outcome rule_evaluate(const struct comparison *c, const struct rule *rule,
 double rule_detectable(const struct comparison *c, const struct rule *rule,
 		       const struct effect *effect);
 
-/* Convert a ratio to the terms of the rule: a ratio, or an amount. */
+/* Converts a ratio to the terms of the rule: a ratio, or an amount. */
 double rule_convert_ratio(const struct rule *rule, const struct effect *effect, double ratio);
 
 /* The change that the rule must be able to detect: its limit, or more for a default rule. */

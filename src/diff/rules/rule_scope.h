@@ -21,7 +21,7 @@ bool rule_matches_row(const struct rule *rule, const struct comparison_row *row)
 /* Does the rule match no row on either side? */
 bool rule_matches_nothing(const struct rule_scope *scope, const struct rule *rule);
 
-/* Find the rows of a rule: set rows, count and has_ignored. */
+/* Finds the rows of a rule: set rows, count and has_ignored. */
 void rule_scope_find_rows(struct rule_scope *scope, const struct rule *rule);
 
 /*
@@ -32,7 +32,7 @@ void rule_scope_find_rows(struct rule_scope *scope, const struct rule *rule);
 const char *rule_scope_missing_side(const struct rule_scope *scope, const struct rule *rule);
 
 /*
- * Find rows that were probably renamed. Suppose rows of the rule vanished in NEW, and other rows of
+ * Finds rows that were probably renamed. Suppose rows of the rule vanished in NEW, and other rows of
  * the level grew by at least half of that. Then the rule might pass only because of new names.
  * Returns the row that grew most, or NULL. If some rows of the rule remain, only growth that would
  * break the rule counts. Sets *lost_out to the vanished amount, or to the vanished count for rules

@@ -15,16 +15,16 @@ struct rules {
 };
 
 /*
- * Parse one line and append its rule. Skips an empty line or a comment. Adds errors to problems.
+ * Parses one line and appends its rule. Skips an empty line or a comment. Adds errors to problems.
  * Returns 0, -EINVAL or -ENOMEM.
  */
 int rules_add(struct rules *rules, const char *text, const char *origin, struct problems *problems);
 
-/* Append the rules of a file. Returns as rules_add(). */
+/* Appends the rules of a file. Returns as rules_add(). */
 int rules_read(struct rules *rules, const char *path, struct problems *problems);
 
 /*
- * Append the rules that apply if the user gives none. rules_default_lines, which ends with NULL,
+ * Appends the rules that apply if the user gives none. rules_default_lines, which ends with NULL,
  * has their texts.
  */
 int rules_add_default(struct rules *rules);

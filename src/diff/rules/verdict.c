@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evaluate all rules and combine their outcomes.
+ * Evaluates all rules and combines their outcomes.
  */
 #include "diff/rules/verdict.h"
 
@@ -47,7 +47,7 @@ static char *name_row(const struct rule *rule, const struct comparison_row *row)
 }
 
 /*
- * Find an allowance that covers the change of a row, or NULL. Sets *why_not if an allowance fits
+ * Finds an allowance that covers the change of a row, or NULL. Sets *why_not if an allowance fits
  * but does not apply.
  */
 static const struct rule *find_row_allowance(const struct evaluation *e, const struct rule *rule,
@@ -246,7 +246,7 @@ static int describe_tally(const struct row_tally *tally, const struct rule *rule
 	return length < 0 ? -ENOMEM : 0;
 }
 
-/* Evaluate each row. The share of inconclusive rows decides between pass and unknown. */
+/* Evaluates each row. The share of inconclusive rows decides between pass and unknown. */
 static int evaluate_each(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
 	size_t small_count = count_small(e);

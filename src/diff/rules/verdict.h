@@ -41,7 +41,7 @@ struct verdict {
 };
 
 /*
- * Evaluate the rules. Takes over the problems of loading; *problems is then empty. comparison may
+ * Evaluates the rules. Takes over the problems of loading; *problems is then empty. comparison may
  * be NULL if there are problems. Returns 0 or -ENOMEM; call verdict_free() in any case.
  */
 int verdict_make(struct verdict *verdict, const struct comparison *comparison,

@@ -49,7 +49,7 @@ void permutation_interval(const double *values, size_t first_count, size_t count
 			  double *low_out, double *high_out);
 
 /*
- * Adjust p-values in place with the weighted Holm procedure. weights are positive and add up to 1.
+ * Adjusts p-values in place with the weighted Holm procedure. weights are positive and adds up to 1.
  * Returns 0 or -ENOMEM.
  */
 int holm_adjust(double *p, const double *weights, size_t count);

@@ -67,19 +67,19 @@ static inline uint32_t capture_sampled(struct thread_buffer *tb, uint32_t shift,
 #define CALL_IS_SKIPPED	      UINT64_C(0x78747261636521)
 #define CALL_IS_SHUTDOWN_DROP UINT64_C(0x7874726163653f)
 
-/* The writer drops its GPU work by correlation id. */
+/* Records the correlation id of a call, by which the writer drops its GPU work. */
 static COLD void skip_call(struct thread_buffer *tb, const struct cupti_callback_data *data)
 {
-	bool is_left = atomic_load(&recording_paused) == PAUSED_SHUTDOWN;
+	bool is_shutdown = atomic_load(&recording_paused) == PAUSED_SHUTDOWN;
 	struct xt_record_skip *record = ring_reserve_or_wait(tb, sizeof(*record));
 
 	if (data->correlation_data)
-		*data->correlation_data = is_left ? CALL_IS_SHUTDOWN_DROP : CALL_IS_SKIPPED;
+		*data->correlation_data = is_shutdown ? CALL_IS_SHUTDOWN_DROP : CALL_IS_SKIPPED;
 	if (!record) {
 		thread_buffer_count_up(tb, XT_RING_SKIPS_LOST);
 		return;
 	}
-	record->head.type = is_left ? XT_RECORD_SHUTDOWN_DROP : XT_RECORD_SKIP;
+	record->head.type = is_shutdown ? XT_RECORD_SHUTDOWN_DROP : XT_RECORD_SKIP;
 	record->head.bytes = sizeof(*record);
 	record->correlation_id = data->correlation_id;
 	ring_commit(tb, sizeof(*record));
@@ -153,7 +153,7 @@ static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	}
 }
 
-/* Finds the open call of this EXIT. Calls above it never returned and are counted as lost. */
+/* Finds the open call of this EXIT. Drops calls above it, which were left by longjmp(). */
 static struct xt_open_call *close_call(struct xt_ring_header *ring, uint32_t api,
 				       uint32_t correlation_id)
 {

@@ -91,7 +91,7 @@ static bool inputs_of_python_are_equal(const struct cache_variant *variant)
 	return runs_are_equal(variant);
 }
 
-/* Compare the chain first: if it has the same code objects, they are readable. */
+/* Compares the chain first: if it has the same code objects, they are readable. */
 static LIKELY __attribute__((noinline)) bool frames_are_equal(struct cache_variant *variant,
 							      const struct python_runtime *python,
 							      const struct python_thread *thread)

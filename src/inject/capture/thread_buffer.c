@@ -47,7 +47,7 @@ static void *map_private(size_t bytes)
  * Memory that a thread buffer uses from the start: ring, walk results, first stack cache entries.
  */
 #define INITIAL_BYTES (RING_FIRST_BYTES + CACHE_OWN_BYTES + (64u << 10))
-_Static_assert(INITIAL_BYTES <= BUDGET_THREAD_BYTES, "a thread brings what its lane takes");
+_Static_assert(INITIAL_BYTES <= BUDGET_THREAD_BYTES, "a thread adds the size of its buffer");
 
 /*
  * The thread buffer, its stack cache's arena and the stack for its walks. One mapping, because a

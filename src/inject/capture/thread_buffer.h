@@ -2,8 +2,8 @@
 /*
  * Thread buffer: the tracer's state of one program thread. It has the thread's ring in the crash
  * buffer, its stack cache, and the memory of its walks. A thread claims one at its first recorded
- * call. Once the thread has ended and the ring is drained, the writer thread frees it for the next
- * thread.
+ * call. Once the thread has ended and its events are in the log file, the writer makes it available
+ * to the next thread.
  *
  * A ring starts with a small window, to use few pages and little cache. The thread wraps at the end
  * of the window, with the padding also used at the end of the ring. If the window fills faster than
@@ -186,7 +186,7 @@ extern atomic_uint_fast64_t thread_buffer_calls_missed;
 uint32_t thread_buffer_used_bytes(const struct thread_buffer *tb);
 void thread_buffer_widen(struct thread_buffer *tb);
 
-/* Writer: frees the memory that a buffer without a thread has grown to. */
+/* Writer: shrinks the stack cache of a buffer without a thread. The ring keeps its window. */
 void thread_buffer_shrink(struct thread_buffer *tb);
 
 static inline void thread_buffer_count_up(struct thread_buffer *tb, enum xt_ring_counter counter)

@@ -24,7 +24,7 @@ static atomic_bool abandoned;
  *
  * Each is lent only once at a time. If two threads wrote to one buffer, its records would never
  * look complete, and CUPTI would keep it and scan it at each flush. The last buffer is shared once
- * all foreign are lent.
+ * all others are lent.
  */
 #define DISCARD_BUFFERS 64
 #define DISCARD_BYTES	(64u << 10)

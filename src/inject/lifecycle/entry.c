@@ -217,7 +217,7 @@ static int create_log(const struct config *config, struct xt_log_header *header,
 	return rc;
 }
 
-/* Write the header at once, so that the file is a valid log. */
+/* Writes the header at once, so that the file is a valid log. */
 static int write_header(struct xt_writer *log)
 {
 	struct signal_guard guard;

@@ -210,7 +210,7 @@ void nvtx_abandon(void)
 	atomic_store(&abandoned, true);
 }
 
-_Static_assert(TEXT_BYTES_MAX <= THREAD_BUFFER_TEXT_BYTES, "a text fits into a lane's room for it");
+_Static_assert(TEXT_BYTES_MAX <= THREAD_BUFFER_TEXT_BYTES, "a text fits into a thread buffer");
 
 bool nvtx_is_abandoned(void)
 {

@@ -39,7 +39,7 @@ struct nvtx_entry {
 	xt_nvtx_function function;
 };
 
-/* Return value of push and pop: nesting levels are not counted. */
+/* Returns value of push and pop: nesting levels are not counted. */
 #define NVTX_NO_TRACKING ((uint64_t)(uint32_t)XT_NVTX_NO_PUSH_POP_TRACKING)
 
 /* An NVTX event, independent of the function that reported it. */

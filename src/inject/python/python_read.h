@@ -16,7 +16,7 @@ bool python_read(struct python_walk *walk, uintptr_t address, unsigned bytes, bo
 		 uint64_t *out);
 
 /*
- * Add an input: a word under a mask, or bytes from the start of a word on. The bytes must belong to
+ * Adds an input: a word under a mask, or bytes from the start of a word on. The bytes must belong to
  * an object that earlier inputs identify.
  */
 void python_add_input(struct python_walk *walk, uintptr_t address, uint64_t mask, uint64_t word);

@@ -19,7 +19,7 @@
 /* Once, before any other function here. InitializeInjection() calls it. */
 void loader_lock_begin(void);
 
-/* Not recursive. */
+/* Takes and release the tracer's lock (see above). Not recursive. */
 void loader_lock(void);
 void loader_unlock(void);
 

@@ -13,7 +13,7 @@
 /* "1,234,567", into COUNT_BYTES. Returns out. */
 const char *format_count(char *out, uint64_t value);
 
-/* Write "1.234 ms" and "1.234 MiB" into TIME_BYTES. */
+/* Writes "1.234 ms" and "1.234 MiB" into TIME_BYTES. */
 void format_time(char *out, uint64_t ns);
 void format_bytes(char *out, uint64_t bytes);
 

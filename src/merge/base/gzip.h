@@ -14,7 +14,7 @@ struct gzip;
 /* Returns NULL if out of memory. */
 struct gzip *gzip_new(struct output *out);
 
-/* Write errors are stored in the output. */
+/* Writes errors are stored in the output. */
 void gzip_write(struct gzip *gzip, const void *bytes, size_t length);
 
 /* Ends the compressed data. */

@@ -64,7 +64,7 @@ void finding_set_text(struct finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void finding_add_evidence(struct finding *finding, const char *name, uint64_t value);
 
-/* Free the members, not the finding itself. */
+/* Frees the members, not the finding itself. */
 void finding_free(struct finding *finding);
 
 #endif

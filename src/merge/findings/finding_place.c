@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Find the frames and lines of a callsite.
+ * Finds the frames and lines of a callsite.
  *
  * The line to look at is the innermost one in the user's own code. Libraries do not count, even if
  * they come with source or debug information.
@@ -68,7 +68,7 @@ static int add_source(struct reading *reading, struct finding_place *place, uint
 			 reading->run->settings->frames.lines);
 }
 
-/* Add the function at an address and the functions inlined there. */
+/* Adds the function at an address and the functions inlined there. */
 static int add_address(struct reading *reading, struct finding_place *place, uint32_t a)
 {
 	const struct address *address = &reading->process.addresses->list[a];
@@ -120,7 +120,7 @@ static bool is_kernel_itself(const struct reading *reading, const struct stack *
 }
 
 /*
- * Add a native frame. The line to look at stays the same if the frame is the kernel's own function.
+ * Adds a native frame. The line to look at stays the same if the frame is the kernel's own function.
  */
 static int add_native(struct reading *reading, struct finding_place *place,
 		      const struct stack *stack, size_t f)

@@ -7,7 +7,7 @@
 
 #include "merge/reading.h"
 
-/* Fill in the place of a callsite, other than cost, count and node. Returns 0 or -ENOMEM. */
+/* Fills in the place of a callsite, other than cost, count and node. Returns 0 or -ENOMEM. */
 int finding_resolve_line(struct reading *reading, const struct callsite *callsite,
 			 struct finding_place *place);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Apply the rules and collect their findings.
+ * Applies the rules and collects their findings.
  */
 #include "merge/findings/findings.h"
 

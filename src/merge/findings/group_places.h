@@ -5,7 +5,7 @@
 #include "merge/findings/detection.h"
 
 /*
- * Fill in the places of a finding. Candidates with the same line form one place. Moves the most
+ * Fills in the places of a finding. Candidates with the same line form one place. Moves the most
  * expensive candidate of the first place to the front. Returns 0 or -ENOMEM.
  */
 int finding_add_places(struct detection *detection, struct finding *finding);

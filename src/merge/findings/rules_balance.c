@@ -128,7 +128,7 @@ uint64_t imbalance_ns(uint64_t most_ns, uint64_t sum_ns, uint64_t count)
 	return most_ns - mean_ns;
 }
 
-/* Add the excess of a device to the callsite of most of its work. */
+/* Adds the excess of a device to the callsite of most of its work. */
 static int add_device(struct detection *detection, uint32_t callsite, uint64_t cost_ns)
 {
 	for (size_t c = 0; c < detection->candidate_count; c++) {

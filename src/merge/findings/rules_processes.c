@@ -87,7 +87,7 @@ static bool overlaps(const struct finding_device *a, const struct finding_device
 	       length_ns(from_ns, until_ns) >= (x_ns < y_ns ? x_ns : y_ns) / 2;
 }
 
-/* Add all remaining rows of this device that overlap with the first. */
+/* Adds all remaining rows of this device that overlap with the first. */
 static void take_device(struct findings *findings, struct group *group,
 			const struct finding_device *first, struct finding_device *one)
 {

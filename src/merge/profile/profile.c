@@ -68,7 +68,7 @@ static void add_at(struct profile *p, uint32_t place, uint64_t time_ns, double v
 		    count);
 }
 
-/* Add the time from each iteration to the next. */
+/* Adds the time from each iteration to the next. */
 static void add_walls(struct profile *p)
 {
 	const struct windows *w = &p->windows;
@@ -117,7 +117,7 @@ static bool is_within(const struct model *model, uint32_t state, uint32_t node)
 	return false;
 }
 
-/* Add how long threads were in ranges and how often they entered them. */
+/* Adds how long threads were in ranges and how often they entered them. */
 static int add_spans(struct profile *p, const struct model *model)
 {
 	const struct ranges *ranges = &model->ranges;
@@ -314,7 +314,7 @@ static bool is_shown(const struct profile *p, const struct model *model, uint16_
 	return p->waits[api] || class == XT_API_ALLOC || class == XT_API_FREE;
 }
 
-/* Find the subjects of a call. Returns 0 or -ENOMEM. */
+/* Finds the subjects of a call. Returns 0 or -ENOMEM. */
 static int settle_call(struct profile *p, const struct process *process, const struct launch *call,
 		       struct call_place *known)
 {
@@ -448,7 +448,7 @@ static int add_stretch(struct sink *sink, const struct process *process,
 	return 0;
 }
 
-/* Add the sums of each batch to the subject of a total. */
+/* Adds the sums of each batch to the subject of a total. */
 static int fold(struct profile *p, struct subject *subject, const struct cell *cells)
 {
 	if (!subject)
@@ -511,7 +511,7 @@ static int end_process(struct sink *sink, const struct process *process)
 	return 0;
 }
 
-/* Add the peaks of devices with the same number in all processes. */
+/* Adds the peaks of devices with the same number in all processes. */
 static int add_memory(struct profile *p, const struct run *run)
 {
 	for (size_t m = 0; m < run->memory_row_count; m++) {

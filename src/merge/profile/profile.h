@@ -67,7 +67,7 @@ uint32_t subjects_index(struct subjects *subjects, enum profile_level level, uin
 void subjects_free(struct subjects *subjects);
 
 /*
- * Add to a subject. share is 1 / number of iterations in the batch. batch is -1 outside the
+ * Adds to a subject. share is 1 / number of iterations in the batch. batch is -1 outside the
  * iterations.
  */
 void subject_add(struct subject *subject, int batch, double share, double value, double count);
@@ -87,7 +87,7 @@ struct profile_stats {
 };
 
 /*
- * Compute the common factor of each batch: the median, weighted by time, of the relative time per
+ * Computes the common factor of each batch: the median, weighted by time, of the relative time per
  * item of all paths. The array factors holds PROFILE_BATCHES values. Returns 0 or -ENOMEM.
  */
 int profile_factors(const struct subjects *subjects, uint32_t batch_count, double *factors);
@@ -141,7 +141,7 @@ struct profile {
 	bool has_iterations;	 /* another log has it */
 };
 
-/* Write the document. Returns 0 or -ENOMEM. */
+/* Writes the document. Returns 0 or -ENOMEM. */
 int profile_put(struct json *json, struct profile *profile, const struct run *run);
 
 #endif

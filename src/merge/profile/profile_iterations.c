@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Find the iterations of a process.
+ * Finds the iterations of a process.
  */
 #include "merge/profile/profile_iterations.h"
 
@@ -75,7 +75,7 @@ static int make_labels(struct search *s)
 	return 0;
 }
 
-/* Find a range with this label in a range state. Returns its node or RANGE_NONE. */
+/* Finds a range with this label in a range state. Returns its node or RANGE_NONE. */
 static uint32_t find_label(const struct search *s, uint32_t state, uint32_t label)
 {
 	const struct range_node *nodes = s->model->ranges.nodes;
@@ -127,7 +127,7 @@ static int survey_thread(struct search *s, uint32_t thread)
 }
 
 /*
- * Choose the outermost range that occurs often enough and covers at least half as much time as any
+ * Chooses the outermost range that occurs often enough and covers at least half as much time as any
  * other. If a name was requested, choose that range in the thread where it covers most time.
  */
 static const struct candidate *choose(const struct search *s, const char *wanted)

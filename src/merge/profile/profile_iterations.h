@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Find the iterations of a process: the instances of an NVTX range, or else a period in the
+ * Finds the iterations of a process: the instances of an NVTX range, or else a period in the
  * sequence of launches.
  */
 #ifndef XT_MERGE_PROFILE_ITERATIONS_H
@@ -10,18 +10,18 @@
 #include "merge/read/model.h"
 
 /*
- * Find the iterations in the log of this model and divide them into batches. Returns 0, -ENOMEM, or
+ * Finds the iterations in the log of this model and divides them into batches. Returns 0, -ENOMEM, or
  * -ENOENT if the requested range has fewer than PROFILE_ITERATIONS_MIN instances. Call
  * windows_free() in any case.
  */
 int iterations_find(struct windows *windows, const struct model *model, const char *log_path,
 		    const struct windows_request *request);
 
-/* Replace each number in text with '#', so that names that differ only in numbers become equal. */
+/* Replaces each number in text with '#', so that names that differ only in numbers become equal. */
 void iterations_mask_numbers(char *text);
 
 /*
- * Format the name of an NVTX range with masked numbers. The caller frees it. Returns NULL if out of
+ * Formats the name of an NVTX range with masked numbers. The caller frees it. Returns NULL if out of
  * memory.
  */
 char *iterations_range_name(const struct model *model, const struct range_node *node);

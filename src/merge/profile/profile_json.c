@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Write the run profile as JSON. docs/DIFF.md describes each member; src/diff/load/run_profile.c
+ * Writes the run profile as JSON. docs/DIFF.md describes each member; src/diff/load/run_profile.c
  * reads it.
  *
  * Numbers are rounded to their useful precision, because profiles may be kept in a repository.
@@ -97,7 +97,7 @@ static int put_trust(struct json *json, const struct run *run)
 }
 
 /*
- * Write the names, and the nodes as pairs of parent and name. Node 0 is the root and has neither.
+ * Writes the names, and the nodes as pairs of parent and name. Node 0 is the root and has neither.
  */
 static void put_tree(struct json *json, const struct paths *tree)
 {

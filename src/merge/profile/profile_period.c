@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Find the period of a sequence of launches.
+ * Finds the period of a sequence of launches.
  *
  * A loop passes each of its places (call stacks) once per iteration, so any place could mark the
  * start of an iteration. A place is a good marker if the launches between its occurrences are
@@ -53,7 +53,7 @@ struct listener {
 	void *context;
 };
 
-/* Pass the calls of a log to the listener. Returns 0 or the listener's error. */
+/* Passes the calls of a log to the listener. Returns 0 or the listener's error. */
 static int each_call(const struct model *model, const char *log_path,
 		     const struct listener *listener)
 {

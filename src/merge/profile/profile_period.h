@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Find iterations without NVTX ranges, as a repeating sequence of launches.
+ * Finds iterations without NVTX ranges, as a repeating sequence of launches.
  */
 #ifndef XT_MERGE_PROFILE_PERIOD_H
 #define XT_MERGE_PROFILE_PERIOD_H
@@ -9,7 +9,7 @@
 #include "merge/read/model.h"
 
 /*
- * Find the period of the thread with the most launches. If there is none, use slices of equal time.
+ * Finds the period of the thread with the most launches. If there is none, use slices of equal time.
  * Reads the calls of the log. Returns 0 or -ENOMEM.
  */
 int period_find(struct windows *windows, const struct model *model, const char *log_path);

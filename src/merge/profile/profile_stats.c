@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compute means and standard errors from sums by batch. docs/internals/DIFF_METHOD.md describes the
+ * Computes means and standard errors from sums by batch. docs/internals/DIFF_METHOD.md describes the
  * method.
  */
 #include <errno.h>

@@ -55,7 +55,7 @@ static int find_warmup(struct windows *w)
 	return 0;
 }
 
-/* Divide the iterations into batches of nearly equal size. */
+/* Divides the iterations into batches of nearly equal size. */
 static void make_batches(struct windows *w)
 {
 	w->used_count = w->found_count - w->warmup_count;

@@ -48,11 +48,11 @@ struct windows {
 	size_t recent;			   /* iteration of the last lookup */
 };
 
-/* Append an iteration. Returns 0 or -ENOMEM. */
+/* Appends an iteration. Returns 0 or -ENOMEM. */
 int windows_add(struct windows *windows, uint64_t start_ns);
 
 /*
- * Choose the warm-up iterations and divide the others into batches. All iterations must have been
+ * Chooses the warm-up iterations and divides the others into batches. All iterations must have been
  * added. Returns 0 or -ENOMEM.
  */
 int windows_make_batches(struct windows *windows, const struct windows_request *request);

@@ -31,7 +31,7 @@ struct window_calls {
 };
 
 /*
- * Open hash table; entries with correlation 0 are free. Not xt_hash_table: it is on the hot path,
+ * Opens hash table; entries with correlation 0 are free. Not xt_hash_table: it is on the hot path,
  * and it evicts entries.
  */
 struct old_calls {

@@ -65,9 +65,9 @@ struct work {
 	uint64_t correlation;
 	uint64_t start_ns;
 	uint64_t duration_ns;
-	uint64_t graph_node; /* 0: not in a graph */
+	uint64_t graph_node; /* 0: not in a graph; for memory operations: the address */
 	uint64_t bytes;	     /* of copies, memsets and allocations */
-	uint32_t stream;     /* XT_STREAM_ID */
+	uint32_t stream;     /* XT_STREAM_ID; for memory operations: the device */
 	/* XT_SHAPE_ID of kernels, XT_COPY_SHAPE_ID of copies, otherwise CUPTI's memory kind */
 	uint32_t shape;
 	uint64_t ticket;    /* identifies the work for the caller */

@@ -254,7 +254,7 @@ static inline uint16_t model_api(const struct model *model, uint64_t id)
 	return model->api_slots[s];
 }
 
-/* Return the text of a META key ("" if absent) and the value of an ACCOUNT key (0 if absent). */
+/* Returns the text of a META key ("" if absent) and the value of an ACCOUNT key (0 if absent). */
 const char *model_meta(const struct model *model, const char *key);
 uint64_t model_account(const struct model *model, const char *name);
 bool model_has_account(const struct model *model, const char *name);

@@ -20,7 +20,7 @@ static uint32_t hash_owner(const struct owner *owner)
 	return (uint32_t)(h >> 32);
 }
 
-/* Append an owner that has no entry yet. Returns its index, or TOTAL_FAILED if out of memory. */
+/* Appends an owner that has no entry yet. Returns its index, or TOTAL_FAILED if out of memory. */
 static uint32_t add(struct aggregate *aggregate, const struct owner *owner, uint32_t hash)
 {
 	struct xt_hash_slot *slot;

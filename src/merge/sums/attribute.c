@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Find the owner of each event and add its cost to the sums.
+ * Finds the owner of each event and adds its cost to the sums.
  */
 #include <errno.h>
 

@@ -24,7 +24,7 @@ struct bins {
 int bins_init(struct bins *bins, unsigned series_count);
 void bins_free(struct bins *bins);
 
-/* Add the interval [from_ns, until_ns) to the series: each bin grows by its overlap. */
+/* Adds the interval [from_ns, until_ns) to the series: each bin grows by its overlap. */
 void bins_add(struct bins *bins, unsigned series, uint64_t from_ns, uint64_t until_ns);
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Build the tree of call paths from the totals.
+ * Builds the tree of call paths from the sums by owner (aggregate.h).
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -165,7 +165,7 @@ static uint32_t add_root(struct tree_builder *p, uint32_t root)
 	return process == NAME_EMPTY ? node : paths_child(p->paths, node, process);
 }
 
-/* Store the nested NVTX ranges in p->nest, outermost first. Returns their number or -ENOMEM. */
+/* Stores the nested NVTX ranges in p->nest, outermost first. Returns their number or -ENOMEM. */
 static int list_ranges(struct tree_builder *p, uint32_t range)
 {
 	const struct ranges *ranges = &p->process->model->ranges;
@@ -216,7 +216,7 @@ static uint32_t common_depth(const struct tree_builder *p, uint32_t depth, uint3
 }
 
 /*
- * Find how many frames come before each range. A range goes below the frames that its own stack
+ * Finds how many frames come before each range. A range goes below the frames that its own stack
  * shares with the call's stack. An inner range may share fewer frames; its outer ranges then move
  * out with it, because frames in between were entered later.
  */

@@ -135,7 +135,7 @@ static bool blocks_thread(const struct callsite *callsite, uint64_t self_ns)
 	return callsite->waits || (is_slow && self_ns >= BLOCKING_MIN_NS);
 }
 
-/* Compare with the thread's last visit to tell a loop from a series of calls. */
+/* Compares with the thread's last visit to tell a loop from a series of calls. */
 static void note_order(struct callsites *callsites, uint32_t s, struct thread_stats *thread,
 		       uint32_t id)
 {
@@ -352,7 +352,7 @@ static void note_gap(struct device_stats *device, enum idle_class class, uint64_
 		*shortest = ns;
 }
 
-/* Add idle time that a call caused. stall_idle_ns leaves out the longest gap. */
+/* Adds idle time that a call caused. stall_idle_ns leaves out the longest gap. */
 static void add_stall(struct callsite *callsite, enum idle_class class, uint64_t ns)
 {
 	uint64_t *longest_ns = &callsite->stall_longest_ns[class];
@@ -363,7 +363,7 @@ static void add_stall(struct callsite *callsite, enum idle_class class, uint64_t
 		*longest_ns = ns;
 }
 
-/* Move the part of a gap that the preceding blocking call caused from left_ns to that call. */
+/* Moves the part of a gap that the preceding blocking call caused from left_ns to that call. */
 static void take_stall(struct callsites *callsites, const struct stretch *stretch,
 		       uint64_t left_ns[IDLE_CLASSES])
 {

@@ -174,26 +174,26 @@ int callsites_init(struct callsites *callsites, const struct model *model,
 void callsites_free(struct callsites *callsites);
 
 /*
- * Add a call and store its callsite and its blocker in the call. self_ns comes from
+ * Adds a call and stores its callsite and its blocker in the call. self_ns comes from
  * threads_add_call().
  */
 void callsites_add_call(struct callsites *callsites, struct launch *call, uint64_t self_ns,
 			uint64_t result);
 
-/* Add a copy. */
+/* Adds a copy. */
 void callsites_add_copy(struct callsites *callsites, const struct work *work,
 			const struct launch *launch);
 
-/* Add work of a device. Work must come in order of its start time. */
+/* Adds work of a device. Work must come in order of its start time. */
 void callsites_add_work(struct callsites *callsites, const struct stretch *stretch);
 
 /*
- * Find the callsite of a stack and an index in the model's apis. Returns CALLSITE_NONE if unknown.
+ * Finds the callsite of a stack and an index in the model's apis. Returns CALLSITE_NONE if unknown.
  */
 uint32_t callsites_find(const struct callsites *callsites, uint32_t stack, uint16_t api);
 
 /*
- * Add what the totals of the log say about each callsite. Call it after the last event
+ * Adds what the totals of the log say about each callsite. Call it after the last event
  * (callsite_stats_finish.c).
  */
 void callsites_finish(struct callsites *callsites, const struct aggregate *totals);
@@ -208,7 +208,7 @@ uint64_t device_idle_ns(const struct device_stats *device, enum idle_class class
  */
 uint64_t callsites_active_ns(const struct callsites *callsites);
 
-/* Add without wrapping around. The values come from a file and may be arbitrary. */
+/* Adds without wrapping around. The values come from a file and may be arbitrary. */
 static inline void saturating_add(uint64_t *sum, uint64_t more)
 {
 	if (__builtin_add_overflow(*sum, more, sum))

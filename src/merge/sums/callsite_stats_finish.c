@@ -33,7 +33,7 @@ uint64_t callsites_active_ns(const struct callsites *callsites)
 	return callsites->last_ns - callsites->first_ns;
 }
 
-/* Add the kernels of one owner to its callsite. */
+/* Adds the kernels of one owner to its callsite. */
 static void add_kernels(struct callsites *callsites, struct callsite *callsite,
 			const struct total *total)
 {
@@ -59,7 +59,7 @@ static void add_kernels(struct callsites *callsites, struct callsite *callsite,
 	callsite->small_shape_ns = kernel_ns;
 }
 
-/* Add them to their stream, separately if the callsite uses several streams. */
+/* Adds them to their stream, separately if the callsite uses several streams. */
 static void add_stream(struct callsites *callsites, uint32_t s, const struct total *total)
 {
 	uint32_t number = total->owner.stream < callsites->stream_count
@@ -99,7 +99,7 @@ static uint32_t callsite_of(const struct callsites *callsites, const struct tota
 	return callsites_find(callsites, owner->stack, (uint16_t)owner->api);
 }
 
-/* Add how much of the device the kernels fill, whatever launched them. */
+/* Adds how much of the device the kernels fill, whatever launched them. */
 static void fill_device(struct callsites *callsites, const struct total *total)
 {
 	uint32_t number = total->owner.stream;

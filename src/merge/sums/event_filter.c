@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Apply the selection to one log. Each range and each path is matched only once.
+ * Applies the selection to one log. Each range and each path is matched only once.
  */
 #include "merge/sums/owner.h"
 #include "merge/sums/event_filter.h"

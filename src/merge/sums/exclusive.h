@@ -38,7 +38,7 @@ struct exclusive {
 	uint64_t dropped_count;	 /* pieces of work beyond EXCLUSIVE_RUNNING_MAX */
 };
 
-/* Add work. Time before an earlier added start is not shared again. Returns 0 or -ENOMEM. */
+/* Adds work. Time before an earlier added start is not shared again. Returns 0 or -ENOMEM. */
 int exclusive_add(struct exclusive *exclusive, uint64_t start_ns, uint64_t end_ns, uint32_t owner);
 
 /* End all running work. Call it after the last exclusive_add(). */

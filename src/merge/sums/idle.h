@@ -48,7 +48,7 @@ struct idle {
 };
 
 /*
- * Add the next work of the device, in order of start. Adds the idle time before it to pieces_ns,
+ * Adds the next work of the device, in order of start. Adds the idle time before it to pieces_ns,
  * indexed by enum idle_class.
  */
 void idle_add(struct idle *idle, const struct idle_work *work, uint64_t pieces_ns[IDLE_CLASSES]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Assign spans to lanes without overlap.
+ * Assigns spans to lanes without overlap.
  */
 #include "merge/sums/lanes.h"
 

@@ -41,7 +41,7 @@ struct lanes {
 };
 
 /*
- * Assign a span to the first lane that is free then; adds a lane if needed. Returns the lane,
+ * Assigns a span to the first lane that is free then; adds a lane if needed. Returns the lane,
  * LANE_NONE or LANE_FAILED.
  */
 int lanes_place(struct lanes *lanes, uint64_t start_ns, uint64_t end_ns);

@@ -40,11 +40,11 @@ const char *losses_what(unsigned loss);
 
 #define LOSS_BYTES 160
 
-/* Format a loss such as "1 call: the ring was full". out needs LOSS_BYTES. */
+/* Formats a loss such as "1 call: the ring was full". out needs LOSS_BYTES. */
 void losses_describe(char *out, size_t out_bytes, unsigned loss, uint64_t count);
 
 /*
- * Add up the losses of a log and warn about them. damage is that of both passes. The model has the
+ * Adds up the losses of a log and warn about them. damage is that of both passes. The model has the
  * number of rows read. All accounts of the log are added to accounts.
  */
 void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],

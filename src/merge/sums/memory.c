@@ -88,7 +88,7 @@ static int enlarge(struct memory *memory)
 }
 
 /*
- * Remove an allocation. Move later entries of the probe sequence up, so that lookups still find
+ * Removes an allocation. Moves later entries of the probe sequence up, so that lookups still find
  * them.
  */
 static void remove_allocation(struct memory *memory, struct allocation *allocation)
@@ -108,7 +108,7 @@ static void remove_allocation(struct memory *memory, struct allocation *allocati
 	memory->live_count--;
 }
 
-/* Get the holder before its size changes, and save the size at the last peak. */
+/* Gets the holder before its size changes, and save the size at the last peak. */
 static struct holder *touch(struct memory *memory, uint32_t place, const struct memory_pool *pool)
 {
 	struct holder *holder = &memory->holders[place];

@@ -70,7 +70,7 @@ void memory_init(struct memory *memory, struct aggregate *aggregate,
 void memory_free(struct memory *memory);
 
 /*
- * Add a WORK_ALLOC or WORK_FREE. graph_node is the address, stream the device and shape the memory
+ * Adds a WORK_ALLOC or WORK_FREE. graph_node is the address, stream the device and shape the memory
  * kind. This owner applies unless memory_set_owner() is called with the ticket.
  */
 void memory_add(struct memory *memory, const struct work *work, const struct owner *owner,

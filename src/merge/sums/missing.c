@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compare the kernels that graph launches should have with those recorded.
+ * Compares the kernels that graph launches should have with those recorded.
  */
 #include "merge/sums/missing.h"
 

@@ -29,7 +29,7 @@ static inline void owner_add_call(struct reading *reading, const struct launch *
 	owner->api = launch->api;
 }
 
-/* Fill in the owner of the call itself. */
+/* Fills in the owner of the call itself. */
 void owner_of_call(struct reading *reading, const struct launch *call, struct owner *owner);
 
 #endif

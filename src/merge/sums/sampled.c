@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Distribute the sums of unsampled calls.
+ * Distributes the sums of unsampled calls.
  */
 #include "merge/sums/sampled.h"
 
@@ -106,7 +106,7 @@ static uint32_t place_for(struct distribution *s, uint32_t sampled, const struct
 	return aggregate_search(s->aggregate, owner);
 }
 
-/* Divide each weight into integer shares that add up exactly. */
+/* Divides each weight into integer shares that add up exactly. */
 static int distribute(struct distribution *s, uint32_t from, enum level level)
 {
 	struct total unsampled = s->aggregate->entries[from];

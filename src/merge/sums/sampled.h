@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Distribute the sums of calls without a captured stack to the call paths of sampled calls.
+ * Distributes the sums of calls without a captured stack to the call paths of sampled calls.
  *
  * Sampling is random, so sampled calls represent the unsampled ones of the same kind. The same kind
  * means the same thread, function and rate, with the same kernel, copy or memset, NVTX range and

@@ -231,7 +231,7 @@ static size_t distance_of(const char *text, const char *word, size_t length)
 	return best;
 }
 
-/* Format similar names that the pattern does not match, as "; similar names: 'a', 'b'". */
+/* Formats similar names that the pattern does not match, as "; similar names: 'a', 'b'". */
 static void describe_near(const struct names *names, const char *pattern, const regex_t *compiled,
 			  char *out, size_t bytes)
 {
@@ -267,7 +267,7 @@ static void describe_near(const struct names *names, const char *pattern, const 
 
 #define MOMENT_BYTES 32
 
-/* Format a time as --from and --to accept it. */
+/* Formats a time as --from and --to accept it. */
 static void format_moment(char out[MOMENT_BYTES], uint64_t ns)
 {
 	static const struct {
@@ -301,7 +301,7 @@ static bool matches_any(const struct selection *selection, enum pattern pattern,
 	return false;
 }
 
-/* Report a pattern without any match. Returns 0 if that is no error. */
+/* Reports a pattern without any match. Returns 0 if that is no error. */
 static int report_unmatched(const struct selection *selection, enum pattern pattern,
 			    const struct names *names, struct report *report)
 {

@@ -90,14 +90,14 @@ bool selection_has_range(struct selection *selection, const char *label);
 uint32_t selection_path(struct selection *selection, struct paths *paths, uint32_t node);
 
 /*
- * Check after reading that every part of the selection matched something. Otherwise reports an
+ * Checks after reading that every part of the selection matched something. Otherwise reports an
  * error with similar names and returns -EINVAL.
  */
 int selection_check(const struct selection *selection, const struct paths *paths,
 		    const struct names *ranges, struct report *report);
 
 /*
- * Format the selection as options, such as "--from 1s --to 2s --filter x". out holds bytes bytes.
+ * Formats the selection as options, such as "--from 1s --to 2s --filter x". out holds bytes bytes.
  */
 void wanted_describe(const struct wanted *wanted, char *out, size_t bytes);
 

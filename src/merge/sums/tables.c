@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Make and sort the rows of tables.
+ * Makes and sorts the rows of tables.
  */
 #include "merge/sums/tables.h"
 #include "merge/read/collectives.h"

@@ -104,7 +104,7 @@ static void rewind_to(struct thread_timeline *timeline, uint64_t time_ns)
 	timeline->count = next;
 }
 
-/* Add the own code before a call. */
+/* Adds the own code before a call. */
 static int add_own_code(struct thread_timeline *timeline, uint64_t enter_ns)
 {
 	uint64_t last_ns = timeline->count ? timeline->checkpoints[timeline->count - 1].time_ns : 0;
@@ -117,7 +117,7 @@ static int add_own_code(struct thread_timeline *timeline, uint64_t enter_ns)
 }
 
 /*
- * Add a piece of the call that was entered at enter_ns. Merges adjacent pieces of the same state.
+ * Adds a piece of the call that was entered at enter_ns. Merges adjacent pieces of the same state.
  */
 static int add_span(struct thread_timeline *timeline, const struct call_span *span,
 		    uint64_t enter_ns)

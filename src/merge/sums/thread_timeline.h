@@ -52,7 +52,7 @@ struct thread_timeline {
 };
 
 /*
- * Add the thread's next call. Calls are added when they return, so nested calls (such as those of a
+ * Adds the thread's next call. Calls are added when they return, so nested calls (such as those of a
  * signal handler) come before the call around them. At each moment the thread was in the innermost
  * call. *own_ns is the time of this call without nested ones. If times go backwards otherwise, only
  * the new part counts. Returns 0 or -ENOMEM.
@@ -65,7 +65,7 @@ void thread_timeline_thin(struct thread_timeline *timeline);
 void thread_timeline_free(struct thread_timeline *timeline);
 
 /*
- * Add what the thread did in [from_ns, until_ns) to spent_ns; the sum grows by exactly until_ns -
+ * Adds what the thread did in [from_ns, until_ns) to spent_ns; the sum grows by exactly until_ns -
  * from_ns. until_ns must be the start of a call. Own code that began before from_ns is judged by
  * its length after from_ns. Time before the thread's first call is own code.
  */

@@ -11,7 +11,7 @@
 #include "merge/sums/thread_timeline.h"
 
 #define THREADS_CHECKPOINTS_MAX                                                                    \
-	(1u << 20) /* limit for all threads together; beyond it, old ones are thinned out */
+	(1u << 20) /* of all threads together; beyond it, the older half is thinned out */
 
 struct threads {
 	struct thread_timeline *timelines; /* by XT_THREAD_ID; entry 0 is for unknown threads */
@@ -47,7 +47,7 @@ static inline struct thread_timeline *threads_timeline(const struct threads *thr
  */
 uint32_t threads_note_submission(struct threads *threads, const struct launch *call);
 
-/* Add a call. *own_ns is its duration without nested calls. Returns 0 or -ENOMEM. */
+/* Adds a call. *own_ns is its duration without nested calls. Returns 0 or -ENOMEM. */
 int threads_add_call(struct threads *threads, const struct launch *call, uint64_t exit_ns,
 		     uint64_t *own_ns);
 

@@ -53,7 +53,7 @@ struct collective_sweep {
 };
 
 /*
- * Add work to the sums. Work must come in order of its start. The sums are valid after the device's
+ * Adds work to the sums. Work must come in order of its start. The sums are valid after the device's
  * last work.
  */
 void collectives_add(struct collective_sums *sums, struct collective_sweep *sweep,
@@ -78,7 +78,7 @@ struct timeline {
 };
 
 /*
- * Compute WEIGHT_GPU_EXCLUSIVE, WEIGHT_GPU_IDLE or both. aggregate, threads and pauses must outlive
+ * Computes WEIGHT_GPU_EXCLUSIVE, WEIGHT_GPU_IDLE or both. aggregate, threads and pauses must outlive
  * the timeline. Returns NULL if out of memory.
  */
 struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct aggregate *aggregate,
@@ -86,7 +86,7 @@ struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct aggr
 			      struct timeline_listener listener);
 void timeline_free(struct timeline *timeline);
 
-/* Add work of a device. owner applies unless timeline_set_owner() is called with the ticket. */
+/* Adds work of a device. owner applies unless timeline_set_owner() is called with the ticket. */
 void timeline_add(struct timeline *timeline, uint32_t device, const struct work *work,
 		  const struct owner *owner, uint64_t *ticket_out);
 

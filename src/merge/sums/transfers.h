@@ -34,7 +34,7 @@ struct transfers {
 };
 
 /*
- * Add a sum to the row of a copy kind, or of memsets of a memory kind (CUPTI's numbers). The rows
+ * Adds a sum to the row of a copy kind, or of memsets of a memory kind (CUPTI's numbers). The rows
  * are named in this table of names. Returns 0 or -ENOMEM.
  */
 int transfers_add_copies(struct transfers *transfers, struct names *names,

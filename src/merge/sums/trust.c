@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Judge a run. The reasons come from losses.h, anomalies.h and the accounts of the logs; each has a
+ * Judges a run. The reasons come from losses.h, anomalies.h and the accounts of the logs; each has a
  * severity.
  */
 #include "merge/sums/trust.h"

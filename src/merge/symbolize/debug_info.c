@@ -413,7 +413,7 @@ static bool has_code(Dwarf_Die *die)
 	return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
 }
 
-/* Search for functions inlined at an address. */
+/* Searches for functions inlined at an address. */
 struct search {
 	const struct split_unit *split;
 	uint64_t address;

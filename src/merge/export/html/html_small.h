@@ -31,7 +31,7 @@ struct html_choice {
 };
 
 /*
- * Return 0 or -ENOMEM; free the result in either case. If ranking is not NULL, html_choose() keeps
+ * Returns 0 or -ENOMEM; free the result in either case. If ranking is not NULL, html_choose() keeps
  * the path_count largest paths and the range_count largest ranges. Otherwise it keeps all.
  */
 int html_rank(struct html_ranking *ranking, const struct html *html, const struct paths *paths);

@@ -14,7 +14,7 @@ int html_add_memory(struct sink *sink, const struct process *process, uint32_t p
 void html_end_tracks(struct html *html);
 void html_free_tracks(struct html *html);
 
-/* Write the list of tracks to the document, and their columns. */
+/* Writes the list of tracks to the document, and their columns. */
 void html_put_track_list(struct json *json, const struct html *html, uint32_t halvings);
 void html_put_tracks(struct page_columns *columns, const struct html *html, uint32_t halvings);
 

@@ -8,7 +8,7 @@
 int pprof_begin_process(struct pprof *pprof, const struct process *process);
 
 /*
- * Return the location of a name without code, of an address (index in process->addresses), and of
+ * Returns the location of a name without code, of an address (index in process->addresses), and of
  * an XT_PYTHON_FRAME_ID. Written on first use. 0 if out of memory.
  */
 uint64_t pprof_name_location(struct pprof *pprof, const char *text, size_t length);

@@ -55,7 +55,7 @@ static void put_table_head(struct output *out, const char *title, const char *la
 
 static int put_by_path(struct sink *sink, const struct run *run, const struct table *table)
 {
-	size_t shown = put_limit(table->count, sink->settings);
+	size_t shown = rows_to_show(table->count, sink->settings);
 	int error = 0;
 
 	put_table_head(&sink->out, "GPU time by call path", "call path", shown, table->count);
@@ -68,7 +68,7 @@ static int put_by_path(struct sink *sink, const struct run *run, const struct ta
 
 static void put_by_kernel(struct sink *sink, const struct run *run, const struct table *table)
 {
-	size_t shown = put_limit(table->count, sink->settings);
+	size_t shown = rows_to_show(table->count, sink->settings);
 
 	put_table_head(&sink->out, "GPU time by kernel, copy and memset", "kernel", shown,
 		       table->count);

@@ -112,7 +112,7 @@ static int put_failure(struct output *out, const struct run *run, const struct f
 
 static int put_failures(struct sink *sink, const struct run *run, const struct calls *calls)
 {
-	size_t shown = put_limit(calls->failure_count, sink->settings);
+	size_t shown = rows_to_show(calls->failure_count, sink->settings);
 	struct output *out = &sink->out;
 	char count[COUNT_BYTES];
 	int error = 0;
@@ -134,7 +134,7 @@ int summary_put_calls(struct sink *sink, const struct run *run)
 {
 	struct summary *summary = sink->state;
 	struct calls *calls = &summary->calls;
-	size_t shown = put_limit(calls->count, sink->settings);
+	size_t shown = rows_to_show(calls->count, sink->settings);
 
 	if (!calls->count)
 		return 0;
@@ -149,7 +149,7 @@ int summary_put_calls(struct sink *sink, const struct run *run)
 void summary_put_transfers(struct sink *sink, const struct run *run)
 {
 	const struct transfers *transfers = &run->transfers;
-	size_t shown = put_limit(transfers->count, sink->settings);
+	size_t shown = rows_to_show(transfers->count, sink->settings);
 	struct output *out = &sink->out;
 
 	if (!transfers->count)
@@ -183,7 +183,7 @@ int summary_put_ranges(struct sink *sink, const struct run *run)
 
 	if (error || !table.count)
 		goto out;
-	shown = put_limit(table.count, sink->settings);
+	shown = rows_to_show(table.count, sink->settings);
 	put_top_title(&sink->out, "GPU time by NVTX range, including nested ranges", shown,
 		      table.count);
 	put_heads(&sink->out, range_columns, COUNT_OF(range_columns), "range");

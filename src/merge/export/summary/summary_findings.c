@@ -135,7 +135,7 @@ static void put_line(struct json *json, const struct run *run, uint32_t file, ui
 	json_u64(json, "line", line);
 }
 
-/* Write the exact path in the tree, so that the page can find its node. */
+/* Writes the exact path in the tree, so that the page can find its node. */
 static int put_path_names(struct json *json, const struct run *run, uint32_t node)
 {
 	uint32_t *chain = NULL;

@@ -30,7 +30,7 @@ static int put_held(struct sink *sink, const struct run *run, enum weight weight
 
 	if (error)
 		return error;
-	shown = put_limit(table.count, sink->settings);
+	shown = rows_to_show(table.count, sink->settings);
 	if (table.count) {
 		put_top_title(&sink->out, title, shown, table.count);
 		put_heads(&sink->out, &held_column, 1, "call path");

@@ -223,7 +223,7 @@ void put_top_title(struct output *out, const char *title, size_t shown, size_t a
 	put_title(out, title, more);
 }
 
-size_t put_limit(size_t count, const struct settings *settings)
+size_t rows_to_show(size_t count, const struct settings *settings)
 {
 	size_t top = settings->top_count ? settings->top_count : TEXT_TOP_DEFAULT;
 

@@ -68,7 +68,7 @@ void put_title(struct output *out, const char *title, const char *more);
 /* Writes a table title, with "(top 10 of 43)" if rows are omitted. */
 void put_top_title(struct output *out, const char *title, size_t shown, size_t all);
 
-/* Returns how many of count rows to show. */
-size_t put_limit(size_t count, const struct settings *settings);
+/* Returns how many of `count` rows to show: at most --top. */
+size_t rows_to_show(size_t count, const struct settings *settings);
 
 #endif

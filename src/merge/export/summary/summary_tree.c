@@ -263,8 +263,8 @@ int summary_put_tree(struct sink *sink, const struct run *run)
 		.weight = sink->settings->weight,
 		.bar_columns = bar_columns(out),
 	};
-	int error =
-		make_tree(&tree, &run->paths, ROWS_PER_TOP * put_limit(SIZE_MAX, sink->settings));
+	int error = make_tree(&tree, &run->paths,
+			      ROWS_PER_TOP * rows_to_show(SIZE_MAX, sink->settings));
 
 	if (!error && tree.whole) {
 		put_tree_head(out, &tree);
