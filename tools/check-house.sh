@@ -8,51 +8,35 @@ cd "$(dirname "$0")/.."
 lines_max=650
 breaches=$(mktemp)
 files=$(mktemp)
-trap 'rm -f "$breaches" "$files"' EXIT
+output=$(mktemp)
+trap 'rm -f "$breaches" "$files" "$output"' EXIT
 
 breach() {
 	echo "$1" >>"$breaches"
 }
 
-find CMakeLists.txt .ci .github cmake include src tools samples bench tests docs README.md CHANGELOG.md \
+find CMakeLists.txt .ci .github cmake include src tools samples bench tests docs README.md \
+	CONTRIBUTING.md CHANGELOG.md \
 	-type f ! -path '*/traces/*' ! -path '*/expected/*' ! -path '*/__pycache__/*' \
 	2>/dev/null | sort >"$files"
 
-# The two halves meet only in include/ and src/log.
-grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](.*/)?merge/' -r src/inject >>"$breaches" || true
-grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](.*/)?inject/' -r src/merge >>"$breaches" || true
-
-# The rooms of the merge stand on each other: each uses those below it. (exporter.h and reading.h, which
-# all share, stand beside them.)
-above=
-for room in export findings profile sums naming symbolize read base; do
-	[ -z "$above" ] || grep -nE "^#include \"merge/($above)/" -r "src/merge/$room" >>"$breaches" || true
-	above=${above:+$above|}$room
-done
-
-# The folders of the injected library are layers, lowest first: see src/inject/CMakeLists.txt.
-above=
-for layer in lifecycle writer nvtx capture cupti python unwind memory runtime; do
-	[ -z "$above" ] || grep -nE "^#include \"inject/($above)/" -r "src/inject/$layer" >>"$breaches" || true
-	above=${above:+$above|}$layer
-done
-
-# Comparing knows of runs by their profiles alone.
-grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](.*/)?(merge|inject)/' -r src/diff >>"$breaches" || true
+# No circles between source files, and no use of a folder in a layer above.
+tools/check-cycles.py >"$output" || cat "$output" >>"$breaches"
 
 # Every source file names its licence in one line near the top.
 grep -E '(\.(c|h|cu|py|sh|cmake|yml|def)|CMakeLists\.txt|/run|/xtrace-dump)$' "$files" |
-	while read -r file; do
-		head -n 3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
-			breach "$file: no SPDX line in the first three"
-	done
+	xargs awk '
+		FNR == 1 { seen[FILENAME] = 0 }
+		FNR <= 3 && /SPDX-License-Identifier: Apache-2.0/ { seen[FILENAME] = 1 }
+		FNR > 3 { nextfile }
+		END { for (name in seen) if (!seen[name]) print name ": no SPDX line in the first three" }
+	' >>"$breaches"
 
 # A reader can take in a file of this length. The dumper is exempt: it is one file, so that it can
 # be copied anywhere.
-grep -E '\.(c|h|cu|py|sh|def)$' "$files" | while read -r file; do
-	lines=$(wc -l <"$file")
-	[ "$lines" -le $lines_max ] || breach "$file: $lines lines, more than $lines_max"
-done
+grep -E '\.(c|h|cu|py|sh|def)$' "$files" | xargs wc -l |
+	awk -v max=$lines_max '$2 != "total" && $1 > max { print $2 ": " $1 " lines, more than " max }' \
+		>>"$breaches"
 
 # No path of a developer's machine.
 xargs grep -nIE '(^|[^A-Za-z0-9_.])/([w]ork|[h]ome|[r]oot|[t]mp/xt)/' <"$files" >>"$breaches" || true
@@ -70,7 +54,7 @@ fi
 
 if [ -s "$breaches" ]; then
 	cat "$breaches"
-	echo "check-house: $(wc -l <"$breaches") breaches of the house rules"
+	echo "check-house: breaches of the house rules"
 	exit 1
 fi
 echo "check-house: $(wc -l <"$files") files keep the house rules"

@@ -4,8 +4,8 @@
  *
  * The path of one correlation id:
  * 1. read_call() and read_work() decode the rows of the call and of its work.
- * 2. correlate.c joins them and calls attribute_work() in sums/attribute.c. Work that the GPU itself
- *    launched in a graph has no id: replays.c finds its call instead.
+ * 2. correlate.c joins them and calls attribute_work() in sums/attribute.c. Work that the GPU
+ *   itself launched in a graph has no id: replays.c finds its call instead.
  * 3. attribute_work() finds the owner of the work and adds it to sums/aggregate.c.
  * 4. After the last event, sums/build_tree.c turns owners into call paths.
  * 5. An exporter, such as export/folded/folded.c, writes the paths.

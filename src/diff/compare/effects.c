@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the factor common to all paths first. Then tests level by level, with the noise that the rows
- * of a level show together.
+ * Finds the factor common to all paths first. Then tests level by level, with the noise that the
+ * rows of a level show together.
  */
 #include "diff/compare/effects.h"
 

@@ -8,7 +8,8 @@
 #include "diff/compare/comparison.h"
 
 /*
- * Finds the factor that all GPU times of a run have in common, and its effect. Returns 0 or -ENOMEM.
+ * Finds the factor that all GPU times of a run have in common, and its effect. Returns 0 or
+ * -ENOMEM.
  */
 int effects_find_common(struct comparison *c);
 

@@ -24,8 +24,8 @@ void estimate_make(struct estimate *estimate, const struct comparison *c,
 		   const struct run_values *values, double prior);
 
 /*
- * Computes the effect of a row from its estimate and the noise of its family. weight is the share of
- * the error rate that this row gets.
+ * Computes the effect of a row from its estimate and the noise of its family. weight is the share
+ * of the error rate that this row gets.
  */
 void effect_from_estimate(struct effect *effect, const struct comparison *c,
 			  const struct run_values *values, const struct estimate *estimate,

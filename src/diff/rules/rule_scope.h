@@ -32,8 +32,8 @@ void rule_scope_find_rows(struct rule_scope *scope, const struct rule *rule);
 const char *rule_scope_missing_side(const struct rule_scope *scope, const struct rule *rule);
 
 /*
- * Finds rows that were probably renamed. Suppose rows of the rule vanished in NEW, and other rows of
- * the level grew by at least half of that. Then the rule might pass only because of new names.
+ * Finds rows that were probably renamed. Suppose rows of the rule vanished in NEW, and other rows
+ * of the level grew by at least half of that. Then the rule might pass only because of new names.
  * Returns the row that grew most, or NULL. If some rows of the rule remain, only growth that would
  * break the rule counts. Sets *lost_out to the vanished amount, or to the vanished count for rules
  * about counts.

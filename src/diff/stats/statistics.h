@@ -49,8 +49,8 @@ void permutation_interval(const double *values, size_t first_count, size_t count
 			  double *low_out, double *high_out);
 
 /*
- * Adjusts p-values in place with the weighted Holm procedure. weights are positive and adds up to 1.
- * Returns 0 or -ENOMEM.
+ * Adjusts p-values in place with the weighted Holm procedure. weights are positive and adds up to
+ * 1. Returns 0 or -ENOMEM.
  */
 int holm_adjust(double *p, const double *weights, size_t count);
 

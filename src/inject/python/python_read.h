@@ -16,8 +16,8 @@ bool python_read(struct python_walk *walk, uintptr_t address, unsigned bytes, bo
 		 uint64_t *out);
 
 /*
- * Adds an input: a word under a mask, or bytes from the start of a word on. The bytes must belong to
- * an object that earlier inputs identify.
+ * Adds an input: a word under a mask, or bytes from the start of a word on. The bytes must belong
+ * to an object that earlier inputs identify.
  */
 void python_add_input(struct python_walk *walk, uintptr_t address, uint64_t mask, uint64_t word);
 bool python_add_input_bytes(struct python_walk *walk, uintptr_t address, size_t bytes);

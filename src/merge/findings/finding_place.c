@@ -120,7 +120,8 @@ static bool is_kernel_itself(const struct reading *reading, const struct stack *
 }
 
 /*
- * Adds a native frame. The line to look at stays the same if the frame is the kernel's own function.
+ * Adds a native frame. The line to look at stays the same if the frame is the kernel's own
+ * function.
  */
 static int add_native(struct reading *reading, struct finding_place *place,
 		      const struct stack *stack, size_t f)

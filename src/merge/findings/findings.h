@@ -52,7 +52,8 @@ struct reading;
 struct run;
 
 /*
- * Applies the rules to the process that was just read, while its totals exist. Returns 0 or -ENOMEM.
+ * Applies the rules to the process that was just read, while its totals exist. Returns 0 or
+ * -ENOMEM.
  */
 int findings_detect(struct reading *reading);
 

@@ -51,8 +51,8 @@ const char *finding_estimate(enum rule rule);
 const char *finding_usage(void);
 
 /*
- * Parses "RULE=PERCENT" or "RULE=off" into shares (struct settings). RULE may be "all". Returns 0 or
- * -EINVAL.
+ * Parses "RULE=PERCENT" or "RULE=off" into shares (struct settings). RULE may be "all". Returns 0
+ * or -EINVAL.
  */
 int finding_parse(double shares[RULES], const char *text);
 

@@ -42,8 +42,8 @@ int frame_names_begin(struct frame_names *names);
 void frame_names_end(struct frame_names *names);
 
 /*
- * Returns the name of the function at an address, of a function inlined there, or of a Python frame,
- * "train_step (train.py:12)". Any Python frame id is valid. NAME_FAILED if out of memory.
+ * Returns the name of the function at an address, of a function inlined there, or of a Python
+ * frame, "train_step (train.py:12)". Any Python frame id is valid. NAME_FAILED if out of memory.
  */
 uint32_t frame_native_name(struct frame_names *names, uint32_t address);
 uint32_t frame_inlined_name(struct frame_names *names, size_t place);

@@ -10,8 +10,8 @@
 #include "merge/read/model.h"
 
 /*
- * Finds the iterations in the log of this model and divides them into batches. Returns 0, -ENOMEM, or
- * -ENOENT if the requested range has fewer than PROFILE_ITERATIONS_MIN instances. Call
+ * Finds the iterations in the log of this model and divides them into batches. Returns 0, -ENOMEM,
+ * or -ENOENT if the requested range has fewer than PROFILE_ITERATIONS_MIN instances. Call
  * windows_free() in any case.
  */
 int iterations_find(struct windows *windows, const struct model *model, const char *log_path,
@@ -21,8 +21,8 @@ int iterations_find(struct windows *windows, const struct model *model, const ch
 void iterations_mask_numbers(char *text);
 
 /*
- * Formats the name of an NVTX range with masked numbers. The caller frees it. Returns NULL if out of
- * memory.
+ * Formats the name of an NVTX range with masked numbers. The caller frees it. Returns NULL if out
+ * of memory.
  */
 char *iterations_range_name(const struct model *model, const struct range_node *node);
 

@@ -9,8 +9,8 @@
 #include "merge/read/model.h"
 
 /*
- * Finds the period of the thread with the most launches. If there is none, use slices of equal time.
- * Reads the calls of the log. Returns 0 or -ENOMEM.
+ * Finds the period of the thread with the most launches. If there is none, use slices of equal
+ * time. Reads the calls of the log. Returns 0 or -ENOMEM.
  */
 int period_find(struct windows *windows, const struct model *model, const char *log_path);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes means and standard errors from sums by batch. docs/internals/DIFF_METHOD.md describes the
- * method.
+ * Computes means and standard errors from sums by batch. docs/internals/DIFF_METHOD.md describes
+ * the method.
  */
 #include <errno.h>
 #include <math.h>

@@ -70,10 +70,10 @@ static void report_recovered(const char *path, const struct xt_recovered *recove
 		report_warn(report, "%s: skipped damaged parts of its recovery file: %llu", path,
 			    (unsigned long long)recovered->areas_damaged);
 	if (recovered->areas_unknown)
-		report_warn(
-			report,
-			"%s: skipped buffers of an unknown CUPTI version in its recovery file: %llu",
-			path, (unsigned long long)recovered->areas_unknown);
+		report_warn(report,
+			    "%s: skipped buffers of an unknown CUPTI version in its recovery file: "
+			    "%llu",
+			    path, (unsigned long long)recovered->areas_unknown);
 }
 
 static void recover(struct input *log, struct report *report)

@@ -53,7 +53,9 @@ struct calls {
 	uint64_t other_failure_count; /* failures beyond the limit */
 };
 
-/* Adds a call. process is the frame at the root of its path, or NAME_EMPTY. Returns 0 or -ENOMEM. */
+/*
+ * Adds a call. process is the frame at the root of its path, or NAME_EMPTY. Returns 0 or -ENOMEM.
+ */
 int calls_add(struct calls *calls, uint32_t process, const struct frames *frames,
 	      const struct launch *call, uint64_t duration_ns, uint64_t result);
 void calls_free(struct calls *calls);

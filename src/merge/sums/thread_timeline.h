@@ -52,10 +52,10 @@ struct thread_timeline {
 };
 
 /*
- * Adds the thread's next call. Calls are added when they return, so nested calls (such as those of a
- * signal handler) come before the call around them. At each moment the thread was in the innermost
- * call. *own_ns is the time of this call without nested ones. If times go backwards otherwise, only
- * the new part counts. Returns 0 or -ENOMEM.
+ * Adds the thread's next call. Calls are added when they return, so nested calls (such as those of
+ * a signal handler) come before the call around them. At each moment the thread was in the
+ * innermost call. *own_ns is the time of this call without nested ones. If times go backwards
+ * otherwise, only the new part counts. Returns 0 or -ENOMEM.
  */
 int thread_timeline_add_call(struct thread_timeline *timeline, enum thread_state state,
 			     uint64_t enter_ns, uint64_t exit_ns, uint64_t *own_ns);

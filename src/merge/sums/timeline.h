@@ -53,8 +53,8 @@ struct collective_sweep {
 };
 
 /*
- * Adds work to the sums. Work must come in order of its start. The sums are valid after the device's
- * last work.
+ * Adds work to the sums. Work must come in order of its start. The sums are valid after the
+ * device's last work.
  */
 void collectives_add(struct collective_sums *sums, struct collective_sweep *sweep,
 		     const struct stretch *stretch);
@@ -78,8 +78,8 @@ struct timeline {
 };
 
 /*
- * Computes WEIGHT_GPU_EXCLUSIVE, WEIGHT_GPU_IDLE or both. aggregate, threads and pauses must outlive
- * the timeline. Returns NULL if out of memory.
+ * Computes WEIGHT_GPU_EXCLUSIVE, WEIGHT_GPU_IDLE or both. aggregate, threads and pauses must
+ * outlive the timeline. Returns NULL if out of memory.
  */
 struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct aggregate *aggregate,
 			      const struct threads *threads, const struct pauses *pauses,

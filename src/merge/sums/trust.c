@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Judges a run. The reasons come from losses.h, anomalies.h and the accounts of the logs; each has a
- * severity.
+ * Judges a run. The reasons come from losses.h, anomalies.h and the accounts of the logs; each has
+ * a severity.
  */
 #include "merge/sums/trust.h"
 

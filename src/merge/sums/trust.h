@@ -28,7 +28,9 @@ struct trust {
 /* "complete", "degraded" or "damaged". */
 const char *trust_level_name(enum trust_level level);
 
-/* Judges the run after all logs are read. Returns 0 or -ENOMEM. Call trust_free() in either case. */
+/*
+ * Judges the run after all logs are read. Returns 0 or -ENOMEM. Call trust_free() in either case.
+ */
 int trust_judge(struct trust *trust, const struct run *run);
 void trust_free(struct trust *trust);
 
