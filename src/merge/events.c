@@ -10,6 +10,8 @@
  * 4. After the last event, sums/build_tree.c turns owners into call paths.
  * 5. An exporter, such as export/folded/folded.c, writes the paths.
  */
+#include "merge/events.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +21,8 @@
 #include "merge/read/model_rows.h"
 #include "merge/reading.h"
 #include "merge/sums/event_filter.h"
+#include "merge/sums/attribute.h"
+#include "merge/sums/build_tree.h"
 
 #define BLIND_PART 10 /* idle time is unknown if one launch in so many has no work */
 

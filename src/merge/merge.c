@@ -21,6 +21,9 @@
 #include "merge/sums/anomalies.h"
 #include "merge/sums/sampled.h"
 #include "merge/sums/trust.h"
+#include "merge/events.h"
+#include "merge/sums/build_tree.h"
+#include "merge/sums/build_tree_ranges.h"
 
 /* Returns the label of a process, which the caller frees. NULL if out of memory. */
 static char *make_label(const struct inputs *inputs, const struct input *log,

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "merge/read/model_load.h"
+#include "merge/events.h"
 
 struct job {
 	struct run run; /* collects the counts of its events */

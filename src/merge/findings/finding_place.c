@@ -17,6 +17,7 @@
 #include "merge/base/text.h"
 #include "merge/naming/file_names.h"
 #include "merge/naming/frame_roles.h"
+#include "merge/sums/build_tree.h"
 
 #define STUB "__device_stub_"
 

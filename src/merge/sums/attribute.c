@@ -2,11 +2,14 @@
 /*
  * Finds the owner of each event and adds its cost to the sums.
  */
+#include "merge/sums/attribute.h"
+
 #include <errno.h>
 
 #include "merge/reading.h"
 #include "merge/sums/owner.h"
 #include "merge/sums/event_filter.h"
+#include "merge/sums/build_tree.h"
 
 static const struct copy_shape *copy_shape(const struct reading *reading, const struct work *work)
 {

@@ -2,6 +2,8 @@
 /*
  * Builds the tree of call paths from the sums by owner (aggregate.h).
  */
+#include "merge/sums/build_tree.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +12,7 @@
 #include "log/base/grow.h"
 #include "merge/base/text.h"
 #include "merge/reading.h"
+#include "merge/sums/build_tree_ranges.h"
 
 struct tree_builder {
 	struct run *run;

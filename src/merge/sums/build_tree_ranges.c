@@ -3,6 +3,8 @@
  * GPU time by NVTX range. Work counts for the range in which its call was made and for all ranges
  * around it.
  */
+#include "merge/sums/build_tree_ranges.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,8 @@
  */
 #include "merge/sums/owner.h"
 #include "merge/sums/event_filter.h"
+#include "merge/sums/build_tree.h"
+#include "merge/sums/build_tree_ranges.h"
 
 #include <errno.h>
 #include <stdlib.h>

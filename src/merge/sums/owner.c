@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/sums/owner.h"
+#include "merge/sums/build_tree.h"
 
 void owner_of_call(struct reading *reading, const struct launch *call, struct owner *owner)
 {

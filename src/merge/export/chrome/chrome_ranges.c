@@ -19,6 +19,7 @@
 
 #include "merge/export/chrome/chrome_text.h"
 #include "merge/export/chrome/chrome_tracks.h"
+#include "merge/sums/build_tree_ranges.h"
 
 #define START_HEAD "{\"ph\":\"b\",\"cat\":\"nvtx\",\"name\":\""
 #define END_HEAD   "{\"ph\":\"e\",\"cat\":\"nvtx\",\"name\":\""

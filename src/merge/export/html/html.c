@@ -18,6 +18,7 @@
 #include "merge/export/html/html_fit.h"
 #include "merge/export/html/html_labels.h"
 #include "merge/export/html/html_tracks.h"
+#include "merge/sums/build_tree_ranges.h"
 
 static int begin(struct sink *sink)
 {

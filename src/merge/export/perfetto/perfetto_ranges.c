@@ -16,6 +16,7 @@
 #include "merge/export/perfetto/perfetto_events.h"
 #include "merge/export/perfetto/perfetto_packets.h"
 #include "merge/export/perfetto/perfetto_tracks.h"
+#include "merge/sums/build_tree_ranges.h"
 
 #define STARTED_TRACKS (UINT64_C(1) << 62) /* above all sequentially numbered tracks */
 

@@ -14,6 +14,7 @@
 
 #include "merge/export/pprof/pprof_locations.h"
 #include "merge/export/pprof/pprof_messages.h"
+#include "merge/sums/build_tree_ranges.h"
 
 #define LABELS_MAX 8
 

@@ -15,6 +15,7 @@
 #include "merge/reading.h"
 
 #include "merge/export/sqlite/sqlite_rows.h"
+#include "merge/sums/build_tree_ranges.h"
 
 #define SEARCH_MAX 4096 /* open ranges to search for the one that ends */
 

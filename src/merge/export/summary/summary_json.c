@@ -13,6 +13,7 @@
 #include "merge/export/summary/summary_json_tables.h"
 #include "merge/reading.h"
 #include "merge/sums/tables.h"
+#include "merge/sums/build_tree.h"
 
 static int begin(struct sink *sink)
 {

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the events of a log into a reading.
+ */
+#ifndef XT_MERGE_EVENTS_H
+#define XT_MERGE_EVENTS_H
+
+#include "merge/reading.h"
+
+/*
+ * Reads all events of the log. has_helper: decompress on a second thread. Changes only the reading,
+ * its model and the counters of its run, unless there are exporters of single events or a
+ * selection. Returns 0 or -ENOMEM.
+ */
+int reading_events(struct reading *reading, struct xt_reader *reader, bool has_helper,
+		   struct progress *progress);
+
+/* Adds the totals of the log to the run. Returns 0 or -ENOMEM. */
+int reading_finish(struct reading *reading);
+
+/* Returns whether an exporter needs single events. */
+bool sinks_want_events(const struct sink *sinks, size_t sink_count);
+
+/* Frees the tables of the reading. */
+void reading_free(struct reading *reading);
+
+#endif

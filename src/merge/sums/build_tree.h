@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds the tree of call paths from the sums by owner (aggregate.h).
+ */
+#ifndef XT_MERGE_BUILD_TREE_H
+#define XT_MERGE_BUILD_TREE_H
+
+#include "merge/reading.h"
+
+/*
+ * Adds the aggregate of a log to the tree run->paths, and passes it to the exporters. A path has
+ * the frames of the stack, the API and the leaf. For graph work, the path that created the node
+ * comes before the leaf. Returns 0 or -ENOMEM.
+ */
+int build_tree(struct reading *reading);
+
+/*
+ * Returns the last node of the path of an owner, created if needed; PATH_FAILED if out of memory.
+ */
+uint32_t build_tree_path(struct reading *reading, const struct owner *owner);
+
+/* Sanitises untrusted text. Returns a name in names; NAME_FAILED if out of memory. */
+uint32_t clean_name(struct names *names, const char *text);
+
+#define ROOT_UNKNOWN UINT32_MAX	      /* a device that is not in the log */
+#define ROOT_HOST    (UINT32_MAX - 1) /* host work, which has no device or stream */
+
+/* Returns the root frame for the paths of work, as the settings choose it. */
+uint32_t owner_root(const struct run *run, const struct model *model, uint32_t stream,
+		    uint32_t thread);
+
+#endif
