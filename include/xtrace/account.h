@@ -95,13 +95,14 @@ static const struct xt_account {
 	{"recovered.copies", "copies recovered"},
 	{"recovered.sets", "sets recovered"},
 	{"recovered.memory", "allocations and frees recovered"},
-	{"recovered.unnamed", "names of kernels: not in the spool yet when the process was killed"},
+	{"recovered.unnamed",
+	 "names of kernels: not in the recovery file yet when the process was killed"},
 	{"recovered.unfinished",
 	 "kernels, copies and memsets: CUPTI had not delivered their times when the process was "
 	 "killed"},
 	{"recovered.kernels_unfinished", "kernels among the work without delivered times"},
-	{"recovered.areas_damaged", "parts of the spool: damaged"},
-	{"recovered.areas_unknown", "parts of the spool: in an unknown layout"},
+	{"recovered.areas_damaged", "parts of the recovery file: damaged"},
+	{"recovered.areas_unknown", "parts of the recovery file: in an unknown layout"},
 };
 
 #define XT_ACCOUNTS (sizeof(xt_accounts) / sizeof(xt_accounts[0]))

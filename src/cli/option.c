@@ -310,8 +310,10 @@ int option_parse(struct option_list *list, void *context, int argc, char **argv,
 int option_apply_output(const struct option_list *list, const struct option_ending *endings,
 			void *context, const char *path)
 {
+	const struct option_ending *first = endings;
 	size_t length = strlen(path);
 	const struct option_row *row;
+	char known[256];
 
 	if (!strcmp(path, "-")) {
 		row = option_find(list, "text");
@@ -326,8 +328,11 @@ int option_apply_output(const struct option_list *list, const struct option_endi
 		row = option_find(list, endings->name);
 		return row->apply(context, row, path);
 	}
-	print_error("cannot tell the format of '%s' from its name: name the format, as in "
-		    "'--text %s' (see %s --help)",
-		    path, path, message_name());
+	*known = '\0';
+	for (const struct option_ending *e = first; e->ending; e++)
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), " .%s", e->ending);
+	print_error("cannot tell the format of '%s' from its ending, which is none of%s: name the "
+		    "format, as in '--text %s' (see %s --help)",
+		    path, known, path, message_name());
 	return -ENOENT;
 }

@@ -6,23 +6,31 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/message.h"
 
 static int run_command(const char *name, const char *const *arguments)
 {
 	const struct command *command = command_find(name);
+	char **copy;
 	int argc = 0, status;
 
 	if (!command)
 		return STATUS_NOT_FOUND;
 	while (arguments[argc])
 		argc++;
-	/* The child has its own copy of the array, which the parser reorders. */
-	status = command->run(command, argc, (char **)arguments);
+	/* The parser reorders the array. */
+	copy = calloc((size_t)argc + 1, sizeof(*copy));
+	if (!copy)
+		return STATUS_FAILED;
+	memcpy(copy, arguments, (size_t)argc * sizeof(*copy));
+	status = command->run(command, argc, copy);
+	free(copy);
 	fflush(stdout);
 	return status;
 }

@@ -98,6 +98,29 @@ static bool writes_stdout(const struct diff_options *options)
 	return false;
 }
 
+/*
+ * Without a document to write, a misspelt name is an error, not a verdict. Returns false after an
+ * error message.
+ */
+static bool check_names(const struct diff_options *options)
+{
+	bool exist = true;
+
+	if (!options->is_default_output)
+		return true;
+	for (size_t s = 0; s < SIDES; s++) {
+		char *names = strdup(options->sides[s]), *rest = names, *name;
+
+		while ((name = strsep(&rest, ",")))
+			if (*name && access(name, F_OK)) {
+				print_error("cannot read %s: %s", name, strerror(errno));
+				exist = false;
+			}
+		free(names);
+	}
+	return exist;
+}
+
 /* The exit status. */
 static int compare(struct diff_options *options, struct problems *problems)
 {
@@ -158,7 +181,7 @@ static int run(const struct command *command, int argc, char **argv)
 	else if (options.check_only)
 		status = check(&options, &problems);
 	else
-		status = compare(&options, &problems);
+		status = check_names(&options) ? compare(&options, &problems) : STATUS_FAILED;
 	rules_free(&options.rules);
 	problems_free(&problems);
 	return status;

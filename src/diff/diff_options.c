@@ -196,6 +196,7 @@ int diff_options_parse(struct diff_options *options, const struct command *comma
 	}
 	if (!options->has_rules && rules_add_default(&options->rules))
 		return STATUS_FAILED;
+	options->is_default_output = !options->output_count;
 	if (!options->output_count)
 		add_output(options, &text, "-");
 	return COMMAND_GO_ON;

@@ -22,6 +22,7 @@ struct diff_options {
 		const char *path; /* "-" is stdout */
 	} outputs[DIFF_OUTPUTS_MAX];
 	size_t output_count;
+	bool is_default_output; /* the user asked for none: text to stdout */
 	struct load_options load;
 	struct check_options check;
 	struct compare_options compare;

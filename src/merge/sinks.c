@@ -49,7 +49,10 @@ static void report_open(const struct sink *sink, int error, struct report *repor
 	case 0:
 		break;
 	case XT_NEW_FILE_IS_A_LOG:
-		report_error(report, STATUS_FAILED, "cannot write '%s': it is a log", path);
+		report_error(
+			report, STATUS_FAILED,
+			"cannot write '%s': it is a log; --%s is followed by the file to write",
+			path, sink->exporter->name);
 		break;
 	case OUTPUT_NAMED_TWICE:
 		report_error(report, STATUS_FAILED, "cannot write '%s': two outputs name it", path);
@@ -63,8 +66,11 @@ static void report_open(const struct sink *sink, int error, struct report *repor
 			     path, sink->exporter->name);
 		break;
 	default:
-		report_error(report, STATUS_FAILED, "cannot write '%s': %s", path,
-			     xt_new_file_error(error));
+		report_error(report, STATUS_FAILED, "cannot write '%s': %s%s", path,
+			     xt_new_file_error(error),
+			     error == -EACCES || error == -EROFS
+				     ? "; write to another place with --output"
+				     : "");
 	}
 }
 

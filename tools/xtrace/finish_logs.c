@@ -34,8 +34,9 @@ static void recover(const char *log)
 
 	if (error && error != -EBUSY)
 		print_error("cannot recover '%s" XT_CRASH_BUFFER_SUFFIX "': %s", log,
-			    error == -EBADMSG ? "it is not the recovery file of this log"
-					      : strerror(-error));
+			    error == -EBADMSG
+				    ? "it is damaged, or not the recovery file of this log"
+				    : strerror(-error));
 	if (recovered.areas_damaged + recovered.areas_unknown)
 		print_error(
 			"cannot recover all of '%s" XT_CRASH_BUFFER_SUFFIX

@@ -9,6 +9,7 @@
 #include "child.h"
 #include "cli/completion.h"
 #include "commands.h"
+#include "data_dir.h"
 #include "diff/baseline_command.h"
 #include "diff/diff_command.h"
 #include "log/base/spellcheck.h"
@@ -64,6 +65,8 @@ static const struct {
 	const char *name, *command;
 } synonyms[] = {
 	{"stats", "report --text"},
+	{"stat", "report --text"},
+	{"list", "report --text"},
 	{"info", "report --text"},
 	{"summary", "report --text"},
 	{"show", "report"},
@@ -71,6 +74,8 @@ static const struct {
 	{"open", "report"},
 	{"analyze", "report"},
 	{"flamegraph", "merge --svg FILE"},
+	{"flame", "merge --svg FILE"},
+	{"query", "merge --sqlite FILE"},
 	{"convert", "merge"},
 	{"dump", "merge"},
 	{"profile", "record"},
@@ -98,10 +103,11 @@ static int unknown_command(const char *name)
 {
 	struct suggestion near = {.name = name, .length = strlen(name)};
 	const char *kind = *name == '-' ? "option" : "command";
+	size_t length = strlen(name);
 
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		suggest_consider(&near, commands[i]->name);
-	for (size_t i = 0; i < COMMAND_COUNT && !near.best; i++)
+	for (size_t i = 0; i < COMMAND_COUNT && !near.best && length; i++)
 		if (!strncmp(commands[i]->name, name, strlen(name)))
 			near.best = commands[i]->name;
 	for (size_t i = 0; i < COUNT(aliases); i++)
@@ -112,6 +118,13 @@ static int unknown_command(const char *name)
 	if (near.best)
 		print_error("unknown %s '%s': did you mean '%s'? (see xtrace help)", kind, name,
 			    near.best);
+	else if (length > 3 && !strcmp(name + length - 3, ".py"))
+		print_error("unknown command '%s': did you mean 'record python3 %s'? (see xtrace "
+			    "help)",
+			    name, name);
+	else if (length > 4 && !strcmp(name + length - 4, DATA_DIR_LOG_SUFFIX))
+		print_error("unknown command '%s': did you mean 'report %s'? (see xtrace help)",
+			    name, name);
 	else if (!child_find(name))
 		print_error("unknown command '%s': did you mean 'record %s'? (see xtrace help)",
 			    name, name);

@@ -168,14 +168,19 @@ static int run_request(const struct command *command, int argc, char **argv,
 		changed = request_process(target, request);
 	else
 		changed = request_directory(target, request);
-	if (changed < 0)
+	if (changed < 0 && access(target, F_OK))
+		print_error("cannot use '%s': it does not exist; name the directory of a recording "
+			    "or a process id",
+			    target);
+	else if (changed < 0)
 		print_error(
 			"cannot use '%s': it is neither a trace directory nor the id of a process "
 			"that you can inspect",
 			target);
 	else if (!changed && !silent_count)
-		print_error("cannot %s '%s': no process is being recorded there", command->name,
-			    target);
+		print_error(
+			"cannot %s '%s': no process there has started CUDA yet, or all have ended",
+			command->name, target);
 	return changed > 0 ? STATUS_OK : STATUS_FAILED;
 }
 

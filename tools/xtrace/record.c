@@ -274,6 +274,22 @@ static void print_next_step(const struct recording *recording)
 	free(data);
 }
 
+/* Whether a log has an event. An empty recording may be replaced by the previous trace. */
+static bool has_content(const struct recording *recording)
+{
+	enum summary_content content = SUMMARY_EMPTY;
+	char *path;
+
+	for (size_t i = 0; i < recording->finished.log_count && content != SUMMARY_CONTENT; i++) {
+		if (asprintf(&path, "%s/%s", recording->finished.data_dir,
+			     recording->finished.logs[i]) < 0)
+			return true;
+		summary_find_content(path, &content);
+		free(path);
+	}
+	return content == SUMMARY_CONTENT;
+}
+
 static void report(const struct recording *recording)
 {
 	struct totals totals = add_up(recording);
@@ -316,8 +332,11 @@ static void report(const struct recording *recording)
 		print_note("%zu process%s still running and being recorded", totals.running_count,
 			   plural(totals.running_count));
 	if (totals.launch_count == 0 && totals.kernel_count == 0)
-		print_note("CUDA was initialised, but no kernel was launched");
-	else
+		print_note("no kernel launch was recorded%s",
+			   recording->is_paused ? ": recording started paused; 'xtrace resume' "
+						  "starts it while the program runs"
+						: "");
+	if (has_content(recording))
 		print_next_step(recording);
 }
 

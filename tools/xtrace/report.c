@@ -162,11 +162,26 @@ static bool is_empty_recording(const struct request *request)
 	return !count;
 }
 
+/* True if the user wants another format than HTML, by the ending of the name. */
+static bool names_other_format(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+
+	return dot && strcmp(dot, ".html") != 0 && strcmp(dot, ".htm") != 0;
+}
+
 static int show(const struct request *request, const char **arguments)
 {
 	char page[PATH_MAX], *whole;
 	int count = 0, status;
 	int error = request->is_text ? 0 : choose_output(request, page);
+
+	if (!request->is_text && request->output && names_other_format(request->output)) {
+		print_error("cannot write '%s': xtrace report writes HTML; use 'xtrace merge -o "
+			    "%s'",
+			    request->output, request->output);
+		return STATUS_FAILED;
+	}
 
 	if (error) {
 		print_error(error == -EINVAL
@@ -223,7 +238,8 @@ static int run(const struct command *command, int argc, char **argv)
 	if (status != COMMAND_GO_ON)
 		goto out;
 	if (request.is_text && request.output) {
-		print_error("cannot use --output with --text: text goes to stdout");
+		print_error(
+			"cannot use --output with --text: text goes to stdout; redirect it with >");
 		status = STATUS_FAILED;
 	} else {
 		status = show(&request, arguments);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each log is profiled by a process of xtrace-merge, which writes the profile into a memfd. Several
+ * Each log is profiled by a forked process, which runs xtrace merge and writes the profile into a memfd. Several
  * processes run at a time.
  */
 #include "diff/load/load_runs.h"

@@ -19,8 +19,9 @@ static const struct interpreter {
 };
 
 /* Long options that take a value. */
-static const char *const valued_options[] = {"-cp",	  "-classpath", "--class-path",
-					     "--require", "--import",	"--loader"};
+static const char *const valued_options[] = {
+	"-cp",	    "-classpath", "--class-path",	    "--require",
+	"--import", "--loader",	  "--check-hash-based-pycs"};
 
 /* Python programs that run another Python file in the same process. */
 static const char *const launchers[] = {"torchrun", "torch.distributed.run",
@@ -64,14 +65,22 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* What may follow a version: free-threaded and debug builds. */
+static const char *const builds[] = {"", "t", "d", "td", "-dbg"};
+
 static const struct interpreter *find_interpreter(const char *program)
 {
 	for (size_t i = 0; i < COUNT(interpreters); i++) {
 		size_t length = strlen(interpreters[i].name);
 
-		if (!strncmp(program, interpreters[i].name, length) &&
-		    !program[length + strspn(program + length, "0123456789.")])
-			return &interpreters[i];
+		const char *version = program + length;
+		const char *build = version + strspn(program + length, "0123456789.");
+
+		if (strncmp(program, interpreters[i].name, length) != 0)
+			continue;
+		for (size_t b = 0; b < COUNT(builds); b++)
+			if (!strcmp(build, builds[b]))
+				return &interpreters[i];
 	}
 	return NULL;
 }
@@ -88,7 +97,11 @@ static bool has_value(const struct interpreter *interpreter, struct word option)
 	for (size_t i = 0; i < COUNT(valued_options); i++)
 		if (word_is(option, valued_options[i]))
 			return true;
-	return option.length == 2 && ends_in(option, interpreter->valued);
+	/* "-euo" ends with an option that takes a value. "-Wdoc" includes its value. */
+	for (size_t i = 1; i < option.length && option.start[1] != '-'; i++)
+		if (strchr(interpreter->valued, option.start[i]))
+			return i + 1 == option.length;
+	return false;
 }
 
 /* The Python file that a launcher runs, or the launcher itself. */
@@ -103,6 +116,8 @@ static struct word skip_launcher(struct word script, const char *rest)
 
 		if (!word.length)
 			break;
+		if (word_is(word, "-m") || word_is(word, "--module"))
+			return next_word(&rest);
 		if (word.length > 3 && !memcmp(word.start + word.length - 3, ".py", 3))
 			return without_folder(word);
 	}
@@ -117,7 +132,7 @@ enum xt_script xt_script_find(char *out, size_t out_bytes, const char *program, 
 	if (!interpreter)
 		return XT_SCRIPT_NONE;
 	next_word(&command);
-	while ((word = next_word(&command)).length) {
+	while ((word = next_word(&command)).length && !word_is(word, "-")) {
 		if (*word.start != '-') {
 			word = skip_launcher(without_folder(word), command);
 			snprintf(out, out_bytes, "%.*s", (int)word.length, word.start);

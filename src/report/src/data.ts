@@ -115,6 +115,7 @@ export interface Device {
 export interface Process {
 	label: string;
 	name: string;
+	title: string; /* the script that it ran, or else its name */
 	command: string;
 	host: string;
 	pid: number;

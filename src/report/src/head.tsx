@@ -26,7 +26,7 @@ function meaningOf({ report }: State): string {
 }
 
 export function titleOf({ report }: State): string {
-	const names = [...new Set(report.summary.processes.map((p) => p.name))];
+	const names = [...new Set(report.summary.processes.map((p) => p.title))];
 
 	return names.length > 3 ? `${names.slice(0, 3).join(', ')} …` : names.join(', ') || 'xtrace';
 }

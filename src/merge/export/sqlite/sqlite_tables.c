@@ -43,13 +43,11 @@ static int put_process(struct sink *sink, const struct process *process)
 {
 	struct sqlite *s = sink->state;
 	const struct model *model = process->model;
-	char title[PROCESS_TITLE_BYTES];
 
-	model_process_title(model, title);
 	sqlite_number(s, INSERT_PROCESS, 1, s->process_id);
 	sqlite_number(s, INSERT_PROCESS, 2, process->log->header.pid);
 	if (bind_clean(s, INSERT_PROCESS, 3, process->label) < 0 ||
-	    bind_clean(s, INSERT_PROCESS, 4, title) < 0 ||
+	    bind_clean(s, INSERT_PROCESS, 4, model_process_name(model)) < 0 ||
 	    bind_clean(s, INSERT_PROCESS, 5, model_meta(model, "process.cmdline")) < 0 ||
 	    bind_clean(s, INSERT_PROCESS, 6, process->log->host) < 0 ||
 	    bind_clean(s, INSERT_PROCESS, 7, process->log->path) < 0)

@@ -34,12 +34,13 @@ static int add_process(struct sink *sink, const struct process *process)
 	sums = &s->processes[s->process_count++];
 	*sums = (struct process_sums){
 		.label = strdup(process->label),
-		.name = strdup(title),
+		.name = strdup(model_process_name(process->model)),
+		.title = strdup(title),
 		.command = strdup(model_meta(process->model, "process.cmdline")),
 		.log = process->log,
 		.origin_ns = process->origin_ns,
 	};
-	return sums->label && sums->name && sums->command ? 0 : -ENOMEM;
+	return sums->label && sums->name && sums->title && sums->command ? 0 : -ENOMEM;
 }
 
 static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
@@ -175,6 +176,7 @@ static void put_processes(struct json *json, const struct summary_json *s)
 		json_begin_object(json, NULL);
 		json_string(json, "label", process->label);
 		json_string(json, "name", process->name);
+		json_string(json, "title", process->title);
 		json_string(json, "command", process->command);
 		json_string(json, "host", process->log->host);
 		json_u64(json, "pid", process->log->header.pid);
@@ -294,6 +296,7 @@ static void free_state(struct sink *sink)
 		free(process->devices);
 		free(process->label);
 		free(process->name);
+		free(process->title);
 		free(process->command);
 	}
 	free(s->processes);

@@ -29,7 +29,8 @@ struct device_sums {
 
 struct process_sums {
 	char *label; /* owned, like all strings here */
-	char *name;
+	char *name;  /* of the executable */
+	char *title; /* the script that it ran, or else its name */
 	char *command;
 	const struct input *log;
 	int64_t origin_ns;
