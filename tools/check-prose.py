@@ -24,7 +24,8 @@ README_LINES_MAX = 120
 SENTENCE_WORDS_MAX = 25
 MESSAGE_WORDS_MIN = 4 # shorter strings in code are not prose
 
-SUFFIXES = ('.md', '.1', '.c', '.h', '.ts', '.tsx', '.mjs', '.py', '.sh', '.cmake', 'CMakeLists.txt')
+SUFFIXES = ('.md', '.1', '.c', '.h', '.cpp', '.cu', '.def', '.css', '.ts', '.tsx', '.mjs', '.py',
+            'xtrace-dump', '.sh', '.inc', '.cmake', 'CMakeLists.txt')
 PLACES = ('CMakeLists.txt', 'cmake', 'include', 'src', 'tools', 'samples', 'bench', 'tests', 'docs', 'README.md',
           'CONTRIBUTING.md', 'CHANGELOG.md')
 SKIPPED = re.compile(r'(^|/)(expected|traces|corpus|node_modules)/')
@@ -190,9 +191,9 @@ def prose_of(path, text):
         return prose_of_markdown(text)
     if path.endswith('.1'):
         return prose_of_man(text)
-    if path.endswith('.py'):
+    if path.endswith(('.py', 'xtrace-dump')):
         return prose_of_python(text)
-    if path.endswith(('.sh', '.cmake', '.txt')):
+    if path.endswith(('.sh', '.inc', '.cmake', '.txt')):
         return prose_of_shell(text)
     strings = join_strings(prose_of_c(text), text)
     if path.startswith('tests/') or path.endswith(('.ts', '.tsx', '.mjs')):

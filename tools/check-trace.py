@@ -106,7 +106,7 @@ class Trace:
         self.hold(launches >= self.options.launches_min, f"{launches} launches are too few")
         self.hold(
             unattributed_count == 0 and unattributed_ns == 0,
-            f"{unattributed_count} kernels, copies and sets are not attributed",
+            f"{unattributed_count} kernels, copies and memsets are not attributed",
         )
         self.hold(folded_count == work, f"{folded_count} pieces of work folded of {work}")
         self.hold(folded_ns == work_ns, f"{folded_ns} ns folded of {work_ns}")

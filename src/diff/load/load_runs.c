@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each log is profiled by a forked process, which runs xtrace merge and writes the profile into a memfd. Several
- * processes run at a time.
+ * Each log is profiled by a forked process, which runs xtrace merge and writes the profile into a
+ * memfd. Several processes run at a time.
  */
 #include "diff/load/load_runs.h"
 

@@ -137,7 +137,7 @@ static int write_json(FILE *out, const struct diff_result *result)
 
 	cJSON_AddStringToObject(document, "format", "xtrace-diff");
 	cJSON_AddNumberToObject(document, "version", DIFF_VERSION);
-	cJSON_AddStringToObject(document, "generator", "xtrace-diff " XTRACE_VERSION);
+	cJSON_AddStringToObject(document, "generator", "xtrace " XTRACE_VERSION);
 	cJSON_AddStringToObject(document, "outcome", outcome_words[result->verdict->outcome]);
 	json_add_lines(document, "problems", &result->verdict->problems);
 	put_runs(document, result);

@@ -185,7 +185,7 @@ int profile_put(struct json *json, struct profile *p, const struct run *run)
 	json_begin_object(json, NULL);
 	json_string(json, "format", "xtrace-profile");
 	json_u64(json, "version", PROFILE_VERSION);
-	json_string(json, "generator", "xtrace-merge " XTRACE_VERSION);
+	json_string(json, "generator", "xtrace " XTRACE_VERSION);
 	json_bool(json, "simulated_gpu", run->has_simulated_gpu);
 	if (run->selection) {
 		wanted_describe(&run->settings->wanted, part, sizeof(part));

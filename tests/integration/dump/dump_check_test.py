@@ -72,7 +72,7 @@ class Check(DumpTest):
             fine(minor=5).chunk(make.UNKNOWN_KIND, 0).chunk(make.CLOCK, 0, make.column(9, 1, b"")).end()))
         self.check_violation("column 9 is not", fine().chunk(make.CLOCK, 0, make.column(9, 1, b"")))
         self.check_violation("has rows", fine().chunk(make.END, 1))
-        self.check_violation("stands after END", fine().end().chunk(make.CLOCK, 0))
+        self.check_violation("comes after END", fine().end().chunk(make.CLOCK, 0))
 
     def test_ids(self):
         counted = (make.MODULE, make.STRING, make.STACK, make.STREAM, make.SHAPE, make.COPY_SHAPE)
