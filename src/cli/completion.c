@@ -36,6 +36,7 @@ static void print_command_names(void)
 
 	for (size_t c = 0; c < count; c++)
 		printf("%s%s", c ? " " : "", commands[c]->name);
+	printf(" export"); /* another name for merge */
 }
 
 static void print_bash_value(const struct option_row *row)
@@ -216,7 +217,8 @@ static void print_zsh(void)
 		print_zsh_text(commands[c]->summary);
 		printf("'\n");
 	}
-	printf("\t)\n"
+	printf("\t\t'export:Another name for merge'\n"
+	       "\t)\n"
 	       "\t_describe command commands\n"
 	       "}\n"
 	       "_xtrace() {\n"
