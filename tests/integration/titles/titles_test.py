@@ -51,7 +51,7 @@ def main():
     # A process has the name of the script that its interpreter runs.
     summary = json.loads(run([args.merge, args.trace, "--quiet", "--summary", "-"]))
     (process,) = summary["processes"]
-    assert process["name"] == "pytorch_train.py", process["name"]
+    assert process["title"] == "pytorch_train.py", process["title"]
     assert process["label"].startswith("pytorch_train.py ("), process["label"]
     trace = json.loads(run([args.merge, args.trace, "--quiet", "--chrome", "-"]))
     names = {event["args"]["name"] for event in trace["traceEvents"]
