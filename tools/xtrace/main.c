@@ -138,7 +138,7 @@ static void print_commands(void)
 	printf("Usage: xtrace COMMAND [ARGUMENT]...\n\n"
 	       "Show which line of a CUDA program causes which GPU time.\n\n");
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+		printf("  %-11s %s\n", commands[i]->name, commands[i]->summary);
 	printf("\n'xtrace COMMAND --help' lists the options of a command. 'export' is another name "
 	       "for 'merge'.\n");
 }
