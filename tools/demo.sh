@@ -45,7 +45,7 @@ if ! { cmake --preset release && cmake --build build; } >build/demo.log 2>&1; th
 	cat build/demo.log
 	exit 1
 fi
-echo "built: build/bin/xtrace, build/bin/xtrace-merge, build/lib/libxtrace_inject.so"
+echo "built: build/bin/xtrace, build/lib/libxtrace_inject.so"
 
 sample=build/bin/samples/llm_inference
 simulate=
@@ -80,6 +80,6 @@ ${report:+  report        open $out_shown/demo.html in a browser
 }  timeline      open $out_shown/demo.trace.json in https://ui.perfetto.dev or chrome://tracing
   flame graph   flamegraph.pl --countname ns $out_shown/demo.folded > demo.svg
                 (or inferno-flamegraph, or drop demo.folded on https://www.speedscope.app)
-  summary       $bin_shown/xtrace-merge $out_shown/xtrace.data
-  your program  $bin_shown/xtrace record ${simulate:+--simulate }-- COMMAND, then $bin_shown/xtrace-merge
+  summary       $bin_shown/xtrace report --text $out_shown/xtrace.data
+  your program  $bin_shown/xtrace record ${simulate:+--simulate }-- COMMAND, then $bin_shown/xtrace report
 END

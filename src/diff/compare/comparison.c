@@ -15,6 +15,7 @@
 #include "diff/compare/compare_rows.h"
 #include "diff/stats/statistics.h"
 
+#define COMMON_NOTED	0.01 /* a common change of this size has a cause worth looking for */
 #define RUNS_SHOWN_MAX	100.0
 #define CLOCKS_APART	0.005 /* relative clock difference that gets a note */
 #define ARGUMENTS_SHOWN 100   /* bytes of the arguments in a note */
@@ -171,10 +172,13 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 			     n[SIDE_BASE], n[SIDE_BASE] == 1 ? "" : "s", n[SIDE_NEW]);
 	if (c->is_common_known && c->common.is_significant)
 		problems_add(&c->notes,
-			     "all GPU work is %.2g %% %s%s. Call paths are compared net of that",
+			     "all GPU work became %.2g %% %s%s; call paths are compared relative "
+			     "to that",
 			     fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster",
-			     c->is_clock_change ? ", as are the GPU clocks"
-						: "; check the GPU clocks and the machine");
+			     c->is_clock_change ? ", as did the GPU clocks"
+			     : fabs(ratio) >= COMMON_NOTED
+				     ? " (check the GPU clocks and the machine)"
+				     : "");
 	if (c->is_common_known && c->common.is_drift && !c->common.is_significant)
 		problems_add(&c->notes,
 			     "all GPU work is %.2g %% %s than in BASE, but the sets of its "
