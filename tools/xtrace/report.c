@@ -74,6 +74,15 @@ static int pass_on(void *context, const struct option_row *row, const char *valu
 	return 0;
 }
 
+/* An output of xtrace merge. */
+static int refuse_output(void *context, const struct option_row *row, const char *value)
+{
+	(void)context;
+	print_error("cannot use --%s: xtrace report writes a page; use 'xtrace merge --%s %s'",
+		    row->name, row->name, value);
+	return -ENOENT;
+}
+
 static void list_options(struct option_list *list)
 {
 	static const char *const not_passed[] = {"completion"};
@@ -87,7 +96,7 @@ static void list_options(struct option_list *list)
 
 		if (!row.name || !strcmp(row.name, not_passed[0]))
 			continue;
-		row.apply = pass_on;
+		row.apply = row.is_output ? refuse_output : pass_on;
 		row.is_hidden = true;
 		merge.rows[kept++] = row;
 	}
