@@ -191,7 +191,9 @@ static int read_log(struct run *run, size_t index, struct debug_search *search, 
 static void report_missing(const struct run *run, struct report *report)
 {
 	if (!run->launch_count && !run_work_count(run))
-		report_warn(report, "no launches in the log%s", run->inputs->count == 1 ? "" : "s");
+		report_warn(
+			report, "no launches in the log%s%s", run->inputs->count == 1 ? "" : "s",
+			run->pause_count ? ": recording was paused; xtrace resume starts it" : "");
 	if (run->idle_unknown_ns) {
 		char time[TIME_BYTES];
 

@@ -8,3 +8,8 @@ check_chrome empty.json empty.folded
 make_log no_kernels calls.xtr
 merge calls.xtr --folded - --chrome calls.json
 check_chrome calls.json
+# Recording was paused all the time.
+make_log script paused.xtr <<-END
+	switch 5 off asked
+END
+merge paused.xtr --folded -
