@@ -265,9 +265,9 @@ const struct command command_report = {
 	.name = "report",
 	.arguments = "[OPTION]... [DIR|LOG]...",
 	.summary = "Show a recording in the browser, or as text",
-	.details =
-		"All options of 'xtrace merge' work here, too, such as --from, --filter or --top.\n"
-		"The address of the page goes to stdout.\n",
+	.details = "Options of 'xtrace merge' that name no output work here, too: --from, "
+		   "--filter, --top.\n"
+		   "The address of the page goes to stdout.\n",
 	.list_options = list_options,
 	.run = run,
 };
