@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/help.h"
+
 static const struct command *const *all;
 static size_t all_count;
 
@@ -83,7 +85,7 @@ int command_parse(const struct command *command, struct option_list *list, void 
 	if (*count_out < 0)
 		return STATUS_FAILED;
 	if (wants_help) {
-		command_print_help(command);
+		help_print(command, list);
 		return STATUS_OK;
 	}
 	if (wants_version) {

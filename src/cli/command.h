@@ -47,7 +47,4 @@ int command_parse(const struct command *command, struct option_list *list, void 
 /* Prints an error about an operand that the command does not take. Returns STATUS_FAILED. */
 int command_unexpected(const char *operand);
 
-/* Prints the page that --help prints. */
-void command_print_help(const struct command *command);
-
 #endif

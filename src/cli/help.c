@@ -2,7 +2,7 @@
 /*
  * --help, printed from the table of options.
  */
-#include "cli/command.h"
+#include "cli/help.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,22 +43,20 @@ static void print_option(const struct option_row *row)
 	print_row(head, row->help);
 }
 
-void command_print_help(const struct command *command)
+void help_print(const struct command *command, const struct option_list *list)
 {
-	struct option_list list;
 	bool is_link = !strchr(message_name(), ' ') && strcmp(message_name(), "xtrace") != 0;
 
-	command_list_options(command, &list);
 	printf("Usage: %s%s%s%s\n\n%s.\n", is_link ? message_name() : "xtrace ",
 	       is_link ? "" : command->name, *command->arguments ? " " : "", command->arguments,
 	       command->summary);
-	if (list.rows[0].name)
+	if (list->rows[0].name)
 		printf("\nOptions:\n");
-	for (size_t i = 0; i < list.count; i++)
-		if (!list.rows[i].name)
-			printf("\n%s:\n", list.rows[i].help);
-		else if (!list.rows[i].is_hidden)
-			print_option(&list.rows[i]);
+	for (size_t i = 0; i < list->count; i++)
+		if (!list->rows[i].name)
+			printf("\n%s:\n", list->rows[i].help);
+		else if (!list->rows[i].is_hidden)
+			print_option(&list->rows[i]);
 	if (command->details)
 		printf("\n%s", command->details);
 	if (command->print_details)

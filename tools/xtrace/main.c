@@ -8,6 +8,7 @@
 
 #include "child.h"
 #include "cli/completion.h"
+#include "cli/help.h"
 #include "commands.h"
 #include "data_dir.h"
 #include "diff/baseline_command.h"
@@ -160,6 +161,7 @@ static int parse(const struct command *command, int argc, char **argv, int opera
 static int run_help(const struct command *command, int argc, char **argv)
 {
 	const struct command *about;
+	struct option_list list;
 	int count, status = parse(command, argc, argv, 1, &count);
 
 	if (status != COMMAND_GO_ON)
@@ -171,7 +173,8 @@ static int run_help(const struct command *command, int argc, char **argv)
 	about = find_command(argv[1]);
 	if (!about)
 		return unknown_command(argv[1]);
-	command_print_help(about);
+	command_list_options(about, &list);
+	help_print(about, &list);
 	return STATUS_OK;
 }
 
