@@ -18,9 +18,10 @@
 #define XT_CRASH_BUFFER_MAGIC "\x89XTRSPL\n"
 /*
  * Versions: 2 added names, record sizes and XT_ACTIVITY_IN_LOG. 3 added Python. 4 added stack
- * slots. 5 added the generation of stacks, which 6 replaced by modules of frames.
+ * slots. 5 added the generation of stacks, which 6 replaced by modules of frames. 7 added the state
+ * of PyTorch's autograd.
  */
-#define XT_CRASH_BUFFER_VERSION	   6
+#define XT_CRASH_BUFFER_VERSION	   7
 #define XT_CRASH_BUFFER_AREAS_MAX  4096
 #define XT_CRASH_BUFFER_PAGE_BYTES 4096
 
@@ -126,6 +127,7 @@ enum xt_record_type {
 	XT_RECORD_SWITCH = 7, /* struct xt_record_switch: recording was paused or resumed */
 	XT_RECORD_MODULE = 8, /* struct xt_record_module: defines a module slot until redefined */
 	XT_RECORD_SHUTDOWN_DROP = 9, /* struct xt_record_skip: a call during process exit */
+	XT_RECORD_AUTOGRAD = 10, /* struct xt_record_autograd: defines an autograd slot, since 7 */
 };
 
 struct xt_record {
@@ -153,17 +155,65 @@ struct xt_record_graph_call {
 };
 _Static_assert(sizeof(struct xt_record_graph_call) == 48, "a graph call record is 48 bytes");
 
-/* XT_CALL_GRAPH_EXEC of a call record of either size. */
+/* The state of PyTorch's autograd in the calling thread. */
+struct xt_autograd_state {
+	uint64_t sequence;	/* XT_CALL_SEQUENCE */
+	uint64_t node_sequence; /* XT_CALL_NODE_SEQUENCE */
+	uint32_t slot;		/* autograd slot */
+	uint32_t graph_exec;	/* XT_CALL_GRAPH_EXEC */
+};
+
+/* A call record of this size was made inside PyTorch. It may be a graph launch. */
+struct xt_record_autograd_call {
+	struct xt_record_call call;
+	struct xt_autograd_state autograd;
+};
+_Static_assert(sizeof(struct xt_record_autograd_call) == 64, "its size differs from the others");
+
+/* NULL if the record has none. */
+static inline const struct xt_autograd_state *
+xt_record_call_autograd(const struct xt_record_call *call)
+{
+	return call->head.bytes < sizeof(struct xt_record_autograd_call)
+		       ? NULL
+		       : &((const struct xt_record_autograd_call *)(const void *)call)->autograd;
+}
+
+/* XT_CALL_GRAPH_EXEC of a call record of any size. */
 static inline uint32_t xt_record_graph_exec(const struct xt_record_call *call)
 {
+	if (xt_record_call_autograd(call))
+		return xt_record_call_autograd(call)->graph_exec;
 	return call->head.bytes < sizeof(struct xt_record_graph_call)
 		       ? 0
 		       : ((const struct xt_record_graph_call *)(const void *)call)->graph_exec;
 }
 
+#define XT_AUTOGRAD_SLOT_COUNT 256
+#define XT_AUTOGRAD_TEXT_MAX   1024
+
+/*
+ * Defines an autograd slot until redefined. The stack of the caller was defined just before.
+ */
+struct xt_record_autograd {
+	struct xt_record head;
+	uint32_t slot;
+	uint64_t thread;      /* XT_AUTOGRAD_THREAD */
+	uint64_t node_thread; /* XT_AUTOGRAD_NODE_THREAD */
+	uint32_t caller;      /* XT_AUTOGRAD_CALLER */
+	uint32_t stack_slot;  /* XT_STACK_SLOT_CALLER or XT_STACK_SLOT_NONE */
+	uint32_t type_bytes;
+	uint32_t class_bytes;
+	uint8_t text[]; /* type of the node, then its class; padded to a multiple of 8 bytes */
+};
+_Static_assert(sizeof(struct xt_record_autograd) == 40,
+	       "an autograd record has a head of 40 bytes");
+
 #define XT_STACK_SLOT_COUNT	32768
 #define XT_STACK_SLOT_COUNT_V3	4096 /* up to crash buffer version 3 */
 #define XT_STACK_SLOT_TRANSIENT 0    /* a stack used once, by the next call record */
+#define XT_STACK_SLOT_CALLER	1    /* of the next autograd record; since version 7 */
+#define XT_STACK_SLOTS_RESERVED 2
 #define XT_STACK_SLOT_NONE	UINT32_MAX
 #define XT_STACK_SLOT_LOST	(UINT32_MAX - 1) /* the call was sampled, but its stack was lost */
 
@@ -247,6 +297,21 @@ struct xt_record_node {
 		graph_exec; /* the changed executable graph, all of it if node_id is 0; 0: the node was created */
 };
 _Static_assert(sizeof(struct xt_record_node) == 40, "a node record is 40 bytes");
+
+/* A node record of this size was made inside PyTorch. */
+struct xt_record_autograd_node {
+	struct xt_record_node node;
+	struct xt_autograd_state autograd;
+};
+
+/* NULL if the record has none. */
+static inline const struct xt_autograd_state *
+xt_record_node_autograd(const struct xt_record_node *node)
+{
+	return node->head.bytes < sizeof(struct xt_record_autograd_node)
+		       ? NULL
+		       : &((const struct xt_record_autograd_node *)(const void *)node)->autograd;
+}
 
 struct xt_record_range {
 	struct xt_record head;
@@ -332,6 +397,8 @@ struct xt_ring_header {
 	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* XT_STACK_ID of each slot, as of free_pos */
 	uint32_t slot_module_id
 		[XT_MODULE_SLOT_COUNT]; /* the same for XT_MODULE_ID; since version 6 */
+	uint32_t slot_autograd_id
+		[XT_AUTOGRAD_SLOT_COUNT]; /* the same for XT_AUTOGRAD_ID; since version 7 */
 };
 _Static_assert(XT_RING_COUNTERS <= XT_RING_COUNTERS_MAX, "the counters fit");
 #define XT_RING_DATA_OFFSET    (33 * XT_CRASH_BUFFER_PAGE_BYTES)

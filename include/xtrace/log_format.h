@@ -15,7 +15,7 @@
 
 #define XT_LOG_MAGIC	     "\x89XTRLOG\n" /* 8 bytes, no terminator */
 #define XT_LOG_VERSION_MAJOR 2		    /* a reader rejects a larger one */
-#define XT_LOG_VERSION_MINOR 4		    /* additions that a reader may skip */
+#define XT_LOG_VERSION_MINOR 5		    /* additions that a reader may skip */
 #define XT_LOG_BYTE_ORDER    0x01020304u
 #define XT_CHUNK_MAGIC	     0x48435458u /* "XTCH" */
 
@@ -102,6 +102,7 @@ enum xt_kind {
 	XT_KIND_SOURCE =
 		25, /* inlined functions and lines of seen addresses, embedded after the run */
 	XT_KIND_STACK_RATE = 26, /* sampling rate of stacks from then on */
+	XT_KIND_AUTOGRAD = 27,	 /* interned: states of PyTorch's autograd in a thread */
 	XT_KIND_COUNT
 };
 
@@ -193,6 +194,24 @@ enum xt_call_column {
 	XT_CALL_ONE_IN = 8, /* one of so many such calls has a stack; 0: all */
 	XT_CALL_GRAPH_EXEC =
 		9, /* of a graph launch: CUPTI's id of the executable graph; 0: unknown */
+	XT_CALL_SEQUENCE =
+		10, /* inside PyTorch: sequence number of the thread's next autograd node; 0: none */
+	XT_CALL_AUTOGRAD = 11,	    /* XT_AUTOGRAD_ID; 0: not inside PyTorch */
+	XT_CALL_NODE_SEQUENCE = 12, /* sequence number + 1 of the node that runs; 0: none */
+};
+
+/*
+ * PyTorch numbers the autograd nodes of each thread. The call that creates node N sees N + 1 as its
+ * thread's next number. docs/internals/AUTOGRAD.md explains how the merge uses this.
+ */
+enum xt_autograd_column {
+	XT_AUTOGRAD_ID = 1,	      /* from 1 */
+	XT_AUTOGRAD_THREAD = 2,	      /* PyTorch's number of the calling thread */
+	XT_AUTOGRAD_NODE_TYPE = 3,    /* XT_STRING_ID: mangled type of the node; 0: none runs */
+	XT_AUTOGRAD_NODE_CLASS = 4,   /* XT_STRING_ID: Python class of the node; 0: none */
+	XT_AUTOGRAD_NODE_THREAD = 5,  /* PyTorch's number of the node's thread; 0: no sequence */
+	XT_AUTOGRAD_CALLER = 6,	      /* XT_THREAD_ID of the thread in backward(); 0: unknown */
+	XT_AUTOGRAD_CALLER_STACK = 7, /* XT_STACK_ID: its Python frames; 0: unknown */
 };
 
 enum xt_stream_column {
@@ -263,6 +282,10 @@ enum xt_graph_node_column {
 	XT_GRAPH_NODE_TIME_NS = 4,
 	XT_GRAPH_NODE_TYPE = 5, /* CUgraphNodeType: 0 kernel, 1 copy, 2 memset, 4 child graph, … */
 	XT_GRAPH_NODE_THREAD = 6,
+	/* The same as in CALL: */
+	XT_GRAPH_NODE_SEQUENCE = 7,
+	XT_GRAPH_NODE_AUTOGRAD = 8,
+	XT_GRAPH_NODE_NODE_SEQUENCE = 9,
 };
 
 enum xt_graph_update_column {

@@ -34,9 +34,12 @@ TRAMPOLINE(".text.hot", callback_entry, callback_in_c);
 
 /*
  * The bits above an open call's epoch store its sampling shift: one call in 1 << shift has a stack.
+ * The last bit is set if a frame of that stack is in PyTorch.
  */
-#define EPOCH_BITS 28
-#define EPOCH_MASK ((UINT32_C(1) << EPOCH_BITS) - 1)
+#define EPOCH_BITS    28
+#define EPOCH_MASK    ((UINT32_C(1) << EPOCH_BITS) - 1)
+#define SHIFT_MASK    7
+#define CALL_IN_TORCH (UINT32_C(1) << 31)
 
 /*
  * Before a call returns, nested calls may reuse its slot for another stack. The transient slot is
@@ -55,7 +58,7 @@ static uint32_t slot_epoch(const struct thread_buffer *tb, uint32_t slot)
 static inline uint32_t capture_sampled(struct thread_buffer *tb, uint32_t shift,
 				       const struct caller_regs *regs)
 {
-	uint32_t slot = capture_stack(tb, regs);
+	uint32_t slot = capture_marked_stack(tb, regs);
 
 	return slot == XT_STACK_SLOT_NONE && shift ? XT_STACK_SLOT_LOST : slot;
 }
@@ -124,6 +127,7 @@ static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	uint64_t start_ns = is_timed(data->correlation_id) ? monotonic_ns() : 0;
 	uint64_t slow_path_ns = tb->slow_path_ns;
 	struct xt_ring_header *ring = tb->ring;
+	uint32_t slot = XT_STACK_SLOT_NONE, in_torch = 0;
 	struct xt_open_call *call;
 
 	if (atomic_load_explicit(&recording_paused, memory_order_relaxed)) {
@@ -139,12 +143,16 @@ static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	call->api = api;
 	call->correlation_id = data->correlation_id;
 	if (shift && !sampling_takes(tb, shift)) {
-		call->stack_slot = XT_STACK_SLOT_NONE;
 		counter_add(&tb->unsampled_count, 1);
 	} else {
-		call->stack_slot = capture_sampled(tb, shift, regs);
+		slot = capture_sampled(tb, shift, regs);
+		if (stack_is_in_torch(slot)) {
+			slot &= ~STACK_IN_TORCH;
+			in_torch = CALL_IN_TORCH;
+		}
 	}
-	call->slot_epoch = slot_epoch(tb, call->stack_slot) | shift << EPOCH_BITS;
+	call->stack_slot = slot;
+	call->slot_epoch = slot_epoch(tb, slot) | shift << EPOCH_BITS | in_torch;
 	call->enter_ns = monotonic_ns();
 	__atomic_store_n(&ring->open_count, ring->open_count + 1, __ATOMIC_RELEASE);
 	if (start_ns) {
@@ -174,21 +182,41 @@ static uint32_t stack_at_exit(struct thread_buffer *tb, const struct xt_open_cal
 {
 	if ((call->slot_epoch & EPOCH_MASK) == slot_epoch(tb, call->stack_slot))
 		return call->stack_slot;
-	return capture_sampled(tb, call->slot_epoch >> EPOCH_BITS, regs);
+	return stack_unmarked(
+		capture_sampled(tb, call->slot_epoch >> EPOCH_BITS & SHIFT_MASK, regs));
 }
 
 /* Names the graph, so that a replay without work differs from one whose work was lost. */
-static COLD void put_graph_exec(struct xt_record_call *record,
-				const struct cupti_callback_data *data)
+static COLD uint32_t graph_exec_of(const struct xt_record_call *record,
+				   const struct cupti_callback_data *data)
 {
-	struct xt_record_graph_call *graph = (struct xt_record_graph_call *)(void *)record;
 	void *const *arguments = data->function_params;
+	uint32_t graph_exec;
 
-	record->head.bytes = sizeof(*graph);
-	graph->reserved = 0;
 	if (record->result || !arguments || !cupti.cuptiGetGraphExecId ||
-	    cupti.cuptiGetGraphExecId(arguments[0], &graph->graph_exec) != XT_CUPTI_SUCCESS)
-		graph->graph_exec = 0;
+	    cupti.cuptiGetGraphExecId(arguments[0], &graph_exec) != XT_CUPTI_SUCCESS)
+		return 0;
+	return graph_exec;
+}
+
+/* Adds the parts that only some calls have, behind the common part. */
+static COLD void put_extra(struct xt_record_call *record, uint32_t use,
+			   const struct cupti_callback_data *data,
+			   const struct xt_autograd_state *autograd)
+{
+	uint32_t graph_exec = use & API_LAUNCHES_GRAPH ? graph_exec_of(record, data) : 0;
+
+	if (autograd) {
+		struct xt_record_autograd_call *call = (void *)record;
+
+		call->autograd = *autograd;
+		call->autograd.graph_exec = graph_exec;
+	} else {
+		struct xt_record_graph_call *call = (void *)record;
+
+		call->graph_exec = graph_exec;
+		call->reserved = 0;
+	}
 }
 
 static void call_exit(struct thread_buffer *tb, uint32_t api, uint32_t use,
@@ -197,9 +225,10 @@ static void call_exit(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	uint64_t exit_ns, slow_path_ns = tb->slow_path_ns;
 	struct xt_record_call *record;
 	struct xt_open_call *call;
+	struct xt_autograd_state state, *autograd = NULL;
 	uint32_t stack_slot;
 	uint32_t shift;
-	size_t record_bytes =
+	uint32_t record_bytes =
 		use & API_LAUNCHES_GRAPH ? sizeof(struct xt_record_graph_call) : sizeof(*record);
 
 	if (was_skipped(data))
@@ -212,6 +241,10 @@ static void call_exit(struct thread_buffer *tb, uint32_t api, uint32_t use,
 		count_unmatched_exit(tb, data);
 		return;
 	}
+	if (__builtin_expect(call->slot_epoch & CALL_IN_TORCH, 0) && torch_capture(tb, &state)) {
+		autograd = &state;
+		record_bytes = sizeof(struct xt_record_autograd_call);
+	}
 	stack_slot = stack_at_exit(tb, call, regs);
 	record = ring_reserve_or_wait(tb, record_bytes);
 	if (!record) {
@@ -219,17 +252,17 @@ static void call_exit(struct thread_buffer *tb, uint32_t api, uint32_t use,
 		return;
 	}
 	record->head.type = XT_RECORD_CALL;
-	record->head.bytes = sizeof(*record);
+	record->head.bytes = (uint16_t)record_bytes;
 	record->api = api;
 	record->correlation_id = data->correlation_id;
 	record->stack_slot = stack_slot;
-	shift = call->slot_epoch >> EPOCH_BITS;
+	shift = call->slot_epoch >> EPOCH_BITS & SHIFT_MASK;
 	record->enter_ns = call->enter_ns;
 	record->exit_ns = exit_ns;
 	record->result = data->return_value ? *(const int32_t *)data->return_value : 0;
 	record->one_in = shift ? UINT32_C(1) << shift : 0;
-	if (__builtin_expect(use & API_LAUNCHES_GRAPH, 0))
-		put_graph_exec(record, data);
+	if (__builtin_expect(record_bytes != sizeof(*record), 0))
+		put_extra(record, use, data, autograd);
 	ring_commit(tb, record_bytes);
 	thread_buffer_count_up(tb, XT_RING_CALLS_COMMITTED);
 	stack_cache_fetch_expected(&tb->cache);
@@ -252,22 +285,28 @@ static COLD bool node_id_of(struct thread_buffer *tb, void *node, uint64_t *id)
 	return false;
 }
 
-/* Completes the record's head and time. */
+/* Completes the record's head and time. The node's stack slot may be marked. */
 static COLD void commit_node(struct thread_buffer *tb, const struct xt_record_node *node)
 {
+	struct xt_autograd_state autograd;
+	bool has_autograd = stack_is_in_torch(node->stack_slot) && torch_capture(tb, &autograd);
+	uint32_t bytes = has_autograd ? sizeof(struct xt_record_autograd_node) : sizeof(*node);
 	struct xt_record_node *record;
 
 	thread_buffer_count_up(tb, XT_RING_NODES_SEEN);
-	record = ring_reserve_or_wait(tb, sizeof(*record));
+	record = ring_reserve_or_wait(tb, bytes);
 	if (!record) {
 		thread_buffer_count_up(tb, XT_RING_NODES_LOST);
 		return;
 	}
 	*record = *node;
+	record->stack_slot = stack_unmarked(node->stack_slot);
 	record->head.type = XT_RECORD_NODE;
-	record->head.bytes = sizeof(*record);
+	record->head.bytes = (uint16_t)bytes;
 	record->time_ns = monotonic_ns();
-	ring_commit(tb, sizeof(*record));
+	if (has_autograd)
+		((struct xt_record_autograd_node *)(void *)record)->autograd = autograd;
+	ring_commit(tb, bytes);
 }
 
 /* Some nodes start and are never created; overwrite the oldest. */
@@ -313,7 +352,7 @@ static COLD void graph_node(struct thread_buffer *tb, uint32_t cbid,
 	if (!node_id_of(tb, graph->node, &node.node_id) ||
 	    (cloned && !node_id_of(tb, graph->original_node, &node.origin_id)))
 		return;
-	node.stack_slot = cloned ? XT_STACK_SLOT_NONE : capture_stack(tb, regs);
+	node.stack_slot = cloned ? XT_STACK_SLOT_NONE : capture_marked_stack(tb, regs);
 	commit_node(tb, &node);
 }
 

@@ -382,7 +382,8 @@ static void fill_variant(struct cache_variant *variant, const struct stack_walk 
 
 struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct caller_regs *regs,
 				      const struct stack_walk *walk,
-				      const struct python_walk *python, uint64_t generation)
+				      const struct python_walk *python, bool is_in_torch,
+				      uint64_t generation)
 {
 	uint32_t bytes = entry_bytes(walk) + variant_bytes(python) + NODE_BYTES;
 	struct cache_variant *variant;
@@ -392,7 +393,8 @@ struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct ca
 		return NULL;
 	if (cache->generation != generation)
 		begin_generation(cache, generation);
-	if (cache->slot_count + 1 == XT_STACK_SLOT_COUNT || !stack_cache_have_room(cache, bytes))
+	if (cache->slot_count + XT_STACK_SLOTS_RESERVED == XT_STACK_SLOT_COUNT ||
+	    !stack_cache_have_room(cache, bytes))
 		stack_cache_make_room(cache);
 	if (!stack_cache_have_room(cache, bytes))
 		stack_cache_clear(cache);
@@ -412,6 +414,7 @@ struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct ca
 		.interpreter = python->thread.interpreter,
 		.slot = take_slot(cache),
 	};
+	variant->object.is_in_torch = is_in_torch;
 	fill_variant(variant, walk, python);
 	stack_cache_place_variant(cache, variant);
 	link_to_last(cache, variant);

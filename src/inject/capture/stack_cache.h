@@ -41,9 +41,10 @@ enum cache_kind {
 };
 
 struct cache_object {
-	uint32_t bytes; /* total size, a multiple of a cache line */
-	uint8_t kind;	/* enum cache_kind */
-	bool is_used;	/* variant: hit recently; during eviction: kept */
+	uint32_t bytes;		 /* total size, a multiple of a cache line */
+	uint8_t kind : 7;	 /* enum cache_kind */
+	uint8_t is_in_torch : 1; /* variant: a frame is in PyTorch's libraries */
+	bool is_used;		 /* variant: hit recently; during eviction: kept */
 	uint16_t input_count;
 };
 
@@ -131,12 +132,14 @@ void stack_cache_fetch_expected(const struct stack_cache *cache);
 
 /*
  * Adds a walk of both stacks and assigns a slot; evicts others if needed (stack_cache_evict.c).
- * `generation` is the loader's before the walk. NULL if the walk cannot be cached: inputs are
+ * `is_in_torch`: a frame is in one of PyTorch's libraries. `generation` is the loader's before the
+ * walk. NULL if the walk cannot be cached: inputs are
  * incomplete, below the callback, or too far above it.
  */
 struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct caller_regs *regs,
 				      const struct stack_walk *walk,
-				      const struct python_walk *python, uint64_t generation);
+				      const struct python_walk *python, bool is_in_torch,
+				      uint64_t generation);
 
 /* A hash that identifies the result of both walks, for audits. */
 static inline uint64_t stack_cache_hash(const struct stack_walk *walk,

@@ -126,8 +126,8 @@ void stack_cache_clear(struct stack_cache *cache)
 {
 	memset(cache->buckets, 0, sizeof(cache->buckets));
 	memset(cache->slots_used, 0, sizeof(cache->slots_used));
-	cache->slots_used[0] = 1; /* XT_STACK_SLOT_TRANSIENT */
-	cache->slot_next = 1;
+	cache->slots_used[0] = 1 << XT_STACK_SLOT_TRANSIENT | 1 << XT_STACK_SLOT_CALLER;
+	cache->slot_next = XT_STACK_SLOTS_RESERVED;
 	cache->slot_count = 0;
 	cache->nodes = NULL;
 	cache->last = cache->expected = NULL;

@@ -15,6 +15,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/runtime/hot_state.h"
 #include "inject/runtime/loader_watch.h"
+#include "inject/torch/torch_runtime.h"
 #include "inject/capture/stack_modules.h"
 #include "inject/runtime/hotpath.h"
 
@@ -115,6 +116,20 @@ static bool walk_both(struct thread_buffer *tb, const struct origin *origin)
 	return whole.is_good;
 }
 
+bool capture_python_stack(struct thread_buffer *tb)
+{
+	tb->walk.frame_count = tb->walk.module_count = tb->walk.flags = 0;
+	return commit_stack(tb, XT_STACK_SLOT_CALLER, 0);
+}
+
+static bool is_in_torch(const struct stack_walk *walk)
+{
+	for (uint32_t i = 1; i < walk->module_count; i++)
+		if (torch_is_module(walk->modules[i].name))
+			return true;
+	return false;
+}
+
 static void count_walk(struct thread_buffer *tb)
 {
 	const struct python_walk *python = &tb->python;
@@ -137,6 +152,7 @@ static __attribute__((noinline)) uint32_t define_stack(struct thread_buffer *tb,
 						       const struct origin *origin)
 {
 	struct cache_variant *variant;
+	uint32_t mark;
 
 	/* The ring has no room, so a walk would be wasted. */
 	if (atomic_load_explicit(&thread_buffers_are_stalled, memory_order_relaxed) &&
@@ -150,18 +166,27 @@ static __attribute__((noinline)) uint32_t define_stack(struct thread_buffer *tb,
 		thread_buffer_count_up(tb, XT_RING_PYTHON_FINALIZING);
 	}
 	count_walk(tb);
-	variant = stack_cache_add(&tb->cache, origin->regs, &tb->walk, &tb->python,
+	mark = is_in_torch(&tb->walk) ? STACK_IN_TORCH : 0;
+	if (mark && tb->python.thread.state)
+		atomic_store_explicit(&tb->torch.python_state, tb->python.thread.state,
+				      memory_order_relaxed);
+	variant = stack_cache_add(&tb->cache, origin->regs, &tb->walk, &tb->python, mark != 0,
 				  origin->generation);
 	if (!variant) {
 		thread_buffer_count_up(tb, XT_RING_STACKS_TRANSIENT);
 		return commit_stack(tb, XT_STACK_SLOT_TRANSIENT, origin->generation)
-			       ? XT_STACK_SLOT_TRANSIENT
+			       ? XT_STACK_SLOT_TRANSIENT | mark
 			       : XT_STACK_SLOT_NONE;
 	}
 	if (commit_stack(tb, variant->slot, origin->generation))
-		return variant->slot;
+		return variant->slot | mark;
 	stack_cache_drop(&tb->cache, variant);
 	return XT_STACK_SLOT_NONE;
+}
+
+static inline uint32_t marked_slot(const struct cache_variant *variant)
+{
+	return variant->slot | (variant->object.is_in_torch ? STACK_IN_TORCH : 0);
 }
 
 /* Checks a hit by a walk. On a mismatch, drops the entry and uses the walk. */
@@ -169,10 +194,10 @@ static __attribute__((noinline)) uint32_t
 audit_stack(struct thread_buffer *tb, struct cache_variant *variant, const struct origin *origin)
 {
 	if (!walk_both(tb, origin) || tb->python.thread.state != variant->state)
-		return variant->slot;
+		return marked_slot(variant);
 	thread_buffer_count_up(tb, XT_RING_STACK_AUDITS);
 	if (stack_cache_hash(&tb->walk, &tb->python) == stack_cache_variant_hash(variant))
-		return variant->slot;
+		return marked_slot(variant);
 	thread_buffer_count_up(tb, XT_RING_STACK_MISMATCHES);
 	stack_cache_drop(&tb->cache, variant);
 	return define_stack(tb, origin);
@@ -188,7 +213,7 @@ static void find_python(struct thread_buffer *tb, struct origin *origin)
 		thread_buffer_count_up(tb, XT_RING_PYTHON_FINALIZING);
 }
 
-LIKELY uint32_t capture_stack(struct thread_buffer *tb, const struct caller_regs *regs)
+LIKELY uint32_t capture_marked_stack(struct thread_buffer *tb, const struct caller_regs *regs)
 {
 	struct origin origin = {.regs = regs, .generation = loader_generation()};
 	struct cache_variant *variant;
@@ -199,6 +224,7 @@ LIKELY uint32_t capture_stack(struct thread_buffer *tb, const struct caller_regs
 			atomic_load_explicit(&tb->cache_epoch_wanted, memory_order_relaxed);
 		stack_cache_clear(&tb->cache);
 		stack_modules_clear(&tb->modules);
+		torch_capture_clear(&tb->torch);
 	}
 	find_python(tb, &origin);
 	variant = stack_cache_find(&tb->cache, regs, origin.python, &origin.thread,
@@ -211,5 +237,10 @@ LIKELY uint32_t capture_stack(struct thread_buffer *tb, const struct caller_regs
 		tb->hits_unaudited = 0;
 		return audit_stack(tb, variant, &origin);
 	}
-	return variant->slot;
+	return marked_slot(variant);
+}
+
+uint32_t capture_stack(struct thread_buffer *tb, const struct caller_regs *regs)
+{
+	return stack_unmarked(capture_marked_stack(tb, regs));
 }

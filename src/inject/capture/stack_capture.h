@@ -5,6 +5,7 @@
 #ifndef XT_INJECT_STACK_CAPTURE_H
 #define XT_INJECT_STACK_CAPTURE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "inject/capture/thread_buffer.h"
@@ -18,5 +19,27 @@ extern uint32_t stack_capture_audit_interval;
  * hot path unless the stack is new.
  */
 uint32_t capture_stack(struct thread_buffer *tb, const struct caller_regs *regs);
+
+/*
+ * The same, with STACK_IN_TORCH added to the slot if a frame is in one of PyTorch's libraries.
+ */
+#define STACK_IN_TORCH (UINT32_C(1) << 30)
+uint32_t capture_marked_stack(struct thread_buffer *tb, const struct caller_regs *regs);
+
+static inline bool stack_is_in_torch(uint32_t marked_slot)
+{
+	return marked_slot >> 30 == 1; /* XT_STACK_SLOT_NONE and _LOST have both upper bits */
+}
+
+static inline uint32_t stack_unmarked(uint32_t marked_slot)
+{
+	return stack_is_in_torch(marked_slot) ? marked_slot & ~STACK_IN_TORCH : marked_slot;
+}
+
+/*
+ * Defines the Python frames of the buffer's last walk as XT_STACK_SLOT_CALLER. False if the ring
+ * has no room.
+ */
+bool capture_python_stack(struct thread_buffer *tb);
 
 #endif

@@ -22,6 +22,7 @@
 
 #include "inject/capture/stack_cache.h"
 #include "inject/capture/stack_modules.h"
+#include "inject/capture/torch_capture.h"
 #include "inject/runtime/counter.h"
 #include "xtrace/crash_buffer_format.h"
 
@@ -81,6 +82,7 @@ struct thread_buffer {
 	uint32_t rng_state;	  /* sampling.h */
 	void *walk_stack_top;	  /* call_on_stack.h */
 	struct stack_modules modules;
+	struct torch_thread torch;
 	struct stack_walk walk;
 	struct python_walk python;
 	char text[THREAD_BUFFER_TEXT_BYTES]; /* of the event being committed */
@@ -108,6 +110,8 @@ struct thread_buffer {
 	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT];   /* as of read_pos */
 	uint32_t slot_module_id[XT_MODULE_SLOT_COUNT]; /* as of read_pos */
 	bool modules_changed;			       /* slot_module_id differs from the ring's */
+	uint32_t slot_autograd_id[XT_AUTOGRAD_SLOT_COUNT]; /* as of read_pos */
+	bool autograd_changed; /* slot_autograd_id differs from the ring's */
 };
 
 _Static_assert(offsetof(struct thread_buffer, cache) == 64,

@@ -17,6 +17,7 @@ struct config {
 	char data_dir[PATH_MAX];     /* XTRACE_DATA: directory of logs */
 	char cupti_path[PATH_MAX];   /* XTRACE_CUPTI: use this libcupti; empty: search */
 	char library_dir[PATH_MAX];  /* directory of this library */
+	bool autograd;		     /* read the state of PyTorch's autograd */
 	bool python;		     /* XTRACE_PYTHON: not "off" */
 	enum api_level api_level;    /* XTRACE_API: launch, work or all */
 	bool starts_paused;	     /* XTRACE_START: paused */

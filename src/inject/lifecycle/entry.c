@@ -36,6 +36,7 @@
 #include "inject/runtime/fork_guard.h"
 #include "inject/runtime/process_identity.h"
 #include "inject/python/python_runtime.h"
+#include "inject/torch/torch_runtime.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/signal_guard.h"
 #include "inject/memory/crash_buffer.h"
@@ -371,6 +372,7 @@ static void start(void)
 	if (config.starts_paused || config.follows_profiler)
 		recording_pause(PAUSED_REQUESTED);
 	python_wanted = config.python;
+	torch_wanted = config.autograd;
 	cupti_subscriber_set_callback(callback_entry);
 	if (open_libraries(&config, why, sizeof(why)) ||
 	    cupti_subscriber_subscribe(why, sizeof(why)))
@@ -380,6 +382,7 @@ static void start(void)
 		goto unsubscribe;
 	}
 	python_find();
+	torch_find();
 	if (start_tracing(&config, log_path, why, sizeof(why)))
 		goto unsubscribe;
 	if (config.follows_profiler)

@@ -7,12 +7,21 @@
 
 #include <string.h>
 
+#include "inject/runtime/read_memory.h"
+
 /* Reads the aligned word that contains `address`; false if not readable. */
 static bool word_at(struct python_walk *walk, uintptr_t address, uint64_t *out)
 {
 	const uintptr_t page = address & ~(uintptr_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1);
 	uintptr_t *known = &walk->readable_pages[address / XT_CRASH_BUFFER_PAGE_BYTES % 16];
 
+	/* The other thread may unmap it meanwhile. */
+	if (walk->is_of_other_thread) {
+		if (read_memory(out, address & ~(uintptr_t)7, sizeof(*out)))
+			return true;
+		walk->is_unreadable = true;
+		return false;
+	}
 	if (*known != page) {
 		if (!page || !stack_walk_can_read(page)) {
 			walk->is_unreadable = true;

@@ -2,9 +2,6 @@
 /*
  * Finds the interpreter by its exported symbols, in the program or in a library. Runs at start-up
  * and on the writer thread.
- *
- * Looks up symbols in the modules' own tables, under the loader's list lock only. dlsym() would
- * wait for a thread that is loading a library.
  */
 #include "inject/python/python_runtime.h"
 
@@ -18,6 +15,7 @@
 #include "inject/runtime/hot_state.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/log_message.h"
+#include "inject/runtime/module_symbols.h"
 
 #define REJECTED_MAX 4
 
@@ -55,14 +53,6 @@ static struct {
 	uint32_t rejected_count;
 } state;
 
-/* A module's symbols, from its dynamic section. */
-struct dynamic {
-	uintptr_t bias;
-	const ElfW(Sym) * symbols;
-	const char *strings;
-	const uint32_t *hash; /* DT_GNU_HASH */
-};
-
 /* The result of a search, evaluated after the loader's lock is released. */
 struct finding {
 	uintptr_t address[SYMBOLS];
@@ -72,61 +62,6 @@ struct finding {
 	bool program_is_interpreter; /* the program itself is an interpreter */
 	char hidden[PATH_MAX];	     /* a module named like an interpreter that exports nothing */
 };
-
-static uint32_t gnu_hash(const char *name)
-{
-	uint32_t h = 5381;
-
-	while (*name)
-		h = h * 33 + (uint8_t)*name++;
-	return h;
-}
-
-static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *name)
-{
-	const uint32_t *table = dynamic->hash;
-	uint32_t bucket_count = table[0], first = table[1], bloom_words = table[2];
-	const uint32_t *buckets = table + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(*table));
-	const uint32_t *chain = buckets + bucket_count;
-	uint32_t hash = gnu_hash(name), at = bucket_count ? buckets[hash % bucket_count] : 0;
-
-	if (at < first)
-		return NULL;
-	for (;; at++) {
-		const ElfW(Sym) *symbol = &dynamic->symbols[at];
-
-		if ((chain[at - first] | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
-		    !strcmp(dynamic->strings + symbol->st_name, name))
-			return symbol;
-		if (chain[at - first] & 1)
-			return NULL;
-	}
-}
-
-/* The loader relocates these entries, unless the module's dynamic section is read-only. */
-static const void *entry_address(const struct dl_phdr_info *info, ElfW(Addr) value)
-{
-	return (const void *)(value < info->dlpi_addr ? value + info->dlpi_addr : value);
-}
-
-static bool open_dynamic(const struct dl_phdr_info *info, struct dynamic *dynamic)
-{
-	const ElfW(Dyn) *entry = NULL;
-
-	*dynamic = (struct dynamic){.bias = info->dlpi_addr};
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			entry = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-	for (; entry && entry->d_tag != DT_NULL; entry++) {
-		if (entry->d_tag == DT_SYMTAB)
-			dynamic->symbols = entry_address(info, entry->d_un.d_ptr);
-		else if (entry->d_tag == DT_STRTAB)
-			dynamic->strings = entry_address(info, entry->d_un.d_ptr);
-		else if (entry->d_tag == DT_GNU_HASH)
-			dynamic->hash = entry_address(info, entry->d_un.d_ptr);
-	}
-	return dynamic->symbols && dynamic->strings && dynamic->hash;
-}
 
 /*
  * Accepts programs such as "python3", "python3.12", "pypy3" and libraries such as
@@ -166,7 +101,7 @@ static int search_module(struct dl_phdr_info *info, size_t info_bytes, void *arg
 	bool is_program = !info->dlpi_name || !info->dlpi_name[0];
 	char program[PATH_MAX];
 	const char *path = info->dlpi_name;
-	struct dynamic dynamic;
+	struct module_symbols symbols;
 	ssize_t length;
 
 	(void)info_bytes;
@@ -178,17 +113,17 @@ static int search_module(struct dl_phdr_info *info, size_t info_bytes, void *arg
 	}
 	if (is_rejected(path))
 		return 0;
-	if (!open_dynamic(info, &dynamic))
+	if (!module_symbols_open(info, &symbols))
 		return 0;
-	if (!find_symbol(&dynamic, symbol_names[THREAD_STATE])) {
+	if (!module_symbols_find(&symbols, symbol_names[THREAD_STATE])) {
 		if (has_python_name(path))
 			snprintf(finding->hidden, sizeof(finding->hidden), "%s", path);
 		return 0;
 	}
 	for (int s = 0; s < SYMBOLS; s++) {
-		const ElfW(Sym) *symbol = find_symbol(&dynamic, symbol_names[s]);
+		const ElfW(Sym) *symbol = module_symbols_find(&symbols, symbol_names[s]);
 
-		finding->address[s] = symbol ? dynamic.bias + symbol->st_value : 0;
+		finding->address[s] = symbol ? symbols.bias + symbol->st_value : 0;
 		finding->bytes[s] = symbol ? symbol->st_size : 0;
 	}
 	finding->is_program = is_program;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "inject/python/python_chain.h"
 #include "inject/python/python_lines.h"
 #include "inject/python/python_read.h"
 #include "inject/python/python_text.h"
@@ -245,8 +246,12 @@ static uint32_t native_place(const struct stack_walk *native, uint32_t first, ui
 static void place_run(struct python_walk *walk, const struct stack_walk *native, uintptr_t of_loop,
 		      uint32_t *activations)
 {
-	uint32_t place = native_place(native, walk->place, of_loop);
 	bool is_truncated = native->flags & XT_STACK_TRUNCATED;
+	uint32_t place;
+
+	if (walk->is_of_other_thread)
+		return;
+	place = native_place(native, walk->place, of_loop);
 
 	if (place < native->frame_count) {
 		walk->place = place;
@@ -387,7 +392,7 @@ static enum step walk_frames(struct python_walk *walk, const struct stack_walk *
 
 	walk->first_frame = frame;
 	walk->is_elsewhere = layout->division == PYTHON_EACH_UNMARKED && frame &&
-			     !is_run_here(walk, native, frame);
+			     !walk->is_of_other_thread && !is_run_here(walk, native, frame);
 	while (frame && step == STEP_ON && !walk->is_elsewhere &&
 	       !python_is_finalizing(walk->python, walk->thread.state)) {
 		step = take_step(walk, frame, &cframe, native, activations);
@@ -450,18 +455,43 @@ static void walk_and_place(struct python_walk *walk, const struct stack_walk *na
 	walk->is_missing = step == STEP_ON && count_loops(walk->python, native) > activations;
 }
 
+static void begin_walk(struct python_walk *walk, const struct python_runtime *python,
+		       const struct python_thread *thread)
+{
+	python_walk_none(walk);
+	walk->python = python;
+	walk->thread = *thread;
+	memset(walk->readable_pages, 0, sizeof(walk->readable_pages));
+	walk->noted_count = walk->first_unplaced = walk->place = 0;
+	walk->is_elsewhere = walk->is_of_other_thread = false;
+}
+
+bool python_walk_other_thread(struct python_walk *walk, const struct python_runtime *python,
+			      uintptr_t state)
+{
+	const struct stack_walk *no_native = NULL;
+	struct python_thread thread = {.state = state};
+	int saved_errno = errno;
+	uint32_t activations = 0;
+	bool is_read;
+
+	begin_walk(walk, python, &thread);
+	walk->is_of_other_thread = true;
+	is_read = python_chain_start(python, state, &walk->thread) &&
+		  walk_frames(walk, no_native, &activations) != STEP_FAILED;
+	for (uint32_t i = 0; i < walk->frame_count; i++)
+		walk->frames[i].place = 0; /* beyond all native frames: there are none */
+	errno = saved_errno;
+	return is_read;
+}
+
 void python_walk(struct python_walk *walk, const struct python_runtime *python,
 		 const struct python_thread *thread, const struct stack_walk *native)
 {
 	int saved_errno = errno;
 
-	python_walk_none(walk);
-	walk->python = python;
-	walk->thread = *thread;
+	begin_walk(walk, python, thread);
 	walk->stack_bytes = stack_bytes_of(python, native);
-	memset(walk->readable_pages, 0, sizeof(walk->readable_pages));
-	walk->noted_count = walk->first_unplaced = walk->place = 0;
-	walk->is_elsewhere = false;
 	/* The native walk took long, so check again. */
 	if (thread->state && walk->stack_bytes && !python_is_finalizing(python, thread->state) &&
 	    python_enter(python, native->regs, walk->stack_bytes, &walk->thread)) {

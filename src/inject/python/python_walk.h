@@ -96,6 +96,7 @@ struct python_walk {
 	uint32_t first_unplaced; /* frames from here on have no place yet */
 	uint32_t place;		 /* of the last frame placed */
 	bool is_elsewhere;	 /* the innermost run is not on this stack */
+	bool is_of_other_thread; /* copies memory instead of reading it; places are unknown */
 };
 
 /* Clears the result. */
@@ -109,6 +110,14 @@ void python_walk_none(struct python_walk *walk);
  */
 void python_walk(struct python_walk *walk, const struct python_runtime *python,
 		 const struct python_thread *thread, const struct stack_walk *native);
+
+/*
+ * Walks the frames of another thread's state, which may run meanwhile: the result may mix two
+ * moments, so compare it with python_chain_read() before and after. False if nothing was read.
+ * Cold path: many system calls. Keeps errno.
+ */
+bool python_walk_other_thread(struct python_walk *walk, const struct python_runtime *python,
+			      uintptr_t state);
 
 /* The bytes that the frames take in a stack record, behind the native frames; 0 without any. */
 static inline uint32_t python_part_bytes(const struct python_walk *walk)

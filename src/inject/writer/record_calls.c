@@ -11,6 +11,7 @@
 #include "inject/writer/module_paths.h"
 #include "inject/nvtx/nvtx_events.h"
 #include "inject/nvtx/nvtx_values.h"
+#include "inject/writer/record_autograd.h"
 #include "inject/writer/record_python.h"
 #include "inject/writer/record_run.h"
 #include "inject/writer/recorder.h"
@@ -127,6 +128,26 @@ static uint32_t call_stack(const struct thread_buffer *tb, const struct xt_recor
 										 : XT_STACK_LOST;
 }
 
+static uint64_t autograd_id(const struct thread_buffer *tb,
+			    const struct xt_autograd_state *autograd)
+{
+	return autograd && autograd->slot < XT_AUTOGRAD_SLOT_COUNT
+		       ? tb->slot_autograd_id[autograd->slot]
+		       : 0;
+}
+
+static void take_autograd(struct recorder *rec, struct thread_buffer *tb,
+			  const struct xt_record_autograd *record)
+{
+	if (record->slot >= XT_AUTOGRAD_SLOT_COUNT)
+		return;
+	tb->slot_autograd_id[record->slot] =
+		recorder_is_full(rec)
+			? 0
+			: record_autograd(rec, record, slot_stack(tb, record->stack_slot));
+	tb->autograd_changed = true;
+}
+
 static void take_node_update(struct recorder *rec, struct thread_buffer *tb,
 			     const struct xt_record_node *record)
 {
@@ -148,7 +169,8 @@ static void take_node(struct recorder *rec, struct thread_buffer *tb,
 		rec->nodes_lost++;
 		return;
 	}
-	xt_put_node(table, record, tb->known_thread_id, slot_stack(tb, record->stack_slot));
+	xt_put_node(table, record, tb->known_thread_id, slot_stack(tb, record->stack_slot),
+		    autograd_id(tb, xt_record_node_autograd(record)));
 }
 
 static uint32_t payload_values(struct recorder *rec, const struct xt_record_range *record)
@@ -196,7 +218,8 @@ static void take_call(struct recorder *rec, struct thread_buffer *tb,
 	rec->calls.pending++;
 	suppressed_ids_remove(&rec->skipped, record->correlation_id);
 	rec->launches += api_makes_kernels(record->api);
-	xt_put_call(table, record, tb->known_thread_id, call_stack(tb, record));
+	xt_put_call(table, record, tb->known_thread_id, call_stack(tb, record),
+		    autograd_id(tb, xt_record_call_autograd(record)));
 }
 
 static void drain(struct recorder *rec, struct thread_buffer *tb, uint64_t end)
@@ -211,6 +234,9 @@ static void drain(struct recorder *rec, struct thread_buffer *tb, uint64_t end)
 			break;
 		case XT_RECORD_STACK:
 			take_stack(rec, tb, (struct xt_record_stack *)record);
+			break;
+		case XT_RECORD_AUTOGRAD:
+			take_autograd(rec, tb, (const struct xt_record_autograd *)record);
 			break;
 		case XT_RECORD_MODULE:
 			take_module(rec, tb, (const struct xt_record_module *)record);

@@ -23,6 +23,7 @@
 #include "inject/nvtx/nvtx_events.h"
 #include "inject/runtime/process_identity.h"
 #include "inject/python/python_runtime.h"
+#include "inject/torch/torch_runtime.h"
 #include "inject/writer/recorder.h"
 #include "inject/capture/sampling.h"
 #include "inject/cupti/activity_pool.h"
@@ -179,6 +180,19 @@ static void record_python(struct recorder *rec)
 		record_meta(rec, "python.missing", about->why_not);
 }
 
+static void record_torch(struct recorder *rec)
+{
+	const struct torch_info *about = torch_info();
+
+	if (!about->path[0])
+		return;
+	record_meta(rec, "torch.path", about->path);
+	record_meta(rec, "torch.version", about->version);
+	record_meta(rec, "torch.missing", about->why_not);
+	debug_log(DEBUG_PYTHON, "%s: PyTorch %s%s%s", about->path, about->version,
+		  about->why_not[0] ? "; cannot read its autograd: " : "", about->why_not);
+}
+
 void record_start(struct recorder *rec)
 {
 	record_meta(rec, "xtrace.version", XTRACE_VERSION);
@@ -188,6 +202,7 @@ void record_start(struct recorder *rec)
 	record_meta_number(rec, "cupti.version", cupti.version);
 	record_meta(rec, "cupti.found", cupti.found_by);
 	record_python(rec);
+	record_torch(rec);
 	record_apis(rec);
 	record_clock(rec);
 	if (atomic_load(&recording_paused))
@@ -245,6 +260,8 @@ void record_modules(struct recorder *rec)
 	rec->last_scan_ns = now_ns;
 	if (any_came && python_find())
 		record_python(rec);
+	if ((any_came && torch_find()) || torch_has_given_up())
+		record_torch(rec);
 }
 
 bool record_thread(struct recorder *rec, struct thread_buffer *tb)

@@ -30,13 +30,13 @@ static const struct {
 	{XT_KIND_API, 1024, 64 << 10},	  {XT_KIND_STRING, 1024, 1 << 20},
 	{XT_KIND_STREAM, 1024, 0},	  {XT_KIND_SHAPE, 4096, 0},
 	{XT_KIND_PYTHON_FRAME, 4096, 0},  {XT_KIND_STACK, 4096, 128 << 10},
-	{XT_KIND_CALL, 32 << 10, 0},	  {XT_KIND_KERNEL, 32 << 10, 0},
-	{XT_KIND_COPY_SHAPE, 1024, 0},	  {XT_KIND_COPY, 8 << 10, 0},
-	{XT_KIND_SET, 8 << 10, 0},	  {XT_KIND_RANGE, 8 << 10, 0},
-	{XT_KIND_GRAPH_NODE, 8 << 10, 0}, {XT_KIND_GRAPH_UPDATE, 4096, 0},
-	{XT_KIND_STACK_RATE, 64, 0},	  {XT_KIND_SWITCH, 64, 16 << 10},
-	{XT_KIND_MEMORY, 8 << 10, 0},	  {XT_KIND_CLOCK, 64, 0},
-	{XT_KIND_ACCOUNT, 64, 4 << 10},
+	{XT_KIND_AUTOGRAD, 1024, 0},	  {XT_KIND_CALL, 32 << 10, 0},
+	{XT_KIND_KERNEL, 32 << 10, 0},	  {XT_KIND_COPY_SHAPE, 1024, 0},
+	{XT_KIND_COPY, 8 << 10, 0},	  {XT_KIND_SET, 8 << 10, 0},
+	{XT_KIND_RANGE, 8 << 10, 0},	  {XT_KIND_GRAPH_NODE, 8 << 10, 0},
+	{XT_KIND_GRAPH_UPDATE, 4096, 0},  {XT_KIND_STACK_RATE, 64, 0},
+	{XT_KIND_SWITCH, 64, 16 << 10},	  {XT_KIND_MEMORY, 8 << 10, 0},
+	{XT_KIND_CLOCK, 64, 0},		  {XT_KIND_ACCOUNT, 64, 4 << 10},
 };
 #define LAYOUT_COUNT (sizeof(layout) / sizeof(*layout))
 
@@ -62,6 +62,8 @@ int recorder_init(struct recorder *rec, struct xt_writer *writer, uint64_t start
 		rc = intern_init(&rec->python_frames, SMALL_KEYS_BYTES);
 	if (!rc)
 		rc = intern_init(&rec->stacks, STACK_KEYS_BYTES);
+	if (!rc)
+		rc = intern_init(&rec->autograd, SMALL_KEYS_BYTES);
 	if (!rc)
 		rc = intern_init(&rec->streams, SMALL_KEYS_BYTES);
 	if (!rc)
@@ -208,6 +210,10 @@ static void free_sources(struct recorder *rec)
 			memcpy(tb->ring->slot_stack_id, tb->slot_stack_id,
 			       tb->slots_changed * sizeof(*tb->slot_stack_id));
 		tb->slots_changed = 0;
+		if (tb->autograd_changed)
+			memcpy(tb->ring->slot_autograd_id, tb->slot_autograd_id,
+			       sizeof(tb->slot_autograd_id));
+		tb->autograd_changed = false;
 		if (tb->modules_changed)
 			memcpy(tb->ring->slot_module_id, tb->slot_module_id,
 			       sizeof(tb->slot_module_id));

@@ -57,7 +57,8 @@ struct recorder {
 	struct xt_writer *writer;
 	uint64_t start_ns;
 	struct xt_table tables[XT_KIND_COUNT];
-	struct intern strings, modules, python_frames, stacks, streams, shapes, copy_shapes;
+	struct intern strings, modules, python_frames, stacks, streams, shapes, copy_shapes,
+		autograd;
 
 	struct known_name names[1 << KNOWN_NAMES_BITS]; /* kernel names, by hash of the address */
 	struct intern crash_buffer_names;		/* names stored in the crash buffer */

@@ -144,6 +144,9 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_CALL_RESULT] = UVAR("result code"),
 						[XT_CALL_ONE_IN] = UVAR("one in"),
 						[XT_CALL_GRAPH_EXEC] = UVAR("executable graph"),
+						[XT_CALL_SEQUENCE] = DELTA("sequence"),
+						[XT_CALL_AUTOGRAD] = UVAR("autograd id"),
+						[XT_CALL_NODE_SEQUENCE] = DELTA("node sequence"),
 					},
 			},
 		[XT_KIND_STREAM] =
@@ -256,6 +259,10 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_GRAPH_NODE_TIME_NS] = TIME("time ns"),
 						[XT_GRAPH_NODE_TYPE] = UVAR("type"),
 						[XT_GRAPH_NODE_THREAD] = UVAR("thread id"),
+						[XT_GRAPH_NODE_SEQUENCE] = DELTA("sequence"),
+						[XT_GRAPH_NODE_AUTOGRAD] = UVAR("autograd id"),
+						[XT_GRAPH_NODE_NODE_SEQUENCE] =
+							DELTA("node sequence"),
 					},
 			},
 		[XT_KIND_GRAPH_UPDATE] =
@@ -269,6 +276,20 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_GRAPH_UPDATE_TIME_NS] = DELTA("time ns"),
 						[XT_GRAPH_UPDATE_THREAD] = UVAR("thread id"),
 						[XT_GRAPH_UPDATE_GRAPH] = UVAR("graph"),
+					},
+			},
+		[XT_KIND_AUTOGRAD] =
+			{
+				.name = "AUTOGRAD",
+				.columns =
+					{
+						[XT_AUTOGRAD_ID] = DELTA("id"),
+						[XT_AUTOGRAD_THREAD] = UVAR("thread"),
+						[XT_AUTOGRAD_NODE_TYPE] = UVAR("node type"),
+						[XT_AUTOGRAD_NODE_CLASS] = UVAR("node class"),
+						[XT_AUTOGRAD_NODE_THREAD] = UVAR("node thread"),
+						[XT_AUTOGRAD_CALLER] = UVAR("caller"),
+						[XT_AUTOGRAD_CALLER_STACK] = UVAR("caller stack"),
 					},
 			},
 		[XT_KIND_SWITCH] =

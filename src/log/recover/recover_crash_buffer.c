@@ -100,6 +100,7 @@ static const size_t record_bytes_min[] = {
 	[XT_RECORD_SWITCH] = sizeof(struct xt_record_switch),
 	[XT_RECORD_MODULE] = sizeof(struct xt_record_module),
 	[XT_RECORD_SHUTDOWN_DROP] = sizeof(struct xt_record_skip),
+	[XT_RECORD_AUTOGRAD] = sizeof(struct xt_record_autograd),
 };
 
 static bool is_right_stack(const struct xt_record_stack *stack, bool has_modules)
@@ -127,6 +128,15 @@ static bool is_right_module(const struct xt_record_module *module)
 	       module->head.bytes == xt_module_bytes(module->build_id_bytes, module->path_bytes);
 }
 
+static bool is_right_autograd(const struct xt_record_autograd *autograd)
+{
+	return autograd->slot < XT_AUTOGRAD_SLOT_COUNT &&
+	       autograd->type_bytes <= XT_AUTOGRAD_TEXT_MAX &&
+	       autograd->class_bytes <= XT_AUTOGRAD_TEXT_MAX &&
+	       sizeof(*autograd) + autograd->type_bytes + autograd->class_bytes <=
+		       autograd->head.bytes;
+}
+
 static bool is_right(const struct xt_record *record, uint64_t room, bool has_modules)
 {
 	const struct xt_record_range *range = (const void *)record;
@@ -141,6 +151,8 @@ static bool is_right(const struct xt_record *record, uint64_t room, bool has_mod
 		return is_right_stack((const void *)record, has_modules);
 	if (record->type == XT_RECORD_MODULE)
 		return has_modules && is_right_module((const void *)record);
+	if (record->type == XT_RECORD_AUTOGRAD)
+		return is_right_autograd((const void *)record);
 	if (record->type == XT_RECORD_RANGE)
 		return range->text_bytes <= record->bytes - min;
 	return true;
@@ -182,6 +194,8 @@ static size_t ring_header_bytes(const struct recovery *recovery)
 		return offsetof(struct xt_ring_header, slot_stack_id[XT_STACK_SLOT_COUNT_V3]);
 	if (recovery->crash_buffer->version < 6)
 		return offsetof(struct xt_ring_header, slot_module_id);
+	if (recovery->crash_buffer->version < 7)
+		return offsetof(struct xt_ring_header, slot_autograd_id);
 	return sizeof(struct xt_ring_header);
 }
 

@@ -375,13 +375,10 @@ static void read_memory(struct scan *scan, const struct xt_chunk *chunk)
 
 /* For each kind, the column that defines ids. Ids start at 1. */
 static const unsigned id_columns[XT_KIND_COUNT] = {
-	[XT_KIND_STRING] = XT_STRING_ID,
-	[XT_KIND_STACK] = XT_STACK_ID,
-	[XT_KIND_MODULE] = XT_MODULE_ID,
-	[XT_KIND_STREAM] = XT_STREAM_ID,
-	[XT_KIND_SHAPE] = XT_SHAPE_ID,
-	[XT_KIND_COPY_SHAPE] = XT_COPY_SHAPE_ID,
-	[XT_KIND_PYTHON_FRAME] = XT_PYTHON_FRAME_ID,
+	[XT_KIND_STRING] = XT_STRING_ID,	 [XT_KIND_STACK] = XT_STACK_ID,
+	[XT_KIND_AUTOGRAD] = XT_AUTOGRAD_ID,	 [XT_KIND_MODULE] = XT_MODULE_ID,
+	[XT_KIND_STREAM] = XT_STREAM_ID,	 [XT_KIND_SHAPE] = XT_SHAPE_ID,
+	[XT_KIND_COPY_SHAPE] = XT_COPY_SHAPE_ID, [XT_KIND_PYTHON_FRAME] = XT_PYTHON_FRAME_ID,
 };
 
 static void (*const readers[XT_KIND_COUNT])(struct scan *, const struct xt_chunk *) = {

@@ -38,8 +38,9 @@ struct walk {
 	struct slot *slots;
 	struct module_meaning *meanings; /* MEANINGS_MAX */
 	uint32_t meaning_count;
-	uint16_t slot_meanings[XT_MODULE_SLOT_COUNT]; /* index in meanings, at the cursor */
-	uint64_t module_ids[XT_STACK_FRAMES_MAX];     /* of the frames of a stack */
+	uint16_t slot_meanings[XT_MODULE_SLOT_COUNT];  /* index in meanings, at the cursor */
+	uint64_t module_ids[XT_STACK_FRAMES_MAX];      /* of the frames of a stack */
+	uint64_t autograd_ids[XT_AUTOGRAD_SLOT_COUNT]; /* XT_AUTOGRAD_ID of each slot; 0: none */
 };
 
 struct python_lists {
@@ -201,6 +202,41 @@ static void add_module(struct walk *walk, const struct xt_record *record)
 	begin_meaning(walk, module->module_slot, (struct module_meaning){.definition = module});
 }
 
+static uint64_t text_id(struct walk *walk, const uint8_t *text, uint32_t bytes)
+{
+	bool is_new;
+
+	return bytes ? recovery_string(walk->recovery,
+				       interner_id(&walk->recovery->texts, text, bytes, &is_new))
+		     : 0;
+}
+
+static void add_autograd(struct walk *walk, const struct xt_record *record)
+{
+	const struct xt_record_autograd *autograd = (const void *)record;
+	struct xt_autograd_ids ids = {
+		.type = text_id(walk, autograd->text, autograd->type_bytes),
+		.class_name =
+			text_id(walk, autograd->text + autograd->type_bytes, autograd->class_bytes),
+		.caller_stack = stack_id(walk, autograd->stack_slot),
+	};
+	struct xt_table *table = recovery_table(walk->recovery, XT_KIND_AUTOGRAD, 0);
+
+	walk->autograd_ids[autograd->slot] = 0;
+	if (!table)
+		return;
+	ids.autograd_id = ++walk->recovery->last_id[XT_KIND_AUTOGRAD];
+	walk->autograd_ids[autograd->slot] = ids.autograd_id;
+	xt_put_autograd(table, autograd, &ids);
+}
+
+static uint64_t autograd_id(const struct walk *walk, const struct xt_autograd_state *autograd)
+{
+	return autograd && autograd->slot < XT_AUTOGRAD_SLOT_COUNT
+		       ? walk->autograd_ids[autograd->slot]
+		       : 0;
+}
+
 static bool add_call_row(struct walk *walk, const struct xt_record_call *call, uint64_t stack)
 {
 	struct xt_table *table = recovery_table(walk->recovery, XT_KIND_CALL, 0);
@@ -208,7 +244,8 @@ static bool add_call_row(struct walk *walk, const struct xt_record_call *call, u
 	if (!table)
 		return false;
 	recovery_note_call(walk->recovery, call->correlation_id);
-	xt_put_call(table, call, walk->ring->header.thread_id, stack);
+	xt_put_call(table, call, walk->ring->header.thread_id, stack,
+		    autograd_id(walk, xt_record_call_autograd(call)));
 	return true;
 }
 
@@ -258,7 +295,8 @@ static void add_node(struct walk *walk, const struct xt_record *record)
 	table = recovery_table(walk->recovery, XT_KIND_GRAPH_NODE, 0);
 	if (!table)
 		return;
-	xt_put_node(table, node, walk->ring->header.thread_id, stack);
+	xt_put_node(table, node, walk->ring->header.thread_id, stack,
+		    autograd_id(walk, xt_record_node_autograd(node)));
 	walk->recovery->out->nodes++;
 }
 
@@ -310,10 +348,11 @@ static void pass_over(struct walk *walk, const struct xt_record *record)
 }
 
 static void (*const adders[])(struct walk *, const struct xt_record *) = {
-	[XT_RECORD_CALL] = add_call,	 [XT_RECORD_STACK] = add_stack,
-	[XT_RECORD_NODE] = add_node,	 [XT_RECORD_RANGE] = add_range,
-	[XT_RECORD_SKIP] = pass_over,	 [XT_RECORD_SWITCH] = add_switch,
-	[XT_RECORD_MODULE] = add_module, [XT_RECORD_SHUTDOWN_DROP] = pass_over,
+	[XT_RECORD_CALL] = add_call,	     [XT_RECORD_STACK] = add_stack,
+	[XT_RECORD_NODE] = add_node,	     [XT_RECORD_RANGE] = add_range,
+	[XT_RECORD_SKIP] = pass_over,	     [XT_RECORD_SWITCH] = add_switch,
+	[XT_RECORD_MODULE] = add_module,     [XT_RECORD_SHUTDOWN_DROP] = pass_over,
+	[XT_RECORD_AUTOGRAD] = add_autograd,
 };
 
 /*
@@ -387,6 +426,8 @@ static void add_ring(struct walk *walk)
 		begin_meaning(walk, i,
 			      (struct module_meaning){.module_id = header->slot_module_id[i]});
 	walk->slot_meanings[XT_MODULE_SLOT_NONE] = MEANS_NONE;
+	for (uint32_t i = 0; i < XT_AUTOGRAD_SLOT_COUNT; i++)
+		walk->autograd_ids[i] = header->slot_autograd_id[i];
 	add_thread(walk);
 	while (!walk->recovery->error && (record = recovery_next_record(&cursor)))
 		adders[record->type](walk, record);

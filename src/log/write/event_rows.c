@@ -2,8 +2,10 @@
 #include "log/write/event_rows.h"
 
 void xt_put_call(struct xt_table *table, const struct xt_record_call *call, uint64_t thread_id,
-		 uint64_t stack_id)
+		 uint64_t stack_id, uint64_t autograd_id)
 {
+	const struct xt_autograd_state *autograd = xt_record_call_autograd(call);
+
 	xt_table_put(table, XT_CALL_THREAD, thread_id);
 	xt_table_put(table, XT_CALL_API, call->api);
 	xt_table_put(table, XT_CALL_CORRELATION, call->correlation_id);
@@ -13,18 +15,30 @@ void xt_put_call(struct xt_table *table, const struct xt_record_call *call, uint
 	xt_table_put(table, XT_CALL_RESULT, (uint32_t)call->result);
 	xt_table_put(table, XT_CALL_ONE_IN, call->one_in);
 	xt_table_put(table, XT_CALL_GRAPH_EXEC, xt_record_graph_exec(call));
+	if (autograd && autograd_id) {
+		xt_table_put(table, XT_CALL_SEQUENCE, autograd->sequence);
+		xt_table_put(table, XT_CALL_AUTOGRAD, autograd_id);
+		xt_table_put(table, XT_CALL_NODE_SEQUENCE, autograd->node_sequence);
+	}
 	xt_table_end_row(table);
 }
 
 void xt_put_node(struct xt_table *table, const struct xt_record_node *node, uint64_t thread_id,
-		 uint64_t stack_id)
+		 uint64_t stack_id, uint64_t autograd_id)
 {
+	const struct xt_autograd_state *autograd = xt_record_node_autograd(node);
+
 	xt_table_put(table, XT_GRAPH_NODE_ID, node->node_id);
 	xt_table_put(table, XT_GRAPH_NODE_ORIGIN, node->origin_id);
 	xt_table_put(table, XT_GRAPH_NODE_STACK, stack_id);
 	xt_table_put(table, XT_GRAPH_NODE_TIME_NS, node->time_ns);
 	xt_table_put(table, XT_GRAPH_NODE_TYPE, node->node_type);
 	xt_table_put(table, XT_GRAPH_NODE_THREAD, thread_id);
+	if (autograd && autograd_id) {
+		xt_table_put(table, XT_GRAPH_NODE_SEQUENCE, autograd->sequence);
+		xt_table_put(table, XT_GRAPH_NODE_AUTOGRAD, autograd_id);
+		xt_table_put(table, XT_GRAPH_NODE_NODE_SEQUENCE, autograd->node_sequence);
+	}
 	xt_table_end_row(table);
 }
 
@@ -81,5 +95,18 @@ void xt_put_module(struct xt_table *table, const struct xt_module_row *module)
 	xt_table_put(table, XT_MODULE_BIAS, module->bias);
 	xt_table_put_bytes(table, XT_MODULE_PATH, module->path, module->path_bytes);
 	xt_table_put_bytes(table, XT_MODULE_BUILD_ID, module->build_id, module->build_id_bytes);
+	xt_table_end_row(table);
+}
+
+void xt_put_autograd(struct xt_table *table, const struct xt_record_autograd *autograd,
+		     const struct xt_autograd_ids *ids)
+{
+	xt_table_put(table, XT_AUTOGRAD_ID, ids->autograd_id);
+	xt_table_put(table, XT_AUTOGRAD_THREAD, autograd->thread);
+	xt_table_put(table, XT_AUTOGRAD_NODE_TYPE, ids->type);
+	xt_table_put(table, XT_AUTOGRAD_NODE_CLASS, ids->class_name);
+	xt_table_put(table, XT_AUTOGRAD_NODE_THREAD, autograd->node_thread);
+	xt_table_put(table, XT_AUTOGRAD_CALLER, autograd->caller);
+	xt_table_put(table, XT_AUTOGRAD_CALLER_STACK, ids->caller_stack);
 	xt_table_end_row(table);
 }

@@ -36,11 +36,22 @@ struct xt_module_row {
 	size_t build_id_bytes;
 };
 
-/* thread_id is an XT_THREAD_ID, stack_id an XT_STACK_ID. */
+/* Ids of an autograd state. */
+struct xt_autograd_ids {
+	uint64_t autograd_id;
+	uint64_t type, class_name; /* XT_STRING_ID */
+	uint64_t caller_stack;	   /* XT_STACK_ID */
+};
+
+/*
+ * thread_id is an XT_THREAD_ID, stack_id an XT_STACK_ID, autograd_id an XT_AUTOGRAD_ID; 0: none.
+ */
 void xt_put_call(struct xt_table *table, const struct xt_record_call *call, uint64_t thread_id,
-		 uint64_t stack_id);
+		 uint64_t stack_id, uint64_t autograd_id);
 void xt_put_node(struct xt_table *table, const struct xt_record_node *node, uint64_t thread_id,
-		 uint64_t stack_id);
+		 uint64_t stack_id, uint64_t autograd_id);
+void xt_put_autograd(struct xt_table *table, const struct xt_record_autograd *autograd,
+		     const struct xt_autograd_ids *ids);
 void xt_put_node_update(struct xt_table *table, const struct xt_record_node *node,
 			uint64_t thread_id, uint64_t stack_id);
 void xt_put_range(struct xt_table *table, const struct xt_record_range *range, uint64_t thread_id,

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The chain of Python frames of another thread, which may run meanwhile. Copies memory with system
+ * calls, so that frames that are freed do no harm.
+ */
+#ifndef XT_INJECT_PYTHON_CHAIN_H
+#define XT_INJECT_PYTHON_CHAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "inject/python/python_runtime.h"
+
+#define PYTHON_CHAIN_MAX 256
+
+/* Code and instruction of each frame that executes code, innermost first. */
+struct python_chain {
+	uint32_t count;
+	bool is_whole; /* not cut at PYTHON_CHAIN_MAX */
+	struct python_link {
+		uint64_t code;
+		uint64_t instruction;
+	} links[PYTHON_CHAIN_MAX];
+};
+
+/* Finds where the chain of a state starts. False if it is unreadable. */
+bool python_chain_start(const struct python_runtime *python, uintptr_t state,
+			struct python_thread *thread);
+
+/* Reads the chain of a state. False if a frame is unreadable, or the state is being freed. */
+bool python_chain_read(const struct python_runtime *python, uintptr_t state,
+		       struct python_chain *chain);
+
+/*
+ * Whether the code object is a function of that name, in a file whose path ends so. file_end NULL:
+ * in any file. Copies its texts, which must be ASCII.
+ */
+bool python_code_is(const struct python_runtime *python, uintptr_t code, const char *name,
+		    const char *file_end);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks nodes and reads their names. Cold path: all memory is copied with system calls, so that
+ * wrong addresses do no harm.
+ */
+#include "inject/torch/torch_node.h"
+
+#include <string.h>
+
+#include "inject/python/python_runtime.h"
+#include "inject/runtime/read_memory.h"
+
+#define HEAD_WORDS	    15
+#define REFERENCES_MAX	    (1 << 24)
+#define EDGES_MAX	    (1 << 24)
+#define SEQUENCE_MAX	    (UINT64_C(1) << 48)
+#define THREAD_MAX	    (UINT64_C(1) << 24)
+#define REJECTED_MAX	    8
+#define PYTHON_NODE_TYPE    "N5torch8autograd6PyNodeE"
+#define PYTHON_OBJECT_FROM  96 /* bytes from the start of the node */
+#define PYTHON_OBJECT_TO    1024
+#define PYTHON_OBJECT_BYTES 256 /* of a THPFunction, which points back to its node */
+
+extern uint64_t torch_nodes_accepted;
+uint64_t torch_nodes_accepted;
+static uint64_t nodes_rejected;
+uintptr_t torch_python_node_type;
+uint32_t torch_python_node_object;
+uint32_t torch_python_object_type;
+
+static bool has_counts(const struct torch_shared_node *shared)
+{
+	struct {
+		uintptr_t vtable;
+		int32_t shared, weak;
+	} control;
+
+	return read_memory(&control, shared->control, sizeof(control)) && control.vtable &&
+	       control.vtable % sizeof(void *) == 0 && control.shared >= 1 &&
+	       control.shared < REFERENCES_MAX && control.weak >= 1 &&
+	       control.weak < REFERENCES_MAX;
+}
+
+static bool has_edges(const uint64_t vector[3])
+{
+	uint64_t used = vector[1] - vector[0], room = vector[2] - vector[0];
+
+	return used <= room && room / TORCH_EDGE_BYTES < EDGES_MAX && !(used % TORCH_EDGE_BYTES) &&
+	       !(vector[0] % sizeof(void *)) && (vector[0] || !room);
+}
+
+static bool is_node(const struct torch_shared_node *shared)
+{
+	uint64_t words[HEAD_WORDS], sequence;
+
+	if (shared->node % sizeof(void *) || shared->control % sizeof(void *) ||
+	    !read_memory(words, shared->node, sizeof(words)) || !has_counts(shared))
+		return false;
+	sequence = words[TORCH_NODE_SEQUENCE / 8];
+	return words[TORCH_NODE_WEAK_THIS / 8] == shared->node &&
+	       words[TORCH_NODE_WEAK_THIS / 8 + 1] == shared->control &&
+	       (sequence == TORCH_NO_SEQUENCE || sequence < SEQUENCE_MAX) &&
+	       words[TORCH_NODE_TOPOLOGICAL / 8] < SEQUENCE_MAX &&
+	       (words[TORCH_NODE_HAS_PARENT / 8] & 0xff) <= 1 &&
+	       words[TORCH_NODE_THREAD / 8] < THREAD_MAX &&
+	       has_edges(&words[TORCH_NODE_NEXT_EDGES / 8]);
+}
+
+void torch_node_reject(void)
+{
+	if (__atomic_add_fetch(&nodes_rejected, 1, __ATOMIC_RELAXED) >= REJECTED_MAX &&
+	    nodes_rejected > torch_nodes_accepted)
+		torch_give_up("its autograd nodes have an unknown layout");
+}
+
+bool torch_node_check(const struct torch_shared_node *shared)
+{
+	if (is_node(shared)) {
+		__atomic_add_fetch(&torch_nodes_accepted, 1, __ATOMIC_RELAXED);
+		return true;
+	}
+	torch_node_reject();
+	return false;
+}
+
+/* The object has the node's address: it holds a weak reference to it. */
+static bool is_python_object(uintptr_t object, uintptr_t node)
+{
+	uintptr_t words[PYTHON_OBJECT_BYTES / sizeof(uintptr_t)];
+
+	if (!object || object % sizeof(void *) || !read_memory(words, object, sizeof(words)))
+		return false;
+	for (size_t i = 2; i < sizeof(words) / sizeof(*words); i++)
+		if (words[i] == node)
+			return true;
+	return false;
+}
+
+static void find_python_object(uintptr_t node)
+{
+	for (uint32_t at = PYTHON_OBJECT_FROM; at < PYTHON_OBJECT_TO; at += sizeof(uintptr_t)) {
+		uintptr_t object;
+
+		if (!read_memory(&object, node + at, sizeof(object)))
+			return;
+		if (is_python_object(object, node)) {
+			__atomic_store_n(&torch_python_node_object, at, __ATOMIC_RELAXED);
+			return;
+		}
+	}
+}
+
+static void name_class(uintptr_t node, const struct python_layout *layout, char *out)
+{
+	uintptr_t object, type, name;
+
+	if (!torch_python_node_object ||
+	    !read_memory(&object, node + torch_python_node_object, sizeof(object)) ||
+	    !read_memory(&type, object + layout->object_type, sizeof(type)) ||
+	    !read_memory(&name, type + layout->type_name, sizeof(name)) ||
+	    !read_memory_text(out, TORCH_NAME_BYTES, name))
+		out[0] = '\0';
+}
+
+static void learn_python_node(uintptr_t node, uintptr_t vtable, char *class_name)
+{
+	const struct python_runtime *python = python_now();
+
+	if (!python)
+		return;
+	torch_python_object_type = python->layout.object_type;
+	if (!torch_python_node_object)
+		find_python_object(node);
+	__atomic_store_n(&torch_python_node_type, vtable, __ATOMIC_RELEASE);
+	name_class(node, &python->layout, class_name);
+}
+
+static bool is_mangled(const char *name)
+{
+	return name[0] && strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				       "0123456789_.$") == strlen(name);
+}
+
+bool torch_node_name(uintptr_t node, struct torch_node_names *out)
+{
+	uintptr_t vtable, type_info, name;
+
+	out->class_name[0] = '\0';
+	if (!read_memory(&vtable, node, sizeof(vtable)) ||
+	    !read_memory(&type_info, vtable - sizeof(void *), sizeof(type_info)) ||
+	    !read_memory(&name, type_info + sizeof(void *), sizeof(name)) ||
+	    !read_memory_text(out->type, sizeof(out->type), name))
+		return false;
+	if (out->type[0] == '*') /* a type without linkage */
+		memmove(out->type, out->type + 1, strlen(out->type));
+	if (!is_mangled(out->type))
+		return false;
+	if (!strcmp(out->type, PYTHON_NODE_TYPE))
+		learn_python_node(node, vtable, out->class_name);
+	return true;
+}
