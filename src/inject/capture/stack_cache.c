@@ -412,9 +412,8 @@ struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct ca
 		.entry = entry,
 		.state = python->thread.state,
 		.interpreter = python->thread.interpreter,
-		.slot = take_slot(cache),
+		.marked_slot = take_slot(cache) | (is_in_torch ? STACK_IN_TORCH : 0),
 	};
-	variant->object.is_in_torch = is_in_torch;
 	fill_variant(variant, walk, python);
 	stack_cache_place_variant(cache, variant);
 	link_to_last(cache, variant);

@@ -41,10 +41,9 @@ enum cache_kind {
 };
 
 struct cache_object {
-	uint32_t bytes;		 /* total size, a multiple of a cache line */
-	uint8_t kind : 7;	 /* enum cache_kind */
-	uint8_t is_in_torch : 1; /* variant: a frame is in PyTorch's libraries */
-	bool is_used;		 /* variant: hit recently; during eviction: kept */
+	uint32_t bytes; /* total size, a multiple of a cache line */
+	uint8_t kind;	/* enum cache_kind */
+	bool is_used;	/* variant: hit recently; during eviction: kept */
 	uint16_t input_count;
 };
 
@@ -73,6 +72,8 @@ struct cache_entry {
 	uint64_t values[];
 };
 
+#define STACK_IN_TORCH XT_STACK_SLOT_COUNT /* a bit above all slots */
+
 /* One cache line, followed by its inputs: all that a hit reads. */
 struct cache_variant {
 	struct cache_object object;
@@ -82,7 +83,7 @@ struct cache_variant {
 	uint64_t interpreter;
 	uintptr_t first_frame;	    /* where the chain started at the last hit */
 	struct cache_variant *next; /* in the same node */
-	uint16_t slot;
+	uint16_t marked_slot;	    /* STACK_IN_TORCH is set if a frame is in PyTorch's libraries */
 	uint16_t step_count;
 	uint16_t run_count;
 	uint16_t entry_inputs; /* copy of the entry's input_count, to avoid a cache miss */

@@ -130,6 +130,7 @@ static bool rebuild_index(struct stack_cache *cache)
 	for (uint32_t at = 0; at < end; at += object_at(cache, at)->bytes) {
 		struct cache_object *object = object_at(cache, at);
 		struct cache_variant *variant = (struct cache_variant *)object;
+		uint32_t slot;
 
 		object->is_used = false;
 		if (object->kind == CACHE_ENTRY) {
@@ -139,7 +140,8 @@ static bool rebuild_index(struct stack_cache *cache)
 		if (!stack_cache_have_room(cache, CACHE_LINE_BYTES))
 			return false;
 		stack_cache_place_variant(cache, variant);
-		cache->slots_used[variant->slot / 64] |= UINT64_C(1) << variant->slot % 64;
+		slot = variant->marked_slot & ~STACK_IN_TORCH;
+		cache->slots_used[slot / 64] |= UINT64_C(1) << slot % 64;
 		cache->slot_count++;
 	}
 	return true;

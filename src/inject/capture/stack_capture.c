@@ -178,15 +178,10 @@ static __attribute__((noinline)) uint32_t define_stack(struct thread_buffer *tb,
 			       ? XT_STACK_SLOT_TRANSIENT | mark
 			       : XT_STACK_SLOT_NONE;
 	}
-	if (commit_stack(tb, variant->slot, origin->generation))
-		return variant->slot | mark;
+	if (commit_stack(tb, variant->marked_slot & ~STACK_IN_TORCH, origin->generation))
+		return variant->marked_slot;
 	stack_cache_drop(&tb->cache, variant);
 	return XT_STACK_SLOT_NONE;
-}
-
-static inline uint32_t marked_slot(const struct cache_variant *variant)
-{
-	return variant->slot | (variant->object.is_in_torch ? STACK_IN_TORCH : 0);
 }
 
 /* Checks a hit by a walk. On a mismatch, drops the entry and uses the walk. */
@@ -194,10 +189,10 @@ static __attribute__((noinline)) uint32_t
 audit_stack(struct thread_buffer *tb, struct cache_variant *variant, const struct origin *origin)
 {
 	if (!walk_both(tb, origin) || tb->python.thread.state != variant->state)
-		return marked_slot(variant);
+		return variant->marked_slot;
 	thread_buffer_count_up(tb, XT_RING_STACK_AUDITS);
 	if (stack_cache_hash(&tb->walk, &tb->python) == stack_cache_variant_hash(variant))
-		return marked_slot(variant);
+		return variant->marked_slot;
 	thread_buffer_count_up(tb, XT_RING_STACK_MISMATCHES);
 	stack_cache_drop(&tb->cache, variant);
 	return define_stack(tb, origin);
@@ -237,7 +232,7 @@ LIKELY uint32_t capture_marked_stack(struct thread_buffer *tb, const struct call
 		tb->hits_unaudited = 0;
 		return audit_stack(tb, variant, &origin);
 	}
-	return marked_slot(variant);
+	return variant->marked_slot;
 }
 
 uint32_t capture_stack(struct thread_buffer *tb, const struct caller_regs *regs)

@@ -23,12 +23,12 @@ uint32_t capture_stack(struct thread_buffer *tb, const struct caller_regs *regs)
 /*
  * The same, with STACK_IN_TORCH added to the slot if a frame is in one of PyTorch's libraries.
  */
-#define STACK_IN_TORCH (UINT32_C(1) << 30)
 uint32_t capture_marked_stack(struct thread_buffer *tb, const struct caller_regs *regs);
 
 static inline bool stack_is_in_torch(uint32_t marked_slot)
 {
-	return marked_slot >> 30 == 1; /* XT_STACK_SLOT_NONE and _LOST have both upper bits */
+	/* XT_STACK_SLOT_NONE and XT_STACK_SLOT_LOST have all upper bits. */
+	return marked_slot & STACK_IN_TORCH && marked_slot < XT_STACK_SLOT_LOST;
 }
 
 static inline uint32_t stack_unmarked(uint32_t marked_slot)

@@ -80,9 +80,9 @@ STACK	id=3	flags=0	first_seen_ns=1500	frames=1:0x5,0:0x7	python=	places=	modules
 API	id=65843	name=cuLaunchKernel	class=1
 API	id=131103	name=cudaMemcpy	class=0
 API	id=131112	name=cudaGraphLaunch	class=2
-CALL	thread=1	api=131103	correlation=11	stack=1	enter_ns=2000	duration_ns=50	result=0	one_in=0	executable_graph=0
-CALL	thread=2	api=65843	correlation=12	stack=0	enter_ns=1990	duration_ns=5	result=700	one_in=0	executable_graph=0
-CALL	thread=1	api=131112	correlation=13	stack=3	enter_ns=2050	duration_ns=100	result=0	one_in=0	executable_graph=0
+CALL	thread=1	api=131103	correlation=11	stack=1	enter_ns=2000	duration_ns=50	result=0	one_in=0	executable_graph=0	sequence_number=0	autograd=0	node_sequence=0
+CALL	thread=2	api=65843	correlation=12	stack=0	enter_ns=1990	duration_ns=5	result=700	one_in=0	executable_graph=0	sequence_number=0	autograd=0	node_sequence=0
+CALL	thread=1	api=131112	correlation=13	stack=3	enter_ns=2050	duration_ns=100	result=0	one_in=0	executable_graph=0	sequence_number=0	autograd=0	node_sequence=0
 STREAM	id=1	device=0	context=1	stream=7
 SHAPE	id=1	name=1	grid_x=128	grid_y=1	grid_z=1	block_x=256	block_y=2	block_z=3	static_shared_bytes=1024	dynamic_shared_bytes=2048	registers=32
 KERNEL	correlation=12	stream=1	shape=1	start_ns=3000	duration_ns=40	graph_node=0

@@ -141,7 +141,8 @@ class Rows(DumpTest):
         rows = rows_of(self.run_dump(self.file(log)))
         self.assertEqual(len(rows), count)
         self.assertEqual(rows[54321], "CALL\tthread=1\tapi=0\tcorrelation=54321\tstack=0\t"
-                         "enter_ns=%d\tduration_ns=%d\tresult=0\tone_in=0\texecutable_graph=0" % (enter[54321], 54321 % 997))
+                         "enter_ns=%d\tduration_ns=%d\tresult=0\tone_in=0\texecutable_graph=0\tsequence_number=0\tautograd=0"
+                         "\tnode_sequence=0" % (enter[54321], 54321 % 997))
 
 
 class Totals(DumpTest):

@@ -216,8 +216,8 @@ static void resolves_stack_slots(void **unused)
 	assert_int_equal(ring.open_count, 1);
 	assert_true(ring.free_pos > 0 && ring.free_pos < ring.write_pos);
 	/* Later definitions are in the ring after free_pos. */
-	assert_int_equal(ring.slot_stack_id[1], 1);
-	assert_int_equal(ring.slot_stack_id[2], 0);
+	assert_int_equal(ring.slot_stack_id[XT_STACK_SLOTS_RESERVED], 1);
+	assert_int_equal(ring.slot_stack_id[XT_STACK_SLOTS_RESERVED + 1], 0);
 }
 
 static int no_crash_buffer_at_all(void)

@@ -38,6 +38,7 @@ loader_generation_word
 profiler_call_of
 ring_wait_for_room
 capture_stack
+capture_marked_stack
 sampling_shift
 crash_buffer_count_after_end
 stack_capture_audit_interval
@@ -55,6 +56,19 @@ stack_cache_variant_hash
 stack_modules_clear
 stack_modules_define
 stack_walk
+torch_capture
+torch_capture_clear
+torch_give_up
+torch_has_thread_state
+torch_is_module
+torch_node_check
+torch_nodes_accepted
+torch_python_node_object
+torch_python_node_type
+torch_python_object_type
+torch_runtime
+torch_slots_find
+torch_threads_seen
 current_thread_buffer
 '
 bad=0

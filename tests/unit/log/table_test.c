@@ -342,7 +342,7 @@ static void rejects_invalid_table_sizes(void **state)
 	assert_int_equal(xt_table_init(&table, XT_KIND_CALL, 300000, 0), -EINVAL);
 	assert_int_equal(xt_table_init(&table, XT_KIND_STRING, 1, 17u << 20), -EINVAL);
 	xt_table_free(&table);
-	assert_int_equal(xt_table_init(&table, XT_KIND_CALL, 185000, 0), 0);
+	assert_int_equal(xt_table_init(&table, XT_KIND_CALL, 135000, 0), 0);
 	xt_table_free(&table);
 	assert_int_equal(xt_table_init(&table, XT_KIND_STRING, 1, 15u << 20), 0);
 	xt_table_free(&table);

@@ -370,7 +370,7 @@ static void allows_one_writer(void **state)
 /* Chunks larger than all buffers so far, many in one flush. */
 static void writes_large_chunks(void **state)
 {
-	const uint32_t row_count = 180000;
+	const uint32_t row_count = 130000;
 	const char *path = test_path("large.xtr");
 	struct xt_writer *writer = create(path);
 	struct xt_reader *reader;
