@@ -86,13 +86,16 @@ static void expect_kernel(struct reading *reading, struct launch *call, bool mad
 }
 
 static void read_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
-		      uint64_t result, uint32_t graph_exec)
+		      uint64_t result, uint32_t graph_exec, const struct autograd_call *autograd)
 {
 	struct model *model = reading->model;
 	uint64_t own_ns = duration_ns;
 
 	if (model->ranges.thread_count)
-		call->range = ranges_at(&model->ranges, call->thread, call->enter_ns);
+		call->range = model_range_at(model, call->thread, autograd->state, call->enter_ns);
+	if (autograd->state && reading->run->settings->frames.backward != BACKWARD_ENGINE &&
+	    autograd_join(&model->autograd, autograd, &call->stack) < 0)
+		reading->error = -ENOMEM;
 	if ((run_wants(reading->run, WEIGHT_GPU_IDLE) ||
 	     run_wants(reading->run, WEIGHT_CPU_WAIT)) &&
 	    threads_add_call(&reading->threads, call, call->enter_ns + duration_ns, &own_ns) < 0)
@@ -150,6 +153,9 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 	const uint64_t *result = xt_chunk_u64(chunk, XT_CALL_RESULT);
 	const uint64_t *one_in = xt_chunk_u64(chunk, XT_CALL_ONE_IN);
 	const uint64_t *graph_exec = xt_chunk_u64(chunk, XT_CALL_GRAPH_EXEC);
+	const uint64_t *sequence = xt_chunk_u64(chunk, XT_CALL_SEQUENCE);
+	const uint64_t *autograd = xt_chunk_u64(chunk, XT_CALL_AUTOGRAD);
+	const uint64_t *node_sequence = xt_chunk_u64(chunk, XT_CALL_NODE_SEQUENCE);
 	const struct model *model = reading->process.model;
 
 	uint32_t row_count = xt_chunk_rows(chunk);
@@ -181,7 +187,14 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 		is_valid = has_valid_times(enter_ns[r], duration_ns[r]);
 		reading->run->calls_invalid_count += !is_valid;
 		read_call(reading, call, is_valid ? duration_ns[r] : 0, result[r],
-			  narrow(graph_exec[r]));
+			  narrow(graph_exec[r]),
+			  &(struct autograd_call){
+				  .stack = call->stack,
+				  .state = narrow(autograd[r]),
+				  .sequence = sequence[r],
+				  .node_sequence = node_sequence[r],
+				  .is_sampled = one_in[r] > 1,
+			  });
 	}
 }
 

@@ -14,6 +14,7 @@
 #include "merge/base/report.h"
 #include "merge/findings/findings.h"
 #include "merge/naming/demangle.h"
+#include "merge/naming/joined_paths.h"
 #include "merge/naming/file_names.h"
 #include "merge/naming/frames.h"
 #include "merge/symbolize/unnamed_modules.h"
@@ -183,7 +184,8 @@ struct run {
 	uint64_t one_in_min, one_in_max;
 	uint64_t estimated_gpu_ns; /* part of attributed: estimated from sampled calls */
 	char handed_off_to[64];	   /* the first such tool */
-	const struct trust *trust; /* NULL before the end */
+	uint64_t backward_gpu_ns[JOIN_RESULTS]; /* by enum join_result */
+	const struct trust *trust;		/* NULL before the end */
 	bool has_simulated_gpu;
 	struct collective_sums collectives; /* if idle time was computed */
 };

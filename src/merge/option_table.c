@@ -136,6 +136,12 @@ const struct option_row merge_option_rows[] = {
 		 "none "
 		 "(off)",
 	 .uses = USES_PATHS | USES_GRAPH_STACKS, .is_single = true, .apply = apply_python},
+	{"backward", .value = "forward|engine|both",
+	 .help = "Show launches of PyTorch's backward pass below the forward line that created "
+		 "their autograd node (forward), below the autograd engine that launched them "
+		 "(engine), or the first followed by the second (default: forward)",
+	 .uses = USES_PATHS, .is_single = true, .apply = option_word,
+	 TARGET(settings.frames.backward)},
 	{"inline", .value = "on|off",
 	 .help = "Show inlined functions as frames of their own (default: on). Needs debug "
 		 "information",

@@ -99,6 +99,9 @@ struct thread_buffer {
 
 	/* Fields of the writer. */
 	uint64_t read_pos;
+	uint64_t seen_pos;	  /* end of the ring at the start of the round, if runs_nodes */
+	uint64_t was_drained;	  /* recorder.rounds of the last drain */
+	bool runs_nodes;	  /* the thread runs nodes of PyTorch's autograd */
 	uint32_t known_thread_id; /* of the last THREAD row written */
 	bool is_budgeted;	  /* charged to the budget; set at the first claim */
 	bool is_unbacked;	  /* the ring is plain memory, not in the crash buffer */

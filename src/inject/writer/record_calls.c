@@ -141,6 +141,7 @@ static void take_autograd(struct recorder *rec, struct thread_buffer *tb,
 {
 	if (record->slot >= XT_AUTOGRAD_SLOT_COUNT)
 		return;
+	tb->runs_nodes |= record->type_bytes != 0;
 	tb->slot_autograd_id[record->slot] =
 		recorder_is_full(rec)
 			? 0
@@ -291,7 +292,7 @@ static void retire_thread_buffer(struct recorder *rec, struct thread_buffer *tb,
 	}
 	if (ring_written(tb) != tb->read_pos || tb->ring->free_pos != tb->read_pos)
 		return;
-	tb->owner_exited = false;
+	tb->owner_exited = tb->runs_nodes = false;
 	tb->known_thread_id = 0;
 	tb->within =
 		THREAD_BUFFER_IDLE; /* it may have ended inside a callback, by pthread_exit() */
@@ -331,31 +332,51 @@ static bool knows_thread(struct recorder *rec, struct thread_buffer *tb, uint32_
 	return true;
 }
 
+/* Drains one ring. Returns its ring_percent(). */
+static uint32_t drain_ring(struct recorder *rec, uint32_t index)
+{
+	struct thread_buffer *tb = thread_buffer_at(index);
+	uint64_t end;
+
+	if (!tb || atomic_load(&tb->state) == THREAD_BUFFER_INHERITED)
+		return 0;
+	end = tb->runs_nodes ? tb->seen_pos : ring_written(tb);
+	if (!__atomic_load_n(&tb->ring->thread_id, __ATOMIC_ACQUIRE))
+		return 0;
+	if (ring_written(tb) == tb->read_pos)
+		retire_thread_buffer(rec, tb, index);
+	else if (!rec->write_error && knows_thread(rec, tb, tb->ring->thread_id))
+		drain(rec, tb, end);
+	return ring_percent(rec, tb);
+}
+
+/*
+ * The merge needs a launch of a forward pass before those of its backward pass. So rings of threads
+ * that run autograd nodes are drained last, up to where they were before the others.
+ */
 uint32_t record_calls(struct recorder *rec)
 {
-	uint32_t fullest = 0;
+	uint32_t count = thread_buffer_count(), fullest = 0;
 
 	rec->rounds++;
-	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		struct thread_buffer *tb = thread_buffer_at(i);
-		uint32_t thread_id, percent;
-		bool is_taken;
-		uint64_t end;
 
-		if (!tb || atomic_load(&tb->state) == THREAD_BUFFER_INHERITED)
-			continue;
-		thread_id = __atomic_load_n(&tb->ring->thread_id, __ATOMIC_ACQUIRE);
-		if (!thread_id)
-			continue;
-		is_taken = !rec->write_error && knows_thread(rec, tb, thread_id);
-		end = ring_written(tb);
-		if (end == tb->read_pos)
-			retire_thread_buffer(rec, tb, i);
-		else if (is_taken)
-			drain(rec, tb, end);
-		percent = ring_percent(rec, tb);
-		if (percent > fullest)
-			fullest = percent;
+		if (tb && tb->runs_nodes)
+			tb->seen_pos = ring_written(tb);
 	}
+	for (int runs_nodes = 0; runs_nodes <= 1; runs_nodes++)
+		for (uint32_t i = 0; i < count; i++) {
+			struct thread_buffer *tb = thread_buffer_at(i);
+			uint32_t percent;
+
+			if (!tb || tb->was_drained == rec->rounds ||
+			    (tb->runs_nodes && !runs_nodes))
+				continue;
+			tb->was_drained = rec->rounds;
+			percent = drain_ring(rec, i);
+			if (percent > fullest)
+				fullest = percent;
+		}
 	return fullest;
 }

@@ -17,6 +17,7 @@
 #include "merge/base/text.h"
 #include "merge/naming/file_names.h"
 #include "merge/naming/frame_roles.h"
+#include "merge/naming/joined_paths.h"
 #include "merge/sums/build_tree.h"
 
 #define STUB "__device_stub_"
@@ -158,6 +159,22 @@ static int add_stack(struct reading *reading, struct finding_place *place, uint3
 	return error;
 }
 
+/* Adds the path of a launch in PyTorch's backward pass. */
+static int add_joined(struct reading *reading, struct finding_place *place, uint32_t id)
+{
+	struct path_items list = {0};
+	int error = joined_paths_list(&reading->frames, id, &list);
+
+	for (size_t i = 0; i < list.count && !error; i++) {
+		if (list.items[i].kind == MERGED_PYTHON)
+			error = add_python(reading, place, list.items[i].value);
+		else if (list.items[i].kind == MERGED_NATIVE)
+			error = add_address(reading, place, list.items[i].value);
+	}
+	free(list.items);
+	return error;
+}
+
 int finding_resolve_line(struct reading *reading, const struct callsite *callsite,
 			 struct finding_place *place)
 {
@@ -165,7 +182,9 @@ int finding_resolve_line(struct reading *reading, const struct callsite *callsit
 
 	place->api = frames_api_name(&reading->frames, callsite->stack, callsite->api);
 	if (frames_has_stack(&reading->frames, callsite->stack))
-		error = add_stack(reading, place, callsite->stack);
+		error = autograd_is_joined(&reading->model->autograd, callsite->stack)
+				? add_joined(reading, place, callsite->stack)
+				: add_stack(reading, place, callsite->stack);
 	if (!error && !place->frame_count)
 		place->function = NAME_EMPTY;
 	return error;

@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/grow.h"
 #include "merge/naming/frame_names.h"
 #include "merge/naming/frame_roles.h"
 
 /* State shared by all stacks. */
-struct context {
+struct frames_context {
 	const struct model *model;
 	const struct addresses *addresses;
 	struct paths *paths;
@@ -38,7 +39,7 @@ void frames_merge(const struct frames *frames, const struct model *model, uint32
  * Adds a native frame below node: the function, then functions inlined into it. Skips glue between
  * the program and CUDA.
  */
-static uint32_t add_native(struct context *c, uint32_t node, uint32_t a)
+static uint32_t add_native(struct frames_context *c, uint32_t node, uint32_t a)
 {
 	const struct address *address = &c->addresses->list[a];
 	const struct place *places = c->addresses->places;
@@ -56,24 +57,52 @@ static uint32_t add_native(struct context *c, uint32_t node, uint32_t a)
 	return node;
 }
 
-static uint32_t add_frame(struct context *c, uint32_t node, const uint32_t *addresses,
-			  const struct merged_frame *frame)
+static uint32_t add_item(struct frames_context *c, uint32_t node, const struct path_item *item)
 {
-	switch (frame->kind) {
+	switch (item->kind) {
 	case MERGED_PYTHON:
-		return paths_child(c->paths, node, frame_python_name(&c->names, frame->index));
+		return paths_child(c->paths, node, frame_python_name(&c->names, item->value));
 	case MERGED_TRUNCATED:
 		return paths_child(
 			c->paths, node,
 			names_intern(&c->paths->names, FRAME_TRUNCATED, strlen(FRAME_TRUNCATED)));
+	case MERGED_LABEL:
+		return paths_child(c->paths, node, item->value);
 	case MERGED_NATIVE:
 		break;
 	}
-	return add_native(c, node, addresses[frame->index]);
+	return add_native(c, node, item->value);
+}
+
+static struct path_item item_of(const struct merged_frame *frame, const uint32_t *addresses)
+{
+	return (struct path_item){
+		frame->kind, frame->kind == MERGED_NATIVE ? addresses[frame->index] : frame->index};
+}
+
+uint32_t frames_add_item(const struct frames *frames, uint32_t node, const struct path_item *item)
+{
+	return add_item(frames->context, node, item);
+}
+
+int frames_list(const struct frames *frames, uint32_t stack, struct path_items *list)
+{
+	const uint32_t *addresses =
+		frames->by_frame + frames->model->stacks.rows[stack].first_frame;
+	struct merged_frame frame;
+	struct frame_merge merge;
+
+	frames_merge(frames, frames->model, stack, &merge);
+	while (frame_merge_next(&merge, &frame)) {
+		if (grow(&list->items, &list->capacity, list->count + 1, sizeof(*list->items)) < 0)
+			return -ENOMEM;
+		list->items[list->count++] = item_of(&frame, addresses);
+	}
+	return 0;
 }
 
 /* Adds one stack to the tree, outermost frame first. */
-static int build_stack(struct frames *out, struct context *c, uint32_t id)
+static int build_stack(struct frames *out, struct frames_context *c, uint32_t id)
 {
 	const struct stack *stack = &c->model->stacks.rows[id];
 	const uint32_t *frames = c->addresses->by_frame + stack->first_frame;
@@ -93,8 +122,11 @@ static int build_stack(struct frames *out, struct context *c, uint32_t id)
 			return -ENOMEM;
 	}
 	frames_merge(out, c->model, id, &merge);
-	while (frame_merge_next(&merge, &frame))
-		node = add_frame(c, node, frames, &frame);
+	while (frame_merge_next(&merge, &frame)) {
+		struct path_item item = item_of(&frame, frames);
+
+		node = add_item(c, node, &item);
+	}
 	out->nodes[id] = node;
 	return node == PATH_FAILED ? -ENOMEM : 0;
 }
@@ -117,7 +149,12 @@ int frames_build(struct frames *frames, const struct model *model,
 		 struct demangle_cache *cache, struct file_names *files, struct paths *paths,
 		 uint32_t root)
 {
-	struct context c = {
+	struct frames_context *c = calloc(1, sizeof(*c));
+	int error;
+
+	if (!c)
+		return -ENOMEM;
+	*c = (struct frames_context){
 		.model = model,
 		.addresses = addresses,
 		.paths = paths,
@@ -130,9 +167,13 @@ int frames_build(struct frames *frames, const struct model *model,
 			  .files = files,
 			  .lines = style->lines},
 	};
-	int error;
-
 	*frames = (struct frames){
+		.model = model,
+		.addresses = addresses,
+		.paths = paths,
+		.context = c,
+		.joined = calloc(1, sizeof(struct joined_paths)),
+		.backward = style->backward,
 		.root = root,
 		.stack_count = model->stacks.count,
 		.api_count = model->apis.count,
@@ -144,32 +185,45 @@ int frames_build(struct frames *frames, const struct model *model,
 		.of_interpreter = calloc(addresses->count + 1, sizeof(uint8_t)),
 		.by_frame = addresses->by_frame,
 	};
-	if (!frames->nodes || !frames->api_names || !frames->api_shown || !frames->shown ||
-	    !frames->of_interpreter)
+	if (!frames->joined || !frames->nodes || !frames->api_names || !frames->api_shown ||
+	    !frames->shown || !frames->of_interpreter)
 		return -ENOMEM;
 	for (uint32_t a = 0; a < addresses->count; a++)
 		frames->of_interpreter[a] = frame_is_of_interpreter(model, &addresses->list[a]);
-	error = frame_roles_find(&c.roles, model, addresses);
+	error = frame_roles_find(&c->roles, model, addresses);
 	if (!error)
-		error = frame_names_begin(&c.names);
-	frames->address_names = c.names.native;
-	frames->place_names = c.names.inlined;
-	frames->python_names = c.names.python;
+		error = frame_names_begin(&c->names);
+	frames->address_names = c->names.native;
+	frames->place_names = c->names.inlined;
+	frames->python_names = c->names.python;
 	if (!error)
 		error = build_apis(frames, model, paths);
 	frames->nodes[0] = PATH_FAILED;
 	for (uint32_t id = 1; id < frames->stack_count && !error; id++) {
 		frames->nodes[id] = PATH_FAILED;
 		if (model_has_stack(model, id))
-			error = build_stack(frames, &c, id);
+			error = build_stack(frames, c, id);
 	}
-	frame_names_end(&c.names);
-	frame_roles_free(&c.roles);
 	return error;
+}
+
+static void free_joined(struct joined_paths *joined)
+{
+	for (size_t i = 0; joined && i < joined->count; i++)
+		free(joined->list[i].items.items);
+	if (joined)
+		free(joined->list);
+	free(joined);
 }
 
 void frames_free(struct frames *frames)
 {
+	if (frames->context) {
+		frame_names_end(&frames->context->names);
+		frame_roles_free(&frames->context->roles);
+		free(frames->context);
+	}
+	free_joined(frames->joined);
 	free(frames->nodes);
 	free(frames->api_names);
 	free(frames->api_shown);

@@ -24,9 +24,48 @@ struct shown_frames {
 	uint32_t end;
 };
 
+/* What is shown of launches in PyTorch's backward pass. */
+enum backward_shown {
+	BACKWARD_FORWARD, /* the forward path that created the autograd node */
+	BACKWARD_ENGINE,  /* the path of the launch itself */
+	BACKWARD_BOTH,	  /* the first, followed by the second */
+};
+
+/* A frame of a call path, or a label between frames. */
+struct path_item {
+	enum merged_kind kind;
+	/* MERGED_NATIVE: index in the addresses; MERGED_PYTHON: XT_PYTHON_FRAME_ID; MERGED_LABEL: name */
+	uint32_t value;
+};
+
+/* Belongs to the caller, who frees items. */
+struct path_items {
+	struct path_item *items; /* outermost first */
+	size_t count, capacity;
+};
+
+/* The path of a joined stack (joined_paths.c). */
+struct joined_path {
+	struct path_items items;
+	uint32_t node;
+	uint8_t result; /* enum join_result */
+	bool is_built;
+};
+
+struct joined_paths {
+	struct joined_path *list; /* by number of the joined stack */
+	size_t count, capacity;
+	uint32_t depth; /* of paths being built */
+};
+
 struct frames {
-	uint32_t root;		    /* path node of the process */
-	uint32_t *nodes;	    /* by XT_STACK_ID: path node of the innermost shown frame */
+	const struct model *model;
+	const struct addresses *addresses;
+	struct paths *paths;
+	struct frames_context *context; /* private to frames.c */
+	struct joined_paths *joined;	/* filled by joined_paths.c */
+	uint32_t root;			/* path node of the process */
+	uint32_t *nodes;		/* by XT_STACK_ID: path node of the innermost shown frame */
 	uint32_t *api_names;	    /* by XT_STACK_ID: the runtime function called, or NAME_EMPTY */
 	struct shown_frames *shown; /* by XT_STACK_ID */
 	size_t stack_count;
@@ -35,6 +74,7 @@ struct frames {
 	uint32_t *place_names;
 	uint32_t *python_names; /* by XT_PYTHON_FRAME_ID: name in paths + 1; 0: hidden */
 	enum python_shown python;
+	enum backward_shown backward;
 	uint8_t *of_interpreter;  /* by index in the addresses: see frame_is_of_interpreter() */
 	const uint32_t *by_frame; /* as in the addresses */
 	uint32_t *api_shown;	  /* by index in the model's apis: name */
@@ -46,6 +86,7 @@ struct frame_style {
 	bool inlines; /* show inlined functions as frames */
 	bool lines;   /* append lines: "f (file.c:12)" */
 	enum python_shown python;
+	enum backward_shown backward;
 };
 
 /*
@@ -65,15 +106,23 @@ void frames_free(struct frames *frames);
 void frames_merge(const struct frames *frames, const struct model *model, uint32_t stack,
 		  struct frame_merge *merge);
 
-/* Returns whether the log has a stack with this id. */
+/* Appends the shown frames of a stack of the log. Returns 0 or -ENOMEM. */
+int frames_list(const struct frames *frames, uint32_t stack, struct path_items *list);
+
+/* Adds an item below a node. Returns PATH_FAILED if out of memory. */
+uint32_t frames_add_item(const struct frames *frames, uint32_t node, const struct path_item *item);
+
+/* Returns whether the log has a stack with this id, or makes a joined one. */
 static inline int frames_has_stack(const struct frames *frames, uint32_t stack)
 {
+	stack = model_own_stack(frames->model, stack);
 	return stack < frames->stack_count && frames->nodes[stack] != PATH_FAILED;
 }
 
 /* Returns whether the name of a call with this stack is known. */
 static inline int frames_knows_api(const struct frames *frames, uint32_t stack, uint16_t api)
 {
+	stack = model_own_stack(frames->model, stack);
 	return api != MODEL_API_UNKNOWN ||
 	       (stack < frames->stack_count && frames->api_names[stack] != NAME_EMPTY);
 }
@@ -83,6 +132,7 @@ static inline int frames_knows_api(const struct frames *frames, uint32_t stack, 
  */
 static inline uint32_t frames_api_name(const struct frames *frames, uint32_t stack, uint16_t api)
 {
+	stack = model_own_stack(frames->model, stack);
 	if (stack < frames->stack_count && frames->api_names[stack] != NAME_EMPTY)
 		return frames->api_names[stack];
 	return frames->api_shown[api < frames->api_count ? api : MODEL_API_UNKNOWN];

@@ -21,6 +21,7 @@ enum merged_kind {
 	MERGED_NATIVE,	  /* index: of the stack's frames */
 	MERGED_PYTHON,	  /* index: XT_PYTHON_FRAME_ID */
 	MERGED_TRUNCATED, /* frames are missing here */
+	MERGED_LABEL,	  /* only in joined paths */
 };
 
 struct merged_frame {

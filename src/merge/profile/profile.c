@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "merge/naming/joined_paths.h"
 #include "merge/base/labels.h"
 #include "merge/profile/profile_iterations.h"
 #include "merge/reading.h"
@@ -232,7 +233,7 @@ static int add_process(struct sink *sink, const struct process *process)
 	const struct model *model = process->model;
 	int error = iterations_find(&p->windows, model, process->log->path,
 				    &sink->settings->iterations);
-	size_t stacks = model->stacks.count + 1, apis = model->apis.count + 1;
+	size_t stacks = model_stack_limit(model) + 1, apis = model->apis.count + 1;
 	uint8_t *waits;
 
 	p->lacks_iterations |= error == -ENOENT;
@@ -329,7 +330,7 @@ static int settle_call(struct profile *p, const struct process *process, const s
 	*known = (struct call_place){.api = call->api, .api_subject = place + 1};
 	if (!is_shown(p, process->model, call->api))
 		return 0;
-	node = has_stack ? copy_path(p, process, process->frames->nodes[call->stack])
+	node = has_stack ? copy_path(p, process, joined_paths_node(process->frames, call->stack))
 			 : paths_child(&p->tree, PATH_ROOT, intern(p, FRAME_UNATTRIBUTED));
 	if (node != PATH_FAILED)
 		node = paths_child(&p->tree, node, name);

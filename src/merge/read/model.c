@@ -57,6 +57,17 @@ static uint32_t module_at(const struct model *model, uint64_t address, uint64_t 
 	return 0;
 }
 
+uint32_t model_range_at(const struct model *model, uint32_t thread, uint32_t autograd,
+			uint64_t time_ns)
+{
+	/* It caches the last search. */
+	struct ranges *ranges = (struct ranges *)&model->ranges;
+	uint32_t range = ranges_at(ranges, thread, time_ns);
+	uint32_t caller = autograd_state(&model->autograd, autograd)->caller;
+
+	return range || !caller ? range : ranges_at(ranges, caller, time_ns);
+}
+
 uint32_t model_module_of(const struct model *model, const struct stack *stack, size_t place,
 			 uint64_t address)
 {
@@ -92,6 +103,7 @@ void model_free(struct model *model)
 	free(model->shapes.rows);
 	free(model->copy_shapes.rows);
 	nodes_free(&model->nodes);
+	autograd_free(&model->autograd);
 	pauses_free(&model->pauses);
 	free(model->renumbered_ns.rows);
 	ranges_free(&model->ranges);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "merge/base/names.h"
+#include "merge/read/autograd.h"
 #include "merge/read/nodes.h"
 #include "merge/read/pauses.h"
 #include "merge/read/range_names.h"
@@ -179,7 +180,8 @@ struct model {
 	struct range_names device_names, context_names; /* by CUPTI's numbers */
 	struct range_names stream_names;		/* by context instead of domain */
 	struct nodes nodes;				/* of CUDA graphs */
-	struct pauses pauses;				/* of recording */
+	struct autograd autograd;
+	struct pauses pauses; /* of recording */
 	/* times at which correlation ids restarted, ascending */
 	MODEL_ROWS(uint64_t) renumbered_ns;
 	uint64_t *frames;	 /* of all stacks */
@@ -254,6 +256,13 @@ static inline uint16_t model_api(const struct model *model, uint64_t id)
 	return model->api_slots[s];
 }
 
+/*
+ * Returns the innermost NVTX range around a call. Threads of PyTorch's engine work for a thread in
+ * backward(), so they are in its ranges if they have none. autograd: XT_AUTOGRAD_ID, 0: none.
+ */
+uint32_t model_range_at(const struct model *model, uint32_t thread, uint32_t autograd,
+			uint64_t time_ns);
+
 /* Returns the text of a META key ("" if absent) and the value of an ACCOUNT key (0 if absent). */
 const char *model_meta(const struct model *model, const char *key);
 uint64_t model_account(const struct model *model, const char *name);
@@ -282,6 +291,22 @@ static inline bool model_has_stack(const struct model *model, uint32_t id)
 
 	return id && id < model->stacks.count &&
 	       (stack->seen_ns || stack->frame_count || stack->flags);
+}
+
+/* Returns a limit for the ids of stacks, those of joined ones included. */
+static inline size_t model_stack_limit(const struct model *model)
+{
+	return model->stacks.count + (model->autograd.state_count ? JOINED_STACKS_MAX : 0);
+}
+
+/* Returns the log's stack of the launch itself. */
+static inline uint32_t model_own_stack(const struct model *model, uint32_t stack)
+{
+	const struct autograd *autograd = &model->autograd;
+
+	return autograd_is_joined(autograd, stack)
+		       ? autograd->joined[stack - autograd->first_joined].own
+		       : stack;
 }
 
 /* Returns the text of an XT_STRING_ID as name. Accepts any id. */

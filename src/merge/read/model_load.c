@@ -137,6 +137,47 @@ static int leave_out_beginning(struct model *model)
 		       : 0;
 }
 
+static int compare_node_times(const void *a, const void *b, void *rows)
+{
+	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
+
+	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+/*
+ * Gives nodes of CUDA graphs that were captured in a backward pass their joined stacks. Rows of
+ * several threads are not in order, so sort them first.
+ */
+static int join_graph_nodes(struct model *model)
+{
+	struct nodes *nodes = &model->nodes;
+	uint32_t *order = calloc(nodes->count + 1, sizeof(*order));
+	size_t count = 0;
+	int error = order ? 0 : -ENOMEM;
+
+	for (size_t n = 0; n < nodes->count && !error; n++)
+		if (nodes->rows[n].autograd)
+			order[count++] = (uint32_t)n;
+	if (!error)
+		qsort_r(order, count, sizeof(*order), compare_node_times, nodes->rows);
+	for (size_t i = 0; i < count && !error; i++) {
+		struct node *node = &nodes->rows[order[i]];
+
+		error = autograd_join(&model->autograd,
+				      &(struct autograd_call){
+					      .stack = node->stack,
+					      .state = node->autograd,
+					      .sequence = node->sequence,
+					      .node_sequence = node->node_sequence,
+				      },
+				      &node->stack);
+	}
+	autograd_begin_events(&model->autograd);
+	free(order);
+	return error;
+}
+
 int model_load(struct model **model_out, struct xt_reader *reader)
 {
 	struct model *model = calloc(1, sizeof(*model));
@@ -186,8 +227,12 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 		error = ranges_index(&model->ranges);
 	/* A node belongs to the range in which it was created. */
 	for (size_t n = 0; n < model->nodes.count && !error; n++)
-		model->nodes.rows[n].range = ranges_at(&model->ranges, model->nodes.rows[n].thread,
-						       model->nodes.rows[n].time_ns);
+		model->nodes.rows[n].range =
+			model_range_at(model, model->nodes.rows[n].thread,
+				       model->nodes.rows[n].autograd, model->nodes.rows[n].time_ns);
+	model->autograd.first_joined = (uint32_t)model->stacks.count;
+	if (!error && model->autograd.state_count)
+		error = join_graph_nodes(model);
 	if (!error)
 		error = nodes_index(&model->nodes);
 	if (!error)

@@ -226,6 +226,9 @@ static int load_graph_nodes(struct model *model, const struct xt_chunk *chunk)
 	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_GRAPH_NODE_TIME_NS);
 	const uint64_t *threads = xt_chunk_u64(chunk, XT_GRAPH_NODE_THREAD);
 	const uint64_t *types = xt_chunk_u64(chunk, XT_GRAPH_NODE_TYPE);
+	const uint64_t *sequences = xt_chunk_u64(chunk, XT_GRAPH_NODE_SEQUENCE);
+	const uint64_t *states = xt_chunk_u64(chunk, XT_GRAPH_NODE_AUTOGRAD);
+	const uint64_t *node_sequences = xt_chunk_u64(chunk, XT_GRAPH_NODE_NODE_SEQUENCE);
 	int error = 0;
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
@@ -236,7 +239,34 @@ static int load_graph_nodes(struct model *model, const struct xt_chunk *chunk)
 							 .stack = narrow(stacks[r]),
 							 .thread = narrow(threads[r]),
 							 .type = narrow(types[r]),
+							 .autograd = narrow(states[r]),
+							 .sequence = sequences[r],
+							 .node_sequence = node_sequences[r],
 						 });
+	return error;
+}
+
+static int load_autograd(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_AUTOGRAD_ID);
+	const uint64_t *threads = xt_chunk_u64(chunk, XT_AUTOGRAD_THREAD);
+	const uint64_t *types = xt_chunk_u64(chunk, XT_AUTOGRAD_NODE_TYPE);
+	const uint64_t *classes = xt_chunk_u64(chunk, XT_AUTOGRAD_NODE_CLASS);
+	const uint64_t *node_threads = xt_chunk_u64(chunk, XT_AUTOGRAD_NODE_THREAD);
+	const uint64_t *callers = xt_chunk_u64(chunk, XT_AUTOGRAD_CALLER);
+	const uint64_t *stacks = xt_chunk_u64(chunk, XT_AUTOGRAD_CALLER_STACK);
+	int error = 0;
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
+		error = autograd_add_state(&model->autograd, ids[r],
+					   &(struct autograd_state){
+						   .thread = threads[r],
+						   .node_thread = node_threads[r],
+						   .node_type = narrow(types[r]),
+						   .node_class = narrow(classes[r]),
+						   .caller = narrow(callers[r]),
+						   .caller_stack = narrow(stacks[r]),
+					   });
 	return error;
 }
 
@@ -356,6 +386,7 @@ static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_
 	[XT_KIND_SYMBOL] = model_load_symbols,
 	[XT_KIND_PYTHON_FRAME] = model_load_python_frames,
 	[XT_KIND_SOURCE] = model_load_sources,
+	[XT_KIND_AUTOGRAD] = load_autograd,
 };
 
 int model_add_rows(struct model *model, const struct xt_chunk *chunk)

@@ -24,6 +24,9 @@ struct node {
 	uint32_t type;	     /* CUgraphNodeType */
 	uint32_t range;	     /* NVTX range of its creation */
 	uint32_t creation;   /* used by nodes.c */
+	/* used by model_autograd.c, as in struct autograd_call */
+	uint32_t autograd;
+	uint64_t sequence, node_sequence;
 	uint32_t order;	     /* used by nodes.c: position in the log */
 };
 

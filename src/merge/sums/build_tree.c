@@ -11,6 +11,7 @@
 
 #include "log/base/grow.h"
 #include "merge/base/text.h"
+#include "merge/naming/joined_paths.h"
 #include "merge/reading.h"
 #include "merge/sums/build_tree_ranges.h"
 
@@ -207,10 +208,11 @@ static uint32_t common_depth(const struct tree_builder *p, uint32_t depth, uint3
 
 	if (!frames_has_stack(frames, stack))
 		return 0;
-	for (node = frames->nodes[stack]; node != PATH_ROOT; node = p->paths->nodes[node].parent)
+	for (node = joined_paths_node(frames, stack); node != PATH_ROOT && node != PATH_FAILED;
+	     node = p->paths->nodes[node].parent)
 		other_depth++;
 	/* The tree has one node per path, so everything above the first common node is shared. */
-	for (node = frames->nodes[stack]; other_depth; other_depth--) {
+	for (node = joined_paths_node(frames, stack); other_depth; other_depth--) {
 		if (other_depth <= depth && p->chain[other_depth - 1] == node)
 			return other_depth;
 		node = p->paths->nodes[node].parent;
@@ -246,8 +248,11 @@ static uint32_t add_stack(struct tree_builder *p, uint32_t base, uint32_t stack,
 	if (p->run->settings->nvtx == NVTX_ROOTS)
 		base = add_ranges(p, base, range);
 	range_count = p->run->settings->nvtx == NVTX_FRAMES ? list_ranges(p, range) : 0;
+	if (has_stack && joined_paths_node(frames, stack) == PATH_FAILED)
+		return PATH_FAILED;
 	if (has_stack)
-		depth = paths_chain(p->paths, frames->nodes[stack], &p->chain, &p->chain_capacity);
+		depth = paths_chain(p->paths, joined_paths_node(frames, stack), &p->chain,
+				    &p->chain_capacity);
 	if (depth < 0 || range_count < 0)
 		return PATH_FAILED;
 	place_ranges(p, (uint32_t)depth, range_count);
@@ -372,6 +377,18 @@ static uint32_t add_wanted_path(struct tree_builder *p, const struct owner *owne
 	return selection_path(run->selection, p->paths, node);
 }
 
+/* Whether the owner's path leads to a launch of a backward pass, and how well it is known. */
+static enum join_result backward_result(const struct tree_builder *p, const struct owner *owner)
+{
+	const struct frames *frames = p->process->frames;
+	enum join_result result = JOIN_NO_BACKWARD;
+
+	if (owner->creation)
+		result = joined_paths_result(
+			frames, p->process->model->nodes.creations[owner->creation].stack);
+	return result == JOIN_NO_BACKWARD ? joined_paths_result(frames, owner->stack) : result;
+}
+
 int build_tree(struct reading *reading)
 {
 	struct run *run = reading->run;
@@ -392,6 +409,9 @@ int build_tree(struct reading *reading)
 			error = -ENOMEM;
 		for (int w = 0; w < WEIGHTS && !error; w++)
 			run->paths.nodes[node].weights[w] += total->weights[w];
+		if (!error)
+			run->backward_gpu_ns[backward_result(&p, &total->owner)] +=
+				total->weights[WEIGHT_GPU_TIME];
 		reading->process.total = t;
 		if (!error)
 			error = export_total(reading, total, node);

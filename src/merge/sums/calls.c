@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "log/base/grow.h"
+#include "merge/naming/joined_paths.h"
 
 #define FAILURE_SLOTS (2 * CALLS_FAILURES_MAX)
 
@@ -103,7 +104,7 @@ int calls_add(struct calls *calls, uint32_t process, const struct frames *frames
 					  .process = process,
 					  .name = name,
 					  .node = frames_has_stack(frames, call->stack)
-							  ? frames->nodes[call->stack]
+							  ? joined_paths_node(frames, call->stack)
 							  : PATH_ROOT,
 					  .result = result,
 				  });

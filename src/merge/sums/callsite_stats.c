@@ -29,7 +29,7 @@ int callsites_init(struct callsites *callsites, const struct model *model,
 {
 	callsites->model = model;
 	callsites->threads_info = threads;
-	callsites->stack_count = model->stacks.count;
+	callsites->stack_count = model_stack_limit(model);
 	callsites->thread_count = model->threads.count;
 	callsites->stream_count = model->streams.count < CALLSITES_STREAMS_MAX
 					  ? model->streams.count

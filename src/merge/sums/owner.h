@@ -9,6 +9,7 @@
 
 static inline bool reading_has_stack(const struct reading *reading, uint32_t stack)
 {
+	stack = model_own_stack(reading->model, stack);
 	return stack < reading->model->stacks.count && reading->has_stack[stack];
 }
 

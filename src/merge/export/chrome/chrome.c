@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "merge/naming/joined_paths.h"
 #include "merge/export/chrome/chrome_state.h"
 
 #include "merge/export/chrome/chrome_ranges.h"
@@ -42,7 +43,7 @@ static int note_frame(struct chrome *c, const struct process *process, uint32_t 
 	*node_out = PATH_ROOT;
 	if (!frames_has_stack(process->frames, stack))
 		return 0;
-	node = process->frames->nodes[stack];
+	node = joined_paths_node(process->frames, stack);
 	if (grow(&c->used_nodes, &c->used_capacity, node + 1, sizeof(*c->used_nodes)) < 0)
 		return -ENOMEM;
 	c->used_nodes[node] = true;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "log/base/grow.h"
+#include "merge/naming/joined_paths.h"
 
 #include "merge/export/perfetto/perfetto_events.h"
 #include "merge/export/perfetto/perfetto_packets.h"
@@ -51,7 +52,7 @@ static int put_call(struct sink *sink, const struct process *process, const stru
 	struct perfetto_event event;
 
 	if (frames_has_stack(process->frames, call->stack))
-		node = process->frames->nodes[call->stack];
+		node = joined_paths_node(process->frames, call->stack);
 	if (!sequence || perfetto_intern_name(sink, sequence, &process->paths->names, name) < 0 ||
 	    perfetto_intern_stack(sink, sequence, process->paths, node) < 0)
 		return -ENOMEM;

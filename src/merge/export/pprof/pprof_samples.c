@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "log/base/grow.h"
+#include "merge/naming/joined_paths.h"
 #include "merge/reading.h"
 
 #include "merge/export/pprof/pprof_locations.h"
@@ -47,33 +48,35 @@ static int push_name(struct pprof *pprof, const struct process *process, uint32_
 	return push(pprof, pprof_name_location(pprof, text, length));
 }
 
-static int push_frame(struct pprof *pprof, const struct process *process, const struct stack *stack,
-		      const struct merged_frame *frame)
+static int push_item(struct pprof *pprof, const struct process *process,
+		     const struct path_item *item)
 {
-	uint32_t address;
-
-	if (frame->kind == MERGED_TRUNCATED)
+	switch (item->kind) {
+	case MERGED_TRUNCATED:
 		return push_text(pprof, FRAME_TRUNCATED);
-	if (frame->kind == MERGED_PYTHON)
-		return push(pprof, pprof_python_location(pprof, process, frame->index));
-	address = process->addresses->by_frame[stack->first_frame + frame->index];
-	if (!process->frames->address_names[address])
+	case MERGED_PYTHON:
+		return push(pprof, pprof_python_location(pprof, process, item->value));
+	case MERGED_LABEL:
+		return push_name(pprof, process, item->value);
+	case MERGED_NATIVE:
+		break;
+	}
+	if (!process->frames->address_names[item->value])
 		return 0;
-	return push(pprof, pprof_address_location(pprof, process, address));
+	return push(pprof, pprof_address_location(pprof, process, item->value));
 }
 
 static int push_stack(struct pprof *pprof, const struct process *process, uint32_t id)
 {
-	const struct stack *stack = &process->model->stacks.rows[id];
-	struct merged_frame frame;
-	struct frame_merge merge;
-	int error = 0;
+	struct path_items list = {0};
+	int error;
 
 	if (!frames_has_stack(process->frames, id))
 		return push_text(pprof, FRAME_UNATTRIBUTED);
-	frames_merge(process->frames, process->model, id, &merge);
-	while (!error && frame_merge_next(&merge, &frame))
-		error = push_frame(pprof, process, stack, &frame);
+	error = joined_paths_list(process->frames, id, &list);
+	for (size_t i = 0; i < list.count && !error; i++)
+		error = push_item(pprof, process, &list.items[i]);
+	free(list.items);
 	return error;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "merge/export/sqlite/sqlite_ranges.h"
+#include "merge/naming/joined_paths.h"
 #include "merge/export/sqlite/sqlite_rows.h"
 #include "merge/export/sqlite/sqlite_schema.h"
 #include "merge/export/sqlite/sqlite_tables.h"
@@ -55,7 +56,7 @@ static void bind_path(struct sqlite *s, enum statement statement, int column,
 		      const struct process *process, uint32_t stack)
 {
 	if (frames_has_stack(process->frames, stack))
-		sqlite_number(s, statement, column, process->frames->nodes[stack]);
+		sqlite_number(s, statement, column, joined_paths_node(process->frames, stack));
 	else
 		sqlite_null(s, statement, column);
 }

@@ -118,6 +118,30 @@ static void put_damage(struct output *out, const struct run *run)
 	put_style(out, STYLE_PLAIN);
 }
 
+/* GPU time of PyTorch's backward pass, by how well its forward line is known. */
+static void put_backward(struct output *out, const struct run *run)
+{
+	static const char *const texts[JOIN_RESULTS] = {
+		[JOIN_EXACT] = "  below their forward line",
+		[JOIN_INFERRED] = "  near their forward line",
+		[JOIN_NONE] = "  without a forward line",
+	};
+	uint64_t sum = 0;
+	char time[TIME_BYTES], share[SHARE_BYTES];
+
+	for (int r = JOIN_NONE; r < JOIN_RESULTS; r++)
+		sum += run->backward_gpu_ns[r];
+	if (!sum)
+		return;
+	format_time(time, sum);
+	put_fact(out, "in PyTorch's backward pass", time);
+	for (int r = JOIN_RESULTS; r-- > JOIN_NONE;) {
+		format_share(share, percent_down(run->backward_gpu_ns[r], sum));
+		if (run->backward_gpu_ns[r])
+			put_fact(out, texts[r], share);
+	}
+}
+
 static void put_overview(struct output *out, const struct run *run)
 {
 	char time[TIME_BYTES], share[SHARE_BYTES], part[WANTED_BYTES];
@@ -158,6 +182,7 @@ static void put_overview(struct output *out, const struct run *run)
 	format_share(share, percent_down(run->attributed_gpu_ns, run->gpu_ns));
 	if (run->gpu_ns)
 		put_fact(out, "attributed to a call path", share);
+	put_backward(out, run);
 	if (run->collectives.count) {
 		format_time(time, run->collectives.gpu_ns);
 		put_fact(out, "in collectives, including waits for other ranks", time);

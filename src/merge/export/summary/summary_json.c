@@ -232,6 +232,19 @@ static void put_idle_classes(struct json *json, const struct summary_json *s)
 	put_idle(json, idle_ns);
 }
 
+/* GPU time of PyTorch's backward pass. */
+static void put_backward(struct json *json, const struct run *run)
+{
+	const uint64_t *ns = run->backward_gpu_ns;
+
+	json_begin_object(json, "backward");
+	json_u64(json, "gpu_time_ns", ns[JOIN_EXACT] + ns[JOIN_INFERRED] + ns[JOIN_NONE]);
+	json_u64(json, "exact_gpu_time_ns", ns[JOIN_EXACT]);
+	json_u64(json, "inferred_gpu_time_ns", ns[JOIN_INFERRED]);
+	json_u64(json, "none_gpu_time_ns", ns[JOIN_NONE]);
+	json_end_object(json);
+}
+
 static void put_selection(struct json *json, const struct run *run)
 {
 	char text[WANTED_BYTES];
@@ -257,6 +270,7 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	put_idle_classes(json, s);
 	put_processes(json, s);
 	error = put_findings_json(json, run);
+	put_backward(json, run);
 	summary_json_trust(json, run);
 	if (with_paths && !error)
 		error = summary_json_kernels(json, run);

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/naming/joined_paths.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/grow.h"
+#include "merge/base/text.h"
+#include "merge/naming/torch_nodes.h"
+
+#define EVALUATE_FUNCTION "_ZN5torch8autograd6Engine17evaluate_function"
+#define LABEL_BYTES	  256
+#define DEPTH_MAX	  64 /* of joined stacks within joined stacks: derivatives of derivatives */
+
+static const char *text_of(const struct frames *frames, uint32_t string)
+{
+	return names_text(&frames->model->names, model_string(frames->model, string), NULL);
+}
+
+static const struct joined_stack *joined_stack(const struct frames *frames, uint32_t stack)
+{
+	const struct autograd *autograd = &frames->model->autograd;
+
+	return &autograd->joined[stack - autograd->first_joined];
+}
+
+static bool is_joined(const struct frames *frames, uint32_t stack)
+{
+	return autograd_is_joined(&frames->model->autograd, stack);
+}
+
+static bool ends(const char *text, const char *end)
+{
+	size_t length = strlen(text), end_length = strlen(end);
+
+	return length >= end_length && !strcmp(text + length - end_length, end);
+}
+
+/* Whether an item is a Python frame of such a file and function. function NULL: any. */
+static bool is_python(const struct frames *frames, const struct path_item *item, const char *file,
+		      const char *function)
+{
+	const struct python_frame *frame;
+
+	if (item->kind != MERGED_PYTHON || item->value >= frames->model->python_frames.count)
+		return false;
+	frame = &frames->model->python_frames.rows[item->value];
+	return ends(text_of(frames, frame->file), file) &&
+	       (!function || ends(text_of(frames, frame->name), function));
+}
+
+static const char *mangled_name(const struct frames *frames, uint32_t address)
+{
+	return names_text(&frames->model->names, frames->addresses->list[address].name, NULL);
+}
+
+static bool is_evaluate_function(const struct frames *frames, uint32_t address)
+{
+	const char *name = mangled_name(frames, address);
+
+	return !strncmp(name, EVALUATE_FUNCTION, strlen(EVALUATE_FUNCTION));
+}
+
+/* The frames inside the innermost node that the stack runs begin at this item. */
+static size_t first_of_node(const struct frames *frames, const struct path_items *own)
+{
+	for (size_t i = own->count; i-- > 0;) {
+		const struct path_item *item = &own->items[i];
+
+		if ((item->kind == MERGED_NATIVE && is_evaluate_function(frames, item->value)) ||
+		    is_python(frames, item, "torch/autograd/graph.py", "_engine_run_backward"))
+			return i + 1;
+	}
+	return 0;
+}
+
+/*
+ * The outermost function of a stack of the log that creates nodes of a type, as index in the
+ * addresses. With `in_node`, only inside the innermost node that the stack runs. False if there is
+ * none.
+ */
+static bool find_maker(const struct frames *frames, uint32_t stack, const char *type, bool in_node,
+		       uint32_t *address_out)
+{
+	const struct stack *row = &frames->model->stacks.rows[stack];
+	const uint32_t *addresses = frames->by_frame + row->first_frame;
+	bool found = false;
+
+	/* Innermost first: the last match is the outermost. */
+	for (uint32_t f = 0; f < row->frame_count; f++) {
+		if (in_node && is_evaluate_function(frames, addresses[f]))
+			break;
+		if (torch_node_is_made_by(type, mangled_name(frames, addresses[f]))) {
+			*address_out = addresses[f];
+			found = true;
+		}
+	}
+	return found;
+}
+
+/* Cuts the path behind the function that made the node. False if no such function is there. */
+static bool cut_at_maker(const struct frames *frames, uint32_t stack, const char *type,
+			 struct path_items *path)
+{
+	uint32_t address;
+	size_t i = 0;
+
+	if (!find_maker(frames, model_own_stack(frames->model, stack), type,
+			is_joined(frames, stack), &address))
+		return false;
+	for (size_t l = 0; l < path->count; l++)
+		if (path->items[l].kind == MERGED_LABEL)
+			i = l + 1;
+	for (; i < path->count; i++)
+		if (path->items[i].kind == MERGED_NATIVE && path->items[i].value == address) {
+			path->count = i + 1;
+			break;
+		}
+	return true;
+}
+
+/* The same for a Python function: cuts the path behind Function.apply(). */
+static bool cut_at_apply(const struct frames *frames, const char *class_name,
+			 struct path_items *path)
+{
+	for (size_t a = 0; a < path->count; a++) {
+		if (!is_python(frames, &path->items[a], "torch/autograd/function.py", "apply"))
+			continue;
+		for (size_t f = a + 1; f < path->count; f++) {
+			const struct path_item *item = &path->items[f];
+			const struct python_frame *frame;
+
+			if (item->kind != MERGED_PYTHON ||
+			    item->value >= frames->model->python_frames.count)
+				continue;
+			frame = &frames->model->python_frames.rows[item->value];
+			if (torch_class_is_made_by(class_name, text_of(frames, frame->name))) {
+				path->count = a + 1;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* Shortens the path to what it shares with another stack's. */
+static int cut_to_common(const struct frames *frames, uint32_t stack, struct path_items *path)
+{
+	struct path_items other = {0};
+	int error = joined_paths_list(frames, stack, &other);
+	size_t i = 0;
+
+	while (!error && i < path->count && i < other.count &&
+	       path->items[i].kind == other.items[i].kind &&
+	       path->items[i].value == other.items[i].value)
+		i++;
+	path->count = i;
+	free(other.items);
+	return error;
+}
+
+/* The frames of the call of backward(), from the launch's own thread or another one. */
+static int list_caller(const struct frames *frames, const struct joined_stack *join,
+		       const struct path_items *own, size_t first, struct path_items *path)
+{
+	uint32_t caller = autograd_state(&frames->model->autograd, join->state)->caller_stack;
+
+	if (caller && frames_has_stack(frames, caller) && !is_joined(frames, caller))
+		return frames_list(frames, caller, path);
+	if (grow(&path->items, &path->capacity, first + 1, sizeof(*path->items)) < 0)
+		return -ENOMEM;
+	if (first)
+		memcpy(path->items, own->items, first * sizeof(*own->items));
+	path->count = first;
+	return 0;
+}
+
+/* Finds the path up to the forward line. Returns 0 or -ENOMEM. */
+static int list_forward(const struct frames *frames, const struct joined_stack *join,
+			const struct path_items *own, size_t first, struct path_items *path,
+			enum join_result *result)
+{
+	const struct autograd_state *state = autograd_state(&frames->model->autograd, join->state);
+	const char *type = text_of(frames, state->node_type);
+	const char *class_name = text_of(frames, state->node_class);
+	uint32_t after = join->at ? join->at : join->after;
+	int error;
+
+	*result = JOIN_EXACT;
+	if (!state->node_thread) { /* it belongs to backward() itself */
+		*result = state->caller_stack ? JOIN_EXACT : JOIN_NONE;
+		return list_caller(frames, join, own, first, path);
+	}
+	if (join->at) {
+		error = joined_paths_list(frames, join->at, path);
+		if (error)
+			return error;
+		if (join->is_certain &&
+		    (class_name[0] ? cut_at_apply(frames, class_name, path)
+				   : cut_at_maker(frames, join->at, type, path)))
+			return 0;
+	}
+	path->count = 0;
+	*result = JOIN_INFERRED;
+	if (!after)
+		after = state->caller_stack;
+	if (join->before && after) {
+		error = joined_paths_list(frames, after, path);
+		if (!error)
+			error = cut_to_common(frames, join->before, path);
+		if (error || path->count)
+			return error;
+	}
+	*result = JOIN_NONE;
+	return list_caller(frames, join, own, first, path);
+}
+
+static int append(struct path_items *path, const struct path_item *items, size_t count)
+{
+	if (grow(&path->items, &path->capacity, path->count + count, sizeof(*items)) < 0)
+		return -ENOMEM;
+	if (count)
+		memcpy(path->items + path->count, items, count * sizeof(*items));
+	path->count += count;
+	return 0;
+}
+
+static int append_label(const struct frames *frames, struct path_items *path, const char *label)
+{
+	char clean[2 * LABEL_BYTES + 8];
+	size_t length = text_clean(clean, label, strlen(label), ';');
+	struct path_item item = {MERGED_LABEL, names_intern(&frames->paths->names, clean, length)};
+
+	return item.value == NAME_FAILED ? -ENOMEM : append(path, &item, 1);
+}
+
+/*
+ * A checkpoint runs forward functions again, inside a node. Returns the first frame of these
+ * functions, or the count if there is no checkpoint.
+ */
+static size_t first_recomputed(const struct frames *frames, const struct path_items *own,
+			       size_t first)
+{
+	size_t inner = own->count;
+
+	for (size_t i = first; i < own->count; i++)
+		if (is_python(frames, &own->items[i], "torch/utils/checkpoint.py", NULL))
+			inner = i;
+	for (size_t i = inner + 1; i < own->count; i++)
+		if (own->items[i].kind == MERGED_PYTHON)
+			return i;
+	return own->count;
+}
+
+/* Leaves out the frames of the forward path that are inside its checkpoint. */
+static void cut_at_checkpoint(const struct frames *frames, struct path_items *path)
+{
+	for (size_t i = path->count; i-- > 0;)
+		if (is_python(frames, &path->items[i], "torch/utils/checkpoint.py", NULL)) {
+			path->count = i + 1;
+			return;
+		}
+}
+
+/* The first Python frame from an item on. */
+static size_t first_python(const struct path_items *own, size_t from)
+{
+	while (from < own->count && own->items[from].kind != MERGED_PYTHON)
+		from++;
+	return from;
+}
+
+static int append_node(const struct frames *frames, const struct joined_stack *join,
+		       const struct path_items *own, size_t first, enum join_result result,
+		       struct path_items *path)
+{
+	const struct autograd_state *state = autograd_state(&frames->model->autograd, join->state);
+	char name[LABEL_BYTES - 16], label[LABEL_BYTES];
+	int error;
+
+	torch_node_label(text_of(frames, state->node_type), text_of(frames, state->node_class),
+			 name, sizeof(name));
+	snprintf(label, sizeof(label), "%s%s",
+		 result == JOIN_INFERRED ? LABEL_INFERRED : LABEL_BACKWARD, name);
+	error = append_label(frames, path, label);
+	if (frames->backward == BACKWARD_FORWARD)
+		first = first_python(own, first);
+	return error ? error : append(path, own->items + first, own->count - first);
+}
+
+/* Composes the path. Returns 0 or -ENOMEM. */
+static int compose(const struct frames *frames, const struct joined_stack *join,
+		   struct joined_path *out)
+{
+	struct path_items own = {0}, path = {0};
+	enum join_result result = JOIN_NONE;
+	int error = frames_list(frames, join->own, &own);
+	size_t first = error ? 0 : first_of_node(frames, &own);
+	size_t again = error ? 0 : first_recomputed(frames, &own, first);
+
+	if (!error)
+		error = list_forward(frames, join, &own, first, &path, &result);
+	if (!error && again < own.count) {
+		cut_at_checkpoint(frames, &path);
+		error = append_label(frames, &path, LABEL_RECOMPUTE);
+		if (!error)
+			error = append(&path, own.items + again, own.count - again);
+	} else if (!error) {
+		error = append_node(frames, join, &own, first, result, &path);
+	}
+	free(own.items);
+	out->items = path;
+	out->result = (uint8_t)result;
+	out->node = frames->root;
+	for (size_t i = 0; i < path.count && !error && out->node != PATH_FAILED; i++)
+		out->node = frames_add_item(frames, out->node, &path.items[i]);
+	return error;
+}
+
+/* Returns the path of a joined stack. NULL if out of memory, or if joins are nested too deeply. */
+static struct joined_path *find_path(const struct frames *frames, uint32_t stack)
+{
+	uint32_t number = stack - frames->model->autograd.first_joined;
+	struct joined_paths *joined = frames->joined;
+	struct joined_path built = {.is_built = true};
+	size_t count = joined->count;
+	int error;
+
+	if (number >= count) {
+		if (grow(&joined->list, &joined->capacity, number + 1, sizeof(*joined->list)) < 0)
+			return NULL;
+		memset(joined->list + count, 0, (number + 1 - count) * sizeof(*joined->list));
+		joined->count = number + 1;
+	}
+	if (joined->list[number].is_built)
+		return &joined->list[number];
+	if (joined->depth == DEPTH_MAX)
+		return NULL;
+	joined->depth++;
+	error = compose(frames, joined_stack(frames, stack), &built);
+	joined->depth--;
+	if (error) {
+		free(built.items.items);
+		return NULL;
+	}
+	joined->list[number] = built; /* the list may have moved */
+	return &joined->list[number];
+}
+
+uint32_t joined_paths_node(const struct frames *frames, uint32_t stack)
+{
+	const struct joined_path *path;
+
+	if (!is_joined(frames, stack))
+		return frames->nodes[stack];
+	path = find_path(frames, stack);
+	return path ? path->node : PATH_FAILED;
+}
+
+int joined_paths_list(const struct frames *frames, uint32_t stack, struct path_items *list)
+{
+	const struct joined_path *path;
+
+	if (!frames_has_stack(frames, stack))
+		return 0;
+	if (!is_joined(frames, stack))
+		return frames_list(frames, stack, list);
+	path = find_path(frames, stack);
+	if (!path && frames->joined->depth == DEPTH_MAX)
+		return frames_list(frames, joined_stack(frames, stack)->own, list);
+	return path ? append(list, path->items.items, path->items.count) : -ENOMEM;
+}
+
+enum join_result joined_paths_result(const struct frames *frames, uint32_t stack)
+{
+	const struct joined_path *path = is_joined(frames, stack) ? find_path(frames, stack) : NULL;
+
+	return path ? (enum join_result)path->result : JOIN_NO_BACKWARD;
+}

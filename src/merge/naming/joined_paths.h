@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Composes the call paths of joined stacks (read/autograd.h): the path of the forward pass, a label
+ * such as "[backward] AddmmBackward0", and what the node itself ran in Python.
+ *
+ * A path is exact if the forward launch was made by the operator or function that created the node.
+ * docs/internals/AUTOGRAD.md states the rules.
+ */
+#ifndef XT_MERGE_JOINED_PATHS_H
+#define XT_MERGE_JOINED_PATHS_H
+
+#include "merge/naming/frames.h"
+
+#define LABEL_BACKWARD	"[backward] "
+#define LABEL_INFERRED	"[backward~] "
+#define LABEL_RECOMPUTE "[recompute]"
+
+enum join_result {
+	JOIN_NO_BACKWARD, /* the stack is not a joined one */
+	JOIN_NONE,	  /* the forward path is unknown */
+	JOIN_INFERRED,	  /* the place is near the forward line */
+	JOIN_EXACT,
+	JOIN_RESULTS
+};
+
+/*
+ * The functions below accept stacks of the log for which frames_has_stack() is true, and joined
+ * ones. They build paths at the first use, in the thread that builds the tree.
+ */
+
+/* The path node of the innermost frame. PATH_FAILED if out of memory. */
+uint32_t joined_paths_node(const struct frames *frames, uint32_t stack);
+
+/* Appends the frames of the path. Returns 0 or -ENOMEM. */
+int joined_paths_list(const struct frames *frames, uint32_t stack, struct path_items *list);
+
+enum join_result joined_paths_result(const struct frames *frames, uint32_t stack);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/read/autograd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/grow.h"
+
+#define ENTRIES_FIRST	  1024
+#define ENTRIES_MAX	  (1u << 20) /* of one thread */
+#define ENTRIES_TOTAL_MAX (1u << 23)
+#define THREADS_MAX	  65536
+#define STATES_MAX	  (1u << 22)
+#define NEIGHBOURS_MAX	  4096 /* how far to look for the nearest node with a launch */
+
+/* The first launch after a node was created. */
+struct entry {
+	uint32_t sequence; /* low bits of the node's number */
+	uint32_t stack;	   /* 0: no entry */
+	bool is_certain;
+};
+
+struct forward_thread {
+	uint64_t thread;
+	uint64_t newest;       /* number of the newest node */
+	struct entry *entries; /* by number modulo capacity */
+	uint32_t capacity;     /* a power of two */
+};
+
+void autograd_begin_events(struct autograd *autograd)
+{
+	for (size_t t = 0; t < autograd->thread_count; t++)
+		free(autograd->threads[t].entries);
+	autograd->thread_count = autograd->entry_count = 0;
+}
+
+void autograd_free(struct autograd *autograd)
+{
+	autograd_begin_events(autograd);
+	free(autograd->threads);
+	free(autograd->states);
+	free(autograd->joined);
+	xt_hash_free(&autograd->by_key);
+	*autograd = (struct autograd){0};
+}
+
+int autograd_add_state(struct autograd *autograd, uint64_t id, const struct autograd_state *state)
+{
+	size_t count = autograd->state_count;
+
+	if (id >= STATES_MAX)
+		return 0;
+	if (grow(&autograd->states, &autograd->state_capacity, id + 1, sizeof(*state)) < 0)
+		return -ENOMEM;
+	if (id >= count) {
+		memset(autograd->states + count, 0, (id + 1 - count) * sizeof(*state));
+		autograd->state_count = id + 1;
+	}
+	autograd->states[id] = *state;
+	return 0;
+}
+
+/* Few threads use autograd, so a search in turn is fast. */
+static struct forward_thread *find_thread(const struct autograd *autograd, uint64_t thread)
+{
+	for (size_t t = 0; t < autograd->thread_count; t++)
+		if (autograd->threads[t].thread == thread)
+			return &autograd->threads[t];
+	return NULL;
+}
+
+static struct forward_thread *add_thread(struct autograd *autograd, uint64_t thread)
+{
+	struct entry *entries;
+
+	if (autograd->thread_count == THREADS_MAX ||
+	    grow(&autograd->threads, &autograd->thread_capacity, autograd->thread_count + 1,
+		 sizeof(*autograd->threads)) < 0)
+		return NULL;
+	entries = calloc(ENTRIES_FIRST, sizeof(*entries));
+	if (!entries)
+		return NULL;
+	autograd->entry_count += ENTRIES_FIRST;
+	autograd->threads[autograd->thread_count] = (struct forward_thread){
+		.thread = thread, .entries = entries, .capacity = ENTRIES_FIRST};
+	return &autograd->threads[autograd->thread_count++];
+}
+
+static struct entry *entry_at(const struct forward_thread *thread, uint64_t sequence)
+{
+	return &thread->entries[sequence & (thread->capacity - 1)];
+}
+
+/* NULL if no launch followed that node before the next one, or it is too long ago. */
+static const struct entry *find_entry(const struct forward_thread *thread, uint64_t sequence)
+{
+	const struct entry *entry = entry_at(thread, sequence);
+
+	return entry->stack && entry->sequence == (uint32_t)sequence ? entry : NULL;
+}
+
+/* Keeps twice as many nodes. */
+static void widen(struct autograd *autograd, struct forward_thread *thread)
+{
+	struct forward_thread wide = *thread;
+
+	if (thread->capacity == ENTRIES_MAX ||
+	    autograd->entry_count + thread->capacity > ENTRIES_TOTAL_MAX)
+		return;
+	wide.capacity *= 2;
+	wide.entries = calloc(wide.capacity, sizeof(*wide.entries));
+	if (!wide.entries)
+		return;
+	for (uint32_t e = 0; e < thread->capacity; e++)
+		if (thread->entries[e].stack)
+			*entry_at(&wide, thread->entries[e].sequence) = thread->entries[e];
+	autograd->entry_count += thread->capacity;
+	free(thread->entries);
+	*thread = wide;
+}
+
+/* The first launch after each node counts: later ones may not belong to its operator. */
+static int note_forward(struct autograd *autograd, const struct autograd_call *call, uint32_t stack)
+{
+	const struct autograd_state *state = autograd_state(autograd, call->state);
+	struct forward_thread *thread = find_thread(autograd, state->thread);
+	uint64_t sequence = call->sequence - 1;
+	struct entry *entry;
+
+	if (!thread)
+		thread = add_thread(autograd, state->thread);
+	if (!thread)
+		return autograd->thread_count == THREADS_MAX ? 0 : -ENOMEM;
+	if (find_entry(thread, sequence))
+		return 0;
+	if (entry_at(thread, sequence)->stack)
+		widen(autograd, thread);
+	entry = entry_at(thread, sequence);
+	*entry = (struct entry){
+		.sequence = (uint32_t)sequence, .stack = stack, .is_certain = !call->is_sampled};
+	if (sequence > thread->newest)
+		thread->newest = sequence;
+	return 0;
+}
+
+static uint32_t nearest(const struct forward_thread *thread, uint64_t sequence, int step)
+{
+	for (uint32_t i = 0; i < NEIGHBOURS_MAX; i++) {
+		const struct entry *entry;
+
+		if (step < 0 ? !sequence : sequence >= thread->newest)
+			return 0;
+		sequence += (uint64_t)step;
+		entry = find_entry(thread, sequence);
+		if (entry)
+			return entry->stack;
+	}
+	return 0;
+}
+
+/* Returns the id of a joined stack; its `own` if there are too many, or 0 if out of memory. */
+static uint32_t joined_id(struct autograd *autograd, const struct joined_stack *key)
+{
+	uint32_t hash = xt_hash_bytes(key, sizeof(*key));
+	struct xt_hash_slot *slot;
+
+	if (!xt_hash_reserve(&autograd->by_key, autograd->joined_count + 1))
+		return 0;
+	for (slot = xt_hash_first(&autograd->by_key, hash); slot->item;
+	     slot = xt_hash_next(&autograd->by_key, slot))
+		if (!memcmp(&autograd->joined[slot->item - 1], key, sizeof(*key)))
+			return autograd->first_joined + slot->item - 1;
+	if (autograd->joined_count == JOINED_STACKS_MAX)
+		return key->own;
+	if (grow(&autograd->joined, &autograd->joined_capacity, autograd->joined_count + 1,
+		 sizeof(*key)) < 0)
+		return 0;
+	memcpy(&autograd->joined[autograd->joined_count++], key, sizeof(*key));
+	*slot = (struct xt_hash_slot){hash, (uint32_t)autograd->joined_count};
+	return autograd->first_joined + (uint32_t)autograd->joined_count - 1;
+}
+
+int autograd_join(struct autograd *autograd, const struct autograd_call *call, uint32_t *stack_out)
+{
+	const struct autograd_state *state = autograd_state(autograd, call->state);
+	const struct forward_thread *thread =
+		state->node_thread ? find_thread(autograd, state->node_thread) : NULL;
+	uint64_t sequence = call->node_sequence - 1;
+	struct joined_stack key;
+	const struct entry *at;
+
+	*stack_out = call->stack;
+	if (!call->state || !call->stack)
+		return 0;
+	if (state->node_type) {
+		memset(&key, 0, sizeof(key)); /* padding is compared, too */
+		key.own = call->stack;
+		key.state = call->state;
+		at = thread && call->node_sequence ? find_entry(thread, sequence) : NULL;
+		if (at) {
+			key.at = at->stack;
+			key.is_certain = at->is_certain;
+		}
+		if (thread && call->node_sequence) {
+			key.before = nearest(thread, sequence, -1);
+			key.after = at ? 0 : nearest(thread, sequence, 1);
+		}
+		*stack_out = joined_id(autograd, &key);
+		if (!*stack_out)
+			return -ENOMEM;
+	}
+	return call->sequence ? note_forward(autograd, call, *stack_out) : 0;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Joins launches of PyTorch's backward pass to launches of the forward pass, by the numbers of
+ * autograd nodes. docs/internals/AUTOGRAD.md describes the method.
+ *
+ * A joined stack stands for the call path of a backward launch. It names the stacks that the path
+ * will be composed of; naming/joined_paths.c composes it once names are known. Its id follows those
+ * of the log's stacks.
+ */
+#ifndef XT_MERGE_AUTOGRAD_H
+#define XT_MERGE_AUTOGRAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "log/base/hash_table.h"
+
+/* More distinct joins are not made; those launches keep their own stacks. */
+#define JOINED_STACKS_MAX (1u << 17)
+
+/* A state of autograd in a thread, by XT_AUTOGRAD_ID. Texts are XT_STRING_IDs. */
+struct autograd_state {
+	uint64_t thread;      /* PyTorch's number */
+	uint64_t node_thread; /* 0: the node has no sequence number */
+	uint32_t node_type;   /* 0: no node runs */
+	uint32_t node_class;
+	uint32_t caller;       /* XT_THREAD_ID */
+	uint32_t caller_stack; /* XT_STACK_ID */
+};
+
+/* What a launch of the backward pass is composed of. Stacks may be joined ones. */
+struct joined_stack {
+	uint32_t own;	 /* XT_STACK_ID of the launch itself */
+	uint32_t state;	 /* XT_AUTOGRAD_ID */
+	uint32_t at;	 /* the first launch after the node was created; 0: unknown */
+	uint32_t before; /* the last launch of an earlier node of that thread; 0: unknown */
+	uint32_t after;	 /* the first launch of a later node; 0: unknown, or `at` is known */
+	bool is_certain; /* no launch between the node and `at` can be missing */
+};
+
+/* Launches of one of PyTorch's threads, by the node created last. */
+struct forward_thread;
+
+struct autograd {
+	struct autograd_state *states;
+	size_t state_count, state_capacity;
+	uint32_t first_joined; /* id of joined[0] */
+	struct joined_stack *joined;
+	size_t joined_count, joined_capacity;
+	struct xt_hash_table by_key;
+	struct forward_thread *threads;
+	size_t thread_count, thread_capacity;
+	size_t entry_count; /* of all threads */
+};
+
+/* The autograd columns of a call or a graph node. */
+struct autograd_call {
+	uint32_t stack; /* XT_STACK_ID */
+	uint32_t state; /* XT_AUTOGRAD_ID; 0: not inside PyTorch */
+	uint64_t sequence;
+	uint64_t node_sequence;
+	bool is_sampled; /* not every call has a stack */
+};
+
+void autograd_free(struct autograd *autograd);
+
+/* Adds or replaces a state. Returns 0 or -ENOMEM. */
+int autograd_add_state(struct autograd *autograd, uint64_t id, const struct autograd_state *state);
+
+/*
+ * Notes a launch and stores its stack in *stack_out: its own, or a joined one. Call it in the order
+ * of the log. Returns 0 or -ENOMEM.
+ */
+int autograd_join(struct autograd *autograd, const struct autograd_call *call, uint32_t *stack_out);
+
+/* Forgets the launches, but not the joined stacks: another order of events begins. */
+void autograd_begin_events(struct autograd *autograd);
+
+static inline bool autograd_is_joined(const struct autograd *autograd, uint32_t stack)
+{
+	return stack >= autograd->first_joined &&
+	       stack - autograd->first_joined < autograd->joined_count;
+}
+
+/* Accepts any id. */
+static inline const struct autograd_state *autograd_state(const struct autograd *autograd,
+							  uint32_t id)
+{
+	static const struct autograd_state none;
+
+	return id < autograd->state_count ? &autograd->states[id] : &none;
+}
+
+#endif
