@@ -246,11 +246,12 @@ static uint32_t native_place(const struct stack_walk *native, uint32_t first, ui
 static void place_run(struct python_walk *walk, const struct stack_walk *native, uintptr_t of_loop,
 		      uint32_t *activations)
 {
-	bool is_truncated = native->flags & XT_STACK_TRUNCATED;
+	bool is_truncated;
 	uint32_t place;
 
-	if (walk->is_of_other_thread)
+	if (walk->is_of_other_thread) /* its native frames are not known */
 		return;
+	is_truncated = native->flags & XT_STACK_TRUNCATED;
 	place = native_place(native, walk->place, of_loop);
 
 	if (place < native->frame_count) {
