@@ -95,6 +95,17 @@ static void report_hidden_interpreter(const struct model *model, const struct ad
 			path, names_text(&model->names, model->modules.rows[module].path, NULL));
 }
 
+/* Reports that PyTorch's backward pass stays below its engine. */
+static void report_unread_autograd(const struct model *model, const char *path,
+				   struct report *report)
+{
+	const char *why = model_meta(model, "torch.missing");
+
+	if (why[0])
+		report_warn(report, "%s: backward kernels have no forward line: PyTorch %s: %s",
+			    path, model_meta(model, "torch.version"), why);
+}
+
 /* Adds a log to the run. reader is positioned at the events of the log; NULL: they were read. */
 static int add_log(struct run *run, size_t index, struct debug_search *search,
 		   struct reading *reading, struct xt_reader *reader)
@@ -143,6 +154,8 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 					    reading->frames.address_names);
 	if (!error)
 		error = read_process(reading, reader, run);
+	if (!error)
+		report_unread_autograd(model, log->path, run->report);
 	if (!error)
 		report_hidden_interpreter(model, &addresses, log->path, run->report);
 	if (!error)

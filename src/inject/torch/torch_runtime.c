@@ -13,6 +13,7 @@
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/module_symbols.h"
+#include "inject/runtime/read_memory.h"
 
 HOT_STATE const struct torch_runtime *torch_runtime;
 bool torch_wanted;
@@ -103,7 +104,13 @@ static void check_library(const struct finding *finding)
 {
 	struct torch_runtime *runtime = &state.runtime;
 	struct torch_info *about = &state.about;
+	char about_byte;
 
+	if (!read_memory(&about_byte, (uintptr_t)about, sizeof(about_byte))) {
+		snprintf(about->why_not, sizeof(about->why_not),
+			 "the system call process_vm_readv is not permitted");
+		return;
+	}
 	for (int s = 0; s < NEEDED; s++)
 		if (!finding->address[s]) {
 			snprintf(about->why_not, sizeof(about->why_not), "it does not export %s",

@@ -49,13 +49,11 @@ struct joined_path {
 	struct path_items items;
 	uint32_t node;
 	uint8_t result; /* enum join_result */
-	bool is_built;
 };
 
 struct joined_paths {
 	struct joined_path *list; /* by number of the joined stack */
 	size_t count, capacity;
-	uint32_t depth; /* of paths being built */
 };
 
 struct frames {

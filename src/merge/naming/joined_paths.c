@@ -12,18 +12,10 @@
 
 #define EVALUATE_FUNCTION "_ZN5torch8autograd6Engine17evaluate_function"
 #define LABEL_BYTES	  256
-#define DEPTH_MAX	  64 /* of joined stacks within joined stacks: derivatives of derivatives */
 
 static const char *text_of(const struct frames *frames, uint32_t string)
 {
 	return names_text(&frames->model->names, model_string(frames->model, string), NULL);
-}
-
-static const struct joined_stack *joined_stack(const struct frames *frames, uint32_t stack)
-{
-	const struct autograd *autograd = &frames->model->autograd;
-
-	return &autograd->joined[stack - autograd->first_joined];
 }
 
 static bool is_joined(const struct frames *frames, uint32_t stack)
@@ -193,7 +185,7 @@ static int list_forward(const struct frames *frames, const struct joined_stack *
 		*result = state->caller_stack ? JOIN_EXACT : JOIN_NONE;
 		return list_caller(frames, join, own, first, path);
 	}
-	if (join->at) {
+	if (frames_has_stack(frames, join->at)) {
 		error = joined_paths_list(frames, join->at, path);
 		if (error)
 			return error;
@@ -296,7 +288,8 @@ static int compose(const struct frames *frames, const struct joined_stack *join,
 {
 	struct path_items own = {0}, path = {0};
 	enum join_result result = JOIN_NONE;
-	int error = frames_list(frames, join->own, &own);
+	bool has_own = frames_has_stack(frames, join->own);
+	int error = has_own ? frames_list(frames, join->own, &own) : 0;
 	size_t first = error ? 0 : first_of_node(frames, &own);
 	size_t again = error ? 0 : first_recomputed(frames, &own, first);
 
@@ -319,33 +312,26 @@ static int compose(const struct frames *frames, const struct joined_stack *join,
 	return error;
 }
 
-/* Returns the path of a joined stack. NULL if out of memory, or if joins are nested too deeply. */
-static struct joined_path *find_path(const struct frames *frames, uint32_t stack)
+/*
+ * Returns the path of a joined stack, or NULL if out of memory. A joined stack refers to earlier
+ * ones only, so paths are composed in order.
+ */
+static const struct joined_path *find_path(const struct frames *frames, uint32_t stack)
 {
 	uint32_t number = stack - frames->model->autograd.first_joined;
 	struct joined_paths *joined = frames->joined;
-	struct joined_path built = {.is_built = true};
-	size_t count = joined->count;
-	int error;
 
-	if (number >= count) {
-		if (grow(&joined->list, &joined->capacity, number + 1, sizeof(*joined->list)) < 0)
+	while (joined->count <= number) {
+		struct joined_path path = {0};
+
+		if (grow(&joined->list, &joined->capacity, joined->count + 1,
+			 sizeof(*joined->list)) < 0 ||
+		    compose(frames, &frames->model->autograd.joined[joined->count], &path) < 0) {
+			free(path.items.items);
 			return NULL;
-		memset(joined->list + count, 0, (number + 1 - count) * sizeof(*joined->list));
-		joined->count = number + 1;
+		}
+		joined->list[joined->count++] = path;
 	}
-	if (joined->list[number].is_built)
-		return &joined->list[number];
-	if (joined->depth == DEPTH_MAX)
-		return NULL;
-	joined->depth++;
-	error = compose(frames, joined_stack(frames, stack), &built);
-	joined->depth--;
-	if (error) {
-		free(built.items.items);
-		return NULL;
-	}
-	joined->list[number] = built; /* the list may have moved */
 	return &joined->list[number];
 }
 
@@ -368,8 +354,6 @@ int joined_paths_list(const struct frames *frames, uint32_t stack, struct path_i
 	if (!is_joined(frames, stack))
 		return frames_list(frames, stack, list);
 	path = find_path(frames, stack);
-	if (!path && frames->joined->depth == DEPTH_MAX)
-		return frames_list(frames, joined_stack(frames, stack)->own, list);
 	return path ? append(list, path->items.items, path->items.count) : -ENOMEM;
 }
 

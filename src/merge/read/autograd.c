@@ -191,7 +191,8 @@ int autograd_join(struct autograd *autograd, const struct autograd_call *call, u
 	const struct entry *at;
 
 	*stack_out = call->stack;
-	if (!call->state || !call->stack)
+	/* An id that a joined stack may get is not one of the log. */
+	if (!call->state || !call->stack || call->stack >= autograd->first_joined)
 		return 0;
 	if (state->node_type) {
 		memset(&key, 0, sizeof(key)); /* padding is compared, too */
