@@ -37,8 +37,8 @@ USES = {
 # Folders of an area from the bottom to the top: each uses itself and those before it. Files
 # directly in the area are above all its folders.
 LAYERS = {
-    'src/inject': ['runtime', 'memory', 'unwind', 'python', 'cupti', 'capture', 'nvtx', 'writer',
-                   'lifecycle'],
+    'src/inject': ['runtime', 'memory', 'unwind', 'python', 'torch', 'cupti', 'capture', 'nvtx',
+                   'writer', 'lifecycle'],
     'src/log': ['base', 'read', 'write', 'recover'],
     'src/merge': ['base', 'read', 'symbolize', 'naming', 'sums', 'profile', 'findings', 'export'],
     'src/diff': ['base', 'load', 'stats', 'compare', 'rules', 'output'],

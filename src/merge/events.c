@@ -86,16 +86,13 @@ static void expect_kernel(struct reading *reading, struct launch *call, bool mad
 }
 
 static void read_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
-		      uint64_t result, uint32_t graph_exec, const struct autograd_call *autograd)
+		      uint64_t result, uint32_t graph_exec)
 {
 	struct model *model = reading->model;
 	uint64_t own_ns = duration_ns;
 
-	if (model->ranges.thread_count)
-		call->range = model_range_at(model, call->thread, autograd->state, call->enter_ns);
-	if (autograd->state && reading->run->settings->frames.backward != BACKWARD_ENGINE &&
-	    autograd_join(&model->autograd, autograd, &call->stack) < 0)
-		reading->error = -ENOMEM;
+	if (model->ranges.thread_count && !call->range)
+		call->range = ranges_at(&model->ranges, call->thread, call->enter_ns);
 	if ((run_wants(reading->run, WEIGHT_GPU_IDLE) ||
 	     run_wants(reading->run, WEIGHT_CPU_WAIT)) &&
 	    threads_add_call(&reading->threads, call, call->enter_ns + duration_ns, &own_ns) < 0)
@@ -142,6 +139,26 @@ static uint8_t rate_flags(uint64_t one_in)
 	return (uint8_t)((shift < 7 ? shift : 7) << LAUNCH_RATE_BIT);
 }
 
+/* Sets the stack and the range of a call inside PyTorch. */
+static __attribute__((noinline)) void join_backward(struct reading *reading,
+						    const struct xt_chunk *chunk, uint32_t row,
+						    struct launch *call)
+{
+	const struct autograd_call autograd = {
+		.stack = call->stack,
+		.state = narrow(xt_chunk_u64(chunk, XT_CALL_AUTOGRAD)[row]),
+		.sequence = xt_chunk_u64(chunk, XT_CALL_SEQUENCE)[row],
+		.node_sequence = xt_chunk_u64(chunk, XT_CALL_NODE_SEQUENCE)[row],
+		.is_sampled = xt_chunk_u64(chunk, XT_CALL_ONE_IN)[row] > 1,
+	};
+	struct model *model = reading->model;
+
+	call->range = model_range_at(model, call->thread, autograd.state, call->enter_ns);
+	if (reading->run->settings->frames.backward != BACKWARD_ENGINE &&
+	    autograd_join(&model->autograd, &autograd, &call->stack) < 0)
+		reading->error = -ENOMEM;
+}
+
 static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 {
 	const uint64_t *thread = xt_chunk_u64(chunk, XT_CALL_THREAD);
@@ -153,9 +170,7 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 	const uint64_t *result = xt_chunk_u64(chunk, XT_CALL_RESULT);
 	const uint64_t *one_in = xt_chunk_u64(chunk, XT_CALL_ONE_IN);
 	const uint64_t *graph_exec = xt_chunk_u64(chunk, XT_CALL_GRAPH_EXEC);
-	const uint64_t *sequence = xt_chunk_u64(chunk, XT_CALL_SEQUENCE);
 	const uint64_t *autograd = xt_chunk_u64(chunk, XT_CALL_AUTOGRAD);
-	const uint64_t *node_sequence = xt_chunk_u64(chunk, XT_CALL_NODE_SEQUENCE);
 	const struct model *model = reading->process.model;
 
 	uint32_t row_count = xt_chunk_rows(chunk);
@@ -184,17 +199,12 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 		};
 		if (one_in[r] > 1 && call->flags)
 			call->flags |= rate_flags(one_in[r]);
+		if (autograd[r])
+			join_backward(reading, chunk, r, call);
 		is_valid = has_valid_times(enter_ns[r], duration_ns[r]);
 		reading->run->calls_invalid_count += !is_valid;
 		read_call(reading, call, is_valid ? duration_ns[r] : 0, result[r],
-			  narrow(graph_exec[r]),
-			  &(struct autograd_call){
-				  .stack = call->stack,
-				  .state = narrow(autograd[r]),
-				  .sequence = sequence[r],
-				  .node_sequence = node_sequence[r],
-				  .is_sampled = one_in[r] > 1,
-			  });
+			  narrow(graph_exec[r]));
 	}
 }
 

@@ -23,6 +23,7 @@
 #include "inject/capture/sampling.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/capture/stack_capture.h"
+#include "inject/capture/torch_capture.h"
 #include "inject/runtime/hotpath.h"
 
 HOT_STATE atomic_bool callbacks_active;

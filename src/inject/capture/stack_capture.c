@@ -219,7 +219,7 @@ LIKELY uint32_t capture_marked_stack(struct thread_buffer *tb, const struct call
 			atomic_load_explicit(&tb->cache_epoch_wanted, memory_order_relaxed);
 		stack_cache_clear(&tb->cache);
 		stack_modules_clear(&tb->modules);
-		torch_capture_clear(&tb->torch);
+		torch_thread_clear(&tb->torch);
 	}
 	find_python(tb, &origin);
 	variant = stack_cache_find(&tb->cache, regs, origin.python, &origin.thread,

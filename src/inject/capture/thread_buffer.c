@@ -289,7 +289,7 @@ struct thread_buffer *thread_buffer_claim(void)
 		tb->is_budgeted = true;
 		/* The previous owner's entries are for another stack. */
 		stack_cache_clear(&tb->cache);
-		torch_capture_begin(&tb->torch);
+		torch_thread_begin(&tb->torch);
 		ring->tid = (uint32_t)syscall(SYS_gettid);
 		ring->start_ns = monotonic_ns();
 		ring->open_count = 0;

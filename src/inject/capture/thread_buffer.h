@@ -22,7 +22,7 @@
 
 #include "inject/capture/stack_cache.h"
 #include "inject/capture/stack_modules.h"
-#include "inject/capture/torch_capture.h"
+#include "inject/capture/torch_thread.h"
 #include "inject/runtime/counter.h"
 #include "xtrace/crash_buffer_format.h"
 

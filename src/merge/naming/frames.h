@@ -34,7 +34,7 @@ enum backward_shown {
 /* A frame of a call path, or a label between frames. */
 struct path_item {
 	enum merged_kind kind;
-	/* MERGED_NATIVE: index in the addresses; MERGED_PYTHON: XT_PYTHON_FRAME_ID; MERGED_LABEL: name */
+	/* native: index in the addresses; Python: XT_PYTHON_FRAME_ID; label: name */
 	uint32_t value;
 };
 

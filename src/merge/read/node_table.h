@@ -27,7 +27,7 @@ struct node {
 	/* used by model_autograd.c, as in struct autograd_call */
 	uint32_t autograd;
 	uint64_t sequence, node_sequence;
-	uint32_t order;	     /* used by nodes.c: position in the log */
+	uint32_t order; /* used by nodes.c: position in the log */
 };
 
 struct creation {

@@ -57,7 +57,7 @@ stack_modules_clear
 stack_modules_define
 stack_walk
 torch_capture
-torch_capture_clear
+torch_thread_clear
 torch_give_up
 torch_has_thread_state
 torch_is_module

@@ -14,9 +14,8 @@
 static struct frames make_frames(void)
 {
 	static struct model empty;
-	struct frames frames = {.model = &empty,
-				.api_count = NAMES,
-				.api_shown = calloc(NAMES, sizeof(uint32_t))};
+	struct frames frames = {
+		.model = &empty, .api_count = NAMES, .api_shown = calloc(NAMES, sizeof(uint32_t))};
 
 	assert_non_null(frames.api_shown);
 	for (uint32_t n = 0; n < NAMES; n++)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/capture/torch_thread.h"
+
+#include "inject/runtime/hotpath.h"
+
+atomic_uint_fast64_t torch_threads_seen;
+
+void torch_thread_clear(struct torch_thread *torch)
+{
+	torch->slot_count = torch->caller_count = 0;
+	for (uint32_t i = 0; i < 1u << TORCH_RECENT_BITS; i++)
+		torch->recent[i].is_set = false;
+	for (uint32_t i = 0; i < TORCH_TASKS_RECENT; i++)
+		torch->tasks[i] = (struct torch_task){.id = -1};
+}
+
+void torch_thread_begin(struct torch_thread *torch)
+{
+	torch_thread_clear(torch);
+	torch->is_ready = false;
+	torch->thread = torch->last_node_sequence = 0;
+	atomic_store_explicit(&torch->shared_thread, 0, memory_order_relaxed);
+	atomic_store_explicit(&torch->python_state, 0, memory_order_relaxed);
+}
