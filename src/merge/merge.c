@@ -338,11 +338,32 @@ static bool has_use(const struct options *options, uint32_t uses)
 	return false;
 }
 
+static int compile_user_files(struct frame_style *style, regex_t *compiled, struct report *report)
+{
+	char message[128];
+	int code;
+
+	if (!style->user_files)
+		return 0;
+	code = regcomp(compiled, style->user_files, REG_EXTENDED | REG_NOSUB);
+	if (!code) {
+		style->user_files_compiled = compiled;
+		return 0;
+	}
+	regerror(code, compiled, message, sizeof(message));
+	report_error(report, STATUS_FAILED,
+		     "--my-code '%s': %s; use a POSIX extended regular expression (see regex(7))",
+		     style->user_files, message);
+	return -EINVAL;
+}
+
 void merge_run(const struct options *options, const struct inputs *inputs, struct report *report)
 {
+	struct settings settings = options->settings;
+	regex_t user_files;
 	struct sink sinks[OPTIONS_OUTPUTS_MAX] = {0};
 	struct run run = {.inputs = inputs,
-			  .settings = &options->settings,
+			  .settings = &settings,
 			  .weights = weights_of(options),
 			  .wants_findings = has_use(options, USES_FINDINGS) &&
 					    finding_wanted(options->settings.finding_shares),
@@ -350,6 +371,8 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 			  .report = report};
 	int error = paths_init(&run.paths);
 
+	if (!error)
+		error = compile_user_files(&settings.frames, &user_files, report);
 	run.wants_origins |= run.wants_findings;
 	run.weights_needed = run.weights | (run.wants_findings ? FINDINGS_WEIGHTS : 0);
 	if (!error)
@@ -364,6 +387,8 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 	}
 	if (error && report->status != STATUS_FAILED)
 		report_error(report, STATUS_FAILED, "%s", strerror(-error));
+	if (settings.frames.user_files_compiled)
+		regfree(&user_files);
 	transfers_free(&run.transfers);
 	selection_free(run.selection);
 	findings_free(&run.findings);

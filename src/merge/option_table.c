@@ -190,6 +190,12 @@ const struct option_row merge_option_rows[] = {
 	 .uses = USES_PATHS | USES_GRAPH_STACKS, .is_single = true, PATTERN(PATTERN_FOCUS)},
 	{"hide", A_REGEX, .help = "Remove matching frames from call paths",
 	 .uses = USES_PATHS | USES_GRAPH_STACKS, .is_single = true, PATTERN(PATTERN_HIDE)},
+	{"my-code", A_REGEX,
+	 .help = "Count as your own code only frames whose file matches (default: all but "
+		 "installed "
+		 "libraries)",
+	 .uses = USES_ANY, .is_single = true, .apply = option_text,
+	 TARGET(settings.frames.user_files)},
 	{"iteration", .value = "NAME",
 	 .help = "Treat each instance of this NVTX range as one iteration of a profile (default: "
 		 "detected)",

@@ -23,14 +23,30 @@ static const char *const library_paths[] = {
 	"/torchinductor_", ".cudafe1.",
 };
 
+/* What the user types has no file. All other such names are the interpreter's. */
+static bool is_typed(const char *path)
+{
+	return !strcmp(path, "<stdin>") || !strncmp(path, "<ipython-input", 14);
+}
+
 bool file_is_library(const char *path)
 {
 	if (path[0] == '<')
-		return true;
+		return !is_typed(path);
 	for (size_t i = 0; i < sizeof(library_paths) / sizeof(library_paths[0]); i++)
 		if (strstr(path, library_paths[i]))
 			return true;
 	return false;
+}
+
+bool module_is_installed(const char *path)
+{
+	static const char *const folders[] = {"/usr/", "/lib", "/bin/", "/nix/", "/snap/"};
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
+		if (!strncmp(path, folders[i], strlen(folders[i])))
+			return true;
+	return file_is_library(path);
 }
 
 /*

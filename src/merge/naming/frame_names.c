@@ -111,6 +111,27 @@ static uint32_t add_qualifier(struct frame_names *c, uint32_t name, uint32_t a)
 	return take_text(c, text, length);
 }
 
+static bool is_users(const struct frame_names *c, const char *path)
+{
+	if (c->user_files)
+		return regexec(c->user_files, path, 0, NULL, 0) == 0;
+	return !file_is_library(path);
+}
+
+/*
+ * Marks a function without a known line as user code if its module is not an installed library.
+ * Returns the name, or NAME_FAILED.
+ */
+static uint32_t mark_user_module(struct frame_names *c, uint32_t name, uint32_t module)
+{
+	const char *path = names_text(&c->model->names, c->model->modules.rows[module].path, NULL);
+
+	if (name == NAME_FAILED || !module || path[0] != '/' ||
+	    module_is_driver(c->model, module) || module_is_installed(path) || !is_users(c, path))
+		return name;
+	return paths_mark_user_code(c->paths, name, USER_MODULE) < 0 ? NAME_FAILED : name;
+}
+
 /*
  * Marks a frame as user code if its line is in the user's file. Returns the name, or NAME_FAILED.
  */
@@ -118,9 +139,9 @@ static uint32_t mark_user_code(struct frame_names *c, uint32_t name, uint32_t fi
 {
 	const char *path = names_text(&c->model->names, file, NULL);
 
-	if (name == NAME_FAILED || !line || !path[0] || file_is_library(path))
+	if (name == NAME_FAILED || !line || !path[0] || !is_users(c, path))
 		return name;
-	return paths_mark_user_code(c->paths, name) < 0 ? NAME_FAILED : name;
+	return paths_mark_user_code(c->paths, name, USER_FILE) < 0 ? NAME_FAILED : name;
 }
 
 /* Names the function that contains the address. */
@@ -146,8 +167,8 @@ uint32_t frame_native_name(struct frame_names *c, uint32_t a)
 	name = name_function(c, a);
 	if (c->lines && place)
 		name = add_line(c, name, place);
-	if (place)
-		name = mark_user_code(c, name, place->file, place->line);
+	name = place ? mark_user_code(c, name, place->file, place->line)
+		     : mark_user_module(c, name, address->module);
 	if (name != NAME_FAILED)
 		c->native[a] = name + 1;
 	return name;

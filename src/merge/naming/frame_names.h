@@ -5,6 +5,7 @@
 #ifndef XT_MERGE_FRAME_NAMES_H
 #define XT_MERGE_FRAME_NAMES_H
 
+#include <regex.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@ struct frame_names {
 	struct names *names; /* table of the shown names */
 	struct paths *paths; /* owner of names; records which are user code */
 	struct file_names *files;
+	const regex_t *user_files;	   /* files of the user's own code; NULL: no library */
 	bool lines;			   /* append lines: "f (file.c:12)" */
 	struct name_qualifier *qualifiers; /* by index in the addresses */
 	uint32_t *native;  /* by index in the addresses: name + 1; 0: not built yet */

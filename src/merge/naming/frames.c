@@ -165,6 +165,7 @@ int frames_build(struct frames *frames, const struct model *model,
 			  .names = &paths->names,
 			  .paths = paths,
 			  .files = files,
+			  .user_files = style->user_files_compiled,
 			  .lines = style->lines},
 	};
 	*frames = (struct frames){

@@ -6,6 +6,7 @@
 #ifndef XT_MERGE_FRAMES_H
 #define XT_MERGE_FRAMES_H
 
+#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -85,6 +86,8 @@ struct frame_style {
 	bool lines;   /* append lines: "f (file.c:12)" */
 	enum python_shown python;
 	enum backward_shown backward;
+	const char *user_files;		    /* --my-code: a regular expression, or NULL */
+	const regex_t *user_files_compiled; /* NULL without user_files */
 };
 
 /*

@@ -19,16 +19,27 @@ void paths_free(struct paths *paths)
 	names_free(&paths->names);
 	free(paths->nodes);
 	xt_hash_free(&paths->by_parent_and_name);
-	free(paths->is_user_code);
+	free(paths->user_code);
 	*paths = (struct paths){0};
 }
 
-int paths_mark_user_code(struct paths *paths, uint32_t name)
+int paths_mark_user_code(struct paths *paths, uint32_t name, enum user_code why)
 {
-	if (grow(&paths->is_user_code, &paths->user_code_capacity, (size_t)name + 1, 1) < 0)
+	if (grow(&paths->user_code, &paths->user_code_capacity, (size_t)name + 1, 1) < 0)
 		return -ENOMEM;
-	paths->is_user_code[name] = 1;
+	paths->user_code[name] |= (uint8_t)why;
 	return 0;
+}
+
+bool paths_has_user_code(const struct paths *paths, uint32_t node)
+{
+	for (; node != PATH_ROOT; node = paths->nodes[node].parent) {
+		uint32_t name = paths->nodes[node].name;
+
+		if (name < paths->user_code_capacity && paths->user_code[name])
+			return true;
+	}
+	return false;
 }
 
 uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t name)

@@ -29,7 +29,7 @@ struct paths {
 	size_t node_capacity;
 	uint32_t node_count;
 	struct xt_hash_table by_parent_and_name;
-	uint8_t *is_user_code; /* by name; shorter than names: see paths_is_user_code() */
+	uint8_t *user_code; /* by name: enum user_code; shorter than names */
 	size_t user_code_capacity;
 };
 
@@ -40,16 +40,23 @@ void paths_free(struct paths *paths);
 /* Finds or adds the child of parent with this name. Returns PATH_FAILED if out of memory. */
 uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t name);
 
-/*
- * Marks a name as a frame in the user's files. name must not be NAME_FAILED. Returns 0 or -ENOMEM.
- */
-int paths_mark_user_code(struct paths *paths, uint32_t name);
+/* Why a frame is the user's own code. */
+enum user_code {
+	USER_FILE = 1,	 /* its line is in the user's file */
+	USER_MODULE = 2, /* its line is unknown, and its module is no installed library */
+};
 
-/* Returns whether the name was marked as user code. */
+/* Marks a name as user code. name must not be NAME_FAILED. Returns 0 or -ENOMEM. */
+int paths_mark_user_code(struct paths *paths, uint32_t name, enum user_code why);
+
+/* Returns whether the name is a frame in the user's files. */
 static inline bool paths_is_user_code(const struct paths *paths, uint32_t name)
 {
-	return name < paths->user_code_capacity && paths->is_user_code[name];
+	return name < paths->user_code_capacity && paths->user_code[name] & USER_FILE;
 }
+
+/* Returns whether the path down to a node has a frame of user code, for any reason. */
+bool paths_has_user_code(const struct paths *paths, uint32_t node);
 
 /*
  * Collects the nodes with this weight, in the order of their printed paths (LC_ALL=C sort). The

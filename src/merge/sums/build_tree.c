@@ -412,6 +412,8 @@ int build_tree(struct reading *reading)
 		if (!error)
 			run->backward_gpu_ns[backward_result(&p, &total->owner)] +=
 				total->weights[WEIGHT_GPU_TIME];
+		if (!error && paths_has_user_code(&run->paths, node))
+			run->user_code_gpu_ns += total->weights[WEIGHT_GPU_TIME];
 		reading->process.total = t;
 		if (!error)
 			error = export_total(reading, total, node);

@@ -129,6 +129,7 @@ export interface Summary {
 	simulated_gpu: boolean;
 	selection?: string;
 	totals: Record<string, number>;
+	own_code?: { gpu_time_ns: number }; /* absent in comparisons */
 	processes: Process[];
 	trust: {
 		word: 'complete' | 'degraded' | 'damaged';

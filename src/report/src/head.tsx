@@ -96,9 +96,13 @@ function Tiles({ state }: { state: State }) {
 	const peak = memory.rows.reduce((most, row) => Math.max(most, row.peak_bytes), 0);
 	const bytes = copies.rows.reduce((sum, row) => sum + row.bytes, 0);
 
+	const ownCode = state.report.summary.own_code
+		? `${formatPercent(state.report.summary.own_code.gpu_time_ns, totals.gpu_time_ns)} under your own code`
+		: 'sum of all work';
+
 	return (
 		<div class="tiles">
-			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note="sum of all work" />
+			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note={ownCode} />
 			<Tile
 				title="GPU busy"
 				value={formatPercent(busy, isPart ? span : all + idle)}

@@ -182,6 +182,9 @@ static void put_overview(struct output *out, const struct run *run)
 	format_share(share, percent_down(run->attributed_gpu_ns, run->gpu_ns));
 	if (run->gpu_ns)
 		put_fact(out, "attributed to a call path", share);
+	format_share(share, percent_down(run->user_code_gpu_ns, run->gpu_ns));
+	if (run->gpu_ns)
+		put_fact(out, "GPU time under your own code", share);
 	put_backward(out, run);
 	if (run->collectives.count) {
 		format_time(time, run->collectives.gpu_ns);
