@@ -280,9 +280,10 @@ static bool name_node(struct torch_thread *torch, const struct torch_shared_node
 	torch->names.type[0] = torch->names.class_name[0] = '\0';
 	if (!shared->node)
 		return true;
-	if (!torch_node_check(shared) || !torch_node_name(shared->node, &torch->names))
+	if (!torch_node_check(shared))
 		return false;
-	if (key->thread <= atomic_load_explicit(&torch_threads_seen, memory_order_relaxed))
+	if (torch_node_name(shared->node, &torch->names) &&
+	    key->thread <= atomic_load_explicit(&torch_threads_seen, memory_order_relaxed))
 		return true;
 	torch_node_reject();
 	return false;

@@ -5,6 +5,7 @@
  */
 #include "inject/torch/torch_node.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "inject/python/python_runtime.h"
@@ -19,6 +20,9 @@
 #define PYTHON_NODE_TYPE    "N5torch8autograd6PyNodeE"
 #define PYTHON_OBJECT_FROM  96 /* bytes from the start of the node */
 #define PYTHON_OBJECT_TO    1024
+#define CLASS_END	    "Backward"
+#define FLAGS_BEHIND_NAME   144 /* of a type object, in all versions */
+#define FLAG_OF_TYPE	    (UINT64_C(1) << 31)
 #define PYTHON_OBJECT_BYTES 256 /* of a THPFunction, which points back to its node */
 
 extern uint64_t torch_nodes_accepted;
@@ -83,12 +87,40 @@ bool torch_node_check(const struct torch_shared_node *shared)
 	return false;
 }
 
-/* The object has the node's address: it holds a weak reference to it. */
-static bool is_python_object(uintptr_t object, uintptr_t node)
+static bool is_identifier(const char *name)
+{
+	for (; *name && (isalnum((unsigned char)*name) || *name == '_' || *name == '.'); name++)
+		;
+	return !*name;
+}
+
+/*
+ * Copies the class name of a node's Python object. PyTorch names the class of such objects after
+ * the Function. False if the memory is not an object with such a class.
+ */
+static bool name_class(const struct python_layout *layout, uintptr_t object,
+		       char out[TORCH_NAME_BYTES])
+{
+	uintptr_t type, metatype, flags, name;
+	size_t length;
+
+	if (!object || object % sizeof(void *) ||
+	    !read_memory(&type, object + layout->object_type, sizeof(type)) ||
+	    !read_memory(&metatype, type + layout->object_type, sizeof(metatype)) ||
+	    !read_memory(&flags, metatype + layout->type_name + FLAGS_BEHIND_NAME, sizeof(flags)) ||
+	    !(flags & FLAG_OF_TYPE) || !read_memory(&name, type + layout->type_name, sizeof(name)))
+		return false;
+	length = read_memory_text(out, TORCH_NAME_BYTES, name);
+	return length > strlen(CLASS_END) && !strcmp(out + length - strlen(CLASS_END), CLASS_END) &&
+	       is_identifier(out);
+}
+
+/* The object has a weak reference to its node, so it has the node's address. */
+static bool refers_to(uintptr_t object, uintptr_t node)
 {
 	uintptr_t words[PYTHON_OBJECT_BYTES / sizeof(uintptr_t)];
 
-	if (!object || object % sizeof(void *) || !read_memory(words, object, sizeof(words)))
+	if (!read_memory(words, object, sizeof(words)))
 		return false;
 	for (size_t i = 2; i < sizeof(words) / sizeof(*words); i++)
 		if (words[i] == node)
@@ -96,43 +128,36 @@ static bool is_python_object(uintptr_t object, uintptr_t node)
 	return false;
 }
 
-static void find_python_object(uintptr_t node)
+static void find_python_object(const struct python_layout *layout, uintptr_t node, char *class_name)
 {
 	for (uint32_t at = PYTHON_OBJECT_FROM; at < PYTHON_OBJECT_TO; at += sizeof(uintptr_t)) {
 		uintptr_t object;
 
 		if (!read_memory(&object, node + at, sizeof(object)))
 			return;
-		if (is_python_object(object, node)) {
+		if (name_class(layout, object, class_name) && refers_to(object, node)) {
 			__atomic_store_n(&torch_python_node_object, at, __ATOMIC_RELAXED);
 			return;
 		}
 	}
 }
 
-static void name_class(uintptr_t node, const struct python_layout *layout, char *out)
-{
-	uintptr_t object, type, name;
-
-	if (!torch_python_node_object ||
-	    !read_memory(&object, node + torch_python_node_object, sizeof(object)) ||
-	    !read_memory(&type, object + layout->object_type, sizeof(type)) ||
-	    !read_memory(&name, type + layout->type_name, sizeof(name)) ||
-	    !read_memory_text(out, TORCH_NAME_BYTES, name))
-		out[0] = '\0';
-}
-
+/* Learns where nodes of Python functions have their object, and names its class. */
 static void learn_python_node(uintptr_t node, uintptr_t vtable, char *class_name)
 {
 	const struct python_runtime *python = python_now();
+	uintptr_t object;
 
 	if (!python)
 		return;
 	torch_python_object_type = python->layout.object_type;
 	if (!torch_python_node_object)
-		find_python_object(node);
+		find_python_object(&python->layout, node, class_name);
 	__atomic_store_n(&torch_python_node_type, vtable, __ATOMIC_RELEASE);
-	name_class(node, &python->layout, class_name);
+	if (!torch_python_node_object ||
+	    !read_memory(&object, node + torch_python_node_object, sizeof(object)) ||
+	    !name_class(&python->layout, object, class_name))
+		class_name[0] = '\0';
 }
 
 static bool is_mangled(const char *name)

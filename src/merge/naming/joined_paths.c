@@ -137,6 +137,15 @@ static bool cut_at_apply(const struct frames *frames, const char *class_name,
 	return false;
 }
 
+/* Two calls in one native function are equal: their lines are not shown. */
+static bool is_shown_equal(const struct frames *frames, const struct path_item *a,
+			   const struct path_item *b)
+{
+	if (a->kind != b->kind || a->kind != MERGED_NATIVE)
+		return a->kind == b->kind && a->value == b->value;
+	return frames->address_names[a->value] == frames->address_names[b->value];
+}
+
 /* Shortens the path to what it shares with another stack's. */
 static int cut_to_common(const struct frames *frames, uint32_t stack, struct path_items *path)
 {
@@ -145,8 +154,7 @@ static int cut_to_common(const struct frames *frames, uint32_t stack, struct pat
 	size_t i = 0;
 
 	while (!error && i < path->count && i < other.count &&
-	       path->items[i].kind == other.items[i].kind &&
-	       path->items[i].value == other.items[i].value)
+	       is_shown_equal(frames, &path->items[i], &other.items[i]))
 		i++;
 	path->count = i;
 	free(other.items);
@@ -191,8 +199,12 @@ static int list_forward(const struct frames *frames, const struct joined_stack *
 			return error;
 		if (join->is_certain &&
 		    (class_name[0] ? cut_at_apply(frames, class_name, path)
-				   : cut_at_maker(frames, join->at, type, path)))
+				   : cut_at_maker(frames, join->at, type, path))) {
+			/* A derivative of a derivative is no better known than its first one. */
+			if (is_joined(frames, join->at))
+				*result = joined_paths_result(frames, join->at);
 			return 0;
+		}
 	}
 	path->count = 0;
 	*result = JOIN_INFERRED;
@@ -268,14 +280,18 @@ static int append_node(const struct frames *frames, const struct joined_stack *j
 		       const struct path_items *own, size_t first, enum join_result result,
 		       struct path_items *path)
 {
+	static const char *const labels[JOIN_RESULTS] = {
+		[JOIN_NONE] = LABEL_UNKNOWN,
+		[JOIN_INFERRED] = LABEL_INFERRED,
+		[JOIN_EXACT] = LABEL_BACKWARD,
+	};
 	const struct autograd_state *state = autograd_state(&frames->model->autograd, join->state);
 	char name[LABEL_BYTES - 16], label[LABEL_BYTES];
 	int error;
 
 	torch_node_label(text_of(frames, state->node_type), text_of(frames, state->node_class),
 			 name, sizeof(name));
-	snprintf(label, sizeof(label), "%s%s",
-		 result == JOIN_INFERRED ? LABEL_INFERRED : LABEL_BACKWARD, name);
+	snprintf(label, sizeof(label), "%s%s", labels[result], name);
 	error = append_label(frames, path, label);
 	if (frames->backward == BACKWARD_FORWARD)
 		first = first_python(own, first);
@@ -297,6 +313,7 @@ static int compose(const struct frames *frames, const struct joined_stack *join,
 		error = list_forward(frames, join, &own, first, &path, &result);
 	if (!error && again < own.count) {
 		cut_at_checkpoint(frames, &path);
+		result = JOIN_EXACT; /* its own frames follow */
 		error = append_label(frames, &path, LABEL_RECOMPUTE);
 		if (!error)
 			error = append(&path, own.items + again, own.count - again);

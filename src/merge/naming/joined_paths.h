@@ -13,6 +13,7 @@
 
 #define LABEL_BACKWARD	"[backward] "
 #define LABEL_INFERRED	"[backward~] "
+#define LABEL_UNKNOWN	"[backward?] "
 #define LABEL_RECOMPUTE "[recompute]"
 
 enum join_result {
