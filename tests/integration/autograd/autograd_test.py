@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Records training on the stand-in for PyTorch and compares each call path with the truth."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import check
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# What must be among the paths of each case.
+MODEL = ("b$AddmmBackward0", "b$MulBackward0", "b$ReluBackward0", "b$AccumulateGrad")
+CUSTOM = ("b$CubeBackward", "v$IdentityBackward", "b$ReluBackward0", "b$AccumulateGrad")
+CPP = ("b$AddmmBackward0", "b$CppNode%Square%", "v$SliceBackward0", "b$AccumulateGrad")
+CASES = {
+    "plain": MODEL,
+    "views": ("v$SliceBackward0", "b$MulBackward0"),
+    "copy_slices": ("v$CopySlices", "b$MulBackward0"),
+    "threads": (*MODEL, "b$MmBackward0", "v$SliceBackward0"),
+    "devices": (*MODEL, "b$MmBackward0", "v$SliceBackward0"),
+    "same_thread": (*MODEL, *CUSTOM),
+    "custom": CUSTOM,
+    "recompute": ("r", "b$MulBackward0", "b$AccumulateGrad"),
+    "reentrant": ("r", "b$MulBackward0", "b$AccumulateGrad"),
+    "recompute_same_thread": ("r", "b$MulBackward0", "b$AccumulateGrad"),
+    "double_backward": ("b$ThresholdBackwardBackward0", "b$MulBackward0", "v$SliceBackward0"),
+    "retain_graph": MODEL,
+    "hooks": MODEL,
+    "graph": (*MODEL, "r"),
+    "several_roots": ("b$SumBackward0", "b$MulBackward0"),
+}
+CPP_CASES = {"cpp": CPP, "cpp_threads": CPP, "cpp_same_thread": CPP}
+
+# Libraries whose state cannot be read: what the log says.
+WRONG = {
+    "moved": "unknown layout",
+    "swapped": "unknown layout",
+    "no_node": "does not export _ZN5torch8autograd16get_current_nodeEv",
+    "garbage": "unknown layout",
+    "unmapped": "unknown layout",
+}
+WRONG_CASES = ("plain", "threads", "custom", "recompute")
+
+
+def run(command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if done.returncode:
+        sys.exit("%s exited %s\n%s\n%s" % (command, done.returncode, done.stdout, done.stderr))
+    return done
+
+
+def record(args, folder, case, variant="right"):
+    """Records a case. Returns the folder of its log."""
+    data = os.path.join(folder, case)
+    library = os.path.join(args.standin, variant, "lib", "libtorch_cpu.so")
+    environment = dict(os.environ, STANDIN=library, PYTHONPATH=HERE, PYTHONDONTWRITEBYTECODE="1",
+                       XTRACE_SIMGPU_DEVICES="2")
+    program = [args.program] if case in CPP_CASES else [sys.executable,
+                                                        os.path.join(HERE, "cases.py")]
+    done = run([args.xtrace, "record", "--simulate", "-o", data, "--", *program, case],
+               env=environment)
+    assert ", 0 lost" in done.stderr, done.stderr
+    return data
+
+
+def fold(args, data, *options):
+    return run([args.merge, "--folded", "-", *options, data]).stdout.splitlines()
+
+
+def test_paths(args, folder, case, expected):
+    labels, faults = check.check(fold(args, record(args, folder, case)))
+    missing = [label for label in expected if not labels[label]]
+    assert not missing, "no path has %s: %s" % (missing, dict(labels))
+    assert not faults, "\n".join(faults)
+    return dict(labels)
+
+
+def labelled(lines):
+    """The lines that claim to know a forward path."""
+    return [line for line in lines if any(
+        check.is_label(check.token_of(frame) or "") for frame in line.split(";"))]
+
+
+def kernel_of(line):
+    return line.rsplit(" ", 1)[0].split(";")[-1]
+
+
+def meta(args, data):
+    log, = (name for name in os.listdir(data) if name.endswith(".xtr"))
+    rows = map(json.loads, run([args.dump, "--format", "json", os.path.join(data, log)])
+               .stdout.splitlines())
+    return {row["key"]: row["value"] for row in rows if row.get("kind") == "META" and "key" in row}
+
+
+def test_wrong(args, folder, variant, reason):
+    """No crash, no wrong line, and a reason in the log and in the summary."""
+    for case in WRONG_CASES:
+        data = record(args, folder, case, variant)
+        lines = labelled(fold(args, data))
+        _, faults = check.check(lines)
+        assert not faults, "\n".join(faults)
+        assert reason in meta(args, data).get("torch.missing", ""), (case, meta(args, data))
+        summary = run([args.merge, data]).stdout
+        assert "PyTorch" in summary and reason in summary, summary
+    return "%d cases" % len(WRONG_CASES)
+
+
+def test_no_task(args, folder):
+    """Old versions of PyTorch do not number the calls of backward()."""
+    for case in WRONG_CASES:
+        labels, faults = check.check(fold(args, record(args, folder, case, "no_task")))
+        # Of several threads in backward(), the caller is not always known.
+        wrong = [fault for fault in faults if "b$AccumulateGrad" not in fault]
+        assert labels and not wrong, "\n".join(wrong)
+    return "%d cases" % len(WRONG_CASES)
+
+
+def test_engine(args, folder):
+    """--backward engine shows the paths of the launches themselves, and both shows both."""
+    data = record(args, folder, "plain")
+    forward, engine, both = (fold(args, data, "--backward", shown)
+                             for shown in ("forward", "engine", "both"))
+    assert labelled(forward) and not labelled(engine)
+    kernels = {kernel_of(line) for line in labelled(forward)}
+    backward = [line for line in engine if kernel_of(line) in kernels]
+    assert backward and all(check.ENGINE in line for line in backward), backward
+    assert all("at::_ops::" in line.split("[backward] ")[1] for line in labelled(both)), both
+    for one, other in zip(sorted(labelled(forward)), sorted(labelled(both))):
+        label = next(frame for frame in one.split(";") if frame.startswith("[backward]"))
+        before = one.split(label)[0] + label
+        assert other.startswith(before), (one, other)
+    return "%d paths" % len(both)
+
+
+def tests():
+    for case, expected in {**CASES, **CPP_CASES}.items():
+        yield case, lambda args, folder, c=case, e=expected: test_paths(args, folder, c, e)
+    for variant, reason in WRONG.items():
+        yield variant, lambda args, folder, v=variant, r=reason: test_wrong(args, folder, v, r)
+    yield "no_task", test_no_task
+    yield "engine", test_engine
+
+
+def main():
+    known = dict(tests())
+    parser = argparse.ArgumentParser()
+    for name in ("xtrace", "merge", "dump", "standin", "program"):
+        parser.add_argument("--" + name)
+    parser.add_argument("--list", action="store_true", help="print the names of the cases")
+    parser.add_argument("cases", nargs="*", choices=[*known, []])
+    args = parser.parse_args()
+    if args.list:
+        print(*known)
+        return
+    for case in args.cases:
+        with tempfile.TemporaryDirectory() as folder:
+            print("%s: %s" % (case, known[case](args, folder)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
