@@ -282,11 +282,13 @@ static bool name_node(struct torch_thread *torch, const struct torch_shared_node
 		return true;
 	if (!torch_node_check(shared))
 		return false;
-	if (torch_node_name(shared->node, &torch->names) &&
-	    key->thread <= atomic_load_explicit(&torch_threads_seen, memory_order_relaxed))
-		return true;
-	torch_node_reject();
-	return false;
+	if (!torch_node_name(shared->node, &torch->names) ||
+	    key->thread > atomic_load_explicit(&torch_threads_seen, memory_order_relaxed)) {
+		torch_node_reject();
+		return false;
+	}
+	torch_node_accept();
+	return true;
 }
 
 static bool is_same(const struct torch_node_key *a, const struct torch_node_key *b)

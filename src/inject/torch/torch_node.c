@@ -67,7 +67,13 @@ static bool is_node(const struct torch_shared_node *shared)
 	       words[TORCH_NODE_TOPOLOGICAL / 8] < SEQUENCE_MAX &&
 	       (words[TORCH_NODE_HAS_PARENT / 8] & 0xff) <= 1 &&
 	       words[TORCH_NODE_THREAD / 8] < THREAD_MAX &&
+	       (sequence == TORCH_NO_SEQUENCE || words[TORCH_NODE_THREAD / 8]) &&
 	       has_edges(&words[TORCH_NODE_NEXT_EDGES / 8]);
+}
+
+void torch_node_accept(void)
+{
+	__atomic_add_fetch(&torch_nodes_accepted, 1, __ATOMIC_RELAXED);
 }
 
 void torch_node_reject(void)
@@ -79,10 +85,8 @@ void torch_node_reject(void)
 
 bool torch_node_check(const struct torch_shared_node *shared)
 {
-	if (is_node(shared)) {
-		__atomic_add_fetch(&torch_nodes_accepted, 1, __ATOMIC_RELAXED);
+	if (is_node(shared))
 		return true;
-	}
 	torch_node_reject();
 	return false;
 }

@@ -39,10 +39,11 @@ struct torch_node_key {
  */
 bool torch_node_check(const struct torch_shared_node *shared);
 
-/* Counts a node that passed the check and turned out to be wrong. */
+/* Counts a node that passed the check, and turned out to be right or wrong. */
+void torch_node_accept(void);
 void torch_node_reject(void);
 
-/* Whether a node has passed the check, so that the layout is the known one. */
+/* Whether a node turned out to be right, so that the layout is the known one. */
 static inline bool torch_node_is_known(void)
 {
 	extern uint64_t torch_nodes_accepted;

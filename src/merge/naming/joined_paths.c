@@ -11,6 +11,7 @@
 #include "merge/naming/torch_nodes.h"
 
 #define EVALUATE_FUNCTION "_ZN5torch8autograd6Engine17evaluate_function"
+#define EXECUTE		  "_ZN5torch8autograd6Engine7execute"
 #define LABEL_BYTES	  256
 
 static const char *text_of(const struct frames *frames, uint32_t string)
@@ -161,7 +162,20 @@ static int cut_to_common(const struct frames *frames, uint32_t stack, struct pat
 	return error;
 }
 
-/* The frames of the call of backward(), from the launch's own thread or another one. */
+/* The item that calls the engine in the launch's own thread; `first` if there is none. */
+static size_t engine_call(const struct frames *frames, const struct path_items *own, size_t first)
+{
+	for (size_t i = first; i-- > 0;)
+		if (own->items[i].kind == MERGED_NATIVE &&
+		    !strncmp(mangled_name(frames, own->items[i].value), EXECUTE, strlen(EXECUTE)))
+			return i;
+	return first;
+}
+
+/*
+ * The frames of the call of backward(), in the launch's own thread or in the caller's. If the call
+ * is unknown, the frames of the engine.
+ */
 static int list_caller(const struct frames *frames, const struct joined_stack *join,
 		       const struct path_items *own, size_t first, struct path_items *path)
 {
@@ -169,6 +183,7 @@ static int list_caller(const struct frames *frames, const struct joined_stack *j
 
 	if (caller && frames_has_stack(frames, caller) && !is_joined(frames, caller))
 		return frames_list(frames, caller, path);
+	first = engine_call(frames, own, first);
 	if (grow(&path->items, &path->capacity, first + 1, sizeof(*path->items)) < 0)
 		return -ENOMEM;
 	if (first)
@@ -190,7 +205,9 @@ static int list_forward(const struct frames *frames, const struct joined_stack *
 
 	*result = JOIN_EXACT;
 	if (!state->node_thread) { /* it belongs to backward() itself */
-		*result = state->caller_stack ? JOIN_EXACT : JOIN_NONE;
+		*result = state->caller_stack || engine_call(frames, own, first) < first
+				  ? JOIN_EXACT
+				  : JOIN_NONE;
 		return list_caller(frames, join, own, first, path);
 	}
 	if (frames_has_stack(frames, join->at)) {

@@ -230,6 +230,9 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 		model->nodes.rows[n].range =
 			model_range_at(model, model->nodes.rows[n].thread,
 				       model->nodes.rows[n].autograd, model->nodes.rows[n].time_ns);
+	/* The tracer read autograd's memory until it found the layout to be unknown. */
+	if (model_meta(model, "torch.missing")[0])
+		autograd_free(&model->autograd);
 	model->autograd.first_joined = (uint32_t)model->stacks.count;
 	if (!error && model->autograd.state_count)
 		error = join_graph_nodes(model);
