@@ -133,6 +133,7 @@ bool config_read(struct config *config)
 	find_own_directory(config->library_dir);
 	debug_log_enable(getenv("XTRACE_DEBUG"));
 	config->python = read_python();
+	config->modules = config->python && read_word("XTRACE_MODULES", "1");
 	config->autograd = !read_word("XTRACE_AUTOGRAD", "off");
 	config->api_level = read_api_level();
 	config->starts_paused = read_word("XTRACE_START", "paused");
