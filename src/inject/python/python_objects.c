@@ -5,6 +5,7 @@
  */
 #include "inject/python/python_objects.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "inject/python/python_text.h"
@@ -30,6 +31,7 @@
 #define WORDS_BEFORE	   4 /* words before an object: values, dict, garbage collection */
 #define HASH_BEHIND_LENGTH 8
 #define NO_HASH		   UINT64_MAX
+#define STR_HEAD_BYTES	   40
 #define CHARACTERS_MAX	   512
 #define MODULES_NAME	   "_modules"
 
@@ -138,12 +140,14 @@ static bool open_keys(struct object_reader *reader, uintptr_t keys, struct objec
 static bool open_dict(struct object_reader *reader, uintptr_t dict, struct object_entries *out,
 		      uintptr_t *values_out)
 {
+	const uint32_t type = layout_of(reader)->object_type;
 	uint64_t words[DICT_BYTES / 8];
 	struct object_class class;
 
-	if (!class_of(reader, dict, &class) || !(class.flags & FLAG_OF_DICT) ||
-	    !copy(words, dict, DICT_BYTES))
+	if (!copy(words, dict, DICT_BYTES) || !read_class(reader, words[type / 8], &class) ||
+	    !(class.flags & FLAG_OF_DICT))
 		return false;
+	note(reader, dict + type, UINT64_MAX, class.address);
 	note(reader, dict + DICT_KEYS, UINT64_MAX, words[DICT_KEYS / 8]);
 	note(reader, dict + DICT_VALUES, UINT64_MAX, words[DICT_VALUES / 8]);
 	*values_out = words[DICT_VALUES / 8];
@@ -243,41 +247,60 @@ void object_note_entry(struct object_reader *reader, const struct object_entry *
 	note(reader, entry->at + 8, UINT64_MAX, entry->value);
 }
 
-/* Interned strings are the same object, so the text is compared only once per walk. */
 static bool is_modules_name(struct object_reader *reader, uintptr_t key)
 {
+	const bool notes = reader->notes;
 	char text[32];
 	size_t bytes;
-	bool notes = reader->notes, is_equal;
+	bool is_equal;
 
-	if (reader->modules_name)
-		return key == reader->modules_name;
-	reader->notes = false; /* the key's address is an input, and names are never freed */
+	reader->notes = false; /* the key's address is an input, and this name is never freed */
 	is_equal =
 		object_text(reader, key, text, sizeof(text), &bytes) && !strcmp(text, MODULES_NAME);
 	reader->notes = notes;
-	if (is_equal)
-		reader->modules_name = key;
 	return is_equal;
+}
+
+/*
+ * Finds the entry of `_modules`. Interned strings are the same object, so most often only one text
+ * is compared in a walk.
+ */
+static bool find_modules(struct object_reader *reader, struct object_entries *entries,
+			 struct object_entry *out)
+{
+	static _Atomic(uintptr_t) known;
+	const uintptr_t likely = atomic_load_explicit(&known, memory_order_relaxed);
+
+	for (int any_key = 0; any_key < 2; any_key++) {
+		entries->next = 0;
+		while (object_next_entry(reader, entries, out)) {
+			if (out->key == reader->modules_name)
+				return true;
+			if (!any_key && out->key != likely)
+				continue;
+			if (!is_modules_name(reader, out->key))
+				continue;
+			reader->modules_name = out->key;
+			atomic_store_explicit(&known, out->key, memory_order_relaxed);
+			return true;
+		}
+	}
+	return false;
 }
 
 bool object_open_children(struct object_reader *reader, uintptr_t module,
 			  struct object_entries *out)
 {
-	const struct python_layout *layout = layout_of(reader);
 	uintptr_t values = 0, no_values = 0;
 	struct object_entry entry;
 
-	if (!open_attributes(reader, module, out, &values))
+	if (!open_attributes(reader, module, out, &values) || !find_modules(reader, out, &entry))
 		return false;
-	do {
-		if (!object_next_entry(reader, out, &entry))
-			return false;
-	} while (!is_modules_name(reader, entry.key));
 	note(reader, entry.at, UINT64_MAX, entry.key);
 	entry.at += 8;
 	if (values)
-		entry.at = values + layout->values_start + (out->next - 1) * sizeof(uint64_t);
+		entry.at = values + layout_of(reader)->values_start +
+			   (out->next - 1) * sizeof(uint64_t);
 	return get(reader, entry.at, &entry.value) &&
 	       open_dict(reader, entry.value, out, &no_values) && !no_values;
 }
@@ -312,18 +335,20 @@ bool object_text(struct object_reader *reader, uintptr_t object, char *out, size
 		 size_t *bytes_out)
 {
 	const struct python_layout *layout = layout_of(reader);
-	uint64_t class, flags, length, hash, state_word;
-	uintptr_t state = object + layout->str_state;
+	const uint32_t hash_at = layout->str_length + HASH_BEHIND_LENGTH;
+	uint64_t head[STR_HEAD_BYTES / 8];
+	struct object_class class;
 
-	if (!copy(&class, object + layout->object_type, 8) || !read_flags(class, &flags) ||
-	    !(flags & FLAG_OF_STR) || !copy(&length, object + layout->str_length, 8) ||
-	    !copy(&state_word, state & ~(uintptr_t)7, 8) ||
-	    !get(reader, object + layout->str_length + HASH_BEHIND_LENGTH, &hash) ||
-	    hash == NO_HASH)
+	if (!copy(head, object, STR_HEAD_BYTES) ||
+	    !read_class(reader, head[layout->object_type / 8], &class) ||
+	    !(class.flags & FLAG_OF_STR) || head[hash_at / 8] == NO_HASH)
 		return false;
-	return copy_characters(layout, object, length,
-			       (uint32_t)(state_word >> state % 8 * 8) >> layout->str_kind_bit, out,
-			       out_bytes, bytes_out);
+	note(reader, object + hash_at, UINT64_MAX, head[hash_at / 8]);
+	return copy_characters(
+		layout, object, head[layout->str_length / 8],
+		(uint32_t)(head[layout->str_state / 8] >> layout->str_state % 8 * 8) >>
+			layout->str_kind_bit,
+		out, out_bytes, bytes_out);
 }
 
 /* Makes inputs of a C string's words. */
@@ -362,11 +387,20 @@ bool object_class_name(struct object_reader *reader, uintptr_t object, char *out
 
 bool object_inputs_are_current(const struct python_walk *walk, uint32_t first_input)
 {
-	uint64_t word;
+	const struct python_input *inputs = walk->inputs;
+	uintptr_t addresses[READ_WORDS_MAX];
+	uint64_t words[READ_WORDS_MAX];
 
-	for (uint32_t i = first_input; i < walk->input_count; i++)
-		if (!copy(&word, (uintptr_t)walk->inputs[i].word, sizeof(word)) ||
-		    (word & walk->inputs[i].mask) != walk->inputs[i].value)
+	for (uint32_t i = first_input, count; i < walk->input_count; i += count) {
+		count = walk->input_count - i < READ_WORDS_MAX ? walk->input_count - i
+							       : READ_WORDS_MAX;
+		for (uint32_t w = 0; w < count; w++)
+			addresses[w] = (uintptr_t)inputs[i + w].word;
+		if (!read_memory_words(words, addresses, count))
 			return false;
+		for (uint32_t w = 0; w < count; w++)
+			if ((words[w] & inputs[i + w].mask) != inputs[i + w].value)
+				return false;
+	}
 	return true;
 }

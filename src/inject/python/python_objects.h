@@ -24,7 +24,7 @@ struct object_class {
 struct object_reader {
 	struct python_walk *walk;
 	bool notes;		/* make an input of each word that the result depends on */
-	uintptr_t modules_name; /* the string "_modules", once found */
+	uintptr_t modules_name; /* the string "_modules", once found; 0 equals no key */
 	struct object_class classes[OBJECT_CLASSES_KEPT];
 };
 

@@ -5,14 +5,14 @@
 Runs models of a stand-in for PyTorch on the simulated GPU. Options are those of python_test.py.
 """
 
-import os
+import re
 import tempfile
 
 import python_test as base
 
 MARK = "[module] "
 CALL = "_wrapped_call_impl"
-CASES = ("loops", "hooks", "shared", "replaced", "reused", "renamed", "threads", "weird", "deep")
+CASES = ("loops", "hooks", "shared", "replaced", "reused", "renamed", "threads", "bare", "weird", "deep")
 
 
 def is_module(frame):
@@ -64,6 +64,32 @@ def test_many(args, folder):
         len(entries), log.account["stacks.hits"], log.account["tracer.memory_bytes"] >> 20)
 
 
+def test_changing(args, folder):
+    """While another thread changes the model, every name is one that a module had."""
+    log, entries, _ = base.record(args, folder, ["modules.py", "changing"], options=["--modules"])
+    names = {frame[0][len(MARK):] for frame in log.frames.values() if is_module(frame)}
+    wanted = re.compile(r"(Model|Layer|embed|(layers\.)?(\d|more\d+|<Layer>|<Linear>))?"
+                        r"(^|\.)?(self_attn(\.(q_proj|k_proj|out))?|mlp(\.\d)?)?")
+    assert names and all(wanted.fullmatch(name) for name in names), names
+    assert log.account["calls.written"] >= len(entries) > 0
+    return "%d launches, %d stacks, %d names" % (
+        len(entries), log.account["stacks.walked"], len(names))
+
+
+def test_killed(args, folder):
+    """Recovery from the crash buffer keeps the frames of modules."""
+    log, entries, _ = base.record(args, folder, ["modules.py", "killed"], status=128 + 9,
+                                  options=["--modules"], LEDGER_LIVE="1")
+    stacks = {row["id"]: row for row in log.tables["STACK"]}
+    names = [[log.frames[number][0] for number in reversed(stacks[row["stack"]]["python"])
+              if is_module(log.frames[number])]
+             for row in log.tables["CALL"] if row["stack"] in stacks]
+    for entry in entries:
+        assert [MARK + path for path in entry["modules"]] in names, entry
+    assert log.account["recovered.calls"] > 0
+    return "%d launches, %d calls recovered" % (len(entries), log.account["recovered.calls"])
+
+
 def test_off(args, folder):
     """Without the option, or without Python frames, no module is named."""
     for options in ([], ["--modules", "--python", "off"]):
@@ -87,14 +113,17 @@ def test_shown(args, folder):
     return "%d paths" % len(lines)
 
 
+TESTS = {"shown": test_shown, "off": test_off, "many": test_many, "changing": test_changing,
+         "killed": test_killed}
+
+
 def main():
-    args = base.parse(["shown", "off", "many", *CASES])
-    tests = {"shown": test_shown, "off": test_off, "many": test_many}
-    for name in ("shown", "off", "many", *CASES):
+    args = base.parse([*TESTS, *CASES])
+    for name in (*TESTS, *CASES):
         if args.only and name not in args.only:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            said = tests[name](args, folder) if name in tests else test_case(args, folder, name)
+            said = TESTS[name](args, folder) if name in TESTS else test_case(args, folder, name)
             print("%s: %s" % (name, said), flush=True)
 
 
