@@ -4,12 +4,14 @@
 
 usage: python_cost.py BUILD_DIR/bin/bench/libbench_python_cost.so [--rounds N] [--only NAME]
 
-Three measurements, in ns per call with entry and exit:
+Four measurements, in ns per call with entry and exit:
 - warm: one path, calls in succession. Each frame has its own function, each three share a file.
 - paths: calls from many paths of ten frames in random order.
 - cold: calls from 40 paths in turn, each with about 35 native and ten Python frames. Each call
   follows the use of the given amount of memory. Rounds alternate between no recording, native
   stacks and Python stacks. The result is the mean of the middle half.
+- modules: calls inside nested modules of a stand-in for PyTorch, with and without their paths. The
+  stack is cached, or walked each time.
 
 Prints a line for each value, and all of them as JSON at the end.
 """
@@ -17,6 +19,7 @@ Prints a line for each value, and all of them as JSON at the end.
 import argparse
 import ctypes
 import json
+import os
 import random
 import statistics
 import sys
@@ -125,7 +128,41 @@ def cold(library, options):
         say("cold", "after %d KiB" % kib, medians)
 
 
-QUESTIONS = {"warm": warm, "paths": many_paths, "cold": cold}
+def nested(module, depth):
+    """A module below others, each in a list of the one outside."""
+    class Inner(module.Module):
+        def forward(self, call):
+            return self.layers[3](call) if self.has_layers else call()
+
+    model = Inner()
+    model.has_layers = depth > 1
+    if depth > 1:
+        model.layers = module.ModuleList([module.Module() for _ in range(3)])
+        model.layers.append(nested(module, depth - 1))
+    return model
+
+
+def modules(library, _options):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests",
+                                    "integration", "python", "standin"))
+    from torch.nn.modules import module
+
+    library.cost_take_python(1)
+    for depth in (1, 2, 4, 8):
+        model = nested(module, depth)
+        for what, call in (("cached", lambda: library.cost_ns(CALLS)),
+                           ("walked", lambda: library.cost_walk_ns(300))):
+            times = []
+            for with_modules in (0, 1):
+                library.cost_take_modules(with_modules)
+                times.append(min(model(call) for _ in range(2)))
+            say("modules", "%d modules, %s" % (depth, what),
+                {"with Python": times[0], "with modules": times[1],
+                 "modules alone": times[1] - times[0]})
+    library.cost_take_modules(0)
+
+
+QUESTIONS = {"warm": warm, "paths": many_paths, "cold": cold, "modules": modules}
 
 
 def main():
@@ -135,7 +172,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=50)
     options = parser.parse_args()
     library = ctypes.CDLL(options.library)
-    library.cost_ns.restype = library.cost_cold_ns.restype = ctypes.c_double
+    for name in ("cost_ns", "cost_cold_ns", "cost_walk_ns"):
+        getattr(library, name).restype = ctypes.c_double
     step = library.cost_begin()
     if step:
         sys.exit("python_cost: step %d of the preparation failed" % step)

@@ -55,10 +55,15 @@ check() {
 	name=$1 root=$2 python=$3
 	shift 3
 	echo "== $name: $python"
-	python3 "$source/tests/integration/python/python_test.py" --xtrace "$build/bin/xtrace" \
-		--merge "$build/bin/xtrace-merge" --dump "$source/tools/xtrace-dump" \
-		--bridge "$build/lib/libpython_bridge.so" --restarter "$build/lib/libpython_restarter.so" --launcher "$build/bin/e2e_launcher" \
-		--root "$root" --python "$python" "$@" || failures=$((failures + 1))
+	for part in python modules; do
+		python3 "$source/tests/integration/python/${part}_test.py" \
+			--xtrace "$build/bin/xtrace" --merge "$build/bin/xtrace-merge" \
+			--dump "$source/tools/xtrace-dump" \
+			--bridge "$build/lib/libpython_bridge.so" \
+			--restarter "$build/lib/libpython_restarter.so" \
+			--launcher "$build/bin/e2e_launcher" \
+			--root "$root" --python "$python" "$@" || failures=$((failures + 1))
+	done
 }
 
 mount_in() {

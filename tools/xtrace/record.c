@@ -41,6 +41,7 @@ struct recording {
 	const char *max_overhead;
 	bool is_paused;
 	bool yields;
+	bool names_modules;
 	struct recording_dir dir;
 	struct finished finished;
 	struct install_paths paths;
@@ -107,6 +108,10 @@ static const struct option_row option_rows[] = {
 	 .help = "Record Python frames together with native ones (default: mixed, full), alone "
 		 "(only), or not at all (off)",
 	 .apply = apply_word, TARGET(python)},
+	{"modules",
+	 .help = "Add the path of each PyTorch module, such as layers.3.self_attn.q_proj, to the "
+		 "Python frames",
+	 .apply = option_flag, TARGET(names_modules)},
 	{"yield",
 	 .help = "Release CUPTI while the program's own profiler uses it, instead of keeping that "
 		 "profiler out",
@@ -212,6 +217,7 @@ static int run(struct recording *recording)
 			{"XTRACE_START", recording->is_paused ? "paused" : NULL},
 			{"XTRACE_CAPTURE_RANGE", recording->capture_range},
 			{"XTRACE_PYTHON", recording->python},
+			{"XTRACE_MODULES", recording->names_modules ? "1" : NULL},
 			{"XTRACE_YIELD", recording->yields ? "1" : NULL},
 			{"XTRACE_MAX_SIZE", recording->max_size},
 			{"XTRACE_MAX_OVERHEAD", recording->max_overhead},

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "inject/memory/budget.h"
+#include "inject/python/python_modules.h"
 #include "inject/capture/stack_cache_evict.h"
 #include "inject/capture/stack_cache_index.h"
 #include "inject/runtime/hotpath.h"
@@ -35,11 +36,6 @@ static inline __attribute__((always_inline)) bool inputs_are_equal(const struct 
 		    base[o[i + 6]] != v[i + 6] || base[o[i + 7]] != v[i + 7])
 			return false;
 	return true;
-}
-
-static const uint64_t *variant_hash(const struct cache_variant *variant)
-{
-	return (const uint64_t *)&variant->steps[variant->step_count];
 }
 
 uint64_t stack_cache_variant_hash(const struct cache_variant *variant)
@@ -80,11 +76,16 @@ static bool runs_are_equal(const struct cache_variant *variant)
 	return true;
 }
 
-static bool inputs_of_python_are_equal(const struct cache_variant *variant)
+static __attribute__((noinline)) bool
+inputs_of_python_are_equal(const struct cache_variant *variant)
 {
 	const struct python_input *inputs = variant_inputs(variant);
+	const struct python_called *called = variant_modules(variant);
 
-	for (uint32_t i = 0; i < variant->object.input_count; i++)
+	if (called && !python_modules_are_equal(&python_now()->layout, variant->first_frame,
+						variant->steps, called))
+		return false;
+	for (uint32_t i = called ? called->left : 0; i < variant->object.input_count; i++)
 		if ((__atomic_load_n(inputs[i].word, __ATOMIC_RELAXED) & inputs[i].mask) !=
 		    inputs[i].value)
 			return false;
@@ -134,19 +135,30 @@ static __attribute__((noinline)) struct cache_entry *find_entry(struct stack_cac
 	return NULL;
 }
 
+/* Adds the module to the key of a frame that calls one. */
+static uint64_t add_module(const struct python_layout *layout, uint64_t key, uintptr_t frame)
+{
+	if (!frame || python_is_shim(layout, frame) ||
+	    !python_modules_are_called_by(python_load(frame + layout->frame_code, 8)))
+		return key;
+	return python_module_key(key, python_first_local(layout, frame));
+}
+
 /* The leaf node for the thread's current frames, or NULL. */
-static struct cache_node *find_leaf(struct stack_cache *cache, struct cache_entry *entry,
-				    const struct python_runtime *python,
-				    const struct python_thread *thread)
+static inline __attribute__((always_inline)) struct cache_node *
+descend(struct stack_cache *cache, struct cache_entry *entry, const struct python_runtime *python,
+	const struct python_thread *thread, bool has_modules)
 {
 	const struct python_layout *layout = &python->layout;
 	struct cache_node *node = entry_root(entry);
 	uintptr_t frame = thread->innermost;
+	uint64_t key;
 
-	if (!node->is_split)
-		return node;
 	for (;;) {
-		node = find_node(cache, entry, python_frame_key(layout, node->key, frame));
+		key = python_frame_key(layout, node->key, frame);
+		if (has_modules)
+			key = add_module(layout, key, frame);
+		node = find_node(cache, entry, key);
 		if (!node || !node->is_split)
 			return node;
 		/* A node for the whole chain is never split. */
@@ -154,6 +166,16 @@ static struct cache_node *find_leaf(struct stack_cache *cache, struct cache_entr
 		if (python_is_finalizing(python, thread->state))
 			return NULL;
 	}
+}
+
+static struct cache_node *find_leaf(struct stack_cache *cache, struct cache_entry *entry,
+				    const struct python_runtime *python,
+				    const struct python_thread *thread)
+{
+	if (!entry_root(entry)->is_split)
+		return entry_root(entry);
+	return python_modules_wanted ? descend(cache, entry, python, thread, true)
+				     : descend(cache, entry, python, thread, false);
 }
 
 static struct cache_variant *find_variant(struct stack_cache *cache, struct cache_entry *entry,
@@ -326,7 +348,7 @@ static uint32_t variant_bytes(const struct python_walk *python)
 {
 	return in_lines(sizeof(struct cache_variant) +
 			python->step_count * sizeof(struct python_step) +
-			python->input_count * sizeof(struct python_input) +
+			(python->called_count + python->input_count) * sizeof(struct python_input) +
 			python->run_count * sizeof(struct python_run) +
 			python->copy_count * sizeof(uint64_t) + sizeof(uint64_t));
 }
@@ -372,7 +394,9 @@ static void fill_variant(struct cache_variant *variant, const struct stack_walk 
 	variant->first_frame = python->first_frame;
 	memcpy(variant->steps, python->steps, python->step_count * sizeof(*python->steps));
 	*(uint64_t *)variant_hash(variant) = stack_cache_hash(walk, python);
-	memcpy((void *)variant_inputs(variant), python->inputs,
+	memcpy((void *)variant_inputs(variant), python->called,
+	       python->called_count * sizeof(*python->called));
+	memcpy((void *)(variant_inputs(variant) + python->called_count), python->inputs,
 	       python->input_count * sizeof(*python->inputs));
 	memcpy((void *)variant_runs(variant), python->runs,
 	       python->run_count * sizeof(*python->runs));
@@ -405,8 +429,8 @@ struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct ca
 		entry = add_entry(cache, regs, walk, python->stack_bytes);
 	if (!entry)
 		return NULL;
-	variant =
-		stack_cache_take(cache, variant_bytes(python), CACHE_VARIANT, python->input_count);
+	variant = stack_cache_take(cache, variant_bytes(python), CACHE_VARIANT,
+				   python->called_count + python->input_count);
 	*variant = (struct cache_variant){
 		.object = variant->object,
 		.entry = entry,
@@ -414,6 +438,7 @@ struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct ca
 		.interpreter = python->thread.interpreter,
 		.marked_slot = take_slot(cache) | (is_in_torch ? STACK_IN_TORCH : 0),
 	};
+	variant->object.has_modules = python->called_count != 0;
 	fill_variant(variant, walk, python);
 	stack_cache_place_variant(cache, variant);
 	link_to_last(cache, variant);

@@ -41,9 +41,10 @@ enum cache_kind {
 };
 
 struct cache_object {
-	uint32_t bytes; /* total size, a multiple of a cache line */
-	uint8_t kind;	/* enum cache_kind */
-	bool is_used;	/* variant: hit recently; during eviction: kept */
+	uint32_t bytes;		 /* total size, a multiple of a cache line */
+	uint8_t kind : 7;	 /* enum cache_kind */
+	uint8_t has_modules : 1; /* variant: its inputs begin with struct python_called */
+	bool is_used;		 /* variant: hit recently; during eviction: kept */
 	uint16_t input_count;
 };
 
@@ -88,8 +89,8 @@ struct cache_variant {
 	uint16_t run_count;
 	uint16_t entry_inputs; /* copy of the entry's input_count, to avoid a cache miss */
 	/*
-	 * step_count steps, then a hash of both walks, input_count struct python_input, run_count
-	 * struct python_run, and the words that runs are compared with
+	 * step_count steps, then a hash of both walks, input_count struct python_called and struct
+	 * python_input, run_count struct python_run, and the words that runs are compared with
 	 */
 	struct python_step steps[];
 };

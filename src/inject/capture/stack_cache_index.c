@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include "inject/memory/budget.h"
+#include "inject/python/python_modules.h"
 #include "inject/runtime/hotpath.h"
 
 /* The caller has checked that the arena has room. */
@@ -27,6 +28,17 @@ void stack_cache_place_entry(struct stack_cache *cache, struct cache_entry *entr
 	*head = entry;
 }
 
+/* Adds the module of a step to a key, like find_leaf() in stack_cache.c. */
+static uint64_t add_module(const struct cache_variant *variant, uint64_t key, uint32_t step)
+{
+	const struct python_called *self = variant_modules(variant);
+
+	for (uint32_t i = 0, count = self ? self->left : 0; i < count; i++)
+		if (self[i].step == step && !self[i].is_in_cell)
+			return python_module_key(key, self[i].object);
+	return key;
+}
+
 /* The child node, with one more frame, that the variant belongs to. */
 static struct cache_node *child_of(struct stack_cache *cache, const struct cache_node *parent,
 				   const struct cache_variant *variant)
@@ -41,7 +53,9 @@ static struct cache_node *child_of(struct stack_cache *cache, const struct cache
 	else if (step->owner >= PYTHON_OWNER_SHIM)
 		key = python_path_key(parent->key, 0, 0);
 	else
-		key = python_path_key(parent->key, step->code, step->instruction);
+		key = add_module(variant,
+				 python_path_key(parent->key, step->code, step->instruction),
+				 parent->frame_count);
 	node = find_node(cache, parent->entry, key);
 
 	if (node)

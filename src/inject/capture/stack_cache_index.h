@@ -44,6 +44,19 @@ static inline uint32_t in_lines(size_t bytes)
 	return (uint32_t)((bytes + CACHE_LINE_BYTES - 1) & ~(size_t)(CACHE_LINE_BYTES - 1));
 }
 
+static inline const uint64_t *variant_hash(const struct cache_variant *variant)
+{
+	return (const uint64_t *)&variant->steps[variant->step_count];
+}
+
+/* The modules in the variant's key, or NULL. */
+static inline const struct python_called *variant_modules(const struct cache_variant *variant)
+{
+	return variant->object.has_modules
+		       ? (const struct python_called *)(variant_hash(variant) + 1)
+		       : NULL;
+}
+
 /* Takes bytes from the arena, after stack_cache_have_room(). */
 void *stack_cache_take(struct stack_cache *cache, uint32_t bytes, enum cache_kind kind,
 		       uint32_t input_count);

@@ -134,6 +134,7 @@ bool config_read(struct config *config)
 	debug_log_enable(getenv("XTRACE_DEBUG"));
 	config->python = read_python();
 	config->autograd = read_word("XTRACE_AUTOGRAD", "on");
+	config->modules = config->python && read_word("XTRACE_MODULES", "1");
 	config->api_level = read_api_level();
 	config->starts_paused = read_word("XTRACE_START", "paused");
 	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");

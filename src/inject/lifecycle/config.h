@@ -19,6 +19,7 @@ struct config {
 	char library_dir[PATH_MAX];  /* directory of this library */
 	bool autograd;		     /* read the state of PyTorch's autograd */
 	bool python;		     /* XTRACE_PYTHON: not "off" */
+	bool modules;		     /* XTRACE_MODULES: 1 */
 	enum api_level api_level;    /* XTRACE_API: launch, work or all */
 	bool starts_paused;	     /* XTRACE_START: paused */
 	bool follows_profiler;	     /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */

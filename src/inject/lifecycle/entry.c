@@ -372,6 +372,7 @@ static void start(void)
 	if (config.starts_paused || config.follows_profiler)
 		recording_pause(PAUSED_REQUESTED);
 	python_wanted = config.python;
+	python_modules_wanted = config.modules;
 	torch_wanted = config.autograd;
 	cupti_subscriber_set_callback(callback_entry);
 	if (open_libraries(&config, why, sizeof(why)) ||

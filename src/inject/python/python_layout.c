@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TYPE_KEYS_SINCE_3_12 880
+
 /* By minor version; all releases of a minor version have the same layout. */
 static const struct python_layout tabled[] = {
 	[9] = {.division = PYTHON_EACH_UNMARKED,
@@ -24,7 +26,9 @@ static const struct python_layout tabled[] = {
 	       .code_file = 104,
 	       .code_first_line = 40,
 	       .code_line_table = 120,
-	       .runtime_interpreters = 32},
+	       .runtime_interpreters = 32,
+	       .frame_locals = 360,
+	       .dict_place = PYTHON_DICT_AT_OFFSET},
 	[10] = {.division = PYTHON_EACH_MARKED,
 		.line_format = PYTHON_LINETABLE,
 		.runtime_finalizing = 16,
@@ -40,7 +44,9 @@ static const struct python_layout tabled[] = {
 		.code_file = 104,
 		.code_first_line = 40,
 		.code_line_table = 120,
-		.runtime_interpreters = 32},
+		.runtime_interpreters = 32,
+		.frame_locals = 352,
+		.dict_place = PYTHON_DICT_AT_OFFSET},
 	[11] = {.division = PYTHON_BY_FLAG,
 		.line_format = PYTHON_LOCATIONS,
 		.runtime_finalizing = 24,
@@ -59,7 +65,10 @@ static const struct python_layout tabled[] = {
 		.code_line_table = 136,
 		.code_instructions = 184,
 		.code_first_traceable = 168,
-		.runtime_interpreters = 40},
+		.runtime_interpreters = 40,
+		.frame_locals = 72,
+		.type_keys = 872,
+		.dict_place = PYTHON_DICT_AND_VALUES},
 	[12] = {.division = PYTHON_BY_SHIM,
 		.line_format = PYTHON_LOCATIONS,
 		.runtime_finalizing = 24,
@@ -79,7 +88,10 @@ static const struct python_layout tabled[] = {
 		.code_first_traceable = 176,
 		.code_version = 92,
 		.state_interpreter = 16,
-		.interpreter_id = 8},
+		.interpreter_id = 8,
+		.frame_locals = 72,
+		.type_keys = TYPE_KEYS_SINCE_3_12,
+		.dict_place = PYTHON_DICT_OR_VALUES},
 };
 #define FIRST_PUBLISHED 13
 
@@ -93,9 +105,9 @@ static const struct python_layout tabled[] = {
 struct places {
 	uint8_t version, free_threaded, finalizing, interpreter_id, state_interpreter, state_frame,
 		state_status, frame_previous, frame_code, frame_instruction, frame_owner,
-		frame_tlbc_index, code_file, code_name, code_line_table, code_first_line,
-		code_instructions, code_tlbc, object_type, type_name, bytes_size, bytes_data,
-		str_state, str_length, str_ascii_bytes;
+		frame_tlbc_index, frame_locals, code_file, code_name, code_line_table,
+		code_first_line, code_instructions, code_tlbc, object_type, type_name, bytes_size,
+		bytes_data, str_state, str_length, str_ascii_bytes;
 };
 
 static const struct places published[] = {
@@ -109,6 +121,7 @@ static const struct places published[] = {
 		.frame_previous = 29,
 		.frame_code = 30,
 		.frame_instruction = 31,
+		.frame_locals = 32,
 		.frame_owner = 33,
 		.code_file = 35,
 		.code_name = 37,
@@ -132,6 +145,7 @@ static const struct places published[] = {
 		.frame_previous = 32,
 		.frame_code = 33,
 		.frame_instruction = 34,
+		.frame_locals = 35,
 		.frame_owner = 36,
 		.frame_tlbc_index = 38,
 		.code_file = 40,
@@ -149,6 +163,13 @@ static const struct places published[] = {
 		.str_ascii_bytes = 80},
 };
 
+static void fill_dicts(uint32_t minor, struct python_layout *layout)
+{
+	layout->keys_are_sized = minor < 11;
+	layout->keys_count = minor < 11 ? 32 : 24;
+	layout->keys_indices = minor < 11 ? 40 : 32;
+}
+
 static void fill_tabled(uint32_t minor, struct python_layout *layout)
 {
 	*layout = tabled[minor];
@@ -162,6 +183,7 @@ static void fill_tabled(uint32_t minor, struct python_layout *layout)
 	/* Up to 3.11, a string could have a second representation, which takes space. */
 	layout->str_ascii_bytes = minor < 12 ? 48 : 40;
 	layout->str_compact_bytes = minor < 12 ? 72 : 56;
+	fill_dicts(minor, layout);
 }
 
 static void fill_published(uint32_t minor, const uint64_t *table, struct python_layout *layout)
@@ -205,6 +227,13 @@ static void fill_published(uint32_t minor, const uint64_t *table, struct python_
 	layout->code_first_traceable =
 		(layout->code_tlbc ? layout->code_tlbc : layout->code_instructions) -
 		FIRST_TRACEABLE_BEFORE_END;
+	if (is_free_threaded) /* objects and dicts have another layout there */
+		return;
+	layout->frame_locals = (uint16_t)table[at->frame_locals];
+	layout->type_keys = TYPE_KEYS_SINCE_3_12;
+	layout->values_start = 8;
+	layout->dict_place = PYTHON_DICT_AND_EMBEDDED;
+	fill_dicts(minor, layout);
 }
 
 int python_layout_find(uint32_t version, const void *runtime, struct python_layout *layout,

@@ -28,6 +28,17 @@ enum python_line_format {
 	PYTHON_LOCATIONS, /* from 3.11 */
 };
 
+/*
+ * Where an instance keeps its attributes. A dict may be split: it shares the keys of the class and
+ * has values of its own.
+ */
+enum python_dict_place {
+	PYTHON_DICT_AT_OFFSET,	  /* to 3.10: a dict, at an offset of the type */
+	PYTHON_DICT_AND_VALUES,	  /* 3.11: before the object, a dict and values; one is NULL */
+	PYTHON_DICT_OR_VALUES,	  /* 3.12: before the object, a dict, or values less one byte */
+	PYTHON_DICT_AND_EMBEDDED, /* from 3.13: a dict before the object, or values behind it */
+};
+
 /* Frames with this owner or a higher one execute no code object. */
 #define PYTHON_OWNER_SHIM 3
 
@@ -77,6 +88,14 @@ struct python_layout {
 	uint16_t str_kind_bit;	    /* in the state: kind (3 bits), compact, ASCII */
 	uint16_t str_ascii_bytes;   /* offset of the text of an ASCII string */
 	uint16_t str_compact_bytes; /* offset of the text of other compact strings */
+	/* For the paths of modules (python_modules.h). */
+	uint16_t frame_locals;	/* first local variable of a frame; 0: modules cannot be read */
+	uint16_t type_keys;	/* of a class: the keys of its instances' values */
+	uint16_t values_start;	/* of an object's values */
+	uint16_t keys_count;	/* of keys: number of entries */
+	uint16_t keys_indices;	/* of keys: indices, then entries */
+	uint8_t keys_are_sized; /* to 3.10: keys have their size; later its logarithm and a kind */
+	uint8_t dict_place;	/* enum python_dict_place */
 };
 
 #define PYTHON_VERSION(major, minor) ((uint32_t)(major) << 24 | (uint32_t)(minor) << 16)

@@ -32,12 +32,16 @@ extern const struct python_runtime *python_runtime;
 /* Whether to capture Python frames. Set before python_find(), which does nothing if false. */
 extern bool python_wanted;
 
+/* Whether to read the paths of PyTorch's modules (python_modules.h). Set before python_find(). */
+extern bool python_modules_wanted;
+
 /* The interpreter found, for the log. Texts are empty if there is none. */
 struct python_info {
 	char version[32];
-	char path[PATH_MAX];	/* file that contains the interpreter */
-	char why_not[128];	/* why its frames cannot be read; empty if they can */
-	bool is_after_rejected; /* another interpreter was rejected before */
+	char path[PATH_MAX];	  /* file that contains the interpreter */
+	char why_not[128];	  /* why its frames cannot be read; empty if they can */
+	char why_no_modules[128]; /* why paths of modules cannot be read; empty if they can */
+	bool is_after_rejected;	  /* another interpreter was rejected before */
 };
 
 /*

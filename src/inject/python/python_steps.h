@@ -33,6 +33,21 @@ struct python_step {
 	uint32_t owner;
 };
 
+/*
+ * The module that a frame of Module.__call__() runs. The code and the instruction do not tell: a
+ * loop calls many modules from one line. A variant of the stack cache stores these before its
+ * inputs, in elements of the same size.
+ */
+struct python_called {
+	uintptr_t object;
+	uint32_t step; /* of the frame */
+	uint16_t left; /* number of elements from this one on */
+	bool is_in_cell;
+	uint64_t unused;
+};
+
+#define PYTHON_CELL_CONTENTS 16
+
 /* The code object without tag bits of the frame's pointer. */
 static inline uintptr_t python_code_of(const struct python_step *step)
 {
@@ -121,6 +136,7 @@ static inline bool python_steps_are_equal(const struct python_runtime *python,
 	if (__builtin_expect(layout->division == PYTHON_BY_SHIM, 1))
 		return python_steps_with_shims_are_equal(python, thread, first_frame, steps,
 							 steps + step_count);
+	*first_frame = frame;
 	for (uint32_t i = 0; i < step_count; i++) {
 		if (i % PYTHON_STEPS_UNASKED == PYTHON_STEPS_UNASKED - 1 &&
 		    python_is_finalizing(python, thread->state))
@@ -130,6 +146,39 @@ static inline bool python_steps_are_equal(const struct python_runtime *python,
 		frame = python_load(frame + layout->frame_previous, 8);
 	}
 	return !frame;
+}
+
+/* The first local variable of a frame, without tag bits. */
+static inline uintptr_t python_first_local(const struct python_layout *layout, uintptr_t frame)
+{
+	return python_load(frame + layout->frame_locals, 8) & ~UINT64_C(3);
+}
+
+/*
+ * Whether the frames of an equal chain, from the first one on, run these modules. Only the thread's
+ * own frames and their cells are read, which stay while the thread is inside its call.
+ */
+static inline bool python_modules_are_equal(const struct python_layout *layout,
+					    uintptr_t first_frame, const struct python_step *steps,
+					    const struct python_called *self)
+{
+	uintptr_t frame = first_frame, object;
+	uint32_t at = 0;
+
+	for (;; self++) {
+		if (layout->division == PYTHON_BY_SHIM)
+			frame = self->step ? steps[self->step - 1].behind : first_frame;
+		else
+			for (; at < self->step; at++)
+				frame = python_load(frame + layout->frame_previous, 8);
+		object = python_first_local(layout, frame);
+		if (self->is_in_cell && object)
+			object = python_load(object + PYTHON_CELL_CONTENTS, 8);
+		if (object != self->object)
+			return false;
+		if (self->left == 1)
+			return true;
+	}
 }
 
 /* Whether each code object on an equal chain is still the same object. */

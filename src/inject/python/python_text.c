@@ -95,8 +95,7 @@ static uint32_t character_at(const struct string *string, uint64_t index)
 	return string->character_bytes == 2 ? *(const uint16_t *)at : *(const uint32_t *)at;
 }
 
-/* At most 4 bytes. Python stores undecodable bytes of file names as lone surrogates. */
-static unsigned put_character(uint8_t *out, uint32_t c)
+unsigned python_put_character(uint8_t *out, uint32_t c)
 {
 	if (c >= 0xdc80 && c <= 0xdcff)
 		c &= 0xff;
@@ -155,7 +154,7 @@ bool python_text(struct python_walk *walk, uintptr_t object, enum python_keep ke
 	if (keep == PYTHON_KEEP_END && string.length > fitting)
 		first = string.length - fitting;
 	for (uint64_t i = first; i < string.length && out_bytes - used >= 4; i++)
-		used += put_character(out + used, character_at(&string, i));
+		used += python_put_character(out + used, character_at(&string, i));
 	*bytes_out = (uint16_t)used;
 	return true;
 }

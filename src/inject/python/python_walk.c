@@ -12,6 +12,7 @@
 
 #include "inject/python/python_chain.h"
 #include "inject/python/python_lines.h"
+#include "inject/python/python_modules.h"
 #include "inject/python/python_read.h"
 #include "inject/python/python_text.h"
 
@@ -21,6 +22,8 @@ void python_walk_none(struct python_walk *walk)
 {
 	walk->frame_count = walk->code_count = walk->flags = walk->code_part_bytes = 0;
 	walk->step_count = walk->input_count = walk->run_count = walk->copy_count = 0;
+	walk->called_count = 0;
+	walk->called_is_cut = false;
 	walk->is_unreadable = walk->is_unplaced = walk->is_missing = false;
 	walk->first_frame = 0;
 	walk->hash = 0;
@@ -75,6 +78,7 @@ static enum step add_code(struct python_walk *walk, uintptr_t address, uint32_t 
 	    !python_text(walk, file, PYTHON_KEEP_END, is_input, part->text + part->name_bytes,
 			 PYTHON_FILE_BYTES_MAX, &part->file_bytes))
 		return STEP_FAILED;
+	code->calls_module = python_modules_is_call(walk, part);
 	bytes = sizeof(*part) + part->name_bytes + part->file_bytes;
 	while (bytes % 8)
 		((uint8_t *)part)[bytes++] = 0;
@@ -225,6 +229,8 @@ static enum step add_frame(struct python_walk *walk, uintptr_t frame, struct pyt
 	if (!line_of(walk, &walk->codes[code_index], offset, &out->line))
 		return STEP_FAILED;
 	out->code = (uint16_t)code_index;
+	if (walk->codes[code_index].calls_module)
+		python_modules_note(walk, frame, code);
 	walk->frame_count++;
 	return STEP_ON;
 }
@@ -509,5 +515,7 @@ void python_walk(struct python_walk *walk, const struct python_runtime *python,
 	walk->hash =
 		hash_words(walk->flags, walk->frames, walk->frame_count * sizeof(*walk->frames));
 	walk->hash = hash_words(walk->hash, walk->code_part, walk->code_part_bytes);
+	if (walk->called_count)
+		python_modules_add(walk);
 	errno = saved_errno;
 }

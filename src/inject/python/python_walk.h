@@ -31,7 +31,8 @@
 #define PYTHON_NAME_BYTES_MAX  1024
 #define PYTHON_FILE_BYTES_MAX  4096
 
-#define PYTHON_STEPS_MAX 4096
+#define PYTHON_STEPS_MAX  4096
+#define PYTHON_CALLED_MAX 256
 
 /* Bytes of an aligned word of a code object, or of something it owns. */
 struct python_input {
@@ -56,6 +57,7 @@ struct python_code {
 	uintptr_t lines; /* bytes of the line table */
 	size_t lines_bytes;
 	size_t lines_noted_bytes; /* SIZE_MAX: the version covers all of it */
+	bool calls_module;	  /* PyTorch's function that calls a module */
 };
 
 /* The result of a walk and its working memory. One per thread. */
@@ -82,6 +84,10 @@ struct python_walk {
 	uint64_t copies[PYTHON_COPY_WORDS_MAX];
 	uint32_t copy_count;
 	bool inputs_complete;
+	struct python_called called[PYTHON_CALLED_MAX]; /* innermost first */
+	uint16_t called_frames[PYTHON_CALLED_MAX];	/* their frames */
+	uint32_t called_count;
+	bool called_is_cut; /* outer ones are missing */
 
 	struct xt_python_frame frames[XT_PYTHON_FRAMES_MAX]; /* innermost first */
 	struct python_code codes[XT_PYTHON_CODES_MAX];
@@ -98,6 +104,9 @@ struct python_walk {
 	bool is_elsewhere;	 /* the innermost run is not on this stack */
 	bool is_of_other_thread; /* copies memory instead of reading it; places are unknown */
 };
+
+_Static_assert(sizeof(struct python_called) == sizeof(struct python_input),
+	       "a variant stores both in one array");
 
 /* Clears the result. */
 void python_walk_none(struct python_walk *walk);

@@ -19,6 +19,20 @@ bool read_memory(void *to, uintptr_t from, size_t bytes)
 	return copied == (ssize_t)bytes;
 }
 
+bool read_memory_words(uint64_t *to, const uintptr_t *from, size_t count)
+{
+	struct iovec local = {.iov_base = to, .iov_len = count * sizeof(*to)};
+	struct iovec remote[READ_WORDS_MAX];
+	int saved_errno = errno;
+	ssize_t copied;
+
+	for (size_t i = 0; i < count; i++)
+		remote[i] = (struct iovec){.iov_base = (void *)from[i], .iov_len = sizeof(*to)};
+	copied = process_vm_readv(getpid(), &local, 1, remote, count, 0);
+	errno = saved_errno;
+	return copied == (ssize_t)local.iov_len;
+}
+
 size_t read_memory_text(char *out, size_t out_bytes, uintptr_t from)
 {
 	size_t used = 0;

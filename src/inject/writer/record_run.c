@@ -178,6 +178,8 @@ static void record_python(struct recorder *rec)
 	/* An empty value withdraws an earlier one. */
 	if (about->why_not[0] || about->is_after_rejected)
 		record_meta(rec, "python.missing", about->why_not);
+	if (python_modules_wanted)
+		record_meta(rec, "modules.missing", about->why_no_modules);
 }
 
 static void record_torch(struct recorder *rec)

@@ -188,7 +188,9 @@ uint32_t frame_python_name(struct frame_names *c, uint32_t id)
 	frame = &model->python_frames.rows[id];
 	name = names_text(&model->names, model_string(model, frame->name), NULL);
 	file = model_string(model, frame->file);
-	if (name[0])
+	if (name[0] && file == NAME_EMPTY && !frame->first_line) /* not a function */
+		shown = take_text(c, strdup(name), (int)strlen(name));
+	else if (name[0])
 		shown = mark_user_code(
 			c, intern_line(c, name, names_text(&model->names, file, NULL), frame->line),
 			file, frame->line);

@@ -198,11 +198,15 @@ static void report_python(const char *path, const struct model *model, struct re
 		 "have no Python frames: their interpreter was shutting down"},
 	};
 	const char *why_not = model_meta(model, "python.missing");
+	const char *why_no_modules = model_meta(model, "modules.missing");
 
 	if (why_not[0])
 		report_warn(report, "%s: no Python frames: %s %s: %s", path,
 			    model_meta(model, "python.path"), model_meta(model, "python.version"),
 			    why_not);
+	if (why_no_modules[0])
+		report_warn(report, "%s: no paths of modules: Python %s: %s", path,
+			    model_meta(model, "python.version"), why_no_modules);
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
 		uint64_t count = model_account(model, rows[r].account);
 

@@ -410,20 +410,24 @@ TESTS = {"cases": test_cases, "trees": test_trees, "killed": test_killed, "off":
          "declined": test_declined}
 
 
-def main():
+def parse(tests):
     parser = argparse.ArgumentParser()
     for name in ("xtrace", "merge", "dump", "bridge", "restarter", "launcher"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--fakes", nargs="*", default=[])
     parser.add_argument("--python", default=sys.executable, help="a command line")
     parser.add_argument("--root", default="", help="where that interpreter's files lie")
-    parser.add_argument("--only", action="append", choices=TESTS)
+    parser.add_argument("--only", action="append", choices=tests)
     parser.add_argument("--seeds", type=int, default=2, help="random programs (2)")
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--launches", type=int, default=1500, help="of each, at least (1500)")
     parser.add_argument("--shutdowns", type=int, default=3)
     parser.add_argument("--interpreters", type=int, default=40, help="one after the other (40)")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    args = parse(TESTS)
     for name, test in TESTS.items():
         if args.only and name not in args.only or name == "declined" and not args.fakes:
             continue

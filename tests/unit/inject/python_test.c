@@ -154,9 +154,9 @@ static void detects_free_threaded_build(void **unused)
 {
 	static const struct {
 		uint32_t minor;
-		uint8_t instructions, copies, index; /* word indexes */
+		uint8_t instructions, copies, index, locals; /* word indexes */
 		uint16_t copies_at, index_at, kind_bit;
-	} rows[] = {{13, 43, 0, 0, 0, 0, 2}, {14, 48, 49, 38, 208, 76, 8}};
+	} rows[] = {{13, 43, 0, 0, 32, 0, 0, 2}, {14, 48, 49, 38, 35, 208, 76, 8}};
 	static uint64_t published[128];
 
 	(void)unused;
@@ -172,6 +172,7 @@ static void detects_free_threaded_build(void **unused)
 			published[rows[r].instructions] = 216;
 			published[rows[r].copies ? rows[r].copies : 127] = 208;
 			published[rows[r].index ? rows[r].index : 127] = 76;
+			published[rows[r].locals] = 80;
 			assert_int_equal(
 				python_layout_find(version, published, &layout, why, sizeof(why)),
 				0);
@@ -182,6 +183,8 @@ static void detects_free_threaded_build(void **unused)
 					 is_free_threaded ? rows[r].index_at : 0);
 			assert_int_equal(layout.str_kind_bit,
 					 is_free_threaded ? rows[r].kind_bit : 2);
+			/* Its objects and dicts have another layout, so modules are not read. */
+			assert_int_equal(layout.frame_locals, is_free_threaded ? 0 : 80);
 		}
 }
 
