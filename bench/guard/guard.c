@@ -2,10 +2,11 @@
 /*
  * Fixed work, whose instructions guard.py counts.
  *
- *	guard launch|launch_python|cold|cold_python|ring|encode|decode COUNT
+ *	guard launch|launch_python|forward|backward|cold|cold_python|ring|encode|decode COUNT
  *
  * - launch: warm launches 35 frames deep, through the callback that CUPTI calls
  * - launch_python: the same below ten Python frames
+ * - forward, backward: reads of PyTorch's autograd, which a launch inside PyTorch adds
  * - cold, cold_python: launches of several paths in turn, with empty caches before each
  * - ring: records of a call, reserved and committed
  * - encode, decode: rows of calls and of kernels, each in its own chunk
@@ -19,10 +20,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "guard/autograd.h"
 #include "guard/interpreter.h"
 #include "inject/capture/callbacks.h"
 #include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
+#include "inject/capture/torch_capture.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/unwind/stack_walk.h"
@@ -162,6 +165,31 @@ static void do_cold_python(uint32_t count)
 	do_launches(&(struct launches){.count = count, .is_cold = true, .is_in_python = true});
 }
 
+static void do_autograd(uint32_t count, bool is_backward)
+{
+	struct thread_buffer *tb = thread_buffer_claim();
+	struct xt_autograd_state state;
+
+	if (!tb)
+		fail("no thread buffer");
+	autograd_begin();
+	for (uint32_t i = 0; i < count; i++) {
+		autograd_next(is_backward);
+		if (!torch_capture(tb, &state))
+			fail("the state of autograd is not read");
+	}
+}
+
+static void do_forward(uint32_t count)
+{
+	do_autograd(count, false);
+}
+
+static void do_backward(uint32_t count)
+{
+	do_autograd(count, true);
+}
+
 static void do_ring(uint32_t count)
 {
 	struct thread_buffer *tb = thread_buffer_claim();
@@ -273,10 +301,11 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*work)(uint32_t count);
-	} parts[] = {{"launch", do_launch},  {"launch_python", do_launch_python},
-		     {"cold", do_cold},	     {"cold_python", do_cold_python},
-		     {"ring", do_ring},	     {"encode", do_encode},
-		     {"make_log", make_log}, {"decode", do_decode}};
+	} parts[] = {{"launch", do_launch},   {"launch_python", do_launch_python},
+		     {"forward", do_forward}, {"backward", do_backward},
+		     {"cold", do_cold},	      {"cold_python", do_cold_python},
+		     {"ring", do_ring},	      {"encode", do_encode},
+		     {"make_log", make_log},  {"decode", do_decode}};
 	uint32_t count = argc == 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
 
 	for (size_t p = 0; p < sizeof(parts) / sizeof(*parts) && count; p++) {
@@ -285,7 +314,9 @@ int main(int argc, char **argv)
 		parts[p].work(count);
 		return 0;
 	}
-	fprintf(stderr, "usage: guard launch|launch_python|cold|cold_python|ring|encode|make_log|"
-			"decode COUNT\n");
+	fprintf(stderr,
+		"usage: guard "
+		"launch|launch_python|forward|backward|cold|cold_python|ring|encode|make_log|"
+		"decode COUNT\n");
 	return 2;
 }

@@ -87,6 +87,8 @@ class Guard:
         parts = {
             "launch": lambda: self.work("launch", 1000, 11000),
             "launch_python": lambda: self.work("launch_python", 1000, 11000),
+            "forward": lambda: self.work("forward", 1000, 101000),
+            "backward": lambda: self.work("backward", 1000, 101000),
             "lines": lambda: self.lines("cold", "lines"),
             "code_lines": lambda: self.lines("cold", "code_lines"),
             "lines_python": lambda: self.lines("cold_python", "lines"),

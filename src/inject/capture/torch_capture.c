@@ -26,21 +26,13 @@ static COLD bool prepare(struct torch_thread *thread, const struct torch_runtime
 	return true;
 }
 
-static inline bool is_recent(const struct torch_recent *recent, const struct torch_node_key *key,
-			     int64_t task_id)
-{
-	return recent->is_set &&
-	       !((recent->key.type ^ key->type) | (recent->key.python_type ^ key->python_type) |
-		 (recent->key.thread ^ key->thread) | (uint64_t)(recent->task_id ^ task_id));
-}
-
 LIKELY bool torch_capture(struct thread_buffer *tb, struct xt_autograd_state *out)
 {
 	const struct torch_runtime *torch = torch_now();
 	struct torch_thread *thread = &tb->torch;
 	struct torch_shared_node shared = {0};
 	struct torch_node_key key = {0};
-	struct torch_recent *recent;
+	const struct torch_recent *recent;
 	int64_t task_id = -1;
 
 	if (!torch || (!thread->is_ready && !prepare(thread, torch)))
@@ -58,9 +50,11 @@ LIKELY bool torch_capture(struct thread_buffer *tb, struct xt_autograd_state *ou
 			thread->last_node_sequence = sequence + 1;
 		task_id = torch->graph_task_id ? torch->graph_task_id() : -1;
 	}
-	recent = &thread->recent[torch_recent_place(&key, task_id)];
-	if (__builtin_expect(!is_recent(recent, &key, task_id), 0) &&
-	    !torch_slots_find(tb, &shared, &key, task_id)) {
+	recent = torch_recent_place(thread, &key, task_id);
+	recent += !torch_is_recent(recent, &key, task_id);
+	if (__builtin_expect(!torch_is_recent(recent, &key, task_id), 0))
+		recent = torch_slots_find(tb, &shared, &key, task_id);
+	if (!recent) {
 		torch_node_release(&shared);
 		return false;
 	}

@@ -231,7 +231,9 @@ static bool define_caller_stack(struct thread_buffer *tb, const struct torch_cal
 	return walk.is_good && capture_python_stack(tb);
 }
 
-static bool commit_slot(struct thread_buffer *tb, uint32_t slot, const struct torch_node_key *key)
+/* *is_whole_out: not without the frames of a known caller. */
+static bool commit_slot(struct thread_buffer *tb, uint32_t slot, const struct torch_node_key *key,
+			bool *is_whole_out)
 {
 	const struct torch_node_names *names = &tb->torch.names;
 	const struct torch_caller *caller =
@@ -243,6 +245,7 @@ static bool commit_slot(struct thread_buffer *tb, uint32_t slot, const struct to
 	bool has_stack = key->task && define_caller_stack(tb, caller);
 	struct xt_record_autograd *record = ring_reserve_or_wait(tb, bytes);
 
+	*is_whole_out = has_stack || !key->task;
 	if (!record)
 		return false;
 	*record = (struct xt_record_autograd){
@@ -297,15 +300,25 @@ static bool is_same(const struct torch_node_key *a, const struct torch_node_key 
 	       a->task == b->task;
 }
 
-bool torch_slots_find(struct thread_buffer *tb, const struct torch_shared_node *shared,
-		      const struct torch_node_key *key, int64_t task_id)
+/* The place to store a state: a free one of the two, or the first. */
+static struct torch_recent *place_of(struct torch_thread *torch, const struct torch_node_key *key,
+				     int64_t task_id)
+{
+	struct torch_recent *pair = torch_recent_place(torch, key, task_id);
+
+	return pair[0].is_set && !pair[1].is_set ? &pair[1] : &pair[0];
+}
+
+const struct torch_recent *torch_slots_find(struct thread_buffer *tb,
+					    const struct torch_shared_node *shared,
+					    const struct torch_node_key *key, int64_t task_id)
 {
 	struct torch_thread *torch = &tb->torch;
-	struct torch_recent *recent = &torch->recent[torch_recent_place(key, task_id)];
 	struct torch_node_key wanted = *key;
+	struct torch_recent *recent;
 	uint32_t slot = 0;
 	int saved_errno = errno;
-	bool is_defined;
+	bool is_defined, is_whole = true;
 
 	wanted.task = shared->node ? caller_of(tb, task_id, key->thread) : 0;
 	while (slot < torch->slot_count && !is_same(&torch->keys[slot], &wanted))
@@ -314,16 +327,17 @@ bool torch_slots_find(struct thread_buffer *tb, const struct torch_shared_node *
 	if (!is_defined) {
 		if (slot == XT_AUTOGRAD_SLOT_COUNT)
 			slot = forget_slots(torch);
-		is_defined = name_node(torch, shared, &wanted) && commit_slot(tb, slot, &wanted);
-		if (is_defined) {
-			torch->keys[slot] = wanted;
-			torch->slot_count = slot + 1;
-		}
+		is_defined = name_node(torch, shared, &wanted) &&
+			     commit_slot(tb, slot, &wanted, &is_whole);
 	}
 	errno = saved_errno;
 	if (!is_defined)
-		return false;
+		return NULL;
+	recent = place_of(torch, key, task_id);
 	*recent = (struct torch_recent){
-		.key = *key, .task_id = task_id, .slot = slot, .is_set = true};
-	return true;
+		.key = *key, .task_id = task_id, .slot = slot, .is_set = is_whole};
+	/* The next launch defines the slot again if it lacks the caller's frames. */
+	if (slot == torch->slot_count && is_whole)
+		torch->keys[torch->slot_count++] = wanted;
+	return recent;
 }

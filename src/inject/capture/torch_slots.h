@@ -10,11 +10,13 @@
 struct thread_buffer;
 
 /*
- * Finds the slot of a state and stores it in torch_thread.recent. `shared` is the node that runs,
- * with a reference, or 0. False if the ring has no room for a definition, or the memory is not that
- * of a node. Owner of the thread buffer; a few loads if the slot is known, else system calls.
+ * Finds the slot of a state and stores it in torch_thread.recent, at its place. `shared` is the
+ * node that runs, with a reference, or 0. NULL if the ring has no room for a definition, or the
+ * memory is not that of a node. Owner of the thread buffer; a few loads if the slot is known, else
+ * system calls.
  */
-bool torch_slots_find(struct thread_buffer *tb, const struct torch_shared_node *shared,
-		      const struct torch_node_key *key, int64_t task_id);
+const struct torch_recent *torch_slots_find(struct thread_buffer *tb,
+					    const struct torch_shared_node *shared,
+					    const struct torch_node_key *key, int64_t task_id);
 
 #endif

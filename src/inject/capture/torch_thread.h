@@ -38,7 +38,7 @@ struct torch_recent {
 	uint32_t slot;
 	bool is_set;
 };
-#define TORCH_RECENT_BITS 6
+#define TORCH_RECENT_BITS 7
 
 /* Of one thread. */
 struct torch_thread {
@@ -46,7 +46,7 @@ struct torch_thread {
 	bool is_ready;
 	uint64_t last_node_sequence;
 	uint64_t thread;				    /* PyTorch's number of this thread */
-	struct torch_recent recent[1 << TORCH_RECENT_BITS]; /* by torch_recent_place() */
+	struct torch_recent recent[1 << TORCH_RECENT_BITS]; /* see torch_recent_place() */
 
 	uint32_t slot_count;
 	struct torch_node_key keys[XT_AUTOGRAD_SLOT_COUNT];
@@ -65,11 +65,22 @@ struct torch_thread {
 /* The largest of PyTorch's numbers of threads whose calls were seen. */
 extern atomic_uint_fast64_t torch_threads_seen;
 
-static inline uint32_t torch_recent_place(const struct torch_node_key *key, int64_t task_id)
+/* The place of a state: two entries, the one with an even index first. */
+static inline struct torch_recent *
+torch_recent_place(struct torch_thread *torch, const struct torch_node_key *key, int64_t task_id)
 {
 	uint64_t hash = key->type ^ key->python_type ^ key->thread << 32 ^ (uint64_t)task_id << 48;
 
-	return (uint32_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TORCH_RECENT_BITS));
+	hash = hash * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TORCH_RECENT_BITS);
+	return &torch->recent[hash & ~UINT64_C(1)];
+}
+
+static inline bool torch_is_recent(const struct torch_recent *recent,
+				   const struct torch_node_key *key, int64_t task_id)
+{
+	return recent->is_set &&
+	       !((recent->key.type ^ key->type) | (recent->key.python_type ^ key->python_type) |
+		 (recent->key.thread ^ key->thread) | (uint64_t)(recent->task_id ^ task_id));
 }
 
 /* Forgets all slots, because the writer or the stack cache forgot what they refer to. */
