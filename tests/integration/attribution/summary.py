@@ -109,8 +109,9 @@ class Checker:
         if self.evidence.pauses:
             wanted.append(["recording paused",
                            time(sum(until - since for since, until in self.evidence.pauses))])
-        # The simulator does not tell which graphs have kernels.
-        unclear = {"of graphs without kernels", "without a recorded kernel"}
+        # The simulator does not tell which graphs have kernels, nor whose code its callers are.
+        unclear = {"of graphs without kernels", "without a recorded kernel",
+                   "GPU time under your own code"}
         found = [row for row in self.tables[""] if row[0] not in unclear]
         facts.expect_same(map(tuple, found), map(tuple, wanted), "summary: overview")
 
