@@ -157,9 +157,10 @@ static uint32_t caller_of(struct thread_buffer *tb, int64_t task_id, uint64_t no
 	struct torch_task *task = NULL;
 	uint64_t start_ns;
 
-	if (!python_now())
+	/* Without a task, it is not known when another call begins. */
+	if (!python_now() || task_id < 0)
 		return 0;
-	for (uint32_t i = 0; i < TORCH_TASKS_RECENT && task_id >= 0; i++)
+	for (uint32_t i = 0; i < TORCH_TASKS_RECENT; i++)
 		if (torch->tasks[i].id == task_id)
 			task = &torch->tasks[i];
 	if (!task) {
