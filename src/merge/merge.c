@@ -100,10 +100,11 @@ static void report_unread_autograd(const struct model *model, const char *path,
 				   struct report *report)
 {
 	const char *why = model_meta(model, "torch.missing");
+	const char *version = model_meta(model, "torch.version");
 
 	if (why[0])
-		report_warn(report, "%s: backward kernels have no forward line: PyTorch %s: %s",
-			    path, model_meta(model, "torch.version"), why);
+		report_warn(report, "%s: backward kernels have no forward line: PyTorch%s%s: %s",
+			    path, version[0] ? " " : "", version, why);
 }
 
 /* Adds a log to the run. reader is positioned at the events of the log; NULL: they were read. */
