@@ -7,6 +7,8 @@ atomic_uint_fast64_t torch_threads_seen;
 
 void torch_thread_clear(struct torch_thread *torch)
 {
+	if (!torch->is_ready) /* do not touch pages that the thread does not use */
+		return;
 	torch->slot_count = torch->caller_count = 0;
 	for (uint32_t i = 0; i < 1u << TORCH_RECENT_BITS; i++)
 		torch->recent[i].is_set = false;
