@@ -136,17 +136,21 @@ static uint64_t autograd_id(const struct thread_buffer *tb,
 		       : 0;
 }
 
-static void take_autograd(struct recorder *rec, struct thread_buffer *tb,
+/* Returns whether the thread is now known to run nodes, and was not before. */
+static bool take_autograd(struct recorder *rec, struct thread_buffer *tb,
 			  const struct xt_record_autograd *record)
 {
+	bool is_first = !tb->runs_nodes && record->type_bytes;
+
 	if (record->slot >= XT_AUTOGRAD_SLOT_COUNT)
-		return;
-	tb->runs_nodes |= record->type_bytes != 0;
+		return false;
+	tb->runs_nodes |= is_first;
 	tb->slot_autograd_id[record->slot] =
 		recorder_is_full(rec)
 			? 0
 			: record_autograd(rec, record, slot_stack(tb, record->stack_slot));
 	tb->autograd_changed = true;
+	return is_first;
 }
 
 static void take_node_update(struct recorder *rec, struct thread_buffer *tb,
@@ -237,7 +241,11 @@ static void drain(struct recorder *rec, struct thread_buffer *tb, uint64_t end)
 			take_stack(rec, tb, (struct xt_record_stack *)record);
 			break;
 		case XT_RECORD_AUTOGRAD:
-			take_autograd(rec, tb, (const struct xt_record_autograd *)record);
+			if (take_autograd(rec, tb, (const void *)record)) {
+				/* Its nodes follow. Drain them after the other rings. */
+				tb->was_drained = 0;
+				end = 0;
+			}
 			break;
 		case XT_RECORD_MODULE:
 			take_module(rec, tb, (const struct xt_record_module *)record);
@@ -362,7 +370,7 @@ uint32_t record_calls(struct recorder *rec)
 	for (uint32_t i = 0; i < count; i++) {
 		struct thread_buffer *tb = thread_buffer_at(i);
 
-		if (tb && tb->runs_nodes)
+		if (tb)
 			tb->seen_pos = ring_written(tb);
 	}
 	for (int runs_nodes = 0; runs_nodes <= 1; runs_nodes++)
