@@ -23,7 +23,8 @@ install(FILES $<TARGET_FILE_DIR:xtrace>/xtrace-merge DESTINATION bin)
 install(PROGRAMS tools/xtrace-dump DESTINATION bin)
 install(TARGETS xtrace_inject LIBRARY DESTINATION lib)
 install(TARGETS simcuda simcupti simnvml LIBRARY DESTINATION ${XTRACE_PRIVATE_LIBDIR}/simgpu)
-install(PROGRAMS tools/gpu-check.sh tools/gpu-gate.sh tools/gpu-python.py tools/check-trace.py tools/bench.sh
+install(PROGRAMS tools/gpu-check.sh tools/gpu-gate.sh tools/gpu-python.py tools/gpu-training.py
+	tools/check-trace.py tools/bench.sh
 	DESTINATION share/xtrace)
 install(TARGETS ${bench_targets}
 	RUNTIME DESTINATION share/xtrace/bench LIBRARY DESTINATION share/xtrace/bench)
@@ -37,6 +38,7 @@ install(FILES
 	samples/llm_model.c samples/llm_model.h samples/llm_options.c samples/llm_options.h
 	DESTINATION share/xtrace/samples)
 install(PROGRAMS samples/pytorch_train.py tests/gpu/torch_work.py tests/gpu/python_work.py
+	tests/gpu/training.py
 	DESTINATION share/xtrace/samples)
 install(PROGRAMS tests/gpu/yield.py DESTINATION share/xtrace RENAME gpu-yield.py)
 install(PROGRAMS tests/gpu/nccl.py DESTINATION share/xtrace RENAME gpu-nccl.py)

@@ -3,8 +3,10 @@
 """Records training on the stand-in for PyTorch and compares each call path with the truth."""
 
 import argparse
+import importlib.util
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -20,6 +22,7 @@ CPP = ("b$AddmmBackward0", "b$CppNode%Square%", "v$SliceBackward0")
 CASES = {
     "plain": MODEL,
     "views": ("v$SliceBackward0", "b$MulBackward0"),
+    "unknown": ("u$SliceBackward0", "b$MulBackward0"),
     "copy_slices": ("v$CopySlices", "b$MulBackward0"),
     "threads": (*MODEL, "b$MmBackward0", "v$SliceBackward0"),
     "devices": (*MODEL, "b$MmBackward0", "v$SliceBackward0"),
@@ -141,6 +144,49 @@ def test_engine(args, folder):
     return "%d paths" % len(both)
 
 
+def truth_of(tool, places, data, scratch):
+    """The truth in the form of tests/gpu/training.py, from the names of kernels."""
+    list(tool.work_of_nodes(places, data, scratch))  # makes the database
+    database = sqlite3.connect(os.path.join(scratch, "events.sqlite"))
+    (pid, log), truth = database.execute("SELECT pid, log FROM process").fetchone(), {}
+    nodes = tool.nodes_of_calls(places, log)
+    script = os.path.join(HERE, "cases.py")
+    for correlation, kernel in database.execute("SELECT correlation, name FROM work"):
+        *parts, _ = check.parts_of(kernel.partition("$$")[2].split("."))
+        if correlation in nodes and parts:
+            truth[(pid, *nodes[correlation])] = {
+                "name": parts[-1].label[2:],
+                "frames": [[(script, int(line)) for line in part.places] for part in parts]}
+    return truth
+
+
+def test_truth(args, folder):
+    """tools/gpu-training.py accepts right lines and rejects others."""
+    places = argparse.Namespace(merge=args.merge, dump=args.dump)
+    spec = importlib.util.spec_from_file_location("gpu_training", args.tool)
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    compared = 0
+    for case in ("plain", "views", "double_backward", "unknown"):
+        data = record(args, folder, case)
+        truth = truth_of(tool, places, data, folder)
+        works = list(tool.work_of_nodes(places, data, folder))
+        found = tool.compare(works, truth)
+        assert found.right and not found.wrong and not found.far and not found.unknown, found
+        assert found.near or case in ("plain", "unknown"), found
+        assert bool(found.none) == (case == "unknown"), found
+        for row in truth.values():
+            row["frames"] = [[(file, line + 1) for file, line in level] for level in row["frames"]]
+        moved = tool.compare(works, truth)
+        assert moved.wrong == found.right and moved.far == found.near, moved
+        for row in truth.values():
+            row["name"] = "OtherBackward0"
+        assert tool.compare(works, truth).wrong == found.right
+        assert tool.compare(works, {}).unknown == len(works)
+        compared += len(works)
+    return "%d kernels" % compared
+
+
 def tests():
     for case, expected in {**CASES, **CPP_CASES}.items():
         yield case, lambda args, folder, c=case, e=expected: test_paths(args, folder, c, e)
@@ -148,12 +194,13 @@ def tests():
         yield variant, lambda args, folder, v=variant, r=reason: test_wrong(args, folder, v, r)
     yield "no_task", test_no_task
     yield "engine", test_engine
+    yield "truth", test_truth
 
 
 def main():
     known = dict(tests())
     parser = argparse.ArgumentParser()
-    for name in ("xtrace", "merge", "dump", "standin", "program"):
+    for name in ("xtrace", "merge", "dump", "standin", "program", "tool"):
         parser.add_argument("--" + name)
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("cases", nargs="*", choices=[*known, []])

@@ -49,6 +49,13 @@ def views():
         torch.sum(x).backward()
 
 
+def unknown():
+    """No node with a launch precedes the slice."""
+    x = torch.slice_Tensor(tensor())
+    x = torch.mul_Tensor(x, x)
+    torch.sum(x).backward()
+
+
 def copy_slices():
     weight = tensor()
     for _ in range(STEPS):
@@ -230,9 +237,6 @@ def several_roots():
         x = torch.mul_Tensor(weight, weight)
         torch.autograd.backward([torch.sum(x), torch.relu(x)])
 
-
-CASES = (plain, views, copy_slices, threads, devices, same_thread, custom, recompute, reentrant,
-         recompute_same_thread, double_backward, retain_graph, hooks, graph, several_roots)
 
 if __name__ == "__main__":
     torch.library.set_user_file(__file__.encode())

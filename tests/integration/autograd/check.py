@@ -47,18 +47,21 @@ def parts_of(tokens):
     return parts + [Part(places, None)]
 
 
-def is_near(part, truth):
-    """An inferred place is a caller of the true one, or the place itself."""
-    return bool(part.places) and part.places == truth.places[:len(part.places)]
+def is_right_part(shown, true):
+    """Only nodes whose forward function launched nothing may have an inferred or unknown place."""
+    kind, kind_true = (shown.label or "")[:2], (true.label or "")[:2]
+    if kind == "u$":
+        return kind_true == "v$" and shown.label[2:] == true.label[2:]
+    if shown.label != true.label:
+        return False
+    if kind == "v$":  # an inferred place is a caller of the true one, or the place itself
+        return bool(shown.places) and shown.places == true.places[:len(shown.places)]
+    return shown.places == true.places
 
 
 def is_right(shown, truth):
-    """Whether a path is the true one. A place is inferred only if no launch tells it."""
     shown, truth = parts_of(shown), parts_of(truth)
-    return len(shown) == len(truth) and all(
-        part.label == true.label and
-        (is_near(part, true) if (part.label or "").startswith("v$") else part.places == true.places)
-        for part, true in zip(shown, truth))
+    return len(shown) == len(truth) and all(map(is_right_part, shown, truth))
 
 
 def made_node(frame, node):
@@ -71,7 +74,8 @@ def made_node(frame, node):
     if not operator:
         return "apply (" in frame and "function.py:" in frame
     name = re.sub("Backwards?[0-9]*$", "", node).lower()
-    return operator.group(1).replace("_", "").startswith(name.replace("_", ""))
+    words = operator.group(1).split("_")  # the last ones may name the overload
+    return any(name == "".join(words[:i]) for i in range(1, len(words) + 1))
 
 
 def is_of_engine(frames):
@@ -87,8 +91,8 @@ def faults_of(frames):
     if any(frame.startswith(ENGINE) for frame in frames):
         yield "a frame of the engine"
     for i in labels:
-        exact = frames[i].startswith("[backward] ")
-        if exact and i - 1 not in labels and not made_node(frames[i - 1], frames[i][len("[backward] "):]):
+        _, is_exact, node = frames[i].partition("[backward] ")
+        if is_exact and i - 1 not in labels and not made_node(frames[i - 1], node):
             yield "%s is not below the function that creates it" % frames[i]
     inner = frames[labels[-1] + 1:]
     if frames[labels[-1]] != RECOMPUTE and inner and not PYTHON_FRAME.match(inner[0]):
@@ -120,7 +124,9 @@ def check(lines):
 
 def main():
     labels, faults = check(sys.stdin.read().splitlines())
-    print(*("%6d %s" % (count, label) for label, count in sorted(labels.items())), *faults, sep="\n")
+    for label, count in sorted(labels.items()):
+        print("%6d %s" % (count, label))
+    print(*faults, sep="\n")
     sys.exit(1 if faults or not labels else 0)
 
 
