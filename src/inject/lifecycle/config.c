@@ -79,6 +79,18 @@ static bool read_word(const char *name, const char *word)
 	return false;
 }
 
+static bool read_switch(const char *name)
+{
+	const char *value = getenv(name);
+
+	if (!value || !*value || !strcmp(value, "off"))
+		return false;
+	if (!strcmp(value, "on"))
+		return true;
+	log_message("cannot use %s=%s: choose on or off; using off", name, value);
+	return false;
+}
+
 /* Other values select how frames are shown, which matters only to the merge. */
 static bool read_python(void)
 {
@@ -133,7 +145,7 @@ bool config_read(struct config *config)
 	find_own_directory(config->library_dir);
 	debug_log_enable(getenv("XTRACE_DEBUG"));
 	config->python = read_python();
-	config->autograd = read_word("XTRACE_AUTOGRAD", "on");
+	config->autograd = read_switch("XTRACE_AUTOGRAD");
 	config->modules = config->python && read_word("XTRACE_MODULES", "1");
 	config->api_level = read_api_level();
 	config->starts_paused = read_word("XTRACE_START", "paused");
