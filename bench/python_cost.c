@@ -6,13 +6,16 @@
 #include <alloca.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "inject/capture/callbacks.h"
 #include "inject/capture/ring.h"
-#include "inject/runtime/clock.h"
 #include "inject/capture/thread_buffer.h"
+#include "inject/capture/torch_capture.h"
+#include "inject/runtime/clock.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/python/python_runtime.h"
+#include "inject/torch/torch_runtime.h"
 #include "inject/unwind/stack_walk.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -25,6 +28,8 @@ EXPORTED double cost_walk_ns(unsigned call_count);
 EXPORTED void cost_call(void);
 EXPORTED void cost_record(int yes);
 EXPORTED double cost_cold_ns(unsigned path, unsigned others_bytes);
+EXPORTED const char *cost_begin_torch(void);
+EXPORTED double cost_torch_ns(unsigned read_count);
 
 #define NATIVE_DEPTH	 22 /* native frames below the transition into Python and out of it */
 #define OTHERS_BYTES_MAX (64u << 20)
@@ -195,4 +200,42 @@ double cost_cold_ns(unsigned path, unsigned others_bytes)
 	ns = below(NATIVE_DEPTH, others_bytes);
 	own[0]++;
 	return ns;
+}
+
+/* Returns why PyTorch's state cannot be read, or an empty text. */
+const char *cost_begin_torch(void)
+{
+	torch_wanted = true;
+	torch_find();
+	return torch_runtime ? "" : torch_info()->why_not;
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The median of 15 loops that read the state of autograd. Negative if it cannot be read here. */
+double cost_torch_ns(unsigned read_count)
+{
+	double ns[15];
+	const size_t loops = sizeof(ns) / sizeof(*ns);
+
+	cost_call(); /* the thread may be new */
+	for (size_t loop = 0; loop < loops; loop++) {
+		uint64_t start_ns = monotonic_ns();
+
+		for (unsigned i = 0; i < read_count; i++) {
+			struct xt_autograd_state state;
+
+			if (!current_thread_buffer || !torch_capture(current_thread_buffer, &state))
+				return -1;
+			__asm__ volatile("" : : "m"(state));
+		}
+		ns[loop] = (double)(monotonic_ns() - start_ns) / read_count;
+	}
+	qsort(ns, loops, sizeof(*ns), compare_ns);
+	return ns[loops / 2];
 }

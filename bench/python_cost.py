@@ -4,7 +4,7 @@
 
 usage: python_cost.py BUILD_DIR/bin/bench/libbench_python_cost.so [--rounds N] [--only NAME]
 
-Four measurements, in ns per call with entry and exit:
+Five measurements, in ns per call with entry and exit:
 - warm: one path, calls in succession. Each frame has its own function, each three share a file.
 - paths: calls from many paths of ten frames in random order.
 - cold: calls from 40 paths in turn, each with about 35 native and ten Python frames. Each call
@@ -12,6 +12,8 @@ Four measurements, in ns per call with entry and exit:
   stacks and Python stacks. The result is the mean of the middle half.
 - modules: calls inside nested modules of a stand-in for PyTorch, with and without their paths. The
   stack is cached, or walked each time.
+- torch: one reading of autograd's state, outside a node and inside one. The median of 15 loops.
+  Needs PyTorch, but no GPU.
 
 Prints a line for each value, and all of them as JSON at the end.
 """
@@ -28,6 +30,7 @@ import time
 CALLS = 1200000
 FUNCTION = "def function_%d(rest):\n    return rest[0](rest[1:]) if rest else cost(CALLS)\n"
 INNER = "def inner_%d(rest):\n    return rest[0](rest[1:]) if rest else None\n"
+TORCH_READS = 1000000
 COLD_PATHS = 40
 COLD_OUTER = 6
 OTHERS_KIB = (0, 256, 1024, 4096)
@@ -160,9 +163,40 @@ def modules(library, _options):
                 {"with Python": times[0], "with modules": times[1],
                  "modules alone": times[1] - times[0]})
     library.cost_take_modules(0)
+    del sys.path[0]
+    for name in [name for name in sys.modules if name.split(".")[0] == "torch"]:
+        del sys.modules[name]
 
 
-QUESTIONS = {"warm": warm, "paths": many_paths, "cold": cold, "modules": modules}
+def autograd(library, _options):
+    try:
+        import torch
+    except ImportError as error:
+        print("PyTorch: skipped: %s" % error)
+        return
+    why_not = library.cost_begin_torch().decode()
+    if why_not:
+        print("PyTorch %s: skipped: %s" % (torch.__version__, why_not))
+        return
+    times = {}
+
+    class Identity(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            times["in a node"] = library.cost_torch_ns(TORCH_READS)
+            return grad
+
+    y = Identity.apply(torch.ones(3, requires_grad=True)).sum()
+    times["outside"] = library.cost_torch_ns(TORCH_READS)
+    y.backward()
+    say("torch", "PyTorch " + torch.__version__, times)
+
+
+QUESTIONS = {"warm": warm, "paths": many_paths, "cold": cold, "modules": modules, "torch": autograd}
 
 
 def main():
@@ -172,8 +206,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=50)
     options = parser.parse_args()
     library = ctypes.CDLL(options.library)
-    for name in ("cost_ns", "cost_cold_ns", "cost_walk_ns"):
+    for name in ("cost_ns", "cost_cold_ns", "cost_walk_ns", "cost_torch_ns"):
         getattr(library, name).restype = ctypes.c_double
+    library.cost_begin_torch.restype = ctypes.c_char_p
     step = library.cost_begin()
     if step:
         sys.exit("python_cost: step %d of the preparation failed" % step)

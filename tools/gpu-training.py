@@ -7,12 +7,16 @@ installation or a build tree:
 - alternately bare, recorded without and recorded with the state of autograd, for the cost
 - once more with the truth: the forward line of each autograd node, from PyTorch's anomaly mode.
   Each backward kernel is compared with the node that launched it.
+- once under torch.profiler, not recorded. The forward function of each backward kernel in a step is
+  compared with the one at the other end of the profiler's link. This checks less: both read the
+  same numbers of PyTorch, and the profiler states no line.
 
 Prints a Markdown table. Exit status: 0 success, 1 a program failed or a line that is called exact
 is wrong, 2 usage.
 """
 
 import argparse
+import bisect
 import collections
 import json
 import os
@@ -28,9 +32,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 KINDS = ("transformer", "resnet", "gpt2", "lightning", "threads", "functions", "checkpoint",
          "double", "same_thread", "ddp", "graph", "compiled_autograd", "compile", "compile_reduce",
          "compile_max", "jax")
+PROFILED = ("transformer", "resnet", "gpt2", "functions", "checkpoint", "double", "same_thread")
 MODES = ("bare", "off", "on")  # not recorded; recorded with XTRACE_AUTOGRAD=off and =on
 TIMEOUT_S = 120
-FRAME = re.compile(r"^.* \((.+):(\d+)\)$")
+FRAME = re.compile(r"^(.*) \((.+):(\d+)\)$")
+PROFILER_FRAME = re.compile(r"^(.+)\(\d+\): (.+)$")
 EXACT, INFERRED, UNKNOWN = "[backward] ", "[backward~] ", "[backward?] "
 RECOMPUTE = "[recompute]"
 WRONG_SHOWN = 3
@@ -66,11 +72,9 @@ def run(command, **variables):
     return done.stdout
 
 
-def run_kind(places, options, kind, mode, folder, truth=None):
+def run_kind(places, options, kind, mode, folder, *more):
     """Returns the milliseconds of a step. folder: of the recording, which is replaced."""
-    command = [options.python, places.work, kind, "--steps", str(options.steps)]
-    if truth:
-        command += ["--truth", truth]
+    command = [options.python, places.work, kind, "--steps", str(options.steps), *more]
     if mode != "bare":
         shutil.rmtree(folder, ignore_errors=True)
         command = [places.xtrace, "record", "-o", folder, "--", *command]
@@ -126,13 +130,17 @@ def nodes_of_calls(places, log):
     return nodes
 
 
-def work_of_nodes(places, folder, scratch):
-    """Yields all Work of a recording."""
+def events_of(places, folder, scratch):
     path = os.path.join(scratch, "events.sqlite")
     if os.path.exists(path):
         os.remove(path)
     run([places.merge, "-q", "--full-names", "--sqlite", path, folder])
-    database = sqlite3.connect(path)
+    return sqlite3.connect(path)
+
+
+def work_of_nodes(places, folder, scratch):
+    """Yields all Work of a recording."""
+    database = events_of(places, folder, scratch)
     frames_of, known = frame_names(database), {}
     for process, pid, log in database.execute("SELECT id, pid, log FROM process").fetchall():
         nodes = nodes_of_calls(places, log)
@@ -155,7 +163,7 @@ def parts_of(path):
             parts.append(Part(frames, name))
             frames = []
         elif found:
-            frames.append((found.group(1), int(found.group(2))))
+            frames.append((found.group(2), int(found.group(3))))
     return parts
 
 
@@ -179,7 +187,10 @@ def fault_of(parts, row):
     name = parts[-1].label.split("] ", 1)[1]
     if not row["name"].endswith(name):
         return "the node is %s" % row["name"]
-    levels = row["frames"][::-1]
+    levels = row["frames"]
+    if parts[-1].label.startswith(INFERRED):  # a place outside the last levels, possibly
+        levels = levels[:len(parts)]
+    levels = levels[::-1]
     # The frames of the first part are whole. Those of others begin inside a node or a checkpoint.
     for i, part in enumerate(parts[::-1]):
         if part.label == RECOMPUTE or part.label.startswith(UNKNOWN):
@@ -202,10 +213,12 @@ def compare(works, truth):
     those that name no line, and those without a truth.
     """
     counts, faults = collections.Counter(), []
+    forward_threads = {key[:2] for key in truth}
     for work in works:
         parts = parts_of(work.path)
-        row = truth.get((work.pid, work.tid, work.sequence)) or truth.get(
-            (work.pid, None, work.sequence))
+        # The truth does not tell which of the engine's threads created a node.
+        tid = work.tid if (work.pid, work.tid) in forward_threads else None
+        row = truth.get((work.pid, tid, work.sequence))
         if not parts or parts[-1].label == RECOMPUTE or not row:
             counts["unknown"] += 1
             continue
@@ -219,6 +232,116 @@ def compare(works, truth):
         if fault and len(faults) < WRONG_SHOWN:
             faults.append("%s: %s" % (";".join(work.path[-12:]), fault))
     return Comparison(*(counts[name] for name in Comparison._fields[:-1]), faults)
+
+
+class Spans:
+    """Nested events of one thread in a trace of torch.profiler."""
+
+    def __init__(self, events):
+        self.events = sorted(events, key=lambda event: (event["ts"], -event["dur"]))
+        self.starts = [event["ts"] for event in self.events]
+        self.parents, around = [], []
+        for i, event in enumerate(self.events):
+            while around and self.end(around[-1]) <= event["ts"]:
+                around.pop()
+            self.parents.append(around[-1] if around else -1)
+            around.append(i)
+
+    def end(self, i):
+        return self.events[i]["ts"] + self.events[i]["dur"]
+
+    def around(self, time):
+        """Yields the events that contain the time, innermost first."""
+        i = bisect.bisect_right(self.starts, time) - 1
+        while i >= 0:
+            if self.end(i) >= time:
+                yield self.events[i]
+            i = self.parents[i]
+
+
+def spans_by_thread(events, *categories):
+    threads = collections.defaultdict(list)
+    for event in events:
+        if event.get("cat") in categories and event["ph"] == "X":
+            threads[event["tid"]].append(event)
+    return collections.defaultdict(lambda: Spans([]), {
+        tid: Spans(some) for tid, some in threads.items()})
+
+
+def is_model_code(file):
+    """Whether the file is the program's or a model library's."""
+    return not re.search(r"(^|/)torch/|<", file)
+
+
+def profiler_functions(path):
+    """Yields, for each kernel of a trace of torch.profiler, its name and the function (file, name)
+    at the forward end of its link, or None.
+    """
+    with open(path) as file:
+        events = json.load(file)["traceEvents"]
+    operators = spans_by_thread(events, "cpu_op")
+    functions = spans_by_thread(events, "python_function")
+    calls = {event["args"]["correlation"]: event for event in events
+             if event.get("cat") in ("cuda_runtime", "cuda_driver")}
+    links = [event for event in events if event.get("cat") == "fwdbwd"]
+    begins = {event["id"]: event for event in links if event["ph"] == "s"}
+    ends = {(event["tid"], event["ts"]): begins.get(event["id"])
+            for event in links if event["ph"] == "f"}
+
+    def function_of(kernel):
+        call = calls.get(kernel["args"]["correlation"])
+        for operator in operators[call["tid"]].around(call["ts"]) if call else ():
+            forward = ends.get((call["tid"], operator["ts"]))
+            for event in functions[forward["tid"]].around(forward["ts"]) if forward else ():
+                found = PROFILER_FRAME.match(event["name"])
+                if found and is_model_code(found.group(1)):
+                    return os.path.basename(found.group(1)), found.group(2)
+        return None
+    kernels = [event for event in events if event.get("cat") == "kernel"]
+    for kernel in sorted(kernels, key=lambda event: event["ts"]):
+        yield kernel["name"], function_of(kernel)
+
+
+def recorded_functions(places, folder, scratch):
+    """Returns the same for the kernels of a recording. The function is None unless it is exact."""
+    database = events_of(places, folder, scratch)
+    frames_of, known = frame_names(database), {}
+
+    def function_of(path):
+        function = None
+        for name in frames_of(path):
+            found = FRAME.match(name)
+            if name.startswith(EXACT):
+                return function
+            if found and is_model_code(found.group(2)):
+                function = os.path.basename(found.group(2)), found.group(1).split(".")[-1]
+        return None
+    kernels = []
+    for name, path in database.execute(
+            "SELECT name, path_id FROM work WHERE kind = 'kernel' ORDER BY start_ns"):
+        if path not in known:
+            known[path] = function_of(path)
+        kernels.append((name, known[path]))
+    database.close()
+    return kernels
+
+
+def compare_profiler(profiled, recorded, say):
+    """Returns how many kernels of the last step have the same forward function in both, and how
+    many have one in both.
+    """
+    def short(name):
+        return re.split("[<(]", name.replace("void ", ""))[0]
+    recorded = recorded[-len(profiled):]
+    same = [short(a[0]) == short(b[0]) for a, b in zip(profiled, recorded)]
+    if not all(same) or len(recorded) != len(profiled):
+        say("  torch.profiler: other kernels in %d places" % same.count(False))
+    both = [(name, a, b) for (name, a), (_, b), is_same in zip(profiled, recorded, same)
+            if a and b and is_same]
+    unlike = [one for one in both if one[1] != one[2]]
+    for name, a, b in unlike[:WRONG_SHOWN]:
+        say("  torch.profiler: %s has %s, not %s" % (name[:60], a, b))
+    return len(both) - len(unlike), len(both)
 
 
 def summary_of(places, folder):
@@ -235,7 +358,7 @@ def cost(times, mode, base):
     return "%+.1f %% [%+.1f %+.1f]" % (statistics.median(ratios), min(ratios), max(ratios))
 
 
-def row_of(kind, summary, times, comparison):
+def row_of(kind, summary, times, comparison, agreed):
     totals, backward = summary["totals"], summary["backward"]
     cells = [kind, format(totals["launch_count"], ","),
              percent(backward["gpu_time_ns"], totals["gpu_time_ns"])]
@@ -247,12 +370,14 @@ def row_of(kind, summary, times, comparison):
     cells.append("%s of %s; %s of %s; %s" % tuple(format(number, ",") for number in (
         comparison.right, comparison.right + comparison.wrong, comparison.near,
         comparison.near + comparison.far, comparison.unknown)) if comparison else "–")
+    cells.append("%d of %d" % agreed if agreed else "–")
     return "| %s |" % " | ".join(cells).replace("-", "−")
 
 
 HEAD = ("kind", "launches", "backward, of GPU time", "exact, of backward", "inferred", "none",
         "under own code, of GPU time", "step, not recorded", "recording adds",
-        "of which autograd", "exact lines right; inferred near; without truth")
+        "of which autograd", "exact lines right; inferred near; without truth",
+        "exact functions as in torch.profiler")
 
 
 def examine(places, options, kind, say):
@@ -262,27 +387,33 @@ def examine(places, options, kind, say):
         say("%s: skipped, no %s" % (kind, ", ".join(needs["missing"])))
         return None, True
     folder, truth = (os.path.join(options.scratch, kind + end) for end in ("", ".truth"))
-    run_kind(places, options, kind, "bare", None)  # fills the caches of files and kernels
+    if options.rounds:
+        run_kind(places, options, kind, "bare", None)  # fills the caches of files and kernels
     times = [{mode: run_kind(places, options, kind, mode, folder) for mode in MODES}
              for _ in range(options.rounds)]
     for one in times:
         say("%s: ms/step %s" % (kind, ", ".join("%s %.4f" % pair for pair in one.items())))
     if not times:
         run_kind(places, options, kind, "on", folder)
-    summary, comparison = summary_of(places, folder), None
+    summary, comparison, agreed = summary_of(places, folder), None, None
     if needs["truth"]:
         if os.path.exists(truth):
             os.remove(truth)
-        run_kind(places, options, kind, "on", folder + ".with-truth", truth)
+        run_kind(places, options, kind, "on", folder + ".with-truth", "--truth", truth)
         nodes = load_truth(truth)
         comparison = compare(work_of_nodes(places, folder + ".with-truth", options.scratch),
                              nodes)
         say("%s: %d nodes with a truth" % (kind, len(nodes)))
         for fault in comparison.faults:
             say("  wrong: " + fault)
+    if kind in PROFILED:
+        profile = os.path.join(options.scratch, kind + ".profile.json")
+        run_kind(places, options, kind, "bare", None, "--profile", profile)
+        agreed = compare_profiler(list(profiler_functions(profile)),
+                                  recorded_functions(places, folder, options.scratch), say)
     # A truth that no kernel was compared with proves nothing.
     is_right = comparison is None or (comparison.right and not comparison.wrong)
-    return row_of(kind, summary, times, comparison), bool(is_right)
+    return row_of(kind, summary, times, comparison, agreed), bool(is_right)
 
 
 def main():

@@ -9,6 +9,8 @@ autograd node, as autograd's anomaly mode knows it, one JSON object per node:
 
 tid is null for nodes that a backward pass created. frames has one list per derivative, outermost
 frame first: the forward line, then the frames in the backward function of that node, and so on.
+
+--profile writes one more step as a trace of torch.profiler.
 """
 
 import argparse
@@ -459,6 +461,14 @@ def synchronize(torch, options):
         torch.cuda.synchronize()
 
 
+def profile(torch, step, path):
+    """Records one step with torch.profiler."""
+    with torch.profiler.profile(with_stack=True) as profiler:
+        step()
+        torch.cuda.synchronize()
+    profiler.export_chrome_trace(path)
+
+
 def run(options):
     """Returns the times of the steps."""
     function, modules, _ = KINDS[options.kind]
@@ -477,6 +487,8 @@ def run(options):
             synchronize(library, options)
         if i >= options.warm_up:
             times.append(time.perf_counter() - begin)
+    if options.profile:
+        profile(library, step, options.profile)
     if function is ddp:
         library.distributed.destroy_process_group()
     return times
@@ -501,6 +513,7 @@ def main():
     parser.add_argument("--truth", metavar="FILE", help="append the forward line of each node")
     parser.add_argument("--truth-steps", type=int, default=8,
                         help="calls of backward() whose nodes are written (8)")
+    parser.add_argument("--profile", metavar="FILE", help="for kinds of one thread and process")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--needs", action="store_true",
                         help="only print the missing modules and whether there is a truth")

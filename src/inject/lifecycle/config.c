@@ -79,16 +79,17 @@ static bool read_word(const char *name, const char *word)
 	return false;
 }
 
+/* On unless it says off. */
 static bool read_switch(const char *name)
 {
 	const char *value = getenv(name);
 
-	if (!value || !*value || !strcmp(value, "off"))
-		return false;
-	if (!strcmp(value, "on"))
+	if (!value || !*value || !strcmp(value, "on"))
 		return true;
-	log_message("cannot use %s=%s: choose on or off; using off", name, value);
-	return false;
+	if (!strcmp(value, "off"))
+		return false;
+	log_message("cannot use %s=%s: choose on or off; using on", name, value);
+	return true;
 }
 
 /* Other values select how frames are shown, which matters only to the merge. */
