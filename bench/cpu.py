@@ -101,7 +101,8 @@ class Suite:
         """Uses the interpreter that runs this script."""
         quick = ["--only", "cold", "--rounds", "1"] if self.options.quick else []
         done = children.run([sys.executable, self.places.script("python_cost.py"),
-                             self.places.program("libbench_python_cost.so"), *quick], 300)
+                             self.places.program("libbench_python_cost.so"),
+                             "--library", self.places.library, *quick], 300)
         figures = done.report()["figures"]
         names = ["nothing", "native", "with Python", "Python alone"]
         rows = [["ns a call", *names]]

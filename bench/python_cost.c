@@ -20,7 +20,7 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-EXPORTED int cost_begin(void);
+EXPORTED int cost_begin(const char *library_dir);
 EXPORTED void cost_take_python(int yes);
 EXPORTED void cost_take_modules(int yes);
 EXPORTED double cost_ns(unsigned call_count);
@@ -36,18 +36,18 @@ EXPORTED double cost_torch_ns(unsigned read_count);
 
 static const struct python_runtime *found;
 
-/* Returns 0, or the number of the step that failed. */
-int cost_begin(void)
+/* library_dir may have a private libunwind. Returns 0, or the number of the step that failed. */
+int cost_begin(const char *library_dir)
 {
 	char why[256];
 
 	loader_watch_begin();
-	if (stack_walk_open("/nonexistent", why, sizeof(why)))
+	if (stack_walk_open(library_dir, why, sizeof(why)))
 		return 1;
 	loader_watch_narrow();
 	stack_walk_close();
 	loader_watch_narrow();
-	if (stack_walk_open("/nonexistent", why, sizeof(why)) || stack_walk_begin())
+	if (stack_walk_open(library_dir, why, sizeof(why)) || stack_walk_begin())
 		return 2;
 	loader_watch_narrow();
 	if (!loader_watch_end())

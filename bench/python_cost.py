@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the cost of Python frames for repeated calls, in the interpreter that runs this script.
 
-usage: python_cost.py BUILD_DIR/bin/bench/libbench_python_cost.so [--rounds N] [--only NAME]
+usage: python_cost.py BUILD_DIR/bin/bench/libbench_python_cost.so [--library DIR] [--rounds N]
+                      [--only NAME]
 
 Five measurements, in ns per call with entry and exit:
 - warm: one path, calls in succession. Each frame has its own function, each three share a file.
@@ -146,8 +147,12 @@ def nested(module, depth):
 
 
 def modules(library, _options):
-    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests",
-                                    "integration", "python", "standin"))
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "integration",
+                          "python", "standin")
+    if not os.path.exists(folder):
+        print("modules: skipped: an installation has no stand-in for PyTorch")
+        return
+    sys.path.insert(0, folder)
     from torch.nn.modules import module
 
     library.cost_take_python(1)
@@ -201,15 +206,17 @@ QUESTIONS = {"warm": warm, "paths": many_paths, "cold": cold, "modules": modules
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("library")
+    parser.add_argument("module")
+    parser.add_argument("--library", default="/nonexistent",
+                        help="where an installation has libxtrace_inject.so")
     parser.add_argument("--only", choices=QUESTIONS)
     parser.add_argument("--rounds", type=int, default=50)
     options = parser.parse_args()
-    library = ctypes.CDLL(options.library)
+    library = ctypes.CDLL(options.module)
     for name in ("cost_ns", "cost_cold_ns", "cost_walk_ns", "cost_torch_ns"):
         getattr(library, name).restype = ctypes.c_double
     library.cost_begin_torch.restype = ctypes.c_char_p
-    step = library.cost_begin()
+    step = library.cost_begin(options.library.encode())
     if step:
         sys.exit("python_cost: step %d of the preparation failed" % step)
     for name, question in QUESTIONS.items():
