@@ -18,6 +18,7 @@ is wrong, 2 usage.
 import argparse
 import bisect
 import collections
+import glob
 import json
 import os
 import re
@@ -348,6 +349,10 @@ def summary_of(places, folder):
     return json.loads(run([places.merge, "-q", "--summary", "-", folder]))
 
 
+def log_bytes(folder):
+    return sum(os.path.getsize(path) for path in glob.glob(os.path.join(folder, "*.xtr")))
+
+
 def percent(part, whole):
     return "%.1f %%" % (100 * part / whole) if whole else "–"
 
@@ -389,10 +394,14 @@ def examine(places, options, kind, say):
     folder, truth = (os.path.join(options.scratch, kind + end) for end in ("", ".truth"))
     if options.rounds:
         run_kind(places, options, kind, "bare", None)  # fills the caches of files and kernels
-    times = [{mode: run_kind(places, options, kind, mode, folder) for mode in MODES}
+    folders = {"bare": None, "off": folder + ".off", "on": folder}
+    times = [{mode: run_kind(places, options, kind, mode, folders[mode]) for mode in MODES}
              for _ in range(options.rounds)]
     for one in times:
         say("%s: ms/step %s" % (kind, ", ".join("%s %.4f" % pair for pair in one.items())))
+    if times:
+        sizes = [log_bytes(folders[mode]) for mode in MODES[1:]]
+        say("%s: bytes of logs %s" % (kind, " and ".join(format(size, ",") for size in sizes)))
     if not times:
         run_kind(places, options, kind, "on", folder)
     summary, comparison, agreed = summary_of(places, folder), None, None

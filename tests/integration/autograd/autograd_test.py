@@ -61,12 +61,12 @@ def run(command, accepted=(0,), **options):
     return done
 
 
-def record(args, folder, case, variant="right"):
+def record(args, folder, case, variant="right", **variables):
     """Records a case. Returns the folder of its log."""
     data = os.path.join(folder, case)
     library = os.path.join(args.standin, variant, "lib", "libtorch_cpu.so")
     environment = dict(os.environ, STANDIN=library, PYTHONPATH=HERE, PYTHONDONTWRITEBYTECODE="1",
-                       XTRACE_SIMGPU_DEVICES="2", XTRACE_AUTOGRAD="on")
+                       XTRACE_SIMGPU_DEVICES="2", **variables)
     program = [args.program] if case in CPP_CASES else [sys.executable,
                                                         os.path.join(HERE, "cases.py")]
     done = run([args.xtrace, "record", "--simulate", "-o", data, "--", *program, case],
@@ -144,6 +144,17 @@ def test_engine(args, folder):
     return "%d paths" % len(both)
 
 
+def test_off(args, folder):
+    """XTRACE_AUTOGRAD=off records nothing of autograd."""
+    data = record(args, folder, "plain", XTRACE_AUTOGRAD="off")
+    lines = fold(args, data)
+    assert any(check.ENGINE in line for line in lines) and not labelled(lines), lines
+    log, = (name for name in os.listdir(data) if name.endswith(".xtr"))
+    rows = run([args.dump, "--kind", "AUTOGRAD", os.path.join(data, log)]).stdout
+    assert "AUTOGRAD" not in rows, rows
+    return "%d paths" % len(lines)
+
+
 def truth_of(tool, places, data, scratch):
     """The truth in the form of tests/gpu/training.py, from the names of kernels."""
     list(tool.work_of_nodes(places, data, scratch))  # makes the database
@@ -194,6 +205,7 @@ def tests():
         yield variant, lambda args, folder, v=variant, r=reason: test_wrong(args, folder, v, r)
     yield "no_task", test_no_task
     yield "engine", test_engine
+    yield "off", test_off
     yield "truth", test_truth
 
 
