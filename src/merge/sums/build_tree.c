@@ -12,6 +12,7 @@
 #include "log/base/grow.h"
 #include "merge/base/text.h"
 #include "merge/naming/joined_paths.h"
+#include "merge/naming/xla_ranges.h"
 #include "merge/reading.h"
 #include "merge/sums/build_tree_ranges.h"
 
@@ -24,8 +25,11 @@ struct tree_builder {
 	struct placed_range {
 		uint32_t node; /* in the tree of ranges */
 		uint32_t frames_before;
+		bool is_hidden;
+		bool is_root; /* a program without a Python frame before it */
 	} * nest;
 	size_t nest_capacity;
+	uint32_t launch_range; /* while adding what created a graph node: the launch's range */
 };
 
 static uint32_t intern(struct tree_builder *p, const char *text)
@@ -178,17 +182,22 @@ static int list_ranges(struct tree_builder *p, uint32_t range)
 	if (grow(&p->nest, &p->nest_capacity, depth, sizeof(*p->nest)) < 0)
 		return -ENOMEM;
 	for (uint32_t i = depth; i--; range = ranges->nodes[range].parent)
-		p->nest[i].node = range;
+		p->nest[i] = (struct placed_range){.node = range};
 	return (int)depth;
 }
 
-static uint32_t add_range(struct tree_builder *p, uint32_t base, uint32_t range)
+static uint32_t add_range(struct tree_builder *p, uint32_t base, const struct placed_range *range)
 {
-	const struct range_node *node = &p->process->model->ranges.nodes[range];
+	const struct model *model = p->process->model;
+	const struct range_node *node = &model->ranges.nodes[range->node];
 
-	return paths_child(p->paths, base,
-			   range_label(&p->paths->names, p->process->model, node->domain,
-				       node->text, "[NVTX ", "]"));
+	if (range->is_hidden)
+		return base;
+	if (xla_range_kind(model, range->node) != XLA_NONE)
+		return xla_add_frames(p->paths, model, base, range->node, range->is_root);
+	return paths_child(
+		p->paths, base,
+		range_label(&p->paths->names, model, node->domain, node->text, "[NVTX ", "]"));
 }
 
 static uint32_t add_ranges(struct tree_builder *p, uint32_t base, uint32_t range)
@@ -196,7 +205,7 @@ static uint32_t add_ranges(struct tree_builder *p, uint32_t base, uint32_t range
 	int count = list_ranges(p, range);
 
 	for (int i = 0; i < count; i++)
-		base = add_range(p, base, p->nest[i].node);
+		base = add_range(p, base, &p->nest[i]);
 	return count < 0 ? PATH_FAILED : base;
 }
 
@@ -238,12 +247,62 @@ static void place_ranges(struct tree_builder *p, uint32_t depth, int range_count
 	}
 }
 
+/* Whether the launch is in a range with the same text. */
+static bool is_around_launch(const struct tree_builder *p, uint32_t range)
+{
+	const struct range_node *nodes = p->process->model->ranges.nodes;
+
+	for (uint32_t r = p->launch_range; r != RANGE_NONE; r = nodes[r].parent)
+		if (nodes[r].domain == nodes[range].domain && nodes[r].text == nodes[range].text)
+			return true;
+	return false;
+}
+
+static bool has_python(const struct tree_builder *p, uint32_t stack)
+{
+	const struct model *model = p->process->model;
+
+	stack = model_own_stack(model, stack);
+	return stack < model->stacks.count && model->stacks.rows[stack].python_count;
+}
+
+/*
+ * Places the ranges of a program of XLA. Without a Python frame, the path begins with the program.
+ * If the launch of a graph is in the same program, its path has shown what is outside of the
+ * program: then *next and *depth become the first range and frame inside.
+ */
+static void place_program(struct tree_builder *p, uint32_t stack, int range_count, int *next,
+			  uint32_t *depth)
+{
+	const struct model *model = p->process->model;
+	int program = 0;
+
+	while (program < range_count && xla_range_kind(model, p->nest[program].node) != XLA_PROGRAM)
+		program++;
+	if (program == range_count)
+		return;
+	if (is_around_launch(p, p->nest[program].node)) {
+		*next = program + 1;
+		*depth = p->nest[program].frames_before;
+		for (int i = *next; i < range_count; i++)
+			p->nest[i].is_hidden = xla_range_kind(model, p->nest[i].node) != XLA_NONE &&
+					       is_around_launch(p, p->nest[i].node);
+		return;
+	}
+	if (has_python(p, stack))
+		return;
+	p->nest[program].is_root = true;
+	for (int i = 0; i <= program; i++)
+		p->nest[i].frames_before = 0;
+}
+
 /* Copy the frames of the stack below base, with the ranges between them. */
 static uint32_t add_stack(struct tree_builder *p, uint32_t base, uint32_t stack, uint32_t range)
 {
 	const struct frames *frames = p->process->frames;
 	bool has_stack = frames_has_stack(frames, stack);
 	int depth = 0, range_count, next = 0;
+	uint32_t first = 0;
 
 	if (p->run->settings->nvtx == NVTX_ROOTS)
 		base = add_ranges(p, base, range);
@@ -256,9 +315,10 @@ static uint32_t add_stack(struct tree_builder *p, uint32_t base, uint32_t stack,
 	if (depth < 0 || range_count < 0)
 		return PATH_FAILED;
 	place_ranges(p, (uint32_t)depth, range_count);
-	for (int d = 0; d <= depth; d++) {
+	place_program(p, stack, range_count, &next, &first);
+	for (int d = (int)first; d <= depth; d++) {
 		while (next < range_count && p->nest[next].frames_before == (uint32_t)d)
-			base = add_range(p, base, p->nest[next++].node);
+			base = add_range(p, base, &p->nest[next++]);
 		if (d < depth)
 			base = paths_child(p->paths, base, p->paths->nodes[p->chain[d]].name);
 	}
@@ -331,7 +391,10 @@ static uint32_t add_path(struct tree_builder *p, const struct owner *owner)
 	if (owner->creation) {
 		const struct creation *creation = &nodes->creations[owner->creation];
 
+		p->launch_range =
+			owner_has_call(owner) && !owner_stand_in(owner) ? owner->range : RANGE_NONE;
 		node = add_stack(p, node, creation->stack, creation->range);
+		p->launch_range = RANGE_NONE;
 		if (frames_knows_api(frames, creation->stack, creation->api))
 			node = paths_child(p->paths, node,
 					   frames_api_name(frames, creation->stack, creation->api));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Logs written as text, one row per line, so that each test contains its log. Times are ns after
- * the start of the log; parts in [] are optional; '#' begins a comment.
+ * the start of the log; parts in [] are optional; a word that starts with '#' begins a comment.
  *
  * 	thread ID TID NAME
  * 	stream ID DEVICE CONTEXT STREAM        (stream 1 is device 0, context 1, stream 7)
- * 	stack NAME FUNCTION...                 (outermost first; cuda... are the runtime's)
+ * 	stack NAME FUNCTION...                 (outermost first; cuda... are the runtime's;
+ * 	                                       py:FILE:LINE:NAME is a Python frame)
  * 	call CORRELATION THREAD API STACK ENTER DURATION [RESULT [ONE_IN [GRAPH_EXEC]]]
  * 	api NAME                               (defines it, or defines it again)
  * 	rate TIME ONE_IN                       (from then on, one of ONE_IN calls has a stack)
@@ -41,7 +42,7 @@
 
 #define WORDS_MAX 128
 #define TEXTS_MAX 8192
-#define TEXT_MAX  64
+#define TEXT_MAX  128
 
 /* Texts, numbered in the order of first use. */
 struct texts {
@@ -55,7 +56,7 @@ struct script {
 	int word_count;
 	int line;
 	uint64_t category, payload_type, payload;
-	struct texts functions, stacks, apis, strings, kernels, copy_shapes;
+	struct texts functions, stacks, apis, strings, kernels, copy_shapes, python;
 };
 
 static void fail(const struct script *s, const char *what)
@@ -112,17 +113,19 @@ static uint64_t time_ns(const struct script *s, int w)
 	return START_NS + number(s, w);
 }
 
-static uint64_t string_id(struct script *s, int w)
+static uint64_t text_id(struct script *s, const char *text)
 {
 	bool is_new;
-	size_t n;
+	size_t n = number_of(s, &s->strings, text, &is_new);
 
-	if (!has_word(s, w))
-		return 0;
-	n = number_of(s, &s->strings, word(s, w), &is_new);
 	if (is_new)
-		put_string(s->log, 100 + n, word(s, w));
+		put_string(s->log, 100 + n, text);
 	return 100 + n;
+}
+
+static uint64_t string_id(struct script *s, int w)
+{
+	return has_word(s, w) ? text_id(s, word(s, w)) : 0;
 }
 
 static uint64_t stack_id(struct script *s, int w)
@@ -153,22 +156,55 @@ static uint64_t function_address(struct script *s, const char *name)
 	return module_start(module) + start + 0x10;
 }
 
+/* The id of "FILE:LINE:NAME". */
+static uint64_t python_frame(struct script *s, const char *text)
+{
+	char file[TEXT_MAX], name[TEXT_MAX];
+	struct xt_table *table;
+	uint64_t line, file_id, name_id;
+	bool is_new;
+	size_t n = number_of(s, &s->python, text, &is_new);
+
+	if (!is_new)
+		return 1 + n;
+	if (sscanf(text, "%127[^:]:%" SCNu64 ":%127s", file, &line, name) != 3)
+		fail(s, "not a Python frame");
+	file_id = text_id(s, file);
+	name_id = text_id(s, name);
+	table = row(s->log, XT_KIND_PYTHON_FRAME);
+	xt_table_put(table, XT_PYTHON_FRAME_ID, 1 + n);
+	xt_table_put(table, XT_PYTHON_FRAME_NAME, name_id);
+	xt_table_put(table, XT_PYTHON_FRAME_FILE, file_id);
+	xt_table_put(table, XT_PYTHON_FRAME_LINE, line);
+	xt_table_put(table, XT_PYTHON_FRAME_FIRST_LINE, line);
+	xt_table_end_row(table);
+	return 1 + n;
+}
+
 static void do_stack(struct script *s)
 {
-	uint64_t frames[WORDS_MAX];
+	uint64_t frames[WORDS_MAX], python[WORDS_MAX], places[WORDS_MAX];
 	struct xt_table *table;
-	size_t count = 0;
+	size_t count = 0, python_count = 0;
 	bool is_new;
 
 	frames[count++] = module_start(CUDA) + 0x1010;
-	for (int w = s->word_count - 1; w >= 2; w--)
-		frames[count++] = function_address(s, s->words[w]);
+	for (int w = s->word_count - 1; w >= 2; w--) {
+		if (strncmp(s->words[w], "py:", 3)) {
+			frames[count++] = function_address(s, s->words[w]);
+			continue;
+		}
+		python[python_count] = python_frame(s, s->words[w] + 3);
+		places[python_count++] = count;
+	}
 	table = row(s->log, XT_KIND_STACK);
 	xt_table_put(table, XT_STACK_ID,
 		     STACK_MORE + number_of(s, &s->stacks, word(s, 1), &is_new));
 	xt_table_put(table, XT_STACK_FLAGS, 0);
 	xt_table_put(table, XT_STACK_SEEN_NS, START_NS + MS);
 	xt_table_put_list(table, XT_STACK_FRAMES, frames, count);
+	xt_table_put_list(table, XT_STACK_PYTHON, python, python_count);
+	xt_table_put_list(table, XT_STACK_PLACES, places, python_count);
 	xt_table_end_row(table);
 }
 
@@ -410,9 +446,9 @@ static void run_line(struct script *s, char *line)
 {
 	char *rest = NULL;
 
-	line[strcspn(line, "#\n")] = '\0';
 	s->word_count = 0;
-	for (char *w = strtok_r(line, " \t", &rest); w; w = strtok_r(NULL, " \t", &rest)) {
+	for (char *w = strtok_r(line, " \t\n", &rest); w && w[0] != '#';
+	     w = strtok_r(NULL, " \t\n", &rest)) {
 		if (s->word_count == WORDS_MAX)
 			fail(s, "too many words");
 		s->words[s->word_count++] = w;
