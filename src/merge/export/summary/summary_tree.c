@@ -25,7 +25,7 @@
 #define INDENT	       2
 #define INDENT_MAX     40
 #define TITLE_BYTES    96
-#define INDENT_SHARE   4 /* indent at most 1/4 of the line */
+#define INDENT_SHARE   6 /* indent at most 1/6 of the line */
 
 static const struct column tree_columns[] = {{"time", 12, 0, false}, {"share", 7, 0, false}};
 static const struct column sum_columns[] = {{"sum", 12, 0, false}, {"share", 7, 0, false}};
