@@ -92,7 +92,8 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 	uint64_t own_ns = duration_ns;
 
 	if (model->ranges.thread_count && !call->range)
-		call->range = ranges_at(&model->ranges, call->thread, call->enter_ns);
+		call->range = model_range_at(
+			model, &(struct range_call){call->thread, call->stack, call->enter_ns}, 0);
 	if ((run_wants(reading->run, WEIGHT_GPU_IDLE) ||
 	     run_wants(reading->run, WEIGHT_CPU_WAIT)) &&
 	    threads_add_call(&reading->threads, call, call->enter_ns + duration_ns, &own_ns) < 0)
@@ -153,7 +154,9 @@ static __attribute__((noinline)) void join_backward(struct reading *reading,
 	};
 	struct model *model = reading->model;
 
-	call->range = model_range_at(model, call->thread, autograd.state, call->enter_ns);
+	call->range = model_range_at(
+		model, &(struct range_call){call->thread, call->stack, call->enter_ns},
+		autograd.state);
 	if (reading->run->settings->frames.backward != BACKWARD_ENGINE &&
 	    autograd_join(&model->autograd, &autograd, &call->stack) < 0)
 		reading->error = -ENOMEM;

@@ -57,15 +57,15 @@ static uint32_t module_at(const struct model *model, uint64_t address, uint64_t 
 	return 0;
 }
 
-uint32_t model_range_at(const struct model *model, uint32_t thread, uint32_t autograd,
-			uint64_t time_ns)
+uint32_t model_range_at(const struct model *model, const struct range_call *call, uint32_t autograd)
 {
 	/* It caches the last search. */
 	struct ranges *ranges = (struct ranges *)&model->ranges;
-	uint32_t range = ranges_at(ranges, thread, time_ns);
+	uint32_t range = ranges_at(ranges, call->thread, call->time_ns);
 	uint32_t caller = autograd_state(&model->autograd, autograd)->caller;
 
-	return range || !caller ? range : ranges_at(ranges, caller, time_ns);
+	range = xla_tuning_range(&model->tuning, ranges, call, range);
+	return range || !caller ? range : ranges_at(ranges, caller, call->time_ns);
 }
 
 uint32_t model_module_of(const struct model *model, const struct stack *stack, size_t place,
@@ -106,6 +106,7 @@ void model_free(struct model *model)
 	autograd_free(&model->autograd);
 	pauses_free(&model->pauses);
 	free(model->renumbered_ns.rows);
+	xla_tuning_free(&model->tuning);
 	ranges_free(&model->ranges);
 	range_names_free(&model->category_names);
 	range_names_free(&model->thread_names);

@@ -22,6 +22,7 @@
 #include "merge/read/pauses.h"
 #include "merge/read/range_names.h"
 #include "merge/read/ranges.h"
+#include "merge/read/xla_tuning.h"
 #include "xtrace/reader.h"
 
 struct module {
@@ -175,6 +176,7 @@ struct model {
 	/* sorted by module, address and order once loaded */
 	MODEL_ROWS(struct embedded_source) sources;
 	struct ranges ranges;		   /* NVTX ranges */
+	struct xla_tuning tuning;	   /* of programs of JAX */
 	struct range_names category_names; /* NVTX categories */
 	struct range_names thread_names;
 	struct range_names device_names, context_names; /* by CUPTI's numbers */
@@ -258,10 +260,11 @@ static inline uint16_t model_api(const struct model *model, uint64_t id)
 
 /*
  * Returns the innermost NVTX range around a call. Threads of PyTorch's engine work for a thread in
- * backward(), so they are in its ranges if they have none. autograd: XT_AUTOGRAD_ID, 0: none.
+ * backward(), so they are in its ranges if they have none. Ranges of XLA's autotuner in its threads
+ * are nested in those of the compilation. autograd: XT_AUTOGRAD_ID, 0: none.
  */
-uint32_t model_range_at(const struct model *model, uint32_t thread, uint32_t autograd,
-			uint64_t time_ns);
+uint32_t model_range_at(const struct model *model, const struct range_call *call,
+			uint32_t autograd);
 
 /* Returns the text of a META key ("" if absent) and the value of an ACCOUNT key (0 if absent). */
 const char *model_meta(const struct model *model, const char *key);

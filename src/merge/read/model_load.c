@@ -11,6 +11,7 @@
 
 #include "log/base/grow.h"
 #include "merge/read/model_rows.h"
+#include "merge/read/xla_join.h"
 
 #define NODES_UPDATED_MIN (1u << 20) /* rows that graph updates may add to any log */
 
@@ -225,11 +226,16 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	name_threads(model);
 	if (!error)
 		error = ranges_index(&model->ranges);
+	if (!error)
+		error = xla_join(model);
 	/* A node belongs to the range in which it was created. */
-	for (size_t n = 0; n < model->nodes.count && !error; n++)
-		model->nodes.rows[n].range =
-			model_range_at(model, model->nodes.rows[n].thread,
-				       model->nodes.rows[n].autograd, model->nodes.rows[n].time_ns);
+	for (size_t n = 0; n < model->nodes.count && !error; n++) {
+		struct node *node = &model->nodes.rows[n];
+
+		node->range = model_range_at(
+			model, &(struct range_call){node->thread, node->stack, node->time_ns},
+			node->autograd);
+	}
 	/* The tracer read autograd's memory until it found the layout to be unknown. */
 	if (model_meta(model, "torch.missing")[0])
 		autograd_free(&model->autograd);

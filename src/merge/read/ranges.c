@@ -108,6 +108,23 @@ static uint32_t hash_range(uint32_t parent, uint32_t domain, uint32_t text, uint
 	return (uint32_t)(h >> 32);
 }
 
+/* Returns the slot of a range within parent, or the empty slot for it. */
+static struct xt_hash_slot *find_child(const struct ranges *ranges, uint32_t parent,
+				       uint32_t domain, uint32_t text, uint32_t stack)
+{
+	const struct xt_hash_table *table = &ranges->children;
+	struct xt_hash_slot *slot = xt_hash_first(table, hash_range(parent, domain, text, stack));
+
+	for (; slot->item; slot = xt_hash_next(table, slot)) {
+		const struct range_node *node = &ranges->nodes[slot->item];
+
+		if (node->parent == parent && node->domain == domain && node->text == text &&
+		    node->stack == stack)
+			break;
+	}
+	return slot;
+}
+
 /* Finds or creates the node of a range within parent. Returns 0 or -ENOMEM. */
 static int child(struct ranges *ranges, uint32_t parent, const struct open_range *range,
 		 uint32_t *node_out)
@@ -119,15 +136,10 @@ static int child(struct ranges *ranges, uint32_t parent, const struct open_range
 	if (ranges->node_count >= table->slot_count / 2 &&
 	    !xt_hash_reserve(table, ranges->node_count + 1))
 		return -ENOMEM;
-	for (slot = xt_hash_first(table, hash); slot->item; slot = xt_hash_next(table, slot)) {
-		const struct range_node *node = &ranges->nodes[slot->item];
-
-		if (node->parent != parent || node->domain != range->domain ||
-		    node->text != range->text || node->stack != range->stack)
-			continue;
-		*node_out = slot->item;
+	slot = find_child(ranges, parent, range->domain, range->text, range->stack);
+	*node_out = slot->item;
+	if (slot->item)
 		return 0;
-	}
 	if (grow(&ranges->nodes, &ranges->node_capacity, ranges->node_count + 1,
 		 sizeof(*ranges->nodes)) < 0)
 		return -ENOMEM;
@@ -452,6 +464,47 @@ void ranges_free(struct ranges *ranges)
 	free(ranges->states);
 	free(ranges->threads);
 	*ranges = (struct ranges){0};
+}
+
+/* Lists a node and its outer nodes, innermost first. Returns their number. */
+static uint32_t list_nest(const struct ranges *ranges, uint32_t node,
+			  uint32_t nest[RANGES_DEPTH_MAX])
+{
+	uint32_t count = 0;
+
+	for (; node != RANGE_NONE && count < RANGES_DEPTH_MAX; node = ranges->nodes[node].parent)
+		nest[count++] = node;
+	return count;
+}
+
+int ranges_graft(struct ranges *ranges, uint32_t outer, uint32_t inner, uint32_t *node_out)
+{
+	uint32_t nest[RANGES_DEPTH_MAX], count = list_nest(ranges, inner, nest);
+	int error = 0;
+
+	*node_out = outer;
+	if (ranges->nodes[outer].depth + count > RANGES_DEPTH_MAX)
+		return -E2BIG;
+	while (count-- > 0 && !error) {
+		const struct range_node *node = &ranges->nodes[nest[count]];
+		const struct open_range range = {
+			.domain = node->domain, .text = node->text, .stack = node->stack};
+
+		error = child(ranges, *node_out, &range, node_out);
+	}
+	return error;
+}
+
+uint32_t ranges_grafted(const struct ranges *ranges, uint32_t outer, uint32_t inner)
+{
+	uint32_t nest[RANGES_DEPTH_MAX], count = list_nest(ranges, inner, nest);
+
+	while (count-- > 0 && outer != RANGE_NONE) {
+		const struct range_node *node = &ranges->nodes[nest[count]];
+
+		outer = find_child(ranges, outer, node->domain, node->text, node->stack)->item;
+	}
+	return outer;
 }
 
 struct range_history ranges_history(const struct ranges *ranges, uint32_t thread)

@@ -99,6 +99,22 @@ int ranges_add(struct ranges *ranges, const struct range_event *event);
 int ranges_index(struct ranges *ranges);
 void ranges_free(struct ranges *ranges);
 
+/*
+ * Nests the node inner and its outer nodes in another node. Creates missing nodes, which have no
+ * instances. Returns 0, -ENOMEM, or -E2BIG if too deep.
+ */
+int ranges_graft(struct ranges *ranges, uint32_t outer, uint32_t inner, uint32_t *node_out);
+
+/* Returns the node that ranges_graft() made; RANGE_NONE if it did not. */
+uint32_t ranges_grafted(const struct ranges *ranges, uint32_t outer, uint32_t inner);
+
+/* A call whose range is wanted. */
+struct range_call {
+	uint32_t thread; /* XT_THREAD_ID */
+	uint32_t stack;	 /* XT_STACK_ID */
+	uint64_t time_ns;
+};
+
 /* The nodes of a thread in order of time: states[i] is valid from times_ns[i] on. */
 struct range_history {
 	const uint64_t *times_ns;

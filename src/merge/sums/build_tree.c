@@ -12,7 +12,8 @@
 #include "log/base/grow.h"
 #include "merge/base/text.h"
 #include "merge/naming/joined_paths.h"
-#include "merge/naming/xla_ranges.h"
+#include "merge/naming/xla_frames.h"
+#include "merge/read/xla_ranges.h"
 #include "merge/reading.h"
 #include "merge/sums/build_tree_ranges.h"
 
@@ -29,6 +30,7 @@ struct tree_builder {
 		bool is_root; /* a program without a Python frame before it */
 	} * nest;
 	size_t nest_capacity;
+	bool is_compilation;   /* while adding the path to a compilation of XLA */
 	uint32_t launch_range; /* while adding what created a graph node: the launch's range */
 };
 
@@ -275,7 +277,7 @@ static void place_program(struct tree_builder *p, uint32_t stack, int range_coun
 			  uint32_t *depth)
 {
 	const struct model *model = p->process->model;
-	int program = 0;
+	int program = *next;
 
 	while (program < range_count && xla_range_kind(model, p->nest[program].node) != XLA_PROGRAM)
 		program++;
@@ -292,8 +294,51 @@ static void place_program(struct tree_builder *p, uint32_t stack, int range_coun
 	if (has_python(p, stack))
 		return;
 	p->nest[program].is_root = true;
-	for (int i = 0; i <= program; i++)
+	for (int i = *next; i <= program; i++)
 		p->nest[i].frames_before = 0;
+}
+
+/*
+ * The range of the compilation that a helper of XLA's autotuner works for. RANGE_NONE if there is
+ * none, or its Python line is unknown.
+ */
+static uint32_t compilation_of(const struct tree_builder *p, uint32_t stack, uint32_t range)
+{
+	const struct model *model = p->process->model;
+
+	if (!model->tuning.helper_count || has_python(p, stack))
+		return RANGE_NONE;
+	while (range != RANGE_NONE && (xla_range_kind(model, range) != XLA_TUNING ||
+				       !has_python(p, model->ranges.nodes[range].stack)))
+		range = model->ranges.nodes[range].parent;
+	return range;
+}
+
+static uint32_t add_stack(struct tree_builder *p, uint32_t base, uint32_t stack, uint32_t range);
+
+/* Adds the path to a compilation. Stores the number of its ranges in *range_count. */
+static uint32_t add_compilation(struct tree_builder *p, uint32_t base, uint32_t range,
+				int *range_count)
+{
+	const struct range_node *node = &p->process->model->ranges.nodes[range];
+	bool has_frames = p->run->settings->nvtx == NVTX_FRAMES;
+
+	if (has_frames)
+		*range_count = (int)node->depth;
+	p->is_compilation = true;
+	base = add_stack(p, base, node->stack, has_frames ? range : RANGE_NONE);
+	p->is_compilation = false;
+	return base;
+}
+
+/* Leaves out the frames in which XLA opens a range. */
+static int without_profiler(const struct tree_builder *p, int depth)
+{
+	while (depth > 0 &&
+	       xla_is_profiler(names_text(&p->paths->names,
+					  p->paths->nodes[p->chain[depth - 1]].name, NULL)))
+		depth--;
+	return depth;
 }
 
 /* Copy the frames of the stack below base, with the ranges between them. */
@@ -302,10 +347,14 @@ static uint32_t add_stack(struct tree_builder *p, uint32_t base, uint32_t stack,
 	const struct frames *frames = p->process->frames;
 	bool has_stack = frames_has_stack(frames, stack);
 	int depth = 0, range_count, next = 0;
-	uint32_t first = 0;
+	uint32_t first = 0, compilation = compilation_of(p, stack, range);
 
 	if (p->run->settings->nvtx == NVTX_ROOTS)
 		base = add_ranges(p, base, range);
+	if (compilation != RANGE_NONE)
+		base = add_compilation(p, base, compilation, &next);
+	if (base == PATH_FAILED)
+		return PATH_FAILED;
 	range_count = p->run->settings->nvtx == NVTX_FRAMES ? list_ranges(p, range) : 0;
 	if (has_stack && joined_paths_node(frames, stack) == PATH_FAILED)
 		return PATH_FAILED;
@@ -314,6 +363,8 @@ static uint32_t add_stack(struct tree_builder *p, uint32_t base, uint32_t stack,
 				    &p->chain_capacity);
 	if (depth < 0 || range_count < 0)
 		return PATH_FAILED;
+	if (p->is_compilation)
+		depth = without_profiler(p, depth);
 	place_ranges(p, (uint32_t)depth, range_count);
 	place_program(p, stack, range_count, &next, &first);
 	for (int d = (int)first; d <= depth; d++) {

@@ -46,7 +46,7 @@
 
 /* Texts, numbered in the order of first use. */
 struct texts {
-	char texts[TEXTS_MAX][TEXT_MAX];
+	char *texts[TEXTS_MAX];
 	size_t count;
 };
 
@@ -73,9 +73,11 @@ static size_t number_of(const struct script *s, struct texts *texts, const char 
 	for (size_t i = 0; i < texts->count; i++)
 		if (!strcmp(texts->texts[i], text))
 			return i;
-	if (texts->count == TEXTS_MAX || strlen(text) >= TEXT_MAX)
-		fail(s, "too many texts, or too long");
-	strcpy(texts->texts[texts->count], text);
+	if (texts->count == TEXTS_MAX)
+		fail(s, "too many texts");
+	texts->texts[texts->count] = strdup(text);
+	if (!texts->texts[texts->count])
+		fail(s, "out of memory");
 	*is_new_out = true;
 	return texts->count++;
 }
@@ -286,7 +288,7 @@ static void do_kernel(struct script *s)
 	uint64_t shape = 200 + number_of(s, &s->kernels, word(s, 3), &is_new), grid = 64;
 	char name[TEXT_MAX];
 
-	if (is_new && sscanf(word(s, 3), "%[^@]@%" SCNu64, name, &grid))
+	if (is_new && sscanf(word(s, 3), "%127[^@]@%" SCNu64, name, &grid))
 		put_shape(s->log, shape, name, grid);
 	put_kernel(s->log, number(s, 1), number(s, 2), shape, time_ns(s, 4), number(s, 5),
 		   number_or_0(s, 6));
@@ -467,7 +469,7 @@ static void run_line(struct script *s, char *line)
 void make_script(struct log *log, uint64_t n)
 {
 	static struct script script;
-	char line[1024];
+	char line[1 << 14];
 
 	(void)n;
 	script.log = log;
