@@ -72,12 +72,11 @@ static const struct interpreter *find_interpreter(const char *program)
 {
 	for (size_t i = 0; i < COUNT(interpreters); i++) {
 		size_t length = strlen(interpreters[i].name);
-
-		const char *version = program + length;
-		const char *build = version + strspn(program + length, "0123456789.");
+		const char *build;
 
 		if (strncmp(program, interpreters[i].name, length) != 0)
 			continue;
+		build = program + length + strspn(program + length, "0123456789.");
 		for (size_t b = 0; b < COUNT(builds); b++)
 			if (!strcmp(build, builds[b]))
 				return &interpreters[i];
