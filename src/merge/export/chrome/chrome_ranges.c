@@ -112,20 +112,25 @@ static char *put_payload(char *p, const struct chrome_range *range)
 	return p;
 }
 
+static bool has_values(const struct chrome_range *range)
+{
+	return range->values || range->end_values;
+}
+
 /* Writes the payload values as an object. Returns 0 or -ENOMEM. */
 static int put_values(struct output *out, const struct model *model,
-		      const struct chrome_range *range)
+		      const struct chrome_range *range, const char *separator)
 {
 	char *json;
 
-	if (!range->values && !range->end_values)
+	if (!has_values(range))
 		return 0;
 	json = range_values_json(model, range->values, range->end_values);
 	if (!json)
 		return -ENOMEM;
+	output_text(out, separator, strlen(separator));
 	output_text(out, "\"values\":", strlen("\"values\":"));
 	output_text(out, json, strlen(json));
-	output_text(out, ",", 1);
 	free(json);
 	return 0;
 }
@@ -138,7 +143,7 @@ static int put_event(struct sink *sink, const struct process *process, const cha
 	const struct text *name = chrome_name(c, process, range->name);
 	const struct text *category = NULL;
 	char color[16];
-	char *p;
+	char *p, *rest;
 
 	if (range->category) {
 		uint32_t shown = range_category(process->names->shown, process->model,
@@ -165,12 +170,14 @@ static int put_event(struct sink *sink, const struct process *process, const cha
 		output_advance(&sink->out, p);
 		output_text(&sink->out, category->data, category->length);
 		p = output_room(&sink->out, EVENT_BYTES_MAX);
-		p = TEXT_LITERAL(p, "\",");
+		p = TEXT_LITERAL(p, "\"");
 	}
 	output_advance(&sink->out, p);
-	if (put_values(&sink->out, process->model, range) < 0)
+	if (put_values(&sink->out, process->model, range, category ? "," : "") < 0)
 		return -ENOMEM;
-	p = output_room(&sink->out, EVENT_BYTES_MAX);
+	p = rest = output_room(&sink->out, EVENT_BYTES_MAX);
+	if (category || has_values(range))
+		*p++ = ',';
 	p = put_payload(p, range);
 	if (range->color) {
 		snprintf(color, sizeof(color), "#%08x", range->color);
@@ -178,7 +185,7 @@ static int put_event(struct sink *sink, const struct process *process, const cha
 		p = text_copy(p, color, strlen(color));
 		p = TEXT_LITERAL(p, "\",");
 	}
-	if (p[-1] == ',')
+	if (p > rest && p[-1] == ',')
 		p--;
 	*p++ = '}';
 	output_advance(&sink->out, p);
