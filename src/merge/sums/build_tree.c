@@ -300,13 +300,14 @@ static void place_program(struct tree_builder *p, uint32_t stack, int range_coun
 
 /*
  * The range of the compilation that a helper of XLA's autotuner works for. RANGE_NONE if there is
- * none, or its Python line is unknown.
+ * none, its Python line is unknown, or ranges are not shown: this path comes from one.
  */
 static uint32_t compilation_of(const struct tree_builder *p, uint32_t stack, uint32_t range)
 {
 	const struct model *model = p->process->model;
 
-	if (!model->tuning.helper_count || has_python(p, stack))
+	if (!model->tuning.helper_count || p->run->settings->nvtx == NVTX_OFF ||
+	    has_python(p, stack))
 		return RANGE_NONE;
 	while (range != RANGE_NONE && (xla_range_kind(model, range) != XLA_TUNING ||
 				       !has_python(p, model->ranges.nodes[range].stack)))
