@@ -15,7 +15,7 @@
 
 #define XT_LOG_MAGIC	     "\x89XTRLOG\n" /* 8 bytes, no terminator */
 #define XT_LOG_VERSION_MAJOR 2		    /* a reader rejects a larger one */
-#define XT_LOG_VERSION_MINOR 5		    /* additions that a reader may skip */
+#define XT_LOG_VERSION_MINOR 6		    /* additions that a reader may skip */
 #define XT_LOG_BYTE_ORDER    0x01020304u
 #define XT_CHUNK_MAGIC	     0x48435458u /* "XTCH" */
 
@@ -103,6 +103,7 @@ enum xt_kind {
 		25, /* inlined functions and lines of seen addresses, embedded after the run */
 	XT_KIND_STACK_RATE = 26, /* sampling rate of stacks from then on */
 	XT_KIND_AUTOGRAD = 27,	 /* interned: states of PyTorch's autograd in a thread */
+	XT_KIND_COMPILED = 28,	 /* source lines of generated Python code, embedded after the run */
 	XT_KIND_COUNT
 };
 
@@ -386,6 +387,18 @@ enum xt_source_column {
 	XT_SOURCE_FUNCTION = 3, /* bytes, mangled */
 	XT_SOURCE_FILE = 4,	/* bytes */
 	XT_SOURCE_LINE = 5,	/* 0: unknown */
+};
+
+/*
+ * The rows of one Python frame are adjacent. Each source trace lists its lines outermost first. A
+ * row without a trace names the source nodes instead, if the lines are unknown.
+ */
+enum xt_compiled_column {
+	XT_COMPILED_FRAME = 1,	  /* XT_PYTHON_FRAME_ID: a line of generated code */
+	XT_COMPILED_TRACE = 2,	  /* number of the source trace, from 1; 0: none */
+	XT_COMPILED_FUNCTION = 3, /* bytes; without a trace, the names of the source nodes */
+	XT_COMPILED_FILE = 4,	  /* bytes */
+	XT_COMPILED_LINE = 5,	  /* 0: unknown */
 };
 
 /* 32-bit FNV-1a, the checksum of the fixed headers. Payloads have zstd's content checksum. */

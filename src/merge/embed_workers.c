@@ -17,6 +17,7 @@ struct job {
 
 struct embedding {
 	const struct inputs *inputs;
+	const char *torch_trace;
 	struct debug_search *search;
 	struct job *jobs; /* one per log */
 	pthread_mutex_t lock;
@@ -37,7 +38,8 @@ static void *run_worker(void *argument)
 		if (index >= e->inputs->count)
 			return NULL;
 		job = &e->jobs[index];
-		job->error = embed_symbols(&e->inputs->logs[index], e->search, &job->report);
+		job->error = embed_symbols(&e->inputs->logs[index], e->torch_trace, e->search,
+					   &job->report);
 	}
 }
 
@@ -61,11 +63,13 @@ static void run_workers(struct embedding *e, size_t count)
 		pthread_join(workers[w], NULL);
 }
 
-int embed_all(const struct inputs *inputs, size_t worker_count, struct debug_search *search,
-	      struct report *report)
+int embed_all(const struct inputs *inputs, const char *torch_trace, size_t worker_count,
+	      struct debug_search *search, struct report *report)
 {
-	struct embedding e = {
-		.inputs = inputs, .search = search, .lock = PTHREAD_MUTEX_INITIALIZER};
+	struct embedding e = {.inputs = inputs,
+			      .torch_trace = torch_trace,
+			      .search = search,
+			      .lock = PTHREAD_MUTEX_INITIALIZER};
 	size_t count = worker_count ? worker_count : processors();
 	int error = 0;
 

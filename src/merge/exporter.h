@@ -186,6 +186,7 @@ struct run {
 	char handed_off_to[64];	   /* the first such tool */
 	uint64_t backward_gpu_ns[JOIN_RESULTS]; /* by enum join_result */
 	uint64_t user_code_gpu_ns;		/* of paths with a frame of the user's own code */
+	uint64_t compiled_unknown_gpu_ns;	/* of code of torch.compile without source lines */
 	const struct trust *trust;		/* NULL before the end */
 	bool has_simulated_gpu;
 	struct collective_sums collectives; /* if idle time was computed */

@@ -23,7 +23,8 @@ static int embed(const struct options *options, const struct inputs *inputs, str
 	struct debug_search search = {.directory = options->settings.debug_directory,
 				      .server.report = report,
 				      .modules = &modules};
-	int error = embed_all(inputs, options->settings.jobs, &search, report);
+	int error =
+		embed_all(inputs, options->torch_trace, options->settings.jobs, &search, report);
 
 	debug_search_end(&search);
 	module_cache_free(&modules);

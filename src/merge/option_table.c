@@ -213,6 +213,10 @@ const struct option_row merge_option_rows[] = {
 	 .help = "Append the function names of all stacks to each log, so that other machines can "
 		 "read it without the binaries",
 	 .apply = option_flag, TARGET(embed_symbols)},
+	{"torch-trace", .value = "DIR",
+	 .help = "Read PyTorch's structured logs from DIR when embedding symbols (default: the "
+		 "directory of each log). They name the source lines of torch.compile's code",
+	 .expected = "a directory", .is_single = true, .apply = option_text, TARGET(torch_trace)},
 	{"no-recover",
 	 .help = "Leave the recovery files (*.spool) of killed processes alone, instead of adding "
 		 "their events to the logs",

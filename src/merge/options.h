@@ -27,6 +27,7 @@ struct options {
 	size_t output_count;
 	struct settings settings;
 	bool embed_symbols;
+	const char *torch_trace; /* folder for embed_symbols; NULL: that of each log */
 	bool no_recover;
 	const char *completion; /* a shell, or NULL */
 	struct option_list list;

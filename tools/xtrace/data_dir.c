@@ -33,6 +33,12 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
+static bool is_torch_trace(const char *name)
+{
+	return !strncmp(name, DATA_DIR_TORCH_PREFIX, strlen(DATA_DIR_TORCH_PREFIX)) &&
+	       ends_with(name, DATA_DIR_TORCH_SUFFIX);
+}
+
 /* True for the files that xtrace record, report and bench leave in a trace directory. */
 static bool is_our_file(const char *name)
 {
@@ -43,7 +49,7 @@ static bool is_our_file(const char *name)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(name, names[i]) == 0)
 			return true;
-	return ends_with(name, DATA_DIR_LOG_SUFFIX) ||
+	return ends_with(name, DATA_DIR_LOG_SUFFIX) || is_torch_trace(name) ||
 	       ends_with(name, DATA_DIR_LOG_SUFFIX ".spool") ||
 	       ends_with(name, DATA_DIR_LOG_SUFFIX ".debug");
 }
@@ -120,6 +126,21 @@ static int remove_files(DIR *folder)
 		    unlinkat(dirfd(folder), entry->d_name, 0))
 			return -errno;
 	return unlinkat(dirfd(folder), DATA_DIR_INFO, 0) ? -errno : 0;
+}
+
+void data_dir_remove_torch_trace(const char *path)
+{
+	DIR *folder = opendir(path);
+	struct dirent *entry;
+
+	if (!folder) {
+		cannot_open(path);
+		return;
+	}
+	while ((entry = readdir(folder)))
+		if (is_torch_trace(entry->d_name) && unlinkat(dirfd(folder), entry->d_name, 0))
+			print_error("cannot remove '%s/%s': %m", path, entry->d_name);
+	closedir(folder);
 }
 
 bool data_dir_has_foreign_file(const char *path)

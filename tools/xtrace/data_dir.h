@@ -15,12 +15,18 @@
 #define DATA_DIR_OUTPUT	    "output.txt"  /* written by xtrace bench: the output of the program */
 #define DATA_DIR_FORMAT	    "xtrace.data" /* "format" in info.json, which marks a trace directory */
 #define DATA_DIR_LOG_SUFFIX ".xtr"
+/* The structured logs of PyTorch, whose names have this form. */
+#define DATA_DIR_TORCH_PREFIX "dedicated_log_torch_trace_"
+#define DATA_DIR_TORCH_SUFFIX ".log"
 
 /*
  * Removes a trace, if there is one. Refuses, with an error message, a directory that is not a
  * trace, is still written to, or contains other files. Returns 0 or -errno.
  */
 int data_dir_remove(const char *path);
+
+/* Removes PyTorch's structured logs. Prints an error message if it cannot. */
+void data_dir_remove_torch_trace(const char *path);
 
 /* Makes the checks of data_dir_remove(), with the same error messages. */
 int data_dir_check_removable(const char *path);

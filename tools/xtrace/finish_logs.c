@@ -80,9 +80,15 @@ static void settle_log(struct finished *f, size_t index)
  * each shared binary once. */
 static int embed_some(const struct finished *f, size_t *next)
 {
-	const char *arguments[EMBED_LOGS_MAX + 4] = {"merge", "--embed-symbols", "--quiet"};
-	size_t first = 3, count = first;
+	const char *arguments[EMBED_LOGS_MAX + 6] = {"merge", "--embed-symbols", "--quiet"};
+	size_t first = 3, count;
 	int status = 0;
+
+	if (f->torch_trace) {
+		arguments[first++] = "--torch-trace";
+		arguments[first++] = f->torch_trace;
+	}
+	count = first;
 
 	for (; *next < f->log_count && count < first + EMBED_LOGS_MAX; (*next)++) {
 		const struct log_summary *summary = &f->summaries[*next];
@@ -114,6 +120,17 @@ static void embed_symbols(const struct finished *f)
 		print_error("cannot embed symbols in some logs of '%s'", f->data_dir);
 }
 
+/* A process that still runs may still compile, so its file stays. */
+static void remove_torch_trace(const struct finished *f)
+{
+	if (!f->owns_torch_trace)
+		return;
+	for (size_t i = 0; i < f->log_count; i++)
+		if (f->summaries[i].running)
+			return;
+	data_dir_remove_torch_trace(f->data_dir);
+}
+
 static void read_log(struct finished *f, size_t index)
 {
 	struct log_summary *summary = &f->summaries[index];
@@ -138,6 +155,7 @@ int finish_logs(struct finished *f)
 	for (size_t i = 0; i < f->log_count; i++)
 		settle_log(f, i);
 	embed_symbols(f);
+	remove_torch_trace(f);
 	for (size_t i = 0; i < f->log_count; i++)
 		read_log(f, i);
 	return 0;

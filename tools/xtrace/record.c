@@ -42,6 +42,7 @@ struct recording {
 	bool is_paused;
 	bool yields;
 	bool names_modules;
+	bool has_no_torch_trace;
 	struct recording_dir dir;
 	struct finished finished;
 	struct install_paths paths;
@@ -112,6 +113,9 @@ static const struct option_row option_rows[] = {
 	 .help = "Add the path of each PyTorch module, such as layers.3.self_attn.q_proj, to the "
 		 "Python frames",
 	 .apply = option_flag, TARGET(names_modules)},
+	{"no-torch-trace",
+	 .help = "Do not ask PyTorch for the source lines of code that torch.compile generates",
+	 .apply = option_flag, TARGET(has_no_torch_trace)},
 	{"yield",
 	 .help = "Release CUPTI while the program's own profiler uses it, instead of keeping that "
 		 "profiler out",
@@ -197,14 +201,37 @@ static void warn_of_other_tool(const char *injected)
 		print_note("CUDA_INJECTION64_PATH=%s is replaced for this run", other);
 }
 
+/* Returns the variable's value, or NULL if it is unset or empty. */
+static const char *user_setting(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value && *value ? value : NULL;
+}
+
+/* PyTorch's logs contain the user's source. Only xtrace's own are deleted after the run. */
+static void choose_torch_trace(struct recording *recording)
+{
+	struct finished *finished = &recording->finished;
+
+	if (recording->has_no_torch_trace)
+		return;
+	finished->torch_trace = user_setting("TORCH_TRACE");
+	finished->owns_torch_trace = !finished->torch_trace;
+}
+
 /* Returns the exit status of the program. Sets info.finished if it ran. */
 static int run(struct recording *recording)
 {
 	const struct install_paths *paths = &recording->paths;
 	bool simulate = recording->info.simulate;
 	char *libraries = before_search_path(paths->simulator, "LD_LIBRARY_PATH"), *cupti = NULL;
+	const char *provenance;
 	int status = 0, error;
 
+	choose_torch_trace(recording);
+	provenance =
+		recording->has_no_torch_trace || user_setting("INDUCTOR_PROVENANCE") ? NULL : "1";
 	warn_of_other_tool(paths->injected);
 	if (asprintf(&cupti, "%s/libcupti.so", paths->simulator) < 0 || !libraries) {
 		error = -ENOMEM;
@@ -218,6 +245,9 @@ static int run(struct recording *recording)
 			{"XTRACE_CAPTURE_RANGE", recording->capture_range},
 			{"XTRACE_PYTHON", recording->python},
 			{"XTRACE_MODULES", recording->names_modules ? "1" : NULL},
+			{"INDUCTOR_PROVENANCE", provenance},
+			{"TORCH_TRACE",
+			 recording->finished.owns_torch_trace ? recording->dir.path : NULL},
 			{"XTRACE_YIELD", recording->yields ? "1" : NULL},
 			{"XTRACE_MAX_SIZE", recording->max_size},
 			{"XTRACE_MAX_OVERHEAD", recording->max_overhead},

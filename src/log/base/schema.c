@@ -369,4 +369,16 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_SOURCE_LINE] = UVAR("line"),
 					},
 			},
+		[XT_KIND_COMPILED] =
+			{
+				.name = "COMPILED",
+				.columns =
+					{
+						[XT_COMPILED_FRAME] = DELTA("Python frame"),
+						[XT_COMPILED_TRACE] = UVAR("trace"),
+						[XT_COMPILED_FUNCTION] = BYTES("function"),
+						[XT_COMPILED_FILE] = BYTES("file"),
+						[XT_COMPILED_LINE] = UVAR("line"),
+					},
+			},
 };

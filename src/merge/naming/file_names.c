@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "merge/symbolize/generated_code.h"
 
 /*
  * Path components of library files: Python, C++, system headers, CUDA libraries wherever they are
@@ -36,7 +37,7 @@ bool file_is_library(const char *path)
 	for (size_t i = 0; i < sizeof(library_paths) / sizeof(library_paths[0]); i++)
 		if (strstr(path, library_paths[i]))
 			return true;
-	return false;
+	return generated_code_is_file(path);
 }
 
 bool module_is_installed(const char *path)

@@ -64,7 +64,7 @@ static uint32_t intern_unnamed(struct frame_names *c, const struct address *addr
 	return take_text(c, text, length);
 }
 
-static const char *shown_file(struct frame_names *c, const char *path)
+const char *frame_shown_file(const struct frame_names *c, const char *path)
 {
 	return c->cache->style == DEMANGLE_FULL ? path : file_names_shown(c->files, path);
 }
@@ -73,7 +73,7 @@ static const char *shown_file(struct frame_names *c, const char *path)
 static uint32_t intern_line(struct frame_names *c, const char *name, const char *path,
 			    uint32_t line)
 {
-	const char *file = shown_file(c, path);
+	const char *file = frame_shown_file(c, path);
 	char *text, number[16] = "";
 	int length;
 
@@ -105,9 +105,9 @@ static uint32_t add_qualifier(struct frame_names *c, uint32_t name, uint32_t a)
 	if (qualifier->has_address)
 		snprintf(start, sizeof(start), "+0x%llx",
 			 (unsigned long long)c->addresses->list[a].start);
-	length =
-		asprintf(&text, "%s [%s%s]", names_text(c->names, name, NULL),
-			 shown_file(c, names_text(&c->model->names, qualifier->path, NULL)), start);
+	length = asprintf(&text, "%s [%s%s]", names_text(c->names, name, NULL),
+			  frame_shown_file(c, names_text(&c->model->names, qualifier->path, NULL)),
+			  start);
 	return take_text(c, text, length);
 }
 
@@ -129,19 +129,42 @@ static uint32_t mark_user_module(struct frame_names *c, uint32_t name, uint32_t 
 	if (name == NAME_FAILED || !module || path[0] != '/' ||
 	    module_is_driver(c->model, module) || module_is_installed(path) || !is_users(c, path))
 		return name;
-	return paths_mark_user_code(c->paths, name, USER_MODULE) < 0 ? NAME_FAILED : name;
+	return paths_mark(c->paths, name, MARK_USER_MODULE) < 0 ? NAME_FAILED : name;
 }
 
 /*
  * Marks a frame as user code if its line is in the user's file. Returns the name, or NAME_FAILED.
  */
-static uint32_t mark_user_code(struct frame_names *c, uint32_t name, uint32_t file, uint32_t line)
+static uint32_t mark_user_path(struct frame_names *c, uint32_t name, const char *path,
+			       uint32_t line)
 {
-	const char *path = names_text(&c->model->names, file, NULL);
-
 	if (name == NAME_FAILED || !line || !path[0] || !is_users(c, path))
 		return name;
-	return paths_mark_user_code(c->paths, name, USER_FILE) < 0 ? NAME_FAILED : name;
+	return paths_mark(c->paths, name, MARK_USER_FILE) < 0 ? NAME_FAILED : name;
+}
+
+static uint32_t mark_user_code(struct frame_names *c, uint32_t name, uint32_t file, uint32_t line)
+{
+	return mark_user_path(c, name, names_text(&c->model->names, file, NULL), line);
+}
+
+uint32_t frame_line_name(struct frame_names *c, const char *function, const char *path,
+			 uint32_t line)
+{
+	return mark_user_path(c, intern_line(c, function, path, line), path, line);
+}
+
+/* Keeps the marks of the name. */
+uint32_t frame_labelled_name(struct frame_names *c, uint32_t name, const char *label)
+{
+	char *text;
+	int length = asprintf(&text, "%s %s", names_text(c->names, name, NULL), label);
+	bool is_users = paths_is_user_code(c->paths, name);
+	uint32_t labelled = take_text(c, text, length);
+
+	if (labelled == NAME_FAILED || !is_users)
+		return labelled;
+	return paths_mark(c->paths, labelled, MARK_USER_FILE) < 0 ? NAME_FAILED : labelled;
 }
 
 /* Names the function that contains the address. */
@@ -229,6 +252,13 @@ static int assign_files(struct frame_names *c)
 
 	for (size_t id = 0; id < model->python_frames.count && !error; id++) {
 		uint32_t file = model_string(model, model->python_frames.rows[id].file);
+
+		if (file != NAME_EMPTY && file != last)
+			error = file_names_add(c->files, names_text(&model->names, file, NULL));
+		last = file;
+	}
+	for (size_t r = 1; r < model->compiled.count && !error; r++) {
+		uint32_t file = model->compiled.rows[r].place.file;
 
 		if (file != NAME_EMPTY && file != last)
 			error = file_names_add(c->files, names_text(&model->names, file, NULL));

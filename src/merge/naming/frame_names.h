@@ -51,6 +51,16 @@ uint32_t frame_native_name(struct frame_names *names, uint32_t address);
 uint32_t frame_inlined_name(struct frame_names *names, size_t place);
 uint32_t frame_python_name(struct frame_names *names, uint32_t id);
 
+/* The name "function (file:line)" of the user's or a library's line. NAME_FAILED: no memory. */
+uint32_t frame_line_name(struct frame_names *names, const char *function, const char *path,
+			 uint32_t line);
+
+/* The file name as shown. It is valid until names end. */
+const char *frame_shown_file(const struct frame_names *names, const char *path);
+
+/* The name followed by a space and a label. NAME_FAILED if out of memory. */
+uint32_t frame_labelled_name(struct frame_names *names, uint32_t name, const char *label);
+
 /*
  * Interns the name of an API function without the suffixes of its versions: _ptsz, _ptds, _v2,
  * _v13000.

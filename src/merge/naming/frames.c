@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "merge/naming/compiled_frames.h"
 #include "merge/naming/frame_names.h"
 #include "merge/naming/frame_roles.h"
 
@@ -20,6 +21,7 @@ struct frames_context {
 	const struct frame_style *style;
 	struct frame_roles roles;
 	struct frame_names names;
+	struct compiled_frames compiled;
 };
 
 void frames_merge(const struct frames *frames, const struct model *model, uint32_t stack,
@@ -61,7 +63,7 @@ static uint32_t add_item(struct frames_context *c, uint32_t node, const struct p
 {
 	switch (item->kind) {
 	case MERGED_PYTHON:
-		return paths_child(c->paths, node, frame_python_name(&c->names, item->value));
+		return compiled_frames_add(&c->compiled, &c->names, node, item->value);
 	case MERGED_TRUNCATED:
 		return paths_child(
 			c->paths, node,
@@ -193,6 +195,8 @@ int frames_build(struct frames *frames, const struct model *model,
 		frames->of_interpreter[a] = frame_is_of_interpreter(model, &addresses->list[a]);
 	error = frame_roles_find(&c->roles, model, addresses);
 	if (!error)
+		error = compiled_frames_find(&c->compiled, model);
+	if (!error)
 		error = frame_names_begin(&c->names);
 	frames->address_names = c->names.native;
 	frames->place_names = c->names.inlined;
@@ -221,6 +225,7 @@ void frames_free(struct frames *frames)
 {
 	if (frames->context) {
 		frame_names_end(&frames->context->names);
+		compiled_frames_free(&frames->context->compiled);
 		frame_roles_free(&frames->context->roles);
 		free(frames->context);
 	}

@@ -19,27 +19,41 @@ void paths_free(struct paths *paths)
 	names_free(&paths->names);
 	free(paths->nodes);
 	xt_hash_free(&paths->by_parent_and_name);
-	free(paths->user_code);
+	free(paths->marks);
 	*paths = (struct paths){0};
 }
 
-int paths_mark_user_code(struct paths *paths, uint32_t name, enum user_code why)
+int paths_mark(struct paths *paths, uint32_t name, enum frame_mark mark)
 {
-	if (grow(&paths->user_code, &paths->user_code_capacity, (size_t)name + 1, 1) < 0)
+	if (grow(&paths->marks, &paths->mark_capacity, (size_t)name + 1, 1) < 0)
 		return -ENOMEM;
-	paths->user_code[name] |= (uint8_t)why;
+	paths->marks[name] |= (uint8_t)mark;
 	return 0;
+}
+
+/* Returns the marks of all frames of a path. */
+static unsigned marks_of(const struct paths *paths, uint32_t node)
+{
+	unsigned marks = 0;
+
+	for (; node != PATH_ROOT; node = paths->nodes[node].parent) {
+		uint32_t name = paths->nodes[node].name;
+
+		if (name < paths->mark_capacity)
+			marks |= paths->marks[name];
+	}
+	return marks;
 }
 
 bool paths_has_user_code(const struct paths *paths, uint32_t node)
 {
-	for (; node != PATH_ROOT; node = paths->nodes[node].parent) {
-		uint32_t name = paths->nodes[node].name;
+	return marks_of(paths, node) & MARKS_USER;
+}
 
-		if (name < paths->user_code_capacity && paths->user_code[name])
-			return true;
-	}
-	return false;
+bool paths_lacks_compiled_lines(const struct paths *paths, uint32_t node)
+{
+	return (marks_of(paths, node) & (MARK_COMPILED_LINES | MARK_COMPILED_UNKNOWN)) ==
+	       MARK_COMPILED_UNKNOWN;
 }
 
 uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t name)

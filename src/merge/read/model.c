@@ -119,6 +119,7 @@ void model_free(struct model *model)
 	free(model->account.rows);
 	free(model->symbols.rows);
 	free(model->sources.rows);
+	free(model->compiled.rows);
 	free(model->frames);
 	free(model->frame_modules);
 	free(model->module_places);

@@ -119,6 +119,13 @@ struct embedded_source {
 	struct place place;
 };
 
+/* A source line of generated Python code, as in the log. */
+struct compiled_place {
+	uint32_t frame; /* XT_PYTHON_FRAME_ID */
+	uint32_t trace; /* as XT_COMPILED_TRACE */
+	struct place place;
+};
+
 /* Periods in which only some calls had stacks. */
 struct stack_rates {
 	uint64_t total_ns;
@@ -175,9 +182,10 @@ struct model {
 	MODEL_ROWS(struct embedded_symbol) symbols; /* sorted by module and start once loaded */
 	/* sorted by module, address and order once loaded */
 	MODEL_ROWS(struct embedded_source) sources;
-	struct ranges ranges;		   /* NVTX ranges */
-	struct xla_tuning tuning;	   /* of programs of JAX */
-	struct range_names category_names; /* NVTX categories */
+	MODEL_ROWS(struct compiled_place) compiled; /* in log order, from 1 */
+	struct ranges ranges;			    /* NVTX ranges */
+	struct xla_tuning tuning;		    /* of programs of JAX */
+	struct range_names category_names;	    /* NVTX categories */
 	struct range_names thread_names;
 	struct range_names device_names, context_names; /* by CUPTI's numbers */
 	struct range_names stream_names;		/* by context instead of domain */

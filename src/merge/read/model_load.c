@@ -197,8 +197,8 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	    BEGIN_TABLE(model->streams, 1) < 0 || BEGIN_TABLE(model->shapes, 1) < 0 ||
 	    BEGIN_TABLE(model->copy_shapes, 1) < 0 || BEGIN_TABLE(model->python_frames, 1) < 0 ||
 	    BEGIN_TABLE(model->modules, 1) < 0 || BEGIN_TABLE(model->apis, 1) < 0 ||
-	    BEGIN_TABLE(model->symbols, 1) < 0 || BEGIN_TABLE(model->sources, 1) < 0 ||
-	    BEGIN_TABLE(model->meta, MODEL_PAIRS_MAX) < 0 ||
+	    BEGIN_TABLE(model->compiled, 1) < 0 || BEGIN_TABLE(model->symbols, 1) < 0 ||
+	    BEGIN_TABLE(model->sources, 1) < 0 || BEGIN_TABLE(model->meta, MODEL_PAIRS_MAX) < 0 ||
 	    BEGIN_TABLE(model->account, MODEL_PAIRS_MAX) < 0)
 		goto out;
 	model->meta.count = model->account.count = 0; /* not indexed by id */

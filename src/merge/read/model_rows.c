@@ -386,6 +386,7 @@ static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_
 	[XT_KIND_SYMBOL] = model_load_symbols,
 	[XT_KIND_PYTHON_FRAME] = model_load_python_frames,
 	[XT_KIND_SOURCE] = model_load_sources,
+	[XT_KIND_COMPILED] = model_load_compiled,
 	[XT_KIND_AUTOGRAD] = load_autograd,
 };
 

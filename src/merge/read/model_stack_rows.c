@@ -213,3 +213,27 @@ int model_load_sources(struct model *model, const struct xt_chunk *chunk)
 	}
 	return 0;
 }
+
+int model_load_compiled(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *frames = xt_chunk_u64(chunk, XT_COMPILED_FRAME);
+	const uint64_t *traces = xt_chunk_u64(chunk, XT_COMPILED_TRACE);
+	const uint64_t *lines = xt_chunk_u64(chunk, XT_COMPILED_LINE);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		struct place place = {
+			.function = intern(model, xt_chunk_bytes(chunk, XT_COMPILED_FUNCTION, r)),
+			.file = intern(model, xt_chunk_bytes(chunk, XT_COMPILED_FILE, r)),
+			.line = narrow(lines[r]),
+		};
+		struct compiled_place *compiled;
+
+		if (frames[r] > MODEL_IDS_MAX || model->compiled.count > MODEL_IDS_MAX)
+			continue;
+		compiled = NEXT_ROW(model->compiled);
+		if (!compiled || place.function == NAME_FAILED || place.file == NAME_FAILED)
+			return -ENOMEM;
+		*compiled = (struct compiled_place){(uint32_t)frames[r], narrow(traces[r]), place};
+	}
+	return 0;
+}

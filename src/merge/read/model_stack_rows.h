@@ -13,5 +13,6 @@ int model_load_python_frames(struct model *model, const struct xt_chunk *chunk);
 int model_load_stacks(struct model *model, const struct xt_chunk *chunk);
 int model_load_symbols(struct model *model, const struct xt_chunk *chunk);
 int model_load_sources(struct model *model, const struct xt_chunk *chunk);
+int model_load_compiled(struct model *model, const struct xt_chunk *chunk);
 
 #endif

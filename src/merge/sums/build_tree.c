@@ -529,6 +529,8 @@ int build_tree(struct reading *reading)
 				total->weights[WEIGHT_GPU_TIME];
 		if (!error && paths_has_user_code(&run->paths, node))
 			run->user_code_gpu_ns += total->weights[WEIGHT_GPU_TIME];
+		if (!error && paths_lacks_compiled_lines(&run->paths, node))
+			run->compiled_unknown_gpu_ns += total->weights[WEIGHT_GPU_TIME];
 		reading->process.total = t;
 		if (!error)
 			error = export_total(reading, total, node);

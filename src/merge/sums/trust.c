@@ -129,6 +129,22 @@ static int add_excess(struct trust *trust, const struct run *run)
 			  "tracing cost more than --max-overhead allows for %s", time);
 }
 
+/* Nothing is lost: the frames are those of the generated code. */
+static int add_compiled(struct trust *trust, const struct run *run)
+{
+	double share = run->gpu_ns
+			       ? 100.0 * (double)run->compiled_unknown_gpu_ns / (double)run->gpu_ns
+			       : 0;
+
+	if (!run->compiled_unknown_gpu_ns)
+		return 0;
+	return add_reason(trust, TRUST_COMPLETE,
+			  "source lines of torch.compile unknown for %.1f %% of GPU time: record "
+			  "once with TORCHINDUCTOR_CACHE_DIR set to an empty directory, without "
+			  "--no-torch-trace",
+			  share);
+}
+
 static int add_reasons(struct trust *trust, const struct run *run)
 {
 	int error = add_losses(trust, run, true);
@@ -146,6 +162,8 @@ static int add_reasons(struct trust *trust, const struct run *run)
 	/* There was a warning of another kind. */
 	if (!error && !trust->reason_count && run->report->status != STATUS_OK)
 		error = add_reason(trust, TRUST_DEGRADED, "see the warnings");
+	if (!error)
+		error = add_compiled(trust, run);
 	return error;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Appends symbols and source lines to a log.
+ * Appends symbols, source lines, and the source lines of compiled Python code to a log.
  */
 #include "merge/symbolize/embed.h"
 
@@ -8,6 +8,7 @@
 
 #include "log/write/writer.h"
 #include "log/base/grow.h"
+#include "merge/symbolize/compiled_lines.h"
 #include "merge/symbolize/resolve.h"
 #include "merge/read/model_load.h"
 
@@ -154,9 +155,26 @@ static int add_mark(struct xt_writer *writer)
 	return error;
 }
 
+/*
+ * If no binary was found, leave the log without the mark, so that symbols can be embedded on the
+ * traced machine.
+ */
+static bool has_names(const struct addresses *addresses)
+{
+	for (uint32_t a = 0; a < addresses->count; a++)
+		if (addresses->list[a].name != NAME_EMPTY)
+			return true;
+	return false;
+}
+
+static bool is_embedded(const struct model *model)
+{
+	return !strcmp(model_meta(model, "symbols.embedded"), "1");
+}
+
 /* Does not mark an unfinished log as closed: only its own process knows whether it is complete. */
 static int append(const char *path, struct model *model, const struct addresses *addresses,
-		  uint64_t *function_count)
+		  const struct compiled_lines *compiled, uint64_t *function_count)
 {
 	struct embedding e = {.model = model, .addresses = addresses};
 	uint32_t *sorted = calloc(addresses->count + 1, sizeof(*sorted));
@@ -178,6 +196,8 @@ static int append(const char *path, struct model *model, const struct addresses 
 	if (!error)
 		error = xt_writer_add(e.writer, &e.sources);
 	if (!error)
+		error = compiled_lines_write(compiled, e.writer);
+	if (!error && has_names(addresses))
 		error = add_mark(e.writer);
 	if (!error && model->damage.closed)
 		error = xt_writer_add_end(e.writer);
@@ -191,18 +211,6 @@ static int append(const char *path, struct model *model, const struct addresses 
 	return error;
 }
 
-/*
- * If no binary was found, leave the log unchanged, so that symbols can be embedded on the traced
- * machine.
- */
-static bool has_names(const struct addresses *addresses)
-{
-	for (uint32_t a = 0; a < addresses->count; a++)
-		if (addresses->list[a].name != NAME_EMPTY)
-			return true;
-	return false;
-}
-
 /* Warns that the log is damaged, because embedding succeeds even then. */
 static void report_damage(const char *path, const struct xt_damage *damage, struct report *report)
 {
@@ -213,10 +221,25 @@ static void report_damage(const char *path, const struct xt_damage *damage, stru
 			    (unsigned long long)(damage->chunks_damaged + damage->chunks_missing));
 }
 
-int embed_symbols(const struct input *log, struct debug_search *search, struct report *report)
+/* torch_trace: a folder, or NULL for the one of the log. */
+static int find_compiled(struct compiled_lines *lines, const struct model *model,
+			 const char *log_path, const char *torch_trace)
+{
+	const char *slash = strrchr(log_path, '/');
+	char *folder = slash ? strndup(log_path, (size_t)(slash - log_path) + 1) : strdup(".");
+	int error = folder ? compiled_lines_find(lines, model, torch_trace ? torch_trace : folder)
+			   : -ENOMEM;
+
+	free(folder);
+	return error;
+}
+
+int embed_symbols(const struct input *log, const char *torch_trace, struct debug_search *search,
+		  struct report *report)
 {
 	struct xt_reader *reader;
 	struct addresses addresses = {0};
+	struct compiled_lines compiled = {0};
 	struct model *model = NULL;
 	uint64_t function_count = 0;
 	int error = 0;
@@ -236,22 +259,28 @@ int embed_symbols(const struct input *log, struct debug_search *search, struct r
 	if (error)
 		return error;
 	report_damage(log->path, &model->damage, report);
-	if (!strcmp(model_meta(model, "symbols.embedded"), "1")) {
-		report_note(report, "%s: symbols are already embedded", log->path);
-		goto out;
-	}
-	error = addresses_resolve(
-		&addresses, model,
-		&(struct resolve_options){
-			.drivers = true, .places = true, .search = search, .log_path = log->path},
-		report);
+	/* The source lines of compiled code may come later, from another folder. */
+	if (model->compiled.count <= 1)
+		error = find_compiled(&compiled, model, log->path, torch_trace);
 	if (error)
 		goto out;
-	if (!has_names(&addresses)) {
-		report_note(report, "%s: no function has a name; nothing embedded", log->path);
+	if (!is_embedded(model))
+		error = addresses_resolve(&addresses, model,
+					  &(struct resolve_options){.drivers = true,
+								    .places = true,
+								    .search = search,
+								    .log_path = log->path},
+					  report);
+	if (error)
+		goto out;
+	if (!has_names(&addresses) && !compiled.count) {
+		report_note(report,
+			    is_embedded(model) ? "%s: symbols are already embedded"
+					       : "%s: no function has a name; nothing embedded",
+			    log->path);
 		goto out;
 	}
-	error = append(log->path, model, &addresses, &function_count);
+	error = append(log->path, model, &addresses, &compiled, &function_count);
 	if (error)
 		report_error(report, STATUS_FAILED, "%s: cannot embed symbols: %s", log->path,
 			     strerror(-error));
@@ -260,6 +289,7 @@ int embed_symbols(const struct input *log, struct debug_search *search, struct r
 			    (unsigned long long)function_count);
 	error = 0;
 out:
+	compiled_lines_free(&compiled);
 	addresses_free(&addresses);
 	model_free(model);
 	return error;

@@ -11,9 +11,11 @@
 #include "merge/read/inputs.h"
 
 /*
- * Appends SYMBOL and SOURCE chunks, META symbols.embedded=1 and END to the log. Skips a log that
- * has them, and one that a process may still be writing. Reports errors. Returns 0 or -ENOMEM.
+ * Appends SYMBOL, SOURCE and COMPILED chunks, META symbols.embedded=1 and END to the log. Skips
+ * chunks that the log has, and a log that a process may still be writing. torch_trace: the folder
+ * of PyTorch's structured logs; NULL: the folder of the log. Reports errors. Returns 0 or -ENOMEM.
  */
-int embed_symbols(const struct input *log, struct debug_search *search, struct report *report);
+int embed_symbols(const struct input *log, const char *torch_trace, struct debug_search *search,
+		  struct report *report);
 
 #endif

@@ -137,7 +137,7 @@ function Notice({ state, status }: { state: State; status: Status }) {
 	const warnings = [...trust.reasons.filter((reason) => reason !== 'see the warnings'), ...trust.warnings];
 	const shown = 4;
 
-	if (status === 'complete') return null;
+	if (status === 'complete' && !trust.reasons.length) return null;
 	return (
 		<ul class={`notice ${status}`}>
 			{warnings.slice(0, shown).map((text) => (

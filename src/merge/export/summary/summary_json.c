@@ -274,6 +274,9 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	json_begin_object(json, "own_code");
 	json_u64(json, "gpu_time_ns", run->user_code_gpu_ns);
 	json_end_object(json);
+	json_begin_object(json, "compiled");
+	json_u64(json, "unknown_gpu_time_ns", run->compiled_unknown_gpu_ns);
+	json_end_object(json);
 	summary_json_trust(json, run);
 	if (with_paths && !error)
 		error = summary_json_kernels(json, run);

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/symbolize/compiled_lines.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/grow.h"
+#include "merge/symbolize/generated_code.h"
+#include "merge/symbolize/torch_trace.h"
+
+#define CHUNK_ROWS	 4096
+#define CHUNK_TEXT_BYTES (1u << 20)
+#define TEXT_BYTES_MAX	 4096
+#define PLACES_MAX	 64 /* of a trace */
+
+/* A line of generated code in a stack. */
+struct wanted {
+	const char *file;
+	uint32_t line;
+	uint32_t frame;
+	bool has_nodes, has_traces;
+};
+
+struct search {
+	struct compiled_lines *lines;
+	struct wanted *wanted; /* sorted by file and line */
+	size_t count, capacity;
+};
+
+static int compare_wanted(const void *a, const void *b)
+{
+	const struct wanted *x = a, *y = b;
+	int difference = strcmp(x->file, y->file);
+
+	if (difference)
+		return difference;
+	return x->line < y->line ? -1 : x->line > y->line;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct compiled_line *x = a, *y = b;
+
+	if (x->frame != y->frame)
+		return x->frame < y->frame ? -1 : 1;
+	if (x->trace != y->trace)
+		return x->trace < y->trace ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int list_wanted(struct search *search, const struct model *model)
+{
+	for (uint32_t id = 1; id < model->python_frames.count; id++) {
+		const struct python_frame *frame = &model->python_frames.rows[id];
+		const char *file =
+			names_text(&model->names, model_string(model, frame->file), NULL);
+
+		if (!frame->line || !generated_code_is_file(file))
+			continue;
+		if (grow(&search->wanted, &search->capacity, search->count + 1,
+			 sizeof(*search->wanted)) < 0)
+			return -ENOMEM;
+		search->wanted[search->count++] =
+			(struct wanted){.file = file, .line = frame->line, .frame = id};
+	}
+	if (search->count)
+		qsort(search->wanted, search->count, sizeof(*search->wanted), compare_wanted);
+	return 0;
+}
+
+/* Returns the index of the first wanted line that is not before this one. */
+static size_t find_wanted(const struct search *search, const char *file, uint32_t line)
+{
+	const struct wanted key = {.file = file, .line = line};
+	size_t low = 0, high = search->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_wanted(&search->wanted[middle], &key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool wants(void *context, const char *file)
+{
+	const struct search *search = context;
+	size_t at = find_wanted(search, file, 0);
+
+	return at < search->count && !strcmp(search->wanted[at].file, file);
+}
+
+static int add_line(struct compiled_lines *lines, struct compiled_line line)
+{
+	if (line.function && line.file &&
+	    grow(&lines->list, &lines->capacity, lines->count + 1, sizeof(*lines->list)) == 0) {
+		lines->list[lines->count++] = line;
+		return 0;
+	}
+	free(line.function);
+	free(line.file);
+	return -ENOMEM;
+}
+
+/* Returns whether the trace has a place, or -ENOMEM. */
+static int add_trace(struct search *search, uint32_t frame, uint32_t number, const char *text)
+{
+	struct torch_place place;
+	int count = 0, error = 0;
+
+	while (!error && count < PLACES_MAX && torch_trace_next_place(&text, &place)) {
+		if (place.file_length > TEXT_BYTES_MAX || place.function_length > TEXT_BYTES_MAX)
+			continue;
+		error = add_line(search->lines,
+				 (struct compiled_line){
+					 .frame = frame,
+					 .trace = number,
+					 .line = place.line,
+					 .function = strndup(place.function, place.function_length),
+					 .file = strndup(place.file, place.file_length)});
+		count++;
+	}
+	return error ? error : count > 0;
+}
+
+static int add_to(struct search *search, struct wanted *wanted, const struct torch_call *call)
+{
+	uint32_t number = 0;
+
+	for (uint32_t t = 0; t < call->trace_count && !wanted->has_traces; t++) {
+		int added = add_trace(search, wanted->frame, number + 1, call->traces[t]);
+
+		if (added < 0)
+			return added;
+		number += (uint32_t)added;
+	}
+	wanted->has_traces |= number > 0;
+	if (wanted->has_traces || wanted->has_nodes || !call->nodes[0])
+		return 0;
+	wanted->has_nodes = true;
+	return add_line(search->lines, (struct compiled_line){.frame = wanted->frame,
+							      .function = strdup(call->nodes),
+							      .file = strdup("")});
+}
+
+static int add(void *context, const struct torch_call *call)
+{
+	struct search *search = context;
+	int error = 0;
+
+	for (size_t w = find_wanted(search, call->file, call->line); w < search->count && !error;
+	     w++) {
+		struct wanted *wanted = &search->wanted[w];
+
+		if (wanted->line != call->line || strcmp(wanted->file, call->file))
+			break;
+		error = add_to(search, wanted, call);
+	}
+	return error;
+}
+
+/* Reads generated files that PyTorch's records do not have. */
+static int read_files(struct search *search, const struct torch_trace_sink *sink)
+{
+	int error = 0;
+
+	for (size_t first = 0, end; first < search->count && !error; first = end) {
+		const char *file = search->wanted[first].file;
+		bool is_known = false;
+
+		for (end = first; end < search->count && !strcmp(search->wanted[end].file, file);
+		     end++)
+			is_known |= search->wanted[end].has_traces || search->wanted[end].has_nodes;
+		if (!is_known)
+			error = torch_trace_read_code(file, sink);
+	}
+	return error;
+}
+
+/* Removes the nodes of frames whose lines became known later. */
+static void remove_nodes(struct compiled_lines *lines)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < lines->count; i++) {
+		struct compiled_line *line = &lines->list[i];
+
+		if (!line->trace && i + 1 < lines->count && line[1].frame == line->frame) {
+			free(line->function);
+			free(line->file);
+			continue;
+		}
+		lines->list[kept++] = *line;
+	}
+	lines->count = kept;
+}
+
+int compiled_lines_find(struct compiled_lines *lines, const struct model *model, const char *folder)
+{
+	struct search search = {.lines = lines};
+	const struct torch_trace_sink sink = {.context = &search, .wants = wants, .add = add};
+	int error;
+
+	*lines = (struct compiled_lines){0};
+	error = list_wanted(&search, model);
+	if (!error && search.count)
+		error = torch_trace_read(folder, model->pid, &sink);
+	if (!error)
+		error = read_files(&search, &sink);
+	free(search.wanted);
+	for (size_t i = 0; i < lines->count; i++)
+		lines->list[i].order = i;
+	if (lines->count)
+		qsort(lines->list, lines->count, sizeof(*lines->list), compare_lines);
+	remove_nodes(lines);
+	return error;
+}
+
+void compiled_lines_free(struct compiled_lines *lines)
+{
+	for (size_t i = 0; i < lines->count; i++) {
+		free(lines->list[i].function);
+		free(lines->list[i].file);
+	}
+	free(lines->list);
+	*lines = (struct compiled_lines){0};
+}
+
+int compiled_lines_write(const struct compiled_lines *lines, struct xt_writer *writer)
+{
+	struct xt_table table;
+	int error;
+
+	if (!lines->count)
+		return 0;
+	error = xt_table_init(&table, XT_KIND_COMPILED, CHUNK_ROWS, CHUNK_TEXT_BYTES);
+	for (size_t i = 0; i < lines->count && !error; i++) {
+		const struct compiled_line *line = &lines->list[i];
+		size_t function = strlen(line->function), file = strlen(line->file);
+
+		if (!xt_table_has_room(&table, function > file ? function : file))
+			error = xt_writer_add(writer, &table);
+		if (error)
+			break;
+		xt_table_put(&table, XT_COMPILED_FRAME, line->frame);
+		xt_table_put(&table, XT_COMPILED_TRACE, line->trace);
+		xt_table_put_bytes(&table, XT_COMPILED_FUNCTION, line->function, function);
+		xt_table_put_bytes(&table, XT_COMPILED_FILE, line->file, file);
+		xt_table_put(&table, XT_COMPILED_LINE, line->line);
+		xt_table_end_row(&table);
+	}
+	if (!error)
+		error = xt_writer_add(writer, &table);
+	xt_table_free(&table);
+	return error;
+}
