@@ -297,6 +297,8 @@ def profiler_functions(path):
                 found = PROFILER_FRAME.match(event["name"])
                 if found and is_model_code(found.group(1)):
                     return os.path.basename(found.group(1)), found.group(2)
+            if operator["name"].startswith("autograd::engine::evaluate_function"):
+                break  # operators around this node are those of another
         return None
     kernels = [event for event in events if event.get("cat") == "kernel"]
     for kernel in sorted(kernels, key=lambda event: event["ts"]):
