@@ -9,8 +9,8 @@ xtrace=${1:-build/bin/xtrace}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-"$xtrace" report --quiet --no-open --python only --from 4.2s -o "$scratch/page.html" \
-	samples/traces/h200-pytorch.xtr >/dev/null
+"$xtrace" report --quiet --no-open --python only --hide module.py --from 5.8s -o "$scratch/page.html" \
+	samples/traces/h100-training.xtr >/dev/null
 for theme in dark:0 light:1; do
 	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1280,1480 \
 		--force-device-scale-factor=1 --blink-settings=preferredColorScheme="${theme#*:}" \
