@@ -211,7 +211,7 @@ enum xt_autograd_column {
 	XT_AUTOGRAD_NODE_TYPE = 3,    /* XT_STRING_ID: mangled type of the node; 0: none runs */
 	XT_AUTOGRAD_NODE_CLASS = 4,   /* XT_STRING_ID: Python class of the node; 0: none */
 	XT_AUTOGRAD_NODE_THREAD = 5,  /* PyTorch's number of the node's thread; 0: no sequence */
-	XT_AUTOGRAD_CALLER = 6,	      /* XT_THREAD_ID of the thread in backward(); 0: unknown */
+	XT_AUTOGRAD_CALLER = 6,	      /* XT_THREAD_ID of the thread in backward(); 0: uncertain */
 	XT_AUTOGRAD_CALLER_STACK = 7, /* XT_STACK_ID: its Python frames; 0: unknown */
 };
 

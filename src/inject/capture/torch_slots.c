@@ -20,7 +20,11 @@
 #include "inject/runtime/clock.h"
 
 #define SEARCHES_MAX	   3	/* for the caller of one task */
-#define THREADS_SEARCHED   1024 /* beyond this, callers stay unknown */
+#define THREADS_SEARCHED   1024 /* beyond this, no caller is certain */
+#define DEFINITIONS_MAX	   3	/* of the frames of one caller */
+#define COLD_FREE_NS	   20000000
+#define COLD_SHARE	   50 /* one part of so many */
+#define DEFINITIONS_FACTOR 4  /* slots matter more than callers */
 #define RUN_BACKWARD_KNOWN 8
 
 /* The functions that call the engine, by version of PyTorch. */
@@ -77,85 +81,193 @@ static uint64_t hash_from(const struct python_chain *chain, uint32_t first)
 
 struct search {
 	struct thread_buffer *tb;
-	uint64_t node_thread; /* PyTorch's number; 0: unknown */
-	struct torch_caller found;
-	uint32_t found_count;
+	uint64_t node_thread;	   /* PyTorch's number; 0: unknown */
+	uint64_t end_ns;	   /* when to give up */
+	struct torch_caller found; /* state 0: none */
 };
 
-/* Whether a thread is inside backward(). */
-static bool is_caller(struct search *search, const struct python_runtime *python,
-		      struct thread_buffer *tb, struct torch_caller *out)
+/* Whether the thread with this state of Python is inside backward(). */
+static bool is_caller(struct search *search, const struct python_runtime *python, uintptr_t state,
+		      struct torch_caller *out)
 {
-	uintptr_t state = atomic_load_explicit(&tb->torch.python_state, memory_order_relaxed);
+	struct python_chain *chain = &search->tb->torch.chain;
 	uint32_t first;
 
-	if (!state || !python_chain_read(python, state, &search->tb->torch.chain))
+	if (!state || !python_chain_read(python, state, chain))
 		return false;
-	first = find_run_backward(python, &search->tb->torch.chain);
-	*out = (struct torch_caller){
-		.thread = __atomic_load_n(&tb->ring->thread_id, __ATOMIC_RELAXED),
-		.state = state,
-		.hash = hash_from(&search->tb->torch.chain, first)};
-	return first < search->tb->torch.chain.count && out->thread;
+	first = find_run_backward(python, chain);
+	*out = (struct torch_caller){.state = state, .hash = hash_from(chain, first)};
+	return first < chain->count;
+}
+
+static uintptr_t python_state_of(const struct thread_buffer *tb)
+{
+	return atomic_load_explicit(&tb->torch.python_state, memory_order_relaxed);
+}
+
+/* The next buffer of a living thread of Python, from an index on; NULL at the end. */
+static struct thread_buffer *next_python_thread(uint32_t *index)
+{
+	while (*index < thread_buffer_count()) {
+		struct thread_buffer *tb = thread_buffer_at((*index)++);
+
+		if (tb && python_state_of(tb) &&
+		    atomic_load_explicit(&tb->state, memory_order_relaxed) == THREAD_BUFFER_CLAIMED)
+			return tb;
+	}
+	return NULL;
+}
+
+/* The state of the thread that made the node; 0: unknown. *any_out: a state of any thread. */
+static uintptr_t maker_of_node(const struct search *search, uintptr_t *any_out)
+{
+	struct thread_buffer *tb;
+	uint32_t i = 0;
+
+	*any_out = 0;
+	while ((tb = next_python_thread(&i))) {
+		*any_out = python_state_of(tb);
+		if (search->node_thread &&
+		    atomic_load_explicit(&tb->torch.shared_thread, memory_order_relaxed) ==
+			    search->node_thread)
+			return *any_out;
+	}
+	return 0;
+}
+
+/* XT_THREAD_ID of the thread with that state; 0: it launched nothing yet. */
+static uint32_t thread_with_state(uintptr_t state)
+{
+	struct thread_buffer *tb;
+	uint32_t i = 0;
+
+	while ((tb = next_python_thread(&i)))
+		if (python_state_of(tb) == state)
+			return __atomic_load_n(&tb->ring->thread_id, __ATOMIC_RELAXED);
+	return 0;
 }
 
 /*
- * This thread, if it runs the engine itself. Otherwise the thread that made the node, if it is
- * inside backward(); otherwise the only thread that is.
+ * The only thread of Python that is inside backward() is the caller, unless a thread without Python
+ * made the node. Of several, take the one that made the node, but do not call it certain.
  */
+static void search_others(struct search *search, const struct python_runtime *python)
+{
+	uintptr_t states[THREADS_SEARCHED], any;
+	uintptr_t maker = maker_of_node(search, &any);
+	struct torch_caller caller, made = {0};
+	bool is_whole = false;
+	uint32_t found_count = 0;
+	uint32_t count = any ? python_chain_states(any, states, THREADS_SEARCHED, &is_whole) : 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (monotonic_ns() > search->end_ns) {
+			is_whole = false;
+			break;
+		}
+		if (!is_caller(search, python, states[i], &caller))
+			continue;
+		found_count++;
+		if (found_count == 1)
+			search->found = caller;
+		if (states[i] == maker)
+			made = caller;
+	}
+	if (found_count != 1 || !is_whole)
+		search->found = made;
+	else if (maker || !search->node_thread)
+		search->found.thread = thread_with_state(search->found.state);
+}
+
 static void search_caller(void *argument)
 {
 	const struct python_runtime *python = python_now();
 	struct search *search = argument;
-	uint32_t count = thread_buffer_count();
-	struct torch_caller caller;
+	struct thread_buffer *tb = search->tb;
 
-	if (is_caller(search, python, search->tb, &caller)) {
-		search->found = caller;
-		search->found_count = 1;
-		return;
-	}
-	for (uint32_t i = 0; i < count && i < THREADS_SEARCHED; i++) {
-		struct thread_buffer *tb = thread_buffer_at(i);
-		bool made_node;
-
-		if (!tb || tb == search->tb ||
-		    atomic_load_explicit(&tb->state, memory_order_relaxed) !=
-			    THREAD_BUFFER_CLAIMED ||
-		    !is_caller(search, python, tb, &caller))
-			continue;
-		made_node = search->node_thread &&
-			    atomic_load_explicit(&tb->torch.shared_thread, memory_order_relaxed) ==
-				    search->node_thread;
-		search->found = caller;
-		search->found_count++;
-		if (made_node) {
-			search->found_count = 1;
-			return;
-		}
-	}
+	if (is_caller(search, python, python_state_of(tb), &search->found))
+		search->found.thread = __atomic_load_n(&tb->ring->thread_id, __ATOMIC_RELAXED);
+	else
+		search_others(search, python);
 }
 
-/* The number of a caller; numbers it if it is new. 0: too many. */
+/*
+ * What is left of the time for searches or definitions in this thread: a fixed time, then a share of
+ * the run. Programs with hundreds of threads that train at once would spend most of their time here.
+ */
+static uint64_t cold_ns_left(struct torch_thread *torch, uint64_t used_ns, uint64_t factor)
+{
+	uint64_t now_ns = monotonic_ns(), allowed_ns;
+
+	if (!torch->cold_begin_ns)
+		torch->cold_begin_ns = now_ns;
+	allowed_ns = factor * (COLD_FREE_NS + (now_ns - torch->cold_begin_ns) / COLD_SHARE);
+	return allowed_ns > used_ns ? allowed_ns - used_ns : 0;
+}
+
+static void add_cold(struct thread_buffer *tb, uint64_t *used_ns, uint64_t start_ns)
+{
+	uint64_t ns = monotonic_ns() - start_ns;
+
+	*used_ns += ns;
+	counter_add(&tb->slow_path_ns, ns);
+}
+
+/* Starts again at slot 0, which this returns. */
+static uint32_t forget_slots(struct torch_thread *torch)
+{
+	for (uint32_t i = 0; i < 1u << TORCH_RECENT_BITS; i++)
+		torch->recent[i].is_set = false;
+	torch->slot_count = 0;
+	return 0;
+}
+
+/* A thread may get another state of Python. Without a known thread, the state tells threads apart. */
+static bool is_same_caller(const struct torch_caller *a, const struct torch_caller *b)
+{
+	return a->thread == b->thread && a->hash == b->hash && (a->thread || a->state == b->state);
+}
+
+/* Callers are numbered from 1. Beyond the limit, all are forgotten. */
 static uint32_t number_caller(struct torch_thread *torch, const struct torch_caller *caller)
 {
-	for (uint32_t i = 1; i <= torch->caller_count; i++)
-		if (torch->callers[i].thread == caller->thread &&
-		    torch->callers[i].hash == caller->hash)
-			return i;
-	if (torch->caller_count == TORCH_CALLERS_MAX)
-		return 0;
+	uint32_t i = 1;
+
+	while (i <= torch->caller_count && !is_same_caller(&torch->callers[i], caller))
+		i++;
+	if (i <= torch->caller_count) {
+		torch->callers[i].state = caller->state;
+		return i;
+	}
+	if (torch->caller_count == TORCH_CALLERS_MAX) {
+		forget_slots(torch);
+		for (uint32_t t = 0; t < TORCH_TASKS_RECENT; t++)
+			torch->tasks[t].number = 0;
+		torch->caller_count = torch->caller_last = 0;
+	}
 	torch->callers[++torch->caller_count] = *caller;
 	return torch->caller_count;
+}
+
+/* The caller of the task before, as one that may be wrong. 0: none. */
+static uint32_t guess_caller(struct torch_thread *torch)
+{
+	struct torch_caller caller;
+
+	if (!torch->caller_last || !torch->callers[torch->caller_last].thread)
+		return 0;
+	caller = torch->callers[torch->caller_last];
+	caller.thread = 0;
+	return number_caller(torch, &caller);
 }
 
 /* The number of the caller of a task; 0: unknown. */
 static uint32_t caller_of(struct thread_buffer *tb, int64_t task_id, uint64_t node_thread)
 {
 	struct torch_thread *torch = &tb->torch;
-	struct search search;
+	struct search search = {.tb = tb, .node_thread = node_thread};
 	struct torch_task *task = NULL;
-	uint64_t start_ns;
+	uint64_t start_ns, left_ns;
 
 	/* Without a task, it is not known when another call begins. */
 	if (!python_now() || task_id < 0)
@@ -169,15 +281,20 @@ static uint32_t caller_of(struct thread_buffer *tb, int64_t task_id, uint64_t no
 	}
 	if (task->number || task->attempts == SEARCHES_MAX)
 		return task->number;
+	left_ns = cold_ns_left(torch, torch->search_ns, 1);
+	if (!left_ns) {
+		task->attempts = SEARCHES_MAX;
+		task->number = guess_caller(torch);
+		return task->number;
+	}
 	start_ns = monotonic_ns();
-	search.tb = tb;
-	search.node_thread = node_thread;
-	search.found_count = 0;
+	search.end_ns = start_ns + left_ns;
 	call_on_stack(tb->walk_stack_top, search_caller, &search);
-	if (search.found_count == 1)
+	if (search.found.state)
 		task->number = number_caller(torch, &search.found);
+	torch->caller_last = task->number;
 	task->attempts++;
-	counter_add(&tb->slow_path_ns, monotonic_ns() - start_ns);
+	add_cold(tb, &torch->search_ns, start_ns);
 	return task->number;
 }
 
@@ -222,23 +339,26 @@ static void walk_caller(void *argument)
 }
 
 /* Defines the caller's Python frames as a stack. */
-static bool define_caller_stack(struct thread_buffer *tb, const struct torch_caller *caller)
+static bool define_caller_stack(struct thread_buffer *tb, struct torch_caller *caller)
 {
 	struct caller_walk walk = {.tb = tb, .caller = caller};
-	uint64_t start_ns = monotonic_ns();
 
+	if (caller->failures == DEFINITIONS_MAX)
+		return false;
 	call_on_stack(tb->walk_stack_top, walk_caller, &walk);
-	counter_add(&tb->slow_path_ns, monotonic_ns() - start_ns);
-	return walk.is_good && capture_python_stack(tb);
+	if (walk.is_good && capture_python_stack(tb))
+		return true;
+	caller->failures++;
+	return false;
 }
 
-/* *is_whole_out: not without the frames of a known caller. */
+/* *is_whole_out: whether it need not be defined again to get the frames of its caller. */
 static bool commit_slot(struct thread_buffer *tb, uint32_t slot, const struct torch_node_key *key,
 			bool *is_whole_out)
 {
 	const struct torch_node_names *names = &tb->torch.names;
-	const struct torch_caller *caller =
-		key->task ? &tb->torch.callers[key->task] : &(struct torch_caller){0};
+	struct torch_caller none = {0};
+	struct torch_caller *caller = key->task ? &tb->torch.callers[key->task] : &none;
 	uint32_t type_bytes = (uint32_t)strlen(names->type);
 	uint32_t class_bytes = (uint32_t)strlen(names->class_name);
 	uint32_t bytes =
@@ -246,7 +366,7 @@ static bool commit_slot(struct thread_buffer *tb, uint32_t slot, const struct to
 	bool has_stack = key->task && define_caller_stack(tb, caller);
 	struct xt_record_autograd *record = ring_reserve_or_wait(tb, bytes);
 
-	*is_whole_out = has_stack || !key->task;
+	*is_whole_out = has_stack || !key->task || caller->failures == DEFINITIONS_MAX;
 	if (!record)
 		return false;
 	*record = (struct xt_record_autograd){
@@ -265,15 +385,6 @@ static bool commit_slot(struct thread_buffer *tb, uint32_t slot, const struct to
 	return true;
 }
 
-/* Starts again at slot 0, which this returns. */
-static uint32_t forget_slots(struct torch_thread *torch)
-{
-	for (uint32_t i = 0; i < 1u << TORCH_RECENT_BITS; i++)
-		torch->recent[i].is_set = false;
-	torch->slot_count = 0;
-	return 0;
-}
-
 /*
  * Names the node that runs, if any. False if its memory is not that of a node, or if no thread that
  * was seen has the number of its thread. PyTorch numbers threads from 1 on.
@@ -286,9 +397,14 @@ static bool name_node(struct torch_thread *torch, const struct torch_shared_node
 		return true;
 	if (!torch_node_check(shared))
 		return false;
-	if (!torch_node_name(shared->node, &torch->names) ||
-	    key->thread > atomic_load_explicit(&torch_threads_seen, memory_order_relaxed)) {
+	if (!torch_node_name(shared->node, &torch->names)) {
 		torch_node_reject();
+		return false;
+	}
+	/* Launches without a stack, as with --max-overhead, do not show their thread. */
+	if (!torch_node_is_known() &&
+	    key->thread > atomic_load_explicit(&torch_threads_seen, memory_order_relaxed)) {
+		torch_node_reject_thread();
 		return false;
 	}
 	torch_node_accept();
@@ -325,11 +441,15 @@ const struct torch_recent *torch_slots_find(struct thread_buffer *tb,
 	while (slot < torch->slot_count && !is_same(&torch->keys[slot], &wanted))
 		slot++;
 	is_defined = slot < torch->slot_count;
-	if (!is_defined) {
+	if (!is_defined &&
+	    (!shared->node || cold_ns_left(torch, torch->definition_ns, DEFINITIONS_FACTOR))) {
+		uint64_t start_ns = monotonic_ns();
+
 		if (slot == XT_AUTOGRAD_SLOT_COUNT)
 			slot = forget_slots(torch);
 		is_defined = name_node(torch, shared, &wanted) &&
 			     commit_slot(tb, slot, &wanted, &is_whole);
+		add_cold(tb, &torch->definition_ns, start_ns);
 	}
 	errno = saved_errno;
 	if (!is_defined)

@@ -9,7 +9,7 @@ void torch_thread_clear(struct torch_thread *torch)
 {
 	if (!torch->is_ready) /* do not touch pages that the thread does not use */
 		return;
-	torch->slot_count = torch->caller_count = 0;
+	torch->slot_count = torch->caller_count = torch->caller_last = 0;
 	for (uint32_t i = 0; i < 1u << TORCH_RECENT_BITS; i++)
 		torch->recent[i].is_set = false;
 	for (uint32_t i = 0; i < TORCH_TASKS_RECENT; i++)
@@ -21,6 +21,7 @@ void torch_thread_begin(struct torch_thread *torch)
 	torch_thread_clear(torch);
 	torch->is_ready = false;
 	torch->thread = torch->last_node_sequence = 0;
+	torch->cold_begin_ns = torch->search_ns = torch->definition_ns = 0;
 	atomic_store_explicit(&torch->shared_thread, 0, memory_order_relaxed);
 	atomic_store_explicit(&torch->python_state, 0, memory_order_relaxed);
 }

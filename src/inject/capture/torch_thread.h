@@ -25,9 +25,10 @@ struct torch_task {
 
 /* A distinct caller of backward(): its thread, and its Python frames. */
 struct torch_caller {
-	uint32_t thread; /* XT_THREAD_ID */
-	uintptr_t state; /* of Python */
-	uint64_t hash;	 /* of its frames from run_backward() outward */
+	uint32_t thread;   /* XT_THREAD_ID; 0: unknown, or another thread may be the caller */
+	uint32_t failures; /* to define its frames */
+	uintptr_t state;   /* of Python */
+	uint64_t hash;	   /* of its frames from run_backward() outward */
 };
 #define TORCH_CALLERS_MAX 63
 
@@ -55,7 +56,9 @@ struct torch_thread {
 	struct torch_task tasks[TORCH_TASKS_RECENT];
 	uint32_t task_next;				    /* to replace */
 	struct torch_caller callers[TORCH_CALLERS_MAX + 1]; /* by number, from 1 */
-	uint32_t caller_count;
+	uint32_t caller_count, caller_last; /* caller_last: of the task before; 0: none */
+	uint64_t cold_begin_ns;		    /* of the first search */
+	uint64_t search_ns, definition_ns;  /* total time of both */
 
 	/* Read by other threads: what they need to find the caller of backward(). 0: unknown. */
 	_Atomic uint64_t shared_thread;

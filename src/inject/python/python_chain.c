@@ -7,6 +7,7 @@
 #include "inject/runtime/read_memory.h"
 
 #define FRAME_BYTES_MAX 128
+#define STEPS_MAX	4096 /* frames of all kinds: memory that changes may look endless */
 #define TEXT_BYTES	512
 
 bool python_chain_start(const struct python_runtime *python, uintptr_t state,
@@ -54,6 +55,7 @@ bool python_chain_read(const struct python_runtime *python, uintptr_t state,
 	struct python_thread thread;
 	const size_t bytes = frame_bytes(layout);
 	uint8_t frame[FRAME_BYTES_MAX];
+	uint32_t steps = 0;
 	uintptr_t at;
 
 	chain->count = 0;
@@ -62,7 +64,7 @@ bool python_chain_read(const struct python_runtime *python, uintptr_t state,
 		return false;
 	for (at = thread.innermost; at && chain->count < PYTHON_CHAIN_MAX;
 	     at = member(frame, layout->frame_previous, 8)) {
-		if (at % 8 || !read_memory(frame, at, bytes))
+		if (at % 8 || steps++ == STEPS_MAX || !read_memory(frame, at, bytes))
 			return false;
 		if (layout->division == PYTHON_BY_SHIM &&
 		    member(frame, layout->frame_owner, 1) >= PYTHON_OWNER_SHIM)
@@ -74,6 +76,37 @@ bool python_chain_read(const struct python_runtime *python, uintptr_t state,
 	}
 	chain->is_whole = !at;
 	return true;
+}
+
+/* A PyThreadState begins with these two links, in all versions. */
+struct state_links {
+	uintptr_t previous, next;
+};
+
+/* Follows one direction. Returns whether it reached the end of the list. */
+static bool list_states(uintptr_t state, bool forward, uintptr_t *out, uint32_t max,
+			uint32_t *count)
+{
+	while (state && !(state % 8) && *count < max) {
+		struct state_links links;
+
+		if (!read_memory(&links, state, sizeof(links)))
+			return false;
+		out[(*count)++] = state;
+		state = forward ? links.next : links.previous;
+	}
+	return !state;
+}
+
+uint32_t python_chain_states(uintptr_t state, uintptr_t *out, uint32_t max, bool *is_whole_out)
+{
+	struct state_links links;
+	uint32_t count = 0;
+
+	*is_whole_out = read_memory(&links, state, sizeof(links)) &&
+			list_states(state, true, out, max, &count) &&
+			list_states(links.previous, false, out, max, &count);
+	return count;
 }
 
 /* Only ASCII texts: the names that are looked for have no other characters. */

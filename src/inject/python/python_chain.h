@@ -11,7 +11,7 @@
 
 #include "inject/python/python_runtime.h"
 
-#define PYTHON_CHAIN_MAX 256
+#define PYTHON_CHAIN_MAX 1024
 
 /* Code and instruction of each frame that executes code, innermost first. */
 struct python_chain {
@@ -30,6 +30,12 @@ bool python_chain_start(const struct python_runtime *python, uintptr_t state,
 /* Reads the chain of a state. False if a frame is unreadable, or the state is being freed. */
 bool python_chain_read(const struct python_runtime *python, uintptr_t state,
 		       struct python_chain *chain);
+
+/*
+ * The states of the threads of the interpreter that this state belongs to. Other threads may start
+ * and end meanwhile. *is_whole_out: whether these are all. Returns their number.
+ */
+uint32_t python_chain_states(uintptr_t state, uintptr_t *out, uint32_t max, bool *is_whole_out);
 
 /*
  * Whether the code object is a function of that name, in a file whose path ends so. file_end NULL:

@@ -480,16 +480,16 @@ bool python_walk_other_thread(struct python_walk *walk, const struct python_runt
 	struct python_thread thread = {.state = state};
 	int saved_errno = errno;
 	uint32_t activations = 0;
-	bool is_read;
+	bool is_whole;
 
 	begin_walk(walk, python, &thread);
 	walk->is_of_other_thread = true;
-	is_read = python_chain_start(python, state, &walk->thread) &&
-		  walk_frames(walk, no_native, &activations) != STEP_FAILED;
+	is_whole = python_chain_start(python, state, &walk->thread) &&
+		   walk_frames(walk, no_native, &activations) == STEP_ON;
 	for (uint32_t i = 0; i < walk->frame_count; i++)
 		walk->frames[i].place = 0; /* beyond all native frames: there are none */
 	errno = saved_errno;
-	return is_read;
+	return is_whole;
 }
 
 void python_walk(struct python_walk *walk, const struct python_runtime *python,

@@ -205,9 +205,10 @@ static int list_forward(const struct frames *frames, const struct joined_stack *
 
 	*result = JOIN_EXACT;
 	if (!state->node_thread) { /* it belongs to backward() itself */
-		*result = state->caller_stack || engine_call(frames, own, first) < first
-				  ? JOIN_EXACT
-				  : JOIN_NONE;
+		if (state->caller_stack)
+			*result = state->caller ? JOIN_EXACT : JOIN_INFERRED;
+		else if (engine_call(frames, own, first) == first)
+			*result = JOIN_NONE;
 		return list_caller(frames, join, own, first, path);
 	}
 	if (frames_has_stack(frames, join->at)) {

@@ -8,6 +8,7 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 STEPS = 3
+DEPTH = 400
 
 
 def tensor(requires_grad=True, device=0):
@@ -108,6 +109,34 @@ def threads():
 
 def devices():
     run_threads([0, 1, 1, 0, 0, 1])
+
+
+def deep():
+    """The call of backward() has many callers, which are not of this file."""
+    names = {"plain": plain}
+    exec(compile("def recurse(n):\n    return recurse(n - 1) if n else plain()\n", "deep.py", "exec"),
+         names)
+    names["recurse"](DEPTH)
+
+
+def other_makers_backward(losses):
+    for loss in losses:
+        torch.autograd.backward(loss, tensor(False))
+
+
+def quiet():
+    """One thread launches nothing itself, and runs nodes of the main thread. Another trains."""
+    weight = tensor()
+    losses = []
+    for _ in range(STEPS * 20):
+        loss = torch.relu(weight)
+        losses.append(loss)
+    threads = [threading.Thread(target=first_thread, args=((tensor(), tensor()),)),
+               threading.Thread(target=other_makers_backward, args=(losses,))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def same_thread():
