@@ -21,11 +21,13 @@ int compiled_frames_find(struct compiled_frames *frames, const struct model *mod
 		return -ENOMEM;
 	for (uint32_t r = 1; r < model->compiled.count; r++) {
 		const struct compiled_place *row = &model->compiled.rows[r];
-		uint32_t file;
+		uint32_t first, file;
 
 		if (row->frame >= model->python_frames.count)
 			continue;
-		if (!frames->first[row->frame])
+		/* Lines that were added later replace the names of the source nodes. */
+		first = frames->first[row->frame];
+		if (!first || (row->trace && !model->compiled.rows[first].trace))
 			frames->first[row->frame] = r;
 		file = model->python_frames.rows[row->frame].file;
 		if (row->trace && file < model->strings.count)

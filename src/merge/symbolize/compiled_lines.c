@@ -49,7 +49,24 @@ static int compare_lines(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static int list_wanted(struct search *search, const struct model *model)
+/* What the log has of a frame already. */
+enum known { KNOWN_NOTHING, KNOWN_NODES, KNOWN_TRACES };
+
+/* Returns an enum known for each frame, owned by the caller. NULL: no memory. */
+static uint8_t *list_known(const struct model *model)
+{
+	uint8_t *known = calloc(model->python_frames.count + 1, 1);
+
+	for (uint32_t r = 1; known && r < model->compiled.count; r++) {
+		const struct compiled_place *row = &model->compiled.rows[r];
+
+		if (row->frame < model->python_frames.count && known[row->frame] != KNOWN_TRACES)
+			known[row->frame] = row->trace ? KNOWN_TRACES : KNOWN_NODES;
+	}
+	return known;
+}
+
+static int list_frames(struct search *search, const struct model *model, const uint8_t *known)
 {
 	for (uint32_t id = 1; id < model->python_frames.count; id++) {
 		const struct python_frame *frame = &model->python_frames.rows[id];
@@ -62,11 +79,24 @@ static int list_wanted(struct search *search, const struct model *model)
 			 sizeof(*search->wanted)) < 0)
 			return -ENOMEM;
 		search->wanted[search->count++] =
-			(struct wanted){.file = file, .line = frame->line, .frame = id};
+			(struct wanted){.file = file,
+					.line = frame->line,
+					.frame = id,
+					.has_nodes = known[id] != KNOWN_NOTHING,
+					.has_traces = known[id] == KNOWN_TRACES};
 	}
 	if (search->count)
 		qsort(search->wanted, search->count, sizeof(*search->wanted), compare_wanted);
 	return 0;
+}
+
+static int list_wanted(struct search *search, const struct model *model)
+{
+	uint8_t *known = list_known(model);
+	int error = known ? list_frames(search, model, known) : -ENOMEM;
+
+	free(known);
+	return error;
 }
 
 /* Returns the index of the first wanted line that is not before this one. */

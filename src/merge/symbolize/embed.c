@@ -260,8 +260,7 @@ int embed_symbols(const struct input *log, const char *torch_trace, struct debug
 		return error;
 	report_damage(log->path, &model->damage, report);
 	/* The source lines of compiled code may come later, from another folder. */
-	if (model->compiled.count <= 1)
-		error = find_compiled(&compiled, model, log->path, torch_trace);
+	error = find_compiled(&compiled, model, log->path, torch_trace);
 	if (error)
 		goto out;
 	if (!is_embedded(model))

@@ -6,7 +6,6 @@
 #define HASH_CHARACTERS 51
 #define LINES_TO_CALL	8 /* assignments between the comments and the call */
 #define COMMENT_HANDLE	"# [Provenance debug handles] "
-#define COMMENT_NODES	"# Topologically Sorted Source Nodes: ["
 #define COMMENT_ATEN	"Original ATen: ["
 
 bool generated_code_is_file(const char *path)
@@ -28,6 +27,21 @@ static bool starts_with(const char *text, size_t length, const char *start)
 	return length >= strlen(start) && !memcmp(text, start, strlen(start));
 }
 
+/* Returns the list of source nodes in a comment, or NULL. They are not always sorted. */
+static const char *node_list(const char *text, size_t length)
+{
+	static const char *const starts[] = {
+		"# Topologically Sorted Source Nodes: [",
+		"# Unsorted Source Nodes: [",
+		"# Source Nodes: [",
+	};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		if (starts_with(text, length, starts[i]))
+			return text + strlen(starts[i]);
+	return NULL;
+}
+
 static void copy(char *out, const char *text, size_t length)
 {
 	if (length >= GENERATED_TEXT_BYTES)
@@ -45,11 +59,9 @@ static void copy_list(char *out, const char *text, const char *end)
 }
 
 /* Work that has no named source node is described by its operators. */
-static void read_nodes(struct generated_code *code, const char *text, size_t length)
+static void read_nodes(struct generated_code *code, const char *list, const char *end)
 {
-	const char *end = text + length;
-	const char *list = text + strlen(COMMENT_NODES);
-	const char *aten = memmem(text, length, COMMENT_ATEN, strlen(COMMENT_ATEN));
+	const char *aten = memmem(list, (size_t)(end - list), COMMENT_ATEN, strlen(COMMENT_ATEN));
 
 	code->handle[0] = '\0';
 	copy_list(code->nodes, list, end);
@@ -60,8 +72,10 @@ static void read_nodes(struct generated_code *code, const char *text, size_t len
 
 static void read_comment(struct generated_code *code, const char *text, size_t length)
 {
-	if (starts_with(text, length, COMMENT_NODES)) {
-		read_nodes(code, text, length);
+	const char *list = node_list(text, length);
+
+	if (list) {
+		read_nodes(code, list, text + length);
 	} else if (starts_with(text, length, COMMENT_HANDLE)) {
 		if (!code->lines_left)
 			code->nodes[0] = '\0';

@@ -66,6 +66,11 @@ static void finds_calls_after_their_comments(void **state)
 		{NODES("h") "k_0.run(a)\n" HANDLE("mm:2") "mm(b)\n", "2  [h];4 mm:2 [];"},
 		{NODES("") "x = empty_strided_cuda((1, ))\ndel a\nk_0.run(a)\nf(b)\n",
 		 "4  [aten.mm];"},
+		/* Comments of other versions. */
+		{"# Source Nodes: [x, y], Original ATen: [aten.mm]\nextern_kernels.mm(a)\n",
+		 "2  [x, y];"},
+		{"# Unsorted Source Nodes: [x], Original ATen: []\nk_0.run(a)\n", "2  [x];"},
+		{"# Other Source Nodes: [x]\nk_0.run(a)\n", ""},
 		/* The definition of a kernel has the same comments. */
 		{NODES("h") "k_0 = async_compile.triton('k_0', '''\n    f(a)\n", ""},
 		{NODES("h") "\nk_0.run(a)\n", ""},
