@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "log/base/hash_table.h"
 #include "merge/symbolize/generated_code.h"
+#include "merge/symbolize/source_text.h"
 #include "merge/symbolize/torch_trace.h"
 
 #define CHUNK_ROWS	 4096
@@ -20,12 +22,15 @@ struct wanted {
 	uint32_t line;
 	uint32_t frame;
 	bool has_nodes, has_traces;
+	bool is_ambiguous;    /* two compilations made this line, from different lines */
+	uint32_t traces_hash; /* of the first traces found */
 };
 
 struct search {
 	struct compiled_lines *lines;
 	struct wanted *wanted; /* sorted by file and line */
 	size_t count, capacity;
+	struct source_texts sources;
 };
 
 static int compare_wanted(const void *a, const void *b)
@@ -136,12 +141,33 @@ static int add_line(struct compiled_lines *lines, struct compiled_line line)
 	return -ENOMEM;
 }
 
+/*
+ * Whether a file changed since the code was compiled. A cache keeps the lines of that time, and does
+ * not notice that lines moved.
+ */
+static bool is_stale(struct search *search, const char *text)
+{
+	struct torch_place place;
+	bool differs = false;
+
+	while (!differs && torch_trace_next_place(&text, &place)) {
+		char *path = place.source ? strndup(place.file, place.file_length) : NULL;
+
+		differs = path && source_text_differs(&search->sources, path, place.line,
+						      place.source, place.source_length);
+		free(path);
+	}
+	return differs;
+}
+
 /* Returns whether the trace has a place, or -ENOMEM. */
 static int add_trace(struct search *search, uint32_t frame, uint32_t number, const char *text)
 {
 	struct torch_place place;
 	int count = 0, error = 0;
 
+	if (is_stale(search, text))
+		return 0;
 	while (!error && count < PLACES_MAX && torch_trace_next_place(&text, &place)) {
 		if (place.file_length > TEXT_BYTES_MAX || place.function_length > TEXT_BYTES_MAX)
 			continue;
@@ -157,17 +183,53 @@ static int add_trace(struct search *search, uint32_t frame, uint32_t number, con
 	return error ? error : count > 0;
 }
 
+static uint32_t hash_of(const struct torch_call *call)
+{
+	uint32_t hash = 0;
+
+	for (uint32_t t = 0; t < call->trace_count; t++)
+		hash = hash * 31 + xt_hash_bytes(call->traces[t], strlen(call->traces[t]));
+	return hash | 1; /* 0: none */
+}
+
+/* Functions with equal code share a generated file, so its lines would be those of one of them. */
+static void note_ambiguity(struct compiled_lines *lines, struct wanted *wanted, uint32_t hash)
+{
+	size_t kept = 0;
+
+	if (!wanted->traces_hash || wanted->traces_hash == hash)
+		return;
+	wanted->is_ambiguous = true;
+	wanted->has_traces = false;
+	for (size_t i = 0; i < lines->count; i++) {
+		struct compiled_line *line = &lines->list[i];
+
+		if (line->frame == wanted->frame && line->trace) {
+			free(line->function);
+			free(line->file);
+			continue;
+		}
+		lines->list[kept++] = *line;
+	}
+	lines->count = kept;
+}
+
 static int add_to(struct search *search, struct wanted *wanted, const struct torch_call *call)
 {
-	uint32_t number = 0;
+	uint32_t number = 0, hash = hash_of(call);
 
-	for (uint32_t t = 0; t < call->trace_count && !wanted->has_traces; t++) {
+	if (call->trace_count && !wanted->is_ambiguous)
+		note_ambiguity(search->lines, wanted, hash);
+	for (uint32_t t = 0; t < call->trace_count && !wanted->has_traces && !wanted->is_ambiguous;
+	     t++) {
 		int added = add_trace(search, wanted->frame, number + 1, call->traces[t]);
 
 		if (added < 0)
 			return added;
 		number += (uint32_t)added;
 	}
+	if (number)
+		wanted->traces_hash = hash;
 	wanted->has_traces |= number > 0;
 	if (wanted->has_traces || wanted->has_nodes || !call->nodes[0])
 		return 0;
@@ -242,6 +304,7 @@ int compiled_lines_find(struct compiled_lines *lines, const struct model *model,
 	if (!error)
 		error = read_files(&search, &sink);
 	free(search.wanted);
+	source_texts_free(&search.sources);
 	for (size_t i = 0; i < lines->count; i++)
 		lines->list[i].order = i;
 	if (lines->count)

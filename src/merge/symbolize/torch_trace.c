@@ -21,13 +21,22 @@
 #define RECORD_CODE    "inductor_output_code"
 #define RECORD_TRACES  "inductor_provenance_tracking_kernel_stack_traces"
 
+#define SOURCE_BEGIN "\n    " /* of the text of a source line, below its place */
+
 struct call {
 	uint32_t line;
 	char *handle, *nodes;
 };
 
+/* A compilation, as PyTorch numbers it. -1: unknown. */
+struct compile_id {
+	int frame, frame_compile, attempt;
+};
+
 struct generated_file {
 	char *path;
+	struct compile_id id;
+	bool is_wanted;
 	struct call *calls;
 	size_t count, capacity;
 };
@@ -41,6 +50,7 @@ struct reading {
 	size_t file_count;
 	enum payload payload; /* of the lines that follow */
 	struct generated_code code;
+	struct compile_id traces_id; /* of the last record */
 };
 
 static void free_file(struct generated_file *file)
@@ -77,7 +87,7 @@ static int finish_file(struct reading *r, size_t index, const cJSON *traces)
 	struct generated_file *file = &r->files[index];
 	int error = 0;
 
-	for (size_t i = 0; i < file->count && !error; i++)
+	for (size_t i = 0; i < file->count && file->is_wanted && !error; i++)
 		error = add_call(r, file, &file->calls[i], traces);
 	free_file(file);
 	r->file_count--;
@@ -86,10 +96,23 @@ static int finish_file(struct reading *r, size_t index, const cJSON *traces)
 	return error;
 }
 
-/* The records do not name the file. They belong to it if they have all its calls. */
-static bool belongs_to(const cJSON *traces, const struct generated_file *file)
+static bool is_same_compilation(const struct compile_id *a, const struct compile_id *b)
+{
+	return a->frame == b->frame && a->frame_compile == b->frame_compile &&
+	       a->attempt == b->attempt;
+}
+
+/*
+ * The records do not name the file. They belong to it if they are of the same compilation, and have
+ * all its calls.
+ */
+static bool belongs_to(const struct reading *r, const cJSON *traces,
+		       const struct generated_file *file)
 {
 	size_t known = 0;
+
+	if (!is_same_compilation(&r->traces_id, &file->id))
+		return false;
 
 	for (size_t i = 0; i < file->count; i++) {
 		const char *handle = file->calls[i].handle;
@@ -110,7 +133,7 @@ static int read_traces(struct reading *r, const char *text, size_t length)
 
 	if (cJSON_IsObject(traces))
 		for (size_t i = r->file_count; i--;)
-			if (belongs_to(traces, &r->files[i])) {
+			if (belongs_to(r, traces, &r->files[i])) {
 				error = finish_file(r, i, traces);
 				break;
 			}
@@ -132,12 +155,11 @@ static int read_code(struct reading *r, const char *text, size_t length)
 	return call.handle && call.nodes ? 0 : -ENOMEM;
 }
 
-static int begin_code(struct reading *r, const char *path)
+/* Files that are not wanted are noted, too: the next records may belong to them. */
+static int begin_code(struct reading *r, const char *path, const struct compile_id *id)
 {
 	int error;
 
-	if (!r->sink->wants(r->sink->context, path))
-		return 0;
 	if (r->file_count == FILES_OPEN_MAX) {
 		error = finish_file(r, 0, NULL);
 		if (error)
@@ -146,6 +168,8 @@ static int begin_code(struct reading *r, const char *path)
 	r->files[r->file_count].path = strdup(path);
 	if (!r->files[r->file_count].path)
 		return -ENOMEM;
+	r->files[r->file_count].id = *id;
+	r->files[r->file_count].is_wanted = r->sink->wants(r->sink->context, path);
 	r->file_count++;
 	r->code = (struct generated_code){0};
 	r->payload = PAYLOAD_CODE;
@@ -162,10 +186,18 @@ static bool is_of_process(const char *text, uint32_t pid)
 	return sscanf(text, "%*1[A-Z]%*u %*s %u ", &number) == 1 && number == pid;
 }
 
+static int number_of(const cJSON *record, const char *name)
+{
+	const cJSON *number = cJSON_GetObjectItemCaseSensitive(record, name);
+
+	return cJSON_IsNumber(number) ? number->valueint : -1;
+}
+
 static int read_header(struct reading *r, const char *text, size_t length)
 {
 	const char *json = strstr(text, "] {");
 	const cJSON *code, *path, *artifact, *name;
+	struct compile_id id;
 	cJSON *record;
 	int error = 0;
 
@@ -180,12 +212,16 @@ static int read_header(struct reading *r, const char *text, size_t length)
 		path = cJSON_GetObjectItemCaseSensitive(code, "filename");
 	artifact = cJSON_GetObjectItemCaseSensitive(record, "artifact");
 	name = cJSON_GetObjectItemCaseSensitive(artifact, "name");
+	id = (struct compile_id){.frame = number_of(record, "frame_id"),
+				 .frame_compile = number_of(record, "frame_compile_id"),
+				 .attempt = number_of(record, "attempt")};
 	if (!cJSON_HasObjectItem(record, "has_payload"))
 		;
 	else if (cJSON_IsString(path))
-		error = begin_code(r, path->valuestring);
+		error = begin_code(r, path->valuestring, &id);
 	else if (cJSON_IsString(name) && !strcmp(name->valuestring, RECORD_TRACES))
 		r->payload = PAYLOAD_TRACES;
+	r->traces_id = id;
 	cJSON_Delete(record);
 	return error;
 }
@@ -298,7 +334,7 @@ int torch_trace_read_code(const char *file, const struct torch_trace_sink *sink)
 
 	if (!in)
 		return 0;
-	error = begin_code(&r, file);
+	error = begin_code(&r, file, &(struct compile_id){0});
 	if (!error && r.file_count)
 		error = read_lines(&r, in, read_code);
 	fclose(in);
@@ -321,8 +357,15 @@ bool torch_trace_next_place(const char **text, struct torch_place *place)
 		if (!rest || sscanf(rest, "\", line %9u, in %n", &line, &head) != 1 || !head ||
 		    !line || rest + head > end)
 			continue;
-		*place = (struct torch_place){file, rest + head, (uint32_t)(rest - file),
-					      (uint32_t)(end - rest - head), line};
+		*place = (struct torch_place){.file = file,
+					      .function = rest + head,
+					      .file_length = (uint32_t)(rest - file),
+					      .function_length = (uint32_t)(end - rest - head),
+					      .line = line};
+		if (!strncmp(end, SOURCE_BEGIN, strlen(SOURCE_BEGIN))) {
+			place->source = end + strlen(SOURCE_BEGIN);
+			place->source_length = (uint32_t)strcspn(place->source, "\n");
+		}
 		*text = end;
 		return true;
 	}

@@ -45,7 +45,8 @@ int torch_trace_read_code(const char *file, const struct torch_trace_sink *sink)
 /* Parses the next line of a stack trace. Returns false at its end. */
 struct torch_place {
 	const char *file, *function;
-	uint32_t file_length, function_length;
+	const char *source; /* text of that line; NULL: not given */
+	uint32_t file_length, function_length, source_length;
 	uint32_t line;
 };
 bool torch_trace_next_place(const char **text, struct torch_place *place);

@@ -110,6 +110,38 @@ def test_warm_cache_states_share_and_remedy(case):
     assert not case.torch_logs()
 
 
+def test_lines_of_unchanged_source_are_shown(case):
+    case.record("fresh")
+    check_lines(case)
+
+
+def check_no_lines(case):
+    paths = case.paths()
+    assert not has(paths, "forward (model.py"), paths
+    assert has(paths, "Runner.call (%s:16) [linear]" % GENERATED) == 1, paths
+    assert case.unknown_ns() > 0
+
+
+def test_lines_of_changed_source_are_unknown(case):
+    case.record("moved")
+    check_no_lines(case)
+
+
+def test_lines_of_two_functions_are_unknown(case):
+    case.record("twins")
+    check_no_lines(case)
+
+
+def test_tells_compilations_apart(case):
+    case.record("interleaved")
+    check_lines(case)
+
+
+def test_lines_of_other_files_are_not_taken(case):
+    case.record("foreign")
+    check_lines(case)
+
+
 def test_survives_broken_records(case):
     case.record("broken")
     check_lines(case)

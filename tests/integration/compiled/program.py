@@ -71,7 +71,8 @@ class AsyncCompile:
         return self.gpu
 
 
-def record(pid, metadata, payload=None):
+def record(pid, metadata, payload=None, number=0):
+    metadata = dict(metadata, frame_id=number, frame_compile_id=0, attempt=0)
     if payload is not None:
         metadata = dict(metadata, has_payload="0")
     text = "[rank0]:V1123 10:56:01.740000 %d torch/_inductor/graph.py:2575] %s\n" % (
@@ -81,19 +82,42 @@ def record(pid, metadata, payload=None):
     return text
 
 
-def code_record(pid, path, code):
-    return record(pid, {"inductor_output_code": {"filename": path, "file_path": path}}, code)
+def code_record(pid, path, code, number=0):
+    return record(pid, {"inductor_output_code": {"filename": path, "file_path": path}}, code,
+                  number)
 
 
-def traces_record(pid, traces):
+def traces_record(pid, traces, number=0):
     artifact = {"artifact": {"name": "inductor_provenance_tracking_kernel_stack_traces",
                              "encoding": "json"}}
-    return record(pid, artifact, traces if traces is None else json.dumps(traces))
+    return record(pid, artifact, traces if traces is None else json.dumps(traces), number)
+
+
+def elsewhere(traces):
+    return {name: [TRACE % (98, 99)] if lines else [] for name, lines in traces.items()}
+
+
+def write_model(path, lines_before):
+    """The model that the traces name, or the same below other lines."""
+    lines = ["    pass\n"] * lines_before + ["    return x\n"] * 24 + ["    x = block(x)\n"] * 2
+    with open(path, "w") as file:
+        file.writelines(lines)
+    for name, traces in TRACES.items():
+        TRACES[name] = [trace.replace("/src/model.py", path) for trace in traces]
 
 
 def structured_log(case, path, code):
     pid = os.getpid()
     good = code_record(pid, path, code) + traces_record(pid, TRACES)
+    if case == "twins":
+        return good + code_record(pid, path, code, 1) + traces_record(pid, elsewhere(TRACES), 1)
+    if case == "interleaved":
+        return "".join((code_record(pid, path, code), code_record(pid, path + ".other", code, 1),
+                        traces_record(pid, TRACES), traces_record(pid, elsewhere(TRACES), 1)))
+    if case == "foreign":
+        other = code_record(pid, path + ".other", code)
+        return (code_record(pid, path, code) + other + traces_record(pid, elsewhere(TRACES)) +
+                traces_record(pid, TRACES))
     if case == "warm":
         return code_record(pid, path, code) + traces_record(pid, None)
     if case == "broken":
@@ -104,7 +128,7 @@ def structured_log(case, path, code):
             traces_record(pid, {"other:1": [TRACE % (1, 2)]}),
             traces_record(pid, [1, 2]), traces_record(pid, {"extern_kernels.addmm:2": 7}),
             record(pid, {"inductor_output_code": 1}, "x"), record(pid, {"artifact": []}, "y"),
-            traces_record(pid + 1, {name: [TRACE % (98, 99)] for name in TRACES}),
+            traces_record(pid + 1, elsewhere(TRACES)),
             "V1123 10:56:01.740000 %d x.py:1] {\"unknown\": 1, \"has_payload\": \"0\"}\n" % pid,
             "\tinductor_output_code\n",
             good, traces_record(pid, TRACES)[:150]))
@@ -114,9 +138,11 @@ def structured_log(case, path, code):
 def compile_model(case, cache, gpu):
     folder = os.path.join(cache, "ab")
     path = os.path.join(folder, NAME)
+    os.makedirs(folder, exist_ok=True)
+    if case in ("fresh", "moved"):
+        write_model(os.path.join(folder, "model.py"), 3 if case == "moved" else 0)
     handle = "# unrelated" if case == "warm" else "# [Provenance debug handles]"
     code = CODE.replace("HANDLE", handle)
-    os.makedirs(folder, exist_ok=True)
     with open(path, "w") as file:
         file.write(code)
     target = os.environ.get("TORCH_TRACE")
