@@ -192,8 +192,8 @@ static void search_caller(void *argument)
 }
 
 /*
- * What is left of the time for searches or definitions in this thread: a fixed time, then a share of
- * the run. Programs with hundreds of threads that train at once would spend most of their time here.
+ * What is left of the time for searches or definitions in this thread: a fixed time, then a share
+ * of the run. Programs with hundreds of threads that train at once would spend most of it here.
  */
 static uint64_t cold_ns_left(struct torch_thread *torch, uint64_t used_ns, uint64_t factor)
 {
@@ -222,7 +222,7 @@ static uint32_t forget_slots(struct torch_thread *torch)
 	return 0;
 }
 
-/* A thread may get another state of Python. Without a known thread, the state tells threads apart. */
+/* A thread may get another state of Python. If the thread is unknown, the state tells which. */
 static bool is_same_caller(const struct torch_caller *a, const struct torch_caller *b)
 {
 	return a->thread == b->thread && a->hash == b->hash && (a->thread || a->state == b->state);

@@ -9,6 +9,7 @@
 #include "merge/symbolize/generated_code.h"
 
 #define PLACES_SHOWN_MAX 16
+#define ROWS_MAX	 4096 /* of a frame; a damaged log may have more */
 
 int compiled_frames_find(struct compiled_frames *frames, const struct model *model)
 {
@@ -23,7 +24,7 @@ int compiled_frames_find(struct compiled_frames *frames, const struct model *mod
 		const struct compiled_place *row = &model->compiled.rows[r];
 		uint32_t first, file;
 
-		if (row->frame >= model->python_frames.count)
+		if (!row->frame || row->frame >= model->python_frames.count)
 			continue;
 		/* Lines that were added later replace the names of the source nodes. */
 		first = frames->first[row->frame];
@@ -49,7 +50,8 @@ static uint32_t row_count(const struct compiled_frames *frames, uint32_t id)
 	const struct model *model = frames->model;
 	uint32_t first = frames->first[id], end = first;
 
-	while (first && end < model->compiled.count && model->compiled.rows[end].frame == id)
+	while (first && end < model->compiled.count && end - first < ROWS_MAX &&
+	       model->compiled.rows[end].frame == id)
 		end++;
 	return end - first;
 }

@@ -118,6 +118,33 @@ static bool is_users(const struct frame_names *c, const char *path)
 	return !file_is_library(path);
 }
 
+/* Length of PREFIX/ in PREFIX/bin/python3 or PREFIX/lib/libpython3.so; 0: another module. */
+static size_t interpreter_prefix(const char *path)
+{
+	const char *name = strrchr(path, '/');
+	size_t length = name ? (size_t)(name - path) : 0;
+
+	if (length < 4 || (strncmp(name, "/python", 7) && strncmp(name, "/libpython", 10)) ||
+	    (strncmp(name - 4, "/bin", 4) && strncmp(name - 4, "/lib", 4)))
+		return 0;
+	return length - 3;
+}
+
+/* Whether the module was installed with Python, as in an environment of conda. */
+static bool is_of_interpreter(const struct frame_names *c, const char *path)
+{
+	for (uint32_t m = 1; m < c->model->modules.count; m++) {
+		const char *other =
+			names_text(&c->model->names, c->model->modules.rows[m].path, NULL);
+		size_t prefix = interpreter_prefix(other);
+
+		if (prefix && !strncmp(path, other, prefix) &&
+		    (!strncmp(path + prefix, "lib", 3) || !strncmp(path + prefix, "bin/", 4)))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Marks a function without a known line as user code if its module is not an installed library.
  * Returns the name, or NAME_FAILED.
@@ -127,7 +154,8 @@ static uint32_t mark_user_module(struct frame_names *c, uint32_t name, uint32_t 
 	const char *path = names_text(&c->model->names, c->model->modules.rows[module].path, NULL);
 
 	if (name == NAME_FAILED || !module || path[0] != '/' ||
-	    module_is_driver(c->model, module) || module_is_installed(path) || !is_users(c, path))
+	    module_is_driver(c->model, module) || module_is_installed(path) || !is_users(c, path) ||
+	    is_of_interpreter(c, path))
 		return name;
 	return paths_mark(c->paths, name, MARK_USER_MODULE) < 0 ? NAME_FAILED : name;
 }

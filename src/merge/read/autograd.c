@@ -7,7 +7,7 @@
 
 #include "log/base/grow.h"
 
-#define ENTRIES_FIRST	  1024
+#define ENTRIES_FIRST	  64
 #define ENTRIES_MAX	  (1u << 20) /* of one thread */
 #define ENTRIES_TOTAL_MAX (1u << 23)
 #define THREADS_MAX	  65536
@@ -33,6 +33,7 @@ void autograd_begin_events(struct autograd *autograd)
 	for (size_t t = 0; t < autograd->thread_count; t++)
 		free(autograd->threads[t].entries);
 	autograd->thread_count = autograd->entry_count = 0;
+	xt_hash_free(&autograd->by_thread);
 }
 
 void autograd_free(struct autograd *autograd)
@@ -61,20 +62,26 @@ int autograd_add_state(struct autograd *autograd, uint64_t id, const struct auto
 	return 0;
 }
 
-/* Few threads use autograd, so a search in turn is fast. */
 static struct forward_thread *find_thread(const struct autograd *autograd, uint64_t thread)
 {
-	for (size_t t = 0; t < autograd->thread_count; t++)
-		if (autograd->threads[t].thread == thread)
-			return &autograd->threads[t];
+	const struct xt_hash_slot *slot;
+
+	if (!autograd->thread_count)
+		return NULL;
+	for (slot = xt_hash_first(&autograd->by_thread, xt_hash_u64(thread)); slot->item;
+	     slot = xt_hash_next(&autograd->by_thread, slot))
+		if (autograd->threads[slot->item - 1].thread == thread)
+			return &autograd->threads[slot->item - 1];
 	return NULL;
 }
 
 static struct forward_thread *add_thread(struct autograd *autograd, uint64_t thread)
 {
+	struct xt_hash_slot *slot;
 	struct entry *entries;
 
 	if (autograd->thread_count == THREADS_MAX ||
+	    !xt_hash_reserve(&autograd->by_thread, autograd->thread_count + 1) ||
 	    grow(&autograd->threads, &autograd->thread_capacity, autograd->thread_count + 1,
 		 sizeof(*autograd->threads)) < 0)
 		return NULL;
@@ -84,7 +91,11 @@ static struct forward_thread *add_thread(struct autograd *autograd, uint64_t thr
 	autograd->entry_count += ENTRIES_FIRST;
 	autograd->threads[autograd->thread_count] = (struct forward_thread){
 		.thread = thread, .entries = entries, .capacity = ENTRIES_FIRST};
-	return &autograd->threads[autograd->thread_count++];
+	slot = xt_hash_first(&autograd->by_thread, xt_hash_u64(thread));
+	while (slot->item)
+		slot = xt_hash_next(&autograd->by_thread, slot);
+	*slot = (struct xt_hash_slot){xt_hash_u64(thread), (uint32_t)++autograd->thread_count};
+	return &autograd->threads[autograd->thread_count - 1];
 }
 
 static struct entry *entry_at(const struct forward_thread *thread, uint64_t sequence)
@@ -159,6 +170,22 @@ static uint32_t nearest(const struct forward_thread *thread, uint64_t sequence, 
 	return 0;
 }
 
+static uint8_t depth_of(const struct autograd *autograd, uint32_t stack)
+{
+	return autograd_is_joined(autograd, stack)
+		       ? autograd->joined[stack - autograd->first_joined].depth
+		       : 0;
+}
+
+static uint8_t max_depth(const struct autograd *autograd, const struct joined_stack *key)
+{
+	uint8_t at = depth_of(autograd, key->at), before = depth_of(autograd, key->before);
+	uint8_t after = depth_of(autograd, key->after);
+
+	before = before > after ? before : after;
+	return at > before ? at : before;
+}
+
 /* Returns the id of a joined stack; its `own` if there are too many, or 0 if out of memory. */
 static uint32_t joined_id(struct autograd *autograd, const struct joined_stack *key)
 {
@@ -207,7 +234,9 @@ int autograd_join(struct autograd *autograd, const struct autograd_call *call, u
 			key.before = nearest(thread, sequence, -1);
 			key.after = at ? 0 : nearest(thread, sequence, 1);
 		}
-		*stack_out = joined_id(autograd, &key);
+		key.depth = 1 + max_depth(autograd, &key);
+		if (key.depth <= JOIN_DEPTH_MAX)
+			*stack_out = joined_id(autograd, &key);
 		if (!*stack_out)
 			return -ENOMEM;
 	}

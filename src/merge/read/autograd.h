@@ -19,6 +19,9 @@
 /* More distinct joins are not made; those launches keep their own stacks. */
 #define JOINED_STACKS_MAX (1u << 17)
 
+/* Derivatives of derivatives. Deeper launches keep their own stacks, too. */
+#define JOIN_DEPTH_MAX 8
+
 /* A state of autograd in a thread, by XT_AUTOGRAD_ID. Texts are XT_STRING_IDs. */
 struct autograd_state {
 	uint64_t thread;      /* PyTorch's number */
@@ -37,6 +40,7 @@ struct joined_stack {
 	uint32_t before; /* the last launch of an earlier node of that thread; 0: unknown */
 	uint32_t after;	 /* the first launch of a later node; 0: unknown, or `at` is known */
 	bool is_certain; /* no launch between the node and `at` can be missing */
+	uint8_t depth;	 /* of joined stacks in these; at most JOIN_DEPTH_MAX */
 };
 
 /* Launches of one of PyTorch's threads, by the node created last. */
@@ -51,7 +55,8 @@ struct autograd {
 	struct xt_hash_table by_key;
 	struct forward_thread *threads;
 	size_t thread_count, thread_capacity;
-	size_t entry_count; /* of all threads */
+	struct xt_hash_table by_thread; /* by PyTorch's number */
+	size_t entry_count;		/* of all threads */
 };
 
 /* The autograd columns of a call or a graph node. */

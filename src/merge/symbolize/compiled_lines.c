@@ -142,8 +142,8 @@ static int add_line(struct compiled_lines *lines, struct compiled_line line)
 }
 
 /*
- * Whether a file changed since the code was compiled. A cache keeps the lines of that time, and does
- * not notice that lines moved.
+ * Whether a file changed since the code was compiled. A cache keeps the lines of that time, and
+ * does not notice that lines moved.
  */
 static bool is_stale(struct search *search, const char *text)
 {

@@ -140,6 +140,46 @@ static void forgets_old_nodes(void **state)
 	autograd_free(&a);
 }
 
+/* A hostile log: each node is made by the node before. Paths would grow with each join. */
+static void bounds_chains_of_joins(void **state)
+{
+	struct autograd a = make();
+	uint32_t stack = 0, deepest = 0;
+
+	(void)state;
+	join(&a, 10, FORWARD_1, 1, 0);
+	/* the state's own thread is that of the nodes it makes */
+	a.states[NODE_OF_1].thread = 1;
+	for (uint64_t sequence = 1; sequence < 1000; sequence++) {
+		stack = join(&a, 30, NODE_OF_1, sequence + 1, sequence);
+		if (autograd_is_joined(&a, stack) && joined(&a, stack)->depth > deepest)
+			deepest = joined(&a, stack)->depth;
+	}
+	assert_int_equal(deepest, JOIN_DEPTH_MAX);
+	assert_true(a.joined_count < 1000);
+	autograd_free(&a);
+}
+
+/* More threads than a search in turn could serve. */
+static void keeps_many_threads_apart(void **state)
+{
+	struct autograd a = {.first_joined = FIRST_JOINED};
+	const uint32_t threads = 20000;
+
+	(void)state;
+	for (uint32_t t = 1; t <= threads; t++) {
+		autograd_add_state(&a, 2 * t, &(struct autograd_state){.thread = t});
+		autograd_add_state(&a, 2 * t + 1,
+				   &(struct autograd_state){.thread = threads + 1,
+							    .node_thread = t,
+							    .node_type = 5});
+		join(&a, 1 + t % 900, 2 * t, 7, 0);
+	}
+	for (uint32_t t = 1; t <= threads; t++)
+		assert_int_equal(joined(&a, join(&a, 950, 2 * t + 1, 0, 7))->at, 1 + t % 900);
+	autograd_free(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +188,8 @@ int main(void)
 		cmocka_unit_test(joins_nodes_made_in_a_backward_pass),
 		cmocka_unit_test(does_not_join_without_a_number),
 		cmocka_unit_test(forgets_old_nodes),
+		cmocka_unit_test(bounds_chains_of_joins),
+		cmocka_unit_test(keeps_many_threads_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,8 @@ static int note_frame(struct chrome *c, const struct process *process, uint32_t 
 	if (!frames_has_stack(process->frames, stack))
 		return 0;
 	node = joined_paths_node(process->frames, stack);
-	if (grow(&c->used_nodes, &c->used_capacity, node + 1, sizeof(*c->used_nodes)) < 0)
+	if (node == PATH_FAILED ||
+	    grow(&c->used_nodes, &c->used_capacity, node + 1, sizeof(*c->used_nodes)) < 0)
 		return -ENOMEM;
 	c->used_nodes[node] = true;
 	*node_out = node;

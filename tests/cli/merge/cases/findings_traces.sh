@@ -9,5 +9,5 @@ for row in json.load(open("out.json"))["findings"]["rows"] or [None]:
     print(sys.argv[1], *([row["rule"], "%.1f %%" % (100 * row["cost_ns"] / row["whole_ns"]), row["where"]] if row else ["nothing"]), sep=" | ")' "$name"
 done >found
 cat found
-sed -n 's/^| `\(h200-[^`]*\)` | \([^|]*\) | \([^|]*\) | `*\([^`|]*\)`* |.*/\1.xtr | \2 | \3 | \4/p; s/^| `\(h200-[^`]*\)` | \(nothing\) |.*/\1.xtr | nothing/p' "$tests/../../../docs/FINDINGS.md" | sort -u | sed 's/ *$//; s/`//g' >told
+sed -n 's/^| `\(h[12]00-[^`]*\)` | \([^|]*\) | \([^|]*\) | `*\([^`|]*\)`* |.*/\1.xtr | \2 | \3 | \4/p; s/^| `\(h[12]00-[^`]*\)` | \(nothing\) |.*/\1.xtr | nothing/p' "$tests/../../../docs/FINDINGS.md" | sort -u | sed 's/ *$//; s/`//g' >told
 sort -u found | diff - told && echo "the document says the same"
