@@ -166,8 +166,10 @@ void finish_free(struct finished *f)
 	for (size_t i = 0; f->summaries && i < f->log_count; i++)
 		summary_clear(&f->summaries[i]);
 	free(f->summaries);
+	free(f->torch_trace);
 	data_dir_free_logs(f->logs, f->log_count);
 	f->summaries = NULL;
+	f->torch_trace = NULL;
 	f->logs = NULL;
 	f->log_count = 0;
 }

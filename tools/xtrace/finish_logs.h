@@ -18,9 +18,9 @@
 struct finished {
 	/* Set by the caller: */
 	const char *data_dir;
-	uint64_t end_ns;	 /* when the program ended; monotonic */
-	const char *torch_trace; /* PyTorch's logs; NULL: in data_dir */
-	bool owns_torch_trace;	 /* they are deleted, because they contain source code */
+	uint64_t end_ns;       /* when the program ended; monotonic */
+	char *torch_trace;     /* PyTorch's logs; NULL: in data_dir; owned */
+	bool owns_torch_trace; /* they are deleted, because they contain source code */
 	/* Set by finish_logs(): */
 	char **logs;		       /* file names in data_dir; owned */
 	struct log_summary *summaries; /* one per log; owned */

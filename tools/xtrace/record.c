@@ -209,15 +209,26 @@ static const char *user_setting(const char *variable)
 	return value && *value ? value : NULL;
 }
 
-/* PyTorch's logs contain the user's source. Only xtrace's own are deleted after the run. */
-static void choose_torch_trace(struct recording *recording)
+/*
+ * PyTorch's logs contain the user's source. Only xtrace's own are deleted after the run. The user's
+ * folder becomes an absolute path, because the program may leave this directory. Returns 0 or
+ * -ENOMEM.
+ */
+static int choose_torch_trace(struct recording *recording)
 {
 	struct finished *finished = &recording->finished;
+	const char *own = user_setting("TORCH_TRACE");
+	char *here, *path = NULL;
 
-	if (recording->has_no_torch_trace)
-		return;
-	finished->torch_trace = user_setting("TORCH_TRACE");
-	finished->owns_torch_trace = !finished->torch_trace;
+	finished->owns_torch_trace = !recording->has_no_torch_trace && !own;
+	if (recording->has_no_torch_trace || !own)
+		return 0;
+	here = own[0] == '/' ? strdup("") : getcwd(NULL, 0);
+	if (!here || asprintf(&path, "%s%s%s", here, *here ? "/" : "", own) < 0)
+		path = NULL;
+	free(here);
+	finished->torch_trace = path;
+	return path ? 0 : -ENOMEM;
 }
 
 /* Returns the exit status of the program. Sets info.finished if it ran. */
@@ -229,11 +240,11 @@ static int run(struct recording *recording)
 	const char *provenance;
 	int status = 0, error;
 
-	choose_torch_trace(recording);
+	error = choose_torch_trace(recording);
 	provenance =
 		recording->has_no_torch_trace || user_setting("INDUCTOR_PROVENANCE") ? NULL : "1";
 	warn_of_other_tool(paths->injected);
-	if (asprintf(&cupti, "%s/libcupti.so", paths->simulator) < 0 || !libraries) {
+	if (error || asprintf(&cupti, "%s/libcupti.so", paths->simulator) < 0 || !libraries) {
 		error = -ENOMEM;
 	} else {
 		const struct environment_entry environment[] = {
@@ -246,8 +257,9 @@ static int run(struct recording *recording)
 			{"XTRACE_PYTHON", recording->python},
 			{"XTRACE_MODULES", recording->names_modules ? "1" : NULL},
 			{"INDUCTOR_PROVENANCE", provenance},
-			{"TORCH_TRACE",
-			 recording->finished.owns_torch_trace ? recording->dir.path : NULL},
+			{"TORCH_TRACE", recording->finished.owns_torch_trace
+						? recording->dir.path
+						: recording->finished.torch_trace},
 			{"XTRACE_YIELD", recording->yields ? "1" : NULL},
 			{"XTRACE_MAX_SIZE", recording->max_size},
 			{"XTRACE_MAX_OVERHEAD", recording->max_overhead},

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "inject/capture/ring.h"
+#include "inject/capture/sampling.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/python/python_chain.h"
@@ -385,6 +386,12 @@ static bool commit_slot(struct thread_buffer *tb, uint32_t slot, const struct to
 	return true;
 }
 
+/* Launches that are not sampled do not show the number of their thread. */
+static bool may_be_unseen(void)
+{
+	return torch_node_is_known() && atomic_load_explicit(&sampling_shift, memory_order_relaxed);
+}
+
 /*
  * Names the node that runs, if any. False if its memory is not that of a node, or if no thread that
  * was seen has the number of its thread. PyTorch numbers threads from 1 on.
@@ -401,10 +408,9 @@ static bool name_node(struct torch_thread *torch, const struct torch_shared_node
 		torch_node_reject();
 		return false;
 	}
-	/* Launches without a stack, as with --max-overhead, do not show their thread. */
-	if (!torch_node_is_known() &&
-	    key->thread > atomic_load_explicit(&torch_threads_seen, memory_order_relaxed)) {
-		torch_node_reject_thread();
+	if (key->thread > atomic_load_explicit(&torch_threads_seen, memory_order_relaxed) &&
+	    !may_be_unseen()) {
+		torch_node_reject();
 		return false;
 	}
 	torch_node_accept();

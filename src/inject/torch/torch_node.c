@@ -17,7 +17,6 @@
 #define SEQUENCE_MAX	    (UINT64_C(1) << 48)
 #define THREAD_MAX	    (UINT64_C(1) << 24)
 #define REJECTED_MAX	    8
-#define UNSEEN_MAX	    1024 /* nodes of threads that were not seen */
 #define PYTHON_NODE_TYPE    "N5torch8autograd6PyNodeE"
 #define PYTHON_OBJECT_FROM  96 /* bytes from the start of the node */
 #define PYTHON_OBJECT_TO    1024
@@ -28,7 +27,7 @@
 
 extern uint64_t torch_nodes_accepted;
 uint64_t torch_nodes_accepted;
-static uint64_t nodes_rejected, nodes_unseen;
+static uint64_t nodes_rejected;
 uintptr_t torch_python_node_type;
 uint32_t torch_python_node_object;
 uint32_t torch_python_object_type;
@@ -81,12 +80,6 @@ void torch_node_reject(void)
 {
 	if (__atomic_add_fetch(&nodes_rejected, 1, __ATOMIC_RELAXED) >= REJECTED_MAX &&
 	    nodes_rejected > torch_nodes_accepted)
-		torch_give_up("its autograd nodes have an unknown layout");
-}
-
-void torch_node_reject_thread(void)
-{
-	if (__atomic_add_fetch(&nodes_unseen, 1, __ATOMIC_RELAXED) == UNSEEN_MAX)
 		torch_give_up("its autograd nodes have an unknown layout");
 }
 

@@ -43,9 +43,6 @@ bool torch_node_check(const struct torch_shared_node *shared);
 void torch_node_accept(void);
 void torch_node_reject(void);
 
-/* Counts a node of a thread that was not seen, which is less suspect. */
-void torch_node_reject_thread(void);
-
 /* Whether a node turned out to be right, so that the layout is the known one. */
 static inline bool torch_node_is_known(void)
 {

@@ -25,7 +25,7 @@ class Case:
     def __init__(self, xtrace, program, folder):
         self.xtrace, self.program, self.folder = xtrace, program, folder
 
-    def record(self, name, options=(), status=0, cache="cache", **environment):
+    def record(self, name, options=(), status=0, cache="cache", folder=None, **environment):
         self.data = os.path.join(self.folder, "data")
         known = {key: value for key, value in os.environ.items()
                  if key not in ("TORCH_TRACE", "INDUCTOR_PROVENANCE")}
@@ -33,7 +33,7 @@ class Case:
             [self.xtrace, "record", "--simulate", *options, "-o", self.data, "--", sys.executable,
              self.program, name, os.path.join(self.folder, cache)],
             env=dict(known, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True)
+            text=True, cwd=folder)
         assert done.returncode == status, (name, done)
         return done.stdout
 
@@ -82,6 +82,12 @@ def test_keeps_logs_of_user(case):
     check_lines(case)
     assert len(case.torch_logs(own)) == 1
     assert not case.torch_logs()
+
+
+def test_relative_folder_of_user_is_found(case):
+    said = case.record("cold", TORCH_TRACE="own", folder=case.folder)
+    assert "TORCH_TRACE=%s/own\n" % os.path.realpath(case.folder) in said, said
+    check_lines(case)
 
 
 def test_empty_setting_counts_as_unset(case):
