@@ -315,28 +315,19 @@ static bool is_unchanged(struct caller_walk *walk, const struct python_runtime *
 	return hash_from(&walk->tb->torch.chain, *first_out) == walk->caller->hash;
 }
 
-/* Keeps the frames from run_backward() outward. */
-static void drop_inner_frames(struct python_walk *walk, uint32_t outer_count)
-{
-	uint32_t inner = walk->frame_count > outer_count ? walk->frame_count - outer_count : 0;
-
-	walk->frame_count -= inner;
-	memmove(walk->frames, walk->frames + inner, walk->frame_count * sizeof(*walk->frames));
-}
-
+/* Walks from run_backward() outward. Inner frames may vanish. */
 static void walk_caller(void *argument)
 {
 	const struct python_runtime *python = python_now();
 	struct caller_walk *walk = argument;
-	struct python_walk *frames = &walk->tb->python;
+	struct thread_buffer *tb = walk->tb;
+	const struct python_chain *chain = &tb->torch.chain;
 	uint32_t first;
 
-	walk->is_good = is_unchanged(walk, python, &first) && walk->tb->torch.chain.is_whole &&
-			python_walk_other_thread(frames, python, walk->caller->state);
-	if (!walk->is_good)
-		return;
-	drop_inner_frames(frames, walk->tb->torch.chain.count - first);
-	walk->is_good = frames->frame_count && is_unchanged(walk, python, &first);
+	walk->is_good = is_unchanged(walk, python, &first) && chain->is_whole &&
+			python_walk_other_thread(&tb->python, python, walk->caller->state,
+						 chain->links[first].frame) &&
+			tb->python.frame_count && is_unchanged(walk, python, &first);
 }
 
 /* Defines the caller's Python frames as a stack. */

@@ -72,7 +72,8 @@ bool python_chain_read(const struct python_runtime *python, uintptr_t state,
 		chain->links[chain->count++] = (struct python_link){
 			.code = member(frame, layout->frame_code, 8),
 			.instruction = member(frame, layout->frame_instruction,
-					      layout->instruction_bytes ? 4 : 8)};
+					      layout->instruction_bytes ? 4 : 8),
+			.frame = at};
 	}
 	chain->is_whole = !at;
 	return true;

@@ -20,6 +20,7 @@ struct python_chain {
 	struct python_link {
 		uint64_t code;
 		uint64_t instruction;
+		uintptr_t frame;
 	} links[PYTHON_CHAIN_MAX];
 };
 

@@ -474,7 +474,7 @@ static void begin_walk(struct python_walk *walk, const struct python_runtime *py
 }
 
 bool python_walk_other_thread(struct python_walk *walk, const struct python_runtime *python,
-			      uintptr_t state)
+			      uintptr_t state, uintptr_t frame)
 {
 	const struct stack_walk *no_native = NULL;
 	struct python_thread thread = {.state = state};
@@ -484,8 +484,9 @@ bool python_walk_other_thread(struct python_walk *walk, const struct python_runt
 
 	begin_walk(walk, python, &thread);
 	walk->is_of_other_thread = true;
-	is_whole = python_chain_start(python, state, &walk->thread) &&
-		   walk_frames(walk, no_native, &activations) == STEP_ON;
+	is_whole = python_chain_start(python, state, &walk->thread);
+	walk->thread.innermost = frame;
+	is_whole = is_whole && walk_frames(walk, no_native, &activations) == STEP_ON;
 	for (uint32_t i = 0; i < walk->frame_count; i++)
 		walk->frames[i].place = 0; /* beyond all native frames: there are none */
 	errno = saved_errno;

@@ -121,12 +121,12 @@ void python_walk(struct python_walk *walk, const struct python_runtime *python,
 		 const struct python_thread *thread, const struct stack_walk *native);
 
 /*
- * Walks the frames of another thread's state, which may run meanwhile: the result may mix two
- * moments, so compare it with python_chain_read() before and after. False if nothing was read.
- * Cold path: many system calls. Keeps errno.
+ * Walks the frames of another thread's state, from a frame outward. The thread may run meanwhile:
+ * the result may mix two moments, so compare it with python_chain_read() before and after. False if
+ * not all frames were read. Cold path: many system calls. Keeps errno.
  */
 bool python_walk_other_thread(struct python_walk *walk, const struct python_runtime *python,
-			      uintptr_t state);
+			      uintptr_t state, uintptr_t frame);
 
 /* The bytes that the frames take in a stack record, behind the native frames; 0 without any. */
 static inline uint32_t python_part_bytes(const struct python_walk *walk)
