@@ -25,6 +25,9 @@
 #include "merge/sums/build_tree.h"
 #include "merge/sums/build_tree_ranges.h"
 
+/* A function of torch::autograd::Engine. */
+#define ENGINE "_ZN5torch8autograd6Engine"
+
 /* Returns the label of a process, which the caller frees. NULL if out of memory. */
 static char *make_label(const struct inputs *inputs, const struct input *log,
 			const struct model *model)
@@ -95,14 +98,29 @@ static void report_hidden_interpreter(const struct model *model, const struct ad
 			path, names_text(&model->names, model->modules.rows[module].path, NULL));
 }
 
-/* Reports that PyTorch's backward pass stays below its engine. */
-static void report_unread_autograd(const struct model *model, const char *path,
-				   struct report *report)
+/* Whether a call was made by PyTorch's engine. */
+static bool has_backward(const struct model *model, const struct addresses *addresses)
+{
+	for (uint32_t a = 0; a < addresses->count; a++)
+		if (!strncmp(names_text(&model->names, addresses->list[a].name, NULL), ENGINE,
+			     strlen(ENGINE)))
+			return true;
+	return false;
+}
+
+/* Reports that PyTorch's backward pass, or a part of it, stays below its engine. */
+static void report_unread_autograd(const struct model *model, const struct addresses *addresses,
+				   const char *path, struct report *report)
 {
 	const char *why = model_meta(model, "torch.missing");
 	const char *version = model_meta(model, "torch.version");
 
-	if (why[0])
+	if (model->autograd.left_count)
+		report_warn(report,
+			    "%s: %llu backward launches have no forward line: there are too many "
+			    "different ones",
+			    path, (unsigned long long)model->autograd.left_count);
+	if (why[0] && has_backward(model, addresses))
 		report_warn(report, "%s: backward kernels have no forward line: PyTorch%s%s: %s",
 			    path, version[0] ? " " : "", version, why);
 }
@@ -156,7 +174,7 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 	if (!error)
 		error = read_process(reading, reader, run);
 	if (!error)
-		report_unread_autograd(model, log->path, run->report);
+		report_unread_autograd(model, &addresses, log->path, run->report);
 	if (!error)
 		report_hidden_interpreter(model, &addresses, log->path, run->report);
 	if (!error)

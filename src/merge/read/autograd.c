@@ -32,7 +32,7 @@ void autograd_begin_events(struct autograd *autograd)
 {
 	for (size_t t = 0; t < autograd->thread_count; t++)
 		free(autograd->threads[t].entries);
-	autograd->thread_count = autograd->entry_count = 0;
+	autograd->thread_count = autograd->entry_count = autograd->left_count = 0;
 	xt_hash_free(&autograd->by_thread);
 }
 
@@ -239,6 +239,7 @@ int autograd_join(struct autograd *autograd, const struct autograd_call *call, u
 			*stack_out = joined_id(autograd, &key);
 		if (!*stack_out)
 			return -ENOMEM;
+		autograd->left_count += *stack_out == call->stack;
 	}
 	return call->sequence ? note_forward(autograd, call, *stack_out) : 0;
 }

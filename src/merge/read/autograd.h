@@ -57,6 +57,7 @@ struct autograd {
 	size_t thread_count, thread_capacity;
 	struct xt_hash_table by_thread; /* by PyTorch's number */
 	size_t entry_count;		/* of all threads */
+	uint64_t left_count; /* backward launches that were not joined, by a limit of the merge */
 };
 
 /* The autograd columns of a call or a graph node. */

@@ -157,6 +157,7 @@ static void bounds_chains_of_joins(void **state)
 	}
 	assert_int_equal(deepest, JOIN_DEPTH_MAX);
 	assert_true(a.joined_count < 1000);
+	assert_true(a.left_count > 100);
 	autograd_free(&a);
 }
 
