@@ -26,7 +26,7 @@ endforeach()
 
 foreach(package libunwind8 libdw1 libdw1t64 libelf1 libelf1t64 libcjson1 liblzma5 libzstd1 zlib1g libprotobuf-c1 libsqlite3-0
 		libbz2-1.0 libiberty-dev)
-	set(licence "/usr/share/doc/${package}/copyright")
+	set(licence "${licences}/${package}/copyright")
 	if(EXISTS "${licence}")
 		file(REAL_PATH "${licence}" file)
 		file(INSTALL FILES "${file}" RENAME "copyright.${package}"

@@ -77,8 +77,10 @@ install(DIRECTORY docs DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md
 # time, and xtrace-dump, a script, uses libzstd.
 find_library(XTRACE_LIBUNWIND NAMES libunwind-x86_64.so.8 REQUIRED)
 find_library(XTRACE_LIBZSTD NAMES libzstd.so.1 REQUIRED)
+set(XTRACE_LICENCES /usr/share/doc CACHE PATH "Folders of Debian's packages with their licences")
 install(CODE "
 	set(private_libdir \"${XTRACE_PRIVATE_LIBDIR}\")
+	set(licences \"${XTRACE_LICENCES}\")
 	set(programs \"$<TARGET_FILE:xtrace>\")
 	set(opened \"${XTRACE_LIBUNWIND}\" \"${XTRACE_LIBZSTD}\")
 	set(libraries \"$<TARGET_FILE:xtrace_inject>\")
@@ -99,17 +101,17 @@ install(CODE "
 if(BUILD_TESTING AND NOT XTRACE_SANITIZE)
 	add_test(NAME package.install COMMAND ${PROJECT_SOURCE_DIR}/tools/check-install.sh
 		${PROJECT_BINARY_DIR})
-	# A build on a newer system needs newer symbols. Releases are built on Debian 12.
-	execute_process(COMMAND getconf GNU_LIBC_VERSION OUTPUT_VARIABLE glibc_version)
-	string(REGEX MATCH "[0-9.]+" glibc_version "${glibc_version}")
-	if(glibc_version VERSION_LESS_EQUAL 2.36)
-		add_test(NAME house.glibc COMMAND ${PROJECT_SOURCE_DIR}/tools/check-glibc.sh
-			$<TARGET_FILE:xtrace> $<TARGET_FILE:xtrace_inject> $<TARGET_FILE:simcuda>
-			$<TARGET_FILE:simcupti> $<TARGET_FILE:simnvml> $<TARGET_FILE:llm_inference>
-			${XTRACE_LIBUNWIND} ${XTRACE_LIBZSTD})
-	else()
-		message(STATUS "glibc ${glibc_version}: what is built here is not for older systems")
-	endif()
+	# The check must fail on what is not portable.
+	set(check_portable ${PROJECT_SOURCE_DIR}/tools/check-portable.py)
+	add_test(NAME house.portable_glibc COMMAND ${check_portable} --glibc 2.2 $<TARGET_FILE:xtrace>)
+	add_test(NAME house.portable_library COMMAND ${check_portable} $<TARGET_FILE:xtrace>)
+	add_test(NAME house.portable_path COMMAND ${check_portable} $<TARGET_FILE:xtrace>)
+	set_tests_properties(house.portable_glibc PROPERTIES PASS_REGULAR_EXPRESSION
+		"xtrace: needs [a-z_]+ of glibc 2[.][0-9]+")
+	set_tests_properties(house.portable_library PROPERTIES PASS_REGULAR_EXPRESSION
+		"xtrace: needs the library libdw.so.1")
+	set_tests_properties(house.portable_path PROPERTIES PASS_REGULAR_EXPRESSION
+		"xtrace: searches .* for libraries")
 endif()
 
 set(CPACK_GENERATOR TGZ)

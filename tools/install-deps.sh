@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the missing packages for building and testing xtrace on Debian 12 or 13 and Ubuntu 24.04.
 # Safe to repeat. --lint adds clang-format, codespell and gdb. --browser adds Chromium for the tests
-# of the HTML report.
+# of the HTML report, and --portable what tools/portable.sh needs on Debian 12.
 set -eu
 
 packages="
@@ -18,8 +18,9 @@ for argument in "$@"; do
 	case $argument in
 	--lint) packages="$packages clang-format codespell gdb" ;;
 	--browser) browser=chromium ;;
+	--portable) packages="$packages dpkg-dev debian-archive-keyring m4 tcl" ;;
 	*)
-		echo "usage: tools/install-deps.sh [--lint] [--browser]" >&2
+		echo "usage: tools/install-deps.sh [--lint] [--browser] [--portable]" >&2
 		exit 2
 		;;
 	esac

@@ -5,6 +5,7 @@
 # - the configuration "nightly": 1,000 random programs compared with the ground truth, 1,000 kills,
 #   failures of each call, an hour of soak, damaged files
 # - the fuzz targets, ten minutes each
+# - the build for older systems, twice, and a recording on Debian 11
 #
 # Continues after a failure. The last lines show the result of each step. Exit status 0 if all
 # passed.
@@ -17,7 +18,7 @@ usage() {
 	exit 2
 }
 
-all_steps="test test-asan test-tsan nightly nightly-asan fuzz pythons"
+all_steps="test test-asan test-tsan nightly nightly-asan fuzz pythons portable"
 steps=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -61,6 +62,8 @@ run_step() {
 	fuzz) tools/fuzz.sh all 10 ;;
 	# Every CPython of Debian's suites. Needs root, debootstrap and Debian's mirror.
 	pythons) pythons ;;
+	# Needs root, debootstrap and Debian's mirror.
+	portable) tools/check-old-system.sh ;;
 	esac
 }
 

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "simgpu/sim.h"
@@ -42,7 +43,7 @@ static struct sim_thread *thread_begin(void)
 	}
 	pthread_once(&exit_key_once, make_exit_key);
 	pthread_setspecific(exit_key, thread);
-	thread->tid = gettid();
+	thread->tid = (int)syscall(SYS_gettid);
 	self = thread;
 	return thread;
 }

@@ -5,6 +5,7 @@
  */
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "simgpu/tracer.h"
@@ -317,7 +318,7 @@ void tracer_record_api(const struct sim_call *call, uint64_t exit_ns)
 		.kind = XT_CUPTI_ACTIVITY_DRIVER,
 		.cbid = call->api->cbid,
 		.process_id = (uint32_t)getpid(),
-		.thread_id = (uint32_t)gettid(),
+		.thread_id = (uint32_t)syscall(SYS_gettid),
 		.correlation_id = call->correlation_id,
 		.return_value = call->result,
 	};

@@ -19,6 +19,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/flusher.h"
+#include "inject/runtime/find_object.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/recording_state.h"

@@ -20,6 +20,10 @@
 #include "inject/runtime/signal_guard.h"
 #include "log/base/guarded_fd.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; in the headers of glibc 2.35 */
+#endif
+
 static struct {
 	char path[PATH_MAX];
 	struct xt_guarded_fd file;

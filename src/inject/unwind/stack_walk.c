@@ -21,6 +21,7 @@
 
 #include <libunwind-x86_64.h>
 
+#include "inject/runtime/find_object.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/memory/map_memory.h"
 

@@ -1,0 +1,94 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Records and reports on Debian 11 (glibc 2.31), the oldest Debian that the mirror has.
+#
+#   tools/check-old-system.sh [-d DIR] [TREE]
+#
+# TREE is an output of tools/portable.sh. Without it, the last commit is built twice, in two places,
+# and the results must have the same bytes. debootstrap sets up the system once in DIR (default:
+# build-old-system). Needs root and Debian's mirror.
+set -eu
+
+source=$(cd "$(dirname "$0")/.." && pwd)
+work=$source/build-old-system
+while getopts d: option; do
+	case $option in
+	d) work=$OPTARG ;;
+	*)
+		sed -n '3,9s/^# \{0,1\}//p' "$0" >&2
+		exit 2
+		;;
+	esac
+done
+shift $((OPTIND - 1))
+mkdir -p "$work"
+work=$(cd "$work" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# Places of different lengths, so that no path can get into the files unnoticed.
+build_twice() {
+	for place in first/place second; do
+		git clone -q --no-hardlinks "$source" "$scratch/$place/source"
+		"$scratch/$place/source/tools/portable.sh" "$scratch/$place/tree" "$scratch/$place/cache"
+	done
+	diff -r --no-dereference "$scratch/first/place/tree" "$scratch/second/tree" || {
+		echo "check-old-system: two builds differ" >&2
+		exit 1
+	}
+	echo "check-old-system: two builds have the same bytes"
+}
+
+if [ $# -eq 0 ]; then
+	build_twice
+	tree=$scratch/second/tree
+else
+	tree=$(cd "$1" && pwd)
+fi
+
+root=$work/bullseye
+if [ ! -e "$root/made" ]; then
+	rm -rf "$root"
+	debootstrap --variant=minbase --include=python3 bullseye "$root" \
+		"${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >"$root.log" 2>&1 || {
+		echo "check-old-system: Debian 11 cannot be set up, see $root.log" >&2
+		exit 1
+	}
+	mkdir -p "$root/opt/xtrace"
+	touch "$root/made"
+fi
+
+cat >"$scratch/check" <<'EOF'
+share=/opt/xtrace/share/xtrace
+failed=0
+fail() {
+	echo "check-old-system: $*"
+	failed=1
+}
+find /opt/xtrace -name '*.so*' -exec ldd {} + 2>&1 | grep 'not found' | grep -v 'libcu' &&
+	fail "libraries are missing"
+xtrace record --simulate -o data $share/samples/llm_inference --tokens 4 >record 2>&1 &&
+	grep -q 'recorded 1 process, 288 launches, 288 kernels, 0 lost' record || fail "$(cat record)"
+$share/check-trace.py data --dump xtrace-dump --merge xtrace-merge >trace || fail "$(cat trace)"
+xtrace-merge data --folded folded >merge && grep -q 'main;.*;\[GPU_Kernel\]matmul_kernel' folded ||
+	fail "the sample's functions have no names: $(cat merge)"
+for trace in $share/samples/traces/*.xtr; do
+	xtrace-merge "$trace" | grep -q 'attributed to a call path  *100.0 %' ||
+		fail "$trace is not attributed in full"
+done
+xtrace report data >report && grep -q '</html>' data/report.html || fail "$(cat report)"
+xtrace diff data data >diff 2>&1 || true
+grep -q '^INCONCLUSIVE' diff || fail "$(cat diff)" # one run measures no noise
+$share/gpu-python.py --simulate --pairs 1 --steps 20 driver >python &&
+	grep -q '100.00 % with Python frames' python || fail "$(cat python)"
+[ $failed -eq 0 ] && echo "check-old-system: records and reports with $(ldd --version | head -n 1)"
+EOF
+# A private mount namespace, so that no mount is left behind.
+unshare --mount sh -eu -c '
+	mount -t proc proc "$1/proc"
+	mount -t tmpfs tmpfs "$1/tmp"
+	mount --bind "$2" "$1/opt/xtrace"
+	cp "$3" "$1/tmp/check"
+	cd "$1"
+	exec env -i PATH=/opt/xtrace/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+		chroot "$1" sh -c "cd /tmp && sh /tmp/check"' sh "$root" "$tree" "$scratch/check"
