@@ -27,6 +27,7 @@
 #define COLD_SHARE	   50 /* one part of so many */
 #define DEFINITIONS_FACTOR 4  /* slots matter more than callers */
 #define RUN_BACKWARD_KNOWN 8
+#define OTHERS_BITS	   12
 
 /* The functions that call the engine, by version of PyTorch. */
 static const struct {
@@ -40,6 +41,14 @@ static const struct {
 /* Code objects known to be one of them, shared by all threads. They are never freed. */
 static _Atomic uintptr_t known_run_backward[RUN_BACKWARD_KNOWN];
 
+/* Others, by hash: idle threads have the same frames at each search. */
+static _Atomic uintptr_t known_others[1 << OTHERS_BITS];
+
+static _Atomic uintptr_t *other_place(uintptr_t code)
+{
+	return &known_others[code * UINT64_C(0x9e3779b97f4a7c15) >> (64 - OTHERS_BITS)];
+}
+
 static bool is_run_backward(const struct python_runtime *python, uintptr_t code)
 {
 	uintptr_t expected = 0;
@@ -47,6 +56,8 @@ static bool is_run_backward(const struct python_runtime *python, uintptr_t code)
 	for (uint32_t i = 0; i < RUN_BACKWARD_KNOWN; i++)
 		if (atomic_load_explicit(&known_run_backward[i], memory_order_relaxed) == code)
 			return true;
+	if (atomic_load_explicit(other_place(code), memory_order_relaxed) == code)
+		return false;
 	for (size_t i = 0; i < sizeof(run_backward) / sizeof(*run_backward); i++) {
 		if (!python_code_is(python, code, run_backward[i].name, run_backward[i].file_end))
 			continue;
@@ -55,6 +66,7 @@ static bool is_run_backward(const struct python_runtime *python, uintptr_t code)
 				break;
 		return true;
 	}
+	atomic_store_explicit(other_place(code), code, memory_order_relaxed);
 	return false;
 }
 
