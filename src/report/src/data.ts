@@ -130,6 +130,7 @@ export interface Summary {
 	selection?: string;
 	totals: Record<string, number>;
 	own_code?: { gpu_time_ns: number }; /* absent in comparisons */
+	backward?: { gpu_time_ns: number }; /* of PyTorch; likewise */
 	processes: Process[];
 	trust: {
 		word: 'complete' | 'degraded' | 'damaged';

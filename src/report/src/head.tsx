@@ -99,10 +99,13 @@ function Tiles({ state }: { state: State }) {
 	const ownCode = state.report.summary.own_code
 		? `${formatPercent(state.report.summary.own_code.gpu_time_ns, totals.gpu_time_ns)} under your own code`
 		: 'sum of all work';
+	const backward = state.report.summary.backward?.gpu_time_ns
+		? `, ${formatPercent(state.report.summary.backward.gpu_time_ns, totals.gpu_time_ns)} in backward passes`
+		: '';
 
 	return (
 		<div class="tiles">
-			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note={ownCode} />
+			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note={ownCode + backward} />
 			<Tile
 				title="GPU busy"
 				value={formatPercent(busy, isPart ? span : all + idle)}

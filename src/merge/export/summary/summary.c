@@ -122,9 +122,9 @@ static void put_damage(struct output *out, const struct run *run)
 static void put_backward(struct output *out, const struct run *run)
 {
 	static const char *const texts[JOIN_RESULTS] = {
-		[JOIN_EXACT] = "  below their forward line",
-		[JOIN_INFERRED] = "  near their forward line",
-		[JOIN_NONE] = "  without a forward line",
+		[JOIN_EXACT] = "  of that, below its forward line",
+		[JOIN_INFERRED] = "  of that, near its forward line",
+		[JOIN_NONE] = "  of that, without a forward line",
 	};
 	uint64_t sum = 0;
 	char time[TIME_BYTES], share[SHARE_BYTES];
