@@ -271,7 +271,7 @@ def spans_by_thread(events, *categories):
 
 def is_model_code(file):
     """Whether the file is the program's or a model library's."""
-    return not re.search(r"(^|/)torch/|<", file)
+    return not re.search(r"(^|/(site|dist)-packages/)torch/|<", file)
 
 
 def profiler_functions(path):
