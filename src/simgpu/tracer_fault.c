@@ -39,6 +39,8 @@ static struct {
 	[FAULT_VERSION] = {"version", 10, false, NULL, 0},
 	/* another tool has subscribed */
 	[FAULT_SUBSCRIBER_TAKEN] = {"subscriber_taken", 0, false, NULL, 0},
+	/* the driver allows profiling for administrators only */
+	[FAULT_NOT_PERMITTED] = {"not_permitted", 0, false, NULL, 0},
 	/* every call of the named function fails; with a second `:N`, only its N-th call */
 	[FAULT_FAIL] = {"fail", 0, false, NULL, 0},
 	/* the n-th call of any function fails, once */

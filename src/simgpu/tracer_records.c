@@ -111,6 +111,8 @@ SIM_EXPORT int cuptiActivityEnable(uint32_t kind)
 {
 	int result = tracer_enter(__func__);
 
+	if (!result && tracer_fault_is_on(FAULT_NOT_PERMITTED))
+		return XT_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
 	return result ? result : set_kind(kind, true);
 }
 

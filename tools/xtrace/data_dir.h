@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define DEFAULT_DATA_DIR    "xtrace.data" /* of record, report and env */
 #define DATA_DIR_INFO	    "info.json"
 #define DATA_DIR_REPORT	    "report.html" /* written by xtrace report */
 #define DATA_DIR_GPU	    "gpu.json"	  /* written by xtrace bench: the state of the GPUs */

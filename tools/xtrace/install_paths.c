@@ -33,7 +33,7 @@ static void cut_last_component(char *path)
 
 int install_paths_find(struct install_paths *paths)
 {
-	char bin[PATH_MAX], top[PATH_MAX], folder[PATH_MAX];
+	char bin[PATH_MAX], *top = paths->top, folder[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", bin, sizeof(bin) - 1);
 
 	if (length < 0)

@@ -10,6 +10,7 @@
 
 struct install_paths {
 	char program[PATH_MAX];	  /* the running program */
+	char top[PATH_MAX];	  /* contains bin/, lib/ and share/ */
 	char injected[PATH_MAX];  /* libxtrace_inject.so */
 	char simulator[PATH_MAX]; /* directory with the simulated libcuda.so.1 and libcupti.so */
 };

@@ -17,7 +17,6 @@
 #include "merge/merge_command.h"
 
 static int run_help(const struct command *command, int argc, char **argv);
-static int run_version(const struct command *command, int argc, char **argv);
 static int run_completion(const struct command *command, int argc, char **argv);
 
 static const struct command command_help = {
@@ -26,13 +25,6 @@ static const struct command command_help = {
 	.summary = "List the commands, or show the options of one",
 	.operand = "COMMAND",
 	.run = run_help,
-};
-
-static const struct command command_version = {
-	.name = "version",
-	.arguments = "",
-	.summary = "Print the version",
-	.run = run_version,
 };
 
 static const struct command command_completion = {
@@ -44,9 +36,9 @@ static const struct command command_completion = {
 };
 
 static const struct command *const commands[] = {
-	&command_record,     &command_report,	&command_merge,	 &command_diff,
-	&command_bench,	     &command_baseline, &command_pause,	 &command_resume,
-	&command_completion, &command_help,	&command_version};
+	&command_record,     &command_report, &command_merge,  &command_diff, &command_bench,
+	&command_baseline,   &command_pause,  &command_resume, &command_env,  &command_doctor,
+	&command_completion, &command_help,   &command_version};
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
@@ -86,6 +78,10 @@ static const struct {
 	{"launch", "record"},
 	{"compare", "diff"},
 	{"benchmark", "bench"},
+	{"check", "doctor"},
+	{"diagnose", "doctor"},
+	{"status", "doctor"},
+	{"environment", "env"},
 	{"stop", "pause"},
 	{"continue", "resume"},
 };
@@ -176,15 +172,6 @@ static int run_help(const struct command *command, int argc, char **argv)
 	command_list_options(about, &list);
 	help_print(about, &list);
 	return STATUS_OK;
-}
-
-static int run_version(const struct command *command, int argc, char **argv)
-{
-	int count, status = parse(command, argc, argv, 0, &count);
-
-	if (status == COMMAND_GO_ON)
-		printf("xtrace %s\n", XTRACE_VERSION);
-	return status == COMMAND_GO_ON ? STATUS_OK : status;
 }
 
 static int run_completion(const struct command *command, int argc, char **argv)

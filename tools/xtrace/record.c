@@ -14,9 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "capture_options.h"
 #include "child.h"
 #include "cli/subprocess.h"
 #include "data_dir.h"
@@ -25,23 +27,11 @@
 #include "info.h"
 #include "install_paths.h"
 #include "log/base/number_format.h"
-#include "log/base/size_text.h"
 #include "rotation.h"
 #include "shell_quote.h"
 
-#define DEFAULT_DATA_DIR "xtrace.data"
-
 struct recording {
-	const char *output; /* as the user typed it */
-	/* NULL: taken from the environment */
-	const char *api_level;
-	const char *capture_range;
-	const char *python;
-	const char *max_size;
-	const char *max_overhead;
-	bool is_paused;
-	bool yields;
-	bool names_modules;
+	struct capture_options options; /* first: its option rows use this as context */
 	bool has_no_torch_trace;
 	struct recording_dir dir;
 	struct finished finished;
@@ -63,78 +53,16 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static int apply_size(void *context, const struct option_row *row, const char *value)
-{
-	struct xt_size_bound bound;
-
-	return xt_size_bound_parse(value, &bound) ? option_text(context, row, value) : -EINVAL;
-}
-
-static int apply_percent(void *context, const struct option_row *row, const char *value)
-{
-	double percent;
-
-	return xt_percent_parse(value, &percent) ? option_text(context, row, value) : -EINVAL;
-}
-
-/* Checks the word, and stores it as text for the environment of the program. */
-static int apply_word(void *context, const struct option_row *row, const char *value)
-{
-	const struct option_row word = {.value = row->value};
-	unsigned position;
-	int error = option_word(&position, &word, value);
-
-	return error ? error : option_text(context, row, value);
-}
-
-#define TARGET(member) .offset = offsetof(struct recording, member)
-
 static const struct option_row option_rows[] = {
-	{"output", 'o', .value = "DIR", .expected = "a name that is not empty",
-	 .help = "Write the trace to DIR (default: " DEFAULT_DATA_DIR ")", .apply = option_text,
-	 TARGET(output)},
-	{"simulate", 's', .help = "Run on the simulated GPU, on a machine without one",
-	 .apply = option_flag, TARGET(info.simulate)},
-	{"api", .value = "launch|work|all",
-	 .help = "Record kernel and graph launches (launch), also copies, memsets, allocations, "
-		 "frees, waits and modules (default: work), or also events, graph construction, "
-		 "contexts and streams (all)",
-	 .apply = apply_word, TARGET(api_level)},
-	{"paused", .help = "Start paused. 'xtrace resume' starts recording", .apply = option_flag,
-	 TARGET(is_paused)},
-	{"capture-range", .value = "cudaProfilerApi",
-	 .help = "Record only between cudaProfilerStart() and cudaProfilerStop()",
-	 .apply = apply_word, TARGET(capture_range)},
-	{"python", .value = "mixed|full|only|off",
-	 .help = "Record Python frames together with native ones (default: mixed, full), alone "
-		 "(only), or not at all (off)",
-	 .apply = apply_word, TARGET(python)},
-	{"modules",
-	 .help = "Add the path of each PyTorch module, such as layers.3.self_attn.q_proj, to the "
-		 "Python frames",
-	 .apply = option_flag, TARGET(names_modules)},
 	{"no-torch-trace",
 	 .help = "Do not ask PyTorch for the source lines of code that torch.compile generates",
-	 .apply = option_flag, TARGET(has_no_torch_trace)},
-	{"yield",
-	 .help = "Release CUPTI while the program's own profiler uses it, instead of keeping that "
-		 "profiler out",
-	 .apply = option_flag, TARGET(yields)},
-	{"max-size", .value = "SIZE",
-	 .expected = "a size of 256K or more, such as 500M, 2G or 2G:newest",
-	 .help = "Stop recording a process when its log reaches SIZE. SIZE:newest drops the oldest "
-		 "part instead",
-	 .apply = apply_size, TARGET(max_size)},
-	{"max-overhead", .value = "PERCENT", .expected = "a number above 0 and up to 100",
-	 .help = "Capture fewer call stacks while tracing takes more than PERCENT of the time of "
-		 "the "
-		 "threads that call CUDA",
-	 .apply = apply_percent, TARGET(max_overhead)},
+	 .apply = option_flag, .offset = offsetof(struct recording, has_no_torch_trace)},
 	{0},
 };
 
 static void list_options(struct option_list *list)
 {
+	option_list_add(list, capture_option_rows);
 	option_list_add(list, option_rows);
 }
 
@@ -143,7 +71,7 @@ static int parse(struct recording *recording, const struct command *command, int
 	struct option_list list;
 	int status, count;
 
-	recording->output = DEFAULT_DATA_DIR;
+	recording->options.output = DEFAULT_DATA_DIR;
 	command_list_options(command, &list);
 	status = command_parse(command, &list, recording, argc, argv, &count);
 	if (status != COMMAND_GO_ON)
@@ -155,7 +83,41 @@ static int parse(struct recording *recording, const struct command *command, int
 		return STATUS_FAILED;
 	}
 	recording->info.command = argv + 1;
+	recording->info.simulate = recording->options.simulates;
 	return COMMAND_GO_ON;
+}
+
+/* A script in this directory, which a shell would not find, or one that is not executable. */
+static bool is_python_script(const char *program)
+{
+	const char *ending = strrchr(program, '.');
+	struct stat status;
+
+	return ending && !strcmp(ending, ".py") && !stat(program, &status) &&
+	       S_ISREG(status.st_mode);
+}
+
+/*
+ * 'xtrace record train.py' runs 'python3 train.py'. XTRACE_INTERPRETER names another Python. The
+ * result ends with NULL, and the caller frees it. NULL: leave the command as it is.
+ */
+static char **with_interpreter(char **command)
+{
+	char *interpreter = getenv("XTRACE_INTERPRETER");
+	bool is_chosen = interpreter && *interpreter;
+	size_t count = 0;
+	char **longer;
+
+	if (!is_python_script(command[0]) || (!is_chosen && !child_find(command[0])))
+		return NULL;
+	while (command[count])
+		count++;
+	longer = calloc(count + 2, sizeof(*longer));
+	if (!longer)
+		return NULL;
+	longer[0] = is_chosen ? interpreter : "python3";
+	memcpy(longer + 1, command, count * sizeof(*longer));
+	return longer;
 }
 
 static int cannot_run(const char *program, int error)
@@ -163,33 +125,6 @@ static int cannot_run(const char *program, int error)
 	print_error("cannot run '%s': %s", program,
 		    error == -ENOENT ? "command not found" : strerror(-error));
 	return error == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
-}
-
-static int find_parts(struct recording *recording)
-{
-	int error = install_paths_find(&recording->paths);
-
-	if (error) {
-		print_error("cannot find libxtrace_inject.so in lib/ next to bin/: %s",
-			    strerror(-error));
-		return STATUS_FAILED;
-	}
-	if (recording->info.simulate && access(recording->paths.simulator, X_OK)) {
-		print_error("cannot find the simulated GPU '%s': %m", recording->paths.simulator);
-		return STATUS_FAILED;
-	}
-	return STATUS_OK;
-}
-
-/* The caller frees it. */
-static char *before_search_path(const char *folder, const char *variable)
-{
-	const char *path = getenv(variable);
-	char *longer = NULL;
-
-	if (asprintf(&longer, "%s%s%s", folder, path && *path ? ":" : "", path ? path : "") < 0)
-		return NULL;
-	return longer;
 }
 
 /* The driver loads only one such library. */
@@ -234,44 +169,23 @@ static int choose_torch_trace(struct recording *recording)
 /* Returns the exit status of the program. Sets info.finished if it ran. */
 static int run(struct recording *recording)
 {
-	const struct install_paths *paths = &recording->paths;
-	bool simulate = recording->info.simulate;
-	char *libraries = before_search_path(paths->simulator, "LD_LIBRARY_PATH"), *cupti = NULL;
-	const char *provenance;
+	struct capture_environment environment = {0};
+	bool is_own = !user_setting("INDUCTOR_PROVENANCE") && !recording->has_no_torch_trace;
 	int status = 0, error;
 
+	warn_of_other_tool(recording->paths.injected);
 	error = choose_torch_trace(recording);
-	provenance =
-		recording->has_no_torch_trace || user_setting("INDUCTOR_PROVENANCE") ? NULL : "1";
-	warn_of_other_tool(paths->injected);
-	if (error || asprintf(&cupti, "%s/libcupti.so", paths->simulator) < 0 || !libraries) {
-		error = -ENOMEM;
-	} else {
-		const struct environment_entry environment[] = {
-			{"CUDA_INJECTION64_PATH", paths->injected},
-			{"NVTX_INJECTION64_PATH", paths->injected},
-			{"XTRACE_DATA", recording->dir.path},
-			{"XTRACE_API", recording->api_level},
-			{"XTRACE_START", recording->is_paused ? "paused" : NULL},
-			{"XTRACE_CAPTURE_RANGE", recording->capture_range},
-			{"XTRACE_PYTHON", recording->python},
-			{"XTRACE_MODULES", recording->names_modules ? "1" : NULL},
-			{"INDUCTOR_PROVENANCE", provenance},
-			{"TORCH_TRACE", recording->finished.owns_torch_trace
-						? recording->dir.path
-						: recording->finished.torch_trace},
-			{"XTRACE_YIELD", recording->yields ? "1" : NULL},
-			{"XTRACE_MAX_SIZE", recording->max_size},
-			{"XTRACE_MAX_OVERHEAD", recording->max_overhead},
-			{"LD_LIBRARY_PATH", simulate ? libraries : NULL},
-			{"XTRACE_CUPTI", simulate ? cupti : NULL},
-			{NULL, NULL},
-		};
-
-		error = child_run(recording->info.command, environment, NULL, &status);
-	}
-	free(libraries);
-	free(cupti);
+	if (!error)
+		error = capture_environment_make(&environment, &recording->options,
+						 &recording->paths, recording->dir.path);
+	capture_environment_add(&environment, "INDUCTOR_PROVENANCE", is_own ? "1" : NULL);
+	capture_environment_add(&environment, "TORCH_TRACE",
+				recording->finished.owns_torch_trace
+					? recording->dir.path
+					: recording->finished.torch_trace);
+	if (!error)
+		error = child_run(recording->info.command, environment.entries, NULL, &status);
+	capture_environment_free(&environment);
 	recording->info.finished = !error;
 	if (!error)
 		return subprocess_exit_status(status);
@@ -311,9 +225,9 @@ static const char *plural(size_t process_count)
 /* A command that works when it is pasted into the user's shell. */
 static void print_next_step(const struct recording *recording)
 {
-	bool is_default = strcmp(recording->output, DEFAULT_DATA_DIR) == 0;
+	bool is_default = strcmp(recording->options.output, DEFAULT_DATA_DIR) == 0;
 	char *program = shell_quote(program_invocation_name);
-	char *data = shell_quote(recording->output);
+	char *data = shell_quote(recording->options.output);
 
 	if (program && data && !message_is_quiet())
 		fprintf(stderr, "To see it: %s report%s%s\n", program, is_default ? "" : " ",
@@ -381,9 +295,10 @@ static void report(const struct recording *recording)
 			   plural(totals.running_count));
 	if (totals.launch_count == 0 && totals.kernel_count == 0)
 		print_note("no kernel launch was recorded%s",
-			   recording->is_paused ? ": recording started paused; 'xtrace resume' "
-						  "starts it while the program runs"
-						: "");
+			   recording->options.is_paused
+				   ? ": recording started paused; 'xtrace resume' "
+				     "starts it while the program runs"
+				   : "");
 	if (has_content(recording))
 		print_next_step(recording);
 }
@@ -423,18 +338,21 @@ static int run_record(const struct command *command, int argc, char **argv)
 	struct recording recording = {.dir = {.older_claim = -1, .claim = -1}};
 	struct info *info = &recording.info;
 	uint64_t start_ns;
+	char **longer;
 	int status = parse(&recording, command, argc, argv), error;
 
 	if (status != COMMAND_GO_ON)
 		return status;
+	longer = with_interpreter(info->command);
+	if (longer)
+		info->command = longer;
 	error = child_find(info->command[0]);
-	if (error)
-		return cannot_run(info->command[0], error);
-	status = find_parts(&recording);
+	status = error ? cannot_run(info->command[0], error)
+		       : capture_find_parts(&recording.options, &recording.paths);
 	if (status)
-		return status;
+		goto out;
 	status = STATUS_FAILED;
-	if (recording_dir_create(recording.output, &recording.dir))
+	if (recording_dir_create(recording.options.output, &recording.dir))
 		goto out;
 	info->start_realtime_ns = now_ns(CLOCK_REALTIME);
 	start_ns = now_ns(CLOCK_MONOTONIC);
@@ -455,15 +373,18 @@ static int run_record(const struct command *command, int argc, char **argv)
 	if (!error)
 		error = info_write(recording.dir.path, info);
 	if (error)
-		print_error("cannot complete '%s': %s", recording.output, strerror(-error));
+		print_error("cannot complete '%s': %s", recording.options.output, strerror(-error));
 	report(&recording);
 	keep_last_trace(&recording);
 out:
 	release(&recording);
+	free(longer);
 	return status;
 }
 
 static const char details[] =
+	"If CMD is a Python script (.py) that is not executable, python3 runs it, or the program "
+	"that\nXTRACE_INTERPRETER names.\n\n"
 	"If DIR holds an older trace, it moves to DIR.old. If this recording has no CUDA calls and "
 	"no\n"
 	"GPU work, it is removed and the older trace stays. While CMD runs, the older trace is in\n"

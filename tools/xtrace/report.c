@@ -22,8 +22,7 @@
 #include "merge/options.h"
 #include "rotation.h"
 
-#define DEFAULT_DATA_DIR "xtrace.data"
-#define LOG_ENDING	 ".xtr"
+#define LOG_ENDING ".xtr"
 
 struct request {
 	const char *output; /* NULL: beside the input */

@@ -89,7 +89,7 @@ static bool try_candidate(const struct cupti_candidate *candidate, uint32_t driv
 		/* A bare name that the loader does not find is no error. */
 		why[0] = '\0';
 		if (strchr(candidate->path, '/'))
-			snprintf(why, why_bytes, "cannot load %s: %s", candidate->path, dlerror());
+			snprintf(why, why_bytes, "cannot load %s", dlerror());
 		return false;
 	}
 	missing = fill_table(library, &table);
@@ -107,9 +107,12 @@ static bool try_candidate(const struct cupti_candidate *candidate, uint32_t driv
 	}
 	/* Minor releases are compatible; a newer major release needs a newer driver. */
 	if (driver && release_of(table.version) / 1000 > driver / 1000) {
-		snprintf(why, why_bytes, "%s of CUDA %u.%u is newer than the driver (CUDA %u.%u)",
+		snprintf(why, why_bytes,
+			 "%s of CUDA %u.%u is newer than the driver (CUDA %u.%u): update the "
+			 "driver, or use CUPTI of CUDA %u",
 			 candidate->path, release_of(table.version) / 1000,
-			 release_of(table.version) / 10 % 100, driver / 1000, driver / 10 % 100);
+			 release_of(table.version) / 10 % 100, driver / 1000, driver / 10 % 100,
+			 driver / 1000);
 		goto refuse;
 	}
 	table.cuda_version = driver;
@@ -142,7 +145,8 @@ int cupti_open(const char *asked_path, char *why, size_t why_bytes)
 			snprintf(refusal, sizeof(refusal), "%s", text);
 	}
 	if (!found)
-		snprintf(why, why_bytes, "%s%s (searched: %s); set XTRACE_CUPTI=PATH",
+		snprintf(why, why_bytes,
+			 "%s%s (searched: %s); install CUPTI, or set XTRACE_CUPTI=FILE",
 			 refusal[0] ? "no usable libcupti: " : "no libcupti found", refusal,
 			 cupti_search_places(search));
 	cupti_search_end(search);

@@ -160,8 +160,12 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 			profiler_calls_enable(subscriber);
 		return 0;
 	}
-	snprintf(why, why_bytes, "CUPTI cannot record kernels: %s (%s)", cupti_result_text(result),
-		 cupti.path);
+	snprintf(why, why_bytes, "CUPTI cannot record kernels: %s (%s)%s",
+		 cupti_result_text(result), cupti.path,
+		 result == XT_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
+			 ? "; the driver lets only administrators profile: set its option "
+			   "NVreg_RestrictProfilingToAdminUsers=0, or add CAP_SYS_ADMIN"
+			 : "");
 	/* Unused records would still slow the program down. */
 	cupti_subscriber_stop();
 	if (sets_clock)

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# The variables are those that 'xtrace record' sets, and record without it.
+"$xtrace" env
+"$xtrace" env --simulate -o 'a trace' --paused --api all --python only --modules --yield \
+	--max-size 2G --max-overhead 3 --capture-range cudaProfilerApi
+"$xtrace" env --format docker -o /data
+"$xtrace" env --format json --simulate
+variables() {
+	sed -n 's/^\(export \)\{0,1\}\([A-Z0-9_]*=\)/\2/p' | grep -v '^PWD=' | sort
+}
+"$xtrace" env -s -o same --format docker | variables >expected
+"$xtrace" record -q -s -o same --no-torch-trace env | grep -E '^(XTRACE|CUDA_INJ|NVTX|LD_LIB)' |
+	sort >found
+diff expected found && echo "the same"
+(
+	eval "$("$xtrace" env --simulate -o trace)"
+	"$sample" --tokens 1 >/dev/null
+)
+"$xtrace" merge -q --embed-symbols trace
+"$xtrace" merge trace | grep 'launches  '
+status "$xtrace" env program
+status "$xtrace" env --api none
+status "$xtrace" env --format docker -o 'two
+lines'

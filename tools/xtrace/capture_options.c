@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options that choose what is recorded, and the environment variables that pass them on.
+ */
+#include "capture_options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/message.h"
+#include "data_dir.h"
+#include "log/base/number_format.h"
+#include "log/base/size_text.h"
+
+static int apply_size(void *context, const struct option_row *row, const char *value)
+{
+	struct xt_size_bound bound;
+
+	return xt_size_bound_parse(value, &bound) ? option_text(context, row, value) : -EINVAL;
+}
+
+static int apply_percent(void *context, const struct option_row *row, const char *value)
+{
+	double percent;
+
+	return xt_percent_parse(value, &percent) ? option_text(context, row, value) : -EINVAL;
+}
+
+/* Checks the word, and stores it as text for the environment of the program. */
+static int apply_word(void *context, const struct option_row *row, const char *value)
+{
+	const struct option_row word = {.value = row->value};
+	unsigned position;
+	int error = option_word(&position, &word, value);
+
+	return error ? error : option_text(context, row, value);
+}
+
+#define TARGET(member) .offset = offsetof(struct capture_options, member)
+
+const struct option_row capture_option_rows[] = {
+	{"output", 'o', .value = "DIR", .expected = "a name that is not empty",
+	 .help = "Write the trace to DIR (default: " DEFAULT_DATA_DIR ")", .apply = option_text,
+	 TARGET(output)},
+	{"simulate", 's', .help = "Run on the simulated GPU, on a machine without one",
+	 .apply = option_flag, TARGET(simulates)},
+	{"api", .value = "launch|work|all",
+	 .help = "Record kernel and graph launches (launch), also copies, memsets, allocations, "
+		 "frees, waits and modules (default: work), or also events, graph construction, "
+		 "contexts and streams (all)",
+	 .apply = apply_word, TARGET(api_level)},
+	{"paused", .help = "Start paused. 'xtrace resume' starts recording", .apply = option_flag,
+	 TARGET(is_paused)},
+	{"capture-range", .value = "cudaProfilerApi",
+	 .help = "Record only between cudaProfilerStart() and cudaProfilerStop()",
+	 .apply = apply_word, TARGET(capture_range)},
+	{"python", .value = "mixed|full|only|off",
+	 .help = "Record Python frames together with native ones (default: mixed, full), alone "
+		 "(only), or not at all (off)",
+	 .apply = apply_word, TARGET(python)},
+	{"modules",
+	 .help = "Add the path of each PyTorch module, such as layers.3.self_attn.q_proj, to the "
+		 "Python frames",
+	 .apply = option_flag, TARGET(names_modules)},
+	{"yield",
+	 .help = "Release CUPTI while the program's own profiler uses it, instead of keeping that "
+		 "profiler out",
+	 .apply = option_flag, TARGET(yields)},
+	{"max-size", .value = "SIZE",
+	 .expected = "a size of 256K or more, such as 500M, 2G or 2G:newest",
+	 .help = "Stop recording a process when its log reaches SIZE. SIZE:newest drops the oldest "
+		 "part instead",
+	 .apply = apply_size, TARGET(max_size)},
+	{"max-overhead", .value = "PERCENT", .expected = "a number above 0 and up to 100",
+	 .help = "Capture fewer call stacks while tracing takes more than PERCENT of the time of "
+		 "the "
+		 "threads that call CUDA",
+	 .apply = apply_percent, TARGET(max_overhead)},
+	{0},
+};
+
+int capture_find_parts(const struct capture_options *options, struct install_paths *paths)
+{
+	int error = install_paths_find(paths);
+
+	if (error) {
+		print_error("cannot find libxtrace_inject.so in lib/ next to bin/: %s",
+			    strerror(-error));
+		return STATUS_FAILED;
+	}
+	if (options->simulates && access(paths->simulator, X_OK)) {
+		print_error("cannot find the simulated GPU '%s': %m", paths->simulator);
+		return STATUS_FAILED;
+	}
+	return STATUS_OK;
+}
+
+/* The caller frees it. */
+static char *before_search_path(const char *folder, const char *variable)
+{
+	const char *path = getenv(variable);
+	char *longer = NULL;
+
+	if (asprintf(&longer, "%s%s%s", folder, path && *path ? ":" : "", path ? path : "") < 0)
+		return NULL;
+	return longer;
+}
+
+void capture_environment_add(struct capture_environment *environment, const char *name,
+			     const char *value)
+{
+	if (value)
+		environment->entries[environment->count++] =
+			(struct environment_entry){name, value};
+}
+
+int capture_environment_make(struct capture_environment *environment,
+			     const struct capture_options *options,
+			     const struct install_paths *paths, const char *data_dir)
+{
+	const struct environment_entry rows[] = {
+		{"CUDA_INJECTION64_PATH", paths->injected},
+		{"NVTX_INJECTION64_PATH", paths->injected},
+		{"XTRACE_DATA", data_dir},
+		{"XTRACE_API", options->api_level},
+		{"XTRACE_START", options->is_paused ? "paused" : NULL},
+		{"XTRACE_CAPTURE_RANGE", options->capture_range},
+		{"XTRACE_PYTHON", options->python},
+		{"XTRACE_MODULES", options->names_modules ? "1" : NULL},
+		{"XTRACE_YIELD", options->yields ? "1" : NULL},
+		{"XTRACE_MAX_SIZE", options->max_size},
+		{"XTRACE_MAX_OVERHEAD", options->max_overhead},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		capture_environment_add(environment, rows[i].name, rows[i].value);
+	if (!options->simulates)
+		return 0;
+	environment->libraries = before_search_path(paths->simulator, "LD_LIBRARY_PATH");
+	if (!environment->libraries ||
+	    asprintf(&environment->cupti, "%s/libcupti.so", paths->simulator) < 0) {
+		environment->cupti = NULL;
+		return -ENOMEM;
+	}
+	capture_environment_add(environment, "LD_LIBRARY_PATH", environment->libraries);
+	capture_environment_add(environment, "XTRACE_CUPTI", environment->cupti);
+	return 0;
+}
+
+void capture_environment_free(struct capture_environment *environment)
+{
+	free(environment->libraries);
+	free(environment->cupti);
+	*environment = (struct capture_environment){0};
+}

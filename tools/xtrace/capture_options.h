@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options that choose what is recorded. A traced program gets them as environment variables.
+ */
+#ifndef XTRACE_CAPTURE_OPTIONS_H
+#define XTRACE_CAPTURE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "child.h"
+#include "cli/option.h"
+#include "install_paths.h"
+
+struct capture_options {
+	const char *output; /* as the user typed it */
+	/* NULL: taken from the environment */
+	const char *api_level;
+	const char *capture_range;
+	const char *python;
+	const char *max_size;
+	const char *max_overhead;
+	bool simulates;
+	bool is_paused;
+	bool yields;
+	bool names_modules;
+};
+
+/* Their context begins with a struct capture_options. The last row is all zeros. */
+extern const struct option_row capture_option_rows[];
+
+/* Finds the injected library and the simulated GPU. Returns an exit status, and prints errors. */
+int capture_find_parts(const struct capture_options *options, struct install_paths *paths);
+
+#define CAPTURE_VARIABLES_MAX 20
+
+/* All zeros is empty. Ends with an entry of zeros, as child_run() takes it. */
+struct capture_environment {
+	struct environment_entry entries[CAPTURE_VARIABLES_MAX + 1];
+	size_t count;
+	char *libraries, *cupti; /* owned */
+};
+
+/*
+ * The variables that make a program record into data_dir. They refer to the arguments. Returns 0 or
+ * -ENOMEM. Call capture_environment_free() in both cases.
+ */
+int capture_environment_make(struct capture_environment *environment,
+			     const struct capture_options *options,
+			     const struct install_paths *paths, const char *data_dir);
+
+/* Adds a variable of the caller's. value: NULL adds nothing. */
+void capture_environment_add(struct capture_environment *environment, const char *name,
+			     const char *value);
+
+void capture_environment_free(struct capture_environment *environment);
+
+#endif
