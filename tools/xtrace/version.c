@@ -4,7 +4,7 @@
  */
 #include <cjson/cJSON.h>
 #include <elfutils/version.h>
-#include <google/protobuf-c/protobuf-c.h>
+#include <protobuf-c/protobuf-c.h>
 #include <limits.h>
 #include <lzma.h>
 #include <sqlite3.h>

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Installs a wheel of the build tree into a new environment, and uses everything it offers.
+
+Everything is recorded on the simulated GPU.
+"""
+import argparse
+import base64
+import csv
+import hashlib
+import html
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+SOURCE = pathlib.Path(__file__).resolve().parents[3]
+options = None
+SHARED = None  # folder of the environment, the wheel and a recording
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE / "tests/integration/python")}
+
+
+def run(*command, status=0, **settings):
+    settings.setdefault("env", ENVIRONMENT)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False, **settings)
+    if done.returncode != status:
+        raise AssertionError(f"{command} ended with {done.returncode}: {done.stdout[-2000:]}")
+    return done.stdout
+
+
+def build(out, tree):
+    wheel = run(sys.executable, SOURCE / "tools/wheel/build.py", "--glibc",
+                platform.libc_ver()[1], tree, out, env={**ENVIRONMENT, "SOURCE_DATE_EPOCH": "0"})
+    return pathlib.Path(wheel.strip())
+
+
+def setUpModule():
+    global SHARED, wheel, python, xtrace, sample
+    SHARED = tempfile.TemporaryDirectory()
+    top = pathlib.Path(SHARED.name)
+    run("cmake", "--install", options.build, "--prefix", top / "tree")
+    wheel = build(top / "dist", top / "tree")
+    run(sys.executable, "-m", "venv", top / "venv")
+    python, xtrace = str(top / "venv/bin/python"), str(top / "venv/bin/xtrace")
+    run(python, "-m", "pip", "--disable-pip-version-check", "install", "--no-index", wheel)
+    sample = top / "venv/share/xtrace/samples/llm_inference"
+    run(xtrace, "record", "--simulate", sample, "--tokens", "2", cwd=top)
+
+
+def tearDownModule():
+    SHARED.cleanup()
+
+
+class Test(unittest.TestCase):
+    def setUp(self):
+        self.top = pathlib.Path(SHARED.name)
+
+    def record(self, *arguments):
+        """Records parts.py. Returns the numbers of its launches that were recorded."""
+        with tempfile.TemporaryDirectory() as folder:
+            run(xtrace, "record", "--simulate", "-o", f"{folder}/trace", *arguments, python,
+                "-W", "error", SOURCE / "tests/integration/wheel/parts.py")
+            return self.grids(f"{folder}/trace")
+
+    def grids(self, trace):
+        return eval(self.run_python(
+            f"rows = xtrace_gpu.load({trace!r}).query('SELECT grid_x FROM gpu_work w JOIN shape s'"
+            " ' ON s.id = w.shape_id ORDER BY grid_x')\n"
+            "print([row['grid_x'] for row in rows])"))
+
+    def run_python(self, text, **settings):
+        return run(python, "-c", "import xtrace_gpu\n" + text, cwd=self.top, **settings)
+
+    def test_same_bytes(self):
+        again = build(self.top / "again", self.top / "tree")
+        self.assertEqual(wheel.read_bytes(), again.read_bytes())
+
+    def test_record_of_files(self):
+        with zipfile.ZipFile(wheel) as file:
+            info = [name for name in file.namelist() if name.endswith("/RECORD")]
+            rows = list(csv.reader(file.read(info[0]).decode().splitlines()))
+            self.assertEqual(sorted(row[0] for row in rows), sorted(file.namelist()))
+            for name, digest, size in rows:
+                if name != info[0]:
+                    content = file.read(name)
+                    found = base64.urlsafe_b64encode(hashlib.sha256(content).digest())
+                    self.assertEqual(digest, "sha256=" + found.rstrip(b"=").decode(), name)
+                    self.assertEqual(int(size), len(content), name)
+
+    def test_refuses_new_glibc(self):
+        text = run(sys.executable, SOURCE / "tools/wheel/build.py", "--glibc", "2.2",
+                   self.top / "tree", self.top / "never", status=1)
+        self.assertRegex(text, "needs .* of glibc 2")
+        self.assertFalse((self.top / "never").exists())
+
+    def test_commands(self):
+        version = run(xtrace, "version")
+        self.assertIn(wheel.name.split("-")[1], version)
+        self.assertEqual(run(xtrace + "-merge", "--version"), run(xtrace, "merge", "--version"))
+        self.assertEqual(run(python, "-m", "xtrace_gpu", "version"), version)
+        self.assertIn("kernel", run(xtrace + "-dump", next(self.top.glob("xtrace.data/*.xtr"))))
+        self.assertIn("GPU time", run(xtrace, "report", "--text", cwd=self.top))
+
+    def test_python_of_a_script(self):
+        script = self.top / "which.py"
+        script.write_text("import sys; print(sys.argv, sys.prefix)")
+        text = run(python, "-m", "xtrace_gpu", "record", "-s", "-o", "none", "which.py", "-x",
+                   cwd=self.top)
+        self.assertIn(f"['which.py', '-x'] {self.top}/venv\n", text)
+        self.assertIn("['which.py'] ", run(xtrace, "record", "-s", "-o", "none", "which.py",
+                                           cwd=self.top))
+
+    def test_recording(self):
+        self.assertEqual(self.record("--paused"), [1, 3, 5, 7, 9])
+        self.assertEqual(self.record(), list(range(1, 11)))
+
+    def test_recording_does_nothing_elsewhere(self):
+        self.run_python("import os\nbefore = dict(os.environ)\n"
+                        "with xtrace_gpu.recording():\n    assert dict(os.environ) == before")
+
+    def test_recording_only_warns(self):
+        text = self.run_python(
+            "import xtrace_gpu._recording as part, warnings\n"
+            "part._has_cuda_started = lambda: True\n"
+            "with xtrace_gpu.recording(): print('in the body')",
+            env={**ENVIRONMENT, "XTRACE_DATA": "/nowhere", "XTRACE_START": "paused"})
+        self.assertRegex(text, r"RuntimeWarning: xtrace resume: .+\n(.*\n)*in the body")
+
+    def test_tables(self):
+        self.run_python("""
+tables = xtrace_gpu.load()
+top = tables["top_kernels"]
+assert isinstance(top, list) and isinstance(top[0], dict), top
+assert sum(row["gpu_time_ns"] for row in top) == tables.summary["totals"]["gpu_time_ns"] > 0
+assert len(tables["work"]) == sum(row["count"] for row in top)
+assert [row["rule"] for row in tables["findings"]] == [
+    row["rule"] for row in tables.summary["findings"]["rows"]]
+assert "findings" in list(tables) and len(tables) == len(list(tables)) > 20
+assert all(isinstance(tables[name], xtrace_gpu.Table) for name in tables)
+assert tables.query("SELECT 1 AS a, ? AS b", [2]) == [{"a": 1, "b": 2}]
+assert top._repr_html_().count("<tr>") == min(len(top), 20) + 1
+half = xtrace_gpu.load("xtrace.data", "--filter", "matmul")
+assert 0 < len(half["work"]) < len(tables["work"])
+try:
+    tables["nothing"]
+    raise AssertionError
+except KeyError:
+    pass
+try:
+    tables.query("DELETE FROM gpu_work")
+    raise AssertionError
+except Exception as error:
+    assert "readonly" in str(error), error
+""")
+
+    def test_pandas(self):
+        if subprocess.run([python, "-c", "import pandas"], check=False,
+                          stderr=subprocess.DEVNULL).returncode:
+            text = self.run_python("xtrace_gpu.load()['work'].to_pandas()", status=1)
+            self.assertIn("No module named 'pandas'", text)
+            return
+        self.run_python("work = xtrace_gpu.load()['work']\nframe = work.to_pandas()\n"
+                        "assert len(frame) == len(work) and 'duration_ns' in frame.columns")
+
+    def test_report(self):
+        page = self.run_python("""
+report = xtrace_gpu.report("xtrace.data", height=500)
+report.save("page.html")
+assert "GPU time" in str(report)
+print(report._repr_html_())
+""")
+        found = re.fullmatch(r'<iframe srcdoc="([^"]*)" width="100%" height="500" [^>]*>'
+                             r"</iframe>\n", page)
+        self.assertEqual(html.unescape(found.group(1)), (self.top / "page.html").read_text())
+
+    def test_errors(self):
+        self.run_python("""
+for use in xtrace_gpu.load, xtrace_gpu.report:
+    for arguments in ["missing"], ["xtrace.data", "--from", "never"], ["-x"]:
+        try:
+            use(*arguments)
+            raise AssertionError(arguments)
+        except xtrace_gpu.Error as error:
+            assert str(error).startswith("xtrace merge: ") and "\\n" not in str(error), error
+""")
+
+    def test_other_systems(self):
+        said = self.run_python("""
+import platform, sys
+from xtrace_gpu._program import why_not_started
+def say(**facts):
+    for name, value in facts.items():
+        setattr(platform, name, lambda value=value: value)
+    print(why_not_started(OSError(8, "Exec format error", "/bin/xtrace")))
+say()
+say(libc_ver=("glibc", "2.17"))
+say(libc_ver=("", ""))
+say(machine="riscv64")
+sys.platform = "darwin"
+say(system="Darwin")
+""").splitlines()
+        for line, pattern in zip(said, ("cannot start /bin/xtrace: Exec format error",
+                                        "needs glibc 2.28 or newer, and this is 2.17",
+                                        "musl", "and this is riscv64", "and this is Darwin")):
+            self.assertIn(pattern, line)
+        self.assertEqual(len(said), 5)
+
+    def test_missing_program(self):
+        env = {"PYTHONPATH": str(SOURCE / "tools/wheel"), "PATH": "/nowhere"}
+        text = run(sys.executable, "-m", "xtrace_gpu", "version", status=1, env=env)
+        self.assertEqual(text, "xtrace: the program xtrace is missing: install it with "
+                               "'pip install xtrace-gpu'\n")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    options, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds and runs the program `xtrace`."""
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+
+DISTRIBUTION = "xtrace-gpu"
+OLDEST_GLIBC = (2, 28)
+MACHINES = ("x86_64",)
+
+
+class Error(Exception):
+    """xtrace could not do something. The text says why, in one sentence."""
+
+
+def find() -> str:
+    """Returns the path of the program that was installed with this package, or else on PATH."""
+    try:
+        files = importlib.metadata.files(DISTRIBUTION) or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.name == "xtrace":
+            program = os.path.abspath(file.locate())
+            if os.access(program, os.X_OK):
+                return program
+    program = shutil.which("xtrace")
+    if not program:
+        raise Error("the program xtrace is missing: install it with 'pip install xtrace-gpu'")
+    return program
+
+
+def why_not_started(error: OSError) -> str:
+    """Says in one sentence why the program did not start on this system."""
+    libc, version = platform.libc_ver()
+    if sys.platform != "linux":
+        return f"it runs on Linux only, and this is {platform.system()}"
+    if platform.machine() not in MACHINES:
+        return f"it runs on {' and '.join(MACHINES)} only, and this is {platform.machine()}"
+    if libc != "glibc":
+        return "it needs glibc, which this system lacks (Alpine has musl): use Debian or Ubuntu"
+    if tuple(map(int, re.findall(r"\d+", version)[:2])) < OLDEST_GLIBC:
+        return f"it needs glibc {OLDEST_GLIBC[0]}.{OLDEST_GLIBC[1]} or newer, and this is {version}"
+    return f"cannot start {error.filename or 'xtrace'}: {error.strerror}"
+
+
+def run(*arguments: str | os.PathLike[str]) -> str:
+    """Runs the program and returns its standard output. Raises Error with its message."""
+    program = find()
+    try:
+        done = subprocess.run([program, *arguments], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                              encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise Error(why_not_started(error)) from None
+    if done.returncode:
+        if "GLIBC_" in done.stderr:
+            raise Error(why_not_started(OSError(0, "it needs a newer glibc", program)))
+        lines = done.stderr.strip().splitlines()
+        raise Error(lines[-1] if lines else f"{program} ended with status {done.returncode}")
+    return done.stdout
