@@ -10,6 +10,7 @@
 set -eu
 
 source=$(cd "$(dirname "$0")/.." && pwd)
+. "$source/tools/portable/chroot.sh"
 work=$source/build-old-system
 while getopts d: option; do
 	case $option in
@@ -47,25 +48,18 @@ else
 fi
 
 root=$work/bullseye
-if [ ! -e "$root/made" ]; then
-	rm -rf "$root"
-	debootstrap --variant=minbase --include=python3 bullseye "$root" \
-		"${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >"$root.log" 2>&1 || {
-		echo "check-old-system: Debian 11 cannot be set up, see $root.log" >&2
-		exit 1
-	}
-	mkdir -p "$root/opt/xtrace"
-	touch "$root/made"
-fi
+make_system "$root" bullseye python3
 
 cat >"$scratch/check" <<'EOF'
-share=/opt/xtrace/share/xtrace
+set +e
+PATH=/mnt/given/bin:$PATH
+share=/mnt/given/share/xtrace
 failed=0
 fail() {
 	echo "check-old-system: $*"
 	failed=1
 }
-find /opt/xtrace -name '*.so*' -exec ldd {} + 2>&1 | grep 'not found' | grep -v 'libcu' &&
+find /mnt/given -name '*.so*' -exec ldd {} + 2>&1 | grep 'not found' | grep -v 'libcu' &&
 	fail "libraries are missing"
 xtrace record --simulate -o data $share/samples/llm_inference --tokens 4 >record 2>&1 &&
 	grep -q 'recorded 1 process, 288 launches, 288 kernels, 0 lost' record || fail "$(cat record)"
@@ -83,12 +77,4 @@ $share/gpu-python.py --simulate --pairs 1 --steps 20 driver >python &&
 	grep -q '100.00 % with Python frames' python || fail "$(cat python)"
 [ $failed -eq 0 ] && echo "check-old-system: records and reports with $(ldd --version | head -n 1)"
 EOF
-# A private mount namespace, so that no mount is left behind.
-unshare --mount sh -eu -c '
-	mount -t proc proc "$1/proc"
-	mount -t tmpfs tmpfs "$1/tmp"
-	mount --bind "$2" "$1/opt/xtrace"
-	cp "$3" "$1/tmp/check"
-	cd "$1"
-	exec env -i PATH=/opt/xtrace/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
-		chroot "$1" sh -c "cd /tmp && sh /tmp/check"' sh "$root" "$tree" "$scratch/check"
+in_system "$root" "$scratch/check" "$tree"
