@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the missing packages for building and testing xtrace on Debian 12 or 13 and Ubuntu 24.04.
-# Safe to repeat. --lint adds clang-format, codespell and gdb. --browser adds Chromium for the tests
-# of the HTML report, and --portable what tools/portable.sh needs on Debian 12.
+# Safe to repeat. --lint adds clang-format, codespell, gdb and Debian's package tools. --browser
+# adds Chromium for the tests of the HTML report, and --portable what tools/portable.sh needs on
+# Debian 12.
 set -eu
 
 packages="
@@ -16,7 +17,7 @@ nodejs npm zsh
 browser=
 for argument in "$@"; do
 	case $argument in
-	--lint) packages="$packages clang-format codespell gdb" ;;
+	--lint) packages="$packages clang-format codespell gdb dpkg-dev lintian" ;;
 	--browser) browser=chromium ;;
 	--portable) packages="$packages dpkg-dev debian-archive-keyring m4 tcl" ;;
 	*)

@@ -6,6 +6,7 @@
 #   failures of each call, an hour of soak, damaged files
 # - the fuzz targets, ten minutes each
 # - the build for older systems, twice, and a recording on Debian 11
+# - the Debian package, built twice, installed and purged in a bare Debian 12
 #
 # Continues after a failure. The last lines show the result of each step. Exit status 0 if all
 # passed.
@@ -18,7 +19,7 @@ usage() {
 	exit 2
 }
 
-all_steps="test test-asan test-tsan nightly nightly-asan fuzz pythons portable"
+all_steps="test test-asan test-tsan nightly nightly-asan fuzz pythons portable deb"
 steps=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -64,6 +65,8 @@ run_step() {
 	pythons) pythons ;;
 	# Needs root, debootstrap and Debian's mirror.
 	portable) tools/check-old-system.sh ;;
+	# The same.
+	deb) tools/check-deb.sh ;;
 	esac
 }
 

@@ -9,10 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The last one is that of the Debian package. */
 static const char *const library_folders[] = {
 	"lib",
 	"lib64",
 	"lib/x86_64-linux-gnu",
+	"lib/x86_64-linux-gnu/xtrace-gpu",
 };
 
 /* Returns 0 or -ENAMETOOLONG. */

@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds the Debian package for the system that it runs on. Two builds of a commit with the same
+# packages have the same bytes, wherever the source is.
+#
+#   tools/deb.sh OUT_DIR [CMAKE_OPTION]...
+set -eu
+
+if [ $# -lt 1 ]; then
+	sed -n '6s/^# *//p' "$0" >&2
+	exit 2
+fi
+umask 022 # cpack stores its effect
+source=$(cd "$(dirname "$0")/.." && pwd)
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+shift
+build=$source/build-deb
+{
+	# The build ID covers paths of the build, also the RPATH.
+	cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DXTRACE_WERROR=ON \
+		-DBUILD_TESTING=OFF -DXTRACE_HTML=ON -DCMAKE_SKIP_RPATH=ON \
+		-DCMAKE_C_FLAGS="-ffile-prefix-map=$source=." "$@" &&
+		ninja -C "$build" &&
+		(cd "$build" && cpack -G DEB)
+} >"$build.log" 2>&1 || {
+	tail -n 20 "$build.log" >&2
+	echo "deb: cannot build the package, see $build.log" >&2
+	exit 1
+}
+cp "$build"/xtrace-gpu_*.deb "$out"
+echo "deb: the package is in $out"
