@@ -19,7 +19,7 @@ usage() {
 	exit 2
 }
 
-all_steps="test test-asan test-tsan nightly nightly-asan fuzz pythons portable deb"
+all_steps="test test-asan test-tsan nightly nightly-asan fuzz pythons portable deb wheel"
 steps=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -51,6 +51,13 @@ pythons() {
 		tools/check-pythons.sh build
 }
 
+wheel() {
+	rm -rf build-wheel &&
+		tools/portable.sh build-wheel/tree &&
+		tools/wheel/build.py build-wheel/tree build-wheel/dist &&
+		tools/check-packages.sh build-wheel/dist
+}
+
 run_step() {
 	case $1 in
 	test) tools/test.sh ;;
@@ -67,6 +74,7 @@ run_step() {
 	portable) tools/check-old-system.sh ;;
 	# The same.
 	deb) tools/check-deb.sh ;;
+	wheel) wheel ;;
 	esac
 }
 
