@@ -7,6 +7,7 @@
 # - the fuzz targets, ten minutes each
 # - the build for older systems, twice, and a recording on Debian 11
 # - the Debian package, built twice, installed and purged in a bare Debian 12
+# - the container image, and the Pod of docs/CONTAINERS.md
 #
 # Continues after a failure. The last lines show the result of each step. Exit status 0 if all
 # passed.
@@ -19,7 +20,7 @@ usage() {
 	exit 2
 }
 
-all_steps="test test-asan test-tsan nightly nightly-asan fuzz pythons portable deb"
+all_steps="test test-asan test-tsan nightly nightly-asan fuzz pythons portable deb container"
 steps=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -51,6 +52,11 @@ pythons() {
 		tools/check-pythons.sh build
 }
 
+container() {
+	rm -rf build-container
+	tools/portable.sh build-container && tools/container/check.py build-container
+}
+
 run_step() {
 	case $1 in
 	test) tools/test.sh ;;
@@ -67,6 +73,8 @@ run_step() {
 	portable) tools/check-old-system.sh ;;
 	# The same.
 	deb) tools/check-deb.sh ;;
+	# Also needs buildah.
+	container) container ;;
 	esac
 }
 
