@@ -6,6 +6,7 @@ Stand-ins for docker and srun check their options and run the command. The build
 the place of /opt/xtrace. tools/container/check.py runs the Pod in real containers.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -138,6 +139,17 @@ class Recipes(unittest.TestCase):
         for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"):
             self.assertEqual(own[name], recorded[name].replace(BUILD_DIR, "/opt/xtrace"))
         self.assertEqual(recorded["XTRACE_DATA"], os.path.join(self.folder, "recorded"))
+
+    @unittest.skipIf(subprocess.run([XTRACE, "help", "env"], capture_output=True).returncode,
+                     "xtrace has no command env")
+    def test_env_prints_what_record_sets(self):
+        data = os.path.join(self.folder, "recorded")
+        printed = json.loads(self.shell("%s env --format json -o recorded" % XTRACE))
+        recorded = self.recorded_environment()
+        self.assertEqual(printed, recorded)
+        lines = self.shell("%s env --format docker -o %s" % (XTRACE, data)).splitlines()
+        self.assertEqual(dict(line.split("=", 1) for line in lines if not line.startswith("#")),
+                         recorded)
 
     def test_volumes_of_the_pod_exist(self):
         pod, complete = recipes.pod()
