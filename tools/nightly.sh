@@ -7,6 +7,7 @@
 # - the fuzz targets, ten minutes each
 # - the build for older systems, twice, and a recording on Debian 11
 # - the Debian package, built twice, installed and purged in a bare Debian 12
+# - the wheel in bare systems, the container image, and the Pod of docs/CONTAINERS.md
 #
 # Continues after a failure. The last lines show the result of each step. Exit status 0 if all
 # passed.
@@ -19,7 +20,7 @@ usage() {
 	exit 2
 }
 
-all_steps="test test-asan test-tsan nightly nightly-asan fuzz pythons portable deb wheel"
+all_steps="test test-asan test-tsan nightly nightly-asan fuzz pythons portable deb packages"
 steps=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -51,11 +52,12 @@ pythons() {
 		tools/check-pythons.sh build
 }
 
-wheel() {
-	rm -rf build-wheel &&
-		tools/portable.sh build-wheel/tree &&
-		tools/wheel/build.py build-wheel/tree build-wheel/dist &&
-		tools/check-packages.sh build-wheel/dist
+packages() {
+	rm -rf build-packages &&
+		tools/portable.sh build-packages/tree &&
+		tools/wheel/build.py build-packages/tree build-packages/dist &&
+		tools/check-packages.sh build-packages/dist &&
+		tools/container/check.py build-packages/tree
 }
 
 run_step() {
@@ -74,7 +76,8 @@ run_step() {
 	portable) tools/check-old-system.sh ;;
 	# The same.
 	deb) tools/check-deb.sh ;;
-	wheel) wheel ;;
+	# Also needs buildah.
+	packages) packages ;;
 	esac
 }
 
