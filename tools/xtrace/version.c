@@ -44,20 +44,24 @@ static void list_options(struct option_list *list)
 
 void version_commit(char *out, size_t out_bytes)
 {
-	char path[PATH_MAX + sizeof("/share/xtrace/built-from")];
+	/* The second is that of the Debian package. */
+	static const char *const places[] = {"share/xtrace/built-from",
+					     "share/xtrace-gpu/built-from"};
+	char path[PATH_MAX + 64];
 	struct install_paths paths;
-	FILE *file;
+	FILE *file = NULL;
 
 	snprintf(out, out_bytes, "unknown (not installed)");
 	if (install_paths_find(&paths))
 		return;
-	snprintf(path, sizeof(path), "%s/share/xtrace/built-from", paths.top);
-	file = fopen(path, "re");
-	if (!file)
-		return;
-	if (fgets(out, (int)out_bytes, file))
+	for (size_t i = 0; !file && i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", paths.top, places[i]);
+		file = fopen(path, "re");
+	}
+	if (file && fgets(out, (int)out_bytes, file))
 		out[strcspn(out, "\n")] = '\0';
-	fclose(file);
+	if (file)
+		fclose(file);
 }
 
 static void print_details(void)
