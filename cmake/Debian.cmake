@@ -35,7 +35,7 @@ set(CPACK_DEBIAN_PACKAGE_DEPENDS "libunwind8, libzstd1, python3:any")
 # packages renames its program, both cannot be installed. Neither replaces the other.
 set(CPACK_DEBIAN_PACKAGE_CONFLICTS xtrace)
 
-# Same input, same bytes: all files have the commit's date.
+# Same input, same bytes: cpack gives all files the date of the commit.
 if(NOT DEFINED ENV{SOURCE_DATE_EPOCH})
 	execute_process(COMMAND git -C "${CPACK_XTRACE_SOURCE_DIR}" log -1 --format=%ct
 		OUTPUT_VARIABLE epoch OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)

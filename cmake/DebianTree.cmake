@@ -67,4 +67,3 @@ configure_file("${here}/lintian-overrides.in" "${usr}/share/lintian/overrides/xt
 
 # Whatever the builder's umask is. X: folders, and files that are executable already.
 run(chmod -R u=rwX,go=rX "${usr}")
-run(find "${usr}" -exec touch -h -d "@$ENV{SOURCE_DATE_EPOCH}" {} +)

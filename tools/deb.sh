@@ -16,16 +16,18 @@ mkdir -p "$1"
 out=$(cd "$1" && pwd)
 shift
 build=$source/build-deb
+log=$build/log
+mkdir -p "$build"
 {
 	# The build ID covers paths of the build, also the RPATH.
 	cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DXTRACE_WERROR=ON \
 		-DBUILD_TESTING=OFF -DXTRACE_HTML=ON -DCMAKE_SKIP_RPATH=ON \
 		-DCMAKE_C_FLAGS="-ffile-prefix-map=$source=." "$@" &&
 		ninja -C "$build" &&
-		(cd "$build" && cpack -G DEB)
-} >"$build.log" 2>&1 || {
-	tail -n 20 "$build.log" >&2
-	echo "deb: cannot build the package, see $build.log" >&2
+		(cd "$build" && rm -f xtrace-gpu_* && cpack -G DEB)
+} >"$log" 2>&1 || {
+	tail -n 20 "$log" >&2
+	echo "deb: cannot build the package, see $log" >&2
 	exit 1
 }
 cp "$build"/xtrace-gpu_*.deb "$out"
