@@ -120,6 +120,18 @@ class Test(unittest.TestCase):
         self.assertEqual(self.record("--paused"), [1, 3, 5, 7, 9])
         self.assertEqual(self.record(), list(range(1, 11)))
 
+    def test_recording_that_goes_on(self):
+        text = run(xtrace, "record", "-q", "-s", "-o", "live", python, "-c", """
+import sys, time, xtrace_gpu
+import gpu
+gpu.launch()
+deadline = time.monotonic() + 20
+while not xtrace_gpu.load("live")["work"] and time.monotonic() < deadline:
+    time.sleep(0.1)
+print(len(xtrace_gpu.load("live")["work"]), "k" in str(xtrace_gpu.report("live")))
+""", cwd=self.top)
+        self.assertEqual(text, "1 True\n")
+
     def test_recording_does_nothing_elsewhere(self):
         self.run_python("import os\nbefore = dict(os.environ)\n"
                         "with xtrace_gpu.recording():\n    assert dict(os.environ) == before")

@@ -20,7 +20,7 @@ class Report:
         self._height = height
         with tempfile.TemporaryDirectory() as folder:
             page = pathlib.Path(folder, "report.html")
-            run("merge", "-q", "--html", page, *options, "--", recording)
+            run("merge", "-q", "--html", page, *options, "--", recording, accepts_incomplete=True)
             self.html: str = page.read_text(encoding="utf-8")
             """The page, which needs no other file and no network."""
 
@@ -29,7 +29,8 @@ class Report:
         pathlib.Path(path).write_text(self.html, encoding="utf-8")
 
     def __str__(self) -> str:
-        return run("report", "--text", *self._options, "--", self._recording)
+        return run("report", "--text", *self._options, "--", self._recording,
+                   accepts_incomplete=True)
 
     def _repr_html_(self) -> str:
         # A frame of its own keeps the styles and scripts of page and notebook apart.

@@ -76,12 +76,14 @@ def load(recording: str | os.PathLike[str] = "xtrace.data", *options: str) -> Ta
     """Reads a recording: a directory that `xtrace record` wrote, or a log.
 
     `options` are those of `xtrace merge` that choose a part or a view, such as "--from", "2s".
-    Raises Error.
+    The table `warning` and `summary["trust"]` say what is missing in it. It may still be recorded:
+    the tables have what is in it so far. Raises Error.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "run.db")
         summary = pathlib.Path(folder, "summary.json")
-        run("merge", "-q", "--sqlite", path, "--summary", summary, *options, "--", recording)
+        run("merge", "-q", "--sqlite", path, "--summary", summary, *options, "--", recording,
+            accepts_incomplete=True)
         # The file can be deleted while it is open.
         database = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True,
                                    check_same_thread=False)
