@@ -13,6 +13,7 @@
 #include "merge/base/output.h"
 #include "merge/base/report.h"
 #include "merge/findings/findings.h"
+#include "merge/findings/headline.h"
 #include "merge/naming/demangle.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/naming/file_names.h"
@@ -117,6 +118,7 @@ struct run {
 	bool wants_origins;
 	bool wants_findings;
 	struct findings findings;
+	struct headline headline;
 	struct selection *selection; /* NULL: everything */
 	struct report *report;
 	struct paths paths;

@@ -62,6 +62,8 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 		error = build_tree(reading);
 	if (!error && reading->run->wants_findings)
 		error = findings_detect(reading);
+	if (!error && reading->run->wants_findings)
+		error = headline_add(reading);
 	if (!error)
 		error = build_range_tree(run, &reading->process, &reading->aggregate);
 	for (size_t e = 0; e < reading->sink_count && !error; e++) {
@@ -321,6 +323,8 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	error = order_warnings(run);
 	if (!error)
 		error = findings_finish(run);
+	if (!error && run->wants_findings)
+		error = headline_finish(run);
 	if (error)
 		return error;
 	transfers_sort(&run->transfers);
@@ -384,8 +388,7 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 	struct run run = {.inputs = inputs,
 			  .settings = &settings,
 			  .weights = weights_of(options),
-			  .wants_findings = has_use(options, USES_FINDINGS) &&
-					    finding_wanted(options->settings.finding_shares),
+			  .wants_findings = has_use(options, USES_FINDINGS),
 			  .wants_origins = has_use(options, USES_ORIGINS),
 			  .report = report};
 	int error = paths_init(&run.paths);
@@ -411,6 +414,7 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 	transfers_free(&run.transfers);
 	selection_free(run.selection);
 	findings_free(&run.findings);
+	headline_free(&run.headline);
 	free(run.memory);
 	free(run.range_sums);
 	unnamed_modules_free(&run.unnamed_modules);

@@ -5,6 +5,7 @@
 #include "inject/writer/record_run.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,16 +90,18 @@ static void record_start_time(struct recorder *rec)
 	const char *field =
 		read_file("/proc/self/stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
 	struct timespec boot, real;
-	uint64_t ticks;
+	uint64_t ticks, hundredths, ticks_per_s = (uint64_t)sysconf(_SC_CLK_TCK);
 
 	for (int i = 0; field && i < FIELDS_TO_START; i++)
 		field = strchr(field + 1, ' ');
 	if (!field || clock_gettime(CLOCK_BOOTTIME, &boot) || clock_gettime(CLOCK_REALTIME, &real))
 		return;
 	ticks = strtoull(field, NULL, 10);
-	record_meta_number(rec, "process.started",
-			   (uint64_t)(real.tv_sec - boot.tv_sec) +
-				   ticks / (uint64_t)sysconf(_SC_CLK_TCK));
+	hundredths = (uint64_t)((real.tv_sec - boot.tv_sec) * 100 +
+				(real.tv_nsec - boot.tv_nsec) / 10000000) +
+		     ticks * 100 / ticks_per_s;
+	snprintf(text, sizeof(text), "%" PRIu64 ".%02" PRIu64, hundredths / 100, hundredths % 100);
+	record_meta(rec, "process.started", text);
 }
 
 /* Distinguishes the process from others with the same host name and pid. */

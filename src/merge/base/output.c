@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define TERMINAL_COLUMNS_MIN 40 /* narrower tables are unreadable */
+#define COLUMNS_MAX	     10000
 
 #define UNFINISHED_MAX 256 /* more files than all outputs have */
 
@@ -97,14 +98,27 @@ static void release(struct output *out)
 	*out = (struct output){.path = out->path, .fd = -1, .file = XT_NEW_FILE_NONE};
 }
 
+/* The width that the user set for output that is no terminal, such as a pager; 0: none. */
+static unsigned columns_wanted(void)
+{
+	const char *text = getenv("COLUMNS");
+	long columns = text ? strtol(text, NULL, 10) : 0;
+
+	if (columns <= 0 || columns > COLUMNS_MAX)
+		return 0;
+	return columns < TERMINAL_COLUMNS_MIN ? TERMINAL_COLUMNS_MIN : (unsigned)columns;
+}
+
 /* NO_COLOR: see no-color.org. */
 static void detect_terminal(struct output *out)
 {
 	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
 	struct winsize size;
 
-	if (!isatty(out->fd))
+	if (!isatty(out->fd)) {
+		out->columns = out->fd == STDOUT_FILENO ? columns_wanted() : 0;
 		return;
+	}
 	if (!ioctl(out->fd, TIOCGWINSZ, &size) && size.ws_col)
 		out->columns =
 			size.ws_col < TERMINAL_COLUMNS_MIN ? TERMINAL_COLUMNS_MIN : size.ws_col;

@@ -221,19 +221,13 @@ int finding_place(struct reading *reading, const struct callsite *callsite,
 	return finding_resolve_line(reading, callsite, place);
 }
 
-char *finding_location(const struct paths *paths, const struct finding *finding)
+char *finding_place_location(const struct paths *paths, const struct finding_place *place)
 {
-	const struct finding_place *place = &finding->places[0];
 	const char *function = names_text(&paths->names, place->function, NULL);
 	const char *file = names_text(&paths->names, place->file, NULL), *slash;
-	uint32_t common;
 	char *text;
 	int length;
 
-	common = !place->line && finding->place_count > 1 ? finding_common_caller(paths, finding)
-							  : NAME_EMPTY;
-	if (common != NAME_EMPTY)
-		return strdup(names_text(&paths->names, common, NULL));
 	if (place->function == NAME_EMPTY)
 		return strdup("an unknown function");
 	slash = strrchr(file, '/');
@@ -241,6 +235,17 @@ char *finding_location(const struct paths *paths, const struct finding *finding)
 		return strdup(function);
 	length = asprintf(&text, "%s (%s:%u)", function, slash ? slash + 1 : file, place->line);
 	return length < 0 ? NULL : text;
+}
+
+char *finding_location(const struct paths *paths, const struct finding *finding)
+{
+	const struct finding_place *place = &finding->places[0];
+	uint32_t common = !place->line && finding->place_count > 1
+				  ? finding_common_caller(paths, finding)
+				  : NAME_EMPTY;
+
+	return common == NAME_EMPTY ? finding_place_location(paths, place)
+				    : strdup(names_text(&paths->names, common, NULL));
 }
 
 static uint32_t depth_of(const struct paths *paths, uint32_t node)

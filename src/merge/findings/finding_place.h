@@ -22,6 +22,12 @@ int finding_place(struct reading *reading, const struct callsite *callsite,
 uint32_t finding_common_caller(const struct paths *paths, const struct finding *finding);
 
 /*
+ * "step (train.c:42)", or the function alone if the line is unknown. The caller frees it. Returns
+ * NULL if out of memory.
+ */
+char *finding_place_location(const struct paths *paths, const struct finding_place *place);
+
+/*
  * The line to look at, such as "step (train.c:42)". If there are several places and no line is
  * known, the function that all are called from. The caller frees it. Returns NULL if out of memory.
  */

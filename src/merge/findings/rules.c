@@ -122,14 +122,6 @@ int finding_parse(double shares[RULES], const char *text)
 	return meant ? 0 : -EINVAL;
 }
 
-bool finding_wanted(const double shares[RULES])
-{
-	for (int rule = 0; rule < RULES; rule++)
-		if (shares[rule] >= 0)
-			return true;
-	return false;
-}
-
 bool rule_reaches(enum rule rule, double share, uint64_t cost_ns, uint64_t whole_ns)
 {
 	return rule_specs[rule].is_error ||

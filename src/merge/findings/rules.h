@@ -56,9 +56,6 @@ const char *finding_usage(void);
  */
 int finding_parse(double shares[RULES], const char *text);
 
-/* True if any rule is enabled. */
-bool finding_wanted(const double shares[RULES]);
-
 /* True if the cost reaches this share of the active time. */
 bool rule_reaches(enum rule rule, double share, uint64_t cost_ns, uint64_t whole_ns);
 

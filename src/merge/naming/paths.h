@@ -58,6 +58,12 @@ static inline bool paths_is_user_code(const struct paths *paths, uint32_t name)
 	return name < paths->mark_capacity && paths->marks[name] & MARK_USER_FILE;
 }
 
+/* Returns whether the name is a frame of user code, for any reason. */
+static inline bool paths_is_user_frame(const struct paths *paths, uint32_t name)
+{
+	return name < paths->mark_capacity && paths->marks[name] & MARKS_USER;
+}
+
 /* Returns whether the path down to a node has a frame of user code, for any reason. */
 bool paths_has_user_code(const struct paths *paths, uint32_t node);
 

@@ -403,6 +403,21 @@ static const uint64_t min_gap_ns[IDLE_CLASSES] = {
 	[IDLE_CALL_UNKNOWN] = 1,
 };
 
+static void note_longest(struct device_stats *device, const struct stretch *stretch)
+{
+	uint64_t ns = stretch->start_ns - stretch->gap_from_ns;
+	enum idle_class most = 0;
+
+	for (int class = 0; class < IDLE_CLASSES; class ++) {
+		saturating_add(&device->idle_ns[class], stretch->idle_ns[class]);
+		if (stretch->idle_ns[class] > stretch->idle_ns[most])
+			most = (enum idle_class) class;
+	}
+	if (ns > device->longest_gap.ns)
+		device->longest_gap =
+			(struct longest_gap){ns, stretch->gap_from_ns, most, stretch->callsite};
+}
+
 static void note_idle(struct callsites *callsites, struct device_stats *device,
 		      const struct stretch *stretch)
 {
@@ -441,15 +456,19 @@ void callsites_add_work(struct callsites *callsites, const struct stretch *stret
 	struct device_stats *device = device_of(callsites, stretch->device);
 
 	callsites->list[stretch->callsite].stream = stretch->stream;
-	if (stretch->start_ns < device->first_ns)
+	if (stretch->start_ns < device->first_ns) {
 		device->first_ns = stretch->start_ns;
+		device->first_callsite = stretch->callsite;
+	}
 	if (stretch->end_ns > device->last_ns)
 		device->last_ns = stretch->end_ns;
 	if (stretch->has_call)
 		weigh_range(&callsites->list[stretch->callsite], stretch->owner->range,
 			    stretch->end_ns - stretch->start_ns);
-	if (stretch->has_gap)
+	if (stretch->has_gap) {
+		note_longest(device, stretch);
 		note_idle(callsites, device, stretch);
+	}
 	device->work_union_ns += extend_union(&device->work_until_ns, stretch);
 	if (stretch->is_kernel)
 		device->active_union_ns += extend_union(&device->active_until_ns, stretch);

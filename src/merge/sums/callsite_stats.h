@@ -95,6 +95,13 @@ struct callsite {
 	bool has_streams;      /* its kernels use several streams */
 };
 
+struct longest_gap {
+	uint64_t ns;
+	uint64_t from_ns;
+	enum idle_class class; /* with most of the time */
+	uint32_t callsite;     /* of the work that ended it; CALLSITE_NONE: unknown */
+};
+
 /* Sums of one device. */
 struct device_stats {
 	uint32_t device;
@@ -104,6 +111,9 @@ struct device_stats {
 	uint64_t active_union_ns; /* time in which at least one kernel or collective ran */
 	uint64_t work_union_ns;	  /* time in which at least one kernel, copy or memset ran */
 	uint64_t first_ns, last_ns;
+	uint32_t first_callsite;	/* of the first work; CALLSITE_NONE: unknown */
+	uint64_t idle_ns[IDLE_CLASSES]; /* of all gaps */
+	struct longest_gap longest_gap;
 	uint64_t kernels_until_ns, active_until_ns, work_until_ns;
 	uint32_t last_stream; /* stream of the kernel that ended last */
 	uint64_t

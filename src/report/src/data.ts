@@ -124,7 +124,36 @@ export interface Process {
 	devices: Device[];
 }
 
+/* A place in the program: function, with file and line if known. */
+export interface Place {
+	where: string;
+	file?: string;
+	line?: number;
+}
+
+export interface HeadlineCost extends Place {
+	kind: 'finding' | 'gpu-time';
+	rule?: string;
+	text: string;
+	cost_ns: number;
+	whole_ns: number;
+}
+
+export interface Headline {
+	command: string;
+	wall_ns: number;
+	span_ns: number;
+	gpu_busy_ns: number;
+	gpu_idle_ns: number;
+	launch_count: number;
+	start_up?: Place & { idle_ns: number; start_ns: number };
+	longest_gap?: Place & { idle_ns: number; start_ns: number; class: string };
+	costs: HeadlineCost[];
+}
+
 export interface Summary {
+	headline?: Headline; /* absent in comparisons */
+	gpu_idle_by_class_ns?: Record<string, number>; /* likewise */
 	generator: string;
 	simulated_gpu: boolean;
 	selection?: string;

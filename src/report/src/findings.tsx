@@ -5,9 +5,11 @@
 import { useSignal } from '@preact/signals';
 import type { Finding, FindingPlace } from './data';
 import { formatCount, formatPercent, formatTime, shortBytes, shortTime } from './format';
+import { idleCauses } from './head';
 import { noFilter, type Tree } from './tree';
 import { filter, printing, showNode, type State, weight } from './state';
 
+const IDLE_SHARE = 0.3; /* from here on, "no findings" needs a reason */
 const SHOWN = 4; /* until the user asks for more */
 
 /* Weights that can show the place of a finding, best first. */
@@ -143,13 +145,19 @@ function Item({ state, finding }: { state: State; finding: Finding }) {
 }
 
 /* Tell an efficient program from a log that shows nothing. */
-function whyNone({ report }: State): string {
-	const { findings, totals, trust, selection } = report.summary;
+function whyNone(state: State): string {
+	const { findings, totals, trust, selection, headline } = state.report.summary;
 
 	if (!findings?.rule_count) return 'Findings are turned off.';
 	if (!totals.gpu_time_ns)
 		return `No findings: ${selection ? 'the selected part' : 'the log'} contains no GPU work.`;
 	if (trust.word === 'damaged') return 'No findings in the readable part of the log. Part of it is damaged or missing.';
+	if (headline && headline.gpu_idle_ns > headline.span_ns * IDLE_SHARE)
+		return (
+			`No findings, although the GPU was idle ${formatPercent(headline.gpu_idle_ns, headline.span_ns)} of the ` +
+			`time (${idleCauses(state)}). Findings are patterns that repeat. Gaps that occur a few times, such as ` +
+			'start-up, are not among them: see the longest gap above, and "GPU idle time" in the flame graph.'
+		);
 	return 'No findings: no known problem costs a significant share of the time.';
 }
 

@@ -10,6 +10,7 @@ import { idleColours, trackColours } from './colours';
 import { formatBytes, formatPercent, formatTime, longTime, shortTime } from './format';
 import { isDark, isOfBrowser, printing, type State, watchWidth } from './state';
 import { type Span, Times } from './times';
+import { idleName } from './words';
 
 interface Series {
 	name: string;
@@ -46,11 +47,6 @@ function firstBin({ report }: State, index: number): number {
 	return report.summary.selection ? Math.max(Math.floor((report.first_ns - start_ns) / bin_ns), 0) : 0;
 }
 
-/* Converts "[idle: why]" to "idle: why". */
-function idleName(label: string): string {
-	return label.replace(/^\[idle: (.*)\]$/, 'idle: $1');
-}
-
 function deviceSeries(state: State, index: number): Series[] {
 	const { report, loaded } = state;
 	const side = isDark.value ? 'dark' : 'light';
@@ -68,7 +64,7 @@ function deviceSeries(state: State, index: number): Series[] {
 		series('copies and memsets only', trackColours[side].copy, alone, from),
 		series('collectives only', trackColours[side].collective, collectives, from),
 		...report.idle_classes.map((label, c) =>
-			series(idleName(label), idleColours[side][c % idleColours[side].length], column(TRACK_IDLE + c), from),
+			series(`idle: ${idleName(label)}`, idleColours[side][c % idleColours[side].length], column(TRACK_IDLE + c), from),
 		),
 	].filter((s, i) => s.sum > 0 || i === 0);
 }

@@ -89,3 +89,8 @@ export const doubtWords: Record<string, string> = {
 	memory_operations_too_late: 'allocations and frees too far out of order in the log',
 	allocations_without_call: 'allocations without a call stack',
 };
+
+/* Converts "[idle: why]" to "why". */
+export function idleName(label: string): string {
+	return label.replace(/^\[idle: (.*)\]$/, '$1');
+}

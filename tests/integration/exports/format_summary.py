@@ -21,6 +21,7 @@ def check(reference, folder, args):
     check_weights(reference, summary)
     check_totals(reference, summary)
     check_devices(summary)
+    check_headline(summary)
     for key, table in summary.items():
         if isinstance(table, dict) and "rows" in table:
             expect(len(table["rows"]) == table["row_count"], key, "has not all rows")
@@ -83,3 +84,24 @@ def check_devices(summary):
         expect(device["gpu_busy_ns"] + device["gpu_idle_ns"] == span or
                "work_too_late_to_be_weighed" in summary["trust"]["doubts"] or
                summary["totals"]["pause_count"], device)
+
+
+def check_headline(summary):
+    headline, totals = summary["headline"], summary["totals"]
+    devices = [device for process in summary["processes"] for device in process["devices"]]
+    for member, wanted in (
+            ("gpu_busy_ns", totals["gpu_exclusive_ns"]), ("gpu_idle_ns", totals["gpu_idle_ns"]),
+            ("launch_count", totals["launch_count"]), ("gpu_time_ns", totals["gpu_time_ns"]),
+            ("own_code_gpu_time_ns", summary["own_code"]["gpu_time_ns"]),
+            ("trust", summary["trust"]["word"]),
+            ("span_ns", sum(d["last_end_ns"] - d["first_start_ns"] for d in devices))):
+        expect(headline[member] == wanted, "headline", member, headline[member], "wanted", wanted)
+    gap = headline.get("longest_gap", {"idle_ns": 0})
+    expect(gap["idle_ns"] <= headline["gpu_idle_ns"], "the longest gap is longer than all")
+    expect(headline["span_ns"] <= headline["wall_ns"] * max(len(devices), 1), "active time")
+    costs = headline["costs"]
+    expect(costs == sorted(costs, key=lambda cost: -cost["cost_ns"]), "costs are not sorted")
+    found = {(row["rule"], row["where"], row["cost_ns"]) for row in summary["findings"]["rows"]}
+    for cost in costs:
+        expect(cost["kind"] == "gpu-time" or
+               (cost["rule"], cost["where"], cost["cost_ns"]) in found, "unknown cost", cost)

@@ -160,6 +160,23 @@ async function checkNumbers(page, { summary, folded }) {
 }
 
 // The time in the tracks equals the weights to the ns.
+// The head of the page says what the summary's headline says.
+async function checkHeadline(page, { headline }) {
+	for (const [id, gap] of [['#start-up', headline.start_up], ['#longest-gap', headline.longest_gap]]) {
+		if (!gap) {
+			assert.equal(await page.locator(id).count(), 0);
+			continue;
+		}
+		assert.equal(Number(await page.getAttribute(id, 'data-value')), gap.idle_ns);
+		assert.ok((await page.textContent(id)).endsWith(`ended by ${gap.where}`));
+	}
+	assert.ok((await page.textContent('#headline')).startsWith(`Program${headline.command}`));
+	assert.deepEqual(
+		await page.locator('#costs li').evaluateAll((list) => list.map((item) => [item.textContent, Number(item.dataset.cost)])),
+		headline.costs.map((cost) => [`${cost.where}: ${cost.text}`, cost.cost_ns]),
+	);
+}
+
 async function checkTracks(page, { summary }) {
 	const series = await page.$$eval('#timeline [data-series]', (list) =>
 		list.map((b) => [b.dataset.series, Number(b.dataset.value)]),
@@ -450,10 +467,11 @@ async function checkFindings() {
 	const threads = made('threads');
 	const none = await open(outputs(threads, 'no_findings').html);
 	assert.equal(await none.locator('.finding').count(), 0);
-	assert.match(await none.textContent('.no-findings'), /^No findings: no known problem/);
+	assert.match(await none.textContent('.no-findings'), /^No findings, although the GPU was idle 42.7 % of the time/);
 	await close(none);
 	for (const [log, name, options, says] of [
 		[threads, 'findings_off', ['--finding', 'all=off'], /are turned off/],
+		[made('busy', 'thread 1 101 main\nstack a main busy\ncall 1 1 cuLaunchKernel a 100 5\nkernel 1 1 k 110 900\n'), 'findings_of_busy', [], /^No findings: no known problem/],
 		[made('idle', 'thread 1 101 main\nstack a main idle\ncall 1 1 cuStreamSynchronize a 100 5\n'), 'findings_of_nothing', [], /the log contains no GPU work/],
 	]) {
 		const page = await open(outputs(log, name, options).html);
@@ -806,6 +824,7 @@ try {
 
 		console.log(`${file}: ${statSync(all.html).size} bytes`);
 		await checkNumbers(page, all);
+		await checkHeadline(page, all.summary);
 		await checkTracks(page, all);
 		if (file === 'h200-llm.xtr') {
 			html = all.html;

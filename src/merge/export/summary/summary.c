@@ -8,6 +8,7 @@
 
 #include "merge/export/summary/summary_calls.h"
 #include "merge/export/summary/summary_findings.h"
+#include "merge/export/summary/summary_headline.h"
 #include "merge/export/summary/summary_memory.h"
 #include "merge/export/summary/summary_path.h"
 #include "merge/export/summary/summary_text.h"
@@ -273,6 +274,9 @@ static int end(struct sink *sink, const struct run *run)
 	struct output *out = &sink->out;
 	int error = 0;
 
+	error = put_headline(out, run);
+	if (error)
+		return error;
 	put_overview(out, run);
 	error = put_findings(out, run);
 	if (!error)

@@ -10,6 +10,7 @@
 
 #include "log/base/grow.h"
 #include "merge/export/summary/summary_findings.h"
+#include "merge/export/summary/summary_headline.h"
 #include "merge/export/summary/summary_json_tables.h"
 #include "merge/reading.h"
 #include "merge/sums/tables.h"
@@ -266,10 +267,12 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	json_bool(json, "simulated_gpu", run->has_simulated_gpu);
 	if (run->selection)
 		put_selection(json, run);
+	error = put_headline_json(json, run);
 	put_totals(json, run);
 	put_idle_classes(json, s);
 	put_processes(json, s);
-	error = put_findings_json(json, run);
+	if (!error)
+		error = put_findings_json(json, run);
 	put_backward(json, run);
 	json_begin_object(json, "own_code");
 	json_u64(json, "gpu_time_ns", run->user_code_gpu_ns);

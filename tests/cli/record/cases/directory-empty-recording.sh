@@ -20,7 +20,7 @@ show
 # CUDA is initialised but nothing is launched, so the log has no work.
 "$xtrace" record --simulate --paused "$sample" --tokens 3 >/dev/null
 show
-"$xtrace" report --text 2>/dev/null | sed -n 's/^ *launches  */launches /p'
+"$xtrace" report --text 2>/dev/null | sed -n 's/^  *launches  */launches /p'
 # If there was no trace, an empty recording stays until the next one.
 "$xtrace" record -o other echo first
 "$xtrace" record -o other echo second

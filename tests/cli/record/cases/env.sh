@@ -17,7 +17,7 @@ diff expected found && echo "the same"
 	"$sample" --tokens 1 >/dev/null
 )
 "$xtrace" merge -q --embed-symbols trace
-"$xtrace" merge trace | grep 'launches  '
+"$xtrace" merge trace | grep '  launches  '
 status "$xtrace" env program
 status "$xtrace" env --api none
 status "$xtrace" env --format docker -o 'two

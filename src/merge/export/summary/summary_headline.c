@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/export/summary/summary_headline.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/number_format.h"
+#include "merge/base/text.h"
+#include "merge/export/summary/summary_text.h"
+#include "merge/findings/detection.h"
+#include "merge/findings/finding_place.h"
+#include "merge/sums/trust.h"
+
+#define S_NS	      1000000000ull
+#define LABEL_COLUMNS 13
+#define LINE_COLUMNS  100 /* without a terminal */
+#define LINES_MAX     7	  /* with the costs, ten lines */
+#define CLASS_SHARE   100 /* idle classes below 1/100 of the idle time are left out */
+
+/* The lines above the costs: labels and texts. */
+struct texts {
+	struct text {
+		const char *label;
+		char *text;
+	} list[LINES_MAX];
+	size_t count;
+};
+
+static int add_text(struct texts *texts, const char *label, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int add_text(struct texts *texts, const char *label, const char *format, ...)
+{
+	struct text *text = &texts->list[texts->count];
+	va_list arguments;
+	char *raw;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&raw, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		return -ENOMEM;
+	/* The command line and the host are any bytes. */
+	text->text = calloc(text_clean_bound((size_t)length) + 1, 1);
+	if (text->text)
+		text_clean(text->text, raw, (size_t)length, 0);
+	free(raw);
+	if (!text->text)
+		return -ENOMEM;
+	text->label = label;
+	texts->count++;
+	return 0;
+}
+
+static int add_program(struct texts *texts, const struct run *run)
+{
+	const struct input *first = &run->inputs->logs[0];
+	char more[64] = "";
+
+	if (run->inputs->count > 1)
+		snprintf(more, sizeof(more), " and %zu more process%s", run->inputs->count - 1,
+			 run->inputs->count > 2 ? "es" : "");
+	return add_text(texts, "program", "%s%s",
+			first->command[0] ? first->command : first->program, more);
+}
+
+static int add_time(struct texts *texts, const struct run *run)
+{
+	const struct headline *headline = &run->headline;
+	const struct input *first = &run->inputs->logs[0];
+	char wall[TIME_BYTES], gpus[256] = "";
+	size_t length = 0;
+
+	format_time(wall, headline_wall_ns(headline));
+	for (size_t g = 0; g < headline->gpu_count && length < sizeof(gpus); g++)
+		length += (size_t)snprintf(gpus + length, sizeof(gpus) - length, "%s%s",
+					   g ? ", " : "", headline->gpus[g]);
+	return add_text(texts, "ran", "%s%s on %s%s%s%s; trust: %s", wall,
+			run->selection ? " (selected part)" : "",
+			first->host[0] ? first->host : "an unknown host", gpus[0] ? " (" : "", gpus,
+			gpus[0] ? ")" : "", trust_level_name(run->trust->level));
+}
+
+/* Joins the classes with the most idle time, with their shares of the active time. */
+static char *idle_text(const struct headline *headline, uint64_t idle_ns)
+{
+	bool is_shown[IDLE_CLASSES] = {false};
+	char *text = strdup("");
+
+	for (int shown = 0; text && shown < IDLE_CLASSES; shown++) {
+		int most = -1;
+		char *class, *longer;
+
+		for (int c = 0; c < IDLE_CLASSES; c++)
+			if (!is_shown[c] && headline->idle_ns[c] > idle_ns / CLASS_SHARE &&
+			    (most < 0 || headline->idle_ns[c] > headline->idle_ns[most]))
+				most = c;
+		if (most < 0)
+			break;
+		is_shown[most] = true;
+		class = headline_class((enum idle_class)most);
+		if (!class ||
+		    asprintf(&longer, "%s%s %s %s", text, shown ? "," : "", class,
+			     format_percent_of(headline->idle_ns[most], headline->span_ns)) < 0)
+			longer = NULL;
+		free(class);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+static int add_activity(struct texts *texts, const struct headline *headline)
+{
+	uint64_t idle_ns = headline_idle_ns(headline);
+	char active[TIME_BYTES], *classes;
+	int error;
+
+	if (!headline->span_ns)
+		return add_text(texts, "GPU busy", "never: no GPU work was recorded");
+	format_time(active, headline->span_ns);
+	error = add_text(texts, "GPU busy", "%s of %s, from its first to its last work",
+			 format_percent_of(headline->busy_ns, headline->span_ns), active);
+	classes = error ? NULL : idle_text(headline, idle_ns);
+	if (!classes)
+		return -ENOMEM;
+	error = add_text(texts, "GPU idle", "%s%s%s",
+			 format_percent_of(idle_ns, headline->span_ns), classes[0] ? ":" : "",
+			 classes);
+	free(classes);
+	return error;
+}
+
+static int add_gap(struct texts *texts, const struct run *run, const char *label,
+		   const struct headline_gap *gap)
+{
+	char time[TIME_BYTES], *where;
+	int error;
+
+	if (!gap->ns)
+		return 0;
+	where = finding_place_location(&run->paths, &gap->place);
+	if (!where)
+		return -ENOMEM;
+	format_time(time, gap->ns);
+	error = add_text(texts, label, "%s, ended by %s", time, where);
+	free(where);
+	return error;
+}
+
+static int add_launches(struct texts *texts, const struct run *run)
+{
+	char count[COUNT_BYTES], rate[COUNT_BYTES];
+	double active_s = (double)run->headline.span_ns / (double)S_NS;
+
+	format_count(count, run->launch_count);
+	format_count(rate, active_s > 0 ? (uint64_t)((double)run->launch_count / active_s) : 0);
+	if (!run->gpu_ns || active_s <= 0)
+		return add_text(texts, "launches", "%s", count);
+	return add_text(texts, "launches", "%s (%s per second); %s of GPU time under your own code",
+			count, rate, format_percent_of(run->user_code_gpu_ns, run->gpu_ns));
+}
+
+static int make_texts(struct texts *texts, const struct run *run)
+{
+	const struct headline *headline = &run->headline;
+	int error;
+
+	*texts = (struct texts){0};
+	error = add_program(texts, run);
+	if (!error)
+		error = add_time(texts, run);
+	if (!error)
+		error = add_activity(texts, headline);
+	if (!error)
+		error = add_gap(texts, run, "start-up", &headline->start_up);
+	if (!error)
+		error = add_gap(texts, run, "longest gap", &headline->longest);
+	if (!error)
+		error = add_launches(texts, run);
+	return error;
+}
+
+static void free_texts(struct texts *texts)
+{
+	for (size_t t = 0; t < texts->count; t++)
+		free(texts->list[t].text);
+	*texts = (struct texts){0};
+}
+
+static void put_label(struct output *out, const char *label)
+{
+	put_style(out, STYLE_HEAD);
+	output_format(out, "%-*s", LABEL_COLUMNS, label);
+	put_style(out, STYLE_PLAIN);
+}
+
+/* Writes "1. step (train.py:12): 52.0 % of the GPU time", with the place elided if too wide. */
+static void put_cost(struct output *out, const struct headline_cost *cost, size_t c, size_t columns)
+{
+	size_t room = columns - LABEL_COLUMNS, rest = strlen("1. : ") + strlen(cost->text);
+
+	put_label(out, c ? "" : "costs most");
+	output_format(out, "%zu. ", c + 1);
+	put_elided(out, cost->where, strlen(cost->where),
+		   rest + PATH_COLUMNS_MIN < room ? room - rest : PATH_COLUMNS_MIN);
+	output_format(out, ": %s\n", cost->text);
+}
+
+int put_headline(struct output *out, const struct run *run)
+{
+	struct texts texts;
+	size_t columns = out->columns ? out->columns : LINE_COLUMNS;
+	int error = make_texts(&texts, run);
+
+	for (size_t t = 0; t < texts.count && !error; t++) {
+		const char *text = texts.list[t].text;
+
+		put_label(out, texts.list[t].label);
+		put_elided(out, text, strlen(text), columns - LABEL_COLUMNS);
+		output_text(out, "\n", 1);
+	}
+	for (size_t c = 0; c < run->headline.cost_count && !error; c++)
+		put_cost(out, &run->headline.costs[c], c, columns);
+	free_texts(&texts);
+	output_text(out, "\n", 1);
+	return error;
+}
+
+static void put_file(struct json *json, const struct run *run, uint32_t file, uint32_t line)
+{
+	if (file == NAME_EMPTY || !line)
+		return;
+	json_string(json, "file", names_text(&run->paths.names, file, NULL));
+	json_u64(json, "line", line);
+}
+
+static int put_gap_json(struct json *json, const char *key, const struct run *run,
+			const struct headline_gap *gap, bool has_class)
+{
+	char *where;
+
+	if (!gap->ns)
+		return 0;
+	where = finding_place_location(&run->paths, &gap->place);
+	if (!where)
+		return -ENOMEM;
+	json_begin_object(json, key);
+	json_u64(json, "idle_ns", gap->ns);
+	json_i64(json, "start_ns", gap->from_ns);
+	if (has_class)
+		json_string(json, "class", idle_labels[gap->class]);
+	json_string(json, "where", where);
+	put_file(json, run, gap->place.file, gap->place.line);
+	json_end_object(json);
+	free(where);
+	return 0;
+}
+
+static void put_costs_json(struct json *json, const struct run *run)
+{
+	json_begin_array(json, "costs");
+	for (size_t c = 0; c < run->headline.cost_count; c++) {
+		const struct headline_cost *cost = &run->headline.costs[c];
+
+		json_begin_object(json, NULL);
+		json_string(json, "kind", cost->kind);
+		if (cost->rule)
+			json_string(json, "rule", cost->rule);
+		json_string(json, "text", cost->text);
+		json_string(json, "where", cost->where);
+		put_file(json, run, cost->file, cost->line);
+		json_u64(json, "cost_ns", cost->cost_ns);
+		json_u64(json, "whole_ns", cost->whole_ns);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+int put_headline_json(struct json *json, const struct run *run)
+{
+	const struct headline *headline = &run->headline;
+	const struct input *first = &run->inputs->logs[0];
+	int error;
+
+	json_begin_object(json, "headline");
+	json_string(json, "command", first->command[0] ? first->command : first->program);
+	json_string(json, "host", first->host);
+	json_begin_array(json, "gpus");
+	for (size_t g = 0; g < headline->gpu_count; g++)
+		json_string(json, NULL, headline->gpus[g]);
+	json_end_array(json);
+	json_u64(json, "wall_ns", headline_wall_ns(headline));
+	json_u64(json, "span_ns", headline->span_ns);
+	json_u64(json, "gpu_busy_ns", headline->busy_ns);
+	json_u64(json, "gpu_idle_ns", headline_idle_ns(headline));
+	json_u64(json, "launch_count", run->launch_count);
+	json_u64(json, "gpu_time_ns", run->gpu_ns);
+	json_u64(json, "own_code_gpu_time_ns", run->user_code_gpu_ns);
+	json_string(json, "trust", trust_level_name(run->trust->level));
+	error = put_gap_json(json, "start_up", run, &headline->start_up, false);
+	if (!error)
+		error = put_gap_json(json, "longest_gap", run, &headline->longest, true);
+	put_costs_json(json, run);
+	json_end_object(json);
+	return error;
+}

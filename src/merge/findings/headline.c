@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Computes the headline.
+ *
+ * Candidates for the largest costs are the findings, and the lines of the user's own code by the
+ * GPU time that they cause.
+ */
+#include "merge/findings/headline.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/number_format.h"
+#include "merge/findings/detection.h"
+#include "merge/findings/finding_place.h"
+
+#define S_NS	    1000000000ull
+#define LINE_SHARE  20 /* a line counts as a cost from 1/20 of the GPU time */
+#define PLACES_KEPT 8  /* most expensive callsites of a process whose lines are looked up */
+#define CLASS_TEXT  "[idle: "
+
+/* What a finding says about its place. Short, to fit one line of a terminal. */
+static const char *const rule_texts[RULES] = {
+	[RULE_API_ERRORS] = "calls fail",
+	[RULE_MODULE_LOADS] = "code is loaded while the program runs",
+	[RULE_ALLOC_LOOP] = "memory is allocated in a loop",
+	[RULE_SMALL_COPIES] = "many small copies",
+	[RULE_PAGEABLE_ASYNC] = "copies of pageable memory",
+	[RULE_LOW_BANDWIDTH] = "slow copies",
+	[RULE_SYNC_IDLE] = "waits leave the GPU idle",
+	[RULE_SHORT_KERNELS] = "kernels too short",
+	[RULE_SERIAL_STREAMS] = "streams do not overlap",
+	[RULE_STREAM_IMBALANCE] = "one stream has most of the work",
+	[RULE_DEVICE_IMBALANCE] = "one device has most of the work",
+	[RULE_SMALL_GRIDS] = "kernels too small for the GPU",
+	[RULE_COPY_SHARE] = "copies while no kernel runs",
+	[RULE_GPU_IDLE] = "the GPU is idle",
+};
+
+static void free_place(struct finding_place *place)
+{
+	free(place->frames);
+	*place = (struct finding_place){0};
+}
+
+/* Returns the start of the process on the clock of its log. Older logs lack hundredths. */
+static uint64_t process_start_ns(const struct process *process)
+{
+	const struct xt_log_header *header = &process->log->header;
+	double started_s = strtod(model_meta(process->model, "process.started"), NULL);
+	double before_ns = (double)header->start_realtime_ns - started_s * (double)S_NS;
+
+	if (started_s <= 0 || before_ns < 0 || before_ns >= (double)header->start_monotonic_ns)
+		return header->start_monotonic_ns;
+	return header->start_monotonic_ns - (uint64_t)before_ns;
+}
+
+/* Replaces the gap. Returns 0 or -ENOMEM. */
+static int set_gap(struct reading *reading, struct headline_gap *gap, uint64_t ns, int64_t from_ns,
+		   uint32_t callsite)
+{
+	free_place(&gap->place);
+	gap->ns = ns;
+	gap->from_ns = from_ns;
+	return callsite ? finding_place(reading, &reading->callsites.list[callsite], &gap->place)
+			: 0;
+}
+
+static int add_gpu(struct headline *headline, const struct model *model, uint32_t device)
+{
+	char key[40];
+	const char *name;
+
+	snprintf(key, sizeof(key), "gpu.%u.name", device);
+	name = model_meta(model, key);
+	for (size_t g = 0; g < headline->gpu_count; g++)
+		if (!strcmp(headline->gpus[g], name))
+			return 0;
+	if (!name[0] || headline->gpu_count == HEADLINE_GPUS)
+		return 0;
+	headline->gpus[headline->gpu_count] = strdup(name);
+	return headline->gpus[headline->gpu_count++] ? 0 : -ENOMEM;
+}
+
+static int add_device(struct reading *reading, const struct device_stats *device)
+{
+	struct headline *headline = &reading->run->headline;
+	const struct longest_gap *gap = &device->longest_gap;
+
+	saturating_add(&headline->span_ns, device->last_ns - device->first_ns);
+	saturating_add(&headline->busy_ns, device->work_union_ns);
+	for (int class = 0; class < IDLE_CLASSES; class ++)
+		saturating_add(&headline->idle_ns[class], device->idle_ns[class]);
+	if (gap->ns <= headline->longest.ns)
+		return 0;
+	headline->longest.class = gap->class;
+	return set_gap(reading, &headline->longest, gap->ns,
+		       (int64_t)(gap->from_ns - (uint64_t)reading->process.origin_ns),
+		       gap->callsite);
+}
+
+/* The time before the first work of any device. A part of a run has none. */
+static int add_start_up(struct reading *reading, uint64_t start_ns)
+{
+	struct headline *headline = &reading->run->headline;
+	const struct callsites *callsites = &reading->callsites;
+	const struct device_stats *first = NULL;
+	uint64_t ns;
+
+	for (size_t d = 0; d < callsites->device_count; d++)
+		if (!first || callsites->devices[d].first_ns < first->first_ns)
+			first = &callsites->devices[d];
+	if (!first || reading->run->selection || first->first_ns <= start_ns)
+		return 0;
+	ns = first->first_ns - start_ns;
+	if (ns <= headline->start_up.ns)
+		return 0;
+	return set_gap(reading, &headline->start_up, ns,
+		       (int64_t)(start_ns - (uint64_t)reading->process.origin_ns),
+		       first->first_callsite);
+}
+
+static uint64_t gpu_ns_of(const struct callsite *callsite)
+{
+	return callsite->kernel_ns + callsite->copies.ns;
+}
+
+/* Looks up the lines of the callsites with the most GPU time. Returns 0 or -ENOMEM. */
+static int add_lines(struct reading *reading)
+{
+	struct headline *headline = &reading->run->headline;
+	const struct callsites *callsites = &reading->callsites;
+	uint32_t top[PLACES_KEPT] = {0};
+	int error = 0;
+
+	for (uint32_t s = 1; s < callsites->count; s++) {
+		uint32_t last = PLACES_KEPT - 1;
+
+		if (gpu_ns_of(&callsites->list[s]) <= gpu_ns_of(&callsites->list[top[last]]))
+			continue;
+		for (; last &&
+		       gpu_ns_of(&callsites->list[s]) > gpu_ns_of(&callsites->list[top[last - 1]]);
+		     last--)
+			top[last] = top[last - 1];
+		top[last] = s;
+	}
+	for (int t = 0; t < PLACES_KEPT && top[t] && !error; t++) {
+		struct finding_place place = {0};
+
+		error = finding_resolve_line(reading, &callsites->list[top[t]], &place);
+		if (!error && place.is_own && headline->line_count < HEADLINE_LINES)
+			headline->lines[headline->line_count++] = (struct headline_line){
+				place.function, place.file, place.line, place.says_line};
+		free_place(&place);
+	}
+	return error;
+}
+
+int headline_add(struct reading *reading)
+{
+	struct headline *headline = &reading->run->headline;
+	const struct callsites *callsites = &reading->callsites;
+	const struct process *process = &reading->process;
+	uint64_t start_ns = process_start_ns(process);
+	int64_t from_ns = (int64_t)(start_ns - (uint64_t)process->origin_ns);
+	int64_t until_ns = (int64_t)(callsites->last_ns - (uint64_t)process->origin_ns);
+	int error = 0;
+
+	if (!callsites->by_stack || callsites->first_ns >= callsites->last_ns)
+		return 0;
+	if (reading->run->selection)
+		from_ns = (int64_t)(callsites->first_ns - (uint64_t)process->origin_ns);
+	if (headline->start_ns == headline->end_ns || from_ns < headline->start_ns)
+		headline->start_ns = from_ns;
+	if (headline->end_ns <= headline->start_ns || until_ns > headline->end_ns)
+		headline->end_ns = until_ns;
+	for (size_t d = 0; d < callsites->device_count && !error; d++) {
+		error = add_gpu(headline, reading->model, callsites->devices[d].device);
+		if (!error)
+			error = add_device(reading, &callsites->devices[d]);
+	}
+	if (!error)
+		error = add_start_up(reading, start_ns);
+	return error ? error : add_lines(reading);
+}
+
+/* Keeps the largest costs. Takes over cost->text and cost->where. */
+static void add_cost(struct headline *headline, struct headline_cost cost)
+{
+	size_t at = headline->cost_count;
+
+	while (at && headline->costs[at - 1].cost_ns < cost.cost_ns)
+		at--;
+	if (at == HEADLINE_COSTS) {
+		free(cost.text);
+		free(cost.where);
+		return;
+	}
+	if (headline->cost_count == HEADLINE_COSTS) {
+		free(headline->costs[HEADLINE_COSTS - 1].text);
+		free(headline->costs[HEADLINE_COSTS - 1].where);
+	} else {
+		headline->cost_count++;
+	}
+	memmove(&headline->costs[at + 1], &headline->costs[at],
+		(headline->cost_count - at - 1) * sizeof(cost));
+	headline->costs[at] = cost;
+}
+
+static int add_finding(struct run *run, const struct finding *finding)
+{
+	const struct finding_place *place = &finding->places[0];
+	struct headline_cost cost = {
+		.kind = "finding",
+		.rule = finding_rule_name(finding->rule),
+		.where = finding_location(&run->paths, finding),
+		.file = place->file,
+		.line = place->file == NAME_EMPTY ? 0 : place->line,
+		.cost_ns = finding->cost_ns,
+		.whole_ns = finding->whole_ns,
+	};
+	int length;
+
+	if (!cost.where)
+		return -ENOMEM;
+	length = cost.cost_ns && !rule_specs[finding->rule].is_error
+			 ? asprintf(&cost.text, "%s, %s of the active time",
+				    rule_texts[finding->rule],
+				    format_percent_of(cost.cost_ns, cost.whole_ns))
+			 : asprintf(&cost.text, "%s", rule_texts[finding->rule]);
+	if (length < 0) {
+		free(cost.where);
+		return -ENOMEM;
+	}
+	add_cost(&run->headline, cost);
+	return 0;
+}
+
+static int add_findings(struct run *run)
+{
+	int error = 0;
+
+	for (size_t f = 0; f < run->findings.count && !error; f++)
+		error = add_finding(run, &run->findings.list[f]);
+	return error;
+}
+
+char *headline_class(enum idle_class class)
+{
+	const char *text = idle_labels[class];
+	size_t begin = strncmp(text, CLASS_TEXT, strlen(CLASS_TEXT)) ? 0 : strlen(CLASS_TEXT);
+
+	return strndup(text + begin, strcspn(text + begin, "]"));
+}
+
+/* GPU time by the innermost frame of the user's own code. */
+static int sum_lines(const struct run *run, uint64_t **sums_out)
+{
+	const struct paths *paths = &run->paths;
+	uint32_t *own = calloc(paths->node_count, sizeof(*own));
+	uint64_t *sums = calloc(paths->names.count, sizeof(*sums));
+
+	*sums_out = sums;
+	if (!own || !sums) {
+		free(own);
+		return -ENOMEM;
+	}
+	/* Parents come before their children. */
+	for (uint32_t n = PATH_ROOT + 1; n < paths->node_count; n++) {
+		const struct path_node *node = &paths->nodes[n];
+
+		own[n] = paths_is_user_frame(paths, node->name) ? node->name : own[node->parent];
+		saturating_add(&sums[own[n]], node->weights[WEIGHT_GPU_TIME]);
+	}
+	free(own);
+	return 0;
+}
+
+static int add_line(struct run *run, uint32_t name, uint64_t gpu_ns)
+{
+	struct headline_cost cost = {
+		.kind = "gpu-time", .file = NAME_EMPTY, .cost_ns = gpu_ns, .whole_ns = run->gpu_ns};
+	struct finding_place place = {.function = name, .file = NAME_EMPTY};
+
+	for (size_t l = 0; l < run->headline.line_count && !place.line; l++) {
+		const struct headline_line *line = &run->headline.lines[l];
+
+		if (line->function != name)
+			continue;
+		place.file = cost.file = line->file;
+		place.line = cost.line = line->line;
+		place.says_line = line->says_line;
+	}
+	cost.where = finding_place_location(&run->paths, &place);
+	if (!cost.where || asprintf(&cost.text, "%s of the GPU time",
+				    format_percent_of(gpu_ns, run->gpu_ns)) < 0) {
+		free(cost.where);
+		return -ENOMEM;
+	}
+	add_cost(&run->headline, cost);
+	return 0;
+}
+
+static int add_gpu_time(struct run *run)
+{
+	uint64_t *sums;
+	int error = sum_lines(run, &sums);
+
+	for (uint32_t n = NAME_EMPTY + 1; n < run->paths.names.count && !error; n++)
+		if (sums[n] && sums[n] >= run->gpu_ns / LINE_SHARE)
+			error = add_line(run, n, sums[n]);
+	free(sums);
+	return error;
+}
+
+int headline_finish(struct run *run)
+{
+	int error = add_findings(run);
+
+	return error || !run->gpu_ns ? error : add_gpu_time(run);
+}
+
+uint64_t headline_wall_ns(const struct headline *headline)
+{
+	return headline->end_ns > headline->start_ns
+		       ? (uint64_t)headline->end_ns - (uint64_t)headline->start_ns
+		       : 0;
+}
+
+uint64_t headline_idle_ns(const struct headline *headline)
+{
+	uint64_t sum_ns = 0;
+
+	for (int class = 0; class < IDLE_CLASSES; class ++)
+		saturating_add(&sum_ns, headline->idle_ns[class]);
+	return sum_ns;
+}
+
+void headline_free(struct headline *headline)
+{
+	for (size_t c = 0; c < headline->cost_count; c++) {
+		free(headline->costs[c].text);
+		free(headline->costs[c].where);
+	}
+	for (size_t g = 0; g < headline->gpu_count; g++)
+		free(headline->gpus[g]);
+	free_place(&headline->start_up.place);
+	free_place(&headline->longest.place);
+	*headline = (struct headline){0};
+}

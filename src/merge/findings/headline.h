@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The headline: the few figures that say how a run went, and what cost most. Every summary begins
+ * with it.
+ */
+#ifndef XT_MERGE_HEADLINE_H
+#define XT_MERGE_HEADLINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "merge/findings/finding.h"
+#include "merge/sums/idle.h"
+
+#define HEADLINE_COSTS 3
+
+/* Time without GPU work, and the call whose work ended it. */
+struct headline_gap {
+	uint64_t ns;
+	int64_t from_ns;	    /* on the common clock of all logs */
+	enum idle_class class;	    /* with most of the time; not set for the start-up */
+	struct finding_place place; /* not set if place.api is NAME_EMPTY */
+};
+
+/* Something expensive. */
+struct headline_cost {
+	char *where;	  /* function, with file and line if known */
+	char *text;	  /* what it costs */
+	const char *kind; /* "finding" or "gpu-time" */
+	const char *rule; /* of a finding, else NULL */
+	uint32_t file;	  /* names of run->paths; NAME_EMPTY: unknown */
+	uint32_t line;	  /* 0: unknown */
+	uint64_t cost_ns;
+	uint64_t whole_ns; /* the time that cost_ns is a part of */
+};
+
+#define HEADLINE_LINES 64
+#define HEADLINE_GPUS  8
+
+/* A function of the user's own code, and its line with the most GPU time. Names of run->paths. */
+struct headline_line {
+	uint32_t function;
+	uint32_t file;
+	uint32_t line;
+	bool says_line; /* the function name already contains the line */
+};
+
+/* Zeros are valid. Sums are over all processes and devices. */
+struct headline {
+	int64_t start_ns;   /* start of the first process, on the common clock */
+	int64_t end_ns;	    /* end of the last call or work */
+	uint64_t span_ns; /* of each device from its first to its last work */
+	uint64_t busy_ns;
+	uint64_t idle_ns[IDLE_CLASSES];
+	struct headline_gap start_up; /* the longest of all processes, from their start */
+	struct headline_gap longest;
+	struct headline_cost costs[HEADLINE_COSTS]; /* largest first */
+	size_t cost_count;
+	struct headline_line lines[HEADLINE_LINES]; /* most GPU time of each process first */
+	size_t line_count;
+	char *gpus[HEADLINE_GPUS]; /* different names */
+	size_t gpu_count;
+};
+
+struct reading;
+struct run;
+
+/* Adds the process that was just read. Returns 0 or -ENOMEM. */
+int headline_add(struct reading *reading);
+
+/* Finds the largest costs. Call it after findings_finish(). Returns 0 or -ENOMEM. */
+int headline_finish(struct run *run);
+
+/* Time from the start of the first process to the last CUDA activity. */
+uint64_t headline_wall_ns(const struct headline *headline);
+uint64_t headline_idle_ns(const struct headline *headline);
+
+/* "launch late (CPU busy)". The caller frees it. NULL if out of memory. */
+char *headline_class(enum idle_class class);
+
+void headline_free(struct headline *headline);
+
+#endif
