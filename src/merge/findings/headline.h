@@ -48,8 +48,8 @@ struct headline_line {
 
 /* Zeros are valid. Sums are over all processes and devices. */
 struct headline {
-	int64_t start_ns;   /* start of the first process, on the common clock */
-	int64_t end_ns;	    /* end of the last call or work */
+	int64_t start_ns; /* start of the first process, on the common clock */
+	int64_t end_ns;	  /* end of the last call or work */
 	uint64_t span_ns; /* of each device from its first to its last work */
 	uint64_t busy_ns;
 	uint64_t idle_ns[IDLE_CLASSES];

@@ -128,9 +128,8 @@ static int add_activity(struct texts *texts, const struct headline *headline)
 	classes = error ? NULL : idle_text(headline, idle_ns);
 	if (!classes)
 		return -ENOMEM;
-	error = add_text(texts, "GPU idle", "%s%s%s",
-			 format_percent_of(idle_ns, headline->span_ns), classes[0] ? ":" : "",
-			 classes);
+	error = add_text(texts, "GPU idle", "%s%s%s", format_percent_of(idle_ns, headline->span_ns),
+			 classes[0] ? ":" : "", classes);
 	free(classes);
 	return error;
 }
