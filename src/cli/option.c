@@ -121,7 +121,7 @@ static int unknown_option(const struct option_list *list, const char *argument, 
 	for (size_t i = 0; i < list->count; i++) {
 		if (list->rows[i].name)
 			suggest_consider(&near, list->rows[i].name);
-		if (list->rows[i].is_output && argument[1] == '-')
+		if (list->rows[i].is_output && !list->rows[i].is_hidden && argument[1] == '-')
 			add_name(outputs, list->rows[i].name);
 	}
 	if (near.best)

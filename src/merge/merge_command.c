@@ -58,8 +58,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (options.completion) {
 		if (!completion_print(options.completion))
 			return STATUS_OK;
-		print_error("cannot complete for '%s': the shells are bash and zsh",
-			    options.completion);
+		print_error("no completion for '%s'; supported: bash, zsh", options.completion);
 		return STATUS_FAILED;
 	}
 	/*

@@ -59,7 +59,7 @@ static const struct option_row option_rows[] = {
 	{"warmup", .value = "N", .apply = option_number, TARGET(warmups), .max = BENCH_RUNS_MAX,
 	 .help = "Run each command N times before that, without measuring (default: 1)"},
 	{"vs", .value = "COMMAND", .apply = option_text, TARGET(vs),
-	 .help = "Compare CMD with COMMAND, a line for the shell. Run them alternately"},
+	 .help = "Compare CMD with COMMAND, a shell command line. Run them alternately"},
 	{"output", 'o', .value = "DIR", .apply = option_text, TARGET(output),
 	 .expected = "a name that is not empty",
 	 .help = "Write the runs to DIR (default: " DEFAULT_BENCH_DIR ")"},
@@ -220,7 +220,7 @@ static int run_diff(const struct bench *bench, const char *first, const char *se
 
 static void print_next_step(const struct bench *bench)
 {
-	char *program = shell_quote(program_invocation_name);
+	char *program = shell_own_name();
 	char *output = shell_quote(bench->output);
 
 	if (program && output)
@@ -264,7 +264,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
 	struct bench bench = {.passed = calloc((size_t)argc + 1, sizeof(char *)),
 			      .diff_passed = calloc((size_t)argc + 1, sizeof(char *))};
-	char *vs_command[] = {"/bin/sh", "-c", NULL, NULL};
+	char *vs_command[] = {"/bin/sh", "-c", NULL, NULL}, **longer = NULL;
 	int status = STATUS_FAILED, error;
 
 	if (!bench.passed || !bench.diff_passed)
@@ -274,18 +274,17 @@ static int run(const struct command *command, int argc, char **argv)
 		goto out;
 	vs_command[2] = (char *)bench.vs;
 	status = STATUS_FAILED;
-	error = child_find(argv[1]);
-	if (error) {
-		print_error("cannot run '%s': %s", argv[1],
-			    error == -ENOENT ? "command not found" : strerror(-error));
+	error = install_paths_find(&bench.paths);
+	longer = child_with_python(argv + 1, &bench.paths);
+	if (!longer && child_find(argv[1])) {
+		child_cannot_run(argv[1], child_find(argv[1]));
 		goto out;
 	}
-	error = install_paths_find(&bench.paths);
 	/* Report bad rules before minutes of runs. */
 	if (!error && bench.diff_passed_count && run_diff(&bench, "--check", NULL) != STATUS_OK)
 		goto out;
 	if (!error)
-		error = set_up_sides(&bench, argv + 1, vs_command);
+		error = set_up_sides(&bench, longer ? longer : argv + 1, vs_command);
 	if (error) {
 		print_error("cannot start: %s", strerror(-error));
 		goto out;
@@ -297,6 +296,7 @@ static int run(const struct command *command, int argc, char **argv)
 		status = report(&bench);
 out:
 	release(&bench);
+	free(longer);
 	return status;
 }
 

@@ -52,14 +52,16 @@ const struct option_row capture_option_rows[] = {
 		 "frees, waits and modules (default: work), or also events, graph construction, "
 		 "contexts and streams (all)",
 	 .apply = apply_word, TARGET(api_level)},
-	{"paused", .help = "Start paused. 'xtrace resume' starts recording", .apply = option_flag,
-	 TARGET(is_paused)},
+	{"paused",
+	 .help = "Start paused. 'xtrace resume', or xtrace_gpu.recording() in the program, starts "
+		 "recording",
+	 .apply = option_flag, TARGET(is_paused)},
 	{"capture-range", .value = "cudaProfilerApi",
 	 .help = "Record only between cudaProfilerStart() and cudaProfilerStop()",
 	 .apply = apply_word, TARGET(capture_range)},
-	{"python", .value = "mixed|full|only|off",
-	 .help = "Record Python frames together with native ones (default: mixed, full), alone "
-		 "(only), or not at all (off)",
+	{"python", .value = "on|off",
+	 .help = "Record Python frames (default: on). --python of 'xtrace report' chooses how to "
+		 "show them",
 	 .apply = apply_word, TARGET(python)},
 	{"modules",
 	 .help = "Add the path of each PyTorch module, such as layers.3.self_attn.q_proj, to the "

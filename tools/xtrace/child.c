@@ -35,6 +35,13 @@ static int probe(const char *path)
 	return S_ISREG(info.st_mode) && access(path, X_OK) == 0 ? 0 : -EACCES;
 }
 
+static bool is_script(const char *program)
+{
+	const char *ending = strrchr(program, '.');
+
+	return ending && !strcmp(ending, ".py");
+}
+
 int child_find(const char *program)
 {
 	const char *folders = getenv("PATH"), *end;
@@ -62,6 +69,63 @@ int child_find(const char *program)
 		if (!*end)
 			return error;
 	}
+}
+
+/* A file in this directory, which a shell would not find without "./". */
+static bool is_file(const char *program)
+{
+	struct stat status;
+
+	return !stat(program, &status) && S_ISREG(status.st_mode);
+}
+
+int child_cannot_run(const char *program, int error)
+{
+	const char *why = strerror(-error);
+
+	if (error == -ENOENT && (strchr(program, '/') || is_script(program)))
+		why = "no such file";
+	else if (error == -ENOENT)
+		why = is_file(program) ? "for a file in this directory, put ./ before its name"
+				       : "command not found";
+	else if (error == -EACCES && is_file(program))
+		why = "the file is not executable";
+	print_error("cannot run '%s': %s", program, why);
+	return error == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+}
+
+const char *child_python(const struct install_paths *paths)
+{
+	static char own[PATH_MAX + sizeof("/bin/python3")];
+	const char *chosen = getenv("XTRACE_INTERPRETER");
+
+	if (chosen && *chosen)
+		return chosen;
+	snprintf(own, sizeof(own), "%s/pyvenv.cfg", paths->top);
+	if (access(own, F_OK))
+		return "python3";
+	snprintf(own, sizeof(own), "%s/bin/python3", paths->top);
+	return access(own, X_OK) ? "python3" : own;
+}
+
+char **child_with_python(char **command, const struct install_paths *paths)
+{
+	const char *chosen = getenv("XTRACE_INTERPRETER");
+	bool is_chosen = chosen && *chosen;
+	size_t count = 0;
+	char **longer;
+
+	if (!is_script(command[0]) || !is_file(command[0]) ||
+	    (!is_chosen && !child_find(command[0])))
+		return NULL;
+	while (command[count])
+		count++;
+	longer = calloc(count + 2, sizeof(*longer));
+	if (!longer)
+		return NULL;
+	longer[0] = (char *)child_python(paths);
+	memcpy(longer + 1, command, count * sizeof(*longer));
+	return longer;
 }
 
 /* Runs in the child. Does not return: on failure it reports errno and exits. */

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "install_paths.h"
+
 struct environment_entry {
 	const char *name;
 	const char *value; /* NULL: unchanged */
@@ -27,6 +29,24 @@ struct child_care {
  * cannot be executed.
  */
 int child_find(const char *program);
+
+/*
+ * Prints why child_find() or child_run() failed with this error. Returns the exit status of a shell
+ * in this case.
+ */
+int child_cannot_run(const char *program, int error);
+
+/*
+ * The Python for scripts: XTRACE_INTERPRETER, or that of the virtual environment that xtrace was
+ * installed into, or "python3". Valid until the next call.
+ */
+const char *child_python(const struct install_paths *paths);
+
+/*
+ * 'xtrace record train.py' runs 'python3 train.py' if the script is not executable. The result ends
+ * with NULL, and the caller frees it, but not its elements. NULL: leave the command as it is.
+ */
+char **child_with_python(char **command, const struct install_paths *paths);
 
 /*
  * Runs a command, forwards signals to it, and waits for it, but not for its children. command

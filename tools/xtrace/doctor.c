@@ -280,13 +280,13 @@ static int run_doctor(const struct command *command, int argc, char **argv)
 
 static const char details[] =
 	"Records a small program on the GPU, from Python and from C, and on the simulated GPU.\n"
-	"XTRACE_INTERPRETER names the Python to test (default: python3).\n\n"
+	"It tests the Python that 'xtrace record' uses for scripts.\n\n"
 	"Exit status: 0 if programs can be recorded on a GPU, 1 if not, 2 for wrong usage.\n";
 
 const struct command command_doctor = {
 	.name = "doctor",
 	.arguments = "[--json]",
-	.summary = "Say what was found on this machine and what will work",
+	.summary = "Check this machine and report what will work",
 	.details = details,
 	.list_options = list_options,
 	.run = run_doctor,

@@ -310,14 +310,9 @@ static int run_recorded(char *const *command, const struct capture_options *opti
 void probe_run(enum probe_kind kind, const struct install_paths *paths, struct probe *probe)
 {
 	const struct capture_options options = {.simulates = kind == PROBE_SIMULATED};
-	const char *interpreter = getenv("XTRACE_INTERPRETER");
 	char limit[16], folder[] = "/tmp/xtrace-doctor-XXXXXX", output[sizeof(folder) + 8];
-	char *const python[] = {(char *)(interpreter && *interpreter ? interpreter : "python3"),
-				"-c",
-				(char *)python_program,
-				limit,
-				PTX,
-				NULL};
+	char *const python[] = {
+		(char *)child_python(paths), "-c", (char *)python_program, limit, PTX, NULL};
 	char *const program[] = {(char *)paths->program, "doctor", PROBE_OPERAND, NULL};
 	char *const *command = kind == PROBE_PYTHON ? python : program;
 	int status = 0, error;

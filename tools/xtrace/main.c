@@ -183,7 +183,7 @@ static int run_completion(const struct command *command, int argc, char **argv)
 	if (count == 1 && !completion_print(argv[1]))
 		return STATUS_OK;
 	if (count)
-		print_error("cannot complete for '%s': the shells are bash and zsh", argv[1]);
+		print_error("no completion for '%s'; supported: bash, zsh", argv[1]);
 	else
 		print_error("no shell given: bash or zsh (see xtrace completion --help)");
 	return STATUS_FAILED;

@@ -87,46 +87,6 @@ static int parse(struct recording *recording, const struct command *command, int
 	return COMMAND_GO_ON;
 }
 
-/* A script in this directory, which a shell would not find, or one that is not executable. */
-static bool is_python_script(const char *program)
-{
-	const char *ending = strrchr(program, '.');
-	struct stat status;
-
-	return ending && !strcmp(ending, ".py") && !stat(program, &status) &&
-	       S_ISREG(status.st_mode);
-}
-
-/*
- * 'xtrace record train.py' runs 'python3 train.py'. XTRACE_INTERPRETER names another Python. The
- * result ends with NULL, and the caller frees it. NULL: leave the command as it is.
- */
-static char **with_interpreter(char **command)
-{
-	char *interpreter = getenv("XTRACE_INTERPRETER");
-	bool is_chosen = interpreter && *interpreter;
-	size_t count = 0;
-	char **longer;
-
-	if (!is_python_script(command[0]) || (!is_chosen && !child_find(command[0])))
-		return NULL;
-	while (command[count])
-		count++;
-	longer = calloc(count + 2, sizeof(*longer));
-	if (!longer)
-		return NULL;
-	longer[0] = is_chosen ? interpreter : "python3";
-	memcpy(longer + 1, command, count * sizeof(*longer));
-	return longer;
-}
-
-static int cannot_run(const char *program, int error)
-{
-	print_error("cannot run '%s': %s", program,
-		    error == -ENOENT ? "command not found" : strerror(-error));
-	return error == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
-}
-
 /* The driver loads only one such library. */
 static void warn_of_other_tool(const char *injected)
 {
@@ -193,7 +153,8 @@ static int run(struct recording *recording)
 	if (error == -ENOENT)
 		print_error("cannot run '%s': its interpreter is missing",
 			    recording->info.command[0]);
-	return error == -ENOENT ? STATUS_NOT_FOUND : cannot_run(recording->info.command[0], error);
+	return error == -ENOENT ? STATUS_NOT_FOUND
+				: child_cannot_run(recording->info.command[0], error);
 }
 
 static struct totals add_up(const struct recording *recording)
@@ -226,7 +187,7 @@ static const char *plural(size_t process_count)
 static void print_next_step(const struct recording *recording)
 {
 	bool is_default = strcmp(recording->options.output, DEFAULT_DATA_DIR) == 0;
-	char *program = shell_quote(program_invocation_name);
+	char *program = shell_own_name();
 	char *data = shell_quote(recording->options.output);
 
 	if (program && data && !message_is_quiet())
@@ -296,8 +257,11 @@ static void report(const struct recording *recording)
 	if (totals.launch_count == 0 && totals.kernel_count == 0)
 		print_note("no kernel launch was recorded%s",
 			   recording->options.is_paused
-				   ? ": recording started paused; 'xtrace resume' "
-				     "starts it while the program runs"
+				   ? ": recording started paused; 'xtrace resume', or "
+				     "xtrace_gpu.recording() in the program, starts it"
+			   : recording->options.capture_range
+				   ? ": the program did not call cudaProfilerStart() before its "
+				     "launches"
 				   : "");
 	if (has_content(recording))
 		print_next_step(recording);
@@ -343,11 +307,12 @@ static int run_record(const struct command *command, int argc, char **argv)
 
 	if (status != COMMAND_GO_ON)
 		return status;
-	longer = with_interpreter(info->command);
+	install_paths_find(&recording.paths); /* capture_find_parts() reports what is missing */
+	longer = child_with_python(info->command, &recording.paths);
 	if (longer)
 		info->command = longer;
 	error = child_find(info->command[0]);
-	status = error ? cannot_run(info->command[0], error)
+	status = error ? child_cannot_run(info->command[0], error)
 		       : capture_find_parts(&recording.options, &recording.paths);
 	if (status)
 		goto out;
@@ -383,8 +348,9 @@ out:
 }
 
 static const char details[] =
-	"If CMD is a Python script (.py) that is not executable, python3 runs it, or the program "
-	"that\nXTRACE_INTERPRETER names.\n\n"
+	"If CMD is a Python script (.py) that is not executable, python3 runs it: the one that\n"
+	"XTRACE_INTERPRETER names, or that of the virtual environment with xtrace, or that on "
+	"PATH.\n\n"
 	"If DIR holds an older trace, it moves to DIR.old. If this recording has no CUDA calls and "
 	"no\n"
 	"GPU work, it is removed and the older trace stays. While CMD runs, the older trace is in\n"

@@ -4,9 +4,13 @@
  */
 #include "shell_quote.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define PLAIN                                                                                      \
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"                           \
@@ -31,4 +35,36 @@ char *shell_quote(const char *name)
 			*at++ = *name;
 	strcpy(at, "'");
 	return word;
+}
+
+static bool is_this_program(const char *path)
+{
+	struct stat found, own;
+
+	return !stat(path, &found) && !stat("/proc/self/exe", &own) && found.st_dev == own.st_dev &&
+	       found.st_ino == own.st_ino;
+}
+
+char *shell_own_name(void)
+{
+	const char *folders = getenv("PATH"), *end;
+
+	for (; folders && *folders; folders = *end ? end + 1 : end) {
+		char *path;
+		bool is_first;
+
+		end = strchrnul(folders, ':');
+		if (asprintf(&path, "%.*s/%s", (int)(end - folders), folders,
+			     program_invocation_short_name) < 0)
+			return NULL;
+		is_first = !access(path, X_OK);
+		if (is_first && is_this_program(path)) {
+			free(path);
+			return strdup(program_invocation_short_name);
+		}
+		free(path);
+		if (is_first)
+			break;
+	}
+	return shell_quote(program_invocation_name);
 }

@@ -11,4 +11,10 @@
  */
 char *shell_quote(const char *name);
 
+/*
+ * The command that runs this program: its name alone if the shell finds it, else as it was called.
+ * The caller frees it. NULL if memory ran out.
+ */
+char *shell_own_name(void);
+
 #endif

@@ -92,24 +92,6 @@ static bool read_switch(const char *name)
 	return true;
 }
 
-/* Other values select how frames are shown, which matters only to the merge. */
-static bool read_python(void)
-{
-	static const char *const wanted[] = {"mixed", "full", "only"};
-	const char *value = getenv("XTRACE_PYTHON");
-
-	if (!value || !*value)
-		return true;
-	if (!strcmp(value, "off"))
-		return false;
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
-		if (!strcmp(value, wanted[i]))
-			return true;
-	log_message("cannot use XTRACE_PYTHON=%s: choose mixed, full, only or off; using mixed",
-		    value);
-	return true;
-}
-
 static void read_max_size(struct xt_size_bound *bound)
 {
 	const char *value = getenv("XTRACE_MAX_SIZE");
@@ -145,7 +127,7 @@ bool config_read(struct config *config)
 	read_path("XTRACE_CUPTI", "", config->cupti_path);
 	find_own_directory(config->library_dir);
 	debug_log_enable(getenv("XTRACE_DEBUG"));
-	config->python = read_python();
+	config->python = read_switch("XTRACE_PYTHON");
 	config->autograd = read_switch("XTRACE_AUTOGRAD");
 	config->modules = config->python && read_word("XTRACE_MODULES", "1");
 	config->api_level = read_api_level();

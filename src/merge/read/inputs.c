@@ -5,6 +5,7 @@
 #include "merge/read/inputs.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,6 +61,15 @@ static int log_filter(const struct dirent *entry)
 	return is_log_name(entry->d_name);
 }
 
+/* Whether xtrace record wrote to the directory. */
+static bool has_info(const char *directory)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/info.json", directory) < PATH_MAX &&
+	       !access(path, F_OK);
+}
+
 static int add_directory(struct inputs *inputs, const char *directory, struct report *report)
 {
 	size_t length = strlen(directory);
@@ -73,8 +83,11 @@ static int add_directory(struct inputs *inputs, const char *directory, struct re
 		return 0;
 	}
 	if (!count)
-		report_error(report, STATUS_INCOMPLETE, "%s: no logs (*%s) in this directory",
-			     directory, LOG_SUFFIX);
+		report_error(report, STATUS_INCOMPLETE,
+			     has_info(directory)
+				     ? "%s: the recording is empty: no process used CUDA"
+				     : "%s: no logs (*" LOG_SUFFIX ") in this directory",
+			     directory);
 	for (int i = 0; i < count; i++) {
 		char *path = NULL;
 

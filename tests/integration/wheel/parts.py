@@ -11,7 +11,7 @@ with xtrace_gpu.recording():
 gpu.launch()
 
 
-@xtrace_gpu.recording()
+@xtrace_gpu.recording
 def step():
     gpu.launch()
 

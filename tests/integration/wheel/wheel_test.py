@@ -113,8 +113,44 @@ class Test(unittest.TestCase):
         text = run(python, "-m", "xtrace_gpu", "record", "-s", "-o", "none", "which.py", "-x",
                    cwd=self.top)
         self.assertIn(f"['which.py', '-x'] {self.top}/venv\n", text)
-        self.assertIn("['which.py'] ", run(xtrace, "record", "-s", "-o", "none", "which.py",
-                                           cwd=self.top))
+        # Without activation of the environment, too.
+        text = run(xtrace, "record", "-s", "-o", "none", "which.py", cwd=self.top)
+        self.assertIn(f"['which.py'] {self.top}/venv\n", text)
+        chosen = {**ENVIRONMENT, "XTRACE_INTERPRETER": sys.executable}
+        text = run(xtrace, "record", "-s", "-o", "none", "which.py", cwd=self.top, env=chosen)
+        self.assertIn(f"['which.py'] {sys.prefix}\n", text)
+
+    def test_options(self):
+        self.run_python("""
+for options, why in ((["--html", "x.html"], "cannot use --html"), (["--help"], "cannot use --help"),
+                     (["-o", "x.db"], "cannot use -o"), (["other"], "'other' is no option"),
+                     (["--bogus"], "unknown option '--bogus'")):
+    for function in xtrace_gpu.load, xtrace_gpu.report:
+        try:
+            function("xtrace.data", *options)
+        except xtrace_gpu.Error as error:
+            assert str(error).startswith(why), error
+        else:
+            raise AssertionError(options)
+assert len(xtrace_gpu.load("xtrace.data", "--top", 1).summary["kernels"]["rows"]) == 1
+""")
+
+    def test_names(self):
+        self.run_python("""
+tables = xtrace_gpu.load()
+assert repr(tables).startswith("<tables: findings, "), tables
+assert isinstance(tables["work"][:3], xtrace_gpu.Table) and len(tables["work"][:3]) == 3
+assert "print() shows it as text" in repr(xtrace_gpu.report())
+assert xtrace_gpu.__version__[0].isdigit()
+for get, kind, why in ((lambda: tables["top_kernel"], KeyError, "did you mean top_kernels?"),
+                       (lambda: tables.query("SELECT x FROM y"), xtrace_gpu.Error, "no such table")):
+    try:
+        get()
+    except kind as error:
+        assert why in str(error), error
+    else:
+        raise AssertionError(why)
+""")
 
     def test_recording(self):
         self.assertEqual(self.record("--paused"), [1, 3, 5, 7, 9])
@@ -142,7 +178,7 @@ print(len(xtrace_gpu.load("live")["work"]), "k" in str(xtrace_gpu.report("live")
             "part._has_cuda_started = lambda: True\n"
             "with xtrace_gpu.recording(): print('in the body')",
             env={**ENVIRONMENT, "XTRACE_DATA": "/nowhere", "XTRACE_START": "paused"})
-        self.assertRegex(text, r"RuntimeWarning: xtrace resume: .+\n(.*\n)*in the body")
+        self.assertRegex(text, r"RuntimeWarning: .+\n(.*\n)*in the body")
 
     def test_tables(self):
         self.run_python("""
@@ -199,7 +235,7 @@ for use in xtrace_gpu.load, xtrace_gpu.report:
             use(*arguments)
             raise AssertionError(arguments)
         except xtrace_gpu.Error as error:
-            assert str(error).startswith("xtrace merge: ") and "\\n" not in str(error), error
+            assert not str(error).startswith("xtrace") and "\\n" not in str(error), error
 """)
 
     def test_other_systems(self):

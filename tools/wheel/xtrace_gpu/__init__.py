@@ -8,9 +8,16 @@ for programs and notebooks:
     report("dir")   the report of a recording, shown in Jupyter
     load("dir")     the tables of a recording
 """
-from ._program import Error
+import importlib.metadata
+
+from ._program import DISTRIBUTION, Error
 from ._recording import recording
 from ._report import Report, report
 from ._tables import Table, Tables, load
 
 __all__ = ["Error", "Report", "Table", "Tables", "load", "recording", "report"]
+
+try:
+    __version__ = importlib.metadata.version(DISTRIBUTION)
+except importlib.metadata.PackageNotFoundError:
+    __version__ = "0"  # imported from a source tree

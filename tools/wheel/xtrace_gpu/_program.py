@@ -50,6 +50,22 @@ def why_not_started(error: OSError) -> str:
     return f"cannot start {error.filename or 'xtrace'}: {error.strerror}"
 
 
+OUTPUTS = ("--text", "--html", "--summary", "--profile", "--folded", "--chrome", "--perfetto",
+           "--pprof", "--speedscope", "--svg", "--sqlite", "--csv", "--output", "-o")
+
+
+def check_options(options: tuple[object, ...]) -> list[str]:
+    """Returns the options of a part or view as text. Raises Error for others."""
+    words = [str(option) for option in options]
+    if words and not words[0].startswith("-"):
+        raise Error(f"'{words[0]}' is no option: to read several recordings, use 'xtrace merge'")
+    for word in words:
+        name = word.split("=")[0]
+        if name in OUTPUTS or name in ("-h", "--help", "-V", "--version"):
+            raise Error(f"cannot use {name} here: for other outputs, use 'xtrace merge'")
+    return words
+
+
 INCOMPLETE = 1  # exit status: something is missing in the recording; all the rest was written
 
 
@@ -66,5 +82,6 @@ def run(*arguments: str | os.PathLike[str], accepts_incomplete: bool = False) ->
         if "GLIBC_" in done.stderr:
             raise Error(why_not_started(OSError(0, "it needs a newer glibc", program)))
         lines = done.stderr.strip().splitlines()
-        raise Error(lines[-1] if lines else f"{program} ended with status {done.returncode}")
+        raise Error(re.sub(r"^xtrace( [a-z]+)?: ", "", lines[-1]) if lines
+                    else f"{program} ended with status {done.returncode}")
     return done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+import difflib
 import html
 import json
 import os
@@ -11,7 +12,7 @@ import sqlite3
 import tempfile
 from typing import Any
 
-from ._program import run
+from ._program import Error, check_options, run
 
 SHOWN_ROWS = 20  # in a notebook
 
@@ -24,6 +25,10 @@ class Table(list):
         import pandas
 
         return pandas.DataFrame.from_records(self)
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        return Table(found) if isinstance(place, slice) else found
 
     def _repr_html_(self) -> str:
         columns = list(self[0]) if self else []
@@ -39,7 +44,7 @@ class Table(list):
 class Tables(collections.abc.Mapping):
     """The tables of a recording by name: those of docs/SQLITE.md, and `findings`.
 
-    Each is a Table. Names of columns end in their unit.
+    Each is a Table. Columns of times end in `_ns`.
     """
 
     def __init__(self, database: sqlite3.Connection, summary: dict[str, Any]) -> None:
@@ -48,8 +53,11 @@ class Tables(collections.abc.Mapping):
         """All sums of the report, as docs/SUMMARY.md describes them."""
 
     def query(self, sql: str, parameters: Any = ()) -> Table:
-        """Returns the rows of an SQL query, such as the examples of docs/SQLITE.md."""
-        cursor = self._database.execute(sql, parameters)
+        """Returns the rows of an SQL query, such as the examples of docs/SQLITE.md. Raises Error."""
+        try:
+            cursor = self._database.execute(sql, parameters)
+        except sqlite3.Error as error:
+            raise Error(f"SQL: {error}") from None
         columns = [column[0] for column in cursor.description or ()]
         return Table(dict(zip(columns, row)) for row in cursor)
 
@@ -57,8 +65,12 @@ class Tables(collections.abc.Mapping):
         if name == "findings":
             return Table(self.summary["findings"]["rows"])
         if name not in self._names():
-            raise KeyError(name)
+            near = difflib.get_close_matches(str(name), list(self), 1)
+            raise KeyError(f"{name}{f': did you mean {near[0]}?' if near else ''}")
         return self.query(f'SELECT * FROM "{name}"')
+
+    def __repr__(self) -> str:
+        return f"<tables: {', '.join(self)}>"
 
     def __iter__(self) -> collections.abc.Iterator[str]:
         return iter(["findings", *self._names()])
@@ -72,17 +84,18 @@ class Tables(collections.abc.Mapping):
             "AND name NOT LIKE 'sqlite_%' ORDER BY type DESC, name")]
 
 
-def load(recording: str | os.PathLike[str] = "xtrace.data", *options: str) -> Tables:
+def load(recording: str | os.PathLike[str] = "xtrace.data", *options: object) -> Tables:
     """Reads a recording: a directory that `xtrace record` wrote, or a log.
 
     `options` are those of `xtrace merge` that choose a part or a view, such as "--from", "2s".
     The table `warning` and `summary["trust"]` say what is missing in it. It may still be recorded:
     the tables have what is in it so far. Raises Error.
     """
+    words = check_options(options)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "run.db")
         summary = pathlib.Path(folder, "summary.json")
-        run("merge", "-q", "--sqlite", path, "--summary", summary, *options, "--", recording,
+        run("merge", "-q", "--sqlite", path, "--summary", summary, *words, "--", recording,
             accepts_incomplete=True)
         # The file can be deleted while it is open.
         database = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True,

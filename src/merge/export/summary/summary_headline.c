@@ -198,16 +198,19 @@ static void put_label(struct output *out, const char *label)
 	put_style(out, STYLE_PLAIN);
 }
 
-/* Writes "1. step (train.py:12): 52.0 % of the GPU time", with the place elided if too wide. */
+/* Writes "1. step (train.py:12): 52.0 % of the GPU time". If it is too wide, elides the place. */
 static void put_cost(struct output *out, const struct headline_cost *cost, size_t c, size_t columns)
 {
-	size_t room = columns - LABEL_COLUMNS, rest = strlen("1. : ") + strlen(cost->text);
+	size_t room = columns - LABEL_COLUMNS - strlen("1. : ");
+	size_t text = strlen(cost->text);
+	size_t where = text + PATH_COLUMNS_MIN <= room ? room - text : PATH_COLUMNS_MIN;
 
 	put_label(out, c ? "" : "costs most");
 	output_format(out, "%zu. ", c + 1);
-	put_elided(out, cost->where, strlen(cost->where),
-		   rest + PATH_COLUMNS_MIN < room ? room - rest : PATH_COLUMNS_MIN);
-	output_format(out, ": %s\n", cost->text);
+	where = put_elided(out, cost->where, strlen(cost->where), where);
+	output_text(out, ": ", 2);
+	put_elided(out, cost->text, text, room - where);
+	output_text(out, "\n", 1);
 }
 
 int put_headline(struct output *out, const struct run *run)
