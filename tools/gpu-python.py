@@ -72,7 +72,7 @@ def run_once(places, options, kind, mode, folder, is_switched=False):
         shutil.rmtree(folder, ignore_errors=True)
         switching = ["--capture-range", "cudaProfilerApi"] if is_switched else []
         command = [places.xtrace, "record", *(["--simulate"] if options.simulate else []),
-                   "--python", mode, *switching, "-o", folder, "--", *command,
+                   "--python", "off" if mode == "off" else "on", *switching, "-o", folder, "--", *command,
                    *(["--switch"] if is_switched else [])]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     found = re.search(r"([0-9.]+) ms/step(?:, recording adds (-?[0-9.]+))?", done.stdout)

@@ -42,12 +42,15 @@ def elided(path):
 
 
 class Summary:
-    """The summary as {title: [[cell, …], …]}. The overview has the title ''."""
+    """The summary as {title: [[cell, …], …]}. The overview has the title ''.
+
+    The headline above it repeats figures of the JSON summary, and is compared with that.
+    """
 
     def __init__(self, text):
         self.tables = collections.defaultdict(list)
         title, is_head = "", True
-        for line in text.splitlines():
+        for line in text.partition("\n\n")[2].splitlines():
             if not line:
                 title = None
             elif title is None:

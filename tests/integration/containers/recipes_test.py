@@ -34,6 +34,7 @@ while :; do
 	case $1 in
 	--rm) shift ;;
 	--gpus) [ "$2" = all ]; shift 2 ;;
+	--user) [ "$2" = "$(id -u):$(id -g)" ]; shift 2 ;;
 	-e) export "$2"; shift 2 ;;
 	-v)
 		case $2 in
@@ -49,7 +50,7 @@ while :; do
 done
 [ "$1" = my-image ] && [ "$NVIDIA_DRIVER_CAPABILITIES" = compute,utility ]
 shift
-mkdir -p "$traces" # as docker does
+[ -d "$traces" ] # docker would create it for root
 for part; do
 	shift
 	case $part in
