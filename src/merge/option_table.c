@@ -167,8 +167,9 @@ const struct option_row merge_option_rows[] = {
 		 "May be repeated",
 	 .uses = USES_FINDINGS, .apply = apply_finding, .key = finding_key},
 	{"html-size", .value = "SIZE",
-	 .help = "Limit the size of the HTML report, as in 200K or 5M (default: 10M). Merges the "
-		 "smallest call paths to meet the limit",
+	 .help = "Limit the size of the HTML report, as in 200K or 5M (default: 10M). To meet the "
+		 "limit, the shortest single events are left out, then the smallest call paths "
+		 "merged",
 	 .expected = "a size such as 200K or 10M", .uses = USES_SIZE, .is_single = true,
 	 .apply = apply_html_size},
 	{"from", A_TIME,

@@ -4,6 +4,11 @@
  */
 #include "merge/sums/idle.h"
 
+const enum idle_class idle_order[IDLE_CLASSES] = {
+	IDLE_CALL_UNKNOWN, IDLE_ON_STREAM,     IDLE_NOT_STARTED, IDLE_ON_COPY,
+	IDLE_CPU_IN_SYNC,  IDLE_NOT_SUBMITTED, IDLE_LAUNCH_LATE,
+};
+
 const char *const idle_labels[IDLE_CLASSES] = {
 	[IDLE_LAUNCH_LATE] = "[idle: launch late (CPU busy)]",
 	[IDLE_CPU_IN_SYNC] = "[idle: CPU blocked in sync]",

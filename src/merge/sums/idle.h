@@ -25,6 +25,9 @@ enum idle_class {
 /* Leaf frame of each class. */
 extern const char *const idle_labels[IDLE_CLASSES];
 
+/* The classes in the order in which they usually occur in a gap. The late launch comes last. */
+extern const enum idle_class idle_order[IDLE_CLASSES];
+
 /* Work of a device with its launch and launching thread. */
 struct idle_work {
 	uint64_t start_ns;

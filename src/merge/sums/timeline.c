@@ -14,6 +14,7 @@ struct item {
 	uint32_t callsite, before, took_ns; /* from its call */
 	uint8_t kind;			    /* enum work_kind */
 	bool is_collective;
+	uint64_t bytes;
 };
 
 static uint64_t *idle_of(struct timeline *timeline, const struct owner *owner)
@@ -87,6 +88,8 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		.has_call = item->work.has_call,
 		.enter_ns = item->work.enter_ns,
 		.owner = &owner,
+		.place = item->place,
+		.bytes = item->bytes,
 	};
 	/* If recording was paused or work was lost in the gap, its cause is unknown. */
 	bool is_blind = stretch.has_gap &&
@@ -178,6 +181,7 @@ void timeline_add(struct timeline *timeline, uint32_t device, const struct work 
 		.place = aggregate_index(&timeline->unowned, owner),
 		.kind = work->kind,
 		.is_collective = work->is_collective,
+		.bytes = work->bytes,
 		.device = (uint16_t)(device < TIMELINE_DEVICES_MAX ? device
 								   : TIMELINE_DEVICES_MAX - 1),
 	};

@@ -218,6 +218,26 @@ export interface Comparison {
 	others: ComparisonRow[];
 }
 
+export interface Shape {
+	grid: number[];
+	block: number[];
+	registers: number;
+	shared_bytes: number;
+}
+
+/* Describes the columns of single events: how many of them each stream and thread has. */
+export interface EventLists {
+	streams: { device: number; stream: number; count: number }[];
+	calls: { thread: number; count: number }[];
+	states: { thread: number; count: number }[];
+	apis: string[];
+	shapes: Shape[];
+	left_out_work_count: number;
+	left_out_work_ns: number;
+	left_out_call_count: number;
+	left_out_state_count: number;
+}
+
 export interface Report {
 	version: number;
 	comparison?: Comparison; /* comparison pages have no summary and no times */
@@ -231,6 +251,7 @@ export interface Report {
 	threads: string[];
 	ranges: Range[];
 	tracks: Track[];
+	events?: EventLists; /* absent in comparisons */
 	track_left_out_count: number;
 	track_halvings?: number; /* how often the resolution of tracks was halved */
 	left_out_path_count?: number; /* smallest call paths, combined into [other] */
@@ -286,19 +307,22 @@ export async function load(base64: string): Promise<Loaded> {
 	const documentBytes = new DataView(bytes.buffer).getUint32(0, true);
 	const text = new TextDecoder().decode(bytes.subarray(4, 4 + documentBytes));
 	const report = JSON.parse(text) as Report;
-	const columns = new Map<string, Float64Array>();
+	const places = new Map<string, { at: number; count: number }>();
+	const columns = new Map<string, Float64Array>(); /* decoded when they are needed */
 	let at = 4 + documentBytes;
 
 	for (const { name, bytes: length, count } of report.columns) {
-		columns.set(name, decodeColumn(bytes, at, count));
+		places.set(name, { at, count });
 		at += length;
 	}
 	return {
 		report,
 		column: (name) => {
-			const found = columns.get(name);
+			const place = places.get(name);
+			let found = columns.get(name);
 
-			if (!found) throw new Error(`the page lacks the column ${name}`);
+			if (!place) throw new Error(`the page lacks the column ${name}`);
+			if (!found) columns.set(name, (found = decodeColumn(bytes, place.at, place.count)));
 			return found;
 		},
 	};

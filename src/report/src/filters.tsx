@@ -4,7 +4,6 @@
  * paths.
  */
 import { filter, type State } from './state';
-import type { Filter } from './tree';
 
 const LIST_MAX = 300; /* the list shows the largest; the table has all ranges */
 
@@ -14,7 +13,7 @@ function largest(sums: Float64Array): Set<number> {
 	return new Set(places.slice(0, LIST_MAX));
 }
 
-function Choice(props: { id: keyof Filter; title: string; all: string; names: string[]; shown?: Set<number> }) {
+function Choice(props: { id: 'device' | 'thread' | 'range'; title: string; all: string; names: string[]; shown?: Set<number> }) {
 	if (props.names.length < 2 && props.id !== 'range') return null;
 	if (!props.names.length) return null;
 	return (

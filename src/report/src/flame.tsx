@@ -10,11 +10,11 @@ import { Filters } from './filters';
 import { formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
 import { type Cell, cellAt, childrenOf, layOut } from './layout';
 import { type Change, type Look, paint, ROW_HEIGHT, rowAt, rowTop, type Scene } from './painter';
-import { filter, isDark, isFiltered, isFlame, isOfBrowser, printing, reset, search, selected, type State, watchWidth, weight, zoom } from './state';
+import { baseSpan, filter, isDark, isFiltered, isFlame, isOfBrowser, printing, reset, search, selected, type State, watchWidth, weight, zoom } from './state';
 import { noFilter, patternError } from './tree';
 import { weightTitles } from './words';
 
-function readLook(element: Element): Look {
+export function readLook(element: Element): Look {
 	const style = getComputedStyle(element);
 	const value = (name: string) => style.getPropertyValue(name).trim();
 
@@ -44,10 +44,15 @@ function neighbour(scene: Scene, sums: Parameters<typeof childrenOf>[1], node: n
 	return siblings[Math.min(Math.max(place, 0), siblings.length - 1)] ?? node;
 }
 
-/* Comparisons only: weights of the nodes on both sides. */
+/* Weights of the nodes on both sides of a comparison, or in two spans of time. */
 function changeOf(state: State): Change | null {
 	const spec = state.report.weights[weight.value];
 
+	if (baseSpan.value && filter.value.span)
+		return {
+			base: state.tree.sums(weight.value, { ...filter.value, span: baseSpan.value }).total,
+			now: state.tree.sums(weight.value, filter.value).total,
+		};
 	if (spec.against === undefined) return null;
 	const own = state.tree.sums(weight.value, filter.value).total;
 	const other = state.tree.sums(spec.against, filter.value).total;
@@ -442,7 +447,7 @@ export function Flame({ state }: { state: State }) {
 				)}
 			</div>
 			<Details state={state} node={selected.value} />
-			<Legend isComparison={spec.against !== undefined} />
+			<Legend isComparison={spec.against !== undefined || (baseSpan.value !== null && filter.value.span !== null)} />
 		</section>
 	);
 }

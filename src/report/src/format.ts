@@ -36,6 +36,14 @@ export function shortTime(ns: number): string {
 	return `${Math.round(ns)} ns`;
 }
 
+/* All digits. */
+export function exactTime(ns: number): string {
+	const [seconds, rest] = (ns / 1e9).toFixed(9).split('.');
+	const digits = rest.replace(/0+$/, '');
+
+	return `${seconds}${digits ? `.${digits}` : ''} s`;
+}
+
 /* Short form with minutes and hours. */
 export function longTime(ns: number): string {
 	if (ns >= 3.6e12) return `${Number((ns / 3.6e12).toPrecision(3))} h`;

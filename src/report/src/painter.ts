@@ -37,7 +37,7 @@ export interface Scene {
 	look: Look;
 }
 
-const FONT = '11.5px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
+export const FONT = '11.5px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
 const PADDING = 5;
 
 export function rowTop(scene: Scene, row: number): number {

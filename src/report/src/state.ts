@@ -5,6 +5,7 @@
 import { computed, signal, useSignal } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
 import type { Loaded, Report } from './data';
+import type { Span } from './times';
 import { type Filter, noFilter, Tree, wholeName } from './tree';
 
 export type Theme = 'auto' | 'light' | 'dark';
@@ -17,6 +18,7 @@ export interface State {
 
 export const weight = signal(0);
 export const filter = signal<Filter>(noFilter);
+export const baseSpan = signal<Span | null>(null); /* the flame graph compares filter.span with it */
 export const search = signal('');
 export const zoom = signal(0); /* node that spans the full width */
 export const selected = signal(0); /* node shown in the details */
@@ -48,7 +50,7 @@ export function watchWidth(ref: { current: HTMLElement | null }): number {
 }
 
 export const isFiltered = computed(
-	() => filter.value.device !== 0 || filter.value.thread !== 0 || filter.value.range !== 0,
+	() => filter.value.device !== 0 || filter.value.thread !== 0 || filter.value.range !== 0 || filter.value.span !== null,
 );
 
 /* Resets zoom, filters and search. */
@@ -57,6 +59,7 @@ export function reset(): void {
 	selected.value = 0;
 	search.value = '';
 	filter.value = noFilter;
+	baseSpan.value = null;
 }
 
 /* The browser uses these key combinations itself, for zoom and history. */

@@ -4,6 +4,8 @@
  * are omitted. "Shown time" is the remaining time, with a short break for each gap.
  */
 
+import { clamp } from './time_view';
+
 export interface Span {
 	fromNs: number;
 	untilNs: number;
@@ -58,6 +60,11 @@ export class Times {
 		}
 		this.leftOutNs = kept[kept.length - 1].untilNs - kept[0].fromNs - length;
 		this.whole = { fromNs: kept[0].fromNs, untilNs: Math.max(shownNs - this.breakNs, kept[0].fromNs + 1) };
+	}
+
+	/* Moves a view into the axis. */
+	clamp(view: Span): Span {
+		return clamp(view, this.whole);
 	}
 
 	/*

@@ -7,8 +7,10 @@ import { ticks } from 'd3-array';
 import { type Signal, useSignal } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { idleColours, trackColours } from './colours';
-import { formatBytes, formatPercent, formatTime, longTime, shortTime } from './format';
-import { isDark, isOfBrowser, printing, type State, watchWidth } from './state';
+import { exactTime, formatBytes, formatPercent, formatTime, longTime, shortTime } from './format';
+import { filter, isDark, isOfBrowser, printing, type State, watchWidth } from './state';
+import { moved, stretch } from './time_view';
+import { realSpan, SpanBar, Timeline } from './timeline';
 import { type Span, Times } from './times';
 import { idleName } from './words';
 
@@ -32,6 +34,7 @@ interface Chart {
 
 const breakColours = { light: '#9aa0a8', dark: '#666c76' };
 const TRACK_IDLE = 4; /* src/merge/export/html/html_state.h: enum track_series */
+const COARSE_PIXELS = 8; /* wider bins are too coarse for the view */
 const DEVICE_HEIGHT = 84;
 const MEMORY_HEIGHT = 46;
 
@@ -99,12 +102,6 @@ function valueIn(chart: Chart, values: Float64Array, { fromNs, untilNs }: Span):
 	return chart.isShare ? value / (last - first) : value;
 }
 
-function stretch(span: Span, from: number, until: number): Span {
-	const length = span.untilNs - span.fromNs;
-
-	return { fromNs: span.fromNs + length * from, untilNs: span.fromNs + length * until };
-}
-
 function paintChart(canvas: HTMLCanvasElement, chart: Chart, times: Times, span: Span, width: number): void {
 	const g = canvas.getContext('2d')!;
 	const ratio = window.devicePixelRatio || 1;
@@ -162,29 +159,6 @@ function Reading({ chart, part, left }: { chart: Chart; part: Span | null; left:
 	);
 }
 
-/* Returns the interval after a key press: zoom or move. */
-function moved(span: Span, whole: Span, key: string): Span | null {
-	const length = span.untilNs - span.fromNs;
-	const middle = (span.fromNs + span.untilNs) / 2;
-	const steps: Record<string, [by: number, scale: number]> = {
-		'+': [0, 0.5],
-		'-': [0, 2],
-		ArrowLeft: [-length / 4, 1],
-		ArrowRight: [length / 4, 1],
-	};
-	const step = steps[key];
-
-	if (key === '0' || key === 'Escape') return whole;
-	if (!step) return null;
-	const wanted = Math.min(Math.max(length * step[1], 1000), whole.untilNs - whole.fromNs);
-	const from = Math.min(
-		Math.max(middle + step[0] - wanted / 2, whole.fromNs),
-		whole.untilNs - wanted,
-	);
-
-	return { fromNs: from, untilNs: from + wanted };
-}
-
 /* Describes the chart for screen readers. */
 function readAloud(chart: Chart, times: Times, span: Span): string {
 	const part = times.real(span);
@@ -204,12 +178,14 @@ const steps: [id: string, key: string, sign: string, title: string][] = [
 ];
 
 /* Zoom and move without a mouse. */
-function TimeButtons({ view, whole }: { view: Signal<Span>; whole: Span }) {
+function TimeButtons({ view, times }: { view: Signal<Span>; times: Times }) {
+	const { whole } = times;
+	const use = () => (filter.value = { ...filter.value, span: realSpan(times, view.value) });
 	const isWhole = view.value === whole;
 	const step = (key: string) => {
 		const next = moved(view.value, whole, key)!;
 
-		view.value = next.fromNs === whole.fromNs && next.untilNs === whole.untilNs ? whole : next;
+		view.value = next;
 	};
 
 	return (
@@ -228,6 +204,9 @@ function TimeButtons({ view, whole }: { view: Signal<Span>; whole: Span }) {
 			))}
 			<button type="button" id="whole-time" hidden={isWhole} onClick={() => (view.value = whole)}>
 				Whole run
+			</button>
+			<button type="button" id="use-span" hidden={isWhole} title="Limit the flame graph and the tables to the time in view" onClick={use}>
+				Use this span
 			</button>
 		</div>
 	);
@@ -263,6 +242,9 @@ function TrackView(props: { chart: Chart; times: Times; view: Signal<Span>; isPa
 			<div class="track-head">
 				<h3>{chart.name}</h3>
 				{chart.isShare ? null : <span class="muted">peak {formatBytes(chart.top)}</span>}
+				{width && (chart.binNs * width) / (span.untilNs - span.fromNs) > COARSE_PIXELS ? (
+					<span class="muted coarse">mean of {shortTime(chart.binNs)}; the single events are below</span>
+				) : null}
 			</div>
 			<div
 				class="track-box"
@@ -359,12 +341,55 @@ function labels(times: Times, span: Span): [at: number, ns: number][] {
 	return found;
 }
 
+const RELATIVE_SHARE = 0.02; /* shorter views, as a share of their start, count from the first label */
+
+/* Labels of a short view count from the first one, which is exact: else all of them look equal. */
 function Axis({ times, span }: { times: Times; span: Span }) {
+	const list = labels(times, span);
+	const isRelative = list.length > 1 && span.untilNs - span.fromNs < RELATIVE_SHARE * list[0][1];
+
 	return (
-		<div class="axis" aria-hidden="true">
-			{labels(times, span).map(([at, ns]) => (
-				<span style={{ left: `${100 * at}%` }}>{shortTime(ns)}</span>
+		<div class="axis" id="axis" aria-hidden="true">
+			{list.map(([at, ns], i) => (
+				<span style={{ left: `${100 * at}%` }}>
+					{!isRelative ? shortTime(ns) : i ? `+${shortTime(ns - list[0][1])}` : exactTime(ns)}
+				</span>
 			))}
+		</div>
+	);
+}
+
+const MINIMAP_HEIGHT = 22;
+
+/* The whole run, with the view as a frame that can be dragged. */
+function Minimap({ chart, times, view }: { chart: Chart; times: Times; view: Signal<Span> }) {
+	const box = useRef<HTMLDivElement>(null);
+	const canvas = useRef<HTMLCanvasElement>(null);
+	const width = watchWidth(box);
+	const { whole } = times;
+	const length = whole.untilNs - whole.fromNs;
+	const share = (ns: number) => (100 * (ns - whole.fromNs)) / length;
+	const { fromNs, untilNs } = view.value;
+	const move = (event: PointerEvent) => {
+		const frame = box.current!.getBoundingClientRect();
+		const middle = whole.fromNs + ((event.clientX - frame.left) / frame.width) * length;
+
+		view.value = times.clamp({ fromNs: middle - (untilNs - fromNs) / 2, untilNs: middle + (untilNs - fromNs) / 2 });
+	};
+
+	useLayoutEffect(() => {
+		if (width) paintChart(canvas.current!, { ...chart, height: MINIMAP_HEIGHT }, times, whole, width);
+	}, [chart, width, isDark.value, printing.value]);
+	return (
+		<div
+			class="minimap screen-only"
+			id="minimap"
+			ref={box}
+			onPointerDown={(e) => (e.currentTarget.setPointerCapture(e.pointerId), move(e))}
+			onPointerMove={(e) => e.buttons && move(e)}
+		>
+			<canvas ref={canvas} aria-hidden="true" style={{ width: `${width}px`, height: `${MINIMAP_HEIGHT}px` }} />
+			<div class="minimap-view" style={{ left: `${share(fromNs)}%`, width: `${Math.max(share(untilNs) - share(fromNs), 0.2)}%` }} />
 		</div>
 	);
 }
@@ -395,7 +420,7 @@ export function Tracks({ state }: { state: State }) {
 	return (
 		<section id="timeline" class="card">
 			<header class="card-head">
-				<TimeButtons view={view} whole={times.whole} />
+				<TimeButtons view={view} times={times} />
 				<h2>Device activity</h2>
 				<p class="sub">
 					Activity of each device from its first to its last work: kernels, copies and memsets while no kernel
@@ -410,10 +435,13 @@ export function Tracks({ state }: { state: State }) {
 					</p>
 				) : null}
 			</header>
+			{isWhole ? null : <Minimap chart={charts[0]} times={times} view={view} />}
 			{charts.map((chart) => (
 				<TrackView chart={chart} times={times} view={view} isPart={state.report.summary.selection !== undefined} />
 			))}
 			<Axis times={times} span={view.value} />
+			<Timeline state={state} times={times} view={view} />
+			<SpanBar state={state} />
 			{state.report.track_left_out_count ? (
 				<p class="sub">Not all devices are shown.</p>
 			) : null}

@@ -6,14 +6,20 @@
  * filter takes one pass over the samples and one over the nodes. Node 0 is the root.
  */
 import type { Loaded } from './data';
+import { Events } from './events';
+import type { Span } from './times';
 
 export interface Filter {
 	device: number; /* index in report.devices, from 1; 0: any */
 	thread: number;
 	range: number;
+	span: Span | null; /* only work that starts in it, and calls that do */
 }
 
-export const noFilter: Filter = { device: 0, thread: 0, range: 0 };
+export const noFilter: Filter = { device: 0, thread: 0, range: 0, span: null };
+
+/* The weights that are known for a span of time. */
+export const spanWeights = ['gpu-time', 'count', 'gpu-idle', 'cpu-wait'];
 
 export interface Sums {
 	self: Float64Array; /* by node: own samples */
@@ -34,13 +40,21 @@ export class Tree {
 	private readonly range: Float64Array;
 	private readonly weights: Float64Array[];
 	private readonly rangeParent: number[];
+	private readonly weightNames: string[];
+	private readonly idleLabels: string[];
+	private readonly loaded: Loaded;
+	private lazyEvents: Events | null = null;
 	private readonly cache = new Map<string, Sums>();
 
-	constructor({ report, column }: Loaded) {
+	constructor(loaded: Loaded) {
+		const { report, column } = loaded;
 		const depth = column('node.depth');
 		const name = column('node.name');
 		const sampleDelta = column('sample.node');
 
+		this.loaded = loaded;
+		this.weightNames = report.weights.map((w) => w.name);
+		this.idleLabels = report.idle_classes ?? [];
 		this.names = report.names;
 		this.ownNames = new Set((report.own_names ?? []).map((n) => report.names[n]));
 		this.count = depth.length + 1;
@@ -57,6 +71,12 @@ export class Tree {
 		this.range = column('sample.range');
 		this.weights = report.weights.map((w) => column(`weight.${w.name}${w.side ? `.${w.side}` : ''}`));
 		this.rangeParent = report.ranges.map((r) => r.parent);
+	}
+
+	/* The single events; null in comparisons. They are decoded when they are first needed. */
+	get events(): Events | null {
+		if (!this.lazyEvents && this.loaded.report.events) this.lazyEvents = new Events(this.loaded);
+		return this.lazyEvents;
 	}
 
 	private connect(depth: Float64Array, name: Float64Array): void {
@@ -118,11 +138,12 @@ export class Tree {
 	}
 
 	sums(weight: number, filter: Filter): Sums {
-		const key = `${weight}/${filter.device}/${filter.thread}/${filter.range}`;
+		const { span } = filter;
+		const key = `${weight}/${filter.device}/${filter.thread}/${filter.range}/${span?.fromNs}/${span?.untilNs}`;
 		const known = this.cache.get(key);
 
 		if (known) return known;
-		const sums = this.addUp(this.weights[weight], filter);
+		const sums = span && this.events ? this.addUpSpan(weight, filter, span, this.events) : this.addUp(this.weights[weight], filter);
 
 		if (this.cache.size >= 16) this.cache.delete(this.cache.keys().next().value!);
 		this.cache.set(key, sums);
@@ -141,10 +162,61 @@ export class Tree {
 			if (inside && !inside[this.range[i]]) continue;
 			self[this.sampleNode[i]] += values[i];
 		}
+		return this.withTotals(self, total);
+	}
+
+	private withTotals(self: Float64Array, total = new Float64Array(this.count)): Sums {
 		total.set(self);
 		/* Parents precede their children, so a backward pass adds up complete subtrees. */
 		for (let n = this.count - 1; n > 0; n--) total[this.parent[n]] += total[n];
 		return { self, total };
+	}
+
+	/* Adds up the events of a span. Weights that are unknown for it are zero. */
+	private addUpSpan(weight: number, filter: Filter, span: Span, events: Events): Sums {
+		const self = new Float64Array(this.count);
+		const { work, calls, gaps, lists } = events;
+		const inside = this.rangesIn(filter.range);
+		const name = this.weightNames[weight];
+		const callIsIn = (call: number) =>
+			(!filter.thread || (call >= 0 && calls.thread[call] === filter.thread)) &&
+			(!inside || (call >= 0 && inside[events.rangeOfCall(call)] === 1));
+		const workIsIn = (w: number) =>
+			work.start[w] >= span.fromNs &&
+			work.start[w] < span.untilNs &&
+			(!filter.device || lists.streams[work.stream[w]].device === filter.device) &&
+			callIsIn(work.call[w] - 1);
+
+		if (name === 'gpu-time' || name === 'count') {
+			for (let w = 0; w < work.start.length; w++)
+				if (workIsIn(w)) self[work.node[w]] += name === 'count' ? 1 : work.duration[w];
+		} else if (name === 'gpu-idle') {
+			for (let g = 0; g < gaps.work.length; g++)
+				if (workIsIn(gaps.work[g])) self[this.idleNode(work.node[gaps.work[g]], gaps.cause[g])] += gaps.duration[g];
+		} else if (name === 'cpu-wait' && !filter.device) {
+			const waits = this.sums(weight, noFilter).self;
+
+			for (let c = 0; c < calls.start.length; c++)
+				if (waits[calls.node[c]] && calls.start[c] >= span.fromNs && calls.start[c] < span.untilNs && callIsIn(c))
+					self[calls.node[c]] += calls.duration[c];
+		}
+		return this.withTotals(self);
+	}
+
+	private readonly idleNodes = new Map<number, number>();
+
+	/* Returns the frame of this cause beside the work that ended the gap. */
+	private idleNode(work: number, cause: number): number {
+		const parent = this.parent[work];
+		const key = parent * 16 + cause;
+		let node = this.idleNodes.get(key);
+
+		if (node === undefined) {
+			node = parent;
+			for (const child of this.children(parent)) if (this.text(child) === this.idleLabels[cause]) node = child;
+			this.idleNodes.set(key, node);
+		}
+		return node;
 	}
 
 	/* Returns the sum of each range, including nested ranges. */

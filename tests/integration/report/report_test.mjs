@@ -6,6 +6,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, statSync, copyFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
+import { gunzipSync } from 'node:zlib';
 import { join } from 'node:path';
 
 const [merge, makeLog, traces, packages] = process.argv.slice(2);
@@ -319,6 +320,127 @@ async function checkTimeZoom(page) {
 	await isGone(page, '#whole-time');
 }
 
+const paintMs = (page) => page.getAttribute('#event-canvas', 'data-paint-ms').then(Number);
+
+// Zooms to a part of the run, from and until in shares of the view.
+async function zoomTo(page, from, until) {
+	const canvas = page.locator('#event-canvas');
+	const box = await canvas.boundingBox();
+
+	await page.mouse.move(box.x + box.width * from, box.y + 8);
+	await page.mouse.down();
+	await page.mouse.move(box.x + box.width * until, box.y + 8, { steps: 3 });
+	await page.mouse.up();
+}
+
+// Returns the sum of the work that starts in a span, from the events of another format.
+function workOf(log, options) {
+	return JSON.parse(execFileSync(merge, ['-q', '--summary', '-', '--no-recover', ...options, log], { maxBuffer: 1 << 28 }));
+}
+
+// Single events: zoom, hover, click, gaps, and a span that limits the flame graph and the tables.
+async function checkEvents(page, log, { summary }) {
+	const canvas = page.locator('#event-canvas');
+
+	await page.waitForFunction(() => document.querySelector('#event-canvas')?.dataset.paintMs);
+	await canvas.scrollIntoViewIfNeeded();
+	assert.ok((await paintMs(page)) < 50);
+	await isGone(page, '#minimap');
+	await zoomTo(page, 0.4, 0.6);
+	await isThere(page, '#minimap');
+	await canvas.focus();
+	const isAt = async () => page.textContent('#axis');
+	const before = await isAt();
+
+	for (const [key, back] of [['w', 's'], ['d', 'a']]) {
+		await page.keyboard.press(key);
+		await soon(async () => assert.notEqual(await isAt(), before, key));
+		await page.keyboard.press(back);
+		await soon(async () => assert.equal(await isAt(), before, back));
+	}
+	await canvas.hover();
+	await page.keyboard.down('Control');
+	await page.mouse.wheel(0, -200);
+	await page.keyboard.up('Control');
+	await soon(async () => assert.notEqual(await isAt(), before, 'wheel'));
+	// The page's sums for a span are those of --from and --to.
+	await page.click('#use-span');
+	await isThere(page, '#span-bar');
+	const [from, until] = await Promise.all(['from', 'until'].map((name) => page.getAttribute('#span-bar', `data-${name}`).then(Number)));
+	const part = workOf(log, ['--from', `${Math.ceil(from)}ns`, '--to', `${Math.ceil(until)}ns`]);
+
+	assert.ok(part.totals.kernel_count > 0 && part.totals.kernel_count < summary.totals.kernel_count, 'an empty span');
+	for (const weight of ['gpu-time', 'count', 'gpu-idle']) {
+		await choose(page, weight, summary);
+		await isNumber(page, '#flame-total', part.weights[weight].total, `${weight} of a span`);
+	}
+	await choose(page, 'gpu-time', summary);
+	// Another span as the base of a comparison.
+	await page.click('#span-base');
+	await page.click('#whole-time');
+	await page.locator('#time-nearer').click();
+	await page.click('#use-span');
+	await isThere(page, '.details [data-side=base]');
+	assert.equal(Number(await page.getAttribute('.details [data-side=base]', 'data-value')), part.totals.gpu_time_ns);
+	await page.click('#span-clear');
+	await page.click('#whole-time');
+	await isNumber(page, '#flame-total', summary.totals.gpu_time_ns, 'the whole run again');
+}
+
+// A click on each kind of event shows what it is, and finds it in the flame graph.
+async function checkEventDetails() {
+	const script = [
+		'thread 1 101 main', 'stack a main step work', 'stack b main late',
+		'push 1 900 a epoch', 'call 1 1 cuLaunchKernel a 1000 2000', 'kernel 1 1 long_kernel 4000 100000',
+		'call 2 1 cuLaunchKernel b 300000 2000', 'kernel 2 1 late_kernel 304000 96000', 'pop 1 401000',
+	].join('\n');
+	const all = outputs(made('event_details', script), 'event_details');
+	const page = await open(all.html);
+	const canvas = page.locator('#event-canvas');
+	const clickAt = async (ns, kind) => {
+		const box = await canvas.boundingBox();
+		const rows = { idle: 26, work: 61 };
+
+		await page.mouse.click(box.x + (box.width * (ns - 1000)) / 399000, box.y + rows[kind]);
+		await isThere(page, `#event-details[data-kind=${kind}]`);
+	};
+
+	await page.waitForFunction(() => document.querySelector('#event-canvas')?.dataset.paintMs);
+	await canvas.scrollIntoViewIfNeeded();
+	await clickAt(50000, 'work');
+	assert.equal(await page.textContent('#event-details .details-name'), 'long_kernel');
+	await isNumber(page, '#event-details [data-value]', 100000, 'duration');
+	assert.match(await page.textContent('#event-details .crumbs'), /main.*step.*work.*long_kernel/);
+	assert.equal(await page.textContent('#flame-details .details-name'), '[GPU_Kernel]long_kernel');
+	await clickAt(200000, 'idle');
+	assert.match(await page.textContent('#event-details'), /GPU idle: .*Ended by late_kernel/);
+	assert.match(await page.textContent('#event-details .crumbs'), /late/);
+	await page.click('#event-in-flame');
+	assert.match(await page.textContent('#flame-details .details-name'), /late_kernel/);
+	await close(page);
+}
+
+// If events do not fit, the longest stay, and the page says what it leaves out.
+async function checkFewerEvents() {
+	const lines = ['thread 1 101 main', 'stack a main step'];
+
+	for (let i = 1; i <= 20000; i++) {
+		lines.push(`call ${i} 1 cuLaunchKernel a ${i * 9000} ${800 + (i * 7919) % 1000}`);
+		lines.push(`kernel ${i} 1 k ${i * 9000 + 3000} ${i % 1000 ? 1000 + (i * 104729) % 3000 : 8000}`);
+	}
+	const log = made('many_events', lines.join('\n'));
+	const whole = statSync(outputs(log, 'many_whole').html).size;
+	const limit = Math.floor((whole - 10000) / 1000); // in KB
+	const all = outputs(log, 'many_fewer', ['--html-size', `${limit}K`]);
+	const page = await open(all.html);
+
+	assert.ok(whole < 8 * 40000 + 130000, `${whole} bytes for 40,000 events`);
+	assert.ok(statSync(all.html).size <= limit * 1000);
+	await isThere(page, '#events-left-out');
+	await isNumber(page, '#flame-total', all.summary.totals.gpu_time_ns, 'all GPU time');
+	await close(page);
+}
+
 async function checkLooks(html) {
 	for (const width of [320, 390, 768]) {
 		const page = await open(html, { viewport: { width, height: 780 }, hasTouch: true });
@@ -480,15 +602,36 @@ async function checkFindings() {
 	}
 }
 
+// The document in a page.
+function documentOf(html) {
+	const data = /id="xtrace-data"[^>]*>([^<]*)</.exec(readFileSync(html, 'utf8'))[1];
+	const bytes = gunzipSync(Buffer.from(data.trim(), 'base64'));
+
+	return JSON.parse(bytes.subarray(4, 4 + bytes.readUInt32LE(0)));
+}
+
+// Returns the largest --html-size in KB for which the page leaves something out.
+function limitOf(log, name, leavesOut, options = []) {
+	let most = Math.floor(statSync(outputs(log, name, options).html).size / 1000);
+	let least = 100;
+
+	while (most - least > 1) {
+		const middle = (least + most) >> 1;
+
+		if (leavesOut(documentOf(outputs(log, name, [...options, '--html-size', `${middle}K`]).html))) least = middle;
+		else most = middle;
+	}
+	return least;
+}
+
 // If a report would be too large, small paths are combined, and nothing else changes.
 async function checkSize() {
 	const log = join(traces, 'h200-pytorch.xtr');
-	const whole = outputs(log, 'whole_page');
-	const limit = statSync(whole.html).size - 3000;
-	const all = outputs(log, 'small_page', ['--html-size', `${Math.floor(limit / 1000)}K`]);
+	const limit = limitOf(log, 'whole_page', (page) => page.left_out_path_count);
+	const all = outputs(log, 'small_page', ['--html-size', `${limit}K`]);
 	const page = await open(all.html);
 
-	assert.ok(statSync(all.html).size <= limit, `${statSync(all.html).size} bytes, not ${limit}`);
+	assert.ok(statSync(all.html).size <= limit * 1000, `${statSync(all.html).size} bytes, not ${limit} KB`);
 	assert.match(await page.textContent('#left-out'), /^The \d+ smallest call paths are combined into \[other\]/);
 	for (const [name, weight] of Object.entries(all.summary.weights)) {
 		await choose(page, name, all.summary);
@@ -517,7 +660,7 @@ async function checkTies() {
 			`kernel ${i + 1} 1 k${i % 50} ${1600 + i * 2000} 1000`,
 		);
 	const log = made('ties', script.join('\n'));
-	const limit = Math.floor(statSync(outputs(log, 'all_ties').html).size / 1000) - 2;
+	const limit = limitOf(log, 'all_ties', (page) => page.left_out_path_count) - 6;
 	const all = outputs(log, 'some_ties', ['--html-size', `${limit}K`]);
 	const size = statSync(all.html).size;
 	const page = await open(all.html);
@@ -581,7 +724,7 @@ async function checkManyRanges() {
 			`pop 1 ${2900 + i * 3000}`,
 		);
 	const log = made('many_ranges', script.join('\n'));
-	const limit = Math.floor(statSync(outputs(log, 'all_ranges', ['--nvtx', 'off']).html).size / 1000) - 5;
+	const limit = limitOf(log, 'all_ranges', (page) => page.left_out_range_count, ['--nvtx', 'off']) - 3;
 	const all = outputs(log, 'some_ranges', ['--nvtx', 'off', '--html-size', `${limit}K`]);
 	const page = await open(all.html);
 
@@ -774,9 +917,7 @@ async function checkManyDevices() {
 			script.push(`kernel ${i * devices + d + 1} ${d + 2} k ${t + 1000 + ((i * 7919) % 5000)} ${20000 + ((i * d * 104729) % 50000)}`);
 		}
 	const log = made('devices', script.join('\n'));
-	const whole = outputs(log, 'all_devices');
-	const size = statSync(whole.html).size;
-	const limit = Math.floor((size * 0.7) / 1000);
+	const limit = limitOf(log, 'all_devices', (page) => page.track_halvings);
 	const all = outputs(log, 'coarse_devices', ['--html-size', `${limit}K`]);
 	const page = await open(all.html);
 
@@ -833,10 +974,13 @@ try {
 			await checkFilter(page, 'thread', all.summary.totals.gpu_time_ns);
 			await checkSorting(page);
 			await checkTimeZoom(page);
+			await checkEvents(page, join(traces, file), all);
 		}
 		await close(page);
 	}
 	await checkLooks(html);
+	await checkEventDetails();
+	await checkFewerEvents();
 	await checkHostile();
 	await checkFindings();
 	await checkWholeNames();

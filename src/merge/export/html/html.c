@@ -2,8 +2,8 @@
 /*
  * Writes the HTML report: one self-contained file with everything that people look at.
  *
- * It keeps no single events. It keeps call paths with their weights per device, thread and NVTX
- * range, bins over time, and the summary JSON, which the page contains unchanged.
+ * It keeps call paths with their weights per device, thread and NVTX range, bins over time, as many
+ * single events as the page has room for, and the summary JSON, which the page contains unchanged.
  */
 #include "merge/export/html/html_state.h"
 
@@ -30,7 +30,8 @@ static int begin(struct sink *sink)
 	html->first_ns = UINT64_MAX;
 	html->summary = (struct sink){.exporter = &exporter_summary, .settings = sink->settings};
 	if (names_init(&html->devices) < 0 || names_init(&html->threads) < 0 ||
-	    paths_init(&html->ranges) < 0)
+	    paths_init(&html->ranges) < 0 ||
+	    html_events_begin(&html->events, sink->settings->html_bytes_max) < 0)
 		return -ENOMEM;
 	return exporter_summary.begin(&html->summary);
 }
@@ -72,6 +73,8 @@ static int add_process(struct sink *sink, const struct process *process)
 	html->first_track = html->track_count;
 	html->process_last_ns = 0;
 	error = add_ranges(html, process->model);
+	if (!error)
+		error = html_events_add_process(&html->events, process);
 	return error ? error : exporter_summary.process(&html->summary, process);
 }
 
@@ -92,9 +95,13 @@ static int add_call(struct sink *sink, const struct process *process, const stru
 		    uint64_t duration_ns, uint64_t result)
 {
 	struct html *html = sink->state;
+	int error;
 
 	note_times(html, process, call->enter_ns, duration_ns);
-	return exporter_summary.call(&html->summary, process, call, duration_ns, result);
+	error = html_events_add_call(html, process, call, duration_ns,
+				     html_thread(html, process, call->thread));
+	return error ? error
+		     : exporter_summary.call(&html->summary, process, call, duration_ns, result);
 }
 
 static int add_work(struct sink *sink, const struct process *process, const struct work *work,
@@ -119,26 +126,6 @@ static uint32_t device_of(struct html *html, const struct process *process,
 	return stream->defined ? html_device(html, process, stream->device) : NAME_EMPTY;
 }
 
-static uint32_t thread_of(struct html *html, const struct process *process, uint32_t thread)
-{
-	const struct model *model = process->model;
-	const struct thread *row;
-	const char *thread_name;
-	char *text;
-
-	if (!thread || thread >= model->threads.count || !model->threads.rows[thread].tid)
-		return NAME_EMPTY;
-	if (html->process_threads[thread])
-		return html->process_threads[thread];
-	row = &model->threads.rows[thread];
-	thread_name = names_text(&model->names, row->name, NULL);
-	if (asprintf(&text, "%s (%u)", thread_name[0] ? thread_name : "[no name]", row->tid) < 0)
-		return NAME_FAILED;
-	html->process_threads[thread] = html_label(&html->threads, process, text);
-	free(text);
-	return html->process_threads[thread];
-}
-
 static int add_total(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node)
 {
@@ -147,7 +134,7 @@ static int add_total(struct sink *sink, const struct process *process, const str
 	struct sample sample = {
 		.node = node,
 		.device = device_of(html, process, owner),
-		.thread = thread_of(html, process, owner->thread),
+		.thread = html_thread(html, process, owner->thread),
 		.range = owner->range < process->model->ranges.node_count
 				 ? html->process_ranges[owner->range]
 				 : PATH_ROOT,
@@ -159,14 +146,15 @@ static int add_total(struct sink *sink, const struct process *process, const str
 		return -ENOMEM;
 	memcpy(sample.weights, total->weights, sizeof(sample.weights));
 	html->samples[html->sample_count++] = sample;
+	if (html_events_add_total(&html->events, process, total, node) < 0)
+		return -ENOMEM;
 	return exporter_summary.total(&html->summary, process, total, node);
 }
 
 static int end_process(struct sink *sink, const struct process *process)
 {
-	(void)process;
 	html_end_tracks(sink->state);
-	return 0;
+	return html_events_end_process(sink->state, process);
 }
 
 static void free_state(struct sink *sink)
@@ -177,6 +165,7 @@ static void free_state(struct sink *sink)
 		return;
 	exporter_summary.free(&html->summary);
 	html_free_tracks(html);
+	html_events_free(&html->events);
 	names_free(&html->devices);
 	names_free(&html->threads);
 	paths_free(&html->ranges);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fits the page into --html-size. If the full page is too large, it tries in this order:
- * 1. coarser device tracks, if there are many
- * 2. fewer NVTX ranges
- * 3. fewer call paths
+ * 1. fewer single events
+ * 2. coarser device tracks, if there are many
+ * 3. fewer NVTX ranges
+ * 4. fewer call paths
  *
  * The size of a page is known only after it is made, so this makes several.
  */
@@ -28,6 +29,7 @@ struct fit {
 	struct html_ranking ranking;
 	uint32_t path_count; /* of the current page */
 	uint32_t range_count;
+	uint32_t event_count; /* of each kind, at most */
 	uint32_t track_halvings;
 	struct output page;
 	struct output_bytes bytes;
@@ -40,6 +42,7 @@ static int make(struct fit *fit, const struct html_ranking *ranking)
 	int error = html_choose(&choice, html, ranking, fit->path_count, fit->range_count);
 
 	choice.track_halvings = fit->track_halvings;
+	choice.event_count = fit->event_count;
 	output_discard(&fit->page);
 	if (!error)
 		error = output_open_memory(&fit->page);
@@ -136,13 +139,16 @@ static int make_coarser(struct fit *fit, size_t bytes_max)
 
 static int make_smaller(struct fit *fit, size_t bytes_max)
 {
-	int error = make_coarser(fit, bytes_max);
+	int error = html_rank(&fit->ranking, fit->sink->state, &fit->run->paths);
 
-	if (error || fit->bytes.length <= bytes_max)
-		return error;
-	error = html_rank(&fit->ranking, fit->sink->state, &fit->run->paths);
 	fit->path_count = fit->ranking.path_count;
 	fit->range_count = fit->ranking.range_count;
+	if (!error && fit->event_count)
+		error = shrink(fit, &fit->event_count, 0, bytes_max);
+	if (!error && fit->bytes.length > bytes_max)
+		error = make_coarser(fit, bytes_max);
+	if (!error && fit->bytes.length <= bytes_max)
+		return 0;
 	if (!error && fit->range_count > RANGES_LEAST)
 		error = shrink(fit, &fit->range_count, RANGES_LEAST, bytes_max);
 	if (!error && fit->bytes.length > bytes_max)
@@ -152,12 +158,25 @@ static int make_smaller(struct fit *fit, size_t bytes_max)
 	return error;
 }
 
+static uint32_t event_count_of(const struct html_events *events)
+{
+	size_t most = events->work.count;
+
+	most = events->calls.count > most ? events->calls.count : most;
+	most = events->states.count > most ? events->states.count : most;
+	return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+}
+
 int html_put_page(struct sink *sink, const struct run *run)
 {
+	struct html *html = sink->state;
 	struct fit fit = {.sink = sink, .run = run, .page.fd = -1};
 	size_t bytes_max = sink->settings->html_bytes_max;
-	int error = make(&fit, NULL);
+	int error;
 
+	html_events_sort(&html->events);
+	fit.event_count = event_count_of(&html->events);
+	error = make(&fit, NULL);
 	if (!error && fit.bytes.length > bytes_max)
 		error = make_smaller(&fit, bytes_max);
 	if (!error)

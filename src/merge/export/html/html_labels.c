@@ -39,3 +39,23 @@ uint32_t html_device(struct html *html, const struct process *process, uint32_t 
 	free(text);
 	return name;
 }
+
+uint32_t html_thread(struct html *html, const struct process *process, uint32_t thread)
+{
+	const struct model *model = process->model;
+	const struct thread *row;
+	const char *thread_name;
+	char *text;
+
+	if (!thread || thread >= model->threads.count || !model->threads.rows[thread].tid)
+		return NAME_EMPTY;
+	if (html->process_threads[thread])
+		return html->process_threads[thread];
+	row = &model->threads.rows[thread];
+	thread_name = names_text(&model->names, row->name, NULL);
+	if (asprintf(&text, "%s (%u)", thread_name[0] ? thread_name : "[no name]", row->tid) < 0)
+		return NAME_FAILED;
+	html->process_threads[thread] = html_label(&html->threads, process, text);
+	free(text);
+	return html->process_threads[thread];
+}

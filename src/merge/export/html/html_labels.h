@@ -13,4 +13,10 @@ uint32_t html_label(struct names *names, const struct process *process, char *te
 /* Returns the name of a device in html->devices, or NAME_FAILED if out of memory. */
 uint32_t html_device(struct html *html, const struct process *process, uint32_t device);
 
+/*
+ * Returns the name of a thread in html->threads, NAME_EMPTY for an unknown one, or NAME_FAILED if
+ * out of memory.
+ */
+uint32_t html_thread(struct html *html, const struct process *process, uint32_t thread);
+
 #endif

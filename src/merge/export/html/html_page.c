@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/export/html/html_events_page.h"
 #include "merge/export/html/html_tracks.h"
 #include "merge/export/summary/summary_json_tables.h"
 
@@ -296,7 +297,7 @@ static int put_kernels(struct json *json, const struct run *run)
 
 static int put_document(struct output *out, struct html *html, const struct html_choice *choice,
 			const struct tree *tree, const struct run *run,
-			const struct page_columns *columns)
+			const struct page_columns *columns, const struct event_counts *events)
 {
 	struct json json = {.out = out};
 	int error;
@@ -323,6 +324,7 @@ static int put_document(struct output *out, struct html *html, const struct html
 	json_end_array(&json);
 	put_lists(&json, html, choice, tree, &run->paths);
 	html_put_track_list(&json, html, choice->track_halvings);
+	html_put_event_lists(&json, html, events);
 	put_loss_words(&json, run);
 	json_begin_array(&json, "columns");
 	for (size_t c = 0; c < columns->count; c++) {
@@ -348,14 +350,14 @@ static int write_piece(void *context, const char *text, size_t length)
 
 static int put_all(struct output *out, struct html *html, const struct html_choice *choice,
 		   const struct run *run, const struct tree *tree,
-		   const struct page_columns *columns)
+		   const struct page_columns *columns, const struct event_counts *events)
 {
 	struct output document;
 	struct output_bytes bytes;
 	int error = output_open_memory(&document);
 
 	if (!error)
-		error = put_document(&document, html, choice, tree, run, columns);
+		error = put_document(&document, html, choice, tree, run, columns, events);
 	if (!error)
 		error = output_bytes(&document, &bytes);
 	if (!error)
@@ -369,6 +371,7 @@ int html_make_page(struct output *out, struct html *html, struct html_choice *ch
 {
 	struct page_columns columns = {0};
 	struct tree tree = {.has_other = choice->left_out_path_count};
+	struct event_counts events = {0};
 	int error = make_tree(&tree, choice, &run->paths);
 
 	if (!error) {
@@ -376,10 +379,15 @@ int html_make_page(struct output *out, struct html *html, struct html_choice *ch
 		put_tree(&columns, &tree, &run->paths);
 		put_samples(&columns, choice);
 		html_put_tracks(&columns, html, choice->track_halvings);
-		error = columns.error;
+		error = html_put_events(&columns, html, choice->event_count, tree.numbers,
+					tree.has_other ? tree.count + 1 : 0, choice->ranges,
+					&events);
 	}
 	if (!error)
-		error = put_all(out, html, choice, run, &tree, &columns);
+		error = columns.error;
+	if (!error)
+		error = put_all(out, html, choice, run, &tree, &columns, &events);
+	event_counts_free(&events);
 	page_columns_free(&columns);
 	free_tree(&tree);
 	return error;

@@ -22,6 +22,7 @@ struct html_choice {
 	uint32_t *ranges;	 /* by node of html->ranges: number in the page, from 1 */
 	uint32_t *listed_ranges; /* by number in the page - 1: node of html->ranges */
 	uint32_t range_count;
+	uint32_t event_count;	 /* most events of each kind */
 	uint32_t track_halvings; /* how often the resolution of tracks is halved */
 	bool has_other_range;	 /* HTML_OTHER follows as the last range */
 	uint64_t other_range_openings;

@@ -15,10 +15,18 @@
  * - "node.depth", "node.name": the tree, depth first, without its root
  * - "sample.node" (delta-encoded), "sample.device", "sample.thread", "sample.range", "weight.W"
  * - "track.T.S": series S of track T
+ * - "call.*": CUDA calls by thread ("events.calls"), sorted by start: "start" (delta-encoded in
+ *   each thread), "duration", "api" (index in "events.apis") and "node" (0: unknown)
+ * - "work.*": GPU work by stream ("events.streams"), sorted by start: "start", "duration", "node",
+ *   "detail" (kernels: index in "events.shapes" + 1; others: bytes), "gaps" (how many pieces of idle
+ *   time it ended) and "call" (number of the call, from 1, or 0; zigzag delta)
+ * - "gap.ns", "gap.class": the pieces directly before the work, in order
+ * - "state.start", "state.range": the innermost NVTX range of each thread over time
  */
 #ifndef XT_MERGE_HTML_STATE_H
 #define XT_MERGE_HTML_STATE_H
 
+#include "merge/export/html/html_events.h"
 #include "merge/export/summary/summary_json.h"
 #include "merge/exporter.h"
 #include "merge/sums/bins.h"
@@ -68,6 +76,7 @@ struct html {
 	struct names devices;
 	struct names threads;
 	struct paths ranges;
+	struct html_events events;
 	uint64_t *range_openings; /* by node of ranges */
 	size_t range_opening_capacity;
 	struct sample *samples;

@@ -58,19 +58,12 @@ static void add_union(struct track *track, enum track_series series, uint64_t fr
 	*ran_until_ns = until_ns;
 }
 
-/* Bins show a gap's classes in their usual order of occurrence. The late launch comes last. */
 static void add_gap(struct track *track, uint64_t from_ns, const uint64_t pieces_ns[IDLE_CLASSES])
 {
-	static const enum idle_class order[] = {
-		IDLE_CALL_UNKNOWN, IDLE_ON_STREAM,     IDLE_NOT_STARTED, IDLE_ON_COPY,
-		IDLE_CPU_IN_SYNC,  IDLE_NOT_SUBMITTED, IDLE_LAUNCH_LATE,
-	};
-	_Static_assert(sizeof(order) / sizeof(order[0]) == IDLE_CLASSES, "a class is missing");
-
 	for (size_t i = 0; i < IDLE_CLASSES; i++) {
-		bins_add(&track->bins, TRACK_IDLE + order[i], from_ns,
-			 from_ns + pieces_ns[order[i]]);
-		from_ns += pieces_ns[order[i]];
+		bins_add(&track->bins, TRACK_IDLE + idle_order[i], from_ns,
+			 from_ns + pieces_ns[idle_order[i]]);
+		from_ns += pieces_ns[idle_order[i]];
 	}
 }
 
@@ -83,6 +76,8 @@ int html_add_stretch(struct sink *sink, const struct process *process,
 	uint64_t from_ns = html_time(process, stretch->start_ns);
 	uint64_t until_ns = html_time(process, stretch->end_ns);
 
+	if (!error)
+		error = html_events_add_work(html, process, stretch);
 	if (!error)
 		error = track_of(html, process, stretch->device, false, &track);
 	if (error || !track)

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collects the single events of the page.
+ */
+#include "merge/export/html/html_events.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/grow.h"
+#include "merge/export/html/html_labels.h"
+#include "merge/export/html/html_state.h"
+
+#define EVENT_BYTES_MIN 3 /* in the page, packed */
+#define EVENT_COUNT_MIN 1000
+
+#define APPEND(list, row)                                                                          \
+	(grow(&(list).rows, &(list).capacity, (list).count + 1, sizeof(*(list).rows)) < 0          \
+		 ? -ENOMEM                                                                         \
+		 : ((list).rows[(list).count++] = (row), 0))
+
+int html_events_begin(struct html_events *events, size_t page_bytes_max)
+{
+	events->count_max = page_bytes_max / EVENT_BYTES_MIN;
+	if (events->count_max < EVENT_COUNT_MIN)
+		events->count_max = EVENT_COUNT_MIN;
+	return names_init(&events->apis);
+}
+
+/* Clears a table with an entry for each of count ids. */
+static int reset(uint32_t **table, size_t *capacity, size_t count)
+{
+	int error = grow(table, capacity, count + 1, sizeof(**table));
+
+	if (!error)
+		memset(*table, 0, *capacity * sizeof(**table));
+	return error;
+}
+
+int html_events_add_process(struct html_events *events, const struct process *process)
+{
+	events->process_work = events->work.count;
+	events->process_call = events->calls.count;
+	events->paths.count = 0;
+	if (events->is_seen)
+		memset(events->is_seen, 0, events->seen_capacity);
+	return reset(&events->process_shapes, &events->process_shape_capacity,
+		     process->model->shapes.count);
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+struct event_limit html_events_limit(uint64_t *weights, size_t count, size_t kept)
+{
+	struct event_limit limit = {0};
+
+	if (kept >= count)
+		return (struct event_limit){0, SIZE_MAX};
+	if (!kept)
+		return (struct event_limit){UINT64_MAX, 0};
+	qsort(weights, count, sizeof(*weights), compare_u64);
+	limit.weight = weights[kept - 1];
+	while (limit.ties < kept && weights[kept - 1 - limit.ties] == limit.weight)
+		limit.ties++;
+	return limit;
+}
+
+uint64_t html_work_weight(const struct page_work *work, const struct page_gap *gaps)
+{
+	uint64_t weight = work->duration_ns;
+
+	for (uint8_t g = 0; g < work->gap_count; g++)
+		weight = gaps[g].ns > weight ? gaps[g].ns : weight;
+	return work->is_first ? UINT64_MAX : weight;
+}
+
+/* Drops the lighter half of the work. */
+static int halve_work(struct html_events *events)
+{
+	uint64_t *weights = malloc(events->work.count * sizeof(*weights));
+	struct event_limit limit;
+	const struct page_gap *gaps = events->gaps.rows;
+	size_t kept = 0, kept_gaps = 0, first = events->process_work;
+
+	if (!weights)
+		return -ENOMEM;
+	for (size_t w = 0; w < events->work.count; w++) {
+		weights[w] = html_work_weight(&events->work.rows[w], gaps);
+		gaps += events->work.rows[w].gap_count;
+	}
+	limit = html_events_limit(weights, events->work.count, events->work.count / 2);
+	free(weights);
+	gaps = events->gaps.rows;
+	for (size_t w = 0; w < events->work.count; w++) {
+		struct page_work *work = &events->work.rows[w];
+		bool is_kept = event_is_kept(&limit, html_work_weight(work, gaps));
+
+		if (w == first)
+			events->process_work = kept;
+		if (!is_kept) {
+			events->dropped_work_count++;
+			events->dropped_work_ns += work->duration_ns;
+			gaps += work->gap_count;
+			continue;
+		}
+		memmove(&events->gaps.rows[kept_gaps], gaps, work->gap_count * sizeof(*gaps));
+		kept_gaps += work->gap_count;
+		gaps += work->gap_count;
+		events->work.rows[kept++] = *work;
+	}
+	if (first >= events->work.count)
+		events->process_work = kept;
+	events->work.count = kept;
+	events->gaps.count = kept_gaps;
+	return 0;
+}
+
+static int halve_calls(struct html_events *events)
+{
+	uint64_t *weights = malloc(events->calls.count * sizeof(*weights));
+	struct event_limit limit;
+	size_t kept = 0, first = events->process_call;
+
+	if (!weights)
+		return -ENOMEM;
+	for (size_t c = 0; c < events->calls.count; c++)
+		weights[c] = events->calls.rows[c].duration_ns;
+	limit = html_events_limit(weights, events->calls.count, events->calls.count / 2);
+	free(weights);
+	for (size_t c = 0; c < events->calls.count; c++) {
+		if (c == first)
+			events->process_call = kept;
+		if (event_is_kept(&limit, events->calls.rows[c].duration_ns))
+			events->calls.rows[kept++] = events->calls.rows[c];
+		else
+			events->dropped_call_count++;
+	}
+	if (first >= events->calls.count)
+		events->process_call = kept;
+	events->calls.count = kept;
+	return 0;
+}
+
+/* Sets *index to that of the stream. Returns 0 or -ENOMEM. */
+static int stream_of(struct html *html, const struct process *process,
+		     const struct stretch *stretch, uint32_t *index)
+{
+	struct html_events *events = &html->events;
+	const struct stream *row = &process->model->streams.rows[stretch->stream];
+	struct page_stream stream = {
+		.id = stretch->stream, .process = process->index, .stream = row->stream};
+
+	for (size_t s = events->streams.count; s-- > 0;) {
+		if (events->streams.rows[s].process != process->index)
+			break;
+		if (events->streams.rows[s].id != stretch->stream)
+			continue;
+		*index = (uint32_t)s;
+		return 0;
+	}
+	*index = (uint32_t)events->streams.count;
+	stream.device = html_device(html, process, stretch->device);
+	return stream.device == NAME_FAILED ? -ENOMEM : APPEND(events->streams, stream);
+}
+
+/* Returns the index of a kernel's shape, from 1, or 0 if it is unknown or memory ran out. */
+static uint32_t shape_of(struct html_events *events, const struct process *process, uint32_t id)
+{
+	const struct model *model = process->model;
+	struct page_shape shape;
+
+	if (id >= model->shapes.count)
+		return 0;
+	if (events->process_shapes[id])
+		return events->process_shapes[id];
+	shape.registers = model->shapes.rows[id].registers;
+	shape.shared_bytes = model->shapes.rows[id].static_shared_bytes +
+			     model->shapes.rows[id].dynamic_shared_bytes;
+	memcpy(shape.grid, model->shapes.rows[id].grid, sizeof(shape.grid));
+	memcpy(shape.block, model->shapes.rows[id].block, sizeof(shape.block));
+	if (APPEND(events->shapes, shape))
+		return 0;
+	return events->process_shapes[id] = (uint32_t)events->shapes.count;
+}
+
+static int note_seen(struct html_events *events, uint32_t total, bool *is_first)
+{
+	int error = grow(&events->is_seen, &events->seen_capacity, (size_t)total + 1, 1);
+
+	if (error)
+		return error;
+	*is_first = !events->is_seen[total];
+	events->is_seen[total] = 1;
+	return 0;
+}
+
+static int add_gaps(struct html_events *events, const struct stretch *stretch, uint8_t *count)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < IDLE_CLASSES && stretch->has_gap && !error; i++) {
+		struct page_gap gap = {stretch->idle_ns[idle_order[i]], idle_order[i]};
+
+		if (!gap.ns)
+			continue;
+		error = APPEND(events->gaps, gap);
+		*count += 1;
+	}
+	return error;
+}
+
+int html_events_add_work(struct html *html, const struct process *process,
+			 const struct stretch *stretch)
+{
+	struct html_events *events = &html->events;
+	const struct owner *owner = stretch->owner;
+	struct page_work work = {
+		.start_ns = html_time(process, stretch->start_ns),
+		.duration_ns = stretch->end_ns - stretch->start_ns,
+		.enter_ns = stretch->has_call ? html_time(process, stretch->enter_ns) : 0,
+		.node = stretch->place,
+		.thread = stretch->has_call ? owner->thread : 0,
+	};
+	int error = 0;
+
+	if (stretch->stream >= process->model->streams.count)
+		return 0;
+	if (events->work.count >= events->count_max)
+		error = halve_work(events);
+	work.detail = owner->leaf == LEAF_KERNEL ? shape_of(events, process, owner->what)
+						 : stretch->bytes;
+	if (!error)
+		error = stream_of(html, process, stretch, &work.stream);
+	if (!error)
+		error = note_seen(events, stretch->place, &work.is_first);
+	if (!error)
+		error = add_gaps(events, stretch, &work.gap_count);
+	return error ? error : APPEND(events->work, work);
+}
+
+/* Sets *place to the index of the call's name in apis. Returns 0 or -ENOMEM. */
+static int api_of(struct html_events *events, const struct process *process, uint32_t stack,
+		  uint16_t api, uint32_t *place)
+{
+	uint32_t name = frames_api_name(process->frames, stack, api);
+	size_t length;
+	const char *text;
+
+	if (grow(&events->api_places, &events->api_capacity, (size_t)name + 1,
+		 sizeof(*events->api_places)) < 0)
+		return -ENOMEM;
+	if (!events->api_places[name]) {
+		text = names_text(&process->paths->names, name, &length);
+		events->api_places[name] = names_intern(&events->apis, text, length);
+	}
+	*place = events->api_places[name];
+	return *place == NAME_FAILED ? -ENOMEM : 0;
+}
+
+int html_events_add_call(struct html *html, const struct process *process,
+			 const struct launch *call, uint64_t duration_ns, uint32_t thread)
+{
+	struct html_events *events = &html->events;
+	struct page_call row = {.enter_ns = html_time(process, call->enter_ns),
+				.duration_ns = duration_ns,
+				.stack = call->stack,
+				.thread = thread};
+	int error = 0;
+
+	if (!call->enter_ns)
+		return 0;
+	if (events->calls.count >= events->count_max)
+		error = halve_calls(events);
+	if (!error)
+		error = api_of(events, process, call->stack, call->api, &row.api);
+	return error ? error : APPEND(events->calls, row);
+}
+
+/* Returns the frame of the CUDA function on the path, or 0 if it is not there. */
+static uint32_t call_node(const struct process *process, const struct owner *owner, uint32_t node)
+{
+	uint32_t name = frames_api_name(process->frames, owner->stack, (uint16_t)owner->api);
+
+	while (node != PATH_ROOT && process->paths->nodes[node].name != name)
+		node = process->paths->nodes[node].parent;
+	return node;
+}
+
+int html_events_add_total(struct html_events *events, const struct process *process,
+			  const struct total *total, uint32_t node)
+{
+	const struct owner *owner = &total->owner;
+	struct call_path path = {.stack = owner->stack};
+	int error = grow(&events->nodes, &events->node_capacity, (size_t)process->total + 1,
+			 sizeof(*events->nodes));
+
+	if (error)
+		return error;
+	events->nodes[process->total] = node;
+	if (!owner->stack || owner->creation)
+		return 0;
+	path.node = call_node(process, owner, node);
+	error = path.node ? api_of(events, process, owner->stack, (uint16_t)owner->api, &path.api)
+			  : 0;
+	return error || !path.node ? error : APPEND(events->paths, path);
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	const struct call_path *x = a, *y = b;
+
+	if (x->stack != y->stack)
+		return x->stack < y->stack ? -1 : 1;
+	return x->api < y->api ? -1 : x->api > y->api;
+}
+
+static int add_states(struct html *html, const struct process *process, uint32_t thread)
+{
+	struct html_events *events = &html->events;
+	struct range_history history = ranges_history(&process->model->ranges, thread);
+	uint32_t label = html_thread(html, process, thread);
+	int error = label == NAME_FAILED ? -ENOMEM : 0;
+
+	for (size_t i = 0; i < history.count && !error && label != NAME_EMPTY; i++) {
+		struct page_state state = {.time_ns = html_time(process, history.times_ns[i]),
+					   .range = html->process_ranges[history.states[i]],
+					   .thread = label};
+
+		state.duration_ns =
+			i + 1 < history.count ? history.times_ns[i + 1] - history.times_ns[i] : 0;
+		if (events->states.count < events->count_max)
+			error = APPEND(events->states, state);
+		else
+			events->dropped_state_count++;
+	}
+	return error;
+}
+
+/* Replaces the numbers of this process by those of the page. */
+int html_events_end_process(struct html *html, const struct process *process)
+{
+	struct html_events *events = &html->events;
+	int error = 0;
+
+	if (events->paths.count)
+		qsort(events->paths.rows, events->paths.count, sizeof(*events->paths.rows),
+		      compare_paths);
+	for (size_t w = events->process_work; w < events->work.count && !error; w++) {
+		struct page_work *work = &events->work.rows[w];
+
+		work->node = work->node < events->node_capacity ? events->nodes[work->node] : 0;
+		work->thread = html_thread(html, process, work->thread);
+		error = work->thread == NAME_FAILED ? -ENOMEM : 0;
+	}
+	for (size_t c = events->process_call; c < events->calls.count; c++) {
+		struct page_call *call = &events->calls.rows[c];
+		struct call_path wanted = {.stack = call->stack, .api = call->api}, *found;
+
+		found = events->paths.count
+				? bsearch(&wanted, events->paths.rows, events->paths.count,
+					  sizeof(wanted), compare_paths)
+				: NULL;
+		call->stack = found ? found->node : 0;
+	}
+	for (uint32_t t = 1; t < process->model->threads.count && !error; t++)
+		error = add_states(html, process, t);
+	return error;
+}
+
+void html_events_free(struct html_events *events)
+{
+	free(events->work.rows);
+	free(events->gaps.rows);
+	free(events->calls.rows);
+	free(events->states.rows);
+	free(events->streams.rows);
+	free(events->shapes.rows);
+	free(events->paths.rows);
+	free(events->nodes);
+	free(events->is_seen);
+	free(events->process_shapes);
+	free(events->api_places);
+	names_free(&events->apis);
+}

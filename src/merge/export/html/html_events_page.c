@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes the single events to the page. html_state.h describes the columns.
+ */
+#include "merge/export/html/html_events_page.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "merge/base/json.h"
+
+#define COMPARE(a, b)                                                                              \
+	do {                                                                                       \
+		if ((a) != (b))                                                                    \
+			return (a) < (b) ? -1 : 1;                                                 \
+	} while (0)
+
+static int compare_work(const void *a, const void *b)
+{
+	const struct page_work *x = a, *y = b;
+
+	COMPARE(x->stream, y->stream);
+	COMPARE(x->start_ns, y->start_ns);
+	COMPARE(y->duration_ns, x->duration_ns);
+	COMPARE(x->gap_first, y->gap_first); /* keeps the order of the log */
+	return 0;
+}
+
+static int compare_calls(const void *a, const void *b)
+{
+	const struct page_call *x = a, *y = b;
+
+	COMPARE(x->thread, y->thread);
+	COMPARE(x->enter_ns, y->enter_ns);
+	COMPARE(y->duration_ns, x->duration_ns);
+	COMPARE(x->api, y->api);
+	return 0;
+}
+
+static int compare_states(const void *a, const void *b)
+{
+	const struct page_state *x = a, *y = b;
+
+	COMPARE(x->thread, y->thread);
+	COMPARE(x->time_ns, y->time_ns);
+	COMPARE(x->range, y->range);
+	return 0;
+}
+
+void html_events_sort(struct html_events *events)
+{
+	uint32_t gap = 0;
+
+	for (size_t w = 0; w < events->work.count; w++) {
+		events->work.rows[w].gap_first = gap;
+		gap += events->work.rows[w].gap_count;
+	}
+	if (events->work.count)
+		qsort(events->work.rows, events->work.count, sizeof(*events->work.rows),
+		      compare_work);
+	if (events->calls.count)
+		qsort(events->calls.rows, events->calls.count, sizeof(*events->calls.rows),
+		      compare_calls);
+	if (events->states.count)
+		qsort(events->states.rows, events->states.count, sizeof(*events->states.rows),
+		      compare_states);
+}
+
+struct put {
+	struct page_columns *columns;
+	const struct html_events *events;
+	const uint32_t *numbers;
+	const uint32_t *ranges;
+	uint32_t other_number;
+	uint32_t *call_numbers; /* by index in calls: from 1; 0: left out */
+	struct event_counts *counts;
+};
+
+static uint64_t zigzag(int64_t value)
+{
+	return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+}
+
+static uint32_t number_of(const struct put *put, uint32_t node)
+{
+	return put->numbers[node] ? put->numbers[node] : put->other_number;
+}
+
+/* Makes a column of an event list: value() gives the number of each event that is kept. */
+struct column_spec {
+	const char *name;
+	uint64_t (*value)(struct put *put, size_t index);
+};
+
+static void put_columns(struct put *put, const struct column_spec *specs, size_t spec_count,
+			const uint32_t *kept, size_t kept_count)
+{
+	for (size_t s = 0; s < spec_count; s++) {
+		struct page_column *column = page_columns_add(put->columns, "%s", specs[s].name);
+
+		for (size_t k = 0; k < kept_count; k++)
+			page_columns_put(put->columns, column, specs[s].value(put, kept[k]));
+	}
+}
+
+static uint64_t call_duration(struct put *put, size_t c)
+{
+	return put->events->calls.rows[c].duration_ns;
+}
+
+static uint64_t call_api(struct put *put, size_t c)
+{
+	return put->events->calls.rows[c].api - 1;
+}
+
+static uint64_t call_path(struct put *put, size_t c)
+{
+	uint32_t node = put->events->calls.rows[c].stack;
+
+	return node ? number_of(put, node) : 0;
+}
+
+static uint64_t work_duration(struct put *put, size_t w)
+{
+	return put->events->work.rows[w].duration_ns;
+}
+
+static uint64_t work_node(struct put *put, size_t w)
+{
+	return number_of(put, put->events->work.rows[w].node);
+}
+
+static uint64_t work_detail(struct put *put, size_t w)
+{
+	return put->events->work.rows[w].detail;
+}
+
+static uint64_t work_gaps(struct put *put, size_t w)
+{
+	return put->events->work.rows[w].gap_count;
+}
+
+static uint64_t state_range(struct put *put, size_t s)
+{
+	uint32_t range = put->events->states.rows[s].range;
+
+	return range ? put->ranges[range] : 0;
+}
+
+/* Returns the number of the call that made this work, or 0. */
+static uint32_t call_of(const struct put *put, const struct page_work *work)
+{
+	const struct page_call wanted = {
+		.thread = work->thread, .enter_ns = work->enter_ns, .duration_ns = UINT64_MAX};
+	size_t low = 0, high = put->events->calls.count;
+
+	if (!work->thread)
+		return 0;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_calls(&put->events->calls.rows[middle], &wanted) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == put->events->calls.count)
+		return 0;
+	if (put->events->calls.rows[low].thread != work->thread ||
+	    put->events->calls.rows[low].enter_ns != work->enter_ns)
+		return 0;
+	return put->call_numbers[low];
+}
+
+static void put_work_calls(struct put *put, const uint32_t *kept, size_t kept_count)
+{
+	struct page_column *column = page_columns_add(put->columns, "work.call");
+	int64_t before = 0;
+
+	for (size_t k = 0; k < kept_count; k++) {
+		int64_t call = call_of(put, &put->events->work.rows[kept[k]]);
+
+		page_columns_put(put->columns, column, zigzag(call - before));
+		before = call;
+	}
+}
+
+static void put_gaps(struct put *put, const uint32_t *kept, size_t kept_count)
+{
+	for (int is_class = 0; is_class < 2; is_class++) {
+		struct page_column *column =
+			page_columns_add(put->columns, is_class ? "gap.class" : "gap.ns");
+
+		for (size_t k = 0; k < kept_count; k++) {
+			const struct page_work *work = &put->events->work.rows[kept[k]];
+			const struct page_gap *gap = &put->events->gaps.rows[work->gap_first];
+
+			for (uint8_t g = 0; g < work->gap_count; g++)
+				page_columns_put(put->columns, column,
+						 is_class ? gap[g].class : gap[g].ns);
+		}
+	}
+}
+
+static int put_work(struct put *put, uint32_t event_count)
+{
+	static const struct column_spec specs[] = {
+		{"work.duration", work_duration},
+		{"work.node", work_node},
+		{"work.detail", work_detail},
+		{"work.gaps", work_gaps},
+	};
+	const struct html_events *events = put->events;
+	uint64_t *weights = malloc((events->work.count + 1) * sizeof(*weights));
+	uint32_t *kept = malloc((events->work.count + 1) * sizeof(*kept));
+	struct page_column *column = page_columns_add(put->columns, "work.start");
+	struct event_limit limit;
+	uint64_t before_ns = 0;
+	size_t kept_count = 0;
+
+	put->counts->left_out_work_count = events->dropped_work_count;
+	put->counts->left_out_work_ns = events->dropped_work_ns;
+	for (size_t w = 0; w < events->work.count && weights && kept; w++)
+		weights[w] = html_work_weight(&events->work.rows[w],
+					      events->gaps.rows + events->work.rows[w].gap_first);
+	if (!weights || !kept) {
+		free(weights);
+		free(kept);
+		return -ENOMEM;
+	}
+	limit = html_events_limit(weights, events->work.count, event_count);
+	for (size_t w = 0; w < events->work.count; w++) {
+		const struct page_work *work = &events->work.rows[w];
+
+		if (!work->node)
+			continue; /* left out by the user's selection */
+		if (!event_is_kept(&limit,
+				   html_work_weight(work, events->gaps.rows + work->gap_first))) {
+			put->counts->left_out_work_count++;
+			put->counts->left_out_work_ns += work->duration_ns;
+			continue;
+		}
+		if (!put->counts->work[work->stream]++)
+			before_ns = 0;
+		page_columns_put(put->columns, column, work->start_ns - before_ns);
+		before_ns = work->start_ns;
+		kept[kept_count++] = (uint32_t)w;
+	}
+	put_columns(put, specs, sizeof(specs) / sizeof(specs[0]), kept, kept_count);
+	put_work_calls(put, kept, kept_count);
+	put_gaps(put, kept, kept_count);
+	free(weights);
+	free(kept);
+	return 0;
+}
+
+static int put_calls(struct put *put, uint32_t event_count)
+{
+	static const struct column_spec specs[] = {
+		{"call.duration", call_duration}, {"call.api", call_api}, {"call.node", call_path}};
+	const struct html_events *events = put->events;
+	uint64_t *weights = malloc((events->calls.count + 1) * sizeof(*weights));
+	uint32_t *kept = malloc((events->calls.count + 1) * sizeof(*kept));
+	struct page_column *column = page_columns_add(put->columns, "call.start");
+	struct event_limit limit;
+	uint64_t before_ns = 0;
+	size_t kept_count = 0;
+
+	put->counts->left_out_call_count = events->dropped_call_count;
+	if (!weights || !kept) {
+		free(weights);
+		free(kept);
+		return -ENOMEM;
+	}
+	for (size_t c = 0; c < events->calls.count; c++)
+		weights[c] = events->calls.rows[c].duration_ns;
+	limit = html_events_limit(weights, events->calls.count, event_count);
+	for (size_t c = 0; c < events->calls.count; c++) {
+		const struct page_call *call = &events->calls.rows[c];
+
+		if (!event_is_kept(&limit, call->duration_ns)) {
+			put->counts->left_out_call_count++;
+			continue;
+		}
+		if (!put->counts->calls[call->thread]++)
+			before_ns = 0;
+		page_columns_put(put->columns, column, call->enter_ns - before_ns);
+		before_ns = call->enter_ns;
+		kept[kept_count++] = (uint32_t)c;
+		put->call_numbers[c] = (uint32_t)kept_count;
+	}
+	put_columns(put, specs, sizeof(specs) / sizeof(specs[0]), kept, kept_count);
+	free(weights);
+	free(kept);
+	return 0;
+}
+
+/* Short states are left out first: the one before them goes on. */
+static int put_states(struct put *put, uint32_t event_count)
+{
+	static const struct column_spec specs[] = {{"state.range", state_range}};
+	const struct html_events *events = put->events;
+	uint64_t *weights = malloc((events->states.count + 1) * sizeof(*weights));
+	uint32_t *kept = malloc((events->states.count + 1) * sizeof(*kept));
+	struct page_column *column = page_columns_add(put->columns, "state.start");
+	struct event_limit limit;
+	uint64_t before_ns = 0;
+	size_t kept_count = 0;
+
+	put->counts->left_out_state_count = events->dropped_state_count;
+	if (!weights || !kept) {
+		free(weights);
+		free(kept);
+		return -ENOMEM;
+	}
+	for (size_t s = 0; s < events->states.count; s++)
+		weights[s] = events->states.rows[s].duration_ns;
+	limit = html_events_limit(weights, events->states.count, event_count);
+	for (size_t s = 0; s < events->states.count; s++) {
+		const struct page_state *state = &events->states.rows[s];
+
+		if (!event_is_kept(&limit, state->duration_ns)) {
+			put->counts->left_out_state_count++;
+			continue;
+		}
+		if (!put->counts->states[state->thread]++)
+			before_ns = 0;
+		page_columns_put(put->columns, column, state->time_ns - before_ns);
+		before_ns = state->time_ns;
+		kept[kept_count++] = (uint32_t)s;
+	}
+	put_columns(put, specs, 1, kept, kept_count);
+	free(weights);
+	free(kept);
+	return 0;
+}
+
+int html_put_events(struct page_columns *columns, const struct html *html, uint32_t event_count,
+		    const uint32_t *numbers, uint32_t other_number, const uint32_t *ranges,
+		    struct event_counts *counts)
+{
+	struct put put = {
+		.columns = columns,
+		.events = &html->events,
+		.numbers = numbers,
+		.ranges = ranges,
+		.other_number = other_number,
+		.call_numbers = calloc(html->events.calls.count + 1, sizeof(uint32_t)),
+		.counts = counts,
+	};
+	int error = 0;
+
+	*counts = (struct event_counts){
+		.work = calloc(html->events.streams.count + 1, sizeof(*counts->work)),
+		.calls = calloc(html->threads.count + 1, sizeof(*counts->calls)),
+		.states = calloc(html->threads.count + 1, sizeof(*counts->states)),
+	};
+	if (!put.call_numbers || !counts->work || !counts->calls || !counts->states)
+		error = -ENOMEM;
+	if (!error)
+		error = put_calls(&put, event_count);
+	if (!error)
+		error = put_work(&put, event_count);
+	if (!error)
+		error = put_states(&put, event_count);
+	free(put.call_numbers);
+	return error;
+}
+
+static void put_thread_counts(struct json *json, const char *key, const uint32_t *counts,
+			      uint32_t thread_count)
+{
+	json_begin_array(json, key);
+	for (uint32_t t = 0; t < thread_count; t++) {
+		if (!counts[t])
+			continue;
+		json_begin_object(json, NULL);
+		json_u64(json, "thread", t);
+		json_u64(json, "count", counts[t]);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+static void put_sizes(struct json *json, const char *key, const uint32_t sizes[3])
+{
+	json_begin_array(json, key);
+	for (int d = 0; d < 3; d++)
+		json_u64(json, NULL, sizes[d]);
+	json_end_array(json);
+}
+
+void html_put_event_lists(struct json *json, const struct html *html,
+			  const struct event_counts *counts)
+{
+	const struct html_events *events = &html->events;
+
+	json_begin_object(json, "events");
+	json_begin_array(json, "streams");
+	for (size_t s = 0; s < events->streams.count; s++) {
+		json_begin_object(json, NULL);
+		json_u64(json, "device", events->streams.rows[s].device);
+		json_u64(json, "stream", events->streams.rows[s].stream);
+		json_u64(json, "count", counts->work[s]);
+		json_end_object(json);
+	}
+	json_end_array(json);
+	put_thread_counts(json, "calls", counts->calls, html->threads.count);
+	put_thread_counts(json, "states", counts->states, html->threads.count);
+	json_begin_array(json, "apis");
+	for (uint32_t n = NAME_EMPTY + 1; n < events->apis.count; n++) {
+		size_t length;
+		const char *text = names_text(&events->apis, n, &length);
+
+		json_text(json, NULL, text, length);
+	}
+	json_end_array(json);
+	json_begin_array(json, "shapes");
+	for (size_t s = 0; s < events->shapes.count; s++) {
+		const struct page_shape *shape = &events->shapes.rows[s];
+
+		json_begin_object(json, NULL);
+		put_sizes(json, "grid", shape->grid);
+		put_sizes(json, "block", shape->block);
+		json_u64(json, "registers", shape->registers);
+		json_u64(json, "shared_bytes", shape->shared_bytes);
+		json_end_object(json);
+	}
+	json_end_array(json);
+	json_u64(json, "left_out_work_count", counts->left_out_work_count);
+	json_u64(json, "left_out_work_ns", counts->left_out_work_ns);
+	json_u64(json, "left_out_call_count", counts->left_out_call_count);
+	json_u64(json, "left_out_state_count", counts->left_out_state_count);
+	json_end_object(json);
+}
+
+void event_counts_free(struct event_counts *counts)
+{
+	free(counts->work);
+	free(counts->calls);
+	free(counts->states);
+	*counts = (struct event_counts){0};
+}

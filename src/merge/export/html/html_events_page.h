@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef XT_MERGE_HTML_EVENTS_PAGE_H
+#define XT_MERGE_HTML_EVENTS_PAGE_H
+
+#include "merge/export/html/html_state.h"
+
+/* What a page shows of the events: counts by stream and thread, for its document. */
+struct event_counts {
+	uint32_t *work;	  /* by stream */
+	uint32_t *calls;  /* by name in html->threads */
+	uint32_t *states; /* likewise */
+	uint64_t left_out_work_count, left_out_work_ns, left_out_call_count, left_out_state_count;
+};
+
+/*
+ * Adds the columns of the events, at most event_count of each kind. numbers: by path node, its
+ * number in the page; 0: other_number. ranges: by node of html->ranges, its number in the page.
+ * Free *counts with event_counts_free() in any case. Returns 0 or -ENOMEM.
+ */
+int html_put_events(struct page_columns *columns, const struct html *html, uint32_t event_count,
+		    const uint32_t *numbers, uint32_t other_number, const uint32_t *ranges,
+		    struct event_counts *counts);
+
+/* Adds the members of the document that describe these columns. */
+void html_put_event_lists(struct json *json, const struct html *html,
+			  const struct event_counts *counts);
+
+void event_counts_free(struct event_counts *counts);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rows of the event timeline: where they are, how they are painted, and what is under the
+ * mouse. Painting takes time in proportion to the pixels, not to the events: events narrower than a
+ * pixel are skipped by binary search and painted as one column, the paler the less time they cover.
+ */
+import { frameColour, idleColours } from './colours';
+import { type Events, type EventTrack, firstAfter, type TrackKind } from './events';
+import { FONT, type Look } from './painter';
+import { frameKind, shortName, type Tree } from './tree';
+
+export const TITLE_HEIGHT = 17;
+export const EVENT_HEIGHT = 18;
+const FRAME_HEIGHT = 15;
+const FRAME_ROWS_MAX = 8;
+const PALE = 0.4; /* opacity of a pixel column with hardly any event */
+const NEAR = 3; /* pixels around a short event that still hit it */
+const PADDING = 4;
+
+/* A stretch of the axis without a break: pixel = x + (ns - fromNs) * scale. */
+export interface Piece {
+	fromNs: number;
+	untilNs: number;
+	x: number;
+	scale: number;
+}
+
+interface Row {
+	y: number;
+	height: number;
+	title: string;
+	track: EventTrack | null; /* null: a title, or frames */
+	frames: Frames | null;
+	depth: number; /* of frames */
+	sums: Float64Array | null; /* of the track: time of all events before each one */
+}
+
+/* The frames at the calls of a thread: chains of nodes, outermost first. */
+interface Frames {
+	start: Float64Array;
+	chains: number[][]; /* one for each call with a known path */
+}
+
+/* What is at a place: work, a gap, a call or a range instance by id, or a frame by node. */
+export interface Hit {
+	kind: TrackKind | 'frame';
+	id: number;
+	startNs: number;
+	endNs: number;
+}
+
+function framesOf(events: Events, tree: Tree, track: EventTrack): Frames | null {
+	const known = new Map<number, number[]>();
+	const ids = track.id.filter((call) => events.calls.node[call] > 0);
+	const chainOf = (kind: 'python' | 'code') => (call: number) => {
+		const node = events.calls.node[call];
+		let chain = known.get(node);
+
+		if (!chain) {
+			chain = tree.path(node).filter((n) => frameKind(tree.text(n)) === kind);
+			known.set(node, chain);
+		}
+		return chain;
+	};
+	const all = (kind: 'python' | 'code') => {
+		const chain = chainOf(kind);
+		const chains = new Array<number[]>(ids.length);
+
+		known.clear();
+		for (let i = 0; i < ids.length; i++) chains[i] = chain(ids[i]);
+		return chains;
+	};
+	let chains = all('python');
+
+	if (![...known.values()].some((chain) => chain.length)) chains = all('code');
+	if (!ids.length) return null;
+	const start = new Float64Array(ids.length);
+
+	for (let i = 0; i < ids.length; i++) start[i] = events.calls.start[ids[i]];
+	return { start, chains };
+}
+
+function depthOf({ chains }: Frames): number {
+	let most = 0;
+
+	for (const chain of chains) most = Math.max(most, chain.length);
+	return Math.min(most, FRAME_ROWS_MAX);
+}
+
+export class EventRows {
+	readonly rows: Row[] = [];
+	readonly height: number;
+	private readonly events: Events;
+	private readonly tree: Tree;
+	private readonly idleLabels: string[];
+	private readonly rangeNames: string[];
+	private readonly colours = new Map<string, string>();
+	private coloursAreDark = false;
+
+	constructor(events: Events, tree: Tree, idleLabels: string[], rangeNames: string[]) {
+		let y = 0;
+		const add = (row: Partial<Row> & { height: number }) => {
+			this.rows.push({ title: '', track: null, frames: null, depth: 0, sums: null, ...row, y });
+			y += row.height;
+		};
+
+		this.events = events;
+		this.tree = tree;
+		this.idleLabels = idleLabels;
+		this.rangeNames = rangeNames;
+		for (const track of events.tracks) {
+			if (track.name) add({ height: TITLE_HEIGHT, title: track.name });
+			add({ height: EVENT_HEIGHT, track });
+			if (track.kind !== 'call' || !track.name) continue;
+			const frames = framesOf(events, tree, track);
+
+			for (let depth = 0; frames && depth < depthOf(frames); depth++) add({ height: FRAME_HEIGHT, frames, depth });
+		}
+		this.height = y;
+	}
+
+	/* The name of an event, as the flame graph writes it. */
+	name(kind: Hit['kind'], id: number): string {
+		const { work, gaps, calls, ranges, lists } = this.events;
+
+		if (kind === 'work') return shortName(this.tree.text(work.node[id]));
+		if (kind === 'idle') return this.idleLabels[gaps.cause[id]].replace(/^\[idle: (.*)\]$/, '$1');
+		if (kind === 'call') return lists.apis[calls.api[id]];
+		if (kind === 'range') return this.rangeNames[ranges.range[id] - 1];
+		return this.tree.text(id);
+	}
+
+	private colour(kind: Hit['kind'], id: number, dark: boolean): string {
+		if (kind === 'idle') {
+			const list = idleColours[dark ? 'dark' : 'light'];
+
+			return list[this.events.gaps.cause[id] % list.length];
+		}
+		const text = kind === 'work' ? this.tree.text(this.events.work.node[id]) : this.name(kind, id);
+		const key = `${kind}${text}`;
+		let colour = this.colours.get(key);
+
+		if (this.coloursAreDark !== dark) {
+			this.colours.clear();
+			this.coloursAreDark = dark;
+			colour = undefined;
+		}
+		if (!colour) {
+			colour = frameColour(text, kind === 'call' ? 'api' : kind === 'range' ? 'range' : frameKind(text), dark);
+			this.colours.set(key, colour);
+		}
+		return colour;
+	}
+
+	private sumsOf(row: Row): Float64Array {
+		const { start, end } = row.track!;
+
+		if (!row.sums) {
+			row.sums = new Float64Array(start.length + 1);
+			for (let i = 0; i < start.length; i++) row.sums[i + 1] = row.sums[i] + end[i] - start[i];
+		}
+		return row.sums;
+	}
+
+	private label(g: CanvasRenderingContext2D, text: string, x: number, y: number, width: number, height: number, column: number): void {
+		const room = Math.floor((width - 2 * PADDING) / column);
+
+		if (room < 3) return;
+		g.fillText(text.length <= room ? text : `${text.slice(0, room - 1)}…`, x + PADDING, y + height / 2);
+	}
+
+	private paintTrack(g: CanvasRenderingContext2D, row: Row, y: number, piece: Piece, look: Look, column: number): void {
+		const { kind, start, end, id } = row.track!;
+		const sums = this.sumsOf(row);
+		const pixelNs = 1 / piece.scale;
+		const xOf = (ns: number) => piece.x + (ns - piece.fromNs) * piece.scale;
+
+		for (let i = firstAfter(end, piece.fromNs); i < start.length && start[i] < piece.untilNs; ) {
+			const x = xOf(Math.max(start[i], piece.fromNs));
+			const width = xOf(Math.min(end[i], piece.untilNs)) - x;
+
+			g.fillStyle = this.colour(kind, id[i], look.dark);
+			if (width >= 1) {
+				g.fillRect(x, y, Math.max(width - (width > 4 ? 0.7 : 0), 1), row.height - 1);
+				if (width > 30) {
+					g.fillStyle = look.ink;
+					this.label(g, this.name(kind, id[i]), x, y, width, row.height - 1, column);
+				}
+				i++;
+				continue;
+			}
+			/* All events that end in this pixel are one column. */
+			const pixel = Math.floor(x);
+			const next = Math.max(firstAfter(end, piece.fromNs + (pixel + 1 - piece.x) * pixelNs, i), i + 1);
+
+			g.globalAlpha = Math.min(Math.max((sums[next] - sums[i]) / pixelNs, PALE), 1);
+			g.fillRect(pixel, y, 1, row.height - 1);
+			g.globalAlpha = 1;
+			i = next;
+		}
+	}
+
+	/* Returns the frame in the pixel column. -1: no call there; 0: a call without such a frame. */
+	private frameAt(row: Row, fromNs: number, untilNs: number): number {
+		const { start, chains } = row.frames!;
+		const i = firstAfter(start, untilNs) - 1;
+
+		return i >= 0 && start[i] >= fromNs ? (chains[i][row.depth] ?? 0) : -1;
+	}
+
+	private nextFrame(row: Row, ns: number): number {
+		const { start, chains } = row.frames!;
+		const i = firstAfter(start, ns);
+
+		return i < start.length ? (chains[i][row.depth] ?? 0) : 0;
+	}
+
+	/* A frame goes on between two calls that both have it. */
+	private eachFrame(row: Row, piece: Piece, see: (node: number, x: number, width: number) => void): void {
+		const right = piece.x + (piece.untilNs - piece.fromNs) * piece.scale;
+		const nsOf = (x: number) => piece.fromNs + (x - piece.x) / piece.scale;
+		const before = firstAfter(row.frames!.start, piece.fromNs) - 1;
+		let node = before >= 0 ? (row.frames!.chains[before][row.depth] ?? 0) : 0;
+		let from = piece.x;
+
+		if (node && this.nextFrame(row, piece.fromNs) !== node) node = 0;
+		for (let x = piece.x; x < right; x++) {
+			let here = this.frameAt(row, nsOf(x), nsOf(x + 1));
+
+			if (here < 0) here = node && this.nextFrame(row, nsOf(x + 1)) === node ? node : 0;
+			if (here === node) continue;
+			if (node) see(node, from, x - from);
+			node = here;
+			from = x;
+		}
+		if (node) see(node, from, right - from);
+	}
+
+	private paintRow(g: CanvasRenderingContext2D, row: Row, y: number, pieces: Piece[], look: Look, column: number): void {
+		if (row.title) {
+			g.fillStyle = look.muted;
+			g.fillText(row.title, 2, y + row.height / 2 + 1);
+			return;
+		}
+		for (const piece of pieces) {
+			if (row.track) {
+				this.paintTrack(g, row, y, piece, look, column);
+				continue;
+			}
+			this.eachFrame(row, piece, (node, x, width) => {
+				g.fillStyle = this.colour('frame', node, look.dark);
+				g.fillRect(x, y, Math.max(width - (width > 4 ? 0.7 : 0), 1), row.height - 1);
+				g.fillStyle = look.ink;
+				if (width > 30) this.label(g, this.tree.text(node), x, y, width, row.height - 1, column);
+			});
+		}
+	}
+
+	/* Returns the middle of an event in the view, or null if it is in none of the pieces. */
+	placeOf(kind: TrackKind, id: number, pieces: Piece[], scrollTop: number): { x: number; y: number } | null {
+		const list = kind === 'work' ? this.events.work : this.events.calls;
+		const ns = list.start[id];
+		const end = ns + list.duration[id];
+		const piece = pieces.find((p) => ns <= p.untilNs && end >= p.fromNs);
+		const row = this.rows.find((r) => {
+			if (r.track?.kind !== kind) return false;
+			const i = firstAfter(r.track.start, ns) - 1;
+
+			for (let j = i; j >= 0 && r.track.start[j] === ns; j--) if (r.track.id[j] === id) return true;
+			return false;
+		});
+
+		if (!piece || !row) return null;
+		const from = Math.max(ns, piece.fromNs);
+		const until = Math.min(end, piece.untilNs);
+
+		return { x: piece.x + ((from + until) / 2 - piece.fromNs) * piece.scale, y: row.y - scrollTop + row.height / 2 };
+	}
+
+	/* A line from each call to its work. */
+	private paintFlow(g: CanvasRenderingContext2D, works: number[], pieces: Piece[], scrollTop: number, look: Look, isStrong: boolean): void {
+		g.strokeStyle = look.ink;
+		g.lineWidth = isStrong ? 1.5 : 0.6;
+		g.globalAlpha = isStrong ? 0.9 : 0.35;
+		for (const work of works) {
+			const call = this.events.work.call[work] - 1;
+			const from = call >= 0 ? this.placeOf('call', call, pieces, scrollTop) : null;
+			const to = this.placeOf('work', work, pieces, scrollTop);
+
+			if (!from || !to) continue;
+			g.beginPath();
+			g.moveTo(from.x, from.y);
+			g.bezierCurveTo(from.x, (from.y + to.y) / 2, to.x, (from.y + to.y) / 2, to.x, to.y);
+			g.stroke();
+		}
+		g.globalAlpha = 1;
+	}
+
+	/* Returns the work of the pieces, or null if it is more than max. */
+	private workIn(pieces: Piece[], max: number): number[] | null {
+		const found: number[] = [];
+
+		for (const { track } of this.rows) {
+			if (track?.kind !== 'work') continue;
+			for (const { fromNs, untilNs } of pieces)
+				for (let i = firstAfter(track.end, fromNs); i < track.start.length && track.start[i] < untilNs; i++) {
+					if (found.length === max) return null;
+					found.push(track.id[i]);
+				}
+		}
+		return found;
+	}
+
+	paint(canvas: HTMLCanvasElement, width: number, height: number, scrollTop: number, pieces: Piece[], look: Look, selected: Hit | null): void {
+		const g = canvas.getContext('2d')!;
+		const ratio = window.devicePixelRatio || 1;
+		const flows = this.workIn(pieces, 60);
+
+		if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+			canvas.width = Math.round(width * ratio);
+			canvas.height = Math.round(height * ratio);
+		}
+		g.setTransform(ratio, 0, 0, ratio, 0, 0);
+		g.fillStyle = look.card;
+		g.fillRect(0, 0, width, height);
+		g.font = FONT;
+		g.textBaseline = 'middle';
+		const column = g.measureText('mmmmmmmmmm').width / 10;
+
+		for (const row of this.rows) {
+			const y = row.y - scrollTop;
+
+			if (y > -row.height && y < height) this.paintRow(g, row, y, pieces, look, column);
+		}
+		if (flows) this.paintFlow(g, flows, pieces, scrollTop, look, false);
+		if (!selected || selected.kind === 'frame') return;
+		this.outline(g, selected, pieces, scrollTop, look);
+		const work = selected.kind === 'work' ? selected.id : selected.kind === 'call' ? this.events.workOfCall[selected.id] - 1 : -1;
+
+		if (work >= 0) this.paintFlow(g, [work], pieces, scrollTop, look, true);
+	}
+
+	private outline(g: CanvasRenderingContext2D, hit: Hit, pieces: Piece[], scrollTop: number, look: Look): void {
+		const row = this.rows.find((r) => r.track?.kind === hit.kind && r.track.id.includes(hit.id));
+		const piece = pieces.find((p) => hit.startNs <= p.untilNs && hit.endNs >= p.fromNs);
+
+		if (!row || !piece) return;
+		const x = piece.x + (Math.max(hit.startNs, piece.fromNs) - piece.fromNs) * piece.scale;
+		const right = piece.x + (Math.min(hit.endNs, piece.untilNs) - piece.fromNs) * piece.scale;
+
+		g.strokeStyle = look.ink;
+		g.lineWidth = 2;
+		g.strokeRect(x, row.y - scrollTop + 0.5, Math.max(right - x, 2), row.height - 2);
+	}
+
+	/* y counts from the top of all rows. */
+	hit(x: number, y: number, pieces: Piece[]): Hit | null {
+		const row = this.rows.find((r) => y >= r.y && y < r.y + r.height);
+		const piece = pieces.find((p) => x >= p.x && x <= p.x + (p.untilNs - p.fromNs) * p.scale);
+
+		if (!row || !piece || row.title) return null;
+		const ns = piece.fromNs + (x - piece.x) / piece.scale;
+		let found: Hit | null = null;
+
+		if (row.frames) {
+			this.eachFrame(row, piece, (node, from, width) => {
+				if (x >= from && x < from + width)
+					found = { kind: 'frame', id: node, startNs: piece.fromNs + (from - piece.x) / piece.scale, endNs: piece.fromNs + (from + width - piece.x) / piece.scale };
+			});
+			return found;
+		}
+		const { kind, start, end, id } = row.track!;
+		const near = NEAR / piece.scale;
+		const i = firstAfter(end, ns);
+		const best = [i, i - 1].find((j) => j >= 0 && j < start.length && start[j] - near <= ns && end[j] + near >= ns);
+
+		return best === undefined ? null : { kind, id: id[best], startNs: start[best], endNs: end[best] };
+	}
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The single events of the run: GPU work with the idle time before it, CUDA calls and NVTX ranges.
+ *
+ * Times are in ns since the start of the first log. Events of a stream or thread are sorted by
+ * start. A track is a list of events that do not overlap, so its ends are sorted, too.
+ */
+import type { EventLists, Loaded, Shape } from './data';
+
+export type TrackKind = 'idle' | 'work' | 'call' | 'range';
+
+export interface EventTrack {
+	kind: TrackKind;
+	name: string; /* '' if it belongs to the track above */
+	start: Float64Array;
+	end: Float64Array;
+	id: Uint32Array; /* of work, a gap, a call or a range instance */
+}
+
+/* All events of a kind, by id. */
+interface Work {
+	start: Float64Array;
+	duration: Float64Array;
+	node: Uint32Array;
+	detail: Float64Array; /* kernels: index in shapes + 1; copies and memsets: bytes */
+	call: Uint32Array; /* id + 1; 0: unknown */
+	stream: Uint32Array;
+}
+
+interface Calls {
+	start: Float64Array;
+	duration: Float64Array;
+	api: Uint32Array;
+	node: Uint32Array; /* 0: unknown */
+	thread: Uint32Array; /* index in report.threads, from 1 */
+}
+
+/* A gap has one piece for each cause. */
+interface Gaps {
+	start: Float64Array;
+	duration: Float64Array;
+	cause: Uint32Array; /* index in report.idle_classes */
+	work: Uint32Array; /* that ended it */
+}
+
+interface States {
+	start: Float64Array;
+	range: Uint32Array; /* innermost range from then on: index in report.ranges, from 1; 0: none */
+}
+
+export interface RangeInstances {
+	start: Float64Array;
+	end: Float64Array;
+	range: Uint32Array;
+}
+
+function whole(values: Float64Array): Uint32Array {
+	return new Uint32Array(values);
+}
+
+/* Adds up the differences in each section. */
+function absolute(deltas: Float64Array, counts: number[]): Float64Array {
+	const values = new Float64Array(deltas.length);
+	let i = 0;
+
+	for (const count of counts)
+		for (let end = i + count, at = 0; i < end; i++) values[i] = at += deltas[i];
+	return values;
+}
+
+function sections(counts: number[], labels: number[]): Uint32Array {
+	const all = new Uint32Array(counts.reduce((sum, count) => sum + count, 0));
+	let i = 0;
+
+	counts.forEach((count, s) => all.fill(labels[s], i, (i += count)));
+	return all;
+}
+
+/* Returns the first index from `from` on whose value is larger than the limit. */
+export function firstAfter(values: Float64Array, limit: number, from = 0, until = values.length): number {
+	let low = from;
+	let high = until;
+
+	while (low < high) {
+		const middle = (low + high) >> 1;
+
+		if (values[middle] > limit) high = middle;
+		else low = middle + 1;
+	}
+	return low;
+}
+
+/* Numbers from first to until - 1. */
+function numbers(first: number, until: number): Uint32Array {
+	const list = new Uint32Array(until - first);
+
+	for (let i = first; i < until; i++) list[i - first] = i;
+	return list;
+}
+
+const LAYERS_MAX = 254;
+
+/* Divides events that are sorted by start into tracks without overlaps. */
+function layers(first: number, until: number, start: Float64Array, duration: Float64Array): Uint32Array[] {
+	const layer = new Uint8Array(until - first);
+	const ends: number[] = [];
+
+	for (let i = first; i < until; i++) {
+		let l = 0;
+
+		while (l < ends.length && ends[l] > start[i] && l < LAYERS_MAX) l++;
+		ends[l] = start[i] + duration[i];
+		layer[i - first] = l;
+	}
+	const all = numbers(first, until);
+
+	return ends.length < 2 ? [all] : ends.map((_, l) => all.filter((i) => layer[i - first] === l));
+}
+
+function trackOf(kind: TrackKind, name: string, id: Uint32Array, start: Float64Array, duration: Float64Array): EventTrack {
+	const starts = new Float64Array(id.length);
+	const ends = new Float64Array(id.length);
+
+	for (let i = 0; i < id.length; i++) {
+		starts[i] = start[id[i]];
+		ends[i] = start[id[i]] + duration[id[i]];
+	}
+	return { kind, name, start: starts, end: ends, id };
+}
+
+export class Events {
+	readonly lists: EventLists;
+	readonly work: Work;
+	readonly calls: Calls;
+	readonly gaps: Gaps;
+	readonly ranges: RangeInstances;
+	readonly tracks: EventTrack[] = [];
+	readonly workOfCall: Uint32Array; /* id + 1 of the first work of a call; 0: none */
+	private readonly states: States;
+	private readonly stateFirst = new Map<number, [first: number, until: number]>(); /* by thread */
+	private readonly loaded: Loaded;
+
+	constructor(loaded: Loaded) {
+		const { report, column } = loaded;
+		const lists = report.events!;
+		const threads = lists.calls.map((t) => t.thread);
+		const callCounts = lists.calls.map((t) => t.count);
+		const workCounts = lists.streams.map((s) => s.count);
+
+		this.loaded = loaded;
+		this.lists = lists;
+		this.calls = {
+			start: absolute(column('call.start'), callCounts),
+			duration: column('call.duration'),
+			api: whole(column('call.api')),
+			node: whole(column('call.node')),
+			thread: sections(callCounts, threads),
+		};
+		this.work = {
+			start: absolute(column('work.start'), workCounts),
+			duration: column('work.duration'),
+			node: whole(column('work.node')),
+			detail: column('work.detail'),
+			call: this.decodeCalls(column('work.call')),
+			stream: sections(workCounts, lists.streams.map((_, s) => s)),
+		};
+		this.workOfCall = new Uint32Array(this.calls.start.length);
+		for (let w = this.work.call.length; w-- > 0; ) if (this.work.call[w]) this.workOfCall[this.work.call[w] - 1] = w + 1;
+		this.gaps = this.decodeGaps(column('work.gaps'), column('gap.ns'), column('gap.class'));
+		this.states = {
+			start: absolute(column('state.start'), lists.states.map((t) => t.count)),
+			range: whole(column('state.range')),
+		};
+		this.ranges = { start: new Float64Array(0), end: new Float64Array(0), range: new Uint32Array(0) };
+		this.addDevices();
+		this.addThreads();
+	}
+
+	private decodeCalls(column: Float64Array): Uint32Array {
+		const calls = new Uint32Array(column.length);
+
+		for (let i = 0, at = 0; i < column.length; i++) calls[i] = at += column[i] % 2 ? -(column[i] + 1) / 2 : column[i] / 2;
+		return calls;
+	}
+
+	private decodeGaps(counts: Float64Array, ns: Float64Array, cause: Float64Array): Gaps {
+		const start = new Float64Array(ns.length);
+		const work = new Uint32Array(ns.length);
+
+		for (let w = 0, g = 0; w < counts.length; w++) {
+			const until = g + counts[w];
+			let at = this.work.start[w];
+
+			/* The last piece ends where the work starts. */
+			for (let i = until; i-- > g; ) {
+				start[i] = at -= ns[i];
+				work[i] = w;
+			}
+			g = until;
+		}
+		return { start, duration: ns, cause: whole(cause), work };
+	}
+
+	private addDevices(): void {
+		const { streams } = this.lists;
+		const devices = [...new Set(streams.map((s) => s.device))];
+
+		for (const device of devices) {
+			const name = this.loaded.report.devices[device - 1] ?? '';
+
+			this.addGaps(device, `${name}: idle time`);
+			let first = 0;
+			streams.forEach((stream, s) => {
+				const until = first + stream.count;
+
+				if (stream.device === device && stream.count)
+					layers(first, until, this.work.start, this.work.duration).forEach((ids, layer) =>
+						this.tracks.push(
+							trackOf('work', layer ? '' : `${name}: stream ${streams[s].stream}`, ids, this.work.start, this.work.duration),
+						),
+					);
+				first = until;
+			});
+		}
+	}
+
+	private addGaps(device: number, name: string): void {
+		const { work, gaps, lists } = this;
+		const ids = numbers(0, gaps.work.length).filter((g) => lists.streams[work.stream[gaps.work[g]]].device === device);
+		let isSorted = true;
+
+		for (let i = 1; i < ids.length && isSorted; i++) isSorted = gaps.start[ids[i]] >= gaps.start[ids[i - 1]];
+		if (!isSorted) ids.sort((a, b) => gaps.start[a] - gaps.start[b]);
+		if (ids.length) this.tracks.push(trackOf('idle', name, ids, gaps.start, gaps.duration));
+	}
+
+	private addThreads(): void {
+		const { threads } = this.loaded.report;
+		const order = [...new Set([...this.lists.states, ...this.lists.calls].map((t) => t.thread))].sort((a, b) => a - b);
+		let state = 0;
+
+		for (const { thread, count } of this.lists.states) {
+			this.stateFirst.set(thread, [state, state + count]);
+			state += count;
+		}
+		const instances: [number, number, number][] = [];
+		for (const thread of order) {
+			const name = threads[thread - 1] ?? '';
+			const first = this.calls.thread.indexOf(thread);
+
+			this.addRanges(thread, `${name}: NVTX ranges`, instances);
+			if (first < 0) continue;
+			const until = first + this.lists.calls.find((t) => t.thread === thread)!.count;
+
+			layers(first, until, this.calls.start, this.calls.duration).forEach((ids, layer) =>
+				this.tracks.push(trackOf('call', layer ? '' : `${name}: CUDA calls`, ids, this.calls.start, this.calls.duration)),
+			);
+		}
+		Object.assign(this.ranges, {
+			start: Float64Array.from(instances, (r) => r[0]),
+			end: Float64Array.from(instances, (r) => r[1]),
+			range: Uint32Array.from(instances, (r) => r[2]),
+		});
+	}
+
+	/* Returns the ranges around a range and itself, outermost first. */
+	private nesting(range: number): number[] {
+		const chain: number[] = [];
+
+		for (let r = range; r; r = this.loaded.report.ranges[r - 1].parent) chain.unshift(r);
+		return chain;
+	}
+
+	/* Finds the instances of the thread's ranges, one track for each depth. */
+	private addRanges(thread: number, name: string, instances: [number, number, number][]): void {
+		const [first, until] = this.stateFirst.get(thread) ?? [0, 0];
+		const byDepth: number[][] = [];
+		const open: [range: number, start: number][] = [];
+		const close = (depth: number, end: number) => {
+			while (open.length > depth) {
+				const [range, start] = open.pop()!;
+
+				(byDepth[open.length] ??= []).push(instances.length);
+				instances.push([start, end, range]);
+			}
+		};
+
+		for (let i = first; i < until; i++) {
+			const chain = this.nesting(this.states.range[i]);
+			let same = 0;
+
+			while (same < open.length && same < chain.length && open[same][0] === chain[same]) same++;
+			close(same, this.states.start[i]);
+			for (const range of chain.slice(same)) open.push([range, this.states.start[i]]);
+		}
+		close(0, this.loaded.report.last_ns);
+		byDepth.forEach((ids, depth) =>
+			this.tracks.push({
+				kind: 'range',
+				name: depth ? '' : name,
+				start: Float64Array.from(ids, (id) => instances[id][0]),
+				end: Float64Array.from(ids, (id) => instances[id][1]),
+				id: Uint32Array.from(ids),
+			}),
+		);
+	}
+
+	shape(work: number): Shape | null {
+		return this.lists.shapes[this.work.detail[work] - 1] ?? null;
+	}
+
+	/* Returns the innermost range around a call: index in report.ranges, from 1; 0: none. */
+	rangeOfCall(call: number): number {
+		const [first, until] = this.stateFirst.get(this.calls.thread[call]) ?? [0, 0];
+		const i = firstAfter(this.states.start, this.calls.start[call], first, until) - 1;
+
+		return i >= first ? this.states.range[i] : 0;
+	}
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The event timeline: single kernels, copies, calls, NVTX ranges and frames below the charts, with
+ * the same time axis.
+ */
+import { type Signal, useSignal } from '@preact/signals';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { EventRows, type Hit, type Piece } from './event_rows';
+import type { Events } from './events';
+import { readLook } from './flame';
+import { formatBytes, formatCount, formatRate, formatTime, shortTime } from './format';
+import { baseSpan, filter, isDark, isOfBrowser, printing, selected as selectedNode, showNode, type State, watchWidth, zoom } from './state';
+import { moved, stretch } from './time_view';
+import type { Span, Times } from './times';
+
+const HEIGHT_SHARE = 0.5; /* of the window */
+const WHEEL_STEP = 0.0016; /* zoom per wheel unit */
+const DRAG_MIN = 4; /* pixels */
+
+/* The axis of the view in pixels, without the breaks. */
+function piecesOf(times: Times, view: Span, width: number): Piece[] {
+	const scale = width / (view.untilNs - view.fromNs);
+
+	return times
+		.within(view)
+		.map(({ fromNs, untilNs, shownNs }) => ({ fromNs, untilNs, x: (shownNs - view.fromNs) * scale, scale }));
+}
+
+/* The real time from the first to the last interval of the view. */
+export function realSpan(times: Times, view: Span): Span | null {
+	const pieces = times.within(view);
+
+	return pieces.length ? { fromNs: pieces[0].fromNs, untilNs: pieces[pieces.length - 1].untilNs } : null;
+}
+
+/* The node of the tree that belongs to an event; 0: unknown. */
+function nodeOf(events: Events, { kind, id }: Hit): number {
+	if (kind === 'work') return events.work.node[id];
+	if (kind === 'call') return events.calls.node[id];
+	if (kind === 'idle') return events.work.node[events.gaps.work[id]];
+	return kind === 'frame' ? id : 0;
+}
+
+function Fact({ name, value }: { name: string; value: string }) {
+	return (
+		<div>
+			<dt>{name}</dt>
+			<dd>{value}</dd>
+		</div>
+	);
+}
+
+function WorkFacts({ state, events, work }: { state: State; events: Events; work: number }) {
+	const { detail, duration, call, start, stream } = events.work;
+	const shape = events.shape(work);
+	const isKernel = shape !== null && state.tree.text(events.work.node[work]).startsWith('[GPU_Kernel]');
+	const caller = call[work] - 1;
+
+	return (
+		<>
+			{isKernel ? (
+				<>
+					<Fact name="grid" value={shape.grid.join(' × ')} />
+					<Fact name="block" value={shape.block.join(' × ')} />
+					<Fact name="registers" value={formatCount(shape.registers)} />
+					<Fact name="shared memory" value={formatBytes(shape.shared_bytes)} />
+				</>
+			) : detail[work] ? (
+				<>
+					<Fact name="size" value={formatBytes(detail[work])} />
+					<Fact name="rate" value={formatRate(detail[work], duration[work])} />
+				</>
+			) : null}
+			<Fact name="stream" value={String(events.lists.streams[stream[work]].stream)} />
+			{caller >= 0 ? (
+				<>
+					<Fact name="launched" value={`${formatTime(start[work] - events.calls.start[caller])} before`} />
+					<Fact name="thread" value={state.report.threads[events.calls.thread[caller] - 1] ?? 'unknown'} />
+				</>
+			) : null}
+		</>
+	);
+}
+
+function EventDetails({ state, events, rows, hit }: { state: State; events: Events; rows: EventRows; hit: Hit }) {
+	const { tree } = state;
+	const node = nodeOf(events, hit);
+	const whole = hit.kind === 'idle' ? rows.name('work', events.gaps.work[hit.id]) : '';
+
+	return (
+		<div class="details" aria-live="polite" id="event-details" data-kind={hit.kind} data-id={hit.id}>
+			<div class="details-name">{hit.kind === 'idle' ? `GPU idle: ${rows.name('idle', hit.id)}` : rows.name(hit.kind, hit.id)}</div>
+			{hit.kind === 'idle' ? (
+				<p class="sub">
+					Ended by <code>{whole}</code>, which the path below launched.
+				</p>
+			) : null}
+			<dl class="details-numbers">
+				<Fact name="start" value={formatTime(hit.startNs)} />
+				<div>
+					<dt>duration</dt>
+					<dd data-value={hit.endNs - hit.startNs}>{formatTime(hit.endNs - hit.startNs)}</dd>
+				</div>
+				{hit.kind === 'work' ? <WorkFacts state={state} events={events} work={hit.id} /> : null}
+			</dl>
+			{node ? (
+				<>
+					<nav class="crumbs" aria-label="Call path">
+						{tree.path(node).map((n) => (
+							<button type="button" onClick={() => showNode(n)}>
+								{tree.text(n)}
+							</button>
+						))}
+					</nav>
+					<button type="button" class="link screen-only" id="event-in-flame" onClick={() => showNode(node)}>
+						Show in the flame graph
+					</button>
+				</>
+			) : hit.kind === 'range' ? null : (
+				<p class="sub">The call path is unknown.</p>
+			)}
+		</div>
+	);
+}
+
+function EventTip({ rows, hit, x, y, width }: { rows: EventRows; hit: Hit; x: number; y: number; width: number }) {
+	return (
+		<div class="tip" style={{ left: `${Math.max(Math.min(x + 14, width - 330), 0)}px`, top: `${y + 18}px` }}>
+			<div class="tip-name">{(hit.kind === 'idle' ? 'idle: ' : '') + rows.name(hit.kind, hit.id)}</div>
+			<div class="tip-numbers">
+				<b>{hit.kind === 'frame' ? '' : formatTime(hit.endNs - hit.startNs)}</b>
+				<span>at {formatTime(hit.startNs)}</span>
+				<span>click for the call path</span>
+			</div>
+		</div>
+	);
+}
+
+/* States the span that the flame graph and the tables are limited to. */
+export function SpanBar({ state }: { state: State }) {
+	const { span } = filter.value;
+	const left = state.report.events;
+	const clear = () => {
+		filter.value = { ...filter.value, span: null };
+		baseSpan.value = null;
+	};
+
+	if (!span && !baseSpan.value) return null;
+	return (
+		<p class="notice part" id="span-bar" data-from={span?.fromNs} data-until={span?.untilNs}>
+			{span ? (
+				<>
+					The flame graph and the tables of kernels and call paths show only what starts from <b>{formatTime(span.fromNs)}</b> to{' '}
+					<b>{formatTime(span.untilNs)}</b> ({shortTime(span.untilNs - span.fromNs)}).{' '}
+				</>
+			) : null}
+			{baseSpan.value ? (
+				<>
+					{span ? 'Colours compare' : 'Choose a span to compare'} it with {formatTime(baseSpan.value.fromNs)} to {formatTime(baseSpan.value.untilNs)}.{' '}
+				</>
+			) : null}
+			{left?.left_out_work_count && span ? (
+				<>
+					{formatCount(left.left_out_work_count)} short events of the run ({formatTime(left.left_out_work_ns)} of GPU time) are not in this page and
+					not in these sums.{' '}
+				</>
+			) : null}
+			{span ? (
+				<button
+					type="button"
+					class="link"
+					id="span-base"
+					onClick={() => {
+						baseSpan.value = span;
+						filter.value = { ...filter.value, span: null };
+					}}
+				>
+					Compare with another span
+				</button>
+			) : null}{' '}
+			<button type="button" class="link" id="span-clear" onClick={clear}>
+				Show the whole run
+			</button>
+		</p>
+	);
+}
+
+/* What the page had no room for. */
+function LeftOut({ state }: { state: State }) {
+	const lists = state.report.events!;
+	const parts = [
+		lists.left_out_work_count ? `${formatCount(lists.left_out_work_count)} kernels, copies and memsets (${formatTime(lists.left_out_work_ns)})` : '',
+		lists.left_out_call_count ? `${formatCount(lists.left_out_call_count)} CUDA calls` : '',
+		lists.left_out_state_count ? `${formatCount(lists.left_out_state_count)} changes of NVTX ranges` : '',
+	].filter(Boolean);
+
+	if (!parts.length) return null;
+	return (
+		<p class="sub" id="events-left-out">
+			To keep the report within --html-size, the shortest events are left out here: {parts.join(', ')}. The first work of each
+			call path and work after long gaps are shown. The charts above and the flame graph of the whole run are complete.
+		</p>
+	);
+}
+
+interface Gesture {
+	x: number;
+	isSelection: boolean;
+}
+
+export function Timeline({ state, times, view }: { state: State; times: Times; view: Signal<Span> }) {
+	const { report, tree } = state;
+	const isDecoded = useSignal(false);
+	const box = useRef<HTMLDivElement>(null);
+	const canvas = useRef<HTMLCanvasElement>(null);
+	const width = watchWidth(box);
+	const scrollTop = useSignal(0);
+	const hover = useSignal<{ hit: Hit; x: number; y: number } | null>(null);
+	const picked = useSignal<Hit | null>(null);
+	const gesture = useSignal<Gesture | null>(null);
+	const at = useSignal(0);
+	const touches = useRef(new Map<number, number>());
+	const events = isDecoded.value ? tree.events : null;
+	const rows = useMemo(
+		() => (events ? new EventRows(events, tree, report.idle_classes, report.ranges.map((r) => r.name)) : null),
+		[events],
+	);
+	const height = Math.min(rows?.height ?? 0, Math.max(Math.round(window.innerHeight * HEIGHT_SHARE), 160));
+	const pieces = width ? piecesOf(times, view.value, width) : [];
+
+	/* Decoding a million events takes some 100 ms. Show the rest of the page first. */
+	useEffect(() => {
+		const timer = setTimeout(() => (isDecoded.value = true), 0);
+
+		return () => clearTimeout(timer);
+	}, []);
+	useLayoutEffect(() => {
+		if (width && rows && height) {
+			const started = performance.now();
+
+			rows.paint(canvas.current!, width, height, scrollTop.value, pieces, readLook(document.documentElement), picked.value);
+			canvas.current!.dataset.paintMs = (performance.now() - started).toFixed(2);
+		}
+	}, [rows, view.value, width, height, scrollTop.value, picked.value, isDark.value, printing.value]);
+	useEffect(() => {
+		const element = canvas.current;
+		const onWheel = (event: WheelEvent) => {
+			const isPinch = event.ctrlKey || event.metaKey;
+			const isFocused = document.activeElement === element;
+			const x = event.clientX - element!.getBoundingClientRect().left;
+
+			if (Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey)
+				view.value = times.clamp(stretch(view.value, ...shifted((event.deltaX || event.deltaY) / width)));
+			else if (isPinch || (isFocused && !isAtEdge(event))) zoomAt(x, Math.exp(event.deltaY * WHEEL_STEP * (isPinch ? 4 : 1)));
+			else return;
+			event.preventDefault();
+		};
+
+		element?.addEventListener('wheel', onWheel, { passive: false });
+		return () => element?.removeEventListener('wheel', onWheel);
+	});
+
+	if (!report.events) return null;
+	const shifted = (share: number): [number, number] => [share, 1 + share];
+	const isAtEdge = (event: WheelEvent) => event.deltaY > 0 && view.value.untilNs - view.value.fromNs >= times.whole.untilNs - times.whole.fromNs;
+	const zoomAt = (x: number, scale: number) => {
+		const share = x / width;
+
+		view.value = times.clamp(stretch(view.value, share - share * scale, share + (1 - share) * scale));
+	};
+	const place = (event: PointerEvent | MouseEvent) => {
+		const frame = canvas.current!.getBoundingClientRect();
+
+		return { x: event.clientX - frame.left, y: event.clientY - frame.top };
+	};
+	const hitAt = ({ x, y }: { x: number; y: number }) => rows?.hit(x, y + scrollTop.value, pieces) ?? null;
+	const pick = (hit: Hit | null) => {
+		picked.value = hit;
+		if (!hit || !events) return;
+		const node = nodeOf(events, hit);
+
+		if (node) zoom.value = selectedNode.value = node;
+	};
+	const onPointerDown = (event: PointerEvent) => {
+		touches.current.set(event.pointerId, event.clientX);
+		canvas.current!.setPointerCapture(event.pointerId);
+		gesture.value = { x: place(event).x, isSelection: event.shiftKey };
+		at.value = place(event).x;
+	};
+	const onPointerMove = (event: PointerEvent) => {
+		const { x, y } = place(event);
+		const before = touches.current.get(event.pointerId);
+		const others = [...touches.current].filter(([id]) => id !== event.pointerId);
+
+		if (event.pointerType === 'touch' && before !== undefined) {
+			touches.current.set(event.pointerId, event.clientX);
+			if (others.length) {
+				const other = others[0][1];
+				const scale = Math.abs(before - other) / Math.max(Math.abs(event.clientX - other), 1);
+
+				if (Number.isFinite(scale) && scale > 0) zoomAt(other - canvas.current!.getBoundingClientRect().left, scale);
+			} else view.value = times.clamp(stretch(view.value, ...shifted((before - event.clientX) / width)));
+			return;
+		}
+		at.value = x;
+		const hit = gesture.value ? null : hitAt({ x, y });
+		const box0 = box.current!.getBoundingClientRect();
+
+		hover.value = hit ? { hit, x: event.clientX - box0.left, y: event.clientY - box0.top } : null;
+	};
+	const onPointerUp = (event: PointerEvent) => {
+		const start = gesture.value;
+		const { x, y } = place(event);
+
+		touches.current.delete(event.pointerId);
+		gesture.value = null;
+		if (!start) return;
+		if (Math.abs(x - start.x) < DRAG_MIN) {
+			pick(hitAt({ x, y }));
+			return;
+		}
+		if (event.pointerType === 'touch') return;
+		const span = stretch(view.value, Math.max(Math.min(x, start.x), 0) / width, Math.min(Math.max(x, start.x), width) / width);
+
+		if (start.isSelection) filter.value = { ...filter.value, span: realSpan(times, span) };
+		else view.value = times.clamp(span);
+	};
+	const onKeyDown = (event: KeyboardEvent) => {
+		const next = isOfBrowser(event) ? null : moved(view.value, times.whole, event.key);
+
+		if (event.key === 'Escape') picked.value = null;
+		if (!next) return;
+		view.value = next;
+		event.preventDefault();
+	};
+	const dragged = gesture.value && Math.abs(at.value - gesture.value.x) >= DRAG_MIN ? gesture.value : null;
+
+	return (
+		<div class="events" id="events">
+			<p class="sub screen-only">
+				Single events. <kbd>W</kbd> <kbd>S</kbd> or <kbd>Ctrl</kbd> and the wheel zoom, <kbd>A</kbd> <kbd>D</kbd> move. Drag to zoom; drag with{' '}
+				<kbd>Shift</kbd> to select a span for the flame graph. Click an event or a gap for its call path.
+			</p>
+			<div class="flame-box" ref={box}>
+				<div class="event-scroll" style={{ height: `${height}px` }} onScroll={(e) => ((scrollTop.value = e.currentTarget.scrollTop), (hover.value = null))}>
+					<div style={{ height: `${rows?.height ?? 0}px` }}>
+						<canvas
+							ref={canvas}
+							id="event-canvas"
+							tabIndex={0}
+							role="application"
+							aria-label="Single events over time. W and S zoom, A and D move, 0 shows the whole run, Escape deselects."
+							aria-describedby="event-details"
+							style={{ width: `${width}px`, height: `${height}px`, touchAction: 'pan-y' }}
+							onPointerDown={onPointerDown}
+							onPointerMove={onPointerMove}
+							onPointerUp={onPointerUp}
+							onPointerCancel={(e) => (touches.current.delete(e.pointerId), (gesture.value = null))}
+							onPointerLeave={() => (hover.value = null)}
+							onKeyDown={onKeyDown}
+						/>
+					</div>
+				</div>
+				{dragged ? (
+					<div class="selection" style={{ left: `${Math.min(at.value, dragged.x)}px`, width: `${Math.abs(at.value - dragged.x)}px` }} />
+				) : null}
+				{hover.value && rows ? <EventTip rows={rows} {...hover.value} width={width} /> : null}
+			</div>
+			{picked.value && rows && events ? <EventDetails state={state} events={events} rows={rows} hit={picked.value} /> : null}
+			<LeftOut state={state} />
+		</div>
+	);
+}
