@@ -16,10 +16,9 @@
 #include "merge/findings/detection.h"
 #include "merge/findings/finding_place.h"
 
-#define S_NS	    1000000000ull
-#define LINE_SHARE  20 /* a line counts as a cost from 1/20 of the GPU time */
-#define PLACES_KEPT 8  /* most expensive callsites of a process whose lines are looked up */
-#define CLASS_TEXT  "[idle: "
+#define S_NS	   1000000000ull
+#define LINE_SHARE 20 /* a line counts as a cost from 1/20 of the GPU time */
+#define CLASS_TEXT "[idle: "
 
 /* What a finding says about its place. Short, to fit one line of a terminal. */
 static const char *const rule_texts[RULES] = {
@@ -122,42 +121,6 @@ static int add_start_up(struct reading *reading, uint64_t start_ns)
 		       first->first_callsite);
 }
 
-static uint64_t gpu_ns_of(const struct callsite *callsite)
-{
-	return callsite->kernel_ns + callsite->copies.ns;
-}
-
-/* Looks up the lines of the callsites with the most GPU time. Returns 0 or -ENOMEM. */
-static int add_lines(struct reading *reading)
-{
-	struct headline *headline = &reading->run->headline;
-	const struct callsites *callsites = &reading->callsites;
-	uint32_t top[PLACES_KEPT] = {0};
-	int error = 0;
-
-	for (uint32_t s = 1; s < callsites->count; s++) {
-		uint32_t last = PLACES_KEPT - 1;
-
-		if (gpu_ns_of(&callsites->list[s]) <= gpu_ns_of(&callsites->list[top[last]]))
-			continue;
-		for (; last &&
-		       gpu_ns_of(&callsites->list[s]) > gpu_ns_of(&callsites->list[top[last - 1]]);
-		     last--)
-			top[last] = top[last - 1];
-		top[last] = s;
-	}
-	for (int t = 0; t < PLACES_KEPT && top[t] && !error; t++) {
-		struct finding_place place = {0};
-
-		error = finding_resolve_line(reading, &callsites->list[top[t]], &place);
-		if (!error && place.is_own && headline->line_count < HEADLINE_LINES)
-			headline->lines[headline->line_count++] = (struct headline_line){
-				place.function, place.file, place.line, place.says_line};
-		free_place(&place);
-	}
-	return error;
-}
-
 int headline_add(struct reading *reading)
 {
 	struct headline *headline = &reading->run->headline;
@@ -181,9 +144,7 @@ int headline_add(struct reading *reading)
 		if (!error)
 			error = add_device(reading, &callsites->devices[d]);
 	}
-	if (!error)
-		error = add_start_up(reading, start_ns);
-	return error ? error : add_lines(reading);
+	return error ? error : add_start_up(reading, start_ns);
 }
 
 /* Keeps the largest costs. Takes over cost->text and cost->where. */
@@ -278,21 +239,30 @@ static int sum_lines(const struct run *run, uint64_t **sums_out)
 	return 0;
 }
 
+/* Whether the name of a frame ends with its line, as in "step (train.py:12)". */
+static bool says_line(const char *name, uint32_t line)
+{
+	char end[16];
+	int length = snprintf(end, sizeof(end), ":%u)", line);
+	size_t all = strlen(name);
+
+	return all > (size_t)length && !strcmp(name + all - length, end);
+}
+
 static int add_line(struct run *run, uint32_t name, uint64_t gpu_ns)
 {
-	struct headline_cost cost = {
-		.kind = "gpu-time", .file = NAME_EMPTY, .cost_ns = gpu_ns, .whole_ns = run->gpu_ns};
 	struct finding_place place = {.function = name, .file = NAME_EMPTY};
+	struct headline_cost cost = {
+		.kind = "gpu-time", .cost_ns = gpu_ns, .whole_ns = run->gpu_ns};
 
-	for (size_t l = 0; l < run->headline.line_count && !place.line; l++) {
-		const struct headline_line *line = &run->headline.lines[l];
-
-		if (line->function != name)
-			continue;
-		place.file = cost.file = line->file;
-		place.line = cost.line = line->line;
-		place.says_line = line->says_line;
+	if (paths_is_user_code(&run->paths, name) &&
+	    paths_line(&run->paths, name)->line != LINE_SEVERAL) {
+		place.file = paths_line(&run->paths, name)->file;
+		place.line = paths_line(&run->paths, name)->line;
+		place.says_line = says_line(names_text(&run->paths.names, name, NULL), place.line);
 	}
+	cost.file = place.file;
+	cost.line = place.line;
 	cost.where = finding_place_location(&run->paths, &place);
 	if (!cost.where || asprintf(&cost.text, "%s of the GPU time",
 				    format_percent_of(gpu_ns, run->gpu_ns)) < 0) {

@@ -6,7 +6,6 @@
 #ifndef XT_MERGE_HEADLINE_H
 #define XT_MERGE_HEADLINE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,16 +34,7 @@ struct headline_cost {
 	uint64_t whole_ns; /* the time that cost_ns is a part of */
 };
 
-#define HEADLINE_LINES 64
-#define HEADLINE_GPUS  8
-
-/* A function of the user's own code, and its line with the most GPU time. Names of run->paths. */
-struct headline_line {
-	uint32_t function;
-	uint32_t file;
-	uint32_t line;
-	bool says_line; /* the function name already contains the line */
-};
+#define HEADLINE_GPUS 8
 
 /* Zeros are valid. Sums are over all processes and devices. */
 struct headline {
@@ -57,8 +47,6 @@ struct headline {
 	struct headline_gap longest;
 	struct headline_cost costs[HEADLINE_COSTS]; /* largest first */
 	size_t cost_count;
-	struct headline_line lines[HEADLINE_LINES]; /* most GPU time of each process first */
-	size_t line_count;
 	char *gpus[HEADLINE_GPUS]; /* different names */
 	size_t gpu_count;
 };

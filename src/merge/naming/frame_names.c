@@ -168,7 +168,7 @@ static uint32_t mark_user_path(struct frame_names *c, uint32_t name, const char 
 {
 	if (name == NAME_FAILED || !line || !path[0] || !is_users(c, path))
 		return name;
-	return paths_mark(c->paths, name, MARK_USER_FILE) < 0 ? NAME_FAILED : name;
+	return paths_mark_line(c->paths, name, path, line) < 0 ? NAME_FAILED : name;
 }
 
 static uint32_t mark_user_code(struct frame_names *c, uint32_t name, uint32_t file, uint32_t line)
@@ -189,10 +189,14 @@ uint32_t frame_labelled_name(struct frame_names *c, uint32_t name, const char *l
 	int length = asprintf(&text, "%s %s", names_text(c->names, name, NULL), label);
 	bool is_users = paths_is_user_code(c->paths, name);
 	uint32_t labelled = take_text(c, text, length);
+	struct frame_line place;
+	const char *file;
 
 	if (labelled == NAME_FAILED || !is_users)
 		return labelled;
-	return paths_mark(c->paths, labelled, MARK_USER_FILE) < 0 ? NAME_FAILED : labelled;
+	place = *paths_line(c->paths, name);
+	file = names_text(c->names, place.file, NULL);
+	return paths_mark_line(c->paths, labelled, file, place.line) < 0 ? NAME_FAILED : labelled;
 }
 
 /* Names the function that contains the address. */

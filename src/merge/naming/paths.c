@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/naming/paths.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "log/base/grow.h"
+#include "merge/base/text.h"
 
 int paths_init(struct paths *paths)
 {
@@ -20,6 +25,7 @@ void paths_free(struct paths *paths)
 	free(paths->nodes);
 	xt_hash_free(&paths->by_parent_and_name);
 	free(paths->marks);
+	free(paths->lines);
 	*paths = (struct paths){0};
 }
 
@@ -28,6 +34,28 @@ int paths_mark(struct paths *paths, uint32_t name, enum frame_mark mark)
 	if (grow(&paths->marks, &paths->mark_capacity, (size_t)name + 1, 1) < 0)
 		return -ENOMEM;
 	paths->marks[name] |= (uint8_t)mark;
+	return 0;
+}
+
+int paths_mark_line(struct paths *paths, uint32_t name, const char *file, uint32_t line)
+{
+	size_t length = strlen(file);
+	char *clean = malloc(text_clean_bound(length) + 1);
+	struct frame_line *known;
+	uint32_t file_name;
+
+	if (!clean)
+		return -ENOMEM;
+	file_name = names_intern(&paths->names, clean, text_clean(clean, file, length, ';'));
+	free(clean);
+	if (file_name == NAME_FAILED || paths_mark(paths, name, MARK_USER_FILE) < 0 ||
+	    grow(&paths->lines, &paths->line_capacity, (size_t)name + 1, sizeof(*known)) < 0)
+		return -ENOMEM;
+	known = &paths->lines[name];
+	if (!known->line)
+		*known = (struct frame_line){file_name, line};
+	else if (known->file != file_name || known->line != line)
+		known->line = LINE_SEVERAL;
 	return 0;
 }
 

@@ -23,6 +23,13 @@ struct path_node {
 	uint64_t weights[WEIGHTS]; /* of work that ends at this node */
 };
 
+/* The line of a frame in the user's file. */
+struct frame_line {
+	uint32_t file; /* its path, as name in paths */
+	uint32_t line; /* LINE_SEVERAL: frames with this name are at several lines */
+};
+#define LINE_SEVERAL UINT32_MAX
+
 struct paths {
 	struct names names; /* printable: see text_clean() */
 	struct path_node *nodes;
@@ -31,6 +38,8 @@ struct paths {
 	struct xt_hash_table by_parent_and_name;
 	uint8_t *marks; /* by name: enum frame_mark; shorter than names */
 	size_t mark_capacity;
+	struct frame_line *lines; /* by name, if it has MARK_USER_FILE */
+	size_t line_capacity;
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -52,6 +61,9 @@ enum frame_mark {
 /* Adds a mark to a name, which must not be NAME_FAILED. Returns 0 or -ENOMEM. */
 int paths_mark(struct paths *paths, uint32_t name, enum frame_mark mark);
 
+/* Adds MARK_USER_FILE with a line of the frame. file is cleaned. Returns 0 or -ENOMEM. */
+int paths_mark_line(struct paths *paths, uint32_t name, const char *file, uint32_t line);
+
 /* Returns whether the name is a frame in the user's files. */
 static inline bool paths_is_user_code(const struct paths *paths, uint32_t name)
 {
@@ -62,6 +74,12 @@ static inline bool paths_is_user_code(const struct paths *paths, uint32_t name)
 static inline bool paths_is_user_frame(const struct paths *paths, uint32_t name)
 {
 	return name < paths->mark_capacity && paths->marks[name] & MARKS_USER;
+}
+
+/* Returns the line of a name for which paths_is_user_code() is true. */
+static inline const struct frame_line *paths_line(const struct paths *paths, uint32_t name)
+{
+	return &paths->lines[name];
 }
 
 /* Returns whether the path down to a node has a frame of user code, for any reason. */

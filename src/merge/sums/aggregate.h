@@ -84,6 +84,7 @@ struct total {
 	uint32_t next; /* entry requested after this one last time; predicts the next lookup */
 	uint64_t weights[WEIGHTS];
 	uint64_t estimated[WEIGHTS]; /* share of unsampled calls, added to weights at the end */
+	uint64_t alloc_count;	     /* of memory */
 };
 
 /* Array of totals with a hash table. Indexes stay valid. Zeros are an empty one. */

@@ -170,6 +170,7 @@ static int allocate(struct memory *memory, const struct operation *operation)
 	    &(struct allocation){operation->address, operation->bytes, operation->pool, place + 1});
 	memory->live_count++;
 	memory->aggregate->entries[place].weights[WEIGHT_ALLOC_BYTES] += operation->bytes;
+	memory->aggregate->entries[place].alloc_count++;
 	touch(memory, place, pool)->live_bytes += operation->bytes;
 	pool->alloc_count++;
 	pool->alloc_bytes += operation->bytes;

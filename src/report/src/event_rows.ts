@@ -200,7 +200,7 @@ export class EventRows {
 		}
 	}
 
-	/* Returns the frame in the pixel column. -1: no call there; 0: a call without such a frame. */
+	/* Returns the frame in the pixel column; -1: no call there; 0: a call without one. */
 	private frameAt(row: Row, fromNs: number, untilNs: number): number {
 		const { start, chains } = row.frames!;
 		const i = firstAfter(start, untilNs) - 1;

@@ -26,7 +26,11 @@ def check(reference, folder, args):
     check_events(reference, ask)
     check_paths(reference, ask)
     check_views(reference, ask)
-    check_document(ask, args.docs / "SQLITE.md")
+    check_gaps(reference, ask)
+    check_lines(reference, ask)
+    expect(not args.program or ask("SELECT count(*) FROM stacks WHERE count > 0 AND line IS NULL") ==
+           [(0,)], "a recorded program lacks lines")
+    check_document(reference, database, args.docs / "SQLITE.md")
     database.close()
 
 
@@ -78,6 +82,35 @@ def check_paths(reference, ask):
                    "WHERE t.path_id IS NOT NULL AND p.id IS NULL") == [(0,)], table, "paths")
 
 
+IDLE_COLUMNS = {
+    "launch_late_ns": "[idle: launch late (CPU busy)]", "cpu_in_sync_ns": "[idle: CPU blocked in sync]",
+    "on_copy_ns": "[idle: waiting on a copy]", "on_stream_ns": "[idle: waiting for another stream]",
+    "not_submitted_ns": "[idle: nothing submitted]",
+    "not_started_ns": "[idle: submitted, not started]", "call_unknown_ns": "[idle: call unknown]"}
+
+
+def check_gaps(reference, ask):
+    """Gaps have the summary's idle time by device and class, and their causes add up."""
+    wanted = {(number, device.get("device"), label): idle_ns
+              for number, process in enumerate(reference.summary["processes"], 1)
+              for device in process["devices"]
+              for label, idle_ns in device["gpu_idle_by_class_ns"].items()}
+    found = {(process, device, label): idle_ns for column, label in IDLE_COLUMNS.items()
+             for process, device, idle_ns in ask(f"SELECT process_id, device, sum({column}) "
+                                                 "FROM gaps GROUP BY process_id, device")}
+    expect_same(found, wanted, "idle time by device and class")
+    expect(ask(f"SELECT count(*) FROM gaps WHERE duration_ns <> {' + '.join(IDLE_COLUMNS)} "
+               "OR end_ns <> start_ns + duration_ns") == [(0,)], "parts of gaps")
+    for column, label in IDLE_COLUMNS.items():
+        expect(ask(f"SELECT count(*) FROM gaps WHERE cause = '{label}' AND "
+                   f"{column} < max({', '.join(IDLE_COLUMNS)})") == [(0,)], "cause", label)
+    expect(ask("SELECT count(*) FROM gaps") == ask("SELECT count(*) FROM gap"), "gaps")
+    # Work starts at the end of a gap, and none runs within it.
+    expect(ask("SELECT count(*) FROM gaps g WHERE NOT EXISTS (SELECT 1 FROM work w WHERE "
+               "w.start_ns = g.end_ns AND w.process_id = g.process_id AND w.device IS g.device)") ==
+           [(0,)], "gaps without work")
+
+
 def check_views(reference, ask):
     total = reference.total()
     expect(ask("SELECT coalesce(sum(gpu_time_ns), 0) FROM top_kernels") == [(total,)], "kernels")
@@ -96,8 +129,125 @@ def check_views(reference, ask):
            [(0,)], "launches")
 
 
-def check_document(ask, path):
-    """The document describes each table, view and column, and no other. Its questions run."""
+def check_lines(reference, ask):
+    """The line of a path is that of its last frame in the user's files, as findings know it."""
+    rows = ask("SELECT text, file, line FROM path WHERE text IS NOT NULL")
+    own = {file for _, file, _ in rows if file}
+    for path, file, line in rows:
+        expect((file is None) == (line is None), path, "has half a line")
+        shown = [(known, int(match[2])) for frame in path.split(";")
+                 for match in re.finditer(r"^[^()]* \(([^() ]+\.py):(\d+)\)", frame)
+                 for known in own if known == match[1] or known.endswith("/" + match[1])]
+        expect(not shown or shown[-1] == (file, line), path, "is at", file, line)
+    lines = {path: (file, line) for path, file, line in rows if file}
+    for finding in reference.summary["findings"]["rows"]:
+        for place in finding["places"]:
+            path = ";".join(place["frames"])
+            expect(path not in lines or "file" not in place or
+                   lines[path] == (place["file"], place["line"]), path, "is at", lines.get(path))
+
+
+def total(rows, column):
+    return sum(row[column] for row in rows)
+
+
+def by_stack(rows, value):
+    """Weights without the last frame of paths that end with work or idle time."""
+    sums = collections.Counter()
+    for row in rows:
+        sums[";".join(row["frames"][:-1])] += row[value]
+    return sums
+
+
+def agree_lines(summary, rows, what):
+    expect(total(rows, "gpu_time_ns") == summary["totals"]["gpu_time_ns"], what, "GPU time")
+    expect(total(rows, "count") == summary["weights"]["count"]["total"], what, "count")
+    own = sum(row["gpu_time_ns"] for row in rows if row["file"])
+    expect(own in (0, summary["own_code"]["gpu_time_ns"]), what, "own code")
+
+
+def agree_stacks(summary, rows, what):
+    for weight, column in (("gpu-time", "gpu_time_ns"), ("count", "count")):
+        expect_same(collections.Counter({row["path"]: row[column] for row in rows}),
+                    by_stack(summary["weights"][weight]["paths"]["rows"], "value"), what)
+
+
+def agree_kernels(summary, rows, what):
+    for found, member in (("total_ns", "gpu_time_ns"), ("count", "count")):
+        expect(total(rows, found) == total(summary["kernels"]["rows"], member), what, found)
+        expect_same({row["name"]: row[found] for row in rows if row["kind"] in KERNELS},
+                    {row["name"]: row[member] for row in summary["kernels"]["rows"]
+                     if row["kind"] in KERNELS}, what)
+    expect(not rows or abs(total(rows, "percent") - 100) < 1e-6 or
+           not summary["totals"]["gpu_time_ns"], what, "shares")
+    for row in rows:
+        expect(row["min_ns"] <= row["mean_ns"] <= row["max_ns"] and
+               abs(row["mean_ns"] * row["count"] - row["total_ns"]) <= row["count"], what, row)
+
+
+def agree_launches(summary, rows, what):
+    kernels = [row for row in summary["kernels"]["rows"] if row["kind"] in KERNELS]
+    found = (total(rows, "gpu_time_ns"), total(rows, "count"))
+    expect(not kernels or found in {(row["gpu_time_ns"], row["count"]) for row in kernels
+                                    if row["gpu_time_ns"] == kernels[0]["gpu_time_ns"]}, what)
+
+
+def agree_idle(summary, rows, what):
+    expect_same({row["class"]: row["gpu_idle_ns"] for row in rows},
+                summary["gpu_idle_by_class_ns"], what)
+    expect(not rows or abs(total(rows, "percent") - 100) < 1e-6, what, "shares")
+
+
+def agree_gaps(summary, rows, what):
+    expect(total(rows, "duration_ns") == summary["totals"]["gpu_idle_ns"], what)
+    ended = {";".join(row["frames"]) for row in summary["weights"]["count"]["paths"]["rows"]}
+    expect({row["path"] for row in rows} <= ended, what, "a gap ends with a path without work")
+    expect({row["cause"] for row in rows} <= set(summary["gpu_idle_by_class_ns"]), what, "causes")
+
+
+def agree_idle_lines(summary, rows, what):
+    expect(total(rows, "gpu_idle_ns") == summary["totals"]["gpu_idle_ns"], what)
+
+
+def agree_devices(summary, rows, what):
+    devices = {(number, device["device"]): device
+               for number, process in enumerate(summary["processes"], 1)
+               for device in process["devices"] if "device" in device}
+    expect({(row["process_id"], row["device"]) for row in rows} == set(devices), what, "devices")
+    for row in rows:
+        device = devices[row["process_id"], row["device"]]
+        span = device["last_end_ns"] - device["first_start_ns"]
+        expect((row["span_ns"], row["gpu_idle_ns"]) == (span, device["gpu_idle_ns"]), what, row)
+        expect(not span or abs(row["busy_percent"] - 100 + 100 * row["gpu_idle_ns"] / span) < 1e-6,
+               what, row)
+
+
+def agree_waits(summary, rows, what):
+    expect_same({row["path"]: row["cpu_wait_ns"] for row in rows},
+                {";".join(row["frames"]): row["value"]
+                 for row in summary["weights"]["cpu-wait"]["paths"]["rows"]}, what)
+
+
+def agree_memory(summary, rows, what):
+    for column in ("alloc_count", "alloc_bytes", "peak_bytes", "leaked_bytes"):
+        expect(total(rows, column) == total(summary["memory"]["rows"], column), what, column)
+
+
+KERNELS = ("kernel", "collective")
+# By question of the document: compares all rows of the answer with the summary.
+ANSWERS = (agree_lines, agree_stacks, agree_kernels, agree_launches, agree_idle, agree_gaps,
+           agree_idle_lines, agree_devices, agree_waits, agree_memory)
+
+
+def named_rows(database, question):
+    answer = database.execute(question)
+    return [dict(zip([column[0] for column in answer.description], row)) for row in answer]
+
+
+def check_document(reference, database, path):
+    """The document describes each table, view and column, and no other. Its questions run, and
+    the answers agree with the summary."""
+    ask = lambda query: database.execute(query).fetchall()
     text = path.read_text(encoding="utf-8")
     told = {match[1]: set(re.findall(r"`(\w+)`", match[2]))
             for match in re.finditer(r"^\| `(\w+)` \|(.*)$", text, re.MULTILINE)}
@@ -111,6 +261,13 @@ def check_document(ask, path):
         if "WITH RECURSIVE" in question:
             expect([time for _, time in answer] == whole_times(ask)[:len(answer)],
                    "time of functions with all that they call")
+    numbered = re.findall(r"^\*\*(\d+)\. .*?```sql\n(.*?)```", text, re.DOTALL | re.MULTILINE)
+    expect([int(number) for number, _ in numbered] == list(range(1, len(ANSWERS) + 1)), "numbers")
+    for (number, question), agrees in zip(numbered, ANSWERS):
+        complete = re.sub(r" LIMIT 10;", ";", question)
+        rows = named_rows(database, complete)
+        expect(rows[:10] == named_rows(database, question)[:10], number, "has another order")
+        agrees(reference.summary, rows, f"question {number}")
 
 
 def whole_times(ask):

@@ -53,6 +53,11 @@ class Reference:
         return sum(self.folded(weight).values())
 
     @functools.cached_property
+    def summary(self):
+        """The JSON summary with all rows."""
+        return json.loads(self.run("--summary", "-", "--top", "1000000"))
+
+    @functools.cached_property
     def rows(self):
         """Rows of each log by kind, from the dumper."""
         logs = []

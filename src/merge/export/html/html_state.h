@@ -18,8 +18,8 @@
  * - "call.*": CUDA calls by thread ("events.calls"), sorted by start: "start" (delta-encoded in
  *   each thread), "duration", "api" (index in "events.apis") and "node" (0: unknown)
  * - "work.*": GPU work by stream ("events.streams"), sorted by start: "start", "duration", "node",
- *   "detail" (kernels: index in "events.shapes" + 1; others: bytes), "gaps" (how many pieces of idle
- *   time it ended) and "call" (number of the call, from 1, or 0; zigzag delta)
+ *   "detail" (kernels: index in "events.shapes" + 1; others: bytes), "gaps" (how many pieces of
+ *   idle time it ended) and "call" (number of the call, from 1, or 0; zigzag delta)
  * - "gap.ns", "gap.class": the pieces directly before the work, in order
  * - "state.start", "state.range": the innermost NVTX range of each thread over time
  */

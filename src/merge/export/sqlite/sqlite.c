@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/export/sqlite/sqlite_gaps.h"
+#include "merge/export/sqlite/sqlite_paths.h"
 #include "merge/export/sqlite/sqlite_ranges.h"
-#include "merge/naming/joined_paths.h"
 #include "merge/export/sqlite/sqlite_rows.h"
 #include "merge/export/sqlite/sqlite_schema.h"
 #include "merge/export/sqlite/sqlite_tables.h"
@@ -37,6 +38,7 @@ static int begin(struct sink *sink)
 	if (!sink->out.file.unfinished)
 		return OUTPUT_WANTS_FILE;
 	s->next_thread = s->next_stream = 1;
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* saves a lock for each allocation */
 	result = sqlite3_open_v2(sink->out.file.unfinished, &s->database,
 				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 	sqlite_note_error(sink, result);
@@ -44,21 +46,13 @@ static int begin(struct sink *sink)
 		  "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32768; "
 		  "PRAGMA application_id = 0x78747263; PRAGMA user_version = 1; BEGIN;");
 	run(sink, sqlite_tables);
+	for (int class = 0; class < IDLE_CLASSES; class ++)
+		s->gap_idle_ns[class] = -1;
 	for (int i = 0; i < STATEMENTS && !sink->out.error; i++)
 		sqlite_note_error(sink, sqlite3_prepare_v3(s->database, sqlite_inserts[i], -1,
 							   SQLITE_PREPARE_PERSISTENT,
 							   &s->statements[i], NULL));
 	return sink->out.error;
-}
-
-/* Binds the path of the call, or NULL if it is unknown. */
-static void bind_path(struct sqlite *s, enum statement statement, int column,
-		      const struct process *process, uint32_t stack)
-{
-	if (frames_has_stack(process->frames, stack))
-		sqlite_number(s, statement, column, joined_paths_node(process->frames, stack));
-	else
-		sqlite_null(s, statement, column);
 }
 
 static void bind_thread(struct sqlite *s, enum statement statement, int column,
@@ -78,7 +72,8 @@ static int put_call(struct sink *sink, const struct process *process, const stru
 	sqlite_number(s, INSERT_CALL, 1, s->process_id);
 	bind_thread(s, INSERT_CALL, 2, process, call->thread);
 	sqlite_number(s, INSERT_CALL, 3, frames_api_name(process->frames, call->stack, call->api));
-	bind_path(s, INSERT_CALL, 4, process, call->stack);
+	if (sqlite_bind_stack(sink, INSERT_CALL, 4, process, call->stack) < 0)
+		return -ENOMEM;
 	sqlite_number(s, INSERT_CALL, 5, (int64_t)call->correlation);
 	sqlite_number(s, INSERT_CALL, 6, sqlite_time(process, call->enter_ns));
 	sqlite_number(s, INSERT_CALL, 7, sqlite_limited(duration_ns));
@@ -94,7 +89,7 @@ static int put_work(struct sink *sink, const struct process *process, const stru
 	const struct model *model = process->model;
 	int64_t shape = sqlite_shape(sink, process, work);
 
-	if (!shape)
+	if (!shape || sqlite_bind_stack(sink, INSERT_WORK, 5, process, launch ? launch->stack : 0))
 		return -ENOMEM;
 	sqlite_number(s, INSERT_WORK, 1, s->process_id);
 	bind_thread(s, INSERT_WORK, 2, process, launch ? launch->thread : 0);
@@ -103,7 +98,6 @@ static int put_work(struct sink *sink, const struct process *process, const stru
 	else
 		sqlite_null(s, INSERT_WORK, 3);
 	sqlite_number(s, INSERT_WORK, 4, shape);
-	bind_path(s, INSERT_WORK, 5, process, launch ? launch->stack : 0);
 	sqlite_number(s, INSERT_WORK, 6, (int64_t)work->correlation);
 	sqlite_number(s, INSERT_WORK, 7, sqlite_time(process, work->start_ns));
 	sqlite_number(s, INSERT_WORK, 8, sqlite_limited(work->duration_ns));
@@ -135,18 +129,31 @@ static int put_memory(struct sink *sink, const struct process *process, uint32_t
 	return 0;
 }
 
+static int add_total(struct sink *sink, const struct process *process, const struct total *total,
+		     uint32_t node)
+{
+	int error = sqlite_add_path(sink, process, total, node);
+
+	return error ? error : sqlite_add_gap_end(sink, total, node);
+}
+
 static int end_process(struct sink *sink, const struct process *process)
 {
+	sqlite_put_gap_ends(sink);
 	return sqlite_put_open_ranges(sink, process);
 }
 
 static int end(struct sink *sink, const struct run *all)
 {
 	struct sqlite *s = sink->state;
-	int error = sqlite_put_run(sink, all);
+	int error = sqlite_put_paths(sink, &all->paths);
 
+	if (!error)
+		error = sqlite_put_run(sink, all);
 	if (error)
 		return error;
+	if (s->has_gaps_left_out)
+		run(sink, "DELETE FROM gap WHERE end_id NOT IN (SELECT id FROM gap_end);");
 	run(sink, sqlite_indexes_and_views);
 	run(sink, "COMMIT;");
 	for (int i = 0; i < STATEMENTS; i++) {
@@ -171,6 +178,7 @@ static void free_state(struct sink *sink)
 	free(s->pushed.rows);
 	free(s->started.rows);
 	free(s->ended.rows);
+	free(s->facts);
 	free(s);
 	sink->state = NULL;
 }
@@ -185,7 +193,9 @@ const struct exporter exporter_sqlite = {
 	.call = put_call,
 	.work = put_work,
 	.memory = put_memory,
+	.stretch = sqlite_put_gap,
 	.range = sqlite_put_range,
+	.total = add_total,
 	.process_end = end_process,
 	.end = end,
 	.free = free_state,

@@ -15,8 +15,10 @@ const char sqlite_tables[] =
 	"context INTEGER, stream INTEGER);"
 	"CREATE TABLE name(id INTEGER PRIMARY KEY, text TEXT);"
 	"CREATE TABLE path(id INTEGER PRIMARY KEY, parent_id INTEGER, name_id INTEGER, text TEXT, "
+	"kind TEXT, file TEXT, line INTEGER, "
 	"gpu_time_ns INTEGER, count INTEGER, cpu_wait_ns INTEGER, gpu_exclusive_ns INTEGER, "
-	"gpu_idle_ns INTEGER, alloc_bytes INTEGER, peak_bytes INTEGER, leaked_bytes INTEGER);"
+	"gpu_idle_ns INTEGER, alloc_bytes INTEGER, peak_bytes INTEGER, leaked_bytes INTEGER, "
+	"alloc_count INTEGER);"
 	"CREATE TABLE shape(id INTEGER PRIMARY KEY, kind TEXT, name_id INTEGER, "
 	"grid_x INTEGER, grid_y INTEGER, grid_z INTEGER, "
 	"block_x INTEGER, block_y INTEGER, block_z INTEGER, registers INTEGER, "
@@ -29,7 +31,12 @@ const char sqlite_tables[] =
 	"CREATE TABLE gpu_work(id INTEGER PRIMARY KEY, process_id INTEGER, thread_id INTEGER, "
 	"stream_id INTEGER, shape_id INTEGER, path_id INTEGER, correlation INTEGER, "
 	"start_ns INTEGER, duration_ns INTEGER, bytes INTEGER, graph_node INTEGER);"
-	"CREATE TABLE memory(process_id INTEGER, device INTEGER, time_ns INTEGER, "
+	"CREATE TABLE gap(process_id INTEGER, device INTEGER, end_id INTEGER, start_ns INTEGER, "
+	"duration_ns INTEGER, launch_late_ns INTEGER, cpu_in_sync_ns INTEGER, on_copy_ns INTEGER, "
+	"on_stream_ns INTEGER, not_submitted_ns INTEGER, not_started_ns INTEGER, "
+	"call_unknown_ns INTEGER);"
+	"CREATE TABLE gap_end(id INTEGER PRIMARY KEY, path_id INTEGER);"
+	"CREATE TABLE memory_level(process_id INTEGER, device INTEGER, time_ns INTEGER, "
 	"held_bytes INTEGER);"
 	"CREATE TABLE nvtx_range(process_id INTEGER, thread_id INTEGER, name_id INTEGER, "
 	"kind TEXT, start_ns INTEGER, duration_ns INTEGER, payload TEXT);"
@@ -45,10 +52,12 @@ const char *const sqlite_inserts[STATEMENTS] = {
 	[INSERT_SHAPE] = "INSERT INTO shape VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_CALL] = "INSERT INTO api_call VALUES(NULL,?,?,?,?,?,?,?,?)",
 	[INSERT_WORK] = "INSERT INTO gpu_work VALUES(NULL,?,?,?,?,?,?,?,?,?,?)",
-	[INSERT_MEMORY] = "INSERT INTO memory VALUES(?,?,?,?)",
+	[INSERT_MEMORY] = "INSERT INTO memory_level VALUES(?,?,?,?)",
 	[INSERT_RANGE] = "INSERT INTO nvtx_range VALUES(?,?,?,?,?,?,?)",
 	[INSERT_NAME] = "INSERT INTO name VALUES(?,?)",
-	[INSERT_PATH] = "INSERT INTO path VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+	[INSERT_PATH] = "INSERT INTO path VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[INSERT_GAP] = "INSERT INTO gap VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+	[INSERT_GAP_END] = "INSERT INTO gap_end VALUES(?,?)",
 	[INSERT_LOSS] = "INSERT INTO loss VALUES(?,?)",
 	[INSERT_WARNING] = "INSERT INTO warning VALUES(?)",
 };
@@ -77,15 +86,52 @@ const char sqlite_indexes_and_views[] =
 	"FROM gpu_work w JOIN api_call c "
 	"ON c.correlation = w.correlation AND c.process_id = w.process_id;"
 
-	"CREATE VIEW top_paths AS SELECT id, text, gpu_time_ns, count, "
+	"CREATE VIEW top_paths AS SELECT id, text, kind, file, line, gpu_time_ns, count, "
 	"100.0 * gpu_time_ns / (SELECT sum(gpu_time_ns) FROM path) AS percent "
 	"FROM path WHERE count > 0 ORDER BY gpu_time_ns DESC;"
 
-	"CREATE VIEW top_kernels AS SELECT sh.kind, n.text AS name, count(*) AS count, "
-	"sum(w.duration_ns) AS gpu_time_ns, avg(w.duration_ns) AS mean_ns, "
-	"min(w.duration_ns) AS min_ns, max(w.duration_ns) AS max_ns "
-	"FROM gpu_work w JOIN shape sh ON sh.id = w.shape_id JOIN name n ON n.id = sh.name_id "
-	"GROUP BY sh.kind, n.id ORDER BY gpu_time_ns DESC;"
+	/* Sums by shape first: there are few shapes, and their numbers sort fast. */
+	"CREATE VIEW kernels AS SELECT sh.kind, n.text AS name, sum(w.count) AS count, "
+	"sum(w.total_ns) AS total_ns, 1.0 * sum(w.total_ns) / sum(w.count) AS mean_ns, "
+	"min(w.min_ns) AS min_ns, max(w.max_ns) AS max_ns, "
+	"100.0 * sum(w.total_ns) / nullif(sum(sum(w.total_ns)) OVER (), 0) AS percent "
+	"FROM (SELECT shape_id, count(*) AS count, sum(duration_ns) AS total_ns, "
+	"min(duration_ns) AS min_ns, max(duration_ns) AS max_ns FROM gpu_work GROUP BY shape_id) w "
+	"JOIN shape sh ON sh.id = w.shape_id JOIN name n ON n.id = sh.name_id "
+	"GROUP BY sh.kind, n.id ORDER BY total_ns DESC;"
+
+	"CREATE VIEW top_kernels AS SELECT kind, name, count, total_ns AS gpu_time_ns, mean_ns, "
+	"min_ns, max_ns FROM kernels;"
+
+	/* A path without its last frame, if that is work, idle time or memory. */
+	"CREATE VIEW stacks AS WITH s AS (SELECT "
+	"CASE WHEN kind IN ('call', 'frame') THEN id ELSE coalesce(parent_id, id) END AS path_id, "
+	"sum(gpu_time_ns) AS gpu_time_ns, sum(count) AS count, sum(gpu_idle_ns) AS gpu_idle_ns, "
+	"sum(cpu_wait_ns) AS cpu_wait_ns FROM path WHERE kind IS NOT NULL GROUP BY 1) "
+	"SELECT s.path_id, p.text AS path, p.file, p.line, s.gpu_time_ns, s.count, s.gpu_idle_ns, "
+	"s.cpu_wait_ns, 100.0 * s.gpu_time_ns / nullif((SELECT sum(gpu_time_ns) FROM path), 0) "
+	"AS percent FROM s JOIN path p ON p.id = s.path_id "
+	"WHERE s.gpu_time_ns + s.count + s.gpu_idle_ns + s.cpu_wait_ns > 0 "
+	"ORDER BY s.gpu_time_ns DESC;"
+
+	"CREATE VIEW gaps AS SELECT g.rowid AS id, g.process_id, g.device, g.start_ns, "
+	"g.start_ns + g.duration_ns AS end_ns, g.duration_ns, "
+	"CASE max(g.launch_late_ns, g.cpu_in_sync_ns, g.on_copy_ns, g.on_stream_ns, "
+	"g.not_submitted_ns, g.not_started_ns, g.call_unknown_ns) "
+	"WHEN g.launch_late_ns THEN '[idle: launch late (CPU busy)]' "
+	"WHEN g.cpu_in_sync_ns THEN '[idle: CPU blocked in sync]' "
+	"WHEN g.on_copy_ns THEN '[idle: waiting on a copy]' "
+	"WHEN g.on_stream_ns THEN '[idle: waiting for another stream]' "
+	"WHEN g.not_submitted_ns THEN '[idle: nothing submitted]' "
+	"WHEN g.not_started_ns THEN '[idle: submitted, not started]' "
+	"ELSE '[idle: call unknown]' END AS cause, "
+	"g.launch_late_ns, g.cpu_in_sync_ns, g.on_copy_ns, g.on_stream_ns, g.not_submitted_ns, "
+	"g.not_started_ns, g.call_unknown_ns, e.path_id, p.text AS path, p.file, p.line "
+	"FROM gap g JOIN gap_end e ON e.id = g.end_id JOIN path p ON p.id = e.path_id;"
+
+	"CREATE VIEW memory AS SELECT id AS path_id, text AS path, file, line, alloc_count, "
+	"alloc_bytes, peak_bytes, leaked_bytes FROM path "
+	"WHERE alloc_count + alloc_bytes + peak_bytes + leaked_bytes > 0 ORDER BY peak_bytes DESC;"
 
 	"CREATE VIEW top_calls AS SELECT n.text AS name, count(*) AS count, "
 	"sum(c.error <> 0) AS failed_count, sum(c.duration_ns) AS total_ns, "
@@ -113,7 +159,7 @@ const char sqlite_indexes_and_views[] =
 	"GROUP BY n.id ORDER BY gpu_idle_ns DESC;"
 
 	"CREATE VIEW memory_peaks AS SELECT process_id, device, max(held_bytes) AS peak_bytes "
-	"FROM memory GROUP BY process_id, device;"
+	"FROM memory_level GROUP BY process_id, device;"
 
 	"CREATE VIEW ranges AS SELECT n.text AS name, r.kind, count(*) AS count, "
 	"sum(r.duration_ns) AS total_ns, avg(r.duration_ns) AS mean_ns, "

@@ -24,6 +24,8 @@ enum statement {
 	INSERT_RANGE,
 	INSERT_NAME,
 	INSERT_PATH,
+	INSERT_GAP,
+	INSERT_GAP_END,
 	INSERT_LOSS,
 	INSERT_WARNING,
 	STATEMENTS
@@ -59,9 +61,18 @@ struct sqlite {
 	struct open_ranges started;
 	struct open_ranges ended;
 
+	struct aggregate gap_owners; /* owners of the work that ended gaps; without sums */
+	struct gap_end *gap_ends;    /* by index in gap_owners */
+	size_t gap_end_capacity;
+
 	int64_t shape_count; /* this and the next: of all processes */
 	int64_t next_thread;
 	int64_t next_stream;
+	int64_t gap_end_base; /* row id - index in gap_ends */
+	bool has_gaps_left_out;
+	int64_t gap_idle_ns[IDLE_CLASSES]; /* bound values */
+	struct path_facts *facts;	   /* by path node */
+	size_t fact_capacity;
 };
 
 /* Limits a number to what SQLite can store. Not for bit patterns. */

@@ -13,6 +13,7 @@
 #include "merge/base/text.h"
 #include "merge/sums/trust.h"
 
+#include "merge/export/sqlite/sqlite_gaps.h"
 #include "merge/export/sqlite/sqlite_rows.h"
 
 /* Binds text from the traced program as valid UTF-8. Returns 0 or -ENOMEM. */
@@ -37,6 +38,7 @@ void sqlite_forget_process(struct sqlite *s)
 		s->shape_counts[kind] = 0;
 	}
 	s->pushed.count = s->started.count = s->ended.count = 0;
+	sqlite_forget_gaps(s);
 }
 
 static int put_process(struct sink *sink, const struct process *process)
@@ -199,46 +201,6 @@ int64_t sqlite_shape(struct sink *sink, const struct process *process, const str
 	return *known;
 }
 
-/* Binds the full path of a node with any weight. Returns 0 or -ENOMEM. */
-static int bind_path_text(struct sqlite *s, const struct paths *paths, uint32_t node)
-{
-	size_t length;
-	char *text = paths_text(paths, node, &length);
-
-	if (!text)
-		return -ENOMEM;
-	sqlite3_bind_text(s->statements[INSERT_PATH], 4, text, (int)length, SQLITE_TRANSIENT);
-	free(text);
-	return 0;
-}
-
-static int put_paths(struct sink *sink, const struct paths *paths)
-{
-	struct sqlite *s = sink->state;
-
-	for (uint32_t n = 1; n < paths->node_count; n++) {
-		const struct path_node *node = &paths->nodes[n];
-		uint64_t any = 0;
-
-		for (int w = 0; w < WEIGHTS; w++) {
-			any |= node->weights[w];
-			sqlite_number(s, INSERT_PATH, 5 + w, sqlite_limited(node->weights[w]));
-		}
-		sqlite_number(s, INSERT_PATH, 1, n);
-		if (node->parent == PATH_ROOT)
-			sqlite_null(s, INSERT_PATH, 2);
-		else
-			sqlite_number(s, INSERT_PATH, 2, node->parent);
-		sqlite_number(s, INSERT_PATH, 3, node->name);
-		if (any && bind_path_text(s, paths, n) < 0)
-			return -ENOMEM;
-		if (!any)
-			sqlite_null(s, INSERT_PATH, 4);
-		sqlite_put(sink, INSERT_PATH);
-	}
-	return 0;
-}
-
 static void put_names(struct sink *sink, const struct names *names)
 {
 	struct sqlite *s = sink->state;
@@ -289,7 +251,6 @@ static int put_trust(struct sink *sink, const struct run *run)
 
 int sqlite_put_run(struct sink *sink, const struct run *run)
 {
-	int error = put_paths(sink, &run->paths);
 	char part[WANTED_BYTES];
 
 	put_names(sink, &run->paths.names);
@@ -305,5 +266,5 @@ int sqlite_put_run(struct sink *sink, const struct run *run)
 	}
 	put_meta(sink, "trust", run->trust->lines[0]);
 	put_meta_number(sink, "complete", run->report->status == STATUS_OK);
-	return error ? error : put_trust(sink, run);
+	return put_trust(sink, run);
 }

@@ -44,6 +44,16 @@ for weight in gpu-time count gpu-exclusive gpu-idle cpu-wait alloc-bytes; do
 	done
 	echo "$weight"
 done
+echo "-- gaps of a database are those before the selected work"
+for part in "" "--filter step" "--filter load" "--filter softmax" "--hide ." "--from 70ns"; do
+	merge part.xtr -q $part --sqlite gaps.db
+	python3 -c 'import sqlite3
+ask = sqlite3.connect("gaps.db").execute
+print(ask("SELECT sum(duration_ns) FROM gaps").fetchall(),
+      ask("SELECT sum(gpu_idle_ns), sum(gpu_time_ns) FROM path").fetchall(),
+      ask("SELECT text FROM path WHERE count > 0").fetchall())'
+done
+rm gaps.db
 echo "-- each output says that it is of a part"
 merge part.xtr --filter step --chrome a.chrome --perfetto a.perfetto --pprof a.pprof \
 	--speedscope a.speedscope --svg a.svg --sqlite a.sqlite --profile a.profile --summary a.summary

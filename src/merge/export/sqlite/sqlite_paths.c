@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the line of the user's code for each path: the innermost frame that is marked as such.
+ *
+ * The name of a frame without a line, such as "step", may belong to several lines. Then the stack
+ * decides. If several stacks end at one path, the one with the most time wins.
+ */
+#include "merge/export/sqlite/sqlite_paths.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/grow.h"
+#include "merge/export/sqlite/sqlite_rows.h"
+#include "merge/naming/joined_paths.h"
+#include "merge/sums/build_tree.h"
+
+#define KIND_FRAME "frame"
+#define KIND_CALL  "call"
+#define STACKS	   2 /* the creation of a graph node, and the call */
+
+/* What is known of the path that ends at a node. */
+struct path_facts {
+	const char *kind;	/* NULL: nothing ends here */
+	struct frame_line line; /* line 0: unknown */
+	uint64_t weight;	/* of the stack that the line is from */
+	uint64_t alloc_count;
+};
+
+/* Returns NULL if out of memory. */
+static struct path_facts *facts_of(struct sqlite *s, uint32_t node)
+{
+	if (grow(&s->facts, &s->fact_capacity, (size_t)node + 1, sizeof(*s->facts)) < 0)
+		return NULL;
+	return &s->facts[node];
+}
+
+/* The innermost frame of the user's code. NAME_EMPTY if there is none. */
+static uint32_t users_frame(const struct paths *paths, uint32_t node)
+{
+	const char *leaf = names_text(&paths->names, paths->nodes[node].name, NULL);
+	size_t mark = strlen(LEAF_KERNEL_MARK);
+
+	leaf = strncmp(leaf, LEAF_KERNEL_MARK, mark) != 0 ? "" : leaf + mark;
+	for (; node != PATH_ROOT; node = paths->nodes[node].parent) {
+		uint32_t name = paths->nodes[node].name;
+
+		/* nvcc generates a host function with the name of the kernel. */
+		if (paths_is_user_code(paths, name) &&
+		    strcmp(names_text(&paths->names, name, NULL), leaf) != 0)
+			return name;
+	}
+	return NAME_EMPTY;
+}
+
+/* Returns the line of the function with this name at an address; NULL if there is none. */
+static const struct place *place_at(const struct process *process, uint32_t a, uint32_t name)
+{
+	const struct address *address = &process->addresses->list[a];
+	const struct place *places = process->addresses->places;
+	size_t end = address->first_place + address->place_count;
+
+	for (size_t p = address->first_place; p < end; p++) {
+		uint32_t shown = p + 1 < end ? process->frames->place_names[p]
+					     : process->frames->address_names[a];
+
+		if (shown == name + 1 && places[p].line)
+			return &places[p];
+	}
+	return NULL;
+}
+
+/* Finds the line of the innermost frame with this name in a stack. Returns 0 or -ENOMEM. */
+static int line_in_stack(const struct process *process, uint32_t stack, uint32_t name,
+			 struct frame_line *line_out)
+{
+	const struct names *texts = &process->model->names;
+	struct path_items list = {0};
+	const struct place *place = NULL;
+	int error;
+
+	if (line_out->line || !frames_has_stack(process->frames, stack))
+		return 0;
+	error = joined_paths_list(process->frames, stack, &list);
+	for (size_t i = list.count; i-- && !place && !error;)
+		if (list.items[i].kind == MERGED_NATIVE)
+			place = place_at(process, list.items[i].value, name);
+	free(list.items);
+	if (!place || error)
+		return error;
+	line_out->file = clean_name(process->names->shown, names_text(texts, place->file, NULL));
+	line_out->line = place->line;
+	return line_out->file == NAME_FAILED ? -ENOMEM : 0;
+}
+
+/* Finds the line of the user's code of a path with these stacks. Returns 0 or -ENOMEM. */
+static int find_line(const struct process *process, uint32_t node, const uint32_t stacks[STACKS],
+		     struct frame_line *line_out)
+{
+	const struct paths *paths = process->paths;
+	uint32_t name = users_frame(paths, node);
+	int error = 0;
+
+	*line_out = (struct frame_line){0};
+	if (name == NAME_EMPTY)
+		return 0;
+	if (paths_line(paths, name)->line != LINE_SEVERAL) {
+		*line_out = *paths_line(paths, name);
+		return 0;
+	}
+	for (int i = 0; i < STACKS && !error; i++)
+		error = line_in_stack(process, stacks[i], name, line_out);
+	return error;
+}
+
+/* Sets what ends at a node. Work and idle time come before the calls and frames around them. */
+static void set_kind(struct path_facts *facts, const char *kind)
+{
+	bool is_outer = !strcmp(kind, KIND_FRAME) || !strcmp(kind, KIND_CALL);
+
+	if (!facts->kind || !is_outer ||
+	    (!strcmp(facts->kind, KIND_FRAME) && !strcmp(kind, KIND_CALL)))
+		facts->kind = kind;
+}
+
+static int add_facts(struct sqlite *s, uint32_t node, const char *kind,
+		     const struct frame_line *line, uint64_t weight)
+{
+	struct path_facts *facts = facts_of(s, node);
+
+	if (!facts)
+		return -ENOMEM;
+	set_kind(facts, kind);
+	if (!line->line || (facts->line.line && weight <= facts->weight))
+		return 0;
+	facts->line = *line;
+	facts->weight = weight;
+	return 0;
+}
+
+int sqlite_bind_stack(struct sink *sink, enum statement statement, int column,
+		      const struct process *process, uint32_t stack)
+{
+	struct sqlite *s = sink->state;
+	uint32_t node;
+	struct path_facts *facts;
+	struct frame_line line;
+
+	if (!frames_has_stack(process->frames, stack)) {
+		sqlite_null(s, statement, column);
+		return 0;
+	}
+	node = joined_paths_node(process->frames, stack);
+	facts = node == PATH_FAILED ? NULL : facts_of(s, node);
+	if (!facts)
+		return -ENOMEM;
+	sqlite_number(s, statement, column, node);
+	if (facts->kind)
+		return 0;
+	if (find_line(process, node, (const uint32_t[STACKS]){0, stack}, &line) < 0)
+		return -ENOMEM;
+	return add_facts(s, node, KIND_FRAME, &line, 0);
+}
+
+static const char *kind_of(const struct process *process, const struct owner *owner)
+{
+	static const char *const kinds[] = {
+		[LEAF_CALL] = KIND_CALL, [LEAF_KERNEL] = "kernel", [LEAF_COPY] = "copy",
+		[LEAF_MEMSET] = "set",	 [LEAF_MEMORY] = "memory", [LEAF_IDLE] = "idle",
+	};
+	const struct model *model = process->model;
+
+	if (owner->leaf == LEAF_KERNEL && owner->what < model->shapes.count &&
+	    model->shapes.rows[owner->what].is_collective)
+		return "collective";
+	return kinds[owner->leaf];
+}
+
+int sqlite_add_path(struct sink *sink, const struct process *process, const struct total *total,
+		    uint32_t node)
+{
+	struct sqlite *s = sink->state;
+	const struct owner *owner = &total->owner;
+	const struct nodes *nodes = &process->model->nodes;
+	const uint32_t stacks[STACKS] = {
+		owner->creation ? nodes->creations[owner->creation].stack : 0,
+		owner->stack,
+	};
+	uint32_t parent = process->paths->nodes[node].parent;
+	struct frame_line line;
+	uint64_t weight = 0;
+	int error = find_line(process, node, stacks, &line);
+
+	for (int w = 0; w < WEIGHTS; w++)
+		weight += weight_specs[w].is_time ? total->weights[w] : 0;
+	if (!error)
+		error = add_facts(s, node, kind_of(process, owner), &line, weight);
+	if (!error && total->alloc_count)
+		facts_of(s, node)->alloc_count += total->alloc_count;
+	if (!error && owner->leaf != LEAF_CALL && parent != PATH_ROOT)
+		error = add_facts(s, parent, KIND_CALL, &line, weight);
+	return error;
+}
+
+/* Binds what is known of a path in which something ends. Returns 0 or -ENOMEM. */
+static int bind_facts(struct sqlite *s, const struct paths *paths, uint32_t node,
+		      const struct path_facts *facts)
+{
+	size_t length;
+	char *text = paths_text(paths, node, &length);
+
+	if (!text)
+		return -ENOMEM;
+	sqlite3_bind_text(s->statements[INSERT_PATH], 4, text, (int)length, free);
+	sqlite3_bind_text(s->statements[INSERT_PATH], 5, facts->kind, -1, SQLITE_STATIC);
+	if (!facts->line.line)
+		return 0;
+	sqlite_text(s, INSERT_PATH, 6, names_text(&paths->names, facts->line.file, NULL));
+	sqlite_number(s, INSERT_PATH, 7, facts->line.line);
+	return 0;
+}
+
+int sqlite_put_paths(struct sink *sink, const struct paths *paths)
+{
+	struct sqlite *s = sink->state;
+
+	for (uint32_t n = 1; n < paths->node_count; n++) {
+		const struct path_node *node = &paths->nodes[n];
+		const struct path_facts *facts = facts_of(s, n);
+
+		if (!facts)
+			return -ENOMEM;
+		sqlite3_clear_bindings(s->statements[INSERT_PATH]);
+		sqlite_number(s, INSERT_PATH, 1, n);
+		if (node->parent != PATH_ROOT)
+			sqlite_number(s, INSERT_PATH, 2, node->parent);
+		sqlite_number(s, INSERT_PATH, 3, node->name);
+		if (facts->kind && bind_facts(s, paths, n, facts) < 0)
+			return -ENOMEM;
+		for (int w = 0; w < WEIGHTS; w++)
+			sqlite_number(s, INSERT_PATH, 8 + w, sqlite_limited(node->weights[w]));
+		sqlite_number(s, INSERT_PATH, 8 + WEIGHTS, sqlite_limited(facts->alloc_count));
+		sqlite_put(sink, INSERT_PATH);
+	}
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Call paths in the database. Paths in which work or a call ends have their text, their kind and
+ * the line of the user's code. The frames between them have none, because there are many.
+ */
+#ifndef XT_MERGE_SQLITE_PATHS_H
+#define XT_MERGE_SQLITE_PATHS_H
+
+#include "merge/export/sqlite/sqlite_state.h"
+
+/* All functions return 0 or -ENOMEM. */
+
+/* Binds the path of a call to a column, or NULL if it is unknown. */
+int sqlite_bind_stack(struct sink *sink, enum statement statement, int column,
+		      const struct process *process, uint32_t stack);
+
+/* Notes what ends at a path. Called for each total of a log. */
+int sqlite_add_path(struct sink *sink, const struct process *process, const struct total *total,
+		    uint32_t node);
+
+/* Writes all paths. Called after the last log. */
+int sqlite_put_paths(struct sink *sink, const struct paths *paths);
+
+#endif
