@@ -10,8 +10,9 @@ import { Filters } from './filters';
 import { formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
 import { type Cell, cellAt, childrenOf, layOut } from './layout';
 import { type Change, type Look, paint, ROW_HEIGHT, rowAt, rowTop, type Scene } from './painter';
-import { baseSpan, filter, isDark, isFiltered, isFlame, isOfBrowser, printing, reset, search, selected, type State, watchWidth, weight, zoom } from './state';
+import { baseSpan, filter, isDark, isFiltered, isFlame, isOfBrowser, printing, reset, search, selected, setView, shownTree, type State, view, watchWidth, weight, zoom } from './state';
 import { noFilter, patternError } from './tree';
+import { type Keep, type Mode, wholeView } from './views';
 import { weightTitles } from './words';
 
 export function readLook(element: Element): Look {
@@ -50,12 +51,12 @@ function changeOf(state: State): Change | null {
 
 	if (baseSpan.value && filter.value.span)
 		return {
-			base: state.tree.sums(weight.value, { ...filter.value, span: baseSpan.value }).total,
-			now: state.tree.sums(weight.value, filter.value).total,
+			base: shownTree.value!.sums(weight.value, { ...filter.value, span: baseSpan.value }).total,
+			now: shownTree.value!.sums(weight.value, filter.value).total,
 		};
 	if (spec.against === undefined) return null;
-	const own = state.tree.sums(weight.value, filter.value).total;
-	const other = state.tree.sums(spec.against, filter.value).total;
+	const own = shownTree.value!.sums(weight.value, filter.value).total;
+	const other = shownTree.value!.sums(spec.against, filter.value).total;
 
 	return spec.side === 'new' ? { base: other, now: own } : { base: own, now: other };
 }
@@ -124,7 +125,8 @@ function Legend({ isComparison }: { isComparison: boolean }) {
 }
 
 function Details({ state, node }: { state: State; node: number }) {
-	const { tree, report } = state;
+	const { report } = state;
+	const tree = shownTree.value!;
 	const sums = tree.sums(weight.value, filter.value);
 	const spec = report.weights[weight.value];
 	const whole = sums.total[0];
@@ -176,7 +178,8 @@ function Details({ state, node }: { state: State; node: number }) {
 }
 
 function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cell; x: number; y: number } }) {
-	const { tree, report } = state;
+	const { report } = state;
+	const tree = shownTree.value!;
 	const { cell } = at;
 	const sums = tree.sums(weight.value, filter.value);
 	const spec = report.weights[weight.value];
@@ -218,8 +221,71 @@ function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cel
 	);
 }
 
+const modeNames: [Mode, string][] = [
+	['callees', 'Callees: from the program down'],
+	['callers', 'Callers: from the kernel up'],
+	['callers-of', 'Callers of'],
+	['callees-of', 'Callees of'],
+];
+
+const keepNames: [Keep, string][] = [
+	['all', 'All'],
+	['python', 'Python only'],
+	['own', 'My code only'],
+];
+
+/* The choice of view. Two views are about the selected frame. */
+function Views({ pivot }: { pivot: string }) {
+	const { mode, keep, foldsRecursion } = view.value;
+	const about = view.value.pivot || pivot;
+
+	return (
+		<>
+			<label class="field">
+				<span>View</span>
+				<select
+					id="view"
+					value={mode}
+					onChange={(e) => {
+						const next = e.currentTarget.value as Mode;
+
+						setView({ mode: next, pivot: next.endsWith('-of') ? about : '' });
+					}}
+				>
+					{modeNames.map(([value, name]) =>
+						!value.endsWith('-of') ? (
+							<option value={value}>{name}</option>
+						) : about ? (
+							<option value={value}>
+								{name} {about}
+							</option>
+						) : (
+							<option value={value} disabled>
+								{name} … (select a frame first)
+							</option>
+						),
+					)}
+				</select>
+			</label>
+			<label class="field">
+				<span>Frames</span>
+				<select id="keep" value={keep} onChange={(e) => setView({ keep: e.currentTarget.value as Keep })}>
+					{keepNames.map(([value, name]) => (
+						<option value={value}>{name}</option>
+					))}
+				</select>
+			</label>
+			<label class="check">
+				<input id="recursion" type="checkbox" checked={foldsRecursion} onChange={(e) => setView({ foldsRecursion: e.currentTarget.checked })} />
+				Fold recursion
+			</label>
+		</>
+	);
+}
+
 export function Flame({ state }: { state: State }) {
-	const { tree, report } = state;
+	const { report } = state;
+	const tree = shownTree.value!;
 	const scroller = useRef<HTMLDivElement>(null);
 	const canvas = useRef<HTMLCanvasElement>(null);
 	const searchField = useRef<HTMLInputElement>(null);
@@ -326,12 +392,26 @@ export function Flame({ state }: { state: State }) {
 			selected.value = zoom.value;
 		} else if (key === 'Escape') {
 			reset();
+		} else if (key === 'n' || key === 'N') {
+			step(key === 'n' ? 1 : -1);
 		} else {
 			return;
 		}
 		event.preventDefault();
 	};
 	const found = matched ? tree.matchedTotal(matched, sums, root) : 0;
+	const hits = useMemo(() => (matched ? [...matched.keys()].filter((n) => matched[n] && sums.total[n] > 0) : []), [matched, sums]);
+	/* Goes to the next or previous match after the selection. */
+	const step = (by: 1 | -1) => {
+		const after = hits.findIndex((n) => n >= selected.value);
+		const here = hits[after] === selected.value;
+		const place = after < 0 ? (by > 0 ? 0 : hits.length - 1) : by > 0 ? after + Number(here) : after - 1;
+
+		if (!hits.length) return;
+		selected.value = hits[(place + hits.length) % hits.length];
+		zoom.value = selected.value;
+	};
+	const pivot = selected.value && tree.text(selected.value);
 
 	return (
 		<section id="flame" class="card">
@@ -368,11 +448,17 @@ export function Flame({ state }: { state: State }) {
 						placeholder={'name, "exact name" or /regular expression/'}
 						value={search.value}
 						onInput={(e) => (search.value = e.currentTarget.value)}
-						onKeyDown={(e) => e.key === 'Escape' && ((search.value = ''), canvas.current?.focus())}
+						onKeyDown={(e) => {
+							if (e.key === 'Escape') {
+								search.value = '';
+								canvas.current?.focus();
+							} else if (e.key === 'Enter') step(e.shiftKey ? -1 : 1);
+						}}
 						spellcheck={false}
 						autocomplete="off"
 					/>
 				</label>
+				<Views pivot={pivot || ''} />
 				<div class="buttons">
 					<button type="button" id="direction" onClick={() => (isFlame.value = !isFlame.value)}>
 						{isFlame.value ? 'Icicle' : 'Flame'}
@@ -380,7 +466,7 @@ export function Flame({ state }: { state: State }) {
 					<button
 						type="button"
 						id="reset"
-						disabled={!zoom.value && !search.value && !isFiltered.value}
+						disabled={!zoom.value && !search.value && !isFiltered.value && view.value === wholeView}
 						onClick={reset}
 					>
 						Reset
@@ -408,6 +494,20 @@ export function Flame({ state }: { state: State }) {
 				) : matched ? (
 					<span id="found" class="found" data-value={found}>
 						matched {formatWeight(found, spec)}, {formatPercent(found, sums.total[root])}
+					</span>
+				) : null}
+				{matched && hits.length && !wrong ? (
+					<span class="hits">
+						<button type="button" id="hit-before" title="Previous match (Shift+Enter, N)" aria-label="Previous match" onClick={() => step(-1)}>
+							‹
+						</button>
+						<span id="hit-place" aria-live="polite">
+							{hits.includes(selected.value) ? `${formatCount(hits.indexOf(selected.value) + 1)} of ` : ''}
+							{formatCount(hits.length)} {hits.length === 1 ? 'match' : 'matches'}
+						</span>
+						<button type="button" id="hit-after" title="Next match (Enter, n)" aria-label="Next match" onClick={() => step(1)}>
+							›
+						</button>
 					</span>
 				) : null}
 			</div>

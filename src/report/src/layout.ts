@@ -2,7 +2,7 @@
 /*
  * Computes which frames are visible, and where. The cost depends on the visible frames only.
  */
-import type { Sums, Tree } from './tree';
+import type { PathTree, Sums } from './tree';
 
 export interface Cell {
 	node: number;
@@ -22,7 +22,7 @@ const WIDTH_MIN = 0.75; /* pixels */
 const sortedChildren = new WeakMap<Sums, Map<number, Uint32Array>>();
 
 /* Returns the children with any weight, largest first. */
-export function childrenOf(tree: Tree, sums: Sums, node: number): Uint32Array {
+export function childrenOf(tree: PathTree, sums: Sums, node: number): Uint32Array {
 	let known = sortedChildren.get(sums);
 
 	if (!known) sortedChildren.set(sums, (known = new Map()));
@@ -37,7 +37,7 @@ export function childrenOf(tree: Tree, sums: Sums, node: number): Uint32Array {
 	return list;
 }
 
-function placeChildren(tree: Tree, sums: Sums, cell: Cell, scale: number, next: Cell[]): void {
+function placeChildren(tree: PathTree, sums: Sums, cell: Cell, scale: number, next: Cell[]): void {
 	const list = childrenOf(tree, sums, cell.node);
 	let x = cell.x;
 
@@ -63,7 +63,7 @@ function placeChildren(tree: Tree, sums: Sums, cell: Cell, scale: number, next: 
 	}
 }
 
-export function layOut(tree: Tree, sums: Sums, root: number, width: number): Layout {
+export function layOut(tree: PathTree, sums: Sums, root: number, width: number): Layout {
 	const around = root ? [0, ...tree.path(root)] : [0];
 	const rows = around.map((node) => [{ node, x: 0, width, restCount: 0, restTotal: 0 }]);
 	const scale = sums.total[root] ? width / sums.total[root] : 0;

@@ -9,7 +9,8 @@ import { load } from './data';
 import { Findings } from './findings';
 import { Flame } from './flame';
 import { Account, Bar, Head, titleOf } from './head';
-import { isDark, printing, type State } from './state';
+import { keepInAddress } from './fragment';
+import { isDark, printing, setTree, type State } from './state';
 import { Tables } from './tables';
 import { Tracks } from './tracks';
 import { Tree } from './tree';
@@ -53,6 +54,8 @@ async function start(): Promise<void> {
 	const state: State = { report: loaded.report, loaded, tree: new Tree(loaded) };
 	const { comparison } = loaded.report;
 
+	setTree(state.tree);
+	keepInAddress(state);
 	document.title = `${comparison ? comparisonTitle({ comparison }) : titleOf(state)} - xtrace`;
 	effect(() => {
 		document.documentElement.dataset.theme = isDark.value ? 'dark' : 'light';

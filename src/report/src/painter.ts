@@ -3,7 +3,7 @@
 import { changeColour, changeOf, frameColour } from './colours';
 import { formatChange } from './format';
 import type { Cell, Layout } from './layout';
-import { frameKind, shortName, type Tree } from './tree';
+import { frameKind, shortName, type PathTree } from './tree';
 
 export const ROW_HEIGHT = 20;
 
@@ -24,7 +24,7 @@ export interface Change {
 }
 
 export interface Scene {
-	tree: Tree;
+	tree: PathTree;
 	layout: Layout;
 	matched: Uint8Array | null;
 	change: Change | null;

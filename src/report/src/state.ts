@@ -6,7 +6,8 @@ import { computed, signal, useSignal } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
 import type { Loaded, Report } from './data';
 import type { Span } from './times';
-import { type Filter, noFilter, Tree, wholeName } from './tree';
+import { type Filter, noFilter, type PathTree, Tree, wholeName } from './tree';
+import { type View, viewOf, wholeView } from './views';
 
 export type Theme = 'auto' | 'light' | 'dark';
 
@@ -23,6 +24,26 @@ export const search = signal('');
 export const zoom = signal(0); /* node that spans the full width */
 export const selected = signal(0); /* node shown in the details */
 export const isFlame = signal(false); /* root at the bottom */
+export const view = signal<View>(wholeView);
+const wholeTree = signal<Tree | null>(null);
+
+/* The tree that the flame graph shows. zoom and selected are nodes of it. */
+export const shownTree = computed<PathTree | null>(() => (wholeTree.value ? viewOf(wholeTree.value, view.value) : null));
+
+export function setTree(tree: Tree): void {
+	wholeTree.value = tree;
+}
+
+/* Changes the view. The zoom starts again, because nodes of different views do not match. */
+export function setView(next: Partial<View>): void {
+	zoom.value = selected.value = 0;
+	view.value = { ...view.value, ...next };
+}
+
+/* Selects the node that shows this node of the whole tree. */
+export function pointTo(whole: number): void {
+	zoom.value = selected.value = shownTree.value?.nodeOf(whole) ?? 0;
+}
 export const theme = signal<Theme>('auto');
 export const printing = signal(false);
 
@@ -60,6 +81,7 @@ export function reset(): void {
 	search.value = '';
 	filter.value = noFilter;
 	baseSpan.value = null;
+	view.value = wholeView;
 }
 
 /* The browser uses these key combinations itself, for zoom and history. */
@@ -75,11 +97,11 @@ export function scrollToFlame(): void {
 		?.scrollIntoView({ behavior: stillness.matches ? 'auto' : 'smooth', block: 'start' });
 }
 
-/* Zooms the flame graph to a node and clears the search. */
+/* Zooms the flame graph to a node of the whole tree and clears the search. */
 export function showNode(node: number): void {
 	search.value = '';
-	zoom.value = node;
-	selected.value = node;
+	if (!shownTree.value?.nodeOf(node)) setView(wholeView);
+	pointTo(node);
 	scrollToFlame();
 }
 

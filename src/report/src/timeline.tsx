@@ -9,7 +9,7 @@ import { EventRows, type Hit, type Piece } from './event_rows';
 import type { Events } from './events';
 import { readLook } from './flame';
 import { formatBytes, formatCount, formatRate, formatTime, shortTime } from './format';
-import { baseSpan, filter, isDark, isOfBrowser, printing, selected as selectedNode, showNode, type State, watchWidth, zoom } from './state';
+import { baseSpan, filter, isDark, isOfBrowser, pointTo, printing, showNode, type State, watchWidth } from './state';
 import { moved, stretch } from './time_view';
 import type { Span, Times } from './times';
 
@@ -279,7 +279,7 @@ export function Timeline({ state, times, view }: { state: State; times: Times; v
 		if (!hit || !events) return;
 		const node = nodeOf(events, hit);
 
-		if (node) zoom.value = selectedNode.value = node;
+		if (node) pointTo(node);
 	};
 	const onPointerDown = (event: PointerEvent) => {
 		touches.current.set(event.pointerId, event.clientX);

@@ -26,71 +26,58 @@ export interface Sums {
 	total: Float64Array; /* by node: including descendants */
 }
 
-export class Tree {
-	readonly count: number;
+/* Frames with their callers. Nodes are numbered depth first; node 0 is the root. */
+export abstract class PathTree {
 	readonly names: string[];
 	readonly ownNames: Set<string>; /* names in the user's own files */
+	readonly count: number;
 	readonly name: Uint32Array;
 	readonly parent: Uint32Array;
 	readonly end: Uint32Array; /* first node after the subtree */
 	readonly depth: Uint32Array;
-	readonly sampleNode: Uint32Array;
-	private readonly device: Float64Array;
-	private readonly thread: Float64Array;
-	private readonly range: Float64Array;
-	private readonly weights: Float64Array[];
-	private readonly rangeParent: number[];
-	private readonly weightNames: string[];
-	private readonly idleLabels: string[];
-	private readonly loaded: Loaded;
-	private lazyEvents: Events | null = null;
-	private readonly cache = new Map<string, Sums>();
 
-	constructor(loaded: Loaded) {
-		const { report, column } = loaded;
-		const depth = column('node.depth');
-		const name = column('node.name');
-		const sampleDelta = column('sample.node');
-
-		this.loaded = loaded;
-		this.weightNames = report.weights.map((w) => w.name);
-		this.idleLabels = report.idle_classes ?? [];
-		this.names = report.names;
-		this.ownNames = new Set((report.own_names ?? []).map((n) => report.names[n]));
-		this.count = depth.length + 1;
+	/* depths, frames: of the nodes from 1 on. */
+	constructor(names: string[], ownNames: Set<string>, depths: ArrayLike<number>, frames: ArrayLike<number>) {
+		this.names = names;
+		this.ownNames = ownNames;
+		this.count = depths.length + 1;
 		this.name = new Uint32Array(this.count);
 		this.parent = new Uint32Array(this.count);
 		this.end = new Uint32Array(this.count).fill(this.count);
 		this.depth = new Uint32Array(this.count);
-		this.connect(depth, name);
-		this.sampleNode = new Uint32Array(sampleDelta.length);
-		for (let i = 0, at = 0; i < sampleDelta.length; i++)
-			this.sampleNode[i] = at += sampleDelta[i];
-		this.device = column('sample.device');
-		this.thread = column('sample.thread');
-		this.range = column('sample.range');
-		this.weights = report.weights.map((w) => column(`weight.${w.name}${w.side ? `.${w.side}` : ''}`));
-		this.rangeParent = report.ranges.map((r) => r.parent);
+		this.connect(depths, frames);
 	}
 
-	/* The single events; null in comparisons. They are decoded when they are first needed. */
-	get events(): Events | null {
-		if (!this.lazyEvents && this.loaded.report.events) this.lazyEvents = new Events(this.loaded);
-		return this.lazyEvents;
-	}
-
-	private connect(depth: Float64Array, name: Float64Array): void {
+	private connect(depths: ArrayLike<number>, frames: ArrayLike<number>): void {
 		const open = [0]; /* ancestors of the current node, by depth */
 
 		for (let n = 1; n < this.count; n++) {
-			const d = depth[n - 1];
+			const d = depths[n - 1];
 
 			while (open.length > d) this.end[open.pop()!] = n;
 			this.depth[n] = d;
-			this.name[n] = name[n - 1];
+			this.name[n] = frames[n - 1];
 			this.parent[n] = open[open.length - 1];
 			open.push(n);
 		}
+	}
+
+	abstract sums(weight: number, filter: Filter): Sums;
+
+	/* Whether paths may end at a node that has callees. */
+	mayEndAt(_node: number): boolean {
+		return false;
+	}
+
+	/* Returns the node that shows this node of the whole tree; 0: none does. */
+	abstract nodeOf(whole: number): number;
+
+	protected withTotals(self: Float64Array): Sums {
+		const total = self.slice();
+
+		/* Parents precede their children, so a backward pass adds up complete subtrees. */
+		for (let n = this.count - 1; n > 0; n--) total[this.parent[n]] += total[n];
+		return { self, total };
 	}
 
 	text(node: number): string {
@@ -125,6 +112,86 @@ export class Tree {
 		for (let c = node + 1; c < this.end[node]; c = this.end[c]) yield c;
 	}
 
+	/* Marks the nodes with a matching name. */
+	matches(pattern: string): Uint8Array | null {
+		const test = matcher(pattern);
+
+		if (!test) return null;
+		const byName = this.names.map((name) => (test(name) ? 1 : 0));
+		const matched = new Uint8Array(this.count);
+
+		for (let n = 1; n < this.count; n++) matched[n] = byName[this.name[n]];
+		return matched;
+	}
+
+	/* Sums up matching frames with their descendants, counting nested matches once. */
+	matchedTotal(matched: Uint8Array, sums: Sums, root: number): number {
+		let sum = 0;
+
+		for (let n = root; n && n; n = this.parent[n]) if (matched[n]) return sums.total[root];
+		for (let n = root + 1; n < this.end[root]; )
+			if (matched[n]) {
+				sum += sums.total[n];
+				n = this.end[n];
+			} else {
+				n++;
+			}
+		return sum;
+	}
+}
+
+/* The tree of all call paths, with their samples. */
+export class Tree extends PathTree {
+	readonly sampleNode: Uint32Array;
+	private readonly device: Float64Array;
+	private readonly thread: Float64Array;
+	private readonly range: Float64Array;
+	private readonly weights: Float64Array[];
+	private readonly rangeParent: number[];
+	private readonly weightNames: string[];
+	private readonly idleLabels: string[];
+	private readonly loaded: Loaded;
+	private lazyEvents: Events | null = null;
+	private readonly cache = new Map<string, Sums>();
+
+	constructor(loaded: Loaded) {
+		const { report, column } = loaded;
+		const sampleDelta = column('sample.node');
+
+		super(report.names, new Set((report.own_names ?? []).map((n) => report.names[n])), column('node.depth'), column('node.name'));
+		this.loaded = loaded;
+		this.weightNames = report.weights.map((w) => w.name);
+		this.idleLabels = report.idle_classes ?? [];
+		this.sampleNode = new Uint32Array(sampleDelta.length);
+		for (let i = 0, at = 0; i < sampleDelta.length; i++)
+			this.sampleNode[i] = at += sampleDelta[i];
+		this.device = column('sample.device');
+		this.thread = column('sample.thread');
+		this.range = column('sample.range');
+		this.weights = report.weights.map((w) => column(`weight.${w.name}${w.side ? `.${w.side}` : ''}`));
+		this.rangeParent = report.ranges.map((r) => r.parent);
+	}
+
+	/* The single events; null in comparisons. They are decoded when they are first needed. */
+	get events(): Events | null {
+		if (!this.lazyEvents && this.loaded.report.events) this.lazyEvents = new Events(this.loaded);
+		return this.lazyEvents;
+	}
+
+	private lazyEnds: Uint8Array | null = null;
+
+	override mayEndAt(node: number): boolean {
+		if (!this.lazyEnds) {
+			this.lazyEnds = new Uint8Array(this.count);
+			for (const n of this.sampleNode) this.lazyEnds[n] = 1;
+		}
+		return this.lazyEnds[node] === 1;
+	}
+
+	nodeOf(whole: number): number {
+		return whole;
+	}
+
 	/* Marks a range and all ranges nested in it. Returns null for all ranges. */
 	private rangesIn(range: number): Uint8Array | null {
 		const inside = new Uint8Array(this.rangeParent.length + 1);
@@ -152,7 +219,6 @@ export class Tree {
 
 	private addUp(values: Float64Array, filter: Filter): Sums {
 		const self = new Float64Array(this.count);
-		const total = new Float64Array(this.count);
 		const inside = this.rangesIn(filter.range);
 
 		for (let i = 0; i < values.length; i++) {
@@ -162,14 +228,7 @@ export class Tree {
 			if (inside && !inside[this.range[i]]) continue;
 			self[this.sampleNode[i]] += values[i];
 		}
-		return this.withTotals(self, total);
-	}
-
-	private withTotals(self: Float64Array, total = new Float64Array(this.count)): Sums {
-		total.set(self);
-		/* Parents precede their children, so a backward pass adds up complete subtrees. */
-		for (let n = this.count - 1; n > 0; n--) total[this.parent[n]] += total[n];
-		return { self, total };
+		return this.withTotals(self);
 	}
 
 	/* Adds up the events of a span. Weights that are unknown for it are zero. */
@@ -228,33 +287,6 @@ export class Tree {
 		for (let r = sums.length; r > 0; r--)
 			if (this.rangeParent[r - 1]) sums[this.rangeParent[r - 1] - 1] += sums[r - 1];
 		return sums;
-	}
-
-	/* Marks the nodes with a matching name. */
-	matches(pattern: string): Uint8Array | null {
-		const test = matcher(pattern);
-
-		if (!test) return null;
-		const byName = this.names.map((name) => (test(name) ? 1 : 0));
-		const matched = new Uint8Array(this.count);
-
-		for (let n = 1; n < this.count; n++) matched[n] = byName[this.name[n]];
-		return matched;
-	}
-
-	/* Sums up matching frames with their descendants, counting nested matches once. */
-	matchedTotal(matched: Uint8Array, sums: Sums, root: number): number {
-		let sum = 0;
-
-		for (let n = root; n && n; n = this.parent[n]) if (matched[n]) return sums.total[root];
-		for (let n = root + 1; n < this.end[root]; )
-			if (matched[n]) {
-				sum += sums.total[n];
-				n = this.end[n];
-			} else {
-				n++;
-			}
-		return sum;
 	}
 }
 

@@ -441,6 +441,82 @@ async function checkFewerEvents() {
 	await close(page);
 }
 
+// The views of the flame graph: the same total in each, other frames, and the sums by function.
+async function checkViews(all) {
+	const page = await open(all.html);
+	const total = all.summary.totals.gpu_time_ns;
+	const folded = all.folded('gpu-time');
+	const own = (list) => sum(list.map((line) => line.value));
+	const isFirst = async (name) => soon(async () => assert.equal(await page.textContent('#flame-details .details-name'), name));
+	const down = async () => {
+		await page.locator('#flame-canvas').focus();
+		await page.keyboard.press('ArrowDown');
+	};
+
+	for (const [id, values] of [['view', ['callers', 'callees']], ['keep', ['python', 'own', 'all']]])
+		for (const value of values) {
+			await page.selectOption(`#${id}`, value);
+			await isNumber(page, '#flame-total', total, `${id} ${value}`);
+		}
+	// Upside down, the first level has the kernels, as the table has.
+	await page.selectOption('#view', 'callers');
+	await down();
+	const [top] = all.summary.kernels.rows;
+	await isFirst(top.kind === 'kernel' ? `[GPU_Kernel]${top.name}` : top.name);
+	await isNumber(page, '#flame-details [data-value]', top.gpu_time_ns, 'the largest kernel');
+	// Around one function: the sum of all paths that have it.
+	await page.selectOption('#view', 'callees');
+	const name = 'cudaLaunchKernel';
+	await page.fill('#search', `"${name}"`);
+	await page.keyboard.press('Enter');
+	await isFirst(name);
+	assert.match(await page.textContent('#hit-place'), /^1 of [\d,]+ match/);
+	await page.fill('#search', '');
+	const having = own(folded.filter((line) => line.path.split(';').includes(name)));
+	for (const mode of ['callers-of', 'callees-of']) {
+		await page.selectOption('#view', mode);
+		await isNumber(page, '#flame-total', having, mode);
+		await down();
+		await isFirst(name);
+	}
+	// A link opens the same view, and going back returns to the one before.
+	await page.selectOption('#keep', 'own');
+	const address = page.url();
+	const copy = await browser.newPage();
+	await copy.goto(address);
+	await copy.waitForSelector('html[data-ready]');
+	assert.equal(await copy.inputValue('#view'), 'callees-of');
+	assert.equal(await copy.inputValue('#keep'), 'own');
+	assert.equal(await copy.textContent('#flame-total'), await page.textContent('#flame-total'));
+	for (const wrong of ['#view=none&frames=%F0&weight=7&zoom=[&span=9-1&range=-1', '#=&&=', '#zoom=%7B%7D&view=callers-of&pivot=nobody']) {
+		await copy.goto(all.html.startsWith('file:') ? all.html + wrong : `file://${all.html}${wrong}`);
+		await copy.reload();
+		await copy.waitForSelector('html[data-ready]');
+		await isNumber(copy, '#flame-total', total, wrong);
+	}
+	await copy.close();
+	await page.goBack();
+	await soon(async () => assert.equal(await page.inputValue('#keep'), 'all'));
+	await close(page);
+}
+
+// Recursion folds to its first frame, and paths without Python stay whole.
+async function checkReduced() {
+	const script = ['thread 1 101 main', 'stack a main f f f g', 'stack b main f g f g', 'stack c main h', 'call 1 1 cuLaunchKernel a 10 5', 'kernel 1 1 k 20 100',
+		'call 2 1 cuLaunchKernel b 30 5', 'kernel 2 1 k 130 50', 'call 3 1 cuLaunchKernel c 190 5', 'kernel 3 1 k 200 7'].join('\n');
+	const page = await open(outputs(made('recursion', script), 'recursion').html);
+
+	await page.check('#recursion');
+	await page.fill('#search', '"g"');
+	await soon(async () => assert.equal(await page.textContent('#hit-place'), '1 match'));
+	await isNumber(page, '#found', 150, 'both paths');
+	await page.fill('#search', '');
+	await page.selectOption('#keep', 'python');
+	await page.fill('#search', '"h"');
+	await isNumber(page, '#found', 7, 'no Python: whole');
+	await close(page);
+}
+
 async function checkLooks(html) {
 	for (const width of [320, 390, 768]) {
 		const page = await open(html, { viewport: { width, height: 780 }, hasTouch: true });
@@ -979,6 +1055,8 @@ try {
 		await close(page);
 	}
 	await checkLooks(html);
+	await checkViews(outputs(join(traces, 'h200-pytorch.xtr'), 'views'));
+	await checkReduced();
 	await checkEventDetails();
 	await checkFewerEvents();
 	await checkHostile();
