@@ -54,7 +54,7 @@ class Growing {
 		return found;
 	}
 
-	/* Returns the depths and names of all nodes, depth first, and the new number of each node. */
+	/* Returns the depths and names of all nodes, depth first, and the number of each. */
 	flatten(): { depths: Uint32Array; names: Uint32Array; numbers: Uint32Array } {
 		const count = this.parent.length;
 		const first = new Uint32Array(count);
