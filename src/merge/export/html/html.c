@@ -164,9 +164,10 @@ static int add_total(struct sink *sink, const struct process *process, const str
 
 static int end_process(struct sink *sink, const struct process *process)
 {
-	(void)process;
-	html_end_tracks(sink->state);
-	return 0;
+	struct html *html = sink->state;
+
+	html_end_tracks(html);
+	return exporter_summary.process_end(&html->summary, process);
 }
 
 static void free_state(struct sink *sink)
