@@ -31,11 +31,19 @@ function shown<Row>(column: Column<Row>, row: Row): string {
 	return typeof content === 'string' ? content : String(value);
 }
 
+/* Names contain characters that Markdown would interpret. */
+function code(text: string): string {
+	const ticks = '`'.repeat(Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length)) + 1);
+	const space = /^`|`$/.test(text) ? ' ' : '';
+
+	return text && `${ticks}${space}${text}${space}${ticks}`;
+}
+
 export function markdownOf<Row>(columns: Column<Row>[], rows: Row[]): string {
-	const line = (cells: string[]) => `| ${cells.map((cell) => cell.replaceAll('\\', '\\\\').replaceAll('|', '\\|').replace(/\s+/g, ' ')).join(' | ')} |`;
+	const line = (cells: string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replace(/\s+/g, ' ')).join(' | ')} |`;
 	const lines = [line(columns.map((column) => column.title)), line(columns.map((column) => (column.isText ? '---' : '---:')))];
 
-	for (const row of rows) lines.push(line(columns.map((column) => shown(column, row))));
+	for (const row of rows) lines.push(line(columns.map((column) => (column.isText ? code(shown(column, row)) : shown(column, row)))));
 	return `${lines.join('\n')}\n`;
 }
 

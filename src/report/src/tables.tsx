@@ -9,7 +9,7 @@ import type { CallRow, FailureRow, KernelRow, MemoryRow, TransferRow } from './d
 import { formatBytes, formatCount, formatPercent, formatRate, formatTime, formatWeight, shortTime } from './format';
 import { filter, isFiltered, printing, scrollToFlame, showNode, showSearch, type State, weight } from './state';
 import { type Column, Table } from './table';
-import { kernelMark, shortName, type Sums, type Tree, wholeName } from './tree';
+import { kernelMark, noFilter, shortName, type Sums, type Tree, wholeName } from './tree';
 import { weightTitles } from './words';
 
 interface LeafRow {
@@ -485,7 +485,8 @@ interface MemoryPath {
 
 function MemoryPaths({ state }: { state: State }) {
 	const { tree } = state;
-	const sums = (name: string) => tree.sums(weightPlace(state, name), filter.value);
+	const { device, thread, range } = filter.value;
+	const sums = (name: string) => tree.sums(weightPlace(state, name), { ...noFilter, device, thread, range });
 	const [allocated, peak, leaked] = ['alloc-bytes', 'peak-bytes', 'leaked-bytes'].map(sums);
 	const rows = useMemo(() => {
 		const found: MemoryPath[] = [];
@@ -534,7 +535,7 @@ function Memory({ state }: { state: State }) {
 				none="No allocations were recorded."
 			/>
 			<h3>By call path</h3>
-			{isFiltered.value ? <p class="sub">{filterNote()}</p> : null}
+			{isFiltered.value ? <p class="sub">Uses the filters of the flame graph, except for a span of time.</p> : null}
 			<MemoryPaths state={state} />
 		</>
 	);

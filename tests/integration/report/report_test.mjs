@@ -588,7 +588,7 @@ async function checkTies() {
 			return Number((await page.textContent('#table-paths .rows')).replace(/\D/g, ''));
 		});
 		await page.fill('#table-paths .table-tools input', '[other]');
-		shown -= await soon(async () => Number((await page.textContent('#table-paths .rows')).match(/^([01]) of/)[1]));
+		shown -= await soon(async () => Number((await page.textContent('#table-paths .rows')).match(/^([01]) (of|row)/)[1]));
 		await page.fill('#table-paths .table-tools input', '');
 		whole += all.summary.weights[name].paths.row_count;
 	}
@@ -868,7 +868,9 @@ async function checkLongTable() {
 	const last = () => page.locator('#table-paths tbody tr[data-row]').last();
 
 	// All kernels run 256 threads with 32 registers and 1.5 KiB of shared memory.
-	const row = (await cells(page, 'kernels')).find((one) => one['Kernel, copy or memset'] === 'k7');
+	await page.fill('#table-kernels .table-tools input', '"[GPU_Kernel]k7"');
+	await soon(async () => assert.match(await page.textContent('#table-kernels .rows'), /^1 of 300/));
+	const [row] = await cells(page, 'kernels');
 	assert.deepEqual(
 		[row.Count, row.Shapes, row.Registers, row.Occupancy, row['Limited by']],
 		[341, 2, 32, 100, 'warps, registers'],
@@ -890,10 +892,11 @@ async function checkLongTable() {
 			element.scrollTop = (element.scrollHeight * i) / 41;
 			await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 			frames.push(performance.now() - start);
-			const area = element.getBoundingClientRect();
-			const at = document.elementFromPoint(area.left + 60, area.top + area.height / 2);
+			const { top, height } = element.getBoundingClientRect();
+			const drawn = [...element.querySelectorAll('tr[data-row]')].map((tr) => tr.getBoundingClientRect());
 
-			if (!at?.closest('tr[data-row]')) throw new Error(`nothing is drawn at ${element.scrollTop}`);
+			for (const y of [top + 40, top + height / 2, top + height - 20])
+				if (!drawn.some((row) => row.top <= y && row.bottom >= y)) throw new Error(`nothing is drawn at ${element.scrollTop}`);
 		}
 		return frames.sort((a, b) => a - b);
 	});
@@ -927,6 +930,8 @@ async function checkLongTable() {
 		await page.evaluate(() => window.copied),
 		/^GPU time \(ns\),Share \(%\),Count,Call path \(innermost frame first\)\r\n100\d,0\.00\d+,1,.*main;step_17;cudaLaunchKernel;\[GPU_Kernel\]k299\r\n$/,
 	);
+	await page.click('#table-paths .copies button:has-text("Markdown")');
+	await soon(async () => assert.match(await page.evaluate(() => window.copied), /^[|] GPU time [|] Share [|].*\n[|] ---: [|].*\n[|] 1\.00\d us [|] <0\.1 % [|] 1 [|] `.*;\[GPU_Kernel\]k299` [|]\n$/));
 	// Paper shows the largest rows and says so.
 	await page.fill('#table-paths .table-tools input', '');
 	await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
