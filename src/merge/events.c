@@ -91,6 +91,7 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 	struct model *model = reading->model;
 	uint64_t own_ns = duration_ns;
 
+	call->duration_ns = duration_ns < UINT32_MAX ? (uint32_t)duration_ns : UINT32_MAX;
 	if (model->ranges.thread_count && !call->range)
 		call->range = model_range_at(
 			model, &(struct range_call){call->thread, call->stack, call->enter_ns}, 0);

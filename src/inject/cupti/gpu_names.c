@@ -6,10 +6,35 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define MULTIPROCESSOR_COUNT 16 /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
+const char *const gpu_limit_names[GPU_LIMITS] = {
+	[GPU_MULTIPROCESSORS] = "multiprocessors",
+	[GPU_CAPABILITY_MAJOR] = "compute_capability_major",
+	[GPU_CAPABILITY_MINOR] = "compute_capability_minor",
+	[GPU_THREADS] = "threads_per_multiprocessor",
+	[GPU_BLOCKS] = "blocks_per_multiprocessor",
+	[GPU_REGISTERS] = "registers_per_multiprocessor",
+	[GPU_SHARED_BYTES] = "shared_bytes_per_multiprocessor",
+	[GPU_RESERVED_SHARED_BYTES] = "reserved_shared_bytes_per_block",
+};
+
+/* CUdevice_attribute. */
+static const int attributes[GPU_LIMITS] = {
+	[GPU_MULTIPROCESSORS] = 16,  [GPU_CAPABILITY_MAJOR] = 75,
+	[GPU_CAPABILITY_MINOR] = 76, [GPU_THREADS] = 39,
+	[GPU_BLOCKS] = 106,	     [GPU_REGISTERS] = 82,
+	[GPU_SHARED_BYTES] = 81,     [GPU_RESERVED_SHARED_BYTES] = 111,
+};
 
 static struct gpu_names found;
 static atomic_bool is_known;
+
+static void read_limits(int (*get_attribute)(int *, int, int), int device)
+{
+	for (int l = 0; l < GPU_LIMITS; l++)
+		if (!get_attribute ||
+		    get_attribute(&found.limits[device][l], attributes[l], device))
+			found.limits[device][l] = -1;
+}
 
 /* The driver reports an error until cuInit() is far enough; the caller then asks again. */
 void gpu_names_read(void)
@@ -34,9 +59,7 @@ void gpu_names_read(void)
 				break;
 			if (get_uuid && get_uuid(found.uuids[device], device))
 				memset(found.uuids[device], 0, GPU_UUID_BYTES);
-			if (get_attribute && get_attribute(&found.multiprocessors[device],
-							   MULTIPROCESSOR_COUNT, device))
-				found.multiprocessors[device] = 0;
+			read_limits(get_attribute, device);
 			found.count++;
 		}
 		atomic_store(&is_known, true);

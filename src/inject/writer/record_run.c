@@ -392,15 +392,17 @@ static void record_uuid(struct recorder *rec, uint32_t device, const uint8_t *uu
 	record_meta(rec, key, text);
 }
 
-static void record_multiprocessors(struct recorder *rec, uint32_t device, int count)
+static void record_limits(struct recorder *rec, uint32_t device, const int limits[GPU_LIMITS])
 {
-	char key[40], text[16];
+	char key[64], text[16];
 
-	if (count <= 0)
-		return;
-	snprintf(key, sizeof(key), "gpu.%u.multiprocessors", device);
-	snprintf(text, sizeof(text), "%d", count);
-	record_meta(rec, key, text);
+	for (int l = 0; l < GPU_LIMITS; l++) {
+		if (limits[l] < 0)
+			continue;
+		snprintf(key, sizeof(key), "gpu.%u.%s", device, gpu_limit_names[l]);
+		snprintf(text, sizeof(text), "%d", limits[l]);
+		record_meta(rec, key, text);
+	}
 }
 
 void record_devices(struct recorder *rec)
@@ -417,7 +419,7 @@ void record_devices(struct recorder *rec)
 		record_meta(rec, key, gpus->names[device]);
 		debug_log(DEBUG_CUPTI, "device %u: %s", device, gpus->names[device]);
 		record_uuid(rec, device, gpus->uuids[device]);
-		record_multiprocessors(rec, device, gpus->multiprocessors[device]);
+		record_limits(rec, device, gpus->limits[device]);
 		if (strstr(gpus->names[device], "simulated"))
 			record_meta(rec, "gpu.simulated", "1");
 	}

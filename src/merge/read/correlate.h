@@ -47,9 +47,10 @@ struct launch {
 	uint32_t took_ns;  /* duration of a graph launch; UINT32_MAX: at least that */
 	/* time since the thread's previous submission; UINT32_MAX: at least that */
 	uint32_t since_ns;
-	uint16_t api;  /* index into the model's apis */
-	uint8_t flags; /* enum launch_flag */
-	uint8_t round; /* used by correlate.c */
+	uint32_t duration_ns; /* of the call; UINT32_MAX: at least that */
+	uint16_t api;	      /* index into the model's apis */
+	uint8_t flags;	      /* enum launch_flag */
+	uint8_t round;	      /* used by correlate.c */
 };
 
 enum work_kind {

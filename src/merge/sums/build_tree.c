@@ -379,9 +379,8 @@ static uint32_t add_stack(struct tree_builder *p, uint32_t base, uint32_t stack,
 	return base;
 }
 
-static uint32_t add_leaf(struct tree_builder *p, uint32_t node, const struct owner *owner)
+uint32_t leaf_frame(struct names *names, const struct process *process, const struct owner *owner)
 {
-	const struct process *process = p->process;
 	char *text = NULL;
 	uint32_t name;
 	int length = -1;
@@ -389,14 +388,13 @@ static uint32_t add_leaf(struct tree_builder *p, uint32_t node, const struct own
 	switch ((enum leaf)owner->leaf) {
 	case LEAF_CALL:
 	case LEAF_LEFT_OUT:
-		return node;
+		return NAME_EMPTY;
 	case LEAF_KERNEL:
 		name = demangle(process->names, model_kernel_name(process->model, owner->what),
 				process->names->style);
 		if (name == NAME_FAILED)
-			return PATH_FAILED;
-		length = asprintf(&text, LEAF_KERNEL_MARK "%s",
-				  names_text(&p->paths->names, name, NULL));
+			return NAME_FAILED;
+		length = asprintf(&text, LEAF_KERNEL_MARK "%s", names_text(names, name, NULL));
 		break;
 	case LEAF_COPY:
 		length = asprintf(&text, "[GPU_Memcpy %s]", copy_kind_label(owner->what));
@@ -413,10 +411,17 @@ static uint32_t add_leaf(struct tree_builder *p, uint32_t node, const struct own
 		break;
 	}
 	if (length < 0)
-		return PATH_FAILED;
-	node = paths_child(p->paths, node, intern(p, text));
+		return NAME_FAILED;
+	name = names_intern(names, text, (size_t)length);
 	free(text);
-	return node;
+	return name;
+}
+
+static uint32_t add_leaf(struct tree_builder *p, uint32_t node, const struct owner *owner)
+{
+	uint32_t name = leaf_frame(&p->paths->names, p->process, owner);
+
+	return name == NAME_EMPTY ? node : paths_child(p->paths, node, name);
 }
 
 static uint32_t add_call(struct tree_builder *p, uint32_t node, const struct owner *owner)

@@ -19,6 +19,12 @@ int build_tree(struct reading *reading);
  */
 uint32_t build_tree_path(struct reading *reading, const struct owner *owner);
 
+/*
+ * Returns the last frame of an owner's path, in process->names->shown, which `names` must be.
+ * NAME_EMPTY: the path ends with the call. NAME_FAILED: out of memory.
+ */
+uint32_t leaf_frame(struct names *names, const struct process *process, const struct owner *owner);
+
 /* Sanitises untrusted text. Returns a name in names; NAME_FAILED if out of memory. */
 uint32_t clean_name(struct names *names, const char *text);
 

@@ -11,22 +11,6 @@
 
 #define FAILURE_SLOTS (2 * CALLS_FAILURES_MAX)
 
-static uint32_t bucket_of(uint64_t value)
-{
-	uint32_t shift = value < 64 ? 0 : 57 - (uint32_t)__builtin_clzll(value);
-
-	return shift * 64 + (uint32_t)(value >> shift);
-}
-
-/* The middle of a bucket. */
-static uint64_t bucket_value(uint32_t bucket)
-{
-	uint32_t shift = bucket < 128 ? 0 : bucket / 64 - 1;
-	uint64_t low = (uint64_t)(bucket - shift * 64) << shift;
-
-	return shift ? low + ((uint64_t)1 << (shift - 1)) : low;
-}
-
 static struct call_row *row_of(struct calls *calls, uint32_t name)
 {
 	struct call_row *row;
@@ -42,9 +26,6 @@ static struct call_row *row_of(struct calls *calls, uint32_t name)
 		return NULL;
 	row = &calls->rows[calls->count];
 	*row = (struct call_row){.name = name, .min_ns = UINT64_MAX};
-	row->buckets = calloc(CALLS_BUCKETS, sizeof(*row->buckets));
-	if (!row->buckets)
-		return NULL;
 	calls->places[name] = (uint32_t)++calls->count;
 	return row;
 }
@@ -88,7 +69,7 @@ int calls_add(struct calls *calls, uint32_t process, const struct frames *frames
 	uint32_t name = frames_api_name(frames, call->stack, call->api);
 	struct call_row *row = row_of(calls, name);
 
-	if (!row)
+	if (!row || histogram_add(&row->durations, duration_ns) < 0)
 		return -ENOMEM;
 	row->count++;
 	row->total_ns += duration_ns;
@@ -96,7 +77,6 @@ int calls_add(struct calls *calls, uint32_t process, const struct frames *frames
 		row->min_ns = duration_ns;
 	if (duration_ns > row->max_ns)
 		row->max_ns = duration_ns;
-	row->buckets[bucket_of(duration_ns)]++;
 	if (!result)
 		return 0;
 	row->failed_count++;
@@ -113,7 +93,7 @@ int calls_add(struct calls *calls, uint32_t process, const struct frames *frames
 void calls_free(struct calls *calls)
 {
 	for (size_t r = 0; r < calls->count; r++)
-		free(calls->rows[r].buckets);
+		histogram_free(&calls->rows[r].durations);
 	free(calls->rows);
 	free(calls->places);
 	free(calls->failures);
@@ -122,15 +102,8 @@ void calls_free(struct calls *calls)
 
 uint64_t calls_p99_ns(const struct call_row *row)
 {
-	uint64_t wanted = row->count - row->count / 100, seen = 0, value;
-	uint32_t bucket = 0;
-
-	while (bucket < CALLS_BUCKETS - 1 && (seen += row->buckets[bucket]) < wanted)
-		bucket++;
-	value = bucket_value(bucket);
-	if (value < row->min_ns)
-		return row->min_ns;
-	return value > row->max_ns ? row->max_ns : value;
+	return histogram_value(&row->durations, row->count - row->count / 100, row->min_ns,
+			       row->max_ns);
 }
 
 static int compare_rows(const void *a, const void *b)

@@ -2,8 +2,7 @@
 /*
  * API calls by function: count, duration and failures by error and call path.
  *
- * Memory is bounded. Each function has a histogram of fixed size, so the 99th percentile has an
- * error below 1 %. Functions and failures beyond the limits are summed as "others".
+ * Memory is bounded: functions and failures beyond the limits are summed as "others".
  */
 #ifndef XT_MERGE_CALLS_H
 #define XT_MERGE_CALLS_H
@@ -13,15 +12,10 @@
 
 #include "merge/naming/frames.h"
 #include "merge/read/correlate.h"
+#include "merge/sums/histogram.h"
 
 #define CALLS_FUNCTIONS_MAX 512
 #define CALLS_FAILURES_MAX  4096
-
-/*
- * Each value below 128 has its own bucket. Above that, each power of two is divided into 64
- * buckets. The middle of a bucket differs from any value in it by at most 1/128.
- */
-#define CALLS_BUCKETS (57 * 64 + 128)
 
 struct call_row {
 	uint32_t name; /* name in paths; NAME_EMPTY: sum of all functions beyond the limit */
@@ -30,7 +24,7 @@ struct call_row {
 	uint64_t total_ns;
 	uint64_t min_ns;
 	uint64_t max_ns;
-	uint64_t *buckets; /* CALLS_BUCKETS call counts, by duration */
+	struct histogram durations;
 };
 
 struct failure {

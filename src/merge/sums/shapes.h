@@ -35,6 +35,43 @@ uint64_t shape_share(uint64_t ns, double fill);
 /* Number of blocks of a grid or threads of a block; UINT64_MAX on overflow. */
 uint64_t shape_product(const uint32_t sides[3]);
 
+/*
+ * Theoretical occupancy: how many warps of a kernel fit on a multiprocessor at once, by its block
+ * size, registers and shared memory. This is the calculation of NVIDIA's cuda_occupancy.h
+ * (cudaOccMaxActiveBlocksPerMultiprocessor), at the largest share of shared memory.
+ */
+enum occupancy_limit {
+	OCCUPANCY_WARPS,
+	OCCUPANCY_BLOCKS,
+	OCCUPANCY_REGISTERS,
+	OCCUPANCY_SHARED_MEMORY,
+	OCCUPANCY_LIMITS
+};
+
+struct occupancy {
+	uint32_t warps;	    /* 0: unknown */
+	uint32_t warps_max; /* of the multiprocessor */
+	uint32_t limiters;  /* bits 1 << enum occupancy_limit: nothing more fits because of these */
+};
+
+/* Properties of a device from its log. */
+struct device_limits {
+	uint64_t warps; /* these four per multiprocessor; warps 0: the log lacks a property */
+	uint64_t blocks;
+	uint64_t registers;
+	uint64_t shared_bytes;
+	uint64_t reserved_bytes;    /* shared memory that each block needs in addition */
+	uint64_t shared_unit_bytes; /* unit of its allocation */
+	uint32_t partitions;	    /* parts of the register file */
+};
+
+extern const char *const occupancy_limit_names[OCCUPANCY_LIMITS];
+
+struct device_limits shape_limits(const struct model *model, uint32_t device);
+
+/* All zeros if unknown. */
+struct occupancy shape_occupancy(const struct device_limits *limits, const struct shape *shape);
+
 /* True if the shape leaves most of the device unused. */
 bool shape_is_small(double fill);
 

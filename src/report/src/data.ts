@@ -53,11 +53,26 @@ export interface TransferRow {
 	gpu_time_ns: number;
 }
 
+/* docs/SUMMARY.md describes the members. Unknown values are absent. */
 export interface KernelRow {
 	kind: 'kernel' | 'collective' | 'copy' | 'set';
 	name: string;
 	count: number;
 	gpu_time_ns: number;
+	min_ns?: number;
+	p50_ns?: number;
+	p99_ns?: number;
+	max_ns?: number;
+	histogram?: number[];
+	launch_count?: number;
+	shorter_than_launch_count?: number;
+	shape_count?: number;
+	grid?: number[];
+	block?: number[];
+	register_count?: number;
+	static_shared_bytes?: number;
+	dynamic_shared_bytes?: number;
+	occupancy?: { warp_count: number; warp_max_count: number; limiters: string[] };
 }
 
 export interface MemoryRow {
@@ -257,7 +272,7 @@ export interface Report {
 	left_out_path_count?: number; /* smallest call paths, combined into [other] */
 	left_out_gpu_time_ns?: number;
 	left_out_range_count?: number; /* omitted ranges; they count in their parent or in [other] */
-	kernels?: Rows<KernelRow>; /* full kernel table, if call paths are omitted */
+	kernels?: Rows<KernelRow>; /* of all call paths; absent in comparisons */
 	loss_words: Record<string, string>;
 	columns: { name: string; bytes: number; count: number }[];
 	summary: Summary;

@@ -1,25 +1,136 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table that can be sorted by any column and filtered by text.
+ * A table that can be sorted by any column, filtered by text and copied.
+ *
+ * A long table scrolls in its own box, and only the rows near the visible part are in the DOM. Its
+ * rows then have one height. The row with the focus stays in the DOM wherever the box is scrolled.
  */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useMemo } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { copyText, csvOf, markdownOf } from './copy';
 import { formatCount } from './format';
-import { printing } from './state';
+import { isOfBrowser, printing } from './state';
 import { matcher, patternError } from './tree';
 
 export interface Column<Row> {
 	title: string;
-	value: (row: Row) => number | string;
+	what?: string; /* explanation of the title */
+	value: (row: Row) => number | string | undefined; /* undefined: unknown */
 	show?: (row: Row) => ComponentChildren;
+	plain?: (row: Row) => string; /* for copies, instead of the value or what is shown */
+	unit?: string; /* of the values in copies as CSV */
 	share?: (row: Row) => number; /* from 0 to 1; drawn as a bar */
 	isText?: boolean;
-	isMain?: boolean; /* takes the remaining width */
+	isMain?: boolean; /* takes the remaining width and stays in view */
+	isDetail?: boolean; /* not printed: paper is too narrow */
 }
 
-const SHOWN = 25;
-const MORE = 200;
+const WHOLE = 40; /* a table of up to so many rows does not scroll */
+const PRINTED = 25;
+const BEYOND = 12; /* rows in the DOM before and after the visible ones */
+const STEP = 6; /* redraw after scrolling by so many rows */
+
+type Key = number | string | undefined;
+
+function compareKeys(a: Key, b: Key): number {
+	return typeof a === 'number' && typeof b === 'number' ? a - b : String(a) < String(b) ? -1 : String(a) > String(b) ? 1 : 0;
+}
+
+/* Sorts by precomputed keys, which may take long to compute. Unknown values come last. */
+function sortRows<Row>(rows: Row[], column: Column<Row>, down: boolean): Row[] {
+	const keys = rows.map((row) => column.value(row));
+	const order = rows.map((_, i) => i);
+	const sign = down ? -1 : 1;
+
+	order.sort((a, b) => {
+		const isUnknown = Number(keys[a] === undefined) - Number(keys[b] === undefined);
+
+		return isUnknown || (keys[a] === undefined ? 0 : sign * compareKeys(keys[a], keys[b])) || a - b;
+	});
+	return order.map((i) => rows[i]);
+}
+
+/* Returns the rows to draw, and the focused one. */
+function placesOf(count: number, first: number, end: number, focused: number): number[] {
+	const places: number[] = [];
+
+	if (focused >= 0 && focused < first) places.push(focused);
+	for (let i = first; i < end; i++) places.push(i);
+	if (focused >= end && focused < count) places.push(focused);
+	return places;
+}
+
+function Cell<Row>(props: { column: Column<Row>; row: Row; onPick?: (row: Row) => void; pickTitle?: string }) {
+	const { column, row } = props;
+	const value = column.value(row);
+	const share = value === undefined ? undefined : column.share?.(row);
+	const content = value === undefined ? '' : column.show ? column.show(row) : String(value);
+
+	return (
+		<td
+			class={`${column.isText ? 'text' : 'number'}${column.isMain ? ' main' : ''}`}
+			data-title={column.title}
+			data-value={column.isText ? undefined : value}
+		>
+			{share === undefined ? null : (
+				<span class="bar">
+					<i style={{ width: `${Math.min(share, 1) * 100}%` }} />
+				</span>
+			)}
+			{column.isMain && props.onPick ? (
+				<button type="button" class="pick" title={`${value}\n${props.pickTitle}`} onClick={() => props.onPick!(row)}>
+					{content}
+				</button>
+			) : (
+				<span class="cell" title={column.isMain ? String(value) : undefined}>
+					{content}
+				</span>
+			)}
+		</td>
+	);
+}
+
+/* Keeps the widths of columns when other rows scroll into view. */
+function keepWidths(box: HTMLElement, widths: { box: number; min: number[] }): void {
+	const heads = [...box.querySelectorAll<HTMLElement>('th')];
+
+	if (widths.box !== box.clientWidth || widths.min.length !== heads.length) {
+		widths.box = box.clientWidth;
+		widths.min = heads.map(() => 0);
+		for (const head of heads) head.style.minWidth = '';
+	}
+	const now = heads.map((head) => head.offsetWidth);
+
+	heads.forEach((head, c) => {
+		if (head.classList.contains('main') || now[c] <= widths.min[c]) return;
+		widths.min[c] = now[c];
+		head.style.minWidth = `${now[c]}px`;
+	});
+}
+
+function CopyButtons<Row>({ columns, rows }: { columns: Column<Row>[]; rows: Row[] }) {
+	const said = useSignal('');
+	const copy = async (text: string) => {
+		said.value = (await copyText(text))
+			? `Copied ${formatCount(rows.length)} ${rows.length === 1 ? 'row' : 'rows'}`
+			: 'This browser does not allow to copy';
+	};
+
+	return (
+		<span class="copies">
+			<span class="muted" role="status">
+				{said.value}
+			</span>
+			<button type="button" onClick={() => copy(csvOf(columns, rows))}>
+				Copy as CSV
+			</button>
+			<button type="button" onClick={() => copy(markdownOf(columns, rows))}>
+				Copy as Markdown
+			</button>
+		</span>
+	);
+}
 
 export function Table<Row>(props: {
 	id: string;
@@ -28,30 +139,91 @@ export function Table<Row>(props: {
 	rows: Row[];
 	text: (row: Row) => string;
 	sortedBy: number;
+	lines?: number; /* of text in the main column of a long table */
 	onPick?: (row: Row) => void;
 	pickTitle?: string;
 	none: string;
 }) {
-	const { columns, rows } = props;
+	const { rows } = props;
+	const columns = props.columns.filter((column) => !(printing.value && column.isDetail));
 	const sort = useSignal({ column: props.sortedBy, down: true });
 	const pattern = useSignal('');
-	const shown = useSignal(SHOWN);
+	const top = useSignal(0); /* first visible row */
+	const focused = useSignal(-1);
+	const seen = useSignal(1); /* visible rows */
+	const size = useSignal(0);
+	const box = useRef<HTMLDivElement>(null);
+	const rowHeight = useSignal(0);
+	const wanted = useRef(-1); /* row to focus */
+	const widths = useRef({ box: 0, min: [] as number[] });
 	const test = matcher(pattern.value);
 	const wrong = patternError(pattern.value);
-	const kept = useMemo(() => (test ? rows.filter((row) => test(props.text(row))) : rows), [rows, pattern.value]);
-	const sorted = useMemo(() => {
-		const { value, isText } = columns[sort.value.column];
-		const sign = sort.value.down ? -1 : 1;
+	const texts = useMemo(() => (test ? rows.map(props.text) : []), [rows, !test]);
+	const kept = useMemo(() => (test ? rows.filter((_, i) => test(texts[i])) : rows), [rows, pattern.value]);
+	const sorted = useMemo(
+		() => sortRows(kept, props.columns[sort.value.column] ?? props.columns[0], sort.value.down),
+		[kept, sort.value],
+	);
+	const isLong = sorted.length > WHOLE && !printing.value;
+	const count = printing.value ? Math.min(PRINTED, sorted.length) : sorted.length;
+	size.value; /* draw again when the box changes its size */
+	const first = isLong ? Math.min(Math.max(0, top.value - BEYOND), Math.max(0, count - 1)) : 0;
+	const end = isLong ? Math.min(count, top.value + seen.value + BEYOND + STEP) : count;
+	const places = placesOf(count, first, end, isLong ? focused.value : -1);
 
-		return [...kept].sort((a, b) =>
-			isText
-				? sign * String(value(a)).localeCompare(String(value(b)))
-				: sign * ((value(a) as number) - (value(b) as number)),
-		);
-	}, [kept, sort.value, columns]);
-	const limit = printing.value ? SHOWN : shown.value;
+	useLayoutEffect(() => {
+		const row = box.current?.querySelector<HTMLElement>('tr[data-row]');
+
+		if (!box.current || !isLong || !row) return;
+		rowHeight.value = row.offsetHeight;
+		seen.value = Math.ceil(box.current.clientHeight / (row.offsetHeight || 1));
+		keepWidths(box.current, widths.current);
+	});
+	useLayoutEffect(() => {
+		const observer = new ResizeObserver(() => (size.value = box.current?.clientHeight ?? 0));
+
+		if (isLong) observer.observe(box.current!);
+		return () => observer.disconnect();
+	}, [isLong]);
+	useLayoutEffect(() => {
+		if (wanted.current < 0) return;
+		box.current?.querySelector<HTMLElement>(`tr[data-row="${wanted.current}"] .pick`)?.focus({ preventScroll: isLong });
+		wanted.current = -1;
+	});
+	useLayoutEffect(() => {
+		if (box.current) box.current.scrollTop = 0;
+		top.value = 0;
+		focused.value = -1;
+	}, [sorted]);
 
 	if (!rows.length) return <p class="empty">{props.none}</p>;
+	const onScroll = () => {
+		const at = Math.floor(box.current!.scrollTop / (rowHeight.value || 1));
+
+		if (Math.abs(at - top.value) >= STEP || at === 0) top.value = at;
+	};
+	/* Arrow keys move between the rows, also to those that are not in the DOM yet. */
+	const onKeyDown = (event: KeyboardEvent) => {
+		const at = Number((event.target as HTMLElement).closest<HTMLElement>('tr')?.dataset.row ?? -1);
+		const steps: Record<string, number> = {
+			ArrowDown: 1,
+			ArrowUp: -1,
+			...(isLong ? { PageDown: seen.value - 1, PageUp: 1 - seen.value, Home: -count, End: count } : {}),
+		};
+		const next = Math.max(0, Math.min(count - 1, at + (steps[event.key] ?? 0)));
+
+		if (!(event.key in steps) || at < 0 || isOfBrowser(event) || !props.onPick) return;
+		event.preventDefault();
+		wanted.current = next;
+		focused.value = next;
+		if (isLong) showRow(box.current!, next, rowHeight.value);
+		else box.current!.querySelector<HTMLElement>(`tr[data-row="${next}"] .pick`)?.focus();
+	};
+	const gap = (from: number, to: number) =>
+		to > from && rowHeight.value ? (
+			<tr class="gap" aria-hidden="true" style={{ height: `${(to - from) * rowHeight.value}px` }} />
+		) : null;
+
 	return (
 		<div class="table-part" id={props.id}>
 			<div class="table-tools">
@@ -64,86 +236,87 @@ export function Table<Row>(props: {
 					spellcheck={false}
 					autocomplete="off"
 				/>
-				<span class="muted">
+				<span class="muted rows">
 					{kept.length === rows.length
 						? `${formatCount(rows.length)} ${rows.length === 1 ? 'row' : 'rows'}`
 						: `${formatCount(kept.length)} of ${formatCount(rows.length)} rows`}
 				</span>
+				<CopyButtons columns={props.columns} rows={sorted} />
 			</div>
-			<div class="table-scroll" tabIndex={0} role="region" aria-label={props.title}>
-				<table>
+			<div
+				class={`table-scroll${isLong ? ' long' : ''}`}
+				style={isLong ? { '--lines': props.lines ?? 1 } : undefined}
+				tabIndex={0}
+				role="region"
+				aria-label={props.title}
+				ref={box}
+				onScroll={isLong ? onScroll : undefined}
+			>
+				<table aria-rowcount={sorted.length + 1}>
 					<thead>
-						<tr>
-							{columns.map((column, c) => (
-								<th
-									class={column.isText ? 'text' : 'number'}
-									aria-sort={
-										sort.value.column === c ? (sort.value.down ? 'descending' : 'ascending') : 'none'
-									}
-								>
-									<button
-										type="button"
-										onClick={() =>
-											(sort.value = {
-												column: c,
-												down: sort.value.column === c ? !sort.value.down : !column.isText,
-											})
+						<tr aria-rowindex={1}>
+							{columns.map((column) => {
+								const c = props.columns.indexOf(column);
+
+								return (
+									<th
+										class={`${column.isText ? 'text' : 'number'}${column.isMain ? ' main' : ''}`}
+										title={column.what}
+										aria-sort={
+											sort.value.column === c ? (sort.value.down ? 'descending' : 'ascending') : 'none'
 										}
 									>
-										{column.title}
-										<span class="arrow">
-											{sort.value.column === c ? (sort.value.down ? '↓' : '↑') : ''}
-										</span>
-									</button>
-								</th>
-							))}
+										<button
+											type="button"
+											onClick={() =>
+												(sort.value = {
+													column: c,
+													down: sort.value.column === c ? !sort.value.down : !column.isText,
+												})
+											}
+										>
+											{column.title}
+											<span class="arrow">
+												{sort.value.column === c ? (sort.value.down ? '↓' : '↑') : ''}
+											</span>
+										</button>
+									</th>
+								);
+							})}
 						</tr>
 					</thead>
-					<tbody>
-						{sorted.slice(0, limit).map((row) => (
-							<tr>
-								{columns.map((column) => {
-									const share = column.share?.(row);
-									const content = column.show ? column.show(row) : String(column.value(row));
-
-									return (
-										<td
-											class={`${column.isText ? 'text' : 'number'}${column.isMain ? ' main' : ''}`}
-											data-title={column.title}
-											data-value={column.isText ? undefined : column.value(row)}
-										>
-											{share === undefined ? null : (
-												<span class="bar">
-													<i style={{ width: `${Math.min(share, 1) * 100}%` }} />
-												</span>
-											)}
-											{column.isMain && props.onPick ? (
-												<button
-													type="button"
-													class="pick"
-													title={props.pickTitle}
-													onClick={() => props.onPick!(row)}
-												>
-													{content}
-												</button>
-											) : (
-												<span class="cell">{content}</span>
-											)}
-										</td>
-									);
-								})}
-							</tr>
-						))}
+					<tbody
+						onKeyDown={onKeyDown}
+						onFocusIn={(e) => (focused.value = Number((e.target as HTMLElement).closest<HTMLElement>('tr')?.dataset.row ?? -1))}
+					>
+						{places.flatMap((i, p) => [
+							gap(p ? places[p - 1] + 1 : 0, i),
+							<tr key={i} data-row={i} aria-rowindex={i + 2}>
+								{columns.map((column) => (
+									<Cell column={column} row={sorted[i]} onPick={props.onPick} pickTitle={props.pickTitle} />
+								))}
+							</tr>,
+						])}
+						{gap(places.length ? places[places.length - 1] + 1 : 0, count)}
 					</tbody>
 				</table>
 			</div>
-			{sorted.length > limit && !printing.value ? (
-				<button type="button" class="more" onClick={() => (shown.value += MORE)}>
-					Show {formatCount(Math.min(MORE, sorted.length - limit))} more
-				</button>
+			{printing.value && sorted.length > count ? (
+				<p class="sub">
+					The first {formatCount(count)} of {formatCount(sorted.length)} rows.
+				</p>
 			) : null}
 			{sorted.length ? null : <p class="empty">{wrong ? `Invalid regular expression: ${wrong}.` : `No row matches “${pattern.value}”.`}</p>}
 		</div>
 	);
 }
 
+/* Scrolls the box to a row. The heading covers its top. */
+function showRow(box: HTMLElement, row: number, height: number): void {
+	const head = box.querySelector('thead')!.offsetHeight;
+	const from = row * height;
+
+	if (from < box.scrollTop) box.scrollTop = from;
+	else if (from + height > box.scrollTop + box.clientHeight - head)
+		box.scrollTop = from + height - box.clientHeight + head;
+}

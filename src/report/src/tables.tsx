@@ -6,16 +6,17 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { CallRow, FailureRow, KernelRow, MemoryRow, TransferRow } from './data';
-import { formatBytes, formatCount, formatPercent, formatRate, formatTime, formatWeight } from './format';
+import { formatBytes, formatCount, formatPercent, formatRate, formatTime, formatWeight, shortTime } from './format';
 import { filter, isFiltered, printing, scrollToFlame, showNode, showSearch, type State, weight } from './state';
 import { type Column, Table } from './table';
-import { kernelMark, shortName, type Sums, type Tree, wholeName } from './tree';
+import { kernelMark, noFilter, shortName, type Sums, type Tree, wholeName } from './tree';
 import { weightTitles } from './words';
 
 interface LeafRow {
 	name: string;
 	ns: number;
 	count: number;
+	facts?: KernelRow; /* durations and shapes, of the whole run */
 }
 
 interface PathRow {
@@ -41,9 +42,32 @@ function Path({ tree, frames }: { tree: Tree; frames: string[] }) {
 	);
 }
 
-/* Converts a row of the full kernel table. */
-function leafRow(row: KernelRow): LeafRow {
-	return { name: row.kind === 'kernel' || row.kind === 'collective' ? kernelMark + row.name : row.name, ns: row.gpu_time_ns, count: row.count };
+function timeColumn<Row>(title: string, value: (row: Row) => number | undefined, more?: Partial<Column<Row>>): Column<Row> {
+	return { title, value, show: (r) => formatTime(Math.floor(value(r)!)), unit: 'ns', ...more };
+}
+
+function countColumn<Row>(title: string, value: (row: Row) => number | undefined, more?: Partial<Column<Row>>): Column<Row> {
+	return { title, value, show: (r) => formatCount(value(r)!), ...more };
+}
+
+function bytesColumn<Row>(title: string, value: (row: Row) => number | undefined, more?: Partial<Column<Row>>): Column<Row> {
+	return { title, value, show: (r) => formatBytes(Math.round(value(r)!)), unit: 'bytes', ...more };
+}
+
+/* A part of the whole, as a bar and in percent. */
+function shareColumn<Row>(value: (row: Row) => number, whole: number): Column<Row> {
+	return {
+		title: 'Share',
+		value: (r) => (100 * value(r)) / (whole || 1),
+		show: (r) => formatPercent(value(r), whole),
+		share: (r) => value(r) / (whole || 1),
+		unit: '%',
+	};
+}
+
+/* Returns the name in call paths of a row of the kernel table. */
+function leafName(row: KernelRow): string {
+	return row.kind === 'kernel' || row.kind === 'collective' ? kernelMark + row.name : row.name;
 }
 
 /* Computes the kernel table from the call paths in the page. */
@@ -61,36 +85,164 @@ function leavesOf({ tree, report }: State, times: Sums, counts: Sums): LeafRow[]
 	return [...byName.values()];
 }
 
+/* Returns the rows for the current filters. Durations and shapes are known only without filters. */
+function kernelRows(state: State, times: Sums, counts: Sums): LeafRow[] {
+	const { kernels, left_out_path_count } = state.report;
+
+	if (isFiltered.value) return leavesOf(state, times, counts);
+	const facts = new Map(kernels?.rows.map((row) => [leafName(row), row]));
+
+	if (left_out_path_count)
+		return [...facts].map(([name, row]) => ({ name, ns: row.gpu_time_ns, count: row.count, facts: row }));
+	return leavesOf(state, times, counts).map((row) => ({ ...row, facts: facts.get(row.name) }));
+}
+
+const BAR = 5; /* width and height of the drawn histogram */
+const BARS_HEIGHT = 16;
+
+/* Returns what the bars say: "1.2 us to 1.5 us: 30, ...". */
+function histogramText({ histogram, min_ns, max_ns }: KernelRow): string {
+	const ratio = max_ns! / (min_ns || 1);
+	const bound = (i: number) => shortTime((min_ns || 1) * ratio ** (i / histogram!.length));
+
+	return histogram!.map((count, i) => `${bound(i)} to ${bound(i + 1)}: ${formatCount(count)}`).join('\n');
+}
+
+function Histogram({ row }: { row: KernelRow }) {
+	const bars = row.histogram!;
+	const most = Math.max(...bars);
+
+	return (
+		<svg class="bars" role="img" width={BAR * bars.length} height={BARS_HEIGHT}>
+			<title>{histogramText(row)}</title>
+			<rect class="ground" width="100%" height="100%" />
+			{bars.map((count, i) => {
+				const height = count ? Math.max(1.5, (BARS_HEIGHT * count) / most) : 0;
+
+				return <rect x={BAR * i} y={BARS_HEIGHT - height} width={BAR - 1} height={height} />;
+			})}
+		</svg>
+	);
+}
+
+function product(sides?: number[]): number | undefined {
+	return sides?.reduce((a, b) => a * b, 1);
+}
+
+/* Omits trailing sides of 1: [8, 16, 1] becomes "8 × 16". */
+function sidesText(sides: number[]): string {
+	return sides.filter((_, i) => !i || sides.slice(i).some((later) => later > 1)).join(' × ');
+}
+
+const factColumns: Column<LeafRow>[] = [
+	timeColumn('Min', (r) => r.facts?.min_ns, { isDetail: true }),
+	timeColumn('p50', (r) => r.facts?.p50_ns),
+	timeColumn('p99', (r) => r.facts?.p99_ns),
+	timeColumn('Max', (r) => r.facts?.max_ns, { isDetail: true }),
+	{
+		title: 'Durations',
+		what: 'How many took how long, from the shortest to the longest. All bars have the same ratio of bounds. Sorts by max / min.',
+		value: (r) => (r.facts?.histogram ? r.facts.max_ns! / (r.facts.min_ns || 1) : undefined),
+		show: (r) => <Histogram row={r.facts!} />,
+		plain: (r) => r.facts?.histogram?.join(' ') ?? '',
+		isDetail: true,
+	},
+	{
+		title: 'Short',
+		what: 'Share of launches whose kernel ran shorter than the CPU spent in the launch call',
+		value: (r) =>
+			r.facts?.launch_count ? (100 * r.facts.shorter_than_launch_count!) / r.facts.launch_count : undefined,
+		show: (r) => formatPercent(r.facts!.shorter_than_launch_count!, r.facts!.launch_count!),
+		unit: '%',
+	},
+	{
+		title: 'Grid',
+		what: 'Blocks, in the most frequent launch shape',
+		value: (r) => product(r.facts?.grid),
+		show: (r) => sidesText(r.facts!.grid!),
+		plain: (r) => r.facts?.grid?.join('x') ?? '',
+		isDetail: true,
+	},
+	{
+		title: 'Block',
+		what: 'Threads of a block, in the most frequent launch shape',
+		value: (r) => product(r.facts?.block),
+		show: (r) => sidesText(r.facts!.block!),
+		plain: (r) => r.facts?.block?.join('x') ?? '',
+		isDetail: true,
+	},
+	countColumn('Shapes', (r) => r.facts?.shape_count, {
+		what: 'Different launch shapes: grid, block, registers and shared memory',
+		isDetail: true,
+	}),
+	countColumn('Registers', (r) => r.facts?.register_count, { what: 'Registers of a thread', isDetail: true }),
+	bytesColumn('Static shared', (r) => r.facts?.static_shared_bytes, {
+		what: 'Shared memory of a block that the kernel declares',
+		isDetail: true,
+	}),
+	bytesColumn('Dynamic shared', (r) => r.facts?.dynamic_shared_bytes, {
+		what: 'Shared memory of a block that the launch adds',
+		isDetail: true,
+	}),
+	{
+		title: 'Occupancy',
+		what: 'Theoretical occupancy: the share of the warps of a multiprocessor that can be active with this launch shape',
+		value: (r) =>
+			r.facts?.occupancy ? (100 * r.facts.occupancy.warp_count) / r.facts.occupancy.warp_max_count : undefined,
+		show: (r) => formatPercent(r.facts!.occupancy!.warp_count, r.facts!.occupancy!.warp_max_count),
+		unit: '%',
+		isDetail: true,
+	},
+	{
+		title: 'Limited by',
+		what: 'Why no more blocks fit on a multiprocessor',
+		value: (r) => r.facts?.occupancy?.limiters.join(', '),
+		isText: true,
+		isDetail: true,
+	},
+];
+
 function Kernels({ state }: { state: State }) {
-	const { tree, report } = state;
+	const { tree } = state;
 	const times = tree.sums(weightPlace(state, 'gpu-time'), filter.value);
 	const counts = tree.sums(weightPlace(state, 'count'), filter.value);
-	const rows = useMemo(
-		() => (report.kernels && !isFiltered.value ? report.kernels.rows.map(leafRow) : leavesOf(state, times, counts)),
-		[times, counts],
-	);
-	const whole = times.total[0];
+	const rows = useMemo(() => kernelRows(state, times, counts), [times, counts]);
+	const known = useMemo(() => factColumns.filter((column) => rows.some((row) => column.value(row) !== undefined)), [rows]);
 	const columns: Column<LeafRow>[] = [
-		{ title: 'GPU time', value: (r) => r.ns, show: (r) => formatTime(r.ns) },
-		{ title: 'Share', value: (r) => r.ns, show: (r) => formatPercent(r.ns, whole), share: (r) => r.ns / (whole || 1) },
-		{ title: 'Count', value: (r) => r.count, show: (r) => formatCount(r.count) },
-		{ title: 'Mean', value: (r) => r.ns / r.count, show: (r) => formatTime(r.ns / r.count) },
-		{ title: 'Kernel, copy or memset', value: (r) => r.name, show: (r) => shortName(r.name), isText: true, isMain: true },
+		timeColumn('GPU time', (r) => r.ns),
+		shareColumn((r) => r.ns, times.total[0]),
+		countColumn('Count', (r) => r.count),
+		timeColumn('Mean', (r) => r.ns / r.count),
+		...known,
+		{ title: 'Kernel, copy or memset', value: (r) => shortName(r.name), isText: true, isMain: true },
 	];
 
 	return (
 		<Table
+			key={known.length}
 			id="table-kernels"
 			title="Kernels"
 			columns={columns}
 			rows={rows}
 			text={(r) => r.name}
 			sortedBy={0}
+			lines={2}
 			onPick={(r) => showSearch(r.name)}
 			pickTitle="Search in the flame graph"
 			none="No GPU work was recorded."
 		/>
 	);
+}
+
+function pathColumn<Row>(tree: Tree, node: (row: Row) => number): Column<Row> {
+	return {
+		title: 'Call path (innermost frame first)',
+		value: (r) => tree.pathText(node(r)),
+		show: (r) => <Path tree={tree} frames={tree.path(node(r)).map((n) => tree.text(n))} />,
+		plain: (r) => tree.pathText(node(r)),
+		isText: true,
+		isMain: true,
+	};
 }
 
 function Paths({ state }: { state: State }) {
@@ -112,23 +264,13 @@ function Paths({ state }: { state: State }) {
 			title: weightTitles[spec.name]?.title ?? spec.name,
 			value: (r) => r.value,
 			show: (r) => formatWeight(r.value, spec),
+			unit: spec.unit === 'count' ? undefined : spec.unit,
 		},
-		{
-			title: 'Share',
-			value: (r) => r.value,
-			show: (r) => formatPercent(r.value, whole),
-			share: (r) => r.value / (whole || 1),
-		},
+		shareColumn((r) => r.value, whole),
 		...(spec.name === 'gpu-time' || spec.name === 'gpu-exclusive'
-			? [{ title: 'Count', value: (r: PathRow) => r.count, show: (r: PathRow) => formatCount(r.count) }]
+			? [countColumn('Count', (r: PathRow) => r.count)]
 			: []),
-		{
-			title: 'Call path (innermost frame first)',
-			value: (r) => tree.pathText(r.node),
-			show: (r) => <Path tree={tree} frames={tree.path(r.node).map((n) => tree.text(n))} />,
-			isText: true,
-			isMain: true,
-		},
+		pathColumn(tree, (r) => r.node),
 	];
 
 	return (
@@ -140,6 +282,7 @@ function Paths({ state }: { state: State }) {
 			rows={rows}
 			text={(r) => tree.pathText(r.node)}
 			sortedBy={0}
+			lines={3}
 			onPick={(r) => showNode(r.node)}
 			pickTitle="Show in the flame graph"
 			none={`${weightTitles[spec.name]?.none ?? 'No data for this weight'}.`}
@@ -148,13 +291,13 @@ function Paths({ state }: { state: State }) {
 }
 
 const callColumns: Column<CallRow>[] = [
-	{ title: 'Total', value: (r) => r.total_ns, show: (r) => formatTime(r.total_ns) },
-	{ title: 'Calls', value: (r) => r.count, show: (r) => formatCount(r.count) },
-	{ title: 'Failed', value: (r) => r.failed_count, show: (r) => formatCount(r.failed_count) },
-	{ title: 'Mean', value: (r) => r.total_ns / r.count, show: (r) => formatTime(Math.floor(r.total_ns / r.count)) },
-	{ title: 'Min', value: (r) => r.min_ns, show: (r) => formatTime(r.min_ns) },
-	{ title: 'p99', value: (r) => r.p99_ns, show: (r) => formatTime(r.p99_ns) },
-	{ title: 'Max', value: (r) => r.max_ns, show: (r) => formatTime(r.max_ns) },
+	timeColumn('Total', (r) => r.total_ns),
+	countColumn('Calls', (r) => r.count),
+	countColumn('Failed', (r) => r.failed_count),
+	timeColumn('Mean', (r) => r.total_ns / r.count),
+	timeColumn('Min', (r) => r.min_ns),
+	timeColumn('p99', (r) => r.p99_ns),
+	timeColumn('Max', (r) => r.max_ns),
 	{ title: 'Function', value: (r) => r.name, isText: true, isMain: true },
 ];
 
@@ -163,12 +306,13 @@ function errorText(row: FailureRow): string {
 }
 
 const failureColumns = (tree: Tree): Column<FailureRow>[] => [
-	{ title: 'Count', value: (r) => r.count, show: (r) => formatCount(r.count) },
+	countColumn('Count', (r) => r.count),
 	{ title: 'Error', value: (r) => errorText(r), isText: true },
 	{
 		title: 'Call path (innermost frame first)',
 		value: (r) => [...r.frames, r.name].join(';'),
 		show: (r) => <Path tree={tree} frames={[...r.frames, r.name]} />,
+		plain: (r) => [...r.frames, r.name].join(';'),
 		isText: true,
 		isMain: true,
 	},
@@ -223,11 +367,16 @@ function Calls({ state }: { state: State }) {
 }
 
 const transferColumns: Column<TransferRow>[] = [
-	{ title: 'Time', value: (r) => r.gpu_time_ns, show: (r) => formatTime(r.gpu_time_ns) },
-	{ title: 'Count', value: (r) => r.count, show: (r) => formatCount(r.count) },
-	{ title: 'Bytes', value: (r) => r.bytes, show: (r) => formatBytes(r.bytes) },
-	{ title: 'Mean size', value: (r) => r.bytes / r.count, show: (r) => formatBytes(Math.round(r.bytes / r.count)) },
-	{ title: 'Bandwidth', value: (r) => r.bytes / (r.gpu_time_ns || 1), show: (r) => formatRate(r.bytes, r.gpu_time_ns) },
+	timeColumn('Time', (r) => r.gpu_time_ns),
+	countColumn('Count', (r) => r.count),
+	bytesColumn('Bytes', (r) => r.bytes),
+	bytesColumn('Mean size', (r) => r.bytes / r.count),
+	{
+		title: 'Bandwidth',
+		value: (r) => r.bytes / (r.gpu_time_ns || 1),
+		show: (r) => formatRate(r.bytes, r.gpu_time_ns),
+		unit: 'GB/s',
+	},
 	{ title: 'Direction', value: (r) => r.name, isText: true, isMain: true },
 ];
 
@@ -251,36 +400,44 @@ interface RangeSum {
 	opened: number;
 	ns: number;
 	count: number;
+	busyNs: number;
+	idleNs: number;
+	waitNs: number;
+}
+
+function rangeRows(state: State): RangeSum[] {
+	const sums = (name: string) => state.tree.rangeSums(weightPlace(state, name));
+	const ns = sums('gpu-time');
+	const count = sums('count');
+	const busyNs = sums('gpu-exclusive');
+	const idleNs = sums('gpu-idle');
+	const waitNs = sums('cpu-wait');
+
+	return state.report.ranges
+		.map((range, i): RangeSum => ({
+			name: rangePath(state, i + 1),
+			place: i + 1,
+			opened: range.opened_count,
+			ns: ns[i],
+			count: count[i],
+			busyNs: busyNs[i],
+			idleNs: idleNs[i],
+			waitNs: waitNs[i],
+		}))
+		.filter((row) => row.opened || row.count);
 }
 
 function Ranges({ state }: { state: State }) {
 	const { tree, report } = state;
-	const times = weightPlace(state, 'gpu-time');
-	const counts = weightPlace(state, 'count');
-	const rows = useMemo(() => {
-		const ns = tree.rangeSums(times);
-		const count = tree.rangeSums(counts);
-
-		return report.ranges
-			.map((range, i): RangeSum => ({
-				name: rangePath(state, i + 1),
-				place: i + 1,
-				opened: range.opened_count,
-				ns: ns[i],
-				count: count[i],
-			}))
-			.filter((row) => row.opened || row.count);
-	}, [tree]);
+	const rows = useMemo(() => rangeRows(state), [tree]);
 	const columns: Column<RangeSum>[] = [
-		{ title: 'GPU time', value: (r) => r.ns, show: (r) => formatTime(r.ns) },
-		{
-			title: 'Share',
-			value: (r) => r.ns,
-			show: (r) => formatPercent(r.ns, report.summary.totals.gpu_time_ns),
-			share: (r) => r.ns / (report.summary.totals.gpu_time_ns || 1),
-		},
-		{ title: 'Count', value: (r) => r.count, show: (r) => formatCount(r.count) },
-		{ title: 'Opened', value: (r) => r.opened, show: (r) => formatCount(r.opened) },
+		timeColumn('GPU time', (r) => r.ns),
+		shareColumn((r) => r.ns, report.summary.totals.gpu_time_ns),
+		timeColumn('GPU busy', (r) => r.busyNs, { what: 'Overlapping work counts once' }),
+		timeColumn('GPU idle', (r) => r.idleNs, { what: 'Idle gaps that ended with work of this range' }),
+		timeColumn('CPU wait', (r) => r.waitNs, { what: 'Time in calls that wait for the GPU' }),
+		countColumn('Count', (r) => r.count, { what: 'Kernels, copies and memsets' }),
+		countColumn('Opened', (r) => r.opened),
 		{ title: 'Range', value: (r) => r.name, isText: true, isMain: true },
 	];
 
@@ -310,26 +467,77 @@ function rangePath({ report }: State, place: number): string {
 }
 
 const memoryColumns: Column<MemoryRow>[] = [
-	{ title: 'Peak', value: (r) => r.peak_bytes, show: (r) => formatBytes(r.peak_bytes) },
-	{ title: 'Time of peak', value: (r) => r.peak_at_ns, show: (r) => formatTime(r.peak_at_ns) },
-	{ title: 'Allocations', value: (r) => r.alloc_count, show: (r) => formatCount(r.alloc_count) },
-	{ title: 'Frees', value: (r) => r.free_count, show: (r) => formatCount(r.free_count) },
-	{ title: 'Allocated', value: (r) => r.alloc_bytes, show: (r) => formatBytes(r.alloc_bytes) },
-	{ title: 'Never freed', value: (r) => r.leaked_bytes, show: (r) => formatBytes(r.leaked_bytes) },
+	bytesColumn('Peak', (r) => r.peak_bytes),
+	timeColumn('Time of peak', (r) => r.peak_at_ns),
+	countColumn('Allocations', (r) => r.alloc_count),
+	countColumn('Frees', (r) => r.free_count),
+	bytesColumn('Allocated', (r) => r.alloc_bytes),
+	bytesColumn('Never freed', (r) => r.leaked_bytes),
 	{ title: 'Memory', value: (r) => r.name, isText: true, isMain: true },
 ];
 
-function Memory({ state }: { state: State }) {
+interface MemoryPath {
+	node: number;
+	allocated: number;
+	peak: number;
+	leaked: number;
+}
+
+function MemoryPaths({ state }: { state: State }) {
+	const { tree } = state;
+	const { device, thread, range } = filter.value;
+	const sums = (name: string) => tree.sums(weightPlace(state, name), { ...noFilter, device, thread, range });
+	const [allocated, peak, leaked] = ['alloc-bytes', 'peak-bytes', 'leaked-bytes'].map(sums);
+	const rows = useMemo(() => {
+		const found: MemoryPath[] = [];
+
+		for (let n = 1; n < tree.count; n++)
+			if (allocated.self[n] || peak.self[n] || leaked.self[n])
+				found.push({ node: n, allocated: allocated.self[n], peak: peak.self[n], leaked: leaked.self[n] });
+		return found;
+	}, [allocated, peak, leaked]);
+	const columns: Column<MemoryPath>[] = [
+		bytesColumn('At peak', (r) => r.peak, { what: 'In use when the device, or the host, reached its peak' }),
+		bytesColumn('Allocated', (r) => r.allocated, { what: 'Including memory that was freed later' }),
+		bytesColumn('Never freed', (r) => r.leaked),
+		pathColumn(tree, (r) => r.node),
+	];
+
 	return (
 		<Table
-			id="table-memory"
-			title="Memory"
-			columns={memoryColumns}
-			rows={state.report.summary.memory.rows}
-			text={(r) => r.name}
+			id="table-memory-paths"
+			title="Memory by call path"
+			columns={columns}
+			rows={rows}
+			text={(r) => tree.pathText(r.node)}
 			sortedBy={0}
-			none="No allocations were recorded."
+			lines={3}
+			onPick={(r) => {
+				weight.value = weightPlace(state, r.peak ? 'peak-bytes' : 'alloc-bytes');
+				showNode(r.node);
+			}}
+			pickTitle="Show in the flame graph"
+			none="No allocation of the selected part was recorded."
 		/>
+	);
+}
+
+function Memory({ state }: { state: State }) {
+	return (
+		<>
+			<Table
+				id="table-memory"
+				title="Memory"
+				columns={memoryColumns}
+				rows={state.report.summary.memory.rows}
+				text={(r) => r.name}
+				sortedBy={0}
+				none="No allocations were recorded."
+			/>
+			<h3>By call path</h3>
+			{isFiltered.value ? <p class="sub">Uses the filters of the flame graph, except for a span of time.</p> : null}
+			<MemoryPaths state={state} />
+		</>
 	);
 }
 
@@ -358,10 +566,10 @@ function filterNote(): string {
 }
 
 function kernelNote({ report }: State): string | null {
-	const leftOut = report.kernels ? report.kernels.row_count - report.kernels.rows.length : 0;
+	const leftOut = report.left_out_path_count && report.kernels ? report.kernels.row_count - report.kernels.rows.length : 0;
 
 	if (isFiltered.value)
-		return `${filterNote()}${report.kernels ? ' [other] combines the call paths that this page omits.' : ''}`;
+		return `${filterNote()} Reset them to see percentiles and launch shapes, which are known only for the whole run.${report.left_out_path_count ? ' [other] combines the call paths that this page omits.' : ''}`;
 	return leftOut > 0 ? `Shows the largest kernels. ${formatCount(leftOut)} smaller ones are omitted from this page.` : null;
 }
 

@@ -20,6 +20,7 @@ def check(reference, folder, args):
     check_known(schema, summary, "summary")
     check_weights(reference, summary)
     check_totals(reference, summary)
+    check_kernels(reference, summary)
     check_devices(summary)
     check_headline(summary)
     for key, table in summary.items():
@@ -72,6 +73,58 @@ def check_totals(reference, summary):
     for path, value in reference.folded("gpu-idle").items():
         idle[path[-1]] += value
     expect_same(summary["gpu_idle_by_class_ns"], idle, "idle classes")
+
+
+def durations_of(reference):
+    """Durations and launch shapes by kernel, kind of copy, and for memsets."""
+    durations, shapes, shorter = {}, {}, 0
+    for rows in reference.rows:
+        known = {row["id"]: row for row in rows["SHAPE"]}
+        strings = {row["id"]: row["text"] for row in rows["STRING"]}
+        copies = {row["id"]: row["copy_kind"] for row in rows["COPY_SHAPE"]}
+        calls = {row["correlation"]: int(row["duration_ns"]) for row in rows["CALL"]}
+        for kind in ("KERNEL", "COPY", "SET"):
+            for row in rows[kind]:
+                name = copies.get(row["shape"]) if kind == "COPY" else (
+                    strings.get(known.get(row.get("shape"), {}).get("name")))
+                key = kind, str(name)
+                durations.setdefault(key, []).append(int(row["duration_ns"]))
+                if kind != "KERNEL":
+                    continue
+                shape = {**known.get(row["shape"], {}), "id": 0}
+                if int(shape.get("grid_x", 0)):
+                    shapes.setdefault(key, []).append(json.dumps(shape, sort_keys=True))
+                if not int(row["graph_node"]):
+                    shorter += int(row["duration_ns"]) < calls.get(row["correlation"], 0)
+    return durations, shapes, shorter
+
+
+def check_kernels(reference, summary):
+    rows = [row for row in summary["kernels"]["rows"]]
+    durations, shapes, shorter = durations_of(reference)
+    for row in rows:
+        expect(sum(row["histogram"]) == row["count"], row, "histogram")
+        expect(row["min_ns"] <= row["p50_ns"] <= row["p99_ns"] <= row["max_ns"], row)
+        expect(row["histogram"][0] and row["histogram"][-1], row, "ends of the histogram")
+    keys = {row["key"] for log in reference.rows for row in log["META"]}
+    knows_limits = "gpu.0.reserved_shared_bytes_per_block" in keys
+    expect(all(("occupancy" in row) == knows_limits for row in rows if "grid" in row), "occupancy")
+    expect(sum(row.get("shorter_than_launch_count", 0) for row in rows) == shorter, "shorter")
+    if len(durations) != len(rows):  # several kernels have the same short name
+        return
+    wanted = sorted(
+        (len(ns), sum(ns), min(ns), max(ns), len(set(shapes.get(key, ()))))
+        for key, ns in durations.items())
+    expect(wanted == sorted((row["count"], row["gpu_time_ns"], row["min_ns"], row["max_ns"],
+                             row.get("shape_count", 0)) for row in rows), "durations")
+    exact = {(len(ns), sum(ns)): sorted(ns) for ns in durations.values()}
+    if len(exact) != len(rows):
+        return
+    for row in rows:
+        ns = exact[row["count"], row["gpu_time_ns"]]
+        for member, rest in (("p50_ns", len(ns) // 2), ("p99_ns", len(ns) // 100)):
+            exact_ns = ns[len(ns) - rest - 1]
+            expect(abs(row[member] - exact_ns) <= exact_ns / 100, row, member, exact_ns)
 
 
 def check_devices(summary):

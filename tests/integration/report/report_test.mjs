@@ -99,23 +99,61 @@ async function choose(page, weight, summary) {
 	await page.selectOption('#weight', String(Object.keys(summary.weights).indexOf(weight)));
 }
 
-// The rows of a table: numbers as raw values, texts as shown.
-async function rows(page, tab) {
+// The cells of all rows of a table, by heading: numbers as raw values, texts as shown. Scrolls
+// through long tables, because only the visible rows are in the DOM.
+async function cells(page, tab, id = `table-${tab}`) {
 	await page.click(`#tab-${tab}`);
-	await isThere(page, `#table-${tab} tbody`);
-	while (await page.locator(`#table-${tab} .more`).count()) await page.click(`#table-${tab} .more`);
-	return page.$$eval(`#table-${tab} tbody tr`, (list) =>
-		list.map((tr) => [...tr.cells].map((td) => (td.dataset.value === undefined ? td.textContent : Number(td.dataset.value)))),
-	);
+	await isThere(page, `#${id} tbody`);
+	return page.$eval(`#${id}`, async (part) => {
+		const box = part.querySelector('.table-scroll');
+		const count = Number(part.querySelector('table').getAttribute('aria-rowcount')) - 1;
+		const found = new Map();
+		const drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+
+		for (box.scrollTop = 0; ; box.scrollTop += box.clientHeight) {
+			await drawn();
+			for (const tr of part.querySelectorAll('tbody tr[data-row]'))
+				found.set(
+					Number(tr.dataset.row),
+					Object.fromEntries(
+						[...tr.cells].map((td) => [td.dataset.title, td.classList.contains('text') ? td.textContent : td.dataset.value && Number(td.dataset.value)]),
+					),
+				);
+			if (box.scrollTop + box.clientHeight >= box.scrollHeight - 1) break;
+		}
+		box.scrollTop = 0;
+		await drawn();
+		if (found.size !== count) throw new Error(`${found.size} of ${count} rows`);
+		return [...found.values()];
+	});
 }
+
+const rows = async (page, tab) => (await cells(page, tab)).map((row) => Object.values(row));
 
 const sorted = (list) => list.map((row) => JSON.stringify(row)).sort();
 const sum = (list) => list.reduce((a, b) => a + b, 0);
 
 async function checkKernels(page, summary) {
+	const shared = (row) => [row['Static shared'], row['Dynamic shared']];
+	const share = (part, whole) => (whole ? (100 * part) / whole : undefined);
+	const product = (sides) => sides?.reduce((a, b) => a * b);
+
 	assert.deepEqual(
-		sorted((await rows(page, 'kernels')).map((row) => [row[4], row[2], row[0]])),
-		sorted(summary.kernels.rows.map((row) => [row.name, row.count, row.gpu_time_ns])),
+		sorted(
+			(await cells(page, 'kernels')).map((row) => [
+				row['Kernel, copy or memset'], row.Count, row['GPU time'], row.Min, row.p50, row.p99, row.Max,
+				row.Short, row.Grid, row.Block, row.Shapes, row.Registers, ...shared(row),
+				row.Occupancy, row['Limited by'] || undefined,
+			]),
+		),
+		sorted(
+			summary.kernels.rows.map((row) => [
+				row.name, row.count, row.gpu_time_ns, row.min_ns, row.p50_ns, row.p99_ns, row.max_ns,
+				share(row.shorter_than_launch_count, row.launch_count), product(row.grid), product(row.block),
+				row.shape_count, row.register_count, row.static_shared_bytes, row.dynamic_shared_bytes,
+				share(row.occupancy?.warp_count, row.occupancy?.warp_max_count), row.occupancy?.limiters.join(', '),
+			]),
+		),
 	);
 }
 
@@ -147,14 +185,28 @@ async function checkNumbers(page, { summary, folded }) {
 		);
 	if (summary.ranges.row_count)
 		assert.deepEqual(
-			sorted((await rows(page, 'ranges')).map((row) => [row[4], row[2], row[0], row[3]])),
-			sorted(summary.ranges.rows.map((r) => [r.ranges.join(';'), r.count, r.gpu_time_ns, r.opened_count])),
+			sorted((await rows(page, 'ranges')).map((row) => [row[7], row[5], row[0], row[6], row[2], row[3], row[4]])),
+			sorted(
+				summary.ranges.rows.map((r) => [
+					r.ranges.join(';'), r.count, r.gpu_time_ns, r.opened_count, r.gpu_exclusive_ns, r.gpu_idle_ns, r.cpu_wait_ns,
+				]),
+			),
 		);
 	if (summary.memory.row_count)
 		assert.deepEqual(
 			sorted((await rows(page, 'memory')).map((row) => [row[6], row[0], row[5]])),
 			sorted(summary.memory.rows.map((r) => [r.name, r.peak_bytes, r.leaked_bytes])),
 		);
+	if (summary.memory.row_count) {
+		const paths = await cells(page, 'memory', 'table-memory-paths');
+
+		for (const [column, weight] of [['At peak', 'peak-bytes'], ['Allocated', 'alloc-bytes'], ['Never freed', 'leaked-bytes']])
+			assert.deepEqual(
+				paths.map((row) => row[column]).filter(Boolean).sort((a, b) => a - b),
+				summary.weights[weight].paths.rows.map((row) => row.value).sort((a, b) => a - b),
+				column,
+			);
+	}
 	for (const key of ['launch_count', 'kernel_count', 'copy_count'])
 		if (summary.totals[key])
 			await isNumber(page, `[data-count="${key}"]`, summary.totals[key], key);
@@ -694,7 +746,10 @@ function limitOf(log, name, leavesOut, options = []) {
 	while (most - least > 1) {
 		const middle = (least + most) >> 1;
 
-		if (leavesOut(documentOf(outputs(log, name, [...options, '--html-size', `${middle}K`]).html))) least = middle;
+		const { html } = outputs(log, name, [...options, '--html-size', `${middle}K`]);
+
+		/* Below the size of what cannot be left out, the limit is exceeded. */
+		if (statSync(html).size > middle * 1000 || leavesOut(documentOf(html))) least = middle;
 		else most = middle;
 	}
 	return least;
@@ -752,8 +807,11 @@ async function checkTies() {
 		await page.click('#tab-paths');
 		shown += await soon(async () => {
 			assert.match(await page.textContent('#table-paths th:first-child'), name === 'gpu-time' ? /time/ : /idle/);
-			return Number((await page.textContent('#table-paths .table-tools .muted')).replace(/\D/g, '')) - 1;
+			return Number((await page.textContent('#table-paths .rows')).replace(/\D/g, ''));
 		});
+		await page.fill('#table-paths .table-tools input', '[other]');
+		shown -= await soon(async () => Number((await page.textContent('#table-paths .rows')).match(/^([01]) (of|row)/)[1]));
+		await page.fill('#table-paths .table-tools input', '');
 		whole += all.summary.weights[name].paths.row_count;
 	}
 	assert.equal(left, whole - shown);
@@ -1004,6 +1062,124 @@ async function checkManyDevices() {
 	await close(page);
 }
 
+// A device whose limits are in the log.
+const limits = Object.entries({
+	compute_capability_major: 9, compute_capability_minor: 0, threads_per_multiprocessor: 2048, blocks_per_multiprocessor: 32,
+	registers_per_multiprocessor: 65536, shared_bytes_per_multiprocessor: 233472, reserved_shared_bytes_per_block: 1024,
+}).map(([key, value]) => `meta gpu.0.${key} ${value}`);
+
+// 102,300 call paths: only the visible rows are in the DOM, but all are reachable and copied.
+async function checkLongTable() {
+	const script = [...limits];
+	const stacks = 341, kernels = 300;
+
+	for (let s = 0; s < stacks; s++) script.push(`stack s${s} main step_${s} cudaLaunchKernel`);
+	for (let i = 0; i < stacks * kernels; i++) {
+		const t = 1000 + i * 3000;
+
+		script.push(`call ${i + 1} 1 cuLaunchKernel s${i % stacks} ${t} ${i % 2 ? 1500 : 500}`, `kernel ${i + 1} 1 k${Math.floor(i / stacks)}@${1 + (i % 2)} ${t + 800} ${1000 + (i % 7)}`);
+	}
+	const html = join(work, 'long.html');
+
+	execFileSync(merge, ['-q', '--no-recover', '--html-size', '100M', made('long', script.join('\n')), '--html', html]);
+	const page = await open(html);
+	const count = stacks * kernels;
+	const box = page.locator('#table-paths .table-scroll');
+	const last = () => page.locator('#table-paths tbody tr[data-row]').last();
+
+	// All kernels run 256 threads with 32 registers and 1.5 KiB of shared memory.
+	await page.fill('#table-kernels .table-tools input', '"[GPU_Kernel]k7"');
+	await soon(async () => assert.match(await page.textContent('#table-kernels .rows'), /^1 of 300/));
+	const [row] = await cells(page, 'kernels');
+	assert.deepEqual(
+		[row.Count, row.Shapes, row.Registers, row.Occupancy, row['Limited by']],
+		[341, 2, 32, 100, 'warps, registers'],
+	);
+	assert.ok(Math.abs(row.Short - 50) < 1, row.Short);
+	const from = Date.now();
+	await page.click('#tab-paths');
+	await isThere(page, '#table-paths tbody tr[data-row]');
+	const opened = Date.now() - from;
+	assert.equal(await page.getAttribute('#table-paths table', 'aria-rowcount'), String(count + 1));
+	assert.ok((await page.locator('#table-paths tbody tr').count()) < 100);
+	// Scrolling through it takes little time per frame.
+	const frames = await box.evaluate(async (element) => {
+		const frames = [];
+
+		for (let i = 1; i <= 40; i++) {
+			const start = performance.now();
+
+			element.scrollTop = (element.scrollHeight * i) / 41;
+			await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+			frames.push(performance.now() - start);
+			const { top, height } = element.getBoundingClientRect();
+			const drawn = [...element.querySelectorAll('tr[data-row]')].map((tr) => tr.getBoundingClientRect());
+
+			for (const y of [top + 40, top + height / 2, top + height - 20])
+				if (!drawn.some((row) => row.top <= y && row.bottom >= y)) throw new Error(`nothing is drawn at ${element.scrollTop}`);
+		}
+		return frames.sort((a, b) => a - b);
+	});
+	console.log(`${count} rows: opened in ${opened} ms, median frame ${frames[20].toFixed(1)} ms, longest ${frames[39].toFixed(1)} ms`);
+	assert.ok(frames[20] < 100, String(frames));
+	// The keyboard reaches the last row, and the focus survives scrolling.
+	await page.locator('#table-paths .pick').first().focus();
+	await page.keyboard.press('End');
+	await soon(async () => assert.equal(await page.evaluate(() => document.activeElement.closest('tr')?.dataset.row), String(count - 1)));
+	assert.equal(await last().getAttribute('aria-rowindex'), String(count + 1));
+	await page.keyboard.press('ArrowUp');
+	await soon(async () => assert.equal(await page.evaluate(() => document.activeElement.closest('tr')?.dataset.row), String(count - 2)));
+	await box.evaluate((element) => (element.scrollTop = 0));
+	await isThere(page, '#table-paths tbody tr[data-row="0"]');
+	assert.equal(await page.evaluate(() => document.activeElement.closest('tr')?.dataset.row), String(count - 2));
+	// Copies have all rows that match the filter, even if the page may not use the clipboard.
+	await page.evaluate(() => {
+		navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed'));
+		document.addEventListener('copy', (event) => (window.copied = event.clipboardData.getData('text/plain')));
+	});
+	for (const [button, lines] of [['CSV', count + 1], ['Markdown', count + 2]]) {
+		await page.click(`#table-paths .copies button:has-text("${button}")`);
+		await soon(async () => assert.match(await page.textContent('#table-paths .copies'), /Copied 102,300 rows/));
+		assert.equal(await page.evaluate(() => window.copied.trimEnd().split('\n').length), lines, button);
+	}
+	await page.fill('#table-paths .table-tools input', 'step_17;cudaLaunchKernel;[GPU_Kernel]k299');
+	await soon(async () => assert.match(await page.textContent('#table-paths .rows'), /^1 of/));
+	await page.click('#table-paths .copies button:has-text("CSV")');
+	await soon(async () => assert.equal(await page.evaluate(() => window.copied.split('\r\n').length), 3));
+	assert.match(
+		await page.evaluate(() => window.copied),
+		/^GPU time \(ns\),Share \(%\),Count,Call path \(innermost frame first\)\r\n100\d,0\.00\d+,1,.*main;step_17;cudaLaunchKernel;\[GPU_Kernel\]k299\r\n$/,
+	);
+	await page.click('#table-paths .copies button:has-text("Markdown")');
+	await soon(async () => assert.match(await page.evaluate(() => window.copied), /^[|] GPU time [|] Share [|].*\n[|] ---: [|].*\n[|] 1\.00\d us [|] <0\.1 % [|] 1 [|] `.*;\[GPU_Kernel\]k299` [|]\n$/));
+	// Paper shows the largest rows and says so.
+	await page.fill('#table-paths .table-tools input', '');
+	await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+	await soon(async () => assert.match(await page.textContent('#table-paths'), /The first 25 of 102,300 rows/));
+	assert.equal(await page.locator('#table-paths tbody tr').count(), 25);
+	await close(page);
+}
+
+// A narrow window scrolls the columns of a table in its box. The name stays in view.
+async function checkNarrowTable(html) {
+	for (const [width, colorScheme] of [[390, 'light'], [1024, 'dark']]) {
+		const page = await open(html, { viewport: { width, height: 780 }, hasTouch: true, colorScheme });
+
+		await page.click('#tab-kernels');
+		const box = page.locator('#table-kernels .table-scroll');
+		const right = await box.evaluate((element) => {
+			element.scrollLeft = 200;
+			return element.getBoundingClientRect().right;
+		});
+		const name = await page.locator('#table-kernels td.main').first().boundingBox();
+
+		assert.ok(await box.evaluate((element) => element.scrollWidth > element.clientWidth && element.scrollLeft === 200), 'columns do not scroll');
+		assert.ok(Math.abs(name.x + name.width - right) < 20 && name.width > 100 && name.width < width / 2, JSON.stringify(name));
+		assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width);
+		await close(page);
+	}
+}
+
 async function checkTrust() {
 	const cut = join(work, 'cut.xtr');
 	const expected = { normal: 'Complete', lost: 'Degraded', cut: 'Damaged', empty: null, hostile: null };
@@ -1059,6 +1235,8 @@ try {
 	await checkReduced();
 	await checkEventDetails();
 	await checkFewerEvents();
+	await checkNarrowTable(html);
+	await checkLongTable();
 	await checkHostile();
 	await checkFindings();
 	await checkWholeNames();

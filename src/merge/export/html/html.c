@@ -153,8 +153,12 @@ static int add_total(struct sink *sink, const struct process *process, const str
 
 static int end_process(struct sink *sink, const struct process *process)
 {
-	html_end_tracks(sink->state);
-	return html_events_end_process(sink->state, process);
+	struct html *html = sink->state;
+	int error;
+
+	html_end_tracks(html);
+	error = html_events_end_process(html, process);
+	return error ? error : exporter_summary.process_end(&html->summary, process);
 }
 
 static void free_state(struct sink *sink)

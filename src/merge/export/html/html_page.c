@@ -14,7 +14,8 @@
 #include "merge/export/html/html_tracks.h"
 #include "merge/export/summary/summary_json_tables.h"
 
-#define REPORT_VERSION 1
+#define REPORT_VERSION	 1
+#define PAGE_KERNELS_MAX 10000 /* smaller ones have only what the tree says */
 
 /* The tree of call paths in the page. */
 struct tree {
@@ -282,17 +283,18 @@ static int put_summary(struct json *json, struct html *html, const struct run *r
 }
 
 /*
- * The page computes the kernel table from the tree. If paths are omitted, it needs the table
- * itself.
+ * The page adds up filtered kernels from the tree. Durations and shapes of the kernels, and the
+ * table itself if paths are omitted, come from here.
  */
-static int put_kernels(struct json *json, const struct run *run)
+static int put_kernels(struct json *json, const struct html *html, const struct run *run)
 {
+	const struct summary_json *summary = html->summary.state;
 	struct settings settings = *run->settings;
 	struct run whole = *run;
 
-	settings.top_count = 0;
+	settings.top_count = PAGE_KERNELS_MAX;
 	whole.settings = &settings;
-	return summary_json_kernels(json, &whole);
+	return summary_json_kernels(json, &whole, &summary->kernels);
 }
 
 static int put_document(struct output *out, struct html *html, const struct html_choice *choice,
@@ -336,8 +338,8 @@ static int put_document(struct output *out, struct html *html, const struct html
 	}
 	json_end_array(&json);
 	error = put_summary(&json, html, run);
-	if (!error && tree->has_other)
-		error = put_kernels(&json, run);
+	if (!error)
+		error = put_kernels(&json, html, run);
 	json_end_object(&json);
 	return error;
 }

@@ -8,7 +8,8 @@
  * - "devices", "threads", "ranges": samples refer to them by index, from 1
  * - "tracks": one per device or memory. "loss_words": descriptions of losses
  * - "left_out_path_count", "left_out_gpu_time_ns": the smallest call paths, combined into
- *   HTML_OTHER to stay within html_bytes_max. "kernels" is then the full table
+ *   HTML_OTHER to stay within html_bytes_max
+ * - "kernels": the kernel table as in the summary, of all call paths
  * - "left_out_range_count": omitted NVTX ranges. They count in their parent or in HTML_OTHER
  *
  * Columns:

@@ -41,7 +41,9 @@ static int add_process(struct sink *sink, const struct process *process)
 		.log = process->log,
 		.origin_ns = process->origin_ns,
 	};
-	return sums->label && sums->name && sums->title && sums->command ? 0 : -ENOMEM;
+	if (!sums->label || !sums->name || !sums->title || !sums->command)
+		return -ENOMEM;
+	return kernels_begin_log(&s->kernels, process);
 }
 
 static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
@@ -82,10 +84,10 @@ static struct device_sums *sums_of(struct summary_json *s, const struct model *m
 static int add_work(struct sink *sink, const struct process *process, const struct work *work,
 		    const struct launch *launch)
 {
-	struct device_sums *sums = sums_of(sink->state, process->model, work->stream);
+	struct summary_json *s = sink->state;
+	struct device_sums *sums = sums_of(s, process->model, work->stream);
 	uint64_t end_ns = work->start_ns + work->duration_ns;
 
-	(void)launch;
 	if (!sums)
 		return -ENOMEM;
 	if (end_ns < work->start_ns)
@@ -94,7 +96,7 @@ static int add_work(struct sink *sink, const struct process *process, const stru
 	sums->gpu_ns += work->duration_ns;
 	sums->start_ns = work->start_ns < sums->start_ns ? work->start_ns : sums->start_ns;
 	sums->end_ns = end_ns > sums->end_ns ? end_ns : sums->end_ns;
-	return 0;
+	return kernels_add(&s->kernels, process, work, launch);
 }
 
 static int add_stretch(struct sink *sink, const struct process *process,
@@ -260,6 +262,7 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	int error = 0;
 
 	calls_sort(&s->calls);
+	kernels_finish(&s->kernels);
 	json_begin_object(json, key);
 	json_string(json, "format", "xtrace-summary");
 	json_u64(json, "version", SUMMARY_VERSION);
@@ -282,7 +285,7 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	json_end_object(json);
 	summary_json_trust(json, run);
 	if (with_paths && !error)
-		error = summary_json_kernels(json, run);
+		error = summary_json_kernels(json, run, &s->kernels);
 	if (with_paths && !error)
 		error = summary_json_ranges(json, run);
 	summary_json_transfers(json, run);
@@ -294,6 +297,13 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 		error = summary_json_weights(json, run);
 	json_end_object(json);
 	return error;
+}
+
+static int end_process(struct sink *sink, const struct process *process)
+{
+	struct summary_json *s = sink->state;
+
+	return kernels_end_log(&s->kernels, process);
 }
 
 static int end(struct sink *sink, const struct run *run)
@@ -324,6 +334,7 @@ static void free_state(struct sink *sink)
 	}
 	free(s->processes);
 	calls_free(&s->calls);
+	kernels_free(&s->kernels);
 	free(s);
 	sink->state = NULL;
 }
@@ -338,6 +349,7 @@ const struct exporter exporter_summary = {
 	.work = add_work,
 	.stretch = add_stretch,
 	.total = add_total,
+	.process_end = end_process,
 	.end = end,
 	.free = free_state,
 };

@@ -9,6 +9,7 @@
 #include "merge/exporter.h"
 #include "merge/sums/calls.h"
 #include "merge/sums/idle.h"
+#include "merge/sums/kernels.h"
 #include "merge/sums/timeline.h"
 
 #define SUMMARY_VERSION 1 /* docs/SUMMARY.md lists the changes that keep it */
@@ -41,6 +42,7 @@ struct process_sums {
 
 struct summary_json {
 	struct calls calls;
+	struct kernels kernels;
 	struct process_sums *processes;
 	size_t process_count;
 	size_t process_capacity;

@@ -109,7 +109,63 @@ int summary_json_weights(struct json *json, const struct run *run)
 	return error;
 }
 
-int summary_json_kernels(struct json *json, const struct run *run)
+static void put_sides(struct json *json, const char *key, const uint32_t sides[3])
+{
+	json_begin_array(json, key);
+	for (int i = 0; i < 3; i++)
+		json_u64(json, NULL, sides[i]);
+	json_end_array(json);
+}
+
+static void put_occupancy(struct json *json, const struct occupancy *occupancy)
+{
+	json_begin_object(json, "occupancy");
+	json_u64(json, "warp_count", occupancy->warps);
+	json_u64(json, "warp_max_count", occupancy->warps_max);
+	json_begin_array(json, "limiters");
+	for (int l = 0; l < OCCUPANCY_LIMITS; l++)
+		if (occupancy->limiters >> l & 1)
+			json_string(json, NULL, occupancy_limit_names[l]);
+	json_end_array(json);
+	json_end_object(json);
+}
+
+static void put_shape(struct json *json, const struct kernel_row *row)
+{
+	const struct shape *shape = &row->shape->shape;
+
+	json_u64(json, "shape_count", row->shape_count);
+	put_sides(json, "grid", shape->grid);
+	put_sides(json, "block", shape->block);
+	json_u64(json, "register_count", shape->registers);
+	json_u64(json, "static_shared_bytes", shape->static_shared_bytes);
+	json_u64(json, "dynamic_shared_bytes", shape->dynamic_shared_bytes);
+	if (row->shape->occupancy.warps)
+		put_occupancy(json, &row->shape->occupancy);
+}
+
+static void put_durations(struct json *json, const struct kernel_row *row)
+{
+	uint64_t bars[HISTOGRAM_BARS_MAX];
+	uint32_t bar_count = histogram_bars(&row->durations, row->min_ns, row->max_ns, bars);
+
+	json_u64(json, "min_ns", row->min_ns);
+	json_u64(json, "p50_ns", kernel_p50_ns(row));
+	json_u64(json, "p99_ns", kernel_p99_ns(row));
+	json_u64(json, "max_ns", row->max_ns);
+	json_begin_array(json, "histogram");
+	for (uint32_t b = 0; b < bar_count; b++)
+		json_u64(json, NULL, bars[b]);
+	json_end_array(json);
+	if (row->launch_count) {
+		json_u64(json, "launch_count", row->launch_count);
+		json_u64(json, "shorter_than_launch_count", row->shorter_count);
+	}
+	if (row->shape)
+		put_shape(json, row);
+}
+
+int summary_json_kernels(struct json *json, const struct run *run, const struct kernels *kernels)
 {
 	struct table table;
 	int error = table_leaves(&table, &run->paths);
@@ -119,6 +175,7 @@ int summary_json_kernels(struct json *json, const struct run *run)
 	begin_table(json, "kernels", table.count);
 	for (size_t r = 0; r < rows_shown(table.count, run); r++) {
 		const struct table_row *row = &table.rows[r];
+		const struct kernel_row *kernel = kernels_find(kernels, row->id);
 		size_t length;
 		const char *name = names_text(&run->paths.names, row->id, &length);
 
@@ -128,6 +185,8 @@ int summary_json_kernels(struct json *json, const struct run *run)
 		json_text(json, "name", name, length);
 		json_u64(json, "count", row->count);
 		json_u64(json, "gpu_time_ns", row->value);
+		if (kernel && kernel->count == row->count)
+			put_durations(json, kernel);
 		json_end_object(json);
 	}
 	end_table(json);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A histogram with logarithmic buckets.
+ */
+#include "merge/sums/histogram.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUCKETS	     (HISTOGRAM_BLOCKS * HISTOGRAM_BLOCK_BUCKETS)
+#define BUCKET_RATIO (1 + 1.0 / 64) /* of a bucket's bounds, at most */
+
+static uint32_t bucket_of(uint64_t value)
+{
+	uint32_t shift = value < 64 ? 0 : 57 - (uint32_t)__builtin_clzll(value);
+
+	return shift * 64 + (uint32_t)(value >> shift);
+}
+
+/* The middle of a bucket. */
+static uint64_t bucket_value(uint32_t bucket)
+{
+	uint32_t shift = bucket < 128 ? 0 : bucket / 64 - 1;
+	uint64_t low = (uint64_t)(bucket - shift * 64) << shift;
+
+	return shift ? low + ((uint64_t)1 << (shift - 1)) : low;
+}
+
+static uint64_t count_of(const struct histogram *histogram, uint32_t bucket)
+{
+	const uint64_t *block = histogram->blocks[bucket / HISTOGRAM_BLOCK_BUCKETS];
+
+	return block ? block[bucket % HISTOGRAM_BLOCK_BUCKETS] : 0;
+}
+
+static uint64_t clamp(uint64_t value, uint64_t min, uint64_t max)
+{
+	return value < min ? min : value > max ? max : value;
+}
+
+int histogram_add(struct histogram *histogram, uint64_t value)
+{
+	uint32_t bucket = bucket_of(value);
+	uint64_t **block = &histogram->blocks[bucket / HISTOGRAM_BLOCK_BUCKETS];
+
+	if (!*block)
+		*block = calloc(HISTOGRAM_BLOCK_BUCKETS, sizeof(**block));
+	if (!*block)
+		return -ENOMEM;
+	(*block)[bucket % HISTOGRAM_BLOCK_BUCKETS]++;
+	return 0;
+}
+
+void histogram_move(struct histogram *histogram, struct histogram *from)
+{
+	for (uint32_t b = 0; b < HISTOGRAM_BLOCKS; b++) {
+		uint64_t *block = histogram->blocks[b], *more = from->blocks[b];
+
+		from->blocks[b] = NULL;
+		if (!block)
+			histogram->blocks[b] = more;
+		if (!block || !more)
+			continue;
+		for (uint32_t i = 0; i < HISTOGRAM_BLOCK_BUCKETS; i++)
+			block[i] += more[i];
+		free(more);
+	}
+}
+
+void histogram_free(struct histogram *histogram)
+{
+	for (uint32_t b = 0; b < HISTOGRAM_BLOCKS; b++)
+		free(histogram->blocks[b]);
+	*histogram = (struct histogram){0};
+}
+
+uint64_t histogram_value(const struct histogram *histogram, uint64_t rank, uint64_t min,
+			 uint64_t max)
+{
+	uint32_t bucket = 0;
+	uint64_t seen = 0;
+
+	while (bucket < BUCKETS - 1 && (seen += count_of(histogram, bucket)) < rank)
+		bucket++;
+	return clamp(bucket_value(bucket), min, max);
+}
+
+uint32_t histogram_bars(const struct histogram *histogram, uint64_t min, uint64_t max,
+			uint64_t bars[HISTOGRAM_BARS_MAX])
+{
+	double from = log((double)(min ? min : 1)), span = log((double)(max ? max : 1)) - from;
+	double fine = span / log(BUCKET_RATIO);
+	uint32_t count = fine < HISTOGRAM_BARS_MAX ? (uint32_t)fine + 1 : HISTOGRAM_BARS_MAX;
+
+	memset(bars, 0, HISTOGRAM_BARS_MAX * sizeof(*bars));
+	for (uint32_t bucket = bucket_of(min); bucket <= bucket_of(max); bucket++) {
+		uint64_t value = clamp(bucket_value(bucket), min ? min : 1, max ? max : 1);
+		double place = span > 0 ? (log((double)value) - from) / span * count : 0;
+		uint32_t bar = place < count ? (uint32_t)place : count - 1;
+
+		bars[bar] += count_of(histogram, bucket);
+	}
+	return count;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A histogram of 64-bit values with logarithmic buckets, for percentiles with an error below 1 %.
+ *
+ * Each value below 128 has its own bucket. Above that, each power of two is divided into 64
+ * buckets. The middle of a bucket differs from any value in it by at most 1/128. Memory grows with
+ * the number of powers of two in use, at 512 bytes each.
+ */
+#ifndef XT_MERGE_HISTOGRAM_H
+#define XT_MERGE_HISTOGRAM_H
+
+#include <stdint.h>
+
+#define HISTOGRAM_BLOCK_BUCKETS 64
+#define HISTOGRAM_BLOCKS	59
+#define HISTOGRAM_BARS_MAX	12
+
+/* Zeros are an empty one. */
+struct histogram {
+	uint64_t *blocks[HISTOGRAM_BLOCKS]; /* HISTOGRAM_BLOCK_BUCKETS counts each; NULL: zeros */
+};
+
+/* Adds a value. Returns 0 or -ENOMEM. */
+int histogram_add(struct histogram *histogram, uint64_t value);
+
+/* Moves the counts of `from`, which becomes empty. Cannot fail. */
+void histogram_move(struct histogram *histogram, struct histogram *from);
+
+void histogram_free(struct histogram *histogram);
+
+/* About the rank-th smallest value, counted from 1, between min and max. */
+uint64_t histogram_value(const struct histogram *histogram, uint64_t rank, uint64_t min,
+			 uint64_t max);
+
+/*
+ * Stores the number of values in each of up to HISTOGRAM_BARS_MAX ranges of equal ratio between min
+ * and max. Returns the number of ranges. There are fewer if the buckets are not fine enough.
+ */
+uint32_t histogram_bars(const struct histogram *histogram, uint64_t min, uint64_t max,
+			uint64_t bars[HISTOGRAM_BARS_MAX]);
+
+#endif
