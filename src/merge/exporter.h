@@ -292,6 +292,7 @@ struct exporter {
 	void (*free)(struct sink *sink); /* called after any of the above, even if it failed */
 };
 
+extern const struct exporter exporter_brief;
 extern const struct exporter exporter_csv;
 extern const struct exporter exporter_folded;
 extern const struct exporter exporter_chrome;

@@ -7,6 +7,7 @@
 /* clang-format off */
 const struct exporter *const exporters[] = {
 	&exporter_text,
+	&exporter_brief,
 	&exporter_html,
 	&exporter_summary,
 	&exporter_profile,

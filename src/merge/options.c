@@ -18,6 +18,7 @@ static const struct option_ending endings[] = {
 	{"svg", "svg"},
 	{"folded", "folded"},
 	{"txt", "text"},
+	{"md", "brief"},
 	{"sqlite", "sqlite"},
 	{"db", "sqlite"},
 	{"pb.gz", "pprof"},

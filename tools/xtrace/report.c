@@ -27,6 +27,7 @@
 struct request {
 	const char *output; /* NULL: beside the input */
 	bool is_text;
+	bool is_brief;
 	bool no_open;
 	char **passed; /* options for xtrace merge; owned, one word each */
 	int passed_count;
@@ -51,6 +52,10 @@ static bool is_log(const char *path)
 static const struct option_row option_rows[] = {
 	{"text", 't', .help = "Print tables and a call tree on stdout instead of writing a page",
 	 .apply = option_flag, .offset = offsetof(struct request, is_text)},
+	{"brief",
+	 .help = "Print the headline, the findings and the largest sums on stdout, as Markdown of "
+		 "at most 8 KB",
+	 .apply = option_flag, .offset = offsetof(struct request, is_brief)},
 	{"output", 'o', .value = "FILE", .expected = "a file name",
 	 .help = "Write the page to FILE (default: DIR/report.html or LOG.html). Needed for "
 		 "several "
@@ -182,9 +187,10 @@ static int show(const struct request *request, const char **arguments)
 {
 	char page[PATH_MAX], *whole;
 	int count = 0, status;
-	int error = request->is_text ? 0 : choose_output(request, page);
+	bool is_printed = request->is_text || request->is_brief;
+	int error = is_printed ? 0 : choose_output(request, page);
 
-	if (!request->is_text && request->output && names_other_format(request->output)) {
+	if (!is_printed && request->output && names_other_format(request->output)) {
 		print_error("cannot write '%s': xtrace report writes HTML; use 'xtrace merge -o "
 			    "%s'",
 			    request->output, request->output);
@@ -203,8 +209,8 @@ static int show(const struct request *request, const char **arguments)
 	if (is_empty_recording(request))
 		return STATUS_FAILED;
 	arguments[count++] = "merge";
-	arguments[count++] = request->is_text ? "--text" : "--html";
-	arguments[count++] = request->is_text ? "-" : page;
+	arguments[count++] = request->is_brief ? "--brief" : request->is_text ? "--text" : "--html";
+	arguments[count++] = is_printed ? "-" : page;
 	for (int i = 0; i < request->passed_count; i++)
 		arguments[count++] = request->passed[i];
 	arguments[count++] = "--";
@@ -218,7 +224,7 @@ static int show(const struct request *request, const char **arguments)
 			"%d (%s)",
 			status - STATUS_SIGNAL, strsignal(status - STATUS_SIGNAL));
 	/* A page of a damaged log (STATUS_INCOMPLETE) says what is missing. */
-	if (status > STATUS_INCOMPLETE || request->is_text)
+	if (status > STATUS_INCOMPLETE || is_printed)
 		return status;
 	whole = realpath(page, NULL);
 	printf("file://%s\n", whole ? whole : page);
@@ -245,9 +251,10 @@ static int run(const struct command *command, int argc, char **argv)
 	status = command_parse(command, &list, &request, argc, argv, &request.input_count);
 	if (status != COMMAND_GO_ON)
 		goto out;
-	if (request.is_text && request.output) {
+	if ((request.is_text || request.is_brief) && request.output) {
 		print_error(
-			"cannot use --output with --text: text goes to stdout; redirect it with >");
+			"cannot use --output with --%s: text goes to stdout; redirect it with >",
+			request.is_brief ? "brief" : "text");
 		status = STATUS_FAILED;
 	} else {
 		status = show(&request, arguments);

@@ -248,6 +248,15 @@ char *finding_location(const struct paths *paths, const struct finding *finding)
 				    : strdup(names_text(&paths->names, common, NULL));
 }
 
+char *finding_id(const struct paths *paths, const struct finding *finding)
+{
+	char *where = finding_location(paths, finding), *id;
+	int length = where ? asprintf(&id, "%s:%s", finding_rule_name(finding->rule), where) : -1;
+
+	free(where);
+	return length < 0 ? NULL : id;
+}
+
 static uint32_t depth_of(const struct paths *paths, uint32_t node)
 {
 	uint32_t depth = 0;

@@ -33,4 +33,7 @@ char *finding_place_location(const struct paths *paths, const struct finding_pla
  */
 char *finding_location(const struct paths *paths, const struct finding *finding);
 
+/* "short-kernels:step (train.py:42)", the same in every run. Likewise. */
+char *finding_id(const struct paths *paths, const struct finding *finding);
+
 #endif

@@ -15,6 +15,7 @@
 #include "log/base/number_format.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/finding_place.h"
+#include "merge/sums/tables.h"
 
 #define S_NS	   1000000000ull
 #define LINE_SHARE 20 /* a line counts as a cost from 1/20 of the GPU time */
@@ -281,6 +282,32 @@ static int add_gpu_time(struct run *run)
 	for (uint32_t n = NAME_EMPTY + 1; n < run->paths.names.count && !error; n++)
 		if (sums[n] && sums[n] >= run->gpu_ns / LINE_SHARE)
 			error = add_line(run, n, sums[n]);
+	free(sums);
+	return error;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct table_row *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value < y->value ? 1 : -1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+int headline_lines(struct table *table, const struct run *run)
+{
+	uint64_t *sums;
+	int error = sum_lines(run, &sums);
+
+	*table = (struct table){.rows = calloc(run->paths.names.count, sizeof(*table->rows))};
+	if (!table->rows)
+		error = -ENOMEM;
+	for (uint32_t n = NAME_EMPTY + 1; n < run->paths.names.count && !error; n++)
+		if (sums[n])
+			table->rows[table->count++] = (struct table_row){n, sums[n], 0};
+	if (table->count)
+		qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
 	free(sums);
 	return error;
 }

@@ -472,7 +472,7 @@ const memoryColumns: Column<MemoryRow>[] = [
 	countColumn('Allocations', (r) => r.alloc_count),
 	countColumn('Frees', (r) => r.free_count),
 	bytesColumn('Allocated', (r) => r.alloc_bytes),
-	bytesColumn('Never freed', (r) => r.leaked_bytes),
+	bytesColumn('At the end', (r) => r.leaked_bytes),
 	{ title: 'Memory', value: (r) => r.name, isText: true, isMain: true },
 ];
 
@@ -499,7 +499,7 @@ function MemoryPaths({ state }: { state: State }) {
 	const columns: Column<MemoryPath>[] = [
 		bytesColumn('At peak', (r) => r.peak, { what: 'In use when the device, or the host, reached its peak' }),
 		bytesColumn('Allocated', (r) => r.allocated, { what: 'Including memory that was freed later' }),
-		bytesColumn('Never freed', (r) => r.leaked),
+		bytesColumn('At the end', (r) => r.leaked),
 		pathColumn(tree, (r) => r.node),
 	];
 

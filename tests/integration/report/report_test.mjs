@@ -200,7 +200,7 @@ async function checkNumbers(page, { summary, folded }) {
 	if (summary.memory.row_count) {
 		const paths = await cells(page, 'memory', 'table-memory-paths');
 
-		for (const [column, weight] of [['At peak', 'peak-bytes'], ['Allocated', 'alloc-bytes'], ['Never freed', 'leaked-bytes']])
+		for (const [column, weight] of [['At peak', 'peak-bytes'], ['Allocated', 'alloc-bytes'], ['At the end', 'leaked-bytes']])
 			assert.deepEqual(
 				paths.map((row) => row[column]).filter(Boolean).sort((a, b) => a - b),
 				summary.weights[weight].paths.rows.map((row) => row.value).sort((a, b) => a - b),

@@ -50,7 +50,7 @@ def why_not_started(error: OSError) -> str:
     return f"cannot start {error.filename or 'xtrace'}: {error.strerror}"
 
 
-OUTPUTS = ("--text", "--html", "--summary", "--profile", "--folded", "--chrome", "--perfetto",
+OUTPUTS = ("--text", "--brief", "--html", "--summary", "--profile", "--folded", "--chrome", "--perfetto",
            "--pprof", "--speedscope", "--svg", "--sqlite", "--csv", "--output", "-o")
 
 

@@ -177,11 +177,16 @@ static int put_place(struct json *json, const struct run *run, const struct find
 static int put_row(struct json *json, const struct run *run, const struct finding *finding)
 {
 	char *where = finding_location(&run->paths, finding);
+	char *id = finding_id(&run->paths, finding);
 	int error = 0;
 
-	if (!where)
+	if (!where || !id) {
+		free(where);
+		free(id);
 		return -ENOMEM;
+	}
 	json_begin_object(json, NULL);
+	json_string(json, "id", id);
 	json_string(json, "rule", finding_rule_name(finding->rule));
 	json_string(json, "severity", finding_severity(finding));
 	json_string(json, "process", finding->process);
@@ -202,6 +207,7 @@ static int put_row(struct json *json, const struct run *run, const struct findin
 		error = put_place(json, run, &finding->places[p]);
 	json_end_array(json);
 	json_end_object(json);
+	free(id);
 	free(where);
 	return error;
 }

@@ -17,24 +17,14 @@
 #define S_NS	      1000000000ull
 #define LABEL_COLUMNS 13
 #define LINE_COLUMNS  100 /* without a terminal */
-#define LINES_MAX     7	  /* with the costs, ten lines */
 #define CLASS_SHARE   100 /* idle classes below 1/100 of the idle time are left out */
 
-/* The lines above the costs: labels and texts. */
-struct texts {
-	struct text {
-		const char *label;
-		char *text;
-	} list[LINES_MAX];
-	size_t count;
-};
-
-static int add_text(struct texts *texts, const char *label, const char *format, ...)
+static int add_text(struct headline_texts *texts, const char *label, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static int add_text(struct texts *texts, const char *label, const char *format, ...)
+static int add_text(struct headline_texts *texts, const char *label, const char *format, ...)
 {
-	struct text *text = &texts->list[texts->count];
+	struct headline_text *text = &texts->list[texts->count];
 	va_list arguments;
 	char *raw;
 	int length;
@@ -56,7 +46,7 @@ static int add_text(struct texts *texts, const char *label, const char *format, 
 	return 0;
 }
 
-static int add_program(struct texts *texts, const struct run *run)
+static int add_program(struct headline_texts *texts, const struct run *run)
 {
 	const struct input *first = &run->inputs->logs[0];
 	char more[64] = "";
@@ -68,7 +58,7 @@ static int add_program(struct texts *texts, const struct run *run)
 			first->command[0] ? first->command : first->program, more);
 }
 
-static int add_time(struct texts *texts, const struct run *run)
+static int add_time(struct headline_texts *texts, const struct run *run)
 {
 	const struct headline *headline = &run->headline;
 	const struct input *first = &run->inputs->logs[0];
@@ -114,7 +104,7 @@ static char *idle_text(const struct headline *headline, uint64_t idle_ns)
 	return text;
 }
 
-static int add_activity(struct texts *texts, const struct headline *headline)
+static int add_activity(struct headline_texts *texts, const struct headline *headline)
 {
 	uint64_t idle_ns = headline_idle_ns(headline);
 	char active[TIME_BYTES], *classes;
@@ -134,7 +124,7 @@ static int add_activity(struct texts *texts, const struct headline *headline)
 	return error;
 }
 
-static int add_gap(struct texts *texts, const struct run *run, const char *label,
+static int add_gap(struct headline_texts *texts, const struct run *run, const char *label,
 		   const struct headline_gap *gap)
 {
 	char time[TIME_BYTES], *where;
@@ -151,7 +141,7 @@ static int add_gap(struct texts *texts, const struct run *run, const char *label
 	return error;
 }
 
-static int add_launches(struct texts *texts, const struct run *run)
+static int add_launches(struct headline_texts *texts, const struct run *run)
 {
 	char count[COUNT_BYTES], rate[COUNT_BYTES];
 	double active_s = (double)run->headline.span_ns / (double)S_NS;
@@ -164,12 +154,12 @@ static int add_launches(struct texts *texts, const struct run *run)
 			count, rate, format_percent_of(run->user_code_gpu_ns, run->gpu_ns));
 }
 
-static int make_texts(struct texts *texts, const struct run *run)
+int headline_texts(struct headline_texts *texts, const struct run *run)
 {
 	const struct headline *headline = &run->headline;
 	int error;
 
-	*texts = (struct texts){0};
+	*texts = (struct headline_texts){0};
 	error = add_program(texts, run);
 	if (!error)
 		error = add_time(texts, run);
@@ -184,11 +174,11 @@ static int make_texts(struct texts *texts, const struct run *run)
 	return error;
 }
 
-static void free_texts(struct texts *texts)
+void headline_texts_free(struct headline_texts *texts)
 {
 	for (size_t t = 0; t < texts->count; t++)
 		free(texts->list[t].text);
-	*texts = (struct texts){0};
+	*texts = (struct headline_texts){0};
 }
 
 static void put_label(struct output *out, const char *label)
@@ -215,9 +205,9 @@ static void put_cost(struct output *out, const struct headline_cost *cost, size_
 
 int put_headline(struct output *out, const struct run *run)
 {
-	struct texts texts;
+	struct headline_texts texts;
 	size_t columns = out->columns ? out->columns : LINE_COLUMNS;
-	int error = make_texts(&texts, run);
+	int error = headline_texts(&texts, run);
 
 	for (size_t t = 0; t < texts.count && !error; t++) {
 		const char *text = texts.list[t].text;
@@ -228,7 +218,7 @@ int put_headline(struct output *out, const struct run *run)
 	}
 	for (size_t c = 0; c < run->headline.cost_count && !error; c++)
 		put_cost(out, &run->headline.costs[c], c, columns);
-	free_texts(&texts);
+	headline_texts_free(&texts);
 	output_text(out, "\n", 1);
 	return error;
 }

@@ -8,6 +8,21 @@
 #include "merge/base/json.h"
 #include "merge/exporter.h"
 
+#define HEADLINE_LINES 7 /* with the costs, ten */
+
+/* The lines above the costs: labels and texts. */
+struct headline_texts {
+	struct headline_text {
+		const char *label;
+		char *text;
+	} list[HEADLINE_LINES];
+	size_t count;
+};
+
+/* Returns 0 or -ENOMEM. Free the texts in any case. */
+int headline_texts(struct headline_texts *texts, const struct run *run);
+void headline_texts_free(struct headline_texts *texts);
+
 /* Both return 0 or -ENOMEM. */
 int put_headline(struct output *out, const struct run *run);
 int put_headline_json(struct json *json, const struct run *run);

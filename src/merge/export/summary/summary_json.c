@@ -12,6 +12,7 @@
 #include "merge/export/summary/summary_findings.h"
 #include "merge/export/summary/summary_headline.h"
 #include "merge/export/summary/summary_json_tables.h"
+#include "merge/export/summary/summary_queries.h"
 #include "merge/reading.h"
 #include "merge/sums/tables.h"
 #include "merge/sums/build_tree.h"
@@ -256,6 +257,16 @@ static void put_selection(struct json *json, const struct run *run)
 	json_string(json, "selection", text);
 }
 
+/* SQL that gives the numbers from the database of --sqlite. */
+static void put_queries(struct json *json)
+{
+	json_begin_object(json, "queries");
+	for (int q = 0; q < QUERIES; q++)
+		json_string(json, summary_query((enum query)q)->name,
+			    summary_query((enum query)q)->sql);
+	json_end_object(json);
+}
+
 int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 		     const struct run *run, bool with_paths)
 {
@@ -265,12 +276,14 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	kernels_finish(&s->kernels);
 	json_begin_object(json, key);
 	json_string(json, "format", "xtrace-summary");
+	json_string(json, "schema", "summary.schema.json");
 	json_u64(json, "version", SUMMARY_VERSION);
 	json_string(json, "generator", "xtrace " XTRACE_VERSION);
 	json_bool(json, "simulated_gpu", run->has_simulated_gpu);
 	if (run->selection)
 		put_selection(json, run);
 	error = put_headline_json(json, run);
+	put_queries(json);
 	put_totals(json, run);
 	put_idle_classes(json, s);
 	put_processes(json, s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory tables: by device, at the peak, never freed.
+ * Memory tables: by device, at the peak, at the end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,41 +13,81 @@
 
 static const struct column memory_columns[] = {
 	{"allocations", 12, 120, false}, {"frees", 12, 120, false},  {"allocated", 12, 64, false},
-	{"peak", 12, 0, false},		 {"peak at", 12, 76, false}, {"never freed", 12, 0, false},
+	{"peak", 12, 0, false},		 {"peak at", 12, 76, false}, {"at the end", 12, 0, false},
 };
 
 #define MEMORY_COLUMNS (sizeof(memory_columns) / sizeof(memory_columns[0]))
 
+#define CACHE "CachingAllocator" /* in the names of functions of PyTorch's allocators */
+
 static const struct column held_column = {"bytes", 12, 0, false};
 
-/* Writes call paths by the bytes of a weight, largest first. Returns 0 or -ENOMEM. */
-static int put_held(struct sink *sink, const struct run *run, enum weight weight, const char *title)
+/* Writes call paths with their bytes, largest first. Returns 0 or -ENOMEM. */
+static int put_held(struct sink *sink, const struct run *run, const struct table *table,
+		    const char *title)
 {
-	struct table table;
-	size_t shown;
+	size_t shown = rows_to_show(table->count, sink->settings);
 	char bytes[TIME_BYTES];
-	int error = table_paths(&table, &run->paths, weight);
+	int error = 0;
 
-	if (error)
-		return error;
-	shown = rows_to_show(table.count, sink->settings);
-	if (table.count) {
-		put_top_title(&sink->out, title, shown, table.count);
+	if (table->count) {
+		put_top_title(&sink->out, title, shown, table->count);
 		put_heads(&sink->out, &held_column, 1, "call path");
 	}
 	for (size_t i = 0; i < shown && !error; i++) {
-		format_bytes(bytes, table.rows[i].value);
+		format_bytes(bytes, table->rows[i].value);
 		put_figures(&sink->out, &held_column, 1, (const char *const[]){bytes});
-		error = put_path_row(&sink->out, &run->paths, table.rows[i].id);
+		error = put_path_row(&sink->out, &run->paths, table->rows[i].id);
 	}
-	table_free(&table);
+	return error;
+}
+
+static bool are_equal(const struct table *a, const struct table *b)
+{
+	for (size_t i = 0; i < a->count && a->count == b->count; i++)
+		if (a->rows[i].id != b->rows[i].id || a->rows[i].value != b->rows[i].value)
+			return false;
+	return a->count == b->count;
+}
+
+/* Whether PyTorch's caching allocator holds memory, which it would use again. */
+static bool has_cache(const struct run *run, const struct table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		for (uint32_t n = table->rows[i].id; n != PATH_ROOT; n = run->paths.nodes[n].parent)
+			if (strstr(names_text(&run->paths.names, run->paths.nodes[n].name, NULL),
+				   CACHE))
+				return true;
+	return false;
+}
+
+/* One table for both if they are equal. */
+static int put_paths(struct sink *sink, const struct run *run)
+{
+	struct table peak = {0}, left = {0};
+	int error = table_paths(&peak, &run->paths, WEIGHT_PEAK_BYTES);
+
+	if (!error)
+		error = table_paths(&left, &run->paths, WEIGHT_LEAKED_BYTES);
+	if (!error && are_equal(&peak, &left)) {
+		error = put_held(sink, run, &peak,
+				 "Memory at the peak and at the end, by call path");
+	} else if (!error) {
+		error = put_held(sink, run, &peak, "Memory at the peak, by call path");
+		if (!error)
+			error = put_held(sink, run, &left, "Memory at the end, by call path");
+	}
+	if (!error && has_cache(run, &left))
+		put_note(&sink->out, "PyTorch keeps freed memory to use it again. What it holds at "
+				     "the end is no leak.");
+	table_free(&peak);
+	table_free(&left);
 	return error;
 }
 
 int summary_put_memory(struct sink *sink, const struct run *run)
 {
 	struct output *out = &sink->out;
-	int error;
 
 	if (!run->memory_row_count)
 		return 0;
@@ -74,8 +114,5 @@ int summary_put_memory(struct sink *sink, const struct run *run)
 		put_elided(out, label, length, put_room(out));
 		output_text(out, "\n", 1);
 	}
-	error = put_held(sink, run, WEIGHT_PEAK_BYTES, "Peak memory by call path");
-	if (!error)
-		error = put_held(sink, run, WEIGHT_LEAKED_BYTES, "Memory never freed by call path");
-	return error;
+	return put_paths(sink, run);
 }

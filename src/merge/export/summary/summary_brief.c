@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The brief summary: Markdown of at most BRIEF_BYTES_MAX for an issue, a chat or a program that
+ * reads text. Below each table is the query that gives the same numbers.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/number_format.h"
+#include "merge/base/text.h"
+#include "merge/export/summary/summary_headline.h"
+#include "merge/export/summary/summary_queries.h"
+#include "merge/export/summary/summary_text.h"
+#include "merge/exporter.h"
+#include "merge/findings/detection.h"
+#include "merge/findings/finding_place.h"
+#include "merge/sums/tables.h"
+#include "merge/sums/trust.h"
+
+#define BRIEF_BYTES_MAX 8000
+#define NAME_COLUMNS	120
+#define TEXT_COLUMNS	700 /* of a sentence */
+#define FINDINGS_TOP	4
+#define ROWS_TOP	8
+#define CUT_TEXT	"\n(cut: `xtrace merge --summary -` has all of it)\n"
+
+/* Writes text in one line. '|' would end a cell of a table, and '`' the code. */
+static void put_plain(struct output *out, const char *text, size_t length, size_t columns)
+{
+	char *clean = malloc(text_clean_bound(length) + 1);
+	size_t bytes;
+
+	if (!clean)
+		return;
+	bytes = text_clean(clean, text, length, '`');
+	for (size_t i = 0; i < bytes; i++)
+		if (clean[i] == '|' || clean[i] == '\n')
+			clean[i] = '/';
+	put_elided(out, clean, bytes, columns);
+	free(clean);
+}
+
+static void put_query(struct output *out, const char *sql)
+{
+	output_format(out, "\n`%s`\n\n", sql);
+}
+
+static int put_head(struct output *out, const struct run *run)
+{
+	struct headline_texts texts;
+	int error = headline_texts(&texts, run);
+
+	output_format(out, "# xtrace: where the GPU time went\n\n");
+	for (size_t t = 0; t < texts.count && !error; t++) {
+		output_format(out, "- %s: ", texts.list[t].label);
+		put_plain(out, texts.list[t].text, strlen(texts.list[t].text), TEXT_COLUMNS / 3);
+		output_text(out, "\n", 1);
+	}
+	headline_texts_free(&texts);
+	output_format(out, "\n`xtrace merge --sqlite run.db DIR` makes the database for the "
+			   "queries below.\n");
+	put_query(out, summary_query(QUERY_BUSY)->sql);
+	put_query(out, summary_query(QUERY_LONGEST_GAP)->sql);
+	return error;
+}
+
+static int put_finding(struct output *out, const struct run *run, const struct finding *finding)
+{
+	char *id = finding_id(&run->paths, finding), time[TIME_BYTES];
+
+	if (!id)
+		return -ENOMEM;
+	format_time(time, finding->cost_ns);
+	output_format(out, "### %s, %s of the active time (%s)\n\n- id: `",
+		      finding_rule_name(finding->rule),
+		      format_percent_of(finding->cost_ns, finding->whole_ns), time);
+	put_plain(out, id, strlen(id), 2 * NAME_COLUMNS);
+	output_text(out, "`\n- ", 4);
+	put_plain(out, finding->what, strlen(finding->what), TEXT_COLUMNS);
+	output_text(out, "\n- try: ", 8);
+	put_plain(out, finding->advice, strlen(finding->advice), TEXT_COLUMNS);
+	output_text(out, "\n- evidence:", 12);
+	for (size_t e = 0; e < finding->evidence_count; e++)
+		output_format(out, "%s %s %llu", e ? "," : "", finding->evidence[e].name,
+			      (unsigned long long)finding->evidence[e].value);
+	output_text(out, "\n\n", 2);
+	free(id);
+	return 0;
+}
+
+static int put_findings_brief(struct output *out, const struct run *run)
+{
+	const struct findings *findings = &run->findings;
+	size_t shown = findings->count < FINDINGS_TOP ? findings->count : FINDINGS_TOP;
+	int error = 0;
+
+	output_format(out, "## Findings: %zu of %zu\n\n", shown, findings->count);
+	for (size_t f = 0; f < shown && !error; f++)
+		error = put_finding(out, run, &findings->list[f]);
+	output_format(out, "`xtrace merge --summary - DIR | jq '.findings.rows[]'`\n\n");
+	return error;
+}
+
+static void put_row(struct output *out, const struct run *run, const struct table_row *row,
+		    const char *name, size_t length)
+{
+	char time[TIME_BYTES];
+
+	format_time(time, row->value);
+	output_format(out, "| %s | %s | `", time, format_percent_of(row->value, run->gpu_ns));
+	put_plain(out, name, length, NAME_COLUMNS);
+	output_text(out, "` |\n", 4);
+}
+
+static void put_rows(struct output *out, const struct run *run, const struct table *table,
+		     const char *title, const char *column, bool are_leaves)
+{
+	size_t shown = table->count < ROWS_TOP ? table->count : ROWS_TOP, length;
+
+	output_format(out,
+		      "## %s: %zu of %zu\n\n| GPU time | share | %s |\n| ---: | ---: | --- |\n",
+		      title, shown, table->count, column);
+	for (size_t r = 0; r < shown; r++) {
+		const struct table_row *row = &table->rows[r];
+		const char *name = are_leaves ? leaf_name(&run->paths, row->id, &length)
+					      : names_text(&run->paths.names, row->id, &length);
+
+		put_row(out, run, row, name, length);
+	}
+}
+
+static int put_tables(struct output *out, const struct run *run)
+{
+	struct table lines = {0}, kernels = {0};
+	int error = headline_lines(&lines, run);
+
+	if (!error)
+		error = table_leaves(&kernels, &run->paths);
+	if (!error) {
+		put_rows(out, run, &lines, "GPU time by line of your own code", "line", false);
+		put_query(out, summary_query(QUERY_LINES)->sql);
+		put_rows(out, run, &kernels, "Kernels, copies and memsets", "name", true);
+		put_query(out, summary_query(QUERY_KERNELS)->sql);
+	}
+	table_free(&lines);
+	table_free(&kernels);
+	return error;
+}
+
+static void put_idle(struct output *out, const struct run *run)
+{
+	const struct headline *headline = &run->headline;
+	char time[TIME_BYTES];
+
+	if (!headline->span_ns)
+		return;
+	output_format(out, "## Idle time by cause\n\n| time | share | cause |\n"
+			   "| ---: | ---: | --- |\n");
+	for (int class = 0; class < IDLE_CLASSES; class ++) {
+		if (!headline->idle_ns[class])
+			continue;
+		format_time(time, headline->idle_ns[class]);
+		output_format(out, "| %s | %s | %s |\n", time,
+			      format_percent_of(headline->idle_ns[class], headline->span_ns),
+			      idle_labels[class]);
+	}
+	put_query(out, summary_query(QUERY_IDLE)->sql);
+}
+
+static int put_all(struct output *out, const struct run *run)
+{
+	int error = put_head(out, run);
+
+	if (!error)
+		error = put_findings_brief(out, run);
+	if (!error && run->gpu_ns)
+		error = put_tables(out, run);
+	put_idle(out, run);
+	for (int l = 0; l < TRUST_LINES; l++) {
+		output_text(out, l ? "- " : "## Trust\n\n- ", l ? 2 : 12);
+		put_plain(out, run->trust->lines[l], strlen(run->trust->lines[l]), TEXT_COLUMNS);
+		output_text(out, "\n", 1);
+	}
+	return error;
+}
+
+/* Returns the length of the complete lines that fit. */
+static size_t fitting(const char *text, size_t length)
+{
+	size_t kept = BRIEF_BYTES_MAX - strlen(CUT_TEXT);
+
+	if (length <= BRIEF_BYTES_MAX)
+		return length;
+	while (kept && text[kept - 1] != '\n')
+		kept--;
+	return kept;
+}
+
+static int end(struct sink *sink, const struct run *run)
+{
+	struct output memory;
+	struct output_bytes bytes;
+	size_t kept;
+	int error = output_open_memory(&memory);
+
+	if (!error)
+		error = put_all(&memory, run);
+	if (!error)
+		error = output_bytes(&memory, &bytes);
+	if (!error) {
+		kept = fitting(bytes.data, bytes.length);
+		output_text(&sink->out, bytes.data, kept);
+		if (kept < bytes.length)
+			output_text(&sink->out, CUT_TEXT, strlen(CUT_TEXT));
+	}
+	output_discard(&memory);
+	return error;
+}
+
+const struct exporter exporter_brief = {
+	.name = "brief",
+	.what = "Write the headline, the findings and the largest sums as Markdown of at most 8 "
+		"KB, "
+		"with the queries that give the same numbers",
+	.uses = USES_PATHS | USES_FINDINGS,
+	.end = end,
+};
