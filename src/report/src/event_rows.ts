@@ -52,17 +52,17 @@ export interface Hit {
 function framesOf(events: Events, tree: Tree, track: EventTrack): Frames | null {
 	const known = new Map<number, number[]>();
 	const ids = track.id.filter((call) => events.calls.node[call] > 0);
-	const chainOf = (kind: 'python' | 'code') => (call: number) => {
+	const chainOf = (kind: 'own' | 'python' | 'code') => (call: number) => {
 		const node = events.calls.node[call];
 		let chain = known.get(node);
 
 		if (!chain) {
-			chain = tree.path(node).filter((n) => frameKind(tree.text(n)) === kind);
+			chain = tree.path(node).filter((n) => (kind === 'own' ? tree.ownNames.has(tree.text(n)) : frameKind(tree.text(n)) === kind));
 			known.set(node, chain);
 		}
 		return chain;
 	};
-	const all = (kind: 'python' | 'code') => {
+	const all = (kind: 'own' | 'python' | 'code') => {
 		const chain = chainOf(kind);
 		const chains = new Array<number[]>(ids.length);
 
@@ -70,9 +70,11 @@ function framesOf(events: Events, tree: Tree, track: EventTrack): Frames | null 
 		for (let i = 0; i < ids.length; i++) chains[i] = chain(ids[i]);
 		return chains;
 	};
-	let chains = all('python');
+	const hasAny = () => [...known.values()].some((chain) => chain.length);
+	let chains = all('own');
 
-	if (![...known.values()].some((chain) => chain.length)) chains = all('code');
+	if (!hasAny()) chains = all('python');
+	if (!hasAny()) chains = all('code');
 	if (!ids.length) return null;
 	const start = new Float64Array(ids.length);
 

@@ -242,7 +242,7 @@ function TrackView(props: { chart: Chart; times: Times; view: Signal<Span>; isPa
 			<div class="track-head">
 				<h3>{chart.name}</h3>
 				{chart.isShare ? null : <span class="muted">peak {formatBytes(chart.top)}</span>}
-				{width && (chart.binNs * width) / (span.untilNs - span.fromNs) > COARSE_PIXELS ? (
+				{chart.isShare && width && (chart.binNs * width) / (span.untilNs - span.fromNs) > COARSE_PIXELS ? (
 					<span class="muted coarse">mean of {shortTime(chart.binNs)}; the single events are below</span>
 				) : null}
 			</div>
