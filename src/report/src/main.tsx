@@ -9,6 +9,7 @@ import { load } from './data';
 import { Findings } from './findings';
 import { Flame } from './flame';
 import { Account, Bar, Head, titleOf } from './head';
+import { Ranks } from './ranks';
 import { isDark, printing, type State } from './state';
 import { Tables } from './tables';
 import { Tracks } from './tracks';
@@ -24,6 +25,7 @@ function Page({ state }: { state: State }) {
 			<main>
 				<Head state={state} />
 				<Findings state={state} />
+				<Ranks state={state} />
 				<Tracks state={state} />
 				<Flame state={state} />
 				<Tables state={state} />
