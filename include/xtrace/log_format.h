@@ -15,7 +15,7 @@
 
 #define XT_LOG_MAGIC	     "\x89XTRLOG\n" /* 8 bytes, no terminator */
 #define XT_LOG_VERSION_MAJOR 2		    /* a reader rejects a larger one */
-#define XT_LOG_VERSION_MINOR 6		    /* additions that a reader may skip */
+#define XT_LOG_VERSION_MINOR 7		    /* additions that a reader may skip */
 #define XT_LOG_BYTE_ORDER    0x01020304u
 #define XT_CHUNK_MAGIC	     0x48435458u /* "XTCH" */
 

@@ -14,6 +14,7 @@
 #include "merge/base/report.h"
 #include "merge/findings/findings.h"
 #include "merge/findings/headline.h"
+#include "merge/findings/ranks.h"
 #include "merge/naming/demangle.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/naming/file_names.h"
@@ -43,12 +44,11 @@ enum graph_stacks { GRAPH_STACKS_BOTH, GRAPH_STACKS_REPLAY, GRAPH_STACKS_CAPTURE
 
 /* --by: the root of call paths. */
 enum by {
-	BY_DEFAULT /* the process, if there are several */,
+	BY_NONE /* paths of all processes are merged */,
 	BY_DEVICE,
 	BY_STREAM,
 	BY_THREAD,
-	BY_PROCESS,
-	BY_NONE
+	BY_PROCESS
 };
 
 /* --nvtx: the place of NVTX ranges in call paths. */
@@ -119,6 +119,7 @@ struct run {
 	bool wants_findings;
 	struct findings findings;
 	struct headline headline;
+	struct ranks ranks;
 	struct selection *selection; /* NULL: everything */
 	struct report *report;
 	struct paths paths;
@@ -231,7 +232,10 @@ struct process {
 	uint32_t total;	   /* index of the total that the work belongs to */
 };
 
-/* Returns the process as root frame of call paths, or NAME_EMPTY if the user wants no such root. */
+/*
+ * Returns the process as root frame of call paths, or NAME_EMPTY if there is no such root. Devices,
+ * streams and threads belong to a process, so the process follows them.
+ */
 static inline uint32_t process_root(const struct process *process, const struct settings *settings)
 {
 	bool is_wanted = settings->by == BY_PROCESS ||

@@ -32,10 +32,14 @@
 static char *make_label(const struct inputs *inputs, const struct input *log,
 			const struct model *model)
 {
-	char title[PROCESS_TITLE_BYTES], *label;
+	char title[PROCESS_TITLE_BYTES], rank[INPUT_RANK_BYTES], *label;
 	bool has_host = inputs->has_several_hosts;
 
 	model_process_title(model, title);
+	input_rank_text(log, rank);
+	if (rank[0])
+		return asprintf(&label, "%s (%s%s)", rank, title, log->distinction) < 0 ? NULL
+											: label;
 	if (asprintf(&label, "%s (%u%s%s%s)", title, log->header.pid, has_host ? " on " : "",
 		     has_host ? log->host : "", log->distinction) < 0)
 		return NULL;
@@ -64,6 +68,8 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 		error = findings_detect(reading);
 	if (!error && reading->run->wants_findings)
 		error = headline_add(reading);
+	if (!error && reading->run->wants_findings)
+		error = ranks_add(reading);
 	if (!error)
 		error = build_range_tree(run, &reading->process, &reading->aggregate);
 	for (size_t e = 0; e < reading->sink_count && !error; e++) {
@@ -327,6 +333,7 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 		error = headline_finish(run);
 	if (error)
 		return error;
+	ranks_finish(run);
 	transfers_sort(&run->transfers);
 	error = trust_judge(&trust, run);
 	run->trust = &trust;
@@ -415,6 +422,7 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 	selection_free(run.selection);
 	findings_free(&run.findings);
 	headline_free(&run.headline);
+	ranks_free(&run.ranks);
 	free(run.memory);
 	free(run.range_sums);
 	unnamed_modules_free(&run.unnamed_modules);

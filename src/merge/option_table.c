@@ -117,10 +117,10 @@ const struct option_row merge_option_rows[] = {
 		 "among overlapping work, GPU idle time by cause, or bytes allocated, live at the "
 		 "peak, or never freed",
 	 .uses = USES_WEIGHT, .is_single = true, .apply = option_word, TARGET(settings.weight)},
-	{"by", .value = "device|stream|thread|process|none",
-	 .help = "Group call paths by this at the root (default: process, if there are several)",
-	 .uses = USES_PATHS, .is_single = true, .apply = option_word, TARGET(settings.by),
-	 .min = BY_DEVICE},
+	{"by", .value = "none|device|stream|thread|process",
+	 .help = "Group call paths by this at the root. The default, none, merges identical "
+		 "paths of several processes",
+	 .uses = USES_PATHS, .is_single = true, .apply = option_word, TARGET(settings.by)},
 	{"graph-stacks", .value = "both|replay|capture",
 	 .help = "Show CUDA graph work below the call path that launched the graph (replay), the "
 		 "one that created the node (capture), or the first followed by the second "

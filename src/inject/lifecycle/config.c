@@ -13,6 +13,7 @@
 
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
+#include "inject/runtime/process_identity.h"
 
 #define AUDIT_INTERVAL_DEFAULT 16384
 
@@ -127,6 +128,7 @@ bool config_read(struct config *config)
 	read_path("XTRACE_CUPTI", "", config->cupti_path);
 	find_own_directory(config->library_dir);
 	debug_log_enable(getenv("XTRACE_DEBUG"));
+	process_ranks_read();
 	config->python = read_switch("XTRACE_PYTHON");
 	config->autograd = read_switch("XTRACE_AUTOGRAD");
 	config->modules = config->python && read_word("XTRACE_MODULES", "1");

@@ -7,13 +7,22 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "inject/runtime/clock.h"
 
+#define RANK_DIGITS_MAX 9 /* others are no ranks, so they are ignored */
+
 static uint64_t identity[2];
+
+static const char *const rank_names[PROCESS_RANKS] = {
+	"RANK", "LOCAL_RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID",
+};
+static char rank_values[PROCESS_RANKS][RANK_DIGITS_MAX + 1];
 
 void process_identity_draw(void)
 {
@@ -31,4 +40,22 @@ void process_identity_text(char out[PROCESS_IDENTITY_BYTES])
 {
 	snprintf(out, PROCESS_IDENTITY_BYTES, "%016llx%016llx", (unsigned long long)identity[0],
 		 (unsigned long long)identity[1]);
+}
+
+void process_ranks_read(void)
+{
+	for (int i = 0; i < PROCESS_RANKS; i++) {
+		const char *value = getenv(rank_names[i]);
+		size_t length = value ? strnlen(value, RANK_DIGITS_MAX + 1) : 0;
+
+		rank_values[i][0] = '\0';
+		if (length <= RANK_DIGITS_MAX && length && strspn(value, "0123456789") == length)
+			memcpy(rank_values[i], value, length + 1);
+	}
+}
+
+const char *process_rank(int i, const char **name)
+{
+	*name = rank_names[i];
+	return rank_values[i];
 }

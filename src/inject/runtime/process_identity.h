@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A random number of 128 bits that identifies this process. Host name and pid do not: containers on
- * one host often have the same name and the same few pids.
+ * What identifies this process: a random number of 128 bits, and its ranks in a distributed job.
+ * Host name and pid are not enough: containers on one host often have the same name and the same
+ * few pids.
  */
 #ifndef XT_INJECT_PROCESS_IDENTITY_H
 #define XT_INJECT_PROCESS_IDENTITY_H
@@ -16,5 +17,19 @@ void process_identity_draw(void);
 
 /* The text is the same for all logs of the process. */
 void process_identity_text(char out[PROCESS_IDENTITY_BYTES]);
+
+#define PROCESS_RANKS 6 /* environment variables in which job launchers number processes */
+
+/*
+ * Reads these variables, before the writer thread exists. Later changes have no effect. Not in
+ * callbacks.
+ */
+void process_ranks_read(void);
+
+/*
+ * Returns the value of variable i, or "" if it was not a decimal number of at most 9 digits. Stores
+ * its name in *name. Both are static. Any thread.
+ */
+const char *process_rank(int i, const char **name);
 
 #endif

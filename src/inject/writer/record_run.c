@@ -122,6 +122,18 @@ static void record_identity(struct recorder *rec)
 		record_meta(rec, "host.boot", boot);
 }
 
+static void record_ranks(struct recorder *rec)
+{
+	for (int i = 0; i < PROCESS_RANKS; i++) {
+		const char *name, *value = process_rank(i, &name);
+		char key[40];
+
+		snprintf(key, sizeof(key), "env.%s", name);
+		if (value[0])
+			record_meta(rec, key, value);
+	}
+}
+
 static void record_process(struct recorder *rec)
 {
 	char text[16 << 10];
@@ -141,6 +153,7 @@ static void record_process(struct recorder *rec)
 	record_meta_number(rec, "process.id", (uint64_t)getpid());
 	record_meta_number(rec, "process.parent", (uint64_t)getppid());
 	record_identity(rec);
+	record_ranks(rec);
 	record_start_time(rec);
 	if (!uname(&host)) {
 		record_meta(rec, "host.name", host.nodename);

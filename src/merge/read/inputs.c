@@ -22,6 +22,9 @@
  */
 #define SAME_BOOT_NS (INT64_C(60) * 1000 * 1000 * 1000)
 
+#define INPUT_RANKS	6
+#define RANK_DIGITS_MAX 9
+
 #define CLOCK_PAIRS_MAX 65536 /* per log, for the median; more would not improve it */
 
 static bool is_log_name(const char *name)
@@ -167,7 +170,66 @@ static int add_pair(struct clock_pairs *pairs, uint64_t monotonic_ns, uint64_t r
 	return 0;
 }
 
-static void read_facts(struct input *input, const struct xt_chunk *chunk)
+/* Keys of ranks. Of several ranks, the first in this list counts: launchers nest in this order. */
+static const struct rank_key {
+	const char *key;
+	size_t offset; /* of the number in the log */
+} rank_keys[INPUT_RANKS] = {
+	{"env.RANK", offsetof(struct input, rank)},
+	{"env.OMPI_COMM_WORLD_RANK", offsetof(struct input, rank)},
+	{"env.PMI_RANK", offsetof(struct input, rank)},
+	{"env.SLURM_PROCID", offsetof(struct input, rank)},
+	{"env.LOCAL_RANK", offsetof(struct input, local_rank)},
+	{"env.WORLD_SIZE", offsetof(struct input, world_size)},
+};
+
+/* Reads a decimal number of at most 9 digits. Returns RANK_UNKNOWN for any other text. */
+static uint32_t parse_rank(struct xt_bytes text)
+{
+	uint32_t number = 0;
+
+	if (!text.length || text.length > RANK_DIGITS_MAX)
+		return RANK_UNKNOWN;
+	for (size_t i = 0; i < text.length; i++) {
+		if (text.data[i] < '0' || text.data[i] > '9')
+			return RANK_UNKNOWN;
+		number = number * 10 + (uint32_t)(text.data[i] - '0');
+	}
+	return number;
+}
+
+static void read_ranks(uint32_t ranks[INPUT_RANKS], struct xt_bytes name, struct xt_bytes value)
+{
+	for (size_t k = 0; k < INPUT_RANKS; k++)
+		if (name.length == strlen(rank_keys[k].key) &&
+		    !memcmp(name.data, rank_keys[k].key, name.length))
+			ranks[k] = parse_rank(value);
+}
+
+static void set_ranks(struct input *input, const uint32_t ranks[INPUT_RANKS])
+{
+	input->rank = input->local_rank = input->world_size = RANK_UNKNOWN;
+	for (size_t k = 0; k < INPUT_RANKS; k++) {
+		uint32_t *number = (uint32_t *)((char *)input + rank_keys[k].offset);
+
+		if (*number == RANK_UNKNOWN)
+			*number = ranks[k];
+	}
+}
+
+void input_rank_text(const struct input *log, char out[INPUT_RANK_BYTES])
+{
+	out[0] = '\0';
+	if (log->rank == RANK_UNKNOWN && log->local_rank != RANK_UNKNOWN)
+		snprintf(out, INPUT_RANK_BYTES, "local rank %u", log->local_rank);
+	else if (log->local_rank != RANK_UNKNOWN && log->local_rank != log->rank)
+		snprintf(out, INPUT_RANK_BYTES, "rank %u, local %u", log->rank, log->local_rank);
+	else if (log->rank != RANK_UNKNOWN)
+		snprintf(out, INPUT_RANK_BYTES, "rank %u", log->rank);
+}
+
+static void read_facts(struct input *input, uint32_t ranks[INPUT_RANKS],
+		       const struct xt_chunk *chunk)
 {
 	const struct {
 		const char *key;
@@ -186,6 +248,7 @@ static void read_facts(struct input *input, const struct xt_chunk *chunk)
 		struct xt_bytes name = xt_chunk_bytes(chunk, XT_META_KEY, r);
 		struct xt_bytes value = xt_chunk_bytes(chunk, XT_META_VALUE, r);
 
+		read_ranks(ranks, name, value);
 		for (size_t f = 0; f < sizeof(facts) / sizeof(facts[0]); f++)
 			if (name.length == strlen(facts[f].key) &&
 			    !memcmp(name.data, facts[f].key, name.length))
@@ -200,6 +263,7 @@ static int probe(struct input *input, struct report *report)
 	struct xt_reader *reader = inputs_open(input->path, report);
 	struct clock_pairs pairs = {0};
 	const struct xt_chunk *chunk;
+	uint32_t ranks[INPUT_RANKS];
 	char why[XT_REFUSAL_BYTES];
 	uint64_t done_bytes;
 	char *crash_buffer;
@@ -207,6 +271,7 @@ static int probe(struct input *input, struct report *report)
 
 	if (!reader)
 		return -ENOENT;
+	memset(ranks, 0xff, sizeof(ranks)); /* RANK_UNKNOWN */
 	input->header = *xt_reader_header(reader);
 	xt_reader_position(reader, &done_bytes, &input->file_bytes);
 	error = add_pair(&pairs, input->header.start_monotonic_ns, input->header.start_realtime_ns);
@@ -216,7 +281,7 @@ static int probe(struct input *input, struct report *report)
 		const uint64_t *realtime = xt_chunk_u64(chunk, XT_CLOCK_REALTIME_NS);
 
 		if (xt_chunk_kind(chunk) == XT_KIND_META) {
-			read_facts(input, chunk);
+			read_facts(input, ranks, chunk);
 			continue;
 		}
 		for (uint32_t r = 0; !error && r < xt_chunk_rows(chunk); r++)
@@ -227,6 +292,7 @@ static int probe(struct input *input, struct report *report)
 		error = -ENOENT;
 	}
 	xt_reader_close(reader);
+	set_ranks(input, ranks);
 	if (!error) {
 		qsort(pairs.shifts_ns, pairs.count, sizeof(*pairs.shifts_ns), compare_shifts);
 		input->realtime_shift_ns = pairs.shifts_ns[pairs.count / 2];
@@ -276,16 +342,21 @@ static bool is_same_process(const struct input *a, const struct input *b)
 	return a == b || (a->identity[0] && !strcmp(a->identity, b->identity));
 }
 
-/* True if two processes would have the same label. */
-static bool has_same_label(const struct input *a, const struct input *b)
+/* True if two processes have the same rank, or none, and the same title. */
+static bool has_same_title(const struct input *a, const struct input *b)
 {
 	char a_title[INPUT_TITLE_BYTES], b_title[INPUT_TITLE_BYTES];
 
-	if (a->header.pid != b->header.pid || strcmp(a->host, b->host) != 0)
+	if (a->rank != b->rank || a->local_rank != b->local_rank)
 		return false;
 	xt_script_title(a_title, sizeof(a_title), a->program, a->command);
 	xt_script_title(b_title, sizeof(b_title), b->program, b->command);
 	return !strcmp(a_title, b_title);
+}
+
+static bool has_same_pid(const struct input *a, const struct input *b)
+{
+	return a->header.pid == b->header.pid && !strcmp(a->host, b->host);
 }
 
 static bool is_before(const struct input *a, const struct input *b)
@@ -314,13 +385,14 @@ static void find_processes(struct inputs *inputs)
 }
 
 /*
- * Makes equal labels unique: by pid namespace, as in containers, then by a number in the order in
- * which processes started.
+ * Makes equal labels unique: by pid and host, if a rank is in their place, by pid namespace, as in
+ * containers, then by a number in the order in which processes started.
  */
 static void set_label_suffix(const struct inputs *inputs, struct input *log)
 {
 	const struct input *first = &inputs->logs[log->first];
-	bool needs_namespace = false, needs_number = false;
+	bool needs_pid = false, needs_namespace = false, needs_number = false;
+	bool has_rank = first->rank != RANK_UNKNOWN || first->local_rank != RANK_UNKNOWN;
 	unsigned number = 1;
 	size_t length = 0;
 
@@ -328,7 +400,10 @@ static void set_label_suffix(const struct inputs *inputs, struct input *log)
 		const struct input *other = &inputs->logs[i];
 
 		/* A process counts once, by its first log. */
-		if (other->first != i || other == first || !has_same_label(first, other))
+		if (other->first != i || other == first || !has_same_title(first, other))
+			continue;
+		needs_pid |= has_rank;
+		if (!has_same_pid(first, other))
 			continue;
 		if (strcmp(first->pid_namespace, other->pid_namespace) != 0) {
 			needs_namespace = true;
@@ -337,9 +412,15 @@ static void set_label_suffix(const struct inputs *inputs, struct input *log)
 		needs_number = true;
 		number += is_before(other, first);
 	}
+	if (needs_pid)
+		length =
+			(size_t)snprintf(log->distinction, sizeof(log->distinction), ", %u%s%s",
+					 first->header.pid, inputs->has_several_hosts ? " on " : "",
+					 inputs->has_several_hosts ? first->host : "");
 	if (needs_namespace && first->pid_namespace[0])
-		length = (size_t)snprintf(log->distinction, sizeof(log->distinction), ", pid ns %s",
-					  first->pid_namespace);
+		length += (size_t)snprintf(log->distinction + length,
+					   sizeof(log->distinction) - length, ", pid ns %s",
+					   first->pid_namespace);
 	if (needs_number)
 		snprintf(log->distinction + length, sizeof(log->distinction) - length, ", #%u",
 			 number);

@@ -17,9 +17,12 @@
 #define INPUT_HOST_BYTES	65
 #define INPUT_PROGRAM_BYTES	4096
 #define INPUT_FACT_BYTES	40
-#define INPUT_DISTINCTION_BYTES 80
+#define INPUT_DISTINCTION_BYTES 176
 #define INPUT_COMMAND_BYTES	1024
 #define INPUT_TITLE_BYTES	256
+#define INPUT_RANK_BYTES	48
+
+#define RANK_UNKNOWN UINT32_MAX
 
 struct input {
 	char *path;
@@ -34,9 +37,13 @@ struct input {
 	char identity[INPUT_FACT_BYTES]; /* random, the same in all logs of a process */
 	char pid_namespace[INPUT_FACT_BYTES];
 	char boot[INPUT_FACT_BYTES]; /* identifies the boot of the host */
+	/* Position in a distributed job, from the environment. RANK_UNKNOWN: not set. */
+	uint32_t rank;
+	uint32_t local_rank; /* on its host */
+	uint32_t world_size;
 	/*
-	 * Suffix that makes the process label unique if program, pid and host do not, such as ", ns
-	 * 4026531836, #2".
+	 * Suffix that makes the process label unique if title, pid, host and rank do not, such as
+	 * ", pid ns 4026531836, #2".
 	 */
 	char distinction[INPUT_DISTINCTION_BYTES];
 	int64_t realtime_shift_ns; /* realtime - monotonic, the median of the log's pairs */
@@ -64,6 +71,12 @@ struct inputs {
 int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_count,
 		struct report *report);
 void inputs_free(struct inputs *inputs);
+
+/*
+ * Writes "rank 3", "rank 11, local 3" or "local rank 3"; "" if the log has no rank. A local rank
+ * that equals the rank is left out.
+ */
+void input_rank_text(const struct input *log, char out[INPUT_RANK_BYTES]);
 
 /* Opens a log. Returns NULL after a report if it cannot be read. */
 struct xt_reader *inputs_open(const char *path, struct report *report);

@@ -63,7 +63,7 @@ static inline void owner_of_work(const struct reading *reading, const struct wor
 			owner->stream =
 				label_index(work->stream, (uint32_t)reading->model->streams.count);
 	}
-	if (run->settings->by == BY_DEFAULT)
+	if (run->settings->by == BY_NONE)
 		return;
 	if (owner->leaf == LEAF_MEMORY && run->settings->by == BY_STREAM)
 		owner->root = ROOT_HOST;

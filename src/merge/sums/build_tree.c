@@ -168,7 +168,6 @@ static uint32_t add_root(struct tree_builder *p, uint32_t root)
 		node = paths_child(p->paths, node, name_thread(p, root));
 		break;
 	case BY_NONE:
-	case BY_DEFAULT:
 	case BY_PROCESS:
 		break;
 	}

@@ -139,6 +139,21 @@ export interface Process {
 	devices: Device[];
 }
 
+/* Sums of one process. */
+export interface ProcessRow {
+	label: string;
+	rank?: number;
+	local_rank?: number;
+	host: string;
+	gpus: { device: number; name: string; uuid: string }[];
+	gpu_time_ns: number;
+	gpu_busy_ns: number;
+	gpu_idle_ns: number;
+	span_ns: number;
+	collective_alone_ns: number;
+	own_ns: number; /* span without collectives, per GPU */
+}
+
 /* A place in the program: function, with file and line if known. */
 export interface Place {
 	where: string;
@@ -169,6 +184,7 @@ export interface Headline {
 export interface Summary {
 	headline?: Headline; /* absent in comparisons */
 	gpu_idle_by_class_ns?: Record<string, number>; /* likewise */
+	by_process?: { slowest?: string; rows: ProcessRow[] }; /* with several processes */
 	generator: string;
 	simulated_gpu: boolean;
 	selection?: string;

@@ -3,7 +3,7 @@
  * Keeps the state of the page in the fragment of its address, so that a link opens the same view.
  * What a fragment does not say, or says wrongly, has its usual value.
  */
-import { effect } from '@preact/signals';
+import { batch, effect } from '@preact/signals';
 import { baseSpan, filter, isFlame, search, selected, shownTree, type State, view, weight, zoom } from './state';
 import { noFilter, type PathTree } from './tree';
 import type { Span } from './times';
@@ -117,21 +117,27 @@ function canNavigate(): boolean {
 
 export function keepInAddress(state: State): void {
 	let written = fragment();
+	let isReading = false;
+	/* Without the batch, each change would be written as a state of its own. */
+	const apply = (text: string) => {
+		isReading = true;
+		batch(() => read(state, text));
+		isReading = false;
+	};
 
-	if (written) read(state, written);
+	if (written) apply(written);
 	effect(() => {
 		const text = write(state);
+		/* Typing must not fill the history. */
+		const replaces = isReading || document.activeElement instanceof HTMLInputElement;
 
 		if (text === written || !canNavigate()) return;
-		/* Typing must not fill the history. */
-		const isTyping = document.activeElement instanceof HTMLInputElement;
-
 		written = text;
-		history[isTyping ? 'replaceState' : 'pushState'](null, '', `#${text}`);
+		history[replaces ? 'replaceState' : 'pushState'](null, '', `#${text}`);
 	});
 	window.addEventListener('popstate', () => {
 		if (location.hash.slice(1) && !fragment()) return; /* a link to a section */
 		written = fragment();
-		read(state, written);
+		apply(written);
 	});
 }

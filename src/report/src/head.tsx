@@ -4,6 +4,7 @@
  */
 import type { Place } from './data';
 import { formatCount, formatPercent, longTime, shortBytes, shortTime } from './format';
+import { hasRanks } from './ranks';
 import { type State, theme, type Theme } from './state';
 import { countWords, doubtWords, idleName } from './words';
 
@@ -51,6 +52,7 @@ export function ThemeSwitch() {
 export function Bar({ state }: { state: State }) {
 	const links: [string, string, boolean][] = [
 		['findings', 'Findings', (state.report.summary.findings?.rows.length ?? 0) > 0],
+		['processes', 'Processes', hasRanks(state)],
 		['timeline', 'Device activity', state.report.tracks.length > 0],
 		['flame', 'Flame graph', true],
 		['tables', 'Tables', true],

@@ -10,6 +10,7 @@ import { Findings } from './findings';
 import { Flame } from './flame';
 import { Account, Bar, Head, titleOf } from './head';
 import { keepInAddress } from './fragment';
+import { Ranks } from './ranks';
 import { isDark, printing, setTree, type State } from './state';
 import { Tables } from './tables';
 import { Tracks } from './tracks';
@@ -25,6 +26,7 @@ function Page({ state }: { state: State }) {
 			<main>
 				<Head state={state} />
 				<Findings state={state} />
+				<Ranks state={state} />
 				<Tracks state={state} />
 				<Flame state={state} />
 				<Tables state={state} />

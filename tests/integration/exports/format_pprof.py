@@ -29,6 +29,7 @@ def check(reference, folder, args):
     expect(strings[profile.default_sample_type] == "gpu-time", "default type")
     locations = check_references(profile)
     several = len(reference.logs) > 1
+    by = ("--by", "process") if several else ()
     for place, weight in enumerate(WEIGHTS):
         paths = collections.Counter()
         for sample in profile.sample:
@@ -38,7 +39,7 @@ def check(reference, folder, args):
             paths[tuple(path)] += sample.value[place]
         wanted = collections.Counter()
         files = [strings[function.filename] for function in profile.function]
-        for path, value in reference.folded(weight, "--nvtx", "off").items():
+        for path, value in reference.folded(weight, "--nvtx", "off", *by).items():
             wanted[tuple(without_folders(name, files) for name in path)] += value
         expect_same(+paths, +wanted, weight)
     check_labels(reference, profile, "device", lambda root: root.strip("[]"))

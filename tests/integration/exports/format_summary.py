@@ -23,6 +23,7 @@ def check(reference, folder, args):
     check_kernels(reference, summary)
     check_devices(summary)
     check_headline(summary)
+    check_by_process(summary)
     for key, table in summary.items():
         if isinstance(table, dict) and "rows" in table:
             expect(len(table["rows"]) == table["row_count"], key, "has not all rows")
@@ -125,6 +126,22 @@ def check_kernels(reference, summary):
         for member, rest in (("p50_ns", len(ns) // 2), ("p99_ns", len(ns) // 100)):
             exact_ns = ns[len(ns) - rest - 1]
             expect(abs(row[member] - exact_ns) <= exact_ns / 100, row, member, exact_ns)
+
+
+def check_by_process(summary):
+    """The table of processes and the totals agree."""
+    if "by_process" not in summary:
+        expect(len(summary["processes"]) == 1, "no table of processes")
+        return
+    rows = summary["by_process"]["rows"]
+    for column, wanted in (("gpu_time_ns", summary["totals"]["gpu_time_ns"]),
+                           ("gpu_busy_ns", summary["headline"]["gpu_busy_ns"]),
+                           ("gpu_idle_ns", summary["headline"]["gpu_idle_ns"]),
+                           ("span_ns", summary["headline"]["span_ns"])):
+        expect(sum(row[column] for row in rows) == wanted, column, "by process")
+    own = [row["own_ns"] for row in rows]
+    expect(own == sorted(own, reverse=True), "rows are not sorted")
+    expect(("slowest" in summary["by_process"]) == (own[0] > own[-1]), "slowest")
 
 
 def check_devices(summary):

@@ -1180,6 +1180,53 @@ async function checkNarrowTable(html) {
 	}
 }
 
+// The ranks of a job: one table, the slowest is marked, and call paths are merged.
+async function checkRanks() {
+	const folder = join(work, 'ranks');
+
+	mkdirSync(folder);
+	for (const rank of [0, 1, 2, 10]) {
+		const script = [`meta env.RANK ${rank}`, 'meta gpu.0.name H100', `meta gpu.0.uuid ${rank}b2c3d4e5`,
+			`meta process.identity ${String(rank).padStart(32, '0')}`, 'stack s main step cudaLaunchKernel'];
+
+		for (let i = 1; i < 20; i++) {
+			script.push(`call ${i} 1 cuLaunchKernel s ${i * 10000} 30`);
+			script.push(`kernel ${i} 1 k ${i * 10000 + 100} ${rank === 2 ? 9000 : 3000 + rank}`);
+		}
+		made(`rank${rank}`, script.join('\n'), join(folder, `${rank}.xtr`));
+	}
+	const all = outputs(folder, 'ranks');
+	const page = await open(all.html);
+	const cells = (column) =>
+		page.$$eval(`#table-processes td[data-title="${column}"]`, (list) =>
+			list.map((td) => (td.dataset.value === undefined ? td.textContent.trim() : Number(td.dataset.value))));
+	const { rows: expected, slowest } = all.summary.by_process;
+
+	assert.equal(slowest, 'rank 2 (chat)');
+	assert.deepEqual(await cells('Own time'), expected.map((row) => row.own_ns));
+	assert.deepEqual(await cells('Busy'), expected.map((row) => row.gpu_busy_ns));
+	assert.deepEqual(await cells('Idle'), expected.map((row) => row.gpu_idle_ns));
+	assert.deepEqual(await cells('GPU time'), expected.map((row) => row.gpu_time_ns));
+	assert.deepEqual((await cells('Process'))[0], 'rank 2 (chat) slowest');
+	assert.equal(await page.locator('#table-processes .slowest').count(), 1);
+	assert.match((await cells('GPU'))[0], /^GPU0\s2b2c3d4e$/);
+	await page.click('#table-processes th button:text("Rank")');
+	await page.click('#table-processes th button:text("Rank")');
+	await soon(async () => assert.deepEqual(await cells('Rank'), [0, 1, 2, 10]));
+	await page.fill('#table-processes input', 'rank 10');
+	await soon(async () => assert.deepEqual(await cells('Process'), ['rank 10 (chat)']));
+	assert.equal(all.summary.weights['gpu-time'].paths.row_count, 1);
+	for (const width of [1440, 1024, 390]) {
+		await page.setViewportSize({ width, height: 900 });
+		assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width} is too narrow`);
+	}
+	await close(page);
+	const alone = await open(outputs(join(folder, '2.xtr'), 'rank').html);
+
+	assert.equal(await alone.locator('#processes').count(), 0);
+	await close(alone);
+}
+
 async function checkTrust() {
 	const cut = join(work, 'cut.xtr');
 	const expected = { normal: 'Complete', lost: 'Degraded', cut: 'Damaged', empty: null, hostile: null };
@@ -1249,6 +1296,7 @@ try {
 	await checkBlank();
 	await checkApart();
 	await checkManyDevices();
+	await checkRanks();
 	await checkTrust();
 	console.log('the report shows what the other outputs say');
 } finally {

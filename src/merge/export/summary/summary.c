@@ -11,6 +11,7 @@
 #include "merge/export/summary/summary_headline.h"
 #include "merge/export/summary/summary_memory.h"
 #include "merge/export/summary/summary_path.h"
+#include "merge/export/summary/summary_ranks.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/summary/summary_tree.h"
 #include "merge/sums/tables.h"
@@ -279,6 +280,8 @@ static int end(struct sink *sink, const struct run *run)
 		return error;
 	put_overview(out, run);
 	error = put_findings(out, run);
+	if (!error)
+		error = summary_put_ranks(sink, run);
 	if (!error)
 		error = summary_put_tree(sink, run);
 	if (!error && run_work_count(run))

@@ -13,6 +13,7 @@
 #include "merge/export/summary/summary_headline.h"
 #include "merge/export/summary/summary_json_tables.h"
 #include "merge/export/summary/summary_queries.h"
+#include "merge/export/summary/summary_ranks.h"
 #include "merge/reading.h"
 #include "merge/sums/tables.h"
 #include "merge/sums/build_tree.h"
@@ -182,6 +183,7 @@ static void put_processes(struct json *json, const struct summary_json *s)
 		json_string(json, "name", process->name);
 		json_string(json, "title", process->title);
 		json_string(json, "command", process->command);
+		put_rank_numbers_json(json, process->log);
 		json_string(json, "host", process->log->host);
 		json_u64(json, "pid", process->log->header.pid);
 		json_string(json, "identity", process->log->identity);
@@ -287,6 +289,7 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	put_totals(json, run);
 	put_idle_classes(json, s);
 	put_processes(json, s);
+	put_ranks_json(json, run);
 	if (!error)
 		error = put_findings_json(json, run);
 	put_backward(json, run);

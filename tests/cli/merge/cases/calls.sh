@@ -22,7 +22,7 @@ merge one.xtr --chrome one.json
 check_chrome one.json
 grep '"cat":"api"' one.json
 
-# With several processes, failed calls have their process at the root, unless --by says otherwise.
+# With several processes, failed calls with one path are merged, unless --by process splits them.
 failing() {
 	make_log script $1.xtr <<-END
 		stack load main load cudaMalloc
@@ -39,4 +39,4 @@ failed() {
 failed five.xtr
 failed five.xtr --by process
 failed five.xtr six.xtr
-failed five.xtr six.xtr --by none
+failed five.xtr six.xtr --by process

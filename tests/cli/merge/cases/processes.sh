@@ -11,3 +11,4 @@ grep process_name all.json
 echo "first calls:"
 grep '"correlation":1}' all.json | grep '"cat":"api"'
 merge data --top 2
+merge -q data --folded - --by process

@@ -34,7 +34,7 @@ labels a.xtr unknown.xtr
 # Both are in every output.
 merge -q a.xtr b.xtr --folded - --by process
 merge -q c.xtr more_of_c.xtr --folded - --by process
-merge -q a.xtr b.xtr --chrome chrome.json --csv csv --sqlite data.db --speedscope scope.json \
+merge -q a.xtr b.xtr --by process --chrome chrome.json --csv csv --sqlite data.db --speedscope scope.json \
 	--perfetto trace --pprof profile.gz --text text
 gunzip -c profile.gz >profile
 for output in chrome.json csv/paths.csv scope.json trace profile text; do

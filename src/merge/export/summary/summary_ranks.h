@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of processes, if there are several, as text and as JSON.
+ */
+#ifndef XT_MERGE_SUMMARY_RANKS_H
+#define XT_MERGE_SUMMARY_RANKS_H
+
+#include "merge/base/json.h"
+#include "merge/exporter.h"
+
+/* Returns 0 or -ENOMEM. */
+int summary_put_ranks(struct sink *sink, const struct run *run);
+
+void put_ranks_json(struct json *json, const struct run *run);
+
+/* Writes the members "rank", "local_rank" and "world_size" that the log has. */
+void put_rank_numbers_json(struct json *json, const struct input *log);
+
+#endif
