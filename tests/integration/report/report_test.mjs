@@ -1218,7 +1218,7 @@ async function checkRanks() {
 	assert.equal(all.summary.weights['gpu-time'].paths.row_count, 1);
 	for (const width of [1440, 1024, 390]) {
 		await page.setViewportSize({ width, height: 900 });
-		assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width} is too narrow`);
+		await soon(async () => assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width} is too narrow`));
 	}
 	await close(page);
 	const alone = await open(outputs(join(folder, '2.xtr'), 'rank').html);

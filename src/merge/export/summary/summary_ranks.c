@@ -25,11 +25,12 @@ static const struct column columns[] = {
 static char *describe_row(const struct run *run, const struct rank_row *row)
 {
 	const struct input *log = &run->inputs->logs[row->first];
-	char *text = NULL, *longer, *clean;
-	bool has_host = log->host[0] && !strstr(row->label, log->host);
+	char *text = NULL, *longer, *clean, host[INPUT_HOST_BYTES + sizeof(" on ")];
 
-	if (asprintf(&text, "%s%s%s", row->label, has_host ? " on " : "",
-		     has_host ? log->host : "") < 0)
+	/* The label may have the host already. */
+	snprintf(host, sizeof(host), " on %s", log->host);
+	if (asprintf(&text, "%s%s", row->label,
+		     log->host[0] && !strstr(row->label, host) ? host : "") < 0)
 		return NULL;
 	for (size_t g = 0; g < row->gpu_count && text; g++) {
 		const struct rank_gpu *gpu = &row->gpus[g];
