@@ -204,6 +204,12 @@ static void search_caller(void *argument)
 		search_others(search, python);
 }
 
+/* Elapsed time would count what other threads do while this one waits for a processor. */
+static uint64_t cpu_ns(void)
+{
+	return xt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /*
  * What is left of the time for searches or definitions in this thread: a fixed time, then a share
  * of the run. Programs with hundreds of threads that train at once would spend most of it here.
@@ -220,7 +226,7 @@ static uint64_t cold_ns_left(struct torch_thread *torch, uint64_t used_ns, uint6
 
 static void add_cold(struct thread_buffer *tb, uint64_t *used_ns, uint64_t start_ns)
 {
-	uint64_t ns = monotonic_ns() - start_ns;
+	uint64_t ns = cpu_ns() - start_ns;
 
 	*used_ns += ns;
 	counter_add(&tb->slow_path_ns, ns);
@@ -300,8 +306,8 @@ static uint32_t caller_of(struct thread_buffer *tb, int64_t task_id, uint64_t no
 		task->number = guess_caller(torch);
 		return task->number;
 	}
-	start_ns = monotonic_ns();
-	search.end_ns = start_ns + left_ns;
+	start_ns = cpu_ns();
+	search.end_ns = monotonic_ns() + left_ns;
 	call_on_stack(tb->walk_stack_top, search_caller, &search);
 	if (search.found.state)
 		task->number = number_caller(torch, &search.found);
@@ -452,7 +458,7 @@ const struct torch_recent *torch_slots_find(struct thread_buffer *tb,
 	is_defined = slot < torch->slot_count;
 	if (!is_defined &&
 	    (!shared->node || cold_ns_left(torch, torch->definition_ns, DEFINITIONS_FACTOR))) {
-		uint64_t start_ns = monotonic_ns();
+		uint64_t start_ns = cpu_ns();
 
 		if (slot == XT_AUTOGRAD_SLOT_COUNT)
 			slot = forget_slots(torch);
