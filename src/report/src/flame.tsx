@@ -341,7 +341,7 @@ export function Flame({ state }: { state: State }) {
 		change: changeOf(state),
 		isFlame: isFlame.value,
 		hovered: hover.value?.cell ?? null,
-		focused: hasFocus.value || selected.value !== 0 ? focusedCell : null,
+		focused: hasFocus.value || current !== 0 ? focusedCell : null,
 		scrollTop: scrollTop.value,
 		width,
 		height,

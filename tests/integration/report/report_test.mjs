@@ -537,6 +537,7 @@ async function checkViews(all) {
 	await isNumber(page, '#flame-total', having, 'the function stays, although it is no Python');
 	await page.selectOption('#keep', 'all');
 	await page.selectOption('#view', 'callees-of');
+	await soon(async () => assert.match(page.url(), /view=callees-of$/));
 	// A link opens the same view, and going back returns to the one before.
 	await page.selectOption('#keep', 'own');
 	await isNumber(page, '#flame-total', having, 'the function stays');
@@ -648,6 +649,7 @@ async function checkHistory(page, { summary }) {
 	await soon(async () => assert.equal(await page.inputValue('#weight'), idle));
 	await isView('callers');
 	assert.equal(await page.inputValue('#search'), '');
+	await page.waitForTimeout(500); // a late change of the address would end the way forward
 	await page.goForward();
 	await soon(async () => assert.equal(await page.textContent('#flame-total'), kernel));
 	assert.equal(await page.inputValue('#weight'), '0');
@@ -737,14 +739,23 @@ async function checkMatches(html) {
 
 // Recursion folds to its first frame, and paths without Python stay whole.
 async function checkReduced() {
-	const script = ['thread 1 101 main', 'stack a main f f f g', 'stack b main f g f g', 'stack c main h', 'call 1 1 cuLaunchKernel a 10 5', 'kernel 1 1 k 20 100',
-		'call 2 1 cuLaunchKernel b 30 5', 'kernel 2 1 k 130 50', 'call 3 1 cuLaunchKernel c 190 5', 'kernel 3 1 k 200 7'].join('\n');
+	const script = ['thread 1 101 main', 'stack a main f f f g', 'stack b main f g f g', 'stack c main h', 'stack d g', 'call 1 1 cuLaunchKernel a 10 5', 'kernel 1 1 k 20 100',
+		'call 2 1 cuLaunchKernel b 30 5', 'kernel 2 1 k 130 50', 'call 3 1 cuLaunchKernel c 190 5', 'kernel 3 1 k 200 7',
+		'call 4 1 cuLaunchKernel d 210 5', 'kernel 4 1 k 220 3'].join('\n');
 	const page = await open(outputs(made('recursion', script), 'recursion').html);
+	const search = async (name, places, value) => {
+		await page.fill('#search', `"${name}"`);
+		await soon(async () => assert.equal(await page.textContent('#hit-place'), `${places} match${places === 1 ? '' : 'es'}`, name));
+		await isNumber(page, '#found', value, name);
+	};
 
+	// Upside down: paths with the same callers share their frames, wherever they begin.
+	await page.selectOption('#view', 'callers');
+	for (const [name, places, value] of [['[GPU_Kernel]k', 1, 160], ['g', 2, 153], ['f', 4, 150], ['main', 3, 157], ['h', 1, 7]])
+		await search(name, places, value);
+	await page.selectOption('#view', 'callees');
 	await page.check('#recursion');
-	await page.fill('#search', '"g"');
-	await soon(async () => assert.equal(await page.textContent('#hit-place'), '1 match'));
-	await isNumber(page, '#found', 150, 'both paths');
+	await search('g', 2, 153);
 	await page.fill('#search', '');
 	await page.selectOption('#keep', 'python');
 	await page.fill('#search', '"h"');
