@@ -8,11 +8,11 @@ import { changeColour, frameColour, kindNames } from './colours';
 import type { Weight } from './data';
 import { Filters } from './filters';
 import { formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
-import { type Cell, cellAt, childrenOf, layOut } from './layout';
+import { type Cell, cellAt, childrenOf, Hits, layOut } from './layout';
 import { type Change, type Look, paint, ROW_HEIGHT, rowAt, rowTop, type Scene } from './painter';
-import { baseSpan, filter, isDark, isFiltered, isFlame, isOfBrowser, printing, reset, search, selected, setView, shownTree, type State, view, watchWidth, weight, zoom } from './state';
-import { noFilter, patternError } from './tree';
-import { type Keep, type Mode, wholeView } from './views';
+import { baseSpan, filter, isDark, isFiltered, isFlame, isOfBrowser, isWholeView, printing, reset, search, selected, setView, shownTree, type State, view, watchWidth, weight, zoom } from './state';
+import { noFilter, type PathTree, patternError, shortName } from './tree';
+import type { Keep, Mode } from './views';
 import { weightTitles } from './words';
 
 export function readLook(element: Element): Look {
@@ -33,12 +33,16 @@ export function readLook(element: Element): Look {
 /* Returns the node that a key moves to. */
 function neighbour(scene: Scene, sums: Parameters<typeof childrenOf>[1], node: number, key: string): number {
 	const { tree } = scene;
-	const inward = scene.isFlame ? 'ArrowUp' : 'ArrowDown';
-	const outward = scene.isFlame ? 'ArrowDown' : 'ArrowUp';
+	const { callersRoot } = tree;
+	const isAbove = callersRoot > 0 && node >= callersRoot;
+	const isTurned = scene.isFlame !== isAbove;
+	const inward = isTurned ? 'ArrowUp' : 'ArrowDown';
+	const outward = isTurned ? 'ArrowDown' : 'ArrowUp';
 
 	if (key === inward) return childrenOf(tree, sums, node)[0] ?? node;
-	if (key === outward) return node ? tree.parent[node] : node;
-	if (!node) return node;
+	if (key === outward && callersRoot && node <= 1) return childrenOf(tree, sums, callersRoot)[0] ?? node;
+	if (key === outward) return isAbove && tree.depth[node] <= 2 ? 1 : node ? tree.parent[node] : node;
+	if (!node || (callersRoot && tree.depth[node] === 1)) return node;
 	const siblings = childrenOf(tree, sums, tree.parent[node]);
 	const place = siblings.indexOf(node) + (key === 'ArrowRight' ? 1 : -1);
 
@@ -117,7 +121,7 @@ function Legend({ isComparison }: { isComparison: boolean }) {
 				))
 			)}
 			<li class="keys">
-				<kbd>/</kbd> search <kbd>arrows</kbd> move <kbd>Enter</kbd> zoom in <kbd>Backspace</kbd> zoom out{' '}
+				<kbd>/</kbd> search <kbd>n</kbd> next match <kbd>c</kbd> callers and callees <kbd>arrows</kbd> move <kbd>Enter</kbd> zoom in <kbd>Backspace</kbd> zoom out{' '}
 				<kbd>Esc</kbd> reset
 			</li>
 		</ul>
@@ -129,13 +133,18 @@ function Details({ state, node }: { state: State; node: number }) {
 	const tree = shownTree.value!;
 	const sums = tree.sums(weight.value, filter.value);
 	const spec = report.weights[weight.value];
-	const whole = sums.total[0];
+	const whole = state.tree.sums(weight.value, filter.value).total[0];
 	const root = tree.weighed(sums, zoom.value);
 	const change = changeOf(state);
 
 	return (
 		<div class="details" aria-live="polite" id="flame-details">
 			<div class="details-name">{tree.text(node)}</div>
+			{node && !(view.value.mode === 'sandwich' && view.value.pivot === pivotOf(tree, node)) ? (
+				<button type="button" id="around" class="small" onClick={() => showAround(tree, node)}>
+					Callers and callees
+				</button>
+			) : null}
 			<dl class="details-numbers">
 				<div>
 					<dt>{titleOf(spec)}</dt>
@@ -149,10 +158,12 @@ function Details({ state, node }: { state: State; node: number }) {
 					<dt>of view</dt>
 					<dd>{formatPercent(sums.total[node], sums.total[root])}</dd>
 				</div>
-				<div>
-					<dt>self</dt>
-					<dd>{formatWeight(sums.self[node], spec)}</dd>
-				</div>
+				{tree.leadsToCallers(node) ? null : (
+					<div>
+						<dt>self</dt>
+						<dd>{formatWeight(sums.self[node], spec)}</dd>
+					</div>
+				)}
 				{change ? <ChangeNumbers change={change} node={node} spec={spec} /> : null}
 				{report.weights.map((other, w) =>
 					change ||
@@ -187,6 +198,7 @@ function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cel
 	const countWeight = report.weights.findIndex((w) => w.name === 'count' && w.side === spec.side);
 	const change = cell.restCount ? null : changeOf(state);
 	const root = tree.weighed(sums, zoom.value);
+	const whole = state.tree.sums(weight.value, filter.value).total[0];
 	const left = Math.min(at.x + 14, Math.max(scene.width - 330, 0));
 
 	return (
@@ -198,7 +210,7 @@ function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cel
 			</div>
 			<div class="tip-numbers">
 				<b>{formatWeight(total, spec)}</b>
-				<span>{formatPercent(total, sums.total[0])} of total</span>
+				<span>{formatPercent(total, whole)} of total</span>
 				{root ? <span>{formatPercent(total, sums.total[root])} of view</span> : null}
 				{change ? (
 					<span>
@@ -208,7 +220,7 @@ function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cel
 						<b>{formatChange(change.base[cell.node], change.now[cell.node])}</b>
 					</span>
 				) : null}
-				{!cell.restCount && sums.self[cell.node] && tree.isInner(cell.node) ? (
+				{!cell.restCount && sums.self[cell.node] && tree.isInner(cell.node) && !tree.leadsToCallers(cell.node) ? (
 					<span>self {formatWeight(sums.self[cell.node], spec)}</span>
 				) : null}
 				{!cell.restCount && countWeight >= 0 && countWeight !== weight.value ? (
@@ -226,7 +238,21 @@ const modeNames: [Mode, string][] = [
 	['callers', 'Callers: from the kernel up'],
 	['callers-of', 'Callers of'],
 	['callees-of', 'Callees of'],
+	['sandwich', 'Callers and callees of'],
 ];
+
+function isAboutPivot(mode: Mode): boolean {
+	return mode !== 'callees' && mode !== 'callers';
+}
+
+/* Returns the name of the function that a view of this node is about. */
+function pivotOf(tree: PathTree, node: number): string {
+	return node ? tree.names[tree.name[node]] : '';
+}
+
+function showAround(tree: PathTree, node: number): void {
+	if (node) setView({ mode: 'sandwich', pivot: pivotOf(tree, node) });
+}
 
 const keepNames: [Keep, string][] = [
 	['all', 'All'],
@@ -234,10 +260,10 @@ const keepNames: [Keep, string][] = [
 	['own', 'My code only'],
 ];
 
-/* The choice of view. Two views are about the selected frame. */
+/* The choice of view. Some views are about the selected frame. */
 function Views({ pivot }: { pivot: string }) {
 	const { mode, keep, foldsRecursion } = view.value;
-	const about = view.value.pivot || pivot;
+	const aboutOf = (of: Mode) => (of === mode ? view.value.pivot : pivot || view.value.pivot);
 
 	return (
 		<>
@@ -249,15 +275,15 @@ function Views({ pivot }: { pivot: string }) {
 					onChange={(e) => {
 						const next = e.currentTarget.value as Mode;
 
-						setView({ mode: next, pivot: next.endsWith('-of') ? about : '' });
+						setView({ mode: next, pivot: isAboutPivot(next) ? aboutOf(next) : '' });
 					}}
 				>
 					{modeNames.map(([value, name]) =>
-						!value.endsWith('-of') ? (
+						!isAboutPivot(value) ? (
 							<option value={value}>{name}</option>
-						) : about ? (
+						) : aboutOf(value) ? (
 							<option value={value}>
-								{name} {about}
+								{name} {shortName(aboutOf(value))}
 							</option>
 						) : (
 							<option value={value} disabled>
@@ -293,8 +319,12 @@ export function Flame({ state }: { state: State }) {
 	const scrollTop = useSignal(0);
 	const hover = useSignal<{ cell: Cell; x: number; y: number } | null>(null);
 	const hasFocus = useSignal(false);
+	const latest = useRef({ step: (_by: 1 | -1) => {} });
 	const sums = tree.sums(weight.value, filter.value);
 	const root = tree.weighed(sums, zoom.value);
+	const whole = state.tree.sums(weight.value, filter.value).total[0];
+	/* A view of one function has no frame for the root. */
+	const current = selected.value || Number(tree.callersRoot > 0);
 	const layout = useMemo(() => layOut(tree, sums, root, width), [tree, sums, root, width]);
 	const matched = useMemo(() => tree.matches(search.value), [tree, search.value]);
 	const wrong = patternError(search.value);
@@ -303,7 +333,7 @@ export function Flame({ state }: { state: State }) {
 	const height = Math.min(contentHeight, heightMax);
 	const spec = report.weights[weight.value];
 	const focusedCell =
-		layout.rows.flatMap((row) => row.filter((c) => c.node === selected.value && !c.restCount))[0] ?? null;
+		layout.rows.flatMap((row) => row.filter((c) => c.node === current && !c.restCount))[0] ?? null;
 	const scene: Scene = {
 		tree,
 		layout,
@@ -311,7 +341,7 @@ export function Flame({ state }: { state: State }) {
 		change: changeOf(state),
 		isFlame: isFlame.value,
 		hovered: hover.value?.cell ?? null,
-		focused: hasFocus.value || selected.value !== 0 ? focusedCell : null,
+		focused: hasFocus.value || current !== 0 ? focusedCell : null,
 		scrollTop: scrollTop.value,
 		width,
 		height,
@@ -327,15 +357,19 @@ export function Flame({ state }: { state: State }) {
 	 */
 	useEffect(() => {
 		const top = (isFlame.value ? layout.rows.length - 1 - layout.rootRow : layout.rootRow) * ROW_HEIGHT;
-		const before = isFlame.value ? 2 / 3 : 1 / 3;
+		const before = tree.callersRoot ? 1 / 2 : isFlame.value ? 2 / 3 : 1 / 3;
 
 		scroller.current!.scrollTop = top + ROW_HEIGHT / 2 - height * before;
-	}, [isFlame.value, root]);
+	}, [isFlame.value, root, tree]);
 	useEffect(() => {
 		const onKey = (event: KeyboardEvent) => {
-			if (event.key !== '/' || isOfBrowser(event) || event.target instanceof HTMLInputElement) return;
+			const isInField = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+
+			if (isOfBrowser(event) || isInField) return;
+			if (event.key === '/') searchField.current?.focus();
+			else if (event.key === 'n' || event.key === 'N') latest.current.step(event.key === 'n' ? 1 : -1);
+			else return;
 			event.preventDefault();
-			searchField.current?.focus();
 		};
 
 		window.addEventListener('keydown', onKey);
@@ -379,39 +413,36 @@ export function Flame({ state }: { state: State }) {
 		if (isOfBrowser(event)) return;
 
 		if (key.startsWith('Arrow')) {
-			const next = neighbour(scene, sums, selected.value, key);
+			const next = neighbour(scene, sums, current, key);
 
 			selected.value = next;
 			/* If the node is outside the zoomed subtree, zoom to it. */
-			if (next < root || next >= tree.end[root]) zoom.value = next;
+			if (!tree.shows(root, next)) zoom.value = next;
 			reveal(next);
 		} else if (key === 'Enter' || key === ' ') {
-			zoom.value = selected.value;
+			zoom.value = current;
 		} else if (key === 'Backspace') {
 			zoom.value = root ? tree.parent[root] : 0;
 			selected.value = zoom.value;
 		} else if (key === 'Escape') {
 			reset();
-		} else if (key === 'n' || key === 'N') {
-			step(key === 'n' ? 1 : -1);
+		} else if (key === 'c') {
+			showAround(tree, current);
 		} else {
 			return;
 		}
 		event.preventDefault();
 	};
 	const found = matched ? tree.matchedTotal(matched, sums, root) : 0;
-	const hits = useMemo(() => (matched ? [...matched.keys()].filter((n) => matched[n] && sums.total[n] > 0) : []), [matched, sums]);
+	const hits = useMemo(() => matched && new Hits(matched, sums), [matched, sums]);
 	/* Goes to the next or previous match after the selection. */
 	const step = (by: 1 | -1) => {
-		const after = hits.findIndex((n) => n >= selected.value);
-		const here = hits[after] === selected.value;
-		const place = after < 0 ? (by > 0 ? 0 : hits.length - 1) : by > 0 ? after + Number(here) : after - 1;
-
-		if (!hits.length) return;
-		selected.value = hits[(place + hits.length) % hits.length];
+		if (!hits?.count) return;
+		selected.value = hits.beside(selected.value, by);
 		zoom.value = selected.value;
+		scroller.current!.parentElement!.scrollIntoView({ block: 'nearest' });
 	};
-	const pivot = selected.value && tree.text(selected.value);
+	latest.current = { step };
 
 	return (
 		<section id="flame" class="card">
@@ -458,7 +489,7 @@ export function Flame({ state }: { state: State }) {
 						autocomplete="off"
 					/>
 				</label>
-				<Views pivot={pivot || ''} />
+				<Views pivot={pivotOf(tree, current)} />
 				<div class="buttons">
 					<button type="button" id="direction" onClick={() => (isFlame.value = !isFlame.value)}>
 						{isFlame.value ? 'Icicle' : 'Flame'}
@@ -466,7 +497,7 @@ export function Flame({ state }: { state: State }) {
 					<button
 						type="button"
 						id="reset"
-						disabled={!zoom.value && !search.value && !isFiltered.value && view.value === wholeView}
+						disabled={!zoom.value && !search.value && !isFiltered.value && isWholeView.value}
 						onClick={reset}
 					>
 						Reset
@@ -478,13 +509,13 @@ export function Flame({ state }: { state: State }) {
 					{formatWeight(sums.total[root], spec)}
 				</span>
 				<span class="muted">
-					{root
-						? `${formatPercent(sums.total[root], sums.total[0])} of ${formatWeight(sums.total[0], spec)}`
+					{sums.total[root] !== whole
+						? `${formatPercent(sums.total[root], whole)} of ${formatWeight(whole, spec)}`
 						: isFiltered.value
 							? ''
 							: 'in total'}
 					{isFiltered.value
-						? ` with these filters, of ${formatWeight(tree.sums(weight.value, noFilter).total[0], spec)} in total`
+						? ` with these filters, of ${formatWeight(state.tree.sums(weight.value, noFilter).total[0], spec)} in total`
 						: ''}
 				</span>
 				{wrong ? (
@@ -496,14 +527,14 @@ export function Flame({ state }: { state: State }) {
 						matched {formatWeight(found, spec)}, {formatPercent(found, sums.total[root])}
 					</span>
 				) : null}
-				{matched && hits.length && !wrong ? (
+				{hits?.count && !wrong ? (
 					<span class="hits">
 						<button type="button" id="hit-before" title="Previous match (Shift+Enter, N)" aria-label="Previous match" onClick={() => step(-1)}>
 							‹
 						</button>
 						<span id="hit-place" aria-live="polite">
-							{hits.includes(selected.value) ? `${formatCount(hits.indexOf(selected.value) + 1)} of ` : ''}
-							{formatCount(hits.length)} {hits.length === 1 ? 'match' : 'matches'}
+							{hits.placeOf(selected.value) ? `${formatCount(hits.placeOf(selected.value))} of ` : ''}
+							{formatCount(hits.count)} {hits.count === 1 ? 'match' : 'matches'}
 						</span>
 						<button type="button" id="hit-after" title="Next match (Enter, n)" aria-label="Next match" onClick={() => step(1)}>
 							›
@@ -546,7 +577,7 @@ export function Flame({ state }: { state: State }) {
 					</p>
 				)}
 			</div>
-			<Details state={state} node={selected.value} />
+			<Details state={state} node={current} />
 			<Legend isComparison={spec.against !== undefined || (baseSpan.value !== null && filter.value.span !== null)} />
 		</section>
 	);

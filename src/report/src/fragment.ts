@@ -9,27 +9,34 @@ import { noFilter, type PathTree } from './tree';
 import type { Span } from './times';
 import { type Keep, type Mode, wholeView } from './views';
 
-const PATH_CHARACTERS_MAX = 3000; /* longer paths are left out */
-
-const modes: Mode[] = ['callees', 'callers', 'callers-of', 'callees-of'];
-const keeps: Keep[] = ['all', 'python', 'own'];
+const modes: Mode[] = ['callers', 'callers-of', 'callees-of', 'sandwich'];
+const keeps: Keep[] = ['python', 'own'];
+const WRITE_INTERVAL_MS = 400; /* browsers limit how often a page changes its address */
 
 function spanText(span: Span | null): string {
 	return span ? `${Math.round(span.fromNs)}-${Math.round(span.untilNs)}` : '';
 }
 
-function spanOf(text: string | null): Span | null {
-	const [, from, until] = /^(\d+)-(\d+)$/.exec(text ?? '') ?? [];
+function spanOf({ report }: State, text: string): Span | null {
+	const [, from, until] = /^(\d+)-(\d+)$/.exec(text) ?? [];
 
-	return until && Number(until) > Number(from) ? { fromNs: Number(from), untilNs: Number(until) } : null;
+	return report.events && until && Number(until) > Number(from) ? { fromNs: Number(from), untilNs: Number(until) } : null;
+}
+
+/* FNV-1a. Names can be longer than an address may be. */
+function hashOf(name: string): string {
+	let hash = 0x811c9dc5;
+
+	for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
+	return (hash >>> 0).toString(36);
 }
 
 /* Returns the node at the end of a path, or of its beginning, as far as the tree has it. */
-function nodeAt(tree: PathTree, path: string[]): number {
+function nodeAt(tree: PathTree, path: string): number {
 	let node = 0;
 
-	for (const frame of path) {
-		const child = [...tree.children(node)].find((c) => tree.text(c) === frame);
+	for (const hash of path.split('.')) {
+		const child = [...tree.children(node)].find((c) => hashOf(tree.text(c)) === hash);
 
 		if (!child) return node;
 		node = child;
@@ -37,70 +44,107 @@ function nodeAt(tree: PathTree, path: string[]): number {
 	return node;
 }
 
-function write(state: State): string {
-	const { report } = state;
-	const tree = shownTree.value;
-	const names = new URLSearchParams();
-	const put = (key: string, value: string) => {
-		if (value) names.set(key, value);
-	};
-
-	put('weight', weight.value ? report.weights[weight.value].name + (report.weights[weight.value].side ?? '') : '');
-	put('device', report.devices[filter.value.device - 1] ?? '');
-	put('thread', report.threads[filter.value.thread - 1] ?? '');
-	put('range', filter.value.range ? String(filter.value.range) : '');
-	put('span', spanText(filter.value.span));
-	put('base', spanText(baseSpan.value));
-	put('view', view.value.mode === 'callees' ? '' : view.value.mode);
-	put('pivot', view.value.pivot);
-	put('frames', view.value.keep === 'all' ? '' : view.value.keep);
-	put('recursion', view.value.foldsRecursion ? 'folded' : '');
-	put('order', isFlame.value ? 'flame' : '');
-	put('search', search.value);
-	const path = zoom.value && tree ? JSON.stringify(tree.path(zoom.value).map((n) => tree.text(n))) : '';
-
-	put('zoom', path.length <= PATH_CHARACTERS_MAX ? path : '');
-	return names.toString();
+interface Field {
+	key: string;
+	write(state: State): string; /* '': the usual value */
+	read(state: State, text: string): void;
 }
 
-function pathOf(text: string | null): string[] {
-	try {
-		const path: unknown = JSON.parse(text ?? '[]');
+/* A field about one entry of a list, by name. */
+function choice(key: 'device' | 'thread', list: 'devices' | 'threads'): Field {
+	return {
+		key,
+		write: ({ report }) => report[list][filter.value[key] - 1] ?? '',
+		read: ({ report }, text) => (filter.value = { ...filter.value, [key]: report[list].indexOf(text) + 1 }),
+	};
+}
 
-		return Array.isArray(path) ? path.map(String) : [];
-	} catch {
-		return [];
+/* A field is read after those before it. */
+const fields: Field[] = [
+	{
+		key: 'weight',
+		write: ({ report }) => (weight.value ? report.weights[weight.value].name + (report.weights[weight.value].side ?? '') : ''),
+		read: ({ report }, text) => (weight.value = Math.max(report.weights.findIndex((w) => w.name + (w.side ?? '') === text), 0)),
+	},
+	choice('device', 'devices'),
+	choice('thread', 'threads'),
+	{
+		key: 'range',
+		write: () => String(filter.value.range || ''),
+		read: ({ report }, text) => (filter.value = { ...filter.value, range: report.ranges[Number(text) - 1] ? Number(text) : noFilter.range }),
+	},
+	{
+		key: 'span',
+		write: () => spanText(filter.value.span),
+		read: (state, text) => (filter.value = { ...filter.value, span: spanOf(state, text) }),
+	},
+	{
+		key: 'base',
+		write: () => spanText(baseSpan.value),
+		read: (state, text) => (baseSpan.value = spanOf(state, text)),
+	},
+	{
+		key: 'pivot',
+		write: () => view.value.pivot,
+		read: ({ report }, text) => (view.value = { ...view.value, pivot: report.names.includes(text) ? text : wholeView.pivot }),
+	},
+	{
+		key: 'view',
+		write: () => (view.value.mode === wholeView.mode ? '' : view.value.mode),
+		read: (_, text) => {
+			const mode = modes.find((m) => m === text) ?? wholeView.mode;
+			const isAboutPivot = mode !== 'callees' && mode !== 'callers';
+			const { pivot } = view.value;
+
+			view.value = { ...view.value, mode: isAboutPivot && !pivot ? wholeView.mode : mode, pivot: isAboutPivot ? pivot : wholeView.pivot };
+		},
+	},
+	{
+		key: 'frames',
+		write: () => (view.value.keep === wholeView.keep ? '' : view.value.keep),
+		read: (_, text) => (view.value = { ...view.value, keep: keeps.find((k) => k === text) ?? wholeView.keep }),
+	},
+	{
+		key: 'recursion',
+		write: () => (view.value.foldsRecursion ? 'folded' : ''),
+		read: (_, text) => (view.value = { ...view.value, foldsRecursion: text === 'folded' }),
+	},
+	{
+		key: 'order',
+		write: () => (isFlame.value ? 'flame' : ''),
+		read: (_, text) => (isFlame.value = text === 'flame'),
+	},
+	{
+		key: 'search',
+		write: () => search.value,
+		read: (_, text) => (search.value = text),
+	},
+	{
+		key: 'zoom',
+		write: () => {
+			const tree = shownTree.value;
+
+			return zoom.value && tree ? tree.path(zoom.value).map((n) => hashOf(tree.text(n))).join('.') : '';
+		},
+		read: (_, text) => (zoom.value = selected.value = shownTree.value ? nodeAt(shownTree.value, text) : 0),
+	},
+];
+
+function write(state: State): string {
+	const values = new URLSearchParams();
+
+	for (const field of fields) {
+		const text = field.write(state);
+
+		if (text) values.set(field.key, text);
 	}
+	return values.toString();
 }
 
 function read(state: State, text: string): void {
-	const { report } = state;
-	const names = new URLSearchParams(text);
-	const index = (list: string[], key: string) => list.indexOf(names.get(key) ?? '') + 1;
-	const range = Number(names.get('range')) || 0;
+	const values = new URLSearchParams(text);
 
-	weight.value = Math.max(report.weights.findIndex((w) => w.name + (w.side ?? '') === names.get('weight')), 0);
-	filter.value = {
-		...noFilter,
-		device: index(report.devices, 'device'),
-		thread: index(report.threads, 'thread'),
-		range: Number.isInteger(range) && range > 0 && range <= report.ranges.length ? range : 0,
-		span: report.events ? spanOf(names.get('span')) : null,
-	};
-	baseSpan.value = report.events ? spanOf(names.get('base')) : null;
-	const mode = modes.find((m) => m === names.get('view')) ?? 'callees';
-	const pivot = names.get('pivot') ?? '';
-	const isAbout = mode === 'callers-of' || mode === 'callees-of';
-
-	view.value = {
-		mode: isAbout && !report.names.includes(pivot) ? 'callees' : mode,
-		pivot: isAbout ? pivot : '',
-		keep: keeps.find((k) => k === names.get('frames')) ?? wholeView.keep,
-		foldsRecursion: names.get('recursion') === 'folded',
-	};
-	isFlame.value = names.get('order') === 'flame';
-	search.value = names.get('search') ?? '';
-	zoom.value = selected.value = shownTree.value ? nodeAt(shownTree.value, pathOf(names.get('zoom'))) : 0;
+	batch(() => fields.forEach((field) => field.read(state, values.get(field.key) ?? '')));
 }
 
 /* Fragments without '=' are those of sections. */
@@ -110,34 +154,52 @@ function fragment(): string {
 	return text.includes('=') ? text : '';
 }
 
-/* A notebook shows the page in a frame without an address of its own. */
-function canNavigate(): boolean {
-	return location.protocol !== 'about:';
+/* Typing must not fill the history. */
+function isTyping(before: string, after: string): boolean {
+	const [a, b] = [before, after].map((text) => new URLSearchParams(text));
+
+	if (!a.get('search') || !b.get('search')) return false;
+	a.set('search', b.get('search')!);
+	return a.toString() === b.toString();
+}
+
+function navigate(how: 'pushState' | 'replaceState', text: string): void {
+	/* A notebook shows the page in a frame without an address of its own. */
+	if (location.protocol === 'about:') return;
+	try {
+		history[how](null, '', `#${text}`);
+	} catch {
+		/* The browser forbids it for now. The page works without. */
+	}
 }
 
 export function keepInAddress(state: State): void {
-	let written = fragment();
-	let isReading = false;
-	/* Without the batch, each change would be written as a state of its own. */
-	const apply = (text: string) => {
-		isReading = true;
-		batch(() => read(state, text));
-		isReading = false;
+	let written = '';
+	let writtenMs = -WRITE_INTERVAL_MS;
+	let timer = 0;
+	const open = () => {
+		read(state, fragment());
+		written = write(state);
+		if (fragment() !== written) navigate('replaceState', written);
+	};
+	/* One action may change several values, and keys repeat: write when they have settled. */
+	const store = () => {
+		const text = write(state);
+
+		timer = 0;
+		if (text === written) return;
+		navigate(isTyping(written, text) ? 'replaceState' : 'pushState', text);
+		written = text;
+		writtenMs = performance.now();
 	};
 
-	if (written) apply(written);
+	if (fragment()) open();
 	effect(() => {
-		const text = write(state);
-		/* Typing must not fill the history. */
-		const replaces = isReading || document.activeElement instanceof HTMLInputElement;
-
-		if (text === written || !canNavigate()) return;
-		written = text;
-		history[replaces ? 'replaceState' : 'pushState'](null, '', `#${text}`);
+		for (const value of [weight, filter, baseSpan, view, isFlame, search, zoom]) void value.value;
+		if (!timer) timer = window.setTimeout(store, Math.max(0, writtenMs + WRITE_INTERVAL_MS - performance.now()));
 	});
 	window.addEventListener('popstate', () => {
 		if (location.hash.slice(1) && !fragment()) return; /* a link to a section */
-		written = fragment();
-		apply(written);
+		open();
 	});
 }

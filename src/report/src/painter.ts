@@ -82,7 +82,7 @@ function paintCell(g: CanvasRenderingContext2D, scene: Scene, cell: Cell, row: n
 	const hit = matched && !cell.restCount && matched[cell.node];
 	const width = Math.max(cell.width - (cell.width > 3 ? 1 : 0), 0.5);
 
-	g.globalAlpha = (matched && !hit) || row < scene.layout.rootRow ? 0.42 : 1;
+	g.globalAlpha = (matched && !hit) || scene.layout.isAround(row) ? 0.42 : 1;
 	if (hit) g.fillStyle = look.hit;
 	else if (cell.restCount || (!cell.node && !scene.change)) g.fillStyle = look.line;
 	else g.fillStyle = colourOf(scene, cell.node);
@@ -95,7 +95,7 @@ function paintCell(g: CanvasRenderingContext2D, scene: Scene, cell: Cell, row: n
 	}
 	const text = label(scene, cell, Math.floor((width - 2 * PADDING) / column));
 	if (!text) return;
-	g.fillStyle = hit ? look.hitInk : cell.restCount || row < scene.layout.rootRow ? look.muted : look.ink;
+	g.fillStyle = hit ? look.hitInk : cell.restCount || scene.layout.isAround(row) ? look.muted : look.ink;
 	g.fillText(text, cell.x + PADDING, top + ROW_HEIGHT / 2);
 }
 

@@ -2,7 +2,7 @@
 /*
  * State of the page's controls, shared by all sections.
  */
-import { computed, signal, useSignal } from '@preact/signals';
+import { batch, computed, signal, useSignal } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
 import type { Loaded, Report } from './data';
 import type { Span } from './times';
@@ -34,10 +34,14 @@ export function setTree(tree: Tree): void {
 	wholeTree.value = tree;
 }
 
-/* Changes the view. The zoom starts again, because nodes of different views do not match. */
+/* Changes the view. The zoom stays if the new view has its frame, too. */
 export function setView(next: Partial<View>): void {
-	zoom.value = selected.value = 0;
-	view.value = { ...view.value, ...next };
+	const whole = next.mode || view.value.mode !== 'callees' ? 0 : (shownTree.value?.wholeOf(zoom.value, wholeTree.value!) ?? 0);
+
+	batch(() => {
+		view.value = { ...view.value, ...next };
+		pointTo(whole);
+	});
 }
 
 /* Selects the node that shows this node of the whole tree. */
@@ -74,6 +78,8 @@ export const isFiltered = computed(
 	() => filter.value.device !== 0 || filter.value.thread !== 0 || filter.value.range !== 0 || filter.value.span !== null,
 );
 
+export const isWholeView = computed(() => view.value.mode === 'callees' && view.value.keep === 'all' && !view.value.foldsRecursion);
+
 /* Resets zoom, filters and search. */
 export function reset(): void {
 	zoom.value = 0;
@@ -100,15 +106,33 @@ export function scrollToFlame(): void {
 /* Zooms the flame graph to a node of the whole tree and clears the search. */
 export function showNode(node: number): void {
 	search.value = '';
-	if (!shownTree.value?.nodeOf(node)) setView(wholeView);
+	if (!shownTree.value?.nodeOf(node)) view.value = wholeView;
 	pointTo(node);
 	scrollToFlame();
 }
 
-/* Searches for an exact name. A prefix of other names must not match them. */
+/*
+ * Searches for an exact name. A prefix of other names must not match them. If the view has only a
+ * part of what the whole tree has of it, the view changes.
+ */
 export function showSearch(name: string): void {
+	const found = (tree: PathTree) => tree.matchedTotal(tree.matches(wholeName(name))!, tree.sums(weight.value, filter.value), 0);
+
 	zoom.value = 0;
 	selected.value = 0;
 	search.value = wholeName(name);
+	if (shownTree.value && wholeTree.value && found(shownTree.value) !== found(wholeTree.value)) view.value = wholeView;
+	scrollToFlame();
+}
+
+/* Shows a kernel, copy or memset as one frame, with all of its callers. */
+export function showWork(name: string): void {
+	batch(() => {
+		search.value = wholeName(name);
+		setView({ mode: 'callers', pivot: '' });
+		const tree = shownTree.value!;
+
+		for (const node of tree.children(0)) if (tree.text(node) === name) zoom.value = selected.value = node;
+	});
 	scrollToFlame();
 }

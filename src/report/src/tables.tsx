@@ -7,7 +7,7 @@ import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { CallRow, FailureRow, KernelRow, MemoryRow, TransferRow } from './data';
 import { formatBytes, formatCount, formatPercent, formatRate, formatTime, formatWeight, shortTime } from './format';
-import { filter, isFiltered, printing, scrollToFlame, showNode, showSearch, type State, weight } from './state';
+import { filter, isFiltered, printing, scrollToFlame, showNode, showSearch, showWork, type State, weight } from './state';
 import { type Column, Table } from './table';
 import { kernelMark, noFilter, shortName, type Sums, type Tree, wholeName } from './tree';
 import { weightTitles } from './words';
@@ -227,8 +227,11 @@ function Kernels({ state }: { state: State }) {
 			text={(r) => r.name}
 			sortedBy={0}
 			lines={2}
-			onPick={(r) => showSearch(r.name)}
-			pickTitle="Search in the flame graph"
+			onPick={(r) => {
+				if (state.report.weights[weight.value].name !== 'count') weight.value = weightPlace(state, 'gpu-time');
+				showWork(r.name);
+			}}
+			pickTitle="Show who launches it in the flame graph"
 			none="No GPU work was recorded."
 		/>
 	);

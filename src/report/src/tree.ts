@@ -43,23 +43,26 @@ export abstract class PathTree {
 		this.count = depths.length + 1;
 		this.name = new Uint32Array(this.count);
 		this.parent = new Uint32Array(this.count);
-		this.end = new Uint32Array(this.count).fill(this.count);
+		this.end = new Uint32Array(this.count);
 		this.depth = new Uint32Array(this.count);
 		this.connect(depths, frames);
 	}
 
 	private connect(depths: ArrayLike<number>, frames: ArrayLike<number>): void {
-		const open = [0]; /* ancestors of the current node, by depth */
+		const latest = [0]; /* node at each depth */
 
+		this.end[0] = 1;
 		for (let n = 1; n < this.count; n++) {
 			const d = depths[n - 1];
 
-			while (open.length > d) this.end[open.pop()!] = n;
 			this.depth[n] = d;
 			this.name[n] = frames[n - 1];
-			this.parent[n] = open[open.length - 1];
-			open.push(n);
+			this.parent[n] = latest[d - 1];
+			this.end[n] = n + 1;
+			latest[d] = n;
 		}
+		for (let n = this.count - 1; n > 0; n--)
+			if (this.end[this.parent[n]] < this.end[n]) this.end[this.parent[n]] = this.end[n];
 	}
 
 	abstract sums(weight: number, filter: Filter): Sums;
@@ -69,8 +72,27 @@ export abstract class PathTree {
 		return false;
 	}
 
+	/* Views of one function: the node whose descendants are drawn above it. 0: none. */
+	readonly callersRoot: number = 0;
+
+	/* Whether the descendants of the node are its callers. */
+	leadsToCallers(_node: number): boolean {
+		return false;
+	}
+
+	/* Whether a node is in the part of the tree that a zoom to root shows. */
+	shows(root: number, node: number): boolean {
+		return node >= root && node < this.end[root];
+	}
+
 	/* Returns the node that shows this node of the whole tree; 0: none does. */
 	abstract nodeOf(whole: number): number;
+
+	/* Returns a node of the whole tree that this node shows; 0: there is none. */
+	wholeOf(node: number, whole: PathTree): number {
+		for (let n = 1; node && n < whole.count; n++) if (this.nodeOf(n) === node) return n;
+		return 0;
+	}
 
 	protected withTotals(self: Float64Array): Sums {
 		const total = self.slice();

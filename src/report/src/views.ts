@@ -5,12 +5,12 @@
  */
 import { type Filter, frameKind, PathTree, type Sums } from './tree';
 
-export type Mode = 'callees' | 'callers' | 'callers-of' | 'callees-of';
+export type Mode = 'callees' | 'callers' | 'callers-of' | 'callees-of' | 'sandwich';
 export type Keep = 'all' | 'python' | 'own';
 
 export interface View {
 	mode: Mode;
-	pivot: string; /* name of the function that callers-of and callees-of are about */
+	pivot: string; /* name of the function that the other modes are about */
 	keep: Keep;
 	foldsRecursion: boolean; /* a function that is called again goes on at its first frame */
 }
@@ -24,26 +24,28 @@ const alwaysKept = new Set(['kernel', 'copy', 'memory', 'idle', 'range']);
 
 /* A tree that grows, whose nodes are numbered in order of creation. */
 class Growing {
-	readonly parent: number[] = [0];
-	readonly name: number[] = [0];
-	private readonly known = new Map<number, number>();
-	private readonly nameCount: number;
+	private count = 1;
+	private readonly parent: Uint32Array;
+	private readonly name: Uint32Array;
+	private readonly slots: Uint32Array; /* hash table of nodes, by parent and name */
 
-	constructor(nameCount: number) {
-		this.nameCount = nameCount;
+	constructor(countMax: number) {
+		this.parent = new Uint32Array(countMax);
+		this.name = new Uint32Array(countMax);
+		this.slots = new Uint32Array(2 ** Math.ceil(Math.log2(countMax) + 1));
 	}
 
 	child(parent: number, name: number): number {
-		const key = parent * this.nameCount + name;
-		let node = this.known.get(key);
+		const last = this.slots.length - 1;
+		const hash = Math.imul(parent, 0x9e3779b1) ^ Math.imul(name, 0x85ebca6b);
+		let slot = (hash ^ (hash >>> 15)) & last;
 
-		if (node === undefined) {
-			node = this.parent.length;
-			this.parent.push(parent);
-			this.name.push(name);
-			this.known.set(key, node);
-		}
-		return node;
+		for (let n; (n = this.slots[slot]); slot = (slot + 1) & last)
+			if (this.parent[n] === parent && this.name[n] === name) return n;
+		this.slots[slot] = this.count;
+		this.parent[this.count] = parent;
+		this.name[this.count] = name;
+		return this.count++;
 	}
 
 	/* Returns the node or the outermost one above it with this name; 0: none. */
@@ -54,9 +56,9 @@ class Growing {
 		return found;
 	}
 
-	/* Returns the depths and names of all nodes, depth first, and the number of each. */
-	flatten(): { depths: Uint32Array; names: Uint32Array; numbers: Uint32Array } {
-		const count = this.parent.length;
+	/* Returns the tree, depth first. places: by node of the source, the node here. */
+	flatten(places: Uint32Array): Shape {
+		const { count } = this;
 		const first = new Uint32Array(count);
 		const next = new Uint32Array(count);
 		const depths = new Uint32Array(count - 1);
@@ -82,22 +84,29 @@ class Growing {
 			}
 			node = next[node];
 		}
-		return { depths, names, numbers };
+		return { depths, names, map: places.map((place) => (place === NOWHERE ? NOWHERE : numbers[place])) };
 	}
 }
 
+/* Depths and names of the nodes from 1 on, and the node that gets the weight of a source's node. */
+interface Shape {
+	depths: Uint32Array;
+	names: Uint32Array;
+	map: Uint32Array;
+}
+
 class Derived extends PathTree {
-	private readonly source: PathTree;
+	readonly source: PathTree;
 	private readonly map: Uint32Array; /* by node of the source */
 	private readonly ends: Uint8Array; /* nodes at which paths end */
+	private readonly isInverted: boolean;
 	private readonly cache = new WeakMap<Sums, Sums>();
 
-	constructor(source: PathTree, growing: Growing, places: Uint32Array) {
-		const { depths, names, numbers } = growing.flatten();
-
-		super(source.names, source.ownNames, depths, names);
+	constructor(source: PathTree, shape: Shape, isInverted = false) {
+		super(source.names, source.ownNames, shape.depths, shape.names);
 		this.source = source;
-		this.map = places.map((place) => (place === NOWHERE ? NOWHERE : numbers[place]));
+		this.map = shape.map;
+		this.isInverted = isInverted;
 		this.ends = new Uint8Array(this.count);
 		endsOf(source).forEach((isEnd, n) => {
 			if (isEnd && this.map[n] !== NOWHERE) this.ends[this.map[n]] = 1;
@@ -106,6 +115,10 @@ class Derived extends PathTree {
 
 	override mayEndAt(node: number): boolean {
 		return this.ends[node] === 1;
+	}
+
+	override leadsToCallers(): boolean {
+		return this.isInverted;
 	}
 
 	sums(weight: number, filter: Filter): Sums {
@@ -127,10 +140,106 @@ class Derived extends PathTree {
 
 		return place === NOWHERE ? 0 : place;
 	}
+
+	/* Returns the weight of this tree's paths that have any of these names in the source. */
+	weightOf(named: Uint8Array, own: Sums): number {
+		const { source, map } = this;
+		const has = new Uint8Array(source.count);
+		let sum = 0;
+
+		for (let n = 1; n < source.count; n++) {
+			has[n] = has[source.parent[n]] | named[source.name[n]];
+			if (has[n] && map[n] !== NOWHERE) sum += own.self[n];
+		}
+		return sum;
+	}
+}
+
+/*
+ * What a function calls, from node 1, and who calls it, from callersRoot. Both halves have the
+ * weight of the function, so the root has it once.
+ */
+class Sandwich extends PathTree {
+	override readonly callersRoot: number;
+	private readonly callees: Derived;
+	private readonly callers: Derived;
+	private readonly joined = new WeakMap<Sums, Sums>(); /* by those of the callees */
+	private readonly own = new WeakMap<Sums, Sums>(); /* those of the source */
+
+	constructor(callees: Derived, callers: Derived) {
+		const join = (a: Uint32Array, b: Uint32Array) => {
+			const both = new Uint32Array(a.length + b.length - 2);
+
+			both.set(a.subarray(1));
+			both.set(b.subarray(1), a.length - 1);
+			return both;
+		};
+
+		super(callees.names, callees.ownNames, join(callees.depth, callers.depth), join(callees.name, callers.name));
+		this.callersRoot = callees.count > 1 ? callees.count : 0;
+		this.callees = callees;
+		this.callers = callers;
+	}
+
+	override leadsToCallers(node: number): boolean {
+		return node >= this.callersRoot;
+	}
+
+	override mayEndAt(node: number): boolean {
+		return node < this.callersRoot ? this.callees.mayEndAt(node) : this.callers.mayEndAt(node - this.callersRoot + 1);
+	}
+
+	override text(node: number): string {
+		return node && node === this.callersRoot ? `callers of ${super.text(node)}` : super.text(node);
+	}
+
+	override shows(root: number, node: number): boolean {
+		return this.leadsToCallers(root) !== this.leadsToCallers(node) || super.shows(root, node);
+	}
+
+	sums(weight: number, filter: Filter): Sums {
+		const below = this.callees.sums(weight, filter);
+		const above = this.callers.sums(weight, filter);
+		const known = this.joined.get(below);
+		const join = (a: Float64Array, b: Float64Array) => {
+			const both = new Float64Array(this.count);
+
+			both.set(a);
+			both.set(b.subarray(1), this.callersRoot);
+			return both;
+		};
+
+		if (known) return known;
+		const sums = { self: join(below.self, above.self), total: join(below.total, above.total) };
+
+		this.joined.set(below, sums);
+		this.own.set(sums, this.callees.source.sums(weight, filter));
+		return sums;
+	}
+
+	nodeOf(whole: number): number {
+		return this.callees.nodeOf(whole);
+	}
+
+	override matches(pattern: string): Uint8Array | null {
+		const matched = super.matches(pattern);
+
+		if (matched) matched[this.callersRoot] = 0; /* the same frame as node 1 */
+		return matched;
+	}
+
+	/* A path counts once, even if it has matches in both halves. */
+	override matchedTotal(matched: Uint8Array, sums: Sums, root: number): number {
+		const named = new Uint8Array(this.names.length);
+
+		if (root > 1 && root !== this.callersRoot) return super.matchedTotal(matched, sums, root);
+		for (let n = 1; n < this.count; n++) if (matched[n]) named[this.name[n]] = 1;
+		return this.callees.weightOf(named, this.own.get(sums)!);
+	}
 }
 
 /* Which names a choice is about, and which others it keeps. */
-function keptNames(tree: PathTree, keep: Keep): { wanted: Uint8Array; kept: Uint8Array } {
+function keptNames(tree: PathTree, keep: Keep, pivot: string): { wanted: Uint8Array; kept: Uint8Array } {
 	const wanted = new Uint8Array(tree.names.length);
 	const kept = new Uint8Array(tree.names.length);
 
@@ -138,31 +247,34 @@ function keptNames(tree: PathTree, keep: Keep): { wanted: Uint8Array; kept: Uint
 		const kind = frameKind(name);
 
 		wanted[n] = Number(keep === 'python' ? kind === 'python' : tree.ownNames.has(name));
-		kept[n] = Number(wanted[n] || alwaysKept.has(kind) || name.startsWith('[module]'));
+		kept[n] = Number(
+			wanted[n] ||
+				alwaysKept.has(kind) ||
+				name.startsWith('[module]') ||
+				name === pivot ||
+				(keep === 'own' && kind === 'api'), /* what the code asked of CUDA */
+		);
 	});
 	return { wanted, kept };
 }
 
 /*
- * Leaves frames out. A path without any wanted frame keeps all of its frames: else it would say
- * nothing.
+ * Leaves frames out, except the pivot. A path without any wanted frame keeps all of its frames:
+ * else it would say nothing.
  */
-function reduced(tree: PathTree, keep: Keep, foldsRecursion: boolean): PathTree {
-	const { wanted, kept } = keptNames(tree, keep);
-	const growing = new Growing(tree.names.length);
+function reduced(tree: PathTree, { keep, foldsRecursion, pivot }: View): PathTree {
+	const growing = new Growing(2 * tree.count);
 	const hasWanted = new Uint8Array(tree.count);
 	const whole = new Uint32Array(tree.count);
 	const less = new Uint32Array(tree.count);
-	const place = (parent: number, name: number) => {
-		const again = foldsRecursion && !alwaysKept.has(frameKind(tree.names[name])) ? growing.above(parent, name) : 0;
-
-		return again || growing.child(parent, name);
-	};
+	const folds = tree.names.map((name) => foldsRecursion && !alwaysKept.has(frameKind(name)));
+	const place = (parent: number, name: number) => (folds[name] && growing.above(parent, name)) || growing.child(parent, name);
 
 	if (keep === 'all') {
 		for (let n = 1; n < tree.count; n++) whole[n] = place(whole[tree.parent[n]], tree.name[n]);
-		return new Derived(tree, growing, whole);
+		return new Derived(tree, growing.flatten(whole));
 	}
+	const { wanted, kept } = keptNames(tree, keep, pivot);
 	const endsHere = endsOf(tree);
 	const needsWhole = new Uint8Array(tree.count);
 	const needsLess = new Uint8Array(tree.count);
@@ -178,7 +290,7 @@ function reduced(tree: PathTree, keep: Keep, foldsRecursion: boolean): PathTree 
 		if (needsWhole[n]) whole[n] = place(whole[tree.parent[n]], tree.name[n]);
 		if (needsLess[n]) less[n] = kept[tree.name[n]] ? place(less[tree.parent[n]], tree.name[n]) : less[tree.parent[n]];
 	}
-	return new Derived(tree, growing, less.map((node, n) => (needsLess[n] ? node : whole[n])));
+	return new Derived(tree, growing.flatten(less.map((node, n) => (needsLess[n] ? node : whole[n]))));
 }
 
 /* Marks the nodes with samples of their own. Every leaf has some. */
@@ -189,43 +301,137 @@ function endsOf(tree: PathTree): Uint8Array {
 	return ends;
 }
 
+/*
+ * Merges the ways from some nodes up to the root. Such a tree can have millions of nodes, so it is
+ * built depth first: all ways with the same beginning are one run of the arrays, which is split by
+ * the next name.
+ */
+class WaysUp {
+	private readonly tree: PathTree;
+	private readonly start: Uint32Array;
+	private readonly at: Uint32Array; /* where each way is now */
+	private readonly spare: [start: Uint32Array, at: Uint32Array];
+	private readonly place: Uint32Array; /* by name: its next place in spare */
+	private readonly runs: number[] = []; /* to do: from, until, depth; the last comes first */
+
+	constructor(tree: PathTree, starts: Uint32Array) {
+		this.tree = tree;
+		this.start = starts;
+		this.at = starts.slice();
+		this.spare = [new Uint32Array(starts.length), new Uint32Array(starts.length)];
+		this.place = new Uint32Array(tree.names.length);
+	}
+
+	/* Returns the tree. Its map has the outermost frame of each start, else NOWHERE. */
+	shape(): Shape {
+		const { tree, start, at, runs } = this;
+		const countMax = start.reduce((sum, n) => sum + tree.depth[n], 0);
+		const depths = new Uint32Array(countMax);
+		const names = new Uint32Array(countMax);
+		const map = new Uint32Array(tree.count).fill(NOWHERE);
+		let count = 0;
+
+		this.split(0, start.length, 1);
+		while (runs.length) {
+			const depth = runs.pop()!;
+			const until = runs.pop()!;
+			const from = runs.pop()!;
+			let rest = from; /* ways that go on */
+
+			if (until - from === 1) {
+				/* Most nodes have one way. */
+				for (let n = at[from], d = depth; n; n = tree.parent[n]) {
+					depths[count] = d++;
+					names[count++] = tree.name[n];
+				}
+				map[start[from]] = count;
+				continue;
+			}
+			depths[count] = depth;
+			names[count++] = tree.name[at[from]];
+			for (let i = from; i < until; i++) {
+				const up = tree.parent[at[i]];
+
+				if (!up) {
+					map[start[i]] = count;
+					continue;
+				}
+				start[rest] = start[i];
+				at[rest++] = up;
+			}
+			this.split(from, rest, depth + 1);
+		}
+		return { depths: depths.slice(0, count), names: names.slice(0, count), map };
+	}
+
+	/* Sorts a run by the current name, and adds a run for each. */
+	private split(from: number, until: number, depth: number): void {
+		const { at, start, place, runs } = this;
+		const { name } = this.tree;
+		const [spareStart, spareAt] = this.spare;
+		const found: number[] = [];
+
+		for (let i = from; i < until; i++) if (!place[name[at[i]]]++) found.push(name[at[i]]);
+		let next = from;
+		for (const one of found) {
+			const count = place[one];
+
+			runs.push(next, next + count, depth);
+			place[one] = next;
+			next += count;
+		}
+		for (let i = from; found.length > 1 && i < until; i++) {
+			const to = place[name[at[i]]]++;
+
+			spareStart[to] = start[i];
+			spareAt[to] = at[i];
+		}
+		if (found.length > 1) {
+			start.set(spareStart.subarray(from, until), from);
+			at.set(spareAt.subarray(from, until), from);
+		}
+		for (const one of found) place[one] = 0;
+	}
+}
+
 /* Puts the innermost frame outermost. With a pivot, the paths begin at its innermost frame. */
-function inverted(tree: PathTree, pivot: string | null): PathTree {
-	const growing = new Growing(tree.names.length);
-	const places = new Uint32Array(tree.count).fill(NOWHERE);
+function inverted(tree: PathTree, pivot: string | null): Derived {
+	const wanted = pivot === null ? NOWHERE : tree.names.indexOf(pivot);
 	const ends = endsOf(tree);
+	const from = new Uint32Array(tree.count); /* where the way up from a node starts */
+	const isStart = new Uint8Array(tree.count);
 
 	for (let n = 1; n < tree.count; n++) {
-		let from = n;
-		let place = 0;
-
-		if (!ends[n]) continue;
-		while (pivot !== null && from && tree.text(from) !== pivot) from = tree.parent[from];
-		for (let at = from; at; at = tree.parent[at]) place = growing.child(place, tree.name[at]);
-		if (from) places[n] = place;
+		from[n] = pivot === null || tree.name[n] === wanted ? n : from[tree.parent[n]];
+		if (ends[n] && from[n]) isStart[from[n]] = 1;
 	}
-	return new Derived(tree, growing, places);
+	const shape = new WaysUp(tree, from.filter((n, at) => n === at && isStart[n])).shape();
+
+	return new Derived(tree, { ...shape, map: from.map((n, at) => (n && ends[at] ? shape.map[n] : NOWHERE)) }, true);
 }
 
 /* All paths below the outermost frame with this name, merged. */
-function below(tree: PathTree, pivot: string): PathTree {
-	const growing = new Growing(tree.names.length);
+function below(tree: PathTree, pivot: string): Derived {
+	const wanted = tree.names.indexOf(pivot);
+	const growing = new Growing(tree.count + 1);
 	const places = new Uint32Array(tree.count).fill(NOWHERE);
 
 	for (let n = 1; n < tree.count; n++) {
 		const parent = places[tree.parent[n]];
 
 		if (tree.parent[n] && parent !== NOWHERE) places[n] = growing.child(parent, tree.name[n]);
-		else if (tree.text(n) === pivot) places[n] = growing.child(0, tree.name[n]);
+		else if (tree.name[n] === wanted) places[n] = growing.child(0, tree.name[n]);
 	}
-	return new Derived(tree, growing, places);
+	return new Derived(tree, growing.flatten(places));
 }
 
 /* Returns the tree of a view. It depends on nothing else, so callers may keep it. */
-export function viewOf(whole: PathTree, { mode, pivot, keep, foldsRecursion }: View): PathTree {
-	const tree = keep === 'all' && !foldsRecursion ? whole : reduced(whole, keep, foldsRecursion);
+export function viewOf(whole: PathTree, view: View): PathTree {
+	const { mode, pivot, keep, foldsRecursion } = view;
+	const tree = keep === 'all' && !foldsRecursion ? whole : reduced(whole, view);
 
 	if (mode === 'callers') return inverted(tree, null);
 	if (mode === 'callers-of') return inverted(tree, pivot);
-	return mode === 'callees-of' ? below(tree, pivot) : tree;
+	if (mode === 'callees-of') return below(tree, pivot);
+	return mode === 'sandwich' ? new Sandwich(below(tree, pivot), inverted(tree, pivot)) : tree;
 }

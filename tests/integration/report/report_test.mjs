@@ -525,14 +525,23 @@ async function checkViews(all) {
 	assert.match(await page.textContent('#hit-place'), /^1 of [\d,]+ match/);
 	await page.fill('#search', '');
 	const having = own(folded.filter((line) => line.path.split(';').includes(name)));
-	for (const mode of ['callers-of', 'callees-of']) {
+	for (const mode of ['callers-of', 'callees-of', 'sandwich']) {
 		await page.selectOption('#view', mode);
 		await isNumber(page, '#flame-total', having, mode);
-		await down();
+		if (mode !== 'sandwich') await down();
 		await isFirst(name);
 	}
+	await page.locator('#flame-canvas').focus();
+	await checkSandwich(page, name, folded);
+	await page.selectOption('#keep', 'python');
+	await isNumber(page, '#flame-total', having, 'the function stays, although it is no Python');
+	await page.selectOption('#keep', 'all');
+	await page.selectOption('#view', 'callees-of');
+	await soon(async () => assert.match(page.url(), /view=callees-of$/));
 	// A link opens the same view, and going back returns to the one before.
 	await page.selectOption('#keep', 'own');
+	await isNumber(page, '#flame-total', having, 'the function stays');
+	await soon(async () => assert.match(page.url(), /frames=own/));
 	const address = page.url();
 	const copy = await browser.newPage();
 	await copy.goto(address);
@@ -552,16 +561,201 @@ async function checkViews(all) {
 	await close(page);
 }
 
+// The callers of a function above it, and its callees below it, each with the sums of the paths.
+async function checkSandwich(page, name, folded) {
+	const paths = folded.map(({ path, value }) => ({ frames: path.split(';'), value })).filter(({ frames }) => frames.includes(name));
+	const largest = (of) => {
+		const sums = new Map();
+
+		for (const { frames, value } of paths) {
+			const frame = of(frames);
+
+			if (frame) sums.set(frame, (sums.get(frame) ?? 0) + value);
+		}
+		return [...sums].sort((a, b) => b[1] - a[1])[0];
+	};
+	const details = async ([frame, value], what) => {
+		await soon(async () => assert.equal(await page.textContent('#flame-details .details-name'), frame, what));
+		await isNumber(page, '#flame-details [data-value]', value, what);
+	};
+	const whole = sum(paths.map(({ value }) => value));
+	const caller = largest((frames) => frames[frames.lastIndexOf(name) - 1]);
+	const callee = largest((frames) => frames[frames.indexOf(name) + 1]);
+
+	await details([name, whole], 'the function');
+	for (const [key, beside] of [['ArrowUp', caller], ['ArrowDown', [name, whole]], ['ArrowDown', callee], ['ArrowUp', [name, whole]]]) {
+		await page.keyboard.press(key);
+		await details(beside, key);
+	}
+	// A zoom into the callers leaves the callees whole, and is part of the link.
+	await page.keyboard.press('ArrowUp');
+	await page.keyboard.press('Enter');
+	await isNumber(page, '#flame-total', caller[1], 'a caller');
+	await soon(async () => assert.match(page.url(), /zoom=\w+\.\w+/));
+	await page.reload();
+	await page.waitForSelector('html[data-ready]');
+	await isNumber(page, '#flame-total', caller[1], 'a caller in a link');
+	await details(caller, 'a caller in a link');
+	await page.keyboard.press('/');
+	await page.keyboard.type(`"${callee[0]}"`);
+	await page.click('#reset');
+	await page.goBack();
+	await isNumber(page, '#flame-total', caller[1], 'before the reset');
+	await page.fill('#search', '');
+	await page.locator('#flame-canvas').focus();
+	await page.keyboard.press('Backspace');
+	await page.keyboard.press('Backspace');
+	await isNumber(page, '#flame-total', whole, 'zoomed out');
+	// A path with matches on both sides counts once.
+	const pattern = [caller[0], callee[0]].map((text) => text.replace(/[^\w ]/g, '\\$&')).join('|');
+	const found = sum(paths.filter(({ frames }) => frames.includes(caller[0]) || frames.includes(callee[0])).map(({ value }) => value));
+
+	await page.fill('#search', `/^(${pattern})$/`);
+	await isNumber(page, '#found', found, 'both sides');
+	await page.fill('#search', '');
+}
+
+// A row of the kernel table becomes one frame with the same total, whatever the view was.
+async function checkPick(page, { summary }) {
+	await page.click('#tab-kernels');
+	await page.focus('#flame-canvas');
+	await page.keyboard.press('ArrowDown');
+	await page.selectOption('#view', 'callers-of');
+	for (const [i, row] of summary.kernels.rows.slice(0, 2).entries()) {
+		await page.locator('#table-kernels tbody .pick').nth(i).click();
+		assert.equal(await numberOf(page, `#table-kernels tbody tr[data-row="${i}"] td`), row.gpu_time_ns);
+		await isNumber(page, '#flame-total', row.gpu_time_ns, row.name);
+		await isNumber(page, '#found', row.gpu_time_ns);
+		assert.equal(await page.textContent('#hit-place'), '1 of 1 match');
+	}
+	await page.click('#reset');
+	await isNumber(page, '#flame-total', summary.totals.gpu_time_ns);
+}
+
+// An action that changes several values is one step back.
+async function checkHistory(page, { summary }) {
+	const idle = String(Object.keys(summary.weights).indexOf('gpu-idle'));
+	const isView = (mode) => soon(async () => assert.equal(await page.inputValue('#view'), mode));
+	const isInAddress = (pattern) => soon(async () => assert.match(page.url(), pattern));
+
+	await page.selectOption('#view', 'callers');
+	await page.selectOption('#weight', idle);
+	await isInAddress(/weight=.*view=callers$/);
+	await page.click('#tab-kernels');
+	await page.locator('#table-kernels tbody .pick').nth(1).click();
+	await isInAddress(/view=callers&search=.*&zoom=/);
+	const kernel = await page.textContent('#flame-total');
+	await page.goBack();
+	await soon(async () => assert.equal(await page.inputValue('#weight'), idle));
+	await isView('callers');
+	assert.equal(await page.inputValue('#search'), '');
+	await page.waitForTimeout(500); // a late change of the address would end the way forward
+	await page.goForward();
+	await soon(async () => assert.equal(await page.textContent('#flame-total'), kernel));
+	assert.equal(await page.inputValue('#weight'), '0');
+	await page.click('#reset');
+	await isView('callees');
+}
+
+// 100,000 nodes: a view takes little time. Of several tries, the shortest counts, because other
+// programs run, too.
+async function checkManyNodes() {
+	const script = [];
+	const stacks = 2000, kernels = 24;
+
+	for (let s = 0; s < stacks; s++) {
+		const inner = Array.from({ length: 26 }, (_, d) => `at::f${(s * 31 + d * 17) % 97}`);
+
+		script.push(`stack s${s} main step${s}.py ${inner.join(' ')} cudaLaunchKernel`);
+	}
+	for (let i = 0; i < stacks * kernels; i++)
+		script.push(`call ${i + 1} 1 cuLaunchKernel s${i % stacks} ${1000 + i * 3000} 500`, `kernel ${i + 1} 1 k${Math.floor(i / stacks)} ${1800 + i * 3000} ${1000 + (i % 7)}`);
+	const html = join(work, 'many_nodes.html');
+
+	execFileSync(merge, ['-q', '--no-recover', '--html-size', '100M', made('many_nodes', script.join('\n')), '--html', html]);
+	const page = await open(html);
+	const total = await numberOf(page, '#flame-total');
+	const took = {};
+
+	for (let round = 0; round < 3; round++)
+		for (const [id, value] of [['keep', 'python'], ['keep', 'own'], ['keep', 'all'], ['view', 'callers'], ['view', 'callees']]) {
+			const ms = await page.evaluate(async ([id, value]) => {
+				const start = performance.now();
+
+				document.getElementById(id).value = value;
+				document.getElementById(id).dispatchEvent(new Event('change'));
+				await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+				return performance.now() - start;
+			}, [id, value]);
+
+			await isNumber(page, '#flame-total', total, value);
+			took[value] = Math.min(took[value] ?? Infinity, ms);
+		}
+	console.log(`100,000 nodes: ${Object.entries(took).map(([value, ms]) => `${value} ${ms.toFixed(0)} ms`).join(', ')}`);
+	for (const [value, ms] of Object.entries(took)) assert.ok(ms < 200, `${value}: ${ms} ms`);
+	await close(page);
+}
+
+// Matches come by weight, largest first, with keys and by touch.
+async function checkMatches(html) {
+	const page = await open(html, { viewport: { width: 390, height: 780 }, hasTouch: true });
+	const value = () => numberOf(page, '#flame-total');
+	const isPlace = (place) => soon(async () => assert.match(await page.textContent('#hit-place'), new RegExp(`^${place} of `)));
+	const matches = '#hit-place';
+
+	await page.fill('#search', 'forward');
+	const count = Number((await page.textContent(matches)).split(' ')[0]);
+	const found = [];
+	assert.ok(count > 3);
+	for (let place = 1; place <= count; place++) {
+		await page.keyboard.press('Enter');
+		await isPlace(place);
+		found.push(await value());
+	}
+	assert.deepEqual(found, found.toSorted((a, b) => b - a));
+	assert.ok(found[0] > found.at(-1));
+	await page.keyboard.press('Shift+Enter');
+	await isPlace(count - 1);
+	await page.focus('#direction');
+	for (const [press, place] of [['n', count], ['n', 1], ['N', count]]) {
+		await page.keyboard.press(press);
+		await isPlace(place);
+	}
+	await page.tap('#hit-after');
+	await isPlace(1);
+	await page.tap('#hit-before');
+	await isPlace(count);
+	// The match is in view.
+	const canvas = await page.locator('.flame-scroll').boundingBox();
+	assert.ok(canvas.y < 780 && canvas.y + canvas.height > 0);
+	await page.tap('#around');
+	await soon(async () => assert.equal(await page.inputValue('#view'), 'sandwich'));
+	assert.equal(await value(), await numberOf(page, '#flame-details [data-value]'));
+	await page.locator('#flame-canvas').tap({ position: { x: 20, y: 30 } });
+	await soon(async () => assert.match(page.url(), /zoom=/));
+	assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390);
+	await close(page);
+}
+
 // Recursion folds to its first frame, and paths without Python stay whole.
 async function checkReduced() {
-	const script = ['thread 1 101 main', 'stack a main f f f g', 'stack b main f g f g', 'stack c main h', 'call 1 1 cuLaunchKernel a 10 5', 'kernel 1 1 k 20 100',
-		'call 2 1 cuLaunchKernel b 30 5', 'kernel 2 1 k 130 50', 'call 3 1 cuLaunchKernel c 190 5', 'kernel 3 1 k 200 7'].join('\n');
+	const script = ['thread 1 101 main', 'stack a main f f f g', 'stack b main f g f g', 'stack c main h', 'stack d g', 'call 1 1 cuLaunchKernel a 10 5', 'kernel 1 1 k 20 100',
+		'call 2 1 cuLaunchKernel b 30 5', 'kernel 2 1 k 130 50', 'call 3 1 cuLaunchKernel c 190 5', 'kernel 3 1 k 200 7',
+		'call 4 1 cuLaunchKernel d 210 5', 'kernel 4 1 k 220 3'].join('\n');
 	const page = await open(outputs(made('recursion', script), 'recursion').html);
+	const search = async (name, places, value) => {
+		await page.fill('#search', `"${name}"`);
+		await soon(async () => assert.equal(await page.textContent('#hit-place'), `${places} match${places === 1 ? '' : 'es'}`, name));
+		await isNumber(page, '#found', value, name);
+	};
 
+	// Upside down: paths with the same callers share their frames, wherever they begin.
+	await page.selectOption('#view', 'callers');
+	for (const [name, places, value] of [['[GPU_Kernel]k', 1, 160], ['g', 2, 153], ['f', 4, 150], ['main', 3, 157], ['h', 1, 7]])
+		await search(name, places, value);
+	await page.selectOption('#view', 'callees');
 	await page.check('#recursion');
-	await page.fill('#search', '"g"');
-	await soon(async () => assert.equal(await page.textContent('#hit-place'), '1 match'));
-	await isNumber(page, '#found', 150, 'both paths');
+	await search('g', 2, 153);
 	await page.fill('#search', '');
 	await page.selectOption('#keep', 'python');
 	await page.fill('#search', '"h"');
@@ -1266,6 +1460,7 @@ try {
 		await checkNumbers(page, all);
 		await checkHeadline(page, all.summary);
 		await checkTracks(page, all);
+		await checkPick(page, all);
 		if (file === 'h200-llm.xtr') {
 			html = all.html;
 			await checkZoom(page, all);
@@ -1273,12 +1468,16 @@ try {
 			await checkFilter(page, 'thread', all.summary.totals.gpu_time_ns);
 			await checkSorting(page);
 			await checkTimeZoom(page);
+			await checkHistory(page, all);
 			await checkEvents(page, join(traces, file), all);
 		}
 		await close(page);
 	}
 	await checkLooks(html);
-	await checkViews(outputs(join(traces, 'h200-pytorch.xtr'), 'views'));
+	const views = outputs(join(traces, 'h200-pytorch.xtr'), 'views');
+	await checkViews(views);
+	await checkMatches(views.html);
+	await checkManyNodes();
 	await checkReduced();
 	await checkEventDetails();
 	await checkFewerEvents();
