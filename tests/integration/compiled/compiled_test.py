@@ -43,8 +43,8 @@ class Case:
         assert done.returncode in (0, 1), done  # 1: the log of a killed process
         return done.stdout
 
-    def paths(self):
-        return [line.rsplit(" ", 1)[0] for line in self.merge("--folded", "-").splitlines()]
+    def paths(self, *options):
+        return [line.rsplit(" ", 1)[0] for line in self.merge("--folded", "-", *options).splitlines()]
 
     def unknown_ns(self):
         return json.loads(self.merge("--summary", "-"))["compiled"]["unknown_gpu_time_ns"]
@@ -161,7 +161,7 @@ def test_killed_program_keeps_lines(case):
 
 def test_each_process_has_its_lines(case):
     case.record("processes")
-    paths = case.paths()
+    paths = case.paths("--by", "process")
     assert has(paths, ADDMM) == 1, paths
     assert has(paths, "forward (model.py:77);block (model.py:78)") == 1, paths
     assert has(paths, FUSED) == 2, paths

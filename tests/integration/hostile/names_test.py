@@ -158,6 +158,14 @@ def database(path):
     return names
 
 
+def markdown(path):
+    """No name opens HTML, and none makes a heading."""
+    lines = text_of(path).splitlines()
+    outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", "\n".join(lines))
+    assert not re.search(r"(?<!\\)<[a-z!/]", outside), "HTML in Markdown"
+    return [line.split(":")[0] for line in lines if line.startswith("#")]
+
+
 def plain_text(path):
     text = text_of(path)
     bidi = [c for c in text if unicodedata.bidirectional(c) in ("RLO", "LRO", "RLE", "LRE", "RLI")]
@@ -183,7 +191,7 @@ def pprof(path):
     return packets(path + ".raw")
 
 
-FORMATS = {"text": plain_text, "html": html, "summary": json_file, "profile": json_file, "folded": folded,
+FORMATS = {"text": plain_text, "brief": markdown, "html": html, "summary": json_file, "profile": json_file, "folded": folded,
            "chrome": json_file, "perfetto": packets, "pprof": pprof, "speedscope": json_file,
            "svg": svg, "sqlite": database, "csv": tables}
 

@@ -80,7 +80,7 @@ const numberOf = async (page, selector) => Number(await page.getAttribute(select
 
 // Repeats a check until it holds: the page draws asynchronously.
 async function soon(check) {
-	for (const end = Date.now() + 5000; ; ) {
+	for (const end = Date.now() + 20000; ; ) {
 		try {
 			return await check();
 		} catch (error) {

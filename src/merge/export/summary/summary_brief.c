@@ -3,6 +3,7 @@
  * The brief summary: Markdown of at most BRIEF_BYTES_MAX for an issue, a chat or a program that
  * reads text. Below each table is the query that gives the same numbers.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,26 +21,52 @@
 #include "merge/sums/trust.h"
 
 #define BRIEF_BYTES_MAX 8000
-#define NAME_COLUMNS	120
+#define NAME_COLUMNS	160
 #define TEXT_COLUMNS	700 /* of a sentence */
 #define FINDINGS_TOP	4
 #define ROWS_TOP	8
 #define CUT_TEXT	"\n(cut: `xtrace merge --summary -` has all of it)\n"
 
-/* Writes text in one line. '|' would end a cell of a table, and '`' the code. */
-static void put_plain(struct output *out, const char *text, size_t length, size_t columns)
+/* An underscore within a word stands for itself, as in pytorch_train.py. */
+static bool is_markup(const char *text, size_t length, size_t at)
 {
-	char *clean = malloc(text_clean_bound(length) + 1);
-	size_t bytes;
+	if (text[at] != '_')
+		return strchr("\\*<[", text[at]);
+	return !at || at + 1 == length || !isalnum((unsigned char)text[at - 1]) ||
+	       !isalnum((unsigned char)text[at + 1]);
+}
+
+/* Writes text in one line. '|' would end a cell of a table, and '`' would begin or end code. */
+static void put_line(struct output *out, const char *text, size_t length, size_t columns,
+		     bool is_code)
+{
+	size_t bound = text_clean_bound(length), bytes, written = 0;
+	char *clean = malloc(3 * bound + 1), *escaped = clean + bound;
 
 	if (!clean)
 		return;
 	bytes = text_clean(clean, text, length, '`');
-	for (size_t i = 0; i < bytes; i++)
-		if (clean[i] == '|' || clean[i] == '\n')
-			clean[i] = '/';
-	put_elided(out, clean, bytes, columns);
+	for (size_t i = 0; i < bytes; i++) {
+		bool ends = clean[i] == '|' || clean[i] == '\n';
+
+		if (!is_code && is_markup(clean, bytes, i))
+			escaped[written++] = '\\';
+		escaped[written++] = ends ? '/' : clean[i];
+	}
+	put_elided(out, escaped, written, columns);
 	free(clean);
+}
+
+static void put_code(struct output *out, const char *text, size_t length)
+{
+	output_text(out, "`", 1);
+	put_line(out, text, length, NAME_COLUMNS, true);
+	output_text(out, "`", 1);
+}
+
+static void put_prose(struct output *out, const char *text, size_t columns)
+{
+	put_line(out, text, strlen(text), columns, false);
 }
 
 static void put_query(struct output *out, const char *sql)
@@ -55,7 +82,7 @@ static int put_head(struct output *out, const struct run *run)
 	output_format(out, "# xtrace: where the GPU time went\n\n");
 	for (size_t t = 0; t < texts.count && !error; t++) {
 		output_format(out, "- %s: ", texts.list[t].label);
-		put_plain(out, texts.list[t].text, strlen(texts.list[t].text), TEXT_COLUMNS / 3);
+		put_prose(out, texts.list[t].text, TEXT_COLUMNS / 3);
 		output_text(out, "\n", 1);
 	}
 	headline_texts_free(&texts);
@@ -73,14 +100,14 @@ static int put_finding(struct output *out, const struct run *run, const struct f
 	if (!id)
 		return -ENOMEM;
 	format_time(time, finding->cost_ns);
-	output_format(out, "### %s, %s of the active time (%s)\n\n- id: `",
+	output_format(out, "### %s, %s of the active time (%s)\n\n- id: ",
 		      finding_rule_name(finding->rule),
 		      format_percent_of(finding->cost_ns, finding->whole_ns), time);
-	put_plain(out, id, strlen(id), 2 * NAME_COLUMNS);
-	output_text(out, "`\n- ", 4);
-	put_plain(out, finding->what, strlen(finding->what), TEXT_COLUMNS);
+	put_code(out, id, strlen(id));
+	output_text(out, "\n- ", 3);
+	put_prose(out, finding->what, TEXT_COLUMNS);
 	output_text(out, "\n- try: ", 8);
-	put_plain(out, finding->advice, strlen(finding->advice), TEXT_COLUMNS);
+	put_prose(out, finding->advice, TEXT_COLUMNS);
 	output_text(out, "\n- evidence:", 12);
 	for (size_t e = 0; e < finding->evidence_count; e++)
 		output_format(out, "%s %s %llu", e ? "," : "", finding->evidence[e].name,
@@ -109,9 +136,9 @@ static void put_row(struct output *out, const struct run *run, const struct tabl
 	char time[TIME_BYTES];
 
 	format_time(time, row->value);
-	output_format(out, "| %s | %s | `", time, format_percent_of(row->value, run->gpu_ns));
-	put_plain(out, name, length, NAME_COLUMNS);
-	output_text(out, "` |\n", 4);
+	output_format(out, "| %s | %s | ", time, format_percent_of(row->value, run->gpu_ns));
+	put_code(out, name, length);
+	output_text(out, " |\n", 3);
 }
 
 static void put_rows(struct output *out, const struct run *run, const struct table *table,
@@ -180,7 +207,7 @@ static int put_all(struct output *out, const struct run *run)
 	put_idle(out, run);
 	for (int l = 0; l < TRUST_LINES; l++) {
 		output_text(out, l ? "- " : "## Trust\n\n- ", l ? 2 : 12);
-		put_plain(out, run->trust->lines[l], strlen(run->trust->lines[l]), TEXT_COLUMNS);
+		put_prose(out, run->trust->lines[l], TEXT_COLUMNS);
 		output_text(out, "\n", 1);
 	}
 	return error;
