@@ -17,7 +17,7 @@ ARGUMENTS = ("--perfetto", NAME)
 BOOT_CLOCK, SEQUENCE_CLOCK = 6, 64
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 
-Slice = collections.namedtuple("Slice", "track name start duration flows stack annotations")
+Slice = collections.namedtuple("Slice", "track name start duration flows stack weight annotations")
 
 
 class Sequence:
@@ -88,7 +88,8 @@ class Reading:
                 annotations[key] = annotation.uint_value
         flows = list(event.flow_ids) + list(event.terminating_flow_ids)
         stack = self.stack(sequence, event.callstack_iid) if event.callstack_iid else ()
-        self.events.append((time, track, event.type, name, flows, stack, annotations))
+        self.events.append((time, track, event.type, name, flows, stack, event.callstack_weight,
+                            annotations))
 
     @staticmethod
     def stack(sequence, iid):
@@ -102,15 +103,14 @@ class Reading:
     def nest(self):
         self.slices, self.instants = [], []
         open_slices = collections.defaultdict(list)
-        for time, track, kind, name, flows, stack, annotations in self.events:
+        for time, track, kind, name, *rest in self.events:
             if kind == INSTANT:
                 self.instants.append((track, name, time))
             elif kind == BEGIN:
-                open_slices[track].append((name, time, flows, stack, annotations))
+                open_slices[track].append((name, time, rest))
             elif open_slices[track]:
-                name, start, flows, stack, annotations = open_slices[track].pop()
-                self.slices.append(Slice(track, name, start, time - start, flows, stack,
-                                         annotations))
+                name, start, rest = open_slices[track].pop()
+                self.slices.append(Slice(track, name, start, time - start, *rest))
 
     def is_of_device(self, track):
         parent = self.tracks.get(self.tracks[track].parent_uuid)
@@ -136,7 +136,7 @@ def check(reference, folder, args):
     check_rows(work, reference, ("KERNEL", "COPY", "SET"), "start_ns", shift)
     check_rows(calls, reference, ("CALL",), "enter_ns", shift)
     check_counters(found, reference, shift)
-    check_stacks(calls, reference)
+    check_stacks(calls, work, reference)
     flows = check_flows(calls, work)
     chrome = json.loads(reference.run("--chrome", "-"), parse_float=decimal.Decimal)
     check_names(work, [e for e in chrome["traceEvents"] if e.get("cat") in
@@ -179,12 +179,21 @@ def check_counters(found, reference, shift):
     expect(peak == reference.total("peak-bytes"), "peak", peak)
 
 
-def check_stacks(calls, reference):
-    """Every call path of work begins with the path of a call."""
+def check_stacks(calls, work, reference):
+    """Every call path of work begins with the path of a call, and weighs as much as its work."""
     stacks = {s.stack for s in calls}
-    for path in reference.folded("gpu-time", "--nvtx", "off", "--graph-stacks", "replay"):
-        if "[unattributed]" not in path:
-            expect(path[:-2] in stacks, "no call with the stack", path)
+    found, wanted = collections.Counter(), collections.Counter()
+    for path, ns in reference.folded("gpu-time", "--nvtx", "off", "--graph-stacks",
+                                     "replay").items():
+        if "[unattributed]" in path:
+            continue
+        expect(path[:-2] in stacks, "no call with the stack", path)
+        wanted[path[:-2]] += ns
+    for s in work:
+        expect(s.weight == (s.duration if s.stack else 0), "the weight of a stack:", s)
+        found[s.stack] += s.weight
+    del found[()], wanted[()]
+    expect_same(+found, +wanted, "GPU time by stack")
 
 
 def check_flows(calls, work):

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 #include "log/base/grow.h"
-#include "merge/naming/joined_paths.h"
 
 #include "merge/export/perfetto/perfetto_events.h"
 #include "merge/export/perfetto/perfetto_packets.h"
@@ -48,13 +47,11 @@ static int put_call(struct sink *sink, const struct process *process, const stru
 		    uint64_t duration_ns, uint64_t result)
 {
 	struct sequence *sequence = perfetto_thread(sink, process, call->thread);
-	uint32_t name = frames_api_name(process->frames, call->stack, call->api), node = PATH_ROOT;
+	uint32_t name = frames_api_name(process->frames, call->stack, call->api), node;
 	struct perfetto_event event;
 
-	if (frames_has_stack(process->frames, call->stack))
-		node = joined_paths_node(process->frames, call->stack);
 	if (!sequence || perfetto_intern_name(sink, sequence, &process->paths->names, name) < 0 ||
-	    perfetto_intern_stack(sink, sequence, process->paths, node) < 0)
+	    perfetto_intern_stack(sink, sequence, process, call->stack, &node) < 0)
 		return -ENOMEM;
 	event = (struct perfetto_event){
 		.type = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN,
@@ -78,7 +75,8 @@ static int put_call(struct sink *sink, const struct process *process, const stru
 static int put_work(struct sink *sink, const struct process *process, const struct work *work,
 		    const struct launch *launch)
 {
-	return perfetto_put_work(sink, process, work, launch ? flow_of(process, launch) : 0);
+	return perfetto_put_work(sink, process, work, launch,
+				 launch ? flow_of(process, launch) : 0);
 }
 
 static int put_memory(struct sink *sink, const struct process *process, uint32_t pool,

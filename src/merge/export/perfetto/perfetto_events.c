@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "merge/naming/joined_paths.h"
 
 #include "merge/export/perfetto/perfetto_packets.h"
 
@@ -117,6 +118,8 @@ void perfetto_put_event(struct sink *sink, struct sequence *sequence,
 		p = put_fixed(p, event->ends_flow ? 48 : 47, event->flow);
 	if (event->stack)
 		p = put_number(p, 56, event->stack);
+	if (event->weight)
+		p = put_number(p, 57, event->weight);
 	p = put_annotations(p, event);
 	end_short(body, p);
 	end_short(packet, p);
@@ -213,8 +216,8 @@ static int intern_frame(struct sink *sink, struct sequence *sequence, const stru
 	return put_interned(sink, sequence, &data);
 }
 
-int perfetto_intern_stack(struct sink *sink, struct sequence *sequence, const struct paths *paths,
-			  uint32_t node)
+static int intern_path(struct sink *sink, struct sequence *sequence, const struct paths *paths,
+		       uint32_t node)
 {
 	struct perfetto *p = sink->state;
 	Perfetto__Protos__InternedData data = PERFETTO__PROTOS__INTERNED_DATA__INIT;
@@ -241,4 +244,15 @@ int perfetto_intern_stack(struct sink *sink, struct sequence *sequence, const st
 		error = put_interned(sink, sequence, &data);
 	free(stack.frame_ids);
 	return error;
+}
+
+int perfetto_intern_stack(struct sink *sink, struct sequence *sequence,
+			  const struct process *process, uint32_t stack, uint32_t *node_out)
+{
+	uint32_t node = PATH_ROOT;
+
+	if (frames_has_stack(process->frames, stack))
+		node = joined_paths_node(process->frames, stack);
+	*node_out = node;
+	return node == PATH_FAILED ? -ENOMEM : intern_path(sink, sequence, process->paths, node);
 }

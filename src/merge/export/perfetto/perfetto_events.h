@@ -7,12 +7,14 @@
 
 #include "merge/export/perfetto/perfetto_state.h"
 
-/* Interns a string or stack in the sequence. Ids: the name + 1, the node, and the value. */
+/* Interns a string in the sequence. Ids: the name + 1, and the value. */
 int perfetto_intern_name(struct sink *sink, struct sequence *sequence, const struct names *names,
 			 uint32_t name);
-int perfetto_intern_stack(struct sink *sink, struct sequence *sequence, const struct paths *paths,
-			  uint32_t node);
 int perfetto_intern_value(struct sink *sink, struct sequence *sequence, uint32_t value);
+
+/* Interns a stack of the log. Its id is the node of its path: PATH_ROOT if it is not known. */
+int perfetto_intern_stack(struct sink *sink, struct sequence *sequence,
+			  const struct process *process, uint32_t stack, uint32_t *node_out);
 
 /* An event. Only members that are not 0 are written. */
 struct perfetto_event {
@@ -20,6 +22,7 @@ struct perfetto_event {
 	uint64_t track;	   /* if it differs from the sequence's track */
 	uint64_t flow;	   /* flow that starts, continues or ends here */
 	uint64_t number;   /* annotation */
+	uint64_t weight;   /* of the stack, in sums over events */
 	double real;	   /* annotation, if has_real */
 	uint32_t name;	   /* interned name + 1 */
 	uint32_t stack;	   /* interned node */

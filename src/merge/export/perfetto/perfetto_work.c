@@ -161,22 +161,26 @@ static struct sequence *place(struct sink *sink, const struct process *process,
 }
 
 int perfetto_put_work(struct sink *sink, const struct process *process, const struct work *work,
-		      uint64_t flow)
+		      const struct launch *launch, uint64_t flow)
 {
 	const struct perfetto_shape *shape = shape_of(sink->state, process, work);
 	uint64_t track;
+	uint32_t stack = launch ? launch->stack : 0, node;
 	struct sequence *sequence = place(sink, process, work, &track);
 	struct perfetto_event event;
 
 	if (!shape || !sequence ||
 	    perfetto_intern_name(sink, sequence, &process->paths->names, shape->name) < 0 ||
-	    perfetto_intern_value(sink, sequence, shape->value) < 0)
+	    perfetto_intern_value(sink, sequence, shape->value) < 0 ||
+	    perfetto_intern_stack(sink, sequence, process, stack, &node) < 0)
 		return -ENOMEM;
 	event = (struct perfetto_event){
 		.type = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN,
 		.time_ns = perfetto_time(process, work->start_ns),
 		.track = track,
 		.name = shape->name + 1,
+		.stack = node,
+		.weight = node == PATH_ROOT ? 0 : work->duration_ns,
 		.flow = flow,
 		.ends_flow = !work->graph_node,
 		.text = shape->value,

@@ -4,8 +4,11 @@
 
 #include "merge/export/perfetto/perfetto_state.h"
 
-/* Writes GPU work. flow is the flow that leads to it, or 0. Returns 0 or -ENOMEM. */
+/*
+ * Writes GPU work with the stack of its launch (NULL: unknown), weighted by its duration. flow is
+ * the flow that leads to it, or 0. Returns 0 or -ENOMEM.
+ */
 int perfetto_put_work(struct sink *sink, const struct process *process, const struct work *work,
-		      uint64_t flow);
+		      const struct launch *launch, uint64_t flow);
 
 #endif
