@@ -36,7 +36,7 @@ glibc=2.28
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 security=${DEBIAN_SECURITY_MIRROR:-$mirror-security}
 sysroot_packages='libc6 libc6-dev linux-libc-dev'
-source_packages='cjson elfutils libiberty libunwind libzstd protobuf-c sqlite3 xz-utils zlib'
+source_packages='cjson elfutils libevent libiberty libunwind libzstd protobuf-c sqlite3 xz-utils zlib'
 
 export LC_ALL=C TZ=UTC SHELL=/bin/sh
 SOURCE_DATE_EPOCH=$(git -C "$source" log -1 --format=%ct)

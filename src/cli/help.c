@@ -36,10 +36,12 @@ static void print_row(const char *head, const char *help)
 
 static void print_option(const struct option_row *row)
 {
+	const char *value = row->value ? row->value : row->number;
 	char letter[] = {'-', row->letter, ',', ' ', '\0'}, head[128];
 
-	snprintf(head, sizeof(head), "%s--%s%s%s", row->letter ? letter : "    ", row->name,
-		 row->value ? " " : "", row->value ? row->value : "");
+	snprintf(head, sizeof(head), "%s--%s%s%s%s%s", row->letter ? letter : "    ", row->name,
+		 value ? " " : "", row->number ? "[" : "", value ? value : "",
+		 row->number ? "]" : "");
 	print_row(head, row->help);
 }
 

@@ -231,6 +231,11 @@ static int missing_value(const char *option, const struct option_row *row)
 	return -EINVAL;
 }
 
+static bool is_number(const char *word)
+{
+	return *word && !word[strspn(word, "0123456789")];
+}
+
 static int parse_long(struct option_list *list, void *context, struct cursor *cursor)
 {
 	const char *argument = cursor->argv[cursor->index], *equals = strchr(argument, '=');
@@ -240,7 +245,7 @@ static int parse_long(struct option_list *list, void *context, struct cursor *cu
 
 	if (!row)
 		return -EINVAL;
-	if (!row->value && value) {
+	if (!row->value && !row->number && value) {
 		print_error("option '--%s' takes no value (see %s --help)", row->name,
 			    message_name());
 		return -EINVAL;
@@ -250,6 +255,9 @@ static int parse_long(struct option_list *list, void *context, struct cursor *cu
 			return missing_value(argument, row);
 		value = cursor->argv[++cursor->index];
 	}
+	if (row->number && !value && cursor->index + 1 < cursor->argc &&
+	    is_number(cursor->argv[cursor->index + 1]))
+		value = cursor->argv[++cursor->index];
 	return apply(list, context, row, value);
 }
 

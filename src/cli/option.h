@@ -30,6 +30,7 @@ struct option_row {
 	bool is_single;	      /* giving it twice is an error */
 	bool is_hidden;	      /* --help does not list it */
 	const char *value;    /* placeholder; "a|b|c": one of these words; NULL: no value */
+	const char *number;   /* placeholder of a number that may follow, if value is NULL */
 	const char *help;     /* starts with a verb or names what the value is */
 	const char *expected; /* completes "it must be …"; NULL: made from value */
 	option_apply *apply;

@@ -71,6 +71,12 @@ cp libiberty.a "$prefix/lib/"
 mkdir -p "$prefix/include/libiberty"
 cp ../include/*.h "$prefix/include/libiberty/"
 
+begin libevent libevent-core-2.1-7
+./configure --prefix="$prefix" --disable-shared --disable-openssl --disable-thread-support \
+	--disable-samples --disable-libevent-regress --disable-debug-mode
+# Debian's patches are newer than what Autotools made.
+make $jobs install ACLOCAL=: AUTOCONF=: AUTOHEADER=: AUTOMAKE=:
+
 begin sqlite3 libsqlite3-0
 ./configure --prefix="$prefix" --disable-tcl --disable-readline --disable-load-extension
 make sqlite3.c

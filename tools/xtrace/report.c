@@ -21,6 +21,7 @@
 #include "info.h"
 #include "merge/options.h"
 #include "rotation.h"
+#include "serve.h"
 
 #define LOG_ENDING ".xtr"
 
@@ -29,6 +30,8 @@ struct request {
 	bool is_text;
 	bool is_brief;
 	bool no_open;
+	bool is_served;
+	unsigned port; /* 0: none was given */
 	char **passed; /* options for xtrace merge; owned, one word each */
 	int passed_count;
 	char **inputs;
@@ -49,6 +52,14 @@ static bool is_log(const char *path)
 	return length > ending && !strcmp(path + length - ending, LOG_ENDING);
 }
 
+static int set_served(void *context, const struct option_row *row, const char *value)
+{
+	struct request *request = context;
+
+	request->is_served = true;
+	return value ? option_number(context, row, value) : 0;
+}
+
 static const struct option_row option_rows[] = {
 	{"text", 't', .help = "Print tables and a call tree on stdout instead of writing a page",
 	 .apply = option_flag, .offset = offsetof(struct request, is_text)},
@@ -63,6 +74,11 @@ static const struct option_row option_rows[] = {
 	 .apply = option_text, .offset = offsetof(struct request, output)},
 	{"no-open", 'n', .help = "Do not open a browser, only print the address of the page",
 	 .apply = option_flag, .offset = offsetof(struct request, no_open)},
+	{"serve", .number = "PORT",
+	 .help = "Write the page, serve it on this host's loopback interface, and print the ssh "
+		 "command that forwards the port",
+	 .expected = "a port from 1 to 65535", .apply = set_served,
+	 .offset = offsetof(struct request, port), .min = 1, .max = 65535},
 	{0},
 };
 
@@ -131,7 +147,10 @@ static int choose_output(const struct request *request, char out[PATH_MAX])
 	return length < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* Only if the user has a screen. A browser that cannot be started is not an error. */
+/*
+ * Opens a file or address, only if the user has a screen. A browser that cannot be started is not
+ * an error.
+ */
 static void open_browser(const char *page)
 {
 	char *const arguments[] = {"xdg-open", (char *)page, NULL};
@@ -226,6 +245,10 @@ static int show(const struct request *request, const char **arguments)
 	/* A page of a damaged log (STATUS_INCOMPLETE) says what is missing. */
 	if (status > STATUS_INCOMPLETE || is_printed)
 		return status;
+	if (request->is_served)
+		return serve_page(page, request->port, request->no_open ? NULL : open_browser)
+			       ? STATUS_FAILED
+			       : status;
 	whole = realpath(page, NULL);
 	printf("file://%s\n", whole ? whole : page);
 	if (!request->no_open && whole)
@@ -251,10 +274,12 @@ static int run(const struct command *command, int argc, char **argv)
 	status = command_parse(command, &list, &request, argc, argv, &request.input_count);
 	if (status != COMMAND_GO_ON)
 		goto out;
-	if ((request.is_text || request.is_brief) && request.output) {
-		print_error(
-			"cannot use --output with --%s: text goes to stdout; redirect it with >",
-			request.is_brief ? "brief" : "text");
+	if ((request.is_text || request.is_brief) && (request.output || request.is_served)) {
+		print_error(request.output ? "cannot use --output with --%s: text goes to stdout; "
+					     "redirect it with >"
+					   : "cannot use --serve with --%s: only the page is "
+					     "served",
+			    request.is_brief ? "brief" : "text");
 		status = STATUS_FAILED;
 	} else {
 		status = show(&request, arguments);
