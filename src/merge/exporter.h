@@ -90,6 +90,7 @@ struct settings {
 	enum demangle_style names;
 	uint32_t jobs;		     /* logs read in parallel; 0: one per processor */
 	const char *debug_directory; /* NULL: only /usr/lib/debug */
+	bool is_redacted;
 	struct wanted wanted;
 	struct windows_request iterations;
 };

@@ -15,6 +15,7 @@
 #include "merge/symbolize/module_cache.h"
 #include "merge/symbolize/resolve.h"
 #include "merge/naming/frame_roles.h"
+#include "merge/naming/redaction.h"
 #include "merge/read/model_load.h"
 #include "merge/reading.h"
 #include "merge/sinks.h"
@@ -176,22 +177,24 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 	if (!error)
 		error = frames_build(&reading->frames, model, &addresses, style, &names,
 				     &run->file_names, &run->paths, PATH_ROOT);
+	if (!error && style->redaction)
+		error = redact_model(style->redaction, model, &addresses);
 	if (!error)
 		error = unnamed_modules_add(&run->unnamed_modules, model, &addresses,
 					    reading->frames.address_names);
 	if (!error)
 		error = read_process(reading, reader, run);
 	if (!error)
-		report_unread_autograd(model, &addresses, log->path, run->report);
+		report_unread_autograd(model, &addresses, input_shown(log), run->report);
 	if (!error)
-		report_hidden_interpreter(model, &addresses, log->path, run->report);
+		report_hidden_interpreter(model, &addresses, input_shown(log), run->report);
 	if (!error)
 		losses_count(run->losses, run->accounts, log, model, &reading->damage, run->report);
 	if (!error && !reading->damage.closed)
 		run->logs_open++;
 	if (!error && reading->kernel_missing_count > reading->kernel_invalid_count)
 		run->kernel_missing_count += losses_add_missing_kernels(
-			run->losses, log->path, model, &reading->damage,
+			run->losses, input_shown(log), model, &reading->damage,
 			reading->kernel_missing_count - reading->kernel_invalid_count, run->report);
 	if (!error)
 		note_cost(run, reading, model);
@@ -260,7 +263,7 @@ static bool begins_with_path(const char *text, const char *path)
 static bool is_of_log(const struct inputs *inputs, const char *warning)
 {
 	for (size_t i = 0; i < inputs->count; i++)
-		if (begins_with_path(warning, inputs->logs[i].path))
+		if (begins_with_path(warning, input_shown(&inputs->logs[i])))
 			return true;
 	for (size_t i = 0; i < inputs->unreadable_count; i++)
 		if (begins_with_path(warning, inputs->unreadable[i]))
@@ -387,9 +390,10 @@ static int compile_user_files(struct frame_style *style, regex_t *compiled, stru
 	return -EINVAL;
 }
 
-void merge_run(const struct options *options, const struct inputs *inputs, struct report *report)
+void merge_run(const struct options *options, struct inputs *inputs, struct report *report)
 {
 	struct settings settings = options->settings;
+	struct redaction redaction = {0};
 	regex_t user_files;
 	struct sink sinks[OPTIONS_OUTPUTS_MAX] = {0};
 	struct run run = {.inputs = inputs,
@@ -400,6 +404,10 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 			  .report = report};
 	int error = paths_init(&run.paths);
 
+	if (!error && settings.is_redacted) {
+		settings.frames.redaction = &redaction;
+		error = redaction_begin(&redaction, inputs);
+	}
 	if (!error)
 		error = compile_user_files(&settings.frames, &user_files, report);
 	run.wants_origins |= run.wants_findings;
@@ -430,4 +438,5 @@ void merge_run(const struct options *options, const struct inputs *inputs, struc
 	file_names_free(&run.file_names);
 	paths_free(&run.ranges);
 	paths_free(&run.paths);
+	redaction_free(&redaction);
 }

@@ -13,6 +13,6 @@
  * Reads all logs and writes the outputs that the options request. Reports errors. A file appears
  * only if it is complete.
  */
-void merge_run(const struct options *options, const struct inputs *inputs, struct report *report);
+void merge_run(const struct options *options, struct inputs *inputs, struct report *report);
 
 #endif

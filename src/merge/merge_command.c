@@ -68,6 +68,7 @@ static int run(const struct command *command, int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	report.quiet = message_is_quiet();
+	report.is_redacted = options.settings.is_redacted;
 	merge(&options, &report);
 	if (fflush(stdout) || ferror(stdout))
 		report_error(&report, STATUS_FAILED, "cannot write to stdout");

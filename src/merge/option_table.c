@@ -197,6 +197,10 @@ const struct option_row merge_option_rows[] = {
 		 "libraries)",
 	 .uses = USES_ANY, .is_single = true, .apply = option_text,
 	 TARGET(settings.frames.user_files)},
+	{"redact",
+	 .help = "Replace folders of private files, host names, GPU identifiers and arguments of "
+		 "programs, to share the output",
+	 .apply = option_flag, TARGET(settings.is_redacted)},
 	{"iteration", .value = "NAME",
 	 .help = "Treat each instance of this NVTX range as one iteration of a profile (default: "
 		 "detected)",

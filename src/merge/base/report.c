@@ -87,6 +87,8 @@ static void emit(struct report *report, enum line_kind line_kind, enum exit_stat
 		hold(report, line_kind, status, line);
 		return;
 	}
+	if (report->is_redacted && line)
+		text_hide_folders(line);
 	if (line_kind == MANNER_WARN_ONCE && was_reported(report, line)) {
 		free(line);
 		return;

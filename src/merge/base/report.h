@@ -19,7 +19,8 @@ struct report {
 	struct held_line *held;
 	size_t held_count;
 	size_t held_capacity;
-	bool quiet; /* do not print warnings and notes */
+	bool quiet;	  /* do not print warnings and notes */
+	bool is_redacted; /* paths are shortened: see text_hide_folders() */
 	enum exit_status status;
 	char **warnings;
 	size_t warning_count;

@@ -141,3 +141,25 @@ char *text_us(char *out, int64_t ns)
 	memcpy(out, digit_pairs + decimals % 100 * 2, 2);
 	return out + 2;
 }
+
+void text_hide_folders(char *line)
+{
+	char *out = line;
+
+	while (*line) {
+		size_t length = strcspn(line, " '\"()");
+		const char *word = line, *file = memrchr(word, '/', length);
+
+		/* Not "GB/s". */
+		if (file && (*word == '/' || length - (size_t)(file - word) > 4)) {
+			length -= (size_t)(file + 1 - word);
+			word = file + 1;
+		}
+		line += strcspn(line, " '\"()");
+		memmove(out, word, length);
+		out += length;
+		if (*line)
+			*out++ = *line++;
+	}
+	*out = '\0';
+}

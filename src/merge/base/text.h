@@ -48,4 +48,7 @@ static inline char *text_copy(char *out, const char *text, size_t length)
 }
 #define TEXT_LITERAL(out, literal) text_copy((out), (literal), sizeof(literal) - 1)
 
+/* Shortens each path in a line to its file name, in place. */
+void text_hide_folders(char *line);
+
 #endif

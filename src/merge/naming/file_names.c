@@ -40,6 +40,25 @@ bool file_is_library(const char *path)
 	return generated_code_is_file(path);
 }
 
+const char *file_public_part(const char *path)
+{
+	static const char *const folders[] = {"/usr/", "/lib/", "/lib64/", "/bin/"};
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
+		if (!strncmp(path, folders[i], strlen(folders[i])) &&
+		    strncmp(path, "/usr/local/", 11) != 0)
+			return path;
+	for (size_t i = 0; i < sizeof(library_paths) / sizeof(*library_paths); i++) {
+		const char *found = strstr(path, library_paths[i]);
+
+		while (found > path && *found != '/')
+			found--;
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
 bool module_is_installed(const char *path)
 {
 	static const char *const folders[] = {"/usr/", "/lib", "/bin/", "/nix/", "/snap/"};

@@ -43,6 +43,12 @@ void file_names_free(struct file_names *files);
 /* Returns whether the file belongs to a library, not to the user's program. */
 bool file_is_library(const char *path);
 
+/*
+ * Returns the part of the path of a library's or the system's file that is the same for everybody.
+ * NULL: it is another file.
+ */
+const char *file_public_part(const char *path);
+
 /* Returns whether a program or library with this absolute path is part of an installed package. */
 bool module_is_installed(const char *path);
 

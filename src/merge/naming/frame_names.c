@@ -66,6 +66,7 @@ static uint32_t intern_unnamed(struct frame_names *c, const struct address *addr
 
 const char *frame_shown_file(const struct frame_names *c, const char *path)
 {
+	path = redact_path(c->redaction, path);
 	return c->cache->style == DEMANGLE_FULL ? path : file_names_shown(c->files, path);
 }
 
@@ -168,6 +169,7 @@ static uint32_t mark_user_path(struct frame_names *c, uint32_t name, const char 
 {
 	if (name == NAME_FAILED || !line || !path[0] || !is_users(c, path))
 		return name;
+	path = redact_path(c->redaction, path);
 	return paths_mark_line(c->paths, name, path, line) < 0 ? NAME_FAILED : name;
 }
 
@@ -274,6 +276,12 @@ uint32_t frame_inlined_name(struct frame_names *c, size_t p)
 	return name;
 }
 
+static int add_file(struct frame_names *c, uint32_t path)
+{
+	return file_names_add(c->files,
+			      redact_path(c->redaction, names_text(&c->model->names, path, NULL)));
+}
+
 /* Assigns names to all files that will be shown. */
 static int assign_files(struct frame_names *c)
 {
@@ -286,27 +294,26 @@ static int assign_files(struct frame_names *c)
 		uint32_t file = model_string(model, model->python_frames.rows[id].file);
 
 		if (file != NAME_EMPTY && file != last)
-			error = file_names_add(c->files, names_text(&model->names, file, NULL));
+			error = add_file(c, file);
 		last = file;
 	}
 	for (size_t r = 1; r < model->compiled.count && !error; r++) {
 		uint32_t file = model->compiled.rows[r].place.file;
 
 		if (file != NAME_EMPTY && file != last)
-			error = file_names_add(c->files, names_text(&model->names, file, NULL));
+			error = add_file(c, file);
 		last = file;
 	}
 	for (size_t p = 0; c->lines && p < addresses->place_count && !error; p++) {
 		uint32_t file = addresses->places[p].file;
 
 		if (file != NAME_EMPTY && file != last)
-			error = file_names_add(c->files, names_text(&model->names, file, NULL));
+			error = add_file(c, file);
 		last = file;
 	}
 	for (uint32_t a = 0; a < addresses->count && !error; a++)
 		if (c->qualifiers[a].path != NAME_EMPTY)
-			error = file_names_add(
-				c->files, names_text(&model->names, c->qualifiers[a].path, NULL));
+			error = add_file(c, c->qualifiers[a].path);
 	return error ? error : file_names_assign(c->files);
 }
 

@@ -14,6 +14,7 @@
 #include "merge/naming/file_names.h"
 #include "merge/naming/disambiguate.h"
 #include "merge/naming/paths.h"
+#include "merge/naming/redaction.h"
 #include "merge/read/model.h"
 
 #define FRAME_UNKNOWN	   "[unknown]"
@@ -29,6 +30,7 @@ struct frame_names {
 	struct paths *paths; /* owner of names; records which are user code */
 	struct file_names *files;
 	const regex_t *user_files;	   /* files of the user's own code; NULL: no library */
+	struct redaction *redaction;	   /* NULL: off */
 	bool lines;			   /* append lines: "f (file.c:12)" */
 	struct name_qualifier *qualifiers; /* by index in the addresses */
 	uint32_t *native;  /* by index in the addresses: name + 1; 0: not built yet */

@@ -168,6 +168,7 @@ int frames_build(struct frames *frames, const struct model *model,
 			  .paths = paths,
 			  .files = files,
 			  .user_files = style->user_files_compiled,
+			  .redaction = style->redaction,
 			  .lines = style->lines},
 	};
 	*frames = (struct frames){

@@ -88,6 +88,7 @@ struct frame_style {
 	enum backward_shown backward;
 	const char *user_files;		    /* --my-code: a regular expression, or NULL */
 	const regex_t *user_files_compiled; /* NULL without user_files */
+	struct redaction *redaction;	    /* --redact; NULL: off */
 };
 
 /*

@@ -21,12 +21,14 @@
 #define INPUT_COMMAND_BYTES	1024
 #define INPUT_TITLE_BYTES	256
 #define INPUT_RANK_BYTES	48
+#define INPUT_ALIAS_BYTES	32
 
 #define RANK_UNKNOWN UINT32_MAX
 
 struct input {
 	char *path;
-	dev_t device; /* with file: identifies a log that has two paths */
+	char alias[INPUT_ALIAS_BYTES]; /* shown instead of the path, if not "" */
+	dev_t device;		       /* with file: identifies a log that has two paths */
 	ino_t inode;
 	struct xt_log_header header;
 	uint64_t file_bytes;
@@ -71,6 +73,12 @@ struct inputs {
 int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_count,
 		struct report *report);
 void inputs_free(struct inputs *inputs);
+
+/* The name of the log in messages and outputs. */
+static inline const char *input_shown(const struct input *log)
+{
+	return log->alias[0] ? log->alias : log->path;
+}
 
 /*
  * Writes "rank 3", "rank 11, local 3" or "local rank 3"; "" if the log has no rank. A local rank

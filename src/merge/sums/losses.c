@@ -227,18 +227,18 @@ static void report_end(uint64_t losses[LOSS_COUNT], const struct input *log,
 		report_warn(report,
 			    "%s: is still open: its process is running, or its .spool file was not "
 			    "recovered; the last events are in %s.spool",
-			    log->path, log->path);
+			    input_shown(log), input_shown(log));
 		return;
 	}
 	if (damage->truncated)
-		report_warn(report, "%s: the file is truncated; skipped %llu bytes", log->path,
-			    (unsigned long long)damage->bytes_skipped);
+		report_warn(report, "%s: the file is truncated; skipped %llu bytes",
+			    input_shown(log), (unsigned long long)damage->bytes_skipped);
 	else if (!damage->closed)
 		report_warn(
 			report,
 			"%s: was not closed and has no .spool file: an unknown number of events "
 			"is missing at its end",
-			log->path);
+			input_shown(log));
 	losses[LOSS_ENDS] += damage->truncated || !damage->closed;
 }
 
@@ -248,27 +248,27 @@ void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 {
 	uint64_t damaged = damage->chunks_damaged, missing = damage->chunks_missing;
 
-	count_account(losses, accounts, log->path, model, report);
-	report_python(log->path, model, report);
+	count_account(losses, accounts, input_shown(log), model, report);
+	report_python(input_shown(log), model, report);
 	losses[LOSS_DAMAGED_CHUNKS] += damaged;
 	losses[LOSS_MISSING_CHUNKS] += missing;
 	if (damaged)
-		report_warn(report, "%s: skipped %llu damaged chunk%s", log->path,
+		report_warn(report, "%s: skipped %llu damaged chunk%s", input_shown(log),
 			    (unsigned long long)damaged, damaged == 1 ? "" : "s");
 	/* bytes_skipped includes the damaged chunks, which were reported above. */
 	if (damage->bytes_skipped && !damaged && !damage->truncated)
-		report_warn(report, "%s: skipped %llu bytes that are not a chunk", log->path,
+		report_warn(report, "%s: skipped %llu bytes that are not a chunk", input_shown(log),
 			    (unsigned long long)damage->bytes_skipped);
 	if (missing)
-		report_warn(report, "%s: %llu chunk%s missing", log->path,
+		report_warn(report, "%s: %llu chunk%s missing", input_shown(log),
 			    (unsigned long long)missing, missing == 1 ? " is" : "s are");
 	/* With a crash buffer, the last account also counts events that are still in the buffer. */
 	if (damage->closed || !log->has_crash_buffer)
-		count_damaged_rows(losses, log->path, model, report);
+		count_damaged_rows(losses, input_shown(log), model, report);
 	if (damage->closed && !damaged && !missing)
-		check_accounts(losses, log->path, model, report);
+		check_accounts(losses, input_shown(log), model, report);
 	if (damage->closed)
-		check_calls_seen(losses, log->path, model, report);
+		check_calls_seen(losses, input_shown(log), model, report);
 	report_end(losses, log, damage, report);
 }
 

@@ -52,7 +52,7 @@ static int put_process(struct sink *sink, const struct process *process)
 	    bind_clean(s, INSERT_PROCESS, 4, model_process_name(model)) < 0 ||
 	    bind_clean(s, INSERT_PROCESS, 5, model_meta(model, "process.cmdline")) < 0 ||
 	    bind_clean(s, INSERT_PROCESS, 6, process->log->host) < 0 ||
-	    bind_clean(s, INSERT_PROCESS, 7, process->log->path) < 0)
+	    bind_clean(s, INSERT_PROCESS, 7, input_shown(process->log)) < 0)
 		return -ENOMEM;
 	sqlite_number(s, INSERT_PROCESS, 8, sqlite_limited(process->log->header.start_realtime_ns));
 	sqlite_put(sink, INSERT_PROCESS);

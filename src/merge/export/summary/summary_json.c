@@ -189,7 +189,7 @@ static void put_processes(struct json *json, const struct summary_json *s)
 		json_string(json, "identity", process->log->identity);
 		json_string(json, "pid_namespace", process->log->pid_namespace);
 		json_string(json, "boot", process->log->boot);
-		json_string(json, "log", process->log->path);
+		json_string(json, "log", input_shown(process->log));
 		json_u64(json, "start_realtime_ns", process->log->header.start_realtime_ns);
 		json_begin_array(json, "devices");
 		for (size_t d = 0; d < process->device_count; d++)

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * --redact: replaces what names people, machines and projects, so that an output can be shared.
+ *
+ * The folders of private files become "/redacted", "/redacted-2" and so on; file names stay. Of
+ * files in libraries, the part below the library's folder stays, because it is the same for
+ * everybody. Host names and GPU identifiers are numbered, and arguments of programs are removed.
+ * Names in code, NVTX texts and the texts of --filter and similar options stay.
+ */
+#ifndef XT_MERGE_REDACTION_H
+#define XT_MERGE_REDACTION_H
+
+#include "merge/base/names.h"
+#include "merge/read/inputs.h"
+#include "merge/read/model.h"
+#include "merge/symbolize/addresses.h"
+
+/* What was replaced in a run, so that equal things stay equal. */
+struct redaction {
+	struct names folders; /* numbered from 1 in order of use, as are the others */
+	struct names hosts;
+	struct names gpus; /* UUIDs */
+	char *path;	   /* buffer for redact_path() */
+	size_t path_capacity;
+};
+
+/* Functions return 0 or -ENOMEM unless stated otherwise. redaction_free() accepts zeros. */
+
+/* Redacts the inputs, after their processes were told apart. */
+int redaction_begin(struct redaction *redaction, struct inputs *inputs);
+void redaction_free(struct redaction *redaction);
+
+/*
+ * Returns the path to show: path itself if redaction is NULL, "" if out of memory. Valid until the
+ * next call.
+ */
+const char *redact_path(struct redaction *redaction, const char *path);
+
+/*
+ * Redacts the paths and descriptions of a log, after its code was resolved and its frames were
+ * built.
+ */
+int redact_model(struct redaction *redaction, struct model *model, struct addresses *addresses);
+
+#endif
