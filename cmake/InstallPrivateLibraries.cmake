@@ -25,7 +25,7 @@ foreach(library ${needed})
 endforeach()
 
 foreach(package libunwind8 libdw1 libdw1t64 libelf1 libelf1t64 libcjson1 liblzma5 libzstd1 zlib1g libprotobuf-c1 libsqlite3-0
-		libbz2-1.0 libevent-core-2.1-7 libevent-core-2.1-7t64 libiberty-dev)
+		libbz2-1.0 libevent-2.1-7 libevent-2.1-7t64 libiberty-dev)
 	set(licence "${licences}/${package}/copyright")
 	if(EXISTS "${licence}")
 		file(REAL_PATH "${licence}" file)

@@ -71,7 +71,7 @@ cp libiberty.a "$prefix/lib/"
 mkdir -p "$prefix/include/libiberty"
 cp ../include/*.h "$prefix/include/libiberty/"
 
-begin libevent libevent-core-2.1-7
+begin libevent libevent-2.1-7
 ./configure --prefix="$prefix" --disable-shared --disable-openssl --disable-thread-support \
 	--disable-samples --disable-libevent-regress --disable-debug-mode
 # Debian's patches are newer than what Autotools made.

@@ -7,6 +7,9 @@
  * 2. the innermost Python library frame, more user frames, the NVTX range
  * 3. the other frames, from the innermost outwards
  *
+ * An NVTX range and Python's "<module>" at the start of a path enclose most of the others, so they
+ * come last if user code follows.
+ *
  * Names are cut at the end, except kernel names, which differ there. A terminal shows kernels
  * without their mark. Consecutive frames without symbols in one module are shown as one.
  */
@@ -41,6 +44,11 @@ struct part {
 	bool is_range;
 	bool is_leaf; /* GPU work */
 };
+
+static bool begins_with(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
+}
 
 /* Returns the length of "module+" in "module+0x12ab", or 0 for other names. */
 static size_t nameless_prefix(const char *name, size_t length)
@@ -85,9 +93,28 @@ static bool is_python(const char *name, size_t length)
 	return colon[-1] == '>' || (colon - name > 4 && !memcmp(colon - 3, ".py", 3));
 }
 
-static bool begins_with(const char *text, const char *start)
+static bool is_wrapper(const struct part *part)
 {
-	return !strncmp(text, start, strlen(start));
+	return part->is_range || begins_with(part->name, "<module> (");
+}
+
+/*
+ * Takes the priority from the ranges and modules at the start of a path, and at the start of the
+ * path that created a graph's node, if user code follows.
+ */
+static void fold_wrappers(struct part *parts, size_t count)
+{
+	size_t last_own = count;
+	bool is_start = true;
+
+	while (last_own && (!parts[last_own - 1].is_own || is_wrapper(&parts[last_own - 1])))
+		last_own--;
+	for (size_t i = 0; i < last_own; i++) {
+		is_start = !strcmp(parts[i].name, PATH_GRAPH_MARK) ||
+			   (is_start && is_wrapper(&parts[i]));
+		if (is_start)
+			parts[i].is_own = parts[i].is_python = parts[i].is_range = false;
+	}
 }
 
 /* Splits the path into parts, with runs of frames without symbols as one. Returns their number. */
@@ -124,6 +151,7 @@ static size_t split(const struct output *out, const struct paths *paths, const u
 			.is_leaf = is_leaf,
 		};
 	}
+	fold_wrappers(parts, count);
 	return count;
 }
 

@@ -15,17 +15,19 @@
 #include "merge/export/summary/summary_text.h"
 #include "merge/sums/tables.h"
 
-#define ROWS_PER_TOP   3   /* per row of the other tables */
-#define SHARE_MIN      100 /* omit less than 1/100 of the total */
-#define JOIN_SHARE     10  /* "nearly all" is all but 1/10 */
-#define BAR_COLUMNS    16
-#define BAR_NARROW     8 /* below WIDE_COLUMNS; no bar below NARROW_COLUMNS */
-#define WIDE_COLUMNS   100
-#define NARROW_COLUMNS 60
-#define INDENT	       2
-#define INDENT_MAX     40
-#define TITLE_BYTES    96
-#define INDENT_SHARE   6 /* indent at most 1/6 of the line */
+#define ROWS_PER_TOP	3   /* per row of the other tables */
+#define SHARE_MIN	100 /* omit less than 1/100 of the total */
+#define JOIN_SHARE	10  /* "nearly all" is all but 1/10 */
+#define BAR_COLUMNS	16
+#define BAR_NARROW	8 /* below WIDE_COLUMNS; no bar below NARROW_COLUMNS */
+#define WIDE_COLUMNS	100
+#define NARROW_COLUMNS	60
+#define INDENT		2
+#define INDENT_MAX	40
+#define TITLE_BYTES	96
+#define PATHS_BYTES	24
+#define ROW_COLUMNS_MIN 8 /* beside the number of paths */
+#define INDENT_SHARE	6 /* indent at most 1/6 of the line */
 
 static const struct column tree_columns[] = {{"time", 12, 0, false}, {"share", 7, 0, false}};
 static const struct column sum_columns[] = {{"sum", 12, 0, false}, {"share", 7, 0, false}};
@@ -43,6 +45,21 @@ struct tree {
 	int bar_columns;
 	uint32_t *chain; /* nodes that share the current line */
 	size_t chain_capacity;
+	struct output line; /* in memory: the line being composed */
+};
+
+/* A line of the tree, or several equal ones without lines below them. */
+struct row {
+	uint32_t first;
+	uint32_t last; /* the last node that shares the line */
+	uint32_t path_count;
+	uint64_t total;
+	char *text; /* owned */
+};
+
+struct rows {
+	struct row *list;
+	size_t count, capacity;
 };
 
 static int compare_values(const void *a, const void *b)
@@ -171,26 +188,6 @@ static int indent_of(const struct output *out, size_t depth)
 	return (int)(depth * step < most ? depth * step : most);
 }
 
-/* Writes a line. Returns its last node, or PATH_FAILED. */
-static uint32_t put_line(struct output *out, struct tree *tree, uint32_t node, size_t depth)
-{
-	char value[TIME_BYTES], share[SHARE_BYTES];
-	int count = join(tree, node);
-
-	if (count < 0)
-		return PATH_FAILED;
-	format_weight(value, tree->weight, tree->totals[node]);
-	format_share(share, 100.0 * (double)tree->totals[node] / (double)tree->whole);
-	put_figures(out, tree_columns, TREE_COLUMNS, (const char *const[]){value, share});
-	if (tree->bar_columns)
-		put_bar(out, tree->bar_columns, tree->totals[node], tree->whole);
-	output_format(out, "%*s", (tree->bar_columns ? 2 : 0) + indent_of(out, depth), "");
-	if (put_chain(out, tree->paths, tree->chain, (size_t)count, put_room(out)) < 0)
-		return PATH_FAILED;
-	output_text(out, "\n", 1);
-	return tree->chain[count - 1];
-}
-
 /* Returns the next smaller child after last, or 0 at the end. */
 static uint32_t next_child(struct tree *tree, uint32_t node, uint32_t last)
 {
@@ -206,22 +203,113 @@ static uint32_t next_child(struct tree *tree, uint32_t node, uint32_t last)
 	return best;
 }
 
+static void put_figures_of(struct output *out, const struct tree *tree, uint64_t total,
+			   size_t depth)
+{
+	char value[TIME_BYTES], share[SHARE_BYTES];
+
+	format_weight(value, tree->weight, total);
+	format_share(share, 100.0 * (double)total / (double)tree->whole);
+	put_figures(out, tree_columns, TREE_COLUMNS, (const char *const[]){value, share});
+	if (tree->bar_columns)
+		put_bar(out, tree->bar_columns, total, tree->whole);
+	output_format(out, "%*s", (tree->bar_columns ? 2 : 0) + indent_of(out, depth), "");
+}
+
+/* Composes the line of row->first, with room for more columns. Returns 0 or -ENOMEM. */
+static int make_text(struct tree *tree, size_t depth, size_t more_columns, struct row *row)
+{
+	struct output *line = &tree->line;
+	int count = join(tree, row->first);
+	size_t start, room;
+
+	line->used = 0;
+	put_figures_of(line, tree, row->total, depth);
+	start = line->used;
+	room = put_room(line);
+	room = room > more_columns + ROW_COLUMNS_MIN ? room - more_columns : ROW_COLUMNS_MIN;
+	if (count < 0 || put_chain(line, tree->paths, tree->chain, (size_t)count, room) < 0)
+		return -ENOMEM;
+	row->last = tree->chain[count - 1];
+	free(row->text);
+	row->text = strndup(line->buffer + start, line->used - start);
+	return row->text ? 0 : -ENOMEM;
+}
+
+static bool has_lines_below(struct tree *tree, uint32_t node)
+{
+	uint32_t child = next_child(tree, node, 0);
+
+	return child && tree->totals[child] >= tree->least;
+}
+
+/* Adds the row, or adds it to one that reads the same. Takes the text. Returns 0 or -ENOMEM. */
+static int add_row(struct tree *tree, struct rows *rows, struct row *row)
+{
+	size_t r = 0;
+
+	while (r < rows->count && (strcmp(rows->list[r].text, row->text) != 0 ||
+				   has_lines_below(tree, rows->list[r].last)))
+		r++;
+	if (r < rows->count && !has_lines_below(tree, row->last)) {
+		rows->list[r].path_count++;
+		rows->list[r].total += row->total;
+		free(row->text);
+		return 0;
+	}
+	if (grow(&rows->list, &rows->capacity, rows->count + 1, sizeof(*rows->list)) < 0) {
+		free(row->text);
+		return -ENOMEM;
+	}
+	rows->list[rows->count++] = *row;
+	return 0;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return x->last < y->last ? -1 : 1;
+}
+
+/* Returns 0 or -ENOMEM. */
 static int put_children(struct output *out, struct tree *tree, uint32_t node, size_t depth)
 {
-	uint32_t last = 0, child;
+	struct rows rows = {0};
+	uint32_t child = 0;
+	int error = 0;
 
-	while ((child = next_child(tree, node, last))) {
-		int error;
+	while (!error && (child = next_child(tree, node, child)) &&
+	       tree->totals[child] >= tree->least) {
+		struct row row = {.first = child, .path_count = 1, .total = tree->totals[child]};
 
-		last = child;
-		if (tree->totals[child] < tree->least)
-			return 0;
-		child = put_line(out, tree, child, depth);
-		error = child == PATH_FAILED ? -ENOMEM : put_children(out, tree, child, depth + 1);
-		if (error)
-			return error;
+		error = make_text(tree, depth, 0, &row);
+		if (!error)
+			error = add_row(tree, &rows, &row);
 	}
-	return 0;
+	if (rows.count)
+		qsort(rows.list, rows.count, sizeof(*rows.list), compare_rows);
+	for (size_t r = 0; r < rows.count && !error; r++) {
+		struct row *row = &rows.list[r];
+		char count[PATHS_BYTES] = "";
+
+		if (row->path_count > 1) {
+			snprintf(count, sizeof(count), tree->bar_columns ? " (%u paths)" : " (%u)",
+				 row->path_count);
+			error = make_text(tree, depth, strlen(count), row);
+		}
+		if (error)
+			break;
+		put_figures_of(out, tree, row->total, depth);
+		output_format(out, "%s%s\n", row->text, count);
+		error = put_children(out, tree, row->last, depth + 1);
+	}
+	for (size_t r = 0; r < rows.count; r++)
+		free(rows.list[r].text);
+	free(rows.list);
+	return error;
 }
 
 static void put_tree_head(struct output *out, const struct tree *tree)
@@ -266,6 +354,12 @@ int summary_put_tree(struct sink *sink, const struct run *run)
 	int error = make_tree(&tree, &run->paths,
 			      ROWS_PER_TOP * rows_to_show(SIZE_MAX, sink->settings));
 
+	tree.line = (struct output){.columns = out->columns,
+				    .has_colours = out->has_colours,
+				    .buffer = malloc(OUTPUT_BUFFER_BYTES),
+				    .fd = -1};
+	if (!tree.line.buffer)
+		error = -ENOMEM;
 	if (!error && tree.whole) {
 		put_tree_head(out, &tree);
 		error = put_children(out, &tree, PATH_ROOT, 0);
@@ -274,5 +368,6 @@ int summary_put_tree(struct sink *sink, const struct run *run)
 	free(tree.first_child);
 	free(tree.sibling);
 	free(tree.chain);
+	free(tree.line.buffer);
 	return error;
 }

@@ -56,7 +56,7 @@ traces=$tests/../../../samples/traces
 plain 80 --no-recover "$traces/h200-pytorch-work.xtr" --top 4 | sed -n '/^Findings/,/by kernel/p'
 echo "-- 40 columns"
 plain 40 --no-recover "$traces/h200-work.xtr" --top 2
-echo "-- of all traces and widths, too wide:"
+echo "-- of all traces and widths, too wide or twice:"
 python3 - "$merge_program" "$traces"/*.xtr "$traces" <<'END'
 import os, re, sys
 sys.path.insert(0, os.getcwd())
@@ -67,6 +67,15 @@ for trace in sys.argv[2:]:
         wide = [line for line in text.split("\n") if len(line) > columns]
         if wide or "\nTrust" not in text:
             print(trace, columns, *wide, sep="\n")
+        # Rows of the tree that read the same are one row. Indentation tells siblings: narrow
+        # terminals have too little of it.
+        rows = re.findall(r"^ *[\d.]+ \w+ +[\d.]+ %([^\w\n]*)(.*)$",
+                          text.partition("by frame")[2].partition("\n\n")[0], re.M)
+        for before, row, after in zip(rows, rows[1:], rows[2:] + [("", "")]):
+            indents = [len(indent) for indent, _ in (before, row, after)]
+            is_leaf = columns >= 80 and indents[0] == indents[1] >= indents[2]
+            if is_leaf and before[1] == row[1]:
+                print(trace, columns, "twice:", row[1])
 END
 echo "-- 140 columns, no colours"
 (
