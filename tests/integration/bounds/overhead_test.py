@@ -71,7 +71,7 @@ class Run:
         sums = {}
         for row in paths["rows"]:
             for function in SHARES:
-                if function in row["frames"]:
+                if function in self.summary["paths"][row["path"]]:
                     sums[function] = sums.get(function, 0) + row["value"]
         return table["total"], sums
 

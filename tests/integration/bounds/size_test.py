@@ -77,7 +77,7 @@ def check_account(run, newest, seen):
     attributed = trust["attributed_gpu_time_ns"] / summary["totals"]["gpu_time_ns"]
     assert attributed > (0.9 if newest else 0.9999), attributed
     frames = {frame for row in summary["weights"]["gpu-time"]["paths"]["rows"]
-              for frame in row["frames"]}
+              for frame in summary["paths"][row["path"]]}
     assert {"often", "less"} <= frames, frames
 
 

@@ -43,10 +43,15 @@ def check_known(schema, value, where):
 def check_weights(reference, summary):
     for weight, unit in WEIGHTS.items():
         found = summary["weights"][weight]
-        paths = {tuple(row["frames"]): row["value"] for row in found["paths"]["rows"]}
+        paths = {tuple(summary["paths"][row["path"]]): row["value"]
+                 for row in found["paths"]["rows"]}
         expect_same(paths, reference.folded(weight), weight)
         expect(found["unit"] == unit and found["total"] == reference.total(weight), weight)
         expect(found["paths"]["row_count"] == len(paths), weight, "has not all paths")
+    texts = [tuple(frames) for frames in summary["paths"].values()]
+    expect(len(set(texts)) == len(texts), "a path has two ids")
+    expect(set(summary["paths"]) == {row["path"] for weight in summary["weights"].values()
+                                     for row in weight["paths"]["rows"]}, "paths without a row")
 
 
 def check_totals(reference, summary):

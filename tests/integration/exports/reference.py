@@ -54,8 +54,12 @@ class Reference:
 
     @functools.cached_property
     def summary(self):
-        """The JSON summary with all rows."""
-        return json.loads(self.run("--summary", "-", "--top", "1000000"))
+        """The JSON summary with all rows, and the frames in each row of a path."""
+        summary = json.loads(self.run("--summary", "-", "--top", "1000000"))
+        for weight in summary["weights"].values():
+            for row in weight["paths"]["rows"]:
+                row["frames"] = summary["paths"][row["path"]]
+        return summary
 
     @functools.cached_property
     def rows(self):

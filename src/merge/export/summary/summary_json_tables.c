@@ -2,6 +2,9 @@
 /*
  * Tables of the summary JSON. Each has the total number of rows, because --top may limit them.
  */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "merge/base/labels.h"
@@ -11,6 +14,7 @@
 #include "merge/sums/trust.h"
 
 #define SEVERAL_CATEGORIES "[several]"
+#define PATH_ID_BYTES	   17
 
 static size_t rows_shown(size_t count, const struct run *run)
 {
@@ -74,9 +78,31 @@ static int put_frames(struct json *json, const char *key, const struct paths *pa
 	return put_frames_below(json, key, paths, NAME_EMPTY, node);
 }
 
-static int put_weight(struct json *json, const struct run *run, enum weight weight)
+/*
+ * Writes the id of a path, which depends on its text only: FNV-1a of 64 bits, in hexadecimal.
+ * Returns 0 or -ENOMEM.
+ */
+static int format_path_id(char out[PATH_ID_BYTES], const struct paths *paths, uint32_t node)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+	size_t length;
+	char *text = paths_text(paths, node, &length);
+
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3;
+	snprintf(out, PATH_ID_BYTES, "%016" PRIx64, hash);
+	free(text);
+	return 0;
+}
+
+/* Marks the paths of the rows in is_used. */
+static int put_weight(struct json *json, const struct run *run, enum weight weight,
+		      uint8_t *is_used)
 {
 	const struct weight_spec *spec = &weight_specs[weight];
+	char id[PATH_ID_BYTES];
 	struct table table;
 	int error = table_paths(&table, &run->paths, weight);
 
@@ -87,9 +113,13 @@ static int put_weight(struct json *json, const struct run *run, enum weight weig
 	json_u64(json, "total", table_sum(&run->paths, weight));
 	begin_table(json, "paths", table.count);
 	for (size_t r = 0; r < rows_shown(table.count, run) && !error; r++) {
+		error = format_path_id(id, &run->paths, table.rows[r].id);
+		if (error)
+			break;
+		is_used[table.rows[r].id] = true;
 		json_begin_object(json, NULL);
 		json_u64(json, "value", table.rows[r].value);
-		error = put_frames(json, "frames", &run->paths, table.rows[r].id);
+		json_string(json, "path", id);
 		json_end_object(json);
 	}
 	end_table(json);
@@ -98,14 +128,36 @@ static int put_weight(struct json *json, const struct run *run, enum weight weig
 	return error;
 }
 
+/* The frames of each path that is_used, by the path's id. */
+static int put_paths(struct json *json, const struct run *run, const uint8_t *is_used)
+{
+	char id[PATH_ID_BYTES];
+	int error = 0;
+
+	json_begin_object(json, "paths");
+	for (uint32_t n = 0; n < run->paths.node_count && !error; n++) {
+		if (!is_used[n])
+			continue;
+		error = format_path_id(id, &run->paths, n);
+		if (!error)
+			error = put_frames(json, id, &run->paths, n);
+	}
+	json_end_object(json);
+	return error;
+}
+
 int summary_json_weights(struct json *json, const struct run *run)
 {
-	int error = 0;
+	uint8_t *is_used = calloc(run->paths.node_count, sizeof(*is_used));
+	int error = is_used ? 0 : -ENOMEM;
 
 	json_begin_object(json, "weights");
 	for (int w = 0; w < WEIGHTS && !error; w++)
-		error = put_weight(json, run, (enum weight)w);
+		error = put_weight(json, run, (enum weight)w, is_used);
 	json_end_object(json);
+	if (!error)
+		error = put_paths(json, run, is_used);
+	free(is_used);
 	return error;
 }
 
