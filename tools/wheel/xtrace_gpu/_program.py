@@ -50,19 +50,28 @@ def why_not_started(error: OSError) -> str:
     return f"cannot start {error.filename or 'xtrace'}: {error.strerror}"
 
 
-OUTPUTS = ("--text", "--brief", "--html", "--summary", "--profile", "--folded", "--chrome", "--perfetto",
-           "--pprof", "--speedscope", "--svg", "--sqlite", "--csv", "--output", "-o")
+# The options that choose a part or a view, and whether they have a value.
+OPTIONS = {"--from": True, "--to": True, "--range": True, "--filter": True, "--focus": True,
+           "--hide": True, "--my-code": True, "--by": True, "--nvtx": True, "--python": True,
+           "--graph-stacks": True, "--backward": True, "--inline": True, "--lines": True,
+           "--full-names": False, "--debug-dir": True, "--top": True, "--finding": True,
+           "--html-size": True, "--weight": True, "--jobs": True, "--redact": False,
+           "--no-recover": False}
 
 
 def check_options(options: tuple[object, ...]) -> list[str]:
     """Returns the options of a part or view as text. Raises Error for others."""
     words = [str(option) for option in options]
-    if words and not words[0].startswith("-"):
-        raise Error(f"'{words[0]}' is no option: to read several recordings, use 'xtrace merge'")
-    for word in words:
-        name = word.split("=")[0]
-        if name in OUTPUTS or name in ("-h", "--help", "-V", "--version"):
-            raise Error(f"cannot use {name} here: for other outputs, use 'xtrace merge'")
+    rest = iter(words)
+    for word in rest:
+        name, equals, _ = word.partition("=")
+        if not word.startswith("-"):
+            raise Error(f"'{word}' is no option: to read several recordings, use 'xtrace merge'")
+        if name not in OPTIONS:
+            raise Error(f"cannot use {name} here: only options that choose a part or a view. For "
+                        "outputs, use 'xtrace merge'")
+        if OPTIONS[name] and not equals and next(rest, None) is None:
+            raise Error(f"option '{name}' needs a value")
     return words
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import os
 import threading
 import warnings
@@ -10,8 +12,19 @@ from typing import Any
 
 from . import _program
 
+TRACER = "libxtrace_inject.so"
+
 _lock = threading.Lock()
 _depth = 0  # entered and not left, in all threads
+
+
+def _reset() -> None:
+    """A child of fork() has no other thread that could release the lock or leave a body."""
+    global _lock, _depth
+    _lock, _depth = threading.Lock(), 0
+
+
+os.register_at_fork(after_in_child=_reset)
 
 
 def _is_controlled() -> bool:
@@ -19,21 +32,31 @@ def _is_controlled() -> bool:
     return bool(os.environ.get("XTRACE_DATA")) and "XTRACE_START" in os.environ
 
 
-def _has_cuda_started() -> bool:
-    """Whether the tracer records into its recovery file, which it opens when CUDA starts."""
+def _state() -> str:
+    """"controlled": the tracer has mapped its recovery file, which it opens when CUDA starts.
+    "lost": it runs without one. "before": CUDA has not started."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-        return any(line.rstrip("\n").endswith(".xtr.spool") for line in maps)
+        files = {line.rstrip("\n").rpartition("/")[2] for line in maps}
+    if any(file.endswith(".xtr.spool") for file in files):
+        return "controlled"
+    # CUDA_INJECTION64_PATH loads the tracer when CUDA starts, LD_PRELOAD at once.
+    is_preloaded = TRACER in os.environ.get("LD_PRELOAD", "")
+    return "lost" if TRACER in files and not is_preloaded else "before"
 
 
 def _switch(command: str) -> None:
     """Never raises: a program must not fail because it is recorded."""
-    if not _has_cuda_started():
-        # The tracer reads this when CUDA starts.
-        os.environ["XTRACE_START"] = "paused" if command == "pause" else ""
-        return
     try:
-        _program.run(command, str(os.getpid()))
-    except _program.Error as error:
+        state = _state()
+        if state == "before" or command == "pause":
+            # The tracer of this process reads this when CUDA starts, those of its children, too.
+            os.environ["XTRACE_START"] = "paused" if command == "pause" else ""
+        if state == "lost":
+            raise _program.Error(f"cannot {command} recording: the tracer has no recovery file, "
+                                 "as on a full disk")
+        if state == "controlled":
+            _program.run(command, str(os.getpid()))
+    except (_program.Error, OSError) as error:
         warnings.warn(str(error), RuntimeWarning, stacklevel=3)
 
 
@@ -52,6 +75,22 @@ class recording(contextlib.ContextDecorator):
         """`@recording` without parentheses decorates, too."""
         instance = super().__new__(cls)
         return instance(function) if callable(function) else instance
+
+    def __call__(self, function: Any) -> Any:
+        """Decorates a function or a coroutine function."""
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            warnings.warn(f"{function.__qualname__} is a generator: use 'with recording():' in it",
+                          RuntimeWarning, stacklevel=2)
+            return function
+        if not inspect.iscoroutinefunction(function):
+            return super().__call__(function)
+
+        @functools.wraps(function)
+        async def recorded(*arguments: Any, **options: Any) -> Any:
+            with self:
+                return await function(*arguments, **options)
+
+        return recorded
 
     def __enter__(self) -> recording:
         global _depth

@@ -98,7 +98,7 @@ def load(recording: str | os.PathLike[str] = "xtrace.data", *options: object) ->
         run("merge", "-q", "--sqlite", path, "--summary", summary, *words, "--", recording,
             accepts_incomplete=True)
         # The file can be deleted while it is open.
-        database = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True,
-                                   check_same_thread=False)
+        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1",
+                                   uri=True, check_same_thread=False)
         database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         return Tables(database, json.loads(summary.read_text(encoding="utf-8")))
