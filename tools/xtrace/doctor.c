@@ -61,8 +61,7 @@ static const struct probe *best_probe(const struct findings *found)
 
 static bool can_record(const struct findings *found)
 {
-	return found->facts.can_write &&
-	       (found->probes[PROBE_PYTHON].works || found->probes[PROBE_PROGRAM].works);
+	return found->probes[PROBE_PYTHON].works || found->probes[PROBE_PROGRAM].works;
 }
 
 static void print_gpus(const struct probe *probe)
@@ -139,7 +138,7 @@ static void print_facts(const struct findings *found)
 	       facts->ptrace_scope);
 	format_bytes(size, facts->free_bytes);
 	printf("%-12s%s free in this directory%s\n", "disk", size,
-	       facts->can_write ? "" : ", which you cannot write to");
+	       facts->can_write ? "" : ", which you cannot write to: record with -o DIR");
 	print_settings(facts);
 }
 
@@ -159,8 +158,10 @@ static void print_probe(const struct findings *found, enum probe_kind kind)
 		printf("       with %s\n       (CUPTI %u, %s)\n", probe->cupti_path,
 		       probe->cupti_version, probe->cupti_found);
 	if (probe->works && kind == PROBE_PYTHON && !probe->has_python_frames)
-		printf("       without Python lines: %s\n",
-		       *probe->reason ? probe->reason : "XTRACE_PYTHON is off");
+		printf("       without Python lines: %s\n", *probe->reason ? probe->reason
+							    : getenv("XTRACE_PYTHON")
+								    ? "XTRACE_PYTHON is off"
+								    : "for an unknown reason");
 }
 
 static void print_text(const struct findings *found)

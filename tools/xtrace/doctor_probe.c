@@ -22,6 +22,8 @@
 
 #define MARK "probe:" /* before each line that the recorded program prints */
 
+#define PROBE_OUTPUT_BYTES 8 /* "/output" */
+
 #define PTX ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k() { ret; }\n"
 
 /* The same program for the interpreter, whose packages may contain libcupti. */
@@ -257,31 +259,81 @@ static void remove_folder(const char *folder)
 	rmdir(folder);
 }
 
-/* Completes the reason if there is none, or if it lacks a remedy. */
+/* What to do about an error of the driver, or of the tracer; by a part of the reason. */
+static const struct {
+	const char *part, *remedy;
+} remedies[] = {
+	{"CUDA error 2", "free GPU memory: nvidia-smi shows who uses it"},
+	{"CUDA error 46", "the GPU is in exclusive use: wait for the other program"},
+	{"CUDA error 100", "no GPU is visible: look at nvidia-smi and CUDA_VISIBLE_DEVICES"},
+	{"CUDA error 802", "start the fabric manager (nvidia-fabricmanager)"},
+	{"CUDA error 803", "the driver was updated: reboot, or give the container its libcuda"},
+	{"CUDA error ", "look at nvidia-smi and at dmesg"},
+	{"but no kernel record", "end other profilers, and update libcupti or the driver"},
+};
+
+static void add_remedy(char *reason, size_t reason_bytes)
+{
+	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++) {
+		const char *found = strstr(reason, remedies[i].part);
+		size_t length = strlen(reason), part = strlen(remedies[i].part);
+
+		if (!found || (found[part] >= '0' && found[part] <= '9' && found[part - 1] != ' '))
+			continue;
+		snprintf(reason + length, reason_bytes - length, ": %s", remedies[i].remedy);
+		return;
+	}
+}
+
+/*
+ * Completes the reason if there is none, or if it lacks a remedy. If the program was recorded, only
+ * what the tracer said of missing Python frames stays.
+ */
 static void explain(struct probe *probe, int error, int status)
 {
 	char *reason = probe->reason;
 	size_t bytes = sizeof(probe->reason);
 
-	if (probe->works)
-		reason[0] = '\0';
-	else if (error)
+	if (probe->works) {
+		if (probe->has_python_frames || !strstr(reason, "frames of Python"))
+			reason[0] = '\0';
+	} else if (error) {
 		snprintf(reason, bytes, "cannot run the test program: %s", strerror(-error));
-	else if (probe->has_no_driver)
+	} else if (probe->has_no_driver) {
 		snprintf(reason, bytes,
 			 "there is no NVIDIA driver (libcuda.so.1): install it, or start the "
 			 "container with --gpus all");
-	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+	} else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
 		snprintf(reason, bytes,
 			 "the NVIDIA driver did not answer in %d s: see its messages in dmesg",
 			 PROBE_LIMIT_S);
-	else if (WIFSIGNALED(status))
+	} else if (WIFSIGNALED(status)) {
 		snprintf(reason, bytes, "the test program was killed by signal %d",
 			 WTERMSIG(status));
-	else if (!reason[0])
+	} else if (!reason[0]) {
 		snprintf(reason, bytes,
 			 "no kernel was recorded, for an unknown reason: set "
 			 "XTRACE_DEBUG=all and look at the debug log");
+	} else {
+		add_remedy(reason, bytes);
+	}
+}
+
+/* Makes a folder for the test recording. Returns 0 or -errno. */
+static int make_folder(char out[PATH_MAX])
+{
+	const char *const places[] = {getenv("TMPDIR"), "/tmp", "/dev/shm", "."};
+	int error = -ENOENT;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (!places[i] || snprintf(out, PATH_MAX, "%s/xtrace-doctor-XXXXXX", places[i]) >=
+					  PATH_MAX - PROBE_OUTPUT_BYTES)
+			continue;
+		if (mkdtemp(out))
+			return 0;
+		error = -errno;
+	}
+	return error;
 }
 
 /* Runs the command in the folder. Returns 0 or -errno. */
@@ -310,7 +362,7 @@ static int run_recorded(char *const *command, const struct capture_options *opti
 void probe_run(enum probe_kind kind, const struct install_paths *paths, struct probe *probe)
 {
 	const struct capture_options options = {.simulates = kind == PROBE_SIMULATED};
-	char limit[16], folder[] = "/tmp/xtrace-doctor-XXXXXX", output[sizeof(folder) + 8];
+	char limit[16], folder[PATH_MAX], output[PATH_MAX + PROBE_OUTPUT_BYTES];
 	char *const python[] = {
 		(char *)child_python(paths), "-c", (char *)python_program, limit, PTX, NULL};
 	char *const program[] = {(char *)paths->program, "doctor", PROBE_OPERAND, NULL};
@@ -321,12 +373,12 @@ void probe_run(enum probe_kind kind, const struct install_paths *paths, struct p
 	snprintf(limit, sizeof(limit), "%d", PROBE_LIMIT_S);
 	error = child_find(command[0]);
 	if (error && kind == PROBE_PYTHON) {
-		snprintf(probe->reason, sizeof(probe->reason), "there is no %s on PATH",
-			 command[0]);
+		snprintf(probe->reason, sizeof(probe->reason),
+			 "cannot find %s: install it, or set XTRACE_INTERPRETER", command[0]);
 		return;
 	}
-	if (!error && !mkdtemp(folder))
-		error = -errno;
+	if (!error)
+		error = make_folder(folder);
 	if (!error) {
 		snprintf(output, sizeof(output), "%s/output", folder);
 		error = run_recorded(command, &options, paths, folder, output, &status);

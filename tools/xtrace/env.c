@@ -43,6 +43,11 @@ static int print_sh(const struct capture_environment *environment, const char *d
 	char *folder = shell_quote(data_dir);
 	int error = folder ? 0 : -ENOMEM;
 
+	/* The comment below would end there. */
+	if (strchr(data_dir, '\n')) {
+		free(folder);
+		return -EINVAL;
+	}
 	for (size_t i = 0; i < environment->count && !error; i++) {
 		char *value = shell_quote(environment->entries[i].value);
 
@@ -62,13 +67,19 @@ static int print_sh(const struct capture_environment *environment, const char *d
 /* docker takes the rest of the line as it is, so a value cannot contain a newline. */
 static int print_docker(const struct capture_environment *environment, const char *data_dir)
 {
+	char *folder;
+
 	for (size_t i = 0; i < environment->count; i++)
 		if (strchr(environment->entries[i].value, '\n'))
 			return -EINVAL;
 	for (size_t i = 0; i < environment->count; i++)
 		printf("%s=%s\n", environment->entries[i].name, environment->entries[i].value);
-	printf("# After the run, in the container: xtrace merge --embed-symbols '%s'\n", data_dir);
-	return 0;
+	folder = shell_quote(data_dir);
+	if (folder)
+		printf("# After the run, in the container: xtrace merge --embed-symbols %s\n",
+		       folder);
+	free(folder);
+	return folder ? 0 : -ENOMEM;
 }
 
 static int print_json(const struct capture_environment *environment, const char *data_dir)
@@ -130,7 +141,7 @@ static int run_env(const struct command *command, int argc, char **argv)
 		error = printers[request.format](&environment, data_dir);
 	if (error)
 		print_error("cannot print the variables: %s",
-			    error == -EINVAL ? "docker accepts no newline in a value"
+			    error == -EINVAL ? "this form has no place for a newline"
 					     : strerror(-error));
 	capture_environment_free(&environment);
 	free(data_dir);

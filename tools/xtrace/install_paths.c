@@ -13,8 +13,8 @@
 static const char *const library_folders[] = {
 	"lib",
 	"lib64",
-	"lib/x86_64-linux-gnu",
-	"lib/x86_64-linux-gnu/xtrace-gpu",
+	"lib/" XTRACE_LIBRARY_ARCHITECTURE,
+	"lib/" XTRACE_LIBRARY_ARCHITECTURE "/xtrace-gpu",
 };
 
 /* Returns 0 or -ENAMETOOLONG. */

@@ -3,7 +3,8 @@
  * xtrace version: what this program was built from.
  */
 #include <cjson/cJSON.h>
-#include <elfutils/version.h>
+#include <elfutils/libdwfl.h>
+#include <event2/event.h>
 #include <protobuf-c/protobuf-c.h>
 #include <limits.h>
 #include <lzma.h>
@@ -78,12 +79,14 @@ static void print_details(void)
 		{"liblzma", lzma_version_string()},
 		{"zlib", zlibVersion()},
 		{"protobuf-c", protobuf_c_version()},
+		{"libevent", event_get_version()},
+		{"elfutils", dwfl_version(NULL)},
+		{"libunwind", XTRACE_LIBUNWIND_VERSION},
 	};
 
 	version_commit(commit, sizeof(commit));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		printf("%-12s %s\n", rows[i].name, rows[i].text);
-	printf("%-12s 0.%d\n", "elfutils", _ELFUTILS_VERSION);
 	printf("%-12s %d.%d\n", "log format", XT_LOG_VERSION_MAJOR, XT_LOG_VERSION_MINOR);
 	printf("%-12s %s\n", "HTML report", page_is_there() ? "yes" : "no");
 }

@@ -7,6 +7,8 @@ simulator=$(cd "$simulator" && pwd)
 works() {
 	status "$xtrace" doctor "$@" | sed -n -e "s|$simulator|SIMULATOR|" -e '/^What will work/,$p'
 }
+mkdir scratch
+export TMPDIR=$PWD/scratch
 export XTRACE_START=paused XTRACE_CAPTURE_RANGE=cudaProfilerApi # not of the test programs
 echo "--- no driver"
 works
@@ -33,4 +35,6 @@ import json, sys
 report = json.load(sys.stdin)
 print(report['format'], report['can_record'], report['gpus'], sorted(report['recording']))"
 status "$xtrace" doctor more
-ls -d /tmp/xtrace-doctor-* 2>/dev/null || true
+ls scratch # nothing stays
+echo "--- a folder for scratch files that cannot be used"
+TMPDIR=/missing works | sed -n 2,3p

@@ -20,5 +20,7 @@ diff expected found && echo "the same"
 "$xtrace" merge trace | grep '  launches  '
 status "$xtrace" env program
 status "$xtrace" env --api none
+status "$xtrace" env -o 'two
+lines'
 status "$xtrace" env --format docker -o 'two
 lines'
