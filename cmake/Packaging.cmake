@@ -77,7 +77,7 @@ install(DIRECTORY docs DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md
 
 # The libraries beyond libc. No binary depends on these two: libunwind is opened by path at run
 # time, and xtrace-dump, a script, uses libzstd.
-find_library(XTRACE_LIBUNWIND NAMES libunwind-x86_64.so.8 REQUIRED)
+find_library(XTRACE_LIBUNWIND NAMES libunwind-${CMAKE_SYSTEM_PROCESSOR}.so.8 REQUIRED)
 find_library(XTRACE_LIBZSTD NAMES libzstd.so.1 REQUIRED)
 set(XTRACE_LICENCES /usr/share/doc CACHE PATH "Folders of Debian's packages with their licences")
 install(CODE "
@@ -90,7 +90,7 @@ install(CODE "
 ")
 
 install(CODE "
-	execute_process(COMMAND git -C \"${PROJECT_SOURCE_DIR}\" describe --always --dirty --abbrev=12
+	execute_process(COMMAND git -C \"${PROJECT_SOURCE_DIR}\" describe --always --dirty --abbrev=12 --exclude=*
 		OUTPUT_VARIABLE commit ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
 	if(NOT commit)
 		set(commit \"an unknown commit\")

@@ -17,6 +17,7 @@ out=$(cd "$1" && pwd)
 shift
 build=$source/build-deb
 log=$build/log
+rm -rf "$build" # options of an earlier call stay in the cache
 mkdir -p "$build"
 {
 	# The build ID covers paths of the build, also the RPATH.

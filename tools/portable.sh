@@ -5,7 +5,7 @@
 #   tools/portable.sh OUT_DIR [CACHE_DIR]
 #
 # Needs Debian 12 with the packages of tools/install-deps.sh --portable, and Debian's mirror
-# (DEBIAN_MIRROR). Debian's libraries need glibc 2.34, so their sources are built again, against
+# (DEBIAN_MIRROR). Debian's libraries need glibc 2.36, so their sources are built again, against
 # the glibc of Debian 11. CACHE_DIR (default: build-portable) stores these libraries until a
 # package, the compiler or a recipe changes. The same packages and commit give the same bytes.
 # docs/internals/PORTABLE.md explains the design.
@@ -24,7 +24,7 @@ if [ -n "$(ls "$out")" ]; then
 	exit 2
 fi
 
-# The only place that names the architecture: Debian's name, and that of its library folders.
+# The architecture as Debian calls it, and its library folders.
 case $(uname -m) in
 x86_64) architecture=amd64 triplet=x86_64-linux-gnu ;;
 *)

@@ -8,6 +8,7 @@ TREE/share/doc/xtrace/private-libraries/packages lists the packages that were us
 as in 2026-01-31T12:00:00Z. Fails if the licence of a library is not listed here.
 """
 import argparse
+import base64
 import hashlib
 import json
 import pathlib
@@ -20,6 +21,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 LIBRARIES = {
     "cjson": ("MIT", "STATIC"),
     "elfutils": ("GPL-2.0-or-later OR LGPL-3.0-or-later", "DYNAMIC"),
+    "libevent": ("BSD-3-Clause AND ISC AND BSD-2-Clause", "STATIC"),
     "libiberty": ("LGPL-2.0-or-later AND GPL-2.0-or-later WITH GCC-exception-2.0", "STATIC"),
     "libunwind": ("MIT", "DYNAMIC"),
     "libzstd": ("BSD-3-Clause OR GPL-2.0-only", "STATIC"),
@@ -49,6 +51,16 @@ def package(name, version, licence, **more):
             "copyrightText": "NOASSERTION", **more}
 
 
+def page_packages():
+    """Name, version, licence and digest of the npm packages whose code is in the HTML report."""
+    lock = json.loads((SOURCE / "src/report/package-lock.json").read_text(encoding="utf-8"))
+    for path, entry in sorted(lock["packages"].items()):
+        name = path.removeprefix("node_modules/")
+        if path and not entry.get("dev") and "esbuild" not in name:
+            digest = base64.b64decode(entry["integrity"].removeprefix("sha512-")).hex()
+            yield name, entry["version"], entry["license"], digest
+
+
 def document(packages_text, commit, date):
     version = project_version()
     found = {name: (digest, release) for digest, name, release in
@@ -67,6 +79,15 @@ def document(packages_text, commit, date):
             externalRefs=[{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
                            "referenceLocator": f"pkg:deb/debian/{name}@{release}?arch=source"}]))
         relationships.append(("SPDXRef-xtrace", f"{linked}_LINK", f"SPDXRef-{name}"))
+    for name, release, licence, digest in page_packages():
+        identifier = "npm-" + name.removeprefix("@").replace("/", "-")
+        packages.append(package(
+            name, release, licence, SPDXID=f"SPDXRef-{identifier}",
+            checksums=[{"algorithm": "SHA512", "checksumValue": digest}],
+            externalRefs=[{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
+                           "referenceLocator":
+                           f"pkg:npm/{name.replace('@', '%40')}@{release}"}]))
+        relationships.append(("SPDXRef-xtrace", "STATIC_LINK", f"SPDXRef-{identifier}"))
     identity = hashlib.sha256((packages_text + commit).encode()).hexdigest()[:32]
     return {
         "spdxVersion": "SPDX-2.3",

@@ -48,7 +48,8 @@ while :; do
 	*) break ;;
 	esac
 done
-[ "$1" = my-image ] && [ "$NVIDIA_DRIVER_CAPABILITIES" = compute,utility ]
+[ "$1" = my-image ]
+[ "$NVIDIA_DRIVER_CAPABILITIES" = compute,utility ]
 shift
 [ -d "$traces" ] # docker would create it for root
 for part; do
@@ -159,7 +160,7 @@ class Recipes(unittest.TestCase):
                           for mount in container["volumeMounts"]}, names)
         (main,) = spec["containers"]
         self.assertIn(" --embed-symbols %s\n" % recipes.environment(main)["XTRACE_DATA"], complete[2])
-        self.assertIn(" ".join(main["command"]) + "\n", complete[2])
+        self.assertIn(" ".join(main["command"]) + " & child=$!\n", complete[2])
 
     def test_links_of_the_image_exist(self):
         script, _ = recipes.blocks("An image with xtrace")
