@@ -1421,6 +1421,132 @@ async function checkRanks() {
 	await close(alone);
 }
 
+// Clocks that jump by years and back: the page opens, and zooms down to single events.
+async function checkClocks() {
+	const script = ['thread 1 4242 main', 'stack s main cuLaunchKernel'];
+	const starts = [2000, 5e12, 500, 9e17, 3000];
+
+	for (const [i, start] of starts.entries())
+		script.push(`call ${i + 1} 1 cuLaunchKernel s ${start - 100} 3`, `kernel ${i + 1} 1 k${i} ${start} ${i * 90}`);
+	const all = outputs(made('clocks', script.join('\n')), 'clocks');
+	const page = await open(all.html);
+
+	await page.waitForFunction(() => document.querySelector('#event-canvas')?.dataset.paintMs);
+	await page.focus('#event-canvas');
+	for (const key of 'wwwwwwwwwwwwwwwwwwwwddwwaawwwwwwwwssssss') await page.keyboard.press(key);
+	await isThere(page, '#minimap');
+	assert.ok((await paintMs(page)) < 50);
+	await close(page);
+}
+
+// Texts that are cut without a way to read them, and texts that cover each other.
+const badTexts = () => {
+	const shown = [];
+	const bad = [];
+	// What the elements around it let through.
+	const clip = (rect, element) => {
+		const box = { left: rect.left, right: rect.right, top: rect.top, bottom: rect.bottom };
+
+		for (let around = element; around; around = around.parentElement) {
+			if (getComputedStyle(around).overflowX === 'visible') continue;
+			const edge = around.getBoundingClientRect();
+
+			box.left = Math.max(box.left, edge.left);
+			box.right = Math.min(box.right, edge.right);
+			box.top = Math.max(box.top, edge.top);
+			box.bottom = Math.min(box.bottom, edge.bottom);
+		}
+		return box;
+	};
+
+	for (const element of document.querySelectorAll('body *')) {
+		const own = [...element.childNodes].filter((node) => node.nodeType === 3 && node.data.trim());
+
+		if (!own.length || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true }) || element.closest('canvas, select, .hidden, [inert]')) continue;
+		const style = getComputedStyle(element);
+		const range = document.createRange();
+
+		if (element.scrollWidth > element.clientWidth + 1 && element.clientWidth && style.overflowX === 'hidden' && style.textOverflow !== 'ellipsis')
+			bad.push(`cut: ${element.textContent.slice(0, 60)}`);
+		for (const node of own) {
+			range.selectNodeContents(node);
+			for (const rect of range.getClientRects()) {
+				const box = clip(rect, element);
+
+				if (box.right - box.left < 2 || box.bottom - box.top < 2) continue;
+				const top = document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2);
+
+				if (top && (element.contains(top) || top.contains(element))) shown.push({ element, box, text: node.data.trim().slice(0, 40) });
+			}
+		}
+	}
+	for (const [i, a] of shown.entries())
+		for (const b of shown.slice(i + 1)) {
+			const width = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left);
+			const height = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
+
+			if (a.element !== b.element && !a.element.contains(b.element) && !b.element.contains(a.element) && width > 2 && height > 4)
+				bad.push(`covered: ${a.text} | ${b.text}`);
+		}
+	return bad;
+};
+
+async function checkTexts(html) {
+	for (const width of [1440, 1024, 390])
+		for (const colorScheme of ['light', 'dark']) {
+			const page = await open(html, { viewport: { width, height: 800 }, hasTouch: true, colorScheme });
+
+			for (let top = 0; top < (await page.evaluate(() => document.documentElement.scrollHeight)); top += 700) {
+				await page.evaluate((y) => scrollTo(0, y), top);
+				assert.deepEqual(await page.evaluate(badTexts), [], `${width} ${colorScheme} at ${top}`);
+			}
+			await close(page);
+		}
+}
+
+// Two fingers zoom the events, one finger taps.
+async function checkTouch(html) {
+	const page = await open(html, { viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true });
+	const canvas = page.locator('#event-canvas');
+
+	await page.waitForFunction(() => document.querySelector('#event-canvas')?.dataset.paintMs);
+	await canvas.scrollIntoViewIfNeeded();
+	const box = await canvas.boundingBox();
+	const client = await page.context().newCDPSession(page);
+	const fingers = (apart) => [-1, 1].map((side, id) => ({ x: box.x + box.width / 2 + side * apart, y: box.y + 40, id }));
+
+	await isGone(page, '#minimap');
+	await client.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: fingers(20) });
+	for (const apart of [40, 60, 90, 120]) await client.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: fingers(apart) });
+	await client.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+	await isThere(page, '#minimap');
+	await page.locator('#tab-kernels').tap();
+	await page.locator('#table-kernels tbody tr').first().tap();
+	await soon(async () => assert.match(await page.evaluate(() => location.hash), /./));
+	await close(page);
+}
+
+// As Jupyter shows it: in a frame without an address of its own.
+async function checkFrame(html) {
+	const context = await browser.newContext({ viewport: { width: 1000, height: 900 } });
+	const page = await context.newPage();
+	const wrong = [];
+
+	page.on('pageerror', (error) => wrong.push(error.message));
+	page.on('console', (message) => message.type() === 'error' && wrong.push(message.text()));
+	await page.setContent('<iframe width="100%" height="800"></iframe>');
+	await page.$eval('iframe', (frame, text) => (frame.srcdoc = text), readFileSync(html, 'utf8'));
+	const frame = page.frameLocator('iframe');
+
+	await frame.locator('html[data-ready]').waitFor({ timeout: 20000 });
+	await frame.locator('#flame-canvas').focus();
+	await page.keyboard.press('ArrowDown');
+	await page.keyboard.press('Enter');
+	await frame.locator('.details-name').waitFor();
+	assert.deepEqual(wrong, []);
+	await context.close();
+}
+
 async function checkTrust() {
 	const cut = join(work, 'cut.xtr');
 	const expected = { normal: 'Complete', lost: 'Degraded', cut: 'Damaged', empty: null, hostile: null };
@@ -1496,6 +1622,10 @@ try {
 	await checkApart();
 	await checkManyDevices();
 	await checkRanks();
+	await checkClocks();
+	await checkTexts(html);
+	await checkTouch(html);
+	await checkFrame(html);
 	await checkTrust();
 	console.log('the report shows what the other outputs say');
 } finally {
