@@ -3,27 +3,14 @@
 // usage: node comparison_test.mjs XTRACE_DIFF TRACES PACKAGES
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { launch } from './browser.mjs';
 
 const [diff, traces, packages] = process.argv.slice(2);
-const SKIPPED = 77;
-const executablePath = [
-	process.env.XTRACE_CHROMIUM,
-	'/usr/bin/chromium',
-	'/usr/bin/chromium-browser',
-	'/usr/bin/google-chrome',
-].find((path) => path && existsSync(path));
-
-if (!executablePath) {
-	console.log('skipped: there is no Chromium (Debian: chromium), and XTRACE_CHROMIUM names none');
-	process.exit(SKIPPED);
-}
-const { chromium } = createRequire(join(packages, 'package.json'))('playwright-core');
 const work = mkdtempSync(join(tmpdir(), 'xtrace-comparison.'));
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+const browser = await launch(packages);
 const read = (name) => readFileSync(join(work, name), 'utf8');
 const words = { pass: 'Pass', regression: 'Regression', unknown: 'Inconclusive' };
 

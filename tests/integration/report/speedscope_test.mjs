@@ -5,31 +5,22 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { launch } from './browser.mjs';
 
 const [merge, traces, packages] = process.argv.slice(2);
-const SKIPPED = 77;
 const app = join(packages, 'node_modules/speedscope/dist/release/index.html');
-const executablePath = [
-	process.env.XTRACE_CHROMIUM,
-	'/usr/bin/chromium',
-	'/usr/bin/chromium-browser',
-	'/usr/bin/google-chrome',
-].find((path) => path && existsSync(path));
 
-if (!executablePath || !existsSync(app)) {
-	console.log('skipped: there is no Chromium, or no speedscope');
-	process.exit(SKIPPED);
+if (!existsSync(app)) {
+	console.log('skipped: there is no speedscope');
+	process.exit(77);
 }
-const { chromium } = createRequire(join(packages, 'package.json'))('playwright-core');
 const work = mkdtempSync(join(tmpdir(), 'xtrace-speedscope.'));
-const browser = await chromium.launch({
-	executablePath,
-	// speedscope draws with WebGL and reads the file as a script.
-	args: ['--no-sandbox', '--enable-unsafe-swiftshader', '--use-angle=swiftshader', '--allow-file-access-from-files'],
-});
+// speedscope draws with WebGL and reads the file as a script.
+const browser = await launch(packages, [
+	'--enable-unsafe-swiftshader', '--use-angle=swiftshader', '--allow-file-access-from-files',
+]);
 
 // Self time by function.
 function selfTimes(log) {

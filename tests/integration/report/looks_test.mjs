@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a report looks in wide and narrow windows, both themes, print, and in a frame.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { browser, close, open, outputs, runChecks, soon, sum, traces } from './page.mjs';
+
+async function checkLooks(html) {
+	for (const width of [320, 390, 768]) {
+		const page = await open(html, { viewport: { width, height: 780 }, hasTouch: true });
+
+		for (const tab of ['kernels', 'paths', 'calls']) {
+			await page.click(`#tab-${tab}`);
+			assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${width} ${tab}`);
+		}
+		await close(page);
+	}
+	const page = await open(html, { colorScheme: 'dark' });
+	const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+	const dark = await back();
+
+	await page.click('#theme');
+	await soon(async () => assert.notEqual(await back(), dark));
+	const light = await back();
+	await page.click('#theme');
+	await soon(async () => assert.equal(await back(), dark));
+	const lightness = (colour) => sum(colour.match(/\d+/g).map(Number));
+	assert.ok(lightness(dark) < 150 && lightness(light) > 600);
+	// In print: light colours and all tables.
+	await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+	await page.waitForFunction(() => document.documentElement.dataset.theme === 'light');
+	await soon(async () => assert.ok((await page.locator('.table-part').count()) > 2));
+	// Content drawn for a wide window is not cut at the edge of the paper.
+	await page.emulateMedia({ media: 'print' });
+	await page.setViewportSize({ width: 703, height: 1000 }); // A4 without margins
+	assert.ok(await page.$$eval('table', (list) => list.every((table) => table.getBoundingClientRect().right <= 703)), 'a table is cut');
+	for (const selector of ['.track-box canvas', '#flame-canvas'])
+		assert.ok(
+			await page.$eval(selector, (canvas) => {
+				canvas.style.width = '5000px';
+				return canvas.getBoundingClientRect().right <= document.documentElement.clientWidth;
+			}),
+			selector,
+		);
+	await page.emulateMedia({ media: 'screen' });
+	await page.evaluate(() => window.dispatchEvent(new Event('afterprint')));
+	assert.ok((await page.pdf()).length > 20000);
+	await close(page);
+}
+
+// A narrow window scrolls the columns of a table in its box. The name stays in view.
+async function checkNarrowTable(html) {
+	for (const [width, colorScheme] of [[390, 'light'], [1024, 'dark']]) {
+		const page = await open(html, { viewport: { width, height: 780 }, hasTouch: true, colorScheme });
+
+		await page.click('#tab-kernels');
+		const box = page.locator('#table-kernels .table-scroll');
+		const right = await box.evaluate((element) => {
+			element.scrollLeft = 200;
+			return element.getBoundingClientRect().right;
+		});
+		const name = await page.locator('#table-kernels td.main').first().boundingBox();
+
+		assert.ok(await box.evaluate((element) => element.scrollWidth > element.clientWidth && element.scrollLeft === 200), 'columns do not scroll');
+		assert.ok(Math.abs(name.x + name.width - right) < 20 && name.width > 100 && name.width < width / 2, JSON.stringify(name));
+		assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width);
+		await close(page);
+	}
+}
+
+// Texts that are cut without a way to read them, and texts that cover each other.
+const badTexts = () => {
+	const shown = [];
+	const bad = [];
+	// What the elements around it let through.
+	const clip = (rect, element) => {
+		const box = { left: rect.left, right: rect.right, top: rect.top, bottom: rect.bottom };
+
+		for (let around = element; around; around = around.parentElement) {
+			if (getComputedStyle(around).overflowX === 'visible') continue;
+			const edge = around.getBoundingClientRect();
+
+			box.left = Math.max(box.left, edge.left);
+			box.right = Math.min(box.right, edge.right);
+			box.top = Math.max(box.top, edge.top);
+			box.bottom = Math.min(box.bottom, edge.bottom);
+		}
+		return box;
+	};
+
+	for (const element of document.querySelectorAll('body *')) {
+		const own = [...element.childNodes].filter((node) => node.nodeType === 3 && node.data.trim());
+
+		if (!own.length || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true }) || element.closest('canvas, select, .hidden, [inert]')) continue;
+		const style = getComputedStyle(element);
+		const range = document.createRange();
+
+		if (element.scrollWidth > element.clientWidth + 1 && element.clientWidth && style.overflowX === 'hidden' && style.textOverflow !== 'ellipsis')
+			bad.push(`cut: ${element.textContent.slice(0, 60)}`);
+		for (const node of own) {
+			range.selectNodeContents(node);
+			for (const rect of range.getClientRects()) {
+				const box = clip(rect, element);
+
+				if (box.right - box.left < 2 || box.bottom - box.top < 2) continue;
+				const top = document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2);
+
+				if (top && (element.contains(top) || top.contains(element))) shown.push({ element, box, text: node.data.trim().slice(0, 40) });
+			}
+		}
+	}
+	for (const [i, a] of shown.entries())
+		for (const b of shown.slice(i + 1)) {
+			const width = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left);
+			const height = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
+
+			if (a.element !== b.element && !a.element.contains(b.element) && !b.element.contains(a.element) && width > 2 && height > 4)
+				bad.push(`covered: ${a.text} | ${b.text}`);
+		}
+	return bad;
+};
+
+async function checkTexts(html) {
+	for (const width of [1440, 1024, 390])
+		for (const colorScheme of ['light', 'dark']) {
+			const page = await open(html, { viewport: { width, height: 800 }, hasTouch: true, colorScheme });
+
+			for (let top = 0; top < (await page.evaluate(() => document.documentElement.scrollHeight)); top += 700) {
+				await page.evaluate((y) => scrollTo(0, y), top);
+				assert.deepEqual(await page.evaluate(badTexts), [], `${width} ${colorScheme} at ${top}`);
+			}
+			await close(page);
+		}
+}
+
+// As Jupyter shows it: in a frame without an address of its own.
+async function checkFrame(html) {
+	const context = await browser.newContext({ viewport: { width: 1000, height: 900 } });
+	const page = await context.newPage();
+	const wrong = [];
+
+	page.on('pageerror', (error) => wrong.push(error.message));
+	page.on('console', (message) => message.type() === 'error' && wrong.push(message.text()));
+	await page.setContent('<iframe width="100%" height="800"></iframe>');
+	await page.$eval('iframe', (frame, text) => (frame.srcdoc = text), readFileSync(html, 'utf8'));
+	const frame = page.frameLocator('iframe');
+
+	await frame.locator('html[data-ready]').waitFor({ timeout: 20000 });
+	await frame.locator('#flame-canvas').focus();
+	await page.keyboard.press('ArrowDown');
+	await page.keyboard.press('Enter');
+	await frame.locator('.details-name').waitFor();
+	assert.deepEqual(wrong, []);
+	await context.close();
+}
+
+const { html } = outputs(join(traces, 'h200-llm.xtr'), 'llm');
+
+await runChecks({
+	checkLooks: () => checkLooks(html),
+	checkNarrowTable: () => checkNarrowTable(html),
+	checkTexts: () => checkTexts(html),
+	checkFrame: () => checkFrame(html),
+});
