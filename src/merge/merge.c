@@ -170,6 +170,8 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 						  .search = search,
 						  .log_path = log->path},
 			run->report);
+	if (!error && style->redaction)
+		error = redact_names(style->redaction, model, &addresses);
 	if (!error)
 		error = names.style == DEMANGLE_SHORT
 				? unique_names_assign(&run->unique_names, &names, model, &addresses)
@@ -266,7 +268,7 @@ static bool is_of_log(const struct inputs *inputs, const char *warning)
 		if (begins_with_path(warning, input_shown(&inputs->logs[i])))
 			return true;
 	for (size_t i = 0; i < inputs->unreadable_count; i++)
-		if (begins_with_path(warning, inputs->unreadable[i]))
+		if (begins_with_path(warning, input_shown(&inputs->unreadable[i])))
 			return true;
 	return false;
 }

@@ -148,8 +148,7 @@ static int choose_output(const struct request *request, char out[PATH_MAX])
 }
 
 /*
- * Opens a file or address, only if the user has a screen. A browser that cannot be started is not
- * an error.
+ * Opens a file, only if the user has a screen. A browser that cannot be started is not an error.
  */
 static void open_browser(const char *page)
 {
@@ -246,9 +245,7 @@ static int show(const struct request *request, const char **arguments)
 	if (status > STATUS_INCOMPLETE || is_printed)
 		return status;
 	if (request->is_served)
-		return serve_page(page, request->port, request->no_open ? NULL : open_browser)
-			       ? STATUS_FAILED
-			       : status;
+		return serve_page(page, request->port) ? STATUS_FAILED : status;
 	whole = realpath(page, NULL);
 	printf("file://%s\n", whole ? whole : page);
 	if (!request->no_open && whole)
@@ -296,9 +293,10 @@ const struct command command_report = {
 	.name = "report",
 	.arguments = "[OPTION]... [DIR|LOG]...",
 	.summary = "Show a recording in the browser, or as text",
-	.details = "Options of 'xtrace merge' that name no output work here, too: --from, "
-		   "--filter, --top.\n"
-		   "The address of the page goes to stdout.\n",
+	.details =
+		"Options of 'xtrace merge' that name no output work here, too: --redact, --from, "
+		"--filter, --top.\n"
+		"The address of the page goes to stdout.\n",
 	.list_options = list_options,
 	.run = run,
 };

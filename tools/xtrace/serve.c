@@ -116,7 +116,7 @@ static void print_ssh_command(unsigned port)
 }
 
 static int listen_and_serve(struct server *server, struct event_base *base, struct evhttp *http,
-			    unsigned wanted, void (*opened)(const char *address))
+			    unsigned wanted)
 {
 	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 	struct event *signals[3] = {NULL};
@@ -140,8 +140,6 @@ static int listen_and_serve(struct server *server, struct event_base *base, stru
 	print_ssh_command(port);
 	printf("Press Ctrl+C to stop.\n");
 	fflush(stdout);
-	if (opened)
-		opened(address);
 	event_base_dispatch(base);
 	for (size_t i = 0; i < 3; i++)
 		if (signals[i])
@@ -149,7 +147,7 @@ static int listen_and_serve(struct server *server, struct event_base *base, stru
 	return 0;
 }
 
-int serve_page(const char *page, unsigned port, void (*opened)(const char *address))
+int serve_page(const char *page, unsigned port)
 {
 	struct server server = {.page = page};
 	struct event_base *base = event_base_new();
@@ -166,12 +164,13 @@ int serve_page(const char *page, unsigned port, void (*opened)(const char *addre
 	for (size_t i = 0; i < KEY_BYTES; i++)
 		end += sprintf(end, "%02x", key[i]);
 	*end = '/';
-	evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+	signal(SIGPIPE, SIG_IGN); /* a reader that goes away ends its own connection only */
+	evhttp_set_allowed_methods(http, EVHTTP_REQ_GET);
 	evhttp_set_max_headers_size(http, HEADER_BYTES_MAX);
 	evhttp_set_max_body_size(http, 0);
 	evhttp_set_timeout(http, TIMEOUT_S);
 	evhttp_set_gencb(http, answer, &server);
-	error = listen_and_serve(&server, base, http, port, opened);
+	error = listen_and_serve(&server, base, http, port);
 out:
 	if (http)
 		evhttp_free(http);

@@ -8,8 +8,8 @@
  * Serves the page on the loopback interface until SIGINT, SIGTERM or SIGHUP. Prints its address,
  * and the ssh command that forwards the port. The address holds a random key, because other users
  * of the host reach the port, too. port 0: SERVE_PORT_DEFAULT, or any other if that is taken.
- * opened is called with the address; it can be NULL. Returns 0 or -1 after an error was printed.
+ * Ignores SIGPIPE from then on. Returns 0 or -1 after an error was printed.
  */
-int serve_page(const char *page, unsigned port, void (*opened)(const char *address));
+int serve_page(const char *page, unsigned port);
 
 #endif

@@ -4,24 +4,96 @@
  */
 #include "merge/base/report.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "log/base/grow.h"
 #include "merge/base/text.h"
 
+static char *clean_text(const char *raw)
+{
+	size_t length = strlen(raw);
+	char *clean = malloc(text_clean_bound(length) + 1);
+
+	if (clean)
+		clean[text_clean(clean, raw, length, '\0')] = '\0';
+	return clean;
+}
+
 static char *format_line(const char *format, va_list arguments)
 {
 	char *raw, *clean;
-	int length = vasprintf(&raw, format, arguments);
 
-	if (length < 0)
+	if (vasprintf(&raw, format, arguments) < 0)
 		return NULL;
-	clean = malloc(text_clean_bound((size_t)length) + 1);
-	if (clean)
-		clean[text_clean(clean, raw, (size_t)length, '\0')] = '\0';
+	clean = clean_text(raw);
 	free(raw);
 	return clean;
+}
+
+struct shown_name {
+	char *path;
+	char *shown;
+};
+
+int report_rename(struct report *report, const char *path, const char *shown)
+{
+	/* Messages have the path cleaned, too. */
+	struct shown_name name = {clean_text(path), strdup(shown)};
+
+	if (!name.path || !name.shown ||
+	    grow(&report->names, &report->name_capacity, report->name_count + 1, sizeof(name)) <
+		    0) {
+		free(name.path);
+		free(name.shown);
+		return -ENOMEM;
+	}
+	report->names[report->name_count++] = name;
+	return 0;
+}
+
+/* The longest renamed path at this place of a line; NULL: none. */
+static const struct shown_name *find_name(const struct report *report, const char *line,
+					  const char *at)
+{
+	const struct shown_name *found = NULL;
+
+	if (at > line && at[-1] != ' ' && at[-1] != '\'')
+		return NULL;
+	for (size_t i = 0; i < report->name_count; i++) {
+		size_t length = strlen(report->names[i].path);
+
+		/* A log's path may have a suffix. A directory "a" is no word of a sentence. */
+		if (length && !strncmp(at, report->names[i].path, length) &&
+		    strchr(":'.", at[length]) && (!found || length > strlen(found->path)))
+			found = &report->names[i];
+	}
+	return found;
+}
+
+/* Takes ownership of line. Returns NULL if out of memory. */
+static char *redact_line(const struct report *report, char *line)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&text, &bytes);
+
+	for (const char *at = line; out && *at;) {
+		const struct shown_name *name = find_name(report, line, at);
+
+		fputs(name ? name->shown : (const char[]){*at, '\0'}, out);
+		at += name ? strlen(name->path) : 1;
+	}
+	if (out && fclose(out) != 0) {
+		free(text);
+		text = NULL;
+	}
+	free(line);
+	if (text)
+		text_hide_folders(text);
+	return text;
 }
 
 static void print_line(struct report *report, const char *line)
@@ -88,7 +160,7 @@ static void emit(struct report *report, enum line_kind line_kind, enum exit_stat
 		return;
 	}
 	if (report->is_redacted && line)
-		text_hide_folders(line);
+		line = redact_line(report, line);
 	if (line_kind == MANNER_WARN_ONCE && was_reported(report, line)) {
 		free(line);
 		return;
@@ -153,6 +225,13 @@ void report_free(struct report *report)
 		free(report->warnings[i]);
 	for (size_t i = 0; i < report->held_count; i++)
 		free(report->held[i].line);
+	for (size_t i = 0; i < report->name_count; i++) {
+		free(report->names[i].path);
+		free(report->names[i].shown);
+	}
+	free(report->names);
+	report->names = NULL;
+	report->name_count = report->name_capacity = 0;
 	free(report->held);
 	free(report->warnings);
 	report->held = NULL;

@@ -13,6 +13,7 @@
 #include "merge/base/progress.h"
 
 struct held_line;
+struct shown_name;
 
 struct report {
 	bool is_held; /* lines wait for report_release() */
@@ -21,12 +22,21 @@ struct report {
 	size_t held_capacity;
 	bool quiet;	  /* do not print warnings and notes */
 	bool is_redacted; /* paths are shortened: see text_hide_folders() */
+	struct shown_name *names;
+	size_t name_count;
+	size_t name_capacity;
 	enum exit_status status;
 	char **warnings;
 	size_t warning_count;
 	size_t warning_capacity;
 	struct progress progress; /* its line is removed before a message is printed */
 };
+
+/*
+ * Shows a path under another name in the messages of a redacted report. Copies both. Returns 0 or
+ * -ENOMEM.
+ */
+int report_rename(struct report *report, const char *path, const char *shown);
 
 /* Prints a note, such as a success that the user should see. */
 void report_note(struct report *report, const char *format, ...)

@@ -142,20 +142,31 @@ char *text_us(char *out, int64_t ns)
 	return out + 2;
 }
 
+/* The end of an absolute path in a message. Paths may have spaces. */
+static size_t path_length(const char *path)
+{
+	size_t length = 0;
+
+	while (path[length] && !strchr("'\"()", path[length]) &&
+	       !(strchr(":;,", path[length]) && (path[length + 1] == ' ' || !path[length + 1])))
+		length++;
+	return length;
+}
+
 void text_hide_folders(char *line)
 {
 	char *out = line;
 
 	while (*line) {
-		size_t length = strcspn(line, " '\"()");
+		size_t length = *line == '/' ? path_length(line) : strcspn(line, " '\"()=:");
 		const char *word = line, *file = memrchr(word, '/', length);
 
+		line += length;
 		/* Not "GB/s". */
 		if (file && (*word == '/' || length - (size_t)(file - word) > 4)) {
 			length -= (size_t)(file + 1 - word);
 			word = file + 1;
 		}
-		line += strcspn(line, " '\"()");
 		memmove(out, word, length);
 		out += length;
 		if (*line)

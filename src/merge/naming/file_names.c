@@ -42,11 +42,13 @@ bool file_is_library(const char *path)
 
 const char *file_public_part(const char *path)
 {
-	static const char *const folders[] = {"/usr/", "/lib/", "/lib64/", "/bin/"};
+	static const char *const folders[] = {
+		"/usr/lib",    "/usr/include/", "/usr/bin/", "/usr/sbin/",
+		"/usr/share/", "/lib/",		"/lib64/",   "/bin/",
+	};
 
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
-		if (!strncmp(path, folders[i], strlen(folders[i])) &&
-		    strncmp(path, "/usr/local/", 11) != 0)
+		if (!strncmp(path, folders[i], strlen(folders[i])))
 			return path;
 	for (size_t i = 0; i < sizeof(library_paths) / sizeof(*library_paths); i++) {
 		const char *found = strstr(path, library_paths[i]);

@@ -86,16 +86,25 @@ static int redact_host(struct redaction *redaction, char *out, size_t out_bytes)
 	return number ? 0 : -ENOMEM;
 }
 
-/* Cuts a command line after the program, and after the script if the program runs one. */
+/* "python3 train.py [arguments redacted]": titles are read from the first words. */
 static void redact_command(char *out, size_t out_bytes, const char *program, const char *command)
 {
-	char title[INPUT_TITLE_BYTES];
+	const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+	char script[INPUT_TITLE_BYTES];
+	bool has_script =
+		xt_script_find(script, sizeof(script), program, command) == XT_SCRIPT_FILE &&
+		script[0];
+	/* A command may end with its script. */
+	size_t length = strlen(command), script_length = has_script ? strlen(script) : 0;
+	bool is_whole = has_script ? length >= script_length &&
+					     !strcmp(command + length - script_length, script)
+				   : !strchr(command, ' ');
 
-	xt_script_title(title, sizeof(title), program, command);
-	snprintf(out, out_bytes, "%s%s", title, strchr(command, ' ') ? " " NO_ARGUMENTS : "");
+	snprintf(out, out_bytes, "%s%s%s%s", name, has_script ? " " : "", has_script ? script : "",
+		 is_whole ? "" : " " NO_ARGUMENTS);
 }
 
-static int redact_input(struct redaction *redaction, struct input *log, size_t number)
+static int redact_input(struct redaction *redaction, struct input *log)
 {
 	char command[INPUT_COMMAND_BYTES];
 	const char *program = redact_path(redaction, log->program);
@@ -104,7 +113,7 @@ static int redact_input(struct redaction *redaction, struct input *log, size_t n
 	memcpy(log->command, command, sizeof(command));
 	if (program != log->program)
 		snprintf(log->program, sizeof(log->program), "%s", program);
-	snprintf(log->alias, sizeof(log->alias), "log-%zu.xtr", number);
+	log->identity[0] = log->pid_namespace[0] = log->boot[0] = '\0';
 	return redact_host(redaction, log->host, sizeof(log->host));
 }
 
@@ -113,7 +122,7 @@ int redaction_begin(struct redaction *redaction, struct inputs *inputs)
 	int error = 0;
 
 	for (size_t i = 0; i < inputs->count && !error; i++)
-		error = redact_input(redaction, &inputs->logs[i], i + 1);
+		error = redact_input(redaction, &inputs->logs[i]);
 	return error;
 }
 
@@ -137,6 +146,33 @@ static int replace_path(struct redaction *redaction, struct model *model, uint32
 	return *name == NAME_FAILED ? -ENOMEM : 0;
 }
 
+/* A function of a perf map may name its file: "py::step:/srv/alice/train.py". */
+static int replace_name(struct redaction *redaction, struct model *model, uint32_t *name)
+{
+	const char *text = names_text(&model->names, *name, NULL), *path = strstr(text, ":/");
+	char *shown;
+	int length;
+
+	if (!path)
+		return 0;
+	path++;
+	length = asprintf(&shown, "%.*s%s", (int)(path - text), text, redact_path(redaction, path));
+	if (length < 0)
+		return -ENOMEM;
+	*name = names_intern(&model->names, shown, (size_t)length);
+	free(shown);
+	return *name == NAME_FAILED ? -ENOMEM : 0;
+}
+
+int redact_names(struct redaction *redaction, struct model *model, struct addresses *addresses)
+{
+	int error = 0;
+
+	for (size_t a = 0; a < addresses->count && !error; a++)
+		error = replace_name(redaction, model, &addresses->list[a].name);
+	return error;
+}
+
 static bool ends_with(const char *text, const char *ending)
 {
 	size_t length = strlen(text), wanted = strlen(ending);
@@ -158,6 +194,8 @@ static int replace_fact(struct redaction *redaction, struct model *model, struct
 		snprintf(shown, sizeof(shown), "%s", text);
 		if (redact_host(redaction, shown, sizeof(shown)) < 0)
 			return -ENOMEM;
+	} else if (!strcmp(key, "host.boot") || !strcmp(key, "process.identity")) {
+		shown[0] = '\0';
 	} else if (ends_with(key, ".uuid")) {
 		number = number_of(&redaction->gpus, text, strlen(text));
 		snprintf(shown, sizeof(shown), "GPU-redacted-%u", number);

@@ -4,8 +4,9 @@
  *
  * The folders of private files become "/redacted", "/redacted-2" and so on; file names stay. Of
  * files in libraries, the part below the library's folder stays, because it is the same for
- * everybody. Host names and GPU identifiers are numbered, and arguments of programs are removed.
- * Names in code, NVTX texts and the texts of --filter and similar options stay.
+ * everybody. Logs, host names and GPU identifiers are numbered; arguments of programs and the
+ * identities of processes and boots are removed. Names in code, NVTX texts and the texts of
+ * --filter and similar options stay.
  */
 #ifndef XT_MERGE_REDACTION_H
 #define XT_MERGE_REDACTION_H
@@ -35,6 +36,9 @@ void redaction_free(struct redaction *redaction);
  * next call.
  */
 const char *redact_path(struct redaction *redaction, const char *path);
+
+/* Redacts paths in names of functions, after they were resolved. */
+int redact_names(struct redaction *redaction, struct model *model, struct addresses *addresses);
 
 /*
  * Redacts the paths and descriptions of a log, after its code was resolved and its frames were

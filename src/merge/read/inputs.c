@@ -35,9 +35,10 @@ static bool is_log_name(const char *name)
 }
 
 /* Takes ownership of path. Adds a log once, even if it is named twice. */
-static int add_path(struct inputs *inputs, char *path)
+static int add_path(struct inputs *inputs, char *path, struct report *report)
 {
 	struct stat status = {0};
+	struct input *log;
 
 	if (!path)
 		return -ENOMEM;
@@ -54,9 +55,12 @@ static int add_path(struct inputs *inputs, char *path)
 		free(path);
 		return -ENOMEM;
 	}
-	inputs->logs[inputs->count++] =
-		(struct input){.path = path, .device = status.st_dev, .inode = status.st_ino};
-	return 0;
+	log = &inputs->logs[inputs->count++];
+	*log = (struct input){.path = path, .device = status.st_dev, .inode = status.st_ino};
+	if (!report->is_redacted)
+		return 0;
+	snprintf(log->alias, sizeof(log->alias), "log-%zu" LOG_SUFFIX, inputs->count);
+	return report_rename(report, path, log->alias);
 }
 
 static int log_filter(const struct dirent *entry)
@@ -97,7 +101,7 @@ static int add_directory(struct inputs *inputs, const char *directory, struct re
 		if (!error && asprintf(&path, "%s%s%s", directory, slash, entries[i]->d_name) < 0)
 			path = NULL;
 		if (!error)
-			error = add_path(inputs, path);
+			error = add_path(inputs, path, report);
 		free(entries[i]);
 	}
 	free(entries);
@@ -108,6 +112,8 @@ static int add_argument(struct inputs *inputs, const char *argument, struct repo
 {
 	struct stat status;
 
+	if (report->is_redacted && report_rename(report, argument, "the input") < 0)
+		return -ENOMEM;
 	if (stat(argument, &status) < 0) {
 		report_error(report, STATUS_INCOMPLETE, "%s: %s%s", argument,
 			     errno == ENOENT ? "no such file or directory" : strerror(errno),
@@ -118,7 +124,7 @@ static int add_argument(struct inputs *inputs, const char *argument, struct repo
 	}
 	if (S_ISDIR(status.st_mode))
 		return add_directory(inputs, argument, report);
-	return add_path(inputs, strdup(argument));
+	return add_path(inputs, strdup(argument), report);
 }
 
 struct xt_reader *inputs_open(const char *path, struct report *report)
@@ -451,15 +457,15 @@ static size_t keep_unique(struct inputs *inputs, size_t kept, struct input *log,
 	return kept + 1;
 }
 
-/* Takes ownership of path. */
-static int keep_unreadable(struct inputs *inputs, char *path, int error)
+/* Takes ownership of the log's path. */
+static int keep_unreadable(struct inputs *inputs, const struct input *log, int error)
 {
 	if (grow(&inputs->unreadable, &inputs->unreadable_capacity, inputs->unreadable_count + 1,
 		 sizeof(*inputs->unreadable)) < 0) {
-		free(path);
+		free(log->path);
 		return -ENOMEM;
 	}
-	inputs->unreadable[inputs->unreadable_count++] = path;
+	inputs->unreadable[inputs->unreadable_count++] = *log;
 	return error;
 }
 
@@ -480,7 +486,7 @@ int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_c
 		if (unreadable == -ENOMEM)
 			error = -ENOMEM;
 		if (unreadable)
-			error = keep_unreadable(inputs, inputs->logs[i].path, error);
+			error = keep_unreadable(inputs, &inputs->logs[i], error);
 		else
 			kept = keep_unique(inputs, kept, &inputs->logs[i], report);
 	}
@@ -504,7 +510,7 @@ void inputs_free(struct inputs *inputs)
 	for (size_t i = 0; i < inputs->count; i++)
 		free(inputs->logs[i].path);
 	for (size_t i = 0; i < inputs->unreadable_count; i++)
-		free(inputs->unreadable[i]);
+		free(inputs->unreadable[i].path);
 	free(inputs->unreadable);
 	free(inputs->logs);
 	*inputs = (struct inputs){0};

@@ -27,7 +27,7 @@
 
 struct input {
 	char *path;
-	char alias[INPUT_ALIAS_BYTES]; /* shown instead of the path, if not "" */
+	char alias[INPUT_ALIAS_BYTES]; /* shown instead of the path, if not "": see --redact */
 	dev_t device;		       /* with file: identifies a log that has two paths */
 	ino_t inode;
 	struct xt_log_header header;
@@ -58,7 +58,7 @@ struct inputs {
 	struct input *logs; /* readable ones, by path */
 	size_t count;
 	size_t capacity;
-	char **unreadable; /* paths of the others */
+	struct input *unreadable; /* the others */
 	size_t unreadable_count;
 	size_t unreadable_capacity;
 	bool has_several_hosts;

@@ -106,7 +106,7 @@ void recovery_run(struct inputs *inputs, struct report *report)
 	struct xt_recovered nothing;
 
 	for (size_t i = 0; i < inputs->unreadable_count; i++)
-		xt_recover(inputs->unreadable[i], &nothing);
+		xt_recover(inputs->unreadable[i].path, &nothing);
 	for (size_t i = 0; i < inputs->count; i++)
 		if (inputs->logs[i].has_crash_buffer)
 			recover(&inputs->logs[i], report);

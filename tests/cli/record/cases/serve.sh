@@ -10,7 +10,7 @@ if ! "$bin/xtrace-merge" xtrace.data --html probe.html 2>/dev/null; then
 	exit
 fi
 python3 - "$xtrace" <<'END'
-import re, signal, socket, subprocess, sys, urllib.error, urllib.request
+import re, signal, socket, subprocess, sys, time, urllib.error, urllib.request
 
 def serve(*options):
     server = subprocess.Popen([sys.argv[1], "report", "--serve", *options], stdout=subprocess.PIPE,
@@ -32,12 +32,22 @@ server, address, port = serve()
 with urllib.request.urlopen(address, timeout=10) as answer:
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
     assert answer.read() == open("xtrace.data/report.html", "rb").read()
-assert code_of(address, method="HEAD") == 200
 print("served", end=", ")
 host = "http://127.0.0.1:%d" % port
 for wrong in (host + "/", host + "/" + "0" * 32 + "/", address + "../", address + "x", address[:-1]):
     assert code_of(wrong) == 404, wrong
-assert code_of(address, data=b"", method="POST") != 200
+for method in ("HEAD", "POST", "DELETE"):
+    assert code_of(address, data=b"", method=method) != 200, method
+with open("xtrace.data/report.html", "a") as page: # more than sockets hold
+    page.write(" " * 50000000)
+for _ in range(5): # readers that go away before they have the page
+    gone = socket.create_connection(("127.0.0.1", port))
+    gone.sendall(b"GET /%s/ HTTP/1.0\r\n\r\n" % address.split("/")[3].encode())
+    gone.recv(100)
+    gone.shutdown(socket.SHUT_WR)
+    time.sleep(0.02)
+    gone.close()
+assert code_of(address) == 200
 assert socket.socket().connect_ex(("127.0.0.2", port)) != 0
 print("refused", end=", ")
 other, its_address, its_port = serve()
