@@ -180,6 +180,7 @@ static int add_finding(struct run *run, const struct finding *finding)
 		.where = finding_location(&run->paths, finding),
 		.file = place->file,
 		.line = place->file == NAME_EMPTY ? 0 : place->line,
+		.place_count = finding->place_all_count,
 		.cost_ns = finding->cost_ns,
 		.whole_ns = finding->whole_ns,
 	};
@@ -188,9 +189,9 @@ static int add_finding(struct run *run, const struct finding *finding)
 	if (!cost.where)
 		return -ENOMEM;
 	length = cost.cost_ns && !rule_specs[finding->rule].is_error
-			 ? asprintf(&cost.text, "%s, %s of the active time",
-				    rule_texts[finding->rule],
-				    format_percent_of(cost.cost_ns, cost.whole_ns))
+			 ? asprintf(&cost.text, "%s of active time: %s",
+				    format_percent_of(cost.cost_ns, cost.whole_ns),
+				    rule_texts[finding->rule])
 			 : asprintf(&cost.text, "%s", rule_texts[finding->rule]);
 	if (length < 0) {
 		free(cost.where);
@@ -207,6 +208,23 @@ static int add_findings(struct run *run)
 	for (size_t f = 0; f < run->findings.count && !error; f++)
 		error = add_finding(run, &run->findings.list[f]);
 	return error;
+}
+
+size_t headline_idle_order(const struct headline *headline, enum idle_class order[IDLE_CLASSES])
+{
+	size_t count = 0;
+
+	for (int class = 0; class < IDLE_CLASSES; class ++) {
+		size_t at = count;
+
+		if (!headline->idle_ns[class])
+			continue;
+		while (at && headline->idle_ns[order[at - 1]] < headline->idle_ns[class])
+			at--;
+		memmove(&order[at + 1], &order[at], (count++ - at) * sizeof(*order));
+		order[at] = (enum idle_class) class;
+	}
+	return count;
 }
 
 char *headline_class(enum idle_class class)
@@ -254,7 +272,7 @@ static int add_line(struct run *run, uint32_t name, uint64_t gpu_ns)
 {
 	struct finding_place place = {.function = name, .file = NAME_EMPTY};
 	struct headline_cost cost = {
-		.kind = "gpu-time", .cost_ns = gpu_ns, .whole_ns = run->gpu_ns};
+		.kind = "gpu-time", .place_count = 1, .cost_ns = gpu_ns, .whole_ns = run->gpu_ns};
 
 	if (paths_is_user_code(&run->paths, name) &&
 	    paths_line(&run->paths, name)->line != LINE_SEVERAL) {

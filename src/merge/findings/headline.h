@@ -24,12 +24,13 @@ struct headline_gap {
 
 /* Something expensive. */
 struct headline_cost {
-	char *where;	  /* function, with file and line if known */
-	char *text;	  /* what it costs */
-	const char *kind; /* "finding" or "gpu-time" */
-	const char *rule; /* of a finding, else NULL */
-	uint32_t file;	  /* names of run->paths; NAME_EMPTY: unknown */
-	uint32_t line;	  /* 0: unknown */
+	char *where;	    /* function, with file and line if known */
+	char *text;	    /* what it costs */
+	const char *kind;   /* "finding" or "gpu-time" */
+	const char *rule;   /* of a finding, else NULL */
+	uint32_t file;	    /* names of run->paths; NAME_EMPTY: unknown */
+	uint32_t line;	    /* 0: unknown */
+	size_t place_count; /* where is the most expensive of these */
 	uint64_t cost_ns;
 	uint64_t whole_ns; /* the time that cost_ns is a part of */
 };
@@ -70,6 +71,9 @@ int headline_lines(struct table *table, const struct run *run);
 /* Time from the start of the first process to the last CUDA activity. */
 uint64_t headline_wall_ns(const struct headline *headline);
 uint64_t headline_idle_ns(const struct headline *headline);
+
+/* Lists the classes of idle time that occurred, largest first. Returns their number. */
+size_t headline_idle_order(const struct headline *headline, enum idle_class order[IDLE_CLASSES]);
 
 /* "launch late (CPU busy)". The caller frees it. NULL if out of memory. */
 char *headline_class(enum idle_class class);

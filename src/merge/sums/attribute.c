@@ -218,6 +218,8 @@ void reading_ran(void *context, const struct stretch *stretch)
 {
 	struct reading *reading = context;
 
+	if (reading->run->selection && !event_filter_wants_path(reading, stretch->place))
+		return;
 	if (reading->run->wants_findings)
 		callsites_add_work(&reading->callsites, stretch);
 	for (size_t e = 0; e < reading->sink_count; e++) {

@@ -460,6 +460,9 @@ void callsites_add_work(struct callsites *callsites, const struct stretch *stret
 		device->first_ns = stretch->start_ns;
 		device->first_callsite = stretch->callsite;
 	}
+	/* In a part of a run, the first gap begins after work that was left out. */
+	if (stretch->has_gap && stretch->gap_from_ns < device->first_ns)
+		device->first_ns = stretch->gap_from_ns;
 	if (stretch->end_ns > device->last_ns)
 		device->last_ns = stretch->end_ns;
 	if (stretch->has_call)

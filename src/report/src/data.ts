@@ -165,6 +165,7 @@ export interface HeadlineCost extends Place {
 	kind: 'finding' | 'gpu-time';
 	rule?: string;
 	text: string;
+	place_count: number;
 	cost_ns: number;
 	whole_ns: number;
 }

@@ -195,7 +195,7 @@ function Headline({ state }: { state: State }) {
 						<ol id="costs">
 							{headline.costs.map((cost) => (
 								<li data-kind={cost.kind} data-cost={cost.cost_ns}>
-									<PlaceName place={cost} />: {cost.text}
+									{cost.text}, {cost.place_count > 1 ? 'most in' : 'in'} <PlaceName place={cost} />
 								</li>
 							))}
 						</ol>

@@ -40,7 +40,7 @@ def check(reference, folder, args):
             expect(shown[0] == wanted[0], title, shown[0], "wanted", wanted[0])
     gap = [row for sql, rows in answers.items() if "longest" in sql or "duration_ns," in sql
            for row in rows[:1]]
-    said = re.search(r"^- longest gap: (\S+ \S+),", text, re.M)
+    said = re.search(r"^- longest gap: (\S+ \S+)(?: at \S+ \S+)?,", text, re.M)
     expect(bool(gap) == bool(said), "longest gap", gap, said)
     if said:
         expect(said[1] == time(gap[0][0]), "longest gap", said[1], "wanted", gap[0])

@@ -217,8 +217,8 @@ def agree_devices(summary, rows, what):
     for row in rows:
         device = devices[row["process_id"], row["device"]]
         span = device["last_end_ns"] - device["first_start_ns"]
-        expect((row["span_ns"], row["gpu_idle_ns"]) == (span, device["gpu_idle_ns"]), what, row)
-        expect(not span or abs(row["busy_percent"] - 100 + 100 * row["gpu_idle_ns"] / span) < 1e-6,
+        expect((row["span_ns"], row["gpu_busy_ns"]) == (span, device["gpu_busy_ns"]), what, row)
+        expect(not span or abs(row["busy_percent"] - 100 * row["gpu_busy_ns"] / span) < 1e-6,
                what, row)
 
 

@@ -71,10 +71,11 @@ const char sqlite_indexes_and_views[] =
 
 	"CREATE VIEW work AS SELECT w.id, w.process_id, t.tid, s.device, s.context, s.stream, "
 	"sh.kind, n.text AS name, w.start_ns, w.duration_ns, w.bytes, "
-	"w.correlation, w.graph_node, w.path_id, w.shape_id "
+	"w.correlation, w.graph_node, w.path_id, coalesce(p.parent_id, p.id) AS stack_id, "
+	"w.shape_id "
 	"FROM gpu_work w LEFT JOIN thread t ON t.id = w.thread_id "
 	"LEFT JOIN stream s ON s.id = w.stream_id JOIN shape sh ON sh.id = w.shape_id "
-	"JOIN name n ON n.id = sh.name_id;"
+	"JOIN name n ON n.id = sh.name_id LEFT JOIN path p ON p.id = w.path_id;"
 
 	"CREATE VIEW calls AS SELECT c.id, c.process_id, t.tid, n.text AS name, c.start_ns, "
 	"c.duration_ns, c.error, c.correlation, c.path_id FROM api_call c "
@@ -105,12 +106,12 @@ const char sqlite_indexes_and_views[] =
 
 	/* A path without its last frame, if that is work, idle time or memory. */
 	"CREATE VIEW stacks AS WITH s AS (SELECT "
-	"CASE WHEN kind IN ('call', 'frame') THEN id ELSE coalesce(parent_id, id) END AS path_id, "
+	"CASE WHEN kind IN ('call', 'frame') THEN id ELSE coalesce(parent_id, id) END AS stack_id, "
 	"sum(gpu_time_ns) AS gpu_time_ns, sum(count) AS count, sum(gpu_idle_ns) AS gpu_idle_ns, "
 	"sum(cpu_wait_ns) AS cpu_wait_ns FROM path WHERE kind IS NOT NULL GROUP BY 1) "
-	"SELECT s.path_id, p.text AS path, p.file, p.line, s.gpu_time_ns, s.count, s.gpu_idle_ns, "
+	"SELECT s.stack_id, p.text AS path, p.file, p.line, s.gpu_time_ns, s.count, s.gpu_idle_ns, "
 	"s.cpu_wait_ns, 100.0 * s.gpu_time_ns / nullif((SELECT sum(gpu_time_ns) FROM path), 0) "
-	"AS percent FROM s JOIN path p ON p.id = s.path_id "
+	"AS percent FROM s JOIN path p ON p.id = s.stack_id "
 	"WHERE s.gpu_time_ns + s.count + s.gpu_idle_ns + s.cpu_wait_ns > 0 "
 	"ORDER BY s.gpu_time_ns DESC;"
 
@@ -153,6 +154,17 @@ const char sqlite_indexes_and_views[] =
 	"min(w.start_ns) AS first_start_ns, max(w.start_ns + w.duration_ns) AS last_end_ns "
 	"FROM gpu_work w JOIN stream s ON s.id = w.stream_id JOIN shape sh ON sh.id = w.shape_id "
 	"GROUP BY s.process_id, s.device;"
+
+	/* Of each work, what runs after the end of all work that began before it. */
+	"CREATE VIEW device_busy AS SELECT b.process_id, b.device, max(b.end_ns) - "
+	"min(min(b.start_ns), coalesce((SELECT min(g.start_ns) FROM gap g WHERE "
+	"g.process_id = b.process_id AND g.device = b.device), min(b.start_ns))) AS span_ns, "
+	"sum(max(0, b.end_ns - max(b.start_ns, coalesce(b.busy_until_ns, b.start_ns)))) "
+	"AS gpu_busy_ns FROM (SELECT s.process_id, s.device, w.start_ns, "
+	"w.start_ns + w.duration_ns AS end_ns, max(w.start_ns + w.duration_ns) OVER (PARTITION BY "
+	"s.process_id, s.device ORDER BY w.start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND "
+	"1 PRECEDING) AS busy_until_ns FROM gpu_work w JOIN stream s ON s.id = w.stream_id) b "
+	"GROUP BY b.process_id, b.device;"
 
 	"CREATE VIEW idle_by_class AS SELECT n.text AS class, sum(p.gpu_idle_ns) AS gpu_idle_ns "
 	"FROM path p JOIN name n ON n.id = p.name_id WHERE p.gpu_idle_ns > 0 "

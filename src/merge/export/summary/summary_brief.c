@@ -86,10 +86,21 @@ static int put_head(struct output *out, const struct run *run)
 		output_text(out, "\n", 1);
 	}
 	headline_texts_free(&texts);
+	for (size_t c = 0; c < run->headline.cost_count && !error; c++) {
+		char *text = headline_cost_text(&run->headline.costs[c]);
+
+		if (!text)
+			return -ENOMEM;
+		output_format(out, "- cost %zu: ", c + 1);
+		put_prose(out, text, TEXT_COLUMNS / 3);
+		output_text(out, "\n", 1);
+		free(text);
+	}
 	output_format(out, "\n`xtrace merge --sqlite run.db DIR` makes the database for the "
 			   "queries below.\n");
+	output_format(out, "\nTime with GPU work, and the longest gap:\n");
 	put_query(out, summary_query(QUERY_BUSY)->sql);
-	put_query(out, summary_query(QUERY_LONGEST_GAP)->sql);
+	output_format(out, "`%s`\n\n", summary_query(QUERY_LONGEST_GAP)->sql);
 	return error;
 }
 
@@ -179,19 +190,19 @@ static int put_tables(struct output *out, const struct run *run)
 static void put_idle(struct output *out, const struct run *run)
 {
 	const struct headline *headline = &run->headline;
+	enum idle_class order[IDLE_CLASSES];
+	size_t count = headline_idle_order(headline, order);
 	char time[TIME_BYTES];
 
 	if (!headline->span_ns)
 		return;
 	output_format(out, "## Idle time by cause\n\n| time | share | cause |\n"
 			   "| ---: | ---: | --- |\n");
-	for (int class = 0; class < IDLE_CLASSES; class ++) {
-		if (!headline->idle_ns[class])
-			continue;
-		format_time(time, headline->idle_ns[class]);
+	for (size_t i = 0; i < count; i++) {
+		format_time(time, headline->idle_ns[order[i]]);
 		output_format(out, "| %s | %s | %s |\n", time,
-			      format_percent_of(headline->idle_ns[class], headline->span_ns),
-			      idle_labels[class]);
+			      format_percent_of(headline->idle_ns[order[i]], headline->span_ns),
+			      idle_labels[order[i]]);
 	}
 	put_query(out, summary_query(QUERY_IDLE)->sql);
 }

@@ -78,24 +78,19 @@ static int add_time(struct headline_texts *texts, const struct run *run)
 /* Joins the classes with the most idle time, with their shares of the active time. */
 static char *idle_text(const struct headline *headline, uint64_t idle_ns)
 {
-	bool is_shown[IDLE_CLASSES] = {false};
+	enum idle_class order[IDLE_CLASSES];
+	size_t count = headline_idle_order(headline, order);
 	char *text = strdup("");
 
-	for (int shown = 0; text && shown < IDLE_CLASSES; shown++) {
-		int most = -1;
+	for (size_t i = 0; text && i < count; i++) {
+		uint64_t ns = headline->idle_ns[order[i]];
 		char *class, *longer;
 
-		for (int c = 0; c < IDLE_CLASSES; c++)
-			if (!is_shown[c] && headline->idle_ns[c] > idle_ns / CLASS_SHARE &&
-			    (most < 0 || headline->idle_ns[c] > headline->idle_ns[most]))
-				most = c;
-		if (most < 0)
+		if (ns <= idle_ns / CLASS_SHARE)
 			break;
-		is_shown[most] = true;
-		class = headline_class((enum idle_class)most);
-		if (!class ||
-		    asprintf(&longer, "%s%s %s %s", text, shown ? "," : "", class,
-			     format_percent_of(headline->idle_ns[most], headline->span_ns)) < 0)
+		class = headline_class(order[i]);
+		if (!class || asprintf(&longer, "%s%s %s %s", text, i ? "," : "", class,
+				       format_percent_of(ns, headline->span_ns)) < 0)
 			longer = NULL;
 		free(class);
 		free(text);
@@ -127,7 +122,7 @@ static int add_activity(struct headline_texts *texts, const struct headline *hea
 static int add_gap(struct headline_texts *texts, const struct run *run, const char *label,
 		   const struct headline_gap *gap)
 {
-	char time[TIME_BYTES], *where;
+	char time[TIME_BYTES], at[TIME_BYTES + 8] = "", *where;
 	int error;
 
 	if (!gap->ns)
@@ -135,8 +130,12 @@ static int add_gap(struct headline_texts *texts, const struct run *run, const ch
 	where = finding_place_location(&run->paths, &gap->place);
 	if (!where)
 		return -ENOMEM;
+	if (gap == &run->headline.longest && gap->from_ns >= 0) {
+		format_time(time, (uint64_t)gap->from_ns);
+		snprintf(at, sizeof(at), " at %s", time);
+	}
 	format_time(time, gap->ns);
-	error = add_text(texts, label, "%s, ended by %s", time, where);
+	error = add_text(texts, label, "%s%s, ended by %s", time, at, where);
 	free(where);
 	return error;
 }
@@ -188,18 +187,32 @@ static void put_label(struct output *out, const char *label)
 	put_style(out, STYLE_PLAIN);
 }
 
-/* Writes "1. step (train.py:12): 52.0 % of the GPU time". If it is too wide, elides the place. */
+/* Joins a cost and its place. */
+static const char *cost_join(const struct headline_cost *cost)
+{
+	return cost->place_count > 1 ? ", most in " : ", in ";
+}
+
+char *headline_cost_text(const struct headline_cost *cost)
+{
+	char *text;
+
+	return asprintf(&text, "%s%s%s", cost->text, cost_join(cost), cost->where) < 0 ? NULL
+										       : text;
+}
+
+/* Writes "1. 52.0 % of the GPU time, in step (train.py:12)". Elides the place if it is too wide. */
 static void put_cost(struct output *out, const struct headline_cost *cost, size_t c, size_t columns)
 {
-	size_t room = columns - LABEL_COLUMNS - strlen("1. : ");
-	size_t text = strlen(cost->text);
+	size_t room = columns - LABEL_COLUMNS - strlen("1. ");
+	size_t text = strlen(cost->text) + strlen(cost_join(cost));
 	size_t where = text + PATH_COLUMNS_MIN <= room ? room - text : PATH_COLUMNS_MIN;
 
 	put_label(out, c ? "" : "costs most");
 	output_format(out, "%zu. ", c + 1);
-	where = put_elided(out, cost->where, strlen(cost->where), where);
-	output_text(out, ": ", 2);
-	put_elided(out, cost->text, text, room - where);
+	put_elided(out, cost->text, strlen(cost->text), room - where - strlen(cost_join(cost)));
+	output_format(out, "%s", cost_join(cost));
+	put_elided(out, cost->where, strlen(cost->where), where);
 	output_text(out, "\n", 1);
 }
 
@@ -265,6 +278,7 @@ static void put_costs_json(struct json *json, const struct run *run)
 			json_string(json, "rule", cost->rule);
 		json_string(json, "text", cost->text);
 		json_string(json, "where", cost->where);
+		json_u64(json, "place_count", cost->place_count);
 		put_file(json, run, cost->file, cost->line);
 		json_u64(json, "cost_ns", cost->cost_ns);
 		json_u64(json, "whole_ns", cost->whole_ns);

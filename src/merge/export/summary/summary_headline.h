@@ -7,6 +7,7 @@
 
 #include "merge/base/json.h"
 #include "merge/exporter.h"
+#include "merge/findings/headline.h"
 
 #define HEADLINE_LINES 7 /* with the costs, ten */
 
@@ -22,6 +23,9 @@ struct headline_texts {
 /* Returns 0 or -ENOMEM. Free the texts in any case. */
 int headline_texts(struct headline_texts *texts, const struct run *run);
 void headline_texts_free(struct headline_texts *texts);
+
+/* "52.0 % of the GPU time, in f (a.py:1)". The caller frees it. NULL if out of memory. */
+char *headline_cost_text(const struct headline_cost *cost);
 
 /* Both return 0 or -ENOMEM. */
 int put_headline(struct output *out, const struct run *run);

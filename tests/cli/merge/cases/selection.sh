@@ -54,6 +54,18 @@ print(ask("SELECT sum(duration_ns) FROM gaps").fetchall(),
       ask("SELECT text FROM path WHERE count > 0").fetchall())'
 done
 rm gaps.db
+echo "-- a part is never more idle than it is long, and the database agrees"
+for part in '--from 4.46s --to 4.5s' '--from 500ms --to 4s' '--focus Training.step' '--focus __init__'; do
+	merge "$tests/../../../samples/traces/h200-pytorch.xtr" -q $part --summary idle.json --sqlite idle.db
+	python3 -c 'import json, sqlite3
+head = json.load(open("idle.json"))["headline"]
+ask = lambda query: sqlite3.connect("idle.db").execute(query).fetchall()
+assert head["gpu_busy_ns"] + head["gpu_idle_ns"] <= head["span_ns"]
+assert ask("SELECT span_ns, gpu_busy_ns FROM device_busy") == [(head["span_ns"], head["gpu_busy_ns"])]
+assert ask("SELECT sum(duration_ns) FROM gaps") == [(head["gpu_idle_ns"],)]
+print(head["gpu_busy_ns"], head["gpu_idle_ns"], head["span_ns"])'
+done
+rm idle.json idle.db
 echo "-- each output says that it is of a part"
 merge part.xtr --filter step --chrome a.chrome --perfetto a.perfetto --pprof a.pprof \
 	--speedscope a.speedscope --svg a.svg --sqlite a.sqlite --profile a.profile --summary a.summary
