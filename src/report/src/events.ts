@@ -128,6 +128,10 @@ function trackOf(kind: TrackKind, name: string, id: Uint32Array, start: Float64A
 	return { kind, name, start: starts, end: ends, id };
 }
 
+function unzigzag(value: number): number {
+	return value % 2 ? -(value + 1) / 2 : value / 2;
+}
+
 export class Events {
 	readonly lists: EventLists;
 	readonly work: Work;
@@ -179,7 +183,7 @@ export class Events {
 	private decodeCalls(column: Float64Array): Uint32Array {
 		const calls = new Uint32Array(column.length);
 
-		for (let i = 0, at = 0; i < column.length; i++) calls[i] = at += column[i] % 2 ? -(column[i] + 1) / 2 : column[i] / 2;
+		for (let i = 0, at = 0; i < column.length; i++) calls[i] = at += unzigzag(column[i]);
 		return calls;
 	}
 
@@ -191,6 +195,8 @@ export class Events {
 			const until = g + counts[w];
 			let at = this.work.start[w];
 
+			if (until > g) ns[until - 1] = this.lastPiece(w, ns.subarray(g, until));
+
 			/* The last piece ends where the work starts. */
 			for (let i = until; i-- > g; ) {
 				start[i] = at -= ns[i];
@@ -199,6 +205,15 @@ export class Events {
 			g = until;
 		}
 		return { start, duration: ns, cause: whole(cause), work };
+	}
+
+	/* The last piece is mostly what the others leave of the time since the work before it. */
+	private lastPiece(w: number, pieces: Float64Array): number {
+		const { start, duration, stream } = this.work;
+		let left = w && stream[w] === stream[w - 1] ? Math.max(start[w] - start[w - 1] - duration[w - 1], 0) : 0;
+
+		for (const ns of pieces.subarray(0, -1)) left = Math.max(left - ns, 0);
+		return Math.max(left + unzigzag(pieces[pieces.length - 1]), 0);
 	}
 
 	private addDevices(): void {

@@ -185,20 +185,46 @@ static void put_work_calls(struct put *put, const uint32_t *kept, size_t kept_co
 	}
 }
 
-static void put_gaps(struct put *put, const uint32_t *kept, size_t kept_count)
+/* Time between two pieces of work, 0 if the first is of another stream or ends later. */
+static uint64_t between_ns(const struct page_work *before, const struct page_work *work)
 {
-	for (int is_class = 0; is_class < 2; is_class++) {
-		struct page_column *column =
-			page_columns_add(put->columns, is_class ? "gap.class" : "gap.ns");
+	uint64_t end_ns = before->start_ns + before->duration_ns;
 
-		for (size_t k = 0; k < kept_count; k++) {
-			const struct page_work *work = &put->events->work.rows[kept[k]];
-			const struct page_gap *gap = &put->events->gaps.rows[work->gap_first];
+	return before->stream == work->stream && end_ns < work->start_ns ? work->start_ns - end_ns
+									 : 0;
+}
 
-			for (uint8_t g = 0; g < work->gap_count; g++)
-				page_columns_put(put->columns, column,
-						 is_class ? gap[g].class : gap[g].ns);
+/* A gap mostly begins where the stream's work before it ends: then the last piece is 0. */
+static void put_gap_times(struct put *put, const uint32_t *kept, size_t kept_count)
+{
+	struct page_column *column = page_columns_add(put->columns, "gap.ns");
+	const struct page_work *rows = put->events->work.rows;
+
+	for (size_t k = 0; k < kept_count; k++) {
+		const struct page_work *work = &rows[kept[k]];
+		const struct page_gap *gap = &put->events->gaps.rows[work->gap_first];
+		uint64_t left_ns = k ? between_ns(&rows[kept[k - 1]], work) : 0;
+
+		for (uint8_t g = 0; g + 1 < work->gap_count; g++) {
+			page_columns_put(put->columns, column, gap[g].ns);
+			left_ns -= gap[g].ns < left_ns ? gap[g].ns : left_ns;
 		}
+		if (work->gap_count)
+			page_columns_put(put->columns, column,
+					 zigzag((int64_t)(gap[work->gap_count - 1].ns - left_ns)));
+	}
+}
+
+static void put_gap_classes(struct put *put, const uint32_t *kept, size_t kept_count)
+{
+	struct page_column *column = page_columns_add(put->columns, "gap.class");
+
+	for (size_t k = 0; k < kept_count; k++) {
+		const struct page_work *work = &put->events->work.rows[kept[k]];
+
+		for (uint8_t g = 0; g < work->gap_count; g++)
+			page_columns_put(put->columns, column,
+					 put->events->gaps.rows[work->gap_first + g].class);
 	}
 }
 
@@ -248,7 +274,8 @@ static int put_work(struct put *put, uint32_t event_count)
 	}
 	put_columns(put, specs, sizeof(specs) / sizeof(specs[0]), kept, kept_count);
 	put_work_calls(put, kept, kept_count);
-	put_gaps(put, kept, kept_count);
+	put_gap_times(put, kept, kept_count);
+	put_gap_classes(put, kept, kept_count);
 	free(weights);
 	free(kept);
 	return 0;
