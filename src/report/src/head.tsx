@@ -90,16 +90,11 @@ function Tiles({ state }: { state: State }) {
 	/* A device that only waits for other ranks is neither busy nor idle. */
 	const collectives = devices.reduce((sum, device) => sum + (device.collective_alone_ns ?? 0), 0);
 	const busy = Math.max(all - collectives, 0);
-	/*
-	 * For a part of a run, the first idle gap begins before the part. Use the span of the work
-	 * instead.
-	 */
-	const span = devices.reduce((sum, device) => sum + (device.last_end_ns ?? 0) - (device.first_start_ns ?? 0), 0);
 	const isPart = state.report.summary.selection !== undefined;
 	const peak = memory.rows.reduce((most, row) => Math.max(most, row.peak_bytes), 0);
 	const bytes = copies.rows.reduce((sum, row) => sum + row.bytes, 0);
 
-	const spanNs = state.report.summary.headline?.span_ns ?? 0;
+	const spanNs = state.report.summary.headline?.span_ns || all + idle;
 	const rate = spanNs ? Math.floor((totals.launch_count * 1e9) / spanNs) : 0;
 	const ownCode = state.report.summary.own_code
 		? `${formatPercent(state.report.summary.own_code.gpu_time_ns, totals.gpu_time_ns)} under your own code`
@@ -113,13 +108,13 @@ function Tiles({ state }: { state: State }) {
 			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note={ownCode + backward} />
 			<Tile
 				title="GPU busy"
-				value={formatPercent(busy, isPart ? span : all + idle)}
-				note={isPart ? `of the ${shortTime(span)} with selected work` : `${shortTime(idle)} idle`}
+				value={formatPercent(busy, isPart ? spanNs : all + idle)}
+				note={isPart ? `of the ${shortTime(spanNs)} of this part` : `${shortTime(idle)} idle`}
 			/>
 			{collectives ? (
 				<Tile
 					title="Collectives"
-					value={formatPercent(collectives, isPart ? span : all + idle)}
+					value={formatPercent(collectives, isPart ? spanNs : all + idle)}
 					note={`${shortTime(collectives)}, no other work running`}
 				/>
 			) : null}
@@ -154,12 +149,13 @@ function PlaceName({ place }: { place: Place }) {
 	return <code title={place.file ? `${place.file}:${place.line}` : undefined}>{place.where}</code>;
 }
 
-function Gap({ name, id, gap }: { name: string; id: string; gap: Place & { idle_ns: number } }) {
+function Gap({ name, id, gap, at }: { name: string; id: string; gap: Place & { idle_ns: number }; at?: number }) {
 	return (
 		<div>
 			<dt>{name}</dt>
 			<dd id={id} data-value={gap.idle_ns}>
-				<b>{shortTime(gap.idle_ns)}</b>, ended by <PlaceName place={gap} />
+				<b>{shortTime(gap.idle_ns)}</b>
+				{at !== undefined && at >= 0 ? ` at ${shortTime(at)}` : ''}, ended by <PlaceName place={gap} />
 			</dd>
 		</div>
 	);
@@ -187,7 +183,7 @@ function Headline({ state }: { state: State }) {
 				</div>
 			) : null}
 			{headline.start_up ? <Gap name="Start-up" id="start-up" gap={headline.start_up} /> : null}
-			{headline.longest_gap ? <Gap name="Longest gap" id="longest-gap" gap={headline.longest_gap} /> : null}
+			{headline.longest_gap ? <Gap name="Longest gap" id="longest-gap" gap={headline.longest_gap} at={headline.longest_gap.start_ns} /> : null}
 			{headline.costs.length ? (
 				<div>
 					<dt>Costs most</dt>

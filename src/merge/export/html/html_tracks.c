@@ -75,6 +75,7 @@ int html_add_stretch(struct sink *sink, const struct process *process,
 	int error = exporter_summary.stretch(&html->summary, process, stretch);
 	uint64_t from_ns = html_time(process, stretch->start_ns);
 	uint64_t until_ns = html_time(process, stretch->end_ns);
+	uint64_t gap_from_ns = from_ns;
 
 	if (!error)
 		error = html_events_add_work(html, process, stretch);
@@ -82,10 +83,15 @@ int html_add_stretch(struct sink *sink, const struct process *process,
 		error = track_of(html, process, stretch->device, false, &track);
 	if (error || !track)
 		return error;
-	if (stretch->has_gap)
-		add_gap(track, html_time(process, stretch->gap_from_ns), stretch->idle_ns);
-	if (!track->until_ns[TRACK_WORK] || from_ns < track->from_ns)
-		track->from_ns = from_ns;
+	if (stretch->has_gap) {
+		gap_from_ns = html_time(process, stretch->gap_from_ns);
+		add_gap(track, gap_from_ns, stretch->idle_ns);
+		/* In a part of a run, the first gap begins before the part. */
+		if (gap_from_ns < html->first_ns)
+			html->first_ns = gap_from_ns;
+	}
+	if (!track->until_ns[TRACK_WORK] || gap_from_ns < track->from_ns)
+		track->from_ns = gap_from_ns;
 	add_union(track, TRACK_WORK, from_ns, until_ns);
 	if (stretch->is_collective)
 		return 0;
