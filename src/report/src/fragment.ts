@@ -4,7 +4,7 @@
  * What a fragment does not say, or says wrongly, has its usual value.
  */
 import { batch, effect } from '@preact/signals';
-import { baseSpan, filter, isFlame, search, selected, shownTree, type State, view, weight, zoom } from './state';
+import { baseSpan, filter, isFlame, search, selected, shownTree, type State, timeView, view, weight, zoom } from './state';
 import { noFilter, type PathTree } from './tree';
 import type { Span } from './times';
 import { type Keep, type Mode, wholeView } from './views';
@@ -17,10 +17,14 @@ function spanText(span: Span | null): string {
 	return span ? `${Math.round(span.fromNs)}-${Math.round(span.untilNs)}` : '';
 }
 
-function spanOf({ report }: State, text: string): Span | null {
+function timeOf(text: string): Span | null {
 	const [, from, until] = /^(\d+)-(\d+)$/.exec(text) ?? [];
 
-	return report.events && until && Number(until) > Number(from) ? { fromNs: Number(from), untilNs: Number(until) } : null;
+	return until && Number(until) > Number(from) ? { fromNs: Number(from), untilNs: Number(until) } : null;
+}
+
+function spanOf({ report }: State, text: string): Span | null {
+	return report.events ? timeOf(text) : null;
 }
 
 /* FNV-1a. Names can be longer than an address may be. */
@@ -82,6 +86,11 @@ const fields: Field[] = [
 		key: 'base',
 		write: () => spanText(baseSpan.value),
 		read: (state, text) => (baseSpan.value = spanOf(state, text)),
+	},
+	{
+		key: 'time',
+		write: () => spanText(timeView.value),
+		read: (_, text) => (timeView.value = timeOf(text)),
 	},
 	{
 		key: 'pivot',
@@ -154,12 +163,15 @@ function fragment(): string {
 	return text.includes('=') ? text : '';
 }
 
-/* Typing must not fill the history. */
-function isTyping(before: string, after: string): boolean {
+/* Typing and moving through time must not fill the history. */
+function isContinued(before: string, after: string): boolean {
 	const [a, b] = [before, after].map((text) => new URLSearchParams(text));
+	const isTyping = a.get('search') && b.get('search');
 
-	if (!a.get('search') || !b.get('search')) return false;
-	a.set('search', b.get('search')!);
+	for (const list of [a, b]) {
+		list.delete('time');
+		if (isTyping) list.delete('search');
+	}
 	return a.toString() === b.toString();
 }
 
@@ -188,14 +200,14 @@ export function keepInAddress(state: State): void {
 
 		timer = 0;
 		if (text === written) return;
-		navigate(isTyping(written, text) ? 'replaceState' : 'pushState', text);
+		navigate(isContinued(written, text) ? 'replaceState' : 'pushState', text);
 		written = text;
 		writtenMs = performance.now();
 	};
 
 	if (fragment()) open();
 	effect(() => {
-		for (const value of [weight, filter, baseSpan, view, isFlame, search, zoom]) void value.value;
+		for (const value of [weight, filter, baseSpan, timeView, view, isFlame, search, zoom]) void value.value;
 		if (!timer) timer = window.setTimeout(store, Math.max(0, writtenMs + WRITE_INTERVAL_MS - performance.now()));
 	});
 	window.addEventListener('popstate', () => {

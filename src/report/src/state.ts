@@ -20,6 +20,7 @@ export interface State {
 export const weight = signal(0);
 export const filter = signal<Filter>(noFilter);
 export const baseSpan = signal<Span | null>(null); /* the flame graph compares filter.span with it */
+export const timeView = signal<Span | null>(null); /* in shown time; null: the whole run */
 export const search = signal('');
 export const zoom = signal(0); /* node that spans the full width */
 export const selected = signal(0); /* node shown in the details */

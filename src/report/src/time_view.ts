@@ -4,6 +4,11 @@
  */
 import type { Span } from './times';
 
+/* A signal or what reads and writes one. */
+export interface TimeView {
+	value: Span;
+}
+
 export const VIEW_MIN_NS = 100;
 
 /* Returns a part of the span, or more than it: 0 is its start and 1 its end. */

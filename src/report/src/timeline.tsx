@@ -3,14 +3,14 @@
  * The event timeline: single kernels, copies, calls, NVTX ranges and frames below the charts, with
  * the same time axis.
  */
-import { type Signal, useSignal } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { EventRows, type Hit, type Piece } from './event_rows';
 import type { Events } from './events';
 import { readLook } from './flame';
 import { formatBytes, formatCount, formatRate, formatTime, shortTime } from './format';
 import { baseSpan, filter, isDark, isOfBrowser, pointTo, printing, showNode, type State, watchWidth } from './state';
-import { moved, stretch } from './time_view';
+import { moved, stretch, type TimeView } from './time_view';
 import type { Span, Times } from './times';
 
 const HEIGHT_SHARE = 0.5; /* of the window */
@@ -208,7 +208,7 @@ interface Gesture {
 	isSelection: boolean;
 }
 
-export function Timeline({ state, times, view }: { state: State; times: Times; view: Signal<Span> }) {
+export function Timeline({ state, times, view }: { state: State; times: Times; view: TimeView }) {
 	const { report, tree } = state;
 	const isDecoded = useSignal(false);
 	const box = useRef<HTMLDivElement>(null);

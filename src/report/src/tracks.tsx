@@ -4,12 +4,12 @@
  * log. Each pixel column shows the mean of its bins.
  */
 import { ticks } from 'd3-array';
-import { type Signal, useSignal } from '@preact/signals';
+import { useComputed, useSignal } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { idleColours, trackColours } from './colours';
 import { exactTime, formatBytes, formatPercent, formatTime, longTime, shortTime } from './format';
-import { filter, isDark, isOfBrowser, printing, type State, watchWidth } from './state';
-import { moved, stretch } from './time_view';
+import { filter, isDark, isOfBrowser, printing, type State, timeView, watchWidth } from './state';
+import { moved, stretch, type TimeView } from './time_view';
 import { realSpan, SpanBar, Timeline } from './timeline';
 import { type Span, Times } from './times';
 import { idleName } from './words';
@@ -178,7 +178,7 @@ const steps: [id: string, key: string, sign: string, title: string][] = [
 ];
 
 /* Zoom and move without a mouse. */
-function TimeButtons({ view, times }: { view: Signal<Span>; times: Times }) {
+function TimeButtons({ view, times }: { view: TimeView; times: Times }) {
 	const { whole } = times;
 	const use = () => (filter.value = { ...filter.value, span: realSpan(times, view.value) });
 	const isWhole = view.value === whole;
@@ -212,7 +212,7 @@ function TimeButtons({ view, times }: { view: Signal<Span>; times: Times }) {
 	);
 }
 
-function TrackView(props: { chart: Chart; times: Times; view: Signal<Span>; isPart: boolean }) {
+function TrackView(props: { chart: Chart; times: Times; view: TimeView; isPart: boolean }) {
 	const { chart, times, view } = props;
 	const { whole } = times;
 	const canvas = useRef<HTMLCanvasElement>(null);
@@ -362,7 +362,7 @@ function Axis({ times, span }: { times: Times; span: Span }) {
 const MINIMAP_HEIGHT = 22;
 
 /* The whole run, with the view as a frame that can be dragged. */
-function Minimap({ chart, times, view }: { chart: Chart; times: Times; view: Signal<Span> }) {
+function Minimap({ chart, times, view }: { chart: Chart; times: Times; view: TimeView }) {
 	const box = useRef<HTMLDivElement>(null);
 	const canvas = useRef<HTMLCanvasElement>(null);
 	const width = watchWidth(box);
@@ -413,7 +413,18 @@ export function Tracks({ state }: { state: State }) {
 		[state, isDark.value],
 	);
 	const times = useMemo(() => timesOf(state), [state]);
-	const view = useSignal(times.whole);
+	const shown = useComputed(() => (timeView.value ? times.clamp(timeView.value) : times.whole));
+	const view = useMemo<TimeView>(
+		() => ({
+			get value() {
+				return shown.value;
+			},
+			set value(span) {
+				timeView.value = span === times.whole ? null : span;
+			},
+		}),
+		[shown, times],
+	);
 	const isWhole = view.value === times.whole;
 
 	if (!tracks.length) return null;

@@ -58,9 +58,14 @@ async function checkEvents(page, log, { summary }) {
 	await isGone(page, '#minimap');
 	await zoomTo(page, 0.4, 0.6);
 	await isThere(page, '#minimap');
-	await canvas.focus();
 	const isAt = async () => page.textContent('#axis');
 	const before = await isAt();
+	// The time in view is a part of the link.
+	await soon(async () => assert.match(page.url(), /time=\d+-\d+/));
+	await page.reload();
+	await soon(async () => assert.equal(await isAt(), before, 'a link'));
+	await page.waitForFunction(() => document.querySelector('#event-canvas')?.dataset.paintMs);
+	await canvas.focus();
 
 	for (const [key, back] of [['w', 's'], ['d', 'a']]) {
 		await page.keyboard.press(key);
@@ -95,6 +100,7 @@ async function checkEvents(page, log, { summary }) {
 	await page.click('#span-clear');
 	await page.click('#whole-time');
 	await isNumber(page, '#flame-total', summary.totals.gpu_time_ns, 'the whole run again');
+	await soon(async () => assert.doesNotMatch(page.url(), /time=/));
 }
 
 // A click on each kind of event shows what it is, and finds it in the flame graph.

@@ -175,7 +175,7 @@ async function checkViews(all) {
 	assert.equal(await copy.inputValue('#view'), 'callees-of');
 	assert.equal(await copy.inputValue('#keep'), 'own');
 	assert.equal(await copy.textContent('#flame-total'), await page.textContent('#flame-total'));
-	for (const wrong of ['#view=none&frames=%F0&weight=7&zoom=[&span=9-1&range=-1', '#=&&=', '#zoom=%7B%7D&view=callers-of&pivot=nobody']) {
+	for (const wrong of ['#view=none&frames=%F0&weight=7&zoom=[&span=9-1&range=-1&time=9e99-0', '#=&&=', '#zoom=%7B%7D&view=callers-of&pivot=nobody']) {
 		await copy.goto(all.html.startsWith('file:') ? all.html + wrong : `file://${all.html}${wrong}`);
 		await copy.reload();
 		await copy.waitForSelector('html[data-ready]');
