@@ -12,23 +12,13 @@
 #include "log/base/grow.h"
 #include "merge/base/text.h"
 
-static char *clean_text(const char *raw)
-{
-	size_t length = strlen(raw);
-	char *clean = malloc(text_clean_bound(length) + 1);
-
-	if (clean)
-		clean[text_clean(clean, raw, length, '\0')] = '\0';
-	return clean;
-}
-
 static char *format_line(const char *format, va_list arguments)
 {
 	char *raw, *clean;
 
 	if (vasprintf(&raw, format, arguments) < 0)
 		return NULL;
-	clean = clean_text(raw);
+	clean = text_clean_copy(raw);
 	free(raw);
 	return clean;
 }
@@ -41,7 +31,7 @@ struct shown_name {
 int report_rename(struct report *report, const char *path, const char *shown)
 {
 	/* Messages have the path cleaned, too. */
-	struct shown_name name = {clean_text(path), strdup(shown)};
+	struct shown_name name = {text_clean_copy(path), strdup(shown)};
 
 	if (!name.path || !name.shown ||
 	    grow(&report->names, &report->name_capacity, report->name_count + 1, sizeof(name)) <

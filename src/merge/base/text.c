@@ -4,6 +4,8 @@
  */
 #include "merge/base/text.h"
 
+#include <stdlib.h>
+
 #include "page/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
@@ -27,6 +29,16 @@ size_t text_clean(char *out, const char *text, size_t length, char forbidden)
 		i += n ? n : 1;
 	}
 	return (size_t)(o - out);
+}
+
+char *text_clean_copy(const char *text)
+{
+	size_t length = strlen(text);
+	char *clean = malloc(text_clean_bound(length) + 1);
+
+	if (clean)
+		clean[text_clean(clean, text, length, '\0')] = '\0';
+	return clean;
 }
 
 size_t text_json(char *out, const char *text, size_t length)

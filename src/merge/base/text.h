@@ -20,6 +20,9 @@ static inline size_t text_clean_bound(size_t length)
 	return length * 3;
 }
 
+/* Returns a cleaned copy. Free it with free(). NULL if out of memory. */
+char *text_clean_copy(const char *text);
+
 /* Writes text as the inside of a JSON string. Returns the length. */
 size_t text_json(char *out, const char *text, size_t length);
 static inline size_t text_json_bound(size_t length)

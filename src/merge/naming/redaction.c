@@ -194,7 +194,8 @@ static int replace_fact(struct redaction *redaction, struct model *model, struct
 		snprintf(shown, sizeof(shown), "%s", text);
 		if (redact_host(redaction, shown, sizeof(shown)) < 0)
 			return -ENOMEM;
-	} else if (!strcmp(key, "host.boot") || !strcmp(key, "process.identity")) {
+	} else if (!strcmp(key, "host.boot") || !strcmp(key, "process.identity") ||
+		   !strcmp(key, "process.pid_namespace")) {
 		shown[0] = '\0';
 	} else if (ends_with(key, ".uuid")) {
 		number = number_of(&redaction->gpus, text, strlen(text));

@@ -460,7 +460,7 @@ void callsites_add_work(struct callsites *callsites, const struct stretch *stret
 		device->first_ns = stretch->start_ns;
 		device->first_callsite = stretch->callsite;
 	}
-	/* In a part of a run, the first gap begins after work that was left out. */
+	/* A part of a run may begin with a gap, because the work before it was left out. */
 	if (stretch->has_gap && stretch->gap_from_ns < device->first_ns)
 		device->first_ns = stretch->gap_from_ns;
 	if (stretch->end_ns > device->last_ns)

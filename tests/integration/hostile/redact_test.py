@@ -22,8 +22,9 @@ import log_maker as make  # noqa: E402
 from log_maker import BYTES, CONST, DELTA, LIST, UVAR  # noqa: E402
 from names_test import FORMATS  # noqa: E402
 
-SECRETS = [b"alice", b"skunkworks", b"t0ken", b"GPU-5ecret", b"nightly", b"big plans", b"1dentity", b"b00t"]
-KEPT = [b"python3 train.py [arguments redacted]", b"train.py", b"libtorch.so", b"site-packages/torch"]
+SECRETS = [b"alice", b"skunkworks", b"t0ken", b"GPU-5ecret", b"nightly", b"big plans",
+           b"1dentity", b"b00t", b"4026531836"]
+KEPT = [b"python3 train.py [arguments redacted]", b"libtorch.so", b"site-packages/torch"]
 PYTHON_FILES = [b"/srv/alice/skunkworks/train.py", b"/data/nightly/train.py",
                 b"/srv/alice/env/lib/python3.11/site-packages/torch/nn/linear.py",
                 b"/tmp/torchinductor_alice/ab/cab.py"]
@@ -35,7 +36,8 @@ FACTS = {
     b"process.cmdline": b"/srv/alice/env/bin/python3 /srv/alice/skunkworks/train.py --key t0ken",
     b"process.exe": MODULES[0], b"process.cwd": b"/srv/alice/skunkworks",
     b"process.identity": b"1dentity", b"process.pid_namespace": b"4026531836",
-    b"host.boot": b"b00t", b"host.name": b"alice-laptop", b"gpu.0.name": b"NVIDIA H200", b"gpu.0.uuid": b"GPU-5ecret",
+    b"host.boot": b"b00t", b"host.name": b"alice-laptop", b"gpu.0.name": b"NVIDIA H200",
+    b"gpu.0.uuid": b"GPU-5ecret",
     b"python.path": MODULES[0], b"python.version": b"3.11.2",
     b"modules.missing": b"cannot read '/srv/big plans/skunkworks/torch.py'",
     b"torch.version": b"2.13", b"torch.missing": b"/srv/big plans/alice/libtorch.so: no such file",

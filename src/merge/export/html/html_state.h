@@ -21,8 +21,9 @@
  * - "work.*": GPU work by stream ("events.streams"), sorted by start: "start", "duration", "node",
  *   "detail" (kernels: index in "events.shapes" + 1; others: bytes), "gaps" (how many pieces of
  *   idle time it ended) and "call" (number of the call, from 1, or 0; zigzag delta)
- * - "gap.ns", "gap.class": the pieces directly before the work, in order. Of the last one, "ns" is
- *   zigzag of its difference to what the others leave of the time since the stream's last work
+ * - "gap.ns", "gap.class": the pieces directly before the work, in order. The last "ns" is a
+ *   zigzag difference: its length less what the pieces before it leave of the time since the
+ *   stream's previous work
  * - "state.start", "state.range": the innermost NVTX range of each thread over time
  */
 #ifndef XT_MERGE_HTML_STATE_H

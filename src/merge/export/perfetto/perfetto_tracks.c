@@ -66,17 +66,6 @@ static int put_track(struct sink *sink, Perfetto__Protos__TrackDescriptor *track
 	return perfetto_put(sink, &packet);
 }
 
-/* Returns the text as valid UTF-8. Free it with free(). */
-static char *clean_text(const char *text)
-{
-	size_t length = strlen(text);
-	char *clean = malloc(text_clean_bound(length) + 1);
-
-	if (clean)
-		clean[text_clean(clean, text, length, '\0')] = '\0';
-	return clean;
-}
-
 static uint64_t add_track(struct sink *sink, uint64_t parent, const char *name,
 			  Perfetto__Protos__CounterDescriptor *counter)
 {
@@ -89,7 +78,7 @@ static uint64_t add_track(struct sink *sink, uint64_t parent, const char *name,
 	track.has_parent_uuid = parent != 0;
 	track.parent_uuid = parent;
 	track.counter = counter;
-	track.name = clean_text(name);
+	track.name = text_clean_copy(name);
 	error = track.name ? put_track(sink, &track) : -ENOMEM;
 	free(track.name);
 	return error ? 0 : track.uuid;
@@ -217,11 +206,11 @@ static char *process_title(const struct sink *sink, const struct process *proces
 	char part[WANTED_BYTES], *title, *clean;
 
 	if (!wanted_is_part(&sink->settings->wanted))
-		return clean_text(process->label);
+		return text_clean_copy(process->label);
 	wanted_describe(&sink->settings->wanted, part, sizeof(part));
 	if (asprintf(&title, "%s, only %s", process->label, part) < 0)
 		return NULL;
-	clean = clean_text(title);
+	clean = text_clean_copy(title);
 	free(title);
 	return clean;
 }
@@ -284,7 +273,7 @@ static int put_thread(struct sink *sink, const struct process *process, uint32_t
 	descriptor.has_pid = descriptor.has_tid = 1;
 	descriptor.pid = (int32_t)p->pid;
 	descriptor.tid = (int32_t)thread->tid;
-	descriptor.thread_name = clean_text(name[0] ? name : "[no name]");
+	descriptor.thread_name = text_clean_copy(name[0] ? name : "[no name]");
 	track.has_uuid = track.has_parent_uuid = 1;
 	track.uuid = uuid;
 	track.parent_uuid = p->process_track;

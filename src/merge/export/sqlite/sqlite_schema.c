@@ -155,7 +155,7 @@ const char sqlite_indexes_and_views[] =
 	"FROM gpu_work w JOIN stream s ON s.id = w.stream_id JOIN shape sh ON sh.id = w.shape_id "
 	"GROUP BY s.process_id, s.device;"
 
-	/* Of each work, what runs after the end of all work that began before it. */
+	/* Work adds the time that it runs after the end of all work that began before it. */
 	"CREATE VIEW device_busy AS SELECT b.process_id, b.device, max(b.end_ns) - "
 	"min(min(b.start_ns), coalesce((SELECT min(g.start_ns) FROM gap g WHERE "
 	"g.process_id = b.process_id AND g.device = b.device), min(b.start_ns))) AS span_ns, "

@@ -35,9 +35,7 @@ static int add_text(struct headline_texts *texts, const char *label, const char 
 	if (length < 0)
 		return -ENOMEM;
 	/* The command line and the host are any bytes. */
-	text->text = calloc(text_clean_bound((size_t)length) + 1, 1);
-	if (text->text)
-		text_clean(text->text, raw, (size_t)length, 0);
+	text->text = text_clean_copy(raw);
 	free(raw);
 	if (!text->text)
 		return -ENOMEM;
