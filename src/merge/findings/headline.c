@@ -19,7 +19,6 @@
 
 #define S_NS	   1000000000ull
 #define LINE_SHARE 20 /* a line counts as a cost from 1/20 of the GPU time */
-#define CLASS_TEXT "[idle: "
 
 /* What a finding says about its place. Short, to fit one line of a terminal. */
 static const char *const rule_texts[RULES] = {
@@ -225,14 +224,6 @@ size_t headline_idle_order(const struct headline *headline, enum idle_class orde
 		order[at] = (enum idle_class) class;
 	}
 	return count;
-}
-
-char *headline_class(enum idle_class class)
-{
-	const char *text = idle_labels[class];
-	size_t begin = strncmp(text, CLASS_TEXT, strlen(CLASS_TEXT)) ? 0 : strlen(CLASS_TEXT);
-
-	return strndup(text + begin, strcspn(text + begin, "]"));
 }
 
 /* GPU time by the innermost frame of the user's own code. */

@@ -75,9 +75,6 @@ uint64_t headline_idle_ns(const struct headline *headline);
 /* Lists the classes of idle time that occurred, largest first. Returns their number. */
 size_t headline_idle_order(const struct headline *headline, enum idle_class order[IDLE_CLASSES]);
 
-/* "launch late (CPU busy)". The caller frees it. NULL if out of memory. */
-char *headline_class(enum idle_class class);
-
 void headline_free(struct headline *headline);
 
 #endif

@@ -35,8 +35,9 @@ int detect_sync_idle(struct detection *detection)
 
 void describe_sync_idle(const struct detection *detection, struct finding *finding)
 {
-	uint64_t stall_count = 0, stall_ns = 0, wait_ns = 0;
-	char time[TIME_BYTES];
+	uint64_t stall_count = 0, stall_ns = 0, wait_ns = 0, idle_ns[IDLE_CLASSES] = {0};
+	enum idle_class most = IDLE_LAUNCH_LATE;
+	char time[TIME_BYTES], *class;
 
 	for (size_t c = 0; c < detection->candidate_count; c++) {
 		const struct callsite *callsite =
@@ -45,14 +46,23 @@ void describe_sync_idle(const struct detection *detection, struct finding *findi
 		saturating_add(&stall_count, callsite->stall_count);
 		saturating_add(&stall_ns, callsite->stall_ns);
 		saturating_add(&wait_ns, callsite->time_ns);
+		for (int i = 0; i < IDLE_CLASSES; i++)
+			saturating_add(&idle_ns[i], callsite->stall_idle_ns[i]);
 	}
+	for (int i = 0; i < IDLE_CLASSES; i++)
+		if (idle_ns[i] > idle_ns[most])
+			most = (enum idle_class)i;
 	format_time(time, finding->cost_ns);
-	finding_set_text(finding,
-			 "%s waits until the GPU has run out of work, %s. The GPU then stays idle "
-			 "until the next work arrives, for %s in total, %s of the active time.",
-			 detection_api(detection, finding),
-			 detection_where_text(detection, finding), time,
-			 format_percent_of(finding->cost_ns, finding->whole_ns));
+	class = idle_class_name(most);
+	/* Most of it comes after the wait, so the sums by cause seem to contradict it. */
+	finding_set_text(
+		finding,
+		"%s waits until the GPU has run out of work, %s. The GPU then stays idle "
+		"until the next work arrives, for %s in total, %s of the active time. "
+		"Most of it counts as \"%s\" in the idle time by cause.",
+		detection_api(detection, finding), detection_where_text(detection, finding), time,
+		format_percent_of(finding->cost_ns, finding->whole_ns), class ? class : "?");
+	free(class);
 	finding->advice = "Launch the next work before waiting, wait for an event instead of all "
 			  "work, or read results less often (PyTorch: .item(), .cpu(), print()).";
 	finding_add_evidence(finding, "wait_left_idle_count", stall_count);

@@ -4,6 +4,8 @@
  */
 #include "merge/sums/idle.h"
 
+#include <string.h>
+
 const enum idle_class idle_order[IDLE_CLASSES] = {
 	IDLE_CALL_UNKNOWN, IDLE_ON_STREAM,     IDLE_NOT_STARTED, IDLE_ON_COPY,
 	IDLE_CPU_IN_SYNC,  IDLE_NOT_SUBMITTED, IDLE_LAUNCH_LATE,
@@ -18,6 +20,13 @@ const char *const idle_labels[IDLE_CLASSES] = {
 	[IDLE_NOT_STARTED] = "[idle: submitted, not started]",
 	[IDLE_CALL_UNKNOWN] = "[idle: call unknown]",
 };
+
+char *idle_class_name(enum idle_class class)
+{
+	const char *text = idle_labels[class] + strlen("[idle: ");
+
+	return strndup(text, strcspn(text, "]"));
+}
 
 /* The work was submitted before the gap, so something on the GPU delayed it. */
 static enum idle_class class_of_gpu_wait(const struct idle *idle, const struct idle_work *work)

@@ -25,6 +25,9 @@ enum idle_class {
 /* Leaf frame of each class. */
 extern const char *const idle_labels[IDLE_CLASSES];
 
+/* "launch late (CPU busy)". The caller frees it. NULL if out of memory. */
+char *idle_class_name(enum idle_class class);
+
 /* The classes in the order in which they usually occur in a gap. The late launch comes last. */
 extern const enum idle_class idle_order[IDLE_CLASSES];
 

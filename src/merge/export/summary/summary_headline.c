@@ -86,7 +86,7 @@ static char *idle_text(const struct headline *headline, uint64_t idle_ns)
 
 		if (ns <= idle_ns / CLASS_SHARE)
 			break;
-		class = headline_class(order[i]);
+		class = idle_class_name(order[i]);
 		if (!class || asprintf(&longer, "%s%s %s %s", text, i ? "," : "", class,
 				       format_percent_of(ns, headline->span_ns)) < 0)
 			longer = NULL;
@@ -97,8 +97,10 @@ static char *idle_text(const struct headline *headline, uint64_t idle_ns)
 	return text;
 }
 
-static int add_activity(struct headline_texts *texts, const struct headline *headline)
+static int add_activity(struct headline_texts *texts, const struct run *run)
 {
+	const struct headline *headline = &run->headline;
+	const struct rank_row *slowest = ranks_slowest(&run->ranks);
 	uint64_t idle_ns = headline_idle_ns(headline);
 	char active[TIME_BYTES], *classes;
 	int error;
@@ -106,8 +108,9 @@ static int add_activity(struct headline_texts *texts, const struct headline *hea
 	if (!headline->span_ns)
 		return add_text(texts, "GPU busy", "never: no GPU work was recorded");
 	format_time(active, headline->span_ns);
-	error = add_text(texts, "GPU busy", "%s of %s, from its first to its last work",
-			 format_percent_of(headline->busy_ns, headline->span_ns), active);
+	error = add_text(texts, "GPU busy", "%s of %s, from its first to its last work%s%s",
+			 format_percent_of(headline->busy_ns, headline->span_ns), active,
+			 slowest ? "; slowest: " : "", slowest ? slowest->label : "");
 	classes = error ? NULL : idle_text(headline, idle_ns);
 	if (!classes)
 		return -ENOMEM;
@@ -161,7 +164,7 @@ int headline_texts(struct headline_texts *texts, const struct run *run)
 	if (!error)
 		error = add_time(texts, run);
 	if (!error)
-		error = add_activity(texts, headline);
+		error = add_activity(texts, run);
 	if (!error)
 		error = add_gap(texts, run, "start-up", &headline->start_up);
 	if (!error)

@@ -41,9 +41,7 @@ static char *describe_row(const struct run *run, const struct rank_row *row)
 		free(text);
 		text = longer;
 	}
-	clean = text ? calloc(text_clean_bound(strlen(text)) + 1, 1) : NULL;
-	if (clean)
-		text_clean(clean, text, strlen(text), 0);
+	clean = text ? text_clean_copy(text) : NULL;
 	free(text);
 	return clean;
 }
@@ -79,17 +77,14 @@ static int put_slowest(struct output *out, const struct run *run)
 	format_time(time, more_ns);
 	if (asprintf(&text,
 		     "Slowest: %s, with %s more own time than the fastest. Own time is the time "
-		     "from "
-		     "the first to the last GPU work%s.",
+		     "from the first to the last GPU work%s.",
 		     slowest->label, time,
 		     run->collectives.count ? " without the time in which only collectives ran"
 					    : "") < 0)
 		return -ENOMEM;
-	clean = calloc(text_clean_bound(strlen(text)) + 1, 1);
-	if (clean) {
-		text_clean(clean, text, strlen(text), 0);
+	clean = text_clean_copy(text);
+	if (clean)
 		put_note(out, clean);
-	}
 	free(text);
 	free(clean);
 	return clean ? 0 : -ENOMEM;
