@@ -161,6 +161,11 @@ export interface Place {
 	line?: number;
 }
 
+export interface HeadlineGap extends Place {
+	idle_ns: number;
+	start_ns: number; /* since the start of the first log */
+}
+
 export interface HeadlineCost extends Place {
 	kind: 'finding' | 'gpu-time';
 	rule?: string;
@@ -177,8 +182,8 @@ export interface Headline {
 	gpu_busy_ns: number;
 	gpu_idle_ns: number;
 	launch_count: number;
-	start_up?: Place & { idle_ns: number; start_ns: number };
-	longest_gap?: Place & { idle_ns: number; start_ns: number; class: string };
+	start_up?: HeadlineGap;
+	longest_gap?: HeadlineGap & { class: string };
 	costs: HeadlineCost[];
 }
 
@@ -281,6 +286,8 @@ export interface Report {
 	own_names?: number[]; /* indices of names in the user's own files */
 	devices: string[];
 	threads: string[];
+	device_processes?: number[]; /* index in summary.processes, as thread_processes; absent in comparisons */
+	thread_processes?: number[];
 	ranges: Range[];
 	tracks: Track[];
 	events?: EventLists; /* absent in comparisons */

@@ -5,7 +5,7 @@
  * pixel are skipped by binary search and painted as one column, the paler the less time they cover.
  */
 import { frameColour, idleColours } from './colours';
-import { type Events, type EventTrack, firstAfter, type TrackKind } from './events';
+import { type Events, type EventTrack, firstAfter, type Hit, type TrackKind } from './events';
 import { FONT, type Look } from './painter';
 import { frameKind, shortName, type Tree } from './tree';
 
@@ -39,14 +39,6 @@ interface Row {
 interface Frames {
 	start: Float64Array;
 	chains: number[][]; /* one for each call with a known path */
-}
-
-/* What is at a place: work, a gap, a call or a range instance by id, or a frame by node. */
-export interface Hit {
-	kind: TrackKind | 'frame';
-	id: number;
-	startNs: number;
-	endNs: number;
 }
 
 function framesOf(events: Events, tree: Tree, track: EventTrack): Frames | null {
@@ -258,19 +250,28 @@ export class EventRows {
 		}
 	}
 
+	private rowOf(kind: Hit['kind'], id: number, startNs: number): Row | undefined {
+		return this.rows.find((r) => {
+			if (r.track?.kind !== kind) return false;
+			const i = firstAfter(r.track.start, startNs) - 1;
+
+			for (let j = i; j >= 0 && r.track.start[j] === startNs; j--) if (r.track.id[j] === id) return true;
+			return false;
+		});
+	}
+
+	/* Returns the distance of an event from the top of all rows. */
+	topOf({ kind, id, startNs }: Hit): number {
+		return this.rowOf(kind, id, startNs)?.y ?? 0;
+	}
+
 	/* Returns the middle of an event in the view, or null if it is in none of the pieces. */
 	placeOf(kind: TrackKind, id: number, pieces: Piece[], scrollTop: number): { x: number; y: number } | null {
 		const list = kind === 'work' ? this.events.work : this.events.calls;
 		const ns = list.start[id];
 		const end = ns + list.duration[id];
 		const piece = pieces.find((p) => ns <= p.untilNs && end >= p.fromNs);
-		const row = this.rows.find((r) => {
-			if (r.track?.kind !== kind) return false;
-			const i = firstAfter(r.track.start, ns) - 1;
-
-			for (let j = i; j >= 0 && r.track.start[j] === ns; j--) if (r.track.id[j] === id) return true;
-			return false;
-		});
+		const row = this.rowOf(kind, id, ns);
 
 		if (!piece || !row) return null;
 		const from = Math.max(ns, piece.fromNs);
@@ -343,7 +344,7 @@ export class EventRows {
 	}
 
 	private outline(g: CanvasRenderingContext2D, hit: Hit, pieces: Piece[], scrollTop: number, look: Look): void {
-		const row = this.rows.find((r) => r.track?.kind === hit.kind && r.track.id.includes(hit.id));
+		const row = this.rowOf(hit.kind, hit.id, hit.startNs);
 		const piece = pieces.find((p) => hit.startNs <= p.untilNs && hit.endNs >= p.fromNs);
 
 		if (!row || !piece) return;

@@ -43,6 +43,14 @@ interface Gaps {
 	work: Uint32Array; /* that ended it */
 }
 
+/* What is at a place: work, a gap, a call or a range instance by id, or a frame by node. */
+export interface Hit {
+	kind: TrackKind | 'frame';
+	id: number;
+	startNs: number;
+	endNs: number;
+}
+
 interface States {
 	start: Float64Array;
 	range: Uint32Array; /* innermost range from then on: index in report.ranges, from 1; 0: none */
@@ -318,6 +326,46 @@ export class Events {
 				id: Uint32Array.from(ids),
 			}),
 		);
+	}
+
+	/* Returns null if there is no such event. */
+	hitOf(kind: TrackKind, id: number): Hit | null {
+		const { ranges } = this;
+		const list = { work: this.work, idle: this.gaps, call: this.calls, range: null }[kind];
+		const startNs = (list ?? ranges).start[id];
+
+		if (startNs === undefined) return null;
+		return { kind, id, startNs, endNs: list ? startNs + list.duration[id] : ranges.end[id] };
+	}
+
+	/* Returns the pieces of the gap that a work ended. */
+	piecesOf(work: number): Hit[] {
+		const all: Hit[] = [];
+
+		for (let g = this.gaps.work.indexOf(work); g >= 0 && this.gaps.work[g] === work; g++) all.push(this.hitOf('idle', g)!);
+		return all;
+	}
+
+	/* Returns the main piece of the longest gap, or null. */
+	longestGap(): Hit | null {
+		const { gaps } = this;
+		let longest = -1;
+		let longestNs = 0;
+
+		for (let g = 0, ns = 0; g < gaps.work.length; g++) {
+			ns = g && gaps.work[g] === gaps.work[g - 1] ? ns + gaps.duration[g] : gaps.duration[g];
+			if (ns > longestNs) [longest, longestNs] = [gaps.work[g], ns];
+		}
+		return longest < 0 ? null : this.piecesOf(longest).reduce((a, b) => (b.endNs - b.startNs > a.endNs - a.startNs ? b : a));
+	}
+
+	/* Returns the work that starts first, or null. */
+	firstWork(): Hit | null {
+		const { start } = this.work;
+		let first = 0;
+
+		for (let w = 1; w < start.length; w++) if (start[w] < start[first]) first = w;
+		return this.hitOf('work', first);
 	}
 
 	shape(work: number): Shape | null {

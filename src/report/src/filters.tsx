@@ -13,7 +13,7 @@ function largest(sums: Float64Array): Set<number> {
 	return new Set(places.slice(0, LIST_MAX));
 }
 
-function Choice(props: { id: 'device' | 'thread' | 'range'; title: string; all: string; names: string[]; shown?: Set<number> }) {
+function Choice(props: { id: 'process' | 'device' | 'thread' | 'range'; title: string; all: string; names: string[]; shown?: Set<number> }) {
 	if (props.names.length < 2 && props.id !== 'range') return null;
 	if (!props.names.length) return null;
 	return (
@@ -42,10 +42,13 @@ export function Filters({ state }: { state: State }) {
 		depth[i] = range.parent ? depth[range.parent - 1] + 1 : 0;
 		return `${'\u2003'.repeat(depth[i])}${range.name}`;
 	});
+	const processes = (report.summary?.processes ?? []).map((process) => process.label);
+	const withWork = new Set(report.summary?.by_process?.rows.map((row) => processes.indexOf(row.label)));
 	const shown = largest(state.tree.rangeSums(report.weights.findIndex((w) => w.name === 'gpu-time')));
 
 	return (
 		<>
+			<Choice id="process" title="Process" all="All processes" names={processes} shown={withWork} />
 			<Choice id="device" title="Device" all="All devices" names={report.devices} />
 			<Choice id="thread" title="Thread" all="All threads" names={report.threads} />
 			<Choice id="range" title="NVTX range" all="All ranges" names={ranges} shown={shown} />

@@ -10,7 +10,7 @@ import { Filters } from './filters';
 import { formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
 import { type Cell, cellAt, childrenOf, Hits, layOut } from './layout';
 import { type Change, type Look, paint, ROW_HEIGHT, rowAt, rowTop, type Scene } from './painter';
-import { baseSpan, filter, isDark, isFiltered, isFlame, isOfBrowser, isWholeView, printing, reset, search, selected, setView, shownTree, type State, view, watchWidth, weight, zoom } from './state';
+import { baseFilter, filter, isComparing, isDark, isFiltered, isFlame, isOfBrowser, isWholeView, printing, reset, search, selected, setView, shownTree, type State, view, watchWidth, weight, zoom } from './state';
 import { noFilter, type PathTree, patternError, shortName } from './tree';
 import type { Keep, Mode } from './views';
 import { weightTitles } from './words';
@@ -53,9 +53,9 @@ function neighbour(scene: Scene, sums: Parameters<typeof childrenOf>[1], node: n
 function changeOf(state: State): Change | null {
 	const spec = state.report.weights[weight.value];
 
-	if (baseSpan.value && filter.value.span)
+	if (baseFilter.value && isComparing.value)
 		return {
-			base: shownTree.value!.sums(weight.value, { ...filter.value, span: baseSpan.value }).total,
+			base: shownTree.value!.sums(weight.value, baseFilter.value).total,
 			now: shownTree.value!.sums(weight.value, filter.value).total,
 		};
 	if (spec.against === undefined) return null;
@@ -151,7 +151,7 @@ function Details({ state, node }: { state: State; node: number }) {
 					<dd data-value={sums.total[node]}>{formatWeight(sums.total[node], spec)}</dd>
 				</div>
 				<div>
-					<dt>of total</dt>
+					<dt>{isFiltered.value ? 'of the selection' : 'of total'}</dt>
 					<dd>{formatPercent(sums.total[node], whole)}</dd>
 				</div>
 				<div>
@@ -210,7 +210,9 @@ function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cel
 			</div>
 			<div class="tip-numbers">
 				<b>{formatWeight(total, spec)}</b>
-				<span>{formatPercent(total, whole)} of total</span>
+				<span>
+					{formatPercent(total, whole)} {isFiltered.value ? 'of the selection' : 'of total'}
+				</span>
 				{root ? <span>{formatPercent(total, sums.total[root])} of view</span> : null}
 				{change ? (
 					<span>
@@ -262,7 +264,7 @@ const keepNames: [Keep, string][] = [
 
 /* The choice of view. Some views are about the selected frame. */
 function Views({ pivot }: { pivot: string }) {
-	const { mode, keep, foldsRecursion } = view.value;
+	const { mode, keep, ignoresLines, foldsRecursion } = view.value;
 	const aboutOf = (of: Mode) => (of === mode ? view.value.pivot : pivot || view.value.pivot);
 
 	return (
@@ -301,9 +303,13 @@ function Views({ pivot }: { pivot: string }) {
 					))}
 				</select>
 			</label>
-			<label class="check">
+			<label class="check" title="Continue a function that calls itself in its first frame">
 				<input id="recursion" type="checkbox" checked={foldsRecursion} onChange={(e) => setView({ foldsRecursion: e.currentTarget.checked })} />
 				Fold recursion
+			</label>
+			<label class="check" title="Show all lines of a function as one frame">
+				<input id="lines" type="checkbox" checked={ignoresLines} onChange={(e) => setView({ ignoresLines: e.currentTarget.checked })} />
+				Ignore lines
 			</label>
 		</>
 	);
@@ -492,7 +498,7 @@ export function Flame({ state }: { state: State }) {
 				<Views pivot={pivotOf(tree, current)} />
 				<div class="buttons">
 					<button type="button" id="direction" onClick={() => (isFlame.value = !isFlame.value)}>
-						{isFlame.value ? 'Icicle' : 'Flame'}
+						{isFlame.value ? 'Root on top' : 'Root at the bottom'}
 					</button>
 					<button
 						type="button"
@@ -515,7 +521,7 @@ export function Flame({ state }: { state: State }) {
 							? ''
 							: 'in total'}
 					{isFiltered.value
-						? ` with these filters, of ${formatWeight(state.tree.sums(weight.value, noFilter).total[0], spec)} in total`
+						? ` in the selection, of ${formatWeight(state.tree.sums(weight.value, noFilter).total[0], spec)} in total`
 						: ''}
 				</span>
 				{wrong ? (
@@ -571,14 +577,12 @@ export function Flame({ state }: { state: State }) {
 				{sums.total[0] ? null : (
 					<p class="empty">
 						{weightTitles[spec.name]?.none ?? 'No data for this weight'}
-						{filter.value.device || filter.value.thread || filter.value.range
-							? ' with these filters.'
-							: '.'}
+						{isFiltered.value ? ' in the selection.' : '.'}
 					</p>
 				)}
 			</div>
 			<Details state={state} node={current} />
-			<Legend isComparison={spec.against !== undefined || (baseSpan.value !== null && filter.value.span !== null)} />
+			<Legend isComparison={spec.against !== undefined || isComparing.value} />
 		</section>
 	);
 }

@@ -4,10 +4,11 @@
  * What a fragment does not say, or says wrongly, has its usual value.
  */
 import { batch, effect } from '@preact/signals';
-import { baseSpan, filter, isFlame, search, selected, shownTree, type State, timeView, view, weight, zoom } from './state';
-import { noFilter, type PathTree } from './tree';
+import { baseFilter, filter, isFlame, picked, search, selected, shownTree, type State, timeView, view, weight, zoom } from './state';
+import type { TrackKind } from './events';
+import { type Filter, noFilter, type PathTree } from './tree';
 import type { Span } from './times';
-import { type Keep, type Mode, wholeView } from './views';
+import { type Keep, type Mode, wholeView, withoutLine } from './views';
 
 const modes: Mode[] = ['callers', 'callers-of', 'callees-of', 'sandwich'];
 const keeps: Keep[] = ['python', 'own'];
@@ -54,13 +55,64 @@ interface Field {
 	read(state: State, text: string): void;
 }
 
-/* A field about one entry of a list, by name. */
-function choice(key: 'device' | 'thread', list: 'devices' | 'threads'): Field {
+/* A part of a selection. Names stay the same when the report is written again. */
+interface Part {
+	key: keyof Filter;
+	write(state: State, filter: Filter): string;
+	read(state: State, text: string): Filter[keyof Filter];
+}
+
+function choice(key: 'process' | 'device' | 'thread', namesOf: (state: State) => string[]): Part {
 	return {
 		key,
-		write: ({ report }) => report[list][filter.value[key] - 1] ?? '',
-		read: ({ report }, text) => (filter.value = { ...filter.value, [key]: report[list].indexOf(text) + 1 }),
+		write: (state, filter) => namesOf(state)[filter[key] - 1] ?? '',
+		read: (state, text) => namesOf(state).indexOf(text) + 1,
 	};
+}
+
+const parts: Part[] = [
+	choice('process', ({ report }) => report.summary?.processes.map((process) => process.label) ?? []),
+	choice('device', ({ report }) => report.devices),
+	choice('thread', ({ report }) => report.threads),
+	{
+		key: 'range',
+		write: (_, filter) => String(filter.range || ''),
+		read: ({ report }, text) => (report.ranges[Number(text) - 1] ? Number(text) : noFilter.range),
+	},
+	{ key: 'span', write: (_, filter) => spanText(filter.span), read: (state, text) => spanOf(state, text) },
+];
+
+function filterText(state: State, filter: Filter): string {
+	const values = new URLSearchParams();
+
+	for (const part of parts) {
+		const text = part.write(state, filter);
+
+		if (text) values.set(part.key, text);
+	}
+	return values.toString();
+}
+
+function filterOf(state: State, text: string): Filter {
+	const values = new URLSearchParams(text);
+
+	return { ...noFilter, ...Object.fromEntries(parts.map((part) => [part.key, part.read(state, values.get(part.key) ?? '')])) };
+}
+
+/* The base of a comparison is a selection, too. "all": the whole run. */
+const baseField: Field = {
+	key: 'base',
+	write: (state) => (baseFilter.value ? filterText(state, baseFilter.value) || 'all' : ''),
+	read: (state, text) => (baseFilter.value = text && state.report.events ? filterOf(state, text) : null),
+};
+
+const eventKinds: TrackKind[] = ['idle', 'work', 'call', 'range'];
+
+function eventOf({ tree }: State, text: string) {
+	const [name, id] = text.split('-');
+	const kind = eventKinds.find((k) => k === name);
+
+	return kind ? (tree.events?.hitOf(kind, Number(id)) ?? null) : null;
 }
 
 /* A field is read after those before it. */
@@ -70,32 +122,37 @@ const fields: Field[] = [
 		write: ({ report }) => (weight.value ? report.weights[weight.value].name + (report.weights[weight.value].side ?? '') : ''),
 		read: ({ report }, text) => (weight.value = Math.max(report.weights.findIndex((w) => w.name + (w.side ?? '') === text), 0)),
 	},
-	choice('device', 'devices'),
-	choice('thread', 'threads'),
-	{
-		key: 'range',
-		write: () => String(filter.value.range || ''),
-		read: ({ report }, text) => (filter.value = { ...filter.value, range: report.ranges[Number(text) - 1] ? Number(text) : noFilter.range }),
-	},
-	{
-		key: 'span',
-		write: () => spanText(filter.value.span),
-		read: (state, text) => (filter.value = { ...filter.value, span: spanOf(state, text) }),
-	},
-	{
-		key: 'base',
-		write: () => spanText(baseSpan.value),
-		read: (state, text) => (baseSpan.value = spanOf(state, text)),
-	},
+	...parts.map(
+		(part): Field => ({
+			key: part.key,
+			write: (state) => part.write(state, filter.value),
+			read: (state, text) => (filter.value = { ...filter.value, [part.key]: part.read(state, text) }),
+		}),
+	),
+	baseField,
 	{
 		key: 'time',
 		write: () => spanText(timeView.value),
 		read: (_, text) => (timeView.value = timeOf(text)),
 	},
 	{
+		key: 'event',
+		write: () => (picked.value && picked.value.kind !== 'frame' ? `${picked.value.kind}-${picked.value.id}` : ''),
+		read: (state, text) => (picked.value = eventOf(state, text)),
+	},
+	{
+		key: 'lines',
+		write: () => (view.value.ignoresLines ? 'ignored' : ''),
+		read: (_, text) => (view.value = { ...view.value, ignoresLines: text === 'ignored' }),
+	},
+	{
 		key: 'pivot',
 		write: () => view.value.pivot,
-		read: ({ report }, text) => (view.value = { ...view.value, pivot: report.names.includes(text) ? text : wholeView.pivot }),
+		read: ({ report }, text) => {
+			const names = view.value.ignoresLines ? report.names.map(withoutLine) : report.names;
+
+			view.value = { ...view.value, pivot: names.includes(text) ? text : wholeView.pivot };
+		},
 	},
 	{
 		key: 'view',
@@ -207,7 +264,7 @@ export function keepInAddress(state: State): void {
 
 	if (fragment()) open();
 	effect(() => {
-		for (const value of [weight, filter, baseSpan, timeView, view, isFlame, search, zoom]) void value.value;
+		for (const value of [weight, filter, baseFilter, timeView, picked, view, isFlame, search, zoom]) void value.value;
 		if (!timer) timer = window.setTimeout(store, Math.max(0, writtenMs + WRITE_INTERVAL_MS - performance.now()));
 	});
 	window.addEventListener('popstate', () => {

@@ -2,10 +2,11 @@
 /*
  * The head of the report: program, trust and main figures. Also the trust section.
  */
-import type { Place } from './data';
+import type { HeadlineCost, HeadlineGap, Place } from './data';
+import type { Events, Hit } from './events';
 import { formatCount, formatPercent, longTime, shortBytes, shortTime } from './format';
 import { hasRanks } from './ranks';
-import { type State, theme, type Theme } from './state';
+import { showEvent, showSearch, type State, theme, type Theme, weight } from './state';
 import { countWords, doubtWords, idleName } from './words';
 
 type Status = State['report']['summary']['trust']['word'];
@@ -149,15 +150,56 @@ function PlaceName({ place }: { place: Place }) {
 	return <code title={place.file ? `${place.file}:${place.line}` : undefined}>{place.where}</code>;
 }
 
-function Gap({ name, id, gap, at }: { name: string; id: string; gap: Place & { idle_ns: number }; at?: number }) {
+function Show({ id, title, onClick }: { id: string; title: string; onClick: () => void }) {
+	return (
+		<button type="button" class="link screen-only" id={id} title={title} onClick={onClick}>
+			Show
+		</button>
+	);
+}
+
+/* find: the event of the timeline that shows the gap. */
+function Gap(props: { state: State; name: string; id: string; gap: HeadlineGap; when: string; find: (events: Events) => Hit | null }) {
+	const { name, id, gap, when } = props;
+	const show = () => {
+		const { events } = props.state.tree;
+		const hit = events && props.find(events);
+
+		if (hit) showEvent(hit);
+	};
+
 	return (
 		<div>
 			<dt>{name}</dt>
 			<dd id={id} data-value={gap.idle_ns}>
 				<b>{shortTime(gap.idle_ns)}</b>
-				{at !== undefined && at >= 0 ? ` at ${shortTime(at)}` : ''}, ended by <PlaceName place={gap} />
+				{when}, ended by <PlaceName place={gap} /> <Show id={`show-${id}`} title="Show in the timeline" onClick={show} />
 			</dd>
 		</div>
+	);
+}
+
+/* The frame of a cost's line, if the page has one with exactly this name. */
+function frameOf({ report }: State, cost: HeadlineCost): string | undefined {
+	return cost.kind === 'gpu-time' ? report.names.find((name) => name === cost.where || cost.where.startsWith(`${name} (`)) : undefined;
+}
+
+function Cost({ state, cost }: { state: State; cost: HeadlineCost }) {
+	const frame = frameOf(state, cost);
+
+	return (
+		<li data-kind={cost.kind} data-cost={cost.cost_ns}>
+			{cost.text}, {cost.place_count > 1 ? 'most in' : 'in'} <PlaceName place={cost} />{' '}
+			{cost.kind === 'finding' ? (
+				<a class="screen-only" href="#findings">
+					Show
+				</a>
+			) : frame ? (
+				<button type="button" class="link screen-only" title="Show in the flame graph" onClick={() => ((weight.value = 0), showSearch(frame))}>
+					Show
+				</button>
+			) : null}
+		</li>
 	);
 }
 
@@ -165,6 +207,9 @@ function Headline({ state }: { state: State }) {
 	const { headline } = state.report.summary;
 
 	if (!headline) return null;
+	const { start_up, longest_gap } = headline;
+	const slowest = state.report.summary.by_process?.slowest;
+
 	return (
 		<dl class="headline card" id="headline">
 			<div>
@@ -182,17 +227,44 @@ function Headline({ state }: { state: State }) {
 					</dd>
 				</div>
 			) : null}
-			{headline.start_up ? <Gap name="Start-up" id="start-up" gap={headline.start_up} /> : null}
-			{headline.longest_gap ? <Gap name="Longest gap" id="longest-gap" gap={headline.longest_gap} at={headline.longest_gap.start_ns} /> : null}
+			{start_up ? (
+				<Gap
+					state={state}
+					name="Start-up"
+					id="start-up"
+					gap={start_up}
+					when={start_up.start_ns < 0 ? ` (${shortTime(-start_up.start_ns)} of it before the recording began)` : ''}
+					find={(events) => events.firstWork()}
+				/>
+			) : null}
+			{longest_gap ? (
+				<Gap
+					state={state}
+					name="Longest gap"
+					id="longest-gap"
+					gap={longest_gap}
+					when={longest_gap.start_ns >= 0 ? ` at ${shortTime(longest_gap.start_ns)}` : ''}
+					find={(events) => events.longestGap()}
+				/>
+			) : null}
+			{slowest ? (
+				<div>
+					<dt>Slowest</dt>
+					<dd>
+						<b>{slowest}</b>{' '}
+						<a class="screen-only" href="#processes">
+							Show
+						</a>
+					</dd>
+				</div>
+			) : null}
 			{headline.costs.length ? (
 				<div>
 					<dt>Costs most</dt>
 					<dd>
 						<ol id="costs">
 							{headline.costs.map((cost) => (
-								<li data-kind={cost.kind} data-cost={cost.cost_ns}>
-									{cost.text}, {cost.place_count > 1 ? 'most in' : 'in'} <PlaceName place={cost} />
-								</li>
+								<Cost state={state} cost={cost} />
 							))}
 						</ol>
 					</dd>

@@ -11,6 +11,7 @@ import { Flame } from './flame';
 import { Account, Bar, Head, titleOf } from './head';
 import { keepInAddress } from './fragment';
 import { Ranks } from './ranks';
+import { SelectionBar } from './selection';
 import { isDark, printing, setTree, type State } from './state';
 import { Tables } from './tables';
 import { Tracks } from './tracks';
@@ -31,6 +32,7 @@ function Page({ state }: { state: State }) {
 				<Flame state={state} />
 				<Tables state={state} />
 				<Account state={state} />
+				<SelectionBar state={state} />
 			</main>
 		</>
 	);

@@ -5,9 +5,10 @@
 import { batch, computed, signal, useSignal } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
 import type { Loaded, Report } from './data';
+import type { Hit } from './events';
 import type { Span } from './times';
-import { type Filter, noFilter, type PathTree, Tree, wholeName } from './tree';
-import { type View, viewOf, wholeView } from './views';
+import { type Filter, isSameFilter, noFilter, type PathTree, Tree, wholeName } from './tree';
+import { type View, viewOf, wholeView, withoutLine } from './views';
 
 export type Theme = 'auto' | 'light' | 'dark';
 
@@ -19,8 +20,10 @@ export interface State {
 
 export const weight = signal(0);
 export const filter = signal<Filter>(noFilter);
-export const baseSpan = signal<Span | null>(null); /* the flame graph compares filter.span with it */
+export const baseFilter = signal<Filter | null>(null); /* the flame graph compares filter with it */
 export const timeView = signal<Span | null>(null); /* in shown time; null: the whole run */
+export const picked = signal<Hit | null>(null); /* in the timeline */
+export const wanted = signal<Hit | null>(null); /* the timeline should go to it */
 export const search = signal('');
 export const zoom = signal(0); /* node that spans the full width */
 export const selected = signal(0); /* node shown in the details */
@@ -35,12 +38,22 @@ export function setTree(tree: Tree): void {
 	wholeTree.value = tree;
 }
 
+/* Returns the name that a function has in the view. */
+function pivotIn(pivot: string, ignoresLines: boolean): string {
+	const names = wholeTree.value?.names ?? [];
+
+	if (ignoresLines) return withoutLine(pivot);
+	return names.includes(pivot) ? pivot : (names.find((name) => withoutLine(name) === pivot) ?? pivot);
+}
+
 /* Changes the view. The zoom stays if the new view has its frame, too. */
 export function setView(next: Partial<View>): void {
 	const whole = next.mode || view.value.mode !== 'callees' ? 0 : (shownTree.value?.wholeOf(zoom.value, wholeTree.value!) ?? 0);
 
 	batch(() => {
-		view.value = { ...view.value, ...next };
+		const { pivot, ...rest } = { ...view.value, ...next };
+
+		view.value = { ...rest, pivot: pivotIn(pivot, rest.ignoresLines) };
 		pointTo(whole);
 	});
 }
@@ -75,11 +88,36 @@ export function watchWidth(ref: { current: HTMLElement | null }): number {
 	return width.value;
 }
 
-export const isFiltered = computed(
-	() => filter.value.device !== 0 || filter.value.thread !== 0 || filter.value.range !== 0 || filter.value.span !== null,
+export const isFiltered = computed(() => !isSameFilter(filter.value, noFilter));
+export const isComparing = computed(() => baseFilter.value !== null && !isSameFilter(filter.value, baseFilter.value));
+
+/* Later selections are compared with this one. Functions may be called from other lines in it. */
+export function useAsBase(): void {
+	batch(() => {
+		baseFilter.value = filter.value;
+		setView({ ignoresLines: true });
+	});
+}
+
+export function swapWithBase(): void {
+	[filter.value, baseFilter.value] = [baseFilter.value!, filter.value];
+}
+
+export function endComparison(): void {
+	batch(() => {
+		baseFilter.value = null;
+		setView({ ignoresLines: false });
+	});
+}
+
+export const isWholeView = computed(
+	() => view.value.mode === 'callees' && view.value.keep === 'all' && !view.value.ignoresLines && !view.value.foldsRecursion,
 );
 
-export const isWholeView = computed(() => view.value.mode === 'callees' && view.value.keep === 'all' && !view.value.foldsRecursion);
+/* Shows an event in the timeline. */
+export function showEvent(hit: Hit): void {
+	wanted.value = hit;
+}
 
 /* Resets zoom, filters and search. */
 export function reset(): void {
@@ -87,7 +125,7 @@ export function reset(): void {
 	selected.value = 0;
 	search.value = '';
 	filter.value = noFilter;
-	baseSpan.value = null;
+	baseFilter.value = null;
 	view.value = wholeView;
 }
 

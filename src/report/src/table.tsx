@@ -21,6 +21,7 @@ export interface Column<Row> {
 	plain?: (row: Row) => string; /* for copies, instead of the value or what is shown */
 	unit?: string; /* of the values in copies as CSV */
 	share?: (row: Row) => number; /* from 0 to 1; drawn as a bar */
+	open?: (row: Row) => void; /* makes known values links */
 	isText?: boolean;
 	isMain?: boolean; /* takes the remaining width and stays in view */
 	isDetail?: boolean; /* not printed: paper is too narrow */
@@ -84,7 +85,13 @@ function Cell<Row>(props: { column: Column<Row>; row: Row; onPick?: (row: Row) =
 				</button>
 			) : (
 				<span class="cell" title={column.isMain ? String(value) : undefined}>
-					{content}
+					{column.open && value !== undefined ? (
+						<button type="button" class="link" title={column.what} onClick={() => column.open!(row)}>
+							{content}
+						</button>
+					) : (
+						content
+					)}
 				</span>
 			)}
 		</td>

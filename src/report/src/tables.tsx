@@ -5,24 +5,20 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { CallRow, FailureRow, KernelRow, MemoryRow, TransferRow } from './data';
-import { formatBytes, formatCount, formatPercent, formatRate, formatTime, formatWeight, shortTime } from './format';
-import { filter, isFiltered, printing, scrollToFlame, showNode, showSearch, showWork, type State, weight } from './state';
+import { bytesColumn, countColumn, shareColumn, timeColumn, weightPlace } from './columns';
+import type { CallRow, FailureRow, MemoryRow, TransferRow } from './data';
+import { formatCount, formatRate, formatWeight } from './format';
+import { Kernels, longestOf, showLongest } from './kernel_table';
+import { filter, isFiltered, printing, scrollToFlame, showNode, showSearch, weight, type State } from './state';
 import { type Column, Table } from './table';
-import { kernelMark, noFilter, shortName, type Sums, type Tree, wholeName } from './tree';
+import { noFilter, shortName, wholeName, type Tree } from './tree';
 import { weightTitles } from './words';
-
-interface LeafRow {
-	name: string;
-	ns: number;
-	count: number;
-	facts?: KernelRow; /* durations and shapes, of the whole run */
-}
 
 interface PathRow {
 	node: number;
 	value: number;
 	count: number;
+	longest?: number; /* work */
 }
 
 /* Shows the innermost frame, the innermost user frame, then all frames, which may be cut off. */
@@ -42,201 +38,6 @@ function Path({ tree, frames }: { tree: Tree; frames: string[] }) {
 	);
 }
 
-function timeColumn<Row>(title: string, value: (row: Row) => number | undefined, more?: Partial<Column<Row>>): Column<Row> {
-	return { title, value, show: (r) => formatTime(Math.floor(value(r)!)), unit: 'ns', ...more };
-}
-
-function countColumn<Row>(title: string, value: (row: Row) => number | undefined, more?: Partial<Column<Row>>): Column<Row> {
-	return { title, value, show: (r) => formatCount(value(r)!), ...more };
-}
-
-function bytesColumn<Row>(title: string, value: (row: Row) => number | undefined, more?: Partial<Column<Row>>): Column<Row> {
-	return { title, value, show: (r) => formatBytes(Math.round(value(r)!)), unit: 'bytes', ...more };
-}
-
-/* A part of the whole, as a bar and in percent. */
-function shareColumn<Row>(value: (row: Row) => number, whole: number): Column<Row> {
-	return {
-		title: 'Share',
-		value: (r) => (100 * value(r)) / (whole || 1),
-		show: (r) => formatPercent(value(r), whole),
-		share: (r) => value(r) / (whole || 1),
-		unit: '%',
-	};
-}
-
-/* Returns the name in call paths of a row of the kernel table. */
-function leafName(row: KernelRow): string {
-	return row.kind === 'kernel' || row.kind === 'collective' ? kernelMark + row.name : row.name;
-}
-
-/* Computes the kernel table from the call paths in the page. */
-function leavesOf({ tree, report }: State, times: Sums, counts: Sums): LeafRow[] {
-	const byName = new Map<number, LeafRow>();
-
-	for (let n = 1; n < tree.count; n++) {
-		if (!counts.self[n]) continue;
-		const row = byName.get(tree.name[n]) ?? { name: report.names[tree.name[n]], ns: 0, count: 0 };
-
-		row.ns += times.self[n];
-		row.count += counts.self[n];
-		byName.set(tree.name[n], row);
-	}
-	return [...byName.values()];
-}
-
-/* Returns the rows for the current filters. Durations and shapes are known only without filters. */
-function kernelRows(state: State, times: Sums, counts: Sums): LeafRow[] {
-	const { kernels, left_out_path_count } = state.report;
-
-	if (isFiltered.value) return leavesOf(state, times, counts);
-	const facts = new Map(kernels?.rows.map((row) => [leafName(row), row]));
-
-	if (left_out_path_count)
-		return [...facts].map(([name, row]) => ({ name, ns: row.gpu_time_ns, count: row.count, facts: row }));
-	return leavesOf(state, times, counts).map((row) => ({ ...row, facts: facts.get(row.name) }));
-}
-
-const BAR = 5; /* width and height of the drawn histogram */
-const BARS_HEIGHT = 16;
-
-/* Returns what the bars say: "1.2 us to 1.5 us: 30, ...". */
-function histogramText({ histogram, min_ns, max_ns }: KernelRow): string {
-	const ratio = max_ns! / (min_ns || 1);
-	const bound = (i: number) => shortTime((min_ns || 1) * ratio ** (i / histogram!.length));
-
-	return histogram!.map((count, i) => `${bound(i)} to ${bound(i + 1)}: ${formatCount(count)}`).join('\n');
-}
-
-function Histogram({ row }: { row: KernelRow }) {
-	const bars = row.histogram!;
-	const most = Math.max(...bars);
-
-	return (
-		<svg class="bars" role="img" width={BAR * bars.length} height={BARS_HEIGHT}>
-			<title>{histogramText(row)}</title>
-			<rect class="ground" width="100%" height="100%" />
-			{bars.map((count, i) => {
-				const height = count ? Math.max(1.5, (BARS_HEIGHT * count) / most) : 0;
-
-				return <rect x={BAR * i} y={BARS_HEIGHT - height} width={BAR - 1} height={height} />;
-			})}
-		</svg>
-	);
-}
-
-function product(sides?: number[]): number | undefined {
-	return sides?.reduce((a, b) => a * b, 1);
-}
-
-/* Omits trailing sides of 1: [8, 16, 1] becomes "8 × 16". */
-function sidesText(sides: number[]): string {
-	return sides.filter((_, i) => !i || sides.slice(i).some((later) => later > 1)).join(' × ');
-}
-
-const factColumns: Column<LeafRow>[] = [
-	timeColumn('Min', (r) => r.facts?.min_ns, { isDetail: true }),
-	timeColumn('p50', (r) => r.facts?.p50_ns),
-	timeColumn('p99', (r) => r.facts?.p99_ns),
-	timeColumn('Max', (r) => r.facts?.max_ns, { isDetail: true }),
-	{
-		title: 'Durations',
-		what: 'How many took how long, from the shortest to the longest. All bars have the same ratio of bounds. Sorts by max / min.',
-		value: (r) => (r.facts?.histogram ? r.facts.max_ns! / (r.facts.min_ns || 1) : undefined),
-		show: (r) => <Histogram row={r.facts!} />,
-		plain: (r) => r.facts?.histogram?.join(' ') ?? '',
-		isDetail: true,
-	},
-	{
-		title: 'Short',
-		what: 'Share of launches whose kernel ran shorter than the CPU spent in the launch call',
-		value: (r) =>
-			r.facts?.launch_count ? (100 * r.facts.shorter_than_launch_count!) / r.facts.launch_count : undefined,
-		show: (r) => formatPercent(r.facts!.shorter_than_launch_count!, r.facts!.launch_count!),
-		unit: '%',
-	},
-	{
-		title: 'Grid',
-		what: 'Blocks, in the most frequent launch shape',
-		value: (r) => product(r.facts?.grid),
-		show: (r) => sidesText(r.facts!.grid!),
-		plain: (r) => r.facts?.grid?.join('x') ?? '',
-		isDetail: true,
-	},
-	{
-		title: 'Block',
-		what: 'Threads of a block, in the most frequent launch shape',
-		value: (r) => product(r.facts?.block),
-		show: (r) => sidesText(r.facts!.block!),
-		plain: (r) => r.facts?.block?.join('x') ?? '',
-		isDetail: true,
-	},
-	countColumn('Shapes', (r) => r.facts?.shape_count, {
-		what: 'Different launch shapes: grid, block, registers and shared memory',
-		isDetail: true,
-	}),
-	countColumn('Registers', (r) => r.facts?.register_count, { what: 'Registers of a thread', isDetail: true }),
-	bytesColumn('Static shared', (r) => r.facts?.static_shared_bytes, {
-		what: 'Shared memory of a block that the kernel declares',
-		isDetail: true,
-	}),
-	bytesColumn('Dynamic shared', (r) => r.facts?.dynamic_shared_bytes, {
-		what: 'Shared memory of a block that the launch adds',
-		isDetail: true,
-	}),
-	{
-		title: 'Occupancy',
-		what: 'Theoretical occupancy: the share of the warps of a multiprocessor that can be active with this launch shape',
-		value: (r) =>
-			r.facts?.occupancy ? (100 * r.facts.occupancy.warp_count) / r.facts.occupancy.warp_max_count : undefined,
-		show: (r) => formatPercent(r.facts!.occupancy!.warp_count, r.facts!.occupancy!.warp_max_count),
-		unit: '%',
-		isDetail: true,
-	},
-	{
-		title: 'Limited by',
-		what: 'Why no more blocks fit on a multiprocessor',
-		value: (r) => r.facts?.occupancy?.limiters.join(', '),
-		isText: true,
-		isDetail: true,
-	},
-];
-
-function Kernels({ state }: { state: State }) {
-	const { tree } = state;
-	const times = tree.sums(weightPlace(state, 'gpu-time'), filter.value);
-	const counts = tree.sums(weightPlace(state, 'count'), filter.value);
-	const rows = useMemo(() => kernelRows(state, times, counts), [times, counts]);
-	const known = useMemo(() => factColumns.filter((column) => rows.some((row) => column.value(row) !== undefined)), [rows]);
-	const columns: Column<LeafRow>[] = [
-		timeColumn('GPU time', (r) => r.ns),
-		shareColumn((r) => r.ns, times.total[0]),
-		countColumn('Count', (r) => r.count),
-		timeColumn('Mean', (r) => r.ns / r.count),
-		...known,
-		{ title: 'Kernel, copy or memset', value: (r) => shortName(r.name), isText: true, isMain: true },
-	];
-
-	return (
-		<Table
-			key={known.length}
-			id="table-kernels"
-			title="Kernels"
-			columns={columns}
-			rows={rows}
-			text={(r) => r.name}
-			sortedBy={0}
-			lines={2}
-			onPick={(r) => {
-				if (state.report.weights[weight.value].name !== 'count') weight.value = weightPlace(state, 'gpu-time');
-				showWork(r.name);
-			}}
-			pickTitle="Show who launches it in the flame graph"
-			none="No GPU work was recorded."
-		/>
-	);
-}
-
 function pathColumn<Row>(tree: Tree, node: (row: Row) => number): Column<Row> {
 	return {
 		title: 'Call path (innermost frame first)',
@@ -253,14 +54,17 @@ function Paths({ state }: { state: State }) {
 	const spec = report.weights[weight.value];
 	const sums = tree.sums(weight.value, filter.value);
 	const counts = tree.sums(weightPlace(state, 'count'), filter.value);
+	const isTime = spec.name === 'gpu-time' || spec.name === 'gpu-exclusive';
 	const rows = useMemo(() => {
 		const found: PathRow[] = [];
+		const works = isTime ? tree.workBy('node', filter.value) : null;
 
 		for (let n = 1; n < tree.count; n++)
 			if (sums.self[n] || (spec.name === 'gpu-time' && counts.self[n]))
-				found.push({ node: n, value: sums.self[n], count: counts.self[n] });
+				found.push({ node: n, value: sums.self[n], count: counts.self[n], longest: longestOf(tree, works?.get(n)) });
 		return found;
 	}, [sums, counts]);
+	const durationOf = (r: PathRow) => (r.longest === undefined ? undefined : tree.events!.work.duration[r.longest]);
 	const whole = sums.total[0];
 	const columns: Column<PathRow>[] = [
 		{
@@ -270,8 +74,14 @@ function Paths({ state }: { state: State }) {
 			unit: spec.unit === 'count' ? undefined : spec.unit,
 		},
 		shareColumn((r) => r.value, whole),
-		...(spec.name === 'gpu-time' || spec.name === 'gpu-exclusive'
-			? [countColumn('Count', (r: PathRow) => r.count)]
+		...(isTime
+			? [
+					countColumn('Count', (r: PathRow) => r.count),
+					timeColumn('Longest', durationOf, {
+						what: `The longest execution${report.events?.left_out_work_count ? ' in this page' : ''}. Click it to see it in the timeline.`,
+						open: (r) => showLongest(tree, 'node', r.node),
+					}),
+				]
 			: []),
 		pathColumn(tree, (r) => r.node),
 	];
@@ -538,21 +348,17 @@ function Memory({ state }: { state: State }) {
 				none="No allocations were recorded."
 			/>
 			<h3>By call path</h3>
-			{isFiltered.value ? <p class="sub">Uses the filters of the flame graph, except for a span of time.</p> : null}
+			{isFiltered.value ? <p class="sub">Shows only the selection. A span of time does not apply here.</p> : null}
 			<MemoryPaths state={state} />
 		</>
 	);
 }
 
-export function weightPlace(state: State, name: string): number {
-	return state.report.weights.findIndex((w) => w.name === name);
-}
-
 const tabs: { id: string; title: string; note?: (state: State) => string | null; show: (state: State) => ComponentChildren }[] = [
-	{ id: 'kernels', title: 'Kernels', note: kernelNote, show: (state) => <Kernels state={state} /> },
+	{ id: 'kernels', title: 'Kernels and copies', note: kernelNote, show: (state) => <Kernels state={state} /> },
 	{ id: 'paths', title: 'Call paths', note: pathNote, show: (state) => <Paths state={state} /> },
 	{ id: 'calls', title: 'API calls', show: (state) => <Calls state={state} /> },
-	{ id: 'transfers', title: 'Copies', show: (state) => <Transfers state={state} /> },
+	{ id: 'transfers', title: 'Copies by direction', show: (state) => <Transfers state={state} /> },
 	{ id: 'ranges', title: 'NVTX ranges', note: rangeNote, show: (state) => <Ranges state={state} /> },
 	{ id: 'memory', title: 'Memory', note: memoryNote, show: (state) => <Memory state={state} /> },
 ];
@@ -565,14 +371,14 @@ function memoryNote({ report }: State): string | null {
 }
 
 function filterNote(): string {
-	return isFiltered.value ? 'Uses the filters of the flame graph.' : '';
+	return isFiltered.value ? 'Shows only the selection.' : '';
 }
 
 function kernelNote({ report }: State): string | null {
 	const leftOut = report.left_out_path_count && report.kernels ? report.kernels.row_count - report.kernels.rows.length : 0;
 
 	if (isFiltered.value)
-		return `${filterNote()} Reset them to see percentiles and launch shapes, which are known only for the whole run.${report.left_out_path_count ? ' [other] combines the call paths that this page omits.' : ''}`;
+		return `${filterNote()} Clear the selection to see launch shapes${report.events?.left_out_work_count ? ' and percentiles' : ''}, which are known only for the whole run.${report.left_out_path_count ? ' [other] combines the call paths that this page omits.' : ''}`;
 	return leftOut > 0 ? `Shows the largest kernels. ${formatCount(leftOut)} smaller ones are omitted from this page.` : null;
 }
 

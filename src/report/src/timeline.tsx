@@ -5,17 +5,20 @@
  */
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
-import { EventRows, type Hit, type Piece } from './event_rows';
-import type { Events } from './events';
+import { EventRows, type Piece } from './event_rows';
+import type { Events, Hit } from './events';
 import { readLook } from './flame';
-import { formatBytes, formatCount, formatRate, formatTime, shortTime } from './format';
-import { baseSpan, filter, isDark, isOfBrowser, pointTo, printing, showNode, type State, watchWidth } from './state';
+import { exactTime, formatBytes, formatCount, formatRate, formatTime } from './format';
+import { Shades } from './selection';
+import { filter, isDark, isOfBrowser, picked, pointTo, printing, showNode, type State, wanted, watchWidth } from './state';
 import { moved, stretch, type TimeView } from './time_view';
 import type { Span, Times } from './times';
+import { idleMeanings, idleName } from './words';
 
 const HEIGHT_SHARE = 0.5; /* of the window */
 const WHEEL_STEP = 0.0016; /* zoom per wheel unit */
 const DRAG_MIN = 4; /* pixels */
+const AROUND = { idle: 0.3, other: 3 }; /* time shown on both sides of an event, by its duration */
 
 /* The axis of the view in pixels, without the breaks. */
 function piecesOf(times: Times, view: Span, width: number): Piece[] {
@@ -85,18 +88,21 @@ function WorkFacts({ state, events, work }: { state: State; events: Events; work
 function EventDetails({ state, events, rows, hit }: { state: State; events: Events; rows: EventRows; hit: Hit }) {
 	const { tree } = state;
 	const node = nodeOf(events, hit);
-	const whole = hit.kind === 'idle' ? rows.name('work', events.gaps.work[hit.id]) : '';
+	const pieces = hit.kind === 'idle' ? events.piecesOf(events.gaps.work[hit.id]) : [];
+	const gapNs = pieces.reduce((sum, piece) => sum + piece.endNs - piece.startNs, 0);
 
 	return (
 		<div class="details" aria-live="polite" id="event-details" data-kind={hit.kind} data-id={hit.id}>
 			<div class="details-name">{hit.kind === 'idle' ? `GPU idle: ${rows.name('idle', hit.id)}` : rows.name(hit.kind, hit.id)}</div>
 			{hit.kind === 'idle' ? (
 				<p class="sub">
-					Ended by <code>{whole}</code>, which the path below launched.
+					{idleMeanings[idleName(state.report.idle_classes[events.gaps.cause[hit.id]])]} The gap ended with{' '}
+					<code>{rows.name('work', events.gaps.work[hit.id])}</code>, which the path below launched.
+					{pieces.length > 1 ? ` This is one of ${pieces.length} parts of a gap of ${formatTime(gapNs)}.` : ''}
 				</p>
 			) : null}
 			<dl class="details-numbers">
-				<Fact name="start" value={formatTime(hit.startNs)} />
+				<Fact name="start" value={exactTime(hit.startNs)} />
 				<div>
 					<dt>duration</dt>
 					<dd data-value={hit.endNs - hit.startNs}>{formatTime(hit.endNs - hit.startNs)}</dd>
@@ -129,59 +135,10 @@ function EventTip({ rows, hit, x, y, width }: { rows: EventRows; hit: Hit; x: nu
 			<div class="tip-name">{(hit.kind === 'idle' ? 'idle: ' : '') + rows.name(hit.kind, hit.id)}</div>
 			<div class="tip-numbers">
 				<b>{hit.kind === 'frame' ? '' : formatTime(hit.endNs - hit.startNs)}</b>
-				<span>at {formatTime(hit.startNs)}</span>
+				<span>{hit.kind === 'frame' ? 'on the stack of the calls here; unknown between calls' : `at ${formatTime(hit.startNs)}`}</span>
 				<span>click for the call path</span>
 			</div>
 		</div>
-	);
-}
-
-/* States the span that the flame graph and the tables are limited to. */
-export function SpanBar({ state }: { state: State }) {
-	const { span } = filter.value;
-	const left = state.report.events;
-	const clear = () => {
-		filter.value = { ...filter.value, span: null };
-		baseSpan.value = null;
-	};
-
-	if (!span && !baseSpan.value) return null;
-	return (
-		<p class="notice part" id="span-bar" data-from={span?.fromNs} data-until={span?.untilNs}>
-			{span ? (
-				<>
-					The flame graph and the tables of kernels and call paths show only what starts from <b>{formatTime(span.fromNs)}</b> to{' '}
-					<b>{formatTime(span.untilNs)}</b> ({shortTime(span.untilNs - span.fromNs)}).{' '}
-				</>
-			) : null}
-			{baseSpan.value ? (
-				<>
-					{span ? 'Colours compare' : 'Choose a span to compare'} it with {formatTime(baseSpan.value.fromNs)} to {formatTime(baseSpan.value.untilNs)}.{' '}
-				</>
-			) : null}
-			{left?.left_out_work_count && span ? (
-				<>
-					{formatCount(left.left_out_work_count)} short events of the run ({formatTime(left.left_out_work_ns)} of GPU time) are not in this page and
-					not in these sums.{' '}
-				</>
-			) : null}
-			{span ? (
-				<button
-					type="button"
-					class="link"
-					id="span-base"
-					onClick={() => {
-						baseSpan.value = span;
-						filter.value = { ...filter.value, span: null };
-					}}
-				>
-					Compare with another span
-				</button>
-			) : null}{' '}
-			<button type="button" class="link" id="span-clear" onClick={clear}>
-				Show the whole run
-			</button>
-		</p>
 	);
 }
 
@@ -212,11 +169,11 @@ export function Timeline({ state, times, view }: { state: State; times: Times; v
 	const { report, tree } = state;
 	const isDecoded = useSignal(false);
 	const box = useRef<HTMLDivElement>(null);
+	const scroller = useRef<HTMLDivElement>(null);
 	const canvas = useRef<HTMLCanvasElement>(null);
 	const width = watchWidth(box);
 	const scrollTop = useSignal(0);
 	const hover = useSignal<{ hit: Hit; x: number; y: number } | null>(null);
-	const picked = useSignal<Hit | null>(null);
 	const gesture = useSignal<Gesture | null>(null);
 	const at = useSignal(0);
 	const touches = useRef(new Map<number, number>());
@@ -242,6 +199,22 @@ export function Timeline({ state, times, view }: { state: State; times: Times; v
 			canvas.current!.dataset.paintMs = (performance.now() - started).toFixed(2);
 		}
 	}, [rows, view.value, width, height, scrollTop.value, picked.value, isDark.value, printing.value]);
+	useEffect(() => {
+		const hit = wanted.value;
+
+		if (!hit || !events || !rows) return;
+		const { fromNs, untilNs } = times.shown({ fromNs: hit.startNs, untilNs: hit.endNs });
+		const around = AROUND[hit.kind === 'idle' ? 'idle' : 'other'];
+
+		wanted.value = null;
+		view.value = times.clamp(stretch({ fromNs, untilNs: Math.max(untilNs, fromNs + 1) }, -around, 1 + around));
+		pick(hit);
+		scroller.current!.scrollTop = rows.topOf(hit) - height / 2;
+		box.current!.scrollIntoView({ block: 'start' });
+	}, [wanted.value, events]);
+	useEffect(() => {
+		if (picked.value) document.getElementById('event-details')?.scrollIntoView({ block: 'nearest' });
+	}, [picked.value, rows]);
 	useEffect(() => {
 		const element = canvas.current;
 		const onWheel = (event: WheelEvent) => {
@@ -276,6 +249,7 @@ export function Timeline({ state, times, view }: { state: State; times: Times; v
 	const hitAt = ({ x, y }: { x: number; y: number }) => rows?.hit(x, y + scrollTop.value, pieces) ?? null;
 	const pick = (hit: Hit | null) => {
 		picked.value = hit;
+		hover.value = null;
 		if (!hit || !events) return;
 		const node = nodeOf(events, hit);
 
@@ -342,7 +316,7 @@ export function Timeline({ state, times, view }: { state: State; times: Times; v
 				<kbd>Shift</kbd> to select a span for the flame graph. Click an event or a gap for its call path.
 			</p>
 			<div class="flame-box" ref={box}>
-				<div class="event-scroll" style={{ height: `${height}px` }} onScroll={(e) => ((scrollTop.value = e.currentTarget.scrollTop), (hover.value = null))}>
+				<div class="event-scroll" ref={scroller} style={{ height: `${height}px` }} onScroll={(e) => ((scrollTop.value = e.currentTarget.scrollTop), (hover.value = null))}>
 					<div style={{ height: `${rows?.height ?? 0}px` }}>
 						<canvas
 							ref={canvas}
@@ -361,6 +335,7 @@ export function Timeline({ state, times, view }: { state: State; times: Times; v
 						/>
 					</div>
 				</div>
+				<Shades times={times} view={view} />
 				{dragged ? (
 					<div class="selection" style={{ left: `${Math.min(at.value, dragged.x)}px`, width: `${Math.abs(at.value - dragged.x)}px` }} />
 				) : null}

@@ -82,6 +82,17 @@ export class Times {
 		return null;
 	}
 
+	/* Converts a real interval to shown time. */
+	shown(span: Span): Span {
+		const at = (ns: number) => {
+			const piece = this.pieces.find((p) => ns <= p.untilNs) ?? this.pieces[this.pieces.length - 1];
+
+			return piece.shownNs + Math.min(Math.max(ns, piece.fromNs), piece.untilNs) - piece.fromNs;
+		};
+
+		return { fromNs: at(span.fromNs), untilNs: at(span.untilNs) };
+	}
+
 	/* Converts shown time to all real intervals that it covers. */
 	within(shown: Span): Piece[] {
 		return this.pieces

@@ -10,9 +10,10 @@ import { idleColours, trackColours } from './colours';
 import { exactTime, formatBytes, formatPercent, formatTime, longTime, shortTime } from './format';
 import { filter, isDark, isOfBrowser, printing, type State, timeView, watchWidth } from './state';
 import { moved, stretch, type TimeView } from './time_view';
-import { realSpan, SpanBar, Timeline } from './timeline';
+import { Shades } from './selection';
+import { realSpan, Timeline } from './timeline';
 import { type Span, Times } from './times';
-import { idleName } from './words';
+import { idleMeanings, idleName } from './words';
 
 interface Series {
 	name: string;
@@ -274,6 +275,7 @@ function TrackView(props: { chart: Chart; times: Times; view: TimeView; isPart: 
 					aria-label={`${chart.name} over time`}
 					style={{ width: `${width}px`, height: `${chart.height}px` }}
 				/>
+				<Shades times={times} view={view} />
 				{from === null || x === null ? null : (
 					<div class="selection" style={{ left: `${Math.min(x, from)}px`, width: `${Math.abs(x - from)}px` }} />
 				)}
@@ -291,7 +293,7 @@ function TrackView(props: { chart: Chart; times: Times; view: TimeView; isPart: 
 			{chart.isShare ? (
 				<ul class="legend">
 					{chart.series.map((s) => (
-						<li>
+						<li title={idleMeanings[s.name.replace(/^idle: /, '')]}>
 							<i style={{ background: s.colour }} />
 							{s.name}{' '}
 							<b data-series={s.name} data-value={s.sum}>
@@ -452,7 +454,6 @@ export function Tracks({ state }: { state: State }) {
 			))}
 			<Axis times={times} span={view.value} />
 			<Timeline state={state} times={times} view={view} />
-			<SpanBar state={state} />
 			{state.report.track_left_out_count ? (
 				<p class="sub">Not all devices are shown.</p>
 			) : null}

@@ -10,13 +10,20 @@ import { Events } from './events';
 import type { Span } from './times';
 
 export interface Filter {
+	process: number; /* index in report.summary.processes, from 1; 0: any */
 	device: number; /* index in report.devices, from 1; 0: any */
 	thread: number;
 	range: number;
 	span: Span | null; /* only work that starts in it, and calls that do */
 }
 
-export const noFilter: Filter = { device: 0, thread: 0, range: 0, span: null };
+export const noFilter: Filter = { process: 0, device: 0, thread: 0, range: 0, span: null };
+
+export function isSameFilter(a: Filter, b: Filter): boolean {
+	const isSameSpan = a.span?.fromNs === b.span?.fromNs && a.span?.untilNs === b.span?.untilNs;
+
+	return isSameSpan && a.process === b.process && a.device === b.device && a.thread === b.thread && a.range === b.range;
+}
 
 /* The weights that are known for a span of time. */
 export const spanWeights = ['gpu-time', 'count', 'gpu-idle', 'cpu-wait'];
@@ -170,6 +177,8 @@ export class Tree extends PathTree {
 	private readonly range: Float64Array;
 	private readonly weights: Float64Array[];
 	private readonly rangeParent: number[];
+	private readonly deviceProcess: number[]; /* by device, from 1: its process, from 1 */
+	private readonly threadProcess: number[];
 	private readonly weightNames: string[];
 	private readonly idleLabels: string[];
 	private readonly loaded: Loaded;
@@ -192,6 +201,8 @@ export class Tree extends PathTree {
 		this.range = column('sample.range');
 		this.weights = report.weights.map((w) => column(`weight.${w.name}${w.side ? `.${w.side}` : ''}`));
 		this.rangeParent = report.ranges.map((r) => r.parent);
+		this.deviceProcess = [0, ...(report.device_processes ?? []).map((p) => p + 1)];
+		this.threadProcess = [0, ...(report.thread_processes ?? []).map((p) => p + 1)];
 	}
 
 	/* The single events; null in comparisons. They are decoded when they are first needed. */
@@ -226,13 +237,17 @@ export class Tree extends PathTree {
 		return inside;
 	}
 
+	private isOf(process: number, device: number, thread: number): boolean {
+		return !process || this.deviceProcess[device] === process || this.threadProcess[thread] === process;
+	}
+
 	sums(weight: number, filter: Filter): Sums {
 		const { span } = filter;
-		const key = `${weight}/${filter.device}/${filter.thread}/${filter.range}/${span?.fromNs}/${span?.untilNs}`;
+		const key = `${weight}/${filter.process}/${filter.device}/${filter.thread}/${filter.range}/${span?.fromNs}/${span?.untilNs}`;
 		const known = this.cache.get(key);
 
 		if (known) return known;
-		const sums = span && this.events ? this.addUpSpan(weight, filter, span, this.events) : this.addUp(this.weights[weight], filter);
+		const sums = span && this.events ? this.addUpSpan(weight, filter, this.events) : this.addUp(this.weights[weight], filter);
 
 		if (this.cache.size >= 16) this.cache.delete(this.cache.keys().next().value!);
 		this.cache.set(key, sums);
@@ -248,25 +263,37 @@ export class Tree extends PathTree {
 			if (filter.device && this.device[i] !== filter.device) continue;
 			if (filter.thread && this.thread[i] !== filter.thread) continue;
 			if (inside && !inside[this.range[i]]) continue;
+			if (!this.isOf(filter.process, this.device[i], this.thread[i])) continue;
 			self[this.sampleNode[i]] += values[i];
 		}
 		return this.withTotals(self);
 	}
 
-	/* Adds up the events of a span. Weights that are unknown for it are zero. */
-	private addUpSpan(weight: number, filter: Filter, span: Span, events: Events): Sums {
-		const self = new Float64Array(this.count);
-		const { work, calls, gaps, lists } = events;
+	/* Returns tests of calls and GPU work, by id. */
+	private testsOf(filter: Filter, events: Events) {
+		const { work, calls, lists } = events;
+		const { process, device, thread, span } = filter;
 		const inside = this.rangesIn(filter.range);
+		const isInSpan = (ns: number) => !span || (ns >= span.fromNs && ns < span.untilNs);
+		const callFits = (c: number) => (!thread || calls.thread[c] === thread) && (!inside || inside[events.rangeOfCall(c)] === 1);
+		const deviceOf = (w: number) => lists.streams[work.stream[w]].device;
+
+		return {
+			callIsIn: (c: number) => isInSpan(calls.start[c]) && callFits(c) && this.isOf(process, 0, calls.thread[c]),
+			workIsIn: (w: number) =>
+				isInSpan(work.start[w]) &&
+				(!device || deviceOf(w) === device) &&
+				this.isOf(process, deviceOf(w), 0) &&
+				((!thread && !inside) || (work.call[w] > 0 && callFits(work.call[w] - 1))),
+		};
+	}
+
+	/* Adds up the events of a span. Weights that are unknown for it are zero. */
+	private addUpSpan(weight: number, filter: Filter, events: Events): Sums {
+		const self = new Float64Array(this.count);
+		const { work, calls, gaps } = events;
+		const { workIsIn, callIsIn } = this.testsOf(filter, events);
 		const name = this.weightNames[weight];
-		const callIsIn = (call: number) =>
-			(!filter.thread || (call >= 0 && calls.thread[call] === filter.thread)) &&
-			(!inside || (call >= 0 && inside[events.rangeOfCall(call)] === 1));
-		const workIsIn = (w: number) =>
-			work.start[w] >= span.fromNs &&
-			work.start[w] < span.untilNs &&
-			(!filter.device || lists.streams[work.stream[w]].device === filter.device) &&
-			callIsIn(work.call[w] - 1);
 
 		if (name === 'gpu-time' || name === 'count') {
 			for (let w = 0; w < work.start.length; w++)
@@ -278,10 +305,33 @@ export class Tree extends PathTree {
 			const waits = this.sums(weight, noFilter).self;
 
 			for (let c = 0; c < calls.start.length; c++)
-				if (waits[calls.node[c]] && calls.start[c] >= span.fromNs && calls.start[c] < span.untilNs && callIsIn(c))
-					self[calls.node[c]] += calls.duration[c];
+				if (waits[calls.node[c]] && callIsIn(c)) self[calls.node[c]] += calls.duration[c];
 		}
 		return this.withTotals(self);
+	}
+
+	/*
+	 * Returns the selected work in the page by node, or by name. Work that the page leaves
+	 * out is missing. The longest work of all is never left out.
+	 */
+	workBy(what: 'node' | 'name', filter: Filter): Map<number, number[]> {
+		const { events } = this;
+		const lists = new Map<number, number[]>();
+
+		if (!events) return lists;
+		const { workIsIn } = this.testsOf(filter, events);
+
+		for (let w = 0; w < events.work.start.length; w++) {
+			const node = events.work.node[w];
+			const key = what === 'node' ? node : this.name[node];
+
+			if (!workIsIn(w)) continue;
+			const list = lists.get(key);
+
+			if (list) list.push(w);
+			else lists.set(key, [w]);
+		}
+		return lists;
 	}
 
 	private readonly idleNodes = new Map<number, number>();

@@ -12,10 +12,11 @@ export interface View {
 	mode: Mode;
 	pivot: string; /* name of the function that the other modes are about */
 	keep: Keep;
+	ignoresLines: boolean; /* the lines of a function are one frame */
 	foldsRecursion: boolean; /* a function that is called again goes on at its first frame */
 }
 
-export const wholeView: View = { mode: 'callees', pivot: '', keep: 'all', foldsRecursion: false };
+export const wholeView: View = { mode: 'callees', pivot: '', keep: 'all', ignoresLines: false, foldsRecursion: false };
 
 const NOWHERE = 0xffffffff; /* not part of the view */
 
@@ -95,6 +96,8 @@ interface Shape {
 	map: Uint32Array;
 }
 
+type Names = Pick<PathTree, 'names' | 'ownNames'>;
+
 class Derived extends PathTree {
 	readonly source: PathTree;
 	private readonly map: Uint32Array; /* by node of the source */
@@ -102,8 +105,8 @@ class Derived extends PathTree {
 	private readonly isInverted: boolean;
 	private readonly cache = new WeakMap<Sums, Sums>();
 
-	constructor(source: PathTree, shape: Shape, isInverted = false) {
-		super(source.names, source.ownNames, shape.depths, shape.names);
+	constructor(source: PathTree, shape: Shape, isInverted = false, { names, ownNames }: Names = source) {
+		super(names, ownNames, shape.depths, shape.names);
 		this.source = source;
 		this.map = shape.map;
 		this.isInverted = isInverted;
@@ -394,6 +397,25 @@ class WaysUp {
 	}
 }
 
+/* "step (train.py:12)" without ":12". */
+export function withoutLine(name: string): string {
+	return name.replace(/( \([^()]+):\d+\)$/, '$1)');
+}
+
+function withoutLines(tree: PathTree): Derived {
+	const places = new Map<string, number>();
+	const growing = new Growing(tree.count);
+	const nodes = new Uint32Array(tree.count);
+	const placeOf = (name: string) => places.get(name) ?? (places.set(name, places.size), places.size - 1);
+	const merged = tree.names.map((name) => placeOf(withoutLine(name)));
+
+	for (let n = 1; n < tree.count; n++) nodes[n] = growing.child(nodes[tree.parent[n]], merged[tree.name[n]]);
+	return new Derived(tree, growing.flatten(nodes), false, {
+		names: [...places.keys()],
+		ownNames: new Set([...tree.ownNames].map(withoutLine)),
+	});
+}
+
 /* Puts the innermost frame outermost. With a pivot, the paths begin at its innermost frame. */
 function inverted(tree: PathTree, pivot: string | null): Derived {
 	const wanted = pivot === null ? NOWHERE : tree.names.indexOf(pivot);
@@ -428,7 +450,8 @@ function below(tree: PathTree, pivot: string): Derived {
 /* Returns the tree of a view. It depends on nothing else, so callers may keep it. */
 export function viewOf(whole: PathTree, view: View): PathTree {
 	const { mode, pivot, keep, foldsRecursion } = view;
-	const tree = keep === 'all' && !foldsRecursion ? whole : reduced(whole, view);
+	const source = view.ignoresLines ? withoutLines(whole) : whole;
+	const tree = keep === 'all' && !foldsRecursion ? source : reduced(source, view);
 
 	if (mode === 'callers') return inverted(tree, null);
 	if (mode === 'callers-of') return inverted(tree, pivot);

@@ -90,6 +90,17 @@ export const doubtWords: Record<string, string> = {
 	allocations_without_call: 'allocations without a call stack',
 };
 
+/* What the classes of idle time mean, by idleName(). docs/WEIGHTS.md defines them. */
+export const idleMeanings: Record<string, string> = {
+	'launch late (CPU busy)': 'The launching thread was in another CUDA call, or ran other code for up to 1 ms, and launched the next work late.',
+	'nothing submitted': 'The launching thread ran other code for more than 1 ms and launched nothing.',
+	'CPU blocked in sync': 'The launching thread waited for the GPU, so it launched nothing.',
+	'waiting on a copy': 'The next work waited for a copy.',
+	'waiting for another stream': 'The next work was launched in time. It waited for work in another stream.',
+	'submitted, not started': 'The next work was launched in time. The GPU did not start it.',
+	'call unknown': 'The call that launched the next work is unknown.',
+};
+
 /* Converts "[idle: why]" to "why". */
 export function idleName(label: string): string {
 	return label.replace(/^\[idle: (.*)\]$/, '$1');

@@ -72,11 +72,11 @@ async function checkHeadline(page, { headline }) {
 			continue;
 		}
 		assert.equal(Number(await page.getAttribute(id, 'data-value')), gap.idle_ns);
-		assert.ok((await page.textContent(id)).endsWith(`ended by ${gap.where}`));
+		assert.ok((await page.textContent(id)).endsWith(`ended by ${gap.where} Show`));
 	}
 	assert.ok((await page.textContent('#headline')).startsWith(`Program${headline.command}`));
 	assert.deepEqual(
-		await page.locator('#costs li').evaluateAll((list) => list.map((item) => [item.textContent, Number(item.dataset.cost)])),
+		await page.locator('#costs li').evaluateAll((list) => list.map((item) => [item.textContent.replace(/ (Show)?$/, ''), Number(item.dataset.cost)])),
 		headline.costs.map((cost) => [`${cost.text}, ${cost.place_count > 1 ? 'most in' : 'in'} ${cost.where}`, cost.cost_ns]),
 	);
 }
@@ -338,6 +338,19 @@ async function checkRanks() {
 	await page.fill('#table-processes input', 'rank 10');
 	await soon(async () => assert.deepEqual(await cells('Process'), ['rank 10 (chat)']));
 	assert.equal(all.summary.weights['gpu-time'].paths.row_count, 1);
+	// A click on a process selects it. Two processes can be compared.
+	const row = (label) => page.locator('#table-processes tbody tr', { hasText: label }).locator('.pick');
+
+	await row('rank 10').click();
+	await isNumber(page, '#flame-total', expected.find((r) => r.rank === 10).gpu_time_ns, 'one process');
+	await page.click('#use-as-base');
+	await page.fill('#table-processes input', '');
+	await row('rank 2 ').click();
+	await isNumber(page, '.details [data-side=base]', expected.find((r) => r.rank === 10).gpu_time_ns, 'base');
+	await isNumber(page, '.details [data-side=new]', expected.find((r) => r.rank === 2).gpu_time_ns, 'new');
+	await page.click('#end-comparison');
+	await page.click('#clear-selection');
+	assert.match(await page.textContent('#headline'), /Slowest.*rank 2/);
 	for (const width of [1440, 1024, 390]) {
 		await page.setViewportSize({ width, height: 900 });
 		await soon(async () => assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width} is too narrow`));

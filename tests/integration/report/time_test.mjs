@@ -61,8 +61,7 @@ async function checkEvents(page, log, { summary }) {
 	const isAt = async () => page.textContent('#axis');
 	const before = await isAt();
 	// The time in view is a part of the link.
-	await soon(async () => assert.match(page.url(), /time=\d+-\d+/));
-	await page.reload();
+	await reopen(page, /time=\d+-\d+/);
 	await soon(async () => assert.equal(await isAt(), before, 'a link'));
 	await page.waitForFunction(() => document.querySelector('#event-canvas')?.dataset.paintMs);
 	await canvas.focus();
@@ -80,8 +79,9 @@ async function checkEvents(page, log, { summary }) {
 	await soon(async () => assert.notEqual(await isAt(), before, 'wheel'));
 	// The page's sums for a span are those of --from and --to.
 	await page.click('#use-span');
-	await isThere(page, '#span-bar');
-	const [from, until] = await Promise.all(['from', 'until'].map((name) => page.getAttribute('#span-bar', `data-${name}`).then(Number)));
+	await isThere(page, '#selection-bar');
+	await isThere(page, '.track .shade.now');
+	const [from, until] = await Promise.all(['from', 'until'].map((name) => page.getAttribute('#selection-bar', `data-${name}`).then(Number)));
 	const part = workOf(log, ['--from', `${Math.ceil(from)}ns`, '--to', `${Math.ceil(until)}ns`]);
 
 	assert.ok(part.totals.kernel_count > 0 && part.totals.kernel_count < summary.totals.kernel_count, 'an empty span');
@@ -91,13 +91,27 @@ async function checkEvents(page, log, { summary }) {
 	}
 	await choose(page, 'gpu-time', summary);
 	// Another span as the base of a comparison.
-	await page.click('#span-base');
+	await page.click('#use-as-base');
+	await isGone(page, '.details [data-side=base]');
 	await page.click('#whole-time');
 	await page.locator('#time-nearer').click();
 	await page.click('#use-span');
+	const side = async (name) => Number(await page.getAttribute(`.details [data-side=${name}]`, 'data-value'));
+
 	await isThere(page, '.details [data-side=base]');
-	assert.equal(Number(await page.getAttribute('.details [data-side=base]', 'data-value')), part.totals.gpu_time_ns);
-	await page.click('#span-clear');
+	await isThere(page, '.track .shade.base');
+	assert.equal(await side('base'), part.totals.gpu_time_ns);
+	const now = await side('new');
+
+	await reopen(page, /base=span/);
+	await isThere(page, '.details [data-side=base]');
+	assert.equal(await side('base'), part.totals.gpu_time_ns, 'a link');
+	await page.click('#swap-base');
+	await soon(async () => assert.equal(await side('new'), part.totals.gpu_time_ns));
+	assert.equal(await side('base'), now);
+	await page.click('#end-comparison');
+	await page.click('#clear-selection');
+	await isGone(page, '#selection-bar');
 	await page.click('#whole-time');
 	await isNumber(page, '#flame-total', summary.totals.gpu_time_ns, 'the whole run again');
 	await soon(async () => assert.doesNotMatch(page.url(), /time=/));
@@ -129,10 +143,54 @@ async function checkEventDetails() {
 	assert.match(await page.textContent('#event-details .crumbs'), /main.*step.*work.*long_kernel/);
 	assert.equal(await page.textContent('#flame-details .details-name'), '[GPU_Kernel]long_kernel');
 	await clickAt(200000, 'idle');
-	assert.match(await page.textContent('#event-details'), /GPU idle: .*Ended by late_kernel/);
+	assert.match(await page.textContent('#event-details'), /GPU idle: .*The gap ended with late_kernel/);
 	assert.match(await page.textContent('#event-details .crumbs'), /late/);
 	await page.click('#event-in-flame');
 	assert.match(await page.textContent('#flame-details .details-name'), /late_kernel/);
+	await close(page);
+}
+
+// Opens the link to what the page shows. The address follows with a delay.
+async function reopen(page, pattern) {
+	await page.waitForTimeout(600);
+	assert.match(page.url(), pattern);
+	await page.reload();
+}
+
+// The longest execution of a kernel, and the longest gap, lead to their events.
+async function checkLongest() {
+	const script = ['thread 1 101 main', 'stack a main step', 'stack b main late'];
+
+	for (let i = 1; i <= 50; i++) {
+		const isSlow = i === 45;
+
+		script.push(`call ${i} 1 cuLaunchKernel ${isSlow ? 'b' : 'a'} ${i * 100000 + (i > 20 ? 5000000 : 0)} 2000`);
+		script.push(`kernel ${i} 1 ${i % 2 ? 'odd' : 'even'} ${i * 100000 + 3000 + (i > 20 ? 5000000 : 0)} ${isSlow ? 60000 : 1000 + i}`);
+	}
+	const all = outputs(made('longest', script.join('\n')), 'longest');
+	const page = await open(all.html);
+	const maxOf = (name) => page.locator('#table-kernels tbody tr', { hasText: name }).locator('td[data-title=Max]');
+
+	await maxOf('odd').locator('button').click();
+	await isThere(page, '#event-details[data-kind=work]');
+	await isNumber(page, '#event-details [data-value]', 60000, 'the longest');
+	assert.match(await page.textContent('#event-details .crumbs'), /main.*late/);
+	await isThere(page, '#minimap');
+	await reopen(page, /event=work-44/);
+	await isNumber(page, '#event-details [data-value]', 60000, 'a link');
+	await page.click('#show-longest-gap');
+	await isThere(page, '#event-details[data-kind=idle]');
+	const { idle_ns } = all.summary.headline.longest_gap;
+
+	assert.match(await page.textContent('#event-details'), new RegExp(`a gap of ${(idle_ns / 1e6).toFixed(3)} ms`));
+	// Of a selection, too: the durations are those of its events.
+	await page.click('#use-span');
+	await isThere(page, '#selection-bar');
+	await soon(async () => assert.equal(await maxOf('odd').getAttribute('data-value'), '1035'));
+	await page.click('#clear-selection');
+	await page.click('#tab-paths');
+	await page.locator('#table-paths tbody tr', { hasText: 'late' }).locator('td[data-title=Longest] button').click();
+	await isNumber(page, '#event-details [data-value]', 60000, 'the longest of a call path');
 	await close(page);
 }
 
@@ -208,6 +266,6 @@ await runChecks({
 		await checkEvents(page, log, all);
 		await close(page);
 	},
-	checkEventDetails, checkFewerEvents, checkClocks,
+	checkEventDetails, checkLongest, checkFewerEvents, checkClocks,
 	checkTouch: () => checkTouch(all.html),
 });

@@ -241,6 +241,21 @@ async function checkSandwich(page, name, folded) {
 	await page.fill('#search', '');
 }
 
+// Lines of a function can be one frame: no line is left, and no time is lost.
+async function checkLines(page) {
+	const total = await numberOf(page, '#flame-total');
+	const pattern = '/ \\([^()]+:\\d+\\)$/';
+
+	await page.fill('#search', pattern);
+	await soon(async () => assert.ok((await numberOf(page, '#found')) > 0));
+	await page.check('#lines');
+	await isNumber(page, '#found', 0, 'lines');
+	await page.fill('#search', '');
+	await isNumber(page, '#flame-total', total, 'without lines');
+	await soon(async () => assert.match(page.url(), /lines=ignored/));
+	await page.uncheck('#lines');
+}
+
 // An action that changes several values is one step back.
 async function checkHistory(page, { summary }) {
 	const idle = String(Object.keys(summary.weights).indexOf('gpu-idle'));
@@ -399,7 +414,7 @@ async function checkUse() {
 	await page.click('#tab-ranges');
 	await page.click('#table-ranges tbody tr:first-child .pick');
 	await isNumber(page, '#flame-total', whole * 0.75, 'a range');
-	assert.match(await page.textContent('.flame-line'), /with these filters, of .* in total/);
+	assert.match(await page.textContent('.flame-line'), /in the selection, of .* in total/);
 	await page.click('#reset');
 	await isNumber(page, '#flame-total', whole);
 	// The search finds a call by its kernel.
@@ -446,6 +461,12 @@ await runChecks({
 		await checkFilter(page, 'thread', llm.summary.totals.gpu_time_ns);
 		await checkSorting(page);
 		await checkHistory(page, llm);
+		await close(page);
+	},
+	checkLines: async () => {
+		const page = await open(views.html);
+
+		await checkLines(page);
 		await close(page);
 	},
 	checkViews: () => checkViews(views),

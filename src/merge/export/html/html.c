@@ -29,7 +29,7 @@ static int begin(struct sink *sink)
 	sink->state = html;
 	html->first_ns = UINT64_MAX;
 	html->summary = (struct sink){.exporter = &exporter_summary, .settings = sink->settings};
-	if (names_init(&html->devices) < 0 || names_init(&html->threads) < 0 ||
+	if (names_init(&html->devices.names) < 0 || names_init(&html->threads.names) < 0 ||
 	    paths_init(&html->ranges) < 0 ||
 	    html_events_begin(&html->events, sink->settings->html_bytes_max) < 0)
 		return -ENOMEM;
@@ -170,8 +170,8 @@ static void free_state(struct sink *sink)
 	exporter_summary.free(&html->summary);
 	html_free_tracks(html);
 	html_events_free(&html->events);
-	names_free(&html->devices);
-	names_free(&html->threads);
+	html_labels_free(&html->devices);
+	html_labels_free(&html->threads);
 	paths_free(&html->ranges);
 	free(html->range_openings);
 	free(html->samples);

@@ -379,8 +379,8 @@ int html_put_events(struct page_columns *columns, const struct html *html, uint3
 
 	*counts = (struct event_counts){
 		.work = calloc(html->events.streams.count + 1, sizeof(*counts->work)),
-		.calls = calloc(html->threads.count + 1, sizeof(*counts->calls)),
-		.states = calloc(html->threads.count + 1, sizeof(*counts->states)),
+		.calls = calloc(html->threads.names.count + 1, sizeof(*counts->calls)),
+		.states = calloc(html->threads.names.count + 1, sizeof(*counts->states)),
 	};
 	if (!put.call_numbers || !counts->work || !counts->calls || !counts->states)
 		error = -ENOMEM;
@@ -432,8 +432,8 @@ void html_put_event_lists(struct json *json, const struct html *html,
 		json_end_object(json);
 	}
 	json_end_array(json);
-	put_thread_counts(json, "calls", counts->calls, html->threads.count);
-	put_thread_counts(json, "states", counts->states, html->threads.count);
+	put_thread_counts(json, "calls", counts->calls, html->threads.names.count);
+	put_thread_counts(json, "states", counts->states, html->threads.names.count);
 	json_begin_array(json, "apis");
 	for (uint32_t n = NAME_EMPTY + 1; n < events->apis.count; n++) {
 		size_t length;

@@ -5,17 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t html_label(struct names *names, const struct process *process, char *text)
+#include "log/base/grow.h"
+
+uint32_t html_label(struct html_labels *labels, const struct process *process, char *text)
 {
 	char *label = text;
 	uint32_t name = NAME_FAILED;
 
 	if (process->process_count > 1 && asprintf(&label, "%s of %s", text, process->label) < 0)
 		return NAME_FAILED;
-	name = names_intern(names, label, strlen(label));
+	name = names_intern(&labels->names, label, strlen(label));
 	if (label != text)
 		free(label);
+	if (name == NAME_FAILED || grow(&labels->processes, &labels->process_capacity,
+					(size_t)name + 1, sizeof(*labels->processes)) < 0)
+		return NAME_FAILED;
+	labels->processes[name] = process->log->first;
 	return name;
+}
+
+void html_labels_free(struct html_labels *labels)
+{
+	names_free(&labels->names);
+	free(labels->processes);
+	*labels = (struct html_labels){0};
 }
 
 uint32_t html_device(struct html *html, const struct process *process, uint32_t device)

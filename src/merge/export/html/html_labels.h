@@ -8,7 +8,9 @@
  * Interns text, with the process appended if there are several. Returns NAME_FAILED if out of
  * memory.
  */
-uint32_t html_label(struct names *names, const struct process *process, char *text);
+uint32_t html_label(struct html_labels *labels, const struct process *process, char *text);
+
+void html_labels_free(struct html_labels *labels);
 
 /* Returns the name of a device in html->devices, or NAME_FAILED if out of memory. */
 uint32_t html_device(struct html *html, const struct process *process, uint32_t device);

@@ -199,15 +199,20 @@ static void put_samples(struct page_columns *columns, const struct html_choice *
 	}
 }
 
-static void put_names(struct json *json, const char *key, const struct names *names)
+static void put_labels(struct json *json, const char *key, const char *processes_key,
+		       const struct html_labels *labels)
 {
 	json_begin_array(json, key);
-	for (uint32_t n = NAME_EMPTY + 1; n < names->count; n++) {
+	for (uint32_t n = NAME_EMPTY + 1; n < labels->names.count; n++) {
 		size_t length;
-		const char *text = names_text(names, n, &length);
+		const char *text = names_text(&labels->names, n, &length);
 
 		json_text(json, NULL, text, length);
 	}
+	json_end_array(json);
+	json_begin_array(json, processes_key);
+	for (uint32_t n = NAME_EMPTY + 1; n < labels->names.count; n++)
+		json_u64(json, NULL, labels->processes[n]);
 	json_end_array(json);
 }
 
@@ -257,8 +262,8 @@ static void put_lists(struct json *json, const struct html *html, const struct h
 		if (paths_is_user_code(paths, tree->name_order[n]))
 			json_u64(json, NULL, n);
 	json_end_array(json);
-	put_names(json, "devices", &html->devices);
-	put_names(json, "threads", &html->threads);
+	put_labels(json, "devices", "device_processes", &html->devices);
+	put_labels(json, "threads", "thread_processes", &html->threads);
 	put_ranges(json, html, choice);
 }
 

@@ -5,7 +5,9 @@
  * The page holds a document and columns (page/page.h). Members of the document:
  * - "summary": as --summary writes it, without the tables that the page computes from call paths
  * - "names": frames. "own_names": indices of those in the user's own files
- * - "devices", "threads", "ranges": samples refer to them by index, from 1
+ * - "devices", "threads", "ranges": samples refer to them by index, from 1. "device_processes",
+ *   "thread_processes": index of the first log of each one's process, in
+ *   "summary.processes"
  * - "tracks": one per device or memory. "loss_words": descriptions of losses
  * - "left_out_path_count", "left_out_gpu_time_ns": the smallest call paths, combined into
  *   HTML_OTHER to stay within html_bytes_max
@@ -73,11 +75,18 @@ struct sample {
 	uint64_t weights[WEIGHTS];
 };
 
+/* Names of devices or threads. */
+struct html_labels {
+	struct names names;
+	size_t *processes; /* index of the process, by name */
+	size_t process_capacity;
+};
+
 /* The state of the sink. */
 struct html {
 	struct sink summary; /* exporter_summary, writing to memory */
-	struct names devices;
-	struct names threads;
+	struct html_labels devices;
+	struct html_labels threads;
 	struct paths ranges;
 	struct html_events events;
 	uint64_t *range_openings; /* by node of ranges */

@@ -154,7 +154,7 @@ void html_put_track_list(struct json *json, const struct html *html, uint32_t ha
 		uint32_t width_bits = track->bins.width_bits + halvings;
 
 		json_begin_object(json, NULL);
-		json_string(json, "name", names_text(&html->devices, track->label, NULL));
+		json_string(json, "name", names_text(&html->devices.names, track->label, NULL));
 		json_bool(json, "is_memory", track->is_memory);
 		json_u64(json, "bin_ns", (uint64_t)1 << width_bits);
 		json_u64(json, "start_ns", first_bin(&track->bins, halvings) << width_bits);
