@@ -57,7 +57,7 @@ int transfers_add_memsets(struct transfers *transfers, struct names *names, uint
 {
 	char label[LABEL_BYTES];
 
-	snprintf(label, sizeof(label), "set %s", memory_kind_label(memory));
+	snprintf(label, sizeof(label), "memset %s", memory_kind_label(memory));
 	return add(transfers, names, label, true, sum);
 }
 

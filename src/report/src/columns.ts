@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns that several tables have.
+ * Columns and figures that several tables have.
  */
 import { formatBytes, formatCount, formatPercent, formatTime } from './format';
 import type { State } from './state';
@@ -27,6 +27,18 @@ export function shareColumn<Row>(value: (row: Row) => number, whole: number): Co
 		share: (r) => value(r) / (whole || 1),
 		unit: '%',
 	};
+}
+
+/* The duration that this share of the events does not exceed. */
+function quantile(sorted: Float64Array, share: number): number {
+	return sorted[Math.max(Math.ceil(share * sorted.length) - 1, 0)];
+}
+
+/* Describes the durations of some events, which must not be none. */
+export function durationFacts(durations: Float64Array, ids: number[]) {
+	const sorted = Float64Array.from(ids, (id) => durations[id]).sort();
+
+	return { min_ns: sorted[0], p50_ns: quantile(sorted, 0.5), p99_ns: quantile(sorted, 0.99), max_ns: sorted[sorted.length - 1] };
 }
 
 export function weightPlace(state: State, name: string): number {

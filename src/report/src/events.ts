@@ -372,11 +372,23 @@ export class Events {
 		return this.lists.shapes[this.work.detail[work] - 1] ?? null;
 	}
 
-	/* Returns the innermost range around a call: index in report.ranges, from 1; 0: none. */
-	rangeOfCall(call: number): number {
-		const [first, until] = this.stateFirst.get(this.calls.thread[call]) ?? [0, 0];
-		const i = firstAfter(this.states.start, this.calls.start[call], first, until) - 1;
+	private lazyRanges: Uint32Array | null = null;
 
-		return i >= first ? this.states.range[i] : 0;
+	/* By call, the innermost range around it: index in report.ranges, from 1; 0: none. */
+	get rangeOfCall(): Uint32Array {
+		const { calls, states } = this;
+
+		if (this.lazyRanges) return this.lazyRanges;
+		const ranges = (this.lazyRanges = new Uint32Array(calls.start.length));
+
+		/* Calls and states of a thread are sorted by start. */
+		for (let c = 0, i = 0; c < ranges.length; c++) {
+			const [first, until] = this.stateFirst.get(calls.thread[c]) ?? [0, 0];
+
+			if (!c || calls.thread[c] !== calls.thread[c - 1]) i = first;
+			while (i < until && states.start[i] <= calls.start[c]) i++;
+			ranges[c] = i > first ? states.range[i - 1] : 0;
+		}
+		return ranges;
 	}
 }

@@ -4,6 +4,7 @@
  * paths.
  */
 import { filter, type State } from './state';
+import { noFilter } from './tree';
 
 const LIST_MAX = 300; /* the list shows the largest; the table has all ranges */
 
@@ -44,7 +45,7 @@ export function Filters({ state }: { state: State }) {
 	});
 	const processes = (report.summary?.processes ?? []).map((process) => process.label);
 	const withWork = new Set(report.summary?.by_process?.rows.map((row) => processes.indexOf(row.label)));
-	const shown = largest(state.tree.rangeSums(report.weights.findIndex((w) => w.name === 'gpu-time')));
+	const shown = largest(state.tree.rangeSums(report.weights.findIndex((w) => w.name === 'gpu-time'), noFilter));
 
 	return (
 		<>

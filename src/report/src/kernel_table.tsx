@@ -3,7 +3,7 @@
  * The table of kernels, copies and memsets.
  */
 import { useMemo } from 'preact/hooks';
-import { bytesColumn, countColumn, shareColumn, timeColumn, weightPlace } from './columns';
+import { bytesColumn, countColumn, durationFacts, shareColumn, timeColumn, weightPlace } from './columns';
 import type { KernelRow } from './data';
 import { formatCount, formatPercent, shortTime } from './format';
 import { filter, isFiltered, showEvent, showWork, weight, type State } from './state';
@@ -37,11 +37,6 @@ function leavesOf({ tree, report }: State, times: Sums, counts: Sums): LeafRow[]
 	return [...byName.values()];
 }
 
-/* The duration that this share of the work does not exceed. */
-function quantile(sorted: Float64Array, share: number): number {
-	return sorted[Math.max(Math.ceil(share * sorted.length) - 1, 0)];
-}
-
 /* Durations of the selected work. Unknown if the page leaves out any. */
 function durationsOf({ tree, report }: State): Map<string, Partial<KernelRow>> {
 	const facts = new Map<string, Partial<KernelRow>>();
@@ -49,16 +44,7 @@ function durationsOf({ tree, report }: State): Map<string, Partial<KernelRow>> {
 	if (!tree.events || report.events!.left_out_work_count) return facts;
 	const { duration } = tree.events.work;
 
-	for (const [name, list] of tree.workBy('name', filter.value)) {
-		const sorted = Float64Array.from(list, (w) => duration[w]).sort();
-
-		facts.set(report.names[name], {
-			min_ns: sorted[0],
-			p50_ns: quantile(sorted, 0.5),
-			p99_ns: quantile(sorted, 0.99),
-			max_ns: sorted[sorted.length - 1],
-		});
-	}
+	for (const [name, list] of tree.workBy('name', filter.value)) facts.set(report.names[name], durationFacts(duration, list));
 	return facts;
 }
 

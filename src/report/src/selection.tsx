@@ -41,7 +41,7 @@ export function SelectionBar({ state }: { state: State }) {
 				<p>
 					<b>Selected:</b> {describe(state, filter.value)}.{' '}
 					<span class="muted">
-						{isFiltered.value ? 'The flame graph, the kernels and the call paths show only this.' : null}
+						{isFiltered.value ? 'The flame graph and the tables show only this.' : null}
 						{span && left?.left_out_work_count
 							? ` Without ${formatCount(left.left_out_work_count)} short events of the run, which are not in this page.`
 							: null}

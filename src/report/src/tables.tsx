@@ -5,13 +5,13 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { bytesColumn, countColumn, shareColumn, timeColumn, weightPlace } from './columns';
+import { bytesColumn, countColumn, durationFacts, shareColumn, timeColumn, weightPlace } from './columns';
 import type { CallRow, FailureRow, MemoryRow, TransferRow } from './data';
 import { formatCount, formatRate, formatWeight } from './format';
 import { Kernels, longestOf, showLongest } from './kernel_table';
 import { filter, isFiltered, printing, scrollToFlame, showNode, showSearch, weight, type State } from './state';
 import { type Column, Table } from './table';
-import { noFilter, shortName, wholeName, type Tree } from './tree';
+import { frameKind, noFilter, shortName, wholeName, type Tree } from './tree';
 import { weightTitles } from './words';
 
 interface PathRow {
@@ -103,7 +103,33 @@ function Paths({ state }: { state: State }) {
 	);
 }
 
-const callColumns: Column<CallRow>[] = [
+type CallSums = Omit<CallRow, 'failed_count'> & { failed_count?: number };
+
+/* Whether a selection applies to the API calls, or to the copies: the page has all of them. */
+function hasAllCalls({ report }: State): boolean {
+	return report.events?.left_out_call_count === 0;
+}
+
+function hasAllWork({ report }: State): boolean {
+	return report.events?.left_out_work_count === 0;
+}
+
+/* Returns the calls of the selection. Whether a single call failed is unknown. */
+function callRows(state: State): CallSums[] {
+	const { tree, report } = state;
+
+	if (!isFiltered.value || !hasAllCalls(state)) return report.summary.api_calls.rows;
+	const { duration } = tree.events!.calls;
+
+	return [...tree.callsByApi(filter.value)].map(([api, ids]) => ({
+		name: report.events!.apis[api],
+		count: ids.length,
+		total_ns: ids.reduce((sum, id) => sum + duration[id], 0),
+		...durationFacts(duration, ids),
+	}));
+}
+
+const callColumns: Column<CallSums>[] = [
 	timeColumn('Total', (r) => r.total_ns),
 	countColumn('Calls', (r) => r.count),
 	countColumn('Failed', (r) => r.failed_count),
@@ -145,7 +171,7 @@ function showWhereFound({ tree, report }: State, name: string): void {
 }
 
 function Calls({ state }: { state: State }) {
-	const calls = state.report.summary.api_calls.rows;
+	const calls = useMemo(() => callRows(state), [filter.value]);
 	const failures = state.report.summary.failed_calls.rows;
 
 	return (
@@ -159,11 +185,11 @@ function Calls({ state }: { state: State }) {
 				sortedBy={0}
 				onPick={(r) => showWhereFound(state, r.name)}
 				pickTitle="Search in the flame graph"
-				none="No CUDA calls were recorded."
+				none={noneText('No CUDA calls were recorded.')}
 			/>
 			{failures.length ? (
 				<>
-					<h3>Failed calls</h3>
+					<h3>Failed calls{isFiltered.value ? ' of the whole run' : ''}</h3>
 					<Table
 						id="table-failures"
 						title="Failed calls"
@@ -179,7 +205,7 @@ function Calls({ state }: { state: State }) {
 	);
 }
 
-const transferColumns: Column<TransferRow>[] = [
+const transferColumns: Column<Omit<TransferRow, 'kind'>>[] = [
 	timeColumn('Time', (r) => r.gpu_time_ns),
 	countColumn('Count', (r) => r.count),
 	bytesColumn('Bytes', (r) => r.bytes),
@@ -193,16 +219,36 @@ const transferColumns: Column<TransferRow>[] = [
 	{ title: 'Direction', value: (r) => r.name, isText: true, isMain: true },
 ];
 
+/* Returns the copies and memsets of the selection. */
+function transferRows(state: State): Omit<TransferRow, 'kind'>[] {
+	const { tree, report } = state;
+
+	if (!isFiltered.value || !hasAllWork(state)) return report.summary.copies.rows;
+	const { duration, detail } = tree.events!.work;
+	const sum = (values: Float64Array, ids: number[]) => ids.reduce((all, id) => all + values[id], 0);
+
+	return [...tree.workBy('name', filter.value)]
+		.filter(([name]) => frameKind(report.names[name]) === 'copy')
+		.map(([name, ids]) => ({
+			name: report.names[name].replace(/^\[GPU_(.*)\]$/, '$1').replace('Memcpy', 'copy').replace('Memset', 'memset'),
+			count: ids.length,
+			bytes: sum(detail, ids),
+			gpu_time_ns: sum(duration, ids),
+		}));
+}
+
 function Transfers({ state }: { state: State }) {
+	const rows = useMemo(() => transferRows(state), [filter.value]);
+
 	return (
 		<Table
 			id="table-transfers"
 			title="Copies"
 			columns={transferColumns}
-			rows={state.report.summary.copies.rows}
+			rows={rows}
 			text={(r) => r.name}
 			sortedBy={0}
-			none="No copies or memsets were recorded."
+			none={noneText('No copies or memsets were recorded.')}
 		/>
 	);
 }
@@ -210,16 +256,16 @@ function Transfers({ state }: { state: State }) {
 interface RangeSum {
 	name: string;
 	place: number;
-	opened: number;
+	opened?: number; /* unknown for a selection */
 	ns: number;
 	count: number;
-	busyNs: number;
+	busyNs?: number; /* unknown for a span */
 	idleNs: number;
 	waitNs: number;
 }
 
 function rangeRows(state: State): RangeSum[] {
-	const sums = (name: string) => state.tree.rangeSums(weightPlace(state, name));
+	const sums = (name: string) => state.tree.rangeSums(weightPlace(state, name), filter.value);
 	const ns = sums('gpu-time');
 	const count = sums('count');
 	const busyNs = sums('gpu-exclusive');
@@ -230,22 +276,23 @@ function rangeRows(state: State): RangeSum[] {
 		.map((range, i): RangeSum => ({
 			name: rangePath(state, i + 1),
 			place: i + 1,
-			opened: range.opened_count,
+			opened: isFiltered.value ? undefined : range.opened_count,
 			ns: ns[i],
 			count: count[i],
-			busyNs: busyNs[i],
+			busyNs: filter.value.span ? undefined : busyNs[i],
 			idleNs: idleNs[i],
 			waitNs: waitNs[i],
 		}))
-		.filter((row) => row.opened || row.count);
+		.filter((row) => row.opened || row.count || row.waitNs);
 }
 
 function Ranges({ state }: { state: State }) {
-	const { tree, report } = state;
-	const rows = useMemo(() => rangeRows(state), [tree]);
+	const { tree } = state;
+	const rows = useMemo(() => rangeRows(state), [tree, filter.value]);
+	const gpuNs = tree.sums(weightPlace(state, 'gpu-time'), filter.value).total[0];
 	const columns: Column<RangeSum>[] = [
 		timeColumn('GPU time', (r) => r.ns),
-		shareColumn((r) => r.ns, report.summary.totals.gpu_time_ns),
+		shareColumn((r) => r.ns, gpuNs),
 		timeColumn('GPU busy', (r) => r.busyNs, { what: 'Overlapping work counts once' }),
 		timeColumn('GPU idle', (r) => r.idleNs, { what: 'Idle gaps that ended with work of this range' }),
 		timeColumn('CPU wait', (r) => r.waitNs, { what: 'Time in calls that wait for the GPU' }),
@@ -267,7 +314,7 @@ function Ranges({ state }: { state: State }) {
 				scrollToFlame();
 			}}
 			pickTitle="Show only work in this range"
-			none="No NVTX ranges were recorded."
+			none={noneText('No NVTX ranges were recorded.')}
 		/>
 	);
 }
@@ -357,11 +404,15 @@ function Memory({ state }: { state: State }) {
 const tabs: { id: string; title: string; note?: (state: State) => string | null; show: (state: State) => ComponentChildren }[] = [
 	{ id: 'kernels', title: 'Kernels and copies', note: kernelNote, show: (state) => <Kernels state={state} /> },
 	{ id: 'paths', title: 'Call paths', note: pathNote, show: (state) => <Paths state={state} /> },
-	{ id: 'calls', title: 'API calls', show: (state) => <Calls state={state} /> },
-	{ id: 'transfers', title: 'Copies by direction', show: (state) => <Transfers state={state} /> },
+	{ id: 'calls', title: 'API calls', note: callNote, show: (state) => <Calls state={state} /> },
+	{ id: 'transfers', title: 'Copies by direction', note: transferNote, show: (state) => <Transfers state={state} /> },
 	{ id: 'ranges', title: 'NVTX ranges', note: rangeNote, show: (state) => <Ranges state={state} /> },
 	{ id: 'memory', title: 'Memory', note: memoryNote, show: (state) => <Memory state={state} /> },
 ];
+
+function noneText(ofRun: string): string {
+	return isFiltered.value ? 'The selection has none.' : ofRun;
+}
 
 /* Allocations are counted per device, whatever their call path. */
 function memoryNote({ report }: State): string | null {
@@ -391,10 +442,26 @@ function pathNote({ report }: State): string | null {
 
 function rangeNote({ report }: State): string | null {
 	const left = report.left_out_range_count ?? 0;
-
-	return left
+	const other = left
 		? `The ${formatCount(left)} smallest ranges are omitted from this page. Their work counts in the enclosing range or in [other].`
-		: null;
+		: '';
+
+	return [filterNote(), other].filter(Boolean).join(' ') || null;
+}
+
+function wholeNote(hasAll: boolean, what: string): string | null {
+	if (!isFiltered.value) return null;
+	return hasAll ? filterNote() : `Shows the whole run, not the selection: this page leaves out some ${what}.`;
+}
+
+function callNote(state: State): string | null {
+	return filter.value.device ? 'CUDA calls belong to no device. Select a process or a thread instead.' : wholeNote(hasAllCalls(state), 'calls');
+}
+
+function transferNote(state: State): string | null {
+	const note = wholeNote(hasAllWork(state), 'copies');
+
+	return note && hasAllWork(state) ? `${note} It does not tell pageable memory from pinned.` : note;
 }
 
 export function Tables({ state }: { state: State }) {

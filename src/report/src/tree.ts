@@ -169,6 +169,13 @@ export abstract class PathTree {
 	}
 }
 
+function addTo(lists: Map<number, number[]>, key: number, value: number): void {
+	const list = lists.get(key);
+
+	if (list) list.push(value);
+	else lists.set(key, [value]);
+}
+
 /* The tree of all call paths, with their samples. */
 export class Tree extends PathTree {
 	readonly sampleNode: Uint32Array;
@@ -247,15 +254,23 @@ export class Tree extends PathTree {
 		const known = this.cache.get(key);
 
 		if (known) return known;
-		const sums = span && this.events ? this.addUpSpan(weight, filter, this.events) : this.addUp(this.weights[weight], filter);
+		const self = new Float64Array(this.count);
+
+		this.each(weight, filter, (node, _, value) => (self[node] += value));
+		const sums = this.withTotals(self);
 
 		if (this.cache.size >= 16) this.cache.delete(this.cache.keys().next().value!);
 		this.cache.set(key, sums);
 		return sums;
 	}
 
-	private addUp(values: Float64Array, filter: Filter): Sums {
-		const self = new Float64Array(this.count);
+	/* Calls back for each selected part of a weight. range: index in report.ranges, from 1. */
+	private each(weight: number, filter: Filter, see: (node: number, range: number, value: number) => void): void {
+		if (filter.span && this.events) this.eachEvent(weight, filter, this.events, see);
+		else this.eachSample(this.weights[weight], filter, see);
+	}
+
+	private eachSample(values: Float64Array, filter: Filter, see: (node: number, range: number, value: number) => void): void {
 		const inside = this.rangesIn(filter.range);
 
 		for (let i = 0; i < values.length; i++) {
@@ -264,18 +279,17 @@ export class Tree extends PathTree {
 			if (filter.thread && this.thread[i] !== filter.thread) continue;
 			if (inside && !inside[this.range[i]]) continue;
 			if (!this.isOf(filter.process, this.device[i], this.thread[i])) continue;
-			self[this.sampleNode[i]] += values[i];
+			see(this.sampleNode[i], this.range[i], values[i]);
 		}
-		return this.withTotals(self);
 	}
 
 	/* Returns tests of calls and GPU work, by id. */
 	private testsOf(filter: Filter, events: Events) {
-		const { work, calls, lists } = events;
+		const { work, calls, lists, rangeOfCall } = events;
 		const { process, device, thread, span } = filter;
 		const inside = this.rangesIn(filter.range);
 		const isInSpan = (ns: number) => !span || (ns >= span.fromNs && ns < span.untilNs);
-		const callFits = (c: number) => (!thread || calls.thread[c] === thread) && (!inside || inside[events.rangeOfCall(c)] === 1);
+		const callFits = (c: number) => (!thread || calls.thread[c] === thread) && (!inside || inside[rangeOfCall[c]] === 1);
 		const deviceOf = (w: number) => lists.streams[work.stream[w]].device;
 
 		return {
@@ -288,26 +302,40 @@ export class Tree extends PathTree {
 		};
 	}
 
-	/* Adds up the events of a span. Weights that are unknown for it are zero. */
-	private addUpSpan(weight: number, filter: Filter, events: Events): Sums {
-		const self = new Float64Array(this.count);
-		const { work, calls, gaps } = events;
+	/* Calls back for the events of a span. Weights that are unknown for it have none. */
+	private eachEvent(weight: number, filter: Filter, events: Events, see: (node: number, range: number, value: number) => void): void {
+		const { work, calls, gaps, rangeOfCall } = events;
 		const { workIsIn, callIsIn } = this.testsOf(filter, events);
 		const name = this.weightNames[weight];
+		const rangeOf = (w: number) => (work.call[w] ? rangeOfCall[work.call[w] - 1] : 0);
 
 		if (name === 'gpu-time' || name === 'count') {
 			for (let w = 0; w < work.start.length; w++)
-				if (workIsIn(w)) self[work.node[w]] += name === 'count' ? 1 : work.duration[w];
+				if (workIsIn(w)) see(work.node[w], rangeOf(w), name === 'count' ? 1 : work.duration[w]);
 		} else if (name === 'gpu-idle') {
-			for (let g = 0; g < gaps.work.length; g++)
-				if (workIsIn(gaps.work[g])) self[this.idleNode(work.node[gaps.work[g]], gaps.cause[g])] += gaps.duration[g];
+			for (let g = 0; g < gaps.work.length; g++) {
+				const w = gaps.work[g];
+
+				if (workIsIn(w)) see(this.idleNode(work.node[w], gaps.cause[g]), rangeOf(w), gaps.duration[g]);
+			}
 		} else if (name === 'cpu-wait' && !filter.device) {
 			const waits = this.sums(weight, noFilter).self;
 
 			for (let c = 0; c < calls.start.length; c++)
-				if (waits[calls.node[c]] && callIsIn(c)) self[calls.node[c]] += calls.duration[c];
+				if (waits[calls.node[c]] && callIsIn(c)) see(calls.node[c], rangeOfCall[c], calls.duration[c]);
 		}
-		return this.withTotals(self);
+	}
+
+	/* Returns the selected calls in the page by index in report.events.apis. */
+	callsByApi(filter: Filter): Map<number, number[]> {
+		const { events } = this;
+		const lists = new Map<number, number[]>();
+
+		if (!events || filter.device) return lists;
+		const { callIsIn } = this.testsOf(filter, events);
+
+		for (let c = 0; c < events.calls.start.length; c++) if (callIsIn(c)) addTo(lists, events.calls.api[c], c);
+		return lists;
 	}
 
 	/*
@@ -323,13 +351,8 @@ export class Tree extends PathTree {
 
 		for (let w = 0; w < events.work.start.length; w++) {
 			const node = events.work.node[w];
-			const key = what === 'node' ? node : this.name[node];
 
-			if (!workIsIn(w)) continue;
-			const list = lists.get(key);
-
-			if (list) list.push(w);
-			else lists.set(key, [w]);
+			if (workIsIn(w)) addTo(lists, what === 'node' ? node : this.name[node], w);
 		}
 		return lists;
 	}
@@ -351,11 +374,12 @@ export class Tree extends PathTree {
 	}
 
 	/* Returns the sum of each range, including nested ranges. */
-	rangeSums(weight: number): Float64Array {
+	rangeSums(weight: number, filter: Filter): Float64Array {
 		const sums = new Float64Array(this.rangeParent.length);
-		const values = this.weights[weight];
 
-		for (let i = 0; i < values.length; i++) if (this.range[i]) sums[this.range[i] - 1] += values[i];
+		this.each(weight, filter, (_, range, value) => {
+			if (range) sums[range - 1] += value;
+		});
 		for (let r = sums.length; r > 0; r--)
 			if (this.rangeParent[r - 1]) sums[this.rangeParent[r - 1] - 1] += sums[r - 1];
 		return sums;

@@ -5,8 +5,8 @@ import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import {
-	choose, close, isGone, isNumber, isThere, made, merge, open, outputs, runChecks, soon, traces,
-	work,
+	cells, choose, close, isGone, isNumber, isThere, made, merge, open, outputs, runChecks, soon,
+	sorted, traces, work,
 } from './page.mjs';
 
 async function checkTimeZoom(page) {
@@ -90,6 +90,21 @@ async function checkEvents(page, log, { summary }) {
 		await isNumber(page, '#flame-total', part.weights[weight].total, `${weight} of a span`);
 	}
 	await choose(page, 'gpu-time', summary);
+	// The tables, too.
+	for (const [tab, list, members] of [
+		['calls', part.api_calls.rows, { Function: 'name', Calls: 'count', Total: 'total_ns', Min: 'min_ns', Max: 'max_ns' }],
+		['transfers', part.copies.rows.map((row) => ({ ...row, name: row.name.split(',')[0] })), { Direction: 'name', Count: 'count', Bytes: 'bytes', Time: 'gpu_time_ns' }],
+	]) {
+		const shown = (await cells(page, tab)).map((row) => Object.fromEntries(Object.keys(members).map((column) => [column, row[column]])));
+
+		assert.ok(list.length, tab);
+		assert.deepEqual(
+			sorted(shown),
+			sorted(list.map((row) => Object.fromEntries(Object.entries(members).map(([column, member]) => [column, row[member]])))),
+			tab,
+		);
+	}
+	await page.click('#tab-kernels');
 	// Another span as the base of a comparison.
 	await page.click('#use-as-base');
 	await isGone(page, '.details [data-side=base]');
