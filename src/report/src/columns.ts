@@ -2,8 +2,9 @@
 /*
  * Columns and figures that several tables have.
  */
-import { formatBytes, formatCount, formatPercent, formatTime } from './format';
-import type { State } from './state';
+import type { Weight } from './data';
+import { formatBytes, formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
+import { isComparing, type State } from './state';
 import type { Column } from './table';
 
 export function timeColumn<Row>(title: string, value: (row: Row) => number | undefined, more?: Partial<Column<Row>>): Column<Row> {
@@ -39,6 +40,19 @@ export function durationFacts(durations: Float64Array, ids: number[]) {
 	const sorted = Float64Array.from(ids, (id) => durations[id]).sort();
 
 	return { min_ns: sorted[0], p50_ns: quantile(sorted, 0.5), p99_ns: quantile(sorted, 0.99), max_ns: sorted[sorted.length - 1] };
+}
+
+/* Columns that compare the selection with its base. Empty if there is none. */
+export function changeColumns<Row>(now: (row: Row) => number, base: (row: Row) => number, spec: Weight): Column<Row>[] {
+	const change = (row: Row) => now(row) - base(row);
+	const unit = spec.unit === 'count' ? undefined : spec.unit;
+
+	if (!isComparing.value) return [];
+	return [
+		{ title: 'Base', value: base, show: (r) => formatWeight(base(r), spec), unit },
+		{ title: 'Change', value: change, show: (r) => formatDelta(change(r), spec), unit },
+		{ title: 'In %', value: (r) => (base(r) ? (100 * change(r)) / base(r) : Infinity), show: (r) => formatChange(base(r), now(r)) },
+	];
 }
 
 export function weightPlace(state: State, name: string): number {

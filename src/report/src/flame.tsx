@@ -10,7 +10,7 @@ import { Filters } from './filters';
 import { formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
 import { type Cell, cellAt, childrenOf, Hits, layOut } from './layout';
 import { type Change, type Look, paint, ROW_HEIGHT, rowAt, rowTop, type Scene } from './painter';
-import { baseFilter, filter, isComparing, isDark, isFiltered, isFlame, isOfBrowser, isWholeView, printing, reset, search, selected, setView, shownTree, type State, view, watchWidth, weight, zoom } from './state';
+import { baseSums, filter, isComparing, isDark, isFiltered, isFlame, isOfBrowser, isWholeView, printing, reset, search, selected, setView, shownTree, type State, view, watchWidth, weight, zoom } from './state';
 import { noFilter, type PathTree, patternError, shortName } from './tree';
 import type { Keep, Mode } from './views';
 import { weightTitles } from './words';
@@ -53,9 +53,9 @@ function neighbour(scene: Scene, sums: Parameters<typeof childrenOf>[1], node: n
 function changeOf(state: State): Change | null {
 	const spec = state.report.weights[weight.value];
 
-	if (baseFilter.value && isComparing.value)
+	if (isComparing.value)
 		return {
-			base: shownTree.value!.sums(weight.value, baseFilter.value).total,
+			base: baseSums(shownTree.value!, weight.value).total,
 			now: shownTree.value!.sums(weight.value, filter.value).total,
 		};
 	if (spec.against === undefined) return null;

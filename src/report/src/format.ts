@@ -38,10 +38,10 @@ export function shortTime(ns: number): string {
 
 /* All digits. */
 export function exactTime(ns: number): string {
-	const [seconds, rest] = (ns / 1e9).toFixed(9).split('.');
+	const [whole, rest] = (ns >= 1e9 ? (ns / 1e9).toFixed(9) : (ns / 1e6).toFixed(6)).split('.');
 	const digits = rest.replace(/0+$/, '');
 
-	return `${seconds}${digits ? `.${digits}` : ''} s`;
+	return `${whole}${digits ? `.${digits}` : ''} ${ns >= 1e9 ? 's' : 'ms'}`;
 }
 
 /* Short form with minutes and hours. */
@@ -74,7 +74,7 @@ export function formatRate(bytes: number, ns: number): string {
 
 export function formatWeight(value: number, spec: { unit: string }): string {
 	if (spec.unit === 'ns') return formatTime(value);
-	return spec.unit === 'bytes' ? formatBytes(value) : formatCount(value);
+	return spec.unit === 'bytes' ? formatBytes(value) : formatCount(Math.round(value));
 }
 
 /* Returns the signed change in percent, or "new" or "gone". */

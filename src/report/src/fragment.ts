@@ -4,7 +4,7 @@
  * What a fragment does not say, or says wrongly, has its usual value.
  */
 import { batch, effect } from '@preact/signals';
-import { baseFilter, filter, isFlame, picked, search, selected, shownTree, type State, timeView, view, weight, zoom } from './state';
+import { baseFilter, comparesShares, filter, isFlame, picked, search, selected, shownTree, type State, timeView, view, weight, zoom } from './state';
 import type { TrackKind } from './events';
 import { type Filter, noFilter, type PathTree } from './tree';
 import type { Span } from './times';
@@ -130,6 +130,11 @@ const fields: Field[] = [
 		}),
 	),
 	baseField,
+	{
+		key: 'compare',
+		write: () => (comparesShares.value ? 'shares' : ''),
+		read: (_, text) => (comparesShares.value = text === 'shares'),
+	},
 	{
 		key: 'time',
 		write: () => spanText(timeView.value),
@@ -264,7 +269,7 @@ export function keepInAddress(state: State): void {
 
 	if (fragment()) open();
 	effect(() => {
-		for (const value of [weight, filter, baseFilter, timeView, picked, view, isFlame, search, zoom]) void value.value;
+		for (const value of [weight, filter, baseFilter, comparesShares, timeView, picked, view, isFlame, search, zoom]) void value.value;
 		if (!timer) timer = window.setTimeout(store, Math.max(0, writtenMs + WRITE_INTERVAL_MS - performance.now()));
 	});
 	window.addEventListener('popstate', () => {

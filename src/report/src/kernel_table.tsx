@@ -3,10 +3,10 @@
  * The table of kernels, copies and memsets.
  */
 import { useMemo } from 'preact/hooks';
-import { bytesColumn, countColumn, durationFacts, shareColumn, timeColumn, weightPlace } from './columns';
+import { bytesColumn, changeColumns, countColumn, durationFacts, shareColumn, timeColumn, weightPlace } from './columns';
 import type { KernelRow } from './data';
 import { formatCount, formatPercent, shortTime } from './format';
-import { filter, isFiltered, showEvent, showWork, weight, type State } from './state';
+import { baseSums, filter, isComparing, isFiltered, showEvent, showWork, weight, type State } from './state';
 import { type Column, Table } from './table';
 import { kernelMark, shortName, type Sums, type Tree } from './tree';
 
@@ -14,6 +14,7 @@ interface LeafRow {
 	name: string;
 	ns: number;
 	count: number;
+	baseNs: number; /* of the selection to compare with */
 	facts?: Partial<KernelRow>; /* durations and shapes */
 }
 
@@ -23,15 +24,16 @@ function leafName(row: KernelRow): string {
 }
 
 /* Computes the kernel table from the call paths in the page. */
-function leavesOf({ tree, report }: State, times: Sums, counts: Sums): LeafRow[] {
+function leavesOf({ tree, report }: State, times: Sums, counts: Sums, base: Sums | null): LeafRow[] {
 	const byName = new Map<number, LeafRow>();
 
 	for (let n = 1; n < tree.count; n++) {
-		if (!counts.self[n]) continue;
-		const row = byName.get(tree.name[n]) ?? { name: report.names[tree.name[n]], ns: 0, count: 0 };
+		if (!counts.self[n] && !base?.self[n]) continue;
+		const row = byName.get(tree.name[n]) ?? { name: report.names[tree.name[n]], ns: 0, count: 0, baseNs: 0 };
 
 		row.ns += times.self[n];
 		row.count += counts.self[n];
+		row.baseNs += base?.self[n] ?? 0;
 		byName.set(tree.name[n], row);
 	}
 	return [...byName.values()];
@@ -49,19 +51,19 @@ function durationsOf({ tree, report }: State): Map<string, Partial<KernelRow>> {
 }
 
 /* Returns the rows for the current filters. Shapes are known only without filters. */
-function kernelRows(state: State, times: Sums, counts: Sums): LeafRow[] {
+function kernelRows(state: State, times: Sums, counts: Sums, base: Sums | null): LeafRow[] {
 	const { kernels, left_out_path_count } = state.report;
 
 	if (isFiltered.value) {
 		const durations = durationsOf(state);
 
-		return leavesOf(state, times, counts).map((row) => ({ ...row, facts: durations.get(row.name) }));
+		return leavesOf(state, times, counts, base).map((row) => ({ ...row, facts: durations.get(row.name) }));
 	}
 	const facts = new Map(kernels?.rows.map((row) => [leafName(row), row]));
 
-	if (left_out_path_count)
-		return [...facts].map(([name, row]) => ({ name, ns: row.gpu_time_ns, count: row.count, facts: row }));
-	return leavesOf(state, times, counts).map((row) => ({ ...row, facts: facts.get(row.name) }));
+	if (left_out_path_count && !base)
+		return [...facts].map(([name, row]) => ({ name, ns: row.gpu_time_ns, count: row.count, baseNs: 0, facts: row }));
+	return leavesOf(state, times, counts, base).map((row) => ({ ...row, facts: facts.get(row.name) }));
 }
 
 const BAR = 5; /* width and height of the drawn histogram */
@@ -190,26 +192,29 @@ export function Kernels({ state }: { state: State }) {
 	const { tree } = state;
 	const times = tree.sums(weightPlace(state, 'gpu-time'), filter.value);
 	const counts = tree.sums(weightPlace(state, 'count'), filter.value);
-	const rows = useMemo(() => kernelRows(state, times, counts), [times, counts]);
+	const base = isComparing.value ? baseSums(tree, weightPlace(state, 'gpu-time')) : null;
+	const rows = useMemo(() => kernelRows(state, times, counts, base), [times, counts, base]);
 	const known = useMemo(() => factColumns(tree).filter((column) => rows.some((row) => column.value(row) !== undefined)), [rows]);
+	const changes = changeColumns<LeafRow>((r) => r.ns, (r) => r.baseNs, state.report.weights[weightPlace(state, 'gpu-time')]);
 	const columns: Column<LeafRow>[] = [
 		timeColumn('GPU time', (r) => r.ns),
+		...changes,
 		shareColumn((r) => r.ns, times.total[0]),
 		countColumn('Count', (r) => r.count),
-		timeColumn('Mean', (r) => r.ns / r.count),
+		timeColumn('Mean', (r) => (r.count ? r.ns / r.count : undefined)),
 		...known,
 		{ title: 'Kernel, copy or memset', value: (r) => shortName(r.name), isText: true, isMain: true },
 	];
 
 	return (
 		<Table
-			key={known.length}
+			key={columns.length}
 			id="table-kernels"
 			title="Kernels"
 			columns={columns}
 			rows={rows}
 			text={(r) => r.name}
-			sortedBy={0}
+			sortedBy={changes.length ? 2 : 0}
 			lines={2}
 			onPick={(r) => {
 				if (state.report.weights[weight.value].name !== 'count') weight.value = weightPlace(state, 'gpu-time');

@@ -4,7 +4,7 @@
  * time.
  */
 import { exactTime, formatCount, shortTime } from './format';
-import { baseFilter, endComparison, filter, isComparing, isFiltered, type State, swapWithBase, useAsBase } from './state';
+import { baseFilter, comparesShares, endComparison, filter, isComparing, isFiltered, type State, swapWithBase, useAsBase } from './state';
 import type { TimeView } from './time_view';
 import type { Times } from './times';
 import { type Filter, noFilter } from './tree';
@@ -57,6 +57,12 @@ export function SelectionBar({ state }: { state: State }) {
 				) : null}
 			</div>
 			<div class="selection-buttons screen-only">
+				{isComparing.value ? (
+					<label class="check" title="Scale the base to the total of the selection, as for spans of different lengths">
+						<input id="shares" type="checkbox" checked={comparesShares.value} onChange={(e) => (comparesShares.value = e.currentTarget.checked)} />
+						Compare shares
+					</label>
+				) : null}
 				{isComparing.value ? <Button id="swap-base" onClick={swapWithBase}>Swap</Button> : null}
 				{left && !baseFilter.value ? <Button id="use-as-base" onClick={useAsBase}>Use as base</Button> : null}
 				{baseFilter.value ? <Button id="end-comparison" onClick={endComparison}>End comparison</Button> : null}

@@ -7,7 +7,7 @@ import { useLayoutEffect } from 'preact/hooks';
 import type { Loaded, Report } from './data';
 import type { Hit } from './events';
 import type { Span } from './times';
-import { type Filter, isSameFilter, noFilter, type PathTree, Tree, wholeName } from './tree';
+import { type Filter, isSameFilter, noFilter, type PathTree, type Sums, Tree, wholeName } from './tree';
 import { type View, viewOf, wholeView, withoutLine } from './views';
 
 export type Theme = 'auto' | 'light' | 'dark';
@@ -22,6 +22,7 @@ export const weight = signal(0);
 export const filter = signal<Filter>(noFilter);
 export const baseFilter = signal<Filter | null>(null); /* the flame graph compares filter with it */
 export const timeView = signal<Span | null>(null); /* in shown time; null: the whole run */
+export const comparesShares = signal(false); /* as if both had the same total */
 export const picked = signal<Hit | null>(null); /* in the timeline */
 export const wanted = signal<Hit | null>(null); /* the timeline should go to it */
 export const search = signal('');
@@ -91,6 +92,24 @@ export function watchWidth(ref: { current: HTMLElement | null }): number {
 export const isFiltered = computed(() => !isSameFilter(filter.value, noFilter));
 export const isComparing = computed(() => baseFilter.value !== null && !isSameFilter(filter.value, baseFilter.value));
 
+const scaled = new WeakMap<Sums, { scale: number; sums: Sums }>(); /* the latest of each */
+
+/* Returns the weights of the base, by node of a tree that shows the whole run or a view of it. */
+export function baseSums(tree: PathTree, place: number): Sums {
+	const sums = tree.sums(place, baseFilter.value!);
+
+	if (!comparesShares.value) return sums;
+	const scale = tree.sums(place, filter.value).total[0] / (sums.total[0] || 1);
+
+	const known = scaled.get(sums);
+	if (known?.scale === scale) return known.sums;
+	const by = (values: Float64Array) => values.map((value) => value * scale);
+	const result = { self: by(sums.self), total: by(sums.total) };
+
+	scaled.set(sums, { scale, sums: result });
+	return result;
+}
+
 /* Later selections are compared with this one. Functions may be called from other lines in it. */
 export function useAsBase(): void {
 	batch(() => {
@@ -106,6 +125,7 @@ export function swapWithBase(): void {
 export function endComparison(): void {
 	batch(() => {
 		baseFilter.value = null;
+		comparesShares.value = false;
 		setView({ ignoresLines: false });
 	});
 }
@@ -126,6 +146,7 @@ export function reset(): void {
 	search.value = '';
 	filter.value = noFilter;
 	baseFilter.value = null;
+	comparesShares.value = false;
 	view.value = wholeView;
 }
 

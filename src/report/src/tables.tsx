@@ -5,11 +5,11 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { bytesColumn, countColumn, durationFacts, shareColumn, timeColumn, weightPlace } from './columns';
+import { bytesColumn, changeColumns, countColumn, durationFacts, shareColumn, timeColumn, weightPlace } from './columns';
 import type { CallRow, FailureRow, MemoryRow, TransferRow } from './data';
 import { formatCount, formatRate, formatWeight } from './format';
 import { Kernels, longestOf, showLongest } from './kernel_table';
-import { filter, isFiltered, printing, scrollToFlame, showNode, showSearch, weight, type State } from './state';
+import { baseSums, filter, isComparing, isFiltered, printing, scrollToFlame, showNode, showSearch, weight, type State } from './state';
 import { type Column, Table } from './table';
 import { frameKind, noFilter, shortName, wholeName, type Tree } from './tree';
 import { weightTitles } from './words';
@@ -17,6 +17,7 @@ import { weightTitles } from './words';
 interface PathRow {
 	node: number;
 	value: number;
+	base: number; /* value in the selection to compare with */
 	count: number;
 	longest?: number; /* work */
 }
@@ -55,15 +56,23 @@ function Paths({ state }: { state: State }) {
 	const sums = tree.sums(weight.value, filter.value);
 	const counts = tree.sums(weightPlace(state, 'count'), filter.value);
 	const isTime = spec.name === 'gpu-time' || spec.name === 'gpu-exclusive';
+	const base = isComparing.value ? baseSums(tree, weight.value) : null;
 	const rows = useMemo(() => {
 		const found: PathRow[] = [];
 		const works = isTime ? tree.workBy('node', filter.value) : null;
 
 		for (let n = 1; n < tree.count; n++)
-			if (sums.self[n] || (spec.name === 'gpu-time' && counts.self[n]))
-				found.push({ node: n, value: sums.self[n], count: counts.self[n], longest: longestOf(tree, works?.get(n)) });
+			if (sums.self[n] || base?.self[n] || (spec.name === 'gpu-time' && counts.self[n]))
+				found.push({
+					node: n,
+					value: sums.self[n],
+					base: base?.self[n] ?? 0,
+					count: counts.self[n],
+					longest: longestOf(tree, works?.get(n)),
+				});
 		return found;
-	}, [sums, counts]);
+	}, [sums, counts, base]);
+	const changes = changeColumns<PathRow>((r) => r.value, (r) => r.base, spec);
 	const durationOf = (r: PathRow) => (r.longest === undefined ? undefined : tree.events!.work.duration[r.longest]);
 	const whole = sums.total[0];
 	const columns: Column<PathRow>[] = [
@@ -73,6 +82,7 @@ function Paths({ state }: { state: State }) {
 			show: (r) => formatWeight(r.value, spec),
 			unit: spec.unit === 'count' ? undefined : spec.unit,
 		},
+		...changes,
 		shareColumn((r) => r.value, whole),
 		...(isTime
 			? [
@@ -88,13 +98,13 @@ function Paths({ state }: { state: State }) {
 
 	return (
 		<Table
-			key={spec.name}
+			key={`${spec.name} ${changes.length}`}
 			id="table-paths"
 			title="Call paths"
 			columns={columns}
 			rows={rows}
 			text={(r) => tree.pathText(r.node)}
-			sortedBy={0}
+			sortedBy={changes.length ? 2 : 0}
 			lines={3}
 			onPick={(r) => showNode(r.node)}
 			pickTitle="Show in the flame graph"

@@ -6,7 +6,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import {
 	cells, choose, close, isGone, isNumber, isThere, made, merge, open, outputs, runChecks, soon,
-	sorted, traces, work,
+	sorted, sum, traces, work,
 } from './page.mjs';
 
 async function checkTimeZoom(page) {
@@ -124,6 +124,13 @@ async function checkEvents(page, log, { summary }) {
 	await page.click('#swap-base');
 	await soon(async () => assert.equal(await side('new'), part.totals.gpu_time_ns));
 	assert.equal(await side('base'), now);
+	// The tables have the same changes, and shares compare as if both had the same total.
+	const kernels = await cells(page, 'kernels');
+
+	assert.equal(sum(kernels.map((row) => row.Base)), now);
+	assert.equal(sum(kernels.map((row) => row.Change)), part.totals.gpu_time_ns - now);
+	await page.check('#shares');
+	await soon(async () => assert.ok(Math.abs((await side('base')) - part.totals.gpu_time_ns) < 1));
 	await page.click('#end-comparison');
 	await page.click('#clear-selection');
 	await isGone(page, '#selection-bar');
