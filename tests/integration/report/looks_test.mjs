@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { browser, close, open, outputs, runChecks, soon, sum, traces } from './page.mjs';
+import { browser, close, isThere, open, outputs, runChecks, soon, sum, traces } from './page.mjs';
 
 async function checkLooks(html) {
 	for (const width of [320, 390, 768]) {
@@ -120,14 +120,33 @@ const badTexts = () => {
 	return bad;
 };
 
+async function checkTextsOf(page, what) {
+	for (let top = 0; top < (await page.evaluate(() => document.documentElement.scrollHeight)); top += 700) {
+		await page.evaluate((y) => scrollTo(0, y), top);
+		assert.deepEqual(await page.evaluate(badTexts), [], `${what} at ${top}`);
+	}
+}
+
+// An event, a selection and its base.
+async function showMuch(page) {
+	await page.click('#show-longest-gap');
+	await isThere(page, '#event-details');
+	await page.click('#use-span');
+	await page.click('#use-as-base');
+	await page.click('#time-later');
+	await page.click('#use-span');
+	await isThere(page, '#shares');
+}
+
 async function checkTexts(html) {
 	for (const width of [1440, 1024, 390])
 		for (const colorScheme of ['light', 'dark']) {
 			const page = await open(html, { viewport: { width, height: 800 }, hasTouch: true, colorScheme });
 
-			for (let top = 0; top < (await page.evaluate(() => document.documentElement.scrollHeight)); top += 700) {
-				await page.evaluate((y) => scrollTo(0, y), top);
-				assert.deepEqual(await page.evaluate(badTexts), [], `${width} ${colorScheme} at ${top}`);
+			await checkTextsOf(page, `${width} ${colorScheme}`);
+			if (colorScheme === 'dark') {
+				await showMuch(page);
+				await checkTextsOf(page, `${width} with a comparison`);
 			}
 			await close(page);
 		}
