@@ -208,7 +208,7 @@ export function Kernels({ state }: { state: State }) {
 
 	return (
 		<Table
-			key={columns.length}
+			key={`${known.length} ${changes.length}`}
 			id="table-kernels"
 			title="Kernels"
 			columns={columns}
