@@ -6,6 +6,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { EventRows, type Piece } from './event_rows';
+import type { Shape } from './data';
 import type { Events, Hit } from './events';
 import { readLook } from './flame';
 import { exactTime, formatBytes, formatCount, formatRate, formatTime } from './format';
@@ -13,6 +14,7 @@ import { Shades } from './selection';
 import { filter, isDark, isOfBrowser, picked, pointTo, printing, showNode, type State, wanted, watchWidth } from './state';
 import { moved, stretch, type TimeView } from './time_view';
 import type { Span, Times } from './times';
+import { frameKind, kernelMark, type Tree } from './tree';
 import { idleMeanings, idleName } from './words';
 
 const HEIGHT_SHARE = 0.5; /* of the window */
@@ -53,15 +55,19 @@ function Fact({ name, value }: { name: string; value: string }) {
 	);
 }
 
+/* Returns null for copies and memsets. */
+function kernelShape(tree: Tree, events: Events, work: number): Shape | null {
+	return tree.text(events.work.node[work]).startsWith(kernelMark) ? events.shape(work) : null;
+}
+
 function WorkFacts({ state, events, work }: { state: State; events: Events; work: number }) {
 	const { detail, duration, call, start, stream } = events.work;
-	const shape = events.shape(work);
-	const isKernel = shape !== null && state.tree.text(events.work.node[work]).startsWith('[GPU_Kernel]');
+	const shape = kernelShape(state.tree, events, work);
 	const caller = call[work] - 1;
 
 	return (
 		<>
-			{isKernel ? (
+			{shape ? (
 				<>
 					<Fact name="grid" value={shape.grid.join(' × ')} />
 					<Fact name="block" value={shape.block.join(' × ')} />
@@ -129,15 +135,40 @@ function EventDetails({ state, events, rows, hit }: { state: State; events: Even
 	);
 }
 
-function EventTip({ rows, hit, x, y, width }: { rows: EventRows; hit: Hit; x: number; y: number; width: number }) {
+const TIP_FRAMES = 3;
+
+/* The innermost frames of the user's code, or of any code, innermost first. */
+function shortPath({ tree }: State, node: number): string {
+	const frames = tree.path(node).map((n) => tree.text(n));
+	const own = frames.filter((frame) => tree.ownNames.has(frame));
+	const code = own.length ? own : frames.filter((frame) => frameKind(frame) === 'python' || frameKind(frame) === 'code');
+	const shown = code.reverse().slice(0, TIP_FRAMES);
+
+	return shown.join(' ‹ ') + (code.length > shown.length ? ' ‹ …' : '');
+}
+
+function shapeText({ tree }: State, events: Events, { kind, id }: Hit): string {
+	const shape = kind === 'work' ? kernelShape(tree, events, id) : null;
+
+	if (shape) return `grid ${shape.grid.join(' × ')}, block ${shape.block.join(' × ')}`;
+	return kind === 'work' && events.work.detail[id] ? formatBytes(events.work.detail[id]) : '';
+}
+
+function EventTip(props: { state: State; events: Events; rows: EventRows; hit: Hit; x: number; y: number; width: number }) {
+	const { state, events, rows, hit, x, y, width } = props;
+	const shape = shapeText(state, events, hit);
+	const node = hit.kind === 'frame' ? 0 : nodeOf(events, hit);
+
 	return (
 		<div class="tip" style={{ left: `${Math.max(Math.min(x + 14, width - 330), 0)}px`, top: `${y + 18}px` }}>
 			<div class="tip-name">{(hit.kind === 'idle' ? 'idle: ' : '') + rows.name(hit.kind, hit.id)}</div>
 			<div class="tip-numbers">
 				<b>{hit.kind === 'frame' ? '' : formatTime(hit.endNs - hit.startNs)}</b>
 				<span>{hit.kind === 'frame' ? 'on the stack of the calls here; unknown between calls' : `at ${formatTime(hit.startNs)}`}</span>
-				<span>click for the call path</span>
+				{shape ? <span>{shape}</span> : null}
+				<span>click for the whole path</span>
 			</div>
+			{node ? <div class="tip-path">{shortPath(state, node)}</div> : null}
 		</div>
 	);
 }
@@ -339,7 +370,7 @@ export function Timeline({ state, times, view }: { state: State; times: Times; v
 				{dragged ? (
 					<div class="selection" style={{ left: `${Math.min(at.value, dragged.x)}px`, width: `${Math.abs(at.value - dragged.x)}px` }} />
 				) : null}
-				{hover.value && rows ? <EventTip rows={rows} {...hover.value} width={width} /> : null}
+				{hover.value && rows && events ? <EventTip state={state} events={events} rows={rows} {...hover.value} width={width} /> : null}
 			</div>
 			{picked.value && rows && events ? <EventDetails state={state} events={events} rows={rows} hit={picked.value} /> : null}
 			<LeftOut state={state} />

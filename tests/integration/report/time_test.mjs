@@ -159,7 +159,10 @@ async function checkEventDetails() {
 
 	await page.waitForFunction(() => document.querySelector('#event-canvas')?.dataset.paintMs);
 	await canvas.scrollIntoViewIfNeeded();
+	await page.mouse.move((await canvas.boundingBox()).x + 200, (await canvas.boundingBox()).y + 61);
+	await soon(async () => assert.match(await page.textContent('#events .tip'), /^long_kernel100\.000 usat 4\.000 us.*work ‹ step ‹ main$/));
 	await clickAt(50000, 'work');
+	await isGone(page, '#events .tip');
 	assert.equal(await page.textContent('#event-details .details-name'), 'long_kernel');
 	await isNumber(page, '#event-details [data-value]', 100000, 'duration');
 	assert.match(await page.textContent('#event-details .crumbs'), /main.*step.*work.*long_kernel/);
