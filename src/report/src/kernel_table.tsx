@@ -116,13 +116,26 @@ export function longestOf({ events }: Tree, list: number[] | undefined): number 
 	return list?.reduce((a, b) => (events!.work.duration[b] > events!.work.duration[a] ? b : a));
 }
 
-const factColumns = (tree: Tree): Column<LeafRow>[] => [
+/*
+ * Finds the names whose longest work is in the page. Returns null if all work is, because decoding
+ * the events only for this would delay the page.
+ */
+function namesWithLongest({ tree, report }: State, rows: LeafRow[]): Set<string> | null {
+	if (!report.events?.left_out_work_count) return null;
+	const { duration } = tree.events!.work;
+	const shownMax = new Map<string, number>();
+
+	for (const [name, list] of tree.workBy('name', filter.value)) shownMax.set(report.names[name], duration[longestOf(tree, list)!]);
+	return new Set(rows.filter((row) => shownMax.get(row.name) === row.facts?.max_ns).map((row) => row.name));
+}
+
+const factColumns = (tree: Tree, linked: Set<string> | null): Column<LeafRow>[] => [
 	timeColumn('Min', (r) => r.facts?.min_ns, { isDetail: true }),
 	timeColumn('p50', (r) => r.facts?.p50_ns),
 	timeColumn('p99', (r) => r.facts?.p99_ns),
 	timeColumn('Max', (r) => r.facts?.max_ns, {
 		what: 'The longest execution. Click it to see it in the timeline, with the call that launched it.',
-		open: (r) => showLongest(tree, 'name', tree.names.indexOf(r.name)),
+		open: (r) => (!linked || linked.has(r.name) ? () => showLongest(tree, 'name', tree.names.indexOf(r.name)) : null),
 		isDetail: true,
 	}),
 	{
@@ -194,7 +207,10 @@ export function Kernels({ state }: { state: State }) {
 	const counts = tree.sums(weightPlace(state, 'count'), filter.value);
 	const base = isComparing.value ? baseSums(tree, weightPlace(state, 'gpu-time')) : null;
 	const rows = useMemo(() => kernelRows(state, times, counts, base), [times, counts, base]);
-	const known = useMemo(() => factColumns(tree).filter((column) => rows.some((row) => column.value(row) !== undefined)), [rows]);
+	const known = useMemo(
+		() => factColumns(tree, namesWithLongest(state, rows)).filter((column) => rows.some((row) => column.value(row) !== undefined)),
+		[rows],
+	);
 	const changes = changeColumns<LeafRow>((r) => r.ns, (r) => r.baseNs, state.report.weights[weightPlace(state, 'gpu-time')]);
 	const columns: Column<LeafRow>[] = [
 		timeColumn('GPU time', (r) => r.ns),

@@ -21,7 +21,7 @@ export interface Column<Row> {
 	plain?: (row: Row) => string; /* for copies, instead of the value or what is shown */
 	unit?: string; /* of the values in copies as CSV */
 	share?: (row: Row) => number; /* from 0 to 1; drawn as a bar */
-	open?: (row: Row) => void; /* makes known values links */
+	open?: (row: Row) => (() => void) | null; /* makes known values links, unless it is null */
 	isText?: boolean;
 	isMain?: boolean; /* takes the remaining width and stays in view */
 	isDetail?: boolean; /* not printed: paper is too narrow */
@@ -66,6 +66,7 @@ function Cell<Row>(props: { column: Column<Row>; row: Row; onPick?: (row: Row) =
 	const { column, row } = props;
 	const value = column.value(row);
 	const share = value === undefined ? undefined : column.share?.(row);
+	const open = value === undefined ? null : column.open?.(row);
 	const content = value === undefined ? '' : column.show ? column.show(row) : String(value);
 
 	return (
@@ -85,8 +86,8 @@ function Cell<Row>(props: { column: Column<Row>; row: Row; onPick?: (row: Row) =
 				</button>
 			) : (
 				<span class="cell" title={column.isMain ? String(value) : undefined}>
-					{column.open && value !== undefined ? (
-						<button type="button" class="link" title={column.what} onClick={() => column.open!(row)}>
+					{open ? (
+						<button type="button" class="link" title={column.what} onClick={open}>
 							{content}
 						</button>
 					) : (

@@ -89,7 +89,7 @@ function Paths({ state }: { state: State }) {
 					countColumn('Count', (r: PathRow) => r.count),
 					timeColumn('Longest', durationOf, {
 						what: `The longest execution${report.events?.left_out_work_count ? ' in this page' : ''}. Click it to see it in the timeline.`,
-						open: (r) => showLongest(tree, 'node', r.node),
+						open: (r) => () => showLongest(tree, 'node', r.node),
 					}),
 				]
 			: []),

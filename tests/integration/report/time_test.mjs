@@ -237,6 +237,9 @@ async function checkFewerEvents() {
 	assert.ok(statSync(all.html).size <= limit * 1000);
 	await isThere(page, '#events-left-out');
 	await isNumber(page, '#flame-total', all.summary.totals.gpu_time_ns, 'all GPU time');
+	// The longest execution stays, so its link leads to it.
+	await page.click('#table-kernels td[data-title=Max] button');
+	await isNumber(page, '#event-details [data-value]', 8000, 'the longest of many');
 	await close(page);
 }
 
