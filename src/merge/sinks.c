@@ -103,9 +103,16 @@ int sinks_open(const struct options *options, struct sink *sinks, struct report 
 
 static void report_write(const char *path, int error, struct report *report)
 {
-	if (error)
+	bool is_stdout = !strcmp(path, "-");
+
+	if (error == -EPIPE && is_stdout) {
+		/* The reader, such as head, has read what it wanted. */
+		if (report->status < STATUS_FAILED)
+			report->status = STATUS_FAILED;
+	} else if (error) {
 		report_error(report, STATUS_FAILED, "cannot write '%s': %s",
-			     !strcmp(path, "-") ? "stdout" : path, strerror(-error));
+			     is_stdout ? "stdout" : path, strerror(-error));
+	}
 }
 
 static void close_output(struct output *out, const char *path, bool whole, struct report *report)
