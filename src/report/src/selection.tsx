@@ -37,7 +37,7 @@ export function SelectionBar({ state }: { state: State }) {
 	if (!isFiltered.value && !baseFilter.value) return null;
 	return (
 		<aside class="selection-bar" id="selection-bar" aria-label="Selection" data-from={span?.fromNs} data-until={span?.untilNs}>
-			<div class="selection-text">
+			<div class="selection-text" aria-live="polite">
 				<p>
 					<b>Selected:</b> {describe(state, filter.value)}.{' '}
 					<span class="muted">

@@ -119,7 +119,7 @@ export function useAsBase(): void {
 }
 
 export function swapWithBase(): void {
-	[filter.value, baseFilter.value] = [baseFilter.value!, filter.value];
+	batch(() => ([filter.value, baseFilter.value] = [baseFilter.value!, filter.value]));
 }
 
 export function endComparison(): void {

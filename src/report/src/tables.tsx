@@ -426,6 +426,7 @@ function noneText(ofRun: string): string {
 
 /* Allocations are counted per device, whatever their call path. */
 function memoryNote({ report }: State): string | null {
+	if (isFiltered.value) return 'The table by device shows the whole run, not the selection.';
 	return /--(filter|focus|range)/.test(report.summary.selection ?? '')
 		? 'Includes all calls in the time window: --filter, --focus and --range do not apply to this table.'
 		: null;
