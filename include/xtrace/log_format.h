@@ -15,7 +15,7 @@
 
 #define XT_LOG_MAGIC	     "\x89XTRLOG\n" /* 8 bytes, no terminator */
 #define XT_LOG_VERSION_MAJOR 2		    /* a reader rejects a larger one */
-#define XT_LOG_VERSION_MINOR 7		    /* additions that a reader may skip */
+#define XT_LOG_VERSION_MINOR 8		    /* additions that a reader may skip */
 #define XT_LOG_BYTE_ORDER    0x01020304u
 #define XT_CHUNK_MAGIC	     0x48435458u /* "XTCH" */
 
@@ -104,6 +104,7 @@ enum xt_kind {
 	XT_KIND_STACK_RATE = 26, /* sampling rate of stacks from then on */
 	XT_KIND_AUTOGRAD = 27,	 /* interned: states of PyTorch's autograd in a thread */
 	XT_KIND_COMPILED = 28,	 /* source lines of generated Python code, embedded after the run */
+	XT_KIND_CPU_SAMPLE = 29, /* what a host thread did at moments of sampling */
 	XT_KIND_COUNT
 };
 
@@ -399,6 +400,40 @@ enum xt_compiled_column {
 	XT_COMPILED_FUNCTION = 3, /* bytes; without a trace, the names of the source nodes */
 	XT_COMPILED_FILE = 4,	  /* bytes */
 	XT_COMPILED_LINE = 5,	  /* 0: unknown */
+};
+
+/* One row stands for consecutive observations of a thread in the same state and stack. */
+enum xt_cpu_sample_column {
+	XT_CPU_SAMPLE_TIME_NS = 1,   /* the first observation */
+	XT_CPU_SAMPLE_SPAN_NS = 2,   /* from the first to the last; 0: only one */
+	XT_CPU_SAMPLE_THREAD = 3,    /* XT_THREAD_ID */
+	XT_CPU_SAMPLE_STATE = 4,     /* enum xt_cpu_state */
+	XT_CPU_SAMPLE_STACK = 5,     /* XT_STACK_ID; 0: unknown */
+	XT_CPU_SAMPLE_WEIGHT_NS = 6, /* time of the thread that the row represents */
+	XT_CPU_SAMPLE_COUNT = 7,     /* observations */
+	XT_CPU_SAMPLE_WAIT_PID = 8,  /* process of the thread that it waits for; 0: unknown */
+	XT_CPU_SAMPLE_WAIT_TID = 9,
+	XT_CPU_SAMPLE_FLAGS = 10, /* enum xt_cpu_flag */
+};
+
+enum xt_cpu_state {
+	XT_CPU_UNKNOWN = 0,
+	XT_CPU_RUNNING = 1,    /* ran, or was ready to run, in its own code */
+	XT_CPU_IN_KERNEL = 2,  /* ran in the kernel */
+	XT_CPU_IO = 3,	       /* waits for a file, a device or a network connection */
+	XT_CPU_LOCK = 4,       /* waits for a lock, a condition or another thread */
+	XT_CPU_SLEEP = 5,      /* waits for a time to pass */
+	XT_CPU_PAGE_FAULT = 6, /* the kernel provides memory that it touched first */
+	XT_CPU_GIL = 7,	       /* waits for Python's interpreter lock */
+	XT_CPU_PROCESS = 8,    /* waits for another process */
+	XT_CPU_BLOCKED = 9,    /* waits for something else */
+	XT_CPU_STATES
+};
+
+enum xt_cpu_flag {
+	XT_CPU_NO_NATIVE = 1u << 0,	 /* the native frames are unknown */
+	XT_CPU_NO_PYTHON = 1u << 1,	 /* it has Python frames, but they changed while read */
+	XT_CPU_NATIVE_DROPPED = 1u << 2, /* native frames did not fit the Python frames */
 };
 
 /* 32-bit FNV-1a, the checksum of the fixed headers. Payloads have zstd's content checksum. */

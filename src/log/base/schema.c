@@ -381,4 +381,21 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 						[XT_COMPILED_LINE] = UVAR("line"),
 					},
 			},
+		[XT_KIND_CPU_SAMPLE] =
+			{
+				.name = "CPU_SAMPLE",
+				.columns =
+					{
+						[XT_CPU_SAMPLE_TIME_NS] = TIME("time ns"),
+						[XT_CPU_SAMPLE_SPAN_NS] = UVAR("span ns"),
+						[XT_CPU_SAMPLE_THREAD] = UVAR("thread"),
+						[XT_CPU_SAMPLE_STATE] = UVAR("state"),
+						[XT_CPU_SAMPLE_STACK] = UVAR("stack"),
+						[XT_CPU_SAMPLE_WEIGHT_NS] = PLANES("weight ns"),
+						[XT_CPU_SAMPLE_COUNT] = UVAR("count"),
+						[XT_CPU_SAMPLE_WAIT_PID] = UVAR("waits for pid"),
+						[XT_CPU_SAMPLE_WAIT_TID] = UVAR("waits for tid"),
+						[XT_CPU_SAMPLE_FLAGS] = UVAR("flags"),
+					},
+			},
 };
