@@ -35,7 +35,7 @@ static void *run_worker(void *argument)
 		pthread_mutex_lock(&e->lock);
 		index = e->begun++;
 		pthread_mutex_unlock(&e->lock);
-		if (index >= e->inputs->count)
+		if (index >= e->inputs->all_count)
 			return NULL;
 		job = &e->jobs[index];
 		job->error = embed_symbols(&e->inputs->logs[index], e->torch_trace, e->search,
@@ -73,17 +73,17 @@ int embed_all(const struct inputs *inputs, const char *torch_trace, size_t worke
 	size_t count = worker_count ? worker_count : processors();
 	int error = 0;
 
-	if (count > inputs->count)
-		count = inputs->count;
+	if (count > inputs->all_count)
+		count = inputs->all_count;
 	if (count > WORKERS_MAX)
 		count = WORKERS_MAX;
-	e.jobs = calloc(inputs->count + 1, sizeof(*e.jobs));
+	e.jobs = calloc(inputs->all_count + 1, sizeof(*e.jobs));
 	if (!e.jobs)
 		return -ENOMEM;
-	for (size_t i = 0; i < inputs->count; i++)
+	for (size_t i = 0; i < inputs->all_count; i++)
 		e.jobs[i].report.is_held = true;
 	run_workers(&e, count);
-	for (size_t i = 0; i < inputs->count; i++) {
+	for (size_t i = 0; i < inputs->all_count; i++) {
 		report_release(report, &e.jobs[i].report);
 		if (e.jobs[i].error)
 			error = e.jobs[i].error;

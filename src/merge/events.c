@@ -552,10 +552,12 @@ static int begin(struct reading *reading)
 	if (!reading->has_stack || !reading->copies ||
 	    threads_init(&reading->threads, reading->model) < 0)
 		return -ENOMEM;
+	idle_paths_begin(&reading->idle_paths, reading->run->cpu_logs, reading->process.log,
+			 reading->model, &reading->threads, &reading->aggregate);
 	if (wants_exclusive || wants_idle) {
-		reading->timeline =
-			timeline_new(wants_exclusive, wants_idle, &reading->aggregate,
-				     &reading->threads, &reading->model->pauses, timeline_listener);
+		reading->timeline = timeline_new(wants_exclusive, wants_idle, &reading->aggregate,
+						 &reading->threads, &reading->model->pauses,
+						 &reading->idle_paths, timeline_listener);
 		if (!reading->timeline)
 			return -ENOMEM;
 		reading->timeline->is_damaged =
@@ -641,6 +643,7 @@ void reading_free(struct reading *reading)
 	missing_free(&reading->missing);
 	callsites_free(&reading->callsites);
 	aggregate_free(&reading->aggregate);
+	idle_paths_free(&reading->idle_paths);
 	free(reading->copies);
 	free(reading->has_stack);
 }

@@ -26,6 +26,7 @@
 #include "merge/read/correlate.h"
 #include "merge/read/inputs.h"
 #include "merge/read/model.h"
+#include "merge/sums/cpu_logs.h"
 #include "merge/sums/losses.h"
 #include "merge/sums/memory.h"
 #include "merge/sums/selection.h"
@@ -71,8 +72,9 @@ enum exporter_use {
 	USES_ITERATIONS = 1u << 9,   /* --iteration, --warmup */
 	USES_SIZE = 1u << 10,	     /* --html-size */
 	USES_FINDINGS = 1u << 11,
-	USES_OTHER = 1u << 31, /* for exporters that use none of the above */
-	USES_ANY = UINT32_MAX, /* for options that every output uses */
+	USES_CPU_LOGS = 1u << 12, /* process(), total() and process_end() for CPU logs, too */
+	USES_OTHER = 1u << 31,	  /* for exporters that use none of the above */
+	USES_ANY = UINT32_MAX,	  /* for options that every output uses */
 };
 
 /* The user's choices. */
@@ -113,6 +115,7 @@ struct range_sums {
 /* The run: the data of all processes read so far. */
 struct run {
 	const struct inputs *inputs;
+	const struct cpu_logs *cpu_logs; /* complete before the first log is read */
 	const struct settings *settings;
 	uint32_t weights;	 /* bit 1 << enum weight for each weight that an output shows */
 	uint32_t weights_needed; /* the same, and those that findings need */
@@ -229,8 +232,9 @@ struct process {
 	uint32_t label_name;	      /* the sanitised label, as name in paths */
 	size_t index;		      /* from 0 */
 	size_t process_count;
-	int64_t origin_ns; /* subtract from the log's times to begin at 0 */
-	uint32_t total;	   /* index of the total that the work belongs to */
+	int64_t origin_ns;	   /* subtract from the log's times to begin at 0 */
+	uint32_t total;		   /* index of the total that the work belongs to */
+	const struct cpu_log *cpu; /* the CPU log that is read; NULL: a log of calls and GPU work */
 };
 
 /*
@@ -293,9 +297,18 @@ struct exporter {
 	int (*total)(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node);
 	int (*process_end)(struct sink *sink, const struct process *process);
+	/* Called for the samples of a CPU log, by thread in order of time. Only with USES_CPU_LOGS. */
+	int (*cpu_sample)(struct sink *sink, const struct process *process,
+			  const struct cpu_sample *sample);
 	int (*end)(struct sink *sink, const struct run *run);
 	void (*free)(struct sink *sink); /* called after any of the above, even if it failed */
 };
+
+/* Whether the functions of the exporter are called for this log. */
+static inline bool sink_reads(const struct sink *sink, const struct process *process)
+{
+	return !process->cpu || sink->exporter->uses & USES_CPU_LOGS;
+}
 
 extern const struct exporter exporter_brief;
 extern const struct exporter exporter_csv;

@@ -20,6 +20,7 @@
 #include "merge/reading.h"
 #include "merge/sinks.h"
 #include "merge/sums/anomalies.h"
+#include "merge/sums/cpu_sums.h"
 #include "merge/sums/sampled.h"
 #include "merge/sums/trust.h"
 #include "merge/events.h"
@@ -134,56 +135,73 @@ static void report_unread_autograd(const struct model *model, const struct addre
 			    path, version[0] ? " " : "", version, why);
 }
 
-/* Adds a log to the run. reader is positioned at the events of the log; NULL: they were read. */
-static int add_log(struct run *run, size_t index, struct debug_search *search,
-		   struct reading *reading, struct xt_reader *reader)
+/* Names the frames of a log. Free all three results in any case. Returns 0 or -ENOMEM. */
+static int name_frames(struct run *run, const struct input *log, struct model *model,
+		       struct debug_search *search, struct addresses *addresses,
+		       struct demangle_cache *names, struct frames *frames)
 {
 	const struct frame_style *style = &run->settings->frames;
-	const struct input *log = &run->inputs->logs[index];
-	struct model *model = reading->model;
-	struct addresses addresses = {0};
-	struct demangle_cache names = {.mangled = &model->names,
-				       .style = run->settings->names,
-				       .shown = &run->paths.names};
-	char *label = make_label(run->inputs, log, model);
-	int error = label ? 0 : -ENOMEM;
+	int error = addresses_resolve(
+		addresses, model,
+		&(struct resolve_options){.places = style->inlines || style->lines,
+					  .search = search,
+					  .log_path = log->path},
+		run->report);
 
-	reading->process = (struct process){
+	*names = (struct demangle_cache){.mangled = &model->names,
+					 .style = run->settings->names,
+					 .shown = &run->paths.names};
+	if (!error && style->redaction)
+		error = redact_names(style->redaction, model, addresses);
+	if (!error && names->style == DEMANGLE_SHORT)
+		error = unique_names_assign(&run->unique_names, names, model, addresses);
+	if (!error)
+		error = frames_build(frames, model, addresses, style, names, &run->file_names,
+				     &run->paths, PATH_ROOT);
+	if (!error && style->redaction)
+		error = redact_model(style->redaction, model, addresses);
+	if (!error)
+		error = unnamed_modules_add(&run->unnamed_modules, model, addresses,
+					    frames->address_names);
+	return error;
+}
+
+/* Describes a log for the exporters. The caller frees the label. Returns 0 or -ENOMEM. */
+static int describe_process(struct run *run, size_t index, const struct model *model,
+			    struct process *process)
+{
+	const struct input *log = &run->inputs->logs[index];
+	char *label = make_label(run->inputs, log, model);
+
+	*process = (struct process){
 		.log = log,
 		.model = model,
-		.frames = &reading->frames,
-		.addresses = &addresses,
 		.paths = &run->paths,
-		.names = &names,
 		.label = label,
 		.label_name = label ? clean_name(&run->paths.names, label) : NAME_FAILED,
 		.index = index,
 		.process_count = run->inputs->count,
 		.origin_ns = (int64_t)((uint64_t)run->inputs->origin_ns - (uint64_t)log->shift_ns),
 	};
-	if (reading->process.label_name == NAME_FAILED)
-		error = -ENOMEM;
+	return process->label_name == NAME_FAILED ? -ENOMEM : 0;
+}
+
+/* Adds a log to the run. reader is positioned at the events of the log; NULL: they were read. */
+static int add_log(struct run *run, size_t index, struct debug_search *search,
+		   struct reading *reading, struct xt_reader *reader)
+{
+	const struct input *log = &run->inputs->logs[index];
+	struct model *model = reading->model;
+	struct addresses addresses = {0};
+	struct demangle_cache names = {0};
+	int error = describe_process(run, index, model, &reading->process);
+	char *label = (char *)reading->process.label;
+
+	reading->process.frames = &reading->frames;
+	reading->process.addresses = &addresses;
+	reading->process.names = &names;
 	if (!error)
-		error = addresses_resolve(
-			&addresses, model,
-			&(struct resolve_options){.places = style->inlines || style->lines,
-						  .search = search,
-						  .log_path = log->path},
-			run->report);
-	if (!error && style->redaction)
-		error = redact_names(style->redaction, model, &addresses);
-	if (!error)
-		error = names.style == DEMANGLE_SHORT
-				? unique_names_assign(&run->unique_names, &names, model, &addresses)
-				: 0;
-	if (!error)
-		error = frames_build(&reading->frames, model, &addresses, style, &names,
-				     &run->file_names, &run->paths, PATH_ROOT);
-	if (!error && style->redaction)
-		error = redact_model(style->redaction, model, &addresses);
-	if (!error)
-		error = unnamed_modules_add(&run->unnamed_modules, model, &addresses,
-					    reading->frames.address_names);
+		error = name_frames(run, log, model, search, &addresses, &names, &reading->frames);
 	if (!error)
 		error = read_process(reading, reader, run);
 	if (!error)
@@ -230,6 +248,67 @@ static int read_log(struct run *run, size_t index, struct debug_search *search, 
 	xt_reader_close(reader);
 	reading_free(&reading);
 	model_free(reading.model);
+	return error;
+}
+
+/* Loads the CPU logs, which all other logs may need. A log that cannot be read is left out. */
+static int load_cpu_logs(struct run *run, struct cpu_logs *logs, struct debug_search *search)
+{
+	const struct inputs *inputs = run->inputs;
+	size_t count = inputs->all_count - inputs->count;
+	int error = 0;
+
+	logs->list = calloc(count + 1, sizeof(*logs->list));
+	if (!logs->list)
+		return -ENOMEM;
+	for (size_t i = inputs->count; i < inputs->all_count && !error; i++) {
+		struct cpu_log *log = &logs->list[logs->count];
+		struct xt_reader *reader = inputs_open(inputs->logs[i].path, run->report);
+
+		if (!reader)
+			continue;
+		log->input = &inputs->logs[i];
+		error = model_load(&log->model, reader);
+		xt_reader_close(reader);
+		if (error)
+			break;
+		logs->count++;
+		log->period_ns = cpu_log_period_ns(log->model);
+		error = name_frames(run, log->input, log->model, search, &log->addresses,
+				    &log->names, &log->frames);
+	}
+	return error;
+}
+
+/* Adds the time of the sampled threads of a process. */
+static int add_cpu_log(struct run *run, const struct cpu_log *log, struct sink *sinks,
+		       size_t sink_count)
+{
+	struct reading reading = {.run = run, .sinks = sinks, .sink_count = sink_count};
+	struct process *process = &reading.process;
+	int error = describe_process(run, (size_t)(log->input - run->inputs->logs), log->model,
+				     process);
+
+	reading.model = log->model;
+	process->frames = &log->frames;
+	process->addresses = &log->addresses;
+	process->names = (struct demangle_cache *)&log->names;
+	process->cpu = log;
+	for (size_t e = 0; e < sink_count && !error; e++)
+		if (sinks[e].exporter->process && sink_reads(&sinks[e], process))
+			error = sinks[e].exporter->process(&sinks[e], process);
+	if (!error)
+		error = cpu_sums_add(&reading);
+	if (!error)
+		error = build_tree(&reading);
+	for (size_t e = 0; e < sink_count && !error; e++)
+		if (sinks[e].exporter->process_end && sink_reads(&sinks[e], process))
+			error = sinks[e].exporter->process_end(&sinks[e], process);
+	if (!error)
+		losses_count(run->losses, run->accounts, log->input, log->model,
+			     &log->model->damage, run->report);
+	free((char *)process->label);
+	reading_free(&reading);
 	return error;
 }
 
@@ -292,39 +371,12 @@ static int order_warnings(const struct run *run)
 	return 0;
 }
 
-static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
+/* Completes the sums and the outputs after the last log. */
+static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 {
 	struct trust trust = {0};
-	struct module_cache modules = MODULE_CACHE(run->inputs->count > 1 ? MODULE_CACHE_BYTES : 0);
-	struct debug_search search = {.directory = run->settings->debug_directory,
-				      .modules = &modules,
-				      .server.report = run->report};
-	struct worker_pool *pool = NULL;
-	int error;
+	int error = 0;
 
-	progress_begin(&run->report->progress, run->report->quiet);
-	for (size_t i = 0; i < run->inputs->count; i++)
-		progress_expect(&run->report->progress, run->inputs->logs[i].file_bytes);
-	error = worker_pool_start(&pool, run, sinks, sink_count);
-	for (size_t i = 0; i < run->inputs->count && !error; i++) {
-		struct reading *reading = pool ? worker_pool_wait(pool, i) : NULL;
-
-		if (!reading) {
-			error = read_log(run, i, &search, sinks, sink_count);
-			continue;
-		}
-		progress_done(&run->report->progress, run->inputs->logs[i].file_bytes);
-		error = reading->error;
-		if (!error)
-			error = add_log(run, i, &search, reading, NULL);
-		worker_pool_release(pool, i);
-	}
-	worker_pool_stop(pool);
-	debug_search_end(&search);
-	module_cache_free(&modules);
-	progress_clear(&run->report->progress);
-	if (error)
-		return error;
 	if (run->selection)
 		error = selection_check(run->selection, &run->paths, &run->ranges.names,
 					run->report);
@@ -346,6 +398,50 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 		error = sinks[e].exporter->end(&sinks[e], run);
 	run->trust = NULL;
 	trust_free(&trust);
+	return error;
+}
+
+static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
+{
+	struct cpu_logs cpu_logs = {0};
+	struct module_cache modules =
+		MODULE_CACHE(run->inputs->all_count > 1 ? MODULE_CACHE_BYTES : 0);
+	struct debug_search search = {.directory = run->settings->debug_directory,
+				      .modules = &modules,
+				      .server.report = run->report};
+	struct worker_pool *pool = NULL;
+	int error;
+
+	progress_begin(&run->report->progress, run->report->quiet);
+	for (size_t i = 0; i < run->inputs->count; i++)
+		progress_expect(&run->report->progress, run->inputs->logs[i].file_bytes);
+	error = load_cpu_logs(run, &cpu_logs, &search);
+	run->cpu_logs = &cpu_logs;
+	if (!error)
+		error = worker_pool_start(&pool, run, sinks, sink_count);
+	for (size_t i = 0; i < run->inputs->count && !error; i++) {
+		struct reading *reading = pool ? worker_pool_wait(pool, i) : NULL;
+
+		if (!reading) {
+			error = read_log(run, i, &search, sinks, sink_count);
+			continue;
+		}
+		progress_done(&run->report->progress, run->inputs->logs[i].file_bytes);
+		error = reading->error;
+		if (!error)
+			error = add_log(run, i, &search, reading, NULL);
+		worker_pool_release(pool, i);
+	}
+	worker_pool_stop(pool);
+	for (size_t l = 0; l < cpu_logs.count && !error; l++)
+		error = add_cpu_log(run, &cpu_logs.list[l], sinks, sink_count);
+	debug_search_end(&search);
+	module_cache_free(&modules);
+	progress_clear(&run->report->progress);
+	if (!error)
+		error = finish_run(run, sinks, sink_count);
+	run->cpu_logs = NULL;
+	cpu_logs_free(&cpu_logs);
 	return error;
 }
 

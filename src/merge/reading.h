@@ -45,6 +45,7 @@ struct reading {
 	uint64_t kernel_missing_count; /* valid after the last event */
 	uint64_t kernel_invalid_count; /* kernels with impossible times */
 	struct memory memory;
+	struct idle_paths idle_paths;
 	struct timeline *timeline;   /* NULL if no weight needs it */
 	struct transfer_sum *copies; /* by XT_COPY_SHAPE_ID */
 	struct transfer_sum memsets[MEMORY_KINDS];

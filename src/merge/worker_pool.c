@@ -149,12 +149,18 @@ int worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sin
 	for (size_t j = 0; j < count; j++) {
 		struct job *job = &pool->jobs[j];
 
-		job->run = (struct run){.settings = run->settings,
+		job->run = (struct run){.inputs = run->inputs,
+					.cpu_logs = run->cpu_logs,
+					.settings = run->settings,
 					.weights = run->weights,
 					.weights_needed = run->weights_needed,
 					.wants_origins = run->wants_origins};
 		job->reading = (struct reading){
-			.run = &job->run, .sinks = sinks, .sink_count = sink_count};
+			.run = &job->run,
+			.sinks = sinks,
+			.sink_count = sink_count,
+			.process.log = &run->inputs->logs[j],
+		};
 	}
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->changed, NULL);

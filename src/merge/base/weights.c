@@ -10,6 +10,8 @@ const struct weight_spec weight_specs[WEIGHTS] = {
 	[WEIGHT_ALLOC_BYTES] = {"alloc-bytes", false, true, false},
 	[WEIGHT_PEAK_BYTES] = {"peak-bytes", false, true, false},
 	[WEIGHT_LEAKED_BYTES] = {"leaked-bytes", false, true, false},
+	[WEIGHT_CPU_TIME] = {"cpu-time", true, false, false},
+	[WEIGHT_OFF_CPU] = {"off-cpu", true, false, false},
 };
 
 const char *weight_unit(enum weight weight)

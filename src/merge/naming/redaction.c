@@ -121,7 +121,7 @@ int redaction_begin(struct redaction *redaction, struct inputs *inputs)
 {
 	int error = 0;
 
-	for (size_t i = 0; i < inputs->count && !error; i++)
+	for (size_t i = 0; i < inputs->all_count && !error; i++)
 		error = redact_input(redaction, &inputs->logs[i]);
 	return error;
 }

@@ -25,6 +25,9 @@
 #define INPUT_RANKS	6
 #define RANK_DIGITS_MAX 9
 
+/* Sampler and tracer read the start of a process in different ways. */
+#define SAME_START_CS 2
+
 #define CLOCK_PAIRS_MAX 65536 /* per log, for the median; more would not improve it */
 
 static bool is_log_name(const char *name)
@@ -234,6 +237,21 @@ void input_rank_text(const struct input *log, char out[INPUT_RANK_BYTES])
 		snprintf(out, INPUT_RANK_BYTES, "rank %u", log->rank);
 }
 
+static bool is_text(struct xt_bytes bytes, const char *text)
+{
+	return bytes.length == strlen(text) && !memcmp(bytes.data, text, bytes.length);
+}
+
+/* Parses seconds with hundredths, such as "1764085432.07". */
+static uint64_t parse_hundredths(struct xt_bytes value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.*s", (int)value.length,
+		 value.length ? (const char *)value.data : "");
+	return (uint64_t)(strtod(text, NULL) * 100 + 0.5);
+}
+
 static void read_facts(struct input *input, uint32_t ranks[INPUT_RANKS],
 		       const struct xt_chunk *chunk)
 {
@@ -255,9 +273,12 @@ static void read_facts(struct input *input, uint32_t ranks[INPUT_RANKS],
 		struct xt_bytes value = xt_chunk_bytes(chunk, XT_META_VALUE, r);
 
 		read_ranks(ranks, name, value);
+		if (is_text(name, "log.kind"))
+			input->is_cpu = is_text(value, "cpu");
+		if (is_text(name, "process.started"))
+			input->started_cs = parse_hundredths(value);
 		for (size_t f = 0; f < sizeof(facts) / sizeof(facts[0]); f++)
-			if (name.length == strlen(facts[f].key) &&
-			    !memcmp(name.data, facts[f].key, name.length))
+			if (is_text(name, facts[f].key))
 				snprintf(facts[f].out, facts[f].out_bytes, "%.*s",
 					 (int)value.length, value.length ? value.data : "");
 	}
@@ -319,7 +340,7 @@ static int probe(struct input *input, struct report *report)
  */
 static void align_clocks(struct inputs *inputs)
 {
-	for (size_t i = 0; i < inputs->count; i++) {
+	for (size_t i = 0; i < inputs->all_count; i++) {
 		struct input *log = &inputs->logs[i];
 		int64_t start_ns;
 
@@ -342,9 +363,22 @@ static void align_clocks(struct inputs *inputs)
 	}
 }
 
+/* The sampler does not know the random identity of a process, but when it started. */
+static bool is_cpu_log_of(const struct input *cpu, const struct input *log)
+{
+	uint64_t apart_cs = cpu->started_cs > log->started_cs ? cpu->started_cs - log->started_cs
+							      : log->started_cs - cpu->started_cs;
+
+	return cpu->header.pid == log->header.pid && apart_cs <= SAME_START_CS &&
+	       !strcmp(cpu->host, log->host) && !strcmp(cpu->boot, log->boot) &&
+	       !strcmp(cpu->pid_namespace, log->pid_namespace);
+}
+
 /* Logs of one process have the same identity. A log without one counts as its own process. */
 static bool is_same_process(const struct input *a, const struct input *b)
 {
+	if (a->is_cpu != b->is_cpu)
+		return a->is_cpu ? is_cpu_log_of(a, b) : is_cpu_log_of(b, a);
 	return a == b || (a->identity[0] && !strcmp(a->identity, b->identity));
 }
 
@@ -376,13 +410,17 @@ static bool is_before(const struct input *a, const struct input *b)
 /* Finds the first log of each process. */
 static void find_processes(struct inputs *inputs)
 {
-	for (size_t i = 0; i < inputs->count; i++) {
+	for (size_t i = 0; i < inputs->all_count; i++) {
 		inputs->logs[i].first = i;
 		for (size_t j = 0; j < i; j++) {
 			struct input *other = &inputs->logs[j];
 
 			if (!is_same_process(&inputs->logs[i], other))
 				continue;
+			if (inputs->logs[i].is_cpu) {
+				inputs->logs[i].first = other->first;
+				break;
+			}
 			if (is_before(&inputs->logs[i], &inputs->logs[other->first]))
 				other->first = i;
 			inputs->logs[i].first = other->first;
@@ -402,7 +440,7 @@ static void set_label_suffix(const struct inputs *inputs, struct input *log)
 	unsigned number = 1;
 	size_t length = 0;
 
-	for (size_t i = 0; i < inputs->count; i++) {
+	for (size_t i = 0; i < inputs->all_count; i++) {
 		const struct input *other = &inputs->logs[i];
 
 		/* A process counts once, by its first log. */
@@ -469,6 +507,26 @@ static int keep_unreadable(struct inputs *inputs, const struct input *log, int e
 	return error;
 }
 
+/* Puts the CPU logs behind the others, both in their order. Returns 0 or -ENOMEM. */
+static int move_cpu_logs(struct inputs *inputs)
+{
+	struct input *sorted = calloc(inputs->all_count + 1, sizeof(*sorted));
+	size_t count = 0;
+
+	if (!sorted)
+		return -ENOMEM;
+	for (int is_cpu = 0; is_cpu <= 1; is_cpu++) {
+		for (size_t i = 0; i < inputs->all_count; i++)
+			if (inputs->logs[i].is_cpu == is_cpu)
+				sorted[count++] = inputs->logs[i];
+		if (!is_cpu)
+			inputs->count = count;
+	}
+	memcpy(inputs->logs, sorted, count * sizeof(*sorted));
+	free(sorted);
+	return 0;
+}
+
 int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_count,
 		struct report *report)
 {
@@ -490,12 +548,14 @@ int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_c
 		else
 			kept = keep_unique(inputs, kept, &inputs->logs[i], report);
 	}
-	inputs->count = kept;
+	inputs->count = inputs->all_count = kept;
+	if (!error)
+		error = move_cpu_logs(inputs);
 	if (error)
 		return error;
 	align_clocks(inputs);
 	find_processes(inputs);
-	for (size_t i = 0; i < inputs->count; i++)
+	for (size_t i = 0; i < inputs->all_count; i++)
 		set_label_suffix(inputs, &inputs->logs[i]);
 	/* An empty log is an error only if there are no others. */
 	if (!kept && !report->status)
@@ -507,7 +567,7 @@ int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_c
 
 void inputs_free(struct inputs *inputs)
 {
-	for (size_t i = 0; i < inputs->count; i++)
+	for (size_t i = 0; i < inputs->count || i < inputs->all_count; i++)
 		free(inputs->logs[i].path);
 	for (size_t i = 0; i < inputs->unreadable_count; i++)
 		free(inputs->unreadable[i].path);

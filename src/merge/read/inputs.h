@@ -51,12 +51,15 @@ struct input {
 	int64_t realtime_shift_ns; /* realtime - monotonic, the median of the log's pairs */
 	int64_t shift_ns;	   /* add this to the log's times to get the common clock */
 	bool has_crash_buffer;
-	size_t first; /* index of the first log of the same process; usually this log */
+	bool is_cpu;	     /* a CPU log: what host threads did between their calls */
+	uint64_t started_cs; /* start of the process, hundredths of a second since 1970 */
+	size_t first;	     /* index of the first log of the same process; usually this log */
 };
 
 struct inputs {
-	struct input *logs; /* readable ones, by path */
-	size_t count;
+	struct input *logs; /* readable ones, by path; then the CPU logs */
+	size_t count;	    /* without the CPU logs */
+	size_t all_count;   /* with them */
 	size_t capacity;
 	struct input *unreadable; /* the others */
 	size_t unreadable_count;

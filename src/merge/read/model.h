@@ -18,6 +18,7 @@
 
 #include "merge/base/names.h"
 #include "merge/read/autograd.h"
+#include "merge/read/cpu_samples.h"
 #include "merge/read/nodes.h"
 #include "merge/read/pauses.h"
 #include "merge/read/range_names.h"
@@ -192,6 +193,7 @@ struct model {
 	struct nodes nodes;				/* of CUDA graphs */
 	struct autograd autograd;
 	struct pauses pauses; /* of recording */
+	struct cpu_samples cpu_samples;
 	/* times at which correlation ids restarted, ascending */
 	MODEL_ROWS(uint64_t) renumbered_ns;
 	uint64_t *frames;	 /* of all stacks */

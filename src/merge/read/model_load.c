@@ -128,6 +128,20 @@ static void name_threads(struct model *model)
 #define BEGIN_TABLE(table, room)                                                                   \
 	((table).count = 1, grow(&(table).rows, &(table).capacity, (room), sizeof(*(table).rows)))
 
+/* Samples are found by the kernel's thread id, which the traced log of the process has too. */
+static int index_cpu_samples(struct model *model)
+{
+	struct cpu_samples *samples = &model->cpu_samples;
+
+	for (size_t s = 0; s < samples->count; s++) {
+		uint32_t thread = samples->rows[s].thread;
+
+		samples->rows[s].tid =
+			thread < model->threads.count ? model->threads.rows[thread].tid : 0;
+	}
+	return cpu_samples_sort(samples);
+}
+
 /* A log with a size limit may lack its earliest events. */
 static int leave_out_beginning(struct model *model)
 {
@@ -246,6 +260,8 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 		error = nodes_index(&model->nodes);
 	if (!error)
 		error = leave_out_beginning(model);
+	if (!error)
+		error = index_cpu_samples(model);
 	pauses_index(&model->pauses);
 	if (model->renumbered_ns.count)
 		qsort(model->renumbered_ns.rows, model->renumbered_ns.count,

@@ -365,6 +365,11 @@ static int load_ranges(struct model *model, const struct xt_chunk *chunk)
 	return error;
 }
 
+static int load_cpu_samples(struct model *model, const struct xt_chunk *chunk)
+{
+	return cpu_samples_load(&model->cpu_samples, chunk);
+}
+
 static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_chunk *) = {
 	[XT_KIND_META] = load_meta,
 	[XT_KIND_ACCOUNT] = load_account,
@@ -388,6 +393,7 @@ static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_
 	[XT_KIND_SOURCE] = model_load_sources,
 	[XT_KIND_COMPILED] = model_load_compiled,
 	[XT_KIND_AUTOGRAD] = load_autograd,
+	[XT_KIND_CPU_SAMPLE] = load_cpu_samples,
 };
 
 int model_add_rows(struct model *model, const struct xt_chunk *chunk)

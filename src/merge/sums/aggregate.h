@@ -23,7 +23,8 @@ enum leaf {
 	LEAF_COPY,   /* what: CUPTI's copy kind */
 	LEAF_MEMSET,
 	LEAF_MEMORY,   /* what: MEMORY_WHAT() */
-	LEAF_IDLE,     /* what: enum idle_class */
+	LEAF_IDLE,     /* what: IDLE_WHAT() */
+	LEAF_CPU,      /* time of a host thread; what: enum xt_cpu_state */
 	LEAF_LEFT_OUT, /* excluded by the user's selection */
 };
 

@@ -20,6 +20,7 @@
 struct tree_builder {
 	struct run *run;
 	const struct process *process;
+	const struct idle_paths *idle_paths;
 	struct paths *paths;
 	uint32_t *chain; /* for paths_chain() */
 	size_t chain_capacity;
@@ -406,7 +407,12 @@ uint32_t leaf_frame(struct names *names, const struct process *process, const st
 				  memory_kind_label(MEMORY_WHAT_KIND(owner->what)));
 		break;
 	case LEAF_IDLE:
-		length = asprintf(&text, "%s", idle_labels[owner->what]);
+		length = asprintf(&text, "%s", idle_labels[IDLE_WHAT_CLASS(owner->what)]);
+		break;
+	case LEAF_CPU:
+		if (!cpu_state_label((enum xt_cpu_state)owner->what))
+			return NAME_EMPTY;
+		length = asprintf(&text, "%s", cpu_state_label((enum xt_cpu_state)owner->what));
 		break;
 	}
 	if (length < 0)
@@ -416,11 +422,50 @@ uint32_t leaf_frame(struct names *names, const struct process *process, const st
 	return name;
 }
 
+/* Adds the stack of a sampled thread, the CUDA function that it called, and its state. */
+static uint32_t add_sampled(struct tree_builder *p, uint32_t node,
+			    const struct idle_path_part *part)
+{
+	const struct frames *frames = &p->run->cpu_logs->list[part->log].frames;
+	const char *label = cpu_state_label((enum xt_cpu_state)part->state);
+	int depth = 0;
+
+	if (part->stack && frames_has_stack(frames, part->stack))
+		depth = paths_chain(p->paths, frames->nodes[part->stack], &p->chain,
+				    &p->chain_capacity);
+	if (depth < 0)
+		return PATH_FAILED;
+	for (int d = 0; d < depth; d++)
+		node = paths_child(p->paths, node, p->paths->nodes[p->chain[d]].name);
+	if (frames_knows_api(frames, part->stack, MODEL_API_UNKNOWN))
+		node = paths_child(p->paths, node,
+				   frames_api_name(frames, part->stack, MODEL_API_UNKNOWN));
+	return label ? paths_child(p->paths, node, intern(p, label)) : node;
+}
+
+/* Adds what the CPU did while the GPU was idle. */
+static uint32_t add_idle_path(struct tree_builder *p, uint32_t node, uint32_t index)
+{
+	const struct idle_path *path;
+
+	if (index == IDLE_PATH_NONE)
+		return node;
+	if (index == IDLE_PATH_UNSAMPLED)
+		return paths_child(p->paths, node, intern(p, FRAME_NOT_SAMPLED));
+	path = idle_paths_get(p->idle_paths, index);
+	node = add_sampled(p, node, &path->own);
+	return path->has_other && node != PATH_FAILED ? add_sampled(p, node, &path->other) : node;
+}
+
 static uint32_t add_leaf(struct tree_builder *p, uint32_t node, const struct owner *owner)
 {
 	uint32_t name = leaf_frame(&p->paths->names, p->process, owner);
 
-	return name == NAME_EMPTY ? node : paths_child(p->paths, node, name);
+	if (name != NAME_EMPTY)
+		node = paths_child(p->paths, node, name);
+	return owner->leaf == LEAF_IDLE && node != PATH_FAILED
+		       ? add_idle_path(p, node, IDLE_WHAT_PATH(owner->what))
+		       : node;
 }
 
 static uint32_t add_call(struct tree_builder *p, uint32_t node, const struct owner *owner)
@@ -434,12 +479,27 @@ static uint32_t add_call(struct tree_builder *p, uint32_t node, const struct own
 			   frames_api_name(p->process->frames, owner->stack, owner->api));
 }
 
+static uint32_t add_cpu_path(struct tree_builder *p, uint32_t node, const struct owner *owner)
+{
+	const struct idle_path_part part = {
+		.log = (uint32_t)(p->process->cpu - p->run->cpu_logs->list),
+		.stack = owner->stack,
+		.state = owner->what,
+	};
+
+	if (!owner->stack)
+		node = paths_child(p->paths, node, intern(p, FRAME_NOT_SAMPLED));
+	return add_sampled(p, node, &part);
+}
+
 static uint32_t add_path(struct tree_builder *p, const struct owner *owner)
 {
 	const struct frames *frames = p->process->frames;
 	const struct nodes *nodes = &p->process->model->nodes;
 	uint32_t node = add_root(p, owner->root);
 
+	if (owner->leaf == LEAF_CPU)
+		return add_cpu_path(p, node, owner);
 	if (owner_has_call(owner))
 		node = add_call(p, node, owner);
 	if (owner->marks & OWNER_IN_GRAPH)
@@ -465,7 +525,7 @@ static int export_total(struct reading *reading, const struct total *total, uint
 	for (size_t e = 0; e < reading->sink_count && !error; e++) {
 		struct sink *sink = &reading->sinks[e];
 
-		if (sink->exporter->total)
+		if (sink->exporter->total && sink_reads(sink, &reading->process))
 			error = sink->exporter->total(sink, &reading->process, total, node);
 	}
 	return error;
@@ -474,7 +534,11 @@ static int export_total(struct reading *reading, const struct total *total, uint
 uint32_t build_tree_path(struct reading *reading, const struct owner *owner)
 {
 	struct tree_builder p = {
-		.run = reading->run, .process = &reading->process, .paths = &reading->run->paths};
+		.run = reading->run,
+		.process = &reading->process,
+		.idle_paths = &reading->idle_paths,
+		.paths = &reading->run->paths,
+	};
 	uint32_t node = add_path(&p, owner);
 
 	free(p.chain);
@@ -512,7 +576,12 @@ int build_tree(struct reading *reading)
 {
 	struct run *run = reading->run;
 	struct aggregate *aggregate = &reading->aggregate;
-	struct tree_builder p = {.run = run, .process = &reading->process, .paths = &run->paths};
+	struct tree_builder p = {
+		.run = run,
+		.process = &reading->process,
+		.idle_paths = &reading->idle_paths,
+		.paths = &run->paths,
+	};
 	int error = 0;
 
 	for (uint32_t t = 0; t < aggregate->count && !error; t++) {

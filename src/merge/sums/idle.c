@@ -21,6 +21,13 @@ const char *const idle_labels[IDLE_CLASSES] = {
 	[IDLE_CALL_UNKNOWN] = "[idle: call unknown]",
 };
 
+const enum idle_class idle_class_of_thread[THREAD_STATES] = {
+	[THREAD_IN_SYNC] = IDLE_CPU_IN_SYNC,
+	[THREAD_IN_COPY] = IDLE_ON_COPY,
+	[THREAD_IN_OWN_CODE] = IDLE_NOT_SUBMITTED,
+	[THREAD_BUSY] = IDLE_LAUNCH_LATE,
+};
+
 char *idle_class_name(enum idle_class class)
 {
 	const char *text = idle_labels[class] + strlen("[idle: ");
@@ -40,18 +47,12 @@ static enum idle_class class_of_gpu_wait(const struct idle *idle, const struct i
 static void classify_by_thread(uint64_t from_ns, const struct idle_work *work,
 			       uint64_t pieces_ns[IDLE_CLASSES])
 {
-	static const enum idle_class classes[THREAD_STATES] = {
-		[THREAD_IN_SYNC] = IDLE_CPU_IN_SYNC,
-		[THREAD_IN_COPY] = IDLE_ON_COPY,
-		[THREAD_IN_OWN_CODE] = IDLE_NOT_SUBMITTED,
-		[THREAD_BUSY] = IDLE_LAUNCH_LATE,
-	};
 	uint64_t enter_ns = work->enter_ns < work->start_ns ? work->enter_ns : work->start_ns;
 	uint64_t spent_ns[THREAD_STATES] = {0};
 
 	thread_timeline_spent(work->thread, from_ns, enter_ns, spent_ns);
 	for (int state = 0; state < THREAD_STATES; state++)
-		pieces_ns[classes[state]] += spent_ns[state];
+		pieces_ns[idle_class_of_thread[state]] += spent_ns[state];
 	pieces_ns[IDLE_LAUNCH_LATE] += work->start_ns - enter_ns;
 }
 

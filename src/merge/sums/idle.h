@@ -22,6 +22,19 @@ enum idle_class {
 	IDLE_CLASSES
 };
 
+/*
+ * Owner.what of idle time: its class, and the path of the CPU code that the GPU waited for
+ * (idle_paths.h).
+ */
+#define IDLE_CLASS_BITS	       3
+#define IDLE_WHAT(class, path) ((uint32_t)(class) | (uint32_t)(path) << IDLE_CLASS_BITS)
+#define IDLE_WHAT_CLASS(what)  ((enum idle_class)((what) & ((1u << IDLE_CLASS_BITS) - 1)))
+#define IDLE_WHAT_PATH(what)   ((what) >> IDLE_CLASS_BITS)
+_Static_assert(IDLE_CLASSES <= 1 << IDLE_CLASS_BITS, "a class fits its bits");
+
+/* The class of idle time in which the launching thread was in this state. */
+extern const enum idle_class idle_class_of_thread[THREAD_STATES];
+
 /* Leaf frame of each class. */
 extern const char *const idle_labels[IDLE_CLASSES];
 

@@ -274,3 +274,43 @@ void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from
 	}
 	spent_ns[THREAD_BUSY] += rest_ns;
 }
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static enum thread_state own_code_state(uint64_t from_ns, uint64_t until_ns)
+{
+	return until_ns > from_ns && until_ns - from_ns > THREAD_BUSY_MAX_NS ? THREAD_IN_OWN_CODE
+									     : THREAD_BUSY;
+}
+
+enum thread_state thread_timeline_at(const struct thread_timeline *timeline, uint64_t from_ns,
+				     uint64_t until_ns, uint64_t time_ns)
+{
+	size_t next = checkpoint_after(timeline, time_ns);
+	const struct timeline_checkpoint *before, *after;
+
+	if (!timeline->count)
+		return own_code_state(from_ns, until_ns);
+	if (!next)
+		return own_code_state(from_ns, smaller(timeline->checkpoints[0].time_ns, until_ns));
+	before = &timeline->checkpoints[next - 1];
+	if (next == timeline->count)
+		return own_code_state(larger(before->time_ns, from_ns), until_ns);
+	after = &timeline->checkpoints[next];
+	if (is_own_code_before(after))
+		return own_code_state(larger(before->time_ns, from_ns),
+				      smaller(after->time_ns, until_ns));
+	for (int s = 0; s < THREAD_STATES_COUNTED; s++)
+		if ((after->spent_ns[s] - before->spent_ns[s]) * 2 >
+		    after->time_ns - before->time_ns)
+			return (enum thread_state)s;
+	return THREAD_BUSY;
+}

@@ -72,4 +72,11 @@ void thread_timeline_free(struct thread_timeline *timeline);
 void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from_ns,
 			   uint64_t until_ns, uint64_t spent_ns[THREAD_STATES]);
 
+/*
+ * Returns what the thread did at time_ns, as thread_timeline_spent() counts it in [from_ns,
+ * until_ns). If the timeline was thinned out there, returns what it did most.
+ */
+enum thread_state thread_timeline_at(const struct thread_timeline *timeline, uint64_t from_ns,
+				     uint64_t until_ns, uint64_t time_ns);
+
 #endif

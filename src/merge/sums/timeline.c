@@ -17,17 +17,6 @@ struct item {
 	uint64_t bytes;
 };
 
-static uint64_t *idle_of(struct timeline *timeline, const struct owner *owner)
-{
-	static uint64_t nowhere;
-	uint32_t place = aggregate_index(timeline->aggregate, owner);
-
-	if (place != TOTAL_FAILED)
-		return &timeline->aggregate->entries[place].weights[WEIGHT_GPU_IDLE];
-	timeline->error = -ENOMEM;
-	return &nowhere;
-}
-
 static void give_share(void *context, uint32_t owner, uint64_t share_ns)
 {
 	struct timeline *timeline = context;
@@ -107,15 +96,11 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 	collectives_add(&timeline->collectives, &timeline->sweeps[item->device], &stretch);
 	if (timeline->listener.ran)
 		timeline->listener.ran(timeline->listener.context, &stretch);
-	if (is_blind)
+	if (!stretch.has_gap)
 		return;
 	owner.leaf = LEAF_IDLE;
-	for (uint32_t class = 0; class < IDLE_CLASSES; class ++) {
-		if (!stretch.idle_ns[class])
-			continue;
-		owner.what = class;
-		*idle_of(timeline, &owner) += stretch.idle_ns[class];
-	}
+	idle_paths_add(timeline->idle_paths, &owner, stretch.gap_from_ns, &item->work,
+		       stretch.idle_ns);
 }
 
 static void next_work(void *context, void *item, bool is_late)
@@ -139,7 +124,7 @@ static void next_work(void *context, void *item, bool is_late)
 
 struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct aggregate *aggregate,
 			      const struct threads *threads, const struct pauses *pauses,
-			      struct timeline_listener listener)
+			      struct idle_paths *idle_paths, struct timeline_listener listener)
 {
 	struct timeline *timeline = calloc(1, sizeof(*timeline));
 
@@ -150,6 +135,7 @@ struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct aggr
 	timeline->aggregate = aggregate;
 	timeline->threads = threads;
 	timeline->pauses = pauses;
+	timeline->idle_paths = idle_paths;
 	timeline->listener = listener;
 	reorder_buffer_init(&timeline->reorder, sizeof(struct item), 0, next_work, timeline);
 	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++) {
@@ -222,6 +208,10 @@ uint64_t timeline_finish(struct timeline *timeline)
 	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++) {
 		exclusive_finish(&timeline->exclusive[d]);
 		missed_count += timeline->exclusive[d].dropped_count;
+	}
+	if (timeline->wants_idle) {
+		idle_paths_finish(timeline->idle_paths);
+		timeline->error = timeline->error ? timeline->error : timeline->idle_paths->error;
 	}
 	return missed_count;
 }

@@ -11,6 +11,7 @@
 #include "merge/read/pauses.h"
 #include "merge/sums/exclusive.h"
 #include "merge/sums/idle.h"
+#include "merge/sums/idle_paths.h"
 #include "merge/sums/threads.h"
 #include "merge/sums/aggregate.h"
 
@@ -68,6 +69,7 @@ struct timeline {
 	bool is_damaged; /* work may be missing, so the cause of some gaps is unknown; may be set at any time */
 	uint64_t unknown_ns; /* length of these gaps */
 	struct aggregate *aggregate;
+	struct idle_paths *idle_paths; /* receives the idle time */
 	struct aggregate unowned; /* owners of work before timeline_set_owner(); without sums */
 	const struct pauses *pauses;
 	const struct threads *threads;
@@ -80,12 +82,13 @@ struct timeline {
 };
 
 /*
- * Computes WEIGHT_GPU_EXCLUSIVE, WEIGHT_GPU_IDLE or both. aggregate, threads and pauses must
- * outlive the timeline. Returns NULL if out of memory.
+ * Computes WEIGHT_GPU_EXCLUSIVE, WEIGHT_GPU_IDLE or both. idle_paths is needed for idle time; it is
+ * complete after timeline_finish(). aggregate, threads, pauses and idle_paths must outlive the
+ * timeline. Returns NULL if out of memory.
  */
 struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct aggregate *aggregate,
 			      const struct threads *threads, const struct pauses *pauses,
-			      struct timeline_listener listener);
+			      struct idle_paths *idle_paths, struct timeline_listener listener);
 void timeline_free(struct timeline *timeline);
 
 /* Adds work of a device. owner applies unless timeline_set_owner() is called with the ticket. */

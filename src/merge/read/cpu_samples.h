@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples of host threads: what a thread did at some moments. A CPU log has them
+ * (docs/internals/LOG_FORMAT.md, CPU_SAMPLE).
+ */
+#ifndef XT_MERGE_CPU_SAMPLES_H
+#define XT_MERGE_CPU_SAMPLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xtrace/log_format.h"
+#include "xtrace/reader.h"
+
+/* Consecutive observations of a thread with the same state and stack. */
+struct cpu_sample {
+	uint64_t first_ns, last_ns; /* of the observations; equal if there is one */
+	uint64_t weight_ns;	    /* time of the thread that it represents */
+	uint32_t thread;	    /* XT_THREAD_ID */
+	uint32_t tid;
+	uint32_t stack;		     /* XT_STACK_ID, 0: unknown */
+	uint32_t count;		     /* observations */
+	uint32_t wait_pid, wait_tid; /* the thread that it waits for; 0: unknown */
+	uint8_t state;		     /* enum xt_cpu_state */
+	uint8_t flags;		     /* enum xt_cpu_flag */
+};
+
+/* The samples of a thread, in order of time: rows [first, end). */
+struct cpu_thread {
+	uint32_t tid;
+	size_t first, end;
+};
+
+struct cpu_samples {
+	struct cpu_sample *rows;
+	size_t count, capacity;
+	struct cpu_thread *threads; /* by tid, once sorted */
+	size_t thread_count;
+};
+
+/* Adds the rows of a chunk of kind CPU_SAMPLE. Returns 0 or -ENOMEM. */
+int cpu_samples_load(struct cpu_samples *samples, const struct xt_chunk *chunk);
+
+/* Sorts the samples. Their tid must be set. Returns 0 or -ENOMEM. */
+int cpu_samples_sort(struct cpu_samples *samples);
+void cpu_samples_free(struct cpu_samples *samples);
+
+/* Returns the samples of a thread, or NULL. */
+const struct cpu_thread *cpu_samples_of(const struct cpu_samples *samples, uint32_t tid);
+
+/* Returns the first row of the thread that is not over at time_ns; thread->end if there is none. */
+size_t cpu_samples_at(const struct cpu_samples *samples, const struct cpu_thread *thread,
+		      uint64_t time_ns);
+
+/* The time that a sample speaks for. */
+struct cpu_cover {
+	uint64_t from_ns, until_ns;
+};
+
+/*
+ * A sample speaks for its observations and, on both sides, half the way to the thread's next
+ * sample, but at most reach_ns.
+ */
+struct cpu_cover cpu_samples_cover(const struct cpu_samples *samples,
+				   const struct cpu_thread *thread, size_t row, uint64_t reach_ns);
+
+/* Last frame of a path in this state, such as "[lock]"; NULL: the thread ran its own code. */
+const char *cpu_state_label(enum xt_cpu_state state);
+
+/* Name of a state in tables, such as "lock". */
+const char *cpu_state_name(enum xt_cpu_state state);
+
+/* Whether the thread used a CPU. */
+static inline bool cpu_state_runs(enum xt_cpu_state state)
+{
+	return state == XT_CPU_RUNNING || state == XT_CPU_IN_KERNEL || state == XT_CPU_PAGE_FAULT;
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CPU logs of a run in memory, with the names of their frames. They are read before all other
+ * logs, because the idle time of a GPU may be due to any process.
+ *
+ * Read only once loaded: the readings of several logs may use them at the same time.
+ */
+#ifndef XT_MERGE_CPU_LOGS_H
+#define XT_MERGE_CPU_LOGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "merge/naming/frames.h"
+#include "merge/read/inputs.h"
+#include "merge/read/model.h"
+
+struct cpu_log {
+	const struct input *input;
+	struct model *model;
+	struct addresses addresses;
+	struct demangle_cache names;
+	struct frames frames;
+	uint64_t period_ns; /* mean time between two observations of a thread */
+};
+
+struct cpu_logs {
+	struct cpu_log *list;
+	size_t count;
+};
+
+/* A moment of a thread: a row of a CPU log. */
+struct cpu_moment {
+	const struct cpu_log *log; /* NULL: none */
+	const struct cpu_thread *thread;
+	size_t row;
+};
+
+/* The mean time between two observations that the log states, in ns. */
+uint64_t cpu_log_period_ns(const struct model *model);
+
+void cpu_logs_free(struct cpu_logs *logs);
+
+/*
+ * Finds the log of a process that has samples of a thread around a time. Any reading: pid and tid
+ * are of the same host and PID namespace as `near`. log is NULL if there is none.
+ */
+struct cpu_moment cpu_logs_find(const struct cpu_logs *logs, const struct input *near, uint32_t pid,
+				uint32_t tid, uint64_t time_ns);
+
+static inline const struct cpu_sample *cpu_moment_sample(const struct cpu_moment *moment)
+{
+	return &moment->log->model->cpu_samples.rows[moment->row];
+}
+
+/*
+ * How far a sample speaks for the time around it. Periods vary by a fifth, so neighbours meet;
+ * where an observation is missing, a hole remains.
+ */
+static inline uint64_t cpu_log_reach_ns(const struct cpu_log *log)
+{
+	return log->period_ns * 3 / 4;
+}
+
+#endif

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/sums/idle_paths.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/grow.h"
+
+#define LONG_PERIODS 2 /* a gap of at least so many periods is divided by its own samples */
+
+/*
+ * Short gaps are divided by their samples only. If there are fewer than half of the samples that
+ * their length suggests, the rest was not sampled.
+ */
+#define HITS_FEW 2
+
+/* The parts of a long gap, by class and path. */
+#define SHARES_MAX 64
+struct shares {
+	struct share {
+		enum idle_class class;
+		uint32_t path;
+		uint64_t ns;
+	} list[SHARES_MAX];
+	size_t count;
+	uint64_t covered_ns;
+};
+
+/* The gap that is being divided. */
+struct gap {
+	const struct owner *owner;
+	const struct idle_work *work;
+	const uint64_t *pieces_ns;
+	uint64_t from_ns, until_ns;
+	const struct cpu_log *log;
+	const struct cpu_thread *thread;
+};
+
+static const struct cpu_log *own_log(const struct cpu_logs *logs, const struct input *input,
+				     size_t first)
+{
+	for (size_t l = 0; l < logs->count; l++)
+		if (logs->list[l].input->first == first)
+			return &logs->list[l];
+	(void)input;
+	return NULL;
+}
+
+void idle_paths_begin(struct idle_paths *paths, const struct cpu_logs *logs,
+		      const struct input *log, const struct model *model,
+		      const struct threads *threads, struct aggregate *aggregate)
+{
+	const struct cpu_log *own = logs ? own_log(logs, log, log->first) : NULL;
+
+	*paths = (struct idle_paths){
+		.logs = own ? logs : NULL,
+		.input = log,
+		.model = model,
+		.threads = threads,
+		.aggregate = aggregate,
+		.period_ns = own ? own->period_ns : 0,
+	};
+}
+
+static uint64_t *idle_of(struct idle_paths *paths, const struct owner *owner, uint32_t *place_out)
+{
+	static uint64_t nowhere;
+
+	*place_out = aggregate_index(paths->aggregate, owner);
+	if (*place_out != TOTAL_FAILED)
+		return &paths->aggregate->entries[*place_out].weights[WEIGHT_GPU_IDLE];
+	paths->error = -ENOMEM;
+	*place_out = 0;
+	return &nowhere;
+}
+
+static void give(struct idle_paths *paths, const struct owner *of_work, enum idle_class class,
+		 uint32_t path, uint64_t ns)
+{
+	struct owner owner = *of_work;
+	uint32_t place;
+
+	if (!ns)
+		return;
+	owner.what = IDLE_WHAT(class, path);
+	*idle_of(paths, &owner, &place) += ns;
+}
+
+static uint32_t intern(struct idle_paths *paths, const struct idle_path *path)
+{
+	uint32_t hash = xt_hash_bytes(path, sizeof(*path));
+	struct xt_hash_slot *slot;
+
+	if (!xt_hash_reserve(&paths->table, paths->count + 1) ||
+	    grow(&paths->list, &paths->capacity, paths->count + 1, sizeof(*paths->list)) < 0) {
+		paths->error = -ENOMEM;
+		return IDLE_PATH_UNSAMPLED;
+	}
+	for (slot = xt_hash_first(&paths->table, hash); slot->item;
+	     slot = xt_hash_next(&paths->table, slot))
+		if (!memcmp(&paths->list[slot->item - 1], path, sizeof(*path)))
+			return slot->item - 1 + IDLE_PATH_FIRST;
+	paths->list[paths->count++] = *path;
+	*slot = (struct xt_hash_slot){hash, (uint32_t)paths->count};
+	return (uint32_t)paths->count - 1 + IDLE_PATH_FIRST;
+}
+
+static struct idle_path_part part_of(const struct idle_paths *paths, const struct cpu_log *log,
+				     const struct cpu_sample *sample)
+{
+	return (struct idle_path_part){(uint32_t)(log - paths->logs->list), sample->stack,
+				       sample->state};
+}
+
+/* The path of a sample at a time, followed by that of the thread that it waits for. */
+static uint32_t path_of(struct idle_paths *paths, const struct cpu_log *log,
+			const struct cpu_sample *sample, uint64_t time_ns)
+{
+	struct idle_path path = {.own = part_of(paths, log, sample)};
+	struct cpu_moment other;
+
+	if (!sample->stack && sample->state == XT_CPU_UNKNOWN)
+		return IDLE_PATH_UNSAMPLED;
+	if (sample->wait_tid) {
+		other = cpu_logs_find(paths->logs, paths->input, sample->wait_pid, sample->wait_tid,
+				      time_ns);
+		path.has_other = other.log != NULL && cpu_moment_sample(&other)->stack;
+		if (path.has_other)
+			path.other = part_of(paths, other.log, cpu_moment_sample(&other));
+	}
+	return intern(paths, &path);
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The class of the gap's part at a time. Returns the largest if the part there has no time. */
+static enum idle_class class_at(const struct gap *gap, uint64_t time_ns)
+{
+	const struct idle_work *work = gap->work;
+	enum idle_class class = IDLE_LAUNCH_LATE;
+	uint64_t enter_ns = smaller(work->enter_ns, gap->until_ns);
+
+	if (time_ns < enter_ns && work->thread)
+		class = idle_class_of_thread[thread_timeline_at(work->thread, gap->from_ns,
+								enter_ns, time_ns)];
+	if (gap->pieces_ns[class])
+		return class;
+	for (int other = 0; other < IDLE_CLASSES; other++)
+		if (gap->pieces_ns[other] > gap->pieces_ns[class])
+			class = (enum idle_class)other;
+	return class;
+}
+
+/* If there are too many paths, the rest of the gap counts as not sampled. */
+static void add_share(struct shares *shares, enum idle_class class, uint32_t path, uint64_t ns)
+{
+	for (size_t s = 0; s < shares->count; s++)
+		if (shares->list[s].class == class && shares->list[s].path == path) {
+			shares->list[s].ns += ns;
+			shares->covered_ns += ns;
+			return;
+		}
+	if (shares->count == SHARES_MAX)
+		return;
+	shares->list[shares->count++] = (struct share){class, path, ns};
+	shares->covered_ns += ns;
+}
+
+/* The thread's first sample that may speak for the gap. */
+static size_t first_row(const struct gap *gap)
+{
+	size_t row = cpu_samples_at(&gap->log->model->cpu_samples, gap->thread, gap->from_ns);
+
+	return row > gap->thread->first ? row - 1 : row;
+}
+
+static void find_shares(struct idle_paths *paths, const struct gap *gap, struct shares *shares)
+{
+	const struct cpu_samples *samples = &gap->log->model->cpu_samples;
+
+	for (size_t r = first_row(gap); r < gap->thread->end; r++) {
+		struct cpu_cover cover =
+			cpu_samples_cover(samples, gap->thread, r, cpu_log_reach_ns(gap->log));
+		uint64_t from_ns = larger(cover.from_ns, gap->from_ns);
+		uint64_t until_ns = smaller(cover.until_ns, gap->until_ns), at_ns;
+
+		if (cover.from_ns >= gap->until_ns)
+			break;
+		if (from_ns >= until_ns)
+			continue;
+		at_ns = from_ns + (until_ns - from_ns) / 2;
+		add_share(shares, class_at(gap, at_ns),
+			  path_of(paths, gap->log, &samples->rows[r], at_ns), until_ns - from_ns);
+	}
+}
+
+/*
+ * Divides each class among its paths. The times of the samples are only near those at which the
+ * class changed. So if all of the gap is covered, the paths of a class share exactly its time.
+ */
+static void divide_class(struct idle_paths *paths, const struct gap *gap,
+			 const struct shares *shares, enum idle_class class, uint64_t uncovered_ns)
+{
+	uint64_t ns = gap->pieces_ns[class], sum_ns = 0, left_ns, given_ns;
+
+	for (size_t s = 0; s < shares->count; s++)
+		sum_ns += shares->list[s].class == class ? shares->list[s].ns : 0;
+	given_ns = ns > sum_ns ? ns - smaller(ns - sum_ns, uncovered_ns) : ns;
+	given_ns = sum_ns ? given_ns : 0;
+	left_ns = given_ns;
+	for (size_t s = 0; s < shares->count; s++) {
+		const struct share *share = &shares->list[s];
+		uint64_t part_ns;
+
+		if (share->class != class)
+			continue;
+		part_ns = (uint64_t)((unsigned __int128)share->ns * left_ns / sum_ns);
+		give(paths, gap->owner, class, share->path, part_ns);
+		left_ns -= part_ns;
+		sum_ns -= share->ns;
+		if (gap->until_ns - gap->from_ns >= IDLE_LONG_NS &&
+		    share->path != IDLE_PATH_UNSAMPLED)
+			paths->long_covered_ns += part_ns;
+	}
+	give(paths, gap->owner, class, IDLE_PATH_UNSAMPLED, ns - given_ns);
+}
+
+static void divide_long(struct idle_paths *paths, const struct gap *gap)
+{
+	struct shares shares = {.count = 0};
+	uint64_t all_ns = gap->until_ns - gap->from_ns;
+
+	find_shares(paths, gap, &shares);
+	for (int class = 0; class < IDLE_CLASSES; class ++)
+		if (gap->pieces_ns[class])
+			divide_class(paths, gap, &shares, (enum idle_class) class,
+				     all_ns - smaller(shares.covered_ns, all_ns));
+}
+
+/* Adds the time of a class in a short gap, to be divided later. */
+static uint32_t add_pending(struct idle_paths *paths, const struct gap *gap, enum idle_class class,
+			    uint64_t ns)
+{
+	struct owner owner = *gap->owner;
+	uint32_t place;
+
+	owner.what = IDLE_WHAT(class, IDLE_PATH_UNSAMPLED);
+	*idle_of(paths, &owner, &place) += ns;
+	if (grow(&paths->pending, &paths->pending_capacity, (size_t)place + 1,
+		 sizeof(*paths->pending)) < 0)
+		paths->error = -ENOMEM;
+	else
+		paths->pending[place].ns += ns;
+	return place;
+}
+
+static void add_hit(struct idle_paths *paths, uint32_t place, uint32_t path)
+{
+	if (grow(&paths->hits, &paths->hit_capacity, paths->hit_count + 1, sizeof(*paths->hits)) <
+	    0) {
+		paths->error = -ENOMEM;
+		return;
+	}
+	paths->hits[paths->hit_count++] = (struct idle_hit){place, path};
+	if (place < paths->pending_capacity)
+		paths->pending[place].hit_count++;
+}
+
+/* Returns the exact path of a thread that was blocked through the whole gap; 0: it was not. */
+static uint32_t path_throughout(struct idle_paths *paths, const struct gap *gap)
+{
+	const struct cpu_samples *samples = &gap->log->model->cpu_samples;
+	size_t r = cpu_samples_at(samples, gap->thread, gap->until_ns);
+
+	if (r == gap->thread->end || samples->rows[r].first_ns > gap->from_ns ||
+	    cpu_state_runs((enum xt_cpu_state)samples->rows[r].state))
+		return IDLE_PATH_NONE;
+	return path_of(paths, gap->log, &samples->rows[r], gap->from_ns);
+}
+
+static void divide_short(struct idle_paths *paths, const struct gap *gap)
+{
+	const struct cpu_samples *samples = &gap->log->model->cpu_samples;
+	uint32_t places[IDLE_CLASSES] = {0}, whole = path_throughout(paths, gap);
+
+	for (int class = 0; class < IDLE_CLASSES; class ++) {
+		if (!gap->pieces_ns[class])
+			continue;
+		if (whole)
+			give(paths, gap->owner, (enum idle_class) class, whole,
+			     gap->pieces_ns[class]);
+		else
+			places[class] = add_pending(paths, gap, (enum idle_class) class,
+						    gap->pieces_ns[class]);
+	}
+	for (size_t r = first_row(gap); r < gap->thread->end && !whole; r++) {
+		const struct cpu_sample *sample = &samples->rows[r];
+		uint64_t at_ns =
+			sample->first_ns >= gap->from_ns ? sample->first_ns : sample->last_ns;
+
+		if (sample->first_ns >= gap->until_ns)
+			break;
+		if (at_ns >= gap->from_ns && at_ns < gap->until_ns)
+			add_hit(paths, places[class_at(gap, at_ns)],
+				path_of(paths, gap->log, sample, at_ns));
+	}
+}
+
+/* The samples of the thread that launched the work. */
+static bool find_thread(const struct idle_paths *paths, struct gap *gap)
+{
+	size_t id = gap->work->thread ? (size_t)(gap->work->thread - paths->threads->timelines) : 0;
+	uint32_t tid = id < paths->model->threads.count ? paths->model->threads.rows[id].tid : 0;
+
+	for (size_t l = 0; l < paths->logs->count && tid; l++) {
+		gap->log = &paths->logs->list[l];
+		if (gap->log->input->first != paths->input->first)
+			continue;
+		gap->thread = cpu_samples_of(&gap->log->model->cpu_samples, tid);
+		if (gap->thread)
+			return true;
+	}
+	return false;
+}
+
+void idle_paths_add(struct idle_paths *paths, const struct owner *owner, uint64_t from_ns,
+		    const struct idle_work *work, const uint64_t pieces_ns[IDLE_CLASSES])
+{
+	struct gap gap = {.owner = owner,
+			  .work = work,
+			  .pieces_ns = pieces_ns,
+			  .from_ns = from_ns,
+			  .until_ns = work->start_ns};
+	bool is_of_cpu = paths->logs && work->has_call && work->enter_ns > from_ns;
+	bool is_sampled = is_of_cpu && find_thread(paths, &gap);
+
+	if (is_of_cpu && work->start_ns - from_ns >= IDLE_LONG_NS)
+		paths->long_ns += work->start_ns - from_ns;
+	if (!is_sampled) {
+		for (int class = 0; class < IDLE_CLASSES; class ++)
+			give(paths, owner, (enum idle_class) class,
+			     is_of_cpu ? IDLE_PATH_UNSAMPLED : IDLE_PATH_NONE, pieces_ns[class]);
+		return;
+	}
+	if (work->start_ns - from_ns >= LONG_PERIODS * paths->period_ns)
+		divide_long(paths, &gap);
+	else
+		divide_short(paths, &gap);
+}
+
+/* Gives each sample the same part of the time of its owner and class. */
+static void divide_pending(struct idle_paths *paths, const struct idle_hit *hit)
+{
+	struct total *total = &paths->aggregate->entries[hit->place];
+	struct idle_pending *pending = &paths->pending[hit->place];
+	struct owner owner = total->owner;
+	uint64_t sampled_ns = pending->hit_count * paths->period_ns, part_ns;
+
+	if (sampled_ns * HITS_FEW > pending->ns)
+		sampled_ns = pending->ns;
+	part_ns = sampled_ns / pending->hit_count;
+	pending->hit_count--;
+	pending->ns -= part_ns;
+	total->weights[WEIGHT_GPU_IDLE] -= part_ns;
+	give(paths, &owner, IDLE_WHAT_CLASS(owner.what), hit->path, part_ns);
+}
+
+void idle_paths_finish(struct idle_paths *paths)
+{
+	for (size_t h = 0; h < paths->hit_count && !paths->error; h++)
+		divide_pending(paths, &paths->hits[h]);
+	free(paths->hits);
+	free(paths->pending);
+	paths->hits = NULL;
+	paths->pending = NULL;
+	paths->hit_count = paths->hit_capacity = paths->pending_capacity = 0;
+}
+
+void idle_paths_free(struct idle_paths *paths)
+{
+	idle_paths_finish(&(struct idle_paths){.hits = paths->hits, .pending = paths->pending});
+	free(paths->list);
+	xt_hash_free(&paths->table);
+	*paths = (struct idle_paths){0};
+}

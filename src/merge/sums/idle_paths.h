@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Charges the idle time of a GPU to what the CPU did meanwhile.
+ *
+ * The thread that launched the work at the end of a gap is responsible for the parts of the gap in
+ * which it had not launched yet. Its samples in the CPU log divide these parts:
+ * - In a long gap, each sample speaks for the time around it.
+ * - A gap shorter than two periods rarely has a sample. So such gaps are collected by owner and
+ *   class, and their time is divided in proportion to the samples that fall into any of them.
+ * - A thread that did not run between two observations was at the same place all the time, so its
+ *   samples are exact for gaps of any length.
+ * If the thread waited for another thread, the path continues with that of the other thread.
+ */
+#ifndef XT_MERGE_IDLE_PATHS_H
+#define XT_MERGE_IDLE_PATHS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "log/base/hash_table.h"
+#include "merge/sums/aggregate.h"
+#include "merge/sums/cpu_logs.h"
+#include "merge/sums/idle.h"
+#include "merge/sums/threads.h"
+
+#define IDLE_PATH_NONE	    0 /* the GPU was the cause, or the process was not sampled at all */
+#define IDLE_PATH_UNSAMPLED 1 /* the process was sampled, but not this time */
+#define IDLE_PATH_FIRST	    2
+
+#define FRAME_NOT_SAMPLED "[not sampled]"
+
+/* Part of a path: a stack of a thread. */
+struct idle_path_part {
+	uint32_t log;	/* index in the CPU logs */
+	uint32_t stack; /* XT_STACK_ID, 0: unknown */
+	uint32_t state; /* enum xt_cpu_state */
+};
+
+struct idle_path {
+	struct idle_path_part own;
+	struct idle_path_part other; /* of the thread that it waited for; if has_other */
+	uint32_t has_other;
+};
+
+/* Idle time of short gaps, by index of its owner in the aggregate. */
+struct idle_pending {
+	uint64_t ns;
+	uint64_t hit_count;
+};
+
+struct idle_hit {
+	uint32_t place; /* index in the aggregate */
+	uint32_t path;
+};
+
+struct idle_paths {
+	const struct cpu_logs *logs; /* NULL: this process was not sampled */
+	const struct input *input;   /* the log that is read */
+	const struct model *model;
+	const struct threads *threads;
+	struct aggregate *aggregate;
+	uint64_t period_ns;
+	struct idle_path *list; /* from IDLE_PATH_FIRST on */
+	size_t count, capacity;
+	struct xt_hash_table table;
+	struct idle_pending *pending;
+	size_t pending_capacity;
+	struct idle_hit *hits;
+	size_t hit_count, hit_capacity;
+	/* Coverage of gaps of at least IDLE_LONG_NS, in ns. */
+	uint64_t long_ns, long_covered_ns;
+	int error; /* -ENOMEM */
+};
+
+#define IDLE_LONG_NS UINT64_C(20000000)
+
+/*
+ * Prepares for a log. logs, log, model, threads and aggregate must outlive it. Without a CPU log of
+ * this process, all idle time has IDLE_PATH_NONE.
+ */
+void idle_paths_begin(struct idle_paths *paths, const struct cpu_logs *logs,
+		      const struct input *log, const struct model *model,
+		      const struct threads *threads, struct aggregate *aggregate);
+
+/*
+ * Adds the gap before a piece of work to the aggregate. pieces_ns are its parts by class. owner is
+ * that of the work, with LEAF_IDLE.
+ */
+void idle_paths_add(struct idle_paths *paths, const struct owner *owner, uint64_t from_ns,
+		    const struct idle_work *work, const uint64_t pieces_ns[IDLE_CLASSES]);
+
+/* Divides the short gaps. Call it after the last gap. */
+void idle_paths_finish(struct idle_paths *paths);
+
+void idle_paths_free(struct idle_paths *paths);
+
+/* Returns the path with an index from IDLE_PATH_FIRST on. */
+static inline const struct idle_path *idle_paths_get(const struct idle_paths *paths, uint32_t path)
+{
+	return &paths->list[path - IDLE_PATH_FIRST];
+}
+
+#endif
