@@ -28,6 +28,8 @@
  * 	account NAME VALUE
  * 	meta KEY VALUE
  * 	switch TIME on|off asked|yielded       (recording was paused or resumed)
+ * 	sample THREAD TIME SPAN STATE STACK WEIGHT [WAIT_PID WAIT_TID]
+ * 	                                       (of a CPU log; STATE: as in xt_cpu_state)
  *
  * STACK is a name, a number, "-" for none, or "lost": not sampled.
  */
@@ -420,6 +422,23 @@ static void do_switch(struct script *s)
 		   strcmp(word(s, 3), "yielded") == 0 ? XT_SWITCH_YIELDED : XT_SWITCH_ASKED);
 }
 
+static void do_sample(struct script *s)
+{
+	struct xt_table *table = row(s->log, XT_KIND_CPU_SAMPLE);
+
+	xt_table_put(table, XT_CPU_SAMPLE_TIME_NS, time_ns(s, 2));
+	xt_table_put(table, XT_CPU_SAMPLE_SPAN_NS, number(s, 3));
+	xt_table_put(table, XT_CPU_SAMPLE_THREAD, number(s, 1));
+	xt_table_put(table, XT_CPU_SAMPLE_STATE, number(s, 4));
+	xt_table_put(table, XT_CPU_SAMPLE_STACK, stack_id(s, 5));
+	xt_table_put(table, XT_CPU_SAMPLE_WEIGHT_NS, number(s, 6));
+	xt_table_put(table, XT_CPU_SAMPLE_COUNT, 1);
+	xt_table_put(table, XT_CPU_SAMPLE_WAIT_PID, number_or_0(s, 7));
+	xt_table_put(table, XT_CPU_SAMPLE_WAIT_TID, number_or_0(s, 8));
+	xt_table_put(table, XT_CPU_SAMPLE_FLAGS, 0);
+	xt_table_end_row(table);
+}
+
 static void do_account(struct script *s)
 {
 	put_account(s->log, word(s, 1), number(s, 2));
@@ -441,7 +460,8 @@ static const struct {
 	{"start", do_range},	 {"end", do_range},	    {"mark", do_range},
 	{"flush", do_flush},	 {"account", do_account},   {"switch", do_switch},
 	{"payload", do_payload}, {"name_thread", do_range}, {"name_category", do_range},
-	{"meta", do_meta},	 {"rate", do_rate},	    {"api", do_api},
+	{"sample", do_sample},	 {"meta", do_meta},	    {"rate", do_rate},
+	{"api", do_api},
 };
 
 static void run_line(struct script *s, char *line)
