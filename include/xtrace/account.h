@@ -86,6 +86,16 @@ static const struct xt_account {
 	{"writer.cpu_ns", "CPU time of the writer thread"},
 	{"flusher.cpu_ns", "CPU time of the flusher thread"},
 	{"log.bytes", "bytes of the log"},
+	/* In CPU logs: */
+	{"cpu.observations", "observations of host threads"},
+	{"cpu.perf.samples", "samples from the kernel's events"},
+	{"cpu.lost.perf", "samples of host threads: the kernel's buffer was full"},
+	{"cpu.lost.write_failed", "samples of host threads: could not be written"},
+	{"cpu.ended", "observations of threads that ended before their state was read"},
+	{"cpu.switched", "stacks of host threads that ran while they were read"},
+	{"cpu.python.read", "reads of the Python frames of running threads"},
+	{"cpu.python.changed", "reads of Python frames that changed meanwhile"},
+	{"cpu.sampler.cpu_ns", "CPU time of the sampler"},
 	/* Written by recovery after a kill: */
 	{"recovered.calls", "calls recovered"},
 	{"recovered.open_calls", "calls recovered that had not returned"},

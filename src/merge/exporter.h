@@ -116,6 +116,7 @@ struct range_sums {
 struct run {
 	const struct inputs *inputs;
 	const struct cpu_logs *cpu_logs; /* complete before the first log is read */
+	struct cpu_facts cpu_facts;
 	const struct settings *settings;
 	uint32_t weights;	 /* bit 1 << enum weight for each weight that an output shows */
 	uint32_t weights_needed; /* the same, and those that findings need */

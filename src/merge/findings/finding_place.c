@@ -142,7 +142,7 @@ static int add_native(struct reading *reading, struct finding_place *place,
 	return 0;
 }
 
-static int add_stack(struct reading *reading, struct finding_place *place, uint32_t id)
+int finding_add_stack(struct reading *reading, uint32_t id, struct finding_place *place)
 {
 	const struct stack *stack = &reading->model->stacks.rows[id];
 	struct merged_frame frame;
@@ -184,7 +184,7 @@ int finding_resolve_line(struct reading *reading, const struct callsite *callsit
 	if (frames_has_stack(&reading->frames, callsite->stack))
 		error = autograd_is_joined(&reading->model->autograd, callsite->stack)
 				? add_joined(reading, place, callsite->stack)
-				: add_stack(reading, place, callsite->stack);
+				: finding_add_stack(reading, callsite->stack, place);
 	if (!error && !place->frame_count)
 		place->function = NAME_EMPTY;
 	return error;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/sums/cpu_logs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,19 @@ uint64_t cpu_log_period_ns(const struct model *model)
 	double hz = strtod(model_meta(model, "cpu.hz"), NULL);
 
 	return (uint64_t)(1e9 / (hz >= HZ_MIN && hz <= HZ_MAX ? hz : HZ_DEFAULT));
+}
+
+void cpu_facts_add(struct cpu_facts *facts, const struct cpu_log *log)
+{
+	double hz = 1e9 / (double)log->period_ns;
+	bool has_perf = !strcmp(model_meta(log->model, "cpu.source"), "perf");
+
+	facts->has_perf = (facts->has_perf || !facts->process_count) && has_perf;
+	facts->hz = hz > facts->hz ? hz : facts->hz;
+	facts->process_count++;
+	facts->thread_count += log->model->cpu_samples.thread_count;
+	if (!has_perf && !facts->why[0])
+		snprintf(facts->why, sizeof(facts->why), "%s", model_meta(log->model, "cpu.why"));
 }
 
 void cpu_logs_free(struct cpu_logs *logs)

@@ -29,6 +29,19 @@ struct cpu_logs {
 	size_t count;
 };
 
+/* What the CPU logs of a run say about themselves. */
+struct cpu_facts {
+	uint64_t process_count, thread_count;
+	double hz;     /* the highest of all logs */
+	bool has_perf; /* the kernel's events gave the stacks of running threads, in all logs */
+	char why[256]; /* why they did not; empty if unknown */
+	/* Gaps between GPU work of at least IDLE_LONG_NS, and their part with a CPU path. */
+	uint64_t long_idle_ns, long_covered_ns;
+};
+
+/* Adds the facts of a log. */
+void cpu_facts_add(struct cpu_facts *facts, const struct cpu_log *log);
+
 /* A moment of a thread: a row of a CPU log. */
 struct cpu_moment {
 	const struct cpu_log *log; /* NULL: none */

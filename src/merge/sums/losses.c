@@ -339,3 +339,11 @@ uint64_t losses_add_missing_kernels(uint64_t losses[LOSS_COUNT], const char *pat
 	}
 	return missing_count;
 }
+
+uint64_t losses_account(const uint64_t accounts[XT_ACCOUNTS], const char *name)
+{
+	for (size_t a = 0; a < XT_ACCOUNTS; a++)
+		if (!strcmp(xt_accounts[a].name, name))
+			return accounts[a];
+	return 0;
+}
