@@ -221,7 +221,8 @@ int put_findings_json(struct json *json, const struct run *run)
 	int error = 0;
 
 	for (int rule = 0; rule < RULES; rule++)
-		rule_count += run->settings->finding_shares[rule] >= 0;
+		rule_count += run->settings->finding_shares[rule] >= 0 &&
+			      (rule < RULE_CPU_FIRST || run->cpu_facts.process_count);
 	json_begin_object(json, "findings");
 	json_u64(json, "rule_count", rule_count);
 	json_u64(json, "row_count", run->findings.count);
