@@ -279,6 +279,8 @@ static int load_cpu_logs(struct run *run, struct cpu_logs *logs, struct debug_se
 		cpu_facts_add(&run->cpu_facts, log);
 		error = name_frames(run, log->input, log->model, search, &log->addresses,
 				    &log->names, &log->frames);
+		if (!error)
+			error = cpu_log_find_engine_waits(log);
 	}
 	return error;
 }

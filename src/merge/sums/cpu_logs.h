@@ -22,6 +22,8 @@ struct cpu_log {
 	struct demangle_cache names;
 	struct frames frames;
 	uint64_t period_ns; /* mean time between two observations of a thread */
+	/* By XT_STACK_ID: PyTorch's engine waits for backward() in the main thread. */
+	uint8_t *waits_for_main;
 };
 
 struct cpu_logs {
@@ -51,6 +53,13 @@ struct cpu_moment {
 
 /* The mean time between two observations that the log states, in ns. */
 uint64_t cpu_log_period_ns(const struct model *model);
+
+/* Sets waits_for_main. Call it when the addresses have names. Returns 0 or -ENOMEM. */
+int cpu_log_find_engine_waits(struct cpu_log *log);
+
+/* Sets the process and thread that a sample waits for. Returns false if unknown. */
+bool cpu_log_waits_for(const struct cpu_log *log, const struct cpu_sample *sample,
+		       uint32_t *pid_out, uint32_t *tid_out);
 
 void cpu_logs_free(struct cpu_logs *logs);
 

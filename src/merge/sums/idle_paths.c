@@ -117,10 +117,11 @@ struct idle_path idle_paths_follow(const struct cpu_logs *logs, const struct cpu
 {
 	struct idle_path path = {.own = part_of(logs, log, sample)};
 	struct cpu_moment other;
+	uint32_t pid, tid;
 
-	if (!sample->wait_tid)
+	if (!cpu_log_waits_for(log, sample, &pid, &tid))
 		return path;
-	other = cpu_logs_find(logs, log->input, sample->wait_pid, sample->wait_tid, time_ns);
+	other = cpu_logs_find(logs, log->input, pid, tid, time_ns);
 	if (!other.log || !cpu_moment_sample(&other)->stack)
 		return path;
 	path.has_other = true;
