@@ -37,6 +37,7 @@ int cpu_log_find_engine_waits(struct cpu_log *log)
 {
 	const struct model *model = log->model;
 	uint8_t *is_wait = calloc(log->addresses.count + 1, 1);
+	int error = 0;
 
 	log->waits_for_main = calloc(model->stacks.count + 1, 1);
 	for (uint32_t a = 0; is_wait && a < log->addresses.count; a++)
@@ -49,8 +50,10 @@ int cpu_log_find_engine_waits(struct cpu_log *log)
 			log->waits_for_main[s] |=
 				is_wait[log->addresses.by_frame[stack->first_frame + f]];
 	}
+	if (!is_wait || !log->waits_for_main)
+		error = -ENOMEM;
 	free(is_wait);
-	return is_wait && log->waits_for_main ? 0 : -ENOMEM;
+	return error;
 }
 
 bool cpu_log_waits_for(const struct cpu_log *log, const struct cpu_sample *sample,
