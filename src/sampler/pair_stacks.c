@@ -27,8 +27,8 @@ static uint32_t count_loop_frames(const struct pair_input *in, uint32_t *innermo
 }
 
 /*
- * The native frame that contains an address of the stack. The frame count if it is behind the walked
- * frames; -1 if it is below them, where no live frame is.
+ * The native frame that contains an address of the stack. The frame count if it is behind the
+ * walked frames; -1 if it is below them, where no live frame is.
  */
 static int64_t frame_of(const struct native_stack *native, uint64_t address)
 {

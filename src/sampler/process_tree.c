@@ -21,7 +21,7 @@ void process_tree_open(struct process_tree *tree)
 	};
 }
 
-/* The newest process or thread id of the system, which is the last word of the file. -1: unknown. */
+/* The newest process or thread id of the system: the last word of the file. -1: unknown. */
 static long newest_id(const struct process_tree *tree)
 {
 	char text[128];

@@ -64,7 +64,7 @@ struct sampled_process {
 	bool has_no_log;       /* more processes than logs */
 	bool is_loader_worker; /* of a PyTorch DataLoader */
 	uint64_t start_ticks, stack_start;
-	uint64_t start_ns; /* of the process, or of sampling if that is later */
+	uint64_t start_ns;		 /* of the process, or of sampling if that is later */
 	struct sampled_thread **threads; /* by tid */
 	size_t thread_count, thread_capacity;
 	struct process_modules modules;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the native and Python frames of a thread and gives them an XT_STACK_ID. Sampler thread only.
+ * Reads the native and Python frames of a thread and gives them an XT_STACK_ID. Sampler thread
+ * only.
  */
 #ifndef XT_SAMPLER_STACK_IDS_H
 #define XT_SAMPLER_STACK_IDS_H
