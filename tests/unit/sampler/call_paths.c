@@ -25,18 +25,35 @@ static _Thread_local int current_depth;
 
 NOINLINE void descend(struct call_path *path, unsigned seed, int depth);
 
+/* Calls the next function, or ends the path in the caller's frame, without RBP being saved. */
+#define GO_ON(path, seed, depth)                                                                   \
+	do {                                                                                       \
+		if ((depth) == 0 && (path)->leaf) {                                                \
+			(path)->bottom(path);                                                      \
+			(path)->leaf((path)->word, FUTEX_WAIT, 0, 0);                              \
+		} else {                                                                           \
+			descend(path, seed, depth);                                                \
+		}                                                                                  \
+	} while (0)
+
 NOINLINE long pass_many(struct call_path *path, unsigned seed, int depth, long a, long b, long c,
 			long d, long e, long f)
 {
-	descend(path, seed, depth);
+	GO_ON(path, seed, depth);
 	return a + b * c - d + e * f;
 }
 
 /* Its arguments are on the stack during the call. */
 NOINLINE long push_arguments(struct call_path *path, unsigned seed, int depth)
 {
-	long value = pass_many(path, seed, depth, seed, depth, 3, 4, 5, sink);
+	long value;
 
+	if (depth == 0 && path->leaf) {
+		path->bottom(path);
+		return path->leaf_many(path->word, FUTEX_WAIT, 0, 0, depth, seed, seed, depth,
+				       sink);
+	}
+	value = pass_many(path, seed, depth, seed, depth, 3, 4, 5, sink);
 	return value + seed;
 }
 
@@ -45,7 +62,7 @@ NOINLINE void grow_frame(struct call_path *path, unsigned seed, int depth)
 	volatile char *memory = alloca((seed & 0xff) + 16);
 
 	memory[0] = 1;
-	descend(path, seed * 3, depth);
+	GO_ON(path, seed * 3, depth);
 	sink += memory[0];
 }
 
@@ -54,7 +71,7 @@ NOINLINE void realign(struct call_path *path, unsigned seed, int depth)
 	volatile char aligned[64] __attribute__((aligned(64)));
 
 	aligned[0] = 1;
-	descend(path, seed ^ 0x55, depth);
+	GO_ON(path, seed ^ 0x55, depth);
 	sink += aligned[0];
 }
 
@@ -63,7 +80,7 @@ NOINLINE void use_large_frame(struct call_path *path, unsigned seed, int depth)
 	char memory[3000];
 
 	snprintf(memory, sizeof(memory), "%u", seed);
-	descend(path, seed + 7, depth);
+	GO_ON(path, seed + 7, depth);
 	sink += memory[0];
 }
 
@@ -73,7 +90,7 @@ static int compare(const void *a, const void *b)
 		struct call_path *path = current_path;
 
 		current_path = NULL;
-		descend(path, current_seed, current_depth);
+		GO_ON(path, current_seed, current_depth);
 	}
 	return *(const int *)a - *(const int *)b;
 }
@@ -95,7 +112,7 @@ NOINLINE unsigned keep_registers(struct call_path *path, unsigned seed, int dept
 
 	for (int i = 0; i < (depth & 1) + 1; i++) {
 		if (i == 0)
-			descend(path, seed + 13, depth);
+			GO_ON(path, seed + 13, depth);
 		a += b;
 		b ^= c + d;
 		e -= a;
@@ -106,7 +123,7 @@ NOINLINE unsigned keep_registers(struct call_path *path, unsigned seed, int dept
 NOINLINE __attribute__((noreturn)) void never_return(struct call_path *path, unsigned seed,
 						     int depth, jmp_buf *end)
 {
-	descend(path, seed + 17, depth);
+	GO_ON(path, seed + 17, depth);
 	longjmp(*end, 1);
 }
 
@@ -125,7 +142,7 @@ static void on_signal(int number)
 
 	(void)number;
 	current_path = NULL;
-	descend(path, current_seed, current_depth);
+	GO_ON(path, current_seed, current_depth);
 	sink++;
 }
 
@@ -150,7 +167,7 @@ NOINLINE int exit_early(struct call_path *path, unsigned seed, int depth)
 		return sink;
 	for (int i = 0; i < 8; i++)
 		numbers[i] = (int)seed + i;
-	descend(path, seed + 23, depth);
+	GO_ON(path, seed + 23, depth);
 	return numbers[seed & 7] + sink;
 }
 

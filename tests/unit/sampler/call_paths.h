@@ -13,6 +13,11 @@ struct call_path {
 	void (*bottom)(struct call_path *path);
 	void (*block)(const struct call_path *path, uint32_t *word);
 	uint64_t (*spin)(uint64_t rounds);
+	/* futex() without a frame; NULL: the path ends in `bottom`. */
+	long (*leaf)(uint32_t *word, long operation, long value, long timeout);
+	long (*leaf_many)(uint32_t *word, long operation, long value, long timeout, long, long,
+			  long, long, long);
+	uint32_t *word;
 };
 
 /* The sets of options in CMakeLists.txt, by name. */

@@ -76,7 +76,8 @@ static void walk_blocked(struct traced_child *child, struct process_modules *mod
 
 static void walks_blocked_threads(void **unused)
 {
-	static const char *const ends[] = {"futex", "nanosleep", "read", "condition", "own"};
+	static const char *const ends[] = {"futex",	"nanosleep", "read",
+					   "condition", "own",	     "leaf"};
 	struct process_modules modules = {0};
 	struct traced_child child;
 

@@ -21,6 +21,7 @@ enum child_end {
 	END_READ,
 	END_CONDITION,
 	END_OWN_SYSCALL, /* in a frame of the variant */
+	END_LEAF,	 /* called by a function of the variant, and without a frame */
 	END_SPIN,	 /* for CHILD_SPIN_NS */
 	END_COUNT
 };
