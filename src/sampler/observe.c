@@ -100,6 +100,7 @@ static void observe_running(struct observation *o)
 	if (add_held_samples(o) || (has_perf && !must_be_in_kernel(o)))
 		return;
 	python_read = stack_ids_read_python(o->sampling, o->process, &request);
+	stack_ids_walk(o->sampling, o->process, &request);
 	stack_ids_make(o->sampling, o->process, &request, python_read, &found);
 	row = (struct cpu_row){.time_ns = o->now_ns,
 			       .state = unsampled_state(o),
@@ -137,6 +138,7 @@ static void copy_stack(struct observation *o, const struct thread_syscall *call,
 
 	out->address = call->stack_pointer;
 	out->bytes = sampling->stack_copy;
+	out->is_live = true; /* has_switched() checks that */
 	out->byte_count = process_memory_read_some(o->process->pid, sampling->stack_copy,
 						   call->stack_pointer, STACK_COPY_BYTES);
 }
@@ -169,6 +171,7 @@ static void observe_blocked(struct observation *o)
 		request.registers = &registers;
 		request.copy = &copy;
 	}
+	stack_ids_walk(o->sampling, o->process, &request);
 	if (has_switched(o)) {
 		const struct cpu_row row = {.time_ns = o->now_ns, .flags = XT_CPU_NO_NATIVE};
 
@@ -348,6 +351,7 @@ void observe_sample(void *context, const struct perf_sample *sample)
 	process->counts.perf_samples++;
 	thread->quiet_rounds = 0;
 	python_read = stack_ids_read_python(sampling, process, &request);
+	stack_ids_walk(sampling, process, &request);
 	stack_ids_make(sampling, process, &request, python_read, &found);
 	process->is_loader_worker |= found.role == LOADER_WORKER;
 	hold_sample(sampling, thread,

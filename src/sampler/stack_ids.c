@@ -71,21 +71,26 @@ static bool is_loop(const void *context, uint64_t address)
 	return process->python && python_process_is_loop(process->python, address);
 }
 
+void stack_ids_walk(struct sampling *sampling, struct sampled_process *process,
+		    const struct stack_request *request)
+{
+	sampling->native.frame_count = 0;
+	if (request->registers)
+		remote_unwind(&sampling->native, &process->modules, process->pid,
+			      request->registers, request->copy);
+}
+
 void stack_ids_make(struct sampling *sampling, struct sampled_process *process,
 		    const struct stack_request *request, enum python_read python_read,
 		    struct stack_found *out)
 {
 	struct cpu_log *log = sampling_log(sampling, process);
 	struct paired_stacks *paired = &sampling->paired;
-	bool has_native = request->registers != NULL;
+	bool has_native = sampling->native.frame_count;
 
 	*out = (struct stack_found){.python_read = python_read, .flags = XT_CPU_NO_NATIVE};
 	if (!log)
 		return;
-	if (has_native)
-		remote_unwind(&sampling->native, &process->modules, process->pid,
-			      request->registers, request->copy);
-	has_native = has_native && sampling->native.frame_count;
 	pair_stacks(&(struct pair_input){.native = has_native ? &sampling->native : NULL,
 					 .python = &sampling->python,
 					 .read = python_read,

@@ -34,7 +34,11 @@ struct stack_found {
 enum python_read stack_ids_read_python(struct sampling *sampling, struct sampled_process *process,
 				       const struct stack_request *request);
 
-/* Walks the native stack, joins it with the Python frames that were read last. */
+/* Walks the native stack into sampling->native, if the request has registers. */
+void stack_ids_walk(struct sampling *sampling, struct sampled_process *process,
+		    const struct stack_request *request);
+
+/* Joins the native stack that was walked last with the Python frames that were read last. */
 void stack_ids_make(struct sampling *sampling, struct sampled_process *process,
 		    const struct stack_request *request, enum python_read python_read,
 		    struct stack_found *out);
