@@ -21,6 +21,9 @@
  */
 #define FAULTS_PER_MS 100
 
+/* Up to this age, a sample's period has hardly begun. */
+#define NEW_SAMPLE_NS 500000
+
 /* One observation in progress. */
 struct observation {
 	struct sampling *sampling;
@@ -28,7 +31,8 @@ struct observation {
 	struct sampled_thread *thread;
 	uint64_t now_ns;
 	struct thread_stat stat;
-	uint64_t run_ns, fault_count; /* since the last observation */
+	/* Since the last observation: */
+	uint64_t run_ns, fault_count, switch_count;
 	bool has_run;
 };
 
@@ -95,6 +99,8 @@ static void observe_running(struct observation *o)
 	struct stack_found found;
 	struct cpu_row row;
 
+	if (o->thread->is_blocked && o->switch_count == 1)
+		thread_rows_end_wait(&o->thread->rows);
 	o->thread->is_blocked = false;
 	o->thread->state = XT_CPU_RUNNING;
 	if (add_held_samples(o) || (has_perf && !must_be_in_kernel(o)))
@@ -247,7 +253,8 @@ static void note_counts(struct observation *o, const struct thread_counts *count
 	struct sampled_thread *thread = o->thread;
 
 	o->run_ns = counts->run_ns - thread->counts.run_ns;
-	o->has_run = o->run_ns || counts->switch_count != thread->counts.switch_count;
+	o->switch_count = counts->switch_count - thread->counts.switch_count;
+	o->has_run = o->run_ns || o->switch_count;
 	thread_rows_advance(&thread->rows, o->now_ns, o->run_ns,
 			    counts->ready_ns - thread->counts.ready_ns);
 	thread->unsampled_ns += o->run_ns;
@@ -345,6 +352,8 @@ void observe_sample(void *context, const struct perf_sample *sample)
 	enum python_read python_read;
 	struct stack_found found;
 
+	sampling->has_root_sample |= sample->tid == sampling->root &&
+				     sampling_now_ns() - sample->time_ns < NEW_SAMPLE_NS;
 	if (!find_thread(sampling, sample, &process, &thread))
 		return;
 	sampling_prepare(process, sampling_now_ns());

@@ -89,10 +89,18 @@ static void flush_logs(struct sampler *sampler)
 			cpu_log_flush(table->list[i]->log, &sampler->sampling.tables, now_ns);
 }
 
+/*
+ * A new period begins anew, so it is set just after a sample. Later, it would delay the next sample
+ * by what has passed of the old one.
+ */
 static void drain(struct sampler *sampler)
 {
-	if (sampler->perf)
-		perf_events_drain(sampler->perf, observe_sample, &sampler->sampling);
+	if (!sampler->perf)
+		return;
+	sampler->sampling.has_root_sample = false;
+	perf_events_drain(sampler->perf, observe_sample, &sampler->sampling);
+	if (sampler->sampling.has_root_sample)
+		perf_events_jitter(sampler->perf);
 }
 
 /* Plans the next round. Rounds that cost too much reduce the rate. */
@@ -129,8 +137,6 @@ static void round_of_all(struct sampler *sampler)
 	process_tree_scan(&sampler->tree, sampling);
 	process_tree_sweep(sampling);
 	flush_logs(sampler);
-	if (sampler->perf)
-		perf_events_jitter(sampler->perf);
 	sampler->round++;
 	plan(sampler, begin_ns, sampling_now_ns());
 }

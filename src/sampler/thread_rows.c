@@ -7,6 +7,9 @@
 /* Waiting for a CPU gets a row of its own from here on. Shorter waits add up until then. */
 #define READY_ROW_NS 10000000
 
+/* Time off the CPU that is left when a thread ends is added to its last wait up to here. */
+#define SMALL_REST_NS 1000000
+
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -101,6 +104,12 @@ void thread_rows_add_blocked(struct thread_rows *rows, const struct cpu_row *obs
 	rows->off_ns = 0;
 }
 
+void thread_rows_end_wait(struct thread_rows *rows)
+{
+	rows->last.weight_ns += rows->off_ns;
+	rows->off_ns = 0;
+}
+
 void thread_rows_extend(struct thread_rows *rows, uint64_t now_ns)
 {
 	struct cpu_row *last = &rows->last;
@@ -112,7 +121,22 @@ void thread_rows_extend(struct thread_rows *rows, uint64_t now_ns)
 		last->span_ns = now_ns - last->time_ns;
 }
 
-void thread_rows_end(struct thread_rows *rows, struct cpu_row_list *list)
+/* Moves rests that are not worth a row of their own. */
+static void join_rests(struct thread_rows *rows)
+{
+	const struct cpu_row *last = &rows->last;
+	bool is_blocked = last->count && last->state != XT_CPU_RUNNING &&
+			  last->state != XT_CPU_IN_KERNEL && last->state != XT_CPU_PAGE_FAULT;
+
+	if (rows->ready_ns < READY_ROW_NS) {
+		rows->off_ns += rows->ready_ns;
+		rows->ready_ns = 0;
+	}
+	if (is_blocked && rows->off_ns < SMALL_REST_NS)
+		thread_rows_end_wait(rows);
+}
+
+static void add_rests(struct thread_rows *rows, struct cpu_row_list *list)
 {
 	const struct {
 		uint64_t weight_ns;
@@ -131,6 +155,12 @@ void thread_rows_end(struct thread_rows *rows, struct cpu_row_list *list)
 		if (rest[i].weight_ns)
 			thread_rows_add(rows, &row, rest[i].weight_ns, false, list);
 	}
+}
+
+void thread_rows_end(struct thread_rows *rows, struct cpu_row_list *list)
+{
+	join_rests(rows);
+	add_rests(rows, list);
 	if (rows->last.count)
 		put(list, &rows->last);
 	rows->last.count = 0;

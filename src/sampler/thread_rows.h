@@ -61,6 +61,12 @@ void thread_rows_add_running(struct thread_rows *rows, const struct cpu_row *obs
 void thread_rows_add_blocked(struct thread_rows *rows, const struct cpu_row *observed, bool has_run,
 			     struct cpu_row_list *list);
 
+/*
+ * The thread was blocked at the last observation, and has been on a CPU once since: the time off the
+ * CPU is that of the last row.
+ */
+void thread_rows_end_wait(struct thread_rows *rows);
+
 /* Extends the last row by an observation without any change. */
 void thread_rows_extend(struct thread_rows *rows, uint64_t now_ns);
 
