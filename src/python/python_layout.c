@@ -2,7 +2,7 @@
 /*
  * Layouts by version. tools/check-pythons.sh compares each with a real interpreter.
  */
-#include "inject/python/python_layout.h"
+#include "python/python_layout.h"
 
 #include <errno.h>
 #include <stdbool.h>

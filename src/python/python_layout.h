@@ -5,8 +5,8 @@
  * From 3.13 on, the interpreter publishes most of them at the start of _PyRuntime. Older versions
  * are in a table. An unknown version has no layout.
  */
-#ifndef XT_INJECT_PYTHON_LAYOUT_H
-#define XT_INJECT_PYTHON_LAYOUT_H
+#ifndef XT_PYTHON_LAYOUT_H
+#define XT_PYTHON_LAYOUT_H
 
 #include <stddef.h>
 #include <stdint.h>
