@@ -110,6 +110,7 @@ static void block(struct call_path *path)
 static void reach_end(struct call_path *path)
 {
 	shared->expected_count = 0;
+	shared->stack_bytes = shared->stack_start - (uintptr_t)__builtin_frame_address(0);
 	_Unwind_Backtrace(add_expected, NULL);
 	/* libgcc may add a frame without an address at the thread's start. */
 	while (shared->expected_count && !shared->expected[shared->expected_count - 1])
@@ -134,6 +135,7 @@ static void *child_main(void *unused)
 
 	(void)unused;
 	shared->tid = gettid();
+	shared->stack_start = (uintptr_t)__builtin_frame_address(0);
 	for (uint32_t count = 1;; count++) {
 		wait_for(&shared->request, count);
 		path.leaf = shared->end == END_LEAF ? leaf_futex : NULL;
