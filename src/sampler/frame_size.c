@@ -7,6 +7,7 @@
 
 #include "sampler/instruction.h"
 
+#define NUMBER_RAX 0
 #define NUMBER_RSP 4
 #define NUMBER_RBP 5
 
@@ -286,7 +287,10 @@ static void scan_prologue(struct frame_scan *scan, const struct instruction *i)
 {
 	int64_t lowered = lowers_rsp_by(i);
 
-	if (is_push(i)) {
+	if (is_push(i) && opcode_number(i) == NUMBER_RAX && !scan->has_subtraction) {
+		scan->has_subtraction = true; /* clang aligns the stack by it */
+		scan->bytes += 8;
+	} else if (is_push(i)) {
 		uint8_t number = opcode_number(i);
 
 		/* Anything else may be an argument of a call. */
