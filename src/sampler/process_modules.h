@@ -12,23 +12,26 @@
 
 #define PROCESS_MODULE_BUILD_ID_MAX 64
 
+struct elf_image;
+
 struct process_module {
 	uint64_t start, end; /* [start, end): from the first to the last mapped byte */
 	uint64_t bias;	     /* address - bias = ELF virtual address */
-	char *path;	     /* as in /proc/PID/maps; owned by the list */
+	char *path;	     /* as in /proc/PID/maps, less " (deleted)"; owned by the list */
 	uint8_t build_id[PROCESS_MODULE_BUILD_ID_MAX];
 	uint32_t build_id_bytes;
-	uint32_t log_id; /* for the caller: XT_MODULE_ID once written; 0 at first */
-	/* Private: the file as mapped here, for unwind tables. NULL: not readable. */
-	const uint8_t *image;
+	uint32_t log_id;      /* for the caller: XT_MODULE_ID once written; 0 at first */
+	const uint8_t *image; /* the file as mapped here; NULL: deleted, vdso or not readable */
 	size_t image_bytes;
+	struct elf_image *elf; /* private to src/sampler */
 };
 
 struct process_modules {
 	struct process_module *list; /* by start */
 	size_t count;
 	size_t capacity;
-	uint64_t generation; /* changes with every change of the list */
+	uint64_t generation;   /* changes with every change of the list; unique among processes */
+	uint64_t refreshed_ns; /* CLOCK_MONOTONIC; 0: never */
 };
 
 /*

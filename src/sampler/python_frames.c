@@ -49,7 +49,7 @@ static size_t frame_bytes(const struct python_layout *layout)
 	return largest(ends, sizeof(ends) / sizeof(*ends), PYTHON_FRAME_BYTES_MAX);
 }
 
-/* What a start is read from. */
+/* Memory that a start is read from. */
 struct start_copy {
 	uint8_t state[STATE_BYTES_MAX];
 	uint64_t finalizing;

@@ -11,6 +11,8 @@
 #ifndef XT_SAMPLER_REMOTE_UNWIND_H
 #define XT_SAMPLER_REMOTE_UNWIND_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sampler/perf_events.h"
@@ -29,6 +31,11 @@ struct stack_copy {
 	uint64_t address; /* of its first byte */
 	const uint8_t *bytes;
 	size_t byte_count;
+	/*
+	 * The thread has not run since, so words beyond the copy may be read from the process. The
+	 * caller discards the walk if the thread ran meanwhile. Otherwise the walk ends there.
+	 */
+	bool is_live;
 };
 
 /* Opens libunwind from library_dir/xtrace or the loader's path. 0 or -errno with *why. Once. */
@@ -36,7 +43,8 @@ int remote_unwind_open(const char *library_dir, char *why, size_t why_bytes);
 
 /*
  * Walks from the registers outward. At least one frame unless RIP is unknown. Refreshes *modules
- * once if an address is in no known module.
+ * once if an address is in no known module, at most ten times a second. The result is the whole
+ * stack, or its inner part with the flag XT_STACK_TRUNCATED.
  */
 void remote_unwind(struct native_stack *out, struct process_modules *modules, pid_t pid,
 		   const struct thread_registers *registers, const struct stack_copy *stack);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts a Python program and reads the frames of its threads, as commands on stdin ask:
+ * Starts a Python program and reads the frames of its threads. Commands on stdin:
  *
- *   open               version and path of the interpreter, or why there is none
- *   read TID PAUSE     result, then a line for each frame
- *   gil ADDRESS        whether this is the address of the interpreter lock
- *   holder             the thread that holds it
- *   time TID COUNT     mean cost of a read in ns, and how many were accepted
- *   follow TID COUNT FILE   reads until COUNT were accepted while the process ran. FILE is mapped:
- *                      its first word is printed as it was before and after each accepted read.
- *                      Ends with the number of reads while the process ran
+ * - open: print version and path of the interpreter, or why there is none
+ * - read TID PAUSE: print the result, then a line for each frame
+ * - gil ADDRESS: print whether this is the address of the interpreter lock
+ * - holder: print the thread that holds it
+ * - time TID COUNT: print the mean cost of a read in ns, and how many were accepted
+ * - follow TID COUNT FILE: read until COUNT were accepted while the process ran. FILE is mapped.
+ *   Print its first word as it was before and after each accepted read. At the end print the number
+ *   of reads while the process ran.
  *
- * Each answer ends with an empty line.
+ * An empty line ends each answer.
  */
 #include <errno.h>
 #include <fcntl.h>
