@@ -30,7 +30,8 @@
 #include "sampler/process_modules.h"
 #include "sampler/python_process.h"
 
-#define FOLLOW_NS UINT64_C(60000000000)
+/* Reads of a running program are seldom accepted, and the program may wait for a processor. */
+#define FOLLOW_NS_EACH UINT64_C(30000000)
 
 static struct python_process *process;
 static struct python_stack stack;
@@ -134,7 +135,7 @@ static void follow(pid_t tid, int count, const char *path)
 {
 	const struct timespec between = {.tv_nsec = 100000};
 	clockid_t clock;
-	const uint64_t end_ns = now_ns() + FOLLOW_NS;
+	const uint64_t end_ns = now_ns() + (uint64_t)count * FOLLOW_NS_EACH;
 	int fd = open(path, O_RDONLY | O_CLOEXEC), reads = 0, accepted = 0;
 	const uint64_t *marker = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
 
