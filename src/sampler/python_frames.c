@@ -76,7 +76,6 @@ static void evaluate_start(const struct start_copy *copy, const struct python_la
 {
 	uint32_t status = STATUS_BOUND;
 
-	*out = (struct python_start){0};
 	if (layout->state_status)
 		status = (uint32_t)member(copy->state, layout->state_status, 4);
 	out->is_of_thread = member(copy->state, 16, 8) == state->interpreter &&
@@ -98,6 +97,7 @@ bool python_frames_start(const struct python_place *place, const struct python_s
 	struct process_memory_part parts[3];
 	struct start_copy copy;
 
+	*out = (struct python_start){0};
 	if (!process_memory_read_parts(place->pid, parts, start_parts(&copy, place, state, parts)))
 		return false;
 	evaluate_start(&copy, layout, state, out);
