@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sampler/process_memory.h"
 #include "sampler/stack_ids.h"
@@ -11,15 +12,23 @@
 
 /*
  * The kernel drops samples inside the kernel. A thread that ran longer than this many percent of a
- * period without one was there. Periods vary by 20 %.
+ * period without one may have been there; periods vary by 20 %. Each CPU counts its own period, so
+ * a thread that moves can also run long without a sample. So the kernel must have counted at least
+ * half of the time as its own.
  */
 #define KERNEL_PERCENT 125
+
+/* After so many percent of a period, a row without native frames is better than a late one. */
+#define UNSAMPLED_PERCENT 800
 
 /*
  * A page fault takes about 1 us, so 100 in 1 ms are at least a tenth of the time. A thread that was
  * found in the kernel then most likely handled one. Calls that read into new memory count as well.
  */
 #define FAULTS_PER_MS 100
+
+/* After so many rounds, another process is chosen that a thread waits for. */
+#define CHOICE_ROUNDS 4
 
 /* Up to this age, a sample's period has hardly begun. */
 #define NEW_SAMPLE_NS 500000
@@ -47,6 +56,12 @@ static void add_running(struct observation *o, const struct cpu_row *row, uint64
 	o->process->counts.observations++;
 }
 
+static void restart_unsampled(struct observation *o)
+{
+	o->thread->unsampled_ns = 0;
+	o->thread->sampled_kernel_ticks = o->stat.kernel_ticks;
+}
+
 /* Rows for the samples since the last observation. They share the CPU time equally. */
 static bool add_held_samples(struct observation *o)
 {
@@ -68,33 +83,41 @@ static bool add_held_samples(struct observation *o)
 		add_running(o, &row, thread->rows.run_ns / left);
 	}
 	thread->held_count = thread->held_seen = 0;
-	thread->unsampled_ns = 0;
+	restart_unsampled(o);
 	return true;
+}
+
+static bool is_in_kernel(const struct observation *o)
+{
+	const struct sampled_thread *thread = o->thread;
+	uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t ticks = o->stat.kernel_ticks - thread->sampled_kernel_ticks;
+
+	return thread->unsampled_ns * 100 > o->sampling->period_ns * KERNEL_PERCENT &&
+	       ticks * tick_ns * 2 >= thread->unsampled_ns;
 }
 
 /* The state of a thread on a CPU that the kernel took no sample of. */
 static enum xt_cpu_state unsampled_state(const struct observation *o)
 {
-	if (o->sampling->facts.why_no_perf)
+	if (o->sampling->facts.why_no_perf || !is_in_kernel(o))
 		return XT_CPU_RUNNING;
 	if (o->fault_count * 1000000 >= o->run_ns * FAULTS_PER_MS && o->run_ns)
 		return XT_CPU_PAGE_FAULT;
 	return XT_CPU_IN_KERNEL;
 }
 
-static bool must_be_in_kernel(const struct observation *o)
+/* With the kernel's events, a sample that represents the time up to now most likely comes soon. */
+static bool awaits_sample(const struct observation *o)
 {
-	return o->thread->unsampled_ns * 100 > o->sampling->period_ns * KERNEL_PERCENT;
+	return !o->sampling->facts.why_no_perf && !is_in_kernel(o) &&
+	       o->thread->unsampled_ns * 100 < o->sampling->period_ns * UNSAMPLED_PERCENT;
 }
 
-/*
- * A running thread without a sample has no native frames. With the kernel's events it most likely
- * gets one soon, and that represents the time up to now, too.
- */
+/* A running thread without a sample has no native frames. */
 static void observe_running(struct observation *o)
 {
 	const struct stack_request request = {.tid = o->thread->tid, .is_running = true};
-	bool has_perf = !o->sampling->facts.why_no_perf;
 	enum python_read python_read;
 	struct stack_found found;
 	struct cpu_row row;
@@ -103,7 +126,7 @@ static void observe_running(struct observation *o)
 		thread_rows_end_wait(&o->thread->rows);
 	o->thread->is_blocked = false;
 	o->thread->state = XT_CPU_RUNNING;
-	if (add_held_samples(o) || (has_perf && !must_be_in_kernel(o)))
+	if (add_held_samples(o) || awaits_sample(o))
 		return;
 	python_read = stack_ids_read_python(o->sampling, o->process, &request);
 	stack_ids_walk(o->sampling, o->process, &request);
@@ -115,9 +138,7 @@ static void observe_running(struct observation *o)
 	add_running(o, &row, o->thread->rows.run_ns);
 	o->process->is_loader_worker |= found.role == LOADER_WORKER;
 	o->thread->state = row.state;
-	/* The next period is in the kernel, too, unless a sample comes first. */
-	if (o->thread->unsampled_ns > o->sampling->period_ns)
-		o->thread->unsampled_ns = o->sampling->period_ns;
+	restart_unsampled(o);
 }
 
 static void add_blocked(struct observation *o, const struct cpu_row *row)
@@ -125,6 +146,22 @@ static void add_blocked(struct observation *o, const struct cpu_row *row)
 	thread_rows_add_blocked(&o->thread->rows, row, o->has_run, rows_of(o));
 	o->process->counts.observations++;
 	o->thread->state = row->state;
+}
+
+/* Adds an observation of a blocked thread, after it found out what the thread waits for. */
+static void add_wait(struct observation *o, uint32_t stack, uint8_t flags)
+{
+	const struct sampled_thread *thread = o->thread;
+	struct wait wait;
+
+	wait_target_find(o->sampling, o->process, thread->proc_state, &thread->call,
+			 (enum loader_role)thread->role, &wait);
+	add_blocked(o, &(struct cpu_row){.time_ns = o->now_ns,
+					 .state = (uint8_t)wait.state,
+					 .stack = stack,
+					 .wait_pid = wait.pid,
+					 .wait_tid = wait.tid,
+					 .flags = flags});
 }
 
 /* Whether the thread ran since the observation began. */
@@ -156,23 +193,22 @@ static void observe_blocked(struct observation *o)
 	struct stack_request request = {.tid = thread->tid};
 	struct thread_registers registers = {0};
 	struct stack_copy copy = {0};
+	const struct thread_syscall *call = &thread->call;
 	struct stack_found found;
-	struct thread_syscall call;
 	enum python_read python_read;
-	struct wait wait;
 
-	thread_files_syscall(&thread->files, &call);
-	if (call.kind == SYSCALL_RUNNING) {
+	thread_files_syscall(&thread->files, &thread->call);
+	if (call->kind == SYSCALL_RUNNING) {
 		observe_running(o);
 		return;
 	}
 	add_held_samples(o);
 	thread->is_blocked = true;
 	python_read = stack_ids_read_python(o->sampling, o->process, &request);
-	if (call.kind != SYSCALL_UNKNOWN) {
-		copy_stack(o, &call, &copy);
-		registers.value[THREAD_RIP] = call.instruction;
-		registers.value[THREAD_RSP] = call.stack_pointer;
+	if (call->kind != SYSCALL_UNKNOWN) {
+		copy_stack(o, call, &copy);
+		registers.value[THREAD_RIP] = call->instruction;
+		registers.value[THREAD_RSP] = call->stack_pointer;
 		registers.known = 1u << THREAD_RIP | 1u << THREAD_RSP;
 		request.registers = &registers;
 		request.copy = &copy;
@@ -187,14 +223,28 @@ static void observe_blocked(struct observation *o)
 		return;
 	}
 	stack_ids_make(o->sampling, o->process, &request, python_read, &found);
-	wait_target_find(o->sampling, o->process, o->stat.state, &call, found.role, &wait);
 	o->process->is_loader_worker |= found.role == LOADER_WORKER;
-	add_blocked(o, &(struct cpu_row){.time_ns = o->now_ns,
-					 .state = (uint8_t)wait.state,
-					 .stack = found.stack,
-					 .wait_pid = wait.pid,
-					 .wait_tid = wait.tid,
-					 .flags = found.flags});
+	thread->role = found.role;
+	thread->proc_state = o->stat.state;
+	add_wait(o, found.stack, found.flags);
+}
+
+/*
+ * A wait for one of several processes is charged to each of them in turn. Processes that are found
+ * during the wait count, too.
+ */
+static void observe_wait_again(struct observation *o)
+{
+	struct sampled_thread *thread = o->thread;
+	const struct cpu_row *last = &thread->rows.last;
+
+	if (thread->state == XT_CPU_PROCESS && last->count &&
+	    (!last->wait_pid || thread->quiet_rounds % CHOICE_ROUNDS == 0)) {
+		add_wait(o, last->stack, last->flags);
+		return;
+	}
+	thread_rows_extend(&thread->rows, o->now_ns);
+	o->process->counts.observations++;
 }
 
 static bool begin_thread(struct observation *o, const struct thread_counts *counts)
@@ -282,8 +332,7 @@ void observe_thread(struct sampling *sampling, struct sampled_process *process,
 	o.now_ns = sampling_now_ns();
 	if (is_unchanged(thread, &counts)) {
 		note_counts(&o, &counts);
-		thread_rows_extend(&thread->rows, o.now_ns);
-		process->counts.observations++;
+		observe_wait_again(&o);
 		return;
 	}
 	if (!read_stat(&o) || (!thread->is_known && !begin_thread(&o, &counts)))

@@ -33,7 +33,11 @@ struct sampled_thread {
 	bool is_known;	 /* it was observed */
 	bool is_blocked; /* at the last observation */
 	bool has_ended;
-	bool is_listed;	       /* in the last listing of /proc/PID/task */
+	bool is_listed; /* in the last listing of /proc/PID/task */
+	/* Of a blocked thread, to look again for whom it waits: */
+	struct thread_syscall call;
+	char proc_state;
+	uint8_t role;	       /* enum loader_role */
 	uint8_t state;	       /* enum xt_cpu_state of the last observation */
 	uint32_t quiet_rounds; /* since it last ran */
 	uint64_t start_ticks, start_ns;
@@ -42,7 +46,9 @@ struct sampled_thread {
 	struct thread_counts counts; /* at the last observation */
 	uint64_t scanned_switches;   /* when its children were looked for */
 	uint64_t fault_count;
-	uint64_t unsampled_ns; /* CPU time since the newest sample of the kernel */
+	/* Since the newest sample of the kernel: */
+	uint64_t unsampled_ns;	       /* CPU time */
+	uint64_t sampled_kernel_ticks; /* thread_stat.kernel_ticks then */
 	struct held_sample held[HELD_SAMPLES_MAX];
 	uint32_t held_count, held_seen;
 	struct thread_rows rows;

@@ -24,6 +24,8 @@
 /* A round may take this share of the time. Otherwise the next one is later. */
 #define BUSY_PERCENT 25
 
+#define JITTER_NS 1000000000
+
 /* Up to here, each thread is observed in each round. */
 #define THREADS_OF_EVERY_ROUND 64
 /* A thread that was blocked for so many rounds is observed in one of QUIET_SHARE rounds. */
@@ -45,7 +47,7 @@ struct sampler {
 	char *data_dir;
 	struct rlimit limit; /* of descriptors, before */
 	bool raised_limit;
-	uint64_t next_ns, late_ns, round, cost_ns;
+	uint64_t next_ns, late_ns, round, cost_ns, jittered_ns;
 };
 
 static uint64_t thread_cpu_ns(void)
@@ -90,17 +92,22 @@ static void flush_logs(struct sampler *sampler)
 }
 
 /*
- * A new period begins anew, so it is set just after a sample. Later, it would delay the next sample
- * by what has passed of the old one.
+ * Setting a period drops what has passed of the old one, on all CPUs that the thread ran on. So it
+ * is done just after a sample, and not often.
  */
 static void drain(struct sampler *sampler)
 {
+	uint64_t now_ns;
+
 	if (!sampler->perf)
 		return;
 	sampler->sampling.has_root_sample = false;
 	perf_events_drain(sampler->perf, observe_sample, &sampler->sampling);
-	if (sampler->sampling.has_root_sample)
-		perf_events_jitter(sampler->perf);
+	now_ns = sampling_now_ns();
+	if (!sampler->sampling.has_root_sample || now_ns - sampler->jittered_ns < JITTER_NS)
+		return;
+	perf_events_jitter(sampler->perf);
+	sampler->jittered_ns = now_ns;
 }
 
 /* Plans the next round. Rounds that cost too much reduce the rate. */

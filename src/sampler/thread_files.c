@@ -23,6 +23,7 @@ enum stat_field {
 	FIELD_PARENT = 1,
 	FIELD_MINOR_FAULTS = 7,
 	FIELD_MAJOR_FAULTS = 9,
+	FIELD_KERNEL_TIME = 12,
 	FIELD_THREADS = 17,
 	FIELD_START = 19,
 	FIELD_STACK_START = 25,
@@ -116,6 +117,7 @@ bool thread_stat_parse(const char *text, struct thread_stat *out)
 	}
 	out->parent = (pid_t)values[FIELD_PARENT];
 	out->fault_count = values[FIELD_MINOR_FAULTS] + values[FIELD_MAJOR_FAULTS];
+	out->kernel_ticks = values[FIELD_KERNEL_TIME];
 	out->start_ticks = values[FIELD_START];
 	out->thread_count = (uint32_t)values[FIELD_THREADS];
 	out->stack_start = values[FIELD_STACK_START];

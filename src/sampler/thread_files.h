@@ -33,8 +33,9 @@ struct thread_stat {
 	char state; /* R, S, D, T, t, Z, X, I */
 	char name[THREAD_NAME_BYTES];
 	pid_t parent;
-	uint64_t fault_count; /* page faults, minor and major */
-	uint64_t start_ticks; /* since boot */
+	uint64_t fault_count;  /* page faults, minor and major */
+	uint64_t kernel_ticks; /* CPU time in the kernel, of sysconf(_SC_CLK_TCK) in a second */
+	uint64_t start_ticks;  /* since boot */
 	uint32_t thread_count;
 	uint64_t stack_start; /* of the process; changes with exec */
 };
