@@ -16,7 +16,7 @@ import subprocess
 PROGRAM_LIMIT_S = 100
 CONFIDENCE = 0.999
 DRAWS = 20000
-BLOCK = 20  # observations
+BLOCK = 10  # observations: 0.1 s, longer than a turn of the programs
 RUNNING = (1, 2, 6)  # states whose weight is CPU time
 NO_PYTHON = 2  # flag: the frames changed while they were read
 NEAR_NS = 100000

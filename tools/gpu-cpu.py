@@ -36,7 +36,7 @@ sys.path[:0] = [os.path.join(HERE, "bench"), os.path.join(HERE, "..", "bench")]
 from cpu_samples import (NEAR_NS, PROGRAM_LIMIT_S, Failed, Log, Markers, block_bootstrap, bound_95,
                          compare_frames, cpu_logs, log_figures, log_of, run, sampled_share)
 
-LIMITS_S = {"causes": 150, "cost": 270, "accuracy": 60, "frames": 30, "growth": 20, "perf": 30}
+LIMITS_S = {"causes": 140, "cost": 240, "accuracy": 70, "frames": 30, "growth": 30, "perf": 40}
 MODES = {"perf": {}, "proc": {"XTRACE_CPU_PERF": "off"}}
 
 COST_GATE = 0.01
@@ -266,7 +266,8 @@ def causes(part, modes):
                                                      one.mode, "named" if not one.is_bad else
                                                      "not named"))
         rows.append((one.program, "bad" if one.is_bad else "good", one.mode,
-                     "yes" if result.is_named else "no", percent(result.idle_ns, result.span_ns),
+                     ("yes" if result.is_named else "no") if one.is_bad else "–",
+                     percent(result.idle_ns, result.span_ns),
                      percent(result.named_ns, result.span_ns),
                      percent(result.python_ns, result.cpu_ns),
                      percent(result.native_ns, result.cpu_ns),
@@ -376,8 +377,7 @@ def accuracy(part, modes):
 
 def frames(part, modes):
     """Part (e): Python frames of samples, against markers."""
-    rows = []
-    for mode in modes:
+    def examine(mode):
         marked = tempfile.mkdtemp(dir=part.options.scratch)
         folder, _ = part.record("frames-" + mode, [
             part.options.python, os.path.join(part.places.bench, "sampled_frames.py"), marked,
@@ -386,16 +386,16 @@ def frames(part, modes):
                    for path in glob.glob(os.path.join(marked, "markers.*"))}
         log = log_of(part.places, folder, "sampled_frames")
         counts = compare_frames(log, markers)
-        read, changed = (log.account.get("cpu.python." + name, 0) for name in ("read", "changed"))
-        rows.append((mode, *(counts[name] for name in (
-            "right", "wrong", "wrong, near a marker", "changed", "none", "uncertain")),
-            percent(read - changed, read)))
         if counts["wrong"] or not counts["right"]:
             part.fail("%s: %d observations have wrong frames, %d right ones" % (
                 mode, counts["wrong"], counts["right"]))
+        read, changed = (log.account.get("cpu.python." + name, 0) for name in ("read", "changed"))
+        return (mode, *(counts[name] for name in (
+            "right", "wrong", "wrong, near a marker", "changed", "none", "uncertain")),
+            percent(read - changed, read))
     part.table(("mode", "right", "wrong", "of which within %g ms of a marker" % (NEAR_NS / 1e6),
                 "discarded because they changed", "no Python frames", "between markers",
-                "accepted reads of running threads"), rows)
+                "accepted reads of running threads"), filter(None, part.run_all(examine, modes, 1)))
 
 
 # Growth, and the sampler's own time
@@ -403,33 +403,32 @@ def frames(part, modes):
 
 def growth(part, modes):
     """Parts (d) and (f): bytes for each observation, and the CPU time of the sampler."""
-    rows = []
-    for mode in modes:
-        for language in ("C", "Python"):
+    def examine(job):
+        mode, name = job
+        folder, wall_s = os.path.join(part.options.scratch, name), 0
+        if mode in modes:
             begin = time.monotonic()
-            folder, _ = part.record("growth", share_command(part, language, 0.5, 20000, 3), mode)
+            folder, _ = part.record("growth", share_command(part, name, 0.5, 20000, 3), mode)
             wall_s = time.monotonic() - begin
-            rows.append((mode, language, log_figures(part.places, folder), wall_s))
-    for name in ("step-cpu", "PyTorch-slow_collate-bad-perf", "PyTorch-slow_collate-bad-proc"):
-        folder = os.path.join(part.options.scratch, name)
-        if os.path.isdir(folder):
-            rows.append(("–", name, log_figures(part.places, folder), 0))
-    lines = []
-    for mode, name, sums, wall_s in rows:
+        sums = log_figures(part.places, folder)
         count = sums["observations"]
         if not count:
-            part.fail("%s %s: no observations" % (mode, name))
-            continue
+            raise Failed("no observations")
         bytes_each = (sums["bytes"] - sums["stack_bytes"]) / count
-        lines.append((mode, name, sums["processes"], count, "%.1f" % (sums["sample_bytes"] / count),
-                      "%.1f" % bytes_each, "%.1f" % (sums["bytes"] / count), sums["lost"],
-                      "%.1f µs" % (sums["sampler_ns"] / count / 1e3),
-                      percent(sums["sampler_ns"] / 1e9, wall_s, 2)))
         if bytes_each > BYTES_GATE:
             part.fail("%s %s: %.1f bytes for each observation" % (mode, name, bytes_each))
+        return (mode, name, sums["processes"], count, "%.1f" % (sums["sample_bytes"] / count),
+                "%.1f" % bytes_each, "%.1f" % (sums["bytes"] / count), sums["lost"],
+                "%.1f µs" % (sums["sampler_ns"] / count / 1e3),
+                percent(sums["sampler_ns"] / 1e9, wall_s, 2))
+    jobs = [(mode, language) for mode in modes for language in ("C", "Python")]
+    jobs += [("–", name) for name in ("step-cpu", "PyTorch-slow_collate-bad-perf",
+                                      "PyTorch-slow_collate-bad-proc")
+             if os.path.isdir(os.path.join(part.options.scratch, name))]
     part.table(("mode", "program", "processes", "observations", "bytes of samples, each",
                 "without stacks and names, each", "whole CPU logs, each", "lost",
-                "sampler's CPU time, each", "of one CPU"), lines)
+                "sampler's CPU time, each", "of one CPU"),
+               filter(None, part.run_all(examine, jobs, 1)))
 
 
 # Linux perf
@@ -440,26 +439,27 @@ def perf(part, modes):
     if not shutil.which("perf"):
         part.say("perf: skipped, there is no perf")
         return
-    rows = []
-    for mode in modes:
-        for share in (0.25, 0.6):
-            command = share_command(part, "C", share, 5000, 4)
-            folder, said = part.record("perf-" + mode, command, mode)
-            report = json.loads(said)
-            sampled, pairs, _ = sampled_share(log_of(part.places, folder, "sampled_share"), report)
-            data = os.path.join(part.options.scratch, "perf.data")
-            said = run(["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "499", "-o", data, "--",
-                        *command])
-            true_perf = json.loads(said)["share"]
-            lines = run(["perf", "script", "-i", data, "-F", "sym"]).split()
-            both = [name for name in lines if name in ("first_work", "second_work")]
-            if not both:
-                raise Failed("perf has no sample in one of the functions")
-            rows.append((mode, percent(report["share"], 1), percent(sampled, 1), len(pairs),
-                         percent(true_perf, 1), percent(both.count("first_work"), len(both)),
-                         len(both)))
+
+    def examine(job):
+        mode, share = job
+        command = share_command(part, "C", share, 5000, 3)
+        folder, said = part.record("perf-" + mode, command, mode)
+        report = json.loads(said.strip().splitlines()[-1])
+        sampled, pairs, _ = sampled_share(log_of(part.places, folder, "sampled_share"), report)
+        data = os.path.join(part.options.scratch, "perf.data")
+        said = run(["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "499", "-o", data, "--",
+                    *command])
+        words = run(["perf", "script", "-i", data, "-F", "ip,sym"]).split()
+        names = [word for word in words if word in ("first_work", "second_work")]
+        if not names:
+            raise Failed("perf has no sample in one of the functions")
+        return (mode, percent(report["share"], 1), percent(sampled, 1), len(pairs),
+                percent(json.loads(said)["share"], 1),
+                percent(names.count("first_work"), len(names)), len(names))
     part.table(("mode", "true share under xtrace", "sampled by xtrace", "observations",
-                "true share under perf", "sampled by perf", "samples"), rows)
+                "true share under perf", "sampled by perf", "samples"),
+               filter(None, part.run_all(examine, [(mode, share) for mode in modes
+                                                   for share in (0.3, 0.7)], 1)))
 
 
 PARTS = {"causes": causes, "cost": cost, "accuracy": accuracy, "frames": frames, "growth": growth,
