@@ -323,6 +323,7 @@ int html_events_add_sample(struct html *html, const struct process *process,
 		.duration_ns =
 			html_time(process, cover.until_ns) - html_time(process, cover.from_ns),
 		.node = model_has_stack(process->model, sample->stack) ? sample->stack : 0,
+		.weight_ns = sample->weight_ns,
 		.thread = html_thread(html, process, sample->thread),
 		.wait_pid = sample->wait_pid,
 		.wait_tid = sample->wait_tid,
@@ -333,6 +334,10 @@ int html_events_add_sample(struct html *html, const struct process *process,
 		return -ENOMEM;
 	if (row.thread == NAME_EMPTY || !row.duration_ns || cover.until_ns < cover.from_ns)
 		return 0;
+	if (!events->samples_until_ns || row.start_ns < events->samples_from_ns)
+		events->samples_from_ns = row.start_ns;
+	if (row.start_ns + row.duration_ns > events->samples_until_ns)
+		events->samples_until_ns = row.start_ns + row.duration_ns;
 	if (events->samples.count >= events->count_max && halve_samples(events) < 0)
 		return -ENOMEM;
 	return APPEND(events->samples, row);

@@ -54,6 +54,7 @@ struct page_state {
 struct page_sample {
 	uint64_t start_ns;
 	uint64_t duration_ns;
+	uint64_t weight_ns;
 	uint32_t node; /* XT_STACK_ID until the process ends, then the path; 0: unknown */
 	uint32_t thread;
 	uint32_t wait_pid, wait_tid; /* until the end of all logs */
@@ -101,6 +102,7 @@ struct html_events {
 	struct names apis;
 	uint64_t dropped_work_count, dropped_work_ns, dropped_call_count, dropped_state_count,
 		dropped_sample_count;
+	uint64_t samples_from_ns, samples_until_ns;	   /* time that samples cover; 0: none */
 	size_t process_work, process_call, process_sample; /* first of the current process */
 	uint32_t *nodes;				   /* by total of the current process */
 	size_t node_capacity;

@@ -166,6 +166,11 @@ static uint64_t sample_duration(struct put *put, size_t s)
 	return put->events->samples.rows[s].duration_ns;
 }
 
+static uint64_t sample_weight(struct put *put, size_t s)
+{
+	return put->events->samples.rows[s].weight_ns;
+}
+
 static uint64_t sample_state(struct put *put, size_t s)
 {
 	return put->events->samples.rows[s].state;
@@ -399,6 +404,7 @@ static int put_states(struct put *put, uint32_t event_count)
 static int put_samples(struct put *put, uint32_t event_count)
 {
 	static const struct column_spec specs[] = {{"cpu.duration", sample_duration},
+						   {"cpu.weight", sample_weight},
 						   {"cpu.state", sample_state},
 						   {"cpu.node", sample_node},
 						   {"cpu.waits", sample_waits}};
@@ -542,6 +548,8 @@ void html_put_event_lists(struct json *json, const struct html *html,
 	json_u64(json, "left_out_call_count", counts->left_out_call_count);
 	json_u64(json, "left_out_state_count", counts->left_out_state_count);
 	json_u64(json, "left_out_sample_count", counts->left_out_sample_count);
+	json_u64(json, "samples_from_ns", events->samples_from_ns);
+	json_u64(json, "samples_until_ns", events->samples_until_ns);
 	json_end_object(json);
 }
 
