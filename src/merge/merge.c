@@ -323,7 +323,7 @@ static int add_cpu_log(struct run *run, const struct cpu_log *log, struct sink *
 
 static void report_missing(const struct run *run, struct report *report)
 {
-	if (!run->launch_count && !run_work_count(run))
+	if (!run->launch_count && !run_work_count(run) && !run->cpu_logs->count)
 		report_warn(
 			report, "no launches in the log%s%s", run->inputs->count == 1 ? "" : "s",
 			run->pause_count ? ": recording was paused; xtrace resume starts it" : "");

@@ -120,7 +120,7 @@ static uint32_t path_of(struct idle_paths *paths, const struct cpu_log *log,
 	struct idle_path path = {.own = part_of(paths, log, sample)};
 	struct cpu_moment other;
 
-	if (!sample->stack && sample->state == XT_CPU_UNKNOWN)
+	if (!sample->stack && (sample->state == XT_CPU_UNKNOWN || sample->state == XT_CPU_RUNNING))
 		return IDLE_PATH_UNSAMPLED;
 	if (sample->wait_tid) {
 		other = cpu_logs_find(paths->logs, paths->input, sample->wait_pid, sample->wait_tid,
