@@ -141,7 +141,7 @@ static void write_log(const char *path, struct feed *feed, bool is_cpu)
 				       .start_monotonic_ns = 1000,
 				       .start_realtime_ns = UINT64_C(1700000000000000000),
 				       .clock = XT_CLOCK_MONOTONIC,
-				       .log_id = 1};
+				       .log_id = 1 + is_cpu};
 	struct xt_table table = {0};
 	struct xt_writer *writer;
 

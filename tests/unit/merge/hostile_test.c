@@ -114,6 +114,7 @@ static uint64_t make_log(const char *path, uint32_t pid, bool is_cpu, uint64_t *
 {
 	struct xt_log_header header = {
 		.pid = pid,
+		.log_id = 1 + is_cpu,
 		.start_monotonic_ns = draw_value(),
 		.start_realtime_ns = draw_value(),
 	};
