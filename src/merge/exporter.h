@@ -117,6 +117,8 @@ struct run {
 	const struct inputs *inputs;
 	const struct cpu_logs *cpu_logs; /* complete before the first log is read */
 	struct cpu_facts cpu_facts;
+	char **labels; /* of the processes read so far, by index of their log; others: NULL */
+	size_t cpu_only_count; /* processes read so far that have only a CPU log */
 	const struct settings *settings;
 	uint32_t weights;	 /* bit 1 << enum weight for each weight that an output shows */
 	uint32_t weights_needed; /* the same, and those that findings need */
@@ -211,6 +213,12 @@ static inline bool run_wants(const struct run *run, enum weight weight)
 	return run->weights_needed >> weight & 1;
 }
 
+/* The number of weights to list. Those of host threads come last, and need a CPU log. */
+static inline int run_weight_count(const struct run *run)
+{
+	return run->inputs->all_count > run->inputs->count ? WEIGHTS : WEIGHT_CPU_TIME;
+}
+
 /* Kernels, copies and memsets together. */
 static inline uint64_t run_work_count(const struct run *run)
 {
@@ -231,12 +239,20 @@ struct process {
 	struct demangle_cache *names; /* maps names of the model to names of paths */
 	const char *label;	      /* "train.py (1234)", or longer if needed to be unique */
 	uint32_t label_name;	      /* the sanitised label, as name in paths */
-	size_t index;		      /* from 0 */
+	size_t index; /* from 0; the traced log and the CPU log of a process share it */
 	size_t process_count;
+	int weight_count;	   /* as run_weight_count() */
 	int64_t origin_ns;	   /* subtract from the log's times to begin at 0 */
 	uint32_t total;		   /* index of the total that the work belongs to */
 	const struct cpu_log *cpu; /* the CPU log that is read; NULL: a log of calls and GPU work */
+	bool is_continued;	   /* process() was called for the traced log of this process */
 };
+
+/* Index of the process that a log continues, if it is not the first of its process. */
+static inline size_t process_first(const struct process *process)
+{
+	return process->cpu ? process->index : process->log->first;
+}
 
 /*
  * Returns the process as root frame of call paths, or NAME_EMPTY if there is no such root. Devices,

@@ -166,21 +166,33 @@ static int name_frames(struct run *run, const struct input *log, struct model *m
 	return error;
 }
 
-/* Describes a log for the exporters. The caller frees the label. Returns 0 or -ENOMEM. */
+/*
+ * Describes a log for the exporters. A CPU log belongs to the process of its traced log, if that
+ * was read. Returns 0 or -ENOMEM.
+ */
 static int describe_process(struct run *run, size_t index, const struct model *model,
 			    struct process *process)
 {
 	const struct input *log = &run->inputs->logs[index];
-	char *label = make_label(run->inputs, log, model);
+	bool is_continued = log->is_cpu && log->first != index && run->labels[log->first];
+	bool is_alone = log->is_cpu && !is_continued;
+	char *label;
 
+	if (!is_continued)
+		run->labels[index] = make_label(run->inputs, log, model);
+	label = run->labels[is_continued ? log->first : index];
 	*process = (struct process){
 		.log = log,
 		.model = model,
 		.paths = &run->paths,
 		.label = label,
 		.label_name = label ? clean_name(&run->paths.names, label) : NAME_FAILED,
-		.index = index,
-		.process_count = run->inputs->count,
+		.index = is_continued ? log->first
+			 : is_alone   ? run->inputs->count + run->cpu_only_count++
+				      : index,
+		.process_count = run->inputs->count + is_alone,
+		.weight_count = run_weight_count(run),
+		.is_continued = is_continued,
 		.origin_ns = (int64_t)((uint64_t)run->inputs->origin_ns - (uint64_t)log->shift_ns),
 	};
 	return process->label_name == NAME_FAILED ? -ENOMEM : 0;
@@ -195,7 +207,6 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 	struct addresses addresses = {0};
 	struct demangle_cache names = {0};
 	int error = describe_process(run, index, model, &reading->process);
-	char *label = (char *)reading->process.label;
 
 	reading->process.frames = &reading->frames;
 	reading->process.addresses = &addresses;
@@ -225,7 +236,6 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 	frames_free(&reading->frames);
 	addresses_free(&addresses);
 	demangle_cache_free(&names);
-	free(label);
 	return error;
 }
 
@@ -312,14 +322,13 @@ static int add_cpu_log(struct run *run, const struct cpu_log *log, struct sink *
 	if (!error)
 		losses_count(run->losses, run->accounts, log->input, log->model,
 			     &log->model->damage, run->report);
-	free((char *)process->label);
 	reading_free(&reading);
 	return error;
 }
 
 static void report_missing(const struct run *run, struct report *report)
 {
-	if (!run->launch_count && !run_work_count(run))
+	if (!run->launch_count && !run_work_count(run) && !run->cpu_logs->count)
 		report_warn(
 			report, "no launches in the log%s%s", run->inputs->count == 1 ? "" : "s",
 			run->pause_count ? ": recording was paused; xtrace resume starts it" : "");
@@ -493,6 +502,25 @@ static int compile_user_files(struct frame_style *style, regex_t *compiled, stru
 	return -EINVAL;
 }
 
+static void free_labels(struct run *run)
+{
+	for (size_t i = 0; run->labels && i < run->inputs->all_count; i++)
+		free(run->labels[i]);
+	free(run->labels);
+}
+
+/* Refuses a weight that would be 0 for every path. */
+static int check_weight(const struct options *options, const struct run *run)
+{
+	if (!has_use(options, USES_WEIGHT) || (int)options->settings.weight < run_weight_count(run))
+		return 0;
+	report_error(run->report, STATUS_FAILED,
+		     "cannot use --weight %s: no CPU samples in the logs; record with 'xtrace "
+		     "record --cpu'",
+		     weight_specs[options->settings.weight].name);
+	return -EINVAL;
+}
+
 void merge_run(const struct options *options, struct inputs *inputs, struct report *report)
 {
 	struct settings settings = options->settings;
@@ -505,8 +533,13 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 			  .wants_findings = has_use(options, USES_FINDINGS),
 			  .wants_origins = has_use(options, USES_ORIGINS),
 			  .report = report};
-	int error = paths_init(&run.paths);
+	int error = check_weight(options, &run);
 
+	if (!error)
+		error = paths_init(&run.paths);
+	run.labels = calloc(inputs->all_count + 1, sizeof(*run.labels));
+	if (!run.labels)
+		error = -ENOMEM;
 	if (!error && settings.is_redacted) {
 		settings.frames.redaction = &redaction;
 		error = redaction_begin(&redaction, inputs);
@@ -534,6 +567,7 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	findings_free(&run.findings);
 	headline_free(&run.headline);
 	ranks_free(&run.ranks);
+	free_labels(&run);
 	free(run.memory);
 	free(run.range_sums);
 	unnamed_modules_free(&run.unnamed_modules);

@@ -121,18 +121,34 @@ static void put_row(struct xt_table *table, struct feed *feed)
 	xt_table_end_row(table);
 }
 
-void fuzz_write_log(const char *path, struct feed *feed)
+/* Marks the log as a CPU log. */
+static void put_cpu_kind(struct xt_writer *writer)
+{
+	static const char key[] = "log.kind", value[] = "cpu";
+	struct xt_table table;
+
+	MUST(!xt_table_init(&table, XT_KIND_META, 1, CONTENT_MAX));
+	xt_table_put_bytes(&table, XT_META_KEY, key, strlen(key));
+	xt_table_put_bytes(&table, XT_META_VALUE, value, strlen(value));
+	xt_table_end_row(&table);
+	MUST(!xt_writer_add(writer, &table));
+	xt_table_free(&table);
+}
+
+static void write_log(const char *path, struct feed *feed, bool is_cpu)
 {
 	struct xt_log_header header = {.pid = 4711,
 				       .start_monotonic_ns = 1000,
 				       .start_realtime_ns = UINT64_C(1700000000000000000),
 				       .clock = XT_CLOCK_MONOTONIC,
-				       .log_id = 1};
+				       .log_id = 1 + is_cpu};
 	struct xt_table table = {0};
 	struct xt_writer *writer;
 
 	unlink(path);
 	MUST(!xt_writer_create(path, &header, &writer));
+	if (is_cpu)
+		put_cpu_kind(writer);
 	while (feed->at < feed->end) {
 		uint8_t kind = feed_byte(feed);
 
@@ -153,4 +169,14 @@ void fuzz_write_log(const char *path, struct feed *feed)
 	xt_table_free(&table);
 	MUST(!xt_writer_add_end(writer) && !xt_writer_flush(writer));
 	xt_writer_close(writer);
+}
+
+void fuzz_write_log(const char *path, struct feed *feed)
+{
+	write_log(path, feed, false);
+}
+
+void fuzz_write_cpu_log(const char *path, struct feed *feed)
+{
+	write_log(path, feed, true);
 }

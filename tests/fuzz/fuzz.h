@@ -39,4 +39,7 @@ void fuzz_write_file(const char *path, const void *data, size_t bytes);
  */
 void fuzz_write_log(const char *path, struct feed *feed);
 
+/* The same, as a CPU log. */
+void fuzz_write_cpu_log(const char *path, struct feed *feed);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fuzzes the merge and its exporters. The input is an exporter and its options (four bytes), then
- * the rows of a log.
+ * the rows of a log. The last option can add a CPU log of the same process with the same rows.
  */
 #include "merge/merge.h"
 
@@ -42,8 +42,8 @@ static const struct exporter *pick_exporter(uint8_t number)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	static const char *log, *output;
-	struct feed feed = {data, data + bytes};
+	static const char *log, *cpu_log, *output;
+	struct feed feed = {data, data + bytes}, rows;
 	const struct exporter *exporter = pick_exporter(feed_byte(&feed));
 	uint8_t how = feed_byte(&feed), which = feed_byte(&feed), top = feed_byte(&feed);
 	struct report report = {.quiet = true};
@@ -55,21 +55,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 			     .graph_stacks = (enum graph_stacks)(how / 8 % 3),
 			     .nvtx = (enum nvtx)(how / 32 % 3),
 			     .unit = how & 128 ? UNIT_US : UNIT_NS,
-			     .top_count = top},
+			     .top_count = top & 127},
 	};
 	struct inputs inputs;
-	char *argument;
+	char *arguments[2];
+	size_t count = top & 128 ? 2 : 1;
 
 	if (exporter->absent)
 		return 0;
 	if (!log) {
 		log = fuzz_path("one.xtr");
+		cpu_log = fuzz_path("one.cpu.xtr");
 		output = fuzz_path("output");
 	}
 	options.outputs[0].path = output;
-	argument = (char *)log;
+	arguments[0] = (char *)log;
+	arguments[1] = (char *)cpu_log;
+	rows = feed;
 	fuzz_write_log(log, &feed);
-	if (!inputs_find(&inputs, &argument, 1, &report))
+	if (count == 2)
+		fuzz_write_cpu_log(cpu_log, &rows);
+	if (!inputs_find(&inputs, arguments, count, &report))
 		merge_run(&options, &inputs, &report);
 	inputs_free(&inputs);
 	report_free(&report);

@@ -363,6 +363,12 @@ static void align_clocks(struct inputs *inputs)
 	}
 }
 
+bool input_shares_pids(const struct input *a, const struct input *b)
+{
+	return !strcmp(a->host, b->host) && !strcmp(a->boot, b->boot) &&
+	       !strcmp(a->pid_namespace, b->pid_namespace);
+}
+
 /* The sampler does not know the random identity of a process, but when it started. */
 static bool is_cpu_log_of(const struct input *cpu, const struct input *log)
 {
@@ -370,8 +376,7 @@ static bool is_cpu_log_of(const struct input *cpu, const struct input *log)
 							      : log->started_cs - cpu->started_cs;
 
 	return cpu->header.pid == log->header.pid && apart_cs <= SAME_START_CS &&
-	       !strcmp(cpu->host, log->host) && !strcmp(cpu->boot, log->boot) &&
-	       !strcmp(cpu->pid_namespace, log->pid_namespace);
+	       input_shares_pids(cpu, log);
 }
 
 /* Logs of one process have the same identity. A log without one counts as its own process. */

@@ -83,6 +83,9 @@ static inline const char *input_shown(const struct input *log)
 	return log->alias[0] ? log->alias : log->path;
 }
 
+/* Whether a process id means the same process in both logs. */
+bool input_shares_pids(const struct input *a, const struct input *b);
+
 /*
  * Writes "rank 3", "rank 11, local 3" or "local rank 3"; "" if the log has no rank. A local rank
  * that equals the rank is left out.

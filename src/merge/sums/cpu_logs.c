@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A thread of PyTorch's autograd engine that has no nodes to run. */
 #define ENGINE_WAIT "_ZN5torch8autograd10ReadyQueue3pop"
@@ -83,12 +82,6 @@ void cpu_logs_free(struct cpu_logs *logs)
 	*logs = (struct cpu_logs){0};
 }
 
-static bool is_on_host(const struct cpu_log *log, const struct input *near)
-{
-	return !strcmp(log->input->host, near->host) && !strcmp(log->input->boot, near->boot) &&
-	       !strcmp(log->input->pid_namespace, near->pid_namespace);
-}
-
 /* The row that speaks for the time, if there is one. */
 static bool find_row(const struct cpu_log *log, const struct cpu_thread *thread, uint64_t time_ns,
 		     size_t *row_out)
@@ -115,7 +108,7 @@ struct cpu_moment cpu_logs_find(const struct cpu_logs *logs, const struct input 
 		const struct cpu_log *log = &logs->list[l];
 		struct cpu_moment moment = {.log = log};
 
-		if (log->input->header.pid != pid || !is_on_host(log, near))
+		if (log->input->header.pid != pid || !input_shares_pids(log->input, near))
 			continue;
 		moment.thread = cpu_samples_of(&log->model->cpu_samples, tid);
 		if (moment.thread && find_row(log, moment.thread, time_ns, &moment.row))

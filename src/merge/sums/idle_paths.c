@@ -134,7 +134,7 @@ static uint32_t path_of(struct idle_paths *paths, const struct cpu_log *log,
 {
 	struct idle_path path;
 
-	if (!sample->stack && sample->state == XT_CPU_UNKNOWN)
+	if (!sample->stack && (sample->state == XT_CPU_UNKNOWN || sample->state == XT_CPU_RUNNING))
 		return IDLE_PATH_UNSAMPLED;
 	path = idle_paths_follow(paths->logs, log, sample, time_ns);
 	return intern(paths, &path);

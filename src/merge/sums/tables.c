@@ -128,3 +128,19 @@ uint64_t table_sum(const struct paths *paths, enum weight weight)
 		sum += paths->nodes[n].weights[weight];
 	return sum;
 }
+
+static bool is_idle_class(const char *name)
+{
+	for (int class = 0; class < IDLE_CLASSES; class ++)
+		if (!strcmp(name, idle_labels[class]))
+			return true;
+	return false;
+}
+
+uint32_t path_of_idle_class(const struct paths *paths, uint32_t node)
+{
+	while (node != PATH_ROOT &&
+	       !is_idle_class(names_text(&paths->names, paths->nodes[node].name, NULL)))
+		node = paths->nodes[node].parent;
+	return node;
+}

@@ -43,6 +43,12 @@ const char *leaf_kind_name(const char *name, size_t length);
 /* The name without LEAF_KERNEL_MARK. */
 const char *leaf_name(const struct paths *paths, uint32_t name, size_t *length_out);
 
+/*
+ * The node of the idle class on a path of idle time, which may have CPU frames below it. PATH_ROOT
+ * if there is none.
+ */
+uint32_t path_of_idle_class(const struct paths *paths, uint32_t node);
+
 /* Sum of a weight over all paths. */
 uint64_t table_sum(const struct paths *paths, enum weight weight);
 

@@ -20,6 +20,7 @@ const tones: Record<FrameKind, Tone> = {
 	mark: { hue: 220, spread: 10, saturation: 14 },
 	python: { hue: 96, spread: 22, saturation: 38 },
 	code: { hue: 215, spread: 26, saturation: 32 },
+	state: { hue: 350, spread: 24, saturation: 42 },
 };
 
 function hash(text: string): number {
@@ -77,6 +78,7 @@ export const kindNames: [FrameKind, string][] = [
 	['memory', 'memory'],
 	['idle', 'idle'],
 	['range', 'NVTX range'],
+	['state', 'thread state'],
 	['mark', 'other'],
 ];
 
@@ -84,6 +86,12 @@ export const kindNames: [FrameKind, string][] = [
 export const idleColours = {
 	light: ['#e0785f', '#c96aa8', '#d3a13f', '#8f80d6', '#cfd5dd', '#93a9c4', '#8d8d8d', '#6fae9b', '#b58863'],
 	dark: ['#c2604a', '#a9528c', '#ad8330', '#7467b8', '#3c444f', '#5f7591', '#6f6f6f', '#4f8877', '#8f6a4b'],
+};
+
+/* States of sampled threads, in the order of report.cpu_states. */
+export const cpuColours = {
+	light: ['#d5d9df', '#8fce8a', '#6fbfae', '#8db4e8', '#ec9a8b', '#cdd3dc', '#c7a0e0', '#f0b866', '#e6cf6a', '#b4bcc8'],
+	dark: ['#3a414b', '#3f7a3c', '#2f7566', '#3b649c', '#9c4a3c', '#454d59', '#6f4a8c', '#94682a', '#857526', '#596270'],
 };
 
 export const trackColours = {

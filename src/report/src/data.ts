@@ -267,12 +267,16 @@ export interface EventLists {
 	streams: { device: number; stream: number; count: number }[];
 	calls: { thread: number; count: number }[];
 	states: { thread: number; count: number }[];
+	samples: { thread: number; count: number }[]; /* of the CPU */
 	apis: string[];
 	shapes: Shape[];
 	left_out_work_count: number;
 	left_out_work_ns: number;
 	left_out_call_count: number;
 	left_out_state_count: number;
+	left_out_sample_count: number;
+	samples_from_ns: number;
+	samples_until_ns: number; /* 0: there are none */
 }
 
 export interface Report {
@@ -282,6 +286,7 @@ export interface Report {
 	last_ns: number;
 	weights: Weight[];
 	idle_classes: string[];
+	cpu_states?: string[]; /* of sampled threads; absent in comparisons */
 	names: string[];
 	own_names?: number[]; /* indices of names in the user's own files */
 	devices: string[];

@@ -4,7 +4,7 @@
  * mouse. Painting takes time in proportion to the pixels, not to the events: events narrower than a
  * pixel are skipped by binary search and painted as one column, the paler the less time they cover.
  */
-import { frameColour, idleColours } from './colours';
+import { cpuColours, frameColour, idleColours } from './colours';
 import { type Events, type EventTrack, firstAfter, type Hit, type TrackKind } from './events';
 import { FONT, type Look } from './painter';
 import { frameKind, shortName, type Tree } from './tree';
@@ -35,17 +35,18 @@ interface Row {
 	sums: Float64Array | null; /* of the track: time of all events before each one */
 }
 
-/* The frames at the calls of a thread: chains of nodes, outermost first. */
+/* The frames at the calls or samples of a thread: chains of nodes, outermost first. */
 interface Frames {
 	start: Float64Array;
-	chains: number[][]; /* one for each call with a known path */
+	chains: number[][]; /* one for each call or sample with a known path; empty where samples end */
 }
 
 function framesOf(events: Events, tree: Tree, track: EventTrack): Frames | null {
 	const known = new Map<number, number[]>();
-	const ids = track.id.filter((call) => events.calls.node[call] > 0);
-	const chainOf = (kind: 'own' | 'python' | 'code') => (call: number) => {
-		const node = events.calls.node[call];
+	const list = track.kind === 'cpu' ? events.samples : events.calls;
+	const ids = track.id.filter((id) => list.node[id] > 0);
+	const chainOf = (kind: 'own' | 'python' | 'code') => (id: number) => {
+		const node = list.node[id];
 		let chain = known.get(node);
 
 		if (!chain) {
@@ -68,10 +69,32 @@ function framesOf(events: Events, tree: Tree, track: EventTrack): Frames | null 
 	if (!hasAny()) chains = all('python');
 	if (!hasAny()) chains = all('code');
 	if (!ids.length) return null;
+	if (track.kind === 'cpu') return untilEnds(events.samples, ids, chains);
 	const start = new Float64Array(ids.length);
 
 	for (let i = 0; i < ids.length; i++) start[i] = events.calls.start[ids[i]];
 	return { start, chains };
+}
+
+/* A sample has an end. Its frames go on if the next sample has them, too. */
+function untilEnds({ start, duration }: Events['samples'], ids: Uint32Array, chains: number[][]): Frames {
+	const frames: Frames = { start: new Float64Array(2 * ids.length), chains: [] };
+	const add = (ns: number, chain: number[]) => {
+		frames.start[frames.chains.length] = ns;
+		frames.chains.push(chain);
+	};
+
+	for (let i = 0; i < ids.length; i++) {
+		const end = start[ids[i]] + duration[ids[i]];
+		const next = i + 1 < ids.length ? start[ids[i + 1]] : Infinity;
+
+		add(start[ids[i]], chains[i]);
+		/* Frames are drawn up to the next place that has them. */
+		if (end > start[ids[i]] + 1) add(Math.min(end, next) - 1, chains[i]);
+		if (end < next) add(end, []);
+	}
+	frames.start = frames.start.slice(0, frames.chains.length);
+	return frames;
 }
 
 function depthOf({ chains }: Frames): number {
@@ -88,10 +111,11 @@ export class EventRows {
 	private readonly tree: Tree;
 	private readonly idleLabels: string[];
 	private readonly rangeNames: string[];
+	private readonly cpuStates: string[];
 	private readonly colours = new Map<string, string>();
 	private coloursAreDark = false;
 
-	constructor(events: Events, tree: Tree, idleLabels: string[], rangeNames: string[]) {
+	constructor(events: Events, tree: Tree, idleLabels: string[], rangeNames: string[], cpuStates: string[]) {
 		let y = 0;
 		const add = (row: Partial<Row> & { height: number }) => {
 			this.rows.push({ title: '', track: null, frames: null, depth: 0, sums: null, ...row, y });
@@ -102,10 +126,11 @@ export class EventRows {
 		this.tree = tree;
 		this.idleLabels = idleLabels;
 		this.rangeNames = rangeNames;
+		this.cpuStates = cpuStates;
 		for (const track of events.tracks) {
 			if (track.name) add({ height: TITLE_HEIGHT, title: track.name });
 			add({ height: EVENT_HEIGHT, track });
-			if (track.kind !== 'call' || !track.name) continue;
+			if ((track.kind !== 'call' && track.kind !== 'cpu') || !track.name) continue;
 			const frames = framesOf(events, tree, track);
 
 			for (let depth = 0; frames && depth < depthOf(frames); depth++) add({ height: FRAME_HEIGHT, frames, depth });
@@ -121,10 +146,22 @@ export class EventRows {
 		if (kind === 'idle') return this.idleLabels[gaps.cause[id]].replace(/^\[idle: (.*)\]$/, '$1');
 		if (kind === 'call') return lists.apis[calls.api[id]];
 		if (kind === 'range') return this.rangeNames[ranges.range[id] - 1];
+		if (kind === 'cpu') return this.sampleName(id);
 		return this.tree.text(id);
 	}
 
+	/* The innermost frame, and the state unless the thread ran its own code. */
+	private sampleName(id: number): string {
+		const { samples } = this.events;
+		const state = this.cpuStates[samples.state[id]];
+		const isWait = this.tree.text(samples.node[id]) === `[${state}]`;
+		const frame = isWait ? this.tree.parent[samples.node[id]] : samples.node[id];
+
+		return isWait ? `${state}${frame ? `: ${this.tree.text(frame)}` : ''}` : this.tree.text(frame);
+	}
+
 	private colour(kind: Hit['kind'], id: number, dark: boolean): string {
+		if (kind === 'cpu') return cpuColours[dark ? 'dark' : 'light'][this.events.samples.state[id]];
 		if (kind === 'idle') {
 			const list = idleColours[dark ? 'dark' : 'light'];
 

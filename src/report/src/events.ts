@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The single events of the run: GPU work with the idle time before it, CUDA calls and NVTX ranges.
+ * The single events of the run: GPU work with the idle time before it, CUDA calls, NVTX ranges, and
+ * samples of threads.
  *
  * Times are in ns since the start of the first log. Events of a stream or thread are sorted by
  * start. A track is a list of events that do not overlap, so its ends are sorted, too.
  */
 import type { EventLists, Loaded, Shape } from './data';
 
-export type TrackKind = 'idle' | 'work' | 'call' | 'range';
+export type TrackKind = 'idle' | 'work' | 'call' | 'range' | 'cpu';
 
 export interface EventTrack {
 	kind: TrackKind;
 	name: string; /* '' if it belongs to the track above */
 	start: Float64Array;
 	end: Float64Array;
-	id: Uint32Array; /* of work, a gap, a call or a range instance */
+	id: Uint32Array; /* of work, a gap, a call, a range instance or a sample */
 }
 
 /* All events of a kind, by id. */
@@ -43,7 +44,24 @@ interface Gaps {
 	work: Uint32Array; /* that ended it */
 }
 
-/* What is at a place: work, a gap, a call or a range instance by id, or a frame by node. */
+/* What a thread did around some moments. */
+interface Samples {
+	start: Float64Array;
+	duration: Float64Array;
+	weight: Float64Array; /* ns of the thread */
+	state: Uint32Array; /* index in report.cpu_states */
+	node: Uint32Array;
+	waits: Uint32Array; /* index in report.threads of the thread that it waits for, from 1; 0: unknown */
+	thread: Uint32Array;
+}
+
+/* Part of a gap: what the thread that ended it did. */
+export interface GapPart {
+	node: number; /* 0: not sampled */
+	ns: number;
+}
+
+/* What is at a place: an event by id, or a frame by node. */
 export interface Hit {
 	kind: TrackKind | 'frame';
 	id: number;
@@ -146,6 +164,7 @@ export class Events {
 	readonly calls: Calls;
 	readonly gaps: Gaps;
 	readonly ranges: RangeInstances;
+	readonly samples: Samples;
 	readonly tracks: EventTrack[] = [];
 	readonly workOfCall: Uint32Array; /* id + 1 of the first work of a call; 0: none */
 	private readonly states: States;
@@ -182,6 +201,17 @@ export class Events {
 		this.states = {
 			start: absolute(column('state.start'), lists.states.map((t) => t.count)),
 			range: whole(column('state.range')),
+		};
+		const sampleCounts = lists.samples.map((t) => t.count);
+
+		this.samples = {
+			start: absolute(column('cpu.start'), sampleCounts),
+			duration: column('cpu.duration'),
+			weight: column('cpu.weight'),
+			state: whole(column('cpu.state')),
+			node: whole(column('cpu.node')),
+			waits: whole(column('cpu.waits')),
+			thread: sections(sampleCounts, lists.samples.map((t) => t.thread)),
 		};
 		this.ranges = { start: new Float64Array(0), end: new Float64Array(0), range: new Uint32Array(0) };
 		this.addDevices();
@@ -259,7 +289,7 @@ export class Events {
 
 	private addThreads(): void {
 		const { threads } = this.loaded.report;
-		const order = [...new Set([...this.lists.states, ...this.lists.calls].map((t) => t.thread))].sort((a, b) => a - b);
+		const order = [...new Set([...this.lists.states, ...this.lists.calls, ...this.lists.samples].map((t) => t.thread))].sort((a, b) => a - b);
 		let state = 0;
 
 		for (const { thread, count } of this.lists.states) {
@@ -269,15 +299,18 @@ export class Events {
 		const instances: [number, number, number][] = [];
 		for (const thread of order) {
 			const name = threads[thread - 1] ?? '';
-			const first = this.calls.thread.indexOf(thread);
+			const add = (kind: TrackKind, what: string, list: Calls | Samples) => {
+				const first = list.thread.indexOf(thread);
+
+				if (first < 0) return;
+				layers(first, list.thread.lastIndexOf(thread) + 1, list.start, list.duration).forEach((ids, layer) =>
+					this.tracks.push(trackOf(kind, layer ? '' : `${name}: ${what}`, ids, list.start, list.duration)),
+				);
+			};
 
 			this.addRanges(thread, `${name}: NVTX ranges`, instances);
-			if (first < 0) continue;
-			const until = first + this.lists.calls.find((t) => t.thread === thread)!.count;
-
-			layers(first, until, this.calls.start, this.calls.duration).forEach((ids, layer) =>
-				this.tracks.push(trackOf('call', layer ? '' : `${name}: CUDA calls`, ids, this.calls.start, this.calls.duration)),
-			);
+			add('call', 'CUDA calls', this.calls);
+			add('cpu', 'CPU samples', this.samples);
 		}
 		Object.assign(this.ranges, {
 			start: Float64Array.from(instances, (r) => r[0]),
@@ -331,7 +364,7 @@ export class Events {
 	/* Returns null if there is no such event. */
 	hitOf(kind: TrackKind, id: number): Hit | null {
 		const { ranges } = this;
-		const list = { work: this.work, idle: this.gaps, call: this.calls, range: null }[kind];
+		const list = { work: this.work, idle: this.gaps, call: this.calls, cpu: this.samples, range: null }[kind];
 		const startNs = (list ?? ranges).start[id];
 
 		if (startNs === undefined) return null;
@@ -344,6 +377,29 @@ export class Events {
 
 		for (let g = this.gaps.work.indexOf(work); g >= 0 && this.gaps.work[g] === work; g++) all.push(this.hitOf('idle', g)!);
 		return all;
+	}
+
+	/* Returns what the thread that launched a work did in a time, most first; [] without samples. */
+	partsOf(work: number, fromNs: number, untilNs: number): GapPart[] {
+		const { samples } = this;
+		const call = this.work.call[work] - 1;
+		const first = call < 0 ? -1 : samples.thread.indexOf(this.calls.thread[call]);
+		const sums = new Map<number, number>();
+		let leftNs = untilNs - fromNs;
+
+		if (first < 0) return [];
+		const end = samples.thread.lastIndexOf(this.calls.thread[call]) + 1;
+
+		for (let s = Math.max(firstAfter(samples.start, fromNs, first, end) - 1, first); s < end && samples.start[s] < untilNs; s++) {
+			const ns = Math.min(samples.start[s] + samples.duration[s], untilNs) - Math.max(samples.start[s], fromNs);
+
+			if (ns <= 0) continue;
+			sums.set(samples.node[s], (sums.get(samples.node[s]) ?? 0) + ns);
+			leftNs -= ns;
+		}
+		const parts = [...sums].map(([node, ns]) => ({ node, ns })).sort((a, b) => b.ns - a.ns);
+
+		return leftNs > 0 ? [...parts, { node: 0, ns: leftNs }] : parts;
 	}
 
 	/* Returns the main piece of the longest gap, or null. */

@@ -45,6 +45,9 @@ export function Filters({ state }: { state: State }) {
 	});
 	const processes = (report.summary?.processes ?? []).map((process) => process.label);
 	const withWork = new Set(report.summary?.by_process?.rows.map((row) => processes.indexOf(row.label)));
+
+	/* Processes without GPU work may have samples. */
+	if (report.events?.samples.length) report.thread_processes?.forEach((process) => withWork.add(process));
 	const shown = largest(state.tree.rangeSums(report.weights.findIndex((w) => w.name === 'gpu-time'), noFilter));
 
 	return (

@@ -106,7 +106,7 @@ const baseField: Field = {
 	read: (state, text) => (baseFilter.value = text && state.report.events ? filterOf(state, text) : null),
 };
 
-const eventKinds: TrackKind[] = ['idle', 'work', 'call', 'range'];
+const eventKinds: TrackKind[] = ['idle', 'work', 'call', 'range', 'cpu'];
 
 function eventOf({ tree }: State, text: string) {
 	const [name, id] = text.split('-');

@@ -9,13 +9,14 @@ import { EventRows, type Piece } from './event_rows';
 import type { Shape } from './data';
 import type { Events, Hit } from './events';
 import { readLook } from './flame';
-import { exactTime, formatBytes, formatCount, formatRate, formatTime } from './format';
+import { exactTime, formatBytes, formatCount, formatPercent, formatRate, formatTime } from './format';
 import { Shades } from './selection';
 import { filter, isDark, isOfBrowser, picked, pointTo, printing, showNode, type State, wanted, watchWidth } from './state';
 import { moved, stretch, type TimeView } from './time_view';
 import type { Span, Times } from './times';
 import { frameKind, kernelMark, type Tree } from './tree';
-import { idleMeanings, idleName } from './words';
+import { cpuColours } from './colours';
+import { idleMeanings, idleName, stateMeanings } from './words';
 
 const HEIGHT_SHARE = 0.5; /* of the window */
 const WHEEL_STEP = 0.0016; /* zoom per wheel unit */
@@ -43,6 +44,7 @@ function nodeOf(events: Events, { kind, id }: Hit): number {
 	if (kind === 'work') return events.work.node[id];
 	if (kind === 'call') return events.calls.node[id];
 	if (kind === 'idle') return events.work.node[events.gaps.work[id]];
+	if (kind === 'cpu') return events.samples.node[id];
 	return kind === 'frame' ? id : 0;
 }
 
@@ -91,6 +93,50 @@ function WorkFacts({ state, events, work }: { state: State; events: Events; work
 	);
 }
 
+function SampleFacts({ state, events, sample }: { state: State; events: Events; sample: number }) {
+	const { samples } = events;
+	const name = state.report.cpu_states![samples.state[sample]];
+	const waits = state.report.threads[samples.waits[sample] - 1];
+
+	return (
+		<>
+			<Fact name="state" value={stateMeanings[name] ? `${name}: the thread ${stateMeanings[name]}` : name} />
+			{waits ? <Fact name="waits for" value={waits} /> : null}
+			<Fact name="thread" value={state.report.threads[samples.thread[sample] - 1] ?? 'unknown'} />
+		</>
+	);
+}
+
+const PARTS_MAX = 5;
+
+/* What the thread that ended a gap did in it. */
+function GapParts({ state, events, hit }: { state: State; events: Events; hit: Hit }) {
+	const work = events.gaps.work[hit.id];
+	const parts = events.partsOf(work, hit.startNs, hit.endNs);
+	const { tree } = state;
+
+	if (!parts.length) return null;
+	return (
+		<>
+			<p class="sub">Meanwhile, {state.report.threads[events.calls.thread[events.work.call[work] - 1] - 1] ?? 'the thread'} was at:</p>
+			<ul class="gap-parts" id="gap-parts">
+				{parts.slice(0, PARTS_MAX).map(({ node, ns }) => (
+					<li data-node={node} data-value={ns}>
+						<b>{formatPercent(ns, hit.endNs - hit.startNs)}</b>{' '}
+						{node ? (
+							<button type="button" class="link" title={tree.pathText(node)} onClick={() => showNode(node)}>
+								{innerPath(state, node)}
+							</button>
+						) : (
+							'not sampled'
+						)}
+					</li>
+				))}
+			</ul>
+		</>
+	);
+}
+
 function EventDetails({ state, events, rows, hit }: { state: State; events: Events; rows: EventRows; hit: Hit }) {
 	const { tree } = state;
 	const node = nodeOf(events, hit);
@@ -114,7 +160,9 @@ function EventDetails({ state, events, rows, hit }: { state: State; events: Even
 					<dd data-value={hit.endNs - hit.startNs}>{formatTime(hit.endNs - hit.startNs)}</dd>
 				</div>
 				{hit.kind === 'work' ? <WorkFacts state={state} events={events} work={hit.id} /> : null}
+				{hit.kind === 'cpu' ? <SampleFacts state={state} events={events} sample={hit.id} /> : null}
 			</dl>
+			{hit.kind === 'idle' ? <GapParts state={state} events={events} hit={hit} /> : null}
 			{node ? (
 				<>
 					<nav class="crumbs" aria-label="Call path">
@@ -147,6 +195,13 @@ function shortPath({ tree }: State, node: number): string {
 	return shown.join(' ‹ ') + (code.length > shown.length ? ' ‹ …' : '');
 }
 
+/* The same, with the state of the thread first. */
+function innerPath(state: State, node: number): string {
+	const last = state.tree.text(node);
+
+	return [frameKind(last) === 'state' ? last : '', shortPath(state, node)].filter(Boolean).join(' ‹ ') || last;
+}
+
 function shapeText({ tree }: State, events: Events, { kind, id }: Hit): string {
 	const shape = kind === 'work' ? kernelShape(tree, events, id) : null;
 
@@ -154,9 +209,15 @@ function shapeText({ tree }: State, events: Events, { kind, id }: Hit): string {
 	return kind === 'work' && events.work.detail[id] ? formatBytes(events.work.detail[id]) : '';
 }
 
+function sampleText({ report }: State, { samples }: Events, { kind, id }: Hit): string {
+	const waits = kind === 'cpu' ? report.threads[samples.waits[id] - 1] : undefined;
+
+	return waits ? `waits for ${waits}` : '';
+}
+
 function EventTip(props: { state: State; events: Events; rows: EventRows; hit: Hit; x: number; y: number; width: number }) {
 	const { state, events, rows, hit, x, y, width } = props;
-	const shape = shapeText(state, events, hit);
+	const shape = shapeText(state, events, hit) || sampleText(state, events, hit);
 	const node = hit.kind === 'frame' ? 0 : nodeOf(events, hit);
 
 	return (
@@ -180,6 +241,7 @@ function LeftOut({ state }: { state: State }) {
 		lists.left_out_work_count ? `${formatCount(lists.left_out_work_count)} kernels, copies and memsets (${formatTime(lists.left_out_work_ns)})` : '',
 		lists.left_out_call_count ? `${formatCount(lists.left_out_call_count)} CUDA calls` : '',
 		lists.left_out_state_count ? `${formatCount(lists.left_out_state_count)} changes of NVTX ranges` : '',
+		lists.left_out_sample_count ? `${formatCount(lists.left_out_sample_count)} CPU samples` : '',
 	].filter(Boolean);
 
 	if (!parts.length) return null;
@@ -188,6 +250,25 @@ function LeftOut({ state }: { state: State }) {
 			To keep the report within --html-size, the shortest events are left out here: {parts.join(', ')}. The first work of each
 			call path and work after long gaps are shown. The charts above and the flame graph of the whole run are complete.
 		</p>
+	);
+}
+
+/* The colours of samples, if there are any. */
+function StateLegend({ state, events }: { state: State; events: Events }) {
+	const seen = new Set(events.samples.state);
+
+	if (!seen.size) return null;
+	return (
+		<ul class="legend" id="cpu-legend">
+			{state.report.cpu_states!.map((name, i) =>
+				seen.has(i) ? (
+					<li title={stateMeanings[name] ? `The thread ${stateMeanings[name]}.` : undefined}>
+						<i style={{ background: cpuColours[isDark.value ? 'dark' : 'light'][i] }} />
+						{name}
+					</li>
+				) : null,
+			)}
+		</ul>
 	);
 }
 
@@ -210,7 +291,7 @@ export function Timeline({ state, times, view }: { state: State; times: Times; v
 	const touches = useRef(new Map<number, number>());
 	const events = isDecoded.value ? tree.events : null;
 	const rows = useMemo(
-		() => (events ? new EventRows(events, tree, report.idle_classes, report.ranges.map((r) => r.name)) : null),
+		() => (events ? new EventRows(events, tree, report.idle_classes, report.ranges.map((r) => r.name), report.cpu_states ?? []) : null),
 		[events],
 	);
 	const height = Math.min(rows?.height ?? 0, Math.max(Math.round(window.innerHeight * HEIGHT_SHARE), 160));
@@ -372,6 +453,7 @@ export function Timeline({ state, times, view }: { state: State; times: Times; v
 				) : null}
 				{hover.value && rows && events ? <EventTip state={state} events={events} rows={rows} {...hover.value} width={width} /> : null}
 			</div>
+			{events ? <StateLegend state={state} events={events} /> : null}
 			{picked.value && rows && events ? <EventDetails state={state} events={events} rows={rows} hit={picked.value} /> : null}
 			<LeftOut state={state} />
 		</div>

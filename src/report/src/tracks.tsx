@@ -399,6 +399,9 @@ function Minimap({ chart, times, view }: { chart: Chart; times: Times; view: Tim
 /* The time axis covers all tracks. */
 function timesOf({ report }: State): Times {
 	const spans = report.tracks.map((t) => ({ fromNs: t.start_ns, untilNs: t.start_ns + t.bin_count * t.bin_ns }));
+	const { samples_from_ns = 0, samples_until_ns = 0 } = report.events ?? {};
+
+	if (samples_until_ns) spans.push({ fromNs: samples_from_ns, untilNs: samples_until_ns });
 	const fromNs = Math.max(Math.min(...spans.map((s) => s.fromNs)), report.first_ns);
 	const untilNs = Math.max(Math.min(Math.max(...spans.map((s) => s.untilNs)), report.last_ns), fromNs + 1);
 

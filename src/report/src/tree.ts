@@ -26,7 +26,10 @@ export function isSameFilter(a: Filter, b: Filter): boolean {
 }
 
 /* The weights that are known for a span of time. */
-export const spanWeights = ['gpu-time', 'count', 'gpu-idle', 'cpu-wait'];
+export const spanWeights = ['gpu-time', 'count', 'gpu-idle', 'cpu-wait', 'cpu-time', 'off-cpu'];
+
+/* States of a thread that uses a CPU. */
+const runningStates = new Set(['running', 'kernel', 'page fault']);
 
 export interface Sums {
 	self: Float64Array; /* by node: own samples */
@@ -323,7 +326,24 @@ export class Tree extends PathTree {
 
 			for (let c = 0; c < calls.start.length; c++)
 				if (waits[calls.node[c]] && callIsIn(c)) see(calls.node[c], rangeOfCall[c], calls.duration[c]);
-		}
+		} else if (name === 'cpu-time' || name === 'off-cpu') this.eachCpuSample(name === 'cpu-time', filter, events, see);
+	}
+
+	/* Samples belong to no range and to no device. */
+	private eachCpuSample(isRunning: boolean, filter: Filter, { samples }: Events, see: (node: number, range: number, value: number) => void): void {
+		const { process, device, thread, range, span } = filter;
+		const runs = (this.loaded.report.cpu_states ?? []).map((state) => runningStates.has(state));
+
+		if (device || range || !span) return;
+		for (let s = 0; s < samples.start.length; s++)
+			if (
+				samples.start[s] >= span.fromNs &&
+				samples.start[s] < span.untilNs &&
+				runs[samples.state[s]] === isRunning &&
+				(!thread || samples.thread[s] === thread) &&
+				this.isOf(process, 0, samples.thread[s])
+			)
+				see(samples.node[s], 0, samples.weight[s]);
 	}
 
 	/* Returns the selected calls in the page by index in report.events.apis. */
@@ -431,7 +451,7 @@ export function matcher(pattern: string): ((text: string) => boolean) | null {
 	return (text) => text.toLowerCase().includes(lower);
 }
 
-export type FrameKind = 'kernel' | 'copy' | 'memory' | 'idle' | 'range' | 'api' | 'mark' | 'python' | 'code';
+export type FrameKind = 'kernel' | 'copy' | 'memory' | 'idle' | 'range' | 'api' | 'mark' | 'python' | 'code' | 'state';
 
 const kinds: [RegExp, FrameKind][] = [
 	[/^\[GPU_Kernel\]/, 'kernel'],
@@ -439,6 +459,7 @@ const kinds: [RegExp, FrameKind][] = [
 	[/^\[Memory /, 'memory'],
 	[/^\[idle: /, 'idle'],
 	[/^\[NVTX /, 'range'],
+	[/^\[(state unknown|kernel|I\/O|lock|sleep|page fault|GIL|process|blocked|not sampled)\]$/, 'state'],
 	[/^\[/, 'mark'],
 	[/^(cu|cuda)[A-Z][A-Za-z0-9_]*$/, 'api'],
 	[/\.py[:)]|\.py$/, 'python'],

@@ -21,7 +21,7 @@ export const wholeView: View = { mode: 'callees', pivot: '', keep: 'all', ignore
 const NOWHERE = 0xffffffff; /* not part of the view */
 
 /* Frames that every view keeps: without them a path would not say what it ends in. */
-const alwaysKept = new Set(['kernel', 'copy', 'memory', 'idle', 'range']);
+const alwaysKept = new Set(['kernel', 'copy', 'memory', 'idle', 'range', 'state']);
 
 /* A tree that grows, whose nodes are numbered in order of creation. */
 class Growing {

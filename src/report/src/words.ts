@@ -37,7 +37,7 @@ export const weightTitles: Record<string, WeightWords> = {
 	},
 	'gpu-idle': {
 		title: 'GPU idle time',
-		what: 'Idle gaps of each device, with their cause, by the code whose work ended the gap.',
+		what: 'Idle gaps of each device, with their cause, by the code whose work ended the gap. With CPU samples, what the CPU did is below the cause.',
 		none: 'No device was idle between its first and last work',
 	},
 	'alloc-bytes': {
@@ -49,6 +49,16 @@ export const weightTitles: Record<string, WeightWords> = {
 		title: 'Peak memory',
 		what: 'Memory in use when each device, or the host, reached its peak, by the code that allocated it.',
 		none: 'No allocations were recorded',
+	},
+	'cpu-time': {
+		title: 'CPU time',
+		what: 'Time of all sampled threads on a CPU, by the code that ran. It belongs to no device.',
+		none: 'No thread was sampled on a CPU',
+	},
+	'off-cpu': {
+		title: 'Off-CPU time',
+		what: 'Time of all sampled threads without a CPU, by the code that waited and what it waited for. It belongs to no device.',
+		none: 'No thread was sampled off a CPU',
 	},
 	'leaked-bytes': {
 		title: 'Memory never freed',
@@ -99,6 +109,19 @@ export const idleMeanings: Record<string, string> = {
 	'waiting for another stream': 'The next work was launched in time. It waited for work in another stream.',
 	'submitted, not started': 'The next work was launched in time. The GPU did not start it.',
 	'call unknown': 'The call that launched the next work is unknown.',
+};
+
+/* What the states of sampled threads mean. */
+export const stateMeanings: Record<string, string> = {
+	running: 'ran its own code, or was ready to',
+	kernel: 'ran in the kernel',
+	'I/O': 'waited for a file, a device or a network connection',
+	lock: 'waited for a lock, a condition or another thread',
+	sleep: 'waited for a time to pass',
+	'page fault': 'touched memory that the kernel first had to provide',
+	GIL: "waited for Python's interpreter lock",
+	process: 'waited for another process',
+	blocked: 'waited for something else',
 };
 
 /* Converts "[idle: why]" to "why". */

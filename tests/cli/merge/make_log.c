@@ -3,7 +3,7 @@
  * Creates and damages logs for the tests of xtrace merge.
  *
  * - "make_log SCENARIO FILE [N]" creates a log. The rows of scenario "script" come from stdin; see
- *   log_script.c.
+ *   log_script.c. N is the id of its process.
  * - "make_log damage FILE KIND" changes a byte in the first chunk of that kind.
  */
 #include <elf.h>
@@ -278,6 +278,7 @@ static int damage(const char *path, unsigned long kind)
 int main(int argc, char **argv)
 {
 	const struct scenario *scenario = NULL;
+	uint64_t n = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
 	struct log log;
 
 	if (argc == 4 && !strcmp(argv[1], "damage"))
@@ -289,9 +290,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: make_log SCENARIO FILE [N] | damage FILE KIND\n");
 		return 2;
 	}
-	open_log(&log, argv[2], scenario->pid, scenario->start_ns, scenario->exe, scenario->host);
+	open_log(&log, argv[2], scenario->make == make_script && n ? (uint32_t)n : scenario->pid,
+		 scenario->start_ns, scenario->exe, scenario->host);
 	put_tables(&log);
-	scenario->make(&log, argc > 3 ? strtoull(argv[3], NULL, 10) : 0);
+	scenario->make(&log, n);
 	if (scenario->embedded)
 		put_symbols(&log);
 	close_log(&log);

@@ -4,7 +4,7 @@
 import collections
 import csv
 
-from reference import WEIGHTS, expect, expect_same
+from reference import expect, expect_same
 
 NAME = "tables"
 ARGUMENTS = ("--csv", NAME)
@@ -33,7 +33,7 @@ def check(reference, folder, args):
     files = {path.name for path in (folder / NAME).iterdir()}
     expect(files == {f"{table}.csv" for table in TABLES}, "files:", files)
     tables = {table: read(folder / NAME / f"{table}.csv") for table in TABLES}
-    for weight in WEIGHTS:
+    for weight in reference.weights:
         found = collections.Counter()
         for row in tables["paths"]:
             found[tuple(row["path"].split(";"))] += row[COLUMNS[weight]]
@@ -46,7 +46,7 @@ def check(reference, folder, args):
                sum(int(row["bytes"]) for rows in reference.rows for row in rows[kind]), key)
     idle = collections.Counter()
     for path, value in reference.folded("gpu-idle").items():
-        idle[path[-1]] += value
+        idle[reference.idle_class(path)] += value
     expect_same(+collections.Counter({row["class"]: row["gpu_idle_ns"] for row in tables["idle"]}),
                 +idle, "idle classes")
     expect(sum(row["peak_bytes"] for row in tables["memory"]) == reference.total("peak-bytes"),

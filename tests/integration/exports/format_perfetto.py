@@ -152,7 +152,7 @@ def check(reference, folder, args):
 
 def shift_of(calls, reference):
     """A trace uses one clock for all hosts. None if there are several, with different shifts."""
-    if len(reference.logs) > 1 or not calls:
+    if reference.traced_count > 1 or not calls:
         return None
     return (min(call.start for call in calls) -
             min(int(row["enter_ns"]) for row in reference.rows[0]["CALL"]))

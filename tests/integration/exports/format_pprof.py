@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 
-from reference import WEIGHTS, expect, expect_same
+from reference import expect, expect_same
 
 NAME = "profile.pb.gz"
 ARGUMENTS = ("--pprof", NAME)
@@ -25,12 +25,12 @@ def check(reference, folder, args):
     strings = profile.string_table
     expect(strings[0] == "" and len(set(strings)) == len(strings), "strings")
     types = [(strings[t.type], strings[t.unit]) for t in profile.sample_type]
-    expect(types == [(weight, UNITS[unit]) for weight, unit in WEIGHTS.items()], types)
+    expect(types == [(weight, UNITS[unit]) for weight, unit in reference.weights.items()], types)
     expect(strings[profile.default_sample_type] == "gpu-time", "default type")
     locations = check_references(profile)
     several = len(reference.logs) > 1
     by = ("--by", "process") if several else ()
-    for place, weight in enumerate(WEIGHTS):
+    for place, weight in enumerate(reference.weights):
         paths = collections.Counter()
         for sample in profile.sample:
             labels = {strings[label.key]: strings[label.str] for label in sample.label}

@@ -5,7 +5,7 @@ profiles."""
 import collections
 import json
 
-from reference import WEIGHTS, expect, expect_same
+from reference import expect, expect_same
 
 NAME = "speedscope.json"
 ARGUMENTS = ("--speedscope", NAME)
@@ -20,7 +20,7 @@ def check(reference, folder, args):
     expect(len(set(names)) == len(names), "frames are there twice")
     profiles = {profile["name"]: profile for profile in trace["profiles"]}
     expect(trace["profiles"][trace["activeProfileIndex"]]["name"] == "gpu-time", "first profile")
-    for weight, unit in WEIGHTS.items():
+    for weight, unit in reference.weights.items():
         if weight not in profiles:
             expect(weight != "gpu-time" and not reference.total(weight), weight, "is missing")
             continue

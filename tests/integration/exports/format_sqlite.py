@@ -7,7 +7,7 @@ import collections
 import re
 import sqlite3
 
-from reference import WEIGHTS, expect, expect_same
+from reference import expect, expect_same
 
 NAME = "run.db"
 ARGUMENTS = ("--sqlite", NAME)
@@ -36,7 +36,7 @@ def check(reference, folder, args):
 
 def shift_of(reference, ask):
     """The difference between a log's times and those of the database; None for several logs."""
-    if len(reference.logs) > 1 or not reference.count("CALL"):
+    if reference.traced_count > 1 or not reference.count("CALL"):
         return None
     return (min(int(row["enter_ns"]) for row in reference.rows[0]["CALL"]) -
             ask("SELECT min(start_ns) FROM api_call")[0][0])
@@ -68,7 +68,7 @@ def check_events(reference, ask):
 
 
 def check_paths(reference, ask):
-    for weight in WEIGHTS:
+    for weight in reference.weights:
         column = COLUMNS[weight]
         found = {tuple(text.split(";")): value for text, value in
                  ask(f"SELECT text, {column} FROM path WHERE {column} > 0")}
@@ -119,7 +119,7 @@ def check_views(reference, ask):
            "calls")
     idle = collections.Counter()
     for path, value in reference.folded("gpu-idle").items():
-        idle[path[-1]] += value
+        idle[reference.idle_class(path)] += value
     expect_same(dict(ask("SELECT * FROM idle_by_class")), idle, "idle classes")
     expect(ask("SELECT coalesce(sum(peak_bytes), 0) FROM memory_peaks") ==
            [(reference.total("peak-bytes"),)], "memory")

@@ -5,7 +5,7 @@ import json
 
 import jsonschema
 
-from reference import WEIGHTS, expect, expect_same
+from reference import expect, expect_same
 
 NAME = "s.json"
 ARGUMENTS = ("--summary", NAME, "--top", "1000000")
@@ -41,7 +41,7 @@ def check_known(schema, value, where):
 
 
 def check_weights(reference, summary):
-    for weight, unit in WEIGHTS.items():
+    for weight, unit in reference.weights.items():
         found = summary["weights"][weight]
         paths = {tuple(summary["paths"][row["path"]]): row["value"]
                  for row in found["paths"]["rows"]}
@@ -75,9 +75,9 @@ def check_totals(reference, summary):
         expect(sum(row["count"] for row in rows) == reference.count(kind), key, "count")
         expect(sum(row["bytes"] for row in rows) ==
                sum(int(row["bytes"]) for log in reference.rows for row in log[kind]), key, "bytes")
-    idle = {path[-1]: 0 for path in reference.folded("gpu-idle")}
+    idle = {reference.idle_class(path): 0 for path in reference.folded("gpu-idle")}
     for path, value in reference.folded("gpu-idle").items():
-        idle[path[-1]] += value
+        idle[reference.idle_class(path)] += value
     expect_same(summary["gpu_idle_by_class_ns"], idle, "idle classes")
 
 

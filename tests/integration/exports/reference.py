@@ -10,6 +10,7 @@ import subprocess
 
 WEIGHTS = {"gpu-time": "ns", "count": "count", "cpu-wait": "ns", "gpu-exclusive": "ns",
            "gpu-idle": "ns", "alloc-bytes": "bytes", "peak-bytes": "bytes", "leaked-bytes": "bytes"}
+CPU_WEIGHTS = {"cpu-time": "ns", "off-cpu": "ns"}  # only with CPU logs
 WORK = ("KERNEL", "COPY", "SET")
 
 
@@ -33,6 +34,25 @@ def expect_same(found, wanted, what):
 class Reference:
     def __init__(self, merge, dump, logs):
         self.merge, self.dump, self.logs = merge, dump, logs
+
+    @functools.cached_property
+    def weights(self):
+        """Units of the weights that outputs list."""
+        return {**WEIGHTS, **(CPU_WEIGHTS if self.count("CPU_SAMPLE") else {})}
+
+    def is_cpu_log(self, place):
+        return any((row["key"], row["value"]) == ("log.kind", "cpu")
+                   for row in self.rows[place]["META"])
+
+    @property
+    def traced_count(self):
+        """The number of logs with calls and GPU work."""
+        return sum(not self.is_cpu_log(place) for place in range(len(self.logs)))
+
+    @staticmethod
+    def idle_class(path):
+        """The class of a path of idle time, which may have CPU frames below it."""
+        return [frame for frame in path if frame.startswith("[idle: ")][-1]
 
     def run(self, *arguments):
         done = subprocess.run([self.merge, "-q", *self.logs, *arguments], capture_output=True)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Valid log files with random content: every column of every chunk kind gets edge values. Merging
- * them must end normally and account for all work.
+ * them must end normally and account for all work. Each log has a CPU log of the same or another
+ * process beside it.
  */
 #include "unit.h"
 
@@ -93,14 +94,27 @@ static bool can_be(uint64_t start_ns, uint64_t duration_ns)
 	return start_ns > 0 && start_ns <= INT64_MAX && duration_ns <= INT64_MAX - start_ns;
 }
 
+static void put_cpu_kind(struct xt_writer *writer)
+{
+	struct xt_table table;
+
+	assert_int_equal(xt_table_init(&table, XT_KIND_META, 1, TEXT_MAX), 0);
+	xt_table_put_bytes(&table, XT_META_KEY, "log.kind", 8);
+	xt_table_put_bytes(&table, XT_META_VALUE, "cpu", 3);
+	xt_table_end_row(&table);
+	assert_int_equal(xt_writer_add(writer, &table), 0);
+	xt_table_free(&table);
+}
+
 /*
  * Returns the number of kernels, copies and memsets with possible times, and sums up their
  * durations.
  */
-static uint64_t make_log(const char *path, uint64_t *gpu_ns)
+static uint64_t make_log(const char *path, uint32_t pid, bool is_cpu, uint64_t *gpu_ns)
 {
 	struct xt_log_header header = {
-		.pid = (uint32_t)draw_value(),
+		.pid = pid,
+		.log_id = 1 + is_cpu,
 		.start_monotonic_ns = draw_value(),
 		.start_realtime_ns = draw_value(),
 	};
@@ -108,6 +122,8 @@ static uint64_t make_log(const char *path, uint64_t *gpu_ns)
 	uint64_t work_count = 0;
 
 	assert_int_equal(xt_writer_create(path, &header, &writer), 0);
+	if (is_cpu)
+		put_cpu_kind(writer);
 	for (int c = 0; c < 60; c++) {
 		enum xt_kind kind = (enum xt_kind)(1 + draw(XT_KIND_COUNT - 1));
 		uint64_t rows = draw(ROWS_MAX);
@@ -199,11 +215,12 @@ static void survives_hostile_logs(void **state)
 	const char *count_text = getenv("XT_TEST_LOGS");
 	uint64_t log_count = count_text ? strtoull(count_text, NULL, 10) : LOGS;
 	char directory[] = "/tmp/xtrace-hostile-XXXXXX";
-	char log[PATH_BYTES], folded[PATH_BYTES], paths[OPTIONS_OUTPUTS_MAX][PATH_BYTES];
+	char log[PATH_BYTES], cpu_log[PATH_BYTES], folded[PATH_BYTES], paths[OPTIONS_OUTPUTS_MAX][PATH_BYTES];
 
 	(void)state;
 	assert_non_null(mkdtemp(directory));
 	snprintf(log, sizeof(log), "%s/x.xtr", directory);
+	snprintf(cpu_log, sizeof(cpu_log), "%s/x.cpu.xtr", directory);
 	snprintf(folded, sizeof(folded), "%s/folded", directory);
 	for (uint64_t i = 1; i <= log_count; i++) {
 		struct report report = {.quiet = true};
@@ -215,13 +232,16 @@ static void survives_hostile_logs(void **state)
 				     .top_count = 5},
 		};
 		struct inputs inputs;
-		uint64_t gpu_ns = 0, work_count;
-		char *argument = log;
+		uint64_t gpu_ns = 0, unused_ns = 0, work_count;
+		char *arguments[] = {log, cpu_log};
+		uint32_t pid;
 
 		options.output_count = name_outputs(options.outputs, paths, directory);
 		seed = i;
-		work_count = make_log(log, &gpu_ns);
-		assert_int_equal(inputs_find(&inputs, &argument, 1, &report), 0);
+		pid = (uint32_t)draw_value();
+		work_count = make_log(log, pid, false, &gpu_ns);
+		make_log(cpu_log, pid + (uint32_t)draw(2), true, &unused_ns);
+		assert_int_equal(inputs_find(&inputs, arguments, 2, &report), 0);
 		merge_run(&options, &inputs, &report);
 		assert_int_not_equal(report.status, STATUS_FAILED);
 		if (options.settings.weight == WEIGHT_GPU_TIME)
@@ -233,6 +253,7 @@ static void survives_hostile_logs(void **state)
 		for (size_t o = 0; o < options.output_count; o++)
 			remove_output(&options.outputs[o]);
 		unlink(log);
+		unlink(cpu_log);
 	}
 	assert_int_equal(rmdir(directory), 0);
 }

@@ -2,7 +2,8 @@
 /*
  * Writes Chrome's trace event format, for Perfetto and chrome://tracing, as a stream.
  *
- * Each log becomes one process with a track per thread, which holds the API calls. Each of its
+ * Each log becomes one process with a track per thread, which holds the API calls, and another one
+ * for samples of the thread. Each of its
  * devices becomes another process, with a track per context and stream, which holds the GPU work. A
  * flow arrow connects each launch with each of its kernels. Viewers require the spans of a track to
  * nest, so kernels that overlap in one stream go to additional lanes of that stream.
@@ -18,6 +19,7 @@
 #include "merge/export/chrome/chrome_state.h"
 
 #include "merge/export/chrome/chrome_ranges.h"
+#include "merge/export/chrome/chrome_samples.h"
 #include "merge/export/chrome/chrome_text.h"
 #include "merge/export/chrome/chrome_tracks.h"
 #include "merge/export/chrome/chrome_work.h"
@@ -38,18 +40,11 @@ static int begin(struct sink *sink)
 static int note_frame(struct chrome *c, const struct process *process, uint32_t stack,
 		      uint32_t *node_out)
 {
-	uint32_t node;
-
 	*node_out = PATH_ROOT;
 	if (!frames_has_stack(process->frames, stack))
 		return 0;
-	node = joined_paths_node(process->frames, stack);
-	if (node == PATH_FAILED ||
-	    grow(&c->used_nodes, &c->used_capacity, node + 1, sizeof(*c->used_nodes)) < 0)
-		return -ENOMEM;
-	c->used_nodes[node] = true;
-	*node_out = node;
-	return 0;
+	*node_out = joined_paths_node(process->frames, stack);
+	return chrome_use_frame(c, *node_out);
 }
 
 static int put_call(struct sink *sink, const struct process *process, const struct launch *call,
@@ -162,6 +157,11 @@ static int put_selection(struct sink *sink, const struct run *run)
 	return 0;
 }
 
+static int end_process(struct sink *sink, const struct process *process)
+{
+	return process->cpu ? chrome_end_samples(sink) : chrome_end_ranges(sink, process);
+}
+
 static int end(struct sink *sink, const struct run *run)
 {
 	int error;
@@ -182,6 +182,7 @@ static void free_state(struct sink *sink)
 	if (!c)
 		return;
 	chrome_forget_ranges(c);
+	sample_chart_free(&c->chart);
 	chrome_forget_process(c);
 	for (size_t i = 0; i < c->known_name_capacity; i++)
 		free(c->known_names[i].data);
@@ -195,14 +196,15 @@ static void free_state(struct sink *sink)
 const struct exporter exporter_chrome = {
 	.name = "chrome",
 	.what = "Write Chrome trace events (JSON) for Perfetto and chrome://tracing",
-	.uses = USES_OTHER,
+	.uses = USES_OTHER | USES_CPU_LOGS,
 	.begin = begin,
 	.process = chrome_begin_process,
 	.call = put_call,
 	.work = chrome_put_work,
 	.memory = put_memory,
 	.range = chrome_put_range,
-	.process_end = chrome_end_ranges,
+	.cpu_sample = chrome_put_sample,
+	.process_end = end_process,
 	.end = end,
 	.free = free_state,
 };

@@ -8,6 +8,7 @@
 #include "merge/base/text.h"
 #include "merge/exporter.h"
 #include "merge/sums/lanes.h"
+#include "merge/sums/sample_chart.h"
 
 #define NUMBERS_FIRST	(1u << 24) /* first synthetic pid and tid: above any real pid */
 #define UNKNOWN_THREAD	0	   /* tid that no thread has */
@@ -47,6 +48,9 @@ struct chrome {
 
 	/* State of the current process: */
 	uint32_t pid;
+	struct sample_chart chart;
+	const struct process *sampled; /* the process of chart */
+	uint32_t sample_track;	       /* of the thread in chart; 0: none yet */
 	bool has_unknown_thread;
 	struct text
 		*shapes[WORK_KINDS]; /* by work.shape: cached text that work of this shape shares */

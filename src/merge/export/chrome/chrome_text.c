@@ -28,3 +28,12 @@ const struct text *chrome_name(struct chrome *c, const struct process *process, 
 	text = names_text(&process->paths->names, name, &length);
 	return chrome_json(&c->known_names[name], text, length) ? NULL : &c->known_names[name];
 }
+
+int chrome_use_frame(struct chrome *c, uint32_t node)
+{
+	if (node == PATH_FAILED ||
+	    grow(&c->used_nodes, &c->used_capacity, (size_t)node + 1, sizeof(*c->used_nodes)) < 0)
+		return -ENOMEM;
+	c->used_nodes[node] = true;
+	return 0;
+}

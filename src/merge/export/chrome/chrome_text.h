@@ -10,4 +10,7 @@ int chrome_json(struct text *out, const char *text, size_t length);
 /* Returns a name of paths, escaped for JSON and cached. NULL if out of memory. */
 const struct text *chrome_name(struct chrome *c, const struct process *process, uint32_t name);
 
+/* Notes that an event refers to a path node, whose frame end() writes. Returns 0 or -ENOMEM. */
+int chrome_use_frame(struct chrome *c, uint32_t node);
+
 #endif

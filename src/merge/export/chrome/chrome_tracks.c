@@ -97,7 +97,8 @@ static int name_process(struct sink *sink, const struct process *process)
 	int error = put_metadata(sink, "process_name", c->pid, 0, process->label);
 
 	put_sort_index(sink, "process_sort_index", c->pid, 0, process->index * 2);
-	for (size_t t = 1; t < process->model->threads.count && !error; t++) {
+	/* The samples of a thread have a track of their own. */
+	for (size_t t = 1; t < process->model->threads.count && !error && !process->cpu; t++) {
 		const struct thread *thread = &process->model->threads.rows[t];
 		const char *text = names_text(&process->model->names, thread->name, NULL);
 
@@ -162,6 +163,10 @@ int chrome_begin_process(struct sink *sink, const struct process *process)
 	if (!c->streams)
 		return -ENOMEM;
 	c->stream_count = process->model->streams.count;
+	if (process->is_continued) {
+		c->pid = c->pids[process->index];
+		return 0;
+	}
 	error = choose_pid(c, process);
 	return error ? error : name_process(sink, process);
 }

@@ -226,17 +226,23 @@ static int put_ranges(struct output *out, const struct run *run, struct csv *csv
 static int put_idle(struct output *out, const struct run *run, struct csv *csv)
 {
 	const struct paths *paths = &run->paths;
+	uint64_t sums_ns[IDLE_CLASSES] = {0};
 
 	(void)csv;
-	for (int class = 0; class < IDLE_CLASSES; class ++) {
-		uint64_t sum_ns = 0;
+	for (uint32_t n = 1; n < paths->node_count; n++) {
+		uint64_t ns = paths->nodes[n].weights[WEIGHT_GPU_IDLE];
+		const char *name;
 
-		for (uint32_t n = 1; n < paths->node_count; n++)
-			if (paths->nodes[n].weights[WEIGHT_GPU_IDLE] &&
-			    !strcmp(names_text(&paths->names, paths->nodes[n].name, NULL),
-				    idle_labels[class]))
-				sum_ns += paths->nodes[n].weights[WEIGHT_GPU_IDLE];
-		output_format(out, "%llu", (unsigned long long)sum_ns);
+		if (!ns)
+			continue;
+		name = names_text(&paths->names, paths->nodes[path_of_idle_class(paths, n)].name,
+				  NULL);
+		for (int class = 0; class < IDLE_CLASSES; class ++)
+			if (!strcmp(name, idle_labels[class]))
+				sums_ns[class] += ns;
+	}
+	for (int class = 0; class < IDLE_CLASSES; class ++) {
+		output_format(out, "%llu", (unsigned long long)sums_ns[class]);
 		put_text(out, idle_labels[class]);
 		end_row(out);
 	}
@@ -280,7 +286,7 @@ static const struct {
 } tables[] = {
 	{"paths.csv",
 	 "id,gpu_time_ns,count,cpu_wait_ns,gpu_exclusive_ns,gpu_idle_ns,alloc_bytes,peak_bytes,"
-	 "leaked_bytes,path",
+	 "leaked_bytes,cpu_time_ns,off_cpu_ns,path",
 	 put_paths},
 	{"kernels.csv", "kind,count,gpu_time_ns,name", put_kernels},
 	{"api_calls.csv", "count,failed_count,total_ns,min_ns,p99_ns,max_ns,name", put_calls},

@@ -126,6 +126,15 @@ static uint32_t device_of(struct html *html, const struct process *process,
 	return stream->defined ? html_device(html, process, stream->device) : NAME_EMPTY;
 }
 
+static int add_sample(struct sink *sink, const struct process *process,
+		      const struct cpu_sample *sample)
+{
+	struct html *html = sink->state;
+
+	note_times(html, process, sample->first_ns, sample->last_ns - sample->first_ns);
+	return html_events_add_sample(html, process, sample);
+}
+
 static int add_total(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node)
 {
@@ -188,13 +197,15 @@ const struct exporter exporter_html = {
 	.name = "html",
 	.what = "Write a report for the browser with flame graph, timeline and tables, as one file "
 		"that works offline",
-	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ORIGINS | USES_FINDINGS | USES_SIZE,
+	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ORIGINS | USES_FINDINGS | USES_SIZE |
+		USES_CPU_LOGS,
 	.begin = begin,
 	.process = add_process,
 	.call = add_call,
 	.work = add_work,
 	.memory = html_add_memory,
 	.stretch = html_add_stretch,
+	.cpu_sample = add_sample,
 	.total = add_total,
 	.process_end = end_process,
 	.end = html_put_page,

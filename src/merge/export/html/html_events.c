@@ -42,6 +42,7 @@ int html_events_add_process(struct html_events *events, const struct process *pr
 {
 	events->process_work = events->work.count;
 	events->process_call = events->calls.count;
+	events->process_sample = events->samples.count;
 	events->paths.count = 0;
 	if (events->is_seen)
 		memset(events->is_seen, 0, events->seen_capacity);
@@ -144,6 +145,32 @@ static int halve_calls(struct html_events *events)
 	if (first >= events->calls.count)
 		events->process_call = kept;
 	events->calls.count = kept;
+	return 0;
+}
+
+static int halve_samples(struct html_events *events)
+{
+	uint64_t *weights = malloc(events->samples.count * sizeof(*weights));
+	struct event_limit limit;
+	size_t kept = 0, first = events->process_sample;
+
+	if (!weights)
+		return -ENOMEM;
+	for (size_t s = 0; s < events->samples.count; s++)
+		weights[s] = events->samples.rows[s].duration_ns;
+	limit = html_events_limit(weights, events->samples.count, events->samples.count / 2);
+	free(weights);
+	for (size_t s = 0; s < events->samples.count; s++) {
+		if (s == first)
+			events->process_sample = kept;
+		if (event_is_kept(&limit, events->samples.rows[s].duration_ns))
+			events->samples.rows[kept++] = events->samples.rows[s];
+		else
+			events->dropped_sample_count++;
+	}
+	if (first >= events->samples.count)
+		events->process_sample = kept;
+	events->samples.count = kept;
 	return 0;
 }
 
@@ -282,6 +309,40 @@ int html_events_add_call(struct html *html, const struct process *process,
 	return error ? error : APPEND(events->calls, row);
 }
 
+int html_events_add_sample(struct html *html, const struct process *process,
+			   const struct cpu_sample *sample)
+{
+	const struct cpu_log *cpu = process->cpu;
+	const struct cpu_samples *samples = &process->model->cpu_samples;
+	const struct cpu_thread *thread = cpu_samples_of(samples, sample->tid);
+	struct cpu_cover cover = cpu_samples_cover(
+		samples, thread, (size_t)(sample - samples->rows), cpu_log_reach_ns(cpu));
+	struct html_events *events = &html->events;
+	struct page_sample row = {
+		.start_ns = html_time(process, cover.from_ns),
+		.duration_ns =
+			html_time(process, cover.until_ns) - html_time(process, cover.from_ns),
+		.node = model_has_stack(process->model, sample->stack) ? sample->stack : 0,
+		.weight_ns = sample->weight_ns,
+		.thread = html_thread(html, process, sample->thread),
+		.wait_pid = sample->wait_pid,
+		.wait_tid = sample->wait_tid,
+		.state = sample->state,
+	};
+
+	if (row.thread == NAME_FAILED)
+		return -ENOMEM;
+	if (row.thread == NAME_EMPTY || !row.duration_ns || cover.until_ns < cover.from_ns)
+		return 0;
+	if (!events->samples_until_ns || row.start_ns < events->samples_from_ns)
+		events->samples_from_ns = row.start_ns;
+	if (row.start_ns + row.duration_ns > events->samples_until_ns)
+		events->samples_until_ns = row.start_ns + row.duration_ns;
+	if (events->samples.count >= events->count_max && halve_samples(events) < 0)
+		return -ENOMEM;
+	return APPEND(events->samples, row);
+}
+
 /* Returns the frame of the CUDA function on the path, or 0 if it is not there. */
 static uint32_t call_node(const struct process *process, const struct owner *owner, uint32_t node)
 {
@@ -303,6 +364,11 @@ int html_events_add_total(struct html_events *events, const struct process *proc
 	if (error)
 		return error;
 	events->nodes[process->total] = node;
+	if (owner->leaf == LEAF_CPU) {
+		path.api = owner->what;
+		path.node = node;
+		return APPEND(events->paths, path);
+	}
 	if (!owner->stack || owner->creation)
 		return 0;
 	path.node = call_node(process, owner, node);
@@ -342,6 +408,16 @@ static int add_states(struct html *html, const struct process *process, uint32_t
 	return error;
 }
 
+static uint32_t find_path(const struct html_events *events, uint32_t stack, uint32_t api)
+{
+	const struct call_path wanted = {.stack = stack, .api = api}, *found = NULL;
+
+	if (events->paths.count)
+		found = bsearch(&wanted, events->paths.rows, events->paths.count, sizeof(wanted),
+				compare_paths);
+	return found ? found->node : 0;
+}
+
 /* Replaces the numbers of this process by those of the page. */
 int html_events_end_process(struct html *html, const struct process *process)
 {
@@ -360,17 +436,55 @@ int html_events_end_process(struct html *html, const struct process *process)
 	}
 	for (size_t c = events->process_call; c < events->calls.count; c++) {
 		struct page_call *call = &events->calls.rows[c];
-		struct call_path wanted = {.stack = call->stack, .api = call->api}, *found;
 
-		found = events->paths.count
-				? bsearch(&wanted, events->paths.rows, events->paths.count,
-					  sizeof(wanted), compare_paths)
-				: NULL;
-		call->stack = found ? found->node : 0;
+		call->stack = find_path(events, call->stack, call->api);
+	}
+	for (size_t s = events->process_sample; s < events->samples.count; s++) {
+		struct page_sample *sample = &events->samples.rows[s];
+
+		sample->node = find_path(events, sample->node, sample->state);
 	}
 	for (uint32_t t = 1; t < process->model->threads.count && !error; t++)
 		error = add_states(html, process, t);
 	return error;
+}
+
+/* Returns the thread with these ids of the kernel that runs `near`. */
+static uint32_t waited_thread(const struct html *html, const struct input *near, uint32_t pid,
+			      uint32_t tid)
+{
+	const struct summary_json *summary = html->summary.state;
+	uint32_t thread = NAME_EMPTY;
+
+	for (size_t p = 0; p < summary->process_count && thread == NAME_EMPTY; p++) {
+		const struct input *log = summary->processes[p].log;
+
+		if (log->header.pid == pid && input_shares_pids(log, near))
+			thread = html_known_thread(html, p, tid);
+	}
+	return thread;
+}
+
+void html_events_find_waits(struct html *html)
+{
+	const struct summary_json *summary = html->summary.state;
+	struct page_sample *before = NULL;
+
+	for (size_t s = 0; s < html->events.samples.count; s++) {
+		struct page_sample *sample = &html->events.samples.rows[s];
+		size_t process = html->threads.origins[sample->thread].process;
+
+		if (!sample->wait_tid || process >= summary->process_count)
+			continue;
+		/* A thread mostly waits for the same one again. */
+		sample->waits = before && before->thread == sample->thread &&
+						before->wait_pid == sample->wait_pid &&
+						before->wait_tid == sample->wait_tid
+					? before->waits
+					: waited_thread(html, summary->processes[process].log,
+							sample->wait_pid, sample->wait_tid);
+		before = sample;
+	}
 }
 
 void html_events_free(struct html_events *events)
@@ -379,6 +493,7 @@ void html_events_free(struct html_events *events)
 	free(events->gaps.rows);
 	free(events->calls.rows);
 	free(events->states.rows);
+	free(events->samples.rows);
 	free(events->streams.rows);
 	free(events->shapes.rows);
 	free(events->paths.rows);

@@ -50,6 +50,18 @@ struct page_state {
 	uint32_t thread;
 };
 
+/* What a sampled thread did. */
+struct page_sample {
+	uint64_t start_ns;
+	uint64_t duration_ns;
+	uint64_t weight_ns;
+	uint32_t node; /* XT_STACK_ID until the process ends, then the path; 0: unknown */
+	uint32_t thread;
+	uint32_t wait_pid, wait_tid; /* until the end of all logs */
+	uint32_t waits;		     /* then: the thread that it waits for; 0: unknown */
+	uint8_t state;		     /* enum xt_cpu_state */
+};
+
 struct page_stream {
 	uint32_t device; /* name in html->devices */
 	uint32_t stream; /* CUDA's number */
@@ -62,10 +74,10 @@ struct page_shape {
 	uint64_t shared_bytes;
 };
 
-/* The path of a call, found by the totals of a process. */
+/* The path of a call or a sample, found by the totals of a process. */
 struct call_path {
 	uint32_t stack;
-	uint32_t api; /* index in the model's apis */
+	uint32_t api; /* index in the model's apis; of samples: their state */
 	uint32_t node;
 };
 
@@ -83,13 +95,16 @@ struct html_events {
 	LIST(page_gap) gaps; /* in the order of work */
 	LIST(page_call) calls;
 	LIST(page_state) states;
+	LIST(page_sample) samples;
 	LIST(page_stream) streams;
 	LIST(page_shape) shapes;
 	LIST(call_path) paths; /* of the current process */
 	struct names apis;
-	uint64_t dropped_work_count, dropped_work_ns, dropped_call_count, dropped_state_count;
-	size_t process_work, process_call; /* first of the current process */
-	uint32_t *nodes;		   /* by total of the current process */
+	uint64_t dropped_work_count, dropped_work_ns, dropped_call_count, dropped_state_count,
+		dropped_sample_count;
+	uint64_t samples_from_ns, samples_until_ns;	   /* time that samples cover; 0: none */
+	size_t process_work, process_call, process_sample; /* first of the current process */
+	uint32_t *nodes;				   /* by total of the current process */
 	size_t node_capacity;
 	uint8_t *is_seen; /* by total: has work */
 	size_t seen_capacity;
@@ -108,9 +123,14 @@ int html_events_add_work(struct html *html, const struct process *process,
 			 const struct stretch *stretch);
 int html_events_add_call(struct html *html, const struct process *process,
 			 const struct launch *call, uint64_t duration_ns, uint32_t thread);
+int html_events_add_sample(struct html *html, const struct process *process,
+			   const struct cpu_sample *sample);
 int html_events_add_total(struct html_events *events, const struct process *process,
 			  const struct total *total, uint32_t node);
 int html_events_end_process(struct html *html, const struct process *process);
+/* Finds the threads that samples wait for. Call it once, after all logs. */
+void html_events_find_waits(struct html *html);
+
 /* Sort all events by stream or thread, and then by time. Call it once, at the end. */
 void html_events_sort(struct html_events *events);
 

@@ -47,6 +47,17 @@ static int compare_states(const void *a, const void *b)
 	return 0;
 }
 
+static int compare_samples(const void *a, const void *b)
+{
+	const struct page_sample *x = a, *y = b;
+
+	COMPARE(x->thread, y->thread);
+	COMPARE(x->start_ns, y->start_ns);
+	COMPARE(y->duration_ns, x->duration_ns);
+	COMPARE(x->state, y->state);
+	return 0;
+}
+
 void html_events_sort(struct html_events *events)
 {
 	uint32_t gap = 0;
@@ -64,6 +75,9 @@ void html_events_sort(struct html_events *events)
 	if (events->states.count)
 		qsort(events->states.rows, events->states.count, sizeof(*events->states.rows),
 		      compare_states);
+	if (events->samples.count)
+		qsort(events->samples.rows, events->samples.count, sizeof(*events->samples.rows),
+		      compare_samples);
 }
 
 struct put {
@@ -145,6 +159,31 @@ static uint64_t state_range(struct put *put, size_t s)
 	uint32_t range = put->events->states.rows[s].range;
 
 	return range ? put->ranges[range] : 0;
+}
+
+static uint64_t sample_duration(struct put *put, size_t s)
+{
+	return put->events->samples.rows[s].duration_ns;
+}
+
+static uint64_t sample_weight(struct put *put, size_t s)
+{
+	return put->events->samples.rows[s].weight_ns;
+}
+
+static uint64_t sample_state(struct put *put, size_t s)
+{
+	return put->events->samples.rows[s].state;
+}
+
+static uint64_t sample_node(struct put *put, size_t s)
+{
+	return number_of(put, put->events->samples.rows[s].node);
+}
+
+static uint64_t sample_waits(struct put *put, size_t s)
+{
+	return put->events->samples.rows[s].waits;
 }
 
 /* Returns the number of the call that made this work, or 0. */
@@ -362,6 +401,51 @@ static int put_states(struct put *put, uint32_t event_count)
 	return 0;
 }
 
+static int put_samples(struct put *put, uint32_t event_count)
+{
+	static const struct column_spec specs[] = {{"cpu.duration", sample_duration},
+						   {"cpu.weight", sample_weight},
+						   {"cpu.state", sample_state},
+						   {"cpu.node", sample_node},
+						   {"cpu.waits", sample_waits}};
+	const struct html_events *events = put->events;
+	uint64_t *weights = malloc((events->samples.count + 1) * sizeof(*weights));
+	uint32_t *kept = malloc((events->samples.count + 1) * sizeof(*kept));
+	struct page_column *column = page_columns_add(put->columns, "cpu.start");
+	struct event_limit limit;
+	uint64_t before_ns = 0;
+	size_t kept_count = 0;
+
+	put->counts->left_out_sample_count = events->dropped_sample_count;
+	if (!weights || !kept) {
+		free(weights);
+		free(kept);
+		return -ENOMEM;
+	}
+	for (size_t s = 0; s < events->samples.count; s++)
+		weights[s] = events->samples.rows[s].duration_ns;
+	limit = html_events_limit(weights, events->samples.count, event_count);
+	for (size_t s = 0; s < events->samples.count; s++) {
+		const struct page_sample *sample = &events->samples.rows[s];
+
+		if (!sample->node)
+			continue; /* left out by the user's selection */
+		if (!event_is_kept(&limit, sample->duration_ns)) {
+			put->counts->left_out_sample_count++;
+			continue;
+		}
+		if (!put->counts->samples[sample->thread]++)
+			before_ns = 0;
+		page_columns_put(put->columns, column, sample->start_ns - before_ns);
+		before_ns = sample->start_ns;
+		kept[kept_count++] = (uint32_t)s;
+	}
+	put_columns(put, specs, sizeof(specs) / sizeof(specs[0]), kept, kept_count);
+	free(weights);
+	free(kept);
+	return 0;
+}
+
 int html_put_events(struct page_columns *columns, const struct html *html, uint32_t event_count,
 		    const uint32_t *numbers, uint32_t other_number, const uint32_t *ranges,
 		    struct event_counts *counts)
@@ -381,8 +465,10 @@ int html_put_events(struct page_columns *columns, const struct html *html, uint3
 		.work = calloc(html->events.streams.count + 1, sizeof(*counts->work)),
 		.calls = calloc(html->threads.names.count + 1, sizeof(*counts->calls)),
 		.states = calloc(html->threads.names.count + 1, sizeof(*counts->states)),
+		.samples = calloc(html->threads.names.count + 1, sizeof(*counts->samples)),
 	};
-	if (!put.call_numbers || !counts->work || !counts->calls || !counts->states)
+	if (!put.call_numbers || !counts->work || !counts->calls || !counts->states ||
+	    !counts->samples)
 		error = -ENOMEM;
 	if (!error)
 		error = put_calls(&put, event_count);
@@ -390,6 +476,8 @@ int html_put_events(struct page_columns *columns, const struct html *html, uint3
 		error = put_work(&put, event_count);
 	if (!error)
 		error = put_states(&put, event_count);
+	if (!error)
+		error = put_samples(&put, event_count);
 	free(put.call_numbers);
 	return error;
 }
@@ -434,6 +522,7 @@ void html_put_event_lists(struct json *json, const struct html *html,
 	json_end_array(json);
 	put_thread_counts(json, "calls", counts->calls, html->threads.names.count);
 	put_thread_counts(json, "states", counts->states, html->threads.names.count);
+	put_thread_counts(json, "samples", counts->samples, html->threads.names.count);
 	json_begin_array(json, "apis");
 	for (uint32_t n = NAME_EMPTY + 1; n < events->apis.count; n++) {
 		size_t length;
@@ -458,6 +547,9 @@ void html_put_event_lists(struct json *json, const struct html *html,
 	json_u64(json, "left_out_work_ns", counts->left_out_work_ns);
 	json_u64(json, "left_out_call_count", counts->left_out_call_count);
 	json_u64(json, "left_out_state_count", counts->left_out_state_count);
+	json_u64(json, "left_out_sample_count", counts->left_out_sample_count);
+	json_u64(json, "samples_from_ns", events->samples_from_ns);
+	json_u64(json, "samples_until_ns", events->samples_until_ns);
 	json_end_object(json);
 }
 
@@ -466,5 +558,6 @@ void event_counts_free(struct event_counts *counts)
 	free(counts->work);
 	free(counts->calls);
 	free(counts->states);
+	free(counts->samples);
 	*counts = (struct event_counts){0};
 }

@@ -8,8 +8,10 @@
 struct event_counts {
 	uint32_t *work;	  /* by stream */
 	uint32_t *calls;  /* by name in html->threads */
-	uint32_t *states; /* likewise */
-	uint64_t left_out_work_count, left_out_work_ns, left_out_call_count, left_out_state_count;
+	uint32_t *states; /* likewise, as samples */
+	uint32_t *samples;
+	uint64_t left_out_work_count, left_out_work_ns, left_out_call_count, left_out_state_count,
+		left_out_sample_count;
 };
 
 /*

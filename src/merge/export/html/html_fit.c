@@ -164,6 +164,7 @@ static uint32_t event_count_of(const struct html_events *events)
 
 	most = events->calls.count > most ? events->calls.count : most;
 	most = events->states.count > most ? events->states.count : most;
+	most = events->samples.count > most ? events->samples.count : most;
 	return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 
@@ -174,6 +175,7 @@ int html_put_page(struct sink *sink, const struct run *run)
 	size_t bytes_max = sink->settings->html_bytes_max;
 	int error;
 
+	html_events_find_waits(html);
 	html_events_sort(&html->events);
 	fit.event_count = event_count_of(&html->events);
 	error = make(&fit, NULL);

@@ -7,7 +7,8 @@
 
 #include "log/base/grow.h"
 
-uint32_t html_label(struct html_labels *labels, const struct process *process, char *text)
+uint32_t html_label(struct html_labels *labels, const struct process *process, char *text,
+		    uint32_t id)
 {
 	char *label = text;
 	uint32_t name = NAME_FAILED;
@@ -17,17 +18,17 @@ uint32_t html_label(struct html_labels *labels, const struct process *process, c
 	name = names_intern(&labels->names, label, strlen(label));
 	if (label != text)
 		free(label);
-	if (name == NAME_FAILED || grow(&labels->processes, &labels->process_capacity,
-					(size_t)name + 1, sizeof(*labels->processes)) < 0)
+	if (name == NAME_FAILED || grow(&labels->origins, &labels->origin_capacity,
+					(size_t)name + 1, sizeof(*labels->origins)) < 0)
 		return NAME_FAILED;
-	labels->processes[name] = process->log->first;
+	labels->origins[name] = (struct html_origin){process_first(process), id};
 	return name;
 }
 
 void html_labels_free(struct html_labels *labels)
 {
 	names_free(&labels->names);
-	free(labels->processes);
+	free(labels->origins);
 	*labels = (struct html_labels){0};
 }
 
@@ -48,9 +49,18 @@ uint32_t html_device(struct html *html, const struct process *process, uint32_t 
 		length = asprintf(&text, "GPU %u%s%s", device, gpu_name[0] ? " " : "", gpu_name);
 	if (length < 0)
 		return NAME_FAILED;
-	name = html_label(&html->devices, process, text);
+	name = html_label(&html->devices, process, text, device);
 	free(text);
 	return name;
+}
+
+uint32_t html_known_thread(const struct html *html, size_t process, uint32_t tid)
+{
+	for (uint32_t n = NAME_EMPTY + 1; n < html->threads.names.count; n++)
+		if (html->threads.origins[n].process == process &&
+		    html->threads.origins[n].id == tid)
+			return n;
+	return NAME_EMPTY;
 }
 
 uint32_t html_thread(struct html *html, const struct process *process, uint32_t thread)
@@ -65,10 +75,14 @@ uint32_t html_thread(struct html *html, const struct process *process, uint32_t 
 	if (html->process_threads[thread])
 		return html->process_threads[thread];
 	row = &model->threads.rows[thread];
+	if (process->is_continued)
+		html->process_threads[thread] = html_known_thread(html, process->index, row->tid);
+	if (html->process_threads[thread])
+		return html->process_threads[thread];
 	thread_name = names_text(&model->names, row->name, NULL);
 	if (asprintf(&text, "%s (%u)", thread_name[0] ? thread_name : "[no name]", row->tid) < 0)
 		return NAME_FAILED;
-	html->process_threads[thread] = html_label(&html->threads, process, text);
+	html->process_threads[thread] = html_label(&html->threads, process, text, row->tid);
 	free(text);
 	return html->process_threads[thread];
 }

@@ -8,7 +8,8 @@
  * Interns text, with the process appended if there are several. Returns NAME_FAILED if out of
  * memory.
  */
-uint32_t html_label(struct html_labels *labels, const struct process *process, char *text);
+uint32_t html_label(struct html_labels *labels, const struct process *process, char *text,
+		    uint32_t id);
 
 void html_labels_free(struct html_labels *labels);
 
@@ -20,5 +21,8 @@ uint32_t html_device(struct html *html, const struct process *process, uint32_t 
  * out of memory.
  */
 uint32_t html_thread(struct html *html, const struct process *process, uint32_t thread);
+
+/* Returns the name of a thread of a process by the kernel's ids, or NAME_EMPTY. */
+uint32_t html_known_thread(const struct html *html, size_t process, uint32_t tid);
 
 #endif

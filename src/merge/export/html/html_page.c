@@ -175,7 +175,8 @@ static void merge_samples(struct html_choice *choice, const struct tree *tree)
 	choice->sample_count = kept;
 }
 
-static void put_samples(struct page_columns *columns, const struct html_choice *choice)
+static void put_samples(struct page_columns *columns, const struct html_choice *choice,
+			int weight_count)
 {
 	struct page_column *column = page_columns_add(columns, "sample.node");
 
@@ -192,7 +193,7 @@ static void put_samples(struct page_columns *columns, const struct html_choice *
 	column = page_columns_add(columns, "sample.range");
 	for (size_t s = 0; s < choice->sample_count; s++)
 		page_columns_put(columns, column, choice->samples[s].range);
-	for (int w = 0; w < WEIGHTS; w++) {
+	for (int w = 0; w < weight_count; w++) {
 		column = page_columns_add(columns, "weight.%s", weight_specs[w].name);
 		for (size_t s = 0; s < choice->sample_count; s++)
 			page_columns_put(columns, column, choice->samples[s].weights[w]);
@@ -212,7 +213,7 @@ static void put_labels(struct json *json, const char *key, const char *processes
 	json_end_array(json);
 	json_begin_array(json, processes_key);
 	for (uint32_t n = NAME_EMPTY + 1; n < labels->names.count; n++)
-		json_u64(json, NULL, labels->processes[n]);
+		json_u64(json, NULL, labels->origins[n].process);
 	json_end_array(json);
 }
 
@@ -318,7 +319,7 @@ static int put_document(struct output *out, struct html *html, const struct html
 	json_u64(&json, "left_out_gpu_time_ns", choice->left_out_gpu_ns);
 	json_u64(&json, "left_out_range_count", choice->left_out_range_count);
 	json_begin_array(&json, "weights");
-	for (int w = 0; w < WEIGHTS; w++) {
+	for (int w = 0; w < run_weight_count(run); w++) {
 		json_begin_object(&json, NULL);
 		json_string(&json, "name", weight_specs[w].name);
 		json_string(&json, "unit", weight_unit((enum weight)w));
@@ -328,6 +329,10 @@ static int put_document(struct output *out, struct html *html, const struct html
 	json_begin_array(&json, "idle_classes");
 	for (int class = 0; class < IDLE_CLASSES; class ++)
 		json_string(&json, NULL, idle_labels[class]);
+	json_end_array(&json);
+	json_begin_array(&json, "cpu_states");
+	for (int state = 0; state < XT_CPU_STATES; state++)
+		json_string(&json, NULL, cpu_state_name((enum xt_cpu_state)state));
 	json_end_array(&json);
 	put_lists(&json, html, choice, tree, &run->paths);
 	html_put_track_list(&json, html, choice->track_halvings);
@@ -384,7 +389,7 @@ int html_make_page(struct output *out, struct html *html, struct html_choice *ch
 	if (!error) {
 		merge_samples(choice, &tree);
 		put_tree(&columns, &tree, &run->paths);
-		put_samples(&columns, choice);
+		put_samples(&columns, choice, run_weight_count(run));
 		html_put_tracks(&columns, html, choice->track_halvings);
 		error = html_put_events(&columns, html, choice->event_count, tree.numbers,
 					tree.has_other ? tree.count + 1 : 0, choice->ranges,

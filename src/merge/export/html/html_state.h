@@ -27,6 +27,9 @@
  *   zigzag difference: its length less what the pieces before it leave of the time since the
  *   stream's previous work
  * - "state.start", "state.range": the innermost NVTX range of each thread over time
+ * - "cpu.*": what sampled threads did ("events.samples"), sorted by start: "start" (delta-encoded),
+ *   "duration", "weight" (ns of the thread), "state" (index in "cpu_states"), "node" (0: unknown) and "waits" (index in
+ *   "threads" of the thread that it waits for, from 1; 0: unknown)
  */
 #ifndef XT_MERGE_HTML_STATE_H
 #define XT_MERGE_HTML_STATE_H
@@ -78,8 +81,11 @@ struct sample {
 /* Names of devices or threads. */
 struct html_labels {
 	struct names names;
-	size_t *processes; /* index of the process, by name */
-	size_t process_capacity;
+	struct html_origin {
+		size_t process;
+		uint32_t id; /* of the device, or the kernel's of the thread */
+	} * origins;	     /* by name */
+	size_t origin_capacity;
 };
 
 /* The state of the sink. */

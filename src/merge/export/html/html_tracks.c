@@ -182,12 +182,13 @@ static void put_series(struct page_columns *columns, struct page_column *column,
 	const struct bins *bins = &track->bins;
 	uint64_t bin = first_bin(bins, halvings), value = 0;
 
-	for (uint64_t b = bins->first; b <= bins->last; b++) {
-		uint64_t here = values[b - bins->first];
+	/* The last bin may be the largest number. */
+	for (uint64_t b = 0; b < bins_used(bins); b++) {
+		uint64_t here = values[b];
 
-		if (b >> halvings != bin) {
+		if ((bins->first + b) >> halvings != bin) {
 			page_columns_put(columns, column, value);
-			bin = b >> halvings;
+			bin = (bins->first + b) >> halvings;
 			value = 0;
 		}
 		if (!track->is_memory)

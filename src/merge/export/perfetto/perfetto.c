@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes Perfetto's native format: API calls on thread tracks, GPU work on stream tracks with flows
- * from the calls, NVTX ranges below their threads, and counters of allocated memory.
+ * from the calls, NVTX ranges and samples below their threads, and counters of allocated memory.
  *
  * Rare packets (tracks, interned strings) go through protobuf-c. Events are encoded by hand for
  * speed (perfetto_events.c).
@@ -17,6 +17,7 @@
 #include "merge/export/perfetto/perfetto_events.h"
 #include "merge/export/perfetto/perfetto_packets.h"
 #include "merge/export/perfetto/perfetto_ranges.h"
+#include "merge/export/perfetto/perfetto_samples.h"
 #include "merge/export/perfetto/perfetto_tracks.h"
 #include "merge/export/perfetto/perfetto_work.h"
 
@@ -102,6 +103,11 @@ static int put_memory(struct sink *sink, const struct process *process, uint32_t
 	return 0;
 }
 
+static int end_process(struct sink *sink, const struct process *process)
+{
+	return process->cpu ? perfetto_end_samples(sink) : 0;
+}
+
 static int end(struct sink *sink, const struct run *run)
 {
 	(void)sink;
@@ -118,7 +124,9 @@ static void free_state(struct sink *sink)
 	perfetto_forget_process(p);
 	names_free(&p->values);
 	free(p->packed);
-	free(p->pids);
+	sample_chart_free(&p->chart);
+	free(p->processes);
+	free(p->known_threads);
 	free(p->chain);
 	free(p);
 	sink->state = NULL;
@@ -127,13 +135,15 @@ static void free_state(struct sink *sink)
 const struct exporter exporter_perfetto = {
 	.name = "perfetto",
 	.what = "Write a timeline in Perfetto's native format, smaller and faster than --chrome",
-	.uses = USES_OTHER,
+	.uses = USES_OTHER | USES_CPU_LOGS,
 	.begin = begin,
 	.process = perfetto_begin_process,
 	.call = put_call,
 	.work = put_work,
 	.memory = put_memory,
 	.range = perfetto_put_range,
+	.cpu_sample = perfetto_put_sample,
+	.process_end = end_process,
 	.end = end,
 	.free = free_state,
 };

@@ -216,8 +216,8 @@ static int intern_frame(struct sink *sink, struct sequence *sequence, const stru
 	return put_interned(sink, sequence, &data);
 }
 
-static int intern_path(struct sink *sink, struct sequence *sequence, const struct paths *paths,
-		       uint32_t node)
+int perfetto_intern_path(struct sink *sink, struct sequence *sequence, const struct paths *paths,
+			 uint32_t node)
 {
 	struct perfetto *p = sink->state;
 	Perfetto__Protos__InternedData data = PERFETTO__PROTOS__INTERNED_DATA__INIT;
@@ -254,5 +254,6 @@ int perfetto_intern_stack(struct sink *sink, struct sequence *sequence,
 	if (frames_has_stack(process->frames, stack))
 		node = joined_paths_node(process->frames, stack);
 	*node_out = node;
-	return node == PATH_FAILED ? -ENOMEM : intern_path(sink, sequence, process->paths, node);
+	return node == PATH_FAILED ? -ENOMEM
+				   : perfetto_intern_path(sink, sequence, process->paths, node);
 }

@@ -16,6 +16,10 @@ int perfetto_intern_value(struct sink *sink, struct sequence *sequence, uint32_t
 int perfetto_intern_stack(struct sink *sink, struct sequence *sequence,
 			  const struct process *process, uint32_t stack, uint32_t *node_out);
 
+/* Interns a path. Its id is its node, which may be PATH_ROOT. */
+int perfetto_intern_path(struct sink *sink, struct sequence *sequence, const struct paths *paths,
+			 uint32_t node);
+
 /* An event. Only members that are not 0 are written. */
 struct perfetto_event {
 	uint64_t time_ns;  /* on the common clock */

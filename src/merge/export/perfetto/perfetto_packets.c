@@ -6,7 +6,7 @@
 const char *const perfetto_annotations[ANNOTATIONS] = {
 	[ANNOTATION_LAUNCH] = "launch",	  [ANNOTATION_COPY] = "copy",
 	[ANNOTATION_BYTES] = "bytes",	  [ANNOTATION_ERROR] = "error",
-	[ANNOTATION_PAYLOAD] = "payload",
+	[ANNOTATION_PAYLOAD] = "payload", [ANNOTATION_STATE] = "state",
 };
 
 int perfetto_put(struct sink *sink, const Perfetto__Protos__TracePacket *packet)

@@ -12,6 +12,7 @@
 #include "merge/base/names.h"
 #include "merge/exporter.h"
 #include "merge/sums/lanes.h"
+#include "merge/sums/sample_chart.h"
 #include "perfetto_trace.pb-c.h"
 
 #define SEQUENCE_BEGINS	 1 /* values of sequence_flags */
@@ -41,6 +42,7 @@ enum annotation {
 	ANNOTATION_BYTES,
 	ANNOTATION_ERROR,
 	ANNOTATION_PAYLOAD,
+	ANNOTATION_STATE,
 	ANNOTATIONS
 };
 /* A stream of a device. */
@@ -65,8 +67,17 @@ struct perfetto {
 	uint32_t next_sequence;
 	uint32_t next_pid;  /* synthetic pid, if two logs have the same one */
 	uint64_t origin_ns; /* start of all sequence clocks */
-	uint32_t *pids;	    /* pids in use, by process */
-	size_t pid_capacity;
+	struct perfetto_process {
+		uint32_t pid;
+		uint64_t track;
+	} * processes; /* by index */
+	size_t process_capacity;
+	struct perfetto_known_thread {
+		uint32_t pid, tid;
+		uint64_t track;
+	} * known_threads; /* of all processes: samples come after all calls */
+	size_t known_thread_count;
+	size_t known_thread_capacity;
 	struct names values; /* annotation strings */
 	uint32_t *chain;     /* buffer for paths_chain() */
 	size_t chain_capacity;
@@ -74,7 +85,10 @@ struct perfetto {
 	/* State of the current process: */
 	uint32_t pid;
 	uint64_t process_track;
-	struct sequence *threads; /* by XT_THREAD_ID; 0: threads unknown to the log */
+	struct sample_chart chart;
+	const struct process *sampled; /* the process of chart */
+	struct sequence samples;       /* of the thread in chart */
+	struct sequence *threads;      /* by XT_THREAD_ID; 0: threads unknown to the log */
 	size_t thread_count;
 	struct perfetto_stream **streams; /* by XT_STREAM_ID; NULL: not used yet */
 	size_t stream_count;

@@ -15,7 +15,7 @@
 
 #define CLOCK_SEQUENCE 64 /* incremental clock of a sequence */
 
-static void forget_sequence(struct sequence *sequence)
+void perfetto_forget_sequence(struct sequence *sequence)
 {
 	if (!sequence->id)
 		return;
@@ -29,23 +29,24 @@ static void forget_sequence(struct sequence *sequence)
 void perfetto_forget_process(struct perfetto *p)
 {
 	for (size_t t = 0; t < p->thread_count; t++)
-		forget_sequence(&p->threads[t]);
+		perfetto_forget_sequence(&p->threads[t]);
 	for (size_t s = 0; s < p->stream_count; s++) {
 		for (int l = 0; p->streams[s] && l < LANES_MAX; l++)
-			forget_sequence(&p->streams[s]->sequences[l]);
+			perfetto_forget_sequence(&p->streams[s]->sequences[l]);
 		if (p->streams[s])
 			lanes_free(&p->streams[s]->lanes);
 		free(p->streams[s]);
 	}
 	for (size_t n = 0; n < p->nest_count; n++)
-		forget_sequence(&p->nests[n].sequence);
+		perfetto_forget_sequence(&p->nests[n].sequence);
 	for (size_t pool = 0; pool < MEMORY_POOLS_MAX; pool++)
-		forget_sequence(&p->pools[pool]);
+		perfetto_forget_sequence(&p->pools[pool]);
 	for (int kind = 0; kind < WORK_KINDS; kind++) {
 		free(p->shapes[kind]);
 		p->shapes[kind] = NULL;
 		p->shape_counts[kind] = 0;
 	}
+	perfetto_forget_sequence(&p->samples);
 	free(p->threads);
 	free(p->streams);
 	free(p->devices);
@@ -187,13 +188,14 @@ int perfetto_begin_sequence(struct sink *sink, struct sequence *sequence, uint64
  */
 static int choose_pid(struct perfetto *p, const struct process *process)
 {
-	if (grow(&p->pids, &p->pid_capacity, process->index + 1, sizeof(*p->pids)) < 0)
+	if (grow(&p->processes, &p->process_capacity, process->index + 1, sizeof(*p->processes)) <
+	    0)
 		return -ENOMEM;
 	p->pid = process->log->header.pid;
 	for (size_t i = 0; i < process->index; i++)
-		if (p->pids[i] == p->pid)
+		if (p->processes[i].pid == p->pid)
 			p->pid = p->next_pid++;
-	p->pids[process->index] = p->pid;
+	p->processes[process->index].pid = p->pid;
 	return 0;
 }
 
@@ -227,6 +229,7 @@ static int put_process(struct sink *sink, const struct process *process)
 	descriptor.process_name = process_title(sink, process);
 	track.has_uuid = 1;
 	track.uuid = p->process_track = p->next_track++;
+	p->processes[process->index].track = p->process_track;
 	track.process = &descriptor;
 	error = descriptor.process_name ? put_track(sink, &track) : -ENOMEM;
 	free(descriptor.process_name);
@@ -256,6 +259,11 @@ int perfetto_begin_process(struct sink *sink, const struct process *process)
 		if (!p->shapes[kind])
 			return -ENOMEM;
 	}
+	if (process->is_continued) {
+		p->pid = p->processes[process->index].pid;
+		p->process_track = p->processes[process->index].track;
+		return 0;
+	}
 	if (choose_pid(p, process) < 0)
 		return -ENOMEM;
 	return put_process(sink, process);
@@ -283,6 +291,23 @@ static int put_thread(struct sink *sink, const struct process *process, uint32_t
 	return error;
 }
 
+uint64_t perfetto_thread_track(struct sink *sink, const struct process *process, uint32_t thread)
+{
+	struct perfetto *p = sink->state;
+	uint32_t tid = process->model->threads.rows[thread].tid;
+	struct perfetto_known_thread *known;
+
+	for (size_t t = 0; process->cpu && t < p->known_thread_count; t++)
+		if (p->known_threads[t].pid == p->pid && p->known_threads[t].tid == tid)
+			return p->known_threads[t].track;
+	if (grow(&p->known_threads, &p->known_thread_capacity, p->known_thread_count + 1,
+		 sizeof(*p->known_threads)) < 0)
+		return 0;
+	known = &p->known_threads[p->known_thread_count++];
+	*known = (struct perfetto_known_thread){p->pid, tid, p->next_track++};
+	return put_thread(sink, process, thread, known->track) < 0 ? 0 : known->track;
+}
+
 struct sequence *perfetto_thread(struct sink *sink, const struct process *process, uint32_t thread)
 {
 	struct perfetto *p = sink->state;
@@ -293,13 +318,8 @@ struct sequence *perfetto_thread(struct sink *sink, const struct process *proces
 
 	if (sequence->id)
 		return sequence;
-	if (id) {
-		track = p->next_track++;
-		if (put_thread(sink, process, id, track) < 0)
-			return NULL;
-	} else {
-		track = perfetto_add_track(sink, p->process_track, "[unknown thread]");
-	}
+	track = id ? perfetto_thread_track(sink, process, id)
+		   : perfetto_add_track(sink, p->process_track, "[unknown thread]");
 	return track && !perfetto_begin_sequence(sink, sequence, track) ? sequence : NULL;
 }
 

@@ -9,6 +9,10 @@
 
 int perfetto_begin_process(struct sink *sink, const struct process *process);
 void perfetto_forget_process(struct perfetto *perfetto);
+void perfetto_forget_sequence(struct sequence *sequence);
+
+/* Returns the track of a thread, added on first use. 0 if out of memory. */
+uint64_t perfetto_thread_track(struct sink *sink, const struct process *process, uint32_t thread);
 
 /*
  * Adds a track below parent, or a top-level track if parent is 0. Returns its number, or 0 if out

@@ -53,13 +53,14 @@ static const char *unit_of(enum weight weight)
 static int put_types(struct pprof *pprof, const struct run *run)
 {
 	Perftools__Profiles__ValueType types[WEIGHTS], *list[WEIGHTS];
+	int count = run_weight_count(run);
 	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 	int64_t comments[3];
 	char part[WANTED_BYTES + 32] = "part of the run: ";
 	size_t mark = strlen(part);
 	const char *comment = "xtrace " XTRACE_VERSION, *simulated = "simulated GPU";
 
-	for (int w = 0; w < WEIGHTS; w++) {
+	for (int w = 0; w < count; w++) {
 		const char *name = weight_specs[w].name, *unit = unit_of((enum weight)w);
 
 		perftools__profiles__value_type__init(&types[w]);
@@ -80,7 +81,7 @@ static int put_types(struct pprof *pprof, const struct run *run)
 		if (comments[c] < 0)
 			return -ENOMEM;
 	piece.sample_type = list;
-	piece.n_sample_type = WEIGHTS;
+	piece.n_sample_type = (size_t)count;
 	piece.default_sample_type = types[WEIGHT_GPU_TIME].type;
 	piece.time_nanos = (int64_t)(pprof->time_ns & INT64_MAX);
 	piece.comment = comments;
@@ -135,7 +136,7 @@ const struct exporter exporter_pprof = {
 	.name = "pprof",
 	.what = "Write call paths with all weights, binaries and labels, for pprof, Pyroscope and "
 		"Parca (gzip)",
-	.uses = USES_GRAPH_STACKS | USES_ALL_WEIGHTS | USES_ORIGINS,
+	.uses = USES_GRAPH_STACKS | USES_ALL_WEIGHTS | USES_ORIGINS | USES_CPU_LOGS,
 	.begin = begin,
 	.process = begin_process,
 	.total = pprof_put_sample,

@@ -12,6 +12,7 @@
 #include "log/base/grow.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/reading.h"
+#include "merge/sums/tables.h"
 
 #include "merge/export/pprof/pprof_locations.h"
 #include "merge/export/pprof/pprof_messages.h"
@@ -80,18 +81,44 @@ static int push_stack(struct pprof *pprof, const struct process *process, uint32
 	return error;
 }
 
-/* Appends the path as in the tree, by names only. */
-static int push_tree_path(struct pprof *pprof, const struct process *process, uint32_t node)
+/* Appends the nodes of the tree from `first` to its descendant `node`, by names only. */
+static int push_nodes(struct pprof *pprof, const struct process *process, uint32_t first,
+		      uint32_t node)
 {
 	uint32_t *chain = NULL;
 	size_t capacity = 0;
-	int depth = paths_chain(process->paths, node, &chain, &capacity), error = 0;
+	int depth = paths_chain(process->paths, node, &chain, &capacity), d = 0, error = 0;
 
-	pprof->path_length = 0;
-	for (int d = 0; d < depth && !error; d++)
+	while (first != PATH_ROOT && d < depth && chain[d] != first)
+		d++;
+	for (; d < depth && !error; d++)
 		error = push_name(pprof, process, process->paths->nodes[chain[d]].name);
 	free(chain);
 	return depth < 0 ? depth : error;
+}
+
+/* Appends the CUDA function that a stack called, if it is known. */
+static int push_api(struct pprof *pprof, const struct process *process, uint32_t stack,
+		    uint32_t api)
+{
+	const struct frames *frames = process->frames;
+
+	if (!frames_knows_api(frames, stack, api))
+		return 0;
+	return push_name(pprof, process, frames_api_name(frames, stack, api));
+}
+
+/* Appends what a sampled thread did. */
+static int push_sampled(struct pprof *pprof, const struct process *process,
+			const struct owner *owner)
+{
+	const char *label = cpu_state_label((enum xt_cpu_state)owner->what);
+	int error = owner->stack ? push_stack(pprof, process, owner->stack)
+				 : push_text(pprof, FRAME_NOT_SAMPLED);
+
+	if (!error)
+		error = push_api(pprof, process, owner->stack, MODEL_API_UNKNOWN);
+	return !error && label ? push_text(pprof, label) : error;
 }
 
 /* Appends the path as in the tree, but without ranges and roots, which become labels. */
@@ -101,7 +128,8 @@ static int push_path(struct pprof *pprof, const struct process *process, const s
 	const struct frames *frames = process->frames;
 	int error = 0;
 
-	pprof->path_length = 0;
+	if (owner->leaf == LEAF_CPU)
+		return push_sampled(pprof, process, owner);
 	if (owner_stand_in(owner)) {
 		error = push_text(pprof, owner_stand_in(owner));
 	} else if (owner_has_call(owner)) {
@@ -116,10 +144,11 @@ static int push_path(struct pprof *pprof, const struct process *process, const s
 		const struct creation *creation = &process->model->nodes.creations[owner->creation];
 
 		error = push_stack(pprof, process, creation->stack);
-		if (!error && frames_knows_api(frames, creation->stack, creation->api))
-			error = push_name(pprof, process,
-					  frames_api_name(frames, creation->stack, creation->api));
+		if (!error)
+			error = push_api(pprof, process, creation->stack, creation->api);
 	}
+	if (!error && owner->leaf == LEAF_IDLE)
+		return push_nodes(pprof, process, path_of_idle_class(process->paths, node), node);
 	if (!error && owner->leaf != LEAF_CALL)
 		error = push_name(pprof, process, process->paths->nodes[node].name);
 	return error;
@@ -244,10 +273,12 @@ int pprof_put_sample(struct sink *sink, const struct process *process, const str
 	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 	struct labels labels = {.count = 0};
 	int64_t values[WEIGHTS];
-	int error = wanted_changes_paths(&sink->settings->wanted)
-			    ? push_tree_path(pprof, process, node)
-			    : push_path(pprof, process, &total->owner, node);
+	int error;
 
+	pprof->path_length = 0;
+	error = wanted_changes_paths(&sink->settings->wanted)
+			? push_nodes(pprof, process, PATH_ROOT, node)
+			: push_path(pprof, process, &total->owner, node);
 	if (!error)
 		error = put_labels(pprof, &labels, process, &total->owner);
 	if (error)
@@ -258,12 +289,12 @@ int pprof_put_sample(struct sink *sink, const struct process *process, const str
 		*other = pprof->path[i];
 		pprof->path[i] = location;
 	}
-	for (int w = 0; w < WEIGHTS; w++)
+	for (int w = 0; w < process->weight_count; w++)
 		values[w] = (int64_t)(total->weights[w] & INT64_MAX);
 	sample.location_id = pprof->path;
 	sample.n_location_id = pprof->path_length;
 	sample.value = values;
-	sample.n_value = WEIGHTS;
+	sample.n_value = (size_t)process->weight_count;
 	sample.label = labels.list;
 	sample.n_label = labels.count;
 	piece.sample = &list;

@@ -129,6 +129,34 @@ static int put_memory(struct sink *sink, const struct process *process, uint32_t
 	return 0;
 }
 
+/* The row has the path of the stack, without the state. */
+static int put_sample(struct sink *sink, const struct process *process,
+		      const struct cpu_sample *sample)
+{
+	struct sqlite *s = sink->state;
+
+	sqlite_number(s, INSERT_SAMPLE, 1, s->process_id);
+	if (sample->tid)
+		sqlite_number(s, INSERT_SAMPLE, 2, s->sampled_threads[sample->thread]);
+	else
+		sqlite_null(s, INSERT_SAMPLE, 2);
+	if (sqlite_bind_stack(sink, INSERT_SAMPLE, 3, process, sample->stack) < 0)
+		return -ENOMEM;
+	sqlite_text(s, INSERT_SAMPLE, 4, cpu_state_name((enum xt_cpu_state)sample->state));
+	sqlite_number(s, INSERT_SAMPLE, 5, sqlite_time(process, sample->first_ns));
+	sqlite_number(s, INSERT_SAMPLE, 6, sqlite_limited(sample->last_ns - sample->first_ns));
+	sqlite_number(s, INSERT_SAMPLE, 7, sqlite_limited(sample->weight_ns));
+	sqlite_number(s, INSERT_SAMPLE, 8, sample->count);
+	sqlite_number(s, INSERT_SAMPLE, 9, sample->wait_pid);
+	sqlite_number(s, INSERT_SAMPLE, 10, sample->wait_tid);
+	if (!sample->wait_tid) {
+		sqlite_null(s, INSERT_SAMPLE, 9);
+		sqlite_null(s, INSERT_SAMPLE, 10);
+	}
+	sqlite_put(sink, INSERT_SAMPLE);
+	return 0;
+}
+
 static int add_total(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node)
 {
@@ -187,7 +215,7 @@ const struct exporter exporter_sqlite = {
 	.name = "sqlite",
 	.what = "Write an SQLite database of all events and tables, with views for common "
 		"questions",
-	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FILE,
+	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FILE | USES_CPU_LOGS,
 	.begin = begin,
 	.process = sqlite_begin_process,
 	.call = put_call,
@@ -195,6 +223,7 @@ const struct exporter exporter_sqlite = {
 	.memory = put_memory,
 	.stretch = sqlite_put_gap,
 	.range = sqlite_put_range,
+	.cpu_sample = put_sample,
 	.total = add_total,
 	.process_end = end_process,
 	.end = end,

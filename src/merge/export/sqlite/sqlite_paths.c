@@ -15,9 +15,12 @@
 #include "merge/export/sqlite/sqlite_rows.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/sums/build_tree.h"
+#include "merge/sums/tables.h"
 
 #define KIND_FRAME "frame"
 #define KIND_CALL  "call"
+#define KIND_IDLE  "idle"
+#define KIND_STATE "state"
 #define STACKS	   2 /* the creation of a graph node, and the call */
 
 /* What is known of the path that ends at a node. */
@@ -167,14 +170,39 @@ static const char *kind_of(const struct process *process, const struct owner *ow
 {
 	static const char *const kinds[] = {
 		[LEAF_CALL] = KIND_CALL, [LEAF_KERNEL] = "kernel", [LEAF_COPY] = "copy",
-		[LEAF_MEMSET] = "set",	 [LEAF_MEMORY] = "memory", [LEAF_IDLE] = "idle",
+		[LEAF_MEMSET] = "set",	 [LEAF_MEMORY] = "memory", [LEAF_IDLE] = KIND_IDLE,
+		[LEAF_CPU] = KIND_STATE,
 	};
 	const struct model *model = process->model;
 
 	if (owner->leaf == LEAF_KERNEL && owner->what < model->shapes.count &&
 	    model->shapes.rows[owner->what].is_collective)
 		return "collective";
+	if (owner->leaf == LEAF_CPU && !cpu_state_label((enum xt_cpu_state)owner->what))
+		return frames_knows_api(process->frames, owner->stack, MODEL_API_UNKNOWN)
+			       ? KIND_CALL
+			       : KIND_FRAME;
 	return kinds[owner->leaf];
+}
+
+/* The path without its last frames, if these are work, idle time, memory or a state. */
+static uint32_t stack_of(const struct paths *paths, uint32_t node, const char *kind)
+{
+	uint32_t last = node;
+
+	if (!strcmp(kind, KIND_FRAME) || !strcmp(kind, KIND_CALL))
+		return node;
+	if (!strcmp(kind, KIND_IDLE))
+		last = path_of_idle_class(paths, node);
+	return paths->nodes[last].parent == PATH_ROOT ? last : paths->nodes[last].parent;
+}
+
+static const char *stack_kind(const struct process *process, const struct owner *owner)
+{
+	return owner->leaf == LEAF_CPU &&
+			       !frames_knows_api(process->frames, owner->stack, MODEL_API_UNKNOWN)
+		       ? KIND_FRAME
+		       : KIND_CALL;
 }
 
 int sqlite_add_path(struct sink *sink, const struct process *process, const struct total *total,
@@ -187,7 +215,8 @@ int sqlite_add_path(struct sink *sink, const struct process *process, const stru
 		owner->creation ? nodes->creations[owner->creation].stack : 0,
 		owner->stack,
 	};
-	uint32_t parent = process->paths->nodes[node].parent;
+	const char *kind = kind_of(process, owner);
+	uint32_t stack = stack_of(process->paths, node, kind);
 	struct frame_line line;
 	uint64_t weight = 0;
 	int error = find_line(process, node, stacks, &line);
@@ -195,12 +224,15 @@ int sqlite_add_path(struct sink *sink, const struct process *process, const stru
 	for (int w = 0; w < WEIGHTS; w++)
 		weight += weight_specs[w].is_time ? total->weights[w] : 0;
 	if (!error)
-		error = add_facts(s, node, kind_of(process, owner), &line, weight);
+		error = add_facts(s, node, kind, &line, weight);
 	if (!error && total->alloc_count)
 		facts_of(s, node)->alloc_count += total->alloc_count;
-	if (!error && owner->leaf != LEAF_CALL && parent != PATH_ROOT)
-		error = add_facts(s, parent, KIND_CALL, &line, weight);
-	return error;
+	if (error || stack == node)
+		return error;
+	/* The innermost line of idle time may be in its CPU frames. */
+	if (owner->leaf == LEAF_IDLE)
+		error = find_line(process, stack, stacks, &line);
+	return error ? error : add_facts(s, stack, stack_kind(process, owner), &line, weight);
 }
 
 /* Binds what is known of a path in which something ends. Returns 0 or -ENOMEM. */
@@ -241,6 +273,8 @@ int sqlite_put_paths(struct sink *sink, const struct paths *paths)
 		for (int w = 0; w < WEIGHTS; w++)
 			sqlite_number(s, INSERT_PATH, 8 + w, sqlite_limited(node->weights[w]));
 		sqlite_number(s, INSERT_PATH, 8 + WEIGHTS, sqlite_limited(facts->alloc_count));
+		if (facts->kind)
+			sqlite_number(s, INSERT_PATH, 9 + WEIGHTS, stack_of(paths, n, facts->kind));
 		sqlite_put(sink, INSERT_PATH);
 	}
 	return 0;

@@ -18,7 +18,7 @@ const char sqlite_tables[] =
 	"kind TEXT, file TEXT, line INTEGER, "
 	"gpu_time_ns INTEGER, count INTEGER, cpu_wait_ns INTEGER, gpu_exclusive_ns INTEGER, "
 	"gpu_idle_ns INTEGER, alloc_bytes INTEGER, peak_bytes INTEGER, leaked_bytes INTEGER, "
-	"alloc_count INTEGER);"
+	"cpu_time_ns INTEGER, off_cpu_ns INTEGER, alloc_count INTEGER, stack_id INTEGER);"
 	"CREATE TABLE shape(id INTEGER PRIMARY KEY, kind TEXT, name_id INTEGER, "
 	"grid_x INTEGER, grid_y INTEGER, grid_z INTEGER, "
 	"block_x INTEGER, block_y INTEGER, block_z INTEGER, registers INTEGER, "
@@ -40,6 +40,9 @@ const char sqlite_tables[] =
 	"held_bytes INTEGER);"
 	"CREATE TABLE nvtx_range(process_id INTEGER, thread_id INTEGER, name_id INTEGER, "
 	"kind TEXT, start_ns INTEGER, duration_ns INTEGER, payload TEXT);"
+	"CREATE TABLE cpu_sample(process_id INTEGER, thread_id INTEGER, path_id INTEGER, "
+	"state TEXT, start_ns INTEGER, duration_ns INTEGER, weight_ns INTEGER, count INTEGER, "
+	"waits_for_pid INTEGER, waits_for_tid INTEGER);"
 	"CREATE TABLE loss(name TEXT, count INTEGER);"
 	"CREATE TABLE warning(text TEXT);";
 
@@ -55,9 +58,11 @@ const char *const sqlite_inserts[STATEMENTS] = {
 	[INSERT_MEMORY] = "INSERT INTO memory_level VALUES(?,?,?,?)",
 	[INSERT_RANGE] = "INSERT INTO nvtx_range VALUES(?,?,?,?,?,?,?)",
 	[INSERT_NAME] = "INSERT INTO name VALUES(?,?)",
-	[INSERT_PATH] = "INSERT INTO path VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[INSERT_PATH] = "INSERT INTO path VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_GAP] = "INSERT INTO gap VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_GAP_END] = "INSERT INTO gap_end VALUES(?,?)",
+	[INSERT_SAMPLE] = "INSERT INTO cpu_sample VALUES(?,?,?,?,?,?,?,?,?,?)",
+	[FIND_THREAD] = "SELECT id FROM thread WHERE process_id = ? AND tid = ?",
 	[INSERT_LOSS] = "INSERT INTO loss VALUES(?,?)",
 	[INSERT_WARNING] = "INSERT INTO warning VALUES(?)",
 };
@@ -104,16 +109,19 @@ const char sqlite_indexes_and_views[] =
 	"CREATE VIEW top_kernels AS SELECT kind, name, count, total_ns AS gpu_time_ns, mean_ns, "
 	"min_ns, max_ns FROM kernels;"
 
-	/* A path without its last frame, if that is work, idle time or memory. */
-	"CREATE VIEW stacks AS WITH s AS (SELECT "
-	"CASE WHEN kind IN ('call', 'frame') THEN id ELSE coalesce(parent_id, id) END AS stack_id, "
+	"CREATE VIEW stacks AS WITH s AS (SELECT stack_id, "
 	"sum(gpu_time_ns) AS gpu_time_ns, sum(count) AS count, sum(gpu_idle_ns) AS gpu_idle_ns, "
-	"sum(cpu_wait_ns) AS cpu_wait_ns FROM path WHERE kind IS NOT NULL GROUP BY 1) "
+	"sum(cpu_wait_ns) AS cpu_wait_ns, sum(cpu_time_ns) AS cpu_time_ns, "
+	"sum(off_cpu_ns) AS off_cpu_ns FROM path WHERE stack_id IS NOT NULL GROUP BY 1) "
 	"SELECT s.stack_id, p.text AS path, p.file, p.line, s.gpu_time_ns, s.count, s.gpu_idle_ns, "
 	"s.cpu_wait_ns, 100.0 * s.gpu_time_ns / nullif((SELECT sum(gpu_time_ns) FROM path), 0) "
-	"AS percent FROM s JOIN path p ON p.id = s.stack_id "
-	"WHERE s.gpu_time_ns + s.count + s.gpu_idle_ns + s.cpu_wait_ns > 0 "
-	"ORDER BY s.gpu_time_ns DESC;"
+	"AS percent, s.cpu_time_ns, s.off_cpu_ns FROM s JOIN path p ON p.id = s.stack_id "
+	"WHERE s.gpu_time_ns + s.count + s.gpu_idle_ns + s.cpu_wait_ns + s.cpu_time_ns + "
+	"s.off_cpu_ns > 0 ORDER BY s.gpu_time_ns DESC;"
+
+	"CREATE VIEW cpu_lines AS SELECT p.file, p.line, s.state, sum(s.weight_ns) AS total_ns, "
+	"sum(s.count) AS count FROM cpu_sample s LEFT JOIN path p ON p.id = s.path_id "
+	"GROUP BY p.file, p.line, s.state ORDER BY total_ns DESC;"
 
 	"CREATE VIEW gaps AS SELECT g.rowid AS id, g.process_id, g.device, g.start_ns, "
 	"g.start_ns + g.duration_ns AS end_ns, g.duration_ns, "
@@ -166,8 +174,12 @@ const char sqlite_indexes_and_views[] =
 	"1 PRECEDING) AS busy_until_ns FROM gpu_work w JOIN stream s ON s.id = w.stream_id) b "
 	"GROUP BY b.process_id, b.device;"
 
-	"CREATE VIEW idle_by_class AS SELECT n.text AS class, sum(p.gpu_idle_ns) AS gpu_idle_ns "
-	"FROM path p JOIN name n ON n.id = p.name_id WHERE p.gpu_idle_ns > 0 "
+	/* The CPU frames of idle time are below its class. */
+	"CREATE VIEW idle_by_class AS WITH RECURSIVE up(id, ns) AS (SELECT id, gpu_idle_ns "
+	"FROM path WHERE gpu_idle_ns > 0 UNION ALL SELECT p.parent_id, up.ns FROM up "
+	"JOIN path p ON p.id = up.id WHERE p.parent_id IS NOT NULL) "
+	"SELECT n.text AS class, sum(up.ns) AS gpu_idle_ns FROM up JOIN path p ON p.id = up.id "
+	"JOIN name n ON n.id = p.name_id WHERE n.text LIKE '[idle: %' "
 	"GROUP BY n.id ORDER BY gpu_idle_ns DESC;"
 
 	"CREATE VIEW memory_peaks AS SELECT process_id, device, max(held_bytes) AS peak_bytes "

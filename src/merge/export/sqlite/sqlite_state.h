@@ -26,6 +26,8 @@ enum statement {
 	INSERT_PATH,
 	INSERT_GAP,
 	INSERT_GAP_END,
+	INSERT_SAMPLE,
+	FIND_THREAD,
 	INSERT_LOSS,
 	INSERT_WARNING,
 	STATEMENTS
@@ -55,6 +57,7 @@ struct sqlite {
 	int64_t process_id;
 	int64_t thread_base; /* row id - XT_THREAD_ID */
 	int64_t stream_base;
+	int64_t *sampled_threads;    /* of a CPU log, by XT_THREAD_ID: row id; 0: unknown */
 	int64_t *shapes[WORK_KINDS]; /* by work.shape: row id; 0: not written */
 	size_t shape_counts[WORK_KINDS];
 	struct open_ranges pushed;

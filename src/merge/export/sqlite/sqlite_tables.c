@@ -39,6 +39,8 @@ void sqlite_forget_process(struct sqlite *s)
 	}
 	s->pushed.count = s->started.count = s->ended.count = 0;
 	sqlite_forget_gaps(s);
+	free(s->sampled_threads);
+	s->sampled_threads = NULL;
 }
 
 static int put_process(struct sink *sink, const struct process *process)
@@ -59,25 +61,58 @@ static int put_process(struct sink *sink, const struct process *process)
 	return 0;
 }
 
+static int put_thread(struct sink *sink, const struct model *model, size_t t)
+{
+	const struct thread *thread = &model->threads.rows[t];
+	struct sqlite *s = sink->state;
+
+	sqlite_number(s, INSERT_THREAD, 1, s->thread_base + (int64_t)t);
+	sqlite_number(s, INSERT_THREAD, 2, s->process_id);
+	sqlite_number(s, INSERT_THREAD, 3, thread->tid);
+	if (bind_clean(s, INSERT_THREAD, 4, names_text(&model->names, thread->name, NULL)) < 0)
+		return -ENOMEM;
+	sqlite_put(sink, INSERT_THREAD);
+	return 0;
+}
+
 static int put_threads(struct sink *sink, const struct model *model)
 {
 	struct sqlite *s = sink->state;
+	int error = 0;
 
 	s->thread_base = s->next_thread;
 	s->next_thread += (int64_t)model->threads.count;
-	for (size_t t = 1; t < model->threads.count; t++) {
-		const struct thread *thread = &model->threads.rows[t];
+	for (size_t t = 1; t < model->threads.count && !error; t++)
+		if (model->threads.rows[t].tid)
+			error = put_thread(sink, model, t);
+	return error;
+}
 
-		if (!thread->tid)
+/* Threads of a CPU log may be in the traced log of the process, too. */
+static int find_threads(struct sink *sink, const struct model *model)
+{
+	struct sqlite *s = sink->state;
+	sqlite3_stmt *find = s->statements[FIND_THREAD];
+	int error = 0;
+
+	s->sampled_threads = calloc(model->threads.count, sizeof(*s->sampled_threads));
+	if (!s->sampled_threads)
+		return -ENOMEM;
+	s->thread_base = s->next_thread;
+	s->next_thread += (int64_t)model->threads.count;
+	for (size_t t = 1; t < model->threads.count && !error; t++) {
+		if (!model->threads.rows[t].tid)
 			continue;
-		sqlite_number(s, INSERT_THREAD, 1, s->thread_base + (int64_t)t);
-		sqlite_number(s, INSERT_THREAD, 2, s->process_id);
-		sqlite_number(s, INSERT_THREAD, 3, thread->tid);
-		if (bind_clean(s, INSERT_THREAD, 4, names_text(&model->names, thread->name, NULL)))
-			return -ENOMEM;
-		sqlite_put(sink, INSERT_THREAD);
+		sqlite_number(s, FIND_THREAD, 1, s->process_id);
+		sqlite_number(s, FIND_THREAD, 2, model->threads.rows[t].tid);
+		s->sampled_threads[t] = s->thread_base + (int64_t)t;
+		if (sqlite3_step(find) == SQLITE_ROW)
+			s->sampled_threads[t] = sqlite3_column_int64(find, 0);
+		else
+			error = put_thread(sink, model, t);
+		sqlite3_reset(find);
 	}
-	return 0;
+	return error;
 }
 
 static bool is_new_device(const struct model *model, size_t stream)
@@ -135,9 +170,9 @@ int sqlite_begin_process(struct sink *sink, const struct process *process)
 		if (!s->shapes[kind])
 			return -ENOMEM;
 	}
-	error = put_process(sink, process);
+	error = process->is_continued ? 0 : put_process(sink, process);
 	if (!error)
-		error = put_threads(sink, model);
+		error = process->cpu ? find_threads(sink, model) : put_threads(sink, model);
 	return error ? error : put_streams(sink, model);
 }
 

@@ -31,6 +31,8 @@ static int add_process(struct sink *sink, const struct process *process)
 	struct process_sums *sums;
 	char title[PROCESS_TITLE_BYTES];
 
+	if (process->is_continued)
+		return 0;
 	if (grow(&s->processes, &s->process_capacity, s->process_count + 1, sizeof(*s->processes)) <
 	    0)
 		return -ENOMEM;
@@ -46,7 +48,7 @@ static int add_process(struct sink *sink, const struct process *process)
 	};
 	if (!sums->label || !sums->name || !sums->title || !sums->command)
 		return -ENOMEM;
-	return kernels_begin_log(&s->kernels, process);
+	return process->cpu ? 0 : kernels_begin_log(&s->kernels, process);
 }
 
 static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
@@ -128,7 +130,7 @@ static int add_total(struct sink *sink, const struct process *process, const str
 		return -ENOMEM;
 	sums->exclusive_ns += exclusive_ns;
 	if (total->owner.leaf == LEAF_IDLE)
-		sums->idle_ns[total->owner.what] += idle_ns;
+		sums->idle_ns[IDLE_WHAT_CLASS(total->owner.what)] += idle_ns;
 	return 0;
 }
 
@@ -322,7 +324,7 @@ static int end_process(struct sink *sink, const struct process *process)
 {
 	struct summary_json *s = sink->state;
 
-	return kernels_end_log(&s->kernels, process);
+	return process->cpu ? 0 : kernels_end_log(&s->kernels, process);
 }
 
 static int end(struct sink *sink, const struct run *run)
@@ -361,7 +363,8 @@ static void free_state(struct sink *sink)
 const struct exporter exporter_summary = {
 	.name = "summary",
 	.what = "Write all tables in full as one JSON document",
-	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_TOP | USES_ORIGINS | USES_FINDINGS,
+	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_TOP | USES_ORIGINS | USES_FINDINGS |
+		USES_CPU_LOGS,
 	.begin = begin,
 	.process = add_process,
 	.call = add_call,

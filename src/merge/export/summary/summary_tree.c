@@ -323,6 +323,8 @@ static void put_tree_head(struct output *out, const struct tree *tree)
 		[WEIGHT_ALLOC_BYTES] = "Memory allocated",
 		[WEIGHT_PEAK_BYTES] = "Peak memory",
 		[WEIGHT_LEAKED_BYTES] = "Memory never freed",
+		[WEIGHT_CPU_TIME] = "CPU time of threads",
+		[WEIGHT_OFF_CPU] = "Waiting time of threads",
 	};
 	char title[TITLE_BYTES], more[TITLE_BYTES];
 

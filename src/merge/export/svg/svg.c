@@ -94,6 +94,8 @@ static const char *const headings[WEIGHTS] = {
 	[WEIGHT_ALLOC_BYTES] = "Memory allocated by call path",
 	[WEIGHT_PEAK_BYTES] = "Peak memory by call path",
 	[WEIGHT_LEAKED_BYTES] = "Memory never freed by call path",
+	[WEIGHT_CPU_TIME] = "CPU time of threads by call path",
+	[WEIGHT_OFF_CPU] = "Waiting time of threads by call path",
 };
 
 static void write_piece(void *context, const char *text, size_t length)
