@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -142,7 +143,7 @@ static void follow(pid_t tid, int count, bool all, const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC), reads = 0, accepted = 0, others = 0;
 	const uint64_t *marker = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
 
-	if (clock_getcpuclockid(child, &clock))
+	if (marker == MAP_FAILED || clock_getcpuclockid(child, &clock))
 		return;
 	while (accepted + (all ? others : 0) < count && now_ns() < end_ns) {
 		uint64_t before, after, used_ns, start_ns;
@@ -205,6 +206,7 @@ int main(int argc, char **argv)
 	if (child == 0) {
 		int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		stay_on(0);
 		dup2(nothing, STDIN_FILENO);
 		dup2(STDERR_FILENO, STDOUT_FILENO);
