@@ -16,7 +16,7 @@
 
 #include "../patterns/pattern.h"
 
-#define STEPS	  30
+#define STEPS	  26
 #define STEP_NS	  36000000 /* time that the cause takes */
 #define KERNEL_NS 12000000
 #define WORKERS	  5 /* enough to prepare a step in less than KERNEL_NS */

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 
-STEPS = 30
+STEPS = 26
 STEP_S = 0.036
 KERNEL_S = 0.012
 SMALL_KERNELS = 1000
