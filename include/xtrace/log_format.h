@@ -154,6 +154,7 @@ enum xt_stack_column {
 enum xt_stack_flag {
 	XT_STACK_TRUNCATED = 1u << 0,	     /* the walk ended before the thread's start */
 	XT_STACK_PYTHON_TRUNCATED = 1u << 1, /* Python frames are missing at the outer end */
+	XT_STACK_PYTHON_CHANGED = 1u << 2,   /* in CPU logs: they are missing at the inner end */
 };
 
 /* A frame: the top byte is its kind. */
@@ -427,6 +428,7 @@ enum xt_cpu_state {
 	XT_CPU_GIL = 7,	       /* waits for Python's interpreter lock */
 	XT_CPU_PROCESS = 8,    /* waits for another process */
 	XT_CPU_BLOCKED = 9,    /* waits for something else */
+	XT_CPU_READY = 10,     /* waits for a CPU */
 	XT_CPU_STATES
 };
 
@@ -434,7 +436,6 @@ enum xt_cpu_flag {
 	XT_CPU_NO_NATIVE = 1u << 0,	 /* the native frames are unknown */
 	XT_CPU_NO_PYTHON = 1u << 1,	 /* it has Python frames, but they changed while read */
 	XT_CPU_NATIVE_DROPPED = 1u << 2, /* native frames did not fit the Python frames */
-	XT_CPU_READY = 1u << 3,		 /* with XT_CPU_BLOCKED: it waited for a CPU */
 };
 
 /* 32-bit FNV-1a, the checksum of the fixed headers. Payloads have zstd's content checksum. */

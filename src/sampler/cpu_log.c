@@ -239,6 +239,8 @@ uint32_t cpu_log_stack(struct cpu_log *log, const struct cpu_stack *stack, uint6
 	key.flags = stack->native ? stack->native->flags : 0;
 	if (python && python->is_truncated)
 		key.flags |= XT_STACK_PYTHON_TRUNCATED;
+	if (python && stack->python_changed)
+		key.flags |= XT_STACK_PYTHON_CHANGED;
 	if (!key.native_count && !key.python_count)
 		return 0;
 	if (key.native_count)

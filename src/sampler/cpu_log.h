@@ -57,6 +57,7 @@ struct cpu_stack {
 	const struct python_stack *python; /* NULL: none */
 	const struct python_process *python_process;
 	const uint32_t *places; /* one for each Python frame */
+	bool python_changed;	/* the Python frames at the inner end are unknown */
 };
 
 /* Returns the XT_STACK_ID of the frames. 0 if there are none, or out of memory. */

@@ -76,7 +76,7 @@ static bool add_held_samples(struct observation *o)
 		const struct held_sample *held = &thread->held[i];
 		const struct cpu_row row = {.time_ns = held->time_ns > last_ns ? held->time_ns
 									       : last_ns,
-					    .state = XT_CPU_RUNNING,
+					    .state = held->state,
 					    .stack = held->stack,
 					    .flags = held->flags};
 
@@ -87,13 +87,15 @@ static bool add_held_samples(struct observation *o)
 	return true;
 }
 
+/* If samples come from inside the kernel, nothing has to be concluded. */
 static bool is_in_kernel(const struct observation *o)
 {
 	const struct sampled_thread *thread = o->thread;
 	uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 	uint64_t ticks = o->stat.kernel_ticks - thread->sampled_kernel_ticks;
 
-	return thread->unsampled_ns * 100 > o->sampling->period_ns * KERNEL_PERCENT &&
+	return !o->sampling->sees_kernel &&
+	       thread->unsampled_ns * 100 > o->sampling->period_ns * KERNEL_PERCENT &&
 	       ticks * tick_ns * 2 >= thread->unsampled_ns;
 }
 
@@ -118,6 +120,7 @@ static bool awaits_sample(const struct observation *o)
 static void observe_running(struct observation *o)
 {
 	const struct stack_request request = {.tid = o->thread->tid, .is_running = true};
+	struct held_sample *fault = &o->thread->fault;
 	enum python_read python_read;
 	struct stack_found found;
 	struct cpu_row row;
@@ -135,6 +138,11 @@ static void observe_running(struct observation *o)
 			       .state = unsampled_state(o),
 			       .stack = found.stack,
 			       .flags = found.flags};
+	if (row.state == XT_CPU_PAGE_FAULT && fault->time_ns && fault->stack) {
+		row.stack = fault->stack;
+		row.flags = fault->flags;
+	}
+	fault->time_ns = 0;
 	add_running(o, &row, o->thread->rows.run_ns);
 	o->process->is_loader_worker |= found.role == LOADER_WORKER;
 	o->thread->state = row.state;
@@ -284,7 +292,13 @@ static void note_name(struct observation *o)
 			      thread->start_ns);
 }
 
-/* False if the thread has ended, or is not to be observed yet. */
+/* The tracer's own threads are no work of the program. */
+static bool is_of_tracer(const struct thread_stat *stat)
+{
+	return !strncmp(stat->name, "xtrace-", 7);
+}
+
+/* False if the thread has ended, or is not to be observed. */
 static bool read_stat(struct observation *o)
 {
 	struct sampled_thread *thread = o->thread;
@@ -295,7 +309,8 @@ static bool read_stat(struct observation *o)
 		o->process->counts.ended_threads += !thread->is_known;
 		return false;
 	}
-	return sampling_check_program(o->sampling, o->process, &o->stat, o->now_ns);
+	return !is_of_tracer(&o->stat) &&
+	       sampling_check_program(o->sampling, o->process, &o->stat, o->now_ns);
 }
 
 static void note_counts(struct observation *o, const struct thread_counts *counts)
@@ -386,6 +401,27 @@ static bool find_thread(struct sampling *sampling, const struct perf_sample *sam
 	       sampling_check_program(sampling, *process, &stat, sampling_now_ns());
 }
 
+/* A system call ends with the instruction "syscall", so that its return address is behind it. */
+static bool is_in_call(const struct perf_sample *sample)
+{
+	uint8_t code[2];
+
+	return process_memory_read(sample->pid, code,
+				   sample->registers.value[THREAD_RIP] - sizeof(code),
+				   sizeof(code)) &&
+	       code[0] == 0x0f && code[1] == 0x05;
+}
+
+/* What else enters the kernel is nearly always a page fault. */
+static enum xt_cpu_state state_of(const struct perf_sample *sample)
+{
+	if (sample->is_fault)
+		return XT_CPU_PAGE_FAULT;
+	if (!sample->is_in_kernel)
+		return XT_CPU_RUNNING;
+	return is_in_call(sample) ? XT_CPU_IN_KERNEL : XT_CPU_PAGE_FAULT;
+}
+
 void observe_sample(void *context, const struct perf_sample *sample)
 {
 	struct sampling *sampling = context;
@@ -399,6 +435,7 @@ void observe_sample(void *context, const struct perf_sample *sample)
 	struct sampled_process *process;
 	struct sampled_thread *thread;
 	enum python_read python_read;
+	struct held_sample held;
 	struct stack_found found;
 
 	sampling->has_root_sample |= sample->tid == sampling->root &&
@@ -412,6 +449,10 @@ void observe_sample(void *context, const struct perf_sample *sample)
 	stack_ids_walk(sampling, process, &request);
 	stack_ids_make(sampling, process, &request, python_read, &found);
 	process->is_loader_worker |= found.role == LOADER_WORKER;
-	hold_sample(sampling, thread,
-		    &(struct held_sample){sample->time_ns, found.stack, found.flags});
+	held = (struct held_sample){sample->time_ns, found.stack, found.flags,
+				    (uint8_t)state_of(sample)};
+	if (sample->is_fault)
+		thread->fault = held;
+	else
+		hold_sample(sampling, thread, &held);
 }

@@ -110,7 +110,16 @@ void pair_stacks(const struct pair_input *in, struct paired_stacks *out)
 
 	out->flags = in->native ? 0 : XT_CPU_NO_NATIVE;
 	out->has_native = in->native;
-	out->has_python = in->read == PYTHON_READ_OK && in->python->frame_count;
+	out->has_python = (in->read == PYTHON_READ_OK || in->read == PYTHON_READ_CHANGED) &&
+			  in->python->frame_count;
+	out->python_changed = out->has_python && in->read == PYTHON_READ_CHANGED;
+	if (out->python_changed) {
+		/* Which native frames are inside of the known Python frames is unknown. */
+		out->has_native = false;
+		out->flags |= XT_CPU_NO_PYTHON | XT_CPU_NATIVE_DROPPED;
+		memset(out->places, 0, in->python->frame_count * sizeof(out->places[0]));
+		return;
+	}
 	if (!out->has_python) {
 		bool is_missing = in->read == PYTHON_READ_CHANGED || in->read == PYTHON_READ_FAILED;
 

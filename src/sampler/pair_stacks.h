@@ -16,7 +16,7 @@
 
 struct pair_input {
 	const struct native_stack *native; /* NULL: unknown */
-	const struct python_stack *python; /* valid if read is PYTHON_READ_OK */
+	const struct python_stack *python; /* valid if read is PYTHON_READ_OK or _CHANGED */
 	enum python_read read;
 	bool is_still; /* the thread did not run from the first read to the last */
 	const struct thread_registers *registers;
@@ -27,6 +27,7 @@ struct pair_input {
 
 struct paired_stacks {
 	bool has_native, has_python;
+	bool python_changed;		       /* the Python frames at the inner end are unknown */
 	uint8_t flags;			       /* enum xt_cpu_flag */
 	uint32_t places[XT_PYTHON_FRAMES_MAX]; /* XT_STACK_PLACES, if has_python */
 };

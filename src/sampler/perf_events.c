@@ -34,8 +34,13 @@
 #define RECORD_BYTES_MAX 65536u
 #define PERIOD_NS_MIN	 10000.0 /* the kernel's own limit */
 #define JITTER		 0.2
-#define CPUS_MAX	 4096
-#define EVENT_REGISTERS	 8
+/*
+ * Page faults for each sample of one: 500 samples in a second that only handles faults. Smaller
+ * than any period of the clock, so that a sample's period tells its event.
+ */
+#define FAULT_PERIOD	2003
+#define CPUS_MAX	4096
+#define EVENT_REGISTERS 8
 #define EVENT_SAMPLE_TYPES                                                                         \
 	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |                \
 	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
@@ -63,6 +68,8 @@ struct perf_events {
 	uint64_t data_bytes; /* of each ring: a power of two */
 	int epoll_fd;
 	double hz;
+	bool sees_kernel;
+	int *fault_fds; /* one for each ring, if not sees_kernel */
 	uint64_t random;
 	uint64_t lost_count;
 	uint8_t record[RECORD_BYTES_MAX]; /* one that wraps around the end of its ring */
@@ -108,16 +115,17 @@ static uint64_t draw_period_ns(struct perf_events *events)
 	return (uint64_t)(period_ns < PERIOD_NS_MIN ? PERIOD_NS_MIN : period_ns);
 }
 
-static int open_event(struct perf_events *events, pid_t pid, int cpu)
+static int open_event(struct perf_events *events, uint64_t kind, pid_t pid, int cpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_TASK_CLOCK,
-		.sample_period = draw_period_ns(events),
+		.config = kind,
+		.sample_period =
+			kind == PERF_COUNT_SW_PAGE_FAULTS ? FAULT_PERIOD : draw_period_ns(events),
 		.sample_type = EVENT_SAMPLE_TYPES,
 		.inherit = 1,
-		.exclude_kernel = 1,
+		.exclude_kernel = !events->sees_kernel,
 		.exclude_hv = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -130,20 +138,50 @@ static int open_event(struct perf_events *events, pid_t pid, int cpu)
 	return (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
+/* Falls back to user mode if the first event may not see the kernel. */
+static int open_clock(struct perf_events *events, pid_t pid, int cpu)
+{
+	int fd = open_event(events, PERF_COUNT_SW_TASK_CLOCK, pid, cpu);
+
+	if (fd >= 0 || !events->sees_kernel || events->ring_count ||
+	    (errno != EACCES && errno != EPERM))
+		return fd;
+	events->sees_kernel = false;
+	return open_event(events, PERF_COUNT_SW_TASK_CLOCK, pid, cpu);
+}
+
 static int open_events(struct perf_events *events, pid_t pid, const uint16_t *cpus,
 		       size_t cpu_count)
 {
 	for (size_t i = 0; i < cpu_count; i++) {
-		int fd = open_event(events, pid, cpus[i]);
+		int fd = open_clock(events, pid, cpus[i]);
 
 		if (fd < 0 && errno == ENODEV)
 			continue; /* went offline meanwhile */
 		if (fd < 0)
 			return -errno;
 		fcntl(fd, F_SETFL, O_NONBLOCK);
-		events->rings[events->ring_count++].fd = fd;
+		events->rings[events->ring_count].fd = fd;
+		/* The clock is enough if there are too few descriptors for this. */
+		events->fault_fds[events->ring_count++] =
+			events->sees_kernel
+				? -1
+				: open_event(events, PERF_COUNT_SW_PAGE_FAULTS, pid, cpus[i]);
 	}
 	return events->ring_count ? 0 : -ENODEV;
+}
+
+/* Page faults go to the ring of the clock of the same CPU. */
+static void join_faults(struct perf_events *events)
+{
+	for (size_t i = 0; i < events->ring_count; i++) {
+		int *fd = &events->fault_fds[i];
+
+		if (*fd < 0 || !ioctl(*fd, PERF_EVENT_IOC_SET_OUTPUT, events->rings[i].fd))
+			continue;
+		close(*fd);
+		*fd = -1;
+	}
 }
 
 static void unmap_rings(struct perf_events *events)
@@ -223,8 +261,12 @@ static struct perf_events *create(size_t cpu_count, double hz)
 	events->hz = hz;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	events->random = ((uint64_t)now.tv_nsec << 20 ^ (uint64_t)getpid()) | 1;
+	events->sees_kernel = true;
 	events->rings = calloc(cpu_count ? cpu_count : 1, sizeof(*events->rings));
-	if (!events->rings) {
+	events->fault_fds = calloc(cpu_count ? cpu_count : 1, sizeof(*events->fault_fds));
+	if (!events->rings || !events->fault_fds) {
+		free(events->rings);
+		free(events->fault_fds);
 		free(events);
 		return NULL;
 	}
@@ -255,6 +297,7 @@ int perf_events_open(struct perf_events **out, pid_t pid, double hz, char *why, 
 	} else {
 		error = map_rings(events, why, why_bytes);
 		if (!error) {
+			join_faults(events);
 			error = join_rings(events);
 			if (error)
 				snprintf(why, why_bytes, "epoll: %s", strerror(-error));
@@ -266,6 +309,11 @@ int perf_events_open(struct perf_events **out, pid_t pid, double hz, char *why, 
 	}
 	*out = events;
 	return 0;
+}
+
+bool perf_events_see_kernel(const struct perf_events *events)
+{
+	return events->sees_kernel;
 }
 
 int perf_events_descriptor(const struct perf_events *events)
@@ -312,6 +360,9 @@ static bool read_sample(struct perf_sample *sample, struct cursor cursor)
 	sample->tid = (pid_t)(tids >> 32);
 	sample->time_ns = take_u64(&cursor);
 	sample->period_ns = take_u64(&cursor);
+	sample->is_fault = sample->period_ns == FAULT_PERIOD;
+	if (sample->is_fault)
+		sample->period_ns = 0;
 	if (take_u64(&cursor) != PERF_SAMPLE_REGS_ABI_64)
 		return false;
 	for (size_t i = 0; i < EVENT_REGISTERS; i++) {
@@ -340,6 +391,8 @@ static void take_record(struct perf_events *events, const uint8_t *record, size_
 	struct perf_sample sample = {0};
 
 	memcpy(&header, record, sizeof(header));
+	sample.is_in_kernel =
+		(header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
 	if (header.type == PERF_RECORD_LOST) {
 		take_u64(&cursor); /* the event's id */
 		events->lost_count += take_u64(&cursor);
@@ -410,10 +463,14 @@ void perf_events_close(struct perf_events *events)
 	if (!events)
 		return;
 	unmap_rings(events);
-	for (size_t i = 0; i < events->ring_count; i++)
+	for (size_t i = 0; i < events->ring_count; i++) {
 		close(events->rings[i].fd);
+		if (events->fault_fds[i] >= 0)
+			close(events->fault_fds[i]);
+	}
 	if (events->epoll_fd >= 0)
 		close(events->epoll_fd);
 	free(events->rings);
+	free(events->fault_fds);
 	free(events);
 }

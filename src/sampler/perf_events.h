@@ -7,6 +7,7 @@
 #ifndef XT_SAMPLER_PERF_EVENTS_H
 #define XT_SAMPLER_PERF_EVENTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -34,7 +35,9 @@ struct thread_registers {
 struct perf_sample {
 	uint64_t time_ns;   /* CLOCK_MONOTONIC */
 	pid_t pid, tid;	    /* in the sampler's PID namespace */
-	uint64_t period_ns; /* CPU time of the thread that it represents */
+	uint64_t period_ns; /* CPU time of the thread that it represents; 0 if is_fault */
+	bool is_in_kernel;  /* the thread was in the kernel; its registers are those of its call */
+	bool is_fault;	    /* one in many page faults, not a moment of the clock */
 	struct thread_registers registers;
 	const uint8_t *stack; /* from registers RSP on; valid during the callback */
 	size_t stack_bytes;
@@ -47,6 +50,12 @@ struct perf_events;
  * Returns 0, or -errno with a reason for the user in *why: what forbids it and how to allow it.
  */
 int perf_events_open(struct perf_events **out, pid_t pid, double hz, char *why, size_t why_bytes);
+
+/*
+ * Whether samples come from inside the kernel, too. Without that permission, one in many page
+ * faults is sampled instead, because the memory that a thread touches is its own doing.
+ */
+bool perf_events_see_kernel(const struct perf_events *events);
 
 /* A descriptor that poll() reports as readable as soon as a sample waits. */
 int perf_events_descriptor(const struct perf_events *events);

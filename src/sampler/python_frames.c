@@ -200,14 +200,28 @@ static bool start_is_current(const struct python_frames *frames, const struct py
 	       now.cframe == frames->start.cframe;
 }
 
-static bool is_same(const struct python_link *link, const struct python_layout *layout,
-		    const uint8_t *frame, uint64_t cframe_previous)
+uint32_t python_frames_common(const struct python_frames *a, const struct python_frames *b)
+{
+	uint32_t common = 0;
+
+	if (!a->is_whole || !b->is_whole)
+		return 0;
+	while (common < a->count && common < b->count &&
+	       !memcmp(&a->links[a->count - 1 - common], &b->links[b->count - 1 - common],
+		       sizeof(*a->links)))
+		common++;
+	return common;
+}
+
+static bool is_same(const struct python_link *link, bool is_innermost,
+		    const struct python_layout *layout, const uint8_t *frame,
+		    uint64_t cframe_previous)
 {
 	struct python_link now;
 
 	fill_link(&now, link->address, layout, frame);
 	return now.previous == link->previous && now.code == link->code &&
-	       now.instruction == link->instruction && now.owner == link->owner &&
+	       (is_innermost || now.instruction == link->instruction) && now.owner == link->owner &&
 	       now.tlbc_index == link->tlbc_index &&
 	       is_marked(layout, frame) == (link->cframe != 0) &&
 	       (!link->cframe || cframe_previous == link->cframe_previous);
@@ -215,7 +229,7 @@ static bool is_same(const struct python_link *link, const struct python_layout *
 
 /* Compares some links, with one system call. Returns their number, or 0 if one differs. */
 static uint32_t compare_some(const struct python_link *links, uint32_t count,
-			     const struct python_place *place)
+			     const struct python_link *innermost, const struct python_place *place)
 {
 	uint8_t copies[PROCESS_MEMORY_PARTS_MAX][PYTHON_FRAME_BYTES_MAX];
 	uint64_t cframes[PROCESS_MEMORY_PARTS_MAX] = {0};
@@ -236,19 +250,22 @@ static uint32_t compare_some(const struct python_link *links, uint32_t count,
 	if (!process_memory_read_parts(place->pid, parts, part_count))
 		return 0;
 	for (uint32_t i = 0; i < compared; i++)
-		if (!is_same(&links[i], layout, copies[i], cframes[i]))
+		if (!is_same(&links[i], &links[i] == innermost, layout, copies[i], cframes[i]))
 			return 0;
 	return compared;
 }
 
 bool python_frames_are_current(const struct python_frames *frames, const struct python_place *place)
 {
+	const struct python_link *innermost = frames->links;
 	uint32_t compared;
 
 	if (!start_is_current(frames, place))
 		return false;
+	while (innermost < frames->links + frames->count && innermost->is_shim)
+		innermost++;
 	for (uint32_t i = 0; i < frames->count; i += compared) {
-		compared = compare_some(&frames->links[i], frames->count - i, place);
+		compared = compare_some(&frames->links[i], frames->count - i, innermost, place);
 		if (!compared)
 			return false;
 	}

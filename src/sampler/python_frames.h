@@ -67,7 +67,10 @@ bool python_frames_start(const struct python_place *place, const struct python_s
 bool python_frames_read(struct python_frames *frames, const struct python_place *place,
 			const struct python_state *state, uint32_t code_count_max);
 
-/* Reads the chain again. Whether every word is equal. */
+/* The number of links at the outer end of two whole chains that are equal. */
+uint32_t python_frames_common(const struct python_frames *a, const struct python_frames *b);
+
+/* Reads the chain again. Whether it is equal, but for the innermost frame's instruction. */
 bool python_frames_are_current(const struct python_frames *frames,
 			       const struct python_place *place);
 

@@ -28,6 +28,7 @@ struct python_process {
 	struct python_states states;
 	struct python_codes codes;
 	struct python_frames frames;
+	struct python_frames again; /* a later read, if the chain changed */
 	struct python_code *link_codes[PYTHON_LINKS_MAX];
 	uint64_t refreshed_ns;
 	uint64_t random;
@@ -170,8 +171,8 @@ static uint64_t code_of(const struct python_link *link)
 	return link->code & ~UINT64_C(3);
 }
 
-/* Resolves the code of all frames. */
-static bool resolve_codes(struct python_process *process)
+/* Resolves the code of the frames from `first` on. */
+static bool resolve_codes(struct python_process *process, uint32_t first)
 {
 	const struct python_frames *frames = &process->frames;
 	/* Versions are unique within one interpreter that is not started again. */
@@ -179,7 +180,7 @@ static bool resolve_codes(struct python_process *process)
 			    process->states.interpreter_count == 1;
 
 	python_codes_begin(&process->codes);
-	for (uint32_t i = 0; i < frames->count; i++) {
+	for (uint32_t i = first; i < frames->count; i++) {
 		const struct python_link *link = &frames->links[i];
 
 		if (link->is_shim)
@@ -216,14 +217,15 @@ static void set_anchors(struct python_stack *out, uint32_t first, uint64_t ancho
 		out->frames[i].anchor = anchor;
 }
 
-static bool fill_stack(struct python_process *process, struct python_stack *out)
+/* Fills in the frames from the link `first` on. */
+static bool fill_stack(struct python_process *process, uint32_t first, struct python_stack *out)
 {
 	const struct python_frames *frames = &process->frames;
 	uint32_t without_anchor = 0;
 
-	if (!resolve_codes(process))
+	if (!resolve_codes(process, first))
 		return false;
-	for (uint32_t i = 0; i < frames->count; i++) {
+	for (uint32_t i = first; i < frames->count; i++) {
 		const struct python_link *link = &frames->links[i];
 
 		if (!link->is_shim && !add_frame(process, i, out))
@@ -234,9 +236,31 @@ static bool fill_stack(struct python_process *process, struct python_stack *out)
 		without_anchor = out->frame_count;
 	}
 	set_anchors(out, without_anchor, 0);
-	out->innermost = frames->start.innermost;
+	out->innermost = first ? 0 : frames->start.innermost;
 	out->is_truncated = !frames->is_whole;
 	return true;
+}
+
+/*
+ * Reads the chain once more. Frames at its outer end that are the same in both reads were alive all
+ * the time, and so were their code objects.
+ */
+static void keep_common_frames(struct python_process *process, const struct python_state *state,
+			       struct python_stack *out)
+{
+	uint32_t common;
+
+	out->frame_count = 0;
+	out->is_truncated = false;
+	if (!process->frames.is_whole ||
+	    !python_frames_read(&process->again, &process->place, state, XT_PYTHON_FRAMES_MAX))
+		return;
+	common = python_frames_common(&process->frames, &process->again);
+	if (common && fill_stack(process, process->frames.count - common, out) &&
+	    python_frames_read(&process->again, &process->place, state, XT_PYTHON_FRAMES_MAX) &&
+	    python_frames_common(&process->frames, &process->again) >= common)
+		return;
+	out->frame_count = 0;
 }
 
 enum python_read python_process_read(struct python_process *process, pid_t tid, bool has_pause,
@@ -262,14 +286,14 @@ enum python_read python_process_read(struct python_process *process, pid_t tid, 
 	}
 	if (!process->frames.count)
 		return PYTHON_READ_NONE;
-	if (!fill_stack(process, out)) {
+	if (!fill_stack(process, 0, out)) {
 		out->frame_count = 0;
 		return python_frames_are_current(&process->frames, &process->place)
 			       ? PYTHON_READ_FAILED
 			       : PYTHON_READ_CHANGED;
 	}
 	if (!is_still_current(process, has_pause)) {
-		out->frame_count = 0;
+		keep_common_frames(process, &state, out);
 		return PYTHON_READ_CHANGED;
 	}
 	return out->frame_count ? PYTHON_READ_OK : PYTHON_READ_NONE;

@@ -41,10 +41,18 @@ struct python_stack {
 };
 
 enum python_read {
-	PYTHON_READ_NONE,    /* the thread has no Python state, or no frames */
-	PYTHON_READ_OK,	     /* the chain was equal in two reads around the texts */
-	PYTHON_READ_CHANGED, /* it changed: discarded */
-	PYTHON_READ_FAILED,  /* not readable */
+	PYTHON_READ_NONE, /* the thread has no Python state, or no frames */
+	/*
+	 * The chain was equal in two reads around the texts. The innermost frame may have advanced
+	 * to another instruction; its line is that of the first read.
+	 */
+	PYTHON_READ_OK,
+	/*
+	 * It changed. The stack has the frames at the outer end that were the same in both reads,
+	 * with the same instructions; it may be empty.
+	 */
+	PYTHON_READ_CHANGED,
+	PYTHON_READ_FAILED, /* not readable */
 };
 
 /*

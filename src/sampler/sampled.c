@@ -66,6 +66,19 @@ struct sampled_thread *sampled_thread_find(const struct sampled_process *process
 		       : NULL;
 }
 
+struct sampled_thread *sampled_thread_find_logged(const struct sampled_process *process,
+						  pid_t log_tid)
+{
+	struct sampled_thread *thread = sampled_thread_find(process, log_tid);
+
+	if (!process->is_in_other_namespace)
+		return thread;
+	for (size_t t = 0; t < process->thread_count; t++)
+		if (process->threads[t]->log_tid == log_tid)
+			return process->threads[t];
+	return NULL;
+}
+
 struct sampled_thread *sampled_process_main(const struct sampled_process *process)
 {
 	return sampled_thread_find(process, process->pid);

@@ -24,6 +24,7 @@ struct held_sample {
 	uint64_t time_ns;
 	uint32_t stack; /* XT_STACK_ID */
 	uint8_t flags;	/* enum xt_cpu_flag */
+	uint8_t state;	/* enum xt_cpu_state */
 };
 
 struct sampled_thread {
@@ -51,6 +52,7 @@ struct sampled_thread {
 	uint64_t sampled_kernel_ticks; /* thread_stat.kernel_ticks then */
 	struct held_sample held[HELD_SAMPLES_MAX];
 	uint32_t held_count, held_seen;
+	struct held_sample fault; /* of its last sampled page fault; time 0: none since a row */
 	struct thread_rows rows;
 };
 
@@ -96,6 +98,10 @@ int process_table_add(struct process_table *table, struct sampled_process *proce
 void process_table_remove(struct process_table *table, struct sampled_process *process);
 
 struct sampled_thread *sampled_thread_find(const struct sampled_process *process, pid_t tid);
+
+/* The thread with this id in the process's own PID namespace, or NULL. */
+struct sampled_thread *sampled_thread_find_logged(const struct sampled_process *process,
+						  pid_t log_tid);
 
 /* The main thread, or NULL. */
 struct sampled_thread *sampled_process_main(const struct sampled_process *process);

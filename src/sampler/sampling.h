@@ -22,6 +22,7 @@ struct sampling {
 	struct cpu_log_tables tables;
 	pid_t root;
 	uint64_t start_ns, period_ns;
+	bool sees_kernel;     /* samples come from inside the kernel, too */
 	bool has_root_sample; /* a new one of the first thread came since this was cleared */
 	int descriptor_budget;
 	uint64_t random;

@@ -109,6 +109,7 @@ void stack_ids_make(struct sampling *sampling, struct sampled_process *process,
 				    .modules = &process->modules,
 				    .python = paired->has_python ? &sampling->python : NULL,
 				    .python_process = process->python,
+				    .python_changed = paired->python_changed,
 				    .places = paired->places},
 		sampling_now_ns());
 }

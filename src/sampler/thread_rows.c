@@ -82,8 +82,7 @@ static void add_ready(struct thread_rows *rows, const struct cpu_row *running,
 {
 	struct cpu_row ready = *running;
 
-	ready.state = XT_CPU_BLOCKED;
-	ready.flags |= XT_CPU_READY;
+	ready.state = XT_CPU_READY;
 	thread_rows_add(rows, &ready, rows->ready_ns, false, list);
 	rows->ready_ns = 0;
 }
@@ -143,7 +142,7 @@ static void add_rests(struct thread_rows *rows, struct cpu_row_list *list)
 		uint8_t state, flags;
 	} rest[] = {
 		{rows->run_ns, XT_CPU_RUNNING, XT_CPU_NO_NATIVE},
-		{rows->ready_ns, XT_CPU_BLOCKED, XT_CPU_NO_NATIVE | XT_CPU_READY},
+		{rows->ready_ns, XT_CPU_READY, XT_CPU_NO_NATIVE},
 		{rows->off_ns, XT_CPU_UNKNOWN, XT_CPU_NO_NATIVE},
 	};
 

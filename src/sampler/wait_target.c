@@ -194,6 +194,34 @@ static void find_gil_holder(const struct sampled_process *process, struct wait *
 	out->tid = (uint32_t)thread->log_tid;
 }
 
+/*
+ * The start of glibc's struct __pthread_mutex_s (sysdeps/nptl/bits/struct_mutex.h). A thread that
+ * waits for a mutex waits on its first word.
+ */
+struct mutex_start {
+	int32_t lock; /* 2: held, and others wait */
+	uint32_t count;
+	int32_t owner; /* thread id; 0 for kinds that keep none */
+	uint32_t user_count;
+};
+
+/* Other futexes, such as those of condition variables, do not have the id of a thread there. */
+static void find_mutex_owner(const struct sampled_process *process, uint64_t futex,
+			     struct wait *out)
+{
+	struct mutex_start mutex;
+	const struct sampled_thread *thread;
+
+	if (!process_memory_read(process->pid, &mutex, futex, sizeof(mutex)) || mutex.lock != 2 ||
+	    mutex.owner <= 0 || !mutex.user_count)
+		return;
+	thread = sampled_thread_find_logged(process, mutex.owner);
+	if (!thread)
+		return;
+	out->pid = (uint32_t)process->log_pid;
+	out->tid = (uint32_t)thread->log_tid;
+}
+
 static void apply_rule(struct sampling *sampling, struct sampled_process *process,
 		       const struct wait_rule *rule, const struct thread_syscall *call,
 		       struct wait *out)
@@ -204,6 +232,8 @@ static void apply_rule(struct sampling *sampling, struct sampled_process *proces
 	if (rule->subject == WAIT_FUTEX) {
 		if (process->python && python_process_is_gil(process->python, call->arguments[0]))
 			find_gil_holder(process, out);
+		else
+			find_mutex_owner(process, call->arguments[0], out);
 	} else if (rule->subject == WAIT_CHILD) {
 		find_child(sampling, process, (pid_t)call->arguments[rule->argument], out);
 	} else if (find_descriptors(&waited, process->pid, rule, call)) {

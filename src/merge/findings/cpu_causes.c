@@ -141,6 +141,7 @@ static const enum rule rule_of_state[XT_CPU_STATES] = {
 	[XT_CPU_LOCK] = RULE_HOST_WAIT,		[XT_CPU_SLEEP] = RULE_HOST_WAIT,
 	[XT_CPU_PAGE_FAULT] = RULE_HOST_MEMORY, [XT_CPU_GIL] = RULE_GIL,
 	[XT_CPU_PROCESS] = RULE_HOST_WAIT,	[XT_CPU_BLOCKED] = RULE_HOST_WAIT,
+	[XT_CPU_READY] = RULE_HOST_WAIT,
 };
 
 enum rule cpu_cause(const struct run *run, const struct idle_path *path, enum idle_class class)

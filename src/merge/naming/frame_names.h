@@ -17,10 +17,11 @@
 #include "merge/naming/redaction.h"
 #include "merge/read/model.h"
 
-#define FRAME_UNKNOWN	   "[unknown]"
-#define FRAME_INLINED	   "[inlined]"
-#define FRAME_TRUNCATED	   "[truncated]"
-#define FRAME_UNATTRIBUTED "[unattributed]"
+#define FRAME_UNKNOWN	     "[unknown]"
+#define FRAME_INLINED	     "[inlined]"
+#define FRAME_TRUNCATED	     "[truncated]"
+#define FRAME_PYTHON_CHANGED "[Python frames changed]" /* at the inner end of a sample */
+#define FRAME_UNATTRIBUTED   "[unattributed]"
 
 struct frame_names {
 	const struct model *model;

@@ -131,6 +131,10 @@ static int build_stack(struct frames *out, struct frames_context *c, uint32_t id
 
 		node = add_item(c, node, &item);
 	}
+	if (stack->flags & XT_STACK_PYTHON_CHANGED && c->style->python != PYTHON_OFF)
+		node = paths_child(c->paths, node,
+				   names_intern(&c->paths->names, FRAME_PYTHON_CHANGED,
+						strlen(FRAME_PYTHON_CHANGED)));
 	out->nodes[id] = node;
 	return node == PATH_FAILED ? -ENOMEM : 0;
 }

@@ -16,6 +16,7 @@ static const char *const labels[XT_CPU_STATES] = {
 	[XT_CPU_GIL] = "[GIL]",
 	[XT_CPU_PROCESS] = "[process]",
 	[XT_CPU_BLOCKED] = "[blocked]",
+	[XT_CPU_READY] = "[no CPU free]",
 };
 
 static const char *const state_names[XT_CPU_STATES] = {
@@ -29,6 +30,7 @@ static const char *const state_names[XT_CPU_STATES] = {
 	[XT_CPU_GIL] = "GIL",
 	[XT_CPU_PROCESS] = "process",
 	[XT_CPU_BLOCKED] = "blocked",
+	[XT_CPU_READY] = "ready",
 };
 
 const char *cpu_state_label(enum xt_cpu_state state)
@@ -161,25 +163,93 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* Rows of a thread with the same first observation: they divide the time before it. */
+struct group {
+	size_t first, end;
+	uint64_t weight_ns; /* without the time between observations */
+};
+
+/* The weight of the time before the first observation. */
+static uint64_t early_weight_ns(const struct cpu_sample *sample)
+{
+	uint64_t span_ns = sample->last_ns - sample->first_ns;
+
+	return sample->weight_ns > span_ns ? sample->weight_ns - span_ns : 0;
+}
+
+static struct group group_of(const struct cpu_samples *samples, const struct cpu_thread *thread,
+			     size_t row)
+{
+	const struct cpu_sample *rows = samples->rows;
+	struct group group = {row, row + 1, 0};
+
+	while (group.first > thread->first && rows[group.first - 1].first_ns == rows[row].first_ns)
+		group.first--;
+	while (group.end < thread->end && rows[group.end].first_ns == rows[row].first_ns)
+		group.end++;
+	for (size_t r = group.first; r < group.end; r++)
+		if (__builtin_add_overflow(group.weight_ns, early_weight_ns(&rows[r]),
+					   &group.weight_ns))
+			group.weight_ns = UINT64_MAX;
+	return group;
+}
+
+/*
+ * The time before a group that it speaks for. All of it, up to the previous sample, if the weights
+ * say so: an observation may have come late. The kernel's clocks are coarse, so half is enough.
+ */
+static uint64_t before_ns(const struct cpu_samples *samples, const struct cpu_thread *thread,
+			  const struct group *group, uint64_t reach_ns)
+{
+	const struct cpu_sample *first = &samples->rows[group->first];
+	uint64_t apart_ns = first->first_ns;
+
+	if (group->first > thread->first) {
+		uint64_t last_ns = first[-1].last_ns;
+
+		apart_ns = last_ns < first->first_ns ? first->first_ns - last_ns : 0;
+		if (group->weight_ns >= apart_ns / 2)
+			return apart_ns;
+	}
+	return smaller(apart_ns, group->weight_ns > reach_ns ? group->weight_ns : reach_ns);
+}
+
+static uint64_t part_ns(uint64_t whole_ns, uint64_t weight_ns, uint64_t sum_ns)
+{
+	return sum_ns ? (uint64_t)((unsigned __int128)whole_ns * weight_ns / sum_ns) : 0;
+}
+
+/* The time after a group, until the next one speaks. */
+static uint64_t after_ns(const struct cpu_samples *samples, const struct cpu_thread *thread,
+			 const struct group *group, uint64_t reach_ns)
+{
+	uint64_t last_ns = samples->rows[group->end - 1].last_ns, begin_ns;
+	struct group next;
+
+	if (group->end == thread->end)
+		return reach_ns;
+	next = group_of(samples, thread, group->end);
+	begin_ns = samples->rows[next.first].first_ns - before_ns(samples, thread, &next, reach_ns);
+	return begin_ns > last_ns ? smaller(reach_ns, begin_ns - last_ns) : 0;
+}
+
 struct cpu_cover cpu_samples_cover(const struct cpu_samples *samples,
 				   const struct cpu_thread *thread, size_t row, uint64_t reach_ns)
 {
 	const struct cpu_sample *sample = &samples->rows[row];
-	uint64_t before_ns = smaller(reach_ns, sample->first_ns), after_ns = reach_ns;
+	struct group group = group_of(samples, thread, row);
+	uint64_t whole_ns = before_ns(samples, thread, &group, reach_ns);
+	uint64_t earlier_ns = 0, own_ns = early_weight_ns(sample);
+	struct cpu_cover cover;
 
-	if (row > thread->first) {
-		uint64_t last_ns = sample[-1].last_ns;
-
-		before_ns = last_ns < sample->first_ns
-				    ? smaller(before_ns, (sample->first_ns - last_ns) / 2)
-				    : 0;
-	}
-	if (row + 1 < thread->end) {
-		uint64_t next_ns = sample[1].first_ns, gap_ns;
-
-		/* Rounded so that neighbours meet. */
-		gap_ns = next_ns > sample->last_ns ? next_ns - sample->last_ns : 0;
-		after_ns = smaller(after_ns, gap_ns - gap_ns / 2);
-	}
-	return (struct cpu_cover){sample->first_ns - before_ns, sample->last_ns + after_ns};
+	for (size_t r = group.first; r < row; r++)
+		earlier_ns += early_weight_ns(&samples->rows[r]);
+	cover.from_ns =
+		sample->first_ns - whole_ns + part_ns(whole_ns, earlier_ns, group.weight_ns);
+	if (row + 1 < group.end)
+		cover.until_ns = sample->first_ns - whole_ns +
+				 part_ns(whole_ns, earlier_ns + own_ns, group.weight_ns);
+	else
+		cover.until_ns = sample->last_ns + after_ns(samples, thread, &group, reach_ns);
+	return cover;
 }

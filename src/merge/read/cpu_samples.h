@@ -59,8 +59,10 @@ struct cpu_cover {
 };
 
 /*
- * A sample speaks for its observations and, on both sides, half the way to the thread's next
- * sample, but at most reach_ns.
+ * A sample speaks for the time from its first observation to its last, and for the time before: back
+ * to the thread's previous sample, if its weight accounts for that, else at least reach_ns. Samples
+ * with the same first observation divide that time by their weights. After the last observation it
+ * speaks for at most reach_ns. The times of a thread's samples do not overlap.
  */
 struct cpu_cover cpu_samples_cover(const struct cpu_samples *samples,
 				   const struct cpu_thread *thread, size_t row, uint64_t reach_ns);

@@ -89,7 +89,10 @@ static bool find_row(const struct cpu_log *log, const struct cpu_thread *thread,
 	const struct cpu_samples *samples = &log->model->cpu_samples;
 	size_t row = cpu_samples_at(samples, thread, time_ns);
 
-	for (size_t r = row > thread->first ? row - 1 : row; r <= row && r < thread->end; r++) {
+	for (size_t r = row > thread->first ? row - 1 : row;
+	     r < thread->end &&
+	     (r <= row || samples->rows[r].first_ns == samples->rows[row].first_ns);
+	     r++) {
 		struct cpu_cover cover =
 			cpu_samples_cover(samples, thread, r, cpu_log_reach_ns(log));
 

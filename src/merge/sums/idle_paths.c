@@ -13,7 +13,8 @@
  * Short gaps are divided by their samples only. If there are fewer than half of the samples that
  * their length suggests, the rest was not sampled.
  */
-#define HITS_FEW 2
+#define HITS_FEW	2
+#define HIT_PERIODS_MAX 4
 
 /* The parts of a long gap, by class and path. */
 #define SHARES_MAX 64
@@ -271,16 +272,16 @@ static uint32_t add_pending(struct idle_paths *paths, const struct gap *gap, enu
 	return place;
 }
 
-static void add_hit(struct idle_paths *paths, uint32_t place, uint32_t path)
+static void add_hit(struct idle_paths *paths, uint32_t place, uint32_t path, uint64_t weight_ns)
 {
 	if (grow(&paths->hits, &paths->hit_capacity, paths->hit_count + 1, sizeof(*paths->hits)) <
 	    0) {
 		paths->error = -ENOMEM;
 		return;
 	}
-	paths->hits[paths->hit_count++] = (struct idle_hit){place, path};
+	paths->hits[paths->hit_count++] = (struct idle_hit){place, path, weight_ns};
 	if (place < paths->pending_capacity)
-		paths->pending[place].hit_count++;
+		paths->pending[place].hit_ns += weight_ns;
 }
 
 /* Returns the exact path of a thread that was blocked through the whole gap; 0: it was not. */
@@ -293,6 +294,15 @@ static uint32_t path_throughout(struct idle_paths *paths, const struct gap *gap)
 	    cpu_state_runs((enum xt_cpu_state)samples->rows[r].state))
 		return IDLE_PATH_NONE;
 	return path_of(paths, gap->log, &samples->rows[r], gap->from_ns);
+}
+
+/* A sample with a long weight was late: it says little about the gap. */
+static uint64_t hit_weight_ns(const struct idle_paths *paths, const struct cpu_sample *sample)
+{
+	uint64_t weight_ns = sample->weight_ns / (sample->count ? sample->count : 1);
+
+	weight_ns = smaller(weight_ns, HIT_PERIODS_MAX * paths->period_ns);
+	return weight_ns ? weight_ns : 1;
 }
 
 static void divide_short(struct idle_paths *paths, const struct gap *gap)
@@ -319,7 +329,8 @@ static void divide_short(struct idle_paths *paths, const struct gap *gap)
 			break;
 		if (at_ns >= gap->from_ns && at_ns < gap->until_ns)
 			add_hit(paths, places[class_at(gap, at_ns)],
-				path_of(paths, gap->log, sample, at_ns));
+				path_of(paths, gap->log, sample, at_ns),
+				hit_weight_ns(paths, sample));
 	}
 }
 
@@ -365,18 +376,18 @@ void idle_paths_add(struct idle_paths *paths, const struct owner *owner, uint64_
 		divide_short(paths, &gap);
 }
 
-/* Gives each sample the same part of the time of its owner and class. */
+/* Gives each sample its part of the time of its owner and class. */
 static void divide_pending(struct idle_paths *paths, const struct idle_hit *hit)
 {
 	struct total *total = &paths->aggregate->entries[hit->place];
 	struct idle_pending *pending = &paths->pending[hit->place];
 	struct owner owner = total->owner;
-	uint64_t sampled_ns = pending->hit_count * paths->period_ns, part_ns;
+	uint64_t sampled_ns = pending->hit_ns, part_ns;
 
-	if (sampled_ns * HITS_FEW > pending->ns)
+	if (sampled_ns > pending->ns / HITS_FEW)
 		sampled_ns = pending->ns;
-	part_ns = sampled_ns / pending->hit_count;
-	pending->hit_count--;
+	part_ns = (uint64_t)((unsigned __int128)sampled_ns * hit->weight_ns / pending->hit_ns);
+	pending->hit_ns -= hit->weight_ns;
 	pending->ns -= part_ns;
 	total->weights[WEIGHT_GPU_IDLE] -= part_ns;
 	give(paths, &owner, IDLE_WHAT_CLASS(owner.what), hit->path, part_ns);

@@ -6,7 +6,8 @@
  * which it had not launched yet. Its samples in the CPU log divide these parts:
  * - In a long gap, each sample speaks for the time around it.
  * - A gap shorter than two periods rarely has a sample. So such gaps are collected by owner and
- *   class, and their time is divided in proportion to the samples that fall into any of them.
+ *   class, and their time is divided in proportion to the samples that fall into any of them, by
+ *   weight.
  * - A thread that did not run between two observations was at the same place all the time, so its
  *   samples are exact for gaps of any length.
  * If the thread waited for another thread, the path continues with that of the other thread.
@@ -46,12 +47,13 @@ struct idle_path {
 /* Idle time of short gaps, by index of its owner in the aggregate. */
 struct idle_pending {
 	uint64_t ns;
-	uint64_t hit_count;
+	uint64_t hit_ns; /* weights of the hits that are not given yet */
 };
 
 struct idle_hit {
 	uint32_t place; /* index in the aggregate */
 	uint32_t path;
+	uint64_t weight_ns;
 };
 
 struct idle_paths {

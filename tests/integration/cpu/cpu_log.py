@@ -7,9 +7,10 @@ import os
 import subprocess
 import sys
 
-STATES = ["unknown", "running", "kernel", "io", "lock", "sleep", "fault", "gil", "process", "blocked"]
+STATES = ["unknown", "running", "kernel", "io", "lock", "sleep", "fault", "gil", "process", "blocked",
+          "ready"]
 ON_CPU = {"running", "kernel", "fault"}
-NO_NATIVE, NO_PYTHON, DROPPED, READY = 1, 2, 4, 8
+NO_NATIVE, NO_PYTHON, DROPPED = 1, 2, 4
 
 
 class Row:

@@ -11,14 +11,14 @@ import tempfile
 import time
 import unittest
 
-from cpu_log import DROPPED, NO_NATIVE, NO_PYTHON, ON_CPU, READY, Recording
+from cpu_log import DROPPED, NO_NATIVE, NO_PYTHON, ON_CPU, Recording
 
 XTRACE, DUMP, LOAD, SOURCE = sys.argv[1:5]
 HERE = os.path.dirname(os.path.abspath(__file__))
 HAS_PERF = SOURCE == "perf"
 PYTHON = os.path.realpath(sys.executable)
 # Wait for a CPU is not what the program does.
-WORTH = lambda row: not row.flags & READY and row.state != "unknown"
+WORTH = lambda row: row.state not in ("ready", "unknown")
 NEEDS_PERF = unittest.skipUnless(HAS_PERF, "needs the kernel's events")
 
 

@@ -152,6 +152,10 @@ static void marks_python_frames_that_changed(void **state)
 {
 	(void)state;
 	in.read = PYTHON_READ_CHANGED;
+	expect(false, true, XT_CPU_NO_PYTHON | XT_CPU_NATIVE_DROPPED);
+	assert_true(out.python_changed);
+	/* No frame at the outer end stayed the same. */
+	python.frame_count = 0;
 	expect(true, false, XT_CPU_NO_PYTHON);
 	in.native = NULL;
 	expect(false, false, XT_CPU_NO_NATIVE | XT_CPU_NO_PYTHON);
@@ -163,6 +167,7 @@ static void keeps_native_frames_without_python(void **state)
 {
 	(void)state;
 	native.frame_count = 1;
+	python.frame_count = 0;
 	in.read = PYTHON_READ_CHANGED;
 	expect(true, false, 0);
 }

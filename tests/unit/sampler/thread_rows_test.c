@@ -159,8 +159,7 @@ static void accepts_run_time_that_is_counted_late(void **state)
 	assert_int_equal(rows.off_ns, 0);
 	assert_int_equal(rows.ready_ns, 18 * MS);
 	add_running(&rows, 40 * MS, &list);
-	assert_int_equal(list.rows[0].state, XT_CPU_BLOCKED);
-	assert_int_equal(list.rows[0].flags, XT_CPU_READY);
+	assert_int_equal(list.rows[0].state, XT_CPU_READY);
 	assert_int_equal(list.rows[0].stack, running.stack);
 	thread_rows_end(&rows, &list);
 	assert_int_equal(sum(&list), 40 * MS);
