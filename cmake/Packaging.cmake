@@ -24,13 +24,16 @@ install(FILES $<TARGET_FILE_DIR:xtrace>/xtrace-merge DESTINATION bin)
 install(PROGRAMS tools/xtrace-dump DESTINATION bin)
 install(TARGETS xtrace_inject LIBRARY DESTINATION lib)
 install(TARGETS simcuda simcupti simnvml LIBRARY DESTINATION ${XTRACE_PRIVATE_LIBDIR}/simgpu)
-install(PROGRAMS tools/gpu-check.sh tools/gpu-gate.sh tools/gpu-python.py tools/gpu-training.py
-	tools/check-trace.py tools/bench.sh
+install(PROGRAMS tools/gpu-check.sh tools/gpu-cpu.py tools/gpu-gate.sh tools/gpu-python.py
+	tools/gpu-training.py tools/check-trace.py tools/bench.sh
 	DESTINATION share/xtrace)
 install(TARGETS ${bench_targets}
 	RUNTIME DESTINATION share/xtrace/bench LIBRARY DESTINATION share/xtrace/bench)
-install(PROGRAMS bench/bench.py bench/python_cost.py bench/torch_step.py DESTINATION share/xtrace/bench)
-install(FILES bench/children.py bench/cpu.py bench/gpu.py bench/paired.py bench/tables.py DESTINATION share/xtrace/bench)
+install(PROGRAMS bench/bench.py bench/python_cost.py bench/sampled_frames.py bench/sampled_share.py
+	bench/torch_step.py
+	DESTINATION share/xtrace/bench)
+install(FILES bench/children.py bench/cpu.py bench/cpu_samples.py bench/gpu.py bench/paired.py bench/tables.py
+	DESTINATION share/xtrace/bench)
 install(PROGRAMS tools/ci/gate.sh DESTINATION share/xtrace/ci)
 install(DIRECTORY tools/ci/github tools/ci/gitlab DESTINATION share/xtrace/ci)
 install(TARGETS llm_inference RUNTIME DESTINATION share/xtrace/samples)
@@ -47,6 +50,7 @@ install(PROGRAMS tests/gpu/diff.sh DESTINATION share/xtrace RENAME gpu-diff.sh)
 install(FILES tests/gpu/work.c DESTINATION share/xtrace/samples)
 install(PROGRAMS tests/gpu/patterns.sh DESTINATION share/xtrace)
 install(PROGRAMS samples/patterns/pytorch_patterns.py DESTINATION share/xtrace/samples/patterns)
+install(PROGRAMS samples/idle/pytorch_idle.py DESTINATION share/xtrace/samples/idle)
 if(TARGET conformance)
 	install(TARGETS conformance conformance_probe
 		RUNTIME DESTINATION libexec/xtrace LIBRARY DESTINATION libexec/xtrace)

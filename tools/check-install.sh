@@ -24,6 +24,8 @@ for part in bin/xtrace bin/xtrace-merge bin/xtrace-dump lib/libxtrace_inject.so 
 	lib/xtrace/simgpu/libcupti.so.13 libexec/xtrace/conformance \
 	share/xtrace/gpu-check.sh share/xtrace/patterns.sh share/xtrace/gpu-python.py share/xtrace/samples/python_work.py \
 	share/xtrace/gpu-training.py share/xtrace/samples/training.py \
+	share/xtrace/gpu-cpu.py share/xtrace/samples/idle/lock share/xtrace/samples/idle/pytorch_idle.py \
+	share/xtrace/bench/bench_sampled_share share/xtrace/bench/sampled_frames.py \
 	share/xtrace/check-trace.py share/xtrace/samples/llm_inference \
 	share/xtrace/samples/llm_inference.c share/xtrace/samples/pytorch_train.py \
 	share/xtrace/samples/traces/h200-llm.xtr share/xtrace/samples/traces/h200-pytorch.xtr \

@@ -86,6 +86,18 @@ static const struct xt_account {
 	{"writer.cpu_ns", "CPU time of the writer thread"},
 	{"flusher.cpu_ns", "CPU time of the flusher thread"},
 	{"log.bytes", "bytes of the log"},
+	/* In CPU logs: */
+	{"cpu.observations", "observations of threads"},
+	{"cpu.perf.samples", "samples from the kernel's events"},
+	{"cpu.lost.perf", "samples of running threads: the kernel's buffer was full"},
+	{"cpu.ended", "observations of threads that ended, or could not be read"},
+	{"cpu.lost.processes", "processes: 1,024 had a CPU log already"},
+	{"cpu.lost.write_failed", "samples of threads: could not be written"},
+	{"cpu.switched", "stacks of threads that ran while they were read"},
+	{"cpu.python.read", "Python frames that were read while their thread ran"},
+	{"cpu.python.changed", "Python frames that changed while they were read"},
+	{"cpu.sampler.cpu_ns", "CPU time of the sampler"},
+	{"cpu.late_ns", "delay of sampling because it would have cost too much"},
 	/* Written by recovery after a kill: */
 	{"recovered.calls", "calls recovered"},
 	{"recovered.open_calls", "calls recovered that had not returned"},

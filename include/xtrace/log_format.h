@@ -418,7 +418,7 @@ enum xt_cpu_sample_column {
 
 enum xt_cpu_state {
 	XT_CPU_UNKNOWN = 0,
-	XT_CPU_RUNNING = 1,    /* ran, or was ready to run, in its own code */
+	XT_CPU_RUNNING = 1,    /* ran its own code */
 	XT_CPU_IN_KERNEL = 2,  /* ran in the kernel */
 	XT_CPU_IO = 3,	       /* waits for a file, a device or a network connection */
 	XT_CPU_LOCK = 4,       /* waits for a lock, a condition or another thread */
@@ -434,6 +434,7 @@ enum xt_cpu_flag {
 	XT_CPU_NO_NATIVE = 1u << 0,	 /* the native frames are unknown */
 	XT_CPU_NO_PYTHON = 1u << 1,	 /* it has Python frames, but they changed while read */
 	XT_CPU_NATIVE_DROPPED = 1u << 2, /* native frames did not fit the Python frames */
+	XT_CPU_READY = 1u << 3,		 /* with XT_CPU_BLOCKED: it waited for a CPU */
 };
 
 /* 32-bit FNV-1a, the checksum of the fixed headers. Payloads have zstd's content checksum. */

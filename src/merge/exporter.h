@@ -116,6 +116,7 @@ struct range_sums {
 struct run {
 	const struct inputs *inputs;
 	const struct cpu_logs *cpu_logs; /* complete before the first log is read */
+	struct cpu_facts cpu_facts;
 	char **labels; /* of the processes read so far, by index of their log; others: NULL */
 	size_t cpu_only_count; /* processes read so far that have only a CPU log */
 	const struct settings *settings;

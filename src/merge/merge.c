@@ -215,6 +215,8 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 		error = name_frames(run, log, model, search, &addresses, &names, &reading->frames);
 	if (!error)
 		error = read_process(reading, reader, run);
+	run->cpu_facts.long_idle_ns += reading->idle_paths.long_ns;
+	run->cpu_facts.long_covered_ns += reading->idle_paths.long_covered_ns;
 	if (!error)
 		report_unread_autograd(model, &addresses, input_shown(log), run->report);
 	if (!error)
@@ -284,8 +286,11 @@ static int load_cpu_logs(struct run *run, struct cpu_logs *logs, struct debug_se
 			break;
 		logs->count++;
 		log->period_ns = cpu_log_period_ns(log->model);
+		cpu_facts_add(&run->cpu_facts, log);
 		error = name_frames(run, log->input, log->model, search, &log->addresses,
 				    &log->names, &log->frames);
+		if (!error)
+			error = cpu_log_find_engine_waits(log);
 	}
 	return error;
 }

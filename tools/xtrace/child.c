@@ -128,6 +128,17 @@ char **child_with_python(char **command, const struct install_paths *paths)
 	return longer;
 }
 
+/* Runs in the child. Returns once the parent is ready, or has ended. */
+static void wait_for_parent(const int *gate)
+{
+	char byte;
+
+	close(gate[1]);
+	while (read(gate[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	close(gate[0]);
+}
+
 /* Runs in the child. Does not return: on failure it reports errno and exits. */
 static void start(char *const *command, const struct environment_entry *environment,
 		  const struct child_care *care, int report)
@@ -218,11 +229,17 @@ int child_run(char *const *command, const struct environment_entry *environment,
 	const struct sigaction standard = {.sa_handler = SIG_DFL};
 	struct sigaction child_action;
 	sigset_t watched, mask;
-	int report[2], failure = 0, error = 0;
+	int report[2], gate[2], failure = 0, error = 0;
 	pid_t pid;
 
 	if (pipe2(report, O_CLOEXEC))
 		return -errno;
+	if (pipe2(gate, O_CLOEXEC)) {
+		error = -errno;
+		close(report[0]);
+		close(report[1]);
+		return error;
+	}
 	/* Block signals until wait_for() takes them, so that none is missed after the fork. */
 	signals_to_watch(&watched);
 	sigprocmask(SIG_BLOCK, &watched, &mask);
@@ -232,11 +249,16 @@ int child_run(char *const *command, const struct environment_entry *environment,
 		sigaction(SIGCHLD, &child_action, NULL);
 		sigprocmask(SIG_SETMASK, &mask, NULL);
 		close(report[0]);
+		wait_for_parent(gate);
 		start(command, environment, care, report[1]);
 	}
 	if (pid < 0)
 		error = -errno;
 	close(report[1]);
+	if (pid > 0 && care && care->forked)
+		care->forked(care->context, pid);
+	close(gate[0]);
+	close(gate[1]);
 	if (pid > 0) {
 		if (read(report[0], &failure, sizeof(failure)) == sizeof(failure))
 			error = -failure;

@@ -7,6 +7,7 @@
 #define XTRACE_CHILD_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "install_paths.h"
 
@@ -22,6 +23,11 @@ struct child_care {
 	void (*tick)(void *context);
 	void *context;
 	uint64_t period_ns;
+	/*
+	 * Called with its id before it calls exec, and which waits for that. NULL: not needed. It
+	 * may start threads, so child_run() forks before.
+	 */
+	void (*forked)(void *context, pid_t pid);
 };
 
 /*

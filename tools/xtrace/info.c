@@ -55,13 +55,34 @@ static void add_process(cJSON *processes, const struct log_summary *summary)
 	cJSON_AddStringToObject(process, "log", summary->name);
 	add_number(process, "pid", summary->pid);
 	cJSON_AddStringToObject(process, "exe", summary->exe ? summary->exe : "");
-	add_number(process, "launches", summary->launch_count);
-	add_number(process, "kernels", summary->kernel_count);
+	if (summary->is_cpu) {
+		add_number(process, "samples", summary->sample_count);
+	} else {
+		add_number(process, "launches", summary->launch_count);
+		add_number(process, "kernels", summary->kernel_count);
+	}
 	add_number(process, "lost", summary->lost_count);
 	add_number(process, "log_bytes", summary->log_bytes);
-	cJSON_AddBoolToObject(process, "simulated_gpu", summary->simulated);
+	if (!summary->is_cpu)
+		cJSON_AddBoolToObject(process, "simulated_gpu", summary->simulated);
 	cJSON_AddBoolToObject(process, "closed", summary->closed);
 	cJSON_AddBoolToObject(process, "running", summary->running);
+}
+
+static bool has_cpu_logs(const struct info *info)
+{
+	for (size_t i = 0; i < info->process_count; i++)
+		if (info->processes[i].is_cpu)
+			return true;
+	return false;
+}
+
+/* A process can have a log of its CUDA calls and one of its samples. They are in two lists. */
+static void add_processes(cJSON *list, const struct info *info, bool are_cpu)
+{
+	for (size_t i = 0; i < info->process_count; i++)
+		if (info->processes[i].is_cpu == are_cpu)
+			add_process(list, &info->processes[i]);
 }
 
 static cJSON *build(const struct info *info)
@@ -86,9 +107,9 @@ static cJSON *build(const struct info *info)
 		return root;
 	add_number(root, "duration_ns", info->duration_ns);
 	cJSON_AddNumberToObject(root, "exit_status", info->exit_status);
-	list = cJSON_AddArrayToObject(root, "processes");
-	for (size_t i = 0; i < info->process_count; i++)
-		add_process(list, &info->processes[i]);
+	add_processes(cJSON_AddArrayToObject(root, "processes"), info, false);
+	if (has_cpu_logs(info))
+		add_processes(cJSON_AddArrayToObject(root, "cpu"), info, true);
 	return root;
 }
 

@@ -21,6 +21,7 @@
 #include "capture_options.h"
 #include "child.h"
 #include "cli/subprocess.h"
+#include "cpu_sampling.h"
 #include "data_dir.h"
 #include "recording_dir.h"
 #include "finish_logs.h"
@@ -33,6 +34,7 @@
 struct recording {
 	struct capture_options options; /* first: its option rows use this as context */
 	bool has_no_torch_trace;
+	struct cpu_sampling cpu;
 	struct recording_dir dir;
 	struct finished finished;
 	struct install_paths paths;
@@ -40,6 +42,7 @@ struct recording {
 };
 
 struct totals {
+	size_t process_count; /* with CUDA calls */
 	uint64_t launch_count, kernel_count, lost_count, log_bytes;
 	size_t running_count, cut_count, incomplete_count, unreadable_count, empty_count;
 	bool simulated;
@@ -53,7 +56,18 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+/* The rate may be left out. */
+static int apply_rate(void *context, const struct option_row *row, const char *value)
+{
+	return option_number(context, row, value ? value : CPU_SAMPLING_HZ);
+}
+
 static const struct option_row option_rows[] = {
+	{"cpu", .number = "HZ",
+	 .help = "Also sample what each thread does, HZ times per second (default: " CPU_SAMPLING_HZ
+		 "), in CMD and the processes that it starts",
+	 .apply = apply_rate, .offset = offsetof(struct recording, cpu.hz), .min = 1, .max = 1000,
+	 .expected = "a number of samples per second from 1 to 1000"},
 	{"no-torch-trace",
 	 .help = "Do not ask PyTorch for the source lines of code that torch.compile generates",
 	 .apply = option_flag, .offset = offsetof(struct recording, has_no_torch_trace)},
@@ -72,6 +86,8 @@ static int parse(struct recording *recording, const struct command *command, int
 	int status, count;
 
 	recording->options.output = DEFAULT_DATA_DIR;
+	recording->cpu.paths = &recording->paths;
+	recording->cpu.data_dir = &recording->dir.path;
 	command_list_options(command, &list);
 	status = command_parse(command, &list, recording, argc, argv, &count);
 	if (status != COMMAND_GO_ON)
@@ -129,6 +145,8 @@ static int choose_torch_trace(struct recording *recording)
 /* Returns the exit status of the program. Sets info.finished if it ran. */
 static int run(struct recording *recording)
 {
+	const struct child_care care = {
+		.output = -1, .forked = cpu_sampling_start, .context = &recording->cpu};
 	struct capture_environment environment = {0};
 	bool is_own = !user_setting("INDUCTOR_PROVENANCE") && !recording->has_no_torch_trace;
 	int status = 0, error;
@@ -144,7 +162,9 @@ static int run(struct recording *recording)
 					? recording->dir.path
 					: recording->finished.torch_trace);
 	if (!error)
-		error = child_run(recording->info.command, environment.entries, NULL, &status);
+		error = child_run(recording->info.command, environment.entries,
+				  recording->cpu.hz ? &care : NULL, &status);
+	cpu_sampling_stop(&recording->cpu);
 	capture_environment_free(&environment);
 	recording->info.finished = !error;
 	if (!error)
@@ -164,11 +184,14 @@ static struct totals add_up(const struct recording *recording)
 	for (size_t i = 0; i < recording->finished.log_count; i++) {
 		const struct log_summary *summary = &recording->finished.summaries[i];
 
+		totals.log_bytes += summary->log_bytes;
+		if (summary->is_cpu)
+			continue;
+		totals.process_count++;
 		totals.launch_count += summary->launch_count;
 		totals.kernel_count += summary->kernel_count;
 		totals.lost_count += summary->lost_count;
 		totals.incomplete_count += summary->incomplete && !summary->running;
-		totals.log_bytes += summary->log_bytes;
 		totals.running_count += summary->running;
 		totals.cut_count += summary->readable && !summary->running && !summary->closed;
 		totals.unreadable_count += !summary->readable && !summary->empty;
@@ -219,7 +242,8 @@ static void report(const struct recording *recording)
 	char launches[COUNT_BYTES], kernels[COUNT_BYTES], lost[COUNT_BYTES], size[TIME_BYTES];
 	bool is_unknown;
 
-	if (recording->finished.log_count == 0) {
+	cpu_sampling_report(&recording->cpu);
+	if (totals.process_count == 0) {
 		print_note("nothing was recorded: no process used CUDA, or none could be traced%s",
 			   recording->info.simulate
 				   ? ""
@@ -229,7 +253,7 @@ static void report(const struct recording *recording)
 	format_bytes(size, totals.log_bytes);
 	is_unknown = totals.incomplete_count && !totals.lost_count;
 	print_note("recorded %zu process%s, %s launches, %s kernels, %s%s lost, %s%s",
-		   recording->finished.log_count, plural(recording->finished.log_count),
+		   totals.process_count, plural(totals.process_count),
 		   format_count(launches, totals.launch_count),
 		   format_count(kernels, totals.kernel_count),
 		   totals.incomplete_count && !is_unknown ? "at least " : "",

@@ -76,6 +76,8 @@ static void read_meta(struct log_summary *summary, const struct xt_chunk *chunk)
 		struct xt_bytes key = xt_chunk_bytes(chunk, XT_META_KEY, row);
 		struct xt_bytes value = xt_chunk_bytes(chunk, XT_META_VALUE, row);
 
+		if (bytes_equal(key, "log.kind"))
+			summary->is_cpu = bytes_equal(value, "cpu");
 		if (bytes_equal(key, "gpu.simulated"))
 			summary->simulated = bytes_equal(value, "1");
 		if (bytes_equal(key, "process.exe")) {
@@ -126,6 +128,16 @@ static uint64_t count_launches(const struct api_table *apis, const struct xt_chu
 	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
 		count += is_launch(apis, ids[row]);
 	return count;
+}
+
+static uint64_t count_samples(const struct xt_chunk *chunk)
+{
+	const uint64_t *counts = xt_chunk_u64(chunk, XT_CPU_SAMPLE_COUNT);
+	uint64_t sum = 0;
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
+		sum += counts[row];
+	return sum;
 }
 
 /* Returns 0, -ENODATA if the log is empty, or another -errno. */
@@ -210,7 +222,7 @@ void summary_probe(const char *path, struct log_summary *summary)
 int summary_read(const char *path, struct log_summary *summary)
 {
 	const uint32_t kinds = KIND(XT_KIND_META) | KIND(XT_KIND_ACCOUNT) | KIND(XT_KIND_API) |
-			       KIND(XT_KIND_CALL) | KIND(XT_KIND_KERNEL);
+			       KIND(XT_KIND_CALL) | KIND(XT_KIND_KERNEL) | KIND(XT_KIND_CPU_SAMPLE);
 	struct losses losses = {.calls_written = UINT64_MAX};
 	const struct xt_damage *damage;
 	struct api_table apis = {0};
@@ -240,6 +252,9 @@ int summary_read(const char *path, struct log_summary *summary)
 		case XT_KIND_KERNEL:
 			summary->kernel_count += xt_chunk_rows(chunk);
 			break;
+		case XT_KIND_CPU_SAMPLE:
+			summary->sample_count += count_samples(chunk);
+			break;
 		default:
 			break;
 		}
@@ -247,7 +262,7 @@ int summary_read(const char *path, struct log_summary *summary)
 	summary->lost_count = add_up(&losses);
 	damage = xt_reader_damage(reader);
 	summary->incomplete = !damage->closed || damage->chunks_damaged || damage->chunks_missing ||
-			      call_count != losses.calls_written;
+			      (!summary->is_cpu && call_count != losses.calls_written);
 	xt_reader_position(reader, &done_bytes, &summary->log_bytes);
 	xt_reader_close(reader);
 	free(apis.launch_ids);
@@ -308,6 +323,7 @@ static void look_at_chunk(struct content *content, const struct xt_chunk *chunk)
 	case XT_KIND_KERNEL:
 	case XT_KIND_COPY:
 	case XT_KIND_SET:
+	case XT_KIND_CPU_SAMPLE:
 		content->found |= xt_chunk_rows(chunk) > 0;
 		break;
 	case XT_KIND_MEMORY:

@@ -14,8 +14,10 @@ struct log_summary {
 	uint32_t pid;
 	uint64_t launch_count; /* calls that launch kernels or graphs */
 	uint64_t kernel_count;
-	uint64_t lost_count; /* sum of all losses in the log's account (xtrace/account.h) */
+	uint64_t sample_count; /* observations of threads */
+	uint64_t lost_count;   /* sum of all losses in the log's account (xtrace/account.h) */
 	uint64_t log_bytes;
+	bool is_cpu;	 /* a CPU log: the process may also have another one */
 	bool simulated;	 /* recorded on the simulated GPU */
 	bool closed;	 /* the process wrote the end of the log */
 	bool incomplete; /* the account is incomplete, so more may be lost */
@@ -39,7 +41,7 @@ int summary_read(const char *path, struct log_summary *summary);
 enum summary_content {
 	SUMMARY_EMPTY,	 /* an empty file, or a complete log without any event */
 	SUMMARY_DAMAGED, /* no event found, but part of the log is missing or unreadable */
-	SUMMARY_CONTENT, /* an API call, GPU work, an allocation, an NVTX event, or a loss */
+	SUMMARY_CONTENT, /* an API call, GPU work, an allocation, an NVTX event, a sample, or a loss */
 };
 
 /*

@@ -8,9 +8,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "inject/python/python_text.h"
 #include "inject/python/python_read.h"
 #include "inject/runtime/read_memory.h"
+#include "python/python_characters.h"
 
 #define CLASS_BYTES	   296 /* to the end of the offset of the dict */
 #define CLASS_INSTANCE	   32

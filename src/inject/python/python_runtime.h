@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "inject/python/python_layout.h"
+#include "python/python_layout.h"
 
 /* Each launch reads only the first cache line, which ends in the first half of the layout. */
 struct python_runtime {

@@ -7,6 +7,7 @@
 #include "inject/python/python_text.h"
 
 #include "inject/python/python_read.h"
+#include "python/python_characters.h"
 
 #define CHARACTERS_MAX (UINT64_C(1) << 30)
 
@@ -93,32 +94,6 @@ static uint32_t character_at(const struct string *string, uint64_t index)
 	if (string->character_bytes == 1)
 		return *(const uint8_t *)at;
 	return string->character_bytes == 2 ? *(const uint16_t *)at : *(const uint32_t *)at;
-}
-
-unsigned python_put_character(uint8_t *out, uint32_t c)
-{
-	if (c >= 0xdc80 && c <= 0xdcff)
-		c &= 0xff;
-	else if (c >= 0xd800 && c <= 0xdfff)
-		c = '?';
-	else if (c >= 0x10000) {
-		out[0] = (uint8_t)(0xf0 | (c >> 18 & 7));
-		out[1] = 0x80 | (c >> 12 & 63);
-		out[2] = 0x80 | (c >> 6 & 63);
-		out[3] = 0x80 | (c & 63);
-		return 4;
-	} else if (c >= 0x800) {
-		out[0] = (uint8_t)(0xe0 | c >> 12);
-		out[1] = 0x80 | (c >> 6 & 63);
-		out[2] = 0x80 | (c & 63);
-		return 3;
-	} else if (c >= 0x80) {
-		out[0] = (uint8_t)(0xc0 | c >> 6);
-		out[1] = 0x80 | (c & 63);
-		return 2;
-	}
-	out[0] = (uint8_t)c;
-	return 1;
 }
 
 /* The most UTF-8 bytes that one character needs. */

@@ -17,10 +17,4 @@ enum python_keep { PYTHON_KEEP_BEGINNING, PYTHON_KEEP_END };
 bool python_text(struct python_walk *walk, uintptr_t object, enum python_keep keep, bool as_input,
 		 uint8_t *out, size_t out_bytes, uint16_t *bytes_out);
 
-/*
- * Writes a character as UTF-8: at most 4 bytes, whose number is returned. Python stores undecodable
- * bytes of file names as lone surrogates.
- */
-unsigned python_put_character(uint8_t *out, uint32_t character);
-
 #endif

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "inject/python/python_chain.h"
-#include "inject/python/python_lines.h"
+#include "python/python_lines.h"
 #include "inject/python/python_modules.h"
 #include "inject/python/python_read.h"
 #include "inject/python/python_text.h"

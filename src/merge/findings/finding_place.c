@@ -77,16 +77,18 @@ static int add_address(struct reading *reading, struct finding_place *place, uin
 	const struct place *places = reading->process.addresses->places;
 	const uint32_t *inlined = reading->frames.place_names;
 	size_t last = address->first_place + address->place_count;
+	bool is_runtime;
 	int error;
 
 	if (!reading->frames.address_names[a])
 		return 0;
+	is_runtime = model_is_of_c_runtime(reading->model, address->module);
 	error = add_source(reading, place, reading->frames.address_names[a] - 1,
-			   address->place_count ? &places[last - 1] : NULL);
+			   address->place_count && !is_runtime ? &places[last - 1] : NULL);
 	if (!error)
 		place->frames[place->frame_count - 1].is_interpreter =
 			frame_is_interpreter(reading->model, address->module);
-	if (!address->place_count)
+	if (!address->place_count || is_runtime)
 		return error;
 	for (size_t p = last - 1; p-- > address->first_place && !error;)
 		if (inlined[p])
@@ -142,7 +144,7 @@ static int add_native(struct reading *reading, struct finding_place *place,
 	return 0;
 }
 
-static int add_stack(struct reading *reading, struct finding_place *place, uint32_t id)
+int finding_add_stack(struct reading *reading, uint32_t id, struct finding_place *place)
 {
 	const struct stack *stack = &reading->model->stacks.rows[id];
 	struct merged_frame frame;
@@ -184,7 +186,7 @@ int finding_resolve_line(struct reading *reading, const struct callsite *callsit
 	if (frames_has_stack(&reading->frames, callsite->stack))
 		error = autograd_is_joined(&reading->model->autograd, callsite->stack)
 				? add_joined(reading, place, callsite->stack)
-				: add_stack(reading, place, callsite->stack);
+				: finding_add_stack(reading, callsite->stack, place);
 	if (!error && !place->frame_count)
 		place->function = NAME_EMPTY;
 	return error;

@@ -18,6 +18,7 @@
 #include "merge/findings/rules_balance.h"
 #include "merge/findings/rules_calls.h"
 #include "merge/findings/rules_copies.h"
+#include "merge/findings/rules_cpu.h"
 #include "merge/findings/rules_idle.h"
 #include "merge/findings/rules_processes.h"
 
@@ -168,8 +169,10 @@ int findings_detect(struct reading *reading)
 	callsites_finish(callsites, &reading->aggregate);
 	detection.whole_ns = callsites_active_ns(callsites);
 	detection.device_count = callsites->device_count ? callsites->device_count : 1;
-	for (int rule = 0; rule < RULES && !error; rule++)
+	for (int rule = 0; rule < RULE_CPU_FIRST && !error; rule++)
 		error = apply_rule(&detection, (enum rule)rule);
+	if (!error && !reading->is_blind)
+		error = cpu_findings_detect(&detection);
 	if (!error && reading->process.process_count > 1)
 		error = findings_note_devices(&detection);
 	free(detection.candidates);

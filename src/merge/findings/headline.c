@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "log/base/number_format.h"
+#include "merge/findings/cpu_place.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/finding_place.h"
 #include "merge/sums/tables.h"
@@ -36,6 +37,15 @@ static const char *const rule_texts[RULES] = {
 	[RULE_SMALL_GRIDS] = "kernels too small for the GPU",
 	[RULE_COPY_SHARE] = "copies while no kernel runs",
 	[RULE_GPU_IDLE] = "the GPU is idle",
+	[RULE_DATA_LOADING] = "data loading",
+	[RULE_JIT] = "compilation",
+	[RULE_IMPORTS] = "imports",
+	[RULE_BLOCKING_IO] = "files, logging or checkpoints",
+	[RULE_GIL] = "Python's lock",
+	[RULE_HOST_MEMORY] = "host memory",
+	[RULE_HOST_WAIT] = "the launching thread waits",
+	[RULE_PYTHON_OVERHEAD] = "Python between launches",
+	[RULE_HOST_CODE] = "other CPU code",
 };
 
 static void free_place(struct finding_place *place)
@@ -57,14 +67,35 @@ static uint64_t process_start_ns(const struct process *process)
 }
 
 /* Replaces the gap. Returns 0 or -ENOMEM. */
-static int set_gap(struct reading *reading, struct headline_gap *gap, uint64_t ns, int64_t from_ns,
+/* Finds what the launching thread did. Before it existed, the main thread was responsible. */
+static int set_cpu_place(struct reading *reading, struct headline_gap *gap, uint64_t from_ns,
+			 uint64_t until_ns, uint32_t callsite)
+{
+	const struct model *model = reading->model;
+	uint32_t thread = reading->callsites.list[callsite].thread;
+	uint32_t tid = thread < model->threads.count ? model->threads.rows[thread].tid : 0;
+	int error;
+
+	free_place(&gap->cpu_place);
+	error = cpu_place_of_span(reading, tid, from_ns, until_ns, &gap->cpu_place, &gap->cpu_ns);
+	if (error || gap->cpu_ns >= (until_ns - from_ns) / 4 || tid == model->pid)
+		return error;
+	free_place(&gap->cpu_place);
+	return cpu_place_of_span(reading, model->pid, from_ns, until_ns, &gap->cpu_place,
+				 &gap->cpu_ns);
+}
+
+static int set_gap(struct reading *reading, struct headline_gap *gap, uint64_t ns, uint64_t from_ns,
 		   uint32_t callsite)
 {
+	int error = set_cpu_place(reading, gap, from_ns, from_ns + ns, callsite);
+
 	free_place(&gap->place);
 	gap->ns = ns;
-	gap->from_ns = from_ns;
-	return callsite ? finding_place(reading, &reading->callsites.list[callsite], &gap->place)
-			: 0;
+	gap->from_ns = (int64_t)(from_ns - (uint64_t)reading->process.origin_ns);
+	if (error || !callsite)
+		return error;
+	return finding_place(reading, &reading->callsites.list[callsite], &gap->place);
 }
 
 static int add_gpu(struct headline *headline, const struct model *model, uint32_t device)
@@ -95,9 +126,7 @@ static int add_device(struct reading *reading, const struct device_stats *device
 	if (gap->ns <= headline->longest.ns)
 		return 0;
 	headline->longest.class = gap->class;
-	return set_gap(reading, &headline->longest, gap->ns,
-		       (int64_t)(gap->from_ns - (uint64_t)reading->process.origin_ns),
-		       gap->callsite);
+	return set_gap(reading, &headline->longest, gap->ns, gap->from_ns, gap->callsite);
 }
 
 /* The time before the first work of any device. A part of a run has none. */
@@ -116,9 +145,7 @@ static int add_start_up(struct reading *reading, uint64_t start_ns)
 	ns = first->first_ns - start_ns;
 	if (ns <= headline->start_up.ns)
 		return 0;
-	return set_gap(reading, &headline->start_up, ns,
-		       (int64_t)(start_ns - (uint64_t)reading->process.origin_ns),
-		       first->first_callsite);
+	return set_gap(reading, &headline->start_up, ns, start_ns, first->first_callsite);
 }
 
 int headline_add(struct reading *reading)
@@ -187,11 +214,16 @@ static int add_finding(struct run *run, const struct finding *finding)
 
 	if (!cost.where)
 		return -ENOMEM;
-	length = cost.cost_ns && !rule_specs[finding->rule].is_error
-			 ? asprintf(&cost.text, "%s of active time: %s",
-				    format_percent_of(cost.cost_ns, cost.whole_ns),
-				    rule_texts[finding->rule])
-			 : asprintf(&cost.text, "%s", rule_texts[finding->rule]);
+	if (finding->rule >= RULE_CPU_FIRST)
+		length = asprintf(&cost.text, "GPU idle %s: %s",
+				  format_percent_of(cost.cost_ns, cost.whole_ns),
+				  rule_texts[finding->rule]);
+	else if (cost.cost_ns && !rule_specs[finding->rule].is_error)
+		length = asprintf(&cost.text, "%s of active time: %s",
+				  format_percent_of(cost.cost_ns, cost.whole_ns),
+				  rule_texts[finding->rule]);
+	else
+		length = asprintf(&cost.text, "%s", rule_texts[finding->rule]);
 	if (length < 0) {
 		free(cost.where);
 		return -ENOMEM;
@@ -354,5 +386,7 @@ void headline_free(struct headline *headline)
 		free(headline->gpus[g]);
 	free_place(&headline->start_up.place);
 	free_place(&headline->longest.place);
+	free_place(&headline->start_up.cpu_place);
+	free_place(&headline->longest.cpu_place);
 	*headline = (struct headline){0};
 }

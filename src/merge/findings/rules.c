@@ -8,9 +8,10 @@
 
 #include "merge/exporter.h"
 
-#define COST_MIN_NS 1000000 /* cheaper findings are never reported */
-#define ALL_RULES   "all"
-#define USAGE_BYTES 512
+#define COST_MIN_NS  1000000 /* cheaper findings are never reported */
+#define ALL_RULES    "all"
+#define USAGE_BYTES  1024
+#define CPU_ESTIMATE "time the GPU is idle while the CPU does this"
 
 /* docs/FINDINGS.md defines the rules and says how each can be wrong. */
 const struct rule_spec rule_specs[RULES] = {
@@ -64,6 +65,42 @@ const struct rule_spec rule_specs[RULES] = {
 			   .share_percent = 25,
 			   .estimate = "idle time of this kind, without the longest gaps",
 			   .is_about_idle = true},
+	[RULE_DATA_LOADING] = {.name = "data-loading",
+			       .share_percent = 10,
+			       .estimate = CPU_ESTIMATE,
+			       .is_about_idle = true},
+	[RULE_JIT] = {.name = "jit-compile",
+		      .share_percent = 10,
+		      .estimate = CPU_ESTIMATE,
+		      .is_about_idle = true},
+	[RULE_IMPORTS] = {.name = "imports",
+			  .share_percent = 10,
+			  .estimate = CPU_ESTIMATE,
+			  .is_about_idle = true},
+	[RULE_BLOCKING_IO] = {.name = "blocking-io",
+			      .share_percent = 10,
+			      .estimate = CPU_ESTIMATE,
+			      .is_about_idle = true},
+	[RULE_GIL] = {.name = "gil",
+		      .share_percent = 10,
+		      .estimate = CPU_ESTIMATE,
+		      .is_about_idle = true},
+	[RULE_HOST_MEMORY] = {.name = "host-memory",
+			      .share_percent = 10,
+			      .estimate = CPU_ESTIMATE,
+			      .is_about_idle = true},
+	[RULE_HOST_WAIT] = {.name = "host-wait",
+			    .share_percent = 10,
+			    .estimate = CPU_ESTIMATE,
+			    .is_about_idle = true},
+	[RULE_PYTHON_OVERHEAD] = {.name = "python-overhead",
+				  .share_percent = 10,
+				  .estimate = CPU_ESTIMATE,
+				  .is_about_idle = true},
+	[RULE_HOST_CODE] = {.name = "host-code",
+			    .share_percent = 10,
+			    .estimate = CPU_ESTIMATE,
+			    .is_about_idle = true},
 };
 
 const char *finding_rule_name(enum rule rule)

@@ -10,6 +10,7 @@
 
 #include "log/base/number_format.h"
 #include "merge/findings/finding_place.h"
+#include "merge/findings/rules_cpu.h"
 
 #define WAITS_MIN	    16
 #define LATE_LAUNCHES_MIN   64
@@ -146,9 +147,14 @@ int detect_gpu_idle(struct detection *detection)
 	uint64_t gap_count;
 	int error = 0;
 
+	bool is_explained = cpu_findings_explain(detection->reading);
+
 	for (int class = 0; class < IDLE_CALL_UNKNOWN; class ++) {
 		uint64_t ns = unexplained_ns(detection, (enum idle_class) class, &gap_count);
 
+		/* The samples of the CPU say more. */
+		if (is_explained && (class == IDLE_LAUNCH_LATE || class == IDLE_NOT_SUBMITTED))
+			continue;
 		if (ns <= detection->facts[0] || gap_count < GAPS_MIN + DEVICE_LONGEST_GAPS)
 			continue;
 		most = (enum idle_class) class;

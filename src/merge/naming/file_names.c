@@ -61,6 +61,19 @@ const char *file_public_part(const char *path)
 	return NULL;
 }
 
+bool module_is_of_c_runtime(const char *path)
+{
+	static const char *const names[] = {"libc.so",	 "libc-",   "libpthread", "libm.so",
+					    "libm-",	 "librt",   "libdl",	  "ld-linux",
+					    "libstdc++", "libgcc_s"};
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
 bool module_is_installed(const char *path)
 {
 	static const char *const folders[] = {"/usr/", "/lib", "/bin/", "/nix/", "/snap/"};

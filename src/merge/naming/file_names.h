@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "merge/base/names.h"
+#include "merge/read/model.h"
 
 struct file_name {
 	uint32_t suffix; /* shown suffix + 1; 0: not assigned */
@@ -51,5 +52,18 @@ const char *file_public_part(const char *path);
 
 /* Returns whether a program or library with this absolute path is part of an installed package. */
 bool module_is_installed(const char *path);
+
+/*
+ * Returns whether a module is part of the C or C++ runtime. Its debug information has paths such as
+ * "nptl/futex-internal.c", which do not look like those of a library.
+ */
+bool module_is_of_c_runtime(const char *path);
+
+/* The same for a module, as index in the model's modules. */
+static inline bool model_is_of_c_runtime(const struct model *model, uint32_t module)
+{
+	return module && module_is_of_c_runtime(
+				 names_text(&model->names, model->modules.rows[module].path, NULL));
+}
 
 #endif

@@ -224,8 +224,10 @@ uint32_t frame_native_name(struct frame_names *c, uint32_t a)
 	name = name_function(c, a);
 	if (c->lines && place)
 		name = add_line(c, name, place);
-	name = place ? mark_user_code(c, name, place->file, place->line)
-		     : mark_user_module(c, name, address->module);
+	if (place && !model_is_of_c_runtime(c->model, address->module))
+		name = mark_user_code(c, name, place->file, place->line);
+	else if (!place)
+		name = mark_user_module(c, name, address->module);
 	if (name != NAME_FAILED)
 		c->native[a] = name + 1;
 	return name;

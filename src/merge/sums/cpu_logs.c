@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/sums/cpu_logs.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+/* A thread of PyTorch's autograd engine that has no nodes to run. */
+#define ENGINE_WAIT "_ZN5torch8autograd10ReadyQueue3pop"
 
 #define HZ_DEFAULT 99.0
 #define HZ_MIN	   0.01
@@ -14,6 +19,54 @@ uint64_t cpu_log_period_ns(const struct model *model)
 	return (uint64_t)(1e9 / (hz >= HZ_MIN && hz <= HZ_MAX ? hz : HZ_DEFAULT));
 }
 
+void cpu_facts_add(struct cpu_facts *facts, const struct cpu_log *log)
+{
+	double hz = 1e9 / (double)log->period_ns;
+	bool has_perf = !strcmp(model_meta(log->model, "cpu.source"), "perf");
+
+	facts->has_perf = (facts->has_perf || !facts->process_count) && has_perf;
+	facts->hz = hz > facts->hz ? hz : facts->hz;
+	facts->process_count++;
+	facts->thread_count += log->model->cpu_samples.thread_count;
+	if (!has_perf && !facts->why[0])
+		snprintf(facts->why, sizeof(facts->why), "%s", model_meta(log->model, "cpu.why"));
+}
+
+int cpu_log_find_engine_waits(struct cpu_log *log)
+{
+	const struct model *model = log->model;
+	uint8_t *is_wait = calloc(log->addresses.count + 1, 1);
+	int error = 0;
+
+	log->waits_for_main = calloc(model->stacks.count + 1, 1);
+	for (uint32_t a = 0; is_wait && a < log->addresses.count; a++)
+		is_wait[a] = !strncmp(names_text(&model->names, log->addresses.list[a].name, NULL),
+				      ENGINE_WAIT, strlen(ENGINE_WAIT));
+	for (size_t s = 1; is_wait && log->waits_for_main && s < model->stacks.count; s++) {
+		const struct stack *stack = &model->stacks.rows[s];
+
+		for (uint32_t f = 0; f < stack->frame_count; f++)
+			log->waits_for_main[s] |=
+				is_wait[log->addresses.by_frame[stack->first_frame + f]];
+	}
+	if (!is_wait || !log->waits_for_main)
+		error = -ENOMEM;
+	free(is_wait);
+	return error;
+}
+
+bool cpu_log_waits_for(const struct cpu_log *log, const struct cpu_sample *sample,
+		       uint32_t *pid_out, uint32_t *tid_out)
+{
+	*pid_out = sample->wait_pid;
+	*tid_out = sample->wait_tid;
+	if (*tid_out || sample->stack >= log->model->stacks.count ||
+	    !log->waits_for_main[sample->stack] || sample->tid == log->input->header.pid)
+		return *tid_out != 0;
+	*pid_out = *tid_out = log->input->header.pid;
+	return true;
+}
+
 void cpu_logs_free(struct cpu_logs *logs)
 {
 	for (size_t l = 0; l < logs->count; l++) {
@@ -22,6 +75,7 @@ void cpu_logs_free(struct cpu_logs *logs)
 		frames_free(&log->frames);
 		addresses_free(&log->addresses);
 		demangle_cache_free(&log->names);
+		free(log->waits_for_main);
 		model_free(log->model);
 	}
 	free(logs->list);

@@ -22,12 +22,27 @@ struct cpu_log {
 	struct demangle_cache names;
 	struct frames frames;
 	uint64_t period_ns; /* mean time between two observations of a thread */
+	/* By XT_STACK_ID: PyTorch's engine waits for backward() in the main thread. */
+	uint8_t *waits_for_main;
 };
 
 struct cpu_logs {
 	struct cpu_log *list;
 	size_t count;
 };
+
+/* What the CPU logs of a run say about themselves. */
+struct cpu_facts {
+	uint64_t process_count, thread_count;
+	double hz;     /* the highest of all logs */
+	bool has_perf; /* the kernel's events gave the stacks of running threads, in all logs */
+	char why[256]; /* why they did not; empty if unknown */
+	/* Gaps between GPU work of at least IDLE_LONG_NS, and their part with a CPU path. */
+	uint64_t long_idle_ns, long_covered_ns;
+};
+
+/* Adds the facts of a log. */
+void cpu_facts_add(struct cpu_facts *facts, const struct cpu_log *log);
 
 /* A moment of a thread: a row of a CPU log. */
 struct cpu_moment {
@@ -38,6 +53,13 @@ struct cpu_moment {
 
 /* The mean time between two observations that the log states, in ns. */
 uint64_t cpu_log_period_ns(const struct model *model);
+
+/* Sets waits_for_main. Call it when the addresses have names. Returns 0 or -ENOMEM. */
+int cpu_log_find_engine_waits(struct cpu_log *log);
+
+/* Sets the process and thread that a sample waits for. Returns false if unknown. */
+bool cpu_log_waits_for(const struct cpu_log *log, const struct cpu_sample *sample,
+		       uint32_t *pid_out, uint32_t *tid_out);
 
 void cpu_logs_free(struct cpu_logs *logs);
 

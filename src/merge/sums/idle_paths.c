@@ -106,29 +106,37 @@ static uint32_t intern(struct idle_paths *paths, const struct idle_path *path)
 	return (uint32_t)paths->count - 1 + IDLE_PATH_FIRST;
 }
 
-static struct idle_path_part part_of(const struct idle_paths *paths, const struct cpu_log *log,
+static struct idle_path_part part_of(const struct cpu_logs *logs, const struct cpu_log *log,
 				     const struct cpu_sample *sample)
 {
-	return (struct idle_path_part){(uint32_t)(log - paths->logs->list), sample->stack,
-				       sample->state};
+	return (struct idle_path_part){(uint32_t)(log - logs->list), sample->stack, sample->state};
 }
 
-/* The path of a sample at a time, followed by that of the thread that it waits for. */
+struct idle_path idle_paths_follow(const struct cpu_logs *logs, const struct cpu_log *log,
+				   const struct cpu_sample *sample, uint64_t time_ns)
+{
+	struct idle_path path = {.own = part_of(logs, log, sample)};
+	struct cpu_moment other;
+	uint32_t pid, tid;
+
+	if (!cpu_log_waits_for(log, sample, &pid, &tid))
+		return path;
+	other = cpu_logs_find(logs, log->input, pid, tid, time_ns);
+	if (!other.log || !cpu_moment_sample(&other)->stack)
+		return path;
+	path.has_other = true;
+	path.other = part_of(logs, other.log, cpu_moment_sample(&other));
+	return path;
+}
+
 static uint32_t path_of(struct idle_paths *paths, const struct cpu_log *log,
 			const struct cpu_sample *sample, uint64_t time_ns)
 {
-	struct idle_path path = {.own = part_of(paths, log, sample)};
-	struct cpu_moment other;
+	struct idle_path path;
 
 	if (!sample->stack && (sample->state == XT_CPU_UNKNOWN || sample->state == XT_CPU_RUNNING))
 		return IDLE_PATH_UNSAMPLED;
-	if (sample->wait_tid) {
-		other = cpu_logs_find(paths->logs, paths->input, sample->wait_pid, sample->wait_tid,
-				      time_ns);
-		path.has_other = other.log != NULL && cpu_moment_sample(&other)->stack;
-		if (path.has_other)
-			path.other = part_of(paths, other.log, cpu_moment_sample(&other));
-	}
+	path = idle_paths_follow(paths->logs, log, sample, time_ns);
 	return intern(paths, &path);
 }
 

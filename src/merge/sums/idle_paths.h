@@ -90,6 +90,10 @@ void idle_paths_begin(struct idle_paths *paths, const struct cpu_logs *logs,
 void idle_paths_add(struct idle_paths *paths, const struct owner *owner, uint64_t from_ns,
 		    const struct idle_work *work, const uint64_t pieces_ns[IDLE_CLASSES]);
 
+/* The path of a sample at a time, followed by that of the thread that it waits for. */
+struct idle_path idle_paths_follow(const struct cpu_logs *logs, const struct cpu_log *log,
+				   const struct cpu_sample *sample, uint64_t time_ns);
+
 /* Divides the short gaps. Call it after the last gap. */
 void idle_paths_finish(struct idle_paths *paths);
 

@@ -265,9 +265,9 @@ void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 	/* With a crash buffer, the last account also counts events that are still in the buffer. */
 	if (damage->closed || !log->has_crash_buffer)
 		count_damaged_rows(losses, input_shown(log), model, report);
-	if (damage->closed && !damaged && !missing)
+	if (damage->closed && !damaged && !missing && !log->is_cpu)
 		check_accounts(losses, input_shown(log), model, report);
-	if (damage->closed)
+	if (damage->closed && !log->is_cpu)
 		check_calls_seen(losses, input_shown(log), model, report);
 	report_end(losses, log, damage, report);
 }
@@ -338,4 +338,12 @@ uint64_t losses_add_missing_kernels(uint64_t losses[LOSS_COUNT], const char *pat
 			    (unsigned long long)missing_count);
 	}
 	return missing_count;
+}
+
+uint64_t losses_account(const uint64_t accounts[XT_ACCOUNTS], const char *name)
+{
+	for (size_t a = 0; a < XT_ACCOUNTS; a++)
+		if (!strcmp(xt_accounts[a].name, name))
+			return accounts[a];
+	return 0;
 }

@@ -59,4 +59,7 @@ uint64_t losses_add_missing_kernels(uint64_t losses[LOSS_COUNT], const char *pat
 				    const struct model *model, const struct xt_damage *damage,
 				    uint64_t missing_count, struct report *report);
 
+/* Returns the sum of an account over all logs, such as "python.stacks". 0 for unknown names. */
+uint64_t losses_account(const uint64_t accounts[XT_ACCOUNTS], const char *name);
+
 #endif

@@ -91,14 +91,6 @@ static int add_handoffs(struct trust *trust, const struct run *run)
 			  run->handed_off_to, time);
 }
 
-static uint64_t account(const struct run *run, const char *name)
-{
-	for (size_t a = 0; a < XT_ACCOUNTS; a++)
-		if (!strcmp(xt_accounts[a].name, name))
-			return run->accounts[a];
-	return 0;
-}
-
 static int add_sampling(struct trust *trust, const struct run *run)
 {
 	char time[TIME_BYTES], upto[32] = "";
@@ -119,7 +111,7 @@ static int add_sampling(struct trust *trust, const struct run *run)
 
 static int add_excess(struct trust *trust, const struct run *run)
 {
-	uint64_t beyond_ns = account(run, "overhead.beyond_ns");
+	uint64_t beyond_ns = losses_account(run->accounts, "overhead.beyond_ns");
 	char time[TIME_BYTES];
 
 	if (!beyond_ns)
@@ -203,21 +195,22 @@ static uint64_t account_sum(const struct run *run, const char *beginning)
 
 static char *account_line(const struct run *run)
 {
-	uint64_t invalid = account(run, "kernels.invalid") + account(run, "copies.invalid") +
-			   account(run, "sets.invalid");
+	uint64_t invalid = losses_account(run->accounts, "kernels.invalid") +
+			   losses_account(run->accounts, "copies.invalid") +
+			   losses_account(run->accounts, "sets.invalid");
 	/* If a log continues after its last account, the counts are too low. */
 	const char *known =
 		run->logs_open || run->losses[LOSS_LOG_ACCOUNTS] ? "as of the last update: " : "";
 	char seen[COUNT_BYTES], written[COUNT_BYTES], lost[COUNT_BYTES], bad[COUNT_BYTES],
 		cut[COUNT_BYTES], audits[COUNT_BYTES], wrong[COUNT_BYTES], *text;
 
-	format_count(seen, account(run, "calls.seen"));
-	format_count(written, account(run, "calls.written"));
+	format_count(seen, losses_account(run->accounts, "calls.seen"));
+	format_count(written, losses_account(run->accounts, "calls.written"));
 	format_count(lost, account_sum(run, "calls.lost."));
 	format_count(bad, invalid);
-	format_count(cut, account(run, "stacks.truncated"));
-	format_count(audits, account(run, "stacks.audited"));
-	format_count(wrong, account(run, "stacks.mismatched"));
+	format_count(cut, losses_account(run->accounts, "stacks.truncated"));
+	format_count(audits, losses_account(run->accounts, "stacks.audited"));
+	format_count(wrong, losses_account(run->accounts, "stacks.mismatched"));
 	if (asprintf(&text,
 		     "%scalls seen %s = written %s + lost %s; records invalid %s; "
 		     "stacks truncated %s, checked %s, wrong %s",
@@ -241,9 +234,10 @@ static char *cost_text(const struct run *run)
 	if (run->logs_cut_off)
 		snprintf(upto, sizeof(upto), ", incomplete for %zu that did not exit normally",
 			 run->logs_cut_off);
-	format_time(callbacks, account(run, "callbacks.ns"));
-	format_time(writer, account(run, "writer.cpu_ns") + account(run, "flusher.cpu_ns"));
-	format_time(waited, account(run, "threads.waited_ns"));
+	format_time(callbacks, losses_account(run->accounts, "callbacks.ns"));
+	format_time(writer, losses_account(run->accounts, "writer.cpu_ns") +
+				    losses_account(run->accounts, "flusher.cpu_ns"));
+	format_time(waited, losses_account(run->accounts, "threads.waited_ns"));
 	if (asprintf(&text,
 		     "about %s in the program's threads (%s of it waiting), %s in its own "
 		     "threads%s%s",

@@ -17,8 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "inject/python/python_layout.h"
-#include "inject/python/python_lines.h"
+#include "python/python_layout.h"
+#include "python/python_lines.h"
 
 struct expected_line {
 	int64_t offset;

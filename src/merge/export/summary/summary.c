@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "merge/export/summary/summary_calls.h"
+#include "merge/export/summary/summary_cpu.h"
 #include "merge/export/summary/summary_findings.h"
 #include "merge/export/summary/summary_headline.h"
 #include "merge/export/summary/summary_memory.h"
@@ -280,6 +281,8 @@ static int end(struct sink *sink, const struct run *run)
 		return error;
 	put_overview(out, run);
 	error = put_findings(out, run);
+	if (!error)
+		error = summary_put_cpu(sink, run);
 	if (!error)
 		error = summary_put_ranks(sink, run);
 	if (!error)

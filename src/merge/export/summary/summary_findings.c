@@ -20,7 +20,7 @@
 
 #define TEXT_TOP	 5
 #define INDENT		 10
-#define TITLE_BYTES	 64
+#define TITLE_BYTES	 96
 #define TEXT_COLUMNS	 100 /* without a terminal */
 #define WRAP_COLUMNS_MIN 40
 #define WRAP_COLUMNS_MAX 110
@@ -93,7 +93,10 @@ static void put_findings_title(struct output *out, const struct run *run, size_t
 	if (shown < findings->count)
 		snprintf(top, sizeof(top), "top %zu of %zu", shown, findings->count);
 	if (whole_ns)
-		snprintf(whole, sizeof(whole), "of %s active time", time);
+		snprintf(whole, sizeof(whole), "of %s %s", time,
+			 findings->list[0].rule >= RULE_CPU_FIRST
+				 ? "from the first to the last GPU work"
+				 : "active time");
 	if (top[0] || whole[0])
 		snprintf(more, sizeof(more), "(%s%s%s)", top, top[0] && whole[0] ? "; " : "",
 			 whole);
@@ -218,7 +221,8 @@ int put_findings_json(struct json *json, const struct run *run)
 	int error = 0;
 
 	for (int rule = 0; rule < RULES; rule++)
-		rule_count += run->settings->finding_shares[rule] >= 0;
+		rule_count += run->settings->finding_shares[rule] >= 0 &&
+			      (rule < RULE_CPU_FIRST || run->cpu_facts.process_count);
 	json_begin_object(json, "findings");
 	json_u64(json, "rule_count", rule_count);
 	json_u64(json, "row_count", run->findings.count);

@@ -123,21 +123,29 @@ static int add_activity(struct headline_texts *texts, const struct run *run)
 static int add_gap(struct headline_texts *texts, const struct run *run, const char *label,
 		   const struct headline_gap *gap)
 {
-	char time[TIME_BYTES], at[TIME_BYTES + 8] = "", *where;
+	const bool is_start = gap == &run->headline.start_up;
+	char time[TIME_BYTES], at[TIME_BYTES + 8] = "", *where, *cpu;
 	int error;
 
 	if (!gap->ns)
 		return 0;
 	where = finding_place_location(&run->paths, &gap->place);
-	if (!where)
-		return -ENOMEM;
-	if (gap == &run->headline.longest && gap->from_ns >= 0) {
+	cpu = finding_place_location(&run->paths, &gap->cpu_place);
+	if (!is_start && gap->from_ns >= 0) {
 		format_time(time, (uint64_t)gap->from_ns);
 		snprintf(at, sizeof(at), " at %s", time);
 	}
 	format_time(time, gap->ns);
-	error = add_text(texts, label, "%s%s, ended by %s", time, at, where);
+	if (!where || !cpu)
+		error = -ENOMEM;
+	else if (gap->cpu_ns)
+		error = add_text(texts, label, "%s%s%s, %s of it in %s", time, at,
+				 is_start ? " before the first GPU work" : "",
+				 format_percent_of(gap->cpu_ns, gap->ns), cpu);
+	else
+		error = add_text(texts, label, "%s%s, ended by %s", time, at, where);
 	free(where);
+	free(cpu);
 	return error;
 }
 
@@ -245,10 +253,27 @@ static void put_file(struct json *json, const struct run *run, uint32_t file, ui
 	json_u64(json, "line", line);
 }
 
+/* What the CPU did in most of the gap. */
+static int put_cpu_json(struct json *json, const struct run *run, const struct headline_gap *gap)
+{
+	char *where = finding_place_location(&run->paths, &gap->cpu_place);
+
+	if (!where)
+		return -ENOMEM;
+	json_begin_object(json, "cpu");
+	json_u64(json, "ns", gap->cpu_ns);
+	json_string(json, "where", where);
+	put_file(json, run, gap->cpu_place.file, gap->cpu_place.line);
+	json_end_object(json);
+	free(where);
+	return 0;
+}
+
 static int put_gap_json(struct json *json, const char *key, const struct run *run,
 			const struct headline_gap *gap, bool has_class)
 {
 	char *where;
+	int error;
 
 	if (!gap->ns)
 		return 0;
@@ -262,9 +287,10 @@ static int put_gap_json(struct json *json, const char *key, const struct run *ru
 		json_string(json, "class", idle_labels[gap->class]);
 	json_string(json, "where", where);
 	put_file(json, run, gap->place.file, gap->place.line);
+	error = gap->cpu_ns ? put_cpu_json(json, run, gap) : 0;
 	json_end_object(json);
 	free(where);
-	return 0;
+	return error;
 }
 
 static void put_costs_json(struct json *json, const struct run *run)

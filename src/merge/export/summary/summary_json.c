@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "log/base/grow.h"
+#include "merge/export/summary/summary_cpu.h"
 #include "merge/export/summary/summary_findings.h"
 #include "merge/export/summary/summary_headline.h"
 #include "merge/export/summary/summary_json_tables.h"
@@ -287,6 +288,8 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	if (run->selection)
 		put_selection(json, run);
 	error = put_headline_json(json, run);
+	if (!error)
+		error = put_cpu_json(json, run);
 	put_queries(json);
 	put_totals(json, run);
 	put_idle_classes(json, s);

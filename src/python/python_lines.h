@@ -2,13 +2,13 @@
 /*
  * Maps an instruction of a Python code object to its line.
  */
-#ifndef XT_INJECT_PYTHON_LINES_H
-#define XT_INJECT_PYTHON_LINES_H
+#ifndef XT_PYTHON_LINES_H
+#define XT_PYTHON_LINES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "inject/python/python_layout.h"
+#include "python/python_layout.h"
 
 /*
  * Returns the line of the instruction at `offset` bytes from the first one (may be negative), or 0

@@ -5,8 +5,8 @@
  * From 3.13 on, the interpreter publishes most of them at the start of _PyRuntime. Older versions
  * are in a table. An unknown version has no layout.
  */
-#ifndef XT_INJECT_PYTHON_LAYOUT_H
-#define XT_INJECT_PYTHON_LAYOUT_H
+#ifndef XT_PYTHON_LAYOUT_H
+#define XT_PYTHON_LAYOUT_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -96,6 +96,12 @@ struct python_layout {
 	uint16_t keys_indices;	/* of keys: indices, then entries */
 	uint8_t keys_are_sized; /* to 3.10: keys have their size; later its logarithm and a kind */
 	uint8_t dict_place;	/* enum python_dict_place */
+	/* For other processes: from _PyRuntime to the states of all threads. */
+	uint16_t runtime_head;	      /* the newest interpreter */
+	uint16_t interpreter_next;    /* the next older one */
+	uint16_t interpreter_threads; /* the newest state; states begin with two links and this */
+	uint16_t state_pthread;	      /* pthread_self() of its thread */
+	uint16_t state_native_id;     /* from 3.11: gettid() of its thread */
 };
 
 #define PYTHON_VERSION(major, minor) ((uint32_t)(major) << 24 | (uint32_t)(minor) << 16)

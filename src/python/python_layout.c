@@ -2,7 +2,7 @@
 /*
  * Layouts by version. tools/check-pythons.sh compares each with a real interpreter.
  */
-#include "inject/python/python_layout.h"
+#include "python/python_layout.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -28,6 +28,10 @@ static const struct python_layout tabled[] = {
 	       .code_line_table = 120,
 	       .runtime_interpreters = 32,
 	       .frame_locals = 360,
+	       .runtime_head = 32,
+	       .interpreter_next = 0,
+	       .interpreter_threads = 8,
+	       .state_pthread = 176,
 	       .dict_place = PYTHON_DICT_AT_OFFSET},
 	[10] = {.division = PYTHON_EACH_MARKED,
 		.line_format = PYTHON_LINETABLE,
@@ -46,6 +50,10 @@ static const struct python_layout tabled[] = {
 		.code_line_table = 120,
 		.runtime_interpreters = 32,
 		.frame_locals = 352,
+		.runtime_head = 32,
+		.interpreter_next = 0,
+		.interpreter_threads = 8,
+		.state_pthread = 176,
 		.dict_place = PYTHON_DICT_AT_OFFSET},
 	[11] = {.division = PYTHON_BY_FLAG,
 		.line_format = PYTHON_LOCATIONS,
@@ -68,6 +76,11 @@ static const struct python_layout tabled[] = {
 		.runtime_interpreters = 40,
 		.frame_locals = 72,
 		.type_keys = 872,
+		.runtime_head = 40,
+		.interpreter_next = 0,
+		.interpreter_threads = 16,
+		.state_pthread = 152,
+		.state_native_id = 160,
 		.dict_place = PYTHON_DICT_AND_VALUES},
 	[12] = {.division = PYTHON_BY_SHIM,
 		.line_format = PYTHON_LOCATIONS,
@@ -91,6 +104,11 @@ static const struct python_layout tabled[] = {
 		.interpreter_id = 8,
 		.frame_locals = 72,
 		.type_keys = TYPE_KEYS_SINCE_3_12,
+		.runtime_head = 40,
+		.interpreter_next = 0,
+		.interpreter_threads = 72,
+		.state_pthread = 136,
+		.state_native_id = 144,
 		.dict_place = PYTHON_DICT_OR_VALUES},
 };
 #define FIRST_PUBLISHED 13
@@ -103,7 +121,8 @@ static const struct python_layout tabled[] = {
 
 /* Indexes of the published values in the interpreter's table of 64-bit words. */
 struct places {
-	uint8_t version, free_threaded, finalizing, interpreter_id, state_interpreter, state_frame,
+	uint8_t version, free_threaded, finalizing, runtime_head, interpreter_id, interpreter_next,
+		interpreter_threads, state_interpreter, state_frame, state_pthread, state_native_id,
 		state_status, frame_previous, frame_code, frame_instruction, frame_owner,
 		frame_tlbc_index, frame_locals, code_file, code_name, code_line_table,
 		code_first_line, code_instructions, code_tlbc, object_type, type_name, bytes_size,
@@ -114,9 +133,14 @@ static const struct places published[] = {
 	[13] = {.version = 1,
 		.free_threaded = 2,
 		.finalizing = 4,
+		.runtime_head = 5,
 		.interpreter_id = 7,
+		.interpreter_next = 8,
+		.interpreter_threads = 9,
 		.state_interpreter = 22,
 		.state_frame = 23,
+		.state_pthread = 24,
+		.state_native_id = 25,
 		.state_status = 27,
 		.frame_previous = 29,
 		.frame_code = 30,
@@ -138,9 +162,14 @@ static const struct places published[] = {
 	[14] = {.version = 1,
 		.free_threaded = 2,
 		.finalizing = 4,
+		.runtime_head = 5,
 		.interpreter_id = 7,
+		.interpreter_next = 8,
+		.interpreter_threads = 9,
 		.state_interpreter = 25,
 		.state_frame = 26,
+		.state_pthread = 27,
+		.state_native_id = 28,
 		.state_status = 30,
 		.frame_previous = 32,
 		.frame_code = 33,
@@ -199,6 +228,11 @@ static void fill_published(uint32_t minor, const uint64_t *table, struct python_
 		.state_status = (uint16_t)table[at->state_status],
 		.state_interpreter = (uint16_t)table[at->state_interpreter],
 		.interpreter_id = (uint16_t)table[at->interpreter_id],
+		.runtime_head = (uint16_t)table[at->runtime_head],
+		.interpreter_next = (uint16_t)table[at->interpreter_next],
+		.interpreter_threads = (uint16_t)table[at->interpreter_threads],
+		.state_pthread = (uint16_t)table[at->state_pthread],
+		.state_native_id = (uint16_t)table[at->state_native_id],
 		.frame_previous = (uint16_t)table[at->frame_previous],
 		.frame_code = (uint16_t)table[at->frame_code],
 		.frame_instruction = (uint16_t)table[at->frame_instruction],

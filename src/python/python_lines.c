@@ -3,7 +3,7 @@
  * The three line table formats since CPython 3.9. Each is a sequence of instruction ranges. Runs in
  * the program's threads on the cold path.
  */
-#include "inject/python/python_lines.h"
+#include "python/python_lines.h"
 
 /* 3.9: pairs of address increment and line increment. */
 static uint32_t line_by_lnotab(const uint8_t *table, size_t table_bytes, uint32_t first_line,

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/findings/cpu_place.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "log/base/grow.h"
+#include "merge/findings/finding_place.h"
+
+static int add_part(struct run *run, const struct idle_path_part *part, struct finding_place *place)
+{
+	const struct cpu_log *log = &run->cpu_logs->list[part->log];
+	/* Resolving lines only reads a log. */
+	struct reading reading = {
+		.run = run,
+		.model = log->model,
+		.frames = log->frames,
+		.process = {.log = log->input,
+			    .model = log->model,
+			    .frames = &log->frames,
+			    .addresses = &log->addresses,
+			    .paths = &run->paths,
+			    .names = (struct demangle_cache *)&log->names},
+	};
+
+	if (!part->stack || !frames_has_stack(&log->frames, part->stack))
+		return 0;
+	return finding_add_stack(&reading, part->stack, place);
+}
+
+int cpu_place(struct run *run, const struct idle_path *path, struct finding_place *place)
+{
+	struct finding_place own = {.function = NAME_EMPTY};
+	int error = add_part(run, &path->own, &own);
+
+	*place = own;
+	if (error || !path->has_other)
+		return error;
+	/* The line to look at is that of the other thread, if it has one. */
+	place->line = 0;
+	place->is_own = false;
+	error = add_part(run, &path->other, place);
+	if (!place->line) {
+		place->function = own.function;
+		place->file = own.file;
+		place->line = own.line;
+		place->says_line = own.says_line;
+		place->is_own = own.is_own;
+	}
+	return error;
+}
+
+/* Time by path. */
+struct span_sum {
+	struct idle_path path;
+	uint32_t function, line; /* of its place */
+	uint64_t ns;
+};
+
+struct span_sums {
+	struct span_sum *list;
+	size_t count, capacity;
+};
+
+static int add_span(struct run *run, struct span_sums *sums, const struct idle_path *path,
+		    uint64_t ns)
+{
+	struct finding_place place = {0};
+	int error = cpu_place(run, path, &place);
+
+	free(place.frames);
+	if (error || !place.function)
+		return error;
+	for (size_t s = 0; s < sums->count; s++)
+		if (sums->list[s].function == place.function && sums->list[s].line == place.line) {
+			saturating_add(&sums->list[s].ns, ns);
+			return 0;
+		}
+	if (grow(&sums->list, &sums->capacity, sums->count + 1, sizeof(*sums->list)) < 0)
+		return -ENOMEM;
+	sums->list[sums->count++] = (struct span_sum){*path, place.function, place.line, ns};
+	return 0;
+}
+
+static int add_samples(struct reading *reading, const struct cpu_log *log,
+		       const struct cpu_thread *thread, uint64_t from_ns, uint64_t until_ns,
+		       struct span_sums *sums)
+{
+	const struct cpu_samples *samples = &log->model->cpu_samples;
+	int error = 0;
+
+	for (size_t r = thread->first; r < thread->end && !error; r++) {
+		struct cpu_cover cover =
+			cpu_samples_cover(samples, thread, r, cpu_log_reach_ns(log));
+		uint64_t begin_ns = cover.from_ns > from_ns ? cover.from_ns : from_ns;
+		uint64_t end_ns = cover.until_ns < until_ns ? cover.until_ns : until_ns;
+		struct idle_path path;
+
+		if (begin_ns >= end_ns)
+			continue;
+		path = idle_paths_follow(reading->run->cpu_logs, log, &samples->rows[r],
+					 begin_ns + (end_ns - begin_ns) / 2);
+		error = add_span(reading->run, sums, &path, end_ns - begin_ns);
+	}
+	return error;
+}
+
+int cpu_place_of_span(struct reading *reading, uint32_t tid, uint64_t from_ns, uint64_t until_ns,
+		      struct finding_place *place, uint64_t *share_ns_out)
+{
+	const struct cpu_logs *logs = reading->run->cpu_logs;
+	const struct span_sum *most = NULL;
+	struct span_sums sums = {0};
+	int error = 0;
+
+	*share_ns_out = 0;
+	for (size_t l = 0; l < logs->count && !error; l++) {
+		const struct cpu_log *log = &logs->list[l];
+		const struct cpu_thread *thread =
+			log->input->first == reading->process.log->first
+				? cpu_samples_of(&log->model->cpu_samples, tid)
+				: NULL;
+
+		if (thread)
+			error = add_samples(reading, log, thread, from_ns, until_ns, &sums);
+	}
+	for (size_t s = 0; s < sums.count; s++)
+		if (!most || sums.list[s].ns > most->ns)
+			most = &sums.list[s];
+	if (!error && most) {
+		*share_ns_out = most->ns;
+		error = cpu_place(reading->run, &most->path, place);
+	}
+	free(sums.list);
+	return error;
+}

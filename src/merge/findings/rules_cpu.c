@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/findings/rules_cpu.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/grow.h"
+#include "log/base/number_format.h"
+#include "merge/findings/cpu_causes.h"
+#include "merge/findings/cpu_place.h"
+#include "merge/findings/finding_place.h"
+#include "merge/sums/build_tree.h"
+
+#define PROCESSES_MAX 64 /* other processes that are counted */
+
+/* Ends the sentence "The GPU is idle for 1.2 s, 41.0 % of …, because …". */
+static const struct cpu_text {
+	const char *why;
+	const char *advice;
+} texts[RULES] = {
+	[RULE_DATA_LOADING] = {"data is loaded",
+			       "Load in more worker processes (PyTorch: num_workers, "
+			       "persistent_workers, prefetch_factor), copy from pinned memory with "
+			       "non_blocking=True, and move decoding and collation out of the "
+			       "training loop."},
+	[RULE_JIT] = {"code is compiled or tuned",
+		      "Compile before the loop and keep the cache between runs (PyTorch: "
+		      "TORCHINDUCTOR_CACHE_DIR; Triton: TRITON_CACHE_DIR). Avoid shapes that "
+		      "change and make PyTorch compile again."},
+	[RULE_IMPORTS] = {"modules are imported",
+			  "Import before the loop, not inside functions that it calls."},
+	[RULE_BLOCKING_IO] = {"the CPU reads or writes files",
+			      "Write from another thread or process, write less often, or copy to "
+			      "host memory and save asynchronously (PyTorch: "
+			      "torch.distributed.checkpoint.async_save)."},
+	[RULE_GIL] = {"another thread holds Python's interpreter lock",
+		      "Move the other thread's work to a process, or into code that releases the "
+		      "lock."},
+	[RULE_HOST_MEMORY] = {"the CPU allocates memory",
+			      "Reuse buffers, or allocate them once and in pinned memory."},
+	[RULE_HOST_WAIT] = {"the launching thread waits",
+			    "Look at the thread or process that it waits for."},
+	[RULE_PYTHON_OVERHEAD] = {"Python runs between launches",
+				  "Launch fewer and larger kernels: torch.compile, CUDA graphs, "
+				  "fused optimisers (fused=True), or larger batches."},
+	[RULE_HOST_CODE] = {"the CPU runs other code",
+			    "Move this code to another thread, or run it while the GPU is busy."},
+};
+
+/* Idle time of a rule at one line. */
+struct cpu_group {
+	enum rule rule;
+	struct finding_place place;
+	uint64_t ns;
+	uint64_t most_ns; /* of its most expensive path */
+	uint64_t path_count;
+	uint32_t logs[PROCESSES_MAX]; /* other processes that the path continues in */
+	size_t log_count;
+};
+
+struct cpu_groups {
+	struct cpu_group *list;
+	size_t count, capacity;
+};
+
+static bool is_sampled(const struct total *total)
+{
+	return total->owner.leaf == LEAF_IDLE && total->weights[WEIGHT_GPU_IDLE] &&
+	       IDLE_WHAT_PATH(total->owner.what) >= IDLE_PATH_FIRST;
+}
+
+bool cpu_findings_explain(const struct reading *reading)
+{
+	uint64_t known_ns = 0, unknown_ns = 0;
+
+	for (uint32_t t = 0; t < reading->aggregate.count; t++) {
+		const struct total *total = &reading->aggregate.entries[t];
+
+		if (is_sampled(total))
+			saturating_add(&known_ns, total->weights[WEIGHT_GPU_IDLE]);
+		else if (total->owner.leaf == LEAF_IDLE &&
+			 IDLE_WHAT_PATH(total->owner.what) == IDLE_PATH_UNSAMPLED)
+			saturating_add(&unknown_ns, total->weights[WEIGHT_GPU_IDLE]);
+	}
+	return known_ns > unknown_ns;
+}
+
+static struct cpu_group *group_of(struct cpu_groups *groups, enum rule rule,
+				  const struct finding_place *place)
+{
+	struct cpu_group *group;
+
+	for (size_t g = 0; g < groups->count; g++) {
+		group = &groups->list[g];
+		if (group->rule == rule && group->place.function == place->function &&
+		    group->place.file == place->file && group->place.line == place->line)
+			return group;
+	}
+	if (grow(&groups->list, &groups->capacity, groups->count + 1, sizeof(*groups->list)) < 0)
+		return NULL;
+	group = &groups->list[groups->count++];
+	*group = (struct cpu_group){.rule = rule};
+	group->place.function = place->function;
+	group->place.file = place->file;
+	group->place.line = place->line;
+	return group;
+}
+
+static void note_process(struct cpu_group *group, const struct idle_path *path)
+{
+	if (!path->has_other || path->other.log == path->own.log)
+		return;
+	for (size_t l = 0; l < group->log_count; l++)
+		if (group->logs[l] == path->other.log)
+			return;
+	if (group->log_count < PROCESSES_MAX)
+		group->logs[group->log_count++] = path->other.log;
+}
+
+/* Adds the idle time of one path. The place of a group is that of its most expensive path. */
+static int add_path(struct detection *detection, struct cpu_groups *groups,
+		    const struct total *total)
+{
+	struct reading *reading = detection->reading;
+	struct run *run = reading->run;
+	const struct idle_path *path =
+		idle_paths_get(&reading->idle_paths, IDLE_WHAT_PATH(total->owner.what));
+	uint64_t ns = total->weights[WEIGHT_GPU_IDLE] / detection->device_count;
+	struct finding_place place = {0};
+	struct cpu_group *group;
+	int error = cpu_place(run, path, &place);
+
+	group = error ? NULL
+		      : group_of(groups, cpu_cause(run, path, IDLE_WHAT_CLASS(total->owner.what)),
+				 &place);
+	if (!group) {
+		free(place.frames);
+		return -ENOMEM;
+	}
+	saturating_add(&group->ns, ns);
+	group->path_count++;
+	note_process(group, path);
+	if (ns < group->most_ns) {
+		free(place.frames);
+		return 0;
+	}
+	group->most_ns = ns;
+	free(group->place.frames);
+	group->place = place;
+	group->place.node = build_tree_path(reading, &total->owner);
+	group->place.api = group->place.node == PATH_FAILED
+				   ? NAME_EMPTY
+				   : run->paths.nodes[group->place.node].name;
+	return group->place.node == PATH_FAILED ? -ENOMEM : 0;
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct cpu_group *x = a, *y = b;
+
+	if (x->rule != y->rule)
+		return x->rule < y->rule ? -1 : 1;
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x->place.node < y->place.node ? -1 : x->place.node > y->place.node;
+}
+
+/* From the first to the last work of the devices. */
+static uint64_t span_ns(const struct callsites *callsites)
+{
+	uint64_t first_ns = UINT64_MAX, last_ns = 0;
+
+	for (size_t d = 0; d < callsites->device_count; d++) {
+		const struct device_stats *device = &callsites->devices[d];
+
+		first_ns = device->first_ns < first_ns ? device->first_ns : first_ns;
+		last_ns = device->last_ns > last_ns ? device->last_ns : last_ns;
+	}
+	return last_ns > first_ns ? last_ns - first_ns : 1;
+}
+
+static void describe(const struct run *run, const struct cpu_group *groups, size_t count,
+		     struct finding *finding)
+{
+	char time[TIME_BYTES], processes[64] = "";
+	char *where = finding_location(&run->paths, finding);
+
+	format_time(time, finding->cost_ns);
+	if (groups->log_count)
+		snprintf(processes, sizeof(processes), ", in %zu other process%s",
+			 groups->log_count, groups->log_count == 1 ? "" : "es");
+	finding_set_text(finding,
+			 "The GPU is idle for %s, %s of the time from its first to its last work, "
+			 "because %s%s %s%s.",
+			 time, format_percent_of(finding->cost_ns, finding->whole_ns),
+			 texts[finding->rule].why, count > 1 ? ", most in" : " in",
+			 where ? where : "?", processes);
+	free(where);
+	finding->advice = texts[finding->rule].advice;
+	finding_add_evidence(finding, "gpu_idle_ns", finding->cost_ns);
+	finding_add_evidence(finding, "place_count", count);
+	finding_add_evidence(finding, "other_process_count", groups->log_count);
+}
+
+/* Reports the groups of one rule. Takes over the frames of the places. */
+static int add_finding(struct detection *detection, struct cpu_group *groups, size_t count)
+{
+	struct run *run = detection->reading->run;
+	struct findings *findings = &run->findings;
+	struct finding finding = {
+		.rule = groups->rule,
+		.process_index = detection->reading->process.index,
+		.process_count = 1,
+		.whole_ns = span_ns(detection->callsites),
+		.place_all_count = count,
+	};
+
+	for (size_t g = 0; g < count; g++)
+		saturating_add(&finding.cost_ns, groups[g].ns);
+	if (!rule_reports(run->settings, finding.rule, finding.cost_ns, finding.whole_ns))
+		return 0;
+	finding.process = strdup(detection->reading->process.label);
+	if (!finding.process)
+		return -ENOMEM;
+	for (size_t g = 0; g < count && g < FINDING_PLACES_MAX; g++) {
+		struct finding_place *place = &finding.places[finding.place_count++];
+
+		*place = groups[g].place;
+		place->cost_ns = groups[g].ns;
+		place->path_cost_ns = groups[g].most_ns;
+		place->count = groups[g].path_count;
+		groups[g].place.frames = NULL;
+	}
+	describe(run, groups, count, &finding);
+	if (!finding.what || grow(&findings->list, &findings->capacity, findings->count + 1,
+				  sizeof(*findings->list)) < 0) {
+		finding_free(&finding);
+		return -ENOMEM;
+	}
+	findings->list[findings->count++] = finding;
+	return 0;
+}
+
+int cpu_findings_detect(struct detection *detection)
+{
+	const struct aggregate *aggregate = &detection->reading->aggregate;
+	struct cpu_groups groups = {0};
+	int error = 0;
+
+	for (uint32_t t = 0; t < aggregate->count && !error; t++)
+		if (is_sampled(&aggregate->entries[t]))
+			error = add_path(detection, &groups, &aggregate->entries[t]);
+	if (groups.count)
+		qsort(groups.list, groups.count, sizeof(*groups.list), compare_groups);
+	for (size_t first = 0, end; first < groups.count && !error; first = end) {
+		for (end = first + 1;
+		     end < groups.count && groups.list[end].rule == groups.list[first].rule;)
+			end++;
+		error = add_finding(detection, &groups.list[first], end - first);
+	}
+	for (size_t g = 0; g < groups.count; g++)
+		free(groups.list[g].place.frames);
+	free(groups.list);
+	return error;
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/cpu_log.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "log/base/grow.h"
+#include "log/write/writer.h"
+#include "sampler/definitions.h"
+
+#define FLUSH_NS	     1000000000
+#define IDLE_FLUSH_NS	     5000000000 /* for logs with few rows: each chunk costs some bytes */
+#define IDLE_ROWS	     128
+#define ROWS_MAX	     8192 /* flush at once */
+#define WAITING_ROWS_MAX     65536
+#define WAITING_BYTES_MAX    (16u << 20)
+#define STRING_BYTES_MAX     (64u << 10)
+#define META_VALUE_BYTES_MAX (32u << 10)
+#define LOGS_OF_ONE_PID_MAX  100
+
+struct text_pair {
+	char *key, *value;
+};
+
+/* XT_STRING_IDs of a function of the python_process. */
+struct function_texts {
+	uint32_t name, file;
+};
+
+struct cpu_log {
+	char *data_dir, *host;
+	pid_t pid;
+	uint64_t start_ns, flushed_ns;
+	struct xt_writer *writer; /* NULL: the file was not created yet */
+	struct text_pair *metas;
+	size_t meta_count, meta_capacity;
+	struct {
+		const char *name;
+		uint64_t value;
+	} accounts[32];
+	size_t account_count;
+	uint32_t thread_count;
+	struct definitions threads, modules, strings, frames, stacks;
+	struct function_texts *functions;
+	size_t function_capacity;
+	struct cpu_row_list rows;
+	uint64_t lost_rows;
+};
+
+/* A key of stack_key with all that follows. */
+static uint8_t stack_bytes[sizeof(struct stack_key) +
+			   XT_STACK_FRAMES_MAX * (sizeof(uint64_t) + sizeof(uint32_t)) +
+			   XT_PYTHON_FRAMES_MAX * 2 * sizeof(uint32_t)];
+
+static const struct {
+	enum xt_kind kind;
+	uint32_t rows;
+	size_t content; /* bytes or list elements */
+} layout[] = {
+	{XT_KIND_META, 64, 128 << 10},	   {XT_KIND_THREAD, 1024, 64 << 10},
+	{XT_KIND_MODULE, 1024, 512 << 10}, {XT_KIND_STRING, 1024, 1 << 20},
+	{XT_KIND_PYTHON_FRAME, 4096, 0},   {XT_KIND_STACK, 4096, 128 << 10},
+	{XT_KIND_CPU_SAMPLE, 16 << 10, 0}, {XT_KIND_CLOCK, 64, 0},
+	{XT_KIND_ACCOUNT, 64, 4 << 10},
+};
+#define LAYOUT_COUNT (sizeof(layout) / sizeof(layout[0]))
+
+int cpu_log_tables_init(struct cpu_log_tables *tables)
+{
+	int error = 0;
+
+	*tables = (struct cpu_log_tables){0};
+	for (size_t i = 0; i < LAYOUT_COUNT && !error; i++)
+		error = xt_table_init(&tables->tables[layout[i].kind], layout[i].kind,
+				      layout[i].rows, layout[i].content);
+	return error;
+}
+
+void cpu_log_tables_free(struct cpu_log_tables *tables)
+{
+	for (size_t i = 0; i < LAYOUT_COUNT; i++)
+		xt_table_free(&tables->tables[layout[i].kind]);
+}
+
+int cpu_log_open(struct cpu_log **out, const struct cpu_log_place *place, uint64_t start_ns)
+{
+	struct cpu_log *log = calloc(1, sizeof(*log));
+
+	*out = log;
+	if (!log)
+		return -ENOMEM;
+	log->data_dir = strdup(place->data_dir);
+	log->host = strdup(place->host);
+	log->pid = place->pid;
+	log->start_ns = log->flushed_ns = start_ns;
+	return log->data_dir && log->host ? 0 : -ENOMEM;
+}
+
+struct cpu_row_list *cpu_log_rows(struct cpu_log *log)
+{
+	return &log->rows;
+}
+
+void cpu_log_meta(struct cpu_log *log, const char *key, const char *value)
+{
+	struct text_pair *meta;
+
+	if (grow(&log->metas, &log->meta_capacity, log->meta_count + 1, sizeof(*log->metas)))
+		return;
+	meta = &log->metas[log->meta_count];
+	meta->key = strdup(key);
+	meta->value = strndup(value, META_VALUE_BYTES_MAX);
+	if (meta->key && meta->value) {
+		log->meta_count++;
+		return;
+	}
+	free(meta->key);
+	free(meta->value);
+}
+
+void cpu_log_account(struct cpu_log *log, const char *name, uint64_t value)
+{
+	if (log->account_count == sizeof(log->accounts) / sizeof(log->accounts[0]))
+		return;
+	log->accounts[log->account_count].name = name;
+	log->accounts[log->account_count++].value = value;
+}
+
+void cpu_log_rename_thread(struct cpu_log *log, uint32_t id, pid_t tid, const char *name,
+			   uint64_t start_ns)
+{
+	struct thread_key key;
+
+	memset(&key, 0, sizeof(key)); /* padding is part of the key */
+	key.id = id;
+	key.tid = tid;
+	key.start_ns = start_ns;
+	snprintf(key.name, sizeof(key.name), "%s", name);
+	definitions_id(&log->threads, &key, sizeof(key), start_ns);
+}
+
+uint32_t cpu_log_thread(struct cpu_log *log, pid_t tid, const char *name, uint64_t start_ns)
+{
+	cpu_log_rename_thread(log, ++log->thread_count, tid, name, start_ns);
+	return log->thread_count;
+}
+
+static uint32_t string_id(struct cpu_log *log, const char *text, uint64_t now_ns)
+{
+	size_t length = text ? strnlen(text, STRING_BYTES_MAX) : 0;
+
+	return length ? definitions_id(&log->strings, text, length, now_ns) : 0;
+}
+
+/* The module that contains a frame. 0: none. */
+static uint32_t module_id(struct cpu_log *log, struct process_modules *modules, uint64_t frame)
+{
+	uint64_t address = frame & XT_FRAME_VALUE_MASK;
+	struct process_module *module;
+	struct module_key key;
+	size_t path_bytes;
+
+	/* A call can be the last instruction of a module, so its return address is behind it. */
+	module = process_modules_find(
+		modules, frame >> XT_FRAME_KIND_SHIFT == XT_FRAME_RETURN ? address - 1 : address);
+	if (!module)
+		return 0;
+	if (module->log_id)
+		return module->log_id;
+	path_bytes = strlen(module->path);
+	if (path_bytes + module->build_id_bytes > sizeof(key.texts))
+		return 0;
+	key = (struct module_key){.start = module->start,
+				  .end = module->end,
+				  .bias = module->bias,
+				  .build_id_bytes = module->build_id_bytes,
+				  .path_bytes = (uint32_t)path_bytes};
+	memcpy(key.texts, module->build_id, module->build_id_bytes);
+	memcpy(key.texts + module->build_id_bytes, module->path, path_bytes);
+	/* Its load is not observed. Each stack names its modules, so the time serves as a note. */
+	module->log_id = definitions_id(&log->modules, &key,
+					offsetof(struct module_key, texts) +
+						module->build_id_bytes + path_bytes,
+					log->start_ns);
+	return module->log_id;
+}
+
+static uint32_t python_frame_id(struct cpu_log *log, const struct python_process *process,
+				const struct python_frame_read *frame, uint64_t now_ns)
+{
+	const struct python_function *function = python_process_function(process, frame->function);
+	struct function_texts *texts;
+	struct frame_key key;
+
+	if (!function || grow(&log->functions, &log->function_capacity, (size_t)frame->function + 1,
+			      sizeof(*log->functions)))
+		return 0;
+	texts = &log->functions[frame->function];
+	if (!texts->name) {
+		texts->name = string_id(log, function->name, now_ns);
+		texts->file = string_id(log, function->file, now_ns);
+	}
+	key = (struct frame_key){texts->name, texts->file, function->first_line, frame->line};
+	return definitions_id(&log->frames, &key, sizeof(key), now_ns);
+}
+
+static uint8_t *append(uint8_t *at, const void *data, size_t bytes)
+{
+	memcpy(at, data, bytes);
+	return at + bytes;
+}
+
+static uint8_t *append_native(struct cpu_log *log, uint8_t *at, const struct cpu_stack *stack)
+{
+	const struct native_stack *native = stack->native;
+
+	at = append(at, native->frames, native->frame_count * sizeof(native->frames[0]));
+	for (uint32_t i = 0; i < native->frame_count; i++) {
+		uint32_t id = module_id(log, stack->modules, native->frames[i]);
+
+		at = append(at, &id, sizeof(id));
+	}
+	return at;
+}
+
+uint32_t cpu_log_stack(struct cpu_log *log, const struct cpu_stack *stack, uint64_t now_ns)
+{
+	const struct python_stack *python = stack->python;
+	struct stack_key key = {0};
+	uint8_t *at = stack_bytes + sizeof(key);
+
+	key.native_count = stack->native ? stack->native->frame_count : 0;
+	key.python_count = python ? python->frame_count : 0;
+	key.flags = stack->native ? stack->native->flags : 0;
+	if (python && python->is_truncated)
+		key.flags |= XT_STACK_PYTHON_TRUNCATED;
+	if (!key.native_count && !key.python_count)
+		return 0;
+	if (key.native_count)
+		at = append_native(log, at, stack);
+	for (uint32_t i = 0; i < key.python_count; i++) {
+		uint32_t id =
+			python_frame_id(log, stack->python_process, &python->frames[i], now_ns);
+
+		if (!id)
+			return 0;
+		at = append(at, &id, sizeof(id));
+	}
+	at = append(at, stack->places, key.python_count * sizeof(*stack->places));
+	memcpy(stack_bytes, &key, sizeof(key));
+	return definitions_id(&log->stacks, stack_bytes, (size_t)(at - stack_bytes), now_ns);
+}
+
+void cpu_log_forget_program(struct cpu_log *log)
+{
+	free(log->functions);
+	log->functions = NULL;
+	log->function_capacity = 0;
+}
+
+bool cpu_log_is_due(const struct cpu_log *log, uint64_t now_ns)
+{
+	uint64_t age_ns = now_ns - log->flushed_ns;
+
+	return log->rows.count >= ROWS_MAX || (age_ns >= FLUSH_NS && log->rows.count > IDLE_ROWS) ||
+	       (age_ns >= IDLE_FLUSH_NS && (log->rows.count || log->meta_count));
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Creates the file under the next free name, as the injected library does. */
+static int create_file(struct cpu_log *log)
+{
+	struct xt_log_header header = {
+		.pid = (uint32_t)log->pid,
+		.start_monotonic_ns = log->start_ns,
+		.start_realtime_ns =
+			clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC) + log->start_ns,
+		.clock = XT_CLOCK_MONOTONIC,
+	};
+	char path[PATH_MAX], suffix[24] = "";
+	int error = -EEXIST;
+
+	if (getrandom(&header.log_id, sizeof(header.log_id), 0) != sizeof(header.log_id))
+		header.log_id = log->start_ns << 20 ^ (uint64_t)log->pid;
+	for (int number = 1; error == -EEXIST && number <= LOGS_OF_ONE_PID_MAX; number++) {
+		if (number == LOGS_OF_ONE_PID_MAX)
+			snprintf(suffix, sizeof(suffix), "-%016llx",
+				 (unsigned long long)header.log_id);
+		else if (number > 1)
+			snprintf(suffix, sizeof(suffix), "-%d", number);
+		if (snprintf(path, sizeof(path), "%s/%s.%d%s.cpu.xtr", log->data_dir, log->host,
+			     log->pid, suffix) >= (int)sizeof(path))
+			return -ENAMETOOLONG;
+		error = xt_writer_create(path, &header, &log->writer);
+	}
+	return error;
+}
+
+static int write_metas(struct cpu_log *log, struct xt_table *table)
+{
+	size_t done = 0;
+
+	for (; done < log->meta_count; done++) {
+		struct text_pair *meta = &log->metas[done];
+		size_t key_bytes = strlen(meta->key), value_bytes = strlen(meta->value);
+
+		if (!xt_table_has_room(table, key_bytes + value_bytes) &&
+		    xt_writer_add(log->writer, table))
+			break;
+		xt_table_put_bytes(table, XT_META_KEY, meta->key, key_bytes);
+		xt_table_put_bytes(table, XT_META_VALUE, meta->value, value_bytes);
+		xt_table_end_row(table);
+		free(meta->key);
+		free(meta->value);
+	}
+	memmove(log->metas, log->metas + done, (log->meta_count - done) * sizeof(*log->metas));
+	log->meta_count -= done;
+	return xt_writer_add(log->writer, table);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct cpu_row *one = a, *other = b;
+
+	return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
+}
+
+static void put_row(struct xt_table *table, const struct cpu_row *row)
+{
+	xt_table_put(table, XT_CPU_SAMPLE_TIME_NS, row->time_ns);
+	xt_table_put(table, XT_CPU_SAMPLE_SPAN_NS, row->span_ns);
+	xt_table_put(table, XT_CPU_SAMPLE_THREAD, row->thread);
+	xt_table_put(table, XT_CPU_SAMPLE_STATE, row->state);
+	xt_table_put(table, XT_CPU_SAMPLE_STACK, row->stack);
+	xt_table_put(table, XT_CPU_SAMPLE_WEIGHT_NS, row->weight_ns);
+	xt_table_put(table, XT_CPU_SAMPLE_COUNT, row->count);
+	xt_table_put(table, XT_CPU_SAMPLE_WAIT_PID, row->wait_pid);
+	xt_table_put(table, XT_CPU_SAMPLE_WAIT_TID, row->wait_tid);
+	xt_table_put(table, XT_CPU_SAMPLE_FLAGS, row->flags);
+	xt_table_end_row(table);
+}
+
+/* Sorted by time, because differences of times are stored. Rows of one thread are sorted already.
+ */
+static int write_rows(struct cpu_log *log, struct xt_table *table)
+{
+	struct cpu_row_list *rows = &log->rows;
+	int error = 0;
+	size_t done = 0;
+
+	if (rows->count)
+		qsort(rows->rows, rows->count, sizeof(*rows->rows), by_time);
+	for (; done < rows->count && !error; done++) {
+		if (!xt_table_has_room(table, 0))
+			error = xt_writer_add(log->writer, table);
+		if (!error)
+			put_row(table, &rows->rows[done]);
+	}
+	log->lost_rows += rows->count - done;
+	rows->count = 0;
+	return error ? error : xt_writer_add(log->writer, table);
+}
+
+static int write_clock(struct cpu_log *log, struct xt_table *table)
+{
+	xt_table_put(table, XT_CLOCK_MONOTONIC_NS, clock_ns(CLOCK_MONOTONIC));
+	xt_table_put(table, XT_CLOCK_REALTIME_NS, clock_ns(CLOCK_REALTIME));
+	xt_table_end_row(table);
+	return xt_writer_add(log->writer, table);
+}
+
+static int write_tables(struct cpu_log *log, struct xt_table *tables)
+{
+	const struct {
+		struct definitions *definitions;
+		enum xt_kind kind;
+		void (*put)(struct xt_table *table, const struct definition *definition);
+	} parts[] = {
+		{&log->threads, XT_KIND_THREAD, definition_put_thread},
+		{&log->modules, XT_KIND_MODULE, definition_put_module},
+		{&log->strings, XT_KIND_STRING, definition_put_string},
+		{&log->frames, XT_KIND_PYTHON_FRAME, definition_put_frame},
+		{&log->stacks, XT_KIND_STACK, definition_put_stack},
+	};
+	int error = write_metas(log, &tables[XT_KIND_META]);
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !error; i++)
+		error = definitions_write(parts[i].definitions, log->writer, &tables[parts[i].kind],
+					  parts[i].put);
+	if (!error)
+		error = write_rows(log, &tables[XT_KIND_CPU_SAMPLE]);
+	return error ? error : write_clock(log, &tables[XT_KIND_CLOCK]);
+}
+
+/* The disk is full, or there is no memory. */
+static void drop_rows(struct cpu_log *log)
+{
+	log->lost_rows += log->rows.count;
+	log->rows.count = 0;
+}
+
+int cpu_log_flush(struct cpu_log *log, struct cpu_log_tables *tables, uint64_t now_ns)
+{
+	int error = log->writer ? 0 : create_file(log);
+
+	log->flushed_ns = now_ns;
+	if (!error && xt_writer_pending_bytes(log->writer) < WAITING_BYTES_MAX)
+		error = write_tables(log, tables->tables);
+	/* The tables are shared with other logs. */
+	for (size_t i = 0; i < LAYOUT_COUNT && error; i++)
+		xt_table_clear(&tables->tables[layout[i].kind]);
+	if (log->rows.count > WAITING_ROWS_MAX)
+		drop_rows(log);
+	if (log->writer && !error)
+		error = xt_writer_flush(log->writer);
+	return error;
+}
+
+static int write_accounts(struct cpu_log *log, struct xt_table *table)
+{
+	for (size_t i = 0; i < log->account_count; i++) {
+		const char *name = log->accounts[i].name;
+
+		xt_table_put_bytes(table, XT_ACCOUNT_NAME, name, strlen(name));
+		xt_table_put(table, XT_ACCOUNT_VALUE, log->accounts[i].value);
+		xt_table_end_row(table);
+	}
+	return xt_writer_add(log->writer, table);
+}
+
+static void free_log(struct cpu_log *log)
+{
+	for (size_t i = 0; i < log->meta_count; i++) {
+		free(log->metas[i].key);
+		free(log->metas[i].value);
+	}
+	free(log->metas);
+	free(log->functions);
+	free(log->rows.rows);
+	definitions_free(&log->threads);
+	definitions_free(&log->modules);
+	definitions_free(&log->strings);
+	definitions_free(&log->frames);
+	definitions_free(&log->stacks);
+	free(log->data_dir);
+	free(log->host);
+	free(log);
+}
+
+void cpu_log_close(struct cpu_log *log, struct cpu_log_tables *tables, uint64_t now_ns)
+{
+	if (!log)
+		return;
+	cpu_log_flush(log, tables, now_ns);
+	if (log->writer) {
+		drop_rows(log);
+		cpu_log_account(log, "cpu.lost.write_failed",
+				log->lost_rows + log->rows.lost_count);
+		if (!write_accounts(log, &tables->tables[XT_KIND_ACCOUNT]) &&
+		    !xt_writer_add_end(log->writer))
+			xt_writer_flush(log->writer);
+		xt_writer_close(log->writer);
+	}
+	free_log(log);
+}

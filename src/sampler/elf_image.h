@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ELF files that sampled processes have mapped. Processes that map the same file share one image.
+ * Sampler thread only.
+ */
+#ifndef XT_SAMPLER_ELF_IMAGE_H
+#define XT_SAMPLER_ELF_IMAGE_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define ELF_IMAGE_HEADERS_MAX  64
+#define ELF_IMAGE_BUILD_ID_MAX 64
+
+/* One line of /proc/PID/maps. */
+struct memory_mapping {
+	uint64_t start, end;
+	uint64_t offset; /* in the file */
+	uint64_t device, inode;
+	const char *path; /* "" if anonymous */
+	bool is_executable;
+	bool is_deleted; /* the path names no file, or another one */
+};
+
+struct elf_image {
+	uint64_t id; /* never reused */
+	/* The file mapped here. NULL if only the process has it: deleted, or the vdso. */
+	const uint8_t *bytes;
+	size_t byte_count;
+	Elf64_Phdr headers[ELF_IMAGE_HEADERS_MAX];
+	size_t header_count;
+	uint8_t build_id[ELF_IMAGE_BUILD_ID_MAX];
+	uint32_t build_id_bytes;
+	/* Private. */
+	struct elf_image *next;
+	uint64_t device, inode;
+	uint32_t user_count;
+};
+
+/*
+ * The image of the file in a mapping that starts at the file's start. NULL if it is no x86-64 ELF
+ * file or cannot be read. elf_image_release() frees it.
+ */
+struct elf_image *elf_image_open(pid_t pid, const struct memory_mapping *mapping);
+void elf_image_release(struct elf_image *image);
+
+/* The PT_LOAD segment that has this byte of the file, or NULL. */
+const Elf64_Phdr *elf_image_segment_of_offset(const struct elf_image *image, uint64_t offset,
+					      bool is_executable);
+
+/* The PT_LOAD segment that has these bytes in the file, by ELF virtual address, or NULL. */
+const Elf64_Phdr *elf_image_segment(const struct elf_image *image, uint64_t address, size_t bytes);
+
+#endif

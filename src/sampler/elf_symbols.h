@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looks up symbols in an ELF file that is mapped here. Any thread.
+ */
+#ifndef XT_SAMPLER_ELF_SYMBOLS_H
+#define XT_SAMPLER_ELF_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf_symbol {
+	const char *name;
+	uint64_t address; /* ELF virtual address; 0: not found */
+	uint64_t bytes;
+};
+
+/*
+ * Fills address and bytes of each symbol from the dynamic symbols, or else from the full table.
+ * Returns 0, or -ENOEXEC if this is no whole 64-bit ELF file.
+ */
+int elf_symbols_find(const uint8_t *file, size_t file_bytes, struct elf_symbol *symbols,
+		     size_t count);
+
+#endif

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/observe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sampler/process_memory.h"
+#include "sampler/stack_ids.h"
+#include "sampler/wait_target.h"
+
+/*
+ * The kernel drops samples inside the kernel. A thread that ran longer than this many percent of a
+ * period without one may have been there; periods vary by 20 %. Each CPU counts its own period, so
+ * a thread that moves can also run long without a sample. So the kernel must have counted at least
+ * half of the time as its own.
+ */
+#define KERNEL_PERCENT 125
+
+/* After so many percent of a period, a row without native frames is better than a late one. */
+#define UNSAMPLED_PERCENT 800
+
+/*
+ * A page fault takes about 1 us, so 100 in 1 ms are at least a tenth of the time. A thread that was
+ * found in the kernel then most likely handled one. Calls that read into new memory count as well.
+ */
+#define FAULTS_PER_MS 100
+
+/* After so many rounds, another process is chosen that a thread waits for. */
+#define CHOICE_ROUNDS 4
+
+/* Up to this age, a sample's period has hardly begun. */
+#define NEW_SAMPLE_NS 500000
+
+/* One observation in progress. */
+struct observation {
+	struct sampling *sampling;
+	struct sampled_process *process;
+	struct sampled_thread *thread;
+	uint64_t now_ns;
+	struct thread_stat stat;
+	/* Since the last observation: */
+	uint64_t run_ns, fault_count, switch_count;
+	bool has_run;
+};
+
+static struct cpu_row_list *rows_of(const struct observation *o)
+{
+	return cpu_log_rows(o->process->log);
+}
+
+static void add_running(struct observation *o, const struct cpu_row *row, uint64_t share_ns)
+{
+	thread_rows_add_running(&o->thread->rows, row, share_ns, rows_of(o));
+	o->process->counts.observations++;
+}
+
+static void restart_unsampled(struct observation *o)
+{
+	o->thread->unsampled_ns = 0;
+	o->thread->sampled_kernel_ticks = o->stat.kernel_ticks;
+}
+
+/* Rows for the samples since the last observation. They share the CPU time equally. */
+static bool add_held_samples(struct observation *o)
+{
+	struct sampled_thread *thread = o->thread;
+	uint64_t last_ns = thread->rows.last.count ? thread->rows.last.time_ns : 0;
+	uint32_t left = thread->held_count;
+
+	/* The kernel updates the CPU time of a running thread a few times per second only. */
+	if (!left || !thread->rows.run_ns)
+		return false;
+	for (uint32_t i = 0; i < thread->held_count; i++, left--) {
+		const struct held_sample *held = &thread->held[i];
+		const struct cpu_row row = {.time_ns = held->time_ns > last_ns ? held->time_ns
+									       : last_ns,
+					    .state = XT_CPU_RUNNING,
+					    .stack = held->stack,
+					    .flags = held->flags};
+
+		add_running(o, &row, thread->rows.run_ns / left);
+	}
+	thread->held_count = thread->held_seen = 0;
+	restart_unsampled(o);
+	return true;
+}
+
+static bool is_in_kernel(const struct observation *o)
+{
+	const struct sampled_thread *thread = o->thread;
+	uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t ticks = o->stat.kernel_ticks - thread->sampled_kernel_ticks;
+
+	return thread->unsampled_ns * 100 > o->sampling->period_ns * KERNEL_PERCENT &&
+	       ticks * tick_ns * 2 >= thread->unsampled_ns;
+}
+
+/* The state of a thread on a CPU that the kernel took no sample of. */
+static enum xt_cpu_state unsampled_state(const struct observation *o)
+{
+	if (o->sampling->facts.why_no_perf || !is_in_kernel(o))
+		return XT_CPU_RUNNING;
+	if (o->fault_count * 1000000 >= o->run_ns * FAULTS_PER_MS && o->run_ns)
+		return XT_CPU_PAGE_FAULT;
+	return XT_CPU_IN_KERNEL;
+}
+
+/* With the kernel's events, a sample that represents the time up to now most likely comes soon. */
+static bool awaits_sample(const struct observation *o)
+{
+	return !o->sampling->facts.why_no_perf && !is_in_kernel(o) &&
+	       o->thread->unsampled_ns * 100 < o->sampling->period_ns * UNSAMPLED_PERCENT;
+}
+
+/* A running thread without a sample has no native frames. */
+static void observe_running(struct observation *o)
+{
+	const struct stack_request request = {.tid = o->thread->tid, .is_running = true};
+	enum python_read python_read;
+	struct stack_found found;
+	struct cpu_row row;
+
+	if (o->thread->is_blocked && o->switch_count == 1)
+		thread_rows_end_wait(&o->thread->rows);
+	o->thread->is_blocked = false;
+	o->thread->state = XT_CPU_RUNNING;
+	if (add_held_samples(o) || awaits_sample(o))
+		return;
+	python_read = stack_ids_read_python(o->sampling, o->process, &request);
+	stack_ids_walk(o->sampling, o->process, &request);
+	stack_ids_make(o->sampling, o->process, &request, python_read, &found);
+	row = (struct cpu_row){.time_ns = o->now_ns,
+			       .state = unsampled_state(o),
+			       .stack = found.stack,
+			       .flags = found.flags};
+	add_running(o, &row, o->thread->rows.run_ns);
+	o->process->is_loader_worker |= found.role == LOADER_WORKER;
+	o->thread->state = row.state;
+	restart_unsampled(o);
+}
+
+static void add_blocked(struct observation *o, const struct cpu_row *row)
+{
+	thread_rows_add_blocked(&o->thread->rows, row, o->has_run, rows_of(o));
+	o->process->counts.observations++;
+	o->thread->state = row->state;
+}
+
+/* Adds an observation of a blocked thread, after it found out what the thread waits for. */
+static void add_wait(struct observation *o, uint32_t stack, uint8_t flags)
+{
+	const struct sampled_thread *thread = o->thread;
+	struct wait wait;
+
+	wait_target_find(o->sampling, o->process, thread->proc_state, &thread->call,
+			 (enum loader_role)thread->role, &wait);
+	add_blocked(o, &(struct cpu_row){.time_ns = o->now_ns,
+					 .state = (uint8_t)wait.state,
+					 .stack = stack,
+					 .wait_pid = wait.pid,
+					 .wait_tid = wait.tid,
+					 .flags = flags});
+}
+
+/* Whether the thread ran since the observation began. */
+static bool has_switched(const struct observation *o)
+{
+	struct thread_counts counts;
+
+	return thread_files_counts(&o->thread->files, &counts) ||
+	       counts.run_ns != o->thread->counts.run_ns ||
+	       counts.switch_count != o->thread->counts.switch_count;
+}
+
+static void copy_stack(struct observation *o, const struct thread_syscall *call,
+		       struct stack_copy *out)
+{
+	struct sampling *sampling = o->sampling;
+
+	out->address = call->stack_pointer;
+	out->bytes = sampling->stack_copy;
+	out->is_live = true; /* has_switched() checks that */
+	out->byte_count = process_memory_read_some(o->process->pid, sampling->stack_copy,
+						   call->stack_pointer, STACK_COPY_BYTES);
+}
+
+/* Reads everything first, and uses it only if the thread did not run meanwhile. */
+static void observe_blocked(struct observation *o)
+{
+	struct sampled_thread *thread = o->thread;
+	struct stack_request request = {.tid = thread->tid};
+	struct thread_registers registers = {0};
+	struct stack_copy copy = {0};
+	const struct thread_syscall *call = &thread->call;
+	struct stack_found found;
+	enum python_read python_read;
+
+	thread_files_syscall(&thread->files, &thread->call);
+	if (call->kind == SYSCALL_RUNNING) {
+		observe_running(o);
+		return;
+	}
+	add_held_samples(o);
+	thread->is_blocked = true;
+	python_read = stack_ids_read_python(o->sampling, o->process, &request);
+	if (call->kind != SYSCALL_UNKNOWN) {
+		copy_stack(o, call, &copy);
+		registers.value[THREAD_RIP] = call->instruction;
+		registers.value[THREAD_RSP] = call->stack_pointer;
+		registers.known = 1u << THREAD_RIP | 1u << THREAD_RSP;
+		request.registers = &registers;
+		request.copy = &copy;
+	}
+	stack_ids_walk(o->sampling, o->process, &request);
+	if (has_switched(o)) {
+		const struct cpu_row row = {.time_ns = o->now_ns, .flags = XT_CPU_NO_NATIVE};
+
+		o->process->counts.switched++;
+		add_blocked(o, &row);
+		thread->is_blocked = false; /* so that the next round looks again */
+		return;
+	}
+	stack_ids_make(o->sampling, o->process, &request, python_read, &found);
+	o->process->is_loader_worker |= found.role == LOADER_WORKER;
+	thread->role = found.role;
+	thread->proc_state = o->stat.state;
+	add_wait(o, found.stack, found.flags);
+}
+
+/*
+ * A wait for one of several processes is charged to each of them in turn. Processes that are found
+ * during the wait count, too.
+ */
+static void observe_wait_again(struct observation *o)
+{
+	struct sampled_thread *thread = o->thread;
+	const struct cpu_row *last = &thread->rows.last;
+
+	if (thread->state == XT_CPU_PROCESS && last->count &&
+	    (!last->wait_pid || thread->quiet_rounds % CHOICE_ROUNDS == 0)) {
+		add_wait(o, last->stack, last->flags);
+		return;
+	}
+	thread_rows_extend(&thread->rows, o->now_ns);
+	o->process->counts.observations++;
+}
+
+static bool begin_thread(struct observation *o, const struct thread_counts *counts)
+{
+	struct sampling *sampling = o->sampling;
+	struct sampled_thread *thread = o->thread;
+	uint64_t start_ns = process_facts_start_ns(o->stat.start_ticks);
+	uint64_t used_ns = counts->run_ns + counts->ready_ns;
+	struct cpu_log *log = sampling_log(sampling, o->process);
+
+	if (!log)
+		return false;
+	/* The kernel's clock ticks are coarse: the thread is at least as old as its CPU time. */
+	if (start_ns + used_ns > o->now_ns)
+		start_ns = o->now_ns - used_ns;
+	if (start_ns < o->process->start_ns)
+		start_ns = o->process->start_ns;
+	thread->start_ticks = o->stat.start_ticks;
+	thread->start_ns = start_ns;
+	thread->id = cpu_log_thread(log, thread->log_tid, o->stat.name, start_ns);
+	strcpy(thread->name, o->stat.name);
+	thread_rows_start(&thread->rows, thread->id, start_ns);
+	thread->is_known = true;
+	sampling->total_threads++;
+	o->process->counts.threads++;
+	return true;
+}
+
+static void note_name(struct observation *o)
+{
+	struct sampled_thread *thread = o->thread;
+
+	if (!strcmp(thread->name, o->stat.name))
+		return;
+	strcpy(thread->name, o->stat.name);
+	cpu_log_rename_thread(o->process->log, thread->id, thread->log_tid, thread->name,
+			      thread->start_ns);
+}
+
+/* False if the thread has ended, or is not to be observed yet. */
+static bool read_stat(struct observation *o)
+{
+	struct sampled_thread *thread = o->thread;
+
+	if (thread_files_stat(&thread->files, &o->stat) || strchr("ZX", o->stat.state) ||
+	    (thread->is_known && thread->start_ticks != o->stat.start_ticks)) {
+		thread->has_ended = true;
+		o->process->counts.ended_threads += !thread->is_known;
+		return false;
+	}
+	return sampling_check_program(o->sampling, o->process, &o->stat, o->now_ns);
+}
+
+static void note_counts(struct observation *o, const struct thread_counts *counts)
+{
+	struct sampled_thread *thread = o->thread;
+
+	o->run_ns = counts->run_ns - thread->counts.run_ns;
+	o->switch_count = counts->switch_count - thread->counts.switch_count;
+	o->has_run = o->run_ns || o->switch_count;
+	thread_rows_advance(&thread->rows, o->now_ns, o->run_ns,
+			    counts->ready_ns - thread->counts.ready_ns);
+	thread->unsampled_ns += o->run_ns;
+	thread->quiet_rounds = o->has_run ? 0 : thread->quiet_rounds + 1;
+	thread->counts = *counts;
+}
+
+static bool is_unchanged(const struct sampled_thread *thread, const struct thread_counts *counts)
+{
+	return thread->is_known && thread->is_blocked && thread->counts.run_ns == counts->run_ns &&
+	       thread->counts.switch_count == counts->switch_count;
+}
+
+void observe_thread(struct sampling *sampling, struct sampled_process *process,
+		    struct sampled_thread *thread)
+{
+	struct observation o = {.sampling = sampling, .process = process, .thread = thread};
+	struct thread_counts counts;
+
+	if (thread_files_counts(&thread->files, &counts)) {
+		thread->has_ended = true;
+		process->counts.ended_threads += !thread->is_known;
+		return;
+	}
+	o.now_ns = sampling_now_ns();
+	if (is_unchanged(thread, &counts)) {
+		note_counts(&o, &counts);
+		observe_wait_again(&o);
+		return;
+	}
+	if (!read_stat(&o) || (!thread->is_known && !begin_thread(&o, &counts)))
+		return;
+	o.fault_count = o.stat.fault_count - thread->fault_count;
+	thread->fault_count = o.stat.fault_count;
+	note_counts(&o, &counts);
+	note_name(&o);
+	if (o.stat.state == 'R')
+		observe_running(&o);
+	else
+		observe_blocked(&o);
+}
+
+/* Keeps each of the samples since the last observation with the same probability. */
+static void hold_sample(struct sampling *sampling, struct sampled_thread *thread,
+			const struct held_sample *held)
+{
+	uint32_t at = thread->held_seen++;
+
+	if (at >= HELD_SAMPLES_MAX) {
+		at = sampling_random(sampling, thread->held_seen);
+		if (at >= HELD_SAMPLES_MAX)
+			return;
+		/* They stay in the order of their times. */
+		memmove(&thread->held[at], &thread->held[at + 1],
+			(HELD_SAMPLES_MAX - 1 - at) * sizeof(*held));
+		at = HELD_SAMPLES_MAX - 1;
+		thread->held_count = at;
+	}
+	thread->held[at] = *held;
+	thread->held_count = at + 1;
+}
+
+/* The process and thread of a sample. False if they are gone, or not to be sampled yet. */
+static bool find_thread(struct sampling *sampling, const struct perf_sample *sample,
+			struct sampled_process **process, struct sampled_thread **thread)
+{
+	struct thread_stat stat;
+
+	*process = sampling_add_process(sampling, sample->pid);
+	if (!*process || (*process)->has_no_log)
+		return false;
+	*thread = sampled_thread_find(*process, sample->tid);
+	if (!*thread) {
+		*thread = sampling_add_thread(sampling, *process, sample->tid);
+		(*process)->is_python_fresh = false;
+	}
+	/* The memory below must be of the program that the sample is of. */
+	return *thread && !thread_files_stat(&(*thread)->files, &stat) &&
+	       sampling_check_program(sampling, *process, &stat, sampling_now_ns());
+}
+
+void observe_sample(void *context, const struct perf_sample *sample)
+{
+	struct sampling *sampling = context;
+	const struct stack_copy copy = {.address = sample->registers.value[THREAD_RSP],
+					.bytes = sample->stack,
+					.byte_count = sample->stack_bytes};
+	const struct stack_request request = {.tid = sample->tid,
+					      .is_running = true,
+					      .registers = &sample->registers,
+					      .copy = &copy};
+	struct sampled_process *process;
+	struct sampled_thread *thread;
+	enum python_read python_read;
+	struct stack_found found;
+
+	sampling->has_root_sample |= sample->tid == sampling->root &&
+				     sampling_now_ns() - sample->time_ns < NEW_SAMPLE_NS;
+	if (!find_thread(sampling, sample, &process, &thread))
+		return;
+	sampling_prepare(process, sampling_now_ns());
+	process->counts.perf_samples++;
+	thread->quiet_rounds = 0;
+	python_read = stack_ids_read_python(sampling, process, &request);
+	stack_ids_walk(sampling, process, &request);
+	stack_ids_make(sampling, process, &request, python_read, &found);
+	process->is_loader_worker |= found.role == LOADER_WORKER;
+	hold_sample(sampling, thread,
+		    &(struct held_sample){sample->time_ns, found.stack, found.flags});
+}

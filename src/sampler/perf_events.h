@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples of running threads from perf_event_open: one inherited software clock for each CPU, with
+ * user registers and a copy of the top of the stack. The kernel takes them without a signal and
+ * without stopping a thread. Sampler thread only.
+ */
+#ifndef XT_SAMPLER_PERF_EVENTS_H
+#define XT_SAMPLER_PERF_EVENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PERF_STACK_BYTES 8192
+
+/* Registers of a thread in user mode. `known` has bit 1 << n for each member n below. */
+enum thread_register {
+	THREAD_RIP,
+	THREAD_RSP,
+	THREAD_RBP,
+	THREAD_RBX,
+	THREAD_R12,
+	THREAD_R13,
+	THREAD_R14,
+	THREAD_R15,
+	THREAD_REGISTERS
+};
+
+struct thread_registers {
+	uint64_t value[THREAD_REGISTERS];
+	uint32_t known;
+};
+
+struct perf_sample {
+	uint64_t time_ns;   /* CLOCK_MONOTONIC */
+	pid_t pid, tid;	    /* in the sampler's PID namespace */
+	uint64_t period_ns; /* CPU time of the thread that it represents */
+	struct thread_registers registers;
+	const uint8_t *stack; /* from registers RSP on; valid during the callback */
+	size_t stack_bytes;
+};
+
+struct perf_events;
+
+/*
+ * Opens the events for a process that has not called exec yet, and everything that it starts.
+ * Returns 0, or -errno with a reason for the user in *why: what forbids it and how to allow it.
+ */
+int perf_events_open(struct perf_events **out, pid_t pid, double hz, char *why, size_t why_bytes);
+
+/* A descriptor that poll() reports as readable as soon as a sample waits. */
+int perf_events_descriptor(const struct perf_events *events);
+
+/* Calls taken() for each waiting sample, in order of time within a CPU. */
+void perf_events_drain(struct perf_events *events,
+		       void (*taken)(void *context, const struct perf_sample *sample),
+		       void *context);
+
+/* Draws a new period at random around 1 / hz, so that sampling cannot lock in step with a loop. */
+void perf_events_jitter(struct perf_events *events);
+
+/* Samples that the kernel dropped because a buffer was full. */
+uint64_t perf_events_lost(const struct perf_events *events);
+
+void perf_events_close(struct perf_events *events);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/process_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SCAN_NS		    20000000
+#define FULL_SCAN_NS	    1000000000
+#define CHILDREN_TEXT_BYTES (64u << 10)
+
+void process_tree_open(struct process_tree *tree)
+{
+	*tree = (struct process_tree){
+		.loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
+		.last_id = -1,
+	};
+}
+
+/* The newest process or thread id of the system: the last word of the file. -1: unknown. */
+static long newest_id(const struct process_tree *tree)
+{
+	char text[128];
+	ssize_t length = pread(tree->loadavg, text, sizeof(text) - 1, 0);
+	const char *last;
+
+	if (length <= 0)
+		return -1;
+	text[length] = '\0';
+	last = strrchr(text, ' ');
+	return last ? strtol(last, NULL, 10) : -1;
+}
+
+/* Adds the processes that a thread started. */
+static void scan_children(struct sampling *sampling, pid_t pid, pid_t tid)
+{
+	static char text[CHILDREN_TEXT_BYTES];
+	char path[64], *at = text;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, tid);
+	if (proc_file_read(path, text, sizeof(text)) <= 0)
+		return;
+	for (;;) {
+		char *end;
+		long child = strtol(at, &end, 10);
+
+		if (end == at)
+			return;
+		sampling_add_process(sampling, (pid_t)child);
+		at = end;
+	}
+}
+
+/* Whether as many threads are known as the process has. The kernel counts them in st_nlink. */
+static bool has_all_threads(const struct sampled_process *process)
+{
+	struct stat status;
+	char path[64];
+
+	for (size_t i = 0; i < process->thread_count; i++)
+		if (process->threads[i]->has_ended)
+			return false;
+	snprintf(path, sizeof(path), "/proc/%d/task", process->pid);
+	return process->thread_count && !stat(path, &status) &&
+	       status.st_nlink == process->thread_count + 2;
+}
+
+/* A thread that did not run cannot have started a process. */
+static void scan_process(struct sampling *sampling, struct sampled_process *process, bool is_full)
+{
+	if (!has_all_threads(process))
+		sampling_list_threads(sampling, process);
+	if (process->has_no_log) {
+		scan_children(sampling, process->pid, process->pid);
+		return;
+	}
+	for (size_t i = 0; i < process->thread_count; i++) {
+		struct sampled_thread *thread = process->threads[i];
+
+		if (!is_full && thread->is_known && thread->is_blocked &&
+		    thread->scanned_switches == thread->counts.switch_count)
+			continue;
+		thread->scanned_switches = thread->counts.switch_count;
+		scan_children(sampling, process->pid, thread->tid);
+	}
+}
+
+void process_tree_begin(struct process_tree *tree, uint64_t now_ns)
+{
+	uint64_t age_ns = now_ns - tree->scanned_ns;
+	long newest;
+
+	tree->is_due = tree->is_full = false;
+	if (age_ns < SCAN_NS)
+		return;
+	newest = newest_id(tree);
+	tree->is_full = age_ns >= FULL_SCAN_NS;
+	tree->is_due = newest != tree->last_id || newest < 0 || tree->is_full;
+	if (!tree->is_due)
+		return;
+	tree->last_id = newest;
+	tree->scanned_ns = now_ns;
+}
+
+void process_tree_scan(struct process_tree *tree, struct sampling *sampling)
+{
+	if (!tree->is_due)
+		return;
+	/* The children that it adds have higher ids, mostly, so this loop scans them, too. */
+	for (size_t i = 0; i < sampling->processes.count; i++)
+		scan_process(sampling, sampling->processes.list[i], tree->is_full);
+}
+
+static bool is_over(const struct sampled_process *process)
+{
+	for (size_t i = 0; i < process->thread_count; i++)
+		if (!process->threads[i]->has_ended)
+			return false;
+	return true;
+}
+
+void process_tree_sweep(struct sampling *sampling)
+{
+	for (size_t i = sampling->processes.count; i-- > 0;) {
+		struct sampled_process *process = sampling->processes.list[i];
+
+		if (!is_over(process))
+			continue;
+		/* New threads may have come since the old ones ended. */
+		sampling_list_threads(sampling, process);
+		if (!is_over(process))
+			continue;
+		process->has_ended = true;
+		if (process->pid != sampling->root)
+			sampling_end_process(sampling, process);
+	}
+}
+
+void process_tree_close(struct process_tree *tree)
+{
+	if (tree->loadavg >= 0)
+		close(tree->loadavg);
+	tree->loadavg = -1;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the processes that a program starts, and their threads. Sampler thread only.
+ */
+#ifndef XT_SAMPLER_PROCESS_TREE_H
+#define XT_SAMPLER_PROCESS_TREE_H
+
+#include "sampler/sampling.h"
+
+struct process_tree {
+	int loadavg; /* descriptor of /proc/loadavg; -1: not open */
+	long last_id;
+	uint64_t scanned_ns;
+	bool is_due, is_full; /* set by process_tree_begin() */
+};
+
+void process_tree_open(struct process_tree *tree);
+
+/* Finds out whether anything was created since the last scan. Call it before the threads are
+ * observed, because the scan relies on what they did. */
+void process_tree_begin(struct process_tree *tree, uint64_t now_ns);
+
+/* Looks for new processes and threads if there can be any. */
+void process_tree_scan(struct process_tree *tree, struct sampling *sampling);
+
+/* Ends the processes that have no thread any more, except for the root. */
+void process_tree_sweep(struct sampling *sampling);
+void process_tree_close(struct process_tree *tree);
+
+#endif

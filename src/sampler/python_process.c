@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The target may run while its memory is read. So a read takes three steps: the chain of frames,
+ * the code objects of these frames, and the chain again. If the chain was equal both times, its
+ * frames kept their code objects alive in between.
+ */
+#include "sampler/python_process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "sampler/process_memory.h"
+#include "sampler/python_code.h"
+#include "sampler/python_find.h"
+#include "sampler/python_frames.h"
+#include "sampler/python_states.h"
+
+#define REFRESH_NS	   10000000
+#define PAUSE_MIN_NS	   12000
+#define PAUSE_RANGE_NS	   16384 /* a power of two */
+#define PAUSED_READS	   2
+#define OWNED_BY_GENERATOR 1
+
+struct python_process {
+	struct python_place place;
+	struct python_states states;
+	struct python_codes codes;
+	struct python_frames frames;
+	struct python_code *link_codes[PYTHON_LINKS_MAX];
+	uint64_t refreshed_ns;
+	uint64_t random;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+int python_process_open(struct python_process **out, pid_t pid,
+			const struct process_modules *modules, char *why, size_t why_bytes)
+{
+	struct python_process *process = calloc(1, sizeof(*process));
+	int rc;
+
+	*out = NULL;
+	if (!process)
+		return -ENOMEM;
+	rc = python_find_in(&process->place, pid, modules, why, why_bytes);
+	if (rc) {
+		free(process);
+		return rc;
+	}
+	process->random = now_ns() | 1;
+	python_process_refresh(process);
+	*out = process;
+	return 0;
+}
+
+void python_process_close(struct python_process *process)
+{
+	if (!process)
+		return;
+	python_states_free(&process->states);
+	python_codes_free(&process->codes);
+	free(process);
+}
+
+const char *python_process_version(const struct python_process *process)
+{
+	return process->place.version;
+}
+
+const char *python_process_path(const struct python_process *process)
+{
+	return process->place.path;
+}
+
+void python_process_refresh(struct python_process *process)
+{
+	uint64_t now = now_ns();
+
+	if (now - process->refreshed_ns < REFRESH_NS)
+		return;
+	process->refreshed_ns = now;
+	python_states_refresh(&process->states, &process->place);
+}
+
+/*
+ * A thread that entered several interpreters has several states with frames. From 3.12 on, the one
+ * in which it runs is marked; it then holds the lock of that interpreter. Otherwise none is chosen.
+ */
+static enum python_read choose_state(struct python_process *process, pid_t tid,
+				     struct python_state *out)
+{
+	size_t count, with_frames = 0;
+	const struct python_state *states = python_states_of(&process->states, tid, &count);
+	struct python_start start;
+	bool has_active = false;
+
+	if (!states)
+		return PYTHON_READ_NONE;
+	*out = states[0];
+	for (size_t i = 0; i < count && count > 1; i++) {
+		if (!python_frames_start(&process->place, &states[i], &start))
+			return PYTHON_READ_FAILED;
+		if (!start.is_of_thread || !start.innermost || (has_active && !start.is_active))
+			continue;
+		with_frames += !start.is_active;
+		has_active |= start.is_active;
+		*out = states[i];
+	}
+	return with_frames > 1 && !has_active ? PYTHON_READ_FAILED : PYTHON_READ_OK;
+}
+
+/*
+ * Spins for a random time: a thread in a loop must not be read at the same place of the loop both
+ * times.
+ */
+static void pause_briefly(struct python_process *process)
+{
+	uint64_t end;
+
+	process->random ^= process->random << 13;
+	process->random ^= process->random >> 7;
+	process->random ^= process->random << 17;
+	end = now_ns() + PAUSE_MIN_NS + (process->random & (PAUSE_RANGE_NS - 1));
+	while (now_ns() < end)
+		__builtin_ia32_pause();
+}
+
+static bool is_still_current(struct python_process *process, bool has_pause)
+{
+	for (int i = 0; has_pause && i < PAUSED_READS - 1; i++) {
+		pause_briefly(process);
+		if (!python_frames_are_current(&process->frames, &process->place))
+			return false;
+	}
+	if (has_pause)
+		pause_briefly(process);
+	return python_frames_are_current(&process->frames, &process->place);
+}
+
+/* The instruction in bytes from the first one of its code. See python_walk.c. */
+static bool instruction_offset(const struct python_place *place, const struct python_link *link,
+			       uint64_t code, int64_t *out)
+{
+	const struct python_layout *layout = &place->layout;
+	uint64_t first = code + layout->code_instructions, copies;
+
+	if (layout->instruction_bytes) {
+		*out = (int64_t)(int32_t)link->instruction * layout->instruction_bytes;
+		return true;
+	}
+	if (layout->code_tlbc &&
+	    (!process_memory_read(place->pid, &copies, code + layout->code_tlbc, sizeof(copies)) ||
+	     !process_memory_read(place->pid, &first, copies + 8 + 8 * (uint64_t)link->tlbc_index,
+				  sizeof(first))))
+		return false;
+	*out = (int64_t)(link->instruction - first);
+	return true;
+}
+
+static uint64_t code_of(const struct python_link *link)
+{
+	return link->code & ~UINT64_C(3);
+}
+
+/* Resolves the code of all frames. */
+static bool resolve_codes(struct python_process *process)
+{
+	const struct python_frames *frames = &process->frames;
+	/* Versions are unique within one interpreter that is not started again. */
+	bool has_versions = process->place.layout.code_version && process->place.is_program &&
+			    process->states.interpreter_count == 1;
+
+	python_codes_begin(&process->codes);
+	for (uint32_t i = 0; i < frames->count; i++) {
+		const struct python_link *link = &frames->links[i];
+
+		if (link->is_shim)
+			continue;
+		process->link_codes[i] = python_codes_use(&process->codes, code_of(link));
+		if (!process->link_codes[i])
+			return false;
+	}
+	return python_codes_check(&process->codes, &process->place, has_versions);
+}
+
+/* Adds a frame unless it is incomplete: python_walk.c has the reasons. */
+static bool add_frame(struct python_process *process, uint32_t index, struct python_stack *out)
+{
+	const struct python_link *link = &process->frames.links[index];
+	struct python_code *code = process->link_codes[index];
+	const struct python_layout *layout = &process->place.layout;
+	int64_t offset;
+
+	if (!instruction_offset(&process->place, link, code->address, &offset))
+		return false;
+	if (layout->code_first_traceable && link->owner != OWNED_BY_GENERATOR &&
+	    offset < (int64_t)code->identity.first_traceable * 2)
+		return true;
+	out->frames[out->frame_count++] = (struct python_frame_read){
+		.function = code->function, .line = python_code_line(code, layout, offset)};
+	return true;
+}
+
+/* Frames since `first` belong to the activation whose native frame contains the anchor. */
+static void set_anchors(struct python_stack *out, uint32_t first, uint64_t anchor)
+{
+	for (uint32_t i = first; i < out->frame_count; i++)
+		out->frames[i].anchor = anchor;
+}
+
+static bool fill_stack(struct python_process *process, struct python_stack *out)
+{
+	const struct python_frames *frames = &process->frames;
+	uint32_t without_anchor = 0;
+
+	if (!resolve_codes(process))
+		return false;
+	for (uint32_t i = 0; i < frames->count; i++) {
+		const struct python_link *link = &frames->links[i];
+
+		if (!link->is_shim && !add_frame(process, i, out))
+			return false;
+		if (!link->is_shim && !link->cframe)
+			continue;
+		set_anchors(out, without_anchor, link->is_shim ? link->address : link->cframe);
+		without_anchor = out->frame_count;
+	}
+	set_anchors(out, without_anchor, 0);
+	out->innermost = frames->start.innermost;
+	out->is_truncated = !frames->is_whole;
+	return true;
+}
+
+enum python_read python_process_read(struct python_process *process, pid_t tid, bool has_pause,
+				     struct python_stack *out)
+{
+	struct python_state state;
+	enum python_read found;
+
+	out->frame_count = 0;
+	out->is_truncated = false;
+	out->innermost = 0;
+	found = choose_state(process, tid, &state);
+	if (found == PYTHON_READ_NONE) {
+		python_process_refresh(process);
+		found = choose_state(process, tid, &state);
+	}
+	if (found != PYTHON_READ_OK)
+		return found;
+	if (!python_frames_read(&process->frames, &process->place, &state, XT_PYTHON_FRAMES_MAX)) {
+		python_process_refresh(process);
+		return process->frames.start.is_of_thread ? PYTHON_READ_CHANGED
+							  : PYTHON_READ_FAILED;
+	}
+	if (!process->frames.count)
+		return PYTHON_READ_NONE;
+	if (!fill_stack(process, out)) {
+		out->frame_count = 0;
+		return python_frames_are_current(&process->frames, &process->place)
+			       ? PYTHON_READ_FAILED
+			       : PYTHON_READ_CHANGED;
+	}
+	if (!is_still_current(process, has_pause)) {
+		out->frame_count = 0;
+		return PYTHON_READ_CHANGED;
+	}
+	return out->frame_count ? PYTHON_READ_OK : PYTHON_READ_NONE;
+}
+
+const struct python_function *python_process_function(const struct python_process *process,
+						      uint32_t function)
+{
+	return function < process->codes.function_count ? process->codes.functions[function] : NULL;
+}
+
+bool python_process_is_gil(const struct python_process *process, uint64_t futex_address)
+{
+	return python_states_is_gil(&process->states, &process->place, futex_address);
+}
+
+pid_t python_process_gil_holder(const struct python_process *process)
+{
+	uint64_t state = python_states_gil_holder(&process->states, &process->place);
+
+	return state ? python_states_tid(&process->states, state) : 0;
+}
+
+bool python_process_is_loop(const struct python_process *process, uint64_t address)
+{
+	const struct python_place *place = &process->place;
+
+	return (address > place->loop_start && address <= place->loop_end) ||
+	       (address > place->cold_start && address <= place->cold_end);
+}

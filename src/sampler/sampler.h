@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples what the threads of a program and of its descendants do, into one log for each process.
+ * The work is done in a thread of its own, which reads /proc and the memory of the processes. It
+ * never stops or signals them.
+ */
+#ifndef XT_SAMPLER_SAMPLER_H
+#define XT_SAMPLER_SAMPLER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SAMPLER_WHY_BYTES 256
+
+struct sampler;
+
+struct sampler_options {
+	pid_t root;		 /* has not called exec yet */
+	unsigned hz;		 /* observations per second of each thread */
+	const char *data_dir;	 /* for the logs */
+	const char *library_dir; /* where libunwind may be */
+};
+
+/*
+ * Begins to sample. Call it before the program calls exec. Blocks signals in its thread. The
+ * options may be freed afterwards. Returns 0 or -errno. Stop it with sampler_stop().
+ */
+int sampler_start(struct sampler **out, const struct sampler_options *options);
+
+struct sampler_result {
+	uint32_t process_count, thread_count;
+	uint64_t observation_count;
+	/* Why the stacks of running native code are missing. Empty: they are not. */
+	char why_no_perf[SAMPLER_WHY_BYTES];
+};
+
+/* Stops, completes the logs, and frees the sampler. Accepts NULL. Processes may still run. */
+void sampler_stop(struct sampler *sampler, struct sampler_result *result);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/sampling.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "log/base/grow.h"
+
+/* A program loads most of its modules soon after it started. */
+#define MODULES_FIRST_NS 20000000
+#define MODULES_LAST_NS	 5000000000
+
+uint64_t sampling_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* xorshift64* (Vigna 2016, "An experimental exploration of Marsaglia's xorshift generators"). */
+uint32_t sampling_random(struct sampling *sampling, uint32_t limit)
+{
+	uint64_t x = sampling->random;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	sampling->random = x;
+	return (uint32_t)((x * UINT64_C(2685821657736338717) >> 32) * limit >> 32);
+}
+
+struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pid)
+{
+	struct sampled_process *process = process_table_find(&sampling->processes, pid);
+	struct thread_stat stat;
+	char path[64], text[1024];
+
+	if (process)
+		return process;
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (proc_file_read(path, text, sizeof(text)) < 0 || !thread_stat_parse(text, &stat) ||
+	    (strchr("ZX", stat.state) && stat.thread_count < 2))
+		return NULL;
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return NULL;
+	process->pid = pid;
+	process->parent = stat.parent;
+	process->start_ticks = stat.start_ticks;
+	process->stack_start = stat.stack_start;
+	process->start_ns = process_facts_start_ns(stat.start_ticks);
+	if (process->start_ns < sampling->start_ns)
+		process->start_ns = sampling->start_ns;
+	process->is_in_other_namespace = process_facts_namespace(pid, &process->log_pid);
+	process->modules_wait_ns = MODULES_FIRST_NS;
+	if (process_table_add(&sampling->processes, process)) {
+		free(process);
+		return NULL;
+	}
+	return process;
+}
+
+/* The place of a thread in the list, or where to insert it. */
+static size_t thread_position(const struct sampled_process *process, pid_t tid)
+{
+	size_t at = process->thread_count;
+
+	/* New threads usually have the highest id. */
+	while (at && process->threads[at - 1]->tid >= tid)
+		at--;
+	return at;
+}
+
+struct sampled_thread *sampling_add_thread(struct sampling *sampling,
+					   struct sampled_process *process, pid_t tid)
+{
+	size_t at = thread_position(process, tid);
+	struct sampled_thread *thread;
+
+	if (grow(&process->threads, &process->thread_capacity, process->thread_count + 1,
+		 sizeof(*process->threads)))
+		return NULL;
+	thread = calloc(1, sizeof(*thread));
+	if (!thread)
+		return NULL;
+	thread->tid = tid;
+	thread->log_tid =
+		process->is_in_other_namespace ? process_facts_own_tid(process->pid, tid) : tid;
+	thread->is_listed = true;
+	thread->files.pid = process->pid;
+	thread->files.tid = tid;
+	thread->files.budget = &sampling->descriptor_budget;
+	memmove(process->threads + at + 1, process->threads + at,
+		(process->thread_count - at) * sizeof(*process->threads));
+	process->threads[at] = thread;
+	process->thread_count++;
+	return thread;
+}
+
+static void end_thread(struct sampled_process *process, struct sampled_thread *thread)
+{
+	if (process->log && thread->id)
+		thread_rows_end(&thread->rows, cpu_log_rows(process->log));
+	thread_files_close(&thread->files);
+	free(thread);
+}
+
+/* Ends the threads that the last listing did not find. */
+static void sweep_threads(struct sampled_process *process)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < process->thread_count; i++) {
+		struct sampled_thread *thread = process->threads[i];
+
+		if (thread->is_listed)
+			process->threads[kept++] = thread;
+		else
+			end_thread(process, thread);
+	}
+	process->thread_count = kept;
+}
+
+void sampling_list_threads(struct sampling *sampling, struct sampled_process *process)
+{
+	char path[64];
+	struct dirent *entry;
+	DIR *folder;
+
+	for (size_t i = 0; i < process->thread_count; i++)
+		process->threads[i]->is_listed = false;
+	snprintf(path, sizeof(path), "/proc/%d/task", process->pid);
+	folder = opendir(path);
+	while (folder && (entry = readdir(folder))) {
+		pid_t tid = (pid_t)atoi(entry->d_name);
+		struct sampled_thread *thread = tid ? sampled_thread_find(process, tid) : NULL;
+
+		if (thread)
+			thread->is_listed = true;
+		else if (tid)
+			sampling_add_thread(sampling, process, tid);
+	}
+	if (folder)
+		closedir(folder);
+	sweep_threads(process);
+}
+
+struct cpu_log *sampling_log(struct sampling *sampling, struct sampled_process *process)
+{
+	struct cpu_log_place place = sampling->place;
+
+	if (process->log || process->has_no_log)
+		return process->log;
+	if (sampling->log_count == CPU_LOGS_MAX) {
+		process->has_no_log = true;
+		sampling->lost_processes++;
+		return NULL;
+	}
+	place.pid = process->log_pid;
+	if (cpu_log_open(&process->log, &place, process->start_ns)) {
+		cpu_log_close(process->log, &sampling->tables, sampling_now_ns());
+		process->log = NULL;
+		return NULL;
+	}
+	sampling->log_count++;
+	process_facts_process(process, &sampling->facts);
+	if (process->python)
+		process_facts_python(process);
+	return process->log;
+}
+
+static void forget_program(struct sampled_process *process)
+{
+	python_process_close(process->python);
+	process->python = NULL;
+	process->is_python_unsupported = false;
+	process->is_loader_worker = false;
+	process_modules_free(&process->modules);
+	process->modules = (struct process_modules){0};
+	process->modules_due_ns = 0;
+	process->modules_wait_ns = MODULES_FIRST_NS;
+	pipe_table_free(&process->pipes);
+	if (process->log)
+		cpu_log_forget_program(process->log);
+}
+
+bool sampling_check_program(struct sampling *sampling, struct sampled_process *process,
+			    const struct thread_stat *stat, uint64_t now_ns)
+{
+	(void)sampling;
+	/* 0: the process may not be traced. */
+	if (!stat->stack_start || stat->stack_start == process->stack_start)
+		return !process->awaits_exec;
+	process->stack_start = stat->stack_start;
+	process->awaits_exec = false;
+	forget_program(process);
+	if (process->log)
+		process_facts_program(process);
+	sampling_prepare(process, now_ns);
+	return true;
+}
+
+static void find_python(struct sampled_process *process)
+{
+	char why[256] = "";
+	int error = python_process_open(&process->python, process->pid, &process->modules, why,
+					sizeof(why));
+
+	if (!error && process->log)
+		process_facts_python(process);
+	if (!error)
+		return;
+	process->python = NULL;
+	process->is_python_unsupported = error == -EINVAL;
+	if (error == -EINVAL && process->log)
+		process_facts_no_python(process, why);
+	/* It is starting. */
+	if (error == -EAGAIN)
+		process->modules_wait_ns = MODULES_FIRST_NS;
+}
+
+void sampling_prepare(struct sampled_process *process, uint64_t now_ns)
+{
+	if (now_ns < process->modules_due_ns || process->awaits_exec)
+		return;
+	process_modules_refresh(&process->modules, process->pid);
+	if (!process->python && !process->is_python_unsupported)
+		find_python(process);
+	process->modules_due_ns = now_ns + process->modules_wait_ns;
+	process->modules_wait_ns *= 2;
+	if (process->modules_wait_ns > MODULES_LAST_NS)
+		process->modules_wait_ns = MODULES_LAST_NS;
+}
+
+static void record_counts(const struct sampled_process *process)
+{
+	const struct process_counts *counts = &process->counts;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} rows[] = {
+		{"threads.seen", counts->threads},
+		{"cpu.observations", counts->observations},
+		{"cpu.perf.samples", counts->perf_samples},
+		{"cpu.ended", counts->ended_threads},
+		{"cpu.switched", counts->switched},
+		{"cpu.python.read", counts->python_reads},
+		{"cpu.python.changed", counts->python_changed},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		cpu_log_account(process->log, rows[i].name, rows[i].value);
+}
+
+void sampling_end_process(struct sampling *sampling, struct sampled_process *process)
+{
+	process_table_remove(&sampling->processes, process);
+	for (size_t i = 0; i < process->thread_count; i++)
+		end_thread(process, process->threads[i]);
+	if (process->log) {
+		record_counts(process);
+		sampling->total_observations += process->counts.observations;
+		cpu_log_close(process->log, &sampling->tables, sampling_now_ns());
+	}
+	python_process_close(process->python);
+	process_modules_free(&process->modules);
+	pipe_table_free(&process->pipes);
+	free(process->threads);
+	free(process);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * State of one recording that the parts of the sampler share, and the life of its processes and
+ * threads. Sampler thread only.
+ */
+#ifndef XT_SAMPLER_SAMPLING_H
+#define XT_SAMPLER_SAMPLING_H
+
+#include <stdint.h>
+
+#include "sampler/pair_stacks.h"
+#include "sampler/process_facts.h"
+#include "sampler/sampled.h"
+
+#define CPU_LOGS_MAX	 1024
+#define STACK_COPY_BYTES (64u << 10)
+
+struct sampling {
+	struct process_table processes;
+	struct sampling_facts facts;
+	struct cpu_log_place place; /* without the pid */
+	struct cpu_log_tables tables;
+	pid_t root;
+	uint64_t start_ns, period_ns;
+	bool has_root_sample; /* a new one of the first thread came since this was cleared */
+	int descriptor_budget;
+	uint64_t random;
+	uint32_t log_count;
+	uint64_t lost_processes;		    /* without a log, because of CPU_LOGS_MAX */
+	uint64_t total_observations, total_threads; /* of all processes */
+	/* Too large for the stack; valid during one observation. */
+	struct native_stack native;
+	struct python_stack python;
+	struct paired_stacks paired;
+	uint8_t stack_copy[STACK_COPY_BYTES];
+};
+
+uint64_t sampling_now_ns(void);
+
+/* A random number below `limit`, which is not 0. */
+uint32_t sampling_random(struct sampling *sampling, uint32_t limit);
+
+/* Adds a process unless it is known or gone. Returns it, or NULL. */
+struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pid);
+
+/* Writes the rest of its log and frees it. The process is no longer in the table then. */
+void sampling_end_process(struct sampling *sampling, struct sampled_process *process);
+
+/* Finds threads that are new, and ends those that are gone. */
+void sampling_list_threads(struct sampling *sampling, struct sampled_process *process);
+
+/* Adds a thread that is not known. NULL if out of memory. */
+struct sampled_thread *sampling_add_thread(struct sampling *sampling,
+					   struct sampled_process *process, pid_t tid);
+
+/* The log of the process. NULL if it gets none. */
+struct cpu_log *sampling_log(struct sampling *sampling, struct sampled_process *process);
+
+/*
+ * Compares what stat says of the process with what is known, and starts afresh if the process
+ * called exec. False while it is still xtrace.
+ */
+bool sampling_check_program(struct sampling *sampling, struct sampled_process *process,
+			    const struct thread_stat *stat, uint64_t now_ns);
+
+/* Looks for new modules and a Python interpreter, if it is time to. */
+void sampling_prepare(struct sampled_process *process, uint64_t now_ns);
+
+#endif

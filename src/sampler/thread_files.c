@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/thread_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TEXT_BYTES 1024
+
+static const char *const file_names[THREAD_FILES] = {
+	[THREAD_FILE_COUNTS] = "schedstat",
+	[THREAD_FILE_STAT] = "stat",
+	[THREAD_FILE_SYSCALL] = "syscall",
+};
+
+/* Fields of stat behind the name, counted from 0. proc_pid_stat(5) counts from 3. */
+enum stat_field {
+	FIELD_STATE = 0,
+	FIELD_PARENT = 1,
+	FIELD_MINOR_FAULTS = 7,
+	FIELD_MAJOR_FAULTS = 9,
+	FIELD_KERNEL_TIME = 12,
+	FIELD_THREADS = 17,
+	FIELD_START = 19,
+	FIELD_STACK_START = 25,
+	FIELDS
+};
+
+static ssize_t read_all(int fd, char *text, size_t text_bytes)
+{
+	ssize_t length = pread(fd, text, text_bytes - 1, 0);
+
+	if (length < 0)
+		return -errno;
+	text[length] = '\0';
+	return length ? length : -ESRCH;
+}
+
+ssize_t proc_file_read(const char *path, char *text, size_t text_bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	ssize_t length = fd < 0 ? -errno : read_all(fd, text, text_bytes);
+
+	if (fd >= 0)
+		close(fd);
+	if (length < 0)
+		text[0] = '\0';
+	return length;
+}
+
+static ssize_t read_file(struct thread_files *files, enum thread_file which, char *text)
+{
+	int *kept = &files->descriptors[which], fd;
+	char path[64];
+	ssize_t length;
+
+	if (*kept)
+		return read_all(*kept - 1, text, TEXT_BYTES);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", files->pid, files->tid,
+		 file_names[which]);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	length = read_all(fd, text, TEXT_BYTES);
+	if (length > 0 && *files->budget > 0) {
+		*kept = fd + 1;
+		--*files->budget;
+	} else {
+		close(fd);
+	}
+	return length;
+}
+
+bool thread_counts_parse(const char *text, struct thread_counts *out)
+{
+	char *end;
+
+	out->run_ns = strtoull(text, &end, 10);
+	if (*end != ' ')
+		return false;
+	out->ready_ns = strtoull(end, &end, 10);
+	if (*end != ' ')
+		return false;
+	out->switch_count = strtoull(end, &end, 10);
+	return *end == '\n' || !*end;
+}
+
+static void copy_name(const char *begin, const char *end, char *name)
+{
+	size_t length = (size_t)(end - begin);
+
+	if (length >= THREAD_NAME_BYTES)
+		length = THREAD_NAME_BYTES - 1;
+	memcpy(name, begin, length);
+	name[length] = '\0';
+}
+
+bool thread_stat_parse(const char *text, struct thread_stat *out)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *at;
+	uint64_t values[FIELDS] = {0};
+
+	if (!open || !close || close < open || close[1] != ' ')
+		return false;
+	copy_name(open + 1, close, out->name);
+	at = close + 2;
+	out->state = *at;
+	for (int i = FIELD_STATE + 1; i < FIELDS; i++) {
+		at = strchr(at, ' ');
+		if (!at)
+			return false;
+		values[i] = strtoull(++at, NULL, 10);
+	}
+	out->parent = (pid_t)values[FIELD_PARENT];
+	out->fault_count = values[FIELD_MINOR_FAULTS] + values[FIELD_MAJOR_FAULTS];
+	out->kernel_ticks = values[FIELD_KERNEL_TIME];
+	out->start_ticks = values[FIELD_START];
+	out->thread_count = (uint32_t)values[FIELD_THREADS];
+	out->stack_start = values[FIELD_STACK_START];
+	return true;
+}
+
+/*
+ * One of "running", "-1 STACK INSTRUCTION", "NUMBER ARGUMENT{6} STACK INSTRUCTION". See
+ * proc_pid_syscall(5).
+ */
+void thread_syscall_parse(const char *text, struct thread_syscall *out)
+{
+	uint64_t values[8];
+	size_t count = 0;
+	char *end;
+
+	*out = (struct thread_syscall){0};
+	if (!strncmp(text, "running", 7)) {
+		out->kind = SYSCALL_RUNNING;
+		return;
+	}
+	out->number = strtol(text, &end, 10);
+	while (end != text && *end == ' ' && count < 8)
+		values[count++] = strtoull(end, &end, 16);
+	if (count != (out->number < 0 ? 2 : 8))
+		return;
+	out->kind = out->number < 0 ? SYSCALL_NONE : SYSCALL_BLOCKED;
+	out->stack_pointer = values[count - 2];
+	out->instruction = values[count - 1];
+	if (out->kind == SYSCALL_BLOCKED)
+		memcpy(out->arguments, values, sizeof(out->arguments));
+}
+
+int thread_files_counts(struct thread_files *files, struct thread_counts *out)
+{
+	char text[TEXT_BYTES];
+	ssize_t length = read_file(files, THREAD_FILE_COUNTS, text);
+
+	if (length < 0)
+		return (int)length;
+	return thread_counts_parse(text, out) ? 0 : -EBADMSG;
+}
+
+int thread_files_stat(struct thread_files *files, struct thread_stat *out)
+{
+	char text[TEXT_BYTES];
+	ssize_t length = read_file(files, THREAD_FILE_STAT, text);
+
+	if (length < 0)
+		return (int)length;
+	return thread_stat_parse(text, out) ? 0 : -EBADMSG;
+}
+
+void thread_files_syscall(struct thread_files *files, struct thread_syscall *out)
+{
+	char text[TEXT_BYTES];
+
+	if (read_file(files, THREAD_FILE_SYSCALL, text) < 0)
+		*out = (struct thread_syscall){0};
+	else
+		thread_syscall_parse(text, out);
+}
+
+void thread_files_close(struct thread_files *files)
+{
+	for (int i = 0; i < THREAD_FILES; i++) {
+		if (!files->descriptors[i])
+			continue;
+		close(files->descriptors[i] - 1);
+		files->descriptors[i] = 0;
+		++*files->budget;
+	}
+}

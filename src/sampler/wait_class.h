@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a blocked thread waits for, from its system call. Pure: the caller looks up descriptors.
+ */
+#ifndef XT_SAMPLER_WAIT_CLASS_H
+#define XT_SAMPLER_WAIT_CLASS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xtrace/log_format.h"
+
+/* What a descriptor refers to. */
+enum descriptor_kind {
+	DESCRIPTOR_UNKNOWN,
+	DESCRIPTOR_FILE,     /* regular file, directory or block device */
+	DESCRIPTOR_TERMINAL, /* or another character device */
+	DESCRIPTOR_GPU,	     /* /dev/nvidia*, /dev/dri/…, /dev/kfd */
+	DESCRIPTOR_PIPE,
+	DESCRIPTOR_LOCAL_SOCKET, /* AF_UNIX */
+	DESCRIPTOR_SOCKET,	 /* of another family */
+	DESCRIPTOR_EVENT,	 /* eventfd */
+	DESCRIPTOR_TIMER,	 /* timerfd */
+	DESCRIPTOR_EPOLL,
+	DESCRIPTOR_PROCESS, /* pidfd */
+	DESCRIPTOR_OTHER,
+	DESCRIPTOR_KINDS
+};
+
+/* Where a system call names what it waits for. */
+enum wait_subject {
+	WAIT_FIXED,	  /* nowhere: the call alone tells */
+	WAIT_DESCRIPTOR,  /* an argument is a descriptor */
+	WAIT_DESCRIPTORS, /* poll: array of struct pollfd, and its length in the next argument */
+	WAIT_SETS,	  /* select: the number of descriptors, and three sets behind it */
+	WAIT_EPOLL,	  /* epoll: the descriptor of the set */
+	WAIT_FUTEX,
+	WAIT_CHILD, /* wait4, waitid */
+};
+
+struct wait_rule {
+	enum wait_subject subject;
+	uint8_t argument;	 /* number of the argument, from 0 */
+	enum xt_cpu_state state; /* if the subject is WAIT_FIXED, or is unknown */
+};
+
+/* The rule for a system call of x86-64. NULL: it has none, so the thread is XT_CPU_BLOCKED. */
+const struct wait_rule *wait_rule_find(long number);
+
+/* The state of a thread that waits for such a descriptor. */
+enum xt_cpu_state wait_state_of_descriptor(enum descriptor_kind kind);
+
+/*
+ * The state of a thread that waits for several descriptors: the most telling one. count 0: it only
+ * waits for time to pass.
+ */
+enum xt_cpu_state wait_state_of_descriptors(const enum descriptor_kind *kinds, uint32_t count);
+
+/* The state of a thread that is blocked, but not in a system call. */
+enum xt_cpu_state wait_state_outside_calls(char proc_state);
+
+/*
+ * A disk read can block any call that touches a file: D means uninterruptible. The state from its
+ * rule is `state`.
+ */
+enum xt_cpu_state wait_state_uninterruptible(enum xt_cpu_state state);
+
+#endif

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests what CPU sampling says about programs that do known things.
+
+usage: cpu_test.py XTRACE DUMP LOAD perf|proc [UNITTEST ARGUMENT]...
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from cpu_log import DROPPED, NO_NATIVE, NO_PYTHON, ON_CPU, READY, Recording
+
+XTRACE, DUMP, LOAD, SOURCE = sys.argv[1:5]
+HERE = os.path.dirname(os.path.abspath(__file__))
+HAS_PERF = SOURCE == "perf"
+PYTHON = os.path.realpath(sys.executable)
+# Wait for a CPU is not what the program does.
+WORTH = lambda row: not row.flags & READY and row.state != "unknown"
+NEEDS_PERF = unittest.skipUnless(HAS_PERF, "needs the kernel's events")
+
+
+class Cpu(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="xtrace-cpu-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def record(self, *command, hertz="99", status=0):
+        recording = Recording(XTRACE, DUMP, self.folder + "/data", command, hertz, HAS_PERF)
+        self.assertEqual(recording.done.returncode, status, recording.done.stderr)
+        self.assertEqual(recording.problems, "")
+        if HAS_PERF and recording.logs and recording.logs[0].meta["cpu.source"] != "perf":
+            self.skipTest("perf: " + recording.logs[0].meta["cpu.why"])
+        for log in recording.logs:
+            self.assertEqual(log.accounts["cpu.lost.write_failed"], 0)
+            self.assertEqual(log.meta["log.kind"], "cpu")
+        return recording
+
+    def load(self, case, ms, *arguments, **options):
+        return self.record(LOAD, case, str(ms), *arguments, **options)
+
+    def assert_state(self, log, state, least, among=WORTH):
+        share = log.share(lambda row: row.state == state, among)
+        self.assertGreater(share, least, {r.state: r.weight_ns for r in log.rows})
+
+    def test_sleep(self):
+        log = self.load("sleeps", 500).logs[0]
+        self.assert_state(log, "sleep", 0.95)
+        row = max(log.rows, key=lambda r: r.weight_ns)
+        self.assertIn("sleeps", row.native)
+        self.assertIn("main", row.native)
+
+    def test_lock(self):
+        log = self.load("locks", 500).logs[0]
+        main = [r for r in log.rows if r.thread["tid"] == log.pid]
+        waited = sum(r.weight_ns for r in main if r.state == "lock" and "locks" in r.native)
+        self.assertGreater(waited, 400e6)
+        held = sum(r.weight_ns for r in log.rows if r.state == "sleep" and "hold_lock" in r.native)
+        self.assertGreater(held, 400e6)
+
+    def test_pipe(self):
+        recording = self.load("pipes", 600)
+        parent, child = recording.log_of("pipes 600"), recording.truth["child"]
+        parent = next(log for log in recording.logs if log.pid != child)
+        self.assert_state(parent, "process", 0.9)
+        self.assertGreater(parent.share(lambda r: r.waits_for == (child, child), WORTH), 0.8)
+        child = next(log for log in recording.logs if log.pid == child)
+        self.assert_state(child, "running", 0.8)
+        if HAS_PERF:
+            self.assertGreater(child.share(lambda r: "work_long" in r.native, WORTH), 0.8)
+
+    def test_wait_for_child(self):
+        recording = self.load("waits", 500)
+        child = recording.truth["child"]
+        parent = next(log for log in recording.logs if log.pid != child)
+        self.assertGreater(parent.share(lambda r: r.waits_for == (child, child)), 0.8)
+
+    def test_file(self):
+        log = self.load("syncs", 600, self.folder + "/file").logs[0]
+        blocked = lambda r: WORTH(r) and r.state not in ON_CPU
+        self.assertGreater(sum(map(blocked, log.rows)), 3)
+        self.assert_state(log, "io", 0.9, blocked)
+
+    @NEEDS_PERF
+    def test_shares(self):
+        """With 500 samples, the share of 0.7 is within 7 % (99.9 %)."""
+        recording = self.load("shares", 1000, hertz="500")
+        truth = recording.truth["work_long"] / sum(recording.truth.values())
+        log = recording.logs[0]
+        known = lambda r: r.state == "running" and {"work_long", "work_short"} & set(r.native)
+        self.assertGreater(log.share(known, lambda r: r.state in ON_CPU), 0.85)
+        self.assertAlmostEqual(log.share(lambda r: "work_long" in r.native, known), truth,
+                               delta=0.07)
+
+    @NEEDS_PERF
+    def test_page_faults(self):
+        log = self.load("faults", 500).logs[0]
+        self.assert_state(log, "fault", 0.7)
+
+    @NEEDS_PERF
+    def test_kernel(self):
+        log = self.load("kernel", 500).logs[0]
+        self.assert_state(log, "kernel", 0.8)
+
+    def test_many_threads(self):
+        log = self.load("many_threads", 400).logs[0]
+        self.assertEqual(log.accounts["threads.seen"], 501)
+        self.assert_state(log, "sleep", 0.9)
+        for total in log.thread_ns().values():
+            self.assertLess(total, 1.5e9)
+
+    def test_short_threads(self):
+        recording = self.load("short_threads", 500)
+        log = recording.logs[0]
+        self.assertGreater(recording.truth["threads"], 100)
+        self.assertLess(len(log.rows), 2000)
+
+    def test_short_processes(self):
+        recording = self.load("short_processes", 400)
+        self.assertGreater(recording.truth["processes"], 20)
+        self.assertGreater(len(recording.logs), 0)
+
+    def test_killed(self):
+        started = time.monotonic()
+        recording = self.load("killed", 300, status=128 + 9)
+        self.assertLess(time.monotonic() - started, 10)
+        log = recording.logs[0]
+        self.assert_state(log, "running", 0.8)
+        self.assertTrue(recording.info["cpu"][0]["closed"])
+
+    def test_exec(self):
+        log = self.load("execs", 300).logs[0]
+        self.assertEqual(log.meta["process.cmdline"].split()[-2:], ["sleeps", "300"])
+        asleep = [r for r in log.rows if r.state == "sleep"]
+        self.assertGreater(sum(r.weight_ns for r in asleep), 200e6)
+        for row in asleep:
+            self.assertIn("sleeps", row.native)
+
+    def test_weights_are_the_life_time(self):
+        recording = self.load("locks", 500)
+        log = recording.logs[0]
+        main = next(t["id"] for t in log.threads.values() if t["tid"] == log.pid)
+        life_ns = recording.info["duration_ns"]
+        self.assertAlmostEqual(log.thread_ns()[main] / 1e6, life_ns / 1e6, delta=60)
+        self.assertGreater(log.thread_ns()[main], 480e6)
+
+    def test_bytes_of_a_sample(self):
+        log = self.load("shares", 1000, hertz="1000").logs[0]
+        stored = sum(c["stored_bytes"] for c in log.chunks if c["kind"] == "CPU_SAMPLE")
+        self.assertLess(stored / log.accounts["cpu.observations"], 30)
+
+    def test_short_program(self):
+        started = time.monotonic()
+        recording = self.record("true")
+        self.assertLess(time.monotonic() - started, 2)
+        self.assertLess(len(recording.logs), 2)
+
+    def test_summary(self):
+        recording = self.load("sleeps", 200)
+        self.assertRegex(recording.done.stderr, r"sampled 1 process, 1 thread, \d+ samples")
+        self.assertEqual(recording.info["processes"], [])
+        self.assertGreater(recording.info["cpu"][0]["samples"], 5)
+        missing = "CPU stacks of running native code are missing: XTRACE_CPU_PERF=off"
+        self.assertEqual(missing in recording.done.stderr, not HAS_PERF)
+
+    # Python
+
+    def test_gil(self):
+        recording = self.record(PYTHON, HERE + "/gil.py", "1")
+        log = recording.logs[0]
+        spinners = {t["tid"] for t in log.threads.values() if t["tid"] != log.pid}
+        waits = lambda r: r.state == "gil"
+        spins = lambda r: r.thread["tid"] in spinners
+        self.assertGreater(log.share(waits, lambda r: spins(r) and WORTH(r)), 0.15)
+        for row in filter(waits, log.rows):
+            self.assertNotEqual(row.waits_for[1], row.thread["tid"])
+        named = log.share(lambda r: r.waits_for[0] == log.pid and r.waits_for[1] in spinners,
+                          lambda r: waits(r) and spins(r))
+        self.assertGreater(named, 0.5)
+
+    def test_python_paths_exist(self):
+        recording = self.record(PYTHON, HERE + "/paths.py", "1.5", hertz="400")
+        log = recording.logs[0]
+        ours = [r for r in log.rows if ("main", "paths.py") in r.python]
+        self.assertGreater(sum(r.count for r in ours), 50)
+        for row in ours:
+            names = [name for name, _ in row.python]
+            self.assertFalse({"leaf_a", "middle_a", "outer_a"} & set(names) and
+                             {"leaf_b", "middle_b", "outer_b"} & set(names), names)
+            self.assertEqual(names[-2:], ["main", "<module>"])
+            if "leaf_a" in names:
+                self.assertIn("middle_a", names)
+            self.check_native(row, names)
+        changed = log.accounts["cpu.python.changed"] / log.accounts["cpu.python.read"]
+        print(f"{SOURCE}: {len(ours)} paths, {changed:.0%} of reads changed, "
+              f"{log.share(lambda r: r.flags & DROPPED):.0%} without native frames that do not fit",
+              file=sys.stderr)
+
+    def check_native(self, row, names):
+        """C functions that only one of the paths calls."""
+        if not row.native or row.flags & NO_NATIVE:
+            return
+        if any("json" in name or "encoder" in name for name in row.native):
+            self.assertTrue({"leaf_b", "middle_b", "outer_b"} & set(names), (names, row.native))
+        if any(name == "list_sort_impl" for name in row.native):
+            self.assertIn("outer_b", names)
+
+    def test_data_loader(self):
+        recording = self.record(PYTHON, HERE + "/loader.py", self.folder, "1")
+        workers = recording.truth["workers"]
+        log = next(log for log in recording.logs if log.pid not in workers)
+        waits = lambda r: any(name == "_try_get_data" for name, _ in r.python)
+        self.assertGreater(sum(r.weight_ns for r in log.rows if waits(r)), 500e6)
+        self.assertGreater(log.share(lambda r: r.waits_for[0] in workers, waits), 0.6)
+        self.assertGreater(log.share(lambda r: r.state == "process", waits), 0.6)
+
+    def test_changed_frames_are_flagged(self):
+        log = self.record(PYTHON, HERE + "/gil.py", "0.7").logs[0]
+        for row in log.rows:
+            if row.flags & NO_PYTHON:
+                self.assertEqual(row.python, ())
+
+
+class Options(unittest.TestCase):
+    @unittest.skipIf(HAS_PERF, "once is enough")
+    def test_rejects_bad_rates(self):
+        for value in ("0", "1001", "fast", "-5", "99.5"):
+            done = subprocess.run([XTRACE, "record", f"--cpu={value}", "true"],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("it must be a number of samples per second from 1 to 1000", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:])

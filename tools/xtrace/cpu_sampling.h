@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples the threads of a recorded program: xtrace record --cpu.
+ */
+#ifndef XTRACE_CPU_SAMPLING_H
+#define XTRACE_CPU_SAMPLING_H
+
+#include <sys/types.h>
+
+#include "install_paths.h"
+#include "sampler/sampler.h"
+
+#define CPU_SAMPLING_HZ "99" /* no divisor of the usual periods of programs */
+
+struct cpu_sampling {
+	/* Set by the caller: */
+	unsigned hz; /* 0: off */
+	const struct install_paths *paths;
+	char *const *data_dir;
+	/* Set by cpu_sampling_start() and cpu_sampling_stop(): */
+	struct sampler *sampler;
+	struct sampler_result result;
+	int error; /* -errno: the sampler could not start */
+};
+
+/* For child_care.forked. context: struct cpu_sampling. The program runs even if this fails. */
+void cpu_sampling_start(void *context, pid_t pid);
+
+/* Completes the logs. Does nothing if sampling is off. */
+void cpu_sampling_stop(struct cpu_sampling *sampling);
+
+/* Prints what was sampled, and what is missing. Nothing if sampling is off. */
+void cpu_sampling_report(const struct cpu_sampling *sampling);
+
+#endif
