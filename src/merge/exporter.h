@@ -314,7 +314,7 @@ struct exporter {
 	int (*total)(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node);
 	int (*process_end)(struct sink *sink, const struct process *process);
-	/* Called for the samples of a CPU log, by thread, in order of time. */
+	/* Called for the samples of a CPU log, by thread and time. Only with USES_CPU_LOGS. */
 	int (*cpu_sample)(struct sink *sink, const struct process *process,
 			  const struct cpu_sample *sample);
 	int (*end)(struct sink *sink, const struct run *run);

@@ -379,7 +379,7 @@ export class Events {
 		return all;
 	}
 
-	/* Returns what the thread that launched a work did in a time, most first; [] without samples. */
+	/* Returns what the launching thread did in a time, most first. [] without samples. */
 	partsOf(work: number, fromNs: number, untilNs: number): GapPart[] {
 		const { samples } = this;
 		const call = this.work.call[work] - 1;

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the examples of a document: "check_document.py DOCUMENT XTRACE_MERGE MAKE_LOG".
 
-A ```rows block is a log in the notation of "make_log script". Each ```--OPTION... block after it
-is the output of xtrace merge for that log with these options. Prints the number of examples.
+A ```rows block is a log in the notation of "make_log script", and a ```samples block after it is
+the CPU log of the same process. Each ```--OPTION... block after them is the output of xtrace merge
+for these logs with these options. Prints the number of examples.
 """
 import re
 import subprocess
 import sys
 import tempfile
+
+CPU_META = "meta log.kind cpu\nmeta cpu.hz 100\n"
 
 
 def main():
@@ -16,15 +19,16 @@ def main():
     with open(document, encoding="utf-8") as file:
         blocks = re.findall(r"^```(\S.*?)\n(.*?)^```$", file.read(), re.M | re.S)
     with tempfile.TemporaryDirectory() as folder:
-        log, examples, wrong = None, 0, 0
+        logs, examples, wrong = [], 0, 0
         for number, (head, text) in enumerate(blocks):
-            if head == "rows":
-                log = f"{folder}/{number}.xtr"
-                subprocess.run([make_log, "script", log], input=text, text=True, check=True)
+            if head in ("rows", "samples"):
+                logs = [*(logs if head == "samples" else ()), f"{folder}/{number}.xtr"]
+                subprocess.run([make_log, "script", logs[-1]], check=True, text=True,
+                               input=(CPU_META if head == "samples" else "") + text)
                 continue
             if not head.startswith("--"):
                 continue
-            done = subprocess.run([merge, "-q", log, "--folded", "-", *head.split()],
+            done = subprocess.run([merge, "-q", *logs, "--folded", "-", *head.split()],
                                   capture_output=True, text=True)
             examples += 1
             if done.stdout != text or done.returncode > 1:

@@ -28,6 +28,8 @@ def main():
     parser.add_argument("--keep", help="a folder for the outputs")
     parser.add_argument("--make-log", help="the program that makes logs")
     parser.add_argument("--make", action="append", default=[], help="a log that it makes")
+    parser.add_argument("--rows", type=pathlib.Path,
+                        help="a folder with the rows of logs, HOST.PID[.cpu].rows")
     parser.add_argument("--record", help="the program that records")
     parser.add_argument("--program", help="a program that it records, on the simulated GPU")
     parser.add_argument("logs", nargs="*")
@@ -39,6 +41,10 @@ def main():
         for name in args.make:
             args.logs.append(f"{made}/{name}.xtr")
             subprocess.run([args.make_log, name, args.logs[-1]], check=True)
+        for path in sorted(args.rows.glob("*.rows")) if args.rows else ():
+            args.logs.append(f"{made}/{path.stem}.xtr")
+            subprocess.run([args.make_log, "script", args.logs[-1], path.name.split(".")[1]],
+                           input=path.read_bytes(), check=True)
         if args.program:
             subprocess.run([args.record, "record", "--simulate", "-o", f"{made}/data", args.program],
                            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

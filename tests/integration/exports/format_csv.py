@@ -11,7 +11,8 @@ ARGUMENTS = ("--csv", NAME)
 COLUMNS = {"gpu-time": "gpu_time_ns", "count": "count", "cpu-wait": "cpu_wait_ns",
            "gpu-exclusive": "gpu_exclusive_ns", "gpu-idle": "gpu_idle_ns",
            "alloc-bytes": "alloc_bytes", "peak-bytes": "peak_bytes",
-           "leaked-bytes": "leaked_bytes"}
+           "leaked-bytes": "leaked_bytes", "cpu-time": "cpu_time_ns",
+           "off-cpu": "off_cpu_ns"}
 TABLES = {"paths", "kernels", "api_calls", "failed_calls", "copies", "memory", "ranges", "idle",
           "losses", "doubts"}
 TEXTS = {"kind", "name", "path", "range", "class", "what", "process", "error_name"}

@@ -16,6 +16,8 @@ NAME = "trace.pftrace"
 ARGUMENTS = ("--perfetto", NAME)
 BOOT_CLOCK, SEQUENCE_CLOCK = 6, 64
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
+STATES = ("running", "kernel", "I/O", "lock", "sleep", "page fault", "GIL", "process", "blocked",
+          "unknown")
 
 Slice = collections.namedtuple("Slice", "track name start duration flows stack weight annotations")
 
@@ -116,6 +118,9 @@ class Reading:
         parent = self.tracks.get(self.tracks[track].parent_uuid)
         return parent is not None and parent.name.startswith("GPU ")
 
+    def is_sampled(self, track):
+        return self.tracks[track].name == "CPU samples"
+
     def is_nvtx(self, track):
         return self.tracks[track].name.startswith("NVTX") or track >= 1 << 62
 
@@ -129,7 +134,7 @@ def check(reference, folder, args):
     found = Reading(trace)
     work = [s for s in found.slices if found.is_of_device(s.track)]
     calls = [s for s in found.slices if not found.is_of_device(s.track) and
-             not found.is_nvtx(s.track)]
+             not found.is_nvtx(s.track) and not found.is_sampled(s.track)]
     expect(sum(s.duration for s in work) == reference.work_ns() == reference.total(),
            "work:", sum(s.duration for s in work), "ns, wanted", reference.work_ns())
     shift = shift_of(calls, reference)
@@ -143,6 +148,7 @@ def check(reference, folder, args):
                        ("kernel", "memcpy", "memset")])
     check_names(calls, [e for e in chrome["traceEvents"] if e.get("cat") == "api"])
     check_nvtx(found, chrome["traceEvents"])
+    check_samples(found, chrome["traceEvents"], reference)
     # Chrome's arrows also lead to work of failed calls, and of APIs that usually have none.
     arrows = sum(e["ph"] == "f" for e in chrome["traceEvents"])
     odd = any("error" in e["args"] or e["name"] == "[unknown API]"
@@ -155,7 +161,7 @@ def shift_of(calls, reference):
     if reference.traced_count > 1 or not calls:
         return None
     return (min(call.start for call in calls) -
-            min(int(row["enter_ns"]) for row in reference.rows[0]["CALL"]))
+            min(int(row["enter_ns"]) for row in reference.traced_rows["CALL"]))
 
 
 def check_rows(slices, reference, kinds, start, shift):
@@ -222,3 +228,30 @@ def check_nvtx(found, events):
     started = [s for s in found.slices if s.track >= 1 << 62]
     ends = sum(e["ph"] == "e" for e in events)
     expect(len(started) == ends, len(started), "started ranges, wanted", ends)
+
+
+def check_samples(found, events, reference):
+    """Both timelines have the same slices. They nest, and cover each sample of the log."""
+    slices = [s for s in found.slices if found.is_sampled(s.track)]
+    expect_same(collections.Counter((s.name, s.duration) for s in slices),
+                collections.Counter((e["name"], int(e["dur"] * 1000)) for e in events
+                                    if e.get("cat") == "cpu"), "samples")
+    for track in {s.track for s in slices}:
+        check_nesting([s for s in slices if s.track == track])
+        expect(found.tracks[track].parent_uuid in found.tracks, "samples of no thread")
+    innermost = [s for s in slices if "state" in s.annotations]
+    rows = [row for log in reference.rows for row in log["CPU_SAMPLE"]]
+    expect(len(innermost) <= len(rows) and bool(innermost) == bool(rows), "samples")
+    for state in {s.annotations["state"] for s in innermost}:
+        expect(state.split(",")[0] in STATES, "unknown state", state)
+    shown = sorted(e["args"]["state"] for e in events if "state" in e.get("args", {}))
+    expect(shown == sorted(s.annotations["state"].split(",")[0] for s in innermost), "states")
+
+
+def check_nesting(slices):
+    ends = []
+    for s in sorted(slices, key=lambda s: (s.start, -s.duration)):
+        while ends and ends[-1] <= s.start:
+            ends.pop()
+        expect(not ends or s.start + s.duration <= ends[-1], "slices overlap:", s)
+        ends.append(s.start + s.duration)

@@ -30,11 +30,13 @@ def check(reference, folder, args):
     locations = check_references(profile)
     several = len(reference.logs) > 1
     by = ("--by", "process") if several else ()
+    # If one log has calls, the samples of its process have no label.
+    only = reference.summary["processes"][0]["label"] if reference.traced_count == 1 else None
     for place, weight in enumerate(reference.weights):
         paths = collections.Counter()
         for sample in profile.sample:
             labels = {strings[label.key]: strings[label.str] for label in sample.label}
-            path = [labels["process"]] if several else []
+            path = [labels.get("process", only)] if several else []
             path += [name for i in reversed(sample.location_id) for name in locations[i]]
             paths[tuple(path)] += sample.value[place]
         wanted = collections.Counter()

@@ -17,7 +17,7 @@ def check(reference, folder, args):
     with open(folder / NAME, encoding="utf-8") as file:
         profile = json.load(file)
     expect((profile["format"], profile["version"]) == ("xtrace-profile", 1), "format and version")
-    expect(len(profile["processes"]) == len(reference.rows), "processes are missing")
+    expect(len(profile["processes"]) == reference.traced_count, "processes are missing")
     tables = {key: [dict(zip(profile["columns"], row)) for row in table]
               for key, table in profile.items()
               if isinstance(table, list) and table and isinstance(table[0], list)}

@@ -14,7 +14,8 @@ ARGUMENTS = ("--sqlite", NAME)
 COLUMNS = {"gpu-time": "gpu_time_ns", "count": "count", "cpu-wait": "cpu_wait_ns",
            "gpu-exclusive": "gpu_exclusive_ns", "gpu-idle": "gpu_idle_ns",
            "alloc-bytes": "alloc_bytes", "peak-bytes": "peak_bytes",
-           "leaked-bytes": "leaked_bytes"}
+           "leaked-bytes": "leaked_bytes", "cpu-time": "cpu_time_ns",
+           "off-cpu": "off_cpu_ns"}
 
 
 def check(reference, folder, args):
@@ -26,6 +27,7 @@ def check(reference, folder, args):
     check_events(reference, ask)
     check_paths(reference, ask)
     check_views(reference, ask)
+    check_samples(reference, ask)
     check_gaps(reference, ask)
     check_lines(reference, ask)
     expect(not args.program or ask("SELECT count(*) FROM stacks WHERE count > 0 AND line IS NULL") ==
@@ -38,7 +40,7 @@ def shift_of(reference, ask):
     """The difference between a log's times and those of the database; None for several logs."""
     if reference.traced_count > 1 or not reference.count("CALL"):
         return None
-    return (min(int(row["enter_ns"]) for row in reference.rows[0]["CALL"]) -
+    return (min(int(row["enter_ns"]) for row in reference.traced_rows["CALL"]) -
             ask("SELECT min(start_ns) FROM api_call")[0][0])
 
 
@@ -127,6 +129,30 @@ def check_views(reference, ask):
     expect(ask("SELECT count(*) FROM calls") == ask("SELECT count(*) FROM api_call"), "calls")
     expect(ask("SELECT count(*) FROM launches WHERE call_id IS NULL OR delay_ns IS NULL") ==
            [(0,)], "launches")
+
+
+def check_samples(reference, ask):
+    """Samples have their rows, and the sums by state are the weights."""
+    rows = [row for log in reference.rows for row in log["CPU_SAMPLE"]]
+    wanted = collections.Counter((int(row["span_ns"]), int(row["weight_ns"]), int(row["count"]))
+                                 for row in rows)
+    expect_same(collections.Counter(ask("SELECT duration_ns, weight_ns, count FROM cpu_sample")),
+                wanted, "samples")
+    for weight, states in (("cpu-time", "('running', 'kernel', 'page fault')"),
+                           ("off-cpu", "('I/O', 'lock', 'sleep', 'GIL', 'process', 'blocked', "
+                                       "'unknown')")):
+        if weight in reference.weights:
+            found = ask(f"SELECT sum(weight_ns) FROM cpu_sample WHERE state IN {states}")
+            expect(found == [(reference.total(weight),)], weight, found)
+            stacks = ask(f"SELECT sum({COLUMNS[weight]}) FROM stacks")
+            expect(stacks == found, weight, "of stacks", stacks)
+    expect(ask("SELECT count(*) FROM cpu_sample s LEFT JOIN thread t ON t.id = s.thread_id AND "
+               "t.process_id = s.process_id LEFT JOIN process p ON p.id = s.process_id "
+               "WHERE p.id IS NULL OR t.id IS NULL") == [(0,)], "samples of no thread")
+    expect(ask("SELECT count(*) FROM (SELECT DISTINCT process_id, tid FROM thread)") ==
+           ask("SELECT count(*) FROM thread"), "a thread is there twice")
+    expect(ask("SELECT coalesce(sum(gpu_idle_ns), 0) FROM stacks") ==
+           [(reference.total("gpu-idle"),)], "idle time of stacks")
 
 
 def check_lines(reference, ask):
@@ -236,7 +262,7 @@ def agree_memory(summary, rows, what):
 KERNELS = ("kernel", "collective")
 # By question of the document: compares all rows of the answer with the summary.
 ANSWERS = (agree_lines, agree_stacks, agree_kernels, agree_launches, agree_idle, agree_gaps,
-           agree_idle_lines, agree_devices, agree_waits, agree_memory)
+           agree_idle_lines, agree_devices, agree_waits, agree_memory, agree_idle_lines)
 
 
 def named_rows(database, question):

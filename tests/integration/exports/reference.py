@@ -45,6 +45,11 @@ class Reference:
                    for row in self.rows[place]["META"])
 
     @property
+    def traced_rows(self):
+        """The rows of the first log with calls and GPU work."""
+        return next(rows for place, rows in enumerate(self.rows) if not self.is_cpu_log(place))
+
+    @property
     def traced_count(self):
         """The number of logs with calls and GPU work."""
         return sum(not self.is_cpu_log(place) for place in range(len(self.logs)))

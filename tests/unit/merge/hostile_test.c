@@ -215,7 +215,8 @@ static void survives_hostile_logs(void **state)
 	const char *count_text = getenv("XT_TEST_LOGS");
 	uint64_t log_count = count_text ? strtoull(count_text, NULL, 10) : LOGS;
 	char directory[] = "/tmp/xtrace-hostile-XXXXXX";
-	char log[PATH_BYTES], cpu_log[PATH_BYTES], folded[PATH_BYTES], paths[OPTIONS_OUTPUTS_MAX][PATH_BYTES];
+	char log[PATH_BYTES], cpu_log[PATH_BYTES], folded[PATH_BYTES],
+		paths[OPTIONS_OUTPUTS_MAX][PATH_BYTES];
 
 	(void)state;
 	assert_non_null(mkdtemp(directory));

@@ -28,8 +28,8 @@
  *   stream's previous work
  * - "state.start", "state.range": the innermost NVTX range of each thread over time
  * - "cpu.*": what sampled threads did ("events.samples"), sorted by start: "start" (delta-encoded),
- *   "duration", "weight" (ns of the thread), "state" (index in "cpu_states"), "node" (0: unknown) and "waits" (index in
- *   "threads" of the thread that it waits for, from 1; 0: unknown)
+ *   "duration", "weight" (ns of the thread), "state" (index in "cpu_states"), "node" (0: unknown)
+ *   and "waits" (index in "threads" of the thread that it waits for, from 1; 0: unknown)
  */
 #ifndef XT_MERGE_HTML_STATE_H
 #define XT_MERGE_HTML_STATE_H

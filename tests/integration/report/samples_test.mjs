@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// CPU samples in the report: weights, the timeline, and what the CPU did in a gap.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { choose, close, isNumber, isThere, makeLog, open, outputs, runChecks, soon, sum, traces, work } from './page.mjs';
+
+const rows = join(traces, '../../tests/integration/exports/samples');
+const folder = join(work, 'samples');
+
+// Makes the logs of a traced process and of a worker, each with samples.
+function makeLogs() {
+	mkdirSync(folder);
+	for (const name of readdirSync(rows))
+		execFileSync(makeLog, ['script', join(folder, name.replace(/rows$/, 'xtr')), name.split('.')[1]], {
+			input: readFileSync(join(rows, name)),
+		});
+	return outputs(folder, 'samples');
+}
+
+const report = makeLogs();
+const weights = (page) => page.$$eval('#weight option', (options) => options.map((option) => option.textContent));
+
+async function checkWeights() {
+	const page = await open(report.html);
+
+	for (const weight of ['cpu-time', 'off-cpu', 'gpu-idle']) {
+		await choose(page, weight, report.summary);
+		await isNumber(page, '#flame-total', sum(report.folded(weight).map((line) => line.value)), weight);
+	}
+	await page.selectOption('#filter-process', { label: 'chat (4400)' });
+	await choose(page, 'cpu-time', report.summary);
+	await isNumber(page, '#flame-total', 30000000, 'of the worker');
+	await close(page);
+}
+
+async function openAt(event) {
+	const page = await open(`${report.html}#event=${event}`);
+
+	await isThere(page, '#event-details');
+	return page;
+}
+
+// The samples of the traced thread come first, by time.
+async function checkSample() {
+	const page = await openAt('cpu-4');
+
+	await soon(async () => assert.match(await page.textContent('#event-details'), /process: get \(data\.py:90\)/));
+	assert.match(await page.textContent('#event-details'), /waited for another process/);
+	assert.match(await page.textContent('#event-details'), /waits forchat \(4400\)/);
+	assert.deepEqual(
+		await page.$$eval('#cpu-legend li', (list) => list.map((li) => li.textContent)),
+		['running', 'kernel', 'I/O', 'lock', 'page fault', 'process', 'blocked'],
+	);
+	await close(page);
+}
+
+// The parts of a gap add up to it.
+async function checkGap() {
+	const page = await openAt('idle-0');
+	const parts = await page.$$eval('#gap-parts li', (list) => list.map((li) => [li.textContent, Number(li.dataset.value)]));
+	const gap = await page.$eval('#event-details dd[data-value]', (dd) => Number(dd.dataset.value));
+
+	assert.equal(sum(parts.map(([, ns]) => ns)), gap);
+	assert.match(parts[0][0], /\[process\] ‹ get \(data\.py:90\)/);
+	await page.click('#gap-parts button');
+	await soon(async () => assert.match(await page.textContent('#flame'), /get \(data\.py:90\)/));
+	await close(page);
+}
+
+async function checkWithout() {
+	const alone = outputs(join(folder, 'one.4321.xtr'), 'alone');
+	const page = await open(alone.html);
+
+	assert.ok((await weights(page)).every((title) => !/CPU time|Off-CPU/.test(title)), await weights(page));
+	assert.equal(await page.$('#cpu-legend'), null);
+	await close(page);
+}
+
+await runChecks({ checkWeights, checkSample, checkGap, checkWithout });
