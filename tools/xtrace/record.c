@@ -244,7 +244,9 @@ static void report(const struct recording *recording)
 
 	cpu_sampling_report(&recording->cpu);
 	if (totals.process_count == 0) {
-		print_note("nothing was recorded: no process used CUDA, or none could be traced%s",
+		print_note("%s: no process used CUDA, or none could be traced%s",
+			   recording->cpu.hz ? "no CUDA calls were recorded"
+					     : "nothing was recorded",
 			   recording->info.simulate
 				   ? ""
 				   : "; on a machine without a GPU, record with --simulate");
