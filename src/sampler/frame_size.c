@@ -7,14 +7,18 @@
 
 #include "sampler/instruction.h"
 
+#define NUMBER_RAX 0
 #define NUMBER_RSP 4
 #define NUMBER_RBP 5
+
+#define ARGUMENT_BYTES_MAX 4096
 
 enum part {
 	PART_BEFORE,   /* no frame yet: early exits of functions that build it late */
 	PART_PUSHED,   /* after push %rbp */
 	PART_PROLOGUE, /* RBP is set; registers are saved */
 	PART_BODY,
+	PART_ARGUMENTS, /* of a call are on the stack */
 	PART_EPILOGUE
 };
 
@@ -25,7 +29,11 @@ struct frame_scan {
 	bool has_subtraction;  /* of the prologue */
 	bool has_restored_rbp; /* in this epilogue */
 	bool is_unknown;
-	uint32_t bytes_at_pointer; /* when the instruction pointer was passed; 0: not valid there */
+	bool has_called;	 /* the function that takes the pushed arguments */
+	uint32_t argument_bytes; /* pushed */
+	/* When the instruction pointer was passed. 0: it was not, or RSP is not known there. */
+	uint32_t bytes_at_pointer;
+	enum part part_at_pointer;
 };
 
 static uint8_t reg_number(const struct instruction *instruction)
@@ -179,6 +187,12 @@ static bool is_strange(const struct instruction *i)
 		(i->opcode == 0xff && (((i->modrm >> 3) & 7) == 3 || ((i->modrm >> 3) & 7) == 5)));
 }
 
+static bool pushes(const struct instruction *i)
+{
+	return i->map == OPCODE_MAP_1 && (is_push(i) || i->opcode == 0x68 || i->opcode == 0x6a ||
+					  (i->opcode == 0xff && ((i->modrm >> 3) & 7) == 6));
+}
+
 static bool is_saved_register(uint8_t number)
 {
 	return number == 3 || (number >= 12 && number <= 15);
@@ -217,8 +231,50 @@ static void scan_epilogue(struct frame_scan *scan, const struct instruction *i)
 	}
 }
 
+/*
+ * From the first push to the end of the removal of the arguments there is one call and no other
+ * control flow. A call that does not return leaves arguments behind; what follows must not look as
+ * if they were still there.
+ */
+static void scan_arguments(struct frame_scan *scan, const struct instruction *i)
+{
+	int64_t lowered = pushes(i) ? 8 : is_pop(i) ? -8 : lowers_rsp_by(i);
+
+	if (is_call(i)) {
+		scan->is_unknown = scan->has_called;
+		scan->has_called = true;
+	} else if (scan->has_called && (is_leave(i) || is_rsp_from_rbp(i))) {
+		scan->part = PART_EPILOGUE;
+		scan->has_restored_rbp = is_leave(i);
+	} else if (lowered) {
+		int64_t bytes = scan->argument_bytes + lowered;
+
+		scan->is_unknown = scan->has_called != (lowered < 0) || bytes < 0 ||
+				   bytes > ARGUMENT_BYTES_MAX;
+		scan->argument_bytes = (uint32_t)bytes;
+		if (!bytes)
+			scan->part = PART_BODY;
+	} else {
+		scan->is_unknown = changes_rsp(i) || is_branch(i) || is_jump(i) || is_return(i) ||
+				   is_move_rsp_to_rbp(i);
+	}
+}
+
+static void start_arguments(struct frame_scan *scan, const struct instruction *i)
+{
+	scan->part = PART_ARGUMENTS;
+	scan->has_called = false;
+	scan->argument_bytes = 0;
+	scan_arguments(scan, i);
+}
+
 static void scan_body(struct frame_scan *scan, const struct instruction *i)
 {
+	scan->is_unknown = is_move_rsp_to_rbp(i);
+	if (pushes(i) || lowers_rsp_by(i) > 0) {
+		start_arguments(scan, i);
+		return;
+	}
 	/* A return without an epilogue is in a part that runs without the frame. */
 	if (!changes_rsp(i))
 		return;
@@ -231,7 +287,10 @@ static void scan_prologue(struct frame_scan *scan, const struct instruction *i)
 {
 	int64_t lowered = lowers_rsp_by(i);
 
-	if (is_push(i)) {
+	if (is_push(i) && opcode_number(i) == NUMBER_RAX && !scan->has_subtraction) {
+		scan->has_subtraction = true; /* clang aligns the stack by it */
+		scan->bytes += 8;
+	} else if (is_push(i)) {
 		uint8_t number = opcode_number(i);
 
 		/* Anything else may be an argument of a call. */
@@ -239,8 +298,10 @@ static void scan_prologue(struct frame_scan *scan, const struct instruction *i)
 				   (scan->pushed & 1u << number);
 		scan->pushed |= 1u << number;
 		scan->bytes += 8;
+	} else if (lowered > 0 && scan->has_subtraction) {
+		start_arguments(scan, i);
 	} else if (lowered > 0) {
-		scan->is_unknown = scan->has_subtraction || lowered > 1 << 24;
+		scan->is_unknown = lowered > 1 << 24;
 		scan->has_subtraction = true;
 		scan->bytes += (uint32_t)lowered;
 	} else if (is_call(i) || is_branch(i) || is_jump(i) || is_return(i) || changes_rsp(i)) {
@@ -252,9 +313,9 @@ static void scan_prologue(struct frame_scan *scan, const struct instruction *i)
 static void scan_instruction(struct frame_scan *scan, const struct instruction *i)
 {
 	static void (*const scans[])(struct frame_scan * scan, const struct instruction *i) = {
-		[PART_BEFORE] = scan_before,	 [PART_PUSHED] = scan_pushed,
-		[PART_PROLOGUE] = scan_prologue, [PART_BODY] = scan_body,
-		[PART_EPILOGUE] = scan_epilogue,
+		[PART_BEFORE] = scan_before,	   [PART_PUSHED] = scan_pushed,
+		[PART_PROLOGUE] = scan_prologue,   [PART_BODY] = scan_body,
+		[PART_ARGUMENTS] = scan_arguments, [PART_EPILOGUE] = scan_epilogue,
 	};
 
 	if (is_strange(i))
@@ -263,19 +324,29 @@ static void scan_instruction(struct frame_scan *scan, const struct instruction *
 		scans[scan->part](scan, i);
 }
 
+/*
+ * A thread may be stopped anywhere: also in the prologue, where the size differs unless it is
+ * complete. After a call, only the part that the scan was in tells what is on the stack.
+ */
+static void pass_pointer(struct frame_scan *scan, const struct instruction *before, bool is_exact)
+{
+	if (!is_exact && !is_call(before))
+		return;
+	scan->part_at_pointer = scan->part;
+	if (scan->part == PART_PROLOGUE || scan->part == PART_BODY)
+		scan->bytes_at_pointer = scan->bytes;
+	else if (scan->part == PART_ARGUMENTS && !is_exact)
+		scan->bytes_at_pointer = scan->bytes + scan->argument_bytes;
+}
+
 uint32_t frame_size_find(const uint8_t *code, size_t code_bytes, size_t at, bool is_exact)
 {
 	struct frame_scan scan = {.part = PART_BEFORE};
 	struct instruction instruction = {0};
 
 	for (size_t offset = 0; offset < code_bytes; offset += instruction.length) {
-		/*
-		 * A thread may be stopped anywhere: also in the prologue, where the size differs
-		 * unless it is complete.
-		 */
-		if (offset == at && (is_exact || is_call(&instruction)) &&
-		    (scan.part == PART_PROLOGUE || scan.part == PART_BODY))
-			scan.bytes_at_pointer = scan.bytes;
+		if (offset == at)
+			pass_pointer(&scan, &instruction, is_exact);
 		if (!instruction_decode(&instruction, code + offset, code_bytes - offset))
 			return FRAME_SIZE_UNKNOWN;
 		scan_instruction(&scan, &instruction);
@@ -283,9 +354,11 @@ uint32_t frame_size_find(const uint8_t *code, size_t code_bytes, size_t at, bool
 			return FRAME_SIZE_UNKNOWN;
 	}
 	/* A call that never returns may be the function's last instruction. */
-	if (at == code_bytes && !is_exact && is_call(&instruction) && scan.part == PART_BODY)
-		scan.bytes_at_pointer = scan.bytes;
-	return scan.bytes_at_pointer == scan.bytes ? scan.bytes : FRAME_SIZE_UNKNOWN;
+	if (at == code_bytes)
+		pass_pointer(&scan, &instruction, is_exact);
+	if (scan.part_at_pointer == PART_PROLOGUE && scan.bytes_at_pointer != scan.bytes)
+		return FRAME_SIZE_UNKNOWN;
+	return scan.bytes_at_pointer;
 }
 
 bool frame_size_ends_with_call(const uint8_t *bytes, size_t byte_count)

@@ -3,10 +3,10 @@
  * The size of a frame with a frame pointer, from the function's code. Any thread; no state.
  *
  * Unwind tables describe such a frame relative to RBP. If only RSP is known, the distance between
- * both has to come from the instructions. It is accepted only if RSP has one value in the whole
- * body: the prologue is `push %rbp; mov %rsp,%rbp`, pushes of saved registers and one subtraction,
- * and nothing but epilogues changes RSP after it. Pushed arguments, alloca() and realigned stacks
- * are refused.
+ * both has to come from the instructions. It is accepted only if it is the same in the whole body:
+ * - The prologue is `push %rbp; mov %rsp,%rbp`, pushes of saved registers and one subtraction.
+ * - After it, only epilogues change RSP, and arguments pushed for one call and removed after it.
+ * alloca() and realigned stacks are refused.
  */
 #ifndef XT_SAMPLER_FRAME_SIZE_H
 #define XT_SAMPLER_FRAME_SIZE_H

@@ -39,7 +39,8 @@ struct remote_walk {
 	bool lacks_rbp;	   /* this step needed RBP, which is unknown */
 	uint64_t lookup_address, function_start, function_end; /* of this step */
 	uint64_t unwind_info[UNWIND_INFO_WORDS];
-	uint64_t live_page; /* copy of a page of the process; 0: none */
+	uint64_t popped[THREAD_REGISTERS]; /* where a register was saved before it was popped */
+	uint64_t live_page;		   /* copy of a page of the process; 0: none */
 	size_t live_bytes;
 	uint8_t live[4096];
 	unw_cursor_t cursor, before_step;
@@ -86,6 +87,20 @@ static bool read_live(struct remote_walk *walk, uint64_t address, uint64_t *valu
 	return true;
 }
 
+/*
+ * In an epilogue, compilers leave the rule of a popped register: saved at an address that is now
+ * below RSP, so not in the copy. The register has the value again.
+ */
+static bool read_popped(const struct remote_walk *walk, uint64_t address, uint64_t *value)
+{
+	for (size_t i = 0; i < THREAD_REGISTERS; i++)
+		if (walk->popped[i] == address && (walk->registers.known & 1u << i)) {
+			*value = walk->registers.value[i];
+			return true;
+		}
+	return false;
+}
+
 static bool read_stack(struct remote_walk *walk, uint64_t address, uint64_t *value)
 {
 	const struct stack_copy *stack = walk->stack;
@@ -95,6 +110,8 @@ static bool read_stack(struct remote_walk *walk, uint64_t address, uint64_t *val
 		memcpy(value, stack->bytes + (address - stack->address), sizeof(*value));
 		return true;
 	}
+	if (address < walk->registers.value[THREAD_RSP] && read_popped(walk, address, value))
+		return true;
 	return (!stack || stack->is_live) && read_live(walk, address, value);
 }
 
@@ -380,6 +397,26 @@ static int step(struct remote_walk *walk, uint64_t ip, uint64_t sp, enum xt_fram
 	return lib.step(&walk->cursor);
 }
 
+/* After the step out of the innermost frame. */
+static void note_popped(struct remote_walk *walk)
+{
+	static const struct {
+		enum thread_register number;
+		int unwind_number;
+	} saved[] = {
+		{THREAD_RBP, UNW_X86_64_RBP}, {THREAD_RBX, UNW_X86_64_RBX},
+		{THREAD_R12, UNW_X86_64_R12}, {THREAD_R13, UNW_X86_64_R13},
+		{THREAD_R14, UNW_X86_64_R14}, {THREAD_R15, UNW_X86_64_R15},
+	};
+	unw_save_loc_t location;
+
+	for (size_t i = 0; i < sizeof(saved) / sizeof(*saved); i++)
+		if (!lib.get_save_loc(&walk->cursor, saved[i].unwind_number, &location) &&
+		    location.type == UNW_SLT_MEMORY &&
+		    location.u.addr < walk->registers.value[THREAD_RSP])
+			walk->popped[saved[i].number] = location.u.addr;
+}
+
 static void add_frame(struct native_stack *out, uint64_t ip, uint64_t sp, enum xt_frame_kind kind)
 {
 	out->stack_pointers[out->frame_count] = sp;
@@ -407,6 +444,8 @@ static bool walk_frames(struct remote_walk *walk)
 		rc = step(walk, ip, sp, kind);
 		if (!rc)
 			return true;
+		if (rc > 0 && walk->out->frame_count == 1)
+			note_popped(walk);
 		/* After a step, libunwind reports whether it passed a signal trampoline. */
 		kind = lib.is_signal_frame(&walk->cursor) > 0 ? XT_FRAME_EXACT : XT_FRAME_RETURN;
 	}
@@ -427,6 +466,7 @@ void remote_unwind(struct native_stack *out, struct process_modules *modules, pi
 	walk->tables = NULL;
 	walk->has_refreshed = walk->is_searching = false;
 	walk->live_page = walk->live_bytes = 0;
+	memset(walk->popped, 0, sizeof(walk->popped));
 	out->frame_count = out->flags = 0;
 	if ((registers->known & needed) == needed && walk_frames(walk))
 		return;

@@ -39,6 +39,7 @@ static int find_functions(struct unwind_library *library, char *why, size_t why_
 		{"_Ux86_64_init_remote", (void **)&library->init_remote},
 		{"_Ux86_64_step", (void **)&library->step},
 		{"_Ux86_64_get_reg", (void **)&library->get_reg},
+		{"_Ux86_64_get_save_loc", (void **)&library->get_save_loc},
 		{"_Ux86_64_is_signal_frame", (void **)&library->is_signal_frame},
 		{"_Ux86_64_dwarf_search_unwind_table", (void **)&library->search_unwind_table},
 	};

@@ -21,6 +21,7 @@ struct unwind_library {
 	int (*init_remote)(unw_cursor_t *cursor, unw_addr_space_t as, void *arg);
 	int (*step)(unw_cursor_t *cursor);
 	int (*get_reg)(unw_cursor_t *cursor, int reg, unw_word_t *value_out);
+	int (*get_save_loc)(unw_cursor_t *cursor, int reg, unw_save_loc_t *location_out);
 	int (*is_signal_frame)(unw_cursor_t *cursor);
 	search_unwind_table_function *search_unwind_table;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two direct-mapped caches: entries by instruction pointer, and pages of modules. Sampler thread
- * only.
+ * Two caches: entries by address, direct mapped, and pages of modules, in sets of two. Sampler
+ * thread only.
  *
  * A file that shrinks under its mapping raises SIGBUS on access. So pages are copied by
  * process_vm_readv, which fails instead.
@@ -17,7 +17,7 @@
 #include "sampler/process_memory.h"
 
 #define ENTRY_BITS 13
-#define PAGE_BITS  10
+#define SET_BITS   10
 #define PAGE_BYTES UINT64_C(4096)
 
 struct cached_page {
@@ -27,8 +27,14 @@ struct cached_page {
 	uint8_t bytes[PAGE_BYTES];
 };
 
+/* A walk reads the same pages each time, so that two of them in one place would always miss. */
+struct page_set {
+	unsigned last_used; /* 0 or 1 */
+	struct cached_page pages[2];
+};
+
 static struct unwind_entry *entries;
-static struct cached_page *pages;
+static struct page_set *page_sets;
 
 static size_t place_of(uint64_t key, uint64_t image_id, unsigned bits)
 {
@@ -39,17 +45,17 @@ int unwind_tables_open(void)
 {
 	if (!entries)
 		entries = calloc((size_t)1 << ENTRY_BITS, sizeof(*entries));
-	if (!pages)
-		pages = calloc((size_t)1 << PAGE_BITS, sizeof(*pages));
-	return entries && pages ? 0 : -ENOMEM;
+	if (!page_sets)
+		page_sets = calloc((size_t)1 << SET_BITS, sizeof(*page_sets));
+	return entries && page_sets ? 0 : -ENOMEM;
 }
 
 void unwind_tables_close(void)
 {
 	free(entries);
-	free(pages);
+	free(page_sets);
 	entries = NULL;
-	pages = NULL;
+	page_sets = NULL;
 }
 
 struct unwind_entry *unwind_tables_entry(const struct process_module *module, uint64_t address)
@@ -96,22 +102,33 @@ static bool load_page(struct cached_page *page, const struct process_module *mod
 	return true;
 }
 
+static bool has_address(const struct cached_page *page, uint64_t image_id, uint64_t address)
+{
+	size_t at = address & (PAGE_BYTES - 1);
+
+	/* Two segments can share a page. */
+	return page->image_id == image_id && page->address == address - at && at >= page->first &&
+	       at < page->end;
+}
+
 static const struct cached_page *page_at(const struct process_module *module, pid_t pid,
 					 uint64_t address)
 {
-	struct cached_page *page =
-		&pages[place_of(address / PAGE_BYTES, module->elf->id, PAGE_BITS)];
-	size_t at = address & (PAGE_BYTES - 1);
+	uint64_t image_id = module->elf->id;
+	struct page_set *set = &page_sets[place_of(address / PAGE_BYTES, image_id, SET_BITS)];
 	const Elf64_Phdr *segment;
 
-	/* Two segments can share a page. */
-	if (page->image_id == module->elf->id && page->address == address - at &&
-	    at >= page->first && at < page->end)
-		return page;
+	if (has_address(&set->pages[set->last_used], image_id, address))
+		return &set->pages[set->last_used];
+	set->last_used ^= 1;
+	if (has_address(&set->pages[set->last_used], image_id, address))
+		return &set->pages[set->last_used];
 	segment = elf_image_segment(module->elf, address, 1);
 	if (!segment || (segment->p_flags & PF_W))
 		return NULL;
-	return load_page(page, module, pid, address, segment) ? page : NULL;
+	return load_page(&set->pages[set->last_used], module, pid, address, segment)
+		       ? &set->pages[set->last_used]
+		       : NULL;
 }
 
 bool unwind_tables_read(const struct process_module *module, pid_t pid, void *to, uint64_t from,

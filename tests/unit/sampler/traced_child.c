@@ -23,6 +23,9 @@
 
 #include "call_paths.h"
 
+/* Of the functions that tell the stack. */
+#define FUNCTION_BYTES_MAX 8192u
+
 #define NAME_OF(name)  #name,
 #define ENTRY_OF(name) call_paths_##name,
 
@@ -110,6 +113,7 @@ static void block(struct call_path *path)
 static void reach_end(struct call_path *path)
 {
 	shared->expected_count = 0;
+	shared->stack_bytes = shared->stack_start - (uintptr_t)__builtin_frame_address(0);
 	_Unwind_Backtrace(add_expected, NULL);
 	/* libgcc may add a frame without an address at the thread's start. */
 	while (shared->expected_count && !shared->expected[shared->expected_count - 1])
@@ -134,6 +138,7 @@ static void *child_main(void *unused)
 
 	(void)unused;
 	shared->tid = gettid();
+	shared->stack_start = (uintptr_t)__builtin_frame_address(0);
 	for (uint32_t count = 1;; count++) {
 		wait_for(&shared->request, count);
 		path.leaf = shared->end == END_LEAF ? leaf_futex : NULL;
@@ -275,8 +280,8 @@ bool child_check_stack(const struct traced_child *child, const struct native_sta
 	}
 	/* The frame inside is in the function that told the stack, after it did. */
 	assert_in_range((stack->frames[first - 1] & XT_FRAME_VALUE_MASK) -
-				expected->expected[same - 1] + 2048,
-			0, 4096);
+				expected->expected[same - 1] + FUNCTION_BYTES_MAX,
+			0, 2 * FUNCTION_BYTES_MAX);
 	assert_in_range(stack->frame_count - first, 1, expected->expected_count - same);
 	for (uint32_t i = 0; first + i < stack->frame_count; i++)
 		assert_int_equal(stack->frames[first + i] & XT_FRAME_VALUE_MASK,

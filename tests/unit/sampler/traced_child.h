@@ -40,6 +40,7 @@ struct traced_child {
 		pid_t tid;
 		uint64_t expected[CHILD_FRAMES_MAX]; /* the first is in the blocking function */
 		uint32_t expected_count;
+		uint64_t stack_start, stack_bytes; /* of the thread, when the path ended */
 		uint64_t spin_start_ns, spin_end_ns;
 		uint32_t word;
 		pthread_mutex_t mutex;
