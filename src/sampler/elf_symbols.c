@@ -1,45 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Maps the file and checks every offset against its size: it may be damaged.
+ * Checks every offset against the size of the file: it may be damaged.
  */
 #include "sampler/elf_symbols.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct elf_file {
 	const uint8_t *bytes;
 	size_t byte_count;
 };
-
-static int map_file(struct elf_file *file, const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
-	struct stat about;
-	void *bytes;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &about)) {
-		rc = -errno;
-	} else if (!S_ISREG(about.st_mode) || about.st_size < (off_t)sizeof(Elf64_Ehdr)) {
-		rc = -ENOEXEC;
-	} else {
-		bytes = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (bytes == MAP_FAILED)
-			rc = -errno;
-		else
-			*file = (struct elf_file){bytes, (size_t)about.st_size};
-	}
-	close(fd);
-	return rc;
-}
 
 /* A part of the file, or NULL if it is not inside. */
 static const void *part(const struct elf_file *file, uint64_t offset, uint64_t bytes)
@@ -79,36 +52,26 @@ static void search_table(const struct elf_file *file, const Elf64_Shdr *table,
 	}
 }
 
-static int search_file(const struct elf_file *file, struct elf_symbol *symbols, size_t count)
+int elf_symbols_find(const uint8_t *file_bytes, size_t byte_count, struct elf_symbol *symbols,
+		     size_t count)
 {
 	static const uint32_t types[] = {SHT_DYNSYM, SHT_SYMTAB};
-	const Elf64_Ehdr *head = (const void *)file->bytes;
+	const struct elf_file file = {file_bytes, byte_count};
+	const Elf64_Ehdr *head = (const void *)file_bytes;
 	const Elf64_Shdr *sections;
 
-	if (memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    head->e_shentsize != sizeof(*sections))
+	for (size_t s = 0; s < count; s++)
+		symbols[s].address = symbols[s].bytes = 0;
+	if (byte_count < sizeof(*head) || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 ||
+	    head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_shentsize != sizeof(*sections))
 		return -ENOEXEC;
-	sections = part(file, head->e_shoff, (uint64_t)head->e_shnum * sizeof(*sections));
+	sections = part(&file, head->e_shoff, (uint64_t)head->e_shnum * sizeof(*sections));
 	if (!sections)
 		return -ENOEXEC;
 	for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++)
 		for (uint32_t i = 0; i < head->e_shnum; i++)
 			if (sections[i].sh_type == types[t] && sections[i].sh_link < head->e_shnum)
-				search_table(file, &sections[i], &sections[sections[i].sh_link],
+				search_table(&file, &sections[i], &sections[sections[i].sh_link],
 					     symbols, count);
 	return 0;
-}
-
-int elf_symbols_find(const char *path, struct elf_symbol *symbols, size_t count)
-{
-	struct elf_file file = {0};
-	int rc = map_file(&file, path);
-
-	if (rc)
-		return rc;
-	for (size_t s = 0; s < count; s++)
-		symbols[s].address = symbols[s].bytes = 0;
-	rc = search_file(&file, symbols, count);
-	munmap((void *)file.bytes, file.byte_count);
-	return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks up symbols in an ELF file of a sampled process. Any thread.
+ * Looks up symbols in an ELF file that is mapped here. Any thread.
  */
 #ifndef XT_SAMPLER_ELF_SYMBOLS_H
 #define XT_SAMPLER_ELF_SYMBOLS_H
@@ -16,8 +16,9 @@ struct elf_symbol {
 
 /*
  * Fills address and bytes of each symbol from the dynamic symbols, or else from the full table.
- * Returns 0, or -errno if the file cannot be read or is no 64-bit ELF file.
+ * Returns 0, or -ENOEXEC if this is no whole 64-bit ELF file.
  */
-int elf_symbols_find(const char *path, struct elf_symbol *symbols, size_t count);
+int elf_symbols_find(const uint8_t *file, size_t file_bytes, struct elf_symbol *symbols,
+		     size_t count);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/grow.h"
 #include "python/python_lines.h"
 #include "sampler/process_memory.h"
 #include "sampler/python_code_read.h"
@@ -34,15 +35,8 @@ static struct python_code *add_code(struct python_codes *codes, uint64_t address
 {
 	struct python_code *code;
 
-	if (codes->count == codes->capacity) {
-		size_t capacity = codes->capacity ? codes->capacity * 2 : 256;
-		void *list = realloc(codes->list, capacity * sizeof(*codes->list));
-
-		if (!list)
-			return NULL;
-		codes->list = list;
-		codes->capacity = capacity;
-	}
+	if (grow(&codes->list, &codes->capacity, codes->count + 1, sizeof(struct python_code *)))
+		return NULL;
 	code = calloc(1, sizeof(*code));
 	if (!code)
 		return NULL;
@@ -98,44 +92,43 @@ static struct python_function *make_function(const struct python_code_texts *tex
 	return function;
 }
 
+/* Writes what identifies a function. Returns the number of bytes. */
+static size_t make_key(const struct python_code_texts *texts, uint32_t first_line, uint8_t *key)
+{
+	size_t name_bytes = texts->name_bytes + 1, file_bytes = texts->file_bytes + 1;
+
+	memcpy(key, texts->name, name_bytes);
+	memcpy(key + name_bytes, texts->file, file_bytes);
+	memcpy(key + name_bytes + file_bytes, &first_line, sizeof(first_line));
+	return name_bytes + file_bytes + sizeof(first_line);
+}
+
 /* Equal functions get the same number, even if their code is compiled again. */
 static bool number_function(struct python_codes *codes, const struct python_code_texts *texts,
 			    uint32_t first_line, uint32_t *number_out)
 {
 	static uint8_t key[PYTHON_NAME_MAX + PYTHON_FILE_MAX + 16];
-	size_t name_bytes = texts->name_bytes + 1, file_bytes = texts->file_bytes + 1;
+	size_t key_bytes = make_key(texts, first_line, key);
+	uint32_t id = interner_find(&codes->function_keys, key, key_bytes);
 	struct python_function *function;
 	bool is_new;
-	uint32_t id;
 
-	if (codes->function_count == codes->function_capacity) {
-		size_t capacity = codes->function_capacity ? codes->function_capacity * 2 : 256;
-		void *list = realloc(codes->functions, capacity * sizeof(*codes->functions));
-
-		if (!list)
-			return false;
-		codes->functions = list;
-		codes->function_capacity = capacity;
-	}
-	memcpy(key, texts->name, name_bytes);
-	memcpy(key + name_bytes, texts->file, file_bytes);
-	memcpy(key + name_bytes + file_bytes, &first_line, sizeof(first_line));
-	if (codes->function_count == FUNCTIONS_MAX) {
-		id = interner_find(&codes->function_keys, key,
-				   name_bytes + file_bytes + sizeof(first_line));
-		*number_out = id - 1;
-		return id != 0;
-	}
-	function = make_function(texts, first_line);
-	id = function ? interner_id(&codes->function_keys, key,
-				    name_bytes + file_bytes + sizeof(first_line), &is_new)
-		      : 0;
-	if (id && is_new)
-		codes->functions[codes->function_count++] = function;
-	else
-		free(function);
 	*number_out = id - 1;
-	return id != 0;
+	if (id)
+		return true;
+	if (codes->function_count == FUNCTIONS_MAX ||
+	    grow(&codes->functions, &codes->function_capacity, codes->function_count + 1,
+		 sizeof(struct python_function *)))
+		return false;
+	function = make_function(texts, first_line);
+	id = function ? interner_id(&codes->function_keys, key, key_bytes, &is_new) : 0;
+	if (!id) {
+		free(function);
+		return false;
+	}
+	*number_out = id - 1;
+	codes->functions[codes->function_count++] = function;
+	return true;
 }
 
 static bool load(struct python_codes *codes, struct python_code *code,
@@ -172,7 +165,7 @@ static bool has_scratch(struct python_codes *codes, size_t bytes)
 	return true;
 }
 
-/* Whether a code object and what it consists of is what it was. `now` has the parts that were read. */
+/* Whether a code object is what it was. now: the parts as read now. */
 static bool is_current(const struct python_code *code, const struct python_layout *layout,
 		       const struct process_memory_part *now, bool has_versions)
 {
@@ -188,50 +181,54 @@ static bool is_current(const struct python_code *code, const struct python_layou
 	return true;
 }
 
+/* Lists the parts that identify a code object. Returns where the next ones go. */
+static uint8_t *list_parts(const struct python_code *code, const struct python_layout *layout,
+			   bool has_versions, uint8_t *to, struct process_memory_part *parts)
+{
+	*parts = (struct process_memory_part){to, code->address, python_identity_bytes(layout)};
+	to += parts++->bytes;
+	for (int i = 0; i < PYTHON_COPIES && !has_versions; i++) {
+		*parts = (struct process_memory_part){to, code->copies[i].from,
+						      code->copies[i].byte_count};
+		to += parts++->bytes;
+	}
+	return to;
+}
+
 /* Compares known code objects with one system call. Unsets is_known of those that changed. */
-static bool check_some(struct python_codes *codes, uint32_t first, uint32_t count,
+static bool check_some(struct python_codes *codes, struct python_code **list, uint32_t count,
 		       const struct python_place *place, bool has_versions)
 {
 	struct process_memory_part parts[PROCESS_MEMORY_PARTS_MAX];
-	const size_t parts_each = has_versions ? 1 : PARTS_OF_CODE;
-	size_t part_count = 0, bytes = 0;
+	const uint32_t parts_each = has_versions ? 1 : PARTS_OF_CODE;
+	uint32_t part_count = 0;
+	size_t bytes = 0;
 	uint8_t *to;
+	bool is_read;
 
-	for (uint32_t i = first; i < first + count; i++)
-		if (codes->used[i]->is_known)
-			bytes += bytes_to_check(codes->used[i], &place->layout, has_versions);
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i]->is_known)
+			bytes += bytes_to_check(list[i], &place->layout, has_versions);
 	if (!bytes)
 		return true;
 	if (!has_scratch(codes, bytes))
 		return false;
 	to = codes->scratch;
-	for (uint32_t i = first; i < first + count; i++) {
-		const struct python_code *code = codes->used[i];
-
-		if (!code->is_known)
-			continue;
-		parts[part_count++] = (struct process_memory_part){
-			to, code->address, python_identity_bytes(&place->layout)};
-		to += parts[part_count - 1].bytes;
-		for (int c = 0; c < PYTHON_COPIES && !has_versions; c++) {
-			parts[part_count++] = (struct process_memory_part){
-				to, code->copies[c].from, code->copies[c].byte_count};
-			to += code->copies[c].byte_count;
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i]->is_known) {
+			to = list_parts(list[i], &place->layout, has_versions, to,
+					&parts[part_count]);
+			part_count += parts_each;
 		}
-	}
 	/* If a text was freed and unmapped, each code object is read on its own. */
-	bool is_read = process_memory_read_parts(place->pid, parts, part_count);
-
+	is_read = process_memory_read_parts(place->pid, parts, part_count);
 	part_count = 0;
-	for (uint32_t i = first; i < first + count; i++) {
-		struct python_code *code = codes->used[i];
-
-		if (!code->is_known)
-			continue;
-		code->is_known = is_read &&
-				 is_current(code, &place->layout, &parts[part_count], has_versions);
-		part_count += parts_each;
-	}
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i]->is_known) {
+			list[i]->is_known = is_read && is_current(list[i], &place->layout,
+								  &parts[part_count], has_versions);
+			part_count += parts_each;
+		}
 	return true;
 }
 
@@ -243,7 +240,7 @@ bool python_codes_check(struct python_codes *codes, const struct python_place *p
 	for (uint32_t i = 0; i < codes->used_count; i += at_once) {
 		uint32_t count = codes->used_count - i < at_once ? codes->used_count - i : at_once;
 
-		if (!check_some(codes, i, count, place, has_versions))
+		if (!check_some(codes, &codes->used[i], count, place, has_versions))
 			return false;
 	}
 	for (uint32_t i = 0; i < codes->used_count; i++)

@@ -18,7 +18,7 @@
 
 #define PYTHON_CODES_USED_MAX 1024
 
-/* What a code object consists of. If its version is unique, this identifies it. */
+/* Parts of a code object. If its version is unique, they identify it. */
 struct python_code_identity {
 	uint64_t type, name, file, line_table;
 	uint32_t first_line, first_traceable, version;

@@ -22,8 +22,8 @@ void python_identity_fill(struct python_code_identity *out, const uint8_t *bytes
 			  const struct python_layout *layout);
 
 /*
- * Reads a code object that is at code->address: its identity, copies and texts. *code_type is the
- * type of code objects, or 0 if none was read before. False if it is no code object.
+ * Reads the code object at code->address: its identity, copies and texts. False if it is none.
+ * *code_type is the type of code objects, or 0 before the first read.
  */
 bool python_code_read(struct python_code *code, const struct python_place *place,
 		      uint64_t *code_type, struct python_code_texts *texts);

@@ -37,7 +37,7 @@ static bool has_python_name(const char *path)
 	rest += numbers;
 	rest += strspn(rest, "tdm"); /* build flags */
 	if (!is_library)
-		return !rest[0] || !strcmp(rest, " (deleted)");
+		return !rest[0];
 	return numbers > 2 &&
 	       (!strncmp(rest, ".so", 3) || (rest[-1] == '.' && !strncmp(rest, "so", 2)));
 }
@@ -52,19 +52,13 @@ static void program_path(pid_t pid, char out[PATH_MAX])
 	out[length > 0 ? length : 0] = '\0';
 }
 
-/* Opens the file as the process sees it. A replaced file is only reachable as its program. */
-static int find_symbols(pid_t pid, const char *path, const char *program,
-			struct elf_symbol symbols[SYMBOLS])
+static bool find_symbols(const struct process_module *module, struct elf_symbol symbols[SYMBOLS])
 {
-	char seen[PATH_MAX + 64];
-
 	for (int s = 0; s < SYMBOLS; s++)
 		symbols[s] = (struct elf_symbol){.name = symbol_names[s]};
-	if (!strcmp(path, program))
-		snprintf(seen, sizeof(seen), "/proc/%d/exe", (int)pid);
-	else
-		snprintf(seen, sizeof(seen), "/proc/%d/root%s", (int)pid, path);
-	return elf_symbols_find(seen, symbols, SYMBOLS);
+	return module->image &&
+	       elf_symbols_find(module->image, module->image_bytes, symbols, SYMBOLS) == 0 &&
+	       symbols[RUNTIME].address;
 }
 
 /* In the format of PY_VERSION_HEX; 0: older than all known versions. */
@@ -126,7 +120,6 @@ int python_find_in(struct python_place *out, pid_t pid, const struct process_mod
 		   char *why, size_t why_bytes)
 {
 	struct elf_symbol symbols[SYMBOLS];
-	const char *last = "";
 	char program[PATH_MAX];
 
 	*out = (struct python_place){.pid = pid};
@@ -137,11 +130,9 @@ int python_find_in(struct python_place *out, pid_t pid, const struct process_mod
 		bool is_program = !strcmp(module->path, program);
 
 		/* A program of any name may contain an interpreter. */
-		if ((!is_program && !has_python_name(module->path)) || !strcmp(last, module->path))
+		if (!is_program && !has_python_name(module->path))
 			continue;
-		last = module->path;
-		if (find_symbols(pid, module->path, program, symbols) == 0 &&
-		    symbols[RUNTIME].address)
+		if (find_symbols(module, symbols))
 			return use_module(out, module, symbols, why, why_bytes);
 	}
 	return -ENOENT;

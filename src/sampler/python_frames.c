@@ -49,7 +49,7 @@ static size_t frame_bytes(const struct python_layout *layout)
 	return largest(ends, sizeof(ends) / sizeof(*ends), PYTHON_FRAME_BYTES_MAX);
 }
 
-/* What a start is read from. */
+/* Memory that a start is read from. */
 struct start_copy {
 	uint8_t state[STATE_BYTES_MAX];
 	uint64_t finalizing;
@@ -76,7 +76,6 @@ static void evaluate_start(const struct start_copy *copy, const struct python_la
 {
 	uint32_t status = STATUS_BOUND;
 
-	*out = (struct python_start){0};
 	if (layout->state_status)
 		status = (uint32_t)member(copy->state, layout->state_status, 4);
 	out->is_of_thread = member(copy->state, 16, 8) == state->interpreter &&
@@ -98,6 +97,7 @@ bool python_frames_start(const struct python_place *place, const struct python_s
 	struct process_memory_part parts[3];
 	struct start_copy copy;
 
+	*out = (struct python_start){0};
 	if (!process_memory_read_parts(place->pid, parts, start_parts(&copy, place, state, parts)))
 		return false;
 	evaluate_start(&copy, layout, state, out);
@@ -107,11 +107,10 @@ bool python_frames_start(const struct python_place *place, const struct python_s
 				   8);
 }
 
-/* Returns a copy of a frame, or NULL. Valid until the next call. */
-static const uint8_t *frame_at(struct python_frames *frames, const struct python_place *place,
-			       uint64_t address)
+/* Returns a copy of some bytes, or NULL. Valid until the next call. */
+static const uint8_t *bytes_at(struct python_frames *frames, const struct python_place *place,
+			       uint64_t address, size_t bytes)
 {
-	const size_t bytes = frame_bytes(&place->layout);
 	const uint64_t page = address & ~(uint64_t)(PYTHON_WINDOW_PAGE_BYTES - 1);
 	struct python_window *window;
 
@@ -122,7 +121,9 @@ static const uint8_t *frame_at(struct python_frames *frames, const struct python
 	}
 	window = &frames->windows[frames->next_window++ % PYTHON_WINDOWS];
 	window->start = page;
-	window->end = address + bytes;
+	window->end = page + PYTHON_WINDOW_PAGE_BYTES;
+	if (address + bytes > window->end)
+		window->end = address + bytes;
 	if (process_memory_read(place->pid, window->bytes, page, window->end - page))
 		return window->bytes + (address - page);
 	window->start = window->end = 0;
@@ -155,6 +156,7 @@ bool python_frames_read(struct python_frames *frames, const struct python_place 
 			const struct python_state *state, uint32_t code_count_max)
 {
 	const struct python_layout *layout = &place->layout;
+	const size_t bytes = frame_bytes(layout);
 	uint64_t at, cframe;
 
 	frames->state = *state;
@@ -172,7 +174,7 @@ bool python_frames_read(struct python_frames *frames, const struct python_place 
 
 		if (frames->count == PYTHON_LINKS_MAX || frames->code_count == code_count_max)
 			break;
-		frame = at % 8 ? NULL : frame_at(frames, place, at);
+		frame = at % 8 ? NULL : bytes_at(frames, place, at, bytes);
 		if (!frame)
 			return false;
 		fill_link(link, at, layout, frame);
@@ -180,9 +182,10 @@ bool python_frames_read(struct python_frames *frames, const struct python_place 
 		if (!is_marked(layout, frame))
 			continue;
 		link->cframe = cframe;
-		if (!process_memory_read(place->pid, &cframe, cframe + layout->cframe_previous, 8))
+		frame = bytes_at(frames, place, cframe + layout->cframe_previous, 8);
+		if (!frame)
 			return false;
-		link->cframe_previous = cframe;
+		cframe = link->cframe_previous = member(frame, 0, 8);
 	}
 	frames->is_whole = !at;
 	return true;

@@ -39,7 +39,7 @@ struct python_start {
 	bool is_finalizing; /* the interpreter frees the states of other threads */
 };
 
-/* A copy of the part of a page up to a frame: frames are neighbours in memory. */
+/* A copy of a page: frames are neighbours in memory. */
 struct python_window {
 	uint64_t start, end;
 	uint8_t bytes[PYTHON_WINDOW_PAGE_BYTES + PYTHON_FRAME_BYTES_MAX];

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/grow.h"
 #include "sampler/process_memory.h"
 
 #define STATE_BYTES_MAX 256
@@ -130,21 +131,6 @@ static bool is_current(const struct python_states *states, const struct python_p
 	return true;
 }
 
-static int append(struct python_states *states, const struct python_state *state)
-{
-	if (states->count == states->capacity) {
-		size_t capacity = states->capacity ? states->capacity * 2 : 16;
-		void *list = realloc(states->list, capacity * sizeof(*states->list));
-
-		if (!list)
-			return -ENOMEM;
-		states->list = list;
-		states->capacity = capacity;
-	}
-	states->list[states->count++] = *state;
-	return 0;
-}
-
 /* Follows the list of an interpreter. */
 static int list_threads(struct python_states *out, const struct python_place *place,
 			const struct python_interpreter *interpreter)
@@ -164,7 +150,9 @@ static int list_threads(struct python_states *out, const struct python_place *pl
 		if (state.pthread &&
 		    process_memory_read(place->pid, pthread, state.pthread, sizeof(pthread)))
 			fill_tid(&state, pthread);
-		rc = append(out, &state);
+		rc = grow(&out->list, &out->capacity, out->count + 1, sizeof(*out->list));
+		if (!rc)
+			out->list[out->count++] = state;
 		previous = at;
 		at = state.next;
 	}

@@ -39,7 +39,7 @@ struct python_states {
 	uint32_t gil_tries;
 };
 
-/* Reads the list again. Returns 0, -ENOMEM, or -EAGAIN if it changed meanwhile: the old one stays. */
+/* Reads the list again. Returns 0, -ENOMEM, or -EAGAIN if it changed: the old one stays. */
 int python_states_refresh(struct python_states *states, const struct python_place *place);
 
 /* The states of a thread: *count_out consecutive ones. A thread has one for each interpreter. */

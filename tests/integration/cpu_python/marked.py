@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs through many functions and says in a shared file which one is innermost.
 
-The first word of the file is a sequence number times 65,536, plus the number of the function, or 0
-during a call or return. So while a word with a function does not change, that function is the
-innermost one. The call sites are chosen when the source is made: each line with a call calls one
-function.
+The first word of the file is a sequence number times 65,536, plus the number of the function.
+During a call or return, this number is 0. So while a word with a function does not change, that
+function is the innermost one. The call sites are drawn when the source is made: each line with a
+call calls one function.
 
 usage: marked.py MARKER_FILE SITES_FILE
 """

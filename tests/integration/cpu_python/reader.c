@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts a Python program and reads the frames of its threads, as commands on stdin ask:
+ * Starts a Python program and reads the frames of its threads. Commands on stdin:
  *
- *   open               version and path of the interpreter, or why there is none
- *   read TID PAUSE     result, then a line for each frame
- *   gil ADDRESS        whether this is the address of the interpreter lock
- *   holder             the thread that holds it
- *   time TID COUNT     mean cost of a read in ns, and how many were accepted
- *   follow TID COUNT FILE   reads until COUNT were accepted while the process ran. FILE is mapped:
- *                      its first word is printed as it was before and after each accepted read.
- *                      Ends with the number of reads while the process ran
+ * - open: print version and path of the interpreter, or why there is none
+ * - read TID PAUSE: print the result, then a line for each frame
+ * - gil ADDRESS: print whether this is the address of the interpreter lock
+ * - holder: print the thread that holds it
+ * - time TID COUNT: print the mean cost of a read in ns, and how many were accepted
+ * - follow TID COUNT ALL FILE: read until COUNT were accepted, if not ALL only those while the
+ *   process ran. FILE is mapped. Print its first word as it was before and after each accepted
+ *   read, and the frames. At the end print the number of reads while the process ran, and of those
+ *   accepted.
  *
- * Each answer ends with an empty line.
+ * An empty line ends each answer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,7 +32,8 @@
 #include "sampler/process_modules.h"
 #include "sampler/python_process.h"
 
-#define FOLLOW_NS UINT64_C(60000000000)
+/* Reads of a running program are seldom accepted, and the program may wait for a processor. */
+#define FOLLOW_NS_EACH UINT64_C(30000000)
 
 static struct python_process *process;
 static struct python_stack stack;
@@ -114,10 +117,12 @@ static void time_reads(pid_t tid, int count)
 static void print_followed(uint64_t before, uint64_t after)
 {
 	printf("%" PRIu64 "\t%" PRIu64, before, after);
-	for (uint32_t i = 0; i < stack.frame_count; i++)
-		printf("\t%s:%" PRIu32,
-		       python_process_function(process, stack.frames[i].function)->name,
-		       stack.frames[i].line);
+	for (uint32_t i = 0; i < stack.frame_count; i++) {
+		const struct python_function *function =
+			python_process_function(process, stack.frames[i].function);
+
+		printf("\t%s:%" PRIu32 ":%s", function->name, stack.frames[i].line, function->file);
+	}
 	putchar('\n');
 }
 
@@ -130,17 +135,17 @@ static uint64_t cpu_ns(clockid_t clock)
 	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
-static void follow(pid_t tid, int count, const char *path)
+static void follow(pid_t tid, int count, bool all, const char *path)
 {
 	const struct timespec between = {.tv_nsec = 100000};
 	clockid_t clock;
-	const uint64_t end_ns = now_ns() + FOLLOW_NS;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), reads = 0, accepted = 0;
+	const uint64_t end_ns = now_ns() + (uint64_t)count * FOLLOW_NS_EACH;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), reads = 0, accepted = 0, others = 0;
 	const uint64_t *marker = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
 
-	if (clock_getcpuclockid(child, &clock))
+	if (marker == MAP_FAILED || clock_getcpuclockid(child, &clock))
 		return;
-	while (accepted < count && now_ns() < end_ns) {
+	while (accepted + (all ? others : 0) < count && now_ns() < end_ns) {
 		uint64_t before, after, used_ns, start_ns;
 		enum python_read result;
 		bool is_running;
@@ -160,6 +165,7 @@ static void follow(pid_t tid, int count, const char *path)
 		if (result != PYTHON_READ_OK)
 			continue;
 		accepted += is_running;
+		others += !is_running;
 		print_followed(before, after);
 	}
 	printf("reads\t%d\t%d\n", reads, accepted);
@@ -170,7 +176,7 @@ static void run_command(char *line)
 {
 	char path[4096];
 	uint64_t address;
-	int tid, number;
+	int tid, number, all;
 
 	if (!strcmp(line, "open\n"))
 		open_process();
@@ -182,8 +188,8 @@ static void run_command(char *line)
 		printf("%d\n", python_process_gil_holder(process));
 	else if (sscanf(line, "time %d %d", &tid, &number) == 2)
 		time_reads(tid, number);
-	else if (sscanf(line, "follow %d %d %4095s", &tid, &number, path) == 3)
-		follow(tid, number, path);
+	else if (sscanf(line, "follow %d %d %d %4095s", &tid, &number, &all, path) == 4)
+		follow(tid, number, all, path);
 	else
 		printf("unknown command: %s", line);
 	putchar('\n');
@@ -200,6 +206,7 @@ int main(int argc, char **argv)
 	if (child == 0) {
 		int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		stay_on(0);
 		dup2(nothing, STDIN_FILENO);
 		dup2(STDERR_FILENO, STDOUT_FILENO);
