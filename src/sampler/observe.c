@@ -313,6 +313,26 @@ static bool read_stat(struct observation *o)
 	       sampling_check_program(o->sampling, o->process, &o->stat, o->now_ns);
 }
 
+/*
+ * A thread that calls exec becomes the main thread. The files then show its counts. There is no
+ * difference to those of the former main thread.
+ */
+static void check_identity(struct observation *o, const struct thread_counts *counts)
+{
+	struct sampled_thread *thread = o->thread;
+	bool is_new_main = o->process->has_new_main && thread->tid == o->process->pid;
+
+	if (is_new_main || counts->run_ns < thread->counts.run_ns ||
+	    counts->ready_ns < thread->counts.ready_ns ||
+	    counts->switch_count < thread->counts.switch_count) {
+		thread->counts = *counts;
+		thread->fault_count = o->stat.fault_count;
+		restart_unsampled(o);
+	}
+	if (is_new_main)
+		o->process->has_new_main = false;
+}
+
 static void note_counts(struct observation *o, const struct thread_counts *counts)
 {
 	struct sampled_thread *thread = o->thread;
@@ -352,6 +372,7 @@ void observe_thread(struct sampling *sampling, struct sampled_process *process,
 	}
 	if (!read_stat(&o) || (!thread->is_known && !begin_thread(&o, &counts)))
 		return;
+	check_identity(&o, &counts);
 	o.fault_count = o.stat.fault_count - thread->fault_count;
 	thread->fault_count = o.stat.fault_count;
 	note_counts(&o, &counts);

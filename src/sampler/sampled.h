@@ -67,7 +67,8 @@ struct sampled_process {
 	pid_t log_pid; /* in its own */
 	pid_t parent;  /* when it was found */
 	bool is_in_other_namespace;
-	bool awaits_exec; /* it is still xtrace */
+	bool awaits_exec;  /* it is still xtrace */
+	bool has_new_main; /* another thread may have become the main thread, with its id */
 	bool has_ended;
 	bool has_no_log;       /* more processes than logs */
 	bool is_loader_worker; /* of a PyTorch DataLoader */

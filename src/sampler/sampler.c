@@ -24,7 +24,7 @@
 /* A round may take this share of the time. Otherwise the next one is later. */
 #define BUSY_PERCENT 25
 
-#define JITTER_NS 1000000000
+#define JITTER_NS 100000000
 
 /* Up to here, each thread is observed in each round. */
 #define THREADS_OF_EVERY_ROUND 64

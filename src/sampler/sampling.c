@@ -102,12 +102,37 @@ struct sampled_thread *sampling_add_thread(struct sampling *sampling,
 	return thread;
 }
 
-static void end_thread(struct sampled_process *process, struct sampled_thread *thread)
+static void end_rows(struct sampled_process *process, struct sampled_thread *thread)
 {
 	if (process->log && thread->id)
 		thread_rows_end(&thread->rows, cpu_log_rows(process->log));
 	thread_files_close(&thread->files);
+}
+
+static void end_thread(struct sampled_process *process, struct sampled_thread *thread)
+{
+	end_rows(process, thread);
 	free(thread);
+}
+
+/*
+ * A thread that ended is listed until it is reaped. Its id may also be that of another thread by
+ * now, such as one that called exec and so became the main thread.
+ */
+static void replace_if_alive(struct sampled_process *process, struct sampled_thread *thread)
+{
+	struct thread_files files = thread->files;
+	struct thread_stat stat;
+	pid_t log_tid = thread->log_tid;
+
+	memset(files.descriptors, 0, sizeof(files.descriptors));
+	if (thread_files_stat(&files, &stat) || strchr("ZX", stat.state)) {
+		thread_files_close(&files);
+		return;
+	}
+	end_rows(process, thread);
+	*thread = (struct sampled_thread){
+		.tid = files.tid, .log_tid = log_tid, .is_listed = true, .files = files};
 }
 
 /* Ends the threads that the last listing did not find. */
@@ -140,10 +165,13 @@ void sampling_list_threads(struct sampling *sampling, struct sampled_process *pr
 		pid_t tid = (pid_t)atoi(entry->d_name);
 		struct sampled_thread *thread = tid ? sampled_thread_find(process, tid) : NULL;
 
-		if (thread)
+		if (thread) {
 			thread->is_listed = true;
-		else if (tid)
+			if (thread->has_ended)
+				replace_if_alive(process, thread);
+		} else if (tid) {
 			sampling_add_thread(sampling, process, tid);
+		}
 	}
 	if (folder)
 		closedir(folder);
@@ -198,6 +226,7 @@ bool sampling_check_program(struct sampling *sampling, struct sampled_process *p
 		return !process->awaits_exec;
 	process->stack_start = stat->stack_start;
 	process->awaits_exec = false;
+	process->has_new_main = process->thread_count > 1;
 	forget_program(process);
 	if (process->log)
 		process_facts_program(process);

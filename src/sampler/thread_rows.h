@@ -62,8 +62,8 @@ void thread_rows_add_blocked(struct thread_rows *rows, const struct cpu_row *obs
 			     struct cpu_row_list *list);
 
 /*
- * The thread was blocked at the last observation, and has been on a CPU once since: the time off the
- * CPU is that of the last row.
+ * The thread was blocked at the last observation, and has been on a CPU once since. So the time off
+ * the CPU is that of the last row.
  */
 void thread_rows_end_wait(struct thread_rows *rows);
 

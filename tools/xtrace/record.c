@@ -244,7 +244,9 @@ static void report(const struct recording *recording)
 
 	cpu_sampling_report(&recording->cpu);
 	if (totals.process_count == 0) {
-		print_note("nothing was recorded: no process used CUDA, or none could be traced%s",
+		print_note("%s: no process used CUDA, or none could be traced%s",
+			   recording->cpu.hz ? "no CUDA calls were recorded"
+					     : "nothing was recorded",
 			   recording->info.simulate
 				   ? ""
 				   : "; on a machine without a GPU, record with --simulate");
@@ -375,9 +377,11 @@ static const char details[] =
 	"If CMD is a Python script (.py) that is not executable, python3 runs it: the one that\n"
 	"XTRACE_INTERPRETER names, or that of the virtual environment with xtrace, or that on "
 	"PATH.\n\n"
-	"If DIR holds an older trace, it moves to DIR.old. If this recording has no CUDA calls and "
-	"no\n"
-	"GPU work, it is removed and the older trace stays. While CMD runs, the older trace is in\n"
+	"If DIR holds an older trace, it moves to DIR.old. If this recording has no CUDA calls, "
+	"GPU "
+	"work\n"
+	"or CPU samples, it is removed and the older trace stays. While CMD runs, the older trace "
+	"is in\n"
 	"DIR.previous. xtrace never replaces other files or directories.\n\n"
 	"While recording is paused, allocations, NVTX ranges and CUDA graph construction are "
 	"still\n"

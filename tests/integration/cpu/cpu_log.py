@@ -98,7 +98,3 @@ class Recording:
         with open(folder + "/info.json", encoding="utf-8") as file:
             self.info = json.load(file)
         self.truth = json.loads(self.done.stdout) if self.done.stdout.startswith("{") else {}
-
-    def log_of(self, words):
-        """The log of the process whose command line ends with these words."""
-        return next(log for log in self.logs if log.meta["process.cmdline"].endswith(words))

@@ -3,6 +3,8 @@
 """Tests what CPU sampling says about programs that do known things.
 
 usage: cpu_test.py XTRACE DUMP LOAD perf|proc [UNITTEST ARGUMENT]...
+- perf: with the kernel's events; skips all tests if they are not allowed
+- proc: without
 """
 import os
 import subprocess
@@ -20,6 +22,7 @@ PYTHON = os.path.realpath(sys.executable)
 # Wait for a CPU is not what the program does.
 WORTH = lambda row: row.state not in ("ready", "unknown")
 NEEDS_PERF = unittest.skipUnless(HAS_PERF, "needs the kernel's events")
+ONCE = unittest.skipIf(HAS_PERF, "once is enough")
 
 
 class Cpu(unittest.TestCase):
@@ -63,7 +66,7 @@ class Cpu(unittest.TestCase):
 
     def test_pipe(self):
         recording = self.load("pipes", 600)
-        parent, child = recording.log_of("pipes 600"), recording.truth["child"]
+        child = recording.truth["child"]
         parent = next(log for log in recording.logs if log.pid != child)
         self.assert_state(parent, "process", 0.9)
         self.assertGreater(parent.share(lambda r: r.waits_for == (child, child), WORTH), 0.8)
@@ -72,6 +75,7 @@ class Cpu(unittest.TestCase):
         if HAS_PERF:
             self.assertGreater(child.share(lambda r: "work_long" in r.native, WORTH), 0.8)
 
+    @ONCE
     def test_wait_for_child(self):
         recording = self.load("waits", 500)
         child = recording.truth["child"]
@@ -86,14 +90,15 @@ class Cpu(unittest.TestCase):
 
     @NEEDS_PERF
     def test_shares(self):
-        """With 500 samples, the share of 0.7 is within 7 % (99.9 %)."""
+        """The share is within four standard deviations."""
         recording = self.load("shares", 1000, hertz="500")
         truth = recording.truth["work_long"] / sum(recording.truth.values())
         log = recording.logs[0]
         known = lambda r: r.state == "running" and {"work_long", "work_short"} & set(r.native)
         self.assertGreater(log.share(known, lambda r: r.state in ON_CPU), 0.85)
+        deviation = (truth * (1 - truth) / log.accounts["cpu.perf.samples"]) ** 0.5
         self.assertAlmostEqual(log.share(lambda r: "work_long" in r.native, known), truth,
-                               delta=0.07)
+                               delta=4 * deviation)
 
     @NEEDS_PERF
     def test_page_faults(self):
@@ -105,8 +110,9 @@ class Cpu(unittest.TestCase):
         log = self.load("kernel", 500).logs[0]
         self.assert_state(log, "kernel", 0.8)
 
+    @ONCE
     def test_many_threads(self):
-        log = self.load("many_threads", 400).logs[0]
+        log = self.load("many_threads", 300).logs[0]
         self.assertEqual(log.accounts["threads.seen"], 501)
         self.assert_state(log, "sleep", 0.9)
         for total in log.thread_ns().values():
@@ -139,6 +145,12 @@ class Cpu(unittest.TestCase):
         for row in asleep:
             self.assertIn("sleeps", row.native)
 
+    @ONCE
+    def test_exec_in_a_thread(self):
+        log = self.load("thread_execs", 100).logs[0]
+        self.assertGreater(sum(r.weight_ns for r in log.rows if r.state == "sleep"), 300e6)
+
+    @ONCE
     def test_weights_are_the_life_time(self):
         recording = self.load("locks", 500)
         log = recording.logs[0]
@@ -148,10 +160,11 @@ class Cpu(unittest.TestCase):
         self.assertGreater(log.thread_ns()[main], 480e6)
 
     def test_bytes_of_a_sample(self):
-        log = self.load("shares", 1000, hertz="1000").logs[0]
+        log = self.load("shares", 500, hertz="1000").logs[0]
         stored = sum(c["stored_bytes"] for c in log.chunks if c["kind"] == "CPU_SAMPLE")
         self.assertLess(stored / log.accounts["cpu.observations"], 30)
 
+    @ONCE
     def test_short_program(self):
         started = time.monotonic()
         recording = self.record("true")
@@ -169,7 +182,7 @@ class Cpu(unittest.TestCase):
     # Python
 
     def test_gil(self):
-        recording = self.record(PYTHON, HERE + "/gil.py", "1")
+        recording = self.record(PYTHON, HERE + "/gil.py", "0.8")
         log = recording.logs[0]
         spinners = {t["tid"] for t in log.threads.values() if t["tid"] != log.pid}
         waits = lambda r: r.state == "gil"
@@ -182,7 +195,7 @@ class Cpu(unittest.TestCase):
         self.assertGreater(named, 0.5)
 
     def test_python_paths_exist(self):
-        recording = self.record(PYTHON, HERE + "/paths.py", "1.5", hertz="400")
+        recording = self.record(PYTHON, HERE + "/paths.py", "1", hertz="400")
         log = recording.logs[0]
         ours = [r for r in log.rows if ("main", "paths.py") in r.python]
         self.assertGreater(sum(r.count for r in ours), 50)
@@ -209,23 +222,23 @@ class Cpu(unittest.TestCase):
             self.assertIn("outer_b", names)
 
     def test_data_loader(self):
-        recording = self.record(PYTHON, HERE + "/loader.py", self.folder, "1")
+        recording = self.record(PYTHON, HERE + "/loader.py", self.folder, "0.8")
         workers = recording.truth["workers"]
         log = next(log for log in recording.logs if log.pid not in workers)
         waits = lambda r: any(name == "_try_get_data" for name, _ in r.python)
-        self.assertGreater(sum(r.weight_ns for r in log.rows if waits(r)), 500e6)
+        self.assertGreater(sum(r.weight_ns for r in log.rows if waits(r)), 400e6)
         self.assertGreater(log.share(lambda r: r.waits_for[0] in workers, waits), 0.6)
         self.assertGreater(log.share(lambda r: r.state == "process", waits), 0.6)
 
     def test_changed_frames_are_flagged(self):
-        log = self.record(PYTHON, HERE + "/gil.py", "0.7").logs[0]
+        log = self.record(PYTHON, HERE + "/gil.py", "0.5").logs[0]
         for row in log.rows:
             if row.flags & NO_PYTHON:
                 self.assertEqual(row.python, ())
 
 
 class Options(unittest.TestCase):
-    @unittest.skipIf(HAS_PERF, "once is enough")
+    @ONCE
     def test_rejects_bad_rates(self):
         for value in ("0", "1001", "fast", "-5", "99.5"):
             done = subprocess.run([XTRACE, "record", f"--cpu={value}", "true"],

@@ -257,13 +257,30 @@ static int killed(void)
 }
 
 /* The program becomes another one. */
+static void *exec_sleeps(void *unused)
+{
+	execl("/proc/self/exe", "load", "sleeps", "300", (char *)NULL);
+	return unused;
+}
+
 static int execs(void)
 {
 	uint64_t until = end_ns();
 
 	while (now_ns(CLOCK_MONOTONIC) < until)
 		work_long(100000);
-	execl("/proc/self/exe", "load", "sleeps", "300", (char *)NULL);
+	exec_sleeps(NULL);
+	return 1;
+}
+
+/* The thread that calls exec becomes the main thread, with its id. */
+static int thread_execs(void)
+{
+	pthread_t thread;
+
+	sleeps();
+	pthread_create(&thread, NULL, exec_sleeps, NULL);
+	pthread_join(thread, NULL);
 	return 1;
 }
 
@@ -284,6 +301,7 @@ static const struct {
 	{"many_threads", many_threads},
 	{"killed", killed},
 	{"execs", execs},
+	{"thread_execs", thread_execs},
 };
 
 int main(int argc, char **argv)

@@ -49,10 +49,10 @@ static int remove_log(void **unused)
 }
 
 /* Names that only a recovered log or a CPU log has. */
-static bool is_of_others(const char *name)
+static bool is_of_other_writers(const char *name)
 {
-	return !strncmp(name, "recovered.", 10) || !strcmp(name, "calls.lost.killed") ||
-	       !strcmp(name, "calls.lost.cut_off") || !strncmp(name, "cpu.", 4);
+	return !strncmp(name, "recovered.", 10) || !strncmp(name, "cpu.", 4) ||
+	       !strcmp(name, "calls.lost.killed") || !strcmp(name, "calls.lost.cut_off");
 }
 
 static void writes_only_listed_names(void **unused)
@@ -73,7 +73,7 @@ static void writes_only_listed_names(void **unused)
 		}
 	xt_reader_close(log);
 	for (size_t i = 0; i < XT_ACCOUNTS; i++) {
-		count += is_of_others(xt_accounts[i].name);
+		count += is_of_other_writers(xt_accounts[i].name);
 		for (size_t j = 0; j < i; j++)
 			assert_string_not_equal(xt_accounts[i].name, xt_accounts[j].name);
 	}
@@ -142,6 +142,10 @@ static void recognises_losses_by_name(void **unused)
 		"stacks.mismatched",
 		"stacks.lost",
 		"skips.lost",
+		"cpu.lost.perf",
+		"cpu.lost.processes",
+		
+		"cpu.lost.write_failed",
 		"recovered.areas_damaged",
 		"recovered.areas_unknown",
 		"recovered.unfinished",
