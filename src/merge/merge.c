@@ -285,7 +285,7 @@ static int load_cpu_logs(struct run *run, struct cpu_logs *logs, struct debug_se
 		if (error)
 			break;
 		logs->count++;
-		log->period_ns = cpu_log_period_ns(log->model);
+		log->period_ns = cpu_period_ns(log->model);
 		cpu_facts_add(&run->cpu_facts, log);
 		error = name_frames(run, log->input, log->model, search, &log->addresses,
 				    &log->names, &log->frames);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PERF_STACK_BYTES 8192
+#define PERF_STACK_BYTES 16384
 
 /* Registers of a thread in user mode. `known` has bit 1 << n for each member n below. */
 enum thread_register {

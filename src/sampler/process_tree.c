@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/process_tree.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +19,39 @@ void process_tree_open(struct process_tree *tree)
 	*tree = (struct process_tree){
 		.loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
 		.last_id = -1,
+		.lists_children = !access("/proc/thread-self/children", F_OK),
 	};
+}
+
+/* The parent of a process, or -1. Its name may contain anything, even a ')'. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], text[512];
+	const char *end;
+	int parent;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (proc_file_read(path, text, sizeof(text)) <= 0)
+		return -1;
+	end = strrchr(text, ')');
+	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? (pid_t)parent : -1;
+}
+
+/* For kernels that do not list the children of a thread (CONFIG_PROC_CHILDREN). */
+static void scan_all(struct sampling *sampling)
+{
+	DIR *folder = opendir("/proc");
+	const struct dirent *entry;
+
+	while (folder && (entry = readdir(folder))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid > 0 && !process_table_find(&sampling->processes, pid) &&
+		    process_table_find(&sampling->processes, parent_of(pid)))
+			sampling_add_process(sampling, pid);
+	}
+	if (folder)
+		closedir(folder);
 }
 
 /* The newest process or thread id of the system: the last word of the file. -1: unknown. */
@@ -70,10 +103,13 @@ static bool has_all_threads(const struct sampled_process *process)
 }
 
 /* A thread that did not run cannot have started a process. */
-static void scan_process(struct sampling *sampling, struct sampled_process *process, bool is_full)
+static void scan_process(struct sampling *sampling, struct sampled_process *process, bool is_full,
+			 bool lists_children)
 {
 	if (!has_all_threads(process))
 		sampling_list_threads(sampling, process);
+	if (!lists_children)
+		return;
 	if (process->has_no_log) {
 		scan_children(sampling, process->pid, process->pid);
 		return;
@@ -112,7 +148,11 @@ void process_tree_scan(struct process_tree *tree, struct sampling *sampling)
 		return;
 	/* The children that it adds have higher ids, mostly, so this loop scans them, too. */
 	for (size_t i = 0; i < sampling->processes.count; i++)
-		scan_process(sampling, sampling->processes.list[i], tree->is_full);
+		scan_process(sampling, sampling->processes.list[i], tree->is_full,
+			     tree->lists_children);
+	/* In the order of their ids, parents come before their children, mostly. */
+	if (!tree->lists_children)
+		scan_all(sampling);
 }
 
 static bool is_over(const struct sampled_process *process)

@@ -12,6 +12,7 @@ struct process_tree {
 	long last_id;
 	uint64_t scanned_ns;
 	bool is_due, is_full; /* set by process_tree_begin() */
+	bool lists_children;  /* the kernel lists the children of a thread */
 };
 
 void process_tree_open(struct process_tree *tree);

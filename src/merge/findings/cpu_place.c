@@ -90,8 +90,7 @@ static int add_samples(struct reading *reading, const struct cpu_log *log,
 	int error = 0;
 
 	for (size_t r = thread->first; r < thread->end && !error; r++) {
-		struct cpu_cover cover =
-			cpu_samples_cover(samples, thread, r, cpu_log_reach_ns(log));
+		struct cpu_cover cover = samples->rows[r].cover;
 		uint64_t begin_ns = cover.from_ns > from_ns ? cover.from_ns : from_ns;
 		uint64_t end_ns = cover.until_ns < until_ns ? cover.until_ns : until_ns;
 		struct idle_path path;

@@ -97,27 +97,6 @@ static int compare_samples(const void *a, const void *b)
 	return x->last_ns < y->last_ns ? -1 : x->last_ns > y->last_ns;
 }
 
-int cpu_samples_sort(struct cpu_samples *samples)
-{
-	size_t capacity = 0;
-
-	if (!samples->count)
-		return 0;
-	qsort(samples->rows, samples->count, sizeof(*samples->rows), compare_samples);
-	for (size_t r = 0; r < samples->count; r++) {
-		if (r && samples->rows[r].tid == samples->rows[r - 1].tid) {
-			samples->threads[samples->thread_count - 1].end = r + 1;
-			continue;
-		}
-		if (grow(&samples->threads, &capacity, samples->thread_count + 1,
-			 sizeof(*samples->threads)) < 0)
-			return -ENOMEM;
-		samples->threads[samples->thread_count++] =
-			(struct cpu_thread){samples->rows[r].tid, r, r + 1};
-	}
-	return 0;
-}
-
 void cpu_samples_free(struct cpu_samples *samples)
 {
 	free(samples->rows);
@@ -163,12 +142,6 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Rows of a thread with the same first observation: they divide the time before it. */
-struct group {
-	size_t first, end;
-	uint64_t weight_ns; /* without the time between observations */
-};
-
 /* The weight of the time before the first observation. */
 static uint64_t early_weight_ns(const struct cpu_sample *sample)
 {
@@ -177,79 +150,104 @@ static uint64_t early_weight_ns(const struct cpu_sample *sample)
 	return sample->weight_ns > span_ns ? sample->weight_ns - span_ns : 0;
 }
 
-static struct group group_of(const struct cpu_samples *samples, const struct cpu_thread *thread,
-			     size_t row)
-{
-	const struct cpu_sample *rows = samples->rows;
-	struct group group = {row, row + 1, 0};
+/* Rows of a thread with the same first observation: they divide the time before it. */
+struct group {
+	struct cpu_sample *rows;
+	size_t count;
+	uint64_t weight_ns; /* without the time between observations */
+	uint64_t from_ns;   /* start of the time that they divide */
+};
 
-	while (group.first > thread->first && rows[group.first - 1].first_ns == rows[row].first_ns)
-		group.first--;
-	while (group.end < thread->end && rows[group.end].first_ns == rows[row].first_ns)
-		group.end++;
-	for (size_t r = group.first; r < group.end; r++)
-		if (__builtin_add_overflow(group.weight_ns, early_weight_ns(&rows[r]),
+static struct group group_at(struct cpu_sample *rows, size_t left)
+{
+	struct group group = {.rows = rows};
+
+	while (group.count < left && rows[group.count].first_ns == rows->first_ns)
+		if (__builtin_add_overflow(group.weight_ns, early_weight_ns(&rows[group.count++]),
 					   &group.weight_ns))
 			group.weight_ns = UINT64_MAX;
 	return group;
 }
 
 /*
- * The time before a group that it speaks for. All of it, up to the previous sample, if the weights
- * say so: an observation may have come late. The kernel's clocks are coarse, so half is enough.
+ * Finds how far back a group speaks: to the previous sample, if the weights account for that time.
+ * An observation may have come late. The kernel's clocks are coarse, so half is enough.
  */
-static uint64_t before_ns(const struct cpu_samples *samples, const struct cpu_thread *thread,
-			  const struct group *group, uint64_t reach_ns)
+static void set_start(struct group *group, const struct cpu_sample *previous, uint64_t reach_ns)
 {
-	const struct cpu_sample *first = &samples->rows[group->first];
-	uint64_t apart_ns = first->first_ns;
+	uint64_t first_ns = group->rows->first_ns, apart_ns = first_ns;
 
-	if (group->first > thread->first) {
-		uint64_t last_ns = first[-1].last_ns;
+	if (previous)
+		apart_ns = previous->last_ns < first_ns ? first_ns - previous->last_ns : 0;
+	if (!previous || group->weight_ns < apart_ns / 2)
+		apart_ns = smaller(apart_ns,
+				   group->weight_ns > reach_ns ? group->weight_ns : reach_ns);
+	group->from_ns = first_ns - apart_ns;
+}
 
-		apart_ns = last_ns < first->first_ns ? first->first_ns - last_ns : 0;
-		if (group->weight_ns >= apart_ns / 2)
-			return apart_ns;
+/* Divides the time before a group. The last row also speaks for its own observations. */
+static void divide_time(const struct group *group)
+{
+	uint64_t whole_ns = group->rows->first_ns - group->from_ns, weight_ns = 0;
+	uint64_t from_ns = group->from_ns;
+
+	for (size_t r = 0; r < group->count; r++) {
+		struct cpu_sample *sample = &group->rows[r];
+
+		weight_ns += early_weight_ns(sample);
+		sample->cover.from_ns = from_ns;
+		if (r + 1 == group->count)
+			sample->cover.until_ns = sample->last_ns;
+		else if (group->weight_ns)
+			from_ns = sample->cover.until_ns =
+				group->from_ns + (uint64_t)((unsigned __int128)whole_ns *
+							    weight_ns / group->weight_ns);
+		else
+			sample->cover.until_ns = from_ns;
 	}
-	return smaller(apart_ns, group->weight_ns > reach_ns ? group->weight_ns : reach_ns);
 }
 
-static uint64_t part_ns(uint64_t whole_ns, uint64_t weight_ns, uint64_t sum_ns)
+static void set_covers(struct cpu_sample *rows, size_t count, uint64_t reach_ns)
 {
-	return sum_ns ? (uint64_t)((unsigned __int128)whole_ns * weight_ns / sum_ns) : 0;
+	struct cpu_sample *previous = NULL;
+
+	for (size_t r = 0; r < count;) {
+		struct group group = group_at(rows + r, count - r);
+
+		set_start(&group, previous, reach_ns);
+		divide_time(&group);
+		/* The previous sample speaks for what follows it, up to here. */
+		if (previous && group.from_ns > previous->last_ns)
+			previous->cover.until_ns +=
+				smaller(reach_ns, group.from_ns - previous->last_ns);
+		r += group.count;
+		previous = &rows[r - 1];
+	}
+	if (previous &&
+	    __builtin_add_overflow(previous->last_ns, reach_ns, &previous->cover.until_ns))
+		previous->cover.until_ns = UINT64_MAX;
 }
 
-/* The time after a group, until the next one speaks. */
-static uint64_t after_ns(const struct cpu_samples *samples, const struct cpu_thread *thread,
-			 const struct group *group, uint64_t reach_ns)
+int cpu_samples_sort(struct cpu_samples *samples, uint64_t reach_ns)
 {
-	uint64_t last_ns = samples->rows[group->end - 1].last_ns, begin_ns;
-	struct group next;
+	size_t capacity = 0;
 
-	if (group->end == thread->end)
-		return reach_ns;
-	next = group_of(samples, thread, group->end);
-	begin_ns = samples->rows[next.first].first_ns - before_ns(samples, thread, &next, reach_ns);
-	return begin_ns > last_ns ? smaller(reach_ns, begin_ns - last_ns) : 0;
-}
-
-struct cpu_cover cpu_samples_cover(const struct cpu_samples *samples,
-				   const struct cpu_thread *thread, size_t row, uint64_t reach_ns)
-{
-	const struct cpu_sample *sample = &samples->rows[row];
-	struct group group = group_of(samples, thread, row);
-	uint64_t whole_ns = before_ns(samples, thread, &group, reach_ns);
-	uint64_t earlier_ns = 0, own_ns = early_weight_ns(sample);
-	struct cpu_cover cover;
-
-	for (size_t r = group.first; r < row; r++)
-		earlier_ns += early_weight_ns(&samples->rows[r]);
-	cover.from_ns =
-		sample->first_ns - whole_ns + part_ns(whole_ns, earlier_ns, group.weight_ns);
-	if (row + 1 < group.end)
-		cover.until_ns = sample->first_ns - whole_ns +
-				 part_ns(whole_ns, earlier_ns + own_ns, group.weight_ns);
-	else
-		cover.until_ns = sample->last_ns + after_ns(samples, thread, &group, reach_ns);
-	return cover;
+	if (!samples->count)
+		return 0;
+	qsort(samples->rows, samples->count, sizeof(*samples->rows), compare_samples);
+	for (size_t r = 0; r < samples->count; r++) {
+		if (r && samples->rows[r].tid == samples->rows[r - 1].tid) {
+			samples->threads[samples->thread_count - 1].end = r + 1;
+			continue;
+		}
+		if (grow(&samples->threads, &capacity, samples->thread_count + 1,
+			 sizeof(*samples->threads)) < 0)
+			return -ENOMEM;
+		samples->threads[samples->thread_count++] =
+			(struct cpu_thread){samples->rows[r].tid, r, r + 1};
+	}
+	for (size_t t = 0; t < samples->thread_count; t++)
+		set_covers(samples->rows + samples->threads[t].first,
+			   samples->threads[t].end - samples->threads[t].first, reach_ns);
+	return 0;
 }

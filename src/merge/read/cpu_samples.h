@@ -13,6 +13,15 @@
 #include "xtrace/log_format.h"
 #include "xtrace/reader.h"
 
+/*
+ * The time that a sample speaks for: from its first observation to its last, and the time before,
+ * back to the thread's previous sample if its weight accounts for that. Samples with the same first
+ * observation divide that time by their weights. Covers of a thread do not overlap.
+ */
+struct cpu_cover {
+	uint64_t from_ns, until_ns;
+};
+
 /* Consecutive observations of a thread with the same state and stack. */
 struct cpu_sample {
 	uint64_t first_ns, last_ns; /* of the observations; equal if there is one */
@@ -21,6 +30,7 @@ struct cpu_sample {
 	uint32_t tid;
 	uint32_t stack;		     /* XT_STACK_ID, 0: unknown */
 	uint32_t count;		     /* observations */
+	struct cpu_cover cover;	     /* set by cpu_samples_sort() */
 	uint32_t wait_pid, wait_tid; /* the thread that it waits for; 0: unknown */
 	uint8_t state;		     /* enum xt_cpu_state */
 	uint8_t flags;		     /* enum xt_cpu_flag */
@@ -42,8 +52,12 @@ struct cpu_samples {
 /* Adds the rows of a chunk of kind CPU_SAMPLE. Returns 0 or -ENOMEM. */
 int cpu_samples_load(struct cpu_samples *samples, const struct xt_chunk *chunk);
 
-/* Sorts the samples. Their tid must be set. Returns 0 or -ENOMEM. */
-int cpu_samples_sort(struct cpu_samples *samples);
+/*
+ * Sorts the samples, whose tid must be set, and finds their covers. reach_ns: a sample speaks for
+ * at least so much time before its first observation, and at most so much after its last. Returns
+ * 0 or -ENOMEM.
+ */
+int cpu_samples_sort(struct cpu_samples *samples, uint64_t reach_ns);
 void cpu_samples_free(struct cpu_samples *samples);
 
 /* Returns the samples of a thread, or NULL. */
@@ -52,20 +66,6 @@ const struct cpu_thread *cpu_samples_of(const struct cpu_samples *samples, uint3
 /* Returns the first row of the thread that is not over at time_ns; thread->end if there is none. */
 size_t cpu_samples_at(const struct cpu_samples *samples, const struct cpu_thread *thread,
 		      uint64_t time_ns);
-
-/* The time that a sample speaks for. */
-struct cpu_cover {
-	uint64_t from_ns, until_ns;
-};
-
-/*
- * A sample speaks for the time from its first observation to its last, and for the time before: back
- * to the thread's previous sample, if its weight accounts for that, else at least reach_ns. Samples
- * with the same first observation divide that time by their weights. After the last observation it
- * speaks for at most reach_ns. The times of a thread's samples do not overlap.
- */
-struct cpu_cover cpu_samples_cover(const struct cpu_samples *samples,
-				   const struct cpu_thread *thread, size_t row, uint64_t reach_ns);
 
 /* Last frame of a path in this state, such as "[lock]"; NULL: the thread ran its own code. */
 const char *cpu_state_label(enum xt_cpu_state state);

@@ -171,3 +171,14 @@ void model_process_title(const struct model *model, char out[PROCESS_TITLE_BYTES
 	xt_script_title(out, PROCESS_TITLE_BYTES, model_meta(model, "process.exe"),
 			model_meta(model, "process.cmdline"));
 }
+
+#define CPU_HZ_DEFAULT 99.0
+#define CPU_HZ_MIN     0.01
+#define CPU_HZ_MAX     1e6
+
+uint64_t cpu_period_ns(const struct model *model)
+{
+	double hz = strtod(model_meta(model, "cpu.hz"), NULL);
+
+	return (uint64_t)(1e9 / (hz >= CPU_HZ_MIN && hz <= CPU_HZ_MAX ? hz : CPU_HZ_DEFAULT));
+}

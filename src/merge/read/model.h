@@ -290,6 +290,9 @@ static inline uint32_t model_category(const struct model *model, uint32_t domain
 /* Returns the last component of the path of the executable, "" if unknown. */
 const char *model_process_name(const struct model *model);
 
+/* Returns the mean time between two observations of a thread in a CPU log. */
+uint64_t cpu_period_ns(const struct model *model);
+
 #define PROCESS_TITLE_BYTES 256
 
 /*

@@ -128,7 +128,10 @@ static void name_threads(struct model *model)
 #define BEGIN_TABLE(table, room)                                                                   \
 	((table).count = 1, grow(&(table).rows, &(table).capacity, (room), sizeof(*(table).rows)))
 
-/* Samples are found by the kernel's thread id, which the traced log of the process has too. */
+/*
+ * Samples are found by the kernel's thread id, which the traced log of the process has too. Periods
+ * vary by a fifth: a sample reaches far enough to meet the next one, if none is missing.
+ */
 static int index_cpu_samples(struct model *model)
 {
 	struct cpu_samples *samples = &model->cpu_samples;
@@ -139,7 +142,7 @@ static int index_cpu_samples(struct model *model)
 		samples->rows[s].tid =
 			thread < model->threads.count ? model->threads.rows[thread].tid : 0;
 	}
-	return cpu_samples_sort(samples);
+	return cpu_samples_sort(samples, cpu_period_ns(model) * 3 / 4);
 }
 
 /* A log with a size limit may lack its earliest events. */

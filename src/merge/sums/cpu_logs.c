@@ -8,17 +8,6 @@
 /* A thread of PyTorch's autograd engine that has no nodes to run. */
 #define ENGINE_WAIT "_ZN5torch8autograd10ReadyQueue3pop"
 
-#define HZ_DEFAULT 99.0
-#define HZ_MIN	   0.01
-#define HZ_MAX	   1e6
-
-uint64_t cpu_log_period_ns(const struct model *model)
-{
-	double hz = strtod(model_meta(model, "cpu.hz"), NULL);
-
-	return (uint64_t)(1e9 / (hz >= HZ_MIN && hz <= HZ_MAX ? hz : HZ_DEFAULT));
-}
-
 void cpu_facts_add(struct cpu_facts *facts, const struct cpu_log *log)
 {
 	double hz = 1e9 / (double)log->period_ns;
@@ -93,10 +82,9 @@ static bool find_row(const struct cpu_log *log, const struct cpu_thread *thread,
 	     r < thread->end &&
 	     (r <= row || samples->rows[r].first_ns == samples->rows[row].first_ns);
 	     r++) {
-		struct cpu_cover cover =
-			cpu_samples_cover(samples, thread, r, cpu_log_reach_ns(log));
+		const struct cpu_cover *cover = &samples->rows[r].cover;
 
-		if (cover.from_ns <= time_ns && time_ns < cover.until_ns) {
+		if (cover->from_ns <= time_ns && time_ns < cover->until_ns) {
 			*row_out = r;
 			return true;
 		}

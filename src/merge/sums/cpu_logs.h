@@ -51,9 +51,6 @@ struct cpu_moment {
 	size_t row;
 };
 
-/* The mean time between two observations that the log states, in ns. */
-uint64_t cpu_log_period_ns(const struct model *model);
-
 /* Sets waits_for_main. Call it when the addresses have names. Returns 0 or -ENOMEM. */
 int cpu_log_find_engine_waits(struct cpu_log *log);
 
@@ -73,15 +70,6 @@ struct cpu_moment cpu_logs_find(const struct cpu_logs *logs, const struct input 
 static inline const struct cpu_sample *cpu_moment_sample(const struct cpu_moment *moment)
 {
 	return &moment->log->model->cpu_samples.rows[moment->row];
-}
-
-/*
- * How far a sample speaks for the time around it. Periods vary by a fifth, so neighbours meet;
- * where an observation is missing, a hole remains.
- */
-static inline uint64_t cpu_log_reach_ns(const struct cpu_log *log)
-{
-	return log->period_ns * 3 / 4;
 }
 
 #endif

@@ -197,8 +197,7 @@ static void find_shares(struct idle_paths *paths, const struct gap *gap, struct 
 	const struct cpu_samples *samples = &gap->log->model->cpu_samples;
 
 	for (size_t r = first_row(gap); r < gap->thread->end; r++) {
-		struct cpu_cover cover =
-			cpu_samples_cover(samples, gap->thread, r, cpu_log_reach_ns(gap->log));
+		struct cpu_cover cover = samples->rows[r].cover;
 		uint64_t from_ns = larger(cover.from_ns, gap->from_ns);
 		uint64_t until_ns = smaller(cover.until_ns, gap->until_ns), at_ns;
 
@@ -284,24 +283,36 @@ static void add_hit(struct idle_paths *paths, uint32_t place, uint32_t path, uin
 		paths->pending[place].hit_ns += weight_ns;
 }
 
-/* Returns the exact path of a thread that was blocked through the whole gap; 0: it was not. */
+/*
+ * Returns the path of a sample whose observations come before and after the gap, so that all
+ * observations that could have been in the gap had this path. 0: there is none.
+ */
 static uint32_t path_throughout(struct idle_paths *paths, const struct gap *gap)
 {
 	const struct cpu_samples *samples = &gap->log->model->cpu_samples;
 	size_t r = cpu_samples_at(samples, gap->thread, gap->until_ns);
 
-	if (r == gap->thread->end || samples->rows[r].first_ns > gap->from_ns ||
-	    cpu_state_runs((enum xt_cpu_state)samples->rows[r].state))
+	if (r == gap->thread->end || samples->rows[r].first_ns > gap->from_ns)
 		return IDLE_PATH_NONE;
 	return path_of(paths, gap->log, &samples->rows[r], gap->from_ns);
 }
 
-/* A sample with a long weight was late: it says little about the gap. */
-static uint64_t hit_weight_ns(const struct idle_paths *paths, const struct cpu_sample *sample)
+/*
+ * The time that a sample stands for in a short gap; 0: none. A sample with several observations was
+ * there between them. Of a single one, a long weight says that it was late, but little of the gap.
+ */
+static uint64_t hit_ns(const struct idle_paths *paths, const struct gap *gap,
+		       const struct cpu_sample *sample, uint64_t *at_ns)
 {
-	uint64_t weight_ns = sample->weight_ns / (sample->count ? sample->count : 1);
+	uint64_t from_ns = larger(sample->first_ns, gap->from_ns);
+	uint64_t until_ns = smaller(sample->last_ns, gap->until_ns), weight_ns;
 
-	weight_ns = smaller(weight_ns, HIT_PERIODS_MAX * paths->period_ns);
+	*at_ns = from_ns;
+	if (from_ns < until_ns)
+		return until_ns - from_ns;
+	if (sample->first_ns < gap->from_ns || sample->first_ns >= gap->until_ns)
+		return 0;
+	weight_ns = smaller(sample->weight_ns, HIT_PERIODS_MAX * paths->period_ns);
 	return weight_ns ? weight_ns : 1;
 }
 
@@ -322,15 +333,13 @@ static void divide_short(struct idle_paths *paths, const struct gap *gap)
 	}
 	for (size_t r = first_row(gap); r < gap->thread->end && !whole; r++) {
 		const struct cpu_sample *sample = &samples->rows[r];
-		uint64_t at_ns =
-			sample->first_ns >= gap->from_ns ? sample->first_ns : sample->last_ns;
+		uint64_t at_ns, ns = hit_ns(paths, gap, sample, &at_ns);
 
 		if (sample->first_ns >= gap->until_ns)
 			break;
-		if (at_ns >= gap->from_ns && at_ns < gap->until_ns)
+		if (ns)
 			add_hit(paths, places[class_at(gap, at_ns)],
-				path_of(paths, gap->log, sample, at_ns),
-				hit_weight_ns(paths, sample));
+				path_of(paths, gap->log, sample, at_ns), ns);
 	}
 }
 

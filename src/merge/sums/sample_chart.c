@@ -97,10 +97,7 @@ static int open_next(struct sample_chart *chart, uint64_t from_ns)
 int sample_chart_add(struct sample_chart *chart, const struct process *process,
 		     const struct cpu_sample *sample)
 {
-	const struct cpu_samples *samples = &process->model->cpu_samples;
-	const struct cpu_thread *thread = cpu_samples_of(samples, sample->tid);
-	struct cpu_cover cover = cpu_samples_cover(
-		samples, thread, (size_t)(sample - samples->rows), cpu_log_reach_ns(process->cpu));
+	struct cpu_cover cover = sample->cover;
 	size_t shared = 0;
 	int error;
 

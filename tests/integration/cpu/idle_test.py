@@ -206,7 +206,7 @@ class IdleTest(unittest.TestCase):
                     continue
                 before, after = frames[:frames.index(wait)], frames[frames.index(wait) + 1:]
                 is_named = cause.is_in(after if key in FOLLOWED else before)
-                is_placed = not waiting or any(frame.startswith(waiting) for frame in before)
+                is_placed = not waiting or any(waiting in frame for frame in before)
                 ns += weight if is_named and is_placed else 0
             self.assertGreater(ns, NAMED_SHARE_MIN * recording.idle_ns(), show(recording.idle))
         self.check(case, True, condition)

@@ -142,10 +142,6 @@ static void recognises_losses_by_name(void **unused)
 		"stacks.mismatched",
 		"stacks.lost",
 		"skips.lost",
-		"cpu.lost.perf",
-		"cpu.lost.processes",
-		
-		"cpu.lost.write_failed",
 		"recovered.areas_damaged",
 		"recovered.areas_unknown",
 		"recovered.unfinished",

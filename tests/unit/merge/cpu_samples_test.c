@@ -22,7 +22,7 @@ static struct cpu_cover cover_of(const struct cpu_samples *samples, uint32_t tid
 {
 	const struct cpu_thread *thread = cpu_samples_of(samples, tid);
 
-	return cpu_samples_cover(samples, thread, thread->first + number, REACH_NS);
+	return samples->rows[thread->first + number].cover;
 }
 
 static void finds_rows_of_threads(void **state)
@@ -31,12 +31,12 @@ static void finds_rows_of_threads(void **state)
 	const struct cpu_thread *thread;
 
 	(void)state;
-	assert_int_equal(cpu_samples_sort(&samples), 0);
+	assert_int_equal(cpu_samples_sort(&samples, REACH_NS), 0);
 	assert_null(cpu_samples_of(&samples, 7));
 	add(&samples, 9, 300, 300);
 	add(&samples, 7, 200, 250);
 	add(&samples, 9, 100, 150);
-	assert_int_equal(cpu_samples_sort(&samples), 0);
+	assert_int_equal(cpu_samples_sort(&samples, REACH_NS), 0);
 	assert_int_equal(samples.thread_count, 2);
 	assert_null(cpu_samples_of(&samples, 8));
 	thread = cpu_samples_of(&samples, 9);
@@ -48,18 +48,37 @@ static void finds_rows_of_threads(void **state)
 	cpu_samples_free(&samples);
 }
 
-static void neighbours_meet_half_way(void **state)
+static void speaks_for_the_time_before_that_its_weight_accounts_for(void **state)
 {
 	struct cpu_samples samples = {0};
 
 	(void)state;
 	add(&samples, 7, 1000, 1000);
-	add(&samples, 7, 1101, 1200);
-	assert_int_equal(cpu_samples_sort(&samples), 0);
+	add(&samples, 7, 2000, 2100);
+	samples.rows[1].weight_ns = 700 + 100;
+	assert_int_equal(cpu_samples_sort(&samples, REACH_NS), 0);
 	assert_int_equal(cover_of(&samples, 7, 0).from_ns, 1000 - REACH_NS);
-	assert_int_equal(cover_of(&samples, 7, 0).until_ns, 1051);
-	assert_int_equal(cover_of(&samples, 7, 1).from_ns, 1051);
-	assert_int_equal(cover_of(&samples, 7, 1).until_ns, 1200 + REACH_NS);
+	assert_int_equal(cover_of(&samples, 7, 0).until_ns, 1000);
+	assert_int_equal(cover_of(&samples, 7, 1).from_ns, 1000);
+	assert_int_equal(cover_of(&samples, 7, 1).until_ns, 2100 + REACH_NS);
+	cpu_samples_free(&samples);
+}
+
+static void samples_of_one_moment_divide_the_time_before(void **state)
+{
+	struct cpu_samples samples = {0};
+
+	(void)state;
+	add(&samples, 7, 1000, 1000);
+	add(&samples, 7, 2000, 2000);
+	add(&samples, 7, 2000, 2300);
+	samples.rows[1].weight_ns = 250;
+	samples.rows[2].weight_ns = 750 + 300;
+	assert_int_equal(cpu_samples_sort(&samples, REACH_NS), 0);
+	assert_int_equal(cover_of(&samples, 7, 1).from_ns, 1000);
+	assert_int_equal(cover_of(&samples, 7, 1).until_ns, 1250);
+	assert_int_equal(cover_of(&samples, 7, 2).from_ns, 1250);
+	assert_int_equal(cover_of(&samples, 7, 2).until_ns, 2300 + REACH_NS);
 	cpu_samples_free(&samples);
 }
 
@@ -70,7 +89,7 @@ static void leaves_a_hole_where_samples_are_missing(void **state)
 	(void)state;
 	add(&samples, 7, 1000, 1000);
 	add(&samples, 7, 2000, 2000);
-	assert_int_equal(cpu_samples_sort(&samples), 0);
+	assert_int_equal(cpu_samples_sort(&samples, REACH_NS), 0);
 	assert_int_equal(cover_of(&samples, 7, 0).until_ns, 1000 + REACH_NS);
 	assert_int_equal(cover_of(&samples, 7, 1).from_ns, 2000 - REACH_NS);
 	cpu_samples_free(&samples);
@@ -82,7 +101,7 @@ static void begins_no_earlier_than_time_0(void **state)
 
 	(void)state;
 	add(&samples, 7, 10, 10);
-	assert_int_equal(cpu_samples_sort(&samples), 0);
+	assert_int_equal(cpu_samples_sort(&samples, REACH_NS), 0);
 	assert_int_equal(cover_of(&samples, 7, 0).from_ns, 0);
 	cpu_samples_free(&samples);
 }
@@ -101,17 +120,17 @@ static void covers_are_disjoint(void **state)
 		now_ns = first_ns + (uint64_t)rand() % 3 * 50;
 		add(&samples, 1 + (uint32_t)rand() % 3, first_ns, now_ns);
 	}
-	assert_int_equal(cpu_samples_sort(&samples), 0);
+	assert_int_equal(cpu_samples_sort(&samples, REACH_NS), 0);
 	for (size_t t = 0; t < samples.thread_count; t++) {
 		const struct cpu_thread *thread = &samples.threads[t];
 		uint64_t until_ns = 0;
 
 		for (size_t r = thread->first; r < thread->end; r++) {
-			struct cpu_cover cover = cpu_samples_cover(&samples, thread, r, REACH_NS);
+			struct cpu_cover cover = samples.rows[r].cover;
 
 			assert_true(cover.from_ns >= until_ns);
 			assert_true(cover.from_ns <= samples.rows[r].first_ns);
-			assert_true(cover.until_ns >= samples.rows[r].last_ns);
+			assert_true(cover.until_ns >= cover.from_ns);
 			until_ns = cover.until_ns;
 		}
 	}
@@ -135,7 +154,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_rows_of_threads),
-		cmocka_unit_test(neighbours_meet_half_way),
+		cmocka_unit_test(speaks_for_the_time_before_that_its_weight_accounts_for),
+		cmocka_unit_test(samples_of_one_moment_divide_the_time_before),
 		cmocka_unit_test(leaves_a_hole_where_samples_are_missing),
 		cmocka_unit_test(begins_no_earlier_than_time_0),
 		cmocka_unit_test(covers_are_disjoint),

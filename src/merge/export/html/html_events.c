@@ -312,11 +312,7 @@ int html_events_add_call(struct html *html, const struct process *process,
 int html_events_add_sample(struct html *html, const struct process *process,
 			   const struct cpu_sample *sample)
 {
-	const struct cpu_log *cpu = process->cpu;
-	const struct cpu_samples *samples = &process->model->cpu_samples;
-	const struct cpu_thread *thread = cpu_samples_of(samples, sample->tid);
-	struct cpu_cover cover = cpu_samples_cover(
-		samples, thread, (size_t)(sample - samples->rows), cpu_log_reach_ns(cpu));
+	struct cpu_cover cover = sample->cover;
 	struct html_events *events = &html->events;
 	struct page_sample row = {
 		.start_ns = html_time(process, cover.from_ns),

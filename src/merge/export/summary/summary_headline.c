@@ -264,6 +264,11 @@ static int put_cpu_json(struct json *json, const struct run *run, const struct h
 	json_u64(json, "ns", gap->cpu_ns);
 	json_string(json, "where", where);
 	put_file(json, run, gap->cpu_place.file, gap->cpu_place.line);
+	json_begin_array(json, "frames");
+	for (size_t f = 0; f < gap->cpu_place.frame_count; f++)
+		json_string(json, NULL,
+			    names_text(&run->paths.names, gap->cpu_place.frames[f].name, NULL));
+	json_end_array(json);
 	json_end_object(json);
 	free(where);
 	return 0;
