@@ -10,6 +10,7 @@
 #include "merge/sums/tables.h"
 
 #define TEXT_BYTES 512
+#define SMALL_PART 1000 /* rows below this part of the idle time are not shown */
 
 static const struct column columns[] = {{"time", 12, 0, false}, {"share", 8, 0, false}};
 
@@ -166,6 +167,8 @@ int summary_put_cpu(struct sink *sink, const struct run *run)
 	if (!run->cpu_facts.process_count)
 		return 0;
 	error = collect(run, &rows);
+	while (rows.count && rows.list[rows.count - 1].ns < rows.sum_ns / SMALL_PART)
+		rows.count--;
 	shown = rows_to_show(rows.count, sink->settings);
 	if (!error && rows.count && run_wants(run, WEIGHT_GPU_IDLE)) {
 		put_top_title(&sink->out, "GPU idle time by what the CPU did", shown, rows.count);
