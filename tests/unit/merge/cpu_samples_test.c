@@ -48,17 +48,18 @@ static void finds_rows_of_threads(void **state)
 	cpu_samples_free(&samples);
 }
 
-static void neighbours_meet_half_way(void **state)
+static void reaches_back_to_the_sample_before(void **state)
 {
 	struct cpu_samples samples = {0};
 
 	(void)state;
 	add(&samples, 7, 1000, 1000);
 	add(&samples, 7, 1101, 1200);
+	samples.rows[1].weight_ns = 200;
 	assert_int_equal(cpu_samples_sort(&samples), 0);
 	assert_int_equal(cover_of(&samples, 7, 0).from_ns, 1000 - REACH_NS);
-	assert_int_equal(cover_of(&samples, 7, 0).until_ns, 1051);
-	assert_int_equal(cover_of(&samples, 7, 1).from_ns, 1051);
+	assert_int_equal(cover_of(&samples, 7, 0).until_ns, 1000);
+	assert_int_equal(cover_of(&samples, 7, 1).from_ns, 1000);
 	assert_int_equal(cover_of(&samples, 7, 1).until_ns, 1200 + REACH_NS);
 	cpu_samples_free(&samples);
 }
@@ -96,7 +97,7 @@ static void covers_are_disjoint(void **state)
 	(void)state;
 	srand(1);
 	for (int i = 0; i < 2000; i++) {
-		uint64_t first_ns = now_ns + (uint64_t)rand() % 200;
+		uint64_t first_ns = now_ns + 1 + (uint64_t)rand() % 200;
 
 		now_ns = first_ns + (uint64_t)rand() % 3 * 50;
 		add(&samples, 1 + (uint32_t)rand() % 3, first_ns, now_ns);
@@ -135,7 +136,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_rows_of_threads),
-		cmocka_unit_test(neighbours_meet_half_way),
+		cmocka_unit_test(reaches_back_to_the_sample_before),
 		cmocka_unit_test(leaves_a_hole_where_samples_are_missing),
 		cmocka_unit_test(begins_no_earlier_than_time_0),
 		cmocka_unit_test(covers_are_disjoint),

@@ -127,11 +127,13 @@ static void divides_a_long_gap(void **state)
 	    &(struct cpu_sample){15000000, 15000000, .tid = OWN_PID, .stack = 1, .state = 1});
 	add(&f, 0,
 	    &(struct cpu_sample){25000000, 25000000, .tid = OWN_PID, .stack = 2, .state = 1});
+	for (size_t r = 0; r < 2; r++)
+		f.models[0]->cpu_samples.rows[r].weight_ns = PERIOD_NS;
 	sort(&f);
 	add_gap(&f, 10000000, 50000000, 50000000, 1, pieces_ns);
 	idle_paths_finish(&f.paths);
-	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, IDLE_PATH_FIRST), 10000000);
-	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, IDLE_PATH_FIRST + 1), 12500000);
+	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, IDLE_PATH_FIRST), 5000000);
+	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, IDLE_PATH_FIRST + 1), 17500000);
 	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, IDLE_PATH_UNSAMPLED), 17500000);
 	assert_int_equal(f.paths.long_ns, 40000000);
 	assert_int_equal(f.paths.long_covered_ns, 22500000);
