@@ -90,8 +90,8 @@ export const idleColours = {
 
 /* States of sampled threads, in the order of report.cpu_states. */
 export const cpuColours = {
-	light: ['#d5d9df', '#8fce8a', '#6fbfae', '#8db4e8', '#ec9a8b', '#cdd3dc', '#c7a0e0', '#f0b866', '#e6cf6a', '#b4bcc8'],
-	dark: ['#3a414b', '#3f7a3c', '#2f7566', '#3b649c', '#9c4a3c', '#454d59', '#6f4a8c', '#94682a', '#857526', '#596270'],
+	light: ['#d5d9df', '#8fce8a', '#6fbfae', '#8db4e8', '#ec9a8b', '#cdd3dc', '#c7a0e0', '#f0b866', '#e6cf6a', '#b4bcc8', '#bfe0a0'],
+	dark: ['#3a414b', '#3f7a3c', '#2f7566', '#3b649c', '#9c4a3c', '#454d59', '#6f4a8c', '#94682a', '#857526', '#596270', '#5d7f3c'],
 };
 
 export const trackColours = {

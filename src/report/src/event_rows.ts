@@ -154,7 +154,7 @@ export class EventRows {
 	private sampleName(id: number): string {
 		const { samples } = this.events;
 		const state = this.cpuStates[samples.state[id]];
-		const isWait = this.tree.text(samples.node[id]) === `[${state}]`;
+		const isWait = frameKind(this.tree.text(samples.node[id])) === 'state';
 		const frame = isWait ? this.tree.parent[samples.node[id]] : samples.node[id];
 
 		return isWait ? `${state}${frame ? `: ${this.tree.text(frame)}` : ''}` : this.tree.text(frame);

@@ -459,7 +459,7 @@ const kinds: [RegExp, FrameKind][] = [
 	[/^\[Memory /, 'memory'],
 	[/^\[idle: /, 'idle'],
 	[/^\[NVTX /, 'range'],
-	[/^\[(state unknown|kernel|I\/O|lock|sleep|page fault|GIL|process|blocked|not sampled)\]$/, 'state'],
+	[/^\[(state unknown|kernel|I\/O|lock|sleep|page fault|GIL|process|blocked|no CPU free|not sampled)\]$/, 'state'],
 	[/^\[/, 'mark'],
 	[/^(cu|cuda)[A-Z][A-Za-z0-9_]*$/, 'api'],
 	[/\.py[:)]|\.py$/, 'python'],

@@ -122,6 +122,7 @@ export const stateMeanings: Record<string, string> = {
 	GIL: "waited for Python's interpreter lock",
 	process: 'waited for another process',
 	blocked: 'waited for something else',
+	ready: 'was ready to run, and no CPU was free',
 };
 
 /* Converts "[idle: why]" to "why". */

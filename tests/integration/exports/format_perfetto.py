@@ -17,7 +17,7 @@ ARGUMENTS = ("--perfetto", NAME)
 BOOT_CLOCK, SEQUENCE_CLOCK = 6, 64
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 STATES = ("running", "kernel", "I/O", "lock", "sleep", "page fault", "GIL", "process", "blocked",
-          "unknown")
+          "ready", "unknown")
 
 Slice = collections.namedtuple("Slice", "track name start duration flows stack weight annotations")
 

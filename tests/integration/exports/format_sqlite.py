@@ -140,7 +140,7 @@ def check_samples(reference, ask):
                 wanted, "samples")
     for weight, states in (("cpu-time", "('running', 'kernel', 'page fault')"),
                            ("off-cpu", "('I/O', 'lock', 'sleep', 'GIL', 'process', 'blocked', "
-                                       "'unknown')")):
+                                       "'ready', 'unknown')")):
         if weight in reference.weights:
             found = ask(f"SELECT sum(weight_ns) FROM cpu_sample WHERE state IN {states}")
             expect(found == [(reference.total(weight),)], weight, found)

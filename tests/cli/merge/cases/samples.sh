@@ -30,7 +30,7 @@ sampled() {
 	make_log script "one.$1.cpu.xtr" "$1"
 }
 
-start "A long gap: each sample speaks for the time around it. From 70 ms on there is none."
+start "A long gap: each sample speaks for the time before it. From 70 ms on there is none."
 traced
 sampled 4321 <<END
 meta log.kind cpu
