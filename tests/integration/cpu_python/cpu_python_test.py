@@ -166,7 +166,8 @@ class FramesTest(unittest.TestCase):
               (version, accepted, reads, 100 * accepted / reads, len(lines) - accepted, compared,
                pairs, len(wrong)))
         self.assertEqual(wrong[:5], [])
-        self.assertGreater(compared, len(lines) // 4)
+        # A function that is called again meanwhile changes the marker, but not the frames.
+        self.assertGreater(compared + pairs, len(lines))
 
     def test_new_code_at_an_old_address_is_recognised(self):
         reader, paths, version = self.start('recompiled.py', 'marker', 'about')
