@@ -116,6 +116,15 @@ static bool awaits_sample(const struct observation *o)
 	       o->thread->unsampled_ns * 100 < o->sampling->period_ns * UNSAMPLED_PERCENT;
 }
 
+/*
+ * The time of a row with this stack. The Python frames of a thread that runs are those of the
+ * moment when they were read, whatever caused the read.
+ */
+static uint64_t time_of(const struct stack_found *found, uint64_t time_ns)
+{
+	return found->python_ns > time_ns ? found->python_ns : time_ns;
+}
+
 /* A running thread without a sample has no native frames. */
 static void observe_running(struct observation *o)
 {
@@ -134,7 +143,7 @@ static void observe_running(struct observation *o)
 	python_read = stack_ids_read_python(o->sampling, o->process, &request);
 	stack_ids_walk(o->sampling, o->process, &request);
 	stack_ids_make(o->sampling, o->process, &request, python_read, &found);
-	row = (struct cpu_row){.time_ns = o->now_ns,
+	row = (struct cpu_row){.time_ns = time_of(&found, o->now_ns),
 			       .state = unsampled_state(o),
 			       .stack = found.stack,
 			       .flags = found.flags};
@@ -157,14 +166,14 @@ static void add_blocked(struct observation *o, const struct cpu_row *row)
 }
 
 /* Adds an observation of a blocked thread, after it found out what the thread waits for. */
-static void add_wait(struct observation *o, uint32_t stack, uint8_t flags)
+static void add_wait(struct observation *o, uint64_t time_ns, uint32_t stack, uint8_t flags)
 {
 	const struct sampled_thread *thread = o->thread;
 	struct wait wait;
 
 	wait_target_find(o->sampling, o->process, thread->proc_state, &thread->call,
 			 (enum loader_role)thread->role, &wait);
-	add_blocked(o, &(struct cpu_row){.time_ns = o->now_ns,
+	add_blocked(o, &(struct cpu_row){.time_ns = time_ns,
 					 .state = (uint8_t)wait.state,
 					 .stack = stack,
 					 .wait_pid = wait.pid,
@@ -192,6 +201,43 @@ static void copy_stack(struct observation *o, const struct thread_syscall *call,
 	out->is_live = true; /* has_switched() checks that */
 	out->byte_count = process_memory_read_some(o->process->pid, sampling->stack_copy,
 						   call->stack_pointer, STACK_COPY_BYTES);
+}
+
+/* Whether the thread is in the same system call as before, which may be the next of its kind. */
+static bool is_in_same_call(const struct observation *o)
+{
+	const struct thread_syscall *call = &o->thread->call;
+	struct thread_syscall now;
+
+	thread_files_syscall(&o->thread->files, &now);
+	return now.kind == SYSCALL_BLOCKED && call->kind == SYSCALL_BLOCKED &&
+	       now.number == call->number && now.instruction == call->instruction &&
+	       now.stack_pointer == call->stack_pointer;
+}
+
+/*
+ * The thread ran while it was read, as one does that waits for a disk again and again. What is known
+ * is the system call before and after, and the Python frames that were read twice in between.
+ */
+static void observe_switched(struct observation *o, enum python_read python_read)
+{
+	const struct stack_request request = {.tid = o->thread->tid, .is_running = true};
+	bool is_waiting = is_in_same_call(o);
+	struct stack_found found;
+
+	stack_ids_walk(o->sampling, o->process, &request);
+	stack_ids_make(o->sampling, o->process, &request, python_read, &found);
+	o->process->counts.switched++;
+	o->process->is_loader_worker |= found.role == LOADER_WORKER;
+	o->thread->role = found.role;
+	o->thread->proc_state = o->stat.state;
+	if (is_waiting)
+		add_wait(o, time_of(&found, o->now_ns), found.stack, found.flags);
+	else
+		add_blocked(o, &(struct cpu_row){.time_ns = time_of(&found, o->now_ns),
+						 .stack = found.stack,
+						 .flags = found.flags});
+	o->thread->is_blocked = false; /* so that the next round looks again */
 }
 
 /* Reads everything first, and uses it only if the thread did not run meanwhile. */
@@ -223,18 +269,14 @@ static void observe_blocked(struct observation *o)
 	}
 	stack_ids_walk(o->sampling, o->process, &request);
 	if (has_switched(o)) {
-		const struct cpu_row row = {.time_ns = o->now_ns, .flags = XT_CPU_NO_NATIVE};
-
-		o->process->counts.switched++;
-		add_blocked(o, &row);
-		thread->is_blocked = false; /* so that the next round looks again */
+		observe_switched(o, python_read);
 		return;
 	}
 	stack_ids_make(o->sampling, o->process, &request, python_read, &found);
 	o->process->is_loader_worker |= found.role == LOADER_WORKER;
 	thread->role = found.role;
 	thread->proc_state = o->stat.state;
-	add_wait(o, found.stack, found.flags);
+	add_wait(o, o->now_ns, found.stack, found.flags);
 }
 
 /*
@@ -248,7 +290,7 @@ static void observe_wait_again(struct observation *o)
 
 	if (thread->state == XT_CPU_PROCESS && last->count &&
 	    (!last->wait_pid || thread->quiet_rounds % CHOICE_ROUNDS == 0)) {
-		add_wait(o, last->stack, last->flags);
+		add_wait(o, o->now_ns, last->stack, last->flags);
 		return;
 	}
 	thread_rows_extend(&thread->rows, o->now_ns);
@@ -470,7 +512,7 @@ void observe_sample(void *context, const struct perf_sample *sample)
 	stack_ids_walk(sampling, process, &request);
 	stack_ids_make(sampling, process, &request, python_read, &found);
 	process->is_loader_worker |= found.role == LOADER_WORKER;
-	held = (struct held_sample){sample->time_ns, found.stack, found.flags,
+	held = (struct held_sample){time_of(&found, sample->time_ns), found.stack, found.flags,
 				    (uint8_t)state_of(sample)};
 	if (sample->is_fault)
 		thread->fault = held;

@@ -34,15 +34,12 @@
 #define RECORD_BYTES_MAX 65536u
 #define PERIOD_NS_MIN	 10000.0 /* the kernel's own limit */
 #define JITTER		 0.2
-/*
- * Page faults for each sample of one: 500 samples in a second that only handles faults. Smaller
- * than any period of the clock, so that a sample's period tells its event.
- */
-#define FAULT_PERIOD	2003
+#define FAULT_PERIOD	2003 /* page faults for each sample: 500 in a second of nothing else */
 #define CPUS_MAX	4096
 #define EVENT_REGISTERS 8
+/* With PERF_SAMPLE_PERIOD, the kernel would sample a software event each time it happens. */
 #define EVENT_SAMPLE_TYPES                                                                         \
-	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |                \
+	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |                    \
 	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
 /* In the order of the kernel's numbers, which is their order in a sample. */
@@ -58,6 +55,8 @@ static const struct {
 
 struct cpu_ring {
 	int fd;
+	int fault_fd;	   /* -1: none */
+	uint64_t fault_id; /* of its samples */
 	struct perf_event_mmap_page *control;
 	const uint8_t *data;
 };
@@ -69,7 +68,6 @@ struct perf_events {
 	int epoll_fd;
 	double hz;
 	bool sees_kernel;
-	int *fault_fds; /* one for each ring, if not sees_kernel */
 	uint64_t random;
 	uint64_t lost_count;
 	uint8_t record[RECORD_BYTES_MAX]; /* one that wraps around the end of its ring */
@@ -161,12 +159,14 @@ static int open_events(struct perf_events *events, pid_t pid, const uint16_t *cp
 		if (fd < 0)
 			return -errno;
 		fcntl(fd, F_SETFL, O_NONBLOCK);
-		events->rings[events->ring_count].fd = fd;
-		/* The clock is enough if there are too few descriptors for this. */
-		events->fault_fds[events->ring_count++] =
-			events->sees_kernel
-				? -1
-				: open_event(events, PERF_COUNT_SW_PAGE_FAULTS, pid, cpus[i]);
+		events->rings[events->ring_count++] = (struct cpu_ring){
+			.fd = fd,
+			/* The clock is enough if there are too few descriptors for this. */
+			.fault_fd = events->sees_kernel
+					    ? -1
+					    : open_event(events, PERF_COUNT_SW_PAGE_FAULTS, pid,
+							 cpus[i]),
+		};
 	}
 	return events->ring_count ? 0 : -ENODEV;
 }
@@ -175,12 +175,14 @@ static int open_events(struct perf_events *events, pid_t pid, const uint16_t *cp
 static void join_faults(struct perf_events *events)
 {
 	for (size_t i = 0; i < events->ring_count; i++) {
-		int *fd = &events->fault_fds[i];
+		struct cpu_ring *ring = &events->rings[i];
 
-		if (*fd < 0 || !ioctl(*fd, PERF_EVENT_IOC_SET_OUTPUT, events->rings[i].fd))
+		if (ring->fault_fd < 0 ||
+		    (!ioctl(ring->fault_fd, PERF_EVENT_IOC_ID, &ring->fault_id) &&
+		     !ioctl(ring->fault_fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd)))
 			continue;
-		close(*fd);
-		*fd = -1;
+		close(ring->fault_fd);
+		ring->fault_fd = -1;
 	}
 }
 
@@ -263,10 +265,7 @@ static struct perf_events *create(size_t cpu_count, double hz)
 	events->random = ((uint64_t)now.tv_nsec << 20 ^ (uint64_t)getpid()) | 1;
 	events->sees_kernel = true;
 	events->rings = calloc(cpu_count ? cpu_count : 1, sizeof(*events->rings));
-	events->fault_fds = calloc(cpu_count ? cpu_count : 1, sizeof(*events->fault_fds));
-	if (!events->rings || !events->fault_fds) {
-		free(events->rings);
-		free(events->fault_fds);
+	if (!events->rings) {
 		free(events);
 		return NULL;
 	}
@@ -349,7 +348,8 @@ static uint64_t take_u64(struct cursor *cursor)
 }
 
 /* The fields are in the order of perf_event_open(2), section PERF_RECORD_SAMPLE. */
-static bool read_sample(struct perf_sample *sample, struct cursor cursor)
+static bool read_sample(const struct cpu_ring *ring, struct perf_sample *sample,
+			struct cursor cursor)
 {
 	uint64_t tids, stack_bytes;
 	const uint8_t *stack;
@@ -359,10 +359,7 @@ static bool read_sample(struct perf_sample *sample, struct cursor cursor)
 	sample->pid = (pid_t)(uint32_t)tids;
 	sample->tid = (pid_t)(tids >> 32);
 	sample->time_ns = take_u64(&cursor);
-	sample->period_ns = take_u64(&cursor);
-	sample->is_fault = sample->period_ns == FAULT_PERIOD;
-	if (sample->is_fault)
-		sample->period_ns = 0;
+	sample->is_fault = take_u64(&cursor) == ring->fault_id && ring->fault_fd >= 0;
 	if (take_u64(&cursor) != PERF_SAMPLE_REGS_ABI_64)
 		return false;
 	for (size_t i = 0; i < EVENT_REGISTERS; i++) {
@@ -382,7 +379,8 @@ static bool read_sample(struct perf_sample *sample, struct cursor cursor)
 	return sample->pid > 0 && sample->tid > 0;
 }
 
-static void take_record(struct perf_events *events, const uint8_t *record, size_t record_bytes,
+static void take_record(struct perf_events *events, const struct cpu_ring *ring,
+			const uint8_t *record, size_t record_bytes,
 			void (*taken)(void *context, const struct perf_sample *sample),
 			void *context)
 {
@@ -396,7 +394,7 @@ static void take_record(struct perf_events *events, const uint8_t *record, size_
 	if (header.type == PERF_RECORD_LOST) {
 		take_u64(&cursor); /* the event's id */
 		events->lost_count += take_u64(&cursor);
-	} else if (header.type == PERF_RECORD_SAMPLE && read_sample(&sample, cursor)) {
+	} else if (header.type == PERF_RECORD_SAMPLE && read_sample(ring, &sample, cursor)) {
 		taken(context, &sample);
 	}
 }
@@ -425,7 +423,7 @@ static void drain_ring(struct perf_events *events, struct cpu_ring *ring,
 			memcpy(events->record + first, ring->data, header.size - first);
 			record = events->record;
 		}
-		take_record(events, record, header.size, taken, context);
+		take_record(events, ring, record, header.size, taken, context);
 		tail += header.size;
 		/* Pairs with the kernel's read of data_tail before it writes again. */
 		__atomic_store_n(&ring->control->data_tail, tail, __ATOMIC_RELEASE);
@@ -465,12 +463,11 @@ void perf_events_close(struct perf_events *events)
 	unmap_rings(events);
 	for (size_t i = 0; i < events->ring_count; i++) {
 		close(events->rings[i].fd);
-		if (events->fault_fds[i] >= 0)
-			close(events->fault_fds[i]);
+		if (events->rings[i].fault_fd >= 0)
+			close(events->rings[i].fault_fd);
 	}
 	if (events->epoll_fd >= 0)
 		close(events->epoll_fd);
 	free(events->rings);
-	free(events->fault_fds);
 	free(events);
 }

@@ -35,7 +35,6 @@ struct thread_registers {
 struct perf_sample {
 	uint64_t time_ns;   /* CLOCK_MONOTONIC */
 	pid_t pid, tid;	    /* in the sampler's PID namespace */
-	uint64_t period_ns; /* CPU time of the thread that it represents; 0 if is_fault */
 	bool is_in_kernel;  /* the thread was in the kernel; its registers are those of its call */
 	bool is_fault;	    /* one in many page faults, not a moment of the clock */
 	struct thread_registers registers;

@@ -6,6 +6,7 @@
 #include "sampler/python_frames.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "sampler/process_memory.h"
 
@@ -157,6 +158,7 @@ bool python_frames_read(struct python_frames *frames, const struct python_place 
 {
 	const struct python_layout *layout = &place->layout;
 	const size_t bytes = frame_bytes(layout);
+	struct timespec now;
 	uint64_t at, cframe;
 
 	frames->state = *state;
@@ -167,6 +169,8 @@ bool python_frames_read(struct python_frames *frames, const struct python_place 
 	if (!python_frames_start(place, state, &frames->start) || !frames->start.is_of_thread ||
 	    frames->start.is_finalizing)
 		return false;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	frames->start_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	cframe = frames->start.cframe;
 	for (at = frames->start.innermost; at; at = frames->links[frames->count++].previous) {
 		struct python_link *link = &frames->links[frames->count];

@@ -101,8 +101,10 @@ void stack_ids_make(struct sampling *sampling, struct sampled_process *process,
 					 .context = process},
 		    paired);
 	out->flags = paired->flags;
-	if (paired->has_python)
+	if (paired->has_python) {
 		out->role = stack_ids_role(process, &sampling->python);
+		out->python_ns = sampling->python.time_ns;
+	}
 	out->stack = cpu_log_stack(
 		log,
 		&(struct cpu_stack){.native = paired->has_native ? &sampling->native : NULL,

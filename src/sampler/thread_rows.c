@@ -145,9 +145,12 @@ static void add_rests(struct thread_rows *rows, struct cpu_row_list *list)
 		{rows->ready_ns, XT_CPU_READY, XT_CPU_NO_NATIVE},
 		{rows->off_ns, XT_CPU_UNKNOWN, XT_CPU_NO_NATIVE},
 	};
+	uint64_t time_ns = rows->covered_ns;
 
+	if (rows->last.count && rows->last.time_ns > time_ns)
+		time_ns = rows->last.time_ns;
 	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
-		const struct cpu_row row = {.time_ns = rows->covered_ns,
+		const struct cpu_row row = {.time_ns = time_ns,
 					    .state = rest[i].state,
 					    .flags = rest[i].flags};
 

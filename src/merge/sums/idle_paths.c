@@ -16,18 +16,6 @@
 #define HITS_FEW	2
 #define HIT_PERIODS_MAX 4
 
-/* The parts of a long gap, by class and path. */
-#define SHARES_MAX 64
-struct shares {
-	struct share {
-		enum idle_class class;
-		uint32_t path;
-		uint64_t ns;
-	} list[SHARES_MAX];
-	size_t count;
-	uint64_t covered_ns;
-};
-
 /* The gap that is being divided. */
 struct gap {
 	const struct owner *owner;
@@ -169,19 +157,14 @@ static enum idle_class class_at(const struct gap *gap, uint64_t time_ns)
 	return class;
 }
 
-/* If there are too many paths, the rest of the gap counts as not sampled. */
-static void add_share(struct shares *shares, enum idle_class class, uint32_t path, uint64_t ns)
+static void add_share(struct idle_paths *paths, enum idle_class class, uint32_t path, uint64_t ns)
 {
-	for (size_t s = 0; s < shares->count; s++)
-		if (shares->list[s].class == class && shares->list[s].path == path) {
-			shares->list[s].ns += ns;
-			shares->covered_ns += ns;
-			return;
-		}
-	if (shares->count == SHARES_MAX)
+	if (grow(&paths->shares, &paths->share_capacity, paths->share_count + 1,
+		 sizeof(*paths->shares)) < 0) {
+		paths->error = -ENOMEM;
 		return;
-	shares->list[shares->count++] = (struct share){class, path, ns};
-	shares->covered_ns += ns;
+	}
+	paths->shares[paths->share_count++] = (struct idle_share){class, path, ns};
 }
 
 /* The thread's first sample that may speak for the gap. */
@@ -192,9 +175,11 @@ static size_t first_row(const struct gap *gap)
 	return row > gap->thread->first ? row - 1 : row;
 }
 
-static void find_shares(struct idle_paths *paths, const struct gap *gap, struct shares *shares)
+/* Finds the parts of the gap that samples cover. Returns their sum in ns. */
+static uint64_t find_shares(struct idle_paths *paths, const struct gap *gap)
 {
 	const struct cpu_samples *samples = &gap->log->model->cpu_samples;
+	uint64_t covered_ns = 0;
 
 	for (size_t r = first_row(gap); r < gap->thread->end; r++) {
 		struct cpu_cover cover = samples->rows[r].cover;
@@ -206,27 +191,29 @@ static void find_shares(struct idle_paths *paths, const struct gap *gap, struct 
 		if (from_ns >= until_ns)
 			continue;
 		at_ns = from_ns + (until_ns - from_ns) / 2;
-		add_share(shares, class_at(gap, at_ns),
+		add_share(paths, class_at(gap, at_ns),
 			  path_of(paths, gap->log, &samples->rows[r], at_ns), until_ns - from_ns);
+		covered_ns += until_ns - from_ns;
 	}
+	return covered_ns;
 }
 
 /*
  * Divides each class among its paths. The times of the samples are only near those at which the
  * class changed. So if all of the gap is covered, the paths of a class share exactly its time.
  */
-static void divide_class(struct idle_paths *paths, const struct gap *gap,
-			 const struct shares *shares, enum idle_class class, uint64_t uncovered_ns)
+static void divide_class(struct idle_paths *paths, const struct gap *gap, enum idle_class class,
+			 uint64_t uncovered_ns)
 {
 	uint64_t ns = gap->pieces_ns[class], sum_ns = 0, left_ns, given_ns;
 
-	for (size_t s = 0; s < shares->count; s++)
-		sum_ns += shares->list[s].class == class ? shares->list[s].ns : 0;
+	for (size_t s = 0; s < paths->share_count; s++)
+		sum_ns += paths->shares[s].class == class ? paths->shares[s].ns : 0;
 	given_ns = ns > sum_ns ? ns - smaller(ns - sum_ns, uncovered_ns) : ns;
 	given_ns = sum_ns ? given_ns : 0;
 	left_ns = given_ns;
-	for (size_t s = 0; s < shares->count; s++) {
-		const struct share *share = &shares->list[s];
+	for (size_t s = 0; s < paths->share_count; s++) {
+		const struct idle_share *share = &paths->shares[s];
 		uint64_t part_ns;
 
 		if (share->class != class)
@@ -244,14 +231,14 @@ static void divide_class(struct idle_paths *paths, const struct gap *gap,
 
 static void divide_long(struct idle_paths *paths, const struct gap *gap)
 {
-	struct shares shares = {.count = 0};
-	uint64_t all_ns = gap->until_ns - gap->from_ns;
+	uint64_t all_ns = gap->until_ns - gap->from_ns, covered_ns;
 
-	find_shares(paths, gap, &shares);
+	paths->share_count = 0;
+	covered_ns = find_shares(paths, gap);
 	for (int class = 0; class < IDLE_CLASSES; class ++)
 		if (gap->pieces_ns[class])
-			divide_class(paths, gap, &shares, (enum idle_class) class,
-				     all_ns - smaller(shares.covered_ns, all_ns));
+			divide_class(paths, gap, (enum idle_class) class,
+				     all_ns - smaller(covered_ns, all_ns));
 }
 
 /* Adds the time of a class in a short gap, to be divided later. */
@@ -408,14 +395,18 @@ void idle_paths_finish(struct idle_paths *paths)
 		divide_pending(paths, &paths->hits[h]);
 	free(paths->hits);
 	free(paths->pending);
+	free(paths->shares);
 	paths->hits = NULL;
 	paths->pending = NULL;
+	paths->shares = NULL;
 	paths->hit_count = paths->hit_capacity = paths->pending_capacity = 0;
+	paths->share_count = paths->share_capacity = 0;
 }
 
 void idle_paths_free(struct idle_paths *paths)
 {
-	idle_paths_finish(&(struct idle_paths){.hits = paths->hits, .pending = paths->pending});
+	idle_paths_finish(&(struct idle_paths){
+		.hits = paths->hits, .pending = paths->pending, .shares = paths->shares});
 	free(paths->list);
 	xt_hash_free(&paths->table);
 	*paths = (struct idle_paths){0};

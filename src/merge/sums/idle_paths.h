@@ -44,6 +44,13 @@ struct idle_path {
 	uint32_t has_other;
 };
 
+/* A part of the long gap that is being divided. */
+struct idle_share {
+	enum idle_class class;
+	uint32_t path;
+	uint64_t ns;
+};
+
 /* Idle time of short gaps, by index of its owner in the aggregate. */
 struct idle_pending {
 	uint64_t ns;
@@ -66,6 +73,8 @@ struct idle_paths {
 	struct idle_path *list; /* from IDLE_PATH_FIRST on */
 	size_t count, capacity;
 	struct xt_hash_table table;
+	struct idle_share *shares;
+	size_t share_count, share_capacity;
 	struct idle_pending *pending;
 	size_t pending_capacity;
 	struct idle_hit *hits;

@@ -96,7 +96,7 @@ static pid_t start_busy(int *start_pipe, uint64_t cpu_ns)
 
 struct seen {
 	pid_t pid;
-	uint64_t sample_count, period_ns, start_ns;
+	uint64_t sample_count, start_ns;
 	uint32_t is_main, is_thread, is_child; /* counts */
 };
 
@@ -106,7 +106,6 @@ static void look(void *context, const struct perf_sample *sample)
 	uint64_t word;
 
 	seen->sample_count++;
-	seen->period_ns += sample->period_ns;
 	seen->is_main += sample->pid == seen->pid && sample->tid == seen->pid;
 	seen->is_thread += sample->pid == seen->pid && sample->tid != seen->pid;
 	seen->is_child += sample->pid != seen->pid;
@@ -153,7 +152,7 @@ static void samples_threads_and_children(void **unused)
 	}
 	perf_events_drain(events, look, &seen);
 	assert_int_equal(perf_events_lost(events), 0);
-	part = (double)seen.period_ns / (3 * (double)cpu_ns);
+	part = (double)seen.sample_count * 1e9 / HZ / (3 * (double)cpu_ns);
 	print_message("%llu samples, %.1f %% of the CPU time\n",
 		      (unsigned long long)seen.sample_count, 100 * part);
 	assert_true(seen.is_main > 50 && seen.is_thread > 50 && seen.is_child > 50);
