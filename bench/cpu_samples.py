@@ -170,7 +170,11 @@ class Markers:
 
 
 def compare_frames(log, markers):
-    """Counts observations with right, wrong and unknown Python frames."""
+    """Counts observations with right, wrong and unknown Python frames.
+
+    If the frames changed while they were read, only the outer ones are known.
+    Of a row of a running thread, the log has the times of the first and the last observation.
+    """
     texts = {row["id"]: row["text"] for row in log.tables["STRING"]}
     frames = {row["id"]: texts.get(row["name"], "") for row in log.tables["PYTHON_FRAME"]}
     stacks = {row["id"]: row["python"] for row in log.tables["STACK"]}
@@ -178,7 +182,9 @@ def compare_frames(log, markers):
     counts = collections.Counter()
     for time_ns, row, _ in log.observations():
         mine = markers.get(tids.get(row["thread"]))
-        if not mine:
+        is_exact = row["state"] not in RUNNING or time_ns in (
+            row["time_ns"], row["time_ns"] + row["span_ns"])
+        if not mine or not is_exact:
             continue
         found = mine.at(time_ns)
         if not found:
@@ -189,6 +195,8 @@ def compare_frames(log, markers):
                           if re.search(r"function_\d+$", name))
         if not names:
             counts["changed" if row["flags"] & NO_PYTHON else "none"] += 1
+        elif row["flags"] & NO_PYTHON and functions == found[0][:len(functions)]:
+            counts["outer"] += 1
         elif functions == found[0]:
             counts["right"] += 1
         else:

@@ -392,9 +392,9 @@ def frames(part, modes):
                 mode, counts["wrong"], counts["right"]))
         read, changed = (log.account.get("cpu.python." + name, 0) for name in ("read", "changed"))
         return (mode, *(counts[name] for name in (
-            "right", "wrong", "wrong, near a marker", "changed", "none", "uncertain")),
+            "right", "outer", "wrong", "wrong, near a marker", "changed", "none", "uncertain")),
             percent(read - changed, read))
-    part.table(("mode", "right", "wrong", "of which within %g ms of a marker" % (NEAR_NS / 1e6),
+    part.table(("mode", "right", "right outer frames, inner ones changed", "wrong", "of which within %g ms of a marker" % (NEAR_NS / 1e6),
                 "discarded because they changed", "no Python frames", "between markers",
                 "accepted reads of running threads"), filter(None, part.run_all(examine, modes, 1)))
 

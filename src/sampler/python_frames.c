@@ -169,8 +169,6 @@ bool python_frames_read(struct python_frames *frames, const struct python_place 
 	if (!python_frames_start(place, state, &frames->start) || !frames->start.is_of_thread ||
 	    frames->start.is_finalizing)
 		return false;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	frames->start_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	cframe = frames->start.cframe;
 	for (at = frames->start.innermost; at; at = frames->links[frames->count++].previous) {
 		struct python_link *link = &frames->links[frames->count];
@@ -192,6 +190,8 @@ bool python_frames_read(struct python_frames *frames, const struct python_place 
 		cframe = link->cframe_previous = member(frame, 0, 8);
 	}
 	frames->is_whole = !at;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	frames->end_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	return true;
 }
 

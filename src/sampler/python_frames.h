@@ -48,7 +48,7 @@ struct python_window {
 struct python_frames {
 	struct python_state state;
 	struct python_start start;
-	uint64_t start_ns; /* CLOCK_MONOTONIC: when that was read */
+	uint64_t end_ns; /* CLOCK_MONOTONIC: when all links had been read */
 	uint32_t count;
 	uint32_t code_count; /* links that execute code */
 	bool is_whole;

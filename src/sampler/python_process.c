@@ -238,7 +238,7 @@ static bool fill_stack(struct python_process *process, uint32_t first, struct py
 	set_anchors(out, without_anchor, 0);
 	out->innermost = first ? 0 : frames->start.innermost;
 	out->is_truncated = !frames->is_whole;
-	out->time_ns = frames->start_ns;
+	out->time_ns = frames->end_ns;
 	return true;
 }
 
