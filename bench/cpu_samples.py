@@ -19,7 +19,7 @@ DRAWS = 20000
 BLOCK = 10  # observations: 0.1 s, longer than a turn of the programs
 RUNNING = (1, 2, 6)  # states whose weight is CPU time
 NO_PYTHON = 2  # flag: the frames changed while they were read
-NEAR_NS = 100000
+NEAR_NS = 5000  # a read of the frames takes longer
 MARKERS = ENTER, CALL, RETURNED, LEAVE = range(4)
 
 # One-sided 95 % quantiles of Student's t, for 1 to 30 degrees of freedom.

@@ -3,7 +3,8 @@
 """Measures a small PyTorch training step of about 500 launches.
 
 The model is that of pytorch_train.py in samples. A batch is a few steps and a wait. The last line
-is JSON: milliseconds per step of each batch, and the time just before the program exits.
+is JSON: milliseconds per step of each batch, when each began, and the time just before the program
+exits.
 """
 
 import argparse
@@ -66,10 +67,11 @@ def main():
     for _ in range(2 * options.steps):
         training.step()
     torch.cuda.synchronize()
-    step_ms = []
+    step_ms, begin_ns = [], []
     for batch in range(options.batches):
         if options.paired:
             switch_recording(torch, batch % 2 == 1)
+        begin_ns.append(time.monotonic_ns())
         begin = time.perf_counter()
         for _ in range(options.steps):
             training.step()
@@ -77,6 +79,7 @@ def main():
         step_ms.append(1e3 * (time.perf_counter() - begin) / options.steps)
     report = {
         "step_ms": step_ms,
+        "begin_ns": begin_ns,
         "steps": (2 + options.batches) * options.steps,
         "steps_a_batch": options.steps,
     }

@@ -25,6 +25,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -36,7 +37,7 @@ sys.path[:0] = [os.path.join(HERE, "bench"), os.path.join(HERE, "..", "bench")]
 from cpu_samples import (NEAR_NS, PROGRAM_LIMIT_S, Failed, Log, Markers, block_bootstrap, bound_95,
                          compare_frames, cpu_logs, log_figures, log_of, run, sampled_share)
 
-LIMITS_S = {"causes": 140, "cost": 240, "accuracy": 70, "frames": 30, "growth": 30, "perf": 40}
+LIMITS_S = {"causes": 140, "cost": 240, "sampler": 130, "accuracy": 70, "frames": 30, "growth": 30, "perf": 40}
 MODES = {"perf": {}, "proc": {"XTRACE_CPU_PERF": "off"}}
 
 COST_GATE = 0.01
@@ -329,6 +330,67 @@ def cost(part, _):
         part.fail("--cpu costs more than the gate")
 
 
+TURN_S = 0.5  # of the sampler, and of its absence
+SETTLE_NS = 20000000  # after each change
+
+
+def take_turns(process, end):
+    """Stops xtrace and continues it in turn. Returns (is_sampled, begin_ns, end_ns) of the turns."""
+    turns, is_sampled = [], True
+    while process.poll() is None and time.monotonic() < end:
+        begin_ns = time.monotonic_ns()
+        time.sleep(TURN_S)
+        turns.append((is_sampled, begin_ns + SETTLE_NS, time.monotonic_ns()))
+        is_sampled = not is_sampled
+        process.send_signal(signal.SIGCONT if is_sampled else signal.SIGSTOP)
+    process.send_signal(signal.SIGCONT)
+    return turns
+
+
+def ratios_of(turns, report):
+    """The step time of each turn with the sampler, divided by the mean of its two neighbours."""
+    steps = [(begin, begin + 1e6 * ms, ms) for begin, ms in zip(report["begin_ns"],
+                                                               report["step_ms"])]
+    medians = []
+    for is_sampled, begin_ns, end_ns in turns:
+        inside = [ms for begin, end, ms in steps if begin_ns <= begin and end <= end_ns]
+        medians.append(statistics.median(inside) if len(inside) >= 5 else None)
+    return [2 * here / (before + after)
+            for (is_sampled, _, _), before, here, after in zip(turns[1:], medians, medians[1:],
+                                                               medians[2:])
+            if is_sampled and before and here and after]
+
+
+def sampler(part, modes):
+    """Part (b) within one process: what the sampler's thread costs, stopped and continued in turn.
+
+    What the kernel does for its events goes on while xtrace is stopped, until their buffers are full.
+    """
+    if not has_torch(part.options):
+        part.say("sampler: skipped, no PyTorch that finds a GPU")
+        return
+
+    def examine(mode):
+        folder = os.path.join(part.options.scratch, "turns-" + mode)
+        command = [part.places.xtrace, "record", "--cpu", "-o", folder, "--", part.options.python,
+                   os.path.join(part.places.bench, "torch_step.py"), "--samples",
+                   part.places.samples, "--batches", "3000", "--steps", "1"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
+                              env=dict(os.environ, **MODES[mode])) as process:
+            turns = take_turns(process, time.monotonic() + PROGRAM_LIMIT_S)
+            said = process.communicate()[0]
+        report = next(json.loads(line) for line in reversed(said.splitlines())
+                      if line.startswith("{"))
+        ratios = ratios_of(turns, report)
+        if len(ratios) < 3:
+            raise Failed("only %d turns" % len(ratios))
+        middle, low, high = bound_95(ratios)
+        return (mode, len(ratios), "%.3f" % statistics.median(report["step_ms"]),
+                *("%+.2f %%" % (100 * value) for value in (middle, low, high)))
+    part.table(("mode", "turns", "ms/step", "the thread adds", "95 % lower bound", "95 % upper bound"),
+               filter(None, part.run_all(examine, modes, 1)))
+
+
 # Accuracy
 
 
@@ -394,7 +456,7 @@ def frames(part, modes):
         return (mode, *(counts[name] for name in (
             "right", "outer", "wrong", "wrong, near a marker", "changed", "none", "uncertain")),
             percent(read - changed, read))
-    part.table(("mode", "right", "right outer frames, inner ones changed", "wrong", "of which within %g ms of a marker" % (NEAR_NS / 1e6),
+    part.table(("mode", "right", "right outer frames, inner ones changed", "wrong", "of which within %g µs of a marker" % (NEAR_NS / 1e3),
                 "discarded because they changed", "no Python frames", "between markers",
                 "accepted reads of running threads"), filter(None, part.run_all(examine, modes, 1)))
 
@@ -463,7 +525,7 @@ def perf(part, modes):
                                                    for share in (0.3, 0.7)], 1)))
 
 
-PARTS = {"causes": causes, "cost": cost, "accuracy": accuracy, "frames": frames, "growth": growth,
+PARTS = {"causes": causes, "cost": cost, "sampler": sampler, "accuracy": accuracy, "frames": frames, "growth": growth,
          "perf": perf}
 
 
