@@ -37,7 +37,7 @@ sys.path[:0] = [os.path.join(HERE, "bench"), os.path.join(HERE, "..", "bench")]
 from cpu_samples import (NEAR_NS, PROGRAM_LIMIT_S, Failed, Log, Markers, block_bootstrap, bound_95,
                          compare_frames, cpu_logs, log_figures, log_of, run, sampled_share)
 
-LIMITS_S = {"causes": 140, "cost": 240, "sampler": 130, "accuracy": 70, "frames": 30, "growth": 30, "perf": 40}
+LIMITS_S = {"causes": 140, "cost": 240, "sampler": 220, "accuracy": 70, "frames": 30, "growth": 30, "perf": 40}
 MODES = {"perf": {}, "proc": {"XTRACE_CPU_PERF": "off"}}
 
 COST_GATE = 0.01
@@ -374,7 +374,7 @@ def sampler(part, modes):
         folder = os.path.join(part.options.scratch, "turns-" + mode)
         command = [part.places.xtrace, "record", "--cpu", "-o", folder, "--", part.options.python,
                    os.path.join(part.places.bench, "torch_step.py"), "--samples",
-                   part.places.samples, "--batches", "3000", "--steps", "1"]
+                   part.places.samples, "--batches", "1500", "--steps", "1"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
                               env=dict(os.environ, **MODES[mode])) as process:
             turns = take_turns(process, time.monotonic() + PROGRAM_LIMIT_S)

@@ -108,13 +108,18 @@ bool python_frames_start(const struct python_place *place, const struct python_s
 				   8);
 }
 
-/* Returns a copy of some bytes, or NULL. Valid until the next call. */
+/*
+ * Returns a copy of some bytes, or NULL. Valid until the next call. The address may be anything: a
+ * frame that ended has other contents.
+ */
 static const uint8_t *bytes_at(struct python_frames *frames, const struct python_place *place,
 			       uint64_t address, size_t bytes)
 {
 	const uint64_t page = address & ~(uint64_t)(PYTHON_WINDOW_PAGE_BYTES - 1);
 	struct python_window *window;
 
+	if (page > UINT64_MAX - sizeof(window->bytes))
+		return NULL;
 	for (int i = 0; i < PYTHON_WINDOWS; i++) {
 		window = &frames->windows[i];
 		if (address >= window->start && address + bytes <= window->end)
