@@ -16,7 +16,7 @@
 /*
  * The time that a sample speaks for: from its first observation to its last, and the time before,
  * back to the thread's previous sample if its weight accounts for that. Samples with the same first
- * observation divide that time by their weights. Covers of a thread do not overlap.
+ * observation divide that time by their weights. Covers of a thread do not overlap, in any log.
  */
 struct cpu_cover {
 	uint64_t from_ns, until_ns;
@@ -24,9 +24,10 @@ struct cpu_cover {
 
 /* Consecutive observations of a thread with the same state and stack. */
 struct cpu_sample {
-	uint64_t first_ns, last_ns; /* of the observations; equal if there is one */
-	uint64_t weight_ns;	    /* time of the thread that it represents */
-	uint32_t thread;	    /* XT_THREAD_ID */
+	/* Of the observations; equal if there is one. Once sorted, rows of a thread do not overlap. */
+	uint64_t first_ns, last_ns;
+	uint64_t weight_ns; /* time of the thread that it represents */
+	uint32_t thread;    /* XT_THREAD_ID */
 	uint32_t tid;
 	uint32_t stack;		     /* XT_STACK_ID, 0: unknown */
 	uint32_t count;		     /* observations */
@@ -66,6 +67,10 @@ const struct cpu_thread *cpu_samples_of(const struct cpu_samples *samples, uint3
 /* Returns the first row of the thread that is not over at time_ns; thread->end if there is none. */
 size_t cpu_samples_at(const struct cpu_samples *samples, const struct cpu_thread *thread,
 		      uint64_t time_ns);
+
+/* Returns the first row of the thread whose cover ends after time_ns, or thread->end. */
+size_t cpu_samples_covering(const struct cpu_samples *samples, const struct cpu_thread *thread,
+			    uint64_t time_ns);
 
 /* Last frame of a path in this state, such as "[lock]"; NULL: the thread ran its own code. */
 const char *cpu_state_label(enum xt_cpu_state state);

@@ -236,6 +236,47 @@ static void keeps_the_time_of_each_class(void **state)
 	}
 }
 
+/* Without clipping, the sum of the covers is 16 times 2^60, which is 0 in 64 bits. */
+static void survives_covers_whose_sum_overflows(void **state)
+{
+	const uint64_t gap_ns = UINT64_C(1) << 60;
+	const uint64_t pieces_ns[IDLE_CLASSES] = {[IDLE_NOT_SUBMITTED] = gap_ns};
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	for (uint64_t i = 0; i < 16; i++)
+		add(&f, 0,
+		    &(struct cpu_sample){i, UINT64_C(1) << 62, .tid = OWN_PID, .stack = 1,
+					 .state = XT_CPU_RUNNING});
+	sort(&f);
+	add_gap(&f, 100, 100 + gap_ns, 100 + gap_ns, 1, pieces_ns);
+	idle_paths_finish(&f.paths);
+	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, -1), gap_ns);
+	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, IDLE_PATH_FIRST), gap_ns);
+	end(&f);
+}
+
+/* A log with such a period is not accepted, but the division must not depend on that. */
+static void survives_weights_whose_sum_overflows(void **state)
+{
+	const uint64_t pieces_ns[IDLE_CLASSES] = {[IDLE_NOT_SUBMITTED] = 1000};
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	f.list[0].period_ns = UINT64_C(1) << 61;
+	for (uint64_t i = 0; i < 4; i++)
+		add(&f, 0,
+		    &(struct cpu_sample){1000 + i, 1000 + i, UINT64_C(1) << 62, .tid = OWN_PID,
+					 .stack = 1, .state = XT_CPU_RUNNING});
+	sort(&f);
+	add_gap(&f, 1000, 2000, 2000, 1, pieces_ns);
+	idle_paths_finish(&f.paths);
+	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, -1), 1000);
+	end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +284,8 @@ int main(void)
 		cmocka_unit_test(follows_a_wait_to_another_process),
 		cmocka_unit_test(leaves_time_of_the_gpu_alone),
 		cmocka_unit_test(keeps_the_time_of_each_class),
+		cmocka_unit_test(survives_covers_whose_sum_overflows),
+		cmocka_unit_test(survives_weights_whose_sum_overflows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
