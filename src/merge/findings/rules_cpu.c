@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "log/base/hash_table.h"
 #include "log/base/number_format.h"
 #include "merge/findings/cpu_causes.h"
 #include "merge/findings/cpu_place.h"
@@ -63,6 +64,7 @@ struct cpu_group {
 struct cpu_groups {
 	struct cpu_group *list;
 	size_t count, capacity;
+	struct xt_hash_table table;
 };
 
 static bool is_sampled(const struct total *total)
@@ -87,20 +89,30 @@ bool cpu_findings_explain(const struct reading *reading)
 	return known_ns > unknown_ns;
 }
 
+static bool is_group(const struct cpu_group *group, enum rule rule,
+		     const struct finding_place *place)
+{
+	return group->rule == rule && group->place.function == place->function &&
+	       group->place.file == place->file && group->place.line == place->line;
+}
+
 static struct cpu_group *group_of(struct cpu_groups *groups, enum rule rule,
 				  const struct finding_place *place)
 {
+	const uint32_t key[] = {(uint32_t)rule, place->function, place->file, place->line};
+	uint32_t hash = xt_hash_bytes(key, sizeof(key));
+	struct xt_hash_slot *slot;
 	struct cpu_group *group;
 
-	for (size_t g = 0; g < groups->count; g++) {
-		group = &groups->list[g];
-		if (group->rule == rule && group->place.function == place->function &&
-		    group->place.file == place->file && group->place.line == place->line)
-			return group;
-	}
-	if (grow(&groups->list, &groups->capacity, groups->count + 1, sizeof(*groups->list)) < 0)
+	if (!xt_hash_reserve(&groups->table, groups->count + 1) ||
+	    grow(&groups->list, &groups->capacity, groups->count + 1, sizeof(*groups->list)) < 0)
 		return NULL;
+	for (slot = xt_hash_first(&groups->table, hash); slot->item;
+	     slot = xt_hash_next(&groups->table, slot))
+		if (is_group(&groups->list[slot->item - 1], rule, place))
+			return &groups->list[slot->item - 1];
 	group = &groups->list[groups->count++];
+	*slot = (struct xt_hash_slot){hash, (uint32_t)groups->count};
 	*group = (struct cpu_group){.rule = rule};
 	group->place.function = place->function;
 	group->place.file = place->file;
@@ -263,5 +275,6 @@ int cpu_findings_detect(struct detection *detection)
 	for (size_t g = 0; g < groups.count; g++)
 		free(groups.list[g].place.frames);
 	free(groups.list);
+	xt_hash_free(&groups.table);
 	return error;
 }
