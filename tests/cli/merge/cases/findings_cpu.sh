@@ -53,5 +53,51 @@ make_cpu host.4711.cpu.xtr 8 '4711 4321' py:train.py:40:main py:torch/utils/data
 show "it waits for a thread that was not sampled"
 make_cpu host.4711.cpu.xtr 1 ''
 show "its stack is empty"
+
+# Prints the rule alone.
+show_rule() {
+	echo "-- $1"
+	merge run -q >out.txt
+	sed -n '/^Findings/,/^$/s/^ *[0-9.]* %.*  \([a-z-]*\)  .*/\1/p' out.txt
+}
+step=py:train.py:40:step
+check() {
+	make_cpu host.4711.cpu.xtr "$2" '' py:train.py:40:main $3
+	show_rule "$1"
+}
+dynamo=py:torch/_dynamo
+inductor=py:torch/_inductor
+check "compiled code runs" 1 "$dynamo/eval_frame.py:9:_TorchDynamoContext.__call__.<locals>._fn
+	$step"
+check "compiled code runs, in older PyTorch" 1 "$dynamo/eval_frame.py:9:_fn
+	$inductor/codecache.py:9:CompiledFxGraph.__call__
+	$inductor/compile_fx.py:9:align_inputs.<locals>.run
+	$inductor/runtime/triton_heuristics.py:9:CachingAutotuner.run"
+check "compiled code runs, in newer PyTorch" 1 "$inductor/output_code.py:9:CompiledFxGraph.__call__
+	$step"
+check "a compiled function is compiled" 1 "$dynamo/eval_frame.py:9:_fn
+	$dynamo/convert_frame.py:9:ConvertFrame.__call__ py:torch/fx/graph.py:9:lint"
+check "a compiled backward pass is compiled" 1 "$inductor/compile_fx.py:9:compile_fx_inner"
+check "Inductor tunes a kernel" 1 \
+	"$inductor/runtime/triton_heuristics.py:9:CachingAutotuner.autotune_to_one_config"
+check "Triton launches a tuned kernel" 1 "py:triton/runtime/autotuner.py:9:Autotuner.run
+	py:triton/runtime/jit.py:9:JITFunction.run
+	py:triton/compiler/compiler.py:9:CompiledKernel.launch_metadata"
+check "Triton tunes a kernel" 1 "py:triton/runtime/autotuner.py:9:Autotuner._bench"
+check "activations are computed again" 2 "py:torch/utils/checkpoint.py:9:checkpoint $step"
+check "a function named like a checkpoint runs" 1 py:model.py:9:checkpointed_block
+check "a function named like a checkpoint writes" 2 py:model.py:9:write_checkpoint
+check "a checkpoint is prepared" 1 py:train.py:9:save_checkpoint
+check "a container is indexed" 1 py:tokens.py:9:Vocabulary.__getitem__
+check "a dataset is indexed by a data loader" 1 "py:torch/utils/data/_utils/fetch.py:9:fetch
+	py:images.py:9:Images.__getitem__"
+for name in read write __write __libc_write __GI___write __GI___pwrite64 __open64_nocancel fsync; do
+	check "the kernel runs $name" 2 "$step $name"
+done
+check "the kernel runs write, with a wrapper of glibc 2.41" 2 \
+	"write __syscall_cancel __syscall_cancel_arch_end"
+check "the kernel runs another call" 2 "write sched_yield"
+check "a function named write runs" 1 write
+
 rm run/host.4711.cpu.xtr
 show "no samples"
