@@ -67,10 +67,10 @@ struct cpu_groups {
 	struct xt_hash_table table;
 };
 
-static bool is_sampled(const struct total *total)
+static bool is_explained(const struct reading *reading, const struct total *total)
 {
 	return total->owner.leaf == LEAF_IDLE && total->weights[WEIGHT_GPU_IDLE] &&
-	       IDLE_WHAT_PATH(total->owner.what) >= IDLE_PATH_FIRST;
+	       idle_paths_explain(&reading->idle_paths, IDLE_WHAT_PATH(total->owner.what));
 }
 
 bool cpu_findings_explain(const struct reading *reading)
@@ -80,10 +80,10 @@ bool cpu_findings_explain(const struct reading *reading)
 	for (uint32_t t = 0; t < reading->aggregate.count; t++) {
 		const struct total *total = &reading->aggregate.entries[t];
 
-		if (is_sampled(total))
+		if (is_explained(reading, total))
 			saturating_add(&known_ns, total->weights[WEIGHT_GPU_IDLE]);
 		else if (total->owner.leaf == LEAF_IDLE &&
-			 IDLE_WHAT_PATH(total->owner.what) == IDLE_PATH_UNSAMPLED)
+			 IDLE_WHAT_PATH(total->owner.what) != IDLE_PATH_NONE)
 			saturating_add(&unknown_ns, total->weights[WEIGHT_GPU_IDLE]);
 	}
 	return known_ns > unknown_ns;
@@ -262,7 +262,7 @@ int cpu_findings_detect(struct detection *detection)
 	int error = 0;
 
 	for (uint32_t t = 0; t < aggregate->count && !error; t++)
-		if (is_sampled(&aggregate->entries[t]))
+		if (is_explained(detection->reading, &aggregate->entries[t]))
 			error = add_path(detection, &groups, &aggregate->entries[t]);
 	if (groups.count)
 		qsort(groups.list, groups.count, sizeof(*groups.list), compare_groups);

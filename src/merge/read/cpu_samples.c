@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "log/base/grow.h"
 
@@ -36,6 +37,19 @@ static const char *const state_names[XT_CPU_STATES] = {
 const char *cpu_state_label(enum xt_cpu_state state)
 {
 	return labels[state];
+}
+
+const char *cpu_sample_label(enum xt_cpu_state state, bool has_stack)
+{
+	return has_stack || labels[state] ? labels[state] : CPU_STACK_UNKNOWN;
+}
+
+bool cpu_is_label(const char *text)
+{
+	for (int state = 0; state < XT_CPU_STATES; state++)
+		if (!strcmp(text, cpu_sample_label((enum xt_cpu_state)state, false)))
+			return true;
+	return false;
 }
 
 const char *cpu_state_name(enum xt_cpu_state state)

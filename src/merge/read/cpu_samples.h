@@ -75,6 +75,17 @@ size_t cpu_samples_covering(const struct cpu_samples *samples, const struct cpu_
 /* Last frame of a path in this state, such as "[lock]"; NULL: the thread ran its own code. */
 const char *cpu_state_label(enum xt_cpu_state state);
 
+#define CPU_STACK_UNKNOWN "[running, stack unknown]"
+
+/*
+ * Last frame of a path. It tells a running thread without a stack from time without a sample. NULL:
+ * none is needed.
+ */
+const char *cpu_sample_label(enum xt_cpu_state state, bool has_stack);
+
+/* Whether cpu_sample_label() returns this text for any sample. */
+bool cpu_is_label(const char *text);
+
 /* Name of a state in tables, such as "lock". */
 const char *cpu_state_name(enum xt_cpu_state state);
 
@@ -82,6 +93,12 @@ const char *cpu_state_name(enum xt_cpu_state state);
 static inline bool cpu_state_runs(enum xt_cpu_state state)
 {
 	return state == XT_CPU_RUNNING || state == XT_CPU_IN_KERNEL || state == XT_CPU_PAGE_FAULT;
+}
+
+/* Whether a sample tells what the thread did: its stack does, or a state in which it waits. */
+static inline bool cpu_sample_tells(enum xt_cpu_state state, bool has_stack)
+{
+	return has_stack || (state != XT_CPU_UNKNOWN && !cpu_state_runs(state));
 }
 
 #endif

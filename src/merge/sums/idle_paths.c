@@ -119,12 +119,22 @@ struct idle_path idle_paths_follow(const struct cpu_logs *logs, const struct cpu
 	return path;
 }
 
+bool idle_paths_explain(const struct idle_paths *paths, uint32_t path)
+{
+	const struct idle_path_part *own;
+
+	if (path < IDLE_PATH_FIRST)
+		return false;
+	own = &idle_paths_get(paths, path)->own;
+	return cpu_sample_tells((enum xt_cpu_state)own->state, own->stack);
+}
+
 static uint32_t path_of(struct idle_paths *paths, const struct cpu_log *log,
 			const struct cpu_sample *sample, uint64_t time_ns)
 {
 	struct idle_path path;
 
-	if (!sample->stack && (sample->state == XT_CPU_UNKNOWN || sample->state == XT_CPU_RUNNING))
+	if (!sample->stack && sample->state == XT_CPU_UNKNOWN)
 		return IDLE_PATH_UNSAMPLED;
 	path = idle_paths_follow(paths->logs, log, sample, time_ns);
 	return intern(paths, &path);
@@ -233,7 +243,7 @@ static void divide_class(struct idle_paths *paths, const struct gap *gap, enum i
 		part_ns = take_part(&left_ns, &sum_ns, share->ns);
 		give(paths, gap->owner, class, share->path, part_ns);
 		if (gap->until_ns - gap->from_ns >= IDLE_LONG_NS &&
-		    share->path != IDLE_PATH_UNSAMPLED)
+		    idle_paths_explain(paths, share->path))
 			paths->long_covered_ns += part_ns;
 	}
 	give(paths, gap->owner, class, IDLE_PATH_UNSAMPLED, ns - given_ns + left_ns);

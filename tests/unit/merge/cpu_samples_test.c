@@ -187,6 +187,13 @@ static void names_each_state(void **state)
 			assert_int_equal(cpu_state_label((enum xt_cpu_state)s)[0], '[');
 	}
 	assert_null(cpu_state_label(XT_CPU_RUNNING));
+	assert_null(cpu_sample_label(XT_CPU_RUNNING, true));
+	assert_string_equal(cpu_sample_label(XT_CPU_RUNNING, false), CPU_STACK_UNKNOWN);
+	assert_string_equal(cpu_sample_label(XT_CPU_LOCK, true), "[lock]");
+	assert_string_equal(cpu_sample_label(XT_CPU_LOCK, false), "[lock]");
+	assert_true(cpu_is_label(CPU_STACK_UNKNOWN));
+	assert_true(cpu_is_label("[lock]"));
+	assert_false(cpu_is_label("lock"));
 	assert_true(cpu_state_runs(XT_CPU_PAGE_FAULT));
 	assert_false(cpu_state_runs(XT_CPU_LOCK));
 }

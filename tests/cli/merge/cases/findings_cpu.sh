@@ -99,5 +99,13 @@ check "the kernel runs write, with a wrapper of glibc 2.41" 2 \
 check "the kernel runs another call" 2 "write sched_yield"
 check "a function named write runs" 1 write
 
+rm -f run/host.4711.cpu.xtr
+python3 - <<'END' | make_log script run/host.4711.cpu.xtr
+print("meta log.kind cpu\nmeta cpu.hz 100")
+for i in range(200):
+    print(f"sample 1 {i * 10000000 + 5000000} 0 1 - 10000000")
+END
+show "it runs, but no sample has a stack"
+
 rm run/host.4711.cpu.xtr
 show "no samples"

@@ -47,6 +47,34 @@ weigh gpu-idle .
 weigh cpu-time .
 weigh off-cpu .
 
+start "Samples without a stack: running, a lock, nothing known, the kernel."
+traced
+sampled 4321 <<END
+meta log.kind cpu
+meta cpu.hz 100
+sample 1 20000000 10000000 1 - 20000000
+sample 1 40000000 10000000 4 - 20000000
+sample 1 60000000 10000000 0 - 20000000
+sample 1 80000000 10000000 2 - 20000000
+END
+weigh gpu-idle . --to 115ms
+weigh cpu-time .
+weigh off-cpu .
+merge -q . --text text.txt --chrome trace.json --sqlite run.db --pprof profile.gz
+sed -n '/^GPU idle time by what/,/^$/p; /gaps of 20 ms/p' text.txt
+python3 - <<'END'
+import collections, gzip, json, sqlite3
+sums = collections.Counter()
+for event in json.load(open("trace.json"))["traceEvents"]:
+    if event.get("name", "").startswith("[") and "dur" in event:
+        sums[event["name"]] += event["dur"]
+print("chrome:", dict(sorted(sums.items())))
+text = gzip.open("profile.gz").read()
+print("pprof:", b"[running, stack unknown]" in text, b"[lock]" in text)
+for row in sqlite3.connect("run.db").execute("select text from path where kind = 'state' order by text"):
+    print("sqlite:", *row)
+END
+
 start "Short gaps share their time in proportion to the samples that fall into any of them."
 traced
 sampled 4321 <<END
