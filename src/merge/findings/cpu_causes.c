@@ -289,7 +289,7 @@ static const enum rule rule_of_state[XT_CPU_STATES] = {
 	[XT_CPU_LOCK] = RULE_HOST_WAIT,		[XT_CPU_SLEEP] = RULE_HOST_WAIT,
 	[XT_CPU_PAGE_FAULT] = RULE_HOST_MEMORY, [XT_CPU_GIL] = RULE_GIL,
 	[XT_CPU_PROCESS] = RULE_HOST_WAIT,	[XT_CPU_BLOCKED] = RULE_HOST_WAIT,
-	[XT_CPU_READY] = RULE_HOST_WAIT,
+	[XT_CPU_READY] = RULE_CPU_SHORTAGE,
 };
 
 enum rule cpu_cause(const struct run *run, const struct idle_path *path, enum idle_class class)
@@ -298,9 +298,11 @@ enum rule cpu_cause(const struct run *run, const struct idle_path *path, enum id
 	bool has_python = false, is_other_python = false;
 	size_t row;
 
-	/* The lock of the interpreter is the reason, whatever the thread wanted to do. */
+	/* These are the reason, whatever the thread wanted to do. */
 	if (path->own.state == XT_CPU_GIL)
 		return RULE_GIL;
+	if (last->state == XT_CPU_READY)
+		return RULE_CPU_SHORTAGE;
 	row = match_part(run, &path->own, &has_python);
 	if (path->has_other) {
 		size_t other = match_part(run, &path->other, &is_other_python);

@@ -42,6 +42,7 @@ static const char *const rule_texts[RULES] = {
 	[RULE_IMPORTS] = "imports",
 	[RULE_BLOCKING_IO] = "files, logging or checkpoints",
 	[RULE_GIL] = "Python's lock",
+	[RULE_CPU_SHORTAGE] = "no free CPU",
 	[RULE_HOST_MEMORY] = "host memory",
 	[RULE_HOST_WAIT] = "the launching thread waits",
 	[RULE_PYTHON_OVERHEAD] = "Python between launches",

@@ -39,6 +39,10 @@ static const struct cpu_text {
 	[RULE_GIL] = {"another thread holds Python's interpreter lock",
 		      "Move the other thread's work to a process, or into code that releases the "
 		      "lock."},
+	[RULE_CPU_SHORTAGE] = {"more threads want to run than there are CPUs",
+			       "Check that the process may use enough CPUs (taskset, the CPU limit "
+			       "of its cgroup or container). Use fewer DataLoader workers or "
+			       "threads (num_workers, OMP_NUM_THREADS, torch.set_num_threads())."},
 	[RULE_HOST_MEMORY] = {"the CPU allocates memory",
 			      "Reuse buffers, or allocate them once and in pinned memory."},
 	[RULE_HOST_WAIT] = {"the launching thread waits",

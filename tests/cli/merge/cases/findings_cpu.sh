@@ -11,7 +11,8 @@ make_gpu() {
 	END
 }
 
-# make_cpu FILE STATE WAIT STACK...
+# make_cpu FILE STATE WAIT STACK... of process $pid, if set
+pid=
 make_cpu() {
 	file=$1 state=$2 wait=$3
 	shift 3
@@ -24,7 +25,7 @@ make_cpu() {
 			echo "sample 1 $((i * 10000000 + 5000000)) 0 $state path 10000000 $wait"
 			i=$((i + 1))
 		done
-	} | make_log script "run/$file"
+	} | make_log script "run/$file" $pid
 }
 
 show() {
@@ -47,6 +48,14 @@ make_cpu host.4711.cpu.xtr 4 '' py:train.py:40:main py:queue.py:9:get
 show "it waits for a lock"
 make_cpu host.4711.cpu.xtr 1 '' py:train.py:40:main py:torch/_inductor/compile_fx.py:9:compile
 show "it compiles"
+make_cpu host.4711.cpu.xtr 10 '' py:train.py:40:main py:torch/utils/data/dataloader.py:9:_get_data
+show "no CPU is free for it"
+make_cpu host.4711.cpu.xtr 8 '4800 4800' py:train.py:40:main py:torch/utils/data/dataloader.py:9:_get_data
+pid=4800
+make_cpu host.4800.cpu.xtr 10 '' py:worker.py:3:load
+pid=
+show "no CPU is free for the worker that it waits for"
+rm run/host.4800.cpu.xtr
 make_cpu host.4711.cpu.xtr 1 '' main step
 show "it runs native code"
 make_cpu host.4711.cpu.xtr 8 '4711 4321' py:train.py:40:main py:torch/utils/data/dataloader.py:9:_get_data
