@@ -178,6 +178,27 @@ import gzip, json
 print(*json.load(open("summary.json"))["weights"])
 print(b"off-cpu" in gzip.open("profile.gz").read(), "off-cpu" in open("scope.json").read())'
 
+start "A program without CUDA has CPU logs only."
+sampled 4321 <<END
+meta log.kind cpu
+meta cpu.hz 100
+stack load main load
+sample 1 15000000 0 1 load 10000000
+sample 1 25000000 60000000 4 load 70000000
+END
+sampled 4400 <<END
+meta log.kind cpu
+meta cpu.hz 100
+stack load worker load
+sample 1 95000000 0 1 load 10000000
+END
+merge -q . --text - | sed -n '1,/^  kernels/p'
+merge -q . --text - --to 50ms | sed -n '/^ran/p'
+merge -q . --text - --weight cpu-time | sed -n '/^CPU time/,/^$/p'
+rm one.4321.cpu.xtr
+traced
+merge -q . --text - | sed -n '1,/^  kernels/p'
+
 start "Samples that no sampler writes."
 traced
 sampled 4321 <<END
