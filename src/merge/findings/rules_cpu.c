@@ -60,6 +60,7 @@ struct cpu_group {
 	struct finding_place place;
 	uint64_t ns;
 	uint64_t most_ns; /* of its most expensive path */
+	struct idle_path most;
 	uint64_t path_count;
 	uint32_t logs[PROCESSES_MAX]; /* other processes that the path continues in */
 	size_t log_count;
@@ -163,6 +164,7 @@ static int add_path(struct detection *detection, struct cpu_groups *groups,
 		return 0;
 	}
 	group->most_ns = ns;
+	group->most = *path;
 	free(group->place.frames);
 	group->place = place;
 	group->place.node = build_tree_path(reading, &total->owner);
@@ -197,11 +199,44 @@ static uint64_t span_ns(const struct callsites *callsites)
 	return last_ns > first_ns ? last_ns - first_ns : 1;
 }
 
-static void describe(const struct run *run, const struct cpu_group *groups, size_t count,
+/* The line of a part of a path, with the state of its thread. Returns NULL if out of memory. */
+static char *part_location(struct run *run, const struct idle_path_part *part)
+{
+	const char *label = cpu_sample_label((enum xt_cpu_state)part->state, part->stack);
+	struct finding_place place = {0};
+	char *where, *text = NULL;
+
+	if (cpu_place(run, &(struct idle_path){.own = *part}, &place) < 0)
+		return NULL;
+	where = finding_place_location(&run->paths, &place);
+	free(place.frames);
+	if (where && asprintf(&text, "%s%s%s", where, label ? " " : "", label ? label : "") < 0)
+		text = NULL;
+	free(where);
+	return text;
+}
+
+/* Where a thread waits, and what it waits for. Returns NULL if out of memory. */
+static char *wait_location(struct run *run, const struct idle_path *path)
+{
+	char *own = part_location(run, &path->own), *other, *text;
+
+	if (!own || !path->has_other)
+		return own;
+	other = part_location(run, &path->other);
+	if (!other || asprintf(&text, "%s, which waits for %s", own, other) < 0)
+		text = NULL;
+	free(own);
+	free(other);
+	return text;
+}
+
+static void describe(struct run *run, const struct cpu_group *groups, size_t count,
 		     struct finding *finding)
 {
 	char time[TIME_BYTES], processes[64] = "";
-	char *where = finding_location(&run->paths, finding);
+	char *where = finding->rule == RULE_HOST_WAIT ? wait_location(run, &groups->most)
+						      : finding_location(&run->paths, finding);
 
 	format_time(time, finding->cost_ns);
 	if (groups->log_count)

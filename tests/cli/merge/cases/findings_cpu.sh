@@ -46,6 +46,12 @@ make_cpu host.4711.cpu.xtr 6 '' py:train.py:40:main py:buffer.py:9:fill
 show "it touches new memory"
 make_cpu host.4711.cpu.xtr 4 '' py:train.py:40:main py:queue.py:9:get
 show "it waits for a lock"
+make_cpu host.4711.cpu.xtr 4 '4800 4800' py:train.py:40:main py:stats.py:9:read_statistics
+pid=4800
+make_cpu host.4800.cpu.xtr 1 '' py:stats.py:30:compute
+pid=
+show "it waits for a thread that computes"
+rm run/host.4800.cpu.xtr
 make_cpu host.4711.cpu.xtr 1 '' py:train.py:40:main py:torch/_inductor/compile_fx.py:9:compile
 show "it compiles"
 make_cpu host.4711.cpu.xtr 10 '' py:train.py:40:main py:torch/utils/data/dataloader.py:9:_get_data
