@@ -50,7 +50,7 @@ SHORT_GAPS = ("python_overhead",)  # their idle time is not in gaps over 20 ms
 CPU_CAUSED = ("[idle: launch late (CPU busy)]", "[idle: nothing submitted]")
 STATES = ("[lock]", "[sleep]", "[I/O]", "[page fault]", "[GIL]", "[process]", "[blocked]",
           "[no CPU free]")
-NOT_SAMPLED = "[not sampled]"
+UNKNOWN = ("[not sampled]", "[running, stack unknown]")
 
 ACCURACY_PROGRAMS = 20
 
@@ -217,7 +217,7 @@ def examine_cause(part, one):
         if kind not in CPU_CAUSED:
             continue
         sums["cpu"] += ns
-        known = [frame for frame in frames if frame != NOT_SAMPLED]
+        known = [frame for frame in frames if frame not in UNKNOWN]
         if any(re.search(r"\.py:\d+\)$", frame) for frame in known):
             sums["python"] += ns
         elif set(known) - set(STATES):

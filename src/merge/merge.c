@@ -315,6 +315,8 @@ static int add_cpu_log(struct run *run, const struct cpu_log *log, struct sink *
 	if (!error)
 		error = cpu_sums_add(&reading);
 	if (!error)
+		headline_add_samples(&reading);
+	if (!error)
 		error = build_tree(&reading);
 	for (size_t e = 0; e < sink_count && !error; e++)
 		if (sinks[e].exporter->process_end && sink_reads(&sinks[e], process))

@@ -89,7 +89,8 @@ static int add_samples(struct reading *reading, const struct cpu_log *log,
 	const struct cpu_samples *samples = &log->model->cpu_samples;
 	int error = 0;
 
-	for (size_t r = thread->first; r < thread->end && !error; r++) {
+	for (size_t r = cpu_samples_covering(samples, thread, from_ns);
+	     r < thread->end && samples->rows[r].cover.from_ns < until_ns && !error; r++) {
 		struct cpu_cover cover = samples->rows[r].cover;
 		uint64_t begin_ns = cover.from_ns > from_ns ? cover.from_ns : from_ns;
 		uint64_t end_ns = cover.until_ns < until_ns ? cover.until_ns : until_ns;

@@ -16,6 +16,7 @@
 #include "merge/findings/cpu_place.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/finding_place.h"
+#include "merge/sums/cpu_sums.h"
 #include "merge/sums/tables.h"
 
 #define S_NS	   1000000000ull
@@ -42,6 +43,7 @@ static const char *const rule_texts[RULES] = {
 	[RULE_IMPORTS] = "imports",
 	[RULE_BLOCKING_IO] = "files, logging or checkpoints",
 	[RULE_GIL] = "Python's lock",
+	[RULE_CPU_SHORTAGE] = "no free CPU",
 	[RULE_HOST_MEMORY] = "host memory",
 	[RULE_HOST_WAIT] = "the launching thread waits",
 	[RULE_PYTHON_OVERHEAD] = "Python between launches",
@@ -148,6 +150,35 @@ static int add_start_up(struct reading *reading, uint64_t start_ns)
 	return set_gap(reading, &headline->start_up, ns, start_ns, first->first_callsite);
 }
 
+static void add_run_time(struct headline *headline, int64_t from_ns, int64_t until_ns)
+{
+	if (headline->start_ns == headline->end_ns || from_ns < headline->start_ns)
+		headline->start_ns = from_ns;
+	if (headline->end_ns <= headline->start_ns || until_ns > headline->end_ns)
+		headline->end_ns = until_ns;
+}
+
+void headline_add_samples(struct reading *reading)
+{
+	const struct process *process = &reading->process;
+	const struct cpu_samples *samples = &reading->model->cpu_samples;
+	uint64_t from_ns = reading->run->selection ? UINT64_MAX : process_start_ns(process);
+	uint64_t until_ns = 0;
+
+	for (size_t s = 0; s < samples->count; s++) {
+		const struct cpu_sample *sample = &samples->rows[s];
+
+		if (!cpu_sums_wants(reading, sample))
+			continue;
+		from_ns = sample->first_ns < from_ns ? sample->first_ns : from_ns;
+		until_ns = sample->last_ns > until_ns ? sample->last_ns : until_ns;
+	}
+	if (from_ns < until_ns)
+		add_run_time(&reading->run->headline,
+			     (int64_t)(from_ns - (uint64_t)process->origin_ns),
+			     (int64_t)(until_ns - (uint64_t)process->origin_ns));
+}
+
 int headline_add(struct reading *reading)
 {
 	struct headline *headline = &reading->run->headline;
@@ -162,10 +193,7 @@ int headline_add(struct reading *reading)
 		return 0;
 	if (reading->run->selection)
 		from_ns = (int64_t)(callsites->first_ns - (uint64_t)process->origin_ns);
-	if (headline->start_ns == headline->end_ns || from_ns < headline->start_ns)
-		headline->start_ns = from_ns;
-	if (headline->end_ns <= headline->start_ns || until_ns > headline->end_ns)
-		headline->end_ns = until_ns;
+	add_run_time(headline, from_ns, until_ns);
 	for (size_t d = 0; d < callsites->device_count && !error; d++) {
 		error = add_gpu(headline, reading->model, callsites->devices[d].device);
 		if (!error)

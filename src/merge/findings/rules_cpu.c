@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "log/base/hash_table.h"
 #include "log/base/number_format.h"
 #include "merge/findings/cpu_causes.h"
 #include "merge/findings/cpu_place.h"
@@ -38,6 +39,10 @@ static const struct cpu_text {
 	[RULE_GIL] = {"another thread holds Python's interpreter lock",
 		      "Move the other thread's work to a process, or into code that releases the "
 		      "lock."},
+	[RULE_CPU_SHORTAGE] = {"more threads want to run than there are CPUs",
+			       "Check that the process may use enough CPUs (taskset, the CPU limit "
+			       "of its cgroup or container). Use fewer DataLoader workers or "
+			       "threads (num_workers, OMP_NUM_THREADS, torch.set_num_threads())."},
 	[RULE_HOST_MEMORY] = {"the CPU allocates memory",
 			      "Reuse buffers, or allocate them once and in pinned memory."},
 	[RULE_HOST_WAIT] = {"the launching thread waits",
@@ -55,6 +60,7 @@ struct cpu_group {
 	struct finding_place place;
 	uint64_t ns;
 	uint64_t most_ns; /* of its most expensive path */
+	struct idle_path most;
 	uint64_t path_count;
 	uint32_t logs[PROCESSES_MAX]; /* other processes that the path continues in */
 	size_t log_count;
@@ -63,12 +69,13 @@ struct cpu_group {
 struct cpu_groups {
 	struct cpu_group *list;
 	size_t count, capacity;
+	struct xt_hash_table table;
 };
 
-static bool is_sampled(const struct total *total)
+static bool is_explained(const struct reading *reading, const struct total *total)
 {
 	return total->owner.leaf == LEAF_IDLE && total->weights[WEIGHT_GPU_IDLE] &&
-	       IDLE_WHAT_PATH(total->owner.what) >= IDLE_PATH_FIRST;
+	       idle_paths_explain(&reading->idle_paths, IDLE_WHAT_PATH(total->owner.what));
 }
 
 bool cpu_findings_explain(const struct reading *reading)
@@ -78,29 +85,39 @@ bool cpu_findings_explain(const struct reading *reading)
 	for (uint32_t t = 0; t < reading->aggregate.count; t++) {
 		const struct total *total = &reading->aggregate.entries[t];
 
-		if (is_sampled(total))
+		if (is_explained(reading, total))
 			saturating_add(&known_ns, total->weights[WEIGHT_GPU_IDLE]);
 		else if (total->owner.leaf == LEAF_IDLE &&
-			 IDLE_WHAT_PATH(total->owner.what) == IDLE_PATH_UNSAMPLED)
+			 IDLE_WHAT_PATH(total->owner.what) != IDLE_PATH_NONE)
 			saturating_add(&unknown_ns, total->weights[WEIGHT_GPU_IDLE]);
 	}
 	return known_ns > unknown_ns;
 }
 
+static bool is_group(const struct cpu_group *group, enum rule rule,
+		     const struct finding_place *place)
+{
+	return group->rule == rule && group->place.function == place->function &&
+	       group->place.file == place->file && group->place.line == place->line;
+}
+
 static struct cpu_group *group_of(struct cpu_groups *groups, enum rule rule,
 				  const struct finding_place *place)
 {
+	const uint32_t key[] = {(uint32_t)rule, place->function, place->file, place->line};
+	uint32_t hash = xt_hash_bytes(key, sizeof(key));
+	struct xt_hash_slot *slot;
 	struct cpu_group *group;
 
-	for (size_t g = 0; g < groups->count; g++) {
-		group = &groups->list[g];
-		if (group->rule == rule && group->place.function == place->function &&
-		    group->place.file == place->file && group->place.line == place->line)
-			return group;
-	}
-	if (grow(&groups->list, &groups->capacity, groups->count + 1, sizeof(*groups->list)) < 0)
+	if (!xt_hash_reserve(&groups->table, groups->count + 1) ||
+	    grow(&groups->list, &groups->capacity, groups->count + 1, sizeof(*groups->list)) < 0)
 		return NULL;
+	for (slot = xt_hash_first(&groups->table, hash); slot->item;
+	     slot = xt_hash_next(&groups->table, slot))
+		if (is_group(&groups->list[slot->item - 1], rule, place))
+			return &groups->list[slot->item - 1];
 	group = &groups->list[groups->count++];
+	*slot = (struct xt_hash_slot){hash, (uint32_t)groups->count};
 	*group = (struct cpu_group){.rule = rule};
 	group->place.function = place->function;
 	group->place.file = place->file;
@@ -147,6 +164,7 @@ static int add_path(struct detection *detection, struct cpu_groups *groups,
 		return 0;
 	}
 	group->most_ns = ns;
+	group->most = *path;
 	free(group->place.frames);
 	group->place = place;
 	group->place.node = build_tree_path(reading, &total->owner);
@@ -181,11 +199,44 @@ static uint64_t span_ns(const struct callsites *callsites)
 	return last_ns > first_ns ? last_ns - first_ns : 1;
 }
 
-static void describe(const struct run *run, const struct cpu_group *groups, size_t count,
+/* The line of a part of a path, with the state of its thread. Returns NULL if out of memory. */
+static char *part_location(struct run *run, const struct idle_path_part *part)
+{
+	const char *label = cpu_sample_label((enum xt_cpu_state)part->state, part->stack);
+	struct finding_place place = {0};
+	char *where, *text = NULL;
+
+	if (cpu_place(run, &(struct idle_path){.own = *part}, &place) < 0)
+		return NULL;
+	where = finding_place_location(&run->paths, &place);
+	free(place.frames);
+	if (where && asprintf(&text, "%s%s%s", where, label ? " " : "", label ? label : "") < 0)
+		text = NULL;
+	free(where);
+	return text;
+}
+
+/* Where a thread waits, and what it waits for. Returns NULL if out of memory. */
+static char *wait_location(struct run *run, const struct idle_path *path)
+{
+	char *own = part_location(run, &path->own), *other, *text;
+
+	if (!own || !path->has_other)
+		return own;
+	other = part_location(run, &path->other);
+	if (!other || asprintf(&text, "%s, which waits for %s", own, other) < 0)
+		text = NULL;
+	free(own);
+	free(other);
+	return text;
+}
+
+static void describe(struct run *run, const struct cpu_group *groups, size_t count,
 		     struct finding *finding)
 {
 	char time[TIME_BYTES], processes[64] = "";
-	char *where = finding_location(&run->paths, finding);
+	char *where = finding->rule == RULE_HOST_WAIT ? wait_location(run, &groups->most)
+						      : finding_location(&run->paths, finding);
 
 	format_time(time, finding->cost_ns);
 	if (groups->log_count)
@@ -250,7 +301,7 @@ int cpu_findings_detect(struct detection *detection)
 	int error = 0;
 
 	for (uint32_t t = 0; t < aggregate->count && !error; t++)
-		if (is_sampled(&aggregate->entries[t]))
+		if (is_explained(detection->reading, &aggregate->entries[t]))
 			error = add_path(detection, &groups, &aggregate->entries[t]);
 	if (groups.count)
 		qsort(groups.list, groups.count, sizeof(*groups.list), compare_groups);
@@ -263,5 +314,6 @@ int cpu_findings_detect(struct detection *detection)
 	for (size_t g = 0; g < groups.count; g++)
 		free(groups.list[g].place.frames);
 	free(groups.list);
+	xt_hash_free(&groups.table);
 	return error;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "log/base/grow.h"
 
@@ -36,6 +37,19 @@ static const char *const state_names[XT_CPU_STATES] = {
 const char *cpu_state_label(enum xt_cpu_state state)
 {
 	return labels[state];
+}
+
+const char *cpu_sample_label(enum xt_cpu_state state, bool has_stack)
+{
+	return has_stack || labels[state] ? labels[state] : CPU_STACK_UNKNOWN;
+}
+
+bool cpu_is_label(const char *text)
+{
+	for (int state = 0; state < XT_CPU_STATES; state++)
+		if (!strcmp(text, cpu_sample_label((enum xt_cpu_state)state, false)))
+			return true;
+	return false;
 }
 
 const char *cpu_state_name(enum xt_cpu_state state)
@@ -121,20 +135,44 @@ const struct cpu_thread *cpu_samples_of(const struct cpu_samples *samples, uint3
 		       : NULL;
 }
 
-size_t cpu_samples_at(const struct cpu_samples *samples, const struct cpu_thread *thread,
-		      uint64_t time_ns)
+/* Returns the first row of the thread for which is_over() is false. It must be true before that. */
+static size_t first_row(const struct cpu_samples *samples, const struct cpu_thread *thread,
+			uint64_t time_ns,
+			bool (*is_over)(const struct cpu_sample *sample, uint64_t time_ns))
 {
 	size_t low = thread->first, high = thread->end;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (samples->rows[middle].last_ns < time_ns)
+		if (is_over(&samples->rows[middle], time_ns))
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	return low;
+}
+
+static bool observations_are_over(const struct cpu_sample *sample, uint64_t time_ns)
+{
+	return sample->last_ns < time_ns;
+}
+
+static bool cover_is_over(const struct cpu_sample *sample, uint64_t time_ns)
+{
+	return sample->cover.until_ns <= time_ns;
+}
+
+size_t cpu_samples_at(const struct cpu_samples *samples, const struct cpu_thread *thread,
+		      uint64_t time_ns)
+{
+	return first_row(samples, thread, time_ns, observations_are_over);
+}
+
+size_t cpu_samples_covering(const struct cpu_samples *samples, const struct cpu_thread *thread,
+			    uint64_t time_ns)
+{
+	return first_row(samples, thread, time_ns, cover_is_over);
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -194,7 +232,8 @@ static void divide_time(const struct group *group)
 	for (size_t r = 0; r < group->count; r++) {
 		struct cpu_sample *sample = &group->rows[r];
 
-		weight_ns += early_weight_ns(sample);
+		if (__builtin_add_overflow(weight_ns, early_weight_ns(sample), &weight_ns))
+			weight_ns = UINT64_MAX;
 		sample->cover.from_ns = from_ns;
 		if (r + 1 == group->count)
 			sample->cover.until_ns = sample->last_ns;
@@ -207,10 +246,21 @@ static void divide_time(const struct group *group)
 	}
 }
 
+/*
+ * Ends each row at the start of the next. Rows of a damaged log may overlap, but searches need both
+ * times in order.
+ */
+static void clip_rows(struct cpu_sample *rows, size_t count)
+{
+	for (size_t r = 0; r + 1 < count; r++)
+		rows[r].last_ns = smaller(rows[r].last_ns, rows[r + 1].first_ns);
+}
+
 static void set_covers(struct cpu_sample *rows, size_t count, uint64_t reach_ns)
 {
 	struct cpu_sample *previous = NULL;
 
+	clip_rows(rows, count);
 	for (size_t r = 0; r < count;) {
 		struct group group = group_at(rows + r, count - r);
 

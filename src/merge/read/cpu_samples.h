@@ -16,7 +16,7 @@
 /*
  * The time that a sample speaks for: from its first observation to its last, and the time before,
  * back to the thread's previous sample if its weight accounts for that. Samples with the same first
- * observation divide that time by their weights. Covers of a thread do not overlap.
+ * observation divide that time by their weights. Covers of a thread do not overlap, in any log.
  */
 struct cpu_cover {
 	uint64_t from_ns, until_ns;
@@ -24,9 +24,10 @@ struct cpu_cover {
 
 /* Consecutive observations of a thread with the same state and stack. */
 struct cpu_sample {
-	uint64_t first_ns, last_ns; /* of the observations; equal if there is one */
-	uint64_t weight_ns;	    /* time of the thread that it represents */
-	uint32_t thread;	    /* XT_THREAD_ID */
+	/* Of the observations; equal if there is one. Once sorted, rows of a thread do not overlap. */
+	uint64_t first_ns, last_ns;
+	uint64_t weight_ns; /* time of the thread that it represents */
+	uint32_t thread;    /* XT_THREAD_ID */
 	uint32_t tid;
 	uint32_t stack;		     /* XT_STACK_ID, 0: unknown */
 	uint32_t count;		     /* observations */
@@ -67,8 +68,23 @@ const struct cpu_thread *cpu_samples_of(const struct cpu_samples *samples, uint3
 size_t cpu_samples_at(const struct cpu_samples *samples, const struct cpu_thread *thread,
 		      uint64_t time_ns);
 
+/* Returns the first row of the thread whose cover ends after time_ns, or thread->end. */
+size_t cpu_samples_covering(const struct cpu_samples *samples, const struct cpu_thread *thread,
+			    uint64_t time_ns);
+
 /* Last frame of a path in this state, such as "[lock]"; NULL: the thread ran its own code. */
 const char *cpu_state_label(enum xt_cpu_state state);
+
+#define CPU_STACK_UNKNOWN "[running, stack unknown]"
+
+/*
+ * Last frame of a path. It tells a running thread without a stack from time without a sample. NULL:
+ * none is needed.
+ */
+const char *cpu_sample_label(enum xt_cpu_state state, bool has_stack);
+
+/* Whether cpu_sample_label() returns this text for any sample. */
+bool cpu_is_label(const char *text);
 
 /* Name of a state in tables, such as "lock". */
 const char *cpu_state_name(enum xt_cpu_state state);
@@ -77,6 +93,12 @@ const char *cpu_state_name(enum xt_cpu_state state);
 static inline bool cpu_state_runs(enum xt_cpu_state state)
 {
 	return state == XT_CPU_RUNNING || state == XT_CPU_IN_KERNEL || state == XT_CPU_PAGE_FAULT;
+}
+
+/* Whether a sample tells what the thread did: its stack does, or a state in which it waits. */
+static inline bool cpu_sample_tells(enum xt_cpu_state state, bool has_stack)
+{
+	return has_stack || (state != XT_CPU_UNKNOWN && !cpu_state_runs(state));
 }
 
 #endif

@@ -410,9 +410,10 @@ uint32_t leaf_frame(struct names *names, const struct process *process, const st
 		length = asprintf(&text, "%s", idle_labels[IDLE_WHAT_CLASS(owner->what)]);
 		break;
 	case LEAF_CPU:
-		if (!cpu_state_label((enum xt_cpu_state)owner->what))
+		if (!cpu_sample_label((enum xt_cpu_state)owner->what, owner->stack))
 			return NAME_EMPTY;
-		length = asprintf(&text, "%s", cpu_state_label((enum xt_cpu_state)owner->what));
+		length = asprintf(&text, "%s",
+				  cpu_sample_label((enum xt_cpu_state)owner->what, owner->stack));
 		break;
 	}
 	if (length < 0)
@@ -427,7 +428,8 @@ static uint32_t add_sampled(struct tree_builder *p, uint32_t node,
 			    const struct idle_path_part *part)
 {
 	const struct frames *frames = &p->run->cpu_logs->list[part->log].frames;
-	const char *label = cpu_state_label((enum xt_cpu_state)part->state);
+	bool knows_api = frames_knows_api(frames, part->stack, MODEL_API_UNKNOWN);
+	const char *label;
 	int depth = 0;
 
 	if (part->stack && frames_has_stack(frames, part->stack))
@@ -437,9 +439,10 @@ static uint32_t add_sampled(struct tree_builder *p, uint32_t node,
 		return PATH_FAILED;
 	for (int d = 0; d < depth; d++)
 		node = paths_child(p->paths, node, p->paths->nodes[p->chain[d]].name);
-	if (frames_knows_api(frames, part->stack, MODEL_API_UNKNOWN))
+	if (knows_api)
 		node = paths_child(p->paths, node,
 				   frames_api_name(frames, part->stack, MODEL_API_UNKNOWN));
+	label = cpu_sample_label((enum xt_cpu_state)part->state, depth || knows_api);
 	return label ? paths_child(p->paths, node, intern(p, label)) : node;
 }
 
@@ -487,8 +490,6 @@ static uint32_t add_cpu_path(struct tree_builder *p, uint32_t node, const struct
 		.state = owner->what,
 	};
 
-	if (!owner->stack)
-		node = paths_child(p->paths, node, intern(p, FRAME_NOT_SAMPLED));
 	return add_sampled(p, node, &part);
 }
 

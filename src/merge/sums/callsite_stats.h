@@ -14,6 +14,7 @@
 #include "merge/read/correlate.h"
 #include "merge/read/model.h"
 #include "merge/sums/idle.h"
+#include "merge/sums/saturating.h"
 #include "merge/sums/timeline.h"
 #include "merge/sums/aggregate.h"
 
@@ -217,13 +218,6 @@ uint64_t device_idle_ns(const struct device_stats *device, enum idle_class class
  * call to its last.
  */
 uint64_t callsites_active_ns(const struct callsites *callsites);
-
-/* Adds without wrapping around. The values come from a file and may be arbitrary. */
-static inline void saturating_add(uint64_t *sum, uint64_t more)
-{
-	if (__builtin_add_overflow(*sum, more, sum))
-		*sum = UINT64_MAX;
-}
 
 /* ns * part / whole, or ns if part >= whole. */
 static inline uint64_t scale_ns(uint64_t ns, uint64_t part, uint64_t whole)

@@ -76,20 +76,10 @@ static bool find_row(const struct cpu_log *log, const struct cpu_thread *thread,
 		     size_t *row_out)
 {
 	const struct cpu_samples *samples = &log->model->cpu_samples;
-	size_t row = cpu_samples_at(samples, thread, time_ns);
+	size_t row = cpu_samples_covering(samples, thread, time_ns);
 
-	for (size_t r = row > thread->first ? row - 1 : row;
-	     r < thread->end &&
-	     (r <= row || samples->rows[r].first_ns == samples->rows[row].first_ns);
-	     r++) {
-		const struct cpu_cover *cover = &samples->rows[r].cover;
-
-		if (cover->from_ns <= time_ns && time_ns < cover->until_ns) {
-			*row_out = r;
-			return true;
-		}
-	}
-	return false;
+	*row_out = row;
+	return row < thread->end && samples->rows[row].cover.from_ns <= time_ns;
 }
 
 struct cpu_moment cpu_logs_find(const struct cpu_logs *logs, const struct input *near, uint32_t pid,

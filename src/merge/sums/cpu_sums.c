@@ -37,8 +37,7 @@ static struct owner owner_of_sample(const struct reading *reading, const struct 
 	return owner;
 }
 
-/* A sample belongs to the window in which it begins. No NVTX range is known for it. */
-static bool is_wanted(const struct reading *reading, const struct cpu_sample *sample)
+bool cpu_sums_wants(const struct reading *reading, const struct cpu_sample *sample)
 {
 	const struct selection *selection = reading->run->selection;
 
@@ -56,7 +55,7 @@ int cpu_sums_add(struct reading *reading)
 		struct owner owner;
 		uint32_t place;
 
-		if (!is_wanted(reading, sample))
+		if (!cpu_sums_wants(reading, sample))
 			continue;
 		owner = owner_of_sample(reading, sample);
 		place = aggregate_index(&reading->aggregate, &owner);

@@ -5,6 +5,8 @@
 #ifndef XT_MERGE_CPU_SUMS_H
 #define XT_MERGE_CPU_SUMS_H
 
+#include <stdbool.h>
+
 #include "merge/reading.h"
 
 /*
@@ -12,5 +14,11 @@
  * Returns 0 or -ENOMEM.
  */
 int cpu_sums_add(struct reading *reading);
+
+/*
+ * Whether the user selected this sample of reading->process. A sample belongs to the window in
+ * which it begins. No NVTX range is known for it.
+ */
+bool cpu_sums_wants(const struct reading *reading, const struct cpu_sample *sample);
 
 #endif

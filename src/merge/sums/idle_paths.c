@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "merge/sums/saturating.h"
 
 #define LONG_PERIODS 2 /* a gap of at least so many periods is divided by its own samples */
 
@@ -118,12 +119,22 @@ struct idle_path idle_paths_follow(const struct cpu_logs *logs, const struct cpu
 	return path;
 }
 
+bool idle_paths_explain(const struct idle_paths *paths, uint32_t path)
+{
+	const struct idle_path_part *own;
+
+	if (path < IDLE_PATH_FIRST)
+		return false;
+	own = &idle_paths_get(paths, path)->own;
+	return cpu_sample_tells((enum xt_cpu_state)own->state, own->stack);
+}
+
 static uint32_t path_of(struct idle_paths *paths, const struct cpu_log *log,
 			const struct cpu_sample *sample, uint64_t time_ns)
 {
 	struct idle_path path;
 
-	if (!sample->stack && (sample->state == XT_CPU_UNKNOWN || sample->state == XT_CPU_RUNNING))
+	if (!sample->stack && sample->state == XT_CPU_UNKNOWN)
 		return IDLE_PATH_UNSAMPLED;
 	path = idle_paths_follow(paths->logs, log, sample, time_ns);
 	return intern(paths, &path);
@@ -167,21 +178,14 @@ static void add_share(struct idle_paths *paths, enum idle_class class, uint32_t 
 	paths->shares[paths->share_count++] = (struct idle_share){class, path, ns};
 }
 
-/* The thread's first sample that may speak for the gap. */
-static size_t first_row(const struct gap *gap)
-{
-	size_t row = cpu_samples_at(&gap->log->model->cpu_samples, gap->thread, gap->from_ns);
-
-	return row > gap->thread->first ? row - 1 : row;
-}
-
 /* Finds the parts of the gap that samples cover. Returns their sum in ns. */
 static uint64_t find_shares(struct idle_paths *paths, const struct gap *gap)
 {
 	const struct cpu_samples *samples = &gap->log->model->cpu_samples;
+	size_t first = cpu_samples_covering(samples, gap->thread, gap->from_ns);
 	uint64_t covered_ns = 0;
 
-	for (size_t r = first_row(gap); r < gap->thread->end; r++) {
+	for (size_t r = first; r < gap->thread->end; r++) {
 		struct cpu_cover cover = samples->rows[r].cover;
 		uint64_t from_ns = larger(cover.from_ns, gap->from_ns);
 		uint64_t until_ns = smaller(cover.until_ns, gap->until_ns), at_ns;
@@ -193,9 +197,26 @@ static uint64_t find_shares(struct idle_paths *paths, const struct gap *gap)
 		at_ns = from_ns + (until_ns - from_ns) / 2;
 		add_share(paths, class_at(gap, at_ns),
 			  path_of(paths, gap->log, &samples->rows[r], at_ns), until_ns - from_ns);
-		covered_ns += until_ns - from_ns;
+		saturating_add(&covered_ns, until_ns - from_ns);
 	}
 	return covered_ns;
+}
+
+/*
+ * Takes the part of *left_ns that share_ns is of *sum_ns, and removes both. If all shares of a sum
+ * are taken, nothing is left. Sums of hostile logs saturate, so they may be less than a share.
+ */
+static uint64_t take_part(uint64_t *left_ns, uint64_t *sum_ns, uint64_t share_ns)
+{
+	uint64_t part_ns;
+
+	share_ns = smaller(share_ns, *sum_ns);
+	if (!share_ns)
+		return 0;
+	part_ns = (uint64_t)((unsigned __int128)share_ns * *left_ns / *sum_ns);
+	*left_ns -= part_ns;
+	*sum_ns -= share_ns;
+	return part_ns;
 }
 
 /*
@@ -208,7 +229,8 @@ static void divide_class(struct idle_paths *paths, const struct gap *gap, enum i
 	uint64_t ns = gap->pieces_ns[class], sum_ns = 0, left_ns, given_ns;
 
 	for (size_t s = 0; s < paths->share_count; s++)
-		sum_ns += paths->shares[s].class == class ? paths->shares[s].ns : 0;
+		if (paths->shares[s].class == class)
+			saturating_add(&sum_ns, paths->shares[s].ns);
 	given_ns = ns > sum_ns ? ns - smaller(ns - sum_ns, uncovered_ns) : ns;
 	given_ns = sum_ns ? given_ns : 0;
 	left_ns = given_ns;
@@ -218,15 +240,13 @@ static void divide_class(struct idle_paths *paths, const struct gap *gap, enum i
 
 		if (share->class != class)
 			continue;
-		part_ns = (uint64_t)((unsigned __int128)share->ns * left_ns / sum_ns);
+		part_ns = take_part(&left_ns, &sum_ns, share->ns);
 		give(paths, gap->owner, class, share->path, part_ns);
-		left_ns -= part_ns;
-		sum_ns -= share->ns;
 		if (gap->until_ns - gap->from_ns >= IDLE_LONG_NS &&
-		    share->path != IDLE_PATH_UNSAMPLED)
+		    idle_paths_explain(paths, share->path))
 			paths->long_covered_ns += part_ns;
 	}
-	give(paths, gap->owner, class, IDLE_PATH_UNSAMPLED, ns - given_ns);
+	give(paths, gap->owner, class, IDLE_PATH_UNSAMPLED, ns - given_ns + left_ns);
 }
 
 static void divide_long(struct idle_paths *paths, const struct gap *gap)
@@ -267,7 +287,7 @@ static void add_hit(struct idle_paths *paths, uint32_t place, uint32_t path, uin
 	}
 	paths->hits[paths->hit_count++] = (struct idle_hit){place, path, weight_ns};
 	if (place < paths->pending_capacity)
-		paths->pending[place].hit_ns += weight_ns;
+		saturating_add(&paths->pending[place].hit_ns, weight_ns);
 }
 
 /*
@@ -307,6 +327,7 @@ static void divide_short(struct idle_paths *paths, const struct gap *gap)
 {
 	const struct cpu_samples *samples = &gap->log->model->cpu_samples;
 	uint32_t places[IDLE_CLASSES] = {0}, whole = path_throughout(paths, gap);
+	size_t first = cpu_samples_at(samples, gap->thread, gap->from_ns);
 
 	for (int class = 0; class < IDLE_CLASSES; class ++) {
 		if (!gap->pieces_ns[class])
@@ -318,7 +339,7 @@ static void divide_short(struct idle_paths *paths, const struct gap *gap)
 			places[class] = add_pending(paths, gap, (enum idle_class) class,
 						    gap->pieces_ns[class]);
 	}
-	for (size_t r = first_row(gap); r < gap->thread->end && !whole; r++) {
+	for (size_t r = first; r < gap->thread->end && !whole; r++) {
 		const struct cpu_sample *sample = &samples->rows[r];
 		uint64_t at_ns, ns = hit_ns(paths, gap, sample, &at_ns);
 
@@ -382,8 +403,7 @@ static void divide_pending(struct idle_paths *paths, const struct idle_hit *hit)
 
 	if (sampled_ns > pending->ns / HITS_FEW)
 		sampled_ns = pending->ns;
-	part_ns = (uint64_t)((unsigned __int128)sampled_ns * hit->weight_ns / pending->hit_ns);
-	pending->hit_ns -= hit->weight_ns;
+	part_ns = take_part(&sampled_ns, &pending->hit_ns, hit->weight_ns);
 	pending->ns -= part_ns;
 	total->weights[WEIGHT_GPU_IDLE] -= part_ns;
 	give(paths, &owner, IDLE_WHAT_CLASS(owner.what), hit->path, part_ns);

@@ -105,6 +105,12 @@ void idle_paths_add(struct idle_paths *paths, const struct owner *owner, uint64_
 struct idle_path idle_paths_follow(const struct cpu_logs *logs, const struct cpu_log *log,
 				   const struct cpu_sample *sample, uint64_t time_ns);
 
+/*
+ * Whether an index is that of a path that says what the CPU did. A running thread without a stack
+ * has a path that does not.
+ */
+bool idle_paths_explain(const struct idle_paths *paths, uint32_t path);
+
 /* Divides the short gaps. Call it after the last gap. */
 void idle_paths_finish(struct idle_paths *paths);
 

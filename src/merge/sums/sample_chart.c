@@ -38,10 +38,10 @@ static int list_next(struct sample_chart *chart, const struct process *process,
 		     const struct cpu_sample *sample)
 {
 	const struct frames *frames = process->frames;
-	const char *label = cpu_state_label((enum xt_cpu_state)sample->state);
 	uint32_t stack = frames_has_stack(frames, sample->stack) ? sample->stack : 0;
 	uint32_t node = stack ? joined_paths_node(frames, stack) : PATH_ROOT;
 	struct sample_slice *last;
+	const char *label;
 	int error = node == PATH_FAILED ? -ENOMEM : 0;
 
 	chart->next_depth = 0;
@@ -49,8 +49,7 @@ static int list_next(struct sample_chart *chart, const struct process *process,
 		error = list_frames(chart, process, node);
 	if (!error && frames_knows_api(frames, stack, MODEL_API_UNKNOWN))
 		error = add_name(chart, frames_api_name(frames, stack, MODEL_API_UNKNOWN));
-	if (!error && !chart->next_depth)
-		error = add_text(chart, process->names->shown, FRAME_NOT_SAMPLED);
+	label = cpu_sample_label((enum xt_cpu_state)sample->state, chart->next_depth);
 	if (!error && label)
 		error = add_text(chart, process->names->shown, label);
 	if (error)

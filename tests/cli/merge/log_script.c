@@ -57,6 +57,7 @@ struct script {
 	char *words[WORDS_MAX];
 	int word_count;
 	int line;
+	bool is_cpu_log;
 	uint64_t category, payload_type, payload;
 	struct texts functions, stacks, apis, strings, kernels, copy_shapes, python;
 };
@@ -192,7 +193,9 @@ static void do_stack(struct script *s)
 	size_t count = 0, python_count = 0;
 	bool is_new;
 
-	frames[count++] = module_start(CUDA) + 0x1010;
+	/* Traced stacks are those of CUDA calls. */
+	if (!s->is_cpu_log)
+		frames[count++] = module_start(CUDA) + 0x1010;
 	for (int w = s->word_count - 1; w >= 2; w--) {
 		if (strncmp(s->words[w], "py:", 3)) {
 			frames[count++] = function_address(s, s->words[w]);
@@ -447,6 +450,7 @@ static void do_account(struct script *s)
 static void do_meta(struct script *s)
 {
 	put_meta(s->log, word(s, 1), word(s, 2));
+	s->is_cpu_log |= !strcmp(word(s, 1), "log.kind") && !strcmp(word(s, 2), "cpu");
 }
 
 static const struct {

@@ -106,7 +106,36 @@ static void begins_no_earlier_than_time_0(void **state)
 	cpu_samples_free(&samples);
 }
 
-/* Rows of one thread do not overlap unless the log is damaged. */
+static void check_covers(const struct cpu_samples *samples)
+{
+	for (size_t t = 0; t < samples->thread_count; t++) {
+		const struct cpu_thread *thread = &samples->threads[t];
+		uint64_t until_ns = 0, last_ns = 0;
+
+		for (size_t r = thread->first; r < thread->end; r++) {
+			struct cpu_cover cover = samples->rows[r].cover;
+
+			assert_true(cover.from_ns >= until_ns);
+			assert_true(cover.from_ns <= samples->rows[r].first_ns);
+			assert_true(cover.until_ns >= cover.from_ns);
+			assert_true(samples->rows[r].last_ns >= last_ns);
+			until_ns = cover.until_ns;
+			last_ns = samples->rows[r].last_ns;
+		}
+	}
+}
+
+/* The row that a search of all rows finds. */
+static size_t slow_covering(const struct cpu_samples *samples, const struct cpu_thread *thread,
+			    uint64_t time_ns)
+{
+	size_t row = thread->first;
+
+	while (row < thread->end && samples->rows[row].cover.until_ns <= time_ns)
+		row++;
+	return row;
+}
+
 static void covers_are_disjoint(void **state)
 {
 	struct cpu_samples samples = {0};
@@ -121,19 +150,31 @@ static void covers_are_disjoint(void **state)
 		add(&samples, 1 + (uint32_t)rand() % 3, first_ns, now_ns);
 	}
 	assert_int_equal(cpu_samples_sort(&samples, REACH_NS), 0);
-	for (size_t t = 0; t < samples.thread_count; t++) {
-		const struct cpu_thread *thread = &samples.threads[t];
-		uint64_t until_ns = 0;
+	check_covers(&samples);
+	cpu_samples_free(&samples);
+}
 
-		for (size_t r = thread->first; r < thread->end; r++) {
-			struct cpu_cover cover = samples.rows[r].cover;
+/* No sampler writes such rows. */
+static void covers_of_overlapping_rows_are_disjoint(void **state)
+{
+	struct cpu_samples samples = {0};
 
-			assert_true(cover.from_ns >= until_ns);
-			assert_true(cover.from_ns <= samples.rows[r].first_ns);
-			assert_true(cover.until_ns >= cover.from_ns);
-			until_ns = cover.until_ns;
-		}
+	(void)state;
+	srand(2);
+	for (int i = 0; i < 2000; i++) {
+		uint64_t first_ns = (uint64_t)rand() % 1500 * 10;
+
+		add(&samples, 1 + (uint32_t)rand() % 3, first_ns,
+		    first_ns + (rand() % 4 ? (uint64_t)rand() % 300 : UINT64_C(1) << 62));
+		samples.rows[i].weight_ns = rand() % 9 ? (uint64_t)rand() % 400 : UINT64_MAX;
 	}
+	assert_int_equal(cpu_samples_sort(&samples, REACH_NS), 0);
+	check_covers(&samples);
+	for (uint64_t time_ns = 0; time_ns < 16000; time_ns += 5)
+		for (size_t t = 0; t < samples.thread_count; t++)
+			assert_int_equal(
+				cpu_samples_covering(&samples, &samples.threads[t], time_ns),
+				slow_covering(&samples, &samples.threads[t], time_ns));
 	cpu_samples_free(&samples);
 }
 
@@ -146,6 +187,13 @@ static void names_each_state(void **state)
 			assert_int_equal(cpu_state_label((enum xt_cpu_state)s)[0], '[');
 	}
 	assert_null(cpu_state_label(XT_CPU_RUNNING));
+	assert_null(cpu_sample_label(XT_CPU_RUNNING, true));
+	assert_string_equal(cpu_sample_label(XT_CPU_RUNNING, false), CPU_STACK_UNKNOWN);
+	assert_string_equal(cpu_sample_label(XT_CPU_LOCK, true), "[lock]");
+	assert_string_equal(cpu_sample_label(XT_CPU_LOCK, false), "[lock]");
+	assert_true(cpu_is_label(CPU_STACK_UNKNOWN));
+	assert_true(cpu_is_label("[lock]"));
+	assert_false(cpu_is_label("lock"));
 	assert_true(cpu_state_runs(XT_CPU_PAGE_FAULT));
 	assert_false(cpu_state_runs(XT_CPU_LOCK));
 }
@@ -159,6 +207,7 @@ int main(void)
 		cmocka_unit_test(leaves_a_hole_where_samples_are_missing),
 		cmocka_unit_test(begins_no_earlier_than_time_0),
 		cmocka_unit_test(covers_are_disjoint),
+		cmocka_unit_test(covers_of_overlapping_rows_are_disjoint),
 		cmocka_unit_test(names_each_state),
 	};
 

@@ -139,6 +139,41 @@ static void divides_a_long_gap(void **state)
 	end(&f);
 }
 
+/* From 10 ms on: running without a stack, a lock without a stack, nothing known, a stack. */
+static void counts_paths_that_tell_something_as_covered(void **state)
+{
+	const uint64_t pieces_ns[IDLE_CLASSES] = {[IDLE_NOT_SUBMITTED] = 80000000};
+	static const struct cpu_sample samples[] = {
+		{20000000, 30000000, .tid = OWN_PID, .state = XT_CPU_RUNNING},
+		{40000000, 50000000, .tid = OWN_PID, .state = XT_CPU_LOCK},
+		{60000000, 70000000, .tid = OWN_PID, .state = XT_CPU_UNKNOWN},
+		{80000000, 90000000, .tid = OWN_PID, .stack = 1, .state = XT_CPU_RUNNING},
+	};
+	const int64_t running = IDLE_PATH_FIRST, lock = IDLE_PATH_FIRST + 1;
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	for (size_t s = 0; s < sizeof(samples) / sizeof(*samples); s++) {
+		struct cpu_sample sample = samples[s];
+
+		sample.weight_ns = 20000000;
+		add(&f, 0, &sample);
+	}
+	sort(&f);
+	add_gap(&f, 10000000, 90000000, 90000000, 1, pieces_ns);
+	idle_paths_finish(&f.paths);
+	assert_int_equal(f.paths.count, 3);
+	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, running), 20000000);
+	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, lock), 20000000);
+	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, IDLE_PATH_UNSAMPLED), 20000000);
+	assert_false(idle_paths_explain(&f.paths, IDLE_PATH_UNSAMPLED));
+	assert_false(idle_paths_explain(&f.paths, (uint32_t)running));
+	assert_true(idle_paths_explain(&f.paths, (uint32_t)lock));
+	assert_int_equal(f.paths.long_covered_ns, 40000000);
+	end(&f);
+}
+
 static void follows_a_wait_to_another_process(void **state)
 {
 	const uint64_t pieces_ns[IDLE_CLASSES] = {[IDLE_NOT_SUBMITTED] = 40000000};
@@ -236,13 +271,57 @@ static void keeps_the_time_of_each_class(void **state)
 	}
 }
 
+/* Without clipping, the sum of the covers is 16 times 2^60, which is 0 in 64 bits. */
+static void survives_covers_whose_sum_overflows(void **state)
+{
+	const uint64_t gap_ns = UINT64_C(1) << 60;
+	const uint64_t pieces_ns[IDLE_CLASSES] = {[IDLE_NOT_SUBMITTED] = gap_ns};
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	for (uint64_t i = 0; i < 16; i++)
+		add(&f, 0,
+		    &(struct cpu_sample){i, UINT64_C(1) << 62, .tid = OWN_PID, .stack = 1,
+					 .state = XT_CPU_RUNNING});
+	sort(&f);
+	add_gap(&f, 100, 100 + gap_ns, 100 + gap_ns, 1, pieces_ns);
+	idle_paths_finish(&f.paths);
+	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, -1), gap_ns);
+	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, IDLE_PATH_FIRST), gap_ns);
+	end(&f);
+}
+
+/* A log with such a period is not accepted, but the division must not depend on that. */
+static void survives_weights_whose_sum_overflows(void **state)
+{
+	const uint64_t pieces_ns[IDLE_CLASSES] = {[IDLE_NOT_SUBMITTED] = 1000};
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	f.list[0].period_ns = UINT64_C(1) << 61;
+	for (uint64_t i = 0; i < 4; i++)
+		add(&f, 0,
+		    &(struct cpu_sample){1000 + i, 1000 + i, UINT64_C(1) << 62, .tid = OWN_PID,
+					 .stack = 1, .state = XT_CPU_RUNNING});
+	sort(&f);
+	add_gap(&f, 1000, 2000, 2000, 1, pieces_ns);
+	idle_paths_finish(&f.paths);
+	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, -1), 1000);
+	end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(divides_a_long_gap),
+		cmocka_unit_test(counts_paths_that_tell_something_as_covered),
 		cmocka_unit_test(follows_a_wait_to_another_process),
 		cmocka_unit_test(leaves_time_of_the_gpu_alone),
 		cmocka_unit_test(keeps_the_time_of_each_class),
+		cmocka_unit_test(survives_covers_whose_sum_overflows),
+		cmocka_unit_test(survives_weights_whose_sum_overflows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

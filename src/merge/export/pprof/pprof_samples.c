@@ -112,9 +112,8 @@ static int push_api(struct pprof *pprof, const struct process *process, uint32_t
 static int push_sampled(struct pprof *pprof, const struct process *process,
 			const struct owner *owner)
 {
-	const char *label = cpu_state_label((enum xt_cpu_state)owner->what);
-	int error = owner->stack ? push_stack(pprof, process, owner->stack)
-				 : push_text(pprof, FRAME_NOT_SAMPLED);
+	const char *label = cpu_sample_label((enum xt_cpu_state)owner->what, owner->stack);
+	int error = owner->stack ? push_stack(pprof, process, owner->stack) : 0;
 
 	if (!error)
 		error = push_api(pprof, process, owner->stack, MODEL_API_UNKNOWN);

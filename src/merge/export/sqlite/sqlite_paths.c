@@ -178,7 +178,8 @@ static const char *kind_of(const struct process *process, const struct owner *ow
 	if (owner->leaf == LEAF_KERNEL && owner->what < model->shapes.count &&
 	    model->shapes.rows[owner->what].is_collective)
 		return "collective";
-	if (owner->leaf == LEAF_CPU && !cpu_state_label((enum xt_cpu_state)owner->what))
+	if (owner->leaf == LEAF_CPU &&
+	    !cpu_sample_label((enum xt_cpu_state)owner->what, owner->stack))
 		return frames_knows_api(process->frames, owner->stack, MODEL_API_UNKNOWN)
 			       ? KIND_CALL
 			       : KIND_FRAME;

@@ -4,6 +4,7 @@
  * their causes, and warnings.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "merge/export/summary/summary_calls.h"
@@ -145,13 +146,25 @@ static void put_backward(struct output *out, const struct run *run)
 	}
 }
 
+static void put_process_count(struct output *out, const struct run *run)
+{
+	size_t count = run->inputs->count + run->cpu_only_count;
+	char without[64] = "";
+
+	if (run->cpu_only_count)
+		snprintf(without, sizeof(without), ", %zu without CUDA", run->cpu_only_count);
+	output_format(out, "%zu process%s%s%s\n", count, count == 1 ? "" : "es", without,
+		      run->has_simulated_gpu ? ", simulated GPU" : "");
+	if (count && !run->inputs->count)
+		put_note(out, "No process used CUDA. Show what the CPUs did with --weight cpu-time "
+			      "or --weight off-cpu.");
+}
+
 static void put_overview(struct output *out, const struct run *run)
 {
 	char time[TIME_BYTES], share[SHARE_BYTES], part[WANTED_BYTES];
 
-	output_format(out, "%zu process%s%s\n", run->inputs->count,
-		      run->inputs->count == 1 ? "" : "es",
-		      run->has_simulated_gpu ? ", simulated GPU" : "");
+	put_process_count(out, run);
 	put_damage(out, run);
 	if (run->selection) {
 		wanted_describe(&run->settings->wanted, part, sizeof(part));

@@ -34,13 +34,7 @@ static bool begins(const char *text, const char *beginning)
 
 static bool is_state(const char *text)
 {
-	for (int state = 0; state < XT_CPU_STATES; state++) {
-		const char *label = cpu_state_label((enum xt_cpu_state)state);
-
-		if (label && !strcmp(text, label))
-			return true;
-	}
-	return !strcmp(text, FRAME_NOT_SAMPLED);
+	return cpu_is_label(text) || !strcmp(text, FRAME_NOT_SAMPLED);
 }
 
 /* Describes the path below the class of a node. False if the CPU was not the cause. */

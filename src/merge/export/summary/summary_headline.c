@@ -47,11 +47,12 @@ static int add_text(struct headline_texts *texts, const char *label, const char 
 static int add_program(struct headline_texts *texts, const struct run *run)
 {
 	const struct input *first = &run->inputs->logs[0];
+	size_t count = run->inputs->count + run->cpu_only_count;
 	char more[64] = "";
 
-	if (run->inputs->count > 1)
-		snprintf(more, sizeof(more), " and %zu more process%s", run->inputs->count - 1,
-			 run->inputs->count > 2 ? "es" : "");
+	if (count > 1)
+		snprintf(more, sizeof(more), " and %zu more process%s", count - 1,
+			 count > 2 ? "es" : "");
 	return add_text(texts, "program", "%s%s",
 			first->command[0] ? first->command : first->program, more);
 }

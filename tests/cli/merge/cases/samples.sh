@@ -47,6 +47,34 @@ weigh gpu-idle .
 weigh cpu-time .
 weigh off-cpu .
 
+start "Samples without a stack: running, a lock, nothing known, the kernel."
+traced
+sampled 4321 <<END
+meta log.kind cpu
+meta cpu.hz 100
+sample 1 20000000 10000000 1 - 20000000
+sample 1 40000000 10000000 4 - 20000000
+sample 1 60000000 10000000 0 - 20000000
+sample 1 80000000 10000000 2 - 20000000
+END
+weigh gpu-idle . --to 115ms
+weigh cpu-time .
+weigh off-cpu .
+merge -q . --text text.txt --chrome trace.json --sqlite run.db --pprof profile.gz
+sed -n '/^GPU idle time by what/,/^$/p; /gaps of 20 ms/p' text.txt
+python3 - <<'END'
+import collections, gzip, json, sqlite3
+sums = collections.Counter()
+for event in json.load(open("trace.json"))["traceEvents"]:
+    if event.get("name", "").startswith("[") and "dur" in event:
+        sums[event["name"]] += event["dur"]
+print("chrome:", dict(sorted(sums.items())))
+text = gzip.open("profile.gz").read()
+print("pprof:", b"[running, stack unknown]" in text, b"[lock]" in text)
+for row in sqlite3.connect("run.db").execute("select text from path where kind = 'state' order by text"):
+    print("sqlite:", *row)
+END
+
 start "Short gaps share their time in proportion to the samples that fall into any of them."
 traced
 sampled 4321 <<END
@@ -149,6 +177,27 @@ merge -q . --summary summary.json --pprof profile.gz --speedscope scope.json
 import gzip, json
 print(*json.load(open("summary.json"))["weights"])
 print(b"off-cpu" in gzip.open("profile.gz").read(), "off-cpu" in open("scope.json").read())'
+
+start "A program without CUDA has CPU logs only."
+sampled 4321 <<END
+meta log.kind cpu
+meta cpu.hz 100
+stack load main load
+sample 1 15000000 0 1 load 10000000
+sample 1 25000000 60000000 4 load 70000000
+END
+sampled 4400 <<END
+meta log.kind cpu
+meta cpu.hz 100
+stack load worker load
+sample 1 95000000 0 1 load 10000000
+END
+merge -q . --text - | sed -n '1,/^  kernels/p'
+merge -q . --text - --to 50ms | sed -n '/^ran/p'
+merge -q . --text - --weight cpu-time | sed -n '/^CPU time/,/^$/p'
+rm one.4321.cpu.xtr
+traced
+merge -q . --text - | sed -n '1,/^  kernels/p'
 
 start "Samples that no sampler writes."
 traced
