@@ -297,6 +297,16 @@ static void observe_wait_again(struct observation *o)
 	o->process->counts.observations++;
 }
 
+/* An earlier log of the process has what the thread did up to now. */
+static void skip_past(struct observation *o, const struct thread_counts *counts)
+{
+	struct sampled_thread *thread = o->thread;
+
+	thread->counts = *counts;
+	thread->fault_count = o->stat.fault_count;
+	restart_unsampled(o);
+}
+
 static bool begin_thread(struct observation *o, const struct thread_counts *counts)
 {
 	struct sampling *sampling = o->sampling;
@@ -318,6 +328,8 @@ static bool begin_thread(struct observation *o, const struct thread_counts *coun
 	strcpy(thread->name, o->stat.name);
 	thread_rows_start(&thread->rows, thread->id, start_ns);
 	thread->is_known = true;
+	if (o->process->is_found_again)
+		skip_past(o, counts);
 	sampling->total_threads++;
 	o->process->counts.threads++;
 	return true;
@@ -340,15 +352,34 @@ static bool is_of_tracer(const struct thread_stat *stat)
 	return !strncmp(stat->name, "xtrace-", 7);
 }
 
+static void end_thread(struct observation *o)
+{
+	o->thread->has_ended = true;
+	o->process->counts.ended_threads += !o->thread->is_known;
+}
+
+/* A file could not be read. If the thread lives, such as after EMFILE, the next round tries again. */
+static void note_error(struct observation *o, int error)
+{
+	if (thread_files_is_end(error))
+		end_thread(o);
+	else
+		o->sampling->lost_observations++;
+}
+
 /* False if the thread has ended, or is not to be observed. */
 static bool read_stat(struct observation *o)
 {
 	struct sampled_thread *thread = o->thread;
+	int error = thread_files_stat(&thread->files, &o->stat);
 
-	if (thread_files_stat(&thread->files, &o->stat) || strchr("ZX", o->stat.state) ||
+	if (error) {
+		note_error(o, error);
+		return false;
+	}
+	if (strchr("ZX", o->stat.state) ||
 	    (thread->is_known && thread->start_ticks != o->stat.start_ticks)) {
-		thread->has_ended = true;
-		o->process->counts.ended_threads += !thread->is_known;
+		end_thread(o);
 		return false;
 	}
 	return !is_of_tracer(&o->stat) &&
@@ -367,9 +398,7 @@ static void check_identity(struct observation *o, const struct thread_counts *co
 	if (is_new_main || counts->run_ns < thread->counts.run_ns ||
 	    counts->ready_ns < thread->counts.ready_ns ||
 	    counts->switch_count < thread->counts.switch_count) {
-		thread->counts = *counts;
-		thread->fault_count = o->stat.fault_count;
-		restart_unsampled(o);
+		skip_past(o, counts);
 	}
 	if (is_new_main)
 		o->process->has_new_main = false;
@@ -400,10 +429,10 @@ void observe_thread(struct sampling *sampling, struct sampled_process *process,
 {
 	struct observation o = {.sampling = sampling, .process = process, .thread = thread};
 	struct thread_counts counts;
+	int error = thread_files_counts(&thread->files, &counts);
 
-	if (thread_files_counts(&thread->files, &counts)) {
-		thread->has_ended = true;
-		process->counts.ended_threads += !thread->is_known;
+	if (error) {
+		note_error(&o, error);
 		return;
 	}
 	o.now_ns = sampling_now_ns();

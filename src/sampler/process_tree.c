@@ -171,8 +171,7 @@ void process_tree_sweep(struct sampling *sampling)
 		if (!is_over(process))
 			continue;
 		/* New threads may have come since the old ones ended. */
-		sampling_list_threads(sampling, process);
-		if (!is_over(process))
+		if (!sampling_list_threads(sampling, process) || !is_over(process))
 			continue;
 		process->has_ended = true;
 		if (process->pid != sampling->root)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/sampler.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -33,7 +34,7 @@
 #define QUIET_SHARE  8
 
 #define DESCRIPTORS_MAX	     32768
-#define DESCRIPTORS_RESERVED (CPU_LOGS_MAX + 256) /* for logs, events and the rest of xtrace */
+#define DESCRIPTORS_RESERVED 16 /* for files that are closed after a read */
 
 struct sampler {
 	pthread_t thread;
@@ -173,6 +174,7 @@ static void record_totals(struct sampler *sampler)
 	} rows[] = {
 		{"cpu.sampler.cpu_ns", thread_cpu_ns()},
 		{"cpu.late_ns", sampler->late_ns},
+		{"cpu.lost.observations", sampling->lost_observations},
 		{"cpu.lost.processes", sampling->lost_processes},
 		{"cpu.lost.perf", sampler->perf ? perf_events_lost(sampler->perf) : 0},
 	};
@@ -210,14 +212,40 @@ static void raise_limit(struct sampler *sampler)
 	limit.rlim_cur = limit.rlim_max < DESCRIPTORS_MAX ? limit.rlim_max : DESCRIPTORS_MAX;
 	if (limit.rlim_cur > sampler->limit.rlim_cur && !setrlimit(RLIMIT_NOFILE, &limit))
 		sampler->raised_limit = true;
-	else
-		limit.rlim_cur = sampler->limit.rlim_cur;
-	sampler->sampling.descriptor_budget =
-		limit.rlim_cur > 2 * DESCRIPTORS_RESERVED
-			? (int)(limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur
-								 : DESCRIPTORS_MAX) -
-				  DESCRIPTORS_RESERVED
-			: (int)limit.rlim_cur / 4;
+}
+
+static uint32_t count_open_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	uint32_t count = 0;
+
+	while (folder && readdir(folder))
+		count++;
+	if (folder)
+		closedir(folder);
+	return count;
+}
+
+/*
+ * Divides the descriptors that are left. A log without one cannot be written, so most are for logs.
+ * A file of a thread without one is opened for each read.
+ */
+static void share_descriptors(struct sampler *sampler)
+{
+	struct sampling *sampling = &sampler->sampling;
+	uint32_t used = count_open_descriptors() + DESCRIPTORS_RESERVED, left = 0;
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur > used)
+		left = (uint32_t)(limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur
+								   : DESCRIPTORS_MAX) -
+		       used;
+	sampling->log_limit = left / 4 * 3;
+	if (sampling->log_limit > CPU_LOGS_MAX)
+		sampling->log_limit = CPU_LOGS_MAX;
+	if (!sampling->log_limit)
+		sampling->log_limit = 1;
+	sampling->descriptor_budget = left ? (int)(left - sampling->log_limit) : 0;
 }
 
 static void open_perf(struct sampler *sampler, const struct sampler_options *options)
@@ -303,6 +331,7 @@ static int prepare(struct sampler *sampler, const struct sampler_options *option
 	/* Without libunwind there are still the innermost frames. */
 	remote_unwind_open(options->library_dir, why, sizeof(why));
 	open_perf(sampler, options);
+	share_descriptors(sampler);
 	return add_root(sampler);
 }
 
@@ -337,7 +366,7 @@ void sampler_stop(struct sampler *sampler, struct sampler_result *result)
 	sampler->is_stopping = true;
 	eventfd_write(sampler->stop_event, 1);
 	pthread_join(sampler->thread, NULL);
-	result->process_count = sampler->sampling.log_count;
+	result->process_count = sampler->sampling.total_logs;
 	result->thread_count = (uint32_t)sampler->sampling.total_threads;
 	result->observation_count = sampler->sampling.total_observations;
 	snprintf(result->why_no_perf, sizeof(result->why_no_perf), "%s", sampler->why_no_perf);

@@ -15,6 +15,14 @@
 #define CPU_LOGS_MAX	 1024
 #define STACK_COPY_BYTES (64u << 10)
 
+#define ENDED_PROCESSES	 256
+
+/* A process whose log was closed. The pid alone may be that of another process by now. */
+struct ended_process {
+	pid_t pid;
+	uint64_t start_ticks;
+};
+
 struct sampling {
 	struct process_table processes;
 	struct sampling_facts facts;
@@ -26,8 +34,12 @@ struct sampling {
 	bool has_root_sample; /* a new one of the first thread came since this was cleared */
 	int descriptor_budget;
 	uint64_t random;
-	uint32_t log_count;
-	uint64_t lost_processes;		    /* without a log, because of CPU_LOGS_MAX */
+	uint32_t log_count, log_limit; /* open logs */
+	uint32_t total_logs;
+	struct ended_process ended[ENDED_PROCESSES]; /* a ring */
+	uint32_t ended_count;
+	uint64_t lost_observations;		    /* because of an error such as EMFILE */
+	uint64_t lost_processes;		    /* without a log, because of log_limit */
 	uint64_t total_observations, total_threads; /* of all processes */
 	/* Too large for the stack; valid during one observation. */
 	struct native_stack native;
@@ -47,8 +59,11 @@ struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pi
 /* Writes the rest of its log and frees it. The process is no longer in the table then. */
 void sampling_end_process(struct sampling *sampling, struct sampled_process *process);
 
-/* Finds threads that are new, and ends those that are gone. */
-void sampling_list_threads(struct sampling *sampling, struct sampled_process *process);
+/*
+ * Finds threads that are new, and ends those that are gone. False if the list could not be read,
+ * although the process may exist.
+ */
+bool sampling_list_threads(struct sampling *sampling, struct sampled_process *process);
 
 /* Adds a thread that is not known. NULL if out of memory. */
 struct sampled_thread *sampling_add_thread(struct sampling *sampling,

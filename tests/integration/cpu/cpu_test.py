@@ -31,8 +31,9 @@ class Cpu(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def record(self, *command, hertz="99", status=0):
-        recording = Recording(XTRACE, DUMP, self.folder + "/data", command, hertz, HAS_PERF)
+    def record(self, *command, hertz="99", status=0, file_limit=None):
+        recording = Recording(XTRACE, DUMP, self.folder + "/data", command, hertz, HAS_PERF,
+                              file_limit)
         self.assertEqual(recording.done.returncode, status, recording.done.stderr)
         self.assertEqual(recording.problems, "")
         if HAS_PERF and recording.logs and recording.logs[0].meta["cpu.source"] != "perf":
@@ -128,6 +129,19 @@ class Cpu(unittest.TestCase):
         recording = self.load("short_processes", 400)
         self.assertGreater(recording.truth["processes"], 20)
         self.assertGreater(len(recording.logs), 0)
+
+    @ONCE
+    def test_few_descriptors(self):
+        """No process is charged twice if xtrace runs out of files."""
+        started = time.monotonic()
+        recording = self.record("sh", "-c", "for i in $(seq 60); do sleep 2 & done; wait",
+                                file_limit=64)
+        life_ns = (time.monotonic() - started) * 1e9
+        self.assertEqual(len({log.pid for log in recording.logs}), len(recording.logs))
+        self.assertGreater(len(recording.logs), 5)
+        self.assertLess(len(recording.logs), 62)
+        for log in recording.logs:
+            self.assertLess(sum(log.thread_ns().values()), life_ns)
 
     def test_killed(self):
         started = time.monotonic()
