@@ -15,6 +15,8 @@
 #include "sampler/observe.h"
 #include "sampler/process_tree.h"
 
+#define MANY_CHILDREN 1500
+
 static struct sampling sampling; /* too large for the stack */
 
 static pid_t start_child(void)
@@ -126,9 +128,53 @@ static void starts_a_process_that_is_found_again_at_now(void **state)
 	end_child(pid);
 }
 
+static void reads_ids_that_two_parts_share(void **state)
+{
+	pid_t pids[] = {start_child(), start_child()}, id = 0;
+	char text[64];
+	size_t length = (size_t)snprintf(text, sizeof(text), "%d %d ", pids[0], pids[1]);
+
+	(void)state;
+	for (size_t split = 0; split <= length; split++) {
+		process_tree_add_listed(&sampling, text, split, &id);
+		process_tree_add_listed(&sampling, text + split, length - split, &id);
+		assert_int_equal(id, 0);
+		assert_int_equal(sampling.processes.count, 2);
+		for (size_t i = 0; i < 2; i++)
+			sampling_end_process(&sampling,
+					     process_table_find(&sampling.processes, pids[i]));
+	}
+	end_child(pids[0]);
+	end_child(pids[1]);
+}
+
+/* The kernel returns a page at most for each read: about 700 ids. */
+static void finds_all_of_many_children(void **state)
+{
+	pid_t pids[MANY_CHILDREN];
+	struct process_tree tree;
+	size_t found = 0;
+
+	(void)state;
+	for (size_t i = 0; i < MANY_CHILDREN; i++)
+		pids[i] = start_child();
+	process_tree_open(&tree);
+	assert_non_null(sampling_add_process(&sampling, getpid()));
+	process_tree_begin(&tree, sampling_now_ns());
+	process_tree_scan(&tree, &sampling);
+	process_tree_close(&tree);
+	for (size_t i = 0; i < MANY_CHILDREN; i++) {
+		found += process_table_find(&sampling.processes, pids[i]) != NULL;
+		end_child(pids[i]);
+	}
+	assert_int_equal(found, MANY_CHILDREN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(reads_ids_that_two_parts_share, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(finds_all_of_many_children, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(keeps_threads_whose_files_cannot_be_opened, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(sweeps_processes_that_ended, set_up, tear_down),
