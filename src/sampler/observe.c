@@ -346,10 +346,20 @@ static void note_name(struct observation *o)
 			      thread->start_ns);
 }
 
-/* The tracer's own threads are no work of the program. */
-static bool is_of_tracer(const struct thread_stat *stat)
+/*
+ * The tracer's own threads are no work of the program. The main thread has the name of the program,
+ * which may be one of these, too.
+ */
+static bool is_of_tracer(const struct observation *o)
 {
-	return !strncmp(stat->name, "xtrace-", 7);
+	static const char *const names[] = {"xtrace-writer", "xtrace-flush", "xtrace-sampler"};
+
+	if (o->thread->tid == o->process->pid)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(o->stat.name, names[i]))
+			return true;
+	return false;
 }
 
 static void end_thread(struct observation *o)
@@ -382,7 +392,7 @@ static bool read_stat(struct observation *o)
 		end_thread(o);
 		return false;
 	}
-	return !is_of_tracer(&o->stat) &&
+	return !is_of_tracer(o) &&
 	       sampling_check_program(o->sampling, o->process, &o->stat, o->now_ns);
 }
 
