@@ -461,19 +461,29 @@ static void free_log(struct cpu_log *log)
 	free(log);
 }
 
-void cpu_log_close(struct cpu_log *log, struct cpu_log_tables *tables, uint64_t now_ns)
+static int write_end(struct cpu_log *log, struct cpu_log_tables *tables)
 {
+	int error;
+
+	cpu_log_account(log, "cpu.lost.write_failed", log->lost_rows + log->rows.lost_count);
+	error = write_accounts(log, &tables->tables[XT_KIND_ACCOUNT]);
+	if (!error)
+		error = xt_writer_add_end(log->writer);
+	return error ? error : xt_writer_flush(log->writer);
+}
+
+int cpu_log_close(struct cpu_log *log, struct cpu_log_tables *tables, uint64_t now_ns)
+{
+	int error, end_error = 0;
+
 	if (!log)
-		return;
-	cpu_log_flush(log, tables, now_ns);
+		return 0;
+	error = cpu_log_flush(log, tables, now_ns);
 	if (log->writer) {
 		drop_rows(log);
-		cpu_log_account(log, "cpu.lost.write_failed",
-				log->lost_rows + log->rows.lost_count);
-		if (!write_accounts(log, &tables->tables[XT_KIND_ACCOUNT]) &&
-		    !xt_writer_add_end(log->writer))
-			xt_writer_flush(log->writer);
+		end_error = write_end(log, tables);
 		xt_writer_close(log->writer);
 	}
 	free_log(log);
+	return error ? error : end_error;
 }

@@ -89,7 +89,9 @@ static void flush_logs(struct sampler *sampler)
 
 	for (size_t i = 0; i < table->count && !sampler->is_stopping; i++)
 		if (table->list[i]->log && cpu_log_is_due(table->list[i]->log, now_ns))
-			cpu_log_flush(table->list[i]->log, &sampler->sampling.tables, now_ns);
+			sampling_note_write(&sampler->sampling,
+					    cpu_log_flush(table->list[i]->log,
+							  &sampler->sampling.tables, now_ns));
 }
 
 /*
@@ -160,7 +162,8 @@ static void wait_for_work(struct sampler *sampler)
 		 left_ns = sampler->next_ns > now_ns ? sampler->next_ns - now_ns : 0;
 	const struct timespec left = {(time_t)(left_ns / 1000000000), (long)(left_ns % 1000000000)};
 
-	ppoll(polled, 2, &left, NULL);
+	if (ppoll(polled, 2, &left, NULL) > 0 && polled[1].revents)
+		perf_events_drop_ended(sampler->perf);
 }
 
 /* Of the whole recording; they are in the log of the program. */
@@ -241,8 +244,8 @@ static void share_descriptors(struct sampler *sampler)
 								   : DESCRIPTORS_MAX) -
 		       used;
 	sampling->log_limit = left / 4 * 3;
-	if (sampling->log_limit > CPU_LOGS_MAX)
-		sampling->log_limit = CPU_LOGS_MAX;
+	if (sampling->log_limit > SAMPLER_LOGS_MAX)
+		sampling->log_limit = SAMPLER_LOGS_MAX;
 	if (!sampling->log_limit)
 		sampling->log_limit = 1;
 	sampling->descriptor_budget = left ? (int)(left - sampling->log_limit) : 0;
@@ -250,13 +253,9 @@ static void share_descriptors(struct sampler *sampler)
 
 static void open_perf(struct sampler *sampler, const struct sampler_options *options)
 {
-	const char *wish = getenv("XTRACE_CPU_PERF");
 	char *why = sampler->why_no_perf;
 
-	if (wish && !strcmp(wish, "off"))
-		snprintf(why, SAMPLER_WHY_BYTES, "XTRACE_CPU_PERF=off");
-	else if (perf_events_open(&sampler->perf, options->root, options->hz, why,
-				  SAMPLER_WHY_BYTES))
+	if (perf_events_open(&sampler->perf, options->root, options->hz, why, SAMPLER_WHY_BYTES))
 		sampler->perf = NULL;
 	if (sampler->perf)
 		sampler->sampling.sees_kernel = perf_events_see_kernel(sampler->perf);
@@ -368,6 +367,10 @@ void sampler_stop(struct sampler *sampler, struct sampler_result *result)
 	pthread_join(sampler->thread, NULL);
 	result->process_count = sampler->sampling.total_logs;
 	result->thread_count = (uint32_t)sampler->sampling.total_threads;
+	result->lost_processes = sampler->sampling.lost_processes;
+	result->write_error = sampler->sampling.write_error;
+	result->log_limit = sampler->sampling.log_limit;
+	result->is_untraceable = sampler->sampling.is_root_untraceable;
 	result->observation_count = sampler->sampling.total_observations;
 	snprintf(result->why_no_perf, sizeof(result->why_no_perf), "%s", sampler->why_no_perf);
 	free_sampler(sampler);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "log/base/grow.h"
 
@@ -234,6 +235,12 @@ struct cpu_log *sampling_log(struct sampling *sampling, struct sampled_process *
 	return process->log;
 }
 
+void sampling_note_write(struct sampling *sampling, int error)
+{
+	if (!sampling->write_error)
+		sampling->write_error = error;
+}
+
 static void forget_program(struct sampled_process *process)
 {
 	python_process_close(process->python);
@@ -249,10 +256,20 @@ static void forget_program(struct sampled_process *process)
 		cpu_log_forget_program(process->log);
 }
 
+/* A process that exits has no program any more, which is another error. */
+static bool is_untraceable(pid_t pid)
+{
+	char path[64], text[2];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return readlink(path, text, sizeof(text)) < 0 && (errno == EACCES || errno == EPERM);
+}
+
 bool sampling_check_program(struct sampling *sampling, struct sampled_process *process,
 			    const struct thread_stat *stat, uint64_t now_ns)
 {
-	(void)sampling;
+	if (process->pid == sampling->root && process->awaits_exec)
+		sampling->is_root_untraceable = !stat->stack_start && is_untraceable(process->pid);
 	/* 0: the process may not be traced. */
 	if (!stat->stack_start || stat->stack_start == process->stack_start)
 		return !process->awaits_exec;
@@ -328,7 +345,8 @@ void sampling_end_process(struct sampling *sampling, struct sampled_process *pro
 			(struct ended_process){process->pid, process->start_ticks};
 		record_counts(process);
 		sampling->total_observations += process->counts.observations;
-		cpu_log_close(process->log, &sampling->tables, sampling_now_ns());
+		sampling_note_write(sampling, cpu_log_close(process->log, &sampling->tables,
+							    sampling_now_ns()));
 		sampling->log_count--;
 	}
 	python_process_close(process->python);

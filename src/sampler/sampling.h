@@ -12,10 +12,9 @@
 #include "sampler/process_facts.h"
 #include "sampler/sampled.h"
 
-#define CPU_LOGS_MAX	 1024
 #define STACK_COPY_BYTES (64u << 10)
 
-#define ENDED_PROCESSES	 256
+#define ENDED_PROCESSES 256
 
 /* A process whose log was closed. The pid alone may be that of another process by now. */
 struct ended_process {
@@ -30,12 +29,14 @@ struct sampling {
 	struct cpu_log_tables tables;
 	pid_t root;
 	uint64_t start_ns, period_ns;
-	bool sees_kernel;     /* samples come from inside the kernel, too */
-	bool has_root_sample; /* a new one of the first thread came since this was cleared */
+	bool sees_kernel;	  /* samples come from inside the kernel, too */
+	bool is_root_untraceable; /* the kernel hides what it executes */
+	bool has_root_sample;	  /* a new one of the first thread came since this was cleared */
 	int descriptor_budget;
 	uint64_t random;
 	uint32_t log_count, log_limit; /* open logs */
 	uint32_t total_logs;
+	int write_error;			     /* the first one of a log; 0: none */
 	struct ended_process ended[ENDED_PROCESSES]; /* a ring */
 	uint32_t ended_count;
 	uint64_t lost_observations;		    /* because of an error such as EMFILE */
@@ -71,6 +72,9 @@ struct sampled_thread *sampling_add_thread(struct sampling *sampling,
 
 /* The log of the process. NULL if it gets none. */
 struct cpu_log *sampling_log(struct sampling *sampling, struct sampled_process *process);
+
+/* Notes the result of a write of a log: 0 or -errno. */
+void sampling_note_write(struct sampling *sampling, int error);
 
 /*
  * Compares what stat says of the process with what is known, and starts afresh if the process

@@ -29,7 +29,7 @@ void cpu_sampling_start(void *context, pid_t pid);
 /* Completes the logs. Does nothing if sampling is off. */
 void cpu_sampling_stop(struct cpu_sampling *sampling);
 
-/* Prints what was sampled, and what is missing. Nothing if sampling is off. */
-void cpu_sampling_report(const struct cpu_sampling *sampling);
+/* Prints what was sampled of the program, and what is missing. Nothing if sampling is off. */
+void cpu_sampling_report(const struct cpu_sampling *sampling, const char *program);
 
 #endif

@@ -242,7 +242,7 @@ static void report(const struct recording *recording)
 	char launches[COUNT_BYTES], kernels[COUNT_BYTES], lost[COUNT_BYTES], size[TIME_BYTES];
 	bool is_unknown;
 
-	cpu_sampling_report(&recording->cpu);
+	cpu_sampling_report(&recording->cpu, recording->info.command[0]);
 	if (totals.process_count == 0) {
 		print_note("%s: no process used CUDA, or none could be traced%s",
 			   recording->cpu.hz ? "no CUDA calls were recorded"

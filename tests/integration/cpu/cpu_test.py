@@ -7,6 +7,8 @@ usage: cpu_test.py XTRACE DUMP LOAD perf|proc [UNITTEST ARGUMENT]...
 - proc: without
 """
 import os
+import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -143,6 +145,12 @@ class Cpu(unittest.TestCase):
         for log in recording.logs:
             self.assertLess(sum(log.thread_ns().values()), life_ns)
 
+    @ONCE
+    def test_named_like_a_thread_of_the_tracer(self):
+        program = self.folder + "/xtrace-writer"
+        shutil.copy(LOAD, program)
+        self.assert_state(self.record(program, "sleeps", "300").logs[0], "sleep", 0.9)
+
     def test_killed(self):
         started = time.monotonic()
         recording = self.load("killed", 300, status=128 + 9)
@@ -193,7 +201,37 @@ class Cpu(unittest.TestCase):
         missing = "CPU stacks of running native code are missing: XTRACE_CPU_PERF=off"
         self.assertEqual(missing in recording.done.stderr, not HAS_PERF)
 
+    @ONCE
+    def test_untraceable_program(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root to give up")
+        program = self.folder + "/unreadable"
+        shutil.copy(LOAD, program)
+        os.chmod(program, 0o711)
+        os.chmod(self.folder, 0o777)
+        begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                               XTRACE, "record", "--cpu", "-o", self.folder + "/data",
+                               program, "sleeps", "1000"],
+                              capture_output=True, text=True, check=False)
+        if "setpriv" in done.stderr:
+            self.skipTest(done.stderr)
+        end = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.assertIn("may not be traced (setuid, or not readable)", done.stderr)
+        self.assertLess(end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime, 0.4)
+
     # Python
+
+    @ONCE
+    def test_pid_namespace(self):
+        unshare = ["unshare", "-pf", "--mount-proc"]
+        if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
+            self.skipTest("unshare is not allowed")
+        recording = self.record(*unshare, PYTHON, HERE + "/paths.py", "0.5")
+        log = next(log for log in recording.logs if "paths.py" in log.meta["process.cmdline"]
+                   and "unshare" not in log.meta["process.cmdline"])
+        self.assertEqual(log.pid, 1)
+        self.assertGreater(log.share(lambda r: ("main", "paths.py") in r.python), 0.5)
 
     def test_gil(self):
         recording = self.record(PYTHON, HERE + "/gil.py", "0.8")
