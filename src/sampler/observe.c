@@ -434,6 +434,15 @@ static bool is_unchanged(const struct sampled_thread *thread, const struct threa
 	       thread->counts.switch_count == counts->switch_count;
 }
 
+/* To compare it with the CPU time of the whole program, which includes the tracer's threads. */
+static void add_to_total(struct sampling *sampling, struct sampled_thread *thread,
+			 const struct thread_counts *counts)
+{
+	if (counts->run_ns > thread->total_run_ns)
+		sampling->total_run_ns += counts->run_ns - thread->total_run_ns;
+	thread->total_run_ns = counts->run_ns;
+}
+
 void observe_thread(struct sampling *sampling, struct sampled_process *process,
 		    struct sampled_thread *thread)
 {
@@ -445,6 +454,7 @@ void observe_thread(struct sampling *sampling, struct sampled_process *process,
 		note_error(&o, error);
 		return;
 	}
+	add_to_total(sampling, thread, &counts);
 	o.now_ns = sampling_now_ns();
 	if (is_unchanged(thread, &counts)) {
 		note_counts(&o, &counts);

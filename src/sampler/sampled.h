@@ -45,6 +45,7 @@ struct sampled_thread {
 	char name[THREAD_NAME_BYTES];
 	struct thread_files files;
 	struct thread_counts counts; /* at the last observation */
+	uint64_t total_run_ns;	     /* what sampling.total_run_ns has of this thread */
 	uint64_t scanned_switches;   /* when its children were looked for */
 	uint64_t fault_count;
 	/* Since the newest sample of the kernel: */

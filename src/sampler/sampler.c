@@ -82,6 +82,25 @@ static void observe_process(struct sampler *sampler, struct sampled_process *pro
 	}
 }
 
+/* So that short processes are not over before the first observation. */
+static void observe_new_threads(struct sampler *sampler)
+{
+	struct sampling *sampling = &sampler->sampling;
+
+	for (size_t i = 0; i < sampling->processes.count && !sampler->is_stopping; i++) {
+		struct sampled_process *process = sampling->processes.list[i];
+
+		for (size_t t = 0; t < process->thread_count && !process->has_no_log; t++) {
+			struct sampled_thread *thread = process->threads[t];
+
+			if (thread->is_known || thread->has_ended)
+				continue;
+			sampling_prepare(process, sampling_now_ns());
+			observe_thread(sampling, process, thread);
+		}
+	}
+}
+
 static void flush_logs(struct sampler *sampler)
 {
 	struct process_table *table = &sampler->sampling.processes;
@@ -145,6 +164,8 @@ static void round_of_all(struct sampler *sampler)
 			observe_process(sampler, process);
 	}
 	process_tree_scan(&sampler->tree, sampling);
+	if (sampler->tree.is_due)
+		observe_new_threads(sampler);
 	process_tree_sweep(sampling);
 	flush_logs(sampler);
 	sampler->round++;
@@ -308,8 +329,11 @@ static int prepare(struct sampler *sampler, const struct sampler_options *option
 {
 	struct sampling *sampling = &sampler->sampling;
 	char why[SAMPLER_WHY_BYTES];
-	int error = cpu_log_tables_init(&sampling->tables);
+	int error;
 
+	if (access("/proc/self/schedstat", R_OK))
+		return -ENOSYS;
+	error = cpu_log_tables_init(&sampling->tables);
 	if (error)
 		return error;
 	sampler->data_dir = strdup(options->data_dir);
@@ -368,6 +392,7 @@ void sampler_stop(struct sampler *sampler, struct sampler_result *result)
 	result->process_count = sampler->sampling.total_logs;
 	result->thread_count = (uint32_t)sampler->sampling.total_threads;
 	result->lost_processes = sampler->sampling.lost_processes;
+	result->run_ns = sampler->sampling.total_run_ns;
 	result->write_error = sampler->sampling.write_error;
 	result->log_limit = sampler->sampling.log_limit;
 	result->is_untraceable = sampler->sampling.is_root_untraceable;

@@ -26,13 +26,15 @@ struct sampler_options {
 
 /*
  * Begins to sample. Call it before the program calls exec. Blocks signals in its thread. The
- * options may be freed afterwards. Returns 0 or -errno. Stop it with sampler_stop().
+ * options may be freed afterwards. Returns 0 or -errno: -ENOSYS if the kernel has no
+ * /proc/PID/schedstat. Stop it with sampler_stop().
  */
 int sampler_start(struct sampler **out, const struct sampler_options *options);
 
 struct sampler_result {
 	uint32_t process_count, thread_count;
 	uint64_t observation_count;
+	uint64_t run_ns;	 /* CPU time of all threads that were observed */
 	uint64_t lost_processes; /* not sampled, because log_limit CPU logs were open */
 	uint32_t log_limit;
 	int write_error;     /* -errno: the first error of writing a log; 0: none */

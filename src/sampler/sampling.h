@@ -41,6 +41,7 @@ struct sampling {
 	uint32_t ended_count;
 	uint64_t lost_observations;		    /* because of an error such as EMFILE */
 	uint64_t lost_processes;		    /* without a log, because of log_limit */
+	uint64_t total_run_ns;			    /* also of threads without a row */
 	uint64_t total_observations, total_threads; /* of all processes */
 	/* Too large for the stack; valid during one observation. */
 	struct native_stack native;

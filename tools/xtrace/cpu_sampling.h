@@ -20,7 +20,8 @@ struct cpu_sampling {
 	/* Set by cpu_sampling_start() and cpu_sampling_stop(): */
 	struct sampler *sampler;
 	struct sampler_result result;
-	int error; /* -errno: the sampler could not start */
+	uint64_t cpu_ns; /* of the program and the descendants that it waited for */
+	int error;	 /* -errno: the sampler could not start */
 };
 
 /* For child_care.forked. context: struct cpu_sampling. The program runs even if this fails. */

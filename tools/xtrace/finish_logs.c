@@ -20,8 +20,7 @@
 
 #define EMBED_LOGS_MAX	 1000 /* per merge process, to limit its argument list */
 #define EMBED_OTHERS_MAX 32   /* CPU logs of processes without CUDA calls */
-#define LOG_SUFFIX	 ".xtr"
-#define CPU_LOG_SUFFIX	 ".cpu.xtr"
+#define CPU_LOG_SUFFIX	 ".cpu" DATA_DIR_LOG_SUFFIX
 
 struct sized_log {
 	size_t index;
@@ -86,7 +85,7 @@ static void settle_log(struct finished *f, size_t index)
 	free(path);
 }
 
-static bool is_cpu_log(const char *name)
+bool finish_is_cpu_log(const char *name)
 {
 	size_t length = strlen(name), suffix = strlen(CPU_LOG_SUFFIX);
 
@@ -96,7 +95,8 @@ static bool is_cpu_log(const char *name)
 /* Length of the part that all logs of a process have in common: HOST.PID in HOST.PID-2.cpu.xtr. */
 static size_t stem_length(const char *name)
 {
-	size_t end = strlen(name) - strlen(is_cpu_log(name) ? CPU_LOG_SUFFIX : LOG_SUFFIX);
+	size_t end = strlen(name) -
+		     strlen(finish_is_cpu_log(name) ? CPU_LOG_SUFFIX : DATA_DIR_LOG_SUFFIX);
 
 	while (end && name[end - 1] != '.')
 		end--;
@@ -108,7 +108,7 @@ static bool has_cuda_log(const struct finished *f, const char *cpu_log)
 	size_t length = stem_length(cpu_log);
 
 	for (size_t i = 0; i < f->log_count; i++)
-		if (!is_cpu_log(f->logs[i]) && stem_length(f->logs[i]) == length &&
+		if (!finish_is_cpu_log(f->logs[i]) && stem_length(f->logs[i]) == length &&
 		    !memcmp(f->logs[i], cpu_log, length))
 			return true;
 	return false;
@@ -135,7 +135,7 @@ static void skip_small_logs(const struct finished *f, bool *is_skipped)
 		struct stat status = {0};
 		char *path;
 
-		if (!is_cpu_log(f->logs[i]) || has_cuda_log(f, f->logs[i]))
+		if (!finish_is_cpu_log(f->logs[i]) || has_cuda_log(f, f->logs[i]))
 			continue;
 		path = path_of(f, i);
 		if (path && stat(path, &status))
