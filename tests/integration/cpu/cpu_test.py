@@ -140,6 +140,7 @@ class Cpu(unittest.TestCase):
         recording = self.record("sh", "-c", "for i in $(seq 60); do sleep 2 & done; wait",
                                 file_limit=64)
         life_ns = (time.monotonic() - started) * 1e9
+        self.assertRegex(recording.done.stderr, r"not sampled: limit of \d+ CPU logs reached")
         self.assertEqual(len({log.pid for log in recording.logs}), len(recording.logs))
         self.assertGreater(len(recording.logs), 5)
         self.assertLess(len(recording.logs), 62)
@@ -151,6 +152,14 @@ class Cpu(unittest.TestCase):
         program = self.folder + "/xtrace-writer"
         shutil.copy(LOAD, program)
         self.assert_state(self.record(program, "sleeps", "300").logs[0], "sleep", 0.9)
+
+    @ONCE
+    def test_more_processes_than_open_logs(self):
+        """The limit applies to processes that exist at the same time."""
+        recording = self.record("sh", "-c", "for i in $(seq 50); do sleep 0.05; done",
+                                file_limit=64)
+        self.assertNotIn("not sampled", recording.done.stderr)
+        self.assertGreater(len(recording.logs), 40)
 
     @ONCE
     def test_symbols_of_many_processes(self):
