@@ -14,6 +14,7 @@
 #include "sampler/definitions.h"
 
 #define FLUSH_NS	     1000000000
+#define FIRST_FLUSHES	     2		/* at once, and after FLUSH_NS */
 #define IDLE_FLUSH_NS	     5000000000 /* for logs with few rows: each chunk costs some bytes */
 #define IDLE_ROWS	     128
 #define ROWS_MAX	     8192 /* flush at once */
@@ -36,6 +37,7 @@ struct cpu_log {
 	char *data_dir, *host;
 	pid_t pid;
 	uint64_t start_ns, flushed_ns;
+	uint32_t flush_count;	  /* up to FIRST_FLUSHES */
 	struct xt_writer *writer; /* NULL: the file was not created yet */
 	struct text_pair *metas;
 	size_t meta_count, meta_capacity;
@@ -269,6 +271,9 @@ bool cpu_log_is_due(const struct cpu_log *log, uint64_t now_ns)
 {
 	uint64_t age_ns = now_ns - log->flushed_ns;
 
+	/* If xtrace is killed early, the log exists. */
+	if (log->flush_count < FIRST_FLUSHES)
+		return !log->flush_count || age_ns >= FLUSH_NS;
 	return log->rows.count >= ROWS_MAX || (age_ns >= FLUSH_NS && log->rows.count > IDLE_ROWS) ||
 	       (age_ns >= IDLE_FLUSH_NS && (log->rows.count || log->meta_count));
 }
@@ -418,6 +423,7 @@ int cpu_log_flush(struct cpu_log *log, struct cpu_log_tables *tables, uint64_t n
 	int error = log->writer ? 0 : create_file(log);
 
 	log->flushed_ns = now_ns;
+	log->flush_count += log->flush_count < FIRST_FLUSHES;
 	if (!error && xt_writer_pending_bytes(log->writer) < WAITING_BYTES_MAX)
 		error = write_tables(log, tables->tables);
 	/* The tables are shared with other logs. */
@@ -461,19 +467,29 @@ static void free_log(struct cpu_log *log)
 	free(log);
 }
 
-void cpu_log_close(struct cpu_log *log, struct cpu_log_tables *tables, uint64_t now_ns)
+static int write_end(struct cpu_log *log, struct cpu_log_tables *tables)
 {
+	int error;
+
+	cpu_log_account(log, "cpu.lost.write_failed", log->lost_rows + log->rows.lost_count);
+	error = write_accounts(log, &tables->tables[XT_KIND_ACCOUNT]);
+	if (!error)
+		error = xt_writer_add_end(log->writer);
+	return error ? error : xt_writer_flush(log->writer);
+}
+
+int cpu_log_close(struct cpu_log *log, struct cpu_log_tables *tables, uint64_t now_ns)
+{
+	int error, end_error = 0;
+
 	if (!log)
-		return;
-	cpu_log_flush(log, tables, now_ns);
+		return 0;
+	error = cpu_log_flush(log, tables, now_ns);
 	if (log->writer) {
 		drop_rows(log);
-		cpu_log_account(log, "cpu.lost.write_failed",
-				log->lost_rows + log->rows.lost_count);
-		if (!write_accounts(log, &tables->tables[XT_KIND_ACCOUNT]) &&
-		    !xt_writer_add_end(log->writer))
-			xt_writer_flush(log->writer);
+		end_error = write_end(log, tables);
 		xt_writer_close(log->writer);
 	}
 	free_log(log);
+	return error ? error : end_error;
 }

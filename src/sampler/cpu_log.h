@@ -72,7 +72,7 @@ bool cpu_log_is_due(const struct cpu_log *log, uint64_t now_ns);
 /* Writes what waits. Returns 0 or -errno; rows may be lost then, which the log counts. */
 int cpu_log_flush(struct cpu_log *log, struct cpu_log_tables *tables, uint64_t now_ns);
 
-/* Writes the rest and the end of the log, and frees it. */
-void cpu_log_close(struct cpu_log *log, struct cpu_log_tables *tables, uint64_t now_ns);
+/* Writes the rest and the end of the log, and frees it. Returns 0 or -errno. */
+int cpu_log_close(struct cpu_log *log, struct cpu_log_tables *tables, uint64_t now_ns);
 
 #endif

@@ -297,6 +297,16 @@ static void observe_wait_again(struct observation *o)
 	o->process->counts.observations++;
 }
 
+/* An earlier log of the process has what the thread did up to now. */
+static void skip_past(struct observation *o, const struct thread_counts *counts)
+{
+	struct sampled_thread *thread = o->thread;
+
+	thread->counts = *counts;
+	thread->fault_count = o->stat.fault_count;
+	restart_unsampled(o);
+}
+
 static bool begin_thread(struct observation *o, const struct thread_counts *counts)
 {
 	struct sampling *sampling = o->sampling;
@@ -318,6 +328,8 @@ static bool begin_thread(struct observation *o, const struct thread_counts *coun
 	strcpy(thread->name, o->stat.name);
 	thread_rows_start(&thread->rows, thread->id, start_ns);
 	thread->is_known = true;
+	if (o->process->is_found_again)
+		skip_past(o, counts);
 	sampling->total_threads++;
 	o->process->counts.threads++;
 	return true;
@@ -334,24 +346,53 @@ static void note_name(struct observation *o)
 			      thread->start_ns);
 }
 
-/* The tracer's own threads are no work of the program. */
-static bool is_of_tracer(const struct thread_stat *stat)
+/*
+ * The tracer's own threads are no work of the program. The main thread has the name of the program,
+ * which may be one of these, too.
+ */
+static bool is_of_tracer(const struct observation *o)
 {
-	return !strncmp(stat->name, "xtrace-", 7);
+	static const char *const names[] = {"xtrace-writer", "xtrace-flush", "xtrace-sampler"};
+
+	if (o->thread->tid == o->process->pid)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(o->stat.name, names[i]))
+			return true;
+	return false;
+}
+
+static void end_thread(struct observation *o)
+{
+	o->thread->has_ended = true;
+	o->process->counts.ended_threads += !o->thread->is_known;
+}
+
+/* A file could not be read. If the thread lives, such as after EMFILE, the next round tries again. */
+static void note_error(struct observation *o, int error)
+{
+	if (thread_files_is_end(error))
+		end_thread(o);
+	else
+		o->sampling->lost_observations++;
 }
 
 /* False if the thread has ended, or is not to be observed. */
 static bool read_stat(struct observation *o)
 {
 	struct sampled_thread *thread = o->thread;
+	int error = thread_files_stat(&thread->files, &o->stat);
 
-	if (thread_files_stat(&thread->files, &o->stat) || strchr("ZX", o->stat.state) ||
-	    (thread->is_known && thread->start_ticks != o->stat.start_ticks)) {
-		thread->has_ended = true;
-		o->process->counts.ended_threads += !thread->is_known;
+	if (error) {
+		note_error(o, error);
 		return false;
 	}
-	return !is_of_tracer(&o->stat) &&
+	if (strchr("ZX", o->stat.state) ||
+	    (thread->is_known && thread->start_ticks != o->stat.start_ticks)) {
+		end_thread(o);
+		return false;
+	}
+	return !is_of_tracer(o) &&
 	       sampling_check_program(o->sampling, o->process, &o->stat, o->now_ns);
 }
 
@@ -367,9 +408,7 @@ static void check_identity(struct observation *o, const struct thread_counts *co
 	if (is_new_main || counts->run_ns < thread->counts.run_ns ||
 	    counts->ready_ns < thread->counts.ready_ns ||
 	    counts->switch_count < thread->counts.switch_count) {
-		thread->counts = *counts;
-		thread->fault_count = o->stat.fault_count;
-		restart_unsampled(o);
+		skip_past(o, counts);
 	}
 	if (is_new_main)
 		o->process->has_new_main = false;
@@ -395,17 +434,27 @@ static bool is_unchanged(const struct sampled_thread *thread, const struct threa
 	       thread->counts.switch_count == counts->switch_count;
 }
 
+/* To compare it with the CPU time of the whole program, which includes the tracer's threads. */
+static void add_to_total(struct sampling *sampling, struct sampled_thread *thread,
+			 const struct thread_counts *counts)
+{
+	if (counts->run_ns > thread->total_run_ns)
+		sampling->total_run_ns += counts->run_ns - thread->total_run_ns;
+	thread->total_run_ns = counts->run_ns;
+}
+
 void observe_thread(struct sampling *sampling, struct sampled_process *process,
 		    struct sampled_thread *thread)
 {
 	struct observation o = {.sampling = sampling, .process = process, .thread = thread};
 	struct thread_counts counts;
+	int error = thread_files_counts(&thread->files, &counts);
 
-	if (thread_files_counts(&thread->files, &counts)) {
-		thread->has_ended = true;
-		process->counts.ended_threads += !thread->is_known;
+	if (error) {
+		note_error(&o, error);
 		return;
 	}
+	add_to_total(sampling, thread, &counts);
 	o.now_ns = sampling_now_ns();
 	if (is_unchanged(thread, &counts)) {
 		note_counts(&o, &counts);

@@ -34,9 +34,9 @@
 #define RECORD_BYTES_MAX 65536u
 #define PERIOD_NS_MIN	 10000.0 /* the kernel's own limit */
 #define JITTER		 0.2
-#define FAULT_PERIOD	2003 /* page faults for each sample: 500 in a second of nothing else */
-#define CPUS_MAX	4096
-#define EVENT_REGISTERS 8
+#define FAULT_PERIOD	 2003 /* page faults for each sample: 500 in a second of nothing else */
+#define CPUS_MAX	 4096
+#define EVENT_REGISTERS	 8
 /* With PERF_SAMPLE_PERIOD, the kernel would sample a software event each time it happens. */
 #define EVENT_SAMPLE_TYPES                                                                         \
 	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |                    \
@@ -66,6 +66,7 @@ struct perf_events {
 	size_t ring_count;
 	uint64_t data_bytes; /* of each ring: a power of two */
 	int epoll_fd;
+	size_t polled_count; /* events in the set of epoll_fd */
 	double hz;
 	bool sees_kernel;
 	uint64_t random;
@@ -248,6 +249,7 @@ static int join_rings(struct perf_events *events)
 
 		if (epoll_ctl(events->epoll_fd, EPOLL_CTL_ADD, events->rings[i].fd, &event))
 			return -errno;
+		events->polled_count++;
 	}
 	return 0;
 }
@@ -317,7 +319,19 @@ bool perf_events_see_kernel(const struct perf_events *events)
 
 int perf_events_descriptor(const struct perf_events *events)
 {
-	return events->epoll_fd;
+	return events->polled_count ? events->epoll_fd : -1;
+}
+
+void perf_events_drop_ended(struct perf_events *events)
+{
+	struct epoll_event ready[64];
+	int count = epoll_wait(events->epoll_fd, ready, 64, 0);
+
+	for (int i = 0; i < count; i++)
+		if (ready[i].events & (EPOLLHUP | EPOLLERR) &&
+		    !epoll_ctl(events->epoll_fd, EPOLL_CTL_DEL, events->rings[ready[i].data.u64].fd,
+			       NULL))
+			events->polled_count--;
 }
 
 /* A place in a record; `left` is what follows it. */

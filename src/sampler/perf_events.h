@@ -33,10 +33,10 @@ struct thread_registers {
 };
 
 struct perf_sample {
-	uint64_t time_ns;   /* CLOCK_MONOTONIC */
-	pid_t pid, tid;	    /* in the sampler's PID namespace */
-	bool is_in_kernel;  /* the thread was in the kernel; its registers are those of its call */
-	bool is_fault;	    /* one in many page faults, not a moment of the clock */
+	uint64_t time_ns;  /* CLOCK_MONOTONIC */
+	pid_t pid, tid;	   /* in the sampler's PID namespace */
+	bool is_in_kernel; /* the thread was in the kernel; its registers are those of its call */
+	bool is_fault;	   /* one in many page faults, not a moment of the clock */
 	struct thread_registers registers;
 	const uint8_t *stack; /* from registers RSP on; valid during the callback */
 	size_t stack_bytes;
@@ -56,8 +56,14 @@ int perf_events_open(struct perf_events **out, pid_t pid, double hz, char *why, 
  */
 bool perf_events_see_kernel(const struct perf_events *events);
 
-/* A descriptor that poll() reports as readable as soon as a sample waits. */
+/* A descriptor that poll() reports as readable as soon as a sample waits. -1: no more will come. */
 int perf_events_descriptor(const struct perf_events *events);
+
+/*
+ * Stops polling the events that have ended. The kernel ends them when the program has ended, or
+ * called exec with a program that may not be traced. Otherwise poll() would report them forever.
+ */
+void perf_events_drop_ended(struct perf_events *events);
 
 /* Calls taken() for each waiting sample, in order of time within a CPU. */
 void perf_events_drain(struct perf_events *events,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Explains why the kernel refuses perf_event_open, and how to allow it. Any thread.
+ * Explains why perf_event_open failed, and how to allow it. Any thread.
  */
 #ifndef XT_SAMPLER_PERF_REFUSAL_H
 #define XT_SAMPLER_PERF_REFUSAL_H

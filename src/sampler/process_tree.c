@@ -12,7 +12,7 @@
 
 #define SCAN_NS		    20000000
 #define FULL_SCAN_NS	    1000000000
-#define CHILDREN_TEXT_BYTES (64u << 10)
+#define CHILDREN_TEXT_BYTES 4096
 
 void process_tree_open(struct process_tree *tree)
 {
@@ -68,24 +68,37 @@ static long newest_id(const struct process_tree *tree)
 	return last ? strtol(last, NULL, 10) : -1;
 }
 
-/* Adds the processes that a thread started. */
+void process_tree_add_listed(struct sampling *sampling, const char *text, size_t length, pid_t *id)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] >= '0' && text[i] <= '9') {
+			*id = *id * 10 + (text[i] - '0');
+			continue;
+		}
+		if (*id)
+			sampling_add_process(sampling, *id);
+		*id = 0;
+	}
+}
+
+/* Adds the processes that a thread started. A read returns a page at most. */
 static void scan_children(struct sampling *sampling, pid_t pid, pid_t tid)
 {
-	static char text[CHILDREN_TEXT_BYTES];
-	char path[64], *at = text;
+	char path[64], text[CHILDREN_TEXT_BYTES];
+	pid_t id = 0;
+	ssize_t length;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, tid);
-	if (proc_file_read(path, text, sizeof(text)) <= 0)
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		sampling->lost_observations += !thread_files_is_end(-errno);
 		return;
-	for (;;) {
-		char *end;
-		long child = strtol(at, &end, 10);
-
-		if (end == at)
-			return;
-		sampling_add_process(sampling, (pid_t)child);
-		at = end;
 	}
+	while ((length = read(fd, text, sizeof(text))) > 0)
+		process_tree_add_listed(sampling, text, (size_t)length, &id);
+	process_tree_add_listed(sampling, " ", 1, &id);
+	close(fd);
 }
 
 /* Whether as many threads are known as the process has. The kernel counts them in st_nlink. */
@@ -171,8 +184,7 @@ void process_tree_sweep(struct sampling *sampling)
 		if (!is_over(process))
 			continue;
 		/* New threads may have come since the old ones ended. */
-		sampling_list_threads(sampling, process);
-		if (!is_over(process))
+		if (!sampling_list_threads(sampling, process) || !is_over(process))
 			continue;
 		process->has_ended = true;
 		if (process->pid != sampling->root)

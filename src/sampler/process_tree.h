@@ -24,6 +24,12 @@ void process_tree_begin(struct process_tree *tree, uint64_t now_ns);
 /* Looks for new processes and threads if there can be any. */
 void process_tree_scan(struct process_tree *tree, struct sampling *sampling);
 
+/*
+ * Adds the processes of a list of ids, which may come in parts. *id is the part of an id at the end
+ * of the previous text, and 0 at first.
+ */
+void process_tree_add_listed(struct sampling *sampling, const char *text, size_t length, pid_t *id);
+
 /* Ends the processes that have no thread any more, except for the root. */
 void process_tree_sweep(struct sampling *sampling);
 void process_tree_close(struct process_tree *tree);

@@ -45,6 +45,7 @@ struct sampled_thread {
 	char name[THREAD_NAME_BYTES];
 	struct thread_files files;
 	struct thread_counts counts; /* at the last observation */
+	uint64_t total_run_ns;	     /* what sampling.total_run_ns has of this thread */
 	uint64_t scanned_switches;   /* when its children were looked for */
 	uint64_t fault_count;
 	/* Since the newest sample of the kernel: */
@@ -70,6 +71,7 @@ struct sampled_process {
 	bool awaits_exec;  /* it is still xtrace */
 	bool has_new_main; /* another thread may have become the main thread, with its id */
 	bool has_ended;
+	bool is_found_again;   /* an earlier log has its past */
 	bool has_no_log;       /* more processes than logs */
 	bool is_loader_worker; /* of a PyTorch DataLoader */
 	uint64_t start_ticks, stack_start;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/sampler.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -33,7 +34,7 @@
 #define QUIET_SHARE  8
 
 #define DESCRIPTORS_MAX	     32768
-#define DESCRIPTORS_RESERVED (CPU_LOGS_MAX + 256) /* for logs, events and the rest of xtrace */
+#define DESCRIPTORS_RESERVED 16 /* for files that are closed after a read */
 
 struct sampler {
 	pthread_t thread;
@@ -81,6 +82,25 @@ static void observe_process(struct sampler *sampler, struct sampled_process *pro
 	}
 }
 
+/* So that short processes are not over before the first observation. */
+static void observe_new_threads(struct sampler *sampler)
+{
+	struct sampling *sampling = &sampler->sampling;
+
+	for (size_t i = 0; i < sampling->processes.count && !sampler->is_stopping; i++) {
+		struct sampled_process *process = sampling->processes.list[i];
+
+		for (size_t t = 0; t < process->thread_count && !process->has_no_log; t++) {
+			struct sampled_thread *thread = process->threads[t];
+
+			if (thread->is_known || thread->has_ended)
+				continue;
+			sampling_prepare(process, sampling_now_ns());
+			observe_thread(sampling, process, thread);
+		}
+	}
+}
+
 static void flush_logs(struct sampler *sampler)
 {
 	struct process_table *table = &sampler->sampling.processes;
@@ -88,7 +108,9 @@ static void flush_logs(struct sampler *sampler)
 
 	for (size_t i = 0; i < table->count && !sampler->is_stopping; i++)
 		if (table->list[i]->log && cpu_log_is_due(table->list[i]->log, now_ns))
-			cpu_log_flush(table->list[i]->log, &sampler->sampling.tables, now_ns);
+			sampling_note_write(&sampler->sampling,
+					    cpu_log_flush(table->list[i]->log,
+							  &sampler->sampling.tables, now_ns));
 }
 
 /*
@@ -142,6 +164,8 @@ static void round_of_all(struct sampler *sampler)
 			observe_process(sampler, process);
 	}
 	process_tree_scan(&sampler->tree, sampling);
+	if (sampler->tree.is_due)
+		observe_new_threads(sampler);
 	process_tree_sweep(sampling);
 	flush_logs(sampler);
 	sampler->round++;
@@ -159,7 +183,8 @@ static void wait_for_work(struct sampler *sampler)
 		 left_ns = sampler->next_ns > now_ns ? sampler->next_ns - now_ns : 0;
 	const struct timespec left = {(time_t)(left_ns / 1000000000), (long)(left_ns % 1000000000)};
 
-	ppoll(polled, 2, &left, NULL);
+	if (ppoll(polled, 2, &left, NULL) > 0 && polled[1].revents)
+		perf_events_drop_ended(sampler->perf);
 }
 
 /* Of the whole recording; they are in the log of the program. */
@@ -173,6 +198,7 @@ static void record_totals(struct sampler *sampler)
 	} rows[] = {
 		{"cpu.sampler.cpu_ns", thread_cpu_ns()},
 		{"cpu.late_ns", sampler->late_ns},
+		{"cpu.lost.observations", sampling->lost_observations},
 		{"cpu.lost.processes", sampling->lost_processes},
 		{"cpu.lost.perf", sampler->perf ? perf_events_lost(sampler->perf) : 0},
 	};
@@ -210,25 +236,47 @@ static void raise_limit(struct sampler *sampler)
 	limit.rlim_cur = limit.rlim_max < DESCRIPTORS_MAX ? limit.rlim_max : DESCRIPTORS_MAX;
 	if (limit.rlim_cur > sampler->limit.rlim_cur && !setrlimit(RLIMIT_NOFILE, &limit))
 		sampler->raised_limit = true;
-	else
-		limit.rlim_cur = sampler->limit.rlim_cur;
-	sampler->sampling.descriptor_budget =
-		limit.rlim_cur > 2 * DESCRIPTORS_RESERVED
-			? (int)(limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur
-								 : DESCRIPTORS_MAX) -
-				  DESCRIPTORS_RESERVED
-			: (int)limit.rlim_cur / 4;
+}
+
+static uint32_t count_open_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	uint32_t count = 0;
+
+	while (folder && readdir(folder))
+		count++;
+	if (folder)
+		closedir(folder);
+	return count;
+}
+
+/*
+ * Divides the descriptors that are left. A log without one cannot be written, so most are for logs.
+ * A file of a thread without one is opened for each read.
+ */
+static void share_descriptors(struct sampler *sampler)
+{
+	struct sampling *sampling = &sampler->sampling;
+	uint32_t used = count_open_descriptors() + DESCRIPTORS_RESERVED, left = 0;
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur > used)
+		left = (uint32_t)(limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur
+								   : DESCRIPTORS_MAX) -
+		       used;
+	sampling->log_limit = left / 4 * 3;
+	if (sampling->log_limit > SAMPLER_LOGS_MAX)
+		sampling->log_limit = SAMPLER_LOGS_MAX;
+	if (!sampling->log_limit)
+		sampling->log_limit = 1;
+	sampling->descriptor_budget = left ? (int)(left - sampling->log_limit) : 0;
 }
 
 static void open_perf(struct sampler *sampler, const struct sampler_options *options)
 {
-	const char *wish = getenv("XTRACE_CPU_PERF");
 	char *why = sampler->why_no_perf;
 
-	if (wish && !strcmp(wish, "off"))
-		snprintf(why, SAMPLER_WHY_BYTES, "XTRACE_CPU_PERF=off");
-	else if (perf_events_open(&sampler->perf, options->root, options->hz, why,
-				  SAMPLER_WHY_BYTES))
+	if (perf_events_open(&sampler->perf, options->root, options->hz, why, SAMPLER_WHY_BYTES))
 		sampler->perf = NULL;
 	if (sampler->perf)
 		sampler->sampling.sees_kernel = perf_events_see_kernel(sampler->perf);
@@ -281,8 +329,11 @@ static int prepare(struct sampler *sampler, const struct sampler_options *option
 {
 	struct sampling *sampling = &sampler->sampling;
 	char why[SAMPLER_WHY_BYTES];
-	int error = cpu_log_tables_init(&sampling->tables);
+	int error;
 
+	if (access("/proc/self/schedstat", R_OK))
+		return -ENOSYS;
+	error = cpu_log_tables_init(&sampling->tables);
 	if (error)
 		return error;
 	sampler->data_dir = strdup(options->data_dir);
@@ -303,6 +354,7 @@ static int prepare(struct sampler *sampler, const struct sampler_options *option
 	/* Without libunwind there are still the innermost frames. */
 	remote_unwind_open(options->library_dir, why, sizeof(why));
 	open_perf(sampler, options);
+	share_descriptors(sampler);
 	return add_root(sampler);
 }
 
@@ -337,8 +389,13 @@ void sampler_stop(struct sampler *sampler, struct sampler_result *result)
 	sampler->is_stopping = true;
 	eventfd_write(sampler->stop_event, 1);
 	pthread_join(sampler->thread, NULL);
-	result->process_count = sampler->sampling.log_count;
+	result->process_count = sampler->sampling.total_logs;
 	result->thread_count = (uint32_t)sampler->sampling.total_threads;
+	result->lost_processes = sampler->sampling.lost_processes;
+	result->run_ns = sampler->sampling.total_run_ns;
+	result->write_error = sampler->sampling.write_error;
+	result->log_limit = sampler->sampling.log_limit;
+	result->is_untraceable = sampler->sampling.is_root_untraceable;
 	result->observation_count = sampler->sampling.total_observations;
 	snprintf(result->why_no_perf, sizeof(result->why_no_perf), "%s", sampler->why_no_perf);
 	free_sampler(sampler);

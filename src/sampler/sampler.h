@@ -7,11 +7,13 @@
 #ifndef XT_SAMPLER_SAMPLER_H
 #define XT_SAMPLER_SAMPLER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #define SAMPLER_WHY_BYTES 256
+#define SAMPLER_LOGS_MAX  1024 /* open at a time */
 
 struct sampler;
 
@@ -24,13 +26,19 @@ struct sampler_options {
 
 /*
  * Begins to sample. Call it before the program calls exec. Blocks signals in its thread. The
- * options may be freed afterwards. Returns 0 or -errno. Stop it with sampler_stop().
+ * options may be freed afterwards. Returns 0 or -errno: -ENOSYS if the kernel has no
+ * /proc/PID/schedstat. Stop it with sampler_stop().
  */
 int sampler_start(struct sampler **out, const struct sampler_options *options);
 
 struct sampler_result {
 	uint32_t process_count, thread_count;
 	uint64_t observation_count;
+	uint64_t run_ns;	 /* CPU time of all threads that were observed */
+	uint64_t lost_processes; /* not sampled, because log_limit CPU logs were open */
+	uint32_t log_limit;
+	int write_error;     /* -errno: the first error of writing a log; 0: none */
+	bool is_untraceable; /* the program may not be traced: it is setuid, or not readable */
 	/* Why the stacks of running native code are missing. Empty: they are not. */
 	char why_no_perf[SAMPLER_WHY_BYTES];
 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "log/base/grow.h"
 
@@ -34,16 +35,28 @@ uint32_t sampling_random(struct sampling *sampling, uint32_t limit)
 	return (uint32_t)((x * UINT64_C(2685821657736338717) >> 32) * limit >> 32);
 }
 
+static bool was_sampled(const struct sampling *sampling, const struct sampled_process *process)
+{
+	for (size_t i = 0; i < ENDED_PROCESSES; i++)
+		if (sampling->ended[i].pid == process->pid &&
+		    sampling->ended[i].start_ticks == process->start_ticks)
+			return true;
+	return false;
+}
+
 struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pid)
 {
 	struct sampled_process *process = process_table_find(&sampling->processes, pid);
 	struct thread_stat stat;
 	char path[64], text[1024];
+	ssize_t length;
 
 	if (process)
 		return process;
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (proc_file_read(path, text, sizeof(text)) < 0 || !thread_stat_parse(text, &stat) ||
+	length = proc_file_read(path, text, sizeof(text));
+	sampling->lost_observations += length < 0 && !thread_files_is_end((int)length);
+	if (length < 0 || !thread_stat_parse(text, &stat) ||
 	    (strchr("ZX", stat.state) && stat.thread_count < 2))
 		return NULL;
 	process = calloc(1, sizeof(*process));
@@ -56,6 +69,9 @@ struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pi
 	process->start_ns = process_facts_start_ns(stat.start_ticks);
 	if (process->start_ns < sampling->start_ns)
 		process->start_ns = sampling->start_ns;
+	process->is_found_again = was_sampled(sampling, process);
+	if (process->is_found_again)
+		process->start_ns = sampling_now_ns();
 	process->is_in_other_namespace = process_facts_namespace(pid, &process->log_pid);
 	process->modules_wait_ns = MODULES_FIRST_NS;
 	if (process_table_add(&sampling->processes, process)) {
@@ -124,9 +140,13 @@ static void replace_if_alive(struct sampled_process *process, struct sampled_thr
 	struct thread_files files = thread->files;
 	struct thread_stat stat;
 	pid_t log_tid = thread->log_tid;
+	int error;
 
 	memset(files.descriptors, 0, sizeof(files.descriptors));
-	if (thread_files_stat(&files, &stat) || strchr("ZX", stat.state)) {
+	error = thread_files_stat(&files, &stat);
+	if (error || strchr("ZX", stat.state)) {
+		/* Unless it has ended, the next observation finds out. */
+		thread->has_ended = !error || thread_files_is_end(error);
 		thread_files_close(&files);
 		return;
 	}
@@ -151,7 +171,20 @@ static void sweep_threads(struct sampled_process *process)
 	process->thread_count = kept;
 }
 
-void sampling_list_threads(struct sampling *sampling, struct sampled_process *process)
+static void note_listed(struct sampling *sampling, struct sampled_process *process, pid_t tid)
+{
+	struct sampled_thread *thread = sampled_thread_find(process, tid);
+
+	if (!thread) {
+		sampling_add_thread(sampling, process, tid);
+		return;
+	}
+	thread->is_listed = true;
+	if (thread->has_ended)
+		replace_if_alive(process, thread);
+}
+
+bool sampling_list_threads(struct sampling *sampling, struct sampled_process *process)
 {
 	char path[64];
 	struct dirent *entry;
@@ -161,21 +194,20 @@ void sampling_list_threads(struct sampling *sampling, struct sampled_process *pr
 		process->threads[i]->is_listed = false;
 	snprintf(path, sizeof(path), "/proc/%d/task", process->pid);
 	folder = opendir(path);
+	if (!folder && !thread_files_is_end(-errno)) {
+		sampling->lost_observations++;
+		return false;
+	}
 	while (folder && (entry = readdir(folder))) {
 		pid_t tid = (pid_t)atoi(entry->d_name);
-		struct sampled_thread *thread = tid ? sampled_thread_find(process, tid) : NULL;
 
-		if (thread) {
-			thread->is_listed = true;
-			if (thread->has_ended)
-				replace_if_alive(process, thread);
-		} else if (tid) {
-			sampling_add_thread(sampling, process, tid);
-		}
+		if (tid)
+			note_listed(sampling, process, tid);
 	}
 	if (folder)
 		closedir(folder);
 	sweep_threads(process);
+	return true;
 }
 
 struct cpu_log *sampling_log(struct sampling *sampling, struct sampled_process *process)
@@ -184,7 +216,7 @@ struct cpu_log *sampling_log(struct sampling *sampling, struct sampled_process *
 
 	if (process->log || process->has_no_log)
 		return process->log;
-	if (sampling->log_count == CPU_LOGS_MAX) {
+	if (sampling->log_count >= sampling->log_limit) {
 		process->has_no_log = true;
 		sampling->lost_processes++;
 		return NULL;
@@ -196,10 +228,17 @@ struct cpu_log *sampling_log(struct sampling *sampling, struct sampled_process *
 		return NULL;
 	}
 	sampling->log_count++;
+	sampling->total_logs++;
 	process_facts_process(process, &sampling->facts);
 	if (process->python)
 		process_facts_python(process);
 	return process->log;
+}
+
+void sampling_note_write(struct sampling *sampling, int error)
+{
+	if (!sampling->write_error)
+		sampling->write_error = error;
 }
 
 static void forget_program(struct sampled_process *process)
@@ -217,10 +256,20 @@ static void forget_program(struct sampled_process *process)
 		cpu_log_forget_program(process->log);
 }
 
+/* A process that exits has no program any more, which is another error. */
+static bool is_untraceable(pid_t pid)
+{
+	char path[64], text[2];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return readlink(path, text, sizeof(text)) < 0 && (errno == EACCES || errno == EPERM);
+}
+
 bool sampling_check_program(struct sampling *sampling, struct sampled_process *process,
 			    const struct thread_stat *stat, uint64_t now_ns)
 {
-	(void)sampling;
+	if (process->pid == sampling->root && process->awaits_exec)
+		sampling->is_root_untraceable = !stat->stack_start && is_untraceable(process->pid);
 	/* 0: the process may not be traced. */
 	if (!stat->stack_start || stat->stack_start == process->stack_start)
 		return !process->awaits_exec;
@@ -292,9 +341,13 @@ void sampling_end_process(struct sampling *sampling, struct sampled_process *pro
 	for (size_t i = 0; i < process->thread_count; i++)
 		end_thread(process, process->threads[i]);
 	if (process->log) {
+		sampling->ended[sampling->ended_count++ % ENDED_PROCESSES] =
+			(struct ended_process){process->pid, process->start_ticks};
 		record_counts(process);
 		sampling->total_observations += process->counts.observations;
-		cpu_log_close(process->log, &sampling->tables, sampling_now_ns());
+		sampling_note_write(sampling, cpu_log_close(process->log, &sampling->tables,
+							    sampling_now_ns()));
+		sampling->log_count--;
 	}
 	python_process_close(process->python);
 	process_modules_free(&process->modules);

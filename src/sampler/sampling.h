@@ -12,8 +12,15 @@
 #include "sampler/process_facts.h"
 #include "sampler/sampled.h"
 
-#define CPU_LOGS_MAX	 1024
 #define STACK_COPY_BYTES (64u << 10)
+
+#define ENDED_PROCESSES 256
+
+/* A process whose log was closed. The pid alone may be that of another process by now. */
+struct ended_process {
+	pid_t pid;
+	uint64_t start_ticks;
+};
 
 struct sampling {
 	struct process_table processes;
@@ -22,12 +29,19 @@ struct sampling {
 	struct cpu_log_tables tables;
 	pid_t root;
 	uint64_t start_ns, period_ns;
-	bool sees_kernel;     /* samples come from inside the kernel, too */
-	bool has_root_sample; /* a new one of the first thread came since this was cleared */
+	bool sees_kernel;	  /* samples come from inside the kernel, too */
+	bool is_root_untraceable; /* the kernel hides what it executes */
+	bool has_root_sample;	  /* a new one of the first thread came since this was cleared */
 	int descriptor_budget;
 	uint64_t random;
-	uint32_t log_count;
-	uint64_t lost_processes;		    /* without a log, because of CPU_LOGS_MAX */
+	uint32_t log_count, log_limit; /* open logs */
+	uint32_t total_logs;
+	int write_error;			     /* the first one of a log; 0: none */
+	struct ended_process ended[ENDED_PROCESSES]; /* a ring */
+	uint32_t ended_count;
+	uint64_t lost_observations;		    /* because of an error such as EMFILE */
+	uint64_t lost_processes;		    /* without a log, because of log_limit */
+	uint64_t total_run_ns;			    /* also of threads without a row */
 	uint64_t total_observations, total_threads; /* of all processes */
 	/* Too large for the stack; valid during one observation. */
 	struct native_stack native;
@@ -47,8 +61,11 @@ struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pi
 /* Writes the rest of its log and frees it. The process is no longer in the table then. */
 void sampling_end_process(struct sampling *sampling, struct sampled_process *process);
 
-/* Finds threads that are new, and ends those that are gone. */
-void sampling_list_threads(struct sampling *sampling, struct sampled_process *process);
+/*
+ * Finds threads that are new, and ends those that are gone. False if the list could not be read,
+ * although the process may exist.
+ */
+bool sampling_list_threads(struct sampling *sampling, struct sampled_process *process);
 
 /* Adds a thread that is not known. NULL if out of memory. */
 struct sampled_thread *sampling_add_thread(struct sampling *sampling,
@@ -56,6 +73,9 @@ struct sampled_thread *sampling_add_thread(struct sampling *sampling,
 
 /* The log of the process. NULL if it gets none. */
 struct cpu_log *sampling_log(struct sampling *sampling, struct sampled_process *process);
+
+/* Notes the result of a write of a log: 0 or -errno. */
+void sampling_note_write(struct sampling *sampling, int error);
 
 /*
  * Compares what stat says of the process with what is known, and starts afresh if the process

@@ -13,6 +13,15 @@ static const struct {
 	{"_worker_loop", "torch/utils/data/_utils/worker.py", LOADER_WORKER},
 };
 
+/* Python knows the id of a thread in the process's own PID namespace. */
+static pid_t own_tid(const struct sampled_process *process, pid_t tid)
+{
+	const struct sampled_thread *thread =
+		process->is_in_other_namespace ? sampled_thread_find(process, tid) : NULL;
+
+	return thread ? thread->log_tid : tid;
+}
+
 enum python_read stack_ids_read_python(struct sampling *sampling, struct sampled_process *process,
 				       const struct stack_request *request)
 {
@@ -23,8 +32,8 @@ enum python_read stack_ids_read_python(struct sampling *sampling, struct sampled
 	if (!process->is_python_fresh)
 		python_process_refresh(process->python);
 	process->is_python_fresh = true;
-	read = python_process_read(process->python, request->tid, request->is_running,
-				   &sampling->python);
+	read = python_process_read(process->python, own_tid(process, request->tid),
+				   request->is_running, &sampling->python);
 	if (request->is_running && read != PYTHON_READ_NONE) {
 		process->counts.python_reads++;
 		process->counts.python_changed += read != PYTHON_READ_OK;

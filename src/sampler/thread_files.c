@@ -75,6 +75,11 @@ static ssize_t read_file(struct thread_files *files, enum thread_file which, cha
 	return length;
 }
 
+bool thread_files_is_end(int error)
+{
+	return error == -ESRCH || error == -ENOENT;
+}
+
 bool thread_counts_parse(const char *text, struct thread_counts *out)
 {
 	char *end;

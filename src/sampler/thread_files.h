@@ -55,7 +55,10 @@ struct thread_syscall {
 	uint64_t stack_pointer, instruction; /* unless unknown or running */
 };
 
-/* 0, or -errno: -ESRCH or -ENOENT if the thread has ended. */
+/* Whether an error of the functions below means that the thread or process has ended. */
+bool thread_files_is_end(int error);
+
+/* 0 or -errno. */
 int thread_files_counts(struct thread_files *files, struct thread_counts *out);
 int thread_files_stat(struct thread_files *files, struct thread_stat *out);
 void thread_files_syscall(struct thread_files *files, struct thread_syscall *out);

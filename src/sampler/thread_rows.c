@@ -150,9 +150,8 @@ static void add_rests(struct thread_rows *rows, struct cpu_row_list *list)
 	if (rows->last.count && rows->last.time_ns > time_ns)
 		time_ns = rows->last.time_ns;
 	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
-		const struct cpu_row row = {.time_ns = time_ns,
-					    .state = rest[i].state,
-					    .flags = rest[i].flags};
+		const struct cpu_row row = {
+			.time_ns = time_ns, .state = rest[i].state, .flags = rest[i].flags};
 
 		if (rest[i].weight_ns)
 			thread_rows_add(rows, &row, rest[i].weight_ns, false, list);

@@ -109,7 +109,8 @@ struct choice {
 	uint32_t count; /* of equally good ones so far */
 };
 
-static void offer(struct sampling *sampling, struct choice *choice, struct sampled_process *process)
+static void consider(struct sampling *sampling, struct choice *choice,
+		     struct sampled_process *process)
 {
 	bool busy = is_busy(process);
 
@@ -122,7 +123,7 @@ static void offer(struct sampling *sampling, struct choice *choice, struct sampl
 		choice->chosen = process;
 }
 
-static void take(struct wait *out, const struct sampled_process *process)
+static void set_target(struct wait *out, const struct sampled_process *process)
 {
 	if (!process)
 		return;
@@ -144,9 +145,9 @@ static void find_pipe_partner(struct sampling *sampling, const struct sampled_pr
 			continue;
 		pipe_table_refresh(&process->pipes, process->pid, now_ns);
 		if (pipe_table_has(&process->pipes, pipe->inode, pipe->can_read))
-			offer(sampling, &choice, process);
+			consider(sampling, &choice, process);
 	}
-	take(out, choice.chosen);
+	set_target(out, choice.chosen);
 }
 
 /* pid: the child's, or none if the thread waits for any of them. */
@@ -160,11 +161,11 @@ static void find_child(struct sampling *sampling, const struct sampled_process *
 
 		if (process->parent != waiter->pid || process->has_ended)
 			continue;
-		offer(sampling, &any, process);
+		consider(sampling, &any, process);
 		if (process->log_pid == pid)
-			offer(sampling, &choice, process);
+			consider(sampling, &choice, process);
 	}
-	take(out, choice.chosen ? choice.chosen : any.chosen);
+	set_target(out, choice.chosen ? choice.chosen : any.chosen);
 }
 
 static void find_loader_worker(struct sampling *sampling, const struct sampled_process *waiter,
@@ -177,15 +178,16 @@ static void find_loader_worker(struct sampling *sampling, const struct sampled_p
 
 		if (process->parent == waiter->pid && process->is_loader_worker &&
 		    !process->has_ended)
-			offer(sampling, &choice, process);
+			consider(sampling, &choice, process);
 	}
-	take(out, choice.chosen);
+	set_target(out, choice.chosen);
 }
 
 static void find_gil_holder(const struct sampled_process *process, struct wait *out)
 {
 	pid_t holder = python_process_gil_holder(process->python);
-	const struct sampled_thread *thread = holder ? sampled_thread_find(process, holder) : NULL;
+	const struct sampled_thread *thread =
+		holder ? sampled_thread_find_logged(process, holder) : NULL;
 
 	out->state = XT_CPU_GIL;
 	if (!thread)

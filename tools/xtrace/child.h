@@ -24,8 +24,8 @@ struct child_care {
 	void *context;
 	uint64_t period_ns;
 	/*
-	 * Called with its id before it calls exec, and which waits for that. NULL: not needed. It
-	 * may start threads, so child_run() forks before.
+	 * Called in the parent after fork. The child waits until it returns, then calls exec. NULL:
+	 * never.
 	 */
 	void (*forked)(void *context, pid_t pid);
 };

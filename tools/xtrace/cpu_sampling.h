@@ -20,7 +20,8 @@ struct cpu_sampling {
 	/* Set by cpu_sampling_start() and cpu_sampling_stop(): */
 	struct sampler *sampler;
 	struct sampler_result result;
-	int error; /* -errno: the sampler could not start */
+	uint64_t cpu_ns; /* of the program and the descendants that it waited for */
+	int error;	 /* -errno: the sampler could not start */
 };
 
 /* For child_care.forked. context: struct cpu_sampling. The program runs even if this fails. */
@@ -29,7 +30,7 @@ void cpu_sampling_start(void *context, pid_t pid);
 /* Completes the logs. Does nothing if sampling is off. */
 void cpu_sampling_stop(struct cpu_sampling *sampling);
 
-/* Prints what was sampled, and what is missing. Nothing if sampling is off. */
-void cpu_sampling_report(const struct cpu_sampling *sampling);
+/* Prints what was sampled of the program, and what is missing. Nothing if sampling is off. */
+void cpu_sampling_report(const struct cpu_sampling *sampling, const char *program);
 
 #endif

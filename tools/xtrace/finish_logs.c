@@ -5,9 +5,11 @@
 #include "finish_logs.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,7 +18,14 @@
 #include "data_dir.h"
 #include "log/recover/recover.h"
 
-#define EMBED_LOGS_MAX 1000 /* per merge process, to limit its argument list */
+#define EMBED_LOGS_MAX	 1000 /* per merge process, to limit its argument list */
+#define EMBED_OTHERS_MAX 32   /* CPU logs of processes without CUDA calls */
+#define CPU_LOG_SUFFIX	 ".cpu" DATA_DIR_LOG_SUFFIX
+
+struct sized_log {
+	size_t index;
+	off_t bytes;
+};
 
 static uint64_t now_ns(void)
 {
@@ -76,9 +85,74 @@ static void settle_log(struct finished *f, size_t index)
 	free(path);
 }
 
+bool finish_is_cpu_log(const char *name)
+{
+	size_t length = strlen(name), suffix = strlen(CPU_LOG_SUFFIX);
+
+	return length > suffix && !strcmp(name + length - suffix, CPU_LOG_SUFFIX);
+}
+
+/* Length of the part that all logs of a process have in common: HOST.PID in HOST.PID-2.cpu.xtr. */
+static size_t stem_length(const char *name)
+{
+	size_t end = strlen(name) -
+		     strlen(finish_is_cpu_log(name) ? CPU_LOG_SUFFIX : DATA_DIR_LOG_SUFFIX);
+
+	while (end && name[end - 1] != '.')
+		end--;
+	return end + strspn(name + end, "0123456789");
+}
+
+static bool has_cuda_log(const struct finished *f, const char *cpu_log)
+{
+	size_t length = stem_length(cpu_log);
+
+	for (size_t i = 0; i < f->log_count; i++)
+		if (!finish_is_cpu_log(f->logs[i]) && stem_length(f->logs[i]) == length &&
+		    !memcmp(f->logs[i], cpu_log, length))
+			return true;
+	return false;
+}
+
+static int by_bytes_descending(const void *a, const void *b)
+{
+	const struct sized_log *left = a, *right = b;
+
+	return (left->bytes < right->bytes) - (left->bytes > right->bytes);
+}
+
+/*
+ * Marks the logs that get no symbols. It takes about 15 ms for each log, so a build script with
+ * thousands of processes would end much later. The report can still resolve these symbols on this
+ * machine. Logs with CUDA calls, and the CPU logs of these processes, always get symbols.
+ */
+static void skip_small_logs(const struct finished *f, bool *is_skipped)
+{
+	struct sized_log *others = calloc(f->log_count + 1, sizeof(*others));
+	size_t count = 0;
+
+	for (size_t i = 0; others && i < f->log_count; i++) {
+		struct stat status = {0};
+		char *path;
+
+		if (!finish_is_cpu_log(f->logs[i]) || has_cuda_log(f, f->logs[i]))
+			continue;
+		path = path_of(f, i);
+		if (path && stat(path, &status))
+			status.st_size = 0;
+		others[count++] = (struct sized_log){i, status.st_size};
+		free(path);
+	}
+	if (count)
+		qsort(others, count, sizeof(*others), by_bytes_descending);
+	for (size_t i = EMBED_OTHERS_MAX; i < count; i++)
+		is_skipped[others[i].index] = true;
+	free(others);
+}
+
 /* Embed symbols into up to EMBED_LOGS_MAX logs, starting at *next. One process for many logs reads
  * each shared binary once. */
-static int embed_some(const struct finished *f, size_t *next)
+static int embed_some(const struct finished *f, const bool *is_skipped, size_t *next)
 {
 	const char *arguments[EMBED_LOGS_MAX + 6] = {"merge", "--embed-symbols", "--quiet"};
 	size_t first = 3, count;
@@ -93,7 +167,7 @@ static int embed_some(const struct finished *f, size_t *next)
 	for (; *next < f->log_count && count < first + EMBED_LOGS_MAX; (*next)++) {
 		const struct log_summary *summary = &f->summaries[*next];
 
-		if (!summary->readable || summary->running)
+		if (!summary->readable || summary->running || is_skipped[*next])
 			continue;
 		arguments[count] = path_of(f, *next);
 		count += arguments[count] != NULL;
@@ -108,13 +182,20 @@ static int embed_some(const struct finished *f, size_t *next)
 
 static void embed_symbols(const struct finished *f)
 {
+	bool *is_skipped = calloc(f->log_count + 1, sizeof(*is_skipped));
 	int worst = 0;
 
+	if (!is_skipped) {
+		print_error("cannot embed symbols: out of memory");
+		return;
+	}
+	skip_small_logs(f, is_skipped);
 	for (size_t next = 0; next < f->log_count;) {
-		int status = embed_some(f, &next);
+		int status = embed_some(f, is_skipped, &next);
 
 		worst = status > worst ? status : worst;
 	}
+	free(is_skipped);
 	/* The report says if a log is damaged. */
 	if (worst > STATUS_INCOMPLETE)
 		print_error("cannot embed symbols in some logs of '%s'", f->data_dir);

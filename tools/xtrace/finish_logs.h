@@ -31,4 +31,7 @@ struct finished {
 int finish_logs(struct finished *finished);
 void finish_free(struct finished *finished);
 
+/* By the file name, which is known even if the log cannot be read. */
+bool finish_is_cpu_log(const char *name);
+
 #endif

@@ -41,10 +41,17 @@ struct recording {
 	struct info info;
 };
 
+/* CPU logs that are not what they should be. */
+struct cpu_problems {
+	uint64_t lost_count;
+	size_t cut_count;
+};
+
 struct totals {
 	size_t process_count; /* with CUDA calls */
 	uint64_t launch_count, kernel_count, lost_count, log_bytes;
 	size_t running_count, cut_count, incomplete_count, unreadable_count, empty_count;
+	struct cpu_problems cpu;
 	bool simulated;
 };
 
@@ -185,8 +192,13 @@ static struct totals add_up(const struct recording *recording)
 		const struct log_summary *summary = &recording->finished.summaries[i];
 
 		totals.log_bytes += summary->log_bytes;
-		if (summary->is_cpu)
+		totals.unreadable_count += !summary->readable && !summary->empty;
+		if (finish_is_cpu_log(summary->name)) {
+			totals.cpu.lost_count += summary->lost_count;
+			totals.cpu.cut_count +=
+				summary->empty || (summary->readable && summary->incomplete);
 			continue;
+		}
 		totals.process_count++;
 		totals.launch_count += summary->launch_count;
 		totals.kernel_count += summary->kernel_count;
@@ -194,7 +206,6 @@ static struct totals add_up(const struct recording *recording)
 		totals.incomplete_count += summary->incomplete && !summary->running;
 		totals.running_count += summary->running;
 		totals.cut_count += summary->readable && !summary->running && !summary->closed;
-		totals.unreadable_count += !summary->readable && !summary->empty;
 		totals.empty_count += summary->empty;
 		totals.simulated |= summary->simulated;
 	}
@@ -236,13 +247,33 @@ static bool has_content(const struct recording *recording)
 	return content == SUMMARY_CONTENT;
 }
 
+/* Problems that a recording without CUDA calls may also have. */
+static void report_logs(const struct totals *totals, const struct sampler_result *sampled)
+{
+	char lost[COUNT_BYTES];
+	uint64_t lost_count = totals->cpu.lost_count;
+
+	/* cpu_sampling_report() printed these. */
+	lost_count -= lost_count < sampled->lost_processes ? lost_count : sampled->lost_processes;
+	if (totals->unreadable_count)
+		print_note("%zu log%s cannot be read", totals->unreadable_count,
+			   totals->unreadable_count == 1 ? "" : "s");
+	if (lost_count)
+		print_note("%s CPU sample%s lost; 'xtrace report' names the causes",
+			   format_count(lost, lost_count), lost_count == 1 ? " was" : "s were");
+	if (totals->cpu.cut_count)
+		print_note("%zu CPU log%s incomplete; the samples up to then were kept",
+			   totals->cpu.cut_count, totals->cpu.cut_count == 1 ? " is" : "s are");
+}
+
 static void report(const struct recording *recording)
 {
 	struct totals totals = add_up(recording);
 	char launches[COUNT_BYTES], kernels[COUNT_BYTES], lost[COUNT_BYTES], size[TIME_BYTES];
 	bool is_unknown;
 
-	cpu_sampling_report(&recording->cpu);
+	cpu_sampling_report(&recording->cpu, recording->info.command[0]);
+	report_logs(&totals, &recording->cpu.result);
 	if (totals.process_count == 0) {
 		print_note("%s: no process used CUDA, or none could be traced%s",
 			   recording->cpu.hz ? "no CUDA calls were recorded"
@@ -261,9 +292,6 @@ static void report(const struct recording *recording)
 		   totals.incomplete_count && !is_unknown ? "at least " : "",
 		   is_unknown ? "an unknown number" : format_count(lost, totals.lost_count), size,
 		   totals.simulated ? " (simulated GPU)" : "");
-	if (totals.unreadable_count)
-		print_note("%zu log%s cannot be read", totals.unreadable_count,
-			   totals.unreadable_count == 1 ? "" : "s");
 	if (totals.empty_count)
 		print_note("%zu process%s ended before recording began; the log is empty",
 			   totals.empty_count, plural(totals.empty_count));

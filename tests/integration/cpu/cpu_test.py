@@ -6,14 +6,17 @@ usage: cpu_test.py XTRACE DUMP LOAD perf|proc [UNITTEST ARGUMENT]...
 - perf: with the kernel's events; skips all tests if they are not allowed
 - proc: without
 """
+import glob
 import os
+import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
-from cpu_log import DROPPED, NO_NATIVE, NO_PYTHON, ON_CPU, Recording
+from cpu_log import DROPPED, NO_NATIVE, NO_PYTHON, ON_CPU, Log, Recording
 
 XTRACE, DUMP, LOAD, SOURCE = sys.argv[1:5]
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -31,8 +34,9 @@ class Cpu(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def record(self, *command, hertz="99", status=0):
-        recording = Recording(XTRACE, DUMP, self.folder + "/data", command, hertz, HAS_PERF)
+    def record(self, *command, hertz="99", status=0, file_limit=None):
+        recording = Recording(XTRACE, DUMP, self.folder + "/data", command, hertz, HAS_PERF,
+                              file_limit)
         self.assertEqual(recording.done.returncode, status, recording.done.stderr)
         self.assertEqual(recording.problems, "")
         if HAS_PERF and recording.logs and recording.logs[0].meta["cpu.source"] != "perf":
@@ -129,6 +133,42 @@ class Cpu(unittest.TestCase):
         self.assertGreater(recording.truth["processes"], 20)
         self.assertGreater(len(recording.logs), 0)
 
+    @ONCE
+    def test_few_descriptors(self):
+        """No process is charged twice if xtrace runs out of files."""
+        started = time.monotonic()
+        recording = self.record("sh", "-c", "for i in $(seq 60); do sleep 2 & done; wait",
+                                file_limit=64)
+        life_ns = (time.monotonic() - started) * 1e9
+        self.assertRegex(recording.done.stderr, r"not sampled: limit of \d+ CPU logs reached")
+        self.assertEqual(len({log.pid for log in recording.logs}), len(recording.logs))
+        self.assertGreater(len(recording.logs), 5)
+        self.assertLess(len(recording.logs), 62)
+        for log in recording.logs:
+            self.assertLess(sum(log.thread_ns().values()), life_ns)
+
+    @ONCE
+    def test_named_like_a_thread_of_the_tracer(self):
+        program = self.folder + "/xtrace-writer"
+        shutil.copy(LOAD, program)
+        self.assert_state(self.record(program, "sleeps", "300").logs[0], "sleep", 0.9)
+
+    @ONCE
+    def test_more_processes_than_open_logs(self):
+        """The limit applies to processes that exist at the same time."""
+        recording = self.record("sh", "-c", "for i in $(seq 50); do sleep 0.05; done",
+                                file_limit=64)
+        self.assertNotIn("not sampled", recording.done.stderr)
+        self.assertGreater(len(recording.logs), 40)
+
+    @ONCE
+    def test_symbols_of_many_processes(self):
+        """Embedding symbols into each small log would delay the exit."""
+        script = "for i in $(seq 50); do sleep 0.5 & done; wait"
+        logs = self.record("sh", "-c", script).logs
+        self.assertGreater(len(logs), 40)
+        self.assertLessEqual(sum(bool(log.records["SYMBOL"]) for log in logs), 32)
+
     def test_killed(self):
         started = time.monotonic()
         recording = self.load("killed", 300, status=128 + 9)
@@ -170,6 +210,33 @@ class Cpu(unittest.TestCase):
         recording = self.record("true")
         self.assertLess(time.monotonic() - started, 2)
         self.assertLess(len(recording.logs), 2)
+        self.assertRegex(recording.done.stderr, "ended before the first sample|sampled 1 process")
+        self.assertNotIn(", 0 samples", recording.done.stderr)
+
+    @ONCE
+    def test_reports_missing_cpu_time(self):
+        missing = r"\d+ % of the CPU time is missing"
+        script = "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done"
+        self.assertRegex(self.record("sh", "-c", script).done.stderr, missing)
+
+    @ONCE
+    def test_reports_no_missing_cpu_time(self):
+        done = self.load("kernel", 800).done
+        self.assertNotIn("of the CPU time is missing", done.stderr)
+
+    @ONCE
+    def test_killed_tracer(self):
+        """The log tells what was sampled, even if xtrace cannot complete it."""
+        folder = self.folder + "/data"
+        with subprocess.Popen([XTRACE, "record", "--cpu", "-o", folder, LOAD, "sleeps", "2500"],
+                              stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as tracer:
+            time.sleep(0.7)
+            tracer.kill()
+        logs = glob.glob(folder + "/*.cpu.xtr")
+        self.assertEqual(len(logs), 1)
+        log = Log(DUMP, logs[0])
+        self.assertIn("process.exe", log.meta)
+        self.assertTrue(log.threads)
 
     def test_summary(self):
         recording = self.load("sleeps", 200)
@@ -179,7 +246,38 @@ class Cpu(unittest.TestCase):
         missing = "CPU stacks of running native code are missing: XTRACE_CPU_PERF=off"
         self.assertEqual(missing in recording.done.stderr, not HAS_PERF)
 
+    @ONCE
+    def test_untraceable_program(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root to give up")
+        program = self.folder + "/unreadable"
+        shutil.copy(LOAD, program)
+        os.chmod(program, 0o711)
+        os.chmod(self.folder, 0o777)
+        begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                               XTRACE, "record", "--cpu", "-o", self.folder + "/data",
+                               program, "sleeps", "1000"],
+                              capture_output=True, text=True, check=False)
+        if "setpriv" in done.stderr:
+            self.skipTest(done.stderr)
+        end = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.assertIn("may not be traced (setuid, or not readable)", done.stderr)
+        self.assertLess(end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime, 0.4)
+
     # Python
+
+    @ONCE
+    def test_pid_namespace(self):
+        unshare = ["unshare", "-pf", "--mount-proc"]
+        if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
+            self.skipTest("unshare is not allowed")
+        recording = self.record(*unshare, PYTHON, HERE + "/paths.py", "1")
+        log = next(log for log in recording.logs if "paths.py" in log.meta["process.cmdline"]
+                   and "unshare" not in log.meta["process.cmdline"])
+        self.assertEqual(log.pid, 1)
+        ours = [r for r in log.rows if ("main", "paths.py") in r.python]
+        self.assertGreater(sum(r.weight_ns for r in ours), 100e6)
 
     def test_gil(self):
         recording = self.record(PYTHON, HERE + "/gil.py", "0.8")

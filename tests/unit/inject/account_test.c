@@ -147,6 +147,7 @@ static void recognises_losses_by_name(void **unused)
 		"recovered.unfinished",
 		"recovered.unnamed",
 		"cpu.lost.perf",
+		"cpu.lost.observations",
 		"cpu.lost.processes",
 		"cpu.lost.write_failed",
 	};

@@ -278,6 +278,30 @@ static void names_limit_of_open_files(void **unused)
 	assert_int_equal(try_refused(limit_files, 3, -EMFILE, "'ulimit -n'"), 0);
 }
 
+/* poll() reports events that ended forever, so they must leave the set. */
+static void stops_polling_ended_events(void **unused)
+{
+	struct perf_events *events;
+	struct pollfd polled = {.events = POLLIN};
+	int start_pipe;
+	pid_t pid = start_busy(&start_pipe, 0);
+
+	(void)unused;
+	events = open_or_skip(pid, start_pipe);
+	assert_true(perf_events_descriptor(events) >= 0);
+	perf_events_drop_ended(events);
+	assert_true(perf_events_descriptor(events) >= 0);
+	close(start_pipe);
+	waitpid(pid, NULL, 0);
+	for (int i = 0; i < 1000 && perf_events_descriptor(events) >= 0; i++) {
+		polled.fd = perf_events_descriptor(events);
+		assert_int_equal(poll(&polled, 1, 10000), 1);
+		perf_events_drop_ended(events);
+	}
+	assert_int_equal(perf_events_descriptor(events), -1);
+	perf_events_close(events);
+}
+
 static void explains_other_errors(void **unused)
 {
 	char why[256];
@@ -296,6 +320,7 @@ int main(void)
 		cmocka_unit_test(counts_lost_samples),
 		cmocka_unit_test(is_off_by_environment),
 		cmocka_unit_test(reports_ended_process),
+		cmocka_unit_test(stops_polling_ended_events),
 		cmocka_unit_test(names_seccomp),
 		cmocka_unit_test(names_limit_of_open_files),
 		cmocka_unit_test(explains_other_errors),
