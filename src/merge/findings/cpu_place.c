@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "log/base/grow.h"
+#include "log/base/hash_table.h"
 #include "merge/findings/finding_place.h"
 
 static int add_part(struct run *run, const struct idle_path_part *part, struct finding_place *place)
@@ -60,6 +61,7 @@ struct span_sum {
 struct span_sums {
 	struct span_sum *list;
 	size_t count, capacity;
+	struct xt_hash_table table; /* by function and line */
 };
 
 static int add_span(struct run *run, struct span_sums *sums, const struct idle_path *path,
@@ -67,18 +69,26 @@ static int add_span(struct run *run, struct span_sums *sums, const struct idle_p
 {
 	struct finding_place place = {0};
 	int error = cpu_place(run, path, &place);
+	uint32_t hash = xt_hash_u64((uint64_t)place.function << 32 | place.line);
+	struct xt_hash_slot *slot;
 
 	free(place.frames);
 	if (error || !place.function)
 		return error;
-	for (size_t s = 0; s < sums->count; s++)
-		if (sums->list[s].function == place.function && sums->list[s].line == place.line) {
-			saturating_add(&sums->list[s].ns, ns);
+	if (!xt_hash_reserve(&sums->table, sums->count + 1) ||
+	    grow(&sums->list, &sums->capacity, sums->count + 1, sizeof(*sums->list)) < 0)
+		return -ENOMEM;
+	for (slot = xt_hash_first(&sums->table, hash); slot->item;
+	     slot = xt_hash_next(&sums->table, slot)) {
+		struct span_sum *sum = &sums->list[slot->item - 1];
+
+		if (sum->function == place.function && sum->line == place.line) {
+			saturating_add(&sum->ns, ns);
 			return 0;
 		}
-	if (grow(&sums->list, &sums->capacity, sums->count + 1, sizeof(*sums->list)) < 0)
-		return -ENOMEM;
+	}
 	sums->list[sums->count++] = (struct span_sum){*path, place.function, place.line, ns};
+	*slot = (struct xt_hash_slot){hash, (uint32_t)sums->count};
 	return 0;
 }
 
@@ -132,5 +142,6 @@ int cpu_place_of_span(struct reading *reading, uint32_t tid, uint64_t from_ns, u
 		error = cpu_place(reading->run, &most->path, place);
 	}
 	free(sums.list);
+	xt_hash_free(&sums.table);
 	return error;
 }
