@@ -77,17 +77,17 @@ static int add_address(struct reading *reading, struct finding_place *place, uin
 	const struct place *places = reading->process.addresses->places;
 	const uint32_t *inlined = reading->frames.place_names;
 	size_t last = address->first_place + address->place_count;
-	bool is_runtime;
+	bool is_interpreter = frame_is_interpreter(reading->model, address->module);
+	/* The lines of either are nothing that the user can change. */
+	bool is_runtime = is_interpreter || model_is_of_c_runtime(reading->model, address->module);
 	int error;
 
 	if (!reading->frames.address_names[a])
 		return 0;
-	is_runtime = model_is_of_c_runtime(reading->model, address->module);
 	error = add_source(reading, place, reading->frames.address_names[a] - 1,
 			   address->place_count && !is_runtime ? &places[last - 1] : NULL);
 	if (!error)
-		place->frames[place->frame_count - 1].is_interpreter =
-			frame_is_interpreter(reading->model, address->module);
+		place->frames[place->frame_count - 1].is_interpreter = is_interpreter;
 	if (!address->place_count || is_runtime)
 		return error;
 	for (size_t p = last - 1; p-- > address->first_place && !error;)

@@ -58,8 +58,12 @@ static void reads_chain(void **unused)
 /* The sum of such an address and a size may be a small number. */
 static void refuses_any_address(void **unused)
 {
-	static const uint64_t addresses[] = {1, 8, UINT64_MAX, UINT64_MAX & ~UINT64_C(7),
-					     UINT64_MAX - 4095, UINT64_MAX - 8191,
+	static const uint64_t addresses[] = {1,
+					     8,
+					     UINT64_MAX,
+					     UINT64_MAX & ~UINT64_C(7),
+					     UINT64_MAX - 4095,
+					     UINT64_MAX - 8191,
 					     UINT64_C(1) << 63};
 	static struct python_frames frames;
 
