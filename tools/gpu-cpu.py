@@ -364,7 +364,7 @@ def ratios_of(turns, report):
 def sampler(part, modes):
     """Part (b) within one process: what the sampler's thread costs, stopped and continued in turn.
 
-    What the kernel does for its events goes on while xtrace is stopped, until their buffers are full.
+    While xtrace is stopped, the kernel goes on with its events until their buffers are full.
     """
     if not has_torch(part.options):
         part.say("sampler: skipped, no PyTorch that finds a GPU")

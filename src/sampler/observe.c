@@ -216,8 +216,8 @@ static bool is_in_same_call(const struct observation *o)
 }
 
 /*
- * The thread ran while it was read, as one does that waits for a disk again and again. What is known
- * is the system call before and after, and the Python frames that were read twice in between.
+ * The thread ran while it was read, as one does that waits for a disk again and again. What is
+ * known is the system call before and after, and the Python frames that were read twice in between.
  */
 static void observe_switched(struct observation *o, enum python_read python_read)
 {
@@ -368,7 +368,7 @@ static void end_thread(struct observation *o)
 	o->process->counts.ended_threads += !o->thread->is_known;
 }
 
-/* A file could not be read. If the thread lives, such as after EMFILE, the next round tries again. */
+/* A file could not be read. If the thread lives, such as after EMFILE, try again next round. */
 static void note_error(struct observation *o, int error)
 {
 	if (thread_files_is_end(error))
