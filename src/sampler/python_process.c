@@ -21,6 +21,7 @@
 #define PAUSE_MIN_NS	   12000
 #define PAUSE_RANGE_NS	   16384 /* a power of two */
 #define PAUSED_READS	   2
+#define READS_MAX	   3 /* of a chain that changes while it is read */
 #define OWNED_BY_GENERATOR 1
 
 struct python_process {
@@ -30,6 +31,7 @@ struct python_process {
 	struct python_frames frames;
 	struct python_frames again; /* a later read, if the chain changed */
 	struct python_code *link_codes[PYTHON_LINKS_MAX];
+	uint32_t first_frames[PYTHON_LINKS_MAX]; /* number of frames inside of each link */
 	uint64_t refreshed_ns;
 	uint64_t random;
 };
@@ -228,6 +230,7 @@ static bool fill_stack(struct python_process *process, uint32_t first, struct py
 	for (uint32_t i = first; i < frames->count; i++) {
 		const struct python_link *link = &frames->links[i];
 
+		process->first_frames[i] = out->frame_count;
 		if (!link->is_shim && !add_frame(process, i, out))
 			return false;
 		if (!link->is_shim && !link->cframe)
@@ -242,26 +245,65 @@ static bool fill_stack(struct python_process *process, uint32_t first, struct py
 	return true;
 }
 
+/* A read that follows a frame which ends meanwhile fails; the next one may not. */
+static bool read_chain(struct python_process *process, const struct python_state *state,
+		       struct python_frames *frames)
+{
+	for (int i = 0; i < READS_MAX; i++) {
+		if (python_frames_read(frames, &process->place, state, XT_PYTHON_FRAMES_MAX))
+			return true;
+		if (!frames->start.is_of_thread)
+			return false;
+	}
+	return false;
+}
+
+/* Removes the frames of the links before `first`. */
+static void drop_inner(const struct python_process *process, uint32_t first,
+		       struct python_stack *out)
+{
+	uint32_t dropped =
+		first < process->frames.count ? process->first_frames[first] : out->frame_count;
+
+	out->frame_count -= dropped;
+	memmove(out->frames, out->frames + dropped, out->frame_count * sizeof(*out->frames));
+}
+
 /*
- * Reads the chain once more. Frames at its outer end that are the same in both reads were alive all
+ * Reads the chain twice more. Frames at its outer end that are the same in all reads were alive all
  * the time, and so were their code objects.
  */
-static void keep_common_frames(struct python_process *process, const struct python_state *state,
+static void find_common_frames(struct python_process *process, const struct python_state *state,
 			       struct python_stack *out)
 {
-	uint32_t common;
+	const struct python_frames *frames = &process->frames;
+	uint32_t common, last;
 
 	out->frame_count = 0;
 	out->is_truncated = false;
-	if (!process->frames.is_whole ||
-	    !python_frames_read(&process->again, &process->place, state, XT_PYTHON_FRAMES_MAX))
+	if (!frames->is_whole || !read_chain(process, state, &process->again))
 		return;
-	common = python_frames_common(&process->frames, &process->again);
-	if (common && fill_stack(process, process->frames.count - common, out) &&
-	    python_frames_read(&process->again, &process->place, state, XT_PYTHON_FRAMES_MAX) &&
-	    python_frames_common(&process->frames, &process->again) >= common)
+	common = python_frames_common(frames, &process->again);
+	if (!common || !fill_stack(process, frames->count - common, out) ||
+	    !read_chain(process, state, &process->again)) {
+		out->frame_count = 0;
 		return;
-	out->frame_count = 0;
+	}
+	last = python_frames_common(frames, &process->again);
+	if (last < common)
+		drop_inner(process, frames->count - last, out);
+}
+
+/* The first read may itself be torn between two moments. Then the next one is the first. */
+static void keep_common_frames(struct python_process *process, const struct python_state *state,
+			       struct python_stack *out)
+{
+	find_common_frames(process, state, out);
+	for (int i = 1; i < READS_MAX && !out->frame_count; i++) {
+		if (!read_chain(process, state, &process->frames))
+			return;
+		find_common_frames(process, state, out);
+	}
 }
 
 enum python_read python_process_read(struct python_process *process, pid_t tid, bool has_pause,
@@ -280,7 +322,7 @@ enum python_read python_process_read(struct python_process *process, pid_t tid, 
 	}
 	if (found != PYTHON_READ_OK)
 		return found;
-	if (!python_frames_read(&process->frames, &process->place, &state, XT_PYTHON_FRAMES_MAX)) {
+	if (!read_chain(process, &state, &process->frames)) {
 		python_process_refresh(process);
 		return process->frames.start.is_of_thread ? PYTHON_READ_CHANGED
 							  : PYTHON_READ_FAILED;
@@ -289,9 +331,10 @@ enum python_read python_process_read(struct python_process *process, pid_t tid, 
 		return PYTHON_READ_NONE;
 	if (!fill_stack(process, 0, out)) {
 		out->frame_count = 0;
-		return python_frames_are_current(&process->frames, &process->place)
-			       ? PYTHON_READ_FAILED
-			       : PYTHON_READ_CHANGED;
+		if (python_frames_are_current(&process->frames, &process->place))
+			return PYTHON_READ_FAILED;
+		keep_common_frames(process, &state, out);
+		return PYTHON_READ_CHANGED;
 	}
 	if (!is_still_current(process, has_pause)) {
 		keep_common_frames(process, &state, out);

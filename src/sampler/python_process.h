@@ -49,7 +49,7 @@ enum python_read {
 	 */
 	PYTHON_READ_OK,
 	/*
-	 * It changed. The stack has the frames at the outer end that were the same in both reads,
+	 * It changed. The stack has the frames at the outer end that were the same in all reads,
 	 * with the same instructions; it may be empty.
 	 */
 	PYTHON_READ_CHANGED,
