@@ -94,7 +94,7 @@ static bool is_in_kernel(const struct observation *o)
 	uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 	uint64_t ticks = o->stat.kernel_ticks - thread->sampled_kernel_ticks;
 
-	return !o->sampling->sees_kernel &&
+	return !o->sampling->facts.sees_kernel &&
 	       thread->unsampled_ns * 100 > o->sampling->period_ns * KERNEL_PERCENT &&
 	       ticks * tick_ns * 2 >= thread->unsampled_ns;
 }

@@ -95,6 +95,8 @@ void process_facts_process(const struct sampled_process *process,
 	cpu_log_meta(process->log, "cpu.source", sampling->why_no_perf ? "proc" : "perf");
 	if (sampling->why_no_perf)
 		cpu_log_meta(process->log, "cpu.why", sampling->why_no_perf);
+	else if (!sampling->sees_kernel)
+		cpu_log_meta(process->log, "cpu.kernel", "estimated");
 	record_number(process, "process.id", (uint64_t)process->log_pid);
 	record_number(process, "process.parent", (uint64_t)process->parent);
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", process->pid);

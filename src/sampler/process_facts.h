@@ -11,6 +11,7 @@
 struct sampling_facts {
 	unsigned hz;
 	const char *why_no_perf; /* NULL: perf is used */
+	bool sees_kernel;	 /* perf samples come from inside the kernel, too */
 };
 
 /* The facts that exec changes: program, arguments, folder. Call it again after exec. */

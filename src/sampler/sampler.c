@@ -279,7 +279,7 @@ static void open_perf(struct sampler *sampler, const struct sampler_options *opt
 	if (perf_events_open(&sampler->perf, options->root, options->hz, why, SAMPLER_WHY_BYTES))
 		sampler->perf = NULL;
 	if (sampler->perf)
-		sampler->sampling.sees_kernel = perf_events_see_kernel(sampler->perf);
+		sampler->sampling.facts.sees_kernel = perf_events_see_kernel(sampler->perf);
 	else
 		sampler->sampling.facts.why_no_perf = why;
 }

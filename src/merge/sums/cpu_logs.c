@@ -14,6 +14,7 @@ void cpu_facts_add(struct cpu_facts *facts, const struct cpu_log *log)
 	bool has_perf = !strcmp(model_meta(log->model, "cpu.source"), "perf");
 
 	facts->has_perf = (facts->has_perf || !facts->process_count) && has_perf;
+	facts->estimates_kernel |= model_meta(log->model, "cpu.kernel")[0] != '\0';
 	facts->hz = hz > facts->hz ? hz : facts->hz;
 	facts->process_count++;
 	facts->thread_count += log->model->cpu_samples.thread_count;

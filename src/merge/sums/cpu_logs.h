@@ -36,7 +36,8 @@ struct cpu_facts {
 	uint64_t process_count, thread_count;
 	double hz;     /* the highest of all logs */
 	bool has_perf; /* the kernel's events gave the stacks of running threads, in all logs */
-	char why[256]; /* why they did not; empty if unknown */
+	bool estimates_kernel; /* the kernel's events left out time in the kernel, in some logs */
+	char why[256];	       /* why they did not; empty if unknown */
 	/* Gaps between GPU work of at least IDLE_LONG_NS, and their part with a CPU path. */
 	uint64_t long_idle_ns, long_covered_ns;
 };

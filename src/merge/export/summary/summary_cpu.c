@@ -127,8 +127,9 @@ static void put_facts(struct output *out, const struct run *run)
 	uint64_t changed = losses_account(run->accounts, "cpu.python.changed");
 	char share[SHARE_BYTES], text[TEXT_BYTES];
 
-	snprintf(text, sizeof(text), "%.0f Hz, %s", facts->hz,
-		 facts->has_perf ? "/proc and perf events" : "/proc only");
+	snprintf(text, sizeof(text), "%.0f Hz, %s%s", facts->hz,
+		 facts->has_perf ? "/proc and perf events" : "/proc only",
+		 facts->estimates_kernel ? "; time in the kernel is estimated" : "");
 	put_title(out, "CPU samples", "");
 	put_fact(out, "source", text);
 	put_count(out, "processes", facts->process_count);
