@@ -39,7 +39,7 @@ static const struct cpu_text {
 	[RULE_GIL] = {"another thread holds Python's interpreter lock",
 		      "Move the other thread's work to a process, or into code that releases the "
 		      "lock."},
-	[RULE_CPU_SHORTAGE] = {"more threads want to run than there are CPUs",
+	[RULE_CPU_SHORTAGE] = {"no CPU is free for a thread",
 			       "Check that the process may use enough CPUs (taskset, the CPU limit "
 			       "of its cgroup or container). Use fewer DataLoader workers or "
 			       "threads (num_workers, OMP_NUM_THREADS, torch.set_num_threads())."},
