@@ -88,12 +88,12 @@ class Recording:
     """The result of xtrace record --cpu."""
 
     def __init__(self, xtrace, dump, folder, command, hertz="99", has_perf=True,
-                 file_limit=None):
+                 file_limit=None, **user):
         environment = dict(os.environ, XTRACE_CPU_PERF="on" if has_perf else "off")
         limit_files = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (file_limit, file_limit))
         self.done = subprocess.run([xtrace, "record", f"--cpu={hertz}", "-o", folder, *command],
                                    env=environment, capture_output=True, text=True, check=False,
-                                   timeout=60, preexec_fn=file_limit and limit_files)
+                                   timeout=60, preexec_fn=file_limit and limit_files, **user)
         self.logs = [Log(dump, path) for path in sorted(glob.glob(folder + "/*.cpu.xtr"))]
         check = subprocess.run([sys.executable, dump, "--check", *(log.path for log in self.logs)],
                                capture_output=True, text=True, check=False) if self.logs else None

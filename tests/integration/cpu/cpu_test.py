@@ -34,9 +34,9 @@ class Cpu(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def record(self, *command, hertz="99", status=0, file_limit=None):
+    def record(self, *command, hertz="99", status=0, file_limit=None, **user):
         recording = Recording(XTRACE, DUMP, self.folder + "/data", command, hertz, HAS_PERF,
-                              file_limit)
+                              file_limit, **user)
         self.assertEqual(recording.done.returncode, status, recording.done.stderr)
         self.assertEqual(recording.problems, "")
         if HAS_PERF and recording.logs and recording.logs[0].meta["cpu.source"] != "perf":
@@ -108,6 +108,22 @@ class Cpu(unittest.TestCase):
     def test_page_faults(self):
         log = self.load("faults", 500).logs[0]
         self.assert_state(log, "fault", 0.7)
+
+    @NEEDS_PERF
+    def test_page_faults_without_privileges(self):
+        """The kernel then hides its own time. Page faults are counted, and few are sampled."""
+        with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as file:
+            if os.getuid() or int(file.read()) != 2:
+                self.skipTest("needs root and kernel.perf_event_paranoid=2")
+        os.chmod(self.folder, 0o777)
+        try:
+            log = self.load("faults", 500, user=65534, group=65534, extra_groups=[]).logs[0]
+        except PermissionError as error:
+            self.skipTest(str(error))
+        self.assertEqual(log.meta["cpu.kernel"], "estimated")
+        self.assertEqual(log.accounts["cpu.lost.perf"], 0)
+        self.assertLess(log.accounts["cpu.perf.samples"], 1000)
+        self.assert_state(log, "fault", 0.5)
 
     @NEEDS_PERF
     def test_kernel(self):
