@@ -173,6 +173,9 @@ static void add_wait(struct observation *o, uint64_t time_ns, uint32_t stack, ui
 
 	wait_target_find(o->sampling, o->process, thread->proc_state, &thread->call,
 			 (enum loader_role)thread->role, &wait);
+	/* It has got meanwhile what it waited for. */
+	if (wait.tid == (uint32_t)thread->log_tid && wait.pid == (uint32_t)o->process->log_pid)
+		wait.pid = wait.tid = 0;
 	add_blocked(o, &(struct cpu_row){.time_ns = time_ns,
 					 .state = (uint8_t)wait.state,
 					 .stack = stack,
