@@ -403,7 +403,7 @@ enum xt_compiled_column {
 	XT_COMPILED_LINE = 5,	  /* 0: unknown */
 };
 
-/* One row stands for consecutive observations of a thread in the same state and stack. */
+/* One row represents consecutive observations of a thread in the same state and stack. */
 enum xt_cpu_sample_column {
 	XT_CPU_SAMPLE_TIME_NS = 1,   /* the first observation */
 	XT_CPU_SAMPLE_SPAN_NS = 2,   /* from the first to the last; 0: only one */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One table for each opcode map. What compilers do not emit is unknown, so that data taken for code
- * is noticed. Any thread.
+ * One table for each opcode map. It has only the instructions that compilers emit, so that data
+ * taken for code is noticed. Any thread.
  */
 #include "sampler/instruction.h"
 

@@ -219,8 +219,8 @@ static bool is_in_same_call(const struct observation *o)
 }
 
 /*
- * The thread ran while it was read, as one does that waits for a disk again and again. What is
- * known is the system call before and after, and the Python frames that were read twice in between.
+ * The thread ran while it was read: it may wait for a disk again and again. Its system call is
+ * known before and after the read, and its Python frames were read twice in between.
  */
 static void observe_switched(struct observation *o, enum python_read python_read)
 {
@@ -527,7 +527,7 @@ static bool is_in_call(const struct perf_sample *sample)
 	       code[0] == 0x0f && code[1] == 0x05;
 }
 
-/* What else enters the kernel is nearly always a page fault. */
+/* Code outside of a system call enters the kernel nearly always by a page fault. */
 static enum xt_cpu_state state_of(const struct perf_sample *sample)
 {
 	if (sample->is_fault)

@@ -205,7 +205,7 @@ static int read_maps(struct maps_reader *reader)
 	return reader->error ? reader->error : mapping_count ? 0 : -ESRCH;
 }
 
-/* What is unchanged keeps its image, so that its id stays. Both lists are sorted by address. */
+/* An unchanged module keeps its image and its id. Both lists are sorted by address. */
 static bool keep_log_ids(struct process_modules *found, struct process_modules *old)
 {
 	size_t kept_count = 0;

@@ -3,7 +3,7 @@
  * Walks the native stack of a thread of another process with libunwind. Unwind tables come from the
  * mapped files, stack words from a copy of the stack. Sampler thread only.
  *
- * Of a blocked thread, /proc gives only the instruction and stack pointers. If a frame needs RBP
+ * /proc gives only the instruction and stack pointers of a blocked thread. If a frame needs RBP
  * and no inner frame saved it, the walk computes the frame's size from the function's prologue and
  * accepts the result only if a call precedes the return address. Otherwise it ends: a short stack
  * is better than a wrong one.

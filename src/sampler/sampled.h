@@ -35,7 +35,7 @@ struct sampled_thread {
 	bool is_blocked; /* at the last observation */
 	bool has_ended;
 	bool is_listed; /* in the last listing of /proc/PID/task */
-	/* Of a blocked thread, to look again for whom it waits: */
+	/* To look again for whom a blocked thread waits: */
 	struct thread_syscall call;
 	char proc_state;
 	uint8_t role;	       /* enum loader_role */

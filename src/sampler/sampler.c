@@ -82,7 +82,7 @@ static void observe_process(struct sampler *sampler, struct sampled_process *pro
 	}
 }
 
-/* So that short processes are not over before the first observation. */
+/* Observes new threads at once: a short process may end before the next round. */
 static void observe_new_threads(struct sampler *sampler)
 {
 	struct sampling *sampling = &sampler->sampling;
@@ -187,7 +187,7 @@ static void wait_for_work(struct sampler *sampler)
 		perf_events_drop_ended(sampler->perf);
 }
 
-/* Of the whole recording; they are in the log of the program. */
+/* Records the counts of the whole recording, in the log of the program. */
 static void record_totals(struct sampler *sampler)
 {
 	const struct sampling *sampling = &sampler->sampling;

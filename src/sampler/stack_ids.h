@@ -18,7 +18,7 @@ enum loader_role {
 struct stack_request {
 	pid_t tid;	 /* in the sampler's PID namespace */
 	bool is_running; /* Python frames may change while they are read */
-	/* Of the native frames. NULL: unknown. */
+	/* To walk the native frames. NULL: unknown. */
 	const struct thread_registers *registers;
 	const struct stack_copy *copy;
 };

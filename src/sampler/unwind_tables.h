@@ -17,7 +17,7 @@
 
 #define UNWIND_INFO_WORDS 32 /* libunwind's description of one function */
 
-/* What is known of an address, by which libunwind looks a function up. */
+/* The unwind information of an address, which libunwind looks up for each frame. */
 struct unwind_entry {
 	uint64_t image_id, bias, address; /* the key */
 	bool has_info;

@@ -29,7 +29,7 @@ enum descriptor_kind {
 
 /* Where a system call names what it waits for. */
 enum wait_subject {
-	WAIT_FIXED,	  /* nowhere: the call alone tells */
+	WAIT_FIXED,	  /* nowhere: it follows from the call */
 	WAIT_DESCRIPTOR,  /* an argument is a descriptor */
 	WAIT_DESCRIPTORS, /* poll: array of struct pollfd, and its length in the next argument */
 	WAIT_SETS,	  /* select: the number of descriptors, and three sets behind it */

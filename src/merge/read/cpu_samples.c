@@ -223,7 +223,7 @@ static void set_start(struct group *group, const struct cpu_sample *previous, ui
 	group->from_ns = first_ns - apart_ns;
 }
 
-/* Divides the time before a group. The last row also speaks for its own observations. */
+/* Divides the time before a group. The last row also represents its own observations. */
 static void divide_time(const struct group *group)
 {
 	uint64_t whole_ns = group->rows->first_ns - group->from_ns, weight_ns = 0;
@@ -266,7 +266,7 @@ static void set_covers(struct cpu_sample *rows, size_t count, uint64_t reach_ns)
 
 		set_start(&group, previous, reach_ns);
 		divide_time(&group);
-		/* The previous sample speaks for what follows it, up to here. */
+		/* The previous sample represents what follows it, up to here. */
 		if (previous && group.from_ns > previous->last_ns)
 			previous->cover.until_ns +=
 				smaller(reach_ns, group.from_ns - previous->last_ns);

@@ -14,7 +14,7 @@
 #include "xtrace/reader.h"
 
 /*
- * The time that a sample speaks for: from its first observation to its last, and the time before,
+ * The time that a sample represents: from its first observation to its last, and the time before,
  * back to the thread's previous sample if its weight accounts for that. Samples with the same first
  * observation divide that time by their weights. Covers of a thread do not overlap, in any log.
  */
@@ -54,7 +54,7 @@ struct cpu_samples {
 int cpu_samples_load(struct cpu_samples *samples, const struct xt_chunk *chunk);
 
 /*
- * Sorts the samples, whose tid must be set, and finds their covers. reach_ns: a sample speaks for
+ * Sorts the samples, whose tid must be set, and finds their covers. reach_ns: a sample represents
  * at least so much time before its first observation, and at most so much after its last. Returns
  * 0 or -ENOMEM.
  */

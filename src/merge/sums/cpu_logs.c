@@ -72,7 +72,7 @@ void cpu_logs_free(struct cpu_logs *logs)
 	*logs = (struct cpu_logs){0};
 }
 
-/* The row that speaks for the time, if there is one. */
+/* The row that represents the time, if there is one. */
 static bool find_row(const struct cpu_log *log, const struct cpu_thread *thread, uint64_t time_ns,
 		     size_t *row_out)
 {

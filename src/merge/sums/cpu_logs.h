@@ -35,9 +35,9 @@ struct cpu_logs {
 struct cpu_facts {
 	uint64_t process_count, thread_count;
 	double hz;     /* the highest of all logs */
-	bool has_perf; /* the kernel's events gave the stacks of running threads, in all logs */
-	bool estimates_kernel; /* the kernel's events left out time in the kernel, in some logs */
-	char why[256];	       /* why they did not; empty if unknown */
+	bool has_perf; /* all logs have stacks of running threads from the kernel's events */
+	bool estimates_kernel; /* in some log, these events leave out time in the kernel */
+	char why[256];	       /* why has_perf is false; empty if unknown */
 	/* Gaps between GPU work of at least IDLE_LONG_NS, and their part with a CPU path. */
 	uint64_t long_idle_ns, long_covered_ns;
 };

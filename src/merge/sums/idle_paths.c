@@ -305,7 +305,7 @@ static uint32_t path_throughout(struct idle_paths *paths, const struct gap *gap)
 }
 
 /*
- * The time that a sample stands for in a short gap; 0: none. A sample with several observations was
+ * The time that a sample represents in a short gap; 0: none. A sample with several observations was
  * there between them. Of a single one, a long weight says that it was late, but little of the gap.
  */
 static uint64_t hit_ns(const struct idle_paths *paths, const struct gap *gap,

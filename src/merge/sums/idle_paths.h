@@ -4,7 +4,7 @@
  *
  * The thread that launched the work at the end of a gap is responsible for the parts of the gap in
  * which it had not launched yet. Its samples in the CPU log divide these parts:
- * - In a long gap, each sample speaks for the time around it.
+ * - In a long gap, each sample represents the time around it.
  * - A gap shorter than two periods rarely has a sample. So such gaps are collected by owner and
  *   class, and their time is divided in proportion to the samples that fall into any of them, by
  *   weight.

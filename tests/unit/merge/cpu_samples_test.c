@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of host threads: the time that each speaks for, and the search by thread and time.
+ * Samples of host threads: the time that each represents, and the search by thread and time.
  */
 #include "unit.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks of threads of another process, compared with what libgcc found in that process. Of blocked
- * threads only the instruction and stack pointers are known. Prints how many walks are complete.
+ * Stacks of threads of another process, compared with what libgcc found in that process. Only
+ * the instruction and stack pointers of blocked threads are known. Prints how many walks are
+ * complete.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,7 +106,7 @@ static void walks_blocked_threads(void **unused)
 	child_stop(&child);
 }
 
-/* Of samples, all registers are known, but memory beyond the copy may have changed. */
+/* A sample has all registers, but memory beyond its copy may have changed. */
 struct sampling {
 	struct traced_child *child;
 	struct process_modules modules;

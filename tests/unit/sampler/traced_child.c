@@ -23,8 +23,7 @@
 
 #include "call_paths.h"
 
-/* Of the functions that tell the stack. */
-#define FUNCTION_BYTES_MAX 8192u
+#define FUNCTION_BYTES_MAX 8192u /* of a function that records the stack */
 
 #define NAME_OF(name)  #name,
 #define ENTRY_OF(name) call_paths_##name,

@@ -61,7 +61,7 @@ void child_stop(struct traced_child *child);
 void child_go(struct traced_child *child, size_t variant, unsigned seed, enum child_end end);
 void child_release(struct traced_child *child);
 
-/* What /proc tells of the blocked thread. */
+/* Reads the registers of the blocked thread from /proc. */
 void child_registers(const struct traced_child *child, struct thread_registers *registers);
 
 /*
