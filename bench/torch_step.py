@@ -5,6 +5,9 @@
 The model is that of pytorch_train.py in samples. A batch is a few steps and a wait. The last line
 is JSON: milliseconds per step of each batch, when each began, and the time just before the program
 exits.
+
+With --turns, it takes turns with other processes: for each line of stdin, such as "large 4", it
+runs so many steps and prints how long one took. The GPU needs longer for a large step than the CPU.
 """
 
 import argparse
@@ -28,6 +31,7 @@ def parse_options():
         help="put every second batch between cudaProfilerStart() and cudaProfilerStop(), so that a tracer "
         "that records only there is compared with itself",
     )
+    parser.add_argument("--turns", action="store_true", help="run what stdin asks for")
     parser.add_argument("--trace", default="torch_trace.json", help="what the profiler writes")
     return parser.parse_args()
 
@@ -38,6 +42,28 @@ def make_profiler(torch, kind):
     if kind != "cuda":
         activities.append(torch.profiler.ProfilerActivity.CPU)
     return torch.profiler.profile(activities=activities, with_stack=kind == "stacks")
+
+
+SIZES = {"small": [], "large": "--dim 1024 --heads 16 --batch 16 --length 256".split()}
+
+
+def take_turns(torch, training_of):
+    """The first step of a turn is not timed: the GPU may have been idle."""
+    trainings = {size: training_of(options) for size, options in SIZES.items()}
+    for training in 3 * list(trainings.values()):
+        training.step()
+    torch.cuda.synchronize()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        size, steps = line.split()
+        step = trainings[size].step
+        step()
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(int(steps)):
+            step()
+        torch.cuda.synchronize()
+        print(1e3 * (time.perf_counter() - begin) / int(steps), flush=True)
 
 
 def switch_recording(torch, is_on):
@@ -60,6 +86,9 @@ def main():
 
     if not torch.cuda.is_available():
         raise SystemExit("torch_step: PyTorch finds no GPU")
+    if options.turns:
+        take_turns(torch, lambda words: Training(parse_training(words)))
+        return
     training = Training(parse_training([]))
     profiler = make_profiler(torch, options.profiler) if options.profiler != "none" else None
     if profiler:

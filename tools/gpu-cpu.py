@@ -5,13 +5,15 @@
 Runs from an unpacked tarball (share/xtrace/gpu-cpu.py), an installation or a build tree. Prints
 Markdown tables for docs/internals/CPU_SAMPLING.md. Parts:
 - causes: the programs of samples/idle, with and without their cause. xtrace must name the line.
-- cost: a PyTorch training step, recorded with and without --cpu in alternating processes
+- environment: the PyTorch programs, recorded by XTRACE_CPU without the launcher
+- cost: a PyTorch training step, recorded with and without --cpu in processes that take turns
 - accuracy: the share of a function in the samples, against its CPU clock, for 20 programs
 - frames: Python frames of samples, against markers that the program writes
 - growth: bytes of the CPU logs for each observation, and CPU time of the sampler
 - perf: shares of functions, against Linux perf
 
-Each part has a time limit and reports what it has by then. All but cost run with --simulate.
+Each part has a time limit and reports what it has by then. All but environment and cost run with
+--simulate.
 
 Exit status: 0 no gate failed, 1 one did or a program failed, 2 usage.
 """
@@ -34,14 +36,16 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "bench"), os.path.join(HERE, "..", "bench")]
-from cpu_samples import (NEAR_NS, PROGRAM_LIMIT_S, Failed, Log, Markers, block_bootstrap, bound_95,
+from cpu_samples import (EXACT_NS, PROGRAM_LIMIT_S, Failed, Log, Markers, block_bootstrap, bound_95,
                          compare_frames, cpu_logs, log_figures, log_of, run, sampled_share)
 
-LIMITS_S = {"causes": 140, "cost": 240, "sampler": 220, "accuracy": 70, "frames": 30, "growth": 30, "perf": 40}
+LIMITS_S = {"causes": 150, "environment": 60, "cost": 300, "accuracy": 70, "frames": 30,
+            "growth": 30, "perf": 40}
 MODES = {"perf": {}, "proc": {"XTRACE_CPU_PERF": "off"}}
 
 COST_GATE = 0.01
-COVERED_GATES = {"perf": 0.95, "proc": 0.85}
+SAMPLER_END_S = 0.5  # after the program
+COVERED_GATES = {"perf": 0.95, "proc": 0.85, "environment": 0.85}
 GOOD_SHARE_MAX = 0.05
 BYTES_GATE = 30
 
@@ -102,10 +106,21 @@ class Part:
         folder = os.path.join(self.options.scratch, name)
         shutil.rmtree(folder, ignore_errors=True)
         simulate = ["--simulate"] if self.options.simulate else []
+        if mode == "environment":
+            return folder, self.record_itself(folder, command, [*simulate, *more], variables)
         said = run([self.places.xtrace, "record", *simulate, "--cpu", *more, "-o", folder, "--",
                     *command], seconds=min(PROGRAM_LIMIT_S, self.left_s()),
                    cwd=self.options.scratch, **MODES[mode], **variables)
         return folder, said
+
+    def record_itself(self, folder, command, options, variables):
+        """The program records itself, as a service does."""
+        said = run([self.places.xtrace, "env", "--cpu", *options, "--format", "json", "-o", folder])
+        said = run(command, seconds=min(PROGRAM_LIMIT_S, self.left_s()), cwd=self.options.scratch,
+                   **json.loads(said), **variables)
+        time.sleep(SAMPLER_END_S)
+        run([self.places.merge, "-q", "--embed-symbols", folder])
+        return said
 
     def run_all(self, function, jobs, count):
         """Results of function(job), None for those that failed. Starts none after the limit."""
@@ -276,6 +291,10 @@ def causes(part, modes):
                      percent(result.state_ns, result.cpu_ns)))
     part.table(("program", "variant", "mode", "named", "idle", "at the cause",
                 "CPU-caused: with a Python line", "native frames", "state only"), rows)
+    put_coverage(part, results, modes)
+
+
+def put_coverage(part, results, modes):
     for mode in modes:
         some = [result for result in results if result.run.mode == mode and result.run.is_bad
                 and result.run.program.split(" ")[1] not in SHORT_GAPS]
@@ -289,106 +308,113 @@ def causes(part, modes):
             part.fail("%s: too little idle time has a CPU path" % mode)
 
 
+def environment(part, _):
+    """Part (g): programs without the launcher. Sampling begins when they start CUDA."""
+    runs = [CauseRun(program, True, "environment") for program in programs_of(part)
+            if program.startswith("PyTorch") and not program.endswith("startup")]
+    results = [result for result in part.run_all(lambda one: examine_cause(part, one), runs, 4)
+               if result]
+    for result in results:
+        if not result.is_named:
+            part.fail("%s: the cause is not named" % result.run.program)
+    if results:
+        put_coverage(part, results, ["environment"])
+    part.say("environment: %d of %d causes are named" % (
+        sum(result.is_named for result in results), len(runs)))
+
+
 # Cost
 
 
-def step_ms(part, is_sampled):
-    folder = os.path.join(part.options.scratch, "step-cpu" if is_sampled else "step")
-    shutil.rmtree(folder, ignore_errors=True)
-    said = run([part.places.xtrace, "record", *(["--cpu"] if is_sampled else []), "-o", folder,
-                "--", part.options.python, os.path.join(part.places.bench, "torch_step.py"),
-                "--samples", part.places.samples, "--batches", "20", "--steps", "10"])
-    report = next(json.loads(line) for line in reversed(said.splitlines()) if line.startswith("{"))
-    return statistics.median(report["step_ms"])
+SETTLE_NS = 20000000  # after the sampler was stopped or continued
+ARMS = {"off": None, **MODES}
+STEPS = {"large": 4, "small": 15}  # in a turn
+ROUNDS = 6  # of turns of all arms
+TOGETHER = 4  # groups whose processes start at the same time
 
 
-def cost(part, _):
-    """Part (b): the cost of --cpu, as the ratio of alternating processes."""
+class Arm:
+    """A process that takes turns with those of the other arms: not sampled, perf, proc."""
+
+    def __init__(self, part, name, number):
+        self.folder = os.path.join(part.options.scratch, "cost-%s-%d" % (name, number))
+        sampled = ["--cpu"] if ARMS[name] is not None else []
+        self.process = subprocess.Popen(
+            [part.places.xtrace, "record", *sampled, "-o", self.folder, "--", part.options.python,
+             os.path.join(part.places.bench, "torch_step.py"), "--samples", part.places.samples,
+             "--turns"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True, env=dict(os.environ, **(ARMS[name] or {})))
+
+    def wait(self):
+        if self.process.stdout.readline() != "ready\n":
+            raise Failed("a process of cost did not start")
+        self.process.send_signal(signal.SIGSTOP)
+
+    def turn(self, size):
+        """ms/step. The sampler, in the stopped process, runs in its own turns only."""
+        self.process.send_signal(signal.SIGCONT)
+        time.sleep(SETTLE_NS / 1e9)
+        self.process.stdin.write("%s %d\n" % (size, STEPS[size]))
+        self.process.stdin.flush()
+        ms = float(self.process.stdout.readline())
+        self.process.send_signal(signal.SIGSTOP)
+        return ms
+
+    def end(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.process.stdin.close()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def group_ratios(arms, number):
+    """{(size, mode): (ms/step without, ratio)} of one process of each arm."""
+    ratios = {}
+    for size in STEPS:
+        rounds = []
+        for turn in range(ROUNDS):
+            order = list(arms) if (turn + number) % 2 else list(arms)[::-1]
+            rounds.append({name: arms[name].turn(size) for name in order})
+        for mode in set(arms) - {"off"}:
+            ratios[size, mode] = (statistics.median(times["off"] for times in rounds),
+                                  statistics.median(times[mode] / times["off"]
+                                                    for times in rounds))
+    return ratios
+
+
+def cost(part, modes):
+    """Part (b): the cost of --cpu, as ratios of processes that take turns."""
     if not has_torch(part.options):
         part.say("cost: skipped, no PyTorch that finds a GPU")
         return
-    pairs, took_s = [], 0
-    while len(pairs) < part.options.pairs and part.left_s() > 1.2 * took_s:
+    groups, took_s = [], 0
+    while len(groups) < part.options.pairs and part.left_s() > 1.2 * took_s:
         begin = time.monotonic()
-        order = (False, True) if len(pairs) % 2 == 0 else (True, False)
-        times = {is_sampled: step_ms(part, is_sampled) for is_sampled in order}
+        together = [{name: Arm(part, name, number) for name in ("off", *modes)}
+                    for number in range(TOGETHER)]
+        for arms in together:
+            for arm in arms.values():
+                arm.wait()
+        groups += [group_ratios(arms, number) for number, arms in enumerate(together)]
+        for arms in together:
+            for arm in arms.values():
+                arm.end()
         took_s = time.monotonic() - begin
-        if pairs or took_s < 60:  # the first process may load files from a cold disk
-            pairs.append((times[False], times[True]))
-    part.say("cost: ms/step without and with --cpu: " + "; ".join(
-        "%.3f %.3f" % pair for pair in pairs))
-    if len(pairs) < 3:
-        part.fail("only %d pairs fit into the time" % len(pairs))
-        return
-    middle, low, high = bound_95([after / before for before, after in pairs])
-    verdict = "holds" if high <= COST_GATE else "fails" if low > COST_GATE else "unresolved"
-    part.table(("pairs", "without --cpu, ms/step", "--cpu adds", "95 % upper bound",
-                "gate %.0f %%" % (100 * COST_GATE)),
-               [(len(pairs), "%.3f" % statistics.median(pair[0] for pair in pairs),
-                 "%+.2f %%" % (100 * middle), "%+.2f %%" % (100 * high), verdict)])
-    if verdict == "fails":
-        part.fail("--cpu costs more than the gate")
-
-
-TURN_S = 0.5  # of the sampler, and of its absence
-SETTLE_NS = 20000000  # after each change
-
-
-def take_turns(process, end):
-    """Stops xtrace and continues it in turn. Returns (is_sampled, begin_ns, end_ns) of the turns."""
-    turns, is_sampled = [], True
-    while process.poll() is None and time.monotonic() < end:
-        begin_ns = time.monotonic_ns()
-        time.sleep(TURN_S)
-        turns.append((is_sampled, begin_ns + SETTLE_NS, time.monotonic_ns()))
-        is_sampled = not is_sampled
-        process.send_signal(signal.SIGCONT if is_sampled else signal.SIGSTOP)
-    process.send_signal(signal.SIGCONT)
-    return turns
-
-
-def ratios_of(turns, report):
-    """The step time of each turn with the sampler, divided by the mean of its two neighbours."""
-    steps = [(begin, begin + 1e6 * ms, ms) for begin, ms in zip(report["begin_ns"],
-                                                               report["step_ms"])]
-    medians = []
-    for is_sampled, begin_ns, end_ns in turns:
-        inside = [ms for begin, end, ms in steps if begin_ns <= begin and end <= end_ns]
-        medians.append(statistics.median(inside) if len(inside) >= 5 else None)
-    return [2 * here / (before + after)
-            for (is_sampled, _, _), before, here, after in zip(turns[1:], medians, medians[1:],
-                                                               medians[2:])
-            if is_sampled and before and here and after]
-
-
-def sampler(part, modes):
-    """Part (b) within one process: what the sampler's thread costs, stopped and continued in turn.
-
-    While xtrace is stopped, the kernel goes on with its events until their buffers are full.
-    """
-    if not has_torch(part.options):
-        part.say("sampler: skipped, no PyTorch that finds a GPU")
-        return
-
-    def examine(mode):
-        folder = os.path.join(part.options.scratch, "turns-" + mode)
-        command = [part.places.xtrace, "record", "--cpu", "-o", folder, "--", part.options.python,
-                   os.path.join(part.places.bench, "torch_step.py"), "--samples",
-                   part.places.samples, "--batches", "1500", "--steps", "1"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
-                              env=dict(os.environ, **MODES[mode])) as process:
-            turns = take_turns(process, time.monotonic() + PROGRAM_LIMIT_S)
-            said = process.communicate()[0]
-        report = next(json.loads(line) for line in reversed(said.splitlines())
-                      if line.startswith("{"))
-        ratios = ratios_of(turns, report)
-        if len(ratios) < 3:
-            raise Failed("only %d turns" % len(ratios))
-        middle, low, high = bound_95(ratios)
-        return (mode, len(ratios), "%.3f" % statistics.median(report["step_ms"]),
-                *("%+.2f %%" % (100 * value) for value in (middle, low, high)))
-    part.table(("mode", "turns", "ms/step", "the thread adds", "95 % lower bound", "95 % upper bound"),
-               filter(None, part.run_all(examine, modes, 1)))
+    rows = []
+    for size in STEPS:
+        for mode in modes:
+            found = [group[size, mode] for group in groups]
+            if len(found) < 3:
+                part.fail("only %d pairs fit into the time" % len(found))
+                return
+            middle, low, high = bound_95([ratio for _, ratio in found])
+            verdict = "holds" if high <= COST_GATE else "fails" if low > COST_GATE else "unresolved"
+            rows.append((size, mode, len(found), "%.3f" % statistics.median(ms for ms, _ in found),
+                         *("%+.2f %%" % (100 * value) for value in (middle, low, high)), verdict))
+            if verdict == "fails":
+                part.fail("%s: --cpu costs more than the gate" % mode)
+    part.table(("step", "mode", "pairs of processes", "without --cpu, ms/step", "--cpu adds",
+                "95 % lower bound", "95 % upper bound", "gate %.0f %%" % (100 * COST_GATE)), rows)
 
 
 # Accuracy
@@ -454,9 +480,10 @@ def frames(part, modes):
                 mode, counts["wrong"], counts["right"]))
         read, changed = (log.account.get("cpu.python." + name, 0) for name in ("read", "changed"))
         return (mode, *(counts[name] for name in (
-            "right", "outer", "wrong", "wrong, near a marker", "changed", "none", "uncertain")),
+            "right", "outer", "within exactness", "wrong", "changed", "none", "uncertain")),
             percent(read - changed, read))
-    part.table(("mode", "right", "right outer frames, inner ones changed", "wrong", "of which within %g µs of a marker" % (NEAR_NS / 1e3),
+    part.table(("mode", "right", "right outer frames, inner ones changed",
+                "right within %g µs" % (EXACT_NS / 1e3), "wrong",
                 "discarded because they changed", "no Python frames", "between markers",
                 "accepted reads of running threads"), filter(None, part.run_all(examine, modes, 1)))
 
@@ -525,8 +552,8 @@ def perf(part, modes):
                                                    for share in (0.3, 0.7)], 1)))
 
 
-PARTS = {"causes": causes, "cost": cost, "sampler": sampler, "accuracy": accuracy, "frames": frames, "growth": growth,
-         "perf": perf}
+PARTS = {"causes": causes, "environment": environment, "cost": cost,
+         "accuracy": accuracy, "frames": frames, "growth": growth, "perf": perf}
 
 
 def parse():

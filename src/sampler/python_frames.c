@@ -50,6 +50,14 @@ static size_t frame_bytes(const struct python_layout *layout)
 	return largest(ends, sizeof(ends) / sizeof(*ends), PYTHON_FRAME_BYTES_MAX);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* Memory that a start is read from. */
 struct start_copy {
 	uint8_t state[STATE_BYTES_MAX];
@@ -163,7 +171,6 @@ bool python_frames_read(struct python_frames *frames, const struct python_place 
 {
 	const struct python_layout *layout = &place->layout;
 	const size_t bytes = frame_bytes(layout);
-	struct timespec now;
 	uint64_t at, cframe;
 
 	frames->state = *state;
@@ -195,8 +202,7 @@ bool python_frames_read(struct python_frames *frames, const struct python_place 
 		cframe = link->cframe_previous = member(frame, 0, 8);
 	}
 	frames->is_whole = !at;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	frames->end_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	frames->time_ns = now_ns();
 	return true;
 }
 
@@ -207,6 +213,17 @@ static bool start_is_current(const struct python_frames *frames, const struct py
 	return python_frames_start(place, &frames->state, &now) && now.is_of_thread &&
 	       !now.is_finalizing && now.innermost == frames->start.innermost &&
 	       now.cframe == frames->start.cframe;
+}
+
+bool python_frames_note_time(struct python_frames *frames, const struct python_place *place)
+{
+	uint64_t before_ns = now_ns(), after_ns;
+
+	if (!start_is_current(frames, place))
+		return false;
+	after_ns = now_ns();
+	frames->time_ns = before_ns + (after_ns - before_ns) / 2;
+	return after_ns - before_ns <= PYTHON_MOMENT_NS;
 }
 
 uint32_t python_frames_common(const struct python_frames *a, const struct python_frames *b)

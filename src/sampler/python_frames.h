@@ -16,6 +16,7 @@
 #define PYTHON_FRAME_BYTES_MAX	 128
 #define PYTHON_WINDOWS		 4
 #define PYTHON_WINDOW_PAGE_BYTES 4096
+#define PYTHON_MOMENT_NS	 20000 /* the times of samples are exact to half of this */
 
 /* A frame, or from 3.12 a shim between activations of the interpreter loop. */
 struct python_link {
@@ -48,7 +49,7 @@ struct python_window {
 struct python_frames {
 	struct python_state state;
 	struct python_start start;
-	uint64_t end_ns; /* CLOCK_MONOTONIC: when all links had been read */
+	uint64_t time_ns; /* CLOCK_MONOTONIC: of python_frames_note_time(), or of the read */
 	uint32_t count;
 	uint32_t code_count; /* links that execute code */
 	bool is_whole;
@@ -67,6 +68,13 @@ bool python_frames_start(const struct python_place *place, const struct python_s
  */
 bool python_frames_read(struct python_frames *frames, const struct python_place *place,
 			const struct python_state *state, uint32_t code_count_max);
+
+/*
+ * Reads again where the chain starts, and notes the time of that moment. Call it at once after the
+ * read: a call that came and went since is not seen. False if the start differs, or the moment was
+ * longer than PYTHON_MOMENT_NS.
+ */
+bool python_frames_note_time(struct python_frames *frames, const struct python_place *place);
 
 /* The number of links at the outer end of two whole chains that are equal. */
 uint32_t python_frames_common(const struct python_frames *a, const struct python_frames *b);

@@ -241,7 +241,7 @@ static bool fill_stack(struct python_process *process, uint32_t first, struct py
 	set_anchors(out, without_anchor, 0);
 	out->innermost = first ? 0 : frames->start.innermost;
 	out->is_truncated = !frames->is_whole;
-	out->time_ns = frames->end_ns;
+	out->time_ns = frames->time_ns;
 	return true;
 }
 
@@ -329,6 +329,10 @@ enum python_read python_process_read(struct python_process *process, pid_t tid, 
 	}
 	if (!process->frames.count)
 		return PYTHON_READ_NONE;
+	if (!python_frames_note_time(&process->frames, &process->place)) {
+		keep_common_frames(process, &state, out);
+		return PYTHON_READ_CHANGED;
+	}
 	if (!fill_stack(process, 0, out)) {
 		out->frame_count = 0;
 		if (python_frames_are_current(&process->frames, &process->place))

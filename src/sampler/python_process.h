@@ -36,7 +36,7 @@ struct python_frame_read {
 struct python_stack {
 	uint32_t frame_count;
 	bool is_truncated;  /* outer frames are missing */
-	uint64_t time_ns;   /* CLOCK_MONOTONIC: between the first read and the second one */
+	uint64_t time_ns;   /* CLOCK_MONOTONIC: when the thread was there */
 	uint64_t innermost; /* address of the innermost interpreter frame */
 	struct python_frame_read frames[XT_PYTHON_FRAMES_MAX]; /* innermost first */
 };

@@ -17,8 +17,11 @@ import cpu_samples
 from cpu_samples import CALL, ENTER, LEAVE, RETURNED
 
 
+US = 1000
+
+
 class MadeLog:
-    """A log of one thread. samples: (time, stack)."""
+    """A log of one thread. samples: (microseconds, stack)."""
 
     def __init__(self, samples, stacks, flags=0):
         self.tables = collections.defaultdict(list, {
@@ -27,17 +30,17 @@ class MadeLog:
             "STACK": [{"id": i + 1, "frames": [], "python": [number + 1 for number in stack]}
                       for i, stack in enumerate(stacks)],
             "THREAD": [{"id": 1, "tid": 7}],
-            "CPU_SAMPLE": [{"time_ns": time_ns, "span_ns": 0, "count": 1, "weight_ns": 1,
+            "CPU_SAMPLE": [{"time_ns": time_us * US, "span_ns": 0, "count": 1, "weight_ns": 1,
                             "state": 1, "thread": 1, "stack": stack, "flags": flags}
-                           for time_ns, stack in samples]})
+                           for time_us, stack in samples]})
 
     observations = cpu_samples.Log.observations
 
 
 def markers_of(*events):
     with tempfile.NamedTemporaryFile() as file:
-        for time_ns, function, action in events:
-            file.write(struct.pack("=QQ", time_ns, 4 * function + action))
+        for time_us, function, action in events:
+            file.write(struct.pack("=QQ", time_us * US, 4 * function + action))
         file.flush()
         return cpu_samples.Markers(file.name)
 
@@ -55,6 +58,10 @@ class FiguresTest(unittest.TestCase):
 
     def test_frames_of_another_function_are_wrong(self):
         self.assertEqual(self.counts([(150, 2), (350, 1)])["wrong"], 2)
+
+    def test_time_is_exact_to_a_few_microseconds(self):
+        self.assertEqual(self.counts([(305, 1), (505, 2)]), {"within exactness": 2})
+        self.assertEqual(self.counts([(315, 1), (515, 2)]), {"wrong": 2})
 
     def test_moments_between_markers_are_uncertain(self):
         self.assertEqual(self.counts([(50, 1), (250, 1), (450, 1), (650, 1)]), {"uncertain": 4})
