@@ -300,7 +300,7 @@ static void observe_wait_again(struct observation *o)
 	o->process->counts.observations++;
 }
 
-/* An earlier log of the process has what the thread did up to now. */
+/* What the thread did up to now is not of this log. */
 static void skip_past(struct observation *o, const struct thread_counts *counts)
 {
 	struct sampled_thread *thread = o->thread;
@@ -317,21 +317,24 @@ static bool begin_thread(struct observation *o, const struct thread_counts *coun
 	uint64_t start_ns = process_facts_start_ns(o->stat.start_ticks);
 	uint64_t used_ns = counts->run_ns + counts->ready_ns;
 	struct cpu_log *log = sampling_log(sampling, o->process);
+	bool has_past = false;
 
 	if (!log)
 		return false;
 	/* The kernel's clock ticks are coarse: the thread is at least as old as its CPU time. */
 	if (start_ns + used_ns > o->now_ns)
 		start_ns = o->now_ns - used_ns;
-	if (start_ns < o->process->start_ns)
+	if (start_ns < o->process->start_ns) {
+		has_past = o->process->has_past;
 		start_ns = o->process->start_ns;
+	}
 	thread->start_ticks = o->stat.start_ticks;
 	thread->start_ns = start_ns;
 	thread->id = cpu_log_thread(log, thread->log_tid, o->stat.name, start_ns);
 	strcpy(thread->name, o->stat.name);
 	thread_rows_start(&thread->rows, thread->id, start_ns);
 	thread->is_known = true;
-	if (o->process->is_found_again)
+	if (has_past)
 		skip_past(o, counts);
 	sampling->total_threads++;
 	o->process->counts.threads++;

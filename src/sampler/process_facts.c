@@ -97,6 +97,8 @@ void process_facts_process(const struct sampled_process *process,
 		cpu_log_meta(process->log, "cpu.why", sampling->why_no_perf);
 	else if (!sampling->sees_kernel)
 		cpu_log_meta(process->log, "cpu.kernel", "estimated");
+	if (sampling->why_no_memory)
+		cpu_log_meta(process->log, "cpu.memory", sampling->why_no_memory);
 	record_number(process, "process.id", (uint64_t)process->log_pid);
 	record_number(process, "process.parent", (uint64_t)process->parent);
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", process->pid);

@@ -10,8 +10,9 @@
 /* The same for all logs of a recording. */
 struct sampling_facts {
 	unsigned hz;
-	const char *why_no_perf; /* NULL: perf is used */
-	bool sees_kernel;	 /* perf samples come from inside the kernel, too */
+	const char *why_no_perf;   /* NULL: perf is used */
+	const char *why_no_memory; /* NULL: memory can be read */
+	bool sees_kernel;	   /* perf samples come from inside the kernel, too */
 };
 
 /* The facts that exec changes: program, arguments, folder. Call it again after exec. */

@@ -6,7 +6,12 @@
 #include "sampler/process_memory.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/uio.h>
+
+#include "sampler/thread_files.h"
 
 #define PAGE_BYTES  UINT64_C(4096)
 #define PAGES_BATCH 64
@@ -60,6 +65,45 @@ size_t process_memory_read_some(pid_t pid, void *to, uint64_t from, size_t bytes
 bool process_memory_read(pid_t pid, void *to, uint64_t from, size_t bytes)
 {
 	return process_memory_read_some(pid, to, from, bytes) == bytes;
+}
+
+/* A number in a file of /proc, after this text. -1: none. */
+static int number_in(const char *path, const char *before)
+{
+	char text[4096];
+	const char *place;
+
+	if (proc_file_read(path, text, sizeof(text)) <= 0)
+		return -1;
+	place = strstr(text, before);
+	return place ? atoi(place + strlen(before)) : -1;
+}
+
+void process_memory_explain(pid_t pid, uint64_t address, char *why, size_t why_bytes)
+{
+	int scope = number_in("/proc/sys/kernel/yama/ptrace_scope", "");
+	bool has_filter = number_in("/proc/self/status", "\nSeccomp:") > 0;
+	char byte;
+	struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)address, 1};
+
+	why[0] = '\0';
+	if (process_vm_readv(pid, &local, 1, &remote, 1, 0) == 1 ||
+	    (errno != EPERM && errno != ENOSYS))
+		return;
+	if (scope > 1)
+		snprintf(why, why_bytes, "kernel.yama.ptrace_scope is %d; %s allows it", scope,
+			 scope > 2 ? "a restart with ptrace_scope 1"
+				   : "'sysctl kernel.yama.ptrace_scope=1'");
+	else if (scope == 1 && !has_filter)
+		snprintf(why, why_bytes,
+			 "kernel.yama.ptrace_scope is 1, so only a parent may read it; "
+			 "'sysctl kernel.yama.ptrace_scope=0' allows it");
+	else if (has_filter)
+		snprintf(why, why_bytes,
+			 "the container forbids process_vm_readv; docker run --cap-add SYS_PTRACE "
+			 "allows it");
+	else
+		snprintf(why, why_bytes, "the process belongs to another user, or is protected");
 }
 
 bool process_memory_read_parts(pid_t pid, const struct process_memory_part *parts, size_t count)

@@ -23,6 +23,12 @@ struct process_memory_part {
 	size_t bytes;
 };
 
+/*
+ * Explains why the memory of the process cannot be read, and how to allow it. Empty text: it can,
+ * or the process has ended. address: of memory that it has.
+ */
+void process_memory_explain(pid_t pid, uint64_t address, char *why, size_t why_bytes);
+
 #define PROCESS_MEMORY_PARTS_MAX 64
 
 /* Reads up to PROCESS_MEMORY_PARTS_MAX parts in one system call. True if all were read. */

@@ -71,7 +71,7 @@ struct sampled_process {
 	bool awaits_exec;  /* it is still xtrace */
 	bool has_new_main; /* another thread may have become the main thread, with its id */
 	bool has_ended;
-	bool is_found_again;   /* an earlier log has its past */
+	bool has_past;	       /* it ran before start_ns */
 	bool has_no_log;       /* more processes than logs */
 	bool is_loader_worker; /* of a PyTorch DataLoader */
 	uint64_t start_ticks, stack_start;

@@ -18,6 +18,7 @@
 
 #include "sampler/observe.h"
 #include "sampler/perf_events.h"
+#include "sampler/process_memory.h"
 #include "sampler/process_tree.h"
 #include "sampler/remote_unwind.h"
 #include "sampler/sampling.h"
@@ -43,7 +44,7 @@ struct sampler {
 	struct sampling sampling;
 	struct process_tree tree;
 	struct perf_events *perf; /* NULL: refused */
-	char why_no_perf[SAMPLER_WHY_BYTES];
+	char why_no_perf[SAMPLER_WHY_BYTES], why_no_memory[SAMPLER_WHY_BYTES];
 	char host[256];
 	char *data_dir;
 	struct rlimit limit; /* of descriptors, before */
@@ -276,7 +277,13 @@ static void open_perf(struct sampler *sampler, const struct sampler_options *opt
 {
 	char *why = sampler->why_no_perf;
 
-	if (perf_events_open(&sampler->perf, options->root, options->hz, why, SAMPLER_WHY_BYTES))
+	/* Each of its threads would need events of its own on each CPU. */
+	if (options->is_running)
+		snprintf(why, SAMPLER_WHY_BYTES,
+			 "sampling began in a running program; start it by 'xtrace record --cpu' "
+			 "to see them");
+	else if (perf_events_open(&sampler->perf, options->root, options->hz, why,
+				  SAMPLER_WHY_BYTES))
 		sampler->perf = NULL;
 	if (sampler->perf)
 		sampler->sampling.facts.sees_kernel = perf_events_see_kernel(sampler->perf);
@@ -284,15 +291,19 @@ static void open_perf(struct sampler *sampler, const struct sampler_options *opt
 		sampler->sampling.facts.why_no_perf = why;
 }
 
-/* Its stack before exec is that of xtrace itself. */
-static int add_root(struct sampler *sampler)
+static int add_root(struct sampler *sampler, bool is_running)
 {
 	struct sampled_process *root =
 		sampling_add_process(&sampler->sampling, sampler->sampling.root);
 
 	if (!root)
 		return -ESRCH;
-	root->awaits_exec = root->stack_start != 0;
+	/* Its stack before exec is that of xtrace itself. */
+	root->awaits_exec = !is_running && root->stack_start != 0;
+	process_memory_explain(root->pid, root->stack_start, sampler->why_no_memory,
+			       SAMPLER_WHY_BYTES);
+	if (sampler->why_no_memory[0])
+		sampler->sampling.facts.why_no_memory = sampler->why_no_memory;
 	return 0;
 }
 
@@ -344,6 +355,8 @@ static int prepare(struct sampler *sampler, const struct sampler_options *option
 	sampling->place.data_dir = sampler->data_dir;
 	sampling->place.host = sampler->host;
 	sampling->root = options->root;
+	sampling->own_pid = getpid();
+	sampling->is_late = options->is_running;
 	sampling->facts.hz = options->hz;
 	sampling->period_ns = 1000000000 / options->hz;
 	sampling->start_ns = sampling_now_ns();
@@ -355,7 +368,7 @@ static int prepare(struct sampler *sampler, const struct sampler_options *option
 	remote_unwind_open(options->library_dir, why, sizeof(why));
 	open_perf(sampler, options);
 	share_descriptors(sampler);
-	return add_root(sampler);
+	return add_root(sampler, options->is_running);
 }
 
 int sampler_start(struct sampler **out, const struct sampler_options *options)
@@ -398,5 +411,7 @@ void sampler_stop(struct sampler *sampler, struct sampler_result *result)
 	result->is_untraceable = sampler->sampling.is_root_untraceable;
 	result->observation_count = sampler->sampling.total_observations;
 	snprintf(result->why_no_perf, sizeof(result->why_no_perf), "%s", sampler->why_no_perf);
+	snprintf(result->why_no_memory, sizeof(result->why_no_memory), "%s",
+		 sampler->why_no_memory);
 	free_sampler(sampler);
 }

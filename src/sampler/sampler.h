@@ -18,16 +18,17 @@
 struct sampler;
 
 struct sampler_options {
-	pid_t root;		 /* has not called exec yet */
-	unsigned hz;		 /* observations per second of each thread */
-	const char *data_dir;	 /* for the logs */
+	pid_t root;
+	bool is_running;      /* the root runs its program. Otherwise it has not called exec yet */
+	unsigned hz;	      /* observations per second of each thread */
+	const char *data_dir; /* for the logs */
 	const char *library_dir; /* where libunwind may be */
 };
 
 /*
- * Begins to sample. Call it before the program calls exec. Blocks signals in its thread. The
- * options may be freed afterwards. Returns 0 or -errno: -ENOSYS if the kernel has no
- * /proc/PID/schedstat. Stop it with sampler_stop().
+ * Begins to sample. Blocks signals in its thread. The options may be freed afterwards. Returns 0 or
+ * -errno: -ENOSYS if the kernel has no /proc/PID/schedstat, -ESRCH if there is no such process.
+ * Stop it with sampler_stop().
  */
 int sampler_start(struct sampler **out, const struct sampler_options *options);
 
@@ -41,6 +42,8 @@ struct sampler_result {
 	bool is_untraceable; /* the program may not be traced: it is setuid, or not readable */
 	/* Why the stacks of running native code are missing. Empty: they are not. */
 	char why_no_perf[SAMPLER_WHY_BYTES];
+	/* Why memory could not be read, for Python lines and for waits. Empty: it could. */
+	char why_no_memory[SAMPLER_WHY_BYTES];
 };
 
 /* Stops, completes the logs, and frees the sampler. Accepts NULL. Processes may still run. */

@@ -51,7 +51,7 @@ struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pi
 	char path[64], text[1024];
 	ssize_t length;
 
-	if (process)
+	if (process || pid == sampling->own_pid)
 		return process;
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	length = proc_file_read(path, text, sizeof(text));
@@ -67,11 +67,14 @@ struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pi
 	process->start_ticks = stat.start_ticks;
 	process->stack_start = stat.stack_start;
 	process->start_ns = process_facts_start_ns(stat.start_ticks);
-	if (process->start_ns < sampling->start_ns)
+	if (process->start_ns < sampling->start_ns) {
+		process->has_past = sampling->is_late;
 		process->start_ns = sampling->start_ns;
-	process->is_found_again = was_sampled(sampling, process);
-	if (process->is_found_again)
+	}
+	if (was_sampled(sampling, process)) {
+		process->has_past = true;
 		process->start_ns = sampling_now_ns();
+	}
 	process->is_in_other_namespace = process_facts_namespace(pid, &process->log_pid);
 	process->modules_wait_ns = MODULES_FIRST_NS;
 	if (process_table_add(&sampling->processes, process)) {

@@ -28,6 +28,8 @@ struct sampling {
 	struct cpu_log_place place; /* without the pid */
 	struct cpu_log_tables tables;
 	pid_t root;
+	pid_t own_pid; /* not sampled */
+	bool is_late;  /* the root ran before start_ns */
 	uint64_t start_ns, period_ns;
 	bool sees_kernel;	  /* samples come from inside the kernel, too */
 	bool is_root_untraceable; /* the kernel hides what it executes */
@@ -55,7 +57,7 @@ uint64_t sampling_now_ns(void);
 /* A random number below `limit`, which is not 0. */
 uint32_t sampling_random(struct sampling *sampling, uint32_t limit);
 
-/* Adds a process unless it is known or gone. Returns it, or NULL. */
+/* Adds a process unless it is known, gone, or this one. Returns it, or NULL. */
 struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pid);
 
 /* Writes the rest of its log and frees it. The process is no longer in the table then. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/message.h"
+#include "cpu_sampling.h"
 #include "data_dir.h"
 #include "log/base/number_format.h"
 #include "log/base/size_text.h"
@@ -39,6 +40,12 @@ static int apply_word(void *context, const struct option_row *row, const char *v
 	return error ? error : option_text(context, row, value);
 }
 
+/* The rate may be left out. */
+static int apply_rate(void *context, const struct option_row *row, const char *value)
+{
+	return option_number(context, row, value ? value : CPU_SAMPLING_HZ);
+}
+
 #define TARGET(member) .offset = offsetof(struct capture_options, member)
 
 const struct option_row capture_option_rows[] = {
@@ -59,6 +66,11 @@ const struct option_row capture_option_rows[] = {
 	{"capture-range", .value = "cudaProfilerApi",
 	 .help = "Record only between cudaProfilerStart() and cudaProfilerStop()",
 	 .apply = apply_word, TARGET(capture_range)},
+	{"cpu", .number = "HZ",
+	 .help = "Also sample what each thread does, HZ times per second (default: " CPU_SAMPLING_HZ
+		 "), in the program and the processes that it starts",
+	 .apply = apply_rate, TARGET(cpu_hz), .min = 1, .max = CPU_SAMPLING_HZ_MAX,
+	 .expected = "a number of samples per second from 1 to 1000"},
 	{"python", .value = "on|off",
 	 .help = "Record Python frames (default: on). --python of 'xtrace report' chooses how to "
 		 "show them",
@@ -123,6 +135,7 @@ int capture_environment_make(struct capture_environment *environment,
 			     const struct capture_options *options,
 			     const struct install_paths *paths, const char *data_dir)
 {
+	char *hz = environment->cpu_hz;
 	const struct environment_entry rows[] = {
 		{"CUDA_INJECTION64_PATH", paths->injected},
 		{"NVTX_INJECTION64_PATH", paths->injected},
@@ -130,6 +143,7 @@ int capture_environment_make(struct capture_environment *environment,
 		{"XTRACE_API", options->api_level},
 		{"XTRACE_START", options->is_paused ? "paused" : NULL},
 		{"XTRACE_CAPTURE_RANGE", options->capture_range},
+		{"XTRACE_CPU", options->cpu_hz ? hz : NULL},
 		{"XTRACE_PYTHON", options->python},
 		{"XTRACE_MODULES", options->names_modules ? "1" : NULL},
 		{"XTRACE_YIELD", options->yields ? "1" : NULL},
@@ -137,6 +151,7 @@ int capture_environment_make(struct capture_environment *environment,
 		{"XTRACE_MAX_OVERHEAD", options->max_overhead},
 	};
 
+	snprintf(hz, sizeof(environment->cpu_hz), "%u", options->cpu_hz);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		capture_environment_add(environment, rows[i].name, rows[i].value);
 	if (!options->simulates)

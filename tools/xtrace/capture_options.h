@@ -20,6 +20,7 @@ struct capture_options {
 	const char *python;
 	const char *max_size;
 	const char *max_overhead;
+	unsigned cpu_hz; /* 0: off, or taken from the environment */
 	bool simulates;
 	bool is_paused;
 	bool yields;
@@ -39,11 +40,12 @@ struct capture_environment {
 	struct environment_entry entries[CAPTURE_VARIABLES_MAX + 1];
 	size_t count;
 	char *libraries, *cupti; /* owned */
+	char cpu_hz[16];
 };
 
 /*
- * The variables that make a program record into data_dir. They refer to the arguments. Returns 0 or
- * -ENOMEM. Call capture_environment_free() in both cases.
+ * The variables that make a program record into data_dir. They refer to the arguments, and to the
+ * environment itself. Returns 0 or -ENOMEM. Call capture_environment_free() in both cases.
  */
 int capture_environment_make(struct capture_environment *environment,
 			     const struct capture_options *options,

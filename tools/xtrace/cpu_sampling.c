@@ -35,11 +35,12 @@ void cpu_sampling_start(void *context, pid_t pid)
 	/* The folder of the injected library has the copy of libunwind that comes with xtrace. */
 	snprintf(library_dir, sizeof(library_dir), "%s", sampling->paths->injected);
 	dirname(library_dir);
-	sampling->error = sampler_start(&sampling->sampler,
-					&(struct sampler_options){.root = pid,
-								  .hz = sampling->hz,
-								  .data_dir = *sampling->data_dir,
-								  .library_dir = library_dir});
+	sampling->error = sampler_start(
+		&sampling->sampler, &(struct sampler_options){.root = pid,
+							      .is_running = sampling->is_running,
+							      .hz = sampling->hz,
+							      .data_dir = *sampling->data_dir,
+							      .library_dir = library_dir});
 }
 
 void cpu_sampling_stop(struct cpu_sampling *sampling)
@@ -116,6 +117,8 @@ void cpu_sampling_report(const struct cpu_sampling *sampling, const char *progra
 	}
 	report_counts(result);
 	report_losses(sampling);
+	if (result->why_no_memory[0])
+		print_note("Python lines and waits are missing: %s", result->why_no_memory);
 	if (result->why_no_perf[0])
 		print_note("CPU stacks of running native code are missing: %s",
 			   result->why_no_perf);

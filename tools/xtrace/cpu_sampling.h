@@ -10,11 +10,13 @@
 #include "install_paths.h"
 #include "sampler/sampler.h"
 
-#define CPU_SAMPLING_HZ "99" /* no divisor of the usual periods of programs */
+#define CPU_SAMPLING_HZ	    "99" /* no divisor of the usual periods of programs */
+#define CPU_SAMPLING_HZ_MAX 1000
 
 struct cpu_sampling {
 	/* Set by the caller: */
-	unsigned hz; /* 0: off */
+	unsigned hz;	 /* 0: off */
+	bool is_running; /* the program runs already */
 	const struct install_paths *paths;
 	char *const *data_dir;
 	/* Set by cpu_sampling_start() and cpu_sampling_stop(): */

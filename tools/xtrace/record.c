@@ -63,18 +63,7 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* The rate may be left out. */
-static int apply_rate(void *context, const struct option_row *row, const char *value)
-{
-	return option_number(context, row, value ? value : CPU_SAMPLING_HZ);
-}
-
 static const struct option_row option_rows[] = {
-	{"cpu", .number = "HZ",
-	 .help = "Also sample what each thread does, HZ times per second (default: " CPU_SAMPLING_HZ
-		 "), in CMD and the processes that it starts",
-	 .apply = apply_rate, .offset = offsetof(struct recording, cpu.hz), .min = 1, .max = 1000,
-	 .expected = "a number of samples per second from 1 to 1000"},
 	{"no-torch-trace",
 	 .help = "Do not ask PyTorch for the source lines of code that torch.compile generates",
 	 .apply = option_flag, .offset = offsetof(struct recording, has_no_torch_trace)},
@@ -85,6 +74,18 @@ static void list_options(struct option_list *list)
 {
 	option_list_add(list, capture_option_rows);
 	option_list_add(list, option_rows);
+}
+
+/* The rate from the option or the variable. A wrong variable is reported by the library. */
+static unsigned choose_rate(const struct capture_options *options)
+{
+	const struct option_row row = {.min = 1, .max = CPU_SAMPLING_HZ_MAX};
+	const char *value = getenv("XTRACE_CPU");
+	unsigned hz = 0;
+
+	if (options->cpu_hz)
+		return options->cpu_hz;
+	return value && !option_number(&hz, &row, value) ? hz : 0;
 }
 
 static int parse(struct recording *recording, const struct command *command, int argc, char **argv)
@@ -105,6 +106,9 @@ static int parse(struct recording *recording, const struct command *command, int
 			"xtrace record --help)");
 		return STATUS_FAILED;
 	}
+	/* This program samples better than the library can. */
+	recording->cpu.hz = choose_rate(&recording->options);
+	recording->options.cpu_hz = 0;
 	recording->info.command = argv + 1;
 	recording->info.simulate = recording->options.simulates;
 	return COMMAND_GO_ON;
@@ -164,6 +168,7 @@ static int run(struct recording *recording)
 		error = capture_environment_make(&environment, &recording->options,
 						 &recording->paths, recording->dir.path);
 	capture_environment_add(&environment, "INDUCTOR_PROVENANCE", is_own ? "1" : NULL);
+	capture_environment_add(&environment, "XTRACE_CPU", recording->cpu.hz ? "off" : NULL);
 	capture_environment_add(&environment, "TORCH_TRACE",
 				recording->finished.owns_torch_trace
 					? recording->dir.path

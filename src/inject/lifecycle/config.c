@@ -16,6 +16,7 @@
 #include "inject/runtime/process_identity.h"
 
 #define AUDIT_INTERVAL_DEFAULT 16384
+#define CPU_HZ_MAX	       1000
 
 static void read_path(const char *name, const char *fallback, char *out)
 {
@@ -93,6 +94,24 @@ static bool read_switch(const char *name)
 	return true;
 }
 
+static void read_cpu(unsigned *hz)
+{
+	const char *value = getenv("XTRACE_CPU");
+	unsigned long number;
+	char *end;
+
+	*hz = 0;
+	if (!value || !*value || !strcmp(value, "off"))
+		return;
+	number = strtoul(value, &end, 10);
+	if (!*end && number >= 1 && number <= CPU_HZ_MAX && *value != '-')
+		*hz = (unsigned)number;
+	else
+		log_message("cannot use XTRACE_CPU=%s: not off, or a number of samples per second "
+			    "from 1 to %d; using off",
+			    value, CPU_HZ_MAX);
+}
+
 static void read_max_size(struct xt_size_bound *bound)
 {
 	const char *value = getenv("XTRACE_MAX_SIZE");
@@ -137,6 +156,7 @@ bool config_read(struct config *config)
 	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");
 	read_max_size(&config->limits.size);
 	read_max_overhead(&config->limits.overhead_percent);
+	read_cpu(&config->cpu_hz);
 	config->yields = read_word("XTRACE_YIELD", "1");
 	audit = getenv("XTRACE_AUDIT");
 	config->audit_interval = AUDIT_INTERVAL_DEFAULT;

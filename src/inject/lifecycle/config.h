@@ -17,6 +17,7 @@ struct config {
 	char data_dir[PATH_MAX];     /* XTRACE_DATA: directory of logs */
 	char cupti_path[PATH_MAX];   /* XTRACE_CUPTI: use this libcupti; empty: search */
 	char library_dir[PATH_MAX];  /* directory of this library */
+	unsigned cpu_hz;	     /* XTRACE_CPU: samples per second; 0: off */
 	bool autograd;		     /* read the state of PyTorch's autograd */
 	bool python;		     /* XTRACE_PYTHON: not "off" */
 	bool modules;		     /* XTRACE_MODULES: 1 */

@@ -27,6 +27,7 @@
 #include "inject/capture/callbacks.h"
 #include "inject/runtime/clock.h"
 #include "inject/lifecycle/config.h"
+#include "inject/lifecycle/cpu_sampler.h"
 #include "inject/cupti/cupti.h"
 #include "inject/lifecycle/shutdown.h"
 #include "inject/runtime/loader_lock.h"
@@ -147,6 +148,7 @@ out: /* this may run inside cuInit(), whose caller may look at errno */
 static void in_forked_child(void)
 {
 	loader_lock_in_child();
+	cpu_sampler_in_child();
 	thread_buffers_abandon();
 	if (!shutdown_abandon())
 		return;
@@ -394,6 +396,7 @@ static void start(void)
 	process_exit_watch_end();
 	writer_thread_allow_flush();
 	cupti_handoff_begin(config.api_level, config.yields);
+	cpu_sampler_start(&config);
 	debug_log(DEBUG_PROCESS, "recording starts%s",
 		  atomic_load(&recording_paused) ? ", paused" : "");
 	return;

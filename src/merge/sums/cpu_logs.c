@@ -20,6 +20,9 @@ void cpu_facts_add(struct cpu_facts *facts, const struct cpu_log *log)
 	facts->thread_count += log->model->cpu_samples.thread_count;
 	if (!has_perf && !facts->why[0])
 		snprintf(facts->why, sizeof(facts->why), "%s", model_meta(log->model, "cpu.why"));
+	if (!facts->why_no_memory[0])
+		snprintf(facts->why_no_memory, sizeof(facts->why_no_memory), "%s",
+			 model_meta(log->model, "cpu.memory"));
 }
 
 int cpu_log_find_engine_waits(struct cpu_log *log)

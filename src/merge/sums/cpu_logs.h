@@ -36,8 +36,9 @@ struct cpu_facts {
 	uint64_t process_count, thread_count;
 	double hz;     /* the highest of all logs */
 	bool has_perf; /* all logs have stacks of running threads from the kernel's events */
-	bool estimates_kernel; /* in some log, these events leave out time in the kernel */
-	char why[256];	       /* why has_perf is false; empty if unknown */
+	bool estimates_kernel;	 /* in some log, these events leave out time in the kernel */
+	char why[256];		 /* why has_perf is false; empty if unknown */
+	char why_no_memory[256]; /* of the first log without Python lines; empty: all have them */
 	/* Gaps between GPU work of at least IDLE_LONG_NS, and their part with a CPU path. */
 	uint64_t long_idle_ns, long_covered_ns;
 };

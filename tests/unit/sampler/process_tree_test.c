@@ -113,18 +113,18 @@ static void starts_a_process_that_is_found_again_at_now(void **state)
 
 	(void)state;
 	assert_non_null(process);
-	assert_false(process->is_found_again);
+	assert_false(process->has_past);
 	sampling.ended[7] = (struct ended_process){pid, process->start_ticks};
 	sampling_end_process(&sampling, process);
 	now_ns = sampling_now_ns();
 	process = sampling_add_process(&sampling, pid);
-	assert_true(process->is_found_again);
+	assert_true(process->has_past);
 	assert_true(process->start_ns >= now_ns);
 	/* Another process with the same id. */
 	sampling.ended[7].start_ticks--;
 	sampling_end_process(&sampling, process);
 	process = sampling_add_process(&sampling, pid);
-	assert_false(process->is_found_again);
+	assert_false(process->has_past);
 	end_child(pid);
 }
 

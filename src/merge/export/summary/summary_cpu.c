@@ -145,6 +145,12 @@ static void put_facts(struct output *out, const struct run *run)
 			     100.0 * (double)facts->long_covered_ns / (double)facts->long_idle_ns);
 		put_fact(out, "idle time in gaps of 20 ms or more with a CPU path", share);
 	}
+	if (facts->why_no_memory[0]) {
+		snprintf(text, sizeof(text),
+			 "Python code and waits have no path, because memory cannot be read: %s",
+			 facts->why_no_memory);
+		put_note(out, text);
+	}
 	if (facts->has_perf)
 		return;
 	snprintf(text, sizeof(text),
@@ -190,6 +196,8 @@ int put_cpu_json(struct json *json, const struct run *run)
 	json_string(json, "source", facts->has_perf ? "perf" : "proc");
 	if (facts->why[0])
 		json_string(json, "why_no_perf", facts->why);
+	if (facts->why_no_memory[0])
+		json_string(json, "why_no_memory", facts->why_no_memory);
 	json_u64(json, "hz", (uint64_t)(facts->hz + 0.5));
 	json_u64(json, "process_count", facts->process_count);
 	json_u64(json, "thread_count", facts->thread_count);

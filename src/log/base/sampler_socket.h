@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tells whether a sampler works for a process. The sampler listens on an abstract socket whose name
+ * has the process's id and start time, so that the claim ends with the sampler, and is not taken
+ * for that of another process with the same id. Any thread; no memory is allocated.
+ */
+#ifndef XT_LOG_SAMPLER_SOCKET_H
+#define XT_LOG_SAMPLER_SOCKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process_origin {
+	pid_t parent;
+	uint64_t start_ticks; /* since boot, in units of sysconf(_SC_CLK_TCK) */
+};
+
+/* Reads /proc/PID/stat. False if there is no such process. */
+bool process_origin_read(pid_t pid, struct process_origin *origin);
+
+/*
+ * Claims a process for this sampler. Returns the listening descriptor, which the caller closes,
+ * -EADDRINUSE if another sampler has it, -ESRCH if there is no such process, or another -errno.
+ */
+int sampler_socket_claim(pid_t pid);
+
+/* Takes the connections that wait, so that there is room for others. */
+void sampler_socket_drain(int fd);
+
+/* The sampler of a process or of one of its ancestors, run by the same user. 0: none. */
+pid_t sampler_socket_find(pid_t pid);
+
+#endif
