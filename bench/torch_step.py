@@ -3,8 +3,7 @@
 """Measures a small PyTorch training step of about 500 launches.
 
 The model is that of pytorch_train.py in samples. A batch is a few steps and a wait. The last line
-is JSON: milliseconds per step of each batch, when each began, and the time just before the program
-exits.
+is JSON: milliseconds per step of each batch, and the time just before the program exits.
 
 With --turns, it takes turns with other processes: for each line of stdin, such as "large 4", it
 runs so many steps and prints how long one took. The GPU needs longer for a large step than the CPU.
@@ -96,11 +95,10 @@ def main():
     for _ in range(2 * options.steps):
         training.step()
     torch.cuda.synchronize()
-    step_ms, begin_ns = [], []
+    step_ms = []
     for batch in range(options.batches):
         if options.paired:
             switch_recording(torch, batch % 2 == 1)
-        begin_ns.append(time.monotonic_ns())
         begin = time.perf_counter()
         for _ in range(options.steps):
             training.step()
@@ -108,7 +106,6 @@ def main():
         step_ms.append(1e3 * (time.perf_counter() - begin) / options.steps)
     report = {
         "step_ms": step_ms,
-        "begin_ns": begin_ns,
         "steps": (2 + options.batches) * options.steps,
         "steps_a_batch": options.steps,
     }
