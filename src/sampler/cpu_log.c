@@ -275,7 +275,7 @@ bool cpu_log_is_due(const struct cpu_log *log, uint64_t now_ns)
 	if (log->flush_count < FIRST_FLUSHES)
 		return !log->flush_count || age_ns >= FLUSH_NS;
 	return log->rows.count >= ROWS_MAX || (age_ns >= FLUSH_NS && log->rows.count > IDLE_ROWS) ||
-	       (age_ns >= IDLE_FLUSH_NS && (log->rows.count || log->meta_count));
+	       age_ns >= IDLE_FLUSH_NS;
 }
 
 static uint64_t clock_ns(clockid_t clock)

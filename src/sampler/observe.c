@@ -66,7 +66,7 @@ static void restart_unsampled(struct observation *o)
 static bool add_held_samples(struct observation *o)
 {
 	struct sampled_thread *thread = o->thread;
-	uint64_t last_ns = thread->rows.last.count ? thread->rows.last.time_ns : 0;
+	uint64_t last_ns = thread->rows.last.time_ns;
 	uint32_t left = thread->held_count;
 
 	/* The kernel updates the CPU time of a running thread a few times per second only. */

@@ -102,6 +102,15 @@ static void observe_new_threads(struct sampler *sampler)
 	}
 }
 
+static void flush_log(struct sampler *sampler, struct sampled_process *process, uint64_t now_ns)
+{
+	for (size_t i = 0; i < process->thread_count; i++)
+		if (process->threads[i]->id)
+			thread_rows_split(&process->threads[i]->rows, cpu_log_rows(process->log));
+	sampling_note_write(&sampler->sampling,
+			    cpu_log_flush(process->log, &sampler->sampling.tables, now_ns));
+}
+
 static void flush_logs(struct sampler *sampler)
 {
 	struct process_table *table = &sampler->sampling.processes;
@@ -109,9 +118,7 @@ static void flush_logs(struct sampler *sampler)
 
 	for (size_t i = 0; i < table->count && !sampler->is_stopping; i++)
 		if (table->list[i]->log && cpu_log_is_due(table->list[i]->log, now_ns))
-			sampling_note_write(&sampler->sampling,
-					    cpu_log_flush(table->list[i]->log,
-							  &sampler->sampling.tables, now_ns));
+			flush_log(sampler, table->list[i], now_ns);
 }
 
 /*

@@ -103,8 +103,22 @@ void thread_rows_add_blocked(struct thread_rows *rows, const struct cpu_row *obs
 	rows->off_ns = 0;
 }
 
+void thread_rows_split(struct thread_rows *rows, struct cpu_row_list *list)
+{
+	struct cpu_row *last = &rows->last;
+
+	if (!last->count)
+		return;
+	put(list, last);
+	last->time_ns += last->span_ns;
+	last->span_ns = last->weight_ns = 0;
+	last->count = 0;
+}
+
 void thread_rows_end_wait(struct thread_rows *rows)
 {
+	if (!rows->last.count)
+		return; /* the next row gets the time */
 	rows->last.weight_ns += rows->off_ns;
 	rows->off_ns = 0;
 }
@@ -147,7 +161,7 @@ static void add_rests(struct thread_rows *rows, struct cpu_row_list *list)
 	};
 	uint64_t time_ns = rows->covered_ns;
 
-	if (rows->last.count && rows->last.time_ns > time_ns)
+	if (rows->last.time_ns > time_ns)
 		time_ns = rows->last.time_ns;
 	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
 		const struct cpu_row row = {

@@ -37,7 +37,7 @@ struct thread_rows {
 	uint64_t run_ns, ready_ns, off_ns;
 	/* Counted by the kernel, but for later than covered_ns: its clocks are read apart. */
 	uint64_t early_run_ns, early_ready_ns;
-	struct cpu_row last; /* not in a list yet; count 0: none */
+	struct cpu_row last; /* not in a list yet; count 0: nothing of it is left */
 };
 
 void thread_rows_start(struct thread_rows *rows, uint32_t thread, uint64_t start_ns);
@@ -69,6 +69,12 @@ void thread_rows_end_wait(struct thread_rows *rows);
 
 /* Extends the last row by an observation without any change. */
 void thread_rows_extend(struct thread_rows *rows, uint64_t now_ns);
+
+/*
+ * Puts the last row into the list, as far as it goes: a kill then loses only what comes later. The
+ * next observation extends a new row with the same content.
+ */
+void thread_rows_split(struct thread_rows *rows, struct cpu_row_list *list);
 
 /* Puts the last row, and rows without a stack for time that has none, into the list. */
 void thread_rows_end(struct thread_rows *rows, struct cpu_row_list *list);

@@ -113,7 +113,7 @@ static int fail(const struct request *request, int error)
 	char text[256];
 
 	snprintf(text, sizeof(text), "cannot sample the CPU of process %d: %s", request->pid,
-		 error == -EADDRINUSE ? "it is sampled already"
+		 error == -EADDRINUSE ? "it is sampled into this directory already"
 		 : error == -ESRCH    ? "there is no such process"
 		 : error == -ENOSYS   ? "no /proc/PID/schedstat"
 				      : strerror(-error));
@@ -196,7 +196,7 @@ static int run_sample(const struct command *command, int argc, char **argv)
 	data_dir = (char *)(uintptr_t)request.output;
 	if (mkdir(data_dir, 0700) && errno != EEXIST)
 		return fail(&request, -errno);
-	request.claim = error = sampler_socket_claim(request.pid);
+	request.claim = error = sampler_socket_claim(request.pid, data_dir);
 	status = error < 0 ? fail(&request, error) : sample(&request);
 	if (request.claim >= 0)
 		close(request.claim);

@@ -194,7 +194,7 @@ void cpu_sampler_start(const struct config *config)
 
 	if (!config->cpu_hz)
 		return;
-	other = sampler_socket_find(getpid());
+	other = sampler_socket_find(getpid(), config->data_dir);
 	if (other)
 		permit(other);
 	else

@@ -9,8 +9,9 @@
 #include "inject/lifecycle/config.h"
 
 /*
- * Starts the sampler unless one samples this process already, and waits until it is ready. Prints
- * why it cannot. Does nothing if config->cpu_hz is 0. In the thread that starts the tracer.
+ * Starts the sampler unless one samples this process into the same directory already, and waits
+ * until it is ready. Prints why it cannot. Does nothing if config->cpu_hz is 0. In the thread that
+ * starts the tracer.
  */
 void cpu_sampler_start(const struct config *config);
 

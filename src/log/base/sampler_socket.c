@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -41,29 +42,34 @@ bool process_origin_read(pid_t pid, struct process_origin *origin)
 	return true;
 }
 
-static socklen_t make_address(struct sockaddr_un *address, pid_t pid, uint64_t start_ticks)
+static socklen_t make_address(struct sockaddr_un *address, pid_t pid, uint64_t start_ticks,
+			      const struct stat *folder)
 {
 	int length;
 
 	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
 	length = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1,
-			  "xtrace-sampler.%d.%" PRIu64, pid, start_ticks);
+			  "xtrace-sampler.%d.%" PRIu64 ".%jx.%jx", pid, start_ticks,
+			  (uintmax_t)folder->st_dev, (uintmax_t)folder->st_ino);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-int sampler_socket_claim(pid_t pid)
+int sampler_socket_claim(pid_t pid, const char *data_dir)
 {
 	struct process_origin origin;
 	struct sockaddr_un address;
 	socklen_t address_bytes;
+	struct stat folder;
 	int fd, error;
 
+	if (stat(data_dir, &folder))
+		return -errno;
 	if (!process_origin_read(pid, &origin))
 		return -ESRCH;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	address_bytes = make_address(&address, pid, origin.start_ticks);
+	address_bytes = make_address(&address, pid, origin.start_ticks, &folder);
 	if (!bind(fd, (struct sockaddr *)&address, address_bytes) && !listen(fd, BACKLOG))
 		return fd;
 	error = -errno;
@@ -80,10 +86,10 @@ void sampler_socket_drain(int fd)
 }
 
 /* The kernel notes who listens. Another user may have taken the name. */
-static pid_t listener(pid_t pid, uint64_t start_ticks)
+static pid_t listener(pid_t pid, uint64_t start_ticks, const struct stat *folder)
 {
 	struct sockaddr_un address;
-	socklen_t address_bytes = make_address(&address, pid, start_ticks);
+	socklen_t address_bytes = make_address(&address, pid, start_ticks, folder);
 	struct ucred peer;
 	socklen_t peer_bytes = sizeof(peer);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -98,15 +104,18 @@ static pid_t listener(pid_t pid, uint64_t start_ticks)
 	return found;
 }
 
-pid_t sampler_socket_find(pid_t pid)
+pid_t sampler_socket_find(pid_t pid, const char *data_dir)
 {
 	struct process_origin origin;
+	struct stat folder;
 	pid_t found = 0;
 
+	if (stat(data_dir, &folder))
+		return 0;
 	for (int i = 0; i < ANCESTORS_MAX && pid > 0 && !found; i++) {
 		if (!process_origin_read(pid, &origin))
 			break;
-		found = listener(pid, origin.start_ticks);
+		found = listener(pid, origin.start_ticks, &folder);
 		pid = origin.parent;
 	}
 	return found;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells whether a sampler works for a process. The sampler listens on an abstract socket whose name
- * has the process's id and start time, so that the claim ends with the sampler, and is not taken
- * for that of another process with the same id. Any thread; no memory is allocated.
+ * Tells whether a sampler works for a process and a trace directory. The sampler listens on an
+ * abstract socket whose name has the process's id and start time, and the directory's device and
+ * inode. So the claim ends with the sampler, and is not taken for that of another process with the
+ * same id. Any thread; no memory is allocated.
  */
 #ifndef XT_LOG_SAMPLER_SOCKET_H
 #define XT_LOG_SAMPLER_SOCKET_H
@@ -21,14 +22,18 @@ bool process_origin_read(pid_t pid, struct process_origin *origin);
 
 /*
  * Claims a process for this sampler. Returns the listening descriptor, which the caller closes,
- * -EADDRINUSE if another sampler has it, -ESRCH if there is no such process, or another -errno.
+ * -EADDRINUSE if another sampler has it, -ESRCH if there is no such process, or another -errno: of
+ * the directory, or of the socket.
  */
-int sampler_socket_claim(pid_t pid);
+int sampler_socket_claim(pid_t pid, const char *data_dir);
 
 /* Takes the connections that wait, so that there is room for others. */
 void sampler_socket_drain(int fd);
 
-/* The sampler of a process or of one of its ancestors, run by the same user. 0: none. */
-pid_t sampler_socket_find(pid_t pid);
+/*
+ * The sampler that samples a process or one of its ancestors into this directory, run by the same
+ * user. 0: none.
+ */
+pid_t sampler_socket_find(pid_t pid, const char *data_dir);
 
 #endif

@@ -57,7 +57,7 @@ def forks():
     start_cuda()
     child = os.fork()
     if not child:
-        child_work(1)
+        child_work(0.6)
         os._exit(0)
     parent_work(1)
     os.waitpid(child, 0)
@@ -87,7 +87,12 @@ def forked():
 
 def long():
     start_cuda()
-    parent_work(4)
+    parent_work(3)
+
+
+def sleeps():
+    start_cuda()
+    time.sleep(3)
 
 
 SECCOMP_RET_ALLOW, SECCOMP_RET_EPERM = 0x7FFF0000, 0x00050001

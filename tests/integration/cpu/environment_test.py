@@ -147,6 +147,19 @@ class Environment(unittest.TestCase):
         log = self.logs(are_closed=False)[0]
         self.assertGreater(self.share_in(log, "parent_work"), 0.8)
 
+    def test_killed_sampler_of_a_sleeping_program(self):
+        """A wait that goes on is written, too."""
+        child = self.start("sleeps")
+        self.assertTrue(wait_until(lambda: samplers(child.pid)))
+        time.sleep(1.5)
+        for pid in samplers(child.pid):
+            os.kill(pid, signal.SIGKILL)
+        self.finish(child)
+        log = self.logs(are_closed=False)[0]
+        slept = sum(row.weight_ns for row in log.rows if row.state == "sleep" and
+                    row.thread["tid"] == log.pid)
+        self.assertGreater(slept, 0.8e9)
+
     def test_killed_program(self):
         child = self.start("long")
         self.assertTrue(wait_until(lambda: samplers(child.pid)))
@@ -175,7 +188,8 @@ class Environment(unittest.TestCase):
         self.assertRegex(done.stderr, "native code are missing: .*seccomp profile")
         for log in self.logs():
             self.assertGreater(log.share(lambda row: row.state == "running",
-                                         lambda row: row.thread["tid"] == log.pid), 0.8)
+                                         lambda row: row.thread["tid"] == log.pid and
+                                         row.state not in ("ready", "unknown")), 0.8)
             self.assertEqual(log.share(lambda row: row.python), 0)
         report = subprocess.run([XTRACE, "report", "--text", self.data], capture_output=True,
                                 text=True, check=True).stdout
@@ -195,7 +209,7 @@ class Environment(unittest.TestCase):
         second = self.sample(program.pid)
         error = second.communicate(timeout=10)[1]
         self.assertEqual(second.returncode, 2)
-        self.assertIn("it is sampled already", error)
+        self.assertIn("is sampled into this directory already", error)
         time.sleep(1)
         first.send_signal(signal.SIGINT)
         error = first.communicate(timeout=10)[1]

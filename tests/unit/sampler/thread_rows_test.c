@@ -140,6 +140,52 @@ static void gives_the_end_of_a_wait_to_its_row(void **state)
 	free(list.rows);
 }
 
+static void splits_a_long_wait(void **state)
+{
+	struct cpu_row_list list = {0};
+	struct thread_rows rows;
+
+	(void)state;
+	thread_rows_start(&rows, 3, 0);
+	thread_rows_split(&rows, &list);
+	assert_int_equal(list.count, 0);
+	thread_rows_advance(&rows, 10 * MS, 0, 0);
+	add_blocked(&rows, 10 * MS, false, &list);
+	thread_rows_advance(&rows, 20 * MS, 0, 0);
+	thread_rows_extend(&rows, 20 * MS);
+	thread_rows_split(&rows, &list);
+	thread_rows_split(&rows, &list);
+	assert_int_equal(list.count, 1);
+	assert_int_equal(list.rows[0].weight_ns, 20 * MS);
+	thread_rows_advance(&rows, 40 * MS, 0, 0);
+	thread_rows_extend(&rows, 40 * MS);
+	thread_rows_end(&rows, &list);
+	assert_int_equal(list.count, 2);
+	assert_int_equal(list.rows[1].time_ns, 20 * MS);
+	assert_int_equal(list.rows[1].span_ns, 20 * MS);
+	assert_int_equal(list.rows[1].weight_ns, 20 * MS);
+	assert_int_equal(list.rows[1].stack, blocked.stack);
+	free(list.rows);
+}
+
+static void keeps_the_end_of_a_wait_that_was_split(void **state)
+{
+	struct cpu_row_list list = {0};
+	struct thread_rows rows;
+
+	(void)state;
+	thread_rows_start(&rows, 3, 0);
+	thread_rows_advance(&rows, 10 * MS, 0, 0);
+	add_blocked(&rows, 10 * MS, false, &list);
+	thread_rows_split(&rows, &list);
+	thread_rows_advance(&rows, 15 * MS, 2 * MS, 0);
+	thread_rows_end_wait(&rows);
+	add_running(&rows, 15 * MS, &list);
+	thread_rows_end(&rows, &list);
+	assert_int_equal(sum(&list), 15 * MS);
+	free(list.rows);
+}
+
 static void accepts_run_time_that_is_counted_late(void **state)
 {
 	struct cpu_row_list list = {0};
@@ -200,6 +246,8 @@ int main(void)
 		cmocka_unit_test(separates_waits_with_a_run_between),
 		cmocka_unit_test(carries_cpu_time_to_the_next_running_row),
 		cmocka_unit_test(gives_the_end_of_a_wait_to_its_row),
+		cmocka_unit_test(splits_a_long_wait),
+		cmocka_unit_test(keeps_the_end_of_a_wait_that_was_split),
 		cmocka_unit_test(accepts_run_time_that_is_counted_late),
 		cmocka_unit_test(keeps_the_sum_for_any_input),
 	};
