@@ -26,6 +26,7 @@ import json
 import os
 import random
 import re
+import select
 import shutil
 import signal
 import statistics
@@ -39,11 +40,12 @@ sys.path[:0] = [os.path.join(HERE, "bench"), os.path.join(HERE, "..", "bench")]
 from cpu_samples import (EXACT_NS, PROGRAM_LIMIT_S, Failed, Log, Markers, block_bootstrap, bound_95,
                          compare_frames, cpu_logs, log_figures, log_of, run, sampled_share)
 
-LIMITS_S = {"causes": 150, "environment": 60, "cost": 300, "accuracy": 70, "frames": 30,
+LIMITS_S = {"causes": 150, "environment": 60, "cost": 520, "accuracy": 70, "frames": 30,
             "growth": 30, "perf": 40}
 MODES = {"perf": {}, "proc": {"XTRACE_CPU_PERF": "off"}}
 
 COST_GATE = 0.01
+COST_PAIRS_MIN = 20
 SAMPLER_END_S = 0.5  # after the program
 COVERED_GATES = {"perf": 0.95, "proc": 0.85, "environment": 0.85}
 GOOD_SHARE_MAX = 0.05
@@ -327,26 +329,33 @@ def environment(part, _):
 
 
 SETTLE_NS = 20000000  # after the sampler was stopped or continued
-ARMS = {"off": None, **MODES}
+ARMS = {"off": None, "again": None, **MODES}  # again: not sampled either, to see the noise
 STEPS = {"large": 4, "small": 15}  # in a turn
-ROUNDS = 6  # of turns of all arms
+ROUNDS = 8  # of turns of all arms, each in another order
 TOGETHER = 4  # groups whose processes start at the same time
+TURN_LIMIT_S = 60
 
 
 class Arm:
-    """A process that takes turns with those of the other arms: not sampled, perf, proc."""
+    """A process that takes turns with those of the other arms."""
 
     def __init__(self, part, name, number):
+        self.name = name
         self.folder = os.path.join(part.options.scratch, "cost-%s-%d" % (name, number))
         sampled = ["--cpu"] if ARMS[name] is not None else []
         self.process = subprocess.Popen(
             [part.places.xtrace, "record", *sampled, "-o", self.folder, "--", part.options.python,
              os.path.join(part.places.bench, "torch_step.py"), "--samples", part.places.samples,
              "--turns"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True, env=dict(os.environ, **(ARMS[name] or {})))
+            text=True, bufsize=1, env=dict(os.environ, **(ARMS[name] or {})))
+
+    def line(self):
+        if not select.select([self.process.stdout], [], [], TURN_LIMIT_S)[0]:
+            raise Failed("a process of cost does not answer")
+        return self.process.stdout.readline().strip()
 
     def wait(self):
-        if self.process.stdout.readline() != "ready\n":
+        if self.line() != "ready":
             raise Failed("a process of cost did not start")
         self.process.send_signal(signal.SIGSTOP)
 
@@ -355,31 +364,72 @@ class Arm:
         self.process.send_signal(signal.SIGCONT)
         time.sleep(SETTLE_NS / 1e9)
         self.process.stdin.write("%s %d\n" % (size, STEPS[size]))
-        self.process.stdin.flush()
-        ms = float(self.process.stdout.readline())
+        text = self.line()
         self.process.send_signal(signal.SIGSTOP)
-        return ms
+        if not text:
+            raise Failed("a process of cost ended")
+        return float(text)
 
-    def end(self):
+    def end(self, part):
+        """Checks that the process was sampled if it should have been."""
         self.process.send_signal(signal.SIGCONT)
         self.process.stdin.close()
-        self.process.wait()
+        if self.process.wait(TURN_LIMIT_S):
+            raise Failed("a process of cost failed")
+        sources = {Log(part.places, path, "META").meta["cpu.source"]
+                   for path in cpu_logs(self.folder)}
+        if sources != ({self.name} if ARMS[self.name] is not None else set()):
+            raise Failed("a process of %s was sampled by %s" % (self.name, sources))
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.stdin.close()
+            self.process.kill()
+            self.process.wait()
 
 
 def group_ratios(arms, number):
-    """{(size, mode): (ms/step without, ratio)} of one process of each arm."""
-    ratios = {}
+    """{(size, arm): (ms/step without, ratio)} of one process of each arm."""
+    ratios, names = {}, list(arms)
     for size in STEPS:
         rounds = []
         for turn in range(ROUNDS):
-            order = list(arms) if (turn + number) % 2 else list(arms)[::-1]
-            rounds.append({name: arms[name].turn(size) for name in order})
-        for mode in set(arms) - {"off"}:
-            ratios[size, mode] = (statistics.median(times["off"] for times in rounds),
-                                  statistics.median(times[mode] / times["off"]
+            first = (turn + number) % len(names)
+            order = names[first:] + names[:first]
+            rounds.append({name: arms[name].turn(size) for name in order[::1 - 2 * (turn % 2)]})
+        for name in names[1:]:
+            ratios[size, name] = (statistics.median(times["off"] for times in rounds),
+                                  statistics.median(times[name] / times["off"]
                                                     for times in rounds))
     return ratios
+
+
+def measure_groups(part, names, numbers):
+    arms, together = [], []
+    try:
+        for number in numbers:
+            order = random.sample(names, len(names))
+            started = {name: Arm(part, name, number) for name in order}
+            arms += started.values()
+            together.append({name: started[name] for name in names})
+        for arm in arms:
+            arm.wait()
+        groups = [group_ratios(group, number) for number, group in zip(numbers, together)]
+        for arm in arms:
+            arm.end(part)
+        return groups
+    finally:
+        for arm in arms:
+            arm.kill()
+
+
+def cost_verdict(bounds, again, count):
+    """Unresolved if processes that are not sampled differ, too, or there are too few."""
+    if count < COST_PAIRS_MIN or not again[1] <= 0 <= again[2]:
+        return "unresolved"
+    return "holds" if bounds[2] <= COST_GATE else "fails" if bounds[1] > COST_GATE else "unresolved"
 
 
 def cost(part, modes):
@@ -387,33 +437,22 @@ def cost(part, modes):
     if not has_torch(part.options):
         part.say("cost: skipped, no PyTorch that finds a GPU")
         return
-    groups, took_s = [], 0
+    names, groups, rows, took_s = ["off", "again", *modes], [], [], 0
     while len(groups) < part.options.pairs and part.left_s() > 1.2 * took_s:
         begin = time.monotonic()
-        together = [{name: Arm(part, name, number) for name in ("off", *modes)}
-                    for number in range(TOGETHER)]
-        for arms in together:
-            for arm in arms.values():
-                arm.wait()
-        groups += [group_ratios(arms, number) for number, arms in enumerate(together)]
-        for arms in together:
-            for arm in arms.values():
-                arm.end()
+        groups += measure_groups(part, names, range(len(groups), len(groups) + TOGETHER))
         took_s = time.monotonic() - begin
-    rows = []
     for size in STEPS:
-        for mode in modes:
-            found = [group[size, mode] for group in groups]
-            if len(found) < 3:
-                part.fail("only %d pairs fit into the time" % len(found))
-                return
-            middle, low, high = bound_95([ratio for _, ratio in found])
-            verdict = "holds" if high <= COST_GATE else "fails" if low > COST_GATE else "unresolved"
-            rows.append((size, mode, len(found), "%.3f" % statistics.median(ms for ms, _ in found),
-                         *("%+.2f %%" % (100 * value) for value in (middle, low, high)), verdict))
+        bounds = {name: bound_95([group[size, name][1] for group in groups]) for name in names[1:]}
+        for name in names[1:]:
+            verdict = "–" if name == "again" else cost_verdict(bounds[name], bounds["again"],
+                                                               len(groups))
+            without = statistics.median(group[size, name][0] for group in groups)
+            texts = ["%+.2f %%" % (100 * value) for value in bounds[name]]
+            rows.append((size, name, len(groups), "%.3f" % without, *texts, verdict))
             if verdict == "fails":
-                part.fail("%s: --cpu costs more than the gate" % mode)
-    part.table(("step", "mode", "pairs of processes", "without --cpu, ms/step", "--cpu adds",
+                part.fail("%s: --cpu costs more than the gate" % name)
+    part.table(("step", "arm", "groups of processes", "without --cpu, ms/step", "the arm adds",
                 "95 % lower bound", "95 % upper bound", "gate %.0f %%" % (100 * COST_GATE)), rows)
 
 

@@ -291,7 +291,7 @@ static void observe_wait_again(struct observation *o)
 	struct sampled_thread *thread = o->thread;
 	const struct cpu_row *last = &thread->rows.last;
 
-	if (thread->state == XT_CPU_PROCESS && last->count &&
+	if (thread->state == XT_CPU_PROCESS && last->thread &&
 	    (!last->wait_pid || thread->quiet_rounds % CHOICE_ROUNDS == 0)) {
 		add_wait(o, o->now_ns, last->stack, last->flags);
 		return;

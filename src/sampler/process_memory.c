@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "sampler/thread_files.h"
 
@@ -79,29 +80,43 @@ static int number_in(const char *path, const char *before)
 	return place ? atoi(place + strlen(before)) : -1;
 }
 
-void process_memory_explain(pid_t pid, uint64_t address, char *why, size_t why_bytes)
+/* Whether this process may use the system call, on its own memory. */
+static bool can_read_itself(void)
 {
-	int scope = number_in("/proc/sys/kernel/yama/ptrace_scope", "");
-	bool has_filter = number_in("/proc/self/status", "\nSeccomp:") > 0;
+	char from = 1, to = 0;
+	struct iovec local = {&to, 1}, remote = {&from, 1};
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
+}
+
+bool process_memory_is_refused(pid_t pid, uint64_t address)
+{
 	char byte;
 	struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)address, 1};
 
+	return process_vm_readv(pid, &local, 1, &remote, 1, 0) != 1 &&
+	       (errno == EPERM || errno == ENOSYS);
+}
+
+void process_memory_explain(pid_t pid, uint64_t address, char *why, size_t why_bytes)
+{
+	int scope = number_in("/proc/sys/kernel/yama/ptrace_scope", "");
+
 	why[0] = '\0';
-	if (process_vm_readv(pid, &local, 1, &remote, 1, 0) == 1 ||
-	    (errno != EPERM && errno != ENOSYS))
+	if (!process_memory_is_refused(pid, address))
 		return;
-	if (scope > 1)
-		snprintf(why, why_bytes, "kernel.yama.ptrace_scope is %d; %s allows it", scope,
-			 scope > 2 ? "a restart with ptrace_scope 1"
-				   : "'sysctl kernel.yama.ptrace_scope=1'");
-	else if (scope == 1 && !has_filter)
-		snprintf(why, why_bytes,
-			 "kernel.yama.ptrace_scope is 1, so only a parent may read it; "
-			 "'sysctl kernel.yama.ptrace_scope=0' allows it");
-	else if (has_filter)
+	if (!can_read_itself())
 		snprintf(why, why_bytes,
 			 "the container forbids process_vm_readv; docker run --cap-add SYS_PTRACE "
 			 "allows it");
+	else if (scope > 1)
+		snprintf(why, why_bytes, "kernel.yama.ptrace_scope is %d; %s allows it", scope,
+			 scope > 2 ? "a restart with ptrace_scope 1"
+				   : "'sysctl kernel.yama.ptrace_scope=1'");
+	else if (scope == 1)
+		snprintf(why, why_bytes,
+			 "kernel.yama.ptrace_scope is 1, so only a parent may read it; "
+			 "'sysctl kernel.yama.ptrace_scope=0' allows it");
 	else
 		snprintf(why, why_bytes, "the process belongs to another user, or is protected");
 }

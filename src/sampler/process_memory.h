@@ -23,6 +23,9 @@ struct process_memory_part {
 	size_t bytes;
 };
 
+/* Whether the kernel forbids to read it, at an address that it has. */
+bool process_memory_is_refused(pid_t pid, uint64_t address);
+
 /*
  * Explains why the memory of the process cannot be read, and how to allow it. Empty text: it can,
  * or the process has ended. address: of memory that it has.

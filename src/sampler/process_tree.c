@@ -121,7 +121,7 @@ static void scan_process(struct sampling *sampling, struct sampled_process *proc
 {
 	if (!has_all_threads(process))
 		sampling_list_threads(sampling, process);
-	if (!lists_children)
+	if (!lists_children || process->is_foreign)
 		return;
 	if (process->has_no_log) {
 		scan_children(sampling, process->pid, process->pid);
@@ -131,9 +131,9 @@ static void scan_process(struct sampling *sampling, struct sampled_process *proc
 		struct sampled_thread *thread = process->threads[i];
 
 		if (!is_full && thread->is_known && thread->is_blocked &&
-		    thread->scanned_switches == thread->counts.switch_count)
+		    thread->scanned_run_ns == thread->counts.run_ns)
 			continue;
-		thread->scanned_switches = thread->counts.switch_count;
+		thread->scanned_run_ns = thread->counts.run_ns;
 		scan_children(sampling, process->pid, thread->tid);
 	}
 }
@@ -147,12 +147,14 @@ void process_tree_begin(struct process_tree *tree, uint64_t now_ns)
 	if (age_ns < SCAN_NS)
 		return;
 	newest = newest_id(tree);
-	tree->is_full = age_ns >= FULL_SCAN_NS;
+	tree->is_full = now_ns - tree->full_ns >= FULL_SCAN_NS;
 	tree->is_due = newest != tree->last_id || newest < 0 || tree->is_full;
 	if (!tree->is_due)
 		return;
 	tree->last_id = newest;
 	tree->scanned_ns = now_ns;
+	if (tree->is_full)
+		tree->full_ns = now_ns;
 }
 
 void process_tree_scan(struct process_tree *tree, struct sampling *sampling)

@@ -10,9 +10,9 @@
 struct process_tree {
 	int loadavg; /* descriptor of /proc/loadavg; -1: not open */
 	long last_id;
-	uint64_t scanned_ns;
-	bool is_due, is_full; /* set by process_tree_begin() */
-	bool lists_children;  /* the kernel lists the children of a thread */
+	uint64_t scanned_ns, full_ns; /* when all threads were asked for their children */
+	bool is_due, is_full;	      /* set by process_tree_begin() */
+	bool lists_children;	      /* the kernel lists the children of a thread */
 };
 
 void process_tree_open(struct process_tree *tree);

@@ -14,6 +14,7 @@
 #define CFRAME_BYTES	  24
 #define STATUS_BOUND	  0x03u /* initialised and bound to a thread */
 #define STATUS_BOUND_MASK 0x07u
+#define MOMENTS_MAX	  8
 
 static uint64_t member(const uint8_t *object, uint32_t offset, unsigned bytes)
 {
@@ -217,13 +218,18 @@ static bool start_is_current(const struct python_frames *frames, const struct py
 
 bool python_frames_note_time(struct python_frames *frames, const struct python_place *place)
 {
-	uint64_t before_ns = now_ns(), after_ns;
+	/* This thread may lose its CPU in between. */
+	for (int i = 0; i < MOMENTS_MAX; i++) {
+		uint64_t before_ns = now_ns(), after_ns;
 
-	if (!start_is_current(frames, place))
-		return false;
-	after_ns = now_ns();
-	frames->time_ns = before_ns + (after_ns - before_ns) / 2;
-	return after_ns - before_ns <= PYTHON_MOMENT_NS;
+		if (!start_is_current(frames, place))
+			return false;
+		after_ns = now_ns();
+		frames->time_ns = before_ns + (after_ns - before_ns) / 2;
+		if (after_ns - before_ns <= PYTHON_MOMENT_NS)
+			return true;
+	}
+	return false;
 }
 
 uint32_t python_frames_common(const struct python_frames *a, const struct python_frames *b)

@@ -71,8 +71,8 @@ bool python_frames_read(struct python_frames *frames, const struct python_place 
 
 /*
  * Reads again where the chain starts, and notes the time of that moment. Call it at once after the
- * read: a call that came and went since is not seen. False if the start differs, or the moment was
- * longer than PYTHON_MOMENT_NS.
+ * read: a call that came and went since is not seen. False if the start differs, or no
+ * moment was short enough.
  */
 bool python_frames_note_time(struct python_frames *frames, const struct python_place *place);
 

@@ -46,7 +46,7 @@ struct sampled_thread {
 	struct thread_files files;
 	struct thread_counts counts; /* at the last observation */
 	uint64_t total_run_ns;	     /* what sampling.total_run_ns has of this thread */
-	uint64_t scanned_switches;   /* when its children were looked for */
+	uint64_t scanned_run_ns;     /* CPU time when its children were looked for */
 	uint64_t fault_count;
 	/* Since the newest sample of the kernel: */
 	uint64_t unsampled_ns;	       /* CPU time */
@@ -72,7 +72,9 @@ struct sampled_process {
 	bool has_new_main; /* another thread may have become the main thread, with its id */
 	bool has_ended;
 	bool has_past;	       /* it ran before start_ns */
-	bool has_no_log;       /* more processes than logs */
+	bool has_no_log;       /* more processes than logs, or is_foreign */
+	bool is_foreign;       /* another sampler has it, or it is a sampler */
+	int claim;	       /* descriptor; -1: none */
 	bool is_loader_worker; /* of a PyTorch DataLoader */
 	uint64_t start_ticks, stack_start;
 	uint64_t start_ns;		 /* of the process, or of sampling if that is later */

@@ -40,6 +40,7 @@
 struct sampler {
 	pthread_t thread;
 	int stop_event;
+	int end_event; /* readable: a program asked for the end */
 	_Atomic bool is_stopping;
 	struct sampling sampling;
 	struct process_tree tree;
@@ -186,13 +187,18 @@ static void wait_for_work(struct sampler *sampler)
 		{.fd = sampler->stop_event, .events = POLLIN},
 		{.fd = sampler->perf ? perf_events_descriptor(sampler->perf) : -1,
 		 .events = POLLIN},
+		{.fd = sampler->sampling.claims.epoll_fd, .events = POLLIN},
 	};
 	uint64_t now_ns = sampling_now_ns(),
 		 left_ns = sampler->next_ns > now_ns ? sampler->next_ns - now_ns : 0;
 	const struct timespec left = {(time_t)(left_ns / 1000000000), (long)(left_ns % 1000000000)};
 
-	if (ppoll(polled, 2, &left, NULL) > 0 && polled[1].revents)
+	if (ppoll(polled, 3, &left, NULL) <= 0)
+		return;
+	if (polled[1].revents)
 		perf_events_drop_ended(sampler->perf);
+	if (polled[2].revents && claims_answer(&sampler->sampling.claims))
+		eventfd_write(sampler->end_event, 1);
 }
 
 /* Records the counts of the whole recording, in the log of the program. */
@@ -259,7 +265,8 @@ static uint32_t count_open_descriptors(void)
 }
 
 /*
- * Divides the descriptors that are left. A log without one cannot be written, so most are for logs.
+ * Divides the descriptors that are left. A log without one cannot be written, so most are for logs
+ * and the claims of their processes.
  * A file of a thread without one is opened for each read.
  */
 static void share_descriptors(struct sampler *sampler)
@@ -272,12 +279,13 @@ static void share_descriptors(struct sampler *sampler)
 		left = (uint32_t)(limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur
 								   : DESCRIPTORS_MAX) -
 		       used;
-	sampling->log_limit = left / 4 * 3;
+	sampling->log_limit = left / 8 * 3;
 	if (sampling->log_limit > SAMPLER_LOGS_MAX)
 		sampling->log_limit = SAMPLER_LOGS_MAX;
 	if (!sampling->log_limit)
 		sampling->log_limit = 1;
-	sampling->descriptor_budget = left ? (int)(left - sampling->log_limit) : 0;
+	left = left > 2 * sampling->log_limit ? left - 2 * sampling->log_limit : 0;
+	sampling->descriptor_budget = (int)left;
 }
 
 static void open_perf(struct sampler *sampler, const struct sampler_options *options)
@@ -287,8 +295,7 @@ static void open_perf(struct sampler *sampler, const struct sampler_options *opt
 	/* Each of its threads would need events of its own on each CPU. */
 	if (options->is_running)
 		snprintf(why, SAMPLER_WHY_BYTES,
-			 "sampling began in a running program; start it by 'xtrace record --cpu' "
-			 "to see them");
+			 "sampling began while the program ran; use 'xtrace record --cpu'");
 	else if (perf_events_open(&sampler->perf, options->root, options->hz, why,
 				  SAMPLER_WHY_BYTES))
 		sampler->perf = NULL;
@@ -298,15 +305,19 @@ static void open_perf(struct sampler *sampler, const struct sampler_options *opt
 		sampler->sampling.facts.why_no_perf = why;
 }
 
-static int add_root(struct sampler *sampler, bool is_running)
+static int add_root(struct sampler *sampler, const struct sampler_options *options)
 {
 	struct sampled_process *root =
 		sampling_add_process(&sampler->sampling, sampler->sampling.root);
 
 	if (!root)
 		return -ESRCH;
+	if (!sampling_claim(&sampler->sampling, root))
+		return -EADDRINUSE;
 	/* Its stack before exec is that of xtrace itself. */
-	root->awaits_exec = !is_running && root->stack_start != 0;
+	root->awaits_exec = !options->is_running && root->stack_start != 0;
+	if (options->ask_permission && process_memory_is_refused(root->pid, root->stack_start))
+		options->ask_permission();
 	process_memory_explain(root->pid, root->stack_start, sampler->why_no_memory,
 			       SAMPLER_WHY_BYTES);
 	if (sampler->why_no_memory[0])
@@ -322,6 +333,9 @@ static void free_sampler(struct sampler *sampler)
 		setrlimit(RLIMIT_NOFILE, &sampler->limit);
 	if (sampler->stop_event >= 0)
 		close(sampler->stop_event);
+	if (sampler->end_event >= 0)
+		close(sampler->end_event);
+	claims_close(&sampler->sampling.claims);
 	process_tree_close(&sampler->tree);
 	cpu_log_tables_free(&sampler->sampling.tables);
 	free(sampler->sampling.processes.list);
@@ -356,8 +370,10 @@ static int prepare(struct sampler *sampler, const struct sampler_options *option
 		return error;
 	sampler->data_dir = strdup(options->data_dir);
 	sampler->stop_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (!sampler->data_dir || sampler->stop_event < 0)
+	sampler->end_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!sampler->data_dir || sampler->stop_event < 0 || sampler->end_event < 0)
 		return -ENOMEM;
+	claims_open(&sampling->claims, sampler->data_dir);
 	process_facts_host(sampler->host, sizeof(sampler->host));
 	sampling->place.data_dir = sampler->data_dir;
 	sampling->place.host = sampler->host;
@@ -375,7 +391,7 @@ static int prepare(struct sampler *sampler, const struct sampler_options *option
 	remote_unwind_open(options->library_dir, why, sizeof(why));
 	open_perf(sampler, options);
 	share_descriptors(sampler);
-	return add_root(sampler, options->is_running);
+	return add_root(sampler, options);
 }
 
 int sampler_start(struct sampler **out, const struct sampler_options *options)
@@ -386,7 +402,8 @@ int sampler_start(struct sampler **out, const struct sampler_options *options)
 	*out = NULL;
 	if (!sampler)
 		return -ENOMEM;
-	sampler->stop_event = sampler->tree.loadavg = -1;
+	sampler->stop_event = sampler->end_event = sampler->tree.loadavg = -1;
+	sampler->sampling.claims.epoll_fd = -1;
 	error = prepare(sampler, options);
 	if (!error)
 		error = start_thread(sampler);
@@ -399,6 +416,16 @@ int sampler_start(struct sampler **out, const struct sampler_options *options)
 	}
 	*out = sampler;
 	return 0;
+}
+
+const char *sampler_why_no_memory(const struct sampler *sampler)
+{
+	return sampler->why_no_memory;
+}
+
+int sampler_end_descriptor(const struct sampler *sampler)
+{
+	return sampler->end_event;
 }
 
 void sampler_stop(struct sampler *sampler, struct sampler_result *result)

@@ -23,12 +23,14 @@ struct sampler_options {
 	unsigned hz;	      /* observations per second of each thread */
 	const char *data_dir; /* for the logs */
 	const char *library_dir; /* where libunwind may be */
+	/* Called if the root's memory may not be read, so that it can permit it. NULL: none. */
+	void (*ask_permission)(void);
 };
 
 /*
  * Begins to sample. Blocks signals in its thread. The options may be freed afterwards. Returns 0 or
- * -errno: -ENOSYS if the kernel has no /proc/PID/schedstat, -ESRCH if there is no such process.
- * Stop it with sampler_stop().
+ * -errno: -ENOSYS if the kernel has no /proc/PID/schedstat, -ESRCH if there is no such process,
+ * -EADDRINUSE if another sampler has it. Stop it with sampler_stop().
  */
 int sampler_start(struct sampler **out, const struct sampler_options *options);
 
@@ -45,6 +47,12 @@ struct sampler_result {
 	/* Why memory could not be read, for Python lines and for waits. Empty: it could. */
 	char why_no_memory[SAMPLER_WHY_BYTES];
 };
+
+/* Why memory cannot be read: as in sampler_result. */
+const char *sampler_why_no_memory(const struct sampler *sampler);
+
+/* Becomes readable when the program asks the sampler to end. */
+int sampler_end_descriptor(const struct sampler *sampler);
 
 /* Stops, completes the logs, and frees the sampler. Accepts NULL. Processes may still run. */
 void sampler_stop(struct sampler *sampler, struct sampler_result *result);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,6 +45,17 @@ static bool was_sampled(const struct sampling *sampling, const struct sampled_pr
 	return false;
 }
 
+/* A sampler is no work of the program. */
+static bool is_sampler(pid_t pid)
+{
+	struct stat own, other;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return !stat("/proc/self/exe", &own) && !stat(path, &other) && own.st_dev == other.st_dev &&
+	       own.st_ino == other.st_ino;
+}
+
 struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pid)
 {
 	struct sampled_process *process = process_table_find(&sampling->processes, pid);
@@ -76,6 +88,9 @@ struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pi
 		process->start_ns = sampling_now_ns();
 	}
 	process->is_in_other_namespace = process_facts_namespace(pid, &process->log_pid);
+	process->claim = -1;
+	process->is_foreign = pid != sampling->root && is_sampler(pid);
+	process->has_no_log = process->is_foreign;
 	process->modules_wait_ns = MODULES_FIRST_NS;
 	if (process_table_add(&sampling->processes, process)) {
 		free(process);
@@ -213,6 +228,15 @@ bool sampling_list_threads(struct sampling *sampling, struct sampled_process *pr
 	return true;
 }
 
+bool sampling_claim(struct sampling *sampling, struct sampled_process *process)
+{
+	if (process->claim < 0)
+		process->claim = claims_take(&sampling->claims, process->pid);
+	process->is_foreign = process->claim == -EADDRINUSE;
+	process->has_no_log |= process->is_foreign;
+	return !process->is_foreign;
+}
+
 struct cpu_log *sampling_log(struct sampling *sampling, struct sampled_process *process)
 {
 	struct cpu_log_place place = sampling->place;
@@ -224,6 +248,8 @@ struct cpu_log *sampling_log(struct sampling *sampling, struct sampled_process *
 		sampling->lost_processes++;
 		return NULL;
 	}
+	if (!sampling_claim(sampling, process))
+		return NULL;
 	place.pid = process->log_pid;
 	if (cpu_log_open(&process->log, &place, process->start_ns)) {
 		cpu_log_close(process->log, &sampling->tables, sampling_now_ns());
@@ -278,6 +304,10 @@ bool sampling_check_program(struct sampling *sampling, struct sampled_process *p
 		return !process->awaits_exec;
 	process->stack_start = stat->stack_start;
 	process->awaits_exec = false;
+	if (process->pid != sampling->root && is_sampler(process->pid)) {
+		process->is_foreign = process->has_no_log = true;
+		return false;
+	}
 	process->has_new_main = process->thread_count > 1;
 	forget_program(process);
 	if (process->log)
@@ -352,6 +382,8 @@ void sampling_end_process(struct sampling *sampling, struct sampled_process *pro
 							    sampling_now_ns()));
 		sampling->log_count--;
 	}
+	if (process->claim >= 0)
+		close(process->claim);
 	python_process_close(process->python);
 	process_modules_free(&process->modules);
 	pipe_table_free(&process->pipes);

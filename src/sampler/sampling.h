@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "sampler/claims.h"
 #include "sampler/pair_stacks.h"
 #include "sampler/process_facts.h"
 #include "sampler/sampled.h"
@@ -26,6 +27,7 @@ struct sampling {
 	struct process_table processes;
 	struct sampling_facts facts;
 	struct cpu_log_place place; /* without the pid */
+	struct claims claims;
 	struct cpu_log_tables tables;
 	pid_t root;
 	pid_t own_pid; /* not sampled */
@@ -72,6 +74,9 @@ bool sampling_list_threads(struct sampling *sampling, struct sampled_process *pr
 /* Adds a thread that is not known. NULL if out of memory. */
 struct sampled_thread *sampling_add_thread(struct sampling *sampling,
 					   struct sampled_process *process, pid_t tid);
+
+/* Claims a process for this sampler. False if another one has it. */
+bool sampling_claim(struct sampling *sampling, struct sampled_process *process);
 
 /* The log of the process. NULL if it gets none. */
 struct cpu_log *sampling_log(struct sampling *sampling, struct sampled_process *process);

@@ -117,8 +117,10 @@ void thread_rows_split(struct thread_rows *rows, struct cpu_row_list *list)
 
 void thread_rows_end_wait(struct thread_rows *rows)
 {
-	if (!rows->last.count)
-		return; /* the next row gets the time */
+	if (!rows->off_ns)
+		return;
+	/* After a split, what is left of the wait is a row of its own. */
+	rows->last.count += !rows->last.count;
 	rows->last.weight_ns += rows->off_ns;
 	rows->off_ns = 0;
 }

@@ -35,12 +35,14 @@ void cpu_sampling_start(void *context, pid_t pid)
 	/* The folder of the injected library has the copy of libunwind that comes with xtrace. */
 	snprintf(library_dir, sizeof(library_dir), "%s", sampling->paths->injected);
 	dirname(library_dir);
-	sampling->error = sampler_start(
-		&sampling->sampler, &(struct sampler_options){.root = pid,
-							      .is_running = sampling->is_running,
-							      .hz = sampling->hz,
-							      .data_dir = *sampling->data_dir,
-							      .library_dir = library_dir});
+	sampling->error =
+		sampler_start(&sampling->sampler,
+			      &(struct sampler_options){.root = pid,
+							.is_running = sampling->is_running,
+							.hz = sampling->hz,
+							.ask_permission = sampling->ask_permission,
+							.data_dir = *sampling->data_dir,
+							.library_dir = library_dir});
 }
 
 void cpu_sampling_stop(struct cpu_sampling *sampling)

@@ -15,8 +15,9 @@
 
 struct cpu_sampling {
 	/* Set by the caller: */
-	unsigned hz;	 /* 0: off */
-	bool is_running; /* the program runs already */
+	unsigned hz;		      /* 0: off */
+	bool is_running;	      /* the program runs already */
+	void (*ask_permission)(void); /* as in sampler_options */
 	const struct install_paths *paths;
 	char *const *data_dir;
 	/* Set by cpu_sampling_start() and cpu_sampling_stop(): */

@@ -351,6 +351,7 @@ static int run_recorded(char *const *command, const struct capture_options *opti
 	/* What the user set for other programs must not silence this one. */
 	capture_environment_add(&environment, "XTRACE_START", "");
 	capture_environment_add(&environment, "XTRACE_CAPTURE_RANGE", "");
+	capture_environment_add(&environment, "XTRACE_CPU", "");
 	if (!error)
 		error = child_run(command, environment.entries, &care, status_out);
 	capture_environment_free(&environment);

@@ -7,13 +7,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -32,7 +35,6 @@ struct request {
 	struct cpu_sampling cpu;
 	struct install_paths paths;
 	pid_t pid;
-	int claim; /* descriptor of sampler_socket_claim() */
 };
 
 static const struct option_row option_rows[] = {
@@ -82,82 +84,148 @@ static int parse(struct request *request, const struct command *command, int arg
 	return COMMAND_GO_ON;
 }
 
-/* The program's files must not stay open in this process. Then waits for its permission. */
-static void leave_program(void)
+/* What the program set for itself is not meant for its sampler: a pinned or real-time thread. */
+static void reset_scheduling(void)
+{
+	const struct sched_param normal = {0};
+	cpu_set_t all;
+
+	memset(&all, 0xff, sizeof(all));
+	sched_setscheduler(0, SCHED_OTHER, &normal);
+	setpriority(PRIO_PROCESS, 0, 0);
+	sched_setaffinity(0, sizeof(all), &all); /* the kernel keeps to the cpuset */
+}
+
+static void reset_signals(void)
 {
 	sigset_t none;
-	char byte;
 
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN); /* the program may have gone on without an answer */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The program's files must not stay open in this process, but for stdin and stdout, its socket. */
+static void leave_program(void)
+{
+	reset_signals();
 	if (syscall(SYS_close_range, STDERR_FILENO, ~0u, 0))
 		for (int fd = (int)sysconf(_SC_OPEN_MAX) - 1; fd >= STDERR_FILENO; fd--)
 			close(fd);
 	open("/dev/null", O_RDWR); /* becomes stderr */
 	setsid();
 	(void)!chdir("/"); /* does not keep a file system busy */
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
-		;
+	reset_scheduling();
 }
 
-/* Tells the program that sampling has begun, or why not, and closes the last files of it. */
-static void answer(const char *text)
+/* Tells the program something. False if it no longer listens. */
+static bool tell(const char *begin, const char *text)
 {
-	dprintf(STDOUT_FILENO, "%s\n", text);
+	return dprintf(STDOUT_FILENO, "%s%s\n", begin, text) > 0;
+}
+
+static void ask_permission(void)
+{
+	char byte;
+
+	if (tell(SAMPLER_ASKS, ""))
+		while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
+			;
+}
+
+/* Tells the program that sampling has begun. False if it no longer waits for that. */
+static bool tell_ready(const struct sampler *sampler)
+{
+	const char *why = sampler_why_no_memory(sampler);
+	char note[SAMPLER_WHY_BYTES + 64] = "";
+	bool is_heard;
+
+	if (*why)
+		snprintf(note, sizeof(note), ", but Python lines and waits are missing: %s", why);
+	is_heard = tell(SAMPLER_READY, note);
 	dup2(STDERR_FILENO, STDIN_FILENO);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
+	return is_heard;
 }
 
 static int fail(const struct request *request, int error)
 {
-	char text[256];
+	const char *why = error == -EADDRINUSE ? "it is sampled into this directory already"
+			  : error == -ESRCH    ? "there is no such process"
+			  : error == -ENOSYS   ? "no /proc/PID/schedstat"
+					       : strerror(-error);
 
-	snprintf(text, sizeof(text), "cannot sample the CPU of process %d: %s", request->pid,
-		 error == -EADDRINUSE ? "it is sampled into this directory already"
-		 : error == -ESRCH    ? "there is no such process"
-		 : error == -ENOSYS   ? "no /proc/PID/schedstat"
-				      : strerror(-error));
 	if (request->is_background)
-		answer(text);
+		tell(SAMPLER_FAILS, why);
 	else
-		print_error("%s", text);
+		print_error("cannot sample the CPU of process %d: %s", request->pid, why);
 	return STATUS_FAILED;
 }
 
-/* Returns when the process has ended, or a signal asked this one to end. */
+/* Returns when the process has ended, or it or a signal asked this one to end. */
 static void wait_for_end(const struct request *request, int signals)
 {
 	int process = (int)syscall(SYS_pidfd_open, request->pid, 0);
-	struct pollfd events[] = {
-		{process, POLLIN, 0}, {signals, POLLIN, 0}, {request->claim, POLLIN, 0}};
+	struct pollfd events[] = {{process, POLLIN, 0},
+				  {signals, POLLIN, 0},
+				  {sampler_end_descriptor(request->cpu.sampler), POLLIN, 0}};
 
-	for (;;) {
-		int count = poll(events, 3, process < 0 ? POLL_MS : -1);
-
-		if (count > 0 && (events[0].revents || events[1].revents))
-			break;
-		if (count > 0 && events[2].revents)
-			sampler_socket_drain(request->claim);
+	while (poll(events, 3, process < 0 ? POLL_MS : -1) <= 0)
 		if (process < 0 && kill(request->pid, 0) && errno == ESRCH)
 			break;
-	}
 	if (process >= 0)
 		close(process);
 }
 
-static int sample(struct request *request)
+/* The samples belong to a recording of the process. */
+static void note_missing_log(const struct request *request)
 {
-	struct cpu_sampling *cpu = &request->cpu;
+	char *pattern;
+	glob_t logs;
+
+	if (asprintf(&pattern, "%s/*.%d*" DATA_DIR_LOG_SUFFIX, request->output, request->pid) < 0)
+		return;
+	if (glob(pattern, GLOB_NOSORT, NULL, &logs) == GLOB_NOMATCH)
+		print_note("'%s' has no log of process %d: its GPU work is recorded elsewhere, or "
+			   "not at all",
+			   request->output, request->pid);
+	else
+		globfree(&logs);
+	free(pattern);
+}
+
+static void report_start(const struct request *request)
+{
+	const char *why = sampler_why_no_memory(request->cpu.sampler);
+
+	note_missing_log(request);
+	print_note("sampling process %d until it ends, or until Ctrl-C", request->pid);
+	if (*why)
+		print_note("Python lines and waits are missing: %s", why);
+}
+
+/* A descriptor for the signals that end this process, or -errno. */
+static int open_signals(void)
+{
 	sigset_t ends;
-	char name[32];
-	int signals;
 
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGHUP);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
-	signals = signalfd(-1, &ends, SFD_CLOEXEC);
+	return signalfd(-1, &ends, SFD_CLOEXEC);
+}
+
+static int sample(struct request *request)
+{
+	struct cpu_sampling *cpu = &request->cpu;
+	int signals = open_signals();
+	bool is_wanted = true;
+	char name[32];
+
 	if (signals < 0)
 		return fail(request, -errno);
 	cpu_sampling_start(cpu, request->pid);
@@ -166,41 +234,67 @@ static int sample(struct request *request)
 		return fail(request, cpu->error);
 	}
 	if (request->is_background)
-		answer("ready");
+		is_wanted = tell_ready(cpu->sampler);
 	else
-		print_note("sampling process %d until it ends, or until Ctrl-C", request->pid);
-	wait_for_end(request, signals);
+		report_start(request);
+	if (is_wanted)
+		wait_for_end(request, signals);
 	cpu_sampling_stop(cpu);
 	close(signals);
 	if (request->is_background)
 		return STATUS_OK;
+	cpu->result.why_no_memory[0] = '\0'; /* was printed at the start */
 	snprintf(name, sizeof(name), "process %d", request->pid);
 	cpu_sampling_report(cpu, name);
-	return STATUS_OK;
+	return cpu->result.write_error ? STATUS_FAILED : STATUS_OK;
+}
+
+/* Returns an exit status. Prints an error unless it is STATUS_OK. */
+static int make_directory(const struct request *request)
+{
+	char why[SAMPLER_WHY_BYTES];
+	int fd = -1;
+
+	if (kill(request->pid, 0) && errno == ESRCH)
+		return fail(request, -ESRCH);
+	if (!mkdir(request->output, 0700) || errno == EEXIST)
+		fd = open(request->output, O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && !faccessat(fd, ".", W_OK | X_OK, AT_EACCESS)) {
+		close(fd);
+		return STATUS_OK;
+	}
+	snprintf(why, sizeof(why), "cannot write to the directory '%s': %s", request->output,
+		 strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (request->is_background)
+		tell(SAMPLER_FAILS, why);
+	else
+		print_error("%s", why);
+	return STATUS_FAILED;
 }
 
 static int run_sample(const struct command *command, int argc, char **argv)
 {
-	struct request request = {.output = DEFAULT_DATA_DIR, .claim = -1};
+	struct request request = {.output = DEFAULT_DATA_DIR};
 	char *data_dir = NULL;
-	int status, error;
+	int status;
 
-	request.cpu = (struct cpu_sampling){
-		.hz = 99, .is_running = true, .paths = &request.paths, .data_dir = &data_dir};
+	request.cpu = (struct cpu_sampling){.hz = (unsigned)atoi(CPU_SAMPLING_HZ),
+					    .is_running = true,
+					    .paths = &request.paths,
+					    .data_dir = &data_dir};
 	status = parse(&request, command, argc, argv);
 	if (status != COMMAND_GO_ON)
 		return status;
-	if (request.is_background)
+	if (request.is_background) {
 		leave_program();
+		request.cpu.ask_permission = ask_permission;
+	}
 	install_paths_find(&request.paths); /* without libunwind there are still Python frames */
 	data_dir = (char *)(uintptr_t)request.output;
-	if (mkdir(data_dir, 0700) && errno != EEXIST)
-		return fail(&request, -errno);
-	request.claim = error = sampler_socket_claim(request.pid, data_dir);
-	status = error < 0 ? fail(&request, error) : sample(&request);
-	if (request.claim >= 0)
-		close(request.claim);
-	return status;
+	status = make_directory(&request);
+	return status ? status : sample(&request);
 }
 
 static const char details[] =

@@ -30,7 +30,10 @@
 #define STACK_BYTES   (64u << 10) /* of each of the two */
 #define READY_TIME_NS UINT64_C(2000000000)
 
-static pid_t sampler_pid; /* 0: none */
+#define END_TIME_MS 200
+
+static pid_t permitted_pid;		   /* may read the memory of this process; 0: none */
+static struct sampler_address own_sampler; /* that this process started; bytes 0: none */
 
 /* Relative to this library: a tarball or wheel, lib/ARCHITECTURE, and the Debian package. */
 static const char *const programs[] = {"../bin/xtrace", "../../bin/xtrace", "../../../bin/xtrace"};
@@ -95,7 +98,7 @@ static int start(struct launch *launch)
 	return error ? error : -launch->error;
 }
 
-/* Reads one line, without its end. Empty if it did not come in time. */
+/* Reads one line, without its end. Empty if it does not come in time. */
 static void read_line(int fd, char *line, size_t line_bytes)
 {
 	uint64_t end_ns = monotonic_ns() + READY_TIME_NS, now_ns;
@@ -131,14 +134,17 @@ static bool find_program(const struct config *config, char *out, size_t out_byte
 	return false;
 }
 
-/* Lets it read this memory where a security module allows that to parents only. */
+/* A security module may allow that to parents only (Yama's ptrace_scope 1). */
 static void permit(pid_t sampler)
 {
 	prctl(PR_SET_PTRACER, sampler, 0, 0, 0);
-	sampler_pid = sampler;
+	permitted_pid = sampler;
 }
 
-/* Starts it with one end of a socket, and stores what it answers. Returns 0 or -errno. */
+/*
+ * Starts it with one end of a socket, and stores what it says. It asks for permission only if it
+ * needs that, because the program may have given it to another process. Returns 0 or -errno.
+ */
 static int start_and_ask(struct launch *launch, char *answer, size_t answer_bytes)
 {
 	int ends[2], error;
@@ -148,14 +154,39 @@ static int start_and_ask(struct launch *launch, char *answer, size_t answer_byte
 	launch->output = ends[1];
 	error = start(launch);
 	close(ends[1]);
-	if (!error) {
+	if (!error)
+		read_line(ends[0], answer, answer_bytes);
+	if (!error && !strcmp(answer, SAMPLER_ASKS)) {
 		permit(launch->pid);
-		/* It waits for this, so that it may read memory by then. */
 		send(ends[0], "\n", 1, MSG_NOSIGNAL);
 		read_line(ends[0], answer, answer_bytes);
 	}
 	close(ends[0]);
 	return error;
+}
+
+/* Orphans become children of this process, so that it would wait for its sampler. */
+static bool adopts_orphans(void)
+{
+	int is_subreaper = 0;
+
+	prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper, 0, 0, 0);
+	return is_subreaper || getpid() == 1;
+}
+
+/* Prints what the sampler said, or why it said nothing. */
+static void report_answer(const struct launch *launch, int error, const char *answer)
+{
+	if (error || !answer[0])
+		log_message("cannot sample the CPU: cannot run %s: %s", launch->program,
+			    error ? strerror(-error) : "it did not answer");
+	else if (strncmp(answer, SAMPLER_READY, strlen(SAMPLER_READY)) != 0)
+		log_message("cannot sample the CPU: %s",
+			    strncmp(answer, SAMPLER_FAILS, strlen(SAMPLER_FAILS))
+				    ? "bin/xtrace is not the one of this library"
+				    : answer + strlen(SAMPLER_FAILS));
+	else if (answer[strlen(SAMPLER_READY)])
+		log_message("%s", answer + strlen(SAMPLER_READY));
 }
 
 static void launch_sampler(const struct config *config)
@@ -168,6 +199,11 @@ static void launch_sampler(const struct config *config)
 					      pid}};
 	int error;
 
+	if (adopts_orphans()) {
+		log_message("cannot sample the CPU: this program is process 1 or a subreaper, so "
+			    "the sampler would be its child; docker run --init avoids that");
+		return;
+	}
 	if (!find_program(config, launch.program, sizeof(launch.program))) {
 		log_message("cannot sample the CPU: there is no bin/xtrace next to %s",
 			    config->library_dir);
@@ -181,11 +217,11 @@ static void launch_sampler(const struct config *config)
 	error = start_and_ask(&launch, answer, sizeof(answer));
 	debug_log(DEBUG_PROCESS, "%s as process %d: %s", launch.program, launch.pid,
 		  error ? strerror(-error) : answer);
-	if (error || !answer[0])
-		log_message("cannot sample the CPU: cannot run %s: %s", launch.program,
-			    error ? strerror(-error) : "it did not answer");
-	else if (strcmp(answer, "ready") != 0)
-		log_message("%s", answer);
+	report_answer(&launch, error, answer);
+	if (!error && !strncmp(answer, SAMPLER_READY, strlen(SAMPLER_READY)))
+		sampler_socket_address(getpid(), config->data_dir, &own_sampler);
+	else
+		permitted_pid = 0;
 }
 
 void cpu_sampler_start(const struct config *config)
@@ -195,17 +231,23 @@ void cpu_sampler_start(const struct config *config)
 	if (!config->cpu_hz)
 		return;
 	other = sampler_socket_find(getpid(), config->data_dir);
-	if (other)
-		permit(other);
-	else
+	if (!other)
 		launch_sampler(config);
+	else if (sampler_socket_needs_permit())
+		permit(other);
+}
+
+void cpu_sampler_end(void)
+{
+	sampler_socket_end(&own_sampler, END_TIME_MS);
 }
 
 void cpu_sampler_in_child(void)
 {
 	int saved_errno = errno;
 
-	if (sampler_pid)
-		prctl(PR_SET_PTRACER, sampler_pid, 0, 0, 0);
+	own_sampler.bytes = 0;
+	if (permitted_pid)
+		prctl(PR_SET_PTRACER, permitted_pid, 0, 0, 0);
 	errno = saved_errno;
 }

@@ -15,6 +15,12 @@
  */
 void cpu_sampler_start(const struct config *config);
 
+/*
+ * At the end of the process: has its sampler complete the logs, because a container may end with
+ * the process. Async-signal-safe.
+ */
+void cpu_sampler_end(void);
+
 /* In a forked child: lets the sampler read its memory, too. */
 void cpu_sampler_in_child(void);
 

@@ -4,12 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define ANCESTORS_MAX 64
@@ -42,62 +41,70 @@ bool process_origin_read(pid_t pid, struct process_origin *origin)
 	return true;
 }
 
-static socklen_t make_address(struct sockaddr_un *address, pid_t pid, uint64_t start_ticks,
-			      const struct stat *folder)
+static void make_address(struct sampler_address *out, pid_t pid, uint64_t start_ticks,
+			 const struct stat *folder)
 {
 	int length;
 
-	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
-	length = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1,
+	out->name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	length = snprintf(out->name.sun_path + 1, sizeof(out->name.sun_path) - 1,
 			  "xtrace-sampler.%d.%" PRIu64 ".%jx.%jx", pid, start_ticks,
 			  (uintmax_t)folder->st_dev, (uintmax_t)folder->st_ino);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+	out->bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-int sampler_socket_claim(pid_t pid, const char *data_dir)
+static int find_address(pid_t pid, const char *data_dir, struct sampler_address *out)
 {
 	struct process_origin origin;
-	struct sockaddr_un address;
-	socklen_t address_bytes;
 	struct stat folder;
-	int fd, error;
 
+	out->bytes = 0;
 	if (stat(data_dir, &folder))
 		return -errno;
 	if (!process_origin_read(pid, &origin))
 		return -ESRCH;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	make_address(out, pid, origin.start_ticks, &folder);
+	return 0;
+}
+
+bool sampler_socket_address(pid_t pid, const char *data_dir, struct sampler_address *out)
+{
+	return !find_address(pid, data_dir, out);
+}
+
+static int open_socket(void)
+{
+	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+int sampler_socket_claim(pid_t pid, const char *data_dir)
+{
+	struct sampler_address address;
+	int fd, error = find_address(pid, data_dir, &address);
+
+	if (error)
+		return error;
+	fd = open_socket();
 	if (fd < 0)
 		return -errno;
-	address_bytes = make_address(&address, pid, origin.start_ticks, &folder);
-	if (!bind(fd, (struct sockaddr *)&address, address_bytes) && !listen(fd, BACKLOG))
+	if (!bind(fd, (struct sockaddr *)&address.name, address.bytes) && !listen(fd, BACKLOG))
 		return fd;
 	error = -errno;
 	close(fd);
 	return error;
 }
 
-void sampler_socket_drain(int fd)
-{
-	int peer;
-
-	while ((peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
-		close(peer);
-}
-
 /* The kernel notes who listens. Another user may have taken the name. */
-static pid_t listener(pid_t pid, uint64_t start_ticks, const struct stat *folder)
+static pid_t listener(const struct sampler_address *address)
 {
-	struct sockaddr_un address;
-	socklen_t address_bytes = make_address(&address, pid, start_ticks, folder);
 	struct ucred peer;
 	socklen_t peer_bytes = sizeof(peer);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = open_socket();
 	pid_t found = 0;
 
 	if (fd < 0)
 		return 0;
-	if (!connect(fd, (struct sockaddr *)&address, address_bytes) &&
+	if (!connect(fd, (const struct sockaddr *)&address->name, address->bytes) &&
 	    !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) && peer.uid == geteuid())
 		found = peer.pid;
 	close(fd);
@@ -106,6 +113,7 @@ static pid_t listener(pid_t pid, uint64_t start_ticks, const struct stat *folder
 
 pid_t sampler_socket_find(pid_t pid, const char *data_dir)
 {
+	struct sampler_address address;
 	struct process_origin origin;
 	struct stat folder;
 	pid_t found = 0;
@@ -115,8 +123,34 @@ pid_t sampler_socket_find(pid_t pid, const char *data_dir)
 	for (int i = 0; i < ANCESTORS_MAX && pid > 0 && !found; i++) {
 		if (!process_origin_read(pid, &origin))
 			break;
-		found = listener(pid, origin.start_ticks, &folder);
+		make_address(&address, pid, origin.start_ticks, &folder);
+		found = listener(&address);
 		pid = origin.parent;
 	}
 	return found;
+}
+
+bool sampler_socket_needs_permit(void)
+{
+	int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+	char scope = '0';
+	bool is_read = fd >= 0 && read(fd, &scope, 1) == 1;
+
+	if (fd >= 0)
+		close(fd);
+	return is_read && scope == '1';
+}
+
+void sampler_socket_end(const struct sampler_address *address, int timeout_ms)
+{
+	const char request = SAMPLER_SOCKET_END;
+	int fd = address->bytes ? open_socket() : -1;
+	struct pollfd closed = {fd, POLLIN, 0};
+
+	if (fd < 0)
+		return;
+	if (!connect(fd, (const struct sockaddr *)&address->name, address->bytes) &&
+	    send(fd, &request, 1, MSG_NOSIGNAL) == 1)
+		poll(&closed, 1, timeout_ms);
+	close(fd);
 }

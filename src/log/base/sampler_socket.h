@@ -10,7 +10,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 struct process_origin {
 	pid_t parent;
@@ -27,13 +29,34 @@ bool process_origin_read(pid_t pid, struct process_origin *origin);
  */
 int sampler_socket_claim(pid_t pid, const char *data_dir);
 
-/* Takes the connections that wait, so that there is room for others. */
-void sampler_socket_drain(int fd);
-
 /*
  * The sampler that samples a process or one of its ancestors into this directory, run by the same
  * user. 0: none.
  */
 pid_t sampler_socket_find(pid_t pid, const char *data_dir);
+
+/* Whether only parents, and processes that a program names, may read its memory. */
+bool sampler_socket_needs_permit(void);
+
+/* How the lines begin that 'xtrace sample --background' writes to its stdout. */
+#define SAMPLER_ASKS  "xtrace asks for permission to read memory"
+#define SAMPLER_READY "xtrace samples the CPU" /* a note may follow */
+#define SAMPLER_FAILS "xtrace cannot: "
+
+/* A request, as the only byte of a connection: complete the logs, and end. */
+#define SAMPLER_SOCKET_END 'e'
+
+struct sampler_address {
+	struct sockaddr_un name;
+	socklen_t bytes; /* 0: none */
+};
+
+/* Where the sampler of this process and directory listens. False if there is no such process. */
+bool sampler_socket_address(pid_t pid, const char *data_dir, struct sampler_address *out);
+
+/*
+ * Asks a sampler to complete the logs, and waits for that at most timeout_ms. Async-signal-safe.
+ */
+void sampler_socket_end(const struct sampler_address *address, int timeout_ms);
 
 #endif

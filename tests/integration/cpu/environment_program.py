@@ -64,6 +64,50 @@ def forks():
     return {"pid": os.getpid(), "child": child}
 
 
+def subreaper():
+    """Orphans become its children."""
+    assert not ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    start_cuda()
+
+
+def pinned():
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    start_cuda()
+    parent_work(1.5)
+
+
+def child_first():
+    """The child starts CUDA before its parent does."""
+    child = os.fork()
+    if not child:
+        start_cuda()
+        child_work(0.8)
+        os._exit(0)
+    time.sleep(0.3)
+    start_cuda()
+    parent_work(0.3)
+    os.waitpid(child, 0)
+    return {"pid": os.getpid(), "child": child}
+
+
+def daemon():
+    """A sampled child becomes an orphan, and then starts CUDA."""
+    start_cuda()
+    ends = os.pipe()
+    middle = os.fork()
+    if not middle:
+        child = os.fork()
+        if child:
+            time.sleep(0.2)
+            os._exit(0)
+        os.write(ends[1], b"%d" % os.getpid())
+        time.sleep(0.4)
+        os.execv(sys.executable, [sys.executable, __file__, "forked"])
+    os.waitpid(middle, 0)
+    parent_work(1.2)
+    return {"pid": os.getpid(), "child": int(os.read(ends[0], 20))}
+
+
 def late():
     before_cuda(1)
     start_cuda()

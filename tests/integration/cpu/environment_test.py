@@ -117,13 +117,51 @@ class Environment(unittest.TestCase):
         pids = collections.Counter(log.pid for log in self.logs())
         self.assertEqual(pids, {truth["pid"]: 1, truth["child"]: 1})
 
+    def test_child_that_starts_first_has_no_second_sampler(self):
+        truth, _ = self.finish(self.start("child_first"))
+        pids = collections.Counter(log.pid for log in self.logs())
+        self.assertEqual(pids, {truth["pid"]: 1, truth["child"]: 1})
+
+    def test_daemon_has_no_second_sampler(self):
+        truth, _ = self.finish(self.start("daemon"))
+        self.assertTrue(wait_until(lambda: not samplers(truth["child"])))
+        pids = collections.Counter(log.pid for log in self.logs())
+        self.assertEqual((pids[truth["pid"]], pids[truth["child"]]), (1, 1), pids)
+
+    def test_program_that_adopts_orphans_has_no_sampler(self):
+        """The sampler would be its child, and it would wait for it."""
+        _, error = self.finish(self.start("subreaper"))
+        self.assertIn("process 1 or a subreaper", error)
+        self.assertEqual(self.logs(), [])
+
+    def test_sampler_is_not_pinned(self):
+        child = self.start("pinned")
+        allowed = os.sched_getaffinity(0)
+        self.assertTrue(wait_until(lambda: any(os.sched_getaffinity(pid) >= allowed
+                                               for pid in samplers(child.pid))))
+        self.finish(child)
+
+    def test_container_that_ends_with_the_program(self):
+        """The kernel kills all processes of a PID namespace when its first one ends."""
+        space = ["unshare", "--pid", "--fork", "--mount-proc"]
+        if subprocess.run([*space, "true"], capture_output=True, check=False).returncode:
+            self.skipTest("no PID namespaces")
+        script = '"$@" & wait $!'
+        subprocess.run([*space, "sh", "-c", script, "sh", PYTHON, PROGRAM, "forks"],
+                       env=self.variables("--cpu"), capture_output=True, check=True, timeout=60)
+        logs = self.logs()
+        self.assertEqual(len(logs), 2)
+        self.assertGreater(max(self.share_in(log, "parent_work") for log in logs), 0.8)
+
     def test_two_programs_have_one_each(self):
         both = [self.start("forks"), self.start("forks")]
         pids = collections.Counter()
         for child in both:
             truth, _ = self.finish(child)
             pids[truth["pid"]] = pids[truth["child"]] = 1
-        self.assertEqual(collections.Counter(log.pid for log in self.logs()), pids)
+        logs = self.logs()
+        self.assertEqual(collections.Counter(log.pid for log in logs), pids,
+                         [(log.pid, log.meta) for log in logs])
 
     def test_launcher_samples_alone(self):
         """With the variable and the launcher, each process has one log."""

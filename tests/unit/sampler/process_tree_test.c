@@ -39,7 +39,11 @@ static void end_child(pid_t pid)
 static int set_up(void **state)
 {
 	(void)state;
-	sampling = (struct sampling){.random = 1, .period_ns = 10000000, .log_limit = 1};
+	sampling = (struct sampling){.random = 1,
+				     .period_ns = 10000000,
+				     .log_limit = 1,
+				     .root = getpid(),
+				     .claims.epoll_fd = -1};
 	sampling.place.data_dir = "."; /* no log of these tests is written */
 	sampling.place.host = "test";
 	return 0;

@@ -183,6 +183,10 @@ static void keeps_the_end_of_a_wait_that_was_split(void **state)
 	add_running(&rows, 15 * MS, &list);
 	thread_rows_end(&rows, &list);
 	assert_int_equal(sum(&list), 15 * MS);
+	assert_int_equal(list.count, 3);
+	assert_int_equal(list.rows[1].weight_ns, 3 * MS);
+	assert_int_equal(list.rows[1].state, blocked.state);
+	assert_int_equal(list.rows[1].stack, blocked.stack);
 	free(list.rows);
 }
 

@@ -146,6 +146,8 @@ static void put_backward(struct output *out, const struct run *run)
 	}
 }
 
+#define SHOW_CPU "Show what the CPUs did with --weight cpu-time or --weight off-cpu."
+
 static void put_process_count(struct output *out, const struct run *run)
 {
 	size_t count = run->inputs->count + run->cpu_only_count;
@@ -155,9 +157,9 @@ static void put_process_count(struct output *out, const struct run *run)
 		snprintf(without, sizeof(without), ", %zu without CUDA", run->cpu_only_count);
 	output_format(out, "%zu process%s%s%s\n", count, count == 1 ? "" : "es", without,
 		      run->has_simulated_gpu ? ", simulated GPU" : "");
-	if (count && !run->inputs->count)
-		put_note(out, "No process used CUDA. Show what the CPUs did with --weight cpu-time "
-			      "or --weight off-cpu.");
+	if (run->cpu_facts.process_count && !run->gpu_ns)
+		put_note(out, run->inputs->count ? "No GPU work was recorded. " SHOW_CPU
+						 : "No process used CUDA. " SHOW_CPU);
 }
 
 static void put_overview(struct output *out, const struct run *run)

@@ -153,8 +153,7 @@ static void put_facts(struct output *out, const struct run *run)
 	}
 	if (facts->has_perf)
 		return;
-	snprintf(text, sizeof(text),
-		 "Native code of running threads has no path, only Python code has: %s",
+	snprintf(text, sizeof(text), "Running native code has no call path: %s",
 		 facts->why[0] ? facts->why : "perf events were not used");
 	put_note(out, text);
 }
