@@ -12,6 +12,7 @@
 #define TOP_DEFAULT 10
 #define TOP_MAX	    1000000
 #define JOBS_MAX    1024
+#define DETECTED    "detected" /* iterations, by --iteration */
 
 /* Formats by the ending of a file name, for --output. */
 static const struct option_ending endings[] = {
@@ -44,7 +45,9 @@ static int apply_iteration(void *context, const struct option_row *row, const ch
 	struct diff_options *options = context;
 
 	(void)row;
-	options->load.iteration = options->check.iteration = value;
+	options->load.is_per_iteration = options->check.is_per_iteration = true;
+	if (strcmp(value, DETECTED) != 0)
+		options->load.iteration = options->check.iteration = value;
 	return 0;
 }
 
@@ -54,6 +57,7 @@ static int apply_warmup(void *context, const struct option_row *row, const char 
 	struct option_row number = {.max = row->max};
 	unsigned count;
 
+	options->load.is_per_iteration = options->check.is_per_iteration = true;
 	options->load.warmup = options->check.warmup = value;
 	return option_number(&count, &number, value);
 }
@@ -79,12 +83,16 @@ static const struct option_row option_rows[] = {
 	{"rules", 'r', .value = "FILE", .apply = apply_rules,
 	 .help = "Read rules and exceptions from FILE, one per line"},
 	{"iteration", .value = "NAME", .apply = apply_iteration,
-	 .help = "Treat each instance of this NVTX range as one iteration (default: detected)"},
+	 .help = "Compare the mean of one iteration instead of the whole run: an instance of this "
+		 "NVTX range, or 'detected'"},
 	{"warmup", .value = "COUNT", .apply = apply_warmup, .max = UINT32_MAX,
 	 .expected = "a number of iterations",
-	 .help = "Ignore the first COUNT iterations of each run (default: detected)"},
+	 .help = "Compare iterations, but ignore the first COUNT of each run (default: detected)"},
 	{"allow-different", .apply = option_flag, TARGET(check.allow_different),
 	 .help = "Compare runs even if the program, GPU or driver differs"},
+	{"allow-different-iterations", .apply = option_flag,
+	 TARGET(check.allow_different_iterations),
+	 .help = "Compare iterations even if their number or kind differs"},
 	{"allow-degraded", .apply = option_flag, TARGET(check.allow_degraded),
 	 .help = "Compare logs even if events are missing. Damaged logs are still refused"},
 	{"error-rate", .value = "PERCENT", .apply = apply_error_rate,

@@ -26,7 +26,10 @@ enum unit total_unit(const char *name)
 	static const struct {
 		const char *name;
 		enum unit unit;
-	} others[] = {{"launches", UNIT_COUNT}, {"bytes", UNIT_BYTES}, {"peak-memory", UNIT_BYTES}};
+	} others[] = {{"launches", UNIT_COUNT},
+		      {"iterations", UNIT_COUNT},
+		      {"bytes", UNIT_BYTES},
+		      {"peak-memory", UNIT_BYTES}};
 
 	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (!strcmp(others[i].name, name))

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const shown_totals[] = {"gpu-time", "gpu-busy",	  "gpu-idle", "wall",
-				    "launches", "launch-latency", "waits",    "copies",
-				    "bytes",	"peak-memory",	  NULL};
+const char *const shown_totals[] = {"gpu-time",	  "gpu-busy", "gpu-idle",	"wall",
+				    "iterations", "launches", "launch-latency", "waits",
+				    "copies",	  "bytes",    "peak-memory",	NULL};
 
 double change_size(const struct comparison_row *row)
 {

@@ -140,17 +140,19 @@ static void note_arguments(struct comparison *c)
 	}
 }
 
-/* Values per iteration do not show that runs have more iterations. */
+/* More iterations are one reason for more work. */
 static void note_iterations(struct comparison *c, const struct run_set sets[SIDES])
 {
-	if (!c->has_iterations || !check_counts_differ(&sets[SIDE_BASE], &sets[SIDE_NEW]))
+	const struct run_profile *base = comparison_first_run(c, SIDE_BASE);
+	const struct run_profile *new = comparison_first_run(c, SIDE_NEW);
+
+	if (!base->found_count || !new->found_count ||
+	    !check_counts_differ(&sets[SIDE_BASE], &sets[SIDE_NEW]))
 		return;
-	problems_add(&c->notes,
-		     "a run has %llu iterations in BASE and %llu in NEW; values are per iteration, "
-		     "not per "
-		     "run",
-		     (unsigned long long)comparison_first_run(c, SIDE_BASE)->found_count,
-		     (unsigned long long)comparison_first_run(c, SIDE_NEW)->found_count);
+	problems_add(&c->notes, "a run has %llu iterations in BASE and %llu in NEW; %s",
+		     (unsigned long long)base->found_count, (unsigned long long)new->found_count,
+		     c->has_iterations ? "values are of one iteration, not of the run"
+				       : "values are of whole runs");
 }
 
 static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
@@ -163,8 +165,8 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 			     c->runs[0].profile->selection);
 	note_arguments(c);
 	note_iterations(c, sets);
-	if (!c->has_iterations)
-		problems_add(&c->notes, "no iterations were detected; values are per run");
+	if (!c->has_iterations && !c->runs[0].profile->is_whole)
+		problems_add(&c->notes, "no iterations were detected; values are of whole runs");
 	if (n[SIDE_BASE] < 3 || n[SIDE_NEW] < 3)
 		problems_add(&c->notes,
 			     "%zu run%s of BASE and %zu of NEW measure noise poorly; record five "

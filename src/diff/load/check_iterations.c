@@ -42,44 +42,50 @@ bool check_counts_differ(const struct run_set *base, const struct run_set *new)
 	return base->count && new->count && (are_disjoint(&b, &n) || are_disjoint(&n, &b));
 }
 
-/*
- * Were the iterations of all runs detected as a period, and are all command lines *command? Sets
- * *command if it is NULL.
- */
-static bool has_detected_period(const struct run_set *set, const char **command)
+/* What an iteration is, for people. */
+static const char *kind_of(const struct run_profile *run)
 {
-	for (size_t i = 0; i < set->count; i++) {
-		const struct run_profile *run = set->runs[i];
+	if (!run_profile_has_iterations(run))
+		return "the whole run";
+	return run->iteration_name[0] ? run->iteration_name : "the detected period";
+}
 
-		if (run->history)
-			continue;
-		*command = *command ? *command : run->command;
-		if (strcmp(run->iterations, "period") != 0 || strcmp(run->command, *command) != 0)
-			return false;
-	}
-	return true;
+/* The first run of a side with another kind of iteration than `run`, or NULL. */
+static const struct run_profile *find_other_kind(const struct run_set *set,
+						 const struct run_profile *run)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (!set->runs[i]->history && strcmp(kind_of(set->runs[i]), kind_of(run)) != 0)
+			return set->runs[i];
+	return NULL;
 }
 
 /*
- * After a change, the detected period can be another unit. For example, a step split into two equal
- * halves has half the period. The same command line should do the same number of iterations.
+ * After a change, an iteration can be another unit of work. For example, the detected period of a
+ * step that was split into two equal halves is half of it.
  */
-static void check_detected_periods(const struct run_set *base, const struct run_set *new,
+static void check_alike_iterations(const struct run_set *base, const struct run_set *new,
 				   const struct check_options *options, struct problems *problems)
 {
 	const struct counts b = count_iterations(base), n = count_iterations(new);
-	const char *command = NULL;
+	const struct run_profile *other;
 
-	if (options->allow_different || !check_counts_differ(base, new) ||
-	    !has_detected_period(base, &command) || !has_detected_period(new, &command))
+	if (!options->is_per_iteration || options->allow_different_iterations || !base->count ||
+	    !new->count)
 		return;
-	problems_add(problems,
-		     "different iterations: the detected period occurs %llu times in a run of BASE "
-		     "and %llu "
-		     "times in a run of NEW, with the same arguments; name an NVTX range with "
-		     "--iteration, or "
-		     "see --allow-different",
-		     (unsigned long long)b.most, (unsigned long long)n.most);
+	other = find_other_kind(new, base->runs[0]);
+	if (other)
+		problems_add(problems,
+			     "cannot compare iterations: they are instances of '%s' in BASE and of "
+			     "'%s' in NEW; compare whole runs (leave out --iteration and "
+			     "--warmup), or see --allow-different-iterations",
+			     kind_of(base->runs[0]), kind_of(other));
+	else if (check_counts_differ(base, new))
+		problems_add(problems,
+			     "cannot compare iterations: a run has %llu in BASE and %llu in NEW; "
+			     "compare whole runs (leave out --iteration and --warmup), or see "
+			     "--allow-different-iterations",
+			     (unsigned long long)b.most, (unsigned long long)n.most);
 }
 
 /* Compares range names. A '#' in a name matches any number. */
@@ -142,5 +148,5 @@ void check_iterations(const struct run_set *base, const struct run_set *new,
 			      problems);
 		check_request(sets[s], options->warmup, "--warmup", lacks_wanted_warmup, problems);
 	}
-	check_detected_periods(base, new, options, problems);
+	check_alike_iterations(base, new, options, problems);
 }

@@ -8,7 +8,9 @@
 #include <stdbool.h>
 
 struct check_options {
-	bool allow_different;  /* programs, devices, drivers, hosts */
+	bool allow_different; /* programs, devices, drivers, hosts */
+	bool is_per_iteration;
+	bool allow_different_iterations;
 	bool allow_degraded;   /* incomplete logs, but not damaged ones */
 	const char *iteration; /* value of --iteration, or NULL */
 	const char *warmup;    /* value of --warmup, or NULL */

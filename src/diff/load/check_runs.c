@@ -59,16 +59,6 @@ static const char *devices(const struct run_profile *run, char *out)
 	return out;
 }
 
-static const char *iterations(const struct run_profile *run, char *out)
-{
-	if (!strcmp(run->iterations, "nvtx"))
-		snprintf(out, TEXT_BYTES, "NVTX range \"%s\"", run->iteration_name);
-	else
-		snprintf(out, TEXT_BYTES, "%s",
-			 strcmp(run->iterations, "period") ? "none" : "a detected period");
-	return out;
-}
-
 static const char *part(const struct run_profile *run, char *out)
 {
 	(void)out;
@@ -86,7 +76,6 @@ static const struct {
 	{"kinds of GPU", simulated, NULL},
 	{"CUDA drivers", driver, NULL},
 	{"CUPTI versions", cupti, NULL},
-	{"iterations", iterations, "; see --iteration"},
 	{"filters", part, "; profile both sides with the same options"},
 };
 
@@ -295,7 +284,7 @@ void check_alike(const struct run_set *base, const struct run_set *new,
 
 	for (size_t i = 0; all.count && i < sizeof(identities) / sizeof(identities[0]); i++)
 		check_identity(&all, i, options, problems);
-	if (all.count)
+	if (all.count && options->is_per_iteration && !options->allow_different_iterations)
 		check_periods(&all, problems);
 }
 

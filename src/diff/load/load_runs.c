@@ -5,6 +5,8 @@
  */
 #include "diff/load/load_runs.h"
 
+#include "diff/load/whole_run.h"
+
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -317,8 +319,11 @@ int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
 	}
 	error = run_jobs(&jobs, options, problems);
 	result = result ? result : error;
-	for (size_t s = 0; s < set_count; s++)
+	for (size_t s = 0; s < set_count; s++) {
 		drop_missing(&sets[s]);
+		for (size_t r = 0; r < sets[s].count && !options->is_per_iteration; r++)
+			run_profile_use_whole(sets[s].runs[r]);
+	}
 	jobs_free(&jobs);
 	return result;
 }

@@ -9,6 +9,7 @@
 #include "diff/load/run_set.h"
 
 struct load_options {
+	bool is_per_iteration;	/* else values are of whole runs */
 	const char *iteration;	/* value of its --iteration; NULL: detect */
 	const char *warmup;	/* value of its --warmup; NULL: detect */
 	unsigned workers_count; /* processes of xtrace merge at a time */

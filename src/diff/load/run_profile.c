@@ -426,10 +426,30 @@ static void sort_entries(struct run_profile *p)
 	p->entry_count = kept;
 }
 
+/* The number of iterations, as a row like any other. */
+static int add_iterations(struct run_profile *p)
+{
+	struct profile_entry *entry = &p->entries[p->entry_count];
+	double count = (double)p->found_count;
+
+	if (!run_profile_has_iterations(p))
+		return 0;
+	*entry = (struct profile_entry){.level = LEVEL_TOTAL,
+					.whole_value = count,
+					.whole_count = count,
+					.quantities = {
+						[METRIC_VALUE] = {.mean = count, .typical = count},
+						[METRIC_COUNT] = {.mean = count, .typical = count},
+						[METRIC_EACH] = {.mean = 1.0, .typical = 1.0},
+					}};
+	p->entry_count++;
+	return set_name(p, "iterations", "iterations", entry);
+}
+
 static int read_entries(struct run_profile *p, const cJSON *document)
 {
 	struct tree tree = {0};
-	size_t room = 0;
+	size_t room = 1; /* for add_iterations() */
 	int error = read_names(p, &tree, cJSON_GetObjectItemCaseSensitive(document, "names"));
 
 	if (!error)
@@ -444,6 +464,8 @@ static int read_entries(struct run_profile *p, const cJSON *document)
 		error = read_level(
 			p, &tree, (enum level)level,
 			cJSON_GetObjectItemCaseSensitive(document, level_specs[level].document));
+	if (!error)
+		error = add_iterations(p);
 	if (!error)
 		sort_entries(p);
 	return error;

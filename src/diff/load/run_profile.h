@@ -65,6 +65,7 @@ struct run_profile {
 	const char *iterations; /* "nvtx", "period", "none", or "missing": no such range */
 	const char *iteration_name;
 	uint64_t found_count, warmup_count, used_count; /* of iterations */
+	bool is_whole;	  /* values are of the whole run: whole_run.h */
 	double clock_mhz; /* mean GPU clock during the run; NAN: unknown */
 	/*
 	 * 0: a run of its side. n: a run of the n-th older set of a baseline, only used for noise
@@ -86,7 +87,7 @@ void run_profile_free(struct run_profile *profile);
 /* Are values per iteration, not per run? */
 static inline bool run_profile_has_iterations(const struct run_profile *profile)
 {
-	return profile->used_count &&
+	return profile->used_count && !profile->is_whole &&
 	       (profile->iterations[0] == 'n' ? profile->iterations[1] == 'v'
 					      : profile->iterations[0] == 'p');
 }

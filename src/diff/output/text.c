@@ -35,6 +35,11 @@ static const char *paint(const struct text *t, const char *code)
 #define BOLD  "\033[1m"
 #define PLAIN "\033[0m"
 
+static bool has_ranges(const struct comparison *c)
+{
+	return c && c->first_rows[LEVEL_RANGE] < c->first_rows[LEVEL_SPAN + 1];
+}
+
 static void put_runs(const struct text *t)
 {
 	static const char *const names[] = {"BASE", "NEW"};
@@ -70,6 +75,11 @@ static void put_runs(const struct text *t)
 			(unsigned long long)shown->used_count,
 			shown->iteration_name[0] ? " of \"" : "", shown->iteration_name,
 			shown->iteration_name[0] ? "\"" : "");
+	else
+		fprintf(t->out, ", values of whole runs%s",
+			has_ranges(t->result->comparison)
+				? ", and of one instance of each NVTX range"
+				: "");
 	fprintf(t->out, "%s\n", shown->is_simulated ? ", simulated GPU" : "");
 }
 

@@ -42,6 +42,7 @@ static const struct {
 	{"copies", LEVEL_TOTAL, METRIC_COUNT, false},
 	{"bytes", LEVEL_TOTAL, METRIC_VALUE, false},
 	{"waits", LEVEL_TOTAL, METRIC_COUNT, false},
+	{"iterations", LEVEL_TOTAL, METRIC_COUNT, false},
 	{"launch-latency", LEVEL_TOTAL, METRIC_EACH, false},
 	{"peak-memory", LEVEL_TOTAL, METRIC_VALUE, false},
 	{"path", LEVEL_PATH, METRIC_VALUE, true},
@@ -67,6 +68,7 @@ static const struct {
 	{"count", LEVELS, LEVELS, METRIC_COUNT},
 	{"each", LEVELS, LEVELS, METRIC_EACH},
 	{"wall", LEVEL_RANGE, LEVEL_SPAN, METRIC_VALUE},
+	{"launches", LEVEL_RANGE, LEVELS, METRIC_COUNT},
 	{"bytes", LEVEL_COPY, LEVEL_BYTES, METRIC_VALUE},
 };
 #define METRIC_COUNT_OF_TABLE (sizeof(metrics) / sizeof(metrics[0]))
@@ -170,7 +172,8 @@ static int read_metric(struct parser *p, struct rule *rule)
 		return 0;
 	}
 	return syntax_error(p, at,
-			    "expected time, count or each; wall for ranges, bytes for copies");
+			    "expected time, count or each; wall or launches for ranges, bytes for "
+			    "copies");
 }
 
 static int read_subject(struct parser *p, struct rule *rule)

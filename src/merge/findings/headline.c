@@ -56,18 +56,6 @@ static void free_place(struct finding_place *place)
 	*place = (struct finding_place){0};
 }
 
-/* Returns the start of the process on the clock of its log. Older logs lack hundredths. */
-static uint64_t process_start_ns(const struct process *process)
-{
-	const struct xt_log_header *header = &process->log->header;
-	double started_s = strtod(model_meta(process->model, "process.started"), NULL);
-	double before_ns = (double)header->start_realtime_ns - started_s * (double)S_NS;
-
-	if (started_s <= 0 || before_ns < 0 || before_ns >= (double)header->start_monotonic_ns)
-		return header->start_monotonic_ns;
-	return header->start_monotonic_ns - (uint64_t)before_ns;
-}
-
 /* Replaces the gap. Returns 0 or -ENOMEM. */
 /* Finds what the launching thread did. Before it existed, the main thread was responsible. */
 static int set_cpu_place(struct reading *reading, struct headline_gap *gap, uint64_t from_ns,
@@ -162,7 +150,9 @@ void headline_add_samples(struct reading *reading)
 {
 	const struct process *process = &reading->process;
 	const struct cpu_samples *samples = &reading->model->cpu_samples;
-	uint64_t from_ns = reading->run->selection ? UINT64_MAX : process_start_ns(process);
+	uint64_t from_ns = reading->run->selection
+				   ? UINT64_MAX
+				   : model_process_start_ns(process->model, &process->log->header);
 	uint64_t until_ns = 0;
 
 	for (size_t s = 0; s < samples->count; s++) {
@@ -184,7 +174,7 @@ int headline_add(struct reading *reading)
 	struct headline *headline = &reading->run->headline;
 	const struct callsites *callsites = &reading->callsites;
 	const struct process *process = &reading->process;
-	uint64_t start_ns = process_start_ns(process);
+	uint64_t start_ns = model_process_start_ns(process->model, &process->log->header);
 	int64_t from_ns = (int64_t)(start_ns - (uint64_t)process->origin_ns);
 	int64_t until_ns = (int64_t)(callsites->last_ns - (uint64_t)process->origin_ns);
 	int error = 0;

@@ -69,6 +69,25 @@ static void add_at(struct profile *p, uint32_t place, uint64_t time_ns, double v
 		    count);
 }
 
+/* A moment until which the run lasted. */
+static void note_end(struct profile *p, const struct process *process, uint64_t end_ns)
+{
+	int64_t here_ns = (int64_t)(end_ns - (uint64_t)process->origin_ns);
+
+	if (here_ns > p->last_ns)
+		p->last_ns = here_ns;
+}
+
+/* The run lasted from the start of its first process on. */
+static void note_start(struct profile *p, const struct process *process)
+{
+	uint64_t start_ns = model_process_start_ns(process->model, &process->log->header);
+	int64_t here_ns = (int64_t)(start_ns - (uint64_t)process->origin_ns);
+
+	if (!p->process_count || here_ns < p->first_ns)
+		p->first_ns = here_ns;
+}
+
 /* Adds the time from each iteration to the next. */
 static void add_walls(struct profile *p)
 {
@@ -253,6 +272,7 @@ static int add_process(struct sink *sink, const struct process *process)
 	for (size_t a = 0; a < model->apis.count; a++)
 		p->waits[a] = threads_state_of(model, &model->apis.rows[a]) != THREAD_BUSY;
 	memset(p->busy_until_ns, 0, (DEVICES_MAX + 1) * sizeof(*p->busy_until_ns));
+	note_start(p, process);
 	add_walls(p);
 	error = add_spans(p, model);
 	return error ? error : describe(p, process);
@@ -348,6 +368,7 @@ static int add_call(struct sink *sink, const struct process *process, const stru
 	struct call_place *known = &p->call_places[has_stack ? call->stack : 0];
 
 	(void)result;
+	note_end(p, process, call->enter_ns + duration_ns);
 	if ((!known->api_subject || known->api != call->api) &&
 	    settle_call(p, process, call, known) < 0)
 		return -ENOMEM;
@@ -425,7 +446,7 @@ static int add_stretch(struct sink *sink, const struct process *process,
 		&p->busy_until_ns[stretch->device < DEVICES_MAX ? stretch->device : DEVICES_MAX];
 	uint64_t from_ns = stretch->start_ns > *until_ns ? stretch->start_ns : *until_ns;
 
-	(void)process;
+	note_end(p, process, stretch->end_ns);
 	if (stretch->end_ns > from_ns) {
 		add_at(p, p->totals[TOTAL_GPU_BUSY], from_ns, (double)(stretch->end_ns - from_ns),
 		       1.0);
@@ -540,6 +561,9 @@ static int end(struct sink *sink, const struct run *run)
 	struct profile *p = sink->state;
 	int error = add_memory(p, run);
 
+	if (p->last_ns > p->first_ns)
+		p->subjects.list[p->totals[TOTAL_WALL]].whole_value =
+			(double)(p->last_ns - p->first_ns);
 	if (!error)
 		error = profile_put(&json, p, run);
 	/* The document says so itself, and the log is complete. */

@@ -135,6 +135,8 @@ struct profile {
 	uint32_t *bytes_places; /* same for bytes */
 	uint32_t totals[PROFILE_TOTALS];
 	uint32_t idle[IDLE_CLASSES];
+	int64_t first_ns,
+		last_ns;	 /* of the run: start of a process, end of a call or of GPU work */
 	uint64_t *busy_until_ns; /* by device */
 	uint8_t *waits;		 /* by index in the model's apis: the CPU waits in this function */
 	bool lacks_iterations;	 /* a log lacks the requested range */

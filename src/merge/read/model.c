@@ -138,6 +138,17 @@ const char *model_meta(const struct model *model, const char *key)
 	return "";
 }
 
+uint64_t model_process_start_ns(const struct model *model, const struct xt_log_header *header)
+{
+	/* To hundredths of a second; older logs have whole ones. */
+	double started_s = strtod(model_meta(model, "process.started"), NULL);
+	double before_ns = (double)header->start_realtime_ns - started_s * 1e9;
+
+	if (started_s <= 0 || before_ns < 0 || before_ns >= (double)header->start_monotonic_ns)
+		return header->start_monotonic_ns;
+	return header->start_monotonic_ns - (uint64_t)before_ns;
+}
+
 static const struct pair *find_account(const struct model *model, const char *name)
 {
 	for (size_t i = 0; i < model->account.count; i++)

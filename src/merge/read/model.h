@@ -278,6 +278,9 @@ uint32_t model_range_at(const struct model *model, const struct range_call *call
 
 /* Returns the text of a META key ("" if absent) and the value of an ACCOUNT key (0 if absent). */
 const char *model_meta(const struct model *model, const char *key);
+
+/* When the process started, on the clock of its log. The start of the log if that is unknown. */
+uint64_t model_process_start_ns(const struct model *model, const struct xt_log_header *header);
 uint64_t model_account(const struct model *model, const char *name);
 bool model_has_account(const struct model *model, const char *name);
 

@@ -150,7 +150,7 @@ def check_page(page, paths, document):
 def check_allowed(folder, base, new):
     """Outputs show allowed regressions with their reason."""
     folder.write("rules", "gpu-time > 3%\nallow gpu-time +1000% until 2999-12-31 # agreed on\n")
-    folder.run("diff", base, new, "--rules", "rules", "--markdown", "a.md", "--junit", "a.xml")
+    folder.run("diff", "--iteration", "detected", base, new, "--rules", "rules", "--markdown", "a.md", "--junit", "a.xml")
     (line,) = [line for line in folder.text("a.md").splitlines() if "- allowed: `gpu-time`" in line]
     assert line.endswith("by `allow gpu-time +1000% until 2999-12-31` of rules:2: agreed on"), line
     suites = xml.etree.ElementTree.fromstring(folder.text("a.xml"))
@@ -160,11 +160,11 @@ def check_allowed(folder, base, new):
 
 def check_nothing(folder, base):
     """Without anything to compare, reports say why, and outputs of numbers are not written."""
-    folder.run("diff", base, "nothing-there", "--markdown", "n.md", "--junit", "n.xml", status=2)
+    folder.run("diff", "--iteration", "detected", base, "nothing-there", "--markdown", "n.md", "--junit", "n.xml", status=2)
     assert "inconclusive" in folder.text("n.md") and "nothing-there" in folder.text("n.md")
     suites = xml.etree.ElementTree.fromstring(folder.text("n.xml"))
     assert suites.find(".//error") is not None
-    done = folder.run("diff", base, "nothing-there", "--folded", "n.folded", status=2)
+    done = folder.run("diff", "--iteration", "detected", base, "nothing-there", "--folded", "n.folded", status=2)
     assert "n.folded" in done.stdout + done.stderr, done
 
 
@@ -191,7 +191,7 @@ def check_names(folder, base, new, has_page):
             folder.write(files[-1], json.dumps(spoil(json.loads(folder.text(name)))))
         sides.append(",".join(files))
     outputs = ["text", "markdown", "junit", "folded", "svg", "json"] + ["html"] * has_page
-    folder.run("diff", *sides, "--fail-on", "each path(*) > 10%",
+    folder.run("diff", "--iteration", "detected", *sides, "--fail-on", "each path(*) > 10%",
                *(word for o in outputs for word in ("--" + o, "s." + o)), status=1)
     folder.run("baseline", "save", "s.baseline", sides[0], "--label", "one" + "SPOILT" + UNPLAIN)
     texts = {output: folder.text("s." + output) for output in outputs}
@@ -222,7 +222,7 @@ def main():
             outputs += ["--html", "o.html"]
         for rule in RULES[:4]:
             outputs += ["--fail-on", rule]
-        folder.run("diff", base, new, *outputs, status=1)
+        folder.run("diff", "--iteration", "detected", base, new, *outputs, status=1)
         paths = read_folded(folder.text("o.folded"))
         assert any(path.endswith(what) and later > 1.4 * before > 0
                    for path, (before, later) in paths.items())
@@ -236,7 +236,7 @@ def main():
         check_allowed(folder, base, new)
         check_nothing(folder, base)
         check_names(folder, base, new, args.html == "1")
-        folder.run("diff", base, new, "--junit", "p.xml", "--fail-on", RULES[4], status=2)
+        folder.run("diff", "--iteration", "detected", base, new, "--junit", "p.xml", "--fail-on", RULES[4], status=2)
         assert xml.etree.ElementTree.fromstring(folder.text("p.xml")).find(".//error") is not None
     print("all outputs agree")
 

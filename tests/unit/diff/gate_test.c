@@ -12,10 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diff/load/whole_run.h"
 #include "diff/rules/verdict.h"
 #include "gate_model.h"
 
-#define RUNS_MAX 64
+#define RUNS_MAX	 64
+#define START_ITERATIONS 3.0 /* what a run does before its iterations, in iterations */
+#define START_NOISE	 0.1
 
 static char keys[GATE_PATHS][64];
 static const char *frames[GATE_PATHS][4];
@@ -46,9 +49,17 @@ static int compare_entries(const void *a, const void *b)
 	return x->level != y->level ? (x->level < y->level ? -1 : 1) : strcmp(x->key, y->key);
 }
 
-/* without is a path to leave out; GATE_PATHS: none. */
-static struct run_profile *make_profile(const struct gate_run *run, uint64_t start_ns, int without)
+/* Iterations, and a start whose work is the same within a few percent of it. */
+static double whole_of(double mean, double start)
 {
+	return mean * (GATE_ITERATIONS + start);
+}
+
+/* Values are of the whole run. without is a path to leave out; GATE_PATHS: none. */
+static struct run_profile *make_profile(const struct gate_run *run, uint64_t start_ns, int without,
+					struct gate_random *random)
+{
+	double start = START_ITERATIONS * (1.0 + START_NOISE * (2.0 * gate_uniform(random) - 1.0));
 	static const char *total_frame = "gpu-time";
 	struct run_profile *p = calloc(1, sizeof(*p));
 	struct profile_entry *entries = calloc(GATE_PATHS + 1, sizeof(*entries));
@@ -70,8 +81,8 @@ static struct run_profile *make_profile(const struct gate_run *run, uint64_t sta
 		e->quantities[METRIC_VALUE] = quantity(&run->value[i]);
 		e->quantities[METRIC_COUNT] = quantity(&run->count[i]);
 		e->quantities[METRIC_EACH] = quantity(&run->each[i]);
-		e->whole_value = run->value[i].mean;
-		e->whole_count = run->count[i].mean;
+		e->whole_value = whole_of(run->value[i].mean, start);
+		e->whole_count = whole_of(run->count[i].mean, START_ITERATIONS);
 	}
 	qsort(entries, p->entry_count, sizeof(*entries), compare_entries);
 	p->entries = entries;
@@ -79,6 +90,8 @@ static struct run_profile *make_profile(const struct gate_run *run, uint64_t sta
 	p->selection = "";
 	p->command = "";
 	p->start_realtime_ns = start_ns;
+	p->used_count = p->found_count = GATE_ITERATIONS;
+	run_profile_use_whole(p);
 	return p;
 }
 
@@ -125,7 +138,8 @@ static void compare(struct score *score, const struct task *task, const struct r
 			if (run_set_add(&sets[s],
 					make_profile(&run, (uint64_t)(1e12 * (1 + when)),
 						     s == SIDE_BASE && is_new ? (int)task->path
-									      : GATE_PATHS)))
+									      : GATE_PATHS,
+						     random)))
 				abort();
 		}
 	}

@@ -117,12 +117,12 @@ for run in b1 b2; do
 	END
 done
 try a1.json,a2.json halves_b1.json,halves_b2.json
-try a1.json,a2.json halves_b1.json,halves_b2.json --allow-different
+try a1.json,a2.json halves_b1.json,halves_b2.json --allow-different-iterations
 "$xtrace_program" baseline save halves.baseline more_b1.json,more_b2.json 2>/dev/null
 sed 's/"start_realtime_ns":[0-9]*/"start_realtime_ns":9000000000000000001/' a1.json >later_a1.json
 sed 's/"start_realtime_ns":[0-9]*/"start_realtime_ns":9000000000000000002/' a2.json >later_a2.json
 "$xtrace_program" baseline update halves.baseline later_a1.json,later_a2.json 2>/dev/null
-echo "--- a baseline: $("$xtrace_program" diff halves.baseline halves_b1.json,halves_b2.json | grep -c 'the detected period occurs')"
+echo "--- a baseline: $("$xtrace_program" diff $basis halves.baseline halves_b1.json,halves_b2.json | grep -c 'cannot compare iterations')"
 try a1.json,a2.json more_b1.json,more_b2.json
 try a1.json,a2.json b1.json,b2.json --iteration nope
 try a1.json,a2.json b1.json,b2.json --warmup 100000

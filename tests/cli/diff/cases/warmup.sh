@@ -21,7 +21,7 @@ profiles b 1 -v early=8
 compare
 compare --fail-on 'call(wait).count > 0' --fail-on 'call(wait) > 5%' --fail-on 'waits > 0' --fail-on 'launches > 0'
 compare --fail-on 'call(wait).count < 0.01' --fail-on 'call(wait).count < 0.1'
-"$xtrace_program" diff $base $new --json - |
+"$xtrace_program" diff $basis $base $new --json - |
 	python3 -c 'import json, sys; print([row["count"]["cut"] for row in json.load(sys.stdin)["rows"] if row["level"] == "call"])'
 for change in rare=10 sync=1; do
 	profiles b 1 -v early=8 -v $change
