@@ -295,11 +295,15 @@ def check_gitlab(repo):
     check_junit(repo, True, False)
 
 
-def main():
+def parse_arguments():
     parser = argparse.ArgumentParser()
     for name in ("build", "ci", "sample"):
         parser.add_argument("--" + name, required=True)
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    args = parse_arguments()
     for check in (check_github, check_gitlab, check_guide, check_refused):
         with tempfile.TemporaryDirectory() as folder:
             check(Repository(args, folder))
