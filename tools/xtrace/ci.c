@@ -22,6 +22,7 @@
 #include "shell_quote.h"
 
 #define DEFAULT_RUNS 5
+#define DRAFTS_MAX   8
 #define ATTRIBUTES   ".gitattributes"
 /* Lets git combine the baselines of two branches: each set of runs is a line. */
 #define ATTRIBUTE CI_BASELINE " merge=union"
@@ -213,7 +214,7 @@ static void warn_of_paths(const struct ci_setup *setup)
 }
 
 /* Writes the rules to the scratch folder. Returns 0, or -errno after an error message. */
-static int draft_rules(const struct ci_setup *setup, const struct ci_learned *learned,
+static int write_rules(const struct ci_setup *setup, const struct ci_learned *learned,
 		       const char *path)
 {
 	FILE *out = fopen(path, "we");
@@ -226,6 +227,22 @@ static int draft_rules(const struct ci_setup *setup, const struct ci_learned *le
 	}
 	if (error)
 		print_error("cannot write '%s': %s", path, strerror(-error));
+	return error;
+}
+
+/* Writes rules that the measured runs pass. Returns as ci_verify(). */
+static int draft_rules(const struct ci_setup *setup, struct ci_learned *learned, const char *path,
+		       const char *folder)
+{
+	int error = -EAGAIN;
+
+	for (int draft = 0; error == -EAGAIN && draft < DRAFTS_MAX; draft++) {
+		error = write_rules(setup, learned, path);
+		if (!error)
+			error = ci_verify(folder, path, learned);
+	}
+	if (error == -EAGAIN)
+		print_error("cannot find limits that the runs pass: they are too noisy");
 	return error;
 }
 
@@ -339,8 +356,7 @@ static int set_up(const struct ci_setup *setup, const char *folder)
 	if (asprintf(&rules, "%s/rules", folder) < 0 ||
 	    asprintf(&baseline, "%s/baseline.json", folder) < 0)
 		return STATUS_FAILED;
-	error = draft_rules(setup, &learned, rules);
-	error = error ? error : ci_verify(folder, rules);
+	error = draft_rules(setup, &learned, rules, folder);
 	error = error ? error : ci_save_baseline(folder, baseline);
 	error = error ? error : collect(setup, rules, baseline, &files);
 	if (error == -ENOMEM)

@@ -82,8 +82,11 @@ struct ci_learned {
  */
 int ci_measure(const struct ci_setup *setup, const char *folder, struct ci_learned *learned);
 
-/* Compares the two sets with a file of rules. Returns 0 if all pass, else prints why not. */
-int ci_verify(const char *folder, const char *rules);
+/*
+ * Compares the two sets with a file of rules. Returns 0 if all pass, or -EAGAIN if *learned was
+ * changed so that less strict rules can be written. Other values follow an error message.
+ */
+int ci_verify(const char *folder, const char *rules, struct ci_learned *learned);
 
 /* Saves both sets as one baseline. Returns 0, or another value after an error message. */
 int ci_save_baseline(const char *folder, const char *path);

@@ -75,6 +75,8 @@ static void put_github_steps(FILE *out, const struct ci_setup *setup)
 		put_yaml(out, setup->xtrace, true);
 	else
 		fputs("${{ runner.temp }}/xtrace", out);
+	if (setup->xtrace && strstr(setup->xtrace, "://"))
+		fputs("\n          # sha256: CHECKSUM", out);
 	if (setup->is_simulated)
 		fputs("\n          bench-options: --simulate", out);
 	fputs("\n"
@@ -147,6 +149,8 @@ static void write_gitlab(FILE *out, const struct ci_setup *setup)
 	fprintf(out, "    XTRACE_GATE_RUNS: \"%u\"\n", setup->runs);
 	put_gitlab_variable(out, "XTRACE_GATE_XTRACE",
 			    setup->xtrace ? setup->xtrace : "xtrace-gate/venv");
+	if (setup->xtrace && strstr(setup->xtrace, "://"))
+		fputs("    # XTRACE_GATE_SHA256: CHECKSUM\n", out);
 	if (setup->is_simulated)
 		put_gitlab_variable(out, "XTRACE_GATE_BENCH_OPTIONS", "--simulate");
 	put_gitlab_script(out, setup);

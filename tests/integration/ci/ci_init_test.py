@@ -127,7 +127,7 @@ def check_gitlab(repo):
 
 
 def check_existing(repo):
-    """What exists stays, and a real GPU is the default of a job."""
+    """Existing files stay. Without --xtrace, the job installs xtrace with pip."""
     with open(repo.path(GITLAB), "w", encoding="utf-8") as file:
         file.write("stages: [test]\n")
     with open(repo.path(".gitattributes"), "w", encoding="utf-8") as file:
