@@ -3,6 +3,7 @@
 """xtrace ci init: from an empty repository to a check that passes, and fails for a slower program."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -25,7 +26,7 @@ class EmptyRepository(Repository):
     """A new repository that contains only the program to measure."""
 
     def __init__(self, args, folder):
-        super().__init__(args, folder)
+        super().__init__(args, folder, has_tarball=False)
         subprocess.run(["git", "init", "-q", folder], check=True)
         os.mkdir(self.path("bench"))
         os.mkdir(self.path("tmp"))
@@ -52,7 +53,7 @@ class EmptyRepository(Repository):
             folders[:] = [name for name in folders if name not in (".git", "tmp", "bin")]
             for name in names:
                 path = os.path.relpath(os.path.join(top, name), self.folder)
-                if path not in ("argument.txt", "release.tar.gz"):
+                if path != "argument.txt":
                     with open(self.path(path), "rb") as file:
                         found[path] = file.read()
         return found
@@ -81,7 +82,7 @@ def check_rules(repo):
 
 
 def check_github(repo):
-    said = repo.init(0, "github", "--simulate", "-n", "3", "--xtrace", repo.tarball, "--", "sh",
+    said = repo.init(0, "github", "--simulate", "-n", "3", "--xtrace", repo.args.build, "--", "sh",
                      PROGRAM, NASTY)
     assert sorted(set(repo.files()) - set(repo.at_first)) == sorted([*WRITTEN, GITHUB])
     assert "git add .gitattributes .xtrace .github\n" in said and "git push" in said, said
@@ -95,7 +96,7 @@ def check_github(repo):
     assert upload["if"] == "always()", job
     given = {name: literal(value) for name, value in gate["with"].items()}
     assert shlex.split(given["command"]) == ["sh", PROGRAM, NASTY], given
-    assert given["bench-options"] == "--simulate" and given["xtrace"] == repo.tarball, given
+    assert given["bench-options"] == "--simulate" and given["xtrace"] == repo.args.build, given
 
     verdict, report, _ = repo.github(0, **given, profile_options="")
     assert verdict == "pass", report
@@ -106,7 +107,7 @@ def check_github(repo):
 
 
 def check_gitlab(repo):
-    repo.init(0, "gitlab", "-s", "--xtrace=" + repo.tarball, "-n3", "sh", PROGRAM, NASTY)
+    repo.init(0, "gitlab", "-s", "--xtrace=" + repo.args.build, "-n3", "sh", PROGRAM, NASTY)
     assert sorted(set(repo.files()) - set(repo.at_first)) == sorted([*WRITTEN, GITLAB])
     check_rules(repo)
     document = yaml.safe_load(repo.read(GITLAB))
@@ -145,12 +146,12 @@ def check_existing(repo):
         del before[kept]
     with open(repo.path(".xtrace", "rules"), "w", encoding="utf-8") as file:
         file.write("gpu-time > 50%\n")
-    repo.init(0, "github", "-s", "-n", "3", "--force", "--", "sh", PROGRAM)
+    repo.init(0, "github", "-s", "-n", "2", "--force", "--", "sh", PROGRAM)
     check_rules(repo)
     assert repo.read(".gitattributes").count("merge=union") == 1
     assert "xtrace: ${{ runner.temp }}/xtrace" in repo.read(GITHUB)
     # The same again changes no workflow, and has nothing to say about it.
-    said = repo.init(0, "github", "-s", "-n", "3", "--force", "--", "sh", PROGRAM)
+    said = repo.init(0, "github", "-s", "-n", "2", "--force", "--", "sh", PROGRAM)
     assert "was not changed" not in said, said
 
 
@@ -178,9 +179,21 @@ def check_refused(repo):
     assert repo.files() == repo.at_first
 
 
+def check_guide(repo):
+    """The guide begins with four commands, and the second one has the form that works here."""
+    with open(os.path.join(repo.args.ci, "..", "..", "docs", "CI.md"), encoding="utf-8") as file:
+        block = re.search(r"## Four commands\n\n.*\n\n((?:    .*\n)+)", file.read())[1]
+    commands = [shlex.split(line) for line in block.splitlines()]
+    assert len(commands) == 4 and commands[1][:2] == ["xtrace", "ci"], commands
+    with open(repo.path("bench", "step.py"), "w", encoding="utf-8") as file:
+        file.write(f"import os\nos.execl('{repo.args.sample}', 'step', '--tokens', '40')\n")
+    repo.init(0, "-n2", "--simulate", *commands[1][3:])
+    assert 'command: "python3 bench/step.py"' in repo.read(GITHUB), repo.read(GITHUB)
+
+
 def main():
     args = parse_arguments()
-    for check in (check_github, check_gitlab, check_existing, check_refused):
+    for check in (check_github, check_gitlab, check_existing, check_refused, check_guide):
         with tempfile.TemporaryDirectory() as folder:
             check(EmptyRepository(args, folder))
     print("xtrace ci init sets up both CI systems")

@@ -56,10 +56,11 @@ def make_tarball(args, path):
 class Repository:
     """A checkout in which jobs run."""
 
-    def __init__(self, args, folder):
+    def __init__(self, args, folder, has_tarball=True):
         self.args, self.folder = args, folder
         self.tarball = os.path.join(folder, "release.tar.gz")
-        make_tarball(args, self.tarball)
+        if has_tarball:
+            make_tarball(args, self.tarball)
         self.command = args.sample + " --layers 1 --dim 64 --tokens 40"
         os.mkdir(os.path.join(folder, "bin"))
         with open(os.path.join(folder, "bin", "gh"), "w", encoding="utf-8") as file:
