@@ -76,6 +76,7 @@ static int parse(struct ci_setup *setup, const struct command *command, int argc
 {
 	static const char *const verbs[] = {"init", NULL};
 	static const char *const hosts[] = {"github", "gitlab", NULL};
+	static const char *const words[] = {"verb", "CI system", "program"};
 	static const char usage[] =
 		"usage: xtrace ci init github|gitlab [OPTION]... [--] CMD (see xtrace ci --help)";
 	struct option_list list;
@@ -87,11 +88,7 @@ static int parse(struct ci_setup *setup, const struct command *command, int argc
 		if (status != COMMAND_GO_ON)
 			return status;
 		if (!count) {
-			print_error("no %s given: %s",
-				    word == 0	? "verb"
-				    : word == 1 ? "CI system"
-						: "program",
-				    usage);
+			print_error("no %s given: %s", words[word], usage);
 			return STATUS_FAILED;
 		}
 		argv++;
