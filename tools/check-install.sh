@@ -69,6 +69,14 @@ for trace in share/xtrace/samples/traces/*.xtr; do
 done
 bin/xtrace record --simulate -o "$scratch/data" share/xtrace/samples/llm_inference --tokens 4 >/dev/null
 share/xtrace/check-trace.py "$scratch/data" --dump bin/xtrace-dump --merge bin/xtrace-merge || status=1
+mkdir -p "$scratch/repository/.git"
+(cd "$scratch/repository" && "$scratch/here/bin/xtrace" ci init github --simulate -n 2 -- \
+	../here/share/xtrace/samples/llm_inference --tokens 40) >"$scratch/ci" 2>&1 &&
+	[ -x "$scratch/repository/.xtrace/ci/gate.sh" ] || {
+	echo "check-install: xtrace ci init does not work"
+	cat "$scratch/ci"
+	status=1
+}
 share/xtrace/gpu-python.py --simulate --pairs 1 --steps 20 driver >"$scratch/python" &&
 	grep -q '100.00 % with Python frames' "$scratch/python" || {
 	echo "check-install: gpu-python.py does not work"

@@ -234,7 +234,7 @@ static void print_next_step(const struct bench *bench)
 static int report(const struct bench *bench)
 {
 	bench_table_end(bench);
-	if (bench->side_count == 1)
+	if (bench->side_count == 1 && !bench->has_no_diff)
 		print_next_step(bench);
 	fflush(stdout);
 	bench_warn(bench);

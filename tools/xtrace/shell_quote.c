@@ -16,25 +16,35 @@
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"                           \
 	"_@%+=:,./-"
 
-char *shell_quote(const char *name)
+/* Quotes start and text together. start needs no quotes. */
+static char *quote(const char *start, const char *text)
 {
-	const char *start = *name == '-' ? "./" : "";
 	char *word, *at;
 
-	if (name[strspn(name, PLAIN)] == '\0' && *name)
-		return asprintf(&word, "%s%s", start, name) < 0 ? NULL : word;
-	/* Within single quotes only the quote is special. Write it as '\''. */
-	word = malloc(4 * strlen(name) + strlen(start) + 3);
+	if (text[strspn(text, PLAIN)] == '\0' && *text)
+		return asprintf(&word, "%s%s", start, text) < 0 ? NULL : word;
+	/* Within single quotes only the quote is special. Write it as '\\''. */
+	word = malloc(4 * strlen(text) + strlen(start) + 3);
 	if (!word)
 		return NULL;
 	at = word + sprintf(word, "'%s", start);
-	for (; *name; name++)
-		if (*name == '\'')
+	for (; *text; text++)
+		if (*text == '\'')
 			at = stpcpy(at, "'\\''");
 		else
-			*at++ = *name;
+			*at++ = *text;
 	strcpy(at, "'");
 	return word;
+}
+
+char *shell_quote(const char *name)
+{
+	return quote(*name == '-' ? "./" : "", name);
+}
+
+char *shell_quote_argument(const char *text)
+{
+	return quote("", text);
 }
 
 static bool is_this_program(const char *path)

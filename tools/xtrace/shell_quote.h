@@ -11,6 +11,9 @@
  */
 char *shell_quote(const char *name);
 
+/* Quotes any text as one word. The caller frees it. NULL if memory ran out. */
+char *shell_quote_argument(const char *text);
+
 /*
  * The command that runs this program: its name alone if the shell finds it, else as it was called.
  * The caller frees it. NULL if memory ran out.

@@ -56,10 +56,11 @@ def make_tarball(args, path):
 class Repository:
     """A checkout in which jobs run."""
 
-    def __init__(self, args, folder):
+    def __init__(self, args, folder, has_tarball=True):
         self.args, self.folder = args, folder
         self.tarball = os.path.join(folder, "release.tar.gz")
-        make_tarball(args, self.tarball)
+        if has_tarball:
+            make_tarball(args, self.tarball)
         self.command = args.sample + " --layers 1 --dim 64 --tokens 40"
         os.mkdir(os.path.join(folder, "bin"))
         with open(os.path.join(folder, "bin", "gh"), "w", encoding="utf-8") as file:
@@ -295,11 +296,15 @@ def check_gitlab(repo):
     check_junit(repo, True, False)
 
 
-def main():
+def parse_arguments():
     parser = argparse.ArgumentParser()
     for name in ("build", "ci", "sample"):
         parser.add_argument("--" + name, required=True)
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    args = parse_arguments()
     for check in (check_github, check_gitlab, check_guide, check_refused):
         with tempfile.TemporaryDirectory() as folder:
             check(Repository(args, folder))

@@ -26,6 +26,8 @@ complete_words xtrace help re
 complete_words xtrace completion z
 complete_words xtrace baseline pr
 complete_words "$xtrace" baseline '' | sort
+complete_words "$xtrace" ci ''
+complete_words "$xtrace" ci init --sim
 complete_words "$xtrace" baseline save --l
 complete_words "$xtrace" baseline save tra
 complete_words "$xtrace" report --finding gpu
