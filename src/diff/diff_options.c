@@ -40,6 +40,16 @@ static int apply_rules(void *context, const struct option_row *row, const char *
 	return 0;
 }
 
+static int apply_only_counts(void *context, const struct option_row *row, const char *value)
+{
+	struct diff_options *options = context;
+
+	(void)row;
+	(void)value;
+	options->has_rules = true;
+	return rules_add_counting(&options->rules);
+}
+
 static int apply_iteration(void *context, const struct option_row *row, const char *value)
 {
 	struct diff_options *options = context;
@@ -82,6 +92,10 @@ static const struct option_row option_rows[] = {
 	 .help = "Fail if this happens, as in 'gpu-time > 3%'. May be repeated"},
 	{"rules", 'r', .value = "FILE", .apply = apply_rules,
 	 .help = "Read rules and exceptions from FILE, one per line"},
+	{"only-counts", .apply = apply_only_counts,
+	 .help = "Judge only numbers of launches, copies, bytes, waits, kernels and allocations "
+		 "that "
+		 "were equal in five or more runs of BASE. The rest is listed"},
 	{"iteration", .value = "NAME", .apply = apply_iteration,
 	 .help = "Compare the mean of one iteration instead of the whole run: an instance of this "
 		 "NVTX range, or 'detected'"},

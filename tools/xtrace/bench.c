@@ -71,6 +71,8 @@ static const struct option_row option_rows[] = {
 	 .help = "With --vs: fail if this happens, as in 'gpu-time > 3%'"},
 	{"rules", 'r', .value = "FILE", .apply = pass_to_diff,
 	 .help = "With --vs: read such rules from FILE"},
+	{"only-counts", .apply = pass_to_diff,
+	 .help = "With --vs: judge only counts that were equal in all runs of COMMAND"},
 	{"iteration", .value = "NAME", .apply = pass_to_diff,
 	 .help = "With --vs: treat each instance of this NVTX range as one iteration"},
 	{0},

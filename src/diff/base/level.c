@@ -15,9 +15,11 @@ const struct level_spec level_specs[LEVELS] = {
 	[LEVEL_RANGE] = {"ranges", "range", "GPU time by NVTX range", UNIT_NS, true, false},
 	[LEVEL_SPAN] = {"spans", "span", "Wall time in NVTX ranges", UNIT_NS, false, false},
 	[LEVEL_KERNEL] = {"kernels", "kernel", "GPU time by kernel", UNIT_NS, true, false},
-	[LEVEL_API] = {"apis", "api", "CPU time by API function", UNIT_NS, false, false},
+	[LEVEL_API] = {"apis", "api", "CPU time by API function, sum over threads", UNIT_NS, false,
+		       false},
 	[LEVEL_PATH] = {"paths", "path", "GPU time by call path", UNIT_NS, true, true},
-	[LEVEL_CALL] = {"calls", "call", "CPU time in calls that wait, allocate or free", UNIT_NS,
+	[LEVEL_CALL] = {"calls", "call",
+			"CPU time in calls that wait, allocate or free, sum over threads", UNIT_NS,
 			false, true},
 };
 

@@ -20,10 +20,11 @@ enum side { SIDE_BASE, SIDE_NEW, SIDES };
 
 /* The change of one metric of one row. Unknown values are NAN. */
 struct effect {
-	double base, new;  /* means of the sides */
-	double base_max;   /* largest value of a run of BASE */
-	uint32_t new_runs; /* number of runs of NEW that have the row */
-	bool is_rare;	   /* these runs have it less than once per iteration */
+	double base, new;	   /* means of the sides */
+	double base_min, base_max; /* of the runs of BASE */
+	double new_min, new_max;   /* of the runs of NEW */
+	uint32_t new_runs;	   /* number of runs of NEW that have the row */
+	bool is_rare;		   /* these runs have it less than once per iteration */
 
 	double change;	  /* new - base */
 	double ratio;	  /* change / base; INFINITY if base is 0 */

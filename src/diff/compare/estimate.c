@@ -143,7 +143,8 @@ static void set_own_error(struct effect *effect, const struct comparison *c,
 /* Set what needs no test. */
 static void set_means(struct effect *effect, const struct comparison *c, const struct run_values *v)
 {
-	double sums[SIDES] = {0}, base_max = -INFINITY;
+	double sums[SIDES] = {0}, least[SIDES] = {INFINITY, INFINITY};
+	double most[SIDES] = {-INFINITY, -INFINITY};
 	size_t counts[SIDES] = {0};
 	uint32_t new_runs = 0;
 	double new_count = 0.0;
@@ -151,19 +152,22 @@ static void set_means(struct effect *effect, const struct comparison *c, const s
 	for (size_t r = 0; r < c->run_count; r++) {
 		if (c->runs[r].is_history || isnan(v->means[r]))
 			continue;
-		if (c->runs[r].side == SIDE_BASE)
-			base_max = fmax(base_max, v->means[r]);
-		else
+		least[c->runs[r].side] = fmin(least[c->runs[r].side], v->means[r]);
+		most[c->runs[r].side] = fmax(most[c->runs[r].side], v->means[r]);
+		if (c->runs[r].side == SIDE_NEW) {
 			new_runs += v->means[r] > 0.0;
-		if (c->runs[r].side == SIDE_NEW)
 			new_count += v->counts[r];
+		}
 		sums[c->runs[r].side] += v->means[r];
 		counts[c->runs[r].side]++;
 	}
 	*effect = (struct effect){
 		.base = counts[SIDE_BASE] ? sums[SIDE_BASE] / (double)counts[SIDE_BASE] : NAN,
 		.new = counts[SIDE_NEW] ? sums[SIDE_NEW] / (double)counts[SIDE_NEW] : NAN,
-		.base_max = base_max,
+		.base_min = least[SIDE_BASE],
+		.base_max = most[SIDE_BASE],
+		.new_min = least[SIDE_NEW],
+		.new_max = most[SIDE_NEW],
 		.new_runs = new_runs,
 		.is_rare = new_count < (double)new_runs *(1.0 - COUNT_SLACK),
 		.is_time = v->is_time,

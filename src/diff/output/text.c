@@ -9,6 +9,7 @@
 #include "diff/base/shorten_text.h"
 #include "diff/compare/changes.h"
 #include "diff/output/diff_output.h"
+#include "diff/rules/rule_scope.h"
 #include "diff/compare/row_text.h"
 #include "diff/compare/source_places.h"
 #include "diff/base/format.h"
@@ -16,6 +17,7 @@
 #define COLUMNS_DEFAULT 120
 #define COLUMNS_MIN	40
 #define NUMBERS_COLUMNS 79 /* columns of a row before its name */
+#define EXCUSE_BYTES	96
 #define FINDING_INDENT	13
 #define UNKNOWN_SHOWN	2
 #define DEVICES_SHOWN	16
@@ -230,6 +232,33 @@ static enum metric main_metric(const struct comparison_row *row)
 	return row->level == LEVEL_TOTAL && row->unit == UNIT_COUNT ? METRIC_COUNT : METRIC_VALUE;
 }
 
+/* Threads wait at the same time, so that their sum may exceed the time of the run. */
+static const char *threads_of(const struct comparison_row *row)
+{
+	return row->level == LEVEL_TOTAL && !strcmp(row->key, "waits") ? " (sum over threads)" : "";
+}
+
+/* Why a row that became worse does not fail a passing verdict. "" if there is nothing to say. */
+static const char *excuse_of(const struct text *t, const struct comparison_row *row, bool is_worse,
+			     char out[EXCUSE_BYTES])
+{
+	const struct verdict *v = t->result->verdict;
+
+	out[0] = '\0';
+	if (!is_worse || v->outcome != OUTCOME_PASS)
+		return out;
+	snprintf(out, EXCUSE_BYTES, "  (no rule is about it)");
+	for (size_t r = 0; r < v->result_count; r++) {
+		const struct rule *rule = v->results[r].rule;
+
+		if (!rule_matches_row(rule, row) || rule->metric != main_metric(row))
+			continue;
+		snprintf(out, EXCUSE_BYTES, "  (within %.*s)", EXCUSE_BYTES - 20, rule->text);
+		break;
+	}
+	return out;
+}
+
 static void put_row(const struct text *t, const struct comparison_row *row, bool is_first)
 {
 	size_t columns = columns_of(t);
@@ -239,7 +268,7 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 	const struct effect *effect = &row->effects[metric];
 	enum unit unit = row_unit(row, metric);
 	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], change[AMOUNT_BYTES], ratio[AMOUNT_BYTES];
-	char seen[AMOUNT_BYTES], words[64];
+	char seen[AMOUNT_BYTES], words[64], excuse[EXCUSE_BYTES];
 	bool is_worse = effect->is_significant && effect->change > 0.0;
 
 	if (is_first)
@@ -253,15 +282,16 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 						  : ""),
 		format_ratio(ratio, effect->ratio), paint(t, PLAIN),
 		format_percent(seen, effect->detectable));
+	excuse_of(t, row, is_worse, excuse);
 	if (is_beside)
-		fprintf(t->out, "  %-20s %s", words, name);
+		fprintf(t->out, "  %-20s %s%s%s", words, name, threads_of(row), excuse);
 	else if (*words)
 		fprintf(t->out, "  %s", words);
 	fputc('\n', t->out);
 	if (!is_beside) {
 		fputs("  ", t->out);
 		put_name(t, name, columns - 2);
-		fputc('\n', t->out);
+		fprintf(t->out, "%s\n", excuse);
 	}
 	put_places(t, row, 4);
 }

@@ -31,10 +31,11 @@ struct rule {
 	bool is_each;	  /* test each matching row, not their sum: "each", or pattern '*' */
 	bool is_relative; /* limit is a ratio: 0.05 */
 
-	double limit; /* ratio, ns, bytes or count */
-	bool is_soft; /* default rule: inconclusive only if it cannot detect a 10 % change */
-	time_t until; /* RULE_ALLOW: the last second; 0: no end */
-	char *reason; /* the comment after '#', or NULL */
+	double limit;	  /* ratio, ns, bytes or count */
+	bool is_counting; /* of --only-counts: judges what is equal in all runs of BASE */
+	bool is_soft;	  /* default rule: inconclusive only if it cannot detect a 10 % change */
+	time_t until;	  /* RULE_ALLOW: the last second; 0: no end */
+	char *reason;	  /* the comment after '#', or NULL */
 };
 
 /*

@@ -273,17 +273,32 @@ static bool goes_with_clocks(const struct rule *rule)
 	return includes_common_change(rule);
 }
 
+bool rule_varies_in_base(const struct effect *effect)
+{
+	return effect->base_min < effect->base_max;
+}
+
+/*
+ * A value that was equal in all runs of BASE fails if it is larger in all runs of NEW. If it is in
+ * some of them, it varies after all.
+ */
+static enum outcome evaluate_counting(const struct effect *effect)
+{
+	return !rule_varies_in_base(effect) && effect->new_min > effect->base_max ? OUTCOME_FAIL
+										  : OUTCOME_PASS;
+}
+
 enum outcome rule_evaluate(const struct comparison *c, const struct rule *rule,
 			   const struct effect *effect, bool *is_decisive_out)
 {
 	bool is_decisive = false;
-	enum outcome outcome = rule->kind == RULE_BUDGET
+	enum outcome outcome = rule->is_counting ? evaluate_counting(effect)
+			       : rule->kind == RULE_BUDGET
 				       ? evaluate_budget(c, rule, effect)
 				       : evaluate_limit(c, rule, effect, &is_decisive);
 
 	if (is_decisive_out)
 		*is_decisive_out = is_decisive;
-
 	/*
 	 * A clock change is no regression of the program, but no pass either. It must explain at
 	 * least half of this change.

@@ -42,17 +42,42 @@ void rules_free(struct rules *rules)
 	*rules = (struct rules){0};
 }
 
-int rules_add_default(struct rules *rules)
+/* Appends lines that are known to be right. Returns the index of the first in *first_out. */
+static int add_lines(struct rules *rules, const char *const *lines, const char *origin,
+		     size_t *first_out)
 {
 	struct problems none = {0};
 	int error = 0;
 
-	for (size_t i = 0; rules_default_lines[i] && !error; i++) {
-		error = rules_add(rules, rules_default_lines[i], "default", &none);
-		if (!error)
-			rules->list[rules->count - 1].is_soft = true;
-	}
+	*first_out = rules->count;
+	for (size_t i = 0; lines[i] && !error; i++)
+		error = rules_add(rules, lines[i], origin, &none);
 	problems_free(&none);
+	return error;
+}
+
+int rules_add_default(struct rules *rules)
+{
+	size_t first;
+	int error = add_lines(rules, rules_default_lines, "default", &first);
+
+	for (size_t r = first; r < rules->count; r++)
+		rules->list[r].is_soft = true;
+	return error;
+}
+
+int rules_add_counting(struct rules *rules)
+{
+	static const char *const lines[] = {
+		"launches > 0",	       "copies > 0",	    "bytes > 0", "waits > 0",
+		"kernel(*).count > 0", "call(*).count > 0", NULL,
+	};
+	size_t first;
+	int error = add_lines(rules, lines, "--only-counts", &first);
+
+	/* A program may have no copies or waits. */
+	for (size_t r = first; r < rules->count; r++)
+		rules->list[r].is_counting = rules->list[r].is_soft = true;
 	return error;
 }
 

@@ -24,6 +24,7 @@
  * time.
  */
 #define SUSPECT_SHARE 0.01
+#define VARYING_NOTED 10 /* rows of a rule */
 
 /* Evaluates one rule after the other. */
 struct evaluation {
@@ -133,7 +134,7 @@ static int add_finding(struct evaluation *e, const struct rule *rule,
 
 /* Outcomes of a rule about single rows. */
 struct row_tally {
-	size_t selected, left_out, failed, unknown, decisive, gone;
+	size_t selected, left_out, failed, unknown, decisive, gone, varying;
 	double share, unknown_share; /* of all rows; of inconclusive rows */
 	double detectable_share,
 		detectable_sum; /* sum of shares, and of shares times detectable changes */
@@ -142,7 +143,7 @@ struct row_tally {
 /* Rows too small for the family are tested only if the rule names them, or is a budget. */
 static bool is_selected(const struct rule *rule, const struct comparison_row *row)
 {
-	return row->is_tested || rule->kind == RULE_BUDGET || !rule->pattern ||
+	return row->is_tested || rule->is_counting || rule->kind == RULE_BUDGET || !rule->pattern ||
 	       strcmp(rule->pattern, "*") != 0;
 }
 
@@ -186,6 +187,7 @@ static int evaluate_row(struct evaluation *e, const struct rule *rule,
 
 	tally->selected++;
 	tally->gone += !(effect->new > 0.0);
+	tally->varying += rule->is_counting && rule_varies_in_base(effect);
 	if (outcome == OUTCOME_UNKNOWN) {
 		tally->unknown_share += row->share;
 		tally->unknown++;
@@ -208,6 +210,8 @@ static enum outcome outcome_of(const struct row_tally *tally)
 {
 	if (tally->failed)
 		return OUTCOME_FAIL;
+	if (tally->varying && tally->varying < tally->selected)
+		return OUTCOME_PASS;
 	/* It is no pass if nothing was tested, or nothing was conclusive. */
 	return tally->unknown == tally->selected || tally->decisive ||
 			       tally->unknown_share > UNKNOWN_SHARE * tally->share
@@ -246,6 +250,59 @@ static int describe_tally(const struct row_tally *tally, const struct rule *rule
 	return length < 0 ? -ENOMEM : 0;
 }
 
+/* Names a count that is not judged, because it differs between the runs of BASE. */
+static int note_varying(struct evaluation *e, const struct rule *rule,
+			const struct comparison_row *row, const struct effect *effect)
+{
+	char least[AMOUNT_BYTES], most[AMOUNT_BYTES], *name = name_row(rule, row);
+	enum unit unit = row_unit(row, rule->metric);
+
+	if (!name)
+		return -ENOMEM;
+	problems_add(&e->verdict->notes, "not judged, because it varies in BASE: %s, %s to %s",
+		     name, format_amount(least, unit, effect->base_min),
+		     format_amount(most, unit, effect->base_max));
+	free(name);
+	return 0;
+}
+
+/* Libraries choose between kernels by their speed: one takes the place of another. */
+static bool is_replaced(const struct evaluation *e, const struct rule *rule)
+{
+	double base = 0.0, new = 0.0;
+
+	for (size_t i = 0; i < e->scope.count && rule->level == LEVEL_KERNEL; i++) {
+		const struct effect *effect =
+			&e->scope.c->rows[e->scope.rows[i]].effects[METRIC_COUNT];
+
+		base += effect->base;
+		new += effect->new;
+	}
+	return rule->level == LEVEL_KERNEL && new <= base;
+}
+
+static void drop_findings(struct verdict *v, size_t first)
+{
+	while (v->finding_count > first) {
+		struct finding *finding = &v->findings[--v->finding_count];
+
+		free(finding->what);
+		free(finding->why);
+	}
+}
+
+static int describe_counting(const struct row_tally *tally, struct rule_result *result)
+{
+	int length = asprintf(&result->text,
+			      "%zu of %zu more in all runs of NEW; %zu vary in BASE and are not "
+			      "judged",
+			      tally->failed, tally->selected, tally->varying);
+
+	if (length < 0)
+		result->text = NULL;
+	return length < 0 ? -ENOMEM : 0;
+}
+
 /* Evaluates each row. The share of inconclusive rows decides between pass and unknown. */
 static int evaluate_each(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
@@ -262,11 +319,27 @@ static int evaluate_each(struct evaluation *e, const struct rule *rule, struct r
 			error = evaluate_row(e, rule, row, &effect, &tally);
 		else
 			tally.left_out++;
+		if (!error && rule->is_counting && rule_varies_in_base(&effect) &&
+		    tally.varying <= VARYING_NOTED)
+			error = note_varying(e, rule, row, &effect);
 	}
 	result->outcome = outcome_of(&tally);
 	result->detectable =
 		tally.detectable_share > 0.0 ? tally.detectable_sum / tally.detectable_share : NAN;
-	return error ? error : describe_tally(&tally, rule, result);
+	if (error)
+		return error;
+	if (!rule->is_counting)
+		return describe_tally(&tally, rule, result);
+	if (tally.failed && is_replaced(e, rule)) {
+		drop_findings(e->verdict, result->first_finding);
+		problems_add(&e->verdict->notes,
+			     "%zu kernels are launched more often and others less often, but no "
+			     "more in all: not judged",
+			     tally.failed);
+		tally.failed = 0;
+		result->outcome = OUTCOME_PASS;
+	}
+	return describe_counting(&tally, result);
 }
 
 /*
@@ -316,6 +389,11 @@ static int evaluate_sum(struct evaluation *e, const struct rule *rule, struct ru
 				     result->outcome);
 	if (!result->text)
 		return -ENOMEM;
+	if (rule->is_counting && row && rule_varies_in_base(&effect)) {
+		free(result->text);
+		result->text = strdup("not judged");
+		return result->text ? note_varying(e, rule, row, &effect) : -ENOMEM;
+	}
 	if (result->outcome == OUTCOME_PASS)
 		return 0;
 	error = add_finding(e, rule, row, &effect, result->outcome);
@@ -447,6 +525,23 @@ static enum outcome overall(const struct verdict *v)
 	return is_unknown ? OUTCOME_UNKNOWN : OUTCOME_PASS;
 }
 
+/* Whether all rules are those of --only-counts. Adds a problem if BASE has too few runs. */
+static bool check_counting(struct verdict *v, const struct comparison *c, const struct rules *rules)
+{
+	bool has_other = false, has_counting = false;
+
+	for (size_t r = 0; r < rules->count; r++) {
+		has_counting |= rules->list[r].is_counting;
+		has_other |= !rules->list[r].is_counting && rules->list[r].kind != RULE_ALLOW &&
+			     rules->list[r].kind != RULE_IGNORE;
+	}
+	if (has_counting && c->side_counts[SIDE_BASE] < COUNTING_RUNS_MIN)
+		problems_add(&v->problems,
+			     "--only-counts needs %d runs of BASE to learn which counts never vary",
+			     COUNTING_RUNS_MIN);
+	return has_counting && !has_other;
+}
+
 int verdict_make(struct verdict *v, const struct comparison *c, const struct rules *rules,
 		 struct problems *problems)
 {
@@ -471,7 +566,7 @@ int verdict_make(struct verdict *v, const struct comparison *c, const struct rul
 			problems_add(&v->notes, "%s: '%s' matches nothing on either side",
 				     rule->origin, rule->text);
 	}
-	if (c && v->result_count && !error)
+	if (c && v->result_count && !error && !check_counting(v, c, rules))
 		error = note_uncovered(&e);
 	if (c && !v->result_count)
 		problems_add(&v->problems, "there is no rule with a limit or a budget");

@@ -22,3 +22,7 @@ echo "--- another kind of iteration"
 make_runs b
 diff_runs $base $new --iteration detected --fail-on 'launches > 0' | verdict_only | sed 1,3d
 diff_runs $base $new --fail-on 'launches > 0' | verdict_only | sed 1,3d
+echo "--- a slower kernel within the limits"
+make_runs a
+make_runs b -v slow=1.3
+diff_runs $base $new --fail-on 'gpu-time > 5%' --fail-on 'kernel(kernel_3) > 50%'
