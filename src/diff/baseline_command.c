@@ -265,9 +265,7 @@ static void show_set(const struct baseline_set *set)
 			run_profile_find(set->runs.runs[r], LEVEL_TOTAL, "gpu-time");
 
 		if (entry)
-			times[known++] = entry->quantities[METRIC_VALUE].mean > 0
-						 ? entry->quantities[METRIC_VALUE].mean
-						 : entry->whole_value;
+			times[known++] = entry->whole_value;
 	}
 	if (known) {
 		qsort(times, known, sizeof(*times), compare_doubles);
@@ -296,8 +294,8 @@ static int run_show(const struct request *request, struct problems *problems)
 	printf("%s: %s on %s%s, %lld KB\n", request->file, *run->title ? run->title : "?",
 	       *device_of(run) ? device_of(run) : "an unknown GPU",
 	       run->is_simulated ? " (simulated)" : "", (long long)(about.st_size + 999) / 1000);
-	printf("GPU time %s; the newest set is the reference, the others provide the noise\n\n",
-	       strcmp(run->iterations, "none") ? "per iteration" : "per run");
+	printf("GPU time of a whole run; the newest set is the reference, the others provide the "
+	       "noise\n\n");
 	printf("%-16s  %4s %11s %9s  %s\n", "first run (UTC)", "runs", "GPU time", "spread",
 	       "label");
 	for (size_t s = baseline.count; s-- > 0;)

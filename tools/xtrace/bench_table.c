@@ -56,8 +56,8 @@ static void put(const struct bench *bench, const char *const *cells)
 
 void bench_table_begin(const struct bench *bench)
 {
-	static const char *const heads[] = {"side",	"run",	 "wall",  "GPU time",
-					    "SM clock", "temp.", "power", "throttled by"};
+	static const char *const heads[] = {"side",	"run",	 "run time", "GPU time",
+					    "SM clock", "temp.", "power",    "throttled by"};
 
 	printf("%u run%s%s, after %u to warm up%s\n", bench->runs, bench->runs == 1 ? "" : "s",
 	       bench->side_count == 2 ? " of each side" : "", bench->warmups,
