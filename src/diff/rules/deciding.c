@@ -163,7 +163,8 @@ const struct comparison_row *deciding_explain(const struct deciding *d, const st
 		bool is_sure = effect->is_significant;
 
 		if (!(effect->change > 0.0) ||
-		    (d->is_each && level == d->rule->level && !is_row(d, row)))
+		    (level == d->rule->level &&
+		     !(d->is_each ? is_row(d, row) : rule_matches_row(d->rule, row))))
 			continue;
 		if (best &&
 		    (is_sure < *is_sure_out ||
