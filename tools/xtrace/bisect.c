@@ -25,7 +25,7 @@
 
 static volatile sig_atomic_t interrupted;
 
-static const int ending_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+static const int ending_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE};
 
 static void note_interruption(int signal)
 {

@@ -109,7 +109,8 @@ static struct git_result run_git(const char *directory, const char *const *list)
 }
 
 /*
- * Runs git, which must succeed. Returns 0, or -EIO after an error message. *output_out is owned by
+ * Runs git, which must succeed. Returns 0, -EIO after an error message, or -EINTR if a signal ended
+ * git. *output_out is owned by
  * the caller; it may be NULL.
  */
 static int demand(const char *directory, const char *const *list, char **output_out)
@@ -119,6 +120,8 @@ static int demand(const char *directory, const char *const *list, char **output_
 
 	if (result.status < 0)
 		print_error("cannot run git: %s", strerror(-result.status));
+	else if (result.status > STATUS_SIGNAL)
+		error = -EINTR;
 	else if (result.status)
 		print_error("cannot bisect: 'git %s' failed: %s", list[0],
 			    *result.errors   ? result.errors
@@ -229,7 +232,8 @@ static int check_range(const struct bisect_git *git, const char *range)
 static int check_clean(void)
 {
 	char *changes = NULL;
-	int error = GIT(NULL, &changes, "status", "--porcelain", "--untracked-files=no");
+	int error = GIT(NULL, &changes, "--no-optional-locks", "status", "--porcelain",
+			"--untracked-files=no");
 
 	if (!error && *changes) {
 		print_error("cannot bisect: the working tree has changes that are in no commit, "

@@ -17,6 +17,7 @@
 #define SHORT_HASH     12
 #define CHANGE_BYTES   192
 #define CANDIDATES_MAX 20 /* printed; --json has all */
+#define PATH_COLUMNS   90 /* printed; --json has all */
 
 /* The value of a group in the unit of the quantity. */
 static double value_of(const struct bisect *b, double mean)
@@ -39,17 +40,43 @@ static const char *format_change(char *out, const struct bisect *b, const struct
 	double margin = sequential_margin(&b->references, pair, b->bench->bisect.error_rate);
 	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], low[AMOUNT_BYTES];
 	char high[AMOUNT_BYTES];
+	bool is_exact = !b->is_log && pair->base.squares == 0.0 && pair->candidate.squares == 0.0;
 	int length;
 
 	length = snprintf(out, CHANGE_BYTES, "%s -> %s",
 			  format_amount(base, b->deciding.unit, value_of(b, pair->base.mean)),
 			  format_amount(new, b->deciding.unit, value_of(b, pair->candidate.mean)));
-	if (!isnan(ratio_of(b, pair, difference)))
+	if (is_exact)
+		snprintf(out + length, CHANGE_BYTES - (size_t)length,
+			 ", equal in all runs of each side");
+	else if (!isnan(ratio_of(b, pair, difference)))
 		snprintf(out + length, CHANGE_BYTES - (size_t)length, ", %s (interval %s to %s)",
 			 format_ratio(ratio, ratio_of(b, pair, difference)),
 			 format_ratio(low, ratio_of(b, pair, difference - margin)),
 			 format_ratio(high, ratio_of(b, pair, difference + margin)));
 	return out;
+}
+
+/* The length of the innermost frames of a call path that fit a line; at least one. */
+static size_t path_bytes(const char *name)
+{
+	static const char between[] = " < ";
+	const char *end = strstr(name, between), *next;
+
+	if (!end || strlen(name) <= PATH_COLUMNS)
+		return strlen(name);
+	while ((next = strstr(end + strlen(between), between)) && next <= name + PATH_COLUMNS)
+		end = next;
+	return (size_t)(end - name);
+}
+
+static void put_quantity(const struct bisect *b, const char *before)
+{
+	size_t bytes = path_bytes(b->deciding.what);
+
+	fprintf(b->out, "%s%.*s%s%s", before, (int)bytes, b->deciding.what,
+		b->deciding.what[bytes] ? " ...)" : "",
+		b->has_iterations ? " of one iteration" : "");
 }
 
 void bisect_report_begin(const struct bisect *b)
@@ -66,8 +93,8 @@ void bisect_report_ends(const struct bisect *b)
 	const struct run_pair ends = {b->references.low, b->references.high};
 	char change[CHANGE_BYTES];
 
-	fprintf(b->out, "\ndeciding: %s%s, by the rule '%s'\n      %s\n\n", b->deciding.what,
-		b->has_iterations ? " of one iteration" : "", b->deciding.rule->text,
+	put_quantity(b, "\ndeciding: ");
+	fprintf(b->out, ", by the rule '%s'\n      %s\n\n", b->deciding.rule->text,
 		format_change(change, b, &ends));
 	fflush(b->out);
 }
@@ -76,8 +103,10 @@ void bisect_report_not_worse(const struct bisect *b, const struct verdict *verdi
 {
 	static const char *const marks[] = {"pass", "FAIL", "?"};
 
-	print_error("cannot bisect '%s': BAD is not worse than GOOD by any rule",
-		    b->bench->bisect.range);
+	print_error("cannot bisect '%s': %s", b->bench->bisect.range,
+		    verdict->outcome == OUTCOME_UNKNOWN
+			    ? "the runs do not show whether BAD is worse than GOOD"
+			    : "BAD is not worse than GOOD by any rule");
 	for (size_t p = 0; p < verdict->problems.count; p++)
 		fprintf(b->out, "  %s\n", verdict->problems.lines[p]);
 	for (size_t r = 0; r < verdict->result_count; r++)
@@ -113,14 +142,14 @@ static void report_found(const struct bisect *b)
 
 	fprintf(b->out, "\nfirst bad commit: %s\n  %s\n  author date: %s\n", commit->hash,
 		commit->subject, commit->author_date);
-	fprintf(b->out, "  change from its parent: %s%s: %s\n", b->deciding.what,
-		b->has_iterations ? " of one iteration" : "",
-		format_change(change, b, &b->last.pair));
-	if (b->path_name)
-		fprintf(b->out, "  %s: %s\n      %s\n",
-			b->is_path_sure ? "slower call path"
-					: "largest increase of a call path, not significant",
-			b->path_name, b->path_change);
+	put_quantity(b, "  change from its parent: ");
+	fprintf(b->out, ":\n      %s\n", format_change(change, b, &b->last.pair));
+	if (!b->path_name)
+		return;
+	fprintf(b->out, "  %s: %.*s\n      %s\n",
+		b->is_path_sure ? "slower call path"
+				: "largest increase of a call path, not significant",
+		(int)path_bytes(b->path_name), b->path_name, b->path_change);
 }
 
 /* A candidate that was not tested, or was skipped, may be the first bad commit. */
