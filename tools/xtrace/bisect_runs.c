@@ -22,6 +22,8 @@ int bisect_build(const struct bisect *b, enum git_tree tree)
 				  .interrupted = b->bench->interrupted};
 	int status = 0, error;
 
+	if (*b->bench->interrupted)
+		return -EINTR;
 	if (!words[2])
 		return 0;
 	if (!b->bench->shows_output)
@@ -45,8 +47,11 @@ static int record(struct bisect *b, struct recording *recording, enum side s, bo
 {
 	struct bench_side *side = &b->bench->sides[s];
 	char *path = NULL;
-	int error = bench_sides_run(b->bench, side, is_warmup);
+	int error = -EINTR;
 
+	/* A signal can also arrive between two runs. */
+	if (!*b->bench->interrupted)
+		error = bench_sides_run(b->bench, side, is_warmup);
 	if (*b->bench->interrupted)
 		return -EINTR;
 	/* A failure of GOOD, which has run before, says nothing about the candidate. */
