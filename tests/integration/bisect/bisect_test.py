@@ -174,12 +174,12 @@ CHECKS = (finds_the_commit_and_the_path, names_candidates_that_were_skipped, rej
           restores_everything_after_ctrl_c)
 
 
-def run_histories(bisect, first, count):
-    """Bisects long histories with known truth. A wrong answer fails, and so does none."""
-    wrong = 0
-    for seed in range(first, first + count):
+def run_histories(bisect, args):
+    """Bisects long histories with known truth. A wrong answer fails. So does none, without --noise."""
+    counts = {"right": 0, "WRONG": 0, "undecided": 0}
+    for seed in range(args.first, args.first + args.histories):
         folder = os.path.join(bisect.folder, "seed%d" % seed)
-        repository = history.seeded(folder, bisect.args.sample, seed)
+        repository = history.seeded(folder, args.sample, seed, args.noise)
         began = time.monotonic()
         done = subprocess.run(bisect.command(repository, "--bisect", "first..main", "--json",
                                              folder + ".json", "--", "./run.sh"),
@@ -187,16 +187,13 @@ def run_histories(bisect, first, count):
                               env=repository.environment)
         found = read(folder + ".json") if os.path.exists(folder + ".json") else {}
         named = found.get("first_bad", {}).get("hash")
-        wrong += named != repository.bad
-        with open(folder + ".state.noise", encoding="utf-8") as file:
-            noise = file.read().strip()
-        print("seed %d: %s, noise %s %%, change %s, %d steps, %d runs, %.0f s" % (
-            seed, "right" if named == repository.bad else "WRONG %s" % named if named else
-            "undecided: " + done.stderr.strip(), noise,
-            found.get("ends", {}).get("ratio"), len(found.get("steps", ())), found.get("runs", 0),
-            time.monotonic() - began), flush=True)
-    print("%d of %d histories right" % (count - wrong, count))
-    return wrong
+        word = "undecided" if not named else "right" if named == repository.bad else "WRONG"
+        counts[word] += 1
+        print("seed %d: %s, change %s, %d steps, %d runs, %.0f s %s" % (
+            seed, word, found.get("ends", {}).get("ratio"), len(found.get("steps", ())),
+            found.get("runs", 0), time.monotonic() - began, done.stderr.strip()), flush=True)
+    print(counts)
+    return counts["WRONG"] + (0 if args.noise else counts["undecided"])
 
 
 def main():
@@ -205,10 +202,12 @@ def main():
     parser.add_argument("--sample", required=True)
     parser.add_argument("--histories", type=int, help="bisect only this many long histories")
     parser.add_argument("--first", type=int, default=1, help="seed of the first of them")
+    parser.add_argument("--noise", type=float,
+                        help="common factor in percent, so large that no answer is no failure")
     args = parser.parse_args()
     if args.histories:
         with tempfile.TemporaryDirectory() as folder:
-            return run_histories(Bisect(args, folder), args.first, args.histories) > 0
+            return run_histories(Bisect(args, folder), args) > 0
     for check in CHECKS:
         with tempfile.TemporaryDirectory() as folder:
             began = time.monotonic()

@@ -76,10 +76,11 @@ CHANGES = ({"arguments": "--layers 3\n"}, {"scale": "104\n"}, {"scale": "110\n"}
            {"arguments": "--layers 4\n"})
 
 
-def seeded(folder, sample, seed, count=32):
+def seeded(folder, sample, seed, noise=None, count=32):
     """A history of `count` commits. Every other one has branches and merges."""
     chance = random.Random(seed)
-    history = History(folder, sample, noise=chance.choice((0.3, 0.6, 1.0)), start=1000 * seed)
+    drawn = chance.choice((0.3, 0.6, 1.0))
+    history = History(folder, sample, noise=noise or drawn, start=1000 * seed)
     bad_at = chance.randint(1, count)
     change = CHANGES[seed % len(CHANGES)]
     if seed % 2 == 0:
