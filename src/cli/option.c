@@ -46,6 +46,17 @@ int option_number(void *context, const struct option_row *row, const char *value
 	return 0;
 }
 
+int option_percent(void *context, const struct option_row *row, const char *value)
+{
+	char *end;
+	double percent = strtod(value, &end);
+
+	if (end == value || strcmp(end, "%") != 0 || !(percent > 0.0 && percent <= row->max))
+		return -EINVAL;
+	*(double *)target(context, row) = percent / 100.0;
+	return 0;
+}
+
 /* The position of value in "a|b|c", or -EINVAL. */
 static int word_position(const char *words, const char *value)
 {
@@ -192,6 +203,9 @@ static void print_expected(const struct option_row *row, const char *value)
 		snprintf(expected, sizeof(expected), "%s", row->expected);
 	else if (row->apply == option_number)
 		snprintf(expected, sizeof(expected), "a number from %u to %u", row->min, row->max);
+	else if (row->apply == option_percent)
+		snprintf(expected, sizeof(expected),
+			 "a percentage above 0%% and up to %u%%, such as 1%%", row->max);
 	else if (row->apply == option_text)
 		snprintf(expected, sizeof(expected), "a %s that is not empty", row->value);
 	else

@@ -41,11 +41,12 @@ struct option_row {
 };
 
 /* Functions for option_row.apply. They store the value at row->offset of context. */
-option_apply option_flag;   /* bool: true */
-option_apply option_text;   /* const char *: the value, which must not be empty */
-option_apply option_number; /* unsigned: from min to max */
-option_apply option_word;   /* enum: min plus the position of the word in row->value */
-option_apply option_switch; /* bool, from "on|off" */
+option_apply option_flag;    /* bool: true */
+option_apply option_text;    /* const char *: the value, which must not be empty */
+option_apply option_number;  /* unsigned: from min to max */
+option_apply option_word;    /* enum: min plus the position of the word in row->value */
+option_apply option_switch;  /* bool, from "on|off" */
+option_apply option_percent; /* double: the ratio, above 0% and up to max percent */
 
 /* All options of a command. All zeros is an empty list. */
 struct option_list {

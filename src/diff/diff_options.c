@@ -72,19 +72,6 @@ static int apply_warmup(void *context, const struct option_row *row, const char 
 	return option_number(&count, &number, value);
 }
 
-static int apply_error_rate(void *context, const struct option_row *row, const char *value)
-{
-	struct diff_options *options = context;
-	char *end;
-	double percent = strtod(value, &end);
-
-	(void)row;
-	if (end == value || strcmp(end, "%") != 0 || !(percent > 0.0 && percent <= 20.0))
-		return -EINVAL;
-	options->compare.alpha = percent / 100.0;
-	return 0;
-}
-
 #define TARGET(member) .offset = offsetof(struct diff_options, member)
 
 static const struct option_row option_rows[] = {
@@ -109,8 +96,8 @@ static const struct option_row option_rows[] = {
 	 .help = "Compare iterations even if their number or kind differs"},
 	{"allow-degraded", .apply = option_flag, TARGET(check.allow_degraded),
 	 .help = "Compare logs even if events are missing. Damaged logs are still refused"},
-	{"error-rate", .value = "PERCENT", .apply = apply_error_rate,
-	 .expected = "a percentage above 0% and up to 20%, such as 1%",
+	{"error-rate", .value = "PERCENT", .apply = option_percent, TARGET(compare.alpha),
+	 .max = 20,
 	 .help = "Set how often a rule may report a change that is only noise (default: 1%)"},
 	{"top", .value = "N", .apply = option_number, TARGET(top_count), .min = 1, .max = TOP_MAX,
 	 .help = "Limit each table to N rows (default: 10)"},

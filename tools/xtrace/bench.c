@@ -15,15 +15,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bisect.h"
 #include "child.h"
 #include "cli/subprocess.h"
 #include "commands.h"
-#include "cuda_abi/nvml_abi.h"
 #include "shell_quote.h"
 
 #define DEFAULT_BENCH_DIR "xtrace.bench"
 #define DEFAULT_RUNS	  5
 #define DEFAULT_WARMUPS	  1
+#define DEFAULT_ENDS_RUNS 8 /* of --bisect: every step is compared with these runs */
+#define DEFAULT_MAX_RUNS  40
+#define DEFAULT_ERROR	  0.01
 
 /* Appends "--option=value" to a list of words. Returns 0 or -ENOMEM. */
 static int add_word(char **words, size_t *count, const char *option, const char *value)
@@ -55,7 +58,8 @@ static int pass_to_diff(void *context, const struct option_row *row, const char 
 
 static const struct option_row option_rows[] = {
 	{"runs", 'n', .value = "RUNS", .apply = option_number, TARGET(runs), .min = 1,
-	 .max = BENCH_RUNS_MAX, .help = "Measure RUNS runs of each command (default: 5)"},
+	 .max = BENCH_RUNS_MAX,
+	 .help = "Measure RUNS runs of each command (default: 5, with --bisect 8)"},
 	{"warmup", .value = "N", .apply = option_number, TARGET(warmups), .max = BENCH_RUNS_MAX,
 	 .help = "Run each command N times before that, without measuring (default: 1)"},
 	{"vs", .value = "COMMAND", .apply = option_text, TARGET(vs),
@@ -67,14 +71,26 @@ static const struct option_row option_rows[] = {
 	 .help = "Let CMD write to the terminal, not to output.txt of its run"},
 	{"no-diff", .apply = option_flag, TARGET(has_no_diff),
 	 .help = "With --vs: do not compare the runs at the end"},
+	{"bisect", .value = "GOOD..BAD", .apply = option_text, TARGET(bisect.range),
+	 .help = "Find the first commit in this range of git commits that made CMD worse"},
+	{"build", .value = "COMMAND", .apply = option_text, TARGET(bisect.build),
+	 .help = "With --bisect: build each commit with COMMAND, a shell command line"},
+	{"max-runs", .value = "N", .apply = option_number, TARGET(bisect.max_runs),
+	 .min = BISECT_RUNS_MIN, .max = BENCH_RUNS_MAX,
+	 .help = "With --bisect: limit the runs of one step to N (default: 40)"},
+	{"error-rate", .value = "PERCENT", .apply = option_percent, TARGET(bisect.error_rate),
+	 .max = 20, .help = "With --bisect: limit how often the result may be wrong (default: 1%)"},
+	{"json", .value = "FILE", .apply = option_text, TARGET(bisect.json),
+	 .expected = "a file name",
+	 .help = "With --bisect: write the result to FILE, or to stdout if FILE is -"},
 	{"fail-on", 'f', .value = "RULE", .apply = pass_to_diff,
-	 .help = "With --vs: fail if this happens, as in 'gpu-time > 3%'"},
+	 .help = "With --vs or --bisect: fail if this happens, as in 'gpu-time > 3%'"},
 	{"rules", 'r', .value = "FILE", .apply = pass_to_diff,
-	 .help = "With --vs: read such rules from FILE"},
+	 .help = "With --vs or --bisect: read such rules from FILE"},
 	{"only-counts", .apply = pass_to_diff,
 	 .help = "With --vs: judge only counts that were equal in all runs of COMMAND"},
 	{"iteration", .value = "NAME", .apply = pass_to_diff,
-	 .help = "With --vs: treat each instance of this NVTX range as one iteration"},
+	 .help = "With --vs or --bisect: treat each instance of this NVTX range as one iteration"},
 	{0},
 };
 
@@ -99,24 +115,57 @@ static void list_options(struct option_list *list)
 	option_list_add(list, record.rows);
 }
 
+/* Options that need one of two others. */
+static const struct {
+	const char *name;
+	bool needs_bisect; /* --bisect, else --vs or --bisect */
+} dependent[] = {
+	{"build", true},    {"max-runs", true}, {"error-rate", true}, {"json", true},
+	{"fail-on", false}, {"rules", false},	{"iteration", false},
+};
+
+/* Returns false after an error message. */
+static bool check_combination(const struct bench *bench, const struct option_list *list)
+{
+	bool is_compared = bench->bisect.range || (bench->vs && !bench->has_no_diff);
+
+	if (bench->bisect.range && (bench->vs || bench->has_no_diff)) {
+		print_error("cannot use --%s with --bisect: the range names both sides",
+			    bench->vs ? "vs" : "no-diff");
+		return false;
+	}
+	for (size_t i = 0; i < sizeof(dependent) / sizeof(dependent[0]); i++) {
+		bool needs_bisect = dependent[i].needs_bisect;
+
+		if (!option_is_given(list, dependent[i].name) ||
+		    (needs_bisect ? bench->bisect.range != NULL : is_compared))
+			continue;
+		print_error("cannot use --%s: %s", dependent[i].name,
+			    needs_bisect ? "it needs --bisect"
+					 : "there is no comparison without --vs or --bisect");
+		return false;
+	}
+	return true;
+}
+
 /* Returns COMMAND_GO_ON, or the status to end with. */
 static int parse(struct bench *bench, const struct command *command, int argc, char **argv)
 {
 	struct option_list list;
 	int status, count;
 
-	bench->runs = DEFAULT_RUNS;
 	bench->warmups = DEFAULT_WARMUPS;
 	bench->output = DEFAULT_BENCH_DIR;
+	bench->bisect.max_runs = DEFAULT_MAX_RUNS;
+	bench->bisect.error_rate = DEFAULT_ERROR;
 	command_list_options(command, &list);
 	status = command_parse(command, &list, bench, argc, argv, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
-	if (bench->diff_passed_count && (!bench->vs || bench->has_no_diff)) {
-		print_error("cannot use %s: there is no comparison without --vs",
-			    bench->diff_passed[0]);
+	if (!bench->runs)
+		bench->runs = bench->bisect.range ? DEFAULT_ENDS_RUNS : DEFAULT_RUNS;
+	if (!check_combination(bench, &list))
 		return STATUS_FAILED;
-	}
 	if (!count) {
 		print_error(
 			"no program given: usage: xtrace bench [OPTION]... CMD [ARGUMENT]... (see "
@@ -124,61 +173,6 @@ static int parse(struct bench *bench, const struct command *command, int argc, c
 		return STATUS_FAILED;
 	}
 	return COMMAND_GO_ON;
-}
-
-static int set_up_sides(struct bench *bench, char **command, char **vs_command)
-{
-	size_t run_count = bench->runs + bench->warmups;
-
-	bench->side_count = vs_command[2] ? 2 : 1;
-	for (size_t s = 0; s < bench->side_count; s++) {
-		struct bench_side *side = &bench->sides[s];
-		bool is_new = s + 1 == bench->side_count;
-
-		side->command = is_new ? command : vs_command;
-		if (bench->side_count == 2)
-			side->name = is_new ? BENCH_NEW : BENCH_BASE;
-		side->runs = calloc(run_count, sizeof(*side->runs));
-		if (!side->runs ||
-		    asprintf(&side->path, "%s%s%s", bench->output, side->name ? "/" : "",
-			     side->name ? side->name : "") < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static void open_watch(struct bench *bench)
-{
-	char *library = NULL;
-
-	if (bench->is_simulated &&
-	    asprintf(&library, "%s/" XT_NVML_LIBRARY, bench->paths.simulator) < 0)
-		library = NULL;
-	gpu_watch_open(&bench->watch, library ? library : XT_NVML_LIBRARY, &bench->no_watch);
-	free(library);
-}
-
-/* The side of run n: A B B A A B B A ... */
-static size_t turn(const struct bench *bench, unsigned n)
-{
-	return bench->side_count == 1 ? 0 : (n + 1) / 2 % 2;
-}
-
-static int make_run(struct bench *bench, unsigned order, struct bench_side *side, bool is_warmup)
-{
-	struct bench_run *run = &side->runs[side->run_count++];
-	unsigned number = (unsigned)side->run_count - (is_warmup ? 0 : bench->warmups);
-	int error;
-
-	run->order = order;
-	run->is_warmup = is_warmup;
-	snprintf(run->name, sizeof(run->name), "%s-%03u", is_warmup ? "warmup" : "run", number);
-	error = bench_run(bench, side, run);
-	if (!error)
-		bench_table_row(bench, side, run);
-	else
-		side->run_count--;
-	return error ? error : bench_dir_write(side, false);
 }
 
 static int make_runs(struct bench *bench)
@@ -190,9 +184,12 @@ static int make_runs(struct bench *bench)
 	bench_table_begin(bench);
 	for (unsigned n = 0; !error && n < all; n++) {
 		bool is_warmup = n < warmups;
-		size_t side = turn(bench, is_warmup ? n : n - warmups);
+		struct bench_side *side =
+			&bench->sides[bench_turn(bench, is_warmup ? n : n - warmups)];
 
-		error = make_run(bench, n + 1, &bench->sides[side], is_warmup);
+		error = bench_sides_run(bench, side, is_warmup);
+		if (!error)
+			bench_table_row(bench, side, &side->runs[side->run_count - 1]);
 	}
 	for (size_t s = 0; !error && s < bench->side_count; s++)
 		error = bench_dir_write(&bench->sides[s], true);
@@ -255,18 +252,34 @@ static void release(struct bench *bench)
 	for (size_t i = 0; i < bench->diff_passed_count; i++)
 		free(bench->diff_passed[i]);
 	free(bench->diff_passed);
-	for (size_t s = 0; s < bench->side_count; s++) {
-		free(bench->sides[s].runs);
-		free(bench->sides[s].path);
-	}
+	bench_sides_free(bench);
 	gpu_watch_close(bench->watch);
+}
+
+/* Runs a bench of one command or two. Returns the exit status. */
+static int measure(struct bench *bench, char **command)
+{
+	char *vs_command[] = {"/bin/sh", "-c", (char *)bench->vs, NULL};
+	size_t runs_max = bench->runs + bench->warmups;
+	int error;
+
+	error = bench->vs ? bench_sides_init(bench, runs_max, vs_command, command)
+			  : bench_sides_init(bench, runs_max, command, NULL);
+	if (error) {
+		print_error("cannot start: %s", strerror(-error));
+		return STATUS_FAILED;
+	}
+	if (bench_dir_create(bench))
+		return STATUS_FAILED;
+	bench_watch_open(bench);
+	return make_runs(bench) ? STATUS_FAILED : report(bench);
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct bench bench = {.passed = calloc((size_t)argc + 1, sizeof(char *)),
 			      .diff_passed = calloc((size_t)argc + 1, sizeof(char *))};
-	char *vs_command[] = {"/bin/sh", "-c", NULL, NULL}, **longer = NULL;
+	char **longer = NULL;
 	int status = STATUS_FAILED, error;
 
 	if (!bench.passed || !bench.diff_passed)
@@ -274,28 +287,25 @@ static int run(const struct command *command, int argc, char **argv)
 	status = parse(&bench, command, argc, argv);
 	if (status != COMMAND_GO_ON)
 		goto out;
-	vs_command[2] = (char *)bench.vs;
 	status = STATUS_FAILED;
 	error = install_paths_find(&bench.paths);
-	longer = child_with_python(argv + 1, &bench.paths);
-	if (!longer && child_find(argv[1])) {
-		child_cannot_run(argv[1], child_find(argv[1]));
-		goto out;
-	}
-	/* Report bad rules before minutes of runs. */
-	if (!error && bench.diff_passed_count && run_diff(&bench, "--check", NULL) != STATUS_OK)
-		goto out;
-	if (!error)
-		error = set_up_sides(&bench, longer ? longer : argv + 1, vs_command);
 	if (error) {
 		print_error("cannot start: %s", strerror(-error));
 		goto out;
 	}
-	if (bench_dir_create(&bench))
+	/* Report bad rules before minutes of runs. */
+	if (bench.diff_passed_count && run_diff(&bench, "--check", NULL) != STATUS_OK)
 		goto out;
-	open_watch(&bench);
-	if (!make_runs(&bench))
-		status = report(&bench);
+	/* Each commit has its own CMD. */
+	if (bench.bisect.range) {
+		status = bisect_run(&bench, argv + 1);
+		goto out;
+	}
+	longer = child_with_python(argv + 1, &bench.paths);
+	if (!longer && child_find(argv[1]))
+		child_cannot_run(argv[1], child_find(argv[1]));
+	else
+		status = measure(&bench, longer ? longer : argv + 1);
 out:
 	release(&bench);
 	free(longer);
@@ -312,6 +322,15 @@ static const char details[] =
 	"If the driver's NVML library is present, the clocks, temperature and power of the "
 	"devices\n"
 	"that CMD uses are sampled and written to gpu.json of each run.\n\n"
+	"With --bisect, the current directory must be in a git repository. GOOD and BAD are "
+	"recorded\n"
+	"first. The first rule that fails chooses the quantity that decides. Then git bisect "
+	"chooses\n"
+	"commits, and each is recorded alternately with GOOD until the answer is certain "
+	"enough.\n"
+	"Commits are checked out in temporary git worktrees, never in yours. Commits that "
+	"cannot be\n"
+	"built or run are skipped.\n\n"
 	"An older bench in DIR moves to DIR.old. The output of CMD goes to output.txt of each "
 	"run.\n\n"
 	"Exit status with one command: 0 if all runs completed and CMD returned 0 in each, else "
@@ -320,7 +339,8 @@ static const char details[] =
 	"rules\n"
 	"or those of --fail-on and --rules: 0 if every rule passed, 1 if one failed, 2 if the "
 	"runs\n"
-	"cannot be judged or did not complete.\n";
+	"cannot be judged or did not complete.\n"
+	"With --bisect: 0 if the first bad commit was found, else 2.\n";
 
 const struct command command_bench = {
 	.name = "bench",

@@ -12,6 +12,7 @@
 #ifndef XTRACE_BENCH_H
 #define XTRACE_BENCH_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,8 @@
 #define BENCH_FORMAT   "xtrace.bench" /* "format" in bench.json */
 #define BENCH_BASE     "base"
 #define BENCH_NEW      "new"
+#define BENCH_ENDS     "ends" /* parts of --bisect */
+#define BENCH_STEP     "step-"
 #define BENCH_RUNS_MAX 999
 
 struct bench_run {
@@ -38,11 +41,21 @@ struct bench_run {
 };
 
 struct bench_side {
-	const char *name; /* BENCH_BASE or BENCH_NEW; NULL: there is only one command */
-	char **command;	  /* ends with NULL */
-	char *path;	  /* its bench directory; owned */
+	const char *name;      /* BENCH_BASE or BENCH_NEW; NULL: there is only one command */
+	char **command;	       /* ends with NULL */
+	const char *directory; /* where it runs; NULL: the working directory */
+	char *path;	       /* its bench directory; owned */
 	struct bench_run *runs;
 	size_t run_count; /* runs that were started */
+};
+
+/* xtrace bench --bisect */
+struct bisect_options {
+	const char *range; /* "GOOD..BAD"; NULL: no bisection */
+	const char *build; /* a line for the shell, or NULL */
+	const char *json;  /* "-": stdout; NULL: none */
+	unsigned max_runs;
+	double error_rate; /* of the whole bisection */
 };
 
 struct bench {
@@ -56,6 +69,9 @@ struct bench {
 	size_t diff_passed_count;
 	struct bench_side sides[2]; /* the last is the new side */
 	size_t side_count;
+	unsigned run_count;		    /* of both sides */
+	volatile sig_atomic_t *interrupted; /* see struct child_care; NULL: signals end xtrace */
+	struct bisect_options bisect;
 	struct install_paths paths;
 	struct gpu_watch *watch; /* NULL: no NVML */
 	const char *no_watch;	 /* the reason */
@@ -67,11 +83,35 @@ struct bench {
  */
 int bench_dir_create(struct bench *bench);
 
+/* The same for a directory whose parts are benches. */
+int bench_dir_create_parent(const char *path);
+
 /* Writes bench.json of one side. Returns 0, or -errno after an error message. */
 int bench_dir_write(const struct bench_side *side, bool is_whole);
 
+/*
+ * Sets up one side, or BENCH_BASE and BENCH_NEW. Each has room for runs_max runs. command_new may
+ * be NULL. Returns 0 or -ENOMEM; call bench_sides_free() in any case.
+ */
+int bench_sides_init(struct bench *bench, size_t runs_max, char **command, char **command_new);
+void bench_sides_free(struct bench *bench);
+
+/* The side of run n: A B B A A B B A ... */
+size_t bench_turn(const struct bench *bench, unsigned n);
+
+/*
+ * Makes the next run of a side, and writes bench.json. Returns 0, or another value after an error
+ * message: -ECHILD or -ENODATA if the program is the reason.
+ */
+int bench_sides_run(struct bench *bench, struct bench_side *side, bool is_warmup);
+
+void bench_watch_open(struct bench *bench);
+
 /* Makes one run and fills in *run. Returns 0, or another value after an error message. */
 int bench_run(struct bench *bench, struct bench_side *side, struct bench_run *run);
+
+/* Prints the end of the output of a run or a build to stderr. */
+void bench_show_tail(int fd);
 
 /* Print to stdout: the header, one run, and the summary. */
 void bench_table_begin(const struct bench *bench);

@@ -41,7 +41,8 @@ static int remove_bench(const char *path);
 static int remove_entry(const char *folder, const char *name)
 {
 	bool is_run = begins_with(name, "run-") || begins_with(name, "warmup-");
-	bool is_side = !strcmp(name, BENCH_BASE) || !strcmp(name, BENCH_NEW);
+	bool is_part = !strcmp(name, BENCH_BASE) || !strcmp(name, BENCH_NEW) ||
+		       !strcmp(name, BENCH_ENDS) || begins_with(name, BENCH_STEP);
 	char *path = NULL;
 	int error;
 
@@ -51,7 +52,7 @@ static int remove_entry(const char *folder, const char *name)
 		return -ENOMEM;
 	if (is_run) {
 		error = data_dir_remove(path);
-	} else if (is_side && is_bench(path)) {
+	} else if (is_part && is_bench(path)) {
 		error = remove_bench(path);
 	} else {
 		print_error("cannot remove '%s': it is not part of a bench; move it away", path);
@@ -138,16 +139,16 @@ static cJSON *make_head(void)
 	return root;
 }
 
-int bench_dir_create(struct bench *bench)
+/* Makes the directory, and moves an older bench aside. */
+static int claim(const char *path_given)
 {
-	size_t length = strlen(bench->output);
+	size_t length = strlen(path_given);
 	char *path;
-	cJSON *root, *sides;
 	int error = 0;
 
-	while (length > 1 && bench->output[length - 1] == '/')
+	while (length > 1 && path_given[length - 1] == '/')
 		length--;
-	path = strndup(bench->output, length);
+	path = strndup(path_given, length);
 	if (!path)
 		return -ENOMEM;
 	if (xt_new_file_check(path)) {
@@ -158,19 +159,34 @@ int bench_dir_create(struct bench *bench)
 		error = move_aside(path);
 	if (!error)
 		error = make_dir(path);
+	free(path);
+	return error;
+}
+
+int bench_dir_create(struct bench *bench)
+{
+	int error = claim(bench->output);
+	cJSON *root, *sides;
+
 	if (!error && bench->side_count == 2) {
 		root = make_head();
 		sides = cJSON_AddArrayToObject(root, "sides");
 		for (size_t s = 0; s < bench->side_count; s++)
 			cJSON_AddItemToArray(sides, cJSON_CreateString(bench->sides[s].name));
-		error = write_json(path, root);
+		error = write_json(bench->output, root);
 		for (size_t s = 0; !error && s < bench->side_count; s++)
 			error = make_dir(bench->sides[s].path);
 	}
 	for (size_t s = 0; !error && s < bench->side_count; s++)
 		error = bench_dir_write(&bench->sides[s], false);
-	free(path);
 	return error;
+}
+
+int bench_dir_create_parent(const char *path)
+{
+	int error = claim(path);
+
+	return error ? error : write_json(path, make_head());
 }
 
 static cJSON *run_json(const struct bench_run *run)

@@ -26,8 +26,7 @@
 #define TAIL_BYTES    2000
 #define SUMMARY_LIMIT (512 << 20)
 
-/* Prints the end of the output of a run. */
-static void show_tail(int fd)
+void bench_show_tail(int fd)
 {
 	char text[TAIL_BYTES + 1], *start = text;
 	off_t end = lseek(fd, 0, SEEK_END);
@@ -47,6 +46,8 @@ static int run_record(const struct bench *bench, const struct bench_side *side, 
 {
 	const struct child_care care = {
 		.output = output,
+		.directory = side->directory,
+		.interrupted = bench->interrupted,
 		.tick = bench->watch ? gpu_watch_tick : NULL,
 		.context = bench->watch,
 		.period_ns = GPU_WATCH_PERIOD_NS,
@@ -263,11 +264,15 @@ int bench_run(struct bench *bench, struct bench_side *side, struct bench_run *ru
 		print_error("cannot run xtrace record: %s", strerror(-error));
 		goto out;
 	}
+	if (bench->interrupted && *bench->interrupted) {
+		error = -EINTR;
+		goto out;
+	}
 	if (output >= 0)
 		keep_output(output, path);
 	error = read_info(path, run, &start_ns, &status);
 	if (error && output >= 0)
-		show_tail(output);
+		bench_show_tail(output);
 	if (error == -ECHILD)
 		print_failed(side, run, status);
 	else if (error)

@@ -145,6 +145,8 @@ static void start(char *const *command, const struct environment_entry *environm
 {
 	int error;
 
+	if (care && care->directory && chdir(care->directory))
+		goto failed;
 	for (; environment && environment->name; environment++)
 		if (environment->value && setenv(environment->name, environment->value, 1))
 			goto failed;
@@ -191,6 +193,13 @@ static int wait_until(uint64_t end_ns, const sigset_t *watched, siginfo_t *info)
 	return sigtimedwait(watched, info, &left);
 }
 
+static void note_signal(const struct child_care *care, int signal)
+{
+	if (care && care->interrupted &&
+	    (signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM))
+		*care->interrupted = signal;
+}
+
 /*
  * Forwards signals until the child has ended. Only signals sent by processes are forwarded: the
  * terminal sends its signals to the whole foreground process group, including the child.
@@ -201,7 +210,7 @@ static int wait_for(pid_t pid, const sigset_t *watched, const struct child_care 
 	bool ticks = care && care->tick;
 	uint64_t step_ns = ticks ? care->period_ns / FIRST_TICKS : 0, next_ns = now_ns() + step_ns;
 	siginfo_t info;
-	int status = 0;
+	int status = 0, late;
 
 	for (;;) {
 		int signal =
@@ -212,14 +221,15 @@ static int wait_for(pid_t pid, const sigset_t *watched, const struct child_care 
 			step_ns = 2 * step_ns < care->period_ns ? 2 * step_ns : care->period_ns;
 			next_ns = now_ns() + step_ns;
 		}
+		note_signal(care, signal);
 		if (signal == SIGCHLD && waitpid(pid, &status, WNOHANG) == pid)
 			break;
 		if (signal > 0 && signal != SIGCHLD && info.si_code <= 0)
 			kill(pid, signal);
 	}
 	/* Discard late signals to the child. */
-	while (sigtimedwait(watched, &info, &no_time) > 0)
-		;
+	while ((late = sigtimedwait(watched, &info, &no_time)) > 0)
+		note_signal(care, late);
 	return status;
 }
 
