@@ -81,8 +81,11 @@ static int check_whole(const struct run_set *runs, struct problems *problems)
 
 static int load_side(struct run_set *runs, const struct request *request, struct problems *problems)
 {
-	struct load_options options = {
-		.iteration = request->iteration, .warmup = request->warmup, .workers_count = 2};
+	/* Iterations are detected without a name, too. */
+	bool is_named = request->iteration && strcmp(request->iteration, LOAD_DETECTED) != 0;
+	struct load_options options = {.iteration = is_named ? request->iteration : NULL,
+				       .warmup = request->warmup,
+				       .workers_count = 2};
 	char *argument = (char *)request->side;
 	size_t kept = 0;
 	int error = load_runs(runs, &argument, 1, &options, problems);

@@ -12,7 +12,6 @@
 #define TOP_DEFAULT 10
 #define TOP_MAX	    1000000
 #define JOBS_MAX    1024
-#define DETECTED    "detected" /* iterations, by --iteration */
 
 /* Formats by the ending of a file name, for --output. */
 static const struct option_ending endings[] = {
@@ -46,8 +45,8 @@ static int apply_only_counts(void *context, const struct option_row *row, const 
 
 	(void)row;
 	(void)value;
-	options->has_rules = true;
-	return rules_add_counting(&options->rules);
+	options->has_rules = options->has_only_counts = true;
+	return 0;
 }
 
 static int apply_iteration(void *context, const struct option_row *row, const char *value)
@@ -56,7 +55,7 @@ static int apply_iteration(void *context, const struct option_row *row, const ch
 
 	(void)row;
 	options->load.is_per_iteration = options->check.is_per_iteration = true;
-	if (strcmp(value, DETECTED) != 0)
+	if (strcmp(value, LOAD_DETECTED) != 0)
 		options->load.iteration = options->check.iteration = value;
 	return 0;
 }
@@ -203,6 +202,10 @@ int diff_options_parse(struct diff_options *options, const struct command *comma
 			    command->arguments, message_name());
 		return STATUS_FAILED;
 	}
+	if (options->has_only_counts)
+		rules_keep_exceptions(&options->rules);
+	if (options->has_only_counts && rules_add_counting(&options->rules))
+		return STATUS_FAILED;
 	if (!options->has_rules && rules_add_default(&options->rules))
 		return STATUS_FAILED;
 	options->is_default_output = !options->output_count;

@@ -16,6 +16,7 @@ struct diff_options {
 	char *sides[SIDES];
 	size_t side_count;
 	struct rules rules;
+	bool has_only_counts;
 	bool has_rules; /* the user gave rules, so the default rules do not apply */
 	struct {
 		const struct diff_output *output;

@@ -181,6 +181,14 @@ static void set_shown(const struct comparison *c, struct comparison_row *row)
 	}
 }
 
+/* Values of ranges are those of one instance, unlike the GPU time. */
+static double part_of(const struct run_profile *run, const struct profile_entry *entry)
+{
+	if (!entry)
+		return 0.0;
+	return run->is_whole ? entry->whole_value : entry->quantities[METRIC_VALUE].mean;
+}
+
 /* The row's share of the GPU time, on the side where it is larger. */
 static void set_share(const struct comparison *c, struct comparison_row *row)
 {
@@ -193,8 +201,8 @@ static void set_share(const struct comparison *c, struct comparison_row *row)
 		if (c->runs[r].is_history)
 			continue;
 		whole = run_profile_find(c->runs[r].profile, LEVEL_TOTAL, "gpu-time");
-		wholes[side] += whole ? whole->quantities[METRIC_VALUE].mean : 0.0;
-		parts[side] += entry ? entry->quantities[METRIC_VALUE].mean : 0.0;
+		wholes[side] += part_of(c->runs[r].profile, whole);
+		parts[side] += part_of(c->runs[r].profile, entry);
 	}
 	for (int s = 0; s < SIDES; s++)
 		if (wholes[s] > 0.0 && parts[s] / wholes[s] > row->share)

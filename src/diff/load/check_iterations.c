@@ -68,18 +68,21 @@ static void check_alike_iterations(const struct run_set *base, const struct run_
 				   const struct check_options *options, struct problems *problems)
 {
 	const struct counts b = count_iterations(base), n = count_iterations(new);
-	const struct run_profile *other;
+	const struct run_profile *first, *other;
 
 	if (!options->is_per_iteration || options->allow_different_iterations || !base->count ||
 	    !new->count)
 		return;
-	other = find_other_kind(new, base->runs[0]);
+	first = base->runs[0];
+	other = find_other_kind(base, first);
+	if (!other)
+		other = find_other_kind(new, first);
 	if (other)
 		problems_add(problems,
-			     "cannot compare iterations: they are instances of '%s' in BASE and of "
-			     "'%s' in NEW; compare whole runs (leave out --iteration and "
-			     "--warmup), or see --allow-different-iterations",
-			     kind_of(base->runs[0]), kind_of(other));
+			     "cannot compare iterations: they are instances of '%s' in %s and of "
+			     "'%s' in %s; compare whole runs (leave out --iteration and --warmup), "
+			     "or see --allow-different-iterations",
+			     kind_of(first), first->origin, kind_of(other), other->origin);
 	else if (check_counts_differ(base, new))
 		problems_add(problems,
 			     "cannot compare iterations: a run has %llu in BASE and %llu in NEW; "

@@ -17,9 +17,22 @@
 #define COUNTS_APART   1.6
 
 /* Writes the program, followed by the script that it ran, or else only the program. */
+/* The length of a program's name. That of Python may end with its version, which may differ. */
+static size_t name_length(const char *program)
+{
+	static const char python[] = "python";
+	size_t length = strlen(program);
+
+	return strncmp(program, python, strlen(python)) ||
+			       strspn(program + strlen(python), "0123456789.") !=
+				       length - strlen(python)
+		       ? length
+		       : strlen(python);
+}
+
 static const char *program(const struct run_profile *run, char *out)
 {
-	size_t length = strlen(run->program) + 1;
+	size_t length = name_length(run->program) + 1;
 
 	if (length >= TEXT_BYTES ||
 	    !xt_script_find(out + length, TEXT_BYTES - length, run->program, run->command))

@@ -8,6 +8,8 @@
 
 #include "diff/load/run_set.h"
 
+#define LOAD_DETECTED "detected" /* value of --iteration: no range, but what is detected */
+
 struct load_options {
 	bool is_per_iteration;	/* else values are of whole runs */
 	const char *iteration;	/* value of its --iteration; NULL: detect */

@@ -238,24 +238,44 @@ static const char *threads_of(const struct comparison_row *row)
 	return row->level == LEVEL_TOTAL && !strcmp(row->key, "waits") ? " (sum over threads)" : "";
 }
 
-/* Why a row that became worse does not fail a passing verdict. "" if there is nothing to say. */
+/* Whether a finding about the row is allowed. */
+static bool is_allowed(const struct verdict *v, const struct comparison_row *row)
+{
+	for (size_t f = 0; f < v->finding_count; f++)
+		if (v->findings[f].row == row && v->findings[f].allowed_by)
+			return true;
+	return false;
+}
+
+/*
+ * Why a row that became worse does not fail a passing verdict. "" if it is not judged, for a reason
+ * that rules or notes state.
+ */
 static const char *excuse_of(const struct text *t, const struct comparison_row *row, bool is_worse,
 			     char out[EXCUSE_BYTES])
 {
+	const struct effect *effect = &row->effects[main_metric(row)];
 	const struct verdict *v = t->result->verdict;
+	bool has_rule = false;
 
 	out[0] = '\0';
-	if (!is_worse || v->outcome != OUTCOME_PASS)
+	if (!is_worse || v->outcome != OUTCOME_PASS || is_allowed(v, row))
 		return out;
-	snprintf(out, EXCUSE_BYTES, "  (no rule is about it)");
 	for (size_t r = 0; r < v->result_count; r++) {
 		const struct rule *rule = v->results[r].rule;
 
-		if (!rule_matches_row(rule, row) || rule->metric != main_metric(row))
+		if (!rule_matches_row(rule, row))
+			continue;
+		has_rule = true;
+		if (rule->metric != main_metric(row) || rule->is_counting ||
+		    rule->kind != RULE_LIMIT ||
+		    rule_convert_ratio(rule, effect, effect->net_ratio) > rule->limit)
 			continue;
 		snprintf(out, EXCUSE_BYTES, "  (within %.*s)", EXCUSE_BYTES - 20, rule->text);
-		break;
+		return out;
 	}
+	if (!has_rule)
+		snprintf(out, EXCUSE_BYTES, "  (no rule is about it)");
 	return out;
 }
 

@@ -66,6 +66,21 @@ int rules_add_default(struct rules *rules)
 	return error;
 }
 
+void rules_keep_exceptions(struct rules *rules)
+{
+	size_t kept = 0;
+
+	for (size_t r = 0; r < rules->count; r++) {
+		struct rule *rule = &rules->list[r];
+
+		if (rule->kind == RULE_ALLOW || rule->kind == RULE_IGNORE)
+			rules->list[kept++] = *rule;
+		else
+			rule_free(rule);
+	}
+	rules->count = kept;
+}
+
 int rules_add_counting(struct rules *rules)
 {
 	static const char *const lines[] = {

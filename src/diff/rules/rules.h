@@ -30,10 +30,13 @@ int rules_read(struct rules *rules, const char *path, struct problems *problems)
 int rules_add_default(struct rules *rules);
 extern const char *const rules_default_lines[];
 
+/* Removes all rules but exceptions: allow and ignore. */
+void rules_keep_exceptions(struct rules *rules);
+
 /* Appends the rules of --only-counts. Returns 0 or -ENOMEM. */
 int rules_add_counting(struct rules *rules);
 
-#define COUNTING_RUNS_MIN 5 /* of BASE, to learn which counts never vary */
+#define COUNTING_RUNS_MIN 5 /* of each side, to learn which counts never vary */
 
 void rules_free(struct rules *rules);
 

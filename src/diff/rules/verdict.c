@@ -24,12 +24,14 @@
  * time.
  */
 #define SUSPECT_SHARE 0.01
-#define VARYING_NOTED 10 /* rows of a rule */
+#define VARYING_NOTED 10	 /* rows of a rule */
+#define COPY_BEGIN    "[GPU_Mem" /* of keys of copies and memsets */
 
 /* Evaluates one rule after the other. */
 struct evaluation {
 	struct rule_scope scope; /* of the current rule */
 	struct verdict *verdict;
+	size_t judged_count; /* counts that --only-counts could judge */
 };
 
 static char *name_row(const struct rule *rule, const struct comparison_row *row)
@@ -210,8 +212,8 @@ static enum outcome outcome_of(const struct row_tally *tally)
 {
 	if (tally->failed)
 		return OUTCOME_FAIL;
-	if (tally->varying && tally->varying < tally->selected)
-		return OUTCOME_PASS;
+	if (tally->varying)
+		return tally->unknown ? OUTCOME_UNKNOWN : OUTCOME_PASS;
 	/* It is no pass if nothing was tested, or nothing was conclusive. */
 	return tally->unknown == tally->selected || tally->decisive ||
 			       tally->unknown_share > UNKNOWN_SHARE * tally->share
@@ -266,19 +268,30 @@ static int note_varying(struct evaluation *e, const struct rule *rule,
 	return 0;
 }
 
-/* Libraries choose between kernels by their speed: one takes the place of another. */
+/*
+ * Libraries choose between kernels by their speed: kernels that are gone make room for new ones.
+ * Other kernels that are launched more often, and copies, are no replacement.
+ */
 static bool is_replaced(const struct evaluation *e, const struct rule *rule)
 {
-	double base = 0.0, new = 0.0;
+	double gone = 0.0, new = 0.0;
 
 	for (size_t i = 0; i < e->scope.count && rule->level == LEVEL_KERNEL; i++) {
-		const struct effect *effect =
-			&e->scope.c->rows[e->scope.rows[i]].effects[METRIC_COUNT];
+		const struct comparison_row *row = &e->scope.c->rows[e->scope.rows[i]];
+		const struct effect *effect = &row->effects[METRIC_COUNT];
+		bool is_copy = !strncmp(row->key, COPY_BEGIN, strlen(COPY_BEGIN));
 
-		base += effect->base;
+		if (rule_varies_in_base(effect))
+			continue;
+		if (!is_copy && !(effect->new_max > 0.0))
+			gone += effect->base;
+		if (!(effect->new_min > effect->base_max))
+			continue;
+		if (is_copy || effect->base_max > 0.0)
+			return false;
 		new += effect->new;
 	}
-	return rule->level == LEVEL_KERNEL && new <= base;
+	return rule->level == LEVEL_KERNEL && new <= gone;
 }
 
 static void drop_findings(struct verdict *v, size_t first)
@@ -330,6 +343,7 @@ static int evaluate_each(struct evaluation *e, const struct rule *rule, struct r
 		return error;
 	if (!rule->is_counting)
 		return describe_tally(&tally, rule, result);
+	e->judged_count += tally.selected - tally.varying;
 	if (tally.failed && is_replaced(e, rule)) {
 		drop_findings(e->verdict, result->first_finding);
 		problems_add(&e->verdict->notes,
@@ -389,9 +403,12 @@ static int evaluate_sum(struct evaluation *e, const struct rule *rule, struct ru
 				     result->outcome);
 	if (!result->text)
 		return -ENOMEM;
+	e->judged_count += rule->is_counting && !rule_varies_in_base(&effect);
 	if (rule->is_counting && row && rule_varies_in_base(&effect)) {
 		free(result->text);
-		result->text = strdup("not judged");
+		result->text = strdup(result->outcome == OUTCOME_UNKNOWN
+					      ? "varies in BASE, but each run of NEW has far more"
+					      : "not judged");
 		return result->text ? note_varying(e, rule, row, &effect) : -ENOMEM;
 	}
 	if (result->outcome == OUTCOME_PASS)
@@ -525,21 +542,26 @@ static enum outcome overall(const struct verdict *v)
 	return is_unknown ? OUTCOME_UNKNOWN : OUTCOME_PASS;
 }
 
-/* Whether all rules are those of --only-counts. Adds a problem if BASE has too few runs. */
-static bool check_counting(struct verdict *v, const struct comparison *c, const struct rules *rules)
+/* Adds a problem if --only-counts could not learn enough. Returns whether its rules are given. */
+static bool check_counting(const struct evaluation *e)
 {
-	bool has_other = false, has_counting = false;
+	const struct comparison *c = e->scope.c;
+	bool has_counting = false;
 
-	for (size_t r = 0; r < rules->count; r++) {
-		has_counting |= rules->list[r].is_counting;
-		has_other |= !rules->list[r].is_counting && rules->list[r].kind != RULE_ALLOW &&
-			     rules->list[r].kind != RULE_IGNORE;
-	}
-	if (has_counting && c->side_counts[SIDE_BASE] < COUNTING_RUNS_MIN)
-		problems_add(&v->problems,
-			     "--only-counts needs %d runs of BASE to learn which counts never vary",
+	for (size_t r = 0; r < e->scope.rules->count; r++)
+		has_counting |= e->scope.rules->list[r].is_counting;
+	if (!has_counting)
+		return false;
+	if (c->side_counts[SIDE_BASE] < COUNTING_RUNS_MIN ||
+	    c->side_counts[SIDE_NEW] < COUNTING_RUNS_MIN)
+		problems_add(&e->verdict->problems,
+			     "--only-counts needs %d runs of each side to learn which counts never "
+			     "vary",
 			     COUNTING_RUNS_MIN);
-	return has_counting && !has_other;
+	else if (!e->judged_count)
+		problems_add(&e->verdict->problems,
+			     "--only-counts found no count that is equal in all runs of BASE");
+	return true;
 }
 
 int verdict_make(struct verdict *v, const struct comparison *c, const struct rules *rules,
@@ -566,7 +588,7 @@ int verdict_make(struct verdict *v, const struct comparison *c, const struct rul
 			problems_add(&v->notes, "%s: '%s' matches nothing on either side",
 				     rule->origin, rule->text);
 	}
-	if (c && v->result_count && !error && !check_counting(v, c, rules))
+	if (c && v->result_count && !error && !check_counting(&e))
 		error = note_uncovered(&e);
 	if (c && !v->result_count)
 		problems_add(&v->problems, "there is no rule with a limit or a budget");
