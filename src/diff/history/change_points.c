@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Search by energy statistics, tests by Student's t.
+ */
+#include "diff/history/change_points.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/stats/statistics.h"
+#include "log/base/grow.h"
+
+#define PLACE_LIKELIHOOD 7.35 /* 95 % quantile of the likelihood ratio of a place (Hansen 2000) */
+
+int places_add(struct places *places, size_t place)
+{
+	size_t at = places->count;
+
+	while (at > 0 && places->list[at - 1] > place)
+		at--;
+	if (at > 0 && places->list[at - 1] == place)
+		return 0;
+	if (grow(&places->list, &places->capacity, places->count + 1, sizeof(*places->list)))
+		return -ENOMEM;
+	memmove(&places->list[at + 1], &places->list[at],
+		(places->count - at) * sizeof(*places->list));
+	places->list[at] = place;
+	places->count++;
+	return 0;
+}
+
+void places_remove(struct places *places, size_t index)
+{
+	places->count--;
+	memmove(&places->list[index], &places->list[index + 1],
+		(places->count - index) * sizeof(*places->list));
+}
+
+/* Sum of |x[i] - from| over a range. */
+static double distance_sum(const double *x, size_t begin, size_t end, double from)
+{
+	double sum = 0.0;
+
+	for (size_t i = begin; i < end; i++)
+		sum += fabs(x[i] - from);
+	return sum;
+}
+
+/* The place with the largest energy distance between both sides, or 0 if there is none. */
+static size_t best_split(const double *x, size_t begin, size_t end)
+{
+	double left = 0.0, right = 0.0, total, best = 0.0;
+	size_t place = 0;
+
+	for (size_t i = begin; i < end; i++)
+		right += distance_sum(x, i + 1, end, x[i]);
+	total = right;
+	for (size_t i = begin; i + SEGMENT_MIN < end; i++) {
+		double m = (double)(i + 1 - begin), n = (double)(end - i - 1), energy;
+
+		left += distance_sum(x, begin, i, x[i]);
+		right -= distance_sum(x, i + 1, end, x[i]);
+		if (m < SEGMENT_MIN)
+			continue;
+		energy = 2.0 * (total - left - right) / (m * n) - 2.0 * left / (m * (m - 1.0)) -
+			 2.0 * right / (n * (n - 1.0));
+		energy *= m * n / (m + n);
+		if (energy > best) {
+			best = energy;
+			place = i + 1;
+		}
+	}
+	return place;
+}
+
+static void sum_squares(const double *x, size_t begin, size_t end, double *mean_out,
+			double *squares_out)
+{
+	double sum = 0.0, squares = 0.0;
+
+	for (size_t i = begin; i < end; i++)
+		sum += x[i];
+	*mean_out = sum / (double)(end - begin);
+	for (size_t i = begin; i < end; i++)
+		squares += (x[i] - *mean_out) * (x[i] - *mean_out);
+	*squares_out = squares;
+}
+
+double series_deviation(const double *x, size_t begin, size_t end)
+{
+	double mean, squares;
+
+	if (end < begin + 2)
+		return NAN;
+	sum_squares(x, begin, end, &mean, &squares);
+	return sqrt(squares / (double)(end - begin - 1));
+}
+
+/* The p-value of Student's t test at a place, without any correction. */
+static double split_p(const double *x, size_t begin, size_t place, size_t end)
+{
+	double m = (double)(place - begin), n = (double)(end - place), means[2], squares[2];
+	double variance;
+
+	sum_squares(x, begin, place, &means[0], &squares[0]);
+	sum_squares(x, place, end, &means[1], &squares[1]);
+	variance = (squares[0] + squares[1]) / (m + n - 2.0) * (1.0 / m + 1.0 / n);
+	if (!(variance > 0.0))
+		return means[0] == means[1] ? 1.0 : 0.0;
+	return student_t_p_value((means[1] - means[0]) / sqrt(variance), m + n - 2.0);
+}
+
+/* Splits a window until no part has another candidate. */
+static int search_window(struct places *places, const double *x, size_t begin, size_t end)
+{
+	size_t place;
+	int error;
+
+	if (end < begin + 2 * SEGMENT_MIN)
+		return 0;
+	place = best_split(x, begin, end);
+	if (!place || split_p(x, begin, place, end) > SCAN_ALPHA)
+		return 0;
+	error = places_add(places, place);
+	if (!error)
+		error = search_window(places, x, begin, place);
+	return error ? error : search_window(places, x, place, end);
+}
+
+/* Constant rows, such as most counts, have no candidates. */
+static bool is_constant(const double *x, size_t begin, size_t end)
+{
+	for (size_t i = begin + 1; i < end; i++)
+		if (x[i] != x[begin])
+			return false;
+	return true;
+}
+
+static int places_add_all(struct places *places, const struct places *others)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < others->count; i++)
+		error = places_add(places, others->list[i]);
+	return error;
+}
+
+int change_points_search(struct places *places, struct places *fixed, const double *x, size_t begin,
+			 size_t end, size_t searched)
+{
+	struct places found = {0};
+	size_t start = begin;
+	int error = 0;
+
+	for (; !error && start + WINDOW <= end; start += WINDOW_STEP)
+		if (start + WINDOW > searched && !is_constant(x, start, start + WINDOW))
+			error = search_window(&found, x, start, start + WINDOW);
+	if (!error && fixed)
+		error = places_add_all(fixed, &found);
+	/* The newest values, which no fixed window covers in full yet. */
+	start = end > begin + WINDOW ? end - WINDOW : begin;
+	if (!error && !is_constant(x, start, end))
+		error = search_window(&found, x, start, end);
+	if (!error)
+		error = places_add_all(places, &found);
+	free(found.list);
+	return error;
+}
+
+/* The squares around the line with the least squares. */
+static double line_squares(const double *x, size_t begin, size_t end, double *slope_out)
+{
+	double n = (double)(end - begin), middle = (n - 1.0) / 2.0, mean, squares, both = 0.0;
+	double spread = n * (n * n - 1.0) / 12.0;
+
+	sum_squares(x, begin, end, &mean, &squares);
+	for (size_t i = begin; i < end; i++)
+		both += ((double)(i - begin) - middle) * (x[i] - mean);
+	*slope_out = both / spread;
+	return squares - both * both / spread;
+}
+
+/* Sets the range of places that the values do not rule out. */
+static void set_place_range(struct step *step, const double *x, size_t begin, size_t end,
+			    double floor)
+{
+	double n = (double)(end - begin), least, mean, parts[2];
+	double offset = floor * floor * n;
+
+	sum_squares(x, begin, step->place, &mean, &parts[0]);
+	sum_squares(x, step->place, end, &mean, &parts[1]);
+	least = parts[0] + parts[1] + offset;
+	step->first = step->last = step->place;
+	for (size_t place = begin + 1; place < end; place++) {
+		sum_squares(x, begin, place, &mean, &parts[0]);
+		sum_squares(x, place, end, &mean, &parts[1]);
+		if (n * log((parts[0] + parts[1] + offset) / least) > PLACE_LIKELIHOOD)
+			continue;
+		step->first = place < step->first ? place : step->first;
+		step->last = place > step->last ? place : step->last;
+	}
+}
+
+static double half_interval(double error, double dof)
+{
+	return student_t_quantile(0.05, dof) * error;
+}
+
+/* Everything except the range of places. */
+static void test_step(struct step *step, const double *x, size_t begin, size_t place, size_t end,
+		      double floor)
+{
+	double m = (double)(place - begin), n = (double)(end - place), dof = m + n - 2.0;
+	double squares[2], variance, slope, line;
+
+	*step = (struct step){.place = place, .first = place, .last = place, .p = 1.0};
+	sum_squares(x, begin, place, &step->before, &squares[0]);
+	sum_squares(x, place, end, &step->after, &squares[1]);
+	step->low = -INFINITY;
+	step->high = INFINITY;
+	if (dof < 1.0)
+		return;
+	line = line_squares(x, begin, end, &slope);
+	step->is_line = line < squares[0] + squares[1];
+	variance = fmax((squares[0] + squares[1]) / dof, floor * floor);
+	step->error = sqrt(variance * (1.0 / m + 1.0 / n));
+	if (!(step->error > 0.0))
+		step->p = step->before == step->after ? 1.0 : 0.0;
+	else
+		step->p = student_t_p_value((step->after - step->before) / step->error, dof);
+	/* The largest of many differences was chosen: Bonferroni over its possible places. */
+	step->p = fmin(1.0, step->p * fmin(m + n - 1.0, WINDOW));
+	variance = half_interval(step->error, dof);
+	step->low = step->after - step->before - variance;
+	step->high = step->after - step->before + variance;
+}
+
+void step_measure(struct step *step, const double *x, size_t begin, size_t place, size_t end,
+		  double floor)
+{
+	begin = place - begin > WINDOW ? place - WINDOW : begin;
+	end = end - place > WINDOW ? place + WINDOW : end;
+	test_step(step, x, begin, place, end, floor);
+	set_place_range(step, x, begin, end, floor);
+}
+
+/* The neighbours of a candidate, at most WINDOW values away. */
+static void neighbours(const struct places *places, size_t index, size_t begin, size_t end,
+		       size_t *from, size_t *to)
+{
+	size_t place = places->list[index];
+
+	*from = index ? places->list[index - 1] : begin;
+	*to = index + 1 < places->count ? places->list[index + 1] : end;
+	*from = place - *from > WINDOW ? place - WINDOW : *from;
+	*to = *to - place > WINDOW ? place + WINDOW : *to;
+}
+
+/* Overlapping windows can find one change at places that differ a little: keeps the better one. */
+static void drop_close(struct places *places, const double *x, size_t begin, size_t end)
+{
+	for (size_t i = 0; i + 1 < places->count;) {
+		size_t a = places->list[i], b = places->list[i + 1];
+		size_t from = i ? places->list[i - 1] : begin;
+		size_t to = i + 2 < places->count ? places->list[i + 2] : end;
+
+		if (b - a >= SEGMENT_MIN) {
+			i++;
+			continue;
+		}
+		from = a - from > WINDOW ? a - WINDOW : from;
+		to = to - b > WINDOW ? b + WINDOW : to;
+		places_remove(places,
+			      split_p(x, from, a, to) <= split_p(x, from, b, to) ? i + 1 : i);
+	}
+}
+
+void change_points_prune(struct places *places, const double *x, size_t begin, size_t end,
+			 double floor)
+{
+	drop_close(places, x, begin, end);
+	while (places->count) {
+		size_t worst = 0;
+		double largest = -1.0;
+
+		for (size_t i = 0; i < places->count; i++) {
+			struct step step;
+			size_t from, to;
+			double p;
+
+			neighbours(places, i, begin, end, &from, &to);
+			test_step(&step, x, from, places->list[i], to, floor);
+			p = step.is_line ? 2.0 : step.p;
+			if (p > largest) {
+				largest = p;
+				worst = i;
+			}
+		}
+		if (largest <= STEP_ALPHA)
+			return;
+		places_remove(places, worst);
+	}
+}
+
+/*
+ * Correlation of successive residuals makes a trend look too certain. The effective number of
+ * values corrects that (Santer et al. 2000).
+ */
+static void test_trend(struct trend *trend, const double *x, size_t begin, size_t end, double floor)
+{
+	double n = (double)(end - begin), slope, squares = line_squares(x, begin, end, &slope);
+	double middle = (n - 1.0) / 2.0, mean, all, product = 0.0, last = 0.0, share, effective;
+	double error, half;
+
+	sum_squares(x, begin, end, &mean, &all);
+	for (size_t i = begin; i < end; i++) {
+		double rest = x[i] - mean - slope * ((double)(i - begin) - middle);
+
+		product += i > begin ? rest * last : 0.0;
+		last = rest;
+	}
+	share = squares > 0.0 ? product / squares : 0.0;
+	share = fmin(fmax(share, 0.0), 0.9);
+	effective = fmax(n * (1.0 - share) / (1.0 + share), 3.0);
+	error = sqrt(fmax(squares / (effective - 2.0), floor * floor) / (n * (n * n - 1.0) / 12.0));
+	half = half_interval(error, effective - 2.0);
+	*trend = (struct trend){.first = begin,
+				.slope = slope,
+				.low = slope - half,
+				.high = slope + half,
+				.p = 1.0};
+	if (error > 0.0)
+		trend->p = student_t_p_value(slope / error, effective - 2.0);
+}
+
+void trend_measure(struct trend *trend, const double *x, size_t begin, size_t end, double floor)
+{
+	size_t length = end - begin, windows = 0;
+
+	*trend = (struct trend){.first = begin, .p = 1.0};
+	if (length < DRIFT_MIN)
+		return;
+	for (size_t window = length < DRIFT_WINDOW ? length : DRIFT_WINDOW; window <= length;
+	     window *= 2) {
+		struct trend next;
+
+		test_trend(&next, x, end - window, end, floor);
+		windows++;
+		if (next.p < trend->p)
+			*trend = next;
+	}
+	trend->p = fmin(1.0, trend->p * (double)windows);
+}
