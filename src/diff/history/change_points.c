@@ -12,6 +12,7 @@
 #include "diff/stats/statistics.h"
 #include "log/base/grow.h"
 
+#define HIDDEN_DEPTH	 1    /* insignificant splits whose parts are searched, one in the other */
 #define PLACE_LIKELIHOOD 7.35 /* 95 % quantile of the likelihood ratio of a place (Hansen 2000) */
 
 int places_add(struct places *places, size_t place)
@@ -112,21 +113,32 @@ static double split_p(const double *x, size_t begin, size_t place, size_t end)
 	return student_t_p_value((means[1] - means[0]) / sqrt(variance), m + n - 2.0);
 }
 
-/* Splits a window until no part has another candidate. */
-static int search_window(struct places *places, const double *x, size_t begin, size_t end)
+/*
+ * Splits a window until no part has another candidate. A short excursion hides itself: neither end
+ * is significant alone. So the parts of an insignificant split are searched, too, and the split
+ * becomes a candidate if they contain one.
+ */
+static int search_window(struct places *places, const double *x, size_t begin, size_t end,
+			 int depth)
 {
-	size_t place;
+	size_t place, before = places->count;
+	bool is_significant;
 	int error;
 
 	if (end < begin + 2 * SEGMENT_MIN)
 		return 0;
 	place = best_split(x, begin, end);
-	if (!place || split_p(x, begin, place, end) > SCAN_ALPHA)
+	if (!place)
 		return 0;
-	error = places_add(places, place);
+	is_significant = split_p(x, begin, place, end) <= SCAN_ALPHA;
+	if (!is_significant && depth == HIDDEN_DEPTH)
+		return 0;
+	error = search_window(places, x, begin, place, depth + !is_significant);
 	if (!error)
-		error = search_window(places, x, begin, place);
-	return error ? error : search_window(places, x, place, end);
+		error = search_window(places, x, place, end, depth + !is_significant);
+	if (!error && (is_significant || places->count > before))
+		error = places_add(places, place);
+	return error;
 }
 
 /* Constant rows, such as most counts, have no candidates. */
@@ -156,13 +168,13 @@ int change_points_search(struct places *places, struct places *fixed, const doub
 
 	for (; !error && start + WINDOW <= end; start += WINDOW_STEP)
 		if (start + WINDOW > searched && !is_constant(x, start, start + WINDOW))
-			error = search_window(&found, x, start, start + WINDOW);
+			error = search_window(&found, x, start, start + WINDOW, 0);
 	if (!error && fixed)
 		error = places_add_all(fixed, &found);
 	/* The newest values, which no fixed window covers in full yet. */
 	start = end > begin + WINDOW ? end - WINDOW : begin;
 	if (!error && !is_constant(x, start, end))
-		error = search_window(&found, x, start, end);
+		error = search_window(&found, x, start, end, 0);
 	if (!error)
 		error = places_add_all(places, &found);
 	free(found.list);
@@ -213,7 +225,7 @@ static void test_step(struct step *step, const double *x, size_t begin, size_t p
 		      double floor)
 {
 	double m = (double)(place - begin), n = (double)(end - place), dof = m + n - 2.0;
-	double squares[2], variance, slope, line;
+	double squares[2], variance, slope, line, noise = floor * floor * (m + n);
 
 	*step = (struct step){.place = place, .first = place, .last = place, .p = 1.0};
 	sum_squares(x, begin, place, &step->before, &squares[0]);
@@ -223,7 +235,9 @@ static void test_step(struct step *step, const double *x, size_t begin, size_t p
 	if (dof < 1.0)
 		return;
 	line = line_squares(x, begin, end, &slope);
-	step->is_line = line < squares[0] + squares[1];
+	/* A step has a place and another mean: prefer the line unless the step is clearly better. */
+	step->is_line = (m + n) * log((line + noise) / (squares[0] + squares[1] + noise)) <
+			2.0 * log(m + n);
 	variance = fmax((squares[0] + squares[1]) / dof, floor * floor);
 	step->error = sqrt(variance * (1.0 / m + 1.0 / n));
 	if (!(step->error > 0.0))
@@ -277,6 +291,16 @@ static void drop_close(struct places *places, const double *x, size_t begin, siz
 	}
 }
 
+double change_points_choices(const struct places *places, size_t index, size_t begin, size_t end)
+{
+	size_t place = places->list[index];
+	size_t left = place - (index ? places->list[index - 1] : begin);
+	size_t right = (index + 1 < places->count ? places->list[index + 1] : end) - place;
+	bool is_bounded = left < right ? index > 0 : index + 1 < places->count;
+
+	return is_bounded ? fmax(1.0, WINDOW / (double)(left < right ? left : right)) : 1.0;
+}
+
 void change_points_prune(struct places *places, const double *x, size_t begin, size_t end,
 			 double floor)
 {
@@ -292,7 +316,8 @@ void change_points_prune(struct places *places, const double *x, size_t begin, s
 
 			neighbours(places, i, begin, end, &from, &to);
 			test_step(&step, x, from, places->list[i], to, floor);
-			p = step.is_line ? 2.0 : step.p;
+			p = step.p * change_points_choices(places, i, begin, end);
+			p = step.is_line ? WINDOW : p;
 			if (p > largest) {
 				largest = p;
 				worst = i;

@@ -11,14 +11,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SEGMENT_MIN  4	  /* values on each side of a change point */
+#define SEGMENT_MIN  5	   /* values on each side of a change point */
 #define WINDOW	     50	  /* values that are searched together */
 #define WINDOW_STEP  25	  /* distance of the starts of windows */
-#define STEP_ALPHA   0.01 /* chance of a false change point per family and WINDOW_STEP runs */
+#define STEP_ALPHA   0.005 /* chance of a false change point per family and WINDOW_STEP runs */
 #define SCAN_ALPHA   1e-3 /* of the candidates that the search returns */
 #define DRIFT_MIN    15	  /* values that a trend needs */
 #define DRIFT_WINDOW 30	  /* the shortest window of a long series; longer ones double */
-#define DRIFT_ALPHA  0.01 /* chance of a false trend per family */
 
 /* A growing list of places in a series. All zeros is empty; free list. */
 struct places {
@@ -59,6 +58,12 @@ void step_measure(struct step *step, const double *values, size_t begin, size_t 
  */
 void change_points_prune(struct places *places, const double *values, size_t begin, size_t end,
 			 double floor);
+
+/*
+ * A short part between two changes was chosen by both of its ends: the factor by which that raises
+ * the p-value of the change at this index, beyond what step_measure() corrects.
+ */
+double change_points_choices(const struct places *places, size_t index, size_t begin, size_t end);
 
 int places_add(struct places *places, size_t place); /* keeps the order, without duplicates */
 void places_remove(struct places *places, size_t index);

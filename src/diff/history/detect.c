@@ -214,6 +214,7 @@ static int add_steps(struct detection *d, const struct history_group *group, siz
 		track_part(track, group, at - 1, &begin, &unused);
 		track_part(track, group, at, &unused, &end);
 		step_measure(&step, track->values, begin, at, end, track->floor);
+		step.p = fmin(1.0, step.p * change_points_choices(&track->changes, c, begin, end));
 		error = add_step(d, track_number, &step, false);
 	}
 	return error;
@@ -248,7 +249,7 @@ static int add_drift(struct detection *d, const struct history_group *group, siz
 		return 0;
 	track_part(track, group, track->count - 1, &begin, &end);
 	trend_measure(&trend, track->values, begin, end, track->floor);
-	if (trend.p > DRIFT_ALPHA)
+	if (trend.p > DRIFT_ALPHA_TOTAL)
 		return 0;
 	for (size_t i = trend.first; i < end; i++)
 		mean += track->values[i] / (double)(end - trend.first);
@@ -361,13 +362,18 @@ static int adjust(struct detection *d, const struct history *h)
 	return error;
 }
 
-static double alpha_of(const struct finding *finding)
+static double alpha_of(const struct detection *d, const struct history *h,
+		       const struct finding *finding)
 {
-	return finding->is_drift ? DRIFT_ALPHA : finding->is_at_break ? BREAK_ALPHA : STEP_ALPHA;
+	bool is_total = h->rows[d->tracks[finding->track].row].level == LEVEL_TOTAL;
+
+	if (finding->is_drift)
+		return is_total ? DRIFT_ALPHA_TOTAL : DRIFT_ALPHA_ROWS;
+	return finding->is_at_break ? BREAK_ALPHA : STEP_ALPHA;
 }
 
 /* Drops findings that are not significant among the rows of their level, and their changes. */
-static void drop_insignificant(struct detection *d)
+static void drop_insignificant(struct detection *d, const struct history *h)
 {
 	size_t kept = 0;
 
@@ -375,7 +381,7 @@ static void drop_insignificant(struct detection *d)
 		const struct finding *finding = &d->findings[f];
 		struct track *track = &d->tracks[finding->track];
 
-		if (finding->p <= alpha_of(finding)) {
+		if (finding->p <= alpha_of(d, h, finding)) {
 			d->findings[kept++] = *finding;
 			continue;
 		}
@@ -401,7 +407,7 @@ static int test_all(struct detection *d, const struct history *h, const struct h
 	if (!error)
 		error = adjust(&part, h);
 	if (!error)
-		drop_insignificant(&part);
+		drop_insignificant(&part, h);
 	for (size_t f = 0; f < part.finding_count && !error; f++)
 		error = add_finding(d, &part.findings[f]);
 	free(part.findings);

@@ -8,6 +8,9 @@
 #include "diff/history/change_points.h"
 #include "diff/history/groups.h"
 
+#define DRIFT_ALPHA_TOTAL 0.03	/* chance of a false drift of a total, at each call */
+#define DRIFT_ALPHA_ROWS  0.005 /* the same for each other level */
+
 /* The values of one row over time, without the points that lack it. */
 struct track {
 	size_t row;

@@ -16,8 +16,8 @@
 #include "log/base/grow.h"
 
 #define NEAR		2   /* points between findings of one movement */
-#define NEAR_MAX	5   /* the same, for findings whose place is uncertain */
 #define EXCURSION_MAX	6   /* points of a change that reverts itself */
+#define DRIFT_GATE_ALPHA 0.01 /* of a drift that fails a gate */
 #define TOGETHER_PATHS	10  /* paths that are needed to say that all moved */
 #define TOGETHER_SHARE	0.8 /* of their cost */
 #define TOGETHER_SPREAD 0.4 /* relative difference to the median change */
@@ -102,23 +102,28 @@ static size_t distance(size_t a, size_t b)
 	return a > b ? a - b : b - a;
 }
 
+/* Can the change of this finding be at the place of the movement? */
+static bool is_near(const struct movement *movement, const struct finding *finding)
+{
+	if (movement->is_drift || finding->is_drift)
+		return movement->is_drift && finding->is_drift;
+	if (finding->is_at_break)
+		return movement->place == finding->place;
+	return movement->place + NEAR >= finding->first && movement->place <= finding->last + NEAR;
+}
+
 /* The nearest movement that a finding can belong to, or SIZE_MAX. */
 static size_t find_movement(const struct group_result *r, const struct finding *finding)
 {
 	size_t best = SIZE_MAX, best_distance = SIZE_MAX;
-	size_t allowed = (finding->last - finding->first) / 2;
 
-	allowed = allowed < NEAR ? NEAR : allowed > NEAR_MAX ? NEAR_MAX : allowed;
 	for (size_t m = 0; m < r->movement_count; m++) {
 		size_t apart = distance(r->movements[m].place, finding->place);
 
-		if (r->movements[m].is_drift != finding->is_drift ||
-		    (!finding->is_drift && (apart > allowed || (finding->is_at_break && apart))))
+		if (!is_near(&r->movements[m], finding) || apart >= best_distance)
 			continue;
-		if (apart < best_distance) {
-			best_distance = apart;
-			best = m;
-		}
+		best_distance = apart;
+		best = m;
 	}
 	return best;
 }
@@ -439,12 +444,14 @@ bool group_result_fails(const struct group_result *r, size_t newest)
 	for (size_t m = 0; m < r->movement_count; m++) {
 		const struct movement *movement = &r->movements[m];
 		size_t end = movement->is_drift ? movement->last : movement->place;
+		const struct finding *lead;
 
 		if (movement->cause != CAUSE_REAL || !movement->is_worse || movement->reason ||
 		    end + newest < r->group->count)
 			continue;
-		if (!movement->is_drift ||
-		    finding_row(r, &r->detection.findings[movement->lead])->level == LEVEL_TOTAL)
+		lead = &r->detection.findings[movement->lead];
+		if (!movement->is_drift || (finding_row(r, lead)->level == LEVEL_TOTAL &&
+					    lead->p <= DRIFT_GATE_ALPHA))
 			return true;
 	}
 	return false;
