@@ -329,38 +329,86 @@ void change_points_prune(struct places *places, const double *x, size_t begin, s
 	}
 }
 
+/* Sums for a line with one slope, and another mean in each part of a window. */
+struct line_sums {
+	double spread, both, squares; /* of the places, of both, of the values */
+	double parts;
+};
+
+/* The end of the part of a window that begins at a value. */
+static size_t next_part(const struct places *cuts, size_t begin, size_t end)
+{
+	for (size_t c = 0; c < cuts->count; c++)
+		if (cuts->list[c] > begin && cuts->list[c] < end)
+			return cuts->list[c];
+	return end;
+}
+
+static void add_part(struct line_sums *sums, const double *x, size_t begin, size_t end)
+{
+	double n = (double)(end - begin), middle = (n - 1.0) / 2.0, mean, squares;
+
+	sum_squares(x, begin, end, &mean, &squares);
+	for (size_t i = begin; i < end; i++)
+		sums->both += ((double)(i - begin) - middle) * (x[i] - mean);
+	sums->squares += squares;
+	sums->spread += n * (n * n - 1.0) / 12.0;
+	sums->parts += 1.0;
+}
+
+/* Correlation of successive residuals, from 0 to 0.9. */
+static double residual_correlation(const double *x, const struct places *cuts, size_t begin,
+				   size_t end, double slope, double squares)
+{
+	double product = 0.0, last = 0.0;
+
+	for (size_t from = begin, to; from < end; from = to) {
+		double mean, unused;
+
+		to = next_part(cuts, from, end);
+		sum_squares(x, from, to, &mean, &unused);
+		for (size_t i = from; i < to; i++) {
+			double middle = (double)(to - from - 1) / 2.0;
+			double rest = x[i] - mean - slope * ((double)(i - from) - middle);
+
+			product += i > begin ? rest * last : 0.0;
+			last = rest;
+		}
+	}
+	return squares > 0.0 ? fmin(fmax(product / squares, 0.0), 0.9) : 0.0;
+}
+
 /*
  * Correlation of successive residuals makes a trend look too certain. The effective number of
  * values corrects that (Santer et al. 2000).
  */
-static void test_trend(struct trend *trend, const double *x, size_t begin, size_t end, double floor)
+static void test_trend(struct trend *trend, const double *x, const struct places *cuts,
+		       size_t begin, size_t end, double floor)
 {
-	double n = (double)(end - begin), slope, squares = line_squares(x, begin, end, &slope);
-	double middle = (n - 1.0) / 2.0, mean, all, product = 0.0, last = 0.0, share, effective;
-	double error, half;
+	struct line_sums sums = {0};
+	double n = (double)(end - begin), slope, squares, share, dof, error, half;
 
-	sum_squares(x, begin, end, &mean, &all);
-	for (size_t i = begin; i < end; i++) {
-		double rest = x[i] - mean - slope * ((double)(i - begin) - middle);
-
-		product += i > begin ? rest * last : 0.0;
-		last = rest;
+	for (size_t from = begin, to; from < end; from = to) {
+		to = next_part(cuts, from, end);
+		add_part(&sums, x, from, to);
 	}
-	share = squares > 0.0 ? product / squares : 0.0;
-	share = fmin(fmax(share, 0.0), 0.9);
-	effective = fmax(n * (1.0 - share) / (1.0 + share), 3.0);
-	error = sqrt(fmax(squares / (effective - 2.0), floor * floor) / (n * (n * n - 1.0) / 12.0));
-	half = half_interval(error, effective - 2.0);
+	slope = sums.both / sums.spread;
+	squares = fmax(sums.squares - slope * sums.both, 0.0);
+	share = residual_correlation(x, cuts, begin, end, slope, squares);
+	dof = fmax(n * (1.0 - share) / (1.0 + share) - 1.0 - sums.parts, 1.0);
+	error = sqrt(fmax(squares / dof, floor * floor) / sums.spread);
+	half = half_interval(error, dof);
 	*trend = (struct trend){.first = begin,
 				.slope = slope,
 				.low = slope - half,
 				.high = slope + half,
 				.p = 1.0};
 	if (error > 0.0)
-		trend->p = student_t_p_value(slope / error, effective - 2.0);
+		trend->p = student_t_p_value(slope / error, dof);
 }
 
-void trend_measure(struct trend *trend, const double *x, size_t begin, size_t end, double floor)
+void trend_measure(struct trend *trend, const double *x, const struct places *cuts, size_t begin,
+		   size_t end, double floor)
 {
 	size_t length = end - begin, windows = 0;
 
@@ -371,7 +419,7 @@ void trend_measure(struct trend *trend, const double *x, size_t begin, size_t en
 	     window *= 2) {
 		struct trend next;
 
-		test_trend(&next, x, end - window, end, floor);
+		test_trend(&next, x, cuts, end - window, end, floor);
 		windows++;
 		if (next.p < trend->p)
 			*trend = next;

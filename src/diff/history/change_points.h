@@ -12,12 +12,12 @@
 #include <stddef.h>
 
 #define SEGMENT_MIN  5	   /* values on each side of a change point */
-#define WINDOW	     50	  /* values that are searched together */
-#define WINDOW_STEP  25	  /* distance of the starts of windows */
+#define WINDOW	     50	   /* values that are searched together */
+#define WINDOW_STEP  25	   /* distance of the starts of windows */
 #define STEP_ALPHA   0.005 /* chance of a false change point per family and WINDOW_STEP runs */
-#define SCAN_ALPHA   1e-3 /* of the candidates that the search returns */
-#define DRIFT_MIN    15	  /* values that a trend needs */
-#define DRIFT_WINDOW 30	  /* the shortest window of a long series; longer ones double */
+#define SCAN_ALPHA   1e-3  /* of the candidates that the search returns */
+#define DRIFT_MIN    15	   /* values that a trend needs */
+#define DRIFT_WINDOW 30	   /* the shortest window of a long series; longer ones double */
 
 /* A growing list of places in a series. All zeros is empty; free list. */
 struct places {
@@ -75,9 +75,12 @@ struct trend {
 	double p;	  /* corrected for the number of windows; 1: no trend */
 };
 
-/* Finds the most significant trend that ends at the last value. */
-void trend_measure(struct trend *trend, const double *values, size_t begin, size_t end,
-		   double floor);
+/*
+ * Finds the most significant trend that ends at the last value. The mean may change at cuts, where
+ * other rows have steps.
+ */
+void trend_measure(struct trend *trend, const double *values, const struct places *cuts,
+		   size_t begin, size_t end, double floor);
 
 /* Standard deviation around the mean. NAN for less than two values. */
 double series_deviation(const double *values, size_t begin, size_t end);

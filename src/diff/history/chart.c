@@ -89,14 +89,14 @@ static void put_axis(FILE *out, const struct group_result *r, const struct scale
 		double y = y_of(scale, value);
 
 		fprintf(out,
-			"<path class=axis d='M%.0f %.1fH%.0f'/><text x=%.0f y=%.1f "
-			"text-anchor=end>%s</text>\n",
+			"<path class='axis' d='M%.0f %.1fH%.0f'/><text x='%.0f' y='%.1f' "
+			"text-anchor='end'>%s</text>\n",
 			LEFT, y, WIDTH - 8.0, LEFT - 6.0, y + 4.0,
 			format_amount(amount, unit, value));
 	}
 	for (int e = 0; e < 2; e++) {
-		fprintf(out, "<text x=%.1f y=%.0f text-anchor=%s>", x_of(scale, (double)ends[e]),
-			HEIGHT - 6.0, e ? "end" : "start");
+		fprintf(out, "<text x='%.1f' y='%.0f' text-anchor='%s'>",
+			x_of(scale, (double)ends[e]), HEIGHT - 6.0, e ? "end" : "start");
 		html_text(out, point_label(label, group_point(r->history, r->group, ends[e])));
 		fputs("</text>\n", out);
 	}
@@ -110,7 +110,7 @@ static void put_dots(FILE *out, const struct group_result *r, const struct track
 	char label[LABEL_BYTES], amount[AMOUNT_BYTES];
 
 	if (!has_titles)
-		fputs("<path class=dots d='", out);
+		fputs("<path class='dots' d='", out);
 	for (size_t i = 0; i < track->count; i++) {
 		double value = value_of(track, i), x = x_of(scale, (double)track->places[i]);
 
@@ -118,7 +118,7 @@ static void put_dots(FILE *out, const struct group_result *r, const struct track
 			fprintf(out, "M%.1f %.1fh0", x, y_of(scale, value));
 			continue;
 		}
-		fprintf(out, "<path class=dots d='M%.1f %.1fh0'><title>", x, y_of(scale, value));
+		fprintf(out, "<path class='dots' d='M%.1f %.1fh0'><title>", x, y_of(scale, value));
 		html_text(out,
 			  point_label(label, group_point(r->history, r->group, track->places[i])));
 		fprintf(out, ": %s</title></path>\n", format_amount(amount, unit, value));
@@ -139,7 +139,7 @@ static void put_means(FILE *out, const struct group_result *r, const struct trac
 			sum += track->values[k];
 		sum /= (double)(end - begin);
 		y = y_of(scale, track->is_log ? exp(sum) : sum);
-		fprintf(out, "<path class=mean d='M%.1f %.1fH%.1f'/>\n",
+		fprintf(out, "<path class='mean' d='M%.1f %.1fH%.1f'/>\n",
 			x_of(scale, (double)track->places[begin] - 0.3), y,
 			x_of(scale, (double)track->places[end - 1] + 0.3));
 	}
@@ -164,8 +164,9 @@ static void put_marks(FILE *out, const struct group_result *r, const struct trac
 			fprintf(out, "<path class='mark %s' d='M%.1f %.0fV%.0f'/>\n",
 				marks[m].class, x, TOP - 8.0, HEIGHT - BOTTOM);
 		}
-		fprintf(out, "<text x=%.1f y=11 text-anchor=%s>%s at ", x + (is_right ? -4 : 4),
-			is_right ? "end" : "start", format_ratio(ratio, marks[m].ratio));
+		fprintf(out, "<text x='%.1f' y='11' text-anchor='%s'>%s at ",
+			x + (is_right ? -4 : 4), is_right ? "end" : "start",
+			format_ratio(ratio, marks[m].ratio));
 		html_text(out,
 			  point_label(label, group_point(r->history, r->group, marks[m].place)));
 		fputs("</text>\n", out);
@@ -179,7 +180,7 @@ void chart_write(FILE *out, const struct group_result *r, const struct track *tr
 	struct scale scale = make_scale(r, track);
 	enum unit unit = track->metric == METRIC_COUNT ? UNIT_COUNT : row->unit;
 
-	fprintf(out, "<svg viewBox='0 0 %.0f %.0f' role=img>\n", WIDTH, HEIGHT);
+	fprintf(out, "<svg viewBox='0 0 %.0f %.0f' role='img'>\n", WIDTH, HEIGHT);
 	put_axis(out, r, &scale, unit);
 	put_dots(out, r, track, &scale, unit);
 	put_means(out, r, track, &scale);

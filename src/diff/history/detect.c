@@ -25,6 +25,7 @@ void detection_free(struct detection *d)
 	}
 	free(d->tracks);
 	free(d->findings);
+	free(d->total_steps.list);
 	*d = (struct detection){0};
 }
 
@@ -237,20 +238,34 @@ static int add_breaks(struct detection *d, const struct history_group *group, si
 	return error;
 }
 
+/* Steps of totals are steps of other rows, too, though these are too noisy to show it. */
+static int find_cuts(struct places *cuts, const struct detection *d, const struct track *track)
+{
+	int error = 0;
+
+	for (size_t p = 0; p < d->total_steps.count && !error; p++)
+		error = places_add(cuts, track_index(track, d->total_steps.list[p]));
+	return error;
+}
+
 static int add_drift(struct detection *d, const struct history_group *group, size_t track_number)
 {
+	struct places cuts = {0};
 	const struct track *track = &d->tracks[track_number];
 	struct finding finding = {.track = track_number, .is_drift = true};
 	struct trend trend;
 	double length, middle, mean = 0.0;
 	size_t begin, end;
+	int error;
 
 	if (track->metric != METRIC_VALUE)
 		return 0;
+	error = find_cuts(&cuts, d, track);
 	track_part(track, group, track->count - 1, &begin, &end);
-	trend_measure(&trend, track->values, begin, end, track->floor);
-	if (trend.p > DRIFT_ALPHA_TOTAL)
-		return 0;
+	trend_measure(&trend, track->values, &cuts, begin, end, track->floor);
+	free(cuts.list);
+	if (error || trend.p > DRIFT_ALPHA_TOTAL)
+		return error;
 	for (size_t i = trend.first; i < end; i++)
 		mean += track->values[i] / (double)(end - trend.first);
 	length = (double)(end - trend.first - 1);
@@ -486,6 +501,9 @@ int detection_make(struct detection *d, struct history *h, const struct history_
 		error = search_all(d, h, group);
 	if (!error)
 		error = test_all(d, h, group, add_steps);
+	for (size_t f = 0; f < d->finding_count && !error; f++)
+		if (h->rows[d->tracks[d->findings[f].track].row].level == LEVEL_TOTAL)
+			error = places_add(&d->total_steps, d->findings[f].place);
 	/* Means beside breaks and trends need the changes that are left. */
 	if (!error)
 		error = test_all(d, h, group, add_breaks);

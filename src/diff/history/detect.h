@@ -44,6 +44,7 @@ struct detection {
 	size_t track_count, track_capacity;
 	struct finding *findings;
 	size_t finding_count, finding_capacity;
+	struct places total_steps; /* points of the group where a total has a step */
 };
 
 /*

@@ -145,6 +145,15 @@ static int add_entry(struct history *h, const struct profile_entry *entry, doubl
 	return 0;
 }
 
+/* Rounds as the index does, so that a run means the same whether it is new or known. */
+static double round_value(double value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.9g", value);
+	return strtod(text, NULL);
+}
+
 int point_add(struct history *h, const char *id, struct run_profile *const *runs, size_t count,
 	      struct problems *problems)
 {
@@ -170,8 +179,9 @@ int point_add(struct history *h, const char *id, struct run_profile *const *runs
 		point->run_count = (uint32_t)count;
 		point->values = arena_alloc(h->memory, value_count * sizeof(*values));
 		point->value_count = value_count;
-		if (point->values)
-			memcpy(point->values, values, value_count * sizeof(*values));
+		for (size_t v = 0; point->values && v < value_count; v++)
+			point->values[v] = (struct history_value){round_value(values[v].value),
+								  round_value(values[v].count)};
 		index = point->values ? set_properties(h, point, runs[0]) : -ENOMEM;
 		h->read_count++;
 	}
