@@ -369,7 +369,7 @@ static const struct verb {
 	{"show", "FILE", "List the sets of runs", false, run_show},
 	{"prune", "[--label LABEL] [--keep N] FILE",
 	 "Remove the sets of a label, or all but the newest N", false, run_prune},
-	{"accept", "--reason TEXT [--row ROW] [--by LABEL] FILE",
+	{"accept", "--reason TEXT [--row LEVEL(NAME)] [--by LABEL] FILE",
 	 "Record that a change at the newest set is intended", false, run_accept},
 };
 
@@ -461,7 +461,7 @@ static void print_verbs(void)
 {
 	printf("\nVerbs:\n");
 	for (size_t v = 0; v < VERB_COUNT; v++)
-		printf("  %-7s %-40s %s\n", verbs[v].name, verbs[v].arguments, verbs[v].help);
+		printf("  %-7s %-47s %s\n", verbs[v].name, verbs[v].arguments, verbs[v].help);
 }
 
 const struct command command_baseline = {

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "diff/base/output_file.h"
+#include "diff/history/groups.h"
 #include "diff/history/index_file.h"
 #include "diff/history/report.h"
 #include "diff/history/sources.h"

@@ -235,7 +235,7 @@ static void test_step(struct step *step, const double *x, size_t begin, size_t p
 	if (dof < 1.0)
 		return;
 	line = line_squares(x, begin, end, &slope);
-	/* A step has a place and another mean: prefer the line unless the step is clearly better. */
+	/* A step has one more parameter and a place: prefer the line in doubt. */
 	step->is_line = (m + n) * log((line + noise) / (squares[0] + squares[1] + noise)) <
 			2.0 * log(m + n);
 	variance = fmax((squares[0] + squares[1]) / dof, floor * floor);

@@ -145,32 +145,33 @@ static void put_means(FILE *out, const struct group_result *r, const struct trac
 	}
 }
 
-static void put_marks(FILE *out, const struct group_result *r, const struct track *track,
-		      const struct scale *scale, const struct chart_mark *marks, size_t count)
+/* A dashed line at a step, or along a drift, with its size. */
+static void put_mark(FILE *out, const struct group_result *r, const struct track *track,
+		     const struct scale *scale, const struct chart_mark *mark)
 {
+	double x = x_of(scale, (double)mark->place - 0.5), y = 11.0;
 	char label[LABEL_BYTES], ratio[AMOUNT_BYTES];
+	bool is_left = x > WIDTH - 70.0;
 
-	for (size_t m = 0; m < count; m++) {
-		double x = x_of(scale, (double)marks[m].place - 0.5);
-		bool is_right = x > WIDTH - 150.0;
+	if (mark->is_drift) {
+		double end = x_of(scale, (double)track->places[track->count - 1]);
 
-		if (marks[m].is_drift) {
-			x = x_of(scale, (double)marks[m].place);
-			fprintf(out, "<path class='mark %s' d='M%.1f %.1fL%.1f %.1f'/>\n",
-				marks[m].class, x, y_of(scale, marks[m].before),
-				x_of(scale, (double)track->places[track->count - 1]),
-				y_of(scale, marks[m].after));
-		} else {
-			fprintf(out, "<path class='mark %s' d='M%.1f %.0fV%.0f'/>\n",
-				marks[m].class, x, TOP - 8.0, HEIGHT - BOTTOM);
-		}
-		fprintf(out, "<text x='%.1f' y='11' text-anchor='%s'>%s at ",
-			x + (is_right ? -4 : 4), is_right ? "end" : "start",
-			format_ratio(ratio, marks[m].ratio));
-		html_text(out,
-			  point_label(label, group_point(r->history, r->group, marks[m].place)));
-		fputs("</text>\n", out);
+		fprintf(out, "<path class='mark %s' d='M%.1f %.1fL%.1f %.1f'>", mark->class,
+			x_of(scale, (double)mark->place), y_of(scale, mark->before), end,
+			y_of(scale, mark->after));
+		x = end;
+		is_left = true;
+		/* Below the line, so that it does not hide the size of a step. */
+		y = HEIGHT - BOTTOM - 6.0;
+	} else {
+		fprintf(out, "<path class='mark %s' d='M%.1f %.0fV%.0f'>", mark->class, x,
+			TOP - 8.0, HEIGHT - BOTTOM);
 	}
+	fputs("<title>", out);
+	html_text(out, point_label(label, group_point(r->history, r->group, mark->place)));
+	fprintf(out, "</title></path><text x='%.1f' y='%.0f' text-anchor='%s'>%s%s</text>\n",
+		x + (is_left ? -4.0 : 4.0), y, is_left ? "end" : "start",
+		mark->is_drift ? "drift " : "", format_ratio(ratio, mark->ratio));
 }
 
 void chart_write(FILE *out, const struct group_result *r, const struct track *track,
@@ -184,6 +185,7 @@ void chart_write(FILE *out, const struct group_result *r, const struct track *tr
 	put_axis(out, r, &scale, unit);
 	put_dots(out, r, track, &scale, unit);
 	put_means(out, r, track, &scale);
-	put_marks(out, r, track, &scale, marks, mark_count);
+	for (size_t m = 0; m < mark_count; m++)
+		put_mark(out, r, track, &scale, &marks[m]);
 	fputs("</svg>\n", out);
 }

@@ -29,18 +29,6 @@ void detection_free(struct detection *d)
 	*d = (struct detection){0};
 }
 
-const struct track *detection_find(const struct detection *d, const struct history *h,
-				   enum level level, const char *key, enum metric metric)
-{
-	for (size_t t = 0; t < d->track_count; t++) {
-		const struct history_row *row = &h->rows[d->tracks[t].row];
-
-		if (row->level == level && d->tracks[t].metric == metric && !strcmp(row->key, key))
-			return &d->tracks[t];
-	}
-	return NULL;
-}
-
 bool track_compare(const struct track *track, const struct history_group *group, size_t place,
 		   size_t span, struct step *step)
 {

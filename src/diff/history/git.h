@@ -28,7 +28,7 @@ void git_versions_free(struct git_version *list, size_t count);
  */
 int git_read(const char *const *objects, size_t count, char **contents_out, size_t *bytes_out);
 
-/* The full hash of each commit of HEAD and the branches, oldest first. Returns as git_versions(). */
+/* Hashes of the commits of HEAD and the branches, oldest first. Returns as git_versions(). */
 int git_commits(const char *const *branches, size_t branch_count, char ***list_out,
 		size_t *count_out);
 void git_commits_free(char **list, size_t count);

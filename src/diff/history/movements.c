@@ -15,15 +15,15 @@
 #include "diff/stats/statistics.h"
 #include "log/base/grow.h"
 
-#define NEAR		2   /* points between findings of one movement */
-#define EXCURSION_MAX	6   /* points of a change that reverts itself */
+#define NEAR		 2    /* points between findings of one movement */
+#define EXCURSION_MAX	 6    /* points of a change that reverts itself */
 #define DRIFT_GATE_ALPHA 0.01 /* of a drift that fails a gate */
-#define TOGETHER_PATHS	10  /* paths that are needed to say that all moved */
-#define TOGETHER_SHARE	0.8 /* of their cost */
-#define TOGETHER_SPREAD 0.4 /* relative difference to the median change */
-#define TOGETHER_PART	0.5 /* of the change of the leading row, that the median must have */
-#define TOGETHER_WEIGHT 0.1 /* largest weight of a path */
-#define TOGETHER_SPAN	10  /* points on each side that are compared */
+#define TOGETHER_PATHS	 10   /* paths that are needed to say that all moved */
+#define TOGETHER_SHARE	 0.8  /* of their cost */
+#define TOGETHER_SPREAD	 0.4  /* relative difference to the median change */
+#define TOGETHER_PART	 0.5  /* of the change of the leading row, that the median must have */
+#define TOGETHER_WEIGHT	 0.1  /* largest weight of a path */
+#define TOGETHER_SPAN	 10   /* points on each side that are compared */
 
 const char *const cause_words[CAUSES] = {
 	[CAUSE_REAL] = "real",
@@ -450,8 +450,8 @@ bool group_result_fails(const struct group_result *r, size_t newest)
 		    end + newest < r->group->count)
 			continue;
 		lead = &r->detection.findings[movement->lead];
-		if (!movement->is_drift || (finding_row(r, lead)->level == LEVEL_TOTAL &&
-					    lead->p <= DRIFT_GATE_ALPHA))
+		if (!movement->is_drift ||
+		    (finding_row(r, lead)->level == LEVEL_TOTAL && lead->p <= DRIFT_GATE_ALPHA))
 			return true;
 	}
 	return false;

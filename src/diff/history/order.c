@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "diff/history/git.h"
-#include "diff/history/groups.h"
+#include "diff/history/group.h"
 #include "diff/history/points.h"
 
 #define COMMIT_DIGITS_MIN 7

@@ -5,7 +5,7 @@
 #ifndef XT_DIFF_HISTORY_RENAMES_H
 #define XT_DIFF_HISTORY_RENAMES_H
 
-#include "diff/history/groups.h"
+#include "diff/history/group.h"
 
 /*
  * Pairs call paths that end at a point with similar ones that begin there. Fills the renames of the

@@ -14,7 +14,7 @@
 #include "diff/history/chart.h"
 
 #define CHARTS_MAX 60 /* of a group */
-#define ROWS_MAX   12 /* of a movement */
+#define ROWS_MAX   6  /* of a movement */
 
 static const char style[] =
 	":root{color-scheme:light dark;--bg:#fff;--fg:#1c2128;--dim:#667;--line:#d8dce2;"
@@ -128,7 +128,15 @@ static int put_movements(FILE *out, const struct group_result *r)
 	return error;
 }
 
-/* Rows that have a chart: totals that matter, and what moved. */
+static bool is_constant(const struct track *track)
+{
+	for (size_t i = 1; i < track->count; i++)
+		if (track->values[i] != track->values[0])
+			return false;
+	return true;
+}
+
+/* Rows that have a chart: totals that vary, and what moved. */
 static bool has_chart(const struct group_result *r, size_t number)
 {
 	const struct track *track = &r->detection.tracks[number];
@@ -136,7 +144,8 @@ static bool has_chart(const struct group_result *r, size_t number)
 	for (size_t f = 0; f < r->detection.finding_count; f++)
 		if (r->detection.findings[f].track == number)
 			return true;
-	return r->history->rows[track->row].level == LEVEL_TOTAL && track->metric == METRIC_VALUE;
+	return r->history->rows[track->row].level == LEVEL_TOTAL && track->metric == METRIC_VALUE &&
+	       !is_constant(track);
 }
 
 /* Marks the movements of a row in its chart. */

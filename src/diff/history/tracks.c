@@ -95,6 +95,18 @@ static int add_row(struct detection *d, struct series *series, const struct hist
 	return error;
 }
 
+const struct track *detection_find(const struct detection *d, const struct history *h,
+				   enum level level, const char *key, enum metric metric)
+{
+	for (size_t t = 0; t < d->track_count; t++) {
+		const struct history_row *row = &h->rows[d->tracks[t].row];
+
+		if (row->level == level && d->tracks[t].metric == metric && !strcmp(row->key, key))
+			return &d->tracks[t];
+	}
+	return NULL;
+}
+
 /* Rows of GPU time that matter little are not tested, so that they do not cost power. */
 static void select_tested(struct detection *d, const struct history *h)
 {

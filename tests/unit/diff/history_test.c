@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diff/history/groups.h"
 #include "diff/history/movements.h"
 
 #define PATHS	     300
