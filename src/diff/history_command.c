@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "diff/base/output_file.h"
 #include "diff/history/groups.h"
@@ -123,19 +124,36 @@ static void list_options(struct option_list *list)
 	option_list_add(list, option_rows);
 }
 
-/* The index of a directory is inside it, that of a file beside it. The caller frees the path. */
+/* A directory that xtrace bench or xtrace record made gets no other files. */
+static bool is_recorded(const char *directory)
+{
+	static const char *const names[] = {"bench.json", "info.json"};
+	bool is_found = false;
+	char *path;
+
+	for (size_t n = 0; n < 2 && !is_found; n++) {
+		if (asprintf(&path, "%s/%s", directory, names[n]) < 0)
+			return true;
+		is_found = !access(path, F_OK);
+		free(path);
+	}
+	return is_found;
+}
+
+/* The index is in a directory that is searched, and beside other sources. NULL: there is none. */
 static char *index_path(const struct request *request, const char *source)
 {
 	struct stat about;
 	char *copy, *path = NULL;
+	bool is_inside;
 
 	if (request->index)
 		return strcmp(request->index, "none") ? strdup(request->index) : NULL;
 	if (stat(source, &about))
 		return strdup(INDEX_NAME);
+	is_inside = S_ISDIR(about.st_mode) && !is_recorded(source);
 	copy = strdup(source);
-	if (copy &&
-	    asprintf(&path, "%s/" INDEX_NAME, S_ISDIR(about.st_mode) ? copy : dirname(copy)) < 0)
+	if (copy && asprintf(&path, "%s/" INDEX_NAME, is_inside ? copy : dirname(copy)) < 0)
 		path = NULL;
 	free(copy);
 	return path;

@@ -46,26 +46,27 @@ bool track_compare(const struct track *track, const struct history_group *group,
 	return true;
 }
 
-double track_noise(const struct track *track, size_t span)
+double track_noise(const struct track *track, const struct history_group *group, size_t span)
 {
-	size_t begin = track->changes.count ? track->changes.list[track->changes.count - 1] : 0;
+	size_t begin, end;
 
-	begin = track->count - begin > span ? track->count - span : begin;
-	return track_noise_between(track, begin, track->count);
+	track_part(track, group, track->count - 1, &begin, &end);
+	begin = end - begin > span ? end - span : begin;
+	return track_noise_between(track, group, begin, end);
 }
 
-double track_noise_between(const struct track *track, size_t begin, size_t end)
+double track_noise_between(const struct track *track, const struct history_group *group,
+			   size_t begin, size_t end)
 {
 	double squares = 0.0, freedom = 0.0;
 
 	end = end < track->count ? end : track->count;
 	while (begin < end) {
-		size_t part_end = end;
+		size_t unused, part_end;
 		double deviation;
 
-		for (size_t c = 0; c < track->changes.count; c++)
-			if (track->changes.list[c] > begin && track->changes.list[c] < part_end)
-				part_end = track->changes.list[c];
+		track_part(track, group, begin, &unused, &part_end);
+		part_end = part_end < end ? part_end : end;
 		deviation = series_deviation(track->values, begin, part_end);
 		if (isfinite(deviation)) {
 			squares += deviation * deviation * (double)(part_end - begin - 1);

@@ -26,9 +26,10 @@ bool track_compare(const struct track *track, const struct history_group *group,
 		   size_t span, struct step *step);
 
 /* Relative standard deviation of the newest `span` values of a track since its last change. */
-double track_noise(const struct track *track, size_t span);
+double track_noise(const struct track *track, const struct history_group *group, size_t span);
 
 /* The same of values[begin..end), around the means between changes. */
-double track_noise_between(const struct track *track, size_t begin, size_t end);
+double track_noise_between(const struct track *track, const struct history_group *group,
+			   size_t begin, size_t end);
 
 #endif

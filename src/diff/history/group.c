@@ -40,7 +40,7 @@ const char *point_label(char out[LABEL_BYTES], const struct history_point *point
 		snprintf(out, LABEL_BYTES, "%.*s", COMMIT_DIGITS, point->commit);
 	} else if (point->time_ns) {
 		gmtime_r(&seconds, &parts);
-		strftime(out, LABEL_BYTES, "%Y-%m-%d %H:%M", &parts);
+		strftime(out, LABEL_BYTES, "%Y-%m-%d %H:%M:%S", &parts);
 	} else {
 		snprintf(out, LABEL_BYTES, "%.*s", LABEL_BYTES - 1, point->origin);
 	}

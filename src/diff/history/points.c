@@ -35,9 +35,9 @@ void point_id_of_runs(char out[ID_BYTES], struct run_profile *const *runs, size_
 
 static const char *put_gpu(char out[TEXT_BYTES], const struct run_profile *run)
 {
-	size_t used =
-		(size_t)snprintf(out, TEXT_BYTES, "%s", run->is_simulated ? "simulated " : "");
+	size_t used = 0;
 
+	out[0] = '\0';
 	for (size_t d = 0; d < run->device_count && used < TEXT_BYTES; d++)
 		used += (size_t)snprintf(out + used, TEXT_BYTES - used, "%s%s", d ? " + " : "",
 					 run->devices[d].name);

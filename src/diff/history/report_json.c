@@ -118,10 +118,11 @@ static void put_noise(cJSON *object, const struct group_result *r)
 			continue;
 		item = json_add_object(list);
 		cJSON_AddStringToObject(item, "total", row->key);
-		put_number(item, "newest_ratio", track_noise(track, NOISE_SPAN));
+		put_number(item, "newest_ratio", track_noise(track, r->group, NOISE_SPAN));
 		spans = cJSON_AddArrayToObject(item, "ratios");
 		for (size_t begin = 0; begin < track->count; begin += NOISE_SPAN) {
-			double noise = track_noise_between(track, begin, begin + NOISE_SPAN);
+			double noise =
+				track_noise_between(track, r->group, begin, begin + NOISE_SPAN);
 
 			cJSON_AddItemToArray(spans, isfinite(noise) ? cJSON_CreateNumber(noise)
 								    : cJSON_CreateNull());

@@ -144,7 +144,8 @@ static void put_noise(FILE *out, const struct group_result *r)
 			totals[t],
 			format_amount(amount, r->history->rows[track->row].unit,
 				      track->is_log ? exp(last) : last),
-			format_percent(noise, track_noise(track, NOISE_SPAN)), NOISE_SPAN);
+			format_percent(noise, track_noise(track, r->group, NOISE_SPAN)),
+			NOISE_SPAN);
 	}
 }
 

@@ -25,7 +25,7 @@
 #define GPU_TIME     "gpu-time"
 #define PLACE_WITHIN 2
 
-static unsigned long long false_histories = 6;
+static unsigned long long false_histories = 3;
 
 /* A sequence of random numbers (splitmix64). */
 static uint64_t random_state;
