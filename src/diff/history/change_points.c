@@ -220,6 +220,12 @@ static double half_interval(double error, double dof)
 	return student_t_quantile(0.05, dof) * error;
 }
 
+/* Bonferroni: the largest of the differences at all places was chosen. */
+static double correct_p(double p, double values)
+{
+	return fmin(1.0, p * fmin(values - 1.0, WINDOW));
+}
+
 /* Everything except the range of places. */
 static void test_step(struct step *step, const double *x, size_t begin, size_t place, size_t end,
 		      double floor)
@@ -244,32 +250,71 @@ static void test_step(struct step *step, const double *x, size_t begin, size_t p
 		step->p = step->before == step->after ? 1.0 : 0.0;
 	else
 		step->p = student_t_p_value((step->after - step->before) / step->error, dof);
-	/* The largest of many differences was chosen: Bonferroni over its possible places. */
-	step->p = fmin(1.0, step->p * fmin(m + n - 1.0, WINDOW));
+	step->p = correct_p(step->p, m + n);
 	variance = half_interval(step->error, dof);
 	step->low = step->after - step->before - variance;
 	step->high = step->after - step->before + variance;
 }
 
+/* Sums for a line with one slope, and another mean in each part of a window. */
+struct line_sums {
+	double spread, both, squares; /* of the places, of both, of the values */
+	double parts;
+};
+
+static void add_part(struct line_sums *sums, const double *x, size_t begin, size_t end)
+{
+	double n = (double)(end - begin), middle = (n - 1.0) / 2.0, mean, squares;
+
+	sum_squares(x, begin, end, &mean, &squares);
+	for (size_t i = begin; i < end; i++)
+		sums->both += ((double)(i - begin) - middle) * (x[i] - mean);
+	sums->squares += squares;
+	sums->spread += n * (n * n - 1.0) / 12.0;
+	sums->parts += 1.0;
+}
+
+/* A step in the middle of a trend: both sides have the same slope. */
+static void test_step_in_trend(struct step *step, const double *x, size_t begin, size_t place,
+			       size_t end, double floor)
+{
+	double m = (double)(place - begin), n = (double)(end - place), dof = m + n - 3.0;
+	struct line_sums sums = {0};
+	double slope, jump, half;
+
+	if (dof < 1.0)
+		return;
+	add_part(&sums, x, begin, place);
+	add_part(&sums, x, place, end);
+	slope = sums.both / sums.spread;
+	half = (m + n) / 2.0;
+	jump = step->after - step->before - slope * half;
+	step->error = sqrt(fmax((sums.squares - slope * sums.both) / dof, floor * floor) *
+			   (1.0 / m + 1.0 / n + half * half / sums.spread));
+	step->before += slope * m / 2.0;
+	step->after = step->before + jump;
+	step->p = correct_p(student_t_p_value(jump / step->error, dof), m + n);
+	half = half_interval(step->error, dof);
+	step->low = jump - half;
+	step->high = jump + half;
+}
+
+/* Tests a step over up to WINDOW values on each side. Narrows the range to them. */
+static void choose_step(struct step *step, const double *x, size_t *begin, size_t place,
+			size_t *end, double floor)
+{
+	*begin = place - *begin > WINDOW ? place - WINDOW : *begin;
+	*end = *end - place > WINDOW ? place + WINDOW : *end;
+	test_step(step, x, *begin, place, *end, floor);
+	if (step->is_line)
+		test_step_in_trend(step, x, *begin, place, *end, floor);
+}
+
 void step_measure(struct step *step, const double *x, size_t begin, size_t place, size_t end,
 		  double floor)
 {
-	begin = place - begin > WINDOW ? place - WINDOW : begin;
-	end = end - place > WINDOW ? place + WINDOW : end;
-	test_step(step, x, begin, place, end, floor);
+	choose_step(step, x, &begin, place, &end, floor);
 	set_place_range(step, x, begin, end, floor);
-}
-
-/* The neighbours of a candidate, at most WINDOW values away. */
-static void neighbours(const struct places *places, size_t index, size_t begin, size_t end,
-		       size_t *from, size_t *to)
-{
-	size_t place = places->list[index];
-
-	*from = index ? places->list[index - 1] : begin;
-	*to = index + 1 < places->count ? places->list[index + 1] : end;
-	*from = place - *from > WINDOW ? place - WINDOW : *from;
-	*to = *to - place > WINDOW ? place + WINDOW : *to;
 }
 
 /* Overlapping windows can find one change at places that differ a little: keeps the better one. */
@@ -310,14 +355,13 @@ void change_points_prune(struct places *places, const double *x, size_t begin, s
 		double largest = -1.0;
 
 		for (size_t i = 0; i < places->count; i++) {
+			size_t from = i ? places->list[i - 1] : begin;
+			size_t to = i + 1 < places->count ? places->list[i + 1] : end;
 			struct step step;
-			size_t from, to;
 			double p;
 
-			neighbours(places, i, begin, end, &from, &to);
-			test_step(&step, x, from, places->list[i], to, floor);
+			choose_step(&step, x, &from, places->list[i], &to, floor);
 			p = step.p * change_points_choices(places, i, begin, end);
-			p = step.is_line ? WINDOW : p;
 			if (p > largest) {
 				largest = p;
 				worst = i;
@@ -329,12 +373,6 @@ void change_points_prune(struct places *places, const double *x, size_t begin, s
 	}
 }
 
-/* Sums for a line with one slope, and another mean in each part of a window. */
-struct line_sums {
-	double spread, both, squares; /* of the places, of both, of the values */
-	double parts;
-};
-
 /* The end of the part of a window that begins at a value. */
 static size_t next_part(const struct places *cuts, size_t begin, size_t end)
 {
@@ -342,18 +380,6 @@ static size_t next_part(const struct places *cuts, size_t begin, size_t end)
 		if (cuts->list[c] > begin && cuts->list[c] < end)
 			return cuts->list[c];
 	return end;
-}
-
-static void add_part(struct line_sums *sums, const double *x, size_t begin, size_t end)
-{
-	double n = (double)(end - begin), middle = (n - 1.0) / 2.0, mean, squares;
-
-	sum_squares(x, begin, end, &mean, &squares);
-	for (size_t i = begin; i < end; i++)
-		sums->both += ((double)(i - begin) - middle) * (x[i] - mean);
-	sums->squares += squares;
-	sums->spread += n * (n * n - 1.0) / 12.0;
-	sums->parts += 1.0;
 }
 
 /* Correlation of successive residuals, from 0 to 0.9. */

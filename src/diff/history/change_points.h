@@ -42,7 +42,7 @@ struct step {
 	double low, high;     /* 95 % interval of after - before */
 	double error;	      /* standard error of the difference */
 	double p;	      /* corrected for the number of places; 1: no change */
-	bool is_line;	      /* a straight line fits better than a step */
+	bool is_line;	      /* a line fits as well: the step is tested in addition to it */
 };
 
 /*
@@ -53,7 +53,7 @@ void step_measure(struct step *step, const double *values, size_t begin, size_t 
 		  double floor);
 
 /*
- * Removes candidates between begin and end that are not significant or belong to a trend. Keeps
+ * Removes candidates between begin and end that are not significant. Keeps
  * others at least SEGMENT_MIN apart.
  */
 void change_points_prune(struct places *places, const double *values, size_t begin, size_t end,

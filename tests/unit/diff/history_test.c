@@ -254,6 +254,15 @@ static void finds_drift_within_thirty_runs(void **state)
 	expect_share("0.1 % drift, 0.5 % noise", &m, has_movement, 1.0);
 }
 
+/* A step down in the middle of a slow drift. */
+static void finds_step_within_drift(void **state)
+{
+	struct model m = {.runs = 100, .paths = 1, .drift = DRIFT, .step = -0.05, .step_place = 50};
+
+	(void)state;
+	expect_share("-5 % step within 0.1 % drift", &m, has_step, 0.9);
+}
+
 /* Counts false findings of 300 paths over 1,000 runs. */
 static void count_false(double (*noise)(void), size_t *steps, size_t *drifts)
 {
@@ -396,6 +405,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(locates_step_after_ten_runs),
 		cmocka_unit_test(finds_drift_within_thirty_runs),
+		cmocka_unit_test(finds_step_within_drift),
 		cmocka_unit_test(finds_no_change_in_noise),
 		cmocka_unit_test(names_the_cause),
 		cmocka_unit_test(marks_short_excursion_as_noise),
