@@ -86,10 +86,13 @@ static int read_line(char *line, char **commit, struct git_version **list, size_
 int git_versions(const char *branch, const char *path, struct git_version **list_out,
 		 size_t *count_out)
 {
-	const char *const arguments[] = {
-		"git",	       "log",	       "--first-parent", "-m",	 "--reverse", "--raw",
-		"--no-abbrev", "--no-renames", "--format=%H",	 branch, "--",	      path,
-		NULL};
+	const char *const arguments[] = {"git",		 "--literal-pathspecs",
+					 "log",		 "--first-parent",
+					 "-m",		 "--reverse",
+					 "--raw",	 "--no-abbrev",
+					 "--no-renames", "--format=%H",
+					 branch,	 "--",
+					 path,		 NULL};
 	char *text, *commit = NULL, *rest, *line;
 	size_t bytes, room = 0;
 	int error;

@@ -253,6 +253,10 @@ static int summarise(struct group_result *r, size_t index)
 		return -ENOMEM;
 	movement->row_count = movement_findings(r, index, list);
 	movement->lead = (size_t)(list[0] - r->detection.findings);
+	if (movement->is_drift) {
+		movement->place = movement->first = list[0]->place;
+		movement->last = list[0]->last;
+	}
 	for (size_t f = 0; f < movement->row_count; f++)
 		worse += list[f]->after > list[f]->before;
 	/* The GPU time or the elapsed time decides; without them, any row that is worse. */
