@@ -72,7 +72,7 @@ install(FILES ${completions}/xtrace ${completions}/xtrace-merge
 install(FILES ${completions}/_xtrace DESTINATION share/zsh/site-functions)
 
 install(FILES docs/man/xtrace.1 docs/man/xtrace-merge.1 docs/man/xtrace-diff.1 docs/man/xtrace-baseline.1
-	docs/man/xtrace-dump.1 DESTINATION share/man/man1)
+	docs/man/xtrace-history.1 docs/man/xtrace-dump.1 DESTINATION share/man/man1)
 install(FILES LICENSE README.md CONTRIBUTING.md CHANGELOG.md DESTINATION share/doc/xtrace)
 install(DIRECTORY docs DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md"
 	PATTERN "*.schema.json"

@@ -43,7 +43,7 @@ LAYERS = {
                    'writer', 'lifecycle'],
     'src/log': ['base', 'read', 'write', 'recover'],
     'src/merge': ['base', 'read', 'symbolize', 'naming', 'sums', 'profile', 'findings', 'export'],
-    'src/diff': ['base', 'load', 'stats', 'compare', 'rules', 'output'],
+    'src/diff': ['base', 'load', 'stats', 'compare', 'rules', 'output', 'history'],
 }
 # Headers (without suffix) that every folder of an area may include.
 SHARED = {'src/merge/exporter', 'src/merge/reading'}

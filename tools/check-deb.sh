@@ -81,7 +81,7 @@ xtrace-merge xtrace.data --folded folded >merge 2>&1 &&
 xtrace-dump --check xtrace.data/*.xtr >dump || fail "$(cat dump)"
 xtrace version --verbose | grep -q '^commit  *[0-9a-f]' || fail "the commit is unknown"
 
-for page in xtrace xtrace-merge xtrace-diff xtrace-baseline xtrace-dump; do
+for page in xtrace xtrace-merge xtrace-diff xtrace-baseline xtrace-history xtrace-dump; do
 	MANWIDTH=100 man --warnings "$page" >page 2>warnings && grep -q '^NAME' page && [ ! -s warnings ] ||
 		fail "man $page: $(cat warnings)"
 done

@@ -5,6 +5,7 @@
 #include "cli/subprocess.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,24 @@ pid_t subprocess_start(const char *command, const char *const *arguments, int ou
 	if (output >= 0 && dup2(output, STDOUT_FILENO) < 0)
 		_exit(STATUS_NOT_EXECUTABLE);
 	_exit(run_command(command, arguments));
+}
+
+pid_t subprocess_start_program(const char *const *arguments, int input, int output)
+{
+	pid_t pid;
+	int null;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid > 0)
+		return pid;
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null >= 0 && dup2(input >= 0 ? input : null, STDIN_FILENO) >= 0 &&
+	    dup2(output, STDOUT_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0)
+		execvp(arguments[0], (char *const *)arguments);
+	_exit(STATUS_NOT_FOUND);
 }
 
 int subprocess_exit_status(int status)

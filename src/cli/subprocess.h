@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Running a command of xtrace in a process of its own, so that its crash does not end the caller.
+ * Running a command of xtrace in a process of its own, so that its crash does not end the caller,
+ * and other programs.
  */
 #ifndef XT_CLI_SUBPROCESS_H
 #define XT_CLI_SUBPROCESS_H
@@ -13,6 +14,13 @@
  * process id or -errno.
  */
 pid_t subprocess_start(const char *command, const char *const *arguments, int output);
+
+/*
+ * Runs another program, found as execvp() does, without a shell. arguments[0] is its name. stdin
+ * comes from input, or is empty if input is -1. stdout goes to output, and stderr is discarded.
+ * Returns the process id or -errno. The exit status is STATUS_NOT_FOUND if the program is missing.
+ */
+pid_t subprocess_start_program(const char *const *arguments, int input, int output);
 
 /* Waits. Returns the exit status as a shell gives it: 128 + n if signal n ended the process. */
 int subprocess_wait(pid_t pid);

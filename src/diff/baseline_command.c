@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xtrace baseline: creates, shows, extends and prunes baselines (diff/baseline.h).
+ * xtrace baseline: creates, shows, extends and prunes baselines, and accepts changes
+ * (diff/load/baseline.h).
  */
 #include "diff/baseline_command.h"
 
@@ -19,6 +20,7 @@
 #include "diff/load/check_runs.h"
 #include "diff/load/load_runs.h"
 #include "diff/base/format.h"
+#include "diff/rules/row_pattern.h"
 #include "log/base/new_file.h"
 #include "log/base/spellcheck.h"
 
@@ -28,6 +30,9 @@ struct request {
 	const char *warmup;
 	unsigned keep; /* 0: not given */
 	bool force;
+	const char *reason; /* of accept */
+	const char *row;    /* of accept; NULL: all rows */
+	const char *by;	    /* of accept: label of a set; NULL: the newest set */
 	const char *file;
 	const char *side; /* NULL: none was given */
 };
@@ -247,6 +252,47 @@ out:
 	return status;
 }
 
+/* The set that the change is at, or NULL after an error message. */
+static struct baseline_set *find_set(struct baseline *baseline, const struct request *request)
+{
+	if (!request->by)
+		return &baseline->sets[baseline->count - 1];
+	for (size_t s = baseline->count; s-- > 0;)
+		if (!strcmp(baseline->sets[s].label, request->by))
+			return &baseline->sets[s];
+	print_error("cannot accept a change in '%s': it has no set '%s'", request->file,
+		    request->by);
+	return NULL;
+}
+
+static int run_accept(const struct request *request, struct problems *problems)
+{
+	struct baseline baseline = {0};
+	struct baseline_set *set;
+	int status = STATUS_FAILED;
+
+	if (!request->reason) {
+		print_error("cannot accept a change in '%s' without a reason: add --reason TEXT",
+			    request->file);
+		return STATUS_FAILED;
+	}
+	if (request->row && !row_pattern_is_valid(request->row)) {
+		print_error("cannot use '%s' for --row: it must be LEVEL(NAME) or the name of a "
+			    "total, such as path(forward) or gpu-time",
+			    request->row);
+		return STATUS_FAILED;
+	}
+	if (!read_baseline(&baseline, request->file, problems)) {
+		set = find_set(&baseline, request);
+		if (set && baseline_accept(set, request->row ? request->row : "", request->reason))
+			print_error("out of memory");
+		else if (set)
+			status = write_baseline(&baseline, request);
+	}
+	baseline_free(&baseline);
+	return status;
+}
+
 static int compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -280,6 +326,9 @@ static void show_set(const struct baseline_set *set)
 	printf("%-16s  %4zu %11s %9s  %s\n", set->time_ns ? day : "-", set->runs.count,
 	       format_amount(time_text, UNIT_NS, middle), format_percent(spread_text, spread),
 	       *set->label ? set->label : "-");
+	for (size_t a = 0; a < set->accepted.count; a++)
+		printf("%-16s  accepted%s%s: %s\n", "", *set->accepted.list[a].row ? " " : "",
+		       set->accepted.list[a].row, set->accepted.list[a].reason);
 	free(times);
 }
 
@@ -321,6 +370,8 @@ static const struct verb {
 	{"show", "FILE", "List the sets of runs", false, run_show},
 	{"prune", "[--label LABEL] [--keep N] FILE",
 	 "Remove the sets of a label, or all but the newest N", false, run_prune},
+	{"accept", "--reason TEXT [--row LEVEL(NAME)] [--by LABEL] FILE",
+	 "Record that a change at the newest set is intended", false, run_accept},
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
@@ -336,6 +387,12 @@ static const struct option_row option_rows[] = {
 	 .help = "Keep the newest N sets (default: 5)"},
 	{"force", 'f', .apply = option_flag, TARGET(force),
 	 .help = "Let save replace an existing baseline"},
+	{"reason", .value = "TEXT", .apply = option_text, TARGET(reason),
+	 .help = "Let accept record why the change is intended"},
+	{"row", .value = "LEVEL(NAME)", .apply = option_text, TARGET(row),
+	 .help = "Let accept record only these rows, as in 'path(forward)' (default: all)"},
+	{"by", .value = "LABEL", .apply = option_text, TARGET(by),
+	 .help = "Let accept record the change at this set (default: the newest)"},
 	{"iteration", .value = "NAME", .apply = option_text, TARGET(iteration),
 	 .help = "Treat each instance of this NVTX range as one iteration, as in xtrace diff"},
 	{"warmup", .value = "COUNT", .apply = option_text, TARGET(warmup),
@@ -361,7 +418,8 @@ static const struct verb *find_verb(const char *name)
 		print_error("unknown verb '%s': did you mean '%s'? (see %s --help)", name,
 			    near.best, message_name());
 	else
-		print_error("unknown verb '%s': the verbs are save, update, show and prune (see %s "
+		print_error("unknown verb '%s': the verbs are save, update, show, prune and accept "
+			    "(see %s "
 			    "--help)",
 			    name, message_name());
 	return NULL;
@@ -380,7 +438,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (status != COMMAND_GO_ON)
 		return status;
 	if (!count) {
-		print_error("no verb given: save, update, show or prune (see %s --help)",
+		print_error("no verb given: save, update, show, prune or accept (see %s --help)",
 			    message_name());
 		return STATUS_FAILED;
 	}
@@ -404,7 +462,7 @@ static void print_verbs(void)
 {
 	printf("\nVerbs:\n");
 	for (size_t v = 0; v < VERB_COUNT; v++)
-		printf("  %-7s %-40s %s\n", verbs[v].name, verbs[v].arguments, verbs[v].help);
+		printf("  %-7s %-47s %s\n", verbs[v].name, verbs[v].arguments, verbs[v].help);
 }
 
 const struct command command_baseline = {
@@ -415,7 +473,7 @@ const struct command command_baseline = {
 		"FILE is small enough to be committed. RUNS are as BASE and NEW of xtrace diff.\n"
 		"Exit status: 0, or 2 after an error, with FILE unchanged.\n",
 	.print_details = print_verbs,
-	.operand = "save|update|show|prune",
+	.operand = "save|update|show|prune|accept",
 	.list_options = list_options,
 	.run = run,
 };

@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "diff/base/output_file.h"
 #include "diff/diff_options.h"
 #include "log/base/new_file.h"
 
@@ -31,45 +32,31 @@ static unsigned columns_of(FILE *out)
 	return said ? (unsigned)strtoul(said, NULL, 10) : 0;
 }
 
-/* 0 or -errno. Closes the stream unless it is stdout. */
-static int write_stream(FILE *out, const struct diff_output *output, struct diff_result *result)
+/* An output, and what it writes. */
+struct writing {
+	const struct diff_output *output;
+	struct diff_result *result;
+};
+
+static int write_stream(FILE *out, void *context)
 {
+	const struct writing *writing = context;
 	int error;
 
-	result->has_colours = isatty(fileno(out)) && !getenv("NO_COLOR");
-	result->columns = columns_of(out);
-	error = output->write(out, result);
-	if (fflush(out) && !error)
-		error = -errno;
-	if (out != stdout && fclose(out) && !error)
-		error = -errno;
-	return error;
+	writing->result->has_colours = isatty(fileno(out)) && !getenv("NO_COLOR");
+	writing->result->columns = columns_of(out);
+	error = writing->output->write(out, writing->result);
+	return fflush(out) && !error ? -errno : error;
 }
 
 /* 0, or as xt_new_file_open(). */
 static int write_output(const struct diff_output *output, const char *path,
 			struct diff_result *result)
 {
-	struct xt_new_file file;
-	FILE *out;
-	int error;
+	struct writing writing = {output, result};
 
-	if (!strcmp(path, "-"))
-		return write_stream(stdout, output, result);
-	error = xt_new_file_open(&file, path);
-	if (error)
-		return error;
-	out = fdopen(file.fd, "w");
-	if (out) {
-		error = write_stream(out, output, result);
-	} else {
-		error = -errno;
-		close(file.fd);
-	}
-	if (!error)
-		error = xt_new_file_commit(&file);
-	xt_new_file_close(&file);
-	return error;
+	return strcmp(path, "-") ? output_file_write(path, write_stream, &writing)
+				 : write_stream(stdout, &writing);
 }
 
 static int write_outputs(const struct diff_options *options, struct diff_result *result)
@@ -143,6 +130,9 @@ static int compare(struct diff_options *options, struct problems *problems)
 	}
 	if (error != -ENOMEM)
 		error = verdict_make(&verdict, result.comparison, &options->rules, problems);
+	for (int s = 0; s < SIDES; s++)
+		for (size_t n = 0; n < sets[s].notes.count; n++)
+			problems_add(&verdict.notes, "%s", sets[s].notes.lines[n]);
 	if (!error) {
 		if (!writes_stdout(options))
 			print_problems(&verdict.problems);

@@ -13,6 +13,7 @@
 #include "data_dir.h"
 #include "diff/baseline_command.h"
 #include "diff/diff_command.h"
+#include "diff/history_command.h"
 #include "log/base/spellcheck.h"
 #include "merge/merge_command.h"
 
@@ -36,9 +37,10 @@ static const struct command command_completion = {
 };
 
 static const struct command *const commands[] = {
-	&command_record,   &command_report, &command_merge,	 &command_diff,	  &command_bench,
-	&command_baseline, &command_ci,	    &command_pause,	 &command_resume, &command_sample,
-	&command_env,	   &command_doctor, &command_completion, &command_help,	  &command_version};
+	&command_record, &command_report,     &command_merge,  &command_diff,
+	&command_bench,	 &command_baseline,   &command_ci,     &command_history,
+	&command_pause,	 &command_resume,     &command_sample, &command_env,
+	&command_doctor, &command_completion, &command_help,   &command_version};
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 

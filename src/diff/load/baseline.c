@@ -15,17 +15,57 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "diff/base/output_file.h"
 #include "diff/base/shorten_text.h"
 #include "log/base/grow.h"
-#include "log/base/new_file.h"
 #include "page/base64.h"
 #include "page/utf8.h"
 
-#define PACK_LEVEL	   19
-#define UNPACKED_BYTES_MAX (UINT64_C(1) << 28) /* total for all sets of a file */
+#define PACK_LEVEL 19
+
+static void free_accepted(struct baseline_acceptances *accepted)
+{
+	for (size_t a = 0; a < accepted->count; a++) {
+		free(accepted->list[a].row);
+		free(accepted->list[a].reason);
+	}
+	free(accepted->list);
+	*accepted = (struct baseline_acceptances){0};
+}
+
+/* Replaces the reason if the row was accepted before. */
+static int add_accepted(struct baseline_acceptances *accepted, const char *row, const char *reason)
+{
+	struct baseline_acceptance *entry = NULL;
+
+	for (size_t a = 0; !entry && a < accepted->count; a++)
+		if (!strcmp(accepted->list[a].row, row))
+			entry = &accepted->list[a];
+	if (!entry) {
+		if (grow(&accepted->list, &accepted->capacity, accepted->count + 1,
+			 sizeof(*accepted->list)))
+			return -ENOMEM;
+		entry = &accepted->list[accepted->count++];
+		*entry = (struct baseline_acceptance){.row = strdup(row)};
+	}
+	free(entry->reason);
+	entry->reason = strdup(reason);
+	if (!entry->row || !entry->reason)
+		return -ENOMEM;
+	utf8_make_plain(entry->row, '?');
+	utf8_make_plain(entry->reason, '?');
+	shorten_text(entry->reason, LINE_BYTES_MAX);
+	return 0;
+}
+
+int baseline_accept(struct baseline_set *set, const char *row, const char *reason)
+{
+	return add_accepted(&set->accepted, row, reason);
+}
 
 static void free_set(struct baseline_set *set)
 {
+	free_accepted(&set->accepted);
 	free(set->label);
 	run_set_free(&set->runs);
 }
@@ -76,13 +116,22 @@ int baseline_add(struct baseline *baseline, const char *label, struct run_set *r
 
 	if (!set.label)
 		return -ENOMEM;
-	for (size_t s = baseline->count; s-- > 0;)
-		if ((*label && !strcmp(baseline->sets[s].label, label)) ||
-		    (set.time_ns && baseline->sets[s].time_ns == set.time_ns))
-			baseline_remove(baseline, s);
+	for (size_t s = baseline->count; s-- > 0;) {
+		struct baseline_set *old = &baseline->sets[s];
+		bool is_same = *label && !strcmp(old->label, label);
+
+		if (!is_same && !(set.time_ns && old->time_ns == set.time_ns))
+			continue;
+		if (is_same) {
+			free_accepted(&set.accepted);
+			set.accepted = old->accepted;
+			old->accepted = (struct baseline_acceptances){0};
+		}
+		baseline_remove(baseline, s);
+	}
 	if (grow(&baseline->sets, &baseline->capacity, baseline->count + 1,
 		 sizeof(*baseline->sets))) {
-		free(set.label);
+		free_set(&set);
 		return -ENOMEM;
 	}
 	while (place < baseline->count && !is_before(&set, &baseline->sets[place]))
@@ -195,48 +244,78 @@ static int read_documents(struct run_set *runs, const char *text, size_t bytes, 
 	return error;
 }
 
-/* *room is the number of bytes that may still be unpacked. */
-static int read_set(struct baseline *baseline, const cJSON *item, uint64_t *room,
+int baseline_unpack(struct run_set *runs, const struct baseline_packed_set *set, uint64_t *room,
 		    const char *origin, struct problems *problems)
 {
+	size_t bytes, before = runs->count;
+	char *text = set->profiles ? unpack(set->profiles, *room, &bytes) : NULL;
+	int error = text ? 0 : set->profiles && errno == ENOMEM ? -ENOMEM : -EINVAL;
+
+	if (!error) {
+		*room -= bytes;
+		error = read_documents(runs, text, bytes, origin, problems);
+	}
+	if (!error && runs->count == before)
+		error = -EINVAL;
+	if (error == -EINVAL)
+		problems_add(problems, "%s: the set '%s' is damaged", origin, set->label);
+	free(text);
+	return error;
+}
+
+static int read_accepted(struct baseline_acceptances *accepted, const cJSON *item)
+{
+	const cJSON *entry;
+	int error = 0;
+
+	cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(item, "accepted"))
+	{
+		const char *reason =
+			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "reason"));
+		const char *row =
+			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "row"));
+
+		if (reason && !error)
+			error = add_accepted(accepted, row ? row : "", reason);
+	}
+	return error;
+}
+
+static int visit_set(const cJSON *item,
+		     int (*visit)(void *context, const struct baseline_packed_set *set),
+		     void *context)
+{
 	char *label = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "label"));
-	const char *packed =
-		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "profiles"));
-	struct run_set runs = {0};
-	size_t bytes;
-	char *text = packed ? unpack(packed, *room, &bytes) : NULL;
-	int error = text ? 0 : packed && errno == ENOMEM ? -ENOMEM : -EINVAL;
+	struct baseline_acceptances accepted = {0};
+	struct baseline_packed_set set = {
+		.label = label ? label : "",
+		.profiles =
+			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "profiles")),
+		.accepted = &accepted,
+	};
+	int error = read_accepted(&accepted, item);
 
 	/* The label is printed: remove terminal escapes. */
 	if (label) {
 		utf8_make_plain(label, '?');
 		shorten_text(label, FIELD_BYTES_MAX);
 	}
-	if (!error) {
-		*room -= bytes;
-		error = read_documents(&runs, text, bytes, origin, problems);
-	}
-	if (!error && !runs.count)
-		error = -EINVAL;
 	if (!error)
-		error = baseline_add(baseline, label ? label : "", &runs);
-	if (error == -EINVAL)
-		problems_add(problems, "%s: the set '%s' is damaged", origin, label ? label : "");
-	run_set_free(&runs);
-	free(text);
+		error = visit(context, &set);
+	free_accepted(&accepted);
 	return error;
 }
 
-int baseline_read(struct baseline *baseline, const char *document, size_t document_bytes,
-		  const char *origin, struct problems *problems)
+int baseline_visit(const char *document, size_t document_bytes, const char *origin,
+		   struct problems *problems,
+		   int (*visit)(void *context, const struct baseline_packed_set *set),
+		   void *context)
 {
 	cJSON *root = cJSON_ParseWithLength(document, document_bytes);
 	const cJSON *version = cJSON_GetObjectItemCaseSensitive(root, "version"), *item;
 	const char *format = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "format"));
-	uint64_t room = UNPACKED_BYTES_MAX;
 	int error = 0;
 
-	*baseline = (struct baseline){0};
 	if (!format || strcmp(format, BASELINE_FORMAT) || !cJSON_IsNumber(version) ||
 	    !(version->valuedouble >= 1.0)) {
 		problems_add(problems, "%s is not a baseline", origin);
@@ -251,13 +330,58 @@ int baseline_read(struct baseline *baseline, const char *document, size_t docume
 		cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "sets"))
 		{
 			if (!error && !cJSON_IsNull(item))
-				error = read_set(baseline, item, &room, origin, problems);
+				error = visit_set(item, visit, context);
 		}
+	cJSON_Delete(root);
+	return error;
+}
+
+/* Reads all sets into a baseline. */
+struct reading {
+	struct baseline *baseline;
+	const char *origin;
+	struct problems *problems;
+	uint64_t room;
+};
+
+static int read_set(void *context, const struct baseline_packed_set *packed)
+{
+	struct reading *reading = context;
+	struct baseline *baseline = reading->baseline;
+	struct run_set runs = {0};
+	uint64_t time_ns = 0;
+	int error =
+		baseline_unpack(&runs, packed, &reading->room, reading->origin, reading->problems);
+
+	if (!error) {
+		time_ns = first_start_ns(&runs);
+		error = baseline_add(baseline, packed->label, &runs);
+	}
+	for (size_t s = 0; !error && s < baseline->count; s++) {
+		struct baseline_set *set = &baseline->sets[s];
+
+		if (set->time_ns != time_ns || strcmp(set->label, packed->label) != 0)
+			continue;
+		for (size_t a = 0; !error && a < packed->accepted->count; a++)
+			error = baseline_accept(set, packed->accepted->list[a].row,
+						packed->accepted->list[a].reason);
+	}
+	run_set_free(&runs);
+	return error;
+}
+
+int baseline_read(struct baseline *baseline, const char *document, size_t document_bytes,
+		  const char *origin, struct problems *problems)
+{
+	struct reading reading = {baseline, origin, problems, BASELINE_ROOM};
+	int error;
+
+	*baseline = (struct baseline){0};
+	error = baseline_visit(document, document_bytes, origin, problems, read_set, &reading);
 	if (!error && !baseline->count) {
 		problems_add(problems, "%s: the baseline has no runs", origin);
 		error = -EINVAL;
 	}
-	cJSON_Delete(root);
 	return error;
 }
 
@@ -271,6 +395,28 @@ static int put_member(FILE *file, const char *key, const char *text)
 	cJSON_free(quoted);
 	cJSON_Delete(string);
 	return quoted ? 0 : -ENOMEM;
+}
+
+/* Sets without accepted changes keep the bytes that older versions wrote. */
+static int put_accepted(FILE *file, const struct baseline_acceptances *accepted)
+{
+	cJSON *list = cJSON_CreateArray();
+	char *text;
+
+	for (size_t a = 0; a < accepted->count; a++) {
+		cJSON *entry = cJSON_CreateObject();
+
+		if (accepted->list[a].row[0])
+			cJSON_AddStringToObject(entry, "row", accepted->list[a].row);
+		cJSON_AddStringToObject(entry, "reason", accepted->list[a].reason);
+		cJSON_AddItemToArray(list, entry);
+	}
+	text = cJSON_PrintUnformatted(list);
+	if (text && accepted->count)
+		fprintf(file, "\"accepted\":%s,", text);
+	cJSON_free(text);
+	cJSON_Delete(list);
+	return text ? 0 : -ENOMEM;
 }
 
 /* Writes one line. The members before "profiles" let people review the diff of a baseline. */
@@ -294,14 +440,17 @@ static int put_set(FILE *file, const struct baseline_set *set)
 		error = put_member(file, "program", run->program);
 	if (!error)
 		error = put_member(file, "device", run->device_count ? run->devices[0].name : "");
+	if (!error)
+		error = put_accepted(file, &set->accepted);
 	fprintf(file, "\"runs\":%zu,\"profiles\":\"%s\"},\n", set->runs.count,
 		packed ? packed : "");
 	free(packed);
 	return error;
 }
 
-static int put_sets(FILE *file, const struct baseline *baseline)
+static int put_sets(FILE *file, void *context)
 {
+	const struct baseline *baseline = context;
 	int error = 0;
 
 	fprintf(file, "{\"format\":\"%s\",\n\"version\":%d,\n\"sets\":[\n", BASELINE_FORMAT,
@@ -318,25 +467,16 @@ static int put_sets(FILE *file, const struct baseline *baseline)
 
 int baseline_write(const struct baseline *baseline, const char *path)
 {
-	struct xt_new_file file;
-	FILE *out;
-	int error = xt_new_file_open(&file, path);
+	return output_file_write(path, put_sets, (void *)baseline);
+}
 
-	if (error)
-		return error;
-	out = fdopen(file.fd, "w");
-	if (out) {
-		error = put_sets(out, baseline);
-		if (fclose(out) && !error)
-			error = -errno;
-	} else {
-		error = -errno;
-		close(file.fd);
-	}
-	if (!error)
-		error = xt_new_file_commit(&file);
-	xt_new_file_close(&file);
-	return error;
+static void note_accepted(struct run_set *side, const struct baseline_set *set)
+{
+	for (size_t a = 0; a < set->accepted.count; a++)
+		problems_add(&side->notes, "the change%s%s at %s is accepted: %s",
+			     set->accepted.list[a].row[0] ? " of " : "", set->accepted.list[a].row,
+			     set->label[0] ? set->label : "a set without label",
+			     set->accepted.list[a].reason);
 }
 
 static int read_as_side(struct run_set *set, const char *document, size_t document_bytes,
@@ -355,6 +495,7 @@ static int read_as_side(struct run_set *set, const char *document, size_t docume
 			error = run_set_add(set, runs->runs[taken]);
 			taken += !error;
 		}
+		note_accepted(set, &baseline.sets[s]);
 		runs->count -= taken;
 		memmove(runs->runs, runs->runs + taken, runs->count * sizeof(*runs->runs));
 	}

@@ -15,11 +15,23 @@
 #define BASELINE_VERSION 1
 #define BASELINE_KEEP	 5 /* default number of sets to keep */
 
+/* A change that was intended: see `xtrace baseline accept`. */
+struct baseline_acceptance {
+	char *row; /* "LEVEL(NAME)"; "": all rows */
+	char *reason;
+};
+
+struct baseline_acceptances {
+	struct baseline_acceptance *list;
+	size_t count, capacity;
+};
+
 /* The runs of one recording session, usually of one commit. */
 struct baseline_set {
 	char *label;	  /* may be "" */
 	uint64_t time_ns; /* start of its first run, since 1970 */
 	struct run_set runs;
+	struct baseline_acceptances accepted;
 };
 
 /* All zeros is an empty baseline. */
@@ -37,9 +49,38 @@ int baseline_read(struct baseline *baseline, const char *document, size_t docume
 		  const char *origin, struct problems *problems);
 void baseline_free(struct baseline *baseline);
 
+/* A set whose profiles are still packed. */
+struct baseline_packed_set {
+	const char *label;
+	const char *profiles; /* NULL: missing */
+	const struct baseline_acceptances *accepted;
+};
+
+/*
+ * Calls visit() for each set of a document until it returns an error. Adds errors of the document
+ * to problems. Returns 0, -EINVAL, -ENOMEM or the result of visit().
+ */
+int baseline_visit(const char *document, size_t document_bytes, const char *origin,
+		   struct problems *problems,
+		   int (*visit)(void *context, const struct baseline_packed_set *set),
+		   void *context);
+
+/*
+ * Appends the runs of a packed set. *room is the number of bytes that may still be unpacked. Adds
+ * errors to problems. Returns 0, -EINVAL or -ENOMEM.
+ */
+int baseline_unpack(struct run_set *runs, const struct baseline_packed_set *set, uint64_t *room,
+		    const char *origin, struct problems *problems);
+
+#define BASELINE_ROOM (UINT64_C(1) << 28) /* for all sets of a file, unpacked */
+
+/* Records that the change at a set is intended. Returns 0 or -ENOMEM. */
+int baseline_accept(struct baseline_set *set, const char *row, const char *reason);
+
 /*
  * Adds a set and takes over its runs; *runs is then empty. Replaces a set with the same nonempty
- * label or the same start time. Returns 0 or -ENOMEM.
+ * label or the same start time. Keeps the accepted changes of a set with this label. Returns 0 or
+ * -ENOMEM.
  */
 int baseline_add(struct baseline *baseline, const char *label, struct run_set *runs);
 

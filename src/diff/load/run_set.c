@@ -22,5 +22,6 @@ void run_set_free(struct run_set *set)
 	for (size_t i = 0; i < set->count; i++)
 		run_profile_free(set->runs[i]);
 	free(set->runs);
+	problems_free(&set->notes);
 	*set = (struct run_set){0};
 }

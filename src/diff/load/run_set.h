@@ -12,6 +12,7 @@ struct run_set {
 	struct run_profile **runs; /* owned */
 	size_t count;
 	size_t capacity;
+	struct problems notes; /* about the runs, for people */
 };
 
 /* Appends a run; the set then owns it. Returns 0 or -ENOMEM. */

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each track is searched alone. Holm's procedure over the rows of a level then decides.
+ */
+#include "diff/history/detect.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/base/shorten_text.h"
+#include "diff/history/tracks.h"
+#include "diff/stats/statistics.h"
+#include "log/base/grow.h"
+
+#define BREAK_ALPHA 0.01 /* of a row that changed together with the machine or the method */
+
+void detection_free(struct detection *d)
+{
+	for (size_t t = 0; t < d->track_count; t++) {
+		free(d->tracks[t].values);
+		free(d->tracks[t].places);
+		free(d->tracks[t].changes.list);
+	}
+	free(d->tracks);
+	free(d->findings);
+	free(d->total_steps.list);
+	*d = (struct detection){0};
+}
+
+bool track_compare(const struct track *track, const struct history_group *group, size_t place,
+		   size_t span, struct step *step)
+{
+	size_t at = track_index(track, place), begin, end, unused;
+
+	if (at == 0 || at >= track->count)
+		return false;
+	track_part(track, group, at - 1, &begin, &unused);
+	track_part(track, group, at, &unused, &end);
+	begin = at - begin > span ? at - span : begin;
+	end = end - at > span ? at + span : end;
+	if (at - begin < SEGMENT_MIN || end - at < SEGMENT_MIN)
+		return false;
+	step_measure(step, track->values, begin, at, end, track->floor);
+	return true;
+}
+
+double track_noise(const struct track *track, const struct history_group *group, size_t span)
+{
+	size_t begin, end;
+
+	track_part(track, group, track->count - 1, &begin, &end);
+	begin = end - begin > span ? end - span : begin;
+	return track_noise_between(track, group, begin, end);
+}
+
+double track_noise_between(const struct track *track, const struct history_group *group,
+			   size_t begin, size_t end)
+{
+	double squares = 0.0, freedom = 0.0;
+
+	end = end < track->count ? end : track->count;
+	while (begin < end) {
+		size_t unused, part_end;
+		double deviation;
+
+		track_part(track, group, begin, &unused, &part_end);
+		part_end = part_end < end ? part_end : end;
+		deviation = series_deviation(track->values, begin, part_end);
+		if (isfinite(deviation)) {
+			squares += deviation * deviation * (double)(part_end - begin - 1);
+			freedom += (double)(part_end - begin - 1);
+		}
+		begin = part_end;
+	}
+	squares = sqrt(squares / freedom);
+	return track->is_log ? squares : squares / fabs(track->cost);
+}
+
+/* The end of the part of the track before the next break. */
+static size_t break_end(const struct track *track, const struct history_group *group, size_t index)
+{
+	for (size_t b = 0; b < group->break_count; b++) {
+		size_t at = track_index(track, group->breaks[b].place);
+
+		if (at > index)
+			return at;
+	}
+	return track->count;
+}
+
+/* The candidates of a track that an earlier call found. */
+static int take_known(struct places *known, const struct history_search *search,
+		      const struct track *track)
+{
+	int error = 0;
+
+	for (size_t p = 0; search && !error && p < search->place_count; p++)
+		if (search->places[p].row == track->row &&
+		    search->places[p].metric == (uint32_t)track->metric &&
+		    search->places[p].place < track->count)
+			error = places_add(known, search->places[p].place);
+	return error;
+}
+
+static int keep_candidates(struct history_search *next, const struct track *track,
+			   const struct places *found)
+{
+	for (size_t p = 0; p < found->count; p++) {
+		if (grow(&next->places, &next->place_capacity, next->place_count + 1,
+			 sizeof(*next->places)))
+			return -ENOMEM;
+		next->places[next->place_count++] = (struct search_place){
+			(uint32_t)track->row, (uint32_t)track->metric, found->list[p]};
+	}
+	return 0;
+}
+
+/* Searches a track between breaks. Sets its changes to those that would pass without other rows. */
+static int search_track(struct track *track, const struct history_group *group,
+			const struct history_search *known, struct history_search *next)
+{
+	size_t searched = known ? track_index(track, known->searched) : 0;
+	struct places fixed = {0};
+	int error = take_known(&fixed, known, track);
+
+	for (size_t begin = 0, end; begin < track->count && !error; begin = end) {
+		struct places places = {0};
+
+		end = break_end(track, group, begin);
+		for (size_t p = 0; p < fixed.count && !error; p++)
+			if (fixed.list[p] > begin && fixed.list[p] < end)
+				error = places_add(&places, fixed.list[p]);
+		if (!error)
+			error = change_points_search(&places, &fixed, track->values, begin, end,
+						     searched);
+		if (!error)
+			change_points_prune(&places, track->values, begin, end, track->floor);
+		for (size_t p = 0; p < places.count && !error; p++)
+			error = places_add(&track->changes, places.list[p]);
+		free(places.list);
+	}
+	if (!error)
+		error = keep_candidates(next, track, &fixed);
+	free(fixed.list);
+	return error;
+}
+
+/* Sets what the step or the line of a track means in its unit. */
+static void describe(struct finding *finding, const struct track *track, double before,
+		     double after, double low, double high)
+{
+	if (track->is_log) {
+		finding->before = exp(before);
+		finding->after = exp(after);
+		finding->ratio = expm1(after - before);
+		finding->low = expm1(low);
+		finding->high = expm1(high);
+		return;
+	}
+	finding->before = before;
+	finding->after = after;
+	finding->ratio = (after - before) / fabs(before);
+	finding->low = low / fabs(before);
+	finding->high = high / fabs(before);
+}
+
+static int add_finding(struct detection *d, const struct finding *finding)
+{
+	if (grow(&d->findings, &d->finding_capacity, d->finding_count + 1, sizeof(*d->findings)))
+		return -ENOMEM;
+	d->findings[d->finding_count++] = *finding;
+	return 0;
+}
+
+static int add_step(struct detection *d, size_t track_number, const struct step *step,
+		    bool is_at_break)
+{
+	const struct track *track = &d->tracks[track_number];
+	struct finding finding = {
+		.track = track_number,
+		.is_at_break = is_at_break,
+		.place = track->places[step->place],
+		/* Points that lack the row are inside the range. */
+		.first = track->places[step->first - 1] + 1,
+		.last = track->places[step->last],
+		.p = step->p,
+	};
+
+	describe(&finding, track, step->before, step->after, step->low, step->high);
+	return add_finding(d, &finding);
+}
+
+static int add_steps(struct detection *d, const struct history_group *group, size_t track_number)
+{
+	struct track *track = &d->tracks[track_number];
+	struct step step;
+	int error = 0;
+
+	for (size_t c = 0; c < track->changes.count && !error; c++) {
+		size_t at = track->changes.list[c], begin, end, unused;
+
+		track_part(track, group, at - 1, &begin, &unused);
+		track_part(track, group, at, &unused, &end);
+		step_measure(&step, track->values, begin, at, end, track->floor);
+		step.p = fmin(1.0, step.p * change_points_choices(&track->changes, c, begin, end));
+		error = add_step(d, track_number, &step, false);
+	}
+	return error;
+}
+
+/* Compares both sides of the points where the machine or the method changed. */
+static int add_breaks(struct detection *d, const struct history_group *group, size_t track_number)
+{
+	const struct track *track = &d->tracks[track_number];
+	struct step step;
+	int error = 0;
+
+	for (size_t b = 0; b < group->break_count && !error; b++) {
+		if (!track_compare(track, group, group->breaks[b].place, WINDOW, &step))
+			continue;
+		/* The place is known: its range is one point, and one place was tested. */
+		step.first = step.last = step.place;
+		error = add_step(d, track_number, &step, true);
+	}
+	return error;
+}
+
+/* Steps of totals are steps of other rows, too, though these are too noisy to show it. */
+static int find_cuts(struct places *cuts, const struct detection *d, const struct track *track)
+{
+	int error = 0;
+
+	for (size_t p = 0; p < d->total_steps.count && !error; p++)
+		error = places_add(cuts, track_index(track, d->total_steps.list[p]));
+	return error;
+}
+
+static int add_drift(struct detection *d, const struct history_group *group, size_t track_number)
+{
+	struct places cuts = {0};
+	const struct track *track = &d->tracks[track_number];
+	struct finding finding = {.track = track_number, .is_drift = true};
+	struct trend trend;
+	double length, middle, mean = 0.0;
+	size_t begin, end;
+	int error;
+
+	if (track->metric != METRIC_VALUE)
+		return 0;
+	error = find_cuts(&cuts, d, track);
+	track_part(track, group, track->count - 1, &begin, &end);
+	trend_measure(&trend, track->values, &cuts, begin, end, track->floor);
+	free(cuts.list);
+	if (error || trend.p > DRIFT_ALPHA_TOTAL)
+		return error;
+	for (size_t i = trend.first; i < end; i++)
+		mean += track->values[i] / (double)(end - trend.first);
+	length = (double)(end - trend.first - 1);
+	middle = length / 2.0;
+	finding.first = finding.place = track->places[trend.first];
+	finding.last = track->places[end - 1];
+	finding.p = trend.p;
+	finding.per_run = track->is_log ? expm1(trend.slope) : trend.slope / fabs(mean);
+	describe(&finding, track, mean - middle * trend.slope, mean + middle * trend.slope,
+		 trend.low * length, trend.high * length);
+	return add_finding(d, &finding);
+}
+
+/* Findings that are tested together: one level and metric, and one stretch of time. */
+struct family {
+	enum level level;
+	enum metric metric;
+	bool is_drift, is_at_break;
+	size_t block;
+};
+
+static struct family family_of(const struct detection *d, const struct history *h,
+			       const struct finding *finding)
+{
+	const struct track *track = &d->tracks[finding->track];
+
+	return (struct family){
+		.level = h->rows[track->row].level,
+		.metric = track->metric,
+		.is_drift = finding->is_drift,
+		.is_at_break = finding->is_at_break,
+		.block = finding->is_drift	? 0
+			 : finding->is_at_break ? finding->place
+						: finding->place / WINDOW_STEP,
+	};
+}
+
+static bool is_same_family(const struct family *a, const struct family *b)
+{
+	return a->level == b->level && a->metric == b->metric && a->is_drift == b->is_drift &&
+	       a->is_at_break == b->is_at_break && a->block == b->block;
+}
+
+/*
+ * Adjusts the p-values of one family. Rows without a finding have the p-value 1. Half of the error
+ * rate is shared equally and half by cost, as in xtrace diff.
+ */
+static int adjust_family(struct detection *d, const struct history *h, const struct family *family)
+{
+	double *p = calloc(d->track_count + d->finding_count + 1, sizeof(*p));
+	double *weights = calloc(d->track_count + d->finding_count + 1, sizeof(*weights));
+	size_t *members = calloc(d->finding_count + 1, sizeof(*members));
+	size_t count = 0, member_count = 0;
+	double costs = 0.0, sum = 0.0;
+	int error = p && weights && members ? 0 : -ENOMEM;
+
+	for (size_t f = 0; !error && f < d->finding_count; f++) {
+		struct family other = family_of(d, h, &d->findings[f]);
+
+		if (!is_same_family(family, &other))
+			continue;
+		members[member_count++] = f;
+		p[count] = d->findings[f].p;
+		weights[count] = fabs(d->tracks[d->findings[f].track].cost);
+		costs += weights[count++];
+	}
+	for (size_t t = 0; !error && t < d->track_count; t++) {
+		if (!d->tracks[t].is_tested || d->tracks[t].metric != family->metric ||
+		    h->rows[d->tracks[t].row].level != family->level)
+			continue;
+		p[count] = 1.0;
+		weights[count] = fabs(d->tracks[t].cost);
+		costs += weights[count++];
+	}
+	for (size_t i = 0; i < count; i++) {
+		weights[i] = 1.0 / (double)count + (costs > 0.0 ? weights[i] / costs : 0.0);
+		sum += weights[i];
+	}
+	for (size_t i = 0; i < count; i++)
+		weights[i] /= sum;
+	if (!error)
+		error = holm_adjust(p, weights, count);
+	for (size_t m = 0; !error && m < member_count; m++)
+		d->findings[members[m]].p = p[m];
+	free(p);
+	free(weights);
+	free(members);
+	return error;
+}
+
+static int adjust(struct detection *d, const struct history *h)
+{
+	uint8_t *is_done = calloc(d->finding_count + 1, 1);
+	int error = is_done ? 0 : -ENOMEM;
+
+	for (size_t f = 0; !error && f < d->finding_count; f++) {
+		struct family family = family_of(d, h, &d->findings[f]);
+
+		if (is_done[f])
+			continue;
+		for (size_t k = f; k < d->finding_count; k++) {
+			struct family other = family_of(d, h, &d->findings[k]);
+
+			is_done[k] |= is_same_family(&family, &other);
+		}
+		error = adjust_family(d, h, &family);
+	}
+	free(is_done);
+	return error;
+}
+
+static double alpha_of(const struct detection *d, const struct history *h,
+		       const struct finding *finding)
+{
+	bool is_total = h->rows[d->tracks[finding->track].row].level == LEVEL_TOTAL;
+
+	if (finding->is_drift)
+		return is_total ? DRIFT_ALPHA_TOTAL : DRIFT_ALPHA_ROWS;
+	return finding->is_at_break ? BREAK_ALPHA : STEP_ALPHA;
+}
+
+/* Drops findings that are not significant among the rows of their level, and their changes. */
+static void drop_insignificant(struct detection *d, const struct history *h)
+{
+	size_t kept = 0;
+
+	for (size_t f = 0; f < d->finding_count; f++) {
+		const struct finding *finding = &d->findings[f];
+		struct track *track = &d->tracks[finding->track];
+
+		if (finding->p <= alpha_of(d, h, finding)) {
+			d->findings[kept++] = *finding;
+			continue;
+		}
+		for (size_t c = 0; !finding->is_drift && c < track->changes.count; c++)
+			if (track->places[track->changes.list[c]] == finding->place)
+				places_remove(&track->changes, c--);
+	}
+	d->finding_count = kept;
+}
+
+/* Adds the findings of one kind for all tested tracks, and keeps the significant ones. */
+static int test_all(struct detection *d, const struct history *h, const struct history_group *group,
+		    int (*add)(struct detection *, const struct history_group *, size_t))
+{
+	struct detection part = *d;
+	int error = 0;
+
+	part.findings = NULL;
+	part.finding_count = part.finding_capacity = 0;
+	for (size_t t = 0; t < d->track_count && !error; t++)
+		if (d->tracks[t].is_tested)
+			error = add(&part, group, t);
+	if (!error)
+		error = adjust(&part, h);
+	if (!error)
+		drop_insignificant(&part, h);
+	for (size_t f = 0; f < part.finding_count && !error; f++)
+		error = add_finding(d, &part.findings[f]);
+	free(part.findings);
+	return error;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	return (hash ^ value) * UINT64_C(0x100000001b3);
+}
+
+/* Identifies the first points of a group, and everything that divides or joins their series. */
+static uint64_t hash_prefix(const struct history *h, const struct history_group *group,
+			    size_t count)
+{
+	uint64_t hash = WINDOW * 64 + WINDOW_STEP;
+
+	for (size_t i = 0; i < count; i++)
+		hash = mix(hash, hash_text(group_point(h, group, i)->id, ID_BYTES - 1));
+	for (size_t b = 0; b < group->break_count; b++)
+		if (group->breaks[b].place < count)
+			hash = mix(hash, group->breaks[b].place);
+	for (size_t r = 0; r < group->rename_count; r++)
+		if (group->renames[r].place < count)
+			hash = mix(mix(hash, group->renames[r].old), group->renames[r].new);
+	return hash;
+}
+
+/* The longest search of an earlier call that is still valid, or NULL. */
+static struct history_search *find_search(struct history *h, const struct history_group *group)
+{
+	struct history_search *best = NULL;
+
+	for (size_t s = 0; s < h->search_count; s++) {
+		struct history_search *search = &h->searches[s];
+
+		if (search->searched <= group->count &&
+		    (!best || search->searched > best->searched) &&
+		    search->hash == hash_prefix(h, group, search->searched))
+			best = search;
+	}
+	return best;
+}
+
+static int search_all(struct detection *d, struct history *h, const struct history_group *group)
+{
+	struct history_search *known = find_search(h, group);
+	struct history_search next = {.hash = hash_prefix(h, group, group->count),
+				      .searched = group->count};
+	int error = 0;
+
+	for (size_t t = 0; t < d->track_count && !error; t++)
+		error = search_track(&d->tracks[t], group, known, &next);
+	if (known) {
+		free(known->places);
+		*known = next;
+		return error;
+	}
+	if (!error)
+		error = grow(&h->searches, &h->search_capacity, h->search_count + 1,
+			     sizeof(*h->searches));
+	if (error)
+		free(next.places);
+	else
+		h->searches[h->search_count++] = next;
+	return error;
+}
+
+int detection_make(struct detection *d, struct history *h, const struct history_group *group)
+{
+	int error;
+
+	*d = (struct detection){0};
+	error = tracks_make(d, h, group);
+	if (!error)
+		error = search_all(d, h, group);
+	if (!error)
+		error = test_all(d, h, group, add_steps);
+	for (size_t f = 0; f < d->finding_count && !error; f++)
+		if (h->rows[d->tracks[d->findings[f].track].row].level == LEVEL_TOTAL)
+			error = places_add(&d->total_steps, d->findings[f].place);
+	/* Means beside breaks and trends need the changes that are left. */
+	if (!error)
+		error = test_all(d, h, group, add_breaks);
+	if (!error)
+		error = test_all(d, h, group, add_drift);
+	return error;
+}

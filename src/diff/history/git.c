@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Output and input of git are memory files, so a full pipe cannot block.
+ */
+#include "diff/history/git.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/message.h"
+#include "cli/subprocess.h"
+#include "log/base/grow.h"
+
+#define ARGUMENTS_MAX 64
+
+/* Runs git. The caller frees *text_out, which is terminated. Returns 0, -ENOENT or -errno. */
+static int run_git(const char *const *arguments, int input, char **text_out, size_t *bytes_out)
+{
+	int output = memfd_create("xtrace git", MFD_CLOEXEC), error = output < 0 ? -errno : 0;
+	struct stat about = {0};
+	pid_t pid;
+
+	*text_out = NULL;
+	*bytes_out = 0;
+	if (error)
+		return error;
+	pid = subprocess_start_program(arguments, input, output);
+	error = pid < 0 ? pid : subprocess_wait(pid) ? -ENOENT : 0;
+	if (!error && fstat(output, &about))
+		error = -errno;
+	if (!error) {
+		*text_out = malloc((size_t)about.st_size + 1);
+		error = *text_out ? 0 : -ENOMEM;
+	}
+	while (!error && *bytes_out < (size_t)about.st_size) {
+		ssize_t got = pread(output, *text_out + *bytes_out,
+				    (size_t)about.st_size - *bytes_out, (off_t)*bytes_out);
+
+		if (got <= 0)
+			error = got ? -errno : -EIO;
+		else
+			*bytes_out += (size_t)got;
+	}
+	if (*text_out)
+		(*text_out)[*bytes_out] = '\0';
+	close(output);
+	return error;
+}
+
+/* Reads one line of git log: a commit, or ":MODE MODE OLD NEW STATUS\tPATH" of a changed file. */
+static int read_line(char *line, char **commit, struct git_version **list, size_t *room,
+		     size_t *count)
+{
+	char *object = line;
+
+	if (*line && *line != ':') {
+		free(*commit);
+		*commit = strdup(line);
+		return *commit ? 0 : -ENOMEM;
+	}
+	if (!*line || !*commit)
+		return 0;
+	for (int field = 0; field < 3 && object; field++) {
+		object = strchr(object, ' ');
+		object += object != NULL;
+	}
+	if (!object)
+		return 0;
+	object[strcspn(object, " ")] = '\0';
+	if (!strspn(object, "0") || object[strspn(object, "0")]) {
+		if (grow(list, room, *count + 1, sizeof(**list)))
+			return -ENOMEM;
+		(*list)[*count] = (struct git_version){strdup(*commit), strdup(object)};
+		if (!(*list)[*count].commit || !(*list)[*count].object)
+			return -ENOMEM;
+		++*count;
+	}
+	return 0;
+}
+
+int git_versions(const char *branch, const char *path, struct git_version **list_out,
+		 size_t *count_out)
+{
+	const char *const arguments[] = {"git",		 "--literal-pathspecs",
+					 "log",		 "--first-parent",
+					 "-m",		 "--reverse",
+					 "--raw",	 "--no-abbrev",
+					 "--no-renames", "--format=%H",
+					 branch,	 "--",
+					 path,		 NULL};
+	char *text, *commit = NULL, *rest, *line;
+	size_t bytes, room = 0;
+	int error;
+
+	*list_out = NULL;
+	*count_out = 0;
+	/* git takes a name that begins with a dash for an option. */
+	if (*branch == '-')
+		return -ENOENT;
+	error = run_git(arguments, -1, &text, &bytes);
+	rest = text;
+	while (!error && rest && (line = strsep(&rest, "\n")))
+		error = read_line(line, &commit, list_out, &room, count_out);
+	free(commit);
+	free(text);
+	return error ? error : *count_out ? 0 : -ENOENT;
+}
+
+void git_versions_free(struct git_version *list, size_t count)
+{
+	for (size_t v = 0; v < count; v++) {
+		free(list[v].commit);
+		free(list[v].object);
+	}
+	free(list);
+}
+
+/* "HASH blob SIZE\nCONTENT\n" for each object, or "HASH missing\n". */
+static int split_objects(char *text, size_t bytes, size_t count, char **contents, size_t *sizes)
+{
+	char *end = text + bytes;
+
+	for (size_t i = 0; i < count; i++) {
+		char *newline = memchr(text, '\n', (size_t)(end - text));
+		unsigned long long size;
+
+		if (!newline)
+			return -ENOENT;
+		*newline = '\0';
+		text += strcspn(text, " ");
+		if (sscanf(text, " blob %llu", &size) == 1 &&
+		    size < (unsigned long long)(end - newline)) {
+			contents[i] = malloc((size_t)size + 1);
+			if (!contents[i])
+				return -ENOMEM;
+			memcpy(contents[i], newline + 1, (size_t)size);
+			sizes[i] = (size_t)size;
+			newline += size + 1;
+		}
+		text = newline + 1;
+	}
+	return 0;
+}
+
+int git_read(const char *const *objects, size_t count, char **contents_out, size_t *bytes_out)
+{
+	static const char *const arguments[] = {"git", "cat-file", "--batch", NULL};
+	int input = memfd_create("xtrace git", MFD_CLOEXEC), error = 0;
+	size_t bytes;
+	char *text = NULL;
+
+	memset(contents_out, 0, count * sizeof(*contents_out));
+	if (input < 0)
+		return -errno;
+	for (size_t i = 0; i < count && !error; i++)
+		error = dprintf(input, "%s\n", objects[i]) < 0 ? -errno : 0;
+	if (!error && lseek(input, 0, SEEK_SET) < 0)
+		error = -errno;
+	if (!error)
+		error = run_git(arguments, input, &text, &bytes);
+	if (!error)
+		error = split_objects(text, bytes, count, contents_out, bytes_out);
+	free(text);
+	close(input);
+	return error;
+}
+
+int git_commits(const char *const *branches, size_t branch_count, char ***list_out,
+		size_t *count_out)
+{
+	const char *arguments[ARGUMENTS_MAX] = {"git", "rev-list", "--topo-order", "--reverse",
+						"HEAD"};
+	char *text, *rest, *line;
+	size_t bytes, room = 0, count = 5;
+	int error;
+
+	*list_out = NULL;
+	*count_out = 0;
+	for (size_t b = 0; b < branch_count && count < ARGUMENTS_MAX - 2; b++)
+		arguments[count++] = branches[b];
+	arguments[count] = "--";
+	error = run_git(arguments, -1, &text, &bytes);
+	rest = text;
+	while (!error && rest && (line = strsep(&rest, "\n"))) {
+		if (!*line)
+			continue;
+		error = grow(list_out, &room, *count_out + 1, sizeof(**list_out));
+		if (!error)
+			(*list_out)[*count_out] = strdup(line);
+		if (!error && !(*list_out)[(*count_out)++])
+			error = -ENOMEM;
+	}
+	free(text);
+	return error;
+}
+
+void git_commits_free(char **list, size_t count)
+{
+	for (size_t c = 0; c < count; c++)
+		free(list[c]);
+	free(list);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The runs of a program over time. A point is one set of runs: of a baseline, a bench directory, or
+ * a single profile. Points of one program on one machine form a group.
+ */
+#ifndef XT_DIFF_HISTORY_H
+#define XT_DIFF_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "diff/base/arena.h"
+#include "diff/base/level.h"
+#include "diff/base/problems.h"
+#include "log/base/interner.h"
+
+#define ID_BYTES 17 /* of the id of a point: 16 hexadecimal digits */
+
+/* What a point was measured with. See property_specs in groups.c. */
+enum property {
+	PROPERTY_PROGRAM,
+	PROPERTY_FILTERS,
+	PROPERTY_GPU,
+	PROPERTY_HOST,
+	PROPERTY_DRIVER,
+	PROPERTY_CLOCK,
+	PROPERTY_CUPTI,
+	PROPERTY_COMMAND,
+	PROPERTY_ITERATIONS,
+	PROPERTY_ITERATION_COUNT,
+	PROPERTIES
+};
+
+struct history_row {
+	enum level level;
+	enum unit unit;
+	const char *key;  /* as in struct profile_entry */
+	const char *name; /* for people: "matmul < forward (model.py:12)" */
+};
+
+/* Means of one point. The value is NAN and the count 0 if the row is missing. */
+struct history_value {
+	double value, count;
+};
+
+struct history_point {
+	char id[ID_BYTES]; /* hash of the content */
+	uint64_t time_ns;  /* start of the first run; 0: unknown */
+	uint32_t run_count;
+	const char *properties[PROPERTIES];
+	struct history_value *values; /* by row; the arena owns all texts and values */
+	size_t value_count;
+	bool is_used; /* a source of this call contains it */
+	/* From the source that was read last. */
+	const char *label;  /* may be "" */
+	const char *commit; /* that introduced the set on the branch; NULL: unknown */
+	const char *origin;
+	uint64_t rank;	 /* position of its commit, from 1; 0: unknown */
+	size_t sequence; /* order of reading */
+};
+
+/* An entry of `xtrace baseline accept`. */
+struct history_acceptance {
+	char id[ID_BYTES]; /* of its point */
+	const char *row;   /* "LEVEL(NAME)"; "": all rows */
+	const char *reason;
+};
+
+/* What was read from a file or a git object, so that it is read only once. */
+struct history_source {
+	const char *key; /* path, size and time of a file, or the hash of a git object */
+	struct source_item {
+		char id[ID_BYTES];
+		const char *label;
+	} * items;
+	size_t item_count, item_capacity;
+	struct history_acceptance *acceptances;
+	size_t acceptance_count, acceptance_capacity;
+	bool is_used;
+};
+
+/* Candidates found earlier in complete windows of a group: see change_points.h. */
+struct history_search {
+	uint64_t hash; /* of the ids of the first `searched` points, and what divides them */
+	size_t searched;
+	struct search_place {
+		uint32_t row;
+		uint32_t metric;
+		size_t place;
+	} * places;
+	size_t place_count, place_capacity;
+};
+
+/* All zeros is empty except memory. */
+struct history {
+	struct arena *memory;
+	struct history_row *rows;
+	size_t row_count, row_capacity;
+	struct interner row_ids; /* level and key to index of the row + 1 */
+	struct history_point *points;
+	size_t point_count, point_capacity;
+	struct interner point_ids; /* id to index of the point + 1 */
+	struct history_source *sources;
+	size_t source_count, source_capacity;
+	struct interner source_ids;
+	struct history_search *searches;
+	size_t search_count, search_capacity;
+	struct history_acceptance *acceptances; /* of the sources of this call */
+	size_t acceptance_count, acceptance_capacity;
+	struct problems problems; /* unreadable input: the result is incomplete */
+	struct problems notes;
+	size_t read_count; /* points that were parsed in this call */
+};
+
+/* Returns 0 or -ENOMEM. */
+int history_init(struct history *history);
+void history_free(struct history *history);
+
+/* The index of the row, added if it is new. Returns -ENOMEM on failure. */
+long history_row_at(struct history *history, enum level level, const char *key, const char *name);
+
+/*
+ * The index of the point with this id, or -ENOENT. history_add_point() adds one and returns its
+ * index or -ENOMEM.
+ */
+long history_find_point(const struct history *history, const char *id);
+long history_add_point(struct history *history, const char *id);
+
+/* The source with this key, or NULL. history_add_source() adds one; NULL: out of memory. */
+struct history_source *history_find_source(const struct history *history, const char *key);
+struct history_source *history_add_source(struct history *history, const char *key);
+
+/* Copies a text into the arena, without control characters. NULL: out of memory. */
+const char *history_text(struct history *history, const char *text);
+
+static inline struct history_value point_value(const struct history_point *point, size_t row)
+{
+	return row < point->value_count ? point->values[row]
+					: (struct history_value){.value = __builtin_nan("")};
+}
+
+#endif

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Findings at nearly the same point are one movement.
+ */
+#include "diff/history/movements.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/history/tracks.h"
+#include "diff/rules/row_pattern.h"
+#include "diff/stats/statistics.h"
+#include "log/base/grow.h"
+
+#define NEAR		 2    /* points between findings of one movement */
+#define EXCURSION_MAX	 6    /* points of a change that reverts itself */
+#define DRIFT_GATE_ALPHA 0.01 /* of a drift that fails a gate */
+#define TOGETHER_PATHS	 10   /* paths that are needed to say that all moved */
+#define TOGETHER_SHARE	 0.8  /* of their cost */
+#define TOGETHER_SPREAD	 0.4  /* relative difference to the median change */
+#define TOGETHER_PART	 0.5  /* of the change of the leading row, that the median must have */
+#define TOGETHER_WEIGHT	 0.1  /* largest weight of a path */
+#define TOGETHER_SPAN	 10   /* points on each side that are compared */
+
+const char *const cause_words[CAUSES] = {
+	[CAUSE_REAL] = "real",
+	[CAUSE_METHOD] = "method",
+	[CAUSE_HARDWARE] = "hardware",
+	[CAUSE_NOISE] = "noise",
+};
+
+const char *const cause_texts[CAUSES] = {
+	[CAUSE_REAL] = "real",
+	[CAUSE_METHOD] = "method changed",
+	[CAUSE_HARDWARE] = "hardware or driver",
+	[CAUSE_NOISE] = "noise",
+};
+
+enum unit finding_unit(const struct group_result *r, const struct finding *finding)
+{
+	return finding_track(r, finding)->metric == METRIC_COUNT ? UNIT_COUNT
+								 : finding_row(r, finding)->unit;
+}
+
+/* Totals represent a movement better than a path does, and gpu-time better than other totals. */
+static int importance(const struct group_result *r, const struct finding *finding)
+{
+	static const char *const totals[] = {"gpu-time", "wall", "gpu-busy"};
+	const struct history_row *row = finding_row(r, finding);
+
+	if (row->level != LEVEL_TOTAL)
+		return finding_track(r, finding)->metric == METRIC_VALUE;
+	for (int t = 0; t < 3; t++)
+		if (!strcmp(row->key, totals[t]))
+			return 5 - t;
+	return 2;
+}
+
+/* qsort() has no context. The tool has one thread. */
+static const struct group_result *sorted;
+
+static int compare_importance(const void *a, const void *b)
+{
+	const struct finding *x = *(const struct finding *const *)a;
+	const struct finding *y = *(const struct finding *const *)b;
+	int first = importance(sorted, x), second = importance(sorted, y);
+	double change_x = fabs(x->after - x->before), change_y = fabs(y->after - y->before);
+
+	if (first != second)
+		return first > second ? -1 : 1;
+	if (change_x != change_y)
+		return change_x > change_y ? -1 : 1;
+	return x->track < y->track ? -1 : x->track > y->track;
+}
+
+size_t movement_findings(const struct group_result *r, size_t movement, const struct finding **list)
+{
+	size_t count = 0;
+
+	for (size_t f = 0; f < r->detection.finding_count; f++)
+		if (r->detection.findings[f].movement == movement)
+			list[count++] = &r->detection.findings[f];
+	sorted = r;
+	qsort(list, count, sizeof(*list), compare_importance);
+	return count;
+}
+
+static int add_movement(struct group_result *r, const struct movement *movement)
+{
+	if (grow(&r->movements, &r->movement_capacity, r->movement_count + 1,
+		 sizeof(*r->movements)))
+		return -ENOMEM;
+	r->movements[r->movement_count++] = *movement;
+	return 0;
+}
+
+static size_t distance(size_t a, size_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Can the change of this finding be at the place of the movement? */
+static bool is_near(const struct movement *movement, const struct finding *finding)
+{
+	if (movement->is_drift || finding->is_drift)
+		return movement->is_drift && finding->is_drift;
+	if (finding->is_at_break)
+		return movement->place == finding->place;
+	return movement->place + NEAR >= finding->first && movement->place <= finding->last + NEAR;
+}
+
+/* The nearest movement that a finding can belong to, or SIZE_MAX. */
+static size_t find_movement(const struct group_result *r, const struct finding *finding)
+{
+	size_t best = SIZE_MAX, best_distance = SIZE_MAX;
+
+	for (size_t m = 0; m < r->movement_count; m++) {
+		size_t apart = distance(r->movements[m].place, finding->place);
+
+		if (!is_near(&r->movements[m], finding) || apart >= best_distance)
+			continue;
+		best_distance = apart;
+		best = m;
+	}
+	return best;
+}
+
+static const struct group_break *find_break(const struct history_group *group, size_t place)
+{
+	for (size_t b = 0; b < group->break_count; b++)
+		if (group->breaks[b].place == place)
+			return &group->breaks[b];
+	return NULL;
+}
+
+/* Joins the most certain findings first, so that their places count. */
+static int compare_certainty(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+
+	if (x->is_at_break != y->is_at_break)
+		return x->is_at_break ? -1 : 1;
+	if (x->p != y->p)
+		return x->p < y->p ? -1 : 1;
+	return x->track < y->track ? -1 : x->track > y->track;
+}
+
+static int join_findings(struct group_result *r)
+{
+	struct detection *d = &r->detection;
+	int error = 0;
+
+	qsort(d->findings, d->finding_count, sizeof(*d->findings), compare_certainty);
+	for (size_t f = 0; f < d->finding_count && !error; f++) {
+		struct finding *finding = &d->findings[f];
+		struct movement movement = {
+			.is_drift = finding->is_drift,
+			.place = finding->place,
+			.first = finding->first,
+			.last = finding->last,
+			.change =
+				finding->is_at_break ? find_break(r->group, finding->place) : NULL,
+		};
+
+		finding->movement = find_movement(r, finding);
+		if (finding->movement != SIZE_MAX)
+			continue;
+		finding->movement = r->movement_count;
+		error = add_movement(r, &movement);
+	}
+	return error;
+}
+
+/* How a path changed at a point. */
+struct shift {
+	double change, error, weight;
+};
+
+/* The changes of all call paths. Returns their number; counts that changed make it 0. */
+static size_t path_shifts(const struct group_result *r, size_t place, struct shift *list)
+{
+	const struct detection *d = &r->detection;
+	double sum = 0.0;
+	size_t count = 0;
+
+	for (size_t t = 0; t < d->track_count; t++) {
+		const struct track *track = &d->tracks[t];
+		struct step step;
+
+		if (r->history->rows[track->row].level != LEVEL_PATH || !track->is_tested ||
+		    !track->is_log || !track_compare(track, r->group, place, TOGETHER_SPAN, &step))
+			continue;
+		list[count++] = (struct shift){step.after - step.before, step.error, track->cost};
+		sum += track->cost;
+	}
+	for (size_t i = 0; i < count; i++)
+		list[i].weight = fmin(list[i].weight, TOGETHER_WEIGHT * sum);
+	return count;
+}
+
+/* A machine that became slower moves all paths alike; a change of the program does not. */
+static int find_together(struct group_result *r, struct movement *movement)
+{
+	const struct finding *lead = &r->detection.findings[movement->lead];
+	struct shift *shifts = calloc(r->detection.track_count + 1, sizeof(*shifts));
+	struct weighted_value *changes = calloc(r->detection.track_count + 1, sizeof(*changes));
+	double middle, all = 0.0, alike = 0.0;
+	size_t count;
+
+	if (!shifts || !changes) {
+		free(shifts);
+		free(changes);
+		return -ENOMEM;
+	}
+	count = path_shifts(r, movement->place, shifts);
+	for (size_t i = 0; i < count; i++)
+		changes[i] = (struct weighted_value){shifts[i].change, shifts[i].weight};
+	middle = weighted_median(changes, count);
+	for (size_t i = 0; i < count; i++) {
+		double allowed = fmax(TOGETHER_SPREAD * fabs(middle), 2.0 * shifts[i].error);
+
+		all += shifts[i].weight;
+		if (fabs(shifts[i].change - middle) <= allowed)
+			alike += shifts[i].weight;
+	}
+	movement->is_together = count >= TOGETHER_PATHS && alike >= TOGETHER_SHARE * all &&
+				fabs(middle) >= TOGETHER_PART * fabs(log1p(lead->ratio));
+	free(shifts);
+	free(changes);
+	return 0;
+}
+
+static bool has_counts(const struct group_result *r, size_t movement)
+{
+	for (size_t f = 0; f < r->detection.finding_count; f++)
+		if (r->detection.findings[f].movement == movement &&
+		    finding_unit(r, &r->detection.findings[f]) == UNIT_COUNT)
+			return true;
+	return false;
+}
+
+/* Represents the movement: sets lead, row_count and is_worse. */
+static int summarise(struct group_result *r, size_t index)
+{
+	struct movement *movement = &r->movements[index];
+	const struct finding **list = calloc(r->detection.finding_count + 1, sizeof(*list));
+	size_t worse = 0;
+
+	if (!list)
+		return -ENOMEM;
+	movement->row_count = movement_findings(r, index, list);
+	movement->lead = (size_t)(list[0] - r->detection.findings);
+	if (movement->is_drift) {
+		movement->place = movement->first = list[0]->place;
+		movement->last = list[0]->last;
+	}
+	for (size_t f = 0; f < movement->row_count; f++)
+		worse += list[f]->after > list[f]->before;
+	/* The GPU time or the elapsed time decides; without them, any row that is worse. */
+	movement->is_worse =
+		importance(r, list[0]) >= 3 ? list[0]->after > list[0]->before : worse > 0;
+	free(list);
+	return 0;
+}
+
+/* A change that the next movement reverts after a few points. */
+static bool is_reverted(const struct group_result *r, const struct movement *movement,
+			const struct movement *next)
+{
+	const struct finding *lead = &r->detection.findings[movement->lead];
+	size_t index = (size_t)(next - r->movements);
+
+	if (next->is_drift || next->place <= movement->place ||
+	    next->place - movement->place > EXCURSION_MAX)
+		return false;
+	for (size_t f = 0; f < r->detection.finding_count; f++) {
+		const struct finding *back = &r->detection.findings[f];
+
+		if (back->movement == index && back->track == lead->track &&
+		    fabs(back->after - lead->before) < 0.5 * fabs(lead->after - lead->before))
+			return true;
+	}
+	return false;
+}
+
+static void mark_excursions(struct group_result *r)
+{
+	for (size_t m = 0; m < r->movement_count; m++)
+		for (size_t n = 0; n < r->movement_count; n++) {
+			struct movement *a = &r->movements[m], *b = &r->movements[n];
+
+			if (a->is_drift || a->change || b->change || has_counts(r, m) ||
+			    !is_reverted(r, a, b))
+				continue;
+			a->cause = b->cause = CAUSE_NOISE;
+		}
+}
+
+/* The point of an acceptance in the group, or SIZE_MAX. */
+static size_t accepted_place(const struct group_result *r,
+			     const struct history_acceptance *acceptance)
+{
+	for (size_t i = 0; i < r->group->count; i++)
+		if (!strcmp(group_point(r->history, r->group, i)->id, acceptance->id))
+			return i;
+	return SIZE_MAX;
+}
+
+/* The movement that an acceptance is about: the nearest one whose range contains its point. */
+static size_t accepted_movement(const struct group_result *r, size_t place)
+{
+	size_t best = SIZE_MAX, best_distance = SIZE_MAX;
+
+	for (size_t m = 0; m < r->movement_count; m++) {
+		const struct movement *movement = &r->movements[m];
+		size_t near = movement->is_drift ? 0 : NEAR;
+		size_t apart = movement->is_drift ? SIZE_MAX - 1 : distance(movement->place, place);
+
+		if (place + near < movement->first || place > movement->last + near ||
+		    apart >= best_distance)
+			continue;
+		best = m;
+		best_distance = apart;
+	}
+	return best;
+}
+
+static void accept_rows(struct group_result *r, size_t movement,
+			const struct history_acceptance *acceptance)
+{
+	for (size_t f = 0; f < r->detection.finding_count; f++) {
+		struct finding *finding = &r->detection.findings[f];
+		const struct history_row *row = finding_row(r, finding);
+
+		if (finding->movement == movement &&
+		    row_pattern_matches(acceptance->row, row->level, row->key))
+			finding->reason = acceptance->reason;
+	}
+}
+
+/* A movement is accepted if all of its rows are, or all that are worse. */
+static void apply_acceptances(struct group_result *r)
+{
+	for (size_t a = 0; a < r->history->acceptance_count; a++) {
+		size_t place = accepted_place(r, &r->history->acceptances[a]);
+		size_t movement = place == SIZE_MAX ? SIZE_MAX : accepted_movement(r, place);
+
+		if (movement != SIZE_MAX)
+			accept_rows(r, movement, &r->history->acceptances[a]);
+	}
+	for (size_t m = 0; m < r->movement_count; m++) {
+		struct movement *movement = &r->movements[m];
+		bool is_open = false;
+
+		for (size_t f = 0; f < r->detection.finding_count; f++) {
+			const struct finding *finding = &r->detection.findings[f];
+
+			if (finding->movement != m)
+				continue;
+			is_open |= !finding->reason &&
+				   (finding->after > finding->before || !movement->is_worse);
+			if (finding->reason)
+				movement->reason = finding->reason;
+		}
+		if (is_open)
+			movement->reason = NULL;
+	}
+}
+
+static int classify(struct group_result *r)
+{
+	int error = 0;
+
+	for (size_t m = 0; m < r->movement_count && !error; m++) {
+		struct movement *movement = &r->movements[m];
+
+		error = summarise(r, m);
+		if (!error && !movement->is_drift)
+			error = find_together(r, movement);
+		if (movement->change)
+			movement->cause = property_specs[movement->change->property].cause;
+		else if (movement->is_together && !has_counts(r, m))
+			movement->cause = CAUSE_HARDWARE;
+	}
+	return error;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct movement *x = a, *y = b;
+
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	return x->is_drift - y->is_drift;
+}
+
+/* Sorts the movements and renumbers them in the findings. */
+static int sort_movements(struct group_result *r)
+{
+	size_t *numbers = calloc(r->movement_count + 1, sizeof(*numbers));
+
+	if (!numbers)
+		return -ENOMEM;
+	/* lead is not known yet: it carries the old number. */
+	for (size_t m = 0; m < r->movement_count; m++)
+		r->movements[m].lead = m;
+	if (r->movement_count)
+		qsort(r->movements, r->movement_count, sizeof(*r->movements), compare_places);
+	for (size_t m = 0; m < r->movement_count; m++)
+		numbers[r->movements[m].lead] = m;
+	for (size_t f = 0; f < r->detection.finding_count; f++)
+		r->detection.findings[f].movement = numbers[r->detection.findings[f].movement];
+	free(numbers);
+	return 0;
+}
+
+int group_result_make(struct group_result *r, struct history *h, struct history_group *group)
+{
+	int error;
+
+	*r = (struct group_result){.history = h, .group = group};
+	error = detection_make(&r->detection, h, group);
+	if (!error)
+		error = join_findings(r);
+	if (!error)
+		error = sort_movements(r);
+	if (!error)
+		error = classify(r);
+	if (!error) {
+		mark_excursions(r);
+		apply_acceptances(r);
+	}
+	return error;
+}
+
+void group_result_free(struct group_result *r)
+{
+	detection_free(&r->detection);
+	free(r->movements);
+	*r = (struct group_result){0};
+}
+
+bool group_result_fails(const struct group_result *r, size_t newest)
+{
+	for (size_t m = 0; m < r->movement_count; m++) {
+		const struct movement *movement = &r->movements[m];
+		size_t end = movement->is_drift ? movement->last : movement->place;
+		const struct finding *lead;
+
+		if (movement->cause != CAUSE_REAL || !movement->is_worse || movement->reason ||
+		    end + newest < r->group->count)
+			continue;
+		lead = &r->detection.findings[movement->lead];
+		if (!movement->is_drift ||
+		    (finding_row(r, lead)->level == LEVEL_TOTAL && lead->p <= DRIFT_GATE_ALPHA))
+			return true;
+	}
+	return false;
+}
+
+const char *movement_why(char *out, size_t out_bytes, const struct group_result *r,
+			 const struct movement *movement)
+{
+	out[0] = '\0';
+	if (movement->change) {
+		enum property property = movement->change->property;
+		size_t place = movement->change->place;
+
+		snprintf(out, out_bytes, "%s %s -> %s", property_specs[property].name,
+			 group_point(r->history, r->group, place - 1)->properties[property],
+			 group_point(r->history, r->group, place)->properties[property]);
+	} else if (movement->cause == CAUSE_NOISE) {
+		snprintf(out, out_bytes, "for at most %d runs", EXCURSION_MAX);
+	} else if (movement->is_together) {
+		snprintf(out, out_bytes, "all call paths moved alike");
+	}
+	return out;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Joins the findings of one moment, and decides why the values differ.
+ */
+#ifndef XT_DIFF_HISTORY_MOVEMENTS_H
+#define XT_DIFF_HISTORY_MOVEMENTS_H
+
+#include "diff/history/detect.h"
+
+struct movement {
+	enum movement_cause cause;
+	bool is_drift;
+	size_t place, first, last;	  /* as in struct finding */
+	const struct group_break *change; /* what else changed there; NULL: nothing */
+	bool is_together;		  /* all call paths moved alike */
+	size_t lead;			  /* index of the finding that represents it */
+	size_t row_count;
+	bool is_worse;
+	const char *reason; /* all rows are accepted; NULL: they are not */
+};
+
+extern const char *const cause_words[CAUSES]; /* for JSON */
+extern const char *const cause_texts[CAUSES]; /* for people */
+
+struct group_result {
+	const struct history *history;
+	struct history_group *group;
+	struct detection detection;
+	struct movement *movements; /* by place */
+	size_t movement_count, movement_capacity;
+};
+
+/* Detects and classifies. Returns 0 or -ENOMEM; call group_result_free() in any case. */
+int group_result_make(struct group_result *result, struct history *history,
+		      struct history_group *group);
+void group_result_free(struct group_result *result);
+
+/*
+ * Does one of the newest runs contain a movement for the worse that is real and not accepted? A
+ * drift counts if a total drifts with a p-value of at most 1 %.
+ */
+bool group_result_fails(const struct group_result *result, size_t newest);
+
+/* Text for "why": "CUDA driver 12080 -> 13000". Returns out. */
+const char *movement_why(char *out, size_t out_bytes, const struct group_result *result,
+			 const struct movement *movement);
+
+static inline const struct track *finding_track(const struct group_result *result,
+						const struct finding *finding)
+{
+	return &result->detection.tracks[finding->track];
+}
+
+static inline const struct history_row *finding_row(const struct group_result *result,
+						    const struct finding *finding)
+{
+	return &result->history->rows[finding_track(result, finding)->row];
+}
+
+/* The unit of the values of a finding. */
+enum unit finding_unit(const struct group_result *result, const struct finding *finding);
+
+/* The findings of a movement, the most important first. Fills list; returns the number. */
+size_t movement_findings(const struct group_result *result, size_t movement,
+			 const struct finding **list);
+
+#endif

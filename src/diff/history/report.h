@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The outputs of xtrace history.
+ */
+#ifndef XT_DIFF_HISTORY_REPORT_H
+#define XT_DIFF_HISTORY_REPORT_H
+
+#include <stdio.h>
+
+#include "diff/history/movements.h"
+
+#define NOISE_SPAN 30 /* runs that the displayed noise is of */
+
+struct history_report {
+	const struct history *history;
+	struct group_result *results;
+	size_t result_count;
+	unsigned top_count; /* rows of a movement in the text */
+	bool has_failed;    /* a real movement for the worse is new and not accepted */
+};
+
+struct history_output {
+	const char *name;
+	const char *help;
+	int (*write)(FILE *file, const struct history_report *report); /* 0 or -errno */
+};
+
+extern const struct history_output report_text, report_json, report_csv, report_html;
+
+/* "slower", "faster", "more", "less": what happened to the row that represents a movement. */
+const char *movement_word(const struct group_result *result, const struct movement *movement);
+
+/* "+3.9 to +4.5 %" of a finding; "exact" if nothing varies. */
+#define FINDING_INTERVAL_BYTES 96
+const char *finding_interval(char out[FINDING_INTERVAL_BYTES], const struct finding *finding);
+
+/* The cause in words, or "accepted". */
+const char *movement_cause_text(const struct movement *movement);
+
+/*
+ * What the values of a group are of: "values of whole runs" or "per iteration (NVTX range step)".
+ */
+const char *group_basis(char out[LABEL_BYTES], const struct group_result *result);
+
+/* "matmul < forward (model.py:12)", after its level unless it is a total. */
+#define ROW_TITLE_BYTES 512
+const char *row_title(char out[ROW_TITLE_BYTES], const struct history_row *row, enum metric metric);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One page without scripts or external resources: movements as a table, and a chart for each total
+ * and each row that moved.
+ */
+#include "diff/history/report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/base/format.h"
+#include "diff/history/chart.h"
+
+#define CHARTS_MAX 60 /* of a group */
+#define ROWS_MAX   6  /* of a movement */
+
+static const char style[] =
+	":root{color-scheme:light dark;--bg:#fff;--fg:#1c2128;--dim:#667;--line:#d8dce2;"
+	"--dot:#8b95a3;--mean:#1f6feb;--bad:#c62f2f;--good:#1a7f37;--other:#9a6700}\n"
+	"@media(prefers-color-scheme:dark){:root{--bg:#14181d;--fg:#e4e8ed;--dim:#98a2ae;"
+	"--line:#2c333c;--dot:#6b7683;--mean:#58a6ff;--bad:#ff6b63;--good:#4ac26b;"
+	"--other:#d8a32b}}\n"
+	"body{background:var(--bg);color:var(--fg);font:14px/1.45 system-ui,sans-serif;"
+	"margin:24px auto;max-width:1100px;padding:0 16px}\n"
+	"h1{font-size:20px}h2{font-size:17px;margin-top:32px}h3{font-size:14px;margin:20px 0 4px}\n"
+	"table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:5px 10px 5px 0;"
+	"border-bottom:1px solid var(--line);vertical-align:top}th{color:var(--dim);"
+	"font-weight:500}\n"
+	"td.n{white-space:nowrap;font-variant-numeric:tabular-nums}"
+	"td.n div{white-space:normal;overflow-wrap:anywhere;width:15em}\n"
+	"code{font-size:12.5px;overflow-wrap:anywhere}\n"
+	".dim{color:var(--dim)}.bad{color:var(--bad)}.good{color:var(--good)}"
+	".other{color:var(--other)}\n"
+	"svg{display:block;width:100%;height:auto}svg text{fill:var(--dim);font-size:11px}\n"
+	".axis{stroke:var(--line);fill:none}.dots{stroke:var(--dot);stroke-linecap:round;"
+	"stroke-width:3.4;fill:none}\n"
+	".mean{stroke:var(--mean);stroke-width:2;fill:none}.mark{stroke-width:1.3;"
+	"stroke-dasharray:4 3}\n"
+	".mark.bad{stroke:var(--bad)}.mark.good{stroke:var(--good)}.mark.other{stroke:var(--other)}"
+	"\n";
+
+/* Red and green are for real movements only. */
+static const char *class_of(const struct movement *movement)
+{
+	if (movement->reason || movement->cause != CAUSE_REAL)
+		return "other";
+	return movement->is_worse ? "bad" : "good";
+}
+
+static void put_finding(FILE *out, const struct group_result *r, const struct finding *finding)
+{
+	char title[ROW_TITLE_BYTES], before[AMOUNT_BYTES], after[AMOUNT_BYTES];
+	char ratio[AMOUNT_BYTES], interval[FINDING_INTERVAL_BYTES];
+	enum unit unit = finding_unit(r, finding);
+
+	fputs("<div><code>", out);
+	html_text(out,
+		  row_title(title, finding_row(r, finding), finding_track(r, finding)->metric));
+	fprintf(out, "</code><br>%s → %s, %s <span class=dim>(%s)</span></div>\n",
+		format_amount(before, unit, finding->before),
+		format_amount(after, unit, finding->after), format_ratio(ratio, finding->ratio),
+		finding_interval(interval, finding));
+}
+
+static void put_where(FILE *out, const struct group_result *r, const struct movement *movement)
+{
+	char labels[2][LABEL_BYTES];
+	size_t before = movement->first ? movement->first - 1 : 0;
+
+	fputs("<td class=n>", out);
+	html_text(out, point_label(labels[0], group_point(r->history, r->group, movement->place)));
+	point_label(labels[0], group_point(r->history, r->group, before));
+	point_label(labels[1], group_point(r->history, r->group, movement->last));
+	fputs("<br><span class=dim>", out);
+	if (movement->is_drift)
+		fputs("slow drift since then", out);
+	else if (movement->first == movement->last)
+		fputs("after ", out);
+	if (!movement->is_drift)
+		html_text(out, labels[0]);
+	if (!movement->is_drift && movement->first != movement->last) {
+		fputs("..", out);
+		html_text(out, labels[1]);
+	}
+	fputs("</span></td>", out);
+}
+
+static int put_movement(FILE *out, const struct group_result *r, size_t index)
+{
+	const struct movement *movement = &r->movements[index];
+	const struct finding **list = calloc(r->detection.finding_count + 1, sizeof(*list));
+	char why[512];
+	size_t count;
+
+	if (!list)
+		return -ENOMEM;
+	count = movement_findings(r, index, list);
+	fputs("<tr>", out);
+	put_where(out, r, movement);
+	fprintf(out, "<td class=n><span class=%s>%s</span><br>%s<div class=dim>",
+		class_of(movement), movement_word(r, movement), movement_cause_text(movement));
+	html_text(out, movement->reason ? movement->reason
+					: movement_why(why, sizeof(why), r, movement));
+	fputs("</div></td><td>", out);
+	for (size_t f = 0; f < count && f < ROWS_MAX; f++)
+		put_finding(out, r, list[f]);
+	if (count > ROWS_MAX)
+		fprintf(out, "<div class=dim>and %zu more</div>", count - ROWS_MAX);
+	fputs("</td></tr>\n", out);
+	free(list);
+	return 0;
+}
+
+static int put_movements(FILE *out, const struct group_result *r)
+{
+	int error = 0;
+
+	if (!r->movement_count) {
+		fputs("<p>No movement found.</p>\n", out);
+		return 0;
+	}
+	fputs("<table><tr><th>where<th>what<th>rows</tr>\n", out);
+	/* The newest first: it is the one that people look for. */
+	for (size_t m = r->movement_count; m-- > 0 && !error;)
+		error = put_movement(out, r, m);
+	fputs("</table>\n", out);
+	return error;
+}
+
+static bool is_constant(const struct track *track)
+{
+	for (size_t i = 1; i < track->count; i++)
+		if (track->values[i] != track->values[0])
+			return false;
+	return true;
+}
+
+/* Rows that have a chart: totals that vary, and what moved. */
+static bool has_chart(const struct group_result *r, size_t number)
+{
+	const struct track *track = &r->detection.tracks[number];
+
+	for (size_t f = 0; f < r->detection.finding_count; f++)
+		if (r->detection.findings[f].track == number)
+			return true;
+	return r->history->rows[track->row].level == LEVEL_TOTAL && track->metric == METRIC_VALUE &&
+	       !is_constant(track);
+}
+
+/* Marks the movements of a row in its chart. */
+static int put_chart(FILE *out, const struct group_result *r, size_t number)
+{
+	const struct track *track = &r->detection.tracks[number];
+	const struct history_row *row = &r->history->rows[track->row];
+	struct chart_mark *marks = calloc(r->detection.finding_count + 1, sizeof(*marks));
+	char title[ROW_TITLE_BYTES];
+	size_t count = 0;
+
+	if (!marks)
+		return -ENOMEM;
+	for (size_t f = 0; f < r->detection.finding_count; f++) {
+		const struct finding *finding = &r->detection.findings[f];
+
+		if (finding->track != number)
+			continue;
+		marks[count++] = (struct chart_mark){
+			.place = finding->place,
+			.class = class_of(&r->movements[finding->movement]),
+			.ratio = finding->ratio,
+			.is_drift = finding->is_drift,
+			.before = finding->before,
+			.after = finding->after,
+		};
+	}
+	fputs("<h3>", out);
+	html_text(out, row_title(title, row, track->metric));
+	fputs("</h3>\n", out);
+	chart_write(out, r, track, marks, count);
+	free(marks);
+	return 0;
+}
+
+static int put_charts(FILE *out, const struct group_result *r)
+{
+	size_t shown = 0, left = 0;
+	int error = 0;
+
+	for (size_t t = 0; t < r->detection.track_count && !error; t++) {
+		if (!has_chart(r, t))
+			continue;
+		if (shown == CHARTS_MAX) {
+			left++;
+			continue;
+		}
+		error = put_chart(out, r, t);
+		shown++;
+	}
+	if (left)
+		fprintf(out, "<p class=dim>%zu more rows moved; --csv has their values.</p>\n",
+			left);
+	return error;
+}
+
+static int put_group(FILE *out, const struct group_result *r)
+{
+	char basis[LABEL_BYTES];
+	int error;
+
+	fputs("<h2>", out);
+	html_text(out, r->group->name);
+	fprintf(out, "</h2>\n<p class=dim>%zu sets of runs; ", r->group->count);
+	html_text(out, group_basis(basis, r));
+	fputs("</p>\n", out);
+	error = put_movements(out, r);
+	return error ? error : put_charts(out, r);
+}
+
+static void put_lines(FILE *out, const char *heading, const struct problems *lines)
+{
+	if (lines->count)
+		fprintf(out, "<h2>%s</h2>\n<ul>\n", heading);
+	for (size_t i = 0; i < lines->count; i++) {
+		fputs("<li>", out);
+		html_text(out, lines->lines[i]);
+		fputs("</li>\n", out);
+	}
+	if (lines->count)
+		fputs("</ul>\n", out);
+}
+
+static int write_html(FILE *out, const struct history_report *report)
+{
+	int error = 0;
+
+	fprintf(out,
+		"<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n"
+		"<meta name=viewport content='width=device-width'>\n<title>xtrace history</title>\n"
+		"<style>\n%s</style></head><body>\n<h1>xtrace history</h1>\n",
+		style);
+	put_lines(out, "Problems", &report->history->problems);
+	for (size_t g = 0; g < report->result_count && !error; g++)
+		error = put_group(out, &report->results[g]);
+	put_lines(out, "Notes", &report->history->notes);
+	fputs("</body></html>\n", out);
+	return error;
+}
+
+const struct history_output report_html = {
+	.name = "html",
+	.help = "Write a page with trend lines",
+	.write = write_html,
+};

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files, directories and git branches.
+ */
+#include "diff/history/sources.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "diff/history/git.h"
+#include "diff/history/points.h"
+#include "diff/load/baseline.h"
+#include "diff/load/whole_run.h"
+#include "diff/load/bench_runs.h"
+#include "log/base/grow.h"
+
+#define DEPTH_MAX	16  /* of directories that are searched */
+#define SNIFF_BYTES	512 /* a document names its format there */
+#define KEY_BYTES	1024
+#define OBJECTS_AT_ONCE 32 /* git objects that are in memory together */
+#define LOG_SUFFIX	".xtr"
+
+/* A source that is being read. Pointers to sources change when one is added, so keep the index. */
+struct reading {
+	struct history *history;
+	const struct source_options *options;
+	size_t source; /* index in history->sources */
+	const char *origin;
+	uint64_t room; /* bytes that may still be unpacked */
+};
+
+static int add_item(struct reading *reading, const char *id, const char *label)
+{
+	struct history_source *source = &reading->history->sources[reading->source];
+	struct source_item *item;
+
+	if (grow(&source->items, &source->item_capacity, source->item_count + 1,
+		 sizeof(*source->items)))
+		return -ENOMEM;
+	item = &source->items[source->item_count];
+	memcpy(item->id, id, ID_BYTES);
+	item->label = history_text(reading->history, label);
+	source->item_count += item->label != NULL;
+	return item->label ? 0 : -ENOMEM;
+}
+
+/* Values of iterations are other points than those of whole runs. Ids are hexadecimal. */
+static void mark_basis(const struct reading *reading, char id[ID_BYTES])
+{
+	if (reading->options->load.is_per_iteration)
+		id[0] = 'i';
+}
+
+/* Adds a point for the runs, unless it is known. */
+static int add_point(struct reading *reading, const char *id, const char *label,
+		     struct run_profile *const *runs, size_t count)
+{
+	struct history *h = reading->history;
+	int error = 0;
+
+	if (history_find_point(h, id) < 0)
+		error = point_add(h, id, runs, count, &h->problems);
+	return error ? error : add_item(reading, id, label);
+}
+
+static int add_runs(struct reading *reading, const struct run_set *runs, const char *id,
+		    const char *label)
+{
+	char own_id[ID_BYTES];
+	int error = 0;
+
+	if (!reading->options->each_run)
+		return add_point(reading, id, label, runs->runs, runs->count);
+	for (size_t r = 0; !error && r < runs->count; r++) {
+		point_id_of_runs(own_id, &runs->runs[r], 1);
+		mark_basis(reading, own_id);
+		error = add_point(reading, own_id, label, &runs->runs[r], 1);
+	}
+	return error;
+}
+
+static int add_acceptances(struct reading *reading, const struct baseline_acceptances *accepted)
+{
+	struct history *h = reading->history;
+	struct history_source *source = &h->sources[reading->source];
+	int error = 0;
+
+	for (size_t a = 0; !error && a < accepted->count; a++) {
+		struct history_acceptance *entry;
+
+		if (grow(&source->acceptances, &source->acceptance_capacity,
+			 source->acceptance_count + 1, sizeof(*source->acceptances)))
+			return -ENOMEM;
+		entry = &source->acceptances[source->acceptance_count++];
+		memcpy(entry->id, source->items[source->item_count - 1].id, ID_BYTES);
+		entry->row = history_text(h, accepted->list[a].row);
+		entry->reason = history_text(h, accepted->list[a].reason);
+		error = entry->row && entry->reason ? 0 : -ENOMEM;
+	}
+	return error;
+}
+
+/* One damaged set does not hide the others: returns 0 after a problem. */
+static int read_set(void *context, const struct baseline_packed_set *set)
+{
+	struct reading *reading = context;
+	struct history *h = reading->history;
+	struct run_set runs = {0};
+	const char *packed = set->profiles ? set->profiles : "";
+	char id[ID_BYTES];
+	int error = 0;
+
+	point_id(id, packed, strlen(packed));
+	mark_basis(reading, id);
+	if (history_find_point(h, id) < 0 || reading->options->each_run) {
+		error = baseline_unpack(&runs, set, &reading->room, reading->origin, &h->problems);
+		for (size_t r = 0; r < runs.count && !reading->options->load.is_per_iteration; r++)
+			run_profile_use_whole(runs.runs[r]);
+		if (!error)
+			error = add_runs(reading, &runs, id, set->label);
+	} else {
+		error = add_item(reading, id, set->label);
+	}
+	if (!error)
+		error = add_acceptances(reading, set->accepted);
+	run_set_free(&runs);
+	return error == -EINVAL ? 0 : error;
+}
+
+static int read_baseline(struct reading *reading, const char *text, size_t bytes)
+{
+	struct history *h = reading->history;
+	int error;
+
+	reading->room = BASELINE_ROOM;
+	error = baseline_visit(text, bytes, reading->origin, &h->problems, read_set, reading);
+	return error == -EINVAL ? 0 : error;
+}
+
+/* The points of a source become part of the history. The first source of a point names it. */
+static int use_source(struct history *h, const struct history_source *source, const char *commit,
+		      const char *origin)
+{
+	for (size_t i = 0; i < source->item_count; i++) {
+		long found = history_find_point(h, source->items[i].id);
+		struct history_point *point = found < 0 ? NULL : &h->points[found];
+
+		if (!point)
+			continue;
+		if (!point->is_used) {
+			point->commit = commit;
+			point->origin = origin;
+			point->sequence = h->point_count + (size_t)found;
+		}
+		point->is_used = true;
+		if (source->items[i].label[0])
+			point->label = source->items[i].label;
+	}
+	for (size_t a = 0; a < source->acceptance_count; a++) {
+		if (grow(&h->acceptances, &h->acceptance_capacity, h->acceptance_count + 1,
+			 sizeof(*h->acceptances)))
+			return -ENOMEM;
+		h->acceptances[h->acceptance_count++] = source->acceptances[a];
+	}
+	return 0;
+}
+
+/*
+ * Reads a source by its key: with read() if the index does not know it. A source with problems is
+ * read again next time.
+ */
+static int take_source(struct history *h, const struct source_options *options, const char *key,
+		       const char *origin, const char *commit,
+		       int (*read)(struct reading *reading, const char *text, size_t bytes),
+		       const char *text, size_t bytes)
+{
+	struct reading reading = {.history = h, .options = options};
+	struct history_source *source = history_find_source(h, key);
+	size_t problems = h->problems.count;
+	int error = 0;
+
+	reading.origin = history_text(h, origin);
+	commit = commit ? history_text(h, commit) : NULL;
+	if (!reading.origin)
+		return -ENOMEM;
+	if (!source) {
+		source = history_add_source(h, key);
+		if (!source)
+			return -ENOMEM;
+		reading.source = (size_t)(source - h->sources);
+		error = read(&reading, text, bytes);
+		source = &h->sources[reading.source];
+	}
+	source->is_used = h->problems.count == problems;
+	return error ? error : use_source(h, source, commit, reading.origin);
+}
+
+/* Profiles, logs, trace and bench directories: anything that xtrace diff takes. */
+static int read_runs(struct reading *reading, const char *path, size_t bytes)
+{
+	struct history *h = reading->history;
+	struct run_set runs = {0};
+	char *argument = (char *)path, id[ID_BYTES];
+	int error = load_runs(&runs, &argument, 1, &reading->options->load, &h->problems);
+
+	(void)bytes;
+	if (!error && runs.count) {
+		point_id_of_runs(id, runs.runs, runs.count);
+		mark_basis(reading, id);
+		error = add_runs(reading, &runs, id, "");
+	}
+	run_set_free(&runs);
+	return error == -EINVAL ? 0 : error;
+}
+
+/* The key names the path, the size and the time of the file that says what the runs are. */
+static int file_key(char out[KEY_BYTES], const char *path, const char *witness,
+		    const struct source_options *options)
+{
+	struct stat about;
+
+	if (stat(witness, &about))
+		return -errno;
+	if (snprintf(out, KEY_BYTES, "%s %lld %lld.%09ld%s%s%s%s%s%s", path,
+		     (long long)about.st_size, (long long)about.st_mtim.tv_sec,
+		     about.st_mtim.tv_nsec, options->each_run ? " each" : "",
+		     options->load.iteration ? " iteration " : "",
+		     options->load.iteration ? options->load.iteration : "",
+		     options->load.is_per_iteration ? " iterations" : "",
+		     options->load.warmup ? " warmup " : "",
+		     options->load.warmup ? options->load.warmup : "") >= KEY_BYTES)
+		return -ENAMETOOLONG;
+	return 0;
+}
+
+static int take_runs(struct history *h, const struct source_options *options, const char *path,
+		     const char *witness)
+{
+	char key[KEY_BYTES];
+	int error = file_key(key, path, witness, options);
+
+	if (!error)
+		return take_source(h, options, key, path, NULL, read_runs, path, strlen(path));
+	problems_add(&h->problems, "cannot read %s: %s", path, strerror(-error));
+	return 0;
+}
+
+/* The caller frees the text. NULL and errno on failure. */
+static char *read_file(const char *path, size_t *bytes_out)
+{
+	FILE *file = fopen(path, "re");
+	struct stat about;
+	char *text = NULL;
+
+	if (file && !fstat(fileno(file), &about))
+		text = malloc((size_t)about.st_size + 1);
+	if (text)
+		*bytes_out = fread(text, 1, (size_t)about.st_size, file);
+	if (file)
+		fclose(file);
+	return text;
+}
+
+static int take_baseline(struct history *h, const struct source_options *options, const char *path)
+{
+	char key[KEY_BYTES], *text = NULL;
+	size_t bytes = 0;
+	int error = file_key(key, path, path, options);
+
+	if (!error && !history_find_source(h, key)) {
+		text = read_file(path, &bytes);
+		error = text ? 0 : -errno;
+	}
+	if (error) {
+		problems_add(&h->problems, "cannot read %s: %s", path, strerror(-error));
+		return 0;
+	}
+	error = take_source(h, options, key, path, NULL, read_baseline, text, bytes);
+	free(text);
+	return error;
+}
+
+/* Does the beginning of a file contain the name of this format? */
+static bool has_format(const char *path, const char *format)
+{
+	char text[SNIFF_BYTES + 1] = "";
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t got = file < 0 ? 0 : read(file, text, SNIFF_BYTES);
+
+	if (file >= 0)
+		close(file);
+	text[got > 0 ? got : 0] = '\0';
+	return strstr(text, format) != NULL;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), end_bytes = strlen(end);
+
+	return length >= end_bytes && !strcmp(text + length - end_bytes, end);
+}
+
+/* Files that a search of a directory takes, without an error for others. */
+static int take_found(struct history *h, const struct source_options *options, const char *path)
+{
+	if (has_format(path, "\"" BASELINE_FORMAT "\""))
+		return take_baseline(h, options, path);
+	if (ends_with(path, LOG_SUFFIX) || has_format(path, "\"xtrace-profile\""))
+		return take_runs(h, options, path, path);
+	return 0;
+}
+
+static int not_hidden(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static bool has_logs(struct dirent *const *entries, int count)
+{
+	for (int e = 0; e < count; e++)
+		if (ends_with(entries[e]->d_name, LOG_SUFFIX))
+			return true;
+	return false;
+}
+
+static int search(struct history *h, const struct source_options *options, const char *path,
+		  int depth);
+
+static int take_entry(struct history *h, const struct source_options *options, const char *path,
+		      const char *name, int depth)
+{
+	struct stat about;
+	char *whole;
+	int error = 0;
+
+	if (asprintf(&whole, "%s/%s", path, name) < 0)
+		return -ENOMEM;
+	if (!lstat(whole, &about) && S_ISDIR(about.st_mode))
+		error = search(h, options, whole, depth + 1);
+	else if (!stat(whole, &about) && S_ISREG(about.st_mode))
+		error = take_found(h, options, whole);
+	free(whole);
+	return error;
+}
+
+/* Takes a directory of runs as it is, or else everything in it. */
+static int search(struct history *h, const struct source_options *options, const char *path,
+		  int depth)
+{
+	struct dirent **entries;
+	char *bench = NULL;
+	int count = scandir(path, &entries, not_hidden, alphasort), error = 0;
+
+	if (count < 0) {
+		problems_add(&h->problems, "cannot read %s: %s", path, strerror(errno));
+		return 0;
+	}
+	if (asprintf(&bench, "%s/bench.json", path) < 0)
+		error = -ENOMEM;
+	else if (has_format(bench, "\"xtrace.bench\""))
+		error = take_runs(h, options, path, bench);
+	else if (has_logs(entries, count))
+		error = take_runs(h, options, path, path);
+	else if (depth >= DEPTH_MAX)
+		problems_add(&h->problems, "cannot search %s: directories are nested too deeply",
+			     path);
+	else
+		for (int e = 0; e < count && !error; e++)
+			error = take_entry(h, options, path, entries[e]->d_name, depth);
+	for (int e = 0; e < count; e++)
+		free(entries[e]);
+	free(entries);
+	free(bench);
+	return error;
+}
+
+/* Reads the versions that the index does not know, some at a time, and takes all in order. */
+static int take_versions(struct history *h, const struct source_options *options,
+			 const char *argument, const struct git_version *versions, size_t count)
+{
+	const char *objects[OBJECTS_AT_ONCE];
+	char *contents[OBJECTS_AT_ONCE], origin[KEY_BYTES], key[KEY_BYTES];
+	size_t bytes[OBJECTS_AT_ONCE] = {0};
+	int error = 0;
+
+	for (size_t first = 0; !error && first < count; first += OBJECTS_AT_ONCE) {
+		size_t end = first + OBJECTS_AT_ONCE < count ? first + OBJECTS_AT_ONCE : count;
+		size_t wanted = 0, next = 0;
+
+		for (size_t v = first; v < end; v++) {
+			snprintf(key, sizeof(key), "git %s%s%s", versions[v].object,
+				 options->each_run ? " each" : "",
+				 options->load.is_per_iteration ? " iterations" : "");
+			if (!history_find_source(h, key))
+				objects[wanted++] = versions[v].object;
+		}
+		if (wanted)
+			error = git_read(objects, wanted, contents, bytes);
+		for (size_t v = first; !error && v < end; v++) {
+			bool is_read = next < wanted && objects[next] == versions[v].object;
+
+			snprintf(key, sizeof(key), "git %s%s%s", versions[v].object,
+				 options->each_run ? " each" : "",
+				 options->load.is_per_iteration ? " iterations" : "");
+			snprintf(origin, sizeof(origin), "%s at %.12s", argument,
+				 versions[v].commit);
+			if (is_read && !contents[next])
+				problems_add(&h->problems, "cannot read %s", origin);
+			else
+				error = take_source(h, options, key, origin, versions[v].commit,
+						    read_baseline, is_read ? contents[next] : "",
+						    is_read ? bytes[next] : 0);
+			next += is_read;
+		}
+		for (size_t w = 0; w < wanted; w++)
+			free(contents[w]);
+	}
+	return error;
+}
+
+static int take_branch(struct history *h, const struct source_options *options,
+		       const char *argument)
+{
+	size_t branch_bytes = strcspn(argument, ":"), count;
+	char *branch = strndup(argument, branch_bytes);
+	struct git_version *versions = NULL;
+	int error = branch ? git_versions(branch, argument + branch_bytes + 1, &versions, &count)
+			   : -ENOMEM;
+
+	if (error == -ENOENT) {
+		problems_add(
+			&h->problems,
+			"cannot read %s: git knows no file %s on a branch %s of this repository",
+			argument, argument + branch_bytes + 1, branch);
+		error = 0;
+	} else if (!error) {
+		error = take_versions(h, options, argument, versions, count);
+	}
+	if (branch)
+		git_versions_free(versions, count);
+	free(branch);
+	return error;
+}
+
+int source_read(struct history *h, const char *argument, const struct source_options *options)
+{
+	struct stat about;
+
+	if (!stat(argument, &about)) {
+		if (S_ISDIR(about.st_mode))
+			return search(h, options, argument, 0);
+		return has_format(argument, "\"" BASELINE_FORMAT "\"")
+			       ? take_baseline(h, options, argument)
+			       : take_runs(h, options, argument, argument);
+	}
+	if (errno == ENOENT && strchr(argument, ':'))
+		return take_branch(h, options, argument);
+	problems_add(&h->problems, "cannot read %s: %s", argument, strerror(errno));
+	return 0;
+}

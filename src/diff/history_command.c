@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xtrace history: reads runs over time, finds movements, and writes the outputs.
+ */
+#include "diff/history_command.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "diff/base/output_file.h"
+#include "diff/history/groups.h"
+#include "diff/history/index_file.h"
+#include "diff/history/report.h"
+#include "diff/history/sources.h"
+#include "log/base/new_file.h"
+
+#define OUTPUTS_MAX    8
+#define JOBS_MAX       1024
+#define TOP_DEFAULT    5
+#define TOP_MAX	       1000000
+#define NEWEST_DEFAULT 20
+#define INDEX_NAME     ".xtrace-history"
+
+struct request {
+	struct source_options source;
+	const char *index; /* NULL: beside the first source; "none": none */
+	bool has_gate, skips_damaged;
+	unsigned newest, top_count;
+	struct {
+		const struct history_output *output;
+		const char *path;
+	} outputs[OUTPUTS_MAX];
+	size_t output_count;
+	struct option_list list;
+};
+
+static const struct history_output *const outputs[] = {&report_text, &report_json, &report_csv,
+						       &report_html, NULL};
+
+/* Formats by the ending of a file name, for --output. */
+static const struct option_ending endings[] = {
+	{"txt", "text"}, {"json", "json"}, {"csv", "csv"}, {"html", "html"}, {0}};
+
+static int add_output(void *context, const struct option_row *row, const char *path)
+{
+	struct request *request = context;
+
+	if (!*path)
+		return -EINVAL;
+	if (request->output_count == OUTPUTS_MAX) {
+		print_error("cannot write more than %d outputs", OUTPUTS_MAX);
+		return -ENOENT;
+	}
+	for (size_t i = 0; outputs[i]; i++)
+		if (!strcmp(outputs[i]->name, row->name))
+			request->outputs[request->output_count].output = outputs[i];
+	request->outputs[request->output_count++].path = path;
+	return 0;
+}
+
+static int apply_output(void *context, const struct option_row *row, const char *path)
+{
+	struct request *request = context;
+
+	(void)row;
+	return *path ? option_apply_output(&request->list, endings, request, path) : -EINVAL;
+}
+
+static int apply_iteration(void *context, const struct option_row *row, const char *value)
+{
+	struct load_options *load = &((struct request *)context)->source.load;
+
+	(void)row;
+	load->is_per_iteration = true;
+	load->iteration = strcmp(value, LOAD_DETECTED) ? value : NULL;
+	return *value ? 0 : -EINVAL;
+}
+
+static int apply_warmup(void *context, const struct option_row *row, const char *value)
+{
+	struct load_options *load = &((struct request *)context)->source.load;
+
+	(void)row;
+	load->is_per_iteration = true;
+	load->warmup = value;
+	return *value ? 0 : -EINVAL;
+}
+
+#define TARGET(member) .offset = offsetof(struct request, member)
+
+_Static_assert(NEWEST_DEFAULT == 20 && TOP_DEFAULT == 5, "the help names the defaults");
+
+static const struct option_row option_rows[] = {
+	{"fail", .apply = option_flag, TARGET(has_gate),
+	 .help = "Exit with 1 if the newest runs became worse and the change is not accepted"},
+	{"newest", .value = "N", .apply = option_number, TARGET(newest), .min = 1, .max = 1000000,
+	 .help = "Let --fail look at movements in the newest N sets of runs (default: 20)"},
+	{"each-run", .apply = option_flag, TARGET(source.each_run),
+	 .help = "Show each run, not the mean of each set of runs"},
+	{"skip-damaged", .apply = option_flag, TARGET(skips_damaged),
+	 .help = "Exit as usual even if some input cannot be read"},
+	{"index", .value = "FILE", .apply = option_text, TARGET(index),
+	 .help = "Keep values of known runs in FILE, or nowhere if it is 'none' "
+		 "(default: " INDEX_NAME " beside the first source)"},
+	{"top", .value = "N", .apply = option_number, TARGET(top_count), .min = 1, .max = TOP_MAX,
+	 .help = "Limit the text to N rows for each movement (default: 5)"},
+	{"iteration", .value = "NAME", .apply = apply_iteration,
+	 .help = "Show the mean of one iteration instead of the whole run, as in xtrace diff: an "
+		 "instance of this NVTX range, or 'detected'"},
+	{"warmup", .value = "COUNT", .apply = apply_warmup,
+	 .help = "Show iterations, but ignore the first COUNT of each run (default: detected)"},
+	{"jobs", 'j', .value = "N", .apply = option_number, TARGET(source.load.workers_count),
+	 .min = 1, .max = JOBS_MAX, .help = "Read up to N logs in parallel (default: 2)"},
+	{0},
+};
+
+static const struct option_row output_row[] = {
+	{"output", 'o', .value = "FILE", .expected = "a file name", .apply = apply_output,
+	 .help = "Write the format that the ending of FILE names: .txt, .json, .csv or .html"},
+	{0},
+};
+
+static void list_options(struct option_list *list)
+{
+	struct option_row heading[] = {
+		{.help = "Outputs (FILE may be - for stdout; the default is --text -)"}, {0}};
+
+	option_list_add(list, heading);
+	for (size_t i = 0; outputs[i]; i++) {
+		const struct option_row rows[] = {
+			{outputs[i]->name, .value = "FILE", .help = outputs[i]->help,
+			 .expected = "a file name", .is_output = true, .apply = add_output},
+			{0}};
+
+		option_list_add(list, rows);
+	}
+	option_list_add(list, output_row);
+	heading[0].help = "Options";
+	option_list_add(list, heading);
+	option_list_add(list, option_rows);
+}
+
+/* A directory that xtrace bench or xtrace record made gets no other files. */
+static bool is_recorded(const char *directory)
+{
+	static const char *const names[] = {"bench.json", "info.json"};
+	bool is_found = false;
+	char *path;
+
+	for (size_t n = 0; n < 2 && !is_found; n++) {
+		if (asprintf(&path, "%s/%s", directory, names[n]) < 0)
+			return true;
+		is_found = !access(path, F_OK);
+		free(path);
+	}
+	return is_found;
+}
+
+/* The index is in a directory that is searched, and beside other sources. NULL: there is none. */
+static char *index_path(const struct request *request, const char *source)
+{
+	struct stat about;
+	char *copy, *path = NULL;
+	bool is_inside;
+
+	if (request->index)
+		return strcmp(request->index, "none") ? strdup(request->index) : NULL;
+	if (stat(source, &about))
+		return strdup(INDEX_NAME);
+	is_inside = S_ISDIR(about.st_mode) && !is_recorded(source);
+	copy = strdup(source);
+	if (copy && asprintf(&path, "%s/" INDEX_NAME, is_inside ? copy : dirname(copy)) < 0)
+		path = NULL;
+	free(copy);
+	return path;
+}
+
+struct writing {
+	const struct history_output *output;
+	const struct history_report *report;
+};
+
+static int write_stream(FILE *file, void *context)
+{
+	const struct writing *writing = context;
+	int error = writing->output->write(file, writing->report);
+
+	return fflush(file) && !error ? -errno : error;
+}
+
+/* The exit status. */
+static int write_outputs(const struct request *request, const struct history_report *report)
+{
+	int status = STATUS_OK;
+
+	for (size_t i = 0; i < request->output_count; i++) {
+		struct writing writing = {request->outputs[i].output, report};
+		const char *path = request->outputs[i].path;
+		int error = strcmp(path, "-") ? output_file_write(path, write_stream, &writing)
+					      : write_stream(stdout, &writing);
+
+		if (!error)
+			continue;
+		print_error("cannot write '%s': %s", path, xt_new_file_error(error));
+		status = STATUS_FAILED;
+	}
+	return status;
+}
+
+/* Branches of the sources, for the order of their commits. The caller frees the list and texts. */
+static char **list_branches(char *const *sources, int count, size_t *branch_count)
+{
+	char **list = calloc((size_t)count + 1, sizeof(*list));
+	struct stat about;
+
+	*branch_count = 0;
+	for (int s = 0; list && s < count; s++)
+		if (stat(sources[s], &about) && strchr(sources[s], ':') && *sources[s] != '-') {
+			list[*branch_count] = strndup(sources[s], strcspn(sources[s], ":"));
+			*branch_count += list[*branch_count] != NULL;
+		}
+	return list;
+}
+
+/* Detects in each group. Sets the results and has_failed. */
+static int make_results(struct history_report *report, struct history *h, struct groups *groups,
+			const struct request *request)
+{
+	int error = 0;
+
+	report->results = calloc(groups->count + 1, sizeof(*report->results));
+	if (!report->results)
+		return -ENOMEM;
+	for (size_t g = 0; g < groups->count && !error; g++) {
+		error = group_result_make(&report->results[g], h, &groups->list[g]);
+		report->result_count++;
+		report->has_failed |= group_result_fails(&report->results[g], request->newest);
+	}
+	return error;
+}
+
+static int read_sources(struct history *h, const struct request *request, const char *index,
+			char *const *sources, int count)
+{
+	int error = history_init(h);
+
+	if (!error && index)
+		error = index_read(h, index);
+	for (int s = 0; s < count && !error; s++)
+		error = source_read(h, sources[s], &request->source);
+	return error;
+}
+
+static void write_index(const struct history *h, const char *path)
+{
+	int error = path ? index_write(h, path) : 0;
+
+	if (error)
+		print_note("cannot write the index '%s': %s; the next call reads all runs again",
+			   path, xt_new_file_error(error));
+}
+
+/* Unreadable input never passes. */
+static int exit_status(const struct history *h, const struct request *request,
+		       const struct history_report *report, int status)
+{
+	if (status || !report->result_count)
+		return STATUS_FAILED;
+	if (h->problems.count && !request->skips_damaged)
+		return STATUS_FAILED;
+	return request->has_gate && report->has_failed ? STATUS_INCOMPLETE : STATUS_OK;
+}
+
+static int show(const struct request *request, char *const *sources, int count)
+{
+	char *index = index_path(request, sources[0]);
+	size_t branch_count = 0;
+	char **branches = list_branches(sources, count, &branch_count);
+	struct history h = {0};
+	struct groups groups = {0};
+	struct history_report report = {.history = &h, .top_count = request->top_count};
+	int status = STATUS_FAILED;
+	int error = branches ? read_sources(&h, request, index, sources, count) : -ENOMEM;
+
+	if (!error)
+		error = groups_make(&groups, &h, (const char *const *)branches, branch_count);
+	if (!error)
+		error = make_results(&report, &h, &groups, request);
+	if (error)
+		print_error("cannot read the history: %s", strerror(-error));
+	for (size_t p = 0; p < h.problems.count; p++)
+		print_error("%s", h.problems.lines[p]);
+	if (!error && !report.result_count && !h.problems.count)
+		print_error("cannot find runs: the sources contain no baseline, profile or log");
+	if (!error && report.result_count) {
+		write_index(&h, index);
+		status = write_outputs(request, &report);
+	}
+	status = error ? STATUS_FAILED : exit_status(&h, request, &report, status);
+	for (size_t g = 0; g < report.result_count; g++)
+		group_result_free(&report.results[g]);
+	free(report.results);
+	groups_free(&groups);
+	history_free(&h);
+	for (size_t b = 0; b < branch_count; b++)
+		free(branches[b]);
+	free(branches);
+	free(index);
+	return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	static const struct option_row text = {.name = "text"};
+	struct request request = {
+		.source.load.workers_count = 2, .newest = NEWEST_DEFAULT, .top_count = TOP_DEFAULT};
+	int status, count;
+
+	command_list_options(command, &request.list);
+	status = command_parse(command, &request.list, &request, argc, argv, &count);
+	if (status != COMMAND_GO_ON)
+		return status;
+	if (!count) {
+		print_error("no source given: usage: %s %s (see %s --help)", message_name(),
+			    command->arguments, message_name());
+		return STATUS_FAILED;
+	}
+	if (!request.output_count)
+		add_output(&request, &text, "-");
+	return show(&request, argv + 1, count);
+}
+
+const struct command command_history = {
+	.name = "history",
+	.arguments = "[OPTION]... SOURCE...",
+	.summary = "Find since when a program is slower, and slow drift",
+	.details =
+		"A SOURCE is a baseline, a profile, a trace or bench directory, a directory that\n"
+		"contains those, or BRANCH:PATH, all versions of a baseline on a git branch.\n\n"
+		"Exit status:\n"
+		"  0                           The history was written\n"
+		"  1                           --fail found a movement for the worse\n"
+		"  2                           Wrong usage, or some input cannot be read\n",
+	.list_options = list_options,
+	.run = run,
+};

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Change points, drift and causes in seeded histories whose truth is known.
+ *
+ * usage: test_diff_history [HISTORIES]: search this many histories of 1,000 runs for false changes
+ */
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/history/groups.h"
+#include "diff/history/movements.h"
+
+#define PATHS	     300
+#define SERIES	     400
+#define NOISE	     0.01
+#define STEP	     0.03
+#define DRIFT	     0.001
+#define LATER_RUNS   10
+#define DRIFT_RUNS   30
+#define FALSE_RUNS   1000
+#define GPU_TIME     "gpu-time"
+#define PLACE_WITHIN 2
+
+static unsigned long long false_histories = 3;
+
+/* A sequence of random numbers (splitmix64). */
+static uint64_t random_state;
+
+static double uniform(void)
+{
+	uint64_t x = random_state += 0x9e3779b97f4a7c15u;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	x ^= x >> 31;
+	return ((double)(x >> 11) + 0.5) * 0x1p-53;
+}
+
+static double gaussian(void)
+{
+	return sqrt(-2.0 * log(uniform())) * cos(2.0 * M_PI * uniform());
+}
+
+/* Student's t with 3 degrees of freedom and the variance 1. */
+static double heavy(void)
+{
+	double square = 0.0;
+
+	for (int i = 0; i < 3; i++) {
+		double x = gaussian();
+
+		square += x * x;
+	}
+	return gaussian() / sqrt(square);
+}
+
+/* What a history is made of. Fields that are 0 have no effect. */
+struct model {
+	size_t runs, paths;
+	uint64_t seed;
+	double (*noise)(void); /* NULL: Gaussian */
+	double noise_part;     /* of NOISE; 0: all of it */
+	double step;	       /* of path 0, relative */
+	size_t step_place;
+	double drift; /* of path 0, per run, relative */
+	size_t all_place;
+	double all;	    /* step of all paths */
+	const char *driver; /* from driver_place on */
+	size_t driver_place;
+	size_t count_place; /* path 0 is called twice as often */
+	size_t rename_place;
+};
+
+static double path_value(const struct model *m, size_t path, size_t run)
+{
+	double value = 1000.0 + 10.0 * (double)path;
+
+	if (path == 0 && m->step_place && run >= m->step_place)
+		value *= 1.0 + m->step;
+	if (path == 0)
+		value *= 1.0 + m->drift * (double)run;
+	if (m->all_place && run >= m->all_place)
+		value *= 1.0 + m->all;
+	if (path == 0 && m->count_place && run >= m->count_place)
+		value *= 2.0;
+	return value * exp(NOISE * (m->noise_part ? m->noise_part : 1.0) *
+			   (m->noise ? m->noise() : gaussian()));
+}
+
+static void set_properties(struct history_point *point, const struct model *m, size_t run)
+{
+	point->properties[PROPERTY_PROGRAM] = "train";
+	point->properties[PROPERTY_GPU] = "GPU";
+	point->properties[PROPERTY_HOST] = "host";
+	point->properties[PROPERTY_DRIVER] =
+		m->driver && run >= m->driver_place ? m->driver : "12000";
+}
+
+static void add_run(struct history *h, const struct model *m, size_t run)
+{
+	char id[ID_BYTES], key[96];
+	struct history_point *point;
+	double sum = 0.0;
+	long index;
+
+	snprintf(id, sizeof(id), "%016zx", run);
+	index = history_add_point(h, id);
+	assert_true(index >= 0);
+	point = &h->points[index];
+	point->values = arena_alloc(h->memory, (m->paths + 2) * sizeof(*point->values));
+	point->time_ns = (run + 1) * UINT64_C(3600000000000);
+	point->is_used = true;
+	set_properties(point, m, run);
+	history_row_at(h, LEVEL_TOTAL, GPU_TIME, GPU_TIME);
+	for (size_t p = 0; p < m->paths + (m->rename_place > 0); p++) {
+		bool is_renamed = m->rename_place && run >= m->rename_place;
+		/* The last path is path 0 under its new name. */
+		size_t path = p == m->paths ? 0 : p;
+		long row;
+
+		snprintf(key, sizeof(key), "main;train;layer;%s_%zu;kernel_%zu",
+			 p == m->paths ? "renamed" : "path", path, path);
+		row = history_row_at(h, LEVEL_PATH, key, key);
+		point->values[row] = (struct history_value){.value = NAN};
+		if (m->rename_place && path == 0 && is_renamed != (p == m->paths))
+			continue;
+		point->values[row] = (struct history_value){
+			path_value(m, path, run),
+			path == 0 && m->count_place && run >= m->count_place ? 2.0 : 1.0};
+		sum += point->values[row].value;
+	}
+	point->values[0] = (struct history_value){sum, 1.0};
+	point->value_count = m->paths + 1 + (m->rename_place > 0);
+}
+
+/* A history and what was found in it. */
+struct found {
+	struct history history;
+	struct groups groups;
+	struct group_result result;
+};
+
+static void search(struct found *f, const struct model *m)
+{
+	random_state = m->seed * 1000003;
+	assert_int_equal(history_init(&f->history), 0);
+	for (size_t run = 0; run < m->runs; run++)
+		add_run(&f->history, m, run);
+	assert_int_equal(groups_make(&f->groups, &f->history, NULL, 0), 0);
+	assert_int_equal(f->groups.count, 1);
+	assert_int_equal(group_result_make(&f->result, &f->history, &f->groups.list[0]), 0);
+}
+
+static void release(struct found *f)
+{
+	group_result_free(&f->result);
+	groups_free(&f->groups);
+	history_free(&f->history);
+}
+
+/* The first step of path 0, or NULL. */
+static const struct finding *find_step(const struct found *f)
+{
+	for (size_t i = 0; i < f->result.detection.finding_count; i++) {
+		const struct finding *finding = &f->result.detection.findings[i];
+		const struct history_row *row = finding_row(&f->result, finding);
+
+		if (!finding->is_drift && row->level == LEVEL_PATH && strstr(row->key, "kernel_0"))
+			return finding;
+	}
+	return NULL;
+}
+
+static bool has_step(const struct model *m)
+{
+	struct found f;
+	const struct finding *finding;
+	bool is_found;
+
+	search(&f, m);
+	finding = find_step(&f);
+	is_found = finding && finding->place + PLACE_WITHIN >= m->step_place &&
+		   finding->place <= m->step_place + PLACE_WITHIN;
+	release(&f);
+	return is_found;
+}
+
+static bool has_worse(const struct model *m, bool only_drift)
+{
+	struct found f;
+	bool is_found = false;
+
+	search(&f, m);
+	for (size_t i = 0; i < f.result.movement_count; i++)
+		is_found |= f.result.movements[i].is_worse &&
+			    (f.result.movements[i].is_drift || !only_drift);
+	release(&f);
+	return is_found;
+}
+
+static bool has_movement(const struct model *m)
+{
+	return has_worse(m, false);
+}
+
+static bool has_drift(const struct model *m)
+{
+	return has_worse(m, true);
+}
+
+/* Prints and checks the share of seeded histories in which something was found. */
+static void expect_share(const char *what, const struct model *model,
+			 bool (*is_found)(const struct model *), double least)
+{
+	struct model m = *model;
+	unsigned count = 0;
+
+	for (unsigned seed = 0; seed < SERIES; seed++) {
+		m.seed = seed + 1;
+		count += is_found(&m);
+	}
+	printf("%s: %u of %u\n", what, count, SERIES);
+	if (count < least * SERIES)
+		fail_msg("%s: found in %u of %u histories", what, count, SERIES);
+}
+
+static void locates_step_after_ten_runs(void **state)
+{
+	struct model m = {.runs = 40 + LATER_RUNS, .paths = 1, .step = STEP, .step_place = 40};
+
+	(void)state;
+	expect_share("3 % step, 1 path", &m, has_step, 0.95);
+	m.step = -STEP;
+	expect_share("-3 % step, 1 path", &m, has_step, 0.95);
+	m.step = STEP;
+	m.paths = PATHS;
+	expect_share("3 % step, 300 paths", &m, has_step, 0.95);
+}
+
+static void finds_drift_within_thirty_runs(void **state)
+{
+	struct model m = {.runs = DRIFT_RUNS, .paths = 1, .drift = DRIFT};
+
+	(void)state;
+	expect_share("0.1 % drift, 1 % noise", &m, has_movement, 0.95);
+	expect_share("the same, called a drift", &m, has_drift, 0.9);
+	m.noise_part = 0.8;
+	expect_share("0.1 % drift, 0.8 % noise", &m, has_movement, 0.98);
+	m.noise_part = 0.5;
+	expect_share("0.1 % drift, 0.5 % noise", &m, has_movement, 1.0);
+}
+
+/* A step down in the middle of a slow drift. */
+static void finds_step_within_drift(void **state)
+{
+	struct model m = {.runs = 100, .paths = 1, .drift = DRIFT, .step = -0.05, .step_place = 50};
+
+	(void)state;
+	expect_share("-5 % step within 0.1 % drift", &m, has_step, 0.9);
+}
+
+/* Counts false findings of 300 paths over 1,000 runs. */
+static void count_false(double (*noise)(void), size_t *steps, size_t *drifts)
+{
+	*steps = *drifts = 0;
+	for (unsigned seed = 0; seed < false_histories; seed++) {
+		struct model m = {
+			.runs = FALSE_RUNS, .paths = PATHS, .seed = 7000 + seed, .noise = noise};
+		struct found f;
+
+		search(&f, &m);
+		for (size_t i = 0; i < f.result.detection.finding_count; i++) {
+			bool is_drift = f.result.detection.findings[i].is_drift;
+
+			*drifts += is_drift;
+			*steps += !is_drift;
+		}
+		release(&f);
+	}
+}
+
+static void finds_no_change_in_noise(void **state)
+{
+	static const struct {
+		const char *name;
+		double (*noise)(void);
+	} noises[] = {{"Gaussian", gaussian}, {"heavy tails", heavy}};
+
+	(void)state;
+	for (int n = 0; n < 2; n++) {
+		size_t steps, drifts;
+
+		count_false(noises[n].noise, &steps, &drifts);
+		printf("%s: %zu false changes, %zu false drifts in %llu histories of %d runs\n",
+		       noises[n].name, steps, drifts, false_histories, FALSE_RUNS);
+		assert_true(steps <= false_histories);
+	}
+}
+
+static const struct movement *only_movement(const struct found *f)
+{
+	assert_int_equal(f->result.movement_count, 1);
+	return &f->result.movements[0];
+}
+
+static void names_the_cause(void **state)
+{
+	static const struct {
+		struct model model;
+		enum movement_cause cause;
+		bool is_worse;
+	} cases[] = {
+		{{.step = 0.1, .step_place = 25}, CAUSE_REAL, true},
+		{{.step = -0.1, .step_place = 25}, CAUSE_REAL, false},
+		{{.all = 0.1, .all_place = 25}, CAUSE_HARDWARE, true},
+		{{.all = 0.1, .all_place = 25, .driver = "13000", .driver_place = 25},
+		 CAUSE_HARDWARE,
+		 true},
+		{{.count_place = 25}, CAUSE_REAL, true},
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct model m = cases[c].model;
+		struct found f;
+
+		m.runs = 50;
+		m.paths = 20;
+		m.seed = 11 + c;
+		search(&f, &m);
+		assert_int_equal(only_movement(&f)->cause, cases[c].cause);
+		assert_int_equal(only_movement(&f)->is_worse, cases[c].is_worse);
+		assert_in_range(only_movement(&f)->place, 25 - PLACE_WITHIN, 25 + PLACE_WITHIN);
+		assert_int_equal(group_result_fails(&f.result, 30),
+				 cases[c].cause == CAUSE_REAL && cases[c].is_worse);
+		release(&f);
+	}
+}
+
+static void marks_short_excursion_as_noise(void **state)
+{
+	struct found f;
+	struct model m = {.runs = 60, .paths = 20, .seed = 3};
+
+	(void)state;
+	random_state = 6;
+	assert_int_equal(history_init(&f.history), 0);
+	for (size_t run = 0; run < m.runs; run++) {
+		m.step = run >= 30 && run < 35 ? 0.2 : 0.0;
+		m.step_place = 1;
+		add_run(&f.history, &m, run);
+	}
+	assert_int_equal(groups_make(&f.groups, &f.history, NULL, 0), 0);
+	assert_int_equal(group_result_make(&f.result, &f.history, &f.groups.list[0]), 0);
+	assert_int_equal(f.result.movement_count, 2);
+	assert_int_equal(f.result.movements[0].cause, CAUSE_NOISE);
+	assert_int_equal(f.result.movements[1].cause, CAUSE_NOISE);
+	assert_false(group_result_fails(&f.result, 60));
+	release(&f);
+}
+
+static void follows_renamed_path(void **state)
+{
+	struct model m = {.runs = 50, .paths = 20, .seed = 4, .rename_place = 25};
+	struct found f;
+
+	(void)state;
+	search(&f, &m);
+	assert_int_equal(f.groups.list[0].rename_count, 1);
+	assert_int_equal(f.result.movement_count, 0);
+	release(&f);
+}
+
+/* A second search that starts from the candidates of the first finds the same. */
+static void search_of_a_longer_history_is_incremental(void **state)
+{
+	struct model m = {.runs = 200, .paths = 20, .seed = 9, .step = 0.05, .step_place = 60};
+	struct found f;
+	struct group_result again;
+	size_t searched;
+
+	(void)state;
+	search(&f, &m);
+	assert_int_equal(f.history.search_count, 1);
+	searched = f.history.searches[0].searched;
+	assert_int_equal(searched, 200);
+	add_run(&f.history, &m, 200);
+	groups_free(&f.groups);
+	assert_int_equal(groups_make(&f.groups, &f.history, NULL, 0), 0);
+	assert_int_equal(group_result_make(&again, &f.history, &f.groups.list[0]), 0);
+	assert_int_equal(f.history.search_count, 1);
+	assert_int_equal(f.history.searches[0].searched, 201);
+	assert_int_equal(again.movement_count, f.result.movement_count);
+	assert_int_equal(again.movements[0].place, f.result.movements[0].place);
+	group_result_free(&again);
+	release(&f);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(locates_step_after_ten_runs),
+		cmocka_unit_test(finds_drift_within_thirty_runs),
+		cmocka_unit_test(finds_step_within_drift),
+		cmocka_unit_test(finds_no_change_in_noise),
+		cmocka_unit_test(names_the_cause),
+		cmocka_unit_test(marks_short_excursion_as_noise),
+		cmocka_unit_test(follows_renamed_path),
+		cmocka_unit_test(search_of_a_longer_history_is_incremental),
+	};
+
+	if (argc > 1)
+		false_histories = strtoull(argv[1], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
