@@ -257,11 +257,13 @@ static struct baseline_set *find_set(struct baseline *baseline, const struct req
 {
 	if (!request->by)
 		return &baseline->sets[baseline->count - 1];
+	/* Commits are often shortened. */
 	for (size_t s = baseline->count; s-- > 0;)
-		if (!strcmp(baseline->sets[s].label, request->by))
+		if (!strncmp(baseline->sets[s].label, request->by, strlen(request->by)))
 			return &baseline->sets[s];
-	print_error("cannot accept a change in '%s': it has no set '%s'", request->file,
-		    request->by);
+	print_error("cannot accept a change in '%s': it has no set '%s'; 'xtrace baseline update "
+		    "--keep N' keeps more than 5",
+		    request->file, request->by);
 	return NULL;
 }
 

@@ -260,9 +260,19 @@ static void write_index(const struct history *h, const char *path)
 {
 	int error = path ? index_write(h, path) : 0;
 
-	if (error)
+	if (error == -EEXIST)
+		print_note("'%s' is no index, so it was not replaced; see --index", path);
+	else if (error)
 		print_note("cannot write the index '%s': %s; the next call reads all runs again",
 			   path, xt_new_file_error(error));
+}
+
+static bool is_judged(const struct history_report *report)
+{
+	for (size_t g = 0; g < report->result_count; g++)
+		if (report->results[g].group->count >= 2 * SEGMENT_MIN)
+			return true;
+	return false;
 }
 
 /* Unreadable input never passes. */
@@ -273,6 +283,12 @@ static int exit_status(const struct history *h, const struct request *request,
 		return STATUS_FAILED;
 	if (h->problems.count && !request->skips_damaged)
 		return STATUS_FAILED;
+	if (request->has_gate && !is_judged(report)) {
+		print_error("cannot judge: no program has the %d sets of runs that change points "
+			    "need; a shallow clone has only the newest",
+			    2 * SEGMENT_MIN);
+		return STATUS_FAILED;
+	}
 	return request->has_gate && report->has_failed ? STATUS_INCOMPLETE : STATUS_OK;
 }
 

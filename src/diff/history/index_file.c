@@ -287,7 +287,20 @@ static int put_index(FILE *file, void *context)
 	return ferror(file) ? -EIO : 0;
 }
 
+/* A file that is not empty and not an index belongs to somebody. */
+static bool is_foreign(const char *path)
+{
+	static const char begin[] = "xtrace-history ";
+	char text[sizeof(begin) - 1];
+	FILE *file = fopen(path, "re");
+	size_t bytes = file ? fread(text, 1, sizeof(text), file) : 0;
+
+	if (file)
+		fclose(file);
+	return bytes && (bytes < sizeof(text) || memcmp(text, begin, sizeof(text)) != 0);
+}
+
 int index_write(const struct history *h, const char *path)
 {
-	return output_file_write(path, put_index, (void *)h);
+	return is_foreign(path) ? -EEXIST : output_file_write(path, put_index, (void *)h);
 }

@@ -17,11 +17,13 @@
 
 #define NEAR		 2    /* points between findings of one movement */
 #define EXCURSION_MAX	 6    /* points of a change that reverts itself */
+#define REVERTED_REST	 0.15 /* of it, that may remain */
+#define ACCEPTED_RUNS	 10   /* after an accepted drift, until it must be accepted again */
 #define DRIFT_GATE_ALPHA 0.01 /* of a drift that fails a gate */
 #define TOGETHER_PATHS	 10   /* paths that are needed to say that all moved */
 #define TOGETHER_SHARE	 0.8  /* of their cost */
 #define TOGETHER_SPREAD	 0.4  /* relative difference to the median change */
-#define TOGETHER_PART	 0.5  /* of the change of the leading row, that the median must have */
+#define TOGETHER_PART	 0.8  /* of the change of the leading row, that the median must have */
 #define TOGETHER_WEIGHT	 0.1  /* largest weight of a path */
 #define TOGETHER_SPAN	 10   /* points on each side that are compared */
 
@@ -201,6 +203,26 @@ static size_t path_shifts(const struct group_result *r, size_t place, struct shi
 	return count;
 }
 
+/* Whether no call path or kernel of the movement changed by another amount than all. */
+static bool explains_all(const struct group_result *r, const struct movement *movement,
+			 double middle)
+{
+	double slack = TOGETHER_SPREAD * fabs(middle);
+
+	for (size_t f = 0; f < r->detection.finding_count; f++) {
+		const struct finding *finding = &r->detection.findings[f];
+
+		if (finding->movement != (size_t)(movement - r->movements) ||
+		    finding_row(r, finding)->level == LEVEL_TOTAL ||
+		    !level_specs[finding_row(r, finding)->level].is_gpu_time)
+			continue;
+		if (!(log1p(finding->low) <= middle + slack) ||
+		    !(log1p(finding->high) >= middle - slack))
+			return false;
+	}
+	return true;
+}
+
 /* A machine that became slower moves all paths alike; a change of the program does not. */
 static int find_together(struct group_result *r, struct movement *movement)
 {
@@ -227,7 +249,8 @@ static int find_together(struct group_result *r, struct movement *movement)
 			alike += shifts[i].weight;
 	}
 	movement->is_together = count >= TOGETHER_PATHS && alike >= TOGETHER_SHARE * all &&
-				fabs(middle) >= TOGETHER_PART * fabs(log1p(lead->ratio));
+				fabs(middle) >= TOGETHER_PART * fabs(log1p(lead->ratio)) &&
+				explains_all(r, movement, middle);
 	free(shifts);
 	free(changes);
 	return 0;
@@ -247,7 +270,7 @@ static int summarise(struct group_result *r, size_t index)
 {
 	struct movement *movement = &r->movements[index];
 	const struct finding **list = calloc(r->detection.finding_count + 1, sizeof(*list));
-	size_t worse = 0;
+	size_t worse = 0, worse_times = 0;
 
 	if (!list)
 		return -ENOMEM;
@@ -257,11 +280,14 @@ static int summarise(struct group_result *r, size_t index)
 		movement->place = movement->first = list[0]->place;
 		movement->last = list[0]->last;
 	}
-	for (size_t f = 0; f < movement->row_count; f++)
-		worse += list[f]->after > list[f]->before;
-	/* The GPU time or the elapsed time decides; without them, any row that is worse. */
-	movement->is_worse =
-		importance(r, list[0]) >= 3 ? list[0]->after > list[0]->before : worse > 0;
+	for (size_t f = 0; f < movement->row_count; f++) {
+		bool is_worse = list[f]->after > list[f]->before;
+
+		worse += is_worse;
+		worse_times += is_worse && importance(r, list[f]) >= 3;
+	}
+	/* GPU time and elapsed time decide; without them, any row that is worse. */
+	movement->is_worse = importance(r, list[0]) >= 3 ? worse_times > 0 : worse > 0;
 	free(list);
 	return 0;
 }
@@ -280,7 +306,8 @@ static bool is_reverted(const struct group_result *r, const struct movement *mov
 		const struct finding *back = &r->detection.findings[f];
 
 		if (back->movement == index && back->track == lead->track &&
-		    fabs(back->after - lead->before) < 0.5 * fabs(lead->after - lead->before))
+		    fabs(back->after - lead->before) <
+			    REVERTED_REST * fabs(lead->after - lead->before))
 			return true;
 	}
 	return false;
@@ -293,7 +320,7 @@ static void mark_excursions(struct group_result *r)
 			struct movement *a = &r->movements[m], *b = &r->movements[n];
 
 			if (a->is_drift || a->change || b->change || has_counts(r, m) ||
-			    !is_reverted(r, a, b))
+			    has_counts(r, n) || !is_reverted(r, a, b))
 				continue;
 			a->cause = b->cause = CAUSE_NOISE;
 		}
@@ -320,7 +347,8 @@ static size_t accepted_movement(const struct group_result *r, size_t place)
 		size_t apart = movement->is_drift ? SIZE_MAX - 1 : distance(movement->place, place);
 
 		if (place + near < movement->first || place > movement->last + near ||
-		    apart >= best_distance)
+		    apart >= best_distance ||
+		    (movement->is_drift && movement->last > place + ACCEPTED_RUNS))
 			continue;
 		best = m;
 		best_distance = apart;
@@ -443,19 +471,29 @@ void group_result_free(struct group_result *r)
 	*r = (struct group_result){0};
 }
 
+/* Whether a total drifts upwards, almost certainly. */
+static bool has_sure_drift(const struct group_result *r, size_t movement)
+{
+	for (size_t f = 0; f < r->detection.finding_count; f++) {
+		const struct finding *finding = &r->detection.findings[f];
+
+		if (finding->movement == movement && finding->after > finding->before &&
+		    finding_row(r, finding)->level == LEVEL_TOTAL && finding->p <= DRIFT_GATE_ALPHA)
+			return true;
+	}
+	return false;
+}
+
 bool group_result_fails(const struct group_result *r, size_t newest)
 {
 	for (size_t m = 0; m < r->movement_count; m++) {
 		const struct movement *movement = &r->movements[m];
 		size_t end = movement->is_drift ? movement->last : movement->place;
-		const struct finding *lead;
 
 		if (movement->cause != CAUSE_REAL || !movement->is_worse || movement->reason ||
 		    end + newest < r->group->count)
 			continue;
-		lead = &r->detection.findings[movement->lead];
-		if (!movement->is_drift ||
-		    (finding_row(r, lead)->level == LEVEL_TOTAL && lead->p <= DRIFT_GATE_ALPHA))
+		if (!movement->is_drift || has_sure_drift(r, m))
 			return true;
 	}
 	return false;

@@ -22,8 +22,11 @@ const char *movement_word(const struct group_result *r, const struct movement *m
 		[UNIT_COUNT] = {"fewer", "more"},
 	};
 	const struct finding *lead = &r->detection.findings[movement->lead];
+	bool is_more = lead->after > lead->before;
 
-	return words[finding_unit(r, lead)][lead->after > lead->before];
+	if (movement->is_worse && !is_more)
+		return "mixed";
+	return words[finding_unit(r, lead)][is_more];
 }
 
 const char *finding_interval(char out[FINDING_INTERVAL_BYTES], const struct finding *finding)
