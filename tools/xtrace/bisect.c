@@ -208,6 +208,10 @@ static int test_commit(struct bisect *b, struct bisect_step *step)
 	char name[32];
 	int error = bisect_git_checkout(&b->git, TREE_CANDIDATE, step->commit.hash);
 
+	if (!error && access(b->git.directories[TREE_CANDIDATE], X_OK)) {
+		step->why = "it lacks the working directory";
+		return 0;
+	}
 	if (!error)
 		error = bisect_build(b, TREE_CANDIDATE);
 	if (error == -ECHILD) {

@@ -323,28 +323,33 @@ static int remove_one(const char *path, const struct stat *about, int type, stru
 	return remove(path) ? -1 : 0;
 }
 
-void bisect_git_close(struct bisect_git *git)
+/* Works for a folder that is gone, too. Other worktrees of the user are not touched. */
+static void remove_worktrees(const struct bisect_git *git)
 {
 	for (int t = 0; t < TREES; t++) {
-		if (git->trees[t]) {
-			struct git_result result =
-				run_git(NULL, (const char *const[]){"worktree", "remove", "--force",
-								    git->trees[t], NULL});
-
-			git_result_free(&result);
-		}
-		free(git->trees[t]);
-		free(git->directories[t]);
-	}
-	if (git->temporary && rmdir(git->temporary)) {
 		struct git_result result;
 
-		nftw(git->temporary, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-		result = run_git(NULL, (const char *const[]){"worktree", "prune", NULL});
+		if (!git->trees[t])
+			continue;
+		result = run_git(NULL, (const char *const[]){"worktree", "remove", "--force",
+							     git->trees[t], NULL});
 		git_result_free(&result);
+	}
+}
+
+void bisect_git_close(struct bisect_git *git)
+{
+	remove_worktrees(git);
+	if (git->temporary && rmdir(git->temporary)) {
+		nftw(git->temporary, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		remove_worktrees(git);
 		if (!access(git->temporary, F_OK))
 			print_error("cannot remove '%s': remove it, then run git worktree prune",
 				    git->temporary);
+	}
+	for (int t = 0; t < TREES; t++) {
+		free(git->trees[t]);
+		free(git->directories[t]);
 	}
 	free(git->temporary);
 	free(git->prefix);

@@ -42,6 +42,8 @@ int bisect_build(const struct bisect *b, enum git_tree tree)
 	return error;
 }
 
+#define BASE_TRIES 3
+
 /* One run of a side. Loads it unless it is a warm-up run. */
 static int record(struct bisect *b, struct recording *recording, enum side s, bool is_warmup)
 {
@@ -49,9 +51,16 @@ static int record(struct bisect *b, struct recording *recording, enum side s, bo
 	char *path = NULL;
 	int error = -EINTR;
 
-	/* A signal can also arrive between two runs. */
-	if (!*b->bench->interrupted)
-		error = bench_sides_run(b->bench, side, is_warmup);
+	/*
+	 * A signal can also arrive between two runs. GOOD has run before, so that a failure may be
+	 * an accident.
+	 */
+	for (int tries = s == SIDE_BASE ? BASE_TRIES : 1; tries-- > 0;) {
+		if (!*b->bench->interrupted)
+			error = bench_sides_run(b->bench, side, is_warmup);
+		if (error != -ECHILD && error != -ENODATA)
+			break;
+	}
 	if (*b->bench->interrupted)
 		return -EINTR;
 	/* A failure of GOOD, which has run before, says nothing about the candidate. */
