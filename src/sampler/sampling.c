@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "log/base/grow.h"
+#include "sampler/process_memory.h"
 
 /* A program loads most of its modules soon after it started. */
 #define MODULES_FIRST_NS 20000000
@@ -328,7 +329,9 @@ static void find_python(struct sampled_process *process)
 		return;
 	process->python = NULL;
 	process->is_python_unsupported = error == -EINVAL;
-	if (error == -EINVAL && process->log)
+	/* If all memory is refused, the log says so itself. */
+	if (error == -EINVAL && process->log &&
+	    !process_memory_is_refused(process->pid, process->stack_start))
 		process_facts_no_python(process, why);
 	/* It is starting. */
 	if (error == -EAGAIN)
