@@ -106,8 +106,8 @@ class Cpu(unittest.TestCase):
 
     @NEEDS_PERF
     def test_page_faults(self):
-        log = self.load("faults", 500).logs[0]
-        self.assert_state(log, "fault", 0.7)
+        log = self.load("faults", 1000).logs[0]
+        self.assert_state(log, "fault", 0.6)
 
     @NEEDS_PERF
     def test_page_faults_without_privileges(self):
