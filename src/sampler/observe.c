@@ -300,7 +300,7 @@ static void observe_wait_again(struct observation *o)
 	o->process->counts.observations++;
 }
 
-/* What the thread did up to now is not of this log. */
+/* Starts counting at this moment: the time before is not part of this log. */
 static void skip_past(struct observation *o, const struct thread_counts *counts)
 {
 	struct sampled_thread *thread = o->thread;

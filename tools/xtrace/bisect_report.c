@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a bisection prints, and its JSON document.
+ * Prints the result of a bisection, and writes its JSON document.
  */
 #include "bisect.h"
 

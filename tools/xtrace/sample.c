@@ -84,7 +84,7 @@ static int parse(struct request *request, const struct command *command, int arg
 	return COMMAND_GO_ON;
 }
 
-/* What the program set for itself is not meant for its sampler: a pinned or real-time thread. */
+/* The program may have pinned its thread, or made it real-time. Its sampler inherits that. */
 static void reset_scheduling(void)
 {
 	const struct sched_param normal = {0};

@@ -17,7 +17,7 @@
 
 #define ID_BYTES 17 /* of the id of a point: 16 hexadecimal digits */
 
-/* What a point was measured with. See property_specs in groups.c. */
+/* The conditions of a measurement. See property_specs in group.c. */
 enum property {
 	PROPERTY_PROGRAM,
 	PROPERTY_FILTERS,
@@ -67,7 +67,7 @@ struct history_acceptance {
 	const char *reason;
 };
 
-/* What was read from a file or a git object, so that it is read only once. */
+/* The content of a file or a git object, kept so that it is read only once. */
 struct history_source {
 	const char *key; /* path, size and time of a file, or the hash of a git object */
 	struct source_item {

@@ -15,17 +15,22 @@
 #include "diff/stats/statistics.h"
 #include "log/base/grow.h"
 
-#define NEAR		 2    /* points between findings of one movement */
-#define EXCURSION_MAX	 6    /* points of a change that reverts itself */
-#define REVERTED_REST	 0.15 /* of it, that may remain */
-#define ACCEPTED_RUNS	 10   /* after an accepted drift, until it must be accepted again */
-#define DRIFT_GATE_ALPHA 0.01 /* of a drift that fails a gate */
-#define TOGETHER_PATHS	 10   /* paths that are needed to say that all moved */
-#define TOGETHER_SHARE	 0.8  /* of their cost */
-#define TOGETHER_SPREAD	 0.4  /* relative difference to the median change */
-#define TOGETHER_PART	 0.8  /* of the change of the leading row, that the median must have */
-#define TOGETHER_WEIGHT	 0.1  /* largest weight of a path */
-#define TOGETHER_SPAN	 10   /* points on each side that are compared */
+/* Findings at most this many points apart are one movement. */
+#define NEAR 2
+/* A change that is reverted within so many points is noise. This part of it may remain. */
+#define EXCURSION_MAX 6
+#define REVERTED_REST 0.15
+/* An accepted drift must be accepted again after so many points. */
+#define ACCEPTED_RUNS 10
+/* The p-value at which a drift fails a gate. */
+#define DRIFT_GATE_ALPHA 0.01
+/* All paths moved alike: see HISTORY_METHOD.md. Ten points on each side are compared. */
+#define TOGETHER_PATHS	10  /* paths that are needed to say that all moved */
+#define TOGETHER_SHARE	0.8 /* of their cost */
+#define TOGETHER_SPREAD 0.4 /* relative difference to the median change */
+#define TOGETHER_PART	0.8 /* of the change of the leading row, that the median must have */
+#define TOGETHER_WEIGHT 0.1 /* largest weight of a path */
+#define TOGETHER_SPAN	10  /* points on each side that are compared */
 
 const char *const cause_words[CAUSES] = {
 	[CAUSE_REAL] = "real",

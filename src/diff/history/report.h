@@ -38,7 +38,8 @@ const char *finding_interval(char out[FINDING_INTERVAL_BYTES], const struct find
 const char *movement_cause_text(const struct movement *movement);
 
 /*
- * What the values of a group are of: "values of whole runs" or "per iteration (NVTX range step)".
+ * Names the basis of the values of a group: "values of whole runs" or "per iteration (NVTX range
+ * step)".
  */
 const char *group_basis(char out[LABEL_BYTES], const struct group_result *result);
 

@@ -42,7 +42,7 @@ bool check_counts_differ(const struct run_set *base, const struct run_set *new)
 	return base->count && new->count && (are_disjoint(&b, &n) || are_disjoint(&n, &b));
 }
 
-/* What an iteration is, for people. */
+/* Names the kind of iteration, for messages. */
 static const char *kind_of(const struct run_profile *run)
 {
 	if (!run_profile_has_iterations(run))

@@ -71,7 +71,7 @@ class History:
                 self.bad = commit
 
 
-# What makes the program worse: a new call path, more work in one, slower kernels.
+# Changes that make the program worse: a new call path, more work in one, slower kernels.
 CHANGES = ({"arguments": "--layers 3\n"}, {"scale": "104\n"}, {"scale": "110\n"},
            {"arguments": "--layers 4\n"})
 

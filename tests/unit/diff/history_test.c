@@ -58,7 +58,7 @@ static double heavy(void)
 	return gaussian() / sqrt(square);
 }
 
-/* What a history is made of. Fields that are 0 have no effect. */
+/* Describes a synthetic history. Fields that are 0 have no effect. */
 struct model {
 	size_t runs, paths;
 	uint64_t seed;
