@@ -20,13 +20,14 @@
 #include "gpu_watch.h"
 #include "install_paths.h"
 
-#define BENCH_FILE     "bench.json"
-#define BENCH_FORMAT   "xtrace.bench" /* "format" in bench.json */
-#define BENCH_BASE     "base"
-#define BENCH_NEW      "new"
-#define BENCH_ENDS     "ends" /* parts of --bisect */
-#define BENCH_STEP     "step-"
-#define BENCH_RUNS_MAX 999
+#define BENCH_FILE	 "bench.json"
+#define BENCH_FORMAT	 "xtrace.bench" /* "format" in bench.json */
+#define BENCH_BASE	 "base"
+#define BENCH_NEW	 "new"
+#define BENCH_ENDS	 "ends" /* parts of --bisect */
+#define BENCH_STEP	 "step-"
+#define BENCH_RUNS_MAX	 999
+#define BENCH_TAIL_BYTES 2000
 
 struct bench_run {
 	char name[32];	/* of its trace directory */
@@ -71,6 +72,7 @@ struct bench {
 	size_t side_count;
 	unsigned run_count;		    /* of both sides */
 	volatile sig_atomic_t *interrupted; /* see struct child_care; NULL: signals end xtrace */
+	char tail[BENCH_TAIL_BYTES + 1];    /* of the output of the last failure */
 	struct bisect_options bisect;
 	struct install_paths paths;
 	struct gpu_watch *watch; /* NULL: no NVML */
@@ -110,8 +112,8 @@ void bench_watch_open(struct bench *bench);
 /* Makes one run and fills in *run. Returns 0, or another value after an error message. */
 int bench_run(struct bench *bench, struct bench_side *side, struct bench_run *run);
 
-/* Prints the end of the output of a run or a build to stderr. */
-void bench_show_tail(int fd);
+/* Prints the last lines of the output of a run or a build to stderr, and keeps them in tail. */
+void bench_show_tail(struct bench *bench, int fd);
 
 /* Print to stdout: the header, one run, and the summary. */
 void bench_table_begin(const struct bench *bench);

@@ -23,22 +23,21 @@
 #include "data_dir.h"
 #include "json_file.h"
 
-#define TAIL_BYTES    2000
 #define SUMMARY_LIMIT (512 << 20)
 
-void bench_show_tail(int fd)
+void bench_show_tail(struct bench *bench, int fd)
 {
-	char text[TAIL_BYTES + 1], *start = text;
+	char *text = bench->tail, *newline;
 	off_t end = lseek(fd, 0, SEEK_END);
-	off_t from = end > TAIL_BYTES ? end - TAIL_BYTES : 0;
-	ssize_t length = end > 0 ? pread(fd, text, TAIL_BYTES, from) : 0;
+	off_t from = end > BENCH_TAIL_BYTES ? end - BENCH_TAIL_BYTES : 0;
+	ssize_t length = end > 0 ? pread(fd, text, BENCH_TAIL_BYTES, from) : 0;
 
-	if (length <= 0)
-		return;
-	text[length] = '\0';
-	if (from && strchr(text, '\n'))
-		start = strchr(text, '\n') + 1;
-	fprintf(stderr, "%s%s", start, text[length - 1] == '\n' ? "" : "\n");
+	text[length > 0 ? length : 0] = '\0';
+	newline = from ? strchr(text, '\n') : NULL;
+	if (newline)
+		memmove(text, newline + 1, strlen(newline));
+	if (*text)
+		fprintf(stderr, "%s%s", text, text[strlen(text) - 1] == '\n' ? "" : "\n");
 }
 
 static int run_record(const struct bench *bench, const struct bench_side *side, const char *path,
@@ -272,7 +271,7 @@ int bench_run(struct bench *bench, struct bench_side *side, struct bench_run *ru
 		keep_output(output, path);
 	error = read_info(path, run, &start_ns, &status);
 	if (error && output >= 0)
-		bench_show_tail(output);
+		bench_show_tail(bench, output);
 	if (error == -ECHILD)
 		print_failed(side, run, status);
 	else if (error)

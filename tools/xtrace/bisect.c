@@ -138,23 +138,22 @@ static int judge_ends(struct bisect *b, struct recording *ends)
 /* Builds, records and compares GOOD and BAD. */
 static int test_ends(struct bisect *b)
 {
-	static const char *const names[] = {"GOOD", "BAD"};
+	const struct git_commit *const commits[] = {&b->git.good, &b->git.bad};
 	struct recording ends = {0};
 	int error = 0;
 
 	for (int t = 0; t < TREES && !error; t++) {
 		error = bisect_build(b, (enum git_tree)t);
 		if (error == -ECHILD)
-			print_error("cannot bisect: the build of %s failed", names[t]);
+			error = bisect_fail(b, "the build failed", commits[t]);
 	}
 	if (error)
 		return error;
 	error = recording_open(b, &ends, BENCH_ENDS);
 	if (!error)
 		error = recording_extend(b, &ends, b->bench->runs);
-	if (error == -ECHILD || error == -EIO)
-		print_error("cannot bisect: CMD must run at both ends, but it failed at %s",
-			    names[error == -ECHILD]);
+	if (error == -ECHILD)
+		error = bisect_fail(b, "CMD failed", &b->git.bad);
 	if (!error)
 		error = judge_ends(b, &ends);
 	recording_close(b, &ends);
@@ -288,6 +287,8 @@ static int take_step(struct bisect *b)
 		return error;
 	bisect_report_step_begin(b, step);
 	error = test_commit(b, step);
+	if (error && b->failure)
+		step->why = "the bisection ended";
 	if (error)
 		return error;
 	if (step->why)
@@ -342,7 +343,6 @@ static int explain(struct bisect *b, const struct recording *recording)
 static int confirm(struct bisect *b)
 {
 	struct recording recording = {0};
-	struct git_commit parent = {0};
 	enum nearer answer = NEARER_UNKNOWN;
 	char revision[GIT_HASH_BYTES + 1];
 	int error;
@@ -351,13 +351,17 @@ static int confirm(struct bisect *b)
 	snprintf(revision, sizeof(revision), "%s^", b->candidates[0]);
 	error = git_commit_read(&b->git, b->candidates[0], &b->last.commit);
 	if (!error)
-		error = git_commit_read(&b->git, revision, &parent);
+		error = git_commit_read(&b->git, revision, &b->parent);
+	b->base = &b->parent;
 	if (!error)
-		error = bisect_git_checkout(&b->git, TREE_GOOD, parent.hash);
+		error = bisect_git_checkout(&b->git, TREE_GOOD, b->parent.hash);
 	if (!error)
 		error = bisect_git_checkout(&b->git, TREE_CANDIDATE, b->last.commit.hash);
-	for (int t = 0; t < TREES && !error; t++)
+	for (int t = 0; t < TREES && !error; t++) {
 		error = bisect_build(b, (enum git_tree)t);
+		if (error == -ECHILD)
+			error = bisect_fail(b, "the build failed", t ? &b->last.commit : b->base);
+	}
 	if (!error)
 		error = recording_open(b, &recording, BENCH_STEP "last");
 	if (!error)
@@ -365,16 +369,11 @@ static int confirm(struct bisect *b)
 				 b->bench->bisect.error_rate * (1.0 - ENDS_SHARE), &answer);
 	if (!error && answer == NEARER_HIGH)
 		error = explain(b, &recording);
-	if (error == -ECHILD || b->last.why) {
-		print_error(
-			"cannot confirm %.12s: it or its parent could not be built or run again",
-			b->last.commit.hash);
-		error = -ECHILD;
-	}
+	if (error == -ECHILD || (!error && b->last.why))
+		error = bisect_fail(b, b->last.why ? b->last.why : "CMD failed", &b->last.commit);
 	if (!error)
 		b->outcome = answer == NEARER_HIGH ? BISECT_FOUND : BISECT_UNDECIDED;
 	recording_close(b, &recording);
-	git_commit_free(&parent);
 	return error;
 }
 
@@ -393,13 +392,14 @@ static int bisect(struct bisect *b)
 	if (error)
 		return error;
 	bench_watch_open(b->bench);
+	b->base = &b->git.good;
 	bisect_report_begin(b);
 	error = test_ends(b);
 	if (!error)
 		error = find_commit(b);
 	if (!error && b->outcome == BISECT_FOUND)
 		error = confirm(b);
-	if (!error)
+	if (!error || b->failure)
 		bisect_report_end(b);
 	return error;
 }
@@ -412,6 +412,8 @@ static void release(struct bisect *b)
 	for (size_t s = 0; s < b->step_count; s++)
 		git_commit_free(&b->steps[s].commit);
 	git_commit_free(&b->last.commit);
+	git_commit_free(&b->parent);
+	free(b->failure);
 	free(b->steps);
 	free(b->candidates);
 	free(b->output);
@@ -438,7 +440,8 @@ int bisect_run(struct bench *bench, char **command)
 			    interrupted, strsignal(interrupted));
 	else if (error == -ENOMEM)
 		print_error("cannot bisect: %s", strerror(-error));
-	if (!interrupted && b.outcome != BISECT_FAILED && json && bisect_write_json(&b))
+	if (!interrupted && (b.outcome != BISECT_FAILED || b.failure) && json &&
+	    bisect_write_json(&b))
 		b.outcome = BISECT_FAILED;
 	bench->output = NULL;
 	release(&b);

@@ -51,10 +51,13 @@ struct bisect {
 	size_t step_count;
 	char (*candidates)[GIT_HASH_BYTES]; /* owned; the first is known to be bad */
 	size_t candidate_count, range_count;
-	double spent;	    /* error of the steps so far */
-	unsigned run_count; /* of all sides, without warm-up */
+	const struct git_commit *base; /* in TREE_GOOD */
+	double spent;		       /* error of the steps so far */
+	unsigned run_count;	       /* of all sides, without warm-up */
 
 	enum bisect_outcome outcome;
+	char *failure; /* what failed at a commit that cannot be skipped; owned; NULL: nothing */
+	struct git_commit parent;
 	struct bisect_step last;       /* the first bad commit, compared with its parent */
 	char *path_name, *path_change; /* the call path that got slower; owned; NULL: none */
 	bool is_path_sure;
@@ -70,6 +73,12 @@ struct recording {
 int bisect_run(struct bench *bench, char **command);
 
 /*
+ * Ends the bisection, because a command failed at a commit that cannot be skipped. Returns -EIO or
+ * -ENOMEM.
+ */
+int bisect_fail(struct bisect *b, const char *what, const struct git_commit *commit);
+
+/*
  * Runs the build command in a worktree. Returns 0, -ECHILD if it failed, or another -errno after
  * an error message.
  */
@@ -78,7 +87,7 @@ int bisect_build(const struct bisect *b, enum git_tree tree);
 /*
  * Begin a recording below the bench directory, with warm-up runs; add runs until each side has that
  * many; end it. The first two return 0, -ECHILD if the candidate's program failed, or another error
- * after an error message. Call recording_close() in any case.
+ * after an error message or bisect_fail(). Call recording_close() in any case.
  */
 int recording_open(struct bisect *b, struct recording *recording, const char *name);
 int recording_extend(struct bisect *b, struct recording *recording, unsigned runs);

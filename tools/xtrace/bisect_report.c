@@ -12,6 +12,7 @@
 
 #include "diff/base/format.h"
 #include "json_file.h"
+#include "page/utf8.h"
 
 #define BISECT_FORMAT  "xtrace.bisect"
 #define SHORT_HASH     12
@@ -168,6 +169,23 @@ static void report_candidates(const struct bisect *b)
 	fflush(b->out);
 }
 
+/* The only candidate, before or without a comparison with its parent. */
+static void put_nearest(const struct bisect *b)
+{
+	fprintf(b->out, "\n%.*s is the first commit nearer to BAD  %s\n", SHORT_HASH,
+		b->last.commit.hash, b->last.commit.subject);
+}
+
+static void report_failure(const struct bisect *b)
+{
+	if (b->candidate_count > 1)
+		report_candidates(b);
+	else if (b->candidate_count)
+		put_nearest(b);
+	fflush(b->out);
+	print_error("cannot bisect: %s; repair it, or choose other ends", b->failure);
+}
+
 static void report_undecided(const struct bisect *b)
 {
 	char change[CHANGE_BYTES];
@@ -181,8 +199,7 @@ static void report_undecided(const struct bisect *b)
 			    "--max-runs and --runs",
 			    b->step_count, b->bench->bisect.max_runs);
 	} else {
-		fprintf(b->out, "\n%.*s is the first commit nearer to BAD  %s\n", SHORT_HASH,
-			b->last.commit.hash, b->last.commit.subject);
+		put_nearest(b);
 		fprintf(b->out, "  change from its parent: %s\n",
 			format_change(change, b, &b->last.pair));
 		fflush(b->out);
@@ -194,6 +211,10 @@ static void report_undecided(const struct bisect *b)
 
 void bisect_report_end(const struct bisect *b)
 {
+	if (b->failure) {
+		report_failure(b);
+		return;
+	}
 	if (b->outcome == BISECT_FOUND)
 		report_found(b);
 	else
@@ -257,6 +278,22 @@ static cJSON *make_steps(const struct bisect *b)
 	return list;
 }
 
+/* The command that failed, and the last lines of its output. */
+static void put_failure(cJSON *root, const struct bisect *b)
+{
+	char text[BENCH_TAIL_BYTES + 1], *rest = text, *line;
+	cJSON *lines;
+
+	cJSON_AddStringToObject(root, "reason", b->failure);
+	lines = cJSON_AddArrayToObject(root, "output");
+	strcpy(text, b->bench->tail);
+	while ((line = strsep(&rest, "\n"))) {
+		utf8_make_plain(line, '?');
+		if (rest || *line)
+			cJSON_AddItemToArray(lines, cJSON_CreateString(line));
+	}
+}
+
 static cJSON *make_document(const struct bisect *b)
 {
 	static const char *const outcomes[] = {"failed", "found", "not-worse", "undecided",
@@ -272,7 +309,9 @@ static cJSON *make_document(const struct bisect *b)
 	cJSON_AddItemToObject(root, "bad", make_commit(&b->git.bad));
 	cJSON_AddNumberToObject(root, "error_rate", b->bench->bisect.error_rate);
 	cJSON_AddNumberToObject(root, "runs", b->run_count);
-	if (b->outcome == BISECT_NOT_WORSE)
+	if (b->failure)
+		put_failure(root, b);
+	if (b->outcome == BISECT_NOT_WORSE || !b->deciding.rule)
 		return root;
 	cJSON_AddStringToObject(root, "rule", b->deciding.rule->text);
 	cJSON_AddStringToObject(root, "quantity", b->deciding.what);

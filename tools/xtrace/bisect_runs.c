@@ -14,6 +14,18 @@
 #include "child.h"
 #include "cli/subprocess.h"
 
+int bisect_fail(struct bisect *b, const char *what, const struct git_commit *commit)
+{
+	const char *end = commit == &b->git.good ? "GOOD, " : commit == &b->git.bad ? "BAD, " : "";
+
+	if (asprintf(&b->failure, "%s at %s%.12s (%s)", what, end, commit->hash, commit->subject) <
+	    0) {
+		b->failure = NULL;
+		return -ENOMEM;
+	}
+	return -EIO;
+}
+
 int bisect_build(const struct bisect *b, enum git_tree tree)
 {
 	char *words[] = {"/bin/sh", "-c", (char *)b->bench->bisect.build, NULL};
@@ -36,7 +48,7 @@ int bisect_build(const struct bisect *b, enum git_tree tree)
 	else if (status)
 		error = -ECHILD;
 	if (error == -ECHILD && care.output >= 0)
-		bench_show_tail(care.output);
+		bench_show_tail(b->bench, care.output);
 	if (care.output >= 0)
 		close(care.output);
 	return error;
@@ -63,9 +75,10 @@ static int record(struct bisect *b, struct recording *recording, enum side s, bo
 	}
 	if (*b->bench->interrupted)
 		return -EINTR;
-	/* A failure of GOOD, which has run before, says nothing about the candidate. */
+	/* A failure of GOOD says nothing about the candidate. */
 	if (error == -ECHILD || error == -ENODATA)
-		return s == SIDE_NEW ? -ECHILD : -EIO;
+		return s == SIDE_NEW ? -ECHILD
+				     : bisect_fail(b, "CMD failed three times in a row", b->base);
 	if (error || is_warmup)
 		return error;
 	if (asprintf(&path, "%s/%s", side->path, side->runs[side->run_count - 1].name) < 0)

@@ -94,6 +94,38 @@ def names_candidates_that_were_skipped(bisect):
     assert "skipped: CMD failed" in done.stderr, done.stderr
 
 
+def names_candidates_if_good_fails(bisect):
+    """GOOD does not run again after both ends were recorded."""
+    repository = bisect.new()
+    repository.grow(4, 3, {"arguments": "--layers 3\n"})
+    command = ("test -e number || test $(cat $STATE) -lt 11 || { seq 9; echo no more; exit 3; }; "
+               "exec ./run.sh")
+    done = bisect.run(repository, *FAST, "--bisect", "first..main", "--json", "-", "--", "sh", "-c",
+                      command, status=2)
+    found = json.loads(done.stdout)
+    why = "CMD failed three times in a row at GOOD, %.12s (first version)" % found["good"]["hash"]
+    assert "cannot bisect: " + why in done.stderr and "\nno more\n" in done.stderr, done.stderr
+    assert "the first bad commit is one of these 4" in done.stderr, done.stderr
+    assert found["outcome"] == "failed" and found["reason"] == why, found
+    assert found["output"][8:10] == ["9", "no more"], found["output"]
+    assert len(found["candidates"]) == 4 and repository.bad in found["candidates"]
+    (step,) = found["steps"]
+    assert step["verdict"] == "undecided" and step["reason"] and "change" not in step
+
+
+def names_the_commit_if_its_parent_fails(bisect):
+    """The steps have an answer, but it cannot be confirmed."""
+    repository = bisect.new()
+    repository.grow(1, 1, {"arguments": "--layers 3\n"})
+    command = "test -e number || test $(cat $STATE) -lt 11 || exit 3; exec ./run.sh"
+    done = bisect.run(repository, *FAST, "--bisect", "first..main", "--json", "-", "--", "sh", "-c",
+                      command, status=2)
+    found = json.loads(done.stdout)
+    assert found["outcome"] == "failed" and found["candidates"] == [repository.bad]
+    assert repository.bad[:12] + " is the first commit nearer to BAD" in done.stderr, done.stderr
+    assert "at %.12s (first version)" % found["good"]["hash"] in found["reason"], found
+
+
 def rejects_equal_ends(bisect):
     repository = bisect.new()
     repository.grow(2, 0, {})
@@ -123,9 +155,14 @@ def rejects_ranges_and_repositories(bisect):
         assert said in done.stderr, (words, done.stderr)
     done = bisect.run(repository, *FAST, "--bisect", "first..main", "--build", "echo no; exit 1",
                       "--", "./run.sh", status=2)
-    assert "no\n" in done.stderr and "the build of GOOD failed" in done.stderr, done.stderr
-    done = bisect.run(repository, *FAST, "--bisect", "first..main", "--", "./absent", status=2)
-    assert "it failed at GOOD" in done.stderr, done.stderr
+    assert "no\n" in done.stderr and "the build failed at GOOD, " in done.stderr, done.stderr
+    done = bisect.run(repository, *FAST, "--bisect", "first..main", "--json", "-", "--", "./absent",
+                      status=2)
+    assert "CMD failed three times in a row at GOOD, " in done.stderr, done.stderr
+    assert json.loads(done.stdout)["outcome"] == "failed"
+    done = bisect.run(repository, *FAST, "--bisect", "first..main", "--", "sh", "-c",
+                      "test ! -e number && exec ./run.sh", status=2)
+    assert "CMD failed at BAD, " in done.stderr, done.stderr
     done = bisect.run(repository, "--bisect", "first..main", "--", "./run.sh", status=2,
                       cwd=bisect.folder)
     assert "not in a git repository" in done.stderr, done.stderr
@@ -169,7 +206,8 @@ def restores_everything_after_ctrl_c(bisect):
         assert state(repository) == before
 
 
-CHECKS = (finds_the_commit_and_the_path, names_candidates_that_were_skipped, rejects_equal_ends,
+CHECKS = (finds_the_commit_and_the_path, names_candidates_that_were_skipped,
+          names_candidates_if_good_fails, names_the_commit_if_its_parent_fails, rejects_equal_ends,
           rejects_ranges_and_repositories, stops_if_noise_hides_a_step,
           restores_everything_after_ctrl_c)
 
