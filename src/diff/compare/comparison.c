@@ -143,16 +143,22 @@ static void note_arguments(struct comparison *c)
 /* More iterations are one reason for more work. */
 static void note_iterations(struct comparison *c, const struct run_set sets[SIDES])
 {
-	const struct run_profile *base = comparison_first_run(c, SIDE_BASE);
-	const struct run_profile *new = comparison_first_run(c, SIDE_NEW);
+	static const char *const names[] = {"BASE", "NEW"};
+	struct iteration_counts counts[SIDES];
 
-	if (!base->found_count || !new->found_count ||
-	    !check_counts_differ(&sets[SIDE_BASE], &sets[SIDE_NEW]))
-		return;
-	problems_add(&c->notes, "a run has %llu iterations in BASE and %llu in NEW; %s",
-		     (unsigned long long)base->found_count, (unsigned long long)new->found_count,
-		     c->has_iterations ? "values are of one iteration, not of the run"
-				       : "values are of whole runs");
+	for (int s = 0; s < SIDES; s++) {
+		counts[s] = check_count_iterations(&sets[s]);
+		if (check_counts_differ(counts[s].least, counts[s].most))
+			problems_add(&c->notes, "runs of %s have from %llu to %llu iterations",
+				     names[s], (unsigned long long)counts[s].least,
+				     (unsigned long long)counts[s].most);
+	}
+	if (check_counts_differ(counts[SIDE_BASE].median, counts[SIDE_NEW].median))
+		problems_add(&c->notes, "a run has %llu iterations in BASE and %llu in NEW; %s",
+			     (unsigned long long)counts[SIDE_BASE].median,
+			     (unsigned long long)counts[SIDE_NEW].median,
+			     c->has_iterations ? "values are of one iteration, not of the run"
+					       : "values are of whole runs");
 }
 
 static void write_notes(struct comparison *c, const struct run_set sets[SIDES])

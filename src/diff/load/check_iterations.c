@@ -10,36 +10,41 @@
 
 #define COUNTS_ALIKE 1.05 /* largest ratio of equal iteration counts */
 
-/* Range of the iteration counts of a side. */
-struct counts {
-	uint64_t least, most;
-};
-
-static struct counts count_iterations(const struct run_set *set)
+/* Is that run's count the median of its side? Of two in the middle, the larger one is. */
+static bool is_median(const struct run_set *set, uint64_t found_count)
 {
-	struct counts counts = {UINT64_MAX, 0};
+	size_t smaller = 0, equal = 0, count = 0;
+
+	for (size_t i = 0; i < set->count; i++) {
+		if (set->runs[i]->history)
+			continue;
+		count++;
+		smaller += set->runs[i]->found_count < found_count;
+		equal += set->runs[i]->found_count == found_count;
+	}
+	return smaller <= count / 2 && count / 2 < smaller + equal;
+}
+
+struct iteration_counts check_count_iterations(const struct run_set *set)
+{
+	struct iteration_counts counts = {.least = UINT64_MAX};
 
 	for (size_t i = 0; i < set->count; i++) {
 		uint64_t found = set->runs[i]->found_count;
 
 		if (set->runs[i]->history)
 			continue;
+		if (is_median(set, found))
+			counts.median = found;
 		counts.least = found < counts.least ? found : counts.least;
 		counts.most = found > counts.most ? found : counts.most;
 	}
 	return counts;
 }
 
-static bool are_disjoint(const struct counts *less, const struct counts *more)
+bool check_counts_differ(uint64_t a, uint64_t b)
 {
-	return less->most && (double)more->least > COUNTS_ALIKE * (double)less->most;
-}
-
-bool check_counts_differ(const struct run_set *base, const struct run_set *new)
-{
-	const struct counts b = count_iterations(base), n = count_iterations(new);
-
-	return base->count && new->count && (are_disjoint(&b, &n) || are_disjoint(&n, &b));
+	return a && b && (double)(a > b ? a : b) > COUNTS_ALIKE * (double)(a < b ? a : b);
 }
 
 /* Names the kind of iteration, for messages. */
@@ -67,7 +72,7 @@ static const struct run_profile *find_other_kind(const struct run_set *set,
 static void check_alike_iterations(const struct run_set *base, const struct run_set *new,
 				   const struct check_options *options, struct problems *problems)
 {
-	const struct counts b = count_iterations(base), n = count_iterations(new);
+	uint64_t b = check_count_iterations(base).median, n = check_count_iterations(new).median;
 	const struct run_profile *first, *other;
 
 	if (!options->is_per_iteration || options->allow_different_iterations || !base->count ||
@@ -83,12 +88,12 @@ static void check_alike_iterations(const struct run_set *base, const struct run_
 			     "'%s' in %s; compare whole runs (leave out --iteration and --warmup), "
 			     "or see --allow-different-iterations",
 			     kind_of(first), first->origin, kind_of(other), other->origin);
-	else if (check_counts_differ(base, new))
+	else if (check_counts_differ(b, n))
 		problems_add(problems,
 			     "cannot compare iterations: a run has %llu in BASE and %llu in NEW; "
 			     "compare whole runs (leave out --iteration and --warmup), or see "
 			     "--allow-different-iterations",
-			     (unsigned long long)b.most, (unsigned long long)n.most);
+			     (unsigned long long)b, (unsigned long long)n);
 }
 
 /* Compares range names. A '#' in a name matches any number. */
