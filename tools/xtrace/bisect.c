@@ -90,7 +90,7 @@ static int set_references(struct bisect *b, const struct comparison *c,
 
 	if (error)
 		return error;
-	b->has_iterations = c->has_iterations;
+	b->basis = comparison_basis(c, b->deciding.rule->level, b->deciding.rule->name);
 	/* Counts may be 0, and so may anything that GOOD lacks. */
 	b->is_log = b->deciding.unit != UNIT_COUNT;
 	error = bisect_take_values(b, c, &ends);

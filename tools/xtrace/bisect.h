@@ -45,7 +45,7 @@ struct bisect {
 	struct deciding deciding;
 	bool is_log; /* values are compared by their logarithms */
 	struct references references;
-	bool has_iterations; /* values are per iteration */
+	const char *basis; /* what its values are of: comparison_basis() */
 
 	struct bisect_step *steps; /* owned */
 	size_t step_count;

@@ -75,9 +75,8 @@ static void put_quantity(const struct bisect *b, const char *before)
 {
 	size_t bytes = path_bytes(b->deciding.what);
 
-	fprintf(b->out, "%s%.*s%s%s", before, (int)bytes, b->deciding.what,
-		b->deciding.what[bytes] ? " ...)" : "",
-		b->has_iterations ? " of one iteration" : "");
+	fprintf(b->out, "%s%.*s%s of one %s", before, (int)bytes, b->deciding.what,
+		b->deciding.what[bytes] ? " ...)" : "", b->basis);
 }
 
 void bisect_report_begin(const struct bisect *b)
@@ -316,7 +315,7 @@ static cJSON *make_document(const struct bisect *b)
 	cJSON_AddStringToObject(root, "rule", b->deciding.rule->text);
 	cJSON_AddStringToObject(root, "quantity", b->deciding.what);
 	cJSON_AddStringToObject(root, "unit", units[b->deciding.unit]);
-	cJSON_AddBoolToObject(root, "per_iteration", b->has_iterations);
+	cJSON_AddStringToObject(root, "basis", b->basis);
 	cJSON_AddItemToObject(root, "ends", make_change(b, &ends));
 	cJSON_AddItemToObject(root, "steps", make_steps(b));
 	list = cJSON_AddArrayToObject(root, "candidates");

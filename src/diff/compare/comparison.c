@@ -140,6 +140,35 @@ static void note_arguments(struct comparison *c)
 	}
 }
 
+/* Without iterations, values of ranges are means only if whole runs were asked for. */
+static bool is_by_instance(const struct comparison *c, enum level level)
+{
+	return (level == LEVEL_RANGE || level == LEVEL_SPAN) && c->run_count &&
+	       c->runs[0].profile->is_whole;
+}
+
+const char *comparison_basis(const struct comparison *c, enum level level, const char *key)
+{
+	bool is_of_run = level == LEVEL_MEMORY ||
+			 (level == LEVEL_TOTAL &&
+			  (!strcmp(key, "peak-memory") || !strcmp(key, "iterations")));
+
+	if (is_by_instance(c, level))
+		return "instance";
+	return c->has_iterations && !is_of_run ? "iteration" : "run";
+}
+
+const char *comparison_values(const struct comparison *c)
+{
+	bool has_ranges = c->first_rows[LEVEL_RANGE] < c->first_rows[LEVEL_SPAN + 1];
+
+	if (c->has_iterations)
+		return "one iteration, and peak memory of the run";
+	return has_ranges && is_by_instance(c, LEVEL_RANGE)
+		       ? "whole runs, and of one instance of each NVTX range"
+		       : "whole runs";
+}
+
 /* More iterations are one reason for more work. */
 static void note_iterations(struct comparison *c, const struct run_set sets[SIDES])
 {
@@ -154,11 +183,12 @@ static void note_iterations(struct comparison *c, const struct run_set sets[SIDE
 				     (unsigned long long)counts[s].most);
 	}
 	if (check_counts_differ(counts[SIDE_BASE].median, counts[SIDE_NEW].median))
-		problems_add(&c->notes, "a run has %llu iterations in BASE and %llu in NEW; %s",
+		problems_add(&c->notes,
+			     "a run has %llu iterations in BASE and %llu in NEW; values are of %s",
 			     (unsigned long long)counts[SIDE_BASE].median,
 			     (unsigned long long)counts[SIDE_NEW].median,
-			     c->has_iterations ? "values are of one iteration, not of the run"
-					       : "values are of whole runs");
+			     c->has_iterations ? "one iteration, not of the run"
+					       : comparison_values(c));
 }
 
 static void write_notes(struct comparison *c, const struct run_set sets[SIDES])

@@ -121,6 +121,16 @@ int comparison_make(struct comparison *comparison, const struct run_set sets[SID
 		    const struct compare_options *options);
 void comparison_free(struct comparison *comparison);
 
+/*
+ * The amount of work that the values of a row are of: "run", "iteration", or "instance" of an NVTX
+ * range. key may be NULL if level is not LEVEL_TOTAL.
+ */
+const char *comparison_basis(const struct comparison *comparison, enum level level,
+			     const char *key);
+
+/* The same for all rows, as in "values of whole runs, and of one instance of each NVTX range". */
+const char *comparison_values(const struct comparison *comparison);
+
 /* The row of that level and key, or NULL. */
 const struct comparison_row *comparison_find(const struct comparison *comparison, enum level level,
 					     const char *key);

@@ -57,6 +57,25 @@ enum unit row_unit(const struct comparison_row *row, enum metric metric)
 	return metric == METRIC_COUNT ? UNIT_COUNT : row->unit;
 }
 
+const char *row_level(const struct comparison_row *row)
+{
+	return row->level == LEVEL_SPAN ? "range, wall time" : level_specs[row->level].word;
+}
+
+const char *row_basis_note(const struct comparison *c, const struct comparison_row *row)
+{
+	const char *basis = comparison_basis(c, row->level, row->key);
+
+	if (!strcmp(basis, "instance"))
+		return " (one instance)";
+	return c->has_iterations && !strcmp(basis, "run") ? " (whole run)" : "";
+}
+
+const char *totals_title(const struct comparison *c)
+{
+	return c->has_iterations ? "One iteration" : level_specs[LEVEL_TOTAL].title;
+}
+
 static size_t columns_of(const char *text)
 {
 	size_t columns = 0;

@@ -24,6 +24,15 @@ const char *frame_name(const char *frame);
  */
 char *row_name(const struct comparison_row *row, size_t columns_max);
 
+/* The level in words. */
+const char *row_level(const struct comparison_row *row);
+
+/* " (one instance)" or " (whole run)" if most values of the comparison are of another basis. */
+const char *row_basis_note(const struct comparison *comparison, const struct comparison_row *row);
+
+/* The heading of the table of totals. */
+const char *totals_title(const struct comparison *comparison);
+
 /* The change in words, "slower, more often: 12 to 13", or "". */
 const char *row_change_text(char *out, size_t out_bytes, const struct comparison_row *row);
 

@@ -75,7 +75,8 @@ static void add_known(cJSON *object, const char *name, double value)
 		cJSON_AddNumberToObject(object, name, value);
 }
 
-static void add_row(cJSON *list, const struct comparison_row *row, uint32_t node)
+static void add_row(cJSON *list, const struct comparison *c, const struct comparison_row *row,
+		    uint32_t node)
 {
 	const struct effect *effect = &row->effects[METRIC_VALUE];
 	const struct profile_entry *entry = change_entry(row);
@@ -84,7 +85,8 @@ static void add_row(cJSON *list, const struct comparison_row *row, uint32_t node
 	const char *places[SOURCE_PLACES_MAX];
 	size_t count = 0;
 
-	cJSON_AddStringToObject(object, "level", level_specs[row->level].word);
+	cJSON_AddStringToObject(object, "level", row_level(row));
+	cJSON_AddStringToObject(object, "note", row_basis_note(c, row));
 	cJSON_AddStringToObject(object, "unit", json_units[row->unit]);
 	json_add_frames(object, "frames", entry);
 	if (level_specs[row->level].has_frames)
@@ -112,7 +114,7 @@ static int add_changes(cJSON *parent, const char *name, const struct comparison 
 	if (!rows)
 		return -ENOMEM;
 	for (size_t r = 0; r < count && r < ROWS_MAX; r++)
-		add_row(list, rows[r], tree->node_of_row[rows[r] - c->rows]);
+		add_row(list, c, rows[r], tree->node_of_row[rows[r] - c->rows]);
 	free(rows);
 	return 0;
 }
@@ -125,7 +127,7 @@ static int add_comparison(cJSON *document, const struct diff_result *result,
 	int error;
 
 	cJSON_AddStringToObject(object, "outcome", outcome_words[result->verdict->outcome]);
-	cJSON_AddBoolToObject(object, "per_iteration", c->has_iterations);
+	cJSON_AddStringToObject(object, "values", comparison_values(c));
 	cJSON_AddNumberToObject(object, "alpha", c->alpha);
 	cJSON_AddNumberToObject(
 		object, "history_count",
@@ -136,7 +138,7 @@ static int add_comparison(cJSON *document, const struct diff_result *result,
 	add_rules(object, result->verdict);
 	totals = cJSON_AddArrayToObject(object, "totals");
 	for (size_t r = c->first_rows[LEVEL_TOTAL]; r < c->first_rows[LEVEL_TOTAL + 1]; r++)
-		add_row(totals, &c->rows[r], 0);
+		add_row(totals, c, &c->rows[r], 0);
 	error = add_changes(object, "paths", c, tree, true);
 	return error ? error : add_changes(object, "others", c, tree, false);
 }

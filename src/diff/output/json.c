@@ -52,13 +52,14 @@ static void put_changes(cJSON *object, const struct comparison_row *row)
 			cJSON_AddItemToArray(list, cJSON_CreateString(words[bit]));
 }
 
-static cJSON *make_row(const struct comparison_row *row)
+static cJSON *make_row(const struct comparison *c, const struct comparison_row *row)
 {
 	cJSON *object = cJSON_CreateObject();
 
 	cJSON_AddStringToObject(object, "level", level_specs[row->level].word);
 	cJSON_AddStringToObject(object, "key", row->key);
 	cJSON_AddStringToObject(object, "unit", json_units[row->unit]);
+	cJSON_AddStringToObject(object, "basis", comparison_basis(c, row->level, row->key));
 	if (row->shown[SIDE_BASE])
 		json_add_frames(object, "base_frames", row->shown[SIDE_BASE]);
 	if (row->shown[SIDE_NEW])
@@ -151,7 +152,7 @@ static int write_json(FILE *out, const struct diff_result *result)
 		json_add_lines(document, "notes", &result->verdict->notes);
 		rows = cJSON_AddArrayToObject(document, "rows");
 		for (size_t i = 0; i < c->row_count; i++)
-			cJSON_AddItemToArray(rows, make_row(&c->rows[i]));
+			cJSON_AddItemToArray(rows, make_row(c, &c->rows[i]));
 	}
 	text = cJSON_PrintUnformatted(document);
 	cJSON_Delete(document);

@@ -125,6 +125,9 @@ static int write_junit(FILE *file, const struct diff_result *result)
 		put_attribute(file, "value", result->arguments[s]);
 		fputs("/>\n", file);
 	}
+	if (result->comparison)
+		fprintf(file, "      <property name=\"values\" value=\"of %s\"/>\n",
+			comparison_values(result->comparison));
 	fputs("    </properties>\n", file);
 	if (extra)
 		put_problems(file, &verdict->problems);

@@ -88,8 +88,9 @@ static void put_headline(FILE *file, const struct comparison *c)
 		format_ratio(ratio, effect->ratio));
 	if (*effect_interval(interval, effect))
 		fprintf(file, " (%s)", interval);
-	fprintf(file, "%s\n\n",
-		effect->is_significant || effect->is_exact ? "." : "; within noise.");
+	fprintf(file, "%s Values of %s.\n\n",
+		effect->is_significant || effect->is_exact ? "." : "; within noise.",
+		comparison_values(c));
 }
 
 static void put_rules(FILE *file, const struct verdict *verdict)
@@ -274,9 +275,9 @@ static int put_others(FILE *file, const struct comparison *c)
 		row_change_text(change, sizeof(change), rows[r]);
 		fputc('|', file);
 		put_numbers(file, rows[r], change);
-		fprintf(file, "%s: ", level_specs[rows[r]->level].word);
+		fprintf(file, "%s: ", row_level(rows[r]));
 		put_code(file, frame_name(change_entry(rows[r])->frames[0]), NAME_COLUMNS);
-		fputs(" |\n", file);
+		fprintf(file, "%s |\n", row_basis_note(c, rows[r]));
 	}
 	if (count)
 		fputs("\n</details>\n\n", file);
@@ -286,7 +287,7 @@ static int put_others(FILE *file, const struct comparison *c)
 
 static void put_totals(FILE *file, const struct comparison *c)
 {
-	fputs("<details><summary>Whole run</summary>\n\n" OTHER_HEAD, file);
+	fprintf(file, "<details><summary>%s</summary>\n\n" OTHER_HEAD, totals_title(c));
 	for (size_t n = 0; shown_totals[n]; n++) {
 		const struct comparison_row *row = find_total(c, shown_totals[n]);
 		char change[CHANGE_BYTES];
@@ -297,7 +298,7 @@ static void put_totals(FILE *file, const struct comparison *c)
 		fputc('|', file);
 		put_numbers(file, row, change);
 		put_code(file, change_entry(row)->frames[0], NAME_COLUMNS);
-		fputs(" |\n", file);
+		fprintf(file, "%s |\n", row_basis_note(c, row));
 	}
 	fputs("\n</details>\n\n", file);
 }

@@ -37,11 +37,6 @@ static const char *paint(const struct text *t, const char *code)
 #define BOLD  "\033[1m"
 #define PLAIN "\033[0m"
 
-static bool has_ranges(const struct comparison *c)
-{
-	return c && c->first_rows[LEVEL_RANGE] < c->first_rows[LEVEL_SPAN + 1];
-}
-
 static void put_runs(const struct text *t)
 {
 	static const char *const names[] = {"BASE", "NEW"};
@@ -78,10 +73,9 @@ static void put_runs(const struct text *t)
 			shown->iteration_name[0] ? " of \"" : "", shown->iteration_name,
 			shown->iteration_name[0] ? "\"" : "");
 	else
-		fprintf(t->out, ", values of whole runs%s",
-			has_ranges(t->result->comparison)
-				? ", and of one instance of each NVTX range"
-				: "");
+		fprintf(t->out, ", values of %s",
+			t->result->comparison ? comparison_values(t->result->comparison)
+					      : "whole runs");
 	fprintf(t->out, "%s\n", shown->is_simulated ? ", simulated GPU" : "");
 }
 
@@ -283,6 +277,7 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 {
 	size_t columns = columns_of(t);
 	const char *name = leaf_of(row);
+	const char *note = row_basis_note(t->result->comparison, row);
 	bool is_beside = NUMBERS_COLUMNS + strlen(name) <= columns;
 	enum metric metric = main_metric(row);
 	const struct effect *effect = &row->effects[metric];
@@ -304,14 +299,14 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 		format_percent(seen, effect->detectable));
 	excuse_of(t, row, is_worse, excuse);
 	if (is_beside)
-		fprintf(t->out, "  %-20s %s%s%s", words, name, threads_of(row), excuse);
+		fprintf(t->out, "  %-20s %s%s%s%s", words, name, threads_of(row), note, excuse);
 	else if (*words)
 		fprintf(t->out, "  %s", words);
 	fputc('\n', t->out);
 	if (!is_beside) {
 		fputs("  ", t->out);
 		put_name(t, name, columns - 2);
-		fprintf(t->out, "%s\n", excuse);
+		fprintf(t->out, "%s%s\n", note, excuse);
 	}
 	put_places(t, row, 4);
 }
@@ -329,8 +324,8 @@ static void put_totals(const struct text *t)
 			     row->effects[METRIC_VALUE].new == 0.0))
 			continue;
 		if (!shown)
-			fprintf(t->out, "\n%s%s%s\n", paint(t, BOLD),
-				level_specs[LEVEL_TOTAL].title, paint(t, PLAIN));
+			fprintf(t->out, "\n%s%s%s\n", paint(t, BOLD), totals_title(c),
+				paint(t, PLAIN));
 		put_row(t, row, !shown++);
 	}
 }

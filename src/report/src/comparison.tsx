@@ -26,7 +26,7 @@ const totalNames: Record<string, string> = {
 	bytes: 'Bytes copied',
 	waits: 'CPU waits',
 	'launch-latency': 'Launch latency',
-	'peak-memory': 'Peak memory',
+	'peak-memory': 'Peak memory of the run',
 };
 
 /* Totals with a tile, most important first. */
@@ -127,7 +127,7 @@ function Head({ comparison }: { comparison: Comparison }) {
 					new: {runs(fresh.run_count)} of <code>{fresh.argument}</code>
 				</span>
 				{fresh.device ? <span>{fresh.device}</span> : null}
-				<span>{comparison.per_iteration ? 'figures are per iteration' : 'figures are per run'}</span>
+				<span>values of {comparison.values}</span>
 			</p>
 			{comparison.problems.length ? (
 				<ul class="notice degraded">
@@ -155,6 +155,7 @@ function PathText({ row }: { row: ComparisonRow }) {
 	return (
 		<span class="path">
 			<b>{shortName(row.frames[last])}</b>
+			{row.note}
 			{others.map((frame) => (
 				<span> ‹ {frame}</span>
 			))}

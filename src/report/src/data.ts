@@ -218,6 +218,7 @@ export interface Summary {
 /* Data of a comparison page (src/diff/output/html.c). Unknown values are absent. */
 export interface ComparisonRow {
 	level: string;
+	note: string; /* what its values are of, if most rows differ */
 	unit: 'ns' | 'bytes' | 'count';
 	frames: string[];
 	places: string[]; /* frames that identify the source location, innermost first */
@@ -243,7 +244,7 @@ export interface ComparisonSide {
 
 export interface Comparison {
 	outcome: 'pass' | 'regression' | 'unknown';
-	per_iteration: boolean;
+	values: string; /* what most rows are of, in words */
 	alpha: number;
 	history_count: number;
 	problems: string[];

@@ -38,7 +38,7 @@ profile() {
 }
 # Keeps the verdict, without the tables.
 verdict_only() {
-	sed '/^Whole run/,/^Note\|^exit status/{/^Note\|^exit status/!d;}'
+	sed '/^Whole run\|^One iteration/,/^Note\|^exit status/{/^Note\|^exit status/!d;}'
 }
 unset COLUMNS
 LC_ALL=C

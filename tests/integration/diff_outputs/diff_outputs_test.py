@@ -73,7 +73,7 @@ def check_markdown(text, what):
     assert len(text.encode()) < 65536
     assert what in text, what
     # Each total once, in order.
-    totals = re.findall(r"\| `([a-z-]+)` \|$", text, re.M)
+    totals = re.findall(r"\| `([a-z-]+)`(?: \(whole run\))? \|$", text, re.M)
     assert totals[:2] == ["gpu-time", "gpu-busy"] and len(set(totals)) == len(totals), totals
     assert "total: " not in text and " -> " not in text
     columns = None
@@ -100,6 +100,58 @@ def check_svg(text, paths):
         values.setdefault(name, []).append(int(frame.get("data-value")))
     new = sum(new for _, new in paths.values())
     assert abs(values["all"][0] - new) <= len(paths), (values["all"], new)
+
+
+def head_of(page):
+    """The JSON document in a page."""
+    packed = unpack(page)
+    (size,) = struct.unpack("<I", packed[:4])
+    return json.loads(packed[4:4 + size])
+
+
+def check_ranges(folder, profile, has_page):
+    """In whole runs, each output says that values of a range are of one instance."""
+    base = folder.make_runs("whole", profile, 5, 3, 20003)
+    new = folder.make_runs("grown", profile, 5, 4, 20004)
+    (whole,) = [row[1] for row in profile["ranges"] if profile["names"][row[0]] == "all;step"]
+    (count,) = [row[2] for row in profile["spans"] if profile["names"][row[0]] == "all;step"]
+    for name in new.split(","):
+        run = json.loads(folder.text(name))
+        for row in run["ranges"]:
+            if run["names"][row[0]] == "all;step":
+                row[1], row[3] = row[1] * 1.5, row[3] * 1.5
+        folder.write(name, json.dumps(run))
+    outputs = ["--markdown", "w.md", "--junit", "w.xml", "--json", "w.json", "--text", "w.text",
+               *(["--html", "w.html"] if has_page else [])]
+    folder.run("diff", base, new, "--fail-on", "range(step).gpu-time > 3%", *outputs, status=1)
+    values = "whole runs, and of one instance of each NVTX range"
+    check_junit(folder.text("w.xml"), {"range(step).gpu-time > 3%": "failure"})
+    assert 'name="values" value="of %s"' % values in folder.text("w.xml")
+    assert ", values of %s\n" % values in folder.text("w.text")
+    text = folder.text("w.md")
+    assert "Values of %s." % values in text and "<summary>Whole run</summary>" in text
+    assert re.search(r"\| range: `all;step` \(one instance\) \|$", text, re.M), text
+    document = json.loads(folder.text("w.json"))
+    assert document["per_iteration"] is False
+    bases = {row["level"]: row["basis"] for row in document["rows"]}
+    assert bases == {level: "instance" if level in ("range", "span") else "run" for level in bases}
+    (row,) = [row for row in document["rows"] if (row["level"], row["key"]) == ("range", "all;step")]
+    assert abs(row["value"]["base"] - whole / count) < 0.02 * whole / count, row
+    if has_page:
+        comparison = head_of(folder.text("w.html"))["comparison"]
+        assert comparison["values"] == values
+        notes = {row["level"]: row["note"] for row in comparison["others"]}
+        assert notes["range"] == " (one instance)" and notes.get("kernel", "") == "", notes
+
+
+def check_bases_of_iterations(folder, document):
+    """Values are of one iteration, except those that have no mean."""
+    bases = {row["key"]: row["basis"] for row in document["rows"] if row["level"] != "memory"}
+    assert document["per_iteration"] is True
+    assert {key for key in bases if bases[key] == "run"} == {"iterations", "peak-memory"}
+    assert set(bases.values()) == {"run", "iteration"}
+    assert "<summary>One iteration</summary>" in folder.text("o.md")
+    assert "`iterations` (whole run) |" in folder.text("o.md")
 
 
 def unpack(page):
@@ -233,6 +285,8 @@ def main():
         check_svg(folder.text("o.svg"), paths)
         if args.html == "1":
             check_page(folder.text("o.html"), paths, json.loads(folder.text("o.json")))
+        check_bases_of_iterations(folder, json.loads(folder.text("o.json")))
+        check_ranges(folder, profile, args.html == "1")
         check_allowed(folder, base, new)
         check_nothing(folder, base)
         check_names(folder, base, new, args.html == "1")
