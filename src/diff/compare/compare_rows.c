@@ -40,6 +40,12 @@ static enum unit unit_of(const struct profile_entry *entry)
 					   : level_specs[entry->level].unit;
 }
 
+/* A total that some runs lack would look new or gone. */
+static bool is_left_out(const struct comparison *c, const struct profile_entry *entry)
+{
+	return c->lacks_wall && entry->level == LEVEL_TOTAL && !strcmp(entry->key, "wall");
+}
+
 static int gather(struct comparison *c)
 {
 	size_t count = 0, used = 0;
@@ -55,7 +61,9 @@ static int gather(struct comparison *c)
 	}
 	for (size_t r = 0; r < c->run_count; r++)
 		for (size_t e = 0; e < c->runs[r].profile->entry_count; e++)
-			list[used++] = (struct occurrence){&c->runs[r].profile->entries[e], r};
+			if (!is_left_out(c, &c->runs[r].profile->entries[e]))
+				list[used++] =
+					(struct occurrence){&c->runs[r].profile->entries[e], r};
 	qsort(list, used, sizeof(*list), compare_occurrences);
 	for (size_t i = 0; i < used; i++) {
 		struct comparison_row *row = c->row_count ? &c->rows[c->row_count - 1] : NULL;

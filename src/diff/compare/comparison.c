@@ -201,6 +201,11 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 			     c->runs[0].profile->selection);
 	note_arguments(c);
 	note_iterations(c, sets);
+	if (c->lacks_wall)
+		problems_add(&c->notes,
+			     "wall is not compared: %s has a profile of version 1, whose wall "
+			     "leaves out the start of the run; record it again",
+			     c->lacks_wall->origin);
 	if (!c->has_iterations && !c->runs[0].profile->is_whole)
 		problems_add(&c->notes, "no iterations were detected; values are of whole runs");
 	if (n[SIDE_BASE] < 3 || n[SIDE_NEW] < 3)
@@ -251,6 +256,9 @@ int comparison_make(struct comparison *c, const struct run_set sets[SIDES],
 	list_runs(c, sets);
 	for (size_t r = 0; r < c->run_count; r++)
 		c->has_iterations &= run_profile_has_iterations(c->runs[r].profile);
+	for (size_t r = c->run_count; r-- > 0;)
+		if (!c->runs[r].is_history && c->runs[r].profile->lacks_wall)
+			c->lacks_wall = c->runs[r].profile;
 	error = compare_rows_make(c);
 	if (error)
 		return error;

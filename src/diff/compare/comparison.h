@@ -96,8 +96,9 @@ struct comparison {
 	size_t row_count;
 	size_t first_rows[LEVELS + 1]; /* level l has rows [first_rows[l], first_rows[l + 1]) */
 
-	bool has_iterations;	  /* values are per iteration; else per run */
-	bool is_common_known;	  /* there are enough paths to find the common factor */
+	bool has_iterations;		      /* values are per iteration; else per run */
+	const struct run_profile *lacks_wall; /* the first such run; NULL: none */
+	bool is_common_known;		      /* there are enough paths to find the common factor */
 	struct effect common;	  /* effect of the common factor: all GPU work slower or faster */
 	double clocks_mhz[SIDES]; /* mean GPU clocks of the sides; NAN: unknown */
 	bool is_clock_change;	  /* GPU clocks explain the common factor */

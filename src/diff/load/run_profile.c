@@ -359,6 +359,8 @@ static int read_level(struct run_profile *p, struct tree *tree, enum level level
 			return -EINVAL;
 		entry->level = level;
 		error = set_identity(p, tree, row->child, entry);
+		if (!error && p->lacks_wall && level == LEVEL_TOTAL && !strcmp(entry->key, "wall"))
+			continue;
 		if (!error)
 			error = set_quantities(entry, run_profile_has_iterations(p),
 					       row->child->next);
@@ -492,6 +494,7 @@ static int read_document(struct run_profile *p, const cJSON *document, struct pr
 			p->origin, version, RUN_PROFILE_VERSION);
 		return -EINVAL;
 	}
+	p->lacks_wall = version < WALL_VERSION;
 	error = read_identity(p, document);
 	if (!error)
 		error = read_trust(p, document);

@@ -14,7 +14,8 @@
 #include "diff/base/level.h"
 #include "diff/base/problems.h"
 
-#define RUN_PROFILE_VERSION 1
+#define RUN_PROFILE_VERSION 2
+#define WALL_VERSION	    2 /* before, wall left out the start of a run */
 
 enum trust_word { TRUST_COMPLETE, TRUST_DEGRADED, TRUST_DAMAGED };
 
@@ -66,6 +67,7 @@ struct run_profile {
 	const char *iteration_name;
 	uint64_t found_count, warmup_count, used_count; /* of iterations */
 	bool is_whole;	  /* values are of the whole run: whole_run.h */
+	bool lacks_wall;  /* the document is older than WALL_VERSION; its wall is not read */
 	double clock_mhz; /* mean GPU clock during the run; NAN: unknown */
 	/*
 	 * 0: a run of its side. n: a run of the n-th older set of a baseline, only used for noise

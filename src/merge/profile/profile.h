@@ -11,7 +11,7 @@
 #include "merge/exporter.h"
 #include "merge/sums/idle.h"
 
-#define PROFILE_VERSION 1 /* docs/DIFF.md says which changes keep it */
+#define PROFILE_VERSION 2 /* docs/DIFF.md says which changes keep it */
 
 /*
  * In the order of the document. The id of all levels other than PROFILE_TOTAL, PROFILE_PATH and

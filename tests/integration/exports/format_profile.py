@@ -16,7 +16,7 @@ ARGUMENTS = ("--profile", NAME)
 def check(reference, folder, args):
     with open(folder / NAME, encoding="utf-8") as file:
         profile = json.load(file)
-    expect((profile["format"], profile["version"]) == ("xtrace-profile", 1), "format and version")
+    expect((profile["format"], profile["version"]) == ("xtrace-profile", 2), "format and version")
     expect(len(profile["processes"]) == reference.traced_count, "processes are missing")
     tables = {key: [dict(zip(profile["columns"], row)) for row in table]
               for key, table in profile.items()

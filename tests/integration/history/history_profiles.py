@@ -29,7 +29,7 @@ def profile(seed, day, paths=20, factors=None, everything=1.0, names=None, noise
                "warmup_count": 1, "used_count": STEPS - 1}
     process.update({name: value for name, value in facts.items() if name in process})
     document = {
-        "format": "xtrace-profile", "version": 1, "simulated_gpu": False,
+        "format": "xtrace-profile", "version": 2, "simulated_gpu": False,
         "processes": [process],
         "devices": [{"name": facts.get("gpu", "NVIDIA H100"), "uuid": "1"}],
         "trust": {"word": facts.get("trust", "complete"), "warnings": []},

@@ -298,9 +298,9 @@ def check_bad_input(folder):
     folder.write("text.txt", "hello")
     refused("cannot read text.txt", "text.txt")
     folder.write("damaged/r.json", profile(1, 1)[:-20])
-    folder.write("newer/r.json", profile(1, 1).replace('"version": 1', '"version": 2'))
+    folder.write("newer/r.json", profile(1, 1).replace('"version": 2', '"version": 3'))
     folder.write("partial/r.json", profile(1, 1, trust="degraded"))
-    for name, said in (("damaged", "is not a log, a run profile or a baseline"), ("newer", "of version 2"),
+    for name, said in (("damaged", "is not a log, a run profile or a baseline"), ("newer", "of version 3"),
                        ("partial", "events are missing in it")):
         refused(said, name)
         # Readable runs are shown, but the status says that some are missing.

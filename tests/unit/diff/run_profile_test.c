@@ -15,7 +15,7 @@
 #define MUTATIONS 3000
 
 static const char document[] =
-	"{\"format\":\"xtrace-profile\",\"version\":1,\"simulated_gpu\":true,\"batch_count\":32,"
+	"{\"format\":\"xtrace-profile\",\"version\":2,\"simulated_gpu\":true,\"batch_count\":32,"
 	"\"processes\":[{\"name\":\"launcher\",\"used_count\":0},{\"name\":\"train\",\"driver\":"
 	"\"13000\","
 	"\"iterations\":\"nvtx\",\"iteration_name\":\"step\",\"used_count\":40,"
@@ -104,9 +104,9 @@ static void rejects_invalid_documents(void **state)
 		const char *from, *to, *says;
 	} rows[] = {
 		{"xtrace-profile", "xtrace-summary", "not a run profile"},
-		{"\"version\":1", "\"version\":2", "version 2"},
-		{"\"version\":1", "\"version\":-5", "invalid version"},
-		{"\"version\":1", "\"version\":null", "invalid version"},
+		{"\"version\":2", "\"version\":3", "version 3"},
+		{"\"version\":2", "\"version\":-5", "invalid version"},
+		{"\"version\":2", "\"version\":null", "invalid version"},
 		{"[2,600,6,12", "[2,600,6,null", "damaged"},
 		{"[2,600,6,12", "[2,600,6,-12", "damaged"},
 		{"[2,600,6", "[2,null,6", "damaged"},

@@ -13,7 +13,7 @@ for run in a1 a2 b1 b2; do profile $run >$run.json; done
 sed 's/"driver":""/"driver":"12040"/' b2.json >driver.json
 sed 's/"name":"chat","command"/"name":"other","command"/' b1.json >program.json
 sed 's/"devices":\[/"devices":[{"device":1,"name":"another GPU","uuid":""},/' b2.json >device.json
-sed 's/"version":1/"version":2/' b1.json >newer.json
+sed 's/"version":2/"version":3/' b1.json >newer.json
 sed 's/"nodes":\[[^]]*\]/"nodes":[7,7]/' b1.json | tr -d '\n' >broken.json
 tr -d '\n' <b1.json | sed 's/"nodes":\[[^]]*\]/"nodes":[7,7]/' >broken.json
 sed 's/"found_count":[0-9]*/"found_count":720/' b2.json >layers.json
