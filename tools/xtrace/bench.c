@@ -88,7 +88,8 @@ static const struct option_row option_rows[] = {
 	{"rules", 'r', .value = "FILE", .apply = pass_to_diff,
 	 .help = "With --vs or --bisect: read such rules from FILE"},
 	{"only-counts", .apply = pass_to_diff,
-	 .help = "With --vs: judge only counts that were equal in all runs of COMMAND"},
+	 .help = "With --vs or --bisect: judge only counts that were equal in all runs of the "
+		 "base"},
 	{"iteration", .value = "NAME", .apply = pass_to_diff,
 	 .help = "With --vs or --bisect: treat each instance of this NVTX range as one iteration"},
 	{0},
@@ -121,7 +122,7 @@ static const struct {
 	bool needs_bisect; /* --bisect, else --vs or --bisect */
 } dependent[] = {
 	{"build", true},    {"max-runs", true}, {"error-rate", true}, {"json", true},
-	{"fail-on", false}, {"rules", false},	{"iteration", false},
+	{"fail-on", false}, {"rules", false},	{"iteration", false}, {"only-counts", false},
 };
 
 /* Returns false after an error message. */
@@ -330,7 +331,7 @@ static const char details[] =
 	"enough.\n"
 	"Commits are checked out in temporary git worktrees, never in yours. Commits that "
 	"cannot be\n"
-	"built or run are skipped.\n\n"
+	"built or run are skipped, except GOOD and BAD.\n\n"
 	"An older bench in DIR moves to DIR.old. The output of CMD goes to output.txt of each "
 	"run.\n\n"
 	"Exit status with one command: 0 if all runs completed and CMD returned 0 in each, else "

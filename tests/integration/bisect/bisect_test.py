@@ -150,7 +150,8 @@ def rejects_ranges_and_repositories(bisect):
             (("--bisect", "first..main", "--fail-on", "gpu-time >> 1"), "gpu-time >> 1"),
             (("--bisect", "first..main", "--max-runs", "2"), "a number from 3 to 999"),
             (("--bisect", "first..main", "--error-rate", "1"), "a percentage above 0%"),
-            (("--build", "make"), "cannot use --build: it needs --bisect")):
+            (("--build", "make"), "cannot use --build: it needs --bisect"),
+            (("--only-counts",), "cannot use --only-counts: there is no comparison")):
         done = bisect.run(repository, *words, "--", "./run.sh", status=2)
         assert said in done.stderr, (words, done.stderr)
     done = bisect.run(repository, *FAST, "--bisect", "first..main", "--build", "echo no; exit 1",
