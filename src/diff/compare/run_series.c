@@ -13,7 +13,7 @@
  * follows the other.
  */
 #define GAP_MAX 8.0
-#define TREND_P 0.3 /* p-value up to which a trend counts as visible */
+#define TREND_P 0.5 /* p-value up to which a trend counts as visible */
 
 void run_series_make(struct run_series *s, const struct comparison *c, const struct run_values *v)
 {
