@@ -60,9 +60,10 @@ struct history_point {
 	size_t sequence; /* order of reading */
 };
 
-/* An entry of `xtrace baseline accept`. */
+/* An entry of `xtrace baseline accept`. Its set can be a point, several, or none. */
 struct history_acceptance {
-	char id[ID_BYTES]; /* of its point */
+	uint64_t time_ns;  /* start of its set */
+	const char *label; /* of its set */
 	const char *row;   /* "LEVEL(NAME)"; "": all rows */
 	const char *reason;
 };

@@ -16,7 +16,7 @@
 #include "diff/base/output_file.h"
 #include "log/base/grow.h"
 
-#define HEADING "xtrace-history 1"
+#define HEADING "xtrace-history 2"
 
 /* The next field of a line. NULL after the last. */
 static char *field(char **line)
@@ -117,20 +117,22 @@ static int read_source(struct history *h, char *line)
 /* Belongs to the source before it. */
 static int read_acceptance(struct history *h, char *line)
 {
-	const char *id = field(&line), *row = field(&line), *reason = field(&line);
+	const char *time_text = field(&line), *label = field(&line), *row = field(&line),
+		   *reason = field(&line);
 	struct history_source *source = h->source_count ? &h->sources[h->source_count - 1] : NULL;
 	struct history_acceptance *entry;
 
-	if (!source || !id || strlen(id) != ID_BYTES - 1 || !row || !reason)
+	if (!source || !time_text || !label || !row || !reason)
 		return -EINVAL;
 	if (grow(&source->acceptances, &source->acceptance_capacity, source->acceptance_count + 1,
 		 sizeof(*source->acceptances)))
 		return -ENOMEM;
 	entry = &source->acceptances[source->acceptance_count++];
-	memcpy(entry->id, id, ID_BYTES);
-	entry->row = history_text(h, row);
-	entry->reason = history_text(h, reason);
-	return entry->row && entry->reason ? 0 : -ENOMEM;
+	*entry = (struct history_acceptance){.time_ns = strtoull(time_text, NULL, 10),
+					     .label = history_text(h, label),
+					     .row = history_text(h, row),
+					     .reason = history_text(h, reason)};
+	return entry->label && entry->row && entry->reason ? 0 : -ENOMEM;
 }
 
 static int read_search(struct history *h, char *line)
@@ -249,8 +251,9 @@ static size_t put_source(FILE *file, const struct history_source *source)
 		fprintf(file, "\t%s\t%s", source->items[i].id, source->items[i].label);
 	fputc('\n', file);
 	for (size_t a = 0; a < source->acceptance_count; a++)
-		fprintf(file, "accepted\t%s\t%s\t%s\n", source->acceptances[a].id,
-			source->acceptances[a].row, source->acceptances[a].reason);
+		fprintf(file, "accepted\t%" PRIu64 "\t%s\t%s\t%s\n", source->acceptances[a].time_ns,
+			source->acceptances[a].label, source->acceptances[a].row,
+			source->acceptances[a].reason);
 	return 1 + source->acceptance_count;
 }
 

@@ -343,13 +343,20 @@ static void mark_excursions(struct group_result *r)
 		}
 }
 
-/* The point of an acceptance in the group, or SIZE_MAX. */
+/*
+ * The first point of the accepted set in the group, or SIZE_MAX. The same runs have other ids with
+ * --each-run or in another source, but the same start time.
+ */
 static size_t accepted_place(const struct group_result *r,
 			     const struct history_acceptance *acceptance)
 {
-	for (size_t i = 0; i < r->group->count; i++)
-		if (!strcmp(group_point(r->history, r->group, i)->id, acceptance->id))
+	for (size_t i = 0; i < r->group->count; i++) {
+		const struct history_point *point = group_point(r->history, r->group, i);
+
+		if (point->time_ns == acceptance->time_ns &&
+		    (point->time_ns || !strcmp(point->label, acceptance->label)))
 			return i;
+	}
 	return SIZE_MAX;
 }
 

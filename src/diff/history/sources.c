@@ -99,10 +99,13 @@ static int add_acceptances(struct reading *reading, const struct baseline_accept
 			 source->acceptance_count + 1, sizeof(*source->acceptances)))
 			return -ENOMEM;
 		entry = &source->acceptances[source->acceptance_count++];
-		memcpy(entry->id, source->items[source->item_count - 1].id, ID_BYTES);
-		entry->row = history_text(h, accepted->list[a].row);
-		entry->reason = history_text(h, accepted->list[a].reason);
-		error = entry->row && entry->reason ? 0 : -ENOMEM;
+		*entry = (struct history_acceptance){
+			.time_ns = accepted->list[a].time_ns,
+			.label = history_text(h, accepted->list[a].label),
+			.row = history_text(h, accepted->list[a].row),
+			.reason = history_text(h, accepted->list[a].reason),
+		};
+		error = entry->label && entry->row && entry->reason ? 0 : -ENOMEM;
 	}
 	return error;
 }
@@ -128,8 +131,6 @@ static int read_set(void *context, const struct baseline_packed_set *set)
 	} else {
 		error = add_item(reading, id, set->label);
 	}
-	if (!error)
-		error = add_acceptances(reading, set->accepted);
 	run_set_free(&runs);
 	return error == -EINVAL ? 0 : error;
 }
@@ -137,10 +138,15 @@ static int read_set(void *context, const struct baseline_packed_set *set)
 static int read_baseline(struct reading *reading, const char *text, size_t bytes)
 {
 	struct history *h = reading->history;
+	struct baseline_acceptances accepted = {0};
 	int error;
 
 	reading->room = BASELINE_ROOM;
-	error = baseline_visit(text, bytes, reading->origin, &h->problems, read_set, reading);
+	error = baseline_visit(text, bytes, reading->origin, &h->problems, read_set, reading,
+			       &accepted);
+	if (!error)
+		error = add_acceptances(reading, &accepted);
+	baseline_acceptances_free(&accepted);
 	return error == -EINVAL ? 0 : error;
 }
 

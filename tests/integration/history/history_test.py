@@ -126,7 +126,7 @@ def check_index(folder):
     assert longer == folder.history("runs", "--index", "none").stdout
     assert folder.history("runs", "--index", "other.index").stdout == longer
     assert os.path.exists(folder.path("other.index"))
-    for damaged in (index[:-5], index.replace("\nrun\t", "\nrum\t", 1), "xtrace-history 2\n", "",
+    for damaged in (index[:-5], index.replace("\nrun\t", "\nrum\t", 1), "xtrace-history 9\n", "",
                     index.replace(" ", " x", 3)):
         folder.write("runs/.xtrace-history", damaged)
         done = folder.history("runs").stdout
@@ -206,6 +206,9 @@ def check_accepting(folder):
                                                     factors=slower_from(14)(day)))
         folder.run("baseline", "update" if day else "save", "gpu.json", "new/0.json,new/1.json",
                    "--label", f"c{day}", "-q", *(["--keep", "50"] if day else []))
+        os.makedirs(folder.path("runs"), exist_ok=True)
+        folder.run("baseline", "save", f"runs/{day}.json", "new/0.json,new/1.json", "-q")
+    folder.write("last.json", profile(8000, 25, factors={3: 1.2}))
     folder.history("gpu.json", "--fail", status=1)
     for words, said in ((["--row", "path(layer_3"], "it must be LEVEL(NAME)"),
                         (["--row", "road(layer_3)"], "it must be LEVEL(NAME)")):
@@ -222,15 +225,31 @@ def check_accepting(folder):
     assert [m["cause"] for m in movements] == ["accepted"], movements
     assert movements[0]["why"] == "a larger <model>"
     assert "a larger &lt;model&gt;" in folder.read("h.html")
-    assert "accepted: a larger <model>" in folder.run("baseline", "show", "gpu.json").stdout
+    assert "accepted at c14: a larger <model>" in folder.run("baseline", "show", "gpu.json").stdout
     folder.write("next.json", profile(9000, 30, factors={3: 1.2}))
     folder.write("more.json", profile(9001, 30, factors={3: 1.2}))
     done = folder.run("diff", "gpu.json", "next.json,more.json")
     assert "at c14 is accepted: a larger <model>" in done.stdout, done.stdout
+    # Each run and other copies of the runs have other ids.
+    for words in (("gpu.json", "--each-run"), ("runs", "gpu.json"), ("gpu.json", "runs")):
+        movements, _ = folder.movements(*words, "--fail", "--newest", "100")
+        assert [m["cause"] for m in movements] == ["accepted"], (words, movements)
+    # Runs of a set that was pruned can still be elsewhere.
+    shutil.copy(folder.path("gpu.json"), folder.path("few.json"))
+    folder.run("baseline", "prune", "few.json", "--keep", "3")
+    assert [m["cause"] for m in folder.movements("runs", "few.json", "--fail")[0]] == ["accepted"]
+    folder.run("baseline", "update", "few.json", "last.json", "--keep", "2", "-q")
+    assert "accepted at c14, path(layer_3): more?layers\naccepted at c14: a larger <model>\n" in \
+        folder.run("baseline", "show", "few.json").stdout
+    folder.run("baseline", "prune", "few.json", "--label", "c14")
+    assert "accepted" not in folder.read("few.json")
     # A new set with the label of an old one keeps what was accepted.
     folder.run("baseline", "update", "gpu.json", "next.json,more.json", "--label", "c14",
                "--keep", "50")
     assert '"reason":"a larger <model>"' in folder.read("gpu.json")
+    assert "accepted at c14: a larger" in folder.run("baseline", "show", "gpu.json").stdout
+    (entry,) = [a for a in json.loads(folder.read("gpu.json"))["accepted"] if a and not a["row"]]
+    assert int(entry["time_ns"]) // DAY == 20000 + 30, entry
 
 
 def check_groups(folder):
@@ -274,6 +293,9 @@ def check_oddities(folder):
     assert any("is called 'kernel_4 < renamed < main' from" in n for n in document["notes"])
     folder.write_runs("untimed", range(12), start_realtime_ns=0)
     assert "have no start time" in folder.history("untimed").stdout
+    folder.run("baseline", "save", "untimed.json", "untimed/0000.json", "-q")
+    done = folder.run("baseline", "accept", "untimed.json", "--reason", "x", status=2)
+    assert "neither a start time nor a label" in done.stderr, done.stderr
     folder.write_runs("few", range(4))
     assert "too few for change points" in folder.history("few").stdout
     folder.write("each/1.json", profile(1, 1))
