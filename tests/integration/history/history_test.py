@@ -139,6 +139,37 @@ def check_index(folder):
     assert folder.read("runs/.xtrace-history").count("\nrun\t") == 59
 
 
+def check_index_is_current(folder):
+    """The index changes nothing but the time, and keeps nothing that is gone."""
+    def values(*words):
+        return folder.history(*words, "--csv", "-").stdout
+
+    # A log of a directory is overwritten in place.
+    def put_log(name):
+        shutil.copyfile(os.path.join(folder.args.traces, name), folder.path("trace/1.xtr"))
+        return folder.history("trace").stdout
+
+    os.makedirs(folder.path("trace"))
+    assert put_log("h200-work.xtr") != put_log("h200-cupy.xtr")
+    index = folder.read("trace/.xtrace-history")
+    assert folder.history("trace") and folder.read("trace/.xtrace-history") == index
+    # Runs without a time are in the order of their names, whichever is read first.
+    folder.write_runs("untimed", range(5, 10), start_realtime_ns=0)
+    values("untimed")
+    folder.write_runs("untimed", range(5), start_realtime_ns=0)
+    assert values("untimed") == values("untimed", "--index", "none")
+    # Rows and searches of runs that were deleted are gone.
+    folder.write_runs("runs", range(30), factors=slower_from(20))
+    folder.history("runs", "--index", "new")
+    folder.write_runs("runs", range(30, 40), names=lambda day: {4: "other", 5: f"once_{day}"})
+    folder.history("runs", "--index", "old")
+    for day in range(30, 40):
+        os.unlink(folder.path(f"runs/{day:04}.json"))
+    folder.history("runs", "--index", "old")
+    old, new = (sorted(folder.read(name).splitlines()) for name in ("old", "new"))
+    assert [line.split("\t")[:2] for line in old] == [line.split("\t")[:2] for line in new]
+
+
 def git(folder, *words):
     return subprocess.run(
         ["git", "-c", "user.name=x", "-c", "user.email=x@x", "-c", "init.defaultBranch=main",
@@ -370,9 +401,10 @@ def check_speed(folder):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--xtrace", required=True)
+    parser.add_argument("--traces", required=True)
     args = parser.parse_args()
-    for check in (check_outputs, check_gate, check_index, check_branch, check_accepting,
-                  check_groups, check_oddities, check_bad_input, check_speed):
+    for check in (check_outputs, check_gate, check_index, check_index_is_current, check_branch,
+                  check_accepting, check_groups, check_oddities, check_bad_input, check_speed):
         start = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
             check(Folder(args, folder))
