@@ -223,6 +223,16 @@ def check_branch(folder):
     git(folder, "commit", "-qm", "plain")
     point = json.loads(folder.history("main:plain.json", "--json", "-").stdout)["groups"][0]
     assert point["points"][0]["label"] == git(folder, "rev-parse", "HEAD")[:12]
+    # A damaged version is named by its commit.
+    good = folder.read("plain.json")
+    for text in (good[:-99], good):
+        folder.write("plain.json", text)
+        git(folder, "commit", "-qam", "plain")
+    damaged = git(folder, "rev-parse", "HEAD~")[:12]
+    done = folder.history("main:plain.json", status=2).stderr
+    assert f"main:plain.json at {damaged} is not a baseline" in done, done
+    assert "--skip-damaged ignores it" in done, done
+    folder.history("main:plain.json", "--skip-damaged")
     for words, said in ((("main:none.json",), "git knows no file none.json"),
                         (("nowhere:gpu.json",), "on a branch nowhere"),
                         (("--", "-x:gpu.json"), "git knows no file")):
@@ -358,7 +368,7 @@ def check_bad_input(folder):
         refused(said, name)
         # Readable runs are shown, but the status says that some are missing.
         done = refused(said, "runs", name)
-        assert "12 sets of runs" in done.stdout
+        assert "12 sets of runs" in done.stdout and "--skip-damaged" in done.stderr
         done = folder.history("runs", name, "--skip-damaged")
         assert said in done.stderr
     folder.run("baseline", "save", "b.json", "runs/0000.json", "--label", "one", "-q")
@@ -372,6 +382,7 @@ def check_bad_input(folder):
     folder.write("b.json", text.replace('"version":1', '"version":2'))
     refused("baseline of version 2", "b.json")
     refused("it must be a number", "runs", "--newest", "0")
+    refused("it must be a number of iterations", "runs", "--warmup", "many")
     folder.write_runs("hostile", range(12), names=lambda day: {1: "<script>\u001b[31m</script>"})
     done = folder.history("hostile", "--html", "-", "--csv", "h.csv")
     assert "<script" not in done.stdout and "\u001b" not in done.stdout + folder.read("h.csv")
