@@ -227,16 +227,10 @@ static int run_prune(const struct request *request, struct problems *problems)
 {
 	struct baseline baseline = {0};
 	int status = STATUS_FAILED;
-	bool is_found = false;
 
 	if (read_baseline(&baseline, request->file, problems))
 		goto out;
-	for (size_t s = baseline.count; request->label && s-- > 0;)
-		if (!strcmp(baseline.sets[s].label, request->label)) {
-			baseline_remove(&baseline, s);
-			is_found = true;
-		}
-	if (request->label && !is_found) {
+	if (request->label && !baseline_remove_label(&baseline, request->label)) {
 		print_error("cannot prune '%s': it has no set '%s'", request->file, request->label);
 		goto out;
 	}
@@ -253,10 +247,19 @@ out:
 }
 
 /* The set that the change is at, or NULL after an error message. */
-static struct baseline_set *find_set(struct baseline *baseline, const struct request *request)
+static const struct baseline_set *find_set(const struct baseline *baseline,
+					   const struct request *request)
 {
+	const struct baseline_set *newest = &baseline->sets[baseline->count - 1];
+
+	if (!request->by && !newest->time_ns && !newest->label[0]) {
+		print_error("cannot accept a change in '%s': its newest set has neither a start "
+			    "time nor a label; add it again with --label",
+			    request->file);
+		return NULL;
+	}
 	if (!request->by)
-		return &baseline->sets[baseline->count - 1];
+		return newest;
 	/* Commits are often shortened. */
 	for (size_t s = baseline->count; s-- > 0;)
 		if (!strncmp(baseline->sets[s].label, request->by, strlen(request->by)))
@@ -270,7 +273,7 @@ static struct baseline_set *find_set(struct baseline *baseline, const struct req
 static int run_accept(const struct request *request, struct problems *problems)
 {
 	struct baseline baseline = {0};
-	struct baseline_set *set;
+	const struct baseline_set *set;
 	int status = STATUS_FAILED;
 
 	if (!request->reason) {
@@ -286,7 +289,8 @@ static int run_accept(const struct request *request, struct problems *problems)
 	}
 	if (!read_baseline(&baseline, request->file, problems)) {
 		set = find_set(&baseline, request);
-		if (set && baseline_accept(set, request->row ? request->row : "", request->reason))
+		if (set && baseline_accept(&baseline, set, request->row ? request->row : "",
+					   request->reason))
 			print_error("out of memory");
 		else if (set)
 			status = write_baseline(&baseline, request);
@@ -328,10 +332,18 @@ static void show_set(const struct baseline_set *set)
 	printf("%-16s  %4zu %11s %9s  %s\n", set->time_ns ? day : "-", set->runs.count,
 	       format_amount(time_text, UNIT_NS, middle), format_percent(spread_text, spread),
 	       *set->label ? set->label : "-");
-	for (size_t a = 0; a < set->accepted.count; a++)
-		printf("%-16s  accepted%s%s: %s\n", "", *set->accepted.list[a].row ? " " : "",
-		       set->accepted.list[a].row, set->accepted.list[a].reason);
 	free(times);
+}
+
+static void show_accepted(const struct baseline *baseline)
+{
+	for (size_t a = 0; a < baseline->accepted.count; a++) {
+		const struct baseline_acceptance *entry = &baseline->accepted.list[a];
+
+		printf("%saccepted at %s%s%s: %s\n", a ? "" : "\n",
+		       *entry->label ? entry->label : "a set without label",
+		       *entry->row ? ", " : "", entry->row, entry->reason);
+	}
 }
 
 static int run_show(const struct request *request, struct problems *problems)
@@ -354,6 +366,7 @@ static int run_show(const struct request *request, struct problems *problems)
 	       "label");
 	for (size_t s = baseline.count; s-- > 0;)
 		show_set(&baseline.sets[s]);
+	show_accepted(&baseline);
 	baseline_free(&baseline);
 	return STATUS_OK;
 }

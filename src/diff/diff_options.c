@@ -49,28 +49,6 @@ static int apply_only_counts(void *context, const struct option_row *row, const 
 	return 0;
 }
 
-static int apply_iteration(void *context, const struct option_row *row, const char *value)
-{
-	struct diff_options *options = context;
-
-	(void)row;
-	options->load.is_per_iteration = options->check.is_per_iteration = true;
-	if (strcmp(value, LOAD_DETECTED) != 0)
-		options->load.iteration = options->check.iteration = value;
-	return 0;
-}
-
-static int apply_warmup(void *context, const struct option_row *row, const char *value)
-{
-	struct diff_options *options = context;
-	struct option_row number = {.max = row->max};
-	unsigned count;
-
-	options->load.is_per_iteration = options->check.is_per_iteration = true;
-	options->load.warmup = options->check.warmup = value;
-	return option_number(&count, &number, value);
-}
-
 #define TARGET(member) .offset = offsetof(struct diff_options, member)
 
 static const struct option_row option_rows[] = {
@@ -82,10 +60,10 @@ static const struct option_row option_rows[] = {
 	 .help = "Judge only numbers of launches, copies, bytes, waits, kernels and allocations "
 		 "that "
 		 "were equal in five or more runs of BASE. The rest is listed"},
-	{"iteration", .value = "NAME", .apply = apply_iteration,
+	{"iteration", .value = "NAME", .apply = load_apply_iteration, TARGET(load),
 	 .help = "Compare the mean of one iteration instead of the whole run: an instance of this "
 		 "NVTX range, or 'detected'"},
-	{"warmup", .value = "COUNT", .apply = apply_warmup, .max = UINT32_MAX,
+	{"warmup", .value = "COUNT", .apply = load_apply_warmup, TARGET(load), .max = UINT32_MAX,
 	 .expected = "a number of iterations",
 	 .help = "Compare iterations, but ignore the first COUNT of each run (default: detected)"},
 	{"allow-different", .apply = option_flag, TARGET(check.allow_different),
@@ -184,6 +162,9 @@ int diff_options_parse(struct diff_options *options, const struct command *comma
 	status = command_parse(command, &options->list, options, argc, argv, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
+	options->check.is_per_iteration = options->load.is_per_iteration;
+	options->check.iteration = options->load.iteration;
+	options->check.warmup = options->load.warmup;
 	if (problems->count)
 		return STATUS_FAILED;
 	for (int i = 0; i < count && i < SIDES; i++)

@@ -71,26 +71,6 @@ static int apply_output(void *context, const struct option_row *row, const char 
 	return *path ? option_apply_output(&request->list, endings, request, path) : -EINVAL;
 }
 
-static int apply_iteration(void *context, const struct option_row *row, const char *value)
-{
-	struct load_options *load = &((struct request *)context)->source.load;
-
-	(void)row;
-	load->is_per_iteration = true;
-	load->iteration = strcmp(value, LOAD_DETECTED) ? value : NULL;
-	return *value ? 0 : -EINVAL;
-}
-
-static int apply_warmup(void *context, const struct option_row *row, const char *value)
-{
-	struct load_options *load = &((struct request *)context)->source.load;
-
-	(void)row;
-	load->is_per_iteration = true;
-	load->warmup = value;
-	return *value ? 0 : -EINVAL;
-}
-
 #define TARGET(member) .offset = offsetof(struct request, member)
 
 _Static_assert(NEWEST_DEFAULT == 20 && TOP_DEFAULT == 5, "the help names the defaults");
@@ -109,10 +89,11 @@ static const struct option_row option_rows[] = {
 		 "(default: " INDEX_NAME " beside the first source)"},
 	{"top", .value = "N", .apply = option_number, TARGET(top_count), .min = 1, .max = TOP_MAX,
 	 .help = "Limit the text to N rows for each movement (default: 5)"},
-	{"iteration", .value = "NAME", .apply = apply_iteration,
+	{"iteration", .value = "NAME", .apply = load_apply_iteration, TARGET(source.load),
 	 .help = "Show the mean of one iteration instead of the whole run, as in xtrace diff: an "
 		 "instance of this NVTX range, or 'detected'"},
-	{"warmup", .value = "COUNT", .apply = apply_warmup,
+	{"warmup", .value = "COUNT", .apply = load_apply_warmup, TARGET(source.load),
+	 .max = UINT32_MAX, .expected = "a number of iterations",
 	 .help = "Show iterations, but ignore the first COUNT of each run (default: detected)"},
 	{"jobs", 'j', .value = "N", .apply = option_number, TARGET(source.load.workers_count),
 	 .min = 1, .max = JOBS_MAX, .help = "Read up to N logs in parallel (default: 2)"},
@@ -281,8 +262,10 @@ static int exit_status(const struct history *h, const struct request *request,
 {
 	if (status || !report->result_count)
 		return STATUS_FAILED;
-	if (h->problems.count && !request->skips_damaged)
+	if (h->problems.count && !request->skips_damaged) {
+		print_error("the result lacks this input; --skip-damaged ignores it");
 		return STATUS_FAILED;
+	}
 	if (request->has_gate && !is_judged(report)) {
 		print_error("cannot judge: no program has the %d sets of runs that change points "
 			    "need; a shallow clone has only the newest",

@@ -423,6 +423,12 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return (hash ^ value) * UINT64_C(0x100000001b3);
 }
 
+/* Row numbers differ between calls. */
+static uint64_t mix_row(uint64_t hash, const struct history_row *row)
+{
+	return mix(mix(hash, row->level), hash_text(row->key, strlen(row->key)));
+}
+
 /* Identifies the first points of a group, and everything that divides or joins their series. */
 static uint64_t hash_prefix(const struct history *h, const struct history_group *group,
 			    size_t count)
@@ -436,7 +442,8 @@ static uint64_t hash_prefix(const struct history *h, const struct history_group 
 			hash = mix(hash, group->breaks[b].place);
 	for (size_t r = 0; r < group->rename_count; r++)
 		if (group->renames[r].place < count)
-			hash = mix(mix(hash, group->renames[r].old), group->renames[r].new);
+			hash = mix_row(mix_row(hash, &h->rows[group->renames[r].old]),
+				       &h->rows[group->renames[r].new]);
 	return hash;
 }
 
@@ -460,7 +467,8 @@ static int search_all(struct detection *d, struct history *h, const struct histo
 {
 	struct history_search *known = find_search(h, group);
 	struct history_search next = {.hash = hash_prefix(h, group, group->count),
-				      .searched = group->count};
+				      .searched = group->count,
+				      .is_used = true};
 	int error = 0;
 
 	for (size_t t = 0; t < d->track_count && !error; t++)

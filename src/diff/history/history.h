@@ -56,20 +56,21 @@ struct history_point {
 	const char *label;  /* may be "" */
 	const char *commit; /* that introduced the set on the branch; NULL: unknown */
 	const char *origin;
-	uint64_t rank;	 /* position of its commit, from 1; 0: unknown */
-	size_t sequence; /* order of reading */
+	size_t item;   /* position in its source */
+	uint64_t rank; /* position of its commit, from 1; 0: unknown */
 };
 
-/* An entry of `xtrace baseline accept`. */
+/* An entry of `xtrace baseline accept`. Its set can be a point, several, or none. */
 struct history_acceptance {
-	char id[ID_BYTES]; /* of its point */
+	uint64_t time_ns;  /* start of its set */
+	const char *label; /* of its set */
 	const char *row;   /* "LEVEL(NAME)"; "": all rows */
 	const char *reason;
 };
 
 /* The content of a file or a git object, kept so that it is read only once. */
 struct history_source {
-	const char *key; /* path, size and time of a file, or the hash of a git object */
+	const char *key; /* path and state of a file or directory, or a git object */
 	struct source_item {
 		char id[ID_BYTES];
 		const char *label;
@@ -90,6 +91,7 @@ struct history_search {
 		size_t place;
 	} * places;
 	size_t place_count, place_capacity;
+	bool is_used;
 };
 
 /* All zeros is empty except memory. */

@@ -16,7 +16,7 @@
 #include "diff/base/output_file.h"
 #include "log/base/grow.h"
 
-#define HEADING "xtrace-history 1"
+#define HEADING "xtrace-history 2"
 
 /* The next field of a line. NULL after the last. */
 static char *field(char **line)
@@ -117,20 +117,22 @@ static int read_source(struct history *h, char *line)
 /* Belongs to the source before it. */
 static int read_acceptance(struct history *h, char *line)
 {
-	const char *id = field(&line), *row = field(&line), *reason = field(&line);
+	const char *time_text = field(&line), *label = field(&line), *row = field(&line),
+		   *reason = field(&line);
 	struct history_source *source = h->source_count ? &h->sources[h->source_count - 1] : NULL;
 	struct history_acceptance *entry;
 
-	if (!source || !id || strlen(id) != ID_BYTES - 1 || !row || !reason)
+	if (!source || !time_text || !label || !row || !reason)
 		return -EINVAL;
 	if (grow(&source->acceptances, &source->acceptance_capacity, source->acceptance_count + 1,
 		 sizeof(*source->acceptances)))
 		return -ENOMEM;
 	entry = &source->acceptances[source->acceptance_count++];
-	memcpy(entry->id, id, ID_BYTES);
-	entry->row = history_text(h, row);
-	entry->reason = history_text(h, reason);
-	return entry->row && entry->reason ? 0 : -ENOMEM;
+	*entry = (struct history_acceptance){.time_ns = strtoull(time_text, NULL, 10),
+					     .label = history_text(h, label),
+					     .row = history_text(h, row),
+					     .reason = history_text(h, reason)};
+	return entry->label && entry->row && entry->reason ? 0 : -ENOMEM;
 }
 
 static int read_search(struct history *h, char *line)
@@ -220,7 +222,24 @@ int index_read(struct history *h, const char *path)
 	return error;
 }
 
-static void put_point(FILE *file, const struct history_point *point)
+/*
+ * The numbers that rows get in the file, or SIZE_MAX for a row that no used point has. The caller
+ * frees the list. NULL: out of memory.
+ */
+static size_t *number_rows(const struct history *h)
+{
+	size_t *numbers = calloc(h->row_count + 1, sizeof(*numbers)), count = 0;
+
+	for (size_t r = 0; numbers && r < h->row_count; r++) {
+		numbers[r] = SIZE_MAX;
+		for (size_t p = 0; numbers[r] == SIZE_MAX && p < h->point_count; p++)
+			if (h->points[p].is_used && !isnan(point_value(&h->points[p], r).value))
+				numbers[r] = count++;
+	}
+	return numbers;
+}
+
+static void put_point(FILE *file, const struct history_point *point, const size_t *numbers)
 {
 	fprintf(file, "run\t%s\t%" PRIu64 "\t%" PRIu32, point->id, point->time_ns,
 		point->run_count);
@@ -230,7 +249,9 @@ static void put_point(FILE *file, const struct history_point *point)
 	for (size_t v = 0; v < point->value_count; v++) {
 		const struct history_value *value = &point->values[v];
 
-		if (v)
+		if (numbers[v] == SIZE_MAX)
+			continue;
+		if (numbers[v])
 			fputc(' ', file);
 		if (isnan(value->value))
 			fputc('-', file);
@@ -249,16 +270,17 @@ static size_t put_source(FILE *file, const struct history_source *source)
 		fprintf(file, "\t%s\t%s", source->items[i].id, source->items[i].label);
 	fputc('\n', file);
 	for (size_t a = 0; a < source->acceptance_count; a++)
-		fprintf(file, "accepted\t%s\t%s\t%s\n", source->acceptances[a].id,
-			source->acceptances[a].row, source->acceptances[a].reason);
+		fprintf(file, "accepted\t%" PRIu64 "\t%s\t%s\t%s\n", source->acceptances[a].time_ns,
+			source->acceptances[a].label, source->acceptances[a].row,
+			source->acceptances[a].reason);
 	return 1 + source->acceptance_count;
 }
 
-static void put_search(FILE *file, const struct history_search *search)
+static void put_search(FILE *file, const struct history_search *search, const size_t *numbers)
 {
 	fprintf(file, "search\t%016" PRIx64 "\t%zu", search->hash, search->searched);
 	for (size_t p = 0; p < search->place_count; p++)
-		fprintf(file, "\t%" PRIu32 ":%" PRIu32 ":%zu", search->places[p].row,
+		fprintf(file, "\t%zu:%" PRIu32 ":%zu", numbers[search->places[p].row],
 			search->places[p].metric, search->places[p].place);
 	fputc('\n', file);
 }
@@ -266,24 +288,35 @@ static void put_search(FILE *file, const struct history_search *search)
 static int put_index(FILE *file, void *context)
 {
 	const struct history *h = context;
-	size_t lines = h->row_count + h->search_count;
+	size_t *numbers = number_rows(h), lines = 0;
 
+	if (!numbers)
+		return -ENOMEM;
 	fputs(HEADING "\n", file);
-	for (size_t r = 0; r < h->row_count; r++)
+	for (size_t r = 0; r < h->row_count; r++) {
+		if (numbers[r] == SIZE_MAX)
+			continue;
 		fprintf(file, "row\t%d\t%s\t%s\n", (int)h->rows[r].level, h->rows[r].key,
 			h->rows[r].name);
+		lines++;
+	}
 	for (size_t p = 0; p < h->point_count; p++) {
 		if (!h->points[p].is_used)
 			continue;
-		put_point(file, &h->points[p]);
+		put_point(file, &h->points[p], numbers);
 		lines++;
 	}
 	for (size_t s = 0; s < h->source_count; s++)
 		if (h->sources[s].is_used)
 			lines += put_source(file, &h->sources[s]);
-	for (size_t s = 0; s < h->search_count; s++)
-		put_search(file, &h->searches[s]);
+	for (size_t s = 0; s < h->search_count; s++) {
+		if (!h->searches[s].is_used)
+			continue;
+		put_search(file, &h->searches[s], numbers);
+		lines++;
+	}
 	fprintf(file, "end\t%zu\n", lines);
+	free(numbers);
 	return ferror(file) ? -EIO : 0;
 }
 

@@ -22,15 +22,15 @@
 #define REVERTED_REST 0.15
 /* An accepted drift must be accepted again after so many points. */
 #define ACCEPTED_RUNS 10
-/* The p-value at which a drift fails a gate. */
-#define DRIFT_GATE_ALPHA 0.01
-/* All paths moved alike: see HISTORY_METHOD.md. Ten points on each side are compared. */
+/* The p-value at which a drift fails a gate: at most one false alarm in 1,000 runs. */
+#define DRIFT_GATE_ALPHA 0.003
+/* All paths moved alike: HISTORY_METHOD.md has the rule and its measured error rates. */
 #define TOGETHER_PATHS	10  /* paths that are needed to say that all moved */
 #define TOGETHER_SHARE	0.8 /* of their cost */
-#define TOGETHER_SPREAD 0.4 /* relative difference to the median change */
-#define TOGETHER_PART	0.8 /* of the change of the leading row, that the median must have */
+#define TOGETHER_SPREAD 0.8 /* relative difference to the median change */
+#define TOGETHER_EXCESS 1.0 /* the same, of a path or kernel that changed significantly */
+#define TOGETHER_PART	0.7 /* of the change of the leading row, that the median must have */
 #define TOGETHER_WEIGHT 0.1 /* largest weight of a path */
-#define TOGETHER_SPAN	10  /* points on each side that are compared */
 
 const char *const cause_words[CAUSES] = {
 	[CAUSE_REAL] = "real",
@@ -186,8 +186,19 @@ struct shift {
 	double change, error, weight;
 };
 
-/* The changes of all call paths. Returns their number; counts that changed make it 0. */
-static size_t path_shifts(const struct group_result *r, size_t place, struct shift *list)
+/* Where a track changed in a movement. A comparison across its own change would find nothing. */
+static size_t place_in(const struct group_result *r, const struct movement *movement, size_t track)
+{
+	for (size_t f = 0; f < r->detection.finding_count; f++)
+		if (r->detection.findings[f].track == track &&
+		    r->detection.findings[f].movement == (size_t)(movement - r->movements))
+			return r->detection.findings[f].place;
+	return movement->place;
+}
+
+/* The changes of all call paths. Returns their number. */
+static size_t path_shifts(const struct group_result *r, const struct movement *movement,
+			  struct shift *list)
 {
 	const struct detection *d = &r->detection;
 	double sum = 0.0;
@@ -198,7 +209,8 @@ static size_t path_shifts(const struct group_result *r, size_t place, struct shi
 		struct step step;
 
 		if (r->history->rows[track->row].level != LEVEL_PATH || !track->is_tested ||
-		    !track->is_log || !track_compare(track, r->group, place, TOGETHER_SPAN, &step))
+		    !track->is_log ||
+		    !track_compare(track, r->group, place_in(r, movement, t), WINDOW, &step))
 			continue;
 		list[count++] = (struct shift){step.after - step.before, step.error, track->cost};
 		sum += track->cost;
@@ -208,11 +220,11 @@ static size_t path_shifts(const struct group_result *r, size_t place, struct shi
 	return count;
 }
 
-/* Whether no call path or kernel of the movement changed by another amount than all. */
+/* Whether no call path or kernel of the movement changed by much more than all, or less. */
 static bool explains_all(const struct group_result *r, const struct movement *movement,
 			 double middle)
 {
-	double slack = TOGETHER_SPREAD * fabs(middle);
+	double slack = TOGETHER_EXCESS * fabs(middle);
 
 	for (size_t f = 0; f < r->detection.finding_count; f++) {
 		const struct finding *finding = &r->detection.findings[f];
@@ -242,7 +254,7 @@ static int find_together(struct group_result *r, struct movement *movement)
 		free(changes);
 		return -ENOMEM;
 	}
-	count = path_shifts(r, movement->place, shifts);
+	count = path_shifts(r, movement, shifts);
 	for (size_t i = 0; i < count; i++)
 		changes[i] = (struct weighted_value){shifts[i].change, shifts[i].weight};
 	middle = weighted_median(changes, count);
@@ -254,7 +266,7 @@ static int find_together(struct group_result *r, struct movement *movement)
 			alike += shifts[i].weight;
 	}
 	movement->is_together = count >= TOGETHER_PATHS && alike >= TOGETHER_SHARE * all &&
-				fabs(middle) >= TOGETHER_PART * fabs(log1p(lead->ratio)) &&
+				middle / log1p(lead->ratio) >= TOGETHER_PART &&
 				explains_all(r, movement, middle);
 	free(shifts);
 	free(changes);
@@ -331,13 +343,20 @@ static void mark_excursions(struct group_result *r)
 		}
 }
 
-/* The point of an acceptance in the group, or SIZE_MAX. */
+/*
+ * The first point of the accepted set in the group, or SIZE_MAX. The same runs have other ids with
+ * --each-run or in another source, but the same start time.
+ */
 static size_t accepted_place(const struct group_result *r,
 			     const struct history_acceptance *acceptance)
 {
-	for (size_t i = 0; i < r->group->count; i++)
-		if (!strcmp(group_point(r->history, r->group, i)->id, acceptance->id))
+	for (size_t i = 0; i < r->group->count; i++) {
+		const struct history_point *point = group_point(r->history, r->group, i);
+
+		if (point->time_ns == acceptance->time_ns &&
+		    (point->time_ns || !strcmp(point->label, acceptance->label)))
 			return i;
+	}
 	return SIZE_MAX;
 }
 

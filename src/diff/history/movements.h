@@ -37,7 +37,7 @@ void group_result_free(struct group_result *result);
 
 /*
  * Does one of the newest runs contain a movement for the worse that is real and not accepted? A
- * drift counts if a total drifts with a p-value of at most 1 %.
+ * drift counts if a total drifts with a p-value of at most 0.3 %.
  */
 bool group_result_fails(const struct group_result *result, size_t newest);
 

@@ -107,12 +107,15 @@ static int compare_times(const void *a, const void *b)
 	const struct history_point *x = &sorted->points[*(const size_t *)a];
 	const struct history_point *y = &sorted->points[*(const size_t *)b];
 
-	/* Points without a time keep the order of reading, after the others. */
+	int names;
+
+	/* Points without a time come last, by name. */
 	if (!x->time_ns != !y->time_ns)
 		return x->time_ns ? -1 : 1;
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+	names = strverscmp(x->origin, y->origin);
+	return names ? names : (x->item > y->item) - (x->item < y->item);
 }
 
 static int compare_ranks(const void *a, const void *b)
@@ -253,8 +256,7 @@ int history_order(struct history *h, const char *const *branches, size_t branch_
 			     back, back == 1 ? " was" : "s were");
 	if (untimed)
 		problems_add(&h->notes,
-			     "%zu set%s of runs have no start time: they come last, in "
-			     "the order of reading",
+			     "%zu set%s of runs have no start time: they come last, by name",
 			     untimed, untimed == 1 ? "" : "s");
 	*count_out = count;
 	error = note_gaps(h, points, count);

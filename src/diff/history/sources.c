@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "diff/base/shorten_text.h"
 #include "diff/history/git.h"
 #include "diff/history/points.h"
 #include "diff/load/baseline.h"
@@ -99,10 +100,13 @@ static int add_acceptances(struct reading *reading, const struct baseline_accept
 			 source->acceptance_count + 1, sizeof(*source->acceptances)))
 			return -ENOMEM;
 		entry = &source->acceptances[source->acceptance_count++];
-		memcpy(entry->id, source->items[source->item_count - 1].id, ID_BYTES);
-		entry->row = history_text(h, accepted->list[a].row);
-		entry->reason = history_text(h, accepted->list[a].reason);
-		error = entry->row && entry->reason ? 0 : -ENOMEM;
+		*entry = (struct history_acceptance){
+			.time_ns = accepted->list[a].time_ns,
+			.label = history_text(h, accepted->list[a].label),
+			.row = history_text(h, accepted->list[a].row),
+			.reason = history_text(h, accepted->list[a].reason),
+		};
+		error = entry->label && entry->row && entry->reason ? 0 : -ENOMEM;
 	}
 	return error;
 }
@@ -128,8 +132,6 @@ static int read_set(void *context, const struct baseline_packed_set *set)
 	} else {
 		error = add_item(reading, id, set->label);
 	}
-	if (!error)
-		error = add_acceptances(reading, set->accepted);
 	run_set_free(&runs);
 	return error == -EINVAL ? 0 : error;
 }
@@ -137,10 +139,15 @@ static int read_set(void *context, const struct baseline_packed_set *set)
 static int read_baseline(struct reading *reading, const char *text, size_t bytes)
 {
 	struct history *h = reading->history;
+	struct baseline_acceptances accepted = {0};
 	int error;
 
 	reading->room = BASELINE_ROOM;
-	error = baseline_visit(text, bytes, reading->origin, &h->problems, read_set, reading);
+	error = baseline_visit(text, bytes, reading->origin, &h->problems, read_set, reading,
+			       &accepted);
+	if (!error)
+		error = add_acceptances(reading, &accepted);
+	baseline_acceptances_free(&accepted);
 	return error == -EINVAL ? 0 : error;
 }
 
@@ -157,7 +164,7 @@ static int use_source(struct history *h, const struct history_source *source, co
 		if (!point->is_used) {
 			point->commit = commit;
 			point->origin = origin;
-			point->sequence = h->point_count + (size_t)found;
+			point->item = i;
 		}
 		point->is_used = true;
 		if (source->items[i].label[0])
@@ -220,18 +227,59 @@ static int read_runs(struct reading *reading, const char *path, size_t bytes)
 	return error == -EINVAL ? 0 : error;
 }
 
-/* The key names the path, the size and the time of the file that says what the runs are. */
-static int file_key(char out[KEY_BYTES], const char *path, const char *witness,
-		    const struct source_options *options)
+static int not_hidden(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static void add_stamp(uint64_t *stamp, const char *name, const struct stat *about)
+{
+	char text[KEY_BYTES];
+
+	snprintf(text, sizeof(text), "%s %lld %lld.%09ld", name, (long long)about->st_size,
+		 (long long)about->st_mtim.tv_sec, about->st_mtim.tv_nsec);
+	*stamp += hash_text(text, strlen(text));
+}
+
+/* A directory does not change if a file in it is overwritten, so each file counts. */
+static int add_directory_stamps(uint64_t *stamp, const char *path, int depth)
+{
+	struct dirent **entries;
+	int count = scandir(path, &entries, not_hidden, NULL), error = count < 0 ? -errno : 0;
+
+	for (int e = 0; e < count; e++) {
+		struct stat about;
+		char *whole = NULL;
+
+		if (asprintf(&whole, "%s/%s", path, entries[e]->d_name) < 0)
+			error = -ENOMEM;
+		else if (!error && !lstat(whole, &about) && !S_ISDIR(about.st_mode))
+			add_stamp(stamp, entries[e]->d_name, &about);
+		else if (!error && depth < DEPTH_MAX)
+			error = add_directory_stamps(stamp, whole, depth + 1);
+		free(whole);
+		free(entries[e]);
+	}
+	if (count >= 0)
+		free(entries);
+	return error;
+}
+
+/* What the points of a source depend on: names, sizes and times of its files, and options. */
+static int file_key(char out[KEY_BYTES], const char *path, const struct source_options *options)
 {
 	struct stat about;
+	uint64_t stamp = 0;
+	int error = stat(path, &about) ? -errno : 0;
 
-	if (stat(witness, &about))
-		return -errno;
-	if (snprintf(out, KEY_BYTES, "%s %lld %lld.%09ld%s%s%s%s%s%s", path,
-		     (long long)about.st_size, (long long)about.st_mtim.tv_sec,
-		     about.st_mtim.tv_nsec, options->each_run ? " each" : "",
-		     options->load.iteration ? " iteration " : "",
+	if (!error && S_ISDIR(about.st_mode))
+		error = add_directory_stamps(&stamp, path, 0);
+	else if (!error)
+		add_stamp(&stamp, path, &about);
+	if (error)
+		return error;
+	if (snprintf(out, KEY_BYTES, "%s %016" PRIx64 "%s%s%s%s%s%s", path, stamp,
+		     options->each_run ? " each" : "", options->load.iteration ? " iteration " : "",
 		     options->load.iteration ? options->load.iteration : "",
 		     options->load.is_per_iteration ? " iterations" : "",
 		     options->load.warmup ? " warmup " : "",
@@ -240,11 +288,10 @@ static int file_key(char out[KEY_BYTES], const char *path, const char *witness,
 	return 0;
 }
 
-static int take_runs(struct history *h, const struct source_options *options, const char *path,
-		     const char *witness)
+static int take_runs(struct history *h, const struct source_options *options, const char *path)
 {
 	char key[KEY_BYTES];
-	int error = file_key(key, path, witness, options);
+	int error = file_key(key, path, options);
 
 	if (!error)
 		return take_source(h, options, key, path, NULL, read_runs, path, strlen(path));
@@ -272,7 +319,7 @@ static int take_baseline(struct history *h, const struct source_options *options
 {
 	char key[KEY_BYTES], *text = NULL;
 	size_t bytes = 0;
-	int error = file_key(key, path, path, options);
+	int error = file_key(key, path, options);
 
 	if (!error && !history_find_source(h, key)) {
 		text = read_file(path, &bytes);
@@ -313,13 +360,8 @@ static int take_found(struct history *h, const struct source_options *options, c
 	if (has_format(path, "\"" BASELINE_FORMAT "\""))
 		return take_baseline(h, options, path);
 	if (ends_with(path, LOG_SUFFIX) || has_format(path, "\"xtrace-profile\""))
-		return take_runs(h, options, path, path);
+		return take_runs(h, options, path);
 	return 0;
-}
-
-static int not_hidden(const struct dirent *entry)
-{
-	return entry->d_name[0] != '.';
 }
 
 static bool has_logs(struct dirent *const *entries, int count)
@@ -364,10 +406,8 @@ static int search(struct history *h, const struct source_options *options, const
 	}
 	if (asprintf(&bench, "%s/bench.json", path) < 0)
 		error = -ENOMEM;
-	else if (has_format(bench, "\"xtrace.bench\""))
-		error = take_runs(h, options, path, bench);
-	else if (has_logs(entries, count))
-		error = take_runs(h, options, path, path);
+	else if (has_format(bench, "\"xtrace.bench\"") || has_logs(entries, count))
+		error = take_runs(h, options, path);
 	else if (depth >= DEPTH_MAX)
 		problems_add(&h->problems, "cannot search %s: directories are nested too deeply",
 			     path);
@@ -379,6 +419,12 @@ static int search(struct history *h, const struct source_options *options, const
 	free(entries);
 	free(bench);
 	return error;
+}
+
+static void git_key(char out[KEY_BYTES], const char *object, const struct source_options *options)
+{
+	snprintf(out, KEY_BYTES, "git %s%s%s", object, options->each_run ? " each" : "",
+		 options->load.is_per_iteration ? " iterations" : "");
 }
 
 /* Reads the versions that the index does not know, some at a time, and takes all in order. */
@@ -395,9 +441,7 @@ static int take_versions(struct history *h, const struct source_options *options
 		size_t wanted = 0, next = 0;
 
 		for (size_t v = first; v < end; v++) {
-			snprintf(key, sizeof(key), "git %s%s%s", versions[v].object,
-				 options->each_run ? " each" : "",
-				 options->load.is_per_iteration ? " iterations" : "");
+			git_key(key, versions[v].object, options);
 			if (!history_find_source(h, key))
 				objects[wanted++] = versions[v].object;
 		}
@@ -406,9 +450,7 @@ static int take_versions(struct history *h, const struct source_options *options
 		for (size_t v = first; !error && v < end; v++) {
 			bool is_read = next < wanted && objects[next] == versions[v].object;
 
-			snprintf(key, sizeof(key), "git %s%s%s", versions[v].object,
-				 options->each_run ? " each" : "",
-				 options->load.is_per_iteration ? " iterations" : "");
+			git_key(key, versions[v].object, options);
 			snprintf(origin, sizeof(origin), "%s at %.12s", argument,
 				 versions[v].commit);
 			if (is_read && !contents[next])
@@ -458,7 +500,7 @@ int source_read(struct history *h, const char *argument, const struct source_opt
 			return search(h, options, argument, 0);
 		return has_format(argument, "\"" BASELINE_FORMAT "\"")
 			       ? take_baseline(h, options, argument)
-			       : take_runs(h, options, argument, argument);
+			       : take_runs(h, options, argument);
 	}
 	if (errno == ENOENT && strchr(argument, ':'))
 		return take_branch(h, options, argument);

@@ -23,49 +23,76 @@
 
 #define PACK_LEVEL 19
 
-static void free_accepted(struct baseline_acceptances *accepted)
+static void free_acceptance(struct baseline_acceptance *entry)
 {
-	for (size_t a = 0; a < accepted->count; a++) {
-		free(accepted->list[a].row);
-		free(accepted->list[a].reason);
-	}
+	free(entry->label);
+	free(entry->row);
+	free(entry->reason);
+}
+
+void baseline_acceptances_free(struct baseline_acceptances *accepted)
+{
+	for (size_t a = 0; a < accepted->count; a++)
+		free_acceptance(&accepted->list[a]);
 	free(accepted->list);
 	*accepted = (struct baseline_acceptances){0};
 }
 
-/* Replaces the reason if the row was accepted before. */
-static int add_accepted(struct baseline_acceptances *accepted, const char *row, const char *reason)
+/* The caller frees the text, which is made safe to print. NULL: out of memory. */
+static char *plain_text(const char *text, size_t bytes_max)
 {
-	struct baseline_acceptance *entry = NULL;
+	char *copy = strdup(text);
 
-	for (size_t a = 0; !entry && a < accepted->count; a++)
-		if (!strcmp(accepted->list[a].row, row))
-			entry = &accepted->list[a];
-	if (!entry) {
-		if (grow(&accepted->list, &accepted->capacity, accepted->count + 1,
-			 sizeof(*accepted->list)))
-			return -ENOMEM;
-		entry = &accepted->list[accepted->count++];
-		*entry = (struct baseline_acceptance){.row = strdup(row)};
+	if (copy) {
+		utf8_make_plain(copy, '?');
+		shorten_text(copy, bytes_max);
 	}
-	free(entry->reason);
-	entry->reason = strdup(reason);
-	if (!entry->row || !entry->reason)
+	return copy;
+}
+
+/* Replaces the reason if the row was accepted at this set before. */
+static int add_accepted(struct baseline_acceptances *accepted, const char *label, uint64_t time_ns,
+			const char *row, const char *reason)
+{
+	struct baseline_acceptance entry = {
+		.label = plain_text(label, FIELD_BYTES_MAX),
+		.time_ns = time_ns,
+		.row = plain_text(row, NAME_BYTES_MAX),
+		.reason = plain_text(reason, LINE_BYTES_MAX),
+	};
+	size_t at = 0;
+
+	if (!entry.label || !entry.row || !entry.reason ||
+	    grow(&accepted->list, &accepted->capacity, accepted->count + 1,
+		 sizeof(*accepted->list))) {
+		free_acceptance(&entry);
 		return -ENOMEM;
-	utf8_make_plain(entry->row, '?');
-	utf8_make_plain(entry->reason, '?');
-	shorten_text(entry->reason, LINE_BYTES_MAX);
+	}
+	while (at < accepted->count && (accepted->list[at].time_ns != time_ns ||
+					strcmp(accepted->list[at].label, entry.label) != 0 ||
+					strcmp(accepted->list[at].row, entry.row) != 0))
+		at++;
+	if (at < accepted->count)
+		free_acceptance(&accepted->list[at]);
+	else
+		accepted->count++;
+	accepted->list[at] = entry;
 	return 0;
 }
 
-int baseline_accept(struct baseline_set *set, const char *row, const char *reason)
+int baseline_accept(struct baseline *baseline, const struct baseline_set *set, const char *row,
+		    const char *reason)
 {
-	return add_accepted(&set->accepted, row, reason);
+	return add_accepted(&baseline->accepted, set->label, set->time_ns, row, reason);
+}
+
+bool baseline_is_at(const struct baseline_acceptance *accepted, const struct baseline_set *set)
+{
+	return accepted->time_ns == set->time_ns && !strcmp(accepted->label, set->label);
 }
 
 static void free_set(struct baseline_set *set)
 {
-	free_accepted(&set->accepted);
 	free(set->label);
 	run_set_free(&set->runs);
 }
@@ -75,10 +102,11 @@ void baseline_free(struct baseline *baseline)
 	for (size_t s = 0; s < baseline->count; s++)
 		free_set(&baseline->sets[s]);
 	free(baseline->sets);
+	baseline_acceptances_free(&baseline->accepted);
 	*baseline = (struct baseline){0};
 }
 
-void baseline_remove(struct baseline *baseline, size_t place)
+static void remove_set(struct baseline *baseline, size_t place)
 {
 	free_set(&baseline->sets[place]);
 	baseline->count--;
@@ -89,7 +117,24 @@ void baseline_remove(struct baseline *baseline, size_t place)
 void baseline_keep(struct baseline *baseline, size_t count)
 {
 	while (baseline->count > count)
-		baseline_remove(baseline, 0);
+		remove_set(baseline, 0);
+}
+
+bool baseline_remove_label(struct baseline *baseline, const char *label)
+{
+	struct baseline_acceptances *accepted = &baseline->accepted;
+	size_t before = baseline->count + accepted->count, kept = 0;
+
+	for (size_t s = baseline->count; s-- > 0;)
+		if (!strcmp(baseline->sets[s].label, label))
+			remove_set(baseline, s);
+	for (size_t a = 0; a < accepted->count; a++)
+		if (strcmp(accepted->list[a].label, label) != 0)
+			accepted->list[kept++] = accepted->list[a];
+		else
+			free_acceptance(&accepted->list[a]);
+	accepted->count = kept;
+	return baseline->count + kept < before;
 }
 
 static uint64_t first_start_ns(const struct run_set *runs)
@@ -116,19 +161,13 @@ int baseline_add(struct baseline *baseline, const char *label, struct run_set *r
 
 	if (!set.label)
 		return -ENOMEM;
-	for (size_t s = baseline->count; s-- > 0;) {
-		struct baseline_set *old = &baseline->sets[s];
-		bool is_same = *label && !strcmp(old->label, label);
-
-		if (!is_same && !(set.time_ns && old->time_ns == set.time_ns))
-			continue;
-		if (is_same) {
-			free_accepted(&set.accepted);
-			set.accepted = old->accepted;
-			old->accepted = (struct baseline_acceptances){0};
-		}
-		baseline_remove(baseline, s);
-	}
+	for (size_t s = baseline->count; s-- > 0;)
+		if ((*label && !strcmp(baseline->sets[s].label, label)) ||
+		    (set.time_ns && baseline->sets[s].time_ns == set.time_ns))
+			remove_set(baseline, s);
+	for (size_t a = 0; *label && a < baseline->accepted.count; a++)
+		if (!strcmp(baseline->accepted.list[a].label, label))
+			baseline->accepted.list[a].time_ns = set.time_ns;
 	if (grow(&baseline->sets, &baseline->capacity, baseline->count + 1,
 		 sizeof(*baseline->sets))) {
 		free_set(&set);
@@ -263,20 +302,27 @@ int baseline_unpack(struct run_set *runs, const struct baseline_packed_set *set,
 	return error;
 }
 
-static int read_accepted(struct baseline_acceptances *accepted, const cJSON *item)
+/* A member of a JSON object; "" if it is missing. */
+static const char *text_of(const cJSON *object, const char *key)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+
+	return text ? text : "";
+}
+
+static int read_accepted(struct baseline_acceptances *accepted, const cJSON *root)
 {
 	const cJSON *entry;
 	int error = 0;
 
-	cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(item, "accepted"))
+	cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(root, "accepted"))
 	{
-		const char *reason =
-			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "reason"));
-		const char *row =
-			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "row"));
+		const char *reason = text_of(entry, "reason");
 
-		if (reason && !error)
-			error = add_accepted(accepted, row ? row : "", reason);
+		if (*reason && !error)
+			error = add_accepted(accepted, text_of(entry, "label"),
+					     strtoull(text_of(entry, "time_ns"), NULL, 10),
+					     text_of(entry, "row"), reason);
 	}
 	return error;
 }
@@ -286,30 +332,24 @@ static int visit_set(const cJSON *item,
 		     void *context)
 {
 	char *label = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "label"));
-	struct baseline_acceptances accepted = {0};
 	struct baseline_packed_set set = {
 		.label = label ? label : "",
 		.profiles =
 			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "profiles")),
-		.accepted = &accepted,
 	};
-	int error = read_accepted(&accepted, item);
 
 	/* The label is printed: remove terminal escapes. */
 	if (label) {
 		utf8_make_plain(label, '?');
 		shorten_text(label, FIELD_BYTES_MAX);
 	}
-	if (!error)
-		error = visit(context, &set);
-	free_accepted(&accepted);
-	return error;
+	return visit(context, &set);
 }
 
 int baseline_visit(const char *document, size_t document_bytes, const char *origin,
 		   struct problems *problems,
 		   int (*visit)(void *context, const struct baseline_packed_set *set),
-		   void *context)
+		   void *context, struct baseline_acceptances *accepted)
 {
 	cJSON *root = cJSON_ParseWithLength(document, document_bytes);
 	const cJSON *version = cJSON_GetObjectItemCaseSensitive(root, "version"), *item;
@@ -332,6 +372,8 @@ int baseline_visit(const char *document, size_t document_bytes, const char *orig
 			if (!error && !cJSON_IsNull(item))
 				error = visit_set(item, visit, context);
 		}
+	if (!error)
+		error = read_accepted(accepted, root);
 	cJSON_Delete(root);
 	return error;
 }
@@ -347,25 +389,12 @@ struct reading {
 static int read_set(void *context, const struct baseline_packed_set *packed)
 {
 	struct reading *reading = context;
-	struct baseline *baseline = reading->baseline;
 	struct run_set runs = {0};
-	uint64_t time_ns = 0;
 	int error =
 		baseline_unpack(&runs, packed, &reading->room, reading->origin, reading->problems);
 
-	if (!error) {
-		time_ns = first_start_ns(&runs);
-		error = baseline_add(baseline, packed->label, &runs);
-	}
-	for (size_t s = 0; !error && s < baseline->count; s++) {
-		struct baseline_set *set = &baseline->sets[s];
-
-		if (set->time_ns != time_ns || strcmp(set->label, packed->label) != 0)
-			continue;
-		for (size_t a = 0; !error && a < packed->accepted->count; a++)
-			error = baseline_accept(set, packed->accepted->list[a].row,
-						packed->accepted->list[a].reason);
-	}
+	if (!error)
+		error = baseline_add(reading->baseline, packed->label, &runs);
 	run_set_free(&runs);
 	return error;
 }
@@ -377,7 +406,8 @@ int baseline_read(struct baseline *baseline, const char *document, size_t docume
 	int error;
 
 	*baseline = (struct baseline){0};
-	error = baseline_visit(document, document_bytes, origin, problems, read_set, &reading);
+	error = baseline_visit(document, document_bytes, origin, problems, read_set, &reading,
+			       &baseline->accepted);
 	if (!error && !baseline->count) {
 		problems_add(problems, "%s: the baseline has no runs", origin);
 		error = -EINVAL;
@@ -397,26 +427,26 @@ static int put_member(FILE *file, const char *key, const char *text)
 	return quoted ? 0 : -ENOMEM;
 }
 
-/* Sets without accepted changes keep the bytes that older versions wrote. */
+/* Writes one line for each accepted change. Without any, the bytes are those of older versions. */
 static int put_accepted(FILE *file, const struct baseline_acceptances *accepted)
 {
-	cJSON *list = cJSON_CreateArray();
-	char *text;
+	int error = 0;
 
-	for (size_t a = 0; a < accepted->count; a++) {
-		cJSON *entry = cJSON_CreateObject();
-
-		if (accepted->list[a].row[0])
-			cJSON_AddStringToObject(entry, "row", accepted->list[a].row);
-		cJSON_AddStringToObject(entry, "reason", accepted->list[a].reason);
-		cJSON_AddItemToArray(list, entry);
+	if (!accepted->count)
+		return 0;
+	fputs(",\n\"accepted\":[", file);
+	for (size_t a = 0; !error && a < accepted->count; a++) {
+		fputs("\n{", file);
+		error = put_member(file, "label", accepted->list[a].label);
+		if (!error)
+			error = put_member(file, "row", accepted->list[a].row);
+		if (!error)
+			error = put_member(file, "reason", accepted->list[a].reason);
+		/* A number of JSON cannot hold 64 bits. */
+		fprintf(file, "\"time_ns\":\"%" PRIu64 "\"},", accepted->list[a].time_ns);
 	}
-	text = cJSON_PrintUnformatted(list);
-	if (text && accepted->count)
-		fprintf(file, "\"accepted\":%s,", text);
-	cJSON_free(text);
-	cJSON_Delete(list);
-	return text ? 0 : -ENOMEM;
+	fputs("\nnull\n]", file);
+	return error;
 }
 
 /* Writes one line. The members before "profiles" let people review the diff of a baseline. */
@@ -440,8 +470,6 @@ static int put_set(FILE *file, const struct baseline_set *set)
 		error = put_member(file, "program", run->program);
 	if (!error)
 		error = put_member(file, "device", run->device_count ? run->devices[0].name : "");
-	if (!error)
-		error = put_accepted(file, &set->accepted);
 	fprintf(file, "\"runs\":%zu,\"profiles\":\"%s\"},\n", set->runs.count,
 		packed ? packed : "");
 	free(packed);
@@ -461,7 +489,10 @@ static int put_sets(FILE *file, void *context)
 	 * The last element is null, so each line of a set ends with a comma and merges do not
 	 * conflict.
 	 */
-	fputs("null\n]}\n", file);
+	fputs("null\n]", file);
+	if (!error)
+		error = put_accepted(file, &baseline->accepted);
+	fputs("}\n", file);
 	return ferror(file) && !error ? -EIO : error;
 }
 
@@ -470,13 +501,18 @@ int baseline_write(const struct baseline *baseline, const char *path)
 	return output_file_write(path, put_sets, (void *)baseline);
 }
 
-static void note_accepted(struct run_set *side, const struct baseline_set *set)
+static void note_accepted(struct run_set *side, const struct baseline *baseline,
+			  const struct baseline_set *set)
 {
-	for (size_t a = 0; a < set->accepted.count; a++)
-		problems_add(&side->notes, "the change%s%s at %s is accepted: %s",
-			     set->accepted.list[a].row[0] ? " of " : "", set->accepted.list[a].row,
-			     set->label[0] ? set->label : "a set without label",
-			     set->accepted.list[a].reason);
+	for (size_t a = 0; a < baseline->accepted.count; a++) {
+		const struct baseline_acceptance *entry = &baseline->accepted.list[a];
+
+		if (baseline_is_at(entry, set))
+			problems_add(&side->notes, "the change%s%s at %s is accepted: %s",
+				     entry->row[0] ? " of " : "", entry->row,
+				     set->label[0] ? set->label : "a set without label",
+				     entry->reason);
+	}
 }
 
 static int read_as_side(struct run_set *set, const char *document, size_t document_bytes,
@@ -495,7 +531,7 @@ static int read_as_side(struct run_set *set, const char *document, size_t docume
 			error = run_set_add(set, runs->runs[taken]);
 			taken += !error;
 		}
-		note_accepted(set, &baseline.sets[s]);
+		note_accepted(set, &baseline, &baseline.sets[s]);
 		runs->count -= taken;
 		memmove(runs->runs, runs->runs + taken, runs->count * sizeof(*runs->runs));
 	}

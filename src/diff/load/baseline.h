@@ -15,9 +15,11 @@
 #define BASELINE_VERSION 1
 #define BASELINE_KEEP	 5 /* default number of sets to keep */
 
-/* A change that was intended: see `xtrace baseline accept`. */
+/* A change that was intended: see `xtrace baseline accept`. It outlives its set. */
 struct baseline_acceptance {
-	char *row; /* "LEVEL(NAME)"; "": all rows */
+	char *label;	  /* of its set */
+	uint64_t time_ns; /* of its set */
+	char *row;	  /* "LEVEL(NAME)"; "": all rows */
 	char *reason;
 };
 
@@ -31,7 +33,6 @@ struct baseline_set {
 	char *label;	  /* may be "" */
 	uint64_t time_ns; /* start of its first run, since 1970 */
 	struct run_set runs;
-	struct baseline_acceptances accepted;
 };
 
 /* All zeros is an empty baseline. */
@@ -39,6 +40,7 @@ struct baseline {
 	struct baseline_set *sets; /* sorted by time, then label */
 	size_t count;
 	size_t capacity;
+	struct baseline_acceptances accepted;
 };
 
 /*
@@ -53,17 +55,18 @@ void baseline_free(struct baseline *baseline);
 struct baseline_packed_set {
 	const char *label;
 	const char *profiles; /* NULL: missing */
-	const struct baseline_acceptances *accepted;
 };
 
 /*
- * Calls visit() for each set of a document until it returns an error. Adds errors of the document
- * to problems. Returns 0, -EINVAL, -ENOMEM or the result of visit().
+ * Calls visit() for each set of a document until it returns an error, and adds the accepted changes
+ * to a list, which the caller frees in any case. Adds errors of the document to problems. Returns
+ * 0, -EINVAL, -ENOMEM or the result of visit().
  */
 int baseline_visit(const char *document, size_t document_bytes, const char *origin,
 		   struct problems *problems,
 		   int (*visit)(void *context, const struct baseline_packed_set *set),
-		   void *context);
+		   void *context, struct baseline_acceptances *accepted);
+void baseline_acceptances_free(struct baseline_acceptances *accepted);
 
 /*
  * Appends the runs of a packed set. *room is the number of bytes that may still be unpacked. Adds
@@ -75,18 +78,24 @@ int baseline_unpack(struct run_set *runs, const struct baseline_packed_set *set,
 #define BASELINE_ROOM (UINT64_C(1) << 28) /* for all sets of a file, unpacked */
 
 /* Records that the change at a set is intended. Returns 0 or -ENOMEM. */
-int baseline_accept(struct baseline_set *set, const char *row, const char *reason);
+int baseline_accept(struct baseline *baseline, const struct baseline_set *set, const char *row,
+		    const char *reason);
+
+/* Is a change accepted at this set? */
+bool baseline_is_at(const struct baseline_acceptance *accepted, const struct baseline_set *set);
 
 /*
  * Adds a set and takes over its runs; *runs is then empty. Replaces a set with the same nonempty
- * label or the same start time. Keeps the accepted changes of a set with this label. Returns 0 or
+ * label or the same start time. Accepted changes of the label are then at the new set. Returns 0 or
  * -ENOMEM.
  */
 int baseline_add(struct baseline *baseline, const char *label, struct run_set *runs);
 
 /* Removes the oldest sets until at most count are left. */
 void baseline_keep(struct baseline *baseline, size_t count);
-void baseline_remove(struct baseline *baseline, size_t place);
+
+/* Removes all sets with this label and their accepted changes. Returns whether there were any. */
+bool baseline_remove_label(struct baseline *baseline, const char *label);
 
 /* Writes the file atomically. Returns 0 or -errno. */
 int baseline_write(const struct baseline *baseline, const char *path);

@@ -307,6 +307,26 @@ static void jobs_free(struct jobs *jobs)
 	free(jobs->list);
 }
 
+int load_apply_iteration(void *context, const struct option_row *row, const char *value)
+{
+	struct load_options *load = (void *)((char *)context + row->offset);
+
+	load->is_per_iteration = true;
+	load->iteration = strcmp(value, LOAD_DETECTED) ? value : NULL;
+	return *value ? 0 : -EINVAL;
+}
+
+int load_apply_warmup(void *context, const struct option_row *row, const char *value)
+{
+	struct load_options *load = (void *)((char *)context + row->offset);
+	const struct option_row number = {.max = row->max};
+	unsigned count;
+
+	load->is_per_iteration = true;
+	load->warmup = value;
+	return option_number(&count, &number, value);
+}
+
 int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
 	      const struct load_options *options, struct problems *problems)
 {

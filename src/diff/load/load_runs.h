@@ -6,6 +6,7 @@
 #ifndef XT_DIFF_LOAD_RUNS_H
 #define XT_DIFF_LOAD_RUNS_H
 
+#include "cli/option.h"
 #include "diff/load/run_set.h"
 
 #define LOAD_DETECTED "detected" /* value of --iteration: no range, but what is detected */
@@ -16,6 +17,10 @@ struct load_options {
 	const char *warmup;	/* value of its --warmup; NULL: detect */
 	unsigned workers_count; /* processes of xtrace merge at a time */
 };
+
+/* Apply --iteration and --warmup to the load_options at row->offset of context. */
+int load_apply_iteration(void *context, const struct option_row *row, const char *value);
+int load_apply_warmup(void *context, const struct option_row *row, const char *value);
 
 /*
  * Loads arguments[i], names separated by commas, into sets[i]. A trace directory or a log is one

@@ -126,7 +126,7 @@ def check_index(folder):
     assert longer == folder.history("runs", "--index", "none").stdout
     assert folder.history("runs", "--index", "other.index").stdout == longer
     assert os.path.exists(folder.path("other.index"))
-    for damaged in (index[:-5], index.replace("\nrun\t", "\nrum\t", 1), "xtrace-history 2\n", "",
+    for damaged in (index[:-5], index.replace("\nrun\t", "\nrum\t", 1), "xtrace-history 9\n", "",
                     index.replace(" ", " x", 3)):
         folder.write("runs/.xtrace-history", damaged)
         done = folder.history("runs").stdout
@@ -137,6 +137,37 @@ def check_index(folder):
     folder.write("runs/0058.json", profile(77, 58, factors={3: 2}))
     assert len(folder.movements("runs")[1]["groups"][0]["points"]) == 59
     assert folder.read("runs/.xtrace-history").count("\nrun\t") == 59
+
+
+def check_index_is_current(folder):
+    """The index changes nothing but the time, and keeps nothing that is gone."""
+    def values(*words):
+        return folder.history(*words, "--csv", "-").stdout
+
+    # A log of a directory is overwritten in place.
+    def put_log(name):
+        shutil.copyfile(os.path.join(folder.args.traces, name), folder.path("trace/1.xtr"))
+        return folder.history("trace").stdout
+
+    os.makedirs(folder.path("trace"))
+    assert put_log("h200-work.xtr") != put_log("h200-cupy.xtr")
+    index = folder.read("trace/.xtrace-history")
+    assert folder.history("trace") and folder.read("trace/.xtrace-history") == index
+    # Runs without a time are in the order of their names, whichever is read first.
+    folder.write_runs("untimed", range(5, 10), start_realtime_ns=0)
+    values("untimed")
+    folder.write_runs("untimed", range(5), start_realtime_ns=0)
+    assert values("untimed") == values("untimed", "--index", "none")
+    # Rows and searches of runs that were deleted are gone.
+    folder.write_runs("runs", range(30), factors=slower_from(20))
+    folder.history("runs", "--index", "new")
+    folder.write_runs("runs", range(30, 40), names=lambda day: {4: "other", 5: f"once_{day}"})
+    folder.history("runs", "--index", "old")
+    for day in range(30, 40):
+        os.unlink(folder.path(f"runs/{day:04}.json"))
+    folder.history("runs", "--index", "old")
+    old, new = (sorted(folder.read(name).splitlines()) for name in ("old", "new"))
+    assert [line.split("\t")[:2] for line in old] == [line.split("\t")[:2] for line in new]
 
 
 def git(folder, *words):
@@ -192,6 +223,16 @@ def check_branch(folder):
     git(folder, "commit", "-qm", "plain")
     point = json.loads(folder.history("main:plain.json", "--json", "-").stdout)["groups"][0]
     assert point["points"][0]["label"] == git(folder, "rev-parse", "HEAD")[:12]
+    # A damaged version is named by its commit.
+    good = folder.read("plain.json")
+    for text in (good[:-99], good):
+        folder.write("plain.json", text)
+        git(folder, "commit", "-qam", "plain")
+    damaged = git(folder, "rev-parse", "HEAD~")[:12]
+    done = folder.history("main:plain.json", status=2).stderr
+    assert f"main:plain.json at {damaged} is not a baseline" in done, done
+    assert "--skip-damaged ignores it" in done, done
+    folder.history("main:plain.json", "--skip-damaged")
     for words, said in ((("main:none.json",), "git knows no file none.json"),
                         (("nowhere:gpu.json",), "on a branch nowhere"),
                         (("--", "-x:gpu.json"), "git knows no file")):
@@ -206,6 +247,9 @@ def check_accepting(folder):
                                                     factors=slower_from(14)(day)))
         folder.run("baseline", "update" if day else "save", "gpu.json", "new/0.json,new/1.json",
                    "--label", f"c{day}", "-q", *(["--keep", "50"] if day else []))
+        os.makedirs(folder.path("runs"), exist_ok=True)
+        folder.run("baseline", "save", f"runs/{day}.json", "new/0.json,new/1.json", "-q")
+    folder.write("last.json", profile(8000, 25, factors={3: 1.2}))
     folder.history("gpu.json", "--fail", status=1)
     for words, said in ((["--row", "path(layer_3"], "it must be LEVEL(NAME)"),
                         (["--row", "road(layer_3)"], "it must be LEVEL(NAME)")):
@@ -222,15 +266,31 @@ def check_accepting(folder):
     assert [m["cause"] for m in movements] == ["accepted"], movements
     assert movements[0]["why"] == "a larger <model>"
     assert "a larger &lt;model&gt;" in folder.read("h.html")
-    assert "accepted: a larger <model>" in folder.run("baseline", "show", "gpu.json").stdout
+    assert "accepted at c14: a larger <model>" in folder.run("baseline", "show", "gpu.json").stdout
     folder.write("next.json", profile(9000, 30, factors={3: 1.2}))
     folder.write("more.json", profile(9001, 30, factors={3: 1.2}))
     done = folder.run("diff", "gpu.json", "next.json,more.json")
     assert "at c14 is accepted: a larger <model>" in done.stdout, done.stdout
+    # Each run and other copies of the runs have other ids.
+    for words in (("gpu.json", "--each-run"), ("runs", "gpu.json"), ("gpu.json", "runs")):
+        movements, _ = folder.movements(*words, "--fail", "--newest", "100")
+        assert [m["cause"] for m in movements] == ["accepted"], (words, movements)
+    # Runs of a set that was pruned can still be elsewhere.
+    shutil.copy(folder.path("gpu.json"), folder.path("few.json"))
+    folder.run("baseline", "prune", "few.json", "--keep", "3")
+    assert [m["cause"] for m in folder.movements("runs", "few.json", "--fail")[0]] == ["accepted"]
+    folder.run("baseline", "update", "few.json", "last.json", "--keep", "2", "-q")
+    assert "accepted at c14, path(layer_3): more?layers\naccepted at c14: a larger <model>\n" in \
+        folder.run("baseline", "show", "few.json").stdout
+    folder.run("baseline", "prune", "few.json", "--label", "c14")
+    assert "accepted" not in folder.read("few.json")
     # A new set with the label of an old one keeps what was accepted.
     folder.run("baseline", "update", "gpu.json", "next.json,more.json", "--label", "c14",
                "--keep", "50")
     assert '"reason":"a larger <model>"' in folder.read("gpu.json")
+    assert "accepted at c14: a larger" in folder.run("baseline", "show", "gpu.json").stdout
+    (entry,) = [a for a in json.loads(folder.read("gpu.json"))["accepted"] if a and not a["row"]]
+    assert int(entry["time_ns"]) // DAY == 20000 + 30, entry
 
 
 def check_groups(folder):
@@ -274,6 +334,9 @@ def check_oddities(folder):
     assert any("is called 'kernel_4 < renamed < main' from" in n for n in document["notes"])
     folder.write_runs("untimed", range(12), start_realtime_ns=0)
     assert "have no start time" in folder.history("untimed").stdout
+    folder.run("baseline", "save", "untimed.json", "untimed/0000.json", "-q")
+    done = folder.run("baseline", "accept", "untimed.json", "--reason", "x", status=2)
+    assert "neither a start time nor a label" in done.stderr, done.stderr
     folder.write_runs("few", range(4))
     assert "too few for change points" in folder.history("few").stdout
     folder.write("each/1.json", profile(1, 1))
@@ -305,7 +368,7 @@ def check_bad_input(folder):
         refused(said, name)
         # Readable runs are shown, but the status says that some are missing.
         done = refused(said, "runs", name)
-        assert "12 sets of runs" in done.stdout
+        assert "12 sets of runs" in done.stdout and "--skip-damaged" in done.stderr
         done = folder.history("runs", name, "--skip-damaged")
         assert said in done.stderr
     folder.run("baseline", "save", "b.json", "runs/0000.json", "--label", "one", "-q")
@@ -319,6 +382,7 @@ def check_bad_input(folder):
     folder.write("b.json", text.replace('"version":1', '"version":2'))
     refused("baseline of version 2", "b.json")
     refused("it must be a number", "runs", "--newest", "0")
+    refused("it must be a number of iterations", "runs", "--warmup", "many")
     folder.write_runs("hostile", range(12), names=lambda day: {1: "<script>\u001b[31m</script>"})
     done = folder.history("hostile", "--html", "-", "--csv", "h.csv")
     assert "<script" not in done.stdout and "\u001b" not in done.stdout + folder.read("h.csv")
@@ -348,9 +412,10 @@ def check_speed(folder):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--xtrace", required=True)
+    parser.add_argument("--traces", required=True)
     args = parser.parse_args()
-    for check in (check_outputs, check_gate, check_index, check_branch, check_accepting,
-                  check_groups, check_oddities, check_bad_input, check_speed):
+    for check in (check_outputs, check_gate, check_index, check_index_is_current, check_branch,
+                  check_accepting, check_groups, check_oddities, check_bad_input, check_speed):
         start = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
             check(Folder(args, folder))
