@@ -23,7 +23,8 @@ struct capture_options {
 	unsigned cpu_hz; /* 0: off, or taken from the environment */
 	bool simulates;
 	bool is_paused;
-	bool yields;
+	const char *armed; /* value of XTRACE_START; NULL: not armed */
+	bool keeps_cupti;
 	bool names_modules;
 };
 

@@ -315,9 +315,9 @@ static void report(const struct recording *recording)
 			   plural(totals.running_count));
 	if (totals.launch_count == 0 && totals.kernel_count == 0)
 		print_note("no kernel launch was recorded%s",
-			   recording->options.is_paused
-				   ? ": recording started paused; 'xtrace resume', or "
-				     "xtrace_gpu.recording() in the program, starts it"
+			   recording->options.is_paused || recording->options.armed
+				   ? ": it waited for 'xtrace start', or for "
+				     "xtrace_gpu.recording() in the program"
 			   : recording->options.capture_range
 				   ? ": the program did not call cudaProfilerStart() before its "
 				     "launches"

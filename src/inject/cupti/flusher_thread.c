@@ -5,7 +5,7 @@
 #include <sys/prctl.h>
 
 #include "inject/cupti/cupti.h"
-#include "inject/cupti/cupti_handoff.h"
+#include "inject/cupti/cupti_owner.h"
 #include "inject/cupti/flusher.h"
 #include "inject/cupti/gpu_names.h"
 #include "inject/runtime/sleep.h"
@@ -22,15 +22,16 @@ void *flusher_main(void *unused)
 		     ms += STOP_CHECK_MS) {
 			xt_sleep_ns(STOP_CHECK_MS * 1000000);
 			flusher_do_work();
+			if (flusher_is_allowed())
+				cupti_owner_update();
 		}
-		cupti_handoff_resume_if_due();
-		if (!flusher_is_allowed() || cupti_handoff_is_released())
+		if (!flusher_is_allowed() || !cupti_owner_may_flush())
 			continue;
 		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 		if (!gpu_names())
 			gpu_names_read();
 	}
-	if (flusher_is_allowed() && !cupti_handoff_is_released()) {
+	if (flusher_is_allowed() && cupti_owner_may_flush()) {
 		if (!gpu_names())
 			gpu_names_read();
 		/* Completed buffers first, then all records, finished or not. */

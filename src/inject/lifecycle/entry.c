@@ -45,6 +45,8 @@
 #include "inject/unwind/stack_walk.h"
 #include "inject/writer/writer_thread.h"
 #include "inject/cupti/cupti_handoff.h"
+#include "inject/cupti/cupti_owner.h"
+#include "inject/writer/control.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/recording_state.h"
 #include "log/write/compact.h"
@@ -339,6 +341,12 @@ static void release_standard_streams(const int held[STDERR_FILENO + 1])
 			close(held[i]);
 }
 
+/* CUPTI is loaded, but nothing is called that would initialise it. */
+static bool is_armed(const struct config *config)
+{
+	return config->start == START_ARMED || config->start == START_ARMED_GRAPHS;
+}
+
 static int start_tracing(const struct config *config, char *log_path, char *why, size_t why_bytes)
 {
 	int rc;
@@ -350,7 +358,7 @@ static int start_tracing(const struct config *config, char *log_path, char *why,
 	rc = stack_walk_begin();
 	if (rc)
 		snprintf(why, why_bytes, "cannot initialise libunwind: %s", strerror(-rc));
-	else
+	else if (!is_armed(config))
 		rc = cupti_subscriber_start(config->api_level, true, why, why_bytes);
 	if (rc) {
 		activity_abandon();
@@ -371,14 +379,17 @@ static void start(void)
 	}
 	process_exit_watch_begin();
 	stack_capture_audit_interval = config.audit_interval;
-	if (config.starts_paused || config.follows_profiler)
+	if (is_armed(&config))
+		recording_pause(PAUSED_STOPPED);
+	else if (config.start == START_PAUSED || config.follows_profiler)
 		recording_pause(PAUSED_REQUESTED);
+	control_begin(config.start == START_PAUSED || config.follows_profiler);
 	python_wanted = config.python;
 	python_modules_wanted = config.modules;
 	torch_wanted = config.autograd;
 	cupti_subscriber_set_callback(callback_entry);
 	if (open_libraries(&config, why, sizeof(why)) ||
-	    cupti_subscriber_subscribe(why, sizeof(why)))
+	    (!is_armed(&config) && cupti_subscriber_subscribe(why, sizeof(why))))
 		goto decline;
 	if (api_table_fill(config.api_level)) {
 		snprintf(why, sizeof(why), "out of memory");
@@ -394,14 +405,23 @@ static void start(void)
 	watch_forks();
 	atomic_store(&callbacks_active, true);
 	process_exit_watch_end();
+	cupti_owner_begin(&(struct cupti_owner_config){
+		.level = config.api_level,
+		.is_subscribed = !is_armed(&config),
+		.keeps_graphs = config.start == START_ARMED_GRAPHS,
+		.yields = config.yields,
+	});
 	writer_thread_allow_flush();
-	cupti_handoff_begin(config.api_level, config.yields);
+	cupti_handoff_begin();
 	cpu_sampler_start(&config);
-	debug_log(DEBUG_PROCESS, "recording starts%s",
-		  atomic_load(&recording_paused) ? ", paused" : "");
+	debug_log(DEBUG_PROCESS, "%s",
+		  is_armed(&config)		  ? "armed"
+		  : atomic_load(&recording_paused) ? "recording starts, paused"
+						   : "recording starts");
 	return;
 unsubscribe:
-	cupti_subscriber_unsubscribe();
+	if (!is_armed(&config))
+		cupti_subscriber_unsubscribe();
 decline:
 	nvtx_abandon();
 	debug_log(DEBUG_PROCESS, "not recording: %s", why);

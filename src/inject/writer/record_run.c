@@ -29,7 +29,7 @@
 #include "inject/capture/sampling.h"
 #include "inject/cupti/activity_pool.h"
 #include "inject/memory/crash_buffer.h"
-#include "inject/cupti/cupti_handoff.h"
+#include "inject/cupti/cupti_owner.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/recording_state.h"
 #include "xtrace/ring_accounts.h"
@@ -365,29 +365,15 @@ void record_rate(struct recorder *rec)
 
 void record_handoffs(struct recorder *rec)
 {
-	struct cupti_handoff_event event;
+	struct cupti_owner_event event;
 
-	while (cupti_handoff_next(&event)) {
+	while (cupti_owner_next_event(&event)) {
 		debug_log(DEBUG_CUPTI, "handoff: %s%s",
 			  event.is_back ? "subscribed again" : "released to ", event.who);
 		if (event.is_back) /* correlation ids may have restarted */
 			suppressed_ids_forget(&rec->skipped);
 		record_switch_why(rec, event.time_ns, event.is_back, XT_SWITCH_YIELDED, event.who);
 	}
-}
-
-void record_request(struct recorder *rec)
-{
-	uint64_t time_ns = monotonic_ns();
-	uint32_t word = crash_buffer_request();
-	bool is_paused = (word & XT_REQUEST_MASK) == XT_REQUEST_PAUSE;
-
-	if (!(word & XT_REQUEST_MASK) || word & XT_REQUEST_DONE)
-		return;
-	if (is_paused ? recording_pause(PAUSED_REQUESTED) : recording_resume(PAUSED_REQUESTED))
-		record_switch(rec, is_paused ? time_ns : monotonic_ns(), !is_paused);
-	debug_log(DEBUG_WRITER, "request: %s", is_paused ? "pause" : "resume");
-	crash_buffer_request_done(word);
 }
 
 /* Prints the usual groups of digits. */

@@ -16,10 +16,8 @@ void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on);
 void record_stop(struct recorder *rec, uint64_t time_ns);
 /* Adjusts the sampling rate to --max-overhead. */
 void record_rate(struct recorder *rec);
-/* Rows for handoffs of CUPTI (cupti_handoff.h). */
+/* Rows for handoffs of CUPTI (cupti_owner.h). */
 void record_handoffs(struct recorder *rec);
-/* Executes a request from the crash buffer: pause or resume. */
-void record_request(struct recorder *rec);
 void record_devices(struct recorder *rec); /* once the driver has answered */
 
 #endif

@@ -37,6 +37,7 @@
 #include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_account.h"
+#include "inject/writer/control.h"
 #include "inject/writer/record_run.h"
 #include "inject/writer/size_limit.h"
 
@@ -114,10 +115,18 @@ static bool flush_is_due(const struct recorder *rec, uint64_t since_ns, uint32_t
 	       rec->held_count >= HELD_FLUSH_COUNT;
 }
 
-/* A full log grows only by its account, so each period is twice as long. */
+/*
+ * A log that is full or stopped grows only by its account, so each period is twice as long as the
+ * one before.
+ */
+static bool is_quiet(const struct recorder *rec)
+{
+	return recorder_is_full(rec) || atomic_load(&recording_paused) & PAUSED_STOPPED;
+}
+
 static uint64_t next_period_ns(const struct recorder *rec, uint64_t period_ns)
 {
-	if (!recorder_is_full(rec))
+	if (!is_quiet(rec))
 		return ACCOUNT_NS;
 	return period_ns < ACCOUNT_FULL_NS ? ACCOUNT_FULL_NS : 2 * period_ns;
 }
@@ -155,7 +164,8 @@ static void add_and_flush(struct recorder *rec, struct times *last, uint64_t now
 	record_devices(rec);
 	record_handoffs(rec);
 	record_rate(rec);
-	if (is_due(&last->account_ns, last->account_period_ns, now_ns)) {
+	if (is_due(&last->account_ns, is_quiet(rec) ? last->account_period_ns : ACCOUNT_NS,
+		   now_ns)) {
 		last->account_period_ns = next_period_ns(rec, last->account_period_ns);
 		record_clock(rec);
 		record_account(rec);
@@ -178,7 +188,7 @@ static void run_until_stopped(struct recorder *rec)
 		uint32_t ring_percent = drain_round(rec);
 		uint64_t now_ns = monotonic_ns();
 
-		record_request(rec);
+		control_update(rec);
 		if (is_due(&last.names_ns, PREFETCH_NAMES_NS, now_ns))
 			prefetch_names(rec);
 		if (is_due(&last.shrink_ns, SHRINK_NS, now_ns))

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/writer/control.h"
+
+#include "inject/cupti/cupti_owner.h"
+#include "inject/memory/crash_buffer.h"
+#include "inject/runtime/clock.h"
+#include "inject/runtime/debug_log.h"
+#include "inject/runtime/recording_state.h"
+#include "inject/writer/record_calls.h"
+#include "inject/writer/record_run.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+static bool keeps_cupti;
+
+static struct {
+	uint32_t word; /* the last request that was taken */
+	bool is_start, is_pending, is_applied;
+	bool waits_for_cupti; /* to resume when CUPTI is free */
+	bool has_open_ranges; /* since the last stop */
+	uint64_t start_at_ns;
+	uint64_t duration_ns; /* 0: no limit */
+	uint64_t stop_at_ns;  /* 0: no limit */
+} control;
+
+void control_begin(bool keeps)
+{
+	keeps_cupti = keeps;
+}
+
+static void take_request(void)
+{
+	uint32_t delay_ms, duration_ms, word = crash_buffer_request(&delay_ms, &duration_ms);
+	uint64_t now_ns = monotonic_ns();
+
+	if (!(word & XT_REQUEST_MASK) || word & XT_REQUEST_DONE ||
+	    (control.is_pending && word == control.word))
+		return;
+	control.word = word;
+	control.is_pending = true;
+	control.is_applied = false;
+	control.is_start = (word & XT_REQUEST_MASK) == XT_REQUEST_START;
+	control.start_at_ns = control.is_start ? now_ns + delay_ms * NS_PER_MS : now_ns;
+	control.duration_ns = control.is_start ? duration_ms * NS_PER_MS : 0;
+	control.stop_at_ns = 0;
+	control.waits_for_cupti = false;
+	debug_log(DEBUG_WRITER, "request: %s, delay %u ms, duration %u ms",
+		  control.is_start ? "start" : "stop", delay_ms, duration_ms);
+}
+
+static void stop(struct recorder *rec)
+{
+	uint64_t time_ns = monotonic_ns();
+
+	if (recording_pause(keeps_cupti ? PAUSED_REQUESTED : PAUSED_STOPPED))
+		record_switch(rec, time_ns, false);
+	if (keeps_cupti)
+		return;
+	cupti_owner_want(false);
+	control.has_open_ranges = true;
+}
+
+/* CUPTI is ready, so calls may be recorded. */
+static void resume(struct recorder *rec)
+{
+	if (atomic_load(&recording_paused) & PAUSED_STOPPED)
+		record_ranges_restart(rec);
+	if (recording_resume(PAUSED_REQUESTED | PAUSED_STOPPED))
+		record_switch(rec, monotonic_ns(), true);
+	control.stop_at_ns = control.duration_ns ? monotonic_ns() + control.duration_ns : 0;
+}
+
+/* True when the request, or the end of its duration, is done. A start has CUPTI before it resumes, a stop waits for the GPU. */
+static bool execute(struct recorder *rec)
+{
+	if (!control.is_applied && monotonic_ns() < control.start_at_ns)
+		return false;
+	if (!control.is_applied) {
+		control.is_applied = true;
+		if (control.is_start)
+			cupti_owner_want(true);
+		else
+			stop(rec);
+	}
+	if (!cupti_owner_is_settled())
+		return false;
+	if (!control.is_start)
+		recorder_flush(rec);
+	else if (cupti_owner_problem())
+		control.waits_for_cupti = true;
+	else
+		resume(rec);
+	return true;
+}
+
+static enum xt_tracer_state state_now(void)
+{
+	unsigned paused = atomic_load(&recording_paused);
+
+	if (control.is_pending && control.is_start && !control.is_applied)
+		return XT_STATE_WAITING;
+	if (paused & PAUSED_SIZE)
+		return XT_STATE_FULL;
+	if (paused & PAUSED_STOPPED)
+		return control.is_pending && !control.is_start ? XT_STATE_STOPPING
+							       : XT_STATE_STOPPED;
+	if (paused & PAUSED_HANDOFF)
+		return XT_STATE_YIELDED;
+	return paused & PAUSED_REQUESTED ? XT_STATE_PAUSED : XT_STATE_RECORDING;
+}
+
+void control_update(struct recorder *rec)
+{
+	const char *problem;
+
+	/* The rings were drained since the stop. */
+	if (control.has_open_ranges)
+		record_range_ends(rec);
+	control.has_open_ranges = false;
+	take_request();
+	if (control.is_pending && execute(rec)) {
+		control.is_pending = false;
+		problem = cupti_owner_problem();
+		crash_buffer_state(state_now(), problem ? problem : "");
+		crash_buffer_request_done(control.word);
+	}
+	if (control.waits_for_cupti && cupti_owner_is_settled() && !cupti_owner_problem()) {
+		control.waits_for_cupti = false;
+		resume(rec);
+	}
+	if (control.stop_at_ns && !control.is_pending && monotonic_ns() >= control.stop_at_ns) {
+		control.is_pending = true;
+		control.is_start = control.is_applied = false;
+		control.stop_at_ns = control.start_at_ns = 0;
+	}
+	problem = cupti_owner_problem();
+	crash_buffer_state(state_now(), problem ? problem : "");
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xtrace start and xtrace stop: ask running processes to start or stop recording. The request is a
+ * word in the crash buffer of each process. The tracer polls it, and confirms in the same word.
+ */
+#include "commands.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "data_dir.h"
+#include "processes.h"
+
+#define POLL_MS		   2
+#define MS_MAX		   (uint64_t)UINT32_MAX
+#define CONFIRM_TIMEOUT_MS 5000	   /* a first start loads parts of CUPTI */
+#define DRAIN_TIMEOUT_MS   30000 /* the GPU may be busy for long */
+
+struct control_request {
+	bool is_all;
+	uint64_t delay_ns, duration_ns;
+	enum xt_crash_buffer_request request;
+};
+
+#define TIME_EXPECTED "a time such as 10s or 500ms"
+
+static const struct option_row common_rows[] = {
+	{"all", .help = "All processes that carry xtrace and that you can inspect",
+	 .apply = option_flag, .offset = offsetof(struct control_request, is_all)},
+	{0},
+};
+
+static const struct option_row start_rows[] = {
+	{"duration", .value = "TIME", .expected = TIME_EXPECTED,
+	 .help = "Stop after TIME, and wait for that. Ctrl-C stops earlier", .apply = option_time,
+	 .offset = offsetof(struct control_request, duration_ns)},
+	{"delay", .value = "TIME", .expected = TIME_EXPECTED, .help = "Start TIME later",
+	 .apply = option_time, .offset = offsetof(struct control_request, delay_ns)},
+	{0},
+};
+
+static void list_common_options(struct option_list *list)
+{
+	option_list_add(list, common_rows);
+}
+
+static void list_start_options(struct option_list *list)
+{
+	option_list_add(list, common_rows);
+	option_list_add(list, start_rows);
+}
+
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupted(int signal)
+{
+	(void)signal;
+	is_interrupted = 1;
+}
+
+static void nap(void)
+{
+	const struct timespec time = {0, POLL_MS * 1000000l};
+
+	nanosleep(&time, NULL);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void print_process_error(const struct traced_process *process, const char *what)
+{
+	if (process->pid)
+		print_error("process %d: %s", process->pid, what);
+	else
+		print_error("'%s': %s", process->crash_buffer, what);
+}
+
+/* Waits until the tracer confirms. Prints why it did not; then returns false. */
+static bool wait_for(const struct traced_process *process, uint32_t word, uint64_t timeout_ms)
+{
+	uint64_t deadline_ms = now_ms() + timeout_ms;
+	struct process_status status;
+
+	while (!process_confirmed(process, word)) {
+		if (now_ms() >= deadline_ms || !process_is_alive(process)) {
+			print_process_error(process,
+					    process_is_alive(process)
+						    ? "no answer: it is stopped by a signal, or its "
+						      "GPU is busy; the request stays"
+						    : "it has ended");
+			return false;
+		}
+		nap();
+	}
+	if (process_status_read(process, &status) || !*status.problem)
+		return true;
+	print_process_error(process, status.problem);
+	return false;
+}
+
+/* Sends the request to all at once, then waits. Returns how many confirmed. */
+static int request_all(const struct process_list *list, const struct control_request *control,
+		       enum xt_crash_buffer_request request)
+{
+	bool is_start = request == XT_REQUEST_START;
+	uint32_t delay_ms = is_start ? (uint32_t)(control->delay_ns / 1000000) : 0;
+	uint32_t duration_ms = is_start ? (uint32_t)(control->duration_ns / 1000000) : 0;
+	int64_t *words = calloc(list->count + 1, sizeof(*words));
+	int confirmed = 0;
+
+	for (size_t i = 0; words && i < list->count; i++)
+		words[i] = process_request(&list->rows[i], request, delay_ms, duration_ms);
+	for (size_t i = 0; words && i < list->count; i++) {
+		if (words[i] < 0)
+			print_process_error(&list->rows[i],
+					    words[i] == -EBADMSG ? "not a recovery file of xtrace"
+								 : strerror((int)-words[i]));
+		else
+			confirmed += wait_for(&list->rows[i], (uint32_t)words[i],
+					      is_start ? CONFIRM_TIMEOUT_MS + delay_ms
+						       : DRAIN_TIMEOUT_MS);
+	}
+	free(words);
+	return confirmed;
+}
+
+/* The tracers stop by themselves, even if this process ends. */
+static bool is_any_recording(const struct process_list *list)
+{
+	struct process_status status;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (process_is_alive(&list->rows[i]) &&
+		    !process_status_read(&list->rows[i], &status) &&
+		    (status.state == XT_STATE_RECORDING || status.state == XT_STATE_STOPPING))
+			return true;
+	return false;
+}
+
+static void wait_for_end(const struct process_list *list, const struct control_request *control)
+{
+	const struct sigaction action = {.sa_handler = interrupted};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	while (!is_interrupted && is_any_recording(list))
+		nap();
+	if (is_interrupted)
+		request_all(list, control, XT_REQUEST_STOP);
+}
+
+static void report(const struct process_list *list, const struct control_request *control)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct traced_process *process = &list->rows[i];
+
+		if (control->request == XT_REQUEST_STOP || control->duration_ns)
+			print_note("recording stopped; to see it: xtrace report '%s'", process->log);
+		else if (process->pid)
+			print_note("process %d is recording; to end it: xtrace stop %d",
+				   process->pid, process->pid);
+	}
+}
+
+/* Returns the number of processes, or -1 after an error message. */
+static int find_processes(struct process_list *list, const struct control_request *control,
+			  const char *target)
+{
+	bool is_number = strspn(target, "0123456789") == strlen(target) && *target;
+	int error;
+
+	if (control->is_all)
+		error = processes_find_all(list);
+	else if (access(target, F_OK) && is_number)
+		error = processes_find_pid(list, (pid_t)strtol(target, NULL, 10));
+	else
+		error = processes_find_directory(list, target);
+	if (error == -ESRCH)
+		print_error("there is no process %s", target);
+	else if (error == -EACCES || error == -EPERM)
+		print_error("cannot inspect process %s: it belongs to another user, or has raised "
+			    "privileges",
+			    target);
+	else if (error == -ESTALE)
+		print_error("cannot control process %s: its trace directory was deleted", target);
+	else if (error == -ENOENT && is_number)
+		print_error("process %s does not carry xtrace, or has not started CUDA yet",
+			    target);
+	else if (error)
+		print_error("cannot use '%s': %s; name a process or the directory of a recording",
+			    target, strerror(-error));
+	else if (!list->count)
+		print_error(control->is_all ? "no running process carries xtrace"
+					    : "no process that records into '%s' has started CUDA "
+					      "yet, or all have ended",
+			    target);
+	return error || !list->count ? -1 : (int)list->count;
+}
+
+static int run_request(const struct command *command, int argc, char **argv,
+		       enum xt_crash_buffer_request request)
+{
+	struct control_request control = {.request = request};
+	struct process_list list = {0};
+	struct option_list options;
+	int status, count, confirmed;
+
+	command_list_options(command, &options);
+	status = command_parse(command, &options, &control, argc, argv, &count);
+	if (status != COMMAND_GO_ON)
+		return status;
+	if (count > 1)
+		return command_unexpected(argv[2]);
+	if (count && control.is_all) {
+		print_error("choose one of --all and '%s'", argv[1]);
+		return STATUS_FAILED;
+	}
+	if (control.delay_ns > MS_MAX * 1000000 || control.duration_ns > MS_MAX * 1000000) {
+		print_error("a time must be at most 49 days");
+		return STATUS_FAILED;
+	}
+	if (find_processes(&list, &control, count ? argv[1] : DEFAULT_DATA_DIR) < 0) {
+		processes_free(&list);
+		return STATUS_FAILED;
+	}
+	confirmed = request_all(&list, &control, request);
+	if (confirmed && control.duration_ns)
+		wait_for_end(&list, &control);
+	if (confirmed)
+		report(&list, &control);
+	processes_free(&list);
+	return confirmed ? STATUS_OK : STATUS_FAILED;
+}
+
+static int run_start(const struct command *command, int argc, char **argv)
+{
+	return run_request(command, argc, argv, XT_REQUEST_START);
+}
+
+static int run_stop(const struct command *command, int argc, char **argv)
+{
+	return run_request(command, argc, argv, XT_REQUEST_STOP);
+}
+
+#define TARGET_DETAILS                                                                             \
+	"PID names one process, DIR the trace directory of a recording (default: xtrace.data), "   \
+	"whose\n"                                                                                  \
+	"processes are all asked. 'xtrace ps' lists the processes. It works from any shell of "    \
+	"the\n"                                                                                    \
+	"same user, without signals and without a network port.\n\n"
+
+static const char start_details[] =
+	TARGET_DETAILS
+	"  xtrace start --duration 10s 1234    record ten seconds, then print where they are\n\n"
+	"Exit status: 0 if at least one process records, else 2.\n";
+
+static const char stop_details[] =
+	TARGET_DETAILS
+	"It waits for GPU work that was recorded to finish. Afterwards the log is complete and can "
+	"be\n"
+	"read, and the process runs at its normal speed. After 'xtrace record --paused', it only\n"
+	"pauses, and the cost of CUPTI remains.\n\n"
+	"Exit status: 0 if at least one process confirmed, else 2.\n";
+
+const struct command command_start = {
+	.name = "start",
+	.arguments = "[OPTION]... [DIR|PID]",
+	.summary = "Start recording in running processes",
+	.details = start_details,
+	.list_options = list_start_options,
+	.run = run_start,
+};
+
+const struct command command_stop = {
+	.name = "stop",
+	.arguments = "[OPTION]... [DIR|PID]",
+	.summary = "Stop recording in running processes",
+	.details = stop_details,
+	.list_options = list_common_options,
+	.run = run_stop,
+};
