@@ -8,6 +8,7 @@
 | --- | --- |
 | cycles | 100 times start and stop while three threads launch: what is lost, how long it takes |
 | graphs | graphs made while armed: their replays have the path of their creation with =graphs |
+| modules | start and stop in a process that has loaded 1,000 CUDA modules |
 | cost | steps and replays of alternating processes: bare, armed, after start and stop |
 
 Prints the results. Exit status: 0 success, 1 a check failed, 77 no PyTorch or GPU.
@@ -27,6 +28,7 @@ import time
 
 SKIPPED = 77
 CYCLES = 100
+MODULES = 1000
 LIMITS = {"start_ms": 100, "stop_ms": 1000, "gap_ms": 5, "armed_percent": 0.5}
 
 
@@ -110,6 +112,29 @@ def program_graphs():
     torch.cuda.synchronize()
     say(replayed=100)
     sys.stdin.readline()
+
+
+def program_modules():
+    import ctypes
+    import torch
+    x = torch.zeros(1 << 10, device="cuda")
+    driver, module, function = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_void_p()
+    text = (".version 7.0\n.target sm_70\n.address_size 64\n"
+            ".visible .entry kernel_%d() { ret; }\n")
+    for number in range(MODULES):
+        if driver.cuModuleLoadData(ctypes.byref(module), (text % number).encode()) or \
+           driver.cuModuleGetFunction(ctypes.byref(function), module, b"kernel_%d" % number) or \
+           driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, None, None, None):
+            raise SystemExit("cannot load a module")
+    torch.cuda.synchronize()
+    ended, gaps = threading.Event(), []
+    thread = threading.Thread(target=launching_loop, args=(torch, ended, gaps, 1 << 10))
+    thread.start()
+    say(ready=True)
+    for _ in sys.stdin:
+        say(gaps=gaps, end=float(x[0]))
+    ended.set()
+    thread.join()
 
 
 def program_cost():
@@ -289,6 +314,28 @@ class Graphs(Part):
                         "%s: %d kernels with the path of their creation" % (mode, created))
 
 
+class Modules(Part):
+    def run(self, folder):
+        program = Program(self.args, "modules", ["--armed"], folder)
+        for name in ("first", "second"):
+            began = time.monotonic()
+            self.control("start", str(program.pid))
+            middle = time.monotonic()
+            time.sleep(0.1)
+            before_stop = time.monotonic()
+            self.control("stop", str(program.pid))
+            ended = time.monotonic()
+            gaps = [length for start, length in program.ask("gaps")["gaps"]
+                    if began <= start + length and start <= ended]
+            self.results[name] = {"start_ms": (middle - began) * 1e3,
+                                  "stop_ms": (ended - before_stop) * 1e3,
+                                  "gap_ms": max(gaps or [0]) * 1e3}
+        program.end()
+        self.counts(folder)
+        self.expect(self.results["second"]["gap_ms"] <= LIMITS["gap_ms"],
+                    "launches waited for start or stop")
+
+
 def interval(ratios):
     """Mean of paired ratios in percent, and the upper bound of the 95 % interval (one-sided)."""
     logs = [math.log(ratio) for ratio in ratios]
@@ -319,6 +366,7 @@ class Cost(Part):
     def run(self, folder):
         values = {arm: {"step_ms": [], "replay_ms": []} for arm in self.ARMS}
         for pair in range(self.args.pairs):
+            # The others cost more, so fewer pairs show it.
             arms = ["bare", "armed"] if pair >= self.args.pairs // 3 else list(self.ARMS)
             for arm in arms if pair % 2 else reversed(arms):
                 answer = self.once(arm, os.path.join(folder, "%s%d" % (arm, pair)))
@@ -338,8 +386,9 @@ class Cost(Part):
                         % (name, LIMITS["armed_percent"]))
 
 
-PARTS = {"cycles": Cycles, "graphs": Graphs, "cost": Cost}
-PROGRAMS = {"cycles": program_cycles, "graphs": program_graphs, "cost": program_cost}
+PARTS = {"cycles": Cycles, "graphs": Graphs, "modules": Modules, "cost": Cost}
+PROGRAMS = {"cycles": program_cycles, "graphs": program_graphs, "modules": program_modules,
+            "cost": program_cost}
 
 
 def main():

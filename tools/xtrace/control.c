@@ -20,6 +20,7 @@
 
 #define POLL_MS		   2
 #define MS_MAX		   (uint64_t)UINT32_MAX
+#define READ_TIMEOUT_MS	   1000 /* the tracer looks every 2 ms */
 #define CONFIRM_TIMEOUT_MS 5000	   /* a first start loads parts of CUPTI */
 #define DRAIN_TIMEOUT_MS   30000 /* the GPU may be busy for long */
 
@@ -88,19 +89,31 @@ static void print_process_error(const struct traced_process *process, const char
 		print_error("'%s': %s", process->crash_buffer, what);
 }
 
+/* Why the request is not done; NULL: wait longer. */
+static const char *why_not(const struct traced_process *process, enum request_progress progress,
+			   uint64_t waited_ms, uint64_t timeout_ms)
+{
+	if (!process_is_alive(process))
+		return "it has ended";
+	if (progress == REQUEST_UNREAD && waited_ms >= READ_TIMEOUT_MS)
+		return "no answer; is it stopped by a signal? The request stays";
+	if (waited_ms >= timeout_ms)
+		return "still busy: its GPU work has not finished, or CUPTI does not answer";
+	return NULL;
+}
+
 /* Waits until the tracer confirms. Prints why it did not; then returns false. */
 static bool wait_for(const struct traced_process *process, uint32_t word, uint64_t timeout_ms)
 {
-	uint64_t deadline_ms = now_ms() + timeout_ms;
+	uint64_t start_ms = now_ms();
+	enum request_progress progress;
 	struct process_status status;
 
-	while (!process_confirmed(process, word)) {
-		if (now_ms() >= deadline_ms || !process_is_alive(process)) {
-			print_process_error(process,
-					    process_is_alive(process)
-						    ? "no answer: it is stopped by a signal, or its "
-						      "GPU is busy; the request stays"
-						    : "it has ended");
+	while ((progress = process_progress(process, word)) != REQUEST_DONE) {
+		const char *why = why_not(process, progress, now_ms() - start_ms, timeout_ms);
+
+		if (why) {
+			print_process_error(process, why);
 			return false;
 		}
 		nap();

@@ -236,12 +236,13 @@ _Static_assert(offsetof(struct xt_crash_buffer_header, duration_ms) ==
 		       offsetof(struct xt_crash_buffer_header, delay_ms) + sizeof(uint32_t),
 	       "one write sets both times");
 
-bool process_confirmed(const struct traced_process *process, uint32_t word)
+enum request_progress process_progress(const struct traced_process *process, uint32_t word)
 {
 	struct xt_crash_buffer_header header;
 
-	return read_header(process->crash_buffer, O_RDONLY, &header, NULL) ||
-	       header.request != word;
+	if (read_header(process->crash_buffer, O_RDONLY, &header, NULL) || header.request != word)
+		return REQUEST_DONE;
+	return header.request_taken == word ? REQUEST_READ : REQUEST_UNREAD;
 }
 
 bool process_is_alive(const struct traced_process *process)

@@ -49,14 +49,15 @@ int process_status_read(const struct traced_process *process, struct process_sta
 const char *process_state_name(enum xt_tracer_state state);
 
 /*
- * Asks a process to start or stop. Returns the word to pass to process_confirmed(), or -EBADMSG if
+ * Asks a process to start or stop. Returns the word to pass to process_progress(), or -EBADMSG if
  * the file is no crash buffer, or another -errno.
  */
 int64_t process_request(const struct traced_process *process, enum xt_crash_buffer_request request,
 			uint32_t delay_ms, uint32_t duration_ms);
 
-/* Whether the tracer has executed the request, or another one replaced it. */
-bool process_confirmed(const struct traced_process *process, uint32_t word);
+/* What became of a request. */
+enum request_progress { REQUEST_UNREAD, REQUEST_READ, REQUEST_DONE /* or replaced by another */ };
+enum request_progress process_progress(const struct traced_process *process, uint32_t word);
 
 /* Whether the process still holds the lock of its log. */
 bool process_is_alive(const struct traced_process *process);

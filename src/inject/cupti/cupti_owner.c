@@ -91,7 +91,9 @@ void cupti_owner_begin(const struct cupti_owner_config *initial)
 	atomic_store(&is_wanted, initial->is_subscribed);
 	/* Our clock is not registered yet. */
 	atomic_store(&clock_is_default, !initial->is_subscribed);
-	atomic_store(&state, initial->is_subscribed ? OWNER_SUBSCRIBED : OWNER_RELEASED);
+	atomic_store(&state, initial->is_subscribed   ? OWNER_SUBSCRIBED
+			     : initial->keeps_graphs ? OWNER_GRAPHS
+						     : OWNER_RELEASED);
 }
 
 void cupti_owner_want(bool recording)
@@ -191,8 +193,12 @@ static void release_to_tool(const char *function, const char *who)
 	cupti_subscriber_unsubscribe();
 	if (flusher_is_done()) /* recording has ended with the process */
 		return;
-	log_message("recording pauses until %s releases CUPTI (%s)%s", who, function,
-		    strstr(who, "torch") ? "; PyTorch does so only with TEARDOWN_CUPTI=1" : "");
+	if (config.yields)
+		log_message("recording pauses until %s releases CUPTI (%s)%s", who, function,
+			    strstr(who, "torch") ? "; PyTorch does so only with TEARDOWN_CUPTI=1"
+						 : "");
+	else
+		log_message("recording ends: %s uses CUPTI (%s)", who, function);
 }
 
 static bool change_state(int from, enum state to)

@@ -30,7 +30,8 @@ struct cupti_owner_event {
 struct cupti_owner_config {
 	enum api_level level;
 	bool is_subscribed; /* recording has started; otherwise it is not wanted yet */
-	bool keeps_graphs;  /* while not recording, still receive the creation of graph nodes */
+	bool keeps_graphs;  /* while not recording, still receive the creation of graph nodes;
+			       subscribed to it already */
 	bool yields;	    /* to a tool that subscribes; else CUPTI refuses it */
 };
 

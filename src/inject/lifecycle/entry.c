@@ -341,7 +341,7 @@ static void release_standard_streams(const int held[STDERR_FILENO + 1])
 			close(held[i]);
 }
 
-/* CUPTI is loaded, but nothing is called that would initialise it. */
+/* Recording waits for a request. */
 static bool is_armed(const struct config *config)
 {
 	return config->start == START_ARMED || config->start == START_ARMED_GRAPHS;
@@ -358,7 +358,9 @@ static int start_tracing(const struct config *config, char *log_path, char *why,
 	rc = stack_walk_begin();
 	if (rc)
 		snprintf(why, why_bytes, "cannot initialise libunwind: %s", strerror(-rc));
-	else if (!is_armed(config))
+	else if (config->start == START_ARMED_GRAPHS)
+		cupti_subscriber_watch_graphs();
+	else if (config->start != START_ARMED)
 		rc = cupti_subscriber_start(config->api_level, true, why, why_bytes);
 	if (rc) {
 		activity_abandon();
@@ -389,7 +391,7 @@ static void start(void)
 	torch_wanted = config.autograd;
 	cupti_subscriber_set_callback(callback_entry);
 	if (open_libraries(&config, why, sizeof(why)) ||
-	    (!is_armed(&config) && cupti_subscriber_subscribe(why, sizeof(why))))
+	    (config.start != START_ARMED && cupti_subscriber_subscribe(why, sizeof(why))))
 		goto decline;
 	if (api_table_fill(config.api_level)) {
 		snprintf(why, sizeof(why), "out of memory");
@@ -420,7 +422,7 @@ static void start(void)
 						   : "recording starts");
 	return;
 unsubscribe:
-	if (!is_armed(&config))
+	if (config.start != START_ARMED)
 		cupti_subscriber_unsubscribe();
 decline:
 	nvtx_abandon();

@@ -224,6 +224,11 @@ uint32_t crash_buffer_request(uint32_t *delay_ms, uint32_t *duration_ms)
 	return request;
 }
 
+void crash_buffer_request_taken(uint32_t request)
+{
+	__atomic_store_n(&crash_buffer.header->request_taken, request, __ATOMIC_RELAXED);
+}
+
 void crash_buffer_request_done(uint32_t request)
 {
 	/* A newer request stays pending. */

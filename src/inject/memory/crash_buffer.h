@@ -50,6 +50,7 @@ void crash_buffer_log_bytes(uint64_t bytes);
  * acknowledgement. Writer thread.
  */
 uint32_t crash_buffer_request(uint32_t *delay_ms, uint32_t *duration_ms);
+void crash_buffer_request_taken(uint32_t request);
 void crash_buffer_request_done(uint32_t request);
 
 /* Publishes what the tracer does. problem: one line, or "". Writer thread. */

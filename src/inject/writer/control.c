@@ -6,6 +6,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/recording_state.h"
+#include "inject/writer/record_account.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_run.h"
 
@@ -18,6 +19,7 @@ static struct {
 	bool is_start, is_pending, is_applied;
 	bool waits_for_cupti; /* to resume when CUPTI is free */
 	bool has_open_ranges; /* since the last stop */
+	uint64_t complete_bytes; /* of the log when it was completed; 0: never */
 	uint64_t start_at_ns;
 	uint64_t duration_ns; /* 0: no limit */
 	uint64_t stop_at_ns;  /* 0: no limit */
@@ -36,6 +38,7 @@ static void take_request(void)
 	if (!(word & XT_REQUEST_MASK) || word & XT_REQUEST_DONE ||
 	    (control.is_pending && word == control.word))
 		return;
+	crash_buffer_request_taken(word);
 	control.word = word;
 	control.is_pending = true;
 	control.is_applied = false;
@@ -70,6 +73,20 @@ static void resume(struct recorder *rec)
 	control.stop_at_ns = control.duration_ns ? monotonic_ns() + control.duration_ns : 0;
 }
 
+/*
+ * Ends the file like that of a process that has ended, so that it can be read as a whole. Later
+ * rows follow that end.
+ */
+static void complete_log(struct recorder *rec)
+{
+	record_clock(rec);
+	record_account(rec);
+	if (keeps_cupti || recorder_flush(rec) || xt_writer_add_end(rec->writer))
+		return;
+	recorder_flush(rec);
+	control.complete_bytes = xt_writer_file_bytes(rec->writer);
+}
+
 /* True when the request, or the end of its duration, is done. A start has CUPTI before it resumes, a stop waits for the GPU. */
 static bool execute(struct recorder *rec)
 {
@@ -85,7 +102,7 @@ static bool execute(struct recorder *rec)
 	if (!cupti_owner_is_settled())
 		return false;
 	if (!control.is_start)
-		recorder_flush(rec);
+		complete_log(rec);
 	else if (cupti_owner_problem())
 		control.waits_for_cupti = true;
 	else
@@ -133,6 +150,10 @@ void control_update(struct recorder *rec)
 		control.is_start = control.is_applied = false;
 		control.stop_at_ns = control.start_at_ns = 0;
 	}
+	/* A stopped process may still load libraries. */
+	if (state_now() == XT_STATE_STOPPED && control.complete_bytes &&
+	    xt_writer_file_bytes(rec->writer) != control.complete_bytes)
+		complete_log(rec);
 	problem = cupti_owner_problem();
 	crash_buffer_state(state_now(), problem ? problem : "");
 }

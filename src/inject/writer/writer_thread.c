@@ -115,18 +115,10 @@ static bool flush_is_due(const struct recorder *rec, uint64_t since_ns, uint32_t
 	       rec->held_count >= HELD_FLUSH_COUNT;
 }
 
-/*
- * A log that is full or stopped grows only by its account, so each period is twice as long as the
- * one before.
- */
-static bool is_quiet(const struct recorder *rec)
-{
-	return recorder_is_full(rec) || atomic_load(&recording_paused) & PAUSED_STOPPED;
-}
-
+/* A full log grows only by its account, so each period is twice as long. */
 static uint64_t next_period_ns(const struct recorder *rec, uint64_t period_ns)
 {
-	if (!is_quiet(rec))
+	if (!recorder_is_full(rec))
 		return ACCOUNT_NS;
 	return period_ns < ACCOUNT_FULL_NS ? ACCOUNT_FULL_NS : 2 * period_ns;
 }
@@ -164,8 +156,9 @@ static void add_and_flush(struct recorder *rec, struct times *last, uint64_t now
 	record_devices(rec);
 	record_handoffs(rec);
 	record_rate(rec);
-	if (is_due(&last->account_ns, is_quiet(rec) ? last->account_period_ns : ACCOUNT_NS,
-		   now_ns)) {
+	/* The log of a stopped process does not grow. */
+	if (!(atomic_load(&recording_paused) & PAUSED_STOPPED) &&
+	    is_due(&last->account_ns, last->account_period_ns, now_ns)) {
 		last->account_period_ns = next_period_ns(rec, last->account_period_ns);
 		record_clock(rec);
 		record_account(rec);

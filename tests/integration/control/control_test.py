@@ -84,6 +84,7 @@ class Test:
         assert " 0 lost" in service.said, service.said
         text = self.xtrace("merge", "--quiet", "--text", "-", service.data)
         assert "trust: complete" in text, text
+        assert "start-up" not in text, text
 
 
 class Cycles(Test):
@@ -104,6 +105,10 @@ class Cycles(Test):
                 self.xtrace("stop", service.pid)
             launches = service.status()["launches"]
             assert launches > 0
+            # The log of a stopped process is complete.
+            text = self.xtrace("merge", "--quiet", "--text", "-", service.data)
+            assert "trust: complete" in text, text
+            assert "closed" in self.dump(service, "--check")
             time.sleep(0.1)
             assert service.status()["launches"] == launches
             controllers = [threading.Thread(target=self.loop, args=(service,)) for _ in range(2)]
