@@ -130,13 +130,13 @@ struct xt_crash_buffer_header {
 	uint64_t counters[XT_CRASH_BUFFER_COUNTERS_MAX]; /* enum xt_crash_buffer_counter */
 	/* Valid bytes of the log; 0: unknown. */
 	uint64_t log_bytes;
-	uint32_t state;	      /* enum xt_tracer_state */
-	uint32_t delay_ms;    /* of a request to start: how long to wait before */
-	uint32_t duration_ms; /* of a request to start: how long to record; 0: no limit */
+	uint32_t state;		/* enum xt_tracer_state */
+	uint32_t delay_ms;	/* of a request to start: how long to wait before */
+	uint32_t duration_ms;	/* of a request to start: how long to record; 0: no limit */
 	uint32_t request_taken; /* the last request that the tracer has read */
-	uint64_t gpus;	       /* bit i: work of device i was recorded */
-	uint64_t launch_count; /* recorded launches of kernels and graphs */
-	uint64_t lost_count;   /* events that were lost, of any kind */
+	uint64_t gpus;		/* bit i: work of device i was recorded */
+	uint64_t launch_count;	/* recorded launches of kernels and graphs */
+	uint64_t lost_count;	/* events that were lost, of any kind */
 	/* Why recording does not run though requested; ends with NUL. "": no problem. */
 	char problem[XT_CRASH_BUFFER_PROBLEM_BYTES];
 };

@@ -154,7 +154,8 @@ const struct option_row merge_option_rows[] = {
 	 .help = "Include only what starts at TIME or later: 1.5s (or 1.5), 200ms, 30us or 7ns "
 		 "after "
 		 "the start of the first log",
-	 .uses = USES_ANY, .is_single = true, .apply = option_time, TARGET(settings.wanted.from_ns)},
+	 .uses = USES_ANY, .is_single = true, .apply = option_time,
+	 TARGET(settings.wanted.from_ns)},
 	{"to", A_TIME, .help = "Include only what starts before TIME", .uses = USES_ANY,
 	 .is_single = true, .apply = option_time, TARGET(settings.wanted.until_ns)},
 	{"range", A_REGEX,

@@ -313,7 +313,8 @@ out:
 }
 
 static const char details[] =
-	"All options of 'xtrace record' work here, too, except --paused and --armed: --simulate, --api, "
+	"All options of 'xtrace record' work here, too, except --paused and --armed: --simulate, "
+	"--api, "
 	"--python,\n"
 	"--capture-range and so on.\n\n"
 	"With --vs, the two commands run alternately, as ABBA, so that drift over time affects "

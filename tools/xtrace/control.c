@@ -19,9 +19,9 @@
 #include "processes.h"
 
 #define POLL_MS		   2
-#define MS_MAX		   (uint64_t)UINT32_MAX
-#define READ_TIMEOUT_MS	   1000 /* the tracer looks every 2 ms */
-#define CONFIRM_TIMEOUT_MS 5000	   /* a first start loads parts of CUPTI */
+#define MS_MAX		   (uint64_t) UINT32_MAX
+#define READ_TIMEOUT_MS	   1000	 /* the tracer looks every 2 ms */
+#define CONFIRM_TIMEOUT_MS 5000	 /* a first start loads parts of CUPTI */
 #define DRAIN_TIMEOUT_MS   30000 /* the GPU may be busy for long */
 
 struct control_request {
@@ -181,7 +181,8 @@ static void report(const struct process_list *list, const struct control_request
 		const struct traced_process *process = &list->rows[i];
 
 		if (control->request == XT_REQUEST_STOP || control->duration_ns)
-			print_note("recording stopped; to see it: xtrace report '%s'", process->log);
+			print_note("recording stopped; to see it: xtrace report '%s'",
+				   process->log);
 		else if (process->pid)
 			print_note("process %d is recording; to end it: xtrace stop %d",
 				   process->pid, process->pid);
@@ -275,13 +276,11 @@ static int run_stop(const struct command *command, int argc, char **argv)
 	"the\n"                                                                                    \
 	"same user, without signals and without a network port.\n\n"
 
-static const char start_details[] =
-	TARGET_DETAILS
+static const char start_details[] = TARGET_DETAILS
 	"  xtrace start --duration 10s 1234    record ten seconds, then print where they are\n\n"
 	"Exit status: 0 if at least one process records, else 2.\n";
 
-static const char stop_details[] =
-	TARGET_DETAILS
+static const char stop_details[] = TARGET_DETAILS
 	"It waits for GPU work that was recorded to finish. Afterwards the log is complete and can "
 	"be\n"
 	"read, and the process runs at its normal speed. After 'xtrace record --paused', it only\n"

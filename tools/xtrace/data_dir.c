@@ -75,8 +75,7 @@ static char *find_foreign_file(DIR *folder)
 /* True if a process holds an exclusive lock. False on file systems without locks. */
 static bool is_locked(int folder, const char *name)
 {
-	int fd = openat(folder, name,
-			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	bool locked;
 
 	if (fd < 0)

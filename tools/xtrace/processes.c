@@ -224,8 +224,8 @@ int64_t process_request(const struct traced_process *process, enum xt_crash_buff
 	if (error)
 		return error;
 	word = (header.request / XT_REQUEST_SEQUENCE + 1) * XT_REQUEST_SEQUENCE | request;
-	if (pwrite(fd, times, sizeof(times),
-		   offsetof(struct xt_crash_buffer_header, delay_ms)) != sizeof(times) ||
+	if (pwrite(fd, times, sizeof(times), offsetof(struct xt_crash_buffer_header, delay_ms)) !=
+		    sizeof(times) ||
 	    pwrite(fd, &word, sizeof(word), offsetof(struct xt_crash_buffer_header, request)) !=
 		    sizeof(word))
 		error = -EIO;
@@ -247,7 +247,8 @@ enum request_progress process_progress(const struct traced_process *process, uin
 
 bool process_is_alive(const struct traced_process *process)
 {
-	char *log = strndup(process->crash_buffer, strlen(process->crash_buffer) - strlen(".spool"));
+	char *log =
+		strndup(process->crash_buffer, strlen(process->crash_buffer) - strlen(".spool"));
 	bool is_held = log && data_dir_log_is_held(log);
 
 	free(log);

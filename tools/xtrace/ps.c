@@ -213,7 +213,8 @@ static int run_ps(const struct command *command, int argc, char **argv)
 }
 
 static const char details[] =
-	"DIR is a trace directory; without one, all processes that you can inspect are listed. Name "
+	"DIR is a trace directory; without one, all processes that you can inspect are listed. "
+	"Name "
 	"the\n"
 	"directory to see processes of containers that share it.\n\n"
 	"  recording   records\n"

@@ -484,7 +484,8 @@ static COLD void count_inactive_call(uint32_t domain, uint32_t cbid,
 				     const struct cupti_callback_data *data)
 {
 	if (atomic_load(&callbacks_have_ended) && counts_as_call(domain, cbid, data) &&
-	    !(atomic_load(&recording_paused) & (PAUSED_REQUESTED | PAUSED_HANDOFF | PAUSED_STOPPED)) &&
+	    !(atomic_load(&recording_paused) &
+	      (PAUSED_REQUESTED | PAUSED_HANDOFF | PAUSED_STOPPED)) &&
 	    api_uses[cbid & (API_CBID_END - 1)] & API_MAKES_WORK)
 		count_after_end();
 }

@@ -50,7 +50,7 @@ static void *map_private(size_t bytes)
  */
 #define CLOSE_TIMEOUT_NS UINT64_C(20000000)
 #define CLOSE_NAP_NS	 100000
-#define INITIAL_BYTES (RING_FIRST_BYTES + CACHE_OWN_BYTES + (64u << 10))
+#define INITIAL_BYTES	 (RING_FIRST_BYTES + CACHE_OWN_BYTES + (64u << 10))
 _Static_assert(INITIAL_BYTES <= BUDGET_THREAD_BYTES, "a thread adds the size of its buffer");
 
 /*

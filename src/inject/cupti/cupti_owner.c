@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inject/capture/thread_buffer.h"
 #include "inject/cupti/activity_pool.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_subscriber.h"
@@ -91,7 +90,7 @@ void cupti_owner_begin(const struct cupti_owner_config *initial)
 	atomic_store(&is_wanted, initial->is_subscribed);
 	/* Our clock is not registered yet. */
 	atomic_store(&clock_is_default, !initial->is_subscribed);
-	atomic_store(&state, initial->is_subscribed   ? OWNER_SUBSCRIBED
+	atomic_store(&state, initial->is_subscribed  ? OWNER_SUBSCRIBED
 			     : initial->keeps_graphs ? OWNER_GRAPHS
 						     : OWNER_RELEASED);
 }
@@ -266,14 +265,14 @@ static void stop_recording(void)
 {
 	uint64_t deadline_ns = monotonic_ns() + LAUNCH_TIMEOUT_NS;
 
-	while (thread_buffers_have_open_work() && monotonic_ns() < deadline_ns)
+	while (config.calls_are_open() && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(NAP_NS);
 	cupti_subscriber_stop();
 	if (config.keeps_graphs)
 		cupti_subscriber_keep_graphs();
 	else
 		cupti_subscriber_unsubscribe();
-	thread_buffers_close_calls();
+	config.close_calls();
 	atomic_store(&is_draining, true);
 	atomic_store(&state, config.keeps_graphs ? OWNER_GRAPHS : OWNER_RELEASED);
 	debug_log(DEBUG_CUPTI, "recording stopped%s",

@@ -33,6 +33,9 @@ struct cupti_owner_config {
 	bool keeps_graphs;  /* while not recording, still receive the creation of graph nodes;
 			       subscribed to it already */
 	bool yields;	    /* to a tool that subscribes; else CUPTI refuses it */
+	/* Of the layer above: whether a launch has begun and not ended; forget such calls. */
+	bool (*calls_are_open)(void);
+	void (*close_calls)(void);
 };
 
 /* Once, at start. */

@@ -412,12 +412,14 @@ static void start(void)
 		.is_subscribed = !is_armed(&config),
 		.keeps_graphs = config.start == START_ARMED_GRAPHS,
 		.yields = config.yields,
+		.calls_are_open = thread_buffers_have_open_work,
+		.close_calls = thread_buffers_close_calls,
 	});
 	writer_thread_allow_flush();
 	cupti_handoff_begin();
 	cpu_sampler_start(&config);
 	debug_log(DEBUG_PROCESS, "%s",
-		  is_armed(&config)		  ? "armed"
+		  is_armed(&config)		   ? "armed"
 		  : atomic_load(&recording_paused) ? "recording starts, paused"
 						   : "recording starts");
 	return;

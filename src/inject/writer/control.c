@@ -17,8 +17,8 @@ static bool keeps_cupti;
 static struct {
 	uint32_t word; /* the last request that was taken */
 	bool is_start, is_pending, is_applied;
-	bool waits_for_cupti; /* to resume when CUPTI is free */
-	bool has_open_ranges; /* since the last stop */
+	bool waits_for_cupti;	 /* to resume when CUPTI is free */
+	bool has_open_ranges;	 /* since the last stop */
 	uint64_t complete_bytes; /* of the log when it was completed; 0: never */
 	uint64_t start_at_ns;
 	uint64_t duration_ns; /* 0: no limit */
@@ -87,7 +87,10 @@ static void complete_log(struct recorder *rec)
 	control.complete_bytes = xt_writer_file_bytes(rec->writer);
 }
 
-/* True when the request, or the end of its duration, is done. A start has CUPTI before it resumes, a stop waits for the GPU. */
+/*
+ * True when the request, or the end of its duration, is done. A start has CUPTI before it resumes;
+ * a stop waits for the GPU.
+ */
 static bool execute(struct recorder *rec)
 {
 	if (!control.is_applied && monotonic_ns() < control.start_at_ns)

@@ -20,9 +20,9 @@ static bool close_range(struct open_ranges *open, const struct open_range *end)
 		const struct open_range *range = &open->rows[i];
 
 		if (range->is_start != end->is_start ||
-		    (end->is_start ? range->key != end->key
-				   : range->thread_id != end->thread_id ||
-					     range->domain != end->domain))
+		    (end->is_start
+			     ? range->key != end->key
+			     : range->thread_id != end->thread_id || range->domain != end->domain))
 			continue;
 		open->count--;
 		memmove(&open->rows[i], &open->rows[i + 1],
@@ -41,8 +41,8 @@ bool open_ranges_note(struct open_ranges *open, const struct xt_record_range *re
 		.key = record->key,
 		.domain = record->domain,
 		.thread_id = thread_id,
-		.is_start = record->operation == XT_RANGE_START ||
-			    record->operation == XT_RANGE_END,
+		.is_start =
+			record->operation == XT_RANGE_START || record->operation == XT_RANGE_END,
 	};
 
 	switch (record->operation) {

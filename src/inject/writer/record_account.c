@@ -217,7 +217,7 @@ static struct losses sum_losses(const struct recorder *rec)
 static uint64_t lost_events(const struct losses *losses)
 {
 	static const enum xt_crash_buffer_counter counters[] = {
-		XT_CRASH_BUFFER_CALLS_NO_RING,	   XT_CRASH_BUFFER_CALLS_REENTERED,
+		XT_CRASH_BUFFER_CALLS_NO_RING,	      XT_CRASH_BUFFER_CALLS_REENTERED,
 		XT_CRASH_BUFFER_CALLS_WRITE_FAILED,   XT_CRASH_BUFFER_KERNELS_INVALID,
 		XT_CRASH_BUFFER_KERNELS_WRITE_FAILED, XT_CRASH_BUFFER_COPIES_INVALID,
 		XT_CRASH_BUFFER_COPIES_WRITE_FAILED,  XT_CRASH_BUFFER_SETS_INVALID,
