@@ -174,7 +174,7 @@ def program_cost():
         step()
     say(ready=True)
     sys.stdin.readline()
-    say(step_ms=median_of(step, 100), replay_ms=median_of(replay, 2000))
+    say(step_ms=median_of(step, 100), replay_ms=median_of(replay, 12000))
     sys.stdin.readline()
 
 
@@ -367,7 +367,7 @@ class Cost(Part):
         values = {arm: {"step_ms": [], "replay_ms": []} for arm in self.ARMS}
         for pair in range(self.args.pairs):
             # The others cost more, so fewer pairs show it.
-            arms = ["bare", "armed"] if pair >= self.args.pairs // 3 else list(self.ARMS)
+            arms = ["bare", "armed"] if pair >= self.args.pairs // 4 else list(self.ARMS)
             for arm in arms if pair % 2 else reversed(arms):
                 answer = self.once(arm, os.path.join(folder, "%s%d" % (arm, pair)))
                 for name, value in answer.items():

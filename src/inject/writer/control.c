@@ -113,6 +113,11 @@ static bool execute(struct recorder *rec)
 	return true;
 }
 
+bool control_is_idle(void)
+{
+	return !control.is_pending && atomic_load(&recording_paused) & PAUSED_STOPPED;
+}
+
 static enum xt_tracer_state state_now(void)
 {
 	unsigned paused = atomic_load(&recording_paused);

@@ -16,6 +16,9 @@
  */
 void control_begin(bool keeps_cupti);
 
+/* Recording is stopped, and no request is being executed. */
+bool control_is_idle(void);
+
 /* In each round: executes a request, and ends a recording of limited duration. */
 void control_update(struct recorder *rec);
 

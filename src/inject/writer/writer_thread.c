@@ -45,6 +45,7 @@
  * A ring of 256 KiB has room for 6,500 calls; this period suffices for a million calls per second.
  */
 #define ROUND_NS	   (2 * 1000000)
+#define IDLE_ROUND_NS	   (10 * 1000000) /* while recording is stopped */
 #define FLUSH_LOG_NS	   (250 * 1000000)
 #define RETRY_NS	   (10 * 1000000) /* after a failed write; doubled each time */
 #define RETRY_MOST_NS	   (250 * 1000000)
@@ -195,7 +196,7 @@ static void run_until_stopped(struct recorder *rec)
 			return;
 		size_limit_enforce(rec);
 		keep_spares();
-		xt_sleep_ns(ROUND_NS);
+		xt_sleep_ns(control_is_idle() ? IDLE_ROUND_NS : ROUND_NS);
 	}
 }
 
