@@ -6,7 +6,7 @@
 
 | part | what it does |
 | --- | --- |
-| cycles | 100 times start and stop while three threads launch: what is lost, how long it takes |
+| cycles | 200 times start and stop while three threads launch: what is lost, how long it takes |
 | graphs | graphs made while armed: their replays have the path of their creation with =graphs |
 | modules | start and stop in a process that has loaded 1,000 CUDA modules |
 | cost | steps and replays of alternating processes: bare, armed, after start and stop |
@@ -27,7 +27,7 @@ import threading
 import time
 
 SKIPPED = 77
-CYCLES = 100
+CYCLES = 200
 MODULES = 1000
 LIMITS = {"start_ms": 100, "stop_ms": 1000, "gap_ms": 5, "armed_percent": 0.5}
 
@@ -174,7 +174,7 @@ def program_cost():
         step()
     say(ready=True)
     sys.stdin.readline()
-    say(step_ms=median_of(step, 100), replay_ms=median_of(replay, 12000))
+    say(step_ms=median_of(step, 100), replay_ms=median_of(replay, 8000))
     sys.stdin.readline()
 
 
@@ -263,7 +263,7 @@ class Cycles(Part):
             self.control("stop", pid)
             times["stop"].append(time.monotonic() - middle)
             windows.append((began, time.monotonic()))
-            if cycle in (9, CYCLES // 2 - 1, CYCLES - 1):
+            if cycle in (9, CYCLES // 2 - 1, CYCLES - 1):  # rings grow at first
                 memory.append(program.ask("memory")["rss_kib"])
         gaps = program.ask("gaps")["gaps"]
         said = program.end()
@@ -366,13 +366,13 @@ class Cost(Part):
     def run(self, folder):
         values = {arm: {"step_ms": [], "replay_ms": []} for arm in self.ARMS}
         for pair in range(self.args.pairs):
-            # The others cost more, so fewer pairs show it.
-            arms = ["bare", "armed"] if pair >= self.args.pairs // 4 else list(self.ARMS)
+            arms = list(self.ARMS) if self.args.all_arms else ["bare", "armed"]
             for arm in arms if pair % 2 else reversed(arms):
                 answer = self.once(arm, os.path.join(folder, "%s%d" % (arm, pair)))
+                print("%s %s" % (arm, answer), flush=True)
                 for name, value in answer.items():
                     values[arm][name].append(value)
-        for arm in self.ARMS:
+        for arm in arms:
             for name in ("step_ms", "replay_ms"):
                 ratios = [a / b for a, b in zip(values[arm][name], values["bare"][name])]
                 row = {"median": round(statistics.median(values[arm][name]), 4),
@@ -397,6 +397,8 @@ def main():
     parser.add_argument("-o", "--output", help="also write the results to this file (JSON)")
     parser.add_argument("--only", action="append", choices=PARTS)
     parser.add_argument("--pairs", type=int, default=12)
+    parser.add_argument("--all-arms", action="store_true",
+                        help="also measure the cost after a stop, and with --armed=graphs")
     parser.add_argument("--program", choices=PROGRAMS, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.program:
