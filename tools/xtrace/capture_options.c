@@ -108,6 +108,14 @@ const struct option_row capture_option_rows[] = {
 	{0},
 };
 
+int capture_check(const struct capture_options *options)
+{
+	if (!!options->armed + options->is_paused + !!options->capture_range <= 1)
+		return STATUS_OK;
+	print_error("choose one of --armed, --paused and --capture-range");
+	return STATUS_FAILED;
+}
+
 int capture_find_parts(const struct capture_options *options, struct install_paths *paths)
 {
 	int error = install_paths_find(paths);

@@ -18,7 +18,9 @@
 #include "data_dir.h"
 #include "processes.h"
 
+#define PID_DIGITS_MAX	   9
 #define POLL_MS		   2
+#define NS_PER_MS	   UINT64_C(1000000)
 #define MS_MAX		   (uint64_t) UINT32_MAX
 #define READ_TIMEOUT_MS	   1000	 /* the tracer looks every 2 ms */
 #define CONFIRM_TIMEOUT_MS 5000	 /* a first start loads parts of CUPTI */
@@ -28,6 +30,7 @@ struct control_request {
 	bool is_all;
 	uint64_t delay_ns, duration_ns;
 	enum xt_crash_buffer_request request;
+	const char *target; /* as the user named it */
 };
 
 #define TIME_EXPECTED "a time such as 10s or 500ms"
@@ -93,10 +96,16 @@ static void print_process_error(const struct traced_process *process, const char
 static const char *why_not(const struct traced_process *process, enum request_progress progress,
 			   uint64_t waited_ms, uint64_t timeout_ms)
 {
-	if (!process_is_alive(process))
-		return "it has ended";
+	if (is_interrupted)
+		return "interrupted";
+	if (progress == REQUEST_REPLACED)
+		return "another request came in between";
+	if (progress == REQUEST_GONE)
+		return "it has ended, or its trace was deleted";
 	if (progress == REQUEST_UNREAD && waited_ms >= READ_TIMEOUT_MS)
-		return "no answer; is it stopped by a signal? The request stays";
+		return process_is_alive(process)
+			       ? "no answer; is it stopped by a signal? The request stays"
+			       : "it has ended";
 	if (waited_ms >= timeout_ms)
 		return "still busy: its GPU work has not finished, or CUPTI does not answer";
 	return NULL;
@@ -124,30 +133,39 @@ static bool wait_for(const struct traced_process *process, uint32_t word, uint64
 	return false;
 }
 
-/* Sends the request to all at once, then waits. Returns how many confirmed. */
-static int request_all(const struct process_list *list, const struct control_request *control,
-		       enum xt_crash_buffer_request request)
+static const char *request_error(int64_t error)
+{
+	return error == -EBADMSG   ? "not a recovery file of xtrace"
+	       : error == -ENOTSUP ? "it carries an older version of xtrace"
+				   : strerror((int)-error);
+}
+
+/* Removes processes that did not confirm from the list. Returns how many did. */
+static size_t request_all(struct process_list *list, const struct control_request *control,
+			  enum xt_crash_buffer_request request)
 {
 	bool is_start = request == XT_REQUEST_START;
 	uint32_t delay_ms = is_start ? (uint32_t)(control->delay_ns / 1000000) : 0;
 	uint32_t duration_ms = is_start ? (uint32_t)(control->duration_ns / 1000000) : 0;
 	int64_t *words = calloc(list->count + 1, sizeof(*words));
-	int confirmed = 0;
+	size_t kept = 0;
 
 	for (size_t i = 0; words && i < list->count; i++)
 		words[i] = process_request(&list->rows[i], request, delay_ms, duration_ms);
 	for (size_t i = 0; words && i < list->count; i++) {
+		const struct traced_process row = list->rows[i];
+
 		if (words[i] < 0)
-			print_process_error(&list->rows[i],
-					    words[i] == -EBADMSG ? "not a recovery file of xtrace"
-								 : strerror((int)-words[i]));
-		else
-			confirmed += wait_for(&list->rows[i], (uint32_t)words[i],
-					      is_start ? CONFIRM_TIMEOUT_MS + delay_ms
-						       : DRAIN_TIMEOUT_MS);
+			print_process_error(&row, request_error(words[i]));
+		if (words[i] < 0 ||
+		    !wait_for(&row, (uint32_t)words[i],
+			      is_start ? CONFIRM_TIMEOUT_MS + delay_ms : DRAIN_TIMEOUT_MS))
+			continue;
+		list->rows[i] = list->rows[kept];
+		list->rows[kept++] = row;
 	}
 	free(words);
-	return confirmed;
+	return kept;
 }
 
 /* The tracers stop by themselves, even if this process ends. */
@@ -158,35 +176,48 @@ static bool is_any_recording(const struct process_list *list)
 	for (size_t i = 0; i < list->count; i++)
 		if (process_is_alive(&list->rows[i]) &&
 		    !process_status_read(&list->rows[i], &status) &&
-		    (status.state == XT_STATE_RECORDING || status.state == XT_STATE_STOPPING))
+		    (status.state == XT_STATE_RECORDING || status.state == XT_STATE_STOPPING ||
+		     status.state == XT_STATE_YIELDED))
 			return true;
 	return false;
 }
 
-static void wait_for_end(const struct process_list *list, const struct control_request *control)
+static void handle_interrupts(void)
 {
 	const struct sigaction action = {.sa_handler = interrupted};
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+}
+
+static void stop_again(struct process_list *list, const struct control_request *control)
+{
+	is_interrupted = 0;
+	request_all(list, control, XT_REQUEST_STOP);
+}
+
+/* The tracers stop after the duration. */
+static void wait_for_end(struct process_list *list, const struct control_request *control)
+{
 	while (!is_interrupted && is_any_recording(list))
 		nap();
 	if (is_interrupted)
-		request_all(list, control, XT_REQUEST_STOP);
+		stop_again(list, control);
 }
 
-static void report(const struct process_list *list, const struct control_request *control)
+static void report(const struct traced_process *process, const struct control_request *control)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		const struct traced_process *process = &list->rows[i];
+	struct process_status status;
 
-		if (control->request == XT_REQUEST_STOP || control->duration_ns)
-			print_note("recording stopped; to see it: xtrace report '%s'",
-				   process->log);
-		else if (process->pid)
-			print_note("process %d is recording; to end it: xtrace stop %d",
-				   process->pid, process->pid);
-	}
+	if (process_status_read(process, &status))
+		return;
+	if (control->request == XT_REQUEST_START && !control->duration_ns)
+		print_note("%s is recording; to end it: xtrace stop %s", process->log,
+			   control->target);
+	else if (status.state == XT_STATE_PAUSED)
+		print_note("%s: recording paused", process->log);
+	else
+		print_note("recording stopped; to see it: xtrace report '%s'", process->log);
 }
 
 /* Returns the number of processes, or -1 after an error message. */
@@ -199,7 +230,9 @@ static int find_processes(struct process_list *list, const struct control_reques
 	if (control->is_all)
 		error = processes_find_all(list);
 	else if (access(target, F_OK) && is_number)
-		error = processes_find_pid(list, (pid_t)strtol(target, NULL, 10));
+		error = strlen(target) > PID_DIGITS_MAX
+				? -ESRCH
+				: processes_find_pid(list, (pid_t)strtol(target, NULL, 10));
 	else
 		error = processes_find_directory(list, target);
 	if (error == -ESRCH)
@@ -224,13 +257,34 @@ static int find_processes(struct process_list *list, const struct control_reques
 	return error || !list->count ? -1 : (int)list->count;
 }
 
+/* Returns how many processes did what was asked. */
+static size_t control_all(struct process_list *list, const struct control_request *control)
+{
+	size_t count = list->count, confirmed;
+
+	handle_interrupts();
+	confirmed = request_all(list, control, control->request);
+	if (is_interrupted && control->request == XT_REQUEST_START) {
+		stop_again(list, control);
+		return 0;
+	}
+	list->count = confirmed;
+	if (control->request == XT_REQUEST_START && control->duration_ns)
+		wait_for_end(list, control);
+	for (size_t i = 0; i < confirmed; i++)
+		report(&list->rows[i], control);
+	list->count = count;
+	return confirmed;
+}
+
 static int run_request(const struct command *command, int argc, char **argv,
 		       enum xt_crash_buffer_request request)
 {
-	struct control_request control = {.request = request};
+	struct control_request control = {.request = request, .target = DEFAULT_DATA_DIR};
 	struct process_list list = {0};
 	struct option_list options;
-	int status, count, confirmed;
+	int status, count;
+	size_t confirmed;
 
 	command_list_options(command, &options);
 	status = command_parse(command, &options, &control, argc, argv, &count);
@@ -242,19 +296,18 @@ static int run_request(const struct command *command, int argc, char **argv,
 		print_error("choose one of --all and '%s'", argv[1]);
 		return STATUS_FAILED;
 	}
-	if (control.delay_ns > MS_MAX * 1000000 || control.duration_ns > MS_MAX * 1000000) {
-		print_error("a time must be at most 49 days");
+	if (count)
+		control.target = argv[1];
+	if (control.is_all)
+		control.target = "--all";
+	if (control.delay_ns > MS_MAX * NS_PER_MS || control.duration_ns > MS_MAX * NS_PER_MS ||
+	    (option_is_given(&options, "duration") && control.duration_ns < NS_PER_MS)) {
+		print_error("choose a time from 1ms to 49 days");
 		return STATUS_FAILED;
 	}
-	if (find_processes(&list, &control, count ? argv[1] : DEFAULT_DATA_DIR) < 0) {
-		processes_free(&list);
-		return STATUS_FAILED;
-	}
-	confirmed = request_all(&list, &control, request);
-	if (confirmed && control.duration_ns)
-		wait_for_end(&list, &control);
-	if (confirmed)
-		report(&list, &control);
+	confirmed = find_processes(&list, &control, control.target) < 0
+			    ? 0
+			    : control_all(&list, &control);
 	processes_free(&list);
 	return confirmed ? STATUS_OK : STATUS_FAILED;
 }

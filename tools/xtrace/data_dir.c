@@ -73,9 +73,9 @@ static char *find_foreign_file(DIR *folder)
 }
 
 /* True if a process holds an exclusive lock. False on file systems without locks. */
-static bool is_locked(int folder, const char *name)
+static bool is_locked(DIR *folder, const char *name)
 {
-	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = openat(dirfd(folder), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	bool locked;
 
 	if (fd < 0)
@@ -87,7 +87,12 @@ static bool is_locked(int folder, const char *name)
 
 bool data_dir_log_is_held(const char *path)
 {
-	return is_locked(AT_FDCWD, path);
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	bool is_held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB);
+
+	if (fd >= 0)
+		close(fd);
+	return is_held;
 }
 
 static int cannot_open(const char *path)
@@ -109,7 +114,7 @@ int data_dir_check_idle(const char *path)
 		return cannot_open(path);
 	while (!error && (entry = readdir(folder)))
 		if (ends_with(entry->d_name, DATA_DIR_LOG_SUFFIX) &&
-		    is_locked(dirfd(folder), entry->d_name)) {
+		    is_locked(folder, entry->d_name)) {
 			print_error("cannot replace '%s/%s': a process still writes it; choose "
 				    "another directory with -o",
 				    path, entry->d_name);

@@ -18,7 +18,7 @@
 
 static int add(struct process_list *list, pid_t pid, const char *crash_buffer, const char *log)
 {
-	struct traced_process row = {pid, 0, strdup(crash_buffer), strdup(log)};
+	struct traced_process row = {pid, strdup(crash_buffer), strdup(log)};
 	struct traced_process *rows =
 		reallocarray(list->rows, list->count + 1, sizeof(*list->rows));
 
@@ -79,7 +79,29 @@ static char *crash_buffer_in(char *line, bool *is_deleted)
 	return path;
 }
 
-/* The file may be in another mount namespace. */
+/* Whether the process has this id in its own PID namespace. A forked child has its parent's maps. */
+static bool has_own_pid(pid_t pid, uint32_t own_pid)
+{
+	char path[64], *line = NULL, *last;
+	size_t line_bytes = 0;
+	bool is_same = true; /* without the line, ids are the same everywhere */
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && getline(&line, &line_bytes, file) > 0) {
+		if (strncmp(line, "NSpid:", 6) != 0)
+			continue;
+		last = strrchr(line, '\t');
+		is_same = last && strtoul(last, NULL, 10) == own_pid;
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return is_same;
+}
+
+/* The file may be in another mount namespace. Returns -ENOENT if it is that of another process. */
 static int add_mapped(struct process_list *list, pid_t pid, const char *path)
 {
 	char *log = strndup(path, strlen(path) - strlen(".spool")), *inside = NULL;
@@ -87,9 +109,10 @@ static int add_mapped(struct process_list *list, pid_t pid, const char *path)
 	int error = -ENOMEM;
 
 	if (log && asprintf(&inside, "/proc/%d/root%s", pid, path) > 0) {
-		const char *usable = !read_header(inside, O_RDONLY, &header, NULL) ? inside : path;
-
-		error = add(list, pid, usable, log);
+		error = read_header(inside, O_RDONLY, &header, NULL);
+		if (!error)
+			error = has_own_pid(pid, header.pid) ? add(list, pid, inside, log)
+							     : -ENOENT;
 	}
 	free(inside);
 	free(log);
@@ -117,7 +140,10 @@ int processes_find_pid(struct process_list *list, pid_t pid)
 			continue;
 		strcpy(last, path);
 		error = add_mapped(list, pid, path);
-		found = 0;
+		if (!error)
+			found = 0;
+		else if (error == -ENOENT)
+			error = 0;
 	}
 	free(line);
 	fclose(file);
@@ -142,31 +168,30 @@ int processes_find_all(struct process_list *list)
 	return error == -ENOMEM ? error : 0;
 }
 
-/* The process that maps the file, if it is visible from here. */
-static pid_t pid_of(const char *crash_buffer)
+/* The process of a list that maps the file, if it is visible from here. */
+static pid_t pid_of(const struct process_list *all, const char *crash_buffer)
 {
-	struct process_list all = {0};
 	struct stat wanted, status;
-	pid_t pid = 0;
 
-	if (stat(crash_buffer, &wanted) || processes_find_all(&all))
+	if (stat(crash_buffer, &wanted))
 		return 0;
-	for (size_t i = 0; i < all.count && !pid; i++)
-		if (!stat(all.rows[i].crash_buffer, &status) && status.st_ino == wanted.st_ino &&
+	for (size_t i = 0; i < all->count; i++)
+		if (!stat(all->rows[i].crash_buffer, &status) && status.st_ino == wanted.st_ino &&
 		    status.st_dev == wanted.st_dev)
-			pid = all.rows[i].pid;
-	processes_free(&all);
-	return pid;
+			return all->rows[i].pid;
+	return 0;
 }
 
 int processes_find_directory(struct process_list *list, const char *directory)
 {
+	struct process_list all = {0};
 	size_t log_count;
 	char **logs;
 	int error = data_dir_list_logs(directory, &logs, &log_count);
 
 	if (error)
 		return error;
+	processes_find_all(&all);
 	for (size_t i = 0; i < log_count && !error; i++) {
 		char *log = NULL, *crash_buffer = NULL;
 
@@ -174,11 +199,12 @@ int processes_find_directory(struct process_list *list, const char *directory)
 		    asprintf(&crash_buffer, "%s.spool", log) < 0)
 			error = -ENOMEM;
 		else if (!access(crash_buffer, F_OK))
-			error = add(list, pid_of(crash_buffer), crash_buffer, log);
+			error = add(list, pid_of(&all, crash_buffer), crash_buffer, log);
 		free(log);
 		free(crash_buffer);
 	}
 	data_dir_free_logs(logs, log_count);
+	processes_free(&all);
 	return error;
 }
 
@@ -198,6 +224,10 @@ int process_status_read(const struct traced_process *process, struct process_sta
 	};
 	memcpy(status->problem, header.problem, sizeof(status->problem));
 	status->problem[sizeof(status->problem) - 1] = '\0';
+	/* It goes to a terminal. */
+	for (char *c = status->problem; *c; c++)
+		if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
+			*c = '?';
 	return 0;
 }
 
@@ -223,6 +253,10 @@ int64_t process_request(const struct traced_process *process, enum xt_crash_buff
 
 	if (error)
 		return error;
+	if (header.state == XT_STATE_UNKNOWN) {
+		close(fd);
+		return -ENOTSUP;
+	}
 	word = (header.request / XT_REQUEST_SEQUENCE + 1) * XT_REQUEST_SEQUENCE | request;
 	if (pwrite(fd, times, sizeof(times), offsetof(struct xt_crash_buffer_header, delay_ms)) !=
 		    sizeof(times) ||
@@ -240,8 +274,12 @@ enum request_progress process_progress(const struct traced_process *process, uin
 {
 	struct xt_crash_buffer_header header;
 
-	if (read_header(process->crash_buffer, O_RDONLY, &header, NULL) || header.request != word)
+	if (read_header(process->crash_buffer, O_RDONLY, &header, NULL))
+		return REQUEST_GONE;
+	if (header.request == (word | XT_REQUEST_DONE))
 		return REQUEST_DONE;
+	if (header.request != word)
+		return REQUEST_REPLACED;
 	return header.request_taken == word ? REQUEST_READ : REQUEST_UNREAD;
 }
 

@@ -14,9 +14,8 @@
 
 struct traced_process {
 	pid_t pid;	    /* in this PID namespace; 0: not visible from here */
-	uint32_t own_pid;   /* in its own PID namespace */
 	char *crash_buffer; /* a path that can be opened here */
-	char *log;	    /* the log's path as the process sees it */
+	char *log;	    /* the log's path, for messages */
 };
 
 struct process_list {
@@ -50,16 +49,22 @@ const char *process_state_name(enum xt_tracer_state state);
 
 /*
  * Asks a process to start or stop. Returns the word to pass to process_progress(), or -EBADMSG if
- * the file is no crash buffer, or another -errno.
+ * the file is no crash buffer, -ENOTSUP if the tracer is too old, or another -errno.
  */
 int64_t process_request(const struct traced_process *process, enum xt_crash_buffer_request request,
 			uint32_t delay_ms, uint32_t duration_ms);
 
 /* What became of a request. */
-enum request_progress { REQUEST_UNREAD, REQUEST_READ, REQUEST_DONE /* or replaced by another */ };
+enum request_progress {
+	REQUEST_UNREAD,
+	REQUEST_READ,
+	REQUEST_DONE,
+	REQUEST_REPLACED, /* by another one */
+	REQUEST_GONE,	  /* the process has ended, or its trace was deleted */
+};
 enum request_progress process_progress(const struct traced_process *process, uint32_t word);
 
-/* Whether the process still holds the lock of its log. */
+/* Whether the process still holds the lock of its log. True if the file system has no locks. */
 bool process_is_alive(const struct traced_process *process);
 
 #endif

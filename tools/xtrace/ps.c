@@ -66,8 +66,11 @@ static void read_command(struct row *row)
 		length--;
 	row->command[length] = '\0';
 	for (size_t i = 0; i < length; i++)
-		if ((unsigned char)row->command[i] < ' ' || row->command[i] == 0x7f)
+		if (!row->command[i])
 			row->command[i] = ' ';
+		else if ((unsigned char)row->command[i] < ' ' ||
+			 (unsigned char)row->command[i] >= 0x7f)
+			row->command[i] = '?';
 }
 
 /* "0,2"; "-" if no work was recorded yet. */
@@ -98,7 +101,7 @@ static void print_row(const struct row *row)
 
 static cJSON *json_row(const struct row *row)
 {
-	cJSON *item = cJSON_CreateObject(), *gpus = cJSON_AddArrayToObject(item, "gpus");
+	cJSON *item = cJSON_CreateObject(), *gpus;
 
 	if (row->process->pid)
 		cJSON_AddNumberToObject(item, "pid", row->process->pid);
@@ -107,6 +110,7 @@ static cJSON *json_row(const struct row *row)
 	cJSON_AddStringToObject(item, "state", process_state_name(row->status.state));
 	if (*row->status.problem)
 		cJSON_AddStringToObject(item, "problem", row->status.problem);
+	gpus = cJSON_AddArrayToObject(item, "gpus");
 	for (unsigned gpu = 0; gpu < 64; gpu++)
 		if (row->status.gpus >> gpu & 1)
 			cJSON_AddItemToArray(gpus, cJSON_CreateNumber(gpu));
@@ -166,6 +170,8 @@ static void print_rows(const struct row *rows, const struct process_list *list)
 	}
 	if (!has_heading)
 		print_note("no running process carries xtrace");
+	if (list->hidden_count)
+		print_note("%zu processes of other users cannot be inspected", list->hidden_count);
 }
 
 static void print_json(const struct row *rows, const struct process_list *list)

@@ -389,7 +389,9 @@ static int run_record(const struct command *command, int argc, char **argv)
 		info->command = longer;
 	error = child_find(info->command[0]);
 	status = error ? child_cannot_run(info->command[0], error)
-		       : capture_find_parts(&recording.options, &recording.paths);
+		       : capture_check(&recording.options);
+	if (!status)
+		status = capture_find_parts(&recording.options, &recording.paths);
 	if (status)
 		goto out;
 	status = STATUS_FAILED;

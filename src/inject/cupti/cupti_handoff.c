@@ -14,9 +14,9 @@
 #include "inject/cupti/activity.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_owner.h"
-#include "inject/runtime/debug_log.h"
 #include "inject/runtime/find_object.h"
 #include "inject/runtime/loader_lock.h"
+#include "inject/runtime/log_message.h"
 #include "inject/runtime/symbol_hooks.h"
 
 #define UNNAMED "another tool"
@@ -126,8 +126,10 @@ static bool wants_records(void)
 static void after_foreign_call(enum effect effect, uint32_t kind, uint32_t result,
 			       const void *caller)
 {
-	if (!(effect & (RELEASES | ENABLES | DISABLES)) || result != XT_CUPTI_SUCCESS ||
-	    !is_foreign_call(caller))
+	bool is_refused = effect & SUBSCRIBES && result != XT_CUPTI_SUCCESS;
+
+	if (!(effect & (SUBSCRIBES | RELEASES | ENABLES | DISABLES)) ||
+	    (result != XT_CUPTI_SUCCESS && !is_refused) || !is_foreign_call(caller))
 		return;
 	if (effect & (ENABLES | DISABLES) && kind < KINDS_COUNT)
 		atomic_store(&enabled_kinds[kind], effect & ENABLES);
@@ -135,7 +137,7 @@ static void after_foreign_call(enum effect effect, uint32_t kind, uint32_t resul
 		atomic_store(&enabled_kinds[i], false);
 	if (!cupti_owner_is_released())
 		return;
-	if (effect & RELEASES)
+	if (effect & RELEASES || is_refused)
 		atomic_store(&has_unsubscribed, true);
 	if (cupti_owner_yields() && atomic_load(&has_unsubscribed) && !wants_records())
 		cupti_owner_tool_left();
@@ -237,8 +239,9 @@ void cupti_handoff_begin(void)
 	rc = symbol_hooks_install(cupti.library, hooks, sizeof(hooks) / sizeof(*hooks));
 	atomic_store(&is_active, !rc);
 	if (rc && cupti_owner_yields())
-		debug_log(DEBUG_CUPTI, "cannot step back for other tools: cannot hook %s: %s",
-			  cupti.path, strerror(-rc));
+		log_message("cannot step back for another profiler in this program: cannot hook "
+			    "%s: %s",
+			    cupti.path, strerror(-rc));
 }
 
 void cupti_handoff_abandon(void)

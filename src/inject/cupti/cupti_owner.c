@@ -25,6 +25,7 @@
 #define QUIET_NS                                                                                   \
 	UINT64_C(250000000) /* after it unsubscribed: it may finalise, or subscribe again */
 #define LAUNCH_TIMEOUT_NS UINT64_C(100000000) /* for launches that have begun */
+#define WRITER_TIMEOUT_NS UINT64_C(100000000)
 #define EVENTS_COUNT	  64
 
 enum state {
@@ -90,15 +91,25 @@ void cupti_owner_begin(const struct cupti_owner_config *initial)
 	atomic_store(&is_wanted, initial->is_subscribed);
 	/* Our clock is not registered yet. */
 	atomic_store(&clock_is_default, !initial->is_subscribed);
-	atomic_store(&state, initial->is_subscribed  ? OWNER_SUBSCRIBED
-			     : initial->keeps_graphs ? OWNER_GRAPHS
-						     : OWNER_RELEASED);
+	atomic_store(&state, OWNER_STARTING);
+}
+
+void cupti_owner_ready(void)
+{
+	atomic_store(&state, config.is_subscribed  ? OWNER_SUBSCRIBED
+			     : config.keeps_graphs ? OWNER_GRAPHS
+						   : OWNER_RELEASED);
 }
 
 void cupti_owner_want(bool recording)
 {
 	atomic_store(&is_wanted, recording);
 	atomic_store(&has_problem, false);
+}
+
+void cupti_owner_cancel(void)
+{
+	atomic_store(&is_wanted, false);
 }
 
 bool cupti_owner_is_settled(void)
@@ -265,6 +276,11 @@ static void stop_recording(void)
 {
 	uint64_t deadline_ns = monotonic_ns() + LAUNCH_TIMEOUT_NS;
 
+	/* A later request may have seen that recording runs. */
+	if (atomic_load(&is_wanted)) {
+		atomic_store(&state, OWNER_SUBSCRIBED);
+		return;
+	}
 	while (config.calls_are_open() && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(NAP_NS);
 	cupti_subscriber_stop();
@@ -279,6 +295,22 @@ static void stop_recording(void)
 		  config.keeps_graphs ? "; graphs are still watched" : "");
 }
 
+/*
+ * Correlation ids may have restarted. The writer must forget the old ones before new calls are
+ * skipped.
+ */
+static void tell_writer_of_new_ids(void)
+{
+	uint64_t deadline_ns = monotonic_ns() + WRITER_TIMEOUT_NS;
+
+	if (!atomic_exchange(&ids_may_restart, false))
+		return;
+	add_event(monotonic_ns(), true, "");
+	while (atomic_load(&events_taken) != atomic_load(&event_count) &&
+	       monotonic_ns() < deadline_ns)
+		xt_sleep_ns(NAP_NS);
+}
+
 /* Subscribes if needed. On failure, the state is the one before. */
 static bool start_from(enum state before)
 {
@@ -287,13 +319,14 @@ static bool start_from(enum state before)
 	char why[sizeof(problem)];
 
 	/* Empties the buffers of another tool, so that they get none of our records. */
-	if (atomic_load(&clock_is_foreign))
+	if (atomic_load(&ids_may_restart))
 		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 	if (before == OWNER_RELEASED && cupti_subscriber_subscribe(why, sizeof(why))) {
 		set_problem(why);
 		atomic_store(&state, before);
 		return false;
 	}
+	tell_writer_of_new_ids();
 	if (cupti_subscriber_start(config.level, sets_clock, why, sizeof(why))) {
 		cupti_subscriber_unsubscribe();
 		set_problem(why);
@@ -316,8 +349,6 @@ static void start_recording(enum state before)
 			log_message("cannot resume recording: %s", cupti_owner_problem());
 		return;
 	}
-	if (atomic_exchange(&ids_may_restart, false))
-		add_event(monotonic_ns(), true, "");
 	if (is_back) {
 		recording_resume(PAUSED_HANDOFF);
 		log_message("recording resumed: CUPTI is free again");
@@ -369,7 +400,7 @@ void cupti_owner_update(void)
 	if (now != OWNER_RELEASED && now != OWNER_GRAPHS)
 		return;
 	if (!is_free()) {
-		if (wanted && !atomic_load(&has_problem))
+		if (wanted && !atomic_load(&has_problem) && !atomic_load(&resume_at_ns))
 			set_problem("another tool uses CUPTI in this process");
 	} else if (wanted && !atomic_load(&has_problem) && change_state(now, OWNER_STARTING)) {
 		start_recording(now);

@@ -38,11 +38,17 @@ struct cupti_owner_config {
 	void (*close_calls)(void);
 };
 
-/* Once, at start. */
+/* Once, before the writer thread starts: until cupti_owner_ready(), nothing is settled. */
 void cupti_owner_begin(const struct cupti_owner_config *config);
+
+/* Once, when CUPTI is in the state that the configuration says. */
+void cupti_owner_ready(void);
 
 /* Writer thread: whether to record from now on. */
 void cupti_owner_want(bool recording);
+
+/* Writer thread: a start failed. Like cupti_owner_want(false), but keeps its problem. */
+void cupti_owner_cancel(void);
 
 /*
  * Writer thread: whether the last wish is done: recording has started, or all records have arrived.
@@ -50,7 +56,7 @@ void cupti_owner_want(bool recording);
  */
 bool cupti_owner_is_settled(void);
 
-/* Why recording is wanted and does not run: one line. NULL: it runs, or is not wanted. */
+/* Why the last start failed, or recording cannot resume: one line. NULL: no problem. */
 const char *cupti_owner_problem(void);
 
 /* Flusher thread, every few milliseconds: starts, stops or resumes. */
@@ -71,7 +77,7 @@ bool cupti_owner_yield(const char *function, const char *who);
 /* Whether another tool's call takes effect: we do not use CUPTI. */
 bool cupti_owner_is_released(void);
 
-/* The other tool seems to be done: we may come back in a while. */
+/* The other tool seems to be done, or was refused: we may come back in a while. */
 void cupti_owner_tool_left(void);
 
 /* In the thread of another tool, before its call: what the call does to the clock of records. */

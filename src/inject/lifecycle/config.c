@@ -173,6 +173,11 @@ bool config_read(struct config *config)
 	config->api_level = read_api_level();
 	config->start = read_start();
 	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");
+	if (config->follows_profiler && config->start != START_RECORDING) {
+		log_message("cannot use XTRACE_START and XTRACE_CAPTURE_RANGE together; using "
+			    "XTRACE_CAPTURE_RANGE");
+		config->start = START_RECORDING;
+	}
 	read_max_size(&config->limits.size);
 	read_max_overhead(&config->limits.overhead_percent);
 	read_cpu(&config->cpu_hz);

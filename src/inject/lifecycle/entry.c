@@ -268,6 +268,12 @@ static int open_libraries(const struct config *config, char *why, size_t why_byt
 	return 0;
 }
 
+/* Recording waits for a request. */
+static bool is_armed(const struct config *config)
+{
+	return config->start == START_ARMED || config->start == START_ARMED_GRAPHS;
+}
+
 /*
  * Creates the log and the crash buffer and starts the writer thread. Stores the log's path, of at
  * most PATH_MAX + 16 bytes, so that the caller can delete it.
@@ -301,6 +307,9 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 		rc = crash_buffer_create(crash_buffer_path, header.log_id, cupti.version);
 		debug_log(DEBUG_MEMORY, "crash buffer %s: %s", crash_buffer_path,
 			  rc ? strerror(-rc) : "created");
+		if (rc && is_armed(config))
+			log_message("cannot be started by xtrace start: cannot create %s: %s",
+				    crash_buffer_path, strerror(-rc));
 		rc = write_header(log);
 	}
 	if (rc) {
@@ -339,12 +348,6 @@ static void release_standard_streams(const int held[STDERR_FILENO + 1])
 	for (int i = 0; i <= STDERR_FILENO; i++)
 		if (held[i] >= 0)
 			close(held[i]);
-}
-
-/* Recording waits for a request. */
-static bool is_armed(const struct config *config)
-{
-	return config->start == START_ARMED || config->start == START_ARMED_GRAPHS;
 }
 
 static int start_tracing(const struct config *config, char *log_path, char *why, size_t why_bytes)
@@ -399,14 +402,6 @@ static void start(void)
 	}
 	python_find();
 	torch_find();
-	if (start_tracing(&config, log_path, why, sizeof(why)))
-		goto unsubscribe;
-	if (config.follows_profiler)
-		cupti_subscriber_follow_profiler();
-	shutdown_begin();
-	watch_forks();
-	atomic_store(&callbacks_active, true);
-	process_exit_watch_end();
 	cupti_owner_begin(&(struct cupti_owner_config){
 		.level = config.api_level,
 		.is_subscribed = !is_armed(&config),
@@ -415,6 +410,15 @@ static void start(void)
 		.calls_are_open = thread_buffers_have_open_work,
 		.close_calls = thread_buffers_close_calls,
 	});
+	if (start_tracing(&config, log_path, why, sizeof(why)))
+		goto unsubscribe;
+	if (config.follows_profiler)
+		cupti_subscriber_follow_profiler();
+	shutdown_begin();
+	watch_forks();
+	atomic_store(&callbacks_active, true);
+	process_exit_watch_end();
+	cupti_owner_ready();
 	writer_thread_allow_flush();
 	cupti_handoff_begin();
 	cpu_sampler_start(&config);

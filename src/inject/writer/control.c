@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/writer/control.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "inject/cupti/cupti_owner.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/recording_state.h"
 #include "inject/writer/record_account.h"
+#include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_run.h"
 
@@ -17,9 +21,9 @@ static bool keeps_cupti;
 static struct {
 	uint32_t word; /* the last request that was taken */
 	bool is_start, is_pending, is_applied;
-	bool waits_for_cupti;	 /* to resume when CUPTI is free */
 	bool has_open_ranges;	 /* since the last stop */
-	uint64_t complete_bytes; /* of the log when it was completed; 0: never */
+	bool is_incomplete;	 /* stopped, and the file does not end with END yet */
+	uint64_t complete_bytes; /* of the file when it ended with END; 0: never */
 	uint64_t start_at_ns;
 	uint64_t duration_ns; /* 0: no limit */
 	uint64_t stop_at_ns;  /* 0: no limit */
@@ -46,9 +50,13 @@ static void take_request(void)
 	control.start_at_ns = control.is_start ? now_ns + delay_ms * NS_PER_MS : now_ns;
 	control.duration_ns = control.is_start ? duration_ms * NS_PER_MS : 0;
 	control.stop_at_ns = 0;
-	control.waits_for_cupti = false;
 	debug_log(DEBUG_WRITER, "request: %s, delay %u ms, duration %u ms",
 		  control.is_start ? "start" : "stop", delay_ms, duration_ms);
+}
+
+static bool is_stopped(void)
+{
+	return atomic_load(&recording_paused) & PAUSED_STOPPED;
 }
 
 static void stop(struct recorder *rec)
@@ -56,21 +64,38 @@ static void stop(struct recorder *rec)
 	uint64_t time_ns = monotonic_ns();
 
 	if (recording_pause(keeps_cupti ? PAUSED_REQUESTED : PAUSED_STOPPED))
-		record_switch(rec, time_ns, false);
+		record_stop_request(rec, time_ns, !keeps_cupti);
 	if (keeps_cupti)
 		return;
 	cupti_owner_want(false);
 	control.has_open_ranges = true;
+	control.is_incomplete = true;
 }
 
 /* CUPTI is ready, so calls may be recorded. */
 static void resume(struct recorder *rec)
 {
-	if (atomic_load(&recording_paused) & PAUSED_STOPPED)
+	/* Ranges that began before CUDA did are in the rings, and their ends are not. */
+	if (is_stopped()) {
+		record_range_ends(rec);
 		record_ranges_restart(rec);
+	}
 	if (recording_resume(PAUSED_REQUESTED | PAUSED_STOPPED))
 		record_switch(rec, monotonic_ns(), true);
+	/* Recovery would take the time up to the next flush for a pause. */
+	recorder_flush(rec);
+	control.is_incomplete = false;
 	control.stop_at_ns = control.duration_ns ? monotonic_ns() + control.duration_ns : 0;
+}
+
+/* True if everything that CUPTI and the threads have delivered is in the file. */
+static bool drain(struct recorder *rec)
+{
+	do {
+		record_calls(rec);
+		record_activity(rec);
+	} while (!recorder_flush(rec) && rec->held_count);
+	return !rec->write_error;
 }
 
 /*
@@ -79,43 +104,66 @@ static void resume(struct recorder *rec)
  */
 static void complete_log(struct recorder *rec)
 {
+	if (rec->write_error || !drain(rec))
+		return; /* again when the log can be written */
 	record_clock(rec);
 	record_account(rec);
-	if (keeps_cupti || recorder_flush(rec) || xt_writer_add_end(rec->writer))
+	if (recorder_flush(rec) || xt_writer_add_end(rec->writer) || recorder_flush(rec))
 		return;
-	recorder_flush(rec);
+	control.is_incomplete = false;
 	control.complete_bytes = xt_writer_file_bytes(rec->writer);
+}
+
+static const char *problem_now(const struct recorder *rec)
+{
+	static char text[128];
+	const char *problem = cupti_owner_problem();
+
+	if (rec->write_error) {
+		snprintf(text, sizeof(text), "the log cannot be written: %s",
+			 strerror(-rec->write_error));
+		return text;
+	}
+	if (recorder_is_full(rec))
+		return "the log has reached --max-size";
+	return problem ? problem : "";
+}
+
+static void apply(struct recorder *rec)
+{
+	control.is_applied = true;
+	if (!control.is_start)
+		stop(rec);
+	else if (!recorder_is_full(rec))
+		cupti_owner_want(true);
 }
 
 /*
  * True when the request, or the end of its duration, is done. A start has CUPTI before it resumes;
- * a stop waits for the GPU.
+ * a stop waits for the GPU. A start that fails does not happen later.
  */
 static bool execute(struct recorder *rec)
 {
 	if (!control.is_applied && monotonic_ns() < control.start_at_ns)
 		return false;
-	if (!control.is_applied) {
-		control.is_applied = true;
-		if (control.is_start)
-			cupti_owner_want(true);
-		else
-			stop(rec);
-	}
+	if (!control.is_applied)
+		apply(rec);
 	if (!cupti_owner_is_settled())
 		return false;
-	if (!control.is_start)
+	if (!control.is_start && keeps_cupti)
+		recorder_flush(rec);
+	else if (!control.is_start)
 		complete_log(rec);
-	else if (cupti_owner_problem())
-		control.waits_for_cupti = true;
-	else
+	else if (!recorder_is_full(rec) && !cupti_owner_problem())
 		resume(rec);
+	else if (is_stopped())
+		cupti_owner_cancel();
 	return true;
 }
 
 bool control_is_idle(void)
 {
-	return !control.is_pending && atomic_load(&recording_paused) & PAUSED_STOPPED;
+	return !control.is_pending && is_stopped();
 }
 
 static enum xt_tracer_state state_now(void)
@@ -136,8 +184,6 @@ static enum xt_tracer_state state_now(void)
 
 void control_update(struct recorder *rec)
 {
-	const char *problem;
-
 	/* The rings were drained since the stop. */
 	if (control.has_open_ranges)
 		record_range_ends(rec);
@@ -145,13 +191,8 @@ void control_update(struct recorder *rec)
 	take_request();
 	if (control.is_pending && execute(rec)) {
 		control.is_pending = false;
-		problem = cupti_owner_problem();
-		crash_buffer_state(state_now(), problem ? problem : "");
+		crash_buffer_state(state_now(), problem_now(rec));
 		crash_buffer_request_done(control.word);
-	}
-	if (control.waits_for_cupti && cupti_owner_is_settled() && !cupti_owner_problem()) {
-		control.waits_for_cupti = false;
-		resume(rec);
 	}
 	if (control.stop_at_ns && !control.is_pending && monotonic_ns() >= control.stop_at_ns) {
 		control.is_pending = true;
@@ -159,9 +200,10 @@ void control_update(struct recorder *rec)
 		control.stop_at_ns = control.start_at_ns = 0;
 	}
 	/* A stopped process may still load libraries. */
-	if (state_now() == XT_STATE_STOPPED && control.complete_bytes &&
-	    xt_writer_file_bytes(rec->writer) != control.complete_bytes)
+	if (control_is_idle() &&
+	    (control.is_incomplete ||
+	     (control.complete_bytes &&
+	      xt_writer_file_bytes(rec->writer) != control.complete_bytes)))
 		complete_log(rec);
-	problem = cupti_owner_problem();
-	crash_buffer_state(state_now(), problem ? problem : "");
+	crash_buffer_state(state_now(), problem_now(rec));
 }

@@ -224,7 +224,8 @@ void record_start(struct recorder *rec)
 	record_apis(rec);
 	record_clock(rec);
 	if (atomic_load(&recording_paused))
-		record_switch(rec, rec->start_ns, false);
+		record_stop_request(rec, rec->start_ns,
+				    atomic_load(&recording_paused) & PAUSED_STOPPED);
 }
 
 static void module_loaded(void *context, const struct module *module)
@@ -339,6 +340,12 @@ static void record_switch_why(struct recorder *rec, uint64_t time_ns, bool is_on
 void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on)
 {
 	record_switch_why(rec, time_ns, is_on, XT_SWITCH_ASKED, "");
+}
+
+void record_stop_request(struct recorder *rec, uint64_t time_ns, bool releases_cupti)
+{
+	record_switch_why(rec, time_ns, false,
+			  releases_cupti ? XT_SWITCH_STOPPED : XT_SWITCH_ASKED, "");
 }
 
 void record_stop(struct recorder *rec, uint64_t time_ns)

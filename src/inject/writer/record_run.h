@@ -14,6 +14,9 @@ void record_clock(struct recorder *rec);
 void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on);
 /* Recording ends because the log is full. */
 void record_stop(struct recorder *rec, uint64_t time_ns);
+
+/* Recording pauses, or stops and releases CUPTI, on request. */
+void record_stop_request(struct recorder *rec, uint64_t time_ns, bool releases_cupti);
 /* Adjusts the sampling rate to --max-overhead. */
 void record_rate(struct recorder *rec);
 /* Rows for handoffs of CUPTI (cupti_owner.h). */

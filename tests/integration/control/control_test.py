@@ -30,8 +30,11 @@ class Service:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        if self.said is None:
+    def __exit__(self, kind, *_):
+        if kind:
+            self.process.kill()
+            os.kill(int(self.pid), signal.SIGKILL)
+        elif self.said is None:
             self.end()
 
     def do(self, *lines):
@@ -111,12 +114,13 @@ class Cycles(Test):
             assert "closed" in self.dump(service, "--check")
             time.sleep(0.1)
             assert service.status()["launches"] == launches
+            # One of two controllers may find that the other's request came in between.
             controllers = [threading.Thread(target=self.loop, args=(service,)) for _ in range(2)]
             for controller in controllers:
                 controller.start()
             for controller in controllers:
                 controller.join()
-            self.xtrace("start", "--all")
+            self.xtrace("start", service.data)
             time.sleep(0.2)
             state = service.status()
             assert state["state"] == "recording" and state["gpus"] == [0], state
@@ -128,9 +132,9 @@ class Cycles(Test):
         assert self.ps(service.data) == []
 
     def loop(self, service):
-        for _ in range(10):
-            self.xtrace("start", service.pid)
-            self.xtrace("stop", service.data)
+        for words in (["start", service.pid], ["stop", service.data]) * 10:
+            done = subprocess.run([self.args.xtrace, *words], capture_output=True, text=True)
+            assert done.returncode == 0 or "another request" in done.stderr, done.stderr
 
 
 class Ranges(Test):
@@ -138,7 +142,8 @@ class Ranges(Test):
 
     def run(self):
         with Service(self, "--armed") as service:
-            service.do("push outer", "push gone", "start")
+            # The program pushed "before CUDA" before it initialised CUDA.
+            service.do("pop", "push outer", "push gone", "start")
             self.xtrace("start", service.pid)
             service.do("launch", "pop", "end", "push kept", "start", "launch")
             self.xtrace("stop", service.pid)
@@ -149,8 +154,8 @@ class Ranges(Test):
         paths = self.counts(service)
         assert sum(paths.values()) == 4, paths
         inside = {name: sum(count for path, count in paths.items() if "[NVTX %s]" % name in path)
-                  for name in ("outer", "gone", "kept", "started", "unseen", "again")}
-        assert inside == {"outer": 0, "gone": 0, "kept": 1, "started": 1, "unseen": 0,
+                  for name in ("before CUDA", "outer", "gone", "kept", "started", "unseen", "again")}
+        assert inside == {"before CUDA": 0, "outer": 0, "gone": 0, "kept": 1, "started": 1, "unseen": 0,
                           "again": 1}, paths
         self.check_complete(service)
 
@@ -230,13 +235,24 @@ class Refusals(Test):
                             (["stop", "--all", "1"], "choose one of"),
                             (["start", "--duration", "soon", "1"], "must be a time"),
                             (["start", "--duration", "60d"], "must be a time"),
-                            (["start", "--delay", "9999999s", "1"], "at most 49 days"),
+                            (["start", "--delay", "9999999s", "1"], "to 49 days"),
+                            (["start", "--duration", "0", "1"], "from 1ms"),
+                            (["start", "4294967298"], "there is no process"),
+                            (["record", "--armed", "--paused", "true"], "choose one of"),
                             (["record", "--armed=all", "true"], "--armed=graphs")):
             said = self.xtrace(*words, status=2)
             assert text in said, (words, said)
         with Service(self, "--armed", name="stopped") as service:
             os.kill(int(service.pid), signal.SIGSTOP)
+            while b") T" not in open("/proc/%s/stat" % service.pid, "rb").read():
+                time.sleep(0.01)
+            said = self.xtrace("start", service.data, status=2)
+            assert "stopped by a signal" in said, said
             os.kill(int(service.pid), signal.SIGCONT)
+            # A child has its parent's maps, but is not traced.
+            service.do("fork")
+            rows = [row["pid"] for row in self.ps() if row["log"].startswith(service.data + "/")]
+            assert rows == [int(service.pid)], rows
             self.xtrace("start", service.data)
             os.rename(service.data, service.data + ".moved")
             os.mkdir(service.data)
@@ -248,6 +264,23 @@ class Refusals(Test):
                     os.unlink(os.path.join(service.data, name))
             said = self.xtrace("start", service.pid, status=2)
             assert "was deleted" in said, said
+
+
+class Full(Test):
+    """A log that has reached --max-size cannot be started again."""
+
+    def run(self):
+        with Service(self, "--armed", "--max-size", "256K", threads=8) as service:
+            self.xtrace("start", service.pid)
+            deadline = time.monotonic() + 20
+            while service.status()["state"] != "full":
+                assert time.monotonic() < deadline, service.status()
+                time.sleep(0.05)
+            self.xtrace("stop", service.pid, status=2)
+            said = self.xtrace("start", service.pid, status=2)
+            assert "has reached --max-size" in said, said
+            assert service.status()["problem"] == "the log has reached --max-size"
+            service.end()
 
 
 class Killed(Test):
@@ -269,7 +302,8 @@ class Killed(Test):
                 assert " 0 lost" in service.said, service.said
 
 
-PARTS = {part.__name__.lower(): part for part in (Cycles, Ranges, Graphs, Times, Refusals, Killed)}
+PARTS = {part.__name__.lower(): part for part in (Cycles, Ranges, Graphs, Times, Refusals, Full,
+                                              Killed)}
 
 
 def main():

@@ -9,6 +9,7 @@
  *	launch			one kernel, by launch_from_main()
  *	capture			makes a graph with two kernels, in make_graph()
  *	replay			launches that graph
+ *	fork			makes a child that does nothing
  */
 #include <cuda.h>
 
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "integration/attribution/nvtx_client.h"
 
@@ -82,6 +84,25 @@ static void *work(void *first)
 	return NULL;
 }
 
+/* Ends when this process does. */
+static void fork_child(void)
+{
+	int ends[2];
+
+	if (pipe(ends))
+		exit(97);
+	if (fork()) {
+		close(ends[0]);
+		return;
+	}
+	close(ends[1]);
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
+	close(STDERR_FILENO);
+	(void)!read(ends[0], ends, 1);
+	_exit(0);
+}
+
 static void act(const char *line, CUstream stream)
 {
 	static uint64_t started;
@@ -100,6 +121,8 @@ static void act(const char *line, CUstream stream)
 		made = make_graph(stream);
 	else if (!strcmp(line, "replay"))
 		check(cuGraphLaunch(made, stream));
+	else if (!strcmp(line, "fork"))
+		fork_child();
 	else
 		exit(98);
 }
@@ -114,6 +137,7 @@ int main(int argc, char **argv)
 	char line[256];
 
 	nvtx_start();
+	nvtx_push_a("before CUDA");
 	check(cuInit(0));
 	check(cuDeviceGet(&device, 0));
 	check(cuDevicePrimaryCtxRetain(&context, device));
