@@ -75,7 +75,8 @@ static char *find_foreign_file(DIR *folder)
 /* True if a process holds an exclusive lock. False on file systems without locks. */
 static bool is_locked(DIR *folder, const char *name)
 {
-	int fd = openat(dirfd(folder), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = openat(dirfd(folder), name,
+			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	bool locked;
 
 	if (fd < 0)

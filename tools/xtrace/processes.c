@@ -79,7 +79,7 @@ static char *crash_buffer_in(char *line, bool *is_deleted)
 	return path;
 }
 
-/* Whether the process has this id in its own PID namespace. A forked child has its parent's maps. */
+/* Whether the process has this id in its PID namespace. A forked child has its parent's maps. */
 static bool has_own_pid(pid_t pid, uint32_t own_pid)
 {
 	char path[64], *line = NULL, *last;

@@ -20,8 +20,7 @@ void *flusher_main(void *unused)
 	prctl(PR_SET_NAME, "xtrace-flush");
 	while (!flusher_is_stopping()) {
 		for (unsigned ms = 0; ms < PERIOD_MS && !flusher_is_stopping();) {
-			unsigned nap_ms =
-				cupti_owner_may_flush() ? STOP_CHECK_MS : IDLE_CHECK_MS;
+			unsigned nap_ms = cupti_owner_may_flush() ? STOP_CHECK_MS : IDLE_CHECK_MS;
 
 			xt_sleep_ns(nap_ms * 1000000);
 			ms += nap_ms;

@@ -200,10 +200,9 @@ void control_update(struct recorder *rec)
 		control.stop_at_ns = control.start_at_ns = 0;
 	}
 	/* A stopped process may still load libraries. */
-	if (control_is_idle() &&
-	    (control.is_incomplete ||
-	     (control.complete_bytes &&
-	      xt_writer_file_bytes(rec->writer) != control.complete_bytes)))
+	if (control_is_idle() && (control.is_incomplete ||
+				  (control.complete_bytes &&
+				   xt_writer_file_bytes(rec->writer) != control.complete_bytes)))
 		complete_log(rec);
 	crash_buffer_state(state_now(), problem_now(rec));
 }

@@ -344,8 +344,8 @@ void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on)
 
 void record_stop_request(struct recorder *rec, uint64_t time_ns, bool releases_cupti)
 {
-	record_switch_why(rec, time_ns, false,
-			  releases_cupti ? XT_SWITCH_STOPPED : XT_SWITCH_ASKED, "");
+	record_switch_why(rec, time_ns, false, releases_cupti ? XT_SWITCH_STOPPED : XT_SWITCH_ASKED,
+			  "");
 }
 
 void record_stop(struct recorder *rec, uint64_t time_ns)
