@@ -45,6 +45,7 @@ install(PROGRAMS samples/pytorch_train.py tests/gpu/torch_work.py tests/gpu/pyth
 	tests/gpu/training.py
 	DESTINATION share/xtrace/samples)
 install(PROGRAMS tests/gpu/yield.py DESTINATION share/xtrace RENAME gpu-yield.py)
+install(PROGRAMS tests/gpu/service.py DESTINATION share/xtrace RENAME gpu-service.py)
 install(PROGRAMS tests/gpu/nccl.py DESTINATION share/xtrace RENAME gpu-nccl.py)
 install(PROGRAMS tests/gpu/diff.sh DESTINATION share/xtrace RENAME gpu-diff.sh)
 install(FILES tests/gpu/work.c DESTINATION share/xtrace/samples)

@@ -39,16 +39,33 @@ enum xt_area_kind {
 	XT_AREA_NAMES = 3, /* since version 2 */
 };
 
-/* Requests of other processes to the tracer. */
+/*
+ * Requests of other processes to the tracer. The sender first writes delay_ms and duration_ms, then
+ * the word.
+ */
 enum xt_crash_buffer_request {
 	XT_REQUEST_NONE = 0,
-	XT_REQUEST_RECORD = 1,
-	XT_REQUEST_PAUSE = 2,
+	XT_REQUEST_START = 1,
+	XT_REQUEST_STOP = 2,
 	XT_REQUEST_MASK = 3,
-	XT_REQUEST_DONE = 4, /* set by the tracer */
+	XT_REQUEST_DONE = 4, /* set by the tracer, once recording runs or the log is complete */
 	XT_REQUEST_SEQUENCE =
 		8, /* incremented by each request; the bits from here on are a counter */
 };
+
+/* What the tracer does. */
+enum xt_tracer_state {
+	XT_STATE_UNKNOWN = 0,
+	XT_STATE_RECORDING = 1,
+	XT_STATE_PAUSED = 2,   /* not recording; CUPTI is still enabled */
+	XT_STATE_STOPPED = 3,  /* not recording, at almost no cost */
+	XT_STATE_STOPPING = 4, /* waits for the GPU to finish recorded work */
+	XT_STATE_YIELDED = 5,  /* another tool uses CUPTI */
+	XT_STATE_FULL = 6,     /* the log has reached --max-size */
+	XT_STATE_WAITING = 7,  /* starts after delay_ms */
+};
+
+#define XT_CRASH_BUFFER_PROBLEM_BYTES 512
 
 #define XT_CRASH_BUFFER_RECORD_KINDS 64
 
@@ -113,6 +130,15 @@ struct xt_crash_buffer_header {
 	uint64_t counters[XT_CRASH_BUFFER_COUNTERS_MAX]; /* enum xt_crash_buffer_counter */
 	/* Valid bytes of the log; 0: unknown. */
 	uint64_t log_bytes;
+	uint32_t state;		/* enum xt_tracer_state */
+	uint32_t delay_ms;	/* of a request to start: how long to wait before */
+	uint32_t duration_ms;	/* of a request to start: how long to record; 0: no limit */
+	uint32_t request_taken; /* the last request that the tracer has read */
+	uint64_t gpus;		/* bit i: work of device i was recorded */
+	uint64_t launch_count;	/* recorded launches of kernels and graphs */
+	uint64_t lost_count;	/* events that were lost, of any kind */
+	/* Why recording does not run though requested; ends with NUL. "": no problem. */
+	char problem[XT_CRASH_BUFFER_PROBLEM_BYTES];
 };
 _Static_assert(XT_CRASH_BUFFER_COUNTERS <= XT_CRASH_BUFFER_COUNTERS_MAX, "the counters fit");
 

@@ -318,6 +318,8 @@ enum xt_switch_why {
 	XT_SWITCH_ASKED = 0,   /* by the user or the program */
 	XT_SWITCH_YIELDED = 1, /* another tool took or released CUPTI */
 	XT_SWITCH_SIZE = 2,    /* the log reached --max-size */
+	XT_SWITCH_STOPPED =
+		3, /* by the user; allocations and NVTX events are not recorded either */
 };
 
 enum xt_stack_rate_column {

@@ -40,7 +40,7 @@ static void print_option(const struct option_row *row)
 	char letter[] = {'-', row->letter, ',', ' ', '\0'}, head[128];
 
 	snprintf(head, sizeof(head), "%s--%s%s%s%s%s", row->letter ? letter : "    ", row->name,
-		 value ? " " : "", row->number ? "[" : "", value ? value : "",
+		 value && *value != '=' ? " " : "", row->number ? "[" : "", value ? value : "",
 		 row->number ? "]" : "");
 	print_row(head, row->help);
 }

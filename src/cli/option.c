@@ -5,6 +5,7 @@
 #include "cli/option.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,27 @@ int option_number(void *context, const struct option_row *row, const char *value
 		return -EINVAL;
 	*(unsigned *)target(context, row) = (unsigned)number;
 	return 0;
+}
+
+int option_time(void *context, const struct option_row *row, const char *value)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+	char *end;
+	double number;
+
+	if (value[0] < '0' || value[0] > '9')
+		return -EINVAL;
+	number = strtod(value, &end);
+	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++) {
+		if (strcmp(end, units[u].name) || !(number * units[u].ns < (double)INT64_MAX))
+			continue;
+		*(uint64_t *)target(context, row) = (uint64_t)(number * units[u].ns + 0.5);
+		return 0;
+	}
+	return -EINVAL;
 }
 
 int option_percent(void *context, const struct option_row *row, const char *value)

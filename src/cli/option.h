@@ -30,7 +30,8 @@ struct option_row {
 	bool is_single;	      /* giving it twice is an error */
 	bool is_hidden;	      /* --help does not list it */
 	const char *value;    /* placeholder; "a|b|c": one of these words; NULL: no value */
-	const char *number;   /* placeholder of a number that may follow, if value is NULL */
+	const char *number;   /* placeholder of a number that may follow, if value is NULL; "=word":
+				 a word that may follow after "=" */
 	const char *help;     /* starts with a verb or names what the value is */
 	const char *expected; /* completes "it must be …"; NULL: made from value */
 	option_apply *apply;
@@ -46,6 +47,7 @@ option_apply option_text;    /* const char *: the value, which must not be empty
 option_apply option_number;  /* unsigned: from min to max */
 option_apply option_word;    /* enum: min plus the position of the word in row->value */
 option_apply option_switch;  /* bool, from "on|off" */
+option_apply option_time;    /* uint64_t ns, from "1.5s", "200ms", "30us", "7ns"; no unit: s */
 option_apply option_percent; /* double: the ratio, above 0% and up to max percent */
 
 /* All options of a command. All zeros is an empty list. */

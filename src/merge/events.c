@@ -501,6 +501,7 @@ int reading_finish(struct reading *reading)
 
 	run->nodes_cyclic_count += model->nodes.cyclic_count;
 	run->pause_count += model->pauses.count;
+	run->stop_count += model->stops.count;
 	run->paused_ns += pauses_total_ns(&model->pauses, model->last_clock_ns);
 	add_handoffs(run, model);
 	add_rates(run, model);
@@ -544,7 +545,7 @@ static int begin(struct reading *reading)
 	if (reading->run->wants_findings &&
 	    callsites_init(&reading->callsites, reading->model, &reading->threads) < 0)
 		return -ENOMEM;
-	memory_init(&reading->memory, &reading->aggregate, memory_listener);
+	memory_init(&reading->memory, &reading->aggregate, &reading->model->stops, memory_listener);
 	reading->has_stack = calloc(reading->model->stacks.count + 1, 1);
 	for (uint32_t id = 1; reading->has_stack && id < reading->model->stacks.count; id++)
 		reading->has_stack[id] = model_has_stack(reading->model, id);

@@ -180,6 +180,7 @@ struct run {
 		uint64_t counted[22 + WORK_KINDS];
 	};
 	uint64_t pause_count; /* of recording */
+	uint64_t stop_count;  /* pauses in which allocations were not recorded either */
 	uint64_t paused_ns;
 	uint64_t nodes_cyclic_count;
 	uint64_t nodes_made_count; /* by calls, including captured launches */

@@ -72,29 +72,6 @@ static int apply_html_size(void *context, const struct option_row *row, const ch
 	return 0;
 }
 
-/* "1.5s", "200ms", "30us", "7ns"; without a unit, seconds. Stores ns as uint64_t. */
-static int apply_time(void *context, const struct option_row *row, const char *value)
-{
-	static const struct {
-		const char *name;
-		double ns;
-	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
-	char *end;
-	double number;
-
-	if (value[0] < '0' || value[0] > '9')
-		return -EINVAL;
-	number = strtod(value, &end);
-	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++) {
-		if (strcmp(end, units[u].name) || !(number * units[u].ns < (double)INT64_MAX))
-			continue;
-		*(uint64_t *)((char *)context + row->offset) =
-			(uint64_t)(number * units[u].ns + 0.5);
-		return 0;
-	}
-	return -EINVAL;
-}
-
 static int apply_warmup(void *context, const struct option_row *row, const char *value)
 {
 	settings_of(context)->iterations.has_warmup = true;
@@ -177,9 +154,10 @@ const struct option_row merge_option_rows[] = {
 	 .help = "Include only what starts at TIME or later: 1.5s (or 1.5), 200ms, 30us or 7ns "
 		 "after "
 		 "the start of the first log",
-	 .uses = USES_ANY, .is_single = true, .apply = apply_time, TARGET(settings.wanted.from_ns)},
+	 .uses = USES_ANY, .is_single = true, .apply = option_time,
+	 TARGET(settings.wanted.from_ns)},
 	{"to", A_TIME, .help = "Include only what starts before TIME", .uses = USES_ANY,
-	 .is_single = true, .apply = apply_time, TARGET(settings.wanted.until_ns)},
+	 .is_single = true, .apply = option_time, TARGET(settings.wanted.until_ns)},
 	{"range", A_REGEX,
 	 .help = "Include only calls inside an NVTX range whose name matches (POSIX extended)",
 	 .uses = USES_ANY, .is_single = true, PATTERN(PATTERN_RANGE)},

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests torch.profiler on a real GPU in untraced processes, and traced with and without --yield.
+"""Tests torch.profiler on a real GPU in processes without xtrace, with it, and with --no-yield.
 
     tests/gpu/yield.py BIN [-o RESULTS]        # BIN: the folder of xtrace and xtrace-dump
 
-Each run is one process that works before, during and after the use of torch.profiler. Checks with
---yield:
+Each run is one process that works before, during and after the use of torch.profiler. Checks
+without --no-yield:
 - The profiler sees the same kernels, by name and count, as in the untraced run. Their times are
   within the profiled region.
 - The log has the kernels from before the profiler and none of its region. One switch names the
@@ -195,10 +195,10 @@ def main():
         try:
             for title, options, environment in (
                     ("bare", None, {}),
+                    ("--no-yield", ["--no-yield"], {}),
                     ("traced", [], {}),
-                    ("traced --yield", ["--yield"], {}),
                     ("bare teardown", None, {"TEARDOWN_CUPTI": "1"}),
-                    ("--yield teardown", ["--yield"], {"TEARDOWN_CUPTI": "1"})):
+                    ("traced teardown", [], {"TEARDOWN_CUPTI": "1"})):
                 rows.append((title, run(args, title, options, environment)))
         except Failure as failure:
             problems.append(str(failure))
@@ -206,12 +206,13 @@ def main():
     report(rows)
     if len(rows) == 5:
         expect(problems, results["bare"]["kernels"], "bare: the profiler saw no kernels")
-        check_yield("traced --yield", results["traced --yield"], results["bare"], False, problems)
-        check_yield("--yield teardown", results["--yield teardown"], results["bare teardown"], True,
+        check_yield("traced", results["traced"], results["bare"], False, problems)
+        check_yield("traced teardown", results["traced teardown"], results["bare teardown"], True,
                     problems)
-        # Without --yield the tracer keeps CUPTI, and the profiler gets nothing.
-        expect(problems, not [row for row in results["traced"]["log"]["switches"] if row[2] == "1"],
-               "traced: the tracer yielded without --yield")
+        # With --no-yield the tracer keeps CUPTI, and the profiler gets nothing.
+        expect(problems,
+               not [row for row in results["--no-yield"]["log"]["switches"] if row[2] == "1"],
+               "--no-yield: the tracer yielded")
     if args.output:
         with open(args.output, "w", encoding="utf-8") as file:
             for _, result in rows:

@@ -106,7 +106,7 @@ static void list_options(struct option_list *list)
 	for (size_t i = 0; i < record.count; i++) {
 		struct option_row row = record.rows[i];
 
-		if (!strcmp(row.name, "paused"))
+		if (!strcmp(row.name, "paused") || !strcmp(row.name, "armed"))
 			continue;
 		row.apply = pass_to_record;
 		row.is_hidden = true;
@@ -314,7 +314,8 @@ out:
 }
 
 static const char details[] =
-	"All options of 'xtrace record' work here, too, except --paused: --simulate, --api, "
+	"All options of 'xtrace record' work here, too, except --paused and --armed: --simulate, "
+	"--api, "
 	"--python,\n"
 	"--capture-range and so on.\n\n"
 	"With --vs, the two commands run alternately, as ABBA, so that drift over time affects "

@@ -46,6 +46,14 @@ static int apply_rate(void *context, const struct option_row *row, const char *v
 	return option_number(context, row, value ? value : CPU_SAMPLING_HZ);
 }
 
+/* --armed or --armed=graphs. Stores the value of XTRACE_START. */
+static int apply_armed(void *context, const struct option_row *row, const char *value)
+{
+	if (value && strcmp(value, "graphs") != 0)
+		return -EINVAL;
+	return option_text(context, row, value ? "armed-graphs" : "armed");
+}
+
 #define TARGET(member) .offset = offsetof(struct capture_options, member)
 
 const struct option_row capture_option_rows[] = {
@@ -59,9 +67,13 @@ const struct option_row capture_option_rows[] = {
 		 "frees, waits and modules (default: work), or also events, graph construction, "
 		 "contexts and streams (all)",
 	 .apply = apply_word, TARGET(api_level)},
+	{"armed", .number = "=graphs", .expected = "--armed or --armed=graphs",
+	 .help = "Do not record until 'xtrace start' asks for it, and cost almost nothing until "
+		 "then. graphs: note who creates CUDA graphs meanwhile",
+	 .apply = apply_armed, TARGET(armed)},
 	{"paused",
-	 .help = "Start paused. 'xtrace resume', or xtrace_gpu.recording() in the program, starts "
-		 "recording",
+	 .help = "Start paused, but with CUPTI enabled, which costs as much as recording. 'xtrace "
+		 "start', or xtrace_gpu.recording() in the program, starts recording at once",
 	 .apply = option_flag, TARGET(is_paused)},
 	{"capture-range", .value = "cudaProfilerApi",
 	 .help = "Record only between cudaProfilerStart() and cudaProfilerStop()",
@@ -79,10 +91,10 @@ const struct option_row capture_option_rows[] = {
 	 .help = "Add the path of each PyTorch module, such as layers.3.self_attn.q_proj, to the "
 		 "Python frames",
 	 .apply = option_flag, TARGET(names_modules)},
-	{"yield",
-	 .help = "Release CUPTI while the program's own profiler uses it, instead of keeping that "
-		 "profiler out",
-	 .apply = option_flag, TARGET(yields)},
+	{"no-yield",
+	 .help = "Go on recording when the program's own profiler wants to use CUPTI, which keeps "
+		 "that profiler out",
+	 .apply = option_flag, TARGET(keeps_cupti)},
 	{"max-size", .value = "SIZE",
 	 .expected = "a size of 256K or more, such as 500M, 2G or 2G:newest",
 	 .help = "Stop recording a process when its log reaches SIZE. SIZE:newest drops the oldest "
@@ -95,6 +107,14 @@ const struct option_row capture_option_rows[] = {
 	 .apply = apply_percent, TARGET(max_overhead)},
 	{0},
 };
+
+int capture_check(const struct capture_options *options)
+{
+	if (!!options->armed + options->is_paused + !!options->capture_range <= 1)
+		return STATUS_OK;
+	print_error("choose one of --armed, --paused and --capture-range");
+	return STATUS_FAILED;
+}
 
 int capture_find_parts(const struct capture_options *options, struct install_paths *paths)
 {
@@ -141,12 +161,12 @@ int capture_environment_make(struct capture_environment *environment,
 		{"NVTX_INJECTION64_PATH", paths->injected},
 		{"XTRACE_DATA", data_dir},
 		{"XTRACE_API", options->api_level},
-		{"XTRACE_START", options->is_paused ? "paused" : NULL},
+		{"XTRACE_START", options->is_paused ? "paused" : options->armed},
 		{"XTRACE_CAPTURE_RANGE", options->capture_range},
 		{"XTRACE_CPU", options->cpu_hz ? hz : NULL},
 		{"XTRACE_PYTHON", options->python},
 		{"XTRACE_MODULES", options->names_modules ? "1" : NULL},
-		{"XTRACE_YIELD", options->yields ? "1" : NULL},
+		{"XTRACE_YIELD", options->keeps_cupti ? "off" : NULL},
 		{"XTRACE_MAX_SIZE", options->max_size},
 		{"XTRACE_MAX_OVERHEAD", options->max_overhead},
 	};

@@ -23,12 +23,16 @@ struct capture_options {
 	unsigned cpu_hz; /* 0: off, or taken from the environment */
 	bool simulates;
 	bool is_paused;
-	bool yields;
+	const char *armed; /* value of XTRACE_START; NULL: not armed */
+	bool keeps_cupti;
 	bool names_modules;
 };
 
 /* Their context begins with a struct capture_options. The last row is all zeros. */
 extern const struct option_row capture_option_rows[];
+
+/* Returns STATUS_OK, or STATUS_FAILED after an error message: options exclude each other. */
+int capture_check(const struct capture_options *options);
 
 /* Finds the injected library and the simulated GPU. Returns an exit status, and prints errors. */
 int capture_find_parts(const struct capture_options *options, struct install_paths *paths);

@@ -86,6 +86,16 @@ static bool is_locked(DIR *folder, const char *name)
 	return locked;
 }
 
+bool data_dir_log_is_held(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	bool is_held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB);
+
+	if (fd >= 0)
+		close(fd);
+	return is_held;
+}
+
 static int cannot_open(const char *path)
 {
 	int error = -errno;

@@ -35,6 +35,9 @@ int data_dir_check_removable(const char *path);
 /* Returns 0, or -ETXTBSY after an error message if a process still writes to a log. */
 int data_dir_check_idle(const char *path);
 
+/* False if no process holds the lock of the log. True if the file system has no locks. */
+bool data_dir_log_is_held(const char *path);
+
 /*
  * Returns 0, or -EACCES after an error message if another user owns or can replace the directory.
  */

@@ -130,7 +130,9 @@ static int run_env(const struct command *command, int argc, char **argv)
 		return status;
 	if (count)
 		return command_unexpected(argv[1]);
-	status = capture_find_parts(&request.options, &request.paths);
+	status = capture_check(&request.options);
+	if (!status)
+		status = capture_find_parts(&request.options, &request.paths);
 	if (status)
 		return status;
 	data_dir = absolute(request.options.output);

@@ -37,10 +37,10 @@ static const struct command command_completion = {
 };
 
 static const struct command *const commands[] = {
-	&command_record, &command_report,     &command_merge,  &command_diff,
-	&command_bench,	 &command_baseline,   &command_ci,     &command_history,
-	&command_pause,	 &command_resume,     &command_sample, &command_env,
-	&command_doctor, &command_completion, &command_help,   &command_version};
+	&command_record,   &command_report, &command_merge,   &command_diff,   &command_bench,
+	&command_baseline, &command_ci,	    &command_history, &command_ps,     &command_start,
+	&command_stop,	   &command_sample, &command_env,     &command_doctor, &command_completion,
+	&command_help,	   &command_version};
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
@@ -51,8 +51,8 @@ static const struct command *const commands[] = {
 static const struct {
 	const char *name, *command;
 } aliases[] = {
-	{"export", "merge"},	  {"--help", "help"}, {"-h", "help"},
-	{"--version", "version"}, {"-V", "version"},
+	{"export", "merge"}, {"--help", "help"}, {"-h", "help"},      {"--version", "version"},
+	{"-V", "version"},   {"pause", "stop"},	 {"resume", "start"},
 };
 
 /* Names from other tools, and the command that does the same here. */
@@ -76,7 +76,6 @@ static const struct {
 	{"profile", "record"},
 	{"trace", "record"},
 	{"run", "record"},
-	{"start", "record"},
 	{"launch", "record"},
 	{"compare", "diff"},
 	{"benchmark", "bench"},
@@ -84,8 +83,7 @@ static const struct {
 	{"diagnose", "doctor"},
 	{"status", "doctor"},
 	{"environment", "env"},
-	{"stop", "pause"},
-	{"continue", "resume"},
+	{"continue", "start"},
 };
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))

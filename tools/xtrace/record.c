@@ -315,9 +315,9 @@ static void report(const struct recording *recording)
 			   plural(totals.running_count));
 	if (totals.launch_count == 0 && totals.kernel_count == 0)
 		print_note("no kernel launch was recorded%s",
-			   recording->options.is_paused
-				   ? ": recording started paused; 'xtrace resume', or "
-				     "xtrace_gpu.recording() in the program, starts it"
+			   recording->options.is_paused || recording->options.armed
+				   ? ": it waited for 'xtrace start', or for "
+				     "xtrace_gpu.recording() in the program"
 			   : recording->options.capture_range
 				   ? ": the program did not call cudaProfilerStart() before its "
 				     "launches"
@@ -356,6 +356,23 @@ static void release(struct recording *recording)
 	recording_dir_close(&recording->dir);
 }
 
+/* Nsight's tools need CUPTI for themselves, and refuse to start or see nothing. */
+static bool is_other_profiler(const char *command)
+{
+	static const char *const names[] = {"ncu", "nsys"};
+	const char *slash = strrchr(command, '/'), *name = slash ? slash + 1 : command;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(name, names[i]) != 0)
+			continue;
+		print_error("cannot record a program under '%s': both need CUPTI; run this '%s' "
+			    "command without 'xtrace record'",
+			    name, name);
+		return true;
+	}
+	return false;
+}
+
 static int run_record(const struct command *command, int argc, char **argv)
 {
 	struct recording recording = {.dir = {.older_claim = -1, .claim = -1}};
@@ -372,10 +389,14 @@ static int run_record(const struct command *command, int argc, char **argv)
 		info->command = longer;
 	error = child_find(info->command[0]);
 	status = error ? child_cannot_run(info->command[0], error)
-		       : capture_find_parts(&recording.options, &recording.paths);
+		       : capture_check(&recording.options);
+	if (!status)
+		status = capture_find_parts(&recording.options, &recording.paths);
 	if (status)
 		goto out;
 	status = STATUS_FAILED;
+	if (is_other_profiler(info->command[0]))
+		goto out;
 	if (recording_dir_create(recording.options.output, &recording.dir))
 		goto out;
 	info->start_realtime_ns = now_ns(CLOCK_REALTIME);

@@ -94,6 +94,14 @@ static bool was_skipped(const struct cupti_callback_data *data)
 	return data->correlation_data && *data->correlation_data == CALL_IS_SKIPPED;
 }
 
+/* A call that was not seen to begin, because it began before recording did. */
+static COLD bool began_unseen(const struct thread_buffer *tb,
+			      const struct cupti_callback_data *data)
+{
+	return atomic_load(&recording_was_paused) && !tb->ring->open_count &&
+	       !(data->correlation_data && *data->correlation_data == CALL_IS_SHUTDOWN_DROP);
+}
+
 /* Counts a call that returned without a known start. */
 static COLD void count_unmatched_exit(struct thread_buffer *tb,
 				      const struct cupti_callback_data *data)
@@ -236,6 +244,10 @@ static void call_exit(struct thread_buffer *tb, uint32_t api, uint32_t use,
 		return;
 	exit_ns = monotonic_ns();
 	call = close_call(tb->ring, api, data->correlation_id);
+	if (!call && began_unseen(tb, data)) {
+		skip_call(tb, data);
+		return;
+	}
 
 	thread_buffer_count_up(tb, XT_RING_CALLS_SEEN);
 	if (!call) {
@@ -472,7 +484,8 @@ static COLD void count_inactive_call(uint32_t domain, uint32_t cbid,
 				     const struct cupti_callback_data *data)
 {
 	if (atomic_load(&callbacks_have_ended) && counts_as_call(domain, cbid, data) &&
-	    !(atomic_load(&recording_paused) & (PAUSED_REQUESTED | PAUSED_HANDOFF)) &&
+	    !(atomic_load(&recording_paused) &
+	      (PAUSED_REQUESTED | PAUSED_HANDOFF | PAUSED_STOPPED)) &&
 	    api_uses[cbid & (API_CBID_END - 1)] & API_MAKES_WORK)
 		count_after_end();
 }

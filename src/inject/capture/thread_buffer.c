@@ -15,7 +15,9 @@
 #include "inject/capture/ring.h"
 #include "inject/capture/stack_cache_index.h"
 #include "inject/memory/budget.h"
+#include "inject/cupti/api_table.h"
 #include "inject/runtime/clock.h"
+#include "inject/runtime/sleep.h"
 #include "inject/memory/map_memory.h"
 #include "inject/memory/crash_buffer.h"
 
@@ -46,7 +48,9 @@ static void *map_private(size_t bytes)
 /*
  * Memory that a thread buffer uses from the start: ring, walk results, first stack cache entries.
  */
-#define INITIAL_BYTES (RING_FIRST_BYTES + CACHE_OWN_BYTES + (64u << 10))
+#define CLOSE_TIMEOUT_NS UINT64_C(20000000)
+#define CLOSE_NAP_NS	 100000
+#define INITIAL_BYTES	 (RING_FIRST_BYTES + CACHE_OWN_BYTES + (64u << 10))
 _Static_assert(INITIAL_BYTES <= BUDGET_THREAD_BYTES, "a thread adds the size of its buffer");
 
 /*
@@ -270,6 +274,35 @@ bool thread_buffer_recover_from_jump(struct thread_buffer *tb, const struct call
 	stack_cache_clear(&tb->cache);
 	counter_add(&counters[XT_RING_LOST_NESTED], counters[XT_RING_CALLS_SEEN] - counted);
 	return true;
+}
+
+bool thread_buffers_have_open_work(void)
+{
+	for (uint32_t t = 0; t < thread_buffer_count(); t++) {
+		const struct thread_buffer *tb = thread_buffer_at(t);
+		uint32_t count = tb ? __atomic_load_n(&tb->ring->open_count, __ATOMIC_ACQUIRE) : 0;
+
+		for (uint32_t i = 0; i < count && i < XT_RING_OPEN_CALLS_MAX; i++)
+			if (api_uses[tb->ring->open_calls[i].api & (API_CBID_END - 1)] &
+			    API_MAKES_WORK)
+				return true;
+	}
+	return false;
+}
+
+void thread_buffers_close_calls(void)
+{
+	uint64_t deadline_ns = monotonic_ns() + CLOSE_TIMEOUT_NS;
+
+	for (uint32_t t = 0; t < thread_buffer_count(); t++) {
+		struct thread_buffer *tb = thread_buffer_at(t);
+
+		while (tb && __atomic_load_n(&tb->within, __ATOMIC_ACQUIRE) != THREAD_BUFFER_IDLE &&
+		       monotonic_ns() < deadline_ns)
+			xt_sleep_ns(CLOSE_NAP_NS);
+		if (tb)
+			__atomic_store_n(&tb->ring->open_count, 0, __ATOMIC_RELEASE);
+	}
 }
 
 struct thread_buffer *thread_buffer_claim(void)

@@ -186,6 +186,15 @@ struct thread_buffer *thread_buffer_at(uint32_t index);
 #define THREAD_BUFFERS_STALLED 256
 void thread_buffers_stall(bool is_stalled);
 
+/* Whether a call that makes GPU work has been seen to begin and not to end. Any thread. */
+bool thread_buffers_have_open_work(void);
+
+/*
+ * Forgets all open calls: CUPTI no longer reports their ends. Waits briefly for threads that are
+ * in a callback.
+ */
+void thread_buffers_close_calls(void);
+
 /* Calls lost because their thread got no buffer. */
 extern atomic_uint_fast64_t thread_buffer_calls_missed;
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hooks, and the state of the handoff: an atomic word. The thread that changes it to
- * HANDOFF_RELEASING or HANDOFF_RESUMING does the work. Others wait for it, up to a timeout. No lock
- * is held during a CUPTI call.
+ * The hooks run in the threads of the other tool. They hold no lock during a CUPTI call.
  */
 #include "inject/cupti/cupti_handoff.h"
 
@@ -14,46 +12,16 @@
 #include <string.h>
 
 #include "inject/cupti/activity.h"
-#include "inject/cupti/cupti_subscriber.h"
-#include "inject/cupti/activity_pool.h"
-#include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
-#include "inject/cupti/flusher.h"
+#include "inject/cupti/cupti_owner.h"
 #include "inject/runtime/find_object.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/log_message.h"
-#include "inject/runtime/recording_state.h"
-#include "inject/runtime/sleep.h"
 #include "inject/runtime/symbol_hooks.h"
 
-#define NAP_NS		   1000000
-#define UNNAMED		   "another tool"
-#define COLLECT_TIMEOUT_NS UINT64_C(300000000)	/* for work that the GPU is executing */
-#define STOP_TIMEOUT_NS	   UINT64_C(1000000000) /* how long the other tool's thread waits */
-#define QUIET_NS                                                                                   \
-	UINT64_C(250000000) /* after it unsubscribed: it may finalise, or subscribe again */
-#define EVENTS_COUNT 64
+#define UNNAMED "another tool"
 
-enum state {
-	HANDOFF_OFF, /* no hooks, or inactive */
-	HANDOFF_SUBSCRIBED,
-	HANDOFF_RELEASING,
-	HANDOFF_RELEASED,
-	HANDOFF_RESUMING,
-};
-
-/*
- * Progress of disabling our records, before another tool enables its own. Either collect_records()
- * does it, or the thread that timed out waiting for it.
- */
-enum stop_state { STOP_REQUESTED, STOP_STARTED, STOP_DONE };
-
-static atomic_int state;
-static atomic_int stop_state;		  /* enum stop_state, valid in HANDOFF_RELEASING */
-static atomic_uint_fast64_t resume_at_ns; /* 0: the other tool is active */
-static atomic_bool clock_is_foreign, clock_is_default;
-static bool resumes_later; /* --yield: release to subscribers too, and resume afterwards */
-static enum api_level api_level;
+static atomic_bool is_active; /* the hooks have an effect */
 
 /* State of the other tool. */
 #define KINDS_COUNT 256
@@ -64,35 +32,6 @@ static uintptr_t cupti_begin, cupti_end; /* CUPTI's address range */
 
 static int (*find_object)(void *address,
 			  struct dl_find_object *result); /* NULL: glibc is too old */
-
-static struct cupti_handoff_event
-	events[EVENTS_COUNT]; /* written by the thread that changes the state, read by the writer */
-static atomic_uint event_count, events_taken;
-
-static void add_event(uint64_t time_ns, bool is_back, const char *who)
-{
-	unsigned count = atomic_load(&event_count);
-	struct cupti_handoff_event *event = &events[count % EVENTS_COUNT];
-
-	if (count - atomic_load(&events_taken) == EVENTS_COUNT)
-		return;
-	event->time_ns = time_ns;
-	event->is_back = is_back;
-	snprintf(event->who, sizeof(event->who), "%s", who);
-	/* Pairs with cupti_handoff_next(). */
-	atomic_store_explicit(&event_count, count + 1, memory_order_release);
-}
-
-bool cupti_handoff_next(struct cupti_handoff_event *event)
-{
-	unsigned taken = atomic_load(&events_taken);
-
-	if (taken == atomic_load_explicit(&event_count, memory_order_acquire))
-		return false;
-	*event = events[taken % EVENTS_COUNT];
-	atomic_store(&events_taken, taken + 1);
-	return true;
-}
 
 /*
  * Runs in the tool's thread. It may hold a lock that a holder of the loader's lock waits for. So
@@ -114,96 +53,6 @@ static void module_name(const void *address, char *out, size_t out_bytes)
 	snprintf(out, out_bytes, "%s", slash ? slash + 1 : path);
 }
 
-/* False if another thread does it or has done it. */
-static bool stop_records(void)
-{
-	int now = STOP_REQUESTED;
-
-	if (!atomic_compare_exchange_strong(&stop_state, &now, STOP_STARTED))
-		return false;
-	cupti_subscriber_stop();
-	return true;
-}
-
-/*
- * On the flusher thread: waits for the GPU to finish recorded calls and flushes their records. New
- * calls are not recorded.
- */
-static void collect_records(void)
-{
-	uint64_t deadline_ns = monotonic_ns() + COLLECT_TIMEOUT_NS;
-
-	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
-	while (activity_is_at_cupti() && monotonic_ns() < deadline_ns) {
-		xt_sleep_ns(NAP_NS);
-		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
-	}
-	/* After a timeout, the other tool owns CUPTI. */
-	if (!stop_records())
-		return;
-	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
-	/* A forced flush also returns unfinished records, including the tool's. */
-	if (atomic_load(&state) == HANDOFF_RELEASING)
-		flusher_flush(XT_CUPTI_FLUSH_FORCED);
-	atomic_store(&stop_state, STOP_DONE);
-}
-
-static void wait_for_stop(uint64_t timeout_ns)
-{
-	uint64_t deadline_ns = monotonic_ns() + timeout_ns;
-
-	while (atomic_load(&stop_state) != STOP_DONE && monotonic_ns() < deadline_ns)
-		xt_sleep_ns(NAP_NS);
-}
-
-static void release_cupti(const char *function, const void *caller)
-{
-	uint64_t time_ns = monotonic_ns();
-	char who[CUPTI_HANDOFF_WHO_BYTES];
-
-	module_name(caller, who, sizeof(who));
-	recording_pause(PAUSED_HANDOFF);
-	add_event(time_ns, false, who);
-	atomic_store(&stop_state, STOP_REQUESTED);
-	if (!flusher_run(collect_records, STOP_TIMEOUT_NS)) {
-		if (!flusher_is_done()) /* else recording has ended */
-			log_message("cannot flush CUPTI in time for another tool: some records are "
-				    "lost");
-		/* collect_records() must not disable the tool's records later. */
-		if (!stop_records())
-			wait_for_stop(2 * STOP_TIMEOUT_NS);
-	}
-	cupti_subscriber_unsubscribe();
-	if (flusher_is_done()) /* recording has ended with the process */
-		return;
-	if (resumes_later)
-		log_message("recording paused: %s uses CUPTI (%s)", who, function);
-	else
-		log_message("recording ends: %s uses CUPTI (%s); to resume afterwards, use --yield",
-			    who, function);
-}
-
-/* On return, only the caller uses CUPTI. */
-static void yield_to_other_tool(const char *function, const void *caller)
-{
-	uint64_t deadline_ns = monotonic_ns() + 2 * STOP_TIMEOUT_NS;
-	int now;
-
-	atomic_store(&resume_at_ns, 0);
-	for (;;) {
-		now = HANDOFF_SUBSCRIBED;
-		if (atomic_compare_exchange_strong(&state, &now, HANDOFF_RELEASING)) {
-			release_cupti(function, caller);
-			atomic_store(&state, HANDOFF_RELEASED);
-			return;
-		}
-		if ((now != HANDOFF_RELEASING && now != HANDOFF_RESUMING) ||
-		    monotonic_ns() >= deadline_ns)
-			return;
-		xt_sleep_ns(NAP_NS);
-	}
-}
-
 /* The effects of a CUPTI function when another tool calls it. */
 enum effect {
 	ACQUIRES = 1 << 0,
@@ -220,39 +69,50 @@ enum effect {
 static bool is_foreign_call(const void *caller)
 {
 	/* CUPTI calls some of its functions itself. Not dladdr(), which takes the loader's lock. */
-	return atomic_load(&state) != HANDOFF_OFF &&
+	return atomic_load(&is_active) &&
 	       !((uintptr_t)caller >= cupti_begin && (uintptr_t)caller < cupti_end);
 }
 
-/*
- * Records keep our clock until another is registered. A tool that registers none expects CUPTI's
- * default. Registering spoils a record, so it is done only then.
- */
-static void adjust_clock(enum effect effect)
+static uint32_t (*real_cuptiActivityEnable)(uint32_t kind);
+
+/* Stopping our records also disabled these kinds for the tool. */
+static void restore_kinds(void)
 {
-	if (effect & (SETS_CLOCK | RESETS_CLOCK))
-		atomic_store(&clock_is_foreign, true);
-	else if (effect & NEEDS_CLOCK && !atomic_load(&clock_is_foreign) &&
-		 !atomic_exchange(&clock_is_default, true))
-		cupti.cuptiActivityRegisterTimestampCallback(realtime_ns);
+	for (uint32_t kind = 0; kind < KINDS_COUNT; kind++)
+		if (atomic_load(&enabled_kinds[kind]))
+			real_cuptiActivityEnable(kind);
+}
+
+static void yield_to_tool(const char *function, const void *caller)
+{
+	char who[CUPTI_OWNER_NAME_BYTES];
+
+	module_name(caller, who, sizeof(who));
+	if (cupti_owner_yield(function, who))
+		restore_kinds();
 }
 
 static void before_foreign_call(const char *function, enum effect effect, const void *caller)
 {
 	/*
-	 * While we are subscribed, CUPTI refuses other subscribers. Enabling a kind is harmless
-	 * without --yield: libraries try which kinds exist.
+	 * While we are subscribed, CUPTI refuses other subscribers. Enabling a kind alone is
+	 * harmless: libraries try which kinds exist.
 	 */
-	bool comes = effect & ACQUIRES && (resumes_later || !(effect & (SUBSCRIBES | ENABLES)));
+	bool comes = effect & ACQUIRES && !(effect & ENABLES) &&
+		     (cupti_owner_yields() || !(effect & SUBSCRIBES));
 
 	if (!(effect & ACQUIRES) || !is_foreign_call(caller))
 		return;
 	if (comes)
-		yield_to_other_tool(function, caller);
+		yield_to_tool(function, caller);
 	if (comes && effect & SUBSCRIBES)
 		atomic_store(&has_unsubscribed, false);
-	if (atomic_load(&state) == HANDOFF_RELEASED)
-		adjust_clock(effect);
+	if (!cupti_owner_is_released())
+		return;
+	if (effect & (SETS_CLOCK | RESETS_CLOCK))
+		cupti_owner_tool_sets_clock();
+	else if (effect & NEEDS_CLOCK)
+		cupti_owner_tool_needs_clock();
 }
 
 static bool wants_records(void)
@@ -266,17 +126,21 @@ static bool wants_records(void)
 static void after_foreign_call(enum effect effect, uint32_t kind, uint32_t result,
 			       const void *caller)
 {
-	if (!(effect & (RELEASES | ENABLES | DISABLES)) || result != XT_CUPTI_SUCCESS ||
-	    !is_foreign_call(caller) || atomic_load(&state) != HANDOFF_RELEASED)
+	bool is_refused = effect & SUBSCRIBES && result != XT_CUPTI_SUCCESS;
+
+	if (!(effect & (SUBSCRIBES | RELEASES | ENABLES | DISABLES)) ||
+	    (result != XT_CUPTI_SUCCESS && !is_refused) || !is_foreign_call(caller))
 		return;
 	if (effect & (ENABLES | DISABLES) && kind < KINDS_COUNT)
 		atomic_store(&enabled_kinds[kind], effect & ENABLES);
 	for (size_t i = 0; effect & FINALIZES && i < KINDS_COUNT; i++)
 		atomic_store(&enabled_kinds[i], false);
-	if (effect & RELEASES)
+	if (!cupti_owner_is_released())
+		return;
+	if (effect & RELEASES || is_refused)
 		atomic_store(&has_unsubscribed, true);
-	if (resumes_later && atomic_load(&has_unsubscribed) && !wants_records())
-		atomic_store(&resume_at_ns, monotonic_ns() + QUIET_NS);
+	if (cupti_owner_yields() && atomic_load(&has_unsubscribed) && !wants_records())
+		cupti_owner_tool_left();
 }
 
 /*
@@ -329,7 +193,7 @@ static uint32_t hook_register(xt_cupti_buffer_requested theirs, xt_cupti_buffer_
 		return real_register(theirs, completed);
 	/* The tool may have enabled kinds before, which changed nothing then. */
 	before_foreign_call("cuptiActivityRegisterCallbacks",
-			    resumes_later ? ACQUIRES : ACQUIRES | NEEDS_CLOCK, caller);
+			    wants_records() ? ACQUIRES | NEEDS_CLOCK : ACQUIRES, caller);
 	atomic_store(&foreign_requested, theirs);
 	atomic_store(&activity_foreign_completed, completed);
 	return real_register(requested, activity_completed);
@@ -364,76 +228,23 @@ static int find_cupti(struct dl_phdr_info *info, size_t info_bytes, void *unused
 	return 1;
 }
 
-void cupti_handoff_begin(enum api_level level, bool resumes)
+void cupti_handoff_begin(void)
 {
 	int rc;
 
-	api_level = level;
-	resumes_later = resumes;
 	find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
 	loader_iterate(find_cupti, NULL);
 	if (!cupti_end)
 		return;
 	rc = symbol_hooks_install(cupti.library, hooks, sizeof(hooks) / sizeof(*hooks));
-	if (!rc)
-		atomic_store(&state, HANDOFF_SUBSCRIBED);
-	else if (resumes_later)
-		log_message("cannot yield to other tools: cannot hook %s: %s", cupti.path,
-			    strerror(-rc));
-}
-
-bool cupti_handoff_is_released(void)
-{
-	int now = atomic_load(&state);
-
-	return now == HANDOFF_RELEASED || now == HANDOFF_RESUMING;
-}
-
-static void resume_recording(void)
-{
-	bool sets_clock = atomic_load(&clock_is_foreign) || atomic_load(&clock_is_default);
-	char why[1024];
-
-	/* Empties the other tool's buffers, so that they get none of our records. */
-	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
-	if (cupti_subscriber_subscribe(why, sizeof(why))) {
-		atomic_store(&state, HANDOFF_RELEASED); /* a tool subscribed past our hooks */
-		return;
-	}
-	if (cupti_subscriber_start(api_level, sets_clock, why, sizeof(why))) {
-		cupti_subscriber_unsubscribe();
-		atomic_store(&state, HANDOFF_RELEASED);
-		log_message("cannot resume recording: %s", why);
-		return;
-	}
-	atomic_store(&clock_is_foreign, false);
-	atomic_store(&clock_is_default, false);
-	add_event(monotonic_ns(), true, "");
-	recording_resume(PAUSED_HANDOFF);
-	atomic_store(&state, HANDOFF_SUBSCRIBED);
-	log_message("recording resumed: CUPTI is free again");
-}
-
-void cupti_handoff_resume_if_due(void)
-{
-	uint64_t due_ns = atomic_load(&resume_at_ns);
-	int now = HANDOFF_RELEASED;
-
-	if (!due_ns || monotonic_ns() < due_ns ||
-	    !atomic_compare_exchange_strong(&state, &now, HANDOFF_RESUMING))
-		return;
-	/*
-	 * Only one thread proceeds: yield_to_other_tool() clears the time before it reads the
-	 * state.
-	 */
-	if (!atomic_exchange(&resume_at_ns, 0)) {
-		atomic_store(&state, HANDOFF_RELEASED);
-		return;
-	}
-	resume_recording();
+	atomic_store(&is_active, !rc);
+	if (rc && cupti_owner_yields())
+		log_message("cannot step back for another profiler in this program: cannot hook "
+			    "%s: %s",
+			    cupti.path, strerror(-rc));
 }
 
 void cupti_handoff_abandon(void)
 {
-	atomic_store(&state, HANDOFF_OFF);
+	atomic_store(&is_active, false);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs in the thread of InitializeInjection(). With --yield, also on the flusher thread and in the
- * thread of another tool.
+ * Runs in the thread of InitializeInjection(), on the flusher thread, and in the thread of another
+ * tool.
  */
 #include "inject/cupti/cupti_subscriber.h"
 
@@ -89,36 +89,38 @@ static void save_zeroed_buffers(void)
 		zeroed_before = 0;
 }
 
-static bool enable_callback(uint32_t domain, uint32_t cbid)
+static bool set_callback(bool is_on, uint32_t domain, uint32_t cbid)
 {
-	uint32_t result = cupti.cuptiEnableCallback(1, subscriber, domain, cbid);
+	uint32_t result = cupti.cuptiEnableCallback(is_on, subscriber, domain, cbid);
 
-	if (cupti_has_failed(result))
+	if (is_on && cupti_has_failed(result))
 		atomic_fetch_add(&cupti_lost_apis, 1);
 	return result == XT_CUPTI_SUCCESS;
 }
 
-/*
- * Enables the callbacks of recorded calls and of graph node creation. Returns how many calls were
- * enabled; old versions of CUPTI lack some.
- */
-static uint32_t enable_callbacks(void)
+/* Returns how many calls were enabled; old versions of CUPTI lack some. */
+static uint32_t set_call_callbacks(bool is_on)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < recorded_apis.count; i++)
+		count += set_callback(is_on, recorded_apis.apis[i].id >> 16,
+				      recorded_apis.apis[i].id & 0xffff);
+	return count;
+}
+
+/* The creation of graph nodes, and changes of what they do. Needed at every level. */
+static void enable_graph_callbacks(void)
 {
 	static const uint32_t resource_cbids[] = {XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING,
 						  XT_CUPTI_RESOURCE_GRAPHNODE_CREATED,
 						  XT_CUPTI_RESOURCE_GRAPHNODE_CLONED};
-	uint32_t enabled = 0;
 
-	for (uint32_t i = 0; i < recorded_apis.count; i++)
-		enabled += enable_callback(recorded_apis.apis[i].id >> 16,
-					   recorded_apis.apis[i].id & 0xffff);
-	/* Changes of graph nodes are recorded at every level. */
 	for (uint32_t cbid = 0; cbid < API_CBID_END; cbid++)
 		if (api_uses[cbid] & API_CHANGES_NODES)
-			enable_callback(XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid);
+			set_callback(true, XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid);
 	for (size_t i = 0; i < sizeof(resource_cbids) / sizeof(*resource_cbids); i++)
-		enable_callback(XT_CUPTI_CB_DOMAIN_RESOURCE, resource_cbids[i]);
-	return enabled;
+		set_callback(true, XT_CUPTI_CB_DOMAIN_RESOURCE, resource_cbids[i]);
 }
 
 /*
@@ -128,7 +130,7 @@ static uint32_t enable_callbacks(void)
  */
 static void watch_unloads(void)
 {
-	enable_callback(XT_CUPTI_CB_DOMAIN_RESOURCE, XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING);
+	set_callback(true, XT_CUPTI_CB_DOMAIN_RESOURCE, XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING);
 	atomic_fetch_add(&cupti_module_unloads, 1);
 }
 
@@ -143,17 +145,23 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 	if (result == XT_CUPTI_SUCCESS)
 		result = cupti.cuptiActivityRegisterCallbacks(activity_requested,
 							      activity_completed);
-	if (result == XT_CUPTI_SUCCESS)
+	/*
+	 * Callbacks before records: while other threads launch, a kernel whose call was not seen
+	 * would have no call path.
+	 */
+	if (result == XT_CUPTI_SUCCESS) {
 		watch_unloads();
-	if (result == XT_CUPTI_SUCCESS)
+		enabled = set_call_callbacks(true);
+		enable_graph_callbacks();
+	}
+	if (enabled)
 		result = cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 	for (size_t i = 0;
-	     i < EXTRA_KINDS && level > API_LEVEL_LAUNCH && result == XT_CUPTI_SUCCESS; i++)
+	     enabled && i < EXTRA_KINDS && level > API_LEVEL_LAUNCH && result == XT_CUPTI_SUCCESS;
+	     i++)
 		if (cupti_has_failed(cupti.cuptiActivityEnable(extra_kinds[i])))
 			atomic_fetch_add(&cupti_lost_kinds, 1);
-	if (result == XT_CUPTI_SUCCESS)
-		enabled = enable_callbacks();
-	if (enabled) {
+	if (enabled && result == XT_CUPTI_SUCCESS) {
 		debug_log(DEBUG_CUPTI, "subscribed: %u of %u API callbacks enabled", enabled,
 			  recorded_apis.count);
 		if (follows_profiler)
@@ -179,6 +187,18 @@ void cupti_subscriber_stop(void)
 	for (size_t i = 0; i < EXTRA_KINDS; i++)
 		cupti.cuptiActivityDisable(extra_kinds[i]);
 	set_zeroed_buffers(zeroed_before);
+}
+
+void cupti_subscriber_watch_graphs(void)
+{
+	watch_unloads();
+	enable_graph_callbacks();
+}
+
+void cupti_subscriber_keep_graphs(void)
+{
+	set_call_callbacks(false);
+	enable_graph_callbacks(); /* some of them are calls, too */
 }
 
 void cupti_subscriber_unsubscribe(void)

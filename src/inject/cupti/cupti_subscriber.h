@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Our subscription to CUPTI: the subscriber, the enabled records, and process-wide attributes.
- * Starts with tracing; with --yield it ends and starts again (cupti_handoff.h).
+ * cupti_owner.h decides when it starts and ends.
  */
 #ifndef XT_INJECT_CUPTI_SUBSCRIBER_H
 #define XT_INJECT_CUPTI_SUBSCRIBER_H
@@ -28,6 +28,13 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 
 /* Disables records and restores attributes. Records of running work still arrive. */
 void cupti_subscriber_stop(void);
+
+/*
+ * After subscribing, or after cupti_subscriber_stop(): receive only the creation of graph nodes and
+ * the unloading of modules.
+ */
+void cupti_subscriber_watch_graphs(void);
+void cupti_subscriber_keep_graphs(void);
 
 /* Ends the subscription and all callbacks. */
 void cupti_subscriber_unsubscribe(void);

@@ -5,32 +5,36 @@
 #include <sys/prctl.h>
 
 #include "inject/cupti/cupti.h"
-#include "inject/cupti/cupti_handoff.h"
+#include "inject/cupti/cupti_owner.h"
 #include "inject/cupti/flusher.h"
 #include "inject/cupti/gpu_names.h"
 #include "inject/runtime/sleep.h"
 
 #define PERIOD_MS     50
 #define STOP_CHECK_MS 2
+#define IDLE_CHECK_MS 10 /* while nothing is recorded */
 
 void *flusher_main(void *unused)
 {
 	(void)unused;
 	prctl(PR_SET_NAME, "xtrace-flush");
 	while (!flusher_is_stopping()) {
-		for (unsigned ms = 0; ms < PERIOD_MS && !flusher_is_stopping();
-		     ms += STOP_CHECK_MS) {
-			xt_sleep_ns(STOP_CHECK_MS * 1000000);
+		for (unsigned ms = 0; ms < PERIOD_MS && !flusher_is_stopping();) {
+			unsigned nap_ms = cupti_owner_may_flush() ? STOP_CHECK_MS : IDLE_CHECK_MS;
+
+			xt_sleep_ns(nap_ms * 1000000);
+			ms += nap_ms;
 			flusher_do_work();
+			if (flusher_is_allowed())
+				cupti_owner_update();
 		}
-		cupti_handoff_resume_if_due();
-		if (!flusher_is_allowed() || cupti_handoff_is_released())
+		if (!flusher_is_allowed() || !cupti_owner_may_flush())
 			continue;
 		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 		if (!gpu_names())
 			gpu_names_read();
 	}
-	if (flusher_is_allowed() && !cupti_handoff_is_released()) {
+	if (flusher_is_allowed() && cupti_owner_may_flush()) {
 		if (!gpu_names())
 			gpu_names_read();
 		/* Completed buffers first, then all records, finished or not. */

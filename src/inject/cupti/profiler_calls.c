@@ -68,6 +68,7 @@ void profiler_calls_enable(void *subscriber)
 {
 	if (!cupti.cuptiGetCallbackName)
 		return;
+	call_count = 0; /* a new subscription */
 	enable_in(subscriber, XT_CUPTI_CB_DOMAIN_DRIVER_API);
 	enable_in(subscriber, XT_CUPTI_CB_DOMAIN_RUNTIME_API);
 }

@@ -10,7 +10,7 @@
 
 enum profiler_call { PROFILER_NONE, PROFILER_START, PROFILER_STOP };
 
-/* Enables their callbacks. Once, at start-up. */
+/* Enables their callbacks. Once for each subscription, before calls are recorded. */
 void profiler_calls_enable(void *subscriber);
 
 /* Which of these calls it is, by domain << 16 | callback id. Any thread, in callbacks. */

@@ -53,19 +53,38 @@ static void find_own_directory(char *out)
 		strcpy(out, ".");
 }
 
+/* The index of the variable's value in a list of words. */
+static int read_choice(const char *name, const char *const *words, size_t count, int fallback,
+		       const char *advice)
+{
+	const char *value = getenv(name);
+
+	if (!value || !*value)
+		return fallback;
+	for (size_t i = 0; i < count; i++)
+		if (words[i] && !strcmp(value, words[i]))
+			return (int)i;
+	log_message("cannot use %s=%s: %s", name, value, advice);
+	return fallback;
+}
+
 static enum api_level read_api_level(void)
 {
 	static const char *const names[] = {
 		[API_LEVEL_LAUNCH] = "launch", [API_LEVEL_WORK] = "work", [API_LEVEL_ALL] = "all"};
-	const char *value = getenv("XTRACE_API");
 
-	if (!value || !*value)
-		return API_LEVEL_WORK;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(value, names[i]))
-			return (enum api_level)i;
-	log_message("cannot use XTRACE_API=%s: choose launch, work or all; using work", value);
-	return API_LEVEL_WORK;
+	return read_choice("XTRACE_API", names, sizeof(names) / sizeof(*names), API_LEVEL_WORK,
+			   "choose launch, work or all; using work");
+}
+
+static enum start_mode read_start(void)
+{
+	static const char *const names[] = {[START_PAUSED] = "paused",
+					    [START_ARMED] = "armed",
+					    [START_ARMED_GRAPHS] = "armed-graphs"};
+
+	return read_choice("XTRACE_START", names, sizeof(names) / sizeof(*names), START_RECORDING,
+			   "choose paused, armed or armed-graphs; recording from the start");
 }
 
 /* Whether the variable has its only valid value. */
@@ -152,12 +171,17 @@ bool config_read(struct config *config)
 	config->autograd = read_switch("XTRACE_AUTOGRAD");
 	config->modules = config->python && read_word("XTRACE_MODULES", "1");
 	config->api_level = read_api_level();
-	config->starts_paused = read_word("XTRACE_START", "paused");
+	config->start = read_start();
 	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");
+	if (config->follows_profiler && config->start != START_RECORDING) {
+		log_message("cannot use XTRACE_START and XTRACE_CAPTURE_RANGE together; using "
+			    "XTRACE_CAPTURE_RANGE");
+		config->start = START_RECORDING;
+	}
 	read_max_size(&config->limits.size);
 	read_max_overhead(&config->limits.overhead_percent);
 	read_cpu(&config->cpu_hz);
-	config->yields = read_word("XTRACE_YIELD", "1");
+	config->yields = read_switch("XTRACE_YIELD");
 	audit = getenv("XTRACE_AUDIT");
 	config->audit_interval = AUDIT_INTERVAL_DEFAULT;
 	if (audit && *audit) {

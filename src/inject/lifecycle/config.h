@@ -13,6 +13,13 @@
 #include "inject/cupti/api_table.h"
 #include "inject/writer/writer_thread.h"
 
+enum start_mode {
+	START_RECORDING,
+	START_PAUSED,	    /* CUPTI is enabled, so resuming takes milliseconds */
+	START_ARMED,	    /* CUPTI is not touched until recording starts */
+	START_ARMED_GRAPHS, /* the same, but the creation of graph nodes is recorded */
+};
+
 struct config {
 	char data_dir[PATH_MAX];     /* XTRACE_DATA: directory of logs */
 	char cupti_path[PATH_MAX];   /* XTRACE_CUPTI: use this libcupti; empty: search */
@@ -22,9 +29,9 @@ struct config {
 	bool python;		     /* XTRACE_PYTHON: not "off" */
 	bool modules;		     /* XTRACE_MODULES: 1 */
 	enum api_level api_level;    /* XTRACE_API: launch, work or all */
-	bool starts_paused;	     /* XTRACE_START: paused */
+	enum start_mode start;	     /* XTRACE_START */
 	bool follows_profiler;	     /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */
-	bool yields;		     /* XTRACE_YIELD: 1 */
+	bool yields;		     /* XTRACE_YIELD: not "off" */
 	struct writer_limits limits; /* XTRACE_MAX_SIZE and XTRACE_MAX_OVERHEAD */
 	uint32_t audit_interval; /* XTRACE_AUDIT: check one stack cache hit in so many; 0: none */
 };

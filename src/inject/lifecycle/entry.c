@@ -45,6 +45,8 @@
 #include "inject/unwind/stack_walk.h"
 #include "inject/writer/writer_thread.h"
 #include "inject/cupti/cupti_handoff.h"
+#include "inject/cupti/cupti_owner.h"
+#include "inject/writer/control.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/recording_state.h"
 #include "log/write/compact.h"
@@ -266,6 +268,12 @@ static int open_libraries(const struct config *config, char *why, size_t why_byt
 	return 0;
 }
 
+/* Recording waits for a request. */
+static bool is_armed(const struct config *config)
+{
+	return config->start == START_ARMED || config->start == START_ARMED_GRAPHS;
+}
+
 /*
  * Creates the log and the crash buffer and starts the writer thread. Stores the log's path, of at
  * most PATH_MAX + 16 bytes, so that the caller can delete it.
@@ -299,6 +307,9 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 		rc = crash_buffer_create(crash_buffer_path, header.log_id, cupti.version);
 		debug_log(DEBUG_MEMORY, "crash buffer %s: %s", crash_buffer_path,
 			  rc ? strerror(-rc) : "created");
+		if (rc && is_armed(config))
+			log_message("cannot be started by xtrace start: cannot create %s: %s",
+				    crash_buffer_path, strerror(-rc));
 		rc = write_header(log);
 	}
 	if (rc) {
@@ -350,7 +361,9 @@ static int start_tracing(const struct config *config, char *log_path, char *why,
 	rc = stack_walk_begin();
 	if (rc)
 		snprintf(why, why_bytes, "cannot initialise libunwind: %s", strerror(-rc));
-	else
+	else if (config->start == START_ARMED_GRAPHS)
+		cupti_subscriber_watch_graphs();
+	else if (config->start != START_ARMED)
 		rc = cupti_subscriber_start(config->api_level, true, why, why_bytes);
 	if (rc) {
 		activity_abandon();
@@ -371,14 +384,17 @@ static void start(void)
 	}
 	process_exit_watch_begin();
 	stack_capture_audit_interval = config.audit_interval;
-	if (config.starts_paused || config.follows_profiler)
+	if (is_armed(&config))
+		recording_pause(PAUSED_STOPPED);
+	else if (config.start == START_PAUSED || config.follows_profiler)
 		recording_pause(PAUSED_REQUESTED);
+	control_begin(config.start == START_PAUSED || config.follows_profiler);
 	python_wanted = config.python;
 	python_modules_wanted = config.modules;
 	torch_wanted = config.autograd;
 	cupti_subscriber_set_callback(callback_entry);
 	if (open_libraries(&config, why, sizeof(why)) ||
-	    cupti_subscriber_subscribe(why, sizeof(why)))
+	    (config.start != START_ARMED && cupti_subscriber_subscribe(why, sizeof(why))))
 		goto decline;
 	if (api_table_fill(config.api_level)) {
 		snprintf(why, sizeof(why), "out of memory");
@@ -386,6 +402,14 @@ static void start(void)
 	}
 	python_find();
 	torch_find();
+	cupti_owner_begin(&(struct cupti_owner_config){
+		.level = config.api_level,
+		.is_subscribed = !is_armed(&config),
+		.keeps_graphs = config.start == START_ARMED_GRAPHS,
+		.yields = config.yields,
+		.calls_are_open = thread_buffers_have_open_work,
+		.close_calls = thread_buffers_close_calls,
+	});
 	if (start_tracing(&config, log_path, why, sizeof(why)))
 		goto unsubscribe;
 	if (config.follows_profiler)
@@ -394,14 +418,18 @@ static void start(void)
 	watch_forks();
 	atomic_store(&callbacks_active, true);
 	process_exit_watch_end();
+	cupti_owner_ready();
 	writer_thread_allow_flush();
-	cupti_handoff_begin(config.api_level, config.yields);
+	cupti_handoff_begin();
 	cpu_sampler_start(&config);
-	debug_log(DEBUG_PROCESS, "recording starts%s",
-		  atomic_load(&recording_paused) ? ", paused" : "");
+	debug_log(DEBUG_PROCESS, "%s",
+		  is_armed(&config)		   ? "armed"
+		  : atomic_load(&recording_paused) ? "recording starts, paused"
+						   : "recording starts");
 	return;
 unsubscribe:
-	cupti_subscriber_unsubscribe();
+	if (config.start != START_ARMED)
+		cupti_subscriber_unsubscribe();
 decline:
 	nvtx_abandon();
 	debug_log(DEBUG_PROCESS, "not recording: %s", why);

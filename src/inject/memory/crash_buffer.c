@@ -211,11 +211,22 @@ void crash_buffer_log_bytes(uint64_t bytes)
 		__atomic_store_n(&crash_buffer.header->log_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-uint32_t crash_buffer_request(void)
+uint32_t crash_buffer_request(uint32_t *delay_ms, uint32_t *duration_ms)
 {
-	return crash_buffer.header
-		       ? __atomic_load_n(&crash_buffer.header->request, __ATOMIC_RELAXED)
-		       : XT_REQUEST_NONE;
+	struct xt_crash_buffer_header *header = crash_buffer.header;
+	uint32_t request;
+
+	if (!header)
+		return XT_REQUEST_NONE;
+	request = __atomic_load_n(&header->request, __ATOMIC_ACQUIRE);
+	*delay_ms = __atomic_load_n(&header->delay_ms, __ATOMIC_RELAXED);
+	*duration_ms = __atomic_load_n(&header->duration_ms, __ATOMIC_RELAXED);
+	return request;
+}
+
+void crash_buffer_request_taken(uint32_t request)
+{
+	__atomic_store_n(&crash_buffer.header->request_taken, request, __ATOMIC_RELAXED);
 }
 
 void crash_buffer_request_done(uint32_t request)
@@ -224,6 +235,35 @@ void crash_buffer_request_done(uint32_t request)
 	__atomic_compare_exchange_n(&crash_buffer.header->request, &request,
 				    request | XT_REQUEST_DONE, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
+}
+
+void crash_buffer_state(enum xt_tracer_state state, const char *problem)
+{
+	struct xt_crash_buffer_header *header = crash_buffer.header;
+
+	if (!header)
+		return;
+	if (strncmp(header->problem, problem, sizeof(header->problem) - 1) != 0)
+		snprintf(header->problem, sizeof(header->problem), "%s", problem);
+	__atomic_store_n(&header->state, state, __ATOMIC_RELEASE);
+}
+
+void crash_buffer_gpu(uint32_t device)
+{
+	struct xt_crash_buffer_header *header = crash_buffer.header;
+
+	if (header && device < 64)
+		header->gpus |= UINT64_C(1) << device;
+}
+
+void crash_buffer_totals(uint64_t launch_count, uint64_t lost_count)
+{
+	struct xt_crash_buffer_header *header = crash_buffer.header;
+
+	if (!header)
+		return;
+	header->launch_count = launch_count;
+	header->lost_count = lost_count;
 }
 
 bool crash_buffer_contains(const void *pages)

@@ -45,9 +45,18 @@ void crash_buffer_record_bytes(uint32_t kind, uint32_t bytes);
 /* Stores how many bytes of the log are valid, for recovery. Writer thread. */
 void crash_buffer_log_bytes(uint64_t bytes);
 
-/* The request of another process (xt_crash_buffer_header), and its acknowledgement. */
-uint32_t crash_buffer_request(void);
+/*
+ * The request of another process (xt_crash_buffer_header), its delay and duration, and its
+ * acknowledgement. Writer thread.
+ */
+uint32_t crash_buffer_request(uint32_t *delay_ms, uint32_t *duration_ms);
+void crash_buffer_request_taken(uint32_t request);
 void crash_buffer_request_done(uint32_t request);
+
+/* Publishes what the tracer does. problem: one line, or "". Writer thread. */
+void crash_buffer_state(enum xt_tracer_state state, const char *problem);
+void crash_buffer_gpu(uint32_t device);
+void crash_buffer_totals(uint64_t launch_count, uint64_t lost_count);
 
 /* Whether these pages are in the file. False for plain memory, which a kill loses. */
 bool crash_buffer_contains(const void *pages);

@@ -19,6 +19,7 @@
 #include "inject/nvtx/nvtx_payload.h"
 #include "inject/nvtx/nvtx_store.h"
 #include "inject/runtime/clock.h"
+#include "inject/runtime/recording_state.h"
 
 /* A domain handle that we returned points to this. */
 struct domain {
@@ -140,7 +141,9 @@ void nvtx_commit(const struct nvtx_event *event, const struct caller_regs *regs)
 	struct nvtx_event described;
 	size_t payload_bytes = 0;
 
-	if (atomic_load_explicit(&abandoned, memory_order_relaxed))
+	if (atomic_load_explicit(&abandoned, memory_order_relaxed) ||
+	    (event->operation <= XT_RANGE_MARK &&
+	     atomic_load_explicit(&recording_paused, memory_order_relaxed) & PAUSED_STOPPED))
 		return;
 	if (!tb)
 		tb = thread_buffer_claim();
@@ -181,6 +184,11 @@ uint32_t nvtx_domain_number(uintptr_t handle)
 uint64_t nvtx_next_key(void)
 {
 	return atomic_fetch_add_explicit(&range_keys, 1, memory_order_relaxed) + 1;
+}
+
+uint64_t nvtx_last_key(void)
+{
+	return atomic_load(&range_keys);
 }
 
 uintptr_t nvtx_create_domain(const char *name)

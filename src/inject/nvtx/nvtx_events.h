@@ -75,6 +75,7 @@ const char *nvtx_domain_name(uint64_t domain);
 
 /* A unique number for a started range. */
 uint64_t nvtx_next_key(void);
+uint64_t nvtx_last_key(void); /* that nvtx_next_key() returned */
 
 /* Stops recording NVTX events: if tracing does not start, in a forked child, or at process exit. */
 void nvtx_abandon(void);

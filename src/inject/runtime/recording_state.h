@@ -9,15 +9,16 @@
 #include <stdbool.h>
 
 /*
- * Why calls that start now are not recorded; 0: they are recorded. Graph nodes and NVTX events are
- * always recorded.
+ * Why calls that start now are not recorded; 0: they are recorded. Graph nodes are always recorded,
+ * and NVTX events except while recording is stopped.
  */
 enum pause_cause {
-	PAUSED_REQUESTED = 1, /* by the user or the program */
+	PAUSED_REQUESTED = 1, /* by the user or the program; CUPTI stays enabled */
 	PAUSED_HANDOFF = 2,   /* another tool uses CUPTI */
 	PAUSED_SIZE = 4,      /* the log has reached --max-size; permanent */
 	PAUSED_SHUTDOWN =
 		8, /* the process ends; permanent. A call dropped for this cause alone counts as lost */
+	PAUSED_STOPPED = 16, /* by the user; CUPTI is released */
 };
 __attribute__((
 	visibility("hidden"))) extern atomic_uint recording_paused; /* bits of enum pause_cause */
@@ -31,9 +32,12 @@ static inline bool recording_pause(enum pause_cause cause)
 	return atomic_fetch_or(&recording_paused, cause) == 0;
 }
 
-static inline bool recording_resume(enum pause_cause cause)
+/* causes: one or several */
+static inline bool recording_resume(unsigned causes)
 {
-	return atomic_fetch_and(&recording_paused, ~(unsigned)cause) == cause;
+	unsigned before = atomic_fetch_and(&recording_paused, ~causes);
+
+	return before && !(before & ~causes);
 }
 
 #endif

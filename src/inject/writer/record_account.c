@@ -196,7 +196,9 @@ static struct losses sum_losses(const struct recorder *rec)
 		[XT_CRASH_BUFFER_SETS_WRITE_FAILED] = rec->sets.write_failed,
 		[XT_CRASH_BUFFER_MEMORY_WRITE_FAILED] = rec->memory.write_failed,
 		[XT_CRASH_BUFFER_NODES_LOST] = rec->nodes_beyond_size + rec->nodes_lost,
-		[XT_CRASH_BUFFER_RANGES_SEEN] = ranges_unplaced,
+		/* Rings count what threads committed. */
+		[XT_CRASH_BUFFER_RANGES_SEEN] = ranges_unplaced + rec->open_ranges.ended_count -
+						rec->open_ranges.ignored_count,
 		[XT_CRASH_BUFFER_RANGES_LOST] =
 			ranges_unplaced + rec->ranges_beyond_size + rec->ranges_lost,
 		[XT_CRASH_BUFFER_STACKS_LOST] = rec->stacks_lost,
@@ -211,10 +213,29 @@ static struct losses sum_losses(const struct recorder *rec)
 	}};
 }
 
+/* Calls and GPU work that were lost, for xtrace ps. */
+static uint64_t lost_events(const struct losses *losses)
+{
+	static const enum xt_crash_buffer_counter counters[] = {
+		XT_CRASH_BUFFER_CALLS_NO_RING,	      XT_CRASH_BUFFER_CALLS_REENTERED,
+		XT_CRASH_BUFFER_CALLS_WRITE_FAILED,   XT_CRASH_BUFFER_KERNELS_INVALID,
+		XT_CRASH_BUFFER_KERNELS_WRITE_FAILED, XT_CRASH_BUFFER_COPIES_INVALID,
+		XT_CRASH_BUFFER_COPIES_WRITE_FAILED,  XT_CRASH_BUFFER_SETS_INVALID,
+		XT_CRASH_BUFFER_SETS_WRITE_FAILED,    XT_CRASH_BUFFER_CUPTI_DROPPED,
+	};
+	uint64_t sum = thread_buffers_sum(XT_RING_LOST_RING_FULL) +
+		       thread_buffers_sum(XT_RING_LOST_NESTED);
+
+	for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++)
+		sum += losses->counters[counters[i]];
+	return sum;
+}
+
 void record_losses(const struct recorder *rec)
 {
 	struct losses losses = sum_losses(rec);
 
+	crash_buffer_totals(rec->launches, lost_events(&losses));
 	/* Only lost if the process is killed now. */
 	losses.counters[XT_CRASH_BUFFER_BUFFERS_LOST] += activity_unbacked();
 	crash_buffer_count(losses.counters);

@@ -178,6 +178,7 @@ static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind,
 		return NULL;
 	}
 	row_counts->pending++;
+	crash_buffer_gpu(work->device_id);
 	xt_table_put(table, XT_KERNEL_CORRELATION, work->correlation_id);
 	xt_table_put(table, XT_KERNEL_STREAM, stream_id);
 	xt_table_put(table, XT_KERNEL_START_NS, work->start_ns);

@@ -9,6 +9,7 @@
 #include "inject/capture/ring.h"
 #include "inject/cupti/api_table.h"
 #include "inject/writer/module_paths.h"
+#include "inject/runtime/clock.h"
 #include "inject/nvtx/nvtx_events.h"
 #include "inject/nvtx/nvtx_values.h"
 #include "inject/writer/record_autograd.h"
@@ -200,6 +201,10 @@ static void take_range(struct recorder *rec, struct thread_buffer *tb,
 			 (texts.values || !record->payload_bytes);
 	struct xt_table *table = has_texts ? recorder_table(rec, XT_KIND_RANGE, 0) : NULL;
 
+	if (!open_ranges_note(&rec->open_ranges, record, tb->known_thread_id)) {
+		rec->open_ranges.ignored_count++;
+		return;
+	}
 	if (record->domain)
 		recorder_crash_buffer_name(rec, XT_NAME_DOMAIN, record->domain, domain,
 					   strlen(domain));
@@ -209,6 +214,36 @@ static void take_range(struct recorder *rec, struct thread_buffer *tb,
 	}
 	xt_put_range(table, record, tb->known_thread_id, slot_stack(tb, record->stack_slot),
 		     &texts);
+}
+
+void record_range_ends(struct recorder *rec)
+{
+	struct open_range open;
+
+	while (open_ranges_take(&rec->open_ranges, &open)) {
+		const struct xt_record_range end = {
+			.operation = open.is_start ? XT_RANGE_END : XT_RANGE_POP,
+			.time_ns = monotonic_ns(),
+			.key = open.key,
+			.domain = open.domain,
+		};
+		const char *domain = nvtx_domain_name(open.domain);
+		const struct xt_range_texts texts = {
+			.domain = recorder_string(rec, domain, strlen(domain))};
+		struct xt_table *table = recorder_table(rec, XT_KIND_RANGE, 0);
+
+		if (!table)
+			continue;
+		xt_put_range(table, &end, open.thread_id, 0, &texts);
+		rec->open_ranges.ended_count++;
+	}
+	rec->open_ranges.had_stop = true;
+}
+
+void record_ranges_restart(struct recorder *rec)
+{
+	rec->open_ranges.had_stop = true;
+	rec->open_ranges.key_before = nvtx_last_key();
 }
 
 static void take_call(struct recorder *rec, struct thread_buffer *tb,

@@ -11,4 +11,13 @@
  */
 uint32_t record_calls(struct recorder *rec);
 
+/*
+ * Ends all open NVTX ranges, because recording stops: their ends will not be recorded. Call it once
+ * the rings are drained.
+ */
+void record_range_ends(struct recorder *rec);
+
+/* Recording starts again: from now on, the ends of ranges that began before are ignored. */
+void record_ranges_restart(struct recorder *rec);
+
 #endif

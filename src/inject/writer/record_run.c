@@ -29,7 +29,7 @@
 #include "inject/capture/sampling.h"
 #include "inject/cupti/activity_pool.h"
 #include "inject/memory/crash_buffer.h"
-#include "inject/cupti/cupti_handoff.h"
+#include "inject/cupti/cupti_owner.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/recording_state.h"
 #include "xtrace/ring_accounts.h"
@@ -224,7 +224,8 @@ void record_start(struct recorder *rec)
 	record_apis(rec);
 	record_clock(rec);
 	if (atomic_load(&recording_paused))
-		record_switch(rec, rec->start_ns, false);
+		record_stop_request(rec, rec->start_ns,
+				    atomic_load(&recording_paused) & PAUSED_STOPPED);
 }
 
 static void module_loaded(void *context, const struct module *module)
@@ -341,6 +342,12 @@ void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on)
 	record_switch_why(rec, time_ns, is_on, XT_SWITCH_ASKED, "");
 }
 
+void record_stop_request(struct recorder *rec, uint64_t time_ns, bool releases_cupti)
+{
+	record_switch_why(rec, time_ns, false, releases_cupti ? XT_SWITCH_STOPPED : XT_SWITCH_ASKED,
+			  "");
+}
+
 void record_stop(struct recorder *rec, uint64_t time_ns)
 {
 	record_switch_why(rec, time_ns, false, XT_SWITCH_SIZE, "");
@@ -365,29 +372,15 @@ void record_rate(struct recorder *rec)
 
 void record_handoffs(struct recorder *rec)
 {
-	struct cupti_handoff_event event;
+	struct cupti_owner_event event;
 
-	while (cupti_handoff_next(&event)) {
+	while (cupti_owner_next_event(&event)) {
 		debug_log(DEBUG_CUPTI, "handoff: %s%s",
 			  event.is_back ? "subscribed again" : "released to ", event.who);
 		if (event.is_back) /* correlation ids may have restarted */
 			suppressed_ids_forget(&rec->skipped);
 		record_switch_why(rec, event.time_ns, event.is_back, XT_SWITCH_YIELDED, event.who);
 	}
-}
-
-void record_request(struct recorder *rec)
-{
-	uint64_t time_ns = monotonic_ns();
-	uint32_t word = crash_buffer_request();
-	bool is_paused = (word & XT_REQUEST_MASK) == XT_REQUEST_PAUSE;
-
-	if (!(word & XT_REQUEST_MASK) || word & XT_REQUEST_DONE)
-		return;
-	if (is_paused ? recording_pause(PAUSED_REQUESTED) : recording_resume(PAUSED_REQUESTED))
-		record_switch(rec, is_paused ? time_ns : monotonic_ns(), !is_paused);
-	debug_log(DEBUG_WRITER, "request: %s", is_paused ? "pause" : "resume");
-	crash_buffer_request_done(word);
 }
 
 /* Prints the usual groups of digits. */

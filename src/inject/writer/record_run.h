@@ -14,12 +14,13 @@ void record_clock(struct recorder *rec);
 void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on);
 /* Recording ends because the log is full. */
 void record_stop(struct recorder *rec, uint64_t time_ns);
+
+/* Recording pauses, or stops and releases CUPTI, on request. */
+void record_stop_request(struct recorder *rec, uint64_t time_ns, bool releases_cupti);
 /* Adjusts the sampling rate to --max-overhead. */
 void record_rate(struct recorder *rec);
-/* Rows for handoffs of CUPTI (cupti_handoff.h). */
+/* Rows for handoffs of CUPTI (cupti_owner.h). */
 void record_handoffs(struct recorder *rec);
-/* Executes a request from the crash buffer: pause or resume. */
-void record_request(struct recorder *rec);
 void record_devices(struct recorder *rec); /* once the driver has answered */
 
 #endif

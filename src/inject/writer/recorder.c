@@ -81,6 +81,7 @@ void recorder_free(struct recorder *rec)
 		xt_table_free(&rec->tables[layout[i].kind]);
 	suppressed_ids_free(&rec->skipped);
 	suppressed_ids_free(&rec->shutdown_dropped);
+	open_ranges_free(&rec->open_ranges);
 	intern_free(&rec->strings);
 	intern_free(&rec->modules);
 	intern_free(&rec->python_frames);

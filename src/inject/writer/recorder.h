@@ -15,6 +15,7 @@
 
 #include "inject/cupti/activity.h"
 #include "inject/writer/intern.h"
+#include "inject/writer/open_ranges.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/unwind/module_image.h"
 #include "inject/writer/suppressed_ids.h"
@@ -86,6 +87,7 @@ struct recorder {
 	uint64_t calls_seen; /* record_calls_seen() of the last account */
 	bool is_closed;	     /* further calls come after the end */
 	struct size_limit size_limit;
+	struct open_ranges open_ranges;
 	double limit_percent; /* --max-overhead; 0: no limit */
 	bool devices_named;
 	int write_error; /* -errno of the last flush; while not 0, nothing is drained */

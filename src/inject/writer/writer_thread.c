@@ -37,6 +37,7 @@
 #include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_account.h"
+#include "inject/writer/control.h"
 #include "inject/writer/record_run.h"
 #include "inject/writer/size_limit.h"
 
@@ -44,6 +45,7 @@
  * A ring of 256 KiB has room for 6,500 calls; this period suffices for a million calls per second.
  */
 #define ROUND_NS	   (2 * 1000000)
+#define IDLE_ROUND_NS	   (10 * 1000000) /* while recording is stopped */
 #define FLUSH_LOG_NS	   (250 * 1000000)
 #define RETRY_NS	   (10 * 1000000) /* after a failed write; doubled each time */
 #define RETRY_MOST_NS	   (250 * 1000000)
@@ -155,7 +157,9 @@ static void add_and_flush(struct recorder *rec, struct times *last, uint64_t now
 	record_devices(rec);
 	record_handoffs(rec);
 	record_rate(rec);
-	if (is_due(&last->account_ns, last->account_period_ns, now_ns)) {
+	/* The log of a stopped process does not grow. */
+	if (!(atomic_load(&recording_paused) & PAUSED_STOPPED) &&
+	    is_due(&last->account_ns, last->account_period_ns, now_ns)) {
 		last->account_period_ns = next_period_ns(rec, last->account_period_ns);
 		record_clock(rec);
 		record_account(rec);
@@ -178,7 +182,7 @@ static void run_until_stopped(struct recorder *rec)
 		uint32_t ring_percent = drain_round(rec);
 		uint64_t now_ns = monotonic_ns();
 
-		record_request(rec);
+		control_update(rec);
 		if (is_due(&last.names_ns, PREFETCH_NAMES_NS, now_ns))
 			prefetch_names(rec);
 		if (is_due(&last.shrink_ns, SHRINK_NS, now_ns))
@@ -192,7 +196,7 @@ static void run_until_stopped(struct recorder *rec)
 			return;
 		size_limit_enforce(rec);
 		keep_spares();
-		xt_sleep_ns(ROUND_NS);
+		xt_sleep_ns(control_is_idle() ? IDLE_ROUND_NS : ROUND_NS);
 	}
 }
 

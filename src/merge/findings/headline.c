@@ -130,7 +130,9 @@ static int add_start_up(struct reading *reading, uint64_t start_ns)
 	for (size_t d = 0; d < callsites->device_count; d++)
 		if (!first || callsites->devices[d].first_ns < first->first_ns)
 			first = &callsites->devices[d];
-	if (!first || reading->run->selection || first->first_ns <= start_ns)
+	/* While recording is paused, the work is not known. */
+	if (!first || reading->run->selection || first->first_ns <= start_ns ||
+	    pauses_within(&reading->model->pauses, start_ns, first->first_ns))
 		return 0;
 	ns = first->first_ns - start_ns;
 	if (ns <= headline->start_up.ns)

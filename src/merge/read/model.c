@@ -105,6 +105,7 @@ void model_free(struct model *model)
 	nodes_free(&model->nodes);
 	autograd_free(&model->autograd);
 	pauses_free(&model->pauses);
+	pauses_free(&model->stops);
 	cpu_samples_free(&model->cpu_samples);
 	free(model->renumbered_ns.rows);
 	xla_tuning_free(&model->tuning);

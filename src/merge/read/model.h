@@ -193,6 +193,7 @@ struct model {
 	struct nodes nodes;				/* of CUDA graphs */
 	struct autograd autograd;
 	struct pauses pauses; /* of recording */
+	struct pauses stops;  /* those in which allocations were not recorded either */
 	struct cpu_samples cpu_samples;
 	/* times at which correlation ids restarted, ascending */
 	MODEL_ROWS(uint64_t) renumbered_ns;

@@ -266,6 +266,7 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	if (!error)
 		error = index_cpu_samples(model);
 	pauses_index(&model->pauses);
+	pauses_index(&model->stops);
 	if (model->renumbered_ns.count)
 		qsort(model->renumbered_ns.rows, model->renumbered_ns.count,
 		      sizeof(*model->renumbered_ns.rows), compare_times);

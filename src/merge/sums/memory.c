@@ -197,12 +197,31 @@ static uint32_t release_at(struct memory *memory, const struct operation *operat
 	return pool;
 }
 
+/* While recording is stopped, frees are not seen. So memory counts from each start. */
+static void forget_at_starts(struct memory *memory, uint64_t now_ns)
+{
+	const struct pauses *stops = memory->stops;
+
+	while (memory->stops_passed < stops->count &&
+	       stops->rows[memory->stops_passed].until_ns <= now_ns) {
+		uint64_t time_ns = stops->rows[memory->stops_passed++].until_ns;
+
+		for (uint32_t s = memory->live_size; s-- > 0;)
+			while (memory->live[s].place)
+				release(memory, &memory->live[s]);
+		for (uint32_t pool = 0; pool < MEMORY_POOLS_MAX; pool++)
+			if (memory->pools[pool].alloc_count)
+				report_change(memory, pool, time_ns);
+	}
+}
+
 static void next_operation(void *context, void *item, bool is_late)
 {
 	struct memory *memory = context;
 	const struct operation *operation = item;
 	uint32_t pool = operation->pool;
 
+	forget_at_starts(memory, operation->time_ns);
 	memory->counts.late_count += is_late;
 	if (!operation->is_alloc)
 		pool = release_at(memory, operation);
@@ -211,10 +230,10 @@ static void next_operation(void *context, void *item, bool is_late)
 	report_change(memory, pool, operation->time_ns);
 }
 
-void memory_init(struct memory *memory, struct aggregate *aggregate,
+void memory_init(struct memory *memory, struct aggregate *aggregate, const struct pauses *stops,
 		 struct memory_listener listener)
 {
-	*memory = (struct memory){.aggregate = aggregate, .listener = listener};
+	*memory = (struct memory){.aggregate = aggregate, .stops = stops, .listener = listener};
 	reorder_buffer_init(&memory->reorder, sizeof(struct operation), 0, next_operation, memory);
 }
 

@@ -10,6 +10,7 @@
 #define XT_MERGE_MEMORY_H
 
 #include "merge/read/correlate.h"
+#include "merge/read/pauses.h"
 #include "merge/read/reorder_buffer.h"
 #include "merge/sums/aggregate.h"
 
@@ -58,14 +59,16 @@ struct memory {
 	uint32_t live_count;
 	struct holder *holders; /* by index in the aggregate */
 	size_t holder_capacity;
+	const struct pauses *stops; /* sorted by time; after each, no allocation is known */
+	size_t stops_passed;
 	int error;
 };
 
 /* The pool for memory of this kind on this device. */
 uint32_t memory_pool(uint32_t device, uint32_t kind);
 
-/* aggregate must outlive the memory. */
-void memory_init(struct memory *memory, struct aggregate *aggregate,
+/* aggregate and stops must outlive the memory. stops: when allocations were not recorded. */
+void memory_init(struct memory *memory, struct aggregate *aggregate, const struct pauses *stops,
 		 struct memory_listener listener);
 void memory_free(struct memory *memory);
 

@@ -60,7 +60,7 @@ class MoreCases:
             assert "text=%s\n" % name in done.stdout, done.stdout
             assert self.account("names.lost") == 0
         # Uses of CUPTI can be detected.
-        self.check(self.life("main_has_ended", "begin"), kernels=5, environment={"XTRACE_YIELD": "1"})
+        self.check(self.life("main_has_ended", "begin"), kernels=5)
 
     def case_launching_handlers(self):
         """Handlers that interrupt the tracer are tested in unit.inject.call."""

@@ -194,7 +194,7 @@ print(len(xtrace_gpu.load("live")["work"]), "k" in str(xtrace_gpu.report("live")
             "mapping = mmap.mmap(file.fileno(), 0)\n"
             "with xtrace_gpu.recording(): print('in the body')",
             env={**ENVIRONMENT, "XTRACE_DATA": "/nowhere", "XTRACE_START": "paused"})
-        self.assertRegex(text, r"RuntimeWarning: cannot resume .* no recovery file(.*\n)*in the body")
+        self.assertRegex(text, r"RuntimeWarning: cannot start .* no recovery file(.*\n)*in the body")
 
     def test_recording_of_functions(self):
         text = self.run_python("""
@@ -219,7 +219,7 @@ try:
 except RuntimeWarning as warning:
     print(warning)
 """)
-        self.assertEqual(text.split(), ["resume", "plain", "pause", "resume", "coroutine", "pause",
+        self.assertEqual(text.split(), ["start", "plain", "stop", "start", "coroutine", "stop",
                                         *"generator is a generator: use 'with recording():' in it"
                                         .split()])
 
@@ -239,7 +239,7 @@ with xtrace_gpu.recording():
         os._exit(0)
     os.waitpid(child, 0)
 """, timeout=60)
-        self.assertEqual(text.split(), ["resume", "resume", "child", "pause", "pause"])
+        self.assertEqual(text.split(), ["start", "start", "child", "stop", "stop"])
 
     def test_odd_folder_of_tables(self):
         folder = self.top / "a#b?c%41"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests a program that profiles itself: untraced, traced, and traced with --yield.
+"""Tests a program that profiles itself: untraced, traced, armed, and traced with --no-yield.
 
-With --yield, its profiler sees the same as without the tracer. The log has the work before the
-profiler, and the work after it if the profiler released CUPTI. Without --yield, CUPTI refuses
-the profiler, like any second tool.
+Its profiler sees the same as without the tracer. The log has the work before the profiler, and the
+work after it if the profiler released CUPTI. With --no-yield, CUPTI refuses the profiler, like any
+second tool.
 """
 
 import argparse
@@ -36,8 +36,8 @@ CASES = {
 
 
 class Run:
-    def __init__(self, args, folder, mode, traced, yields, fault=""):
-        self.data = os.path.join(folder, "%s.%d%d%s" % (mode, traced, yields, fault))
+    def __init__(self, args, folder, mode, traced, yields, fault="", start=""):
+        self.data = os.path.join(folder, "%s.%d%d%s%s" % (mode, traced, yields, fault, start))
         variables = {name: value for name, value in os.environ.items()
                      if not name.startswith(("XTRACE_", "CUDA_", "NVTX_", "LD_"))}
         variables.update(LD_LIBRARY_PATH=args.simgpu, XTRACE_DATA=self.data,
@@ -47,10 +47,12 @@ class Run:
             variables["XTRACE_SIMGPU_FAULT"] = fault
         if traced:
             variables["CUDA_INJECTION64_PATH"] = args.inject
-        if yields:
-            variables["XTRACE_YIELD"] = "1"
+        if not yields:
+            variables["XTRACE_YIELD"] = "off"
+        if start:
+            variables["XTRACE_START"] = start
         path = self.data + ".said"
-        if yields:
+        if yields and traced and not start:
             variables["CLIENT_WAITS"] = path
         with open(path, "w", encoding="utf-8") as said:
             done = subprocess.run([args.client, mode, args.loaded], env=variables, stdout=subprocess.PIPE,
@@ -113,13 +115,18 @@ def main():
             run = Run(args, folder, mode, True, True)
             assert run.lines == bare.lines, "%s: %s, bare %s\n%s" % (mode, run.lines, bare.lines,
                                                                      run.said)
-            assert client in run.said[0] and "recording paused" in run.said[0], run.said
+            assert client in run.said[0] and "recording pauses" in run.said[0], run.said
             check_log(args, run, mode, client)
             check_owners(args, run, mode)
+            # An armed process does not use CUPTI, so the profiler has it to itself.
+            for start in ("armed", "armed-graphs"):
+                run = Run(args, folder, mode, True, True, start=start)
+                assert run.lines == bare.lines and not run.said, (mode, run.lines, run.said)
+                assert " 0 kernels, closed" in run.dump(args, "--check").stdout
         # Disabling late must not disable what the profiler has enabled meanwhile.
         run = Run(args, folder, "keeps", True, True, "slow_disable:1500")
         assert run.lines == [GOOD], (run.lines, run.said)
-        assert "recording paused" in run.said[-2], run.said
+        assert "recording pauses" in run.said[-2], run.said
         check_log(args, run, "keeps", client)
         refused = Run(args, folder, "stays", True, False)
         assert refused.lines == [REFUSED], refused.lines
@@ -130,9 +137,10 @@ def main():
         assert "recording ends: " in run.said[0], run.said
         check_log(args, run, "activity", client)
         # A tool that only tests which kinds exist takes nothing from us.
-        run = Run(args, folder, "tries", True, False)
-        assert run.lines == ["tried"] and not run.said, (run.lines, run.said)
-        assert "150 kernels, closed" in run.dump(args, "--check").stdout
+        for yields in (False, True):
+            run = Run(args, folder, "tries", True, yields)
+            assert run.lines == ["tried"] and not run.said, (run.lines, run.said)
+            assert "150 kernels, closed" in run.dump(args, "--check").stdout
 
 
 if __name__ == "__main__":

@@ -400,7 +400,7 @@ static void finds_owners_at_the_peak(void **state)
 		uint64_t free_unmatched = 0;
 
 		seed = run * 77;
-		memory_init(&memory, &totals, listener);
+		memory_init(&memory, &totals, &(struct pauses){0}, listener);
 		for (uint64_t t = 0; t < OPERATIONS; t++) {
 			uint32_t place = (uint32_t)draw(PLACES), pool = place % 2;
 			uint64_t ticket;

@@ -95,6 +95,9 @@ int summary_put_memory(struct sink *sink, const struct run *run)
 	if (run->selection && wanted_has_patterns(&run->settings->wanted))
 		put_note(out, "includes all calls in the time window; --filter, --focus and "
 			      "--range do not apply");
+	if (run->stop_count)
+		put_note(out, "counts from each start of recording: allocations and frees while "
+			      "it was stopped are not known");
 	put_heads(out, memory_columns, MEMORY_COLUMNS, "memory");
 	for (size_t r = 0; r < run->memory_row_count; r++) {
 		const struct memory_row *row = &run->memory[r];

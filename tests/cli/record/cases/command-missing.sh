@@ -9,3 +9,7 @@ printf '#!/no/such/interpreter\n' >script
 chmod +x script
 ls
 status "$xtrace" record ./script
+# Nsight's tools are not started.
+printf '#!/bin/sh\necho started\n' >ncu
+chmod +x ncu
+status "$xtrace" record ./ncu python3 train.py

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The variables are those that 'xtrace record' sets, and record without it.
 "$xtrace" env
-"$xtrace" env --simulate -o 'a trace' --paused --api all --python off --modules --yield \
+"$xtrace" env --simulate -o 'a trace' --api all --python off --modules --no-yield \
 	--max-size 2G --max-overhead 3 --capture-range cudaProfilerApi
 "$xtrace" env --format docker -o /data
 "$xtrace" env --format json --simulate
@@ -24,3 +24,4 @@ status "$xtrace" env -o 'two
 lines'
 status "$xtrace" env --format docker -o 'two
 lines'
+"$xtrace" env --simulate --armed=graphs | grep XTRACE_START

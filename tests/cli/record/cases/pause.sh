@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Starts paused, resumes by directory and pauses by process. A recording that is killed during a
-# pause also lacks the paused events. A stopped process does not confirm a request.
+# Starts paused, starts by directory and stops by process, under other names. A recording that is
+# killed during a pause also lacks the paused events. A stopped process does not confirm a request.
 dump=$here/../../../tools/xtrace-dump
 switches() {
 	while [ "$("$dump" --kind SWITCH xtrace.data/*.xtr | grep -c '^SWITCH')" -lt "$1" ]; do
@@ -18,17 +18,17 @@ status "$xtrace" resume --fast
 "$xtrace" record --simulate --paused sh -c '"$1" --tokens 1000000 --dim 64 >/dev/null & echo $! >pid
 	while [ -z "$(find "$XTRACE_DATA" -name "*.xtr.spool")" ]; do sleep 0.05; done' sh "$sample" \
 	2>/dev/null
-status "$xtrace" resume
+status "$xtrace" resume 2>/dev/null
 switches 2
-status "$xtrace" pause "$(cat pid)"
+status "$xtrace" pause "$(cat pid)" 2>/dev/null
 switches 3
 "$dump" --kind SWITCH xtrace.data/*.xtr | sed -n 's,^SWITCH.*[[:space:]]\(on=[01]\).*,\1,p'
 kill -STOP "$(cat pid)"
 status "$xtrace" resume 2>said
-grep -c "cannot reach the process" said
+grep -c "is it stopped by a signal" said
 status "$xtrace" pause "$(cat pid)" 2>said
 kill -CONT "$(cat pid)"
-status "$xtrace" pause
+status "$xtrace" pause 2>/dev/null
 sleep 0.2
 kill -KILL "$(cat pid)"
 while kill -0 "$(cat pid)" 2>/dev/null; do sleep 0.05; done

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An atomic word holds the state. The thread that changes it to OWNER_RELEASING or OWNER_STARTING
+ * does the work; others wait for it, up to a timeout. No lock is held during a CUPTI call.
+ */
+#include "inject/cupti/cupti_owner.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "inject/cupti/activity_pool.h"
+#include "inject/cupti/cupti.h"
+#include "inject/cupti/cupti_subscriber.h"
+#include "inject/cupti/flusher.h"
+#include "inject/runtime/clock.h"
+#include "inject/runtime/debug_log.h"
+#include "inject/runtime/log_message.h"
+#include "inject/runtime/recording_state.h"
+#include "inject/runtime/sleep.h"
+
+#define NAP_NS		   1000000
+#define COLLECT_TIMEOUT_NS UINT64_C(300000000)	/* for work that the GPU is executing */
+#define STOP_TIMEOUT_NS	   UINT64_C(1000000000) /* how long the other tool's thread waits */
+#define QUIET_NS                                                                                   \
+	UINT64_C(250000000) /* after it unsubscribed: it may finalise, or subscribe again */
+#define LAUNCH_TIMEOUT_NS UINT64_C(100000000) /* for launches that have begun */
+#define WRITER_TIMEOUT_NS UINT64_C(100000000)
+#define EVENTS_COUNT	  64
+
+enum state {
+	OWNER_RELEASED,	  /* we do not use CUPTI */
+	OWNER_GRAPHS,	  /* subscribed, but only to the creation of graph nodes */
+	OWNER_SUBSCRIBED, /* recording */
+	OWNER_RELEASING,
+	OWNER_STARTING,
+};
+
+/*
+ * Progress of disabling our records, before another tool enables its own. Either collect_records()
+ * does it, or the thread that timed out waiting for it.
+ */
+enum stop_state { STOP_REQUESTED, STOP_STARTED, STOP_DONE };
+
+static struct cupti_owner_config config;
+static atomic_int state;
+static atomic_int stop_state;		  /* enum stop_state, valid in OWNER_RELEASING */
+static atomic_bool is_wanted;		  /* by the user */
+static atomic_bool tool_is_active;	  /* another tool uses CUPTI */
+static atomic_bool ids_may_restart;	  /* another tool used it since we did */
+static atomic_uint_fast64_t resume_at_ns; /* if it is active; 0: it has not left */
+static atomic_bool clock_is_foreign, clock_is_default;
+static atomic_bool is_draining; /* flusher thread: records of stopped work are still to come */
+
+/* Why the last start failed; "": it did not. Changed in OWNER_STARTING only. */
+static char problem[1024];
+static atomic_bool has_problem;
+
+static struct cupti_owner_event
+	events[EVENTS_COUNT]; /* written by the thread that changes the state, read by the writer */
+static atomic_uint event_count, events_taken;
+
+static void add_event(uint64_t time_ns, bool is_back, const char *who)
+{
+	unsigned count = atomic_load(&event_count);
+	struct cupti_owner_event *event = &events[count % EVENTS_COUNT];
+
+	if (count - atomic_load(&events_taken) == EVENTS_COUNT)
+		return;
+	event->time_ns = time_ns;
+	event->is_back = is_back;
+	snprintf(event->who, sizeof(event->who), "%s", who);
+	/* Pairs with cupti_owner_next_event(). */
+	atomic_store_explicit(&event_count, count + 1, memory_order_release);
+}
+
+bool cupti_owner_next_event(struct cupti_owner_event *event)
+{
+	unsigned taken = atomic_load(&events_taken);
+
+	if (taken == atomic_load_explicit(&event_count, memory_order_acquire))
+		return false;
+	*event = events[taken % EVENTS_COUNT];
+	atomic_store(&events_taken, taken + 1);
+	return true;
+}
+
+void cupti_owner_begin(const struct cupti_owner_config *initial)
+{
+	config = *initial;
+	atomic_store(&is_wanted, initial->is_subscribed);
+	/* Our clock is not registered yet. */
+	atomic_store(&clock_is_default, !initial->is_subscribed);
+	atomic_store(&state, OWNER_STARTING);
+}
+
+void cupti_owner_ready(void)
+{
+	atomic_store(&state, config.is_subscribed  ? OWNER_SUBSCRIBED
+			     : config.keeps_graphs ? OWNER_GRAPHS
+						   : OWNER_RELEASED);
+}
+
+void cupti_owner_want(bool recording)
+{
+	atomic_store(&is_wanted, recording);
+	atomic_store(&has_problem, false);
+}
+
+void cupti_owner_cancel(void)
+{
+	atomic_store(&is_wanted, false);
+}
+
+bool cupti_owner_is_settled(void)
+{
+	int now = atomic_load(&state);
+
+	if (atomic_load(&is_wanted))
+		return now == OWNER_SUBSCRIBED || cupti_owner_problem();
+	return (now == OWNER_RELEASED || now == OWNER_GRAPHS) && !atomic_load(&is_draining);
+}
+
+const char *cupti_owner_problem(void)
+{
+	return atomic_load(&has_problem) ? problem : NULL;
+}
+
+bool cupti_owner_yields(void)
+{
+	return config.yields;
+}
+
+bool cupti_owner_is_released(void)
+{
+	return atomic_load(&state) == OWNER_RELEASED;
+}
+
+bool cupti_owner_may_flush(void)
+{
+	return atomic_load(&state) == OWNER_SUBSCRIBED || atomic_load(&is_draining);
+}
+
+/* ---- Another tool comes and leaves. */
+
+/* False if another thread does it or has done it. */
+static bool stop_records(void)
+{
+	int now = STOP_REQUESTED;
+
+	if (!atomic_compare_exchange_strong(&stop_state, &now, STOP_STARTED))
+		return false;
+	cupti_subscriber_stop();
+	return true;
+}
+
+/*
+ * On the flusher thread: waits for the GPU to finish recorded calls and flushes their records. New
+ * calls are not recorded.
+ */
+static void collect_records(void)
+{
+	uint64_t deadline_ns = monotonic_ns() + COLLECT_TIMEOUT_NS;
+
+	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+	while (activity_is_at_cupti() && monotonic_ns() < deadline_ns) {
+		xt_sleep_ns(NAP_NS);
+		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+	}
+	/* After a timeout, the other tool owns CUPTI. */
+	if (!stop_records())
+		return;
+	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+	/* A forced flush also returns unfinished records, including the tool's. */
+	if (atomic_load(&state) == OWNER_RELEASING)
+		flusher_flush(XT_CUPTI_FLUSH_FORCED);
+	atomic_store(&stop_state, STOP_DONE);
+}
+
+static void wait_for_stop(uint64_t timeout_ns)
+{
+	uint64_t deadline_ns = monotonic_ns() + timeout_ns;
+
+	while (atomic_load(&stop_state) != STOP_DONE && monotonic_ns() < deadline_ns)
+		xt_sleep_ns(NAP_NS);
+}
+
+static void release_to_tool(const char *function, const char *who)
+{
+	uint64_t time_ns = monotonic_ns();
+
+	recording_pause(PAUSED_HANDOFF);
+	add_event(time_ns, false, who);
+	atomic_store(&stop_state, STOP_REQUESTED);
+	if (!flusher_run(collect_records, STOP_TIMEOUT_NS)) {
+		if (!flusher_is_done()) /* else recording has ended */
+			log_message("cannot flush CUPTI in time for another tool: some records are "
+				    "lost");
+		/* collect_records() must not disable the tool's records later. */
+		if (!stop_records())
+			wait_for_stop(2 * STOP_TIMEOUT_NS);
+	}
+	cupti_subscriber_unsubscribe();
+	if (flusher_is_done()) /* recording has ended with the process */
+		return;
+	if (config.yields)
+		log_message("recording pauses until %s releases CUPTI (%s)%s", who, function,
+			    strstr(who, "torch") ? "; PyTorch does so only with TEARDOWN_CUPTI=1"
+						 : "");
+	else
+		log_message("recording ends: %s uses CUPTI (%s)", who, function);
+}
+
+static bool change_state(int from, enum state to)
+{
+	return atomic_compare_exchange_strong(&state, &from, to);
+}
+
+bool cupti_owner_yield(const char *function, const char *who)
+{
+	uint64_t deadline_ns = monotonic_ns() + 2 * STOP_TIMEOUT_NS;
+
+	atomic_store(&tool_is_active, true);
+	atomic_store(&ids_may_restart, true);
+	atomic_store(&resume_at_ns, 0);
+	do {
+		if (change_state(OWNER_SUBSCRIBED, OWNER_RELEASING)) {
+			release_to_tool(function, who);
+			atomic_store(&state, OWNER_RELEASED);
+			return true;
+		}
+		if (change_state(OWNER_GRAPHS, OWNER_RELEASING)) {
+			cupti_subscriber_unsubscribe();
+			atomic_store(&state, OWNER_RELEASED);
+		}
+		if (atomic_load(&state) == OWNER_RELEASED)
+			return false;
+		xt_sleep_ns(NAP_NS);
+	} while (monotonic_ns() < deadline_ns);
+	return false;
+}
+
+void cupti_owner_tool_left(void)
+{
+	atomic_store(&resume_at_ns, monotonic_ns() + QUIET_NS);
+}
+
+void cupti_owner_tool_sets_clock(void)
+{
+	atomic_store(&clock_is_foreign, true);
+}
+
+/*
+ * Records keep our clock until another is registered. A tool that registers none expects CUPTI's
+ * default. Registering spoils a record, so it is done only then.
+ */
+void cupti_owner_tool_needs_clock(void)
+{
+	if (!atomic_load(&clock_is_foreign) && !atomic_exchange(&clock_is_default, true))
+		cupti.cuptiActivityRegisterTimestampCallback(realtime_ns);
+}
+
+/* ---- The flusher thread starts and stops recording. */
+
+static void set_problem(const char *why)
+{
+	snprintf(problem, sizeof(problem), "%s", why);
+	atomic_store(&has_problem, true);
+}
+
+/*
+ * New calls are skipped already. The records of calls that have returned arrive even without a
+ * subscription.
+ */
+static void stop_recording(void)
+{
+	uint64_t deadline_ns = monotonic_ns() + LAUNCH_TIMEOUT_NS;
+
+	/* A later request may have seen that recording runs. */
+	if (atomic_load(&is_wanted)) {
+		atomic_store(&state, OWNER_SUBSCRIBED);
+		return;
+	}
+	while (config.calls_are_open() && monotonic_ns() < deadline_ns)
+		xt_sleep_ns(NAP_NS);
+	cupti_subscriber_stop();
+	if (config.keeps_graphs)
+		cupti_subscriber_keep_graphs();
+	else
+		cupti_subscriber_unsubscribe();
+	config.close_calls();
+	atomic_store(&is_draining, true);
+	atomic_store(&state, config.keeps_graphs ? OWNER_GRAPHS : OWNER_RELEASED);
+	debug_log(DEBUG_CUPTI, "recording stopped%s",
+		  config.keeps_graphs ? "; graphs are still watched" : "");
+}
+
+/*
+ * Correlation ids may have restarted. The writer must forget the old ones before new calls are
+ * skipped.
+ */
+static void tell_writer_of_new_ids(void)
+{
+	uint64_t deadline_ns = monotonic_ns() + WRITER_TIMEOUT_NS;
+
+	if (!atomic_exchange(&ids_may_restart, false))
+		return;
+	add_event(monotonic_ns(), true, "");
+	while (atomic_load(&events_taken) != atomic_load(&event_count) &&
+	       monotonic_ns() < deadline_ns)
+		xt_sleep_ns(NAP_NS);
+}
+
+/* Subscribes if needed. On failure, the state is the one before. */
+static bool start_from(enum state before)
+{
+	bool sets_clock = atomic_load(&clock_is_foreign) || atomic_load(&clock_is_default);
+	uint64_t start_ns = monotonic_ns();
+	char why[sizeof(problem)];
+
+	/* Empties the buffers of another tool, so that they get none of our records. */
+	if (atomic_load(&ids_may_restart))
+		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+	if (before == OWNER_RELEASED && cupti_subscriber_subscribe(why, sizeof(why))) {
+		set_problem(why);
+		atomic_store(&state, before);
+		return false;
+	}
+	tell_writer_of_new_ids();
+	if (cupti_subscriber_start(config.level, sets_clock, why, sizeof(why))) {
+		cupti_subscriber_unsubscribe();
+		set_problem(why);
+		atomic_store(&state, OWNER_RELEASED);
+		return false;
+	}
+	atomic_store(&clock_is_foreign, false);
+	atomic_store(&clock_is_default, false);
+	debug_log(DEBUG_CUPTI, "recording started in %llu us",
+		  (unsigned long long)(monotonic_ns() - start_ns) / 1000);
+	return true;
+}
+
+static void start_recording(enum state before)
+{
+	bool is_back = atomic_load(&recording_paused) & PAUSED_HANDOFF;
+
+	if (!start_from(before)) {
+		if (is_back)
+			log_message("cannot resume recording: %s", cupti_owner_problem());
+		return;
+	}
+	if (is_back) {
+		recording_resume(PAUSED_HANDOFF);
+		log_message("recording resumed: CUPTI is free again");
+	}
+	atomic_store(&state, OWNER_SUBSCRIBED);
+}
+
+/* Like start_recording(), for the creation of graph nodes alone. */
+static void watch_graphs(void)
+{
+	char why[sizeof(problem)];
+	bool failed = cupti_subscriber_subscribe(why, sizeof(why));
+
+	if (failed) {
+		log_message("cannot watch CUDA graphs: %s", why);
+		config.keeps_graphs = false;
+	} else {
+		cupti_subscriber_watch_graphs();
+	}
+	atomic_store(&state, failed ? OWNER_RELEASED : OWNER_GRAPHS);
+}
+
+/* False if another tool uses CUPTI. Forgets one that left some time ago. */
+static bool is_free(void)
+{
+	uint64_t due_ns = atomic_load(&resume_at_ns);
+
+	if (!atomic_load(&tool_is_active))
+		return true;
+	if (!due_ns || monotonic_ns() < due_ns)
+		return false;
+	/* It may come back meanwhile: it clears the time before it reads the state. */
+	if (!atomic_exchange(&resume_at_ns, 0))
+		return false;
+	atomic_store(&tool_is_active, false);
+	atomic_store(&has_problem, false);
+	return true;
+}
+
+void cupti_owner_update(void)
+{
+	bool wanted = atomic_load(&is_wanted);
+	int now = atomic_load(&state);
+
+	if (atomic_load(&is_draining) && (wanted || !activity_is_at_cupti()))
+		atomic_store(&is_draining, false);
+	if (now == OWNER_SUBSCRIBED && !wanted && change_state(now, OWNER_RELEASING))
+		stop_recording();
+	if (now != OWNER_RELEASED && now != OWNER_GRAPHS)
+		return;
+	if (!is_free()) {
+		if (wanted && !atomic_load(&has_problem) && !atomic_load(&resume_at_ns))
+			set_problem("another tool uses CUPTI in this process");
+	} else if (wanted && !atomic_load(&has_problem) && change_state(now, OWNER_STARTING)) {
+		start_recording(now);
+	} else if (!wanted && config.keeps_graphs && change_state(OWNER_RELEASED, OWNER_STARTING)) {
+		watch_graphs();
+	}
+}

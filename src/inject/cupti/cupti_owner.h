@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who uses CUPTI in this process: xtrace, another tool, or nobody.
+ *
+ * CUPTI slows down every launch, even if nothing is recorded, from the first call that initialises
+ * it. So it is not touched until recording is wanted, and its subscription ends when recording
+ * stops. It has one subscriber, and its records go to the last registered callback, so recording
+ * also steps back while another tool uses it.
+ *
+ * The writer thread says whether recording is wanted. The flusher thread acts on it, because CUPTI
+ * may hang. The hooks of cupti_handoff.c run in the threads of another tool and wait at most a few
+ * seconds.
+ */
+#ifndef XT_INJECT_CUPTI_OWNER_H
+#define XT_INJECT_CUPTI_OWNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "inject/cupti/api_table.h"
+
+#define CUPTI_OWNER_NAME_BYTES 128
+
+struct cupti_owner_event {
+	uint64_t time_ns;
+	bool is_back; /* recording resumed; otherwise another tool took CUPTI */
+	char who[CUPTI_OWNER_NAME_BYTES];
+};
+
+struct cupti_owner_config {
+	enum api_level level;
+	bool is_subscribed; /* recording has started; otherwise it is not wanted yet */
+	bool keeps_graphs;  /* while not recording, still receive the creation of graph nodes;
+			       subscribed to it already */
+	bool yields;	    /* to a tool that subscribes; else CUPTI refuses it */
+	/* Of the layer above: whether a launch has begun and not ended; forget such calls. */
+	bool (*calls_are_open)(void);
+	void (*close_calls)(void);
+};
+
+/* Once, before the writer thread starts: until cupti_owner_ready(), nothing is settled. */
+void cupti_owner_begin(const struct cupti_owner_config *config);
+
+/* Once, when CUPTI is in the state that the configuration says. */
+void cupti_owner_ready(void);
+
+/* Writer thread: whether to record from now on. */
+void cupti_owner_want(bool recording);
+
+/* Writer thread: a start failed. Like cupti_owner_want(false), but keeps its problem. */
+void cupti_owner_cancel(void);
+
+/*
+ * Writer thread: whether the last wish is done: recording has started, or all records have arrived.
+ * A start also counts as done if it fails; cupti_owner_problem() then says why.
+ */
+bool cupti_owner_is_settled(void);
+
+/* Why the last start failed, or recording cannot resume: one line. NULL: no problem. */
+const char *cupti_owner_problem(void);
+
+/* Flusher thread, every few milliseconds: starts, stops or resumes. */
+void cupti_owner_update(void);
+
+/* Flusher thread: whether CUPTI may hold records of ours. If not, do not call it. */
+bool cupti_owner_may_flush(void);
+
+/* Whether we step back for a tool that subscribes. Any thread. */
+bool cupti_owner_yields(void);
+
+/*
+ * In the thread of another tool, named `who`, before its call of `function`: releases CUPTI. True
+ * if our records were disabled for it.
+ */
+bool cupti_owner_yield(const char *function, const char *who);
+
+/* Whether another tool's call takes effect: we do not use CUPTI. */
+bool cupti_owner_is_released(void);
+
+/* The other tool seems to be done, or was refused: we may come back in a while. */
+void cupti_owner_tool_left(void);
+
+/* In the thread of another tool, before its call: what the call does to the clock of records. */
+void cupti_owner_tool_sets_clock(void);
+void cupti_owner_tool_needs_clock(void);
+
+/* Writer thread: takes the next event; false if there is none. */
+bool cupti_owner_next_event(struct cupti_owner_event *event);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/writer/control.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "inject/cupti/cupti_owner.h"
+#include "inject/memory/crash_buffer.h"
+#include "inject/runtime/clock.h"
+#include "inject/runtime/debug_log.h"
+#include "inject/runtime/recording_state.h"
+#include "inject/writer/record_account.h"
+#include "inject/writer/record_activity.h"
+#include "inject/writer/record_calls.h"
+#include "inject/writer/record_run.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+static bool keeps_cupti;
+
+static struct {
+	uint32_t word; /* the last request that was taken */
+	bool is_start, is_pending, is_applied;
+	bool has_open_ranges;	 /* since the last stop */
+	bool is_incomplete;	 /* stopped, and the file does not end with END yet */
+	uint64_t complete_bytes; /* of the file when it ended with END; 0: never */
+	uint64_t start_at_ns;
+	uint64_t duration_ns; /* 0: no limit */
+	uint64_t stop_at_ns;  /* 0: no limit */
+} control;
+
+void control_begin(bool keeps)
+{
+	keeps_cupti = keeps;
+}
+
+static void take_request(void)
+{
+	uint32_t delay_ms, duration_ms, word = crash_buffer_request(&delay_ms, &duration_ms);
+	uint64_t now_ns = monotonic_ns();
+
+	if (!(word & XT_REQUEST_MASK) || word & XT_REQUEST_DONE ||
+	    (control.is_pending && word == control.word))
+		return;
+	crash_buffer_request_taken(word);
+	control.word = word;
+	control.is_pending = true;
+	control.is_applied = false;
+	control.is_start = (word & XT_REQUEST_MASK) == XT_REQUEST_START;
+	control.start_at_ns = control.is_start ? now_ns + delay_ms * NS_PER_MS : now_ns;
+	control.duration_ns = control.is_start ? duration_ms * NS_PER_MS : 0;
+	control.stop_at_ns = 0;
+	debug_log(DEBUG_WRITER, "request: %s, delay %u ms, duration %u ms",
+		  control.is_start ? "start" : "stop", delay_ms, duration_ms);
+}
+
+static bool is_stopped(void)
+{
+	return atomic_load(&recording_paused) & PAUSED_STOPPED;
+}
+
+static void stop(struct recorder *rec)
+{
+	uint64_t time_ns = monotonic_ns();
+
+	if (recording_pause(keeps_cupti ? PAUSED_REQUESTED : PAUSED_STOPPED))
+		record_stop_request(rec, time_ns, !keeps_cupti);
+	if (keeps_cupti)
+		return;
+	cupti_owner_want(false);
+	control.has_open_ranges = true;
+	control.is_incomplete = true;
+}
+
+/* CUPTI is ready, so calls may be recorded. */
+static void resume(struct recorder *rec)
+{
+	/* Ranges that began before CUDA did are in the rings, and their ends are not. */
+	if (is_stopped()) {
+		record_range_ends(rec);
+		record_ranges_restart(rec);
+	}
+	if (recording_resume(PAUSED_REQUESTED | PAUSED_STOPPED))
+		record_switch(rec, monotonic_ns(), true);
+	/* Recovery would take the time up to the next flush for a pause. */
+	recorder_flush(rec);
+	control.is_incomplete = false;
+	control.stop_at_ns = control.duration_ns ? monotonic_ns() + control.duration_ns : 0;
+}
+
+/* True if everything that CUPTI and the threads have delivered is in the file. */
+static bool drain(struct recorder *rec)
+{
+	do {
+		record_calls(rec);
+		record_activity(rec);
+	} while (!recorder_flush(rec) && rec->held_count);
+	return !rec->write_error;
+}
+
+/*
+ * Ends the file like that of a process that has ended, so that it can be read as a whole. Later
+ * rows follow that end.
+ */
+static void complete_log(struct recorder *rec)
+{
+	if (rec->write_error || !drain(rec))
+		return; /* again when the log can be written */
+	record_clock(rec);
+	record_account(rec);
+	if (recorder_flush(rec) || xt_writer_add_end(rec->writer) || recorder_flush(rec))
+		return;
+	control.is_incomplete = false;
+	control.complete_bytes = xt_writer_file_bytes(rec->writer);
+}
+
+static const char *problem_now(const struct recorder *rec)
+{
+	static char text[128];
+	const char *problem = cupti_owner_problem();
+
+	if (rec->write_error) {
+		snprintf(text, sizeof(text), "the log cannot be written: %s",
+			 strerror(-rec->write_error));
+		return text;
+	}
+	if (recorder_is_full(rec))
+		return "the log has reached --max-size";
+	return problem ? problem : "";
+}
+
+static void apply(struct recorder *rec)
+{
+	control.is_applied = true;
+	if (!control.is_start)
+		stop(rec);
+	else if (!recorder_is_full(rec))
+		cupti_owner_want(true);
+}
+
+/*
+ * True when the request, or the end of its duration, is done. A start has CUPTI before it resumes;
+ * a stop waits for the GPU. A start that fails does not happen later.
+ */
+static bool execute(struct recorder *rec)
+{
+	if (!control.is_applied && monotonic_ns() < control.start_at_ns)
+		return false;
+	if (!control.is_applied)
+		apply(rec);
+	if (!cupti_owner_is_settled())
+		return false;
+	if (!control.is_start && keeps_cupti)
+		recorder_flush(rec);
+	else if (!control.is_start)
+		complete_log(rec);
+	else if (!recorder_is_full(rec) && !cupti_owner_problem())
+		resume(rec);
+	else if (is_stopped())
+		cupti_owner_cancel();
+	return true;
+}
+
+bool control_is_idle(void)
+{
+	return !control.is_pending && is_stopped();
+}
+
+static enum xt_tracer_state state_now(void)
+{
+	unsigned paused = atomic_load(&recording_paused);
+
+	if (control.is_pending && control.is_start && !control.is_applied)
+		return XT_STATE_WAITING;
+	if (paused & PAUSED_SIZE)
+		return XT_STATE_FULL;
+	if (paused & PAUSED_STOPPED)
+		return control.is_pending && !control.is_start ? XT_STATE_STOPPING
+							       : XT_STATE_STOPPED;
+	if (paused & PAUSED_HANDOFF)
+		return XT_STATE_YIELDED;
+	return paused & PAUSED_REQUESTED ? XT_STATE_PAUSED : XT_STATE_RECORDING;
+}
+
+void control_update(struct recorder *rec)
+{
+	/* The rings were drained since the stop. */
+	if (control.has_open_ranges)
+		record_range_ends(rec);
+	control.has_open_ranges = false;
+	take_request();
+	if (control.is_pending && execute(rec)) {
+		control.is_pending = false;
+		crash_buffer_state(state_now(), problem_now(rec));
+		crash_buffer_request_done(control.word);
+	}
+	if (control.stop_at_ns && !control.is_pending && monotonic_ns() >= control.stop_at_ns) {
+		control.is_pending = true;
+		control.is_start = control.is_applied = false;
+		control.stop_at_ns = control.start_at_ns = 0;
+	}
+	/* A stopped process may still load libraries. */
+	if (control_is_idle() && (control.is_incomplete ||
+				  (control.complete_bytes &&
+				   xt_writer_file_bytes(rec->writer) != control.complete_bytes)))
+		complete_log(rec);
+	crash_buffer_state(state_now(), problem_now(rec));
+}

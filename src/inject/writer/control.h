@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starts and stops recording at the request of another process, through the crash buffer, and
+ * publishes there what the tracer does. Writer thread only.
+ */
+#ifndef XT_INJECT_CONTROL_H
+#define XT_INJECT_CONTROL_H
+
+#include <stdbool.h>
+
+#include "inject/writer/recorder.h"
+
+/*
+ * keeps_cupti: a stop only pauses. It takes effect within milliseconds, but costs as much as
+ * recording. Once, before the writer thread starts.
+ */
+void control_begin(bool keeps_cupti);
+
+/* Recording is stopped, and no request is being executed. */
+bool control_is_idle(void);
+
+/* In each round: executes a request, and ends a recording of limited duration. */
+void control_update(struct recorder *rec);
+
+#endif

@@ -1,0 +1,438 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests and measures how running services are recorded, on a real GPU with PyTorch.
+
+    tests/gpu/service.py BIN [-o RESULTS] [--only PART]... [--pairs N]    # BIN: folder of xtrace
+
+| part | what it does |
+| --- | --- |
+| cycles | 200 times start and stop while three threads launch: what is lost, how long it takes |
+| graphs | graphs made while armed: their replays have the path of their creation with =graphs |
+| modules | start and stop in a process that has loaded 1,000 CUDA modules |
+| cost | steps and replays of alternating processes: bare, armed, after start and stop |
+
+Prints the results. Exit status: 0 success, 1 a check failed, 77 no PyTorch or GPU.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+SKIPPED = 77
+CYCLES = 200
+MODULES = 1000
+LIMITS = {"start_ms": 100, "stop_ms": 1000, "gap_ms": 5, "armed_percent": 0.5}
+
+
+# ---- the programs
+
+def say(**values):
+    print(json.dumps(values), flush=True)
+
+
+def rss_kib():
+    with open("/proc/self/status", encoding="ascii") as file:
+        return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
+
+
+def launching_loop(torch, ended, gaps, size):
+    """Launches one kernel after the other. Notes gaps between launches as (start, length)."""
+    with torch.cuda.stream(torch.cuda.Stream()):
+        x = torch.zeros(size, device="cuda")
+        last, count = time.monotonic(), 0
+        while not ended.is_set():
+            x.add_(1.0)
+            now = time.monotonic()
+            if now - last > 0.001:
+                gaps.append((last, now - last))
+            count += 1
+            if count % 50 == 0:
+                torch.cuda.current_stream().synchronize()
+                now = time.monotonic()
+            last = now
+
+
+def program_cycles():
+    import torch
+    ended, gaps = threading.Event(), []
+    x = torch.zeros(1 << 12, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    for _ in range(3):
+        x.mul_(1.0)
+    with torch.cuda.graph(graph):
+        for _ in range(20):
+            x.add_(1.0)
+    threads = [threading.Thread(target=launching_loop, args=(torch, ended, gaps, size))
+               for size in (1 << 10, 1 << 14)]
+    for thread in threads:
+        thread.start()
+    say(ready=True)
+    for line in sys.stdin:
+        if line.strip() == "memory":
+            say(rss_kib=rss_kib())
+        elif line.strip() == "gaps":
+            say(gaps=gaps)
+        elif line.strip() == "replay":
+            for _ in range(50):
+                graph.replay()
+            torch.cuda.synchronize()
+            say(replayed=50)
+        else:
+            break
+    ended.set()
+    for thread in threads:
+        thread.join()
+    torch.cuda.synchronize()
+
+
+def capture_here(torch, graph, x):
+    with torch.cuda.graph(graph):
+        for _ in range(20):
+            x.add_(1.0)
+
+
+def program_graphs():
+    import torch
+    x = torch.zeros(1 << 12, device="cuda")
+    x.add_(1.0)
+    graph = torch.cuda.CUDAGraph()
+    capture_here(torch, graph, x)
+    say(ready=True)
+    sys.stdin.readline()
+    for _ in range(100):
+        graph.replay()
+    torch.cuda.synchronize()
+    say(replayed=100)
+    sys.stdin.readline()
+
+
+def program_modules():
+    import ctypes
+    import torch
+    x = torch.zeros(1 << 10, device="cuda")
+    driver, module, function = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_void_p()
+    text = (".version 7.0\n.target sm_70\n.address_size 64\n"
+            ".visible .entry kernel_%d() { ret; }\n")
+    for number in range(MODULES):
+        if driver.cuModuleLoadData(ctypes.byref(module), (text % number).encode()) or \
+           driver.cuModuleGetFunction(ctypes.byref(function), module, b"kernel_%d" % number) or \
+           driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, None, None, None):
+            raise SystemExit("cannot load a module")
+    torch.cuda.synchronize()
+    ended, gaps = threading.Event(), []
+    thread = threading.Thread(target=launching_loop, args=(torch, ended, gaps, 1 << 10))
+    thread.start()
+    say(ready=True)
+    for _ in sys.stdin:
+        say(gaps=gaps, end=float(x[0]))
+    ended.set()
+    thread.join()
+
+
+def program_cost():
+    import torch
+    torch.manual_seed(1)
+    layers = [torch.nn.TransformerEncoderLayer(1024, 16, 4096, dropout=0.0, batch_first=True)
+              for _ in range(4)]
+    model = torch.nn.Sequential(*layers).cuda()
+    data = torch.randn(8, 512, 1024, device="cuda")
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+    small = torch.zeros(1 << 10, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    small.add_(1.0)
+    with torch.cuda.graph(graph):
+        for _ in range(200):
+            small.add_(1.0)
+
+    def step():
+        optimizer.zero_grad()
+        model(data).square().mean().backward()
+        optimizer.step()
+        torch.cuda.synchronize()
+
+    def replay():
+        graph.replay()
+        torch.cuda.synchronize()
+
+    def median_of(function, count):
+        times = []
+        for _ in range(count):
+            start = time.perf_counter()
+            function()
+            times.append(time.perf_counter() - start)
+        return statistics.median(times) * 1e3
+
+    for _ in range(20):
+        step()
+    say(ready=True)
+    sys.stdin.readline()
+    say(step_ms=median_of(step, 100), replay_ms=median_of(replay, 8000))
+    sys.stdin.readline()
+
+
+# ---- controlling them
+
+class Program:
+    """A program of this file that waits for lines on stdin and answers with JSON."""
+
+    def __init__(self, args, name, mode, folder):
+        command = [sys.executable, os.path.abspath(__file__), "--program", name]
+        if mode is not None:
+            os.makedirs(os.path.dirname(folder), exist_ok=True)
+            command = [args.xtrace, "record", "-o", folder, *mode, "--", *command]
+        self.data = folder
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        self.answer()
+        self.pid = self.process.pid
+        if mode is not None:
+            with open("/proc/%d/task/%d/children" % (self.pid, self.pid), encoding="ascii") as file:
+                self.pid = int(file.read().split()[0])
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise Failure("the program ended: %s" % self.process.stderr.read())
+        return json.loads(line)
+
+    def ask(self, text):
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def end(self):
+        self.process.stdin.close()
+        said = self.process.stderr.read()
+        self.process.stdout.read()
+        if self.process.wait(60):
+            raise Failure("status %d: %s" % (self.process.returncode, said))
+        return said
+
+
+class Failure(Exception):
+    pass
+
+
+class Part:
+    def __init__(self, args):
+        self.args, self.problems, self.results = args, [], {}
+
+    def expect(self, condition, text):
+        if not condition:
+            self.problems.append(text)
+
+    def control(self, *words):
+        done = subprocess.run([self.args.xtrace, *words], capture_output=True, text=True)
+        if done.returncode:
+            raise Failure("xtrace %s: %s" % (" ".join(words), done.stderr))
+
+    def counts(self, data):
+        """Work by call path, and what the log says about losses."""
+        done = subprocess.run([self.args.merge, data, "--quiet", "--folded", "-", "--weight",
+                               "count", "--summary", os.path.join(data, "summary.json")],
+                              capture_output=True, text=True)
+        if done.returncode:
+            self.problems.append("incomplete trace: %s" % done.stderr)
+        with open(os.path.join(data, "summary.json"), encoding="utf-8") as file:
+            summary = json.load(file)
+        rows = [line.rsplit(" ", 1) for line in done.stdout.splitlines()]
+        return [(path, int(count)) for path, count in rows], summary
+
+
+class Cycles(Part):
+    def run(self, folder):
+        program = Program(self.args, "cycles", ["--armed"], folder)
+        pid, times = str(program.pid), {"start": [], "stop": []}
+        windows, memory = [], []
+        for cycle in range(CYCLES):
+            began = time.monotonic()
+            self.control("start", pid)
+            times["start"].append(time.monotonic() - began)
+            if cycle % 10 == 0:
+                program.ask("replay")
+            time.sleep(0.02)
+            middle = time.monotonic()
+            self.control("stop", pid)
+            times["stop"].append(time.monotonic() - middle)
+            windows.append((began, time.monotonic()))
+            if cycle in (9, CYCLES // 2 - 1, CYCLES - 1):  # rings grow at first
+                memory.append(program.ask("memory")["rss_kib"])
+        gaps = program.ask("gaps")["gaps"]
+        said = program.end()
+        self.check(folder, times, windows, gaps, memory, said)
+
+    def check(self, folder, times, windows, gaps, memory, said):
+        rows, summary = self.counts(folder)
+        unattributed = sum(count for path, count in rows if "[unattributed]" in path)
+        inside = [length for start, length in gaps
+                  if any(a <= start + length and start <= b for a, b in windows[1:])]
+        outside = [length for start, length in gaps
+                   if not any(a <= start + length and start <= b for a, b in windows)]
+        result = {
+            "cycles": CYCLES, "work": sum(count for _, count in rows),
+            "unattributed": unattributed, "lost": re.findall(r"(\S+) lost", said),
+            "complete": summary.get("headline", {}).get("trust"),
+            "first_start_ms": times["start"][0] * 1e3,
+            "start_ms": [statistics.median(times["start"]) * 1e3, max(times["start"][1:]) * 1e3],
+            "stop_ms": [statistics.median(times["stop"]) * 1e3, max(times["stop"]) * 1e3],
+            "gap_ms_in_windows": max(inside or [0]) * 1e3,
+            "gap_ms_elsewhere": max(outside or [0]) * 1e3,
+            "rss_growth_kib": [b - a for a, b in zip(memory, memory[1:])],
+        }
+        self.results = result
+        self.expect(not unattributed, "%d pieces of GPU work have no call" % unattributed)
+        self.expect(result["lost"] == ["0"], "lost: %s" % said)
+        self.expect(result["start_ms"][1] <= LIMITS["start_ms"], "a start took too long")
+        self.expect(result["stop_ms"][1] <= LIMITS["stop_ms"], "a stop took too long")
+
+
+class Graphs(Part):
+    def run(self, folder):
+        for name, mode, expected in (("plain", "--armed", False),
+                                     ("graphs", "--armed=graphs", True)):
+            data = os.path.join(folder, name)
+            program = Program(self.args, "graphs", [mode], data)
+            self.control("start", str(program.pid))
+            program.ask("")
+            self.control("stop", str(program.pid))
+            program.end()
+            rows, _ = self.counts(data)
+            kernels = sum(count for path, count in rows if "[GPU_Kernel]" in path)
+            created = sum(count for path, count in rows
+                          if "[GPU_Kernel]" in path and "capture_here" in path)
+            self.results[name] = {"kernels": kernels, "with the path of their creation": created}
+            self.expect(kernels == 2000, "%s: %d kernels, not 2000" % (mode, kernels))
+            self.expect(created == (2000 if expected else 0),
+                        "%s: %d kernels with the path of their creation" % (mode, created))
+
+
+class Modules(Part):
+    def run(self, folder):
+        program = Program(self.args, "modules", ["--armed"], folder)
+        for name in ("first", "second"):
+            began = time.monotonic()
+            self.control("start", str(program.pid))
+            middle = time.monotonic()
+            time.sleep(0.1)
+            before_stop = time.monotonic()
+            self.control("stop", str(program.pid))
+            ended = time.monotonic()
+            gaps = [length for start, length in program.ask("gaps")["gaps"]
+                    if began <= start + length and start <= ended]
+            self.results[name] = {"start_ms": (middle - began) * 1e3,
+                                  "stop_ms": (ended - before_stop) * 1e3,
+                                  "gap_ms": max(gaps or [0]) * 1e3}
+        program.end()
+        self.counts(folder)
+        self.expect(self.results["second"]["gap_ms"] <= LIMITS["gap_ms"],
+                    "launches waited for start or stop")
+
+
+def interval(ratios):
+    """Mean of paired ratios in percent, and the upper bound of the 95 % interval (one-sided)."""
+    logs = [math.log(ratio) for ratio in ratios]
+    if len(logs) < 2:
+        return [0.0, math.inf]
+    t = {1: 6.31, 2: 2.92, 3: 2.35, 4: 2.13, 5: 2.02, 6: 1.94, 7: 1.89, 8: 1.86, 9: 1.83,
+         11: 1.80, 14: 1.76, 19: 1.73}
+    freedom = max(f for f in t if f <= len(logs) - 1)
+    error = statistics.stdev(logs) / math.sqrt(len(logs)) * t[freedom]
+    mean = statistics.mean(logs)
+    return [round(100 * math.expm1(mean), 3), round(100 * math.expm1(mean + error), 3)]
+
+
+class Cost(Part):
+    ARMS = {"bare": None, "armed": ["--armed"], "graphs": ["--armed=graphs"],
+            "stopped": ["--armed"]}
+
+    def once(self, arm, folder):
+        program = Program(self.args, "cost", self.ARMS[arm], folder)
+        if arm == "stopped":
+            self.control("start", str(program.pid))
+            time.sleep(0.2)
+            self.control("stop", str(program.pid))
+        answer = program.ask("")
+        program.end()
+        return answer
+
+    def run(self, folder):
+        values = {arm: {"step_ms": [], "replay_ms": []} for arm in self.ARMS}
+        for pair in range(self.args.pairs):
+            arms = list(self.ARMS) if self.args.all_arms else ["bare", "armed"]
+            for arm in arms if pair % 2 else reversed(arms):
+                answer = self.once(arm, os.path.join(folder, "%s%d" % (arm, pair)))
+                print("%s %s" % (arm, answer), flush=True)
+                for name, value in answer.items():
+                    values[arm][name].append(value)
+        for arm in arms:
+            for name in ("step_ms", "replay_ms"):
+                ratios = [a / b for a, b in zip(values[arm][name], values["bare"][name])]
+                row = {"median": round(statistics.median(values[arm][name]), 4),
+                       "processes": len(values[arm][name])}
+                if arm != "bare":
+                    row["percent"], row["bound"] = interval(ratios)
+                self.results["%s %s" % (arm, name)] = row
+        for name in ("step_ms", "replay_ms"):
+            self.expect(self.results["armed " + name]["bound"] <= LIMITS["armed_percent"],
+                        "armed: %s: the upper bound is above %.1f %%"
+                        % (name, LIMITS["armed_percent"]))
+
+
+PARTS = {"cycles": Cycles, "graphs": Graphs, "modules": Modules, "cost": Cost}
+PROGRAMS = {"cycles": program_cycles, "graphs": program_graphs, "modules": program_modules,
+            "cost": program_cost}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("bin", nargs="?", help="the folder of xtrace and xtrace-merge")
+    parser.add_argument("-o", "--output", help="also write the results to this file (JSON)")
+    parser.add_argument("--only", action="append", choices=PARTS)
+    parser.add_argument("--pairs", type=int, default=12)
+    parser.add_argument("--all-arms", action="store_true",
+                        help="also measure the cost after a stop, and with --armed=graphs")
+    parser.add_argument("--program", choices=PROGRAMS, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.program:
+        PROGRAMS[args.program]()
+        return
+    try:
+        import torch
+    except ImportError:
+        print("PyTorch is not installed")
+        sys.exit(SKIPPED)
+    if not torch.cuda.is_available():
+        print("PyTorch finds no GPU")
+        sys.exit(SKIPPED)
+    args.xtrace = os.path.join(args.bin, "xtrace")
+    args.merge = os.path.join(args.bin, "xtrace-merge")
+    results, problems = {"gpu": torch.cuda.get_device_name(0)}, []
+    with tempfile.TemporaryDirectory(prefix="xtrace-service.") as folder:
+        for name in args.only or PARTS:
+            part = PARTS[name](args)
+            try:
+                part.run(os.path.join(folder, name))
+            except Failure as failure:
+                part.problems.append(str(failure))
+            results[name] = part.results
+            problems += ["%s: %s" % (name, problem) for problem in part.problems]
+            print(json.dumps({name: part.results}, indent=1), flush=True)
+    if args.output:
+        with open(args.output, "w", encoding="utf-8") as file:
+            json.dump({"results": results, "problems": problems}, file, indent=1)
+    for problem in problems:
+        print("WRONG: " + problem)
+    print("%d problems" % len(problems))
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xtrace start and xtrace stop: ask running processes to start or stop recording. The request is a
+ * word in the crash buffer of each process. The tracer polls it, and confirms in the same word.
+ */
+#include "commands.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "data_dir.h"
+#include "processes.h"
+
+#define PID_DIGITS_MAX	   9
+#define POLL_MS		   2
+#define NS_PER_MS	   UINT64_C(1000000)
+#define MS_MAX		   (uint64_t) UINT32_MAX
+#define READ_TIMEOUT_MS	   1000	 /* the tracer looks every 2 ms */
+#define CONFIRM_TIMEOUT_MS 5000	 /* a first start loads parts of CUPTI */
+#define DRAIN_TIMEOUT_MS   30000 /* the GPU may be busy for long */
+
+struct control_request {
+	bool is_all;
+	uint64_t delay_ns, duration_ns;
+	enum xt_crash_buffer_request request;
+	const char *target; /* as the user named it */
+};
+
+#define TIME_EXPECTED "a time such as 10s or 500ms"
+
+static const struct option_row common_rows[] = {
+	{"all", .help = "All processes that carry xtrace and that you can inspect",
+	 .apply = option_flag, .offset = offsetof(struct control_request, is_all)},
+	{0},
+};
+
+static const struct option_row start_rows[] = {
+	{"duration", .value = "TIME", .expected = TIME_EXPECTED,
+	 .help = "Stop after TIME, and wait for that. Ctrl-C stops earlier", .apply = option_time,
+	 .offset = offsetof(struct control_request, duration_ns)},
+	{"delay", .value = "TIME", .expected = TIME_EXPECTED, .help = "Start TIME later",
+	 .apply = option_time, .offset = offsetof(struct control_request, delay_ns)},
+	{0},
+};
+
+static void list_common_options(struct option_list *list)
+{
+	option_list_add(list, common_rows);
+}
+
+static void list_start_options(struct option_list *list)
+{
+	option_list_add(list, common_rows);
+	option_list_add(list, start_rows);
+}
+
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupted(int signal)
+{
+	(void)signal;
+	is_interrupted = 1;
+}
+
+static void nap(void)
+{
+	const struct timespec time = {0, POLL_MS * 1000000l};
+
+	nanosleep(&time, NULL);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void print_process_error(const struct traced_process *process, const char *what)
+{
+	if (process->pid)
+		print_error("process %d: %s", process->pid, what);
+	else
+		print_error("'%s': %s", process->crash_buffer, what);
+}
+
+/* Why the request is not done; NULL: wait longer. */
+static const char *why_not(const struct traced_process *process, enum request_progress progress,
+			   uint64_t waited_ms, uint64_t timeout_ms)
+{
+	if (is_interrupted)
+		return "interrupted";
+	if (progress == REQUEST_REPLACED)
+		return "another request came in between";
+	if (progress == REQUEST_GONE)
+		return "it has ended, or its trace was deleted";
+	if (progress == REQUEST_UNREAD && waited_ms >= READ_TIMEOUT_MS)
+		return process_is_alive(process)
+			       ? "no answer; is it stopped by a signal? The request stays"
+			       : "it has ended";
+	if (waited_ms >= timeout_ms)
+		return "still busy: its GPU work has not finished, or CUPTI does not answer";
+	return NULL;
+}
+
+/* Waits until the tracer confirms. Prints why it did not; then returns false. */
+static bool wait_for(const struct traced_process *process, uint32_t word, uint64_t timeout_ms)
+{
+	uint64_t start_ms = now_ms();
+	enum request_progress progress;
+	struct process_status status;
+
+	while ((progress = process_progress(process, word)) != REQUEST_DONE) {
+		const char *why = why_not(process, progress, now_ms() - start_ms, timeout_ms);
+
+		if (why) {
+			print_process_error(process, why);
+			return false;
+		}
+		nap();
+	}
+	if (process_status_read(process, &status) || !*status.problem)
+		return true;
+	print_process_error(process, status.problem);
+	return false;
+}
+
+static const char *request_error(int64_t error)
+{
+	return error == -EBADMSG   ? "not a recovery file of xtrace"
+	       : error == -ENOTSUP ? "it carries an older version of xtrace"
+				   : strerror((int)-error);
+}
+
+/* Removes processes that did not confirm from the list. Returns how many did. */
+static size_t request_all(struct process_list *list, const struct control_request *control,
+			  enum xt_crash_buffer_request request)
+{
+	bool is_start = request == XT_REQUEST_START;
+	uint32_t delay_ms = is_start ? (uint32_t)(control->delay_ns / 1000000) : 0;
+	uint32_t duration_ms = is_start ? (uint32_t)(control->duration_ns / 1000000) : 0;
+	int64_t *words = calloc(list->count + 1, sizeof(*words));
+	size_t kept = 0;
+
+	for (size_t i = 0; words && i < list->count; i++)
+		words[i] = process_request(&list->rows[i], request, delay_ms, duration_ms);
+	for (size_t i = 0; words && i < list->count; i++) {
+		const struct traced_process row = list->rows[i];
+
+		if (words[i] < 0)
+			print_process_error(&row, request_error(words[i]));
+		if (words[i] < 0 ||
+		    !wait_for(&row, (uint32_t)words[i],
+			      is_start ? CONFIRM_TIMEOUT_MS + delay_ms : DRAIN_TIMEOUT_MS))
+			continue;
+		list->rows[i] = list->rows[kept];
+		list->rows[kept++] = row;
+	}
+	free(words);
+	return kept;
+}
+
+/* The tracers stop by themselves, even if this process ends. */
+static bool is_any_recording(const struct process_list *list)
+{
+	struct process_status status;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (process_is_alive(&list->rows[i]) &&
+		    !process_status_read(&list->rows[i], &status) &&
+		    (status.state == XT_STATE_RECORDING || status.state == XT_STATE_STOPPING ||
+		     status.state == XT_STATE_YIELDED))
+			return true;
+	return false;
+}
+
+static void handle_interrupts(void)
+{
+	const struct sigaction action = {.sa_handler = interrupted};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+static void stop_again(struct process_list *list, const struct control_request *control)
+{
+	is_interrupted = 0;
+	request_all(list, control, XT_REQUEST_STOP);
+}
+
+/* The tracers stop after the duration. */
+static void wait_for_end(struct process_list *list, const struct control_request *control)
+{
+	while (!is_interrupted && is_any_recording(list))
+		nap();
+	if (is_interrupted)
+		stop_again(list, control);
+}
+
+static void report(const struct traced_process *process, const struct control_request *control)
+{
+	struct process_status status;
+
+	if (process_status_read(process, &status))
+		return;
+	if (control->request == XT_REQUEST_START && !control->duration_ns)
+		print_note("%s is recording; to end it: xtrace stop %s", process->log,
+			   control->target);
+	else if (status.state == XT_STATE_PAUSED)
+		print_note("%s: recording paused", process->log);
+	else
+		print_note("recording stopped; to see it: xtrace report '%s'", process->log);
+}
+
+/* Returns the number of processes, or -1 after an error message. */
+static int find_processes(struct process_list *list, const struct control_request *control,
+			  const char *target)
+{
+	bool is_number = strspn(target, "0123456789") == strlen(target) && *target;
+	int error;
+
+	if (control->is_all)
+		error = processes_find_all(list);
+	else if (access(target, F_OK) && is_number)
+		error = strlen(target) > PID_DIGITS_MAX
+				? -ESRCH
+				: processes_find_pid(list, (pid_t)strtol(target, NULL, 10));
+	else
+		error = processes_find_directory(list, target);
+	if (error == -ESRCH)
+		print_error("there is no process %s", target);
+	else if (error == -EACCES || error == -EPERM)
+		print_error("cannot inspect process %s: it belongs to another user, or has raised "
+			    "privileges",
+			    target);
+	else if (error == -ESTALE)
+		print_error("cannot control process %s: its trace directory was deleted", target);
+	else if (error == -ENOENT && is_number)
+		print_error("process %s does not carry xtrace, or has not started CUDA yet",
+			    target);
+	else if (error)
+		print_error("cannot use '%s': %s; name a process or the directory of a recording",
+			    target, strerror(-error));
+	else if (!list->count)
+		print_error(control->is_all ? "no running process carries xtrace"
+					    : "no process that records into '%s' has started CUDA "
+					      "yet, or all have ended",
+			    target);
+	return error || !list->count ? -1 : (int)list->count;
+}
+
+/* Returns how many processes did what was asked. */
+static size_t control_all(struct process_list *list, const struct control_request *control)
+{
+	size_t count = list->count, confirmed;
+
+	handle_interrupts();
+	confirmed = request_all(list, control, control->request);
+	if (is_interrupted && control->request == XT_REQUEST_START) {
+		stop_again(list, control);
+		return 0;
+	}
+	list->count = confirmed;
+	if (control->request == XT_REQUEST_START && control->duration_ns)
+		wait_for_end(list, control);
+	for (size_t i = 0; i < confirmed; i++)
+		report(&list->rows[i], control);
+	list->count = count;
+	return confirmed;
+}
+
+static int run_request(const struct command *command, int argc, char **argv,
+		       enum xt_crash_buffer_request request)
+{
+	struct control_request control = {.request = request, .target = DEFAULT_DATA_DIR};
+	struct process_list list = {0};
+	struct option_list options;
+	int status, count;
+	size_t confirmed;
+
+	command_list_options(command, &options);
+	status = command_parse(command, &options, &control, argc, argv, &count);
+	if (status != COMMAND_GO_ON)
+		return status;
+	if (count > 1)
+		return command_unexpected(argv[2]);
+	if (count && control.is_all) {
+		print_error("choose one of --all and '%s'", argv[1]);
+		return STATUS_FAILED;
+	}
+	if (count)
+		control.target = argv[1];
+	if (control.is_all)
+		control.target = "--all";
+	if (control.delay_ns > MS_MAX * NS_PER_MS || control.duration_ns > MS_MAX * NS_PER_MS ||
+	    (option_is_given(&options, "duration") && control.duration_ns < NS_PER_MS)) {
+		print_error("choose a time from 1ms to 49 days");
+		return STATUS_FAILED;
+	}
+	confirmed = find_processes(&list, &control, control.target) < 0
+			    ? 0
+			    : control_all(&list, &control);
+	processes_free(&list);
+	return confirmed ? STATUS_OK : STATUS_FAILED;
+}
+
+static int run_start(const struct command *command, int argc, char **argv)
+{
+	return run_request(command, argc, argv, XT_REQUEST_START);
+}
+
+static int run_stop(const struct command *command, int argc, char **argv)
+{
+	return run_request(command, argc, argv, XT_REQUEST_STOP);
+}
+
+#define TARGET_DETAILS                                                                             \
+	"PID names one process, DIR the trace directory of a recording (default: xtrace.data), "   \
+	"whose\n"                                                                                  \
+	"processes are all asked. 'xtrace ps' lists the processes. It works from any shell of "    \
+	"the\n"                                                                                    \
+	"same user, without signals and without a network port.\n\n"
+
+static const char start_details[] = TARGET_DETAILS
+	"  xtrace start --duration 10s 1234    record ten seconds, then print where they are\n\n"
+	"Exit status: 0 if at least one process records, else 2.\n";
+
+static const char stop_details[] = TARGET_DETAILS
+	"It waits for GPU work that was recorded to finish. Afterwards the log is complete and can "
+	"be\n"
+	"read, and the process runs at its normal speed. After 'xtrace record --paused', it only\n"
+	"pauses, and the cost of CUPTI remains.\n\n"
+	"Exit status: 0 if at least one process confirmed, else 2.\n";
+
+const struct command command_start = {
+	.name = "start",
+	.arguments = "[OPTION]... [DIR|PID]",
+	.summary = "Start recording in running processes",
+	.details = start_details,
+	.list_options = list_start_options,
+	.run = run_start,
+};
+
+const struct command command_stop = {
+	.name = "stop",
+	.arguments = "[OPTION]... [DIR|PID]",
+	.summary = "Stop recording in running processes",
+	.details = stop_details,
+	.list_options = list_common_options,
+	.run = run_stop,
+};

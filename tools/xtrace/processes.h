@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The running processes that carry xtrace, and the file through which they are controlled.
+ */
+#ifndef XTRACE_PROCESSES_H
+#define XTRACE_PROCESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "xtrace/crash_buffer_format.h"
+
+struct traced_process {
+	pid_t pid;	    /* in this PID namespace; 0: not visible from here */
+	char *crash_buffer; /* a path that can be opened here */
+	char *log;	    /* the log's path, for messages */
+};
+
+struct process_list {
+	struct traced_process *rows;
+	size_t count;
+	size_t hidden_count; /* processes whose maps may not be read */
+};
+
+/* All processes that may be inspected. Returns 0 or -errno. */
+int processes_find_all(struct process_list *list);
+
+/* Process `pid`. Returns 0, or -errno: -ESRCH, -EACCES, -ENOENT if it does not carry
+ * xtrace, or -ESTALE if its trace was deleted. */
+int processes_find_pid(struct process_list *list, pid_t pid);
+
+/* Those that record into a directory. Also finds processes of containers that share it. */
+int processes_find_directory(struct process_list *list, const char *directory);
+
+void processes_free(struct process_list *list);
+
+/* The part of the crash buffer's header that other processes read. Returns 0 or -errno. */
+struct process_status {
+	enum xt_tracer_state state;
+	uint64_t launch_count, lost_count, log_bytes, gpus;
+	char problem[XT_CRASH_BUFFER_PROBLEM_BYTES];
+};
+int process_status_read(const struct traced_process *process, struct process_status *status);
+
+/* "recording", "stopped", … */
+const char *process_state_name(enum xt_tracer_state state);
+
+/*
+ * Asks a process to start or stop. Returns the word to pass to process_progress(), or -EBADMSG if
+ * the file is no crash buffer, -ENOTSUP if the tracer is too old, or another -errno.
+ */
+int64_t process_request(const struct traced_process *process, enum xt_crash_buffer_request request,
+			uint32_t delay_ms, uint32_t duration_ms);
+
+/* What became of a request. */
+enum request_progress {
+	REQUEST_UNREAD,
+	REQUEST_READ,
+	REQUEST_DONE,
+	REQUEST_REPLACED, /* by another one */
+	REQUEST_GONE,	  /* the process has ended, or its trace was deleted */
+};
+enum request_progress process_progress(const struct traced_process *process, uint32_t word);
+
+/* Whether the process still holds the lock of its log. True if the file system has no locks. */
+bool process_is_alive(const struct traced_process *process);
+
+#endif
