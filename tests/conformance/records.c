@@ -307,6 +307,25 @@ static bool disabled_kind_is_silent(void)
 	return true;
 }
 
+/* Recording stops while the GPU is busy: what was launched before still arrives. */
+static bool running_kernels_survive_disabling(void)
+{
+	client_clear();
+	for (int i = 0; i < 10; i++)
+		expect(launch_spin(NULL, 5000000) == CUDA_SUCCESS);
+	expect(!cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL));
+	expect(launch_empty(NULL) == CUDA_SUCCESS);
+	client_settle();
+	expect(!cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL));
+	expect(client_kernel_count() == 10);
+	for (size_t i = 0; i < 10; i++)
+		expect(client_kernel(i)->record.start_ns < client_kernel(i)->record.end_ns);
+	expect(launch_empty(NULL) == CUDA_SUCCESS);
+	client_settle();
+	expect(client_kernel_count() == 11);
+	return true;
+}
+
 const struct check record_checks[] = {
 	{"record_belongs_to_its_launch", record_belongs_to_its_launch},
 	{"record_names_context_and_device", record_names_context_and_device},
@@ -321,5 +340,6 @@ const struct check record_checks[] = {
 	{"memory_records_belong_to_their_calls", memory_records_belong_to_their_calls},
 	{"allocations_are_recorded", allocations_are_recorded},
 	{"disabled_kind_is_silent", disabled_kind_is_silent},
+	{"running_kernels_survive_disabling", running_kernels_survive_disabling},
 	{NULL, NULL},
 };
