@@ -155,6 +155,7 @@ int diff_options_parse(struct diff_options *options, const struct command *comma
 {
 	static const struct option_row text = {.name = "text"};
 	int status, count;
+	size_t dropped;
 
 	*options = (struct diff_options){
 		.load.workers_count = 2, .top_count = TOP_DEFAULT, .problems = problems};
@@ -183,8 +184,11 @@ int diff_options_parse(struct diff_options *options, const struct command *comma
 			    command->arguments, message_name());
 		return STATUS_FAILED;
 	}
-	if (options->has_only_counts)
-		rules_keep_exceptions(&options->rules);
+	dropped = options->has_only_counts ? rules_keep_exceptions(&options->rules) : 0;
+	if (dropped)
+		print_note("--only-counts judges counts by rules of its own; of yours, %zu do not "
+			   "apply (allow and ignore do)",
+			   dropped);
 	if (options->has_only_counts && rules_add_counting(&options->rules))
 		return STATUS_FAILED;
 	if (!options->has_rules && rules_add_default(&options->rules))

@@ -382,7 +382,9 @@ static int finish_memory(struct reading *reading)
 
 	/* If only a part of the run is selected, the other half of a pair may be outside of it. */
 	if (!reading->run->selection) {
-		sums->free_unmatched += counts->free_unmatched;
+		/* Memory that is freed may have been allocated while recording was stopped. */
+		if (!reading->model->stops.count)
+			sums->free_unmatched += counts->free_unmatched;
 		sums->alloc_over += counts->alloc_over;
 		sums->unowned += counts->unowned;
 	}

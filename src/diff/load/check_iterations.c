@@ -32,7 +32,8 @@ struct iteration_counts check_count_iterations(const struct run_set *set)
 	for (size_t i = 0; i < set->count; i++) {
 		uint64_t found = set->runs[i]->found_count;
 
-		if (set->runs[i]->history)
+		/* Without a kind of iteration, the count is that of a failed search. */
+		if (set->runs[i]->history || !strcmp(set->runs[i]->iterations, "none"))
 			continue;
 		if (is_median(set, found))
 			counts.median = found;
@@ -75,14 +76,21 @@ static void check_alike_iterations(const struct run_set *base, const struct run_
 	uint64_t b = check_count_iterations(base).median, n = check_count_iterations(new).median;
 	const struct run_profile *first, *other;
 
-	if (!options->is_per_iteration || options->allow_different_iterations || !base->count ||
-	    !new->count)
+	if (!options->is_per_iteration || !base->count || !new->count)
 		return;
 	first = base->runs[0];
 	other = find_other_kind(base, first);
 	if (!other)
 		other = find_other_kind(new, first);
-	if (other)
+	if (other &&
+	    run_profile_has_iterations(first) != run_profile_has_iterations(other))
+		problems_add(problems,
+			     "cannot compare iterations: none were found in %s; compare whole runs "
+			     "(leave out --iteration and --warmup)",
+			     run_profile_has_iterations(first) ? other->origin : first->origin);
+	else if (options->allow_different_iterations)
+		return;
+	else if (other)
 		problems_add(problems,
 			     "cannot compare iterations: they are instances of '%s' in %s and of "
 			     "'%s' in %s; compare whole runs (leave out --iteration and --warmup), "

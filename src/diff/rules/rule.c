@@ -234,8 +234,10 @@ static int read_amount(struct parser *p, struct rule *rule)
 	}
 	at = p->at;
 	read_word(p, word);
-	if (!word[0] && (unit == UNIT_COUNT || rule->limit == 0.0))
+	if ((!word[0] || !strcmp(word, "until")) && (unit == UNIT_COUNT || rule->limit == 0.0)) {
+		p->at = at;
 		return 0;
+	}
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (strcmp(word, units[i].word) != 0 || units[i].unit != unit)
 			continue;

@@ -66,9 +66,9 @@ int rules_add_default(struct rules *rules)
 	return error;
 }
 
-void rules_keep_exceptions(struct rules *rules)
+size_t rules_keep_exceptions(struct rules *rules)
 {
-	size_t kept = 0;
+	size_t kept = 0, count = rules->count;
 
 	for (size_t r = 0; r < rules->count; r++) {
 		struct rule *rule = &rules->list[r];
@@ -79,6 +79,7 @@ void rules_keep_exceptions(struct rules *rules)
 			rule_free(rule);
 	}
 	rules->count = kept;
+	return count - kept;
 }
 
 int rules_add_counting(struct rules *rules)

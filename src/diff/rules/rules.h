@@ -30,8 +30,8 @@ int rules_read(struct rules *rules, const char *path, struct problems *problems)
 int rules_add_default(struct rules *rules);
 extern const char *const rules_default_lines[];
 
-/* Removes all rules but exceptions: allow and ignore. */
-void rules_keep_exceptions(struct rules *rules);
+/* Removes all rules but exceptions: allow and ignore. Returns how many it removed. */
+size_t rules_keep_exceptions(struct rules *rules);
 
 /* Appends the rules of --only-counts. Returns 0 or -ENOMEM. */
 int rules_add_counting(struct rules *rules);

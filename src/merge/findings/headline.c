@@ -109,7 +109,10 @@ static int add_device(struct reading *reading, const struct device_stats *device
 	struct headline *headline = &reading->run->headline;
 	const struct longest_gap *gap = &device->longest_gap;
 
-	saturating_add(&headline->span_ns, device->last_ns - device->first_ns);
+	saturating_add(&headline->span_ns,
+		       device->last_ns - device->first_ns -
+			       pauses_between_ns(&reading->model->pauses, device->first_ns,
+						 device->last_ns));
 	saturating_add(&headline->busy_ns, device->work_union_ns);
 	for (int class = 0; class < IDLE_CLASSES; class ++)
 		saturating_add(&headline->idle_ns[class], device->idle_ns[class]);

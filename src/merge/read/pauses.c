@@ -89,6 +89,20 @@ bool pauses_within(const struct pauses *pauses, uint64_t from_ns, uint64_t until
 	return low < pauses->count && pauses->rows[low].from_ns <= until_ns;
 }
 
+uint64_t pauses_between_ns(const struct pauses *pauses, uint64_t from_ns, uint64_t until_ns)
+{
+	uint64_t sum_ns = 0;
+
+	for (size_t i = 0; i < pauses->count; i++) {
+		const struct pause *pause = &pauses->rows[i];
+		uint64_t begin_ns = pause->from_ns > from_ns ? pause->from_ns : from_ns;
+		uint64_t end_ns = pause->until_ns < until_ns ? pause->until_ns : until_ns;
+
+		sum_ns += end_ns > begin_ns ? end_ns - begin_ns : 0;
+	}
+	return sum_ns;
+}
+
 uint64_t pauses_total_ns(const struct pauses *pauses, uint64_t end_ns)
 {
 	uint64_t sum_ns = 0;

@@ -39,6 +39,9 @@ void pauses_free(struct pauses *pauses);
 /* Returns whether recording was paused at any moment of that period. */
 bool pauses_within(const struct pauses *pauses, uint64_t from_ns, uint64_t until_ns);
 
+/* Returns the time of that period in which recording was paused. */
+uint64_t pauses_between_ns(const struct pauses *pauses, uint64_t from_ns, uint64_t until_ns);
+
 /* Returns the total time of pauses. end_ns is the end of the log, which ends an open pause. */
 uint64_t pauses_total_ns(const struct pauses *pauses, uint64_t end_ns);
 

@@ -188,7 +188,8 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 		callsites_add_copy(&reading->callsites, work, launch);
 	if (is_of_graph) {
 		run->graph_work_count++;
-		run->graph_work_unmade_count += is_unmade;
+		/* A graph may have been made while recording was stopped. */
+		run->graph_work_unmade_count += is_unmade && !reading->model->stops.count;
 	}
 	if (!launch && is_of_graph)
 		run->work_by_device_count++;

@@ -109,8 +109,9 @@ static int add_activity(struct headline_texts *texts, const struct run *run)
 	if (!headline->span_ns)
 		return add_text(texts, "GPU busy", "never: no GPU work was recorded");
 	format_time(active, headline->span_ns);
-	error = add_text(texts, "GPU busy", "%s of %s, from its first to its last work%s%s",
+	error = add_text(texts, "GPU busy", "%s of %s, from its first to its last work%s%s%s",
 			 format_percent_of(headline->busy_ns, headline->span_ns), active,
+			 run->pause_count ? ", without pauses of recording" : "",
 			 slowest ? "; slowest: " : "", slowest ? slowest->label : "");
 	classes = error ? NULL : idle_text(headline, idle_ns);
 	if (!classes)
