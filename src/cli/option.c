@@ -52,7 +52,8 @@ int option_time(void *context, const struct option_row *row, const char *value)
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+	} units[] = {{"", 1e9},	  {"h", 3600e9}, {"m", 60e9}, {"s", 1e9},
+		     {"ms", 1e6}, {"us", 1e3},	 {"ns", 1}};
 	char *end;
 	double number;
 

@@ -47,7 +47,7 @@ option_apply option_text;    /* const char *: the value, which must not be empty
 option_apply option_number;  /* unsigned: from min to max */
 option_apply option_word;    /* enum: min plus the position of the word in row->value */
 option_apply option_switch;  /* bool, from "on|off" */
-option_apply option_time;    /* uint64_t ns, from "1.5s", "200ms", "30us", "7ns"; no unit: s */
+option_apply option_time;    /* uint64_t ns, from "2m", "1.5s", "200ms", "30us"; no unit: s */
 option_apply option_percent; /* double: the ratio, above 0% and up to max percent */
 
 /* All options of a command. All zeros is an empty list. */

@@ -170,8 +170,11 @@ static void print_rows(const struct row *rows, const struct process_list *list)
 	}
 	if (!has_heading)
 		print_note("no running process carries xtrace");
-	if (list->hidden_count)
-		print_note("%zu processes of other users cannot be inspected", list->hidden_count);
+	if (!has_heading && list->hidden_count)
+		print_note(
+			"%zu other processes cannot be inspected: they belong to other users, or "
+			"have raised privileges",
+			list->hidden_count);
 }
 
 static void print_json(const struct row *rows, const struct process_list *list)
