@@ -9,6 +9,7 @@
 #include "inject/writer/record_account.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_run.h"
+#include "inject/writer/snapshot.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -21,13 +22,37 @@ static struct {
 	bool has_open_ranges;	 /* since the last stop */
 	uint64_t complete_bytes; /* of the log when it was completed; 0: never */
 	uint64_t start_at_ns;
-	uint64_t duration_ns; /* 0: no limit */
-	uint64_t stop_at_ns;  /* 0: no limit */
+	uint64_t duration_ns;	/* 0: no limit */
+	uint64_t stop_at_ns;	/* 0: no limit */
+	uint32_t snapshot_word; /* the request of a snapshot; 0: none */
+	bool is_snapshot_begun;
 } control;
 
 void control_begin(bool keeps)
 {
 	keeps_cupti = keeps;
+}
+
+/* Does not touch a start or stop that is pending. */
+static void take_snapshot_request(uint32_t word)
+{
+	if (word == control.snapshot_word)
+		return;
+	crash_buffer_request_taken(word);
+	control.snapshot_word = word;
+	control.is_snapshot_begun = false;
+}
+
+static void update_snapshot(void)
+{
+	if (!control.snapshot_word)
+		return;
+	if (!control.is_snapshot_begun) {
+		control.is_snapshot_begun = snapshot_request();
+	} else if (!snapshot_is_busy()) {
+		crash_buffer_request_done(control.snapshot_word);
+		control.snapshot_word = 0;
+	}
 }
 
 static void take_request(void)
@@ -38,6 +63,10 @@ static void take_request(void)
 	if (!(word & XT_REQUEST_MASK) || word & XT_REQUEST_DONE ||
 	    (control.is_pending && word == control.word))
 		return;
+	if ((word & XT_REQUEST_MASK) == XT_REQUEST_SNAPSHOT) {
+		take_snapshot_request(word);
+		return;
+	}
 	crash_buffer_request_taken(word);
 	control.word = word;
 	control.is_pending = true;
@@ -138,6 +167,7 @@ void control_update(struct recorder *rec)
 		record_range_ends(rec);
 	control.has_open_ranges = false;
 	take_request();
+	update_snapshot();
 	if (control.is_pending && execute(rec)) {
 		control.is_pending = false;
 		problem = cupti_owner_problem();
