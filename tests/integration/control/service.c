@@ -9,6 +9,7 @@
  *	launch			one kernel, by launch_from_main()
  *	capture			makes a graph with two kernels, in make_graph()
  *	replay			launches that graph
+ *	fail, oom		a call that fails
  */
 #include <cuda.h>
 
@@ -85,6 +86,7 @@ static void *work(void *first)
 static void act(const char *line, CUstream stream)
 {
 	static uint64_t started;
+	CUdeviceptr memory;
 
 	if (!strncmp(line, "push ", 5))
 		nvtx_push_a(line + 5);
@@ -100,6 +102,10 @@ static void act(const char *line, CUstream stream)
 		made = make_graph(stream);
 	else if (!strcmp(line, "replay"))
 		check(cuGraphLaunch(made, stream));
+	else if (!strcmp(line, "fail"))
+		cuLaunchKernel(kernel, 0, 1, 1, 32, 1, 1, 0, stream, NULL, NULL);
+	else if (!strcmp(line, "oom"))
+		cuMemAlloc(&memory, (size_t)1 << 60);
 	else
 		exit(98);
 }
