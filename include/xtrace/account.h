@@ -31,6 +31,7 @@ static const struct xt_account {
 	{"kernels.lost.write_failed", "kernels: could not be written"},
 	{"kernels.lost.size", "kernels: the log had reached --max-size"},
 	{"kernels.lost.leaving", "kernels: launched during process exit"},
+	{"kernels.unfinished", "kernels of a snapshot that were running or had no record yet"},
 	{"copies.written", "copies in the log"},
 	{"copies.invalid", "copies: invalid times in their records"},
 	{"copies.lost.write_failed", "copies: could not be written"},
@@ -79,6 +80,8 @@ static const struct xt_account {
 	{"python.unknown", "stacks with Python of another interpreter or thread state"},
 	{"threads.waited_ns", "time that threads waited for room in their ring"},
 	{"threads.seen", "host threads"},
+	{"snapshots.automatic", "snapshots that a trigger started"},
+	{"snapshots.triggers", "times that a trigger of snapshots fired"},
 	{"spool.unbacked", "areas in plain memory, which a kill loses"},
 	{"tracer.memory_bytes", "peak memory of the tracer"},
 	{"tracer.memory_refusals", "requests for memory that the budget refused"},
@@ -144,6 +147,17 @@ static inline bool xt_account_is_loss(const char *name, size_t length)
 		if (length && memmem(name, length, words[i], strlen(words[i])))
 			return true;
 	return false;
+}
+
+/*
+ * Whether a counter counts events that did not fit into the log. If META `log.flight_recorder` is
+ * not empty, they are no loss.
+ */
+static inline bool xt_account_is_beyond_size(const char *name, size_t length)
+{
+	static const char end[] = ".lost.size";
+
+	return length > strlen(end) && !memcmp(name + length - strlen(end), end, strlen(end));
 }
 
 #endif

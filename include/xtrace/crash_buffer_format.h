@@ -47,8 +47,10 @@ enum xt_crash_buffer_request {
 	XT_REQUEST_NONE = 0,
 	XT_REQUEST_START = 1,
 	XT_REQUEST_STOP = 2,
+	XT_REQUEST_SNAPSHOT = 3,
 	XT_REQUEST_MASK = 3,
-	XT_REQUEST_DONE = 4, /* set by the tracer, once recording runs or the log is complete */
+	/* set by the tracer, once recording runs, or the log or the snapshot is complete */
+	XT_REQUEST_DONE = 4,
 	XT_REQUEST_SEQUENCE =
 		8, /* incremented by each request; the bits from here on are a counter */
 };
@@ -139,6 +141,9 @@ struct xt_crash_buffer_header {
 	uint64_t lost_count;	/* events that were lost, of any kind */
 	/* Why recording does not run though requested; ends with NUL. "": no problem. */
 	char problem[XT_CRASH_BUFFER_PROBLEM_BYTES];
+	/* The last snapshot: N in its name, or 0 and the errno of its failure. */
+	uint32_t snapshot_number;
+	int32_t snapshot_error;
 };
 _Static_assert(XT_CRASH_BUFFER_COUNTERS <= XT_CRASH_BUFFER_COUNTERS_MAX, "the counters fit");
 

@@ -41,9 +41,8 @@ static bool has_valid_times(uint64_t start_ns, uint64_t duration_ns)
 static void export_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
 			uint64_t own_ns, uint64_t result)
 {
-	const struct run *run = reading->run;
-
-	if (run->weights >> WEIGHT_CPU_WAIT & 1 && threads_waits(&reading->threads, call->api))
+	if (reading->run->weights >> WEIGHT_CPU_WAIT & 1 &&
+	    threads_waits(&reading->threads, call->api))
 		reading_add_wait(reading, call, own_ns);
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
@@ -79,7 +78,8 @@ static void expect_kernel(struct reading *reading, struct launch *call, bool mad
 	if (!made_nodes && !has_no_kernel)
 		return;
 	call->flags &= (uint8_t)~LAUNCH_EXPECTED;
-	if (reading->run->selection || call->flags & LAUNCH_TRANSFER)
+	if (reading->run->selection || call->flags & LAUNCH_TRANSFER ||
+	    call->enter_ns < reading->model->from_ns)
 		return;
 	reading->run->launch_captured_count += made_nodes;
 	reading->run->launch_kernelless_count += has_no_kernel;
@@ -90,6 +90,7 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 {
 	struct model *model = reading->model;
 	uint64_t own_ns = duration_ns;
+	bool is_left_out = call->enter_ns < model->from_ns; /* only here for later work */
 
 	call->duration_ns = duration_ns < UINT32_MAX ? (uint32_t)duration_ns : UINT32_MAX;
 	if (model->ranges.thread_count && !call->range)
@@ -99,7 +100,7 @@ static void read_call(struct reading *reading, struct launch *call, uint64_t dur
 	     run_wants(reading->run, WEIGHT_CPU_WAIT)) &&
 	    threads_add_call(&reading->threads, call, call->enter_ns + duration_ns, &own_ns) < 0)
 		reading->error = -ENOMEM;
-	if (!reading->run->selection || event_filter_wants_call(reading, call)) {
+	if (!is_left_out && (!reading->run->selection || event_filter_wants_call(reading, call))) {
 		count_call(reading->run, call->flags, result != 0);
 		if (reading->run->wants_findings)
 			callsites_add_call(&reading->callsites, call, own_ns, result);
@@ -509,8 +510,11 @@ int reading_finish(struct reading *reading)
 	add_rates(run, model);
 	run->nodes_made_count += model->nodes.made_count;
 	run->range_counts.opened += model->ranges.counts.opened;
-	run->range_counts.pops_unmatched += model->ranges.counts.pops_unmatched;
-	run->range_counts.ends_unmatched += model->ranges.counts.ends_unmatched;
+	/* If the log lacks its beginning, ranges may have begun there. */
+	if (model->from_ns <= model->start_ns) {
+		run->range_counts.pops_unmatched += model->ranges.counts.pops_unmatched;
+		run->range_counts.ends_unmatched += model->ranges.counts.ends_unmatched;
+	}
 	run->range_counts.keys_recurring += model->ranges.counts.keys_recurring;
 	run->range_counts.not_nested += model->ranges.counts.not_nested;
 	run->range_counts.unclosed += model->ranges.counts.unclosed;
@@ -526,13 +530,13 @@ static bool lost_kernels(const struct model *model, const struct xt_damage *dama
 {
 	return damage->truncated || !damage->closed || damage->chunks_damaged ||
 	       damage->chunks_missing || model_account(model, "kernels.lost.write_failed") ||
-	       model_account(model, "kernels.lost.size") ||
+	       (model_account(model, "kernels.lost.size") && !model_is_flight_recording(model)) ||
 	       model_account(model, "kernels.lost.leaving");
 }
 
 static int begin(struct reading *reading)
 {
-	struct work_receiver receiver = {attribute_work, reading};
+	struct work_receiver receiver = {attribute_work, reading, reading->model->from_ns};
 	struct nodes *nodes = &reading->model->nodes;
 	struct memory_listener memory_listener = {reading_memory_changed, reading};
 	struct timeline_listener timeline_listener = {reading_ran, reading};

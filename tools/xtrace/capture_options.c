@@ -15,12 +15,48 @@
 #include "data_dir.h"
 #include "log/base/number_format.h"
 #include "log/base/size_text.h"
+#include "log/base/snapshot_trigger.h"
 
 static int apply_size(void *context, const struct option_row *row, const char *value)
 {
 	struct xt_size_bound bound;
 
 	return xt_size_bound_parse(value, &bound) ? option_text(context, row, value) : -EINVAL;
+}
+
+static int apply_flight_recorder(void *context, const struct option_row *row, const char *value)
+{
+	struct xt_size_bound bound;
+
+	return xt_flight_recorder_parse(value, &bound) ? option_text(context, row, value) : -EINVAL;
+}
+
+static int apply_interval(void *context, const struct option_row *row, const char *value)
+{
+	uint64_t interval_ns;
+
+	return xt_time_parse(value, strlen(value), &interval_ns) ? option_text(context, row, value)
+								 : -EINVAL;
+}
+
+/* Collects the triggers of all options, as the variable lists them. */
+static int apply_trigger(void *context, const struct option_row *row, const char *value)
+{
+	static char all[XT_SNAPSHOT_TEXT_BYTES];
+	struct xt_snapshot_trigger triggers[XT_SNAPSHOT_TRIGGERS_MAX];
+	size_t length = strlen(all);
+
+	if (xt_snapshot_triggers_parse(value, triggers) < 0)
+		return -EINVAL;
+	if (length + strlen(value) + 2 > sizeof(all))
+		return -EINVAL;
+	sprintf(all + length, "%s%s", length ? "," : "", value);
+	if (xt_snapshot_triggers_parse(all, triggers) < 0) {
+		print_error("cannot use --%s more than %d times", row->name,
+			    XT_SNAPSHOT_TRIGGERS_MAX);
+		return -E2BIG;
+	}
+	return option_text(context, row, all);
 }
 
 static int apply_percent(void *context, const struct option_row *row, const char *value)
@@ -100,6 +136,28 @@ const struct option_row capture_option_rows[] = {
 	 .help = "Stop recording a process when its log reaches SIZE. SIZE:newest drops the oldest "
 		 "part instead",
 	 .apply = apply_size, TARGET(max_size)},
+	{"flight-recorder", .value = "TIME|SIZE",
+	 .expected = "a time of 1s or more, such as 30s, or a size of 256K or more, such as 200M",
+	 .help = "Keep only the newest TIME or SIZE of events, and drop older ones. 'xtrace "
+		 "snapshot' "
+		 "saves them while recording continues",
+	 .apply = apply_flight_recorder, TARGET(flight_recorder)},
+	{"snapshot-on", .value = "TRIGGER",
+	 .expected = "range:NAME>TIME, idle>TIME, hang>TIME, error or oom, with a TIME such as "
+		     "500ms",
+	 .help = "Take a snapshot when an NVTX range takes longer than TIME (range:NAME>500ms), "
+		 "the "
+		 "GPU was idle for longer (idle>2s), or finished nothing for longer though it has "
+		 "work "
+		 "(hang>10s), or a CUDA call failed (error), or found no memory (oom). Several may "
+		 "be given",
+	 .apply = apply_trigger, TARGET(snapshot_on)},
+	{"snapshot-interval", .value = "TIME", .expected = "a time such as 60s",
+	 .help = "Let triggers take at most one snapshot in TIME (default: 60s)",
+	 .apply = apply_interval, TARGET(snapshot_interval)},
+	{"snapshot-max", .value = "N", .expected = "a number from 1 to 100000",
+	 .help = "Let triggers take at most N snapshots of a process (default: 20)",
+	 .apply = option_number, TARGET(snapshot_max), .min = 1, .max = 100000},
 	{"max-overhead", .value = "PERCENT", .expected = "a number above 0 and up to 100",
 	 .help = "Capture fewer call stacks while tracing takes more than PERCENT of the time of "
 		 "the "
@@ -118,8 +176,13 @@ int capture_check(const struct capture_options *options)
 
 int capture_find_parts(const struct capture_options *options, struct install_paths *paths)
 {
-	int error = install_paths_find(paths);
+	int error;
 
+	if (options->flight_recorder && options->max_size) {
+		print_error("choose one of --flight-recorder and --max-size");
+		return STATUS_FAILED;
+	}
+	error = install_paths_find(paths);
 	if (error) {
 		print_error("cannot find libxtrace_inject.so in lib/ next to bin/: %s",
 			    strerror(-error));
@@ -168,10 +231,16 @@ int capture_environment_make(struct capture_environment *environment,
 		{"XTRACE_MODULES", options->names_modules ? "1" : NULL},
 		{"XTRACE_YIELD", options->keeps_cupti ? "off" : NULL},
 		{"XTRACE_MAX_SIZE", options->max_size},
+		{"XTRACE_FLIGHT_RECORDER", options->flight_recorder},
+		{"XTRACE_SNAPSHOT_ON", options->snapshot_on},
+		{"XTRACE_SNAPSHOT_INTERVAL", options->snapshot_interval},
+		{"XTRACE_SNAPSHOT_MAX", options->snapshot_max ? environment->snapshot_max : NULL},
 		{"XTRACE_MAX_OVERHEAD", options->max_overhead},
 	};
 
 	snprintf(hz, sizeof(environment->cpu_hz), "%u", options->cpu_hz);
+	snprintf(environment->snapshot_max, sizeof(environment->snapshot_max), "%u",
+		 options->snapshot_max);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		capture_environment_add(environment, rows[i].name, rows[i].value);
 	if (!options->simulates)

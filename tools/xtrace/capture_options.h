@@ -19,6 +19,10 @@ struct capture_options {
 	const char *capture_range;
 	const char *python;
 	const char *max_size;
+	const char *flight_recorder;
+	const char *snapshot_on; /* triggers, separated by commas */
+	const char *snapshot_interval;
+	unsigned snapshot_max;
 	const char *max_overhead;
 	unsigned cpu_hz; /* 0: off, or taken from the environment */
 	bool simulates;
@@ -37,14 +41,14 @@ int capture_check(const struct capture_options *options);
 /* Finds the injected library and the simulated GPU. Returns an exit status, and prints errors. */
 int capture_find_parts(const struct capture_options *options, struct install_paths *paths);
 
-#define CAPTURE_VARIABLES_MAX 20
+#define CAPTURE_VARIABLES_MAX 24
 
 /* All zeros is empty. Ends with an entry of zeros, as child_run() takes it. */
 struct capture_environment {
 	struct environment_entry entries[CAPTURE_VARIABLES_MAX + 1];
 	size_t count;
 	char *libraries, *cupti; /* owned */
-	char cpu_hz[16];
+	char cpu_hz[16], snapshot_max[16];
 };
 
 /*

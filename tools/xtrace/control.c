@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xtrace start and xtrace stop: ask running processes to start or stop recording. The request is a
- * word in the crash buffer of each process. The tracer polls it, and confirms in the same word.
+ * xtrace start, stop and snapshot: ask running processes to start or stop recording, or to save the
+ * newest part of it. The request is a word in the crash buffer of each process. The tracer polls
+ * it, and confirms in the same word.
  */
 #include "commands.h"
 
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "data_dir.h"
+#include "log/write/snapshot_file.h"
 #include "processes.h"
 
 #define PID_DIGITS_MAX	   9
@@ -111,12 +113,24 @@ static const char *why_not(const struct traced_process *process, enum request_pr
 	return NULL;
 }
 
+/* Why a request that is done has failed; NULL: it has not. */
+static const char *failure(const struct process_status *status,
+			   enum xt_crash_buffer_request request)
+{
+	if (request != XT_REQUEST_SNAPSHOT)
+		return *status->problem ? status->problem : NULL;
+	if (status->snapshot_error)
+		return strerror(status->snapshot_error);
+	return status->snapshot_number ? NULL : "another request replaced this one";
+}
+
 /* Waits until the tracer confirms. Prints why it did not; then returns false. */
 static bool wait_for(const struct traced_process *process, uint32_t word, uint64_t timeout_ms)
 {
 	uint64_t start_ms = now_ms();
 	enum request_progress progress;
 	struct process_status status;
+	const char *problem;
 
 	while ((progress = process_progress(process, word)) != REQUEST_DONE) {
 		const char *why = why_not(process, progress, now_ms() - start_ms, timeout_ms);
@@ -127,10 +141,14 @@ static bool wait_for(const struct traced_process *process, uint32_t word, uint64
 		}
 		nap();
 	}
-	if (process_status_read(process, &status) || !*status.problem)
-		return true;
-	print_process_error(process, status.problem);
-	return false;
+	/* The log of a process that ended meanwhile is complete, but it took no snapshot. */
+	if (!process_status_read(process, &status))
+		problem = failure(&status, word & XT_REQUEST_MASK);
+	else
+		problem = (word & XT_REQUEST_MASK) == XT_REQUEST_SNAPSHOT ? "it has ended" : NULL;
+	if (problem)
+		print_process_error(process, problem);
+	return !problem;
 }
 
 static const char *request_error(int64_t error)
@@ -205,13 +223,27 @@ static void wait_for_end(struct process_list *list, const struct control_request
 		stop_again(list, control);
 }
 
+static void report_snapshot(const struct traced_process *process)
+{
+	char path[PATH_MAX], ending[XT_SNAPSHOT_ENDING_BYTES];
+	struct process_status status;
+
+	if (process_status_read(process, &status) || !status.snapshot_number)
+		return;
+	xt_snapshot_ending(ending, status.snapshot_number);
+	if (!xt_snapshot_path(process->log, ending, path, sizeof(path)))
+		print_note("snapshot written; to see it: xtrace report '%s'", path);
+}
+
 static void report(const struct traced_process *process, const struct control_request *control)
 {
 	struct process_status status;
 
 	if (process_status_read(process, &status))
 		return;
-	if (control->request == XT_REQUEST_START && !control->duration_ns)
+	if (control->request == XT_REQUEST_SNAPSHOT)
+		report_snapshot(process);
+	else if (control->request == XT_REQUEST_START && !control->duration_ns)
 		print_note("%s is recording; to end it: xtrace stop %s", process->log,
 			   control->target);
 	else if (status.state == XT_STATE_PAUSED)
@@ -322,6 +354,11 @@ static int run_stop(const struct command *command, int argc, char **argv)
 	return run_request(command, argc, argv, XT_REQUEST_STOP);
 }
 
+static int run_snapshot(const struct command *command, int argc, char **argv)
+{
+	return run_request(command, argc, argv, XT_REQUEST_SNAPSHOT);
+}
+
 #define TARGET_DETAILS                                                                             \
 	"PID names one process, DIR the trace directory of a recording (default: xtrace.data), "   \
 	"whose\n"                                                                                  \
@@ -339,6 +376,22 @@ static const char stop_details[] = TARGET_DETAILS
 	"read, and the process runs at its normal speed. After 'xtrace record --paused', it only\n"
 	"pauses, and the cost of CUPTI remains.\n\n"
 	"Exit status: 0 if at least one process confirmed, else 2.\n";
+
+static const char snapshot_details[] = TARGET_DETAILS
+	"It writes what the log has into the folder 'snapshots' of the trace directory, as a "
+	"complete\n"
+	"log. Recording continues. With 'xtrace record --flight-recorder 30s', that is the newest "
+	"part.\n"
+	"\nExit status: 0 if at least one process wrote a snapshot, else 2.\n";
+
+const struct command command_snapshot = {
+	.name = "snapshot",
+	.arguments = "[OPTION]... [DIR|PID]",
+	.summary = "Save what running processes have recorded so far",
+	.details = snapshot_details,
+	.list_options = list_common_options,
+	.run = run_snapshot,
+};
 
 const struct command command_start = {
 	.name = "start",

@@ -19,6 +19,7 @@
 #include "info.h"
 #include "json_file.h"
 #include "log/base/new_file.h"
+#include "log/write/snapshot_file.h"
 
 static bool ends_with(const char *text, const char *suffix)
 {
@@ -54,6 +55,42 @@ static bool is_our_file(const char *name)
 	       ends_with(name, DATA_DIR_LOG_SUFFIX ".debug");
 }
 
+/* Calls look() for each file of the snapshots, until it returns false. 0 or -errno. */
+static int each_snapshot(int folder, bool (*look)(int snapshots, const char *name))
+{
+	int fd =
+		openat(folder, XT_SNAPSHOT_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *snapshots = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int error = 0;
+
+	if (!snapshots) {
+		error = -errno;
+		if (fd >= 0)
+			close(fd);
+		return error;
+	}
+	while (!error && (entry = readdir(snapshots)))
+		if (!is_dots(entry->d_name) && !look(dirfd(snapshots), entry->d_name))
+			error = errno ? -errno : -EEXIST;
+	closedir(snapshots);
+	return error;
+}
+
+static bool is_snapshot(int snapshots, const char *name)
+{
+	struct stat info;
+
+	errno = 0;
+	return (ends_with(name, DATA_DIR_LOG_SUFFIX) || ends_with(name, XT_SNAPSHOT_DRAFT)) &&
+	       !fstatat(snapshots, name, &info, AT_SYMLINK_NOFOLLOW) && S_ISREG(info.st_mode);
+}
+
+static bool remove_snapshot(int snapshots, const char *name)
+{
+	return !unlinkat(snapshots, name, 0);
+}
+
 /* Returns the first entry that xtrace did not create, or NULL. The caller frees it. */
 static char *find_foreign_file(DIR *folder)
 {
@@ -62,7 +99,8 @@ static char *find_foreign_file(DIR *folder)
 
 	rewinddir(folder);
 	while ((entry = readdir(folder))) {
-		if (is_dots(entry->d_name))
+		if (is_dots(entry->d_name) || (!strcmp(entry->d_name, XT_SNAPSHOT_FOLDER) &&
+					       !each_snapshot(dirfd(folder), is_snapshot)))
 			continue;
 		if (!is_our_file(entry->d_name) ||
 		    fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) ||
@@ -129,7 +167,12 @@ int data_dir_check_idle(const char *path)
 static int remove_files(DIR *folder)
 {
 	struct dirent *entry;
+	int error = each_snapshot(dirfd(folder), remove_snapshot);
 
+	if (!error && unlinkat(dirfd(folder), XT_SNAPSHOT_FOLDER, AT_REMOVEDIR))
+		error = -errno;
+	if (error && error != -ENOENT)
+		return error;
 	rewinddir(folder);
 	while ((entry = readdir(folder)))
 		if (!is_dots(entry->d_name) && strcmp(entry->d_name, DATA_DIR_INFO) != 0 &&

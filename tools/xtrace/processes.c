@@ -221,6 +221,8 @@ int process_status_read(const struct traced_process *process, struct process_sta
 		.lost_count = header.lost_count,
 		.log_bytes = header.log_bytes,
 		.gpus = header.gpus,
+		.snapshot_number = header.snapshot_number,
+		.snapshot_error = header.snapshot_error,
 	};
 	memcpy(status->problem, header.problem, sizeof(status->problem));
 	status->problem[sizeof(status->problem) - 1] = '\0';

@@ -41,6 +41,8 @@ struct process_status {
 	enum xt_tracer_state state;
 	uint64_t launch_count, lost_count, log_bytes, gpus;
 	char problem[XT_CRASH_BUFFER_PROBLEM_BYTES];
+	uint32_t snapshot_number; /* the last snapshot; 0: none */
+	int snapshot_error;	  /* errno of the last one, if it failed */
 };
 int process_status_read(const struct traced_process *process, struct process_status *status);
 
@@ -48,8 +50,8 @@ int process_status_read(const struct traced_process *process, struct process_sta
 const char *process_state_name(enum xt_tracer_state state);
 
 /*
- * Asks a process to start or stop. Returns the word to pass to process_progress(), or -EBADMSG if
- * the file is no crash buffer, -ENOTSUP if the tracer is too old, or another -errno.
+ * Asks a process to start, stop or take a snapshot. Returns the word to pass to process_progress(),
+ * or -EBADMSG if the file is no crash buffer, -ENOTSUP if the tracer is too old, or another -errno.
  */
 int64_t process_request(const struct traced_process *process, enum xt_crash_buffer_request request,
 			uint32_t delay_ms, uint32_t duration_ms);

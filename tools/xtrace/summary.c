@@ -26,6 +26,7 @@ struct losses {
 		uint64_t count;
 	} causes[LOSSES_MAX];
 	size_t cause_count;
+	bool is_flight_recorder;
 	uint64_t calls_written; /* UINT64_MAX: the log has no account */
 };
 
@@ -70,12 +71,15 @@ static void read_account(struct losses *losses, const struct xt_chunk *chunk)
 	}
 }
 
-static void read_meta(struct log_summary *summary, const struct xt_chunk *chunk)
+static void read_meta(struct log_summary *summary, struct losses *losses,
+		      const struct xt_chunk *chunk)
 {
 	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
 		struct xt_bytes key = xt_chunk_bytes(chunk, XT_META_KEY, row);
 		struct xt_bytes value = xt_chunk_bytes(chunk, XT_META_VALUE, row);
 
+		if (bytes_equal(key, "log.flight_recorder"))
+			losses->is_flight_recorder = value.length > 0;
 		if (bytes_equal(key, "log.kind"))
 			summary->is_cpu = bytes_equal(value, "cpu");
 		if (bytes_equal(key, "gpu.simulated"))
@@ -159,8 +163,12 @@ static uint64_t add_up(const struct losses *losses)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < losses->cause_count; i++)
-		sum += losses->causes[i].count;
+	for (size_t i = 0; i < losses->cause_count; i++) {
+		const char *name = losses->causes[i].name;
+
+		if (!losses->is_flight_recorder || !xt_account_is_beyond_size(name, strlen(name)))
+			sum += losses->causes[i].count;
+	}
 	return sum;
 }
 
@@ -237,7 +245,7 @@ int summary_read(const char *path, struct log_summary *summary)
 	while (!error && (chunk = xt_reader_next(reader, kinds))) {
 		switch (xt_chunk_kind(chunk)) {
 		case XT_KIND_META:
-			read_meta(summary, chunk);
+			read_meta(summary, &losses, chunk);
 			break;
 		case XT_KIND_ACCOUNT:
 			read_account(&losses, chunk);

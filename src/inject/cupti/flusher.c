@@ -17,7 +17,7 @@
 
 static _Atomic(void (*)(void)) requested_work;
 static atomic_bool allowed, stopping, done;
-static atomic_uint_fast64_t dropped_records, cpu_ns;
+static atomic_uint_fast64_t dropped_records, cpu_ns, flush_count;
 
 void flusher_flush(uint32_t flag)
 {
@@ -34,6 +34,7 @@ void flusher_flush(uint32_t flag)
 			  flag == XT_CUPTI_FLUSH_FORCED ? "forced" : "slow",
 			  (unsigned long long)took_ns / 1000, dropped);
 	atomic_store(&cpu_ns, xt_clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	atomic_fetch_add(&flush_count, 1);
 }
 
 /* Clear the request only when done: flusher_run() waits for that. */
@@ -84,6 +85,11 @@ void flusher_stop(void)
 bool flusher_is_done(void)
 {
 	return atomic_load(&done);
+}
+
+uint64_t flusher_flush_count(void)
+{
+	return atomic_load(&flush_count);
 }
 
 uint64_t flusher_cpu_ns(void)

@@ -33,6 +33,9 @@ void flusher_stop(void);
 /* Whether the last flush is done. */
 bool flusher_is_done(void);
 
+/* Flushes of CUPTI that have ended. */
+uint64_t flusher_flush_count(void);
+
 /* CPU time of the thread at its last flush. */
 uint64_t flusher_cpu_ns(void);
 

@@ -143,6 +143,66 @@ static void read_max_size(struct xt_size_bound *bound)
 			value);
 }
 
+static void read_flight_recorder(struct xt_size_bound *bound)
+{
+	const char *value = getenv("XTRACE_FLIGHT_RECORDER");
+	struct xt_size_bound wanted;
+
+	if (!value || !*value)
+		return;
+	if (!xt_flight_recorder_parse(value, &wanted)) {
+		log_message(
+			"cannot use XTRACE_FLIGHT_RECORDER=%s: not a time of 1s or more, such as "
+			"30s, or a size of 256K or more, such as 200M; recording everything",
+			value);
+		return;
+	}
+	if (bound->bytes)
+		log_message("cannot use both XTRACE_MAX_SIZE and XTRACE_FLIGHT_RECORDER; ignoring "
+			    "the first");
+	*bound = wanted;
+}
+
+static void read_triggers(struct config *config)
+{
+	const char *value = getenv("XTRACE_SNAPSHOT_ON");
+	int count;
+
+	if (!value || !*value)
+		return;
+	snprintf(config->trigger_text, sizeof(config->trigger_text), "%s", value);
+	count = xt_snapshot_triggers_parse(config->trigger_text, config->triggers);
+	if (count < 0)
+		log_message("cannot use XTRACE_SNAPSHOT_ON=%s: not a list such as "
+			    "range:NAME>500ms,idle>2s,hang>10s,error,oom; ignored",
+			    value);
+	else
+		config->trigger_count = (uint32_t)count;
+}
+
+static void read_snapshot_limits(struct snapshot_limits *limits)
+{
+	const char *interval = getenv("XTRACE_SNAPSHOT_INTERVAL");
+	const char *count = getenv("XTRACE_SNAPSHOT_MAX");
+
+	*limits = (struct snapshot_limits){XT_SNAPSHOT_INTERVAL_NS, XT_SNAPSHOT_COUNT_MAX};
+	if (interval && *interval &&
+	    !xt_time_parse(interval, strlen(interval), &limits->interval_ns))
+		log_message("cannot use XTRACE_SNAPSHOT_INTERVAL=%s: not a time such as 60s; using "
+			    "60s",
+			    interval);
+	if (count && *count) {
+		char *end;
+		unsigned long number = strtoul(count, &end, 10);
+
+		if (!*end && number <= UINT32_MAX && *count != '-')
+			limits->count_max = (uint32_t)number;
+		else
+			log_message("cannot use XTRACE_SNAPSHOT_MAX=%s: not a number; using %u",
+				    count, XT_SNAPSHOT_COUNT_MAX);
+	}
+}
+
 static void read_max_overhead(double *percent)
 {
 	const char *value = getenv("XTRACE_MAX_OVERHEAD");
@@ -179,6 +239,9 @@ bool config_read(struct config *config)
 		config->start = START_RECORDING;
 	}
 	read_max_size(&config->limits.size);
+	read_flight_recorder(&config->limits.size);
+	read_triggers(config);
+	read_snapshot_limits(&config->snapshots);
 	read_max_overhead(&config->limits.overhead_percent);
 	read_cpu(&config->cpu_hz);
 	config->yields = read_switch("XTRACE_YIELD");

@@ -11,7 +11,9 @@
 #include <stdint.h>
 
 #include "inject/cupti/api_table.h"
+#include "inject/writer/snapshot.h"
 #include "inject/writer/writer_thread.h"
+#include "log/base/snapshot_trigger.h"
 
 enum start_mode {
 	START_RECORDING,
@@ -21,18 +23,24 @@ enum start_mode {
 };
 
 struct config {
-	char data_dir[PATH_MAX];     /* XTRACE_DATA: directory of logs */
-	char cupti_path[PATH_MAX];   /* XTRACE_CUPTI: use this libcupti; empty: search */
-	char library_dir[PATH_MAX];  /* directory of this library */
-	unsigned cpu_hz;	     /* XTRACE_CPU: samples per second; 0: off */
-	bool autograd;		     /* read the state of PyTorch's autograd */
-	bool python;		     /* XTRACE_PYTHON: not "off" */
-	bool modules;		     /* XTRACE_MODULES: 1 */
-	enum api_level api_level;    /* XTRACE_API: launch, work or all */
-	enum start_mode start;	     /* XTRACE_START */
-	bool follows_profiler;	     /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */
-	bool yields;		     /* XTRACE_YIELD: not "off" */
-	struct writer_limits limits; /* XTRACE_MAX_SIZE and XTRACE_MAX_OVERHEAD */
+	char data_dir[PATH_MAX];    /* XTRACE_DATA: directory of logs */
+	char cupti_path[PATH_MAX];  /* XTRACE_CUPTI: use this libcupti; empty: search */
+	char library_dir[PATH_MAX]; /* directory of this library */
+	unsigned cpu_hz;	    /* XTRACE_CPU: samples per second; 0: off */
+	bool autograd;		    /* read the state of PyTorch's autograd */
+	bool python;		    /* XTRACE_PYTHON: not "off" */
+	bool modules;		    /* XTRACE_MODULES: 1 */
+	enum api_level api_level;   /* XTRACE_API: launch, work or all */
+	enum start_mode start;	    /* XTRACE_START */
+	bool follows_profiler;	    /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */
+	bool yields;		    /* XTRACE_YIELD: not "off" */
+	/* XTRACE_MAX_SIZE or XTRACE_FLIGHT_RECORDER, and XTRACE_MAX_OVERHEAD */
+	struct writer_limits limits;
+	/* XTRACE_SNAPSHOT_ON, XTRACE_SNAPSHOT_INTERVAL and XTRACE_SNAPSHOT_MAX */
+	struct xt_snapshot_trigger triggers[XT_SNAPSHOT_TRIGGERS_MAX];
+	char trigger_text[XT_SNAPSHOT_TEXT_BYTES];
+	uint32_t trigger_count;
+	struct snapshot_limits snapshots;
 	uint32_t audit_interval; /* XTRACE_AUDIT: check one stack cache hit in so many; 0: none */
 };
 

@@ -47,6 +47,7 @@
 #include "inject/cupti/cupti_handoff.h"
 #include "inject/cupti/cupti_owner.h"
 #include "inject/writer/control.h"
+#include "inject/writer/snapshot_triggers.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/recording_state.h"
 #include "log/write/compact.h"
@@ -389,6 +390,8 @@ static void start(void)
 	else if (config.start == START_PAUSED || config.follows_profiler)
 		recording_pause(PAUSED_REQUESTED);
 	control_begin(config.start == START_PAUSED || config.follows_profiler);
+	snapshot_begin(&config.snapshots);
+	snapshot_triggers_begin(config.triggers, config.trigger_count);
 	python_wanted = config.python;
 	python_modules_wanted = config.modules;
 	torch_wanted = config.autograd;

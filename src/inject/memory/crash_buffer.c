@@ -233,7 +233,7 @@ void crash_buffer_request_done(uint32_t request)
 {
 	/* A newer request stays pending. */
 	__atomic_compare_exchange_n(&crash_buffer.header->request, &request,
-				    request | XT_REQUEST_DONE, false, __ATOMIC_RELAXED,
+				    request | XT_REQUEST_DONE, false, __ATOMIC_RELEASE,
 				    __ATOMIC_RELAXED);
 }
 
@@ -246,6 +246,14 @@ void crash_buffer_state(enum xt_tracer_state state, const char *problem)
 	if (strncmp(header->problem, problem, sizeof(header->problem) - 1) != 0)
 		snprintf(header->problem, sizeof(header->problem), "%s", problem);
 	__atomic_store_n(&header->state, state, __ATOMIC_RELEASE);
+}
+
+void crash_buffer_snapshot(uint32_t number, int error)
+{
+	if (!crash_buffer.header)
+		return;
+	__atomic_store_n(&crash_buffer.header->snapshot_number, number, __ATOMIC_RELAXED);
+	__atomic_store_n(&crash_buffer.header->snapshot_error, -error, __ATOMIC_RELAXED);
 }
 
 void crash_buffer_gpu(uint32_t device)

@@ -56,6 +56,7 @@ void crash_buffer_request_done(uint32_t request);
 /* Publishes what the tracer does. problem: one line, or "". Writer thread. */
 void crash_buffer_state(enum xt_tracer_state state, const char *problem);
 void crash_buffer_gpu(uint32_t device);
+void crash_buffer_snapshot(uint32_t number, int error); /* error: 0 or -errno */
 void crash_buffer_totals(uint64_t launch_count, uint64_t lost_count);
 
 /* Whether these pages are in the file. False for plain memory, which a kill loses. */

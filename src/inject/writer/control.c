@@ -13,6 +13,7 @@
 #include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_run.h"
+#include "inject/writer/snapshot.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -25,13 +26,37 @@ static struct {
 	bool is_incomplete;	 /* stopped, and the file does not end with END yet */
 	uint64_t complete_bytes; /* of the file when it ended with END; 0: never */
 	uint64_t start_at_ns;
-	uint64_t duration_ns; /* 0: no limit */
-	uint64_t stop_at_ns;  /* 0: no limit */
+	uint64_t duration_ns;	/* 0: no limit */
+	uint64_t stop_at_ns;	/* 0: no limit */
+	uint32_t snapshot_word; /* the request of a snapshot; 0: none */
+	bool is_snapshot_begun;
 } control;
 
 void control_begin(bool keeps)
 {
 	keeps_cupti = keeps;
+}
+
+/* Does not touch a start or stop that is pending. */
+static void take_snapshot_request(uint32_t word)
+{
+	if (word == control.snapshot_word)
+		return;
+	crash_buffer_request_taken(word);
+	control.snapshot_word = word;
+	control.is_snapshot_begun = false;
+}
+
+static void update_snapshot(void)
+{
+	if (!control.snapshot_word)
+		return;
+	if (!control.is_snapshot_begun) {
+		control.is_snapshot_begun = snapshot_request();
+	} else if (!snapshot_is_busy()) {
+		crash_buffer_request_done(control.snapshot_word);
+		control.snapshot_word = 0;
+	}
 }
 
 static void take_request(void)
@@ -42,6 +67,10 @@ static void take_request(void)
 	if (!(word & XT_REQUEST_MASK) || word & XT_REQUEST_DONE ||
 	    (control.is_pending && word == control.word))
 		return;
+	if ((word & XT_REQUEST_MASK) == XT_REQUEST_SNAPSHOT) {
+		take_snapshot_request(word);
+		return;
+	}
 	crash_buffer_request_taken(word);
 	control.word = word;
 	control.is_pending = true;
@@ -189,6 +218,7 @@ void control_update(struct recorder *rec)
 		record_range_ends(rec);
 	control.has_open_ranges = false;
 	take_request();
+	update_snapshot();
 	if (control.is_pending && execute(rec)) {
 		control.is_pending = false;
 		crash_buffer_state(state_now(), problem_now(rec));

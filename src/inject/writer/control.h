@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts and stops recording at the request of another process, through the crash buffer, and
- * publishes there what the tracer does. Writer thread only.
+ * Starts and stops recording, and takes snapshots, at the request of another process, through the
+ * crash buffer. Publishes there what the tracer does. Writer thread only.
  */
 #ifndef XT_INJECT_CONTROL_H
 #define XT_INJECT_CONTROL_H

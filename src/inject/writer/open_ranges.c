@@ -14,7 +14,8 @@ static bool open_range(struct open_ranges *open, const struct open_range *range)
 	return true;
 }
 
-static bool close_range(struct open_ranges *open, const struct open_range *end)
+static bool close_range(struct open_ranges *open, const struct open_range *end,
+			struct open_range *closed)
 {
 	for (size_t i = open->count; i-- > 0;) {
 		const struct open_range *range = &open->rows[i];
@@ -24,6 +25,7 @@ static bool close_range(struct open_ranges *open, const struct open_range *end)
 			     ? range->key != end->key
 			     : range->thread_id != end->thread_id || range->domain != end->domain))
 			continue;
+		*closed = *range;
 		open->count--;
 		memmove(&open->rows[i], &open->rows[i + 1],
 			(open->count - i) * sizeof(*open->rows));
@@ -35,7 +37,7 @@ static bool close_range(struct open_ranges *open, const struct open_range *end)
 }
 
 bool open_ranges_note(struct open_ranges *open, const struct xt_record_range *record,
-		      uint32_t thread_id)
+		      uint32_t thread_id, uint32_t triggers, struct open_range *closed)
 {
 	const struct open_range range = {
 		.key = record->key,
@@ -43,6 +45,8 @@ bool open_ranges_note(struct open_ranges *open, const struct xt_record_range *re
 		.thread_id = thread_id,
 		.is_start =
 			record->operation == XT_RANGE_START || record->operation == XT_RANGE_END,
+		.start_ns = record->time_ns,
+		.triggers = triggers,
 	};
 
 	switch (record->operation) {
@@ -51,7 +55,7 @@ bool open_ranges_note(struct open_ranges *open, const struct xt_record_range *re
 		return open_range(open, &range);
 	case XT_RANGE_POP:
 	case XT_RANGE_END:
-		return close_range(open, &range);
+		return close_range(open, &range, closed);
 	default:
 		return true;
 	}

@@ -17,6 +17,8 @@ struct open_range {
 	uint64_t domain; /* as in struct xt_record_range */
 	uint32_t thread_id;
 	bool is_start;
+	uint64_t start_ns;
+	uint32_t triggers; /* snapshot_triggers_of_range() */
 };
 
 struct open_ranges {
@@ -30,11 +32,12 @@ struct open_ranges {
 
 /*
  * Notes an event. False if it ends a range that began while recording was stopped. At most
- * OPEN_RANGES_MAX are tracked; beyond, every end is taken to be good.
+ * OPEN_RANGES_MAX are tracked; beyond, every end is taken to be good. triggers: of a range that
+ * opens. closed: receives the range that the event ends, if it is tracked.
  */
 #define OPEN_RANGES_MAX 4096
 bool open_ranges_note(struct open_ranges *open, const struct xt_record_range *record,
-		      uint32_t thread_id);
+		      uint32_t thread_id, uint32_t triggers, struct open_range *closed);
 
 /* Removes the range that opened last. False if none is open. */
 bool open_ranges_take(struct open_ranges *open, struct open_range *range);

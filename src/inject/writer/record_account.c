@@ -129,6 +129,7 @@ uint64_t record_calls_seen(void)
 /* The calls of an account: seen = written + lost. */
 struct call_sums {
 	uint64_t seen_here; /* record_calls_seen() at the same moment */
+	uint64_t counted;   /* the sum of the following, which are written or lost */
 	uint64_t seen, written, ring_full, no_ring, nested, beyond_size, shutdown_dropped,
 		after_end;
 	bool is_settled;
@@ -157,6 +158,7 @@ static struct call_sums sum_calls(const struct recorder *rec)
 		sums.after_end += sums.seen - counted;
 		counted = sums.seen;
 	}
+	sums.counted = counted;
 	sums.is_settled = sums.seen == counted;
 	return sums;
 }
@@ -198,7 +200,8 @@ static struct losses sum_losses(const struct recorder *rec)
 		[XT_CRASH_BUFFER_NODES_LOST] = rec->nodes_beyond_size + rec->nodes_lost,
 		/* Rings count what threads committed. */
 		[XT_CRASH_BUFFER_RANGES_SEEN] = ranges_unplaced + rec->open_ranges.ended_count -
-						rec->open_ranges.ignored_count,
+						rec->open_ranges.ignored_count -
+						rec->ranges_forgotten,
 		[XT_CRASH_BUFFER_RANGES_LOST] =
 			ranges_unplaced + rec->ranges_beyond_size + rec->ranges_lost,
 		[XT_CRASH_BUFFER_STACKS_LOST] = rec->stacks_lost,
@@ -241,7 +244,20 @@ void record_losses(const struct recorder *rec)
 	crash_buffer_count(losses.counters);
 }
 
-static bool add_shared_counts(struct recorder *rec)
+/* Events that were seen, as far as their rows are in the log. */
+static uint64_t seen_in_log(const struct recorder *rec, enum xt_ring_counter counter,
+			    const struct losses *losses, uint64_t seen)
+{
+	if (counter == XT_RING_RANGES_SEEN)
+		return rec->ranges_written + thread_buffers_sum(XT_RING_RANGES_LOST) +
+		       losses->counters[XT_CRASH_BUFFER_RANGES_LOST];
+	if (counter == XT_RING_NODES_SEEN)
+		return rec->nodes_written + thread_buffers_sum(XT_RING_NODES_LOST) +
+		       losses->counters[XT_CRASH_BUFFER_NODES_LOST];
+	return seen;
+}
+
+static bool add_shared_counts(struct recorder *rec, bool is_snapshot)
 {
 	const struct losses losses = sum_losses(rec);
 
@@ -251,7 +267,11 @@ static bool add_shared_counts(struct recorder *rec)
 					   ? losses.counters[account->outside]
 					   : 0;
 
-		if (!add_count(rec, account->name, thread_buffers_sum(account->counter) + outside))
+		uint64_t value = thread_buffers_sum(account->counter) + outside;
+
+		if (is_snapshot)
+			value = seen_in_log(rec, account->counter, &losses, value);
+		if (!add_count(rec, account->name, value))
 			return false;
 	}
 	for (size_t i = 0; i < sizeof(xt_crash_buffer_accounts) / sizeof(*xt_crash_buffer_accounts);
@@ -262,14 +282,14 @@ static bool add_shared_counts(struct recorder *rec)
 	return true;
 }
 
-bool record_account(struct recorder *rec)
+static bool add_account(struct recorder *rec, bool is_snapshot)
 {
 	const struct call_sums calls = sum_calls(rec);
 	const struct {
 		const char *name;
 		uint64_t value;
 	} rows[] = {
-		{"calls.seen", calls.seen},
+		{"calls.seen", is_snapshot ? calls.counted : calls.seen},
 		{"calls.written", calls.written},
 		{"calls.lost.ring_full", calls.ring_full},
 		{"calls.lost.no_ring", calls.no_ring},
@@ -300,6 +320,8 @@ bool record_account(struct recorder *rec)
 		 thread_buffers_field_sum(offsetof(struct thread_buffer, unsampled_count))},
 		{"overhead.beyond_ns", sampling_over_limit_ns()},
 		{"threads.seen", rec->threads_seen},
+		{"snapshots.automatic", rec->snapshots_automatic},
+		{"snapshots.triggers", rec->triggers_fired},
 		{"spool.unbacked", crash_buffer_unbacked_areas()},
 		{"tracer.memory_bytes", budget_peak_bytes()},
 		{"tracer.memory_refusals", budget_refusals()},
@@ -313,8 +335,19 @@ bool record_account(struct recorder *rec)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (!add_count(rec, rows[i].name, rows[i].value))
 			return false;
-	if (!add_shared_counts(rec))
+	if (!add_shared_counts(rec, is_snapshot))
 		return false;
 	rec->calls_seen = calls.seen_here;
 	return calls.is_settled;
+}
+
+bool record_account(struct recorder *rec)
+{
+	return add_account(rec, false);
+}
+
+void record_snapshot_account(struct recorder *rec, uint64_t kernels_unfinished)
+{
+	add_account(rec, true);
+	add_count(rec, "kernels.unfinished", kernels_unfinished);
 }

@@ -11,6 +11,12 @@
  */
 bool record_account(struct recorder *rec);
 
+/*
+ * ACCOUNT rows of a snapshot, right after a flush: what is not in the log yet has not been seen.
+ * Its kernels without a record are explained by kernels_unfinished.
+ */
+void record_snapshot_account(struct recorder *rec, uint64_t kernels_unfinished);
+
 /* Stores losses outside of rings in the crash buffer, for recovery. */
 void record_losses(const struct recorder *rec);
 

@@ -22,9 +22,9 @@
 #include "inject/memory/crash_buffer_names.h"
 #include "inject/runtime/recording_state.h"
 #include "inject/writer/record_calls.h"
+#include "inject/writer/undelivered_work.h"
 
 #define KERNEL_NAME_BYTES_MAX CRASH_BUFFER_NAME_BYTES_MAX
-#define RECORD_BYTES_MAX      4096 /* longer than any CUPTI record */
 
 /* For containers that forbid process_vm_readv(). */
 static ssize_t read_own_file(const void *from, void *out, size_t bytes)
@@ -178,6 +178,9 @@ static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind,
 		return NULL;
 	}
 	row_counts->pending++;
+	rec->work_count++;
+	if (work->end_ns > rec->last_work_ns)
+		rec->last_work_ns = work->end_ns;
 	crash_buffer_gpu(work->device_id);
 	xt_table_put(table, XT_KERNEL_CORRELATION, work->correlation_id);
 	xt_table_put(table, XT_KERNEL_STREAM, stream_id);
@@ -323,25 +326,6 @@ static void (*const takers[])(struct recorder *, const struct cupti_activity *) 
 	[XT_CUPTI_ACTIVITY_MEMORY2] = take_memory,
 };
 
-static uint32_t learned_bytes[XT_CRASH_BUFFER_RECORD_KINDS];
-
-/*
- * Learns the size of a record, which depends on CUPTI's version, from the address of the next one.
- * Keeps the smallest distance.
- */
-static void learn_record_bytes(const struct cupti_activity *record,
-			       const struct cupti_activity *next)
-{
-	ptrdiff_t bytes = (const uint8_t *)next - (const uint8_t *)record;
-
-	if (record->kind >= XT_CRASH_BUFFER_RECORD_KINDS || bytes <= 0 ||
-	    bytes > RECORD_BYTES_MAX ||
-	    (learned_bytes[record->kind] && learned_bytes[record->kind] <= (uint32_t)bytes))
-		return;
-	learned_bytes[record->kind] = (uint32_t)bytes;
-	crash_buffer_record_bytes(record->kind, (uint32_t)bytes);
-}
-
 /* The record after `before`, NULL at the end. Retries a failure once. */
 static struct cupti_activity *next_record(struct recorder *rec,
 					  const struct activity_buffer *buffer,
@@ -369,7 +353,7 @@ static void take_buffer(struct recorder *rec, const struct activity_buffer *buff
 
 	for (; (record = next_record(rec, buffer, before)); before = record) {
 		if (before)
-			learn_record_bytes(before, record);
+			undelivered_learn_bytes(before, record);
 		if (record->kind < sizeof(takers) / sizeof(*takers) && takers[record->kind])
 			takers[record->kind](rec, record);
 		else
@@ -388,11 +372,9 @@ __attribute__((no_sanitize("thread"))) static void take_names(struct recorder *r
 		uint8_t *record = buffer->data + buffer->peeked_bytes;
 		uint32_t kind = __atomic_load_n((uint32_t *)record, __ATOMIC_RELAXED) &
 				~XT_CUPTI_RECORD_BEGUN;
-		uint32_t bytes = kind < XT_CRASH_BUFFER_RECORD_KINDS ? learned_bytes[kind] : 0;
+		uint32_t bytes = undelivered_record_bytes(kind);
 
-		if (!bytes)
-			bytes = xt_cupti_record_bytes(cupti.version, kind);
-		if (!kind || !bytes || bytes % 8)
+		if (!kind || !bytes)
 			return;
 		if (kind == XT_CUPTI_ACTIVITY_KERNEL ||
 		    kind == XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL) {
@@ -406,45 +388,6 @@ __attribute__((no_sanitize("thread"))) static void take_names(struct recorder *r
 		}
 		buffer->peeked_bytes += bytes;
 	}
-}
-
-/* Offsets of a record's times, by kind; unknown for kinds not listed. */
-static const struct {
-	size_t start, end;
-} times[] = {
-#define TIMES(type, first, last)                                                                   \
-	{                                                                                          \
-		offsetof(struct type, first), offsetof(struct type, last)                          \
-	}
-	[XT_CUPTI_ACTIVITY_KERNEL] = TIMES(cupti_activity_kernel, start_ns, end_ns),
-	[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL] = TIMES(cupti_activity_kernel, start_ns, end_ns),
-	[XT_CUPTI_ACTIVITY_MEMCPY] = TIMES(cupti_activity_memcpy, start_ns, end_ns),
-	[XT_CUPTI_ACTIVITY_MEMCPY2] = TIMES(cupti_activity_memcpy_peer, start_ns, end_ns),
-	[XT_CUPTI_ACTIVITY_MEMSET] = TIMES(cupti_activity_memset, start_ns, end_ns),
-	[XT_CUPTI_ACTIVITY_MEMORY2] = TIMES(cupti_activity_memory, timestamp_ns, timestamp_ns),
-#undef TIMES
-};
-
-/* Races with CUPTI like take_names(). */
-__attribute__((no_sanitize("thread"))) bool cupti_holds_unfinished_work(uint64_t since_ns)
-{
-	struct activity_buffer *buffer;
-	uint32_t index = 0;
-
-	while ((buffer = activity_next_at_cupti(&index))) {
-		uint32_t kind = __atomic_load_n((uint32_t *)buffer->data, __ATOMIC_RELAXED);
-		uint64_t start_ns, end_ns;
-
-		if (kind >= sizeof(times) / sizeof(*times) || !times[kind].start)
-			continue;
-		start_ns = __atomic_load_n((uint64_t *)(buffer->data + times[kind].start),
-					   __ATOMIC_RELAXED);
-		end_ns = __atomic_load_n((uint64_t *)(buffer->data + times[kind].end),
-					 __ATOMIC_RELAXED);
-		if (start_ns && start_ns <= end_ns && end_ns < since_ns)
-			return true;
-	}
-	return false;
 }
 
 void prefetch_names(struct recorder *rec)

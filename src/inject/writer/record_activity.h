@@ -14,7 +14,4 @@ void record_activity(struct recorder *rec);
  */
 void prefetch_names(struct recorder *rec);
 
-/* Whether CUPTI, after a forced flush, still owns a buffer with work that ended before since_ns. */
-bool cupti_holds_unfinished_work(uint64_t since_ns);
-
 #endif

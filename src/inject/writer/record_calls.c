@@ -16,6 +16,7 @@
 #include "inject/writer/record_python.h"
 #include "inject/writer/record_run.h"
 #include "inject/writer/recorder.h"
+#include "inject/writer/snapshot_triggers.h"
 #include "log/write/event_rows.h"
 
 static void take_module(struct recorder *rec, struct thread_buffer *tb,
@@ -163,6 +164,7 @@ static void take_node_update(struct recorder *rec, struct thread_buffer *tb,
 		rec->nodes_lost++;
 		return;
 	}
+	rec->nodes_written++;
 	xt_put_node_update(table, record, tb->known_thread_id, slot_stack(tb, record->stack_slot));
 }
 
@@ -175,6 +177,7 @@ static void take_node(struct recorder *rec, struct thread_buffer *tb,
 		rec->nodes_lost++;
 		return;
 	}
+	rec->nodes_written++;
 	xt_put_node(table, record, tb->known_thread_id, slot_stack(tb, record->stack_slot),
 		    autograd_id(tb, xt_record_node_autograd(record)));
 }
@@ -200,11 +203,15 @@ static void take_range(struct recorder *rec, struct thread_buffer *tb,
 	bool has_texts = (texts.text || !record->text_bytes) && (texts.domain || !domain[0]) &&
 			 (texts.values || !record->payload_bytes);
 	struct xt_table *table = has_texts ? recorder_table(rec, XT_KIND_RANGE, 0) : NULL;
+	uint32_t triggers = snapshot_triggers_of_range(record->text, record->text_bytes);
+	struct open_range closed = {0};
 
-	if (!open_ranges_note(&rec->open_ranges, record, tb->known_thread_id)) {
+	if (!open_ranges_note(&rec->open_ranges, record, tb->known_thread_id, triggers, &closed)) {
 		rec->open_ranges.ignored_count++;
 		return;
 	}
+	if (closed.triggers)
+		snapshot_triggers_range(rec, closed.triggers, record->time_ns - closed.start_ns);
 	if (record->domain)
 		recorder_crash_buffer_name(rec, XT_NAME_DOMAIN, record->domain, domain,
 					   strlen(domain));
@@ -212,6 +219,7 @@ static void take_range(struct recorder *rec, struct thread_buffer *tb,
 		rec->ranges_lost++;
 		return;
 	}
+	rec->ranges_written++;
 	xt_put_range(table, record, tb->known_thread_id, slot_stack(tb, record->stack_slot),
 		     &texts);
 }
@@ -234,6 +242,7 @@ void record_range_ends(struct recorder *rec)
 
 		if (!table)
 			continue;
+		rec->ranges_written++;
 		xt_put_range(table, &end, open.thread_id, 0, &texts);
 		rec->open_ranges.ended_count++;
 	}
@@ -256,6 +265,8 @@ static void take_call(struct recorder *rec, struct thread_buffer *tb,
 		return;
 	}
 	rec->calls.pending++;
+	if (record->result)
+		snapshot_triggers_call(rec, record->result);
 	suppressed_ids_remove(&rec->skipped, record->correlation_id);
 	rec->launches += api_makes_kernels(record->api);
 	xt_put_call(table, record, tb->known_thread_id, call_stack(tb, record),

@@ -221,6 +221,8 @@ void record_start(struct recorder *rec)
 	record_meta(rec, "cupti.found", cupti.found_by);
 	record_python(rec);
 	record_torch(rec);
+	if (rec->size_limit.bound.is_flight_recorder)
+		record_meta(rec, "log.flight_recorder", "1");
 	record_apis(rec);
 	record_clock(rec);
 	if (atomic_load(&recording_paused))

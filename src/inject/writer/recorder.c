@@ -94,7 +94,7 @@ void recorder_free(struct recorder *rec)
 	rec->writer = NULL;
 }
 
-static int cut_tables(struct recorder *rec)
+int recorder_cut(struct recorder *rec)
 {
 	int rc = 0;
 
@@ -109,7 +109,7 @@ struct xt_table *recorder_table(struct recorder *rec, enum xt_kind kind, size_t 
 
 	if (xt_table_has_room(table, content))
 		return table;
-	if (cut_tables(rec))
+	if (recorder_cut(rec))
 		return NULL;
 	return xt_table_has_room(table, content) ? table : NULL;
 }
@@ -256,7 +256,7 @@ static int reopen_files(struct recorder *rec)
 
 static int write_tables(struct recorder *rec)
 {
-	int open_error = reopen_files(rec), cut_error = cut_tables(rec), error;
+	int open_error = reopen_files(rec), cut_error = recorder_cut(rec), error;
 
 	/* Writing existing chunks frees memory for the rest. */
 	if (cut_error && xt_compact_is_finished(rec->writer))

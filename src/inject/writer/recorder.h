@@ -50,7 +50,9 @@ struct size_limit {
 		SIZE_PAUSED, /* recording is paused for good; events before that are still taken */
 		SIZE_LIMIT_REACHED, /* all further events are dropped */
 	} state;
-	uint64_t file_bytes; /* at the last check */
+	uint64_t file_bytes;	/* at the last check */
+	uint64_t kept_from_ns;	/* the oldest events; for a limit of time */
+	uint64_t retry_from_ns; /* a compaction failed */
 	uint64_t largest_flush_bytes;
 };
 
@@ -84,6 +86,10 @@ struct recorder {
 	struct suppressed_ids shutdown_dropped; /* calls during process exit; these count as lost */
 	uint64_t skipped_beyond_size;		/* part of `skipped`, dropped for --max-size */
 	uint64_t ranges_beyond_size, nodes_beyond_size;
+	uint64_t ranges_forgotten;		/* dropped by a flight recorder, so no loss */
+	uint64_t ranges_written, nodes_written; /* rows in the log or on their way */
+	uint64_t work_count, last_work_ns;	/* of GPU work: rows, and the last end */
+	uint64_t snapshots_automatic, triggers_fired;
 	uint64_t calls_seen; /* record_calls_seen() of the last account */
 	bool is_closed;	     /* further calls come after the end */
 	struct size_limit size_limit;
@@ -125,6 +131,9 @@ uint32_t recorder_module(struct recorder *rec, const struct module_image *image,
 /* Stores a name in the crash buffer, once. */
 void recorder_crash_buffer_name(struct recorder *rec, enum xt_name_of of, uint64_t key,
 				const char *text, size_t length);
+
+/* Turns all tables into chunks in the writer's buffer. 0 or -ENOMEM. */
+int recorder_cut(struct recorder *rec);
 
 /*
  * Writes all tables to the file, then frees the sources of their rows. 0 or -errno. An error loses

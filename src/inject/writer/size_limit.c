@@ -22,6 +22,7 @@
 /* Space for events in progress and the account, written after recording stopped. */
 #define RESERVE_BYTES UINT64_C(65536)
 #define STEP_BYTES    UINT64_C(4194304) /* copied per round; takes a few milliseconds */
+#define RETRY_NS      UINT64_C(1000000000)
 
 static void stop(struct recorder *rec)
 {
@@ -31,16 +32,43 @@ static void stop(struct recorder *rec)
 		return;
 	recording_pause(PAUSED_SIZE);
 	record_stop(rec, time_ns);
+	if (rec->size_limit.bound.is_flight_recorder)
+		record_meta(rec, "log.flight_recorder", ""); /* the newest events are lost */
 	debug_log(DEBUG_WRITER, "size limit reached at %llu bytes",
 		  (unsigned long long)rec->size_limit.file_bytes);
 	rec->size_limit.state = SIZE_PAUSED;
 	record_account(rec);
-	log_message("recording stops: the log has reached --max-size");
+	log_message(rec->size_limit.bound.is_flight_recorder
+			    ? "recording stops: cannot keep the log within --flight-recorder"
+			    : "recording stops: the log has reached --max-size");
+}
+
+/* The log of a flight recorder may wait for space. Others must stay within their limit. */
+static bool may_retry(struct recorder *rec, int error)
+{
+	if (!rec->size_limit.bound.is_flight_recorder || (error != -ENOSPC && error != -EDQUOT))
+		return false;
+	rec->size_limit.retry_from_ns = monotonic_ns() + RETRY_NS;
+	return true;
+}
+
+static int start_copy(struct recorder *rec)
+{
+	const struct xt_size_bound *bound = &rec->size_limit.bound;
+	uint64_t from_ns = monotonic_ns() - bound->keep_ns;
+	int rc;
+
+	if (!bound->keep_ns)
+		return xt_compact_begin(rec->writer, bound->bytes / 2);
+	rc = xt_compact_begin_since(rec->writer, from_ns);
+	if (!rc || rc == -ENODATA)
+		rec->size_limit.kept_from_ns = from_ns;
+	return rc;
 }
 
 static void begin_compaction(struct recorder *rec)
 {
-	int rc = xt_compact_begin(rec->writer, rec->size_limit.bound.bytes / 2);
+	int rc = start_copy(rec);
 
 	debug_log(DEBUG_WRITER, "compaction starts at %llu bytes: %s",
 		  (unsigned long long)rec->size_limit.file_bytes, rc ? strerror(-rc) : "ok");
@@ -48,8 +76,10 @@ static void begin_compaction(struct recorder *rec)
 		rec->size_limit.state = SIZE_COMPACTING;
 		return;
 	}
+	if (rc == -ENODATA || may_retry(rec, rc))
+		return;
 	log_message("cannot remove the oldest events from the log: %s",
-		    rc == -EFBIG ? "metadata alone exceeds --max-size" : strerror(-rc));
+		    rc == -EFBIG ? "metadata alone exceeds its limit" : strerror(-rc));
 	stop(rec);
 }
 
@@ -82,7 +112,11 @@ static void count_removed(struct recorder *rec, const struct xt_compacted *compa
 		row_counts->written -= sign * compacted->rows[kind];
 		row_counts->beyond_size += sign * compacted->rows[kind];
 	}
-	rec->ranges_beyond_size += sign * compacted->rows[XT_KIND_RANGE];
+	rec->ranges_written -= sign * compacted->rows[XT_KIND_RANGE];
+	if (rec->size_limit.bound.is_flight_recorder)
+		rec->ranges_forgotten += sign * compacted->rows[XT_KIND_RANGE];
+	else
+		rec->ranges_beyond_size += sign * compacted->rows[XT_KIND_RANGE];
 }
 
 static void finish_compaction(struct recorder *rec)
@@ -101,7 +135,8 @@ static void finish_compaction(struct recorder *rec)
 		return;
 	xt_compact_end(rec->writer);
 	count_removed(rec, &compacted, (uint64_t)-1);
-	stop(rec);
+	if (!may_retry(rec, rec->write_error))
+		stop(rec);
 }
 
 /* Starts with a flush: nothing may be added between a flush and freeing its sources. */
@@ -122,8 +157,10 @@ static void continue_compaction(struct recorder *rec)
 	if (rc > 0) {
 		finish_compaction(rec);
 	} else if (rc < 0) {
-		log_message("cannot remove the oldest events from the log: %s", strerror(-rc));
 		rec->size_limit.state = SIZE_WITHIN_LIMIT;
+		if (may_retry(rec, rc))
+			return;
+		log_message("cannot remove the oldest events from the log: %s", strerror(-rc));
 		stop(rec);
 	}
 }
@@ -145,17 +182,34 @@ void size_limit_end(struct recorder *rec)
 	xt_compact_end(rec->writer);
 }
 
+/* A log of a limited time may have events of twice that time, so that each is copied once. */
+static bool is_due(const struct recorder *rec)
+{
+	const struct size_limit *limit = &rec->size_limit;
+	uint64_t now_ns = monotonic_ns(), ahead, from_ns;
+
+	if (now_ns < limit->retry_from_ns)
+		return false;
+	if (limit->bound.keep_ns) {
+		from_ns = limit->kept_from_ns ? limit->kept_from_ns : rec->start_ns;
+		/* What was recorded before a stop is still the newest. */
+		return now_ns >= from_ns + 2 * limit->bound.keep_ns &&
+		       !(atomic_load(&recording_paused) & PAUSED_STOPPED);
+	}
+	ahead = 2 * limit->largest_flush_bytes + RESERVE_BYTES;
+	return limit->file_bytes + ahead >= limit->bound.bytes;
+}
+
 void size_limit_enforce(struct recorder *rec)
 {
-	uint64_t limit = rec->size_limit.bound.bytes, ahead;
+	const struct xt_size_bound *bound = &rec->size_limit.bound;
 
-	if (!limit || rec->write_error)
+	if ((!bound->bytes && !bound->keep_ns) || rec->write_error)
 		return;
 	measure_flush(rec);
-	ahead = 2 * rec->size_limit.largest_flush_bytes + RESERVE_BYTES;
 	switch (rec->size_limit.state) {
 	case SIZE_WITHIN_LIMIT:
-		if (rec->size_limit.file_bytes + ahead < limit)
+		if (!is_due(rec))
 			return;
 		if (rec->size_limit.bound.keeps_newest)
 			begin_compaction(rec);

@@ -40,6 +40,9 @@
 #include "inject/writer/control.h"
 #include "inject/writer/record_run.h"
 #include "inject/writer/size_limit.h"
+#include "inject/writer/snapshot.h"
+#include "inject/writer/snapshot_triggers.h"
+#include "inject/writer/undelivered_work.h"
 
 /*
  * A ring of 256 KiB has room for 6,500 calls; this period suffices for a million calls per second.
@@ -195,6 +198,8 @@ static void run_until_stopped(struct recorder *rec)
 		    process_exit_watch_has_ended())
 			return;
 		size_limit_enforce(rec);
+		snapshot_triggers_update(rec);
+		snapshot_update(rec);
 		keep_spares();
 		xt_sleep_ns(control_is_idle() ? IDLE_ROUND_NS : ROUND_NS);
 	}
@@ -250,6 +255,7 @@ static int finish(struct recorder *rec)
 	bool balanced = false;
 	int error;
 
+	snapshot_end(rec);
 	flusher_stop();
 	while (!flusher_is_done() && monotonic_ns() < deadline_ns) {
 		drain_and_flush(rec);

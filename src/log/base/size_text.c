@@ -36,21 +36,72 @@ bool xt_size_bound_parse(const char *text, struct xt_size_bound *bound)
 	return true;
 }
 
-/* strtod() depends on the program's locale, so parse the number here. */
-bool xt_percent_parse(const char *text, double *percent)
+/*
+ * Parses a decimal fraction. Returns what follows it, or NULL if there is none. strtod() depends on
+ * the program's locale.
+ */
+static const char *parse_number(const char *text, double *value)
 {
-	double value = 0, digit = 1;
 	bool has_digits = false;
+	double digit = 1;
 
+	*value = 0;
 	for (; isdigit((unsigned char)*text); text++, has_digits = true)
-		value = value * 10 + (*text - '0');
+		*value = *value * 10 + (*text - '0');
 	if (*text == '.')
 		for (text++; isdigit((unsigned char)*text); text++, has_digits = true) {
 			digit /= 10;
-			value += digit * (*text - '0');
+			*value += digit * (*text - '0');
 		}
+	return has_digits ? text : NULL;
+}
+
+bool xt_time_parse(const char *text, size_t length, uint64_t *time_ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+	const char *end = text + length, *unit;
+	double number;
+
+	unit = parse_number(text, &number);
+	if (!unit || unit >= end)
+		return false;
+	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++) {
+		if (strlen(units[u].name) != (size_t)(end - unit) ||
+		    memcmp(units[u].name, unit, (size_t)(end - unit)) != 0)
+			continue;
+		/* A multiple of it must fit, too. */
+		if (!(number * units[u].ns >= 1 && number * units[u].ns < (double)(INT64_MAX / 4)))
+			return false;
+		*time_ns = (uint64_t)(number * units[u].ns + 0.5);
+		return true;
+	}
+	return false;
+}
+
+bool xt_flight_recorder_parse(const char *text, struct xt_size_bound *bound)
+{
+	if (!strchr(text, ':') && xt_size_bound_parse(text, bound)) {
+		bound->keeps_newest = bound->is_flight_recorder = true;
+		return true;
+	}
+	*bound = (struct xt_size_bound){.keeps_newest = true, .is_flight_recorder = true};
+	if (xt_time_parse(text, strlen(text), &bound->keep_ns) &&
+	    bound->keep_ns >= XT_TIME_BOUND_MIN)
+		return true;
+	*bound = (struct xt_size_bound){0};
+	return false;
+}
+
+bool xt_percent_parse(const char *text, double *percent)
+{
+	double value;
+	const char *end = parse_number(text, &value);
+
 	*percent = 0;
-	if (*text || !has_digits || value <= 0 || value > 100)
+	if (!end || *end || value <= 0 || value > 100)
 		return false;
 	*percent = value;
 	return true;

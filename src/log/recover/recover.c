@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #include "log/recover/recover_rings.h"
 #include "log/recover/recover_rows.h"
 #include "log/write/compact.h"
+#include "log/write/snapshot_file.h"
 #include "xtrace/reader.h"
 
 static void release(struct recovery *recovery)
@@ -140,10 +142,13 @@ static int drop_unused_crash_buffer(const char *log_path, const char *crash_buff
 	return error;
 }
 
-/* Deletes the copy of an interrupted compaction. */
+/* Deletes the copies of an interrupted compaction and of an interrupted snapshot. */
 static void remove_unfinished(const struct recovery *recovery, const char *log_path)
 {
-	char *path = NULL;
+	char snapshot[PATH_MAX], *path = NULL;
+
+	if (!xt_snapshot_path(log_path, XT_SNAPSHOT_DRAFT, snapshot, sizeof(snapshot)))
+		xt_compact_remove_draft(snapshot, recovery->log_header.log_id);
 
 	if (asprintf(&path, "%s" XT_COMPACT_SUFFIX, log_path) < 0)
 		return;

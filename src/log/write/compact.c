@@ -30,6 +30,11 @@ static const bool is_event[XT_KIND_COUNT] = {
 	[XT_KIND_RANGE] = true,
 };
 
+static bool is_droppable(const struct chunk_note *note)
+{
+	return is_event[note->kind] || note->is_superseded;
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec t;
@@ -74,7 +79,7 @@ int compact_note(struct xt_writer *writer, uint32_t kind, uint32_t row_count, si
 		.time_ns = now_ns(),
 		.bytes = (uint32_t)chunk_bytes,
 		.row_count = row_count,
-		.kind = kind,
+		.kind = (uint16_t)kind,
 	};
 
 	return writer->is_noted ? add_note(&writer->notes, &note) : 0;
@@ -124,12 +129,12 @@ static int choose_cut(const struct xt_writer *writer, uint64_t keep_bytes, size_
 	size_t i = writer->flushed_notes;
 
 	for (size_t n = 0; n < writer->flushed_notes; n++)
-		if (!is_event[writer->notes.rows[n].kind])
+		if (!is_droppable(&writer->notes.rows[n]))
 			bytes += writer->notes.rows[n].bytes;
 	while (i > 0) {
 		const struct chunk_note *note = &writer->notes.rows[i - 1];
 
-		if (is_event[note->kind]) {
+		if (is_droppable(note)) {
 			if (bytes + note->bytes > keep_bytes)
 				break;
 			bytes += note->bytes;
@@ -138,6 +143,23 @@ static int choose_cut(const struct xt_writer *writer, uint64_t keep_bytes, size_
 	}
 	*cut = i;
 	return i < writer->flushed_notes && i ? 0 : -EFBIG;
+}
+
+/*
+ * The first chunk whose events are kept, so that all events since then remain. -ENODATA if all
+ * events would remain, or none.
+ */
+static int choose_cut_at(const struct xt_writer *writer, uint64_t since_ns, size_t *cut)
+{
+	size_t i = writer->flushed_notes;
+
+	while (i > 0 && writer->notes.rows[i - 1].time_ns >= since_ns)
+		i--;
+	*cut = i;
+	for (size_t n = 0; n < i && i < writer->flushed_notes; n++)
+		if (is_droppable(&writer->notes.rows[n]))
+			return 0;
+	return -ENODATA;
 }
 
 int xt_compact_remove_draft(const char *path, uint64_t log_id)
@@ -160,7 +182,7 @@ int xt_compact_remove_draft(const char *path, uint64_t log_id)
 	return unlink(path) ? -errno : 0;
 }
 
-static int open_new(const char *path, struct xt_guarded_fd *file)
+int compact_open_draft(const char *path, struct xt_guarded_fd *file)
 {
 	const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
 	int fd = open(path, flags, 0600), error;
@@ -179,16 +201,11 @@ static int open_new(const char *path, struct xt_guarded_fd *file)
 	return error;
 }
 
-int xt_compact_begin(struct xt_writer *writer, uint64_t keep_bytes)
+static int begin(struct xt_writer *writer, size_t cut, uint64_t calls_bytes)
 {
-	struct compaction *new;
-	size_t cut;
-	uint64_t calls_bytes = keep_bytes / CALLS_LEAD_SHARE;
-	int error = choose_cut(writer, keep_bytes - calls_bytes, &cut);
+	struct compaction *new = calloc(1, sizeof(*new));
+	int error;
 
-	if (error)
-		return error;
-	new = calloc(1, sizeof(*new));
 	if (!new)
 		return -ENOMEM;
 	new->file = XT_GUARDED_FD_NONE;
@@ -198,7 +215,7 @@ int xt_compact_begin(struct xt_writer *writer, uint64_t keep_bytes)
 		new->path = NULL;
 		goto fail;
 	}
-	error = open_new(new->path, &new->file);
+	error = compact_open_draft(new->path, &new->file);
 	if (error)
 		goto fail;
 	error = log_file_write_all(new->file.fd, (const uint8_t *)&writer->header,
@@ -215,9 +232,26 @@ fail:
 	return error;
 }
 
+int xt_compact_begin(struct xt_writer *writer, uint64_t keep_bytes)
+{
+	uint64_t calls_bytes = keep_bytes / CALLS_LEAD_SHARE;
+	size_t cut;
+	int error = choose_cut(writer, keep_bytes - calls_bytes, &cut);
+
+	return error ? error : begin(writer, cut, calls_bytes);
+}
+
+int xt_compact_begin_since(struct xt_writer *writer, uint64_t since_ns)
+{
+	size_t cut;
+	int error = choose_cut_at(writer, since_ns, &cut);
+
+	return error ? error : begin(writer, cut, UINT64_MAX);
+}
+
 static bool is_kept(const struct compaction *new, size_t index, const struct chunk_note *note)
 {
-	return index >= new->first_kept || !is_event[note->kind] ||
+	return index >= new->first_kept || !is_droppable(note) ||
 	       (note->kind == XT_KIND_CALL && index >= new->first_kept_call);
 }
 
@@ -316,6 +350,7 @@ int compact_commit(struct xt_writer *writer)
 		struct chunk_note note = writer->notes.rows[i];
 
 		note.offset = new->file_bytes;
+		note.is_superseded = note.kind == XT_KIND_META;
 		new->file_bytes += note.bytes;
 		new->notes.rows[new->notes.count++] = note;
 	}

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/guarded_fd.h"
 #include "log/write/writer.h"
 
 /* Suffix of the unfinished copy. A copy left by a killed process is useless. */
@@ -41,6 +42,12 @@ void xt_compact_prepare(struct xt_writer *writer);
 int xt_compact_begin(struct xt_writer *writer, uint64_t keep_bytes);
 
 /*
+ * Starts a copy with all events since then. 0 or -errno; -ENODATA if there is nothing to discard,
+ * or no event would remain.
+ */
+int xt_compact_begin_since(struct xt_writer *writer, uint64_t since_ns);
+
+/*
  * Copies about budget_bytes more. Returns 0 if chunks remain, 1 if all are copied, or -errno after
  * giving up.
  */
@@ -50,7 +57,7 @@ int xt_compact_step(struct xt_writer *writer, uint64_t budget_bytes);
  * Call it after a step returned 1. Rows added from now on go to the new file, and the next flush
  * replaces the log with it. If that flush fails, compaction is given up and the old log stays as it
  * was; rows added since are discarded. So flush first, then add only rows that describe the new
- * file.
+ * file. The next compaction discards META rows among them.
  */
 void xt_compact_finish(struct xt_writer *writer, struct xt_compacted *compacted);
 
@@ -67,12 +74,16 @@ void xt_compact_end(struct xt_writer *writer);
  * - compact_flushed, compact_dropped: the buffer was written to the file, or discarded.
  * - compact_commit: renames the copy to the log's name and continues with it. 0 or -errno.
  * - compact_give_up: deletes the unfinished copy and keeps the old log. Does nothing without one.
+ *
+ * compact_open_draft also serves snapshot_file.c: it creates a file and locks it, in place of an
+ * unfinished copy. 0 or -errno.
  */
 int compact_note(struct xt_writer *writer, uint32_t kind, uint32_t row_count, size_t chunk_bytes);
 void compact_flushed(struct xt_writer *writer);
 void compact_dropped(struct xt_writer *writer);
 int compact_commit(struct xt_writer *writer);
 void compact_give_up(struct xt_writer *writer);
+int compact_open_draft(const char *path, struct xt_guarded_fd *file);
 void compact_free(struct xt_writer *writer);
 
 #endif

@@ -18,6 +18,7 @@
 #include "log/write/compact.h"
 #include "log/write/log_file.h"
 #include "log/read/tail.h"
+#include "log/write/snapshot_file.h"
 #include "log/write/writer_state.h"
 
 #define COMPRESSION_LEVEL 1 /* differences gain little from higher levels, which cost CPU time */
@@ -373,6 +374,11 @@ bool xt_writer_is_deleted(const struct xt_writer *writer)
 	       !status.st_nlink;
 }
 
+const char *xt_writer_path(const struct xt_writer *writer)
+{
+	return writer->path;
+}
+
 int xt_writer_fd(const struct xt_writer *writer)
 {
 	return writer->file.fd;
@@ -383,6 +389,10 @@ void xt_writer_abandon(struct xt_writer *writer)
 	xt_guarded_fd_close(&writer->file);
 	if (writer->compaction)
 		xt_guarded_fd_close(&writer->compaction->file);
+	if (writer->snapshot) {
+		xt_guarded_fd_close(&writer->snapshot->source);
+		xt_guarded_fd_close(&writer->snapshot->file);
+	}
 }
 
 void xt_writer_close(struct xt_writer *writer)
@@ -390,6 +400,7 @@ void xt_writer_close(struct xt_writer *writer)
 	if (!writer)
 		return;
 	xt_guarded_fd_close(&writer->file);
+	xt_snapshot_give_up(writer);
 	compact_free(writer);
 	ZSTD_freeCCtx(writer->cctx);
 	free(writer->path);

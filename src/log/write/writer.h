@@ -65,6 +65,9 @@ int xt_writer_reopen(struct xt_writer *writer);
 uint64_t xt_writer_file_bytes(const struct xt_writer *writer);
 uint64_t xt_writer_pending_bytes(const struct xt_writer *writer);
 
+/* The path it was created with, or NULL. */
+const char *xt_writer_path(const struct xt_writer *writer);
+
 /* The file descriptor. */
 int xt_writer_fd(const struct xt_writer *writer);
 

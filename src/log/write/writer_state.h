@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private state of the writer, for writer.c and compact.c alone.
+ * Private state of the writer, for writer.c, compact.c and snapshot_file.c alone.
  */
 #ifndef XT_LOG_WRITER_STATE_H
 #define XT_LOG_WRITER_STATE_H
@@ -19,7 +19,8 @@ struct chunk_note {
 	uint64_t time_ns; /* monotonic, when it was added */
 	uint32_t bytes;	  /* including its header */
 	uint32_t row_count;
-	uint32_t kind;
+	uint16_t kind;
+	bool is_superseded; /* describes a compaction; the next one replaces it */
 };
 
 struct chunk_notes {
@@ -40,6 +41,17 @@ struct compaction {
 	size_t first_kept_call; /* calls before this chunk are discarded; see CALLS_LEAD_NS */
 	uint64_t dropped_rows[XT_KIND_COUNT];
 	uint64_t from_ns;
+};
+
+/* A snapshot in progress. */
+struct snapshot_copy {
+	struct xt_guarded_fd source, file;
+	char *path;
+	uint8_t *end; /* chunks that only the snapshot has */
+	size_t end_bytes;
+	uint32_t sequence;   /* of the first of them */
+	uint64_t body_bytes; /* of the log */
+	uint64_t copied_bytes;
 };
 
 struct xt_writer {
@@ -63,6 +75,8 @@ struct xt_writer {
 	size_t flushed_notes;	       /* number of notes that are in the file */
 	struct compaction *compaction; /* NULL: none in progress */
 	bool is_switched;	       /* the buffer is for the new file */
+
+	struct snapshot_copy *snapshot; /* NULL: none in progress; for snapshot_file.c */
 };
 
 #endif

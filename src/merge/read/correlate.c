@@ -122,7 +122,8 @@ void correlate_free(struct correlate *correlate)
 
 static void count_if_unmatched(struct correlate *c, const struct launch *launch)
 {
-	if ((launch->flags & (LAUNCH_EXPECTED | LAUNCH_MATCHED)) != LAUNCH_EXPECTED)
+	if ((launch->flags & (LAUNCH_EXPECTED | LAUNCH_MATCHED)) != LAUNCH_EXPECTED ||
+	    launch->enter_ns < c->receiver.from_ns)
 		return;
 	if (launch->flags & LAUNCH_TRANSFER)
 		c->counts.transfers_unmatched++;

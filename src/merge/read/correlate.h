@@ -92,6 +92,7 @@ static inline bool work_is_by_device(const struct work *work)
 struct work_receiver {
 	void (*attribute)(void *context, const struct work *work, const struct launch *launch);
 	void *context;
+	uint64_t from_ns; /* the log has no earlier work, so earlier calls are not unmatched */
 };
 
 struct correlate_limits {

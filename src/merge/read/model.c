@@ -139,6 +139,11 @@ const char *model_meta(const struct model *model, const char *key)
 	return "";
 }
 
+bool model_is_flight_recording(const struct model *model)
+{
+	return model_meta(model, "log.flight_recorder")[0] != '\0';
+}
+
 uint64_t model_process_start_ns(const struct model *model, const struct xt_log_header *header)
 {
 	/* To hundredths of a second; older logs have whole ones. */

@@ -163,7 +163,8 @@ struct pair {
 
 struct model {
 	uint32_t pid;
-	uint64_t start_ns;	      /* start of the log, on its clock */
+	uint64_t start_ns; /* start of the log, on its clock */
+	uint64_t from_ns;  /* earlier events were dropped, but calls of later work; 0: none */
 	uint64_t start_realtime_ns;   /* the same moment on the realtime clock */
 	uint64_t last_clock_ns;	      /* time of the last CLOCK row; 0: none */
 	struct names names;	      /* all texts of the log, unchanged */
@@ -279,6 +280,9 @@ uint32_t model_range_at(const struct model *model, const struct range_call *call
 
 /* Returns the text of a META key ("" if absent) and the value of an ACCOUNT key (0 if absent). */
 const char *model_meta(const struct model *model, const char *key);
+
+/* Whether the log has all events since META `log.from`, as the user asked. */
+bool model_is_flight_recording(const struct model *model);
 
 /* When the process started, on the clock of its log. The start of the log if that is unknown. */
 uint64_t model_process_start_ns(const struct model *model, const struct xt_log_header *header);

@@ -148,10 +148,9 @@ static int index_cpu_samples(struct model *model)
 /* A log with a size limit may lack its earliest events. */
 static int leave_out_beginning(struct model *model)
 {
-	uint64_t from_ns = strtoull(model_meta(model, "log.from"), NULL, 10);
-
-	return from_ns > model->start_ns
-		       ? pauses_leave_out(&model->pauses, model->start_ns, from_ns)
+	model->from_ns = strtoull(model_meta(model, "log.from"), NULL, 10);
+	return model->from_ns > model->start_ns
+		       ? pauses_leave_out(&model->pauses, model->start_ns, model->from_ns)
 		       : 0;
 }
 

@@ -111,6 +111,8 @@ static void count_account(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCO
 			accounts[loss] += pair->value;
 		if (!pair->value || !xt_account_is_loss(name, length))
 			continue;
+		if (model_is_flight_recording(model) && xt_account_is_beyond_size(name, length))
+			continue;
 		losses[meaning ? loss : LOSS_OTHER] += pair->value;
 		report_warn(report, "%s: %llu lost while recording (%s)", path,
 			    (unsigned long long)pair->value, meaning ? meaning : name);
@@ -277,7 +279,7 @@ static uint64_t explained_kernels(const struct model *model)
 {
 	static const char *const accounts[] = {
 		"kernels.invalid",	"kernels.lost.write_failed",	"kernels.lost.size",
-		"kernels.lost.leaving", "recovered.kernels_unfinished",
+		"kernels.lost.leaving", "recovered.kernels_unfinished", "kernels.unfinished",
 	};
 	uint64_t written = model_account(model, "kernels.written"), sum = 0;
 

@@ -306,18 +306,18 @@ PARTS = {part.__name__.lower(): part for part in (Cycles, Ranges, Graphs, Times,
                                               Killed)}
 
 
-def main():
+def main(parts, *arguments):
     parser = argparse.ArgumentParser()
-    for name in ("xtrace", "dump", "service"):
+    for name in ("xtrace", "dump", "service", *arguments):
         parser.add_argument("--" + name, required=True)
-    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("part", choices=parts)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="xtrace-control.") as folder:
-        PARTS[args.part](args, folder).run()
+        parts[args.part](args, folder).run()
 
 
 if __name__ == "__main__":
     try:
-        main()
+        main(PARTS)
     except AssertionError as error:
         sys.exit(str(error))

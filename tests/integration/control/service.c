@@ -10,6 +10,7 @@
  *	capture			makes a graph with two kernels, in make_graph()
  *	replay			launches that graph
  *	fork			makes a child that does nothing
+ *	fail, oom		a call that fails
  */
 #include <cuda.h>
 
@@ -106,6 +107,7 @@ static void fork_child(void)
 static void act(const char *line, CUstream stream)
 {
 	static uint64_t started;
+	CUdeviceptr memory;
 
 	if (!strncmp(line, "push ", 5))
 		nvtx_push_a(line + 5);
@@ -123,6 +125,10 @@ static void act(const char *line, CUstream stream)
 		check(cuGraphLaunch(made, stream));
 	else if (!strcmp(line, "fork"))
 		fork_child();
+	else if (!strcmp(line, "fail"))
+		cuLaunchKernel(kernel, 0, 1, 1, 32, 1, 1, 0, stream, NULL, NULL);
+	else if (!strcmp(line, "oom"))
+		cuMemAlloc(&memory, (size_t)1 << 60);
 	else
 		exit(98);
 }

@@ -35,7 +35,7 @@ static void parses_rules(void **state)
 		{"copy(HtoD).bytes > 1KiB", RULE_LIMIT, LEVEL_BYTES, METRIC_VALUE, 1024, false,
 		 false},
 		{"ignore path(f(int)/g)", RULE_IGNORE, LEVEL_PATH, METRIC_VALUE, 0, false, false},
-		{"allow launches +10 until 2027-01-31", RULE_ALLOW, LEVEL_TOTAL, METRIC_VALUE, 10,
+		{"allow launches +10 until 2027-01-31", RULE_ALLOW, LEVEL_TOTAL, METRIC_COUNT, 10,
 		 false, false},
 		{"allow path(x) +10% until 2027-01-31 # the new layer", RULE_ALLOW, LEVEL_PATH,
 		 METRIC_VALUE, 0.1, true, false},

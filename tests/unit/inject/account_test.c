@@ -48,11 +48,12 @@ static int remove_log(void **unused)
 	return 0;
 }
 
-/* Names that only a recovered log or a CPU log has. */
+/* Names that only a recovered log, a CPU log or a snapshot has. */
 static bool is_of_other_writers(const char *name)
 {
 	return !strncmp(name, "recovered.", 10) || !strncmp(name, "cpu.", 4) ||
-	       !strcmp(name, "calls.lost.killed") || !strcmp(name, "calls.lost.cut_off");
+	       !strcmp(name, "kernels.unfinished") || !strcmp(name, "calls.lost.killed") ||
+	       !strcmp(name, "calls.lost.cut_off");
 }
 
 static void writes_only_listed_names(void **unused)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "log/write/compact.h"
@@ -111,6 +112,19 @@ static uint64_t expect_readable(const struct made *made, uint32_t texts)
 	return count;
 }
 
+static uint32_t count_rows(const struct made *made, enum xt_kind kind)
+{
+	const struct xt_chunk *chunk;
+	struct xt_reader *reader;
+	uint32_t count = 0;
+
+	assert_int_equal(xt_reader_open(made->path, &reader), XT_OPEN_OK);
+	while ((chunk = xt_reader_next(reader, UINT32_C(1) << kind)))
+		count += xt_chunk_rows(chunk);
+	xt_reader_close(reader);
+	return count;
+}
+
 static void drops_oldest_events_and_keeps_tables(void **state)
 {
 	struct xt_compacted compacted;
@@ -159,6 +173,48 @@ static void drops_oldest_events_and_keeps_tables(void **state)
 	flush_batches(&made, 2);
 	kept -= compacted.rows[XT_KIND_KERNEL];
 	assert_int_equal(expect_readable(&made, 67), kept + 22 * BATCH_ROWS);
+	unmake(&made);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void keeps_all_events_since_a_time(void **state)
+{
+	struct xt_compacted compacted;
+	struct xt_table meta;
+	uint64_t since_ns;
+	struct made made;
+
+	(void)state;
+	make(&made, "since.xtr");
+	assert_int_equal(xt_table_init(&meta, XT_KIND_META, 16, 4096), 0);
+	assert_int_equal(xt_compact_begin_since(made.writer, now_ns()), -ENODATA);
+	for (uint32_t round = 0; round < 3; round++) {
+		flush_batches(&made, 5);
+		since_ns = now_ns();
+		assert_int_equal(xt_compact_begin_since(made.writer, since_ns), -ENODATA);
+		assert_int_equal(xt_compact_begin_since(made.writer, 1), -ENODATA);
+		flush_batches(&made, 2);
+		assert_int_equal(xt_compact_begin_since(made.writer, since_ns), 0);
+		assert_int_equal(xt_compact_step(made.writer, UINT64_MAX), 1);
+		xt_compact_finish(made.writer, &compacted);
+		assert_true(compacted.from_ns <= since_ns);
+		xt_table_put_bytes(&meta, XT_META_KEY, "log.from", 8);
+		xt_table_put_bytes(&meta, XT_META_VALUE, "5", 1);
+		xt_table_end_row(&meta);
+		assert_int_equal(xt_writer_add(made.writer, &meta), 0);
+		assert_int_equal(xt_writer_flush(made.writer), 0);
+		assert_int_equal(expect_readable(&made, made.batches), 2 * BATCH_ROWS);
+		/* The next compaction replaces that row, so the log does not grow by it. */
+		assert_int_equal(count_rows(&made, XT_KIND_META), 1);
+	}
+	xt_table_free(&meta);
 	unmake(&made);
 }
 
@@ -275,6 +331,43 @@ static void parses_sizes(void **state)
 	}
 }
 
+static void parses_flight_recorders(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes, keep_ns; /* both 0: must be rejected */
+	} rows[] = {
+		{"200M", UINT64_C(200) << 20, 0},
+		{"30s", 0, UINT64_C(30000000000)},
+		{"1500ms", 0, 1500000000},
+		{"1.5s", 0, 1500000000},
+		{"2500000us", 0, 2500000000},
+		{"1G", UINT64_C(1) << 30, 0},
+		{"10m", UINT64_C(10) << 20, 0},
+		{"999ms", 0, 0},
+		{"30", 0, 0},
+		{"2G:newest", 0, 0},
+		{"s", 0, 0},
+		{"", 0, 0},
+		{"-5s", 0, 0},
+		{"1e3s", 0, 0},
+		{"99999999999s", 0, 0},
+		{"30sec", 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool is_good = rows[i].bytes || rows[i].keep_ns;
+		struct xt_size_bound bound;
+
+		assert_int_equal(xt_flight_recorder_parse(rows[i].text, &bound), is_good);
+		assert_int_equal(bound.bytes, rows[i].bytes);
+		assert_int_equal(bound.keep_ns, rows[i].keep_ns);
+		assert_int_equal(bound.keeps_newest, is_good);
+		assert_int_equal(bound.is_flight_recorder, is_good);
+	}
+}
+
 static void parses_percentages(void **state)
 {
 	static const struct {
@@ -299,10 +392,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(drops_oldest_events_and_keeps_tables),
+		cmocka_unit_test(keeps_all_events_since_a_time),
 		cmocka_unit_test(keeps_old_log_after_failure),
 		cmocka_unit_test(keeps_foreign_files),
 		cmocka_unit_test(does_not_compact_if_tables_fill_the_limit),
 		cmocka_unit_test(parses_sizes),
+		cmocka_unit_test(parses_flight_recorders),
 		cmocka_unit_test(parses_percentages),
 	};
 

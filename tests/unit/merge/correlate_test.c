@@ -59,7 +59,7 @@ struct fixture {
 static struct fixture setup(const struct correlate_limits *limits)
 {
 	struct fixture f = {.received = calloc(1, sizeof(*f.received))};
-	struct work_receiver receiver = {listen, f.received};
+	struct work_receiver receiver = {listen, f.received, 0};
 
 	assert_non_null(f.received);
 	assert_int_equal(correlate_new(&f.correlate, limits, receiver), 0);
@@ -183,6 +183,30 @@ static void replaces_the_call_of_a_reused_id(void **state)
 	teardown(&f);
 }
 
+/* A log without its beginning has calls from before the rest, for work that came later. */
+static void ignores_unmatched_calls_before_the_kept_part(void **state)
+{
+	struct stacks_received received = {0};
+	struct work_receiver receiver = {note_stack, &received, 2500};
+	const struct work work = {.correlation = 2, .start_ns = 2600};
+	struct correlate *correlate;
+
+	(void)state;
+	assert_int_equal(correlate_new(&correlate, &small, receiver), 0);
+	for (uint64_t id = 1; id <= 4; id++) {
+		struct launch launch = {.correlation = id,
+					.enter_ns = id * 1000,
+					.stack = (uint32_t)id,
+					.flags = LAUNCH_EXPECTED};
+
+		assert_int_equal(correlate_launch(correlate, &launch), 0);
+	}
+	assert_int_equal(correlate_work(correlate, &work), 0);
+	assert_int_equal(received.stack, 2);
+	assert_int_equal(correlate_finish(correlate)->launches_unmatched, 2);
+	correlate_free(correlate);
+}
+
 /* Work belongs to the last call with its id that was entered before it began, in any table. */
 static void distinguishes_reused_ids_by_time(void **state)
 {
@@ -194,7 +218,7 @@ static void distinguishes_reused_ids_by_time(void **state)
 	(void)state;
 	for (int others = 0; others < 100; others += 99) {
 		struct stacks_received received = {0};
-		struct work_receiver receiver = {note_stack, &received};
+		struct work_receiver receiver = {note_stack, &received, 0};
 		struct correlate *correlate;
 
 		assert_int_equal(correlate_new(&correlate, &small, receiver), 0);
@@ -314,6 +338,7 @@ int main(void)
 		cmocka_unit_test(joins_late_kernels),
 		cmocka_unit_test(bounds_memory),
 		cmocka_unit_test(replaces_the_call_of_a_reused_id),
+		cmocka_unit_test(ignores_unmatched_calls_before_the_kept_part),
 		cmocka_unit_test(distinguishes_reused_ids_by_time),
 		cmocka_unit_test(id_0_is_none),
 		cmocka_unit_test(joins_in_random_order),

@@ -40,7 +40,7 @@ static void listen(void *context, const struct work *work, const struct launch *
 static void set_up(struct fixture *fixture)
 {
 	static uint32_t graphs[] = {90, GRAPH, 3};
-	struct work_receiver receiver = {listen, &fixture->received};
+	struct work_receiver receiver = {listen, &fixture->received, 0};
 
 	fixture->nodes.conditional = graphs;
 	fixture->nodes.conditional_count = 3;
