@@ -39,6 +39,8 @@ struct live_log {
 	struct xt_reader *reader;
 	struct xt_log_header header;
 	struct live_totals totals;
+	struct live_hot hot;
+	bool is_ranked;
 	struct place places[XT_KIND_COUNT];
 	uint64_t damaged_before; /* in earlier files */
 	bool is_searching;	 /* first pass over a log that replaced another */
@@ -101,7 +103,9 @@ static int add_chunk(struct live_log *log, const struct xt_chunk *chunk)
 			return 0;
 		place->last = fingerprint_of(chunk);
 	}
-	return live_totals_add(&log->totals, chunk);
+	return log->is_ranked && live_hot_add(&log->hot, chunk)
+		       ? -ENOMEM
+		       : live_totals_add(&log->totals, chunk);
 }
 
 /* Starts to read the file of fd from its beginning. */
@@ -131,7 +135,7 @@ static int open_file(const char *path, struct stat *status)
 	return -errno;
 }
 
-int live_log_open(struct live_log **log_out, const char *path)
+int live_log_open(struct live_log **log_out, const char *path, const struct live_namer *namer)
 {
 	struct live_log *log = calloc(1, sizeof(*log));
 	int error = -ENOMEM;
@@ -140,6 +144,9 @@ int live_log_open(struct live_log **log_out, const char *path)
 	if (!log)
 		return error;
 	log->fd = -1;
+	log->is_ranked = namer != NULL;
+	if (namer)
+		log->hot.namer = *namer;
 	log->path = strdup(path);
 	if (!log->path)
 		goto fail;
@@ -197,7 +204,9 @@ static int switch_file(struct live_log *log)
 /* Reads up to the end of this file. Returns 0, 1 if the time is over, or -errno. */
 static int read_file(struct live_log *log, uint64_t until_ns)
 {
-	uint32_t kinds = log->is_searching ? live_totals_event_kinds() : live_totals_kinds();
+	uint32_t kinds = log->is_searching
+				 ? live_totals_event_kinds()
+				 : live_totals_kinds() | (log->is_ranked ? live_hot_kinds() : 0);
 	const struct xt_chunk *chunk;
 	char why[XT_REFUSAL_BYTES];
 	int error = 0;
@@ -253,6 +262,11 @@ const struct live_totals *live_log_totals(const struct live_log *log)
 	return &log->totals;
 }
 
+struct live_hot *live_log_hot(struct live_log *log)
+{
+	return log->is_ranked ? &log->hot : NULL;
+}
+
 const struct xt_log_header *live_log_header(const struct live_log *log)
 {
 	return &log->header;
@@ -271,6 +285,7 @@ void live_log_close(struct live_log *log)
 	if (log->fd >= 0)
 		close(log->fd);
 	live_totals_free(&log->totals);
+	live_hot_free(&log->hot);
 	free(log->path);
 	free(log);
 }

@@ -12,12 +12,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "live/hot.h"
 #include "live/totals.h"
 
 struct live_log;
 
-/* Opens a log. Returns 0 or -errno: -EBADMSG if it is not a log. */
-int live_log_open(struct live_log **log_out, const char *path);
+/*
+ * Opens a log. namer: gives names to kernels and call paths; NULL: do not rank them. Returns 0 or
+ * -errno: -EBADMSG if it is not a log.
+ */
+int live_log_open(struct live_log **log_out, const char *path, const struct live_namer *namer);
 
 /*
  * Reads for about budget_ns. Returns 0 if everything was read, 1 if there is more, or -errno if
@@ -30,6 +34,9 @@ int live_log_read(struct live_log *log, uint64_t budget_ns);
 bool live_log_is_current(const struct live_log *log);
 
 const struct live_totals *live_log_totals(const struct live_log *log);
+/* The rankings, which live_hot_advance() may change; NULL without a namer. */
+struct live_hot *live_log_hot(struct live_log *log);
+
 const struct xt_log_header *live_log_header(const struct live_log *log);
 
 /* Chunks of the log that are damaged or missing. */

@@ -53,8 +53,11 @@ static void set_name(struct live_process *row)
 }
 
 /* Opens the log. Returns 0, or a negative number if that has to be tried again later. */
-static int open_row(struct live_process *row, const struct traced_process *found)
+static int open_row(struct live_process *row, const struct traced_process *found,
+		    struct live_names *names)
 {
+	struct live_namer namer = names ? live_names_namer(names) : (struct live_namer){0};
+
 	*row = (struct live_process){.traced.pid = found->pid};
 	row->traced.crash_buffer = strdup(found->crash_buffer);
 	/* The path that the process sees may not exist here. */
@@ -63,7 +66,7 @@ static int open_row(struct live_process *row, const struct traced_process *found
 	if (!row->traced.crash_buffer || !row->traced.log)
 		return -ENOMEM;
 	set_name(row);
-	return live_log_open(&row->log, row->traced.log);
+	return live_log_open(&row->log, row->traced.log, names ? &namer : NULL);
 }
 
 static bool has_same_name(const struct live_process *a, const struct live_process *b)
@@ -115,7 +118,7 @@ static void add(struct live_processes *processes, const struct traced_process *f
 		processes->is_full_noted = true;
 		return;
 	}
-	if (open_row(&row, found) || is_known(processes, &row) ||
+	if (open_row(&row, found, processes->names) || is_known(processes, &row) ||
 	    grow(&processes->rows, &processes->capacity, processes->count + 1,
 		 sizeof(*processes->rows)))
 		free_row(&row);
@@ -142,7 +145,9 @@ static void search(struct live_processes *processes)
 
 	for (size_t d = 0; d < processes->directory_count; d++)
 		search_directory(&list, processes->directories[d]);
-	if (!processes->directory_count)
+	if (processes->pid)
+		processes_find_pid(&list, processes->pid);
+	else if (!processes->directory_count)
 		processes_find_all(&list);
 	for (size_t i = 0; i < list.count; i++)
 		add(processes, &list.rows[i]);

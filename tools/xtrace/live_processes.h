@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "live/follow.h"
+#include "live_names.h"
 #include "processes.h"
 
 #define LIVE_PROCESSES_MAX 256 /* each has open files and tables */
@@ -31,7 +32,9 @@ struct live_processes {
 	/* Set these: */
 	char **directories; /* of recordings; none: all processes that may be inspected */
 	size_t directory_count;
-	uint64_t keep_ns; /* how long to keep processes that ended */
+	uint64_t keep_ns;	  /* how long to keep processes that ended */
+	struct live_names *names; /* for rankings of kernels and call paths; NULL: none */
+	pid_t pid;		  /* the only process, with its pid; 0: all */
 	/* The rest starts as zeros. */
 	struct live_process *rows;
 	size_t count, capacity;

@@ -14,13 +14,15 @@
 #include "page/utf8.h"
 
 #define OPENMETRICS_TYPE "application/openmetrics-text"
-#define LABEL_BYTES	 512
+#define LABEL_BYTES	 4096
 
 struct writer {
 	FILE *out;
 	const char *family; /* name of the family */
 	const char *suffix; /* of its samples */
 	char labels[LABEL_BYTES];
+	const struct live_names *names; /* NULL: no call paths */
+	unsigned path_count;
 };
 
 struct family {
@@ -44,7 +46,7 @@ const char *metrics_content_type(enum metrics_format format)
 /* Appends NAME="VALUE" with escapes. Leaves out what does not fit. */
 static void add_label(char *labels, const char *name, const char *value, size_t value_bytes)
 {
-	char plain[128];
+	char plain[1100]; /* a call path */
 	size_t at = strlen(labels);
 
 	snprintf(plain, sizeof(plain), "%.*s", (int)value_bytes, value);
@@ -222,6 +224,40 @@ static void put_cost(struct writer *writer, const struct live_process *process)
 			    live_totals_account(live_log_totals(process->log), parts[i][1]));
 }
 
+/* The row with most time of those with less than before, or equal time and a later number. */
+static size_t next_path(const struct live_ranking *paths, size_t last)
+{
+	uint64_t last_ns = last < paths->count ? paths->rows[last].ns : UINT64_MAX;
+	size_t best = paths->count;
+
+	for (size_t i = 0; i < paths->count; i++) {
+		uint64_t ns = paths->rows[i].ns;
+		bool is_after = ns < last_ns || (ns == last_ns && i > last);
+
+		if (ns && is_after && (best == paths->count || ns > paths->rows[best].ns))
+			best = i;
+	}
+	return best;
+}
+
+static void put_paths(struct writer *writer, const struct live_process *process)
+{
+	const struct live_hot *hot = live_log_hot(process->log);
+	size_t row = hot ? hot->paths.count : 0, labels_length = strlen(writer->labels);
+
+	for (unsigned i = 0; hot && i < writer->path_count; i++) {
+		const char *path;
+
+		row = next_path(&hot->paths, row);
+		if (row == hot->paths.count)
+			break;
+		path = live_names_path(writer->names, row);
+		add_label(writer->labels, "path", path, strlen(path));
+		put_seconds(writer, "", hot->paths.rows[row].ns);
+		writer->labels[labels_length] = '\0';
+	}
+}
+
 static void put_log_bytes(struct writer *writer, const struct live_process *process)
 {
 	put_count(writer, "", process->log_bytes);
@@ -254,6 +290,9 @@ static const struct family families[] = {
 	 put_damaged, false},
 	{"xtrace_tracer_seconds", "counter", "seconds", "CPU time that xtrace used in the process.",
 	 put_cost, false},
+	{"xtrace_path_gpu_seconds", "counter", "seconds",
+	 "GPU time of the call paths with most of it. Work that overlaps counts twice.", put_paths,
+	 false},
 	{"xtrace_log_bytes", "gauge", "bytes", "Size of the log.", put_log_bytes, true},
 };
 
@@ -307,9 +346,10 @@ static void put_process_count(struct writer *writer, const struct live_processes
 		running_count);
 }
 
-char *metrics_text(const struct live_processes *processes, enum metrics_format format)
+char *metrics_text(const struct live_processes *processes, enum metrics_format format,
+		   unsigned path_count)
 {
-	struct writer writer = {0};
+	struct writer writer = {.names = processes->names, .path_count = path_count};
 	char *text = NULL;
 	size_t text_bytes;
 	bool has_failed;
@@ -319,6 +359,8 @@ char *metrics_text(const struct live_processes *processes, enum metrics_format f
 		return NULL;
 	put_process_count(&writer, processes);
 	for (size_t f = 0; f < sizeof(families) / sizeof(*families); f++) {
+		if (families[f].put == put_paths && !path_count)
+			continue;
 		put_heading(&writer, &families[f], format);
 		put_family(&writer, &families[f], processes);
 	}

@@ -18,7 +18,11 @@ enum metrics_format metrics_choose(const char *accept);
 
 const char *metrics_content_type(enum metrics_format format);
 
-/* Returns text to free(), or NULL if out of memory. */
-char *metrics_text(const struct live_processes *processes, enum metrics_format format);
+/*
+ * path_count: how many call paths of each process to write, those with most GPU time. Returns text
+ * to free(), or NULL if out of memory.
+ */
+char *metrics_text(const struct live_processes *processes, enum metrics_format format,
+		   unsigned path_count);
 
 #endif

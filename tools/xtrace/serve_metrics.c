@@ -27,12 +27,17 @@
 struct serve_request {
 	const char *metrics;
 	uint64_t keep_ns;
+	unsigned path_count;
 };
 
 static const struct option_row option_rows[] = {
 	{"metrics", .value = "[ADDRESS:]PORT", .is_single = true,
 	 .help = "Serve metrics for Prometheus at /metrics. Port 0 is any free one",
 	 .apply = option_text, .offset = offsetof(struct serve_request, metrics)},
+	{"paths", .value = "N",
+	 .help = "Also serve the GPU time of the N call paths with most of it, for each process",
+	 .apply = option_number, .offset = offsetof(struct serve_request, path_count), .min = 1,
+	 .max = 100},
 	{"keep", .value = "TIME", .expected = "a time such as 90s",
 	 .help = "Show a process for TIME after its end (default: 180s)", .apply = option_time,
 	 .offset = offsetof(struct serve_request, keep_ns)},
@@ -54,6 +59,7 @@ struct body {
 struct metrics_server {
 	struct http_server http;
 	struct live_processes processes;
+	unsigned path_count;
 	struct event *timer;
 	struct body *bodies[METRICS_FORMATS]; /* NULL: not made since the last update */
 };
@@ -73,13 +79,13 @@ static void sent(const void *data, size_t data_bytes, void *context)
 	release(context);
 }
 
-static struct body *make_body(const struct live_processes *processes, enum metrics_format format)
+static struct body *make_body(const struct metrics_server *server, enum metrics_format format)
 {
 	struct body *body = calloc(1, sizeof(*body));
 
 	if (!body)
 		return NULL;
-	body->text = metrics_text(processes, format);
+	body->text = metrics_text(&server->processes, format, server->path_count);
 	if (!body->text) {
 		free(body);
 		return NULL;
@@ -117,7 +123,7 @@ static void answer_metrics(struct metrics_server *server, struct evhttp_request 
 	char length[24];
 
 	if (!*body)
-		*body = make_body(&server->processes, format);
+		*body = make_body(server, format);
 	if (!content || !*body)
 		goto fail;
 	snprintf(length, sizeof(length), "%zu", (*body)->bytes);
@@ -222,15 +228,19 @@ out:
 
 static int serve(const struct serve_request *request, char **directories, size_t directory_count)
 {
+	struct live_names names = {0};
 	struct metrics_server server = {
 		.processes = {.directories = directories,
 			      .directory_count = directory_count,
-			      .keep_ns = request->keep_ns},
+			      .keep_ns = request->keep_ns,
+			      .names = request->path_count ? &names : NULL},
+		.path_count = request->path_count,
 	};
 	int status = STATUS_FAILED;
 
 	raise_file_limit();
-	if (!http_server_open(&server.http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD, TIMEOUT_S, answer,
+	if (!live_names_init(&names) &&
+	    !http_server_open(&server.http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD, TIMEOUT_S, answer,
 			      &server))
 		server.timer = event_new(server.http.base, -1, 0, update, &server);
 	if (server.timer)
@@ -243,6 +253,7 @@ static int serve(const struct serve_request *request, char **directories, size_t
 	for (int f = 0; f < METRICS_FORMATS; f++)
 		release(server.bodies[f]);
 	live_processes_free(&server.processes);
+	live_names_free(&names);
 	return status;
 }
 

@@ -155,6 +155,23 @@ class Compacted(ServeTest):
             assert server.value("lost_events_total", reason="size_limit") > 0
 
 
+class Paths(ServeTest):
+    """The call paths with most GPU time have the time that the report gives them."""
+
+    def run(self):
+        with Server(self, "--paths", "2", "data") as server:
+            self.record("data", self.args.sample, "--tokens", "5000", "--dim", "64")
+            server.wait(1, "state", state="ended")
+            served = [(labels["path"].split(";")[-3:], round(value * 1e9))
+                      for name, labels, value in server.scrape()
+                      if name == "xtrace_path_gpu_seconds_total"]
+        self.xtrace("merge", "--folded", "paths.txt", "data")
+        with open(os.path.join(self.folder, "paths.txt"), encoding="utf-8") as file:
+            rows = [line.rsplit(" ", 1) for line in file]
+        expected = sorted(((int(ns), path.split(";")[-5:-2]) for path, ns in rows), reverse=True)
+        assert served == [(path, ns) for ns, path in expected[:2]], (served, expected[:2])
+
+
 class Names(ServeTest):
     """Labels are escaped, and every command that xtrace can inspect is found."""
 
@@ -271,7 +288,8 @@ class Prometheus(ServeTest):
             self.check(server)
 
 
-PARTS = {part.__name__.lower(): part for part in (Counts, Compacted, Names, Http, Prometheus)}
+PARTS = {part.__name__.lower(): part for part in (Counts, Compacted, Paths, Names, Http,
+                                                         Prometheus)}
 
 
 def main():

@@ -53,7 +53,7 @@ static void make(struct made *made, const char *name, uint64_t log_id)
 	assert_int_equal(xt_table_init(&made->calls, XT_KIND_CALL, BATCH_ROWS, 0), 0);
 	put_tables(made);
 	assert_int_equal(xt_writer_flush(made->writer), 0);
-	assert_int_equal(live_log_open(&made->log, made->path), 0);
+	assert_int_equal(live_log_open(&made->log, made->path, NULL), 0);
 }
 
 static void unmake(struct made *made)
@@ -162,7 +162,7 @@ static void waits_for_the_rest_of_a_chunk(void **state)
 	live_log_close(made.log);
 	snprintf(path, sizeof(path), "%s", test_path("parts.xtr"));
 	file_write(path, whole.data, sizeof(struct xt_log_header));
-	assert_int_equal(live_log_open(&made.log, path), 0);
+	assert_int_equal(live_log_open(&made.log, path, NULL), 0);
 	fd = open(path, O_WRONLY | O_APPEND);
 	for (size_t at = sizeof(struct xt_log_header); at < whole.bytes; at++) {
 		assert_int_equal(write(fd, whole.data + at, 1), 1);
@@ -283,11 +283,11 @@ static void rejects_what_is_no_log(void **state)
 
 	(void)state;
 	file_write(test_path("text.xtr"), "this is no log", 14);
-	assert_int_equal(live_log_open(&log, test_path("text.xtr")), -EBADMSG);
+	assert_int_equal(live_log_open(&log, test_path("text.xtr"), NULL), -EBADMSG);
 	assert_null(log);
-	assert_int_equal(live_log_open(&log, test_path("none.xtr")), -ENOENT);
+	assert_int_equal(live_log_open(&log, test_path("none.xtr"), NULL), -ENOENT);
 	assert_int_equal(symlink("name.xtr", test_path("link.xtr")), 0);
-	assert_int_equal(live_log_open(&log, test_path("link.xtr")), -ELOOP);
+	assert_int_equal(live_log_open(&log, test_path("link.xtr"), NULL), -ELOOP);
 }
 
 int main(void)
