@@ -20,8 +20,8 @@
 #include "live_processes.h"
 #include "metrics_text.h"
 
-#define TIMEOUT_S   10 /* of idle connections */
-#define INTERVAL_US 500000
+#define TIMEOUT_S   10			   /* of idle connections */
+#define INTERVAL_US 250000		   /* as often as logs are written */
 #define KEEP_NS	    UINT64_C(180000000000) /* three times the usual interval of scrapes */
 
 struct serve_request {

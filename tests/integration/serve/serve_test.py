@@ -59,18 +59,27 @@ class Server:
         assert kind == "application/openmetrics-text; version=1.0.0; charset=utf-8", kind
         return openmetrics.read(content.decode())
 
-    def value(self, name, **wanted):
+    @staticmethod
+    def find(samples, name, **wanted):
         """The only sample with these labels, or None."""
-        found = [value for sample, labels, value in self.scrape()
+        found = [value for sample, labels, value in samples
                  if sample == "xtrace_" + name and wanted.items() <= labels.items()]
         assert len(found) < 2, found
         return found[0] if found else None
 
+    def value(self, name, **wanted):
+        return self.find(self.scrape(), name, **wanted)
+
     def wait(self, expected, name, **wanted):
+        """Returns all samples of the scrape that had the value."""
         deadline = time.monotonic() + 15
-        while (value := self.value(name, **wanted)) != expected:
+        while True:
+            samples = self.scrape()
+            value = self.find(samples, name, **wanted)
+            if value == expected:
+                return samples
             assert time.monotonic() < deadline, "%s is %s, not %s" % (name, value, expected)
-            time.sleep(0.1)
+            time.sleep(0.05)
 
 
 class ServeTest(Test):
@@ -112,15 +121,25 @@ class Counts(ServeTest):
         names = set(re.findall(r"xtrace_\w+", text))
         assert len(names) > 5 and names <= {name for name, _, _ in samples}, names
 
+    def check_paths(self, samples, name):
+        """The call paths with most GPU time have the time that the report gives them."""
+        served = [(round(value * 1e9), labels["path"].split(";")[-3:])
+                  for sample, labels, value in samples if sample == "xtrace_path_gpu_seconds_total"]
+        self.xtrace("merge", "--folded", "paths.txt", name)
+        with open(os.path.join(self.folder, "paths.txt"), encoding="utf-8") as file:
+            rows = [line.rsplit(" ", 1) for line in file]
+        expected = sorted(((int(ns), path.split(";")[-5:-2]) for path, ns in rows), reverse=True)
+        assert served == expected[:2], (served, expected[:2])
+
     def run(self):
-        with Server(self, "--keep", "0.7s", "one", "two") as server:
+        with Server(self, "--paths", "2", "--keep", "0.7s", "one", "two") as server:
             assert server.value("processes") == 0
             for name in ("one", "two"):
                 last = {}
                 # Two threads, so that work of two streams overlaps.
                 with Service(self, threads=2, name=os.path.join(self.folder, name)) as service:
                     server.wait(1, "state", pid=service.pid, state="recording")
-                    for _ in range(5):
+                    for _ in range(4):
                         for sample, labels, value in server.scrape():
                             key = sample, tuple(labels.items())
                             assert not sample.endswith("_total") or value >= last.get(key, 0), key
@@ -128,15 +147,15 @@ class Counts(ServeTest):
                         time.sleep(0.1)
                     assert server.value("kernels_total", pid=service.pid) > 0
                     pid = service.pid
-                server.wait(1, "state", pid=pid, state="ended")
-                samples = [row for row in server.scrape() if row[1].get("pid") == pid]
-                self.compare(samples, name)
+                samples = server.wait(1, "state", pid=pid, state="ended")
+                self.compare([row for row in samples if row[1].get("pid") == pid], name)
                 server.wait(None, "state", pid=pid, state="ended")
             assert len(server.scrape()) == 1, "only xtrace_processes stays"
             self.record("one", self.args.sample, "--tokens", "3000", "--dim", "64")
-            server.wait(1, "state", state="ended")
-            self.compare(server.scrape(), "one")
-            self.check_dashboard(server.scrape())
+            samples = server.wait(1, "state", state="ended")
+            self.compare(samples, "one")
+            self.check_dashboard(samples)
+            self.check_paths(samples, "one")
         assert "waiting for it" in server.said and len(server.said.splitlines()) == 2, server.said
 
 
@@ -145,31 +164,14 @@ class Compacted(ServeTest):
 
     def run(self):
         with Server(self, "data") as server:
-            self.record("data", self.args.sample, "--tokens", "12000", "--dim", "64",
-                        options=("--max-size", "2M:newest"))
+            self.record("data", self.args.sample, "--tokens", "6000", "--dim", "64",
+                        options=("--max-size", "1500K:newest"))
             server.wait(1, "state", state="ended")
-            assert self.summary("data", status=1)["totals"]["kernel_count"] < 12000 * 72
+            assert self.summary("data", status=1)["totals"]["kernel_count"] < 6000 * 72
             counts = server.value("kernels_total"), server.value("launches_total")
-            assert counts == (12000 * 72, 12000 * 72), counts
+            assert counts == (6000 * 72, 6000 * 72), counts
             assert server.value("lost_events_total", reason="other") == 0
             assert server.value("lost_events_total", reason="size_limit") > 0
-
-
-class Paths(ServeTest):
-    """The call paths with most GPU time have the time that the report gives them."""
-
-    def run(self):
-        with Server(self, "--paths", "2", "data") as server:
-            self.record("data", self.args.sample, "--tokens", "5000", "--dim", "64")
-            server.wait(1, "state", state="ended")
-            served = [(labels["path"].split(";")[-3:], round(value * 1e9))
-                      for name, labels, value in server.scrape()
-                      if name == "xtrace_path_gpu_seconds_total"]
-        self.xtrace("merge", "--folded", "paths.txt", "data")
-        with open(os.path.join(self.folder, "paths.txt"), encoding="utf-8") as file:
-            rows = [line.rsplit(" ", 1) for line in file]
-        expected = sorted(((int(ns), path.split(";")[-5:-2]) for path, ns in rows), reverse=True)
-        assert served == [(path, ns) for ns, path in expected[:2]], (served, expected[:2])
 
 
 class Names(ServeTest):
@@ -223,7 +225,7 @@ class Http(ServeTest):
                 b"", b"GET", request, request + b"\r\n" + request + b"\r\n", b"\0\xff\r\n\r\n"]]
             with concurrent.futures.ThreadPoolExecutor(32) as pool:
                 started = time.monotonic()
-                scrapes = list(pool.map(lambda _: server.scrape(), range(100)))
+                scrapes = list(pool.map(lambda _: server.scrape(), range(60)))
                 assert time.monotonic() - started < 10
             assert all(len(scrape) > 10 for scrape in scrapes)
             for client in clients:
@@ -288,8 +290,7 @@ class Prometheus(ServeTest):
             self.check(server)
 
 
-PARTS = {part.__name__.lower(): part for part in (Counts, Compacted, Paths, Names, Http,
-                                                         Prometheus)}
+PARTS = {part.__name__.lower(): part for part in (Counts, Compacted, Names, Http, Prometheus)}
 
 
 def main():
