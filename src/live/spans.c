@@ -87,7 +87,8 @@ int live_spans_add(struct live_spans *spans, struct live_span *batch, size_t cou
 	if (grow(&spans->rows, &spans->capacity, spans->count + count, sizeof(*spans->rows)) ||
 	    grow(&spans->tail, &spans->tail_capacity, tail_count, sizeof(*spans->tail)))
 		return -ENOMEM;
-	memcpy(spans->tail, spans->rows + first, tail_count * sizeof(*spans->tail));
+	if (tail_count)
+		memcpy(spans->tail, spans->rows + first, tail_count * sizeof(*spans->tail));
 	for (size_t i = 0; i < tail_count; i++)
 		spans->covered_ns -= spans->tail[i].end_ns - spans->tail[i].start_ns;
 	spans->count = first;

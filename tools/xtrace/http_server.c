@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <event2/listener.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
 
 #define HEADER_BYTES_MAX 16384
+#define ACCEPT_PAUSE_US	 100000
 
 void http_add_header(struct evhttp_request *request, const char *name, const char *value)
 {
@@ -38,6 +40,24 @@ int http_server_open(struct http_server *server, unsigned methods, int timeout_s
 	return 0;
 }
 
+static void resume_accepting(evutil_socket_t number, short what, void *context)
+{
+	(void)number;
+	(void)what;
+	evconnlistener_enable(context);
+}
+
+/* Without files for more connections, trying at once would take all of a processor. */
+static void pause_accepting(struct evconnlistener *listener, void *context)
+{
+	const struct timeval pause = {0, ACCEPT_PAUSE_US};
+
+	(void)context;
+	if (!event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, resume_accepting,
+			     listener, &pause))
+		evconnlistener_disable(listener);
+}
+
 unsigned http_server_bind(struct http_server *server, const char *address, unsigned port)
 {
 	struct evhttp_bound_socket *bound;
@@ -51,6 +71,7 @@ unsigned http_server_bind(struct http_server *server, const char *address, unsig
 	if (!bound ||
 	    getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&name, &length))
 		return 0;
+	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), pause_accepting);
 	/* IPv6 has the port at the same place. */
 	return ntohs(((struct sockaddr_in *)(void *)&name)->sin_port);
 }
