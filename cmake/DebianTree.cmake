@@ -3,7 +3,8 @@
 #
 #   /usr/bin                     xtrace, xtrace-merge, xtrace-dump
 #   /usr/lib/TRIPLET/xtrace-gpu  lib/ of the tarball without Debian's libraries, and samples/
-#   /usr/share/xtrace-gpu        the sample's source, sample traces, the CI gate, built-from
+#   /usr/share/xtrace-gpu        the sample's source, sample traces, the CI gate, the dashboard,
+#                                built-from
 #   /usr/share/doc/xtrace-gpu    documents
 #
 # In /usr/lib/xtrace-gpu, cpack would call ldconfig for libraries that no loader should find.
@@ -34,7 +35,7 @@ move(all-libraries/xtrace/simgpu ${private}/xtrace/simgpu)
 move(all-shared/samples/llm_inference ${private}/samples/llm_inference)
 file(GLOB sources RELATIVE "${usr}" "${usr}/all-shared/samples/llm_*")
 foreach(file ${sources} all-shared/samples/pytorch_train.py all-shared/samples/traces all-shared/ci
-	all-shared/built-from)
+	all-shared/grafana all-shared/built-from)
 	string(REPLACE all-shared share/xtrace-gpu to ${file})
 	move(${file} ${to})
 endforeach()

@@ -7,7 +7,8 @@
 #   lib/xtrace/             the libraries beyond libc that these need
 #   lib/xtrace/simgpu/      the simulated libcuda.so.1, libcupti.so and libnvidia-ml.so.1
 #   libexec/xtrace/         the conformance program, in a build with tests
-#   share/xtrace/           samples/, ci/ (a CI gate), bench/, scripts, and built-from (the commit)
+#   share/xtrace/           samples/, ci/ (a CI gate), grafana/, bench/, scripts, and built-from
+#                           (the commit)
 #   share/man, share/doc    manual pages and documents
 
 set(XTRACE_PRIVATE_LIBDIR lib/xtrace)
@@ -36,6 +37,7 @@ install(FILES bench/children.py bench/cpu.py bench/cpu_samples.py bench/gpu.py b
 	DESTINATION share/xtrace/bench)
 install(PROGRAMS tools/ci/gate.sh DESTINATION share/xtrace/ci)
 install(DIRECTORY tools/ci/github tools/ci/gitlab DESTINATION share/xtrace/ci)
+install(FILES tools/grafana/xtrace.json DESTINATION share/xtrace/grafana)
 install(TARGETS llm_inference RUNTIME DESTINATION share/xtrace/samples)
 install(FILES
 	samples/llm_inference.c samples/llm_inference_runtime.cu samples/llm_kernels.ptx.h

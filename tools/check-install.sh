@@ -36,7 +36,7 @@ for part in bin/xtrace bin/xtrace-merge bin/xtrace-dump lib/libxtrace_inject.so 
 	share/bash-completion/completions/xtrace \
 	share/zsh/site-functions/_xtrace \
 	share/man/man1/xtrace-merge.1 share/man/man1/xtrace-diff.1 share/man/man1/xtrace-baseline.1 share/man/man1/xtrace-history.1 share/doc/xtrace/LICENSE \
-	share/xtrace/ci/gate.sh share/xtrace/ci/github/action.yml share/xtrace/ci/gitlab/xtrace-gate.yml; do
+	share/xtrace/ci/gate.sh share/xtrace/ci/github/action.yml share/xtrace/ci/gitlab/xtrace-gate.yml share/xtrace/grafana/xtrace.json; do
 	if [ ! -e "$part" ]; then
 		echo "check-install: $part was not installed"
 		status=1

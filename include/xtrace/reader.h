@@ -81,6 +81,13 @@ void xt_chunk_free(struct xt_chunk *chunk); /* accepts NULL */
 bool xt_reader_read(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_chunk *chunk);
 
 /*
+ * Continues at the end of a log that is still being written: the next read returns the chunks that
+ * were appended since. False if there is no way to continue: the file is shorter than what was
+ * read, or reading was refused.
+ */
+bool xt_reader_follow(struct xt_reader *reader);
+
+/*
  * True if reading stopped because the log expands beyond the limits of
  * docs/internals/LOG_FORMAT.md. Writes the reason to `why`, for a message. XTRACE_LOG_LIMITS=0 in
  * the environment removes the limits.

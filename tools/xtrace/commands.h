@@ -11,7 +11,7 @@
 #include "cli/command.h"
 
 extern const struct command command_record, command_report, command_bench, command_start,
-	command_stop, command_snapshot, command_ps, command_sample, command_env, command_doctor,
-	command_version, command_ci;
+	command_stop, command_snapshot, command_ps, command_serve, command_top, command_sample,
+	command_env, command_doctor, command_version, command_ci;
 
 #endif

@@ -182,6 +182,22 @@ static pid_t pid_of(const struct process_list *all, const char *crash_buffer)
 	return 0;
 }
 
+int processes_add_log(struct process_list *list, const char *directory, const char *name)
+{
+	char *log = NULL, *crash_buffer = NULL;
+	int error = 0;
+
+	if (asprintf(&log, "%s/%s", directory, name) < 0)
+		return -ENOMEM;
+	if (asprintf(&crash_buffer, "%s.spool", log) < 0)
+		error = -ENOMEM;
+	else if (!access(crash_buffer, F_OK))
+		error = add(list, 0, crash_buffer, log);
+	free(log);
+	free(crash_buffer);
+	return error;
+}
+
 int processes_find_directory(struct process_list *list, const char *directory)
 {
 	struct process_list all = {0};
@@ -193,15 +209,11 @@ int processes_find_directory(struct process_list *list, const char *directory)
 		return error;
 	processes_find_all(&all);
 	for (size_t i = 0; i < log_count && !error; i++) {
-		char *log = NULL, *crash_buffer = NULL;
+		size_t before = list->count;
 
-		if (asprintf(&log, "%s/%s", directory, logs[i]) < 0 ||
-		    asprintf(&crash_buffer, "%s.spool", log) < 0)
-			error = -ENOMEM;
-		else if (!access(crash_buffer, F_OK))
-			error = add(list, pid_of(&all, crash_buffer), crash_buffer, log);
-		free(log);
-		free(crash_buffer);
+		error = processes_add_log(list, directory, logs[i]);
+		if (list->count > before)
+			list->rows[before].pid = pid_of(&all, list->rows[before].crash_buffer);
 	}
 	data_dir_free_logs(logs, log_count);
 	processes_free(&all);

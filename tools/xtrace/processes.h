@@ -34,6 +34,9 @@ int processes_find_pid(struct process_list *list, pid_t pid);
 /* Those that record into a directory. Also finds processes of containers that share it. */
 int processes_find_directory(struct process_list *list, const char *directory);
 
+/* Adds the process that writes this log, if there is one, with pid 0. Returns 0 or -ENOMEM. */
+int processes_add_log(struct process_list *list, const char *directory, const char *name);
+
 void processes_free(struct process_list *list);
 
 /* The part of the crash buffer's header that other processes read. Returns 0 or -errno. */

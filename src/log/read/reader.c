@@ -32,6 +32,7 @@ struct xt_reader {
 	bool refused;
 	bool ended;
 	bool ended_in_debris; /* the file ends in data without a valid chunk header */
+	uint64_t tail_bytes;  /* counted as skipped at the end, but may be part of a later chunk */
 };
 
 static enum xt_open_error read_header(struct xt_reader *reader)
@@ -200,6 +201,7 @@ static bool find_header(struct xt_reader *reader, struct xt_chunk_header *header
 
 		if (have < sizeof(*header)) {
 			reader->damage.bytes_skipped += have;
+			reader->tail_bytes = have;
 			/* Second condition: the file was longer when the last chunk was read. */
 			if ((have > 0 && !searching) ||
 			    xt_source_total(&reader->source) < reader->position)
@@ -256,8 +258,8 @@ static void end_in_chunk(struct xt_reader *reader)
 {
 	uint64_t total = reader->source.total_bytes;
 
-	if (total > reader->position)
-		reader->damage.bytes_skipped += total - reader->position;
+	reader->tail_bytes = total > reader->position ? total - reader->position : 0;
+	reader->damage.bytes_skipped += reader->tail_bytes;
 	reader->damage.truncated = true;
 	reader->ended = true;
 }
@@ -331,4 +333,18 @@ bool xt_reader_read(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_c
 const struct xt_chunk *xt_reader_next(struct xt_reader *reader, uint32_t wanted_kinds)
 {
 	return xt_reader_read(reader, wanted_kinds, &reader->chunk) ? &reader->chunk : NULL;
+}
+
+bool xt_reader_follow(struct xt_reader *reader)
+{
+	if (reader->refused || xt_source_total(&reader->source) < reader->position)
+		return false;
+	if (!reader->ended)
+		return true;
+	reader->ended = false;
+	reader->damage.truncated = false;
+	reader->damage.bytes_skipped -= reader->tail_bytes;
+	reader->tail_bytes = 0;
+	xt_source_forget(&reader->source);
+	return true;
 }

@@ -130,6 +130,11 @@ const uint8_t *xt_source_view(struct xt_source *source, uint64_t offset, size_t 
 	return source->buffer + (offset - source->buffer_offset);
 }
 
+void xt_source_forget(struct xt_source *source)
+{
+	source->buffer_bytes = 0;
+}
+
 uint64_t xt_source_total(struct xt_source *source)
 {
 	if (source->fd >= 0)

@@ -41,6 +41,9 @@ void xt_source_close(struct xt_source *source);
 const uint8_t *xt_source_view(struct xt_source *source, uint64_t offset, size_t want,
 			      size_t *have_out);
 
+/* Reads from the file again: a writer may have replaced bytes at its end. */
+void xt_source_forget(struct xt_source *source);
+
 /* The current size of the file. */
 uint64_t xt_source_total(struct xt_source *source);
 

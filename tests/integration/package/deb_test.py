@@ -81,6 +81,7 @@ class Deb(unittest.TestCase):
             "/usr/share/man/man1/xtrace.1.gz", "/usr/share/man/man1/xtrace-dump.1.gz",
             doc + "/copyright", doc + "/changelog.gz", doc + "/changelog.Debian.gz",
             doc + "/docs/INSTALL.md", "/usr/share/xtrace-gpu/ci/gate.sh",
+            "/usr/share/xtrace-gpu/grafana/xtrace.json",
             "/usr/share/xtrace-gpu/samples/traces/h200-llm.xtr",
         }
         self.assertEqual(wanted - set(self.members), set())
