@@ -65,6 +65,7 @@ enum xt_tracer_state {
 	XT_STATE_YIELDED = 5,  /* another tool uses CUPTI */
 	XT_STATE_FULL = 6,     /* the log has reached --max-size */
 	XT_STATE_WAITING = 7,  /* starts after delay_ms */
+	XT_STATE_ARMED = 8,    /* has not recorded yet */
 };
 
 #define XT_CRASH_BUFFER_PROBLEM_BYTES 512

@@ -509,15 +509,8 @@ int reading_finish(struct reading *reading)
 	add_handoffs(run, model);
 	add_rates(run, model);
 	run->nodes_made_count += model->nodes.made_count;
-	run->range_counts.opened += model->ranges.counts.opened;
-	/* If the log lacks its beginning, ranges may have begun there. */
-	if (model->from_ns <= model->start_ns) {
-		run->range_counts.pops_unmatched += model->ranges.counts.pops_unmatched;
-		run->range_counts.ends_unmatched += model->ranges.counts.ends_unmatched;
-	}
-	run->range_counts.keys_recurring += model->ranges.counts.keys_recurring;
-	run->range_counts.not_nested += model->ranges.counts.not_nested;
-	run->range_counts.unclosed += model->ranges.counts.unclosed;
+	range_counts_add(&run->range_counts, &model->ranges.counts,
+			 model->from_ns > model->start_ns);
 	run->collectives.count += reading->collectives.count;
 	run->collectives.gpu_ns += reading->collectives.gpu_ns;
 	run->collectives.alone_ns += reading->collectives.alone_ns;

@@ -331,9 +331,10 @@ static int add_cpu_log(struct run *run, const struct cpu_log *log, struct sink *
 static void report_missing(const struct run *run, struct report *report)
 {
 	if (!run->launch_count && !run_work_count(run) && !run->cpu_logs->count)
-		report_warn(
-			report, "no launches in the log%s%s", run->inputs->count == 1 ? "" : "s",
-			run->pause_count ? ": recording had not been started with xtrace start" : "");
+		report_warn(report, "no launches in the log%s%s",
+			    run->inputs->count == 1 ? "" : "s",
+			    run->pause_count ? ": recording had not been started with xtrace start"
+					     : "");
 	if (run->idle_unknown_ns) {
 		char time[TIME_BYTES];
 

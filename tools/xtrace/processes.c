@@ -150,6 +150,51 @@ int processes_find_pid(struct process_list *list, pid_t pid)
 	return error ? error : found;
 }
 
+static bool is_xtrace(pid_t pid)
+{
+	char path[64], name[32] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (!fgets(name, sizeof(name), file))
+		name[0] = '\0';
+	fclose(file);
+	return !strcmp(name, "xtrace\n");
+}
+
+static int find_children(struct process_list *list, pid_t pid)
+{
+	size_t before = list->count;
+	char path[64];
+	FILE *file;
+	int child;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	file = fopen(path, "re");
+	while (file && fscanf(file, "%d", &child) == 1) {
+		int error = processes_find_pid(list, child);
+
+		/* Traced processes may start others. */
+		if (error != -ENOMEM)
+			error = find_children(list, child);
+		if (error == -ENOMEM)
+			break;
+	}
+	if (file)
+		fclose(file);
+	return list->count > before ? 0 : -ENOENT;
+}
+
+int processes_find_tree(struct process_list *list, pid_t pid)
+{
+	int error = processes_find_pid(list, pid);
+
+	return error == -ENOENT && is_xtrace(pid) ? find_children(list, pid) : error;
+}
+
 int processes_find_all(struct process_list *list)
 {
 	DIR *folder = opendir("/proc");
@@ -252,6 +297,7 @@ const char *process_state_name(enum xt_tracer_state state)
 		[XT_STATE_PAUSED] = "paused",	  [XT_STATE_STOPPED] = "stopped",
 		[XT_STATE_STOPPING] = "stopping", [XT_STATE_YIELDED] = "yielded",
 		[XT_STATE_FULL] = "full",	  [XT_STATE_WAITING] = "waiting",
+		[XT_STATE_ARMED] = "armed",
 	};
 
 	return (size_t)state < sizeof(names) / sizeof(*names) ? names[state] : "unknown";

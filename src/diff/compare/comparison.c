@@ -15,8 +15,8 @@
 #include "diff/compare/compare_rows.h"
 #include "diff/stats/statistics.h"
 
-#define COMMON_NOTED	0.01 /* a common change of this size has a cause worth looking for */
-#define COMMON_SHOWN 0.001 /* smaller common changes are no news */
+#define COMMON_NOTED	0.01  /* a common change of this size has a cause worth looking for */
+#define COMMON_SHOWN	0.001 /* smaller common changes are no news */
 #define RUNS_SHOWN_MAX	100.0
 #define CLOCKS_APART	0.005 /* relative clock difference that gets a note */
 #define ARGUMENTS_SHOWN 100   /* bytes of the arguments in a note */
@@ -216,7 +216,8 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 			     n[SIDE_BASE], n[SIDE_BASE] == 1 ? "" : "s", n[SIDE_NEW]);
 	if (c->is_common_known && c->common.is_significant && fabs(ratio) >= COMMON_SHOWN)
 		problems_add(&c->notes,
-			     "GPU work present on both sides became %.2g %% %s%s; call paths are compared relative "
+			     "GPU work present on both sides became %.2g %% %s%s; call paths are "
+			     "compared relative "
 			     "to that",
 			     fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster",
 			     c->is_clock_change ? ", as did the GPU clocks"

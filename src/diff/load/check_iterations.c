@@ -82,8 +82,7 @@ static void check_alike_iterations(const struct run_set *base, const struct run_
 	other = find_other_kind(base, first);
 	if (!other)
 		other = find_other_kind(new, first);
-	if (other &&
-	    run_profile_has_iterations(first) != run_profile_has_iterations(other))
+	if (other && run_profile_has_iterations(first) != run_profile_has_iterations(other))
 		problems_add(problems,
 			     "cannot compare iterations: none were found in %s; compare whole runs "
 			     "(leave out --iteration and --warmup)",

@@ -22,6 +22,7 @@ static bool keeps_cupti;
 static struct {
 	uint32_t word; /* the last request that was taken */
 	bool is_start, is_pending, is_applied;
+	bool has_recorded;	 /* since a start */
 	bool has_open_ranges;	 /* since the last stop */
 	bool is_incomplete;	 /* stopped, and the file does not end with END yet */
 	uint64_t complete_bytes; /* of the file when it ended with END; 0: never */
@@ -91,12 +92,14 @@ static bool is_stopped(void)
 static void stop(struct recorder *rec)
 {
 	uint64_t time_ns = monotonic_ns();
+	bool is_armed = is_stopped() && !control.has_recorded;
 
 	if (recording_pause(keeps_cupti ? PAUSED_REQUESTED : PAUSED_STOPPED))
 		record_stop_request(rec, time_ns, !keeps_cupti);
 	if (keeps_cupti)
 		return;
 	cupti_owner_want(false);
+	control.has_recorded |= !is_armed;
 	control.has_open_ranges = true;
 	control.is_incomplete = true;
 }
@@ -114,6 +117,7 @@ static void resume(struct recorder *rec)
 	/* Recovery would take the time up to the next flush for a pause. */
 	recorder_flush(rec);
 	control.is_incomplete = false;
+	control.has_recorded = true;
 	control.stop_at_ns = control.duration_ns ? monotonic_ns() + control.duration_ns : 0;
 }
 
@@ -205,7 +209,8 @@ static enum xt_tracer_state state_now(void)
 		return XT_STATE_FULL;
 	if (paused & PAUSED_STOPPED)
 		return control.is_pending && !control.is_start ? XT_STATE_STOPPING
-							       : XT_STATE_STOPPED;
+		       : control.has_recorded		       ? XT_STATE_STOPPED
+							       : XT_STATE_ARMED;
 	if (paused & PAUSED_HANDOFF)
 		return XT_STATE_YIELDED;
 	return paused & PAUSED_REQUESTED ? XT_STATE_PAUSED : XT_STATE_RECORDING;

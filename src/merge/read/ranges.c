@@ -4,8 +4,6 @@
  */
 #include "merge/read/ranges.h"
 
-#include <stdbool.h>
-
 #include "log/base/grow.h"
 #include "xtrace/log_format.h"
 
@@ -55,6 +53,17 @@ struct nesting {
 	size_t open_capacity;
 	size_t moved_count; /* nodes created because an outer range ended first */
 };
+
+void range_counts_add(struct range_counts *sums, const struct range_counts *counts,
+		      bool lacks_beginning)
+{
+	sums->opened += counts->opened;
+	sums->pops_unmatched += lacks_beginning ? 0 : counts->pops_unmatched;
+	sums->ends_unmatched += lacks_beginning ? 0 : counts->ends_unmatched;
+	sums->keys_recurring += counts->keys_recurring;
+	sums->not_nested += counts->not_nested;
+	sums->unclosed += counts->unclosed;
+}
 
 /* Events with equal texts share a label if they are close: most events of a loop. */
 static int add_label(struct ranges *ranges, const struct range_event *event, uint32_t *label_out)

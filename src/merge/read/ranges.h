@@ -13,6 +13,7 @@
 #ifndef XT_MERGE_RANGES_H
 #define XT_MERGE_RANGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -63,6 +64,10 @@ struct range_counts {
 	uint64_t unclosed;
 	uint64_t not_nested; /* counted for the range around them, at least for a time */
 };
+
+/* lacks_beginning: ranges may have begun before the log does, so their ends need no beginning. */
+void range_counts_add(struct range_counts *sums, const struct range_counts *counts,
+		      bool lacks_beginning);
 
 /* All zeros is an empty table. */
 struct ranges {

@@ -96,7 +96,7 @@ class Cycles(Test):
     def run(self):
         with Service(self, "--armed", threads=4) as service:
             state = service.status()
-            assert (state["state"], state["launches"]) == ("stopped", 0), state
+            assert (state["state"], state["launches"]) == ("armed", 0), state
             log = os.path.join(service.data, os.listdir(service.data)[0])
             time.sleep(1.2)
             before = os.path.getsize(log)
@@ -144,7 +144,7 @@ class Ranges(Test):
         with Service(self, "--armed") as service:
             # The program pushed "before CUDA" before it initialised CUDA.
             service.do("pop", "push outer", "push gone", "start")
-            self.xtrace("start", service.pid)
+            self.xtrace("start", str(service.process.pid))  # xtrace record
             service.do("launch", "pop", "end", "push kept", "start", "launch")
             self.xtrace("stop", service.pid)
             service.do("launch", "pop", "end", "push unseen", "launch")
