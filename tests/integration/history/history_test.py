@@ -20,6 +20,7 @@ from history_profiles import DAY, profile
 SPEED_RUNS = 1000
 SPEED_PATHS = 300
 SPEED_TEXTS = 20
+CAUSES = {"hardware": "hardware or driver", "method": "method changed"}
 APPEND_SECONDS_MAX = 3.0  # measured: 0.3 s; the machine of CI can be slow
 
 
@@ -306,15 +307,22 @@ def check_groups(folder):
     for fact, first, second, cause, why in (
             ("driver", "12080", "13000", "hardware", "CUDA driver 12080 -> 13000"),
             ("gpu", "NVIDIA H100", "NVIDIA H200", "hardware", "GPU NVIDIA H100 -> NVIDIA H200"),
-            ("command", "train", "train --big", "method", "command line train -> train --big"),
+            ("command", "train", "train --big", "method", "--big added"),
             ("found_count", 50, 60, "method", "number of iterations 50 -> 60")):
         folder.write_runs(fact, range(40), everything=lambda day: 1 if day < 20 else 1.1,
                           **{fact: lambda day: first if day < 20 else second})
         (movement,), _ = folder.movements(fact, "--fail")
+        detail = {"driver": "CUDA driver", "gpu": "GPU", "command": "arguments",
+                  "found_count": "number of iterations"}[fact]
+        done = folder.history(fact, "--fail").stderr
+        assert f"--fail: 1 movement ignored ({CAUSES[cause]}: {detail})" in done, done
+        assert "ignored" not in folder.history(fact, "--fail", "--newest", "5").stderr
         assert (movement["cause"], movement["why"], movement["place"]) == (cause, why, 20)
     folder.write_runs("slow", range(40), everything=lambda day: 1 if day < 20 else 1.1)
     (movement,), _ = folder.movements("slow", "--fail")
     assert (movement["cause"], movement["why"]) == ("hardware", "all call paths moved alike")
+    assert ("--fail: 1 movement ignored (hardware or driver: all call paths moved alike)" in
+            folder.history("slow", "--fail").stderr)
     folder.write_runs("seeds", range(40), command=lambda day: f"train --seed {day}")
     assert "command line differs at 39 of 40 runs" in folder.history("seeds").stdout
 
