@@ -77,6 +77,7 @@ def check_outputs(folder):
     assert re.search(r"slower, real\n.*gpu-time", done.stdout), done.stdout
     assert "path kernel_3 < layer_3 < main" in done.stdout
     assert "values of whole runs" in done.stdout
+    assert re.search(r"gpu-time .* over the newest (19|20|21) sets\n", done.stdout), done.stdout
 
     document = json.loads(folder.read("h.json"))
     assert (document["format"], document["version"]) == ("xtrace-history", 1)
@@ -346,7 +347,8 @@ def check_oddities(folder):
     done = folder.run("baseline", "accept", "untimed.json", "--reason", "x", status=2)
     assert "neither a start time nor a label" in done.stderr, done.stderr
     folder.write_runs("few", range(4))
-    assert "too few for change points" in folder.history("few").stdout
+    done = folder.history("few").stdout
+    assert "too few for change points" in done and "over the newest 4 sets" in done, done
     folder.write("each/1.json", profile(1, 1))
     folder.run("baseline", "save", "each.json", "few/0000.json,few/0001.json,few/0002.json", "-q")
     assert "1 set of runs" in folder.history("each.json").stdout
