@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "diff/load/baseline.h"
+#include "diff/load/baseline_labels.h"
 #include "diff/load/check_runs.h"
 #include "diff/load/load_runs.h"
 #include "diff/base/format.h"
@@ -226,12 +227,15 @@ static int run_update(const struct request *request, struct problems *problems)
 static int run_prune(const struct request *request, struct problems *problems)
 {
 	struct baseline baseline = {0};
+	char advice[ADVICE_BYTES];
 	int status = STATUS_FAILED;
 
 	if (read_baseline(&baseline, request->file, problems))
 		goto out;
 	if (request->label && !baseline_remove_label(&baseline, request->label)) {
-		print_error("cannot prune '%s': it has no set '%s'", request->file, request->label);
+		print_error("cannot prune '%s': it has no set '%s'; %s", request->file,
+			    request->label,
+			    baseline_advise_label(advice, &baseline, request->label));
 		goto out;
 	}
 	if (request->keep || !request->label)
@@ -250,7 +254,8 @@ out:
 static const struct baseline_set *find_set(const struct baseline *baseline,
 					   const struct request *request)
 {
-	const struct baseline_set *newest = &baseline->sets[baseline->count - 1];
+	const struct baseline_set *newest = &baseline->sets[baseline->count - 1], *found;
+	char advice[ADVICE_BYTES];
 
 	if (!request->by && !newest->time_ns && !newest->label[0]) {
 		print_error("cannot accept a change in '%s': its newest set has neither a start "
@@ -260,14 +265,13 @@ static const struct baseline_set *find_set(const struct baseline *baseline,
 	}
 	if (!request->by)
 		return newest;
-	/* Commits are often shortened. */
-	for (size_t s = baseline->count; s-- > 0;)
-		if (!strncmp(baseline->sets[s].label, request->by, strlen(request->by)))
-			return &baseline->sets[s];
-	print_error("cannot accept a change in '%s': it has no set '%s'; 'xtrace baseline update "
-		    "--keep N' keeps more than 5",
-		    request->file, request->by);
-	return NULL;
+	found = baseline_find_label(baseline, request->by);
+	if (!found)
+		print_error("cannot accept a change in '%s': it has no set '%s'; %s "
+			    "('xtrace baseline update --keep N' keeps more than 5 sets)",
+			    request->file, request->by,
+			    baseline_advise_label(advice, baseline, request->by));
+	return found;
 }
 
 static int run_accept(const struct request *request, struct problems *problems)

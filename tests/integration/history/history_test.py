@@ -257,6 +257,14 @@ def check_accepting(folder):
                         (["--row", "road(layer_3)"], "it must be LEVEL(NAME)")):
         done = folder.run("baseline", "accept", "gpu.json", "--reason", "x", *words, status=2)
         assert said in done.stderr, done.stderr
+    for by, said in (("c114", "it has no set 'c114'; did you mean 'c14'?"),
+                     ("version", "its labels are c23, c22, c21, c20, c19, c18, c17, c16, c15, c14 "
+                                 "and 14 more"),
+                     ("c2x", "did you mean 'c23'?"), ("c", "several labels begin with it: c23")):
+        done = folder.run("baseline", "accept", "gpu.json", "--reason", "x", "--by", by, status=2)
+        assert said in done.stderr, done.stderr
+    assert "did you mean 'c14'" in folder.run("baseline", "prune", "gpu.json", "--label", "c114",
+                                              status=2).stderr
     assert "add --reason" in folder.run("baseline", "accept", "gpu.json", status=2).stderr
     # Accepting one path leaves the total open.
     accept = ("baseline", "accept", "gpu.json", "--by", "c14", "-q")
