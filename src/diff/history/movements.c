@@ -361,8 +361,8 @@ static size_t accepted_place(const struct group_result *r,
 	return SIZE_MAX;
 }
 
-/* The movement that an acceptance is about: the nearest one whose range contains its point. */
-static size_t accepted_movement(const struct group_result *r, size_t place)
+/* The nearest movement whose range contains the point. */
+size_t group_result_movement_at(const struct group_result *r, size_t place)
 {
 	size_t best = SIZE_MAX, best_distance = SIZE_MAX;
 
@@ -399,7 +399,7 @@ static void apply_acceptances(struct group_result *r)
 {
 	for (size_t a = 0; a < r->history->acceptance_count; a++) {
 		size_t place = accepted_place(r, &r->history->acceptances[a]);
-		size_t movement = place == SIZE_MAX ? SIZE_MAX : accepted_movement(r, place);
+		size_t movement = place == SIZE_MAX ? SIZE_MAX : group_result_movement_at(r, place);
 
 		if (movement != SIZE_MAX)
 			accept_rows(r, movement, &r->history->acceptances[a]);

@@ -241,6 +241,55 @@ def check_branch(folder):
         assert said in folder.history(*words, status=2).stderr
 
 
+def check_accept_finds_changes(folder):
+    """gpu.json has 24 sets, and became slower at c14."""
+    def accept(*words, file="try.json", status=0):
+        return folder.run("baseline", "accept", file, *words, status=status).stderr
+
+    shutil.copy(folder.path("gpu.json"), folder.path("try.json"))
+    begins = "changes begin at c14 (gpu-time +"
+    for words, said in ((("--by", "c3"), f"no change begins at c3; {begins}"),
+                        (("--by", "c13"), "%): use --by c14"),
+                        (("--row", "path(zzz)"), "the set 'c14' has no row path(zzz)"),
+                        (("--row", "path(layer_5)"), "path(layer_5) does not change at c14; this "
+                                                     "does: gpu-time +")):
+        done = accept("--reason", "x", *words, status=2)
+        assert said in done, (words, done)
+    assert folder.read("try.json") == folder.read("gpu.json")
+    # The only change is the default. Undo restores the file.
+    done = accept("--reason", "deeper")
+    assert re.search(r"accepted at c14: gpu-time \+0\.\d+ %, 1 call path.*: deeper\n", done), done
+    folder.history("try.json", "--fail")
+    assert "no longer accepted at c14: deeper" in accept("--undo", "--by", "c14")
+    assert folder.read("try.json") == folder.read("gpu.json")
+    folder.history("try.json", "--fail", status=1)
+    assert "nothing is accepted at c14" in accept("--undo", "--by", "c14", status=2)
+    # A new set can be accepted before a change is found.
+    done = accept("--reason", "soon", "--by", "c22")
+    assert "no change is detectable yet with 2 sets from c22; accepted at c22 in advance" in done
+    assert f"note: {begins}" in done, done
+    assert "accepted nevertheless" in accept("--reason", "y", "--by", "c3", "--force")
+    assert "it has 2 accepted changes; choose with --by" in accept("--undo", status=2)
+    accept("--undo", "--by", "c3")
+    accept("--undo")
+    assert folder.read("try.json") == folder.read("gpu.json")
+    folder.run("baseline", "prune", "try.json", "--keep", "4")
+    done = accept("--reason", "soon")
+    assert "no change is detectable yet with 4 sets; accepted at c23 in advance: soon" in done
+    # With two changes, one must be chosen.
+    for day in range(30):
+        folder.write("two/0.json", profile(day, 100 + day, factors={
+            3: 1.2 if day >= 10 else 1, 5: 1.5 if day >= 20 else 1}))
+        folder.run("baseline", "update" if day else "save", "two.json", "two/0.json", "--label",
+                   f"d{day}", "-q", *(["--keep", "50"] if day else []))
+    done = accept("--reason", "x", file="two.json", status=2)
+    assert re.search(r"without --by: changes begin at d\d+ \(gpu-time \+\S+ %\), d20 \(.*\): choose "
+                     r"one with --by", done), done
+    assert "accepted at d20: gpu-time" in accept("--reason", "x", "--by", "d20", file="two.json")
+    assert "accepted at d10: gpu-time" in accept("--reason", "y", file="two.json")
+    folder.history("two.json", "--fail", "--newest", "30")
+
+
 def check_accepting(folder):
     """`xtrace baseline accept` at the commit that made it slower."""
     for day in range(24):
@@ -266,6 +315,7 @@ def check_accepting(folder):
     assert "did you mean 'c14'" in folder.run("baseline", "prune", "gpu.json", "--label", "c114",
                                               status=2).stderr
     assert "add --reason" in folder.run("baseline", "accept", "gpu.json", status=2).stderr
+    check_accept_finds_changes(folder)
     # Accepting one path leaves the total open.
     accept = ("baseline", "accept", "gpu.json", "--by", "c14", "-q")
     folder.run(*accept, "--reason", "more\tlayers", "--row", "path(layer_3)")
