@@ -76,6 +76,16 @@ def check_outputs(folder):
     done = folder.history("runs", "--text", "-", "-o", "h.json", "-o", "h.csv", "-o", "h.html")
     assert re.search(r"slower, real\n.*gpu-time", done.stdout), done.stdout
     assert "path kernel_3 < layer_3 < main" in done.stdout
+    # A run without a label is named by its file.
+    assert re.search(r"\n  runs/0030.json \((after runs/0029.json\)|range runs/)", done.stdout), \
+        done.stdout
+    assert "runs/0000.json to runs/0049.json" in folder.history("./runs/").stdout
+    long_path = os.path.join(*"abcdefgh") + "/" + "long" * 30
+    folder.write_runs(long_path, range(2))
+    labels = [p["label"] for p in json.loads(folder.history(f"./{long_path}/", "--json", "-").stdout)
+              ["groups"][0]["points"]]
+    assert [label[-9:] for label in labels] == ["0000.json", "0001.json"], labels
+    assert all(label.startswith("...") and len(label) == 79 for label in labels), labels
     assert "values of whole runs" in done.stdout
     assert re.search(r"gpu-time .* over the newest (19|20|21) sets\n", done.stdout), done.stdout
 
