@@ -110,8 +110,13 @@ def check_outputs(folder):
     assert not re.search(r"(src|href)=|<script|url\(", page)
     charts = re.findall(r"<svg.*?</svg>", page, re.S)
     assert len(charts) == 3, len(charts)  # gpu-time, wall, and the path
+    assert page.count("class='legend") == 1
     for chart in charts:
         xml.etree.ElementTree.fromstring(chart)
+        # Lines do not reach the labels on the left.
+        axis = float(re.search(r"class='axis' d='M([\d.]+)", chart)[1])
+        lines = re.findall(r"class='(?:mean|dots|mark \w+)' d='M([\d.]+)", chart)
+        assert len(lines) > 50 and all(axis <= float(x) for x in lines), chart
 
 
 def check_gate(folder):
