@@ -16,7 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "diff/accept.h"
 #include "diff/load/baseline.h"
+#include "diff/load/baseline_labels.h"
 #include "diff/load/check_runs.h"
 #include "diff/load/load_runs.h"
 #include "diff/base/format.h"
@@ -29,10 +31,10 @@ struct request {
 	const char *iteration; /* for the merge, as in xtrace diff */
 	const char *warmup;
 	unsigned keep; /* 0: not given */
-	bool force;
+	bool force, undo;
 	const char *reason; /* of accept */
 	const char *row;    /* of accept; NULL: all rows */
-	const char *by;	    /* of accept: label of a set; NULL: the newest set */
+	const char *by;	    /* of accept: label of a set; NULL: the set of the only change */
 	const char *file;
 	const char *side; /* NULL: none was given */
 };
@@ -226,12 +228,15 @@ static int run_update(const struct request *request, struct problems *problems)
 static int run_prune(const struct request *request, struct problems *problems)
 {
 	struct baseline baseline = {0};
+	char advice[ADVICE_BYTES];
 	int status = STATUS_FAILED;
 
 	if (read_baseline(&baseline, request->file, problems))
 		goto out;
 	if (request->label && !baseline_remove_label(&baseline, request->label)) {
-		print_error("cannot prune '%s': it has no set '%s'", request->file, request->label);
+		print_error("cannot prune '%s': it has no set '%s'; %s", request->file,
+			    request->label,
+			    baseline_advise_label(advice, &baseline, request->label));
 		goto out;
 	}
 	if (request->keep || !request->label)
@@ -246,37 +251,18 @@ out:
 	return status;
 }
 
-/* The set that the change is at, or NULL after an error message. */
-static const struct baseline_set *find_set(const struct baseline *baseline,
-					   const struct request *request)
-{
-	const struct baseline_set *newest = &baseline->sets[baseline->count - 1];
-
-	if (!request->by && !newest->time_ns && !newest->label[0]) {
-		print_error("cannot accept a change in '%s': its newest set has neither a start "
-			    "time nor a label; add it again with --label",
-			    request->file);
-		return NULL;
-	}
-	if (!request->by)
-		return newest;
-	/* Commits are often shortened. */
-	for (size_t s = baseline->count; s-- > 0;)
-		if (!strncmp(baseline->sets[s].label, request->by, strlen(request->by)))
-			return &baseline->sets[s];
-	print_error("cannot accept a change in '%s': it has no set '%s'; 'xtrace baseline update "
-		    "--keep N' keeps more than 5",
-		    request->file, request->by);
-	return NULL;
-}
-
 static int run_accept(const struct request *request, struct problems *problems)
 {
+	const struct accept_request accept = {.file = request->file,
+					      .by = request->by,
+					      .row = request->row,
+					      .reason = request->reason,
+					      .force = request->force};
 	struct baseline baseline = {0};
-	const struct baseline_set *set;
+	struct problems lines = {0};
 	int status = STATUS_FAILED;
 
-	if (!request->reason) {
+	if (!request->reason && !request->undo) {
 		print_error("cannot accept a change in '%s' without a reason: add --reason TEXT",
 			    request->file);
 		return STATUS_FAILED;
@@ -287,14 +273,12 @@ static int run_accept(const struct request *request, struct problems *problems)
 			    request->row);
 		return STATUS_FAILED;
 	}
-	if (!read_baseline(&baseline, request->file, problems)) {
-		set = find_set(&baseline, request);
-		if (set && baseline_accept(&baseline, set, request->row ? request->row : "",
-					   request->reason))
-			print_error("out of memory");
-		else if (set)
-			status = write_baseline(&baseline, request);
-	}
+	if (!read_baseline(&baseline, request->file, problems) &&
+	    (request->undo ? accept_undo : accept_change)(&baseline, &accept, &lines))
+		status = write_baseline(&baseline, request);
+	for (size_t l = 0; status == STATUS_OK && l < lines.count; l++)
+		print_note("%s", lines.lines[l]);
+	problems_free(&lines);
 	baseline_free(&baseline);
 	return status;
 }
@@ -385,8 +369,8 @@ static const struct verb {
 	{"show", "FILE", "List the sets of runs", false, run_show},
 	{"prune", "[--label LABEL] [--keep N] FILE",
 	 "Remove the sets of a label, or all but the newest N", false, run_prune},
-	{"accept", "--reason TEXT [--row LEVEL(NAME)] [--by LABEL] FILE",
-	 "Record that a change at the newest set is intended", false, run_accept},
+	{"accept", "--reason TEXT|--undo [--row ROW] [--by LABEL] FILE",
+	 "Record that a change is intended, or take that back", false, run_accept},
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
@@ -401,13 +385,15 @@ static const struct option_row option_rows[] = {
 	{"keep", 'k', .value = "N", .apply = option_number, TARGET(keep), .min = 1, .max = 1000000,
 	 .help = "Keep the newest N sets (default: 5)"},
 	{"force", 'f', .apply = option_flag, TARGET(force),
-	 .help = "Let save replace an existing baseline"},
+	 .help = "Let save replace an existing baseline, or accept a change that is not found"},
 	{"reason", .value = "TEXT", .apply = option_text, TARGET(reason),
 	 .help = "Let accept record why the change is intended"},
 	{"row", .value = "LEVEL(NAME)", .apply = option_text, TARGET(row),
 	 .help = "Let accept record only these rows, as in 'path(forward)' (default: all)"},
 	{"by", .value = "LABEL", .apply = option_text, TARGET(by),
-	 .help = "Let accept record the change at this set (default: the newest)"},
+	 .help = "Let accept record the change at this set (default: the set of the only change)"},
+	{"undo", .apply = option_flag, TARGET(undo),
+	 .help = "Let accept remove what was accepted, all of it or that of --by and --row"},
 	{"iteration", .value = "NAME", .apply = option_text, TARGET(iteration),
 	 .help = "Treat each instance of this NVTX range as one iteration, as in xtrace diff"},
 	{"warmup", .value = "COUNT", .apply = option_text, TARGET(warmup),
@@ -477,7 +463,7 @@ static void print_verbs(void)
 {
 	printf("\nVerbs:\n");
 	for (size_t v = 0; v < VERB_COUNT; v++)
-		printf("  %-7s %-47s %s\n", verbs[v].name, verbs[v].arguments, verbs[v].help);
+		printf("  %-7s %-51s %s\n", verbs[v].name, verbs[v].arguments, verbs[v].help);
 }
 
 const struct command command_baseline = {

@@ -248,6 +248,25 @@ static void write_index(const struct history *h, const char *path)
 			   path, xt_new_file_error(error));
 }
 
+/* Names movements that do not fail because the program may not be their cause. */
+static void print_ignored(const struct history_report *report, const struct request *request)
+{
+	struct problems causes = {0};
+	char *list = NULL;
+	size_t count = 0, list_bytes;
+	FILE *file = open_memstream(&list, &list_bytes);
+
+	for (size_t g = 0; g < report->result_count; g++)
+		count += group_result_ignored(&report->results[g], request->newest, &causes);
+	for (size_t c = 0; file && c < causes.count; c++)
+		fprintf(file, "%s%s", c ? "; " : "", causes.lines[c]);
+	if (file && !fclose(file) && count)
+		print_note("--fail: %zu movement%s ignored (%s)", count, count == 1 ? "" : "s",
+			   list);
+	free(list);
+	problems_free(&causes);
+}
+
 static bool is_judged(const struct history_report *report)
 {
 	for (size_t g = 0; g < report->result_count; g++)
@@ -272,6 +291,8 @@ static int exit_status(const struct history *h, const struct request *request,
 			    2 * SEGMENT_MIN);
 		return STATUS_FAILED;
 	}
+	if (request->has_gate)
+		print_ignored(report, request);
 	return request->has_gate && report->has_failed ? STATUS_INCOMPLETE : STATUS_OK;
 }
 

@@ -50,9 +50,8 @@ static double value_of(const struct track *track, size_t i)
 
 static double x_of(const struct scale *scale, double place)
 {
-	double steps = scale->count > 1 ? (double)(scale->count - 1) : 1.0;
-
-	return LEFT + place / steps * (WIDTH - LEFT - 8.0);
+	/* Half a step on each side keeps lines off the labels of the axis. */
+	return LEFT + (place + 0.5) / (double)scale->count * (WIDTH - LEFT - 8.0);
 }
 
 static double y_of(const struct scale *scale, double value)
@@ -95,8 +94,8 @@ static void put_axis(FILE *out, const struct group_result *r, const struct scale
 			format_amount(amount, unit, value));
 	}
 	for (int e = 0; e < 2; e++) {
-		fprintf(out, "<text x='%.1f' y='%.0f' text-anchor='%s'>",
-			x_of(scale, (double)ends[e]), HEIGHT - 6.0, e ? "end" : "start");
+		fprintf(out, "<text x='%.1f' y='%.0f' text-anchor='%s'>", e ? WIDTH - 8.0 : LEFT,
+			HEIGHT - 6.0, e ? "end" : "start");
 		html_text(out, point_label(label, group_point(r->history, r->group, ends[e])));
 		fputs("</text>\n", out);
 	}

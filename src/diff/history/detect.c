@@ -46,12 +46,15 @@ bool track_compare(const struct track *track, const struct history_group *group,
 	return true;
 }
 
-double track_noise(const struct track *track, const struct history_group *group, size_t span)
+double track_noise(const struct track *track, const struct history_group *group, size_t span,
+		   size_t *count_out)
 {
 	size_t begin, end;
 
 	track_part(track, group, track->count - 1, &begin, &end);
 	begin = end - begin > span ? end - span : begin;
+	if (count_out)
+		*count_out = end - begin;
 	return track_noise_between(track, group, begin, end);
 }
 

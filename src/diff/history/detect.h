@@ -25,8 +25,12 @@ void detection_free(struct detection *detection);
 bool track_compare(const struct track *track, const struct history_group *group, size_t place,
 		   size_t span, struct step *step);
 
-/* Relative standard deviation of the newest `span` values of a track since its last change. */
-double track_noise(const struct track *track, const struct history_group *group, size_t span);
+/*
+ * Relative standard deviation of the newest `span` values of a track since its last change. Sets
+ * *count_out to the number of values that there were, at most span, unless it is NULL.
+ */
+double track_noise(const struct track *track, const struct history_group *group, size_t span,
+		   size_t *count_out);
 
 /* The same of values[begin..end), around the means between changes. */
 double track_noise_between(const struct track *track, const struct history_group *group,

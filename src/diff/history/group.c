@@ -24,6 +24,29 @@ const struct property_spec property_specs[PROPERTIES] = {
 	[PROPERTY_ITERATION_COUNT] = {"number of iterations", CAUSE_METHOD, 0.05},
 };
 
+/* Long paths keep their end, which differs. */
+static void put_origin(char out[LABEL_BYTES], const char *origin)
+{
+	const char *end;
+	size_t length;
+
+	if (!strncmp(origin, "./", 2) && origin[2])
+		origin += 2;
+	length = strlen(origin);
+	while (length > 1 && origin[length - 1] == '/')
+		length--;
+	if (length < LABEL_BYTES) {
+		snprintf(out, LABEL_BYTES, "%.*s", (int)length, origin);
+		return;
+	}
+	end = origin + length;
+	origin = end - (LABEL_BYTES - 4);
+	/* Begin with a whole character of UTF-8. */
+	while (origin < end && ((unsigned char)*origin & 0xc0) == 0x80)
+		origin++;
+	snprintf(out, LABEL_BYTES, "...%.*s", (int)(end - origin), origin);
+}
+
 const char *point_label(char out[LABEL_BYTES], const struct history_point *point)
 {
 	time_t seconds = (time_t)(point->time_ns / 1000000000);
@@ -38,11 +61,11 @@ const char *point_label(char out[LABEL_BYTES], const struct history_point *point
 			 point->label);
 	} else if (point->commit) {
 		snprintf(out, LABEL_BYTES, "%.*s", COMMIT_DIGITS, point->commit);
-	} else if (point->time_ns) {
+	} else if (point->time_ns && !point->is_alone) {
 		gmtime_r(&seconds, &parts);
 		strftime(out, LABEL_BYTES, "%Y-%m-%d %H:%M:%S", &parts);
 	} else {
-		snprintf(out, LABEL_BYTES, "%.*s", LABEL_BYTES - 1, point->origin);
+		put_origin(out, point->origin);
 	}
 	return out;
 }

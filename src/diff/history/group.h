@@ -54,7 +54,7 @@ struct history_group {
 struct history_value group_value(const struct history *history, const struct history_group *group,
 				 size_t row, size_t place);
 
-/* The label of a point, or its commit, or its time. */
+/* The label of a point, or else its commit, the file or directory of it alone, or its time. */
 const char *point_label(char out[LABEL_BYTES], const struct history_point *point);
 
 static inline const struct history_point *

@@ -56,6 +56,7 @@ struct history_point {
 	const char *label;  /* may be "" */
 	const char *commit; /* that introduced the set on the branch; NULL: unknown */
 	const char *origin;
+	bool is_alone; /* its source has no other point, so origin names it */
 	size_t item;   /* position in its source */
 	uint64_t rank; /* position of its commit, from 1; 0: unknown */
 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diff/history/arguments.h"
 #include "diff/history/tracks.h"
 #include "diff/rules/row_pattern.h"
 #include "diff/stats/statistics.h"
@@ -360,8 +361,8 @@ static size_t accepted_place(const struct group_result *r,
 	return SIZE_MAX;
 }
 
-/* The movement that an acceptance is about: the nearest one whose range contains its point. */
-static size_t accepted_movement(const struct group_result *r, size_t place)
+/* The nearest movement whose range contains the point. */
+size_t group_result_movement_at(const struct group_result *r, size_t place)
 {
 	size_t best = SIZE_MAX, best_distance = SIZE_MAX;
 
@@ -398,7 +399,7 @@ static void apply_acceptances(struct group_result *r)
 {
 	for (size_t a = 0; a < r->history->acceptance_count; a++) {
 		size_t place = accepted_place(r, &r->history->acceptances[a]);
-		size_t movement = place == SIZE_MAX ? SIZE_MAX : accepted_movement(r, place);
+		size_t movement = place == SIZE_MAX ? SIZE_MAX : group_result_movement_at(r, place);
 
 		if (movement != SIZE_MAX)
 			accept_rows(r, movement, &r->history->acceptances[a]);
@@ -508,19 +509,43 @@ static bool has_sure_drift(const struct group_result *r, size_t movement)
 	return false;
 }
 
+/* Whether a movement is new, for the worse and not accepted. */
+static bool is_open(const struct group_result *r, size_t index, size_t newest)
+{
+	const struct movement *movement = &r->movements[index];
+	size_t end = movement->is_drift ? movement->last : movement->place;
+
+	return movement->is_worse && !movement->reason && end + newest >= r->group->count &&
+	       (!movement->is_drift || has_sure_drift(r, index));
+}
+
 bool group_result_fails(const struct group_result *r, size_t newest)
 {
+	for (size_t m = 0; m < r->movement_count; m++)
+		if (r->movements[m].cause == CAUSE_REAL && is_open(r, m, newest))
+			return true;
+	return false;
+}
+
+size_t group_result_ignored(const struct group_result *r, size_t newest, struct problems *causes)
+{
+	size_t count = 0;
+
 	for (size_t m = 0; m < r->movement_count; m++) {
 		const struct movement *movement = &r->movements[m];
-		size_t end = movement->is_drift ? movement->last : movement->place;
+		const char *detail = "all call paths moved alike";
 
-		if (movement->cause != CAUSE_REAL || !movement->is_worse || movement->reason ||
-		    end + newest < r->group->count)
+		if ((movement->cause != CAUSE_METHOD && movement->cause != CAUSE_HARDWARE) ||
+		    !is_open(r, m, newest))
 			continue;
-		if (!movement->is_drift || has_sure_drift(r, m))
-			return true;
+		if (movement->change && movement->change->property == PROPERTY_COMMAND)
+			detail = "arguments";
+		else if (movement->change)
+			detail = property_specs[movement->change->property].name;
+		problems_add(causes, "%s: %s", cause_texts[movement->cause], detail);
+		count++;
 	}
-	return false;
+	return count;
 }
 
 const char *movement_why(char *out, size_t out_bytes, const struct group_result *r,
@@ -530,10 +555,15 @@ const char *movement_why(char *out, size_t out_bytes, const struct group_result 
 	if (movement->change) {
 		enum property property = movement->change->property;
 		size_t place = movement->change->place;
+		const char *before =
+			group_point(r->history, r->group, place - 1)->properties[property];
+		const char *after = group_point(r->history, r->group, place)->properties[property];
 
-		snprintf(out, out_bytes, "%s %s -> %s", property_specs[property].name,
-			 group_point(r->history, r->group, place - 1)->properties[property],
-			 group_point(r->history, r->group, place)->properties[property]);
+		if (property == PROPERTY_COMMAND)
+			arguments_change(out, out_bytes, before, after);
+		else
+			snprintf(out, out_bytes, "%s %s -> %s", property_specs[property].name,
+				 before, after);
 	} else if (movement->cause == CAUSE_NOISE) {
 		snprintf(out, out_bytes, "for at most %d runs", EXCURSION_MAX);
 	} else if (movement->is_together) {

@@ -41,6 +41,16 @@ void group_result_free(struct group_result *result);
  */
 bool group_result_fails(const struct group_result *result, size_t newest);
 
+/*
+ * Counts movements that would fail if their cause were not the method or the hardware. Adds each
+ * cause to causes: "method changed: arguments".
+ */
+size_t group_result_ignored(const struct group_result *result, size_t newest,
+			    struct problems *causes);
+
+/* The movement that an acceptance at a point of the group is about, or SIZE_MAX. */
+size_t group_result_movement_at(const struct group_result *result, size_t place);
+
 /* Text for "why": "CUDA driver 12080 -> 13000". Returns out. */
 const char *movement_why(char *out, size_t out_bytes, const struct group_result *result,
 			 const struct movement *movement);

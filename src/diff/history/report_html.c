@@ -38,6 +38,7 @@ static const char style[] =
 	"stroke-width:3.4;fill:none}\n"
 	".mean{stroke:var(--mean);stroke-width:2;fill:none}.mark{stroke-width:1.3;"
 	"stroke-dasharray:4 3}\n"
+	".legend span{margin-right:18px}.key-dot{color:var(--dot)}.key-mean{color:var(--mean)}\n"
 	".mark.bad{stroke:var(--bad)}.mark.good{stroke:var(--good)}.mark.other{stroke:var(--other)}"
 	"\n";
 
@@ -182,6 +183,25 @@ static int put_chart(FILE *out, const struct group_result *r, size_t number)
 	return 0;
 }
 
+static void put_legend(FILE *out)
+{
+	static const struct {
+		const char *class, *sign, *text;
+	} keys[] = {
+		{"key-dot", "•", "set of runs"},
+		{"key-mean", "━", "mean between changes"},
+		{"bad", "┆", "change for the worse"},
+		{"good", "┆", "change for the better"},
+		{"other", "┆", "accepted, or not caused by the program"},
+	};
+
+	fputs("<p class='legend dim'>", out);
+	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+		fprintf(out, "<span><b class=%s>%s</b> %s</span>\n", keys[k].class, keys[k].sign,
+			keys[k].text);
+	fputs("</p>\n", out);
+}
+
 static int put_charts(FILE *out, const struct group_result *r)
 {
 	size_t shown = 0, left = 0;
@@ -194,6 +214,8 @@ static int put_charts(FILE *out, const struct group_result *r)
 			left++;
 			continue;
 		}
+		if (!shown)
+			put_legend(out);
 		error = put_chart(out, r, t);
 		shown++;
 	}

@@ -118,7 +118,7 @@ static void put_noise(cJSON *object, const struct group_result *r)
 			continue;
 		item = json_add_object(list);
 		cJSON_AddStringToObject(item, "total", row->key);
-		put_number(item, "newest_ratio", track_noise(track, r->group, NOISE_SPAN));
+		put_number(item, "newest_ratio", track_noise(track, r->group, NOISE_SPAN, NULL));
 		spans = cJSON_AddArrayToObject(item, "ratios");
 		for (size_t begin = 0; begin < track->count; begin += NOISE_SPAN) {
 			double noise =

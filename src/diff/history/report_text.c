@@ -141,17 +141,20 @@ static void put_noise(FILE *out, const struct group_result *r)
 	for (size_t t = 0; t < 2; t++) {
 		const struct track *track = detection_find(&r->detection, r->history, LEVEL_TOTAL,
 							   totals[t], METRIC_VALUE);
-		double last;
+		double last, deviation;
+		size_t count;
 
 		if (!track)
 			continue;
+		deviation = track_noise(track, r->group, NOISE_SPAN, &count);
 		last = track->values[track->count - 1];
-		fprintf(out, "  %s %s in the newest run, noise %s over the newest %d runs\n",
-			totals[t],
+		fprintf(out, "  %s %s in the newest set", totals[t],
 			format_amount(amount, r->history->rows[track->row].unit,
-				      track->is_log ? exp(last) : last),
-			format_percent(noise, track_noise(track, r->group, NOISE_SPAN)),
-			NOISE_SPAN);
+				      track->is_log ? exp(last) : last));
+		if (isfinite(deviation))
+			fprintf(out, ", noise %s over the newest %zu sets",
+				format_percent(noise, deviation), count);
+		fputc('\n', out);
 	}
 }
 

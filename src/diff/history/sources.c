@@ -165,6 +165,7 @@ static int use_source(struct history *h, const struct history_source *source, co
 			point->commit = commit;
 			point->origin = origin;
 			point->item = i;
+			point->is_alone = source->item_count == 1;
 		}
 		point->is_used = true;
 		if (source->items[i].label[0])
@@ -382,7 +383,7 @@ static int take_entry(struct history *h, const struct source_options *options, c
 	char *whole;
 	int error = 0;
 
-	if (asprintf(&whole, "%s/%s", path, name) < 0)
+	if (asprintf(&whole, "%s%s%s", path, ends_with(path, "/") ? "" : "/", name) < 0)
 		return -ENOMEM;
 	if (!lstat(whole, &about) && S_ISDIR(about.st_mode))
 		error = search(h, options, whole, depth + 1);

@@ -86,6 +86,16 @@ int baseline_accept(struct baseline *baseline, const struct baseline_set *set, c
 	return add_accepted(&baseline->accepted, set->label, set->time_ns, row, reason);
 }
 
+void baseline_remove_acceptance(struct baseline *baseline, size_t index)
+{
+	struct baseline_acceptances *accepted = &baseline->accepted;
+
+	free_acceptance(&accepted->list[index]);
+	accepted->count--;
+	memmove(&accepted->list[index], &accepted->list[index + 1],
+		(accepted->count - index) * sizeof(*accepted->list));
+}
+
 bool baseline_is_at(const struct baseline_acceptance *accepted, const struct baseline_set *set)
 {
 	return accepted->time_ns == set->time_ns && !strcmp(accepted->label, set->label);

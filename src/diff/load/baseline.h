@@ -81,6 +81,9 @@ int baseline_unpack(struct run_set *runs, const struct baseline_packed_set *set,
 int baseline_accept(struct baseline *baseline, const struct baseline_set *set, const char *row,
 		    const char *reason);
 
+/* Takes back what was accepted. */
+void baseline_remove_acceptance(struct baseline *baseline, size_t index);
+
 /* Is a change accepted at this set? */
 bool baseline_is_at(const struct baseline_acceptance *accepted, const struct baseline_set *set);
 

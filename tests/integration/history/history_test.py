@@ -20,6 +20,7 @@ from history_profiles import DAY, profile
 SPEED_RUNS = 1000
 SPEED_PATHS = 300
 SPEED_TEXTS = 20
+CAUSES = {"hardware": "hardware or driver", "method": "method changed"}
 APPEND_SECONDS_MAX = 3.0  # measured: 0.3 s; the machine of CI can be slow
 
 
@@ -75,7 +76,18 @@ def check_outputs(folder):
     done = folder.history("runs", "--text", "-", "-o", "h.json", "-o", "h.csv", "-o", "h.html")
     assert re.search(r"slower, real\n.*gpu-time", done.stdout), done.stdout
     assert "path kernel_3 < layer_3 < main" in done.stdout
+    # A run without a label is named by its file.
+    assert re.search(r"\n  runs/0030.json \((after runs/0029.json\)|range runs/)", done.stdout), \
+        done.stdout
+    assert "runs/0000.json to runs/0049.json" in folder.history("./runs/").stdout
+    long_path = os.path.join(*"abcdefgh") + "/" + "long" * 30
+    folder.write_runs(long_path, range(2))
+    labels = [p["label"] for p in json.loads(folder.history(f"./{long_path}/", "--json", "-").stdout)
+              ["groups"][0]["points"]]
+    assert [label[-9:] for label in labels] == ["0000.json", "0001.json"], labels
+    assert all(label.startswith("...") and len(label) == 79 for label in labels), labels
     assert "values of whole runs" in done.stdout
+    assert re.search(r"gpu-time .* over the newest (19|20|21) sets\n", done.stdout), done.stdout
 
     document = json.loads(folder.read("h.json"))
     assert (document["format"], document["version"]) == ("xtrace-history", 1)
@@ -98,8 +110,13 @@ def check_outputs(folder):
     assert not re.search(r"(src|href)=|<script|url\(", page)
     charts = re.findall(r"<svg.*?</svg>", page, re.S)
     assert len(charts) == 3, len(charts)  # gpu-time, wall, and the path
+    assert page.count("class='legend") == 1
     for chart in charts:
         xml.etree.ElementTree.fromstring(chart)
+        # Lines do not reach the labels on the left.
+        axis = float(re.search(r"class='axis' d='M([\d.]+)", chart)[1])
+        lines = re.findall(r"class='(?:mean|dots|mark \w+)' d='M([\d.]+)", chart)
+        assert len(lines) > 50 and all(axis <= float(x) for x in lines), chart
 
 
 def check_gate(folder):
@@ -239,6 +256,55 @@ def check_branch(folder):
         assert said in folder.history(*words, status=2).stderr
 
 
+def check_accept_finds_changes(folder):
+    """gpu.json has 24 sets, and became slower at c14."""
+    def accept(*words, file="try.json", status=0):
+        return folder.run("baseline", "accept", file, *words, status=status).stderr
+
+    shutil.copy(folder.path("gpu.json"), folder.path("try.json"))
+    begins = "changes begin at c14 (gpu-time +"
+    for words, said in ((("--by", "c3"), f"no change begins at c3; {begins}"),
+                        (("--by", "c13"), "%): use --by c14"),
+                        (("--row", "path(zzz)"), "the set 'c14' has no row path(zzz)"),
+                        (("--row", "path(layer_5)"), "path(layer_5) does not change at c14; this "
+                                                     "does: gpu-time +")):
+        done = accept("--reason", "x", *words, status=2)
+        assert said in done, (words, done)
+    assert folder.read("try.json") == folder.read("gpu.json")
+    # The only change is the default. Undo restores the file.
+    done = accept("--reason", "deeper")
+    assert re.search(r"accepted at c14: gpu-time \+0\.\d+ %, 1 call path.*: deeper\n", done), done
+    folder.history("try.json", "--fail")
+    assert "no longer accepted at c14: deeper" in accept("--undo", "--by", "c14")
+    assert folder.read("try.json") == folder.read("gpu.json")
+    folder.history("try.json", "--fail", status=1)
+    assert "nothing is accepted at c14" in accept("--undo", "--by", "c14", status=2)
+    # A new set can be accepted before a change is found.
+    done = accept("--reason", "soon", "--by", "c22")
+    assert "no change is detectable yet with 2 sets from c22; accepted at c22 in advance" in done
+    assert f"note: {begins}" in done, done
+    assert "accepted nevertheless" in accept("--reason", "y", "--by", "c3", "--force")
+    assert "it has 2 accepted changes; choose with --by" in accept("--undo", status=2)
+    accept("--undo", "--by", "c3")
+    accept("--undo")
+    assert folder.read("try.json") == folder.read("gpu.json")
+    folder.run("baseline", "prune", "try.json", "--keep", "4")
+    done = accept("--reason", "soon")
+    assert "no change is detectable yet with 4 sets; accepted at c23 in advance: soon" in done
+    # With two changes, one must be chosen.
+    for day in range(30):
+        folder.write("two/0.json", profile(day, 100 + day, factors={
+            3: 1.2 if day >= 10 else 1, 5: 1.5 if day >= 20 else 1}))
+        folder.run("baseline", "update" if day else "save", "two.json", "two/0.json", "--label",
+                   f"d{day}", "-q", *(["--keep", "50"] if day else []))
+    done = accept("--reason", "x", file="two.json", status=2)
+    assert re.search(r"without --by: changes begin at d\d+ \(gpu-time \+\S+ %\), d20 \(.*\): choose "
+                     r"one with --by", done), done
+    assert "accepted at d20: gpu-time" in accept("--reason", "x", "--by", "d20", file="two.json")
+    assert "accepted at d10: gpu-time" in accept("--reason", "y", file="two.json")
+    folder.history("two.json", "--fail", "--newest", "30")
+
+
 def check_accepting(folder):
     """`xtrace baseline accept` at the commit that made it slower."""
     for day in range(24):
@@ -255,7 +321,16 @@ def check_accepting(folder):
                         (["--row", "road(layer_3)"], "it must be LEVEL(NAME)")):
         done = folder.run("baseline", "accept", "gpu.json", "--reason", "x", *words, status=2)
         assert said in done.stderr, done.stderr
+    for by, said in (("c114", "it has no set 'c114'; did you mean 'c14'?"),
+                     ("version", "its labels are c23, c22, c21, c20, c19, c18, c17, c16, c15, c14 "
+                                 "and 14 more"),
+                     ("c2x", "did you mean 'c23'?"), ("c", "several labels begin with it: c23")):
+        done = folder.run("baseline", "accept", "gpu.json", "--reason", "x", "--by", by, status=2)
+        assert said in done.stderr, done.stderr
+    assert "did you mean 'c14'" in folder.run("baseline", "prune", "gpu.json", "--label", "c114",
+                                              status=2).stderr
     assert "add --reason" in folder.run("baseline", "accept", "gpu.json", status=2).stderr
+    check_accept_finds_changes(folder)
     # Accepting one path leaves the total open.
     accept = ("baseline", "accept", "gpu.json", "--by", "c14", "-q")
     folder.run(*accept, "--reason", "more\tlayers", "--row", "path(layer_3)")
@@ -306,15 +381,22 @@ def check_groups(folder):
     for fact, first, second, cause, why in (
             ("driver", "12080", "13000", "hardware", "CUDA driver 12080 -> 13000"),
             ("gpu", "NVIDIA H100", "NVIDIA H200", "hardware", "GPU NVIDIA H100 -> NVIDIA H200"),
-            ("command", "train", "train --big", "method", "command line train -> train --big"),
+            ("command", "train", "train --big", "method", "--big added"),
             ("found_count", 50, 60, "method", "number of iterations 50 -> 60")):
         folder.write_runs(fact, range(40), everything=lambda day: 1 if day < 20 else 1.1,
                           **{fact: lambda day: first if day < 20 else second})
         (movement,), _ = folder.movements(fact, "--fail")
+        detail = {"driver": "CUDA driver", "gpu": "GPU", "command": "arguments",
+                  "found_count": "number of iterations"}[fact]
+        done = folder.history(fact, "--fail").stderr
+        assert f"--fail: 1 movement ignored ({CAUSES[cause]}: {detail})" in done, done
+        assert "ignored" not in folder.history(fact, "--fail", "--newest", "5").stderr
         assert (movement["cause"], movement["why"], movement["place"]) == (cause, why, 20)
     folder.write_runs("slow", range(40), everything=lambda day: 1 if day < 20 else 1.1)
     (movement,), _ = folder.movements("slow", "--fail")
     assert (movement["cause"], movement["why"]) == ("hardware", "all call paths moved alike")
+    assert ("--fail: 1 movement ignored (hardware or driver: all call paths moved alike)" in
+            folder.history("slow", "--fail").stderr)
     folder.write_runs("seeds", range(40), command=lambda day: f"train --seed {day}")
     assert "command line differs at 39 of 40 runs" in folder.history("seeds").stdout
 
@@ -338,7 +420,8 @@ def check_oddities(folder):
     done = folder.run("baseline", "accept", "untimed.json", "--reason", "x", status=2)
     assert "neither a start time nor a label" in done.stderr, done.stderr
     folder.write_runs("few", range(4))
-    assert "too few for change points" in folder.history("few").stdout
+    done = folder.history("few").stdout
+    assert "too few for change points" in done and "over the newest 4 sets" in done, done
     folder.write("each/1.json", profile(1, 1))
     folder.run("baseline", "save", "each.json", "few/0000.json,few/0001.json,few/0002.json", "-q")
     assert "1 set of runs" in folder.history("each.json").stdout

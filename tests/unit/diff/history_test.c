@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diff/history/arguments.h"
 #include "diff/history/groups.h"
 #include "diff/history/movements.h"
 
@@ -566,6 +567,33 @@ static void search_of_a_longer_history_is_incremental(void **state)
 	release(&f);
 }
 
+static void names_changed_arguments_only(void **state)
+{
+	static const struct {
+		const char *before, *after, *change;
+	} cases[] = {
+		{"train --dim 256 --fast", "train --dim 384 --fast", "--dim 256 -> 384"},
+		{"train --dim 256 -b 8", "train --dim 384 -b 16", "--dim 256 -> 384, -b 8 -> 16"},
+		{"train --dim=256", "train --dim=384", "--dim=256 -> --dim=384"},
+		{"train a.txt", "train b.txt", "a.txt -> b.txt"},
+		{"train --fast", "train --slow", "--fast -> --slow"},
+		{"train --dim 1", "train --big --dim 1", "--big added"},
+		{"train --dim 1 --big", "train --dim 1", "--big removed"},
+		{"train x y", "train z", "x y -> z"},
+		{"", "train", "train added"},
+		{"train", "", "train removed"},
+	};
+	char text[64];
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
+		assert_string_equal(
+			arguments_change(text, sizeof(text), cases[c].before, cases[c].after),
+			cases[c].change);
+	assert_string_equal(arguments_change(text, 9, "train --dim 256", "train --dim 384"),
+			    "--dim 25");
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -578,6 +606,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(gate_passes_in_common_noise),
 		cmocka_unit_test(marks_short_excursion_as_noise),
 		cmocka_unit_test(follows_renamed_path),
+		cmocka_unit_test(names_changed_arguments_only),
 		cmocka_unit_test(search_of_a_longer_history_is_incremental),
 	};
 
