@@ -58,6 +58,7 @@ struct live_totals {
 	uint8_t *batch_gpus;
 	size_t batch_capacity, batch_gpu_capacity;
 	char program[256], command_line[1024];
+	bool is_flight_recorder;
 };
 
 /* Kinds of chunks to read. */

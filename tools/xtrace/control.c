@@ -167,6 +167,14 @@ static void note_running(const struct traced_process *process)
 			   process->log);
 }
 
+/* A snapshot of a large log takes as long as the disk needs. */
+static uint64_t timeout_of(enum xt_crash_buffer_request request)
+{
+	return request == XT_REQUEST_START  ? CONFIRM_TIMEOUT_MS
+	       : request == XT_REQUEST_STOP ? DRAIN_TIMEOUT_MS
+					    : UINT64_MAX / 2;
+}
+
 /* Removes processes that did not confirm from the list. Returns how many did. */
 static size_t request_all(struct process_list *list, const struct control_request *control,
 			  enum xt_crash_buffer_request request)
@@ -187,8 +195,7 @@ static size_t request_all(struct process_list *list, const struct control_reques
 		if (words[i] < 0)
 			print_process_error(&row, request_error(words[i]));
 		if (words[i] < 0 ||
-		    !wait_for(&row, (uint32_t)words[i],
-			      is_start ? CONFIRM_TIMEOUT_MS + delay_ms : DRAIN_TIMEOUT_MS))
+		    !wait_for(&row, (uint32_t)words[i], timeout_of(request) + delay_ms))
 			continue;
 		list->rows[i] = list->rows[kept];
 		list->rows[kept++] = row;

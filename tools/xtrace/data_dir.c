@@ -127,7 +127,8 @@ static bool is_locked(DIR *folder, const char *name)
 bool data_dir_log_is_held(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	bool is_held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB);
+	/* If this process has no descriptor left, the other is not known to have ended. */
+	bool is_held = fd < 0 ? errno != ENOENT : flock(fd, LOCK_SH | LOCK_NB) != 0;
 
 	if (fd >= 0)
 		close(fd);

@@ -35,7 +35,7 @@ int data_dir_check_removable(const char *path);
 /* Returns 0, or -ETXTBSY after an error message if a process still writes to a log. */
 int data_dir_check_idle(const char *path);
 
-/* False if no process holds the lock of the log. True if the file system has no locks. */
+/* False if no process holds the lock of the log, or there is no log. True if that is unknown. */
 bool data_dir_log_is_held(const char *path);
 
 /*

@@ -14,9 +14,10 @@
 #include "data_dir.h"
 #include "log/base/grow.h"
 
-#define SEARCH_NS UINT64_C(2000000000) /* reading the maps of all processes takes long */
-#define UPDATE_NS UINT64_C(50000000)   /* the server answers no request meanwhile */
-#define READ_NS	  UINT64_C(20000000)   /* of this, for one process */
+#define SEARCH_NS	    UINT64_C(2000000000) /* reading the maps of all processes takes long */
+#define SEARCH_DIRECTORY_NS UINT64_C(500000000)
+#define UPDATE_NS	    UINT64_C(50000000) /* the server answers no request meanwhile */
+#define READ_NS		    UINT64_C(20000000) /* of this, for one process */
 
 static uint64_t now_ns(void)
 {
@@ -194,17 +195,17 @@ static void remove_ended(struct live_processes *processes)
 
 bool live_processes_update(struct live_processes *processes)
 {
-	uint64_t start_ns = now_ns();
+	uint64_t start_ns = now_ns(),
+		 period_ns = processes->directory_count ? SEARCH_DIRECTORY_NS : SEARCH_NS;
 	bool has_more = false;
 
-	if (processes->directory_count || !processes->searched_ns ||
-	    start_ns - processes->searched_ns >= SEARCH_NS) {
+	if (!processes->searched_ns || start_ns - processes->searched_ns >= period_ns) {
 		search(processes);
-		processes->searched_ns = start_ns;
+		start_ns = processes->searched_ns = now_ns();
 	}
 	for (size_t i = 0; i < processes->count; i++) {
 		/* The next update begins with those that were left out. */
-		if (now_ns() - start_ns > UPDATE_NS)
+		if (i && now_ns() - start_ns > UPDATE_NS)
 			return true;
 		processes->next = (processes->next + 1) % processes->count;
 		has_more |= read_row(&processes->rows[processes->next]);

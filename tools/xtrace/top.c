@@ -19,6 +19,7 @@
 
 #define INTERVAL_NS  UINT64_C(1000000000)
 #define READ_MS	     100
+#define CATCH_UP_NS  UINT64_C(5000000000) /* with the logs of processes that have run for long */
 #define FILTER_BYTES 64
 #define KEY_ESCAPE   27
 #define SHOW_SCREEN  "\033[?1049h\033[?25l" /* the alternate screen, without a cursor */
@@ -170,13 +171,13 @@ static bool read_keys(struct screen *screen, const struct top_figures *top, int 
 
 static int refresh(struct screen *screen, struct top_figures *top, uint64_t interval_ns)
 {
-	uint64_t next_ns = 0;
+	uint64_t next_ns = now_ns();
 	int error = 0;
 
 	while (!error && !is_ended) {
 		bool has_more = top_figures_read(top);
 
-		if (!has_more && now_ns() >= next_ns && !screen->view.is_paused) {
+		if (now_ns() >= next_ns + (has_more ? CATCH_UP_NS : 0) && !screen->view.is_paused) {
 			error = top_figures_compute(top);
 			draw(screen, top);
 			next_ns = now_ns() + interval_ns;
@@ -189,6 +190,15 @@ static int refresh(struct screen *screen, struct top_figures *top, uint64_t inte
 	return error;
 }
 
+/* A log may grow faster than it can be read. */
+static void catch_up(struct top_figures *top)
+{
+	uint64_t start_ns = now_ns();
+
+	while (now_ns() - start_ns < CATCH_UP_NS && top_figures_read(top))
+		;
+}
+
 static void read_for(struct top_figures *top, uint64_t time_ns)
 {
 	const struct timespec pause = {0, READ_MS * 1000000l};
@@ -197,8 +207,7 @@ static void read_for(struct top_figures *top, uint64_t time_ns)
 	while (now_ns() - start_ns < time_ns)
 		if (!top_figures_read(top))
 			nanosleep(&pause, NULL);
-	while (top_figures_read(top))
-		;
+	catch_up(top);
 }
 
 /* The first figures are about the time between two readings. */
@@ -209,8 +218,7 @@ static int print_once(struct top_figures *top, const struct top_request *request
 	char *json = NULL;
 	int error;
 
-	while (top_figures_read(top))
-		;
+	catch_up(top);
 	error = top_figures_compute(top);
 	top->started_ns[(top->slot + 1) % LIVE_HOT_SLOTS] = now_ns();
 	if (error)

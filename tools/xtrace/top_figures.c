@@ -33,11 +33,6 @@ void top_figures_free(struct top_figures *top)
 	free(top->kernels);
 }
 
-bool top_figures_read(struct top_figures *top)
-{
-	return live_processes_update(&top->processes);
-}
-
 static struct top_snapshot snapshot_of(struct top_process *row)
 {
 	const struct live_totals *totals = live_log_totals(row->live->log);
@@ -115,6 +110,17 @@ static int find_row(struct top_figures *top, const struct live_process *live,
 	**row_out = (struct top_process){.log_id = id};
 	forget_past(live);
 	return 0;
+}
+
+static const struct live_process *find_live(const struct top_figures *top, uint64_t log_id)
+{
+	for (size_t i = 0; i < top->processes.count; i++) {
+		const struct live_process *live = &top->processes.rows[i];
+
+		if (live_log_is_current(live->log) && live_log_header(live->log)->log_id == log_id)
+			return live;
+	}
+	return NULL;
 }
 
 static void remove_gone(struct top_figures *top)
@@ -213,4 +219,15 @@ int top_figures_compute(struct top_figures *top)
 	int error = compute_processes(top);
 
 	return error ? error : compute_lines(top);
+}
+
+bool top_figures_read(struct top_figures *top)
+{
+	bool has_more = live_processes_update(&top->processes);
+
+	/* The update may have moved or removed them. */
+	for (size_t i = 0; i < top->row_count; i++)
+		top->rows[i].live = find_live(top, top->rows[i].log_id);
+	remove_gone(top);
+	return has_more;
 }

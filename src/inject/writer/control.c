@@ -54,7 +54,7 @@ static void update_snapshot(void)
 		return;
 	if (!control.is_snapshot_begun) {
 		control.is_snapshot_begun = snapshot_request();
-	} else if (!snapshot_is_busy()) {
+	} else if (snapshot_request_is_done()) {
 		crash_buffer_request_done(control.snapshot_word);
 		control.snapshot_word = 0;
 	}

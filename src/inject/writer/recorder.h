@@ -52,6 +52,7 @@ struct size_limit {
 	} state;
 	uint64_t file_bytes;	/* at the last check */
 	uint64_t kept_from_ns;	/* the oldest events; for a limit of time */
+	uint64_t next_from_ns;	/* the same, after the compaction in progress */
 	uint64_t retry_from_ns; /* a compaction failed */
 	uint64_t largest_flush_bytes;
 };

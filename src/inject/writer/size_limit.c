@@ -61,7 +61,8 @@ static int start_copy(struct recorder *rec)
 	if (!bound->keep_ns)
 		return xt_compact_begin(rec->writer, bound->bytes / 2);
 	rc = xt_compact_begin_since(rec->writer, from_ns);
-	if (!rc || rc == -ENODATA)
+	rec->size_limit.next_from_ns = from_ns;
+	if (rc == -ENODATA)
 		rec->size_limit.kept_from_ns = from_ns;
 	return rc;
 }
@@ -131,8 +132,10 @@ static void finish_compaction(struct recorder *rec)
 	debug_log(DEBUG_WRITER, "compaction ends: events from %s ns on are kept", from);
 	record_account(rec);
 	rec->size_limit.state = SIZE_WITHIN_LIMIT;
-	if (!recorder_flush(rec))
+	if (!recorder_flush(rec)) {
+		rec->size_limit.kept_from_ns = rec->size_limit.next_from_ns;
 		return;
+	}
 	xt_compact_end(rec->writer);
 	count_removed(rec, &compacted, (uint64_t)-1);
 	if (!may_retry(rec, rec->write_error))
@@ -192,9 +195,9 @@ static bool is_due(const struct recorder *rec)
 		return false;
 	if (limit->bound.keep_ns) {
 		from_ns = limit->kept_from_ns ? limit->kept_from_ns : rec->start_ns;
-		/* What was recorded before a stop is still the newest. */
+		/* What was recorded before a pause is still the newest. */
 		return now_ns >= from_ns + 2 * limit->bound.keep_ns &&
-		       !(atomic_load(&recording_paused) & PAUSED_STOPPED);
+		       !atomic_load(&recording_paused);
 	}
 	ahead = 2 * limit->largest_flush_bytes + RESERVE_BYTES;
 	return limit->file_bytes + ahead >= limit->bound.bytes;

@@ -44,6 +44,7 @@ static struct {
 	uint64_t flush_count; /* flushes of CUPTI before */
 	uint64_t last_automatic_ns;
 	uint32_t last_number; /* of the last snapshot's name */
+	bool is_request_done;
 } snapshot;
 
 void snapshot_begin(const struct snapshot_limits *wanted)
@@ -72,30 +73,50 @@ bool snapshot_request(void)
 
 	if (snapshot_is_busy())
 		return false;
+	snapshot.is_request_done = false;
 	start(trigger, strlen(trigger), false);
 	return true;
 }
 
-void snapshot_fire(struct recorder *rec, const char *trigger, size_t trigger_bytes)
+bool snapshot_request_is_done(void)
+{
+	return snapshot.is_request_done;
+}
+
+bool snapshot_fire(struct recorder *rec, const char *trigger, size_t trigger_bytes, bool is_again)
 {
 	uint64_t now_ns = monotonic_ns();
 
-	rec->triggers_fired++;
+	rec->triggers_fired += !is_again;
 	if (snapshot_is_busy() || rec->snapshots_automatic >= limits.count_max ||
 	    (rec->snapshots_automatic &&
 	     now_ns - snapshot.last_automatic_ns < limits.interval_ns)) {
-		debug_log(DEBUG_WRITER, "trigger %.*s is only counted", (int)trigger_bytes,
-			  trigger);
-		return;
+		if (!is_again)
+			debug_log(DEBUG_WRITER, "trigger %.*s is only counted", (int)trigger_bytes,
+				  trigger);
+		return false;
 	}
 	rec->snapshots_automatic++;
 	snapshot.last_automatic_ns = now_ns;
 	start(trigger, trigger_bytes, true);
+	return true;
 }
 
 static int path_of(const struct recorder *rec, const char *ending, char path[PATH_BYTES])
 {
 	return xt_snapshot_path(xt_writer_path(rec->writer), ending, path, PATH_BYTES);
+}
+
+/* In a shared directory, another user may have made the folder, or a link. */
+static int make_folder(const char *path)
+{
+	struct stat status;
+
+	if (!mkdir(path, 0700))
+		return 0;
+	if (errno != EEXIST || lstat(path, &status))
+		return -errno;
+	return S_ISDIR(status.st_mode) && status.st_uid == geteuid() ? 0 : -EACCES;
 }
 
 static int create_draft(struct recorder *rec)
@@ -107,8 +128,9 @@ static int create_draft(struct recorder *rec)
 		return error;
 	slash = strrchr(path, '/');
 	*slash = '\0';
-	if (mkdir(path, 0700) && errno != EEXIST)
-		return -errno;
+	error = make_folder(path);
+	if (error)
+		return error;
 	*slash = '/';
 	/* A child forked meanwhile would inherit the descriptors. */
 	loader_lock();
@@ -120,6 +142,7 @@ static int create_draft(struct recorder *rec)
 static void finish(const char *path, int error)
 {
 	snapshot.state = SNAPSHOT_NONE;
+	snapshot.is_request_done |= !snapshot.is_automatic;
 	crash_buffer_snapshot(error ? 0 : snapshot.last_number, error);
 	debug_log(DEBUG_WRITER, "snapshot ends: %s", error ? strerror(-error) : path);
 	if (error == -ECANCELED)

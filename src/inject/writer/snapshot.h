@@ -24,8 +24,14 @@ void snapshot_begin(const struct snapshot_limits *limits);
 /* Starts a snapshot at the request of a user. False while another is in progress. */
 bool snapshot_request(void);
 
-/* A trigger fired: starts a snapshot, if the limits allow one. */
-void snapshot_fire(struct recorder *rec, const char *trigger, size_t trigger_bytes);
+/* Whether that snapshot has ended. */
+bool snapshot_request_is_done(void);
+
+/*
+ * A trigger fired: starts a snapshot. False if the limits do not allow one. is_again: it was
+ * counted before.
+ */
+bool snapshot_fire(struct recorder *rec, const char *trigger, size_t trigger_bytes, bool is_again);
 
 bool snapshot_is_busy(void);
 

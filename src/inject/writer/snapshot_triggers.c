@@ -18,7 +18,8 @@ static uint32_t trigger_count;
 static bool watches_gpu;
 
 static struct {
-	bool has_fired[XT_SNAPSHOT_TRIGGERS_MAX]; /* in the present state of the GPU */
+	/* In the present state of the GPU: */
+	bool has_fired[XT_SNAPSHOT_TRIGGERS_MAX], is_saved[XT_SNAPSHOT_TRIGGERS_MAX];
 	uint64_t checked_ns;
 	uint64_t recording_since_ns; /* 0: not recording */
 	/* What shows progress of the GPU, and since when it has not changed. */
@@ -36,7 +37,7 @@ void snapshot_triggers_begin(const struct xt_snapshot_trigger *wanted, uint32_t 
 
 static void fire(struct recorder *rec, const struct xt_snapshot_trigger *trigger)
 {
-	snapshot_fire(rec, trigger->text, trigger->text_bytes);
+	snapshot_fire(rec, trigger->text, trigger->text_bytes, false);
 }
 
 void snapshot_triggers_call(struct recorder *rec, int32_t result)
@@ -67,7 +68,10 @@ void snapshot_triggers_range(struct recorder *rec, uint32_t found, uint64_t dura
 			fire(rec, &triggers[t]);
 }
 
-/* Fires triggers of a kind once while this lasts. */
+/*
+ * Fires triggers of a kind once while this lasts. If a limit forbids a snapshot, it is taken when
+ * that is over.
+ */
 static void fire_once(struct recorder *rec, enum xt_trigger_kind kind, uint64_t lasts_ns)
 {
 	for (uint32_t t = 0; t < trigger_count; t++) {
@@ -75,8 +79,11 @@ static void fire_once(struct recorder *rec, enum xt_trigger_kind kind, uint64_t 
 
 		if (triggers[t].kind != kind)
 			continue;
-		if (is_exceeded && !gpu.has_fired[t])
-			fire(rec, &triggers[t]);
+		if (!is_exceeded)
+			gpu.is_saved[t] = false;
+		else if (!gpu.is_saved[t])
+			gpu.is_saved[t] = snapshot_fire(rec, triggers[t].text,
+							triggers[t].text_bytes, gpu.has_fired[t]);
 		gpu.has_fired[t] = is_exceeded;
 	}
 }

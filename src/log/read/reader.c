@@ -18,6 +18,8 @@
 
 #define LOG_HEADER_BYTES_MAX 4096 /* a later minor version may append fields */
 
+#define FOLLOW_SEARCH_BYTES (UINT64_C(64) << 20)
+
 struct xt_reader {
 	struct xt_source source;
 	struct xt_log_header header;
@@ -31,6 +33,7 @@ struct xt_reader {
 	bool has_limits;
 	bool refused;
 	bool ended;
+	bool is_following;    /* must not search for long at once */
 	bool ended_in_debris; /* the file ends in data without a valid chunk header */
 	uint64_t tail_bytes;  /* counted as skipped at the end, but may be part of a later chunk */
 };
@@ -192,6 +195,7 @@ static bool header_is_right(const uint8_t *p)
 static bool find_header(struct xt_reader *reader, struct xt_chunk_header *header)
 {
 	const uint8_t first = XT_CHUNK_MAGIC & 0xff;
+	uint64_t start = reader->position;
 	bool searching = false;
 
 	for (;;) {
@@ -199,6 +203,9 @@ static bool find_header(struct xt_reader *reader, struct xt_chunk_header *header
 		const uint8_t *p =
 			xt_source_view(&reader->source, reader->position, sizeof(*header), &have);
 
+		/* The next call goes on from here. */
+		if (reader->is_following && reader->position - start >= FOLLOW_SEARCH_BYTES)
+			return false;
 		if (have < sizeof(*header)) {
 			reader->damage.bytes_skipped += have;
 			reader->tail_bytes = have;
@@ -339,6 +346,7 @@ bool xt_reader_follow(struct xt_reader *reader)
 {
 	if (reader->refused || xt_source_total(&reader->source) < reader->position)
 		return false;
+	reader->is_following = true;
 	if (!reader->ended)
 		return true;
 	reader->ended = false;
