@@ -327,6 +327,17 @@ static void print_workflow(const struct ci_setup *setup, const struct ci_files *
 	free(text);
 }
 
+static void print_trial(const struct ci_setup *setup)
+{
+	char *line = shell_quote_argument(setup->line);
+
+	if (line)
+		printf("\nTo try the check here, after a commit (it writes to xtrace-gate/):\n\n"
+		       "  XTRACE_GATE_COMMAND=%s %s" CI_FOLDER "/ci/gate.sh\n",
+		       line, setup->is_simulated ? "XTRACE_GATE_BENCH_OPTIONS=--simulate " : "");
+	free(line);
+}
+
 static void print_result(const struct ci_setup *setup, const struct ci_files *files)
 {
 	printf("\nWritten:\n");
@@ -338,6 +349,7 @@ static void print_result(const struct ci_setup *setup, const struct ci_files *fi
 	       "  git commit -m 'Check GPU time in CI'\n"
 	       "  git push\n",
 	       setup->host->folder);
+	print_trial(setup);
 }
 
 /* Makes all texts in the scratch folder, then writes the files. Returns the exit status. */

@@ -86,6 +86,7 @@ def check_github(repo):
                      PROGRAM, NASTY)
     assert sorted(set(repo.files()) - set(repo.at_first)) == sorted([*WRITTEN, GITHUB])
     assert "git add .gitattributes .xtrace .github\n" in said and "git push" in said, said
+    assert "XTRACE_GATE_BENCH_OPTIONS=--simulate .xtrace/ci/gate.sh\n" in said, said
     assert not os.listdir(repo.path("tmp"))
     check_rules(repo)
     (job,) = yaml.safe_load(repo.read(GITHUB))["jobs"].values()
