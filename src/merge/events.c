@@ -504,6 +504,7 @@ int reading_finish(struct reading *reading)
 
 	run->nodes_cyclic_count += model->nodes.cyclic_count;
 	run->pause_count += model->pauses.count;
+	run->cut_count += model->from_ns > model->start_ns;
 	run->stop_count += model->stops.count;
 	run->paused_ns += pauses_total_ns(&model->pauses, model->last_clock_ns);
 	add_handoffs(run, model);

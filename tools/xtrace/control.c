@@ -249,8 +249,10 @@ static void report_snapshot(const struct traced_process *process)
 	if (process_status_read(process, &status) || !status.snapshot_number)
 		return;
 	xt_snapshot_ending(ending, status.snapshot_number);
-	if (!xt_snapshot_path(process->log, ending, path, sizeof(path)))
-		print_note("snapshot written; to see it: xtrace report '%s'", path);
+	if (xt_snapshot_path(process->log, ending, path, sizeof(path)))
+		return;
+	puts(path); /* for scripts */
+	print_note("snapshot written; to see it: xtrace report '%s'", path);
 }
 
 static void report(const struct traced_process *process, const struct control_request *control)

@@ -213,7 +213,8 @@ static void put_overview(struct output *out, const struct run *run)
 	if (!run->pause_count)
 		return;
 	format_time(time, run->paused_ns);
-	put_fact(out, "recording paused", time);
+	put_fact(out, run->cut_count ? "not in the log, or recording paused" : "recording paused",
+		 time);
 }
 
 static void put_losses(struct output *out, const struct run *run)

@@ -111,7 +111,9 @@ static int add_activity(struct headline_texts *texts, const struct run *run)
 	format_time(active, headline->span_ns);
 	error = add_text(texts, "GPU busy", "%s of %s, from its first to its last work%s%s%s",
 			 format_percent_of(headline->busy_ns, headline->span_ns), active,
-			 run->pause_count ? ", without pauses of recording" : "",
+			 run->cut_count	    ? ", as far as the log goes back"
+			 : run->pause_count ? ", without pauses of recording"
+					    : "",
 			 slowest ? "; slowest: " : "", slowest ? slowest->label : "");
 	classes = error ? NULL : idle_text(headline, idle_ns);
 	if (!classes)
