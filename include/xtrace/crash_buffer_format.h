@@ -134,8 +134,8 @@ struct xt_crash_buffer_header {
 	/* Valid bytes of the log; 0: unknown. */
 	uint64_t log_bytes;
 	uint32_t state;		/* enum xt_tracer_state */
-	uint32_t delay_ms;	/* of a request to start: how long to wait before */
-	uint32_t duration_ms;	/* of a request to start: how long to record; 0: no limit */
+	uint32_t delay_ms;	/* a requested start waits so long */
+	uint32_t duration_ms;	/* a requested recording lasts so long; 0: no limit */
 	uint32_t request_taken; /* the last request that the tracer has read */
 	uint64_t gpus;		/* bit i: work of device i was recorded */
 	uint64_t launch_count;	/* recorded launches of kernels and graphs */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process has done so far, added up from the chunks of its log as they are read.
+ * The sums of a process, added up from the chunks of its log as they are read.
  *
  * Memory is bounded, whatever the length of the log: events are added and forgotten. Only small
  * tables are kept by id. Belongs to one thread.

@@ -290,6 +290,8 @@ class Cycles(Part):
         self.results = result
         self.expect(not unattributed, "%d pieces of GPU work have no call" % unattributed)
         self.expect(result["lost"] == ["0"], "lost: %s" % said)
+        self.expect(result["gap_ms_in_windows"] <= LIMITS["gap_ms"],
+                    "launches waited for start or stop")
         self.expect(result["start_ms"][1] <= LIMITS["start_ms"], "a start took too long")
         self.expect(result["stop_ms"][1] <= LIMITS["stop_ms"], "a stop took too long")
 

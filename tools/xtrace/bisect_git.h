@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The git side of xtrace bench --bisect. Commits are checked out in two git worktrees below a
- * temporary directory, so the user's working tree, index, HEAD and bisection stay as they are: git
- * keeps all of these separately for each worktree.
+ * temporary directory. Each worktree has an index, a HEAD and a bisection of its own, so those of
+ * the user stay as they are.
  */
 #ifndef XTRACE_BISECT_GIT_H
 #define XTRACE_BISECT_GIT_H

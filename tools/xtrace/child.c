@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli/message.h"
+#include "monotonic.h"
 
 /* Signals that are forwarded to the program. */
 static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -176,18 +177,10 @@ static void signals_to_watch(sigset_t *watched)
 	}
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Like sigwaitinfo(), but also returns at that time. */
 static int wait_until(uint64_t end_ns, const sigset_t *watched, siginfo_t *info)
 {
-	uint64_t now = now_ns(), left_ns = end_ns > now ? end_ns - now : 0;
+	uint64_t now = monotonic_ns(), left_ns = end_ns > now ? end_ns - now : 0;
 	const struct timespec left = {(time_t)(left_ns / 1000000000), (long)(left_ns % 1000000000)};
 
 	return sigtimedwait(watched, info, &left);
@@ -208,7 +201,8 @@ static int wait_for(pid_t pid, const sigset_t *watched, const struct child_care 
 {
 	static const struct timespec no_time;
 	bool ticks = care && care->tick;
-	uint64_t step_ns = ticks ? care->period_ns / FIRST_TICKS : 0, next_ns = now_ns() + step_ns;
+	uint64_t step_ns = ticks ? care->period_ns / FIRST_TICKS : 0,
+		 next_ns = monotonic_ns() + step_ns;
 	siginfo_t info;
 	int status = 0, late;
 
@@ -216,10 +210,10 @@ static int wait_for(pid_t pid, const sigset_t *watched, const struct child_care 
 		int signal =
 			ticks ? wait_until(next_ns, watched, &info) : sigwaitinfo(watched, &info);
 
-		if (ticks && now_ns() >= next_ns) {
+		if (ticks && monotonic_ns() >= next_ns) {
 			care->tick(care->context);
 			step_ns = 2 * step_ns < care->period_ns ? 2 * step_ns : care->period_ns;
-			next_ns = now_ns() + step_ns;
+			next_ns = monotonic_ns() + step_ns;
 		}
 		note_signal(care, signal);
 		if (signal == SIGCHLD && waitpid(pid, &status, WNOHANG) == pid)

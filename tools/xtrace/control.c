@@ -18,13 +18,14 @@
 
 #include "data_dir.h"
 #include "log/write/snapshot_file.h"
+#include "monotonic.h"
 #include "processes.h"
 
 #define PID_DIGITS_MAX	   9
 #define POLL_MS		   2
 #define NS_PER_MS	   UINT64_C(1000000)
 #define MS_MAX		   (uint64_t) UINT32_MAX
-#define READ_TIMEOUT_MS	   1000	 /* the tracer looks every 2 ms */
+#define READ_TIMEOUT_MS	   1000	 /* the tracer looks every few ms */
 #define CONFIRM_TIMEOUT_MS 5000	 /* a first start loads parts of CUPTI */
 #define DRAIN_TIMEOUT_MS   30000 /* the GPU may be busy for long */
 
@@ -78,14 +79,6 @@ static void nap(void)
 	nanosleep(&time, NULL);
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static void print_process_error(const struct traced_process *process, const char *what)
 {
 	if (process->pid)
@@ -127,13 +120,14 @@ static const char *failure(const struct process_status *status,
 /* Waits until the tracer confirms. Prints why it did not; then returns false. */
 static bool wait_for(const struct traced_process *process, uint32_t word, uint64_t timeout_ms)
 {
-	uint64_t start_ms = now_ms();
+	uint64_t start_ms = monotonic_ns() / NS_PER_MS;
 	enum request_progress progress;
 	struct process_status status;
 	const char *problem;
 
 	while ((progress = process_progress(process, word)) != REQUEST_DONE) {
-		const char *why = why_not(process, progress, now_ms() - start_ms, timeout_ms);
+		const char *why = why_not(process, progress, monotonic_ns() / NS_PER_MS - start_ms,
+					  timeout_ms);
 
 		if (why) {
 			print_process_error(process, why);

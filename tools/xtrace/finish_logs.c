@@ -17,6 +17,7 @@
 #include "cli/subprocess.h"
 #include "data_dir.h"
 #include "log/recover/recover.h"
+#include "monotonic.h"
 
 #define EMBED_LOGS_MAX	 1000 /* per merge process, to limit its argument list */
 #define EMBED_OTHERS_MAX 32   /* CPU logs of processes without CUDA calls */
@@ -26,14 +27,6 @@ struct sized_log {
 	size_t index;
 	off_t bytes;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* Adds the crash buffer of a killed process to its log. */
 static void recover(const char *log)
@@ -72,7 +65,7 @@ static void settle_log(struct finished *f, size_t index)
 	if (!path)
 		return;
 	summary_probe(path, summary);
-	while (summary->running && now_ns() - f->end_ns < GRACE_NS) {
+	while (summary->running && monotonic_ns() - f->end_ns < GRACE_NS) {
 		nanosleep(&(struct timespec){.tv_nsec = GRACE_STEP_NS}, NULL);
 		summary_probe(path, summary);
 	}

@@ -13,19 +13,12 @@
 #include "cli/message.h"
 #include "data_dir.h"
 #include "log/base/grow.h"
+#include "monotonic.h"
 
 #define SEARCH_NS	    UINT64_C(2000000000) /* reading the maps of all processes takes long */
 #define SEARCH_DIRECTORY_NS UINT64_C(500000000)
 #define UPDATE_NS	    UINT64_C(50000000) /* the server answers no request meanwhile */
 #define READ_NS		    UINT64_C(20000000) /* of this, for one process */
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static void free_row(struct live_process *row)
 {
@@ -158,7 +151,7 @@ static void search(struct live_processes *processes)
 static void end(struct live_process *row)
 {
 	if (!row->has_ended)
-		row->ended_ns = now_ns();
+		row->ended_ns = monotonic_ns();
 	row->has_ended = true;
 }
 
@@ -185,7 +178,7 @@ static bool read_row(struct live_process *row)
 
 static void remove_ended(struct live_processes *processes)
 {
-	uint64_t now = now_ns();
+	uint64_t now = monotonic_ns();
 
 	for (size_t i = processes->count; i-- > 0;)
 		if (processes->rows[i].has_ended &&
@@ -195,17 +188,17 @@ static void remove_ended(struct live_processes *processes)
 
 bool live_processes_update(struct live_processes *processes)
 {
-	uint64_t start_ns = now_ns(),
+	uint64_t start_ns = monotonic_ns(),
 		 period_ns = processes->directory_count ? SEARCH_DIRECTORY_NS : SEARCH_NS;
 	bool has_more = false;
 
 	if (!processes->searched_ns || start_ns - processes->searched_ns >= period_ns) {
 		search(processes);
-		start_ns = processes->searched_ns = now_ns();
+		start_ns = processes->searched_ns = monotonic_ns();
 	}
 	for (size_t i = 0; i < processes->count; i++) {
 		/* The next update begins with those that were left out. */
-		if (i && now_ns() - start_ns > UPDATE_NS)
+		if (i && monotonic_ns() - start_ns > UPDATE_NS)
 			return true;
 		processes->next = (processes->next + 1) % processes->count;
 		has_more |= read_row(&processes->rows[processes->next]);

@@ -62,7 +62,7 @@ const char *process_state_name(enum xt_tracer_state state);
 int64_t process_request(const struct traced_process *process, enum xt_crash_buffer_request request,
 			uint32_t delay_ms, uint32_t duration_ms);
 
-/* What became of a request. */
+/* How far the tracer is with a request. */
 enum request_progress {
 	REQUEST_UNREAD,
 	REQUEST_READ,

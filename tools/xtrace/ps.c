@@ -15,6 +15,7 @@
 
 #include "json_file.h"
 #include "log/base/number_format.h"
+#include "monotonic.h"
 #include "processes.h"
 
 #define INTERVAL_MS  500
@@ -123,20 +124,12 @@ static cJSON *json_row(const struct row *row)
 	return item;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Reads each process twice, some time apart. */
 static void read_rows(struct row *rows, const struct process_list *list)
 {
 	const struct timespec interval = {0, INTERVAL_MS * 1000000l};
 	bool is_any_recording = false;
-	uint64_t start_ns = now_ns();
+	uint64_t start_ns = monotonic_ns();
 
 	for (size_t i = 0; i < list->count; i++) {
 		rows[i].process = &list->rows[i];
@@ -147,7 +140,7 @@ static void read_rows(struct row *rows, const struct process_list *list)
 	if (is_any_recording)
 		nanosleep(&interval, NULL);
 	for (size_t i = 0; i < list->count; i++) {
-		rows[i].seconds = (double)(now_ns() - start_ns) / 1e9;
+		rows[i].seconds = (double)(monotonic_ns() - start_ns) / 1e9;
 		rows[i].is_alive &= !process_status_read(&list->rows[i], &rows[i].status);
 		read_command(&rows[i]);
 	}

@@ -3,6 +3,7 @@
  * xtrace top: shows what the GPUs are busy with, and refreshes the terminal.
  */
 #include "commands.h"
+#include "monotonic.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -57,14 +58,6 @@ static void on_signal(int number)
 		is_resized = 1;
 	else
 		is_ended = 1;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 struct screen {
@@ -171,16 +164,17 @@ static bool read_keys(struct screen *screen, const struct top_figures *top, int 
 
 static int refresh(struct screen *screen, struct top_figures *top, uint64_t interval_ns)
 {
-	uint64_t next_ns = now_ns();
+	uint64_t next_ns = monotonic_ns();
 	int error = 0;
 
 	while (!error && !is_ended) {
 		bool has_more = top_figures_read(top);
 
-		if (now_ns() >= next_ns + (has_more ? CATCH_UP_NS : 0) && !screen->view.is_paused) {
+		if (monotonic_ns() >= next_ns + (has_more ? CATCH_UP_NS : 0) &&
+		    !screen->view.is_paused) {
 			error = top_figures_compute(top);
 			draw(screen, top);
-			next_ns = now_ns() + interval_ns;
+			next_ns = monotonic_ns() + interval_ns;
 		} else if (is_resized) {
 			draw(screen, top);
 		}
@@ -193,18 +187,18 @@ static int refresh(struct screen *screen, struct top_figures *top, uint64_t inte
 /* A log may grow faster than it can be read. */
 static void catch_up(struct top_figures *top)
 {
-	uint64_t start_ns = now_ns();
+	uint64_t start_ns = monotonic_ns();
 
-	while (now_ns() - start_ns < CATCH_UP_NS && top_figures_read(top))
+	while (monotonic_ns() - start_ns < CATCH_UP_NS && top_figures_read(top))
 		;
 }
 
 static void read_for(struct top_figures *top, uint64_t time_ns)
 {
 	const struct timespec pause = {0, READ_MS * 1000000l};
-	uint64_t start_ns = now_ns();
+	uint64_t start_ns = monotonic_ns();
 
-	while (now_ns() - start_ns < time_ns)
+	while (monotonic_ns() - start_ns < time_ns)
 		if (!top_figures_read(top))
 			nanosleep(&pause, NULL);
 	catch_up(top);
@@ -220,7 +214,7 @@ static int print_once(struct top_figures *top, const struct top_request *request
 
 	catch_up(top);
 	error = top_figures_compute(top);
-	top->started_ns[(top->slot + 1) % LIVE_HOT_SLOTS] = now_ns();
+	top->started_ns[(top->slot + 1) % LIVE_HOT_SLOTS] = monotonic_ns();
 	if (error)
 		return error;
 	read_for(top, request->interval_ns);

@@ -7,20 +7,13 @@
 #include <time.h>
 
 #include "log/base/grow.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
+#include "monotonic.h"
 
 int top_figures_init(struct top_figures *top)
 {
 	top->processes.names = &top->names;
 	for (unsigned s = 0; s < LIVE_HOT_SLOTS; s++)
-		top->started_ns[s] = now_ns();
+		top->started_ns[s] = monotonic_ns();
 	return live_names_init(&top->names);
 }
 
@@ -37,7 +30,7 @@ static struct top_snapshot snapshot_of(struct top_process *row)
 {
 	const struct live_totals *totals = live_log_totals(row->live->log);
 	struct top_snapshot snapshot = {
-		.time_ns = now_ns(),
+		.time_ns = monotonic_ns(),
 		.launch_count = totals->launch_count,
 		.cost_ns = live_totals_account(totals, "callbacks.ns") +
 			   live_totals_account(totals, "writer.cpu_ns") +
@@ -208,9 +201,9 @@ static int compute_lines(struct top_figures *top)
 	}
 	sort(top->paths, &top->path_count);
 	sort(top->kernels, &top->kernel_count);
-	top->window_ns = now_ns() - top->started_ns[(top->slot + 1) % LIVE_HOT_SLOTS];
+	top->window_ns = monotonic_ns() - top->started_ns[(top->slot + 1) % LIVE_HOT_SLOTS];
 	top->slot = (top->slot + 1) % LIVE_HOT_SLOTS;
-	top->started_ns[top->slot] = now_ns();
+	top->started_ns[top->slot] = monotonic_ns();
 	return error;
 }
 

@@ -266,7 +266,7 @@ static int add_directory_stamps(uint64_t *stamp, const char *path, int depth)
 	return error;
 }
 
-/* What the points of a source depend on: names, sizes and times of its files, and options. */
+/* The points of a source depend on names, sizes and times of its files, and on options. */
 static int file_key(char out[KEY_BYTES], const char *path, const struct source_options *options)
 {
 	struct stat about;

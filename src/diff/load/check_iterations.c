@@ -10,7 +10,7 @@
 
 #define COUNTS_ALIKE 1.05 /* largest ratio of equal iteration counts */
 
-/* Is that run's count the median of its side? Of two in the middle, the larger one is. */
+/* Is that run's count the median of its side? The larger of two in the middle counts. */
 static bool is_median(const struct run_set *set, uint64_t found_count)
 {
 	size_t smaller = 0, equal = 0, count = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who uses CUPTI in this process: xtrace, another tool, or nobody.
+ * Decides who uses CUPTI in this process: xtrace, another tool, or nobody.
  *
  * CUPTI slows down every launch, even if nothing is recorded, from the first call that initialises
  * it. So it is not touched until recording is wanted, and its subscription ends when recording
@@ -62,7 +62,7 @@ const char *cupti_owner_problem(void);
 /* Flusher thread, every few milliseconds: starts, stops or resumes. */
 void cupti_owner_update(void);
 
-/* Flusher thread: whether CUPTI may hold records of ours. If not, do not call it. */
+/* Flusher thread: whether CUPTI may hold our records. If not, do not call it. */
 bool cupti_owner_may_flush(void);
 
 /* Whether we step back for a tool that subscribes. Any thread. */

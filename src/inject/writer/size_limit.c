@@ -195,7 +195,7 @@ static bool is_due(const struct recorder *rec)
 		return false;
 	if (limit->bound.keep_ns) {
 		from_ns = limit->kept_from_ns ? limit->kept_from_ns : rec->start_ns;
-		/* What was recorded before a pause is still the newest. */
+		/* During a pause, the events before it remain the newest. */
 		return now_ns >= from_ns + 2 * limit->bound.keep_ns &&
 		       !atomic_load(&recording_paused);
 	}
