@@ -9,6 +9,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/recording_state.h"
+#include "inject/writer/duty_windows.h"
 #include "inject/writer/record_account.h"
 #include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
@@ -22,6 +23,7 @@ static bool keeps_cupti;
 static struct {
 	uint32_t word; /* the last request that was taken */
 	bool is_start, is_pending, is_applied;
+	bool is_window;		 /* not requested: a window of the duty cycle begins or ends */
 	bool has_recorded;	 /* since a start */
 	bool has_open_ranges;	 /* since the last stop */
 	bool is_incomplete;	 /* stopped, and the file does not end with END yet */
@@ -33,9 +35,12 @@ static struct {
 	bool is_snapshot_begun;
 } control;
 
-void control_begin(bool keeps)
+void control_begin(bool keeps, const struct xt_duty_cycle *duty)
 {
 	keeps_cupti = keeps;
+	duty_windows_begin(duty);
+	if (duty->window_ns)
+		duty_windows_start(monotonic_ns(), 0);
 }
 
 /* Does not touch a start or stop that is pending. */
@@ -75,7 +80,7 @@ static void take_request(void)
 	crash_buffer_request_taken(word);
 	control.word = word;
 	control.is_pending = true;
-	control.is_applied = false;
+	control.is_applied = control.is_window = false;
 	control.is_start = (word & XT_REQUEST_MASK) == XT_REQUEST_START;
 	control.start_at_ns = control.is_start ? now_ns + delay_ms * NS_PER_MS : now_ns;
 	control.duration_ns = control.is_start ? duration_ms * NS_PER_MS : 0;
@@ -94,8 +99,14 @@ static void stop(struct recorder *rec)
 	uint64_t time_ns = monotonic_ns();
 	bool is_armed = is_stopped() && !control.has_recorded;
 
-	if (recording_pause(keeps_cupti ? PAUSED_REQUESTED : PAUSED_STOPPED))
-		record_stop_request(rec, time_ns, !keeps_cupti);
+	/* While the duty cycle is between two windows, a stop changes only the reason. */
+	if (recording_pause(keeps_cupti ? PAUSED_REQUESTED : PAUSED_STOPPED) || duty_windows_are_on())
+		record_switch(rec, time_ns, false,
+			      keeps_cupti	  ? XT_SWITCH_ASKED
+			      : control.is_window ? XT_SWITCH_DUTY
+						  : XT_SWITCH_STOPPED);
+	if (!control.is_window)
+		duty_windows_stop();
 	if (keeps_cupti)
 		return;
 	cupti_owner_want(false);
@@ -113,7 +124,8 @@ static void resume(struct recorder *rec)
 		record_ranges_restart(rec);
 	}
 	if (recording_resume(PAUSED_REQUESTED | PAUSED_STOPPED))
-		record_switch(rec, monotonic_ns(), true);
+		record_switch(rec, monotonic_ns(), true,
+			      control.is_window ? XT_SWITCH_DUTY : XT_SWITCH_ASKED);
 	/* Recovery would take the time up to the next flush for a pause. */
 	recorder_flush(rec);
 	control.is_incomplete = false;
@@ -162,11 +174,30 @@ static const char *problem_now(const struct recorder *rec)
 	return problem ? problem : "";
 }
 
+/* The start of the duty cycle. Its windows begin later. */
+static bool is_cycle_start(void)
+{
+	return control.is_start && !control.is_window && duty_windows_cycle()->window_ns;
+}
+
+static void start_cycle(struct recorder *rec)
+{
+	uint64_t now_ns = monotonic_ns();
+	uint64_t until_ns = control.duration_ns ? now_ns + control.duration_ns : 0;
+
+	if (!duty_windows_are_on())
+		record_switch(rec, now_ns, false, XT_SWITCH_DUTY);
+	if (!duty_windows_are_on() || until_ns)
+		duty_windows_start(now_ns, until_ns);
+}
+
 static void apply(struct recorder *rec)
 {
 	control.is_applied = true;
 	if (!control.is_start)
 		stop(rec);
+	else if (is_cycle_start())
+		start_cycle(rec);
 	else if (!recorder_is_full(rec))
 		cupti_owner_want(true);
 }
@@ -181,6 +212,8 @@ static bool execute(struct recorder *rec)
 		return false;
 	if (!control.is_applied)
 		apply(rec);
+	if (is_cycle_start())
+		return true;
 	if (!cupti_owner_is_settled())
 		return false;
 	if (!control.is_start && keeps_cupti)
@@ -205,6 +238,8 @@ static enum xt_tracer_state state_now(void)
 
 	if (control.is_pending && control.is_start && !control.is_applied)
 		return XT_STATE_WAITING;
+	if (paused == PAUSED_STOPPED && duty_windows_are_on() && !control.is_pending)
+		return XT_STATE_WAITING;
 	if (paused & PAUSED_SIZE)
 		return XT_STATE_FULL;
 	if (paused & PAUSED_STOPPED)
@@ -214,6 +249,31 @@ static enum xt_tracer_state state_now(void)
 	if (paused & PAUSED_HANDOFF)
 		return XT_STATE_YIELDED;
 	return paused & PAUSED_REQUESTED ? XT_STATE_PAUSED : XT_STATE_RECORDING;
+}
+
+static void begin_internal(bool is_start, bool is_window, uint64_t duration_ns)
+{
+	control.is_pending = true;
+	control.is_start = is_start;
+	control.is_window = is_window;
+	control.is_applied = false;
+	control.stop_at_ns = control.start_at_ns = 0;
+	control.duration_ns = duration_ns;
+}
+
+/* Without a request: the end of a limited duration, and the windows of the duty cycle. */
+static void update_by_time(void)
+{
+	uint64_t now_ns = monotonic_ns(), duration_ns;
+
+	if (control.is_pending)
+		return;
+	if (duty_windows_are_over(now_ns))
+		begin_internal(false, false, 0);
+	else if (control.stop_at_ns && now_ns >= control.stop_at_ns)
+		begin_internal(false, control.is_window, 0);
+	else if (is_stopped() && duty_windows_next(now_ns, &duration_ns))
+		begin_internal(true, true, duration_ns);
 }
 
 void control_update(struct recorder *rec)
@@ -229,11 +289,7 @@ void control_update(struct recorder *rec)
 		crash_buffer_state(state_now(), problem_now(rec));
 		crash_buffer_request_done(control.word);
 	}
-	if (control.stop_at_ns && !control.is_pending && monotonic_ns() >= control.stop_at_ns) {
-		control.is_pending = true;
-		control.is_start = control.is_applied = false;
-		control.stop_at_ns = control.start_at_ns = 0;
-	}
+	update_by_time();
 	/* A stopped process may still load libraries. */
 	if (control_is_idle() && (control.is_incomplete ||
 				  (control.complete_bytes &&

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decides when the windows of a duty cycle (--duty) begin.
+ *
+ * Time is divided into periods, whose first one begins at a random moment. Each has one window, at
+ * a random place. So each moment has the same chance to be recorded, whatever rhythm the program
+ * has. Writer thread only.
+ */
+#ifndef XT_INJECT_DUTY_WINDOWS_H
+#define XT_INJECT_DUTY_WINDOWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "log/base/duty_cycle.h"
+
+/* Once, before the writer thread starts. The cycle is off until duty_windows_start(). */
+void duty_windows_begin(const struct xt_duty_cycle *cycle);
+
+/* window_ns is 0 if the process has no duty cycle. Valid until the process ends. */
+const struct xt_duty_cycle *duty_windows_cycle(void);
+
+bool duty_windows_are_on(void);
+
+/* Turns the cycle on. until_ns: the moment at which duty_windows_are_over() becomes true; 0: never. */
+void duty_windows_start(uint64_t now_ns, uint64_t until_ns);
+void duty_windows_stop(void);
+bool duty_windows_are_over(uint64_t now_ns);
+
+/* True once for each window, when it is due: then record for *duration_ns. */
+bool duty_windows_next(uint64_t now_ns, uint64_t *duration_ns);
+
+#endif
