@@ -177,7 +177,6 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 	const uint64_t *graph_exec = xt_chunk_u64(chunk, XT_CALL_GRAPH_EXEC);
 	const uint64_t *autograd = xt_chunk_u64(chunk, XT_CALL_AUTOGRAD);
 	const struct model *model = reading->process.model;
-
 	uint32_t row_count = xt_chunk_rows(chunk);
 	uint64_t last_api = row_count ? api[0] : 0;
 	uint16_t place = model_api(model, last_api);
@@ -263,7 +262,6 @@ static void read_work(struct reading *reading, const struct xt_chunk *chunk)
 		};
 		if (kind == XT_KIND_KERNEL && work.shape < model->shapes.count)
 			work.is_collective = model->shapes.rows[work.shape].is_collective;
-
 		if (!has_valid_times(start_ns[r], duration_ns[r])) {
 			reading->run->work_invalid_count++;
 			reading->kernel_invalid_count += kind == XT_KIND_KERNEL;
@@ -545,6 +543,7 @@ static int begin(struct reading *reading)
 	if (reading->run->wants_findings &&
 	    callsites_init(&reading->callsites, reading->model, &reading->threads) < 0)
 		return -ENOMEM;
+	reading->duty.pauses = model_has_duty_cycle(reading->model) ? &reading->model->pauses : NULL;
 	memory_init(&reading->memory, &reading->aggregate, &reading->model->stops, memory_listener);
 	reading->has_stack = calloc(reading->model->stacks.count + 1, 1);
 	for (uint32_t id = 1; reading->has_stack && id < reading->model->stacks.count; id++)
@@ -644,6 +643,7 @@ void reading_free(struct reading *reading)
 	missing_free(&reading->missing);
 	callsites_free(&reading->callsites);
 	aggregate_free(&reading->aggregate);
+	duty_sums_free(&reading->duty);
 	idle_paths_free(&reading->idle_paths);
 	free(reading->copies);
 	free(reading->has_stack);

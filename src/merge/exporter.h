@@ -27,6 +27,7 @@
 #include "merge/read/inputs.h"
 #include "merge/read/model.h"
 #include "merge/sums/cpu_logs.h"
+#include "merge/sums/duty_sums.h"
 #include "merge/sums/losses.h"
 #include "merge/sums/memory.h"
 #include "merge/sums/selection.h"
@@ -179,6 +180,7 @@ struct run {
 		};
 		uint64_t counted[22 + WORK_KINDS];
 	};
+	struct duty_run duty;
 	uint64_t pause_count; /* of recording, with the beginning that a log lacks */
 	uint64_t cut_count;   /* logs that lack their beginning, for a limit of size or time */
 	uint64_t stop_count;  /* pauses in which allocations were not recorded either */
@@ -246,6 +248,7 @@ struct process {
 	int weight_count;	   /* as run_weight_count() */
 	int64_t origin_ns;	   /* subtract from the log's times to begin at 0 */
 	uint32_t total;		   /* index of the total that the work belongs to */
+	const struct duty_sums *duty; /* NULL: no duty cycle; see total() */
 	const struct cpu_log *cpu; /* the CPU log that is read; NULL: a log of calls and GPU work */
 	bool is_continued;	   /* process() was called for the traced log of this process */
 };
@@ -312,7 +315,10 @@ struct exporter {
 	/* Called for the NVTX events of a thread in order. The event is row `row` of chunk. */
 	int (*range)(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
 		     uint32_t row);
-	/* Called after the events with their sums. node is the end of the path in the tree. */
+	/*
+	 * Called after the events with their sums. node is the end of the path in the tree. The
+	 * weights are those that were recorded: process->duty scales them.
+	 */
 	int (*total)(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node);
 	int (*process_end)(struct sink *sink, const struct process *process);

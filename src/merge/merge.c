@@ -48,6 +48,23 @@ static char *make_label(const struct inputs *inputs, const struct input *log,
 	return label;
 }
 
+/* Computes the factor of a log with a duty cycle. Its totals are then scaled one by one. */
+static void finish_duty_cycle(struct reading *reading)
+{
+	const struct model *model = reading->model;
+	const struct wanted *wanted = &reading->run->settings->wanted;
+	uint64_t origin_ns = (uint64_t)reading->process.origin_ns;
+	struct duty_span span = {model->start_ns, model->last_clock_ns, &model->pauses,
+				 &model->away};
+
+	if (wanted->from_ns && wanted->from_ns + origin_ns > span.from_ns)
+		span.from_ns = wanted->from_ns + origin_ns;
+	if (wanted->until_ns && wanted->until_ns + origin_ns < span.until_ns)
+		span.until_ns = wanted->until_ns + origin_ns;
+	duty_sums_finish(&reading->duty, &span, &reading->run->duty);
+	reading->process.duty = &reading->duty;
+}
+
 static int read_process(struct reading *reading, struct xt_reader *reader, struct run *run)
 {
 	int error = 0;
@@ -64,6 +81,8 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 		error = reading_finish(reading);
 	if (!error)
 		error = distribute_unsampled(reading);
+	if (!error && reading->duty.pauses)
+		finish_duty_cycle(reading);
 	if (!error)
 		error = build_tree(reading);
 	if (!error && reading->run->wants_findings)
@@ -72,6 +91,8 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 		error = headline_add(reading);
 	if (!error && reading->run->wants_findings)
 		error = ranks_add(reading);
+	for (uint32_t t = 0; reading->duty.pauses && t < reading->aggregate.count; t++)
+		duty_sums_scale(&reading->duty, reading->aggregate.entries[t].weights);
 	if (!error)
 		error = build_range_tree(run, &reading->process, &reading->aggregate);
 	for (size_t e = 0; e < reading->sink_count && !error; e++) {
@@ -388,12 +409,28 @@ static int order_warnings(const struct run *run)
 	return 0;
 }
 
+/* The weights of the paths are estimates of the whole time already (sums/duty_sums.c). */
+static void scale_gpu_time(struct run *run)
+{
+	double ratio;
+
+	if (!run->duty.scaled_ns || !run->gpu_ns)
+		return;
+	ratio = 1 + (double)run->duty.scaled_ns / (double)run->gpu_ns;
+	run->attributed_gpu_ns = run->attributed_gpu_ns == run->gpu_ns
+					 ? run->gpu_ns + run->duty.scaled_ns
+					 : (uint64_t)((double)run->attributed_gpu_ns * ratio);
+	run->estimated_gpu_ns = (uint64_t)((double)run->estimated_gpu_ns * ratio);
+	run->gpu_ns += run->duty.scaled_ns;
+}
+
 /* Completes the sums and the outputs after the last log. */
 static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 {
 	struct trust trust = {0};
 	int error = 0;
 
+	scale_gpu_time(run);
 	if (run->selection)
 		error = selection_check(run->selection, &run->paths, &run->ranges.names,
 					run->report);
@@ -566,6 +603,7 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	if (settings.frames.user_files_compiled)
 		regfree(&user_files);
 	transfers_free(&run.transfers);
+	duty_run_free(&run.duty);
 	selection_free(run.selection);
 	findings_free(&run.findings);
 	headline_free(&run.headline);

@@ -37,54 +37,83 @@ static double percent_down(uint64_t part, uint64_t whole)
 
 static const struct column time_columns[] = {
 	{"time", 12, 0, false}, {"share", 7, 0, false}, {"count", 12, 60, false}};
+/* If the sums are estimates: */
+static const struct column estimate_columns[] = {{"time", 12, 0, false},
+						 {ERROR_HEAD, ERROR_COLUMNS, 0, false},
+						 {"share", 7, 0, false},
+						 {"count", 12, 60, false}};
 
-#define TIME_COLUMNS (sizeof(time_columns) / sizeof(time_columns[0]))
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-static void put_row_head(struct output *out, const struct table_row *row, uint64_t whole_ns)
+/* errors: by id of the row; NULL: the sums are exact. */
+static void put_row_head(struct output *out, const struct table_row *row, uint64_t whole_ns,
+			 const double *errors)
 {
-	char time[TIME_BYTES], share[SHARE_BYTES], count[COUNT_BYTES];
+	char time[TIME_BYTES], share[SHARE_BYTES], count[COUNT_BYTES], error[SHARE_BYTES];
 
 	format_time(time, row->value);
 	format_share(share, percent(row->value, whole_ns));
 	format_count(count, row->count);
-	put_figures(out, time_columns, TIME_COLUMNS, (const char *const[]){time, share, count});
+	format_error(error, errors ? errors[row->id] : 0, row->value);
+	if (errors)
+		put_figures(out, estimate_columns, COUNT_OF(estimate_columns),
+			    (const char *const[]){time, error, share, count});
+	else
+		put_figures(out, time_columns, COUNT_OF(time_columns),
+			    (const char *const[]){time, share, count});
 }
 
 static void put_table_head(struct output *out, const char *title, const char *last_column,
-			   size_t shown, size_t all)
+			   size_t shown, size_t all, bool has_errors)
 {
 	put_top_title(out, title, shown, all);
-	put_heads(out, time_columns, TIME_COLUMNS, last_column);
+	if (has_errors)
+		put_heads(out, estimate_columns, COUNT_OF(estimate_columns), last_column);
+	else
+		put_heads(out, time_columns, COUNT_OF(time_columns), last_column);
 }
 
 static int put_by_path(struct sink *sink, const struct run *run, const struct table *table)
 {
 	size_t shown = rows_to_show(table->count, sink->settings);
-	int error = 0;
+	double *errors;
+	int error = duty_run_errors(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_PATH,
+				    &errors);
 
-	put_table_head(&sink->out, "GPU time by call path", "call path", shown, table->count);
+	if (error)
+		return error;
+	put_table_head(&sink->out, "GPU time by call path", "call path", shown, table->count,
+		       errors);
 	for (size_t i = 0; i < shown && !error; i++) {
-		put_row_head(&sink->out, &table->rows[i], run->gpu_ns);
+		put_row_head(&sink->out, &table->rows[i], run->gpu_ns, errors);
 		error = put_path_row(&sink->out, &run->paths, table->rows[i].id);
 	}
+	free(errors);
 	return error;
 }
 
-static void put_by_kernel(struct sink *sink, const struct run *run, const struct table *table)
+static int put_by_kernel(struct sink *sink, const struct run *run, const struct table *table)
 {
 	size_t shown = rows_to_show(table->count, sink->settings);
+	double *errors;
+	int error = duty_run_errors(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_NAME,
+				    &errors);
 
+	if (error)
+		return error;
 	put_table_head(&sink->out, "GPU time by kernel, copy and memset", "kernel", shown,
-		       table->count);
+		       table->count, errors);
 	for (size_t i = 0; i < shown; i++) {
 		size_t length;
 		const char *name = leaf_name(&run->paths, table->rows[i].id, &length);
 
-		put_row_head(&sink->out, &table->rows[i], run->gpu_ns);
+		put_row_head(&sink->out, &table->rows[i], run->gpu_ns, errors);
 		put_elided(&sink->out, name, length,
 			   sink->out.columns ? put_room(&sink->out) : KERNEL_COLUMNS);
 		output_text(&sink->out, "\n", 1);
 	}
+	free(errors);
+	return 0;
 }
 
 static int put_tables(struct sink *sink, const struct run *run)
@@ -100,9 +129,9 @@ static int put_tables(struct sink *sink, const struct run *run)
 		error = table_leaves(&by_leaf, &run->paths);
 	if (error)
 		return error;
-	put_by_kernel(sink, run, &by_leaf);
+	error = put_by_kernel(sink, run, &by_leaf);
 	table_free(&by_leaf);
-	return 0;
+	return error;
 }
 
 /* Warn that the tables are incomplete. */
@@ -162,7 +191,8 @@ static void put_process_count(struct output *out, const struct run *run)
 						 : "No process used CUDA. " SHOW_CPU);
 }
 
-static void put_overview(struct output *out, const struct run *run)
+/* gpu_error: of the GPU time; NULL: it is exact. */
+static void put_overview(struct output *out, const struct run *run, const double *gpu_error)
 {
 	char time[TIME_BYTES], share[SHARE_BYTES], part[WANTED_BYTES];
 
@@ -197,6 +227,10 @@ static void put_overview(struct output *out, const struct run *run)
 		put_count(out, "  of these, in graphs", run->graph_work_count);
 	format_time(time, run->gpu_ns);
 	put_fact(out, "GPU time (sum of kernels, copies and memsets)", time);
+	if (gpu_error) {
+		format_error(share, *gpu_error, run->gpu_ns);
+		put_fact(out, "  this is an estimate; half its 95 % interval", share);
+	}
 	format_share(share, percent_down(run->attributed_gpu_ns, run->gpu_ns));
 	if (run->gpu_ns)
 		put_fact(out, "attributed to a call path", share);
@@ -290,12 +324,17 @@ static int add_call(struct sink *sink, const struct process *process, const stru
 static int end(struct sink *sink, const struct run *run)
 {
 	struct output *out = &sink->out;
-	int error = 0;
+	double *errors;
+	int error = duty_run_errors(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_FRAME,
+				    &errors);
 
-	error = put_headline(out, run);
+	if (!error)
+		error = put_headline(out, run);
+	if (!error)
+		put_overview(out, run, errors);
+	free(errors);
 	if (error)
 		return error;
-	put_overview(out, run);
 	error = put_findings(out, run);
 	if (!error)
 		error = summary_put_cpu(sink, run);

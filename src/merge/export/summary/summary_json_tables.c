@@ -104,8 +104,11 @@ static int put_weight(struct json *json, const struct run *run, enum weight weig
 	const struct weight_spec *spec = &weight_specs[weight];
 	char id[PATH_ID_BYTES];
 	struct table table;
+	double *errors;
 	int error = table_paths(&table, &run->paths, weight);
 
+	if (!error)
+		error = duty_run_errors(&run->duty, &run->paths, weight, DUTY_BY_PATH, &errors);
 	if (error)
 		return error;
 	json_begin_object(json, spec->name);
@@ -119,12 +122,15 @@ static int put_weight(struct json *json, const struct run *run, enum weight weig
 		is_used[table.rows[r].id] = true;
 		json_begin_object(json, NULL);
 		json_u64(json, "value", table.rows[r].value);
+		if (errors)
+			json_double(json, "error", errors[table.rows[r].id]);
 		json_string(json, "path", id);
 		json_end_object(json);
 	}
 	end_table(json);
 	json_end_object(json);
 	table_free(&table);
+	free(errors);
 	return error;
 }
 
@@ -220,8 +226,12 @@ static void put_durations(struct json *json, const struct kernel_row *row)
 int summary_json_kernels(struct json *json, const struct run *run, const struct kernels *kernels)
 {
 	struct table table;
+	double *errors;
 	int error = table_leaves(&table, &run->paths);
 
+	if (!error)
+		error = duty_run_errors(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_NAME,
+					&errors);
 	if (error)
 		return error;
 	begin_table(json, "kernels", table.count);
@@ -237,12 +247,16 @@ int summary_json_kernels(struct json *json, const struct run *run, const struct 
 		json_text(json, "name", name, length);
 		json_u64(json, "count", row->count);
 		json_u64(json, "gpu_time_ns", row->value);
-		if (kernel && kernel->count == row->count)
+		if (errors)
+			json_double(json, "gpu_time_error_ns", errors[row->id]);
+		/* Durations are those that were recorded, also of an estimated sum. */
+		if (kernel && (kernel->count == row->count || errors))
 			put_durations(json, kernel);
 		json_end_object(json);
 	}
 	end_table(json);
 	table_free(&table);
+	free(errors);
 	return 0;
 }
 

@@ -93,6 +93,16 @@ void format_share(char *out, double percent)
 	snprintf(out, SHARE_BYTES, "%.1f %%", percent);
 }
 
+void format_error(char *out, double half_width, uint64_t value)
+{
+	double percent = value ? 100.0 * half_width / (double)value : 0;
+
+	if (percent >= 999.5)
+		snprintf(out, SHARE_BYTES, "> 999 %%");
+	else
+		snprintf(out, SHARE_BYTES, percent < 9.95 ? "%.1f %%" : "%.0f %%", percent);
+}
+
 void put_style(struct output *out, enum style style)
 {
 	static const char *const codes[] = {
@@ -150,11 +160,13 @@ static int column_width(const struct output *out, const struct column *column)
 void put_heads(struct output *out, const struct column *columns, size_t count, const char *last)
 {
 	for (size_t c = 0; c < count; c++) {
-		int width = column_width(out, &columns[c]);
+		const char *head = columns[c].head;
+		size_t bytes = strlen(head);
+		int width = column_width(out, &columns[c]) + (int)(bytes - text_columns(head, bytes));
 
 		if (has_column(out, &columns[c]))
-			output_format(out, "%*s%*s", columns[c].is_left ? -width : width,
-				      columns[c].head, GAP_COLUMNS, "");
+			output_format(out, "%*s%*s", columns[c].is_left ? -width : width, head,
+				      GAP_COLUMNS, "");
 	}
 	output_format(out, "%s\n", last);
 }

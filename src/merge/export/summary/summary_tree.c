@@ -31,12 +31,16 @@
 
 static const struct column tree_columns[] = {{"time", 12, 0, false}, {"share", 7, 0, false}};
 static const struct column sum_columns[] = {{"sum", 12, 0, false}, {"share", 7, 0, false}};
+/* If the sums are estimates: */
+static const struct column estimate_columns[] = {
+	{"time", 12, 0, false}, {ERROR_HEAD, ERROR_COLUMNS, 0, false}, {"share", 7, 0, false}};
 
-#define TREE_COLUMNS (sizeof(tree_columns) / sizeof(tree_columns[0]))
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 struct tree {
 	const struct paths *paths;
 	uint64_t *totals; /* by node, including descendants */
+	double *errors;	  /* of the totals; NULL: they are exact */
 	uint32_t *first_child;
 	uint32_t *sibling;
 	uint64_t least; /* threshold: smaller nodes have no line */
@@ -54,6 +58,7 @@ struct row {
 	uint32_t last; /* the last node that shares the line */
 	uint32_t path_count;
 	uint64_t total;
+	double error;
 	char *text; /* owned */
 };
 
@@ -203,14 +208,21 @@ static uint32_t next_child(struct tree *tree, uint32_t node, uint32_t last)
 	return best;
 }
 
-static void put_figures_of(struct output *out, const struct tree *tree, uint64_t total,
+static void put_figures_of(struct output *out, const struct tree *tree, const struct row *row,
 			   size_t depth)
 {
-	char value[TIME_BYTES], share[SHARE_BYTES];
+	char value[TIME_BYTES], share[SHARE_BYTES], error[SHARE_BYTES];
+	uint64_t total = row->total;
 
 	format_weight(value, tree->weight, total);
 	format_share(share, 100.0 * (double)total / (double)tree->whole);
-	put_figures(out, tree_columns, TREE_COLUMNS, (const char *const[]){value, share});
+	format_error(error, row->error, total);
+	if (tree->errors)
+		put_figures(out, estimate_columns, COUNT_OF(estimate_columns),
+			    (const char *const[]){value, error, share});
+	else
+		put_figures(out, tree_columns, COUNT_OF(tree_columns),
+			    (const char *const[]){value, share});
 	if (tree->bar_columns)
 		put_bar(out, tree->bar_columns, total, tree->whole);
 	output_format(out, "%*s", (tree->bar_columns ? 2 : 0) + indent_of(out, depth), "");
@@ -224,7 +236,7 @@ static int make_text(struct tree *tree, size_t depth, size_t more_columns, struc
 	size_t start, room;
 
 	line->used = 0;
-	put_figures_of(line, tree, row->total, depth);
+	put_figures_of(line, tree, row, depth);
 	start = line->used;
 	room = put_room(line);
 	room = room > more_columns + ROW_COLUMNS_MIN ? room - more_columns : ROW_COLUMNS_MIN;
@@ -254,6 +266,7 @@ static int add_row(struct tree *tree, struct rows *rows, struct row *row)
 	if (r < rows->count && !has_lines_below(tree, row->last)) {
 		rows->list[r].path_count++;
 		rows->list[r].total += row->total;
+		rows->list[r].error += row->error; /* an upper bound */
 		free(row->text);
 		return 0;
 	}
@@ -283,7 +296,10 @@ static int put_children(struct output *out, struct tree *tree, uint32_t node, si
 
 	while (!error && (child = next_child(tree, node, child)) &&
 	       tree->totals[child] >= tree->least) {
-		struct row row = {.first = child, .path_count = 1, .total = tree->totals[child]};
+		struct row row = {.first = child,
+				  .path_count = 1,
+				  .total = tree->totals[child],
+				  .error = tree->errors ? tree->errors[child] : 0};
 
 		error = make_text(tree, depth, 0, &row);
 		if (!error)
@@ -302,7 +318,7 @@ static int put_children(struct output *out, struct tree *tree, uint32_t node, si
 		}
 		if (error)
 			break;
-		put_figures_of(out, tree, row->total, depth);
+		put_figures_of(out, tree, row, depth);
 		output_format(out, "%s%s\n", row->text, count);
 		error = put_children(out, tree, row->last, depth + 1);
 	}
@@ -334,8 +350,11 @@ static void put_tree_head(struct output *out, const struct tree *tree)
 	put_title(out, title, more);
 	snprintf(more, sizeof(more), "%*scall tree", tree->bar_columns ? tree->bar_columns + 2 : 0,
 		 "");
-	put_heads(out, weight_specs[tree->weight].is_time ? tree_columns : sum_columns,
-		  TREE_COLUMNS, more);
+	if (tree->errors)
+		put_heads(out, estimate_columns, COUNT_OF(estimate_columns), more);
+	else
+		put_heads(out, weight_specs[tree->weight].is_time ? tree_columns : sum_columns,
+			  COUNT_OF(tree_columns), more);
 }
 
 static int bar_columns(const struct output *out)
@@ -362,11 +381,15 @@ int summary_put_tree(struct sink *sink, const struct run *run)
 				    .fd = -1};
 	if (!tree.line.buffer)
 		error = -ENOMEM;
+	if (!error)
+		error = duty_run_errors(&run->duty, &run->paths, tree.weight, DUTY_BY_FRAME,
+					&tree.errors);
 	if (!error && tree.whole) {
 		put_tree_head(out, &tree);
 		error = put_children(out, &tree, PATH_ROOT, 0);
 	}
 	free(tree.totals);
+	free(tree.errors);
 	free(tree.first_child);
 	free(tree.sibling);
 	free(tree.chain);
