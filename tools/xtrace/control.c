@@ -207,7 +207,7 @@ static bool is_any_recording(const struct process_list *list)
 		if (process_is_alive(&list->rows[i]) &&
 		    !process_status_read(&list->rows[i], &status) &&
 		    (status.state == XT_STATE_RECORDING || status.state == XT_STATE_STOPPING ||
-		     status.state == XT_STATE_YIELDED))
+		     status.state == XT_STATE_YIELDED || status.state == XT_STATE_WAITING))
 			return true;
 	return false;
 }

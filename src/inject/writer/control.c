@@ -238,7 +238,8 @@ static enum xt_tracer_state state_now(void)
 
 	if (control.is_pending && control.is_start && !control.is_applied)
 		return XT_STATE_WAITING;
-	if (paused == PAUSED_STOPPED && duty_windows_are_on() && !control.is_pending)
+	if (paused == PAUSED_STOPPED && duty_windows_are_on() &&
+	    !(control.is_pending && !control.is_start))
 		return XT_STATE_WAITING;
 	if (paused & PAUSED_SIZE)
 		return XT_STATE_FULL;

@@ -7,7 +7,6 @@ static struct {
 	struct xt_duty_cycle cycle;
 	bool is_on;
 	uint64_t until_ns;	       /* 0: no limit */
-	uint64_t next_period_ns;       /* start of the period after that of the next window */
 	uint64_t from_ns, duration_ns; /* the next window */
 } windows;
 
@@ -26,48 +25,51 @@ bool duty_windows_are_on(void)
 	return windows.is_on;
 }
 
-/* Uniform in [0, limit_ns). The bias of the modulus is below 1e-9 for periods of a day. */
-static uint64_t random_below(uint64_t limit_ns, uint64_t now_ns)
+/* Uniform in [0, 1). */
+static double random_part(void)
 {
+	static uint64_t fallback;
 	uint64_t number;
 
-	/* Without random numbers, the moment is as good as one. */
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
-		number = now_ns * UINT64_C(0x9e3779b97f4a7c15) >> 16;
-	return number % limit_ns;
+		number = fallback += UINT64_C(0x9e3779b97f4a7c15);
+	return (double)(number >> 11) / (double)(UINT64_C(1) << 53);
 }
 
-static void place_window(uint64_t now_ns)
+/*
+ * Between 1/2 and 3/2 of the mean. That is enough to lose any rhythm as long as the period, and
+ * spreads the windows more evenly than longer gaps would, which makes estimates more exact.
+ */
+static double random_gap_ns(void)
 {
-	uint64_t space_ns = windows.cycle.period_ns - windows.cycle.window_ns;
-
-	windows.from_ns = windows.next_period_ns + random_below(space_ns, now_ns);
-	windows.duration_ns = windows.cycle.window_ns;
-	windows.next_period_ns += windows.cycle.period_ns;
+	return (0.5 + random_part()) *
+	       (double)(windows.cycle.period_ns - windows.cycle.window_ns);
 }
 
-/* Skips windows that would have ended already, such as those while the process was stopped. */
-static void place_next_window(uint64_t now_ns)
+/* The rest of a gap that is under way. A moment is in a gap in proportion to its length. */
+static double random_rest_ns(void)
 {
-	uint64_t period_ns = windows.cycle.period_ns;
+	double mean_ns = (double)(windows.cycle.period_ns - windows.cycle.window_ns), gap_ns;
 
-	if (windows.next_period_ns + period_ns < now_ns)
-		windows.next_period_ns +=
-			(now_ns - windows.next_period_ns) / period_ns * period_ns;
 	do
-		place_window(now_ns);
-	while (windows.from_ns + windows.duration_ns <= now_ns);
+		gap_ns = random_gap_ns();
+	while (random_part() * 1.5 * mean_ns > gap_ns);
+	return random_part() * gap_ns;
 }
 
 void duty_windows_start(uint64_t now_ns, uint64_t until_ns)
 {
+	double window_ns = (double)windows.cycle.window_ns;
+	double into_ns = random_part() * (double)windows.cycle.period_ns;
+
 	windows.is_on = true;
 	windows.until_ns = until_ns;
-	windows.next_period_ns = now_ns - random_below(windows.cycle.period_ns, now_ns);
-	place_next_window(now_ns);
-	/* Moments near the start must have the same chance as others. */
-	if (windows.from_ns < now_ns)
-		windows.duration_ns -= now_ns - windows.from_ns;
+	windows.from_ns = now_ns;
+	windows.duration_ns = windows.cycle.window_ns;
+	if (into_ns < window_ns)
+		windows.duration_ns -= (uint64_t)into_ns;
+	else
+		windows.from_ns += (uint64_t)random_rest_ns();
 }
 
 void duty_windows_stop(void)
@@ -85,6 +87,7 @@ bool duty_windows_next(uint64_t now_ns, uint64_t *duration_ns)
 	if (!windows.is_on || now_ns < windows.from_ns)
 		return false;
 	*duration_ns = windows.duration_ns;
-	place_next_window(now_ns);
+	windows.from_ns = now_ns + windows.duration_ns + (uint64_t)random_gap_ns();
+	windows.duration_ns = windows.cycle.window_ns;
 	return true;
 }

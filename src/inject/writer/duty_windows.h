@@ -2,9 +2,9 @@
 /*
  * Decides when the windows of a duty cycle (--duty) begin.
  *
- * Time is divided into periods, whose first one begins at a random moment. Each has one window, at
- * a random place. So each moment has the same chance to be recorded, whatever rhythm the program
- * has. Writer thread only.
+ * The time between two windows is random, so that no rhythm of the program matches theirs, and its
+ * mean is that of the setting. The process is stationary from the first moment on: each moment has
+ * the same chance to be recorded. Writer thread only.
  */
 #ifndef XT_INJECT_DUTY_WINDOWS_H
 #define XT_INJECT_DUTY_WINDOWS_H

@@ -302,8 +302,65 @@ class Killed(Test):
                 assert " 0 lost" in service.said, service.said
 
 
+class Duty(Test):
+    """Windows of a duty cycle: their times, stop and start, and estimates of a known program."""
+
+    def run(self):
+        with Service(self, "--duty", "50ms/200ms", threads=2) as service:
+            states = set()
+            deadline = time.monotonic() + 10
+            while states != {"waiting", "recording"}:
+                states.add(service.status()["state"])
+                states.discard("stopping")
+                assert time.monotonic() < deadline, states
+            self.xtrace("stop", service.pid)
+            state = service.status()
+            assert state["state"] == "stopped", state
+            time.sleep(1)
+            assert service.status()["launches"] == state["launches"]
+            self.xtrace("start", "--duration", "1s", service.pid)
+            state = service.status()
+            assert state["state"] == "stopped", state
+            self.xtrace("start", service.pid)
+            time.sleep(1)
+            service.end()
+        cycle = self.summary(service.data)["duty_cycle"]
+        # The second without a cycle does not count.
+        assert 2e9 < cycle["covered_ns"] and cycle["window_count"] > 5, cycle
+        assert 0.1 < cycle["recorded_ns"] / cycle["covered_ns"] < 0.4, cycle
+        self.check_complete(service)
+        self.estimates()
+
+    def summary(self, data):
+        return json.loads(self.xtrace("merge", "--quiet", "--summary", "-", data))
+
+    def kernels(self, data):
+        return {row["name"]: row for row in self.summary(data)["kernels"]["rows"]}
+
+    def record(self, data, *options):
+        self.xtrace("record", "--simulate", "-o", data, *options, "--", self.args.sample, "--tokens",
+                    "8000")
+
+    def estimates(self):
+        self.record("all")
+        self.record("windows", "--duty", "20ms/100ms")
+        truth, estimates = self.kernels("all"), self.kernels("windows")
+        for name, row in truth.items():
+            if row["count"] < 4000:
+                continue
+            found = estimates[name]
+            # Twice the interval: this holds in 999 of 1,000 runs.
+            assert abs(found["gpu_time_ns"] - row["gpu_time_ns"]) < 2 * found["gpu_time_error_ns"], (
+                row, found)
+            assert found["gpu_time_error_ns"] < row["gpu_time_ns"], (row, found)
+        summary = self.summary("windows")
+        folded = self.xtrace("merge", "--quiet", "--folded", "-", "windows")
+        total = sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines())
+        assert total == summary["weights"]["gpu-time"]["total"] == summary["totals"]["gpu_time_ns"]
+
+
 PARTS = {part.__name__.lower(): part for part in (Cycles, Ranges, Graphs, Times, Refusals, Full,
-                                              Killed)}
+                                              Killed, Duty)}
 
 
 def main(parts, *arguments):
@@ -318,6 +375,6 @@ def main(parts, *arguments):
 
 if __name__ == "__main__":
     try:
-        main(PARTS)
+        main(PARTS, "sample")
     except AssertionError as error:
         sys.exit(str(error))
