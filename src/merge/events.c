@@ -543,7 +543,8 @@ static int begin(struct reading *reading)
 	if (reading->run->wants_findings &&
 	    callsites_init(&reading->callsites, reading->model, &reading->threads) < 0)
 		return -ENOMEM;
-	reading->duty.pauses = model_has_duty_cycle(reading->model) ? &reading->model->pauses : NULL;
+	reading->duty.pauses =
+		model_has_duty_cycle(reading->model) ? &reading->model->pauses : NULL;
 	memory_init(&reading->memory, &reading->aggregate, &reading->model->stops, memory_listener);
 	reading->has_stack = calloc(reading->model->stacks.count + 1, 1);
 	for (uint32_t id = 1; reading->has_stack && id < reading->model->stacks.count; id++)

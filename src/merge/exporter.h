@@ -245,9 +245,9 @@ struct process {
 	uint32_t label_name;	      /* the sanitised label, as name in paths */
 	size_t index; /* from 0; the traced log and the CPU log of a process share it */
 	size_t process_count;
-	int weight_count;	   /* as run_weight_count() */
-	int64_t origin_ns;	   /* subtract from the log's times to begin at 0 */
-	uint32_t total;		   /* index of the total that the work belongs to */
+	int weight_count;	      /* as run_weight_count() */
+	int64_t origin_ns;	      /* subtract from the log's times to begin at 0 */
+	uint32_t total;		      /* index of the total that the work belongs to */
 	const struct duty_sums *duty; /* NULL: no duty cycle; see total() */
 	const struct cpu_log *cpu; /* the CPU log that is read; NULL: a log of calls and GPU work */
 	bool is_continued;	   /* process() was called for the traced log of this process */

@@ -315,7 +315,8 @@ out:
 }
 
 static const char details[] =
-	"All options of 'xtrace record' work here, too, except --paused, --armed and --duty: --simulate, "
+	"All options of 'xtrace record' work here, too, except --paused, --armed and --duty: "
+	"--simulate, "
 	"--api, "
 	"--python,\n"
 	"--capture-range and so on.\n\n"

@@ -316,7 +316,7 @@ static void report(const struct recording *recording)
 	if (totals.launch_count == 0 && totals.kernel_count == 0)
 		print_note("no kernel launch was recorded%s",
 			   recording->options.is_paused ||
-				   (recording->options.armed && !recording->options.duty)
+					   (recording->options.armed && !recording->options.duty)
 				   ? ": it waited for 'xtrace start', or for "
 				     "xtrace_gpu.recording() in the program"
 			   : recording->options.duty ? ": none was made in a window of --duty"

@@ -100,7 +100,8 @@ static void stop(struct recorder *rec)
 	bool is_armed = is_stopped() && !control.has_recorded;
 
 	/* While the duty cycle is between two windows, a stop changes only the reason. */
-	if (recording_pause(keeps_cupti ? PAUSED_REQUESTED : PAUSED_STOPPED) || duty_windows_are_on())
+	if (recording_pause(keeps_cupti ? PAUSED_REQUESTED : PAUSED_STOPPED) ||
+	    duty_windows_are_on())
 		record_switch(rec, time_ns, false,
 			      keeps_cupti	  ? XT_SWITCH_ASKED
 			      : control.is_window ? XT_SWITCH_DUTY

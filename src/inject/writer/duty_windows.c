@@ -42,8 +42,7 @@ static double random_part(void)
  */
 static double random_gap_ns(void)
 {
-	return (0.5 + random_part()) *
-	       (double)(windows.cycle.period_ns - windows.cycle.window_ns);
+	return (0.5 + random_part()) * (double)(windows.cycle.period_ns - windows.cycle.window_ns);
 }
 
 /* The rest of a gap that is under way. A moment is in a gap in proportion to its length. */

@@ -22,7 +22,7 @@ const struct xt_duty_cycle *duty_windows_cycle(void);
 
 bool duty_windows_are_on(void);
 
-/* Turns the cycle on. until_ns: the moment at which duty_windows_are_over() becomes true; 0: never. */
+/* Turns the cycle on. duty_windows_are_over() becomes true at until_ns; 0: never. */
 void duty_windows_start(uint64_t now_ns, uint64_t until_ns);
 void duty_windows_stop(void);
 bool duty_windows_are_over(uint64_t now_ns);

@@ -342,7 +342,7 @@ void record_clock(struct recorder *rec)
 }
 
 static void record_switch_of(struct recorder *rec, uint64_t time_ns, bool is_on,
-			      enum xt_switch_why why, const char *who)
+			     enum xt_switch_why why, const char *who)
 {
 	size_t who_bytes = strlen(who);
 	struct xt_table *table =

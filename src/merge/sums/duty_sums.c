@@ -14,10 +14,10 @@ static const bool is_scaled[WEIGHTS] = {
 };
 
 /* The 97.5th percentile of Student's distribution, by degrees of freedom. */
-static const double student[DUTY_GROUPS] = {
-	0,     12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-	2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080,
-	2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042, 2.040};
+static const double student[DUTY_GROUPS] = {0,	   12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
+					    2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+					    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069,
+					    2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042, 2.040};
 
 /* Window w follows pause w - 1; window 0 is before the first pause. */
 static size_t window_at(const struct pauses *pauses, uint64_t time_ns)

@@ -42,14 +42,14 @@ struct duty_sums {
 
 /* The sums of all logs. Zeros: none has a duty cycle. */
 struct duty_run {
-	size_t log_count;	   /* with a duty cycle */
+	size_t log_count;	     /* with a duty cycle */
 	size_t log_unrecorded_count; /* of these: without any window */
 	uint64_t window_count;
-	uint64_t covered_ns;	/* by duty cycles */
-	uint64_t recorded_ns;	/* of that, in windows */
-	uint64_t unrecorded_ns; /* covered by logs without any window */
-	uint64_t scaled_ns;	/* GPU time that scaling added to the paths */
-	unsigned freedom;	/* degrees of freedom of the error */
+	uint64_t covered_ns;	     /* by duty cycles */
+	uint64_t recorded_ns;	     /* of that, in windows */
+	uint64_t unrecorded_ns;	     /* covered by logs without any window */
+	uint64_t scaled_ns;	     /* GPU time that scaling added to the paths */
+	unsigned freedom;	     /* degrees of freedom of the error */
 	struct duty_residuals *rows; /* by node of the paths */
 	size_t capacity;
 };

@@ -14,13 +14,13 @@
 #include "merge/naming/paths.h"
 #include "merge/sums/duty_sums.h"
 
-#define MS	  UINT64_C(1000000)
-#define START_NS  (1000 * MS) /* of the clock */
-#define WINDOW_NS (100 * MS)
-#define PERIOD_NS (1000 * MS)
-#define ROUND_NS  (10 * MS) /* of the writer thread */
-#define PERIODS	  200
-#define RUNS	  200
+#define MS	   UINT64_C(1000000)
+#define START_NS   (1000 * MS) /* of the clock */
+#define WINDOW_NS  (100 * MS)
+#define PERIOD_NS  (1000 * MS)
+#define ROUND_NS   (10 * MS) /* of the writer thread */
+#define PERIODS	   200
+#define RUNS	   200
 #define INSIDE_MIN 183 /* of RUNS in the 95 % interval, */
 #define INSIDE_MAX 197 /* in 95 of 100 experiments */
 
@@ -160,8 +160,8 @@ static void run_once(const struct program *program, uint64_t periods, struct res
 		part->truth_ns += is_part ? (double)(uint64_t)plan.kernel_ns : 0;
 		if (pauses_within(&pauses, time_ns, time_ns))
 			continue;
-		assert_int_equal(
-			duty_sums_add(&sums, is_part, time_ns, (uint64_t)plan.kernel_ns), 0);
+		assert_int_equal(duty_sums_add(&sums, is_part, time_ns, (uint64_t)plan.kernel_ns),
+				 0);
 		weights[is_part][WEIGHT_GPU_TIME] += (uint64_t)plan.kernel_ns;
 	}
 	duty_sums_finish(&sums, &(struct duty_span){START_NS, end_ns, &pauses, &away}, &run);
@@ -174,8 +174,7 @@ static void run_once(const struct program *program, uint64_t periods, struct res
 		all->estimate_ns += (double)weights[owner][WEIGHT_GPU_TIME];
 	}
 	part->estimate_ns = (double)weights[1][WEIGHT_GPU_TIME];
-	assert_int_equal(
-		duty_run_errors(&run, &paths, WEIGHT_GPU_TIME, DUTY_BY_FRAME, &halves), 0);
+	assert_int_equal(duty_run_errors(&run, &paths, WEIGHT_GPU_TIME, DUTY_BY_FRAME, &halves), 0);
 	if (halves) {
 		all->half_ns = halves[PATH_ROOT];
 		part->half_ns = halves[2];

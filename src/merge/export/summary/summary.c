@@ -77,8 +77,8 @@ static int put_by_path(struct sink *sink, const struct run *run, const struct ta
 {
 	size_t shown = rows_to_show(table->count, sink->settings);
 	double *errors;
-	int error = duty_run_errors(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_PATH,
-				    &errors);
+	int error =
+		duty_run_errors(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_PATH, &errors);
 
 	if (error)
 		return error;
@@ -96,8 +96,8 @@ static int put_by_kernel(struct sink *sink, const struct run *run, const struct 
 {
 	size_t shown = rows_to_show(table->count, sink->settings);
 	double *errors;
-	int error = duty_run_errors(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_NAME,
-				    &errors);
+	int error =
+		duty_run_errors(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_NAME, &errors);
 
 	if (error)
 		return error;
@@ -325,8 +325,8 @@ static int end(struct sink *sink, const struct run *run)
 {
 	struct output *out = &sink->out;
 	double *errors;
-	int error = duty_run_errors(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_FRAME,
-				    &errors);
+	int error =
+		duty_run_errors(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_FRAME, &errors);
 
 	if (!error)
 		error = put_headline(out, run);

@@ -162,7 +162,8 @@ void put_heads(struct output *out, const struct column *columns, size_t count, c
 	for (size_t c = 0; c < count; c++) {
 		const char *head = columns[c].head;
 		size_t bytes = strlen(head);
-		int width = column_width(out, &columns[c]) + (int)(bytes - text_columns(head, bytes));
+		int width =
+			column_width(out, &columns[c]) + (int)(bytes - text_columns(head, bytes));
 
 		if (has_column(out, &columns[c]))
 			output_format(out, "%*s%*s", columns[c].is_left ? -width : width, head,
