@@ -414,8 +414,7 @@ static int finish_transfers(struct reading *reading)
 }
 
 /*
- * Returns whether so many launches lack work that gaps may not be idle. If only a part of the run
- * is selected, the work may be outside of it.
+ * Returns whether so many launches lack work that gaps may not be idle. A selection may exclude it.
  */
 static bool lacks_work(const struct run *run, const struct correlate_counts *counts)
 {
@@ -529,7 +528,6 @@ static bool lost_kernels(const struct model *model, const struct xt_damage *dama
 static int begin(struct reading *reading)
 {
 	struct work_receiver receiver = {attribute_work, reading, reading->model->from_ns};
-	struct nodes *nodes = &reading->model->nodes;
 	struct memory_listener memory_listener = {reading_memory_changed, reading};
 	struct timeline_listener timeline_listener = {reading_ran, reading};
 	bool wants_exclusive = run_wants(reading->run, WEIGHT_GPU_EXCLUSIVE);
@@ -543,8 +541,8 @@ static int begin(struct reading *reading)
 	if (reading->run->wants_findings &&
 	    callsites_init(&reading->callsites, reading->model, &reading->threads) < 0)
 		return -ENOMEM;
-	reading->duty.pauses =
-		model_has_duty_cycle(reading->model) ? &reading->model->pauses : NULL;
+	if (model_has_duty_cycle(reading->model))
+		reading->duty.pauses = &reading->model->pauses;
 	memory_init(&reading->memory, &reading->aggregate, &reading->model->stops, memory_listener);
 	reading->has_stack = calloc(reading->model->stacks.count + 1, 1);
 	for (uint32_t id = 1; reading->has_stack && id < reading->model->stacks.count; id++)
@@ -564,8 +562,9 @@ static int begin(struct reading *reading)
 		reading->timeline->is_damaged =
 			lost_kernels(reading->model, &reading->model->damage);
 	}
-	if (nodes->conditional_count) {
-		if (replays_new(&reading->replays, nodes, &reading->model->pauses, receiver) < 0)
+	if (reading->model->nodes.conditional_count) {
+		if (replays_new(&reading->replays, &reading->model->nodes, &reading->model->pauses,
+				receiver) < 0)
 			return -ENOMEM;
 		receiver.attribute = attribute_work_with_id;
 	}
