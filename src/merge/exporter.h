@@ -245,10 +245,9 @@ struct process {
 	uint32_t label_name;	      /* the sanitised label, as name in paths */
 	size_t index; /* from 0; the traced log and the CPU log of a process share it */
 	size_t process_count;
-	int weight_count;	      /* as run_weight_count() */
-	int64_t origin_ns;	      /* subtract from the log's times to begin at 0 */
-	uint32_t total;		      /* index of the total that the work belongs to */
-	const struct duty_sums *duty; /* NULL: no duty cycle; see total() */
+	int weight_count;	   /* as run_weight_count() */
+	int64_t origin_ns;	   /* subtract from the log's times to begin at 0 */
+	uint32_t total;		   /* index of the total that the work belongs to */
 	const struct cpu_log *cpu; /* the CPU log that is read; NULL: a log of calls and GPU work */
 	bool is_continued;	   /* process() was called for the traced log of this process */
 };
@@ -315,10 +314,7 @@ struct exporter {
 	/* Called for the NVTX events of a thread in order. The event is row `row` of chunk. */
 	int (*range)(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
 		     uint32_t row);
-	/*
-	 * Called after the events with their sums. node is the end of the path in the tree. The
-	 * weights are those that were recorded: process->duty scales them.
-	 */
+	/* Called after the events with their sums. node is the end of the path in the tree. */
 	int (*total)(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node);
 	int (*process_end)(struct sink *sink, const struct process *process);

@@ -48,21 +48,34 @@ static char *make_label(const struct inputs *inputs, const struct input *log,
 	return label;
 }
 
-/* Computes the factor of a log with a duty cycle. Its totals are then scaled one by one. */
+/*
+ * Adds the windows of a log with a duty cycle to the run. The last clock may be older than the last
+ * event, if the process was killed or still runs.
+ */
 static void finish_duty_cycle(struct reading *reading)
 {
 	const struct model *model = reading->model;
 	const struct wanted *wanted = &reading->run->settings->wanted;
 	uint64_t origin_ns = (uint64_t)reading->process.origin_ns;
-	struct duty_span span = {model->start_ns, model->last_clock_ns, &model->pauses,
-				 &model->away};
+	struct duty_span span = {
+		.cycle.window_ns = strtoull(model_meta(model, XT_META_DUTY_WINDOW), NULL, 10),
+		.cycle.period_ns = strtoull(model_meta(model, XT_META_DUTY_PERIOD), NULL, 10),
+		.from_ns = model->start_ns,
+		.until_ns = model->last_clock_ns > reading->duty.last_ns ? model->last_clock_ns
+									 : reading->duty.last_ns,
+		.pauses = &model->pauses,
+		.away = &model->away,
+	};
 
+	if (!reading->duty.pauses) {
+		reading->run->duty.is_mixed = true;
+		return;
+	}
 	if (wanted->from_ns && wanted->from_ns + origin_ns > span.from_ns)
 		span.from_ns = wanted->from_ns + origin_ns;
 	if (wanted->until_ns && wanted->until_ns + origin_ns < span.until_ns)
 		span.until_ns = wanted->until_ns + origin_ns;
 	duty_sums_finish(&reading->duty, &span, &reading->run->duty);
-	reading->process.duty = &reading->duty;
 }
 
 static int read_process(struct reading *reading, struct xt_reader *reader, struct run *run)
@@ -81,7 +94,7 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 		error = reading_finish(reading);
 	if (!error)
 		error = distribute_unsampled(reading);
-	if (!error && reading->duty.pauses)
+	if (!error)
 		finish_duty_cycle(reading);
 	if (!error)
 		error = build_tree(reading);
@@ -91,8 +104,6 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 		error = headline_add(reading);
 	if (!error && reading->run->wants_findings)
 		error = ranks_add(reading);
-	for (uint32_t t = 0; reading->duty.pauses && t < reading->aggregate.count; t++)
-		duty_sums_scale(&reading->duty, reading->aggregate.entries[t].weights);
 	if (!error)
 		error = build_range_tree(run, &reading->process, &reading->aggregate);
 	for (size_t e = 0; e < reading->sink_count && !error; e++) {
@@ -352,10 +363,12 @@ static int add_cpu_log(struct run *run, const struct cpu_log *log, struct sink *
 static void report_missing(const struct run *run, struct report *report)
 {
 	if (!run->launch_count && !run_work_count(run) && !run->cpu_logs->count)
-		report_warn(report, "no launches in the log%s%s",
-			    run->inputs->count == 1 ? "" : "s",
-			    run->pause_count ? ": recording had not been started with xtrace start"
-					     : "");
+		report_warn(
+			report, "no launches in the log%s%s", run->inputs->count == 1 ? "" : "s",
+			run->duty.log_count
+				? ": the program ended before the first window of --duty"
+			: run->pause_count ? ": recording had not been started with xtrace start"
+					   : "");
 	if (run->idle_unknown_ns) {
 		char time[TIME_BYTES];
 
@@ -409,28 +422,12 @@ static int order_warnings(const struct run *run)
 	return 0;
 }
 
-/* The weights of the paths are estimates of the whole time already (sums/duty_sums.c). */
-static void scale_gpu_time(struct run *run)
-{
-	double ratio;
-
-	if (!run->duty.scaled_ns || !run->gpu_ns)
-		return;
-	ratio = 1 + (double)run->duty.scaled_ns / (double)run->gpu_ns;
-	run->attributed_gpu_ns = run->attributed_gpu_ns == run->gpu_ns
-					 ? run->gpu_ns + run->duty.scaled_ns
-					 : (uint64_t)((double)run->attributed_gpu_ns * ratio);
-	run->estimated_gpu_ns = (uint64_t)((double)run->estimated_gpu_ns * ratio);
-	run->gpu_ns += run->duty.scaled_ns;
-}
-
 /* Completes the sums and the outputs after the last log. */
 static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 {
 	struct trust trust = {0};
 	int error = 0;
 
-	scale_gpu_time(run);
 	if (run->selection)
 		error = selection_check(run->selection, &run->paths, &run->ranges.names,
 					run->report);

@@ -117,9 +117,9 @@ const struct option_row capture_option_rows[] = {
 	 .apply = apply_armed, TARGET(armed)},
 	{"duty", .value = "WINDOW/PERIOD",
 	 .expected = "two times with units, such as 1s/60s: a WINDOW of 10ms or more, and a PERIOD "
-		     "of two windows or more",
-	 .help = "Record only a window at a random time in each period (such as 1s/60s). Reports "
-		 "estimate the sums of the whole time from them",
+		     "of at least twice that",
+	 .help = "Record only windows at random times, on average one in each PERIOD, such as "
+		 "1s/60s. Reports estimate the GPU time of the whole time",
 	 .apply = apply_duty, TARGET(duty)},
 	{"paused",
 	 .help = "Start paused, but with CUPTI enabled, which costs as much as recording. 'xtrace "
@@ -190,7 +190,8 @@ int capture_check(const struct capture_options *options)
 		return STATUS_FAILED;
 	}
 	if (options->duty && options->flight_recorder) {
-		print_error("choose one of --duty and --flight-recorder");
+		print_error("choose one of --duty and --flight-recorder: both decide which events "
+			    "the log keeps");
 		return STATUS_FAILED;
 	}
 	if (!!armed + !!options->duty + options->is_paused + !!options->capture_range <= 1)

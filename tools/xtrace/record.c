@@ -319,7 +319,9 @@ static void report(const struct recording *recording)
 					   (recording->options.armed && !recording->options.duty)
 				   ? ": it waited for 'xtrace start', or for "
 				     "xtrace_gpu.recording() in the program"
-			   : recording->options.duty ? ": none was made in a window of --duty"
+			   : recording->options.duty
+				   ? ": the program ended before "
+				     "the first window of --duty, or made none in its windows"
 			   : recording->options.capture_range
 				   ? ": the program did not call cudaProfilerStart() before its "
 				     "launches"

@@ -23,6 +23,7 @@ static bool keeps_cupti;
 static struct {
 	uint32_t word; /* the last request that was taken */
 	bool is_start, is_pending, is_applied;
+	const char *refusal;	 /* of the last request; NULL: none */
 	bool is_window;		 /* not requested: a window of the duty cycle begins or ends */
 	bool has_recorded;	 /* since a start */
 	bool has_open_ranges;	 /* since the last stop */
@@ -40,7 +41,47 @@ void control_begin(bool keeps, const struct xt_duty_cycle *duty)
 	keeps_cupti = keeps;
 	duty_windows_begin(duty);
 	if (duty->window_ns)
-		duty_windows_start(monotonic_ns(), 0);
+		duty_windows_start(monotonic_ns());
+}
+
+static bool is_stopped(void)
+{
+	return atomic_load(&recording_paused) & PAUSED_STOPPED;
+}
+
+static const char *problem_now(const struct recorder *rec)
+{
+	static char text[128];
+	const char *problem = cupti_owner_problem();
+
+	if (rec->write_error) {
+		snprintf(text, sizeof(text), "the log cannot be written: %s",
+			 strerror(-rec->write_error));
+		return text;
+	}
+	if (recorder_is_full(rec))
+		return "the log has reached --max-size";
+	return problem ? problem : control.refusal ? control.refusal : "";
+}
+
+static enum xt_tracer_state state_now(void)
+{
+	unsigned paused = atomic_load(&recording_paused);
+
+	if (control.is_pending && control.is_start && !control.is_applied)
+		return XT_STATE_WAITING;
+	if (paused == PAUSED_STOPPED && duty_windows_are_on() &&
+	    !(control.is_pending && !control.is_start))
+		return XT_STATE_WAITING;
+	if (paused & PAUSED_SIZE)
+		return XT_STATE_FULL;
+	if (paused & PAUSED_STOPPED)
+		return control.is_pending && !control.is_start ? XT_STATE_STOPPING
+		       : control.has_recorded		       ? XT_STATE_STOPPED
+							       : XT_STATE_ARMED;
+	if (paused & PAUSED_HANDOFF)
+		return XT_STATE_YIELDED;
+	return paused & PAUSED_REQUESTED ? XT_STATE_PAUSED : XT_STATE_RECORDING;
 }
 
 /* Does not touch a start or stop that is pending. */
@@ -65,10 +106,29 @@ static void update_snapshot(void)
 	}
 }
 
-static void take_request(void)
+/*
+ * Turns the duty cycle on. A window that is recorded, or begins, is not touched. The times of a
+ * request would record one that is not random, so they are refused.
+ */
+static void start_cycle(struct recorder *rec, uint32_t word, bool has_times)
+{
+	crash_buffer_request_taken(word);
+	control.refusal = has_times ? "it has a duty cycle: use xtrace start without --duration "
+				      "and --delay to turn it on"
+				    : NULL;
+	if (!has_times && !duty_windows_are_on()) {
+		record_switch(rec, monotonic_ns(), false, XT_SWITCH_DUTY);
+		duty_windows_start(monotonic_ns());
+	}
+	crash_buffer_state(state_now(), problem_now(rec));
+	crash_buffer_request_done(word);
+}
+
+static void take_request(struct recorder *rec)
 {
 	uint32_t delay_ms, duration_ms, word = crash_buffer_request(&delay_ms, &duration_ms);
 	uint64_t now_ns = monotonic_ns();
+	bool is_stopping = control.is_pending && !control.is_start && !control.is_window;
 
 	if (!(word & XT_REQUEST_MASK) || word & XT_REQUEST_DONE ||
 	    (control.is_pending && word == control.word))
@@ -77,6 +137,12 @@ static void take_request(void)
 		take_snapshot_request(word);
 		return;
 	}
+	if ((word & XT_REQUEST_MASK) == XT_REQUEST_START && duty_windows_cycle()->window_ns) {
+		if (!is_stopping)
+			start_cycle(rec, word, delay_ms || duration_ms);
+		return;
+	}
+	control.refusal = NULL;
 	crash_buffer_request_taken(word);
 	control.word = word;
 	control.is_pending = true;
@@ -89,19 +155,14 @@ static void take_request(void)
 		  control.is_start ? "start" : "stop", delay_ms, duration_ms);
 }
 
-static bool is_stopped(void)
-{
-	return atomic_load(&recording_paused) & PAUSED_STOPPED;
-}
-
 static void stop(struct recorder *rec)
 {
 	uint64_t time_ns = monotonic_ns();
 	bool is_armed = is_stopped() && !control.has_recorded;
 
-	/* While the duty cycle is between two windows, a stop changes only the reason. */
+	/* Between two windows of the duty cycle, a stop changes only the reason. */
 	if (recording_pause(keeps_cupti ? PAUSED_REQUESTED : PAUSED_STOPPED) ||
-	    duty_windows_are_on())
+	    (duty_windows_are_on() && !control.is_window))
 		record_switch(rec, time_ns, false,
 			      keeps_cupti	  ? XT_SWITCH_ASKED
 			      : control.is_window ? XT_SWITCH_DUTY
@@ -160,47 +221,27 @@ static void complete_log(struct recorder *rec)
 	control.complete_bytes = xt_writer_file_bytes(rec->writer);
 }
 
-static const char *problem_now(const struct recorder *rec)
-{
-	static char text[128];
-	const char *problem = cupti_owner_problem();
-
-	if (rec->write_error) {
-		snprintf(text, sizeof(text), "the log cannot be written: %s",
-			 strerror(-rec->write_error));
-		return text;
-	}
-	if (recorder_is_full(rec))
-		return "the log has reached --max-size";
-	return problem ? problem : "";
-}
-
-/* The start of the duty cycle. Its windows begin later. */
-static bool is_cycle_start(void)
-{
-	return control.is_start && !control.is_window && duty_windows_cycle()->window_ns;
-}
-
-static void start_cycle(struct recorder *rec)
-{
-	uint64_t now_ns = monotonic_ns();
-	uint64_t until_ns = control.duration_ns ? now_ns + control.duration_ns : 0;
-
-	if (!duty_windows_are_on())
-		record_switch(rec, now_ns, false, XT_SWITCH_DUTY);
-	if (!duty_windows_are_on() || until_ns)
-		duty_windows_start(now_ns, until_ns);
-}
-
 static void apply(struct recorder *rec)
 {
 	control.is_applied = true;
 	if (!control.is_start)
 		stop(rec);
-	else if (is_cycle_start())
-		start_cycle(rec);
 	else if (!recorder_is_full(rec))
 		cupti_owner_want(true);
+}
+
+/*
+ * Whether another tool has CUPTI, so that a window cannot begin. It is not made up for later: then
+ * its time would not be random. The duty cycle does not cover the time up to the next window.
+ */
+static bool skip_if_taken(struct recorder *rec)
+{
+	if (!cupti_owner_tool_is_active())
+		return false;
+	if (control.is_applied)
+		cupti_owner_cancel();
+	record_switch(rec, monotonic_ns(), false, XT_SWITCH_YIELDED);
+	return true;
 }
 
 /*
@@ -211,10 +252,10 @@ static bool execute(struct recorder *rec)
 {
 	if (!control.is_applied && monotonic_ns() < control.start_at_ns)
 		return false;
+	if (control.is_window && control.is_start && skip_if_taken(rec))
+		return true;
 	if (!control.is_applied)
 		apply(rec);
-	if (is_cycle_start())
-		return true;
 	if (!cupti_owner_is_settled())
 		return false;
 	if (!control.is_start && keeps_cupti)
@@ -231,26 +272,6 @@ static bool execute(struct recorder *rec)
 bool control_is_idle(void)
 {
 	return !control.is_pending && is_stopped();
-}
-
-static enum xt_tracer_state state_now(void)
-{
-	unsigned paused = atomic_load(&recording_paused);
-
-	if (control.is_pending && control.is_start && !control.is_applied)
-		return XT_STATE_WAITING;
-	if (paused == PAUSED_STOPPED && duty_windows_are_on() &&
-	    !(control.is_pending && !control.is_start))
-		return XT_STATE_WAITING;
-	if (paused & PAUSED_SIZE)
-		return XT_STATE_FULL;
-	if (paused & PAUSED_STOPPED)
-		return control.is_pending && !control.is_start ? XT_STATE_STOPPING
-		       : control.has_recorded		       ? XT_STATE_STOPPED
-							       : XT_STATE_ARMED;
-	if (paused & PAUSED_HANDOFF)
-		return XT_STATE_YIELDED;
-	return paused & PAUSED_REQUESTED ? XT_STATE_PAUSED : XT_STATE_RECORDING;
 }
 
 static void begin_internal(bool is_start, bool is_window, uint64_t duration_ns)
@@ -270,9 +291,7 @@ static void update_by_time(void)
 
 	if (control.is_pending)
 		return;
-	if (duty_windows_are_over(now_ns))
-		begin_internal(false, false, 0);
-	else if (control.stop_at_ns && now_ns >= control.stop_at_ns)
+	if (control.stop_at_ns && now_ns >= control.stop_at_ns)
 		begin_internal(false, control.is_window, 0);
 	else if (is_stopped() && duty_windows_next(now_ns, &duration_ns))
 		begin_internal(true, true, duration_ns);
@@ -284,12 +303,13 @@ void control_update(struct recorder *rec)
 	if (control.has_open_ranges)
 		record_range_ends(rec);
 	control.has_open_ranges = false;
-	take_request();
+	take_request(rec);
 	update_snapshot();
 	if (control.is_pending && execute(rec)) {
 		control.is_pending = false;
 		crash_buffer_state(state_now(), problem_now(rec));
-		crash_buffer_request_done(control.word);
+		if (!control.is_window)
+			crash_buffer_request_done(control.word);
 	}
 	update_by_time();
 	/* A stopped process may still load libraries. */

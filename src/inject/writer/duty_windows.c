@@ -2,11 +2,13 @@
 #include "inject/writer/duty_windows.h"
 
 #include <sys/random.h>
+#include <unistd.h>
+
+#include "inject/runtime/clock.h"
 
 static struct {
 	struct xt_duty_cycle cycle;
 	bool is_on;
-	uint64_t until_ns;	       /* 0: no limit */
 	uint64_t from_ns, duration_ns; /* the next window */
 } windows;
 
@@ -25,6 +27,12 @@ bool duty_windows_are_on(void)
 	return windows.is_on;
 }
 
+/* For a kernel or a sandbox without random numbers. Processes must not share their windows. */
+static uint64_t process_seed(void)
+{
+	return monotonic_ns() ^ (uint64_t)getpid() << 32;
+}
+
 /* Uniform in [0, 1). */
 static double random_part(void)
 {
@@ -32,7 +40,8 @@ static double random_part(void)
 	uint64_t number;
 
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
-		number = fallback += UINT64_C(0x9e3779b97f4a7c15);
+		number = fallback =
+			(fallback ? fallback : process_seed()) * UINT64_C(6364136223846793005) + 1;
 	return (double)(number >> 11) / (double)(UINT64_C(1) << 53);
 }
 
@@ -56,13 +65,12 @@ static double random_rest_ns(void)
 	return random_part() * gap_ns;
 }
 
-void duty_windows_start(uint64_t now_ns, uint64_t until_ns)
+void duty_windows_start(uint64_t now_ns)
 {
 	double window_ns = (double)windows.cycle.window_ns;
 	double into_ns = random_part() * (double)windows.cycle.period_ns;
 
 	windows.is_on = true;
-	windows.until_ns = until_ns;
 	windows.from_ns = now_ns;
 	windows.duration_ns = windows.cycle.window_ns;
 	if (into_ns < window_ns)
@@ -74,11 +82,6 @@ void duty_windows_start(uint64_t now_ns, uint64_t until_ns)
 void duty_windows_stop(void)
 {
 	windows.is_on = false;
-}
-
-bool duty_windows_are_over(uint64_t now_ns)
-{
-	return windows.is_on && windows.until_ns && now_ns >= windows.until_ns;
 }
 
 bool duty_windows_next(uint64_t now_ns, uint64_t *duration_ns)

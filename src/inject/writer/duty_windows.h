@@ -22,10 +22,8 @@ const struct xt_duty_cycle *duty_windows_cycle(void);
 
 bool duty_windows_are_on(void);
 
-/* Turns the cycle on. duty_windows_are_over() becomes true at until_ns; 0: never. */
-void duty_windows_start(uint64_t now_ns, uint64_t until_ns);
+void duty_windows_start(uint64_t now_ns);
 void duty_windows_stop(void);
-bool duty_windows_are_over(uint64_t now_ns);
 
 /* True once for each window, when it is due: then record for *duration_ns. */
 bool duty_windows_next(uint64_t now_ns, uint64_t *duration_ns);

@@ -573,30 +573,6 @@ static enum join_result backward_result(const struct tree_builder *p, const stru
 	return result == JOIN_NO_BACKWARD ? joined_paths_result(frames, owner->stack) : result;
 }
 
-/* Adds a total to its node. The aggregate keeps what was recorded, for findings. */
-static int add_total(struct reading *reading, struct tree_builder *p, uint32_t place, uint32_t node)
-{
-	struct run *run = reading->run;
-	struct total *recorded = &reading->aggregate.entries[place], total = *recorded;
-
-	if (reading->duty.pauses) {
-		duty_sums_scale(&reading->duty, total.weights);
-		run->duty.scaled_ns +=
-			total.weights[WEIGHT_GPU_TIME] - recorded->weights[WEIGHT_GPU_TIME];
-		if (duty_sums_add_residuals(&reading->duty, place, &run->duty, node) < 0)
-			return -ENOMEM;
-	}
-	for (int w = 0; w < WEIGHTS; w++)
-		run->paths.nodes[node].weights[w] += total.weights[w];
-	run->backward_gpu_ns[backward_result(p, &total.owner)] += total.weights[WEIGHT_GPU_TIME];
-	if (paths_has_user_code(&run->paths, node))
-		run->user_code_gpu_ns += total.weights[WEIGHT_GPU_TIME];
-	if (paths_lacks_compiled_lines(&run->paths, node))
-		run->compiled_unknown_gpu_ns += total.weights[WEIGHT_GPU_TIME];
-	reading->process.total = place;
-	return export_total(reading, recorded, node);
-}
-
 int build_tree(struct reading *reading)
 {
 	struct run *run = reading->run;
@@ -613,11 +589,27 @@ int build_tree(struct reading *reading)
 		struct total *total = &aggregate->entries[t];
 		uint32_t node = add_wanted_path(&p, &total->owner);
 
-		/* Later steps must not see it either. */
-		if (node == PATH_DROPPED)
+		if (node == PATH_DROPPED) {
+			/* Later steps must not see it either. */
 			memset(total->weights, 0, sizeof(total->weights));
-		else
-			error = node == PATH_FAILED ? -ENOMEM : add_total(reading, &p, t, node);
+			continue;
+		}
+		if (node == PATH_FAILED)
+			error = -ENOMEM;
+		else if (reading->duty.pauses)
+			error = duty_sums_add_path(&reading->duty, t, &run->duty, node);
+		for (int w = 0; w < WEIGHTS && !error; w++)
+			run->paths.nodes[node].weights[w] += total->weights[w];
+		if (!error)
+			run->backward_gpu_ns[backward_result(&p, &total->owner)] +=
+				total->weights[WEIGHT_GPU_TIME];
+		if (!error && paths_has_user_code(&run->paths, node))
+			run->user_code_gpu_ns += total->weights[WEIGHT_GPU_TIME];
+		if (!error && paths_lacks_compiled_lines(&run->paths, node))
+			run->compiled_unknown_gpu_ns += total->weights[WEIGHT_GPU_TIME];
+		reading->process.total = t;
+		if (!error)
+			error = export_total(reading, total, node);
 	}
 	free(p.chain);
 	free(p.nest);

@@ -7,12 +7,6 @@
 
 #include "log/base/grow.h"
 
-/* The others are no sums over time, or come from the CPU sampler, which has no duty cycle. */
-static const bool is_scaled[WEIGHTS] = {
-	[WEIGHT_GPU_TIME] = true,      [WEIGHT_COUNT] = true,	 [WEIGHT_CPU_WAIT] = true,
-	[WEIGHT_GPU_EXCLUSIVE] = true, [WEIGHT_GPU_IDLE] = true, [WEIGHT_ALLOC_BYTES] = true,
-};
-
 /* The 97.5th percentile of Student's distribution, by degrees of freedom. */
 static const double student[DUTY_GROUPS] = {0,	   12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
 					    2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
@@ -43,15 +37,16 @@ static bool is_in_window(const struct pauses *pauses, size_t window, uint64_t ti
 
 int duty_sums_add(struct duty_sums *sums, uint32_t place, uint64_t time_ns, uint64_t gpu_ns)
 {
-	struct duty_residuals *row;
+	struct duty_row *row;
 
 	if (!is_in_window(sums->pauses, sums->window, time_ns))
 		sums->window = window_at(sums->pauses, time_ns);
 	if (grow(&sums->rows, &sums->capacity, (size_t)place + 1, sizeof(*sums->rows)) < 0)
 		return -ENOMEM;
 	row = &sums->rows[place];
-	row->of[DUTY_GPU_TIME][sums->window % DUTY_GROUPS] += (float)gpu_ns;
-	row->of[DUTY_COUNT][sums->window % DUTY_GROUPS]++;
+	row->groups[DUTY_GPU_TIME][sums->window % DUTY_GROUPS] += (double)gpu_ns;
+	row->groups[DUTY_COUNT][sums->window % DUTY_GROUPS]++;
+	sums->last_ns = time_ns > sums->last_ns ? time_ns : sums->last_ns;
 	return 0;
 }
 
@@ -69,73 +64,39 @@ static uint64_t window_ns(const struct duty_span *span, size_t window)
 
 void duty_sums_finish(struct duty_sums *sums, const struct duty_span *span, struct duty_run *run)
 {
-	uint64_t all_ns = span->until_ns > span->from_ns ? span->until_ns - span->from_ns : 0;
-	uint64_t covered_ns = all_ns - pauses_between_ns(span->away, span->from_ns, span->until_ns);
 	uint64_t recorded_ns = 0;
-	unsigned groups = 0;
 
+	if (span->until_ns <= span->from_ns)
+		return;
+	run->is_mixed |= run->log_count && (run->cycle.window_ns != span->cycle.window_ns ||
+					    run->cycle.period_ns != span->cycle.period_ns);
+	run->cycle = span->cycle;
+	sums->rotation = (unsigned)(run->window_count % DUTY_GROUPS);
 	for (size_t w = 0; w <= span->pauses->count; w++) {
 		uint64_t ns = window_ns(span, w);
 
-		sums->shares[w % DUTY_GROUPS] += (double)ns;
+		run->group_ns[(w + sums->rotation) % DUTY_GROUPS] += (double)ns;
 		recorded_ns += ns;
 		run->window_count += ns != 0;
 	}
 	run->log_count++;
-	run->covered_ns += covered_ns;
+	run->log_unrecorded_count += !recorded_ns;
 	run->recorded_ns += recorded_ns;
-	sums->factor = 1;
-	if (!recorded_ns) {
-		run->log_unrecorded_count++;
-		run->unrecorded_ns += covered_ns;
-		return;
-	}
-	for (int g = 0; g < DUTY_GROUPS; g++) {
-		groups += sums->shares[g] > 0;
-		sums->shares[g] /= (double)recorded_ns;
-	}
-	if (covered_ns > recorded_ns)
-		sums->factor = (double)covered_ns / (double)recorded_ns;
-	/* A part of the whole was observed, so only the rest of it is uncertain. */
-	sums->correction = sums->factor * sqrt(1 - 1 / sums->factor) *
-			   (groups > 1 ? sqrt((double)groups / (groups - 1)) : 1);
-	run->freedom += groups - 1;
+	run->covered_ns += span->until_ns - span->from_ns -
+			   pauses_between_ns(span->away, span->from_ns, span->until_ns);
 }
 
-void duty_sums_scale(const struct duty_sums *sums, uint64_t weights[WEIGHTS])
-{
-	for (int w = 0; w < WEIGHTS; w++) {
-		double scaled = (double)weights[w] * sums->factor + 0.5;
-
-		if (is_scaled[w] && sums->factor > 1)
-			weights[w] = scaled < (double)INT64_MAX ? (uint64_t)scaled : INT64_MAX;
-	}
-}
-
-/* With one group, its whole sum counts as error: nothing tells how much windows differ. */
-static void spread(const struct duty_sums *sums, const float *from, float *to)
-{
-	double sum = 0;
-	bool is_single = false;
-
-	for (int g = 0; g < DUTY_GROUPS; g++) {
-		sum += (double)from[g];
-		is_single |= sums->shares[g] >= 1;
-	}
-	for (int g = 0; g < DUTY_GROUPS; g++)
-		to[g] += (float)(sums->correction *
-				 ((double)from[g] - (is_single ? 0 : sum * sums->shares[g])));
-}
-
-int duty_sums_add_residuals(const struct duty_sums *sums, uint32_t place, struct duty_run *run,
-			    uint32_t node)
+int duty_sums_add_path(const struct duty_sums *sums, uint32_t place, struct duty_run *run,
+		       uint32_t node)
 {
 	if (place >= sums->capacity)
 		return 0;
 	if (grow(&run->rows, &run->capacity, (size_t)node + 1, sizeof(*run->rows)) < 0)
 		return -ENOMEM;
 	for (int w = 0; w < DUTY_WEIGHTS; w++)
-		spread(sums, sums->rows[place].of[w], run->rows[node].of[w]);
+		for (unsigned g = 0; g < DUTY_GROUPS; g++)
+			run->rows[node].groups[w][(g + sums->rotation) % DUTY_GROUPS] +=
+				sums->rows[place].groups[w][g];
 	return 0;
 }
 
@@ -151,51 +112,101 @@ void duty_run_free(struct duty_run *run)
 	*run = (struct duty_run){0};
 }
 
-static double half_width(const struct duty_run *run, const float *residuals)
+static double factor(const struct duty_run *run)
 {
-	unsigned freedom = run->freedom < DUTY_GROUPS - 1 ? run->freedom : DUTY_GROUPS - 1;
-	double variance = 0;
-
-	for (int g = 0; g < DUTY_GROUPS; g++)
-		variance += (double)residuals[g] * (double)residuals[g];
-	return student[freedom ? freedom : 1] * sqrt(variance);
+	return run->covered_ns > run->recorded_ns
+		       ? (double)run->covered_ns / (double)run->recorded_ns
+		       : 1;
 }
 
-static void add_row(float (*sums)[DUTY_GROUPS], size_t to, const float *row)
+static double quantile(const struct duty_run *run)
 {
+	double squares = 0, recorded_ns = (double)run->recorded_ns;
+	int freedom;
+
 	for (int g = 0; g < DUTY_GROUPS; g++)
-		sums[to][g] += row[g];
+		squares += run->group_ns[g] * run->group_ns[g];
+	freedom = (int)(recorded_ns * recorded_ns / squares - 0.99);
+	return student[freedom < 1 ? 1 : freedom < DUTY_GROUPS ? freedom : DUTY_GROUPS - 1];
 }
 
-int duty_run_errors(const struct duty_run *run, const struct paths *paths, enum weight weight,
-		    enum duty_table table, double **halves_out)
+/*
+ * The error of an estimate, relative to it, from the parts of its sum. If nearly all was recorded in
+ * one group, nothing tells how much windows differ: then it is as large as the estimate.
+ */
+static double relative_error(const struct duty_run *run, const double *parts)
+{
+	double sum = 0, squares = 0;
+
+	for (int g = 0; g < DUTY_GROUPS; g++)
+		sum += parts[g];
+	if (sum <= 0)
+		return 0;
+	for (int g = 0; g < DUTY_GROUPS; g++) {
+		double share = run->group_ns[g] / (double)run->recorded_ns;
+		double residual = parts[g] / sum - share;
+
+		if (share > 0.9)
+			return 1;
+		squares += residual * residual / (1 - share);
+	}
+	return quantile(run) * sqrt(squares * (1 - 1 / factor(run)));
+}
+
+/* A table that is being summed up. */
+struct estimate_sum {
+	double recorded;
+	double parts[DUTY_GROUPS];
+};
+
+static void add(struct estimate_sum *to, double recorded, const double *parts)
+{
+	to->recorded += recorded;
+	for (int g = 0; parts && g < DUTY_GROUPS; g++)
+		to->parts[g] += parts[g];
+}
+
+static void sum_up(const struct duty_run *run, const struct paths *paths, enum weight weight,
+		   enum duty_table table, struct estimate_sum *sums)
 {
 	enum duty_weight column = weight == WEIGHT_GPU_TIME ? DUTY_GPU_TIME : DUTY_COUNT;
-	size_t count = table == DUTY_BY_NAME ? paths->names.count : paths->node_count;
-	float(*sums)[DUTY_GROUPS];
 
-	*halves_out = NULL;
-	if (!duty_run_is_scaled(run) || (weight != WEIGHT_GPU_TIME && weight != WEIGHT_COUNT))
-		return 0;
-	sums = calloc(count + 1, sizeof(*sums));
-	*halves_out = calloc(count + 1, sizeof(**halves_out));
-	if (!sums || !*halves_out) {
-		free(sums);
-		free(*halves_out);
-		*halves_out = NULL;
-		return -ENOMEM;
-	}
 	/* Parents precede children, so a backward pass adds up complete subtrees. */
 	for (uint32_t n = paths->node_count; n-- > 0;) {
 		size_t to = table == DUTY_BY_NAME ? paths->nodes[n].name : n;
 
-		if (n < run->capacity)
-			add_row(sums, to, run->rows[n].of[column]);
+		add(&sums[to], (double)paths->nodes[n].weights[weight],
+		    n < run->capacity ? run->rows[n].groups[column] : NULL);
 		if (table == DUTY_BY_FRAME && n != PATH_ROOT)
-			add_row(sums, paths->nodes[n].parent, sums[n]);
+			add(&sums[paths->nodes[n].parent], sums[n].recorded, sums[n].parts);
 	}
-	for (size_t i = 0; i < count; i++)
-		(*halves_out)[i] = half_width(run, sums[i]);
+}
+
+int duty_run_estimates(const struct duty_run *run, const struct paths *paths, enum weight weight,
+		       enum duty_table table, struct duty_estimate **estimates_out)
+{
+	size_t count = table == DUTY_BY_NAME ? paths->names.count : paths->node_count;
+	struct estimate_sum *sums;
+
+	*estimates_out = NULL;
+	if (!run->recorded_ns || run->is_mixed ||
+	    (weight != WEIGHT_GPU_TIME && weight != WEIGHT_COUNT))
+		return 0;
+	sums = calloc(count + 1, sizeof(*sums));
+	*estimates_out = calloc(count + 1, sizeof(**estimates_out));
+	if (!sums || !*estimates_out) {
+		free(sums);
+		free(*estimates_out);
+		*estimates_out = NULL;
+		return -ENOMEM;
+	}
+	sum_up(run, paths, weight, table, sums);
+	for (size_t i = 0; i < count; i++) {
+		double value = sums[i].recorded * factor(run);
+
+		(*estimates_out)[i] =
+			(struct duty_estimate){value, value * relative_error(run, sums[i].parts)};
+	}
 	free(sums);
 	return 0;
 }

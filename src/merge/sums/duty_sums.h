@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Estimates the sums of the whole time from the windows of a duty cycle (xtrace record --duty).
+ * Estimates sums of the whole time from the windows of a duty cycle (xtrace record --duty).
  *
- * The weights of a log are multiplied by the time that its duty cycle covers, divided by the
- * recorded time. For the error, windows are dealt into DUTY_GROUPS groups in turn. Each owner has
- * one residual for each group: what its sum in that group differs from its share of the recorded
- * time. The variance of any sum of owners follows from the sums of their residuals. This is the
- * ratio estimator with the method of random groups (Wolter, Introduction to Variance Estimation,
- * chapter 2).
+ * An estimate is what was recorded, multiplied by the time that the duty cycles of all logs cover,
+ * divided by the recorded time of all logs. All other sums of a run stay what was recorded.
+ *
+ * For the error, windows are dealt into DUTY_GROUPS groups in turn, across all logs. With y the sum
+ * of a group, w its recorded time, Y and W those of all groups, and F the factor above, the
+ * variance of the estimate is F (F - 1) times the sum of (y - Y w / W)^2 / (1 - w / W) over the
+ * groups. The degrees of freedom are W^2 / sum of w^2, less one. This is the ratio estimator with
+ * the method of random groups (Wolter, Introduction to Variance Estimation, chapter 2).
  */
 #ifndef XT_MERGE_DUTY_SUMS_H
 #define XT_MERGE_DUTY_SUMS_H
@@ -16,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/duty_cycle.h"
 #include "merge/base/weights.h"
 #include "merge/naming/paths.h"
 #include "merge/read/pauses.h"
@@ -24,38 +27,38 @@
 
 enum duty_weight { DUTY_GPU_TIME, DUTY_COUNT, DUTY_WEIGHTS };
 
-struct duty_residuals {
-	float of[DUTY_WEIGHTS][DUTY_GROUPS];
+/* What was recorded, by group. */
+struct duty_row {
+	double groups[DUTY_WEIGHTS][DUTY_GROUPS];
 };
 
 /* The sums of one log. All zeros: it has no duty cycle. */
 struct duty_sums {
 	const struct pauses *pauses; /* NULL: no duty cycle */
 	size_t window;		     /* of the previous event */
-	struct duty_residuals *rows; /* by index in the aggregate; at first, sums by group */
+	uint64_t last_ns;	     /* of all events */
+	struct duty_row *rows;	     /* by index in the aggregate */
 	size_t capacity;
-	/* Set by duty_sums_finish(): */
-	double factor;
-	double shares[DUTY_GROUPS]; /* of the recorded time */
-	double correction;	    /* of residuals, for the number of groups */
+	unsigned rotation; /* of its groups in the run; set by duty_sums_finish() */
 };
 
 /* The sums of all logs. Zeros: none has a duty cycle. */
 struct duty_run {
+	struct xt_duty_cycle cycle;
+	bool is_mixed;		     /* some logs have another duty cycle, or none: no estimates */
 	size_t log_count;	     /* with a duty cycle */
 	size_t log_unrecorded_count; /* of these: without any window */
 	uint64_t window_count;
-	uint64_t covered_ns;	     /* by duty cycles */
-	uint64_t recorded_ns;	     /* of that, in windows */
-	uint64_t unrecorded_ns;	     /* covered by logs without any window */
-	uint64_t scaled_ns;	     /* GPU time that scaling added to the paths */
-	unsigned freedom;	     /* degrees of freedom of the error */
-	struct duty_residuals *rows; /* by node of the paths */
+	uint64_t covered_ns;  /* by the duty cycles of all logs */
+	uint64_t recorded_ns; /* of that, in windows */
+	double group_ns[DUTY_GROUPS];
+	struct duty_row *rows; /* by node of the paths */
 	size_t capacity;
 };
 
-/* A part of a log, and what was recorded of it. */
+/* A log, or the selected part of it. */
 struct duty_span {
+	struct xt_duty_cycle cycle;
 	uint64_t from_ns, until_ns;
 	const struct pauses *pauses; /* of recording */
 	const struct pauses *away;   /* those that the duty cycle does not cover */
@@ -64,33 +67,29 @@ struct duty_span {
 /* Adds work of the owner at that index. time_ns: of its call. Returns 0 or -ENOMEM. */
 int duty_sums_add(struct duty_sums *sums, uint32_t place, uint64_t time_ns, uint64_t gpu_ns);
 
-/* After the last event: computes the factor, and adds the log to the run. */
+/* After the last event of a log: adds its windows to the run. */
 void duty_sums_finish(struct duty_sums *sums, const struct duty_span *span, struct duty_run *run);
 
-/* Multiplies those weights that depend on the recorded time. */
-void duty_sums_scale(const struct duty_sums *sums, uint64_t weights[WEIGHTS]);
-
-/* Adds the residuals of an owner to its node in the paths. Returns 0 or -ENOMEM. */
-int duty_sums_add_residuals(const struct duty_sums *sums, uint32_t place, struct duty_run *run,
-			    uint32_t node);
+/* Adds the sums of an owner to its node in the paths. Returns 0 or -ENOMEM. */
+int duty_sums_add_path(const struct duty_sums *sums, uint32_t place, struct duty_run *run,
+		       uint32_t node);
 
 void duty_sums_free(struct duty_sums *sums);
 void duty_run_free(struct duty_run *run);
 
-/* Returns whether the sums of the run are estimates. */
-static inline bool duty_run_is_scaled(const struct duty_run *run)
-{
-	return run->window_count != 0;
-}
+/* An estimate of a sum, and half the width of its 95 % interval. */
+struct duty_estimate {
+	double value, error;
+};
 
 enum duty_table { DUTY_BY_PATH, DUTY_BY_FRAME /* with callees */, DUTY_BY_NAME };
 
 /*
- * Half the width of the 95 % intervals of a weight: by node, or by name in the paths. Frame 0 is
- * the sum of all paths. The caller frees *halves_out. Weights without residuals, and runs without a
- * duty cycle, have none: NULL. Returns 0 or -ENOMEM.
+ * Estimates of gpu-time or count, by node or by name in the paths; in DUTY_BY_FRAME, PATH_ROOT is
+ * the sum of all. The caller frees *estimates_out. NULL for other weights, and if there are no
+ * estimates. Returns 0 or -ENOMEM.
  */
-int duty_run_errors(const struct duty_run *run, const struct paths *paths, enum weight weight,
-		    enum duty_table table, double **halves_out);
+int duty_run_estimates(const struct duty_run *run, const struct paths *paths, enum weight weight,
+		       enum duty_table table, struct duty_estimate **estimates_out);
 
 #endif

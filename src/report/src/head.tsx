@@ -86,7 +86,7 @@ function Tile({ title, value, note }: { title: string; value: string; note?: str
 function Tiles({ state }: { state: State }) {
 	const { totals, processes, memory, copies } = state.report.summary;
 	const devices = processes.flatMap((process) => process.devices);
-	const idle = devices.reduce((sum, device) => sum + device.gpu_idle_ns, 0);
+	const idle = totals.gpu_idle_ns;
 	const all = devices.reduce((sum, device) => sum + device.gpu_busy_ns, 0);
 	/* A device that only waits for other ranks is neither busy nor idle. */
 	const collectives = devices.reduce((sum, device) => sum + (device.collective_alone_ns ?? 0), 0);
@@ -104,12 +104,9 @@ function Tiles({ state }: { state: State }) {
 		? `, ${formatPercent(state.report.summary.backward.gpu_time_ns, totals.gpu_time_ns)} in backward passes`
 		: '';
 
-	const errorNs = state.report.summary.duty_cycle?.gpu_time_error_ns;
-	const error = errorNs === undefined ? '' : ` ± ${formatPercent(errorNs, totals.gpu_time_ns)}`;
-
 	return (
 		<div class="tiles">
-			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns) + error} note={ownCode + backward} />
+			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note={ownCode + backward} />
 			<Tile
 				title="GPU busy"
 				value={formatPercent(busy, isPart ? spanNs : all + idle)}
@@ -340,8 +337,10 @@ export function Head({ state }: { state: State }) {
 			{summary.duty_cycle ? (
 				<p class="notice part" id="duty-cycle">
 					Duty cycle: recorded {shortTime(summary.duty_cycle.recorded_ns)} of {longTime(summary.duty_cycle.covered_ns)}, in{' '}
-					{formatCount(summary.duty_cycle.window_count)} windows. GPU times, flame graph and call paths are estimates for the whole
-					time; events, counts and the share of busy time are as recorded.
+					{formatCount(summary.duty_cycle.window_count)} windows. All figures are those of the windows.
+					{summary.duty_cycle.gpu_time_ns
+						? ` Estimated GPU time of the whole time: ${shortTime(summary.duty_cycle.gpu_time_ns)} ± ${formatPercent(summary.duty_cycle.gpu_time_error_ns ?? 0, summary.duty_cycle.gpu_time_ns)} (95 % interval).`
+						: ''}
 				</p>
 			) : null}
 			<Notice state={state} status={status} />

@@ -113,7 +113,7 @@ static void record_windows(struct pauses *pauses, uint64_t end_ns)
 	uint64_t duration_ns, on_until_ns = 0;
 
 	duty_windows_begin(&cycle);
-	duty_windows_start(START_NS, 0);
+	duty_windows_start(START_NS);
 	assert_int_equal(pauses_add(pauses, START_NS, false), 0);
 	for (uint64_t now_ns = START_NS; now_ns < end_ns; now_ns += ROUND_NS) {
 		if (on_until_ns && now_ns >= on_until_ns) {
@@ -131,88 +131,101 @@ static void record_windows(struct pauses *pauses, uint64_t end_ns)
 }
 
 struct result {
-	double truth_ns, estimate_ns, half_ns;
+	double truth_ns;
+	struct duty_estimate estimate;
 };
 
-/* One run of a program, estimated for all its launches and for those of one call path in ten. */
-static void run_once(const struct program *program, uint64_t periods, struct result *all,
-		     struct result *part)
+/* One process. Adds its GPU time to truth_ns: of all launches, and of those of one path in ten. */
+static void record_process(const struct program *program, uint64_t periods, struct duty_run *run,
+			   struct paths *paths, double truth_ns[2])
 {
 	uint64_t end_ns = START_NS + periods * PERIOD_NS, time_ns = START_NS;
 	struct pauses pauses = {0}, away = {0};
 	struct duty_sums sums = {.pauses = &pauses};
-	struct duty_run run = {0};
-	struct paths paths;
-	uint64_t weights[2][WEIGHTS] = {0};
-	double *halves;
+	const struct duty_span span = {{WINDOW_NS, PERIOD_NS}, START_NS, end_ns, &pauses, &away};
+	uint64_t recorded_ns[2] = {0};
 
-	*all = *part = (struct result){0};
-	assert_int_equal(paths_init(&paths), 0);
 	record_windows(&pauses, end_ns);
 	for (;;) {
 		struct launch_plan plan = program->next(time_ns - START_NS);
+		uint64_t kernel_ns = (uint64_t)plan.kernel_ns;
 		bool is_part = uniform() < 0.1;
 
 		time_ns += (uint64_t)plan.gap_ns + 1;
 		if (time_ns >= end_ns)
 			break;
-		all->truth_ns += (double)(uint64_t)plan.kernel_ns;
-		part->truth_ns += is_part ? (double)(uint64_t)plan.kernel_ns : 0;
+		truth_ns[0] += (double)kernel_ns;
+		truth_ns[1] += is_part ? (double)kernel_ns : 0;
 		if (pauses_within(&pauses, time_ns, time_ns))
 			continue;
-		assert_int_equal(duty_sums_add(&sums, is_part, time_ns, (uint64_t)plan.kernel_ns),
-				 0);
-		weights[is_part][WEIGHT_GPU_TIME] += (uint64_t)plan.kernel_ns;
+		recorded_ns[is_part] += kernel_ns;
+		assert_int_equal(duty_sums_add(&sums, is_part, time_ns, kernel_ns), 0);
 	}
-	duty_sums_finish(&sums, &(struct duty_span){START_NS, end_ns, &pauses, &away}, &run);
+	duty_sums_finish(&sums, &span, run);
 	for (uint32_t owner = 0; owner < 2; owner++) {
-		uint32_t name = names_intern(&paths.names, owner ? "b" : "a", 1);
-		uint32_t node = paths_child(&paths, PATH_ROOT, name);
+		uint32_t name = names_intern(&paths->names, owner ? "b" : "a", 1);
+		uint32_t node = paths_child(paths, PATH_ROOT, name);
 
-		duty_sums_scale(&sums, weights[owner]);
-		assert_int_equal(duty_sums_add_residuals(&sums, owner, &run, node), 0);
-		all->estimate_ns += (double)weights[owner][WEIGHT_GPU_TIME];
+		assert_int_equal(duty_sums_add_path(&sums, owner, run, node), 0);
+		paths->nodes[node].weights[WEIGHT_GPU_TIME] += recorded_ns[owner];
 	}
-	part->estimate_ns = (double)weights[1][WEIGHT_GPU_TIME];
-	assert_int_equal(duty_run_errors(&run, &paths, WEIGHT_GPU_TIME, DUTY_BY_FRAME, &halves), 0);
-	if (halves) {
-		all->half_ns = halves[PATH_ROOT];
-		part->half_ns = halves[2];
-	}
-	free(halves);
 	duty_sums_free(&sums);
+	pauses_free(&pauses);
+}
+
+/* A run of several equal processes, and its estimates. */
+static void run_once(const struct program *program, uint64_t periods, unsigned process_count,
+		     struct result results[2])
+{
+	struct duty_run run = {0};
+	struct duty_estimate *estimates;
+	double truth_ns[2] = {0};
+	struct paths paths;
+
+	memset(results, 0, 2 * sizeof(*results));
+	assert_int_equal(paths_init(&paths), 0);
+	for (unsigned p = 0; p < process_count; p++)
+		record_process(program, periods, &run, &paths, truth_ns);
+	assert_int_equal(
+		duty_run_estimates(&run, &paths, WEIGHT_GPU_TIME, DUTY_BY_FRAME, &estimates), 0);
+	for (int part = 0; part < 2; part++) {
+		results[part].truth_ns = truth_ns[part];
+		if (estimates)
+			results[part].estimate = estimates[part ? 2 : PATH_ROOT];
+	}
+	free(estimates);
 	duty_run_free(&run);
 	paths_free(&paths);
-	pauses_free(&pauses);
 }
 
 static bool is_inside(const struct result *result)
 {
-	return fabs(result->estimate_ns - result->truth_ns) <= result->half_ns;
+	return fabs(result->estimate.value - result->truth_ns) <= result->estimate.error;
 }
 
-static void check_program(const struct program *program)
+static void check_program(const struct program *program, uint64_t periods, unsigned processes)
 {
-	unsigned inside = 0, part_inside = 0;
+	unsigned inside[2] = {0};
 	double sum = 0, squares = 0, mean, deviation;
 
 	for (int i = 0; i < RUNS; i++) {
-		struct result all, part;
+		struct result results[2];
 		double ratio;
 
-		run_once(program, PERIODS, &all, &part);
-		ratio = all.estimate_ns / all.truth_ns;
+		run_once(program, periods, processes, results);
+		ratio = results[0].estimate.value / results[0].truth_ns;
 		sum += ratio;
 		squares += ratio * ratio;
-		inside += is_inside(&all);
-		part_inside += is_inside(&part);
+		inside[0] += is_inside(&results[0]);
+		inside[1] += is_inside(&results[1]);
 	}
 	mean = sum / RUNS;
 	deviation = sqrt((squares / RUNS - mean * mean) / RUNS);
-	print_message("%-10s %u and %u of %d inside, mean %.4f (error %.4f)\n", program->name,
-		      inside, part_inside, RUNS, mean, deviation);
-	assert_in_range(inside, INSIDE_MIN, INSIDE_MAX);
-	assert_in_range(part_inside, INSIDE_MIN, INSIDE_MAX);
+	print_message("%-10s %2u x %3llu periods: %u and %u of %d inside, mean %.4f (error %.4f)\n",
+		      program->name, processes, (unsigned long long)periods, inside[0], inside[1],
+		      RUNS, mean, deviation);
+	assert_in_range(inside[0], INSIDE_MIN, INSIDE_MAX);
+	assert_in_range(inside[1], INSIDE_MIN, INSIDE_MAX);
 	assert_true(fabs(mean - 1) < 3 * deviation);
 }
 
@@ -221,7 +234,17 @@ static void intervals_contain_the_truth(void **state)
 	(void)state;
 	seed = 1;
 	for (size_t p = 0; p < sizeof(programs) / sizeof(programs[0]); p++)
-		check_program(&programs[p]);
+		check_program(&programs[p], 200, 1);
+}
+
+/* Each process has few windows, and some have none. */
+static void pools_several_processes(void **state)
+{
+	(void)state;
+	seed = 2;
+	check_program(&programs[0], 2, 50);
+	check_program(&programs[0], 3, 16);
+	check_program(&programs[2], 8, 8);
 }
 
 /* A log that ended before its first window is counted, and has no estimate. */
@@ -230,22 +253,23 @@ static void counts_logs_without_window(void **state)
 	struct pauses pauses = {0}, away = {0};
 	struct duty_sums sums = {.pauses = &pauses};
 	struct duty_run run = {0};
-	uint64_t weights[WEIGHTS] = {[WEIGHT_GPU_TIME] = 7};
+	struct duty_estimate *estimates;
 	struct paths paths;
-	double *halves;
 
 	(void)state;
 	assert_int_equal(paths_init(&paths), 0);
 	assert_int_equal(pauses_add(&pauses, START_NS, false), 0);
 	pauses_index(&pauses);
-	duty_sums_finish(&sums, &(struct duty_span){START_NS, START_NS + MS, &pauses, &away}, &run);
-	duty_sums_scale(&sums, weights);
-	assert_int_equal(weights[WEIGHT_GPU_TIME], 7);
+	duty_sums_finish(&sums,
+			 &(struct duty_span){
+				 {WINDOW_NS, PERIOD_NS}, START_NS, START_NS + MS, &pauses, &away},
+			 &run);
 	assert_int_equal(run.log_unrecorded_count, 1);
-	assert_int_equal(run.unrecorded_ns, MS);
-	assert_false(duty_run_is_scaled(&run));
-	assert_int_equal(duty_run_errors(&run, &paths, WEIGHT_GPU_TIME, DUTY_BY_PATH, &halves), 0);
-	assert_null(halves);
+	assert_int_equal(run.covered_ns, MS);
+	assert_int_equal(run.recorded_ns, 0);
+	assert_int_equal(
+		duty_run_estimates(&run, &paths, WEIGHT_GPU_TIME, DUTY_BY_PATH, &estimates), 0);
+	assert_null(estimates);
 	pauses_free(&pauses);
 	paths_free(&paths);
 }
@@ -256,9 +280,8 @@ static void leaves_out_time_without_cycle(void **state)
 	struct pauses pauses = {0}, away = {0};
 	struct duty_sums sums = {.pauses = &pauses};
 	struct duty_run run = {0};
-	uint64_t weights[WEIGHTS] = {[WEIGHT_GPU_TIME] = 10, [WEIGHT_PEAK_BYTES] = 5};
+	struct duty_estimate *estimates;
 	struct paths paths;
-	double *halves;
 
 	(void)state;
 	assert_int_equal(paths_init(&paths), 0);
@@ -269,16 +292,16 @@ static void leaves_out_time_without_cycle(void **state)
 	pauses_index(&pauses);
 	pauses_index(&away);
 	assert_int_equal(duty_sums_add(&sums, 0, 250, 10), 0);
-	duty_sums_finish(&sums, &(struct duty_span){100, 900, &pauses, &away}, &run);
+	duty_sums_finish(&sums, &(struct duty_span){{100, 200}, 100, 900, &pauses, &away}, &run);
 	assert_int_equal(run.recorded_ns, 100);
 	assert_int_equal(run.covered_ns, 400);
-	duty_sums_scale(&sums, weights);
-	assert_int_equal(weights[WEIGHT_GPU_TIME], 40);
-	assert_int_equal(weights[WEIGHT_PEAK_BYTES], 5);
-	assert_int_equal(duty_sums_add_residuals(&sums, 0, &run, PATH_ROOT), 0);
-	assert_int_equal(duty_run_errors(&run, &paths, WEIGHT_GPU_TIME, DUTY_BY_PATH, &halves), 0);
-	assert_true(halves[PATH_ROOT] > 40);
-	free(halves);
+	assert_int_equal(duty_sums_add_path(&sums, 0, &run, PATH_ROOT), 0);
+	paths.nodes[PATH_ROOT].weights[WEIGHT_GPU_TIME] = 10;
+	assert_int_equal(
+		duty_run_estimates(&run, &paths, WEIGHT_GPU_TIME, DUTY_BY_PATH, &estimates), 0);
+	assert_true(fabs(estimates[PATH_ROOT].value - 40) < 1e-6);
+	assert_true(fabs(estimates[PATH_ROOT].error - 40) < 1e-6);
+	free(estimates);
 	duty_sums_free(&sums);
 	duty_run_free(&run);
 	pauses_free(&pauses);
@@ -290,6 +313,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(intervals_contain_the_truth),
+		cmocka_unit_test(pools_several_processes),
 		cmocka_unit_test(counts_logs_without_window),
 		cmocka_unit_test(leaves_out_time_without_cycle),
 	};

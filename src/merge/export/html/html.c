@@ -154,8 +154,6 @@ static int add_total(struct sink *sink, const struct process *process, const str
 		    0)
 		return -ENOMEM;
 	memcpy(sample.weights, total->weights, sizeof(sample.weights));
-	if (process->duty)
-		duty_sums_scale(process->duty, sample.weights);
 	html->samples[html->sample_count++] = sample;
 	if (html_events_add_total(&html->events, process, total, node) < 0)
 		return -ENOMEM;

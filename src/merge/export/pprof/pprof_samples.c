@@ -271,7 +271,6 @@ int pprof_put_sample(struct sink *sink, const struct process *process, const str
 	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *list = &sample;
 	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 	struct labels labels = {.count = 0};
-	uint64_t weights[WEIGHTS];
 	int64_t values[WEIGHTS];
 	int error;
 
@@ -289,11 +288,8 @@ int pprof_put_sample(struct sink *sink, const struct process *process, const str
 		*other = pprof->path[i];
 		pprof->path[i] = location;
 	}
-	memcpy(weights, total->weights, sizeof(weights));
-	if (process->duty)
-		duty_sums_scale(process->duty, weights);
 	for (int w = 0; w < process->weight_count; w++)
-		values[w] = (int64_t)(weights[w] & INT64_MAX);
+		values[w] = (int64_t)(total->weights[w] & INT64_MAX);
 	sample.location_id = pprof->path;
 	sample.n_location_id = pprof->path_length;
 	sample.value = values;

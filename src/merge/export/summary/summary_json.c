@@ -262,12 +262,13 @@ static void put_selection(struct json *json, const struct run *run)
 	json_string(json, "selection", text);
 }
 
-/* What a duty cycle recorded. The weights of the call paths are then estimates. */
+/* What a duty cycle recorded, and the GPU time that it stands for. */
 static int put_duty_cycle(struct json *json, const struct run *run)
 {
 	const struct duty_run *duty = &run->duty;
-	double *errors;
-	int error = duty_run_errors(duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_FRAME, &errors);
+	struct duty_estimate *estimates;
+	int error =
+		duty_run_estimates(duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_FRAME, &estimates);
 
 	if (error || !duty->log_count)
 		return error;
@@ -277,11 +278,12 @@ static int put_duty_cycle(struct json *json, const struct run *run)
 	json_u64(json, "covered_ns", duty->covered_ns);
 	json_u64(json, "process_count", duty->log_count);
 	json_u64(json, "unrecorded_process_count", duty->log_unrecorded_count);
-	json_u64(json, "unrecorded_ns", duty->unrecorded_ns);
-	if (errors)
-		json_double(json, "gpu_time_error_ns", errors[PATH_ROOT]);
+	if (estimates) {
+		json_u64(json, "gpu_time_ns", (uint64_t)(estimates[PATH_ROOT].value + 0.5));
+		json_u64(json, "gpu_time_error_ns", (uint64_t)(estimates[PATH_ROOT].error + 0.5));
+	}
 	json_end_object(json);
-	free(errors);
+	free(estimates);
 	return 0;
 }
 

@@ -93,14 +93,15 @@ void format_share(char *out, double percent)
 	snprintf(out, SHARE_BYTES, "%.1f %%", percent);
 }
 
-void format_error(char *out, double half_width, uint64_t value)
+void format_estimate(char *time, char *error, const struct duty_estimate *estimate)
 {
-	double percent = value ? 100.0 * half_width / (double)value : 0;
+	double percent = estimate->value > 0 ? 100.0 * estimate->error / estimate->value : 0;
 
-	if (percent >= 999.5)
-		snprintf(out, SHARE_BYTES, "> 999 %%");
+	format_time(time, (uint64_t)(estimate->value + 0.5));
+	if (percent >= 100)
+		snprintf(error, SHARE_BYTES, "> 100 %%");
 	else
-		snprintf(out, SHARE_BYTES, percent < 9.95 ? "%.1f %%" : "%.0f %%", percent);
+		snprintf(error, SHARE_BYTES, percent < 9.95 ? "%.1f %%" : "%.0f %%", percent);
 }
 
 void put_style(struct output *out, enum style style)
