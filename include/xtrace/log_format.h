@@ -319,7 +319,8 @@ enum xt_switch_why {
 	XT_SWITCH_YIELDED = 1, /* another tool took or released CUPTI */
 	XT_SWITCH_SIZE = 2,    /* the log reached --max-size */
 	XT_SWITCH_STOPPED =
-		3, /* by the user; allocations and NVTX events are not recorded either */
+		3,	    /* by the user; allocations and NVTX events are not recorded either */
+	XT_SWITCH_DUTY = 4, /* between the windows of a duty cycle; the same */
 };
 
 enum xt_stack_rate_column {

@@ -177,7 +177,6 @@ static void read_calls(struct reading *reading, const struct xt_chunk *chunk)
 	const uint64_t *graph_exec = xt_chunk_u64(chunk, XT_CALL_GRAPH_EXEC);
 	const uint64_t *autograd = xt_chunk_u64(chunk, XT_CALL_AUTOGRAD);
 	const struct model *model = reading->process.model;
-
 	uint32_t row_count = xt_chunk_rows(chunk);
 	uint64_t last_api = row_count ? api[0] : 0;
 	uint16_t place = model_api(model, last_api);
@@ -263,7 +262,6 @@ static void read_work(struct reading *reading, const struct xt_chunk *chunk)
 		};
 		if (kind == XT_KIND_KERNEL && work.shape < model->shapes.count)
 			work.is_collective = model->shapes.rows[work.shape].is_collective;
-
 		if (!has_valid_times(start_ns[r], duration_ns[r])) {
 			reading->run->work_invalid_count++;
 			reading->kernel_invalid_count += kind == XT_KIND_KERNEL;
@@ -416,8 +414,7 @@ static int finish_transfers(struct reading *reading)
 }
 
 /*
- * Returns whether so many launches lack work that gaps may not be idle. If only a part of the run
- * is selected, the work may be outside of it.
+ * Returns whether so many launches lack work that gaps may not be idle. A selection may exclude it.
  */
 static bool lacks_work(const struct run *run, const struct correlate_counts *counts)
 {
@@ -531,7 +528,6 @@ static bool lost_kernels(const struct model *model, const struct xt_damage *dama
 static int begin(struct reading *reading)
 {
 	struct work_receiver receiver = {attribute_work, reading, reading->model->from_ns};
-	struct nodes *nodes = &reading->model->nodes;
 	struct memory_listener memory_listener = {reading_memory_changed, reading};
 	struct timeline_listener timeline_listener = {reading_ran, reading};
 	bool wants_exclusive = run_wants(reading->run, WEIGHT_GPU_EXCLUSIVE);
@@ -545,6 +541,8 @@ static int begin(struct reading *reading)
 	if (reading->run->wants_findings &&
 	    callsites_init(&reading->callsites, reading->model, &reading->threads) < 0)
 		return -ENOMEM;
+	if (model_has_duty_cycle(reading->model))
+		reading->duty.pauses = &reading->model->pauses;
 	memory_init(&reading->memory, &reading->aggregate, &reading->model->stops, memory_listener);
 	reading->has_stack = calloc(reading->model->stacks.count + 1, 1);
 	for (uint32_t id = 1; reading->has_stack && id < reading->model->stacks.count; id++)
@@ -564,8 +562,9 @@ static int begin(struct reading *reading)
 		reading->timeline->is_damaged =
 			lost_kernels(reading->model, &reading->model->damage);
 	}
-	if (nodes->conditional_count) {
-		if (replays_new(&reading->replays, nodes, &reading->model->pauses, receiver) < 0)
+	if (reading->model->nodes.conditional_count) {
+		if (replays_new(&reading->replays, &reading->model->nodes, &reading->model->pauses,
+				receiver) < 0)
 			return -ENOMEM;
 		receiver.attribute = attribute_work_with_id;
 	}
@@ -644,6 +643,7 @@ void reading_free(struct reading *reading)
 	missing_free(&reading->missing);
 	callsites_free(&reading->callsites);
 	aggregate_free(&reading->aggregate);
+	duty_sums_free(&reading->duty);
 	idle_paths_free(&reading->idle_paths);
 	free(reading->copies);
 	free(reading->has_stack);

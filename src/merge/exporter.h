@@ -27,6 +27,7 @@
 #include "merge/read/inputs.h"
 #include "merge/read/model.h"
 #include "merge/sums/cpu_logs.h"
+#include "merge/sums/duty_sums.h"
 #include "merge/sums/losses.h"
 #include "merge/sums/memory.h"
 #include "merge/sums/selection.h"
@@ -179,6 +180,7 @@ struct run {
 		};
 		uint64_t counted[22 + WORK_KINDS];
 	};
+	struct duty_run duty;
 	uint64_t pause_count; /* of recording, with the beginning that a log lacks */
 	uint64_t cut_count;   /* logs that lack their beginning, for a limit of size or time */
 	uint64_t stop_count;  /* pauses in which allocations were not recorded either */

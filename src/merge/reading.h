@@ -14,6 +14,7 @@
 #include "merge/sums/threads.h"
 #include "merge/sums/timeline.h"
 #include "merge/sums/aggregate.h"
+#include "merge/sums/duty_sums.h"
 
 /* Which rows of a log the user's selection includes (event_filter.c). */
 struct verdicts {
@@ -37,6 +38,7 @@ struct reading {
 	struct model *model; /* process.model, writable */
 	struct frames frames;
 	struct aggregate aggregate;
+	struct duty_sums duty;
 	struct correlate *correlate;
 	struct replays *replays; /* NULL: no graph has conditional nodes */
 	uint8_t *has_stack;	 /* by XT_STACK_ID: 1 if the log defines it */

@@ -9,6 +9,8 @@
 | cycles | 200 times start and stop while three threads launch: what is lost, how long it takes |
 | graphs | graphs made while armed: their replays have the path of their creation with =graphs |
 | modules | start and stop in a process that has loaded 1,000 CUDA modules |
+| duty | a duty cycle for a minute: estimates against the program's own counts, and gaps |
+| recorder | a flight recorder for 20 s: triggers, snapshots, size of the log |
 | cost | steps and replays of alternating processes: bare, armed, after start and stop |
 
 Prints the results. Exit status: 0 success, 1 a check failed, 77 no PyTorch or GPU.
@@ -28,6 +30,7 @@ import time
 
 SKIPPED = 77
 CYCLES = 200
+DUTY_S = 60
 MODULES = 1000
 LIMITS = {"start_ms": 100, "stop_ms": 1000, "gap_ms": 5, "armed_percent": 0.5}
 
@@ -176,6 +179,71 @@ def program_cost():
     sys.stdin.readline()
     say(step_ms=median_of(step, 100), replay_ms=median_of(replay, 8000))
     sys.stdin.readline()
+
+
+def bursts(torch, x, function, times, counts):
+    """Launches in bursts of different length, with pauses, so that windows differ."""
+    for _ in range(times):
+        function(x)
+    counts[function.__name__] = counts.get(function.__name__, 0) + times
+
+
+def adds(x):
+    x.add_(1.0)
+
+
+def multiplications(x):
+    x.mul_(1.0)
+
+
+def program_duty():
+    import random
+    import torch
+    x, counts, gaps, ended = torch.zeros(1 << 16, device="cuda"), {}, [], threading.Event()
+    thread = threading.Thread(target=launching_loop, args=(torch, ended, gaps, 1 << 10))
+    thread.start()
+    say(ready=True)
+    end = time.monotonic() + DUTY_S
+    while time.monotonic() < end:
+        bursts(torch, x, adds, random.randrange(2000), counts)
+        bursts(torch, x, multiplications, random.randrange(500), counts)
+        torch.cuda.synchronize()
+        time.sleep(random.random() * 0.02)
+    ended.set()
+    thread.join()
+    say(counts=counts, gaps=[length for _, length in gaps])
+    sys.stdin.readline()
+
+
+def program_recorder():
+    import torch
+    x = torch.zeros(1 << 16, device="cuda")
+
+    def launch(seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            adds(x)
+            torch.cuda.synchronize()
+
+    launch(1)
+    say(ready=True)
+    for line in sys.stdin:
+        if line.strip() == "slow":
+            torch.cuda.nvtx.range_push("request")
+            launch(0.3)
+            torch.cuda.nvtx.range_pop()
+        elif line.strip() == "idle":
+            time.sleep(1.5)
+        elif line.strip() == "hang":
+            torch.cuda._sleep(3 * 10 ** 9)  # about 1.7 s
+            torch.cuda.synchronize()
+        elif line.strip() == "oom":
+            try:
+                torch.empty(1 << 50, dtype=torch.uint8, device="cuda")
+            except RuntimeError:
+                pass
+        launch(2.5)
+        say(done=line.strip())
 
 
 # ---- controlling them
@@ -338,6 +406,54 @@ class Modules(Part):
                     "launches waited for start or stop")
 
 
+class Duty(Part):
+    def run(self, folder):
+        program = Program(self.args, "duty", ["--duty", "200ms/1s"], folder)
+        said = program.answer()
+        program.end()
+        _, summary = self.counts(folder)
+        rows = summary["weights"]["count"]["paths"]["rows"]
+        frames = summary["paths"]
+        self.results = {"duty_cycle": summary["duty_cycle"],
+                        "gap_ms": max(said["gaps"] or [0]) * 1e3}
+        for name, truth in said["counts"].items():
+            of_name = [row for row in rows if any(frame.startswith(name + " ")
+                                                  for frame in frames[row["path"]])]
+            estimate = sum(row["value"] for row in of_name)
+            error = sum(row["error"] for row in of_name)
+            self.results[name] = {"kernels": truth, "estimate": estimate, "error": round(error)}
+            self.expect(abs(estimate - truth) <= 2 * error,
+                        "%s: %d of %d kernels" % (name, estimate, truth))
+
+
+class Recorder(Part):
+    TRIGGERS = {"slow": "range:request>100ms", "idle": "idle>500ms", "hang": "hang>1s",
+                "oom": "oom"}
+
+    def run(self, folder):
+        options = ["--flight-recorder", "2s", "--snapshot-interval", "100ms"]
+        for trigger in self.TRIGGERS.values():
+            options += ["--snapshot-on", trigger]
+        program = Program(self.args, "recorder", options, folder)
+        sizes = []
+        for name in self.TRIGGERS:
+            program.ask(name)
+            sizes += [os.path.getsize(os.path.join(folder, log)) for log in os.listdir(folder)
+                      if log.endswith(".xtr")]
+        program.end()
+        shots = os.path.join(folder, "snapshots")
+        logs = [os.path.join(shots, log) for log in os.listdir(shots) if log.endswith(".xtr")] \
+            if os.path.isdir(shots) else []
+        found = set()
+        for log in logs:
+            text = subprocess.run([self.args.dump, "--kind", "META", log], capture_output=True,
+                                  text=True).stdout
+            found |= {name for name, trigger in self.TRIGGERS.items() if trigger in text}
+        self.results = {"snapshots": len(logs), "triggers": sorted(found), "log_bytes": sizes}
+        for name, trigger in self.TRIGGERS.items():
+            self.expect(name in found, "%s took no snapshot" % trigger)
+
+
 def interval(ratios):
     """Mean of paired ratios in percent, and the upper bound of the 95 % interval (one-sided)."""
     logs = [math.log(ratio) for ratio in ratios]
@@ -388,9 +504,10 @@ class Cost(Part):
                         % (name, LIMITS["armed_percent"]))
 
 
-PARTS = {"cycles": Cycles, "graphs": Graphs, "modules": Modules, "cost": Cost}
+PARTS = {"cycles": Cycles, "graphs": Graphs, "modules": Modules, "duty": Duty,
+         "recorder": Recorder, "cost": Cost}
 PROGRAMS = {"cycles": program_cycles, "graphs": program_graphs, "modules": program_modules,
-            "cost": program_cost}
+            "duty": program_duty, "recorder": program_recorder, "cost": program_cost}
 
 
 def main():
@@ -416,6 +533,7 @@ def main():
         sys.exit(SKIPPED)
     args.xtrace = os.path.join(args.bin, "xtrace")
     args.merge = os.path.join(args.bin, "xtrace-merge")
+    args.dump = os.path.join(args.bin, "xtrace-dump")
     results, problems = {"gpu": torch.cuda.get_device_name(0)}, []
     with tempfile.TemporaryDirectory(prefix="xtrace-service.") as folder:
         for name in args.only or PARTS:

@@ -106,7 +106,8 @@ static void list_options(struct option_list *list)
 	for (size_t i = 0; i < record.count; i++) {
 		struct option_row row = record.rows[i];
 
-		if (!strcmp(row.name, "paused") || !strcmp(row.name, "armed"))
+		if (!strcmp(row.name, "paused") || !strcmp(row.name, "armed") ||
+		    !strcmp(row.name, "duty"))
 			continue;
 		row.apply = pass_to_record;
 		row.is_hidden = true;
@@ -314,7 +315,8 @@ out:
 }
 
 static const char details[] =
-	"All options of 'xtrace record' work here, too, except --paused and --armed: --simulate, "
+	"All options of 'xtrace record' work here, too, except --paused, --armed and --duty: "
+	"--simulate, "
 	"--api, "
 	"--python,\n"
 	"--capture-range and so on.\n\n"

@@ -207,7 +207,7 @@ static bool is_any_recording(const struct process_list *list)
 		if (process_is_alive(&list->rows[i]) &&
 		    !process_status_read(&list->rows[i], &status) &&
 		    (status.state == XT_STATE_RECORDING || status.state == XT_STATE_STOPPING ||
-		     status.state == XT_STATE_YIELDED))
+		     status.state == XT_STATE_YIELDED || status.state == XT_STATE_WAITING))
 			return true;
 	return false;
 }
@@ -260,6 +260,9 @@ static void report(const struct traced_process *process, const struct control_re
 	}
 	if (control->request == XT_REQUEST_SNAPSHOT)
 		report_snapshot(process);
+	else if (status.state == XT_STATE_WAITING)
+		print_note("%s: the duty cycle is on; to turn it off: xtrace stop %s", process->log,
+			   control->target);
 	else if (control->request == XT_REQUEST_START && !control->duration_ns)
 		print_note("%s is recording; to end it: xtrace stop %s", process->log,
 			   control->target);

@@ -224,7 +224,7 @@ static const char details[] =
 	"  stopped     does not record; a part of CUPTI's cost remains\n"
 	"  paused      does not record, but CUPTI is still enabled\n"
 	"  stopping    waits for the GPU to finish recorded work\n"
-	"  waiting     starts after the --delay of 'xtrace start'\n"
+	"  waiting     starts after the --delay of 'xtrace start', or with a window of --duty\n"
 	"  yielded     does not record, because another tool uses CUPTI\n"
 	"  full        does not record, because the log has reached --max-size\n\n"
 	"LOG is the size of the log, LOST the number of events that are missing in it.\n";

@@ -136,6 +136,11 @@ bool cupti_owner_is_released(void)
 	return atomic_load(&state) == OWNER_RELEASED;
 }
 
+bool cupti_owner_tool_is_active(void)
+{
+	return atomic_load(&tool_is_active);
+}
+
 bool cupti_owner_may_flush(void)
 {
 	return atomic_load(&state) == OWNER_SUBSCRIBED || atomic_load(&is_draining);

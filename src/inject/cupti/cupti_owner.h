@@ -77,6 +77,9 @@ bool cupti_owner_yield(const char *function, const char *who);
 /* Whether another tool's call takes effect: we do not use CUPTI. */
 bool cupti_owner_is_released(void);
 
+/* Whether another tool uses CUPTI, as far as its calls tell. Any thread. */
+bool cupti_owner_tool_is_active(void);
+
 /* The other tool seems to be done, or was refused: we may come back in a while. */
 void cupti_owner_tool_left(void);
 

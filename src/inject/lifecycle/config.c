@@ -163,6 +163,26 @@ static void read_flight_recorder(struct xt_size_bound *bound)
 	*bound = wanted;
 }
 
+static void read_duty_cycle(struct config *config)
+{
+	const char *value = getenv("XTRACE_DUTY");
+
+	if (!value || !*value)
+		return;
+	if (!xt_duty_cycle_parse(value, &config->duty))
+		log_message("cannot use XTRACE_DUTY=%s: not WINDOW/PERIOD such as 1s/60s, with a "
+			    "window of 10ms or more and a period of two windows or more; ignored",
+			    value);
+	else if (config->follows_profiler || config->start == START_PAUSED ||
+		 config->limits.size.is_flight_recorder) {
+		config->duty = (struct xt_duty_cycle){0};
+		log_message("cannot use XTRACE_DUTY together with XTRACE_CAPTURE_RANGE, "
+			    "XTRACE_START=paused or XTRACE_FLIGHT_RECORDER; ignored");
+	} else if (config->start == START_RECORDING) {
+		config->start = START_ARMED;
+	}
+}
+
 static void read_triggers(struct config *config)
 {
 	const char *value = getenv("XTRACE_SNAPSHOT_ON");
@@ -240,6 +260,7 @@ bool config_read(struct config *config)
 	}
 	read_max_size(&config->limits.size);
 	read_flight_recorder(&config->limits.size);
+	read_duty_cycle(config);
 	read_triggers(config);
 	read_snapshot_limits(&config->snapshots);
 	read_max_overhead(&config->limits.overhead_percent);

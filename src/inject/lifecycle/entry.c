@@ -389,7 +389,7 @@ static void start(void)
 		recording_pause(PAUSED_STOPPED);
 	else if (config.start == START_PAUSED || config.follows_profiler)
 		recording_pause(PAUSED_REQUESTED);
-	control_begin(config.start == START_PAUSED || config.follows_profiler);
+	control_begin(config.start == START_PAUSED || config.follows_profiler, &config.duty);
 	snapshot_begin(&config.snapshots);
 	snapshot_triggers_begin(config.triggers, config.trigger_count);
 	python_wanted = config.python;

@@ -231,6 +231,8 @@ void crash_buffer_request_taken(uint32_t request)
 
 void crash_buffer_request_done(uint32_t request)
 {
+	if (!crash_buffer.header)
+		return;
 	/* A newer request stays pending. */
 	__atomic_compare_exchange_n(&crash_buffer.header->request, &request,
 				    request | XT_REQUEST_DONE, false, __ATOMIC_RELEASE,

@@ -9,6 +9,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/recording_state.h"
+#include "inject/writer/duty_windows.h"
 #include "inject/writer/record_account.h"
 #include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
@@ -22,6 +23,8 @@ static bool keeps_cupti;
 static struct {
 	uint32_t word; /* the last request that was taken */
 	bool is_start, is_pending, is_applied;
+	const char *refusal;	 /* of the last request; NULL: none */
+	bool is_window;		 /* not requested: a window of the duty cycle begins or ends */
 	bool has_recorded;	 /* since a start */
 	bool has_open_ranges;	 /* since the last stop */
 	bool is_incomplete;	 /* stopped, and the file does not end with END yet */
@@ -33,9 +36,52 @@ static struct {
 	bool is_snapshot_begun;
 } control;
 
-void control_begin(bool keeps)
+void control_begin(bool keeps, const struct xt_duty_cycle *duty)
 {
 	keeps_cupti = keeps;
+	duty_windows_begin(duty);
+	if (duty->window_ns)
+		duty_windows_start(monotonic_ns());
+}
+
+static bool is_stopped(void)
+{
+	return atomic_load(&recording_paused) & PAUSED_STOPPED;
+}
+
+static const char *problem_now(const struct recorder *rec)
+{
+	static char text[128];
+	const char *problem = cupti_owner_problem();
+
+	if (rec->write_error) {
+		snprintf(text, sizeof(text), "the log cannot be written: %s",
+			 strerror(-rec->write_error));
+		return text;
+	}
+	if (recorder_is_full(rec))
+		return "the log has reached --max-size";
+	return problem ? problem : control.refusal ? control.refusal : "";
+}
+
+static enum xt_tracer_state state_now(void)
+{
+	unsigned paused = atomic_load(&recording_paused);
+
+	if (control.is_pending && control.is_start && !control.is_applied)
+		return XT_STATE_WAITING;
+	if (paused == PAUSED_STOPPED && duty_windows_are_on() &&
+	    !(control.is_pending && !control.is_start))
+		return XT_STATE_WAITING;
+	if (paused & PAUSED_SIZE)
+		return XT_STATE_FULL;
+	if (paused & PAUSED_STOPPED)
+		return control.is_pending && !control.is_start ? XT_STATE_STOPPING
+		       : control.has_recorded		       ? XT_STATE_STOPPED
+							       : XT_STATE_ARMED;
+	if (paused & PAUSED_HANDOFF)
+		return XT_STATE_YIELDED;
+	return paused & PAUSED_REQUESTED ? XT_STATE_PAUSED : XT_STATE_RECORDING;
 }
 
 /* Does not touch a start or stop that is pending. */
@@ -60,10 +106,29 @@ static void update_snapshot(void)
 	}
 }
 
-static void take_request(void)
+/*
+ * Turns the duty cycle on. A window that is recorded, or begins, is not touched. The times of a
+ * request would record one that is not random, so they are refused.
+ */
+static void start_cycle(struct recorder *rec, uint32_t word, bool has_times)
+{
+	crash_buffer_request_taken(word);
+	control.refusal = has_times ? "it has a duty cycle: use xtrace start without --duration "
+				      "and --delay to turn it on"
+				    : NULL;
+	if (!has_times && !duty_windows_are_on()) {
+		record_switch(rec, monotonic_ns(), false, XT_SWITCH_DUTY);
+		duty_windows_start(monotonic_ns());
+	}
+	crash_buffer_state(state_now(), problem_now(rec));
+	crash_buffer_request_done(word);
+}
+
+static void take_request(struct recorder *rec)
 {
 	uint32_t delay_ms, duration_ms, word = crash_buffer_request(&delay_ms, &duration_ms);
 	uint64_t now_ns = monotonic_ns();
+	bool is_stopping = control.is_pending && !control.is_start && !control.is_window;
 
 	if (!(word & XT_REQUEST_MASK) || word & XT_REQUEST_DONE ||
 	    (control.is_pending && word == control.word))
@@ -72,10 +137,16 @@ static void take_request(void)
 		take_snapshot_request(word);
 		return;
 	}
+	if ((word & XT_REQUEST_MASK) == XT_REQUEST_START && duty_windows_cycle()->window_ns) {
+		if (!is_stopping)
+			start_cycle(rec, word, delay_ms || duration_ms);
+		return;
+	}
+	control.refusal = NULL;
 	crash_buffer_request_taken(word);
 	control.word = word;
 	control.is_pending = true;
-	control.is_applied = false;
+	control.is_applied = control.is_window = false;
 	control.is_start = (word & XT_REQUEST_MASK) == XT_REQUEST_START;
 	control.start_at_ns = control.is_start ? now_ns + delay_ms * NS_PER_MS : now_ns;
 	control.duration_ns = control.is_start ? duration_ms * NS_PER_MS : 0;
@@ -84,18 +155,20 @@ static void take_request(void)
 		  control.is_start ? "start" : "stop", delay_ms, duration_ms);
 }
 
-static bool is_stopped(void)
-{
-	return atomic_load(&recording_paused) & PAUSED_STOPPED;
-}
-
 static void stop(struct recorder *rec)
 {
 	uint64_t time_ns = monotonic_ns();
 	bool is_armed = is_stopped() && !control.has_recorded;
 
-	if (recording_pause(keeps_cupti ? PAUSED_REQUESTED : PAUSED_STOPPED))
-		record_stop_request(rec, time_ns, !keeps_cupti);
+	/* Between two windows of the duty cycle, a stop changes only the reason. */
+	if (recording_pause(keeps_cupti ? PAUSED_REQUESTED : PAUSED_STOPPED) ||
+	    (duty_windows_are_on() && !control.is_window))
+		record_switch(rec, time_ns, false,
+			      keeps_cupti	  ? XT_SWITCH_ASKED
+			      : control.is_window ? XT_SWITCH_DUTY
+						  : XT_SWITCH_STOPPED);
+	if (!control.is_window)
+		duty_windows_stop();
 	if (keeps_cupti)
 		return;
 	cupti_owner_want(false);
@@ -113,7 +186,8 @@ static void resume(struct recorder *rec)
 		record_ranges_restart(rec);
 	}
 	if (recording_resume(PAUSED_REQUESTED | PAUSED_STOPPED))
-		record_switch(rec, monotonic_ns(), true);
+		record_switch(rec, monotonic_ns(), true,
+			      control.is_window ? XT_SWITCH_DUTY : XT_SWITCH_ASKED);
 	/* Recovery would take the time up to the next flush for a pause. */
 	recorder_flush(rec);
 	control.is_incomplete = false;
@@ -147,21 +221,6 @@ static void complete_log(struct recorder *rec)
 	control.complete_bytes = xt_writer_file_bytes(rec->writer);
 }
 
-static const char *problem_now(const struct recorder *rec)
-{
-	static char text[128];
-	const char *problem = cupti_owner_problem();
-
-	if (rec->write_error) {
-		snprintf(text, sizeof(text), "the log cannot be written: %s",
-			 strerror(-rec->write_error));
-		return text;
-	}
-	if (recorder_is_full(rec))
-		return "the log has reached --max-size";
-	return problem ? problem : "";
-}
-
 static void apply(struct recorder *rec)
 {
 	control.is_applied = true;
@@ -172,6 +231,20 @@ static void apply(struct recorder *rec)
 }
 
 /*
+ * Whether another tool has CUPTI, so that a window cannot begin. It is not made up for later: then
+ * its time would not be random. The duty cycle does not cover the time up to the next window.
+ */
+static bool skip_if_taken(struct recorder *rec)
+{
+	if (!cupti_owner_tool_is_active())
+		return false;
+	if (control.is_applied)
+		cupti_owner_cancel();
+	record_switch(rec, monotonic_ns(), false, XT_SWITCH_YIELDED);
+	return true;
+}
+
+/*
  * True when the request, or the end of its duration, is done. A start has CUPTI before it resumes;
  * a stop waits for the GPU. A start that fails does not happen later.
  */
@@ -179,6 +252,8 @@ static bool execute(struct recorder *rec)
 {
 	if (!control.is_applied && monotonic_ns() < control.start_at_ns)
 		return false;
+	if (control.is_window && control.is_start && skip_if_taken(rec))
+		return true;
 	if (!control.is_applied)
 		apply(rec);
 	if (!cupti_owner_is_settled())
@@ -199,21 +274,27 @@ bool control_is_idle(void)
 	return !control.is_pending && is_stopped();
 }
 
-static enum xt_tracer_state state_now(void)
+static void begin_internal(bool is_start, bool is_window, uint64_t duration_ns)
 {
-	unsigned paused = atomic_load(&recording_paused);
+	control.is_pending = true;
+	control.is_start = is_start;
+	control.is_window = is_window;
+	control.is_applied = false;
+	control.stop_at_ns = control.start_at_ns = 0;
+	control.duration_ns = duration_ns;
+}
 
-	if (control.is_pending && control.is_start && !control.is_applied)
-		return XT_STATE_WAITING;
-	if (paused & PAUSED_SIZE)
-		return XT_STATE_FULL;
-	if (paused & PAUSED_STOPPED)
-		return control.is_pending && !control.is_start ? XT_STATE_STOPPING
-		       : control.has_recorded		       ? XT_STATE_STOPPED
-							       : XT_STATE_ARMED;
-	if (paused & PAUSED_HANDOFF)
-		return XT_STATE_YIELDED;
-	return paused & PAUSED_REQUESTED ? XT_STATE_PAUSED : XT_STATE_RECORDING;
+/* Without a request: the end of a limited duration, and the windows of the duty cycle. */
+static void update_by_time(void)
+{
+	uint64_t now_ns = monotonic_ns(), duration_ns;
+
+	if (control.is_pending)
+		return;
+	if (control.stop_at_ns && now_ns >= control.stop_at_ns)
+		begin_internal(false, control.is_window, 0);
+	else if (is_stopped() && duty_windows_next(now_ns, &duration_ns))
+		begin_internal(true, true, duration_ns);
 }
 
 void control_update(struct recorder *rec)
@@ -222,18 +303,15 @@ void control_update(struct recorder *rec)
 	if (control.has_open_ranges)
 		record_range_ends(rec);
 	control.has_open_ranges = false;
-	take_request();
+	take_request(rec);
 	update_snapshot();
 	if (control.is_pending && execute(rec)) {
 		control.is_pending = false;
 		crash_buffer_state(state_now(), problem_now(rec));
-		crash_buffer_request_done(control.word);
+		if (!control.is_window)
+			crash_buffer_request_done(control.word);
 	}
-	if (control.stop_at_ns && !control.is_pending && monotonic_ns() >= control.stop_at_ns) {
-		control.is_pending = true;
-		control.is_start = control.is_applied = false;
-		control.stop_at_ns = control.start_at_ns = 0;
-	}
+	update_by_time();
 	/* A stopped process may still load libraries. */
 	if (control_is_idle() && (control.is_incomplete ||
 				  (control.complete_bytes &&

@@ -321,7 +321,8 @@ static void drain(struct recorder *rec, struct thread_buffer *tb, uint64_t end)
 			break;
 		case XT_RECORD_SWITCH:
 			record_switch(rec, ((const struct xt_record_switch *)record)->time_ns,
-				      ((const struct xt_record_switch *)record)->is_on);
+				      ((const struct xt_record_switch *)record)->is_on,
+				      XT_SWITCH_ASKED);
 			break;
 		default: /* XT_RECORD_PAD */
 			tb->read_pos += RING_DATA_BYTES - place;

@@ -20,6 +20,7 @@
 #include "inject/cupti/flusher.h"
 #include "inject/cupti/gpu_names.h"
 #include "inject/runtime/loader_lock.h"
+#include "inject/writer/duty_windows.h"
 #include "inject/writer/modules.h"
 #include "inject/nvtx/nvtx_events.h"
 #include "inject/runtime/process_identity.h"
@@ -211,6 +212,23 @@ static void record_torch(struct recorder *rec)
 		  about->why_not[0] ? "; cannot read its autograd: " : "", about->why_not);
 }
 
+static void record_duty_cycle(struct recorder *rec)
+{
+	const struct xt_duty_cycle *cycle = duty_windows_cycle();
+
+	if (!cycle->window_ns)
+		return;
+	record_meta_number(rec, XT_META_DUTY_WINDOW, cycle->window_ns);
+	record_meta_number(rec, XT_META_DUTY_PERIOD, cycle->period_ns);
+}
+
+static enum xt_switch_why reason_at_start(void)
+{
+	return !(atomic_load(&recording_paused) & PAUSED_STOPPED) ? XT_SWITCH_ASKED
+	       : duty_windows_cycle()->window_ns		  ? XT_SWITCH_DUTY
+								  : XT_SWITCH_STOPPED;
+}
+
 void record_start(struct recorder *rec)
 {
 	record_meta(rec, "xtrace.version", XTRACE_VERSION);
@@ -223,11 +241,11 @@ void record_start(struct recorder *rec)
 	record_torch(rec);
 	if (rec->size_limit.bound.is_flight_recorder)
 		record_meta(rec, "log.flight_recorder", "1");
+	record_duty_cycle(rec);
 	record_apis(rec);
 	record_clock(rec);
 	if (atomic_load(&recording_paused))
-		record_stop_request(rec, rec->start_ns,
-				    atomic_load(&recording_paused) & PAUSED_STOPPED);
+		record_switch(rec, rec->start_ns, false, reason_at_start());
 }
 
 static void module_loaded(void *context, const struct module *module)
@@ -323,8 +341,8 @@ void record_clock(struct recorder *rec)
 	xt_table_end_row(table);
 }
 
-static void record_switch_why(struct recorder *rec, uint64_t time_ns, bool is_on,
-			      enum xt_switch_why why, const char *who)
+static void record_switch_of(struct recorder *rec, uint64_t time_ns, bool is_on,
+			     enum xt_switch_why why, const char *who)
 {
 	size_t who_bytes = strlen(who);
 	struct xt_table *table =
@@ -339,20 +357,9 @@ static void record_switch_why(struct recorder *rec, uint64_t time_ns, bool is_on
 	xt_table_end_row(table);
 }
 
-void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on)
+void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on, enum xt_switch_why why)
 {
-	record_switch_why(rec, time_ns, is_on, XT_SWITCH_ASKED, "");
-}
-
-void record_stop_request(struct recorder *rec, uint64_t time_ns, bool releases_cupti)
-{
-	record_switch_why(rec, time_ns, false, releases_cupti ? XT_SWITCH_STOPPED : XT_SWITCH_ASKED,
-			  "");
-}
-
-void record_stop(struct recorder *rec, uint64_t time_ns)
-{
-	record_switch_why(rec, time_ns, false, XT_SWITCH_SIZE, "");
+	record_switch_of(rec, time_ns, is_on, why, "");
 }
 
 void record_rate(struct recorder *rec)
@@ -381,7 +388,7 @@ void record_handoffs(struct recorder *rec)
 			  event.is_back ? "subscribed again" : "released to ", event.who);
 		if (event.is_back) /* correlation ids may have restarted */
 			suppressed_ids_forget(&rec->skipped);
-		record_switch_why(rec, event.time_ns, event.is_back, XT_SWITCH_YIELDED, event.who);
+		record_switch_of(rec, event.time_ns, event.is_back, XT_SWITCH_YIELDED, event.who);
 	}
 }
 

@@ -10,13 +10,8 @@ void record_start(struct recorder *rec);   /* META, API and first CLOCK rows */
 void record_modules(struct recorder *rec); /* modules loaded or unloaded */
 bool record_thread(struct recorder *rec, struct thread_buffer *tb); /* false: out of memory */
 void record_clock(struct recorder *rec);
-/* Recording was paused or resumed at that time. */
-void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on);
-/* Recording ends because the log is full. */
-void record_stop(struct recorder *rec, uint64_t time_ns);
-
-/* Recording pauses, or stops and releases CUPTI, on request. */
-void record_stop_request(struct recorder *rec, uint64_t time_ns, bool releases_cupti);
+/* Recording was paused or resumed at that time. Not for XT_SWITCH_YIELDED. */
+void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on, enum xt_switch_why why);
 /* Adjusts the sampling rate to --max-overhead. */
 void record_rate(struct recorder *rec);
 /* Rows for handoffs of CUPTI (cupti_owner.h). */

@@ -31,7 +31,7 @@ static void stop(struct recorder *rec)
 	if (rec->size_limit.state != SIZE_WITHIN_LIMIT)
 		return;
 	recording_pause(PAUSED_SIZE);
-	record_stop(rec, time_ns);
+	record_switch(rec, time_ns, false, XT_SWITCH_SIZE);
 	if (rec->size_limit.bound.is_flight_recorder)
 		record_meta(rec, "log.flight_recorder", ""); /* the newest events are lost */
 	debug_log(DEBUG_WRITER, "size limit reached at %llu bytes",

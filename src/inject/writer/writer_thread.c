@@ -271,7 +271,8 @@ static int finish(struct recorder *rec)
 	record_clock(rec);
 	record_handoffs(rec);
 	if (atomic_load(&recording_paused) & ~(unsigned)PAUSED_SHUTDOWN)
-		record_switch(rec, monotonic_ns(), true); /* shutdown is not a pause */
+		/* Shutdown is not a pause. */
+		record_switch(rec, monotonic_ns(), true, XT_SWITCH_ASKED);
 	/* A thread may still be in a callback: repeat the account until it adds up. */
 	deadline_ns = monotonic_ns() + BALANCE_TIMEOUT_NS;
 	while (!error) {

@@ -61,7 +61,7 @@ bool xt_time_parse(const char *text, size_t length, uint64_t *time_ns)
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+	} units[] = {{"h", 3600e9}, {"m", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
 	const char *end = text + length, *unit;
 	double number;
 

@@ -33,7 +33,7 @@ bool xt_size_bound_parse(const char *text, struct xt_size_bound *bound);
  */
 bool xt_flight_recorder_parse(const char *text, struct xt_size_bound *bound);
 
-/* Parses a time with a unit: 30s, 1.5ms, 20us or 7ns. False if malformed or 0. */
+/* Parses a time with a unit: 1h, 5m, 30s, 1.5ms, 20us or 7ns. False if malformed or 0. */
 bool xt_time_parse(const char *text, size_t length, uint64_t *time_ns);
 
 /* Parses a percentage above 0 and up to 100, such as 5 or 0.5. False if malformed. */

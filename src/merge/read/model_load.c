@@ -148,10 +148,13 @@ static int index_cpu_samples(struct model *model)
 /* A log with a size limit may lack its earliest events. */
 static int leave_out_beginning(struct model *model)
 {
+	int error;
+
 	model->from_ns = strtoull(model_meta(model, "log.from"), NULL, 10);
-	return model->from_ns > model->start_ns
-		       ? pauses_leave_out(&model->pauses, model->start_ns, model->from_ns)
-		       : 0;
+	if (model->from_ns <= model->start_ns)
+		return 0;
+	error = pauses_leave_out(&model->pauses, model->start_ns, model->from_ns);
+	return error ? error : pauses_leave_out(&model->away, model->start_ns, model->from_ns);
 }
 
 static int compare_node_times(const void *a, const void *b, void *rows)
@@ -266,6 +269,7 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 		error = index_cpu_samples(model);
 	pauses_index(&model->pauses);
 	pauses_index(&model->stops);
+	pauses_index(&model->away);
 	if (model->renumbered_ns.count)
 		qsort(model->renumbered_ns.rows, model->renumbered_ns.count,
 		      sizeof(*model->renumbered_ns.rows), compare_times);

@@ -201,6 +201,10 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 		run->attributed_gpu_ns += work->duration_ns;
 	reading->aggregate.entries[place].weights[WEIGHT_GPU_TIME] += work->duration_ns;
 	reading->aggregate.entries[place].weights[WEIGHT_COUNT]++;
+	if (reading->duty.pauses &&
+	    duty_sums_add(&reading->duty, place, launch ? launch->enter_ns : work->start_ns,
+			  work->duration_ns) < 0)
+		reading->error = -ENOMEM;
 	reading->process.total = place;
 	if (reading->exports_work)
 		export_work(reading, work, launch);

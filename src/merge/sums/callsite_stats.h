@@ -214,8 +214,8 @@ uint64_t device_idle_ns(const struct device_stats *device, enum idle_class class
 
 /*
  * Active time of the process: from the first to the last work of its devices. The longest gaps in
- * which nothing was submitted, such as start-up, do not count. If there is no work, from its first
- * call to its last.
+ * which nothing was submitted, such as start-up, and pauses of recording do not count. If there is
+ * no work, from its first call to its last.
  */
 uint64_t callsites_active_ns(const struct callsites *callsites);
 

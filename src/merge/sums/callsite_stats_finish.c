@@ -28,6 +28,9 @@ uint64_t callsites_active_ns(const struct callsites *callsites)
 		last_ns = device->last_ns > last_ns ? device->last_ns : last_ns;
 		away_ns = longest_ns < away_ns ? longest_ns : away_ns;
 	}
+	if (last_ns > first_ns)
+		saturating_add(&away_ns,
+			       pauses_between_ns(&callsites->model->pauses, first_ns, last_ns));
 	if (last_ns > first_ns && last_ns - first_ns > away_ns)
 		return last_ns - first_ns - away_ns;
 	return callsites->last_ns - callsites->first_ns;

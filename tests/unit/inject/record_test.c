@@ -601,7 +601,7 @@ static void keeps_size_of_full_log(void **unused)
 		tb = run_thread(false);
 		assert_int_equal(flushed_bytes(), bytes);
 		assert_int_equal(dlclose(plugin), 0);
-		record_switch(&rec, 1, i % 2);
+		record_switch(&rec, 1, i % 2, XT_SWITCH_ASKED);
 		wait_for_retirement(tb);
 		assert_int_equal(flushed_bytes(), bytes);
 	}

@@ -35,56 +35,84 @@ static double percent_down(uint64_t part, uint64_t whole)
 	return part < whole && value > 99.9 ? 99.9 : value;
 }
 
-static const struct column time_columns[] = {
-	{"time", 12, 0, false}, {"share", 7, 0, false}, {"count", 12, 60, false}};
+/* The last two are there if a duty cycle was recorded. */
+static const struct column time_columns[] = {{"time", 12, 0, false},
+					     {"share", 7, 0, false},
+					     {"count", 12, 60, false},
+					     {ESTIMATE_HEAD, ESTIMATE_COLUMNS, 0, false},
+					     {ERROR_HEAD, ERROR_COLUMNS, 0, false}};
 
 #define TIME_COLUMNS (sizeof(time_columns) / sizeof(time_columns[0]))
 
-static void put_row_head(struct output *out, const struct table_row *row, uint64_t whole_ns)
+static size_t time_column_count(bool has_estimates)
+{
+	return has_estimates ? TIME_COLUMNS : TIME_COLUMNS - 2;
+}
+
+/* estimates: by id of the row, or NULL. */
+static void put_row_head(struct output *out, const struct table_row *row, uint64_t whole_ns,
+			 const struct duty_estimate *estimates)
 {
 	char time[TIME_BYTES], share[SHARE_BYTES], count[COUNT_BYTES];
+	char estimate[TIME_BYTES] = "", error[SHARE_BYTES] = "";
 
 	format_time(time, row->value);
 	format_share(share, percent(row->value, whole_ns));
 	format_count(count, row->count);
-	put_figures(out, time_columns, TIME_COLUMNS, (const char *const[]){time, share, count});
+	if (estimates)
+		format_estimate(estimate, error, &estimates[row->id]);
+	put_figures(out, time_columns, time_column_count(estimates),
+		    (const char *const[]){time, share, count, estimate, error});
 }
 
 static void put_table_head(struct output *out, const char *title, const char *last_column,
-			   size_t shown, size_t all)
+			   size_t shown, size_t all, bool has_estimates)
 {
 	put_top_title(out, title, shown, all);
-	put_heads(out, time_columns, TIME_COLUMNS, last_column);
+	put_heads(out, time_columns, time_column_count(has_estimates), last_column);
 }
 
 static int put_by_path(struct sink *sink, const struct run *run, const struct table *table)
 {
 	size_t shown = rows_to_show(table->count, sink->settings);
-	int error = 0;
+	struct duty_estimate *estimates;
+	int error = duty_run_estimates(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_PATH,
+				       &estimates);
 
-	put_table_head(&sink->out, "GPU time by call path", "call path", shown, table->count);
+	if (error)
+		return error;
+	put_table_head(&sink->out, "GPU time by call path", "call path", shown, table->count,
+		       estimates);
 	for (size_t i = 0; i < shown && !error; i++) {
-		put_row_head(&sink->out, &table->rows[i], run->gpu_ns);
+		put_row_head(&sink->out, &table->rows[i], run->gpu_ns, estimates);
 		error = put_path_row(&sink->out, &run->paths, table->rows[i].id);
 	}
+	free(estimates);
 	return error;
 }
 
-static void put_by_kernel(struct sink *sink, const struct run *run, const struct table *table)
+static int put_by_kernel(struct sink *sink, const struct run *run, const struct table *table)
 {
 	size_t shown = rows_to_show(table->count, sink->settings);
+	struct duty_estimate *estimates;
+	int error = duty_run_estimates(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_NAME,
+				       &estimates);
 
+	if (error)
+		return error;
 	put_table_head(&sink->out, "GPU time by kernel, copy and memset", "kernel", shown,
-		       table->count);
+		       table->count, estimates);
 	for (size_t i = 0; i < shown; i++) {
 		size_t length;
 		const char *name = leaf_name(&run->paths, table->rows[i].id, &length);
 
-		put_row_head(&sink->out, &table->rows[i], run->gpu_ns);
+		put_row_head(&sink->out, &table->rows[i], run->gpu_ns, estimates);
 		put_elided(&sink->out, name, length,
 			   sink->out.columns ? put_room(&sink->out) : KERNEL_COLUMNS);
 		output_text(&sink->out, "\n", 1);
 	}
+	free(estimates);
+	return 0;
 }
 
 static int put_tables(struct sink *sink, const struct run *run)
@@ -100,9 +128,9 @@ static int put_tables(struct sink *sink, const struct run *run)
 		error = table_leaves(&by_leaf, &run->paths);
 	if (error)
 		return error;
-	put_by_kernel(sink, run, &by_leaf);
+	error = put_by_kernel(sink, run, &by_leaf);
 	table_free(&by_leaf);
-	return 0;
+	return error;
 }
 
 /* Warn that the tables are incomplete. */
@@ -162,7 +190,21 @@ static void put_process_count(struct output *out, const struct run *run)
 						 : "No process used CUDA. " SHOW_CPU);
 }
 
-static void put_overview(struct output *out, const struct run *run)
+static void put_estimate(struct output *out, const struct run *run,
+			 const struct duty_estimate *estimate)
+{
+	char text[128], covered[TIME_BYTES], time[TIME_BYTES], error[SHARE_BYTES];
+
+	format_time(covered, run->duty.covered_ns);
+	format_estimate(time, error, estimate);
+	snprintf(text, sizeof(text), "  estimated for %s (95 %% interval: \xc2\xb1 %s)", covered,
+		 error);
+	put_fact(out, text, time);
+}
+
+/* estimate: of the GPU time, or NULL. */
+static void put_overview(struct output *out, const struct run *run,
+			 const struct duty_estimate *estimate)
 {
 	char time[TIME_BYTES], share[SHARE_BYTES], part[WANTED_BYTES];
 
@@ -197,6 +239,8 @@ static void put_overview(struct output *out, const struct run *run)
 		put_count(out, "  of these, in graphs", run->graph_work_count);
 	format_time(time, run->gpu_ns);
 	put_fact(out, "GPU time (sum of kernels, copies and memsets)", time);
+	if (estimate)
+		put_estimate(out, run, estimate);
 	format_share(share, percent_down(run->attributed_gpu_ns, run->gpu_ns));
 	if (run->gpu_ns)
 		put_fact(out, "attributed to a call path", share);
@@ -290,12 +334,17 @@ static int add_call(struct sink *sink, const struct process *process, const stru
 static int end(struct sink *sink, const struct run *run)
 {
 	struct output *out = &sink->out;
-	int error = 0;
+	struct duty_estimate *estimates;
+	int error = duty_run_estimates(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_FRAME,
+				       &estimates);
 
-	error = put_headline(out, run);
+	if (!error)
+		error = put_headline(out, run);
+	if (!error)
+		put_overview(out, run, estimates);
+	free(estimates);
 	if (error)
 		return error;
-	put_overview(out, run);
 	error = put_findings(out, run);
 	if (!error)
 		error = summary_put_cpu(sink, run);

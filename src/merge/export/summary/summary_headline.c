@@ -74,6 +74,24 @@ static int add_time(struct headline_texts *texts, const struct run *run)
 			gpus[0] ? ")" : "", trust_level_name(run->trust->level));
 }
 
+/* Which part of the time was recorded. */
+static int add_duty_cycle(struct headline_texts *texts, const struct run *run)
+{
+	const struct duty_run *duty = &run->duty;
+	char recorded[TIME_BYTES], covered[TIME_BYTES], windows[COUNT_BYTES], without[96] = "";
+
+	if (!duty->log_count)
+		return 0;
+	format_time(recorded, duty->recorded_ns);
+	format_time(covered, duty->covered_ns);
+	format_count(windows, duty->window_count);
+	if (duty->log_unrecorded_count)
+		snprintf(without, sizeof(without), "; %zu process%s ended before the first window",
+			 duty->log_unrecorded_count, duty->log_unrecorded_count == 1 ? "" : "es");
+	return add_text(texts, "duty cycle", "recorded %s of %s, in %s window%s%s", recorded,
+			covered, windows, duty->window_count == 1 ? "" : "s", without);
+}
+
 /* Joins the classes with the most idle time, with their shares of the active time. */
 static char *idle_text(const struct headline *headline, uint64_t idle_ns)
 {
@@ -175,6 +193,8 @@ int headline_texts(struct headline_texts *texts, const struct run *run)
 	error = add_program(texts, run);
 	if (!error)
 		error = add_time(texts, run);
+	if (!error)
+		error = add_duty_cycle(texts, run);
 	if (!error)
 		error = add_activity(texts, run);
 	if (!error)

@@ -93,6 +93,17 @@ void format_share(char *out, double percent)
 	snprintf(out, SHARE_BYTES, "%.1f %%", percent);
 }
 
+void format_estimate(char *time, char *error, const struct duty_estimate *estimate)
+{
+	double percent = estimate->value > 0 ? 100.0 * estimate->error / estimate->value : 0;
+
+	format_time(time, (uint64_t)(estimate->value + 0.5));
+	if (percent >= 100)
+		snprintf(error, SHARE_BYTES, "> 100 %%");
+	else
+		snprintf(error, SHARE_BYTES, percent < 9.95 ? "%.1f %%" : "%.0f %%", percent);
+}
+
 void put_style(struct output *out, enum style style)
 {
 	static const char *const codes[] = {
@@ -150,11 +161,14 @@ static int column_width(const struct output *out, const struct column *column)
 void put_heads(struct output *out, const struct column *columns, size_t count, const char *last)
 {
 	for (size_t c = 0; c < count; c++) {
-		int width = column_width(out, &columns[c]);
+		const char *head = columns[c].head;
+		size_t bytes = strlen(head);
+		int width =
+			column_width(out, &columns[c]) + (int)(bytes - text_columns(head, bytes));
 
 		if (has_column(out, &columns[c]))
-			output_format(out, "%*s%*s", columns[c].is_left ? -width : width,
-				      columns[c].head, GAP_COLUMNS, "");
+			output_format(out, "%*s%*s", columns[c].is_left ? -width : width, head,
+				      GAP_COLUMNS, "");
 	}
 	output_format(out, "%s\n", last);
 }

@@ -29,14 +29,20 @@
 #define ROW_COLUMNS_MIN 8 /* beside the number of paths */
 #define INDENT_SHARE	6 /* indent at most 1/6 of the line */
 
-static const struct column tree_columns[] = {{"time", 12, 0, false}, {"share", 7, 0, false}};
+/* The last two are there if a duty cycle was recorded. */
+static const struct column tree_columns[] = {{"time", 12, 0, false},
+					     {"share", 7, 0, false},
+					     {ESTIMATE_HEAD, ESTIMATE_COLUMNS, 0, false},
+					     {ERROR_HEAD, ERROR_COLUMNS, 0, false}};
 static const struct column sum_columns[] = {{"sum", 12, 0, false}, {"share", 7, 0, false}};
 
 #define TREE_COLUMNS (sizeof(tree_columns) / sizeof(tree_columns[0]))
+#define SUM_COLUMNS  (sizeof(sum_columns) / sizeof(sum_columns[0]))
 
 struct tree {
 	const struct paths *paths;
-	uint64_t *totals; /* by node, including descendants */
+	uint64_t *totals;		 /* by node, including descendants */
+	struct duty_estimate *estimates; /* of GPU time; NULL: none */
 	uint32_t *first_child;
 	uint32_t *sibling;
 	uint64_t least; /* threshold: smaller nodes have no line */
@@ -54,6 +60,7 @@ struct row {
 	uint32_t last; /* the last node that shares the line */
 	uint32_t path_count;
 	uint64_t total;
+	struct duty_estimate estimate;
 	char *text; /* owned */
 };
 
@@ -203,14 +210,17 @@ static uint32_t next_child(struct tree *tree, uint32_t node, uint32_t last)
 	return best;
 }
 
-static void put_figures_of(struct output *out, const struct tree *tree, uint64_t total,
+static void put_figures_of(struct output *out, const struct tree *tree, const struct row *row,
 			   size_t depth)
 {
-	char value[TIME_BYTES], share[SHARE_BYTES];
+	char value[TIME_BYTES], share[SHARE_BYTES], estimate[TIME_BYTES], error[SHARE_BYTES];
+	uint64_t total = row->total;
 
 	format_weight(value, tree->weight, total);
 	format_share(share, 100.0 * (double)total / (double)tree->whole);
-	put_figures(out, tree_columns, TREE_COLUMNS, (const char *const[]){value, share});
+	format_estimate(estimate, error, &row->estimate);
+	put_figures(out, tree_columns, tree->estimates ? TREE_COLUMNS : SUM_COLUMNS,
+		    (const char *const[]){value, share, estimate, error});
 	if (tree->bar_columns)
 		put_bar(out, tree->bar_columns, total, tree->whole);
 	output_format(out, "%*s", (tree->bar_columns ? 2 : 0) + indent_of(out, depth), "");
@@ -224,7 +234,7 @@ static int make_text(struct tree *tree, size_t depth, size_t more_columns, struc
 	size_t start, room;
 
 	line->used = 0;
-	put_figures_of(line, tree, row->total, depth);
+	put_figures_of(line, tree, row, depth);
 	start = line->used;
 	room = put_room(line);
 	room = room > more_columns + ROW_COLUMNS_MIN ? room - more_columns : ROW_COLUMNS_MIN;
@@ -254,6 +264,8 @@ static int add_row(struct tree *tree, struct rows *rows, struct row *row)
 	if (r < rows->count && !has_lines_below(tree, row->last)) {
 		rows->list[r].path_count++;
 		rows->list[r].total += row->total;
+		rows->list[r].estimate.value += row->estimate.value;
+		rows->list[r].estimate.error += row->estimate.error; /* at most that */
 		free(row->text);
 		return 0;
 	}
@@ -285,6 +297,8 @@ static int put_children(struct output *out, struct tree *tree, uint32_t node, si
 	       tree->totals[child] >= tree->least) {
 		struct row row = {.first = child, .path_count = 1, .total = tree->totals[child]};
 
+		if (tree->estimates)
+			row.estimate = tree->estimates[child];
 		error = make_text(tree, depth, 0, &row);
 		if (!error)
 			error = add_row(tree, &rows, &row);
@@ -302,7 +316,7 @@ static int put_children(struct output *out, struct tree *tree, uint32_t node, si
 		}
 		if (error)
 			break;
-		put_figures_of(out, tree, row->total, depth);
+		put_figures_of(out, tree, row, depth);
 		output_format(out, "%s%s\n", row->text, count);
 		error = put_children(out, tree, row->last, depth + 1);
 	}
@@ -335,7 +349,7 @@ static void put_tree_head(struct output *out, const struct tree *tree)
 	snprintf(more, sizeof(more), "%*scall tree", tree->bar_columns ? tree->bar_columns + 2 : 0,
 		 "");
 	put_heads(out, weight_specs[tree->weight].is_time ? tree_columns : sum_columns,
-		  TREE_COLUMNS, more);
+		  tree->estimates ? TREE_COLUMNS : SUM_COLUMNS, more);
 }
 
 static int bar_columns(const struct output *out)
@@ -362,11 +376,15 @@ int summary_put_tree(struct sink *sink, const struct run *run)
 				    .fd = -1};
 	if (!tree.line.buffer)
 		error = -ENOMEM;
+	if (!error && tree.weight == WEIGHT_GPU_TIME)
+		error = duty_run_estimates(&run->duty, &run->paths, tree.weight, DUTY_BY_FRAME,
+					   &tree.estimates);
 	if (!error && tree.whole) {
 		put_tree_head(out, &tree);
 		error = put_children(out, &tree, PATH_ROOT, 0);
 	}
 	free(tree.totals);
+	free(tree.estimates);
 	free(tree.first_child);
 	free(tree.sibling);
 	free(tree.chain);
