@@ -24,6 +24,10 @@ STARTUPS = 400
 RATE = 1_000_000
 LOGS = 8  # merged together
 LOG_ROUNDS = 5
+LARGE = 20_000_000  # launches of one large log
+LARGE_ROUNDS = 7
+RANKS, RANKS_OF_SHORT_RUN = 1024, 32
+RANK_LAUNCHES = 100_000
 
 # Outputs of xtrace-merge. The first is measured at every size.
 OUTPUTS = (
@@ -51,7 +55,9 @@ class Suite:
             ("Python frames", self.python_frames),
             ("log", self.log),
             ("merge", self.merge),
+            ("one large log", self.one_large_log),
             ("several logs", self.several_logs),
+            ("ranks", self.ranks),
             ("start", self.start),
             ("process", self.process),
         )
@@ -140,7 +146,7 @@ class Suite:
             for name, arguments in OUTPUTS:
                 if size == max(SIZES) and name != "folded":
                     continue
-                done = children.run([self.places.merge, "--quiet", *arguments, path], 300,
+                done = children.run([self.places.merge, "--quiet", "--jobs", "1", *arguments, path], 300,
                                     watch_peak=True)
                 speed = made["launches"] / done.cpu_s / 1e6
                 peak_mib = done.peak_kib / 1024 if done.peak_kib else None  # None: too short to measure
@@ -153,6 +159,57 @@ class Suite:
             os.unlink(path)
         self.content["merge"] = results
         self.show("The merge, by CPU time", rows)
+
+    def folded(self, jobs, *logs):
+        """Runs the merge to folded stacks."""
+        return children.run([self.places.merge, "--quiet", "--jobs", str(jobs),
+                             "--folded", "/dev/null", *logs], 600, watch_peak=True)
+
+    def jobs_row(self, name, runs, alone):
+        """Runs as a row of a table, compared with those that had one job."""
+        ratios = [run.wall_s / one.wall_s for run, one in zip(runs, alone)]
+        return [name, tables.with_spread([run.wall_s for run in runs]),
+                tables.with_spread(ratios),
+                tables.number(tables.median([run.cpu_s for run in runs])),
+                tables.number(max(run.peak_kib or 0 for run in runs) / 1024)]
+
+    def one_large_log(self, directory):
+        """Wall time with one and two threads, in alternating rounds."""
+        launches = self.sizes[-1] if self.options.quick else min(LARGE, self.options.launches)
+        path, made = self.make_log(directory, launches)
+        runs = {1: [], 2: []}
+        for _ in range(1 if self.options.quick else LARGE_ROUNDS):
+            for count, done in runs.items():
+                done.append(self.folded(count, path))
+        os.unlink(path)
+        self.content["one large log"] = self.results_by_jobs(runs)
+        self.show("One log to folded stacks",
+                  [[f"{made['launches']:,} launches", "wall s", "to one job", "CPU s", "peak MiB"],
+                   *(self.jobs_row(f"--jobs {count}", done, runs[1])
+                     for count, done in runs.items())])
+
+    def ranks(self, directory):
+        """Many processes of one program, as a job on many GPUs leaves them."""
+        count = RANKS if self.sizes[-1] == max(SIZES) else RANKS_OF_SHORT_RUN
+        launches = min(RANK_LAUNCHES, self.sizes[-1])
+        paths = [os.path.join(directory, f"rank{rank}.xtr") for rank in range(1, count + 1)]
+        with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(lambda rank: self.program("bench_log_generator", paths[rank - 1], launches,
+                                                    4, 6, 1, rank, limit_s=300),
+                          range(1, count + 1)))
+        runs = {jobs: [self.folded(jobs, *paths)] for jobs in (1, 2)}
+        for path in paths:
+            os.unlink(path)
+        self.content["ranks"] = self.results_by_jobs(runs)
+        self.show("Ranks to folded stacks",
+                  [[f"{count} ranks of {launches:,} launches", "wall s", "to one job", "CPU s",
+                    "peak MiB"],
+                   *(self.jobs_row(f"--jobs {jobs}", done, runs[1]) for jobs, done in runs.items())])
+
+    @staticmethod
+    def results_by_jobs(runs):
+        return {jobs: [{"wall_s": run.wall_s, "cpu_s": run.cpu_s, "peak_kib": run.peak_kib}
+                       for run in done] for jobs, done in runs.items()}
 
     def several_logs(self, directory):
         """Wall time with and without --jobs, in alternating rounds."""
@@ -167,20 +224,10 @@ class Suite:
         runs = {count: [] for count in jobs}
         for _ in range(1 if self.options.quick else LOG_ROUNDS):
             for count in jobs:
-                runs[count].append(children.run(
-                    [self.places.merge, "--quiet", "--jobs", str(count), "--folded", "/dev/null",
-                     *paths], 300, watch_peak=True))
-        rows = [[f"{LOGS} logs of {launches:,} launches", "wall s", "to one job", "CPU s", "peak MiB"]]
-        for count in jobs:
-            ratios = [run.wall_s / one.wall_s for run, one in zip(runs[count], runs[1])]
-            rows.append([f"--jobs {count}",
-                         tables.with_spread([run.wall_s for run in runs[count]]),
-                         tables.with_spread(ratios),
-                         tables.number(tables.median([run.cpu_s for run in runs[count]])),
-                         tables.number(max(run.peak_kib or 0 for run in runs[count]) / 1024)])
-        self.content["several logs"] = {
-            count: [{"wall_s": run.wall_s, "cpu_s": run.cpu_s, "peak_kib": run.peak_kib}
-                    for run in runs[count]] for count in jobs}
+                runs[count].append(self.folded(count, *paths))
+        rows = [[f"{LOGS} logs of {launches:,} launches", "wall s", "to one job", "CPU s", "peak MiB"],
+                *(self.jobs_row(f"--jobs {count}", done, runs[1]) for count, done in runs.items())]
+        self.content["several logs"] = self.results_by_jobs(runs)
         self.show("Several logs at a time, to folded stacks", rows)
 
     def start(self, _directory):

@@ -2,7 +2,9 @@
 /*
  * Writes logs of any length like those of a busy program, for benchmarks of their readers.
  *
- * 	log_generator LOG LAUNCHES [THREADS [STREAMS [SEED]]]
+ * 	log_generator LOG LAUNCHES [THREADS [STREAMS [SEED [RANK]]]]
+ *
+ * Each seed is another program. Each rank is another process of the same program.
  *
  * The entropy of a log determines its size and speed, so it matches recordings on an H200
  * (samples/traces). Every thread repeats a step of 500 calls. Each call has its place in the
@@ -71,7 +73,7 @@ struct thread {
 
 static struct {
 	uint64_t random;
-	uint32_t thread_count, stream_count;
+	uint32_t thread_count, stream_count, rank;
 	struct place step[STEP_CALLS];
 	struct thread *threads;
 	uint64_t stream_free_ns[THREADS_MAX];
@@ -411,9 +413,9 @@ static uint32_t next_thread(void)
 
 static void open_log(const char *path)
 {
-	/* Another seed gives another process. gen.random is still the seed here. */
-	struct xt_log_header header = {.pid = 4710 + (uint32_t)gen.random,
-				       .log_id = gen.random,
+	/* Another seed or rank gives another process. gen.random is still the seed here. */
+	struct xt_log_header header = {.pid = 4710 + (uint32_t)gen.random + gen.rank,
+				       .log_id = gen.random + ((uint64_t)gen.rank << 32),
 				       .clock = XT_CLOCK_MONOTONIC,
 				       .start_monotonic_ns = START_NS};
 	int rc;
@@ -489,10 +491,12 @@ int main(int argc, char **argv)
 	gen.thread_count = (uint32_t)number(argc, argv, 3, 4);
 	gen.stream_count = (uint32_t)number(argc, argv, 4, 6);
 	gen.random = number(argc, argv, 5, 1);
+	gen.rank = (uint32_t)number(argc, argv, 6, 0);
 	gen.address = CODE_START;
 	if (!wanted || !gen.thread_count || gen.thread_count > THREADS_MAX || !gen.stream_count ||
 	    gen.stream_count > THREADS_MAX) {
-		fprintf(stderr, "usage: log_generator LOG LAUNCHES [THREADS [STREAMS [SEED]]]\n");
+		fprintf(stderr,
+			"usage: log_generator LOG LAUNCHES [THREADS [STREAMS [SEED [RANK]]]]\n");
 		return 2;
 	}
 	gen.threads = calloc(gen.thread_count, sizeof(*gen.threads));
@@ -505,6 +509,7 @@ int main(int argc, char **argv)
 	define_kernels();
 	define_rest();
 	plan_step();
+	gen.random += gen.rank; /* ranks run the same program, in other times */
 	for (uint32_t t = 0; t < gen.thread_count; t++)
 		gen.threads[t].now_ns = START_NS + 1000000000 + t * 12345;
 	while (gen.launches < wanted) {

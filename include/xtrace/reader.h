@@ -81,6 +81,15 @@ void xt_chunk_free(struct xt_chunk *chunk); /* accepts NULL */
 bool xt_reader_read(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_chunk *chunk);
 
 /*
+ * The three steps of xt_reader_read(), so that several threads can decode the chunks of one log.
+ * Fetch chunks under a lock, decode each on any thread, and count each in the order of the log,
+ * under the same lock. xt_chunk_decode() returns false if the chunk is damaged; skip it then.
+ */
+bool xt_reader_fetch(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_chunk *chunk);
+bool xt_chunk_decode(struct xt_chunk *chunk);
+void xt_reader_count(struct xt_reader *reader, const struct xt_chunk *chunk, bool is_intact);
+
+/*
  * Continues at the end of a log that is still being written: the next read returns the chunks that
  * were appended since. False if there is no way to continue: the file is shorter than what was
  * read, or reading was refused.
@@ -110,6 +119,9 @@ uint32_t xt_chunk_rows(const struct xt_chunk *chunk);
  * older version wrote it, is all zeros.
  */
 const uint64_t *xt_chunk_u64(const struct xt_chunk *chunk, unsigned column);
+
+/* True if all rows of a scalar column are stored as one 0, or the chunk lacks the column. */
+bool xt_chunk_is_zero(const struct xt_chunk *chunk, unsigned column);
 
 /* One row of a bytes column; empty if the chunk lacks that column. */
 struct xt_bytes xt_chunk_bytes(const struct xt_chunk *chunk, unsigned column, uint32_t row);

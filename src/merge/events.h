@@ -8,8 +8,8 @@
 #include "merge/reading.h"
 
 /*
- * Reads all events of the log. has_helper: decompress on a second thread. Changes only the reading,
- * its model and the counters of its run, unless there are exporters of single events or a
+ * Reads all events of the log. has_helper: a second thread decodes chunks, too. Changes only the
+ * reading, its model and the counters of its run, unless there are exporters of single events or a
  * selection. Returns 0 or -ENOMEM.
  */
 int reading_events(struct reading *reading, struct xt_reader *reader, bool has_helper,

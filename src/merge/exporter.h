@@ -91,7 +91,7 @@ struct settings {
 		[RULES]; /* in percent; 0: the default of the rule, below 0: the rule is off */
 	struct frame_style frames;
 	enum demangle_style names;
-	uint32_t jobs;		     /* logs read in parallel; 0: one per processor */
+	uint32_t jobs;		     /* threads that read logs; 0: one per processor */
 	const char *debug_directory; /* NULL: only /usr/lib/debug */
 	bool is_redacted;
 	struct wanted wanted;

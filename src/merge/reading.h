@@ -55,6 +55,7 @@ struct reading {
 	struct callsites callsites;	  /* if the run looks for findings */
 	struct xt_damage damage;	  /* of both passes, valid after the last event */
 	bool exports_calls, exports_work; /* an exporter or a weight needs them */
+	bool observes_calls;		  /* calls have ranges, or matter for more than the join */
 	struct collective_sums collectives;
 	bool is_blind; /* many events are lost, so gaps may not be idle */
 	int error;     /* first error of a callback that cannot return it */

@@ -26,6 +26,7 @@ struct worker_pool {
 	struct run *run; /* of all logs */
 	struct job *jobs;
 	size_t worker_count;
+	bool has_helpers; /* each worker has a second thread */
 	pthread_t workers[WORKERS_MAX];
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -44,7 +45,12 @@ unsigned processors(void)
 	return (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-static void read_job(struct job *job, const char *path)
+size_t jobs_allowed(const struct run *run)
+{
+	return run->settings->jobs ? run->settings->jobs : processors();
+}
+
+static void read_job(struct job *job, const char *path, bool has_helper)
 {
 	struct reading *reading = &job->reading;
 	struct xt_reader *reader;
@@ -62,7 +68,7 @@ static void read_job(struct job *job, const char *path)
 	if (reading->error)
 		return;
 	reading->process.model = reading->model;
-	reading->error = reading_events(reading, reader, false, NULL);
+	reading->error = reading_events(reading, reader, has_helper, NULL);
 	xt_reader_close(reader);
 }
 
@@ -90,7 +96,7 @@ static void *run_worker(void *argument)
 	size_t index;
 
 	while ((job = next_job(pool, &index))) {
-		read_job(job, pool->run->inputs->logs[index].path);
+		read_job(job, pool->run->inputs->logs[index].path, pool->has_helpers);
 		pthread_mutex_lock(&pool->lock);
 		job->is_read = true;
 		pthread_cond_broadcast(&pool->changed);
@@ -119,10 +125,8 @@ static void start_workers(struct worker_pool *pool, size_t count)
 
 static size_t workers_wanted(const struct run *run)
 {
-	size_t wanted = run->settings->jobs;
+	size_t wanted = jobs_allowed(run);
 
-	if (!wanted)
-		wanted = processors();
 	if (wanted > run->inputs->count)
 		wanted = run->inputs->count;
 	return wanted > WORKERS_MAX ? WORKERS_MAX : wanted;
@@ -146,6 +150,7 @@ int worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sin
 		return -ENOMEM;
 	}
 	pool->run = run;
+	pool->has_helpers = jobs_allowed(run) >= 2 * wanted;
 	for (size_t j = 0; j < count; j++) {
 		struct job *job = &pool->jobs[j];
 

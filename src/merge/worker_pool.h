@@ -5,7 +5,8 @@
  * Each worker loads the model of a log, joins its events and sums them, in a reading of its own.
  * Only the main thread uses what all logs share: the tree of paths, names and exporters. It takes
  * the readings in the order of the logs, so outputs do not depend on timing. At most one log per
- * worker is read ahead, which bounds the memory.
+ * worker is read ahead, which bounds the memory. If --jobs is at least twice the number of logs,
+ * each worker has a helper thread (read/prefetch.c).
  *
  * Logs are read one after another in two cases. Outputs of single events need all names before the
  * first event. Selections need the tree of paths while reading.
@@ -21,6 +22,9 @@ struct worker_pool;
 
 /* Returns the number of threads that the process may run at the same time. */
 unsigned processors(void);
+
+/* Returns the number of threads that may read logs: --jobs, or one per processor. */
+size_t jobs_allowed(const struct run *run);
 
 /* Sets *pool_out to NULL if logs must be read one after another. Returns 0 or -ENOMEM. */
 int worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sink *sinks,

@@ -66,8 +66,9 @@ take_word(const uint8_t *p, const uint8_t *end, struct output *out)
 	uint64_t value = 0;
 
 	if (stop == TOP_BITS) {
-		for (unsigned k = 0; k < 64; k += 8)
-			put(out, (word >> k) & 0xff);
+#pragma GCC unroll 8
+		for (unsigned k = 0; k < 8; k++)
+			put(out, p[k]);
 		return p + 8;
 	}
 	if (stop == TOP_BITS_OF_PAIRS) {

@@ -2,7 +2,7 @@
 /*
  * Decodes the content of a chunk into columns, and implements the accessors of xtrace/reader.h. The
  * input is untrusted: every size is checked against the available data before use. Runs on the
- * reader's thread.
+ * thread that uses the chunk.
  */
 #include "log/read/decode.h"
 
@@ -43,9 +43,9 @@ static int grow_zeros(struct xt_chunk *chunk, size_t count)
 	return chunk->zeros ? 0 : -ENOMEM;
 }
 
-static int unpack_frame(struct xt_chunk *chunk, const struct xt_chunk_header *header,
-			const uint8_t *stored)
+static int unpack_frame(struct xt_chunk *chunk, const uint8_t *stored)
 {
+	const struct xt_chunk_header *header = &chunk->header;
 	size_t stored_bytes = header->stored_bytes;
 	const uint32_t magic = ZSTD_MAGICNUMBER;
 	size_t raw_bytes;
@@ -71,6 +71,7 @@ static int unpack_frame(struct xt_chunk *chunk, const struct xt_chunk_header *he
 	return 0;
 }
 
+/* Columns of zeros share one array, so that rarely used columns take neither time nor cache. */
 static int decode_const(struct xt_chunk_column *column, const uint8_t *data, const uint8_t *end,
 			uint32_t row_count)
 {
@@ -78,6 +79,9 @@ static int decode_const(struct xt_chunk_column *column, const uint8_t *data, con
 
 	if (xt_uvar_get(data, end, &value) != end)
 		return -EBADMSG;
+	column->is_zero = value == 0;
+	if (column->is_zero)
+		return 0;
 	if (column->filled_count && column->filled_value == value &&
 	    column->filled_count >= row_count)
 		return 0;
@@ -97,6 +101,7 @@ static int decode_scalars(struct xt_chunk_column *column, uint8_t encoding, cons
 	 */
 	if (encoding != XT_ENC_CONST && (size_t)(end - data) < row_count)
 		return -EBADMSG;
+	column->is_zero = false;
 	if (row_count > column->values_capacity)
 		column->filled_count = 0;
 	column->values =
@@ -181,7 +186,7 @@ static int decode_column(struct xt_chunk *chunk, const struct xt_column_header *
 
 	if (header->column >= XT_TABLE_COLUMNS_MAX)
 		return 0;
-	spec = &xt_kind_specs[chunk->kind].columns[header->column];
+	spec = &xt_kind_specs[chunk->header.kind].columns[header->column];
 	column = &chunk->columns[header->column];
 	if (!spec->name)
 		return 0;
@@ -190,30 +195,30 @@ static int decode_column(struct xt_chunk *chunk, const struct xt_column_header *
 	if (spec->encoding == XT_ENC_BYTES || spec->encoding == XT_ENC_LIST) {
 		if (header->encoding != spec->encoding)
 			return -EBADMSG;
-		error = decode_varying(column, header->encoding, data, end, chunk->row_count);
+		error = decode_varying(column, header->encoding, data, end,
+				       chunk->header.row_count);
 	} else {
 		if (!scalar)
 			return -EBADMSG;
-		error = decode_scalars(column, header->encoding, data, end, chunk->row_count);
+		error = decode_scalars(column, header->encoding, data, end,
+				       chunk->header.row_count);
 	}
 	column->present = !error;
 	return error;
 }
 
-int xt_chunk_unpack(struct xt_chunk *chunk, const struct xt_chunk_header *header,
-		    const uint8_t *stored)
+int xt_chunk_unpack(struct xt_chunk *chunk, const uint8_t *stored)
 {
+	const struct xt_chunk_header *header = &chunk->header;
 	const uint8_t *p, *end;
 	int error;
 
 	if (header->raw_bytes > XT_CHUNK_RAW_BYTES_MAX || header->row_count > XT_CHUNK_ROWS_MAX)
 		return -EBADMSG;
-	chunk->kind = header->kind;
-	chunk->row_count = header->row_count;
 	for (unsigned c = 0; c < XT_TABLE_COLUMNS_MAX; c++)
 		chunk->columns[c].present = false;
 
-	error = unpack_frame(chunk, header, stored);
+	error = unpack_frame(chunk, stored);
 	if (!error)
 		error = grow_zeros(chunk, header->row_count ? header->row_count : 1);
 	p = chunk->raw;
@@ -233,9 +238,26 @@ int xt_chunk_unpack(struct xt_chunk *chunk, const struct xt_chunk_header *header
 	return error;
 }
 
+int xt_chunk_store(struct xt_chunk *chunk, const uint8_t *stored)
+{
+	size_t stored_bytes = chunk->header.stored_bytes;
+
+	chunk->stored = grow(chunk->stored, &chunk->stored_capacity, stored_bytes, 1);
+	if (!chunk->stored)
+		return -ENOMEM;
+	memcpy(chunk->stored, stored, stored_bytes);
+	return 0;
+}
+
+bool xt_chunk_decode(struct xt_chunk *chunk)
+{
+	return !xt_chunk_unpack(chunk, chunk->stored);
+}
+
 void xt_chunk_release(struct xt_chunk *chunk)
 {
 	ZSTD_freeDCtx(chunk->dctx);
+	free(chunk->stored);
 	free(chunk->raw);
 	free(chunk->zeros);
 	for (unsigned c = 0; c < XT_TABLE_COLUMNS_MAX; c++) {
@@ -259,12 +281,12 @@ void xt_chunk_free(struct xt_chunk *chunk)
 
 enum xt_kind xt_chunk_kind(const struct xt_chunk *chunk)
 {
-	return chunk->kind;
+	return (enum xt_kind)chunk->header.kind;
 }
 
 uint32_t xt_chunk_rows(const struct xt_chunk *chunk)
 {
-	return chunk->row_count;
+	return chunk->header.row_count;
 }
 
 /* Returns the column if the chunk has it in this class of encodings, else NULL. */
@@ -275,7 +297,7 @@ static const struct xt_chunk_column *find_column(const struct xt_chunk *chunk, u
 
 	if (column >= XT_TABLE_COLUMNS_MAX || !chunk->columns[column].present)
 		return NULL;
-	declared = xt_kind_specs[chunk->kind].columns[column].encoding;
+	declared = xt_kind_specs[chunk->header.kind].columns[column].encoding;
 	if (varying ? declared != encoding : declared == XT_ENC_BYTES || declared == XT_ENC_LIST)
 		return NULL;
 	return &chunk->columns[column];
@@ -285,14 +307,19 @@ const uint64_t *xt_chunk_u64(const struct xt_chunk *chunk, unsigned column)
 {
 	const struct xt_chunk_column *found = find_column(chunk, column, false, 0);
 
-	return found ? found->values : chunk->zeros;
+	return found && !found->is_zero ? found->values : chunk->zeros;
+}
+
+bool xt_chunk_is_zero(const struct xt_chunk *chunk, unsigned column)
+{
+	return xt_chunk_u64(chunk, column) == chunk->zeros;
 }
 
 struct xt_bytes xt_chunk_bytes(const struct xt_chunk *chunk, unsigned column, uint32_t row)
 {
 	const struct xt_chunk_column *found = find_column(chunk, column, true, XT_ENC_BYTES);
 
-	if (!found || row >= chunk->row_count)
+	if (!found || row >= chunk->header.row_count)
 		return (struct xt_bytes){NULL, 0};
 	return (struct xt_bytes){(const char *)found->content + found->offsets[row],
 				 found->offsets[row + 1] - found->offsets[row]};
@@ -304,7 +331,7 @@ const uint64_t *xt_chunk_list(const struct xt_chunk *chunk, unsigned column, uin
 	const struct xt_chunk_column *found = find_column(chunk, column, true, XT_ENC_LIST);
 
 	*length_out = 0;
-	if (!found || row >= chunk->row_count)
+	if (!found || row >= chunk->header.row_count)
 		return chunk->zeros;
 	*length_out = found->offsets[row + 1] - found->offsets[row];
 	return found->values + found->offsets[row];

@@ -14,6 +14,7 @@
 
 struct xt_chunk_column {
 	bool present;
+	bool is_zero;	  /* all rows are 0; values is then unused */
 	uint64_t *values; /* scalars, or the elements of all lists */
 	size_t values_capacity;
 	uint32_t *offsets; /* rows + 1 offsets: where each text or list begins and ends */
@@ -25,8 +26,10 @@ struct xt_chunk_column {
 };
 
 struct xt_chunk {
-	enum xt_kind kind;
-	uint32_t row_count;
+	struct xt_chunk_header header;
+	uint64_t end_offset; /* in the log */
+	uint8_t *stored;     /* used only by xt_reader_fetch() */
+	size_t stored_capacity;
 	uint8_t *raw; /* the content of the frame */
 	size_t raw_capacity;
 	uint64_t *zeros; /* for missing columns */
@@ -36,13 +39,15 @@ struct xt_chunk {
 };
 
 /*
- * Decodes the content of a chunk whose kind is known and whose header was checked. `stored` is its
- * zstd frame, header->stored_bytes long. Returns 0, -EBADMSG if the content is damaged, or -ENOMEM.
- * On success the accessors in xtrace/reader.h work. On an error the chunk is unusable until the
- * next success.
+ * Decodes the content of a chunk whose header is set and was checked, and whose kind is known.
+ * `stored` is its zstd frame, header.stored_bytes long. Returns 0, -EBADMSG if the content is
+ * damaged, or -ENOMEM. On success the accessors in xtrace/reader.h work. On an error the chunk is
+ * unusable until the next success.
  */
-int xt_chunk_unpack(struct xt_chunk *chunk, const struct xt_chunk_header *header,
-		    const uint8_t *stored);
+int xt_chunk_unpack(struct xt_chunk *chunk, const uint8_t *stored);
+
+/* Keeps a copy of the frame for xt_chunk_decode(). Returns 0 or -ENOMEM. */
+int xt_chunk_store(struct xt_chunk *chunk, const uint8_t *stored);
 
 /* Frees the buffers, not the chunk itself. */
 void xt_chunk_release(struct xt_chunk *chunk);

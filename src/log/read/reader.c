@@ -241,21 +241,23 @@ static void note_sequence(struct xt_reader *reader, uint32_t sequence)
 	reader->next_sequence = (uint64_t)sequence + 1;
 }
 
-/* Moves the position behind the intact chunk there. */
-static void pass(struct xt_reader *reader, const struct xt_chunk_header *header)
+/*
+ * Counts a chunk that ends at that offset. A reader that unpacks on several threads learns late
+ * whether a chunk is intact, after it has passed chunks behind it.
+ */
+static void count_intact(struct xt_reader *reader, const struct xt_chunk_header *header,
+			 uint64_t end_offset)
 {
-	reader->position += sizeof(*header) + (uint64_t)header->stored_bytes;
-	reader->intact_end = reader->position;
+	if (end_offset <= reader->intact_end)
+		return;
+	reader->intact_end = end_offset;
 	reader->intact_sequence = header->sequence + 1;
 	reader->damage.closed = header->kind == XT_KIND_END;
 }
 
-static void skip_damaged(struct xt_reader *reader, const struct xt_chunk_header *header)
+static void count_damaged(struct xt_reader *reader, const struct xt_chunk_header *header)
 {
-	uint64_t chunk_bytes = sizeof(*header) + (uint64_t)header->stored_bytes;
-
-	reader->position += chunk_bytes;
-	reader->damage.bytes_skipped += chunk_bytes;
+	reader->damage.bytes_skipped += sizeof(*header) + (uint64_t)header->stored_bytes;
 	reader->damage.chunks_damaged++;
 	if (header->kind < XT_KIND_COUNT)
 		reader->damage.damaged_by_kind[header->kind]++;
@@ -286,53 +288,91 @@ static bool refuse(struct xt_reader *reader, const struct xt_chunk_header *heade
 	return true;
 }
 
-/* Decodes the chunk at the position. True if it can be returned. */
-static bool take(struct xt_reader *reader, const struct xt_chunk_header *header,
-		 struct xt_chunk *chunk)
+/* Returns the content of the chunk that ends at the position, or NULL if it is damaged. */
+static const uint8_t *view_stored(struct xt_reader *reader, const struct xt_chunk_header *header)
+{
+	const uint8_t *stored = NULL;
+	size_t have = 0;
+
+	if (header->stored_bytes <= XT_CHUNK_STORED_BYTES_MAX)
+		stored = xt_source_view(&reader->source, reader->position - header->stored_bytes,
+					header->stored_bytes, &have);
+	return have < header->stored_bytes ? NULL : stored;
+}
+
+/*
+ * Moves the position behind the next wanted chunk. Returns its content, which is valid until the
+ * next access to the source, or NULL at the end of the log.
+ */
+static const uint8_t *find_chunk(struct xt_reader *reader, uint32_t wanted_kinds,
+				 struct xt_chunk *chunk)
+{
+	struct xt_chunk_header *header = &chunk->header;
+
+	while (!reader->ended) {
+		const uint8_t *stored;
+		uint64_t end_offset;
+		bool is_known;
+
+		if (!find_header(reader, header)) {
+			reader->ended = true;
+			break;
+		}
+		note_sequence(reader, header->sequence);
+		end_offset = reader->position + sizeof(*header) + header->stored_bytes;
+		if (!xt_source_reaches(&reader->source, end_offset)) {
+			end_in_chunk(reader);
+			break;
+		}
+		is_known = header->kind && header->kind < XT_KIND_COUNT;
+		reader->damage.chunks_unknown += !is_known;
+		if (is_known && refuse(reader, header))
+			break;
+		reader->position = chunk->end_offset = end_offset;
+		if (!is_known || (wanted_kinds && !(wanted_kinds & (1u << header->kind)))) {
+			count_intact(reader, header, end_offset);
+			continue;
+		}
+		stored = view_stored(reader, header);
+		if (stored)
+			return stored;
+		count_damaged(reader, header);
+	}
+	return NULL;
+}
+
+bool xt_reader_fetch(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_chunk *chunk)
 {
 	const uint8_t *stored;
-	size_t have;
 
-	if (header->stored_bytes > XT_CHUNK_STORED_BYTES_MAX) {
-		skip_damaged(reader, header);
-		return false;
+	while ((stored = find_chunk(reader, wanted_kinds, chunk))) {
+		if (!xt_chunk_store(chunk, stored))
+			return true;
+		count_damaged(reader, &chunk->header);
 	}
-	stored = xt_source_view(&reader->source, reader->position + sizeof(*header),
-				header->stored_bytes, &have);
-	if (have < header->stored_bytes || xt_chunk_unpack(chunk, header, stored)) {
-		skip_damaged(reader, header);
-		return false;
+	return false;
+}
+
+void xt_reader_count(struct xt_reader *reader, const struct xt_chunk *chunk, bool is_intact)
+{
+	if (!is_intact) {
+		count_damaged(reader, &chunk->header);
+		return;
 	}
-	pass(reader, header);
+	count_intact(reader, &chunk->header, chunk->end_offset);
 	reader->damage.chunks_read++;
-	return true;
 }
 
 bool xt_reader_read(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_chunk *chunk)
 {
-	struct xt_chunk_header header;
+	const uint8_t *stored;
 
-	while (!reader->ended) {
-		if (!find_header(reader, &header)) {
-			reader->ended = true;
-			break;
-		}
-		note_sequence(reader, header.sequence);
-		if (!xt_source_reaches(&reader->source,
-				       reader->position + sizeof(header) + header.stored_bytes)) {
-			end_in_chunk(reader);
-			break;
-		}
-		if (header.kind == 0 || header.kind >= XT_KIND_COUNT) {
-			reader->damage.chunks_unknown++;
-			pass(reader, &header);
-		} else if (refuse(reader, &header)) {
-			break;
-		} else if (wanted_kinds && !(wanted_kinds & (1u << header.kind))) {
-			pass(reader, &header);
-		} else if (take(reader, &header, chunk)) {
+	while ((stored = find_chunk(reader, wanted_kinds, chunk))) {
+		bool is_intact = !xt_chunk_unpack(chunk, stored);
+
+		xt_reader_count(reader, chunk, is_intact);
+		if (is_intact)
 			return true;
-		}
 	}
 	return false;
 }

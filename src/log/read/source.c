@@ -11,6 +11,9 @@
 /* Large enough that a system call is cheap compared with decoding what it read. */
 #define BUFFER_BYTES_MIN (1u << 20)
 
+/* Read after a gap. A reader that skips chunks needs only the header of the next one. */
+#define AFTER_GAP_BYTES (16u << 10)
+
 static int look_at_size(struct xt_source *source)
 {
 	struct stat status;
@@ -93,11 +96,12 @@ static void slide(struct xt_source *source, uint64_t offset)
 	source->buffer_bytes = kept;
 }
 
-static void fill(struct xt_source *source, size_t want)
+/* Reads on until the buffer has `want` bytes, and up to `most`. */
+static void fill(struct xt_source *source, size_t want, size_t most)
 {
 	while (source->buffer_bytes < want) {
 		ssize_t got = pread(source->fd, source->buffer + source->buffer_bytes,
-				    source->buffer_capacity - source->buffer_bytes,
+				    most - source->buffer_bytes,
 				    (off_t)(source->buffer_offset + source->buffer_bytes));
 
 		if (got < 0 && errno == EINTR)
@@ -112,6 +116,7 @@ const uint8_t *xt_source_view(struct xt_source *source, uint64_t offset, size_t 
 			      size_t *have_out)
 {
 	uint64_t end = source->buffer_offset + source->buffer_bytes;
+	size_t most;
 
 	*have_out = 0;
 	if (source->fd < 0) {
@@ -123,8 +128,11 @@ const uint8_t *xt_source_view(struct xt_source *source, uint64_t offset, size_t 
 	if (offset < source->buffer_offset || offset > end || end - offset < want) {
 		if (offset > INT64_MAX - want || !reserve(source, want))
 			return NULL;
+		most = source->buffer_capacity;
+		if (offset > end && want < AFTER_GAP_BYTES)
+			most = AFTER_GAP_BYTES;
 		slide(source, offset);
-		fill(source, want);
+		fill(source, want, most);
 	}
 	*have_out = source->buffer_bytes - (size_t)(offset - source->buffer_offset);
 	return source->buffer + (offset - source->buffer_offset);

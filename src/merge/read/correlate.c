@@ -23,10 +23,17 @@
 #define OLD_ROUNDS	4
 #define OLD_ROUNDS_KEPT 1 /* rounds without work after which a full table evicts a call */
 
+/* low_id: in nearly all cases it shows that a call has another id without reading its entry. */
+struct newest_call {
+	uint32_t position;
+	uint32_t low_id;
+};
+
 struct window_calls {
 	struct launch *entries;
-	uint32_t *newest; /* position by hash */
+	struct newest_call *newest; /* by hash */
 	uint32_t size;
+	uint64_t first; /* position of the first call of the log */
 	uint64_t count;
 };
 
@@ -93,7 +100,7 @@ int correlate_new(struct correlate **correlate_out, const struct correlate_limit
 	c->window.size = limits->window_calls;
 	c->window.entries = calloc(c->window.size, sizeof(*c->window.entries));
 	c->window.newest = calloc(c->window.size, sizeof(*c->window.newest));
-	c->window.count = limits->first_position + c->window.size + 1;
+	c->window.first = c->window.count = limits->first_position + c->window.size + 1;
 	c->old.used_max = limits->old_calls_max;
 	c->waiting.size_max = limits->waiting_work_max;
 	c->waiting.size = c->waiting.size_max < WAITING_FIRST ? c->waiting.size_max : WAITING_FIRST;
@@ -142,7 +149,7 @@ static struct launch *find_in_window(struct window_calls *window, uint64_t corre
 {
 	uint32_t now = (uint32_t)window->count;
 	uint32_t mask = window->size - 1;
-	uint32_t position = window->newest[hash_id(correlation) & mask];
+	uint32_t position = window->newest[hash_id(correlation) & mask].position;
 	uint32_t age = now - position, younger = 0;
 	struct launch *newest = NULL;
 	int seen = 0;
@@ -228,7 +235,7 @@ static int evict_old(struct correlate *c)
 	return 0;
 }
 
-static int add_old(struct correlate *c, const struct launch *launch)
+static __attribute__((noinline)) int add_old(struct correlate *c, const struct launch *launch)
 {
 	struct old_calls *old = &c->old;
 	struct launch *place;
@@ -272,7 +279,7 @@ static void emit_unmatched(struct correlate *c, const struct work *work)
 }
 
 /* Joins the work that waits for this call, in the order of its arrival. */
-static void join_waiting(struct correlate *c, struct launch *launch)
+static __attribute__((noinline)) void join_waiting(struct correlate *c, struct launch *launch)
 {
 	struct waiting_work *waiting = &c->waiting;
 	uint32_t mask = waiting->size - 1;
@@ -306,10 +313,11 @@ static void join_waiting(struct correlate *c, struct launch *launch)
 /* True if the newest call with that hash has that id. The next entry may be reserved already. */
 static bool is_newest(const struct window_calls *window, uint32_t hash, uint64_t correlation)
 {
-	uint32_t position = window->newest[hash], age = (uint32_t)window->count - position;
+	const struct newest_call *newest = &window->newest[hash];
+	uint32_t age = (uint32_t)window->count - newest->position;
 
-	return age < window->size &&
-	       window->entries[position & (window->size - 1)].correlation == correlation;
+	return newest->low_id == (uint32_t)correlation && age < window->size &&
+	       window->entries[newest->position & (window->size - 1)].correlation == correlation;
 }
 
 struct launch *correlate_reserve(struct correlate *c)
@@ -335,8 +343,9 @@ void correlate_commit(struct correlate *c)
 	}
 	if (is_newest(window, h, entry->correlation))
 		c->counts.launches_recurring++;
-	entry->next = window->newest[h];
-	window->newest[h] = (uint32_t)window->count++;
+	entry->next = window->newest[h].position;
+	window->newest[h] =
+		(struct newest_call){(uint32_t)window->count++, (uint32_t)entry->correlation};
 	if (c->waiting.first < c->waiting.count)
 		join_waiting(c, entry);
 }
@@ -408,7 +417,8 @@ static int wait_for_call(struct correlate *c, const struct work *work)
 	return 0;
 }
 
-int correlate_work(struct correlate *c, const struct work *work)
+/* Searches all calls that may get work. Returns 0 or -ENOMEM. */
+static __attribute__((noinline)) int search_call(struct correlate *c, const struct work *work)
 {
 	struct launch *launch;
 	bool is_later;
@@ -432,9 +442,26 @@ int correlate_work(struct correlate *c, const struct work *work)
 	return 0;
 }
 
+int correlate_work(struct correlate *c, const struct work *work)
+{
+	struct window_calls *window = &c->window;
+	uint32_t mask = window->size - 1;
+	uint32_t position = window->newest[hash_id(work->correlation) & mask].position;
+	struct launch *launch = &window->entries[position & mask];
+
+	/* Nearly all work belongs to the newest call with its hash. */
+	if (launch->correlation != work->correlation || launch->enter_ns > work->start_ns ||
+	    (uint32_t)window->count - position - 1 >= window->size || !work->correlation)
+		return search_call(c, work);
+	join(c, work, launch);
+	return 0;
+}
+
 const struct correlate_counts *correlate_finish(struct correlate *c)
 {
 	struct waiting_work *waiting = &c->waiting;
+	const struct window_calls *window = &c->window;
+	uint64_t position = window->first;
 
 	for (; waiting->first < waiting->count; waiting->first++) {
 		struct waiting *entry = &waiting->entries[waiting->first & (waiting->size - 1)];
@@ -442,11 +469,12 @@ const struct correlate_counts *correlate_finish(struct correlate *c)
 		if (!entry->gone)
 			emit_unmatched(c, &entry->work);
 	}
-	for (uint32_t s = 0; s < c->window.size; s++)
-		count_if_unmatched(c, &c->window.entries[s]);
+	/* Unused entries of a short log stay untouched, so that they take no memory. */
+	if (window->count - position > window->size)
+		position = window->count - window->size;
+	for (; position < window->count; position++)
+		count_if_unmatched(c, &window->entries[position & (window->size - 1)]);
 	for (uint32_t s = 0; s < c->old.size; s++)
 		count_if_unmatched(c, &c->old.entries[s]);
-	c->window.count = 1;
-	memset(c->window.entries, 0, c->window.size * sizeof(*c->window.entries));
 	return &c->counts;
 }

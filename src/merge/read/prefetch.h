@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decompresses chunks before they are needed, on a helper thread if there is a processor for it.
- * Otherwise chunks are decompressed on demand.
+ * Decodes chunks before they are needed, on a helper thread if there is a processor for it.
+ * Otherwise chunks are decoded on demand. The result is the same.
  */
 #ifndef XT_MERGE_PREFETCH_H
 #define XT_MERGE_PREFETCH_H
@@ -14,8 +14,8 @@
 struct prefetch;
 
 /*
- * Starts reading chunks of these kinds, on a helper thread if has_helper. Do not use the reader
- * until prefetch_close(). Returns NULL if out of memory.
+ * Starts reading chunks of these kinds. has_helper: a helper thread decodes them, too. Do not use
+ * the reader until prefetch_close(). Returns NULL if out of memory.
  */
 struct prefetch *prefetch_open(struct xt_reader *reader, uint32_t wanted_kinds, bool has_helper);
 
@@ -25,7 +25,7 @@ const struct xt_chunk *prefetch_next(struct prefetch *prefetch);
 /* Returns the offset in the log of the end of that chunk. */
 uint64_t prefetch_position(const struct prefetch *prefetch);
 
-/* Returns the number of chunks before it that could not be decompressed. */
+/* Returns the number of damaged chunks before it. */
 uint64_t prefetch_damaged(const struct prefetch *prefetch);
 
 /* Stops reading, at the end or earlier. Accepts NULL. */

@@ -45,8 +45,10 @@ static inline void set_leaf(const struct reading *reading, const struct work *wo
  * This function and others that fill in an owner are inline, so that the owner stays in registers
  * until the lookup.
  */
-static inline void owner_of_work(const struct reading *reading, const struct work *work,
-				 const struct launch *launch, struct owner *owner)
+static inline __attribute__((always_inline)) void owner_of_work(const struct reading *reading,
+								const struct work *work,
+								const struct launch *launch,
+								struct owner *owner)
 {
 	const struct run *run = reading->run;
 

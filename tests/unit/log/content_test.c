@@ -243,6 +243,9 @@ static void reads_successive_constants(void **state)
 
 		assert_non_null(chunk);
 		assert_int_equal(xt_chunk_rows(chunk), chunks[i].row_count);
+		assert_int_equal(xt_chunk_is_zero(chunk, XT_CLOCK_MONOTONIC_NS),
+				 chunks[i].encoding == XT_ENC_CONST && !chunks[i].value);
+		assert_true(xt_chunk_is_zero(chunk, XT_CLOCK_REALTIME_NS)); /* absent */
 		for (uint32_t row = 0; row < chunks[i].row_count; row++)
 			assert_true(xt_chunk_u64(chunk, XT_CLOCK_MONOTONIC_NS)[row] ==
 				    chunks[i].value);

@@ -4,6 +4,7 @@
  */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -58,6 +59,13 @@ static int remove_log(void **state)
 
 static bool has_helper = true;
 
+/* Lets the helper fill its ring from time to time. Otherwise this thread decodes most chunks. */
+static void wait_for_helper(unsigned chunk)
+{
+	if (has_helper && chunk % 8 == 0)
+		usleep(1000);
+}
+
 /* Read up to count chunks and check every row. */
 static void read_log(unsigned count)
 {
@@ -107,6 +115,76 @@ static void stops_at_any_time(void **state)
 		read_log(count);
 }
 
+#define DAMAGED 50 /* index of the chunk */
+
+/* Flips a byte of the content of that chunk. Call it again to restore the byte. */
+static void damage_chunk(void)
+{
+	struct xt_reader *reader;
+	uint64_t end = 0, total;
+	uint8_t byte;
+	int fd = open(path, O_RDWR);
+
+	assert_int_equal(xt_reader_open(path, &reader), XT_OPEN_OK);
+	for (unsigned c = 0; c < DAMAGED; c++)
+		assert_non_null(xt_reader_next(reader, WANTED));
+	/* The next wanted chunk follows one of another kind. */
+	assert_non_null(xt_reader_next(reader, 1u << XT_KIND_META));
+	xt_reader_position(reader, &end, &total);
+	xt_reader_close(reader);
+	end += sizeof(struct xt_chunk_header) + 8;
+	assert_int_equal(pread(fd, &byte, 1, (off_t)end), 1);
+	byte ^= 0xff;
+	assert_int_equal(pwrite(fd, &byte, 1, (off_t)end), 1);
+	close(fd);
+}
+
+static struct xt_damage read_damaged(void)
+{
+	struct xt_reader *reader;
+	struct prefetch *prefetch;
+	struct xt_damage damage;
+
+	assert_int_equal(xt_reader_open(path, &reader), XT_OPEN_OK);
+	prefetch = prefetch_open(reader, WANTED, has_helper);
+	assert_non_null(prefetch);
+	for (unsigned c = 0; c < CHUNKS; c++) {
+		const struct xt_chunk *chunk;
+
+		if (c == DAMAGED)
+			continue;
+		wait_for_helper(c);
+		chunk = prefetch_next(prefetch);
+		assert_non_null(chunk);
+		assert_int_equal(xt_chunk_u64(chunk, XT_CLOCK_REALTIME_NS)[0], c);
+		assert_int_equal(prefetch_damaged(prefetch), c > DAMAGED);
+	}
+	assert_null(prefetch_next(prefetch));
+	prefetch_close(prefetch);
+	damage = *xt_reader_damage(reader);
+	xt_reader_close(reader);
+	return damage;
+}
+
+static void counts_damage_where_it_is(void **state)
+{
+	struct xt_damage with_helper, without;
+
+	(void)state;
+	damage_chunk();
+	with_helper = read_damaged();
+	has_helper = false;
+	without = read_damaged();
+	has_helper = true;
+	damage_chunk();
+	assert_int_equal(without.chunks_damaged, 1);
+	assert_int_equal(without.damaged_by_kind[XT_KIND_CLOCK], 1);
+	assert_int_equal(without.chunks_read, CHUNKS - 1);
+	assert_true(without.closed);
+	assert_true(without.bytes_skipped > 0);
+	assert_memory_equal(&with_helper, &without, sizeof(without));
+}
+
 static void works_without_a_helper_thread(void **state)
 {
 	has_helper = false;
@@ -120,6 +198,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_every_chunk_in_order),
 		cmocka_unit_test(stops_at_any_time),
+		cmocka_unit_test(counts_damage_where_it_is),
 		cmocka_unit_test(works_without_a_helper_thread),
 	};
 
