@@ -278,6 +278,9 @@ int attach_process(struct target *target, const struct attach_request *request, 
 		error = borrow(&attempt);
 	if (!error)
 		error = wait_for_entry(&attempt);
+	/* Its end may look like anything. */
+	if (error && has_ended(&attempt))
+		error = refuse(&attempt, -ESRCH, "it has ended");
 	address_map_free(&attempt.map);
 	remote_unwind_close();
 	return error;

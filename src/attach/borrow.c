@@ -72,13 +72,18 @@ static int seize(const struct borrowing *borrowing)
 {
 	struct ptrace_facts facts;
 	struct proc_status status;
+	const char *state;
 
 	if (!ptrace(PTRACE_SEIZE, borrowing->tid, NULL, NULL))
 		return 0;
 	if (errno != EPERM)
 		return refuse_ptrace(borrowing, "PTRACE_SEIZE");
-	if (proc_status_read(&status, borrowing->tid) &&
-	    proc_status_number(&status, "TracerPid", 0) > 0)
+	if (!proc_status_read(&status, borrowing->tid))
+		return refuse(borrowing, -EAGAIN, "has ended");
+	state = proc_status_text(&status, "State");
+	if (state && (*state == 'Z' || *state == 'X'))
+		return refuse(borrowing, -EAGAIN, "has ended");
+	if (proc_status_number(&status, "TracerPid", 0) > 0)
 		return refuse(borrowing, -EAGAIN, "is traced by process %ld",
 			      proc_status_number(&status, "TracerPid", 0));
 	ptrace_facts_read(&facts, borrowing->target->pid);

@@ -38,9 +38,13 @@ xt_stub_begin:
 resume:	.quad 0
 /* All but SIGSETXID (33): setuid() in another thread waits until every thread has handled it. */
 mask:	.quad 0xfffffffeffffffff
+mxcsr:	.long 0x1f80
 
+/* The worker inherits the floating-point modes; the program's may raise exceptions. */
 xt_stub_entry:
 	cld
+	fninit
+	ldmxcsr mxcsr(%rip)
 	movl $SYS_rt_sigprocmask, %eax
 	movl $SIG_SETMASK, %edi
 	leaq mask(%rip), %rsi

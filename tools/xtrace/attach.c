@@ -77,6 +77,9 @@ static void list_options(struct option_list *list)
 		for (const struct option_row *from = capture_option_rows; from->name; from++)
 			if (!strcmp(from->name, capture_names[i])) {
 				row[0] = *from;
+				/* A number after a space would be taken from the process id. */
+				if (row[0].number && *row[0].number != '=')
+					row[0].number = "=HZ";
 				option_list_add(list, row);
 			}
 	option_list_add(list, option_rows);
