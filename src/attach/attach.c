@@ -17,7 +17,7 @@
 
 #define NS_PER_MS	  UINT64_C(1000000)
 #define BORROW_TIMEOUT_MS 5000
-#define BORROW_STEP_MS	  20
+#define BORROW_STEP_MS	  100
 #define TRIES_OF_A_ROUND  4 /* each stops a thread */
 #define BLOCK_TIMEOUT_MS  2000
 #define ENTRY_TIMEOUT_MS  30000

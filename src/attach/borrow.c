@@ -180,7 +180,7 @@ static int check_stack(const struct borrowing *borrowing)
 	registers.value[THREAD_R14] = from->r14;
 	registers.value[THREAD_R15] = from->r15;
 	return safe_stack_check(&borrowing->target->modules, borrowing->target->pid, &registers,
-				borrowing->why, borrowing->why_bytes)
+				borrowing->why, borrowing->why_bytes) == STACK_SAFE
 		       ? 0
 		       : -EAGAIN;
 }
@@ -332,7 +332,6 @@ int borrow_thread(struct target *target, pid_t tid, const struct code_site *site
 				       .contents = contents,
 				       .why = why,
 				       .why_bytes = why_bytes};
-	/* The kernel then accepts only itself as a tracer, so nothing else stops the thread. */
 	error = seize(&borrowing);
 	if (error)
 		return error;

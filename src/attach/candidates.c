@@ -14,11 +14,16 @@ static void judge_stack(struct candidate *candidate, struct target *target,
 			const struct thread_syscall *call)
 {
 	struct thread_registers registers = {.known = 1u << THREAD_RIP | 1u << THREAD_RSP};
+	enum stack_safety safety;
 
 	registers.value[THREAD_RIP] = call->instruction;
 	registers.value[THREAD_RSP] = call->stack_pointer;
-	safe_stack_check(&target->modules, target->pid, &registers, candidate->why_not,
-			 sizeof(candidate->why_not));
+	safety = safe_stack_check(&target->modules, target->pid, &registers, candidate->why_not,
+				  sizeof(candidate->why_not));
+	/* The walk goes further with all registers of a stopped thread. */
+	candidate->is_last = safety == STACK_UNKNOWN;
+	if (safety == STACK_SAFE || (candidate->is_last && candidate->rank <= WAIT_REMAINING))
+		candidate->why_not[0] = '\0';
 }
 
 static void judge(struct candidate *candidate, struct target *target)
@@ -53,14 +58,29 @@ static void judge(struct candidate *candidate, struct target *target)
 static int compare(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
-	int fit = !!x->why_not[0] - !!y->why_not[0];
+	int fit = (x->why_not[0] ? 2 : x->is_last) - (y->why_not[0] ? 2 : y->is_last);
 
 	return fit ? fit : x->rank != y->rank ? (int)x->rank - (int)y->rank : x->tid - y->tid;
+}
+
+/* If the list is full, a thread that is fit replaces one that is not. */
+static void add(struct candidates *candidates, const struct candidate *next)
+{
+	if (candidates->count < CANDIDATES_MAX) {
+		candidates->list[candidates->count++] = *next;
+		return;
+	}
+	for (size_t i = 0; i < CANDIDATES_MAX && !next->why_not[0]; i++)
+		if (candidates->list[i].why_not[0]) {
+			candidates->list[i] = *next;
+			return;
+		}
 }
 
 void candidates_find(struct candidates *candidates, struct target *target)
 {
 	const struct dirent *entry;
+	struct candidate next;
 	char path[64];
 	DIR *folder;
 
@@ -71,10 +91,9 @@ void candidates_find(struct candidates *candidates, struct target *target)
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
 		candidates->thread_count++;
-		if (candidates->count == CANDIDATES_MAX)
-			continue;
-		candidates->list[candidates->count].tid = (pid_t)atoi(entry->d_name);
-		judge(&candidates->list[candidates->count++], target);
+		next = (struct candidate){.tid = (pid_t)atoi(entry->d_name)};
+		judge(&next, target);
+		add(candidates, &next);
 	}
 	if (folder)
 		closedir(folder);

@@ -18,6 +18,7 @@
 struct candidate {
 	pid_t tid;
 	enum wait_rank rank;
+	bool is_last;			   /* its stack must be walked again once it is stopped */
 	char why_not[CANDIDATE_WHY_BYTES]; /* empty: it may be tried */
 };
 

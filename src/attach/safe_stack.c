@@ -114,8 +114,9 @@ static bool is_frame_safe(const struct process_modules *modules, const struct na
 	return !function;
 }
 
-bool safe_stack_check(struct process_modules *modules, pid_t pid,
-		      const struct thread_registers *registers, char *why, size_t why_bytes)
+enum stack_safety safe_stack_check(struct process_modules *modules, pid_t pid,
+				   const struct thread_registers *registers, char *why,
+				   size_t why_bytes)
 {
 	static struct native_stack stack;
 	const struct stack_copy copy = {.is_live = true};
@@ -123,11 +124,10 @@ bool safe_stack_check(struct process_modules *modules, pid_t pid,
 	remote_unwind(&stack, modules, pid, registers, &copy);
 	for (uint32_t i = 0; i < stack.frame_count; i++)
 		if (!is_frame_safe(modules, &stack, i, why, why_bytes))
-			return false;
-	if (stack.flags & XT_STACK_TRUNCATED) {
-		snprintf(why, why_bytes, "has a stack that cannot be walked beyond %u frames",
-			 stack.frame_count);
-		return false;
-	}
-	return stack.frame_count > 0;
+			return STACK_UNSAFE;
+	if (!(stack.flags & XT_STACK_TRUNCATED))
+		return STACK_SAFE;
+	snprintf(why, why_bytes, "has a stack that cannot be walked beyond %u frames",
+		 stack.frame_count);
+	return STACK_UNKNOWN;
 }

@@ -13,11 +13,15 @@
 #include "sampler/perf_events.h"
 #include "sampler/process_modules.h"
 
-/*
- * Walks the stack of a thread that does not run. False with *why: it must not be borrowed, or its
- * whole stack could not be walked.
- */
-bool safe_stack_check(struct process_modules *modules, pid_t pid,
-		      const struct thread_registers *registers, char *why, size_t why_bytes);
+enum stack_safety {
+	STACK_SAFE,
+	STACK_UNSAFE,  /* with *why */
+	STACK_UNKNOWN, /* with *why: the whole stack could not be walked */
+};
+
+/* Walks the stack of a thread that does not run. */
+enum stack_safety safe_stack_check(struct process_modules *modules, pid_t pid,
+				   const struct thread_registers *registers, char *why,
+				   size_t why_bytes);
 
 #endif
