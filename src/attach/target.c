@@ -98,7 +98,7 @@ static int check_tracer(struct check_context *check)
 		      tracer, name ? (int)strcspn(name, "\n") : 1, name ? name : "?");
 }
 
-/* Both are in the same PID namespace if they see this file. The kernel frees the lock at our end. */
+/* Works between all that see the same /proc. The kernel frees it when this process ends. */
 static int take_lock(struct check_context *check)
 {
 	struct target *target = check->target;

@@ -256,7 +256,7 @@ static void add_start_values(struct settings *settings, const struct target *tar
 	}
 }
 
-/* Variables of this shell, as if the program had been started from it. The first of a name counts. */
+/* Variables of this shell. The library uses the first setting of a name. */
 static void add_own_variables(struct settings *settings)
 {
 	for (char **entry = environ; *entry; entry++) {
@@ -265,7 +265,7 @@ static void add_own_variables(struct settings *settings)
 				     ? strndup(*entry, (size_t)(equals - *entry))
 				     : NULL;
 
-		/* The program lives on, so these are not freed. */
+		/* Used until this program ends, so it is not freed. */
 		if (name)
 			add_setting(settings, name, equals + 1);
 	}
@@ -317,21 +317,20 @@ static int load_library(const struct request *request, struct target *target, co
 {
 	static struct settings settings;
 	char why[ATTACH_WHY_BYTES], library_dir[PATH_MAX];
-	const struct attach_request attach = {
+	struct attach_request attach = {
 		.library = request->paths.injected,
 		.library_dir = library_dir,
 		.entry = ENTRY_POINT,
 		.settings = settings.list,
 	};
-	struct attach_request complete = attach;
 	int error = make_settings(&settings, request, target, data_dir);
 
 	snprintf(library_dir, sizeof(library_dir), "%s", request->paths.injected);
 	dirname(library_dir);
-	complete.setting_count = settings.count;
+	attach.setting_count = settings.count;
 	snprintf(why, sizeof(why), "out of memory");
 	if (!error)
-		error = attach_process(target, &complete, why, sizeof(why));
+		error = attach_process(target, &attach, why, sizeof(why));
 	free_settings(&settings);
 	return error ? refuse(request, why) : STATUS_OK;
 }

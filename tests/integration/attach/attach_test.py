@@ -474,9 +474,18 @@ class ManyMore(Many):
     count = 100
 
 
+class Soak(Test):
+    """The parts in which time matters, again and again."""
+
+    def run(self):
+        for part in (Waits, Kills, Ends, Together) * 20:
+            with tempfile.TemporaryDirectory() as folder:
+                part(self.args, folder).run()
+
+
 PARTS = {"waits": Waits, "repeated": Repeated, "service": Service, "python": Python,
          "kills": Kills, "ends": Ends, "together": Together, "many": Many,
-         "many_more": ManyMore, "refusals": Refusals}
+         "many_more": ManyMore, "soak": Soak, "refusals": Refusals}
 
 
 def main():

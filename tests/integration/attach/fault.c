@@ -53,7 +53,8 @@ __attribute__((visibility("default"))) long ptrace(enum __ptrace_request request
 	return result;
 }
 
-__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void *bytes, size_t byte_count, off_t offset)
+__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void *bytes, size_t byte_count,
+						      off_t offset)
 {
 	ssize_t (*next)(int, const void *, size_t, off_t) =
 		(ssize_t(*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, "pwrite");
