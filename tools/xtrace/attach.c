@@ -28,13 +28,14 @@
 #include "rotation.h"
 #include "sampler/thread_files.h"
 
-#define ENTRY_POINT	"xtrace_attach" /* of the library */
-#define SETTINGS_MAX	64
-#define COMMAND_BYTES	4096
-#define ARGUMENTS_MAX	256
-#define OWN_PREFIX	"XTRACE_"
-#define NS_PER_MS	UINT64_C(1000000)
-#define DURATION_MAX_NS (UINT32_MAX * NS_PER_MS) /* as of xtrace start */
+#define ENTRY_POINT	 "xtrace_attach" /* of the library */
+#define SETTINGS_MAX	 64
+#define COMMAND_BYTES	 4096
+#define ARGUMENTS_MAX	 256
+#define READY_TIMEOUT_MS 5000
+#define OWN_PREFIX	 "XTRACE_"
+#define NS_PER_MS	 UINT64_C(1000000)
+#define DURATION_MAX_NS	 (UINT32_MAX * NS_PER_MS) /* as of xtrace start */
 
 struct request {
 	struct capture_options options; /* first: its option rows use this as context */
@@ -348,6 +349,19 @@ static int check_dir(const struct request *request, const struct target *target,
 	return refuse(request, why);
 }
 
+/* The tracer takes requests once it has published its state. */
+static void wait_until_ready(const struct traced_process *process)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+	struct process_status status;
+
+	for (int i = 0; i < READY_TIMEOUT_MS; i++) {
+		if (process_status_read(process, &status) || status.state != XT_STATE_UNKNOWN)
+			return;
+		nanosleep(&nap, NULL);
+	}
+}
+
 static int record(const struct request *request)
 {
 	struct process_list list = {0};
@@ -361,9 +375,10 @@ static int record(const struct request *request)
 	else if (request->is_armed)
 		print_note("%s: nothing has been recorded yet; to start: xtrace start %d",
 			   list.rows[0].log, request->pid);
-	else if (control_start(&list, request->pid_text, request->duration_ns))
-		status = STATUS_OK;
-	if (request->is_armed && list.count)
+	if (list.count)
+		wait_until_ready(&list.rows[0]);
+	if (list.count &&
+	    (request->is_armed || control_start(&list, request->pid_text, request->duration_ns)))
 		status = STATUS_OK;
 	processes_free(&list);
 	return status;
