@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sampler/elf_image.h"
 #include "sampler/elf_symbols.h"
 #include "sampler/remote_unwind.h"
 
@@ -80,14 +81,35 @@ static bool is_loader(const char *path)
 	       !strcmp(name, "ld.so");
 }
 
+/*
+ * Results by file and address, because some libraries have 300,000 symbols. The stack of a stopped
+ * thread was looked at just before, so the second look is short.
+ */
+#define KNOWN_PLACES 4096 /* power of two */
+
+static struct known_place {
+	uint64_t image_id, address; /* address 0: empty */
+	const char *function;
+} known_places[KNOWN_PLACES];
+
 /* The unsafe function at an address, or NULL. */
 static const char *unsafe_function_at(const struct process_module *module, uint64_t address)
 {
+	uint64_t at = address - module->bias;
+	struct known_place *known =
+		&known_places[(at ^ at >> 12 ^ module->elf->id << 5) & (KNOWN_PLACES - 1)];
+
 	if (!module->image)
 		return NULL;
-	return elf_symbols_named_at(module->image, module->image_bytes, address - module->bias,
-				    unsafe_functions,
-				    sizeof(unsafe_functions) / sizeof(*unsafe_functions));
+	if (known->address != at || known->image_id != module->elf->id)
+		*known = (struct known_place){
+			.image_id = module->elf->id,
+			.address = at,
+			.function = elf_symbols_named_at(
+				module->image, module->image_bytes, at, unsafe_functions,
+				sizeof(unsafe_functions) / sizeof(*unsafe_functions)),
+		};
+	return known->function;
 }
 
 static bool is_frame_safe(const struct process_modules *modules, const struct native_stack *stack,

@@ -138,6 +138,11 @@ static int check_filters(struct check_context *check)
 		return refuse(check, -EPERM,
 			      "it runs in seccomp's strict mode, which kills it at its next system "
 			      "call; start it with xtrace record instead");
+	/* Kernels before 5.9 do not count them. */
+	if (filters < 0) {
+		filters = proc_status_number(&check->status, "Seccomp", 0) == 2;
+		own = proc_status_number(&check->own, "Seccomp", 0) == 2;
+	}
 	if (filters > own)
 		return refuse(check, -EPERM,
 			      "it has %ld seccomp filters and this xtrace has %ld, so it may be "

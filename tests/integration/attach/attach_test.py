@@ -325,9 +325,10 @@ class Ends(Test):
                     capture_output=True, text=True, timeout=30, cwd=self.folder,
                     env={**os.environ, "LD_PRELOAD": self.args.fault, "FAULT_STEP": str(step),
                          "FAULT_PROCESS": str(program.pid)})
-                is_killed = program.process.poll() is not None
-                assert (done.returncode == 2) == is_killed, (step, done)
-                assert not is_killed or "ended" in done.stderr, (step, done)
+                is_killed = done.returncode != 0
+                if is_killed:
+                    assert done.returncode == 2 and "ended" in done.stderr, (step, done)
+                    assert program.process.wait(10) == -signal.SIGKILL
                 assert time.monotonic() - began < 7, step
         assert step > 10, step
 
@@ -443,6 +444,12 @@ class Refusals(Test):
             program.do("launch")
             program.end()
         assert sum(self.counts().values()) == 1
+        # The trace that was there comes back.
+        with self.service(preexec_fn=limit) as program:
+            assert "cannot create a log" in self.attach(program, status=2)
+            program.end()
+        assert sum(self.counts().values()) == 1
+        assert sorted(name for name in os.listdir(self.folder) if "data" in name) == ["data"]
         shutil.rmtree(self.data)
 
     def another_user(self):
