@@ -5,6 +5,7 @@
 import argparse
 import concurrent.futures
 import ctypes
+import fcntl
 import json
 import os
 import resource
@@ -18,20 +19,34 @@ import time
 
 TIME_MS = 1500  # of waits.c
 KERNELS = 20
+MAGIC = (0x7c5b1fd2a94e6083).to_bytes(8, "little")  # of stub.h
 EINTR = 4
 ETIMEDOUT = 110
+YAMA = "/proc/sys/kernel/yama/ptrace_scope"
+
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def allow_tracers():
+    """Under Yama's ptrace_scope 1, a process may be traced by its ancestors only."""
+    LIBC.prctl(0x59616d61, ctypes.c_ulong(-1), 0, 0, 0)  # PR_SET_PTRACER, any
 
 
 class Program:
     """A program on the simulated GPU. Ends with the `with` block."""
 
-    def __init__(self, test, *command, **options):
+    def __init__(self, test, *command, prepare=lambda: None, **options):
+        def prepare_all():
+            allow_tracers()
+            prepare()
+
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("XTRACE_", "CUDA_INJECTION", "NVTX_INJECTION"))}
         environment["LD_LIBRARY_PATH"] = test.args.simgpu
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, env=environment,
-                                        **options)
+                                        preexec_fn=prepare_all, **options)
         self.pid = self.process.pid
         self.said = None
 
@@ -395,6 +410,7 @@ class Refusals(Test):
                 if tid != program.pid:
                     self.refuse(tid, "thread of process %d" % program.pid)
             self.traced(program)
+            self.locked(program)
             self.nowhere(program)
             self.attach(program, "--armed")
             program.end()
@@ -404,17 +420,25 @@ class Refusals(Test):
         if os.geteuid() == 0:
             self.another_user()
             self.another_place()
+        elif os.path.exists(YAMA):
+            self.yama()
 
     def traced(self, program):
-        libc = ctypes.CDLL(None, use_errno=True)
-        assert not libc.ptrace(0x4206, program.pid, None, None)  # PTRACE_SEIZE
+        assert not LIBC.ptrace(0x4206, program.pid, None, None)  # PTRACE_SEIZE
         try:
             self.refuse(program.pid, "traced by process %d" % os.getpid())
         finally:
-            libc.ptrace(0x4207, program.pid, None, None)  # PTRACE_INTERRUPT
+            LIBC.ptrace(0x4207, program.pid, None, None)  # PTRACE_INTERRUPT
             os.waitpid(program.pid, 0)
-            libc.ptrace(17, program.pid, None, None)  # PTRACE_DETACH
+            LIBC.ptrace(17, program.pid, None, None)  # PTRACE_DETACH
         program.do("launch")
+
+    def locked(self, program):
+        """As while another xtrace attach works."""
+        folder = os.open("/proc/%d" % program.pid, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        self.refuse(program.pid, "another xtrace attach")
+        os.close(folder)
 
     def nowhere(self, program):
         text = self.xtrace("attach", "-o", "/nowhere/data", program.pid, status=2)
@@ -435,22 +459,44 @@ class Refusals(Test):
     def unwritable(self):
         """Like a full disk: the process cannot write the log. A later attempt succeeds."""
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-        with self.service(preexec_fn=limit) as program:
+        with self.service(prepare=limit) as program:
             self.refuse(program.pid, "cannot create a log", "File too large")
             program.do("launch")
             resource.prlimit(program.pid, resource.RLIMIT_FSIZE,
                              (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
             self.attach(program)
             program.do("launch")
+            # The code of the first attempt has run, so it stays.
+            assert self.stubs(program.pid) == 2
             program.end()
         assert sum(self.counts().values()) == 1
         # The trace that was there comes back.
-        with self.service(preexec_fn=limit) as program:
+        with self.service(prepare=limit) as program:
             assert "cannot create a log" in self.attach(program, status=2)
             program.end()
         assert sum(self.counts().values()) == 1
         assert sorted(name for name in os.listdir(self.folder) if "data" in name) == ["data"]
         shutil.rmtree(self.data)
+
+    def stubs(self, pid):
+        """How many stubs are at the ends of code segments."""
+        count = 0
+        with open("/proc/%d/maps" % pid, encoding="utf-8") as maps, \
+             open("/proc/%d/mem" % pid, "rb") as memory:
+            for line in maps:
+                if " r-xp " in line and "/" in line:
+                    memory.seek(int(line.split("-")[1].split()[0], 16) - 4096)
+                    count += memory.read(4096).count(MAGIC)
+        return count
+
+    def yama(self):
+        with open(YAMA, encoding="ascii") as file:
+            if int(file.read()) != 1:
+                return
+        forbid = lambda: LIBC.prctl(0x59616d61, 0, 0, 0, 0)
+        with self.service(prepare=forbid) as program:
+            self.refuse(program.pid, "ptrace_scope is 1", "sysctl")
+            program.end()
 
     def another_user(self):
         with Program(self, "sleep", "100", user=65534) as program:
