@@ -9,7 +9,7 @@
 | cycles | 200 times start and stop while three threads launch: what is lost, how long it takes |
 | graphs | graphs made while armed: their replays have the path of their creation with =graphs |
 | modules | start and stop in a process that has loaded 1,000 CUDA modules |
-| attach | a process that runs bare is attached, recorded and stopped: what is recorded, what it costs |
+| attach | attach a process that runs bare, record and stop: what is recorded, what it costs |
 | cost | steps and replays of alternating processes: bare, armed, after start and stop |
 
 Prints the results. Exit status: 0 success, 1 a check failed, 77 no PyTorch or GPU.

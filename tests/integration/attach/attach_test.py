@@ -319,7 +319,7 @@ class Kills(Test):
         for _ in range(10):
             with open("/proc/%d/maps" % program.pid, encoding="utf-8") as file:
                 if "libxtrace_inject" in file.read():
-                    while not self.states(program.pid):
+                    while self.states(program.pid) != ["armed"]:
                         time.sleep(0.01)
                     return True
             time.sleep(0.01)
