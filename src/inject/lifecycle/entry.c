@@ -447,6 +447,8 @@ unsubscribe:
 	if (config.start != START_ARMED)
 		cupti_subscriber_unsubscribe();
 decline:
+	if (!why[0])
+		snprintf(why, why_bytes, "out of memory");
 	nvtx_abandon();
 	debug_log(DEBUG_PROCESS, "not recording: %s", why);
 	return false;

@@ -116,8 +116,10 @@ class Test:
             time.sleep(0.001)
 
     def counts(self, data=None):
-        text = self.xtrace("merge", "--quiet", "--folded", "-", "--weight", "count",
-                           data or self.data)
+        done = subprocess.run([self.args.xtrace, "merge", "--folded", "-", "--weight", "count",
+                               data or self.data], capture_output=True, text=True)
+        text = done.stdout
+        assert done.returncode == 0, text + done.stderr
         rows = [line.rsplit(" ", 1) for line in text.splitlines() if ";" in line]
         assert not [path for path, _ in rows if "unattributed" in path], text
         return {path: int(count) for path, count in rows}
