@@ -364,6 +364,7 @@ class Together(Test):
             for i, text in enumerate(said):
                 assert i in good or "another xtrace attach" in text or "already" in text, text
                 assert os.path.exists("%s%d" % (self.data, i)) == (i in good), said
+            program.do("launch")
             program.end()
         self.data += str(good[0])
         assert self.counts()
