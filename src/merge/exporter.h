@@ -181,9 +181,11 @@ struct run {
 		uint64_t counted[22 + WORK_KINDS];
 	};
 	struct duty_run duty;
-	uint64_t pause_count; /* of recording, with the beginning that a log lacks */
-	uint64_t cut_count;   /* logs that lack their beginning, for a limit of size or time */
-	uint64_t stop_count;  /* pauses in which allocations were not recorded either */
+	uint64_t pause_count;  /* of recording, with the beginning that a log lacks */
+	uint64_t cut_count;    /* logs that lack their beginning, for a limit of size or time */
+	uint64_t stop_count;   /* pauses in which allocations were not recorded either */
+	size_t attached_count; /* processes that ran already when the tracer was loaded */
+	uint64_t attached_ns;  /* for how long at most */
 	uint64_t paused_ns;
 	uint64_t nodes_cyclic_count;
 	uint64_t nodes_made_count; /* by calls, including captured launches */

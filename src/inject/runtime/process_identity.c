@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "inject/runtime/clock.h"
+#include "inject/runtime/settings.h"
 
 #define RANK_DIGITS_MAX 9 /* others are no ranks, so they are ignored */
 
@@ -45,7 +46,7 @@ void process_identity_text(char out[PROCESS_IDENTITY_BYTES])
 void process_ranks_read(void)
 {
 	for (int i = 0; i < PROCESS_RANKS; i++) {
-		const char *value = getenv(rank_names[i]);
+		const char *value = setting(rank_names[i]);
 		size_t length = value ? strnlen(value, RANK_DIGITS_MAX + 1) : 0;
 
 		rank_values[i][0] = '\0';

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads a library into a running process and calls an entry point of it, in a new thread there.
+ *
+ * docs/internals/RELIABILITY.md, "Attaching", argues for each step why the process stays unharmed.
+ * Single thread; x86-64.
+ */
+#ifndef XT_ATTACH_ATTACH_H
+#define XT_ATTACH_ATTACH_H
+
+#include <stddef.h>
+
+#include "attach/target.h"
+
+struct attach_setting {
+	const char *name, *value;
+};
+
+struct attach_request {
+	const char *library;	 /* absolute path, the same here and in the process */
+	const char *library_dir; /* of libunwind */
+	const char *entry;	 /* const char *entry(const char *settings): NULL, or an error */
+	const struct attach_setting *settings;
+	size_t setting_count;
+};
+
+/*
+ * Returns 0 when the entry point has returned NULL. Otherwise returns -errno, with the reason in
+ * *why, of ATTACH_WHY_BYTES; the process goes on. Waits up to 5 s for a thread that may be
+ * borrowed, and up to 30 s for the entry point.
+ */
+int attach_process(struct target *target, const struct attach_request *request, char *why,
+		   size_t why_bytes);
+
+#endif

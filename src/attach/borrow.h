@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stops one thread, and lets it run the stub. If this process ends at any point, the kernel lets
+ * the thread go on: before its registers are written, as if nothing had happened; afterwards, with
+ * the stub.
+ */
+#ifndef XT_ATTACH_BORROW_H
+#define XT_ATTACH_BORROW_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "attach/code_site.h"
+#include "attach/target.h"
+
+/* What the stub's block begins with. */
+struct block_contents {
+	uint8_t bytes[12288]; /* STUB_DATA_BYTES_MAX */
+	size_t byte_count;
+};
+
+/*
+ * Returns 0 if the stub runs or will run. Otherwise the thread goes on as before: -EAGAIN with *why
+ * if another thread, or the same one later, may do; another -errno with *why if that is hopeless.
+ */
+int borrow_thread(struct target *target, pid_t tid, const struct code_site *site,
+		  const struct address_map *map, const struct block_contents *contents, char *why,
+		  size_t why_bytes);
+
+#endif
