@@ -97,6 +97,18 @@ void xt_reader_count(struct xt_reader *reader, const struct xt_chunk *chunk, boo
 bool xt_reader_follow(struct xt_reader *reader);
 
 /*
+ * Where a log that is still being written can be cut. Offsets behind the chunks passed so far, and
+ * behind the last XT_KIND_END among them; 0: there is none.
+ */
+struct xt_log_cuts {
+	uint64_t passed, complete;
+};
+struct xt_log_cuts xt_reader_cuts(const struct xt_reader *reader);
+
+/* Ends the log at an offset from xt_reader_cuts(). Call it before the first read. */
+void xt_reader_cut(struct xt_reader *reader, uint64_t end_offset);
+
+/*
  * True if reading stopped because the log expands beyond the limits of
  * docs/internals/LOG_FORMAT.md. Writes the reason to `why`, for a message. XTRACE_LOG_LIMITS=0 in
  * the environment removes the limits.

@@ -292,20 +292,13 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 static int read_log(struct run *run, size_t index, struct debug_search *search, struct sink *sinks,
 		    size_t sink_count)
 {
-	const char *path = run->inputs->logs[index].path;
 	struct reading reading = {.run = run, .sinks = sinks, .sink_count = sink_count};
-	struct xt_reader *reader = inputs_open(path, run->report);
-	int error;
+	struct xt_reader *reader;
+	int error = model_open(&run->inputs->logs[index], run->report, &reading.model, &reader);
 
-	if (!reader)
-		return 0;
-	error = model_load(&reading.model, reader);
-	xt_reader_close(reader);
-	if (error)
+	if (error || !reader)
 		return error;
-	reader = inputs_open(path, run->report);
-	if (reader)
-		error = add_log(run, index, search, &reading, reader);
+	error = add_log(run, index, search, &reading, reader);
 	xt_reader_close(reader);
 	reading_free(&reading);
 	model_free(reading.model);

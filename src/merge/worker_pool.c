@@ -50,22 +50,14 @@ size_t jobs_allowed(const struct run *run)
 	return run->settings->jobs ? run->settings->jobs : processors();
 }
 
-static void read_job(struct job *job, const char *path, bool has_helper)
+static void read_job(struct job *job, const struct input *log, bool has_helper)
 {
 	struct reading *reading = &job->reading;
 	struct xt_reader *reader;
 
-	if (xt_reader_open(path, &reader))
-		return;
-	reading->error = model_load(&reading->model, reader);
-	xt_reader_close(reader);
-	if (!reading->error && xt_reader_open(path, &reader)) {
-		model_free(reading->model);
-		reading->model = NULL;
-		return;
-	}
-	job->is_opened = true;
-	if (reading->error)
+	reading->error = model_open(log, NULL, &reading->model, &reader);
+	job->is_opened = reading->error || reader;
+	if (!reader)
 		return;
 	reading->process.model = reading->model;
 	reading->error = reading_events(reading, reader, has_helper, NULL);
@@ -96,7 +88,7 @@ static void *run_worker(void *argument)
 	size_t index;
 
 	while ((job = next_job(pool, &index))) {
-		read_job(job, pool->run->inputs->logs[index].path, pool->has_helpers);
+		read_job(job, &pool->run->inputs->logs[index], pool->has_helpers);
 		pthread_mutex_lock(&pool->lock);
 		job->is_read = true;
 		pthread_cond_broadcast(&pool->changed);

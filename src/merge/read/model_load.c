@@ -280,3 +280,61 @@ out:
 		*model_out = model;
 	return error;
 }
+
+static struct xt_reader *open_log(const struct input *log, struct report *report, uint64_t cut_at)
+{
+	struct xt_reader *reader;
+
+	if (report)
+		reader = inputs_open(log->path, report);
+	else if (xt_reader_open(log->path, &reader) != XT_OPEN_OK)
+		reader = NULL;
+	if (reader && cut_at)
+		xt_reader_cut(reader, cut_at);
+	return reader;
+}
+
+/* cut_at: 0, or where the log ends. Becomes where it has to be cut for the events. */
+static int load_until(const struct input *log, struct report *report, uint64_t *cut_at,
+		      struct model **model_out, bool *is_cut_off)
+{
+	struct xt_reader *reader = open_log(log, report, *cut_at);
+	struct xt_log_cuts cuts;
+	int error;
+
+	if (!reader)
+		return 0;
+	error = model_load(model_out, reader);
+	cuts = xt_reader_cuts(reader);
+	*is_cut_off = cuts.complete && cuts.complete < cuts.passed;
+	*cut_at = !log->has_crash_buffer				      ? 0
+		  : !error && model_has_duty_cycle(*model_out) && *is_cut_off ? cuts.complete
+									      : cuts.passed;
+	xt_reader_close(reader);
+	return error;
+}
+
+int model_open(const struct input *log, struct report *report, struct model **model_out,
+	       struct xt_reader **reader_out)
+{
+	uint64_t cut_at = 0;
+	bool is_cut_off = false;
+	int error;
+
+	*model_out = NULL;
+	*reader_out = NULL;
+	error = load_until(log, report, &cut_at, model_out, &is_cut_off);
+	if (!error && *model_out && cut_at && is_cut_off && model_has_duty_cycle(*model_out)) {
+		model_free(*model_out);
+		*model_out = NULL;
+		error = load_until(log, report, &cut_at, model_out, &is_cut_off);
+	}
+	if (error || !*model_out)
+		return error;
+	*reader_out = open_log(log, report, cut_at);
+	if (*reader_out)
+		return 0;
+	model_free(*model_out);
+	*model_out = NULL;
+	return 0;
+}

@@ -5,6 +5,7 @@
 #ifndef XT_MERGE_MODEL_LOAD_H
 #define XT_MERGE_MODEL_LOAD_H
 
+#include "merge/read/inputs.h"
 #include "merge/read/model.h"
 
 /*
@@ -12,5 +13,14 @@
  * limits when decompressed. On errors there is no model.
  */
 int model_load(struct model **model_out, struct xt_reader *reader);
+
+/*
+ * Loads the model of a log, and opens the log again for its events. Of a log that is being written,
+ * both see the same part. A duty cycle is cut off behind its last complete window. The caller frees
+ * both. If the log cannot be opened, they are NULL, and the reason is reported unless report is
+ * NULL. Returns 0 or an error of model_load().
+ */
+int model_open(const struct input *log, struct report *report, struct model **model_out,
+	       struct xt_reader **reader_out);
 
 #endif

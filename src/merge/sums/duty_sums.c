@@ -131,8 +131,8 @@ static double quantile(const struct duty_run *run)
 }
 
 /*
- * The error of an estimate, relative to it, from the parts of its sum. If nearly all was recorded in
- * one group, nothing tells how much windows differ: then it is as large as the estimate.
+ * The error of an estimate, relative to it, from the parts of its sum. If nearly all was recorded
+ * in one group, nothing tells how much windows differ: then it is as large as the estimate.
  */
 static double relative_error(const struct duty_run *run, const double *parts)
 {

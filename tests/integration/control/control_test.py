@@ -362,6 +362,10 @@ class Duty(DutyEnds):
                 states.add(service.status()["state"])
                 states.discard("stopping")
                 assert time.monotonic() < deadline, states
+            # Reports at any moment end with the last complete window.
+            for _ in range(6):
+                text = self.xtrace("merge", "--quiet", "--text", "-", service.data)
+                assert "trust: complete" in text and "duty cycle   recorded" in text, text
             self.xtrace("stop", service.pid)
             state = service.status()
             assert state["state"] == "stopped", state
