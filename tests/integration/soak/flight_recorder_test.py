@@ -22,7 +22,7 @@ import time
 from soak_test import rss_kib
 
 SECOND = 10 ** 9
-RSS_GROWTH_KIB = 4096  # rings widen once, when the writer gets no processor for long
+RSS_GROWTH_KIB = 8192  # rings and buffers grow in steps, when the writer gets no processor
 LOG_GROWTH = 1.15
 
 
