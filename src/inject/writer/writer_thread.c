@@ -185,6 +185,8 @@ static void run_until_stopped(struct recorder *rec)
 		uint32_t ring_percent = drain_round(rec);
 		uint64_t now_ns = monotonic_ns();
 
+		/* Its account must not be below an earlier one: that may count calls in rings. */
+		snapshot_update(rec);
 		control_update(rec);
 		if (is_due(&last.names_ns, PREFETCH_NAMES_NS, now_ns))
 			prefetch_names(rec);
@@ -199,7 +201,6 @@ static void run_until_stopped(struct recorder *rec)
 			return;
 		size_limit_enforce(rec);
 		snapshot_triggers_update(rec);
-		snapshot_update(rec);
 		keep_spares();
 		xt_sleep_ns(control_is_idle() ? IDLE_ROUND_NS : ROUND_NS);
 	}
