@@ -8,6 +8,7 @@
 #include "inject/memory/crash_buffer.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
+#include "inject/runtime/log_message.h"
 #include "inject/runtime/recording_state.h"
 #include "inject/writer/record_account.h"
 #include "inject/writer/record_activity.h"
@@ -15,7 +16,8 @@
 #include "inject/writer/record_run.h"
 #include "inject/writer/snapshot.h"
 
-#define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_MS	  UINT64_C(1000000)
+#define DELETION_CHECK_NS UINT64_C(1000000000)
 
 static bool keeps_cupti;
 
@@ -31,6 +33,8 @@ static struct {
 	uint64_t stop_at_ns;	/* 0: no limit */
 	uint32_t snapshot_word; /* the request of a snapshot; 0: none */
 	bool is_snapshot_begun;
+	bool is_log_deleted;
+	uint64_t deletion_checked_ns;
 } control;
 
 void control_begin(bool keeps)
@@ -159,7 +163,14 @@ static const char *problem_now(const struct recorder *rec)
 	}
 	if (recorder_is_full(rec))
 		return "the log has reached --max-size";
+	if (control.is_log_deleted)
+		return "the log was deleted";
 	return problem ? problem : "";
+}
+
+static bool may_record(const struct recorder *rec)
+{
+	return !recorder_is_full(rec) && !control.is_log_deleted;
 }
 
 static void apply(struct recorder *rec)
@@ -167,7 +178,7 @@ static void apply(struct recorder *rec)
 	control.is_applied = true;
 	if (!control.is_start)
 		stop(rec);
-	else if (!recorder_is_full(rec))
+	else if (may_record(rec))
 		cupti_owner_want(true);
 }
 
@@ -187,7 +198,7 @@ static bool execute(struct recorder *rec)
 		recorder_flush(rec);
 	else if (!control.is_start)
 		complete_log(rec);
-	else if (!recorder_is_full(rec) && !cupti_owner_problem())
+	else if (may_record(rec) && !cupti_owner_problem())
 		resume(rec);
 	else if (is_stopped())
 		cupti_owner_cancel();
@@ -216,6 +227,35 @@ static enum xt_tracer_state state_now(void)
 	return paused & PAUSED_REQUESTED ? XT_STATE_PAUSED : XT_STATE_RECORDING;
 }
 
+/* Like a stop that was asked for, but no request waits for it. */
+static void stop_unasked(void)
+{
+	control.is_pending = true;
+	control.is_start = control.is_applied = false;
+	control.stop_at_ns = control.start_at_ns = 0;
+}
+
+/* A deleted file fills the disk, and nobody can read it. */
+static void check_deletion(const struct recorder *rec)
+{
+	uint64_t now_ns = monotonic_ns();
+
+	if (control.is_log_deleted || now_ns - control.deletion_checked_ns < DELETION_CHECK_NS)
+		return;
+	control.deletion_checked_ns = now_ns;
+	if (!xt_writer_is_deleted(rec->writer))
+		return;
+	control.is_log_deleted = true;
+	log_message("recording ends: %s was deleted; restart the program to record it",
+		    xt_writer_path(rec->writer));
+	stop_unasked();
+}
+
+bool control_log_is_deleted(void)
+{
+	return control.is_log_deleted;
+}
+
 void control_update(struct recorder *rec)
 {
 	/* The rings were drained since the stop. */
@@ -229,11 +269,9 @@ void control_update(struct recorder *rec)
 		crash_buffer_state(state_now(), problem_now(rec));
 		crash_buffer_request_done(control.word);
 	}
-	if (control.stop_at_ns && !control.is_pending && monotonic_ns() >= control.stop_at_ns) {
-		control.is_pending = true;
-		control.is_start = control.is_applied = false;
-		control.stop_at_ns = control.start_at_ns = 0;
-	}
+	if (control.stop_at_ns && !control.is_pending && monotonic_ns() >= control.stop_at_ns)
+		stop_unasked();
+	check_deletion(rec);
 	/* A stopped process may still load libraries. */
 	if (control_is_idle() && (control.is_incomplete ||
 				  (control.complete_bytes &&

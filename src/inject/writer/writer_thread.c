@@ -291,7 +291,7 @@ static int finish(struct recorder *rec)
 	if (!flusher_is_done() || !balanced || cupti_holds_unfinished_work(began_ns))
 		return -ETIMEDOUT;
 	warn_if_incomplete(rec);
-	if (xt_writer_is_deleted(rec->writer))
+	if (xt_writer_is_deleted(rec->writer) && !control_log_is_deleted())
 		log_message("the log was deleted during recording");
 	return close_log(rec);
 }

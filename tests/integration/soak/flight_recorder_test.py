@@ -84,14 +84,14 @@ class Run:
             if self.args.verbose and now - told >= 60:
                 told = now
                 print("%5.0f s: %s" % (now - began, self.samples[-1][1:]), flush=True)
-            if not self.snapshot and now - began >= self.args.seconds - 2 * self.args.keep - 2:
+            if log and not self.snapshot and now - began >= self.args.seconds - 2 * self.args.keep - 2:
                 self.take_snapshot(log)
             time.sleep(min(1.0, self.args.keep / 10))
 
     def take_snapshot(self, log):
         """So that the log is compacted while the snapshot begins."""
         before = os.stat(log).st_ino
-        deadline = time.monotonic() + self.args.keep + 1
+        deadline = time.monotonic() + 3 * self.args.keep
         while os.stat(log).st_ino == before and time.monotonic() < deadline:
             time.sleep(0.005)
         time.sleep(self.args.keep - 0.05)
