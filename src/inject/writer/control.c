@@ -246,6 +246,7 @@ static void check_deletion(const struct recorder *rec)
 	if (!xt_writer_is_deleted(rec->writer))
 		return;
 	control.is_log_deleted = true;
+	keeps_cupti = false; /* it cannot be started again */
 	log_message("recording ends: %s was deleted; restart the program to record it",
 		    xt_writer_path(rec->writer));
 	stop_unasked();

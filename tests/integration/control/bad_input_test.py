@@ -43,7 +43,7 @@ class Deleted(Test):
     """A deleted trace directory: recording ends, the program does not, and every command says why."""
 
     def run(self):
-        for option, threads in (("--api=all", 2), ("--armed", 0)):
+        for option, threads in (("--api=all", 2), ("--armed", 0), ("--paused", 0)):
             with Service(self, option, threads=threads, name="gone") as service:
                 shutil.rmtree(service.data)
                 self.await_text(self.ps_text, "trace directory was deleted")
