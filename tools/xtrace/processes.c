@@ -41,6 +41,7 @@ void processes_free(struct process_list *list)
 		free(list->rows[i].log);
 	}
 	free(list->rows);
+	free(list->deleted);
 	*list = (struct process_list){0};
 }
 
@@ -213,6 +214,17 @@ int processes_find_tree(struct process_list *list, pid_t pid)
 	return error == -ENOENT && is_xtrace(pid) ? find_children(list, pid) : error;
 }
 
+static int add_deleted(struct process_list *list, pid_t pid)
+{
+	pid_t *longer = reallocarray(list->deleted, list->deleted_count + 1, sizeof(*longer));
+
+	if (!longer)
+		return -ENOMEM;
+	list->deleted = longer;
+	list->deleted[list->deleted_count++] = pid;
+	return 0;
+}
+
 int processes_find_all(struct process_list *list)
 {
 	DIR *folder = opendir("/proc");
@@ -226,9 +238,8 @@ int processes_find_all(struct process_list *list)
 			continue;
 		error = processes_find_pid(list, (pid_t)atoi(entry->d_name));
 		list->hidden_count += error == -EACCES || error == -EPERM;
-		list->deleted_count += error == -ESTALE;
 		if (error == -ESTALE)
-			list->deleted_pid = (pid_t)atoi(entry->d_name);
+			error = add_deleted(list, (pid_t)atoi(entry->d_name));
 	}
 	closedir(folder);
 	return error == -ENOMEM ? error : 0;

@@ -21,9 +21,9 @@ struct traced_process {
 struct process_list {
 	struct traced_process *rows;
 	size_t count;
-	size_t hidden_count;  /* processes whose maps may not be read */
-	size_t deleted_count; /* processes whose trace was deleted */
-	pid_t deleted_pid;    /* one of them */
+	size_t hidden_count; /* processes whose maps may not be read */
+	pid_t *deleted;	     /* processes whose trace was deleted */
+	size_t deleted_count;
 };
 
 /* All processes that may be inspected. Returns 0 or -errno. */

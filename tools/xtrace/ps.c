@@ -172,14 +172,10 @@ static void print_rows(const struct row *rows, const struct process_list *list)
 
 static void note_deleted(const struct process_list *list)
 {
-	if (list->deleted_count == 1)
+	for (size_t i = 0; i < list->deleted_count; i++)
 		print_note("process %d records nothing, because its trace directory was deleted; "
 			   "restart it to record it",
-			   list->deleted_pid);
-	else if (list->deleted_count)
-		print_note("%zu processes record nothing, because their trace directories were "
-			   "deleted, for example process %d; restart them to record them",
-			   list->deleted_count, list->deleted_pid);
+			   list->deleted[i]);
 }
 
 static void print_json(const struct row *rows, const struct process_list *list)
