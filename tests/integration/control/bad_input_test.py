@@ -59,7 +59,8 @@ class Deleted(Test):
                 service.do("launch")
                 service.end()
             assert service.said.count("was deleted") == 1, service.said
-            assert "recording ends: %s/" % service.data in service.said, service.said
+            # The others may end before the tracer looks.
+            assert not threads or "recording ends: %s/" % service.data in service.said, service.said
         self.check_log_only()
 
     def await_end_of_writes(self, service):
@@ -67,11 +68,11 @@ class Deleted(Test):
         folder = "/proc/%s/fd" % service.pid
         log, = [os.path.join(folder, name) for name in os.listdir(folder)
                 if os.readlink(os.path.join(folder, name)).endswith(".xtr (deleted)")]
-        deadline, before = time.monotonic() + 10, -1
-        while (size := os.stat(log).st_size) != before:
+        deadline, sizes = time.monotonic() + 10, [-1]
+        while len(sizes) < 4 or len(set(sizes[-3:])) > 1:
             assert time.monotonic() < deadline, "the log grows"
-            before = size
-            time.sleep(0.3)
+            sizes.append(os.stat(log).st_size)
+            time.sleep(0.4)
 
     def check_log_only(self):
         """Only the log is deleted, so the process can be asked."""
