@@ -70,14 +70,14 @@ class Load:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         latencies, counts, broken = [], collections.Counter(), 0
         try:
-            while time.monotonic() < self.end and not self.done.is_set() and len(latencies) < REQUESTS_MAX:
+            while not self.done.is_set() and len(latencies) < REQUESTS_MAX:
                 kind = ("eager", "graph")[(len(latencies) + number) % 2]
                 began = time.perf_counter()
                 ask(connection, kind)
                 latencies.append((time.perf_counter() - began) * 1e3)
                 counts[kind] += 1
                 time.sleep(PAUSE_S)
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException, Failure):
             broken = 1
         finally:
             connection.close()
@@ -86,7 +86,10 @@ class Load:
             self.counts += counts
             self.broken += broken
 
-    def join(self):
+    def finish(self):
+        """Returns when the time is over."""
+        self.done.wait(max(0, self.end - time.monotonic()))
+        self.done.set()
         for thread in self.threads:
             thread.join()
 
@@ -156,7 +159,7 @@ class Log:
         with tempfile.TemporaryDirectory(prefix="xtrace-serving.") as folder:
             database = os.path.join(folder, "run.db")
             # After a kill, the last kernels may lack their times.
-            xtrace(args, "merge", "--quiet", "--sqlite", database, path,
+            xtrace(args, "merge", "--sqlite", database, path,
                    statuses=(0,) if is_complete else (0, 1))
             self.read(sqlite3.connect(database))
         if is_complete:
@@ -241,7 +244,7 @@ class Scenario:
         try:
             self.during(server, load)
         finally:
-            load.join()
+            load.finish()
         counts = server.end()
         expect(not load.broken, "%d clients lost their connection" % load.broken)
         expect(counts["eager"] + counts["graph"] == sum(load.counts.values()) + 2,
@@ -283,7 +286,7 @@ class Cycles(Scenario):
 
     def during(self, server, load):
         self.cycles, times = 0, {"start": [], "stop": []}
-        while time.monotonic() < load.end - 0.1:
+        while not self.cycles or time.monotonic() < load.end - 0.1:
             for word, wait in (("start", 0.05), ("stop", 0.02)):
                 began = time.monotonic()
                 xtrace(self.args, word, str(server.pid))
@@ -315,11 +318,11 @@ class Flight(Scenario):
     def during(self, server, load):
         self.on_request = []
         time.sleep(min(0.2, self.args.seconds / 4))
-        while time.monotonic() < load.end:
+        while not self.on_request or time.monotonic() < load.end:
             self.on_request += xtrace(self.args, "snapshot", str(server.pid)).split("\n")[:-1]
-            time.sleep(1)
+            time.sleep(min(1, self.args.seconds / 4))
         # After the load, because the other clients would wait for it.
-        load.join()
+        load.finish()
         before = self.snapshots()
         server.ask("slow?ms=%d" % SLOW_MS)
         self.triggered = self.await_other_than(before)
@@ -369,7 +372,7 @@ class Killed(Scenario):
         time.sleep(self.args.seconds / 2)
         os.kill(server.pid, signal.SIGKILL)
         load.done.set()
-        load.join()
+        load.finish()
         server.end(-signal.SIGKILL)
         again = Server(self.args, environment)
         again.ask("eager")
