@@ -48,6 +48,8 @@ install(PROGRAMS samples/pytorch_train.py tests/gpu/torch_work.py tests/gpu/pyth
 	DESTINATION share/xtrace/samples)
 install(PROGRAMS tests/gpu/yield.py DESTINATION share/xtrace RENAME gpu-yield.py)
 install(PROGRAMS tests/gpu/service.py DESTINATION share/xtrace RENAME gpu-service.py)
+install(PROGRAMS tests/gpu/serving.py DESTINATION share/xtrace RENAME gpu-serving.py)
+install(PROGRAMS tests/gpu/model_server.py DESTINATION share/xtrace)
 install(PROGRAMS tests/gpu/nccl.py DESTINATION share/xtrace RENAME gpu-nccl.py)
 install(PROGRAMS tests/gpu/diff.sh DESTINATION share/xtrace RENAME gpu-diff.sh)
 install(FILES tests/gpu/work.c DESTINATION share/xtrace/samples)

@@ -3,8 +3,8 @@
 # Runs the long tests, which take a night:
 # - all tests, plain and with both sanitizers
 # - the configuration "nightly": 1,000 random programs compared with the ground truth, 1,000 kills,
-#   failures of each call, an hour of soak, damaged files, reports of 10 million events,
-#   20 bisections
+#   failures of each call, an hour of soak, a flight recorder, a model server, damaged files,
+#   reports of 10 million events, 20 bisections
 # - the fuzz targets, ten minutes each
 # - the build for older systems, twice, and a recording on Debian 11
 # - the Debian package, built twice, installed and purged in a bare Debian 12

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -43,26 +44,31 @@ static bool is_script(const char *program)
 	return ending && !strcmp(ending, ".py");
 }
 
-int child_find(const char *program)
+/* Stores the path to execute, which the caller frees. Returns 0 or -errno. */
+static int find_path(const char *program, char **path_out)
 {
 	const char *folders = getenv("PATH"), *end;
 	int error = -ENOENT;
 
-	if (strchr(program, '/'))
-		return probe(program);
+	*path_out = NULL;
+	if (strchr(program, '/')) {
+		*path_out = strdup(program);
+		return *path_out ? probe(program) : -ENOMEM;
+	}
 	if (!folders)
 		folders = "/bin:/usr/bin";
 	for (;; folders = end + 1) {
-		char *path = NULL;
 		int found;
 
 		end = strchrnul(folders, ':');
+		free(*path_out);
 		/* an empty entry of $PATH is the current directory */
-		if (asprintf(&path, "%.*s/%s", end == folders ? 1 : (int)(end - folders),
-			     end == folders ? "." : folders, program) < 0)
+		if (asprintf(path_out, "%.*s/%s", end == folders ? 1 : (int)(end - folders),
+			     end == folders ? "." : folders, program) < 0) {
+			*path_out = NULL;
 			return -ENOMEM;
-		found = probe(path);
-		free(path);
+		}
+		found = probe(*path_out);
 		if (!found)
 			return 0;
 		if (found == -EACCES)
@@ -70,6 +76,44 @@ int child_find(const char *program)
 		if (!*end)
 			return error;
 	}
+}
+
+int child_find(const char *program)
+{
+	char *path;
+	int error = find_path(program, &path);
+
+	free(path);
+	return error;
+}
+
+/* An ELF file for this machine that names no loader of libraries. */
+static bool is_static_elf(int fd)
+{
+	ElfW(Ehdr) elf;
+	ElfW(Phdr) part;
+
+	if (pread(fd, &elf, sizeof(elf), 0) != sizeof(elf) ||
+	    memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_phentsize != sizeof(part))
+		return false;
+	for (unsigned i = 0; i < elf.e_phnum; i++)
+		if (pread(fd, &part, sizeof(part), (off_t)(elf.e_phoff + i * sizeof(part))) !=
+			    sizeof(part) ||
+		    part.p_type == PT_INTERP)
+			return false;
+	return elf.e_phnum > 0;
+}
+
+bool child_is_static(const char *program)
+{
+	char *path;
+	int fd = find_path(program, &path) ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	bool is_static = fd >= 0 && is_static_elf(fd);
+
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return is_static;
 }
 
 /* A file in this directory, which a shell would not find without "./". */

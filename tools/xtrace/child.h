@@ -7,6 +7,7 @@
 #define XTRACE_CHILD_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -39,6 +40,9 @@ struct child_care {
  * cannot be executed.
  */
 int child_find(const char *program);
+
+/* Whether the program is statically linked, so that no library can be loaded into it. */
+bool child_is_static(const char *program);
 
 /*
  * Prints why child_find() or child_run() failed with this error. Returns the exit status of a shell

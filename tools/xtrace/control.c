@@ -280,12 +280,13 @@ static void report(const struct traced_process *process, const struct control_re
 static int find_processes(struct process_list *list, const struct control_request *control,
 			  const char *target)
 {
-	bool is_number = strspn(target, "0123456789") == strlen(target) && *target;
+	bool is_process = !control->is_all && access(target, F_OK) && *target &&
+			  strspn(target, "0123456789") == strlen(target);
 	int error;
 
 	if (control->is_all)
 		error = processes_find_all(list);
-	else if (access(target, F_OK) && is_number)
+	else if (is_process)
 		error = strlen(target) > PID_DIGITS_MAX
 				? -ESRCH
 				: processes_find_tree(list, (pid_t)strtol(target, NULL, 10));
@@ -293,16 +294,15 @@ static int find_processes(struct process_list *list, const struct control_reques
 		error = processes_find_directory(list, target);
 	if (error == -ESRCH)
 		print_error("there is no process %s", target);
-	else if (error == -EACCES || error == -EPERM)
+	else if (is_process && (error == -EACCES || error == -EPERM))
 		print_error("cannot inspect process %s: it belongs to another user, or has raised "
 			    "privileges",
 			    target);
 	else if (error == -ESTALE)
-		print_error("cannot control process %s: its trace directory was deleted; if it "
-			    "records, "
-			    "it does so until it ends",
+		print_error("cannot control process %s: its trace directory was deleted, so it "
+			    "records nothing; restart it to record it",
 			    target);
-	else if (error == -ENOENT && is_number)
+	else if (error == -ENOENT && is_process)
 		print_error("process %s does not carry xtrace, or has not started CUDA yet",
 			    target);
 	else if (error)

@@ -133,6 +133,15 @@ static void search_directory(struct process_list *list, const char *directory)
 	data_dir_free_logs(logs, log_count);
 }
 
+static bool has_new_process(const struct live_processes *processes, const struct process_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (!is_followed_path(processes, list->rows[i].crash_buffer) &&
+		    process_is_alive(&list->rows[i]))
+			return true;
+	return false;
+}
+
 static void search(struct live_processes *processes)
 {
 	struct process_list list = {0};
@@ -143,6 +152,8 @@ static void search(struct live_processes *processes)
 		processes_find_pid(&list, processes->pid);
 	else if (!processes->directory_count)
 		processes_find_all(&list);
+	if (processes->directory_count && has_new_process(processes, &list))
+		processes_find_pids(&list);
 	for (size_t i = 0; i < list.count; i++)
 		add(processes, &list.rows[i]);
 	processes_free(&list);

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ void processes_free(struct process_list *list)
 		free(list->rows[i].log);
 	}
 	free(list->rows);
+	free(list->deleted);
 	*list = (struct process_list){0};
 }
 
@@ -101,6 +103,19 @@ static bool has_own_pid(pid_t pid, uint32_t own_pid)
 	return is_same;
 }
 
+/*
+ * Whether a deleted crash buffer is that of this process, and not inherited from its parent. Its
+ * name is HOST.PID.xtr.spool or HOST.PID-IMAGE.xtr.spool.
+ */
+static bool is_own_name(pid_t pid, char *path)
+{
+	const char *dot;
+
+	path[strlen(path) - strlen(ENDING)] = '\0';
+	dot = strrchr(path, '.');
+	return dot && has_own_pid(pid, (uint32_t)strtoul(dot + 1, NULL, 10));
+}
+
 /* The file may be in another mount namespace. Returns -ENOENT if it is that of another process. */
 static int add_mapped(struct process_list *list, pid_t pid, const char *path)
 {
@@ -132,9 +147,9 @@ int processes_find_pid(struct process_list *list, pid_t pid)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (!error && getline(&line, &line_bytes, file) > 0) {
 		bool is_deleted;
-		const char *path = crash_buffer_in(line, &is_deleted);
+		char *path = crash_buffer_in(line, &is_deleted);
 
-		if (path && is_deleted)
+		if (path && is_deleted && found == -ENOENT && is_own_name(pid, path))
 			found = -ESTALE;
 		if (!path || is_deleted || !strcmp(path, last) || strlen(path) >= sizeof(last))
 			continue;
@@ -168,24 +183,28 @@ static bool is_xtrace(pid_t pid)
 static int find_children(struct process_list *list, pid_t pid)
 {
 	size_t before = list->count;
+	int child, found = -ENOENT;
 	char path[64];
 	FILE *file;
-	int child;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
 	file = fopen(path, "re");
 	while (file && fscanf(file, "%d", &child) == 1) {
 		int error = processes_find_pid(list, child);
 
+		if (error == -ESTALE)
+			found = error;
 		/* Traced processes may start others. */
 		if (error != -ENOMEM)
 			error = find_children(list, child);
+		if (error == -ESTALE)
+			found = error;
 		if (error == -ENOMEM)
 			break;
 	}
 	if (file)
 		fclose(file);
-	return list->count > before ? 0 : -ENOENT;
+	return list->count > before ? 0 : found;
 }
 
 int processes_find_tree(struct process_list *list, pid_t pid)
@@ -193,6 +212,17 @@ int processes_find_tree(struct process_list *list, pid_t pid)
 	int error = processes_find_pid(list, pid);
 
 	return error == -ENOENT && is_xtrace(pid) ? find_children(list, pid) : error;
+}
+
+static int add_deleted(struct process_list *list, pid_t pid)
+{
+	pid_t *longer = reallocarray(list->deleted, list->deleted_count + 1, sizeof(*longer));
+
+	if (!longer)
+		return -ENOMEM;
+	list->deleted = longer;
+	list->deleted[list->deleted_count++] = pid;
+	return 0;
 }
 
 int processes_find_all(struct process_list *list)
@@ -208,6 +238,8 @@ int processes_find_all(struct process_list *list)
 			continue;
 		error = processes_find_pid(list, (pid_t)atoi(entry->d_name));
 		list->hidden_count += error == -EACCES || error == -EPERM;
+		if (error == -ESTALE)
+			error = add_deleted(list, (pid_t)atoi(entry->d_name));
 	}
 	closedir(folder);
 	return error == -ENOMEM ? error : 0;
@@ -243,25 +275,29 @@ int processes_add_log(struct process_list *list, const char *directory, const ch
 	return error;
 }
 
-int processes_find_directory(struct process_list *list, const char *directory)
+void processes_find_pids(struct process_list *list)
 {
 	struct process_list all = {0};
+
+	processes_find_all(&all);
+	for (size_t i = 0; i < list->count; i++)
+		if (!list->rows[i].pid)
+			list->rows[i].pid = pid_of(&all, list->rows[i].crash_buffer);
+	processes_free(&all);
+}
+
+int processes_find_directory(struct process_list *list, const char *directory)
+{
 	size_t log_count;
 	char **logs;
 	int error = data_dir_list_logs(directory, &logs, &log_count);
 
 	if (error)
 		return error;
-	processes_find_all(&all);
-	for (size_t i = 0; i < log_count && !error; i++) {
-		size_t before = list->count;
-
+	for (size_t i = 0; i < log_count && !error; i++)
 		error = processes_add_log(list, directory, logs[i]);
-		if (list->count > before)
-			list->rows[before].pid = pid_of(&all, list->rows[before].crash_buffer);
-	}
 	data_dir_free_logs(logs, log_count);
-	processes_free(&all);
+	processes_find_pids(list);
 	return error;
 }
 
@@ -313,9 +349,16 @@ int64_t process_request(const struct traced_process *process, enum xt_crash_buff
 
 	if (error)
 		return error;
-	if (header.state == XT_STATE_UNKNOWN) {
+	/* Two commands at once must not choose the same word. Fails on a system without locks. */
+	if (!flock(fd, LOCK_EX) &&
+	    pread(fd, &header.request, sizeof(header.request),
+		  offsetof(struct xt_crash_buffer_header, request)) != sizeof(header.request))
+		error = -EIO;
+	if (header.state == XT_STATE_UNKNOWN)
+		error = -ENOTSUP;
+	if (error) {
 		close(fd);
-		return -ENOTSUP;
+		return error;
 	}
 	word = (header.request / XT_REQUEST_SEQUENCE + 1) * XT_REQUEST_SEQUENCE | request;
 	if (pwrite(fd, times, sizeof(times), offsetof(struct xt_crash_buffer_header, delay_ms)) !=
@@ -347,8 +390,12 @@ bool process_is_alive(const struct traced_process *process)
 {
 	char *log =
 		strndup(process->crash_buffer, strlen(process->crash_buffer) - strlen(".spool"));
-	bool is_held = log && data_dir_log_is_held(log);
+	bool is_alive = log && data_dir_log_is_held(log);
 
+	/* Nobody can ask for the lock of a log that was deleted alone. */
+	if (log && !is_alive && process->pid && !access(process->crash_buffer, F_OK) &&
+	    access(log, F_OK) && errno == ENOENT)
+		is_alive = !kill(process->pid, 0) || errno == EPERM;
 	free(log);
-	return is_held;
+	return is_alive;
 }

@@ -22,6 +22,8 @@ struct process_list {
 	struct traced_process *rows;
 	size_t count;
 	size_t hidden_count; /* processes whose maps may not be read */
+	pid_t *deleted;	     /* processes whose trace was deleted */
+	size_t deleted_count;
 };
 
 /* All processes that may be inspected. Returns 0 or -errno. */
@@ -39,6 +41,9 @@ int processes_find_directory(struct process_list *list, const char *directory);
 
 /* Adds the process that writes this log, if there is one, with pid 0. Returns 0 or -ENOMEM. */
 int processes_add_log(struct process_list *list, const char *directory, const char *name);
+
+/* Sets the pids of rows without one, if they are visible. Reads the maps of all processes. */
+void processes_find_pids(struct process_list *list);
 
 void processes_free(struct process_list *list);
 
@@ -72,7 +77,10 @@ enum request_progress {
 };
 enum request_progress process_progress(const struct traced_process *process, uint32_t word);
 
-/* Whether the process still holds the lock of its log. True if the file system has no locks. */
+/*
+ * Whether the process still holds the lock of its log, or runs, if the log was deleted. True if the
+ * file system has no locks.
+ */
 bool process_is_alive(const struct traced_process *process);
 
 #endif

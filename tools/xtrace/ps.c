@@ -161,13 +161,21 @@ static void print_rows(const struct row *rows, const struct process_list *list)
 		if (*rows[i].status.problem)
 			printf("          %s\n", rows[i].status.problem);
 	}
-	if (!has_heading)
+	if (!has_heading && !list->deleted_count)
 		print_note("no running process carries xtrace");
 	if (!has_heading && list->hidden_count)
 		print_note(
 			"%zu other processes cannot be inspected: they belong to other users, or "
 			"have raised privileges",
 			list->hidden_count);
+}
+
+static void note_deleted(const struct process_list *list)
+{
+	for (size_t i = 0; i < list->deleted_count; i++)
+		print_note("process %d records nothing, because its trace directory was deleted; "
+			   "restart it to record it",
+			   list->deleted[i]);
 }
 
 static void print_json(const struct row *rows, const struct process_list *list)
@@ -208,6 +216,8 @@ static int run_ps(const struct command *command, int argc, char **argv)
 	if (rows) {
 		read_rows(rows, &list);
 		(request.is_json ? print_json : print_rows)(rows, &list);
+		if (!request.is_json)
+			note_deleted(&list);
 	}
 	free(rows);
 	processes_free(&list);

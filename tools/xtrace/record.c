@@ -271,6 +271,27 @@ static void report_logs(const struct totals *totals, const struct sampler_result
 			   totals->cpu.cut_count, totals->cpu.cut_count == 1 ? " is" : "s are");
 }
 
+/* Why no process has a log, if that is known. */
+static void report_nothing(const struct recording *recording)
+{
+	const char *what =
+		recording->cpu.hz ? "no CUDA calls were recorded" : "nothing was recorded";
+	const char *command = recording->info.command[0];
+
+	if (child_is_static(command))
+		print_note("%s: '%s' is a static program, into which no library can be loaded",
+			   what, command);
+	else if (user_setting("NV_COMPUTE_PROFILER_PERFWORKS_DIR"))
+		print_note("%s: 'ncu' runs this command, and both need CUPTI; run 'ncu %s' without "
+			   "'xtrace record'",
+			   what, command);
+	else
+		print_note("%s: no process used CUDA, or none could be traced%s", what,
+			   recording->info.simulate
+				   ? ""
+				   : "; on a machine without a GPU, record with --simulate");
+}
+
 static void report(const struct recording *recording)
 {
 	struct totals totals = add_up(recording);
@@ -280,12 +301,7 @@ static void report(const struct recording *recording)
 	cpu_sampling_report(&recording->cpu, recording->info.command[0]);
 	report_logs(&totals, &recording->cpu.result);
 	if (totals.process_count == 0) {
-		print_note("%s: no process used CUDA, or none could be traced%s",
-			   recording->cpu.hz ? "no CUDA calls were recorded"
-					     : "nothing was recorded",
-			   recording->info.simulate
-				   ? ""
-				   : "; on a machine without a GPU, record with --simulate");
+		report_nothing(recording);
 		return;
 	}
 	format_bytes(size, totals.log_bytes);

@@ -86,16 +86,16 @@ static void command_of(const struct top_process *row, char out[LIVE_COMMAND_BYTE
 static void put_process(FILE *out, const struct top_view *view, const struct top_process *row)
 {
 	char gpus[32], launches[COUNT_BYTES], memory[TIME_BYTES], lost[COUNT_BYTES],
-		command[LIVE_COMMAND_BYTES];
+		command[LIVE_COMMAND_BYTES], pid[16];
 
+	snprintf(pid, sizeof(pid), row->live->traced.pid ? "%d" : "?", row->live->traced.pid);
 	gpu_text(row, gpus, sizeof(gpus));
 	format_count(launches, (uint64_t)row->launches_per_second);
 	format_bytes(memory, row->allocated_bytes);
 	format_count(lost, row->lost_count);
 	command_of(row, command);
-	put_line(out, view, false, "%7u %-9s %-4s %6.1f %10s %11s %4s %5.1f %s",
-		 live_log_header(row->live->log)->pid, state_of(row), gpus, 100 * row->busy,
-		 launches, memory, lost, 100 * row->cost, command);
+	put_line(out, view, false, "%7s %-9s %-4s %6.1f %10s %11s %4s %5.1f %s", pid, state_of(row),
+		 gpus, 100 * row->busy, launches, memory, lost, 100 * row->cost, command);
 }
 
 /* Returns the number of lines. */
@@ -207,7 +207,10 @@ static cJSON *process_json(const struct top_process *row)
 	char command[LIVE_COMMAND_BYTES];
 
 	command_of(row, command);
-	cJSON_AddNumberToObject(item, "pid", live_log_header(row->live->log)->pid);
+	if (row->live->traced.pid)
+		cJSON_AddNumberToObject(item, "pid", row->live->traced.pid);
+	else
+		cJSON_AddNullToObject(item, "pid");
 	cJSON_AddStringToObject(item, "state", state_of(row));
 	cJSON_AddStringToObject(item, "command", command);
 	gpus = cJSON_AddArrayToObject(item, "gpus");

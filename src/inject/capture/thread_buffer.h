@@ -145,15 +145,16 @@ static inline bool thread_buffer_enter(struct thread_buffer *tb, const struct ca
 	if (__builtin_expect(tb->within != THREAD_BUFFER_IDLE, 0) &&
 	    !thread_buffer_recover_from_jump(tb, regs))
 		return false;
-	tb->within = (uintptr_t)regs;
+	__atomic_store_n(&tb->within, (uintptr_t)regs, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return true;
 }
 
+/* Pairs with the acquire in thread_buffers_close_calls(). */
 static inline void thread_buffer_leave(struct thread_buffer *tb)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	tb->within = THREAD_BUFFER_IDLE;
+	__atomic_store_n(&tb->within, THREAD_BUFFER_IDLE, __ATOMIC_RELEASE);
 }
 
 /*

@@ -8,6 +8,7 @@
 #include "inject/memory/crash_buffer.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
+#include "inject/runtime/log_message.h"
 #include "inject/runtime/recording_state.h"
 #include "inject/writer/duty_windows.h"
 #include "inject/writer/record_account.h"
@@ -16,7 +17,8 @@
 #include "inject/writer/record_run.h"
 #include "inject/writer/snapshot.h"
 
-#define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_MS	  UINT64_C(1000000)
+#define DELETION_CHECK_NS UINT64_C(1000000000)
 
 static bool keeps_cupti;
 
@@ -34,6 +36,8 @@ static struct {
 	uint64_t stop_at_ns;	/* 0: no limit */
 	uint32_t snapshot_word; /* the request of a snapshot; 0: none */
 	bool is_snapshot_begun;
+	bool is_log_deleted;
+	uint64_t deletion_checked_ns;
 } control;
 
 void control_begin(bool keeps, const struct xt_duty_cycle *duty)
@@ -61,6 +65,8 @@ static const char *problem_now(const struct recorder *rec)
 	}
 	if (recorder_is_full(rec))
 		return "the log has reached --max-size";
+	if (control.is_log_deleted)
+		return "the log was deleted";
 	return problem ? problem : control.refusal ? control.refusal : "";
 }
 
@@ -221,12 +227,17 @@ static void complete_log(struct recorder *rec)
 	control.complete_bytes = xt_writer_file_bytes(rec->writer);
 }
 
+static bool may_record(const struct recorder *rec)
+{
+	return !recorder_is_full(rec) && !control.is_log_deleted;
+}
+
 static void apply(struct recorder *rec)
 {
 	control.is_applied = true;
 	if (!control.is_start)
 		stop(rec);
-	else if (!recorder_is_full(rec))
+	else if (may_record(rec))
 		cupti_owner_want(true);
 }
 
@@ -262,7 +273,7 @@ static bool execute(struct recorder *rec)
 		recorder_flush(rec);
 	else if (!control.is_start)
 		complete_log(rec);
-	else if (!recorder_is_full(rec) && !cupti_owner_problem())
+	else if (may_record(rec) && !cupti_owner_problem())
 		resume(rec);
 	else if (is_stopped())
 		cupti_owner_cancel();
@@ -297,6 +308,28 @@ static void update_by_time(void)
 		begin_internal(true, true, duration_ns);
 }
 
+/* A deleted file fills the disk, and nobody can read it. */
+static void check_deletion(const struct recorder *rec)
+{
+	uint64_t now_ns = monotonic_ns();
+
+	if (control.is_log_deleted || now_ns - control.deletion_checked_ns < DELETION_CHECK_NS)
+		return;
+	control.deletion_checked_ns = now_ns;
+	if (!xt_writer_is_deleted(rec->writer))
+		return;
+	control.is_log_deleted = true;
+	keeps_cupti = false; /* it cannot be started again */
+	log_message("recording ends: %s was deleted; restart the program to record it",
+		    xt_writer_path(rec->writer));
+	begin_internal(false, false, 0);
+}
+
+bool control_log_is_deleted(void)
+{
+	return control.is_log_deleted;
+}
+
 void control_update(struct recorder *rec)
 {
 	/* The rings were drained since the stop. */
@@ -312,6 +345,7 @@ void control_update(struct recorder *rec)
 			crash_buffer_request_done(control.word);
 	}
 	update_by_time();
+	check_deletion(rec);
 	/* A stopped process may still load libraries. */
 	if (control_is_idle() && (control.is_incomplete ||
 				  (control.complete_bytes &&

@@ -21,7 +21,13 @@ void control_begin(bool keeps_cupti, const struct xt_duty_cycle *duty);
 /* Recording is stopped, and no request is being executed. */
 bool control_is_idle(void);
 
-/* In each round: executes a request, and ends a recording of limited duration. */
+/* Recording ended because the log was deleted, and a message said so. */
+bool control_log_is_deleted(void);
+
+/*
+ * In each round: executes a request, ends a recording of limited duration, and one whose log was
+ * deleted.
+ */
 void control_update(struct recorder *rec);
 
 #endif

@@ -17,6 +17,7 @@
 #include "inject/runtime/recording_state.h"
 #include "inject/writer/record_account.h"
 #include "inject/writer/record_run.h"
+#include "inject/writer/snapshot.h"
 #include "log/write/compact.h"
 
 /* Space for events in progress and the account, written after recording stopped. */
@@ -55,7 +56,7 @@ static bool may_retry(struct recorder *rec, int error)
 static int start_copy(struct recorder *rec)
 {
 	const struct xt_size_bound *bound = &rec->size_limit.bound;
-	uint64_t from_ns = monotonic_ns() - bound->keep_ns;
+	uint64_t from_ns = snapshot_wants_from_ns() - bound->keep_ns;
 	int rc;
 
 	if (!bound->keep_ns)

@@ -57,6 +57,11 @@ bool snapshot_is_busy(void)
 	return snapshot.state != SNAPSHOT_NONE;
 }
 
+uint64_t snapshot_wants_from_ns(void)
+{
+	return snapshot_is_busy() ? snapshot.time_ns : monotonic_ns();
+}
+
 static void start(const char *trigger, size_t trigger_bytes, bool is_automatic)
 {
 	snprintf(snapshot.trigger, sizeof(snapshot.trigger), "%.*s", (int)trigger_bytes, trigger);

@@ -35,6 +35,12 @@ bool snapshot_fire(struct recorder *rec, const char *trigger, size_t trigger_byt
 
 bool snapshot_is_busy(void);
 
+/*
+ * The newest seconds count from here: from the time at which the snapshot in progress was asked
+ * for, or from now.
+ */
+uint64_t snapshot_wants_from_ns(void);
+
 /* In each round, after the rings were drained. */
 void snapshot_update(struct recorder *rec);
 

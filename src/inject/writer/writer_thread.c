@@ -185,6 +185,8 @@ static void run_until_stopped(struct recorder *rec)
 		uint32_t ring_percent = drain_round(rec);
 		uint64_t now_ns = monotonic_ns();
 
+		/* Its account must not be below an earlier one: that may count calls in rings. */
+		snapshot_update(rec);
 		control_update(rec);
 		if (is_due(&last.names_ns, PREFETCH_NAMES_NS, now_ns))
 			prefetch_names(rec);
@@ -199,7 +201,6 @@ static void run_until_stopped(struct recorder *rec)
 			return;
 		size_limit_enforce(rec);
 		snapshot_triggers_update(rec);
-		snapshot_update(rec);
 		keep_spares();
 		xt_sleep_ns(control_is_idle() ? IDLE_ROUND_NS : ROUND_NS);
 	}
@@ -291,7 +292,7 @@ static int finish(struct recorder *rec)
 	if (!flusher_is_done() || !balanced || cupti_holds_unfinished_work(began_ns))
 		return -ETIMEDOUT;
 	warn_if_incomplete(rec);
-	if (xt_writer_is_deleted(rec->writer))
+	if (xt_writer_is_deleted(rec->writer) && !control_log_is_deleted())
 		log_message("the log was deleted during recording");
 	return close_log(rec);
 }

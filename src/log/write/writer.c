@@ -368,10 +368,14 @@ uint64_t xt_writer_pending_bytes(const struct xt_writer *writer)
 
 bool xt_writer_is_deleted(const struct xt_writer *writer)
 {
-	struct stat status;
+	struct stat status, named;
 
-	return xt_guarded_fd_is_ours(&writer->file) && !fstat(writer->file.fd, &status) &&
-	       !status.st_nlink;
+	if (!xt_guarded_fd_is_ours(&writer->file) || fstat(writer->file.fd, &status) ||
+	    status.st_nlink)
+		return false;
+	/* Some file systems do not count links. */
+	return !writer->path || stat(writer->path, &named) || named.st_ino != status.st_ino ||
+	       named.st_dev != status.st_dev;
 }
 
 const char *xt_writer_path(const struct xt_writer *writer)

@@ -274,8 +274,7 @@ void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 	report_end(losses, log, damage, report);
 }
 
-/* Kernels that other losses of the log already count. */
-static uint64_t explained_kernels(const struct model *model)
+uint64_t losses_explained_kernels(const struct model *model)
 {
 	static const char *const accounts[] = {
 		"kernels.invalid",	"kernels.lost.write_failed",	"kernels.lost.size",
@@ -315,7 +314,7 @@ uint64_t losses_add_missing_kernels(uint64_t losses[LOSS_COUNT], const char *pat
 				    const struct model *model, const struct xt_damage *damage,
 				    uint64_t missing_count, struct report *report)
 {
-	uint64_t explained = explained_kernels(model);
+	uint64_t explained = losses_explained_kernels(model);
 
 	if (missing_count <= explained)
 		return 0;

@@ -51,6 +51,9 @@ void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 		  const struct input *log, const struct model *model,
 		  const struct xt_damage *damage, struct report *report);
 
+/* Kernels without a record that the log's accounts count, as lost or as unfinished. */
+uint64_t losses_explained_kernels(const struct model *model);
+
 /*
  * Count and report missing kernels that no account explains. missing_count is the number of
  * launches without a kernel in the log. Returns how many were added.

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "log/base/grow.h"
+#include "merge/sums/losses.h"
 
 #define KERNELS_UNKNOWN UINT64_MAX
 
@@ -115,7 +116,10 @@ uint64_t missing_count(const struct missing *missing, const struct model *model,
 	uint64_t of_graphs = counts->graph_launches_unmatched, in_parts;
 
 	if (missing->has_graph_launch && !model->nodes.count) {
-		*unclear_count += counts->launches_unmatched + of_graphs;
+		uint64_t unclear = counts->launches_unmatched + of_graphs;
+		uint64_t explained = losses_explained_kernels(model);
+
+		*unclear_count += unclear > explained ? unclear - explained : 0;
 		return 0;
 	}
 	in_parts = missing_of_graphs(missing);

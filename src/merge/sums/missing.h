@@ -44,7 +44,7 @@ int missing_note_graph_kernel(struct missing *missing, const struct model *model
 /*
  * Number of missing kernels, once all events are read and joined. damage: of both passes. If the
  * log does not show which launches were captured, returns 0 and adds the launches without a kernel
- * to *unclear_count.
+ * that no account explains to *unclear_count.
  */
 uint64_t missing_count(const struct missing *missing, const struct model *model,
 		       const struct xt_damage *damage, const struct correlate_counts *counts,

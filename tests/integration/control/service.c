@@ -11,9 +11,11 @@
  *	replay			launches that graph
  *	fork			makes a child that does nothing
  *	fail, oom		a call that fails
+ *	become ID		changes to the user and group of this number
  */
 #include <cuda.h>
 
+#include <grp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -104,6 +106,13 @@ static void fork_child(void)
 	_exit(0);
 }
 
+/* As a server does that opens its port as root. */
+static void become(gid_t id)
+{
+	if (setgroups(0, NULL) || setgid(id) || setuid(id))
+		exit(96);
+}
+
 static void act(const char *line, CUstream stream)
 {
 	static uint64_t started;
@@ -127,6 +136,8 @@ static void act(const char *line, CUstream stream)
 		fork_child();
 	else if (!strcmp(line, "fail"))
 		cuLaunchKernel(kernel, 0, 1, 1, 32, 1, 1, 0, stream, NULL, NULL);
+	else if (!strncmp(line, "become ", 7))
+		become((gid_t)atoi(line + 7));
 	else if (!strcmp(line, "oom"))
 		cuMemAlloc(&memory, (size_t)1 << 60);
 	else

@@ -13,3 +13,5 @@ status "$xtrace" record ./script
 printf '#!/bin/sh\necho started\n' >ncu
 chmod +x ncu
 status "$xtrace" record ./ncu python3 train.py
+# Inside ncu, which sets this variable, nothing is recorded.
+status env NV_COMPUTE_PROFILER_PERFWORKS_DIR=/opt/ncu "$xtrace" record true
