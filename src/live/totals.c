@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/call_result.h"
 #include "log/base/grow.h"
 #include "log/base/script_name.h"
 #include "xtrace/account.h"
@@ -15,8 +16,6 @@
 #define IDS_MAX		(1u << 20)
 #define MEMORY_PAGEABLE 1
 #define MEMORY_PINNED	2
-#define NOT_READY	600 /* an answer, not an error */
-#define NOT_FOUND	500 /* an answer of calls that search in modules */
 
 static int ids_put(struct live_ids *ids, uint64_t id, uint8_t value)
 {
@@ -156,8 +155,7 @@ static int add_calls(struct live_totals *totals, const struct xt_chunk *chunk)
 		uint8_t class = ids_get(&totals->class_of_api, apis[r]);
 
 		totals->launch_count += class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH;
-		totals->error_count += results[r] && results[r] != NOT_READY &&
-				       !(results[r] == NOT_FOUND && class == XT_API_MODULE);
+		totals->error_count += xt_call_failed(class, results[r]);
 	}
 	return 0;
 }

@@ -99,7 +99,8 @@ struct recorder {
 	bool devices_named;
 	int write_error; /* -errno of the last flush; while not 0, nothing is drained */
 	bool has_reported_error, has_reported_success;
-	uint64_t last_scan_ns; /* of the modules */
+	uint64_t last_scan_ns;	 /* of the modules */
+	uint64_t last_switch_ns; /* when recording was last stopped or started; 0: never */
 };
 
 /* Creates the tables. The recorder then owns `writer`. 0 or -errno. */

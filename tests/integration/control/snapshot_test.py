@@ -138,7 +138,7 @@ class Triggers(Test):
             self.await_snapshots(service, 1)
             service.do("launch", "fail")
             self.await_snapshots(service, 2)
-            service.do("launch", "oom")
+            service.do("launch", "oom", "launch")
             self.await_snapshots(service, 3)
             service.do("launch")
             self.await_snapshots(service, 4)
@@ -180,6 +180,78 @@ class Triggers(Test):
         path, = self.snapshots(service)
         assert self.trigger(path) == "hang>500ms"
         self.check(path)
+
+
+class Unusual(Test):
+    """Triggers that compare with the median, and allocations that are retried."""
+
+    def run(self):
+        every = ("--snapshot-interval", "1ms", "--flight-recorder", "30s")
+        with Service(self, *every, "--snapshot-on", "range:step>20x", name="ranges") as service:
+            self.ranges(service, 15)
+            self.ranges(service, 1, 0.2)  # there is no median yet
+            self.ranges(service, 8)
+            time.sleep(0.3)  # between ranges
+            assert not self.snapshots(service)
+            self.ranges(service, 1, 0.3)
+            self.await_snapshots(service, 1)
+            service.end()
+        self.check_triggers(service, "range:step>20x")
+        with Service(self, *every, "--snapshot-on", "iteration:batch 1>20x",
+                     name="iterations") as service:
+            self.ranges(service, 24)
+            # A pause of recording is no long iteration.
+            self.xtrace("stop", service.pid)
+            time.sleep(0.3)
+            self.xtrace("start", service.pid)
+            self.ranges(service, 1)
+            time.sleep(0.3)
+            assert not self.snapshots(service)
+            service.do("push batch 99")
+            self.await_snapshots(service, 1)
+            service.end()
+        self.check_triggers(service, "iteration:batch 1>20x")
+        with Service(self, *every, "--snapshot-on", "iteration>50x,iteration>200ms",
+                     name="launches") as service:
+            service.do("steps 500 1")
+            time.sleep(0.3)
+            assert not self.snapshots(service)
+            service.do("steps 2 100", "steps 1 1")
+            self.await_snapshots(service, 1)
+            service.do("steps 2 250", "steps 1 1")
+            self.await_snapshots(service, 2)
+            service.end()
+        first, second = [self.trigger(path) for path in self.snapshots(service)]
+        assert first == "iteration>50x" and second in ("iteration>50x", "iteration>200ms")
+        self.check_retry(every)
+
+    def check_triggers(self, service, *wanted):
+        found = [self.trigger(path) for path in self.snapshots(service)]
+        assert found == list(wanted), found
+        for path in self.snapshots(service):
+            self.check(path)
+
+    def ranges(self, service, count, seconds=0.005):
+        for number in range(count):
+            service.do("push batch %d" % number, "push step", "launch")
+            time.sleep(seconds)
+            service.do("pop", "pop")
+
+    def check_retry(self, every):
+        with Service(self, *every, "--api", "all", "--snapshot-on", "error,oom",
+                     name="retry") as service:
+            service.do("launch", "retry", "launch", "query", "launch")
+            time.sleep(1.3)
+            assert not self.snapshots(service)
+            # The program goes on without memory, or waits.
+            service.do("oom", "launch")
+            self.await_snapshots(service, 1)
+            service.do("retry", "oom")
+            self.await_snapshots(service, 2)
+            service.do("fail")
+            self.await_snapshots(service, 3)
+            service.end()
+        self.check_triggers(service, "oom", "oom", "error")
 
 
 class Faults(Test):
@@ -230,7 +302,7 @@ class Faults(Test):
         assert sum(self.counts(service, status=1).values()) > 0
 
 
-PARTS = {part.__name__.lower(): part for part in (Newest, Size, Triggers, Faults)}
+PARTS = {part.__name__.lower(): part for part in (Newest, Size, Triggers, Unusual, Faults)}
 
 if __name__ == "__main__":
     try:
