@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "live/allocations.h"
+#include "live/idle_gaps.h"
 #include "live/spans.h"
 #include "xtrace/reader.h"
 
@@ -24,6 +25,7 @@
 
 struct live_gpu {
 	struct live_spans busy; /* while a kernel, copy or memset ran */
+	struct live_idle idle;
 	uint64_t kernel_count;
 	uint64_t memset_count, memset_bytes;
 	uint64_t copy_counts[LIVE_COPY_KINDS], copy_bytes[LIVE_COPY_KINDS];
@@ -53,6 +55,9 @@ struct live_totals {
 	size_t account_count;
 	/* Parts of the state between chunks: */
 	struct live_ids gpu_of_stream, kind_of_copy, class_of_api;
+	struct live_ids state_of_api; /* enum thread_state + 1 */
+	struct live_gaps gaps;
+	uint64_t clock_ns; /* when the writer last added its clock */
 	struct live_allocations allocations;
 	struct live_span *batch; /* scratch memory */
 	uint8_t *batch_gpus;
@@ -69,6 +74,12 @@ uint32_t live_totals_event_kinds(void);
 
 /* Adds a chunk. Returns 0 or -ENOMEM. */
 int live_totals_add(struct live_totals *totals, const struct xt_chunk *chunk);
+
+/* The log was read to its present end: counts idle time up to shortly before then. */
+void live_totals_advance(struct live_totals *totals);
+
+/* The log is complete: counts the rest of the idle time between work. */
+void live_totals_finish(struct live_totals *totals);
 
 /* Value of an account; 0 if the log has none of this name. */
 uint64_t live_totals_account(const struct live_totals *totals, const char *name);
