@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -25,6 +26,8 @@ class Test(control_test.Test):
         assert done.returncode == 0 and ", closed" in done.stdout, done.stdout + done.stderr
         text = self.xtrace("merge", "--quiet", "--text", "-", log)
         assert "trust: complete" in text, text
+        assert "+ lost 0;" in text, text
+        return text
 
     def rows(self, log, kind):
         done = subprocess.run([sys.executable, "-B", self.args.dump, "--format", "json", "--kind",
@@ -85,7 +88,10 @@ class Newest(Test):
         assert sum(self.counts(service).values()) == len(self.rows(log, "KERNEL"))
 
     def check_newest(self, log, times):
-        self.check(log)
+        text = self.check(log)
+        newest = r"\nrecorded +the newest \d\.\d+ s, from \d\.\d+ s on \(flight recorder\)"
+        asked = r"; snapshot at \d\.\d+ s, on request\n" if "snapshot" in log else r"\n"
+        assert re.search(newest + asked, text), text
         starts = [row["start_ns"] for row in self.rows(log, "KERNEL")]
         end = times[-1][1]
         wanted = [span for span in times if span[0] > end - SECOND]
@@ -146,8 +152,9 @@ class Triggers(Test):
             service.end()
         found = [self.trigger(path) for path in self.snapshots(service)]
         assert found == ["range:a,step>100ms", "error", "oom", "idle>1s"], found
-        for path in self.snapshots(service):
-            self.check(path)
+        for path, trigger in zip(self.snapshots(service), found):
+            text = self.check(path)
+            assert re.search(r"\nrecorded +snapshot at .*s, triggered by %s\n" % trigger, text), text
             assert path in service.said, service.said
         self.check_limits()
         self.check_hang()

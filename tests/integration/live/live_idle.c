@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * live_idle LOG [steps]: prints busy and idle time by cause, added up over all GPUs, as the live
- * view counts them. With `steps`, the log is read as if the process were running: after each chunk, all
- * events that have ended are in the log. Checks then that no sum ever decreases, and that busy and
- * idle time never exceed the elapsed time.
+ * view counts them. With `steps`, the log is read as if the process were running: after each chunk,
+ * all events that have ended are in the log. Checks then that no sum ever decreases, and that busy
+ * and idle time never exceed the elapsed time.
  */
 #include <inttypes.h>
 #include <stdio.h>
