@@ -14,9 +14,7 @@
 #include "log/base/script_name.h"
 #include "xtrace/account.h"
 
-#define IDS_MAX		(1u << 20)
-#define MEMORY_PAGEABLE 1
-#define MEMORY_PINNED	2
+#define IDS_MAX (1u << 20)
 
 static int ids_put(struct live_ids *ids, uint64_t id, uint8_t value)
 {
@@ -46,10 +44,34 @@ static unsigned gpu_number(uint64_t device)
 	return device < LIVE_GPU_UNKNOWN ? (unsigned)device : LIVE_GPU_UNKNOWN;
 }
 
+/*
+ * "TIME GPU:BYTES ...": what was allocated when the log was compacted. A log that was compacted
+ * several times has older ones, too, which do not count if later events were counted already.
+ */
+static int set_allocated(struct live_totals *totals, const char *text)
+{
+	uint64_t time_ns;
+	char *next;
+
+	time_ns = strtoull(text, &next, 10);
+	if (time_ns <= totals->memory_ns)
+		return 0;
+	totals->memory_ns = time_ns;
+	totals->has_memory_before = true;
+	while (*next == ' ') {
+		unsigned gpu = gpu_number(strtoull(next + 1, &next, 10));
+
+		if (*next != ':' || !gpu_at(totals, gpu))
+			return *next == ':' ? -ENOMEM : 0;
+		totals->gpus[gpu]->allocated_bytes = strtoull(next + 1, &next, 10);
+	}
+	return 0;
+}
+
 static int add_meta(struct live_totals *totals, const struct xt_chunk *chunk)
 {
 	static const char exe[] = "process.exe", line[] = "process.cmdline",
-			  recorder[] = "log.flight_recorder";
+			  recorder[] = "log.flight_recorder", allocated[] = "log.allocated";
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		struct xt_bytes key = xt_chunk_bytes(chunk, XT_META_KEY, r);
@@ -57,6 +79,14 @@ static int add_meta(struct live_totals *totals, const struct xt_chunk *chunk)
 		char *out = NULL;
 		size_t room = 0;
 
+		if (key.length == strlen(allocated) && !memcmp(key.data, allocated, key.length)) {
+			char value[1024];
+
+			snprintf(value, sizeof(value), "%.*s", (int)text.length,
+				 (const char *)text.data);
+			if (set_allocated(totals, value))
+				return -ENOMEM;
+		}
 		totals->is_flight_recorder |=
 			key.length == strlen(recorder) && !memcmp(key.data, recorder, key.length);
 		if (key.length == strlen(exe) && !memcmp(key.data, exe, key.length)) {
@@ -357,9 +387,12 @@ static int add_memsets(struct live_totals *totals, const struct xt_chunk *chunk)
 	return error ? error : add_busy(totals, &work);
 }
 
-static void release(struct live_totals *totals, const struct live_allocation *old)
+static void release(struct live_totals *totals, const struct xt_allocation *old)
 {
-	totals->gpus[old->gpu]->allocated_bytes -= old->bytes;
+	struct live_gpu *gpu = totals->gpus[old->gpu];
+
+	gpu->allocated_bytes -=
+		old->bytes < gpu->allocated_bytes ? old->bytes : gpu->allocated_bytes;
 }
 
 static int add_memory(struct live_totals *totals, const struct xt_chunk *chunk)
@@ -372,26 +405,30 @@ static int add_memory(struct live_totals *totals, const struct xt_chunk *chunk)
 	const uint64_t *kinds = xt_chunk_u64(chunk, XT_MEMORY_KIND);
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
-		const struct live_allocation new = {.address = addresses[r],
-						    .bytes = bytes[r],
-						    .time_ns = times[r],
-						    .gpu = gpu_number(devices[r])};
-		struct live_allocation old;
+		const struct xt_allocation new = {.address = addresses[r],
+						  .bytes = bytes[r],
+						  .time_ns = times[r],
+						  .gpu = gpu_number(devices[r])};
+		struct xt_allocation old;
 		struct live_gpu *gpu;
 		int outcome;
 
-		if (kinds[r] == MEMORY_PAGEABLE || kinds[r] == MEMORY_PINNED)
+		if (!xt_memory_is_on_gpu(kinds[r]))
 			continue;
+		if (times[r] > totals->memory_ns)
+			totals->memory_ns = times[r];
 		gpu = gpu_at(totals, new.gpu);
 		if (!gpu)
 			return -ENOMEM;
 		if (operations[r] != XT_MEMORY_ALLOC) {
-			if (live_allocations_remove(&totals->allocations, addresses[r], times[r],
-						    &old))
+			if (xt_allocations_remove(&totals->allocations, addresses[r], times[r],
+						  &old))
 				release(totals, &old);
+			else if (totals->has_memory_before)
+				release(totals, &new);
 			continue;
 		}
-		outcome = live_allocations_add(&totals->allocations, &new, &old);
+		outcome = xt_allocations_add(&totals->allocations, &new, &old);
 		if (outcome == -ENOMEM)
 			return outcome;
 		if (outcome == 1)
@@ -534,7 +571,7 @@ void live_totals_free(struct live_totals *totals)
 	free(totals->class_of_api.values);
 	free(totals->state_of_api.values);
 	live_gaps_free(&totals->gaps);
-	live_allocations_free(&totals->allocations);
+	xt_allocations_free(&totals->allocations);
 	free(totals->batch);
 	free(totals->batch_gpus);
 	*totals = (struct live_totals){0};

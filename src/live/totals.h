@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "live/allocations.h"
+#include "log/base/allocations.h"
 #include "live/idle_gaps.h"
 #include "live/spans.h"
 #include "xtrace/reader.h"
@@ -29,7 +29,7 @@ struct live_gpu {
 	uint64_t kernel_count;
 	uint64_t memset_count, memset_bytes;
 	uint64_t copy_counts[LIVE_COPY_KINDS], copy_bytes[LIVE_COPY_KINDS];
-	uint64_t allocated_bytes; /* by allocations in the log that were not freed */
+	uint64_t allocated_bytes; /* that were not freed */
 };
 
 /* A counter that the tracer keeps about itself. */
@@ -57,8 +57,10 @@ struct live_totals {
 	struct live_ids gpu_of_stream, kind_of_copy, class_of_api;
 	struct live_ids state_of_api; /* enum thread_state + 1 */
 	struct live_gaps gaps;
-	uint64_t clock_ns; /* when the writer last added its clock */
-	struct live_allocations allocations;
+	uint64_t memory_ns;	/* the latest allocation or free, or sum of them in the log */
+	bool has_memory_before; /* allocated_bytes includes allocations that the log lacks */
+	uint64_t clock_ns;	/* when the writer last added its clock */
+	struct xt_allocations allocations;
 	struct live_span *batch; /* scratch memory */
 	uint8_t *batch_gpus;
 	size_t batch_capacity, batch_gpu_capacity;

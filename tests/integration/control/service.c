@@ -12,6 +12,7 @@
  *	fork			makes a child that does nothing
  *	fail, oom		a call that fails
  *	query			asks whether the GPU has finished, while it works
+ *	alloc, free		allocates 1 MiB, or frees what was allocated last
  *	retry			an allocation that fails, a free, and an allocation that succeeds
  *	steps N MS		N iterations of a loop with three launches; the last one takes MS
  */
@@ -155,6 +156,7 @@ static void iterate(unsigned count, unsigned last_ms, CUstream stream)
 static void act(const char *line, CUstream stream)
 {
 	static uint64_t started;
+	static CUdeviceptr allocated;
 	CUdeviceptr memory;
 	unsigned count, last_ms;
 
@@ -180,6 +182,10 @@ static void act(const char *line, CUstream stream)
 		cuMemAlloc(&memory, (size_t)1 << 60);
 	else if (!strcmp(line, "query"))
 		query(stream);
+	else if (!strcmp(line, "alloc"))
+		check(cuMemAlloc(&allocated, 1 << 20));
+	else if (!strcmp(line, "free"))
+		check(cuMemFree(allocated));
 	else if (!strcmp(line, "retry"))
 		retry_allocation();
 	else if (sscanf(line, "steps %u %u", &count, &last_ms) == 2)

@@ -89,8 +89,8 @@ class Newest(Test):
 
     def check_newest(self, log, times):
         text = self.check(log)
-        newest = r"\nrecorded +the newest \d\.\d+ s, from \d\.\d+ s on \(flight recorder\)"
-        asked = r"; snapshot at \d\.\d+ s, on request\n" if "snapshot" in log else r"\n"
+        newest = r"\nrecorded +the newest \d+\.\d+ s, from \d+\.\d+ s on \(flight recorder\)"
+        asked = r"; snapshot at \d+\.\d+ s, on request\n" if "snapshot" in log else r"\n"
         assert re.search(newest + asked, text), text
         starts = [row["start_ns"] for row in self.rows(log, "KERNEL")]
         end = times[-1][1]
@@ -107,11 +107,13 @@ class Size(Test):
     def run(self):
         with Service(self, "--flight-recorder", "512K", threads=4) as service:
             log = self.log(service)
+            service.do("alloc", "alloc")
             for number in range(1, 6):
                 time.sleep(0.3)
                 self.xtrace("snapshot", service.data)
                 assert len(self.snapshots(service)) == number
                 assert os.path.getsize(log) <= 1.05 * (512 << 10)
+            self.check_memory(service, log)
             self.xtrace("stop", service.pid)
             self.xtrace("snapshot", service.pid)
             self.xtrace("start", service.pid)
@@ -125,6 +127,16 @@ class Size(Test):
                 service.do("launch")
             assert os.path.isdir(service.data + ".old/snapshots") == kept
         assert not self.snapshots(service)
+
+    def check_memory(self, service, log):
+        """The log lacks the allocations, but says how much there was."""
+        assert not self.rows(log, "MEMORY")
+        for expected in (2 << 20, 1 << 20):
+            top = json.loads(self.xtrace("top", "--json", "--interval", "10ms", service.data))
+            assert top["processes"][0]["allocated_bytes"] == expected, (top, expected)
+            if expected == 2 << 20:
+                service.do("free")
+                time.sleep(0.5)
 
 
 class Triggers(Test):
