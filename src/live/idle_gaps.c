@@ -8,7 +8,7 @@
 #include "log/base/grow.h"
 
 #define SWITCHES_MAX	4096
-#define CHECKPOINTS_MAX (1u << 18) /* beyond, timelines are thinned out */
+#define CHECKPOINTS_MAX (1u << 17) /* beyond, timelines are thinned out */
 #define FORGET_SPANS	8192
 
 static void thin(struct live_gaps *gaps)

@@ -19,9 +19,10 @@
 #include "live/calls.h"
 #include "live/spans.h"
 
-#define LIVE_SETTLE_NS	 UINT64_C(1000000000) /* before the latest event, all are in the log */
-#define LIVE_DELIVERY_NS UINT64_C(300000000) /* before the clock, all finished work is in the log */
-#define LIVE_THREADS_MAX 4096
+#define LIVE_SETTLE_NS	     UINT64_C(1000000000) /* before the latest event, all are in the log */
+#define LIVE_DELIVERY_NS     UINT64_C(300000000) /* before the clock, all finished work is in the log */
+#define LIVE_THREADS_MAX     4096
+#define LIVE_CHECKPOINTS_FEW (1u << 15) /* of all threads; with more, try to forget some */
 
 /* Of one GPU. Zeros are a GPU that has not run anything. */
 struct live_idle {

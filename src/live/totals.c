@@ -509,6 +509,8 @@ int live_totals_add(struct live_totals *totals, const struct xt_chunk *chunk)
 
 	if (row->is_event && totals->gaps.newest_ns > LIVE_SETTLE_NS)
 		settle(totals, before_waiting(totals, totals->gaps.newest_ns - LIVE_SETTLE_NS));
+	if (totals->gaps.checkpoint_count > LIVE_CHECKPOINTS_FEW)
+		forget_threads(totals);
 	return error;
 }
 
