@@ -252,6 +252,14 @@ int live_log_read(struct live_log *log, uint64_t budget_ns)
 	}
 }
 
+void live_log_advance(struct live_log *log, bool is_running)
+{
+	if (is_running)
+		live_totals_advance(&log->totals);
+	else
+		live_totals_finish(&log->totals);
+}
+
 bool live_log_is_current(const struct live_log *log)
 {
 	return log->is_current;

@@ -30,6 +30,9 @@ int live_log_open(struct live_log **log_out, const char *path, const struct live
  */
 int live_log_read(struct live_log *log, uint64_t budget_ns);
 
+/* After everything was read: counts idle time up to now, or the rest if the process has ended. */
+void live_log_advance(struct live_log *log, bool is_running);
+
 /* The totals have the whole log up to some recent time, rather than a part of its past. */
 bool live_log_is_current(const struct live_log *log);
 

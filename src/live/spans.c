@@ -45,7 +45,16 @@ static void append(struct live_spans *spans, size_t first, struct live_span span
 	} else if (span.end_ns > last->end_ns) {
 		spans->covered_ns += span.end_ns - last->end_ns;
 		last->end_ns = span.end_ns;
+		last->last = span.last;
 	}
+}
+
+static bool is_sorted(const struct live_span *batch, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (batch[i].start_ns < batch[i - 1].start_ns)
+			return false;
+	return true;
 }
 
 /* Clips to the horizon. Returns how many spans are left, sorted. */
@@ -59,20 +68,26 @@ static size_t prepare(const struct live_spans *spans, struct live_span *batch, s
 		if (batch[i].start_ns < batch[i].end_ns)
 			batch[kept++] = batch[i];
 	}
-	if (kept)
+	if (!is_sorted(batch, kept))
 		qsort(batch, kept, sizeof(*batch), compare);
 	return kept;
 }
 
+void live_spans_forget(struct live_spans *spans, size_t count, uint64_t horizon_ns)
+{
+	if (horizon_ns > spans->horizon_ns)
+		spans->horizon_ns = horizon_ns;
+	spans->count -= count;
+	if (count)
+		memmove(spans->rows, spans->rows + count, spans->count * sizeof(*spans->rows));
+}
+
 static void forget_oldest(struct live_spans *spans)
 {
-	size_t dropped = spans->count - LIVE_SPANS_MAX / 2;
+	size_t count = spans->count - LIVE_SPANS_MAX / 2;
 
-	if (spans->count <= LIVE_SPANS_MAX)
-		return;
-	spans->horizon_ns = spans->rows[dropped - 1].end_ns;
-	spans->count -= dropped;
-	memmove(spans->rows, spans->rows + dropped, spans->count * sizeof(*spans->rows));
+	if (spans->count > LIVE_SPANS_MAX)
+		live_spans_forget(spans, count, spans->rows[count - 1].end_ns);
 }
 
 int live_spans_add(struct live_spans *spans, struct live_span *batch, size_t count)

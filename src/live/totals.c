@@ -5,18 +5,16 @@
 #include "live/totals.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/call_result.h"
 #include "log/base/grow.h"
 #include "log/base/script_name.h"
 #include "xtrace/account.h"
 
-#define IDS_MAX		(1u << 20)
-#define MEMORY_PAGEABLE 1
-#define MEMORY_PINNED	2
-#define NOT_READY	600 /* an answer, not an error */
-#define NOT_FOUND	500 /* an answer of calls that search in modules */
+#define IDS_MAX (1u << 20)
 
 static int ids_put(struct live_ids *ids, uint64_t id, uint8_t value)
 {
@@ -46,10 +44,34 @@ static unsigned gpu_number(uint64_t device)
 	return device < LIVE_GPU_UNKNOWN ? (unsigned)device : LIVE_GPU_UNKNOWN;
 }
 
+/*
+ * "TIME GPU:BYTES ...": what was allocated when the log was compacted. A log that was compacted
+ * several times has older ones, too, which do not count if later events were counted already.
+ */
+static int set_allocated(struct live_totals *totals, const char *text)
+{
+	uint64_t time_ns;
+	char *next;
+
+	time_ns = strtoull(text, &next, 10);
+	if (time_ns <= totals->memory_ns)
+		return 0;
+	totals->memory_ns = time_ns;
+	totals->has_memory_before = true;
+	while (*next == ' ') {
+		unsigned gpu = gpu_number(strtoull(next + 1, &next, 10));
+
+		if (*next != ':' || !gpu_at(totals, gpu))
+			return *next == ':' ? -ENOMEM : 0;
+		totals->gpus[gpu]->allocated_bytes = strtoull(next + 1, &next, 10);
+	}
+	return 0;
+}
+
 static int add_meta(struct live_totals *totals, const struct xt_chunk *chunk)
 {
 	static const char exe[] = "process.exe", line[] = "process.cmdline",
-			  recorder[] = "log.flight_recorder";
+			  recorder[] = "log.flight_recorder", allocated[] = "log.allocated";
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		struct xt_bytes key = xt_chunk_bytes(chunk, XT_META_KEY, r);
@@ -57,6 +79,14 @@ static int add_meta(struct live_totals *totals, const struct xt_chunk *chunk)
 		char *out = NULL;
 		size_t room = 0;
 
+		if (key.length == strlen(allocated) && !memcmp(key.data, allocated, key.length)) {
+			char value[1024];
+
+			snprintf(value, sizeof(value), "%.*s", (int)text.length,
+				 (const char *)text.data);
+			if (set_allocated(totals, value))
+				return -ENOMEM;
+		}
 		totals->is_flight_recorder |=
 			key.length == strlen(recorder) && !memcmp(key.data, recorder, key.length);
 		if (key.length == strlen(exe) && !memcmp(key.data, exe, key.length)) {
@@ -144,63 +174,169 @@ static int add_apis(struct live_totals *totals, const struct xt_chunk *chunk)
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
 		error = ids_put(&totals->class_of_api, ids[r],
 				classes[r] < XT_API_CLASSES ? (uint8_t)classes[r] : XT_API_OTHER);
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
+		struct xt_bytes text = xt_chunk_bytes(chunk, XT_API_NAME, r);
+		char name[128];
+
+		snprintf(name, sizeof(name), "%.*s", (int)text.length, (const char *)text.data);
+		error = ids_put(&totals->state_of_api, ids[r],
+				(uint8_t)(thread_state_of_call((uint32_t)classes[r], name) + 1));
+	}
 	return error;
+}
+
+static int add_switches(struct live_totals *totals, const struct xt_chunk *chunk)
+{
+	const uint64_t *times = xt_chunk_u64(chunk, XT_SWITCH_TIME_NS);
+	const uint64_t *are_on = xt_chunk_u64(chunk, XT_SWITCH_IS_ON);
+	int error = 0;
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
+		error = live_gaps_add_switch(&totals->gaps,
+					     &(struct live_switch){times[r], are_on[r] != 0});
+	return error;
+}
+
+static int add_clocks(struct live_totals *totals, const struct xt_chunk *chunk)
+{
+	const uint64_t *times = xt_chunk_u64(chunk, XT_CLOCK_MONOTONIC_NS);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++)
+		if (times[r] > totals->clock_ns)
+			totals->clock_ns = times[r];
+	return 0;
+}
+
+static int add_nodes(struct live_totals *totals, const struct xt_chunk *chunk)
+{
+	const uint64_t *times = xt_chunk_u64(chunk, XT_GRAPH_NODE_TIME_NS);
+	const uint64_t *threads = xt_chunk_u64(chunk, XT_GRAPH_NODE_THREAD);
+	int error = 0;
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
+		error = live_calls_add_node(&totals->gaps.calls,
+					    &(struct live_node){times[r], (uint32_t)threads[r]});
+	return error;
+}
+
+/* UINT64_MAX if it would overflow, as only in damaged logs. */
+static uint64_t end_of(uint64_t start_ns, uint64_t duration_ns)
+{
+	return duration_ns < UINT64_MAX - start_ns ? start_ns + duration_ns : UINT64_MAX;
 }
 
 static int add_calls(struct live_totals *totals, const struct xt_chunk *chunk)
 {
 	const uint64_t *apis = xt_chunk_u64(chunk, XT_CALL_API);
 	const uint64_t *results = xt_chunk_u64(chunk, XT_CALL_RESULT);
+	const uint64_t *correlations = xt_chunk_u64(chunk, XT_CALL_CORRELATION);
+	const uint64_t *threads = xt_chunk_u64(chunk, XT_CALL_THREAD);
+	const uint64_t *enters = xt_chunk_u64(chunk, XT_CALL_ENTER_NS);
+	const uint64_t *durations = xt_chunk_u64(chunk, XT_CALL_DURATION_NS);
+	int error = 0;
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
 		uint8_t class = ids_get(&totals->class_of_api, apis[r]);
+		uint8_t state = ids_get(&totals->state_of_api, apis[r]);
+		bool is_launch = class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH;
+		const struct live_call call = {
+			.enter_ns = enters[r],
+			.exit_ns = end_of(enters[r], durations[r]),
+			.correlation = (uint32_t)correlations[r],
+			.thread = threads[r] < UINT32_MAX ? (uint32_t)threads[r] : UINT32_MAX,
+			.is_launch = is_launch && !results[r],
+		};
 
-		totals->launch_count += class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH;
-		totals->error_count += results[r] && results[r] != NOT_READY &&
-				       !(results[r] == NOT_FOUND && class == XT_API_MODULE);
+		error = live_gaps_add_call(&totals->gaps, &call,
+					   state ? (enum thread_state)(state - 1) : THREAD_BUSY);
+		totals->launch_count += is_launch;
+		totals->error_count += xt_call_failed(class, results[r]);
 	}
-	return 0;
+	return error;
+}
+
+/* Columns that all kinds of work have. */
+struct work_columns {
+	const uint64_t *correlations, *streams, *starts, *durations;
+	uint32_t row_count;
+	bool are_copies;
+};
+
+static struct live_span span_of(struct live_totals *totals, const struct work_columns *work,
+				uint32_t row)
+{
+	struct live_work end = {.stream = (uint32_t)work->streams[row],
+				.is_copy = work->are_copies};
+
+	live_gaps_join(&totals->gaps, work->correlations[row], &end);
+	return (struct live_span){work->starts[row],
+				  end_of(work->starts[row], work->durations[row]), end, end};
 }
 
 /* Adds the spans of all rows of one GPU to its union. Marks those rows as done. */
-static int add_spans(struct live_totals *totals, const uint64_t *starts, const uint64_t *durations,
-		     uint32_t row_count, uint32_t first)
+static int add_spans(struct live_totals *totals, const struct work_columns *work, uint32_t first)
 {
 	uint8_t gpu = totals->batch_gpus[first];
 	size_t count = 0;
 
-	for (uint32_t r = first; r < row_count; r++) {
+	for (uint32_t r = first; r < work->row_count; r++) {
+		struct live_span *span = &totals->batch[count];
+
 		if (totals->batch_gpus[r] != gpu)
 			continue;
 		totals->batch_gpus[r] = UINT8_MAX;
+		*span = span_of(totals, work, r);
 		/* A damaged log must not cause an overflow. */
-		if (durations[r] <= UINT64_MAX - starts[r])
-			totals->batch[count++] =
-				(struct live_span){starts[r], starts[r] + durations[r]};
+		if (span->end_ns == UINT64_MAX)
+			continue;
+		count++;
+		if (span->end_ns > totals->gaps.newest_ns)
+			totals->gaps.newest_ns = span->end_ns;
 	}
 	return live_spans_add(&totals->gpus[gpu]->busy, totals->batch, count);
 }
 
 /* Busy time of work. batch_gpus has the GPU of each row. */
-static int add_busy(struct live_totals *totals, const uint64_t *starts, const uint64_t *durations,
-		    uint32_t row_count)
+static int add_busy(struct live_totals *totals, const struct work_columns *work)
 {
-	int error =
-		grow(&totals->batch, &totals->batch_capacity, row_count, sizeof(*totals->batch));
+	int error = grow(&totals->batch, &totals->batch_capacity, work->row_count,
+			 sizeof(*totals->batch));
 
-	for (uint32_t r = 0; r < row_count && !error; r++)
+	for (uint32_t r = 0; r < work->row_count && !error; r++)
 		if (totals->batch_gpus[r] != UINT8_MAX)
-			error = add_spans(totals, starts, durations, row_count, r);
+			error = add_spans(totals, work, r);
 	return error;
 }
 
-/* Finds the GPU of each row by its stream. */
-static int find_gpus(struct live_totals *totals, const uint64_t *streams, uint32_t row_count)
-{
-	int error = grow(&totals->batch_gpus, &totals->batch_gpu_capacity, row_count, 1);
+_Static_assert((int)XT_KERNEL_CORRELATION == (int)XT_COPY_CORRELATION &&
+		       (int)XT_KERNEL_CORRELATION == (int)XT_SET_CORRELATION &&
+		       (int)XT_KERNEL_STREAM == (int)XT_COPY_STREAM &&
+		       (int)XT_KERNEL_STREAM == (int)XT_SET_STREAM &&
+		       (int)XT_KERNEL_START_NS == (int)XT_COPY_START_NS &&
+		       (int)XT_KERNEL_START_NS == (int)XT_SET_START_NS &&
+		       (int)XT_KERNEL_DURATION_NS == (int)XT_COPY_DURATION_NS &&
+		       (int)XT_KERNEL_DURATION_NS == (int)XT_SET_DURATION_NS,
+	       "all kinds of work have these columns");
 
-	for (uint32_t r = 0; r < row_count && !error; r++) {
-		uint8_t gpu = ids_get(&totals->gpu_of_stream, streams[r]);
+static struct work_columns columns_of(const struct xt_chunk *chunk)
+{
+	return (struct work_columns){
+		.correlations = xt_chunk_u64(chunk, XT_KERNEL_CORRELATION),
+		.streams = xt_chunk_u64(chunk, XT_KERNEL_STREAM),
+		.starts = xt_chunk_u64(chunk, XT_KERNEL_START_NS),
+		.durations = xt_chunk_u64(chunk, XT_KERNEL_DURATION_NS),
+		.row_count = xt_chunk_rows(chunk),
+		.are_copies = xt_chunk_kind(chunk) == XT_KIND_COPY,
+	};
+}
+
+/* Finds the GPU of each row by its stream. */
+static int find_gpus(struct live_totals *totals, const struct work_columns *work)
+{
+	int error = grow(&totals->batch_gpus, &totals->batch_gpu_capacity, work->row_count, 1);
+
+	for (uint32_t r = 0; r < work->row_count && !error; r++) {
+		uint8_t gpu = ids_get(&totals->gpu_of_stream, work->streams[r]);
 
 		totals->batch_gpus[r] = gpu ? gpu - 1 : LIVE_GPU_UNKNOWN;
 		if (!gpu_at(totals, totals->batch_gpus[r]))
@@ -211,55 +347,52 @@ static int find_gpus(struct live_totals *totals, const uint64_t *streams, uint32
 
 static int add_kernels(struct live_totals *totals, const struct xt_chunk *chunk)
 {
-	uint32_t row_count = xt_chunk_rows(chunk);
-	int error = find_gpus(totals, xt_chunk_u64(chunk, XT_KERNEL_STREAM), row_count);
+	struct work_columns work = columns_of(chunk);
+	int error = find_gpus(totals, &work);
 
-	for (uint32_t r = 0; r < row_count && !error; r++)
+	for (uint32_t r = 0; r < work.row_count && !error; r++)
 		totals->gpus[totals->batch_gpus[r]]->kernel_count++;
-	return error ? error
-		     : add_busy(totals, xt_chunk_u64(chunk, XT_KERNEL_START_NS),
-				xt_chunk_u64(chunk, XT_KERNEL_DURATION_NS), row_count);
+	return error ? error : add_busy(totals, &work);
 }
 
 static int add_copies(struct live_totals *totals, const struct xt_chunk *chunk)
 {
 	const uint64_t *shapes = xt_chunk_u64(chunk, XT_COPY_SHAPE);
 	const uint64_t *bytes = xt_chunk_u64(chunk, XT_COPY_BYTES);
-	uint32_t row_count = xt_chunk_rows(chunk);
-	int error = find_gpus(totals, xt_chunk_u64(chunk, XT_COPY_STREAM), row_count);
+	struct work_columns work = columns_of(chunk);
+	int error = find_gpus(totals, &work);
 
-	for (uint32_t r = 0; r < row_count && !error; r++) {
+	for (uint32_t r = 0; r < work.row_count && !error; r++) {
 		struct live_gpu *gpu = totals->gpus[totals->batch_gpus[r]];
 		uint8_t kind = ids_get(&totals->kind_of_copy, shapes[r]);
 
 		gpu->copy_counts[kind]++;
 		gpu->copy_bytes[kind] += bytes[r];
 	}
-	return error ? error
-		     : add_busy(totals, xt_chunk_u64(chunk, XT_COPY_START_NS),
-				xt_chunk_u64(chunk, XT_COPY_DURATION_NS), row_count);
+	return error ? error : add_busy(totals, &work);
 }
 
 static int add_memsets(struct live_totals *totals, const struct xt_chunk *chunk)
 {
 	const uint64_t *bytes = xt_chunk_u64(chunk, XT_SET_BYTES);
-	uint32_t row_count = xt_chunk_rows(chunk);
-	int error = find_gpus(totals, xt_chunk_u64(chunk, XT_SET_STREAM), row_count);
+	struct work_columns work = columns_of(chunk);
+	int error = find_gpus(totals, &work);
 
-	for (uint32_t r = 0; r < row_count && !error; r++) {
+	for (uint32_t r = 0; r < work.row_count && !error; r++) {
 		struct live_gpu *gpu = totals->gpus[totals->batch_gpus[r]];
 
 		gpu->memset_count++;
 		gpu->memset_bytes += bytes[r];
 	}
-	return error ? error
-		     : add_busy(totals, xt_chunk_u64(chunk, XT_SET_START_NS),
-				xt_chunk_u64(chunk, XT_SET_DURATION_NS), row_count);
+	return error ? error : add_busy(totals, &work);
 }
 
-static void release(struct live_totals *totals, const struct live_allocation *old)
+static void release(struct live_totals *totals, const struct xt_allocation *old)
 {
-	totals->gpus[old->gpu]->allocated_bytes -= old->bytes;
+	struct live_gpu *gpu = totals->gpus[old->gpu];
+
+	gpu->allocated_bytes -=
+		old->bytes < gpu->allocated_bytes ? old->bytes : gpu->allocated_bytes;
 }
 
 static int add_memory(struct live_totals *totals, const struct xt_chunk *chunk)
@@ -272,26 +405,30 @@ static int add_memory(struct live_totals *totals, const struct xt_chunk *chunk)
 	const uint64_t *kinds = xt_chunk_u64(chunk, XT_MEMORY_KIND);
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
-		const struct live_allocation new = {.address = addresses[r],
-						    .bytes = bytes[r],
-						    .time_ns = times[r],
-						    .gpu = gpu_number(devices[r])};
-		struct live_allocation old;
+		const struct xt_allocation new = {.address = addresses[r],
+						  .bytes = bytes[r],
+						  .time_ns = times[r],
+						  .gpu = gpu_number(devices[r])};
+		struct xt_allocation old;
 		struct live_gpu *gpu;
 		int outcome;
 
-		if (kinds[r] == MEMORY_PAGEABLE || kinds[r] == MEMORY_PINNED)
+		if (!xt_memory_is_on_gpu(kinds[r]))
 			continue;
+		if (times[r] > totals->memory_ns)
+			totals->memory_ns = times[r];
 		gpu = gpu_at(totals, new.gpu);
 		if (!gpu)
 			return -ENOMEM;
 		if (operations[r] != XT_MEMORY_ALLOC) {
-			if (live_allocations_remove(&totals->allocations, addresses[r], times[r],
-						    &old))
+			if (xt_allocations_remove(&totals->allocations, addresses[r], times[r],
+						  &old))
 				release(totals, &old);
+			else if (totals->has_memory_before)
+				release(totals, &new);
 			continue;
 		}
-		outcome = live_allocations_add(&totals->allocations, &new, &old);
+		outcome = xt_allocations_add(&totals->allocations, &new, &old);
 		if (outcome == -ENOMEM)
 			return outcome;
 		if (outcome == 1)
@@ -306,11 +443,13 @@ static const struct kind_row {
 	int (*add)(struct live_totals *totals, const struct xt_chunk *chunk);
 	bool is_event;
 } kind_rows[XT_KIND_COUNT] = {
-	[XT_KIND_META] = {add_meta, false},	 [XT_KIND_ACCOUNT] = {add_accounts, false},
-	[XT_KIND_STREAM] = {add_streams, false}, [XT_KIND_COPY_SHAPE] = {add_copy_shapes, false},
-	[XT_KIND_API] = {add_apis, false},	 [XT_KIND_CALL] = {add_calls, true},
-	[XT_KIND_KERNEL] = {add_kernels, true},	 [XT_KIND_COPY] = {add_copies, true},
-	[XT_KIND_SET] = {add_memsets, true},	 [XT_KIND_MEMORY] = {add_memory, true},
+	[XT_KIND_META] = {add_meta, false},	   [XT_KIND_ACCOUNT] = {add_accounts, false},
+	[XT_KIND_STREAM] = {add_streams, false},   [XT_KIND_COPY_SHAPE] = {add_copy_shapes, false},
+	[XT_KIND_API] = {add_apis, false},	   [XT_KIND_CALL] = {add_calls, true},
+	[XT_KIND_KERNEL] = {add_kernels, true},	   [XT_KIND_COPY] = {add_copies, true},
+	[XT_KIND_SET] = {add_memsets, true},	   [XT_KIND_MEMORY] = {add_memory, true},
+	[XT_KIND_SWITCH] = {add_switches, false},  [XT_KIND_CLOCK] = {add_clocks, false},
+	[XT_KIND_GRAPH_NODE] = {add_nodes, false},
 };
 
 uint32_t live_totals_kinds(void)
@@ -331,11 +470,71 @@ uint32_t live_totals_event_kinds(void)
 	return kinds;
 }
 
+/* The work of a launch is in the log when it has ended. Until then, the GPU may be busy. */
+static uint64_t before_waiting(struct live_totals *totals, uint64_t until_ns)
+{
+	uint64_t waiting_ns = live_calls_waiting_since_ns(&totals->gaps.calls, until_ns);
+
+	return waiting_ns < until_ns ? waiting_ns : until_ns;
+}
+
+static void settle(struct live_totals *totals, uint64_t until_ns)
+{
+	for (unsigned g = 0; g < LIVE_GPUS; g++)
+		if (totals->gpus[g])
+			live_idle_settle(&totals->gpus[g]->idle, &totals->gaps,
+					 &totals->gpus[g]->busy, until_ns);
+}
+
+/* Open gaps need to know what threads did since then. */
+static void forget_threads(struct live_totals *totals)
+{
+	uint64_t oldest_ns = UINT64_MAX;
+
+	for (unsigned g = 0; g < LIVE_GPUS; g++) {
+		uint64_t open_ns = totals->gpus[g] ? live_idle_open_ns(&totals->gpus[g]->idle,
+								       &totals->gpus[g]->busy)
+						   : UINT64_MAX;
+
+		if (open_ns < oldest_ns)
+			oldest_ns = open_ns;
+	}
+	live_gaps_forget(&totals->gaps, oldest_ns);
+}
+
 int live_totals_add(struct live_totals *totals, const struct xt_chunk *chunk)
 {
 	const struct kind_row *row = &kind_rows[xt_chunk_kind(chunk)];
+	int error = row->add ? row->add(totals, chunk) : 0;
 
-	return row->add ? row->add(totals, chunk) : 0;
+	if (row->is_event && totals->gaps.newest_ns > LIVE_SETTLE_NS)
+		settle(totals, before_waiting(totals, totals->gaps.newest_ns - LIVE_SETTLE_NS));
+	if (totals->gaps.checkpoint_count > LIVE_CHECKPOINTS_FEW)
+		forget_threads(totals);
+	return error;
+}
+
+/*
+ * The clock in the log tells up to when it is complete, even if its writer does not get to run or
+ * cannot write.
+ */
+void live_totals_advance(struct live_totals *totals)
+{
+	uint64_t until_ns =
+		totals->clock_ns > LIVE_DELIVERY_NS ? totals->clock_ns - LIVE_DELIVERY_NS : 0;
+
+	until_ns = before_waiting(totals, until_ns);
+	settle(totals, until_ns);
+	for (unsigned g = 0; g < LIVE_GPUS; g++)
+		if (totals->gpus[g])
+			live_idle_extend(&totals->gpus[g]->idle, &totals->gaps,
+					 &totals->gpus[g]->busy, until_ns);
+	forget_threads(totals);
+}
+
+void live_totals_finish(struct live_totals *totals)
+{
+	settle(totals, UINT64_MAX);
 }
 
 uint64_t live_totals_account(const struct live_totals *totals, const char *name)
@@ -372,7 +571,9 @@ void live_totals_free(struct live_totals *totals)
 	free(totals->gpu_of_stream.values);
 	free(totals->kind_of_copy.values);
 	free(totals->class_of_api.values);
-	live_allocations_free(&totals->allocations);
+	free(totals->state_of_api.values);
+	live_gaps_free(&totals->gaps);
+	xt_allocations_free(&totals->allocations);
 	free(totals->batch);
 	free(totals->batch_gpus);
 	*totals = (struct live_totals){0};

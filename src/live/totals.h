@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "live/allocations.h"
+#include "log/base/allocations.h"
+#include "live/idle_gaps.h"
 #include "live/spans.h"
 #include "xtrace/reader.h"
 
@@ -24,10 +25,11 @@
 
 struct live_gpu {
 	struct live_spans busy; /* while a kernel, copy or memset ran */
+	struct live_idle idle;
 	uint64_t kernel_count;
 	uint64_t memset_count, memset_bytes;
 	uint64_t copy_counts[LIVE_COPY_KINDS], copy_bytes[LIVE_COPY_KINDS];
-	uint64_t allocated_bytes; /* by allocations in the log that were not freed */
+	uint64_t allocated_bytes; /* that were not freed */
 };
 
 /* A counter that the tracer keeps about itself. */
@@ -53,7 +55,12 @@ struct live_totals {
 	size_t account_count;
 	/* Parts of the state between chunks: */
 	struct live_ids gpu_of_stream, kind_of_copy, class_of_api;
-	struct live_allocations allocations;
+	struct live_ids state_of_api; /* enum thread_state + 1 */
+	struct live_gaps gaps;
+	uint64_t memory_ns;	/* the latest allocation or free, or sum of them in the log */
+	bool has_memory_before; /* allocated_bytes includes allocations that the log lacks */
+	uint64_t clock_ns;	/* when the writer last added its clock */
+	struct xt_allocations allocations;
 	struct live_span *batch; /* scratch memory */
 	uint8_t *batch_gpus;
 	size_t batch_capacity, batch_gpu_capacity;
@@ -69,6 +76,12 @@ uint32_t live_totals_event_kinds(void);
 
 /* Adds a chunk. Returns 0 or -ENOMEM. */
 int live_totals_add(struct live_totals *totals, const struct xt_chunk *chunk);
+
+/* The log was read to its present end: counts idle time up to shortly before then. */
+void live_totals_advance(struct live_totals *totals);
+
+/* The log is complete: counts the rest of the idle time between work. */
+void live_totals_finish(struct live_totals *totals);
 
 /* Value of an account; 0 if the log has none of this name. */
 uint64_t live_totals_account(const struct live_totals *totals, const char *name);

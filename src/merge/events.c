@@ -68,8 +68,8 @@ static int finish_memory(struct reading *reading)
 
 	/* If only a part of the run is selected, the other half of a pair may be outside of it. */
 	if (!reading->run->selection) {
-		/* Memory that is freed may have been allocated while recording was stopped. */
-		if (!reading->model->stops.count)
+		/* Memory that is freed may have been allocated when the log has no events. */
+		if (!reading->model->stops.count && !model_is_cut(reading->model))
 			sums->free_unmatched += counts->free_unmatched;
 		sums->alloc_over += counts->alloc_over;
 		sums->unowned += counts->unowned;
@@ -188,14 +188,13 @@ int reading_finish(struct reading *reading)
 
 	run->nodes_cyclic_count += model->nodes.cyclic_count;
 	run->pause_count += model->pauses.count;
-	run->cut_count += model->from_ns > model->start_ns;
+	run->cut_count += model_is_cut(model);
 	run->stop_count += model->stops.count;
 	run->paused_ns += pauses_total_ns(&model->pauses, model->last_clock_ns);
 	add_handoffs(run, model);
 	add_rates(run, model);
 	run->nodes_made_count += model->nodes.made_count;
-	range_counts_add(&run->range_counts, &model->ranges.counts,
-			 model->from_ns > model->start_ns);
+	range_counts_add(&run->range_counts, &model->ranges.counts, model_is_cut(model));
 	run->collectives.count += reading->collectives.count;
 	run->collectives.gpu_ns += reading->collectives.gpu_ns;
 	run->collectives.alone_ns += reading->collectives.alone_ns;

@@ -114,6 +114,13 @@ struct range_sums {
 };
 
 /* The run: the data of all processes read so far. */
+/* The part of a process that its log has. Times are since the start of the log. */
+struct recorded_part {
+	uint64_t from_ns, until_ns;
+	bool is_flight_recorder; /* otherwise, --max-size dropped the beginning */
+	char trigger[256];	 /* why the snapshot was taken; "": it is none */
+};
+
 struct run {
 	const struct inputs *inputs;
 	const struct cpu_logs *cpu_logs; /* complete before the first log is read */
@@ -181,11 +188,13 @@ struct run {
 		uint64_t counted[22 + WORK_KINDS];
 	};
 	struct duty_run duty;
-	uint64_t pause_count;  /* of recording, with the beginning that a log lacks */
-	uint64_t cut_count;    /* logs that lack their beginning, for a limit of size or time */
-	uint64_t stop_count;   /* pauses in which allocations were not recorded either */
-	size_t attached_count; /* processes that ran already when the tracer was loaded */
-	uint64_t attached_ns;  /* for how long at most */
+	uint64_t pause_count;	   /* of recording, with the beginning that a log lacks */
+	uint64_t cut_count;	   /* logs that lack their beginning, for a limit of size or time */
+	struct recorded_part part; /* of the first log that has only a part of its process */
+	uint64_t part_count;	   /* such logs */
+	uint64_t stop_count;	   /* pauses in which allocations were not recorded either */
+	size_t attached_count;	   /* processes that ran already when the tracer was loaded */
+	uint64_t attached_ns;	   /* for how long at most */
 	uint64_t paused_ns;
 	uint64_t nodes_cyclic_count;
 	uint64_t nodes_made_count; /* by calls, including captured launches */

@@ -157,14 +157,14 @@ const struct option_row capture_option_rows[] = {
 		 "saves them while recording continues",
 	 .apply = apply_flight_recorder, TARGET(flight_recorder)},
 	{"snapshot-on", .value = "TRIGGER",
-	 .expected = "range:NAME>TIME, idle>TIME, hang>TIME, error or oom, with a TIME such as "
-		     "500ms",
-	 .help = "Take a snapshot when an NVTX range takes longer than TIME (range:NAME>500ms), "
-		 "the "
-		 "GPU was idle for longer (idle>2s), or finished nothing for longer though it has "
-		 "work "
-		 "(hang>10s), or a CUDA call failed (error), or found no memory (oom). Several may "
-		 "be given",
+	 .expected = "range:NAME>LIMIT, iteration>LIMIT, iteration:NAME>LIMIT, idle>TIME, "
+		     "hang>TIME, error or oom, with a TIME such as 500ms and a LIMIT such as "
+		     "500ms or 3x",
+	 .help = "Take a snapshot when an NVTX range takes longer than TIME (range:NAME>500ms) or "
+		 "than a multiple of its median (range:NAME>3x), an iteration does "
+		 "(iteration>3x), the GPU was idle for longer (idle>2s), or finished nothing for "
+		 "longer though it has work (hang>10s), or a CUDA call failed (error), or found "
+		 "no memory (oom). Several may be given",
 	 .apply = apply_trigger, TARGET(snapshot_on)},
 	{"snapshot-interval", .value = "TIME", .expected = "a time such as 60s",
 	 .help = "Let triggers take at most one snapshot in TIME (default: 60s)",

@@ -179,6 +179,8 @@ static bool read_row(struct live_process *row)
 		row->log_bytes = status.log_bytes;
 	}
 	outcome = row->has_failed ? 0 : live_log_read(row->log, READ_NS);
+	if (!outcome && !row->has_failed && !row->has_ended)
+		live_log_advance(row->log, is_alive);
 	if (outcome < 0 && outcome != -ESTALE)
 		print_note("cannot follow '%s': %s", row->traced.log, strerror(-outcome));
 	row->has_failed |= outcome < 0;

@@ -125,6 +125,24 @@ static void put_busy(struct writer *writer, const struct live_process *process)
 	put_gpus(writer, process, put_gpu_busy);
 }
 
+static void put_gpu_idle(struct writer *writer, const char *label, const struct live_gpu *gpu)
+{
+	char labels[128];
+
+	for (int class = 0; class < IDLE_CLASSES; class ++) {
+		size_t length;
+		const char *cause = idle_class_text((enum idle_class) class, &length);
+
+		snprintf(labels, sizeof(labels), "%s,cause=\"%.*s\"", label, (int)length, cause);
+		put_seconds(writer, labels, gpu->idle.ns[class]);
+	}
+}
+
+static void put_idle(struct writer *writer, const struct live_process *process)
+{
+	put_gpus(writer, process, put_gpu_idle);
+}
+
 static void put_gpu_kernels(struct writer *writer, const char *label, const struct live_gpu *gpu)
 {
 	put_count(writer, label, gpu->kernel_count);
@@ -276,6 +294,9 @@ static const struct family families[] = {
 	{"xtrace_state", "gauge", "", "1 for the state that the process is in.", put_state, true},
 	{"xtrace_gpu_busy_seconds", "counter", "seconds",
 	 "Time in which the process ran a kernel, copy or memset on the GPU.", put_busy, false},
+	{"xtrace_gpu_idle_seconds", "counter", "seconds",
+	 "Time in which the GPU ran nothing of the process, since its first work, by cause.",
+	 put_idle, false},
 	{"xtrace_kernels", "counter", "", "Kernels that ran.", put_kernels, false},
 	{"xtrace_launches", "counter", "", "Launches of kernels and graphs.", put_launches, false},
 	{"xtrace_copies", "counter", "", "Memory copies.", put_copies, false},

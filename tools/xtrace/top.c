@@ -311,6 +311,7 @@ static const char details[] =
 	"  MEMORY      GPU memory that was allocated while recording and not freed\n"
 	"  LOST        events that are missing in the log\n"
 	"  COST%       CPU time of xtrace, of one core\n"
+	"  GPU idle %  part of the time in which the GPU did not work for the process, by cause\n"
 	"  GPU %       part of the GPU time of all shown processes\n\n"
 	"Keys: q quits, p pauses the display, / filters paths and kernels (Enter keeps the filter, "
 	"Escape\n"

@@ -44,6 +44,8 @@ static struct top_snapshot snapshot_of(struct top_process *row)
 		if (!totals->gpus[g])
 			continue;
 		snapshot.busy_ns += totals->gpus[g]->busy.covered_ns;
+		for (int c = 0; c < IDLE_CLASSES; c++)
+			snapshot.idle_ns[c] += totals->gpus[g]->idle.ns[c];
 		row->allocated_bytes += totals->gpus[g]->allocated_bytes;
 		if (row->gpu_count < TOP_GPUS)
 			row->gpus[row->gpu_count++] = g;
@@ -70,12 +72,36 @@ static void compute_process(struct top_process *row)
 	old = &row->history[row->snapshot_count - 1];
 	span_ns = (double)(new->time_ns - old->time_ns);
 	row->busy = row->cost = row->launches_per_second = 0;
+	memset(row->idle, 0, sizeof(row->idle));
 	if (span_ns <= 0)
 		return;
 	row->launches_per_second = (double)(new->launch_count - old->launch_count) / span_ns * 1e9;
 	row->cost = ratio(new->cost_ns - old->cost_ns, span_ns);
-	if (row->gpu_count)
-		row->busy = ratio(new->busy_ns - old->busy_ns, span_ns * row->gpu_count);
+	if (!row->gpu_count)
+		return;
+	row->busy = ratio(new->busy_ns - old->busy_ns, span_ns * row->gpu_count);
+	for (int c = 0; c < IDLE_CLASSES; c++)
+		row->idle[c] = ratio(new->idle_ns[c] - old->idle_ns[c], span_ns * row->gpu_count);
+}
+
+static void compute_idle(struct top_figures *top)
+{
+	unsigned gpu_count = 0;
+
+	memset(top->idle, 0, sizeof(top->idle));
+	for (size_t i = 0; i < top->row_count; i++) {
+		gpu_count += top->rows[i].gpu_count;
+		for (int c = 0; c < IDLE_CLASSES; c++)
+			top->idle[c] += top->rows[i].idle[c] * top->rows[i].gpu_count;
+	}
+	for (int c = 0; c < IDLE_CLASSES; c++) {
+		int at = c;
+
+		top->idle[c] /= gpu_count ? gpu_count : 1;
+		for (; at && top->idle[top->idle_order[at - 1]] < top->idle[c]; at--)
+			top->idle_order[at] = top->idle_order[at - 1];
+		top->idle_order[at] = (enum idle_class)c;
+	}
 }
 
 /* The past of a process that was just found is not of the last seconds. */
@@ -145,6 +171,7 @@ static int compute_processes(struct top_figures *top)
 		compute_process(row);
 	}
 	remove_gone(top);
+	compute_idle(top);
 	return error;
 }
 

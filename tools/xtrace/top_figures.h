@@ -13,6 +13,7 @@
 
 struct top_snapshot {
 	uint64_t time_ns, launch_count, busy_ns, cost_ns;
+	uint64_t idle_ns[IDLE_CLASSES];
 };
 
 struct top_process {
@@ -21,7 +22,8 @@ struct top_process {
 	struct top_snapshot history[TOP_HISTORY]; /* newest first */
 	unsigned snapshot_count;
 	/* Figures: */
-	double busy, cost; /* ratios; busy is the mean of its GPUs */
+	double busy, cost;	   /* ratios; busy is the mean of its GPUs */
+	double idle[IDLE_CLASSES]; /* the same, by cause */
 	double launches_per_second;
 	uint64_t allocated_bytes, lost_count;
 	unsigned gpus[TOP_GPUS], gpu_count;
@@ -40,7 +42,9 @@ struct top_figures {
 	size_t row_count, row_capacity;
 	struct top_line *paths, *kernels; /* sorted by time */
 	size_t path_count, kernel_count, path_capacity, kernel_capacity;
-	uint64_t window_ns; /* of paths and kernels */
+	double idle[IDLE_CLASSES]; /* ratios: the mean of all GPUs of all processes */
+	enum idle_class idle_order[IDLE_CLASSES]; /* the largest first */
+	uint64_t window_ns;			  /* of paths and kernels */
 	uint64_t started_ns[LIVE_HOT_SLOTS];
 	unsigned slot;
 };

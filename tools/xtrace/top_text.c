@@ -11,15 +11,16 @@
 #include "log/base/number_format.h"
 #include "page/utf8.h"
 
-#define LINE_BYTES   2048
-#define ONCE_LINES   10 /* of a table, without a limit by the terminal */
-#define TABLE_EXTRA  2	/* an empty line and a heading */
-#define CLEAR_LINE   "\033[K"
-#define CLEAR_REST   "\033[J"
-#define CURSOR_HOME  "\033[H"
-#define REVERSE	     "\033[7m"
-#define NORMAL	     "\033[0m"
-#define RIGHT_COLUMN 20 /* where names of paths and kernels begin */
+#define LINE_BYTES	 2048
+#define ONCE_LINES	 10   /* of a table, without a limit by the terminal */
+#define TABLE_EXTRA	 2    /* an empty line and a heading */
+#define IDLE_PERCENT_MIN 0.05 /* less is not shown */
+#define CLEAR_LINE	 "\033[K"
+#define CLEAR_REST	 "\033[J"
+#define CURSOR_HOME	 "\033[H"
+#define REVERSE		 "\033[7m"
+#define NORMAL		 "\033[0m"
+#define RIGHT_COLUMN	 20 /* where names of paths and kernels begin */
 
 static bool matches(const char *text, const char *filter)
 {
@@ -111,6 +112,31 @@ static unsigned put_processes(FILE *out, const struct top_figures *top, const st
 	return count + 1;
 }
 
+/* "GPU idle %: 20.1 nothing submitted, 1.7 launch late (CPU busy)", as many as fit. */
+static void put_idle(FILE *out, const struct top_figures *top, const struct top_view *view)
+{
+	char text[512] = "GPU idle %:", part[80];
+	size_t length = strlen(text), room = sizeof(text) - 1;
+
+	if (view->columns && view->columns < room)
+		room = view->columns;
+	for (int i = 0; i < IDLE_CLASSES; i++) {
+		enum idle_class class = top->idle_order[i];
+		size_t cause_bytes, part_bytes;
+		const char *cause = idle_class_text(class, &cause_bytes);
+
+		if (i && 100 * top->idle[class] < IDLE_PERCENT_MIN)
+			break;
+		part_bytes = (size_t)snprintf(part, sizeof(part), "%s %.1f %.*s", i ? "," : "",
+					      100 * top->idle[class], (int)cause_bytes, cause);
+		if (length + part_bytes > room)
+			break;
+		memcpy(text + length, part, part_bytes + 1);
+		length += part_bytes;
+	}
+	put_line(out, view, false, "%s", text);
+}
+
 /* The end of a path says most. */
 static const char *end_of(const char *name, unsigned columns)
 {
@@ -165,13 +191,14 @@ static void put_status(FILE *out, const struct top_figures *top, const struct to
 {
 	char filter[160] = "";
 
+	/* The keys come last: they may not fit. */
 	if (view->is_typing || *view->filter)
 		snprintf(filter, sizeof(filter), "  filter: %s%s", view->filter,
 			 view->is_typing ? "_" : "");
 	put_line(out, view, false, "xtrace top: %zu process%s, last %.1f s%s%s%s", top->row_count,
 		 top->row_count == 1 ? "" : "es", (double)top->window_ns / 1e9,
-		 view->is_paused ? "  [paused]" : "",
-		 view->is_screen ? "  q quit  p pause  / filter" : "", filter);
+		 view->is_paused ? "  [paused]" : "", filter,
+		 view->is_screen ? "  q quit  p pause  / filter" : "");
 }
 
 void top_text(FILE *out, const struct top_figures *top, const struct top_view *view)
@@ -179,8 +206,8 @@ void top_text(FILE *out, const struct top_figures *top, const struct top_view *v
 	unsigned table = ONCE_LINES, processes = UINT32_MAX, rest = view->lines;
 
 	if (view->lines) {
-		/* The status, the heading of processes, and the cursor's line. */
-		rest = rest > 3 ? rest - 3 : 1;
+		/* The status, the heading of processes, idle time, and the cursor's line. */
+		rest = rest > 4 ? rest - 4 : 1;
 		processes = rest / 3;
 		if (processes > top->row_count)
 			processes = (unsigned)top->row_count;
@@ -191,6 +218,8 @@ void top_text(FILE *out, const struct top_figures *top, const struct top_view *v
 		fputs(CURSOR_HOME, out);
 	put_status(out, top, view);
 	put_processes(out, top, view, processes);
+	if (top->row_count && (!view->lines || view->lines > 4))
+		put_idle(out, top, view);
 	if (table) {
 		put_lines(out, top, view, "CALL PATH", top->paths, top->path_count, live_names_path,
 			  table);
@@ -203,7 +232,7 @@ void top_text(FILE *out, const struct top_figures *top, const struct top_view *v
 
 static cJSON *process_json(const struct top_process *row)
 {
-	cJSON *item = cJSON_CreateObject(), *gpus;
+	cJSON *item = cJSON_CreateObject(), *gpus, *idle;
 	char command[LIVE_COMMAND_BYTES];
 
 	command_of(row, command);
@@ -217,6 +246,15 @@ static cJSON *process_json(const struct top_process *row)
 	for (unsigned g = 0; g < row->gpu_count; g++)
 		cJSON_AddItemToArray(gpus, cJSON_CreateNumber(row->gpus[g]));
 	cJSON_AddNumberToObject(item, "busy_ratio", row->busy);
+	idle = cJSON_AddObjectToObject(item, "idle_ratios");
+	for (int c = 0; c < IDLE_CLASSES; c++) {
+		size_t length;
+		const char *cause = idle_class_text((enum idle_class)c, &length);
+		char key[64];
+
+		snprintf(key, sizeof(key), "%.*s", (int)length, cause);
+		cJSON_AddNumberToObject(idle, key, row->idle[c]);
+	}
 	cJSON_AddNumberToObject(item, "launches_per_second", row->launches_per_second);
 	cJSON_AddNumberToObject(item, "allocated_bytes", (double)row->allocated_bytes);
 	cJSON_AddNumberToObject(item, "lost", (double)row->lost_count);

@@ -115,6 +115,9 @@ struct thread_buffer {
 	bool modules_changed;			       /* slot_module_id differs from the ring's */
 	uint32_t slot_autograd_id[XT_AUTOGRAD_SLOT_COUNT]; /* as of read_pos */
 	bool autograd_changed; /* slot_autograd_id differs from the ring's */
+	/* End of the thread's last call since an allocation failed; 0: none did. */
+	uint64_t failed_alloc_ns;
+	uint32_t failed_alloc_api;
 };
 
 _Static_assert(offsetof(struct thread_buffer, cache) == 64,

@@ -14,7 +14,7 @@
 
 struct api_table recorded_apis;
 HOT_STATE uint8_t api_uses[API_CBID_END];
-static bool launches[API_CBID_END];
+static uint8_t classes[API_CBID_END]; /* of recorded calls; else XT_API_OTHER */
 
 #define NOT_RECORDED XT_API_CLASSES
 
@@ -164,9 +164,16 @@ uint32_t api_node_use(const char *name)
 	return strncmp(name, "cuGraphExec", 11) == 0 ? API_SETS_EXEC_NODE : API_SETS_NODE;
 }
 
+uint32_t api_class(uint32_t id)
+{
+	return (id & 0xffff) < API_CBID_END ? classes[id & 0xffff] : XT_API_OTHER;
+}
+
 bool api_makes_kernels(uint32_t id)
 {
-	return (id & 0xffff) < API_CBID_END && launches[id & 0xffff];
+	uint32_t class = api_class(id);
+
+	return class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH;
 }
 
 enum api_level api_level_of(uint32_t class)
@@ -192,7 +199,7 @@ static void add(enum api_level level, uint32_t cbid, const char *name)
 		api_uses[cbid] |= API_MAKES_WORK;
 	if (class == XT_API_GRAPH_LAUNCH)
 		api_uses[cbid] |= API_LAUNCHES_GRAPH;
-	launches[cbid] = class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH;
+	classes[cbid] = (uint8_t) class;
 	recorded_apis.count++;
 }
 

@@ -60,6 +60,9 @@ int api_table_fill(enum api_level level);
 /* How a call of this name changes a graph node: bits of enum api_use, or 0. */
 uint32_t api_node_use(const char *name);
 
+/* The class of a recorded call, by XT_API_ID; XT_API_OTHER if it is not recorded. Any id. */
+uint32_t api_class(uint32_t id);
+
 /* Whether a recorded call launches kernels. Accepts any id. */
 bool api_makes_kernels(uint32_t id);
 

@@ -307,6 +307,8 @@ static void take_memory(struct recorder *rec, const struct cupti_activity *recor
 		return;
 	}
 	rec->memory.pending++;
+	if (rec->size_limit.bound.keeps_newest)
+		memory_totals_take(&rec->memory_totals, memory);
 	xt_table_put(table, XT_MEMORY_CORRELATION, memory->correlation_id);
 	xt_table_put(table, XT_MEMORY_OPERATION, memory->operation);
 	xt_table_put(table, XT_MEMORY_ADDRESS, memory->address);

@@ -210,8 +210,11 @@ static void take_range(struct recorder *rec, struct thread_buffer *tb,
 		rec->open_ranges.ignored_count++;
 		return;
 	}
+	if (triggers && (record->operation == XT_RANGE_PUSH || record->operation == XT_RANGE_START))
+		snapshot_triggers_range_start(rec, triggers, tb->known_thread_id, record->time_ns);
 	if (closed.triggers)
-		snapshot_triggers_range(rec, closed.triggers, record->time_ns - closed.start_ns);
+		snapshot_triggers_range_end(rec, closed.triggers,
+					    record->time_ns - closed.start_ns);
 	if (record->domain)
 		recorder_crash_buffer_name(rec, XT_NAME_DOMAIN, record->domain, domain,
 					   strlen(domain));
@@ -259,17 +262,22 @@ static void take_call(struct recorder *rec, struct thread_buffer *tb,
 		      const struct xt_record_call *record)
 {
 	struct xt_table *table = recorder_table(rec, XT_KIND_CALL, 0);
+	uint32_t stack_id;
 
 	if (!table) { /* out of memory */
 		rec->calls.write_failed++;
 		return;
 	}
 	rec->calls.pending++;
-	if (record->result)
-		snapshot_triggers_call(rec, record->result);
+	if (record->result || tb->failed_alloc_ns)
+		snapshot_triggers_call(rec, tb, record);
 	suppressed_ids_remove(&rec->skipped, record->correlation_id);
-	rec->launches += api_makes_kernels(record->api);
-	xt_put_call(table, record, tb->known_thread_id, call_stack(tb, record),
+	stack_id = call_stack(tb, record);
+	if (api_makes_kernels(record->api)) {
+		rec->launches++;
+		snapshot_triggers_launch(rec, tb->known_thread_id, stack_id, record->enter_ns);
+	}
+	xt_put_call(table, record, tb->known_thread_id, stack_id,
 		    autograd_id(tb, xt_record_call_autograd(record)));
 }
 

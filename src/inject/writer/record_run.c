@@ -351,6 +351,8 @@ static void record_switch_of(struct recorder *rec, uint64_t time_ns, bool is_on,
 	struct xt_table *table =
 		recorder_is_full(rec) ? NULL : recorder_table(rec, XT_KIND_SWITCH, who_bytes);
 
+	if (time_ns > rec->last_switch_ns)
+		rec->last_switch_ns = time_ns;
 	if (!table)
 		return;
 	xt_table_put(table, XT_SWITCH_TIME_NS, time_ns);

@@ -82,6 +82,7 @@ void recorder_free(struct recorder *rec)
 	suppressed_ids_free(&rec->skipped);
 	suppressed_ids_free(&rec->shutdown_dropped);
 	open_ranges_free(&rec->open_ranges);
+	memory_totals_free(&rec->memory_totals);
 	intern_free(&rec->strings);
 	intern_free(&rec->modules);
 	intern_free(&rec->python_frames);

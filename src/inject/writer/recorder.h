@@ -15,6 +15,7 @@
 
 #include "inject/cupti/activity.h"
 #include "inject/writer/intern.h"
+#include "inject/writer/memory_totals.h"
 #include "inject/writer/open_ranges.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/unwind/module_image.h"
@@ -95,11 +96,13 @@ struct recorder {
 	bool is_closed;	     /* further calls come after the end */
 	struct size_limit size_limit;
 	struct open_ranges open_ranges;
-	double limit_percent; /* --max-overhead; 0: no limit */
+	struct memory_totals memory_totals; /* only if the log may lose its beginning */
+	double limit_percent;		    /* --max-overhead; 0: no limit */
 	bool devices_named;
 	int write_error; /* -errno of the last flush; while not 0, nothing is drained */
 	bool has_reported_error, has_reported_success;
-	uint64_t last_scan_ns; /* of the modules */
+	uint64_t last_scan_ns;	 /* of the modules */
+	uint64_t last_switch_ns; /* when recording was last stopped or started; 0: never */
 };
 
 /* Creates the tables. The recorder then owns `writer`. 0 or -errno. */

@@ -14,14 +14,21 @@
 /* Keeps pointers to the texts of the triggers. Once, before the writer thread starts. */
 void snapshot_triggers_begin(const struct xt_snapshot_trigger *triggers, uint32_t count);
 
-/* A call returned this CUresult. */
-void snapshot_triggers_call(struct recorder *rec, int32_t result);
+/* A call ended. */
+void snapshot_triggers_call(struct recorder *rec, struct thread_buffer *tb,
+			    const struct xt_record_call *record);
 
-/* The triggers of ranges with this name: bit i is trigger i. */
+/* A kernel or a graph was launched. stack_id: XT_STACK_ID, 0 or XT_STACK_LOST. */
+void snapshot_triggers_launch(struct recorder *rec, uint32_t thread_id, uint32_t stack_id,
+			      uint64_t time_ns);
+
+/* The triggers of ranges and iterations with this name: bit i is trigger i. */
 uint32_t snapshot_triggers_of_range(const void *name, size_t name_bytes);
 
-/* A range with these triggers ended. */
-void snapshot_triggers_range(struct recorder *rec, uint32_t triggers, uint64_t duration_ns);
+/* A range with these triggers started or ended. */
+void snapshot_triggers_range_start(struct recorder *rec, uint32_t triggers, uint32_t thread_id,
+				   uint64_t time_ns);
+void snapshot_triggers_range_end(struct recorder *rec, uint32_t triggers, uint64_t duration_ns);
 
 /* In each round: the triggers about the GPU. */
 void snapshot_triggers_update(struct recorder *rec);

@@ -95,6 +95,17 @@ bool xt_flight_recorder_parse(const char *text, struct xt_size_bound *bound)
 	return false;
 }
 
+bool xt_factor_parse(const char *text, size_t length, double *factor)
+{
+	double number;
+	const char *unit = parse_number(text, &number);
+
+	if (!unit || unit + 1 != text + length || *unit != 'x' || !(number > 1 && number < 1e6))
+		return false;
+	*factor = number;
+	return true;
+}
+
 bool xt_percent_parse(const char *text, double *percent)
 {
 	double value;

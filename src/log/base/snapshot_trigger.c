@@ -10,25 +10,35 @@
 static const struct {
 	const char *start; /* ends with ">" or ":" if more follows */
 	enum xt_trigger_kind kind;
+	bool has_factor; /* the limit may be a multiple of the median */
 } kinds[] = {
-	{"range:", XT_TRIGGER_RANGE}, {"idle>", XT_TRIGGER_IDLE}, {"hang>", XT_TRIGGER_HANG},
-	{"error", XT_TRIGGER_ERROR},  {"oom", XT_TRIGGER_OOM},
+	{"range:", XT_TRIGGER_RANGE, true},
+	{"iteration:", XT_TRIGGER_ITERATION, true},
+	{"iteration>", XT_TRIGGER_ITERATION, true},
+	{"idle>", XT_TRIGGER_IDLE, false},
+	{"hang>", XT_TRIGGER_HANG, false},
+	{"error", XT_TRIGGER_ERROR, false},
+	{"oom", XT_TRIGGER_OOM, false},
 };
 
 /* The end of the trigger if a limit begins at text, else NULL. */
-static const char *parse_limit(const char *text, struct xt_snapshot_trigger *trigger)
+static const char *parse_limit(const char *text, bool has_factor,
+			       struct xt_snapshot_trigger *trigger)
 {
 	size_t length = strcspn(text, ",");
 
+	if (has_factor && xt_factor_parse(text, length, &trigger->factor))
+		return text + length;
 	return xt_time_parse(text, length, &trigger->limit_ns) ? text + length : NULL;
 }
 
-static const char *parse_range(const char *name, struct xt_snapshot_trigger *trigger)
+static const char *parse_name(const char *name, bool has_factor,
+			      struct xt_snapshot_trigger *trigger)
 {
 	const char *end = NULL, *arrow = name;
 
 	while (!end && (arrow = strchr(arrow, '>')))
-		end = parse_limit(++arrow, trigger);
+		end = parse_limit(++arrow, has_factor, trigger);
 	if (!end || arrow - 1 == name)
 		return NULL;
 	trigger->name = name;
@@ -42,14 +52,19 @@ static const char *parse_one(const char *text, struct xt_snapshot_trigger *trigg
 	*trigger = (struct xt_snapshot_trigger){.text = text};
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 		size_t length = strlen(kinds[k].start);
+		bool has_factor = kinds[k].has_factor;
 
 		if (strncmp(text, kinds[k].start, length) != 0)
 			continue;
 		trigger->kind = kinds[k].kind;
-		if (trigger->kind == XT_TRIGGER_RANGE)
-			return parse_range(text + length, trigger);
-		return kinds[k].start[length - 1] == '>' ? parse_limit(text + length, trigger)
-							 : text + length;
+		switch (kinds[k].start[length - 1]) {
+		case ':':
+			return parse_name(text + length, has_factor, trigger);
+		case '>':
+			return parse_limit(text + length, has_factor, trigger);
+		default:
+			return text + length;
+		}
 	}
 	return NULL;
 }

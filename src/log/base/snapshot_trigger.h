@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses the triggers of snapshots: "range:step>500ms,idle>2s,hang>10s,error,oom". Never allocates;
- * any thread.
+ * Parses the triggers of snapshots: "range:step>500ms,iteration>3x,idle>2s,hang>10s,error,oom".
+ * Never allocates; any thread.
  */
 #ifndef XT_LOG_SNAPSHOT_TRIGGER_H
 #define XT_LOG_SNAPSHOT_TRIGGER_H
@@ -18,6 +18,7 @@
 
 enum xt_trigger_kind {
 	XT_TRIGGER_RANGE,
+	XT_TRIGGER_ITERATION,
 	XT_TRIGGER_IDLE,
 	XT_TRIGGER_HANG,
 	XT_TRIGGER_ERROR,
@@ -29,13 +30,15 @@ struct xt_snapshot_trigger {
 	enum xt_trigger_kind kind;
 	const char *text; /* the whole trigger */
 	size_t text_bytes;
-	const char *name; /* of the NVTX range */
+	const char *name; /* of the NVTX range; NULL: none */
 	size_t name_bytes;
-	uint64_t limit_ns; /* what exceeds it fires the trigger */
+	/* What exceeds the limit fires the trigger: a time, or a multiple of the median. */
+	uint64_t limit_ns;
+	double factor; /* 0: the limit is limit_ns */
 };
 
 /*
- * Parses triggers separated by commas. The name of a range ends at the first ">" that a time
+ * Parses triggers separated by commas. The name of a range ends at the first ">" that a limit
  * follows, so it may contain commas. Returns their number, or -EINVAL if one is malformed or there
  * are too many.
  */

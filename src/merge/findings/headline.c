@@ -174,6 +174,20 @@ void headline_add_samples(struct reading *reading)
 			     (int64_t)(until_ns - (uint64_t)process->origin_ns));
 }
 
+static void add_part(struct run *run, const struct model *model)
+{
+	const char *trigger = model_meta(model, "snapshot.trigger");
+	uint64_t from_ns = model->from_ns > model->start_ns ? model->from_ns - model->start_ns : 0;
+
+	if ((!from_ns && !*trigger) || run->part_count++)
+		return;
+	run->part.from_ns = from_ns;
+	if (model->last_clock_ns > model->start_ns)
+		run->part.until_ns = model->last_clock_ns - model->start_ns;
+	run->part.is_flight_recorder = model_is_flight_recording(model);
+	snprintf(run->part.trigger, sizeof(run->part.trigger), "%s", trigger);
+}
+
 int headline_add(struct reading *reading)
 {
 	struct headline *headline = &reading->run->headline;
@@ -184,6 +198,7 @@ int headline_add(struct reading *reading)
 	int64_t until_ns = (int64_t)(callsites->last_ns - (uint64_t)process->origin_ns);
 	int error = 0;
 
+	add_part(reading->run, reading->model);
 	if (!callsites->by_stack || callsites->first_ns >= callsites->last_ns)
 		return 0;
 	if (reading->run->selection)

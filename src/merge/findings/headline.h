@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "idle/idle.h"
 #include "merge/findings/finding.h"
-#include "merge/sums/idle.h"
 
 #define HEADLINE_COSTS 3
 

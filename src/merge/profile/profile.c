@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "log/base/mask_numbers.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/base/labels.h"
 #include "merge/profile/profile_iterations.h"
@@ -289,7 +290,7 @@ static uint32_t plain_name(struct profile *p, const char *text, size_t length)
 	plain = strndup(text, length);
 	if (!plain)
 		return NAME_FAILED;
-	iterations_mask_numbers(plain);
+	xt_mask_numbers(plain);
 	name = intern(p, plain);
 	free(plain);
 	return name;

@@ -6,10 +6,10 @@
 #ifndef XT_MERGE_PROFILE_H
 #define XT_MERGE_PROFILE_H
 
+#include "idle/idle.h"
 #include "log/base/hash_table.h"
 #include "merge/base/json.h"
 #include "merge/exporter.h"
-#include "merge/sums/idle.h"
 
 #define PROFILE_VERSION 2 /* docs/DIFF.md says which changes keep it */
 

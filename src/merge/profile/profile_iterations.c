@@ -4,12 +4,12 @@
  */
 #include "merge/profile/profile_iterations.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "log/base/mask_numbers.h"
 #include "merge/profile/profile_period.h"
 
 #define ENOUGH_ITERATIONS PROFILE_BATCHES /* more iterations than this are not better */
@@ -32,19 +32,6 @@ struct search {
 	size_t candidate_capacity;
 };
 
-void iterations_mask_numbers(char *text)
-{
-	char *to = text;
-
-	for (const char *from = text; *from; from++) {
-		if (!isdigit((unsigned char)*from))
-			*to++ = *from;
-		else if (to == text || to[-1] != '#')
-			*to++ = '#';
-	}
-	*to = '\0';
-}
-
 char *iterations_range_name(const struct model *model, const struct range_node *node)
 {
 	const char *domain = names_text(&model->names, model_string(model, node->domain), NULL);
@@ -53,7 +40,7 @@ char *iterations_range_name(const struct model *model, const struct range_node *
 
 	if (asprintf(&name, "%s%s%s", domain, domain[0] ? ":" : "", text) < 0)
 		return NULL;
-	iterations_mask_numbers(name);
+	xt_mask_numbers(name);
 	return name;
 }
 
@@ -194,7 +181,7 @@ static int find_ranges(struct windows *windows, const struct model *model, const
 	int error = wanted && !name ? -ENOMEM : make_labels(&s);
 
 	if (name)
-		iterations_mask_numbers(name);
+		xt_mask_numbers(name);
 	for (size_t t = 0; t < model->ranges.thread_count && !error; t++)
 		error = survey_thread(&s, (uint32_t)t);
 	if (!error)

@@ -17,9 +17,6 @@
 int iterations_find(struct windows *windows, const struct model *model, const char *log_path,
 		    const struct windows_request *request);
 
-/* Replaces each number in text with '#', so that names that differ only in numbers become equal. */
-void iterations_mask_numbers(char *text);
-
 /*
  * Formats the name of an NVTX range with masked numbers. The caller frees it. Returns NULL if out
  * of memory.

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the period of a sequence of launches.
- *
- * A loop passes each of its places (call stacks) once per iteration, so any place could mark the
- * start of an iteration. A place is a good marker if the launches between its occurrences are
- * always the same. They are compared by the sum of the hashes of their stacks. Prefix sums give
- * that sum for any interval, so testing all candidates costs about as much as reading the sequence
- * once.
+ * Finds the period of the launches in a log: log/base/period.h.
  */
 #include "merge/profile/profile_period.h"
 
@@ -14,11 +8,10 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "log/base/period.h"
 #include "xtrace/reader.h"
 
 #define LAUNCHES_MAX (1u << 20) /* number of launches to search */
-#define SHARE_MIN    0.5	/* share of launches that equal intervals must cover */
-#define SHARE_TIE    0.98	/* markers at least this close to the best are considered equal */
 #define THREADS_SEEN 1024
 
 struct launches {
@@ -30,14 +23,6 @@ struct launches {
 	uint64_t call_count;
 	uint32_t busiest;
 };
-
-static uint64_t hash(uint64_t x)
-{
-	x *= 0x9e3779b97f4a7c15u;
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93u;
-	return x ^ x >> 32;
-}
 
 static bool is_launch(const struct model *model, uint64_t api)
 {
@@ -110,7 +95,7 @@ static void note_time(void *context, uint64_t time_ns)
 }
 
 /* Keep only the launches of the thread with the most launches. */
-static int keep_busiest(struct launches *l)
+static int keep_busiest(struct launches *l, const struct model *model)
 {
 	size_t *counts = calloc(THREADS_SEEN, sizeof(*counts)), kept = 0;
 
@@ -126,119 +111,11 @@ static int keep_busiest(struct launches *l)
 	for (size_t i = 0; i < l->count; i++) {
 		if (l->threads[i] != l->busiest)
 			continue;
-		l->stacks[kept] = l->stacks[i];
+		l->stacks[kept] = l->stacks[i] < model->stacks.count ? l->stacks[i] : 0;
 		l->times_ns[kept++] = l->times_ns[i];
 	}
 	l->count = kept;
 	return 0;
-}
-
-static int compare_u64(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/*
- * The share of launches in the most frequent kind of interval between occurrences of a place. The
- * hashes of all launches before launch i add up to sums[i]. The occurrences are in places.
- */
-static double share_alike(const uint64_t *sums, const uint32_t *places, size_t count,
-			  size_t launch_count, uint64_t *room)
-{
-	size_t best = 0, alike = 0;
-	uint64_t length = 0;
-
-	for (size_t i = 0; i + 1 < count; i++)
-		room[i] = sums[places[i + 1]] - sums[places[i]];
-	qsort(room, count - 1, sizeof(*room), compare_u64);
-	for (size_t i = 0; i + 1 < count; i++) {
-		alike = i && room[i] == room[i - 1] ? alike + 1 : 1;
-		if (alike > best) {
-			best = alike;
-			length = room[i];
-		}
-	}
-	for (size_t i = 0; i + 1 < count; i++)
-		if (sums[places[i + 1]] - sums[places[i]] == length)
-			return (double)best * (places[i + 1] - places[i]) / (double)launch_count;
-	return 0.0;
-}
-
-/* Occurrences of each stack, in one array. */
-struct index {
-	uint32_t *first; /* stack s occurs at places[first[s]] up to places[first[s + 1] - 1] */
-	uint32_t *places;
-	uint64_t *sums;
-	uint64_t *room;
-	uint32_t stack_count;
-};
-
-static int make_index(struct index *index, const struct launches *l, const struct model *model)
-{
-	index->stack_count = (uint32_t)model->stacks.count;
-	index->first = calloc((size_t)index->stack_count + 2, sizeof(*index->first));
-	index->places = calloc(l->count + 1, sizeof(*index->places));
-	index->sums = calloc(l->count + 1, sizeof(*index->sums));
-	index->room = calloc(l->count + 1, sizeof(*index->room));
-	if (!index->first || !index->places || !index->sums || !index->room)
-		return -ENOMEM;
-	for (size_t i = 0; i < l->count; i++) {
-		if (l->stacks[i] >= index->stack_count)
-			l->stacks[i] = 0;
-		index->first[l->stacks[i] + 2]++;
-		index->sums[i + 1] = index->sums[i] + hash(l->stacks[i] + 1);
-	}
-	for (uint32_t s = 0; s < index->stack_count; s++)
-		index->first[s + 2] += index->first[s + 1];
-	for (size_t i = 0; i < l->count; i++)
-		index->places[index->first[l->stacks[i] + 1]++] = (uint32_t)i;
-	return 0;
-}
-
-static void free_index(struct index *index)
-{
-	free(index->first);
-	free(index->places);
-	free(index->sums);
-	free(index->room);
-}
-
-/*
- * The stack that marks the start of iterations, or UINT32_MAX. Among markers as good as the best,
- * prefer the most frequent, then the earliest.
- */
-static uint32_t find_marker(const struct index *index, const struct launches *l)
-{
-	double best = 0.0, *shares = calloc(index->stack_count, sizeof(*shares));
-	uint32_t marker = UINT32_MAX;
-	size_t most = 0;
-
-	for (uint32_t s = 0; shares && s < index->stack_count; s++) {
-		size_t count = index->first[s + 1] - index->first[s];
-
-		if (count < PROFILE_ITERATIONS_MIN)
-			continue;
-		shares[s] = share_alike(index->sums, index->places + index->first[s], count,
-					l->count, index->room);
-		if (shares[s] > best)
-			best = shares[s];
-	}
-	for (uint32_t s = 0; shares && best >= SHARE_MIN && s < index->stack_count; s++) {
-		size_t count = index->first[s + 1] - index->first[s];
-
-		if (count < PROFILE_ITERATIONS_MIN || shares[s] < best * SHARE_TIE)
-			continue;
-		if (count > most ||
-		    (count == most &&
-		     index->places[index->first[s]] < index->places[index->first[marker]])) {
-			most = count;
-			marker = s;
-		}
-	}
-	free(shares);
-	return marker;
 }
 
 /* Collects the occurrences of the marker in the whole log. */
@@ -279,21 +156,19 @@ int period_find(struct windows *windows, const struct model *model, const char *
 	struct launches l = {.stacks = calloc(LAUNCHES_MAX, sizeof(*l.stacks)),
 			     .threads = calloc(LAUNCHES_MAX, sizeof(*l.threads)),
 			     .times_ns = calloc(LAUNCHES_MAX, sizeof(*l.times_ns))};
-	struct index index = {0};
-	uint32_t marker = UINT32_MAX;
+	uint32_t marker = XT_PERIOD_NONE;
 	int error = -ENOMEM;
 
 	if (!l.stacks || !l.threads || !l.times_ns)
 		goto out;
 	error = each_call(model, log_path, &(struct listener){note, note_time, &l});
 	if (!error)
-		error = keep_busiest(&l);
+		error = keep_busiest(&l, model);
 	if (!error)
-		error = make_index(&index, &l, model);
+		error = xt_period_find(l.stacks, l.count, (uint32_t)model->stacks.count, &marker);
 	if (error)
 		goto out;
-	marker = find_marker(&index, &l);
-	if (marker != UINT32_MAX) {
+	if (marker != XT_PERIOD_NONE) {
 		struct passings passings = {windows, l.busiest, marker};
 
 		windows->source = WINDOWS_PERIOD;
@@ -305,7 +180,6 @@ int period_find(struct windows *windows, const struct model *model, const char *
 	if (!error && windows->found_count < PROFILE_ITERATIONS_MIN)
 		error = slice(windows, &l);
 out:
-	free_index(&index);
 	free(l.stacks);
 	free(l.threads);
 	free(l.times_ns);

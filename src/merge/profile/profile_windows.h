@@ -17,8 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/period.h"
+
 #define PROFILE_BATCHES	       32
-#define PROFILE_ITERATIONS_MIN 8 /* fewer repetitions do not count as iterations */
+#define PROFILE_ITERATIONS_MIN XT_PERIOD_ITERATIONS_MIN /* fewer are none */
 
 enum windows_source {
 	WINDOWS_SLICES,

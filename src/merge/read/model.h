@@ -282,6 +282,12 @@ uint32_t model_range_at(const struct model *model, const struct range_call *call
 /* Returns the text of a META key ("" if absent) and the value of an ACCOUNT key (0 if absent). */
 const char *model_meta(const struct model *model, const char *key);
 
+/* Whether the log lacks its beginning, to keep a limit of size or time. */
+static inline bool model_is_cut(const struct model *model)
+{
+	return model->from_ns > model->start_ns;
+}
+
 /* Whether the log has all events since META `log.from`, as the user asked. */
 bool model_is_flight_recording(const struct model *model);
 

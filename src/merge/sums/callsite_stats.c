@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/call_result.h"
 #include "log/base/grow.h"
 #include "merge/base/labels.h"
 #include "merge/sums/threads.h"
@@ -19,10 +20,6 @@
 #define LATENCY_NS	12000 /* from launch to start on an idle GPU; measured 6 to 10 us */
 #define SWITCH_NS	5000  /* time the GPU may need between two pieces of work */
 #define EARLY_NS	5000  /* work launched this long before counts as launched in time */
-
-/* Results that answer a query and are no failures. */
-#define NOT_READY 600
-#define NOT_FOUND 500
 
 int callsites_init(struct callsites *callsites, const struct model *model,
 		   const struct threads *threads)
@@ -193,8 +190,7 @@ static void note_thread(struct thread_stats *thread, struct callsite *callsite, 
 
 static void note_result(struct callsite *callsite, uint64_t result)
 {
-	if (!result || result == NOT_READY ||
-	    (result == NOT_FOUND && callsite->class == XT_API_MODULE))
+	if (!xt_call_failed(callsite->class, result))
 		return;
 	callsite->failed_count++;
 	callsite->last_result = result;

@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "idle/idle.h"
 #include "merge/read/correlate.h"
 #include "merge/read/model.h"
-#include "merge/sums/idle.h"
 #include "merge/sums/saturating.h"
 #include "merge/sums/timeline.h"
 #include "merge/sums/aggregate.h"

@@ -19,10 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "idle/idle.h"
 #include "log/base/hash_table.h"
 #include "merge/sums/aggregate.h"
 #include "merge/sums/cpu_logs.h"
-#include "merge/sums/idle.h"
 #include "merge/sums/threads.h"
 
 #define IDLE_PATH_NONE	    0 /* the GPU was the cause, or the process was not sampled at all */

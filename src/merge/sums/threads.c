@@ -9,16 +9,9 @@
 
 #include "log/base/grow.h"
 
-/* Only the name tells whether a copy blocks: the record of the copy comes later, or never. */
 enum thread_state threads_state_of(const struct model *model, const struct api *api)
 {
-	const char *name = names_text(&model->names, api->name, NULL);
-
-	if (api->class == XT_API_SYNC)
-		return THREAD_IN_SYNC;
-	if (api->class == XT_API_COPY && !strstr(name, "Async") && !strstr(name, "Prefetch"))
-		return THREAD_IN_COPY;
-	return THREAD_BUSY;
+	return thread_state_of_call(api->class, names_text(&model->names, api->name, NULL));
 }
 
 int threads_init(struct threads *threads, const struct model *model)

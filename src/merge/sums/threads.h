@@ -6,9 +6,9 @@
 #ifndef XT_MERGE_THREADS_H
 #define XT_MERGE_THREADS_H
 
+#include "idle/thread_timeline.h"
 #include "merge/read/correlate.h"
 #include "merge/read/model.h"
-#include "merge/sums/thread_timeline.h"
 
 #define THREADS_CHECKPOINTS_MAX                                                                    \
 	(1u << 20) /* of all threads together; beyond it, the older half is thinned out */

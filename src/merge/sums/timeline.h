@@ -6,11 +6,11 @@
 #ifndef XT_MERGE_TIMELINE_H
 #define XT_MERGE_TIMELINE_H
 
+#include "idle/idle.h"
 #include "merge/read/correlate.h"
 #include "merge/read/reorder_buffer.h"
 #include "merge/read/pauses.h"
 #include "merge/sums/exclusive.h"
-#include "merge/sums/idle.h"
 #include "merge/sums/idle_paths.h"
 #include "merge/sums/threads.h"
 #include "merge/sums/aggregate.h"

@@ -222,19 +222,27 @@ static char *account_line(const struct run *run)
 	const char *known =
 		run->logs_open || run->losses[LOSS_LOG_ACCOUNTS] ? "as of the last update: " : "";
 	char seen[COUNT_BYTES], written[COUNT_BYTES], lost[COUNT_BYTES], bad[COUNT_BYTES],
-		cut[COUNT_BYTES], audits[COUNT_BYTES], wrong[COUNT_BYTES], *text;
+		cut[COUNT_BYTES], audits[COUNT_BYTES], wrong[COUNT_BYTES], number[COUNT_BYTES],
+		dropped[64] = "", *text;
+	uint64_t dropped_count = losses_account(run->accounts, "calls.lost.size");
 
 	format_count(seen, losses_account(run->accounts, "calls.seen"));
 	format_count(written, losses_account(run->accounts, "calls.written"));
-	format_count(lost, account_sum(run, "calls.lost."));
+	format_count(lost, account_sum(run, "calls.lost.") - dropped_count);
+	/* The user asked for a limit. */
+	if (dropped_count) {
+		format_count(number, dropped_count);
+		snprintf(dropped, sizeof(dropped), " + dropped for the limit of the log %s",
+			 number);
+	}
 	format_count(bad, invalid);
 	format_count(cut, losses_account(run->accounts, "stacks.truncated"));
 	format_count(audits, losses_account(run->accounts, "stacks.audited"));
 	format_count(wrong, losses_account(run->accounts, "stacks.mismatched"));
 	if (asprintf(&text,
-		     "%scalls seen %s = written %s + lost %s; records invalid %s; "
+		     "%scalls seen %s = written %s%s + lost %s; records invalid %s; "
 		     "stacks truncated %s, checked %s, wrong %s",
-		     known, seen, written, lost, bad, cut, audits, wrong) < 0)
+		     known, seen, written, dropped, lost, bad, cut, audits, wrong) < 0)
 		return NULL;
 	return text;
 }

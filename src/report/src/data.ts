@@ -177,6 +177,7 @@ export interface HeadlineCost extends Place {
 
 export interface Headline {
 	command: string;
+	recorded?: string; /* which part of the run the log has; absent if it has all */
 	wall_ns: number;
 	span_ns: number;
 	gpu_busy_ns: number;

@@ -24,8 +24,11 @@ export function statusOf({ report }: State): Status {
 /* Returns the reasons for the trust level. */
 function meaningOf({ report }: State): string {
 	const { reasons } = report.summary.trust;
+	const part = report.summary.headline?.recorded ? ' of the recorded part' : '';
 
-	return reasons.length ? `${reasons.join('; ')}.` : 'Nothing was lost, and every kernel, copy and memset has its call.';
+	return reasons.length
+		? `${reasons.join('; ')}.`
+		: `Nothing${part} was lost, and every kernel, copy and memset has its call.`;
 }
 
 export function titleOf({ report }: State): string {
@@ -218,6 +221,12 @@ function Headline({ state }: { state: State }) {
 					<code>{headline.command}</code>
 				</dd>
 			</div>
+			{headline.recorded ? (
+				<div>
+					<dt>Recorded</dt>
+					<dd id="recorded">{headline.recorded}</dd>
+				</div>
+			) : null}
 			{headline.gpu_idle_ns ? (
 				<div>
 					<dt>GPU idle</dt>

@@ -12,6 +12,10 @@
  *	fork			makes a child that does nothing
  *	fail, oom		a call that fails
  *	become ID		changes to the user and group of this number
+ *	query			asks whether the GPU has finished, while it works
+ *	alloc, free		allocates 1 MiB, or frees what was allocated last
+ *	retry			an allocation that fails, a free, and an allocation that succeeds
+ *	steps N MS		N iterations of a loop with three launches; the last one takes MS
  */
 #include <cuda.h>
 
@@ -113,10 +117,57 @@ static void become(gid_t id)
 		exit(96);
 }
 
+/* Like PyTorch's allocator. The CUDA library of the simulation limits the memory. */
+static void retry_allocation(void)
+{
+	CUdeviceptr cached, memory;
+
+	check(cuMemAlloc(&cached, 4096));
+	if (cuMemAlloc(&memory, (size_t)1 << 60) != CUDA_ERROR_OUT_OF_MEMORY)
+		exit(96);
+	check(cuCtxSynchronize());
+	check(cuMemFree(cached));
+	check(cuMemAlloc(&memory, 4096));
+	check(cuMemFree(memory));
+}
+
+static void query(CUstream stream)
+{
+	launch(stream);
+	if (cuStreamQuery(stream) != CUDA_ERROR_NOT_READY)
+		exit(95);
+}
+
+__attribute__((noinline)) static void launch_head(CUstream stream)
+{
+	launch(stream);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void launch_layer(CUstream stream)
+{
+	launch(stream);
+	__asm__ volatile("");
+}
+
+static void iterate(unsigned count, unsigned last_ms, CUstream stream)
+{
+	const struct timespec step = {0, 1000000}, last = {0, last_ms * 1000000l};
+
+	for (unsigned i = 0; i < count; i++) {
+		launch_head(stream);
+		launch_layer(stream);
+		nanosleep(i == count - 1 ? &last : &step, NULL);
+		launch_layer(stream);
+	}
+}
+
 static void act(const char *line, CUstream stream)
 {
 	static uint64_t started;
+	static CUdeviceptr allocated;
 	CUdeviceptr memory;
+	unsigned count, last_ms;
 
 	if (!strncmp(line, "push ", 5))
 		nvtx_push_a(line + 5);
@@ -140,6 +191,16 @@ static void act(const char *line, CUstream stream)
 		become((gid_t)atoi(line + 7));
 	else if (!strcmp(line, "oom"))
 		cuMemAlloc(&memory, (size_t)1 << 60);
+	else if (!strcmp(line, "query"))
+		query(stream);
+	else if (!strcmp(line, "alloc"))
+		check(cuMemAlloc(&allocated, 1 << 20));
+	else if (!strcmp(line, "free"))
+		check(cuMemFree(allocated));
+	else if (!strcmp(line, "retry"))
+		retry_allocation();
+	else if (sscanf(line, "steps %u %u", &count, &last_ms) == 2)
+		iterate(count, last_ms, stream);
 	else
 		exit(98);
 }

@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -25,6 +26,8 @@ class Test(control_test.Test):
         assert done.returncode == 0 and ", closed" in done.stdout, done.stdout + done.stderr
         text = self.xtrace("merge", "--quiet", "--text", "-", log)
         assert "trust: complete" in text, text
+        assert "+ lost 0;" in text, text
+        return text
 
     def rows(self, log, kind):
         done = subprocess.run([sys.executable, "-B", self.args.dump, "--format", "json", "--kind",
@@ -85,7 +88,10 @@ class Newest(Test):
         assert sum(self.counts(service).values()) == len(self.rows(log, "KERNEL"))
 
     def check_newest(self, log, times):
-        self.check(log)
+        text = self.check(log)
+        newest = r"\nrecorded +the newest \d+\.\d+ s, from \d+\.\d+ s on \(flight recorder\)"
+        asked = r"; snapshot at \d+\.\d+ s, on request\n" if "snapshot" in log else r"\n"
+        assert re.search(newest + asked, text), text
         starts = [row["start_ns"] for row in self.rows(log, "KERNEL")]
         end = times[-1][1]
         wanted = [span for span in times if span[0] > end - SECOND]
@@ -101,11 +107,13 @@ class Size(Test):
     def run(self):
         with Service(self, "--flight-recorder", "512K", threads=4) as service:
             log = self.log(service)
+            service.do("alloc", "alloc")
             for number in range(1, 6):
                 time.sleep(0.3)
                 self.xtrace("snapshot", service.data)
                 assert len(self.snapshots(service)) == number
                 assert os.path.getsize(log) <= 1.05 * (512 << 10)
+            self.check_memory(service, log)
             self.xtrace("stop", service.pid)
             self.xtrace("snapshot", service.pid)
             self.xtrace("start", service.pid)
@@ -119,6 +127,16 @@ class Size(Test):
                 service.do("launch")
             assert os.path.isdir(service.data + ".old/snapshots") == kept
         assert not self.snapshots(service)
+
+    def check_memory(self, service, log):
+        """The log lacks the allocations, but says how much there was."""
+        assert not self.rows(log, "MEMORY")
+        for expected in (2 << 20, 1 << 20):
+            top = json.loads(self.xtrace("top", "--json", "--interval", "10ms", service.data))
+            assert top["processes"][0]["allocated_bytes"] == expected, (top, expected)
+            if expected == 2 << 20:
+                service.do("free")
+                time.sleep(0.5)
 
 
 class Triggers(Test):
@@ -138,7 +156,7 @@ class Triggers(Test):
             self.await_snapshots(service, 1)
             service.do("launch", "fail")
             self.await_snapshots(service, 2)
-            service.do("launch", "oom")
+            service.do("launch", "oom", "launch")
             self.await_snapshots(service, 3)
             service.do("launch")
             self.await_snapshots(service, 4)
@@ -146,8 +164,9 @@ class Triggers(Test):
             service.end()
         found = [self.trigger(path) for path in self.snapshots(service)]
         assert found == ["range:a,step>100ms", "error", "oom", "idle>1s"], found
-        for path in self.snapshots(service):
-            self.check(path)
+        for path, trigger in zip(self.snapshots(service), found):
+            text = self.check(path)
+            assert re.search(r"\nrecorded +snapshot at .*s, triggered by %s\n" % trigger, text), text
             assert path in service.said, service.said
         self.check_limits()
         self.check_hang()
@@ -180,6 +199,78 @@ class Triggers(Test):
         path, = self.snapshots(service)
         assert self.trigger(path) == "hang>500ms"
         self.check(path)
+
+
+class Unusual(Test):
+    """Triggers that compare with the median, and allocations that are retried."""
+
+    def run(self):
+        every = ("--snapshot-interval", "1ms", "--flight-recorder", "30s")
+        with Service(self, *every, "--snapshot-on", "range:step>20x", name="ranges") as service:
+            self.ranges(service, 15)
+            self.ranges(service, 1, 0.2)  # there is no median yet
+            self.ranges(service, 8)
+            time.sleep(0.3)  # between ranges
+            assert not self.snapshots(service)
+            self.ranges(service, 1, 0.3)
+            self.await_snapshots(service, 1)
+            service.end()
+        self.check_triggers(service, "range:step>20x")
+        with Service(self, *every, "--snapshot-on", "iteration:batch 1>20x",
+                     name="iterations") as service:
+            self.ranges(service, 24)
+            # A pause of recording is no long iteration.
+            self.xtrace("stop", service.pid)
+            time.sleep(0.3)
+            self.xtrace("start", service.pid)
+            self.ranges(service, 1)
+            time.sleep(0.3)
+            assert not self.snapshots(service)
+            service.do("push batch 99")
+            self.await_snapshots(service, 1)
+            service.end()
+        self.check_triggers(service, "iteration:batch 1>20x")
+        with Service(self, *every, "--snapshot-on", "iteration>50x,iteration>200ms",
+                     name="launches") as service:
+            service.do("steps 500 1")
+            time.sleep(0.3)
+            assert not self.snapshots(service)
+            service.do("steps 2 100", "steps 1 1")
+            self.await_snapshots(service, 1)
+            service.do("steps 2 250", "steps 1 1")
+            self.await_snapshots(service, 2)
+            service.end()
+        first, second = [self.trigger(path) for path in self.snapshots(service)]
+        assert first == "iteration>50x" and second in ("iteration>50x", "iteration>200ms")
+        self.check_retry(every)
+
+    def check_triggers(self, service, *wanted):
+        found = [self.trigger(path) for path in self.snapshots(service)]
+        assert found == list(wanted), found
+        for path in self.snapshots(service):
+            self.check(path)
+
+    def ranges(self, service, count, seconds=0.005):
+        for number in range(count):
+            service.do("push batch %d" % number, "push step", "launch")
+            time.sleep(seconds)
+            service.do("pop", "pop")
+
+    def check_retry(self, every):
+        with Service(self, *every, "--api", "all", "--snapshot-on", "error,oom",
+                     name="retry") as service:
+            service.do("launch", "retry", "launch", "query", "launch")
+            time.sleep(1.3)
+            assert not self.snapshots(service)
+            # The program goes on without memory, or waits.
+            service.do("oom", "launch")
+            self.await_snapshots(service, 1)
+            service.do("retry", "oom")
+            self.await_snapshots(service, 2)
+            service.do("fail")
+            self.await_snapshots(service, 3)
+            service.end()
+        self.check_triggers(service, "oom", "oom", "error")
 
 
 class Faults(Test):
@@ -230,7 +321,7 @@ class Faults(Test):
         assert sum(self.counts(service, status=1).values()) > 0
 
 
-PARTS = {part.__name__.lower(): part for part in (Newest, Size, Triggers, Faults)}
+PARTS = {part.__name__.lower(): part for part in (Newest, Size, Triggers, Unusual, Faults)}
 
 if __name__ == "__main__":
     try:

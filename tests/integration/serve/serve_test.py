@@ -108,6 +108,10 @@ class Counts(ServeTest):
         assert values["xtrace_copied_bytes_total"] == sum(row["bytes"] for row in copies), values
         busy_ns = round(values["xtrace_gpu_busy_seconds_total"] * 1e9)
         assert busy_ns == summary["headline"]["gpu_busy_ns"], values
+        idle_ns = round(values["xtrace_gpu_idle_seconds_total"] * 1e9)
+        wanted_ns = summary["headline"]["gpu_idle_ns"]
+        # The process may have run on after its last work.
+        assert wanted_ns <= idle_ns <= wanted_ns + 1.5e9, (idle_ns, wanted_ns)
         assert values["xtrace_lost_events_total"] == values["xtrace_damaged_chunks_total"] == 0
         assert values["xtrace_allocated_bytes"] == 0, "all memory was freed"
         assert values["xtrace_tracer_seconds_total"] > 0, values
@@ -157,6 +161,25 @@ class Counts(ServeTest):
             self.check_dashboard(samples)
             self.check_paths(samples, "one")
         assert "waiting for it" in server.said and len(server.said.splitlines()) == 2, server.said
+
+
+class Long(ServeTest):
+    """A kernel is in the log when it has ended. Until then, its time is not idle."""
+
+    def run(self):
+        os.environ["XTRACE_SIMGPU_KERNEL_NS"] = "2200000000:2200000000"
+        with Server(self, "data") as server:
+            with Service(self) as service:
+                server.wait(1, "state", pid=service.pid, state="recording")
+                service.do("launch")
+                time.sleep(0.5)
+                service.do("launch")
+            samples = server.wait(1, "state", pid=service.pid, state="ended")
+        values = {cause: value for name, labels, value in samples
+                  for cause in (labels.get("cause", name),)}
+        busy_ns = round(values["xtrace_gpu_busy_seconds_total"] * 1e9)
+        assert busy_ns == self.summary("data")["headline"]["gpu_busy_ns"], values
+        assert busy_ns >= 4.4e9 and values["nothing submitted"] < 1, values
 
 
 class Compacted(ServeTest):
@@ -290,7 +313,7 @@ class Prometheus(ServeTest):
             self.check(server)
 
 
-PARTS = {part.__name__.lower(): part for part in (Counts, Compacted, Names, Http, Prometheus)}
+PARTS = {part.__name__.lower(): part for part in (Counts, Long, Compacted, Names, Http, Prometheus)}
 
 
 def main():

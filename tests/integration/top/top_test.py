@@ -84,11 +84,16 @@ class Test:
     def check_once(self, pid):
         text = self.top("--once", "--interval", "300ms", "--filter", "MATMUL", "data")
         assert "llm_inference" in text and "matmul_kernel" in text, text
+        assert re.search(r"\nGPU idle %: \d+\.\d [a-zA-Z ()]+[,\n]", text), text
         assert "softmax" not in text and "\033" not in text, text
-        document = json.loads(self.top("--json", "--interval", "300ms", pid))
+        # Idle time is a second older.
+        document = json.loads(self.top("--json", "--interval", "1500ms", pid))
         process, = document["processes"]
         assert process["pid"] == int(pid) and process["state"] == "recording", process
         assert process["launches_per_second"] > 1000 and 0 < process["busy_ratio"] <= 1, process
+        idle = process["idle_ratios"]
+        assert len(idle) == 7 and idle["CPU blocked in sync"] > 0, idle
+        assert 0.5 < process["busy_ratio"] + sum(idle.values()) < 1.5, process
         assert process["allocated_bytes"] > 0 and process["lost"] == 0, process
         kernels = [row["name"] for row in document["kernels"]]
         assert kernels[0] == "matmul_kernel" and len(kernels) == len(set(kernels)), kernels
@@ -107,7 +112,7 @@ class Test:
         terminal.read(0.2)
         terminal.resize(100, 30)
         terminal.press("/Softmax\r")
-        frame = terminal.wait(lambda text: "filter: Softmax\n" in text, "a filter")
+        frame = terminal.wait(lambda text: "filter: Softmax  q quit" in text, "a filter")
         assert not [line for line in frame if "matmul" in line], frame
         terminal.press("/x\033")
         terminal.wait(lambda text: "matmul_kernel" in text, "no filter")

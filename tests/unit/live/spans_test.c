@@ -36,7 +36,7 @@ static void covers_what_a_bitmap_covers(void **state)
 			uint64_t start_ns = random_next(&random) % (TIME_NS - 8);
 			uint64_t end_ns = start_ns + random_next(&random) % 8;
 
-			batch[i] = (struct live_span){start_ns, end_ns};
+			batch[i] = (struct live_span){.start_ns = start_ns, .end_ns = end_ns};
 			for (uint64_t ns = start_ns; ns < end_ns; ns++)
 				bits[ns] = true;
 		}
@@ -50,11 +50,11 @@ static void covers_what_a_bitmap_covers(void **state)
 static void forgets_old_spans_when_full(void **state)
 {
 	struct live_spans spans = {0};
-	struct live_span late[] = {{0, 15}};
+	struct live_span late[] = {{.start_ns = 0, .end_ns = 15}};
 
 	(void)state;
 	for (uint64_t i = 0; i <= LIVE_SPANS_MAX; i++) {
-		struct live_span span = {10 * i, 10 * i + 5};
+		struct live_span span = {.start_ns = 10 * i, .end_ns = 10 * i + 5};
 
 		assert_int_equal(live_spans_add(&spans, &span, 1), 0);
 	}

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/mask_numbers.h"
 #include "merge/profile/profile.h"
 #include "merge/profile/profile_iterations.h"
 
@@ -175,7 +176,7 @@ static void masks_numbers(void **state)
 	char text[] = "step 12 of 300, v2";
 
 	(void)state;
-	iterations_mask_numbers(text);
+	xt_mask_numbers(text);
 	assert_string_equal(text, "step # of #, v#");
 }
 

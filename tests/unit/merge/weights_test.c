@@ -10,7 +10,7 @@
 
 #include "merge/read/reorder_buffer.h"
 #include "merge/sums/exclusive.h"
-#include "merge/sums/idle.h"
+#include "idle/idle.h"
 #include "merge/sums/memory.h"
 
 static uint64_t seed;

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "idle/idle.h"
 #include "merge/base/labels.h"
 #include "merge/base/text.h"
 #include "merge/export/export_file.h"
 #include "merge/exporter.h"
 #include "merge/sums/calls.h"
 #include "merge/sums/anomalies.h"
-#include "merge/sums/idle.h"
 #include "merge/sums/tables.h"
 
 struct csv {

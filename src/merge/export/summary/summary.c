@@ -222,7 +222,10 @@ static void put_overview(struct output *out, const struct run *run,
 	if (run->launch_kernelless_count)
 		put_count(out, "  of graphs without kernels", run->launch_kernelless_count);
 	if (run->launch_unmatched_count)
-		put_count(out, "  without a recorded kernel", run->launch_unmatched_count);
+		put_count(out,
+			  run->part.trigger[0] ? "  without a recorded kernel, or not finished yet"
+					       : "  without a recorded kernel",
+			  run->launch_unmatched_count);
 	if (run->transfer_call_count)
 		put_count(out, "copy and memset calls", run->transfer_call_count);
 	if (run->transfer_unmatched_count)
@@ -257,7 +260,8 @@ static void put_overview(struct output *out, const struct run *run,
 	if (!run->pause_count)
 		return;
 	format_time(time, run->paused_ns);
-	put_fact(out, run->cut_count ? "not in the log, or recording paused" : "recording paused",
+	put_fact(out,
+		 run->cut_count ? "older than the log, or recording paused" : "recording paused",
 		 time);
 }
 

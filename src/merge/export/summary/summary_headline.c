@@ -2,6 +2,7 @@
 #include "merge/export/summary/summary_headline.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,6 +91,52 @@ static int add_duty_cycle(struct headline_texts *texts, const struct run *run)
 			 duty->log_unrecorded_count, duty->log_unrecorded_count == 1 ? "" : "es");
 	return add_text(texts, "duty cycle", "recorded %s of %s, in %s window%s%s", recorded,
 			covered, windows, duty->window_count == 1 ? "" : "s", without);
+}
+
+static char *newest_text(const struct recorded_part *part)
+{
+	const char *limit = part->is_flight_recorder ? "flight recorder" : "--max-size";
+	char length[TIME_BYTES], from[TIME_BYTES], *text;
+
+	if (!part->from_ns)
+		return strdup("");
+	format_time(length, part->until_ns > part->from_ns ? part->until_ns - part->from_ns : 0);
+	format_time(from, part->from_ns);
+	return asprintf(&text, "the newest %s, from %s on (%s)", length, from, limit) < 0 ? NULL
+											  : text;
+}
+
+char *headline_part_text(const struct run *run)
+{
+	const struct recorded_part *part = &run->part;
+	char at[TIME_BYTES], others[96] = "", *newest, *text = NULL;
+	bool is_asked = !strcmp(part->trigger, "request");
+
+	if (!run->part_count)
+		return strdup("");
+	if (run->inputs->count > 1)
+		snprintf(others, sizeof(others), "; only a part of %" PRIu64 " of %zu processes",
+			 run->part_count, run->inputs->count);
+	newest = newest_text(part);
+	format_time(at, part->until_ns);
+	if (newest && part->trigger[0])
+		(void)!asprintf(&text, "%s%ssnapshot at %s, %s%s%s", newest, *newest ? "; " : "",
+				at, is_asked ? "on request" : "triggered by ",
+				is_asked ? "" : part->trigger, others);
+	else if (newest)
+		(void)!asprintf(&text, "%s%s", newest, others);
+	free(newest);
+	return text;
+}
+
+/* Does nothing if the log has all of the run. */
+static int add_part(struct headline_texts *texts, const struct run *run)
+{
+	char *text = headline_part_text(run);
+	int error = !text ? -ENOMEM : *text ? add_text(texts, "recorded", "%s", text) : 0;
+
+	free(text);
+	return error;
 }
 
 /* Joins the classes with the most idle time, with their shares of the active time. */
@@ -195,6 +242,8 @@ int headline_texts(struct headline_texts *texts, const struct run *run)
 		error = add_time(texts, run);
 	if (!error)
 		error = add_duty_cycle(texts, run);
+	if (!error)
+		error = add_part(texts, run);
 	if (!error)
 		error = add_activity(texts, run);
 	if (!error)
@@ -347,6 +396,7 @@ int put_headline_json(struct json *json, const struct run *run)
 {
 	const struct headline *headline = &run->headline;
 	const struct input *first = &run->inputs->logs[0];
+	char *part = headline_part_text(run);
 	int error;
 
 	json_begin_object(json, "headline");
@@ -356,6 +406,11 @@ int put_headline_json(struct json *json, const struct run *run)
 	for (size_t g = 0; g < headline->gpu_count; g++)
 		json_string(json, NULL, headline->gpus[g]);
 	json_end_array(json);
+	if (!part)
+		return -ENOMEM;
+	if (*part)
+		json_string(json, "recorded", part);
+	free(part);
 	json_u64(json, "wall_ns", headline_wall_ns(headline));
 	json_u64(json, "span_ns", headline->span_ns);
 	json_u64(json, "gpu_busy_ns", headline->busy_ns);

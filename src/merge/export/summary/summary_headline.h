@@ -9,7 +9,7 @@
 #include "merge/exporter.h"
 #include "merge/findings/headline.h"
 
-#define HEADLINE_LINES 7 /* with the costs, ten */
+#define HEADLINE_LINES 8 /* with the costs, eleven */
 
 /* The lines above the costs: labels and texts. */
 struct headline_texts {
@@ -23,6 +23,12 @@ struct headline_texts {
 /* Returns 0 or -ENOMEM. Free the texts in any case. */
 int headline_texts(struct headline_texts *texts, const struct run *run);
 void headline_texts_free(struct headline_texts *texts);
+
+/*
+ * "the newest 4.128 s, from 4.000 s on (flight recorder); snapshot at 8.128 s, on request": which
+ * part of the run the log has. "" if it has all. The caller frees it. NULL if out of memory.
+ */
+char *headline_part_text(const struct run *run);
 
 /* "52.0 % of the GPU time, in f (a.py:1)". The caller frees it. NULL if out of memory. */
 char *headline_cost_text(const struct headline_cost *cost);

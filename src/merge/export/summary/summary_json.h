@@ -5,10 +5,10 @@
 #ifndef XT_MERGE_SUMMARY_JSON_H
 #define XT_MERGE_SUMMARY_JSON_H
 
+#include "idle/idle.h"
 #include "merge/base/json.h"
 #include "merge/exporter.h"
 #include "merge/sums/calls.h"
-#include "merge/sums/idle.h"
 #include "merge/sums/kernels.h"
 #include "merge/sums/timeline.h"
 

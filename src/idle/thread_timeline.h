@@ -7,8 +7,8 @@
  * To bound memory, the older half of the checkpoints can be thinned out. The remaining ones stay
  * exact; time between two checkpoints is interpolated.
  */
-#ifndef XT_MERGE_THREAD_TIMELINE_H
-#define XT_MERGE_THREAD_TIMELINE_H
+#ifndef XT_IDLE_THREAD_TIMELINE_H
+#define XT_IDLE_THREAD_TIMELINE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,6 +27,12 @@ enum thread_state {
 	THREAD_BUSY = THREAD_STATES_COUNTED, /* in another call, or briefly in its own code */
 	THREAD_STATES
 };
+
+/*
+ * State of a thread in a call of this class (enum xt_api_class) and function. Only the name tells
+ * whether a copy blocks: the record of the copy comes later, or never.
+ */
+enum thread_state thread_state_of_call(uint32_t class, const char *name);
 
 struct timeline_checkpoint {
 	uint64_t time_ns;
@@ -62,6 +68,10 @@ int thread_timeline_add_call(struct thread_timeline *timeline, enum thread_state
 
 /* Thin out the older half of the checkpoints and free the memory. */
 void thread_timeline_thin(struct thread_timeline *timeline);
+
+/* Drops what is only needed for times before before_ns, if that is most of it. */
+void thread_timeline_forget(struct thread_timeline *timeline, uint64_t before_ns);
+
 void thread_timeline_free(struct thread_timeline *timeline);
 
 /*

@@ -3,13 +3,14 @@
  * Idle GPU time: the gaps between the work of a device, divided by cause. docs/WEIGHTS.md defines
  * the classes.
  */
-#ifndef XT_MERGE_IDLE_H
-#define XT_MERGE_IDLE_H
+#ifndef XT_IDLE_IDLE_H
+#define XT_IDLE_IDLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "merge/sums/thread_timeline.h"
+#include "idle/thread_timeline.h"
 
 enum idle_class {
 	IDLE_LAUNCH_LATE,
@@ -38,7 +39,10 @@ extern const enum idle_class idle_class_of_thread[THREAD_STATES];
 /* Leaf frame of each class. */
 extern const char *const idle_labels[IDLE_CLASSES];
 
-/* "launch late (CPU busy)". The caller frees it. NULL if out of memory. */
+/* "launch late (CPU busy)" as text[0] up to text[*length - 1]. */
+const char *idle_class_text(enum idle_class class, size_t *length);
+
+/* The same as a string. The caller frees it. NULL if out of memory. */
 char *idle_class_name(enum idle_class class);
 
 /* The classes in the order in which they usually occur in a gap. The late launch comes last. */

@@ -2,7 +2,7 @@
 /*
  * Gaps of one device and their causes.
  */
-#include "merge/sums/idle.h"
+#include "idle/idle.h"
 
 #include <string.h>
 
@@ -28,11 +28,20 @@ const enum idle_class idle_class_of_thread[THREAD_STATES] = {
 	[THREAD_BUSY] = IDLE_LAUNCH_LATE,
 };
 
-char *idle_class_name(enum idle_class class)
+const char *idle_class_text(enum idle_class class, size_t *length)
 {
 	const char *text = idle_labels[class] + strlen("[idle: ");
 
-	return strndup(text, strcspn(text, "]"));
+	*length = strcspn(text, "]");
+	return text;
+}
+
+char *idle_class_name(enum idle_class class)
+{
+	size_t length;
+	const char *text = idle_class_text(class, &length);
+
+	return strndup(text, length);
 }
 
 /* The work was submitted before the gap, so something on the GPU delayed it. */

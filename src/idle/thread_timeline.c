@@ -2,15 +2,25 @@
 /*
  * The timeline of a thread as running sums.
  */
-#include "merge/sums/thread_timeline.h"
+#include "idle/thread_timeline.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "xtrace/log_format.h"
 
 #define THIN_MIN 8 /* checkpoints; shorter timelines are not thinned out */
+
+enum thread_state thread_state_of_call(uint32_t class, const char *name)
+{
+	if (class == XT_API_SYNC)
+		return THREAD_IN_SYNC;
+	if (class == XT_API_COPY && !strstr(name, "Async") && !strstr(name, "Prefetch"))
+		return THREAD_IN_COPY;
+	return THREAD_BUSY;
+}
 
 static bool is_busy_before(const struct timeline_checkpoint *checkpoint)
 {
@@ -204,6 +214,19 @@ void thread_timeline_thin(struct thread_timeline *timeline)
 		return;
 	timeline->checkpoints = smaller;
 	timeline->capacity = kept;
+}
+
+void thread_timeline_forget(struct thread_timeline *timeline, uint64_t before_ns)
+{
+	size_t next = checkpoint_after(timeline, before_ns), first = next ? next - 1 : 0;
+
+	/* is_own_code_before() and nested calls look at one more. */
+	first -= first != 0;
+	if (first < THIN_MIN || first < timeline->count / 2)
+		return;
+	timeline->count -= first;
+	memmove(timeline->checkpoints, timeline->checkpoints + first,
+		timeline->count * sizeof(*timeline->checkpoints));
 }
 
 void thread_timeline_free(struct thread_timeline *timeline)

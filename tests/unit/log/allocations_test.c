@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "live/allocations.h"
+#include "log/base/allocations.h"
 
 #define ADDRESSES 3000
 #define STEPS	  100000
@@ -14,22 +14,22 @@
 static void remembers_what_was_not_freed(void **state)
 {
 	uint64_t random = test_seed(), bytes_of[ADDRESSES] = {0}, count = 0;
-	struct live_allocations table = {0};
-	struct live_allocation old;
+	struct xt_allocations table = {0};
+	struct xt_allocation old;
 
 	(void)state;
 	for (uint64_t step = 1; step <= STEPS; step++) {
 		uint64_t address = random_next(&random) % ADDRESSES;
-		struct live_allocation new = {
+		struct xt_allocation new = {
 			.address = address << 9, .bytes = step, .time_ns = step};
 
 		if (random_next(&random) % 2) {
-			assert_int_equal(live_allocations_add(&table, &new, &old),
+			assert_int_equal(xt_allocations_add(&table, &new, &old),
 					 bytes_of[address] != 0);
 			count += !bytes_of[address];
 			bytes_of[address] = step;
 		} else {
-			assert_int_equal(live_allocations_remove(&table, new.address, step, &old),
+			assert_int_equal(xt_allocations_remove(&table, new.address, step, &old),
 					 bytes_of[address] != 0);
 			if (bytes_of[address])
 				assert_int_equal(old.bytes, bytes_of[address]);
@@ -38,32 +38,32 @@ static void remembers_what_was_not_freed(void **state)
 		}
 		assert_int_equal(table.count, count);
 	}
-	live_allocations_free(&table);
+	xt_allocations_free(&table);
 }
 
 static void ignores_a_free_that_is_older_than_the_allocation(void **state)
 {
-	struct live_allocation new = {.address = 1, .time_ns = 20}, old;
-	struct live_allocations table = {0};
+	struct xt_allocation new = {.address = 1, .time_ns = 20}, old;
+	struct xt_allocations table = {0};
 
 	(void)state;
-	assert_false(live_allocations_remove(&table, 1, 10, &old));
-	assert_int_equal(live_allocations_add(&table, &new, &old), 0);
-	assert_false(live_allocations_remove(&table, 1, 10, &old));
-	assert_true(live_allocations_remove(&table, 1, 20, &old));
-	live_allocations_free(&table);
+	assert_false(xt_allocations_remove(&table, 1, 10, &old));
+	assert_int_equal(xt_allocations_add(&table, &new, &old), 0);
+	assert_false(xt_allocations_remove(&table, 1, 10, &old));
+	assert_true(xt_allocations_remove(&table, 1, 20, &old));
+	xt_allocations_free(&table);
 }
 
 static void refuses_allocations_beyond_the_limit(void **state)
 {
-	struct live_allocations table = {0};
-	struct live_allocation new = {0}, old;
+	struct xt_allocations table = {0};
+	struct xt_allocation new = {0}, old;
 
 	(void)state;
-	for (; new.address < LIVE_ALLOCATIONS_MAX; new.address++)
-		assert_int_equal(live_allocations_add(&table, &new, &old), 0);
-	assert_int_equal(live_allocations_add(&table, &new, &old), -ENOSPC);
-	live_allocations_free(&table);
+	for (; new.address < XT_ALLOCATIONS_MAX; new.address++)
+		assert_int_equal(xt_allocations_add(&table, &new, &old), 0);
+	assert_int_equal(xt_allocations_add(&table, &new, &old), -ENOSPC);
+	xt_allocations_free(&table);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/allocations.h"
+#include "log/base/allocations.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #define SLOTS_FIRST 1024u
 
 /* The slot with this address, or the empty one where it belongs. */
-static size_t find(const struct live_allocations *table, uint64_t address)
+static size_t find(const struct xt_allocations *table, uint64_t address)
 {
 	size_t mask = table->slot_count - 1, s = xt_hash_u64(address) & mask;
 
@@ -18,11 +18,11 @@ static size_t find(const struct live_allocations *table, uint64_t address)
 	return s;
 }
 
-static int reserve(struct live_allocations *table)
+static int reserve(struct xt_allocations *table)
 {
-	struct live_allocations larger = {.count = table->count};
+	struct xt_allocations larger = {.count = table->count};
 
-	if (table->count >= LIVE_ALLOCATIONS_MAX)
+	if (table->count >= XT_ALLOCATIONS_MAX)
 		return -ENOSPC;
 	if (table->count < table->slot_count / 2)
 		return 0;
@@ -38,11 +38,11 @@ static int reserve(struct live_allocations *table)
 	return 0;
 }
 
-int live_allocations_add(struct live_allocations *table, const struct live_allocation *allocation,
-			 struct live_allocation *old_out)
+int xt_allocations_add(struct xt_allocations *table, const struct xt_allocation *allocation,
+		       struct xt_allocation *old_out)
 {
 	int error = reserve(table);
-	struct live_allocation *slot;
+	struct xt_allocation *slot;
 
 	if (error)
 		return error;
@@ -55,7 +55,7 @@ int live_allocations_add(struct live_allocations *table, const struct live_alloc
 }
 
 /* Moves later entries into the hole, so that searches still reach them. */
-static void close_hole(struct live_allocations *table, size_t hole)
+static void close_hole(struct xt_allocations *table, size_t hole)
 {
 	size_t mask = table->slot_count - 1;
 
@@ -70,8 +70,8 @@ static void close_hole(struct live_allocations *table, size_t hole)
 	table->slots[hole].is_used = false;
 }
 
-bool live_allocations_remove(struct live_allocations *table, uint64_t address, uint64_t time_ns,
-			     struct live_allocation *old_out)
+bool xt_allocations_remove(struct xt_allocations *table, uint64_t address, uint64_t time_ns,
+			   struct xt_allocation *old_out)
 {
 	size_t s = table->slot_count ? find(table, address) : 0;
 
@@ -83,8 +83,8 @@ bool live_allocations_remove(struct live_allocations *table, uint64_t address, u
 	return true;
 }
 
-void live_allocations_free(struct live_allocations *table)
+void xt_allocations_free(struct xt_allocations *table)
 {
 	free(table->slots);
-	*table = (struct live_allocations){0};
+	*table = (struct xt_allocations){0};
 }
