@@ -89,7 +89,7 @@ static bool append(struct block_contents *contents, const char *a, const char *b
 	return true;
 }
 
-/* What is the same for all threads of the process. */
+/* Facts that all threads of the process share. */
 static int fill_contents(struct attempt *attempt, const struct attach_request *request)
 {
 	struct block_contents *contents = &attempt->contents;

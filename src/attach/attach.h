@@ -26,7 +26,7 @@ struct attach_request {
 
 /*
  * Returns 0 when the entry point has returned NULL. Otherwise returns -errno, with the reason in
- * *why, of ATTACH_WHY_BYTES; the process goes on. Waits up to 5 s for a thread that may be
+ * *why, of ATTACH_WHY_BYTES; the process continues. Waits up to 5 s for a thread that may be
  * borrowed, and up to 30 s for the entry point.
  */
 int attach_process(struct target *target, const struct attach_request *request, char *why,

@@ -28,7 +28,7 @@
 #define SYSCALL_BYTES	    2
 #define STACK_RESERVE_BYTES 8192 /* below the image, for a handler of setuid() */
 
-/* As the kernel counts them: bit 0 is signal 1. */
+/* Bit 0 is signal 1, as in the kernel. */
 #define KERNEL_MASK_BYTES 8
 
 struct borrowing {
@@ -132,7 +132,7 @@ static int read_state(struct borrowing *borrowing)
 	return 0;
 }
 
-/* The system call, and how it goes on. */
+/* The system call, and how it continues. */
 static int check_call(struct borrowing *borrowing)
 {
 	static const uint8_t instruction[SYSCALL_BYTES] = {0x0f, 0x05};

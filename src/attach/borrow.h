@@ -14,7 +14,7 @@
 #include "attach/code_site.h"
 #include "attach/target.h"
 
-/* What the stub's block begins with. */
+/* The start of the stub's block. */
 struct block_contents {
 	uint8_t bytes[12288]; /* STUB_DATA_BYTES_MAX */
 	size_t byte_count;

@@ -13,7 +13,7 @@ struct proc_status {
 	char text[8192];
 };
 
-/* Of a process or thread. False if it has ended. */
+/* The state of a process or thread. False if it has ended. */
 bool proc_status_read(struct proc_status *status, pid_t id);
 
 /* The value after "NAME:", less white space. NULL if there is no such field. */

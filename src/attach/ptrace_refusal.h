@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What the kernel's rules depend on (ptrace(2), "Ptrace access mode checking"). */
+/* The facts that the kernel's rules depend on (ptrace(2), "Ptrace access mode checking"). */
 struct ptrace_facts {
 	bool is_blocked;	     /* this process may trace nothing: a seccomp filter */
 	bool is_undumpable;	     /* the process protects its memory */

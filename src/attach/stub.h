@@ -50,7 +50,7 @@
 #define STUB_CANNOT_LOAD   4 /* the message is that of dlerror() */
 #define STUB_IS_REFUSED	   5 /* the message is that of the entry point */
 
-/* What the system call does if a signal handler has interrupted it. */
+/* The behaviour of the system call if a signal handler has interrupted it. */
 #define STUB_RESTART_NONE	    0 /* it has finished */
 #define STUB_RESTART_BY_HANDLER	    1 /* restarts if the handler has SA_RESTART */
 #define STUB_RESTART_ALWAYS	    2

@@ -64,7 +64,7 @@ static int check_exists(struct check_context *check)
 	if (state && (*state == 'T' || *state == 't') &&
 	    !proc_status_number(&check->status, "TracerPid", 0))
 		return refuse(check, -EBUSY,
-			      "it is stopped by a signal; 'kill -CONT %d' lets it go on", pid);
+			      "it is stopped by a signal; 'kill -CONT %d' continues it", pid);
 	return 0;
 }
 

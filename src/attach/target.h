@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process to attach: what it is, and what stands against attaching it.
+ * The process to attach: its properties, and the reasons not to attach it.
  */
 #ifndef XT_ATTACH_TARGET_H
 #define XT_ATTACH_TARGET_H

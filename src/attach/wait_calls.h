@@ -21,7 +21,7 @@ enum wait_rank {
 /* The rank of a blocked call. arguments: the first six. */
 enum wait_rank wait_call_rank(long number, const uint64_t arguments[6]);
 
-/* How a stopped call goes on. */
+/* How a stopped call continues. */
 struct wait_restart {
 	int kind;	 /* STUB_RESTART_*, with its flag */
 	uint64_t result; /* RAX to return with if it has finished, else the call to make again */

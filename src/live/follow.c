@@ -180,7 +180,7 @@ static uint64_t damaged_in_file(const struct live_log *log)
 	return damage ? damage->chunks_damaged + damage->chunks_missing : 0;
 }
 
-/* Goes on in the file that has the log's name now. */
+/* Continues in the file that has the log's name now. */
 static int switch_file(struct live_log *log)
 {
 	struct stat status;

@@ -24,7 +24,7 @@
 #define LIVE_THREADS_MAX     4096
 #define LIVE_CHECKPOINTS_FEW (1u << 15) /* of all threads; with more, try to forget some */
 
-/* Of one GPU. Zeros are a GPU that has not run anything. */
+/* The gaps of one GPU. Zeros are a GPU that has not run anything. */
 struct live_idle {
 	uint64_t ns[IDLE_CLASSES];
 	uint64_t begin_ns; /* start of the first work */
@@ -39,7 +39,7 @@ struct live_switch {
 	bool is_on;
 };
 
-/* What all GPUs of a process share. Zeros are the start of a log. */
+/* State that all GPUs of a process share. Zeros are the start of a log. */
 struct live_gaps {
 	struct live_calls calls;
 	struct thread_timeline *timelines; /* by thread id */

@@ -2,8 +2,8 @@
 /*
  * Passes the rows of a chunk to the join, and calls and ranges to whatever else looks at them.
  *
- * The loops over calls and over work run for every event. What only some outputs need is in
- * functions of its own, behind one condition.
+ * The loops over calls and over work run for every event. Work for only some outputs is in
+ * separate functions, behind one condition.
  */
 #include "merge/chunk_rows.h"
 

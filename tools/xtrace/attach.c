@@ -424,7 +424,7 @@ static const char details[] =
 	"error\n"
 	"says which rule forbids it, and how to be allowed. One thread that waits in a system call "
 	"is\n"
-	"stopped for some milliseconds; the process goes on even if this command is killed.\n\n"
+	"stopped for some milliseconds; the process continues even if this command is killed.\n\n"
 	"NVTX ranges are missing, because NVTX looks for tools at its first use only. Memory "
 	"counts\n"
 	"from now on, and graphs that exist appear under the call that launches them.\n\n"

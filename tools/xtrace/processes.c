@@ -392,7 +392,7 @@ bool process_is_alive(const struct traced_process *process)
 		strndup(process->crash_buffer, strlen(process->crash_buffer) - strlen(".spool"));
 	bool is_alive = log && data_dir_log_is_held(log);
 
-	/* Nobody can ask for the lock of a log that was deleted alone. */
+	/* The lock of a log cannot be tested if only the log was deleted. */
 	if (log && !is_alive && process->pid && !access(process->crash_buffer, F_OK) &&
 	    access(log, F_OK) && errno == ENOENT)
 		is_alive = !kill(process->pid, 0) || errno == EPERM;

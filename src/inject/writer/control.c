@@ -308,7 +308,7 @@ static void update_by_time(void)
 		begin_internal(true, true, duration_ns);
 }
 
-/* A deleted file fills the disk, and nobody can read it. */
+/* A deleted file fills the disk, and no report can read it. */
 static void check_deletion(const struct recorder *rec)
 {
 	uint64_t now_ns = monotonic_ns();

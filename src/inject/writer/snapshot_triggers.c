@@ -30,11 +30,11 @@ static struct {
 	bool has_fired[XT_SNAPSHOT_TRIGGERS_MAX], is_saved[XT_SNAPSHOT_TRIGGERS_MAX];
 	uint64_t checked_ns;
 	uint64_t recording_since_ns; /* 0: not recording */
-	/* What shows progress of the GPU, and since when it has not changed. */
+	/* The figures that show progress of the GPU, and since when they have not changed. */
 	uint64_t work_count, finished_count, stuck_since_ns;
 } gpu;
 
-/* What a trigger knows about its ranges or iterations. */
+/* The memory of a trigger: its ranges or iterations. */
 static struct {
 	struct typical_time typical; /* of a trigger with a factor */
 	char masked[NAME_BYTES_MAX]; /* the name of iterations, without numbers */

@@ -32,7 +32,7 @@ struct xt_snapshot_trigger {
 	size_t text_bytes;
 	const char *name; /* of the NVTX range; NULL: none */
 	size_t name_bytes;
-	/* What exceeds the limit fires the trigger: a time, or a multiple of the median. */
+	/* The limit: a time, or a multiple of the median. A longer time fires the trigger. */
 	uint64_t limit_ns;
 	double factor; /* 0: the limit is limit_ns */
 };

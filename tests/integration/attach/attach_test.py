@@ -132,7 +132,7 @@ class Test:
         return [row["state"] for row in rows if row["pid"] == pid]
 
 
-# What a wait returns, when it ends (ms after it began), and how often its handler ran.
+# The result of a wait, its length in ms, and how often its handler ran.
 WAITS = {
     "read": (1, None, 0),
     "accept": (None, None, 0),
@@ -351,7 +351,7 @@ class Ends(Test):
 
 
 class Together(Test):
-    """Of several controllers at once, one attaches the process."""
+    """One of several controllers attaches the process."""
 
     def run(self):
         with self.service(3) as program:
@@ -386,7 +386,7 @@ class Many(Test):
 
 
 class Refusals(Test):
-    """What stands in the way is said, with a remedy, and the process goes on."""
+    """Each obstacle is named, with a remedy, and the process continues."""
 
     def refuse(self, pid, *texts):
         began = time.monotonic()
@@ -437,7 +437,7 @@ class Refusals(Test):
         program.do("launch")
 
     def locked(self, program):
-        """As while another xtrace attach works."""
+        """The state while another xtrace attach works."""
         folder = os.open("/proc/%d" % program.pid, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(folder, fcntl.LOCK_EX)
         self.refuse(program.pid, "another xtrace attach")
@@ -525,7 +525,7 @@ class Refusals(Test):
 
 
 class ManyMore(Many):
-    """As many, but more often."""
+    """The same number, repeated more often."""
 
     count = 100
 

@@ -103,7 +103,7 @@ static void prepare(const char *mode, struct call_state *state)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	/* Of read(), unless the mode says otherwise. */
+	/* The result of read(), unless the mode says otherwise. */
 	state->rax = SYS_read;
 	state->rdi = (uint64_t)ends[0];
 	state->rsi = address(&byte);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input for running services: each time a clear message, and the service goes on.
+"""Bad input for running services: each time a clear message, and the service continues.
 
 Runs on the simulated GPU. The parts user, setuid and disk need root, else they are skipped.
 """
@@ -91,7 +91,7 @@ class Deleted(Test):
 
 
 class Together(Test):
-    """Commands at the same time: each ends with a clear message, and the service goes on."""
+    """Commands at the same time: each ends with a clear message, and the service continues."""
 
     def run(self):
         with Service(self, "--armed", threads=2) as service:
@@ -194,7 +194,7 @@ def as_nobody(command):
 
 
 class Setuid(Test):
-    """A service that changes its user. Who started it controls it."""
+    """A service that changes its user. The user who started it controls it."""
 
     def run(self):
         self.need_root()

@@ -217,7 +217,7 @@ class Times(Test):
 
 
 class Refusals(Test):
-    """What cannot be controlled, and why."""
+    """Processes that cannot be controlled, with the reason."""
 
     def run(self):
         with Service(self, "--paused", name="paused") as service:

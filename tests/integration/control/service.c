@@ -110,7 +110,7 @@ static void fork_child(void)
 	_exit(0);
 }
 
-/* As a server does that opens its port as root. */
+/* Like a server that opens its port as root. */
 static void become(gid_t id)
 {
 	if (setgroups(0, NULL) || setgid(id) || setuid(id))

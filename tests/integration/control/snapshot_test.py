@@ -262,7 +262,7 @@ class Unusual(Test):
             service.do("launch", "retry", "launch", "query", "launch")
             time.sleep(1.3)
             assert not self.snapshots(service)
-            # The program goes on without memory, or waits.
+            # The program continues without memory, or waits.
             service.do("oom", "launch")
             self.await_snapshots(service, 1)
             service.do("retry", "oom")

@@ -38,7 +38,7 @@ def log_of(data):
 
 
 def bytes_on_disk(log):
-    """Of the log, and of its compacted copy while there is one."""
+    """The log, and its compacted copy while there is one."""
     total = 0
     for path in (log, log + ".new"):
         try:
@@ -89,7 +89,7 @@ class Run:
             time.sleep(min(1.0, self.args.keep / 10))
 
     def take_snapshot(self, log):
-        """So that the log is compacted while the snapshot begins."""
+        """Makes sure that the log is compacted while the snapshot begins."""
         before = os.stat(log).st_ino
         deadline = time.monotonic() + 3 * self.args.keep
         while os.stat(log).st_ino == before and time.monotonic() < deadline:
@@ -138,7 +138,7 @@ class Run:
             sum(row[2] for row in batches), self.args.keep, oldest)
 
     def slowest(self):
-        """Of the launches at the snapshot, and of all others, in ms."""
+        """Times of launches at the snapshot, and of all others, in ms."""
         rows = read_ledger(self.ledger, 1 << 62)
         during = [row[3] for row in rows if row[1] >= self.asked_ns and row[0] <= self.snapshot_ns]
         others = sorted(row[3] for row in rows)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which system calls a thread may be borrowed from, and how they go on.
+ * Which system calls a thread may be borrowed from, and how they continue.
  */
 #include <errno.h>
 #include <linux/futex.h>
