@@ -399,6 +399,8 @@ class Refusals(Test):
         self.refuse(999999999, "no such process")
         self.refuse("x", "not the id")
         with Program(self, "sleep", "100") as program:
+            while "libc.so" not in open("/proc/%d/maps" % program.pid, encoding="utf-8").read():
+                time.sleep(0.01)  # the loader has just begun
             self.refuse(program.pid, "has not loaded CUDA", "xtrace record")
             os.kill(program.pid, signal.SIGSTOP)
             time.sleep(0.05)
