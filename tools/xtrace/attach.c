@@ -149,10 +149,10 @@ static bool carries_xtrace(const struct request *request)
 	bool is_traced = !processes_find_pid(&list, request->pid) && list.count;
 
 	if (is_traced)
-		print_error(
-			"process %d carries xtrace already, with the log '%s'; to record: xtrace "
-			"start %d",
-			request->pid, list.rows[0].log, request->pid);
+		print_error("process %d carries xtrace already, with the log '%s', and keeps its "
+			    "options; to record: xtrace "
+			    "start %d",
+			    request->pid, list.rows[0].log, request->pid);
 	processes_free(&list);
 	return is_traced;
 }

@@ -16,6 +16,7 @@
 #include "merge/sums/trust.h"
 
 #define S_NS	      1000000000ull
+#define PART_LABEL    "recorded"
 #define LABEL_COLUMNS 13
 #define LINE_COLUMNS  100 /* without a terminal */
 #define CLASS_SHARE   100 /* idle classes below 1/100 of the idle time are left out */
@@ -133,7 +134,7 @@ char *headline_part_text(const struct run *run)
 static int add_part(struct headline_texts *texts, const struct run *run)
 {
 	char *text = headline_part_text(run);
-	int error = !text ? -ENOMEM : *text ? add_text(texts, "recorded", "%s", text) : 0;
+	int error = !text ? -ENOMEM : *text ? add_text(texts, PART_LABEL, "%s", text) : 0;
 
 	free(text);
 	return error;
@@ -308,7 +309,11 @@ int put_headline(struct output *out, const struct run *run)
 		const char *text = texts.list[t].text;
 
 		put_label(out, texts.list[t].label);
-		put_elided(out, text, strlen(text), columns - LABEL_COLUMNS);
+		/* Which part of the run a log has must not be cut. */
+		if (!strcmp(texts.list[t].label, PART_LABEL))
+			put_words(out, text, 0, LABEL_COLUMNS, columns);
+		else
+			put_elided(out, text, strlen(text), columns - LABEL_COLUMNS);
 		output_text(out, "\n", 1);
 	}
 	for (size_t c = 0; c < run->headline.cost_count && !error; c++)
