@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the settings. Runs in the thread that starts the tracer.
+ * Reads the environment. Runs once, in the thread that calls InitializeInjection().
  */
 #include "inject/lifecycle/config.h"
 
@@ -14,14 +14,13 @@
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/process_identity.h"
-#include "inject/runtime/settings.h"
 
 #define AUDIT_INTERVAL_DEFAULT 16384
 #define CPU_HZ_MAX	       1000
 
 static void read_path(const char *name, const char *fallback, char *out)
 {
-	const char *value = setting(name);
+	const char *value = getenv(name);
 
 	snprintf(out, PATH_MAX, "%s", value && *value ? value : fallback);
 }
@@ -58,7 +57,7 @@ static void find_own_directory(char *out)
 static int read_choice(const char *name, const char *const *words, size_t count, int fallback,
 		       const char *advice)
 {
-	const char *value = setting(name);
+	const char *value = getenv(name);
 
 	if (!value || !*value)
 		return fallback;
@@ -91,7 +90,7 @@ static enum start_mode read_start(void)
 /* Whether the variable has its only valid value. */
 static bool read_word(const char *name, const char *word)
 {
-	const char *value = setting(name);
+	const char *value = getenv(name);
 
 	if (!value || !*value)
 		return false;
@@ -104,7 +103,7 @@ static bool read_word(const char *name, const char *word)
 /* On unless it says off. */
 static bool read_switch(const char *name)
 {
-	const char *value = setting(name);
+	const char *value = getenv(name);
 
 	if (!value || !*value || !strcmp(value, "on"))
 		return true;
@@ -116,7 +115,7 @@ static bool read_switch(const char *name)
 
 static void read_cpu(unsigned *hz)
 {
-	const char *value = setting("XTRACE_CPU");
+	const char *value = getenv("XTRACE_CPU");
 	unsigned long number;
 	char *end;
 
@@ -134,7 +133,7 @@ static void read_cpu(unsigned *hz)
 
 static void read_max_size(struct xt_size_bound *bound)
 {
-	const char *value = setting("XTRACE_MAX_SIZE");
+	const char *value = getenv("XTRACE_MAX_SIZE");
 
 	*bound = (struct xt_size_bound){0};
 	if (value && *value && !xt_size_bound_parse(value, bound))
@@ -146,7 +145,7 @@ static void read_max_size(struct xt_size_bound *bound)
 
 static void read_flight_recorder(struct xt_size_bound *bound)
 {
-	const char *value = setting("XTRACE_FLIGHT_RECORDER");
+	const char *value = getenv("XTRACE_FLIGHT_RECORDER");
 	struct xt_size_bound wanted;
 
 	if (!value || !*value)
@@ -186,7 +185,7 @@ static void read_duty_cycle(struct config *config)
 
 static void read_triggers(struct config *config)
 {
-	const char *value = setting("XTRACE_SNAPSHOT_ON");
+	const char *value = getenv("XTRACE_SNAPSHOT_ON");
 	int count;
 
 	if (!value || !*value)
@@ -203,8 +202,8 @@ static void read_triggers(struct config *config)
 
 static void read_snapshot_limits(struct snapshot_limits *limits)
 {
-	const char *interval = setting("XTRACE_SNAPSHOT_INTERVAL");
-	const char *count = setting("XTRACE_SNAPSHOT_MAX");
+	const char *interval = getenv("XTRACE_SNAPSHOT_INTERVAL");
+	const char *count = getenv("XTRACE_SNAPSHOT_MAX");
 
 	*limits = (struct snapshot_limits){XT_SNAPSHOT_INTERVAL_NS, XT_SNAPSHOT_COUNT_MAX};
 	if (interval && *interval &&
@@ -226,7 +225,7 @@ static void read_snapshot_limits(struct snapshot_limits *limits)
 
 static void read_max_overhead(double *percent)
 {
-	const char *value = setting("XTRACE_MAX_OVERHEAD");
+	const char *value = getenv("XTRACE_MAX_OVERHEAD");
 
 	*percent = 0;
 	if (value && *value && !xt_percent_parse(value, percent))
@@ -246,7 +245,7 @@ bool config_read(struct config *config)
 	make_absolute(config->data_dir);
 	read_path("XTRACE_CUPTI", "", config->cupti_path);
 	find_own_directory(config->library_dir);
-	debug_log_enable(setting("XTRACE_DEBUG"));
+	debug_log_enable(getenv("XTRACE_DEBUG"));
 	process_ranks_read();
 	config->python = read_switch("XTRACE_PYTHON");
 	config->autograd = read_switch("XTRACE_AUTOGRAD");
@@ -267,7 +266,7 @@ bool config_read(struct config *config)
 	read_max_overhead(&config->limits.overhead_percent);
 	read_cpu(&config->cpu_hz);
 	config->yields = read_switch("XTRACE_YIELD");
-	audit = setting("XTRACE_AUDIT");
+	audit = getenv("XTRACE_AUDIT");
 	config->audit_interval = AUDIT_INTERVAL_DEFAULT;
 	if (audit && *audit) {
 		char *end;

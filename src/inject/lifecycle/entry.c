@@ -3,10 +3,9 @@
  * Starts the tracer in a process.
  *
  * In cuInit(), the CUDA driver opens the library named by CUDA_INJECTION64_PATH and calls
- * InitializeInjection(). If preloaded, the library only sets that variable to its own path. In a
- * running process, xtrace attach opens the library and calls xtrace_attach(). The environment stays
- * unchanged there. On any error the program runs on untraced, and one line on stderr says why, or
- * xtrace attach does.
+ * InitializeInjection(). If preloaded, the library only sets that variable to its own path. If
+ * opened in a running process, it does not change the environment. On any error the program runs on
+ * untraced, and one line on stderr says why.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -40,7 +39,6 @@
 #include "inject/python/python_runtime.h"
 #include "inject/torch/torch_runtime.h"
 #include "inject/runtime/log_message.h"
-#include "inject/runtime/settings.h"
 #include "inject/runtime/signal_guard.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/capture/stack_capture.h"
@@ -59,13 +57,6 @@
 
 /* Called by the driver; returns 1 for success. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
-
-/*
- * Called by xtrace attach, in a thread that it made for this (src/attach/). settings: see
- * settings_use(); they must ask for an armed start. Returns NULL, or why the tracer cannot start:
- * then another attempt may follow.
- */
-__attribute__((visibility("default"))) const char *xtrace_attach(const char *settings);
 
 /* Called by NVTX at its first use; returns 1 for success. */
 __attribute__((visibility("default"))) int
@@ -136,11 +127,10 @@ __attribute__((constructor)) static void preloaded(void)
 	char path[PATH_MAX];
 	Dl_info info;
 
-	/* In a running process, getenv() is no longer safe. */
-	if (getauxval(AT_SECURE) ||
+	if (getauxval(AT_SECURE) || (getenv(names[0]) && getenv(names[1])) ||
 	    !dladdr1((void *)(uintptr_t)InitializeInjection, &info, (void **)&own,
 		     RTLD_DL_LINKMAP) ||
-	    !info.dli_fname || !is_preloaded(own) || (getenv(names[0]) && getenv(names[1])))
+	    !info.dli_fname || !is_preloaded(own))
 		goto out;
 	/* An absolute path: the program may change its directory before it starts CUDA. */
 	if (!realpath(info.dli_fname, path)) {
@@ -259,7 +249,6 @@ static int open_libraries(const struct config *config, char *why, size_t why_byt
 {
 	int rc;
 
-	stack_walk_close(); /* of an attempt that failed */
 	loader_lock_begin();
 	loader_watch_begin();
 	rc = stack_walk_open(config->library_dir, why, why_bytes);
@@ -385,16 +374,14 @@ static int start_tracing(const struct config *config, char *log_path, char *why,
 	return rc;
 }
 
-/* On failure, *why says why. It stays empty if the process must not be traced. */
-static bool start(char *why, size_t why_bytes)
+static void start(void)
 {
 	static struct config config;
-	char log_path[PATH_MAX + 16];
+	char log_path[PATH_MAX + 16], why[2048] = "";
 
-	memset(&config, 0, sizeof(config));
 	if (!config_read(&config)) {
 		nvtx_abandon();
-		return false;
+		return;
 	}
 	process_exit_watch_begin();
 	stack_capture_audit_interval = config.audit_interval;
@@ -409,11 +396,11 @@ static bool start(char *why, size_t why_bytes)
 	python_modules_wanted = config.modules;
 	torch_wanted = config.autograd;
 	cupti_subscriber_set_callback(callback_entry);
-	if (open_libraries(&config, why, why_bytes) ||
-	    (config.start != START_ARMED && cupti_subscriber_subscribe(why, why_bytes)))
+	if (open_libraries(&config, why, sizeof(why)) ||
+	    (config.start != START_ARMED && cupti_subscriber_subscribe(why, sizeof(why))))
 		goto decline;
 	if (api_table_fill(config.api_level)) {
-		snprintf(why, why_bytes, "out of memory");
+		snprintf(why, sizeof(why), "out of memory");
 		goto unsubscribe;
 	}
 	python_find();
@@ -426,7 +413,7 @@ static bool start(char *why, size_t why_bytes)
 		.calls_are_open = thread_buffers_have_open_work,
 		.close_calls = thread_buffers_close_calls,
 	});
-	if (start_tracing(&config, log_path, why, why_bytes))
+	if (start_tracing(&config, log_path, why, sizeof(why)))
 		goto unsubscribe;
 	if (config.follows_profiler)
 		cupti_subscriber_follow_profiler();
@@ -442,57 +429,31 @@ static bool start(char *why, size_t why_bytes)
 		  is_armed(&config)		   ? "armed"
 		  : atomic_load(&recording_paused) ? "recording starts, paused"
 						   : "recording starts");
-	return true;
+	return;
 unsubscribe:
 	if (config.start != START_ARMED)
 		cupti_subscriber_unsubscribe();
 decline:
-	if (!why[0])
-		snprintf(why, why_bytes, "out of memory");
 	nvtx_abandon();
 	debug_log(DEBUG_PROCESS, "not recording: %s", why);
-	return false;
+	log_message("cannot record this process: %s", why);
 }
 
 int InitializeInjection(void)
 {
 	int held[STDERR_FILENO + 1];
 	int saved_errno = errno, cancelling;
-	char why[2048] = "";
 
 	/* Defer cancellation until this call returns to the program. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
 	if (!atomic_flag_test_and_set(&entered)) {
 		hold_standard_streams(held);
-		if (!start(why, sizeof(why)) && why[0])
-			log_message("cannot record this process: %s", why);
+		start();
 		release_standard_streams(held);
 	}
 	pthread_setcancelstate(cancelling, NULL);
 	errno = saved_errno;
 	return 1;
-}
-
-const char *xtrace_attach(const char *settings)
-{
-	static char why[2048];
-	int held[STDERR_FILENO + 1];
-	bool is_started;
-
-	if (atomic_flag_test_and_set(&entered))
-		return "the process carries xtrace already";
-	why[0] = '\0';
-	settings_use(settings);
-	hold_standard_streams(held);
-	is_started = start(why, sizeof(why));
-	release_standard_streams(held);
-	if (is_started)
-		return NULL;
-	settings_use(NULL);
-	/* Its threads may have started, and cannot start twice. */
-	if (!writer_thread_has_started())
-		atomic_flag_clear(&entered);
-	return why[0] ? why : "the process has raised privileges";
 }
 
 int InitializeInjectionNvtx2(xt_nvtx_get_export_table get_export_table)

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "inject/runtime/clock.h"
-#include "inject/runtime/settings.h"
 
 #define RANK_DIGITS_MAX 9 /* others are no ranks, so they are ignored */
 
@@ -46,7 +45,7 @@ void process_identity_text(char out[PROCESS_IDENTITY_BYTES])
 void process_ranks_read(void)
 {
 	for (int i = 0; i < PROCESS_RANKS; i++) {
-		const char *value = setting(rank_names[i]);
+		const char *value = getenv(rank_names[i]);
 		size_t length = value ? strnlen(value, RANK_DIGITS_MAX + 1) : 0;
 
 		rank_values[i][0] = '\0';
