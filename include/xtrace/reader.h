@@ -81,9 +81,10 @@ void xt_chunk_free(struct xt_chunk *chunk); /* accepts NULL */
 bool xt_reader_read(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_chunk *chunk);
 
 /*
- * The three steps of xt_reader_read(), so that several threads can decode the chunks of one log.
- * Fetch chunks under a lock, decode each on any thread, and count each in the order of the log,
- * under the same lock. xt_chunk_decode() returns false if the chunk is damaged; skip it then.
+ * The three steps of xt_reader_read(), so that several threads can decode the chunks of one log:
+ * 1. Fetch a chunk, under a lock.
+ * 2. Decode it, on any thread. xt_chunk_decode() returns false if it is damaged: skip it then.
+ * 3. Count it, under the same lock, in the order of the log.
  */
 bool xt_reader_fetch(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_chunk *chunk);
 bool xt_chunk_decode(struct xt_chunk *chunk);

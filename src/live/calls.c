@@ -62,7 +62,7 @@ const struct live_call *live_calls_take(struct live_calls *calls, uint64_t corre
 
 /*
  * Launches that were captured into graphs have no work. Calls and nodes of a thread are in the same
- * order, so the search goes on where it ended before. steps: how much longer to search.
+ * order, so the search continues where it last ended. steps: its remaining length.
  */
 static void mark_captured(struct live_calls *calls, const struct live_node *node, uint32_t *steps)
 {

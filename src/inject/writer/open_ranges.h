@@ -31,9 +31,10 @@ struct open_ranges {
 };
 
 /*
- * Notes an event. False if it ends a range that began while recording was stopped. At most
- * OPEN_RANGES_MAX are tracked; beyond, every end is taken to be good. triggers: of a range that
- * opens. closed: receives the range that the event ends, if it is tracked.
+ * Notes an event. Returns false if it ends a range that began while recording was stopped. Tracks
+ * at most OPEN_RANGES_MAX ranges, and accepts every end beyond that.
+ * triggers: of the range, if the event opens one
+ * closed: receives the range that the event ends, if it is tracked
  */
 #define OPEN_RANGES_MAX 4096
 bool open_ranges_note(struct open_ranges *open, const struct xt_record_range *record,

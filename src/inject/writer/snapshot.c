@@ -40,7 +40,7 @@ static struct {
 	} state;
 	char trigger[TRIGGER_BYTES];
 	bool is_automatic;
-	uint64_t time_ns;     /* when it was asked for */
+	uint64_t time_ns;     /* of the request */
 	uint64_t flush_count; /* flushes of CUPTI before */
 	uint64_t last_automatic_ns;
 	uint32_t last_number; /* of the last snapshot's name */

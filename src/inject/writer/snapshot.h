@@ -36,8 +36,8 @@ bool snapshot_fire(struct recorder *rec, const char *trigger, size_t trigger_byt
 bool snapshot_is_busy(void);
 
 /*
- * The newest seconds count from here: from the time at which the snapshot in progress was asked
- * for, or from now.
+ * Returns the end of the seconds that the log must keep: the request of the snapshot in progress,
+ * or now.
  */
 uint64_t snapshot_wants_from_ns(void);
 

@@ -16,9 +16,10 @@
 #define XT_PERIOD_NONE		 UINT32_MAX
 
 /*
- * Finds the place that marks the start of iterations. places has the launches of one thread, each a
- * number below place_count. *marker_out is XT_PERIOD_NONE if there is no loop, or if its launches
- * are less than half of all. Returns 0 or -ENOMEM.
+ * Finds the place that marks the start of iterations.
+ * places: the call path of each launch of one thread, as a number below place_count
+ * *marker_out: XT_PERIOD_NONE if there is no loop, or if its launches are less than half of all
+ * Returns 0 or -ENOMEM.
  */
 int xt_period_find(const uint32_t *places, size_t count, uint32_t place_count,
 		   uint32_t *marker_out);

@@ -215,7 +215,7 @@ static bool find_header(struct xt_reader *reader, struct xt_chunk_header *header
 		const uint8_t *p =
 			xt_source_view(&reader->source, reader->position, sizeof(*header), &have);
 
-		/* The next call goes on from here. */
+		/* The next call continues here. */
 		if (reader->is_following && reader->position - start >= FOLLOW_SEARCH_BYTES)
 			return false;
 		if (have < sizeof(*header)) {

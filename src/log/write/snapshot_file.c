@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * It reads and writes through the page cache. copy_file_range() would wait for the disk where it
- * shares blocks, and a log that is written right now is not on the disk yet.
+ * Copies a log through the page cache. copy_file_range() is slower here: on file systems that share
+ * blocks it waits for the disk, where the newest part of the log is not yet.
  */
 #include "log/write/snapshot_file.h"
 

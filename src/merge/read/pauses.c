@@ -74,19 +74,26 @@ void pauses_free(struct pauses *pauses)
 	*pauses = (struct pauses){0};
 }
 
-bool pauses_within(const struct pauses *pauses, uint64_t from_ns, uint64_t until_ns)
+size_t pauses_ended(const struct pauses *pauses, uint64_t time_ns)
 {
-	size_t low = 0, high = pauses->count; /* low: the first that ends at from_ns or later */
+	size_t low = 0, high = pauses->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (pauses->rows[middle].until_ns < from_ns)
+		if (pauses->rows[middle].until_ns <= time_ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < pauses->count && pauses->rows[low].from_ns <= until_ns;
+	return low;
+}
+
+bool pauses_within(const struct pauses *pauses, uint64_t from_ns, uint64_t until_ns)
+{
+	size_t first = from_ns ? pauses_ended(pauses, from_ns - 1) : 0;
+
+	return first < pauses->count && pauses->rows[first].from_ns <= until_ns;
 }
 
 uint64_t pauses_between_ns(const struct pauses *pauses, uint64_t from_ns, uint64_t until_ns)

@@ -14,21 +14,6 @@ static const double student[DUTY_GROUPS] = {0,	   12.71, 4.303, 3.182, 2.776, 2.
 					    2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042, 2.040};
 
 /* Window w follows pause w - 1; window 0 is before the first pause. */
-static size_t window_at(const struct pauses *pauses, uint64_t time_ns)
-{
-	size_t low = 0, high = pauses->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (pauses->rows[middle].until_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static bool is_in_window(const struct pauses *pauses, size_t window, uint64_t time_ns)
 {
 	return (!window || pauses->rows[window - 1].until_ns <= time_ns) &&
@@ -40,7 +25,7 @@ int duty_sums_add(struct duty_sums *sums, uint32_t place, uint64_t time_ns, uint
 	struct duty_row *row;
 
 	if (!is_in_window(sums->pauses, sums->window, time_ns))
-		sums->window = window_at(sums->pauses, time_ns);
+		sums->window = pauses_ended(sums->pauses, time_ns);
 	if (grow(&sums->rows, &sums->capacity, (size_t)place + 1, sizeof(*sums->rows)) < 0)
 		return -ENOMEM;
 	row = &sums->rows[place];

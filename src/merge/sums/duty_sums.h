@@ -5,11 +5,15 @@
  * An estimate is what was recorded, multiplied by the time that the duty cycles of all logs cover,
  * divided by the recorded time of all logs. All other sums of a run stay what was recorded.
  *
- * For the error, windows are dealt into DUTY_GROUPS groups in turn, across all logs. With y the sum
- * of a group, w its recorded time, Y and W those of all groups, and F the factor above, the
- * variance of the estimate is F (F - 1) times the sum of (y - Y w / W)^2 / (1 - w / W) over the
- * groups. The degrees of freedom are W^2 / sum of w^2, less one. This is the ratio estimator with
- * the method of random groups (Wolter, Introduction to Variance Estimation, chapter 2).
+ * The error follows from the differences between windows. Windows are dealt into DUTY_GROUPS
+ * groups in turn, across all logs:
+ *	y, w	sum and recorded time of a group
+ *	Y, W	sum and recorded time of all groups
+ *	F	the factor of the estimate
+ *	variance of the estimate = F (F - 1) sum of (y - Y w / W)^2 / (1 - w / W)
+ *	degrees of freedom = W^2 / (sum of w^2) - 1
+ * This is the ratio estimator with the method of random groups (Wolter, Introduction to Variance
+ * Estimation, chapter 2).
  */
 #ifndef XT_MERGE_DUTY_SUMS_H
 #define XT_MERGE_DUTY_SUMS_H
@@ -27,7 +31,7 @@
 
 enum duty_weight { DUTY_GPU_TIME, DUTY_COUNT, DUTY_WEIGHTS };
 
-/* What was recorded, by group. */
+/* Recorded sums, by group. */
 struct duty_row {
 	double groups[DUTY_WEIGHTS][DUTY_GROUPS];
 };

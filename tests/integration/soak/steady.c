@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steady SECONDS LAUNCHES_A_SECOND LEDGER: launches at a constant rate, in batches of 10 ms. Writes
- * a line for each batch into the ledger: when it began and ended (CLOCK_MONOTONIC, ns), its number
- * of launches, and how long its slowest launch took (ns).
+ * steady SECONDS LAUNCHES_A_SECOND LEDGER: launches at a constant rate, in batches of 10 ms. The
+ * ledger has a line for each batch: its start and end (CLOCK_MONOTONIC, ns), its number of
+ * launches, and the time of its slowest launch (ns).
  */
 #include <cuda.h>
 

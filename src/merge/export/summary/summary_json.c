@@ -262,7 +262,7 @@ static void put_selection(struct json *json, const struct run *run)
 	json_string(json, "selection", text);
 }
 
-/* What a duty cycle recorded, and the GPU time that it stands for. */
+/* Writes the extent of a duty cycle, and the GPU time estimated from it. */
 static int put_duty_cycle(struct json *json, const struct run *run)
 {
 	const struct duty_run *duty = &run->duty;
