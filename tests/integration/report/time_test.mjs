@@ -178,7 +178,7 @@ async function checkEventDetails() {
 // Opens the link to what the page shows. The address follows with a delay.
 async function reopen(page, pattern) {
 	await page.waitForTimeout(600);
-	assert.match(page.url(), pattern);
+	await soon(async () => assert.match(page.url(), pattern));
 	await page.reload();
 }
 

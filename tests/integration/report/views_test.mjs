@@ -217,7 +217,7 @@ async function checkSandwich(page, name, folded) {
 	await page.keyboard.press('ArrowUp');
 	await page.keyboard.press('Enter');
 	await isNumber(page, '#flame-total', caller[1], 'a caller');
-	await soon(async () => assert.match(page.url(), /zoom=\w+\.\w+/));
+	await soon(async () => assert.match(page.url(), /view=sandwich&zoom=\w+\.\w+$/));
 	await page.reload();
 	await page.waitForSelector('html[data-ready]');
 	await isNumber(page, '#flame-total', caller[1], 'a caller in a link');
