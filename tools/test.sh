@@ -1,16 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs missing packages, builds, and runs all tests. --sanitize asan|tsan builds programs and
-# tests with those sanitizers in a separate build directory.
+# Installs missing packages, builds, and runs all tests.
+# --sanitize asan|tsan: with those sanitizers, in a separate build directory.
+# --retry: runs failed tests once more, one at a time, and names those that passed only then.
 set -eu
 cd "$(dirname "$0")/.."
 
 usage() {
-	echo "usage: tools/test.sh [--sanitize asan|tsan]" >&2
+	echo "usage: tools/test.sh [--sanitize asan|tsan] [--retry]" >&2
 	exit 2
 }
 
 preset=release
+retry=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--sanitize)
@@ -20,6 +22,10 @@ while [ $# -gt 0 ]; do
 		*) usage ;;
 		esac
 		shift 2
+		;;
+	--retry)
+		retry=1
+		shift
 		;;
 	*) usage ;;
 	esac
@@ -38,4 +44,10 @@ export TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp"
 tools/install-deps.sh
 cmake --preset "$preset" -DBUILD_TESTING=ON
 cmake --build "$build"
-ctest --test-dir "$build" --output-on-failure -j "$(nproc)"
+ctest --test-dir "$build" --output-on-failure -j "$(nproc)" && exit
+status=$?
+[ "$retry" ] || exit "$status"
+failed=$(cut -d: -f2 "$build/Testing/Temporary/LastTestsFailed.log" | tr "\n" " ")
+echo "Once more, one at a time: $failed"
+ctest --test-dir "$build" --output-on-failure --rerun-failed
+echo "Passed only when repeated, so either a test or the product is unreliable: $failed"
