@@ -334,6 +334,7 @@ void reading_free(struct reading *reading)
 	aggregate_free(&reading->aggregate);
 	duty_sums_free(&reading->duty);
 	idle_paths_free(&reading->idle_paths);
+	rank_log_free(&reading->rank_log);
 	free(reading->copies);
 	free(reading->has_stack);
 }

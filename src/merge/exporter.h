@@ -23,6 +23,7 @@
 #include "merge/naming/unique_names.h"
 #include "merge/naming/paths.h"
 #include "merge/profile/profile_windows.h"
+#include "merge/ranks/collectives_report.h"
 #include "merge/read/correlate.h"
 #include "merge/read/inputs.h"
 #include "merge/read/model.h"
@@ -135,6 +136,10 @@ struct run {
 	struct findings findings;
 	struct headline headline;
 	struct ranks ranks;
+	bool compares_ranks;	    /* their collectives */
+	struct rank_log *rank_logs; /* of the logs read so far, if so */
+	size_t rank_log_count;
+	struct collectives_report collectives_report; /* complete before the outputs end */
 	struct selection *selection; /* NULL: everything */
 	struct report *report;
 	struct paths paths;

@@ -231,6 +231,16 @@ static int describe_process(struct run *run, size_t index, const struct model *m
 	return process->label_name == NAME_FAILED ? -ENOMEM : 0;
 }
 
+/* Keeps what a later comparison of the ranks needs. */
+static int keep_rank_log(struct run *run, struct reading *reading)
+{
+	int error = rank_log_finish(reading);
+
+	run->rank_logs[run->rank_log_count++] = reading->rank_log;
+	reading->rank_log = (struct rank_log){0};
+	return error;
+}
+
 /* Adds a log to the run. reader is positioned at the events of the log; NULL: they were read. */
 static int add_log(struct run *run, size_t index, struct debug_search *search,
 		   struct reading *reading, struct xt_reader *reader)
@@ -254,6 +264,8 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 		report_unread_autograd(model, &addresses, input_shown(log), run->report);
 	if (!error)
 		report_hidden_interpreter(model, &addresses, input_shown(log), run->report);
+	if (!error && run->compares_ranks)
+		error = keep_rank_log(run, reading);
 	if (!error)
 		losses_count(run->losses, run->accounts, log, model, &reading->damage, run->report);
 	if (!error && !reading->damage.closed)
@@ -436,6 +448,10 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 	if (error)
 		return error;
 	ranks_finish(run);
+	if (run->compares_ranks)
+		error = collectives_report_make(&run->collectives_report, run);
+	if (error)
+		return error;
 	transfers_sort(&run->transfers);
 	error = trust_judge(&trust, run);
 	run->trust = &trust;
@@ -583,6 +599,10 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 		error = paths_init(&run.ranges);
 	if (!error && wanted_is_part(&options->settings.wanted))
 		error = selection_new(&run.selection, &options->settings.wanted, report);
+	run.compares_ranks = run.wants_findings && inputs->count > 1 && !run.selection;
+	run.rank_logs = calloc(inputs->count + 1, sizeof(*run.rank_logs));
+	if (!run.rank_logs)
+		error = -ENOMEM;
 	if (!error) {
 		error = sinks_open(options, sinks, report);
 		if (!error)
@@ -593,6 +613,10 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 		report_error(report, STATUS_FAILED, "%s", strerror(-error));
 	if (settings.frames.user_files_compiled)
 		regfree(&user_files);
+	collectives_report_free(&run.collectives_report);
+	for (size_t l = 0; l < run.rank_log_count; l++)
+		rank_log_free(&run.rank_logs[l]);
+	free(run.rank_logs);
 	transfers_free(&run.transfers);
 	duty_run_free(&run.duty);
 	selection_free(run.selection);

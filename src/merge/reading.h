@@ -7,6 +7,7 @@
 
 #include "merge/base/labels.h"
 #include "merge/exporter.h"
+#include "merge/ranks/rank_log.h"
 #include "merge/sums/callsite_stats.h"
 #include "merge/read/replays.h"
 #include "merge/sums/memory.h"
@@ -57,6 +58,7 @@ struct reading {
 	bool exports_calls, exports_work; /* an exporter or a weight needs them */
 	bool observes_calls;		  /* calls have ranges, or matter for more than the join */
 	struct collective_sums collectives;
+	struct rank_log rank_log; /* if the run compares ranks */
 	bool is_blind; /* many events are lost, so gaps may not be idle */
 	int error;     /* first error of a callback that cannot return it */
 };

@@ -72,3 +72,43 @@ bool is_collective_kernel(const char *name, size_t length)
 			function = p + 1;
 	return begins_like_one(function, (size_t)(end - function));
 }
+
+const char *const collective_operation_names[COLLECTIVE_OPERATIONS] = {
+	[COLLECTIVE_UNKNOWN] = "unknown",
+	[COLLECTIVE_ALL_REDUCE] = "AllReduce",
+	[COLLECTIVE_ALL_GATHER] = "AllGather",
+	[COLLECTIVE_REDUCE_SCATTER] = "ReduceScatter",
+	[COLLECTIVE_ALL_TO_ALL] = "AllToAll",
+	[COLLECTIVE_BROADCAST] = "Broadcast",
+	[COLLECTIVE_REDUCE] = "Reduce",
+	[COLLECTIVE_SEND_RECV] = "SendRecv",
+};
+
+/* Part of a name, without underscores and in lower case. The first that fits counts. */
+static const struct {
+	const char *part;
+	enum collective_operation operation;
+} operation_parts[] = {
+	{"allreduce", COLLECTIVE_ALL_REDUCE},	{"shotreduce", COLLECTIVE_REDUCE},
+	{"allgather", COLLECTIVE_ALL_GATHER},	{"reducescatter", COLLECTIVE_REDUCE_SCATTER},
+	{"alltoall", COLLECTIVE_ALL_TO_ALL},	{"broadcast", COLLECTIVE_BROADCAST},
+	{"sendrecv", COLLECTIVE_SEND_RECV},	{"ncclsend", COLLECTIVE_SEND_RECV},
+	{"ncclrecv", COLLECTIVE_SEND_RECV},	{"crossdevicereduce", COLLECTIVE_ALL_REDUCE},
+	{"ncclbcast", COLLECTIVE_BROADCAST},	{"kernelreduce", COLLECTIVE_REDUCE},
+	{"ncclreduce", COLLECTIVE_REDUCE},
+};
+
+enum collective_operation collective_operation(const char *name, size_t length)
+{
+	char plain[128];
+	size_t count = 0;
+
+	for (size_t i = 0; i < length && count < sizeof(plain) - 1; i++)
+		if (name[i] != '_')
+			plain[count++] = (char)tolower((unsigned char)name[i]);
+	plain[count] = '\0';
+	for (size_t p = 0; p < sizeof(operation_parts) / sizeof(operation_parts[0]); p++)
+		if (strstr(plain, operation_parts[p].part))
+			return operation_parts[p].operation;
+	return COLLECTIVE_UNKNOWN;
+}

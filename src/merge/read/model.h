@@ -18,6 +18,7 @@
 
 #include "merge/base/names.h"
 #include "merge/read/autograd.h"
+#include "merge/read/collective_calls.h"
 #include "merge/read/cpu_samples.h"
 #include "merge/read/nodes.h"
 #include "merge/read/pauses.h"
@@ -88,6 +89,7 @@ struct shape {
 	uint64_t dynamic_shared_bytes;
 	uint32_t registers;
 	bool is_collective; /* collectives.h */
+	uint8_t operation;  /* enum collective_operation of a collective */
 };
 
 struct copy_shape {
@@ -187,6 +189,7 @@ struct model {
 	MODEL_ROWS(struct compiled_place) compiled; /* in log order, from 1 */
 	struct ranges ranges;			    /* NVTX ranges */
 	struct xla_tuning tuning;		    /* of programs of JAX */
+	struct collective_calls collective_calls;   /* of NCCL */
 	struct range_names category_names;	    /* NVTX categories */
 	struct range_names thread_names;
 	struct range_names device_names, context_names; /* by CUPTI's numbers */

@@ -246,6 +246,8 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	if (!error)
 		error = ranges_index(&model->ranges);
 	if (!error)
+		error = collective_calls_index(&model->collective_calls, model);
+	if (!error)
 		error = xla_join(model);
 	/* A node belongs to the range in which it was created. */
 	for (size_t n = 0; n < model->nodes.count && !error; n++) {

@@ -144,14 +144,16 @@ static int load_streams(struct model *model, const struct xt_chunk *chunk)
 	return 0;
 }
 
-static bool is_collective(const struct model *model, uint64_t string)
+static void set_collective(struct shape *shape, const struct model *model, uint64_t string)
 {
 	size_t length;
 	const char *name = names_text(
 		&model->names,
 		string < model->strings.count ? model->strings.rows[string] : NAME_EMPTY, &length);
 
-	return is_collective_kernel(name, length);
+	shape->is_collective = is_collective_kernel(name, length);
+	if (shape->is_collective)
+		shape->operation = (uint8_t)collective_operation(name, length);
 }
 
 static int load_shapes(struct model *model, const struct xt_chunk *chunk)
@@ -182,8 +184,8 @@ static int load_shapes(struct model *model, const struct xt_chunk *chunk)
 			.static_shared_bytes = static_bytes[r],
 			.dynamic_shared_bytes = dynamic_bytes[r],
 			.registers = narrow(registers[r]),
-			.is_collective = is_collective(model, names[r]),
 		};
+		set_collective(shape, model, names[r]);
 	}
 	return 0;
 }
@@ -362,7 +364,7 @@ static int load_ranges(struct model *model, const struct xt_chunk *chunk)
 		else
 			error = ranges_add(&model->ranges, &event);
 	}
-	return error;
+	return error ? error : collective_calls_add(&model->collective_calls, model, chunk);
 }
 
 static int load_cpu_samples(struct model *model, const struct xt_chunk *chunk)

@@ -32,6 +32,7 @@ struct tree_builder {
 	} * nest;
 	size_t nest_capacity;
 	bool is_compilation;   /* while adding the path to a compilation of XLA */
+	bool is_rootless;      /* paths begin without the root of --by */
 	uint32_t launch_range; /* while adding what created a graph node: the launch's range */
 };
 
@@ -497,7 +498,7 @@ static uint32_t add_path(struct tree_builder *p, const struct owner *owner)
 {
 	const struct frames *frames = p->process->frames;
 	const struct nodes *nodes = &p->process->model->nodes;
-	uint32_t node = add_root(p, owner->root);
+	uint32_t node = p->is_rootless ? PATH_ROOT : add_root(p, owner->root);
 
 	if (owner->leaf == LEAF_CPU)
 		return add_cpu_path(p, node, owner);
@@ -532,19 +533,30 @@ static int export_total(struct reading *reading, const struct total *total, uint
 	return error;
 }
 
-uint32_t build_tree_path(struct reading *reading, const struct owner *owner)
+static uint32_t add_one_path(struct reading *reading, const struct owner *owner, bool is_rootless)
 {
 	struct tree_builder p = {
 		.run = reading->run,
 		.process = &reading->process,
 		.idle_paths = &reading->idle_paths,
 		.paths = &reading->run->paths,
+		.is_rootless = is_rootless,
 	};
 	uint32_t node = add_path(&p, owner);
 
 	free(p.chain);
 	free(p.nest);
 	return node;
+}
+
+uint32_t build_tree_path(struct reading *reading, const struct owner *owner)
+{
+	return add_one_path(reading, owner, false);
+}
+
+uint32_t build_tree_common_path(struct reading *reading, const struct owner *owner)
+{
+	return add_one_path(reading, owner, true);
 }
 
 /* The last node of the owner's path after applying the selection, or PATH_DROPPED. */

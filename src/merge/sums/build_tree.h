@@ -19,6 +19,9 @@ int build_tree(struct reading *reading);
  */
 uint32_t build_tree_path(struct reading *reading, const struct owner *owner);
 
+/* The same without the root that --by asks for, so that processes and devices share the path. */
+uint32_t build_tree_common_path(struct reading *reading, const struct owner *owner);
+
 /*
  * Returns the last frame of an owner's path, in process->names->shown, which `names` must be.
  * NAME_EMPTY: the path ends with the call. NAME_FAILED: out of memory.

@@ -13,6 +13,7 @@
 #include "merge/export/summary/summary_headline.h"
 #include "merge/export/summary/summary_memory.h"
 #include "merge/export/summary/summary_path.h"
+#include "merge/export/summary/summary_collectives.h"
 #include "merge/export/summary/summary_ranks.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/summary/summary_tree.h"
@@ -354,6 +355,8 @@ static int end(struct sink *sink, const struct run *run)
 		error = summary_put_cpu(sink, run);
 	if (!error)
 		error = summary_put_ranks(sink, run);
+	if (!error)
+		error = summary_put_collectives(sink, run);
 	if (!error)
 		error = summary_put_tree(sink, run);
 	if (!error && run_work_count(run))

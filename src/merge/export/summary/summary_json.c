@@ -14,6 +14,7 @@
 #include "merge/export/summary/summary_headline.h"
 #include "merge/export/summary/summary_json_tables.h"
 #include "merge/export/summary/summary_queries.h"
+#include "merge/export/summary/summary_collectives.h"
 #include "merge/export/summary/summary_ranks.h"
 #include "merge/reading.h"
 #include "merge/sums/tables.h"
@@ -322,6 +323,8 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	put_idle_classes(json, s);
 	put_processes(json, s);
 	put_ranks_json(json, run);
+	if (!error)
+		error = put_collectives_json(json, run);
 	if (!error)
 		error = put_findings_json(json, run);
 	put_backward(json, run);

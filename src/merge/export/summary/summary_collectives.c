@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/export/summary/summary_collectives.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/text.h"
+#include "merge/export/summary/summary_ranks.h"
+#include "merge/export/summary/summary_text.h"
+#include "merge/ranks/collectives_words.h"
+
+static const struct column rank_columns[] = {
+	{"waits", 12, 0, false},
+	{"late for", 12, 0, false},
+	{"times late", 11, 80, false},
+	{"transfers", 12, 80, false},
+};
+
+#define RANK_COLUMNS (sizeof(rank_columns) / sizeof(rank_columns[0]))
+
+static const struct column cause_columns[] = {{"waits", 12, 0, false}};
+
+static bool has_collectives(const struct run *run)
+{
+	const struct collectives_report *report = &run->collectives_report;
+
+	return run->compares_ranks && (report->communicators.count || report->unfinished_count);
+}
+
+/* Factors of algorithm and bus bandwidth, as nccl-tests defines them, for n ranks. */
+static double algorithm_bytes(const struct collective_group *group, double n)
+{
+	bool is_part = group->operation == COLLECTIVE_ALL_GATHER ||
+		       group->operation == COLLECTIVE_REDUCE_SCATTER;
+
+	return (double)group->bytes * (is_part ? n : 1);
+}
+
+static double bus_factor(const struct collective_group *group, double n)
+{
+	switch (group->operation) {
+	case COLLECTIVE_ALL_REDUCE:
+		return 2 * (n - 1) / n;
+	case COLLECTIVE_ALL_GATHER:
+	case COLLECTIVE_REDUCE_SCATTER:
+	case COLLECTIVE_ALL_TO_ALL:
+		return (n - 1) / n;
+	default:
+		return 1;
+	}
+}
+
+static int put_clean_note(struct output *out, char *text)
+{
+	char *clean = text ? text_clean_copy(text) : NULL;
+
+	if (clean)
+		put_note(out, clean);
+	free(text);
+	free(clean);
+	return clean ? 0 : -ENOMEM;
+}
+
+static int put_rank_rows(struct sink *sink, const struct run *run)
+{
+	struct output *out = &sink->out;
+
+	put_heads(out, rank_columns, RANK_COLUMNS, "process");
+	for (size_t l = 0; l < run->inputs->count; l++) {
+		const struct rank_waits *rank = &run->collectives_report.ranks[l];
+		char texts[RANK_COLUMNS][TIME_BYTES], *label;
+		const char *figures[RANK_COLUMNS];
+
+		if (!rank->collective_count || !run->labels[l])
+			continue;
+		format_time(texts[0], rank->wait_ns);
+		format_time(texts[1], rank->caused_ns);
+		format_count(texts[2], rank->late_count);
+		format_time(texts[3], rank->transfer_ns);
+		for (size_t c = 0; c < RANK_COLUMNS; c++)
+			figures[c] = texts[c];
+		label = text_clean_copy(run->labels[l]);
+		if (!label)
+			return -ENOMEM;
+		put_figures(out, rank_columns, RANK_COLUMNS, figures);
+		put_elided(out, label, strlen(label), put_room(out));
+		output_text(out, "\n", 1);
+		free(label);
+	}
+	return 0;
+}
+
+static int put_causes(struct sink *sink, const struct run *run)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	size_t shown = rows_to_show(report->cause_count, sink->settings);
+	struct output *out = &sink->out;
+
+	if (!report->cause_count)
+		return 0;
+	put_top_title(out, "What other ranks wait for", shown, report->cause_count);
+	put_heads(out, cause_columns, 1, "process and call path");
+	for (size_t c = 0; c < shown; c++) {
+		const struct wait_cause *cause = &report->causes[c];
+		char time[TIME_BYTES], *path = NULL, *text, *clean;
+		const char *figure = time;
+		size_t length;
+
+		format_time(time, cause->wait_ns);
+		if (cause->node != PATH_ROOT)
+			path = paths_text(&run->paths, cause->node, &length);
+		if (asprintf(&text, "%s: %s", run->labels[cause->log],
+			     path ? path : "[no path took longer than in other ranks]") < 0)
+			text = NULL;
+		free(path);
+		clean = text ? text_clean_copy(text) : NULL;
+		free(text);
+		if (!clean)
+			return -ENOMEM;
+		put_figures(out, cause_columns, 1, &figure);
+		put_elided(out, clean, strlen(clean), put_room(out));
+		output_text(out, "\n", 1);
+		free(clean);
+	}
+	return 0;
+}
+
+/* Appends labels of members that reached a collective, or of those that did not. */
+static char *list_members(const struct run *run, const struct communicator *communicator,
+			  size_t number, bool is_reached)
+{
+	char *list = strdup("");
+
+	for (size_t m = 0; m < communicator->member_count && list; m++) {
+		const char *label = run->labels[communicator->members[m].log->log];
+		char *longer;
+
+		if ((comm_member_reach(communicator, m) > number) != is_reached)
+			continue;
+		if (asprintf(&longer, "%s%s%s", list, list[0] ? ", " : "", label) < 0)
+			longer = NULL;
+		free(list);
+		list = longer;
+	}
+	return list;
+}
+
+static int put_problems(struct output *out, const struct run *run)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	int error = 0;
+
+	for (size_t u = 0; u < report->unfinished_count && u < 3 && !error; u++) {
+		const struct unfinished_collective *row = &report->unfinished[u];
+		const struct communicator *communicator =
+			&report->communicators.list[row->communicator];
+		char *absent = list_members(run, communicator, row->number, false), *text;
+		int length = absent ? asprintf(&text, "%s number %zu never finished. %s%s.",
+					       collective_operation_names[row->operation],
+					       row->number,
+					       absent[0] ? "Not there: " : "All ranks entered it",
+					       absent)
+				    : -1;
+
+		free(absent);
+		error = put_clean_note(out, length < 0 ? NULL : text);
+	}
+	for (size_t m = 0; m < report->mismatch_count && m < 3 && !error; m++) {
+		const struct collective_mismatch *row = &report->mismatches[m];
+		char *text;
+		int length = asprintf(&text,
+				      "Collective number %zu differs between ranks in its %s: such "
+				      "ranks wait for ever or exchange wrong data.",
+				      row->number,
+				      row->what == MISMATCH_BYTES ? "size" : "operation");
+
+		error = put_clean_note(out, length < 0 ? NULL : text);
+	}
+	for (size_t d = 0; d < report->communicators.duplicate_count && !error; d++) {
+		const struct duplicate_rank *row = &report->communicators.duplicates[d];
+		char *text;
+		int length = asprintf(&text, "%s is left out: %s has the same rank.",
+				      run->labels[row->log], run->labels[row->other]);
+
+		error = put_clean_note(out, length < 0 ? NULL : text);
+	}
+	return error;
+}
+
+int summary_put_collectives(struct sink *sink, const struct run *run)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	struct output *out = &sink->out;
+	int error;
+
+	if (!has_collectives(run))
+		return 0;
+	put_title(out, "Collectives", "");
+	error = put_clean_note(out, verdict_text(run));
+	if (!error)
+		error = put_problems(out, run);
+	for (size_t h = 1; h < report->clocks.count && !error; h++)
+		error = put_clean_note(out, rank_clock_text(run, h));
+	if (!error && report->by_order_count)
+		put_note(out, "Some collectives do not say their communicator. They are compared by "
+			      "the order on their stream.");
+	if (!error)
+		error = put_rank_rows(sink, run);
+	return error ? error : put_causes(sink, run);
+}
+
+static void put_ranks_array(struct json *json, const struct run *run)
+{
+	json_begin_array(json, "ranks");
+	for (size_t l = 0; l < run->inputs->count; l++) {
+		const struct rank_waits *rank = &run->collectives_report.ranks[l];
+
+		if (!rank->collective_count || !run->labels[l])
+			continue;
+		json_begin_object(json, NULL);
+		json_string(json, "process", run->labels[l]);
+		put_rank_numbers_json(json, &run->inputs->logs[l]);
+		json_u64(json, "wait_ns", rank->wait_ns);
+		json_u64(json, "caused_ns", rank->caused_ns);
+		json_u64(json, "late_count", rank->late_count);
+		json_u64(json, "transfer_ns", rank->transfer_ns);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+static void put_communicator(struct json *json, const struct communicator *communicator)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), communicator->is_by_order ? "stream %llu" : "%llu",
+		 (unsigned long long)communicator->key);
+	json_string(json, "communicator", text);
+}
+
+static void put_groups(struct json *json, const struct collectives_report *report)
+{
+	json_begin_array(json, "groups");
+	for (size_t g = 0; g < report->group_count; g++) {
+		const struct collective_group *group = &report->groups[g];
+		const struct communicator *communicator =
+			&report->communicators.list[group->communicator];
+		double n = (double)communicator->member_count;
+		double bytes_per_second = group->transfer_ns ? algorithm_bytes(group, n) /
+								       (double)group->transfer_ns *
+								       1e9
+							     : 0;
+
+		json_begin_object(json, NULL);
+		json_string(json, "operation", collective_operation_names[group->operation]);
+		put_communicator(json, communicator);
+		json_u64(json, "ranks", communicator->member_count);
+		json_u64(json, "bytes", group->bytes);
+		json_u64(json, "count", group->count);
+		json_u64(json, "wait_ns", group->wait_ns);
+		json_u64(json, "transfer_ns", group->transfer_ns);
+		json_u64(json, "slow_ns", group->slow_ns);
+		if (group->bytes && group->transfer_ns) {
+			json_rounded(json, "algorithm_bytes_per_second", bytes_per_second, 0);
+			json_rounded(json, "bus_bytes_per_second",
+				     bytes_per_second * bus_factor(group, n), 0);
+		}
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+static int put_causes_json(struct json *json, const struct run *run)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	uint32_t *chain = NULL;
+	size_t capacity = 0;
+	int error = 0;
+
+	json_begin_array(json, "causes");
+	for (size_t c = 0; c < report->cause_count && error >= 0; c++) {
+		const struct wait_cause *cause = &report->causes[c];
+		uint32_t frame = wait_cause_frame(&run->paths, cause->node);
+
+		json_begin_object(json, NULL);
+		json_string(json, "process", run->labels[cause->log]);
+		put_rank_numbers_json(json, &run->inputs->logs[cause->log]);
+		json_u64(json, "wait_ns", cause->wait_ns);
+		json_string(json, "kind", wait_cause_kind(&run->paths, cause->node));
+		json_string(json, "where", names_text(&run->paths.names, frame, NULL));
+		json_begin_array(json, "path");
+		error = paths_chain(&run->paths, cause->node, &chain, &capacity);
+		for (int f = 0; f < error; f++)
+			json_string(json, NULL,
+				    names_text(&run->paths.names, run->paths.nodes[chain[f]].name,
+					       NULL));
+		json_end_array(json);
+		json_end_object(json);
+	}
+	json_end_array(json);
+	free(chain);
+	return error < 0 ? error : 0;
+}
+
+static void put_clocks(struct json *json, const struct rank_clocks *clocks)
+{
+	json_begin_array(json, "clocks");
+	for (size_t h = 0; h < clocks->count; h++) {
+		const struct rank_clock *clock = &clocks->list[h];
+
+		json_begin_object(json, NULL);
+		json_string(json, "host", clock->log->host);
+		json_bool(json, "is_aligned", clock->is_aligned);
+		json_i64(json, "at_realtime_ns", clock->at_ns);
+		json_rounded(json, "offset_ns", clock->offset_ns, 0);
+		json_double(json, "drift_ppm", clock->drift * 1e6);
+		if (clock->is_aligned)
+			json_rounded(json, "error_ns", clock->error_ns, 0);
+		json_u64(json, "bound_count", clock->bound_count);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+static void put_labels(struct json *json, const char *key, const struct run *run,
+		       const struct communicator *communicator, size_t number, bool is_reached)
+{
+	json_begin_array(json, key);
+	for (size_t m = 0; m < communicator->member_count; m++)
+		if ((comm_member_reach(communicator, m) > number) == is_reached)
+			json_string(json, NULL, run->labels[communicator->members[m].log->log]);
+	json_end_array(json);
+}
+
+static void put_mismatches(struct json *json, const struct run *run)
+{
+	const struct collectives_report *report = &run->collectives_report;
+
+	json_begin_array(json, "mismatches");
+	for (size_t r = 0; r < report->mismatch_count; r++) {
+		const struct collective_mismatch *row = &report->mismatches[r];
+		const struct communicator *communicator =
+			&report->communicators.list[row->communicator];
+
+		json_begin_object(json, NULL);
+		put_communicator(json, communicator);
+		json_u64(json, "index", row->number);
+		json_string(json, "what", row->what == MISMATCH_BYTES ? "bytes" : "operation");
+		json_begin_array(json, "values");
+		for (size_t m = 0; m < communicator->member_count; m++) {
+			const struct comm_member *member = &communicator->members[m];
+			const struct rank_collective *item = comm_item(member, row->number);
+
+			if (!item)
+				continue;
+			json_begin_object(json, NULL);
+			json_string(json, "process", run->labels[member->log->log]);
+			json_string(json, "operation", collective_operation_names[item->operation]);
+			json_u64(json, "bytes", item->bytes);
+			json_end_object(json);
+		}
+		json_end_array(json);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+static void put_unfinished(struct json *json, const struct run *run)
+{
+	const struct collectives_report *report = &run->collectives_report;
+
+	json_begin_array(json, "unfinished");
+	for (size_t r = 0; r < report->unfinished_count; r++) {
+		const struct unfinished_collective *row = &report->unfinished[r];
+		const struct communicator *communicator =
+			&report->communicators.list[row->communicator];
+
+		json_begin_object(json, NULL);
+		put_communicator(json, communicator);
+		json_u64(json, "index", row->number);
+		json_string(json, "operation", collective_operation_names[row->operation]);
+		put_labels(json, "present", run, communicator, row->number, true);
+		put_labels(json, "absent", run, communicator, row->number, false);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+static int put_verdict(struct json *json, const struct run *run)
+{
+	const struct collectives_verdict *verdict = &run->collectives_report.verdict;
+	char *text = verdict_text(run);
+
+	if (!text)
+		return -ENOMEM;
+	json_begin_object(json, "verdict");
+	json_string(json, "kind", verdict_kind_name(verdict->kind));
+	json_u64(json, "wait_ns", verdict->wait_ns);
+	json_rounded(json, "share", verdict->share, 4);
+	if (verdict->kind == VERDICT_RANK) {
+		json_string(json, "process", run->labels[verdict->log]);
+		put_rank_numbers_json(json, &run->inputs->logs[verdict->log]);
+	}
+	if (verdict->kind == VERDICT_LINK)
+		put_communicator(json, &run->collectives_report.communicators
+						.list[verdict->communicator]);
+	if (verdict->kind == VERDICT_RANK || verdict->kind == VERDICT_MOVING)
+		json_string(json, "where",
+			    names_text(&run->paths.names,
+				       wait_cause_frame(&run->paths, verdict->node), NULL));
+	json_string(json, "text", text);
+	json_end_object(json);
+	free(text);
+	return 0;
+}
+
+int put_collectives_json(struct json *json, const struct run *run)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	int error;
+
+	if (!has_collectives(run))
+		return 0;
+	json_begin_object(json, "collectives");
+	json_u64(json, "count", report->count);
+	json_u64(json, "matched", report->matched_count);
+	json_u64(json, "by_order", report->by_order_count);
+	json_u64(json, "partial", report->partial_count);
+	json_u64(json, "wait_ns", report->wait_ns);
+	json_rounded(json, "job_ns", report->job_ns, 0);
+	error = put_verdict(json, run);
+	put_ranks_array(json, run);
+	put_groups(json, report);
+	if (!error)
+		error = put_causes_json(json, run);
+	put_clocks(json, &report->clocks);
+	put_mismatches(json, run);
+	put_unfinished(json, run);
+	json_begin_array(json, "duplicates");
+	for (size_t d = 0; d < report->communicators.duplicate_count; d++)
+		json_string(json, NULL, run->labels[report->communicators.duplicates[d].log]);
+	json_end_array(json);
+	json_end_object(json);
+	return error;
+}

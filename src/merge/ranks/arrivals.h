@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When the ranks came to a collective, and how long each waited there.
+ */
+#ifndef XT_MERGE_ARRIVALS_H
+#define XT_MERGE_ARRIVALS_H
+
+#include "merge/ranks/rank_clocks.h"
+
+/* One collective of a communicator. Times are on the clock of the first host. */
+struct arrivals {
+	uint8_t operation;
+	uint64_t bytes;
+	size_t present_count; /* ranks whose log has it */
+	bool is_different;    /* the ranks differ in operation or size */
+	bool has_waits;	      /* the fields below are known */
+	size_t late;	      /* member that came last */
+	double last_ns;	      /* when it came */
+	double mean_ns;	      /* mean arrival of the others */
+	double wait_ns;	      /* of all members */
+	double transfer_ns;   /* from the last arrival to the first end */
+};
+
+/* Compares the ranks. */
+struct arrivals arrivals_of(const struct communicator *communicator, size_t number,
+			    const struct rank_clocks *clocks);
+
+/* Returns how long a member waited for the last, 0 if its log lacks the collective. */
+double arrivals_wait_ns(const struct arrivals *arrivals, const struct comm_member *member,
+			size_t number, const struct rank_clocks *clocks);
+
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/ranks/collectives_report.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "log/base/grow.h"
+#include "merge/exporter.h"
+#include "merge/ranks/arrivals.h"
+#include "merge/ranks/blame.h"
+
+#define LISTED_MAX    1000 /* mismatches and unfinished collectives */
+#define NOTABLE_SHARE 0.02 /* of the time of the job: less than this has no verdict */
+#define SAME_SHARE    0.6  /* of all waits: the same rank causes them */
+#define SLOW_FACTOR   1.5  /* a transfer is slow if it takes so much longer than comparable ones */
+#define FAST_PART     0.2  /* comparable transfers: the fastest fifth */
+
+int collectives_add_cause(struct collectives_report *report, size_t log, uint32_t node,
+			  uint64_t wait_ns)
+{
+	size_t c = report->cause_count;
+
+	if (!wait_ns)
+		return 0;
+	while (c-- > 0)
+		if (report->causes[c].log == log && report->causes[c].node == node) {
+			report->causes[c].wait_ns += wait_ns;
+			return 0;
+		}
+	if (grow(&report->causes, &report->cause_capacity, report->cause_count + 1,
+		 sizeof(*report->causes)) < 0)
+		return -ENOMEM;
+	report->causes[report->cause_count++] = (struct wait_cause){log, node, wait_ns};
+	return 0;
+}
+
+static struct collective_group *group_of(struct collectives_report *report, size_t communicator,
+					 const struct arrivals *arrivals)
+{
+	struct collective_group *group;
+
+	for (size_t g = report->group_count; g-- > 0;) {
+		group = &report->groups[g];
+		if (group->communicator == communicator && group->bytes == arrivals->bytes &&
+		    group->operation == arrivals->operation)
+			return group;
+	}
+	if (grow(&report->groups, &report->group_capacity, report->group_count + 1,
+		 sizeof(*report->groups)) < 0)
+		return NULL;
+	group = &report->groups[report->group_count++];
+	*group = (struct collective_group){.communicator = communicator,
+					   .operation = arrivals->operation,
+					   .bytes = arrivals->bytes};
+	return group;
+}
+
+static int add_to_group(struct collectives_report *report, size_t communicator,
+			const struct arrivals *arrivals)
+{
+	struct collective_group *group = group_of(report, communicator, arrivals);
+
+	if (!group)
+		return -ENOMEM;
+	group->count++;
+	if (!arrivals->has_waits)
+		return 0;
+	group->wait_ns += (uint64_t)arrivals->wait_ns;
+	if (grow(&group->transfers_ns, &group->transfer_capacity, group->transfer_count + 1,
+		 sizeof(*group->transfers_ns)) < 0)
+		return -ENOMEM;
+	group->transfers_ns[group->transfer_count++] = arrivals->transfer_ns;
+	return 0;
+}
+
+static int add_mismatch(struct collectives_report *report, size_t communicator, size_t number)
+{
+	const struct communicator *one = &report->communicators.list[communicator];
+	const struct rank_collective *first = NULL;
+	enum mismatch what = MISMATCH_BYTES;
+
+	for (size_t m = 0; m < one->member_count; m++) {
+		const struct rank_collective *item = comm_item(&one->members[m], number);
+
+		first = first ? first : item;
+		if (item && item->operation != first->operation)
+			what = MISMATCH_OPERATION;
+	}
+	if (report->mismatch_count == LISTED_MAX)
+		return 0;
+	if (grow(&report->mismatches, &report->mismatch_capacity, report->mismatch_count + 1,
+		 sizeof(*report->mismatches)) < 0)
+		return -ENOMEM;
+	report->mismatches[report->mismatch_count++] =
+		(struct collective_mismatch){communicator, number, what};
+	return 0;
+}
+
+static void add_rank_waits(struct collectives_report *report,
+			   const struct communicator *communicator, size_t number,
+			   const struct arrivals *arrivals)
+{
+	size_t late = communicator->members[arrivals->late].log->log;
+
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		const struct comm_member *member = &communicator->members[m];
+		const struct rank_collective *item = comm_item(member, number);
+		struct rank_waits *rank = &report->ranks[member->log->log];
+		double wait_ns = arrivals_wait_ns(arrivals, member, number, &report->clocks);
+
+		if (!item)
+			continue;
+		rank->wait_ns += (uint64_t)wait_ns;
+		rank->transfer_ns += (uint64_t)fmax(
+			(double)(item->end_ns - item->start_ns) - wait_ns, 0);
+	}
+	report->ranks[late].caused_ns += (uint64_t)arrivals->wait_ns;
+	report->ranks[late].late_count++;
+	report->wait_ns += (uint64_t)arrivals->wait_ns;
+}
+
+static int add_communicator(struct collectives_report *report, size_t c)
+{
+	const struct communicator *communicator = &report->communicators.list[c];
+	size_t expected = communicator->rank_count > communicator->member_count
+				  ? communicator->rank_count
+				  : communicator->member_count;
+	int error = 0;
+
+	for (size_t i = 0; i < communicator->instance_count && !error; i++) {
+		struct arrivals arrivals = arrivals_of(communicator, i, &report->clocks);
+
+		if (arrivals.is_different) {
+			error = add_mismatch(report, c, i);
+			continue;
+		}
+		report->matched_count += arrivals.present_count == expected;
+		report->by_order_count +=
+			arrivals.present_count == expected && communicator->is_by_order;
+		report->partial_count += arrivals.present_count < expected;
+		error = add_to_group(report, c, &arrivals);
+		if (!error && arrivals.has_waits)
+			add_rank_waits(report, communicator, i, &arrivals);
+	}
+	return error;
+}
+
+static int add_unfinished(struct collectives_report *report, size_t c)
+{
+	const struct communicator *communicator = &report->communicators.list[c];
+	size_t reach = communicator->instance_count;
+
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		size_t own = comm_member_reach(communicator, m);
+
+		reach = own > reach ? own : reach;
+	}
+	for (size_t i = communicator->instance_count;
+	     i < reach && report->unfinished_count < LISTED_MAX; i++) {
+		struct unfinished_collective *row;
+
+		if (grow(&report->unfinished, &report->unfinished_capacity,
+			 report->unfinished_count + 1, sizeof(*report->unfinished)) < 0)
+			return -ENOMEM;
+		row = &report->unfinished[report->unfinished_count++];
+		*row = (struct unfinished_collective){.communicator = c, .number = i};
+		for (size_t m = 0; m < communicator->member_count; m++) {
+			const struct comm_member *member = &communicator->members[m];
+			size_t next = member->first + member->count;
+
+			for (size_t o = 0; o < member->log->open_call_count; o++) {
+				const struct rank_open_call *call = &member->log->open_calls[o];
+
+				if (call->communicator == communicator->key && next++ == i)
+					row->operation = call->operation;
+			}
+		}
+	}
+	return 0;
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static int compare_causes(const void *a, const void *b)
+{
+	const struct wait_cause *x = a, *y = b;
+
+	if (x->wait_ns != y->wait_ns)
+		return x->wait_ns > y->wait_ns ? -1 : 1;
+	return x->log != y->log ? (x->log < y->log ? -1 : 1)
+				: (x->node < y->node ? -1 : x->node > y->node);
+}
+
+static size_t ranks_of(const struct collectives_report *report,
+		       const struct collective_group *group)
+{
+	return report->communicators.list[group->communicator].member_count;
+}
+
+/* Returns what fast transfers take in the groups that are comparable with one. */
+static double fast_ns(const struct collectives_report *report, const struct collective_group *like)
+{
+	double *all_ns = NULL, result;
+	size_t count = 0, capacity = 0;
+
+	for (size_t g = 0; g < report->group_count; g++) {
+		const struct collective_group *group = &report->groups[g];
+
+		if (group->operation != like->operation || group->bytes != like->bytes ||
+		    ranks_of(report, group) != ranks_of(report, like) || !group->transfer_count)
+			continue;
+		if (grow(&all_ns, &capacity, count + group->transfer_count, sizeof(*all_ns)) < 0)
+			break;
+		memcpy(all_ns + count, group->transfers_ns,
+		       group->transfer_count * sizeof(*all_ns));
+		count += group->transfer_count;
+	}
+	if (count)
+		qsort(all_ns, count, sizeof(*all_ns), compare_ns);
+	result = count ? all_ns[(size_t)(FAST_PART * (double)count)] : 0;
+	free(all_ns);
+	return result;
+}
+
+static void finish_groups(struct collectives_report *report)
+{
+	for (size_t g = 0; g < report->group_count; g++) {
+		struct collective_group *group = &report->groups[g];
+		double fast = fast_ns(report, group);
+
+		if (!group->transfer_count)
+			continue;
+		qsort(group->transfers_ns, group->transfer_count, sizeof(*group->transfers_ns),
+		      compare_ns);
+		group->transfer_ns = (uint64_t)group->transfers_ns[group->transfer_count / 2];
+		for (size_t t = 0; t < group->transfer_count; t++)
+			if (group->transfers_ns[t] > SLOW_FACTOR * fast)
+				group->slow_ns += (uint64_t)(group->transfers_ns[t] - fast);
+	}
+}
+
+static void find_job_time(struct collectives_report *report)
+{
+	double first_ns = HUGE_VAL, last_ns = -HUGE_VAL;
+
+	for (size_t c = 0; c < report->communicators.count; c++)
+		for (size_t m = 0; m < report->communicators.list[c].member_count; m++) {
+			const struct comm_member *member =
+				&report->communicators.list[c].members[m];
+			const struct rank_clock *clock = &report->clocks.list[member->host];
+
+			if (!member->count)
+				continue;
+			first_ns = fmin(first_ns,
+					rank_clock_ns(clock, comm_item(member, member->first)->start_ns));
+			last_ns = fmax(last_ns,
+				       rank_clock_ns(clock, comm_item(member, member->first +
+								       member->count - 1)
+								   ->end_ns));
+		}
+	report->job_ns = last_ns > first_ns ? last_ns - first_ns : 0;
+}
+
+/* The part of the job that ranks waited, on average over those that did. */
+static double share_of(const struct collectives_report *report, size_t communicator,
+		       uint64_t wait_ns)
+{
+	size_t others = report->communicators.list[communicator].member_count - 1;
+
+	return report->job_ns > 0 ? (double)wait_ns / (double)others / report->job_ns : 0;
+}
+
+static size_t largest_group(const struct collectives_report *report)
+{
+	size_t largest = 0;
+
+	for (size_t g = 1; g < report->group_count; g++)
+		if (report->communicators.list[report->groups[g].communicator].member_count >
+		    report->communicators.list[report->groups[largest].communicator].member_count)
+			largest = g;
+	return report->groups[largest].communicator;
+}
+
+static void judge_link(struct collectives_report *report)
+{
+	struct collectives_verdict *verdict = &report->verdict;
+
+	for (size_t c = 0; c < report->communicators.count; c++) {
+		uint64_t slow_ns = 0;
+		double share;
+
+		for (size_t g = 0; g < report->group_count; g++)
+			slow_ns += report->groups[g].communicator == c ? report->groups[g].slow_ns
+									: 0;
+		share = report->job_ns > 0 ? (double)slow_ns / report->job_ns : 0;
+		if (share >= NOTABLE_SHARE && share > verdict->share)
+			*verdict = (struct collectives_verdict){.kind = VERDICT_LINK,
+								.communicator = c,
+								.wait_ns = slow_ns,
+								.share = share};
+	}
+}
+
+/* The path that causes most, of one log or of all (log: SIZE_MAX). */
+static uint32_t main_cause(const struct collectives_report *report, size_t log)
+{
+	uint64_t most_ns = 0;
+	uint32_t node = PATH_ROOT;
+
+	for (size_t c = 0; c < report->cause_count; c++) {
+		uint64_t ns = 0;
+
+		if (log != SIZE_MAX && report->causes[c].log != log)
+			continue;
+		for (size_t o = 0; o < report->cause_count; o++)
+			if (report->causes[o].node == report->causes[c].node &&
+			    (log == SIZE_MAX || report->causes[o].log == log))
+				ns += report->causes[o].wait_ns;
+		if (ns <= most_ns)
+			continue;
+		most_ns = ns;
+		node = report->causes[c].node;
+	}
+	return node;
+}
+
+static void judge(struct collectives_report *report, const struct inputs *inputs)
+{
+	struct collectives_verdict *verdict = &report->verdict;
+	size_t most = 0;
+
+	if (!report->group_count)
+		return;
+	for (size_t l = 1; l < inputs->count; l++)
+		if (report->ranks[l].caused_ns > report->ranks[most].caused_ns)
+			most = l;
+	*verdict = (struct collectives_verdict){
+		.log = most,
+		.wait_ns = report->wait_ns,
+		.share = share_of(report, largest_group(report), report->wait_ns)};
+	if (verdict->share < NOTABLE_SHARE)
+		*verdict = (struct collectives_verdict){0};
+	else if ((double)report->ranks[most].caused_ns > SAME_SHARE * (double)report->wait_ns)
+		*verdict = (struct collectives_verdict){
+			.kind = VERDICT_RANK,
+			.log = most,
+			.wait_ns = report->ranks[most].caused_ns,
+			.share = share_of(report, largest_group(report),
+					  report->ranks[most].caused_ns),
+			.node = main_cause(report, most)};
+	else
+		*verdict = (struct collectives_verdict){.kind = VERDICT_MOVING,
+							.wait_ns = report->wait_ns,
+							.share = verdict->share,
+							.node = main_cause(report, SIZE_MAX)};
+	judge_link(report);
+}
+
+int collectives_report_make(struct collectives_report *report, const struct run *run)
+{
+	const struct inputs *inputs = run->inputs;
+	int error;
+
+	report->ranks = calloc(inputs->count + 1, sizeof(*report->ranks));
+	error = report->ranks ? rank_clocks_init(&report->clocks, inputs) : -ENOMEM;
+	if (!error)
+		error = communicators_find(&report->communicators, run->rank_logs,
+					   run->rank_log_count, inputs, report->clocks.hosts);
+	if (!error)
+		error = rank_clocks_align(&report->clocks, &report->communicators);
+	for (size_t l = 0; l < run->rank_log_count && !error; l++) {
+		report->ranks[run->rank_logs[l].log].collective_count = run->rank_logs[l].count;
+		report->count += run->rank_logs[l].count;
+	}
+	for (size_t c = 0; c < report->communicators.count && !error; c++) {
+		error = add_communicator(report, c);
+		if (!error)
+			error = add_unfinished(report, c);
+	}
+	if (error)
+		return error;
+	find_job_time(report);
+	finish_groups(report);
+	error = blame_waits(report, run);
+	if (report->cause_count)
+		qsort(report->causes, report->cause_count, sizeof(*report->causes),
+		      compare_causes);
+	judge(report, inputs);
+	return error;
+}
+
+void collectives_report_free(struct collectives_report *report)
+{
+	for (size_t g = 0; g < report->group_count; g++)
+		free(report->groups[g].transfers_ns);
+	communicators_free(&report->communicators);
+	rank_clocks_free(&report->clocks);
+	free(report->ranks);
+	free(report->groups);
+	free(report->causes);
+	free(report->mismatches);
+	free(report->unfinished);
+	*report = (struct collectives_report){0};
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the collectives of several ranks say: who waits, who makes them wait, and by which call path.
+ */
+#ifndef XT_MERGE_COLLECTIVES_REPORT_H
+#define XT_MERGE_COLLECTIVES_REPORT_H
+
+#include "merge/ranks/rank_clocks.h"
+
+struct run;
+
+/* Sums of one log. */
+struct rank_waits {
+	uint64_t collective_count;
+	uint64_t wait_ns;     /* it waited for others */
+	uint64_t caused_ns;   /* others waited for it */
+	uint64_t transfer_ns; /* in collectives, after the last rank had come */
+	uint64_t late_count;  /* it was the last, and others waited noticeably */
+};
+
+/* Collectives of one communicator with the same operation and size. */
+struct collective_group {
+	size_t communicator; /* index in communicators */
+	uint8_t operation;
+	uint64_t bytes;
+	uint64_t count;
+	uint64_t wait_ns;     /* of all ranks */
+	uint64_t transfer_ns; /* median */
+	uint64_t slow_ns;     /* beyond what comparable transfers take, in all */
+	double *transfers_ns;
+	size_t transfer_count, transfer_capacity;
+};
+
+/* Time that ranks waited because of a call path of a rank. */
+struct wait_cause {
+	size_t log;    /* index in the inputs */
+	uint32_t node; /* in run->paths; PATH_ROOT: nothing took longer there than elsewhere */
+	uint64_t wait_ns;
+};
+
+enum mismatch { MISMATCH_OPERATION, MISMATCH_BYTES };
+
+struct collective_mismatch {
+	size_t communicator;
+	size_t number;
+	enum mismatch what;
+};
+
+/* A collective that some ranks entered and never finished. */
+struct unfinished_collective {
+	size_t communicator;
+	size_t number;
+	uint8_t operation;
+};
+
+enum verdict_kind { VERDICT_NONE, VERDICT_RANK, VERDICT_MOVING, VERDICT_LINK };
+
+struct collectives_verdict {
+	enum verdict_kind kind;
+	size_t log;	     /* VERDICT_RANK: index in the inputs */
+	size_t communicator; /* VERDICT_LINK */
+	uint32_t node;	     /* main cause, or PATH_ROOT */
+	uint64_t wait_ns;    /* of all ranks */
+	double share;	     /* of the time of the job */
+};
+
+struct collectives_report {
+	struct communicators communicators;
+	struct rank_clocks clocks;
+	uint64_t count;		/* collectives in all logs */
+	uint64_t matched_count; /* found in all ranks */
+	uint64_t by_order_count, partial_count;
+	uint64_t wait_ns;
+	double job_ns; /* from the first to the last collective */
+	struct rank_waits *ranks; /* by log of the inputs */
+	struct collective_group *groups;
+	size_t group_count, group_capacity;
+	struct wait_cause *causes; /* largest first */
+	size_t cause_count, cause_capacity;
+	struct collective_mismatch *mismatches;
+	size_t mismatch_count, mismatch_capacity;
+	struct unfinished_collective *unfinished;
+	size_t unfinished_count, unfinished_capacity;
+	struct collectives_verdict verdict;
+};
+
+/* Compares the ranks of run->rank_logs. Returns 0 or -ENOMEM. Free the result in any case. */
+int collectives_report_make(struct collectives_report *report, const struct run *run);
+void collectives_report_free(struct collectives_report *report);
+
+/* Adds a cause, or time to a known one. Returns 0 or -ENOMEM. */
+int collectives_add_cause(struct collectives_report *report, size_t log, uint32_t node,
+			  uint64_t wait_ns);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/ranks/collectives_words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/number_format.h"
+
+static const struct {
+	const char *beginning; /* of the last frame of a path */
+	const char *kind;
+	const char *what; /* the rank needs longer for it */
+} leaves[] = {
+	{LEAF_KERNEL_MARK, "kernel", "a kernel takes longer there"},
+	{"[GPU_Memcpy", "copy", "a copy takes longer there"},
+	{"[GPU_Memset", "memset", "a memset takes longer there"},
+	{"[idle:", "idle", "its GPU is idle for longer before the launches there"},
+};
+
+static const char *name_of(const struct paths *paths, uint32_t node)
+{
+	return names_text(&paths->names, paths->nodes[node].name, NULL);
+}
+
+/* Returns the index in leaves, or -1. */
+static int leaf_of(const struct paths *paths, uint32_t node)
+{
+	for (size_t l = 0; node != PATH_ROOT && l < sizeof(leaves) / sizeof(leaves[0]); l++)
+		if (!strncmp(name_of(paths, node), leaves[l].beginning,
+			     strlen(leaves[l].beginning)))
+			return (int)l;
+	return -1;
+}
+
+const char *wait_cause_kind(const struct paths *paths, uint32_t node)
+{
+	int leaf = leaf_of(paths, node);
+
+	return leaf < 0 ? "unknown" : leaves[leaf].kind;
+}
+
+uint32_t wait_cause_frame(const struct paths *paths, uint32_t node)
+{
+	uint32_t innermost = NAME_EMPTY;
+
+	for (uint32_t n = node; n != PATH_ROOT; n = paths->nodes[n].parent) {
+		uint32_t name = paths->nodes[n].name;
+
+		if (paths_is_user_frame(paths, name))
+			return name;
+		if (innermost == NAME_EMPTY && name_of(paths, n)[0] != '[')
+			innermost = name;
+	}
+	return innermost;
+}
+
+const char *verdict_kind_name(enum verdict_kind kind)
+{
+	static const char *const names[] = {[VERDICT_NONE] = "none",
+					    [VERDICT_RANK] = "rank",
+					    [VERDICT_MOVING] = "moving",
+					    [VERDICT_LINK] = "link"};
+
+	return names[kind];
+}
+
+/* " Main cause: load_batch (data.py:88): a kernel takes longer there." or "". */
+static char *cause_text(const struct run *run, const struct collectives_verdict *verdict)
+{
+	const struct paths *paths = &run->paths;
+	uint32_t frame = wait_cause_frame(paths, verdict->node);
+	int leaf = leaf_of(paths, verdict->node);
+	char *text;
+
+	if (frame == NAME_EMPTY)
+		return strdup(" No call path takes longer there than in the other ranks.");
+	if (asprintf(&text, " Main cause: %s%s%s.", names_text(&paths->names, frame, NULL),
+		     leaf < 0 ? "" : "; ", leaf < 0 ? "" : leaves[leaf].what) < 0)
+		return NULL;
+	return text;
+}
+
+/* "node1, node2". */
+static char *hosts_of(const struct run *run, const struct communicator *communicator)
+{
+	char *hosts = strdup("");
+
+	for (size_t m = 0; m < communicator->member_count && hosts; m++) {
+		const struct input *log = &run->inputs->logs[communicator->members[m].log->log];
+		char *longer;
+		bool is_known = false;
+
+		for (size_t o = 0; o < m; o++)
+			is_known |= communicator->members[o].host == communicator->members[m].host;
+		if (is_known)
+			continue;
+		if (asprintf(&longer, "%s%s%s", hosts, hosts[0] ? ", " : "", log->host) < 0)
+			longer = NULL;
+		free(hosts);
+		hosts = longer;
+	}
+	return hosts;
+}
+
+static char *link_text(const struct run *run, const char *share)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	const struct communicator *communicator =
+		&report->communicators.list[report->verdict.communicator];
+	char *hosts = hosts_of(run, communicator), *text;
+
+	if (!hosts || asprintf(&text,
+			       "Slow transfers between %zu ranks on %s cost %s of the job. The ranks "
+			       "come in time, so no call path is to blame.",
+			       communicator->member_count, hosts, share) < 0)
+		text = NULL;
+	free(hosts);
+	return text;
+}
+
+char *verdict_text(const struct run *run)
+{
+	const struct collectives_verdict *verdict = &run->collectives_report.verdict;
+	char share[32], *cause, *text;
+	int length;
+
+	snprintf(share, sizeof(share), "%.1f %%", verdict->share * 100);
+	if (verdict->kind == VERDICT_LINK)
+		return link_text(run, share);
+	if (verdict->kind == VERDICT_NONE)
+		return strdup("The ranks hardly wait for each other in collectives.");
+	cause = cause_text(run, verdict);
+	if (!cause)
+		return NULL;
+	if (verdict->kind == VERDICT_RANK)
+		length = asprintf(&text,
+				  "%s costs the job %s: the other ranks wait for it in "
+				  "collectives.%s",
+				  run->labels[verdict->log], share, cause);
+	else
+		length = asprintf(&text,
+				  "Ranks wait for each other in collectives for %s of the job, not "
+				  "always for the same rank.%s",
+				  share, cause);
+	free(cause);
+	return length < 0 ? NULL : text;
+}
+
+char *rank_clock_text(const struct run *run, size_t index)
+{
+	const struct rank_clock *clock = &run->collectives_report.clocks.list[index];
+	const char *first = run->collectives_report.clocks.list[0].log->host;
+	char time[TIME_BYTES], *text;
+	int length;
+
+	format_time(time, (uint64_t)clock->error_ns);
+	if (clock->is_aligned)
+		length = asprintf(&text,
+				  "The clock of %s agrees with that of %s to %s, by %zu "
+				  "collectives.%s",
+				  clock->log->host, first, time, clock->bound_count,
+				  clock->broken_count ? " Some of them contradict a steady drift."
+						      : "");
+	else
+		length = asprintf(&text,
+				  "No collective compares the clock of %s with that of %s: times are "
+				  "as exact as their system clocks, to an unknown extent.",
+				  clock->log->host, first);
+	return length < 0 ? NULL : text;
+}

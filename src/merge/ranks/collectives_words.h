@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a comparison of ranks says in words. Strings are freed by the caller; NULL: out of memory.
+ */
+#ifndef XT_MERGE_COLLECTIVES_WORDS_H
+#define XT_MERGE_COLLECTIVES_WORDS_H
+
+#include "merge/exporter.h"
+
+/* "idle", "kernel", "copy", "memset" or "unknown": what a call path ends in. */
+const char *wait_cause_kind(const struct paths *paths, uint32_t node);
+
+/*
+ * Returns the innermost frame of the user's code in a path, or else the innermost function, as a
+ * name in paths; NAME_EMPTY if there is none.
+ */
+uint32_t wait_cause_frame(const struct paths *paths, uint32_t node);
+
+/* "rank", "moving", "link" or "none". */
+const char *verdict_kind_name(enum verdict_kind kind);
+
+/* One or two sentences. */
+char *verdict_text(const struct run *run);
+
+/*
+ * How well the clocks of the hosts are aligned, as a sentence. "" if there is only one host. index:
+ * from 1, of the clocks.
+ */
+char *rank_clock_text(const struct run *run, size_t index);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the line of the difference of two clocks.
+ *
+ * Let a collective end in host A at e and begin there at s, and in host B at E and S, each on its
+ * own clock. B's clock needs the correction x with s <= E + x and S + x <= e. So s - E <= x <= e - S.
+ * For a given drift, the offset is between the largest lower and the smallest upper bound. The room
+ * between them is a concave function of the drift, so a search by sections finds its maximum.
+ */
+#include "merge/ranks/rank_clocks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/grow.h"
+#include "merge/read/inputs.h"
+
+#define DRIFT_MAX     1e-3 /* clocks of computers stay far below */
+#define SEARCH_STEPS  60
+#define EXTREMES      9 /* drifts at which the possible lines are compared */
+
+struct bound {
+	double at_ns; /* on the clock of the host, since the first bound */
+	double low_ns, high_ns;
+};
+
+struct bounds {
+	struct bound *list;
+	size_t count, capacity;
+	int64_t first_ns;
+	double span_ns;
+};
+
+int rank_clocks_init(struct rank_clocks *clocks, const struct inputs *inputs)
+{
+	clocks->list = calloc(inputs->count + 1, sizeof(*clocks->list));
+	clocks->hosts = calloc(inputs->count + 1, sizeof(*clocks->hosts));
+	if (!clocks->list || !clocks->hosts)
+		return -ENOMEM;
+	for (size_t i = 0; i < inputs->count; i++) {
+		const struct input *log = &inputs->logs[i];
+		size_t h = 0;
+
+		/* inputs.c gives the logs of one host and one boot the same shift. */
+		while (h < clocks->count && (strcmp(clocks->list[h].log->host, log->host) ||
+					     clocks->list[h].log->shift_ns != log->shift_ns))
+			h++;
+		if (h == clocks->count)
+			clocks->list[clocks->count++].log = log;
+		clocks->hosts[i] = (uint32_t)h;
+	}
+	if (clocks->count)
+		clocks->list[0].is_aligned = true;
+	return 0;
+}
+
+/* The last start and the first end of a collective on one side. */
+struct side {
+	double start_ns, end_ns;
+	size_t count;
+};
+
+static void add_item(struct side *side, double start_ns, double end_ns)
+{
+	if (!side->count || start_ns > side->start_ns)
+		side->start_ns = start_ns;
+	if (!side->count || end_ns < side->end_ns)
+		side->end_ns = end_ns;
+	side->count++;
+}
+
+static int add_bound(struct bounds *bounds, const struct rank_clocks *clocks,
+		     const struct communicator *communicator, size_t number, uint32_t host)
+{
+	struct side others = {0}, own = {0};
+
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		const struct comm_member *member = &communicator->members[m];
+		const struct rank_clock *clock = &clocks->list[member->host];
+		const struct rank_collective *item = comm_item(member, number);
+
+		if (!item || (member->host != host && !clock->is_aligned))
+			continue;
+		if (!collective_needs_all(item->operation))
+			return 0;
+		if (!bounds->count && !own.count && member->host == host)
+			bounds->first_ns = item->end_ns;
+		if (member->host == host)
+			add_item(&own, (double)(item->start_ns - bounds->first_ns),
+				 (double)(item->end_ns - bounds->first_ns));
+		else
+			add_item(&others,
+				 rank_clock_ns(clock, item->start_ns) - (double)bounds->first_ns,
+				 rank_clock_ns(clock, item->end_ns) - (double)bounds->first_ns);
+	}
+	if (!own.count || !others.count)
+		return 0;
+	if (grow(&bounds->list, &bounds->capacity, bounds->count + 1, sizeof(*bounds->list)) < 0)
+		return -ENOMEM;
+	bounds->list[bounds->count++] = (struct bound){
+		own.end_ns, others.start_ns - own.end_ns, others.end_ns - own.start_ns};
+	return 0;
+}
+
+/* The possible offsets for a drift. If low is above high, there is none. */
+static void offsets(const struct bounds *bounds, double drift, double *low_ns, double *high_ns)
+{
+	*low_ns = -HUGE_VAL;
+	*high_ns = HUGE_VAL;
+	for (size_t b = 0; b < bounds->count; b++) {
+		const struct bound *bound = &bounds->list[b];
+		double drifted_ns = drift * bound->at_ns;
+
+		*low_ns = fmax(*low_ns, bound->low_ns - drifted_ns);
+		*high_ns = fmin(*high_ns, bound->high_ns - drifted_ns);
+	}
+}
+
+static double room_ns(const struct bounds *bounds, double drift)
+{
+	double low_ns, high_ns;
+
+	offsets(bounds, drift, &low_ns, &high_ns);
+	return high_ns - low_ns;
+}
+
+static double roomiest_drift(const struct bounds *bounds)
+{
+	double low = -DRIFT_MAX, high = DRIFT_MAX;
+
+	for (int step = 0; step < SEARCH_STEPS; step++) {
+		double a = low + (high - low) / 3, b = high - (high - low) / 3;
+
+		if (room_ns(bounds, a) < room_ns(bounds, b))
+			low = a;
+		else
+			high = b;
+	}
+	return (low + high) / 2;
+}
+
+/* Returns the last drift between two that leaves room, from the one that does to the one at `until`. */
+static double last_possible(const struct bounds *bounds, double possible, double until)
+{
+	if (room_ns(bounds, until) >= 0)
+		return until;
+	for (int step = 0; step < SEARCH_STEPS; step++) {
+		double middle = (possible + until) / 2;
+
+		if (room_ns(bounds, middle) >= 0)
+			possible = middle;
+		else
+			until = middle;
+	}
+	return possible;
+}
+
+static double later_of(double a, double b)
+{
+	return fmax(fabs(a), fabs(b));
+}
+
+/* Returns how far any possible line is from this one, within the span of the bounds. */
+static double error_of(const struct bounds *bounds, const struct rank_clock *clock)
+{
+	double from = last_possible(bounds, clock->drift, -DRIFT_MAX);
+	double until = last_possible(bounds, clock->drift, DRIFT_MAX);
+	double error_ns = 0;
+
+	for (int e = 0; e < EXTREMES; e++) {
+		double drift = from + (until - from) * e / (EXTREMES - 1), low_ns, high_ns;
+		double turn_ns = (drift - clock->drift) * bounds->span_ns;
+
+		offsets(bounds, drift, &low_ns, &high_ns);
+		low_ns -= clock->offset_ns;
+		high_ns -= clock->offset_ns;
+		error_ns = fmax(error_ns, later_of(low_ns, high_ns));
+		error_ns = fmax(error_ns, later_of(low_ns + turn_ns, high_ns + turn_ns));
+	}
+	return error_ns;
+}
+
+static void align(struct rank_clock *clock, const struct bounds *bounds)
+{
+	double low_ns, high_ns;
+
+	clock->at_ns = bounds->first_ns;
+	clock->drift = roomiest_drift(bounds);
+	offsets(bounds, clock->drift, &low_ns, &high_ns);
+	clock->offset_ns = (low_ns + high_ns) / 2;
+	clock->bound_count = bounds->count;
+	clock->is_aligned = true;
+	if (high_ns >= low_ns) {
+		clock->error_ns = error_of(bounds, clock);
+		return;
+	}
+	/* No line fits, because a clock was corrected meanwhile or a collective was mistaken. */
+	for (size_t b = 0; b < bounds->count; b++) {
+		const struct bound *bound = &bounds->list[b];
+		double line_ns = clock->offset_ns + clock->drift * bound->at_ns;
+
+		clock->broken_count += line_ns < bound->low_ns || line_ns > bound->high_ns;
+		clock->error_ns = fmax(clock->error_ns, later_of(line_ns - bound->low_ns,
+								 bound->high_ns - line_ns));
+	}
+}
+
+/* Aligns a host with those that are aligned. Returns 0 or -ENOMEM. */
+static int align_host(struct rank_clocks *clocks, const struct communicators *communicators,
+		      uint32_t host)
+{
+	struct bounds bounds = {0};
+	int error = 0;
+
+	for (size_t c = 0; c < communicators->count; c++)
+		for (size_t i = 0; i < communicators->list[c].instance_count && !error; i++)
+			error = add_bound(&bounds, clocks, &communicators->list[c], i, host);
+	for (size_t b = 0; b < bounds.count; b++)
+		bounds.span_ns = fmax(bounds.span_ns, bounds.list[b].at_ns);
+	if (!error && bounds.count)
+		align(&clocks->list[host], &bounds);
+	free(bounds.list);
+	return error;
+}
+
+int rank_clocks_align(struct rank_clocks *clocks, const struct communicators *communicators)
+{
+	bool is_progress = true;
+	int error = 0;
+
+	while (is_progress && !error) {
+		is_progress = false;
+		for (uint32_t h = 0; h < clocks->count && !error; h++) {
+			if (clocks->list[h].is_aligned)
+				continue;
+			error = align_host(clocks, communicators, h);
+			is_progress |= clocks->list[h].is_aligned;
+		}
+	}
+	return error;
+}
+
+void rank_clocks_free(struct rank_clocks *clocks)
+{
+	free(clocks->list);
+	free(clocks->hosts);
+	*clocks = (struct rank_clocks){0};
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The clocks of several hosts, aligned by collectives.
+ *
+ * No rank leaves an all-reduce before the last has entered it. So each such collective bounds how
+ * far two clocks can be apart, from both sides. Their difference is a line over time, offset and
+ * drift. It is found from the ends, which are nearly simultaneous, and kept within all bounds. The
+ * stated error is the distance to the bounds.
+ */
+#ifndef XT_MERGE_RANK_CLOCKS_H
+#define XT_MERGE_RANK_CLOCKS_H
+
+#include "merge/ranks/communicators.h"
+
+/* The clock of a host against that of the first host. */
+struct rank_clock {
+	const struct input *log; /* a log of this host */
+	bool is_aligned;	 /* by collectives; always true for the first host */
+	int64_t at_ns;		 /* the time for which offset_ns is stated, on the common clock */
+	double offset_ns;	 /* add it to times of this host */
+	double drift;		 /* add this per nanosecond since at_ns */
+	double error_ns;	 /* the offset is right to this extent, at any time of the run */
+	size_t bound_count;	 /* collectives that bound it */
+	size_t broken_count;	 /* of these: contradict the line by more than the error */
+};
+
+struct rank_clocks {
+	struct rank_clock *list;
+	size_t count;
+	uint32_t *hosts; /* by log of the inputs: its host in list */
+};
+
+/* Finds the hosts of the inputs. Returns 0 or -ENOMEM. */
+int rank_clocks_init(struct rank_clocks *clocks, const struct inputs *inputs);
+
+/* Aligns them. Returns 0 or -ENOMEM. */
+int rank_clocks_align(struct rank_clocks *clocks, const struct communicators *communicators);
+void rank_clocks_free(struct rank_clocks *clocks);
+
+/* Returns a time of a host on the clock of the first host. */
+static inline double rank_clock_ns(const struct rank_clock *clock, int64_t time_ns)
+{
+	return (double)time_ns + clock->offset_ns +
+	       clock->drift * (double)(time_ns - clock->at_ns);
+}
+
+#endif

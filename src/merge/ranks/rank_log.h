@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The collectives of one log, and how long each call path took before each of them.
+ *
+ * While a log is read, work and idle gaps are collected by device. A collective takes what was
+ * launched before it. So each entry belongs to the next collective in the order of launches, however
+ * long the collective then waits. Once the log is read, entries become pairs of call path and time
+ * in a compact encoding: some three bytes per launch.
+ */
+#ifndef XT_MERGE_RANK_LOG_H
+#define XT_MERGE_RANK_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "merge/read/collectives.h"
+
+struct reading;
+struct stretch;
+
+/* The collectives that a device takes part in, in one communicator. */
+struct rank_member {
+	uint32_t device;
+	/* NCCL's number, or the number of the stream among those with collectives, from 0. */
+	uint64_t communicator;
+	bool is_by_order;    /* the communicator is not known: it is the number of a stream */
+	bool saw_join;	     /* the log has the beginning of the communicator */
+	uint32_t rank;	     /* in the communicator; UINT32_MAX: unknown */
+	uint32_t rank_count; /* of the communicator; 0: unknown */
+};
+
+struct rank_collective {
+	int64_t start_ns; /* on the common clock, as far as it is known before collectives align it */
+	int64_t end_ns;
+	uint64_t bytes; /* as in struct collective_call; 0: unknown */
+	size_t times_end; /* its entries in times end here; they begin where the previous ones end */
+	uint32_t member;    /* index in members */
+	uint32_t node;	    /* its own call path in run->paths */
+	uint8_t operation;  /* enum collective_operation */
+	bool is_overlapped; /* work launched later began before its end */
+};
+
+/* A call of NCCL without its work. */
+struct rank_open_call {
+	uint64_t communicator;
+	uint64_t bytes;
+	uint8_t operation;
+};
+
+struct rank_log {
+	size_t log; /* index in the inputs */
+	struct rank_member *members;
+	size_t member_count, member_capacity;
+	struct rank_collective *list; /* by device and start */
+	size_t count, capacity;
+	uint8_t *times; /* see rank_times_next() */
+	size_t times_bytes, times_capacity;
+	bool lacks_times;     /* memory was full: nothing is known of the time before collectives */
+	bool lacks_beginning; /* the log may lack collectives before its first */
+	struct rank_open_call *open_calls; /* after the last collective of their communicator */
+	size_t open_call_count, open_call_capacity;
+	struct rank_collector *collector; /* while reading */
+};
+
+/* Adds work and the gap before it, in the order of its start. Returns 0 or -ENOMEM. */
+int rank_log_add(struct reading *reading, const struct stretch *stretch);
+
+/* Call it after the last event, when the frames have names. Returns 0 or -ENOMEM. */
+int rank_log_finish(struct reading *reading);
+void rank_log_free(struct rank_log *log);
+
+/* Where in times the next entry is. */
+struct rank_times {
+	const uint8_t *at, *end;
+	uint32_t node;
+};
+
+/* Returns the entries before a collective. */
+struct rank_times rank_times_before(const struct rank_log *log, size_t collective);
+
+/* Returns false after the last entry. node: in run->paths. */
+bool rank_times_next(struct rank_times *times, uint32_t *node_out, uint64_t *ns_out);
+
+#endif

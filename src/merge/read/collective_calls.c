@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NCCL opens a range in its NVTX domain for each call. The payload of the range says what the call
+ * is about. Field names are those of NCCL's source, src/include/nvtx_payload_schemas.h.
+ */
+#include "merge/read/collective_calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/grow.h"
+#include "merge/read/model.h"
+#include "merge/read/range_values.h"
+
+#define NESTED_MAX 8 /* calls of NCCL within calls of NCCL; deeper ones are left out */
+
+static const char *text_of(const struct model *model, uint64_t string, size_t *length)
+{
+	return names_text(&model->names,
+			  string < model->strings.count ? model->strings.rows[string] : NAME_EMPTY,
+			  length);
+}
+
+static bool is_of_nccl(struct collective_calls *calls, const struct model *model, uint64_t domain)
+{
+	size_t length;
+	const char *text;
+
+	if (!domain || (calls->domain && domain != calls->domain))
+		return false;
+	if (calls->domain)
+		return true;
+	text = text_of(model, domain, &length);
+	if (length != strlen("NCCL") || memcmp(text, "NCCL", length))
+		return false;
+	calls->domain = (uint32_t)domain;
+	return true;
+}
+
+int collective_calls_add(struct collective_calls *calls, const struct model *model,
+			 const struct xt_chunk *chunk)
+{
+	const uint64_t *domains = xt_chunk_u64(chunk, XT_RANGE_DOMAIN);
+	const uint64_t *operations = xt_chunk_u64(chunk, XT_RANGE_OPERATION);
+	const uint64_t *threads = xt_chunk_u64(chunk, XT_RANGE_THREAD);
+	const uint64_t *texts = xt_chunk_u64(chunk, XT_RANGE_TEXT);
+	const uint64_t *times_ns = xt_chunk_u64(chunk, XT_RANGE_TIME_NS);
+	const uint64_t *values = xt_chunk_u64(chunk, XT_RANGE_VALUES);
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		bool is_push = operations[r] == XT_RANGE_PUSH;
+		struct collective_call *call;
+		const char *name;
+		size_t length;
+
+		if ((!is_push && operations[r] != XT_RANGE_POP) ||
+		    !is_of_nccl(calls, model, domains[r]))
+			continue;
+		if (calls->count >= UINT32_MAX || grow(&calls->list, &calls->capacity,
+						       calls->count + 1, sizeof(*calls->list)) < 0)
+			return -ENOMEM;
+		name = text_of(model, texts[r], &length);
+		call = &calls->list[calls->count];
+		*call = (struct collective_call){
+			.begin_ns = times_ns[r],
+			.end_ns = UINT64_MAX,
+			.thread = (uint32_t)threads[r],
+			.order = (uint32_t)calls->count++,
+			.values = {is_push ? (uint32_t)values[r] : 0,
+				   is_push ? 0 : (uint32_t)values[r]},
+			.operation = (uint8_t)collective_operation(name, length),
+			.is_begin = is_push,
+		};
+	}
+	return 0;
+}
+
+static int compare_calls(const void *a, const void *b)
+{
+	const struct collective_call *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static bool is_named(const struct range_value *value, const char *name)
+{
+	return value->name.length == strlen(name) &&
+	       !memcmp(value->name.data, name, value->name.length);
+}
+
+static uint64_t number_of(const struct range_value *value)
+{
+	char digits[24];
+	size_t length = value->value.length < sizeof(digits) - 1 ? value->value.length
+								  : sizeof(digits) - 1;
+
+	memcpy(digits, value->value.data, length);
+	digits[length] = '\0';
+	return strtoull(digits, NULL, 0);
+}
+
+/* Reads the payload. A call that states its ranks and its rank joins a communicator. */
+static int read_values(struct collective_calls *calls, const struct model *model,
+		       struct collective_call *call)
+{
+	struct range_value values[RANGE_VALUES_MAX];
+	size_t count = range_values(model, call->values[0], call->values[1], values);
+	struct communicator_info info = {.rank = UINT32_MAX};
+
+	for (size_t v = 0; v < count; v++) {
+		if (is_named(&values[v], "NCCL communicator ID"))
+			call->communicator = number_of(&values[v]);
+		else if (is_named(&values[v], "Message size [bytes]"))
+			call->bytes = number_of(&values[v]);
+		else if (is_named(&values[v], "No. of ranks"))
+			info.rank_count = (uint32_t)number_of(&values[v]);
+		else if (is_named(&values[v], "Rank"))
+			info.rank = (uint32_t)number_of(&values[v]);
+	}
+	if (!call->communicator || !info.rank_count || info.rank == UINT32_MAX)
+		return 0;
+	info.communicator = call->communicator;
+	if (grow(&calls->joined, &calls->joined_capacity, calls->joined_count + 1,
+		 sizeof(*calls->joined)) < 0)
+		return -ENOMEM;
+	calls->joined[calls->joined_count++] = info;
+	return 0;
+}
+
+/* Keeps the calls of a thread that are about a communicator, with both of their times. */
+int collective_calls_index(struct collective_calls *calls, const struct model *model)
+{
+	size_t open[NESTED_MAX], open_count = 0, kept = 0;
+	int error = 0;
+
+	if (calls->count)
+		qsort(calls->list, calls->count, sizeof(*calls->list), compare_calls);
+	for (size_t c = 0; c < calls->count; c++) {
+		struct collective_call *call = &calls->list[c];
+
+		if (c && call->thread != calls->list[c - 1].thread)
+			open_count = 0;
+		if (call->is_begin && open_count < NESTED_MAX)
+			open[open_count++] = c;
+		if (call->is_begin || !open_count)
+			continue;
+		calls->list[open[--open_count]].end_ns = call->begin_ns;
+		calls->list[open[open_count]].values[1] = call->values[1];
+	}
+	for (size_t c = 0; c < calls->count && !error; c++) {
+		if (!calls->list[c].is_begin)
+			continue;
+		error = read_values(calls, model, &calls->list[c]);
+		if (calls->list[c].communicator && calls->list[c].operation)
+			calls->list[kept++] = calls->list[c];
+	}
+	calls->count = kept;
+	return error;
+}
+
+void collective_calls_free(struct collective_calls *calls)
+{
+	free(calls->list);
+	free(calls->joined);
+	*calls = (struct collective_calls){0};
+}
+
+const struct collective_call *collective_calls_at(const struct collective_calls *calls,
+						  uint32_t thread, uint64_t time_ns)
+{
+	size_t low = 0, high = calls->count; /* high: the first later one */
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct collective_call *call = &calls->list[middle];
+
+		if (call->thread < thread ||
+		    (call->thread == thread && call->begin_ns <= time_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t back = 0; back < NESTED_MAX && low-- > 0; back++) {
+		const struct collective_call *call = &calls->list[low];
+
+		if (call->thread != thread)
+			break;
+		if (time_ns <= call->end_ns)
+			return call;
+	}
+	return NULL;
+}

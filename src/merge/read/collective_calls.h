@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The calls of NCCL in a log, from its NVTX ranges: which communicator, how many bytes.
+ */
+#ifndef XT_MERGE_COLLECTIVE_CALLS_H
+#define XT_MERGE_COLLECTIVE_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "merge/read/collectives.h"
+
+struct model;
+struct xt_chunk;
+
+struct collective_call {
+	uint64_t begin_ns;
+	uint64_t end_ns; /* UINT64_MAX: the call never returned */
+	uint64_t communicator;
+	uint64_t bytes; /* as NCCL states it; collectives.h says of what */
+	uint32_t thread; /* XT_THREAD_ID */
+	uint32_t order;	 /* position in the log */
+	uint32_t values[2]; /* XT_STRING_ID of the payload at the begin and at the end */
+	uint8_t operation;  /* enum collective_operation */
+	bool is_begin;	    /* until collective_calls_index() */
+};
+
+/* A communicator that the process joined. */
+struct communicator_info {
+	uint64_t communicator;
+	uint32_t rank, rank_count;
+};
+
+/* Zeros are an empty list. */
+struct collective_calls {
+	struct collective_call *list; /* once indexed, by thread and begin */
+	size_t count, capacity;
+	struct communicator_info *joined;
+	size_t joined_count, joined_capacity;
+	uint32_t domain; /* XT_STRING_ID of "NCCL"; 0: not seen yet */
+};
+
+/* Adds the rows of a RANGE chunk that are of NCCL. Returns 0 or -ENOMEM. */
+int collective_calls_add(struct collective_calls *calls, const struct model *model,
+			 const struct xt_chunk *chunk);
+
+/* Pairs begins with ends. Call it once, after the last row. */
+int collective_calls_index(struct collective_calls *calls, const struct model *model);
+void collective_calls_free(struct collective_calls *calls);
+
+/* Returns the innermost call with a communicator in a thread at a time, or NULL. */
+const struct collective_call *collective_calls_at(const struct collective_calls *calls,
+						  uint32_t thread, uint64_t time_ns);
+
+#endif
