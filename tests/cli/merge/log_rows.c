@@ -304,6 +304,17 @@ void put_tables(struct log *log)
 	put_stack(log, STACK_WORKER, 0, START_NS + MS, worker);
 }
 
+void open_log_as(struct log *log, const char *path, struct xt_log_header header,
+		 uint32_t row_capacity, size_t content_capacity)
+{
+	header.clock = XT_CLOCK_MONOTONIC;
+	*log = (struct log){.now_ns = header.start_monotonic_ns};
+	for (int kind = 1; kind < XT_KIND_COUNT; kind++)
+		must(xt_table_init(&log->tables[kind], (enum xt_kind)kind, row_capacity,
+				   content_capacity));
+	must(xt_writer_create(path, &header, &log->writer));
+}
+
 void open_log(struct log *log, const char *path, uint32_t pid, uint64_t start_ns, const char *exe,
 	      const char *host)
 {
@@ -311,15 +322,10 @@ void open_log(struct log *log, const char *path, uint32_t pid, uint64_t start_ns
 		.pid = pid,
 		.start_monotonic_ns = start_ns,
 		.start_realtime_ns = REALTIME_NS + start_ns,
-		.clock = XT_CLOCK_MONOTONIC,
 		.log_id = (uint64_t)pid << 32 | xt_check32(path, (uint32_t)strlen(path)),
 	};
 
-	*log = (struct log){.now_ns = start_ns};
-	for (int kind = 1; kind < XT_KIND_COUNT; kind++)
-		must(xt_table_init(&log->tables[kind], (enum xt_kind)kind, TABLE_ROWS,
-				   TABLE_CONTENT));
-	must(xt_writer_create(path, &header, &log->writer));
+	open_log_as(log, path, header, TABLE_ROWS, TABLE_CONTENT);
 	put_meta(log, "process.exe", exe);
 	put_meta(log, "host.name", host);
 	put_meta(log, "gpu.0.name", "Test GPU");

@@ -73,6 +73,9 @@ void must(int error);
  */
 void open_log(struct log *log, const char *path, uint32_t pid, uint64_t start_ns, const char *exe,
 	      const char *host);
+/* The same without any rows, for other programs than the synthetic one. */
+void open_log_as(struct log *log, const char *path, struct xt_log_header header,
+		 uint32_t row_capacity, size_t content_capacity);
 struct xt_table *row(struct log *log, enum xt_kind kind);
 void flush_kind(struct log *log, enum xt_kind kind);
 void flush_all(struct log *log);
