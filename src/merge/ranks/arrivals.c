@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/ranks/arrivals.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 static double start_ns(const struct comm_member *member, const struct rank_collective *item,
 		       const struct rank_clocks *clocks)
@@ -9,16 +11,23 @@ static double start_ns(const struct comm_member *member, const struct rank_colle
 	return rank_clock_ns(&clocks->list[member->host], item->start_ns);
 }
 
-double arrivals_wait_ns(const struct arrivals *arrivals, const struct comm_member *member,
-			size_t number, const struct rank_clocks *clocks)
+double arrivals_wait_ns(const struct communicator *communicator, size_t member, size_t number,
+			const struct rank_clocks *clocks, double *exposed_ns_out)
 {
-	const struct rank_collective *item = comm_item(member, number);
-	double until_ns;
+	const struct arrivals *arrivals = &communicator->arrivals[number];
+	const struct comm_member *one = &communicator->members[member];
+	const struct rank_clock *clock = &clocks->list[one->host];
+	const struct rank_collective *item = comm_item(one, number);
+	double from_ns, until_ns;
 
+	*exposed_ns_out = 0;
 	if (!item || !arrivals->has_waits)
 		return 0;
-	until_ns = rank_clock_ns(&clocks->list[member->host], item->end_ns);
-	return fmax(fmin(until_ns, arrivals->last_ns) - start_ns(member, item, clocks), 0);
+	from_ns = start_ns(one, item, clocks);
+	until_ns = fmin(rank_clock_ns(clock, item->end_ns), arrivals->last_ns);
+	*exposed_ns_out = fmax(
+		until_ns - fmax(from_ns, rank_clock_ns(clock, item->busy_until_ns)), 0);
+	return fmax(until_ns - from_ns, 0);
 }
 
 /* Finds who came last. Returns the sum of all arrivals, counted from *base_ns. */
@@ -55,23 +64,39 @@ static double find_last(struct arrivals *arrivals, const struct communicator *co
 	return sum_ns;
 }
 
-struct arrivals arrivals_of(const struct communicator *communicator, size_t number,
-			    const struct rank_clocks *clocks)
+static void compare(struct communicator *communicator, size_t number,
+		    const struct rank_clocks *clocks)
 {
-	struct arrivals arrivals = {0};
+	struct arrivals *arrivals = &communicator->arrivals[number];
 	double base_ns = 0, first_end_ns;
-	double sum_ns =
-		find_last(&arrivals, communicator, number, clocks, &base_ns, &first_end_ns);
+	double sum_ns = find_last(arrivals, communicator, number, clocks, &base_ns, &first_end_ns);
 
-	arrivals.has_waits = arrivals.present_count > 1 && !arrivals.is_different &&
-			     collective_needs_all((enum collective_operation)arrivals.operation);
-	if (!arrivals.has_waits)
-		return arrivals;
-	arrivals.mean_ns = base_ns + (sum_ns - (arrivals.last_ns - base_ns)) /
-					     (double)(arrivals.present_count - 1);
-	arrivals.transfer_ns = fmax(first_end_ns - arrivals.last_ns, 0);
-	for (size_t m = 0; m < communicator->member_count; m++)
-		arrivals.wait_ns += arrivals_wait_ns(&arrivals, &communicator->members[m], number,
-						     clocks);
-	return arrivals;
+	arrivals->has_waits = arrivals->present_count > 1 && !arrivals->is_different &&
+			      collective_needs_all((enum collective_operation)arrivals->operation);
+	if (!arrivals->has_waits)
+		return;
+	arrivals->mean_ns = base_ns + (sum_ns - (arrivals->last_ns - base_ns)) /
+					      (double)(arrivals->present_count - 1);
+	arrivals->transfer_ns = fmax(first_end_ns - arrivals->last_ns, 0);
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		double exposed_ns;
+
+		arrivals->wait_ns += arrivals_wait_ns(communicator, m, number, clocks, &exposed_ns);
+		arrivals->exposed_ns += exposed_ns;
+	}
+}
+
+int arrivals_compare(struct communicators *communicators, const struct rank_clocks *clocks)
+{
+	for (size_t c = 0; c < communicators->count; c++) {
+		struct communicator *communicator = &communicators->list[c];
+
+		communicator->arrivals =
+			calloc(communicator->instance_count + 1, sizeof(*communicator->arrivals));
+		if (!communicator->arrivals)
+			return -ENOMEM;
+		for (size_t i = 0; i < communicator->instance_count; i++)
+			compare(communicator, i, clocks);
+	}
+	return 0;
 }

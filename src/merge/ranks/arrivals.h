@@ -17,16 +17,18 @@ struct arrivals {
 	size_t late;	      /* member that came last */
 	double last_ns;	      /* when it came */
 	double mean_ns;	      /* mean arrival of the others */
-	double wait_ns;	      /* of all members */
+	double wait_ns, exposed_ns; /* of all members; see arrivals_wait_ns() */
 	double transfer_ns;   /* from the last arrival to the first end */
 };
 
-/* Compares the ranks. */
-struct arrivals arrivals_of(const struct communicator *communicator, size_t number,
-			    const struct rank_clocks *clocks);
+/* Fills in communicator->arrivals of all communicators. Returns 0 or -ENOMEM. */
+int arrivals_compare(struct communicators *communicators, const struct rank_clocks *clocks);
 
-/* Returns how long a member waited for the last, 0 if its log lacks the collective. */
-double arrivals_wait_ns(const struct arrivals *arrivals, const struct comm_member *member,
-			size_t number, const struct rank_clocks *clocks);
+/*
+ * Returns how long a member waited for the last, 0 if its log lacks the collective. *exposed_ns_out
+ * is the part after all other work of its GPU.
+ */
+double arrivals_wait_ns(const struct communicator *communicator, size_t member, size_t number,
+			const struct rank_clocks *clocks, double *exposed_ns_out);
 
 #endif

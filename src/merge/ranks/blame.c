@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks are taken in the order of their ends. So what made a rank late, if it was a wait in a
+ * collective of another communicator, has its own causes already.
+ */
 #include "merge/ranks/blame.h"
 
 #include <stdlib.h>
@@ -9,27 +13,66 @@
 #include "merge/ranks/arrivals.h"
 
 #define SUSPECTS_MAX 16	  /* ranks that came last in collectives of one block */
-#define SMALL_PART   0.02 /* parts of the excess below this are noise */
+#define SMALL_PART   0.02 /* parts of a cause below this are noise */
 
-/* A rank that came last, and its time by node since the beginning of the block. */
-struct suspect {
-	size_t member;
-	uint64_t *ns;
+/* A collective in which a rank took part: its place in the communicators. */
+struct place_in {
+	uint32_t communicator, member, number;
 };
 
-/* Time by node, of all ranks since the beginning of the block. */
-struct comparison {
+/* A wait in a collective of another communicator. */
+struct other_wait {
+	struct place_in at;
+	double ns;
+};
+
+/* A rank that came last, and its time since the beginning of the block. */
+struct suspect {
+	size_t member;
+	uint64_t *ns; /* by node */
+	struct other_wait *waits;
+	size_t wait_count, wait_capacity;
+	double waited_ns;
+};
+
+/* A part of the cause of a collective's wait. */
+struct share {
+	size_t log;
+	uint32_t node;
+	float part;
+};
+
+/* The collectives of a communicator since one that held all ranks up. */
+struct block {
+	uint32_t communicator;
+	size_t from, until; /* numbers */
+	double end_ns;
+};
+
+struct blame {
 	struct collectives_report *report;
+	struct place_in **places; /* by log of the inputs and collective in its list */
+	struct share *shares;
+	size_t share_count, share_capacity;
+	size_t **share_ends; /* by communicator and number: where its shares end, + 1; 0: unknown */
+	size_t **share_begins;
+	struct block *blocks;
+	size_t block_count, block_capacity;
+	/* Of the current block. */
 	const struct communicator *communicator;
-	uint64_t *all_ns;
+	uint64_t *all_ns;  /* by node, of all ranks */
 	uint32_t *touched; /* nodes with time */
 	size_t touched_count;
+	double waited_ns; /* in collectives of other communicators, of all ranks */
 	struct suspect suspects[SUSPECTS_MAX];
 	size_t suspect_count;
 	size_t node_count;
 };
 
-/* Whether most ranks could not go on before the end of a collective. */
+/*
+ * Whether most ranks could not go on before the end of a collective. In the last rank it is so short
+ * that work of the host may come after it by chance.
+ */
 static bool holds_up(const struct communicator *communicator, size_t number)
 {
 	size_t overlapped = 0, present = 0;
@@ -40,176 +83,368 @@ static bool holds_up(const struct communicator *communicator, size_t number)
 		present += item != NULL;
 		overlapped += item && item->is_overlapped;
 	}
-	return overlapped * 2 <= present;
+	return overlapped * 2 < present;
 }
 
-/* Adds the time of a member between its collectives number - 1 and number. */
-static void add_times(struct comparison *comparison, const struct comm_member *member,
-		      size_t number, uint64_t *own_ns)
+static struct suspect *find_suspect(struct blame *blame, size_t member)
 {
-	const struct rank_log *log = member->log;
-	size_t index, until;
-
-	/* What comes before the first collective is the start of the program. */
-	if (number <= member->first || number - member->first >= member->count)
-		return;
-	until = member->items[number - member->first];
-	for (index = member->items[number - member->first - 1] + 1; index <= until; index++) {
-		struct rank_times times = rank_times_before(log, index);
-		uint32_t node;
-		uint64_t ns;
-
-		if (log->members[log->list[index].member].device != member->member->device)
-			continue;
-		while (rank_times_next(&times, &node, &ns)) {
-			if (node >= comparison->node_count)
-				continue;
-			if (!comparison->all_ns[node])
-				comparison->touched[comparison->touched_count++] = node;
-			comparison->all_ns[node] += ns;
-			if (own_ns)
-				own_ns[node] += ns;
-		}
-	}
-}
-
-static struct suspect *find_suspect(struct comparison *comparison, size_t member)
-{
-	for (size_t s = 0; s < comparison->suspect_count; s++)
-		if (comparison->suspects[s].member == member)
-			return &comparison->suspects[s];
+	for (size_t s = 0; s < blame->suspect_count; s++)
+		if (blame->suspects[s].member == member)
+			return &blame->suspects[s];
 	return NULL;
 }
 
-/* The members that came last in collectives from `from` to `until`. Returns 0 or -ENOMEM. */
-static int find_suspects(struct comparison *comparison, size_t from, size_t until)
+/* The members that came last in collectives of a block. Returns 0 or -ENOMEM. */
+static int find_suspects(struct blame *blame, const struct block *block)
 {
-	comparison->suspect_count = 0;
-	for (size_t i = from; i < until; i++) {
-		struct arrivals arrivals = arrivals_of(comparison->communicator, i,
-						       &comparison->report->clocks);
+	blame->suspect_count = 0;
+	for (size_t i = block->from; i < block->until; i++) {
+		const struct arrivals *arrivals = &blame->communicator->arrivals[i];
 		struct suspect *suspect;
 
-		if (!arrivals.has_waits || find_suspect(comparison, arrivals.late) ||
-		    comparison->suspect_count == SUSPECTS_MAX)
+		if (!arrivals->has_waits || find_suspect(blame, arrivals->late) ||
+		    blame->suspect_count == SUSPECTS_MAX)
 			continue;
-		suspect = &comparison->suspects[comparison->suspect_count++];
-		suspect->member = arrivals.late;
+		suspect = &blame->suspects[blame->suspect_count++];
+		suspect->member = arrivals->late;
+		suspect->wait_count = 0;
+		suspect->waited_ns = 0;
 		if (!suspect->ns)
-			suspect->ns = calloc(comparison->node_count, sizeof(*suspect->ns));
+			suspect->ns = calloc(blame->node_count, sizeof(*suspect->ns));
 		if (!suspect->ns)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-/* How much more time a suspect spent in a node than the mean of the other ranks. */
-static double excess_ns(const struct comparison *comparison, const struct suspect *suspect,
-			uint32_t node)
+static void add_path_time(struct blame *blame, struct suspect *suspect, uint32_t node, uint64_t ns)
 {
-	uint64_t own = suspect->ns[node], others = comparison->all_ns[node] - own;
-
-	return (double)own - (double)others / (double)(comparison->communicator->member_count - 1);
+	if (node >= blame->node_count)
+		return;
+	if (!blame->all_ns[node])
+		blame->touched[blame->touched_count++] = node;
+	blame->all_ns[node] += ns;
+	if (suspect)
+		suspect->ns[node] += ns;
 }
 
-static int charge(struct comparison *comparison, const struct arrivals *arrivals)
+/*
+ * Adds a collective of another communicator. The wait there has causes of its own; the transfer is
+ * time of its call path.
+ */
+static int add_other(struct blame *blame, const struct rank_collective *item,
+		     const struct place_in *at, struct suspect *suspect)
 {
-	const struct suspect *suspect = find_suspect(comparison, arrivals->late);
-	const struct comm_member *late = &comparison->communicator->members[arrivals->late];
-	double late_ns = arrivals->last_ns - arrivals->mean_ns;
-	double all_ns = 0, large_ns = 0, part;
+	const struct communicator *other;
+	double exposed_ns, ns, all_ns = (double)(item->end_ns - item->start_ns);
+
+	if (at->communicator == UINT32_MAX)
+		return 0;
+	other = &blame->report->communicators.list[at->communicator];
+	ns = arrivals_wait_ns(other, at->member, at->number, &blame->report->clocks, &exposed_ns);
+	if (all_ns - ns >= 1)
+		add_path_time(blame, suspect, item->node, (uint64_t)(all_ns - ns));
+	blame->waited_ns += ns;
+	if (!suspect || ns <= 0)
+		return 0;
+	if (grow(&suspect->waits, &suspect->wait_capacity, suspect->wait_count + 1,
+		 sizeof(*suspect->waits)) < 0)
+		return -ENOMEM;
+	suspect->waits[suspect->wait_count++] = (struct other_wait){*at, ns};
+	suspect->waited_ns += ns;
+	return 0;
+}
+
+static void add_path_times(struct blame *blame, const struct rank_log *log, size_t index,
+			   struct suspect *suspect)
+{
+	struct rank_times times = rank_times_before(log, index);
+	uint32_t node;
+	uint64_t ns;
+
+	while (rank_times_next(&times, &node, &ns))
+		add_path_time(blame, suspect, node, ns);
+}
+
+/* Adds the time of a member between its collectives number - 1 and number. */
+static int add_times(struct blame *blame, size_t m, size_t number)
+{
+	const struct comm_member *member = &blame->communicator->members[m];
+	const struct rank_log *log = member->log;
+	struct suspect *suspect = find_suspect(blame, m);
+	size_t until;
 	int error = 0;
 
-	for (size_t t = 0; suspect && t < comparison->touched_count; t++) {
-		double more_ns = excess_ns(comparison, suspect, comparison->touched[t]);
-
-		all_ns += more_ns > 0 ? more_ns : 0;
-	}
-	for (size_t t = 0; suspect && t < comparison->touched_count; t++) {
-		double more_ns = excess_ns(comparison, suspect, comparison->touched[t]);
-
-		large_ns += more_ns > SMALL_PART * all_ns ? more_ns : 0;
-	}
-	part = large_ns > 0 && late_ns > 0 ? arrivals->wait_ns * (all_ns < late_ns ? all_ns / late_ns : 1)
-					   : 0;
-	for (size_t t = 0; part > 0 && t < comparison->touched_count && !error; t++) {
-		uint32_t node = comparison->touched[t];
-		double more_ns = excess_ns(comparison, suspect, node);
-
-		if (more_ns > SMALL_PART * all_ns)
-			error = collectives_add_cause(comparison->report, late->log->log, node,
-						      (uint64_t)(part * more_ns / large_ns));
-	}
-	return error ? error
-		     : collectives_add_cause(comparison->report, late->log->log, PATH_ROOT,
-					     (uint64_t)(arrivals->wait_ns - part));
-}
-
-static void clear(struct comparison *comparison)
-{
-	for (size_t t = 0; t < comparison->touched_count; t++) {
-		uint32_t node = comparison->touched[t];
-
-		comparison->all_ns[node] = 0;
-		for (size_t s = 0; s < comparison->suspect_count; s++)
-			comparison->suspects[s].ns[node] = 0;
-	}
-	comparison->touched_count = 0;
-}
-
-/* Charges the waits in the collectives from `from` to `until`. */
-static int blame_block(struct comparison *comparison, size_t from, size_t until)
-{
-	const struct communicator *communicator = comparison->communicator;
-	int error = find_suspects(comparison, from, until);
-
-	for (size_t i = from; i < until && comparison->suspect_count && !error; i++) {
-		struct arrivals arrivals =
-			arrivals_of(communicator, i, &comparison->report->clocks);
-
-		for (size_t m = 0; m < communicator->member_count; m++) {
-			struct suspect *suspect = find_suspect(comparison, m);
-
-			add_times(comparison, &communicator->members[m], i,
-				  suspect ? suspect->ns : NULL);
-		}
-		if (arrivals.wait_ns > 0)
-			error = charge(comparison, &arrivals);
-	}
-	clear(comparison);
-	return error;
-}
-
-static int blame_communicator(struct comparison *comparison)
-{
-	size_t from = 0, count = comparison->communicator->instance_count;
-	int error = 0;
-
-	for (size_t i = 0; i < count && !error; i++) {
-		if (i + 1 < count && !holds_up(comparison->communicator, i))
+	/* What comes before the first collective is the start of the program. */
+	if (number <= member->first || number - member->first >= member->count)
+		return 0;
+	until = member->items[number - member->first];
+	for (size_t index = member->items[number - member->first - 1] + 1;
+	     index <= until && !error; index++) {
+		if (log->members[log->list[index].member].device != member->member->device)
 			continue;
-		error = blame_block(comparison, from, i + 1);
-		from = i + 1;
+		add_path_times(blame, log, index, suspect);
+		if (index < until)
+			error = add_other(blame, &log->list[index],
+					  &blame->places[log->log][index], suspect);
 	}
 	return error;
+}
+
+/* How much more time a suspect spent in a node than the mean of the other ranks. */
+static double excess_ns(const struct blame *blame, const struct suspect *suspect, uint32_t node)
+{
+	uint64_t own = suspect->ns[node], others = blame->all_ns[node] - own;
+
+	return (double)own - (double)others / (double)(blame->communicator->member_count - 1);
+}
+
+static double excess_wait_ns(const struct blame *blame, const struct suspect *suspect)
+{
+	double others_ns = blame->waited_ns - suspect->waited_ns;
+	double more_ns = suspect->waited_ns -
+			 others_ns / (double)(blame->communicator->member_count - 1);
+
+	return more_ns > 0 ? more_ns : 0;
+}
+
+/* Adds a share to those of the current collective, which begin at `first`. */
+static int add_share(struct blame *blame, size_t first, size_t log, uint32_t node, double part)
+{
+	for (size_t s = first; s < blame->share_count; s++)
+		if (blame->shares[s].log == log && blame->shares[s].node == node) {
+			blame->shares[s].part += (float)part;
+			return 0;
+		}
+	if (grow(&blame->shares, &blame->share_capacity, blame->share_count + 1,
+		 sizeof(*blame->shares)) < 0)
+		return -ENOMEM;
+	blame->shares[blame->share_count++] = (struct share){log, node, (float)part};
+	return 0;
+}
+
+/* Passes a part of the blame on to the causes of the suspect's own waits. */
+static int add_inherited(struct blame *blame, size_t first, const struct suspect *suspect,
+			 double part)
+{
+	int error = 0;
+
+	for (size_t w = 0; w < suspect->wait_count && !error; w++) {
+		const struct place_in *at = &suspect->waits[w].at;
+		size_t begin = blame->share_begins[at->communicator][at->number];
+		size_t end = blame->share_ends[at->communicator][at->number];
+		double own = part * suspect->waits[w].ns / suspect->waited_ns;
+
+		if (own < SMALL_PART * part)
+			continue;
+		if (begin == end)
+			error = add_share(blame, first,
+					  blame->communicator->members[suspect->member].log->log,
+					  PATH_ROOT, own);
+		for (size_t s = begin; s < end && !error; s++) {
+			struct share share = blame->shares[s];
+
+			error = add_share(blame, first, share.log, share.node,
+					  own * (double)share.part);
+		}
+	}
+	return error;
+}
+
+/* Finds the causes of the wait in a collective. What is not explained belongs to the root. */
+static int find_shares(struct blame *blame, const struct arrivals *arrivals, size_t first)
+{
+	const struct suspect *suspect = find_suspect(blame, arrivals->late);
+	size_t log = blame->communicator->members[arrivals->late].log->log;
+	double late_ns = arrivals->last_ns - arrivals->mean_ns, more_ns, sum_ns, explained = 0;
+	int error = 0;
+
+	if (!suspect || late_ns <= 0)
+		return add_share(blame, first, log, PATH_ROOT, 1);
+	sum_ns = excess_wait_ns(blame, suspect);
+	for (size_t t = 0; t < blame->touched_count; t++) {
+		more_ns = excess_ns(blame, suspect, blame->touched[t]);
+		sum_ns += more_ns > 0 ? more_ns : 0;
+	}
+	if (sum_ns > 0)
+		explained = sum_ns < late_ns ? sum_ns / late_ns : 1;
+	for (size_t t = 0; t < blame->touched_count && explained > 0 && !error; t++) {
+		more_ns = excess_ns(blame, suspect, blame->touched[t]);
+		if (more_ns > SMALL_PART * sum_ns)
+			error = add_share(blame, first, log, blame->touched[t],
+					  explained * more_ns / sum_ns);
+	}
+	more_ns = excess_wait_ns(blame, suspect);
+	if (!error && explained > 0 && more_ns > SMALL_PART * sum_ns)
+		error = add_inherited(blame, first, suspect, explained * more_ns / sum_ns);
+	return error;
+}
+
+/* Keeps the shares as parts of 1, with the rest as unknown, and charges the wait to them. */
+static int charge(struct blame *blame, uint32_t communicator, size_t number)
+{
+	const struct arrivals *arrivals = &blame->communicator->arrivals[number];
+	size_t first = blame->share_count;
+	double sum = 0;
+	int error = find_shares(blame, arrivals, first);
+
+	for (size_t s = first; s < blame->share_count; s++)
+		sum += (double)blame->shares[s].part;
+	if (!error && sum < 1)
+		error = add_share(blame, first,
+				  blame->communicator->members[arrivals->late].log->log, PATH_ROOT,
+				  1 - sum);
+	blame->share_begins[communicator][number] = first;
+	blame->share_ends[communicator][number] = blame->share_count;
+	for (size_t s = first; s < blame->share_count && !error; s++) {
+		const struct share *share = &blame->shares[s];
+
+		error = collectives_add_cause(
+			blame->report, share->log, share->node,
+			(uint64_t)(arrivals->wait_ns * (double)share->part),
+			(uint64_t)(arrivals->exposed_ns * (double)share->part));
+	}
+	return error;
+}
+
+static void clear(struct blame *blame)
+{
+	for (size_t t = 0; t < blame->touched_count; t++) {
+		uint32_t node = blame->touched[t];
+
+		blame->all_ns[node] = 0;
+		for (size_t s = 0; s < blame->suspect_count; s++)
+			blame->suspects[s].ns[node] = 0;
+	}
+	blame->touched_count = 0;
+	blame->waited_ns = 0;
+}
+
+static int blame_block(struct blame *blame, const struct block *block)
+{
+	int error;
+
+	blame->communicator = &blame->report->communicators.list[block->communicator];
+	error = find_suspects(blame, block);
+	for (size_t i = block->from; i < block->until && blame->suspect_count && !error; i++) {
+		for (size_t m = 0; m < blame->communicator->member_count && !error; m++)
+			error = add_times(blame, m, i);
+		if (!error && blame->communicator->arrivals[i].wait_ns > 0)
+			error = charge(blame, block->communicator, i);
+	}
+	clear(blame);
+	return error;
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+	const struct block *x = a, *y = b;
+
+	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
+}
+
+static int find_blocks(struct blame *blame)
+{
+	for (uint32_t c = 0; c < blame->report->communicators.count; c++) {
+		const struct communicator *communicator = &blame->report->communicators.list[c];
+		size_t from = 0, count = communicator->instance_count;
+
+		for (size_t i = 0; i < count; i++) {
+			if (i + 1 < count && !holds_up(communicator, i))
+				continue;
+			if (grow(&blame->blocks, &blame->block_capacity, blame->block_count + 1,
+				 sizeof(*blame->blocks)) < 0)
+				return -ENOMEM;
+			blame->blocks[blame->block_count++] = (struct block){
+				c, from, i + 1, communicator->arrivals[i].last_ns};
+			from = i + 1;
+		}
+	}
+	if (blame->block_count)
+		qsort(blame->blocks, blame->block_count, sizeof(*blame->blocks), compare_blocks);
+	return 0;
+}
+
+/* Notes for each collective of each log which of its communicator it is. */
+static int find_places(struct blame *blame, const struct run *run)
+{
+	const struct communicators *communicators = &blame->report->communicators;
+
+	for (size_t l = 0; l < run->rank_log_count; l++) {
+		const struct rank_log *log = &run->rank_logs[l];
+		struct place_in *places = malloc((log->count + 1) * sizeof(*places));
+
+		if (!places)
+			return -ENOMEM;
+		memset(places, 0xff, (log->count + 1) * sizeof(*places));
+		blame->places[log->log] = places;
+	}
+	for (uint32_t c = 0; c < communicators->count; c++)
+		for (uint32_t m = 0; m < communicators->list[c].member_count; m++) {
+			const struct comm_member *member = &communicators->list[c].members[m];
+
+			for (size_t i = 0; i < member->count; i++)
+				blame->places[member->log->log][member->items[i]] =
+					(struct place_in){c, m, (uint32_t)(member->first + i)};
+		}
+	return 0;
+}
+
+static int begin(struct blame *blame, const struct run *run)
+{
+	size_t communicators = blame->report->communicators.count;
+
+	blame->all_ns = calloc(blame->node_count, sizeof(*blame->all_ns));
+	blame->touched = calloc(blame->node_count, sizeof(*blame->touched));
+	blame->places = calloc(run->inputs->count + 1, sizeof(*blame->places));
+	blame->share_begins = calloc(communicators + 1, sizeof(*blame->share_begins));
+	blame->share_ends = calloc(communicators + 1, sizeof(*blame->share_ends));
+	if (!blame->all_ns || !blame->touched || !blame->places || !blame->share_begins ||
+	    !blame->share_ends)
+		return -ENOMEM;
+	for (size_t c = 0; c < communicators; c++) {
+		size_t count = blame->report->communicators.list[c].instance_count;
+
+		blame->share_begins[c] = calloc(count + 1, sizeof(**blame->share_begins));
+		blame->share_ends[c] = calloc(count + 1, sizeof(**blame->share_ends));
+		if (!blame->share_begins[c] || !blame->share_ends[c])
+			return -ENOMEM;
+	}
+	return find_places(blame, run);
+}
+
+static void end(struct blame *blame, const struct run *run)
+{
+	for (size_t c = 0; c < blame->report->communicators.count; c++) {
+		if (blame->share_begins)
+			free(blame->share_begins[c]);
+		if (blame->share_ends)
+			free(blame->share_ends[c]);
+	}
+	for (size_t l = 0; blame->places && l < run->inputs->count; l++)
+		free(blame->places[l]);
+	for (size_t s = 0; s < SUSPECTS_MAX; s++) {
+		free(blame->suspects[s].ns);
+		free(blame->suspects[s].waits);
+	}
+	free(blame->share_begins);
+	free(blame->share_ends);
+	free(blame->places);
+	free(blame->shares);
+	free(blame->blocks);
+	free(blame->touched);
+	free(blame->all_ns);
 }
 
 int blame_waits(struct collectives_report *report, const struct run *run)
 {
-	struct comparison comparison = {.report = report, .node_count = run->paths.node_count};
-	int error = 0;
+	struct blame blame = {.report = report, .node_count = run->paths.node_count};
+	int error = begin(&blame, run);
 
-	comparison.all_ns = calloc(comparison.node_count, sizeof(*comparison.all_ns));
-	comparison.touched = calloc(comparison.node_count, sizeof(*comparison.touched));
-	if (!comparison.all_ns || !comparison.touched)
-		error = -ENOMEM;
-	for (size_t c = 0; c < report->communicators.count && !error; c++) {
-		comparison.communicator = &report->communicators.list[c];
-		error = blame_communicator(&comparison);
-	}
-	for (size_t s = 0; s < SUSPECTS_MAX; s++)
-		free(comparison.suspects[s].ns);
-	free(comparison.touched);
-	free(comparison.all_ns);
+	if (!error)
+		error = find_blocks(&blame);
+	for (size_t b = 0; b < blame.block_count && !error; b++)
+		error = blame_block(&blame, &blame.blocks[b]);
+	end(&blame, run);
 	return error;
 }

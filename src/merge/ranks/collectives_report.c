@@ -16,21 +16,26 @@
 #define FAST_PART     0.2  /* comparable transfers: the fastest fifth */
 
 int collectives_add_cause(struct collectives_report *report, size_t log, uint32_t node,
-			  uint64_t wait_ns)
+			  uint64_t wait_ns, uint64_t cost_ns)
 {
-	size_t c = report->cause_count;
+	struct wait_cause *cause = NULL;
 
 	if (!wait_ns)
 		return 0;
-	while (c-- > 0)
-		if (report->causes[c].log == log && report->causes[c].node == node) {
-			report->causes[c].wait_ns += wait_ns;
-			return 0;
-		}
-	if (grow(&report->causes, &report->cause_capacity, report->cause_count + 1,
-		 sizeof(*report->causes)) < 0)
-		return -ENOMEM;
-	report->causes[report->cause_count++] = (struct wait_cause){log, node, wait_ns};
+	report->ranks[log].caused_ns += wait_ns;
+	report->ranks[log].cost_ns += cost_ns;
+	for (size_t c = report->cause_count; c-- > 0 && !cause;)
+		if (report->causes[c].log == log && report->causes[c].node == node)
+			cause = &report->causes[c];
+	if (!cause) {
+		if (grow(&report->causes, &report->cause_capacity, report->cause_count + 1,
+			 sizeof(*report->causes)) < 0)
+			return -ENOMEM;
+		cause = &report->causes[report->cause_count++];
+		*cause = (struct wait_cause){.log = log, .node = node};
+	}
+	cause->wait_ns += wait_ns;
+	cause->cost_ns += cost_ns;
 	return 0;
 }
 
@@ -97,26 +102,28 @@ static int add_mismatch(struct collectives_report *report, size_t communicator, 
 }
 
 static void add_rank_waits(struct collectives_report *report,
-			   const struct communicator *communicator, size_t number,
-			   const struct arrivals *arrivals)
+			   const struct communicator *communicator, size_t number)
 {
-	size_t late = communicator->members[arrivals->late].log->log;
+	const struct arrivals *arrivals = &communicator->arrivals[number];
 
 	for (size_t m = 0; m < communicator->member_count; m++) {
 		const struct comm_member *member = &communicator->members[m];
 		const struct rank_collective *item = comm_item(member, number);
 		struct rank_waits *rank = &report->ranks[member->log->log];
-		double wait_ns = arrivals_wait_ns(arrivals, member, number, &report->clocks);
+		double exposed_ns;
+		double wait_ns = arrivals_wait_ns(communicator, m, number, &report->clocks,
+						  &exposed_ns);
 
 		if (!item)
 			continue;
 		rank->wait_ns += (uint64_t)wait_ns;
+		rank->exposed_ns += (uint64_t)exposed_ns;
 		rank->transfer_ns += (uint64_t)fmax(
 			(double)(item->end_ns - item->start_ns) - wait_ns, 0);
 	}
-	report->ranks[late].caused_ns += (uint64_t)arrivals->wait_ns;
-	report->ranks[late].late_count++;
+	report->ranks[communicator->members[arrivals->late].log->log].late_count++;
 	report->wait_ns += (uint64_t)arrivals->wait_ns;
+	report->exposed_ns += (uint64_t)arrivals->exposed_ns;
 }
 
 static int add_communicator(struct collectives_report *report, size_t c)
@@ -128,19 +135,19 @@ static int add_communicator(struct collectives_report *report, size_t c)
 	int error = 0;
 
 	for (size_t i = 0; i < communicator->instance_count && !error; i++) {
-		struct arrivals arrivals = arrivals_of(communicator, i, &report->clocks);
+		const struct arrivals *arrivals = &communicator->arrivals[i];
 
-		if (arrivals.is_different) {
+		if (arrivals->is_different) {
 			error = add_mismatch(report, c, i);
 			continue;
 		}
-		report->matched_count += arrivals.present_count == expected;
+		report->matched_count += arrivals->present_count == expected;
 		report->by_order_count +=
-			arrivals.present_count == expected && communicator->is_by_order;
-		report->partial_count += arrivals.present_count < expected;
-		error = add_to_group(report, c, &arrivals);
-		if (!error && arrivals.has_waits)
-			add_rank_waits(report, communicator, i, &arrivals);
+			arrivals->present_count == expected && communicator->is_by_order;
+		report->partial_count += arrivals->present_count < expected;
+		error = add_to_group(report, c, arrivals);
+		if (!error && arrivals->has_waits)
+			add_rank_waits(report, communicator, i);
 	}
 	return error;
 }
@@ -190,16 +197,20 @@ static int compare_causes(const void *a, const void *b)
 {
 	const struct wait_cause *x = a, *y = b;
 
-	if (x->wait_ns != y->wait_ns)
-		return x->wait_ns > y->wait_ns ? -1 : 1;
+	if (x->cost_ns != y->cost_ns)
+		return x->cost_ns > y->cost_ns ? -1 : 1;
 	return x->log != y->log ? (x->log < y->log ? -1 : 1)
 				: (x->node < y->node ? -1 : x->node > y->node);
 }
 
-static size_t ranks_of(const struct collectives_report *report,
-		       const struct collective_group *group)
+/* Whether transfers of two groups should take the same time. */
+static bool is_like(const struct collectives_report *report, const struct collective_group *a,
+		    const struct collective_group *b)
 {
-	return report->communicators.list[group->communicator].member_count;
+	const struct communicator *list = report->communicators.list;
+
+	return a->operation == b->operation && a->bytes == b->bytes &&
+	       list[a->communicator].member_count == list[b->communicator].member_count;
 }
 
 /* Returns what fast transfers take in the groups that are comparable with one. */
@@ -211,8 +222,7 @@ static double fast_ns(const struct collectives_report *report, const struct coll
 	for (size_t g = 0; g < report->group_count; g++) {
 		const struct collective_group *group = &report->groups[g];
 
-		if (group->operation != like->operation || group->bytes != like->bytes ||
-		    ranks_of(report, group) != ranks_of(report, like) || !group->transfer_count)
+		if (!group->transfer_count || !is_like(report, group, like))
 			continue;
 		if (grow(&all_ns, &capacity, count + group->transfer_count, sizeof(*all_ns)) < 0)
 			break;
@@ -266,24 +276,12 @@ static void find_job_time(struct collectives_report *report)
 	report->job_ns = last_ns > first_ns ? last_ns - first_ns : 0;
 }
 
-/* The part of the job that ranks waited, on average over those that did. */
-static double share_of(const struct collectives_report *report, size_t communicator,
-		       uint64_t wait_ns)
+/* The part of the time of all ranks. */
+static double share_of(const struct collectives_report *report, uint64_t cost_ns)
 {
-	size_t others = report->communicators.list[communicator].member_count - 1;
+	double all_ns = report->job_ns * (double)report->rank_count;
 
-	return report->job_ns > 0 ? (double)wait_ns / (double)others / report->job_ns : 0;
-}
-
-static size_t largest_group(const struct collectives_report *report)
-{
-	size_t largest = 0;
-
-	for (size_t g = 1; g < report->group_count; g++)
-		if (report->communicators.list[report->groups[g].communicator].member_count >
-		    report->communicators.list[report->groups[largest].communicator].member_count)
-			largest = g;
-	return report->groups[largest].communicator;
+	return all_ns > 0 ? (double)cost_ns / all_ns : 0;
 }
 
 static void judge_link(struct collectives_report *report)
@@ -297,16 +295,17 @@ static void judge_link(struct collectives_report *report)
 		for (size_t g = 0; g < report->group_count; g++)
 			slow_ns += report->groups[g].communicator == c ? report->groups[g].slow_ns
 									: 0;
-		share = report->job_ns > 0 ? (double)slow_ns / report->job_ns : 0;
+		slow_ns *= report->communicators.list[c].member_count;
+		share = share_of(report, slow_ns);
 		if (share >= NOTABLE_SHARE && share > verdict->share)
 			*verdict = (struct collectives_verdict){.kind = VERDICT_LINK,
 								.communicator = c,
-								.wait_ns = slow_ns,
+								.cost_ns = slow_ns,
 								.share = share};
 	}
 }
 
-/* The path that causes most, of one log or of all (log: SIZE_MAX). */
+/* The known path that causes most, of one log or of all (log: SIZE_MAX). */
 static uint32_t main_cause(const struct collectives_report *report, size_t log)
 {
 	uint64_t most_ns = 0;
@@ -315,12 +314,13 @@ static uint32_t main_cause(const struct collectives_report *report, size_t log)
 	for (size_t c = 0; c < report->cause_count; c++) {
 		uint64_t ns = 0;
 
-		if (log != SIZE_MAX && report->causes[c].log != log)
+		if (report->causes[c].node == PATH_ROOT ||
+		    (log != SIZE_MAX && report->causes[c].log != log))
 			continue;
 		for (size_t o = 0; o < report->cause_count; o++)
 			if (report->causes[o].node == report->causes[c].node &&
 			    (log == SIZE_MAX || report->causes[o].log == log))
-				ns += report->causes[o].wait_ns;
+				ns += report->causes[o].cost_ns;
 		if (ns <= most_ns)
 			continue;
 		most_ns = ns;
@@ -332,31 +332,24 @@ static uint32_t main_cause(const struct collectives_report *report, size_t log)
 static void judge(struct collectives_report *report, const struct inputs *inputs)
 {
 	struct collectives_verdict *verdict = &report->verdict;
+	double share = share_of(report, report->exposed_ns);
 	size_t most = 0;
 
-	if (!report->group_count)
-		return;
 	for (size_t l = 1; l < inputs->count; l++)
-		if (report->ranks[l].caused_ns > report->ranks[most].caused_ns)
+		if (report->ranks[l].cost_ns > report->ranks[most].cost_ns)
 			most = l;
-	*verdict = (struct collectives_verdict){
-		.log = most,
-		.wait_ns = report->wait_ns,
-		.share = share_of(report, largest_group(report), report->wait_ns)};
-	if (verdict->share < NOTABLE_SHARE)
-		*verdict = (struct collectives_verdict){0};
-	else if ((double)report->ranks[most].caused_ns > SAME_SHARE * (double)report->wait_ns)
+	if (share >= NOTABLE_SHARE &&
+	    (double)report->ranks[most].cost_ns > SAME_SHARE * (double)report->exposed_ns)
 		*verdict = (struct collectives_verdict){
 			.kind = VERDICT_RANK,
 			.log = most,
-			.wait_ns = report->ranks[most].caused_ns,
-			.share = share_of(report, largest_group(report),
-					  report->ranks[most].caused_ns),
+			.cost_ns = report->ranks[most].cost_ns,
+			.share = share_of(report, report->ranks[most].cost_ns),
 			.node = main_cause(report, most)};
-	else
+	else if (share >= NOTABLE_SHARE)
 		*verdict = (struct collectives_verdict){.kind = VERDICT_MOVING,
-							.wait_ns = report->wait_ns,
-							.share = verdict->share,
+							.cost_ns = report->exposed_ns,
+							.share = share,
 							.node = main_cause(report, SIZE_MAX)};
 	judge_link(report);
 }
@@ -373,9 +366,12 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 					   run->rank_log_count, inputs, report->clocks.hosts);
 	if (!error)
 		error = rank_clocks_align(&report->clocks, &report->communicators);
+	if (!error)
+		error = arrivals_compare(&report->communicators, &report->clocks);
 	for (size_t l = 0; l < run->rank_log_count && !error; l++) {
 		report->ranks[run->rank_logs[l].log].collective_count = run->rank_logs[l].count;
 		report->count += run->rank_logs[l].count;
+		report->rank_count += run->rank_logs[l].count > 0;
 	}
 	for (size_t c = 0; c < report->communicators.count && !error; c++) {
 		error = add_communicator(report, c);

@@ -13,7 +13,9 @@ struct run;
 struct rank_waits {
 	uint64_t collective_count;
 	uint64_t wait_ns;     /* it waited for others */
-	uint64_t caused_ns;   /* others waited for it */
+	uint64_t exposed_ns;  /* of this: after all other work of its GPU */
+	uint64_t caused_ns;   /* others waited because of it */
+	uint64_t cost_ns;     /* the exposed part of this */
 	uint64_t transfer_ns; /* in collectives, after the last rank had come */
 	uint64_t late_count;  /* it was the last, and others waited noticeably */
 };
@@ -36,6 +38,7 @@ struct wait_cause {
 	size_t log;    /* index in the inputs */
 	uint32_t node; /* in run->paths; PATH_ROOT: nothing took longer there than elsewhere */
 	uint64_t wait_ns;
+	uint64_t cost_ns; /* the exposed part */
 };
 
 enum mismatch { MISMATCH_OPERATION, MISMATCH_BYTES };
@@ -60,8 +63,8 @@ struct collectives_verdict {
 	size_t log;	     /* VERDICT_RANK: index in the inputs */
 	size_t communicator; /* VERDICT_LINK */
 	uint32_t node;	     /* main cause, or PATH_ROOT */
-	uint64_t wait_ns;    /* of all ranks */
-	double share;	     /* of the time of the job */
+	uint64_t cost_ns;    /* exposed waits of all ranks, or slow transfers */
+	double share;	     /* of the time of the job, on average over its ranks */
 };
 
 struct collectives_report {
@@ -70,7 +73,8 @@ struct collectives_report {
 	uint64_t count;		/* collectives in all logs */
 	uint64_t matched_count; /* found in all ranks */
 	uint64_t by_order_count, partial_count;
-	uint64_t wait_ns;
+	uint64_t wait_ns, exposed_ns;
+	size_t rank_count; /* logs with collectives */
 	double job_ns; /* from the first to the last collective */
 	struct rank_waits *ranks; /* by log of the inputs */
 	struct collective_group *groups;
@@ -90,6 +94,6 @@ void collectives_report_free(struct collectives_report *report);
 
 /* Adds a cause, or time to a known one. Returns 0 or -ENOMEM. */
 int collectives_add_cause(struct collectives_report *report, size_t log, uint32_t node,
-			  uint64_t wait_ns);
+			  uint64_t wait_ns, uint64_t cost_ns);
 
 #endif

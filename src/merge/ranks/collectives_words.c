@@ -33,10 +33,21 @@ static int leaf_of(const struct paths *paths, uint32_t node)
 	return -1;
 }
 
+bool wait_cause_is_transfer(const struct paths *paths, uint32_t node)
+{
+	const char *name = name_of(paths, node);
+	size_t mark = strlen(LEAF_KERNEL_MARK);
+
+	return node != PATH_ROOT && !strncmp(name, LEAF_KERNEL_MARK, mark) &&
+	       is_collective_kernel(name + mark, strlen(name + mark));
+}
+
 const char *wait_cause_kind(const struct paths *paths, uint32_t node)
 {
 	int leaf = leaf_of(paths, node);
 
+	if (wait_cause_is_transfer(paths, node))
+		return "collective";
 	return leaf < 0 ? "unknown" : leaves[leaf].kind;
 }
 

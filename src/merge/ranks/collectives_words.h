@@ -7,7 +7,10 @@
 
 #include "merge/exporter.h"
 
-/* "idle", "kernel", "copy", "memset" or "unknown": what a call path ends in. */
+/* Whether a call path ends in a collective: its transfers take longer. */
+bool wait_cause_is_transfer(const struct paths *paths, uint32_t node);
+
+/* "idle", "kernel", "collective", "copy", "memset" or "unknown": what a call path ends in. */
 const char *wait_cause_kind(const struct paths *paths, uint32_t node);
 
 /*

@@ -225,6 +225,7 @@ static void free_one(struct communicator *communicator)
 	for (size_t m = 0; m < communicator->member_count; m++)
 		free(communicator->members[m].items);
 	free(communicator->members);
+	free(communicator->arrivals);
 }
 
 int communicators_find(struct communicators *out, const struct rank_log *logs, size_t log_count,

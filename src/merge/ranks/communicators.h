@@ -32,6 +32,7 @@ struct communicator {
 	struct comm_member *members;
 	size_t member_count, member_capacity;
 	size_t instance_count;
+	struct arrivals *arrivals; /* by number; see arrivals_compare() */
 };
 
 /* A log that is of the same rank as an earlier one. */

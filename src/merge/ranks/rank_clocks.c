@@ -21,14 +21,15 @@
 #define EXTREMES      9 /* drifts at which the possible lines are compared */
 
 struct bound {
-	double at_ns; /* on the clock of the host, since the first bound */
+	double at_ns; /* on the clock of the host, since first_ns */
 	double low_ns, high_ns;
+	double ends_ns; /* difference of the ends */
 };
 
 struct bounds {
 	struct bound *list;
 	size_t count, capacity;
-	int64_t first_ns;
+	double first_ns; /* end of the first one */
 	double span_ns;
 };
 
@@ -84,22 +85,21 @@ static int add_bound(struct bounds *bounds, const struct rank_clocks *clocks,
 			continue;
 		if (!collective_needs_all(item->operation))
 			return 0;
-		if (!bounds->count && !own.count && member->host == host)
-			bounds->first_ns = item->end_ns;
 		if (member->host == host)
-			add_item(&own, (double)(item->start_ns - bounds->first_ns),
-				 (double)(item->end_ns - bounds->first_ns));
+			add_item(&own, (double)item->start_ns, (double)item->end_ns);
 		else
-			add_item(&others,
-				 rank_clock_ns(clock, item->start_ns) - (double)bounds->first_ns,
-				 rank_clock_ns(clock, item->end_ns) - (double)bounds->first_ns);
+			add_item(&others, rank_clock_ns(clock, item->start_ns),
+				 rank_clock_ns(clock, item->end_ns));
 	}
 	if (!own.count || !others.count)
 		return 0;
+	if (!bounds->count)
+		bounds->first_ns = own.end_ns;
 	if (grow(&bounds->list, &bounds->capacity, bounds->count + 1, sizeof(*bounds->list)) < 0)
 		return -ENOMEM;
 	bounds->list[bounds->count++] = (struct bound){
-		own.end_ns, others.start_ns - own.end_ns, others.end_ns - own.start_ns};
+		own.end_ns - bounds->first_ns, others.start_ns - own.end_ns,
+		others.end_ns - own.start_ns, others.end_ns - own.end_ns};
 	return 0;
 }
 
@@ -181,19 +181,42 @@ static double error_of(const struct bounds *bounds, const struct rank_clock *clo
 	return error_ns;
 }
 
-static void align(struct rank_clock *clock, const struct bounds *bounds)
+static int compare_doubles(const void *a, const void *b)
 {
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Returns the offset for a drift with which most collectives end at the same time in both hosts. */
+static double middle_offset(const struct bounds *bounds, double drift, double *room)
+{
+	for (size_t b = 0; b < bounds->count; b++)
+		room[b] = bounds->list[b].ends_ns - drift * bounds->list[b].at_ns;
+	qsort(room, bounds->count, sizeof(*room), compare_doubles);
+	return room[bounds->count / 2];
+}
+
+static int align(struct rank_clock *clock, const struct bounds *bounds)
+{
+	double *room = malloc(bounds->count * sizeof(*room));
 	double low_ns, high_ns;
 
+	if (!room)
+		return -ENOMEM;
 	clock->at_ns = bounds->first_ns;
 	clock->drift = roomiest_drift(bounds);
 	offsets(bounds, clock->drift, &low_ns, &high_ns);
 	clock->offset_ns = (low_ns + high_ns) / 2;
+	if (high_ns >= low_ns)
+		clock->offset_ns =
+			fmin(fmax(middle_offset(bounds, clock->drift, room), low_ns), high_ns);
+	free(room);
 	clock->bound_count = bounds->count;
 	clock->is_aligned = true;
 	if (high_ns >= low_ns) {
 		clock->error_ns = error_of(bounds, clock);
-		return;
+		return 0;
 	}
 	/* No line fits, because a clock was corrected meanwhile or a collective was mistaken. */
 	for (size_t b = 0; b < bounds->count; b++) {
@@ -204,6 +227,7 @@ static void align(struct rank_clock *clock, const struct bounds *bounds)
 		clock->error_ns = fmax(clock->error_ns, later_of(line_ns - bound->low_ns,
 								 bound->high_ns - line_ns));
 	}
+	return 0;
 }
 
 /* Aligns a host with those that are aligned. Returns 0 or -ENOMEM. */
@@ -219,7 +243,7 @@ static int align_host(struct rank_clocks *clocks, const struct communicators *co
 	for (size_t b = 0; b < bounds.count; b++)
 		bounds.span_ns = fmax(bounds.span_ns, bounds.list[b].at_ns);
 	if (!error && bounds.count)
-		align(&clocks->list[host], &bounds);
+		error = align(&clocks->list[host], &bounds);
 	free(bounds.list);
 	return error;
 }

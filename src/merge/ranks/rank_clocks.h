@@ -12,11 +12,11 @@
 
 #include "merge/ranks/communicators.h"
 
-/* The clock of a host against that of the first host. */
+/* The clock of a host against that of the first host. Times are as in struct rank_collective. */
 struct rank_clock {
 	const struct input *log; /* a log of this host */
 	bool is_aligned;	 /* by collectives; always true for the first host */
-	int64_t at_ns;		 /* the time for which offset_ns is stated, on the common clock */
+	double at_ns;		 /* the time for which offset_ns is stated */
 	double offset_ns;	 /* add it to times of this host */
 	double drift;		 /* add this per nanosecond since at_ns */
 	double error_ns;	 /* the offset is right to this extent, at any time of the run */
@@ -41,7 +41,7 @@ void rank_clocks_free(struct rank_clocks *clocks);
 static inline double rank_clock_ns(const struct rank_clock *clock, int64_t time_ns)
 {
 	return (double)time_ns + clock->offset_ns +
-	       clock->drift * (double)(time_ns - clock->at_ns);
+	       clock->drift * ((double)time_ns - clock->at_ns);
 }
 
 #endif

@@ -40,6 +40,7 @@ struct device_collector {
 	size_t pending_count, pending_capacity;
 	struct running open[OPEN_MAX];
 	size_t open_count;
+	uint64_t busy_until_ns; /* end of all work so far other than collectives */
 	uint32_t streams[OPEN_MAX]; /* those with collectives, in the order of their first one */
 	size_t stream_count;
 };
@@ -250,6 +251,7 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 	*collective = (struct rank_collective){
 		.start_ns = (int64_t)stretch->start_ns,
 		.end_ns = (int64_t)stretch->end_ns,
+		.busy_until_ns = (int64_t)device->busy_until_ns,
 		.bytes = call ? call->bytes : 0,
 		.member = member,
 		.operation = call ? call->operation
@@ -264,7 +266,7 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 	return 0;
 }
 
-/* Notes for the collectives that run whether they hold up what was launched after them. */
+/* Notes for the collectives that run which work ran beside them, and whether it was launched later. */
 static void note_overlap(struct rank_log *log, struct device_collector *device,
 			 const struct stretch *stretch)
 {
@@ -272,14 +274,21 @@ static void note_overlap(struct rank_log *log, struct device_collector *device,
 
 	for (size_t o = 0; o < device->open_count; o++) {
 		const struct running *running = &device->open[o];
+		struct rank_collective *collective = &log->list[running->index];
 
 		if (running->end_ns <= stretch->start_ns)
 			continue;
-		if (stretch->has_call && stretch->enter_ns > running->enter_ns)
-			log->list[running->index].is_overlapped = true;
+		/* Copies of the next input may run at any time. */
+		if (stretch->is_kernel && stretch->has_call &&
+		    stretch->enter_ns > running->enter_ns)
+			collective->is_overlapped = true;
+		if ((int64_t)stretch->end_ns > collective->busy_until_ns)
+			collective->busy_until_ns = (int64_t)stretch->end_ns;
 		device->open[kept++] = *running;
 	}
 	device->open_count = kept;
+	if (stretch->end_ns > device->busy_until_ns)
+		device->busy_until_ns = stretch->end_ns;
 }
 
 int rank_log_add(struct reading *reading, const struct stretch *stretch)
@@ -382,6 +391,11 @@ static int find_open_calls(struct reading *reading)
 	return 0;
 }
 
+static int64_t since_origin(const struct reading *reading, int64_t time_ns)
+{
+	return (int64_t)((uint64_t)time_ns - (uint64_t)reading->process.origin_ns);
+}
+
 static void free_collector(struct rank_collector *collector)
 {
 	for (size_t d = 0; collector && d < TIMELINE_DEVICES_MAX; d++)
@@ -409,10 +423,10 @@ int rank_log_finish(struct reading *reading)
 	error = nodes ? find_nodes(reading, nodes) : -ENOMEM;
 	for (size_t c = 0; c < log->count && !error; c++) {
 		struct rank_collective *collective = &log->list[c];
-		int64_t shift_ns = reading->process.log->shift_ns;
 
-		collective->start_ns = (int64_t)((uint64_t)collective->start_ns + (uint64_t)shift_ns);
-		collective->end_ns = (int64_t)((uint64_t)collective->end_ns + (uint64_t)shift_ns);
+		collective->start_ns = since_origin(reading, collective->start_ns);
+		collective->end_ns = since_origin(reading, collective->end_ns);
+		collective->busy_until_ns = since_origin(reading, collective->busy_until_ns);
 		collective->node = nodes[log->collector->places[c]];
 		error = encode(log, collective, &from, nodes);
 	}

@@ -31,8 +31,10 @@ struct rank_member {
 };
 
 struct rank_collective {
-	int64_t start_ns; /* on the common clock, as far as it is known before collectives align it */
+	/* Since the origin of the inputs, by the system clock of the host. */
+	int64_t start_ns;
 	int64_t end_ns;
+	int64_t busy_until_ns; /* the end of other work of the device that began before end_ns */
 	uint64_t bytes; /* as in struct collective_call; 0: unknown */
 	size_t times_end; /* its entries in times end here; they begin where the previous ones end */
 	uint32_t member;    /* index in members */

@@ -75,8 +75,8 @@ static int put_rank_rows(struct sink *sink, const struct run *run)
 
 		if (!rank->collective_count || !run->labels[l])
 			continue;
-		format_time(texts[0], rank->wait_ns);
-		format_time(texts[1], rank->caused_ns);
+		format_time(texts[0], rank->exposed_ns);
+		format_time(texts[1], rank->cost_ns);
 		format_count(texts[2], rank->late_count);
 		format_time(texts[3], rank->transfer_ns);
 		for (size_t c = 0; c < RANK_COLUMNS; c++)
@@ -108,7 +108,7 @@ static int put_causes(struct sink *sink, const struct run *run)
 		const char *figure = time;
 		size_t length;
 
-		format_time(time, cause->wait_ns);
+		format_time(time, cause->cost_ns);
 		if (cause->node != PATH_ROOT)
 			path = paths_text(&run->paths, cause->node, &length);
 		if (asprintf(&text, "%s: %s", run->labels[cause->log],
@@ -223,7 +223,9 @@ static void put_ranks_array(struct json *json, const struct run *run)
 		json_string(json, "process", run->labels[l]);
 		put_rank_numbers_json(json, &run->inputs->logs[l]);
 		json_u64(json, "wait_ns", rank->wait_ns);
+		json_u64(json, "exposed_wait_ns", rank->exposed_ns);
 		json_u64(json, "caused_ns", rank->caused_ns);
+		json_u64(json, "caused_exposed_ns", rank->cost_ns);
 		json_u64(json, "late_count", rank->late_count);
 		json_u64(json, "transfer_ns", rank->transfer_ns);
 		json_end_object(json);
@@ -263,9 +265,9 @@ static void put_groups(struct json *json, const struct collectives_report *repor
 		json_u64(json, "transfer_ns", group->transfer_ns);
 		json_u64(json, "slow_ns", group->slow_ns);
 		if (group->bytes && group->transfer_ns) {
-			json_rounded(json, "algorithm_bytes_per_second", bytes_per_second, 0);
-			json_rounded(json, "bus_bytes_per_second",
-				     bytes_per_second * bus_factor(group, n), 0);
+			json_u64(json, "algorithm_bytes_per_second", (uint64_t)bytes_per_second);
+			json_u64(json, "bus_bytes_per_second",
+				 (uint64_t)(bytes_per_second * bus_factor(group, n)));
 		}
 		json_end_object(json);
 	}
@@ -288,6 +290,7 @@ static int put_causes_json(struct json *json, const struct run *run)
 		json_string(json, "process", run->labels[cause->log]);
 		put_rank_numbers_json(json, &run->inputs->logs[cause->log]);
 		json_u64(json, "wait_ns", cause->wait_ns);
+		json_u64(json, "exposed_wait_ns", cause->cost_ns);
 		json_string(json, "kind", wait_cause_kind(&run->paths, cause->node));
 		json_string(json, "where", names_text(&run->paths.names, frame, NULL));
 		json_begin_array(json, "path");
@@ -304,8 +307,10 @@ static int put_causes_json(struct json *json, const struct run *run)
 	return error < 0 ? error : 0;
 }
 
-static void put_clocks(struct json *json, const struct rank_clocks *clocks)
+static void put_clocks(struct json *json, const struct run *run)
 {
+	const struct rank_clocks *clocks = &run->collectives_report.clocks;
+
 	json_begin_array(json, "clocks");
 	for (size_t h = 0; h < clocks->count; h++) {
 		const struct rank_clock *clock = &clocks->list[h];
@@ -313,11 +318,11 @@ static void put_clocks(struct json *json, const struct rank_clocks *clocks)
 		json_begin_object(json, NULL);
 		json_string(json, "host", clock->log->host);
 		json_bool(json, "is_aligned", clock->is_aligned);
-		json_i64(json, "at_realtime_ns", clock->at_ns);
-		json_rounded(json, "offset_ns", clock->offset_ns, 0);
+		json_i64(json, "at_realtime_ns", run->inputs->origin_ns + (int64_t)clock->at_ns);
+		json_i64(json, "offset_ns", (int64_t)clock->offset_ns);
 		json_double(json, "drift_ppm", clock->drift * 1e6);
 		if (clock->is_aligned)
-			json_rounded(json, "error_ns", clock->error_ns, 0);
+			json_u64(json, "error_ns", (uint64_t)clock->error_ns + 1);
 		json_u64(json, "bound_count", clock->bound_count);
 		json_end_object(json);
 	}
@@ -397,7 +402,7 @@ static int put_verdict(struct json *json, const struct run *run)
 		return -ENOMEM;
 	json_begin_object(json, "verdict");
 	json_string(json, "kind", verdict_kind_name(verdict->kind));
-	json_u64(json, "wait_ns", verdict->wait_ns);
+	json_u64(json, "cost_ns", verdict->cost_ns);
 	json_rounded(json, "share", verdict->share, 4);
 	if (verdict->kind == VERDICT_RANK) {
 		json_string(json, "process", run->labels[verdict->log]);
@@ -429,13 +434,14 @@ int put_collectives_json(struct json *json, const struct run *run)
 	json_u64(json, "by_order", report->by_order_count);
 	json_u64(json, "partial", report->partial_count);
 	json_u64(json, "wait_ns", report->wait_ns);
-	json_rounded(json, "job_ns", report->job_ns, 0);
+	json_u64(json, "exposed_wait_ns", report->exposed_ns);
+	json_u64(json, "job_ns", (uint64_t)report->job_ns);
 	error = put_verdict(json, run);
 	put_ranks_array(json, run);
 	put_groups(json, report);
 	if (!error)
 		error = put_causes_json(json, run);
-	put_clocks(json, &report->clocks);
+	put_clocks(json, run);
 	put_mismatches(json, run);
 	put_unfinished(json, run);
 	json_begin_array(json, "duplicates");
