@@ -93,31 +93,28 @@ struct communicator *job_communicator(const struct job *job, enum group group, u
 	return first + rank % first->stride;
 }
 
+/* All links of a group are equally fast. They are slow if any of them crosses hosts. */
 static void add_communicators(struct job *job, enum group group, uint32_t number, uint32_t next,
 			      uint32_t stride)
 {
-	job->first_communicator[group] = job->communicator_count;
-	for (uint32_t c = 0; c < number; c++) {
-		struct communicator *new = &job->communicators[job->communicator_count++];
-		uint32_t last;
+	uint32_t count = job->rank_count / number;
+	bool is_remote = false;
+	double bytes_per_ns;
 
-		*new = (struct communicator){
+	for (uint32_t c = 0; c < number; c++)
+		is_remote |= job_host_of(job, c * next) !=
+			     job_host_of(job, c * next + (count - 1) * stride);
+	bytes_per_ns = is_remote ? uniform(&job->random, 20, 40) : uniform(&job->random, 150, 300);
+	job->first_communicator[group] = job->communicator_count;
+	for (uint32_t c = 0; c < number; c++)
+		job->communicators[job->communicator_count++] = (struct communicator){
 			.id = next_random(&job->random),
 			.group = group,
 			.first = c * next,
 			.stride = stride,
-			.count = job->rank_count / number,
+			.count = count,
+			.bytes_per_ns = bytes_per_ns,
 		};
-		last = new->first + (new->count - 1) * stride;
-		new->bytes_per_ns = job_host_of(job, new->first) == job_host_of(job, last)
-					    ? uniform(&job->random, 150, 300)
-					    : uniform(&job->random, 20, 40);
-	}
-	/* Links of one kind are equally fast. */
-	for (uint32_t c = 1; c < number; c++)
-		if (group == DATA)
-			job->communicators[job->first_communicator[group] + c].bytes_per_ns =
-				job->communicators[job->first_communicator[group]].bytes_per_ns;
 }
 
 /* Tensor parallel ranks are neighbours; their number divides that of all ranks. */
@@ -276,7 +273,7 @@ static uint32_t choose_op(struct job *job, enum op_kind kind)
 	return o;
 }
 
-/* Pauses at random launches of about half of the steps. */
+/* Longer than the GPU has work, at random launches of about half of the steps. */
 static void make_pauses(struct job *job)
 {
 	for (uint32_t s = 0; s < job->step_count && job->pause_count < PAUSES_MAX; s++) {
@@ -285,7 +282,7 @@ static void make_pauses(struct job *job)
 		job->pauses[job->pause_count++] = (struct pause){
 			.step = s,
 			.op = choose_op(job, OP_KERNEL),
-			.ns = (uint64_t)(uniform(&job->random, 0.4, 1.0) * (double)job->step_ns),
+			.ns = (uint64_t)(uniform(&job->random, 1.2, 2.0) * (double)job->step_ns),
 		};
 	}
 }

@@ -243,7 +243,7 @@ static void capture(struct run *run, uint32_t r)
 	}
 }
 
-/* Ranks start within some ms, create their communicators and receive the weights of rank 0. */
+/* Ranks start nearly together, create communicators, and receive the weights of rank 0. */
 static void start_ranks(struct run *run)
 {
 	struct job *job = run->job;
@@ -253,7 +253,8 @@ static void start_ranks(struct run *run)
 		struct rank_state *rank = &run->ranks[r];
 
 		rank->random = job->seed << 20 ^ r << 8 ^ job->random;
-		rank->cpu_ns = 1000000 + (uint64_t)uniform(&rank->random, 0, 3e6);
+		rank->cpu_ns =
+			1000000 + (uint64_t)uniform(&rank->random, 0, 0.02 * (double)job->step_ns);
 		for (enum group g = WORLD; g < groups; g++) {
 			rank_log_init(&run->logs[r], g, rank->cpu_ns, rank->cpu_ns + 2000000);
 			rank->cpu_ns += 2100000;

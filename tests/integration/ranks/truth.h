@@ -2,20 +2,20 @@
 /*
  * The truth file: what happened in a job, in true time, as JSON.
  *
- * 	scenario, seed, layout, stacks, steps, payloads, graphs, end_ns
- * 	collectives[]   communicator, index (in it), operation, bytes (NCCL's message size), step (-1:
- * 	                before the first), and lists by rank of the communicator: enter_ns of the
- * 	                call, start_ns, end_ns (null: never). Missing logs have them too.
- * 	hosts[]         host, offset_ns (realtime - true time at true time 0), drift_ppm (of both
- * 	                clocks), boot_ns (monotonic time at true time 0)
- * 	communicators[] id, ranks
- * 	ranks[]         rank, host, log ("": missing), from_ns (earlier calls and their work are not in
- * 	                the log), and rows of the log: calls, kernels, copies
- * 	verdict         kind, rank, communicator (of a slow link; null: all links), where[] (frames of
- * 	                which one is expected; pauses have several)
- * 	fault           rank (-1: none or several), step, steps, extra_ns, factor of slow transfers
- * 	mismatches[]    communicator, index, what, rank, values: the others', the rank's
- * 	unfinished[]    communicator, index, operation, present and absent ranks
+ * - scenario, seed, layout, stacks, steps, payloads, graphs, end_ns
+ * - collectives[]: communicator, index (in it), operation, bytes (NCCL's message size), step (-1:
+ *   before the first), and lists by rank of the communicator: enter_ns of the call, start_ns,
+ *   end_ns (null: never). Ranks without a log are included
+ * - hosts[]: host, offset_ns (realtime - true time at true time 0), drift_ppm (of both clocks),
+ *   boot_ns (monotonic time at true time 0)
+ * - communicators[]: id, ranks
+ * - ranks[]: rank, host, log ("": missing), from_ns (earlier calls and their work are not in the
+ *   log), and the number of its calls, kernels and copies
+ * - verdict: kind, rank, communicator (of a slow link; null: all links), where[] (one of these
+ *   frames is expected: pauses have several)
+ * - fault: rank (-1: none or several), step, steps, extra_ns, factor (of slow transfers)
+ * - mismatches[]: communicator, index, what, rank, values (the others', then the rank's)
+ * - unfinished[]: communicator, index, operation, present and absent (ranks)
  */
 #ifndef XT_TESTS_RANKS_TRUTH_H
 #define XT_TESTS_RANKS_TRUTH_H

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job's truth file (truth.h) means for an analysis of its logs.
+
+Waits follow one definition: a rank waits from its own start until the last start that it depends
+on, or until its own end if that is earlier. In a broadcast it depends on the root only. In a
+reduction only the root waits.
+"""
+
+import json
+import pathlib
+import subprocess
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Instance:
+    communicator: str
+    index: int
+    operation: str
+    bytes: int
+    step: int
+    ranks: tuple
+    enter_ns: tuple
+    start_ns: tuple
+    end_ns: tuple
+
+    def waits_ns(self):
+        last = max(self.start_ns)
+        if self.operation == "Broadcast":
+            until = [self.start_ns[0]] * len(self.ranks)
+        elif self.operation == "Reduce":
+            until = [last, *self.start_ns[1:]]
+        else:
+            until = [last] * len(self.ranks)
+        return [max(0, min(limit, end) - start)
+                for limit, start, end in zip(until, self.start_ns, self.end_ns)]
+
+
+class Job:
+    def __init__(self, path):
+        self.content = json.loads(path.read_text())
+        self.folder = path.parent
+        self.verdict = self.content["verdict"]
+        self.ranks = self.content["ranks"]
+        self.hosts = {host["host"]: host for host in self.content["hosts"]}
+        members = {c["id"]: tuple(c["ranks"]) for c in self.content["communicators"]}
+        self.instances = [
+            Instance(i["communicator"], i["index"], i["operation"], i["bytes"], i["step"],
+                     members[i["communicator"]], *(tuple(i[key]) for key in
+                                                   ("enter_ns", "start_ns", "end_ns")))
+            for i in self.content["collectives"]]
+
+    def has(self, rank, enter_ns):
+        """Whether the rank's log has a call that began then."""
+        row = self.ranks[rank]
+        return bool(row["log"]) and enter_ns >= row["from_ns"]
+
+    def recorded(self, instance):
+        """The ranks whose kernel of the instance is in a log."""
+        return [rank for rank, enter, end in zip(instance.ranks, instance.enter_ns, instance.end_ns)
+                if end is not None and self.has(rank, enter)]
+
+    def matched(self):
+        return [i for i in self.instances if len(self.recorded(i)) == len(i.ranks)]
+
+    def partial(self):
+        return [i for i in self.instances if 0 < len(self.recorded(i)) < len(i.ranks)]
+
+    def kernel_count(self):
+        return sum(len(self.recorded(i)) for i in self.instances)
+
+    def waits_ns(self):
+        """By rank, over the matched instances."""
+        waits = [0] * len(self.ranks)
+        for instance in self.matched():
+            for rank, wait in zip(instance.ranks, instance.waits_ns()):
+                waits[rank] += wait
+        return waits
+
+    def monotonic_ns(self, host, true_ns):
+        clock = self.hosts[host]
+        return clock["boot_ns"] + true_ns * (1 + clock["drift_ppm"] * 1e-6)
+
+    def true_ns(self, host, monotonic_ns):
+        clock = self.hosts[host]
+        return (monotonic_ns - clock["boot_ns"]) / (1 + clock["drift_ppm"] * 1e-6)
+
+    def realtime_offset_ns(self, host, true_ns):
+        """Realtime clock of the host, less true time."""
+        clock = self.hosts[host]
+        return clock["offset_ns"] + true_ns * clock["drift_ppm"] * 1e-6
+
+
+def make(maker, scenario, seed, folder):
+    """Makes the logs of a scenario. Returns its jobs."""
+    folder = pathlib.Path(folder) / f"{scenario}.{seed}"
+    folder.mkdir()
+    subprocess.run([maker, scenario, str(seed), folder], check=True)
+    return [Job(path) for path in sorted(folder.glob("truth*.json"), key=lambda p: len(p.name))]
