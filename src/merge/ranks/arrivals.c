@@ -21,7 +21,8 @@ double arrivals_wait_ns(const struct communicator *communicator, size_t member, 
 	double from_ns, until_ns;
 
 	*exposed_ns_out = 0;
-	if (!item || !arrivals->has_waits)
+	if (!item || !arrivals->has_waits ||
+	    (arrivals->waiting != SIZE_MAX && arrivals->waiting != member))
 		return 0;
 	from_ns = start_ns(one, item, clocks);
 	until_ns = fmin(rank_clock_ns(clock, item->end_ns), arrivals->last_ns);
@@ -64,6 +65,38 @@ static double find_last(struct arrivals *arrivals, const struct communicator *co
 	return sum_ns;
 }
 
+/* Returns the member with a rank, or SIZE_MAX if its log lacks the collective. */
+static size_t member_of_rank(const struct communicator *communicator, uint32_t rank, size_t number)
+{
+	for (size_t m = 0; m < communicator->member_count; m++)
+		if (communicator->members[m].rank == rank && rank != UINT32_MAX)
+			return comm_item(&communicator->members[m], number) ? m : SIZE_MAX;
+	return SIZE_MAX;
+}
+
+/* Decides who waits for whom. In a send, nobody knows. */
+static bool find_direction(struct arrivals *arrivals, const struct communicator *communicator,
+			   size_t number, const struct rank_clocks *clocks)
+{
+	const struct rank_collective *item = comm_item(&communicator->members[arrivals->late], number);
+	size_t root = member_of_rank(communicator, item->root, number);
+
+	if (collective_needs_all((enum collective_operation)arrivals->operation))
+		return true;
+	if (root == SIZE_MAX)
+		return false;
+	if (arrivals->operation == COLLECTIVE_REDUCE)
+		arrivals->waiting = root;
+	if (arrivals->operation == COLLECTIVE_BROADCAST) {
+		arrivals->late = root;
+		arrivals->last_ns = start_ns(&communicator->members[root],
+					     comm_item(&communicator->members[root], number),
+					     clocks);
+	}
+	return arrivals->operation == COLLECTIVE_REDUCE ||
+	       arrivals->operation == COLLECTIVE_BROADCAST;
+}
+
 static void compare(struct communicator *communicator, size_t number,
 		    const struct rank_clocks *clocks)
 {
@@ -71,8 +104,9 @@ static void compare(struct communicator *communicator, size_t number,
 	double base_ns = 0, first_end_ns;
 	double sum_ns = find_last(arrivals, communicator, number, clocks, &base_ns, &first_end_ns);
 
+	arrivals->waiting = SIZE_MAX;
 	arrivals->has_waits = arrivals->present_count > 1 && !arrivals->is_different &&
-			      collective_needs_all((enum collective_operation)arrivals->operation);
+			      find_direction(arrivals, communicator, number, clocks);
 	if (!arrivals->has_waits)
 		return;
 	arrivals->mean_ns = base_ns + (sum_ns - (arrivals->last_ns - base_ns)) /

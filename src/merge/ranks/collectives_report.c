@@ -118,12 +118,12 @@ static void add_rank_waits(struct collectives_report *report,
 			continue;
 		rank->wait_ns += (uint64_t)wait_ns;
 		rank->exposed_ns += (uint64_t)exposed_ns;
+		report->wait_ns += (uint64_t)wait_ns;
+		report->exposed_ns += (uint64_t)exposed_ns;
 		rank->transfer_ns += (uint64_t)fmax(
 			(double)(item->end_ns - item->start_ns) - wait_ns, 0);
 	}
 	report->ranks[communicator->members[arrivals->late].log->log].late_count++;
-	report->wait_ns += (uint64_t)arrivals->wait_ns;
-	report->exposed_ns += (uint64_t)arrivals->exposed_ns;
 }
 
 static int add_communicator(struct collectives_report *report, size_t c)
@@ -248,7 +248,8 @@ static void finish_groups(struct collectives_report *report)
 		qsort(group->transfers_ns, group->transfer_count, sizeof(*group->transfers_ns),
 		      compare_ns);
 		group->transfer_ns = (uint64_t)group->transfers_ns[group->transfer_count / 2];
-		for (size_t t = 0; t < group->transfer_count; t++)
+		/* Transfers of unknown sizes cannot be compared. */
+		for (size_t t = 0; t < group->transfer_count && group->bytes; t++)
 			if (group->transfers_ns[t] > SLOW_FACTOR * fast)
 				group->slow_ns += (uint64_t)(group->transfers_ns[t] - fast);
 	}

@@ -247,12 +247,15 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 	    grow(&collector->places, &collector->place_capacity, log->count + 1,
 		 sizeof(*collector->places)) < 0)
 		return -ENOMEM;
+	if (call && call->begin_ns > log->members[member].last_call_ns)
+		log->members[member].last_call_ns = call->begin_ns;
 	collective = &log->list[log->count];
 	*collective = (struct rank_collective){
 		.start_ns = (int64_t)stretch->start_ns,
 		.end_ns = (int64_t)stretch->end_ns,
 		.busy_until_ns = (int64_t)device->busy_until_ns,
 		.bytes = call ? call->bytes : 0,
+		.root = call ? call->root : UINT32_MAX,
 		.member = member,
 		.operation = call ? call->operation
 				  : model->shapes.rows[stretch->owner->what].operation,
@@ -278,9 +281,9 @@ static void note_overlap(struct rank_log *log, struct device_collector *device,
 
 		if (running->end_ns <= stretch->start_ns)
 			continue;
-		/* Copies of the next input may run at any time. */
+		/* In a graph, all work has the same launch. Copies may be of the next input. */
 		if (stretch->is_kernel && stretch->has_call &&
-		    stretch->enter_ns > running->enter_ns)
+		    stretch->enter_ns >= running->enter_ns)
 			collective->is_overlapped = true;
 		if ((int64_t)stretch->end_ns > collective->busy_until_ns)
 			collective->busy_until_ns = (int64_t)stretch->end_ns;
@@ -361,26 +364,44 @@ static int find_nodes(struct reading *reading, uint32_t *nodes)
 	return error;
 }
 
-/* Notes the calls after the last collective of their communicator. */
+/* Returns the begin of the last call of a communicator whose work is in the log. */
+static uint64_t last_call_ns(const struct rank_log *log, uint64_t communicator)
+{
+	uint64_t last_ns = 0;
+
+	for (size_t m = 0; m < log->member_count; m++)
+		if (!log->members[m].is_by_order && log->members[m].communicator == communicator &&
+		    log->members[m].last_call_ns > last_ns)
+			last_ns = log->members[m].last_call_ns;
+	return last_ns;
+}
+
+static bool is_member(const struct rank_log *log, uint64_t communicator)
+{
+	for (size_t m = 0; m < log->member_count; m++)
+		if (!log->members[m].is_by_order && log->members[m].communicator == communicator)
+			return true;
+	return false;
+}
+
+/*
+ * Notes the calls after the last collective of their communicator. If it had no work at all, that
+ * is known of other ranks only, so the process is a member of all communicators that it joined.
+ */
 static int find_open_calls(struct reading *reading)
 {
 	const struct collective_calls *calls = &reading->model->collective_calls;
 	struct rank_log *log = &reading->rank_log;
 
+	for (size_t j = 0; j < calls->joined_count; j++)
+		if (!is_member(log, calls->joined[j].communicator) &&
+		    member_of(log, reading->model, 0, calls->joined[j].communicator, false) ==
+			    UINT32_MAX)
+			return -ENOMEM;
 	for (size_t c = 0; c < calls->count; c++) {
 		const struct collective_call *call = &calls->list[c];
-		bool is_joined = false;
 
-		for (size_t k = log->count; k-- > 0 && !is_joined;) {
-			const struct rank_member *member = &log->members[log->list[k].member];
-
-			is_joined = !member->is_by_order &&
-				    member->communicator == call->communicator &&
-				    (uint64_t)log->list[k].start_ns >= call->begin_ns;
-			if ((uint64_t)log->list[k].start_ns < call->begin_ns)
-				break;
-		}
-		if (is_joined)
+		if (call->begin_ns <= last_call_ns(log, call->communicator))
 			continue;
 		if (grow(&log->open_calls, &log->open_call_capacity, log->open_call_count + 1,
 			 sizeof(*log->open_calls)) < 0)

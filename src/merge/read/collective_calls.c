@@ -64,6 +64,7 @@ int collective_calls_add(struct collective_calls *calls, const struct model *mod
 		*call = (struct collective_call){
 			.begin_ns = times_ns[r],
 			.end_ns = UINT64_MAX,
+			.root = UINT32_MAX,
 			.thread = (uint32_t)threads[r],
 			.order = (uint32_t)calls->count++,
 			.values = {is_push ? (uint32_t)values[r] : 0,
@@ -116,6 +117,8 @@ static int read_values(struct collective_calls *calls, const struct model *model
 			call->communicator = number_of(&values[v]);
 		else if (is_named(&values[v], "Message size [bytes]"))
 			call->bytes = number_of(&values[v]);
+		else if (is_named(&values[v], "Root"))
+			call->root = (uint32_t)number_of(&values[v]);
 		else if (is_named(&values[v], "No. of ranks"))
 			info.rank_count = (uint32_t)number_of(&values[v]);
 		else if (is_named(&values[v], "Rank"))

@@ -319,8 +319,8 @@ static void put_clocks(struct json *json, const struct run *run)
 		json_string(json, "host", clock->log->host);
 		json_bool(json, "is_aligned", clock->is_aligned);
 		json_i64(json, "at_realtime_ns", run->inputs->origin_ns + (int64_t)clock->at_ns);
-		json_i64(json, "offset_ns", (int64_t)clock->offset_ns);
-		json_double(json, "drift_ppm", clock->drift * 1e6);
+		json_i64(json, "offset_ns", -(int64_t)clock->offset_ns);
+		json_double(json, "drift_ppm", -clock->drift * 1e6);
 		if (clock->is_aligned)
 			json_u64(json, "error_ns", (uint64_t)clock->error_ns + 1);
 		json_u64(json, "bound_count", clock->bound_count);
@@ -353,18 +353,22 @@ static void put_mismatches(struct json *json, const struct run *run)
 		put_communicator(json, communicator);
 		json_u64(json, "index", row->number);
 		json_string(json, "what", row->what == MISMATCH_BYTES ? "bytes" : "operation");
+		json_begin_array(json, "processes");
+		for (size_t m = 0; m < communicator->member_count; m++)
+			if (comm_item(&communicator->members[m], row->number))
+				json_string(json, NULL,
+					    run->labels[communicator->members[m].log->log]);
+		json_end_array(json);
 		json_begin_array(json, "values");
 		for (size_t m = 0; m < communicator->member_count; m++) {
-			const struct comm_member *member = &communicator->members[m];
-			const struct rank_collective *item = comm_item(member, row->number);
+			const struct rank_collective *item =
+				comm_item(&communicator->members[m], row->number);
 
-			if (!item)
-				continue;
-			json_begin_object(json, NULL);
-			json_string(json, "process", run->labels[member->log->log]);
-			json_string(json, "operation", collective_operation_names[item->operation]);
-			json_u64(json, "bytes", item->bytes);
-			json_end_object(json);
+			if (item && row->what == MISMATCH_BYTES)
+				json_u64(json, NULL, item->bytes);
+			else if (item)
+				json_string(json, NULL,
+					    collective_operation_names[item->operation]);
 		}
 		json_end_array(json);
 		json_end_object(json);
