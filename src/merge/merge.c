@@ -441,6 +441,8 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 		return error;
 	report_missing(run, run->report);
 	error = order_warnings(run);
+	if (!error && run->compares_ranks)
+		error = collectives_report_make(&run->collectives_report, run);
 	if (!error)
 		error = findings_finish(run);
 	if (!error && run->wants_findings)
@@ -448,10 +450,6 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 	if (error)
 		return error;
 	ranks_finish(run);
-	if (run->compares_ranks)
-		error = collectives_report_make(&run->collectives_report, run);
-	if (error)
-		return error;
 	transfers_sort(&run->transfers);
 	error = trust_judge(&trust, run);
 	run->trust = &trust;

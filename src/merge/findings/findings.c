@@ -21,6 +21,7 @@
 #include "merge/findings/rules_cpu.h"
 #include "merge/findings/rules_idle.h"
 #include "merge/findings/rules_processes.h"
+#include "merge/findings/rules_ranks.h"
 
 /* docs/FINDINGS.md says what each rule means, and how it can be wrong. */
 static const struct rule_functions {
@@ -136,6 +137,8 @@ static int apply_rule(struct detection *detection, enum rule rule)
 	detection->cost_ns = 0;
 	detection->has_cost = false;
 	memset(detection->facts, 0, sizeof(detection->facts));
+	if (!rule_functions[rule].detect)
+		return 0;
 	error = rule_functions[rule].detect(detection);
 	add_costs(detection, rule_specs[rule].is_thread_time);
 	if (error || !detection->candidate_count)
@@ -232,6 +235,8 @@ int findings_finish(struct run *run)
 	size_t kept = 0;
 	int error = findings_compare_devices(run);
 
+	if (!error)
+		error = findings_compare_ranks(run);
 	if (findings->count)
 		qsort(findings->list, findings->count, sizeof(*findings->list), compare_findings);
 	for (size_t f = 0; f < findings->count; f++) {

@@ -25,6 +25,8 @@ enum rule {
 	RULE_SMALL_GRIDS,
 	RULE_COPY_SHARE,
 	RULE_GPU_IDLE,
+	/* From the logs of several ranks together. */
+	RULE_LATE_RANK,
 	/* From the samples of a CPU log: what the CPU did while the GPU was idle. */
 	RULE_DATA_LOADING,
 	RULE_CPU_FIRST = RULE_DATA_LOADING,

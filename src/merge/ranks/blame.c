@@ -70,12 +70,14 @@ struct blame {
 };
 
 /*
- * Whether most ranks could not go on before the end of a collective. In the last rank it is so short
- * that work of the host may come after it by chance.
+ * Whether most ranks could not go on before the end of a collective. In the last rank it is short, so
+ * other work may come after it by chance. In the others, within graphs, other work may have ended
+ * before it.
  */
 static bool holds_up(const struct communicator *communicator, size_t number)
 {
-	size_t overlapped = 0, present = 0;
+	size_t overlapped = 0, present = 0, last = communicator->arrivals[number].late;
+	const struct rank_collective *late = comm_item(&communicator->members[last], number);
 
 	for (size_t m = 0; m < communicator->member_count; m++) {
 		const struct rank_collective *item = comm_item(&communicator->members[m], number);
@@ -83,7 +85,7 @@ static bool holds_up(const struct communicator *communicator, size_t number)
 		present += item != NULL;
 		overlapped += item && item->is_overlapped;
 	}
-	return overlapped * 2 < present;
+	return overlapped * 2 < present && !(late && late->is_overlapped);
 }
 
 static struct suspect *find_suspect(struct blame *blame, size_t member)

@@ -8,6 +8,7 @@
 #include "merge/exporter.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/blame.h"
+#include "merge/ranks/collectives_words.h"
 
 #define LISTED_MAX    1000 /* mismatches and unfinished collectives */
 #define NOTABLE_SHARE 0.02 /* of the time of the job: less than this has no verdict */
@@ -285,25 +286,41 @@ static double share_of(const struct collectives_report *report, uint64_t cost_ns
 	return all_ns > 0 ? (double)cost_ns / all_ns : 0;
 }
 
-static void judge_link(struct collectives_report *report)
+static uint64_t slow_ns_of(const struct collectives_report *report, size_t communicator)
+{
+	uint64_t slow_ns = 0;
+
+	for (size_t g = 0; g < report->group_count; g++)
+		if (report->groups[g].communicator == communicator)
+			slow_ns += report->groups[g].slow_ns;
+	return slow_ns * report->communicators.list[communicator].member_count;
+}
+
+/* The time of all ranks in slow transfers, and in waits for ranks that such transfers made late. */
+static void judge_link(struct collectives_report *report, const struct run *run)
 {
 	struct collectives_verdict *verdict = &report->verdict;
+	uint64_t waited_ns = 0, most_ns = 0;
+	double share;
+	size_t slowest = 0;
 
-	for (size_t c = 0; c < report->communicators.count; c++) {
-		uint64_t slow_ns = 0;
-		double share;
-
-		for (size_t g = 0; g < report->group_count; g++)
-			slow_ns += report->groups[g].communicator == c ? report->groups[g].slow_ns
-									: 0;
-		slow_ns *= report->communicators.list[c].member_count;
-		share = share_of(report, slow_ns);
-		if (share >= NOTABLE_SHARE && share > verdict->share)
-			*verdict = (struct collectives_verdict){.kind = VERDICT_LINK,
-								.communicator = c,
-								.cost_ns = slow_ns,
-								.share = share};
-	}
+	for (size_t c = 0; c < report->cause_count; c++)
+		if (wait_cause_is_transfer(&run->paths, report->causes[c].node))
+			waited_ns += report->causes[c].cost_ns;
+	for (size_t c = 0; c < report->communicators.count; c++)
+		if (slow_ns_of(report, c) > most_ns) {
+			slowest = c;
+			most_ns = slow_ns_of(report, c);
+		}
+	if (!most_ns)
+		return;
+	share = share_of(report, most_ns + waited_ns);
+	if (share >= NOTABLE_SHARE && (share > verdict->share ||
+				       wait_cause_is_transfer(&run->paths, verdict->node)))
+		*verdict = (struct collectives_verdict){.kind = VERDICT_LINK,
+							.communicator = slowest,
+							.cost_ns = most_ns + waited_ns,
+							.share = share};
 }
 
 /* The known path that causes most, of one log or of all (log: SIZE_MAX). */
@@ -330,13 +347,13 @@ static uint32_t main_cause(const struct collectives_report *report, size_t log)
 	return node;
 }
 
-static void judge(struct collectives_report *report, const struct inputs *inputs)
+static void judge(struct collectives_report *report, const struct run *run)
 {
 	struct collectives_verdict *verdict = &report->verdict;
 	double share = share_of(report, report->exposed_ns);
 	size_t most = 0;
 
-	for (size_t l = 1; l < inputs->count; l++)
+	for (size_t l = 1; l < run->inputs->count; l++)
 		if (report->ranks[l].cost_ns > report->ranks[most].cost_ns)
 			most = l;
 	if (share >= NOTABLE_SHARE &&
@@ -352,7 +369,7 @@ static void judge(struct collectives_report *report, const struct inputs *inputs
 							.cost_ns = report->exposed_ns,
 							.share = share,
 							.node = main_cause(report, SIZE_MAX)};
-	judge_link(report);
+	judge_link(report, run);
 }
 
 int collectives_report_make(struct collectives_report *report, const struct run *run)
@@ -387,7 +404,7 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	if (report->cause_count)
 		qsort(report->causes, report->cause_count, sizeof(*report->causes),
 		      compare_causes);
-	judge(report, inputs);
+	judge(report, run);
 	return error;
 }
 

@@ -122,8 +122,8 @@ static char *link_text(const struct run *run, const char *share)
 	char *hosts = hosts_of(run, communicator), *text;
 
 	if (!hosts || asprintf(&text,
-			       "Slow transfers between %zu ranks on %s cost %s of the job. The ranks "
-			       "come in time, so no call path is to blame.",
+			       "Slow transfers between %zu ranks on %s cost %s of the job. No call path "
+			       "is to blame.",
 			       communicator->member_count, hosts, share) < 0)
 		text = NULL;
 	free(hosts);

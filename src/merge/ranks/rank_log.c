@@ -19,7 +19,9 @@
 
 struct entry {
 	uint64_t enter_ns, start_ns; /* the order of launches */
-	uint32_t place;		     /* index in the aggregate */
+	uint64_t end_ns;
+	bool is_kernel;
+	uint32_t place; /* index in the aggregate */
 	uint32_t units;
 };
 
@@ -60,7 +62,7 @@ static bool is_before(const struct entry *entry, const struct entry *other)
 }
 
 static int add_entry(struct device_collector *device, const struct stretch *stretch, uint32_t place,
-		     uint64_t ns)
+		     uint64_t ns, uint64_t end_ns)
 {
 	uint64_t units = ns >> TIMES_UNIT_LOG;
 
@@ -77,6 +79,8 @@ static int add_entry(struct device_collector *device, const struct stretch *stre
 	device->pending[device->pending_count++] = (struct entry){
 		.enter_ns = stretch->has_call ? stretch->enter_ns : stretch->start_ns,
 		.start_ns = stretch->start_ns,
+		.end_ns = end_ns,
+		.is_kernel = stretch->is_kernel && end_ns > stretch->start_ns,
 		.place = place,
 		.units = units < UINT32_MAX ? (uint32_t)units : UINT32_MAX,
 	};
@@ -99,7 +103,8 @@ static int add_gap(struct reading *reading, struct device_collector *device,
 		place = aggregate_index(&reading->aggregate, &owner);
 		error = place == TOTAL_FAILED
 				? -ENOMEM
-				: add_entry(device, stretch, place, stretch->idle_ns[class]);
+				: add_entry(device, stretch, place, stretch->idle_ns[class],
+					    stretch->start_ns);
 	}
 	return error;
 }
@@ -130,7 +135,10 @@ static size_t sum_places(struct place_time *times, size_t count)
 	return kept;
 }
 
-/* Gives a collective the entries that were launched before it. */
+/*
+ * Gives a collective the entries that were launched before it. Work that has not ended cannot hold it
+ * up, so it belongs to a later one.
+ */
 static int take_entries(struct rank_log *log, struct device_collector *device,
 			const struct entry *launch)
 {
@@ -146,7 +154,7 @@ static int take_entries(struct rank_log *log, struct device_collector *device,
 	for (size_t e = 0; e < device->pending_count; e++) {
 		const struct entry *entry = &device->pending[e];
 
-		if (is_before(entry, launch))
+		if (is_before(entry, launch) && entry->end_ns <= launch->start_ns)
 			collector->taken[first + taken++] =
 				(struct place_time){entry->place, entry->units};
 		else
@@ -204,12 +212,20 @@ static uint32_t member_of(struct rank_log *log, const struct model *model, uint3
 	return (uint32_t)log->member_count++;
 }
 
-/* Whether work that was launched later has begun. */
+/*
+ * Whether a kernel that was launched later has begun. In a graph, all work has the same launch: what
+ * still runs does not come before the collective. Copies may be of the next input.
+ */
 static bool has_later(const struct device_collector *device, const struct entry *launch)
 {
-	for (size_t e = 0; e < device->pending_count; e++)
-		if (!is_before(&device->pending[e], launch))
+	for (size_t e = 0; e < device->pending_count; e++) {
+		const struct entry *entry = &device->pending[e];
+
+		if (entry->is_kernel &&
+		    (!is_before(entry, launch) || (entry->enter_ns == launch->enter_ns &&
+						   entry->end_ns > launch->start_ns)))
 			return true;
+	}
 	return false;
 }
 
@@ -312,7 +328,8 @@ int rank_log_add(struct reading *reading, const struct stretch *stretch)
 	if (stretch->is_collective)
 		return add_collective(reading, device, stretch);
 	note_overlap(log, device, stretch);
-	return add_entry(device, stretch, stretch->place, stretch->end_ns - stretch->start_ns);
+	return add_entry(device, stretch, stretch->place, stretch->end_ns - stretch->start_ns,
+			 stretch->end_ns);
 }
 
 /* Encodes the entries of a collective. nodes: by place in the aggregate. */

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 
 #include "merge/export/summary/summary_calls.h"
+#include "merge/export/summary/summary_collectives.h"
 #include "merge/export/summary/summary_cpu.h"
 #include "merge/export/summary/summary_findings.h"
 #include "merge/export/summary/summary_headline.h"
 #include "merge/export/summary/summary_memory.h"
 #include "merge/export/summary/summary_path.h"
-#include "merge/export/summary/summary_collectives.h"
 #include "merge/export/summary/summary_ranks.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/summary/summary_tree.h"

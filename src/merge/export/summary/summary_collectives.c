@@ -13,14 +13,18 @@
 
 static const struct column rank_columns[] = {
 	{"waits", 12, 0, false},
-	{"late for", 12, 0, false},
-	{"times late", 11, 80, false},
+	{"others wait", 12, 0, false},
+	{"times last", 11, 80, false},
 	{"transfers", 12, 80, false},
 };
 
 #define RANK_COLUMNS (sizeof(rank_columns) / sizeof(rank_columns[0]))
 
-static const struct column cause_columns[] = {{"waits", 12, 0, false}};
+static const struct column cause_columns[] = {{"others wait", 12, 0, false},
+						 {"share", 9, 0, false}};
+
+#define CAUSE_COLUMNS	 (sizeof(cause_columns) / sizeof(cause_columns[0]))
+#define CAUSE_SHARE_PART 100 /* smaller causes than 1/100 of all waits are left out */
 
 static bool has_collectives(const struct run *run)
 {
@@ -92,39 +96,50 @@ static int put_rank_rows(struct sink *sink, const struct run *run)
 	return 0;
 }
 
+static int put_cause(struct output *out, const struct run *run, const struct wait_cause *cause)
+{
+	char time[TIME_BYTES], share[SHARE_BYTES], *path = NULL, *text, *clean;
+	const char *figures[CAUSE_COLUMNS] = {time, share};
+	size_t length;
+
+	format_time(time, cause->cost_ns);
+	format_share(share,
+		     100 * (double)cause->cost_ns / (double)run->collectives_report.exposed_ns);
+	if (cause->node != PATH_ROOT)
+		path = paths_text(&run->paths, cause->node, &length);
+	if (asprintf(&text, "%s: %s", run->labels[cause->log],
+		     path ? path : "[no path takes longer than in other ranks]") < 0)
+		text = NULL;
+	free(path);
+	clean = text ? text_clean_copy(text) : NULL;
+	free(text);
+	if (!clean)
+		return -ENOMEM;
+	put_figures(out, cause_columns, CAUSE_COLUMNS, figures);
+	put_elided(out, clean, strlen(clean), put_room(out));
+	output_text(out, "\n", 1);
+	free(clean);
+	return 0;
+}
+
 static int put_causes(struct sink *sink, const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
-	size_t shown = rows_to_show(report->cause_count, sink->settings);
+	size_t count = 0, shown;
 	struct output *out = &sink->out;
+	int error = 0;
 
-	if (!report->cause_count)
+	while (count < report->cause_count &&
+	       report->causes[count].cost_ns > report->exposed_ns / CAUSE_SHARE_PART)
+		count++;
+	shown = rows_to_show(count, sink->settings);
+	if (!count || report->verdict.kind == VERDICT_NONE)
 		return 0;
-	put_top_title(out, "What other ranks wait for", shown, report->cause_count);
-	put_heads(out, cause_columns, 1, "process and call path");
-	for (size_t c = 0; c < shown; c++) {
-		const struct wait_cause *cause = &report->causes[c];
-		char time[TIME_BYTES], *path = NULL, *text, *clean;
-		const char *figure = time;
-		size_t length;
-
-		format_time(time, cause->cost_ns);
-		if (cause->node != PATH_ROOT)
-			path = paths_text(&run->paths, cause->node, &length);
-		if (asprintf(&text, "%s: %s", run->labels[cause->log],
-			     path ? path : "[no path took longer than in other ranks]") < 0)
-			text = NULL;
-		free(path);
-		clean = text ? text_clean_copy(text) : NULL;
-		free(text);
-		if (!clean)
-			return -ENOMEM;
-		put_figures(out, cause_columns, 1, &figure);
-		put_elided(out, clean, strlen(clean), put_room(out));
-		output_text(out, "\n", 1);
-		free(clean);
-	}
-	return 0;
+	put_top_title(out, "Why ranks wait in collectives", shown, count);
+	put_heads(out, cause_columns, CAUSE_COLUMNS, "late rank and call path");
+	for (size_t c = 0; c < shown && !error; c++)
+		error = put_cause(out, run, &report->causes[c]);
+	return error;
 }
 
 /* Appends labels of members that reached a collective, or of those that did not. */

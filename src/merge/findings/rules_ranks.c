@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/findings/rules_ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/grow.h"
+#include "merge/exporter.h"
+#include "merge/ranks/collectives_words.h"
+
+static const char *const advice[] = {
+	[VERDICT_NONE] = "",
+	[VERDICT_RANK] = "Give this rank less to do there, or find what is different on its host.",
+	[VERDICT_MOVING] = "Distribute this work evenly, or let it run ahead of the other ranks.",
+	[VERDICT_LINK] = "Check the network between these hosts, and which ranks share it.",
+};
+
+/* Adds the frames of the path above its leaf, and the line to look at. */
+static int set_place(const struct run *run, struct finding_place *place, uint32_t node)
+{
+	const struct paths *paths = &run->paths;
+	uint32_t *chain = NULL;
+	size_t capacity = 0;
+	int depth = node == PATH_ROOT ? 0 : paths_chain(paths, node, &chain, &capacity);
+
+	place->node = node;
+	place->function = wait_cause_frame(paths, node);
+	for (int f = 0; f + 1 < depth; f++) {
+		uint32_t name = paths->nodes[chain[f]].name;
+		struct finding_frame frame = {.name = name};
+
+		if (paths_is_user_code(paths, name) &&
+		    paths_line(paths, name)->line != LINE_SEVERAL) {
+			frame.file = paths_line(paths, name)->file;
+			frame.line = paths_line(paths, name)->line;
+			frame.says_line = strstr(names_text(&paths->names, name, NULL), ":") != NULL;
+		}
+		if (name == place->function) {
+			place->file = frame.file;
+			place->line = frame.line;
+			place->says_line = frame.says_line;
+			place->is_own = frame.line;
+		}
+		if (grow(&place->frames, &place->frame_capacity, place->frame_count + 1,
+			 sizeof(*place->frames)) < 0)
+			depth = -ENOMEM;
+		else
+			place->frames[place->frame_count++] = frame;
+	}
+	free(chain);
+	return depth < 0 ? depth : 0;
+}
+
+static size_t count_waiting(const struct collectives_report *report, size_t log_count)
+{
+	size_t count = 0;
+
+	for (size_t l = 0; l < log_count; l++)
+		count += report->ranks[l].exposed_ns > 0;
+	return count;
+}
+
+int findings_compare_ranks(struct run *run)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_verdict *verdict = &report->verdict;
+	struct findings *findings = &run->findings;
+	size_t log = verdict->kind == VERDICT_RANK ? verdict->log : 0;
+	struct finding finding = {
+		.rule = RULE_LATE_RANK,
+		.process_count = 1,
+		.process_index = log,
+		.cost_ns = report->rank_count ? verdict->cost_ns / report->rank_count : 0,
+		.whole_ns = (uint64_t)report->job_ns,
+		.place_count = 1,
+		.place_all_count = 1,
+		.advice = advice[verdict->kind],
+	};
+
+	if (verdict->kind == VERDICT_NONE ||
+	    !rule_reports(run->settings, RULE_LATE_RANK, finding.cost_ns, finding.whole_ns))
+		return 0;
+	finding.what = verdict_text(run);
+	finding.process = strdup(run->labels[log]);
+	finding.places[0].cost_ns = finding.places[0].path_cost_ns = finding.cost_ns;
+	finding_add_evidence(&finding, "waiting_rank_count",
+			     count_waiting(report, run->inputs->count));
+	finding_add_evidence(&finding, "waited_ns_of_all_ranks", verdict->cost_ns);
+	if (!finding.what || !finding.process || set_place(run, &finding.places[0], verdict->node) ||
+	    grow(&findings->list, &findings->capacity, findings->count + 1,
+		 sizeof(*findings->list)) < 0) {
+		finding_free(&finding);
+		return -ENOMEM;
+	}
+	findings->list[findings->count++] = finding;
+	return 0;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The finding that ranks wait for each other in collectives.
+ */
+#ifndef XT_MERGE_RULES_RANKS_H
+#define XT_MERGE_RULES_RANKS_H
+
+struct run;
+
+/* Adds the finding if run->collectives_report has a verdict. Returns 0 or -ENOMEM. */
+int findings_compare_ranks(struct run *run);
+
+#endif
