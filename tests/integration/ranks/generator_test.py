@@ -96,7 +96,7 @@ def expected_collectives(job, rank):
         fault = faults.get((instance.communicator, instance.index), {"what": ""})
         operation = fault["values"][1] if fault["what"] == "operation" else instance.operation
         size = fault["values"][1] if fault["what"] == "bytes" else instance.bytes
-        has_range = job.content["payloads"] and not (job.content["graphs"] and instance.step >= 0)
+        has_range = job.has_range(instance)
         found.append((instance.enter_ns[at], instance.start_ns[at], instance.end_ns[at], operation,
                       instance.communicator if has_range else None, size if has_range else None))
     return sorted(found)

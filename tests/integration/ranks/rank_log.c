@@ -395,6 +395,19 @@ void rank_log_close(struct rank_log *log, uint64_t end_ns)
 	close_log(&log->log);
 }
 
+/* Writes all tables when one is nearly full, as the tracer does. */
+static void make_room(struct rank_log *log)
+{
+	static const enum xt_kind kinds[] = {XT_KIND_CALL, XT_KIND_KERNEL, XT_KIND_RANGE};
+
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+		if (log->log.tables[kinds[k]].row_count + 4 >
+		    log->log.tables[kinds[k]].row_capacity) {
+			flush_all(&log->log);
+			return;
+		}
+}
+
 void rank_log_call(struct rank_log *log, enum rank_api api, enum place place, uint64_t correlation,
 		   uint64_t enter_ns, uint64_t exit_ns)
 {
@@ -403,6 +416,7 @@ void rank_log_call(struct rank_log *log, enum rank_api api, enum place place, ui
 
 	if (!log->is_open || enter_ns < log->start_ns)
 		return;
+	make_room(log);
 	table = row(&log->log, XT_KIND_CALL);
 	xt_table_put(table, XT_CALL_THREAD, 1);
 	xt_table_put(table, XT_CALL_API, apis[api].id);

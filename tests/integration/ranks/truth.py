@@ -66,6 +66,10 @@ class Job:
     def partial(self):
         return [i for i in self.instances if 0 < len(self.recorded(i)) < len(i.ranks)]
 
+    def has_range(self, instance):
+        """Whether NCCL's range states the communicator. Graph replays have none."""
+        return self.content["payloads"] and not (self.content["graphs"] and instance.step >= 0)
+
     def kernel_count(self):
         return sum(len(self.recorded(i)) for i in self.instances)
 
