@@ -19,7 +19,7 @@ from concurrent import futures
 import truth
 
 SCENARIOS = ("none", "slow_loader", "slow_kernel", "gc_pause", "slow_link", "moving",
-             "mismatch_operation", "mismatch_bytes", "hang", "missing", "duplicated", "two_jobs",
+             "mismatch_operation", "mismatch_bytes", "hang", "missing", "duplicated", "damaged", "two_jobs",
              "late_start", "no_payload", "graphs")
 ROUNDING_NS = 3
 OPERATIONS = ("AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce")
@@ -31,7 +31,8 @@ class Log:
     def __init__(self, job, row, merge):
         self.job, self.row = job, row
         database = job.folder / (row["log"] + ".sqlite")
-        subprocess.run([merge, job.folder / row["log"], "--quiet", "--sqlite", database], check=True)
+        subprocess.run([merge, job.folder / row["log"], "--quiet", "--sqlite", database],
+                       check=row["until_ns"] is None)
         with sqlite3.connect(database) as connection:
             self.ask = lambda query: connection.execute(query).fetchall()
             self.work = [(kind, name, stream, self.true_ns(start), self.true_ns(start + duration),
@@ -46,7 +47,7 @@ class Log:
                            for name, start, duration, payload in
                            self.ask("SELECT n.text, r.start_ns, r.duration_ns, r.payload FROM "
                                     "nvtx_range r JOIN name n ON n.id = r.name_id "
-                                    "ORDER BY r.start_ns")]
+                                    "WHERE r.duration_ns IS NOT NULL ORDER BY r.start_ns")]
         database.unlink()
 
     def true_ns(self, start_ns):
@@ -175,7 +176,8 @@ def main():
         jobs = truth.make(args.maker, scenario, seed, folder)
         try:
             count = sum(check_job(job, args.merge) for job in jobs)
-            logs = sorted(jobs[0].folder.glob("*.xtr"))
+            logs = [jobs[0].folder / row["log"] for row in jobs[0].ranks
+                    if row["log"] and row["until_ns"] is None]
             subprocess.run([sys.executable, args.dump, "--check", *logs[:2]], check=True,
                            stdout=subprocess.DEVNULL)
         except AssertionError as error:

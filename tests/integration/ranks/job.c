@@ -25,6 +25,7 @@ static const struct scenario {
 	{"hang", FAULT_HANG, false, false, LAYOUT_TENSOR},
 	{"missing", FAULT_MISSING, false, false, LAYOUT_TENSOR},
 	{"duplicated", FAULT_DUPLICATE, false, false, LAYOUT_TENSOR},
+	{"damaged", FAULT_DAMAGED, false, false, LAYOUT_TENSOR},
 	{"two_jobs", FAULT_NONE, false, false, LAYOUT_TENSOR},
 	{"late_start", FAULT_LATE_LOG, false, false, LAYOUT_TENSOR},
 	/* Without communicators only collectives of all ranks can be matched. */

@@ -103,6 +103,7 @@ enum fault {
 	FAULT_LATE_LOG,	 /* one log starts later */
 	FAULT_MISSING,	 /* one log is missing */
 	FAULT_DUPLICATE, /* one log exists twice */
+	FAULT_DAMAGED,	 /* one log is cut off */
 };
 
 struct pause {

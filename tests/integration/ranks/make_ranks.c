@@ -46,7 +46,8 @@ static uint64_t log_start_ns(const struct job *job, uint32_t rank)
 
 static void open_logs(const struct job *job, struct rank_log *logs, const char *folder)
 {
-	uint32_t rows = job->rank_count > RANKS_OF_SMALL_JOB ? 4096 : 8192;
+	/* Logs of small jobs have several chunks, too. */
+	uint32_t rows = job->rank_count > RANKS_OF_SMALL_JOB ? 4096 : 256;
 
 	for (uint32_t r = 0; r < job->rank_count; r++) {
 		if (job->fault == FAULT_MISSING && r == job->guilty) {

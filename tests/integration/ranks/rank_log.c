@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rank_log.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EPOCH_NS	1750000000000000000ull
 #define CLOCK_PAIRS	12
@@ -12,6 +14,8 @@
 #define GRAPH		(1ull << 32)
 #define GRAPH_EXEC	(2ull << 32)
 #define SYMBOL_BYTES	0x100
+#define THREADS		2
+#define TORN_BYTES	40
 
 /* Modules, in the order of their addresses. */
 enum { PROGRAM = 1, LIBTORCH, LIBNCCL, LIBCUDA, MODULES_END };
@@ -136,6 +140,15 @@ static uint64_t realtime_ns(struct rank_log *log, uint64_t true_ns)
 
 	return monotonic_ns(log, true_ns) - host->boot_ns + EPOCH_NS + (uint64_t)host->offset_ns +
 	       (uint64_t)(int64_t)jitter_ns;
+}
+
+/* PyTorch runs the backward pass in a thread of its own. */
+static uint64_t thread_of(const struct rank_log *log, enum place place)
+{
+	bool is_backward = place == PLACE_BACKWARD_MLP || place == PLACE_BACKWARD_ATTENTION ||
+			   place == PLACE_GRADIENTS;
+
+	return log->job->has_python && is_backward ? 2 : 1;
 }
 
 static uint64_t new_string(struct rank_log *log, const char *text)
@@ -335,6 +348,19 @@ static void put_payloads(struct rank_log *log)
 	}
 }
 
+static void put_threads(struct rank_log *log, uint32_t pid, uint64_t start_ns)
+{
+	for (uint32_t t = 0; t < THREADS; t++) {
+		struct xt_table *table = row(&log->log, XT_KIND_THREAD);
+
+		xt_table_put(table, XT_THREAD_ID, 1 + t);
+		xt_table_put(table, XT_THREAD_TID, pid + t * 1000);
+		put_text(table, XT_THREAD_NAME, t ? "pt_autograd_0" : "trainer");
+		xt_table_put(table, XT_THREAD_START_NS, start_ns);
+		xt_table_end_row(table);
+	}
+}
+
 void rank_log_path(const struct job *job, uint32_t rank, const char *folder, char out[PATH_BYTES])
 {
 	snprintf(out, PATH_BYTES, "%s/node%u.%u.xtr", folder,
@@ -346,7 +372,6 @@ void rank_log_open(struct rank_log *log, const struct job *job, uint32_t rank, c
 {
 	uint32_t pid = FIRST_PID + job_local_rank(job, rank);
 	struct xt_log_header header;
-	struct xt_table *table;
 	uint64_t outer;
 
 	*log = (struct rank_log){.job = job, .rank = rank, .start_ns = start_ns, .is_open = true};
@@ -360,12 +385,7 @@ void rank_log_open(struct rank_log *log, const struct job *job, uint32_t rank, c
 	rank_log_path(job, rank, folder, log->path);
 	open_log_as(&log->log, log->path, header, row_capacity, 1 << 16);
 	put_process(log, pid);
-	table = row(&log->log, XT_KIND_THREAD);
-	xt_table_put(table, XT_THREAD_ID, 1);
-	xt_table_put(table, XT_THREAD_TID, pid);
-	put_text(table, XT_THREAD_NAME, "trainer");
-	xt_table_put(table, XT_THREAD_START_NS, header.start_monotonic_ns);
-	xt_table_end_row(table);
+	put_threads(log, pid, header.start_monotonic_ns);
 	put_gpu(log);
 	put_payloads(log);
 	put_code(log);
@@ -373,6 +393,38 @@ void rank_log_open(struct rank_log *log, const struct job *job, uint32_t rank, c
 	for (enum place p = 0; p < PLACE_COUNT; p++)
 		put_place(log, p, outer);
 	flush_all(&log->log);
+}
+
+/* Notes that the file has all rows of calls before that time. Only the first note counts. */
+static void note_cut(struct rank_log *log, uint64_t until_ns)
+{
+	if (log->cut_bytes)
+		return;
+	log->cut_bytes = xt_writer_file_bytes(log->log.writer);
+	log->until_ns = until_ns;
+	memcpy(log->cut_row_counts, log->log.row_counts, sizeof(log->cut_row_counts));
+}
+
+/* Writes all tables before a call when one is nearly full, as the tracer does. */
+static void make_room(struct rank_log *log, uint64_t enter_ns)
+{
+	static const enum xt_kind kinds[] = {XT_KIND_CALL, XT_KIND_KERNEL, XT_KIND_RANGE};
+
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+		if (log->log.tables[kinds[k]].row_count + 4 >
+		    log->log.tables[kinds[k]].row_capacity) {
+			flush_all(&log->log);
+			note_cut(log, enter_ns);
+			return;
+		}
+}
+
+/* Damages the log: the file ends within a chunk, without the later rows. */
+static void cut_off(struct rank_log *log)
+{
+	note_cut(log, log->start_ns);
+	must(truncate(log->path, (off_t)log->cut_bytes + TORN_BYTES) ? -errno : 0);
+	memcpy(log->log.row_counts, log->cut_row_counts, sizeof(log->cut_row_counts));
 }
 
 void rank_log_close(struct rank_log *log, uint64_t end_ns)
@@ -389,10 +441,14 @@ void rank_log_close(struct rank_log *log, uint64_t end_ns)
 		xt_table_put(table, XT_CLOCK_REALTIME_NS, realtime_ns(log, now_ns));
 		xt_table_end_row(table);
 	}
-	put_account(&log->log, "threads.seen", 1);
+	put_account(&log->log, "threads.seen", THREADS);
 	if (log->unfinished_count)
 		put_account(&log->log, "recovered.kernels_unfinished", log->unfinished_count);
 	close_log(&log->log);
+	if (log->job->fault == FAULT_DAMAGED && log->rank == log->job->guilty)
+		cut_off(log);
+	else
+		log->until_ns = UINT64_MAX;
 }
 
 void rank_log_call(struct rank_log *log, enum rank_api api, enum place place, uint64_t correlation,
@@ -403,8 +459,9 @@ void rank_log_call(struct rank_log *log, enum rank_api api, enum place place, ui
 
 	if (!log->is_open || enter_ns < log->start_ns)
 		return;
+	make_room(log, enter_ns);
 	table = row(&log->log, XT_KIND_CALL);
-	xt_table_put(table, XT_CALL_THREAD, 1);
+	xt_table_put(table, XT_CALL_THREAD, thread_of(log, place));
 	xt_table_put(table, XT_CALL_API, apis[api].id);
 	xt_table_put(table, XT_CALL_CORRELATION, correlation);
 	xt_table_put(table, XT_CALL_STACK, 1 + place);
@@ -424,7 +481,7 @@ static void put_range(struct rank_log *log, enum xt_range_operation operation, u
 	for (unsigned c = XT_RANGE_KEY; c <= XT_RANGE_COLOR; c++)
 		xt_table_put(table, c, 0);
 	xt_table_put(table, XT_RANGE_OPERATION, operation);
-	xt_table_put(table, XT_RANGE_THREAD, 1);
+	xt_table_put(table, XT_RANGE_THREAD, thread_of(log, place));
 	xt_table_put(table, XT_RANGE_TIME_NS, monotonic_ns(log, time_ns));
 	xt_table_put(table, XT_RANGE_DOMAIN, log->domain);
 	xt_table_put(table, XT_RANGE_TEXT, text);
@@ -503,7 +560,8 @@ void rank_log_capture(struct rank_log *log, const struct launch *launch)
 		xt_table_put(table, XT_GRAPH_NODE_TIME_NS,
 			     monotonic_ns(log, launch->exit_ns + 200 * clone));
 		xt_table_put(table, XT_GRAPH_NODE_TYPE, 0);
-		xt_table_put(table, XT_GRAPH_NODE_THREAD, 1);
+		xt_table_put(table, XT_GRAPH_NODE_THREAD,
+			     thread_of(log, log->job->ops[launch->op].place));
 		xt_table_end_row(table);
 	}
 }

@@ -27,6 +27,8 @@ struct rank_log {
 	uint64_t domain, init_range, ranges[COLLECTIVE_COUNT], init_values[GROUP_COUNT];
 	uint64_t op_values[OPS_MAX][2]; /* as all ranks pass them; as the guilty one does */
 	uint64_t unfinished_count;	/* kernels */
+	/* Where a damaged log ends. */
+	uint64_t cut_bytes, until_ns, cut_row_counts[XT_KIND_COUNT];
 };
 
 /* What a launch of an operation looks like in the log. */

@@ -20,7 +20,7 @@ from concurrent import futures
 import truth
 
 BLAME = ("none", "slow_loader", "slow_kernel", "gc_pause", "slow_link", "moving")
-BAD_INPUT = ("mismatch_operation", "mismatch_bytes", "hang", "missing", "duplicated", "two_jobs",
+BAD_INPUT = ("mismatch_operation", "mismatch_bytes", "hang", "missing", "duplicated", "damaged", "two_jobs",
              "late_start", "no_payload", "graphs")
 CLOCKS_WITHIN = 0.99       # share of the clocks that are within their stated error
 MEDIAN_ERROR_NS_MAX = 50_000
@@ -206,11 +206,14 @@ def check_unfinished(result):
 
 def check(args, scenario, seed, folder):
     jobs = truth.make(args.maker, scenario, seed, folder)
-    done = subprocess.run([args.merge, jobs[0].folder, "--quiet", "--summary", "-"],
-                          stdout=subprocess.PIPE, check=False)
+    done = subprocess.run([args.merge, jobs[0].folder, "--summary", "-"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     result = Result(jobs, json.loads(done.stdout)["collectives"])
+    damaged = [row["log"] for row in result.job.ranks if row["log"] and row["until_ns"] is not None]
+    for log in damaged:
+        result.differences.check(log in done.stderr, f"{log} is not named", done.stderr)
     if scenario != "hang":
-        result.differences.same("exit status", done.returncode, 0)
+        result.differences.same("exit status", done.returncode, 1 if damaged else 0)
     check_counts(result)
     check_waits(result)
     check_clocks(result)

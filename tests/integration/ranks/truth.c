@@ -221,11 +221,17 @@ static void put_ranks(struct truth *truth, const struct rank_log *logs)
 
 		fprintf(truth->file, "%s\n {\"rank\": %u, \"host\": \"node%u\", ", r ? "," : "", r,
 			job_host_of(job, r) + job->first_host);
+		fprintf(truth->file, "\"log\": \"%s\", \"from_ns\": %" PRIu64 ", ", name,
+			log->start_ns);
+		if (log->until_ns == UINT64_MAX)
+			fputs("\"until_ns\": null, ", truth->file);
+		else
+			fprintf(truth->file, "\"until_ns\": %" PRIu64 ", ", log->until_ns);
 		fprintf(truth->file,
-			"\"log\": \"%s\", \"from_ns\": %" PRIu64 ", \"calls\": %" PRIu64
-			", \"kernels\": %" PRIu64 ", \"copies\": %" PRIu64 "}",
-			name, log->start_ns, log->log.row_counts[XT_KIND_CALL],
-			log->log.row_counts[XT_KIND_KERNEL], log->log.row_counts[XT_KIND_COPY]);
+			"\"calls\": %" PRIu64 ", \"kernels\": %" PRIu64 ", \"copies\": %" PRIu64
+			"}",
+			log->log.row_counts[XT_KIND_CALL], log->log.row_counts[XT_KIND_KERNEL],
+			log->log.row_counts[XT_KIND_COPY]);
 	}
 	fputs("],\n", truth->file);
 }

@@ -9,8 +9,8 @@
  * - hosts[]: host, offset_ns (realtime - true time at true time 0), drift_ppm (of both clocks),
  *   boot_ns (monotonic time at true time 0)
  * - communicators[]: id, ranks
- * - ranks[]: rank, host, log ("": missing), from_ns (earlier calls and their work are not in the
- *   log), and the number of its calls, kernels and copies
+ * - ranks[]: rank, host, log ("": missing), from_ns and until_ns (null: the end; the log has
+ *   only the calls between, and their work), and the number of its calls, kernels and copies
  * - verdict: kind, rank, communicator (of a slow link; null: all links), where[] (one of these
  *   frames is expected: pauses have several)
  * - fault: rank (-1: none or several), step, steps, extra_ns, factor (of slow transfers)

@@ -53,7 +53,8 @@ class Job:
     def has(self, rank, enter_ns):
         """Whether the rank's log has a call that began then."""
         row = self.ranks[rank]
-        return bool(row["log"]) and enter_ns >= row["from_ns"]
+        return bool(row["log"]) and enter_ns >= row["from_ns"] and \
+            (row["until_ns"] is None or enter_ns < row["until_ns"])
 
     def recorded(self, instance):
         """The ranks whose kernel of the instance is in a log."""
