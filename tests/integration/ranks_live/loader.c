@@ -3,11 +3,13 @@
 
 #include "model.h"
 
-void load_batch(float *batch, size_t count, unsigned int microseconds)
+void load_batch(const struct model *model, unsigned int microseconds)
 {
+	static unsigned char batch[BATCH_BYTES];
 	const struct timespec disk = {.tv_nsec = microseconds * 1000L};
 
 	nanosleep(&disk, NULL);
-	for (size_t i = 0; i < count; i++)
-		batch[i] = (float)i;
+	for (size_t i = 0; i < sizeof(batch); i++)
+		batch[i] = (unsigned char)i;
+	check(cuMemcpyHtoDAsync(model->batch, batch, sizeof(batch), model->compute), "upload");
 }

@@ -8,14 +8,16 @@
 
 #include "collectives.h"
 
-#define LAYERS 4
+#define LAYERS	    4
+#define BATCH_BYTES 16384
 
 struct model {
 	CUmodule module;
 	CUfunction forward, backward, optimizer;
 	CUstream compute, communication;
 	CUevent gradient[LAYERS], reduced;
-	CUdeviceptr batch, loss;
+	CUdeviceptr batch; /* BATCH_BYTES */
+	CUdeviceptr loss;
 	struct communicator world;
 	struct communicator pair; /* rank_count 0: there is none */
 };
@@ -23,8 +25,8 @@ struct model {
 /* Ends the program with status 4 after CUDA_ERROR_LAUNCH_TIMEOUT, else 1, unless result is 0. */
 void check(CUresult result, const char *what);
 
-/* loader.c: fills the batch in at least that time. */
-void load_batch(float *batch, size_t count, unsigned int microseconds);
+/* loader.c: reads a batch, which takes at least that time, and uploads it. */
+void load_batch(const struct model *model, unsigned int microseconds);
 /* pause.c: a pause of the whole program, as by a garbage collection. */
 void collect_garbage(unsigned int microseconds);
 

@@ -23,7 +23,6 @@
 #include "model.h"
 
 #define LOAD_US	       500
-#define BATCH_FLOATS   4096
 #define PARAMETERS     (16u << 20)
 #define METRIC_BYTES   64
 #define COMMUNICATOR   UINT64_C(0xfedcba9876543210)
@@ -99,7 +98,7 @@ static void start(struct model *model)
 	check(cuModuleLoadData(&module, collectives_ptx), "collectives");
 	collectives_start(module);
 	model_start(model);
-	check(cuMemAlloc(&model->batch, BATCH_FLOATS * sizeof(float)), "allocate");
+	check(cuMemAlloc(&model->batch, BATCH_BYTES), "allocate");
 	check(cuMemAlloc(&model->loss, sizeof(float)), "allocate");
 	model->world = (struct communicator){COMMUNICATOR, (uint32_t)rank, (uint32_t)rank_count};
 	communicator_start(&model->world);
@@ -112,13 +111,11 @@ static void start(struct model *model)
 
 static void train_step(const struct model *model, int step)
 {
-	static float batch[BATCH_FLOATS];
 	bool is_late = (int)model->world.rank == options.late_rank;
 	float loss;
 
-	load_batch(batch, BATCH_FLOATS,
+	load_batch(model,
 		   LOAD_US + (is_late && !strcmp(options.slow, "loader") ? options.late_us : 0));
-	check(cuMemcpyHtoDAsync(model->batch, batch, sizeof(batch), model->compute), "copy");
 	forward(model);
 	if (is_late && !strcmp(options.slow, "pause") && step % PAUSE_INTERVAL == 0)
 		collect_garbage(options.late_us);
