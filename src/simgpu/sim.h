@@ -4,7 +4,8 @@
  *
  * There is no device thread. Enqueuing gives work its place on the stream's timeline at once: its
  * start depends on what it waits for, and its duration on the model. Data moves at that moment.
- * Synchronising waits until the clock has passed the end of the timeline.
+ * Synchronising waits until the clock has passed the end of the timeline. Only collectives across
+ * processes, and work behind them, get their place later: see ranks.h.
  *
  * Handles point to these structs. Each struct begins with a magic number that identifies stray
  * handles. All times are nanoseconds of CLOCK_MONOTONIC.
@@ -181,8 +182,8 @@ void sim_raise(_Atomic uint64_t *place, uint64_t value);
 /* Enqueues work that takes duration_ns. Waits while the stream's queue is full. */
 struct sim_span sim_stream_enqueue(CUstream stream, uint64_t latency_ns, uint64_t duration_ns);
 /*
- * Places work that starts at earliest_ns or when the work before it is done. Never waits for room in
- * the queue.
+ * Places work that starts at earliest_ns, or when the work before it is done. Never waits for room
+ * in the queue.
  */
 struct sim_span sim_stream_place_at(CUstream stream, uint64_t earliest_ns, uint64_t duration_ns);
 /* Makes later work of the stream start no earlier than that. */

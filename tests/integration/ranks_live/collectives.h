@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives like NCCL's: a kernel with NCCL's name in a range of the domain NCCL, whose payload has
- * NCCL's fields. The simulated GPU makes these kernels wait for each other.
+ * Collectives like NCCL's: a kernel with NCCL's name in a range of the domain NCCL, whose payload
+ * has NCCL's fields. The simulated GPU makes these kernels wait for each other.
  */
 #ifndef XTRACE_TESTS_RANKS_LIVE_COLLECTIVES_H
 #define XTRACE_TESTS_RANKS_LIVE_COLLECTIVES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One step of data-parallel training. The functions have files of their own, like a real program. */
+/* One step of data-parallel training. Its parts have files of their own, as in a real program. */
 #ifndef XTRACE_TESTS_RANKS_LIVE_MODEL_H
 #define XTRACE_TESTS_RANKS_LIVE_MODEL_H
 
