@@ -29,6 +29,8 @@ void check(CUresult result, const char *what);
 void load_batch(const struct model *model, unsigned int microseconds);
 /* pause.c: a pause of the whole program, as by a garbage collection. */
 void collect_garbage(unsigned int microseconds);
+/* mixed.c: puts work of every kind behind a collective. Rank 0 must not be the late one. */
+void mixed_run(const struct model *model, bool is_late);
 
 /* model.c */
 void model_start(struct model *model);

@@ -9,6 +9,7 @@
  *	--late-rank R		which one (0)
  *	--late-ms N		by how much, for loader and pause (4)
  *	--pairs			ranks 0 and 1, 2 and 3, ... also reduce among themselves
+ *	--mixed			in the end, put work of every kind behind a collective
  *	--die-at STEP		that rank exits with status 3 in that step
  *	--other-at STEP		that rank gathers instead of reducing in that step
  *
@@ -34,6 +35,7 @@ static struct {
 	int late_rank;
 	unsigned int late_us;
 	bool has_pairs;
+	bool has_mixed;
 	int die_at;
 	int other_at;
 } options = {.steps = 8, .slow = "", .late_us = 4000, .die_at = -1, .other_at = -1};
@@ -64,6 +66,10 @@ static void read_options(int count, char **words)
 
 		if (!strcmp(words[i], "--pairs")) {
 			options.has_pairs = true;
+			continue;
+		}
+		if (!strcmp(words[i], "--mixed")) {
+			options.has_mixed = true;
 			continue;
 		}
 		i++;
@@ -156,6 +162,8 @@ int main(int argc, char **argv)
 	for (int step = 0; step < options.steps; step++)
 		train_step(&model, step);
 	evaluate(&model);
+	if (options.has_mixed)
+		mixed_run(&model, (int)model.world.rank == options.late_rank);
 	check(cuCtxSynchronize(), "synchronize");
 	return 0;
 }

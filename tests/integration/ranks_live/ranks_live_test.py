@@ -37,7 +37,8 @@ RANGES = {"AllReduce": "ncclAllReduce", "AllGather": "ncclAllGather", "Reduce": 
 Collective = collections.namedtuple(
     "Collective", "correlation device context stream start end communicator index rank ranks "
                   "awaited awaited_ns size name")
-Work = collections.namedtuple("Work", "correlation device context stream start end name")
+# id: of a graph node, or 0. name: of a kernel.
+Work = collections.namedtuple("Work", "correlation device context stream start end id kind name")
 
 
 def operation(name):
@@ -48,7 +49,7 @@ class Truth:
     """What really happened in one rank."""
 
     def __init__(self, path):
-        self.collectives, self.unfinished, self.launches = {}, [], {}
+        self.collectives, self.unfinished, self.launches, self.work = {}, [], {}, []
         self.pid = self.last = None
         with open(path, encoding="utf-8") as file:
             for line in file:
@@ -64,6 +65,9 @@ class Truth:
         elif kind == "unfinished_collective":
             self.unfinished.append(Collective(*map(int, fields[:10]), fields[10],
                                               *map(int, fields[11:13]), fields[13]))
+        elif kind in ("kernel", "copy", "set"):
+            self.work.append(Work(*map(int, fields[:7]), kind,
+                                  fields[7] if kind == "kernel" else ""))
         elif kind == "call":
             self.pid = int(fields[0])
             self.launches[int(fields[2])] = int(fields[8]) - int(fields[5])
@@ -74,8 +78,10 @@ class Log:
 
     def __init__(self, database, process, path):
         self.work = [Work(*row) for row in database.execute(
-            "SELECT correlation, device, context, stream, start_ns, start_ns + duration_ns, name "
-            "FROM work WHERE process_id = ? AND kind = 'collective'", (process,))]
+            "SELECT correlation, device, context, stream, start_ns, start_ns + duration_ns, "
+            "coalesce(graph_node, 0), CASE kind WHEN 'collective' THEN 'kernel' ELSE kind END, "
+            "CASE WHEN kind IN ('kernel', 'collective') THEN name ELSE '' END "
+            "FROM work WHERE process_id = ?", (process,))]
         self.payloads = dict(database.execute(
             "SELECT c.correlation, r.payload FROM api_call c JOIN nvtx_range r ON "
             "r.process_id = c.process_id AND r.thread_id = c.thread_id AND "
@@ -210,23 +216,23 @@ class RanksLive(unittest.TestCase):
                 self.assertGreater(one.end, last, one)
 
     def check_logs(self, job):
-        """Every collective of the truth is in the log, with its times and payload, and no other."""
+        """The work of the truth is in the log, with its times, and no other; collectives also with
+        their payloads.
+        """
         for rank, truth in job.truth.items():
             log = job.logs[rank]
             if not truth:
                 continue
-            self.assertEqual(len(log.work), len(truth.collectives), f"rank {rank}")
-            origins = set()
-            for work in log.work:
-                one = truth.collectives[work.correlation]
-                origins.add(one.start - work.start)
-                self.assertEqual(work[1:4], one[1:4])
-                self.assertEqual((work.end - work.start, work.name), (one.end - one.start, one.name))
-                self.assertEqual(log.ranges[work.correlation], "NCCL:" + RANGES[operation(one.name)])
-                payload = json.loads(log.payloads[work.correlation])
+            origin = min(work.start for work in truth.work) - min(work.start for work in log.work)
+            self.assertEqual(sorted(work._replace(start=work.start + origin, end=work.end + origin)
+                                    for work in log.work), sorted(truth.work), f"rank {rank}")
+            found = {work.correlation: work for work in truth.work}
+            for one in truth.collectives.values():
+                self.assertEqual(found[one.correlation][:6], one[:6])
+                self.assertEqual(log.ranges[one.correlation], "NCCL:" + RANGES[operation(one.name)])
+                payload = json.loads(log.payloads[one.correlation])
                 self.assertEqual(int(payload["NCCL communicator ID"]), one.communicator)
                 self.assertEqual(payload["Message size [bytes]"], one.size)
-            self.assertEqual(len(origins), 1, f"rank {rank}: times are inconsistent")
 
     def clock_error_ns(self, job, rank):
         """How wrong the clock pairs in the log are."""
@@ -312,6 +318,28 @@ class RanksLive(unittest.TestCase):
         skews = [Skew(), Skew(11_600_000)]
         job = Job(self.folder.name, 2, ["--slow", "pause", "--late-rank", "0"], skews)
         self.check_job(job, 0, STEPS / 2 * LATE_MS / 4)
+
+    def test_work_behind_a_collective_waits(self):
+        job = Job(self.folder.name, 2, ["--late-rank", "1", "--steps", "0", "--mixed"], [Skew()] * 2)
+        self.assertEqual(job.statuses, [0, 0], job.messages)
+        job.read()
+        self.check_truth(job)
+        self.check_logs(job)
+        truth = job.truth[0]
+        last = max(truth.collectives.values(), key=lambda one: one.index)
+        later = [work for work in truth.work if work.start >= last.end]
+        self.assertEqual([work.kind for work in later].count("copy"), 1)
+        self.assertEqual([work.kind for work in later].count("set"), 1)
+        self.assertEqual({work.name for work in later if work.name},
+                         {"mixed_behind", "mixed_joined", "mixed_legacy", "mixed_replayed"})
+        beside, = [work for work in truth.work if work.name == "mixed_beside"]
+        self.assertLess(beside.end, last.awaited_ns)
+        # In order: a stream, one that waits for its event, and the legacy stream.
+        behind, joined, legacy, replayed = [
+            next(work for work in later if work.name == "mixed_" + name)
+            for name in ("behind", "joined", "legacy", "replayed")]
+        for work in (joined, legacy, replayed):
+            self.assertGreaterEqual(work.start, behind.end)
 
     def test_a_dead_rank_leaves_collectives_unfinished(self):
         skews = [Skew()] * 3
