@@ -506,9 +506,14 @@ void sim_context_drain(CUcontext context)
 	sim_wait_until(atomic_load_explicit(&context->tail_ns, memory_order_relaxed));
 }
 
-/* Reports what is deferred to the ground truth, which is written after this. */
+/*
+ * Reports what is deferred to the ground truth, which is written after this. In a forked child, a
+ * thread that does not exist may hold the lock.
+ */
 __attribute__((destructor)) static void abandon(void)
 {
+	if (!sim_is_ready())
+		return;
 	pthread_mutex_lock(&lock);
 	discard_all();
 	pthread_mutex_unlock(&lock);
