@@ -11,6 +11,9 @@
  *	XTRACE_SIMGPU_REUSE_IDS=1	new graphs and nodes get the ids of destroyed ones
  *	XTRACE_SIMGPU_REUSE_NAMES=1	names of new kernels reuse the memory of unloaded ones
  *	XTRACE_SIMGPU_TRUTH=FILE	write the ground truth; %p in FILE is the process id
+ *	XTRACE_SIMGPU_RANKS=FOLDER	collectives wait for other processes with this folder
+ *	XTRACE_SIMGPU_RANKS_TIMEOUT=S	how long they wait at most
+ *	XTRACE_SIMGPU_LINK=N		bytes per microsecond of this rank's link
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +21,12 @@
 
 #include "simgpu/sim.h"
 
-static struct sim_config config = {.seed = 1, .device_count = 1};
+static struct sim_config config = {
+	.seed = 1,
+	.device_count = 1,
+	.ranks_timeout_ns = UINT64_C(10000000000),
+	.link_bytes_per_us = 100000,
+};
 
 const struct sim_config *sim_config(void)
 {
@@ -63,6 +71,15 @@ __attribute__((constructor(101))) static void read_environment(void)
 	config.reuses_ids = text && !strcmp(text, "1");
 	text = getenv("XTRACE_SIMGPU_REUSE_NAMES");
 	config.reuses_names = text && !strcmp(text, "1");
+	text = getenv("XTRACE_SIMGPU_RANKS");
+	if (text && *text)
+		config.ranks_folder = text;
+	text = getenv("XTRACE_SIMGPU_RANKS_TIMEOUT");
+	if (text && *text)
+		config.ranks_timeout_ns = (uint64_t)(strtod(text, NULL) * 1e9);
+	text = getenv("XTRACE_SIMGPU_LINK");
+	if (text && strtoull(text, NULL, 10))
+		config.link_bytes_per_us = strtoull(text, NULL, 10);
 	text = getenv("XTRACE_SIMGPU_TRUTH");
 	if (text && *text)
 		config.truth_path = text;

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "simgpu/sim.h"
+#include "simgpu/ranks.h"
 
 bool sim_context_is_valid(CUcontext context)
 {
@@ -112,7 +112,7 @@ CUresult sim_ctx_synchronize(void)
 	if (!sim_context_is_valid(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	sim_context_drain(context);
-	return CUDA_SUCCESS;
+	return sim_deferred_failure();
 }
 
 CUresult sim_ctx_get_api_version(CUcontext context, unsigned int *version)

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "simgpu/sim.h"
+#include "simgpu/ranks.h"
 
 #define STAGED_BYTES (64u << 10)
 
@@ -38,13 +38,9 @@ uint64_t sim_transfer_duration_ns(const struct sim_transfer *transfer)
 	return sim_copy_duration_ns(transfer->bytes, transfer->copy_kind, is_pageable(transfer));
 }
 
-void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place place,
-			 struct sim_span span, const struct sim_part *part)
+static struct sim_memory_run run_of(const struct sim_transfer *transfer, struct sim_place place,
+				    struct sim_span span, const struct sim_part *part)
 {
-	enum sim_switch activity = transfer->source ? SIM_SWITCH_COPY : SIM_SWITCH_SET;
-	bool is_wanted = atomic_load_explicit(&sim_switches.activity_enabled[activity],
-					      memory_order_acquire);
-	const struct sim_tracer *tracer;
 	struct sim_memory_run run = {
 		.place = place,
 		.span = span,
@@ -57,8 +53,6 @@ void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place p
 		.value = transfer->value,
 	};
 
-	if (!is_wanted && !sim_truth_is_on())
-		return;
 	if (transfer->copy_kind == XT_CUPTI_COPY_PTOP) {
 		sim_context_ids(transfer->source_context, &run.source_context_id,
 				&run.source_device_id);
@@ -68,17 +62,35 @@ void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place p
 	run.destination_kind = sim_memory_kind(transfer->destination);
 	if (transfer->source)
 		run.source_kind = sim_memory_kind(transfer->source);
-	if (sim_truth_is_on())
-		(transfer->source ? sim_truth_copy : sim_truth_set)(&run);
-	if (!is_wanted)
+	return run;
+}
+
+void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place place,
+			 struct sim_span span, const struct sim_part *part)
+{
+	enum sim_switch activity = transfer->source ? SIM_SWITCH_COPY : SIM_SWITCH_SET;
+	struct sim_memory_run run;
+
+	if (!atomic_load_explicit(&sim_switches.activity_enabled[activity], memory_order_acquire) &&
+	    !sim_truth_is_on())
 		return;
-	tracer = atomic_load_explicit(&sim_switches.tracer, memory_order_acquire);
-	(transfer->source ? tracer->copy : tracer->set)(&run);
+	run = run_of(transfer, place, span, part);
+	sim_transfer_deliver(&run, !transfer->source);
+}
+
+static void transfer_defer(const struct sim_transfer *transfer, CUstream stream)
+{
+	const struct sim_memory_run run =
+		run_of(transfer, sim_stream_place(stream), (struct sim_span){0, 0}, NULL);
+
+	sim_defer_transfer(stream, sim_now_ns() + SIM_COPY_LATENCY_NS,
+			   sim_transfer_duration_ns(transfer), &run, !transfer->source);
 }
 
 static CUresult transfer_start(CUstream handle, const struct sim_transfer *transfer)
 {
 	struct sim_span span;
+	bool is_waited_for;
 	CUresult error;
 	CUstream stream = sim_stream_resolve(handle, &error);
 
@@ -93,10 +105,18 @@ static CUresult transfer_start(CUstream handle, const struct sim_transfer *trans
 					  : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	sim_host_drain(stream, stream->context);
 	sim_transfer_run(transfer);
+	/* The driver, too, copies large pageable memory through a staging buffer of its own. */
+	is_waited_for =
+		!transfer->is_async || (transfer->bytes >= STAGED_BYTES && is_pageable(transfer));
+	if (sim_is_deferred(stream)) {
+		transfer_defer(transfer, stream);
+		if (is_waited_for)
+			sim_stream_drain(stream);
+		return sim_deferred_failure();
+	}
 	span = sim_stream_enqueue(stream, SIM_COPY_LATENCY_NS, sim_transfer_duration_ns(transfer));
 	sim_transfer_report(transfer, sim_stream_place(stream), span, NULL);
-	/* The driver, too, copies large pageable memory through a staging buffer of its own. */
-	if (!transfer->is_async || (transfer->bytes >= STAGED_BYTES && is_pageable(transfer)))
+	if (is_waited_for)
 		sim_wait_until(span.end_ns);
 	return CUDA_SUCCESS;
 }

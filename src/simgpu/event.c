@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "simgpu/sim.h"
+#include "simgpu/ranks.h"
 
 static bool is_event(CUevent event)
 {
@@ -36,6 +36,7 @@ CUresult sim_event_destroy(CUevent event)
 	if (!is_event(event))
 		return CUDA_ERROR_INVALID_HANDLE;
 	event->magic = SIM_MAGIC_DEAD;
+	sim_event_forget(event);
 	free(event->capture_nodes);
 	free(event);
 	return CUDA_SUCCESS;
@@ -62,6 +63,12 @@ CUresult sim_event_record_with_flags(CUevent event, CUstream handle, unsigned in
 	if (atomic_load(&stream->capture))
 		return sim_capture_record(stream, event);
 	event->capture_id = 0;
+	if (sim_is_deferred(stream)) {
+		sim_defer_event(stream, event);
+		atomic_store(&event->is_recorded, true);
+		return CUDA_SUCCESS;
+	}
+	sim_event_forget(event);
 	done_ns = sim_stream_done_ns(stream);
 	atomic_store(&event->done_ns, done_ns > now_ns ? done_ns : now_ns);
 	atomic_store(&event->is_recorded, true);
@@ -74,6 +81,10 @@ CUresult sim_event_query(CUevent event)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (event->capture_id)
 		return CUDA_ERROR_CAPTURED_EVENT;
+	if (sim_deferred_failure())
+		return sim_deferred_failure();
+	if (sim_event_is_deferred(event))
+		return CUDA_ERROR_NOT_READY;
 	return atomic_load(&event->done_ns) > sim_now_ns() ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
@@ -83,8 +94,9 @@ CUresult sim_event_synchronize(CUevent event)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (event->capture_id)
 		return CUDA_ERROR_CAPTURED_EVENT;
+	sim_deferred_wait_event(event);
 	sim_wait_until(atomic_load(&event->done_ns));
-	return CUDA_SUCCESS;
+	return sim_deferred_failure();
 }
 
 CUresult sim_event_elapsed_time(float *milliseconds, CUevent start, CUevent end)
@@ -108,7 +120,6 @@ CUresult sim_stream_wait_event(CUstream handle, CUevent event, unsigned int flag
 {
 	CUresult error;
 	CUstream stream = sim_stream_resolve(handle, &error);
-	uint64_t done_ns;
 
 	if (flags > 1)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -120,10 +131,7 @@ CUresult sim_stream_wait_event(CUstream handle, CUevent event, unsigned int flag
 		return sim_capture_join(stream, event);
 	if (atomic_load(&stream->capture))
 		return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
-	done_ns = atomic_load(&event->done_ns);
-	pthread_mutex_lock(&stream->lock);
-	sim_raise(&stream->tail_ns, done_ns);
-	pthread_mutex_unlock(&stream->lock);
-	sim_raise(&stream->context->tail_ns, done_ns);
+	if (!sim_defer_wait(stream, event))
+		sim_stream_raise(stream, atomic_load(&event->done_ns));
 	return CUDA_SUCCESS;
 }

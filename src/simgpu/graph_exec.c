@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "simgpu/graph.h"
+#include "simgpu/ranks.h"
 
 struct CUgraphExec_st {
 	uint32_t magic;
@@ -293,6 +294,7 @@ CUresult sim_graph_launch(CUgraphExec exec, CUstream handle)
 		return error;
 	if (atomic_load(&stream->capture))
 		return sim_capture_graph(stream, exec->graph);
+	sim_deferred_wait(stream);
 	sim_host_drain(stream, stream->context);
 	pthread_mutex_lock(&exec->lock);
 	pthread_mutex_lock(&stream->lock);

@@ -66,7 +66,22 @@ static int start_worker(void)
 	return error;
 }
 
-CUresult sim_host_enqueue(CUstream stream, CUhostFn function, void *user_data, uint64_t when_ns)
+void sim_host_expect(CUstream stream)
+{
+	atomic_fetch_add(&stream->host_pending_count, 1);
+	atomic_fetch_add(&stream->context->host_pending_count, 1);
+}
+
+void sim_host_forget(CUstream stream)
+{
+	pthread_mutex_lock(&lock);
+	atomic_fetch_sub(&stream->host_pending_count, 1);
+	atomic_fetch_sub(&stream->context->host_pending_count, 1);
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+CUresult sim_host_queue(CUstream stream, CUhostFn function, void *user_data, uint64_t when_ns)
 {
 	struct job *job = malloc(sizeof(*job));
 	struct job **place;
@@ -85,11 +100,20 @@ CUresult sim_host_enqueue(CUstream stream, CUhostFn function, void *user_data, u
 		;
 	job->next = *place;
 	*place = job;
-	atomic_fetch_add(&stream->host_pending_count, 1);
-	atomic_fetch_add(&stream->context->host_pending_count, 1);
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
 	return CUDA_SUCCESS;
+}
+
+CUresult sim_host_enqueue(CUstream stream, CUhostFn function, void *user_data, uint64_t when_ns)
+{
+	CUresult result;
+
+	sim_host_expect(stream);
+	result = sim_host_queue(stream, function, user_data, when_ns);
+	if (result)
+		sim_host_forget(stream);
+	return result;
 }
 
 void sim_host_drain(CUstream stream, CUcontext context)
@@ -103,16 +127,4 @@ void sim_host_drain(CUstream stream, CUcontext context)
 	while (atomic_load(pending))
 		pthread_cond_wait(&changed, &lock);
 	pthread_mutex_unlock(&lock);
-}
-
-void sim_stream_drain(CUstream stream)
-{
-	sim_host_drain(stream->is_legacy ? NULL : stream, stream->context);
-	sim_wait_until(sim_stream_done_ns(stream));
-}
-
-void sim_context_drain(CUcontext context)
-{
-	sim_host_drain(NULL, context);
-	sim_wait_until(atomic_load_explicit(&context->tail_ns, memory_order_relaxed));
 }

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "simgpu/sim.h"
+#include "simgpu/ranks.h"
 
 #define BLOCK_THREADS_MAX	 1024
 #define SHARED_BYTES_DEFAULT_MAX 49152
@@ -33,10 +33,10 @@ CUresult sim_shape_check(const struct sim_shape *shape)
 								     : CUDA_SUCCESS;
 }
 
-void sim_kernel_report(const struct sim_shape *shape, struct sim_place place, struct sim_span span,
-		       const struct sim_part *part)
+static struct sim_kernel_run run_of(const struct sim_shape *shape, struct sim_place place,
+				    struct sim_span span, const struct sim_part *part)
 {
-	const struct sim_kernel_run run = {
+	return (struct sim_kernel_run){
 		.place = place,
 		.span = span,
 		.correlation_id = part && part->is_by_device ? 0 : sim_correlation_id(),
@@ -50,21 +50,36 @@ void sim_kernel_report(const struct sim_shape *shape, struct sim_place place, st
 		.graph_node_id = part ? part->node_id : 0,
 		.graph_id = part ? part->graph_id : 0,
 	};
-
-	if (sim_truth_is_on())
-		sim_truth_kernel(&run);
-	if (atomic_load_explicit(&sim_switches.activity_enabled[SIM_SWITCH_KERNEL],
-				 memory_order_acquire))
-		atomic_load_explicit(&sim_switches.tracer, memory_order_acquire)->kernel(&run);
 }
 
-static CUresult launch(const struct sim_shape *shape, CUstream handle)
+void sim_kernel_report(const struct sim_shape *shape, struct sim_place place, struct sim_span span,
+		       const struct sim_part *part)
+{
+	const struct sim_kernel_run run = run_of(shape, place, span, part);
+
+	sim_kernel_deliver(&run);
+}
+
+/* Returns without waiting for the work before this kernel, or for the other ranks. */
+static CUresult launch_deferred(const struct sim_shape *shape, CUstream stream,
+				uint64_t duration_ns, void **params)
+{
+	uint64_t earliest_ns = sim_now_ns() + SIM_LAUNCH_LATENCY_NS;
+	const struct sim_kernel_run run =
+		run_of(shape, sim_stream_place(stream), (struct sim_span){0, 0}, NULL);
+
+	if (sim_is_collective(shape->function))
+		return sim_defer_collective(stream, earliest_ns, &run, params);
+	sim_defer_kernel(stream, earliest_ns, duration_ns, &run);
+	return CUDA_SUCCESS;
+}
+
+static CUresult launch(const struct sim_shape *shape, CUstream handle, void **params)
 {
 	CUresult error;
 	CUstream stream = sim_stream_resolve(handle, &error);
 	CUresult problem;
-	struct sim_span span;
-	uint64_t index, launch_ns = sim_config()->launch_ns;
+	uint64_t duration_ns, index, launch_ns = sim_config()->launch_ns;
 	uint64_t until_ns = launch_ns ? sim_now_ns() + launch_ns : 0;
 
 	if (sim_truth_is_on())
@@ -77,12 +92,16 @@ static CUresult launch(const struct sim_shape *shape, CUstream handle)
 	if (atomic_load_explicit(&stream->capture, memory_order_acquire))
 		return sim_capture_kernel(stream, shape);
 	index = atomic_fetch_add_explicit(&stream->launch_count, 1, memory_order_relaxed);
-	span = sim_stream_enqueue(stream, SIM_LAUNCH_LATENCY_NS,
-				  sim_kernel_duration_ns(shape, index));
-	sim_kernel_report(shape, sim_stream_place(stream), span, NULL);
+	duration_ns = sim_kernel_duration_ns(shape, index);
+	if (sim_is_collective(shape->function) || sim_is_deferred(stream))
+		problem = launch_deferred(shape, stream, duration_ns, params);
+	else
+		sim_kernel_report(shape, sim_stream_place(stream),
+				  sim_stream_enqueue(stream, SIM_LAUNCH_LATENCY_NS, duration_ns),
+				  NULL);
 	if (until_ns)
 		sim_wait_until(until_ns);
-	return CUDA_SUCCESS;
+	return problem;
 }
 
 CUresult sim_launch_kernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
@@ -99,7 +118,7 @@ CUresult sim_launch_kernel(CUfunction function, unsigned int grid_x, unsigned in
 
 	if (params && extra)
 		return CUDA_ERROR_INVALID_VALUE;
-	return launch(&shape, stream);
+	return launch(&shape, stream, params);
 }
 
 CUresult sim_launch_cooperative_kernel(CUfunction function, unsigned int grid_x,
@@ -116,8 +135,7 @@ CUresult sim_launch_cooperative_kernel(CUfunction function, unsigned int grid_x,
 		.is_cooperative = true,
 	};
 
-	(void)params;
-	return launch(&shape, stream);
+	return launch(&shape, stream, params);
 }
 
 CUresult sim_launch_kernel_ex(const CUlaunchConfig *config, CUfunction function, void **params,
@@ -136,7 +154,7 @@ CUresult sim_launch_kernel_ex(const CUlaunchConfig *config, CUfunction function,
 	for (unsigned int i = 0; i < config->numAttrs; i++)
 		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
 			shape.is_cooperative = config->attrs[i].value.cooperative != 0;
-	return launch(&shape, config->hStream);
+	return launch(&shape, config->hStream, params);
 }
 
 CUresult sim_launch_host_func(CUstream handle, CUhostFn function, void *user_data)
@@ -151,6 +169,10 @@ CUresult sim_launch_host_func(CUstream handle, CUhostFn function, void *user_dat
 		return error;
 	if (atomic_load(&stream->capture))
 		return sim_capture_host(stream, function, user_data);
+	if (sim_is_deferred(stream)) {
+		sim_defer_host(stream, sim_now_ns() + SIM_LAUNCH_LATENCY_NS, function, user_data);
+		return CUDA_SUCCESS;
+	}
 	span = sim_stream_enqueue(stream, SIM_LAUNCH_LATENCY_NS, 0);
 	return sim_host_enqueue(stream, function, user_data, span.start_ns);
 }

@@ -4,7 +4,8 @@
  *
  * There is no device thread. Enqueuing gives work its place on the stream's timeline at once: its
  * start depends on what it waits for, and its duration on the model. Data moves at that moment.
- * Synchronising waits until the clock has passed the end of the timeline.
+ * Synchronising waits until the clock has passed the end of the timeline. Only collectives across
+ * processes, and work behind them, get their place later: see ranks.h.
  *
  * Handles point to these structs. Each struct begins with a magic number that identifies stray
  * handles. All times are nanoseconds of CLOCK_MONOTONIC.
@@ -59,6 +60,8 @@ struct CUstream_st {
 	struct sim_branch *_Atomic capture; /* set while the stream is being captured */
 	struct CUstream_st *next;	    /* in the context's list; under its lock */
 	struct CUstream_st *next_own;	    /* in the list of the owning thread */
+	_Atomic int32_t deferred_count;	    /* see ranks.h */
+	uint64_t blocked_pass;		    /* this and the next: under the lock of deferred.c */
 };
 
 struct CUctx_st {
@@ -74,6 +77,9 @@ struct CUctx_st {
 	_Atomic uint64_t tail_ns;	     /* of all streams */
 	_Atomic uint64_t blocking_tail_ns;   /* of the streams that the legacy stream waits for */
 	_Atomic uint32_t host_pending_count; /* pending host functions */
+	_Atomic int32_t deferred_count;	     /* see ranks.h */
+	_Atomic int32_t blocking_deferred_count;
+	uint64_t blocking_blocked_pass; /* under the lock of deferred.c */
 	CUcontext next_dead;
 };
 
@@ -86,6 +92,7 @@ struct CUevent_st {
 	uint64_t capture_id; /* the capture that recorded the event, or 0 */
 	CUgraphNode *capture_nodes;
 	size_t capture_node_count;
+	struct sim_mark *mark; /* replaces done_ns; under the lock of deferred.c */
 };
 
 struct CUfunc_st {
@@ -157,10 +164,13 @@ struct sim_config {
 	uint64_t kernel_max_ns;
 	uint64_t launch_ns;
 	int device_count;
-	const char *truth_path; /* NULL: write no ground truth */
-	bool reuses_ids;	/* of destroyed graphs and their nodes */
-	size_t stack_bytes;	/* minimum stack that each call uses */
-	bool reuses_names;	/* the memory of unloaded kernels' names */
+	const char *truth_path;	  /* NULL: write no ground truth */
+	bool reuses_ids;	  /* of destroyed graphs and their nodes */
+	size_t stack_bytes;	  /* minimum stack that each call uses */
+	bool reuses_names;	  /* the memory of unloaded kernels' names */
+	const char *ranks_folder; /* NULL: collectives do not wait for other processes */
+	uint64_t ranks_timeout_ns;
+	uint64_t link_bytes_per_us; /* of this rank */
 };
 const struct sim_config *sim_config(void);
 
@@ -171,6 +181,13 @@ void sim_wait_until(uint64_t time_ns);
 void sim_raise(_Atomic uint64_t *place, uint64_t value);
 /* Enqueues work that takes duration_ns. Waits while the stream's queue is full. */
 struct sim_span sim_stream_enqueue(CUstream stream, uint64_t latency_ns, uint64_t duration_ns);
+/*
+ * Places work that starts at earliest_ns, or when the work before it is done. Never waits for room
+ * in the queue.
+ */
+struct sim_span sim_stream_place_at(CUstream stream, uint64_t earliest_ns, uint64_t duration_ns);
+/* Makes later work of the stream start no earlier than that. */
+void sim_stream_raise(CUstream stream, uint64_t time_ns);
 /* The time at which all work on the stream, and on those it waits for, is done. */
 uint64_t sim_stream_done_ns(CUstream stream);
 
@@ -225,6 +242,10 @@ struct sim_part {
 	bool is_by_device; /* in the body of a conditional node: without a correlation id */
 };
 
+/* report.c: work whose span is known, to the ground truth and the tracer */
+void sim_kernel_deliver(const struct sim_kernel_run *run);
+void sim_transfer_deliver(const struct sim_memory_run *run, bool is_set);
+
 /* launch.c */
 CUresult sim_shape_check(const struct sim_shape *shape);
 /* Reports one kernel, whose span is already reserved, to the ground truth and the tracer. */
@@ -254,8 +275,14 @@ uint8_t sim_memory_kind(const void *address);
 
 /* hostfunc.c */
 CUresult sim_host_enqueue(CUstream stream, CUhostFn function, void *user_data, uint64_t when_ns);
+/* The same in two steps, when the time is known later. sim_host_forget() undoes the first one. */
+void sim_host_expect(CUstream stream);
+CUresult sim_host_queue(CUstream stream, CUhostFn function, void *user_data, uint64_t when_ns);
+void sim_host_forget(CUstream stream);
 /* Waits until the host functions of the stream, or of the whole context if NULL, have returned. */
 void sim_host_drain(CUstream stream, CUcontext context);
+
+/* deferred.c, whose other functions are in ranks.h */
 /* Wait until all enqueued work is done, host functions included. */
 void sim_stream_drain(CUstream stream);
 void sim_context_drain(CUcontext context);
@@ -288,6 +315,10 @@ struct sim_node_made {
 bool sim_truth_is_on(void);
 void sim_truth_launch(const struct sim_call *call);
 void sim_truth_kernel(const struct sim_kernel_run *run);
+struct sim_collective;
+/* absent: the missing ranks of a collective that never ends, which the truth keeps, or NULL */
+void sim_truth_collective(const struct sim_kernel_run *run, const struct sim_collective *collective,
+			  const char *absent);
 void sim_truth_copy(const struct sim_memory_run *run);
 void sim_truth_set(const struct sim_memory_run *run);
 void sim_truth_allocation(const struct sim_allocation *allocation);

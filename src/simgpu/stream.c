@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "simgpu/sim.h"
+#include "simgpu/ranks.h"
 
 static _Atomic uint32_t stream_count;
 
@@ -82,6 +82,7 @@ void sim_stream_free_own(struct sim_thread *thread, CUcontext context)
 			continue;
 		}
 		*place = stream->next_own;
+		sim_deferred_wait(stream);
 		sim_host_drain(stream, stream->context);
 		stream_free(stream);
 	}
@@ -131,6 +132,9 @@ CUstream sim_stream_resolve(CUstream handle, CUresult *error)
 		*error = CUDA_ERROR_INVALID_CONTEXT;
 		return NULL;
 	}
+	*error = sim_deferred_failure();
+	if (*error)
+		return NULL;
 	stream = resolve_in(context, handle, sim_thread()->call->api->is_per_thread);
 	*error = stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 	return stream;
@@ -174,12 +178,16 @@ CUresult sim_stream_create_with_priority(CUstream *out, unsigned int flags, int 
 	return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Work in flight is unaffected: its times are known, and the context's tail includes it. */
+/*
+ * Work in flight is unaffected: its times are known, and the context's tail includes it. Only
+ * deferred work needs the stream, so it is waited for.
+ */
 CUresult sim_stream_destroy(CUstream stream)
 {
 	if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
 	    stream->magic != SIM_MAGIC_STREAM)
 		return CUDA_ERROR_INVALID_HANDLE;
+	sim_deferred_wait(stream);
 	sim_host_drain(stream, stream->context);
 	stream_free(stream);
 	return CUDA_SUCCESS;
@@ -195,7 +203,7 @@ CUresult sim_stream_synchronize(CUstream handle)
 	if (atomic_load(&stream->capture))
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	sim_stream_drain(stream);
-	return CUDA_SUCCESS;
+	return sim_deferred_failure();
 }
 
 CUresult sim_stream_query(CUstream handle)
@@ -207,6 +215,8 @@ CUresult sim_stream_query(CUstream handle)
 		return error;
 	if (atomic_load(&stream->capture))
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	if (sim_is_deferred(stream))
+		return CUDA_ERROR_NOT_READY;
 	if (atomic_load(&stream->host_pending_count) || sim_stream_done_ns(stream) > sim_now_ns())
 		return CUDA_ERROR_NOT_READY;
 	return CUDA_SUCCESS;

@@ -86,13 +86,13 @@ static uint64_t lock_with_room(CUstream stream)
 	}
 }
 
-struct sim_span sim_stream_enqueue(CUstream stream, uint64_t latency_ns, uint64_t duration_ns)
+/* The partner of lock_with_room(). */
+static struct sim_span place_and_unlock(CUstream stream, uint64_t earliest_ns, uint64_t duration_ns)
 {
 	CUcontext context = stream->context;
-	uint64_t now_ns = lock_with_room(stream);
 	struct sim_span span;
 
-	span.start_ns = max_u64(now_ns + latency_ns, sim_stream_done_ns(stream));
+	span.start_ns = max_u64(earliest_ns, sim_stream_done_ns(stream));
 	span.end_ns = span.start_ns + duration_ns;
 	stream->queue_end_ns[stream->queue_next] = span.end_ns;
 	stream->queue_next = (stream->queue_next + 1) % SIM_QUEUE_DEPTH;
@@ -103,4 +103,25 @@ struct sim_span sim_stream_enqueue(CUstream stream, uint64_t latency_ns, uint64_
 	if (!stream->is_legacy && !(stream->flags & CU_STREAM_NON_BLOCKING))
 		sim_raise(&context->blocking_tail_ns, span.end_ns);
 	return span;
+}
+
+struct sim_span sim_stream_enqueue(CUstream stream, uint64_t latency_ns, uint64_t duration_ns)
+{
+	uint64_t now_ns = lock_with_room(stream);
+
+	return place_and_unlock(stream, now_ns + latency_ns, duration_ns);
+}
+
+struct sim_span sim_stream_place_at(CUstream stream, uint64_t earliest_ns, uint64_t duration_ns)
+{
+	pthread_mutex_lock(&stream->lock);
+	return place_and_unlock(stream, earliest_ns, duration_ns);
+}
+
+void sim_stream_raise(CUstream stream, uint64_t time_ns)
+{
+	pthread_mutex_lock(&stream->lock);
+	sim_raise(&stream->tail_ns, time_ns);
+	pthread_mutex_unlock(&stream->lock);
+	sim_raise(&stream->context->tail_ns, time_ns);
 }

@@ -11,12 +11,22 @@
  *		callback, return
  *	launch <tid> <correlation id> <api name>	a launch, successful or not
  *	kernel <correlation id> <place> <start> <end> <graph node id> <name>
+ *	collective <correlation id> <place> <start> <end> <communicator> <index> <rank> <ranks>
+ *		<awaited rank> <its start> <bytes> <name>
+ *		a kernel, which has a kernel line too, that waits for other processes; <index>
+ *		counts the communicator's collectives from 0; <awaited rank> started last of the
+ *		ranks whose start this one needs, its own included
+ *	unfinished_collective <same fields>
+ *		one that had not ended when the process exited, or that never could: then the end is
+ *		0, the start is 0 if the work before it had not ended, and the awaited rank is a
+ *		list of those that had not started, separated by commas, or "-"
  *	copy <correlation id> <place> <start> <end> <graph node id> <bytes> <kind> <from memory>
  *		<to memory> <1: asynchronous> <from device + 1> <to device + 1>
  *		both devices are 0 unless the copy is between devices
  *	set <correlation id> <place> <start> <end> <graph node id> <bytes> <memory>
  *	unfinished, unfinished_copy, unfinished_set <same fields>
- *		work that was still running when the process exited
+ *		work that was still running when the process exited; the end is 0 if a collective
+ *		before it could never end
  *	alloc, free <tid> <call number> <correlation id> <place> <time> <address> <bytes> <memory>
  *	node <tid> <call number> <node id> <id of the node it is a clone of, or 0> <type>
  *		as announced
@@ -42,7 +52,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "simgpu/sim.h"
+#include "simgpu/ranks.h"
 
 #define CHUNK_ENTRIES 1024
 
@@ -50,6 +60,7 @@ enum entry_kind {
 	ENTRY_CALL,
 	ENTRY_LAUNCH,
 	ENTRY_KERNEL,
+	ENTRY_COLLECTIVE,
 	ENTRY_COPY,
 	ENTRY_SET,
 	ENTRY_ALLOCATION,
@@ -74,6 +85,18 @@ struct entry {
 			uint64_t times_ns[4];
 		} call;
 		struct sim_kernel_run kernel;
+		struct {
+			struct sim_place place;
+			struct sim_span span;
+			uint64_t communicator;
+			uint64_t index;
+			uint64_t bytes;
+			uint64_t awaited_ns;
+			uint32_t rank;
+			uint32_t rank_count;
+			uint32_t awaited_rank;
+			const char *absent; /* NULL: it has an end */
+		} collective;
 		struct sim_memory_run transfer;
 		struct sim_allocation allocation;
 		struct sim_node_made node;
@@ -174,6 +197,29 @@ void sim_truth_kernel(const struct sim_kernel_run *run)
 		.correlation_id = run->correlation_id,
 		.name = run->name,
 		.kernel = *run,
+	});
+}
+
+void sim_truth_collective(const struct sim_kernel_run *run, const struct sim_collective *collective,
+			  const char *absent)
+{
+	note(&(struct entry){
+		.kind = ENTRY_COLLECTIVE,
+		.correlation_id = run->correlation_id,
+		.name = run->name,
+		.collective =
+			{
+				.place = run->place,
+				.span = run->span,
+				.communicator = collective->communicator_id,
+				.index = collective->index,
+				.bytes = collective->bytes,
+				.awaited_ns = collective->awaited_ns,
+				.rank = collective->rank,
+				.rank_count = collective->rank_count,
+				.awaited_rank = collective->awaited_rank,
+				.absent = absent,
+			},
 	});
 }
 
@@ -279,10 +325,36 @@ static void write_work(struct ending *ending, const char *kind, uint32_t correla
 		span.start_ns, span.end_ns, node_id);
 }
 
+/* Work that never ends has the end 0. */
+static bool is_over(const struct ending *ending, struct sim_span span)
+{
+	return span.end_ns && span.end_ns <= ending->now_ns;
+}
+
+static void write_collective(struct ending *ending, const struct entry *entry)
+{
+	struct sim_span span = entry->collective.span;
+	struct sim_place place = entry->collective.place;
+
+	fprintf(ending->file,
+		"%s %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64
+		" %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu32 " ",
+		is_over(ending, span) ? "collective" : "unfinished_collective",
+		entry->correlation_id, place.device_id, place.context_id, place.stream_id,
+		span.start_ns, span.end_ns, entry->collective.communicator, entry->collective.index,
+		entry->collective.rank, entry->collective.rank_count);
+	if (entry->collective.absent)
+		fprintf(ending->file, "%s 0", entry->collective.absent);
+	else
+		fprintf(ending->file, "%" PRIu32 " %" PRIu64, entry->collective.awaited_rank,
+			entry->collective.awaited_ns);
+	fprintf(ending->file, " %" PRIu64 " %s\n", entry->collective.bytes, entry->name);
+}
+
 static void write_kernel(struct ending *ending, const struct entry *entry)
 {
 	const struct sim_kernel_run *run = &entry->kernel;
-	bool is_finished = run->span.end_ns <= ending->now_ns;
+	bool is_finished = is_over(ending, run->span);
 
 	write_work(ending, is_finished ? "kernel" : "unfinished", run->correlation_id, run->place,
 		   run->span, run->graph_node_id);
@@ -295,7 +367,7 @@ static void write_copy(struct ending *ending, const struct entry *entry)
 	const struct sim_memory_run *run = &entry->transfer;
 	bool is_between_devices = run->copy_kind == XT_CUPTI_COPY_PTOP;
 
-	write_work(ending, run->span.end_ns <= ending->now_ns ? "copy" : "unfinished_copy",
+	write_work(ending, is_over(ending, run->span) ? "copy" : "unfinished_copy",
 		   run->correlation_id, run->place, run->span, run->graph_node_id);
 	fprintf(ending->file, "%" PRIu64 " %u %u %u %d %" PRIu32 " %" PRIu32 "\n", run->bytes,
 		run->copy_kind, run->source_kind, run->destination_kind, run->is_async,
@@ -307,7 +379,7 @@ static void write_set(struct ending *ending, const struct entry *entry)
 {
 	const struct sim_memory_run *run = &entry->transfer;
 
-	write_work(ending, run->span.end_ns <= ending->now_ns ? "set" : "unfinished_set",
+	write_work(ending, is_over(ending, run->span) ? "set" : "unfinished_set",
 		   run->correlation_id, run->place, run->span, run->graph_node_id);
 	fprintf(ending->file, "%" PRIu64 " %u\n", run->bytes, run->destination_kind);
 }
@@ -367,6 +439,7 @@ static void (*const writers[ENTRY_KINDS])(struct ending *, const struct entry *)
 	[ENTRY_CALL] = write_call,
 	[ENTRY_LAUNCH] = write_launch,
 	[ENTRY_KERNEL] = write_kernel,
+	[ENTRY_COLLECTIVE] = write_collective,
 	[ENTRY_COPY] = write_copy,
 	[ENTRY_SET] = write_set,
 	[ENTRY_ALLOCATION] = write_allocation,
@@ -392,7 +465,8 @@ static char *truth_file_name(void)
 	return name;
 }
 
-__attribute__((destructor)) static void write_truth(void)
+/* Runs after the destructor of deferred.c, which has none of these priorities. */
+__attribute__((destructor(200))) static void write_truth(void)
 {
 	struct ending ending = {.now_ns = sim_now_ns()};
 	char *name;
