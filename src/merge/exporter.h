@@ -140,7 +140,7 @@ struct run {
 	struct rank_log *rank_logs; /* of the logs read so far, if so */
 	size_t rank_log_count;
 	struct collectives_report collectives_report; /* complete before the outputs end */
-	struct selection *selection; /* NULL: everything */
+	struct selection *selection;		      /* NULL: everything */
 	struct report *report;
 	struct paths paths;
 	struct unique_names unique_names;

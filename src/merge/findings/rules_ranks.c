@@ -33,7 +33,8 @@ static int set_place(const struct run *run, struct finding_place *place, uint32_
 		    paths_line(paths, name)->line != LINE_SEVERAL) {
 			frame.file = paths_line(paths, name)->file;
 			frame.line = paths_line(paths, name)->line;
-			frame.says_line = strstr(names_text(&paths->names, name, NULL), ":") != NULL;
+			frame.says_line =
+				strstr(names_text(&paths->names, name, NULL), ":") != NULL;
 		}
 		if (name == place->function) {
 			place->file = frame.file;
@@ -86,7 +87,8 @@ int findings_compare_ranks(struct run *run)
 	finding_add_evidence(&finding, "waiting_rank_count",
 			     count_waiting(report, run->inputs->count));
 	finding_add_evidence(&finding, "waited_ns_of_all_ranks", verdict->cost_ns);
-	if (!finding.what || !finding.process || set_place(run, &finding.places[0], verdict->node) ||
+	if (!finding.what || !finding.process ||
+	    set_place(run, &finding.places[0], verdict->node) ||
 	    grow(&findings->list, &findings->capacity, findings->count + 1,
 		 sizeof(*findings->list)) < 0) {
 		finding_free(&finding);

@@ -26,8 +26,8 @@ double arrivals_wait_ns(const struct communicator *communicator, size_t member, 
 		return 0;
 	from_ns = start_ns(one, item, clocks);
 	until_ns = fmin(rank_clock_ns(clock, item->end_ns), arrivals->last_ns);
-	*exposed_ns_out = fmax(
-		until_ns - fmax(from_ns, rank_clock_ns(clock, item->busy_until_ns)), 0);
+	*exposed_ns_out =
+		fmax(until_ns - fmax(from_ns, rank_clock_ns(clock, item->busy_until_ns)), 0);
 	return fmax(until_ns - from_ns, 0);
 }
 
@@ -52,8 +52,8 @@ static double find_last(struct arrivals *arrivals, const struct communicator *co
 			arrivals->operation = item->operation;
 			arrivals->bytes = item->bytes;
 		}
-		arrivals->is_different |= item->operation != arrivals->operation ||
-					  item->bytes != arrivals->bytes;
+		arrivals->is_different |=
+			item->operation != arrivals->operation || item->bytes != arrivals->bytes;
 		if (!arrivals->present_count++ || came_ns > arrivals->last_ns) {
 			arrivals->last_ns = came_ns;
 			arrivals->late = m;
@@ -78,7 +78,8 @@ static size_t member_of_rank(const struct communicator *communicator, uint32_t r
 static bool find_direction(struct arrivals *arrivals, const struct communicator *communicator,
 			   size_t number, const struct rank_clocks *clocks)
 {
-	const struct rank_collective *item = comm_item(&communicator->members[arrivals->late], number);
+	const struct rank_collective *item =
+		comm_item(&communicator->members[arrivals->late], number);
 	size_t root = member_of_rank(communicator, item->root, number);
 
 	if (collective_needs_all((enum collective_operation)arrivals->operation))
@@ -89,9 +90,9 @@ static bool find_direction(struct arrivals *arrivals, const struct communicator 
 		arrivals->waiting = root;
 	if (arrivals->operation == COLLECTIVE_BROADCAST) {
 		arrivals->late = root;
-		arrivals->last_ns = start_ns(&communicator->members[root],
-					     comm_item(&communicator->members[root], number),
-					     clocks);
+		arrivals->last_ns =
+			start_ns(&communicator->members[root],
+				 comm_item(&communicator->members[root], number), clocks);
 	}
 	return arrivals->operation == COLLECTIVE_REDUCE ||
 	       arrivals->operation == COLLECTIVE_BROADCAST;

@@ -14,12 +14,12 @@ struct arrivals {
 	size_t present_count; /* ranks whose log has it */
 	bool is_different;    /* the ranks differ in operation or size */
 	bool has_waits;	      /* the fields below are known */
-	size_t late;	      /* member that others waited for: the last, or the root of a broadcast */
-	double last_ns;	      /* when it came */
-	size_t waiting;	      /* the only member that waits, the root of a reduction; SIZE_MAX: all */
-	double mean_ns;	      /* mean arrival of the others */
+	size_t late;	/* member that others waited for: the last, or the root of a broadcast */
+	double last_ns; /* when it came */
+	size_t waiting; /* the only member that waits, the root of a reduction; SIZE_MAX: all */
+	double mean_ns; /* mean arrival of the others */
 	double wait_ns, exposed_ns; /* of all members; see arrivals_wait_ns() */
-	double transfer_ns;   /* from the last arrival to the first end */
+	double transfer_ns;	    /* from the last arrival to the first end */
 };
 
 /* Fills in communicator->arrivals of all communicators. Returns 0 or -ENOMEM. */

@@ -39,7 +39,7 @@ struct suspect {
 struct share {
 	size_t log;
 	uint32_t node;
-	float part;
+	double part;
 };
 
 /* The collectives of a communicator since one that held all ranks up. */
@@ -181,14 +181,14 @@ static int add_times(struct blame *blame, size_t m, size_t number)
 	if (number <= member->first || number - member->first >= member->count)
 		return 0;
 	until = member->items[number - member->first];
-	for (size_t index = member->items[number - member->first - 1] + 1;
-	     index <= until && !error; index++) {
+	for (size_t index = member->items[number - member->first - 1] + 1; index <= until && !error;
+	     index++) {
 		if (log->members[log->list[index].member].device != member->member->device)
 			continue;
 		add_path_times(blame, log, index, suspect);
 		if (index < until)
-			error = add_other(blame, &log->list[index],
-					  &blame->places[log->log][index], suspect);
+			error = add_other(blame, &log->list[index], &blame->places[log->log][index],
+					  suspect);
 	}
 	return error;
 }
@@ -204,8 +204,8 @@ static double excess_ns(const struct blame *blame, const struct suspect *suspect
 static double excess_wait_ns(const struct blame *blame, const struct suspect *suspect)
 {
 	double others_ns = blame->waited_ns - suspect->waited_ns;
-	double more_ns = suspect->waited_ns -
-			 others_ns / (double)(blame->communicator->member_count - 1);
+	double more_ns =
+		suspect->waited_ns - others_ns / (double)(blame->communicator->member_count - 1);
 
 	return more_ns > 0 ? more_ns : 0;
 }
@@ -215,13 +215,13 @@ static int add_share(struct blame *blame, size_t first, size_t log, uint32_t nod
 {
 	for (size_t s = first; s < blame->share_count; s++)
 		if (blame->shares[s].log == log && blame->shares[s].node == node) {
-			blame->shares[s].part += (float)part;
+			blame->shares[s].part += part;
 			return 0;
 		}
 	if (grow(&blame->shares, &blame->share_capacity, blame->share_count + 1,
 		 sizeof(*blame->shares)) < 0)
 		return -ENOMEM;
-	blame->shares[blame->share_count++] = (struct share){log, node, (float)part};
+	blame->shares[blame->share_count++] = (struct share){log, node, part};
 	return 0;
 }
 
@@ -246,8 +246,7 @@ static int add_inherited(struct blame *blame, size_t first, const struct suspect
 		for (size_t s = begin; s < end && !error; s++) {
 			struct share share = blame->shares[s];
 
-			error = add_share(blame, first, share.log, share.node,
-					  own * (double)share.part);
+			error = add_share(blame, first, share.log, share.node, own * share.part);
 		}
 	}
 	return error;
@@ -282,6 +281,31 @@ static int find_shares(struct blame *blame, const struct arrivals *arrivals, siz
 	return error;
 }
 
+/* Adds a cause, or time to a known one. Returns 0 or -ENOMEM. */
+static int add_cause(struct collectives_report *report, size_t log, uint32_t node, uint64_t wait_ns,
+		     uint64_t cost_ns)
+{
+	struct wait_cause *cause = NULL;
+
+	if (!wait_ns)
+		return 0;
+	report->ranks[log].caused_ns += wait_ns;
+	report->ranks[log].cost_ns += cost_ns;
+	for (size_t c = report->cause_count; c-- > 0 && !cause;)
+		if (report->causes[c].log == log && report->causes[c].node == node)
+			cause = &report->causes[c];
+	if (!cause) {
+		if (grow(&report->causes, &report->cause_capacity, report->cause_count + 1,
+			 sizeof(*report->causes)) < 0)
+			return -ENOMEM;
+		cause = &report->causes[report->cause_count++];
+		*cause = (struct wait_cause){.log = log, .node = node};
+	}
+	cause->wait_ns += wait_ns;
+	cause->cost_ns += cost_ns;
+	return 0;
+}
+
 /* Keeps the shares as parts of 1, with the rest as unknown, and charges the wait to them. */
 static int charge(struct blame *blame, uint32_t communicator, size_t number)
 {
@@ -291,7 +315,7 @@ static int charge(struct blame *blame, uint32_t communicator, size_t number)
 	int error = find_shares(blame, arrivals, first);
 
 	for (size_t s = first; s < blame->share_count; s++)
-		sum += (double)blame->shares[s].part;
+		sum += blame->shares[s].part;
 	if (!error && sum < 1)
 		error = add_share(blame, first,
 				  blame->communicator->members[arrivals->late].log->log, PATH_ROOT,
@@ -301,10 +325,9 @@ static int charge(struct blame *blame, uint32_t communicator, size_t number)
 	for (size_t s = first; s < blame->share_count && !error; s++) {
 		const struct share *share = &blame->shares[s];
 
-		error = collectives_add_cause(
-			blame->report, share->log, share->node,
-			(uint64_t)(arrivals->wait_ns * (double)share->part),
-			(uint64_t)(arrivals->exposed_ns * (double)share->part));
+		error = add_cause(blame->report, share->log, share->node,
+				  (uint64_t)(arrivals->wait_ns * share->part),
+				  (uint64_t)(arrivals->exposed_ns * share->part));
 	}
 	return error;
 }
@@ -357,8 +380,8 @@ static int find_blocks(struct blame *blame)
 			if (grow(&blame->blocks, &blame->block_capacity, blame->block_count + 1,
 				 sizeof(*blame->blocks)) < 0)
 				return -ENOMEM;
-			blame->blocks[blame->block_count++] = (struct block){
-				c, from, i + 1, communicator->arrivals[i].last_ns};
+			blame->blocks[blame->block_count++] =
+				(struct block){c, from, i + 1, communicator->arrivals[i].last_ns};
 			from = i + 1;
 		}
 	}

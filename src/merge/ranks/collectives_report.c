@@ -16,30 +16,6 @@
 #define SLOW_FACTOR   1.5  /* a transfer is slow if it takes so much longer than comparable ones */
 #define FAST_PART     0.2  /* comparable transfers: the fastest fifth */
 
-int collectives_add_cause(struct collectives_report *report, size_t log, uint32_t node,
-			  uint64_t wait_ns, uint64_t cost_ns)
-{
-	struct wait_cause *cause = NULL;
-
-	if (!wait_ns)
-		return 0;
-	report->ranks[log].caused_ns += wait_ns;
-	report->ranks[log].cost_ns += cost_ns;
-	for (size_t c = report->cause_count; c-- > 0 && !cause;)
-		if (report->causes[c].log == log && report->causes[c].node == node)
-			cause = &report->causes[c];
-	if (!cause) {
-		if (grow(&report->causes, &report->cause_capacity, report->cause_count + 1,
-			 sizeof(*report->causes)) < 0)
-			return -ENOMEM;
-		cause = &report->causes[report->cause_count++];
-		*cause = (struct wait_cause){.log = log, .node = node};
-	}
-	cause->wait_ns += wait_ns;
-	cause->cost_ns += cost_ns;
-	return 0;
-}
-
 static struct collective_group *group_of(struct collectives_report *report, size_t communicator,
 					 const struct arrivals *arrivals)
 {
@@ -112,8 +88,8 @@ static void add_rank_waits(struct collectives_report *report,
 		const struct rank_collective *item = comm_item(member, number);
 		struct rank_waits *rank = &report->ranks[member->log->log];
 		double exposed_ns;
-		double wait_ns = arrivals_wait_ns(communicator, m, number, &report->clocks,
-						  &exposed_ns);
+		double wait_ns =
+			arrivals_wait_ns(communicator, m, number, &report->clocks, &exposed_ns);
 
 		if (!item)
 			continue;
@@ -121,8 +97,8 @@ static void add_rank_waits(struct collectives_report *report,
 		rank->exposed_ns += (uint64_t)exposed_ns;
 		report->wait_ns += (uint64_t)wait_ns;
 		report->exposed_ns += (uint64_t)exposed_ns;
-		rank->transfer_ns += (uint64_t)fmax(
-			(double)(item->end_ns - item->start_ns) - wait_ns, 0);
+		rank->transfer_ns +=
+			(uint64_t)fmax((double)(item->end_ns - item->start_ns) - wait_ns, 0);
 	}
 	report->ranks[communicator->members[arrivals->late].log->log].late_count++;
 }
@@ -248,7 +224,10 @@ static void finish_groups(struct collectives_report *report)
 			continue;
 		qsort(group->transfers_ns, group->transfer_count, sizeof(*group->transfers_ns),
 		      compare_ns);
-		group->transfer_ns = (uint64_t)group->transfers_ns[group->transfer_count / 2];
+		group->transfer_ns =
+			(uint64_t)((group->transfers_ns[(group->transfer_count - 1) / 2] +
+				    group->transfers_ns[group->transfer_count / 2]) /
+				   2);
 		/* Transfers of unknown sizes cannot be compared. */
 		for (size_t t = 0; t < group->transfer_count && group->bytes; t++)
 			if (group->transfers_ns[t] > SLOW_FACTOR * fast)
@@ -268,12 +247,14 @@ static void find_job_time(struct collectives_report *report)
 
 			if (!member->count)
 				continue;
-			first_ns = fmin(first_ns,
-					rank_clock_ns(clock, comm_item(member, member->first)->start_ns));
-			last_ns = fmax(last_ns,
-				       rank_clock_ns(clock, comm_item(member, member->first +
-								       member->count - 1)
-								   ->end_ns));
+			first_ns = fmin(
+				first_ns,
+				rank_clock_ns(clock, comm_item(member, member->first)->start_ns));
+			last_ns = fmax(
+				last_ns,
+				rank_clock_ns(clock,
+					      comm_item(member, member->first + member->count - 1)
+						      ->end_ns));
 		}
 	report->job_ns = last_ns > first_ns ? last_ns - first_ns : 0;
 }
@@ -315,8 +296,8 @@ static void judge_link(struct collectives_report *report, const struct run *run)
 	if (!most_ns)
 		return;
 	share = share_of(report, most_ns + waited_ns);
-	if (share >= NOTABLE_SHARE && (share > verdict->share ||
-				       wait_cause_is_transfer(&run->paths, verdict->node)))
+	if (share >= NOTABLE_SHARE &&
+	    (share > verdict->share || wait_cause_is_transfer(&run->paths, verdict->node)))
 		*verdict = (struct collectives_verdict){.kind = VERDICT_LINK,
 							.communicator = slowest,
 							.cost_ns = most_ns + waited_ns,
@@ -402,8 +383,7 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	finish_groups(report);
 	error = blame_waits(report, run);
 	if (report->cause_count)
-		qsort(report->causes, report->cause_count, sizeof(*report->causes),
-		      compare_causes);
+		qsort(report->causes, report->cause_count, sizeof(*report->causes), compare_causes);
 	judge(report, run);
 	return error;
 }

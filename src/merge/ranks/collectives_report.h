@@ -74,8 +74,8 @@ struct collectives_report {
 	uint64_t matched_count; /* found in all ranks */
 	uint64_t by_order_count, partial_count;
 	uint64_t wait_ns, exposed_ns;
-	size_t rank_count; /* logs with collectives */
-	double job_ns; /* from the first to the last collective */
+	size_t rank_count;	  /* logs with collectives */
+	double job_ns;		  /* from the first to the last collective */
 	struct rank_waits *ranks; /* by log of the inputs */
 	struct collective_group *groups;
 	size_t group_count, group_capacity;
@@ -91,9 +91,5 @@ struct collectives_report {
 /* Compares the ranks of run->rank_logs. Returns 0 or -ENOMEM. Free the result in any case. */
 int collectives_report_make(struct collectives_report *report, const struct run *run);
 void collectives_report_free(struct collectives_report *report);
-
-/* Adds a cause, or time to a known one. Returns 0 or -ENOMEM. */
-int collectives_add_cause(struct collectives_report *report, size_t log, uint32_t node,
-			  uint64_t wait_ns, uint64_t cost_ns);
 
 #endif

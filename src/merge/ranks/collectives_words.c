@@ -121,10 +121,11 @@ static char *link_text(const struct run *run, const char *share)
 		&report->communicators.list[report->verdict.communicator];
 	char *hosts = hosts_of(run, communicator), *text;
 
-	if (!hosts || asprintf(&text,
-			       "Slow transfers between %zu ranks on %s cost %s of the job. No call path "
-			       "is to blame.",
-			       communicator->member_count, hosts, share) < 0)
+	if (!hosts ||
+	    asprintf(&text,
+		     "Slow transfers between %zu ranks on %s cost %s of the job. No call path "
+		     "is to blame.",
+		     communicator->member_count, hosts, share) < 0)
 		text = NULL;
 	free(hosts);
 	return text;
@@ -174,9 +175,10 @@ char *rank_clock_text(const struct run *run, size_t index)
 				  clock->broken_count ? " Some of them contradict a steady drift."
 						      : "");
 	else
-		length = asprintf(&text,
-				  "No collective compares the clock of %s with that of %s: times are "
-				  "as exact as their system clocks, to an unknown extent.",
-				  clock->log->host, first);
+		length = asprintf(
+			&text,
+			"No collective compares the clock of %s with that of %s: times are "
+			"as exact as their system clocks, to an unknown extent.",
+			clock->log->host, first);
 	return length < 0 ? NULL : text;
 }

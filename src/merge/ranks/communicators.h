@@ -9,7 +9,7 @@
 #ifndef XT_MERGE_COMMUNICATORS_H
 #define XT_MERGE_COMMUNICATORS_H
 
-#include "merge/ranks/rank_log.h"
+#include "merge/sums/rank_log.h"
 
 struct inputs;
 
@@ -20,7 +20,7 @@ struct comm_member {
 	uint32_t *items;		  /* its collectives in log->list */
 	size_t count;
 	size_t item_capacity;
-	size_t first; /* number of items[0] in the communicator */
+	size_t first;  /* number of items[0] in the communicator */
 	uint32_t rank; /* in the communicator, or else in the job; UINT32_MAX: unknown */
 	uint32_t host; /* index in the clocks */
 };

@@ -16,9 +16,9 @@
 #include "log/base/grow.h"
 #include "merge/read/inputs.h"
 
-#define DRIFT_MAX     1e-3 /* clocks of computers stay far below */
-#define SEARCH_STEPS  60
-#define EXTREMES      9 /* drifts at which the possible lines are compared */
+#define DRIFT_MAX    1e-3 /* clocks of computers stay far below */
+#define SEARCH_STEPS 60
+#define EXTREMES     9 /* drifts at which the possible lines are compared */
 
 struct bound {
 	double at_ns; /* on the clock of the host, since first_ns */
@@ -97,9 +97,9 @@ static int add_bound(struct bounds *bounds, const struct rank_clocks *clocks,
 		bounds->first_ns = own.end_ns;
 	if (grow(&bounds->list, &bounds->capacity, bounds->count + 1, sizeof(*bounds->list)) < 0)
 		return -ENOMEM;
-	bounds->list[bounds->count++] = (struct bound){
-		own.end_ns - bounds->first_ns, others.start_ns - own.end_ns,
-		others.end_ns - own.start_ns, others.end_ns - own.end_ns};
+	bounds->list[bounds->count++] =
+		(struct bound){own.end_ns - bounds->first_ns, others.start_ns - own.end_ns,
+			       others.end_ns - own.start_ns, others.end_ns - own.end_ns};
 	return 0;
 }
 
@@ -224,8 +224,8 @@ static int align(struct rank_clock *clock, const struct bounds *bounds)
 		double line_ns = clock->offset_ns + clock->drift * bound->at_ns;
 
 		clock->broken_count += line_ns < bound->low_ns || line_ns > bound->high_ns;
-		clock->error_ns = fmax(clock->error_ns, later_of(line_ns - bound->low_ns,
-								 bound->high_ns - line_ns));
+		clock->error_ns = fmax(clock->error_ns,
+				       later_of(line_ns - bound->low_ns, bound->high_ns - line_ns));
 	}
 	return 0;
 }

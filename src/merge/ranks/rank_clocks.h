@@ -40,8 +40,7 @@ void rank_clocks_free(struct rank_clocks *clocks);
 /* Returns a time of a host on the clock of the first host. */
 static inline double rank_clock_ns(const struct rank_clock *clock, int64_t time_ns)
 {
-	return (double)time_ns + clock->offset_ns +
-	       clock->drift * ((double)time_ns - clock->at_ns);
+	return (double)time_ns + clock->offset_ns + clock->drift * ((double)time_ns - clock->at_ns);
 }
 
 #endif

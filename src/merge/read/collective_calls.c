@@ -96,8 +96,8 @@ static bool is_named(const struct range_value *value, const char *name)
 static uint64_t number_of(const struct range_value *value)
 {
 	char digits[24];
-	size_t length = value->value.length < sizeof(digits) - 1 ? value->value.length
-								  : sizeof(digits) - 1;
+	size_t length =
+		value->value.length < sizeof(digits) - 1 ? value->value.length : sizeof(digits) - 1;
 
 	memcpy(digits, value->value.data, length);
 	digits[length] = '\0';
@@ -181,8 +181,7 @@ const struct collective_call *collective_calls_at(const struct collective_calls 
 		size_t middle = low + (high - low) / 2;
 		const struct collective_call *call = &calls->list[middle];
 
-		if (call->thread < thread ||
-		    (call->thread == thread && call->begin_ns <= time_ns))
+		if (call->thread < thread || (call->thread == thread && call->begin_ns <= time_ns))
 			low = middle + 1;
 		else
 			high = middle;

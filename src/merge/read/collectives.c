@@ -74,14 +74,10 @@ bool is_collective_kernel(const char *name, size_t length)
 }
 
 const char *const collective_operation_names[COLLECTIVE_OPERATIONS] = {
-	[COLLECTIVE_UNKNOWN] = "unknown",
-	[COLLECTIVE_ALL_REDUCE] = "AllReduce",
-	[COLLECTIVE_ALL_GATHER] = "AllGather",
-	[COLLECTIVE_REDUCE_SCATTER] = "ReduceScatter",
-	[COLLECTIVE_ALL_TO_ALL] = "AllToAll",
-	[COLLECTIVE_BROADCAST] = "Broadcast",
-	[COLLECTIVE_REDUCE] = "Reduce",
-	[COLLECTIVE_SEND_RECV] = "SendRecv",
+	[COLLECTIVE_UNKNOWN] = "unknown",      [COLLECTIVE_ALL_REDUCE] = "AllReduce",
+	[COLLECTIVE_ALL_GATHER] = "AllGather", [COLLECTIVE_REDUCE_SCATTER] = "ReduceScatter",
+	[COLLECTIVE_ALL_TO_ALL] = "AllToAll",  [COLLECTIVE_BROADCAST] = "Broadcast",
+	[COLLECTIVE_REDUCE] = "Reduce",	       [COLLECTIVE_SEND_RECV] = "SendRecv",
 };
 
 /* Part of a name, without underscores and in lower case. The first that fits counts. */
@@ -89,12 +85,12 @@ static const struct {
 	const char *part;
 	enum collective_operation operation;
 } operation_parts[] = {
-	{"allreduce", COLLECTIVE_ALL_REDUCE},	{"shotreduce", COLLECTIVE_REDUCE},
-	{"allgather", COLLECTIVE_ALL_GATHER},	{"reducescatter", COLLECTIVE_REDUCE_SCATTER},
-	{"alltoall", COLLECTIVE_ALL_TO_ALL},	{"broadcast", COLLECTIVE_BROADCAST},
-	{"sendrecv", COLLECTIVE_SEND_RECV},	{"ncclsend", COLLECTIVE_SEND_RECV},
-	{"ncclrecv", COLLECTIVE_SEND_RECV},	{"crossdevicereduce", COLLECTIVE_ALL_REDUCE},
-	{"ncclbcast", COLLECTIVE_BROADCAST},	{"kernelreduce", COLLECTIVE_REDUCE},
+	{"allreduce", COLLECTIVE_ALL_REDUCE}, {"shotreduce", COLLECTIVE_REDUCE},
+	{"allgather", COLLECTIVE_ALL_GATHER}, {"reducescatter", COLLECTIVE_REDUCE_SCATTER},
+	{"alltoall", COLLECTIVE_ALL_TO_ALL},  {"broadcast", COLLECTIVE_BROADCAST},
+	{"sendrecv", COLLECTIVE_SEND_RECV},   {"ncclsend", COLLECTIVE_SEND_RECV},
+	{"ncclrecv", COLLECTIVE_SEND_RECV},   {"crossdevicereduce", COLLECTIVE_ALL_REDUCE},
+	{"ncclbcast", COLLECTIVE_BROADCAST},  {"kernelreduce", COLLECTIVE_REDUCE},
 	{"ncclreduce", COLLECTIVE_REDUCE},
 };
 

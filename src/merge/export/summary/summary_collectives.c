@@ -21,7 +21,7 @@ static const struct column rank_columns[] = {
 #define RANK_COLUMNS (sizeof(rank_columns) / sizeof(rank_columns[0]))
 
 static const struct column cause_columns[] = {{"others wait", 12, 0, false},
-						 {"share", 9, 0, false}};
+					      {"share", 9, 0, false}};
 
 #define CAUSE_COLUMNS	 (sizeof(cause_columns) / sizeof(cause_columns[0]))
 #define CAUSE_SHARE_PART 100 /* smaller causes than 1/100 of all waits are left out */
@@ -172,12 +172,12 @@ static int put_problems(struct output *out, const struct run *run)
 		const struct communicator *communicator =
 			&report->communicators.list[row->communicator];
 		char *absent = list_members(run, communicator, row->number, false), *text;
-		int length = absent ? asprintf(&text, "%s number %zu never finished. %s%s.",
-					       collective_operation_names[row->operation],
-					       row->number,
-					       absent[0] ? "Not there: " : "All ranks entered it",
-					       absent)
-				    : -1;
+		int length =
+			absent ? asprintf(&text, "%s number %zu never finished. %s%s.",
+					  collective_operation_names[row->operation], row->number,
+					  absent[0] ? "Not there: " : "All ranks entered it",
+					  absent)
+			       : -1;
 
 		free(absent);
 		error = put_clean_note(out, length < 0 ? NULL : text);
@@ -185,11 +185,11 @@ static int put_problems(struct output *out, const struct run *run)
 	for (size_t m = 0; m < report->mismatch_count && m < 3 && !error; m++) {
 		const struct collective_mismatch *row = &report->mismatches[m];
 		char *text;
-		int length = asprintf(&text,
-				      "Collective number %zu differs between ranks in its %s: such "
-				      "ranks wait for ever or exchange wrong data.",
-				      row->number,
-				      row->what == MISMATCH_BYTES ? "size" : "operation");
+		int length =
+			asprintf(&text,
+				 "Collective number %zu differs between ranks in its %s: such "
+				 "ranks wait for ever or exchange wrong data.",
+				 row->number, row->what == MISMATCH_BYTES ? "size" : "operation");
 
 		error = put_clean_note(out, length < 0 ? NULL : text);
 	}
@@ -219,8 +219,9 @@ int summary_put_collectives(struct sink *sink, const struct run *run)
 	for (size_t h = 1; h < report->clocks.count && !error; h++)
 		error = put_clean_note(out, rank_clock_text(run, h));
 	if (!error && report->by_order_count)
-		put_note(out, "Some collectives do not say their communicator. They are compared by "
-			      "the order on their stream.");
+		put_note(out,
+			 "Some collectives do not say their communicator. They are compared by "
+			 "the order on their stream.");
 	if (!error)
 		error = put_rank_rows(sink, run);
 	return error ? error : put_causes(sink, run);
@@ -265,10 +266,10 @@ static void put_groups(struct json *json, const struct collectives_report *repor
 		const struct communicator *communicator =
 			&report->communicators.list[group->communicator];
 		double n = (double)communicator->member_count;
-		double bytes_per_second = group->transfer_ns ? algorithm_bytes(group, n) /
-								       (double)group->transfer_ns *
-								       1e9
-							     : 0;
+		double bytes_per_second =
+			group->transfer_ns
+				? algorithm_bytes(group, n) / (double)group->transfer_ns * 1e9
+				: 0;
 
 		json_begin_object(json, NULL);
 		json_string(json, "operation", collective_operation_names[group->operation]);
@@ -428,8 +429,8 @@ static int put_verdict(struct json *json, const struct run *run)
 		put_rank_numbers_json(json, &run->inputs->logs[verdict->log]);
 	}
 	if (verdict->kind == VERDICT_LINK)
-		put_communicator(json, &run->collectives_report.communicators
-						.list[verdict->communicator]);
+		put_communicator(
+			json, &run->collectives_report.communicators.list[verdict->communicator]);
 	if (verdict->kind == VERDICT_RANK || verdict->kind == VERDICT_MOVING)
 		json_string(json, "where",
 			    names_text(&run->paths.names,

@@ -2,7 +2,7 @@
 /*
  * Collects the collectives of a log while it is read.
  */
-#include "merge/ranks/rank_log.h"
+#include "merge/sums/rank_log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ struct device_collector {
 	size_t pending_count, pending_capacity;
 	struct running open[OPEN_MAX];
 	size_t open_count;
-	uint64_t busy_until_ns; /* end of all work so far other than collectives */
+	uint64_t busy_until_ns;	    /* end of all work so far other than collectives */
 	uint32_t streams[OPEN_MAX]; /* those with collectives, in the order of their first one */
 	size_t stream_count;
 };
@@ -222,8 +222,8 @@ static bool has_later(const struct device_collector *device, const struct entry 
 		const struct entry *entry = &device->pending[e];
 
 		if (entry->is_kernel &&
-		    (!is_before(entry, launch) || (entry->enter_ns == launch->enter_ns &&
-						   entry->end_ns > launch->start_ns)))
+		    (!is_before(entry, launch) ||
+		     (entry->enter_ns == launch->enter_ns && entry->end_ns > launch->start_ns)))
 			return true;
 	}
 	return false;
@@ -246,16 +246,15 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 	struct rank_collector *collector = log->collector;
 	const struct model *model = reading->model;
 	const struct entry launch = {.enter_ns = stretch->has_call ? stretch->enter_ns
-								    : stretch->start_ns,
+								   : stretch->start_ns,
 				     .start_ns = stretch->start_ns};
 	const struct collective_call *call =
 		stretch->has_call ? collective_calls_at(&model->collective_calls,
 							stretch->owner->thread, stretch->enter_ns)
 				  : NULL;
-	uint32_t member = member_of(log, model, stretch->device,
-				    call ? call->communicator
-					 : stream_number(device, stretch->stream),
-				    !call);
+	uint32_t member = member_of(
+		log, model, stretch->device,
+		call ? call->communicator : stream_number(device, stretch->stream), !call);
 	struct rank_collective *collective;
 
 	if (member == UINT32_MAX ||
@@ -273,8 +272,8 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 		.bytes = call ? call->bytes : 0,
 		.root = call ? call->root : UINT32_MAX,
 		.member = member,
-		.operation = call ? call->operation
-				  : model->shapes.rows[stretch->owner->what].operation,
+		.operation =
+			call ? call->operation : model->shapes.rows[stretch->owner->what].operation,
 		.is_overlapped = has_later(device, &launch),
 	};
 	collector->places[log->count] = stretch->place;
@@ -374,8 +373,8 @@ static int find_nodes(struct reading *reading, uint32_t *nodes)
 
 		if (nodes[place] != PATH_FAILED)
 			continue;
-		nodes[place] = build_tree_common_path(reading,
-						      &reading->aggregate.entries[place].owner);
+		nodes[place] =
+			build_tree_common_path(reading, &reading->aggregate.entries[place].owner);
 		error = nodes[place] == PATH_FAILED ? -ENOMEM : 0;
 	}
 	return error;
@@ -423,8 +422,8 @@ static int find_open_calls(struct reading *reading)
 		if (grow(&log->open_calls, &log->open_call_capacity, log->open_call_count + 1,
 			 sizeof(*log->open_calls)) < 0)
 			return -ENOMEM;
-		log->open_calls[log->open_call_count++] = (struct rank_open_call){
-			call->communicator, call->bytes, call->operation};
+		log->open_calls[log->open_call_count++] =
+			(struct rank_open_call){call->communicator, call->bytes, call->operation};
 	}
 	return 0;
 }

@@ -28,7 +28,8 @@ struct rank_member {
 	bool saw_join;	     /* the log has the beginning of the communicator */
 	uint32_t rank;	     /* in the communicator; UINT32_MAX: unknown */
 	uint32_t rank_count; /* of the communicator; 0: unknown */
-	uint64_t last_call_ns; /* begin of the last call of NCCL whose work is in the log; 0: none */
+	uint64_t
+		last_call_ns; /* begin of the last call of NCCL whose work is in the log; 0: none */
 };
 
 struct rank_collective {
@@ -36,11 +37,11 @@ struct rank_collective {
 	int64_t start_ns;
 	int64_t end_ns;
 	int64_t busy_until_ns; /* the end of other work of the device that began before end_ns */
-	uint64_t bytes; /* as in struct collective_call; 0: unknown */
+	uint64_t bytes;	       /* as in struct collective_call; 0: unknown */
 	size_t times_end; /* its entries in times end here; they begin where the previous ones end */
-	uint32_t member;    /* index in members */
-	uint32_t root;	    /* as in struct collective_call */
-	uint32_t node;	    /* its own call path in run->paths */
+	uint32_t member;  /* index in members */
+	uint32_t root;	  /* as in struct collective_call */
+	uint32_t node;	  /* its own call path in run->paths */
 	uint8_t operation;  /* enum collective_operation */
 	bool is_overlapped; /* work launched later began before its end */
 };
