@@ -242,6 +242,10 @@ static int begin(struct reading *reading)
 		return -ENOMEM;
 	idle_paths_begin(&reading->idle_paths, reading->run->cpu_logs, reading->process.log,
 			 reading->model, &reading->threads, &reading->aggregate);
+	if (reading->run->compares_ranks) {
+		reading->idle_paths.given = rank_log_add_idle;
+		reading->idle_paths.context = reading;
+	}
 	if (wants_exclusive || wants_idle) {
 		reading->timeline = timeline_new(wants_exclusive, wants_idle, &reading->aggregate,
 						 &reading->threads, &reading->model->pauses,

@@ -71,7 +71,7 @@ int findings_compare_ranks(struct run *run)
 		.rule = RULE_LATE_RANK,
 		.process_count = 1,
 		.process_index = log,
-		.cost_ns = report->rank_count ? verdict->cost_ns / report->rank_count : 0,
+		.cost_ns = (uint64_t)(verdict->share * report->job_ns),
 		.whole_ns = (uint64_t)report->job_ns,
 		.place_count = 1,
 		.place_all_count = 1,

@@ -259,10 +259,10 @@ static void find_job_time(struct collectives_report *report)
 	report->job_ns = last_ns > first_ns ? last_ns - first_ns : 0;
 }
 
-/* The part of the time of all ranks. */
-static double share_of(const struct collectives_report *report, uint64_t cost_ns)
+/* The part of the time of so many ranks. */
+static double share_of(const struct collectives_report *report, uint64_t cost_ns, size_t rank_count)
 {
-	double all_ns = report->job_ns * (double)report->rank_count;
+	double all_ns = report->job_ns * (double)rank_count;
 
 	return all_ns > 0 ? (double)cost_ns / all_ns : 0;
 }
@@ -295,7 +295,7 @@ static void judge_link(struct collectives_report *report, const struct run *run)
 		}
 	if (!most_ns)
 		return;
-	share = share_of(report, most_ns + waited_ns);
+	share = share_of(report, most_ns + waited_ns, report->rank_count);
 	if (share >= NOTABLE_SHARE &&
 	    (share > verdict->share || wait_cause_is_transfer(&run->paths, verdict->node)))
 		*verdict = (struct collectives_verdict){.kind = VERDICT_LINK,
@@ -331,7 +331,7 @@ static uint32_t main_cause(const struct collectives_report *report, size_t log)
 static void judge(struct collectives_report *report, const struct run *run)
 {
 	struct collectives_verdict *verdict = &report->verdict;
-	double share = share_of(report, report->exposed_ns);
+	double share = share_of(report, report->exposed_ns, report->rank_count);
 	size_t most = 0;
 
 	for (size_t l = 1; l < run->inputs->count; l++)
@@ -343,7 +343,9 @@ static void judge(struct collectives_report *report, const struct run *run)
 			.kind = VERDICT_RANK,
 			.log = most,
 			.cost_ns = report->ranks[most].cost_ns,
-			.share = share_of(report, report->ranks[most].cost_ns),
+			/* It does not wait itself. */
+			.share = share_of(report, report->ranks[most].cost_ns,
+					  report->rank_count - 1),
 			.node = main_cause(report, most)};
 	else if (share >= NOTABLE_SHARE)
 		*verdict = (struct collectives_verdict){.kind = VERDICT_MOVING,

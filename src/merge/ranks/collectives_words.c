@@ -26,10 +26,12 @@ static const char *name_of(const struct paths *paths, uint32_t node)
 /* Returns the index in leaves, or -1. */
 static int leaf_of(const struct paths *paths, uint32_t node)
 {
-	for (size_t l = 0; node != PATH_ROOT && l < sizeof(leaves) / sizeof(leaves[0]); l++)
-		if (!strncmp(name_of(paths, node), leaves[l].beginning,
-			     strlen(leaves[l].beginning)))
-			return (int)l;
+	/* What the CPU did comes below idle time. */
+	for (; node != PATH_ROOT; node = paths->nodes[node].parent)
+		for (size_t l = 0; l < sizeof(leaves) / sizeof(leaves[0]); l++)
+			if (!strncmp(name_of(paths, node), leaves[l].beginning,
+				     strlen(leaves[l].beginning)))
+				return (int)l;
 	return -1;
 }
 
@@ -66,6 +68,25 @@ uint32_t wait_cause_frame(const struct paths *paths, uint32_t node)
 	return innermost;
 }
 
+char *wait_cause_where(const struct paths *paths, uint32_t node)
+{
+	uint32_t frame = wait_cause_frame(paths, node);
+	const char *name = names_text(&paths->names, frame, NULL), *file, *slash;
+	const struct frame_line *line =
+		paths_is_user_code(paths, frame) ? paths_line(paths, frame) : NULL;
+	char *text, end[16];
+
+	if (!line || !line->line || line->line == LINE_SEVERAL)
+		return strdup(name);
+	snprintf(end, sizeof(end), ":%u)", line->line);
+	if (strstr(name, end))
+		return strdup(name);
+	file = names_text(&paths->names, line->file, NULL);
+	slash = strrchr(file, '/');
+	return asprintf(&text, "%s (%s:%u)", name, slash ? slash + 1 : file, line->line) < 0 ? NULL
+											     : text;
+}
+
 const char *verdict_kind_name(enum verdict_kind kind)
 {
 	static const char *const names[] = {[VERDICT_NONE] = "none",
@@ -76,20 +97,21 @@ const char *verdict_kind_name(enum verdict_kind kind)
 	return names[kind];
 }
 
-/* " Main cause: load_batch (data.py:88): a kernel takes longer there." or "". */
+/* " Main cause: load_batch (data.py:88); a kernel takes longer there." or "". */
 static char *cause_text(const struct run *run, const struct collectives_verdict *verdict)
 {
-	const struct paths *paths = &run->paths;
-	uint32_t frame = wait_cause_frame(paths, verdict->node);
-	int leaf = leaf_of(paths, verdict->node);
-	char *text;
+	char *where = wait_cause_where(&run->paths, verdict->node), *text;
+	int leaf = leaf_of(&run->paths, verdict->node), length;
 
-	if (frame == NAME_EMPTY)
+	if (where && !where[0]) {
+		free(where);
 		return strdup(" No call path takes longer there than in the other ranks.");
-	if (asprintf(&text, " Main cause: %s%s%s.", names_text(&paths->names, frame, NULL),
-		     leaf < 0 ? "" : "; ", leaf < 0 ? "" : leaves[leaf].what) < 0)
-		return NULL;
-	return text;
+	}
+	length = where ? asprintf(&text, " Main cause: %s%s%s.", where, leaf < 0 ? "" : "; ",
+				  leaf < 0 ? "" : leaves[leaf].what)
+		       : -1;
+	free(where);
+	return length < 0 ? NULL : text;
 }
 
 /* "node1, node2". */

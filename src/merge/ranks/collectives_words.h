@@ -19,6 +19,9 @@ const char *wait_cause_kind(const struct paths *paths, uint32_t node);
  */
 uint32_t wait_cause_frame(const struct paths *paths, uint32_t node);
 
+/* "load_batch (data.py:88)"; "" if there is no frame. */
+char *wait_cause_where(const struct paths *paths, uint32_t node);
+
 /* "rank", "moving", "link" or "none". */
 const char *verdict_kind_name(enum verdict_kind kind);
 

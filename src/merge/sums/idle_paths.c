@@ -75,6 +75,8 @@ static void give(struct idle_paths *paths, const struct owner *of_work, enum idl
 		return;
 	owner.what = IDLE_WHAT(class, path);
 	*idle_of(paths, &owner, &place) += ns;
+	if (paths->given && !paths->error)
+		paths->given(paths->context, place, ns);
 }
 
 static uint32_t intern(struct idle_paths *paths, const struct idle_path *path)
@@ -270,6 +272,8 @@ static uint32_t add_pending(struct idle_paths *paths, const struct gap *gap, enu
 
 	owner.what = IDLE_WHAT(class, IDLE_PATH_UNSAMPLED);
 	*idle_of(paths, &owner, &place) += ns;
+	if (paths->given && !paths->error)
+		paths->given(paths->context, place, ns);
 	if (grow(&paths->pending, &paths->pending_capacity, (size_t)place + 1,
 		 sizeof(*paths->pending)) < 0)
 		paths->error = -ENOMEM;

@@ -64,6 +64,9 @@ struct idle_hit {
 };
 
 struct idle_paths {
+	/* Called for each part of a gap with its place in the aggregate. May be NULL. */
+	void (*given)(void *context, uint32_t place, uint64_t ns);
+	void *context;
 	const struct cpu_logs *logs; /* NULL: this process was not sampled */
 	const struct input *input;   /* the log that is read */
 	const struct model *model;

@@ -31,6 +31,12 @@ struct place_time {
 	uint32_t units;
 };
 
+/* A part of the gap before the next work. */
+struct gap_part {
+	uint32_t place;
+	uint64_t ns;
+};
+
 /* A collective that may still run. */
 struct running {
 	size_t index; /* in the list */
@@ -53,7 +59,16 @@ struct rank_collector {
 	size_t taken_count, taken_capacity;
 	uint32_t *places; /* by collective: index in the aggregate */
 	size_t place_capacity;
+	struct gap_part *gap;
+	size_t gap_count, gap_capacity;
 };
+
+static struct rank_collector *collector_of(struct rank_log *log)
+{
+	if (!log->collector)
+		log->collector = calloc(1, sizeof(*log->collector));
+	return log->collector;
+}
 
 static bool is_before(const struct entry *entry, const struct entry *other)
 {
@@ -87,26 +102,29 @@ static int add_entry(struct device_collector *device, const struct stretch *stre
 	return 0;
 }
 
-static int add_gap(struct reading *reading, struct device_collector *device,
+/* Adds the parts of the gap before this work. */
+static int add_gap(struct rank_collector *collector, struct device_collector *device,
 		   const struct stretch *stretch)
 {
-	struct owner owner = *stretch->owner;
 	int error = 0;
 
-	owner.leaf = LEAF_IDLE;
-	for (int class = 0; class < IDLE_CLASSES && !error; class ++) {
-		uint32_t place;
-
-		if (!stretch->idle_ns[class])
-			continue;
-		owner.what = IDLE_WHAT(class, IDLE_PATH_NONE);
-		place = aggregate_index(&reading->aggregate, &owner);
-		error = place == TOTAL_FAILED
-				? -ENOMEM
-				: add_entry(device, stretch, place, stretch->idle_ns[class],
-					    stretch->start_ns);
-	}
+	for (size_t g = 0; g < collector->gap_count && !error; g++)
+		error = add_entry(device, stretch, collector->gap[g].place, collector->gap[g].ns,
+				  stretch->start_ns);
+	collector->gap_count = 0;
 	return error;
+}
+
+void rank_log_add_idle(void *context, uint32_t place, uint64_t ns)
+{
+	struct reading *reading = context;
+	struct rank_collector *collector = collector_of(&reading->rank_log);
+
+	if (!collector || grow(&collector->gap, &collector->gap_capacity, collector->gap_count + 1,
+			       sizeof(*collector->gap)) < 0)
+		reading->error = -ENOMEM;
+	else
+		collector->gap[collector->gap_count++] = (struct gap_part){place, ns};
 }
 
 static int compare_places(const void *a, const void *b)
@@ -312,16 +330,14 @@ static void note_overlap(struct rank_log *log, struct device_collector *device,
 int rank_log_add(struct reading *reading, const struct stretch *stretch)
 {
 	struct rank_log *log = &reading->rank_log;
+	struct rank_collector *collector = collector_of(log);
 	struct device_collector *device;
-	int error = 0;
+	int error;
 
-	if (!log->collector)
-		log->collector = calloc(1, sizeof(*log->collector));
-	if (!log->collector)
+	if (!collector)
 		return -ENOMEM;
-	device = &log->collector->devices[stretch->device];
-	if (stretch->has_gap)
-		error = add_gap(reading, device, stretch);
+	device = &collector->devices[stretch->device];
+	error = add_gap(collector, device, stretch);
 	if (error)
 		return error;
 	if (stretch->is_collective)
@@ -440,6 +456,7 @@ static void free_collector(struct rank_collector *collector)
 	if (collector) {
 		free(collector->taken);
 		free(collector->places);
+		free(collector->gap);
 	}
 	free(collector);
 }

@@ -68,6 +68,9 @@ struct rank_log {
 	struct rank_collector *collector; /* while reading */
 };
 
+/* Adds a part of the gap before the next work, as struct idle_paths gives it. context: the reading. */
+void rank_log_add_idle(void *context, uint32_t place, uint64_t ns);
+
 /* Adds work and the gap before it, in the order of its start. Returns 0 or -ENOMEM. */
 int rank_log_add(struct reading *reading, const struct stretch *stretch);
 

@@ -94,13 +94,15 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		return;
 	stretch.has_gap &= !is_blind;
 	collectives_add(&timeline->collectives, &timeline->sweeps[item->device], &stretch);
+	if (stretch.has_gap) {
+		struct owner idle_owner = owner;
+
+		idle_owner.leaf = LEAF_IDLE;
+		idle_paths_add(timeline->idle_paths, &idle_owner, stretch.gap_from_ns, &item->work,
+			       stretch.idle_ns);
+	}
 	if (timeline->listener.ran)
 		timeline->listener.ran(timeline->listener.context, &stretch);
-	if (!stretch.has_gap)
-		return;
-	owner.leaf = LEAF_IDLE;
-	idle_paths_add(timeline->idle_paths, &owner, stretch.gap_from_ns, &item->work,
-		       stretch.idle_ns);
 }
 
 static void next_work(void *context, void *item, bool is_late)

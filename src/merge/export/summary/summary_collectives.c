@@ -300,15 +300,20 @@ static int put_causes_json(struct json *json, const struct run *run)
 	json_begin_array(json, "causes");
 	for (size_t c = 0; c < report->cause_count && error >= 0; c++) {
 		const struct wait_cause *cause = &report->causes[c];
-		uint32_t frame = wait_cause_frame(&run->paths, cause->node);
+		char *where = wait_cause_where(&run->paths, cause->node);
 
+		if (!where) {
+			error = -ENOMEM;
+			break;
+		}
 		json_begin_object(json, NULL);
 		json_string(json, "process", run->labels[cause->log]);
 		put_rank_numbers_json(json, &run->inputs->logs[cause->log]);
 		json_u64(json, "wait_ns", cause->wait_ns);
 		json_u64(json, "exposed_wait_ns", cause->cost_ns);
 		json_string(json, "kind", wait_cause_kind(&run->paths, cause->node));
-		json_string(json, "where", names_text(&run->paths.names, frame, NULL));
+		json_string(json, "where", where);
+		free(where);
 		json_begin_array(json, "path");
 		error = paths_chain(&run->paths, cause->node, &chain, &capacity);
 		for (int f = 0; f < error; f++)
@@ -416,10 +421,13 @@ static void put_unfinished(struct json *json, const struct run *run)
 static int put_verdict(struct json *json, const struct run *run)
 {
 	const struct collectives_verdict *verdict = &run->collectives_report.verdict;
-	char *text = verdict_text(run);
+	char *text = verdict_text(run), *where = wait_cause_where(&run->paths, verdict->node);
 
-	if (!text)
+	if (!text || !where) {
+		free(text);
+		free(where);
 		return -ENOMEM;
+	}
 	json_begin_object(json, "verdict");
 	json_string(json, "kind", verdict_kind_name(verdict->kind));
 	json_u64(json, "cost_ns", verdict->cost_ns);
@@ -432,11 +440,10 @@ static int put_verdict(struct json *json, const struct run *run)
 		put_communicator(
 			json, &run->collectives_report.communicators.list[verdict->communicator]);
 	if (verdict->kind == VERDICT_RANK || verdict->kind == VERDICT_MOVING)
-		json_string(json, "where",
-			    names_text(&run->paths.names,
-				       wait_cause_frame(&run->paths, verdict->node), NULL));
+		json_string(json, "where", where);
 	json_string(json, "text", text);
 	json_end_object(json);
+	free(where);
 	free(text);
 	return 0;
 }
