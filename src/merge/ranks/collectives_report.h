@@ -9,15 +9,19 @@
 
 struct run;
 
+#define RANK_BINS 120 /* parts of the time of the job */
+
 /* Sums of one log. */
 struct rank_waits {
 	uint64_t collective_count;
-	uint64_t wait_ns;     /* it waited for others */
-	uint64_t exposed_ns;  /* of this: after all other work of its GPU */
-	uint64_t caused_ns;   /* others waited because of it */
-	uint64_t cost_ns;     /* the exposed part of this */
-	uint64_t transfer_ns; /* in collectives, after the last rank had come */
-	uint64_t late_count;  /* it was the last, and others waited noticeably */
+	uint64_t wait_ns;	  /* it waited for others */
+	uint64_t exposed_ns;	  /* of this: after all other work of its GPU */
+	uint64_t caused_ns;	  /* others waited because of it */
+	uint64_t cost_ns;	  /* the exposed part of this */
+	uint64_t transfer_ns;	  /* in collectives, after the last rank had come */
+	uint64_t late_count;	  /* it was the last */
+	float waiting[RANK_BINS]; /* part of the bin that it waited, without other work */
+	float late[RANK_BINS];	  /* part of the bin after the mean arrival of the others */
 };
 
 /* Collectives of one communicator with the same operation and size. */
