@@ -78,6 +78,24 @@ static int add_mismatch(struct collectives_report *report, size_t communicator, 
 	return 0;
 }
 
+/* Adds a span of time to the bins that it touches. */
+static void add_to_bins(const struct collectives_report *report, float bins[RANK_BINS],
+			double from_ns, double until_ns)
+{
+	double bin_ns = report->job_ns / RANK_BINS;
+	size_t first;
+
+	if (bin_ns <= 0 || from_ns >= until_ns)
+		return;
+	from_ns = fmax(from_ns - report->first_ns, 0);
+	until_ns = fmin(until_ns - report->first_ns, report->job_ns);
+	first = (size_t)(from_ns / bin_ns);
+	for (size_t b = first; b < RANK_BINS && (double)b * bin_ns < until_ns; b++)
+		bins[b] += (float)((fmin(until_ns, (double)(b + 1) * bin_ns) -
+				    fmax(from_ns, (double)b * bin_ns)) /
+				   bin_ns);
+}
+
 static void add_rank_waits(struct collectives_report *report,
 			   const struct communicator *communicator, size_t number)
 {
@@ -93,6 +111,11 @@ static void add_rank_waits(struct collectives_report *report,
 
 		if (!item)
 			continue;
+		if (m == arrivals->late)
+			add_to_bins(report, rank->late, arrivals->mean_ns, arrivals->last_ns);
+		else if (exposed_ns > 0)
+			add_to_bins(report, rank->waiting, arrivals->last_ns - exposed_ns,
+				    arrivals->last_ns);
 		rank->wait_ns += (uint64_t)wait_ns;
 		rank->exposed_ns += (uint64_t)exposed_ns;
 		report->wait_ns += (uint64_t)wait_ns;
@@ -256,6 +279,7 @@ static void find_job_time(struct collectives_report *report)
 					      comm_item(member, member->first + member->count - 1)
 						      ->end_ns));
 		}
+	report->first_ns = first_ns;
 	report->job_ns = last_ns > first_ns ? last_ns - first_ns : 0;
 }
 
@@ -374,6 +398,8 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 		report->count += run->rank_logs[l].count;
 		report->rank_count += run->rank_logs[l].count > 0;
 	}
+	if (!error)
+		find_job_time(report);
 	for (size_t c = 0; c < report->communicators.count && !error; c++) {
 		error = add_communicator(report, c);
 		if (!error)
@@ -381,7 +407,6 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	}
 	if (error)
 		return error;
-	find_job_time(report);
 	finish_groups(report);
 	error = blame_waits(report, run);
 	if (report->cause_count)

@@ -78,8 +78,9 @@ struct collectives_report {
 	uint64_t matched_count; /* found in all ranks */
 	uint64_t by_order_count, partial_count;
 	uint64_t wait_ns, exposed_ns;
-	size_t rank_count;	  /* logs with collectives */
-	double job_ns;		  /* from the first to the last collective */
+	size_t rank_count; /* logs with collectives */
+	double first_ns;   /* start of the first collective, on the clock of the first host */
+	double job_ns;	   /* from there to the end of the last */
 	struct rank_waits *ranks; /* by log of the inputs */
 	struct collective_group *groups;
 	size_t group_count, group_capacity;

@@ -227,6 +227,14 @@ int summary_put_collectives(struct sink *sink, const struct run *run)
 	return error ? error : put_causes(sink, run);
 }
 
+static void put_bins(struct json *json, const char *key, const float bins[RANK_BINS])
+{
+	json_begin_array(json, key);
+	for (size_t b = 0; b < RANK_BINS; b++)
+		json_u64(json, NULL, bins[b] < 1 ? (uint64_t)(100 * bins[b] + 0.5F) : 100);
+	json_end_array(json);
+}
+
 static void put_ranks_array(struct json *json, const struct run *run)
 {
 	json_begin_array(json, "ranks");
@@ -244,6 +252,8 @@ static void put_ranks_array(struct json *json, const struct run *run)
 		json_u64(json, "caused_exposed_ns", rank->cost_ns);
 		json_u64(json, "late_count", rank->late_count);
 		json_u64(json, "transfer_ns", rank->transfer_ns);
+		put_bins(json, "waiting_percent", rank->waiting);
+		put_bins(json, "late_percent", rank->late);
 		json_end_object(json);
 	}
 	json_end_array(json);
