@@ -36,7 +36,7 @@ static int copy_file(const char *from, const char *to)
 	return error;
 }
 
-/* A late log starts a third into its first step. */
+/* A late log starts somewhere in a step, after the first of them. */
 static uint64_t log_start_ns(const struct job *job, uint32_t rank)
 {
 	if (job->fault != FAULT_LATE_LOG || rank != job->guilty)
@@ -58,6 +58,18 @@ static void open_logs(const struct job *job, struct rank_log *logs, const char *
 	}
 }
 
+/* When the job would have ended without its fault, with the same jitter. */
+static uint64_t end_without_fault(const struct job *job, struct rank_log *logs)
+{
+	struct job healthy = *job;
+
+	healthy.fault = FAULT_NONE;
+	healthy.pause_count = 0;
+	for (uint32_t r = 0; r < job->rank_count; r++)
+		logs[r] = (struct rank_log){.job = &healthy, .rank = r};
+	return run_job(&healthy, logs, NULL);
+}
+
 static int run(struct job *job, struct rank_log *logs, const char *folder, const char *truth_name)
 {
 	char path[PATH_BYTES];
@@ -69,6 +81,7 @@ static int run(struct job *job, struct rank_log *logs, const char *folder, const
 	error = truth_open(&truth, job, path, job->rank_count <= RANKS_OF_SMALL_JOB);
 	if (error)
 		return error;
+	truth.end_without_fault_ns = end_without_fault(job, logs);
 	open_logs(job, logs, folder);
 	end_ns = run_job(job, logs, &truth);
 	if (!end_ns)

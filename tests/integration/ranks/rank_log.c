@@ -361,6 +361,14 @@ static void put_threads(struct rank_log *log, uint32_t pid, uint64_t start_ns)
 	}
 }
 
+/* Notes that the file has all rows of calls before that time, and no others. */
+static void note_cut(struct rank_log *log, uint64_t until_ns)
+{
+	log->cut_bytes = xt_writer_file_bytes(log->log.writer);
+	log->until_ns = until_ns;
+	memcpy(log->cut_row_counts, log->log.row_counts, sizeof(log->cut_row_counts));
+}
+
 void rank_log_path(const struct job *job, uint32_t rank, const char *folder, char out[PATH_BYTES])
 {
 	snprintf(out, PATH_BYTES, "%s/node%u.%u.xtr", folder,
@@ -393,16 +401,7 @@ void rank_log_open(struct rank_log *log, const struct job *job, uint32_t rank, c
 	for (enum place p = 0; p < PLACE_COUNT; p++)
 		put_place(log, p, outer);
 	flush_all(&log->log);
-}
-
-/* Notes that the file has all rows of calls before that time. Only the first note counts. */
-static void note_cut(struct rank_log *log, uint64_t until_ns)
-{
-	if (log->cut_bytes)
-		return;
-	log->cut_bytes = xt_writer_file_bytes(log->log.writer);
-	log->until_ns = until_ns;
-	memcpy(log->cut_row_counts, log->log.row_counts, sizeof(log->cut_row_counts));
+	note_cut(log, start_ns);
 }
 
 /* Writes all tables before a call when one is nearly full, as the tracer does. */
@@ -414,15 +413,15 @@ static void make_room(struct rank_log *log, uint64_t enter_ns)
 		if (log->log.tables[kinds[k]].row_count + 4 >
 		    log->log.tables[kinds[k]].row_capacity) {
 			flush_all(&log->log);
-			note_cut(log, enter_ns);
+			if (log->until_ns == log->start_ns)
+				note_cut(log, enter_ns);
 			return;
 		}
 }
 
-/* Damages the log: the file ends within a chunk, without the later rows. */
+/* Damages the log: the file ends within a chunk, after its first events. */
 static void cut_off(struct rank_log *log)
 {
-	note_cut(log, log->start_ns);
 	must(truncate(log->path, (off_t)log->cut_bytes + TORN_BYTES) ? -errno : 0);
 	memcpy(log->log.row_counts, log->cut_row_counts, sizeof(log->cut_row_counts));
 }

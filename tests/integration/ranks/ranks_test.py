@@ -24,7 +24,9 @@ BAD_INPUT = ("mismatch_operation", "mismatch_bytes", "hang", "missing", "duplica
              "late_start", "no_payload", "graphs")
 CLOCKS_WITHIN = 0.99       # share of the clocks that are within their stated error
 MEDIAN_ERROR_NS_MAX = 50_000
+SHARE_ABSOLUTE, SHARE_RELATIVE = 0.02, 0.25  # how far a stated cost may be from the truth
 ROUNDING_NS = 4            # of an instance, without clock errors
+DRIFT_MAX = 60e-6          # of the first host's clock, by which all is measured: nobody knows it
 
 
 class Differences(list):
@@ -51,10 +53,11 @@ class Result:
     def total(self, count):
         return sum(count(job) for job in self.jobs)
 
-    def error_ns(self):
-        """The largest stated error of a time difference between two hosts."""
-        errors = sorted(clock["error_ns"] or 0 for clock in self.content["clocks"])
-        return sum(errors[-2:])
+    def is_near(self, value, expected, count):
+        """Whether a sum of so many differences of times is right within the stated errors."""
+        errors = sorted(clock.get("error_ns") or 0 for clock in self.content["clocks"])
+        limit = (sum(errors[-2:]) + ROUNDING_NS) * count + DRIFT_MAX * expected
+        return abs(value - expected) <= limit
 
 
 def check_counts(result):
@@ -76,12 +79,13 @@ def check_waits(result):
     content, found = result.content, result.differences
     for job in result.jobs if len(result.jobs) == 1 else ():
         expected = job.waits_ns()
-        limit = (result.error_ns() + ROUNDING_NS) * len(job.matched())
         for row in content["ranks"]:
-            found.check(abs(row["wait_ns"] - expected[row["rank"]]) <= limit,
+            found.check(result.is_near(row["wait_ns"], expected[row["rank"]], len(job.present())),
                         f"wait of rank {row['rank']}: is {row['wait_ns']}, not "
-                        f"{expected[row['rank']]} +- {limit}")
-        found.same("wait_ns", content["wait_ns"], sum(row["wait_ns"] for row in content["ranks"]))
+                        f"{expected[row['rank']]}")
+        total = sum(row["wait_ns"] for row in content["ranks"])
+        found.check(abs(content["wait_ns"] - total) <= len(job.instances) * len(job.ranks),
+                    f"wait_ns: is {content['wait_ns']}, not {total}")
 
 
 def bandwidths(instances, transfer_ns):
@@ -100,37 +104,42 @@ def check_groups(result):
             map(job.has_range, job.instances)):
         return
     groups = collections.defaultdict(list)
-    for instance in job.matched():
+    for instance in job.present():
         groups[instance.communicator, instance.operation, instance.bytes].append(instance)
     rows = {(row["communicator"], row["operation"], row["bytes"]): row
             for row in result.content["groups"]}
     found.same("groups", sorted(rows), sorted(groups))
-    error_ns = result.error_ns() + ROUNDING_NS
     for key, instances in groups.items():
-        row = rows.get(key)
-        if not row:
-            continue
-        found.same(f"count of {key}", row["count"], len(instances))
-        found.same(f"ranks of {key}", row["ranks"], len(instances[0].ranks))
-        wait_ns = sum(sum(i.waits_ns()) for i in instances)
-        found.check(abs(row["wait_ns"] - wait_ns) <= error_ns * len(instances) * row["ranks"],
-                    f"wait of {key}: is {row['wait_ns']}, not {wait_ns}")
-        transfer_ns = statistics.median(min(i.end_ns) - max(i.start_ns) for i in instances)
-        if key[1] in ("Broadcast", "Reduce"):
-            continue
-        found.check(abs(row["transfer_ns"] - transfer_ns) <= error_ns,
-                    f"transfer of {key}: is {row['transfer_ns']}, not {transfer_ns}")
-        for name, expected in zip(("algorithm", "bus"), bandwidths(instances, row["transfer_ns"])):
-            value = row[name + "_bytes_per_second"]
-            found.check(abs(value - expected) <= 0.05 * expected,
-                        f"{name} bandwidth of {key}: is {value}, not {expected}")
+        if key in rows:
+            check_group(result, key, rows[key], instances)
+
+
+def check_group(result, key, row, instances):
+    found = result.differences
+    found.same(f"count of {key}", row["count"], len(instances))
+    wait_ns = sum(sum(i.waits_ns()) for i in instances)
+    found.check(result.is_near(row["wait_ns"], wait_ns, len(instances) * row["ranks"]),
+                f"wait of {key}: is {row['wait_ns']}, not {wait_ns}")
+    complete = [i for i in instances if len(i.ranks) == row["ranks"]]
+    if key[1] in ("Broadcast", "Reduce") or len(complete) < len(instances):
+        return
+    transfer_ns = statistics.median(min(i.end_ns) - max(i.start_ns) for i in instances)
+    # Either of two in the middle counts. Their jitter is 1 % and some 100 ns.
+    found.check(result.is_near(row["transfer_ns"], transfer_ns, 1) or
+                abs(row["transfer_ns"] - transfer_ns) < 500 + 0.02 * transfer_ns,
+                f"transfer of {key}: is {row['transfer_ns']}, not {transfer_ns}")
+    for name, expected in zip(("algorithm", "bus"), bandwidths(instances, row["transfer_ns"])):
+        value = row[name + "_bytes_per_second"]
+        found.check(abs(value - expected) <= 0.05 * expected,
+                    f"{name} bandwidth of {key}: is {value}, not {expected}")
 
 
 def check_causes(result):
     """The guilty rank causes most, and the path of its largest cause has the expected frame."""
     content, expected, found = result.content, result.job.verdict, result.differences
     caused = sum(row["caused_ns"] for row in content["ranks"])
-    found.check(caused <= content["wait_ns"], "more is caused than waited for", caused)
+    found.check(caused <= 1.001 * content["wait_ns"], "more is caused than waited for", caused,
+                content["wait_ns"])
     if expected["kind"] != "rank":
         return
     worst = max(content["ranks"], key=lambda row: row["caused_ns"])
@@ -147,7 +156,10 @@ def check_verdict(result):
     expected, verdict = result.job.verdict, result.content["verdict"]
     found = result.differences
     found.same("verdict kind", verdict["kind"], expected["kind"])
-    found.same("verdict rank", verdict["rank"], expected["rank"])
+    found.same("verdict rank", verdict.get("rank"), expected["rank"])
+    if expected["kind"] == "link":
+        found.check(expected["communicator"] in (None, verdict.get("communicator")),
+                    "link of the verdict", verdict.get("communicator"))
     if expected["kind"] == "rank":
         found.check(verdict["where"] in expected["where"],
                     f"where: is {verdict['where']!r}, not in {expected['where']}")
@@ -156,8 +168,17 @@ def check_verdict(result):
         found.check(word in verdict["text"], "text of the verdict", verdict["text"])
 
 
+def check_share(result):
+    """The stated share of the job's time is what the job would have saved without the fault."""
+    content, job = result.content, result.job.content
+    expected = 1 - job["end_without_fault_ns"] / job["end_ns"]
+    result.differences.check(abs(content["verdict"]["share"] - expected) <=
+                             SHARE_ABSOLUTE + SHARE_RELATIVE * expected,
+                             f"share: is {content['verdict']['share']:.3f}, not {expected:.3f}")
+
+
 def check_clocks(result):
-    """Offsets count against the first host, at the start of the job."""
+    """Offsets of the realtime clocks count against the first host, at a stated time."""
     if len(result.jobs) > 1:
         return
     clocks, job = result.content["clocks"], result.job
@@ -165,11 +186,12 @@ def check_clocks(result):
     hosts = {row["host"] for row in job.ranks if row["log"]}
     found.same("hosts", {clock["host"] for clock in clocks}, hosts)
     for clock in clocks[1:]:
-        if clock["error_ns"] is None:
+        if clock.get("error_ns") is None:
             found.append(f"clock of {clock['host']} has no error")
             continue
-        expected = job.realtime_offset_ns(clock["host"], 0) - \
-            job.realtime_offset_ns(clocks[0]["host"], 0)
+        at_ns = job.true_of_realtime_ns(clock["host"], clock["at_realtime_ns"])
+        expected = job.realtime_offset_ns(clock["host"], at_ns) - \
+            job.realtime_offset_ns(clocks[0]["host"], at_ns)
         result.clocks.append((clock["offset_ns"] - expected, clock["error_ns"]))
 
 
@@ -181,12 +203,14 @@ def check_mismatches(result):
                                            for m in rows}, expected)
     for mismatch in result.job.content["mismatches"]:
         for row in rows:
-            if (row["communicator"], row["index"]) == (mismatch["communicator"],
-                                                       mismatch["index"]):
-                ranks = [result.ranks[process] for process in row["processes"]]
-                result.differences.check(mismatch["rank"] in ranks, "mismatch of", ranks)
-                result.differences.same("values", set(map(str, row["values"])),
-                                        set(map(str, mismatch["values"])))
+            if (row["communicator"], row["index"]) != (mismatch["communicator"], mismatch["index"]):
+                continue
+            values = {result.ranks[process]: value
+                      for process, value in zip(row["processes"], row["values"])}
+            result.differences.same("value of the guilty rank", values.pop(mismatch["rank"], None),
+                                    mismatch["values"][1])
+            result.differences.same("values of the others", set(values.values()),
+                                    {mismatch["values"][0]})
 
 
 def check_unfinished(result):
@@ -204,16 +228,24 @@ def check_unfinished(result):
         result.differences.same("hang", rows.get(key), row)
 
 
-def check(args, scenario, seed, folder):
-    jobs = truth.make(args.maker, scenario, seed, folder)
-    done = subprocess.run([args.merge, jobs[0].folder, "--summary", "-"],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    result = Result(jobs, json.loads(done.stdout)["collectives"])
+def check_end(result, done):
+    """The exit status, and the names of damaged logs."""
     damaged = [row["log"] for row in result.job.ranks if row["log"] and row["until_ns"] is not None]
     for log in damaged:
         result.differences.check(log in done.stderr, f"{log} is not named", done.stderr)
-    if scenario != "hang":
+    if not result.job.content["unfinished"]:
         result.differences.same("exit status", done.returncode, 1 if damaged else 0)
+
+
+def check(args, scenario, seed, folder):
+    jobs = truth.make(args.maker, scenario, seed, folder)
+    done = subprocess.run([args.merge, jobs[0].folder, "--summary", "-"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    content = json.loads(done.stdout).get("collectives")
+    if content is None and len({rank for part in jobs[0].present() for rank in part.ranks}) < 2:
+        return [], []  # a single rank has nothing to compare
+    result = Result(jobs, content)
+    check_end(result, done)
     check_counts(result)
     check_waits(result)
     check_clocks(result)
@@ -223,14 +255,14 @@ def check(args, scenario, seed, folder):
     if scenario in (*BLAME, "no_payload", "graphs"):
         check_verdict(result)
         check_causes(result)
-    return result
+        check_share(result)
+    return result.differences, result.clocks
 
 
 def checked(args, scenario, seed, folder):
     """Any failure is a difference, so that the others are still reported."""
     try:
-        result = check(args, scenario, seed, folder)
-        return scenario, seed, list(result.differences), result.clocks
+        return scenario, seed, *check(args, scenario, seed, folder)
     except (KeyError, TypeError, ValueError, subprocess.CalledProcessError) as error:
         return scenario, seed, [f"{type(error).__name__}: {error}"], []
 

@@ -125,7 +125,8 @@ static void run_communicator(struct run *run, struct communicator *c, uint32_t s
 		if (arrival->has_launched)
 			finish(run, r, arrival->end_ns);
 	}
-	truth_add(run->truth, c, step, o, run->arrivals);
+	if (run->truth)
+		truth_add(run->truth, c, step, o, run->arrivals);
 	c->next_index++;
 }
 
@@ -276,6 +277,8 @@ uint64_t run_job(struct job *job, struct rank_log *logs, struct truth *truth)
 
 	run.ranks = calloc(job->rank_count, sizeof(*run.ranks));
 	run.arrivals = calloc(job->rank_count, sizeof(*run.arrivals));
+	for (uint32_t c = 0; c < job->communicator_count; c++)
+		job->communicators[c].next_index = 0;
 	if (run.ranks && run.arrivals) {
 		start_ranks(&run);
 		for (uint32_t s = 0; s < job->step_count; s++)

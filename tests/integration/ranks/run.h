@@ -28,8 +28,8 @@ struct rank_state {
 };
 
 /*
- * Runs all steps. logs: one for each rank, open or missing. Returns the end of the run, or 0 if out
- * of memory.
+ * Runs all steps. logs: one for each rank, open or missing. truth: NULL if not wanted. Returns the
+ * end of the run, or 0 if out of memory.
  */
 uint64_t run_job(struct job *job, struct rank_log *logs, struct truth *truth);
 

@@ -248,7 +248,8 @@ int truth_close(struct truth *truth, const struct rank_log *logs, uint64_t end_n
 	put_verdict(truth);
 	fprintf(truth->file, "\"mismatches\": [%s],\n\"unfinished\": [%s],\n", truth->mismatches,
 		truth->unfinished);
-	fprintf(truth->file, "\"end_ns\": %" PRIu64 "\n}\n", end_ns);
+	fprintf(truth->file, "\"end_ns\": %" PRIu64 ", \"end_without_fault_ns\": %" PRIu64 "\n}\n",
+		end_ns, truth->end_without_fault_ns);
 	free(truth->mismatches);
 	free(truth->unfinished);
 	error = ferror(truth->file) ? -EIO : 0;

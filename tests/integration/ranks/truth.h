@@ -2,7 +2,8 @@
 /*
  * The truth file: what happened in a job, in true time, as JSON.
  *
- * - scenario, seed, layout, stacks, steps, payloads, graphs, end_ns
+ * - scenario, seed, layout, stacks, steps, payloads, graphs, end_ns, end_without_fault_ns (with
+ *   the same jitter)
  * - collectives[]: communicator, index (in it), operation, bytes (NCCL's message size), step (-1:
  *   before the first), and lists by rank of the communicator: enter_ns of the call, start_ns,
  *   end_ns (null: never). Ranks without a log are included
@@ -35,6 +36,7 @@ struct truth {
 	const struct job *job;
 	bool has_collectives; /* else only what is known before the run */
 	uint32_t count;
+	uint64_t end_without_fault_ns;
 	/* Instances with a fault, to be listed at the end. */
 	char *mismatches, *unfinished;
 	size_t mismatches_bytes, unfinished_bytes;

@@ -3,13 +3,15 @@
 
 Waits follow one definition: a rank waits from its own start until the last start that it depends
 on, or until its own end if that is earlier. In a broadcast it depends on the root only. In a
-reduction only the root waits.
+reduction only the root waits. Of ranks without a log nothing is known: they delay nobody.
 """
 
 import json
 import pathlib
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+EPOCH_NS = 1_750_000_000_000_000_000  # realtime at true time 0, without offset
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,12 @@ class Instance:
     start_ns: tuple
     end_ns: tuple
 
+    def of(self, ranks):
+        """The part that these ranks took in it."""
+        kept = [at for at, rank in enumerate(self.ranks) if rank in ranks]
+        return replace(self, **{key: tuple(getattr(self, key)[at] for at in kept)
+                                for key in ("ranks", "enter_ns", "start_ns", "end_ns")})
+
     def waits_ns(self):
         last = max(self.start_ns)
         if self.operation == "Broadcast":
@@ -32,6 +40,8 @@ class Instance:
             until = [last, *self.start_ns[1:]]
         else:
             until = [last] * len(self.ranks)
+        if self.operation in ("Broadcast", "Reduce") and self.ranks[0] != 0:
+            until = self.start_ns  # the root is missing
         return [max(0, min(limit, end) - start)
                 for limit, start, end in zip(until, self.start_ns, self.end_ns)]
 
@@ -74,10 +84,22 @@ class Job:
     def kernel_count(self):
         return sum(len(self.recorded(i)) for i in self.instances)
 
+    def present(self):
+        """The instances as far as they are in the logs."""
+        parts = (i.of(self.recorded(i)) for i in self.instances)
+        return [part for part in parts if part.ranks]
+
+    def is_mismatch(self, instance):
+        return any((m["communicator"], m["index"]) == (instance.communicator, instance.index)
+                   for m in self.content["mismatches"])
+
     def waits_ns(self):
-        """By rank, over the matched instances."""
+        """By rank. Instances whose ranks disagree or whose root is unknown count nothing."""
         waits = [0] * len(self.ranks)
-        for instance in self.matched():
+        for instance in self.present():
+            has_root = instance.operation in ("Broadcast", "Reduce")
+            if self.is_mismatch(instance) or (has_root and not self.has_range(instance)):
+                continue
             for rank, wait in zip(instance.ranks, instance.waits_ns()):
                 waits[rank] += wait
         return waits
@@ -91,9 +113,13 @@ class Job:
         return (monotonic_ns - clock["boot_ns"]) / (1 + clock["drift_ppm"] * 1e-6)
 
     def realtime_offset_ns(self, host, true_ns):
-        """Realtime clock of the host, less true time."""
+        """Realtime clock of the host, less true time and EPOCH_NS."""
         clock = self.hosts[host]
         return clock["offset_ns"] + true_ns * clock["drift_ppm"] * 1e-6
+
+    def true_of_realtime_ns(self, host, realtime_ns):
+        clock = self.hosts[host]
+        return (realtime_ns - EPOCH_NS - clock["offset_ns"]) / (1 + clock["drift_ppm"] * 1e-6)
 
 
 def make(maker, scenario, seed, folder):
