@@ -66,6 +66,8 @@ struct blame {
 	double waited_ns; /* in collectives of other communicators, of all ranks */
 	struct suspect suspects[SUSPECTS_MAX];
 	size_t suspect_count;
+	size_t late; /* member that cost the others most */
+	double late_ns;
 	size_t node_count;
 };
 
@@ -96,27 +98,74 @@ static struct suspect *find_suspect(struct blame *blame, size_t member)
 	return NULL;
 }
 
-/* The members that came last in collectives of a block. Returns 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. If there are too many, the member is left out. */
+static int add_suspect(struct blame *blame, size_t member)
+{
+	struct suspect *suspect = &blame->suspects[blame->suspect_count];
+
+	if (find_suspect(blame, member) || blame->suspect_count == SUSPECTS_MAX)
+		return 0;
+	if (!suspect->ns)
+		suspect->ns = calloc(blame->node_count, sizeof(*suspect->ns));
+	if (!suspect->ns)
+		return -ENOMEM;
+	suspect->member = member;
+	suspect->wait_count = 0;
+	suspect->waited_ns = 0;
+	blame->suspect_count++;
+	return 0;
+}
+
+/* Returns the time of a member in the collectives of a block while nothing else ran on its GPU. */
+static double exposed_ns(const struct comm_member *member, const struct block *block)
+{
+	double sum_ns = 0;
+
+	for (size_t i = block->from; i < block->until; i++) {
+		const struct rank_collective *item = comm_item(member, i);
+		int64_t from_ns = item ? item->start_ns : 0;
+
+		if (item && item->busy_until_ns > from_ns)
+			from_ns = item->busy_until_ns;
+		if (item && item->end_ns > from_ns)
+			sum_ns += (double)(item->end_ns - from_ns);
+	}
+	return sum_ns;
+}
+
+/*
+ * Finds the member that the others waited for in a block: the one with the least exposed time. The
+ * others have more, as their work has ended: waits, and transfers that work would have hidden.
+ */
+static void find_cost(struct blame *blame, const struct block *block)
+{
+	double sum_ns = 0, least_ns = 0;
+	size_t count = blame->communicator->member_count;
+
+	for (size_t m = 0; m < count; m++) {
+		double own_ns = exposed_ns(&blame->communicator->members[m], block);
+
+		sum_ns += own_ns;
+		if (m && own_ns >= least_ns)
+			continue;
+		least_ns = own_ns;
+		blame->late = m;
+	}
+	blame->late_ns = count > 1 ? (sum_ns - least_ns) / (double)(count - 1) - least_ns : 0;
+}
+
+/* The members that came last in collectives of a block, and the one that cost most. */
 static int find_suspects(struct blame *blame, const struct block *block)
 {
-	blame->suspect_count = 0;
-	for (size_t i = block->from; i < block->until; i++) {
-		const struct arrivals *arrivals = &blame->communicator->arrivals[i];
-		struct suspect *suspect;
+	int error;
 
-		if (!arrivals->has_waits || find_suspect(blame, arrivals->late) ||
-		    blame->suspect_count == SUSPECTS_MAX)
-			continue;
-		suspect = &blame->suspects[blame->suspect_count++];
-		suspect->member = arrivals->late;
-		suspect->wait_count = 0;
-		suspect->waited_ns = 0;
-		if (!suspect->ns)
-			suspect->ns = calloc(blame->node_count, sizeof(*suspect->ns));
-		if (!suspect->ns)
-			return -ENOMEM;
-	}
-	return 0;
+	blame->suspect_count = 0;
+	find_cost(blame, block);
+	error = add_suspect(blame, blame->late);
+	for (size_t i = block->from; i < block->until && !error; i++)
+		if (blame->communicator->arrivals[i].has_waits)
+			error = add_suspect(blame, blame->communicator->arrivals[i].late);
+	return error;
 }
 
 static void add_path_time(struct blame *blame, struct suspect *suspect, uint32_t node, uint64_t ns)
@@ -252,12 +301,14 @@ static int add_inherited(struct blame *blame, size_t first, const struct suspect
 	return error;
 }
 
-/* Finds the causes of the wait in a collective. What is not explained belongs to the root. */
-static int find_shares(struct blame *blame, const struct arrivals *arrivals, size_t first)
+/*
+ * Finds the causes that made a member late, as parts of 1. What is not explained belongs to the root.
+ */
+static int find_shares(struct blame *blame, size_t late, double late_ns, size_t first)
 {
-	const struct suspect *suspect = find_suspect(blame, arrivals->late);
-	size_t log = blame->communicator->members[arrivals->late].log->log;
-	double late_ns = arrivals->last_ns - arrivals->mean_ns, more_ns, sum_ns, explained = 0;
+	const struct suspect *suspect = find_suspect(blame, late);
+	size_t log = blame->communicator->members[late].log->log;
+	double more_ns, sum_ns, explained = 0;
 	int error = 0;
 
 	if (!suspect || late_ns <= 0)
@@ -287,8 +338,9 @@ static int add_cause(struct collectives_report *report, size_t log, uint32_t nod
 {
 	struct wait_cause *cause = NULL;
 
-	if (!wait_ns)
+	if (!wait_ns && !cost_ns)
 		return 0;
+	report->cost_ns += cost_ns;
 	report->ranks[log].caused_ns += wait_ns;
 	report->ranks[log].cost_ns += cost_ns;
 	for (size_t c = report->cause_count; c-- > 0 && !cause;)
@@ -306,30 +358,48 @@ static int add_cause(struct collectives_report *report, size_t log, uint32_t nod
 	return 0;
 }
 
-/* Keeps the shares as parts of 1, with the rest as unknown, and charges the wait to them. */
-static int charge(struct blame *blame, uint32_t communicator, size_t number)
+/* Charges a wait, or what it costs, to the causes that made a member late. */
+static int charge(struct blame *blame, size_t late, double late_ns, double wait_ns, double cost_ns)
 {
-	const struct arrivals *arrivals = &blame->communicator->arrivals[number];
 	size_t first = blame->share_count;
 	double sum = 0;
-	int error = find_shares(blame, arrivals, first);
+	int error = find_shares(blame, late, late_ns, first);
 
 	for (size_t s = first; s < blame->share_count; s++)
 		sum += blame->shares[s].part;
 	if (!error && sum < 1)
-		error = add_share(blame, first,
-				  blame->communicator->members[arrivals->late].log->log, PATH_ROOT,
-				  1 - sum);
-	blame->share_begins[communicator][number] = first;
-	blame->share_ends[communicator][number] = blame->share_count;
+		error = add_share(blame, first, blame->communicator->members[late].log->log,
+				  PATH_ROOT, 1 - sum);
 	for (size_t s = first; s < blame->share_count && !error; s++) {
 		const struct share *share = &blame->shares[s];
 
 		error = add_cause(blame->report, share->log, share->node,
-				  (uint64_t)(arrivals->wait_ns * share->part),
-				  (uint64_t)(arrivals->exposed_ns * share->part));
+				  (uint64_t)(wait_ns * share->part),
+				  (uint64_t)(cost_ns * share->part));
 	}
 	return error;
+}
+
+/* Keeps the causes for collectives of other communicators that wait for this one. */
+static int charge_wait(struct blame *blame, uint32_t communicator, size_t number)
+{
+	const struct arrivals *arrivals = &blame->communicator->arrivals[number];
+	int error;
+
+	blame->share_begins[communicator][number] = blame->share_count;
+	error = charge(blame, arrivals->late, arrivals->last_ns - arrivals->mean_ns,
+		       arrivals->wait_ns, 0);
+	blame->share_ends[communicator][number] = blame->share_count;
+	return error;
+}
+
+/* Charges what a block cost the other ranks. */
+static int charge_cost(struct blame *blame, const struct block *block)
+{
+	size_t others = blame->communicator->arrivals[block->until - 1].present_count - 1;
+	double cost_ns = blame->late_ns * (double)others;
+
+	return cost_ns >= 1 ? charge(blame, blame->late, blame->late_ns, 0, cost_ns) : 0;
 }
 
 static void clear(struct blame *blame)
@@ -355,7 +425,9 @@ static int blame_block(struct blame *blame, const struct block *block)
 		for (size_t m = 0; m < blame->communicator->member_count && !error; m++)
 			error = add_times(blame, m, i);
 		if (!error && blame->communicator->arrivals[i].wait_ns > 0)
-			error = charge(blame, block->communicator, i);
+			error = charge_wait(blame, block->communicator, i);
+		if (!error && i + 1 == block->until && blame->communicator->arrivals[i].has_waits)
+			error = charge_cost(blame, block);
 	}
 	clear(blame);
 	return error;

@@ -355,14 +355,14 @@ static uint32_t main_cause(const struct collectives_report *report, size_t log)
 static void judge(struct collectives_report *report, const struct run *run)
 {
 	struct collectives_verdict *verdict = &report->verdict;
-	double share = share_of(report, report->exposed_ns, report->rank_count);
+	double share = share_of(report, report->cost_ns, report->rank_count);
 	size_t most = 0;
 
 	for (size_t l = 1; l < run->inputs->count; l++)
 		if (report->ranks[l].cost_ns > report->ranks[most].cost_ns)
 			most = l;
 	if (share >= NOTABLE_SHARE &&
-	    (double)report->ranks[most].cost_ns > SAME_SHARE * (double)report->exposed_ns)
+	    (double)report->ranks[most].cost_ns > SAME_SHARE * (double)report->cost_ns)
 		*verdict = (struct collectives_verdict){
 			.kind = VERDICT_RANK,
 			.log = most,
@@ -373,7 +373,7 @@ static void judge(struct collectives_report *report, const struct run *run)
 			.node = main_cause(report, most)};
 	else if (share >= NOTABLE_SHARE)
 		*verdict = (struct collectives_verdict){.kind = VERDICT_MOVING,
-							.cost_ns = report->exposed_ns,
+							.cost_ns = report->cost_ns,
 							.share = share,
 							.node = main_cause(report, SIZE_MAX)};
 	judge_link(report, run);

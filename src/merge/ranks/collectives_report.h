@@ -17,7 +17,7 @@ struct rank_waits {
 	uint64_t wait_ns;	  /* it waited for others */
 	uint64_t exposed_ns;	  /* of this: after all other work of its GPU */
 	uint64_t caused_ns;	  /* others waited because of it */
-	uint64_t cost_ns;	  /* the exposed part of this */
+	uint64_t cost_ns;	  /* other ranks were later because of it, in all */
 	uint64_t transfer_ns;	  /* in collectives, after the last rank had come */
 	uint64_t late_count;	  /* it was the last */
 	float waiting[RANK_BINS]; /* part of the bin that it waited, without other work */
@@ -42,7 +42,7 @@ struct wait_cause {
 	size_t log;    /* index in the inputs */
 	uint32_t node; /* in run->paths; PATH_ROOT: nothing took longer there than elsewhere */
 	uint64_t wait_ns;
-	uint64_t cost_ns; /* the exposed part */
+	uint64_t cost_ns; /* ranks were later because of it, in all */
 };
 
 enum mismatch { MISMATCH_OPERATION, MISMATCH_BYTES };
@@ -78,6 +78,7 @@ struct collectives_report {
 	uint64_t matched_count; /* found in all ranks */
 	uint64_t by_order_count, partial_count;
 	uint64_t wait_ns, exposed_ns;
+	uint64_t cost_ns;  /* later than without late ranks, in all ranks */
 	size_t rank_count; /* logs with collectives */
 	double first_ns;   /* start of the first collective, on the clock of the first host */
 	double job_ns;	   /* from there to the end of the last */

@@ -238,7 +238,8 @@ int communicators_find(struct communicators *out, const struct rank_log *logs, s
 		for (uint32_t m = 0; m < logs[l].member_count && !error; m++)
 			error = add_member(out, inputs, &logs[l], m, hosts);
 	for (size_t c = 0; c < out->count && !error; c++) {
-		if (out->list[c].member_count < 2) {
+		/* Of a communicator with missing ranks, one log may be left. */
+		if (out->list[c].member_count < 2 && out->list[c].rank_count < 2) {
 			free_one(&out->list[c]);
 			continue;
 		}

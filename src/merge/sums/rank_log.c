@@ -172,11 +172,11 @@ static int take_entries(struct rank_log *log, struct device_collector *device,
 	for (size_t e = 0; e < device->pending_count; e++) {
 		const struct entry *entry = &device->pending[e];
 
-		if (is_before(entry, launch) && entry->end_ns <= launch->start_ns)
-			collector->taken[first + taken++] =
-				(struct place_time){entry->place, entry->units};
-		else
+		if (!is_before(entry, launch) || entry->end_ns > launch->start_ns) {
 			device->pending[kept++] = *entry;
+			continue;
+		}
+		collector->taken[first + taken++] = (struct place_time){entry->place, entry->units};
 	}
 	device->pending_count = kept;
 	if (!log->lacks_times)
@@ -420,6 +420,13 @@ static bool is_member(const struct rank_log *log, uint64_t communicator)
  * Notes the calls after the last collective of their communicator. If it had no work at all, that
  * is known of other ranks only, so the process is a member of all communicators that it joined.
  */
+static int compare_open_calls(const void *a, const void *b)
+{
+	const struct rank_open_call *x = a, *y = b;
+
+	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+}
+
 static int find_open_calls(struct reading *reading)
 {
 	const struct collective_calls *calls = &reading->model->collective_calls;
@@ -438,9 +445,13 @@ static int find_open_calls(struct reading *reading)
 		if (grow(&log->open_calls, &log->open_call_capacity, log->open_call_count + 1,
 			 sizeof(*log->open_calls)) < 0)
 			return -ENOMEM;
-		log->open_calls[log->open_call_count++] =
-			(struct rank_open_call){call->communicator, call->bytes, call->operation};
+		log->open_calls[log->open_call_count++] = (struct rank_open_call){
+			call->begin_ns, call->communicator, call->bytes, call->operation};
 	}
+	/* Several threads may use a communicator. */
+	if (log->open_call_count)
+		qsort(log->open_calls, log->open_call_count, sizeof(*log->open_calls),
+		      compare_open_calls);
 	return 0;
 }
 

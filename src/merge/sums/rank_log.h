@@ -48,6 +48,7 @@ struct rank_collective {
 
 /* A call of NCCL without its work. */
 struct rank_open_call {
+	uint64_t begin_ns; /* on the clock of the log */
 	uint64_t communicator;
 	uint64_t bytes;
 	uint8_t operation;

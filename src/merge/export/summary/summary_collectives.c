@@ -103,8 +103,7 @@ static int put_cause(struct output *out, const struct run *run, const struct wai
 	size_t length;
 
 	format_time(time, cause->cost_ns);
-	format_share(share,
-		     100 * (double)cause->cost_ns / (double)run->collectives_report.exposed_ns);
+	format_share(share, 100 * (double)cause->cost_ns / (double)run->collectives_report.cost_ns);
 	if (cause->node != PATH_ROOT)
 		path = paths_text(&run->paths, cause->node, &length);
 	if (asprintf(&text, "%s: %s", run->labels[cause->log],
@@ -130,7 +129,7 @@ static int put_causes(struct sink *sink, const struct run *run)
 	int error = 0;
 
 	while (count < report->cause_count &&
-	       report->causes[count].cost_ns > report->exposed_ns / CAUSE_SHARE_PART)
+	       report->causes[count].cost_ns > report->cost_ns / CAUSE_SHARE_PART)
 		count++;
 	shown = rows_to_show(count, sink->settings);
 	if (!count || report->verdict.kind == VERDICT_NONE)
@@ -249,7 +248,7 @@ static void put_ranks_array(struct json *json, const struct run *run)
 		json_u64(json, "wait_ns", rank->wait_ns);
 		json_u64(json, "exposed_wait_ns", rank->exposed_ns);
 		json_u64(json, "caused_ns", rank->caused_ns);
-		json_u64(json, "caused_exposed_ns", rank->cost_ns);
+		json_u64(json, "cost_ns", rank->cost_ns);
 		json_u64(json, "late_count", rank->late_count);
 		json_u64(json, "transfer_ns", rank->transfer_ns);
 		put_bins(json, "waiting_percent", rank->waiting);
@@ -320,7 +319,7 @@ static int put_causes_json(struct json *json, const struct run *run)
 		json_string(json, "process", run->labels[cause->log]);
 		put_rank_numbers_json(json, &run->inputs->logs[cause->log]);
 		json_u64(json, "wait_ns", cause->wait_ns);
-		json_u64(json, "exposed_wait_ns", cause->cost_ns);
+		json_u64(json, "cost_ns", cause->cost_ns);
 		json_string(json, "kind", wait_cause_kind(&run->paths, cause->node));
 		json_string(json, "where", where);
 		free(where);
@@ -472,6 +471,7 @@ int put_collectives_json(struct json *json, const struct run *run)
 	json_u64(json, "partial", report->partial_count);
 	json_u64(json, "wait_ns", report->wait_ns);
 	json_u64(json, "exposed_wait_ns", report->exposed_ns);
+	json_u64(json, "cost_ns", report->cost_ns);
 	json_u64(json, "job_ns", (uint64_t)report->job_ns);
 	error = put_verdict(json, run);
 	put_ranks_array(json, run);
