@@ -355,7 +355,8 @@ static uint32_t main_cause(const struct collectives_report *report, size_t log)
 static void judge(struct collectives_report *report, const struct run *run)
 {
 	struct collectives_verdict *verdict = &report->verdict;
-	double share = share_of(report, report->cost_ns, report->rank_count);
+	size_t others = report->rank_count ? report->rank_count - 1 : 0;
+	double share = share_of(report, report->cost_ns, others);
 	size_t most = 0;
 
 	for (size_t l = 1; l < run->inputs->count; l++)

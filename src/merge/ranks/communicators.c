@@ -46,12 +46,14 @@ static struct communicator *find_one(struct communicators *out, const struct inp
 
 /* Returns 1 if the log was left out as a duplicate, 0, or -ENOMEM. */
 static int check_duplicate(struct communicators *out, const struct communicator *communicator,
-			   const struct rank_log *log, uint32_t rank)
+			   const struct rank_log *log, const struct inputs *inputs)
 {
-	for (size_t m = 0; m < communicator->member_count && rank != UINT32_MAX; m++) {
-		const struct comm_member *other = &communicator->members[m];
+	uint32_t rank = inputs->logs[log->log].rank;
 
-		if (other->rank != rank || other->log == log)
+	for (size_t m = 0; m < communicator->member_count && rank != RANK_UNKNOWN; m++) {
+		const struct rank_log *other = communicator->members[m].log;
+
+		if (inputs->logs[other->log].rank != rank || other == log)
 			continue;
 		for (size_t d = 0; d < out->duplicate_count; d++)
 			if (out->duplicates[d].log == log->log)
@@ -60,7 +62,7 @@ static int check_duplicate(struct communicators *out, const struct communicator 
 			 sizeof(*out->duplicates)) < 0)
 			return -ENOMEM;
 		out->duplicates[out->duplicate_count++] =
-			(struct duplicate_rank){log->log, other->log->log, rank};
+			(struct duplicate_rank){log->log, other->log, rank};
 		return 1;
 	}
 	return 0;
@@ -86,8 +88,7 @@ static int add_member(struct communicators *out, const struct inputs *inputs,
 	const struct rank_member *member = &log->members[m];
 	struct communicator *communicator = find_one(out, inputs, log, member);
 	struct comm_member *to;
-	uint32_t rank = member->rank != UINT32_MAX ? member->rank : inputs->logs[log->log].rank;
-	int error = communicator ? check_duplicate(out, communicator, log, rank) : -ENOMEM;
+	int error = communicator ? check_duplicate(out, communicator, log, inputs) : -ENOMEM;
 
 	if (error)
 		return error < 0 ? error : 0;
@@ -96,7 +97,7 @@ static int add_member(struct communicators *out, const struct inputs *inputs,
 		return -ENOMEM;
 	to = &communicator->members[communicator->member_count++];
 	*to = (struct comm_member){
-		.log = log, .member = member, .rank = rank, .host = hosts[log->log]};
+		.log = log, .member = member, .rank = member->rank, .host = hosts[log->log]};
 	if (member->rank_count)
 		communicator->rank_count = member->rank_count;
 	return add_items(to, m);
@@ -220,6 +221,25 @@ static void number_items(struct communicator *communicator)
 	free(firsts);
 }
 
+/*
+ * A log that begins late does not have the rank in the communicator. If that of the others is their
+ * rank in the job, so is this.
+ */
+static void complete_ranks(struct communicator *communicator, const struct inputs *inputs)
+{
+	bool is_job = true;
+
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		const struct comm_member *member = &communicator->members[m];
+
+		is_job &= member->rank == UINT32_MAX ||
+			  member->rank == inputs->logs[member->log->log].rank;
+	}
+	for (size_t m = 0; m < communicator->member_count && is_job; m++)
+		communicator->members[m].rank =
+			inputs->logs[communicator->members[m].log->log].rank;
+}
+
 static void free_one(struct communicator *communicator)
 {
 	for (size_t m = 0; m < communicator->member_count; m++)
@@ -244,6 +264,7 @@ int communicators_find(struct communicators *out, const struct rank_log *logs, s
 			continue;
 		}
 		number_items(&out->list[c]);
+		complete_ranks(&out->list[c], inputs);
 		out->list[kept++] = out->list[c];
 	}
 	if (!error)

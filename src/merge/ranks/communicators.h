@@ -21,7 +21,7 @@ struct comm_member {
 	size_t count;
 	size_t item_capacity;
 	size_t first;  /* number of items[0] in the communicator */
-	uint32_t rank; /* in the communicator, or else in the job; UINT32_MAX: unknown */
+	uint32_t rank; /* in the communicator; UINT32_MAX: unknown */
 	uint32_t host; /* index in the clocks */
 };
 
