@@ -14,7 +14,7 @@
 #define NOTABLE_SHARE 0.02 /* of the time of the job: less than this has no verdict */
 #define SAME_SHARE    0.6  /* of all waits: the same rank causes them */
 #define SLOW_FACTOR   1.5  /* a transfer is slow if it takes so much longer than comparable ones */
-#define FAST_PART     0.2  /* comparable transfers: the fastest fifth */
+#define FAST_PART     0.05 /* comparable transfers: the fastest twentieth */
 
 static struct collective_group *group_of(struct collectives_report *report, size_t communicator,
 					 const struct arrivals *arrivals)
