@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "log/base/hash_table.h"
 #include "merge/exporter.h"
 #include "merge/ranks/arrivals.h"
 
@@ -332,29 +333,40 @@ static int find_shares(struct blame *blame, size_t late, double late_ns, size_t 
 	return error;
 }
 
-/* Adds a cause, or time to a known one. Returns 0 or -ENOMEM. */
+/* Returns a cause, which is added if needed; NULL if out of memory. */
+static struct wait_cause *cause_of(struct collectives_report *report, size_t log, uint32_t node)
+{
+	uint32_t hash = xt_hash_u64((uint64_t)log << 32 | node);
+	struct xt_hash_slot *slot;
+
+	if (!xt_hash_reserve(&report->cause_table, report->cause_count + 1) ||
+	    grow(&report->causes, &report->cause_capacity, report->cause_count + 1,
+		 sizeof(*report->causes)) < 0)
+		return NULL;
+	for (slot = xt_hash_first(&report->cause_table, hash); slot->item;
+	     slot = xt_hash_next(&report->cause_table, slot)) {
+		struct wait_cause *cause = &report->causes[slot->item - 1];
+
+		if (cause->log == log && cause->node == node)
+			return cause;
+	}
+	report->causes[report->cause_count++] = (struct wait_cause){.log = log, .node = node};
+	*slot = (struct xt_hash_slot){hash, (uint32_t)report->cause_count};
+	return &report->causes[report->cause_count - 1];
+}
+
 static int add_cause(struct collectives_report *report, size_t log, uint32_t node, uint64_t wait_ns,
 		     uint64_t cost_ns)
 {
-	struct wait_cause *cause = NULL;
+	struct wait_cause *cause = cause_of(report, log, node);
 
-	if (!wait_ns && !cost_ns)
-		return 0;
+	if (!cause)
+		return -ENOMEM;
+	cause->wait_ns += wait_ns;
+	cause->cost_ns += cost_ns;
 	report->cost_ns += cost_ns;
 	report->ranks[log].caused_ns += wait_ns;
 	report->ranks[log].cost_ns += cost_ns;
-	for (size_t c = report->cause_count; c-- > 0 && !cause;)
-		if (report->causes[c].log == log && report->causes[c].node == node)
-			cause = &report->causes[c];
-	if (!cause) {
-		if (grow(&report->causes, &report->cause_capacity, report->cause_count + 1,
-			 sizeof(*report->causes)) < 0)
-			return -ENOMEM;
-		cause = &report->causes[report->cause_count++];
-		*cause = (struct wait_cause){.log = log, .node = node};
-	}
-	cause->wait_ns += wait_ns;
-	cause->cost_ns += cost_ns;
 	return 0;
 }
 
@@ -373,9 +385,10 @@ static int charge(struct blame *blame, size_t late, double late_ns, double wait_
 	for (size_t s = first; s < blame->share_count && !error; s++) {
 		const struct share *share = &blame->shares[s];
 
-		error = add_cause(blame->report, share->log, share->node,
-				  (uint64_t)(wait_ns * share->part),
-				  (uint64_t)(cost_ns * share->part));
+		if ((uint64_t)(wait_ns * share->part) || (uint64_t)(cost_ns * share->part))
+			error = add_cause(blame->report, share->log, share->node,
+					  (uint64_t)(wait_ns * share->part),
+					  (uint64_t)(cost_ns * share->part));
 	}
 	return error;
 }

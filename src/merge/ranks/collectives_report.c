@@ -237,14 +237,25 @@ static double fast_ns(const struct collectives_report *report, const struct coll
 	return result;
 }
 
+/* Sets what fast transfers take in all groups that are like one. */
+static void set_fast(struct collectives_report *report, const struct collective_group *like)
+{
+	double ns = fast_ns(report, like);
+
+	for (size_t g = 0; g < report->group_count; g++)
+		if (is_like(report, &report->groups[g], like))
+			report->groups[g].fast_ns = ns;
+}
+
 static void finish_groups(struct collectives_report *report)
 {
 	for (size_t g = 0; g < report->group_count; g++) {
 		struct collective_group *group = &report->groups[g];
-		double fast = fast_ns(report, group);
 
 		if (!group->transfer_count)
 			continue;
+		if (group->fast_ns <= 0)
+			set_fast(report, group);
 		qsort(group->transfers_ns, group->transfer_count, sizeof(*group->transfers_ns),
 		      compare_ns);
 		group->transfer_ns =
@@ -253,8 +264,9 @@ static void finish_groups(struct collectives_report *report)
 				   2);
 		/* Transfers of unknown sizes cannot be compared. */
 		for (size_t t = 0; t < group->transfer_count && group->bytes; t++)
-			if (group->transfers_ns[t] > SLOW_FACTOR * fast)
-				group->slow_ns += (uint64_t)(group->transfers_ns[t] - fast);
+			if (group->transfers_ns[t] > SLOW_FACTOR * group->fast_ns)
+				group->slow_ns +=
+					(uint64_t)(group->transfers_ns[t] - group->fast_ns);
 	}
 }
 
@@ -425,6 +437,7 @@ void collectives_report_free(struct collectives_report *report)
 	free(report->ranks);
 	free(report->groups);
 	free(report->causes);
+	xt_hash_free(&report->cause_table);
 	free(report->mismatches);
 	free(report->unfinished);
 	*report = (struct collectives_report){0};

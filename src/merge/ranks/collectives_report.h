@@ -5,6 +5,7 @@
 #ifndef XT_MERGE_COLLECTIVES_REPORT_H
 #define XT_MERGE_COLLECTIVES_REPORT_H
 
+#include "log/base/hash_table.h"
 #include "merge/ranks/rank_clocks.h"
 
 struct run;
@@ -32,6 +33,7 @@ struct collective_group {
 	uint64_t count;
 	uint64_t wait_ns;     /* of all ranks */
 	uint64_t transfer_ns; /* median */
+	double fast_ns;	      /* what the fastest of comparable transfers take */
 	uint64_t slow_ns;     /* beyond what comparable transfers take, in all */
 	double *transfers_ns;
 	size_t transfer_count, transfer_capacity;
@@ -87,6 +89,7 @@ struct collectives_report {
 	size_t group_count, group_capacity;
 	struct wait_cause *causes; /* largest first */
 	size_t cause_count, cause_capacity;
+	struct xt_hash_table cause_table; /* by log and node; until the causes are sorted */
 	struct collective_mismatch *mismatches;
 	size_t mismatch_count, mismatch_capacity;
 	struct unfinished_collective *unfinished;

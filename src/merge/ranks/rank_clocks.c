@@ -71,36 +71,47 @@ static void add_item(struct side *side, double start_ns, double end_ns)
 	side->count++;
 }
 
-static int add_bound(struct bounds *bounds, const struct rank_clocks *clocks,
-		     const struct communicator *communicator, size_t number, uint32_t host)
+static int add_bound(struct bounds *bounds, const struct side *own, const struct side *others)
 {
-	struct side others = {0}, own = {0};
+	if (grow(&bounds->list, &bounds->capacity, bounds->count + 1, sizeof(*bounds->list)) < 0)
+		return -ENOMEM;
+	if (!bounds->count)
+		bounds->first_ns = own->end_ns;
+	bounds->list[bounds->count++] =
+		(struct bound){own->end_ns - bounds->first_ns, others->start_ns - own->end_ns,
+			       others->end_ns - own->start_ns, others->end_ns - own->end_ns};
+	bounds->span_ns = fmax(bounds->span_ns, own->end_ns - bounds->first_ns);
+	return 0;
+}
+
+/*
+ * Adds a bound for each host that is not aligned yet and takes part in a collective with those that
+ * are. sides: by host, zeros.
+ */
+static int add_bounds(struct bounds *bounds, const struct rank_clocks *clocks,
+		      const struct communicator *communicator, size_t number, struct side *sides)
+{
+	struct side aligned = {0};
+	int error = 0;
 
 	for (size_t m = 0; m < communicator->member_count; m++) {
 		const struct comm_member *member = &communicator->members[m];
 		const struct rank_clock *clock = &clocks->list[member->host];
 		const struct rank_collective *item = comm_item(member, number);
 
-		if (!item || (member->host != host && !clock->is_aligned))
-			continue;
-		if (!collective_needs_all(item->operation))
-			return 0;
-		if (member->host == host)
-			add_item(&own, (double)item->start_ns, (double)item->end_ns);
-		else
-			add_item(&others, rank_clock_ns(clock, item->start_ns),
+		if (item && collective_needs_all(item->operation))
+			add_item(clock->is_aligned ? &aligned : &sides[member->host],
+				 rank_clock_ns(clock, item->start_ns),
 				 rank_clock_ns(clock, item->end_ns));
 	}
-	if (!own.count || !others.count)
-		return 0;
-	if (!bounds->count)
-		bounds->first_ns = own.end_ns;
-	if (grow(&bounds->list, &bounds->capacity, bounds->count + 1, sizeof(*bounds->list)) < 0)
-		return -ENOMEM;
-	bounds->list[bounds->count++] =
-		(struct bound){own.end_ns - bounds->first_ns, others.start_ns - own.end_ns,
-			       others.end_ns - own.start_ns, others.end_ns - own.end_ns};
-	return 0;
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		uint32_t host = communicator->members[m].host;
+
+		if (sides[host].count && aligned.count && !error)
+			error = add_bound(&bounds[host], &sides[host], &aligned);
+		sides[host] = (struct side){0};
+	}
+	return error;
 }
 
 /* The possible offsets for a drift. If low is above high, there is none. */
@@ -230,39 +241,38 @@ static int align(struct rank_clock *clock, const struct bounds *bounds)
 	return 0;
 }
 
-/* Aligns a host with those that are aligned. Returns 0 or -ENOMEM. */
-static int align_host(struct rank_clocks *clocks, const struct communicators *communicators,
-		      uint32_t host)
+/* Aligns the hosts that share collectives with aligned ones. Returns their number or -ENOMEM. */
+static int align_next(struct rank_clocks *clocks, const struct communicators *communicators,
+		      struct bounds *bounds, struct side *sides)
 {
-	struct bounds bounds = {0};
-	int error = 0;
+	int error = 0, aligned = 0;
 
 	for (size_t c = 0; c < communicators->count; c++)
 		for (size_t i = 0; i < communicators->list[c].instance_count && !error; i++)
-			error = add_bound(&bounds, clocks, &communicators->list[c], i, host);
-	for (size_t b = 0; b < bounds.count; b++)
-		bounds.span_ns = fmax(bounds.span_ns, bounds.list[b].at_ns);
-	if (!error && bounds.count)
-		error = align(&clocks->list[host], &bounds);
-	free(bounds.list);
-	return error;
+			error = add_bounds(bounds, clocks, &communicators->list[c], i, sides);
+	for (size_t h = 0; h < clocks->count; h++) {
+		if (!error && bounds[h].count) {
+			error = align(&clocks->list[h], &bounds[h]);
+			aligned++;
+		}
+		free(bounds[h].list);
+		bounds[h] = (struct bounds){0};
+	}
+	return error ? error : aligned;
 }
 
 int rank_clocks_align(struct rank_clocks *clocks, const struct communicators *communicators)
 {
-	bool is_progress = true;
-	int error = 0;
+	struct bounds *bounds = calloc(clocks->count + 1, sizeof(*bounds));
+	struct side *sides = calloc(clocks->count + 1, sizeof(*sides));
+	int aligned = bounds && sides ? 1 : -ENOMEM;
 
-	while (is_progress && !error) {
-		is_progress = false;
-		for (uint32_t h = 0; h < clocks->count && !error; h++) {
-			if (clocks->list[h].is_aligned)
-				continue;
-			error = align_host(clocks, communicators, h);
-			is_progress |= clocks->list[h].is_aligned;
-		}
-	}
-	return error;
+	/* Hosts may be connected through others only. */
+	while (aligned > 0 && clocks->count > 1)
+		aligned = align_next(clocks, communicators, bounds, sides);
+	free(bounds);
+	free(sides);
+	return aligned < 0 ? aligned : 0;
 }
 
 void rank_clocks_free(struct rank_clocks *clocks)

@@ -14,8 +14,9 @@
 
 #define PENDING_MAX    (1u << 20) /* entries that wait for a collective; the oldest are dropped */
 #define TAKEN_MAX      (8u << 20) /* entries of a log; more are not kept */
-#define OPEN_MAX       16	  /* collectives of a device that may still run */
-#define TIMES_UNIT_LOG 4	  /* times are kept in units of 16 ns */
+#define MEMBER_FAILED  UINT16_MAX
+#define OPEN_MAX       16 /* collectives of a device that may still run */
+#define TIMES_UNIT_LOG 4  /* times are kept in units of 16 ns */
 
 struct entry {
 	uint64_t enter_ns, start_ns; /* the order of launches */
@@ -206,8 +207,8 @@ static void note_join(struct rank_member *member, const struct collective_calls 
 		}
 }
 
-/* Returns the index of a member, or UINT32_MAX if out of memory. */
-static uint32_t member_of(struct rank_log *log, const struct model *model, uint32_t device,
+/* Returns the index of a member, or MEMBER_FAILED if out of memory. */
+static uint16_t member_of(struct rank_log *log, const struct model *model, uint32_t device,
 			  uint64_t communicator, bool is_by_order)
 {
 	struct rank_member *member;
@@ -217,17 +218,18 @@ static uint32_t member_of(struct rank_log *log, const struct model *model, uint3
 		if (log->members[m].device == device &&
 		    log->members[m].communicator == communicator &&
 		    log->members[m].is_by_order == is_by_order)
-			return (uint32_t)m;
-	if (grow(&log->members, &log->member_capacity, log->member_count + 1,
+			return (uint16_t)m;
+	if (log->member_count == MEMBER_FAILED ||
+	    grow(&log->members, &log->member_capacity, log->member_count + 1,
 		 sizeof(*log->members)) < 0)
-		return UINT32_MAX;
+		return MEMBER_FAILED;
 	member = &log->members[log->member_count];
 	*member = (struct rank_member){.device = device,
 				       .communicator = communicator,
 				       .is_by_order = is_by_order,
 				       .rank = UINT32_MAX};
 	note_join(member, &model->collective_calls);
-	return (uint32_t)log->member_count++;
+	return (uint16_t)log->member_count++;
 }
 
 /*
@@ -270,12 +272,12 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 		stretch->has_call ? collective_calls_at(&model->collective_calls,
 							stretch->owner->thread, stretch->enter_ns)
 				  : NULL;
-	uint32_t member = member_of(
+	uint16_t member = member_of(
 		log, model, stretch->device,
 		call ? call->communicator : stream_number(device, stretch->stream), !call);
 	struct rank_collective *collective;
 
-	if (member == UINT32_MAX ||
+	if (member == MEMBER_FAILED ||
 	    grow(&log->list, &log->capacity, log->count + 1, sizeof(*log->list)) < 0 ||
 	    grow(&collector->places, &collector->place_capacity, log->count + 1,
 		 sizeof(*collector->places)) < 0)
@@ -297,7 +299,7 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 	collector->places[log->count] = stretch->place;
 	if (take_entries(log, device, &launch) < 0)
 		return -ENOMEM;
-	collective->times_end = collector->taken_count;
+	collective->times_end = (uint32_t)collector->taken_count;
 	note_running(device, log->count++, stretch);
 	return 0;
 }
@@ -370,7 +372,7 @@ static int encode(struct rank_log *log, struct rank_collective *collective, size
 		node = times[t].place;
 	}
 	log->times_bytes = (size_t)(at - log->times);
-	collective->times_end = log->times_bytes;
+	collective->times_end = (uint32_t)log->times_bytes;
 	return 0;
 }
 
@@ -435,7 +437,7 @@ static int find_open_calls(struct reading *reading)
 	for (size_t j = 0; j < calls->joined_count; j++)
 		if (!is_member(log, calls->joined[j].communicator) &&
 		    member_of(log, reading->model, 0, calls->joined[j].communicator, false) ==
-			    UINT32_MAX)
+			    MEMBER_FAILED)
 			return -ENOMEM;
 	for (size_t c = 0; c < calls->count; c++) {
 		const struct collective_call *call = &calls->list[c];
@@ -472,6 +474,17 @@ static void free_collector(struct rank_collector *collector)
 	free(collector);
 }
 
+/* Gives back the room of an array that will not grow any more. */
+static void trim(void *array, size_t *capacity, size_t count, size_t element_bytes)
+{
+	void **place = array, *smaller = realloc(*place, count * element_bytes + 1);
+
+	if (!smaller)
+		return;
+	*place = smaller;
+	*capacity = count;
+}
+
 int rank_log_finish(struct reading *reading)
 {
 	struct rank_log *log = &reading->rank_log;
@@ -498,6 +511,8 @@ int rank_log_finish(struct reading *reading)
 	free(nodes);
 	free_collector(log->collector);
 	log->collector = NULL;
+	trim(&log->list, &log->capacity, log->count, sizeof(*log->list));
+	trim(&log->times, &log->times_capacity, log->times_bytes, 1);
 	return error;
 }
 

@@ -38,10 +38,11 @@ struct rank_collective {
 	int64_t end_ns;
 	int64_t busy_until_ns; /* the end of other work of the device that began before end_ns */
 	uint64_t bytes;	       /* as in struct collective_call; 0: unknown */
-	size_t times_end; /* its entries in times end here; they begin where the previous ones end */
-	uint32_t member;  /* index in members */
-	uint32_t root;	  /* as in struct collective_call */
-	uint32_t node;	  /* its own call path in run->paths */
+	/* Its entries in rank_log.times end here. They begin where those of the previous one end. */
+	uint32_t times_end;
+	uint32_t root;	    /* as in struct collective_call */
+	uint32_t node;	    /* its own call path in run->paths */
+	uint16_t member;    /* index in members */
 	uint8_t operation;  /* enum collective_operation */
 	bool is_overlapped; /* work launched later began before its end */
 };
@@ -58,7 +59,7 @@ struct rank_log {
 	size_t log; /* index in the inputs */
 	struct rank_member *members;
 	size_t member_count, member_capacity;
-	struct rank_collective *list; /* by device and start */
+	struct rank_collective *list; /* by start */
 	size_t count, capacity;
 	uint8_t *times; /* see rank_times_next() */
 	size_t times_bytes, times_capacity;
