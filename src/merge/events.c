@@ -242,7 +242,7 @@ static int begin(struct reading *reading)
 		return -ENOMEM;
 	idle_paths_begin(&reading->idle_paths, reading->run->cpu_logs, reading->process.log,
 			 reading->model, &reading->threads, &reading->aggregate);
-	if (reading->run->compares_ranks) {
+	if (reading->run->compares_ranks && reading->model->has_collectives) {
 		reading->idle_paths.given = rank_log_add_idle;
 		reading->idle_paths.context = reading;
 	}

@@ -21,6 +21,12 @@ struct place_in {
 	uint32_t communicator, member, number;
 };
 
+/* Where the collectives of a log are in the communicators. */
+struct log_places {
+	struct place_in *members; /* by member of the log, without the number */
+	uint32_t *numbers;	  /* by collective in its list */
+};
+
 /* A wait in a collective of another communicator. */
 struct other_wait {
 	struct place_in at;
@@ -52,7 +58,7 @@ struct block {
 
 struct blame {
 	struct collectives_report *report;
-	struct place_in **places; /* by log of the inputs and collective in its list */
+	struct log_places *places; /* by log of the inputs */
 	struct share *shares;
 	size_t share_count, share_capacity;
 	size_t **share_ends; /* by communicator and number: where its shares end, + 1; 0: unknown */
@@ -184,16 +190,16 @@ static void add_path_time(struct blame *blame, struct suspect *suspect, uint32_t
  * Adds a collective of another communicator. The wait there has causes of its own; the transfer is
  * time of its call path.
  */
-static int add_other(struct blame *blame, const struct rank_collective *item,
-		     const struct place_in *at, struct suspect *suspect)
+static int add_other(struct blame *blame, const struct rank_collective *item, struct place_in at,
+		     struct suspect *suspect)
 {
 	const struct communicator *other;
 	double exposed_ns, ns, all_ns = (double)(item->end_ns - item->start_ns);
 
-	if (at->communicator == UINT32_MAX)
+	if (at.communicator == UINT32_MAX)
 		return 0;
-	other = &blame->report->communicators.list[at->communicator];
-	ns = arrivals_wait_ns(other, at->member, at->number, &blame->report->clocks, &exposed_ns);
+	other = &blame->report->communicators.list[at.communicator];
+	ns = arrivals_wait_ns(other, at.member, at.number, &blame->report->clocks, &exposed_ns);
 	if (all_ns - ns >= 1)
 		add_path_time(blame, suspect, item->node, (uint64_t)(all_ns - ns));
 	blame->waited_ns += ns;
@@ -202,7 +208,7 @@ static int add_other(struct blame *blame, const struct rank_collective *item,
 	if (grow(&suspect->waits, &suspect->wait_capacity, suspect->wait_count + 1,
 		 sizeof(*suspect->waits)) < 0)
 		return -ENOMEM;
-	suspect->waits[suspect->wait_count++] = (struct other_wait){*at, ns};
+	suspect->waits[suspect->wait_count++] = (struct other_wait){at, ns};
 	suspect->waited_ns += ns;
 	return 0;
 }
@@ -216,6 +222,15 @@ static void add_path_times(struct blame *blame, const struct rank_log *log, size
 
 	while (rank_times_next(&times, &node, &ns))
 		add_path_time(blame, suspect, node, ns);
+}
+
+static struct place_in place_of(const struct blame *blame, const struct rank_log *log, size_t index)
+{
+	const struct log_places *places = &blame->places[log->log];
+	struct place_in place = places->members[log->list[index].member];
+
+	place.number = places->numbers[index];
+	return place;
 }
 
 /* Adds the time of a member between its collectives number - 1 and number. */
@@ -237,7 +252,7 @@ static int add_times(struct blame *blame, size_t m, size_t number)
 			continue;
 		add_path_times(blame, log, index, suspect);
 		if (index < until)
-			error = add_other(blame, &log->list[index], &blame->places[log->log][index],
+			error = add_other(blame, &log->list[index], place_of(blame, log, index),
 					  suspect);
 	}
 	return error;
@@ -482,20 +497,24 @@ static int find_places(struct blame *blame, const struct run *run)
 
 	for (size_t l = 0; l < run->rank_log_count; l++) {
 		const struct rank_log *log = &run->rank_logs[l];
-		struct place_in *places = malloc((log->count + 1) * sizeof(*places));
+		struct log_places *places = &blame->places[log->log];
 
-		if (!places)
+		places->members = malloc((log->member_count + 1) * sizeof(*places->members));
+		places->numbers = malloc((log->count + 1) * sizeof(*places->numbers));
+		if (!places->members || !places->numbers)
 			return -ENOMEM;
-		memset(places, 0xff, (log->count + 1) * sizeof(*places));
-		blame->places[log->log] = places;
+		for (size_t m = 0; m < log->member_count; m++)
+			places->members[m] = (struct place_in){.communicator = UINT32_MAX};
 	}
 	for (uint32_t c = 0; c < communicators->count; c++)
 		for (uint32_t m = 0; m < communicators->list[c].member_count; m++) {
 			const struct comm_member *member = &communicators->list[c].members[m];
+			struct log_places *places = &blame->places[member->log->log];
 
+			places->members[member->member - member->log->members] =
+				(struct place_in){.communicator = c, .member = m};
 			for (size_t i = 0; i < member->count; i++)
-				blame->places[member->log->log][member->items[i]] =
-					(struct place_in){c, m, (uint32_t)(member->first + i)};
+				places->numbers[member->items[i]] = (uint32_t)(member->first + i);
 		}
 	return 0;
 }
@@ -531,8 +550,10 @@ static void end(struct blame *blame, const struct run *run)
 		if (blame->share_ends)
 			free(blame->share_ends[c]);
 	}
-	for (size_t l = 0; blame->places && l < run->inputs->count; l++)
-		free(blame->places[l]);
+	for (size_t l = 0; blame->places && l < run->inputs->count; l++) {
+		free(blame->places[l].members);
+		free(blame->places[l].numbers);
+	}
 	for (size_t s = 0; s < SUSPECTS_MAX; s++) {
 		free(blame->suspects[s].ns);
 		free(blame->suspects[s].waits);

@@ -71,14 +71,16 @@ static int check_duplicate(struct communicators *out, const struct communicator 
 static int add_items(struct comm_member *to, uint32_t member)
 {
 	const struct rank_log *log = to->log;
+	size_t count = 0;
 
-	for (size_t i = 0; i < log->count; i++) {
-		if (log->list[i].member != member)
-			continue;
-		if (grow(&to->items, &to->item_capacity, to->count + 1, sizeof(*to->items)) < 0)
-			return -ENOMEM;
-		to->items[to->count++] = (uint32_t)i;
-	}
+	for (size_t i = 0; i < log->count; i++)
+		count += log->list[i].member == member;
+	to->items = malloc((count + 1) * sizeof(*to->items));
+	if (!to->items)
+		return -ENOMEM;
+	for (size_t i = 0; i < log->count; i++)
+		if (log->list[i].member == member)
+			to->items[to->count++] = (uint32_t)i;
 	return 0;
 }
 

@@ -19,7 +19,6 @@ struct comm_member {
 	const struct rank_member *member; /* in the log */
 	uint32_t *items;		  /* its collectives in log->list */
 	size_t count;
-	size_t item_capacity;
 	size_t first;  /* number of items[0] in the communicator */
 	uint32_t rank; /* in the communicator; UINT32_MAX: unknown */
 	uint32_t host; /* index in the clocks */

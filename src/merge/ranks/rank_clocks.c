@@ -123,8 +123,10 @@ static void offsets(const struct bounds *bounds, double drift, double *low_ns, d
 		const struct bound *bound = &bounds->list[b];
 		double drifted_ns = drift * bound->at_ns;
 
-		*low_ns = fmax(*low_ns, bound->low_ns - drifted_ns);
-		*high_ns = fmin(*high_ns, bound->high_ns - drifted_ns);
+		if (bound->low_ns - drifted_ns > *low_ns)
+			*low_ns = bound->low_ns - drifted_ns;
+		if (bound->high_ns - drifted_ns < *high_ns)
+			*high_ns = bound->high_ns - drifted_ns;
 	}
 }
 

@@ -144,7 +144,7 @@ static int load_streams(struct model *model, const struct xt_chunk *chunk)
 	return 0;
 }
 
-static void set_collective(struct shape *shape, const struct model *model, uint64_t string)
+static void set_collective(struct shape *shape, struct model *model, uint64_t string)
 {
 	size_t length;
 	const char *name = names_text(
@@ -152,8 +152,10 @@ static void set_collective(struct shape *shape, const struct model *model, uint6
 		string < model->strings.count ? model->strings.rows[string] : NAME_EMPTY, &length);
 
 	shape->is_collective = is_collective_kernel(name, length);
-	if (shape->is_collective)
-		shape->operation = (uint8_t)collective_operation(name, length);
+	if (!shape->is_collective)
+		return;
+	shape->operation = (uint8_t)collective_operation(name, length);
+	model->has_collectives = true;
 }
 
 static int load_shapes(struct model *model, const struct xt_chunk *chunk)
