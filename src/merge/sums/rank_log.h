@@ -70,7 +70,7 @@ struct rank_log {
 	struct rank_collector *collector; /* while reading */
 };
 
-/* Adds a part of the gap before the next work, as struct idle_paths gives it. context: the reading. */
+/* Adds a part of the gap before the next work. For struct idle_paths; context: the reading. */
 void rank_log_add_idle(void *context, uint32_t place, uint64_t ns);
 
 /* Adds work and the gap before it, in the order of its start. Returns 0 or -ENOMEM. */
