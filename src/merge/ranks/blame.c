@@ -79,9 +79,9 @@ struct blame {
 };
 
 /*
- * Whether most ranks could not go on before the end of a collective. In the last rank it is short, so
- * other work may come after it by chance. In the others, within graphs, other work may have ended
- * before it.
+ * Whether most ranks could not go on before the end of a collective. In the last rank it is short,
+ * so other work may come after it by chance. In the others, within graphs, other work may have
+ * ended before it.
  */
 static bool holds_up(const struct communicator *communicator, size_t number)
 {
@@ -318,7 +318,8 @@ static int add_inherited(struct blame *blame, size_t first, const struct suspect
 }
 
 /*
- * Finds the causes that made a member late, as parts of 1. What is not explained belongs to the root.
+ * Finds the causes that made a member late, as parts of 1. What is not explained belongs to the
+ * root.
  */
 static int find_shares(struct blame *blame, size_t late, double late_ns, size_t first)
 {

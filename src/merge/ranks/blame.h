@@ -2,10 +2,10 @@
 /*
  * Charges the time that ranks wait in a collective to the call paths of the rank that came last.
  *
- * Since the previous collective that held all ranks up, that rank spent more time in some paths than
- * the mean of the others. The wait is divided in proportion to this excess. Collectives that other
- * work overlaps hold nobody up: a rank that is late there is late at the following ones, too, so the
- * comparison goes back to the last one that did.
+ * Since the previous collective that held all ranks up, that rank spent more time in some paths
+ * than the mean of the others. The wait is divided in proportion to this excess. Collectives that
+ * other work overlaps hold nobody up: a rank that is late there is late at the following ones, too,
+ * so the comparison goes back to the last one that did.
  */
 #ifndef XT_MERGE_BLAME_H
 #define XT_MERGE_BLAME_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the collectives of several ranks say: who waits, who makes them wait, and by which call path.
+ * What the collectives of several ranks say: who waits, who makes them wait, and by which call
+ * path.
  */
 #ifndef XT_MERGE_COLLECTIVES_REPORT_H
 #define XT_MERGE_COLLECTIVES_REPORT_H

@@ -167,7 +167,9 @@ static int64_t nearest_end(const struct comm_member *base, int64_t end_ns)
 	return (int64_t)low - 1;
 }
 
-/* Returns the number in the base of a member's first collective. Negative: before the base's first. */
+/*
+ * Returns the number in the base of a member's first collective. Negative: before the base's first.
+ */
 static int64_t first_number(const struct comm_member *base, const struct comm_member *member)
 {
 	int64_t least = -(int64_t)(member->count / 2), most = (int64_t)(base->count / 2), best = 0;

@@ -56,7 +56,9 @@ int communicators_find(struct communicators *out, const struct rank_log *logs, s
 		       const struct inputs *inputs, const uint32_t *hosts);
 void communicators_free(struct communicators *communicators);
 
-/* Returns the number after the last collective that a member entered, whether it finished or not. */
+/*
+ * Returns the number after the last collective that a member entered, whether it finished or not.
+ */
 size_t comm_member_reach(const struct communicator *communicator, size_t member);
 
 /* Returns the collective of a member with a number; NULL: its log does not have it. */

@@ -3,9 +3,9 @@
  * Finds the line of the difference of two clocks.
  *
  * Let a collective end in host A at e and begin there at s, and in host B at E and S, each on its
- * own clock. B's clock needs the correction x with s <= E + x and S + x <= e. So s - E <= x <= e - S.
- * For a given drift, the offset is between the largest lower and the smallest upper bound. The room
- * between them is a concave function of the drift, so a search by sections finds its maximum.
+ * own clock. B's clock needs the correction x with s <= E + x and S + x <= e. So s - E <= x <= e -
+ * S. For a given drift, the offset is between the largest lower and the smallest upper bound. The
+ * room between them is a concave function of the drift, so a search by sections finds its maximum.
  */
 #include "merge/ranks/rank_clocks.h"
 
@@ -153,7 +153,10 @@ static double roomiest_drift(const struct bounds *bounds)
 	return (low + high) / 2;
 }
 
-/* Returns the last drift between two that leaves room, from the one that does to the one at `until`. */
+/*
+ * Returns the last drift between two that leaves room, from the one that does to the one at
+ * `until`.
+ */
 static double last_possible(const struct bounds *bounds, double possible, double until)
 {
 	if (room_ns(bounds, until) >= 0)

@@ -155,8 +155,8 @@ static size_t sum_places(struct place_time *times, size_t count)
 }
 
 /*
- * Gives a collective the entries that were launched before it. Work that has not ended cannot hold it
- * up, so it belongs to a later one.
+ * Gives a collective the entries that were launched before it. Work that has not ended cannot hold
+ * it up, so it belongs to a later one.
  */
 static int take_entries(struct rank_log *log, struct device_collector *device,
 			const struct entry *launch)
@@ -233,8 +233,8 @@ static uint16_t member_of(struct rank_log *log, const struct model *model, uint3
 }
 
 /*
- * Whether a kernel that was launched later has begun. In a graph, all work has the same launch: what
- * still runs does not come before the collective. Copies may be of the next input.
+ * Whether a kernel that was launched later has begun. In a graph, all work has the same launch:
+ * what still runs does not come before the collective. Copies may be of the next input.
  */
 static bool has_later(const struct device_collector *device, const struct entry *launch)
 {
@@ -304,7 +304,9 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 	return 0;
 }
 
-/* Notes for the collectives that run which work ran beside them, and whether it was launched later. */
+/*
+ * Notes for the collectives that run which work ran beside them, and whether it was launched later.
+ */
 static void note_overlap(struct rank_log *log, struct device_collector *device,
 			 const struct stretch *stretch)
 {

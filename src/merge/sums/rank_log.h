@@ -3,9 +3,9 @@
  * The collectives of one log, and how long each call path took before each of them.
  *
  * While a log is read, work and idle gaps are collected by device. A collective takes what was
- * launched before it. So each entry belongs to the next collective in the order of launches, however
- * long the collective then waits. Once the log is read, entries become pairs of call path and time
- * in a compact encoding: some three bytes per launch.
+ * launched before it. So each entry belongs to the next collective in the order of launches,
+ * however long the collective then waits. Once the log is read, entries become pairs of call path
+ * and time in a compact encoding: some three bytes per launch.
  */
 #ifndef XT_MERGE_RANK_LOG_H
 #define XT_MERGE_RANK_LOG_H
@@ -38,7 +38,9 @@ struct rank_collective {
 	int64_t end_ns;
 	int64_t busy_until_ns; /* the end of other work of the device that began before end_ns */
 	uint64_t bytes;	       /* as in struct collective_call; 0: unknown */
-	/* Its entries in rank_log.times end here. They begin where those of the previous one end. */
+	/*
+	 * Its entries in rank_log.times end here. They begin where those of the previous one end.
+	 */
 	uint32_t times_end;
 	uint32_t root;	    /* as in struct collective_call */
 	uint32_t node;	    /* its own call path in run->paths */
