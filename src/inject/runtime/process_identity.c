@@ -15,14 +15,27 @@
 
 #include "inject/runtime/clock.h"
 
-#define RANK_DIGITS_MAX 9 /* others are no ranks, so they are ignored */
+#define RANK_DIGITS_MAX 9  /* others are no ranks, so they are ignored */
+#define JOB_BYTES_MAX	63 /* longer names of jobs are ignored */
+#define DIGITS		"0123456789"
+#define JOB_LETTERS	DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-."
 
 static uint64_t identity[2];
 
-static const char *const rank_names[PROCESS_RANKS] = {
-	"RANK", "LOCAL_RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID",
+static const struct {
+	const char *name, *letters;
+	size_t bytes_max;
+} rank_specs[PROCESS_RANKS] = {
+	{"RANK", DIGITS, RANK_DIGITS_MAX},
+	{"LOCAL_RANK", DIGITS, RANK_DIGITS_MAX},
+	{"WORLD_SIZE", DIGITS, RANK_DIGITS_MAX},
+	{"OMPI_COMM_WORLD_RANK", DIGITS, RANK_DIGITS_MAX},
+	{"PMI_RANK", DIGITS, RANK_DIGITS_MAX},
+	{"SLURM_PROCID", DIGITS, RANK_DIGITS_MAX},
+	{"TORCHELASTIC_RUN_ID", JOB_LETTERS, JOB_BYTES_MAX},
+	{"SLURM_JOB_ID", JOB_LETTERS, JOB_BYTES_MAX},
 };
-static char rank_values[PROCESS_RANKS][RANK_DIGITS_MAX + 1];
+static char rank_values[PROCESS_RANKS][JOB_BYTES_MAX + 1];
 
 void process_identity_draw(void)
 {
@@ -45,17 +58,18 @@ void process_identity_text(char out[PROCESS_IDENTITY_BYTES])
 void process_ranks_read(void)
 {
 	for (int i = 0; i < PROCESS_RANKS; i++) {
-		const char *value = getenv(rank_names[i]);
-		size_t length = value ? strnlen(value, RANK_DIGITS_MAX + 1) : 0;
+		const char *value = getenv(rank_specs[i].name);
+		size_t length = value ? strnlen(value, rank_specs[i].bytes_max + 1) : 0;
 
 		rank_values[i][0] = '\0';
-		if (length <= RANK_DIGITS_MAX && length && strspn(value, "0123456789") == length)
+		if (length <= rank_specs[i].bytes_max && length &&
+		    strspn(value, rank_specs[i].letters) == length)
 			memcpy(rank_values[i], value, length + 1);
 	}
 }
 
 const char *process_rank(int i, const char **name)
 {
-	*name = rank_names[i];
+	*name = rank_specs[i].name;
 	return rank_values[i];
 }

@@ -18,7 +18,7 @@ void process_identity_draw(void);
 /* The text is the same for all logs of the process. */
 void process_identity_text(char out[PROCESS_IDENTITY_BYTES]);
 
-#define PROCESS_RANKS 6 /* environment variables in which job launchers number processes */
+#define PROCESS_RANKS 8 /* environment variables in which launchers number processes and jobs */
 
 /*
  * Reads these variables, before the writer thread exists. Later changes have no effect. Not in
@@ -27,8 +27,9 @@ void process_identity_text(char out[PROCESS_IDENTITY_BYTES]);
 void process_ranks_read(void);
 
 /*
- * Returns the value of variable i, or "" if it was not a decimal number of at most 9 digits. Stores
- * its name in *name. Both are static. Any thread.
+ * Returns the value of variable i, or "" if it was not a decimal number of at most 9 digits, or, for
+ * a job, a name of at most 63 letters, digits and "_-.". Stores its name in *name. Both are static.
+ * Any thread.
  */
 const char *process_rank(int i, const char **name);
 

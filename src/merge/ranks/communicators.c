@@ -20,7 +20,8 @@ static bool may_share_job(const struct inputs *inputs, const struct rank_log *a,
 	const struct input *x = &inputs->logs[a->log], *y = &inputs->logs[b->log];
 
 	return !strcmp(x->program, y->program) && !strcmp(x->command, y->command) &&
-	       x->world_size == y->world_size;
+	       x->world_size == y->world_size && !strcmp(x->run, y->run) &&
+	       !strcmp(x->batch_job, y->batch_job);
 }
 
 static struct communicator *find_one(struct communicators *out, const struct inputs *inputs,

@@ -266,6 +266,8 @@ static void read_facts(struct input *input, uint32_t ranks[INPUT_RANKS],
 		{"process.cmdline", input->command, sizeof(input->command)},
 		{"process.identity", input->identity, sizeof(input->identity)},
 		{"process.pid_namespace", input->pid_namespace, sizeof(input->pid_namespace)},
+		{"env.TORCHELASTIC_RUN_ID", input->run, sizeof(input->run)},
+		{"env.SLURM_JOB_ID", input->batch_job, sizeof(input->batch_job)},
 	};
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {

@@ -21,6 +21,7 @@
 #define INPUT_COMMAND_BYTES	1024
 #define INPUT_TITLE_BYTES	256
 #define INPUT_RANK_BYTES	48
+#define INPUT_JOB_BYTES		64
 #define INPUT_ALIAS_BYTES	32
 
 #define RANK_UNKNOWN UINT32_MAX
@@ -43,6 +44,8 @@ struct input {
 	uint32_t rank;
 	uint32_t local_rank; /* on its host */
 	uint32_t world_size;
+	/* The job: torchrun's number or name, and the batch system's. "": not set. */
+	char run[INPUT_JOB_BYTES], batch_job[INPUT_JOB_BYTES];
 	/*
 	 * Suffix that makes the process label unique if title, pid, host and rank do not, such as
 	 * ", pid ns 4026531836, #2".

@@ -113,6 +113,10 @@ void put_rank_numbers_json(struct json *json, const struct input *log)
 		json_u64(json, "local_rank", log->local_rank);
 	if (log->world_size != RANK_UNKNOWN)
 		json_u64(json, "world_size", log->world_size);
+	if (log->run[0])
+		json_string(json, "run_id", log->run);
+	if (log->batch_job[0])
+		json_string(json, "batch_job_id", log->batch_job);
 }
 
 static void put_gpus(struct json *json, const struct rank_row *row)

@@ -13,7 +13,7 @@ int summary_put_ranks(struct sink *sink, const struct run *run);
 
 void put_ranks_json(struct json *json, const struct run *run);
 
-/* Writes the members "rank", "local_rank" and "world_size" that the log has. */
+/* Writes the members "rank", "local_rank", "world_size" and those of the job that the log has. */
 void put_rank_numbers_json(struct json *json, const struct input *log);
 
 #endif
