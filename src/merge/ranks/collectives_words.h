@@ -22,6 +22,15 @@ uint32_t wait_cause_frame(const struct paths *paths, uint32_t node);
 /* "load_batch (data.py:88)"; "" if there is no frame. */
 char *wait_cause_where(const struct paths *paths, uint32_t node);
 
+/* "0-3, 7": the ranks of a communicator in the job, as far as they are known. */
+char *communicator_ranks_text(const struct run *run, const struct communicator *communicator);
+
+/*
+ * Returns the ranks of the job that have no log, "3, 5-7"; "" if there are none, or if that is not
+ * known.
+ */
+char *missing_ranks_text(const struct run *run);
+
 /* "rank", "moving", "link" or "none". */
 const char *verdict_kind_name(enum verdict_kind kind);
 

@@ -161,10 +161,22 @@ static char *list_members(const struct run *run, const struct communicator *comm
 	return list;
 }
 
+static int put_missing(struct output *out, const struct run *run)
+{
+	char *ranks = missing_ranks_text(run), *text;
+	int length = ranks ? 0 : -1;
+
+	if (ranks && ranks[0])
+		length = asprintf(&text, "No log: rank %s of %u. The rest is compared.", ranks,
+				  run->inputs->logs[0].world_size);
+	free(ranks);
+	return length <= 0 ? (length < 0 ? -ENOMEM : 0) : put_clean_note(out, text);
+}
+
 static int put_problems(struct output *out, const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
-	int error = 0;
+	int error = put_missing(out, run);
 
 	for (size_t u = 0; u < report->unfinished_count && u < 3 && !error; u++) {
 		const struct unfinished_collective *row = &report->unfinished[u];
@@ -265,6 +277,27 @@ static void put_communicator(struct json *json, const struct communicator *commu
 	snprintf(text, sizeof(text), communicator->is_by_order ? "stream %llu" : "%llu",
 		 (unsigned long long)communicator->key);
 	json_string(json, "communicator", text);
+}
+
+static int put_communicators(struct json *json, const struct run *run)
+{
+	const struct communicators *communicators = &run->collectives_report.communicators;
+
+	json_begin_array(json, "communicators");
+	for (size_t c = 0; c < communicators->count; c++) {
+		char *ranks = communicator_ranks_text(run, &communicators->list[c]);
+
+		if (!ranks)
+			return -ENOMEM;
+		json_begin_object(json, NULL);
+		put_communicator(json, &communicators->list[c]);
+		json_u64(json, "log_count", communicators->list[c].member_count);
+		json_string(json, "ranks", ranks);
+		json_end_object(json);
+		free(ranks);
+	}
+	json_end_array(json);
+	return 0;
 }
 
 static void put_groups(struct json *json, const struct collectives_report *report)
@@ -457,6 +490,16 @@ static int put_verdict(struct json *json, const struct run *run)
 	return 0;
 }
 
+static int put_missing_json(struct json *json, const struct run *run)
+{
+	char *ranks = missing_ranks_text(run);
+
+	if (ranks)
+		json_string(json, "missing_ranks", ranks);
+	free(ranks);
+	return ranks ? 0 : -ENOMEM;
+}
+
 int put_collectives_json(struct json *json, const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
@@ -475,6 +518,10 @@ int put_collectives_json(struct json *json, const struct run *run)
 	json_u64(json, "job_ns", (uint64_t)report->job_ns);
 	error = put_verdict(json, run);
 	put_ranks_array(json, run);
+	if (!error)
+		error = put_communicators(json, run);
+	if (!error)
+		error = put_missing_json(json, run);
 	put_groups(json, report);
 	if (!error)
 		error = put_causes_json(json, run);
