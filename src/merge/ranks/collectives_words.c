@@ -223,14 +223,16 @@ static char *link_text(const struct run *run, const char *share)
 	const struct communicator *communicator =
 		&report->communicators.list[report->verdict.communicator];
 	char *hosts = hosts_of(run, communicator), *text;
+	char *ranks = communicator_ranks_text(run, communicator);
 
-	if (!hosts ||
+	if (!hosts || !ranks ||
 	    asprintf(&text,
-		     "Slow transfers between %zu ranks on %s cost %s of the job. No call path "
-		     "is to blame.",
-		     communicator->member_count, hosts, share) < 0)
+		     "Slow transfers between ranks %s on %s cost %s of the job. No call path is to "
+		     "blame.",
+		     ranks, hosts, share) < 0)
 		text = NULL;
 	free(hosts);
+	free(ranks);
 	return text;
 }
 
