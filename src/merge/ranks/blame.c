@@ -146,11 +146,12 @@ static double exposed_ns(const struct comm_member *member, const struct block *b
  */
 static void find_cost(struct blame *blame, const struct block *block)
 {
-	double sum_ns = 0, least_ns = 0;
-	size_t count = blame->communicator->member_count;
+	const struct communicator *communicator = blame->communicator;
+	double sum_ns = 0, least_ns = 0, apart_ns = 0;
+	size_t count = communicator->member_count;
 
 	for (size_t m = 0; m < count; m++) {
-		double own_ns = exposed_ns(&blame->communicator->members[m], block);
+		double own_ns = exposed_ns(&communicator->members[m], block);
 
 		sum_ns += own_ns;
 		if (m && own_ns >= least_ns)
@@ -158,7 +159,14 @@ static void find_cost(struct blame *blame, const struct block *block)
 		least_ns = own_ns;
 		blame->late = m;
 	}
+	/* Without different arrivals, nobody waits: some ranks only leave later. */
+	for (size_t i = block->from; i < block->until; i++)
+		if (communicator->arrivals[i].has_waits)
+			apart_ns += communicator->arrivals[i].last_ns -
+				    communicator->arrivals[i].mean_ns;
 	blame->late_ns = count > 1 ? (sum_ns - least_ns) / (double)(count - 1) - least_ns : 0;
+	if (blame->late_ns > apart_ns)
+		blame->late_ns = apart_ns;
 }
 
 /* The members that came last in collectives of a block, and the one that cost most. */
