@@ -27,9 +27,9 @@ void process_identity_text(char out[PROCESS_IDENTITY_BYTES]);
 void process_ranks_read(void);
 
 /*
- * Returns the value of variable i, or "" if it was not a decimal number of at most 9 digits, or, for
- * a job, a name of at most 63 letters, digits and "_-.". Stores its name in *name. Both are static.
- * Any thread.
+ * Returns the value of variable i, or "" if it was not a decimal number of at most 9 digits. The
+ * name of a job may have 63 letters, digits and "_-." instead. Stores the name of the variable in
+ * *name. Both are static. Any thread.
  */
 const char *process_rank(int i, const char **name);
 

@@ -12,6 +12,7 @@
 #include "log/base/hash_table.h"
 #include "merge/exporter.h"
 #include "merge/ranks/arrivals.h"
+#include "merge/ranks/comm_blocks.h"
 
 #define SUSPECTS_MAX 16	  /* ranks that came last in collectives of one block */
 #define SMALL_PART   0.02 /* parts of a cause below this are noise */
@@ -49,13 +50,6 @@ struct share {
 	double part;
 };
 
-/* The collectives of a communicator since one that held all ranks up. */
-struct block {
-	uint32_t communicator;
-	size_t from, until; /* numbers */
-	double end_ns;
-};
-
 struct blame {
 	struct collectives_report *report;
 	struct log_places *places; /* by log of the inputs */
@@ -63,8 +57,7 @@ struct blame {
 	size_t share_count, share_capacity;
 	size_t **share_ends; /* by communicator and number: where its shares end, + 1; 0: unknown */
 	size_t **share_begins;
-	struct block *blocks;
-	size_t block_count, block_capacity;
+	struct comm_blocks blocks;
 	/* Of the current block. */
 	const struct communicator *communicator;
 	uint64_t *all_ns;  /* by node, of all ranks */
@@ -73,29 +66,8 @@ struct blame {
 	double waited_ns; /* in collectives of other communicators, of all ranks */
 	struct suspect suspects[SUSPECTS_MAX];
 	size_t suspect_count;
-	size_t late; /* member that cost the others most */
-	double late_ns;
 	size_t node_count;
 };
-
-/*
- * Whether most ranks could not go on before the end of a collective. In the last rank it is short,
- * so other work may come after it by chance. In the others, within graphs, other work may have
- * ended before it.
- */
-static bool holds_up(const struct communicator *communicator, size_t number)
-{
-	size_t overlapped = 0, present = 0, last = communicator->arrivals[number].late;
-	const struct rank_collective *late = comm_item(&communicator->members[last], number);
-
-	for (size_t m = 0; m < communicator->member_count; m++) {
-		const struct rank_collective *item = comm_item(&communicator->members[m], number);
-
-		present += item != NULL;
-		overlapped += item && item->is_overlapped;
-	}
-	return overlapped * 2 < present && !(late && late->is_overlapped);
-}
 
 static struct suspect *find_suspect(struct blame *blame, size_t member)
 {
@@ -123,60 +95,13 @@ static int add_suspect(struct blame *blame, size_t member)
 	return 0;
 }
 
-/* Returns the time of a member in the collectives of a block while nothing else ran on its GPU. */
-static double exposed_ns(const struct comm_member *member, const struct block *block)
-{
-	double sum_ns = 0;
-
-	for (size_t i = block->from; i < block->until; i++) {
-		const struct rank_collective *item = comm_item(member, i);
-		int64_t from_ns = item ? item->start_ns : 0;
-
-		if (item && item->busy_until_ns > from_ns)
-			from_ns = item->busy_until_ns;
-		if (item && item->end_ns > from_ns)
-			sum_ns += (double)(item->end_ns - from_ns);
-	}
-	return sum_ns;
-}
-
-/*
- * Finds the member that the others waited for in a block: the one with the least exposed time. The
- * others have more, as their work has ended: waits, and transfers that work would have hidden.
- */
-static void find_cost(struct blame *blame, const struct block *block)
-{
-	const struct communicator *communicator = blame->communicator;
-	double sum_ns = 0, least_ns = 0, apart_ns = 0;
-	size_t count = communicator->member_count;
-
-	for (size_t m = 0; m < count; m++) {
-		double own_ns = exposed_ns(&communicator->members[m], block);
-
-		sum_ns += own_ns;
-		if (m && own_ns >= least_ns)
-			continue;
-		least_ns = own_ns;
-		blame->late = m;
-	}
-	/* Without different arrivals, nobody waits: some ranks only leave later. */
-	for (size_t i = block->from; i < block->until; i++)
-		if (communicator->arrivals[i].has_waits)
-			apart_ns += communicator->arrivals[i].last_ns -
-				    communicator->arrivals[i].mean_ns;
-	blame->late_ns = count > 1 ? (sum_ns - least_ns) / (double)(count - 1) - least_ns : 0;
-	if (blame->late_ns > apart_ns)
-		blame->late_ns = apart_ns;
-}
-
 /* The members that came last in collectives of a block, and the one that cost most. */
-static int find_suspects(struct blame *blame, const struct block *block)
+static int find_suspects(struct blame *blame, const struct comm_block *block)
 {
 	int error;
 
 	blame->suspect_count = 0;
-	find_cost(blame, block);
-	error = add_suspect(blame, blame->late);
+	error = add_suspect(blame, block->late);
 	for (size_t i = block->from; i < block->until && !error; i++)
 		if (blame->communicator->arrivals[i].has_waits)
 			error = add_suspect(blame, blame->communicator->arrivals[i].late);
@@ -431,12 +356,12 @@ static int charge_wait(struct blame *blame, uint32_t communicator, size_t number
 }
 
 /* Charges what a block cost the other ranks. */
-static int charge_cost(struct blame *blame, const struct block *block)
+static int charge_cost(struct blame *blame, const struct comm_block *block)
 {
 	size_t others = blame->communicator->arrivals[block->until - 1].present_count - 1;
-	double cost_ns = blame->late_ns * (double)others;
+	double cost_ns = block->late_ns * (double)others;
 
-	return cost_ns >= 1 ? charge(blame, blame->late, blame->late_ns, 0, cost_ns) : 0;
+	return cost_ns >= 1 ? charge(blame, block->late, block->late_ns, 0, cost_ns) : 0;
 }
 
 static void clear(struct blame *blame)
@@ -452,7 +377,7 @@ static void clear(struct blame *blame)
 	blame->waited_ns = 0;
 }
 
-static int blame_block(struct blame *blame, const struct block *block)
+static int blame_block(struct blame *blame, const struct comm_block *block)
 {
 	int error;
 
@@ -468,35 +393,6 @@ static int blame_block(struct blame *blame, const struct block *block)
 	}
 	clear(blame);
 	return error;
-}
-
-static int compare_blocks(const void *a, const void *b)
-{
-	const struct block *x = a, *y = b;
-
-	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
-}
-
-static int find_blocks(struct blame *blame)
-{
-	for (uint32_t c = 0; c < blame->report->communicators.count; c++) {
-		const struct communicator *communicator = &blame->report->communicators.list[c];
-		size_t from = 0, count = communicator->instance_count;
-
-		for (size_t i = 0; i < count; i++) {
-			if (i + 1 < count && !holds_up(communicator, i))
-				continue;
-			if (grow(&blame->blocks, &blame->block_capacity, blame->block_count + 1,
-				 sizeof(*blame->blocks)) < 0)
-				return -ENOMEM;
-			blame->blocks[blame->block_count++] =
-				(struct block){c, from, i + 1, communicator->arrivals[i].last_ns};
-			from = i + 1;
-		}
-	}
-	if (blame->block_count)
-		qsort(blame->blocks, blame->block_count, sizeof(*blame->blocks), compare_blocks);
-	return 0;
 }
 
 /* Notes for each collective of each log which of its communicator it is. */
@@ -571,7 +467,7 @@ static void end(struct blame *blame, const struct run *run)
 	free(blame->share_ends);
 	free(blame->places);
 	free(blame->shares);
-	free(blame->blocks);
+	comm_blocks_free(&blame->blocks);
 	free(blame->touched);
 	free(blame->all_ns);
 }
@@ -582,9 +478,9 @@ int blame_waits(struct collectives_report *report, const struct run *run)
 	int error = begin(&blame, run);
 
 	if (!error)
-		error = find_blocks(&blame);
-	for (size_t b = 0; b < blame.block_count && !error; b++)
-		error = blame_block(&blame, &blame.blocks[b]);
+		error = comm_blocks_find(&blame.blocks, &report->communicators);
+	for (size_t b = 0; b < blame.blocks.count && !error; b++)
+		error = blame_block(&blame, &blame.blocks.list[b]);
 	end(&blame, run);
 	return error;
 }

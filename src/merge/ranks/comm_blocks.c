@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/ranks/comm_blocks.h"
+
+#include <stdlib.h>
+
+#include "log/base/grow.h"
+
+/*
+ * Whether most ranks could not go on before the end of a collective. In the last rank it is short,
+ * so other work may come after it by chance. In the others, within graphs, other work may have
+ * ended before it.
+ */
+static bool holds_up(const struct communicator *communicator, size_t number)
+{
+	size_t overlapped = 0, present = 0, last = communicator->arrivals[number].late;
+	const struct rank_collective *late = comm_item(&communicator->members[last], number);
+
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		const struct rank_collective *item = comm_item(&communicator->members[m], number);
+
+		present += item != NULL;
+		overlapped += item && item->is_overlapped;
+	}
+	return overlapped * 2 < present && !(late && late->is_overlapped);
+}
+
+/* Returns the time of a member in the collectives of a block while nothing else ran on its GPU. */
+static double exposed_ns(const struct comm_member *member, const struct comm_block *block)
+{
+	double sum_ns = 0;
+
+	for (size_t i = block->from; i < block->until; i++) {
+		const struct rank_collective *item = comm_item(member, i);
+		int64_t from_ns = item ? item->start_ns : 0;
+
+		if (item && item->busy_until_ns > from_ns)
+			from_ns = item->busy_until_ns;
+		if (item && item->end_ns > from_ns)
+			sum_ns += (double)(item->end_ns - from_ns);
+	}
+	return sum_ns;
+}
+
+/*
+ * Finds the member that the others waited for in a block: the one with the least exposed time. The
+ * others have more, as their work has ended: waits, and transfers that work would have hidden.
+ */
+static void find_cost(struct comm_block *block, const struct communicator *communicator)
+{
+	double sum_ns = 0, least_ns = 0, apart_ns = 0;
+	size_t count = communicator->member_count;
+
+	for (size_t m = 0; m < count; m++) {
+		double own_ns = exposed_ns(&communicator->members[m], block);
+
+		sum_ns += own_ns;
+		if (m && own_ns >= least_ns)
+			continue;
+		least_ns = own_ns;
+		block->late = m;
+	}
+	/* Without different arrivals, nobody waits: some ranks only leave later. */
+	for (size_t i = block->from; i < block->until; i++)
+		if (communicator->arrivals[i].has_waits)
+			apart_ns += communicator->arrivals[i].last_ns -
+				    communicator->arrivals[i].mean_ns;
+	block->late_ns = count > 1 ? (sum_ns - least_ns) / (double)(count - 1) - least_ns : 0;
+	if (block->late_ns > apart_ns)
+		block->late_ns = apart_ns;
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+	const struct comm_block *x = a, *y = b;
+
+	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
+}
+
+static int add_block(struct comm_blocks *blocks, const struct communicator *communicator,
+		     const struct comm_block *block)
+{
+	struct comm_block *added;
+
+	if (grow(&blocks->list, &blocks->capacity, blocks->count + 1, sizeof(*blocks->list)) < 0)
+		return -ENOMEM;
+	added = &blocks->list[blocks->count++];
+	*added = *block;
+	added->end_ns = communicator->arrivals[block->until - 1].last_ns;
+	find_cost(added, communicator);
+	return 0;
+}
+
+int comm_blocks_find(struct comm_blocks *blocks, const struct communicators *communicators)
+{
+	for (uint32_t c = 0; c < communicators->count; c++) {
+		const struct communicator *communicator = &communicators->list[c];
+		struct comm_block block = {.communicator = c};
+
+		for (size_t i = 0; i < communicator->instance_count; i++) {
+			if (i + 1 < communicator->instance_count && !holds_up(communicator, i))
+				continue;
+			block.until = i + 1;
+			if (add_block(blocks, communicator, &block) < 0)
+				return -ENOMEM;
+			block.from = i + 1;
+		}
+	}
+	if (blocks->count)
+		qsort(blocks->list, blocks->count, sizeof(*blocks->list), compare_blocks);
+	return 0;
+}
+
+void comm_blocks_free(struct comm_blocks *blocks)
+{
+	free(blocks->list);
+	*blocks = (struct comm_blocks){0};
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Divides the collectives of a communicator into blocks. All ranks go on together after a block, so
+ * what made a rank late in it began in it.
+ */
+#ifndef XT_MERGE_COMM_BLOCKS_H
+#define XT_MERGE_COMM_BLOCKS_H
+
+#include "merge/ranks/arrivals.h"
+
+struct comm_block {
+	uint32_t communicator;
+	size_t from, until; /* numbers; the last one held up most ranks */
+	double end_ns;	    /* the last arrival at the last one */
+	size_t late;	    /* the member that the others waited for */
+	double late_ns;	    /* what it cost them, on average */
+};
+
+/* Zeros are an empty list. */
+struct comm_blocks {
+	struct comm_block *list; /* by end_ns */
+	size_t count, capacity;
+};
+
+/* Finds the blocks of all communicators, whose arrivals must be known. Returns 0 or -ENOMEM. */
+int comm_blocks_find(struct comm_blocks *blocks, const struct communicators *communicators);
+void comm_blocks_free(struct comm_blocks *blocks);
+
+#endif
