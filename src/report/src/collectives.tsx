@@ -11,7 +11,7 @@ import type { State } from './state';
 import { type Column, Table } from './table';
 import { Tabs } from './tabs';
 
-const OUTLIER_DEVIATIONS = 3; /* median absolute deviations above the median */
+const OUTLIER_DEVIATIONS = 4.5; /* median absolute deviations above the median: 3 standard ones */
 const OUTLIER_SHARE = 0.01; /* of the time of the other ranks */
 const LISTED = 3; /* notes of one kind */
 const NAMED = 8; /* processes in one note */
