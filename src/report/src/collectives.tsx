@@ -242,8 +242,8 @@ function communicatorName({ communicator }: CollectiveGroup): string {
 	return /^\d+$/.test(communicator) && communicator.length > DIGITS ? `…${communicator.slice(-DIGITS)}` : communicator;
 }
 
-function rateColumn(title: string, what: string, value: (row: CollectiveGroup) => number | undefined): Column<CollectiveGroup> {
-	return { title, what, value, show: (row) => formatRate(value(row)!, 1e9), unit: 'bytes/s' };
+function rateColumn(title: string, what: string, value: (row: CollectiveGroup) => number | undefined, isDetail = false): Column<CollectiveGroup> {
+	return { title, what, value, show: (row) => formatRate(value(row)!, 1e9), unit: 'bytes/s', isDetail };
 }
 
 const groupColumns: Column<CollectiveGroup>[] = [
@@ -253,7 +253,7 @@ const groupColumns: Column<CollectiveGroup>[] = [
 	{ title: 'Size', value: (row) => row.bytes || undefined, show: (row) => formatBytes(row.bytes), unit: 'bytes' },
 	timeColumn('Transfer', (row) => row.transfer_ns, { what: 'Median time from the arrival of the last rank to the end' }),
 	timeColumn('Slow time', (row) => row.slow_ns, { what: 'Time that slow transfers took beyond that of comparable ones' }),
-	rateColumn('Alg. bandwidth', 'Algorithm bandwidth: bytes per transfer time', (row) => row.algorithm_bytes_per_second),
+	rateColumn('Alg. bandwidth', 'Algorithm bandwidth: bytes per transfer time', (row) => row.algorithm_bytes_per_second, true),
 	rateColumn('Bus bandwidth', 'Algorithm bandwidth, scaled so that it compares with the speed of links', (row) => row.bus_bytes_per_second),
 	{
 		title: 'Communicator',
@@ -261,6 +261,7 @@ const groupColumns: Column<CollectiveGroup>[] = [
 		show: (row) => <span title={row.communicator}>{communicatorName(row)}</span>,
 		plain: (row) => row.communicator,
 		isText: true,
+		isDetail: true,
 	},
 	{ title: 'Operation', value: (row) => row.operation, isText: true, isMain: true },
 ];

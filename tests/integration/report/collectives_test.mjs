@@ -128,6 +128,16 @@ async function checkVerdict(page, { folder, summary }) {
 	assert.match(await page.textContent('#selection-bar'), new RegExp(verdict.process.replace(/[()]/g, '\\$&')));
 }
 
+// Paper shows all tables in full width.
+async function checkPrint(page) {
+	await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+	await isThere(page, '#table-collectives');
+	await page.emulateMedia({ media: 'print' });
+	await page.setViewportSize({ width: 703, height: 1000 }); // A4 without margins
+	for (const right of await page.$$eval('#collectives table, .heat-box canvas', (list) => list.map((part) => part.getBoundingClientRect().right)))
+		assert.ok(right <= 703, String(right));
+}
+
 async function checkRank() {
 	const all = ranks('slow_loader');
 	const page = await open(all.html);
@@ -141,6 +151,7 @@ async function checkRank() {
 	await checkMap(page, collectives);
 	await checkOutlier(page, collectives.verdict);
 	await checkVerdict(page, all);
+	await checkPrint(page);
 	await close(page);
 }
 
