@@ -176,6 +176,10 @@ async function checkManyRanks() {
 	const tops = (await page.$$eval('.heat-labels span', (list) => list.map((span) => span.getBoundingClientRect().top))).sort((a, b) => a - b);
 	assert.ok(tops.length > 10 && tops.every((top, i) => !i || top - tops[i - 1] >= 13), String(tops));
 	await close(page);
+	const wide = await open(all.html);
+
+	await checkPrint(wide);
+	await close(wide);
 }
 
 async function checkProblems() {
