@@ -98,3 +98,9 @@ export const trackColours = {
 	light: { kernel: '#3f7fd9', copy: '#57b6c9', collective: '#c78a3f', memory: '#8a6fc7' },
 	dark: { kernel: '#4f86d4', copy: '#3d93a6', collective: '#a8742f', memory: '#8068b5' },
 };
+
+/* Ranks in collectives. The lightness tells the two apart without colour vision. */
+export const waitColours = {
+	light: { waiting: '#6aa2e2', late: '#983000' },
+	dark: { waiting: '#3f78bd', late: '#ffb454' },
+};

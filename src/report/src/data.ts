@@ -188,7 +188,59 @@ export interface Headline {
 	costs: HeadlineCost[];
 }
 
+/* Waits of ranks for each other. docs/SUMMARY.md describes the members. */
+export interface CollectiveRank {
+	process: string; /* label */
+	rank?: number;
+	wait_ns: number;
+	exposed_wait_ns: number; /* part of it in which no other work ran */
+	caused_exposed_ns: number; /* exposed waits of the others for this rank */
+	late_count: number;
+	transfer_ns: number;
+	waiting_percent: number[]; /* of each of equal parts of job_ns */
+	late_percent: number[];
+}
+
+export interface CollectiveGroup {
+	operation: string;
+	communicator: string;
+	ranks: number;
+	bytes: number; /* per collective */
+	count: number;
+	wait_ns: number;
+	transfer_ns: number; /* median */
+	slow_ns: number;
+	algorithm_bytes_per_second?: number;
+	bus_bytes_per_second?: number;
+}
+
+export interface CollectiveCause {
+	process: string;
+	exposed_wait_ns: number;
+	kind: string;
+	where: string; /* '' if no path takes longer than in other ranks */
+	path: string[];
+}
+
+export interface Collectives {
+	count: number;
+	matched: number;
+	by_order: number;
+	partial: number;
+	exposed_wait_ns: number;
+	job_ns: number; /* from the start of the first collective to the end of the last */
+	verdict: { kind: 'rank' | 'moving' | 'link' | 'none'; process?: string; where?: string; text: string };
+	ranks: CollectiveRank[];
+	groups: CollectiveGroup[];
+	causes: CollectiveCause[]; /* largest first */
+	clocks: { host: string; is_aligned: boolean; error_ns?: number; bound_count: number }[];
+	mismatches: { communicator: string; index: number; what: 'operation' | 'bytes'; processes: string[]; values: (number | string)[] }[];
+	unfinished: { communicator: string; index: number; operation: string; present: string[]; absent: string[] }[];
+	duplicates: string[];
+}
+
 export interface Summary {
+	collectives?: Collectives; /* with several ranks that have some */
 	headline?: Headline; /* absent in comparisons */
 	gpu_idle_by_class_ns?: Record<string, number>; /* likewise */
 	by_process?: { slowest?: string; rows: ProcessRow[] }; /* with several processes */

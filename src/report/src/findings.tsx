@@ -6,8 +6,8 @@ import { useSignal } from '@preact/signals';
 import type { Finding, FindingPlace } from './data';
 import { formatCount, formatPercent, formatTime, shortBytes, shortTime } from './format';
 import { idleCauses } from './head';
-import { noFilter, type Tree } from './tree';
-import { filter, printing, showNode, type State, weight } from './state';
+import { findNode, showPlace } from './places';
+import { printing, type State } from './state';
 
 const IDLE_SHARE = 0.3; /* from here on, "no findings" needs a reason */
 const SHOWN = 4; /* until the user asks for more */
@@ -19,31 +19,6 @@ const weightsOfRules: Record<string, string[]> = {
 	'short-kernels': ['gpu-idle', 'gpu-time'],
 	'gpu-idle': ['gpu-idle', 'gpu-time'],
 };
-
-/* Returns the node of a path, or 0 if the tree lacks it because it has no weight. */
-function findNode(tree: Tree, frames: string[]): number {
-	let node = 0;
-
-	for (const frame of frames) {
-		let next = 0;
-
-		for (const child of tree.children(node))
-			if (tree.text(child) === frame) {
-				next = child;
-				break;
-			}
-		if (!next) return 0;
-		node = next;
-	}
-	return node;
-}
-
-function weightFor({ report, tree }: State, rule: string, node: number): number {
-	const names = [...(weightsOfRules[rule] ?? ['gpu-time']), ...report.weights.map((w) => w.name)];
-	const places = names.map((name) => report.weights.findIndex((w) => w.name === name));
-
-	return places.find((place) => tree.sums(place, noFilter).total[node] > 0) ?? 0;
-}
 
 function PlaceLine({ place }: { place: FindingPlace }) {
 	const name = place.file?.split('/').pop();
@@ -62,11 +37,7 @@ function Places({ state, finding }: { state: State; finding: Finding }) {
 		<ul class="finding-places">
 			{finding.places.map((place) => {
 				const node = findNode(state.tree, place.frames);
-				const show = () => {
-					filter.value = noFilter;
-					weight.value = weightFor(state, finding.rule, node);
-					showNode(node);
-				};
+				const show = () => showPlace(state, node, weightsOfRules[finding.rule] ?? ['gpu-time']);
 
 				return (
 					<li>

@@ -57,6 +57,7 @@ export function Bar({ state }: { state: State }) {
 	const links: [string, string, boolean][] = [
 		['findings', 'Findings', (state.report.summary.findings?.rows.length ?? 0) > 0],
 		['processes', 'Processes', hasRanks(state)],
+		['collectives', 'Collectives', state.report.summary.collectives !== undefined],
 		['timeline', 'Device activity', state.report.tracks.length > 0],
 		['flame', 'Flame graph', true],
 		['tables', 'Tables', true],

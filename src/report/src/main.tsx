@@ -4,6 +4,7 @@
  */
 import { effect } from '@preact/signals';
 import { render } from 'preact';
+import { Collectives } from './collectives';
 import { ComparisonPage, comparisonTitle } from './comparison';
 import { load } from './data';
 import { Findings } from './findings';
@@ -28,6 +29,7 @@ function Page({ state }: { state: State }) {
 				<Head state={state} />
 				<Findings state={state} />
 				<Ranks state={state} />
+				<Collectives state={state} />
 				<Tracks state={state} />
 				<Flame state={state} />
 				<Tables state={state} />

@@ -4,7 +4,8 @@
  */
 import type { ProcessRow } from './data';
 import { formatPercent, shortTime } from './format';
-import { filter, scrollToFlame, type State } from './state';
+import { showProcess } from './places';
+import type { State } from './state';
 import { type Column, Table } from './table';
 
 const UUID_SHOWN = 8; /* digits that usually tell GPUs apart */
@@ -90,12 +91,7 @@ export function Ranks({ state }: { state: State }) {
 				rows={table.rows}
 				text={(row) => `${row.label} ${row.host} ${gpuNames(row)}`}
 				sortedBy={columns.findIndex((column) => column.title === 'Own time')}
-				onPick={(row) => {
-					const place = state.report.summary.processes.findIndex((process) => process.label === row.label);
-
-					filter.value = { ...filter.value, process: place + 1, device: 0, thread: 0 };
-					scrollToFlame();
-				}}
+				onPick={(row) => showProcess(state, row.label)}
 				pickTitle="Show only this process in the flame graph"
 				none="No processes."
 			/>

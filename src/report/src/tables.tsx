@@ -2,15 +2,14 @@
 /*
  * The tables: one at a time on screen, all of them in print.
  */
-import { useSignal } from '@preact/signals';
-import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { bytesColumn, changeColumns, countColumn, durationFacts, shareColumn, timeColumn, weightPlace } from './columns';
 import type { CallRow, FailureRow, MemoryRow, TransferRow } from './data';
 import { formatCount, formatRate, formatWeight } from './format';
 import { Kernels, longestOf, showLongest } from './kernel_table';
-import { baseSums, filter, isComparing, isFiltered, printing, scrollToFlame, showNode, showSearch, weight, type State } from './state';
+import { baseSums, filter, isComparing, isFiltered, scrollToFlame, showNode, showSearch, weight, type State } from './state';
 import { type Column, Table } from './table';
+import { type Tab, Tabs } from './tabs';
 import { frameKind, noFilter, shortName, wholeName, type Tree } from './tree';
 import { weightTitles } from './words';
 
@@ -411,7 +410,7 @@ function Memory({ state }: { state: State }) {
 	);
 }
 
-const tabs: { id: string; title: string; note?: (state: State) => string | null; show: (state: State) => ComponentChildren }[] = [
+const tabs: Tab[] = [
 	{ id: 'kernels', title: 'Kernels and copies', note: kernelNote, show: (state) => <Kernels state={state} /> },
 	{ id: 'paths', title: 'Call paths', note: pathNote, show: (state) => <Paths state={state} /> },
 	{ id: 'calls', title: 'API calls', note: callNote, show: (state) => <Calls state={state} /> },
@@ -476,7 +475,6 @@ function transferNote(state: State): string | null {
 }
 
 export function Tables({ state }: { state: State }) {
-	const open = useSignal('kernels');
 	const rows: Record<string, number> = {
 		ranges: state.report.ranges.length,
 		memory: state.report.summary.memory.rows.length,
@@ -485,43 +483,10 @@ export function Tables({ state }: { state: State }) {
 		kernels: 1,
 		paths: 1,
 	};
-	const present = tabs.filter((tab) => rows[tab.id]);
-	const onKeyDown = (event: KeyboardEvent) => {
-		const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
-		const place = present.findIndex((tab) => tab.id === open.value) + step;
-
-		if (!step || !present[place]) return;
-		open.value = present[place].id;
-		document.getElementById(`tab-${open.value}`)?.focus();
-		event.preventDefault();
-	};
 
 	return (
 		<section id="tables" class="card">
-			<div class="tabs" role="tablist" onKeyDown={onKeyDown}>
-				{present.map((tab) => (
-					<button
-						type="button"
-						role="tab"
-						id={`tab-${tab.id}`}
-						aria-selected={open.value === tab.id}
-						aria-controls={`panel-${tab.id}`}
-						tabIndex={open.value === tab.id ? 0 : -1}
-						onClick={() => (open.value = tab.id)}
-					>
-						{tab.title}
-					</button>
-				))}
-			</div>
-			{present.map((tab) =>
-				printing.value || open.value === tab.id ? (
-					<div role="tabpanel" id={`panel-${tab.id}`} aria-labelledby={`tab-${tab.id}`}>
-						{printing.value ? <h3>{tab.title}</h3> : null}
-						{tab.note?.(state) ? <p class="sub">{tab.note(state)}</p> : null}
-						{tab.show(state)}
-					</div>
-				) : null,
-			)}
+			<Tabs state={state} tabs={tabs.filter((tab) => rows[tab.id])} />
 		</section>
 	);
 }

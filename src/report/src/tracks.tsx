@@ -346,12 +346,12 @@ function labels(times: Times, span: Span): [at: number, ns: number][] {
 const RELATIVE_SHARE = 0.02; /* shorter views, as a share of their start, count from the first label */
 
 /* Labels of a short view count from the first one, which is exact: else all of them look equal. */
-function Axis({ times, span }: { times: Times; span: Span }) {
+export function Axis({ id, times, span }: { id: string; times: Times; span: Span }) {
 	const list = labels(times, span);
 	const isRelative = list.length > 1 && span.untilNs - span.fromNs < RELATIVE_SHARE * list[0][1];
 
 	return (
-		<div class="axis" id="axis" aria-hidden="true">
+		<div class="axis" id={id} aria-hidden="true">
 			{list.map(([at, ns], i) => (
 				<span style={{ left: `${100 * at}%` }}>
 					{!isRelative ? shortTime(ns) : i ? `+${shortTime(ns - list[0][1])}` : exactTime(ns)}
@@ -455,7 +455,7 @@ export function Tracks({ state }: { state: State }) {
 			{charts.map((chart) => (
 				<TrackView chart={chart} times={times} view={view} isPart={state.report.summary.selection !== undefined} />
 			))}
-			<Axis times={times} span={view.value} />
+			<Axis id="axis" times={times} span={view.value} />
 			<Timeline state={state} times={times} view={view} />
 			{state.report.track_left_out_count ? (
 				<p class="sub">Not all devices are shown.</p>

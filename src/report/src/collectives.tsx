@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collectives across ranks: which rank the others wait for, and why. docs/REPORT.md explains it.
+ */
+import { countColumn, timeColumn } from './columns';
+import type { CollectiveCause, CollectiveGroup, CollectiveRank, Collectives as Data } from './data';
+import { formatBytes, formatCount, formatPercent, formatRate, formatTime } from './format';
+import { HeatMap, rankName } from './heat_map';
+import { findNode, showPlace, showProcess } from './places';
+import type { State } from './state';
+import { type Column, Table } from './table';
+import { Tabs } from './tabs';
+
+const OUTLIER_DEVIATIONS = 4.5; /* median absolute deviations above the median: 3 standard ones */
+const OUTLIER_SHARE = 0.01; /* of the time of the other ranks */
+const LISTED = 3; /* notes of one kind */
+const NAMED = 8; /* processes in one note */
+const DIGITS = 6; /* of a communicator, that usually tell it apart */
+
+function median(values: number[]): number {
+	const sorted = [...values].sort((a, b) => a - b);
+	const middle = sorted.length >> 1;
+
+	return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/* Returns the labels of ranks for which the others wait much longer than for most. */
+function outliersOf({ ranks, job_ns }: Data): Set<string> {
+	const costs = ranks.map((row) => row.caused_exposed_ns);
+	const usual = median(costs);
+	const deviation = median(costs.map((cost) => Math.abs(cost - usual)));
+	const least = Math.max(usual + OUTLIER_DEVIATIONS * deviation, OUTLIER_SHARE * job_ns * (ranks.length - 1));
+
+	return new Set(ranks.filter((row) => row.caused_exposed_ns > least).map((row) => row.process));
+}
+
+function weightsOf(kind: string): string[] {
+	return kind === 'idle' ? ['gpu-idle', 'gpu-time'] : ['gpu-time'];
+}
+
+function Verdict({ state, data }: { state: State; data: Data }) {
+	const { kind, process, where, text } = data.verdict;
+	const cause = where ? data.causes.find((row) => row.where === where && (!process || row.process === process)) : undefined;
+	const node = cause ? findNode(state.tree, cause.path) : 0;
+
+	return (
+		<p class="verdict" id="collectives-verdict" data-kind={kind}>
+			{text}{' '}
+			{node ? (
+				<button type="button" class="link screen-only" data-node={node} onClick={() => showPlace(state, node, weightsOf(cause!.kind), process)}>
+					Show in the flame graph
+				</button>
+			) : null}
+		</p>
+	);
+}
+
+/* "rank 0 (a), rank 1 (a) and 3 more" */
+function listOf(names: string[]): string {
+	return names.slice(0, NAMED).join(', ') + (names.length > NAMED ? ` and ${formatCount(names.length - NAMED)} more` : '');
+}
+
+/* "64.000 MiB in rank 2 (a); 32.000 MiB in 4 other ranks" */
+function differences({ what, processes, values }: Data['mismatches'][0]): string {
+	const groups = new Map<number | string, string[]>();
+
+	values.forEach((value, i) => groups.set(value, [...(groups.get(value) ?? []), processes[i]]));
+	return [...groups]
+		.sort(([, a], [, b]) => a.length - b.length)
+		.map(([value, ranks], i) => {
+			const isRest = i === groups.size - 1 && ranks.length > 1;
+
+			return `${what === 'bytes' ? formatBytes(Number(value)) : value} in ${isRest ? `${formatCount(ranks.length)} other ranks` : listOf(ranks)}`;
+		})
+		.join('; ');
+}
+
+/* Returns the first texts, and how many there are besides. */
+function firstOf<Row>(rows: Row[], text: (row: Row) => string): string[] {
+	const rest = rows.length - LISTED;
+
+	return [...rows.slice(0, LISTED).map(text), ...(rest > 0 ? [`There are ${formatCount(rest)} more like this.`] : [])];
+}
+
+/* Returns the first unfinished collective of each communicator: later ones wait for it. */
+function firstUnfinished(rows: Data['unfinished']) {
+	const found = new Map<string, Data['unfinished'][0] & { laterCount: number }>();
+
+	for (const row of rows) {
+		const first = found.get(row.communicator);
+
+		if (first) first.laterCount++;
+		else found.set(row.communicator, { ...row, laterCount: 0 });
+	}
+	return [...found.values()];
+}
+
+function problemsOf({ unfinished, mismatches, duplicates, partial }: Data): string[] {
+	return [
+		...firstOf(firstUnfinished(unfinished), ({ operation, index, absent, laterCount }) => {
+			const what = `${operation} number ${formatCount(index)} never finished${laterCount ? `, nor did ${formatCount(laterCount)} after it` : ''}.`;
+
+			return `${what} ${absent.length ? `Not there: ${listOf(absent)}` : 'All ranks entered it'}.`;
+		}),
+		...firstOf(
+			mismatches,
+			(row) =>
+				`Collective number ${formatCount(row.index)} differs between ranks in its ${row.what === 'bytes' ? 'size' : 'operation'}: ` +
+				`${differences(row)}. Such ranks wait for ever or exchange wrong data.`,
+		),
+		...(duplicates.length ? [`Left out, because another process has the same rank: ${listOf(duplicates)}.`] : []),
+		...(partial ? [`${formatCount(partial)} collectives lack some ranks: their logs are missing or incomplete.`] : []),
+	];
+}
+
+function clockNotes(clocks: Data['clocks']): string[] {
+	const [first, ...others] = clocks;
+	const aligned = others.filter((clock) => clock.is_aligned);
+	const worst = aligned.reduce((most, clock) => (clock.error_ns! > most.error_ns! ? clock : most), aligned[0]);
+
+	return [
+		...(aligned.length > LISTED
+			? [`The clocks of ${formatCount(aligned.length)} hosts agree with that of ${first.host} to ${formatTime(worst.error_ns!)} or better. ${worst.host} is the least exact.`]
+			: aligned.map(
+					({ host, error_ns, bound_count }) =>
+						`The clock of ${host} agrees with that of ${first.host} to ${formatTime(error_ns!)}, by ${formatCount(bound_count)} collectives.`,
+				)),
+		...firstOf(
+			others.filter((clock) => !clock.is_aligned),
+			({ host }) => `No collective compares the clock of ${host} with that of ${first.host}: times are as exact as their system clocks, to an unknown extent.`,
+		),
+	];
+}
+
+function Notes({ data }: { data: Data }) {
+	const problems = problemsOf(data);
+	const notes = [
+		...clockNotes(data.clocks),
+		...(data.by_order ? ['Some collectives do not say their communicator. They are compared by the order on their stream.'] : []),
+	];
+
+	return (
+		<>
+			{problems.length ? (
+				<ul class={`notice ${data.unfinished.length || data.mismatches.length ? 'damaged' : 'degraded'}`} id="collectives-problems">
+					{problems.map((text) => (
+						<li>{text}</li>
+					))}
+				</ul>
+			) : null}
+			{notes.length ? (
+				<ul class="lines sub" id="collectives-notes">
+					{notes.map((text) => (
+						<li>{text}</li>
+					))}
+				</ul>
+			) : null}
+		</>
+	);
+}
+
+function RankTable({ state, data, outliers }: { state: State; data: Data; outliers: Set<string> }) {
+	const columns: Column<CollectiveRank>[] = [
+		...(data.ranks.some((row) => row.rank !== undefined) ? [{ title: 'Rank', value: (row: CollectiveRank) => row.rank }] : []),
+		timeColumn('Others wait', (row) => row.caused_exposed_ns, { what: 'Waits of all other ranks for this rank', share: (row) => row.caused_exposed_ns / (data.exposed_wait_ns || 1) }),
+		timeColumn('Waits', (row) => row.exposed_wait_ns, { what: 'Time in collectives before the last rank arrived, without other work', share: (row) => row.exposed_wait_ns / (data.job_ns || 1) }),
+		countColumn('Times last', (row) => row.late_count, { what: 'Collectives in which this rank arrived last' }),
+		timeColumn('Transfers', (row) => row.transfer_ns, { what: 'Time in collectives after the last rank arrived' }),
+		{
+			title: 'Process',
+			value: (row) => row.process,
+			show: (row) => (
+				<>
+					{outliers.has(row.process) ? <b class="outlier">outlier</b> : null} {row.process}
+				</>
+			),
+			isText: true,
+			isMain: true,
+		},
+	];
+
+	return (
+		<Table
+			id="table-waits"
+			title="Waits by rank"
+			columns={columns}
+			rows={data.ranks}
+			text={(row) => `${row.process} ${rankName(row)}${outliers.has(row.process) ? ' outlier' : ''}`}
+			sortedBy={columns.findIndex((column) => column.title === 'Others wait')}
+			onPick={(row) => showProcess(state, row.process)}
+			pickTitle="Show only this process in the flame graph"
+			none="No ranks."
+		/>
+	);
+}
+
+function CauseTable({ state, data }: { state: State; data: Data }) {
+	const columns: Column<CollectiveCause>[] = [
+		timeColumn('Others wait', (row) => row.exposed_wait_ns),
+		{
+			title: 'Share',
+			what: 'Of the waits of all ranks',
+			value: (row) => (100 * row.exposed_wait_ns) / (data.exposed_wait_ns || 1),
+			show: (row) => formatPercent(row.exposed_wait_ns, data.exposed_wait_ns),
+			share: (row) => row.exposed_wait_ns / (data.exposed_wait_ns || 1),
+			unit: '%',
+		},
+		{ title: 'Kind', what: 'What takes longer than in the other ranks', value: (row) => row.kind, isText: true },
+		{ title: 'Process', value: (row) => row.process, isText: true },
+		{
+			title: 'Where',
+			value: (row) => row.where,
+			show: (row) => <span title={row.path.join('\n')}>{row.where || '[no path takes longer than in other ranks]'}</span>,
+			isText: true,
+			isMain: true,
+		},
+	];
+	const show = ({ path, kind, process }: CollectiveCause) => {
+		const node = findNode(state.tree, path);
+
+		if (node) showPlace(state, node, weightsOf(kind), process);
+		else showProcess(state, process);
+	};
+
+	return (
+		<Table
+			id="table-causes"
+			title="Causes of waits"
+			columns={columns}
+			rows={data.causes}
+			text={(row) => `${row.process} ${row.kind} ${row.path.join(';')}`}
+			sortedBy={0}
+			onPick={show}
+			pickTitle="Show in the flame graph"
+			none="No cause is known."
+		/>
+	);
+}
+
+/* The communicator's last digits, or its stream. */
+function communicatorName({ communicator }: CollectiveGroup): string {
+	return /^\d+$/.test(communicator) && communicator.length > DIGITS ? `…${communicator.slice(-DIGITS)}` : communicator;
+}
+
+function rateColumn(title: string, what: string, value: (row: CollectiveGroup) => number | undefined, isDetail = false): Column<CollectiveGroup> {
+	return { title, what, value, show: (row) => formatRate(value(row)!, 1e9), unit: 'bytes/s', isDetail };
+}
+
+const groupColumns: Column<CollectiveGroup>[] = [
+	timeColumn('Waits', (row) => row.wait_ns, { what: 'Sum over ranks and collectives, also beside other work' }),
+	countColumn('Count', (row) => row.count),
+	countColumn('Ranks', (row) => row.ranks),
+	{ title: 'Size', value: (row) => row.bytes || undefined, show: (row) => formatBytes(row.bytes), unit: 'bytes' },
+	timeColumn('Transfer', (row) => row.transfer_ns, { what: 'Median time from the arrival of the last rank to the end' }),
+	timeColumn('Slow time', (row) => row.slow_ns, { what: 'Time that slow transfers took beyond that of comparable ones' }),
+	rateColumn('Alg. bandwidth', 'Algorithm bandwidth: bytes per transfer time', (row) => row.algorithm_bytes_per_second, true),
+	rateColumn('Bus bandwidth', 'Algorithm bandwidth, scaled so that it compares with the speed of links', (row) => row.bus_bytes_per_second),
+	{
+		title: 'Communicator',
+		value: (row) => row.communicator,
+		show: (row) => <span title={row.communicator}>{communicatorName(row)}</span>,
+		plain: (row) => row.communicator,
+		isText: true,
+		isDetail: true,
+	},
+	{ title: 'Operation', value: (row) => row.operation, isText: true, isMain: true },
+];
+
+function GroupTable({ data }: { data: Data }) {
+	return (
+		<Table
+			id="table-collectives"
+			title="Collectives"
+			columns={groupColumns}
+			rows={data.groups}
+			text={(row) => `${row.operation} ${row.communicator}`}
+			sortedBy={0}
+			none="No collective was found in several ranks."
+		/>
+	);
+}
+
+export function Collectives({ state }: { state: State }) {
+	const data = state.report.summary.collectives;
+
+	if (!data) return null;
+	const outliers = outliersOf(data);
+
+	return (
+		<section id="collectives" class="card">
+			<header class="card-head">
+				<h2>Collectives</h2>
+				<Verdict state={state} data={data} />
+				<p class="sub">When ranks wait for others, and when others wait for them. Time counts from the start of the first collective.</p>
+			</header>
+			<Notes data={data} />
+			{data.ranks.length ? <HeatMap collectives={data} outliers={outliers} /> : null}
+			<Tabs
+				state={state}
+				tabs={[
+					{ id: 'waits', title: 'Waits by rank', show: () => <RankTable state={state} data={data} outliers={outliers} /> },
+					{ id: 'causes', title: 'Causes', show: () => <CauseTable state={state} data={data} /> },
+					{ id: 'collectives', title: 'Collectives', show: () => <GroupTable data={data} /> },
+				]}
+			/>
+		</section>
+	);
+}
