@@ -26,12 +26,12 @@ function median(values: number[]): number {
 
 /* Returns the labels of ranks for which the others wait much longer than for most. */
 function outliersOf({ ranks, job_ns }: Data): Set<string> {
-	const costs = ranks.map((row) => row.caused_exposed_ns);
+	const costs = ranks.map((row) => row.cost_ns);
 	const usual = median(costs);
 	const deviation = median(costs.map((cost) => Math.abs(cost - usual)));
 	const least = Math.max(usual + OUTLIER_DEVIATIONS * deviation, OUTLIER_SHARE * job_ns * (ranks.length - 1));
 
-	return new Set(ranks.filter((row) => row.caused_exposed_ns > least).map((row) => row.process));
+	return new Set(ranks.filter((row) => row.cost_ns > least).map((row) => row.process));
 }
 
 function weightsOf(kind: string): string[] {
@@ -162,7 +162,7 @@ function Notes({ data }: { data: Data }) {
 function RankTable({ state, data, outliers }: { state: State; data: Data; outliers: Set<string> }) {
 	const columns: Column<CollectiveRank>[] = [
 		...(data.ranks.some((row) => row.rank !== undefined) ? [{ title: 'Rank', value: (row: CollectiveRank) => row.rank }] : []),
-		timeColumn('Others wait', (row) => row.caused_exposed_ns, { what: 'Waits of all other ranks for this rank', share: (row) => row.caused_exposed_ns / (data.exposed_wait_ns || 1) }),
+		timeColumn('Others wait', (row) => row.cost_ns, { what: 'What it costs the other ranks, added up', share: (row) => row.cost_ns / (data.cost_ns || 1) }),
 		timeColumn('Waits', (row) => row.exposed_wait_ns, { what: 'Time in collectives before the last rank arrived, without other work', share: (row) => row.exposed_wait_ns / (data.job_ns || 1) }),
 		countColumn('Times last', (row) => row.late_count, { what: 'Collectives in which this rank arrived last' }),
 		timeColumn('Transfers', (row) => row.transfer_ns, { what: 'Time in collectives after the last rank arrived' }),
@@ -196,13 +196,13 @@ function RankTable({ state, data, outliers }: { state: State; data: Data; outlie
 
 function CauseTable({ state, data }: { state: State; data: Data }) {
 	const columns: Column<CollectiveCause>[] = [
-		timeColumn('Others wait', (row) => row.exposed_wait_ns),
+		timeColumn('Others wait', (row) => row.cost_ns),
 		{
 			title: 'Share',
 			what: 'Of the waits of all ranks',
-			value: (row) => (100 * row.exposed_wait_ns) / (data.exposed_wait_ns || 1),
-			show: (row) => formatPercent(row.exposed_wait_ns, data.exposed_wait_ns),
-			share: (row) => row.exposed_wait_ns / (data.exposed_wait_ns || 1),
+			value: (row) => (100 * row.cost_ns) / (data.cost_ns || 1),
+			show: (row) => formatPercent(row.cost_ns, data.cost_ns),
+			share: (row) => row.cost_ns / (data.cost_ns || 1),
 			unit: '%',
 		},
 		{ title: 'Kind', what: 'What takes longer than in the other ranks', value: (row) => row.kind, isText: true },

@@ -194,7 +194,7 @@ export interface CollectiveRank {
 	rank?: number;
 	wait_ns: number;
 	exposed_wait_ns: number; /* part of it in which no other work ran */
-	caused_exposed_ns: number; /* exposed waits of the others for this rank */
+	cost_ns: number; /* the others were later because of it, added up */
 	late_count: number;
 	transfer_ns: number;
 	waiting_percent: number[]; /* of each of equal parts of job_ns */
@@ -216,7 +216,7 @@ export interface CollectiveGroup {
 
 export interface CollectiveCause {
 	process: string;
-	exposed_wait_ns: number;
+	cost_ns: number;
 	kind: string;
 	where: string; /* '' if no path takes longer than in other ranks */
 	path: string[];
@@ -228,6 +228,7 @@ export interface Collectives {
 	by_order: number;
 	partial: number;
 	exposed_wait_ns: number;
+	cost_ns: number;
 	job_ns: number; /* from the start of the first collective to the end of the last */
 	verdict: { kind: 'rank' | 'moving' | 'link' | 'none'; process?: string; where?: string; text: string };
 	ranks: CollectiveRank[];

@@ -68,7 +68,7 @@ function labelled(rows: CollectiveRank[], outliers: Set<string>, rowHeight: numb
 
 	rows.map((_, r) => r)
 		.filter((r) => outliers.has(rows[r].process))
-		.sort((a, b) => rows[b].caused_exposed_ns - rows[a].caused_exposed_ns)
+		.sort((a, b) => rows[b].cost_ns - rows[a].cost_ns)
 		.forEach(add);
 	for (let r = 0; r < rows.length; r += step) add(r);
 	return found;
@@ -88,7 +88,7 @@ function readAloud({ ranks, job_ns }: Collectives, outliers: Set<string>): strin
 		(late.length
 			? late
 					.slice(0, 3)
-					.map((row) => `${row.process} is late ${percent(mean(row.late_percent))} of the time: others wait ${shortTime(row.caused_exposed_ns)} for it.`)
+					.map((row) => `${row.process} is late ${percent(mean(row.late_percent))} of the time: others wait ${shortTime(row.cost_ns)} for it.`)
 					.join(' ')
 			: 'No rank is an outlier.') +
 		' Arrow keys read single values.'
@@ -166,7 +166,7 @@ export function HeatMap({ collectives, outliers }: { collectives: Collectives; o
 		const number = (row: CollectiveRank) => row.rank ?? Number.MAX_SAFE_INTEGER;
 
 		return [...ranks].sort((a, b) =>
-			order.value === 'rank' ? number(a) - number(b) : b.caused_exposed_ns - a.caused_exposed_ns,
+			order.value === 'rank' ? number(a) - number(b) : b.cost_ns - a.cost_ns,
 		);
 	}, [ranks, order.value]);
 	const times = useMemo(() => new Times([], { fromNs: 0, untilNs: Math.max(jobNs, 1) }), [jobNs]);

@@ -18,17 +18,17 @@ function ranks(scenario, seed = '1', ...sizes) {
 }
 
 async function checkTables(page, data) {
-	const { exposed_wait_ns: all, ranks: rows, causes, groups } = data;
+	const { cost_ns: all, ranks: rows, causes, groups } = data;
 	const plain = (text) => text.trim().replace(/^outlier /, '');
 
 	assert.deepEqual(
 		sorted((await cells(page, 'waits')).map((row) => [row.Rank, row['Others wait'], row.Waits, row['Times last'], row.Transfers, plain(row.Process)])),
-		sorted(rows.map((row) => [row.rank, row.caused_exposed_ns, row.exposed_wait_ns, row.late_count, row.transfer_ns, row.process])),
+		sorted(rows.map((row) => [row.rank, row.cost_ns, row.exposed_wait_ns, row.late_count, row.transfer_ns, row.process])),
 	);
 	assert.deepEqual(
 		sorted((await cells(page, 'causes')).map((row) => [row['Others wait'], row.Share, row.Kind, row.Process, row.Where])),
 		sorted(causes.map((row) => [
-			row.exposed_wait_ns, (100 * row.exposed_wait_ns) / all, row.kind, row.process,
+			row.cost_ns, (100 * row.cost_ns) / all, row.kind, row.process,
 			row.where || '[no path takes longer than in other ranks]',
 		])),
 	);
