@@ -51,6 +51,7 @@ install(PROGRAMS tests/gpu/service.py DESTINATION share/xtrace RENAME gpu-servic
 install(PROGRAMS tests/gpu/serving.py DESTINATION share/xtrace RENAME gpu-serving.py)
 install(PROGRAMS tests/gpu/model_server.py DESTINATION share/xtrace)
 install(PROGRAMS tests/gpu/nccl.py DESTINATION share/xtrace RENAME gpu-nccl.py)
+install(PROGRAMS tests/gpu/ranks.py DESTINATION share/xtrace RENAME gpu-ranks.py)
 install(PROGRAMS tests/gpu/diff.sh DESTINATION share/xtrace RENAME gpu-diff.sh)
 install(FILES tests/gpu/work.c DESTINATION share/xtrace/samples)
 install(PROGRAMS tests/gpu/patterns.sh DESTINATION share/xtrace)
