@@ -75,6 +75,7 @@ enum exporter_use {
 	USES_SIZE = 1u << 10,	     /* --html-size */
 	USES_FINDINGS = 1u << 11,
 	USES_CPU_LOGS = 1u << 12, /* process(), total() and process_end() for CPU logs, too */
+	USES_RANKS = 1u << 13,	  /* run->collectives_report, as with USES_FINDINGS */
 	USES_OTHER = 1u << 31,	  /* for exporters that use none of the above */
 	USES_ANY = UINT32_MAX,	  /* for options that every output uses */
 };

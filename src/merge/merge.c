@@ -591,13 +591,15 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	}
 	if (!error)
 		error = compile_user_files(&settings.frames, &user_files, report);
-	run.wants_origins |= run.wants_findings;
 	run.weights_needed = run.weights | (run.wants_findings ? FINDINGS_WEIGHTS : 0);
 	if (!error)
 		error = paths_init(&run.ranges);
 	if (!error && wanted_is_part(&options->settings.wanted))
 		error = selection_new(&run.selection, &options->settings.wanted, report);
-	run.compares_ranks = run.wants_findings && inputs->count > 1 && !run.selection;
+	run.compares_ranks =
+		has_use(options, USES_FINDINGS | USES_RANKS) && inputs->count > 1 && !run.selection;
+	/* NCCL's calls are found by the thread of the launch. */
+	run.wants_origins |= run.wants_findings || run.compares_ranks;
 	run.rank_logs = calloc(inputs->count + 1, sizeof(*run.rank_logs));
 	if (!run.rank_logs)
 		error = -ENOMEM;
