@@ -88,7 +88,7 @@ const char sqlite_indexes_and_views[] =
 	"CREATE INDEX gpu_work_by_start ON gpu_work(start_ns);"
 	"CREATE INDEX nvtx_range_by_start ON nvtx_range(start_ns);"
 	"CREATE INDEX path_by_parent ON path(parent_id);"
-	"CREATE INDEX collective_by_number ON collective(communicator_id, number);"
+	"CREATE INDEX collective_by_number ON collective(communicator_id, number, is_last);"
 
 	"CREATE VIEW work AS SELECT w.id, w.process_id, t.tid, s.device, s.context, s.stream, "
 	"sh.kind, n.text AS name, w.start_ns, w.duration_ns, w.bytes, "
@@ -233,7 +233,7 @@ const char sqlite_indexes_and_views[] =
 	"l.process_id AS last_process_id, q.rank AS last_rank, count(*) AS count, "
 	"sum(c.wait_ns) AS wait_ns, sum(c.exposed_wait_ns) AS exposed_wait_ns "
 	"FROM collective c JOIN collective l ON l.communicator_id = c.communicator_id AND "
-	"l.number = c.number AND l.is_last JOIN process o ON o.id = c.process_id "
+	"l.number = c.number AND l.is_last = 1 JOIN process o ON o.id = c.process_id "
 	"JOIN process q ON q.id = l.process_id WHERE c.wait_ns > 0 "
 	"GROUP BY c.process_id, l.process_id ORDER BY wait_ns DESC, 1, 3;"
 
