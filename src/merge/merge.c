@@ -199,6 +199,17 @@ static int name_frames(struct run *run, const struct input *log, struct model *m
 	return error;
 }
 
+/* Returns the root frame of --by process or rank, as a name in paths. */
+static uint32_t root_name(struct run *run, const struct input *log, uint32_t label_name)
+{
+	char text[INPUT_RANK_BYTES];
+
+	if (run->settings->by != BY_RANK || log->rank == RANK_UNKNOWN || label_name == NAME_FAILED)
+		return label_name;
+	snprintf(text, sizeof(text), "rank %u", log->rank);
+	return clean_name(&run->paths.names, text);
+}
+
 /*
  * Describes a log for the exporters. A CPU log belongs to the process of its traced log, if that
  * was read. Returns 0 or -ENOMEM.
@@ -228,7 +239,9 @@ static int describe_process(struct run *run, size_t index, const struct model *m
 		.is_continued = is_continued,
 		.origin_ns = (int64_t)((uint64_t)run->inputs->origin_ns - (uint64_t)log->shift_ns),
 	};
-	return process->label_name == NAME_FAILED ? -ENOMEM : 0;
+	process->root_name = root_name(run, is_continued ? &run->inputs->logs[log->first] : log,
+				       process->label_name);
+	return process->root_name == NAME_FAILED ? -ENOMEM : 0;
 }
 
 /* Keeps what a later comparison of the ranks needs. */
