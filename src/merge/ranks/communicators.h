@@ -57,9 +57,6 @@ int communicators_find(struct communicators *out, const struct rank_log *logs, s
 		       const struct inputs *inputs, const uint32_t *hosts);
 void communicators_free(struct communicators *communicators);
 
-/* Writes "123456", or "stream 0" if collectives are compared by the order on their streams. */
-void communicator_name(const struct communicator *communicator, char *out, size_t out_bytes);
-
 /* Returns the number after the last collective that a member entered, whether it finished or not. */
 size_t comm_member_reach(const struct communicator *communicator, size_t member);
 
@@ -71,5 +68,8 @@ static inline const struct rank_collective *comm_item(const struct comm_member *
 		       ? NULL
 		       : &member->log->list[member->items[number - member->first]];
 }
+
+/* Writes "123456", or "stream 0" if collectives are compared by the order on their streams. */
+void communicator_name(const struct communicator *communicator, char *out, size_t out_bytes);
 
 #endif
