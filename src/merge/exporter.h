@@ -51,7 +51,8 @@ enum by {
 	BY_DEVICE,
 	BY_STREAM,
 	BY_THREAD,
-	BY_PROCESS
+	BY_PROCESS,
+	BY_RANK /* the process, without a rank */
 };
 
 /* --nvtx: the place of NVTX ranges in call paths. */
@@ -75,6 +76,7 @@ enum exporter_use {
 	USES_SIZE = 1u << 10,	     /* --html-size */
 	USES_FINDINGS = 1u << 11,
 	USES_CPU_LOGS = 1u << 12, /* process(), total() and process_end() for CPU logs, too */
+	USES_RANKS = 1u << 13,	  /* run->collectives_report, as with USES_FINDINGS */
 	USES_OTHER = 1u << 31,	  /* for exporters that use none of the above */
 	USES_ANY = UINT32_MAX,	  /* for options that every output uses */
 };
@@ -257,6 +259,7 @@ struct process {
 	struct demangle_cache *names; /* maps names of the model to names of paths */
 	const char *label;	      /* "train.py (1234)", or longer if needed to be unique */
 	uint32_t label_name;	      /* the sanitised label, as name in paths */
+	uint32_t root_name;	      /* the process as root frame: the same, or its rank */
 	size_t index; /* from 0; the traced log and the CPU log of a process share it */
 	size_t process_count;
 	int weight_count;	   /* as run_weight_count() */
@@ -278,10 +281,10 @@ static inline size_t process_first(const struct process *process)
  */
 static inline uint32_t process_root(const struct process *process, const struct settings *settings)
 {
-	bool is_wanted = settings->by == BY_PROCESS ||
+	bool is_wanted = settings->by == BY_PROCESS || settings->by == BY_RANK ||
 			 (process->process_count > 1 && settings->by != BY_NONE);
 
-	return is_wanted ? process->label_name : NAME_EMPTY;
+	return is_wanted ? process->root_name : NAME_EMPTY;
 }
 
 /* An open output. */

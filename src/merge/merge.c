@@ -199,6 +199,17 @@ static int name_frames(struct run *run, const struct input *log, struct model *m
 	return error;
 }
 
+/* Returns the root frame of --by process or rank, as a name in paths. */
+static uint32_t root_name(struct run *run, const struct input *log, uint32_t label_name)
+{
+	char text[INPUT_RANK_BYTES];
+
+	if (run->settings->by != BY_RANK || log->rank == RANK_UNKNOWN || label_name == NAME_FAILED)
+		return label_name;
+	snprintf(text, sizeof(text), "rank %u", log->rank);
+	return clean_name(&run->paths.names, text);
+}
+
 /*
  * Describes a log for the exporters. A CPU log belongs to the process of its traced log, if that
  * was read. Returns 0 or -ENOMEM.
@@ -228,7 +239,9 @@ static int describe_process(struct run *run, size_t index, const struct model *m
 		.is_continued = is_continued,
 		.origin_ns = (int64_t)((uint64_t)run->inputs->origin_ns - (uint64_t)log->shift_ns),
 	};
-	return process->label_name == NAME_FAILED ? -ENOMEM : 0;
+	process->root_name = root_name(run, is_continued ? &run->inputs->logs[log->first] : log,
+				       process->label_name);
+	return process->root_name == NAME_FAILED ? -ENOMEM : 0;
 }
 
 /* Keeps what a later comparison of the ranks needs. */
@@ -591,13 +604,15 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	}
 	if (!error)
 		error = compile_user_files(&settings.frames, &user_files, report);
-	run.wants_origins |= run.wants_findings;
 	run.weights_needed = run.weights | (run.wants_findings ? FINDINGS_WEIGHTS : 0);
 	if (!error)
 		error = paths_init(&run.ranges);
 	if (!error && wanted_is_part(&options->settings.wanted))
 		error = selection_new(&run.selection, &options->settings.wanted, report);
-	run.compares_ranks = run.wants_findings && inputs->count > 1 && !run.selection;
+	run.compares_ranks =
+		has_use(options, USES_FINDINGS | USES_RANKS) && inputs->count > 1 && !run.selection;
+	/* NCCL's calls are found by the thread of the launch. */
+	run.wants_origins |= run.wants_findings || run.compares_ranks;
 	run.rank_logs = calloc(inputs->count + 1, sizeof(*run.rank_logs));
 	if (!run.rank_logs)
 		error = -ENOMEM;

@@ -95,7 +95,7 @@ const struct option_row merge_option_rows[] = {
 		 "peak, or never freed, or time of host threads on and off a CPU (recorded "
 		 "with --cpu)",
 	 .uses = USES_WEIGHT, .is_single = true, .apply = option_word, TARGET(settings.weight)},
-	{"by", .value = "none|device|stream|thread|process",
+	{"by", .value = "none|device|stream|thread|process|rank",
 	 .help = "Group call paths by this at the root. The default, none, merges identical "
 		 "paths of several processes",
 	 .uses = USES_PATHS, .is_single = true, .apply = option_word, TARGET(settings.by)},

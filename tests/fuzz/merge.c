@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		.output_count = 1,
 		.outputs = {{exporter, output}},
 		.settings = {.weight = (enum weight)(which % WEIGHTS),
-			     .by = (enum by)(how % (BY_PROCESS + 1)),
+			     .by = (enum by)(how % (BY_RANK + 1)),
 			     .graph_stacks = (enum graph_stacks)(how / 8 % 3),
 			     .nvtx = (enum nvtx)(how / 32 % 3),
 			     .unit = how & 128 ? UNIT_US : UNIT_NS,

@@ -309,7 +309,7 @@ static uint32_t copy_path(struct profile *p, const struct process *process, uint
 		size_t length;
 		const char *text = names_text(&paths->names, name, &length);
 
-		if (!d && process->process_count > 1 && name == process->label_name)
+		if (!d && process->process_count > 1 && name == process->root_name)
 			continue;
 		name = plain_name(p, text, length);
 		copy = name == NAME_FAILED ? PATH_FAILED : paths_child(&p->tree, copy, name);

@@ -4,6 +4,7 @@
  */
 #include "merge/ranks/communicators.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -275,6 +276,12 @@ int communicators_find(struct communicators *out, const struct rank_log *logs, s
 	if (!error)
 		out->count = kept;
 	return error;
+}
+
+void communicator_name(const struct communicator *communicator, char *out, size_t out_bytes)
+{
+	snprintf(out, out_bytes, communicator->is_by_order ? "stream %llu" : "%llu",
+		 (unsigned long long)communicator->key);
 }
 
 size_t comm_member_reach(const struct communicator *communicator, size_t m)

@@ -70,4 +70,7 @@ static inline const struct rank_collective *comm_item(const struct comm_member *
 		       : &member->log->list[member->items[number - member->first]];
 }
 
+/* Writes "123456", or "stream 0" if collectives are compared by the order on their streams. */
+void communicator_name(const struct communicator *communicator, char *out, size_t out_bytes);
+
 #endif

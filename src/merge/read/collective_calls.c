@@ -13,6 +13,8 @@
 #include "merge/read/range_values.h"
 
 #define NESTED_MAX 8 /* calls of NCCL within calls of NCCL; deeper ones are left out */
+#define BYTES_MAX  (UINT64_C(1) << 50) /* larger values are none of NCCL */
+#define RANK_MAX   (UINT32_MAX - 1)
 
 static const char *text_of(const struct model *model, uint64_t string, size_t *length)
 {
@@ -93,15 +95,20 @@ static bool is_named(const struct range_value *value, const char *name)
 	       !memcmp(value->name.data, name, value->name.length);
 }
 
-static uint64_t number_of(const struct range_value *value)
+/* Returns a decimal number, or `unknown` if the value is none or above max. */
+static uint64_t number_of(const struct range_value *value, uint64_t max, uint64_t unknown)
 {
-	char digits[24];
-	size_t length =
-		value->value.length < sizeof(digits) - 1 ? value->value.length : sizeof(digits) - 1;
+	const struct xt_bytes *text = &value->value;
+	uint64_t number = 0;
 
-	memcpy(digits, value->value.data, length);
-	digits[length] = '\0';
-	return strtoull(digits, NULL, 0);
+	for (size_t i = 0; i < text->length; i++) {
+		unsigned digit = (unsigned)(unsigned char)text->data[i] - '0';
+
+		if (digit > 9 || number > (max - digit) / 10)
+			return unknown;
+		number = 10 * number + digit;
+	}
+	return text->length ? number : unknown;
 }
 
 /* Reads the payload. A call that states its ranks and its rank joins a communicator. */
@@ -114,17 +121,17 @@ static int read_values(struct collective_calls *calls, const struct model *model
 
 	for (size_t v = 0; v < count; v++) {
 		if (is_named(&values[v], "NCCL communicator ID"))
-			call->communicator = number_of(&values[v]);
+			call->communicator = number_of(&values[v], UINT64_MAX, 0);
 		else if (is_named(&values[v], "Message size [bytes]"))
-			call->bytes = number_of(&values[v]);
+			call->bytes = number_of(&values[v], BYTES_MAX, 0);
 		else if (is_named(&values[v], "Root"))
-			call->root = (uint32_t)number_of(&values[v]);
+			call->root = (uint32_t)number_of(&values[v], RANK_MAX, UINT32_MAX);
 		else if (is_named(&values[v], "No. of ranks"))
-			info.rank_count = (uint32_t)number_of(&values[v]);
+			info.rank_count = (uint32_t)number_of(&values[v], RANK_MAX, 0);
 		else if (is_named(&values[v], "Rank"))
-			info.rank = (uint32_t)number_of(&values[v]);
+			info.rank = (uint32_t)number_of(&values[v], RANK_MAX, UINT32_MAX);
 	}
-	if (!call->communicator || !info.rank_count || info.rank == UINT32_MAX)
+	if (!call->communicator || info.rank >= info.rank_count)
 		return 0;
 	info.communicator = call->communicator;
 	if (grow(&calls->joined, &calls->joined_capacity, calls->joined_count + 1,
@@ -148,10 +155,13 @@ int collective_calls_index(struct collective_calls *calls, const struct model *m
 		if (c && call->thread != calls->list[c - 1].thread)
 			open_count = 0;
 		if (call->is_begin && open_count < NESTED_MAX)
-			open[open_count++] = c;
-		if (call->is_begin || !open_count)
+			open[open_count] = c;
+		else if (call->is_begin)
+			call->values[0] = 0; /* left out below, as it has no communicator */
+		open_count += call->is_begin;
+		if (call->is_begin || !open_count || open_count-- > NESTED_MAX)
 			continue;
-		calls->list[open[--open_count]].end_ns = call->begin_ns;
+		calls->list[open[open_count]].end_ns = call->begin_ns;
 		calls->list[open[open_count]].values[1] = call->values[1];
 	}
 	for (size_t c = 0; c < calls->count && !error; c++) {

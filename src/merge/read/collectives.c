@@ -26,11 +26,17 @@ static const char *const beginnings[] = {
 	"cross_device_reduce_2stage",
 };
 
+static bool begins_with(const char *text, const char *end, const char *beginning)
+{
+	size_t length = strlen(beginning);
+
+	return (size_t)(end - text) >= length && !memcmp(text, beginning, length);
+}
+
 static bool begins_like_one(const char *name, size_t length)
 {
 	for (size_t b = 0; b < sizeof(beginnings) / sizeof(beginnings[0]); b++)
-		if (length >= strlen(beginnings[b]) &&
-		    !memcmp(name, beginnings[b], strlen(beginnings[b])))
+		if (begins_with(name, name + length, beginnings[b]))
 			return true;
 	return false;
 }
@@ -66,10 +72,13 @@ bool is_collective_kernel(const char *name, size_t length)
 
 	if (length > 2 && name[0] == '_' && name[1] == 'Z')
 		return is_mangled_collective(name + 2, end);
-	/* Demangled: "void space::name<types>(types)". */
-	for (const char *p = name; p < end && *p != '<' && *p != '('; p++)
+	/* Demangled: "void (anonymous namespace)::space::name<types>(types)". */
+	for (const char *p = name; p < end && *p != '<'; p++) {
+		if (*p == '(' && !begins_with(p, end, "(anonymous namespace)"))
+			break;
 		if (*p == ':' || *p == ' ')
 			function = p + 1;
+	}
 	return begins_like_one(function, (size_t)(end - function));
 }
 

@@ -171,6 +171,7 @@ static uint32_t add_root(struct tree_builder *p, uint32_t root)
 		break;
 	case BY_NONE:
 	case BY_PROCESS:
+	case BY_RANK:
 		break;
 	}
 	return process == NAME_EMPTY ? node : paths_child(p->paths, node, process);

@@ -30,6 +30,8 @@ def main():
     parser.add_argument("--make", action="append", default=[], help="a log that it makes")
     parser.add_argument("--rows", type=pathlib.Path,
                         help="a folder with the rows of logs, HOST.PID[.cpu].rows")
+    parser.add_argument("--make-ranks", help="the program that makes the logs of jobs")
+    parser.add_argument("--job", nargs=2, metavar=("SCENARIO", "SEED"), help="a job that it makes")
     parser.add_argument("--record", help="the program that records")
     parser.add_argument("--program", help="a program that it records, on the simulated GPU")
     parser.add_argument("logs", nargs="*")
@@ -45,6 +47,9 @@ def main():
             args.logs.append(f"{made}/{path.stem}.xtr")
             subprocess.run([args.make_log, "script", args.logs[-1], path.name.split(".")[1]],
                            input=path.read_bytes(), check=True)
+        if args.job:
+            subprocess.run([args.make_ranks, *args.job, made], check=True)
+            args.logs += sorted(map(str, pathlib.Path(made).glob("*.xtr")))
         if args.program:
             subprocess.run([args.record, "record", "--simulate", "-o", f"{made}/data", args.program],
                            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

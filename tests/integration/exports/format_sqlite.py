@@ -30,6 +30,7 @@ def check(reference, folder, args):
     check_samples(reference, ask)
     check_gaps(reference, ask)
     check_lines(reference, ask)
+    check_collectives(reference, ask, folder)
     expect(not args.program or ask("SELECT count(*) FROM stacks WHERE count > 0 AND line IS NULL") ==
            [(0,)], "a recorded program lacks lines")
     check_document(reference, database, args.docs / "SQLITE.md")
@@ -173,6 +174,67 @@ def check_lines(reference, ask):
                    lines[path] == (place["file"], place["line"]), path, "is at", lines.get(path))
 
 
+def check_collectives(reference, ask, folder):
+    """Rows are those of the kernels, and sums are those of the summary to the nanosecond."""
+    processes = reference.summary["processes"]
+    expect(ask("SELECT rank, local_rank, world_size FROM process ORDER BY id") ==
+           [tuple(process.get(key) for key in ("rank", "local_rank", "world_size"))
+            for process in processes], "ranks")
+    for view, table in (("work", "gpu_work"), ("calls", "api_call"), ("gaps", "gap")):
+        ranks = ask(f"SELECT o.rank, count(*) FROM {table} t JOIN process o ON "
+                    "o.id = t.process_id GROUP BY o.rank ORDER BY 1")
+        expect(ask(f"SELECT rank, count(*) FROM {view} GROUP BY rank ORDER BY 1") == ranks, view)
+    if "collectives" not in reference.summary:
+        return
+    summary = reference.summary["collectives"]
+    expect(ask("SELECT count(*), sum(wait_ns), sum(exposed_wait_ns) FROM collective") ==
+           [(summary["count"], summary["wait_ns"], summary["exposed_wait_ns"])], "collectives")
+    expect(ask("SELECT process_id, start_ns, end_ns FROM collective ORDER BY 1, 2, 3") ==
+           ask("SELECT process_id, start_ns, start_ns + duration_ns FROM work "
+               "WHERE kind = 'collective' ORDER BY 1, 2, 3"), "kernels")
+    expect(ask("SELECT count(*), count(stream), count(path_id) FROM collectives") ==
+           [(summary["count"],) * 3], "collectives without work")
+    expect(ask("SELECT label, wait_ns, caused_ns FROM rank_waits ORDER BY process_id") ==
+           [(row["process"], row["wait_ns"], row["caused_ns"]) for row in summary["ranks"]],
+           "waits of ranks")
+    expect(ask("SELECT host, offset_ns, error_ns, bound_count FROM host_clock") ==
+           [(row["host"], row["offset_ns"] if row["is_aligned"] else None, row.get("error_ns"),
+             row["bound_count"]) for row in summary["clocks"]], "clocks")
+    check_arrivals(ask)
+    check_alone(reference, ask, folder / "alone.db")
+
+
+def check_alone(reference, ask, path):
+    """The comparison does not depend on other outputs of the run."""
+    reference.run("--sqlite", str(path))
+    alone = sqlite3.connect(path)
+    for table in ("collective", "host_clock"):
+        query = f"SELECT * FROM {table}"
+        expect(alone.execute(query).fetchall() == ask(query), table, "without other outputs")
+    query = "SELECT wait_ns, exposed_wait_ns, path FROM wait_causes ORDER BY 1, 2, 3"
+    expect(alone.execute(query).fetchall() == ask(query), "causes without other outputs")
+    alone.close()
+    path.unlink()
+
+
+def check_arrivals(ask):
+    """Waits follow from the arrivals, which follow from the clocks. Each is rounded."""
+    clocks = {host: clock for host, *clock in
+              ask("SELECT host, at_ns, offset_ns, drift_ppm FROM host_clock")}
+    for host, start_ns, arrival_ns in ask("SELECT o.host, c.start_ns, c.arrival_ns FROM "
+                                          "collective c JOIN process o ON o.id = c.process_id"):
+        at_ns, offset_ns, drift_ppm = clocks[host]
+        known = at_ns is not None
+        wanted = start_ns - (offset_ns + drift_ppm * 1e-6 * (start_ns - at_ns) if known else 0)
+        expect(abs(arrival_ns - wanted) <= 3, "arrival", arrival_ns, "wanted", wanted)
+    wrong = ask("SELECT c.number, c.wait_ns, l.arrival_ns - c.arrival_ns FROM collective c "
+                "JOIN collective l ON l.communicator_id = c.communicator_id AND "
+                "l.number = c.number AND l.is_last WHERE c.operation NOT IN ('Broadcast', 'Reduce') "
+                "AND c.wait_ns < c.end_ns - c.start_ns - 2 AND "
+                "abs(l.arrival_ns - c.arrival_ns - c.wait_ns) > 2")
+    expect(not wrong, "waits that do not follow from arrivals:", wrong[:4])
+
+
 def total(rows, column):
     return sum(row[column] for row in rows)
 
@@ -259,10 +321,56 @@ def agree_memory(summary, rows, what):
         expect(total(rows, column) == total(summary["memory"]["rows"], column), what, column)
 
 
+def agree_rank_waits(summary, rows, what):
+    ranks = summary.get("collectives", {"ranks": []})["ranks"]
+    expect(len(rows) == len(ranks) or not ranks, what, "ranks")
+    expect_same({row["label"]: tuple(row[column] for column in RANK_COLUMNS)
+                 for row in rows if ranks},
+                {row["process"]: (row.get("rank"), row["exposed_wait_ns"],
+                                  row["caused_exposed_ns"], row["late_count"]) for row in ranks},
+                what)
+
+
+def agree_pairs(summary, rows, what):
+    collectives = summary.get("collectives", {"wait_ns": 0, "exposed_wait_ns": 0})
+    for column in ("wait_ns", "exposed_wait_ns"):
+        expect(total(rows, column) == collectives[column], what, column)
+
+
+def agree_causes(summary, rows, what):
+    causes = summary.get("collectives", {"causes": []})["causes"]
+    found = collections.Counter((row["rank"], row["path"] or "", row["wait_ns"],
+                                 row["exposed_wait_ns"]) for row in rows)
+    expect_same(found, collections.Counter(
+        (row.get("rank"), ";".join(row["path"]), row["wait_ns"], row["exposed_wait_ns"])
+        for row in causes), what)
+    expect(all((row["kind"] == "idle") == ("[idle: " in (row["path"] or "")) for row in rows),
+           what, "kinds")
+
+
+def agree_bandwidth(summary, rows, what):
+    """Each instance of the database has whole nanoseconds, so medians may differ by one."""
+    groups = {(row["operation"], row["communicator"], row["bytes"]): row
+              for row in summary.get("collectives", {"groups": []})["groups"]
+              if row["transfer_ns"]}
+    rows = [row for row in rows if row["transfer_ns"]]
+    keys = [(row["operation"], row["communicator"], row["bytes"] or 0) for row in rows]
+    expect(sorted(keys) == sorted(groups), what, keys, groups)
+    for key, row in zip(keys, rows):
+        group = groups[key]
+        expect(abs(row["transfer_ns"] - group["transfer_ns"]) <= 1 and
+               row["ranks"] == group["ranks"], what, row, group)
+        expected = group.get("bus_bytes_per_second", 0) / 1e9
+        expect(abs((row["bus_gigabytes_per_second"] or 0) - expected) <= 2e-4 * expected, what,
+               row, group)
+
+
+RANK_COLUMNS = ("rank", "exposed_wait_ns", "caused_exposed_ns", "late_count")
 KERNELS = ("kernel", "collective")
 # By question of the document: compares all rows of the answer with the summary.
 ANSWERS = (agree_lines, agree_stacks, agree_kernels, agree_launches, agree_idle, agree_gaps,
-           agree_idle_lines, agree_devices, agree_waits, agree_memory, agree_idle_lines)
+           agree_idle_lines, agree_devices, agree_waits, agree_memory, agree_idle_lines,
+           agree_rank_waits, agree_pairs, agree_causes, agree_bandwidth)
 
 
 def named_rows(database, question):

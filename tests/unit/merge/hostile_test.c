@@ -227,7 +227,7 @@ static void survives_hostile_logs(void **state)
 		struct report report = {.quiet = true};
 		struct options options = {
 			.settings = {.weight = (enum weight)(i % WEIGHTS),
-				     .by = (enum by)(i % (BY_PROCESS + 1)),
+				     .by = (enum by)(i % (BY_RANK + 1)),
 				     .graph_stacks = (enum graph_stacks)(i % 3),
 				     .nvtx = (enum nvtx)(i / 3 % 3),
 				     .top_count = 5},

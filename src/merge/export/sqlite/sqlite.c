@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/export/sqlite/sqlite_collectives.h"
 #include "merge/export/sqlite/sqlite_gaps.h"
 #include "merge/export/sqlite/sqlite_paths.h"
 #include "merge/export/sqlite/sqlite_ranges.h"
@@ -174,8 +175,10 @@ static int end_process(struct sink *sink, const struct process *process)
 static int end(struct sink *sink, const struct run *all)
 {
 	struct sqlite *s = sink->state;
-	int error = sqlite_put_paths(sink, &all->paths);
+	int error = sqlite_put_collectives(sink, all);
 
+	if (!error)
+		error = sqlite_put_paths(sink, &all->paths);
 	if (!error)
 		error = sqlite_put_run(sink, all);
 	if (error)
@@ -215,7 +218,7 @@ const struct exporter exporter_sqlite = {
 	.name = "sqlite",
 	.what = "Write an SQLite database of all events and tables, with views for common "
 		"questions",
-	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FILE | USES_CPU_LOGS,
+	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FILE | USES_CPU_LOGS | USES_RANKS,
 	.begin = begin,
 	.process = sqlite_begin_process,
 	.call = put_call,

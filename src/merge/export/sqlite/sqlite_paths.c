@@ -14,6 +14,7 @@
 #include "log/base/grow.h"
 #include "merge/export/sqlite/sqlite_rows.h"
 #include "merge/naming/joined_paths.h"
+#include "merge/ranks/collectives_words.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/tables.h"
 
@@ -234,6 +235,30 @@ int sqlite_add_path(struct sink *sink, const struct process *process, const stru
 	if (owner->leaf == LEAF_IDLE)
 		error = find_line(process, stack, stacks, &line);
 	return error ? error : add_facts(s, stack, stack_kind(process, owner), &line, weight);
+}
+
+int sqlite_add_cause(struct sink *sink, const struct paths *paths, uint32_t node)
+{
+	static const char *const kinds[][2] = {
+		{"kernel", "kernel"}, {"collective", "collective"}, {"copy", "copy"},
+		{"memset", "set"},    {"idle", KIND_IDLE},
+	};
+	struct sqlite *s = sink->state;
+	struct path_facts *facts = facts_of(s, node);
+	const char *kind = wait_cause_kind(paths, node);
+	uint32_t name = users_frame(paths, node);
+
+	if (!facts)
+		return -ENOMEM;
+	if (facts->kind)
+		return 0;
+	facts->kind = KIND_FRAME;
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+		if (!strcmp(kind, kinds[k][0]))
+			facts->kind = kinds[k][1];
+	if (name != NAME_EMPTY && paths_line(paths, name)->line != LINE_SEVERAL)
+		facts->line = *paths_line(paths, name);
+	return 0;
 }
 
 /* Binds what is known of a path in which something ends. Returns 0 or -ENOMEM. */

@@ -18,6 +18,12 @@ int sqlite_bind_stack(struct sink *sink, enum statement statement, int column,
 int sqlite_add_path(struct sink *sink, const struct process *process, const struct total *total,
 		    uint32_t node);
 
+/*
+ * Notes a path that ranks wait for. If no work of a log ends there, its line is known unless
+ * several lines have its name.
+ */
+int sqlite_add_cause(struct sink *sink, const struct paths *paths, uint32_t node);
+
 /* Writes all paths. Called after the last log. */
 int sqlite_put_paths(struct sink *sink, const struct paths *paths);
 

@@ -2,6 +2,10 @@
 #include "merge/export/sqlite/sqlite_rows.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/base/text.h"
 
 /* Keep the first error, as for write errors. */
 void sqlite_note_error(struct sink *sink, int result)
@@ -33,4 +37,17 @@ void sqlite_put(struct sink *sink, enum statement statement)
 void sqlite_text(struct sqlite *s, enum statement statement, int column, const char *text)
 {
 	sqlite3_bind_text(s->statements[statement], column, text, -1, SQLITE_TRANSIENT);
+}
+
+int sqlite_clean_text(struct sqlite *s, enum statement statement, int column, const char *text)
+{
+	size_t length = strlen(text);
+	char *clean = malloc(text_clean_bound(length) + 1);
+
+	if (!clean)
+		return -ENOMEM;
+	clean[text_clean(clean, text, length, '\0')] = '\0';
+	sqlite_text(s, statement, column, clean);
+	free(clean);
+	return 0;
 }

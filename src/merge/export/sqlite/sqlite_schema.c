@@ -8,7 +8,8 @@
 const char sqlite_tables[] =
 	"CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
 	"CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, label TEXT, name TEXT, "
-	"command TEXT, host TEXT, log TEXT, start_realtime_ns INTEGER);"
+	"command TEXT, host TEXT, log TEXT, start_realtime_ns INTEGER, rank INTEGER, "
+	"local_rank INTEGER, world_size INTEGER);"
 	"CREATE TABLE device(process_id INTEGER, device INTEGER, name TEXT);"
 	"CREATE TABLE thread(id INTEGER PRIMARY KEY, process_id INTEGER, tid INTEGER, name TEXT);"
 	"CREATE TABLE stream(id INTEGER PRIMARY KEY, process_id INTEGER, device INTEGER, "
@@ -43,12 +44,22 @@ const char sqlite_tables[] =
 	"CREATE TABLE cpu_sample(process_id INTEGER, thread_id INTEGER, path_id INTEGER, "
 	"state TEXT, start_ns INTEGER, duration_ns INTEGER, weight_ns INTEGER, count INTEGER, "
 	"waits_for_pid INTEGER, waits_for_tid INTEGER);"
+	"CREATE TABLE communicator(id INTEGER PRIMARY KEY, name TEXT, is_by_order INTEGER, "
+	"rank_count INTEGER, member_count INTEGER);"
+	"CREATE TABLE collective(id INTEGER PRIMARY KEY, process_id INTEGER, "
+	"communicator_id INTEGER, number INTEGER, operation TEXT, bytes INTEGER, device INTEGER, "
+	"start_ns INTEGER, end_ns INTEGER, arrival_ns INTEGER, wait_ns INTEGER, "
+	"exposed_wait_ns INTEGER, transfer_ns INTEGER, is_last INTEGER);"
+	"CREATE TABLE wait_cause(process_id INTEGER, path_id INTEGER, wait_ns INTEGER, "
+	"exposed_wait_ns INTEGER);"
+	"CREATE TABLE host_clock(host TEXT, at_ns INTEGER, offset_ns INTEGER, drift_ppm REAL, "
+	"error_ns INTEGER, bound_count INTEGER);"
 	"CREATE TABLE loss(name TEXT, count INTEGER);"
 	"CREATE TABLE warning(text TEXT);";
 
 const char *const sqlite_inserts[STATEMENTS] = {
 	[INSERT_META] = "INSERT INTO meta VALUES(?,?)",
-	[INSERT_PROCESS] = "INSERT INTO process VALUES(?,?,?,?,?,?,?,?)",
+	[INSERT_PROCESS] = "INSERT INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_DEVICE] = "INSERT INTO device VALUES(?,?,?)",
 	[INSERT_THREAD] = "INSERT INTO thread VALUES(?,?,?,?)",
 	[INSERT_STREAM] = "INSERT INTO stream VALUES(?,?,?,?,?)",
@@ -63,6 +74,10 @@ const char *const sqlite_inserts[STATEMENTS] = {
 	[INSERT_GAP_END] = "INSERT INTO gap_end VALUES(?,?)",
 	[INSERT_SAMPLE] = "INSERT INTO cpu_sample VALUES(?,?,?,?,?,?,?,?,?,?)",
 	[FIND_THREAD] = "SELECT id FROM thread WHERE process_id = ? AND tid = ?",
+	[INSERT_COMMUNICATOR] = "INSERT INTO communicator VALUES(?,?,?,?,?)",
+	[INSERT_COLLECTIVE] = "INSERT INTO collective VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[INSERT_WAIT_CAUSE] = "INSERT INTO wait_cause VALUES(?,?,?,?)",
+	[INSERT_HOST_CLOCK] = "INSERT INTO host_clock VALUES(?,?,?,?,?,?)",
 	[INSERT_LOSS] = "INSERT INTO loss VALUES(?,?)",
 	[INSERT_WARNING] = "INSERT INTO warning VALUES(?)",
 };
@@ -73,17 +88,20 @@ const char sqlite_indexes_and_views[] =
 	"CREATE INDEX gpu_work_by_start ON gpu_work(start_ns);"
 	"CREATE INDEX nvtx_range_by_start ON nvtx_range(start_ns);"
 	"CREATE INDEX path_by_parent ON path(parent_id);"
+	"CREATE INDEX collective_by_number ON collective(communicator_id, number, is_last);"
 
 	"CREATE VIEW work AS SELECT w.id, w.process_id, t.tid, s.device, s.context, s.stream, "
 	"sh.kind, n.text AS name, w.start_ns, w.duration_ns, w.bytes, "
 	"w.correlation, w.graph_node, w.path_id, coalesce(p.parent_id, p.id) AS stack_id, "
-	"w.shape_id "
-	"FROM gpu_work w LEFT JOIN thread t ON t.id = w.thread_id "
+	"w.shape_id, o.rank "
+	"FROM gpu_work w LEFT JOIN process o ON o.id = w.process_id LEFT JOIN thread t ON t.id = "
+	"w.thread_id "
 	"LEFT JOIN stream s ON s.id = w.stream_id JOIN shape sh ON sh.id = w.shape_id "
 	"JOIN name n ON n.id = sh.name_id LEFT JOIN path p ON p.id = w.path_id;"
 
 	"CREATE VIEW calls AS SELECT c.id, c.process_id, t.tid, n.text AS name, c.start_ns, "
-	"c.duration_ns, c.error, c.correlation, c.path_id FROM api_call c "
+	"c.duration_ns, c.error, c.correlation, c.path_id, o.rank FROM api_call c "
+	"LEFT JOIN process o ON o.id = c.process_id "
 	"LEFT JOIN thread t ON t.id = c.thread_id JOIN name n ON n.id = c.name_id;"
 
 	"CREATE VIEW launches AS SELECT c.id AS call_id, w.id AS work_id, c.process_id, "
@@ -135,8 +153,9 @@ const char sqlite_indexes_and_views[] =
 	"WHEN g.not_started_ns THEN '[idle: submitted, not started]' "
 	"ELSE '[idle: call unknown]' END AS cause, "
 	"g.launch_late_ns, g.cpu_in_sync_ns, g.on_copy_ns, g.on_stream_ns, g.not_submitted_ns, "
-	"g.not_started_ns, g.call_unknown_ns, e.path_id, p.text AS path, p.file, p.line "
-	"FROM gap g JOIN gap_end e ON e.id = g.end_id JOIN path p ON p.id = e.path_id;"
+	"g.not_started_ns, g.call_unknown_ns, e.path_id, p.text AS path, p.file, p.line, o.rank "
+	"FROM gap g LEFT JOIN process o ON o.id = g.process_id JOIN gap_end e ON e.id = g.end_id "
+	"JOIN path p ON p.id = e.path_id;"
 
 	"CREATE VIEW memory AS SELECT id AS path_id, text AS path, file, line, alloc_count, "
 	"alloc_bytes, peak_bytes, leaked_bytes FROM path "
@@ -188,4 +207,58 @@ const char sqlite_indexes_and_views[] =
 	"CREATE VIEW ranges AS SELECT n.text AS name, r.kind, count(*) AS count, "
 	"sum(r.duration_ns) AS total_ns, avg(r.duration_ns) AS mean_ns, "
 	"min(r.duration_ns) AS min_ns, max(r.duration_ns) AS max_ns FROM nvtx_range r "
-	"JOIN name n ON n.id = r.name_id GROUP BY n.id, r.kind ORDER BY total_ns DESC;";
+	"JOIN name n ON n.id = r.name_id GROUP BY n.id, r.kind ORDER BY total_ns DESC;"
+
+	/* Work of one process that starts and ends at the same times is the same work. */
+	"CREATE VIEW collectives AS SELECT c.id, c.process_id, o.rank, m.name AS communicator, "
+	"c.communicator_id, c.number, c.operation, c.bytes, c.device, s.stream, c.start_ns, "
+	"c.end_ns, c.arrival_ns, c.wait_ns, c.exposed_wait_ns, c.transfer_ns, c.is_last, w.path_id "
+	"FROM collective c JOIN process o ON o.id = c.process_id "
+	"LEFT JOIN communicator m ON m.id = c.communicator_id LEFT JOIN gpu_work w ON w.id = "
+	"(SELECT x.id FROM gpu_work x JOIN shape h ON h.id = x.shape_id WHERE "
+	"x.start_ns = c.start_ns AND x.process_id = c.process_id AND h.kind = 'collective' AND "
+	"x.start_ns + x.duration_ns = c.end_ns) LEFT JOIN stream s ON s.id = w.stream_id;"
+
+	"CREATE VIEW rank_waits AS SELECT o.id AS process_id, o.rank, o.label, "
+	"count(*) AS collective_count, coalesce(sum(c.wait_ns), 0) AS wait_ns, "
+	"coalesce(sum(c.exposed_wait_ns), 0) AS exposed_wait_ns, "
+	"coalesce((SELECT sum(x.wait_ns) FROM wait_cause x WHERE x.process_id = o.id), 0) "
+	"AS caused_ns, coalesce((SELECT sum(x.exposed_wait_ns) FROM wait_cause x "
+	"WHERE x.process_id = o.id), 0) AS caused_exposed_ns, "
+	"coalesce(sum(c.is_last), 0) AS late_count FROM collective c "
+	"JOIN process o ON o.id = c.process_id GROUP BY o.id "
+	"ORDER BY caused_exposed_ns DESC, o.id;"
+
+	"CREATE VIEW wait_pairs AS SELECT c.process_id, o.rank, "
+	"l.process_id AS last_process_id, q.rank AS last_rank, count(*) AS count, "
+	"sum(c.wait_ns) AS wait_ns, sum(c.exposed_wait_ns) AS exposed_wait_ns "
+	"FROM collective c JOIN collective l ON l.communicator_id = c.communicator_id AND "
+	"l.number = c.number AND l.is_last = 1 JOIN process o ON o.id = c.process_id "
+	"JOIN process q ON q.id = l.process_id WHERE c.wait_ns > 0 "
+	"GROUP BY c.process_id, l.process_id ORDER BY wait_ns DESC, 1, 3;"
+
+	"CREATE VIEW wait_causes AS SELECT x.process_id, o.rank, o.label, x.wait_ns, "
+	"x.exposed_wait_ns, p.kind, p.file, p.line, x.path_id, p.text AS path FROM wait_cause x "
+	"JOIN process o ON o.id = x.process_id LEFT JOIN path p ON p.id = x.path_id "
+	"ORDER BY x.exposed_wait_ns DESC, x.wait_ns DESC;"
+
+	/* A collective with a known transfer has one row that is last. The median is of these. */
+	"CREATE VIEW collective_bandwidth AS SELECT g.operation, m.name AS communicator, "
+	"g.communicator_id, m.member_count AS ranks, g.bytes, g.count, g.transfer_ns, "
+	"g.moved_bytes / g.transfer_ns AS algorithm_gigabytes_per_second, "
+	"g.moved_bytes / g.transfer_ns * CASE g.operation "
+	"WHEN 'AllReduce' THEN 2.0 * (m.member_count - 1) / m.member_count "
+	"WHEN 'AllGather' THEN (m.member_count - 1.0) / m.member_count "
+	"WHEN 'ReduceScatter' THEN (m.member_count - 1.0) / m.member_count "
+	"WHEN 'AllToAll' THEN (m.member_count - 1.0) / m.member_count ELSE 1 END "
+	"AS bus_gigabytes_per_second FROM (SELECT t.operation, t.communicator_id, t.bytes, "
+	"t.count, nullif(avg(t.transfer_ns), 0) AS transfer_ns, 1.0 * t.bytes * "
+	"CASE WHEN t.operation IN ('AllGather', 'ReduceScatter') "
+	"THEN (SELECT member_count FROM communicator WHERE id = t.communicator_id) ELSE 1 END "
+	"AS moved_bytes FROM (SELECT operation, communicator_id, bytes, transfer_ns, count(*) OVER "
+	"(PARTITION BY communicator_id, operation, bytes) AS count, row_number() OVER "
+	"(PARTITION BY communicator_id, operation, bytes ORDER BY transfer_ns) AS place "
+	"FROM collective WHERE is_last) t WHERE t.place BETWEEN t.count / 2.0 AND "
+	"t.count / 2.0 + 1 GROUP BY t.communicator_id, t.operation, t.bytes) g "
+	"JOIN communicator m ON m.id = g.communicator_id "
+	"ORDER BY g.operation, g.bytes, m.id;";

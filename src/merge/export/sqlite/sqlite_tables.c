@@ -10,25 +10,10 @@
 #include <string.h>
 
 #include "merge/base/labels.h"
-#include "merge/base/text.h"
 #include "merge/sums/trust.h"
 
 #include "merge/export/sqlite/sqlite_gaps.h"
 #include "merge/export/sqlite/sqlite_rows.h"
-
-/* Binds text from the traced program as valid UTF-8. Returns 0 or -ENOMEM. */
-static int bind_clean(struct sqlite *s, enum statement statement, int column, const char *text)
-{
-	size_t length = strlen(text);
-	char *clean = malloc(text_clean_bound(length) + 1);
-
-	if (!clean)
-		return -ENOMEM;
-	clean[text_clean(clean, text, length, '\0')] = '\0';
-	sqlite_text(s, statement, column, clean);
-	free(clean);
-	return 0;
-}
 
 void sqlite_forget_process(struct sqlite *s)
 {
@@ -43,6 +28,14 @@ void sqlite_forget_process(struct sqlite *s)
 	s->sampled_threads = NULL;
 }
 
+static void bind_rank(struct sqlite *s, int column, uint32_t number)
+{
+	if (number == RANK_UNKNOWN)
+		sqlite_null(s, INSERT_PROCESS, column);
+	else
+		sqlite_number(s, INSERT_PROCESS, column, number);
+}
+
 static int put_process(struct sink *sink, const struct process *process)
 {
 	struct sqlite *s = sink->state;
@@ -50,13 +43,16 @@ static int put_process(struct sink *sink, const struct process *process)
 
 	sqlite_number(s, INSERT_PROCESS, 1, s->process_id);
 	sqlite_number(s, INSERT_PROCESS, 2, process->log->header.pid);
-	if (bind_clean(s, INSERT_PROCESS, 3, process->label) < 0 ||
-	    bind_clean(s, INSERT_PROCESS, 4, model_process_name(model)) < 0 ||
-	    bind_clean(s, INSERT_PROCESS, 5, model_meta(model, "process.cmdline")) < 0 ||
-	    bind_clean(s, INSERT_PROCESS, 6, process->log->host) < 0 ||
-	    bind_clean(s, INSERT_PROCESS, 7, input_shown(process->log)) < 0)
+	if (sqlite_clean_text(s, INSERT_PROCESS, 3, process->label) < 0 ||
+	    sqlite_clean_text(s, INSERT_PROCESS, 4, model_process_name(model)) < 0 ||
+	    sqlite_clean_text(s, INSERT_PROCESS, 5, model_meta(model, "process.cmdline")) < 0 ||
+	    sqlite_clean_text(s, INSERT_PROCESS, 6, process->log->host) < 0 ||
+	    sqlite_clean_text(s, INSERT_PROCESS, 7, input_shown(process->log)) < 0)
 		return -ENOMEM;
 	sqlite_number(s, INSERT_PROCESS, 8, sqlite_limited(process->log->header.start_realtime_ns));
+	bind_rank(s, 9, process->log->rank);
+	bind_rank(s, 10, process->log->local_rank);
+	bind_rank(s, 11, process->log->world_size);
 	sqlite_put(sink, INSERT_PROCESS);
 	return 0;
 }
@@ -69,7 +65,8 @@ static int put_thread(struct sink *sink, const struct model *model, size_t t)
 	sqlite_number(s, INSERT_THREAD, 1, s->thread_base + (int64_t)t);
 	sqlite_number(s, INSERT_THREAD, 2, s->process_id);
 	sqlite_number(s, INSERT_THREAD, 3, thread->tid);
-	if (bind_clean(s, INSERT_THREAD, 4, names_text(&model->names, thread->name, NULL)) < 0)
+	if (sqlite_clean_text(s, INSERT_THREAD, 4, names_text(&model->names, thread->name, NULL)) <
+	    0)
 		return -ENOMEM;
 	sqlite_put(sink, INSERT_THREAD);
 	return 0;
@@ -147,7 +144,7 @@ static int put_streams(struct sink *sink, const struct model *model)
 		snprintf(key, sizeof(key), "gpu.%u.name", stream->device);
 		sqlite_number(s, INSERT_DEVICE, 1, s->process_id);
 		sqlite_number(s, INSERT_DEVICE, 2, stream->device);
-		if (bind_clean(s, INSERT_DEVICE, 3, model_meta(model, key)) < 0)
+		if (sqlite_clean_text(s, INSERT_DEVICE, 3, model_meta(model, key)) < 0)
 			return -ENOMEM;
 		sqlite_put(sink, INSERT_DEVICE);
 	}
@@ -277,7 +274,7 @@ static int put_trust(struct sink *sink, const struct run *run)
 		sqlite_put(sink, INSERT_LOSS);
 	}
 	for (size_t w = 0; w < run->report->warning_count; w++) {
-		if (bind_clean(s, INSERT_WARNING, 1, run->report->warnings[w]) < 0)
+		if (sqlite_clean_text(s, INSERT_WARNING, 1, run->report->warnings[w]) < 0)
 			return -ENOMEM;
 		sqlite_put(sink, INSERT_WARNING);
 	}

@@ -274,8 +274,7 @@ static void put_communicator(struct json *json, const struct communicator *commu
 {
 	char text[32];
 
-	snprintf(text, sizeof(text), communicator->is_by_order ? "stream %llu" : "%llu",
-		 (unsigned long long)communicator->key);
+	communicator_name(communicator, text, sizeof(text));
 	json_string(json, "communicator", text);
 }
 

@@ -35,6 +35,13 @@ labels r0.xtr r3.xtr r11.xtr
 merge -q r0.xtr r3.xtr r11.xtr | sed -n '/^GPU busy/p; /^GPU time by process/,/^$/p'
 merge -q r0.xtr r3.xtr r11.xtr --folded -
 merge -q r0.xtr r3.xtr r11.xtr --folded - --by process
+echo "-- --by rank: logs of one rank share its root, and others keep their label"
+log none 22 100
+log third 14 100 'env.RANK 3'
+log first 34 100 'env.LOCAL_RANK 1'
+merge -q r11.xtr r3.xtr third.xtr none.xtr first.xtr --folded - --by rank
+merge -q r11.xtr --folded - --by rank
+echo "   frames of ranks in a profile: $("$merge_program" -q r11.xtr none.xtr --profile - --by rank | grep -c '"rank 11"')"
 echo "-- the innermost launcher counts"
 log slurm 30 100 'env.SLURM_PROCID 1'
 log mpi 31 100 'env.SLURM_PROCID 0' 'env.PMI_RANK 5' 'env.OMPI_COMM_WORLD_RANK 2'

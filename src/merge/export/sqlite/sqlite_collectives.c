@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collectives of all ranks, who waited there and why.
+ *
+ * Sums over the rows are those of the summary, to the nanosecond: both round the wait of each rank
+ * in each collective.
+ */
+#include "merge/export/sqlite/sqlite_collectives.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "merge/export/sqlite/sqlite_paths.h"
+#include "merge/export/sqlite/sqlite_rows.h"
+#include "merge/ranks/arrivals.h"
+
+static int64_t process_id(size_t log)
+{
+	return (int64_t)log + 1;
+}
+
+static void bind_known(struct sqlite *s, enum statement statement, int column, uint64_t value)
+{
+	if (value)
+		sqlite_number(s, statement, column, sqlite_limited(value));
+	else
+		sqlite_null(s, statement, column);
+}
+
+static void put_communicator(struct sink *sink, const struct communicators *all, size_t c)
+{
+	const struct communicator *communicator = &all->list[c];
+	struct sqlite *s = sink->state;
+	char name[32];
+
+	communicator_name(communicator, name, sizeof(name));
+	sqlite_number(s, INSERT_COMMUNICATOR, 1, (int64_t)c + 1);
+	sqlite_text(s, INSERT_COMMUNICATOR, 2, name);
+	sqlite_number(s, INSERT_COMMUNICATOR, 3, communicator->is_by_order);
+	bind_known(s, INSERT_COMMUNICATOR, 4, communicator->rank_count);
+	sqlite_number(s, INSERT_COMMUNICATOR, 5, (int64_t)communicator->member_count);
+	sqlite_put(sink, INSERT_COMMUNICATOR);
+}
+
+/* Binds what one log says of a collective. */
+static void bind_collective(struct sink *sink, const struct rank_log *log,
+			    const struct rank_collective *item)
+{
+	struct sqlite *s = sink->state;
+
+	sqlite3_clear_bindings(s->statements[INSERT_COLLECTIVE]);
+	sqlite_number(s, INSERT_COLLECTIVE, 1, process_id(log->log));
+	sqlite_text(s, INSERT_COLLECTIVE, 4, collective_operation_names[item->operation]);
+	bind_known(s, INSERT_COLLECTIVE, 5, item->bytes);
+	sqlite_number(s, INSERT_COLLECTIVE, 6, log->members[item->member].device);
+	sqlite_number(s, INSERT_COLLECTIVE, 7, item->start_ns);
+	sqlite_number(s, INSERT_COLLECTIVE, 8, item->end_ns);
+}
+
+/* Writes the collectives of one member. */
+static void put_member(struct sink *sink, const struct collectives_report *report, size_t c,
+		       size_t m)
+{
+	const struct communicator *communicator = &report->communicators.list[c];
+	const struct comm_member *member = &communicator->members[m];
+	const struct rank_clock *clock = &report->clocks.list[member->host];
+	struct sqlite *s = sink->state;
+
+	for (size_t i = member->first; i < member->first + member->count; i++) {
+		const struct rank_collective *item = comm_item(member, i);
+		const struct arrivals *arrivals = &communicator->arrivals[i];
+		double exposed_ns, wait_ns = arrivals_wait_ns(communicator, m, i, &report->clocks,
+							      &exposed_ns);
+
+		bind_collective(sink, member->log, item);
+		sqlite_number(s, INSERT_COLLECTIVE, 2, (int64_t)c + 1);
+		sqlite_number(s, INSERT_COLLECTIVE, 3, (int64_t)i);
+		sqlite_number(s, INSERT_COLLECTIVE, 9,
+			      llround(rank_clock_ns(clock, item->start_ns)));
+		if (arrivals->has_waits) {
+			sqlite_number(s, INSERT_COLLECTIVE, 10, (int64_t)wait_ns);
+			sqlite_number(s, INSERT_COLLECTIVE, 11, (int64_t)exposed_ns);
+			sqlite_number(s, INSERT_COLLECTIVE, 12, (int64_t)arrivals->transfer_ns);
+			sqlite_number(s, INSERT_COLLECTIVE, 13, arrivals->late == m);
+		}
+		sqlite_put(sink, INSERT_COLLECTIVE);
+	}
+}
+
+/* Whether a log takes part in a communicator of several ranks, as one of its members. */
+static bool is_compared(const struct communicators *communicators, const struct rank_log *log,
+			uint32_t member)
+{
+	for (size_t c = 0; c < communicators->count; c++)
+		for (size_t m = 0; m < communicators->list[c].member_count; m++)
+			if (communicators->list[c].members[m].member == &log->members[member])
+				return true;
+	return false;
+}
+
+/* Writes the collectives of a log that no other log has. */
+static void put_alone(struct sink *sink, const struct communicators *communicators,
+		      const struct rank_log *log)
+{
+	for (uint32_t m = 0; m < log->member_count; m++) {
+		if (is_compared(communicators, log, m))
+			continue;
+		for (size_t i = 0; i < log->count; i++) {
+			if (log->list[i].member != m)
+				continue;
+			bind_collective(sink, log, &log->list[i]);
+			sqlite_put(sink, INSERT_COLLECTIVE);
+		}
+	}
+}
+
+static int put_causes(struct sink *sink, const struct run *run)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	struct sqlite *s = sink->state;
+	int error = 0;
+
+	for (size_t c = 0; c < report->cause_count && !error; c++) {
+		const struct wait_cause *cause = &report->causes[c];
+
+		sqlite_number(s, INSERT_WAIT_CAUSE, 1, process_id(cause->log));
+		if (cause->node == PATH_ROOT)
+			sqlite_null(s, INSERT_WAIT_CAUSE, 2);
+		else
+			sqlite_number(s, INSERT_WAIT_CAUSE, 2, cause->node);
+		sqlite_number(s, INSERT_WAIT_CAUSE, 3, sqlite_limited(cause->wait_ns));
+		sqlite_number(s, INSERT_WAIT_CAUSE, 4, sqlite_limited(cause->cost_ns));
+		sqlite_put(sink, INSERT_WAIT_CAUSE);
+		if (cause->node != PATH_ROOT)
+			error = sqlite_add_cause(sink, &run->paths, cause->node);
+	}
+	return error;
+}
+
+static int put_clocks(struct sink *sink, const struct rank_clocks *clocks)
+{
+	struct sqlite *s = sink->state;
+
+	for (size_t h = 0; h < clocks->count; h++) {
+		const struct rank_clock *clock = &clocks->list[h];
+
+		sqlite3_clear_bindings(s->statements[INSERT_HOST_CLOCK]);
+		if (sqlite_clean_text(s, INSERT_HOST_CLOCK, 1, clock->log->host) < 0)
+			return -ENOMEM;
+		if (clock->is_aligned) {
+			sqlite_number(s, INSERT_HOST_CLOCK, 2, (int64_t)clock->at_ns);
+			sqlite_number(s, INSERT_HOST_CLOCK, 3, -(int64_t)clock->offset_ns);
+			sqlite3_bind_double(s->statements[INSERT_HOST_CLOCK], 4,
+					    -clock->drift * 1e6);
+			sqlite_number(s, INSERT_HOST_CLOCK, 5, (int64_t)clock->error_ns + 1);
+		}
+		sqlite_number(s, INSERT_HOST_CLOCK, 6, (int64_t)clock->bound_count);
+		sqlite_put(sink, INSERT_HOST_CLOCK);
+	}
+	return 0;
+}
+
+int sqlite_put_collectives(struct sink *sink, const struct run *run)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	const struct communicators *communicators = &report->communicators;
+	int error;
+
+	if (!run->compares_ranks)
+		return 0;
+	for (size_t c = 0; c < communicators->count; c++) {
+		put_communicator(sink, communicators, c);
+		for (size_t m = 0; m < communicators->list[c].member_count; m++)
+			put_member(sink, report, c, m);
+	}
+	for (size_t l = 0; l < run->rank_log_count; l++)
+		put_alone(sink, communicators, &run->rank_logs[l]);
+	error = put_causes(sink, run);
+	return error ? error : put_clocks(sink, &report->clocks);
+}
