@@ -211,7 +211,7 @@ def check_alone(reference, ask, path):
     for table in ("collective", "host_clock"):
         query = f"SELECT * FROM {table}"
         expect(alone.execute(query).fetchall() == ask(query), table, "without other outputs")
-    query = "SELECT wait_ns, exposed_wait_ns, path FROM wait_causes ORDER BY 1, 2, 3"
+    query = "SELECT wait_ns, cost_ns, path FROM wait_causes ORDER BY 1, 2, 3"
     expect(alone.execute(query).fetchall() == ask(query), "causes without other outputs")
     alone.close()
     path.unlink()
@@ -327,7 +327,7 @@ def agree_rank_waits(summary, rows, what):
     expect_same({row["label"]: tuple(row[column] for column in RANK_COLUMNS)
                  for row in rows if ranks},
                 {row["process"]: (row.get("rank"), row["exposed_wait_ns"],
-                                  row["caused_exposed_ns"], row["late_count"]) for row in ranks},
+                                  row["cost_ns"], row["late_count"]) for row in ranks},
                 what)
 
 
@@ -340,9 +340,9 @@ def agree_pairs(summary, rows, what):
 def agree_causes(summary, rows, what):
     causes = summary.get("collectives", {"causes": []})["causes"]
     found = collections.Counter((row["rank"], row["path"] or "", row["wait_ns"],
-                                 row["exposed_wait_ns"]) for row in rows)
+                                 row["cost_ns"]) for row in rows)
     expect_same(found, collections.Counter(
-        (row.get("rank"), ";".join(row["path"]), row["wait_ns"], row["exposed_wait_ns"])
+        (row.get("rank"), ";".join(row["path"]), row["wait_ns"], row["cost_ns"])
         for row in causes), what)
     expect(all((row["kind"] == "idle") == ("[idle: " in (row["path"] or "")) for row in rows),
            what, "kinds")
@@ -365,7 +365,7 @@ def agree_bandwidth(summary, rows, what):
                row, group)
 
 
-RANK_COLUMNS = ("rank", "exposed_wait_ns", "caused_exposed_ns", "late_count")
+RANK_COLUMNS = ("rank", "exposed_wait_ns", "cost_ns", "late_count")
 KERNELS = ("kernel", "collective")
 # By question of the document: compares all rows of the answer with the summary.
 ANSWERS = (agree_lines, agree_stacks, agree_kernels, agree_launches, agree_idle, agree_gaps,

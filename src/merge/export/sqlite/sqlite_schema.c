@@ -51,7 +51,7 @@ const char sqlite_tables[] =
 	"start_ns INTEGER, end_ns INTEGER, arrival_ns INTEGER, wait_ns INTEGER, "
 	"exposed_wait_ns INTEGER, transfer_ns INTEGER, is_last INTEGER);"
 	"CREATE TABLE wait_cause(process_id INTEGER, path_id INTEGER, wait_ns INTEGER, "
-	"exposed_wait_ns INTEGER);"
+	"cost_ns INTEGER);"
 	"CREATE TABLE host_clock(host TEXT, at_ns INTEGER, offset_ns INTEGER, drift_ppm REAL, "
 	"error_ns INTEGER, bound_count INTEGER);"
 	"CREATE TABLE loss(name TEXT, count INTEGER);"
@@ -223,11 +223,11 @@ const char sqlite_indexes_and_views[] =
 	"count(*) AS collective_count, coalesce(sum(c.wait_ns), 0) AS wait_ns, "
 	"coalesce(sum(c.exposed_wait_ns), 0) AS exposed_wait_ns, "
 	"coalesce((SELECT sum(x.wait_ns) FROM wait_cause x WHERE x.process_id = o.id), 0) "
-	"AS caused_ns, coalesce((SELECT sum(x.exposed_wait_ns) FROM wait_cause x "
-	"WHERE x.process_id = o.id), 0) AS caused_exposed_ns, "
+	"AS caused_ns, coalesce((SELECT sum(x.cost_ns) FROM wait_cause x "
+	"WHERE x.process_id = o.id), 0) AS cost_ns, "
 	"coalesce(sum(c.is_last), 0) AS late_count FROM collective c "
 	"JOIN process o ON o.id = c.process_id GROUP BY o.id "
-	"ORDER BY caused_exposed_ns DESC, o.id;"
+	"ORDER BY cost_ns DESC, o.id;"
 
 	"CREATE VIEW wait_pairs AS SELECT c.process_id, o.rank, "
 	"l.process_id AS last_process_id, q.rank AS last_rank, count(*) AS count, "
@@ -238,9 +238,9 @@ const char sqlite_indexes_and_views[] =
 	"GROUP BY c.process_id, l.process_id ORDER BY wait_ns DESC, 1, 3;"
 
 	"CREATE VIEW wait_causes AS SELECT x.process_id, o.rank, o.label, x.wait_ns, "
-	"x.exposed_wait_ns, p.kind, p.file, p.line, x.path_id, p.text AS path FROM wait_cause x "
+	"x.cost_ns, p.kind, p.file, p.line, x.path_id, p.text AS path FROM wait_cause x "
 	"JOIN process o ON o.id = x.process_id LEFT JOIN path p ON p.id = x.path_id "
-	"ORDER BY x.exposed_wait_ns DESC, x.wait_ns DESC;"
+	"ORDER BY x.cost_ns DESC, x.wait_ns DESC;"
 
 	/* A collective with a known transfer has one row that is last. The median is of these. */
 	"CREATE VIEW collective_bandwidth AS SELECT g.operation, m.name AS communicator, "
