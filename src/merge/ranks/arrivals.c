@@ -27,7 +27,7 @@ double arrivals_wait_ns(const struct communicator *communicator, size_t member, 
 	from_ns = start_ns(one, item, clocks);
 	until_ns = fmin(rank_clock_ns(clock, item->end_ns), arrivals->last_ns);
 	*exposed_ns_out =
-		fmax(until_ns - fmax(from_ns, rank_clock_ns(clock, item->busy_until_ns)), 0);
+		fmax(until_ns - fmax(from_ns, rank_clock_ns(clock, item->alone_from_ns)), 0);
 	return fmax(until_ns - from_ns, 0);
 }
 

@@ -55,17 +55,19 @@ struct blame {
 	struct log_places *places; /* by log of the inputs */
 	struct share *shares;
 	size_t share_count, share_capacity;
-	size_t **share_ends; /* by communicator and number: where its shares end, + 1; 0: unknown */
-	size_t **share_begins;
+	/* By communicator and number: its shares. They are unknown if there are none. */
+	size_t **share_begins, **share_ends;
 	struct comm_blocks blocks;
 	/* Of the current block. */
 	const struct communicator *communicator;
 	uint64_t *all_ns;  /* by node, of all ranks */
-	uint32_t *touched; /* nodes with time */
+	bool *is_touched;  /* by node: it has time */
+	uint32_t *touched; /* these nodes */
 	size_t touched_count;
 	double waited_ns; /* in collectives of other communicators, of all ranks */
 	struct suspect suspects[SUSPECTS_MAX];
 	size_t suspect_count;
+	size_t compared_count; /* members that are compared in the block */
 	size_t node_count;
 };
 
@@ -101,22 +103,30 @@ static int find_suspects(struct blame *blame, const struct comm_block *block)
 	int error;
 
 	blame->suspect_count = 0;
-	error = add_suspect(blame, block->late);
+	error = block->late_ns > 0 ? add_suspect(blame, block->late) : 0;
 	for (size_t i = block->from; i < block->until && !error; i++)
-		if (blame->communicator->arrivals[i].has_waits)
+		if (blame->communicator->arrivals[i].has_waits &&
+		    comm_block_compares(block, blame->communicator,
+					blame->communicator->arrivals[i].late))
 			error = add_suspect(blame, blame->communicator->arrivals[i].late);
 	return error;
+}
+
+static void saturate(uint64_t *sum, uint64_t ns)
+{
+	*sum = *sum + ns < ns ? UINT64_MAX : *sum + ns;
 }
 
 static void add_path_time(struct blame *blame, struct suspect *suspect, uint32_t node, uint64_t ns)
 {
 	if (node >= blame->node_count)
 		return;
-	if (!blame->all_ns[node])
+	if (!blame->is_touched[node])
 		blame->touched[blame->touched_count++] = node;
-	blame->all_ns[node] += ns;
+	blame->is_touched[node] = true;
+	saturate(&blame->all_ns[node], ns);
 	if (suspect)
-		suspect->ns[node] += ns;
+		saturate(&suspect->ns[node], ns);
 }
 
 /*
@@ -129,8 +139,10 @@ static int add_other(struct blame *blame, const struct rank_collective *item, st
 	const struct communicator *other;
 	double exposed_ns, ns, all_ns = (double)(item->end_ns - item->start_ns);
 
-	if (at.communicator == UINT32_MAX)
+	if (at.communicator == UINT32_MAX || at.number == UINT32_MAX) {
+		add_path_time(blame, suspect, item->node, all_ns > 0 ? (uint64_t)all_ns : 0);
 		return 0;
+	}
 	other = &blame->report->communicators.list[at.communicator];
 	ns = arrivals_wait_ns(other, at.member, at.number, &blame->report->clocks, &exposed_ns);
 	if (all_ns - ns >= 1)
@@ -191,19 +203,23 @@ static int add_times(struct blame *blame, size_t m, size_t number)
 	return error;
 }
 
-/* How much more time a suspect spent in a node than the mean of the other ranks. */
+/* How much more than the mean of the other ranks that are compared. */
+static double more_than_others(const struct blame *blame, double own_ns, double all_ns)
+{
+	size_t others = blame->compared_count - 1;
+
+	return others && all_ns >= own_ns ? own_ns - (all_ns - own_ns) / (double)others : 0;
+}
+
+/* How much more time a suspect spent in a node. */
 static double excess_ns(const struct blame *blame, const struct suspect *suspect, uint32_t node)
 {
-	uint64_t own = suspect->ns[node], others = blame->all_ns[node] - own;
-
-	return (double)own - (double)others / (double)(blame->communicator->member_count - 1);
+	return more_than_others(blame, (double)suspect->ns[node], (double)blame->all_ns[node]);
 }
 
 static double excess_wait_ns(const struct blame *blame, const struct suspect *suspect)
 {
-	double others_ns = blame->waited_ns - suspect->waited_ns;
-	double more_ns =
-		suspect->waited_ns - others_ns / (double)(blame->communicator->member_count - 1);
+	double more_ns = more_than_others(blame, suspect->waited_ns, blame->waited_ns);
 
 	return more_ns > 0 ? more_ns : 0;
 }
@@ -358,10 +374,14 @@ static int charge_wait(struct blame *blame, uint32_t communicator, size_t number
 /* Charges what a block cost the other ranks. */
 static int charge_cost(struct blame *blame, const struct comm_block *block)
 {
-	size_t others = blame->communicator->arrivals[block->until - 1].present_count - 1;
-	double cost_ns = block->late_ns * (double)others;
+	double cost_ns = block->late_ns * (double)(blame->compared_count - 1);
+	size_t shares = blame->share_count;
+	int error = blame->compared_count > 1 && cost_ns >= 1
+			    ? charge(blame, block->late, block->late_ns, 0, cost_ns)
+			    : 0;
 
-	return cost_ns >= 1 ? charge(blame, block->late, block->late_ns, 0, cost_ns) : 0;
+	blame->share_count = shares; /* nothing inherits them */
+	return error;
 }
 
 static void clear(struct blame *blame)
@@ -370,6 +390,7 @@ static void clear(struct blame *blame)
 		uint32_t node = blame->touched[t];
 
 		blame->all_ns[node] = 0;
+		blame->is_touched[node] = false;
 		for (size_t s = 0; s < blame->suspect_count; s++)
 			blame->suspects[s].ns[node] = 0;
 	}
@@ -382,15 +403,19 @@ static int blame_block(struct blame *blame, const struct comm_block *block)
 	int error;
 
 	blame->communicator = &blame->report->communicators.list[block->communicator];
+	blame->compared_count = 0;
+	for (size_t m = 0; m < blame->communicator->member_count; m++)
+		blame->compared_count += comm_block_compares(block, blame->communicator, m);
 	error = find_suspects(blame, block);
 	for (size_t i = block->from; i < block->until && blame->suspect_count && !error; i++) {
 		for (size_t m = 0; m < blame->communicator->member_count && !error; m++)
-			error = add_times(blame, m, i);
+			if (comm_block_compares(block, blame->communicator, m))
+				error = add_times(blame, m, i);
 		if (!error && blame->communicator->arrivals[i].wait_ns > 0)
 			error = charge_wait(blame, block->communicator, i);
-		if (!error && i + 1 == block->until && blame->communicator->arrivals[i].has_waits)
-			error = charge_cost(blame, block);
 	}
+	if (!error && blame->suspect_count)
+		error = charge_cost(blame, block);
 	clear(blame);
 	return error;
 }
@@ -408,6 +433,7 @@ static int find_places(struct blame *blame, const struct run *run)
 		places->numbers = malloc((log->count + 1) * sizeof(*places->numbers));
 		if (!places->members || !places->numbers)
 			return -ENOMEM;
+		memset(places->numbers, 0xff, (log->count + 1) * sizeof(*places->numbers));
 		for (size_t m = 0; m < log->member_count; m++)
 			places->members[m] = (struct place_in){.communicator = UINT32_MAX};
 	}
@@ -429,12 +455,13 @@ static int begin(struct blame *blame, const struct run *run)
 	size_t communicators = blame->report->communicators.count;
 
 	blame->all_ns = calloc(blame->node_count, sizeof(*blame->all_ns));
+	blame->is_touched = calloc(blame->node_count, sizeof(*blame->is_touched));
 	blame->touched = calloc(blame->node_count, sizeof(*blame->touched));
 	blame->places = calloc(run->inputs->count + 1, sizeof(*blame->places));
 	blame->share_begins = calloc(communicators + 1, sizeof(*blame->share_begins));
 	blame->share_ends = calloc(communicators + 1, sizeof(*blame->share_ends));
-	if (!blame->all_ns || !blame->touched || !blame->places || !blame->share_begins ||
-	    !blame->share_ends)
+	if (!blame->all_ns || !blame->touched || !blame->is_touched || !blame->places ||
+	    !blame->share_begins || !blame->share_ends)
 		return -ENOMEM;
 	for (size_t c = 0; c < communicators; c++) {
 		size_t count = blame->report->communicators.list[c].instance_count;
@@ -469,6 +496,7 @@ static void end(struct blame *blame, const struct run *run)
 	free(blame->shares);
 	comm_blocks_free(&blame->blocks);
 	free(blame->touched);
+	free(blame->is_touched);
 	free(blame->all_ns);
 }
 

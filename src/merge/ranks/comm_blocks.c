@@ -33,47 +33,72 @@ static double exposed_ns(const struct comm_member *member, const struct comm_blo
 		const struct rank_collective *item = comm_item(member, i);
 		int64_t from_ns = item ? item->start_ns : 0;
 
-		if (item && item->busy_until_ns > from_ns)
-			from_ns = item->busy_until_ns;
+		if (item && item->alone_from_ns > from_ns)
+			from_ns = item->alone_from_ns;
 		if (item && item->end_ns > from_ns)
 			sum_ns += (double)(item->end_ns - from_ns);
 	}
 	return sum_ns;
 }
 
+bool comm_block_compares(const struct comm_block *block, const struct communicator *communicator,
+			 size_t m)
+{
+	const struct comm_member *member = &communicator->members[m];
+
+	return !member->log->lacks_times && member->first <= block->from &&
+	       member->first + member->count >= block->until;
+}
+
+/* How far apart the ranks come, over a block. */
+static double apart_ns(const struct comm_block *block, const struct communicator *communicator)
+{
+	double sum_ns = 0;
+
+	for (size_t i = block->from; i < block->until; i++)
+		if (communicator->arrivals[i].has_waits)
+			sum_ns += communicator->arrivals[i].last_ns -
+				  communicator->arrivals[i].mean_ns;
+	return sum_ns;
+}
+
 /*
  * Finds the member that the others waited for in a block: the one with the least exposed time. The
- * others have more, as their work has ended: waits, and transfers that work would have hidden.
+ * others have more, as their work has ended: waits, and transfers that work would have hidden. If
+ * all come together, nobody waits: some only leave later. How far apart the program begins is not
+ * known to matter, so the first collective costs nothing.
  */
 static void find_cost(struct comm_block *block, const struct communicator *communicator)
 {
-	double sum_ns = 0, least_ns = 0, apart_ns = 0;
-	size_t count = communicator->member_count;
+	double sum_ns = 0, least_ns = 0, most_ns = apart_ns(block, communicator);
+	size_t count = 0;
 
-	for (size_t m = 0; m < count; m++) {
+	for (size_t m = 0; m < communicator->member_count; m++) {
 		double own_ns = exposed_ns(&communicator->members[m], block);
 
+		if (!comm_block_compares(block, communicator, m))
+			continue;
 		sum_ns += own_ns;
-		if (m && own_ns >= least_ns)
+		if (count++ && own_ns >= least_ns)
 			continue;
 		least_ns = own_ns;
 		block->late = m;
 	}
-	/* Without different arrivals, nobody waits: some ranks only leave later. */
-	for (size_t i = block->from; i < block->until; i++)
-		if (communicator->arrivals[i].has_waits)
-			apart_ns += communicator->arrivals[i].last_ns -
-				    communicator->arrivals[i].mean_ns;
-	block->late_ns = count > 1 ? (sum_ns - least_ns) / (double)(count - 1) - least_ns : 0;
-	if (block->late_ns > apart_ns)
-		block->late_ns = apart_ns;
+	if (count > 1 && block->from)
+		block->late_ns = (sum_ns - least_ns) / (double)(count - 1) - least_ns;
+	if (block->late_ns > most_ns)
+		block->late_ns = most_ns;
 }
 
 static int compare_blocks(const void *a, const void *b)
 {
 	const struct comm_block *x = a, *y = b;
 
-	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
+	if (x->end_ns != y->end_ns)
+		return x->end_ns < y->end_ns ? -1 : 1;
+	if (x->communicator != y->communicator)
+		return x->communicator < y->communicator ? -1 : 1;
+	return x->from < y->from ? -1 : x->from > y->from;
 }
 
 static int add_block(struct comm_blocks *blocks, const struct communicator *communicator,

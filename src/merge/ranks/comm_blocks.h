@@ -16,6 +16,13 @@ struct comm_block {
 	double late_ns;	    /* what it cost them, on average */
 };
 
+/*
+ * Whether a member is compared with others in a block: its log has all of the block, and the time
+ * before it.
+ */
+bool comm_block_compares(const struct comm_block *block, const struct communicator *communicator,
+			 size_t member);
+
 /* Zeros are an empty list. */
 struct comm_blocks {
 	struct comm_block *list; /* by end_ns */

@@ -70,18 +70,24 @@ static int check_duplicate(struct communicators *out, const struct communicator 
 	return 0;
 }
 
+/* Whether the n-th of one rank is the n-th of all others. Sends have other numbers in each. */
+static bool is_numbered(const struct rank_collective *collective)
+{
+	return collective->operation != COLLECTIVE_SEND_RECV;
+}
+
 static int add_items(struct comm_member *to, uint32_t member)
 {
 	const struct rank_log *log = to->log;
 	size_t count = 0;
 
 	for (size_t i = 0; i < log->count; i++)
-		count += log->list[i].member == member;
+		count += log->list[i].member == member && is_numbered(&log->list[i]);
 	to->items = malloc((count + 1) * sizeof(*to->items));
 	if (!to->items)
 		return -ENOMEM;
 	for (size_t i = 0; i < log->count; i++)
-		if (log->list[i].member == member)
+		if (log->list[i].member == member && is_numbered(&log->list[i]))
 			to->items[to->count++] = (uint32_t)i;
 	return 0;
 }
@@ -233,15 +239,16 @@ static void number_items(struct communicator *communicator)
  */
 static void complete_ranks(struct communicator *communicator, const struct inputs *inputs)
 {
-	bool is_job = true;
+	bool is_job = true, is_known = false;
 
 	for (size_t m = 0; m < communicator->member_count; m++) {
 		const struct comm_member *member = &communicator->members[m];
 
+		is_known |= member->rank != UINT32_MAX;
 		is_job &= member->rank == UINT32_MAX ||
 			  member->rank == inputs->logs[member->log->log].rank;
 	}
-	for (size_t m = 0; m < communicator->member_count && is_job; m++)
+	for (size_t m = 0; m < communicator->member_count && is_job && is_known; m++)
 		communicator->members[m].rank =
 			inputs->logs[communicator->members[m].log->log].rank;
 }
@@ -262,7 +269,8 @@ int communicators_find(struct communicators *out, const struct rank_log *logs, s
 
 	for (size_t l = 0; l < log_count && !error; l++)
 		for (uint32_t m = 0; m < logs[l].member_count && !error; m++)
-			error = add_member(out, inputs, &logs[l], m, hosts);
+			if (!logs[l].members[m].is_rest)
+				error = add_member(out, inputs, &logs[l], m, hosts);
 	for (size_t c = 0; c < out->count && !error; c++) {
 		/* Of a communicator with missing ranks, one log may be left. */
 		if (out->list[c].member_count < 2 && out->list[c].rank_count < 2) {

@@ -12,7 +12,9 @@
 #include "merge/read/model.h"
 #include "merge/read/range_values.h"
 
-#define NESTED_MAX 8 /* calls of NCCL within calls of NCCL; deeper ones are left out */
+#define GROUP_END  "ncclGroupEnd"
+#define GROUP_MAX  1024 /* calls of a group that are looked at */
+#define NESTED_MAX 8	/* calls of NCCL within calls of NCCL; deeper ones are left out */
 #define BYTES_MAX  (UINT64_C(1) << 50) /* larger values are none of NCCL */
 #define RANK_MAX   (UINT32_MAX - 1)
 
@@ -73,6 +75,8 @@ int collective_calls_add(struct collective_calls *calls, const struct model *mod
 				   is_push ? 0 : (uint32_t)values[r]},
 			.operation = (uint8_t)collective_operation(name, length),
 			.is_begin = is_push,
+			.is_group_end =
+				length == strlen(GROUP_END) && !memcmp(name, GROUP_END, length),
 		};
 	}
 	return 0;
@@ -168,7 +172,8 @@ int collective_calls_index(struct collective_calls *calls, const struct model *m
 		if (!calls->list[c].is_begin)
 			continue;
 		error = read_values(calls, model, &calls->list[c]);
-		if (calls->list[c].communicator && calls->list[c].operation)
+		if ((calls->list[c].communicator && calls->list[c].operation) ||
+		    calls->list[c].is_group_end)
 			calls->list[kept++] = calls->list[c];
 	}
 	calls->count = kept;
@@ -182,8 +187,8 @@ void collective_calls_free(struct collective_calls *calls)
 	*calls = (struct collective_calls){0};
 }
 
-const struct collective_call *collective_calls_at(const struct collective_calls *calls,
-						  uint32_t thread, uint64_t time_ns)
+/* Returns the index of the innermost call in a thread at a time, SIZE_MAX if there is none. */
+static size_t index_at(const struct collective_calls *calls, uint32_t thread, uint64_t time_ns)
 {
 	size_t low = 0, high = calls->count; /* high: the first later one */
 
@@ -197,12 +202,45 @@ const struct collective_call *collective_calls_at(const struct collective_calls 
 			high = middle;
 	}
 	for (size_t back = 0; back < NESTED_MAX && low-- > 0; back++) {
-		const struct collective_call *call = &calls->list[low];
-
-		if (call->thread != thread)
+		if (calls->list[low].thread != thread)
 			break;
-		if (time_ns <= call->end_ns)
-			return call;
+		if (time_ns <= calls->list[low].end_ns)
+			return low;
 	}
-	return NULL;
+	return SIZE_MAX;
+}
+
+/* Returns the last call before the end of a group, if all of the group are of one communicator. */
+static const struct collective_call *last_of_group(const struct collective_calls *calls, size_t end)
+{
+	const struct collective_call *last = NULL;
+
+	for (size_t c = end, count = 0; c-- > 0 && count < GROUP_MAX; count++) {
+		const struct collective_call *call = &calls->list[c];
+
+		if (call->thread != calls->list[end].thread || call->is_group_end)
+			break;
+		if (last && call->communicator != last->communicator)
+			return NULL;
+		last = last ? last : call;
+	}
+	return last;
+}
+
+void collective_calls_capture(struct collective_calls *calls, uint32_t thread, uint64_t time_ns)
+{
+	size_t index = index_at(calls, thread, time_ns);
+
+	if (index != SIZE_MAX)
+		calls->list[index].is_captured = true;
+}
+
+const struct collective_call *collective_calls_at(const struct collective_calls *calls,
+						  uint32_t thread, uint64_t time_ns)
+{
+	size_t index = index_at(calls, thread, time_ns);
+
+	if (index == SIZE_MAX)
+		return NULL;
+	return calls->list[index].is_group_end ? last_of_group(calls, index) : &calls->list[index];
 }

@@ -26,6 +26,8 @@ struct collective_call {
 	uint32_t values[2]; /* XT_STRING_ID of the payload at the begin and at the end */
 	uint8_t operation;  /* enum collective_operation */
 	bool is_begin;	    /* until collective_calls_index() */
+	bool is_group_end;  /* launches the work of the calls of its group */
+	bool is_captured;   /* its work became nodes of a graph */
 };
 
 /* A communicator that the process joined. */
@@ -51,7 +53,13 @@ int collective_calls_add(struct collective_calls *calls, const struct model *mod
 int collective_calls_index(struct collective_calls *calls, const struct model *model);
 void collective_calls_free(struct collective_calls *calls);
 
-/* Returns the innermost call with a communicator in a thread at a time, or NULL. */
+/* Notes that a node of a graph was created in a thread at a time. */
+void collective_calls_capture(struct collective_calls *calls, uint32_t thread, uint64_t time_ns);
+
+/*
+ * Returns the innermost call with a communicator in a thread at a time, or NULL. At the end of a
+ * group, it is the last call of the group, if all are about one communicator.
+ */
 const struct collective_call *collective_calls_at(const struct collective_calls *calls,
 						  uint32_t thread, uint64_t time_ns);
 

@@ -256,6 +256,7 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 		node->range = model_range_at(
 			model, &(struct range_call){node->thread, node->stack, node->time_ns},
 			node->autograd);
+		collective_calls_capture(&model->collective_calls, node->thread, node->time_ns);
 	}
 	/* The tracer read autograd's memory until it found the layout to be unknown. */
 	if (model_meta(model, "torch.missing")[0])

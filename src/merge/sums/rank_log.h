@@ -25,6 +25,7 @@ struct rank_member {
 	/* NCCL's number, or the number of the stream among those with collectives, from 0. */
 	uint64_t communicator;
 	bool is_by_order;    /* the communicator is not known: it is the number of a stream */
+	bool is_rest;	     /* all communicators beyond the limit: they are not compared */
 	bool saw_join;	     /* the log has the beginning of the communicator */
 	uint32_t rank;	     /* in the communicator; UINT32_MAX: unknown */
 	uint32_t rank_count; /* of the communicator; 0: unknown */
@@ -36,8 +37,12 @@ struct rank_collective {
 	/* Since the origin of the inputs, by the system clock of the host. */
 	int64_t start_ns;
 	int64_t end_ns;
-	int64_t busy_until_ns; /* the end of other work of the device that began before end_ns */
-	uint64_t bytes;	       /* as in struct collective_call; 0: unknown */
+	/*
+	 * Its end, less the time in which nothing else ran on the device. Copies do not count. What else
+	 * ran is taken to come first: it is what a wait hides behind.
+	 */
+	int64_t alone_from_ns;
+	uint64_t bytes; /* as in struct collective_call; 0: unknown */
 	/*
 	 * Its entries in rank_log.times end here. They begin where those of the previous one end.
 	 */
@@ -67,6 +72,8 @@ struct rank_log {
 	size_t times_bytes, times_capacity;
 	bool lacks_times;     /* memory was full: nothing is known of the time before collectives */
 	bool lacks_beginning; /* the log may lack collectives before its first */
+	bool has_joined_call; /* some work lies in a call of NCCL that states its communicator */
+	uint64_t until_ns;    /* end of the log, on its clock */
 	struct rank_open_call *open_calls; /* after the last collective of their communicator */
 	size_t open_call_count, open_call_capacity;
 	struct rank_collector *collector; /* while reading */

@@ -86,8 +86,10 @@ static int run(struct job *job, struct rank_log *logs, const char *folder, const
 	end_ns = run_job(job, logs, &truth);
 	if (!end_ns)
 		return -ENOMEM;
+	/* Ranks that wait for ever are ended by somebody, some time later. */
 	for (uint32_t r = 0; r < job->rank_count; r++)
-		rank_log_close(&logs[r], end_ns);
+		rank_log_close(&logs[r],
+			       end_ns + (job->fault == FAULT_HANG ? UINT64_C(1000000000) : 0));
 	if (job->fault == FAULT_DUPLICATE) {
 		snprintf(path, sizeof(path), "%s/copy.xtr", folder);
 		error = copy_file(logs[job->guilty].path, path);

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/sums/rank_collector.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/grow.h"
+#include "merge/reading.h"
+
+#define PENDING_MAX (1u << 14) /* entries that wait for a collective; the oldest are dropped */
+#define TAKEN_MAX   (8u << 20) /* entries of a log; more are not kept */
+
+struct rank_entry {
+	uint64_t enter_ns, start_ns; /* the order of launches */
+	uint64_t end_ns;
+	bool is_kernel, is_gap;
+	uint32_t place; /* index in the aggregate */
+	uint32_t units;
+};
+
+static struct rank_collector *collector_of(struct rank_log *log)
+{
+	if (!log->collector)
+		log->collector = calloc(1, sizeof(*log->collector));
+	return log->collector;
+}
+
+static struct rank_entry entry_of(const struct stretch *stretch)
+{
+	return (struct rank_entry){
+		.enter_ns = stretch->has_call ? stretch->enter_ns : stretch->start_ns,
+		.start_ns = stretch->start_ns,
+		.end_ns = stretch->end_ns,
+		.is_kernel = stretch->is_kernel,
+		.place = stretch->place,
+	};
+}
+
+static bool is_before(const struct rank_entry *entry, const struct rank_entry *other)
+{
+	return entry->enter_ns != other->enter_ns ? entry->enter_ns < other->enter_ns
+						  : entry->start_ns < other->start_ns;
+}
+
+static int add_entry(struct device_collector *device, const struct rank_entry *entry, uint64_t ns)
+{
+	uint64_t units = ns >> RANK_TIME_UNIT_LOG;
+	struct rank_entry *added;
+
+	if (!units)
+		return 0;
+	if (device->pending_count == PENDING_MAX) {
+		device->pending_count /= 2;
+		memmove(device->pending, device->pending + device->pending_count,
+			device->pending_count * sizeof(*device->pending));
+	}
+	if (grow(&device->pending, &device->pending_capacity, device->pending_count + 1,
+		 sizeof(*device->pending)) < 0)
+		return -ENOMEM;
+	added = &device->pending[device->pending_count++];
+	*added = *entry;
+	added->units = units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+	return 0;
+}
+
+/* Adds the parts of the gap before this work. */
+static int add_gap(struct rank_collector *collector, struct device_collector *device,
+		   const struct stretch *stretch)
+{
+	struct rank_entry entry = entry_of(stretch);
+	int error = 0;
+
+	entry.is_kernel = false;
+	entry.is_gap = true;
+	entry.end_ns = stretch->start_ns;
+	for (size_t g = 0; g < collector->gap_count && !error; g++) {
+		entry.place = collector->gap[g].place;
+		error = add_entry(device, &entry, collector->gap[g].ns);
+	}
+	collector->gap_count = 0;
+	return error;
+}
+
+void rank_log_add_idle(void *context, uint32_t place, uint64_t ns)
+{
+	struct reading *reading = context;
+	struct rank_collector *collector = collector_of(&reading->rank_log);
+
+	if (!collector || grow(&collector->gap, &collector->gap_capacity, collector->gap_count + 1,
+			       sizeof(*collector->gap)) < 0)
+		reading->error = -ENOMEM;
+	else
+		collector->gap[collector->gap_count++] = (struct gap_part){place, ns};
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place_time *x = a, *y = b;
+
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+size_t rank_sum_places(struct place_time *times, size_t count)
+{
+	size_t kept = 0;
+
+	if (count)
+		qsort(times, count, sizeof(*times), compare_places);
+	for (size_t t = 0; t < count; t++) {
+		struct place_time *last = kept ? &times[kept - 1] : NULL;
+		uint64_t units = (last ? (uint64_t)last->units : 0) + times[t].units;
+
+		if (last && last->place == times[t].place)
+			last->units = units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+		else
+			times[kept++] = times[t];
+	}
+	return kept;
+}
+
+/*
+ * Whether a collective takes an entry: it was launched before. Work that has not ended cannot hold
+ * it up, so it belongs to a later one. The gap directly before the collective has its launch.
+ */
+static bool is_taken(const struct rank_entry *entry, const struct rank_entry *launch)
+{
+	return entry->end_ns <= launch->start_ns &&
+	       (entry->is_gap ? !is_before(launch, entry) : is_before(entry, launch));
+}
+
+static int take_entries(struct rank_log *log, struct device_collector *device,
+			const struct rank_entry *launch)
+{
+	struct rank_collector *collector = log->collector;
+	size_t first = collector->taken_count, taken = 0, kept = 0;
+
+	log->lacks_times |= first > TAKEN_MAX;
+	if (log->lacks_times)
+		first = collector->taken_count = 0;
+	if (grow(&collector->taken, &collector->taken_capacity, first + device->pending_count + 1,
+		 sizeof(*collector->taken)) < 0)
+		return -ENOMEM;
+	for (size_t e = 0; e < device->pending_count; e++) {
+		const struct rank_entry *entry = &device->pending[e];
+
+		if (is_taken(entry, launch))
+			collector->taken[first + taken++] =
+				(struct place_time){entry->place, entry->units};
+		else
+			device->pending[kept++] = *entry;
+	}
+	device->pending_count = kept;
+	if (!log->lacks_times)
+		collector->taken_count = first + rank_sum_places(collector->taken + first, taken);
+	return 0;
+}
+
+/* Returns the number of a stream with collectives, or RANK_STREAMS_MAX if there are more. */
+static size_t stream_number(struct device_collector *device, uint32_t stream)
+{
+	size_t s = 0;
+
+	while (s < device->stream_count && device->streams[s] != stream)
+		s++;
+	if (s == device->stream_count && s < RANK_STREAMS_MAX)
+		device->streams[device->stream_count++] = stream;
+	return s;
+}
+
+/* If several devices of the process joined, it is not known which rank is whose. */
+static void note_join(struct rank_member *member, const struct collective_calls *calls)
+{
+	size_t count = 0;
+
+	for (size_t j = 0; j < calls->joined_count && !member->is_by_order; j++)
+		if (calls->joined[j].communicator == member->communicator) {
+			member->saw_join = true;
+			member->rank = count++ ? UINT32_MAX : calls->joined[j].rank;
+			member->rank_count = calls->joined[j].rank_count;
+		}
+}
+
+uint16_t rank_log_member(struct rank_log *log, const struct model *model, uint32_t device,
+			 uint64_t communicator, bool is_by_order)
+{
+	struct rank_member *member;
+	size_t m = log->member_count;
+
+	while (m-- > 0)
+		if (log->members[m].device == device &&
+		    log->members[m].communicator == communicator &&
+		    log->members[m].is_by_order == is_by_order)
+			return (uint16_t)m;
+	if (log->member_count == RANK_MEMBERS_MAX)
+		return RANK_MEMBERS_MAX - 1;
+	if (grow(&log->members, &log->member_capacity, log->member_count + 1,
+		 sizeof(*log->members)) < 0)
+		return RANK_MEMBER_FAILED;
+	member = &log->members[log->member_count];
+	*member = (struct rank_member){.device = device,
+				       .communicator = communicator,
+				       .is_by_order = is_by_order,
+				       .rank = UINT32_MAX};
+	member->is_rest = log->member_count + 1 == RANK_MEMBERS_MAX;
+	note_join(member, &model->collective_calls);
+	return (uint16_t)log->member_count++;
+}
+
+/*
+ * Whether a kernel that was launched later has begun. In a graph, all work has the same launch:
+ * what still runs does not come before the collective. Copies may be of the next input.
+ */
+static bool has_later(const struct device_collector *device, const struct rank_entry *launch)
+{
+	for (size_t e = 0; e < device->pending_count; e++) {
+		const struct rank_entry *entry = &device->pending[e];
+
+		if (entry->is_kernel &&
+		    (!is_before(entry, launch) ||
+		     (entry->enter_ns == launch->enter_ns && entry->end_ns > launch->start_ns)))
+			return true;
+	}
+	return false;
+}
+
+static void note_running(struct device_collector *device, size_t index,
+			 const struct stretch *stretch)
+{
+	if (device->open_count == RANK_STREAMS_MAX)
+		memmove(device->open, device->open + 1,
+			--device->open_count * sizeof(*device->open));
+	device->open[device->open_count++] =
+		(struct running){index, stretch->enter_ns, stretch->end_ns};
+	if (stretch->end_ns > device->collectives_until_ns)
+		device->collectives_until_ns = stretch->end_ns;
+}
+
+/* Describes a collective. What already runs beside it counts as hiding its beginning. */
+static struct rank_collective describe(const struct model *model,
+				       const struct device_collector *device,
+				       const struct stretch *stretch,
+				       const struct collective_call *call)
+{
+	uint64_t hidden_ns = device->kernels_until_ns > device->collectives_until_ns
+				     ? device->kernels_until_ns
+				     : device->collectives_until_ns;
+
+	if (hidden_ns < stretch->start_ns)
+		hidden_ns = stretch->start_ns;
+	return (struct rank_collective){
+		.start_ns = (int64_t)stretch->start_ns,
+		.end_ns = (int64_t)stretch->end_ns,
+		.alone_from_ns =
+			(int64_t)(hidden_ns < stretch->end_ns ? hidden_ns : stretch->end_ns),
+		.bytes = call ? call->bytes : 0,
+		.root = call ? call->root : UINT32_MAX,
+		.operation =
+			call ? call->operation : model->shapes.rows[stretch->owner->what].operation,
+	};
+}
+
+static int add_collective(struct reading *reading, struct device_collector *device,
+			  const struct stretch *stretch)
+{
+	struct rank_log *log = &reading->rank_log;
+	struct rank_collector *collector = log->collector;
+	const struct rank_entry launch = entry_of(stretch);
+	const struct collective_call *call =
+		stretch->has_call ? collective_calls_at(&reading->model->collective_calls,
+							stretch->owner->thread, stretch->enter_ns)
+				  : NULL;
+	uint16_t member = rank_log_member(
+		log, reading->model, stretch->device,
+		call ? call->communicator : stream_number(device, stretch->stream), !call);
+	struct rank_collective *collective;
+
+	if (member == RANK_MEMBER_FAILED ||
+	    grow(&log->list, &log->capacity, log->count + 1, sizeof(*log->list)) < 0 ||
+	    grow(&collector->places, &collector->place_capacity, log->count + 1,
+		 sizeof(*collector->places)) < 0)
+		return -ENOMEM;
+	log->has_joined_call |= call != NULL;
+	if (call && call->begin_ns > log->members[member].last_call_ns)
+		log->members[member].last_call_ns = call->begin_ns;
+	collective = &log->list[log->count];
+	*collective = describe(reading->model, device, stretch, call);
+	collective->member = member;
+	collective->is_overlapped = has_later(device, &launch);
+	collector->places[log->count] = stretch->place;
+	if (take_entries(log, device, &launch) < 0)
+		return -ENOMEM;
+	collective->times_end = (uint32_t)collector->taken_count;
+	note_running(device, log->count++, stretch);
+	return 0;
+}
+
+/*
+ * Notes for the collectives that run which kernels run beside them, and whether they were launched
+ * later. Copies may be of the next input, and hide nothing.
+ */
+static void note_overlap(struct rank_log *log, struct device_collector *device,
+			 const struct stretch *stretch)
+{
+	uint64_t from_ns = stretch->start_ns > device->kernels_until_ns ? stretch->start_ns
+									: device->kernels_until_ns;
+	size_t kept = 0;
+
+	for (size_t o = 0; o < device->open_count; o++) {
+		const struct running *running = &device->open[o];
+		struct rank_collective *collective = &log->list[running->index];
+		uint64_t until_ns =
+			stretch->end_ns < running->end_ns ? stretch->end_ns : running->end_ns;
+
+		if (running->end_ns <= stretch->start_ns)
+			continue;
+		/* In a graph, all work has the same launch. */
+		if (stretch->has_call && stretch->enter_ns >= running->enter_ns)
+			collective->is_overlapped = true;
+		if (until_ns > from_ns)
+			collective->alone_from_ns += (int64_t)(until_ns - from_ns);
+		if (collective->alone_from_ns > collective->end_ns)
+			collective->alone_from_ns = collective->end_ns;
+		device->open[kept++] = *running;
+	}
+	device->open_count = kept;
+	if (stretch->end_ns > device->kernels_until_ns)
+		device->kernels_until_ns = stretch->end_ns;
+}
+
+int rank_log_add(struct reading *reading, const struct stretch *stretch)
+{
+	struct rank_log *log = &reading->rank_log;
+	struct rank_collector *collector = collector_of(log);
+	struct rank_entry entry = entry_of(stretch);
+	struct device_collector *device;
+	int error;
+
+	if (!collector)
+		return -ENOMEM;
+	device = &collector->devices[stretch->device];
+	if (stretch->end_ns > log->until_ns)
+		log->until_ns = stretch->end_ns;
+	error = add_gap(collector, device, stretch);
+	if (error)
+		return error;
+	if (stretch->is_collective)
+		return add_collective(reading, device, stretch);
+	if (stretch->is_kernel)
+		note_overlap(log, device, stretch);
+	return add_entry(device, &entry, stretch->end_ns - stretch->start_ns);
+}
+
+void rank_collector_free(struct rank_collector *collector)
+{
+	for (size_t d = 0; collector && d < TIMELINE_DEVICES_MAX; d++)
+		free(collector->devices[d].pending);
+	if (collector) {
+		free(collector->taken);
+		free(collector->places);
+		free(collector->gap);
+	}
+	free(collector);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collects the collectives of a log while it is read, and what was launched before each.
+ */
+#ifndef XT_MERGE_RANK_COLLECTOR_H
+#define XT_MERGE_RANK_COLLECTOR_H
+
+#include "merge/sums/rank_log.h"
+#include "merge/sums/timeline.h"
+
+#define RANK_MEMBERS_MAX   512 /* programs have some tens; others share one that is not compared */
+#define RANK_MEMBER_FAILED UINT16_MAX
+#define RANK_STREAMS_MAX   16 /* with collectives, of a device */
+
+struct model;
+
+/* Time of a place before a collective. */
+struct place_time {
+	uint32_t place; /* index in the aggregate, at last the node of its path */
+	uint32_t units; /* of RANK_TIME_UNIT_LOG */
+};
+
+#define RANK_TIME_UNIT_LOG 4 /* times are kept in units of 16 ns */
+
+/* Work or a part of a gap that waits for a collective. */
+struct rank_entry;
+
+/* A collective that may still run. */
+struct running {
+	size_t index; /* in the list */
+	uint64_t enter_ns, end_ns;
+};
+
+struct device_collector {
+	struct rank_entry *pending;
+	size_t pending_count, pending_capacity;
+	struct running open[RANK_STREAMS_MAX];
+	size_t open_count;
+	uint32_t streams[RANK_STREAMS_MAX]; /* with collectives, in the order of their first one */
+	size_t stream_count;
+	uint64_t kernels_until_ns;     /* end of all kernels so far other than collectives */
+	uint64_t collectives_until_ns; /* end of all collectives so far */
+};
+
+struct rank_collector {
+	struct device_collector devices[TIMELINE_DEVICES_MAX];
+	struct place_time *taken; /* of all collectives, as rank_collective.times_end counts them */
+	size_t taken_count, taken_capacity;
+	uint32_t *places; /* by collective: index in the aggregate */
+	size_t place_capacity;
+	struct gap_part {
+		uint32_t place;
+		uint64_t ns;
+	} * gap; /* parts of the gap before the next work */
+	size_t gap_count, gap_capacity;
+};
+
+/* Returns the index of a member, which is added if needed; RANK_MEMBER_FAILED: out of memory. */
+uint16_t rank_log_member(struct rank_log *log, const struct model *model, uint32_t device,
+			 uint64_t communicator, bool is_by_order);
+
+/* Adds up neighbours with the same place. Returns how many are left. */
+size_t rank_sum_places(struct place_time *times, size_t count);
+
+void rank_collector_free(struct rank_collector *collector);
+
+#endif
