@@ -67,7 +67,7 @@ const struct rule_spec rule_specs[RULES] = {
 			   .is_about_idle = true},
 	[RULE_LATE_RANK] = {.name = "late-rank",
 			    .share_percent = 5,
-			    .estimate = "time that a rank waits in collectives, on average"},
+			    .estimate = "time that the ranks lose in collectives, on average"},
 	[RULE_DATA_LOADING] = {.name = "data-loading",
 			       .share_percent = 10,
 			       .estimate = CPU_ESTIMATE,

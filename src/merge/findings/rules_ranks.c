@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/findings/rules_ranks.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log/base/grow.h"
 #include "merge/exporter.h"
 #include "merge/ranks/collectives_words.h"
+#include "merge/sums/build_tree.h"
 
 static const char *const advice[] = {
 	[VERDICT_NONE] = "",
 	[VERDICT_RANK] = "Give this rank less to do there, or find what is different on its host.",
 	[VERDICT_MOVING] = "Distribute this work evenly, or let it run ahead of the other ranks.",
 	[VERDICT_LINK] = "Check the network between these hosts, and which ranks share it.",
+	[VERDICT_UNKNOWN] = "",
 };
 
 /* Adds the frames of the path above its leaf, and the line to look at. */
@@ -61,6 +64,27 @@ static size_t count_waiting(const struct collectives_report *report, size_t log_
 	return count;
 }
 
+/* Names what to look at: a path of the late rank, or the ranks that a slow link connects. */
+static int set_places(struct run *run, struct finding *finding)
+{
+	const struct collectives_verdict *verdict = &run->collectives_report.verdict;
+	char *ranks, *text = NULL;
+	int length;
+
+	finding->place_count = finding->place_all_count = 1;
+	if (verdict->kind != VERDICT_LINK)
+		return set_place(run, &finding->places[0], verdict->node);
+	ranks = communicator_ranks_text(
+		run, &run->collectives_report.communicators.list[verdict->communicator]);
+	length = ranks ? asprintf(&text, "transfers between ranks %s", ranks) : -1;
+	free(ranks);
+	if (length < 0)
+		return -ENOMEM;
+	finding->places[0].function = clean_name(&run->paths.names, text);
+	free(text);
+	return finding->places[0].function == NAME_FAILED ? -ENOMEM : 0;
+}
+
 int findings_compare_ranks(struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
@@ -73,22 +97,20 @@ int findings_compare_ranks(struct run *run)
 		.process_index = log,
 		.cost_ns = (uint64_t)(verdict->share * report->job_ns),
 		.whole_ns = (uint64_t)report->job_ns,
-		.place_count = 1,
-		.place_all_count = 1,
 		.advice = advice[verdict->kind],
 	};
 
-	if (verdict->kind == VERDICT_NONE ||
+	if (verdict->kind == VERDICT_NONE || verdict->kind == VERDICT_UNKNOWN ||
 	    !rule_reports(run->settings, RULE_LATE_RANK, finding.cost_ns, finding.whole_ns))
 		return 0;
 	finding.what = verdict_text(run);
-	finding.process = strdup(run->labels[log]);
+	finding.process = strdup(verdict->kind == VERDICT_RANK ? run->labels[log] : "all ranks");
 	finding.places[0].cost_ns = finding.places[0].path_cost_ns = finding.cost_ns;
-	finding_add_evidence(&finding, "waiting_rank_count",
-			     count_waiting(report, run->inputs->count));
-	finding_add_evidence(&finding, "waited_ns_of_all_ranks", verdict->cost_ns);
-	if (!finding.what || !finding.process ||
-	    set_place(run, &finding.places[0], verdict->node) ||
+	if (verdict->kind != VERDICT_LINK)
+		finding_add_evidence(&finding, "waiting_rank_count",
+				     count_waiting(report, run->inputs->count));
+	finding_add_evidence(&finding, "lost_ns_of_all_ranks", verdict->cost_ns);
+	if (!finding.what || !finding.process || set_places(run, &finding) ||
 	    grow(&findings->list, &findings->capacity, findings->count + 1,
 		 sizeof(*findings->list)) < 0) {
 		finding_free(&finding);

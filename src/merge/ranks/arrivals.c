@@ -98,6 +98,28 @@ static bool find_direction(struct arrivals *arrivals, const struct communicator 
 	       arrivals->operation == COLLECTIVE_BROADCAST;
 }
 
+/* Returns the mean time of the members in a transfer while nothing else ran on their GPU. */
+static double exposed_transfer(const struct communicator *communicator, size_t number,
+			       const struct rank_clocks *clocks, double last_ns)
+{
+	double sum_ns = 0;
+	size_t count = 0;
+
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		const struct comm_member *member = &communicator->members[m];
+		const struct rank_clock *clock = &clocks->list[member->host];
+		const struct rank_collective *item = comm_item(member, number);
+
+		if (!item)
+			continue;
+		count++;
+		sum_ns += fmax(rank_clock_ns(clock, item->end_ns) -
+				       fmax(last_ns, rank_clock_ns(clock, item->alone_from_ns)),
+			       0);
+	}
+	return count ? sum_ns / (double)count : 0;
+}
+
 static void compare(struct communicator *communicator, size_t number,
 		    const struct rank_clocks *clocks)
 {
@@ -112,7 +134,15 @@ static void compare(struct communicator *communicator, size_t number,
 		return;
 	arrivals->mean_ns = base_ns + (sum_ns - (arrivals->last_ns - base_ns)) /
 					      (double)(arrivals->present_count - 1);
-	arrivals->transfer_ns = fmax(first_end_ns - arrivals->last_ns, 0);
+	/* In a reduction, some ranks leave before the last one comes. */
+	arrivals->has_transfer =
+		collective_needs_all((enum collective_operation)arrivals->operation) &&
+		first_end_ns > arrivals->last_ns;
+	if (arrivals->has_transfer) {
+		arrivals->transfer_ns = first_end_ns - arrivals->last_ns;
+		arrivals->exposed_transfer_ns =
+			exposed_transfer(communicator, number, clocks, arrivals->last_ns);
+	}
 	for (size_t m = 0; m < communicator->member_count; m++) {
 		double exposed_ns;
 

@@ -20,6 +20,8 @@ struct arrivals {
 	double mean_ns; /* mean arrival of the others */
 	double wait_ns, exposed_ns; /* of all members; see arrivals_wait_ns() */
 	double transfer_ns;	    /* from the last arrival to the first end */
+	double exposed_transfer_ns; /* the part after all other work, on average over the members */
+	bool has_transfer;	    /* both are known */
 };
 
 /* Fills in communicator->arrivals of all communicators. Returns 0 or -ENOMEM. */

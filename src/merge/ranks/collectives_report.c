@@ -13,47 +13,6 @@
 #define LISTED_MAX    1000 /* mismatches and unfinished collectives */
 #define NOTABLE_SHARE 0.02 /* of the time of the job: less than this has no verdict */
 #define SAME_SHARE    0.6  /* of all waits: the same rank causes them */
-#define SLOW_FACTOR   1.5  /* a transfer is slow if it takes so much longer than comparable ones */
-#define FAST_PART     0.05 /* comparable transfers: the fastest twentieth */
-
-static struct collective_group *group_of(struct collectives_report *report, size_t communicator,
-					 const struct arrivals *arrivals)
-{
-	struct collective_group *group;
-
-	for (size_t g = report->group_count; g-- > 0;) {
-		group = &report->groups[g];
-		if (group->communicator == communicator && group->bytes == arrivals->bytes &&
-		    group->operation == arrivals->operation)
-			return group;
-	}
-	if (grow(&report->groups, &report->group_capacity, report->group_count + 1,
-		 sizeof(*report->groups)) < 0)
-		return NULL;
-	group = &report->groups[report->group_count++];
-	*group = (struct collective_group){.communicator = communicator,
-					   .operation = arrivals->operation,
-					   .bytes = arrivals->bytes};
-	return group;
-}
-
-static int add_to_group(struct collectives_report *report, size_t communicator,
-			const struct arrivals *arrivals)
-{
-	struct collective_group *group = group_of(report, communicator, arrivals);
-
-	if (!group)
-		return -ENOMEM;
-	group->count++;
-	if (!arrivals->has_waits)
-		return 0;
-	group->wait_ns += (uint64_t)arrivals->wait_ns;
-	if (grow(&group->transfers_ns, &group->transfer_capacity, group->transfer_count + 1,
-		 sizeof(*group->transfers_ns)) < 0)
-		return -ENOMEM;
-	group->transfers_ns[group->transfer_count++] = arrivals->transfer_ns;
-	return 0;
-}
 
 static int add_mismatch(struct collectives_report *report, size_t communicator, size_t number)
 {
@@ -145,23 +104,29 @@ static int add_communicator(struct collectives_report *report, size_t c)
 		report->by_order_count +=
 			arrivals->present_count == expected && communicator->is_by_order;
 		report->partial_count += arrivals->present_count < expected;
-		error = add_to_group(report, c, arrivals);
+		report->compared_count += arrivals->has_waits;
+		error = collective_groups_add(&report->groups, c, communicator->member_count,
+					      arrivals);
 		if (!error && arrivals->has_waits)
 			add_rank_waits(report, communicator, i);
 	}
 	return error;
 }
 
+/* Lists the collectives that a rank waits for. If all entered one, it may just not have begun. */
 static int add_unfinished(struct collectives_report *report, size_t c)
 {
 	const struct communicator *communicator = &report->communicators.list[c];
-	size_t reach = communicator->instance_count;
+	size_t reach = communicator->instance_count, least = SIZE_MAX;
 
 	for (size_t m = 0; m < communicator->member_count; m++) {
 		size_t own = comm_member_reach(communicator, m);
 
 		reach = own > reach ? own : reach;
+		least = own < least ? own : least;
 	}
+	if (least == reach && communicator->rank_count <= communicator->member_count)
+		return 0;
 	for (size_t i = communicator->instance_count;
 	     i < reach && report->unfinished_count < LISTED_MAX; i++) {
 		struct unfinished_collective *row;
@@ -186,13 +151,6 @@ static int add_unfinished(struct collectives_report *report, size_t c)
 	return 0;
 }
 
-static int compare_ns(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static int compare_causes(const void *a, const void *b)
 {
 	const struct wait_cause *x = a, *y = b;
@@ -203,113 +161,67 @@ static int compare_causes(const void *a, const void *b)
 				: (x->node < y->node ? -1 : x->node > y->node);
 }
 
-/* Whether transfers of two groups should take the same time. */
-static bool is_like(const struct collectives_report *report, const struct collective_group *a,
-		    const struct collective_group *b)
+/* Adds the time of the devices of a log from their first to their last collective. */
+static void add_rank_time(struct collectives_report *report, const struct rank_log *log,
+			  const struct rank_clock *clock, double *last_ns)
 {
-	const struct communicator *list = report->communicators.list;
+	double first_ns[TIMELINE_DEVICES_MAX], until_ns[TIMELINE_DEVICES_MAX] = {0};
 
-	return a->operation == b->operation && a->bytes == b->bytes &&
-	       list[a->communicator].member_count == list[b->communicator].member_count;
-}
+	for (size_t i = 0; i < log->count; i++) {
+		size_t device = log->members[log->list[i].member].device;
+		double start_ns = rank_clock_ns(clock, log->list[i].start_ns);
+		double end_ns = rank_clock_ns(clock, log->list[i].end_ns);
 
-/* Returns what fast transfers take in the groups that are comparable with one. */
-static double fast_ns(const struct collectives_report *report, const struct collective_group *like)
-{
-	double *all_ns = NULL, result;
-	size_t count = 0, capacity = 0;
-
-	for (size_t g = 0; g < report->group_count; g++) {
-		const struct collective_group *group = &report->groups[g];
-
-		if (!group->transfer_count || !is_like(report, group, like))
+		if (device >= TIMELINE_DEVICES_MAX)
 			continue;
-		if (grow(&all_ns, &capacity, count + group->transfer_count, sizeof(*all_ns)) < 0)
-			break;
-		memcpy(all_ns + count, group->transfers_ns,
-		       group->transfer_count * sizeof(*all_ns));
-		count += group->transfer_count;
+		if (until_ns[device] <= 0)
+			first_ns[device] = start_ns;
+		until_ns[device] = fmax(until_ns[device], end_ns - first_ns[device]);
+		report->first_ns = fmin(report->first_ns, start_ns);
+		*last_ns = fmax(*last_ns, end_ns);
 	}
-	if (count)
-		qsort(all_ns, count, sizeof(*all_ns), compare_ns);
-	result = count ? all_ns[(size_t)(FAST_PART * (double)count)] : 0;
-	free(all_ns);
-	return result;
+	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++)
+		report->ranks_ns += until_ns[d];
 }
 
-/* Sets what fast transfers take in all groups that are like one. */
-static void set_fast(struct collectives_report *report, const struct collective_group *like)
+static void find_job_time(struct collectives_report *report, const struct run *run)
 {
-	double ns = fast_ns(report, like);
+	double last_ns = -HUGE_VAL;
 
-	for (size_t g = 0; g < report->group_count; g++)
-		if (is_like(report, &report->groups[g], like))
-			report->groups[g].fast_ns = ns;
-}
+	report->first_ns = HUGE_VAL;
+	for (size_t l = 0; l < run->rank_log_count; l++) {
+		const struct rank_log *log = &run->rank_logs[l];
 
-static void finish_groups(struct collectives_report *report)
-{
-	for (size_t g = 0; g < report->group_count; g++) {
-		struct collective_group *group = &report->groups[g];
-
-		if (!group->transfer_count)
-			continue;
-		if (group->fast_ns <= 0)
-			set_fast(report, group);
-		qsort(group->transfers_ns, group->transfer_count, sizeof(*group->transfers_ns),
-		      compare_ns);
-		group->transfer_ns =
-			(uint64_t)((group->transfers_ns[(group->transfer_count - 1) / 2] +
-				    group->transfers_ns[group->transfer_count / 2]) /
-				   2);
-		/* Transfers of unknown sizes cannot be compared. */
-		for (size_t t = 0; t < group->transfer_count && group->bytes; t++)
-			if (group->transfers_ns[t] > SLOW_FACTOR * group->fast_ns)
-				group->slow_ns +=
-					(uint64_t)(group->transfers_ns[t] - group->fast_ns);
+		add_rank_time(report, log, &report->clocks.list[report->clocks.hosts[log->log]],
+			      &last_ns);
 	}
-}
-
-static void find_job_time(struct collectives_report *report)
-{
-	double first_ns = HUGE_VAL, last_ns = -HUGE_VAL;
-
+	report->job_ns = last_ns > report->first_ns ? last_ns - report->first_ns : 0;
 	for (size_t c = 0; c < report->communicators.count; c++)
-		for (size_t m = 0; m < report->communicators.list[c].member_count; m++) {
-			const struct comm_member *member =
-				&report->communicators.list[c].members[m];
-			const struct rank_clock *clock = &report->clocks.list[member->host];
-
-			if (!member->count)
-				continue;
-			first_ns = fmin(
-				first_ns,
-				rank_clock_ns(clock, comm_item(member, member->first)->start_ns));
-			last_ns = fmax(
-				last_ns,
-				rank_clock_ns(clock,
-					      comm_item(member, member->first + member->count - 1)
-						      ->end_ns));
-		}
-	report->first_ns = first_ns;
-	report->job_ns = last_ns > first_ns ? last_ns - first_ns : 0;
+		if (report->communicators.list[c].member_count > report->largest_count)
+			report->largest_count = report->communicators.list[c].member_count;
 }
 
-/* The part of the time of so many ranks. */
-static double share_of(const struct collectives_report *report, uint64_t cost_ns, size_t rank_count)
+/* What ranks lost as a part of their time. */
+static double share_of(const struct collectives_report *report, double lost_ns)
 {
-	double all_ns = report->job_ns * (double)rank_count;
+	return report->ranks_ns > 0 ? lost_ns / report->ranks_ns : 0;
+}
 
-	return all_ns > 0 ? (double)cost_ns / all_ns : 0;
+/* What a late rank costs the job: it does not wait itself. */
+static double share_of_wait(const struct collectives_report *report, uint64_t cost_ns)
+{
+	double others = (double)report->largest_count - 1;
+
+	return others > 0 ? share_of(report, (double)cost_ns) * (others + 1) / others : 0;
 }
 
 static uint64_t slow_ns_of(const struct collectives_report *report, size_t communicator)
 {
 	uint64_t slow_ns = 0;
 
-	for (size_t g = 0; g < report->group_count; g++)
-		if (report->groups[g].communicator == communicator)
-			slow_ns += report->groups[g].slow_ns;
+	for (size_t g = 0; g < report->groups.count; g++)
+		if (report->groups.list[g].communicator == communicator)
+			slow_ns += report->groups.list[g].slow_ns;
 	return slow_ns * report->communicators.list[communicator].member_count;
 }
 
@@ -331,7 +243,7 @@ static void judge_link(struct collectives_report *report, const struct run *run)
 		}
 	if (!most_ns)
 		return;
-	share = share_of(report, most_ns + waited_ns, report->rank_count);
+	share = share_of(report, (double)most_ns) + share_of_wait(report, waited_ns);
 	if (share >= NOTABLE_SHARE &&
 	    (share > verdict->share || wait_cause_is_transfer(&run->paths, verdict->node)))
 		*verdict = (struct collectives_verdict){.kind = VERDICT_LINK,
@@ -367,22 +279,21 @@ static uint32_t main_cause(const struct collectives_report *report, size_t log)
 static void judge(struct collectives_report *report, const struct run *run)
 {
 	struct collectives_verdict *verdict = &report->verdict;
-	size_t others = report->rank_count ? report->rank_count - 1 : 0;
-	double share = share_of(report, report->cost_ns, others);
+	double share = share_of_wait(report, report->cost_ns);
 	size_t most = 0;
 
 	for (size_t l = 1; l < run->inputs->count; l++)
 		if (report->ranks[l].cost_ns > report->ranks[most].cost_ns)
 			most = l;
-	if (share >= NOTABLE_SHARE &&
-	    (double)report->ranks[most].cost_ns > SAME_SHARE * (double)report->cost_ns)
+	if (!report->compared_count)
+		verdict->kind = VERDICT_UNKNOWN;
+	else if (share >= NOTABLE_SHARE &&
+		 (double)report->ranks[most].cost_ns > SAME_SHARE * (double)report->cost_ns)
 		*verdict = (struct collectives_verdict){
 			.kind = VERDICT_RANK,
 			.log = most,
 			.cost_ns = report->ranks[most].cost_ns,
-			/* It does not wait itself. */
-			.share = share_of(report, report->ranks[most].cost_ns,
-					  report->rank_count - 1),
+			.share = share_of_wait(report, report->ranks[most].cost_ns),
 			.node = main_cause(report, most)};
 	else if (share >= NOTABLE_SHARE)
 		*verdict = (struct collectives_verdict){.kind = VERDICT_MOVING,
@@ -409,10 +320,9 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	for (size_t l = 0; l < run->rank_log_count && !error; l++) {
 		report->ranks[run->rank_logs[l].log].collective_count = run->rank_logs[l].count;
 		report->count += run->rank_logs[l].count;
-		report->rank_count += run->rank_logs[l].count > 0;
 	}
 	if (!error)
-		find_job_time(report);
+		find_job_time(report, run);
 	for (size_t c = 0; c < report->communicators.count && !error; c++) {
 		error = add_communicator(report, c);
 		if (!error)
@@ -420,8 +330,9 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	}
 	if (error)
 		return error;
-	finish_groups(report);
-	error = blame_waits(report, run);
+	error = collective_groups_finish(&report->groups);
+	if (!error)
+		error = blame_waits(report, run);
 	if (report->cause_count)
 		qsort(report->causes, report->cause_count, sizeof(*report->causes), compare_causes);
 	judge(report, run);
@@ -430,12 +341,10 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 
 void collectives_report_free(struct collectives_report *report)
 {
-	for (size_t g = 0; g < report->group_count; g++)
-		free(report->groups[g].transfers_ns);
+	collective_groups_free(&report->groups);
 	communicators_free(&report->communicators);
 	rank_clocks_free(&report->clocks);
 	free(report->ranks);
-	free(report->groups);
 	free(report->causes);
 	xt_hash_free(&report->cause_table);
 	free(report->mismatches);

@@ -7,6 +7,7 @@
 #define XT_MERGE_COLLECTIVES_REPORT_H
 
 #include "log/base/hash_table.h"
+#include "merge/ranks/collective_groups.h"
 #include "merge/ranks/rank_clocks.h"
 
 struct run;
@@ -24,20 +25,6 @@ struct rank_waits {
 	uint64_t late_count;	  /* it was the last */
 	float waiting[RANK_BINS]; /* part of the bin that it waited, without other work */
 	float late[RANK_BINS];	  /* part of the bin after the mean arrival of the others */
-};
-
-/* Collectives of one communicator with the same operation and size. */
-struct collective_group {
-	size_t communicator; /* index in communicators */
-	uint8_t operation;
-	uint64_t bytes;
-	uint64_t count;
-	uint64_t wait_ns;     /* of all ranks */
-	uint64_t transfer_ns; /* median */
-	double fast_ns;	      /* what the fastest of comparable transfers take */
-	uint64_t slow_ns;     /* beyond what comparable transfers take, in all */
-	double *transfers_ns;
-	size_t transfer_count, transfer_capacity;
 };
 
 /* Time that ranks waited because of a call path of a rank. */
@@ -63,7 +50,7 @@ struct unfinished_collective {
 	uint8_t operation;
 };
 
-enum verdict_kind { VERDICT_NONE, VERDICT_RANK, VERDICT_MOVING, VERDICT_LINK };
+enum verdict_kind { VERDICT_NONE, VERDICT_RANK, VERDICT_MOVING, VERDICT_LINK, VERDICT_UNKNOWN };
 
 struct collectives_verdict {
 	enum verdict_kind kind;
@@ -81,13 +68,14 @@ struct collectives_report {
 	uint64_t matched_count; /* found in all ranks */
 	uint64_t by_order_count, partial_count;
 	uint64_t wait_ns, exposed_ns;
-	uint64_t cost_ns;  /* later than without late ranks, in all ranks */
-	size_t rank_count; /* logs with collectives */
-	double first_ns;   /* start of the first collective, on the clock of the first host */
-	double job_ns;	   /* from there to the end of the last */
+	uint64_t cost_ns;	 /* later than without late ranks, in all ranks */
+	uint64_t compared_count; /* collectives of which it is known who waits for whom */
+	double ranks_ns;	 /* time from the first to the last collective, of all ranks */
+	size_t largest_count;	 /* ranks of the largest communicator */
+	double first_ns;	 /* start of the first collective, on the clock of the first host */
+	double job_ns;		 /* from there to the end of the last */
 	struct rank_waits *ranks; /* by log of the inputs */
-	struct collective_group *groups;
-	size_t group_count, group_capacity;
+	struct collective_groups groups;
 	struct wait_cause *causes; /* largest first */
 	size_t cause_count, cause_capacity;
 	struct xt_hash_table cause_table; /* by log and node; until the causes are sorted */

@@ -42,8 +42,10 @@ bool wait_cause_is_transfer(const struct paths *paths, uint32_t node)
 	const char *name = name_of(paths, node);
 	size_t mark = strlen(LEAF_KERNEL_MARK);
 
+	/* The time of a send or receive is mostly a wait for its peer. */
 	return node != PATH_ROOT && !strncmp(name, LEAF_KERNEL_MARK, mark) &&
-	       is_collective_kernel(name + mark, strlen(name + mark));
+	       is_collective_kernel(name + mark, strlen(name + mark)) &&
+	       collective_needs_all(collective_operation(name + mark, strlen(name + mark)));
 }
 
 const char *wait_cause_kind(const struct paths *paths, uint32_t node)
@@ -94,7 +96,8 @@ const char *verdict_kind_name(enum verdict_kind kind)
 	static const char *const names[] = {[VERDICT_NONE] = "none",
 					    [VERDICT_RANK] = "rank",
 					    [VERDICT_MOVING] = "moving",
-					    [VERDICT_LINK] = "link"};
+					    [VERDICT_LINK] = "link",
+					    [VERDICT_UNKNOWN] = "unknown"};
 
 	return names[kind];
 }
@@ -245,6 +248,9 @@ char *verdict_text(const struct run *run)
 	snprintf(share, sizeof(share), "%.1f %%", verdict->share * 100);
 	if (verdict->kind == VERDICT_LINK)
 		return link_text(run, share);
+	if (verdict->kind == VERDICT_UNKNOWN)
+		return strdup("No collective could be compared, so it is not known who waits for "
+			      "whom.");
 	if (verdict->kind == VERDICT_NONE)
 		return strdup("The ranks hardly wait for each other in collectives.");
 	cause = cause_text(run, verdict);

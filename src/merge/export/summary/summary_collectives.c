@@ -183,11 +183,13 @@ static int put_problems(struct output *out, const struct run *run)
 		const struct communicator *communicator =
 			&report->communicators.list[row->communicator];
 		char *absent = list_members(run, communicator, row->number, false), *text;
+		bool lacks_logs = communicator->rank_count > communicator->member_count;
 		int length =
-			absent ? asprintf(&text, "%s number %zu never finished. %s%s.",
+			absent ? asprintf(&text, "%s number %zu never finished. %s%s%s.",
 					  collective_operation_names[row->operation], row->number,
-					  absent[0] ? "Not there: " : "All ranks entered it",
-					  absent)
+					  absent[0] ? "Not there: "
+						    : "All ranks with a log are there",
+					  absent, lacks_logs ? "; others have no log" : "")
 			       : -1;
 
 		free(absent);
@@ -302,8 +304,8 @@ static int put_communicators(struct json *json, const struct run *run)
 static void put_groups(struct json *json, const struct collectives_report *report)
 {
 	json_begin_array(json, "groups");
-	for (size_t g = 0; g < report->group_count; g++) {
-		const struct collective_group *group = &report->groups[g];
+	for (size_t g = 0; g < report->groups.count; g++) {
+		const struct collective_group *group = &report->groups.list[g];
 		const struct communicator *communicator =
 			&report->communicators.list[group->communicator];
 		double n = (double)communicator->member_count;
