@@ -281,8 +281,11 @@ char *rank_clock_text(const struct run *run, size_t index)
 	if (clock->is_aligned)
 		length = asprintf(&text,
 				  "The clock of %s agrees with that of %s to %s, by %zu "
-				  "collectives.%s",
+				  "collectives%s.%s",
 				  clock->log->host, first, time, clock->bound_count,
+				  clock->by_order_count == clock->bound_count
+					  ? " that are matched by their order only"
+					  : "",
 				  clock->broken_count ? " Some of them contradict a steady drift."
 						      : "");
 	else

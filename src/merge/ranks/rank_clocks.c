@@ -31,6 +31,7 @@ struct bounds {
 	size_t count, capacity;
 	double first_ns; /* end of the first one */
 	double span_ns;
+	size_t by_order_count;
 };
 
 int rank_clocks_init(struct rank_clocks *clocks, const struct inputs *inputs)
@@ -84,6 +85,13 @@ static int add_bound(struct bounds *bounds, const struct side *own, const struct
 	return 0;
 }
 
+/* Whether a collective has the operation and the size of the first one, which it may be. */
+static bool is_same(const struct rank_collective *item, const struct rank_collective **first)
+{
+	*first = *first ? *first : item;
+	return item->operation == (*first)->operation && item->bytes == (*first)->bytes;
+}
+
 /*
  * Adds a bound for each host that is not aligned yet and takes part in a collective with those that
  * are. sides: by host, zeros.
@@ -91,6 +99,7 @@ static int add_bound(struct bounds *bounds, const struct side *own, const struct
 static int add_bounds(struct bounds *bounds, const struct rank_clocks *clocks,
 		      const struct communicator *communicator, size_t number, struct side *sides)
 {
+	const struct rank_collective *first = NULL;
 	struct side aligned = {0};
 	int error = 0;
 
@@ -99,6 +108,10 @@ static int add_bounds(struct bounds *bounds, const struct rank_clocks *clocks,
 		const struct rank_clock *clock = &clocks->list[member->host];
 		const struct rank_collective *item = comm_item(member, number);
 
+		if (item && !is_same(item, &first)) {
+			memset(sides, 0, clocks->count * sizeof(*sides));
+			return 0;
+		}
 		if (item && collective_needs_all(item->operation))
 			add_item(clock->is_aligned ? &aligned : &sides[member->host],
 				 rank_clock_ns(clock, item->start_ns),
@@ -109,6 +122,8 @@ static int add_bounds(struct bounds *bounds, const struct rank_clocks *clocks,
 
 		if (sides[host].count && aligned.count && !error)
 			error = add_bound(&bounds[host], &sides[host], &aligned);
+		bounds[host].by_order_count +=
+			sides[host].count && aligned.count && communicator->is_by_order;
 		sides[host] = (struct side){0};
 	}
 	return error;
@@ -229,6 +244,7 @@ static int align(struct rank_clock *clock, const struct bounds *bounds)
 			fmin(fmax(middle_offset(bounds, clock->drift, room), low_ns), high_ns);
 	free(room);
 	clock->bound_count = bounds->count;
+	clock->by_order_count = bounds->by_order_count;
 	clock->is_aligned = true;
 	if (high_ns >= low_ns) {
 		clock->error_ns = error_of(bounds, clock);

@@ -21,6 +21,7 @@ struct rank_clock {
 	double drift;		 /* add this per nanosecond since at_ns */
 	double error_ns;	 /* the offset is right to this extent, at any time of the run */
 	size_t bound_count;	 /* collectives that bound it */
+	size_t by_order_count;	 /* of these: of collectives that are matched by their order only */
 	size_t broken_count;	 /* of these: contradict the line by more than the error */
 };
 
