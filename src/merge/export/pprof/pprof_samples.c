@@ -41,10 +41,10 @@ static int push_text(struct pprof *pprof, const char *text)
 }
 
 /* Appends a name of the path tree. */
-static int push_name(struct pprof *pprof, const struct process *process, uint32_t name)
+static int push_name(struct pprof *pprof, const struct paths *paths, uint32_t name)
 {
 	size_t length;
-	const char *text = names_text(&process->paths->names, name, &length);
+	const char *text = names_text(&paths->names, name, &length);
 
 	return push(pprof, pprof_name_location(pprof, text, length));
 }
@@ -58,7 +58,7 @@ static int push_item(struct pprof *pprof, const struct process *process,
 	case MERGED_PYTHON:
 		return push(pprof, pprof_python_location(pprof, process, item->value));
 	case MERGED_LABEL:
-		return push_name(pprof, process, item->value);
+		return push_name(pprof, process->paths, item->value);
 	case MERGED_NATIVE:
 		break;
 	}
@@ -82,17 +82,16 @@ static int push_stack(struct pprof *pprof, const struct process *process, uint32
 }
 
 /* Appends the nodes of the tree from `first` to its descendant `node`, by names only. */
-static int push_nodes(struct pprof *pprof, const struct process *process, uint32_t first,
-		      uint32_t node)
+static int push_nodes(struct pprof *pprof, const struct paths *paths, uint32_t first, uint32_t node)
 {
 	uint32_t *chain = NULL;
 	size_t capacity = 0;
-	int depth = paths_chain(process->paths, node, &chain, &capacity), d = 0, error = 0;
+	int depth = paths_chain(paths, node, &chain, &capacity), d = 0, error = 0;
 
 	while (first != PATH_ROOT && d < depth && chain[d] != first)
 		d++;
 	for (; d < depth && !error; d++)
-		error = push_name(pprof, process, process->paths->nodes[chain[d]].name);
+		error = push_name(pprof, paths, paths->nodes[chain[d]].name);
 	free(chain);
 	return depth < 0 ? depth : error;
 }
@@ -105,7 +104,7 @@ static int push_api(struct pprof *pprof, const struct process *process, uint32_t
 
 	if (!frames_knows_api(frames, stack, api))
 		return 0;
-	return push_name(pprof, process, frames_api_name(frames, stack, api));
+	return push_name(pprof, process->paths, frames_api_name(frames, stack, api));
 }
 
 /* Appends what a sampled thread did. */
@@ -134,7 +133,7 @@ static int push_path(struct pprof *pprof, const struct process *process, const s
 	} else if (owner_has_call(owner)) {
 		error = push_stack(pprof, process, owner->stack);
 		if (!error && (owner->stack || owner->leaf == LEAF_CALL))
-			error = push_name(pprof, process,
+			error = push_name(pprof, process->paths,
 					  frames_api_name(frames, owner->stack, owner->api));
 	}
 	if (!error && owner->marks & OWNER_IN_GRAPH)
@@ -147,9 +146,10 @@ static int push_path(struct pprof *pprof, const struct process *process, const s
 			error = push_api(pprof, process, creation->stack, creation->api);
 	}
 	if (!error && owner->leaf == LEAF_IDLE)
-		return push_nodes(pprof, process, path_of_idle_class(process->paths, node), node);
+		return push_nodes(pprof, process->paths, path_of_idle_class(process->paths, node),
+				  node);
 	if (!error && owner->leaf != LEAF_CALL)
-		error = push_name(pprof, process, process->paths->nodes[node].name);
+		error = push_name(pprof, process->paths, process->paths->nodes[node].name);
 	return error;
 }
 
@@ -264,39 +264,66 @@ static int put_labels(struct pprof *pprof, struct labels *labels, const struct p
 	return error;
 }
 
-int pprof_put_sample(struct sink *sink, const struct process *process, const struct total *total,
-		     uint32_t node)
+/* Writes a sample of the path, which was pushed outermost first. */
+static int put_sample(struct pprof *pprof, struct labels *labels, const uint64_t weights[WEIGHTS],
+		      uint32_t listed_weights)
 {
-	struct pprof *pprof = sink->state;
 	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *list = &sample;
 	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
-	struct labels labels = {.count = 0};
 	int64_t values[WEIGHTS];
-	int error;
 
-	pprof->path_length = 0;
-	error = wanted_changes_paths(&sink->settings->wanted)
-			? push_nodes(pprof, process, PATH_ROOT, node)
-			: push_path(pprof, process, &total->owner, node);
-	if (!error)
-		error = put_labels(pprof, &labels, process, &total->owner);
-	if (error)
-		return error;
 	for (size_t i = 0; i < pprof->path_length / 2; i++) {
 		uint64_t *other = &pprof->path[pprof->path_length - 1 - i], location = *other;
 
 		*other = pprof->path[i];
 		pprof->path[i] = location;
 	}
-	for (int w = 0; w < process->weight_count; w++)
-		values[w] = (int64_t)(total->weights[w] & INT64_MAX);
+	for (int w = 0; w < WEIGHTS; w++)
+		if (listed_weights >> w & 1)
+			values[sample.n_value++] = (int64_t)(weights[w] & INT64_MAX);
 	sample.location_id = pprof->path;
 	sample.n_location_id = pprof->path_length;
 	sample.value = values;
-	sample.n_value = (size_t)process->weight_count;
-	sample.label = labels.list;
-	sample.n_label = labels.count;
+	sample.label = labels->list;
+	sample.n_label = labels->count;
 	piece.sample = &list;
 	piece.n_sample = 1;
 	return pprof_put(pprof, &piece);
+}
+
+int pprof_put_sample(struct sink *sink, const struct process *process, const struct total *total,
+		     uint32_t node)
+{
+	struct pprof *pprof = sink->state;
+	struct labels labels = {.count = 0};
+	int error;
+
+	pprof->path_length = 0;
+	error = wanted_changes_paths(&sink->settings->wanted)
+			? push_nodes(pprof, process->paths, PATH_ROOT, node)
+			: push_path(pprof, process, &total->owner, node);
+	if (!error)
+		error = put_labels(pprof, &labels, process, &total->owner);
+	return error ? error
+		     : put_sample(pprof, &labels, total->weights, process->listed_weights);
+}
+
+int pprof_put_rank_weights(struct pprof *pprof, const struct run *run)
+{
+	int error = 0;
+
+	for (size_t p = 0; p < run->rank_weights.count && !error; p++) {
+		const struct rank_weight *part = &run->rank_weights.list[p];
+		uint64_t weights[WEIGHTS] = {0};
+		struct labels labels = {.count = 0};
+
+		weights[part->weight] = part->ns;
+		pprof->path_length = 0;
+		error = push_nodes(pprof, &run->paths, PATH_ROOT, part->common);
+		if (!error)
+			error = add_label(pprof, &labels, "process", run->labels[part->log]);
+		if (!error)
+			error = put_sample(pprof, &labels, weights, run_listed_weights(run));
+	}
+	return error;
 }
