@@ -82,7 +82,8 @@ class Reading:
         expect(event.type == END or name is not None, "an event has no name")
         annotations = {}
         for annotation in event.debug_annotations:
-            key = sequence.interned["debug_annotation_names"][annotation.name_iid].name
+            key = annotation.name or \
+                sequence.interned["debug_annotation_names"][annotation.name_iid].name
             if annotation.string_value_iid:
                 values = sequence.interned["debug_annotation_string_values"]
                 annotations[key] = values[annotation.string_value_iid].str.decode()

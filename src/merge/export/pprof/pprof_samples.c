@@ -19,6 +19,7 @@
 #include "merge/sums/build_tree_ranges.h"
 
 #define LABELS_MAX 8
+#define RANGE_MARK "[NVTX "
 
 struct labels {
 	Perftools__Profiles__Label rows[LABELS_MAX];
@@ -82,8 +83,10 @@ static int push_stack(struct pprof *pprof, const struct process *process, uint32
 }
 
 /* Appends the nodes of the tree from `first` to its descendant `node`, by names only. */
-static int push_nodes(struct pprof *pprof, const struct paths *paths, uint32_t first, uint32_t node)
+static int push_nodes(struct pprof *pprof, const struct process *process, uint32_t first,
+		      uint32_t node)
 {
+	const struct paths *paths = process->paths;
 	uint32_t *chain = NULL;
 	size_t capacity = 0;
 	int depth = paths_chain(paths, node, &chain, &capacity), d = 0, error = 0;
@@ -146,8 +149,7 @@ static int push_path(struct pprof *pprof, const struct process *process, const s
 			error = push_api(pprof, process, creation->stack, creation->api);
 	}
 	if (!error && owner->leaf == LEAF_IDLE)
-		return push_nodes(pprof, process->paths, path_of_idle_class(process->paths, node),
-				  node);
+		return push_nodes(pprof, process, path_of_idle_class(process->paths, node), node);
 	if (!error && owner->leaf != LEAF_CALL)
 		error = push_name(pprof, process->paths, process->paths->nodes[node].name);
 	return error;
@@ -300,12 +302,29 @@ int pprof_put_sample(struct sink *sink, const struct process *process, const str
 
 	pprof->path_length = 0;
 	error = wanted_changes_paths(&sink->settings->wanted)
-			? push_nodes(pprof, process->paths, PATH_ROOT, node)
+			? push_nodes(pprof, process, PATH_ROOT, node)
 			: push_path(pprof, process, &total->owner, node);
 	if (!error)
 		error = put_labels(pprof, &labels, process, &total->owner);
 	return error ? error
 		     : put_sample(pprof, &labels, total->weights, process->listed_weights);
+}
+
+/* Appends a path of the tree by names only, without ranges. */
+static int push_without_ranges(struct pprof *pprof, const struct paths *paths, uint32_t node)
+{
+	uint32_t *chain = NULL;
+	size_t capacity = 0;
+	int depth = paths_chain(paths, node, &chain, &capacity), error = 0;
+
+	for (int d = 0; d < depth && !error; d++) {
+		uint32_t name = paths->nodes[chain[d]].name;
+
+		if (strncmp(names_text(&paths->names, name, NULL), RANGE_MARK, strlen(RANGE_MARK)))
+			error = push_name(pprof, paths, name);
+	}
+	free(chain);
+	return depth < 0 ? depth : error;
 }
 
 int pprof_put_rank_weights(struct pprof *pprof, const struct run *run)
@@ -319,7 +338,7 @@ int pprof_put_rank_weights(struct pprof *pprof, const struct run *run)
 
 		weights[part->weight] = part->ns;
 		pprof->path_length = 0;
-		error = push_nodes(pprof, &run->paths, PATH_ROOT, part->common);
+		error = push_without_ranges(pprof, &run->paths, part->common);
 		if (!error)
 			error = add_label(pprof, &labels, "process", run->labels[part->log]);
 		if (!error)
