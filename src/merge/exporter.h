@@ -143,7 +143,7 @@ struct run {
 	/* Complete before the outputs end: */
 	struct collectives_report collectives_report;
 	struct rank_weights rank_weights; /* parts of the weights of paths */
-	struct selection *selection;		      /* NULL: everything */
+	struct selection *selection;	  /* NULL: everything */
 	struct report *report;
 	struct paths paths;
 	struct unique_names unique_names;

@@ -189,8 +189,7 @@ static int end(struct sink *sink, const struct run *run)
 	for (size_t p = 0; p < weights->count; p++) {
 		const struct rank_weight *part = &weights->list[p];
 
-		struct sample sample = {.node = part->node,
-					.device = only_device(html, part->log)};
+		struct sample sample = {.node = part->node, .device = only_device(html, part->log)};
 
 		sample.weights[part->weight] = part->ns;
 		html->samples[html->sample_count++] = sample;

@@ -306,8 +306,7 @@ int pprof_put_sample(struct sink *sink, const struct process *process, const str
 			: push_path(pprof, process, &total->owner, node);
 	if (!error)
 		error = put_labels(pprof, &labels, process, &total->owner);
-	return error ? error
-		     : put_sample(pprof, &labels, total->weights, process->listed_weights);
+	return error ? error : put_sample(pprof, &labels, total->weights, process->listed_weights);
 }
 
 /* Appends a path of the tree by names only, without ranges. */
