@@ -506,30 +506,6 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	return error;
 }
 
-/* Returns the weights that the outputs show. */
-static uint32_t weights_of(const struct options *options)
-{
-	uint32_t weights = 0;
-
-	for (size_t e = 0; e < options->output_count; e++) {
-		uint32_t uses = options->outputs[e].exporter->uses;
-
-		if (uses & USES_ALL_WEIGHTS)
-			weights |= (1u << WEIGHTS) - 1;
-		if (uses & USES_WEIGHT)
-			weights |= 1u << options->settings.weight;
-	}
-	return weights;
-}
-
-static bool has_use(const struct options *options, uint32_t uses)
-{
-	for (size_t e = 0; e < options->output_count; e++)
-		if (options->outputs[e].exporter->uses & uses)
-			return true;
-	return false;
-}
-
 static int compile_user_files(struct frame_style *style, regex_t *compiled, struct report *report)
 {
 	char message[128];
@@ -562,7 +538,7 @@ static int check_weight(const struct options *options, const struct run *run)
 	uint32_t weight = 1u << options->settings.weight;
 	const char *why;
 
-	if (!has_use(options, USES_WEIGHT) || run_listed_weights(run) & weight)
+	if (!options_have_use(options, USES_WEIGHT) || run_listed_weights(run) & weight)
 		return 0;
 	if (weight & CPU_WEIGHTS)
 		why = "no CPU samples in the logs; record with 'xtrace record --cpu'";
@@ -583,9 +559,9 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	struct sink sinks[OPTIONS_OUTPUTS_MAX] = {0};
 	struct run run = {.inputs = inputs,
 			  .settings = &settings,
-			  .weights = weights_of(options),
-			  .wants_findings = has_use(options, USES_FINDINGS),
-			  .wants_origins = has_use(options, USES_ORIGINS),
+			  .weights = options_weights(options),
+			  .wants_findings = options_have_use(options, USES_FINDINGS),
+			  .wants_origins = options_have_use(options, USES_ORIGINS),
 			  .report = report};
 	int error;
 
