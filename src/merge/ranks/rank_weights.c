@@ -130,10 +130,25 @@ static int add_all_causes(struct rank_weights *weights, struct run *run)
 	return error;
 }
 
+/* Refuses to show a weight that would be 0 for every path. */
+static int check_shown(const struct run *run)
+{
+	enum weight shown = run->settings->weight;
+
+	if (!(RANK_WEIGHTS >> shown & 1) || run->collectives_report.communicators.count)
+		return 0;
+	report_error(run->report, STATUS_FAILED,
+		     "cannot use --weight %s: no collective is in several of the logs",
+		     weight_specs[shown].name);
+	return -EINVAL;
+}
+
 int rank_weights_add(struct rank_weights *weights, struct run *run)
 {
-	int error = add_all_waits(weights, run);
+	int error = check_shown(run);
 
+	if (!error)
+		error = add_all_waits(weights, run);
 	if (!error)
 		error = add_all_causes(weights, run);
 	for (size_t p = 0; p < weights->count && !error; p++) {

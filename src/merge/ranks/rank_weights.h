@@ -29,8 +29,9 @@ struct rank_weights {
 };
 
 /*
- * Finds both weights from run->collectives_report, and adds them to run->paths. Returns 0 or
- * -ENOMEM. Free the result in any case.
+ * Finds both weights from run->collectives_report, and adds them to run->paths. Returns 0, -ENOMEM,
+ * or -EINVAL after reporting that --weight is one of them and there is none. Free the result in any
+ * case.
  */
 int rank_weights_add(struct rank_weights *weights, struct run *run);
 void rank_weights_free(struct rank_weights *weights);
