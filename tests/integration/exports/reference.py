@@ -70,6 +70,8 @@ class Reference:
     def folded(self, weight="gpu-time", *options):
         """Weight by path, a tuple of frames."""
         paths = collections.Counter()
+        if weight in RANK_WEIGHTS and "collectives" not in self.summary:
+            return paths  # refused
         text = self.run("--folded", "-", "--weight", weight, *options).decode("utf-8")
         for line in text.splitlines():
             path, value = line.rsplit(" ", 1)
