@@ -24,6 +24,7 @@
 #include "merge/naming/paths.h"
 #include "merge/profile/profile_windows.h"
 #include "merge/ranks/collectives_report.h"
+#include "merge/ranks/rank_weights.h"
 #include "merge/read/correlate.h"
 #include "merge/read/inputs.h"
 #include "merge/read/model.h"
@@ -141,8 +142,10 @@ struct run {
 	bool compares_ranks;	    /* their collectives */
 	struct rank_log *rank_logs; /* of the logs read so far, if so */
 	size_t rank_log_count;
-	struct collectives_report collectives_report; /* complete before the outputs end */
-	struct selection *selection;		      /* NULL: everything */
+	/* Complete before the outputs end: */
+	struct collectives_report collectives_report;
+	struct rank_weights rank_weights; /* parts of the weights of paths */
+	struct selection *selection;	  /* NULL: everything */
 	struct report *report;
 	struct paths paths;
 	struct unique_names unique_names;
@@ -233,10 +236,14 @@ static inline bool run_wants(const struct run *run, enum weight weight)
 	return run->weights_needed >> weight & 1;
 }
 
-/* The number of weights to list. Those of host threads come last, and need a CPU log. */
-static inline int run_weight_count(const struct run *run)
+/* The weights to list, bit 1 << enum weight for each. */
+static inline uint32_t run_listed_weights(const struct run *run)
 {
-	return run->inputs->all_count > run->inputs->count ? WEIGHTS : WEIGHT_CPU_TIME;
+	uint32_t weights = (1u << WEIGHTS) - 1;
+
+	if (run->inputs->all_count == run->inputs->count)
+		weights &= ~CPU_WEIGHTS;
+	return run->compares_ranks ? weights : weights & ~RANK_WEIGHTS;
 }
 
 /* Kernels, copies and memsets together. */
@@ -262,7 +269,7 @@ struct process {
 	uint32_t root_name;	      /* the process as root frame: the same, or its rank */
 	size_t index; /* from 0; the traced log and the CPU log of a process share it */
 	size_t process_count;
-	int weight_count;	   /* as run_weight_count() */
+	uint32_t listed_weights;   /* as run_listed_weights() */
 	int64_t origin_ns;	   /* subtract from the log's times to begin at 0 */
 	uint32_t total;		   /* index of the total that the work belongs to */
 	const struct cpu_log *cpu; /* the CPU log that is read; NULL: a log of calls and GPU work */

@@ -235,7 +235,7 @@ static int describe_process(struct run *run, size_t index, const struct model *m
 			 : is_alone   ? run->inputs->count + run->cpu_only_count++
 				      : index,
 		.process_count = run->inputs->count + is_alone,
-		.weight_count = run_weight_count(run),
+		.listed_weights = run_listed_weights(run),
 		.is_continued = is_continued,
 		.origin_ns = (int64_t)((uint64_t)run->inputs->origin_ns - (uint64_t)log->shift_ns),
 	};
@@ -456,6 +456,8 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 	error = order_warnings(run);
 	if (!error && run->compares_ranks)
 		error = collectives_report_make(&run->collectives_report, run);
+	if (!error && run->compares_ranks && run->weights & RANK_WEIGHTS)
+		error = rank_weights_add(&run->rank_weights, run);
 	if (!error)
 		error = findings_finish(run);
 	if (!error && run->wants_findings)
@@ -517,30 +519,6 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	return error;
 }
 
-/* Returns the weights that the outputs show. */
-static uint32_t weights_of(const struct options *options)
-{
-	uint32_t weights = 0;
-
-	for (size_t e = 0; e < options->output_count; e++) {
-		uint32_t uses = options->outputs[e].exporter->uses;
-
-		if (uses & USES_ALL_WEIGHTS)
-			weights |= (1u << WEIGHTS) - 1;
-		if (uses & USES_WEIGHT)
-			weights |= 1u << options->settings.weight;
-	}
-	return weights;
-}
-
-static bool has_use(const struct options *options, uint32_t uses)
-{
-	for (size_t e = 0; e < options->output_count; e++)
-		if (options->outputs[e].exporter->uses & uses)
-			return true;
-	return false;
-}
-
 static int compile_user_files(struct frame_style *style, regex_t *compiled, struct report *report)
 {
 	char message[128];
@@ -570,12 +548,19 @@ static void free_labels(struct run *run)
 /* Refuses a weight that would be 0 for every path. */
 static int check_weight(const struct options *options, const struct run *run)
 {
-	if (!has_use(options, USES_WEIGHT) || (int)options->settings.weight < run_weight_count(run))
+	uint32_t weight = 1u << options->settings.weight;
+	const char *why;
+
+	if (!options_have_use(options, USES_WEIGHT) || run_listed_weights(run) & weight)
 		return 0;
-	report_error(run->report, STATUS_FAILED,
-		     "cannot use --weight %s: no CPU samples in the logs; record with 'xtrace "
-		     "record --cpu'",
-		     weight_specs[options->settings.weight].name);
+	if (weight & CPU_WEIGHTS)
+		why = "no CPU samples in the logs; record with 'xtrace record --cpu'";
+	else if (run->inputs->count < 2)
+		why = "it compares ranks; give the logs of several";
+	else
+		why = "it compares ranks over the whole run, not a part of it";
+	report_error(run->report, STATUS_FAILED, "cannot use --weight %s: %s",
+		     weight_specs[options->settings.weight].name, why);
 	return -EINVAL;
 }
 
@@ -587,12 +572,16 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	struct sink sinks[OPTIONS_OUTPUTS_MAX] = {0};
 	struct run run = {.inputs = inputs,
 			  .settings = &settings,
-			  .weights = weights_of(options),
-			  .wants_findings = has_use(options, USES_FINDINGS),
-			  .wants_origins = has_use(options, USES_ORIGINS),
+			  .weights = options_weights(options),
+			  .wants_findings = options_have_use(options, USES_FINDINGS),
+			  .wants_origins = options_have_use(options, USES_ORIGINS),
 			  .report = report};
-	int error = check_weight(options, &run);
+	int error;
 
+	run.compares_ranks = inputs->count > 1 && !wanted_is_part(&settings.wanted) &&
+			     (options_have_use(options, USES_FINDINGS | USES_RANKS) ||
+			      run.weights & RANK_WEIGHTS);
+	error = check_weight(options, &run);
 	if (!error)
 		error = paths_init(&run.paths);
 	run.labels = calloc(inputs->all_count + 1, sizeof(*run.labels));
@@ -604,15 +593,14 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	}
 	if (!error)
 		error = compile_user_files(&settings.frames, &user_files, report);
-	run.weights_needed = run.weights | (run.wants_findings ? FINDINGS_WEIGHTS : 0);
+	/* NCCL's calls are found by the thread of the launch. */
+	run.wants_origins |= run.wants_findings || run.compares_ranks;
+	run.weights_needed =
+		run.weights | (run.wants_findings || run.compares_ranks ? FINDINGS_WEIGHTS : 0);
 	if (!error)
 		error = paths_init(&run.ranges);
 	if (!error && wanted_is_part(&options->settings.wanted))
 		error = selection_new(&run.selection, &options->settings.wanted, report);
-	run.compares_ranks =
-		has_use(options, USES_FINDINGS | USES_RANKS) && inputs->count > 1 && !run.selection;
-	/* NCCL's calls are found by the thread of the launch. */
-	run.wants_origins |= run.wants_findings || run.compares_ranks;
 	run.rank_logs = calloc(inputs->count + 1, sizeof(*run.rank_logs));
 	if (!run.rank_logs)
 		error = -ENOMEM;
@@ -626,6 +614,7 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 		report_error(report, STATUS_FAILED, "%s", strerror(-error));
 	if (settings.frames.user_files_compiled)
 		regfree(&user_files);
+	rank_weights_free(&run.rank_weights);
 	collectives_report_free(&run.collectives_report);
 	for (size_t l = 0; l < run.rank_log_count; l++)
 		rank_log_free(&run.rank_logs[l]);

@@ -126,7 +126,7 @@ void options_list(struct option_list *list)
 	option_list_add(list, merge_option_rows);
 }
 
-static bool has_use(const struct options *options, uint32_t uses)
+bool options_have_use(const struct options *options, uint32_t uses)
 {
 	for (size_t i = 0; i < options->output_count; i++)
 		if (options->outputs[i].exporter->uses & uses)
@@ -134,12 +134,29 @@ static bool has_use(const struct options *options, uint32_t uses)
 	return false;
 }
 
+uint32_t options_weights(const struct options *options)
+{
+	uint32_t weights = 0;
+
+	for (size_t e = 0; e < options->output_count; e++) {
+		uint32_t uses = options->outputs[e].exporter->uses;
+
+		if (uses & USES_ALL_WEIGHTS)
+			/* Profiles have no use for a comparison of ranks. */
+			weights |= ((1u << WEIGHTS) - 1) &
+				   ~(uses & USES_ITERATIONS ? RANK_WEIGHTS : 0);
+		if (uses & USES_WEIGHT)
+			weights |= 1u << options->settings.weight;
+	}
+	return weights;
+}
+
 /* Some weights cannot be split by device or stream. */
 static int check_weight(const struct options *options)
 {
 	const struct settings *settings = &options->settings;
 	const struct weight_spec *spec = &weight_specs[settings->weight];
-	const char *by = !has_use(options, USES_WEIGHT)			  ? NULL
+	const char *by = !options_have_use(options, USES_WEIGHT)	  ? NULL
 			 : settings->by == BY_DEVICE && !spec->has_device ? "device"
 			 : settings->by == BY_STREAM && !spec->has_stream ? "stream"
 									  : NULL;
@@ -163,7 +180,8 @@ static int check(const struct options *options)
 		const struct option_row *row = &options->list.rows[i];
 		char outputs[OUTPUTS_LIST_BYTES];
 
-		if (!options->list.is_given[i] || !row->uses || has_use(options, row->uses))
+		if (!options->list.is_given[i] || !row->uses ||
+		    options_have_use(options, row->uses))
 			continue;
 		list_outputs(outputs, sizeof(outputs), row->uses);
 		print_error("cannot use --%s without %s", row->name, outputs);

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cli/command.h"
 #include "merge/exporter.h"
@@ -41,5 +42,11 @@ void options_list(struct option_list *list);
  * stdout. Returns COMMAND_GO_ON, or the exit status to end with.
  */
 int options_parse(struct options *options, const struct command *command, int argc, char **argv);
+
+/* Returns whether any output uses one of these. uses: enum exporter_use. */
+bool options_have_use(const struct options *options, uint32_t uses);
+
+/* Returns the weights that the outputs show, bit 1 << enum weight for each. */
+uint32_t options_weights(const struct options *options);
 
 #endif

@@ -151,7 +151,8 @@ int worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sin
 					.settings = run->settings,
 					.weights = run->weights,
 					.weights_needed = run->weights_needed,
-					.wants_origins = run->wants_origins};
+					.wants_origins = run->wants_origins,
+					.compares_ranks = run->compares_ranks};
 		job->reading = (struct reading){
 			.run = &job->run,
 			.sinks = sinks,

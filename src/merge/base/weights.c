@@ -12,6 +12,8 @@ const struct weight_spec weight_specs[WEIGHTS] = {
 	[WEIGHT_LEAKED_BYTES] = {"leaked-bytes", false, true, false},
 	[WEIGHT_CPU_TIME] = {"cpu-time", true, false, false},
 	[WEIGHT_OFF_CPU] = {"off-cpu", true, false, false},
+	[WEIGHT_COLLECTIVE_WAIT] = {"collective-wait", true, true, true},
+	[WEIGHT_COLLECTIVE_CAUSE] = {"collective-cause", true, true, true},
 };
 
 const char *weight_unit(enum weight weight)

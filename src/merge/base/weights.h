@@ -18,8 +18,15 @@ enum weight {
 	WEIGHT_LEAKED_BYTES,
 	WEIGHT_CPU_TIME,
 	WEIGHT_OFF_CPU,
+	WEIGHT_COLLECTIVE_WAIT,
+	WEIGHT_COLLECTIVE_CAUSE,
 	WEIGHTS
 };
+
+/* Of host threads: need a CPU log. */
+#define CPU_WEIGHTS (1u << WEIGHT_CPU_TIME | 1u << WEIGHT_OFF_CPU)
+/* Need a comparison of several logs. */
+#define RANK_WEIGHTS (1u << WEIGHT_COLLECTIVE_WAIT | 1u << WEIGHT_COLLECTIVE_CAUSE)
 
 struct weight_spec {
 	const char *name; /* value of --weight */

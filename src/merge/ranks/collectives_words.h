@@ -7,6 +7,9 @@
 
 #include "merge/exporter.h"
 
+/* Shown instead of a path for PATH_ROOT. */
+#define CAUSE_UNKNOWN "[no path takes longer than in other ranks]"
+
 /* Whether a call path ends in a collective: its transfers take longer. */
 bool wait_cause_is_transfer(const struct paths *paths, uint32_t node);
 

@@ -64,6 +64,45 @@ static int find_nodes(struct reading *reading, uint32_t *nodes)
 	return error;
 }
 
+static int compare_roots(const void *a, const void *b)
+{
+	const struct rooted_path *x = a, *y = b;
+
+	if (x->common != y->common)
+		return x->common < y->common ? -1 : 1;
+	return x->rooted < y->rooted ? -1 : x->rooted > y->rooted;
+}
+
+/* Finds where --by puts the paths. nodes: by place, the path without its root; or PATH_FAILED. */
+static int find_roots(struct reading *reading, const uint32_t *nodes)
+{
+	struct rank_log *log = &reading->rank_log;
+	const struct aggregate *aggregate = &reading->aggregate;
+	uint32_t *rooted;
+	int error = 0;
+
+	if (reading->run->settings->by == BY_NONE || !(reading->run->weights & RANK_WEIGHTS))
+		return 0;
+	rooted = calloc(aggregate->count + 1, sizeof(*rooted));
+	log->roots = malloc((aggregate->count + 1) * sizeof(*log->roots));
+	log->own_paths = malloc((log->count + 1) * sizeof(*log->own_paths));
+	if (!rooted || !log->roots || !log->own_paths)
+		error = -ENOMEM;
+	for (uint32_t p = 0; p < aggregate->count && !error; p++) {
+		if (nodes[p] == PATH_FAILED)
+			continue;
+		rooted[p] = build_tree_path(reading, &aggregate->entries[p].owner);
+		error = rooted[p] == PATH_FAILED ? -ENOMEM : 0;
+		log->roots[log->root_count++] = (struct rooted_path){nodes[p], rooted[p]};
+	}
+	for (size_t c = 0; c < log->count && !error; c++)
+		log->own_paths[c] = rooted[log->collector->places[c]];
+	free(rooted);
+	if (log->root_count)
+		qsort(log->roots, log->root_count, sizeof(*log->roots), compare_roots);
+	return error;
+}
+
 /* Returns the member of a communicator whose work ends last, NULL if the log has none. */
 static const struct rank_member *last_member(const struct rank_log *log, uint64_t communicator)
 {
@@ -163,6 +202,8 @@ int rank_log_finish(struct reading *reading)
 		return error;
 	nodes = malloc((reading->aggregate.count + 1) * sizeof(*nodes));
 	error = nodes ? find_nodes(reading, nodes) : -ENOMEM;
+	if (!error)
+		error = find_roots(reading, nodes);
 	for (size_t c = 0; c < log->count && !error; c++) {
 		struct rank_collective *collective = &log->list[c];
 
@@ -187,6 +228,8 @@ void rank_log_free(struct rank_log *log)
 	free(log->list);
 	free(log->times);
 	free(log->open_calls);
+	free(log->own_paths);
+	free(log->roots);
 	*log = (struct rank_log){0};
 }
 

@@ -48,7 +48,7 @@ struct rank_collective {
 	 */
 	uint32_t times_end;
 	uint32_t root;	    /* as in struct collective_call */
-	uint32_t node;	    /* its own call path in run->paths */
+	uint32_t node;	    /* its own call path in run->paths, without the root of --by */
 	uint16_t member;    /* index in members */
 	uint8_t operation;  /* enum collective_operation */
 	bool is_overlapped; /* work launched later began before its end */
@@ -62,6 +62,12 @@ struct rank_open_call {
 	uint8_t operation;
 };
 
+/* A path of a log, and where --by puts it. */
+struct rooted_path {
+	uint32_t common; /* without the root of --by */
+	uint32_t rooted;
+};
+
 struct rank_log {
 	size_t log; /* index in the inputs */
 	struct rank_member *members;
@@ -70,6 +76,10 @@ struct rank_log {
 	size_t count, capacity;
 	uint8_t *times; /* see rank_times_next() */
 	size_t times_bytes, times_capacity;
+	/* Only if weights of paths are wanted, and --by gives them roots: */
+	uint32_t *own_paths;	   /* by collective, its own path with its root */
+	struct rooted_path *roots; /* sorted */
+	size_t root_count;
 	bool lacks_times;     /* memory was full: nothing is known of the time before collectives */
 	bool lacks_beginning; /* the log may lack collectives before its first */
 	bool has_joined_call; /* some work lies in a call of NCCL that states its communicator */
@@ -98,7 +108,13 @@ struct rank_times {
 /* Returns the entries before a collective. */
 struct rank_times rank_times_before(const struct rank_log *log, size_t collective);
 
-/* Returns false after the last entry. node: in run->paths. */
+/* Returns false after the last entry. node: in run->paths, without the root of --by. */
 bool rank_times_next(struct rank_times *times, uint32_t *node_out, uint64_t *ns_out);
+
+/* Returns the path of a collective, with the root of --by. Only if weights of paths are wanted. */
+static inline uint32_t rank_log_own_path(const struct rank_log *log, size_t collective)
+{
+	return log->own_paths ? log->own_paths[collective] : log->list[collective].node;
+}
 
 #endif

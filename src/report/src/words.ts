@@ -60,6 +60,16 @@ export const weightTitles: Record<string, WeightWords> = {
 		what: 'Time of all sampled threads without a CPU, by the code that waited and what it waited for. It belongs to no device.',
 		none: 'No thread was sampled off a CPU',
 	},
+	'collective-wait': {
+		title: 'Waits in collectives',
+		what: 'Time that ranks waited for a later one with nothing else to do, by the code of their collectives.',
+		none: 'No rank waited in a collective',
+	},
+	'collective-cause': {
+		title: 'Causes of waits in collectives',
+		what: 'How much later other ranks were because of late ones, by the code for which the late ones needed longer.',
+		none: 'No rank made others wait',
+	},
 	'leaked-bytes': {
 		title: 'Memory never freed',
 		what: 'Memory still allocated at the end of the recording.',

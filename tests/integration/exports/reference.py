@@ -11,6 +11,7 @@ import subprocess
 WEIGHTS = {"gpu-time": "ns", "count": "count", "cpu-wait": "ns", "gpu-exclusive": "ns",
            "gpu-idle": "ns", "alloc-bytes": "bytes", "peak-bytes": "bytes", "leaked-bytes": "bytes"}
 CPU_WEIGHTS = {"cpu-time": "ns", "off-cpu": "ns"}  # only with CPU logs
+RANK_WEIGHTS = {"collective-wait": "ns", "collective-cause": "ns"}  # only with several logs
 WORK = ("KERNEL", "COPY", "SET")
 
 
@@ -38,7 +39,8 @@ class Reference:
     @functools.cached_property
     def weights(self):
         """Units of the weights that outputs list."""
-        return {**WEIGHTS, **(CPU_WEIGHTS if self.count("CPU_SAMPLE") else {})}
+        return {**WEIGHTS, **(CPU_WEIGHTS if self.count("CPU_SAMPLE") else {}),
+                **(RANK_WEIGHTS if self.traced_count > 1 else {})}
 
     def is_cpu_log(self, place):
         return any((row["key"], row["value"]) == ("log.kind", "cpu")
@@ -68,6 +70,8 @@ class Reference:
     def folded(self, weight="gpu-time", *options):
         """Weight by path, a tuple of frames."""
         paths = collections.Counter()
+        if weight in RANK_WEIGHTS and "collectives" not in self.summary:
+            return paths  # refused
         text = self.run("--folded", "-", "--weight", weight, *options).decode("utf-8")
         for line in text.splitlines():
             path, value = line.rsplit(" ", 1)

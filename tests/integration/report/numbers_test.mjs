@@ -362,6 +362,24 @@ async function checkRanks() {
 	await close(alone);
 }
 
+// Waits in collectives and their causes, of all ranks and of one.
+async function checkRankWeights() {
+	const all = outputs(join(traces, 'sim-ranks'), 'rank_weights');
+	const page = await open(all.html);
+	const { ranks } = all.summary.collectives;
+
+	await checkNumbers(page, all);
+	for (const [weight, figure] of [['collective-wait', 'exposed_wait_ns'], ['collective-cause', 'cost_ns']]) {
+		assert.equal(all.summary.weights[weight].total, all.summary.collectives[figure]);
+		for (const rank of ranks) {
+			await page.selectOption('#filter-process', { label: rank.process });
+			await choose(page, weight, all.summary);
+			await isNumber(page, '#flame-total', rank[figure], `${weight} of ${rank.process}`);
+		}
+	}
+	await close(page);
+}
+
 async function checkTrust() {
 	const cut = join(work, 'cut.xtr');
 	const expected = { normal: 'Complete', lost: 'Degraded', cut: 'Damaged', empty: null, hostile: null };
@@ -405,5 +423,5 @@ for (const file of readdirSync(traces).filter((name) => name.endsWith('.xtr')))
 	};
 await runChecks({
 	...checks, checkFindings, checkHostile, checkWholeNames, checkTooLarge, checkOwn, checkBlank, checkApart,
-	checkRanks, checkTrust,
+	checkRanks, checkRankWeights, checkTrust,
 });

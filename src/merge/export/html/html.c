@@ -160,6 +160,43 @@ static int add_total(struct sink *sink, const struct process *process, const str
 	return exporter_summary.total(&html->summary, process, total, node);
 }
 
+/* Returns the GPU of a process that has only one; NAME_EMPTY if there are several. */
+static uint32_t only_device(const struct html *html, size_t process)
+{
+	uint32_t found = NAME_EMPTY;
+
+	for (uint32_t n = NAME_EMPTY + 1; n < html->devices.names.count; n++) {
+		const struct html_origin *origin = &html->devices.origins[n];
+
+		if (origin->process != process || origin->id >= MEMORY_POOL_HOST)
+			continue;
+		if (found != NAME_EMPTY)
+			return NAME_EMPTY;
+		found = n;
+	}
+	return found;
+}
+
+/* Adds the weights that compare ranks, which belong to no thread and range. */
+static int end(struct sink *sink, const struct run *run)
+{
+	struct html *html = sink->state;
+	const struct rank_weights *weights = &run->rank_weights;
+
+	if (grow(&html->samples, &html->sample_capacity, html->sample_count + weights->count,
+		 sizeof(*html->samples)) < 0)
+		return -ENOMEM;
+	for (size_t p = 0; p < weights->count; p++) {
+		const struct rank_weight *part = &weights->list[p];
+
+		struct sample sample = {.node = part->node, .device = only_device(html, part->log)};
+
+		sample.weights[part->weight] = part->ns;
+		html->samples[html->sample_count++] = sample;
+	}
+	return html_put_page(sink, run);
+}
+
 static int end_process(struct sink *sink, const struct process *process)
 {
 	struct html *html = sink->state;
@@ -208,6 +245,6 @@ const struct exporter exporter_html = {
 	.cpu_sample = add_sample,
 	.total = add_total,
 	.process_end = end_process,
-	.end = html_put_page,
+	.end = end,
 	.free = free_state,
 };

@@ -176,7 +176,7 @@ static void merge_samples(struct html_choice *choice, const struct tree *tree)
 }
 
 static void put_samples(struct page_columns *columns, const struct html_choice *choice,
-			int weight_count)
+			uint32_t listed_weights)
 {
 	struct page_column *column = page_columns_add(columns, "sample.node");
 
@@ -193,7 +193,9 @@ static void put_samples(struct page_columns *columns, const struct html_choice *
 	column = page_columns_add(columns, "sample.range");
 	for (size_t s = 0; s < choice->sample_count; s++)
 		page_columns_put(columns, column, choice->samples[s].range);
-	for (int w = 0; w < weight_count; w++) {
+	for (int w = 0; w < WEIGHTS; w++) {
+		if (!(listed_weights >> w & 1))
+			continue;
 		column = page_columns_add(columns, "weight.%s", weight_specs[w].name);
 		for (size_t s = 0; s < choice->sample_count; s++)
 			page_columns_put(columns, column, choice->samples[s].weights[w]);
@@ -319,7 +321,9 @@ static int put_document(struct output *out, struct html *html, const struct html
 	json_u64(&json, "left_out_gpu_time_ns", choice->left_out_gpu_ns);
 	json_u64(&json, "left_out_range_count", choice->left_out_range_count);
 	json_begin_array(&json, "weights");
-	for (int w = 0; w < run_weight_count(run); w++) {
+	for (int w = 0; w < WEIGHTS; w++) {
+		if (!(run_listed_weights(run) >> w & 1))
+			continue;
 		json_begin_object(&json, NULL);
 		json_string(&json, "name", weight_specs[w].name);
 		json_string(&json, "unit", weight_unit((enum weight)w));
@@ -389,7 +393,7 @@ int html_make_page(struct output *out, struct html *html, struct html_choice *ch
 	if (!error) {
 		merge_samples(choice, &tree);
 		put_tree(&columns, &tree, &run->paths);
-		put_samples(&columns, choice, run_weight_count(run));
+		put_samples(&columns, choice, run_listed_weights(run));
 		html_put_tracks(&columns, html, choice->track_halvings);
 		error = html_put_events(&columns, html, choice->event_count, tree.numbers,
 					tree.has_other ? tree.count + 1 : 0, choice->ranges,

@@ -53,20 +53,21 @@ static const char *unit_of(enum weight weight)
 static int put_types(struct pprof *pprof, const struct run *run)
 {
 	Perftools__Profiles__ValueType types[WEIGHTS], *list[WEIGHTS];
-	int count = run_weight_count(run);
 	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 	int64_t comments[3];
 	char part[WANTED_BYTES + 32] = "part of the run: ";
 	size_t mark = strlen(part);
 	const char *comment = "xtrace " XTRACE_VERSION, *simulated = "simulated GPU";
 
-	for (int w = 0; w < count; w++) {
+	for (int w = 0; w < WEIGHTS; w++) {
+		if (!(run_listed_weights(run) >> w & 1))
+			continue;
 		const char *name = weight_specs[w].name, *unit = unit_of((enum weight)w);
 
 		perftools__profiles__value_type__init(&types[w]);
 		types[w].type = pprof_string(pprof, name, strlen(name));
 		types[w].unit = pprof_string(pprof, unit, strlen(unit));
-		list[w] = &types[w];
+		list[piece.n_sample_type++] = &types[w];
 		if (types[w].type < 0 || types[w].unit < 0)
 			return -ENOMEM;
 	}
@@ -81,7 +82,6 @@ static int put_types(struct pprof *pprof, const struct run *run)
 		if (comments[c] < 0)
 			return -ENOMEM;
 	piece.sample_type = list;
-	piece.n_sample_type = (size_t)count;
 	piece.default_sample_type = types[WEIGHT_GPU_TIME].type;
 	piece.time_nanos = (int64_t)(pprof->time_ns & INT64_MAX);
 	piece.comment = comments;
@@ -106,7 +106,10 @@ static int put_strings(struct pprof *pprof)
 static int end(struct sink *sink, const struct run *run)
 {
 	struct pprof *pprof = sink->state;
-	int error = put_types(pprof, run);
+	int error = pprof_put_rank_weights(pprof, run);
+
+	if (!error)
+		error = put_types(pprof, run);
 
 	if (!error)
 		error = put_strings(pprof);

@@ -19,6 +19,7 @@
 #include "merge/sums/build_tree_ranges.h"
 
 #define LABELS_MAX 8
+#define RANGE_MARK "[NVTX "
 
 struct labels {
 	Perftools__Profiles__Label rows[LABELS_MAX];
@@ -41,10 +42,10 @@ static int push_text(struct pprof *pprof, const char *text)
 }
 
 /* Appends a name of the path tree. */
-static int push_name(struct pprof *pprof, const struct process *process, uint32_t name)
+static int push_name(struct pprof *pprof, const struct paths *paths, uint32_t name)
 {
 	size_t length;
-	const char *text = names_text(&process->paths->names, name, &length);
+	const char *text = names_text(&paths->names, name, &length);
 
 	return push(pprof, pprof_name_location(pprof, text, length));
 }
@@ -58,7 +59,7 @@ static int push_item(struct pprof *pprof, const struct process *process,
 	case MERGED_PYTHON:
 		return push(pprof, pprof_python_location(pprof, process, item->value));
 	case MERGED_LABEL:
-		return push_name(pprof, process, item->value);
+		return push_name(pprof, process->paths, item->value);
 	case MERGED_NATIVE:
 		break;
 	}
@@ -85,14 +86,15 @@ static int push_stack(struct pprof *pprof, const struct process *process, uint32
 static int push_nodes(struct pprof *pprof, const struct process *process, uint32_t first,
 		      uint32_t node)
 {
+	const struct paths *paths = process->paths;
 	uint32_t *chain = NULL;
 	size_t capacity = 0;
-	int depth = paths_chain(process->paths, node, &chain, &capacity), d = 0, error = 0;
+	int depth = paths_chain(paths, node, &chain, &capacity), d = 0, error = 0;
 
 	while (first != PATH_ROOT && d < depth && chain[d] != first)
 		d++;
 	for (; d < depth && !error; d++)
-		error = push_name(pprof, process, process->paths->nodes[chain[d]].name);
+		error = push_name(pprof, paths, paths->nodes[chain[d]].name);
 	free(chain);
 	return depth < 0 ? depth : error;
 }
@@ -105,7 +107,7 @@ static int push_api(struct pprof *pprof, const struct process *process, uint32_t
 
 	if (!frames_knows_api(frames, stack, api))
 		return 0;
-	return push_name(pprof, process, frames_api_name(frames, stack, api));
+	return push_name(pprof, process->paths, frames_api_name(frames, stack, api));
 }
 
 /* Appends what a sampled thread did. */
@@ -134,7 +136,7 @@ static int push_path(struct pprof *pprof, const struct process *process, const s
 	} else if (owner_has_call(owner)) {
 		error = push_stack(pprof, process, owner->stack);
 		if (!error && (owner->stack || owner->leaf == LEAF_CALL))
-			error = push_name(pprof, process,
+			error = push_name(pprof, process->paths,
 					  frames_api_name(frames, owner->stack, owner->api));
 	}
 	if (!error && owner->marks & OWNER_IN_GRAPH)
@@ -149,7 +151,7 @@ static int push_path(struct pprof *pprof, const struct process *process, const s
 	if (!error && owner->leaf == LEAF_IDLE)
 		return push_nodes(pprof, process, path_of_idle_class(process->paths, node), node);
 	if (!error && owner->leaf != LEAF_CALL)
-		error = push_name(pprof, process, process->paths->nodes[node].name);
+		error = push_name(pprof, process->paths, process->paths->nodes[node].name);
 	return error;
 }
 
@@ -264,14 +266,38 @@ static int put_labels(struct pprof *pprof, struct labels *labels, const struct p
 	return error;
 }
 
+/* Writes a sample of the path, which was pushed outermost first. */
+static int put_sample(struct pprof *pprof, struct labels *labels, const uint64_t weights[WEIGHTS],
+		      uint32_t listed_weights)
+{
+	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *list = &sample;
+	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+	int64_t values[WEIGHTS];
+
+	for (size_t i = 0; i < pprof->path_length / 2; i++) {
+		uint64_t *other = &pprof->path[pprof->path_length - 1 - i], location = *other;
+
+		*other = pprof->path[i];
+		pprof->path[i] = location;
+	}
+	for (int w = 0; w < WEIGHTS; w++)
+		if (listed_weights >> w & 1)
+			values[sample.n_value++] = (int64_t)(weights[w] & INT64_MAX);
+	sample.location_id = pprof->path;
+	sample.n_location_id = pprof->path_length;
+	sample.value = values;
+	sample.label = labels->list;
+	sample.n_label = labels->count;
+	piece.sample = &list;
+	piece.n_sample = 1;
+	return pprof_put(pprof, &piece);
+}
+
 int pprof_put_sample(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node)
 {
 	struct pprof *pprof = sink->state;
-	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *list = &sample;
-	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 	struct labels labels = {.count = 0};
-	int64_t values[WEIGHTS];
 	int error;
 
 	pprof->path_length = 0;
@@ -280,23 +306,42 @@ int pprof_put_sample(struct sink *sink, const struct process *process, const str
 			: push_path(pprof, process, &total->owner, node);
 	if (!error)
 		error = put_labels(pprof, &labels, process, &total->owner);
-	if (error)
-		return error;
-	for (size_t i = 0; i < pprof->path_length / 2; i++) {
-		uint64_t *other = &pprof->path[pprof->path_length - 1 - i], location = *other;
+	return error ? error : put_sample(pprof, &labels, total->weights, process->listed_weights);
+}
 
-		*other = pprof->path[i];
-		pprof->path[i] = location;
+/* Appends a path of the tree by names only, without ranges. */
+static int push_without_ranges(struct pprof *pprof, const struct paths *paths, uint32_t node)
+{
+	uint32_t *chain = NULL;
+	size_t capacity = 0;
+	int depth = paths_chain(paths, node, &chain, &capacity), error = 0;
+
+	for (int d = 0; d < depth && !error; d++) {
+		uint32_t name = paths->nodes[chain[d]].name;
+
+		if (strncmp(names_text(&paths->names, name, NULL), RANGE_MARK, strlen(RANGE_MARK)))
+			error = push_name(pprof, paths, name);
 	}
-	for (int w = 0; w < process->weight_count; w++)
-		values[w] = (int64_t)(total->weights[w] & INT64_MAX);
-	sample.location_id = pprof->path;
-	sample.n_location_id = pprof->path_length;
-	sample.value = values;
-	sample.n_value = (size_t)process->weight_count;
-	sample.label = labels.list;
-	sample.n_label = labels.count;
-	piece.sample = &list;
-	piece.n_sample = 1;
-	return pprof_put(pprof, &piece);
+	free(chain);
+	return depth < 0 ? depth : error;
+}
+
+int pprof_put_rank_weights(struct pprof *pprof, const struct run *run)
+{
+	int error = 0;
+
+	for (size_t p = 0; p < run->rank_weights.count && !error; p++) {
+		const struct rank_weight *part = &run->rank_weights.list[p];
+		uint64_t weights[WEIGHTS] = {0};
+		struct labels labels = {.count = 0};
+
+		weights[part->weight] = part->ns;
+		pprof->path_length = 0;
+		error = push_without_ranges(pprof, &run->paths, part->common);
+		if (!error)
+			error = add_label(pprof, &labels, "process", run->labels[part->log]);
+		if (!error)
+			error = put_sample(pprof, &labels, weights, run_listed_weights(run));
+	}
+	return error;
 }

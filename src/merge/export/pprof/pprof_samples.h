@@ -8,4 +8,7 @@
 int pprof_put_sample(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node);
 
+/* Writes samples of the weights that compare ranks. Returns 0 or -ENOMEM. */
+int pprof_put_rank_weights(struct pprof *pprof, const struct run *run);
+
 #endif

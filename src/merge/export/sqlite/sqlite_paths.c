@@ -285,10 +285,13 @@ int sqlite_put_paths(struct sink *sink, const struct paths *paths)
 
 	for (uint32_t n = 1; n < paths->node_count; n++) {
 		const struct path_node *node = &paths->nodes[n];
-		const struct path_facts *facts = facts_of(s, n);
+		struct path_facts *facts = facts_of(s, n);
 
 		if (!facts)
 			return -ENOMEM;
+		/* The cause of waits that no path explains is no path of a process. */
+		if (!facts->kind && path_carries(node, WEIGHT_COLLECTIVE_CAUSE))
+			facts->kind = KIND_FRAME;
 		sqlite3_clear_bindings(s->statements[INSERT_PATH]);
 		sqlite_number(s, INSERT_PATH, 1, n);
 		if (node->parent != PATH_ROOT)

@@ -106,8 +106,7 @@ static int put_cause(struct output *out, const struct run *run, const struct wai
 	format_share(share, 100 * (double)cause->cost_ns / (double)run->collectives_report.cost_ns);
 	if (cause->node != PATH_ROOT)
 		path = paths_text(&run->paths, cause->node, &length);
-	if (asprintf(&text, "%s: %s", run->labels[cause->log],
-		     path ? path : "[no path takes longer than in other ranks]") < 0)
+	if (asprintf(&text, "%s: %s", run->labels[cause->log], path ? path : CAUSE_UNKNOWN) < 0)
 		text = NULL;
 	free(path);
 	clean = text ? text_clean_copy(text) : NULL;

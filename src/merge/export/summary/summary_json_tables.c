@@ -165,8 +165,9 @@ int summary_json_weights(struct json *json, const struct run *run)
 	int error = is_used ? 0 : -ENOMEM;
 
 	json_begin_object(json, "weights");
-	for (int w = 0; w < run_weight_count(run) && !error; w++)
-		error = put_weight(json, run, (enum weight)w, is_used);
+	for (int w = 0; w < WEIGHTS && !error; w++)
+		if (run_listed_weights(run) >> w & 1)
+			error = put_weight(json, run, (enum weight)w, is_used);
 	json_end_object(json);
 	if (!error)
 		error = put_paths(json, run, is_used);

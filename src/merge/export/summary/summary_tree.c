@@ -339,6 +339,8 @@ static void put_tree_head(struct output *out, const struct tree *tree)
 		[WEIGHT_LEAKED_BYTES] = "Memory never freed",
 		[WEIGHT_CPU_TIME] = "CPU time of threads",
 		[WEIGHT_OFF_CPU] = "Waiting time of threads",
+		[WEIGHT_COLLECTIVE_WAIT] = "Waits of ranks in collectives",
+		[WEIGHT_COLLECTIVE_CAUSE] = "Time that other ranks are made to wait",
 	};
 	char title[TITLE_BYTES], more[TITLE_BYTES];
 

@@ -96,6 +96,8 @@ static const char *const headings[WEIGHTS] = {
 	[WEIGHT_LEAKED_BYTES] = "Memory never freed by call path",
 	[WEIGHT_CPU_TIME] = "CPU time of threads by call path",
 	[WEIGHT_OFF_CPU] = "Waiting time of threads by call path",
+	[WEIGHT_COLLECTIVE_WAIT] = "Waits of ranks in collectives by call path",
+	[WEIGHT_COLLECTIVE_CAUSE] = "Time that call paths make other ranks wait",
 };
 
 static void write_piece(void *context, const char *text, size_t length)

@@ -12,3 +12,4 @@ echo "first calls:"
 grep '"correlation":1}' all.json | grep '"cat":"api"'
 merge data --top 2
 merge -q data --folded - --by process
+merge -q data --folded - --weight collective-wait
