@@ -4,9 +4,9 @@
 
     tests/gpu/ranks.py BIN [--ranks N] [-o RESULTS]   # BIN: the folder of xtrace and xtrace-merge
 
-Each rank has a GPU of its own. With fewer GPUs, ranks share them if this NCCL allows it. One rank is
-made slow in three ways: its loader sleeps, one of its kernels takes longer, or it pauses at random
-places. Checks that xtrace names the rank and the line, and that the ranks wait for nobody otherwise.
+Each rank has a GPU of its own. With fewer GPUs, ranks share them if this NCCL allows it. One rank
+is made slow in three ways: its loader sleeps, one of its kernels takes longer, or it pauses at
+random places. Checks that xtrace names the rank and the line, and that otherwise nobody waits.
 
 Prints the results. Exit status: 0 success, 1 a check failed, 77 no PyTorch, NCCL or GPU, or NCCL
 refuses several ranks on one GPU.

@@ -123,8 +123,8 @@ static int compare_open_calls(const void *a, const void *b)
 }
 
 /*
- * Whether a call seems to hang. Where no call of a log has work of its own, they were made in groups
- * or in another way that hides which work is theirs. A log may end while the host runs ahead.
+ * Whether a call seems to hang. Where no call of a log has work of its own, something hides which
+ * work is theirs, such as groups. A log may end while the host runs ahead.
  */
 static bool is_open(const struct rank_log *log, const struct collective_call *call)
 {

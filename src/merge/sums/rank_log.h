@@ -38,8 +38,8 @@ struct rank_collective {
 	int64_t start_ns;
 	int64_t end_ns;
 	/*
-	 * Its end, less the time in which nothing else ran on the device. Copies do not count. What else
-	 * ran is taken to come first: it is what a wait hides behind.
+	 * Its end, less the time in which nothing else ran on the device. Copies do not count.
+	 * What else ran is taken to come first: a wait hides behind it.
 	 */
 	int64_t alone_from_ns;
 	uint64_t bytes; /* as in struct collective_call; 0: unknown */
