@@ -126,8 +126,8 @@ static int compare_differences(const void *a, const void *b)
 }
 
 /*
- * How badly a member fits if its first collective has the number `first` of the base: how many
- * operations or sizes differ, and how much the differences of the ends vary.
+ * How badly a member fits if its first collective has the number `first` of the base. That is how
+ * many operations or sizes differ, and how much the differences of the ends vary.
  */
 static double misfit(const struct comm_member *base, const struct comm_member *member,
 		     int64_t first)

@@ -137,8 +137,8 @@ static bool is_open(const struct rank_log *log, const struct collective_call *ca
 }
 
 /*
- * Notes the calls after the last collective of their communicator. If it had no work at all, that
- * is known of other ranks only, so the process is a member of all communicators that it joined.
+ * Notes the calls after the last collective of their communicator. A process is a member of all
+ * communicators that it joined, even if it had no work there.
  */
 static int find_open_calls(struct reading *reading)
 {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a job's truth file (truth.h) means for an analysis of its logs.
 
-Waits follow one definition: a rank waits from its own start until the last start that it depends
-on, or until its own end if that is earlier. In a broadcast it depends on the root only. In a
-reduction only the root waits. Of ranks without a log nothing is known: they delay nobody.
+A rank waits from its own start until the last start that it depends on. If its own end is earlier,
+it waits until then. In a broadcast it depends on the root only. In a reduction only the root waits.
+Of ranks without a log nothing is known: they delay nobody.
 """
 
 import json
