@@ -281,8 +281,9 @@ char *rank_clock_text(const struct run *run, size_t index)
 	if (clock->is_aligned)
 		length = asprintf(&text,
 				  "The clock of %s agrees with that of %s to %s, by %zu "
-				  "collectives%s.%s",
+				  "collective%s%s.%s",
 				  clock->log->host, first, time, clock->bound_count,
+				  clock->bound_count == 1 ? "" : "s",
 				  clock->by_order_count == clock->bound_count
 					  ? " that are matched by their order only"
 					  : "",
