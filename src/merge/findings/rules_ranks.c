@@ -16,6 +16,7 @@ static const char *const advice[] = {
 	[VERDICT_MOVING] = "Distribute this work evenly, or let it run ahead of the other ranks.",
 	[VERDICT_LINK] = "Check the network between these hosts, and which ranks share it.",
 	[VERDICT_UNKNOWN] = "",
+	[VERDICT_HANG] = "",
 };
 
 /* Adds the frames of the path above its leaf, and the line to look at. */
@@ -60,7 +61,7 @@ static size_t count_waiting(const struct collectives_report *report, size_t log_
 	size_t count = 0;
 
 	for (size_t l = 0; l < log_count; l++)
-		count += report->ranks[l].exposed_ns > 0;
+		count += (double)report->ranks[l].exposed_ns > report->job_ns / 100;
 	return count;
 }
 
@@ -101,6 +102,7 @@ int findings_compare_ranks(struct run *run)
 	};
 
 	if (verdict->kind == VERDICT_NONE || verdict->kind == VERDICT_UNKNOWN ||
+	    verdict->kind == VERDICT_HANG ||
 	    !rule_reports(run->settings, RULE_LATE_RANK, finding.cost_ns, finding.whole_ns))
 		return 0;
 	finding.what = verdict_text(run);

@@ -113,6 +113,35 @@ static int add_communicator(struct collectives_report *report, size_t c)
 	return error;
 }
 
+/* Notes what the calls of a member say of an unfinished collective. */
+static void note_open_calls(const struct collectives_report *report,
+			    const struct comm_member *member, struct unfinished_collective *row)
+{
+	const struct communicator *communicator = &report->communicators.list[row->communicator];
+	const struct rank_clock *clock = &report->clocks.list[member->host];
+	size_t next = member->first + member->count;
+
+	for (size_t o = 0; o < member->log->open_call_count; o++) {
+		const struct rank_open_call *call = &member->log->open_calls[o];
+
+		if (call->communicator != communicator->key || next++ != row->number)
+			continue;
+		row->operation = call->operation;
+		row->begin_ns = fmin(row->begin_ns, rank_clock_ns(clock, call->begin_ns));
+	}
+}
+
+static int compare_begins(const void *a, const void *b)
+{
+	const struct unfinished_collective *x = a, *y = b;
+
+	if (x->begin_ns < y->begin_ns || x->begin_ns > y->begin_ns)
+		return x->begin_ns < y->begin_ns ? -1 : 1;
+	if (x->communicator != y->communicator)
+		return x->communicator < y->communicator ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
 /* Lists the collectives that a rank waits for. If all entered one, it may just not have begun. */
 static int add_unfinished(struct collectives_report *report, size_t c)
 {
@@ -135,18 +164,10 @@ static int add_unfinished(struct collectives_report *report, size_t c)
 			 report->unfinished_count + 1, sizeof(*report->unfinished)) < 0)
 			return -ENOMEM;
 		row = &report->unfinished[report->unfinished_count++];
-		*row = (struct unfinished_collective){.communicator = c, .number = i};
-		for (size_t m = 0; m < communicator->member_count; m++) {
-			const struct comm_member *member = &communicator->members[m];
-			size_t next = member->first + member->count;
-
-			for (size_t o = 0; o < member->log->open_call_count; o++) {
-				const struct rank_open_call *call = &member->log->open_calls[o];
-
-				if (call->communicator == communicator->key && next++ == i)
-					row->operation = call->operation;
-			}
-		}
+		*row = (struct unfinished_collective){
+			.communicator = c, .number = i, .begin_ns = HUGE_VAL};
+		for (size_t m = 0; m < communicator->member_count; m++)
+			note_open_calls(report, &communicator->members[m], row);
 	}
 	return 0;
 }
@@ -285,6 +306,10 @@ static void judge(struct collectives_report *report, const struct run *run)
 	for (size_t l = 1; l < run->inputs->count; l++)
 		if (report->ranks[l].cost_ns > report->ranks[most].cost_ns)
 			most = l;
+	if (report->unfinished_count) {
+		verdict->kind = VERDICT_HANG;
+		return;
+	}
 	if (!report->compared_count)
 		verdict->kind = VERDICT_UNKNOWN;
 	else if (share >= NOTABLE_SHARE &&
@@ -335,6 +360,9 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 		error = blame_waits(report, run);
 	if (report->cause_count)
 		qsort(report->causes, report->cause_count, sizeof(*report->causes), compare_causes);
+	if (report->unfinished_count)
+		qsort(report->unfinished, report->unfinished_count, sizeof(*report->unfinished),
+		      compare_begins);
 	judge(report, run);
 	return error;
 }

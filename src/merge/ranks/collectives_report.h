@@ -47,10 +47,18 @@ struct collective_mismatch {
 struct unfinished_collective {
 	size_t communicator;
 	size_t number;
+	double begin_ns; /* first call, on the clock of the first host */
 	uint8_t operation;
 };
 
-enum verdict_kind { VERDICT_NONE, VERDICT_RANK, VERDICT_MOVING, VERDICT_LINK, VERDICT_UNKNOWN };
+enum verdict_kind {
+	VERDICT_NONE,
+	VERDICT_RANK,
+	VERDICT_MOVING,
+	VERDICT_LINK,
+	VERDICT_UNKNOWN,
+	VERDICT_HANG
+};
 
 struct collectives_verdict {
 	enum verdict_kind kind;
@@ -81,7 +89,7 @@ struct collectives_report {
 	struct xt_hash_table cause_table; /* by log and node; until the causes are sorted */
 	struct collective_mismatch *mismatches;
 	size_t mismatch_count, mismatch_capacity;
-	struct unfinished_collective *unfinished;
+	struct unfinished_collective *unfinished; /* by begin */
 	size_t unfinished_count, unfinished_capacity;
 	struct collectives_verdict verdict;
 };

@@ -7,17 +7,18 @@
 
 #include "log/base/number_format.h"
 
-#define RANKS_MAX 1000000 /* larger numbers are no ranks */
+#define ABSENT_SHOWN 8	     /* ranks that a sentence names */
+#define RANKS_MAX    1000000 /* larger numbers are no ranks */
 
 static const struct {
 	const char *beginning; /* of the last frame of a path */
 	const char *kind;
 	const char *what; /* the rank needs longer for it */
 } leaves[] = {
-	{LEAF_KERNEL_MARK, "kernel", "a kernel takes longer there"},
-	{"[GPU_Memcpy", "copy", "a copy takes longer there"},
-	{"[GPU_Memset", "memset", "a memset takes longer there"},
-	{"[idle:", "idle", "its GPU is idle for longer before the launches there"},
+	{LEAF_KERNEL_MARK, "kernel", "a kernel of this line takes longer"},
+	{"[GPU_Memcpy", "copy", "a copy of this line takes longer"},
+	{"[GPU_Memset", "memset", "a memset of this line takes longer"},
+	{"[idle:", "idle", "the GPU waits longer for work from this line"},
 };
 
 static const char *name_of(const struct paths *paths, uint32_t node)
@@ -93,27 +94,41 @@ char *wait_cause_where(const struct paths *paths, uint32_t node)
 
 const char *verdict_kind_name(enum verdict_kind kind)
 {
-	static const char *const names[] = {[VERDICT_NONE] = "none",
-					    [VERDICT_RANK] = "rank",
-					    [VERDICT_MOVING] = "moving",
-					    [VERDICT_LINK] = "link",
-					    [VERDICT_UNKNOWN] = "unknown"};
+	static const char *const names[] = {
+		[VERDICT_NONE] = "none", [VERDICT_RANK] = "rank",	[VERDICT_MOVING] = "moving",
+		[VERDICT_LINK] = "link", [VERDICT_UNKNOWN] = "unknown", [VERDICT_HANG] = "hang"};
 
 	return names[kind];
 }
 
-/* " Main cause: load_batch (data.py:88); a kernel takes longer there." or "". */
+/* The part of what is lost that a node causes, in percent. log: of one log; SIZE_MAX: of all. */
+static double cause_percent(const struct run *run, const struct collectives_verdict *verdict,
+			    size_t log)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	uint64_t ns = 0;
+
+	for (size_t c = 0; c < report->cause_count; c++)
+		if (report->causes[c].node == verdict->node &&
+		    (log == SIZE_MAX || report->causes[c].log == log))
+			ns += report->causes[c].cost_ns;
+	return verdict->cost_ns ? 100 * (double)ns / (double)verdict->cost_ns : 0;
+}
+
+/* " Main cause (93 %): load_batch (data.py:88); a kernel takes longer there." or "". */
 static char *cause_text(const struct run *run, const struct collectives_verdict *verdict)
 {
 	char *where = wait_cause_where(&run->paths, verdict->node), *text;
 	int leaf = leaf_of(&run->paths, verdict->node), length;
+	double percent = cause_percent(run, verdict,
+				       verdict->kind == VERDICT_RANK ? verdict->log : SIZE_MAX);
 
 	if (where && !where[0]) {
 		free(where);
-		return strdup(" No call path takes longer there than in the other ranks.");
+		return strdup(" No call path takes longer than in the other ranks.");
 	}
-	length = where ? asprintf(&text, " Main cause: %s%s%s.", where, leaf < 0 ? "" : "; ",
-				  leaf < 0 ? "" : leaves[leaf].what)
+	length = where ? asprintf(&text, " Main cause (%.0f %%): %s%s%s.", percent, where,
+				  leaf < 0 ? "" : "; ", leaf < 0 ? "" : leaves[leaf].what)
 		       : -1;
 	free(where);
 	return length < 0 ? NULL : text;
@@ -228,15 +243,83 @@ static char *link_text(const struct run *run, const char *share)
 	char *hosts = hosts_of(run, communicator), *text;
 	char *ranks = communicator_ranks_text(run, communicator);
 
-	if (!hosts || !ranks ||
-	    asprintf(&text,
-		     "Slow transfers between ranks %s on %s cost %s of the job. No call path is to "
-		     "blame.",
-		     ranks, hosts, share) < 0)
+	if (!hosts || !ranks)
+		text = NULL;
+	else if (communicator->rank_count > communicator->member_count
+			 ? asprintf(&text,
+				    "Ranks %s lose %s of the job in collectives. Other ranks of "
+				    "their "
+				    "communicator have no log: either one of these is late, or a "
+				    "link is "
+				    "slow.",
+				    ranks, share) < 0
+			 : asprintf(&text,
+				    "Slow transfers between ranks %s on %s cost %s of the job. No "
+				    "call "
+				    "path is to blame.",
+				    ranks, hosts, share) < 0)
 		text = NULL;
 	free(hosts);
 	free(ranks);
 	return text;
+}
+
+char *collective_text(const struct run *run, const struct communicator *communicator, size_t number,
+		      uint8_t operation)
+{
+	char *ranks = communicator_ranks_text(run, communicator), *text;
+	int length = ranks ? asprintf(&text, "%s %zu of ranks %s",
+				      collective_operation_names[operation], number, ranks)
+			   : -1;
+
+	free(ranks);
+	return length < 0 ? NULL : text;
+}
+
+char *absent_members_text(const struct run *run, const struct communicator *communicator,
+			  size_t number)
+{
+	char *list = strdup("");
+	size_t count = 0;
+
+	for (size_t m = 0; m < communicator->member_count && list; m++) {
+		const char *label = run->labels[communicator->members[m].log->log];
+		char *longer;
+
+		if (comm_member_reach(communicator, m) > number)
+			continue;
+		if (asprintf(&longer, "%s%s%s", list, list[0] ? ", " : "",
+			     count == ABSENT_SHOWN ? "\xe2\x80\xa6" : label) < 0)
+			longer = NULL;
+		free(list);
+		list = longer;
+		if (count++ == ABSENT_SHOWN)
+			break;
+	}
+	return list;
+}
+
+/* What the first collective that never finished lacks. */
+static char *hang_text(const struct run *run)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	const struct unfinished_collective *row = &report->unfinished[0];
+	const struct communicator *communicator = &report->communicators.list[row->communicator];
+	char *what = collective_text(run, communicator, row->number, row->operation);
+	char *absent = absent_members_text(run, communicator, row->number), *text;
+	int length = -1;
+
+	if (what && absent)
+		length = absent[0] ? asprintf(&text, "The job hangs: %s never reached %s.", absent,
+					      what)
+				   : asprintf(&text,
+					      "The job hangs: %s never finished. All ranks with a "
+					      "log are "
+					      "there; others have no log.",
+					      what);
+	free(what);
+	free(absent);
+	return length < 0 ? NULL : text;
 }
 
 char *verdict_text(const struct run *run)
@@ -248,6 +331,8 @@ char *verdict_text(const struct run *run)
 	snprintf(share, sizeof(share), "%.1f %%", verdict->share * 100);
 	if (verdict->kind == VERDICT_LINK)
 		return link_text(run, share);
+	if (verdict->kind == VERDICT_HANG)
+		return hang_text(run);
 	if (verdict->kind == VERDICT_UNKNOWN)
 		return strdup("No collective could be compared, so it is not known who waits for "
 			      "whom.");
@@ -273,14 +358,16 @@ char *verdict_text(const struct run *run)
 char *rank_clock_text(const struct run *run, size_t index)
 {
 	const struct rank_clock *clock = &run->collectives_report.clocks.list[index];
-	const char *first = run->collectives_report.clocks.list[0].log->host;
+	const struct rank_clocks *clocks = &run->collectives_report.clocks;
+	bool is_known = rank_clock_is_known(clocks, index);
+	const char *first = clocks->list[is_known ? clock->reference : 0].log->host;
 	char time[TIME_BYTES], *text;
 	int length;
 
 	format_time(time, (uint64_t)clock->error_ns);
-	if (clock->is_aligned)
+	if (is_known)
 		length = asprintf(&text,
-				  "The clock of %s agrees with that of %s to %s, by %zu "
+				  "The clock of %s is aligned with that of %s to within %s, by %zu "
 				  "collective%s%s.%s",
 				  clock->log->host, first, time, clock->bound_count,
 				  clock->bound_count == 1 ? "" : "s",
@@ -292,8 +379,8 @@ char *rank_clock_text(const struct run *run, size_t index)
 	else
 		length = asprintf(
 			&text,
-			"No collective compares the clock of %s with that of %s: times are "
-			"as exact as their system clocks, to an unknown extent.",
+			"The clocks of %s and %s share no collective: their difference is as "
+			"exact as their system clocks, which is unknown.",
 			clock->log->host, first);
 	return length < 0 ? NULL : text;
 }

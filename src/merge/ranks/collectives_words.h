@@ -34,7 +34,15 @@ char *communicator_ranks_text(const struct run *run, const struct communicator *
  */
 char *missing_ranks_text(const struct run *run);
 
-/* "rank", "moving", "link" or "none". */
+/* "AllReduce 13 of ranks 0-3". */
+char *collective_text(const struct run *run, const struct communicator *communicator, size_t number,
+		      uint8_t operation);
+
+/* The labels of the members that never reached a collective; "" if all did. */
+char *absent_members_text(const struct run *run, const struct communicator *communicator,
+			  size_t number);
+
+/* "rank", "moving", "link", "hang", "unknown" or "none". */
 const char *verdict_kind_name(enum verdict_kind kind);
 
 /* One or two sentences. */

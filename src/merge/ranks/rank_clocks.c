@@ -274,6 +274,7 @@ static int align_next(struct rank_clocks *clocks, const struct communicators *co
 	for (size_t h = 0; h < clocks->count; h++) {
 		if (!error && bounds[h].count) {
 			error = align(&clocks->list[h], &bounds[h]);
+			clocks->list[h].reference = clocks->reference;
 			aligned++;
 		}
 		free(bounds[h].list);
@@ -282,15 +283,31 @@ static int align_next(struct rank_clocks *clocks, const struct communicators *co
 	return error ? error : aligned;
 }
 
+/* Makes the next host without shared collectives the reference of its own group. */
+static bool begin_group(struct rank_clocks *clocks)
+{
+	for (size_t h = 0; h < clocks->count; h++)
+		if (!clocks->list[h].is_aligned) {
+			clocks->list[h].is_aligned = true;
+			clocks->list[h].reference = h;
+			clocks->reference = h;
+			return true;
+		}
+	return false;
+}
+
 int rank_clocks_align(struct rank_clocks *clocks, const struct communicators *communicators)
 {
 	struct bounds *bounds = calloc(clocks->count + 1, sizeof(*bounds));
 	struct side *sides = calloc(clocks->count + 1, sizeof(*sides));
 	int aligned = bounds && sides ? 1 : -ENOMEM;
 
-	/* Hosts may be connected through others only. */
-	while (aligned > 0 && clocks->count > 1)
+	/* Hosts may be connected through others only, or not at all, as in several jobs. */
+	while (aligned > 0 && clocks->count > 1) {
 		aligned = align_next(clocks, communicators, bounds, sides);
+		if (!aligned)
+			aligned = begin_group(clocks);
+	}
 	free(bounds);
 	free(sides);
 	return aligned < 0 ? aligned : 0;

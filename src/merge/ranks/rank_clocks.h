@@ -12,10 +12,14 @@
 
 #include "merge/ranks/communicators.h"
 
-/* The clock of a host against that of the first host. Times are as in struct rank_collective. */
+/*
+ * The clock of a host against that of the first host that shares collectives with it. Times are as
+ * in struct rank_collective.
+ */
 struct rank_clock {
 	const struct input *log; /* a log of this host */
-	bool is_aligned;	 /* by collectives; always true for the first host */
+	size_t reference;	 /* the host whose clock it is compared with */
+	bool is_aligned;	 /* by collectives; always true for a reference */
 	double at_ns;		 /* the time for which offset_ns is stated */
 	double offset_ns;	 /* add it to times of this host */
 	double drift;		 /* add this per nanosecond since at_ns */
@@ -28,8 +32,15 @@ struct rank_clock {
 struct rank_clocks {
 	struct rank_clock *list;
 	size_t count;
-	uint32_t *hosts; /* by log of the inputs: its host in list */
+	uint32_t *hosts;  /* by log of the inputs: its host in list */
+	size_t reference; /* of the group that is being aligned */
 };
+
+/* Whether a host other than a reference is aligned. The first host always is. */
+static inline bool rank_clock_is_known(const struct rank_clocks *clocks, size_t host)
+{
+	return !host || (clocks->list[host].is_aligned && clocks->list[host].reference != host);
+}
 
 /* Finds the hosts of the inputs. Returns 0 or -ENOMEM. */
 int rank_clocks_init(struct rank_clocks *clocks, const struct inputs *inputs);

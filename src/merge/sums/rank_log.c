@@ -136,6 +136,11 @@ static bool is_open(const struct rank_log *log, const struct collective_call *ca
 	       log->until_ns > call->begin_ns && log->until_ns - call->begin_ns >= HANG_NS;
 }
 
+static int64_t since_origin(const struct reading *reading, int64_t time_ns)
+{
+	return (int64_t)((uint64_t)time_ns - (uint64_t)reading->process.origin_ns);
+}
+
 /*
  * Notes the calls after the last collective of their communicator. A process is a member of all
  * communicators that it joined, even if it had no work there.
@@ -158,19 +163,15 @@ static int find_open_calls(struct reading *reading)
 		if (grow(&log->open_calls, &log->open_call_capacity, log->open_call_count + 1,
 			 sizeof(*log->open_calls)) < 0)
 			return -ENOMEM;
-		log->open_calls[log->open_call_count++] = (struct rank_open_call){
-			call->begin_ns, call->communicator, call->bytes, call->operation};
+		log->open_calls[log->open_call_count++] =
+			(struct rank_open_call){since_origin(reading, (int64_t)call->begin_ns),
+						call->communicator, call->bytes, call->operation};
 	}
 	/* Several threads may use a communicator. */
 	if (log->open_call_count)
 		qsort(log->open_calls, log->open_call_count, sizeof(*log->open_calls),
 		      compare_open_calls);
 	return 0;
-}
-
-static int64_t since_origin(const struct reading *reading, int64_t time_ns)
-{
-	return (int64_t)((uint64_t)time_ns - (uint64_t)reading->process.origin_ns);
 }
 
 /* Gives back the room of an array that will not grow any more. */

@@ -56,7 +56,7 @@ struct rank_collective {
 
 /* A call of NCCL without its work. */
 struct rank_open_call {
-	uint64_t begin_ns; /* on the clock of the log */
+	int64_t begin_ns; /* as the times of struct rank_collective */
 	uint64_t communicator;
 	uint64_t bytes;
 	uint8_t operation;

@@ -162,7 +162,7 @@ function Notes({ data }: { data: Data }) {
 function RankTable({ state, data, outliers }: { state: State; data: Data; outliers: Set<string> }) {
 	const columns: Column<CollectiveRank>[] = [
 		...(data.ranks.some((row) => row.rank !== undefined) ? [{ title: 'Rank', value: (row: CollectiveRank) => row.rank }] : []),
-		timeColumn('Others wait', (row) => row.cost_ns, { what: 'What it costs the other ranks, added up', share: (row) => row.cost_ns / (data.cost_ns || 1) }),
+		timeColumn('Costs others', (row) => row.cost_ns, { what: 'What it costs the other ranks, added up', share: (row) => row.cost_ns / (data.cost_ns || 1) }),
 		timeColumn('Waits', (row) => row.exposed_wait_ns, { what: 'Time in collectives before the last rank arrived, without other work', share: (row) => row.exposed_wait_ns / (data.job_ns || 1) }),
 		countColumn('Times last', (row) => row.late_count, { what: 'Collectives in which this rank arrived last' }),
 		timeColumn('Transfers', (row) => row.transfer_ns, { what: 'Time in collectives after the last rank arrived' }),
@@ -186,7 +186,7 @@ function RankTable({ state, data, outliers }: { state: State; data: Data; outlie
 			columns={columns}
 			rows={data.ranks}
 			text={(row) => `${row.process} ${rankName(row)}${outliers.has(row.process) ? ' outlier' : ''}`}
-			sortedBy={columns.findIndex((column) => column.title === 'Others wait')}
+			sortedBy={columns.findIndex((column) => column.title === 'Costs others')}
 			onPick={(row) => showProcess(state, row.process)}
 			pickTitle="Show only this process in the flame graph"
 			none="No ranks."
@@ -196,7 +196,7 @@ function RankTable({ state, data, outliers }: { state: State; data: Data; outlie
 
 function CauseTable({ state, data }: { state: State; data: Data }) {
 	const columns: Column<CollectiveCause>[] = [
-		timeColumn('Others wait', (row) => row.cost_ns),
+		timeColumn('Costs others', (row) => row.cost_ns),
 		{
 			title: 'Share',
 			what: 'Of the waits of all ranks',
@@ -291,7 +291,7 @@ export function Collectives({ state }: { state: State }) {
 			<header class="card-head">
 				<h2>Collectives</h2>
 				<Verdict state={state} data={data} />
-				<p class="sub">When ranks wait for others, and when others wait for them. Time counts from the start of the first collective.</p>
+				<p class="sub">Which ranks wait, and which ones make others wait. Time counts from the start of the first collective.</p>
 			</header>
 			<Notes data={data} />
 			{data.ranks.length ? <HeatMap collectives={data} outliers={outliers} /> : null}

@@ -230,7 +230,7 @@ export interface Collectives {
 	exposed_wait_ns: number;
 	cost_ns: number;
 	job_ns: number; /* from the start of the first collective to the end of the last */
-	verdict: { kind: 'rank' | 'moving' | 'link' | 'none' | 'unknown'; process?: string; where?: string; text: string };
+	verdict: { kind: 'rank' | 'moving' | 'link' | 'none' | 'unknown' | 'hang'; process?: string; where?: string; text: string };
 	ranks: CollectiveRank[];
 	groups: CollectiveGroup[];
 	causes: CollectiveCause[]; /* largest first */

@@ -22,11 +22,11 @@ async function checkTables(page, data) {
 	const plain = (text) => text.trim().replace(/^outlier /, '');
 
 	assert.deepEqual(
-		sorted((await cells(page, 'waits')).map((row) => [row.Rank, row['Others wait'], row.Waits, row['Times last'], row.Transfers, plain(row.Process)])),
+		sorted((await cells(page, 'waits')).map((row) => [row.Rank, row['Costs others'], row.Waits, row['Times last'], row.Transfers, plain(row.Process)])),
 		sorted(rows.map((row) => [row.rank, row.cost_ns, row.exposed_wait_ns, row.late_count, row.transfer_ns, row.process])),
 	);
 	assert.deepEqual(
-		sorted((await cells(page, 'causes')).map((row) => [row['Others wait'], row.Share, row.Kind, row.Process, row.Where])),
+		sorted((await cells(page, 'causes')).map((row) => [row['Costs others'], row.Share, row.Kind, row.Process, row.Where])),
 		sorted(causes.map((row) => [
 			row.cost_ns, (100 * row.cost_ns) / all, row.kind, row.process,
 			row.where || '[no path takes longer than in other ranks]',

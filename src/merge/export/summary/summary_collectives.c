@@ -13,17 +13,18 @@
 
 static const struct column rank_columns[] = {
 	{"waits", 12, 0, false},
-	{"others wait", 12, 0, false},
+	{"costs others", 12, 0, false},
 	{"times last", 11, 80, false},
 	{"transfers", 12, 80, false},
 };
 
 #define RANK_COLUMNS (sizeof(rank_columns) / sizeof(rank_columns[0]))
 
-static const struct column cause_columns[] = {{"others wait", 12, 0, false},
+static const struct column cause_columns[] = {{"costs others", 12, 0, false},
 					      {"share", 9, 0, false}};
 
 #define CAUSE_COLUMNS	 (sizeof(cause_columns) / sizeof(cause_columns[0]))
+#define PROBLEMS_SHOWN	 3
 #define CAUSE_SHARE_PART 100 /* smaller causes than 1/100 of all waits are left out */
 
 static bool has_collectives(const struct run *run)
@@ -131,33 +132,13 @@ static int put_causes(struct sink *sink, const struct run *run)
 	       report->causes[count].cost_ns > report->cost_ns / CAUSE_SHARE_PART)
 		count++;
 	shown = rows_to_show(count, sink->settings);
-	if (!count || report->verdict.kind == VERDICT_NONE)
+	if (!count || report->verdict.kind == VERDICT_NONE || report->verdict.kind == VERDICT_LINK)
 		return 0;
 	put_top_title(out, "Why ranks wait in collectives", shown, count);
 	put_heads(out, cause_columns, CAUSE_COLUMNS, "late rank and call path");
 	for (size_t c = 0; c < shown && !error; c++)
 		error = put_cause(out, run, &report->causes[c]);
 	return error;
-}
-
-/* Appends labels of members that reached a collective, or of those that did not. */
-static char *list_members(const struct run *run, const struct communicator *communicator,
-			  size_t number, bool is_reached)
-{
-	char *list = strdup("");
-
-	for (size_t m = 0; m < communicator->member_count && list; m++) {
-		const char *label = run->labels[communicator->members[m].log->log];
-		char *longer;
-
-		if ((comm_member_reach(communicator, m) > number) != is_reached)
-			continue;
-		if (asprintf(&longer, "%s%s%s", list, list[0] ? ", " : "", label) < 0)
-			longer = NULL;
-		free(list);
-		list = longer;
-	}
-	return list;
 }
 
 static int put_missing(struct output *out, const struct run *run)
@@ -172,39 +153,65 @@ static int put_missing(struct output *out, const struct run *run)
 	return length <= 0 ? (length < 0 ? -ENOMEM : 0) : put_clean_note(out, text);
 }
 
+static int put_unfinished_note(struct output *out, const struct run *run,
+			       const struct unfinished_collective *row)
+{
+	const struct communicator *communicator =
+		&run->collectives_report.communicators.list[row->communicator];
+	char *what = collective_text(run, communicator, row->number, row->operation);
+	char *absent = absent_members_text(run, communicator, row->number), *text;
+	int length = what && absent ? asprintf(&text, "Not finished either: %s. Not there: %s.",
+					       what, absent[0] ? absent : "ranks without a log")
+				    : -1;
+
+	free(what);
+	free(absent);
+	return put_clean_note(out, length < 0 ? NULL : text);
+}
+
+static int put_mismatch_note(struct output *out, const struct run *run,
+			     const struct collective_mismatch *row)
+{
+	const struct communicator *communicator =
+		&run->collectives_report.communicators.list[row->communicator];
+	const struct arrivals *arrivals = &communicator->arrivals[row->number];
+	char *what = collective_text(run, communicator, row->number, arrivals->operation), *text;
+	int length =
+		what ? asprintf(&text,
+				"%s differs between ranks in its %s: such ranks hang or exchange "
+				"wrong data.",
+				what, row->what == MISMATCH_BYTES ? "size" : "operation")
+		     : -1;
+
+	free(what);
+	return put_clean_note(out, length < 0 ? NULL : text);
+}
+
+static int put_rest(struct output *out, size_t count, const char *what)
+{
+	char *text;
+
+	if (count <= PROBLEMS_SHOWN)
+		return 0;
+	return put_clean_note(
+		out, asprintf(&text, "And %zu more %s.", count - PROBLEMS_SHOWN, what) < 0 ? NULL
+											   : text);
+}
+
 static int put_problems(struct output *out, const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
 	int error = put_missing(out, run);
 
-	for (size_t u = 0; u < report->unfinished_count && u < 3 && !error; u++) {
-		const struct unfinished_collective *row = &report->unfinished[u];
-		const struct communicator *communicator =
-			&report->communicators.list[row->communicator];
-		char *absent = list_members(run, communicator, row->number, false), *text;
-		bool lacks_logs = communicator->rank_count > communicator->member_count;
-		int length =
-			absent ? asprintf(&text, "%s number %zu never finished. %s%s%s.",
-					  collective_operation_names[row->operation], row->number,
-					  absent[0] ? "Not there: "
-						    : "All ranks with a log are there",
-					  absent, lacks_logs ? "; others have no log" : "")
-			       : -1;
-
-		free(absent);
-		error = put_clean_note(out, length < 0 ? NULL : text);
-	}
-	for (size_t m = 0; m < report->mismatch_count && m < 3 && !error; m++) {
-		const struct collective_mismatch *row = &report->mismatches[m];
-		char *text;
-		int length =
-			asprintf(&text,
-				 "Collective number %zu differs between ranks in its %s: such "
-				 "ranks wait for ever or exchange wrong data.",
-				 row->number, row->what == MISMATCH_BYTES ? "size" : "operation");
-
-		error = put_clean_note(out, length < 0 ? NULL : text);
-	}
+	/* The verdict is about the first. */
+	for (size_t u = 1; u < report->unfinished_count && u < PROBLEMS_SHOWN && !error; u++)
+		error = put_unfinished_note(out, run, &report->unfinished[u]);
+	for (size_t m = 0; m < report->mismatch_count && m < PROBLEMS_SHOWN && !error; m++)
+		error = put_mismatch_note(out, run, &report->mismatches[m]);
+	if (!error)
+		error = put_rest(out, report->unfinished_count, "collectives that never finished");
+	if (!error)
+		error = put_rest(out, report->mismatch_count, "collectives that differ");
 	for (size_t d = 0; d < report->communicators.duplicate_count && !error; d++) {
 		const struct duplicate_rank *row = &report->communicators.duplicates[d];
 		char *text;
@@ -380,11 +387,12 @@ static void put_clocks(struct json *json, const struct run *run)
 
 		json_begin_object(json, NULL);
 		json_string(json, "host", clock->log->host);
-		json_bool(json, "is_aligned", clock->is_aligned);
+		json_bool(json, "is_aligned", rank_clock_is_known(clocks, h));
+		json_string(json, "reference", clocks->list[clock->reference].log->host);
 		json_i64(json, "at_realtime_ns", run->inputs->origin_ns + (int64_t)clock->at_ns);
 		json_i64(json, "offset_ns", -(int64_t)clock->offset_ns);
 		json_double(json, "drift_ppm", -clock->drift * 1e6);
-		if (clock->is_aligned)
+		if (rank_clock_is_known(clocks, h))
 			json_u64(json, "error_ns", (uint64_t)clock->error_ns + 1);
 		json_u64(json, "bound_count", clock->bound_count);
 		json_end_object(json);

@@ -167,7 +167,9 @@ static char *idle_text(const struct headline *headline, uint64_t idle_ns)
 static int add_activity(struct headline_texts *texts, const struct run *run)
 {
 	const struct headline *headline = &run->headline;
-	const struct rank_row *slowest = ranks_slowest(&run->ranks);
+	/* If collectives were compared, they know better who makes others wait. */
+	const struct rank_row *slowest =
+		run->collectives_report.compared_count ? NULL : ranks_slowest(&run->ranks);
 	uint64_t idle_ns = headline_idle_ns(headline);
 	char active[TIME_BYTES], *classes;
 	int error;
