@@ -112,9 +112,10 @@ static void put_cpu_kind(struct xt_writer *writer)
  */
 static uint64_t make_log(const char *path, uint32_t pid, bool is_cpu, uint64_t *gpu_ns)
 {
+	static uint64_t last_id;
 	struct xt_log_header header = {
 		.pid = pid,
-		.log_id = 1 + is_cpu,
+		.log_id = ++last_id,
 		.start_monotonic_ns = draw_value(),
 		.start_realtime_ns = draw_value(),
 	};
@@ -215,18 +216,20 @@ static void survives_hostile_logs(void **state)
 	const char *count_text = getenv("XT_TEST_LOGS");
 	uint64_t log_count = count_text ? strtoull(count_text, NULL, 10) : LOGS;
 	char directory[] = "/tmp/xtrace-hostile-XXXXXX";
-	char log[PATH_BYTES], cpu_log[PATH_BYTES], folded[PATH_BYTES],
+	char log[PATH_BYTES], cpu_log[PATH_BYTES], other[PATH_BYTES], folded[PATH_BYTES],
 		paths[OPTIONS_OUTPUTS_MAX][PATH_BYTES];
 
 	(void)state;
 	assert_non_null(mkdtemp(directory));
 	snprintf(log, sizeof(log), "%s/x.xtr", directory);
 	snprintf(cpu_log, sizeof(cpu_log), "%s/x.cpu.xtr", directory);
+	snprintf(other, sizeof(other), "%s/y.xtr", directory);
 	snprintf(folded, sizeof(folded), "%s/folded", directory);
 	for (uint64_t i = 1; i <= log_count; i++) {
 		struct report report = {.quiet = true};
 		struct options options = {
-			.settings = {.weight = (enum weight)(i % WEIGHTS),
+			/* Without common collectives, the weights of ranks are refused. */
+			.settings = {.weight = (enum weight)(i % WEIGHT_COLLECTIVE_WAIT),
 				     .by = (enum by)(i % (BY_RANK + 1)),
 				     .graph_stacks = (enum graph_stacks)(i % 3),
 				     .nvtx = (enum nvtx)(i / 3 % 3),
@@ -234,7 +237,8 @@ static void survives_hostile_logs(void **state)
 		};
 		struct inputs inputs;
 		uint64_t gpu_ns = 0, unused_ns = 0, work_count;
-		char *arguments[] = {log, cpu_log};
+		char *arguments[] = {log, cpu_log, other};
+		bool has_other = i % 8 == 0; /* then ranks are compared */
 		uint32_t pid;
 
 		options.output_count = name_outputs(options.outputs, paths, directory);
@@ -242,7 +246,9 @@ static void survives_hostile_logs(void **state)
 		pid = (uint32_t)draw_value();
 		work_count = make_log(log, pid, false, &gpu_ns);
 		make_log(cpu_log, pid + (uint32_t)draw(2), true, &unused_ns);
-		assert_int_equal(inputs_find(&inputs, arguments, 2, &report), 0);
+		if (has_other)
+			work_count += make_log(other, pid + 7, false, &gpu_ns);
+		assert_int_equal(inputs_find(&inputs, arguments, 2 + has_other, &report), 0);
 		merge_run(&options, &inputs, &report);
 		assert_int_not_equal(report.status, STATUS_FAILED);
 		if (options.settings.weight == WEIGHT_GPU_TIME)
@@ -255,6 +261,7 @@ static void survives_hostile_logs(void **state)
 			remove_output(&options.outputs[o]);
 		unlink(log);
 		unlink(cpu_log);
+		unlink(other);
 	}
 	assert_int_equal(rmdir(directory), 0);
 }
