@@ -232,13 +232,33 @@ static void aligns_hosts_through_a_third(void **state)
 		add_steps(f, 1, 1u << 0 | 1u << 3);
 		add_steps(f, 2, 1u << 3 | 1u << 1);
 		clocks = align(f);
-		assert_true(clocks[1].is_aligned && clocks[3].is_aligned);
-		assert_false(clocks[2].is_aligned);
+		assert_true(rank_clock_is_known(&f->clocks, 1));
+		assert_true(rank_clock_is_known(&f->clocks, 3));
+		assert_false(rank_clock_is_known(&f->clocks, 2));
 		within += worst_ns(f, 1) <= clocks[3].error_ns + clocks[1].error_ns + 1;
 		end(f);
 	}
 	print_message("%zu of %d within both errors\n", within, SEEDS);
 	assert_true((double)within >= WITHIN_SHARE * SEEDS);
+}
+
+/* As in two jobs: hosts 0 and 1 share collectives, and so do hosts 2 and 3. */
+static void aligns_each_group_with_its_own_first_host(void **state)
+{
+	struct fixture *f = begin(HOSTS, 7);
+	const struct rank_clock *clocks;
+
+	(void)state;
+	add_steps(f, 1, 1u << 0 | 1u << 1);
+	add_steps(f, 2, 1u << 2 | 1u << 3);
+	clocks = align(f);
+	assert_int_equal(clocks[1].reference, 0);
+	assert_false(rank_clock_is_known(&f->clocks, 2));
+	assert_true(rank_clock_is_known(&f->clocks, 3));
+	assert_int_equal(clocks[3].reference, 2);
+	assert_true(clocks[3].error_ns < 1e6);
+	assert_true(fabs(clocks[3].offset_ns - (f->offset_ns[2] - f->offset_ns[3])) < 1e6);
+	end(f);
 }
 
 /* Who sends does not wait, so its clock is not bound. */
@@ -252,7 +272,7 @@ static void learns_nothing_from_broadcasts(void **state)
 		add(f, 1, 3, STEP_NS * (double)i, 1, 1e6,
 		    i % 2 ? COLLECTIVE_BROADCAST : COLLECTIVE_REDUCE);
 	clocks = align(f);
-	assert_false(clocks[1].is_aligned);
+	assert_false(rank_clock_is_known(&f->clocks, 1));
 	assert_int_equal(clocks[1].bound_count, 0);
 	assert_true(clocks[1].offset_ns == 0 && clocks[1].drift == 0);
 	end(f);
@@ -281,6 +301,7 @@ int main(void)
 		cmocka_unit_test(states_a_large_error_if_one_bound_is_loose),
 		cmocka_unit_test(reports_contradictions),
 		cmocka_unit_test(aligns_hosts_through_a_third),
+		cmocka_unit_test(aligns_each_group_with_its_own_first_host),
 		cmocka_unit_test(learns_nothing_from_broadcasts),
 		cmocka_unit_test(takes_logs_of_one_boot_as_one_host),
 	};
