@@ -7,7 +7,7 @@
 
 #include "merge/ranks/rank_clocks.h"
 
-/* One collective of a communicator. Times are on the clock of the first host. */
+/* One collective of a communicator. Times are on the clock of its hosts' reference. */
 struct arrivals {
 	uint8_t operation;
 	uint64_t bytes;

@@ -12,7 +12,7 @@
 
 #define LISTED_MAX    1000 /* mismatches and unfinished collectives */
 #define NOTABLE_SHARE 0.02 /* of the time of the job: less than this has no verdict */
-#define SAME_SHARE    0.6  /* of all waits: the same rank causes them */
+#define SAME_SHARE    0.6  /* of the cost: more than this is due to one rank */
 
 static int add_mismatch(struct collectives_report *report, size_t communicator, size_t number)
 {
@@ -222,13 +222,13 @@ static void find_job_time(struct collectives_report *report, const struct run *r
 			report->largest_count = report->communicators.list[c].member_count;
 }
 
-/* What ranks lost as a part of their time. */
+/* Returns the time that ranks lost as a part of all their time. */
 static double share_of(const struct collectives_report *report, double lost_ns)
 {
 	return report->ranks_ns > 0 ? lost_ns / report->ranks_ns : 0;
 }
 
-/* What a late rank costs the job: it does not wait itself. */
+/* Returns the cost of a late rank as a part of the others' time: it does not wait itself. */
 static double share_of_wait(const struct collectives_report *report, uint64_t cost_ns)
 {
 	double others = (double)report->largest_count - 1;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the collectives of several ranks say: who waits, who makes them wait, and by which call
- * path.
+ * Finds in the collectives of several ranks who waits, who makes them wait, and by which call path.
  */
 #ifndef XT_MERGE_COLLECTIVES_REPORT_H
 #define XT_MERGE_COLLECTIVES_REPORT_H
@@ -47,7 +46,7 @@ struct collective_mismatch {
 struct unfinished_collective {
 	size_t communicator;
 	size_t number;
-	double begin_ns; /* first call, on the clock of the first host */
+	double begin_ns; /* first call, on the reference clock */
 	uint8_t operation;
 };
 
@@ -76,12 +75,12 @@ struct collectives_report {
 	uint64_t matched_count; /* found in all ranks */
 	uint64_t by_order_count, partial_count;
 	uint64_t wait_ns, exposed_ns;
-	uint64_t cost_ns;	 /* later than without late ranks, in all ranks */
-	uint64_t compared_count; /* collectives of which it is known who waits for whom */
-	double ranks_ns;	 /* time from the first to the last collective, of all ranks */
-	size_t largest_count;	 /* ranks of the largest communicator */
-	double first_ns;	 /* start of the first collective, on the clock of the first host */
-	double job_ns;		 /* from there to the end of the last */
+	uint64_t cost_ns;	  /* later than without late ranks, in all ranks */
+	uint64_t compared_count;  /* collectives of which it is known who waits for whom */
+	double ranks_ns;	  /* time from the first to the last collective, of all ranks */
+	size_t largest_count;	  /* ranks of the largest communicator */
+	double first_ns;	  /* start of the first collective, on the reference clock */
+	double job_ns;		  /* from there to the end of the last */
 	struct rank_waits *ranks; /* by log of the inputs */
 	struct collective_groups groups;
 	struct wait_cause *causes; /* largest first */

@@ -29,7 +29,7 @@ static const char *name_of(const struct paths *paths, uint32_t node)
 /* Returns the index in leaves, or -1. */
 static int leaf_of(const struct paths *paths, uint32_t node)
 {
-	/* What the CPU did comes below idle time. */
+	/* The activity of the CPU is below the frame of idle time, so go up to that frame. */
 	for (; node != PATH_ROOT; node = paths->nodes[node].parent)
 		for (size_t l = 0; l < sizeof(leaves) / sizeof(leaves[0]); l++)
 			if (!strncmp(name_of(paths, node), leaves[l].beginning,
@@ -299,7 +299,7 @@ char *absent_members_text(const struct run *run, const struct communicator *comm
 	return list;
 }
 
-/* What the first collective that never finished lacks. */
+/* Names the first collective that never finished, and the ranks that it lacks. */
 static char *hang_text(const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;

@@ -272,7 +272,7 @@ int communicators_find(struct communicators *out, const struct rank_log *logs, s
 			if (!logs[l].members[m].is_rest)
 				error = add_member(out, inputs, &logs[l], m, hosts);
 	for (size_t c = 0; c < out->count && !error; c++) {
-		/* Of a communicator with missing ranks, one log may be left. */
+		/* Several ranks are kept even if the logs of all but one are missing. */
 		if (out->list[c].member_count < 2 && out->list[c].rank_count < 2) {
 			free_one(&out->list[c]);
 			continue;

@@ -25,8 +25,8 @@ struct rank_clock {
 	double drift;		 /* add this per nanosecond since at_ns */
 	double error_ns;	 /* the offset is right to this extent, at any time of the run */
 	size_t bound_count;	 /* collectives that bound it */
-	size_t by_order_count;	 /* of these: of collectives that are matched by their order only */
-	size_t broken_count;	 /* of these: contradict the line by more than the error */
+	size_t by_order_count;	 /* of these: collectives that are matched by their order only */
+	size_t broken_count;	 /* of these: collectives that contradict the line */
 };
 
 struct rank_clocks {
@@ -36,7 +36,7 @@ struct rank_clocks {
 	size_t reference; /* of the group that is being aligned */
 };
 
-/* Whether a host other than a reference is aligned. The first host always is. */
+/* Whether a host is the first one or is aligned with another one. */
 static inline bool rank_clock_is_known(const struct rank_clocks *clocks, size_t host)
 {
 	return !host || (clocks->list[host].is_aligned && clocks->list[host].reference != host);
@@ -49,7 +49,7 @@ int rank_clocks_init(struct rank_clocks *clocks, const struct inputs *inputs);
 int rank_clocks_align(struct rank_clocks *clocks, const struct communicators *communicators);
 void rank_clocks_free(struct rank_clocks *clocks);
 
-/* Returns a time of a host on the clock of the first host. */
+/* Returns a time of a host on the clock of its reference. */
 static inline double rank_clock_ns(const struct rank_clock *clock, int64_t time_ns)
 {
 	return (double)time_ns + clock->offset_ns + clock->drift * ((double)time_ns - clock->at_ns);

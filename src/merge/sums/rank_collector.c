@@ -235,7 +235,7 @@ static void note_running(struct device_collector *device, size_t index,
 		device->collectives_until_ns = stretch->end_ns;
 }
 
-/* Describes a collective. What already runs beside it counts as hiding its beginning. */
+/* Describes a collective. Work that runs already when it starts hides its beginning. */
 static struct rank_collective describe(const struct model *model,
 				       const struct device_collector *device,
 				       const struct stretch *stretch,

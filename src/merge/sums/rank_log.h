@@ -39,7 +39,7 @@ struct rank_collective {
 	int64_t end_ns;
 	/*
 	 * Its end, less the time in which nothing else ran on the device. Copies do not count.
-	 * What else ran is taken to come first: a wait hides behind it.
+	 * Other work is taken to run at the beginning of the collective, where it hides the wait.
 	 */
 	int64_t alone_from_ns;
 	uint64_t bytes; /* as in struct collective_call; 0: unknown */
@@ -99,7 +99,7 @@ int rank_log_add(struct reading *reading, const struct stretch *stretch);
 int rank_log_finish(struct reading *reading);
 void rank_log_free(struct rank_log *log);
 
-/* Where in times the next entry is. */
+/* Position of the next entry in times. */
 struct rank_times {
 	const uint8_t *at, *end;
 	uint32_t node;

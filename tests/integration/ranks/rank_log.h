@@ -31,7 +31,7 @@ struct rank_log {
 	uint64_t cut_bytes, until_ns, cut_row_counts[XT_KIND_COUNT];
 };
 
-/* What a launch of an operation looks like in the log. */
+/* The rows of one launch in the log. */
 struct launch {
 	uint32_t op;
 	bool is_fault; /* the rank calls another collective, or with another size */

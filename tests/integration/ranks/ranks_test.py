@@ -187,7 +187,7 @@ def check_clocks(result):
     found.same("hosts", {clock["host"] for clock in clocks}, hosts)
     for clock in clocks[1:]:
         if clock.get("error_ns") is None:
-            # What is left of a damaged log may have no collective that others have.
+            # The rest of a damaged log may share no collective with the other logs.
             is_cut = any(row["until_ns"] is not None for row in job.ranks
                          if row["host"] == clock["host"])
             found.check(is_cut, f"clock of {clock['host']} has no error")

@@ -72,7 +72,7 @@ int truth_open(struct truth *truth, const struct job *job, const char *path, boo
 	return 0;
 }
 
-/* What the guilty rank passed, compared with the others. */
+/* Writes which operation and size the guilty rank passed, and which the others. */
 static void put_mismatch(struct truth *truth, const struct communicator *c, uint32_t op,
 			 const struct arrival *arrivals)
 {

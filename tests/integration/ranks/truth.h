@@ -47,7 +47,7 @@ struct rank_log;
 
 /* Returns 0 or -errno. Close it with truth_close(). */
 int truth_open(struct truth *truth, const struct job *job, const char *path, bool has_collectives);
-/* arrivals: of the communicator's ranks, in order. Of init, step is UINT32_MAX. */
+/* arrivals: of the communicator's ranks, in order. step: UINT32_MAX for init. */
 void truth_add(struct truth *truth, const struct communicator *communicator, uint32_t step,
 	       uint32_t op, const struct arrival *arrivals);
 /* Adds what is known after the run, and closes the file. Returns 0 or -errno. */

@@ -33,7 +33,7 @@ static long long ns_of(clockid_t clock)
 	return (long long)time.tv_sec * NS_PER_S + time.tv_nsec;
 }
 
-/* What to add to the realtime clock now. */
+/* Returns how far this host's realtime clock is ahead of the true one now. */
 static long long shift_ns(void)
 {
 	const char *text = getenv("XTRACE_TEST_CLOCK");

@@ -354,7 +354,7 @@ static void treats_impossible_values_as_unknown(void **state)
 	model_free(f.model);
 }
 
-/* Of calls within calls, the outermost eight are kept. The others end with the right one. */
+/* The outermost eight of nested calls are kept. The others end with the right one. */
 static void survives_deep_nesting(void **state)
 {
 	const struct collective_calls *calls;

@@ -206,7 +206,7 @@ static void numbers_regular_steps_by_the_clock_of_the_host(void **state)
 	end(f);
 }
 
-/* Of another host, the sizes tell. */
+/* Collectives of another host are matched by their sizes, since its clock is unknown. */
 static void numbers_regular_steps_by_their_sizes(void **state)
 {
 	struct fixture *f = begin(2);

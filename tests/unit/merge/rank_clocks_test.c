@@ -261,7 +261,7 @@ static void aligns_each_group_with_its_own_first_host(void **state)
 	end(f);
 }
 
-/* Who sends does not wait, so its clock is not bound. */
+/* The sender of a broadcast does not wait for the others, so their clocks stay unbounded. */
 static void learns_nothing_from_broadcasts(void **state)
 {
 	struct fixture *f = begin(2, 9);
