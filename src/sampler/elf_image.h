@@ -21,7 +21,7 @@ struct memory_mapping {
 	uint64_t offset; /* in the file */
 	uint64_t device, inode;
 	const char *path; /* "" if anonymous */
-	bool is_executable;
+	bool is_executable, is_writable, is_private;
 	bool is_deleted; /* the path names no file, or another one */
 };
 

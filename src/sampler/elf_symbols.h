@@ -21,4 +21,8 @@ struct elf_symbol {
 int elf_symbols_find(const uint8_t *file, size_t file_bytes, struct elf_symbol *symbols,
 		     size_t count);
 
+/* Which of these names has a symbol that covers an ELF virtual address. NULL: none. */
+const char *elf_symbols_named_at(const uint8_t *file, size_t file_bytes, uint64_t address,
+				 const char *const *names, size_t count);
+
 #endif

@@ -151,8 +151,7 @@ static void take_mapping(struct maps_reader *reader, const struct memory_mapping
 	}
 }
 
-/* Splits a line of maps in place. */
-static bool parse_mapping(char *line, struct memory_mapping *mapping)
+bool memory_mapping_parse(char *line, struct memory_mapping *mapping)
 {
 	unsigned long long start, end, offset, inode;
 	unsigned int major, minor;
@@ -171,6 +170,8 @@ static bool parse_mapping(char *line, struct memory_mapping *mapping)
 		.inode = inode,
 		.path = line + path_at,
 		.is_executable = rights[2] == 'x',
+		.is_writable = rights[1] == 'w',
+		.is_private = rights[3] == 'p',
 	};
 	bytes = strcspn(line + path_at, "\n");
 	line[(size_t)path_at + bytes] = '\0';
@@ -194,7 +195,7 @@ static int read_maps(struct maps_reader *reader)
 	if (!file)
 		return -ESRCH;
 	while (getline(&line, &line_bytes, file) > 0 && !reader->error)
-		if (parse_mapping(line, &mapping)) {
+		if (memory_mapping_parse(line, &mapping)) {
 			mapping_count++;
 			take_mapping(reader, &mapping);
 		}

@@ -13,6 +13,7 @@
 #define PROCESS_MODULE_BUILD_ID_MAX 64
 
 struct elf_image;
+struct memory_mapping;
 
 struct process_module {
 	uint64_t start, end; /* [start, end): from the first to the last mapped byte */
@@ -33,6 +34,9 @@ struct process_modules {
 	uint64_t generation;   /* changes with every change of the list; unique among processes */
 	uint64_t refreshed_ns; /* CLOCK_MONOTONIC; 0: never */
 };
+
+/* Splits a line of /proc/PID/maps in place, which mapping->path is in. False if it is none. */
+bool memory_mapping_parse(char *line, struct memory_mapping *mapping);
 
 /*
  * Reads the mappings again. Modules that stayed keep their log_id. Returns 0, -ENOMEM, or -ESRCH if

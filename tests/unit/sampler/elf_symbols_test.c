@@ -58,6 +58,21 @@ static void finds_address_and_size(void **unused)
 	assert_int_equal(symbols[1].address, 0);
 }
 
+static void finds_which_name_covers_an_address(void **unused)
+{
+	static const char *const names[] = {"missing", "elf_symbols_test_word"};
+	struct elf_symbol symbol = {.name = "elf_symbols_test_word"};
+	uint64_t end;
+
+	(void)unused;
+	assert_int_equal(elf_symbols_find(file, file_bytes, &symbol, 1), 0);
+	end = symbol.address + symbol.bytes;
+	assert_string_equal(elf_symbols_named_at(file, file_bytes, end - 1, names, 2), names[1]);
+	assert_null(elf_symbols_named_at(file, file_bytes, end, names, 2));
+	assert_null(elf_symbols_named_at(file, file_bytes, end - 1, names, 1));
+	assert_null(elf_symbols_named_at(file, 10, end - 1, names, 2));
+}
+
 static void rejects_other_files(void **unused)
 {
 	struct elf_symbol symbol = {.name = "elf_symbols_test_word"};
@@ -97,6 +112,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_address_and_size),
+		cmocka_unit_test(finds_which_name_covers_an_address),
 		cmocka_unit_test(rejects_other_files),
 		cmocka_unit_test(survives_damage),
 	};
