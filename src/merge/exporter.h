@@ -203,6 +203,8 @@ struct run {
 	struct recorded_part part; /* of the first log that has only a part of its process */
 	uint64_t part_count;	   /* such logs */
 	uint64_t stop_count;	   /* pauses in which allocations were not recorded either */
+	size_t attached_count;	   /* processes that ran already when the tracer was loaded */
+	uint64_t attached_ns;	   /* for how long at most */
 	uint64_t paused_ns;
 	uint64_t nodes_cyclic_count;
 	uint64_t nodes_made_count; /* by calls, including captured launches */

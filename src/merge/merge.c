@@ -125,6 +125,20 @@ static void note_cost(struct run *run, const struct reading *reading, const stru
 		run->logs_cut_off++;
 }
 
+/* The process may have run for long before xtrace attach loaded the tracer. */
+static void note_attach(struct run *run, const struct model *model,
+			const struct xt_log_header *header)
+{
+	uint64_t attached_ns = strtoull(model_meta(model, "process.attached"), NULL, 10);
+	uint64_t start_ns = model_process_start_ns(model, header);
+
+	if (!attached_ns)
+		return;
+	run->attached_count++;
+	if (attached_ns > start_ns && attached_ns - start_ns > run->attached_ns)
+		run->attached_ns = attached_ns - start_ns;
+}
+
 /*
  * Reports a Python interpreter that the tracer did not recognise. Its functions in call stacks
  * reveal it.
@@ -289,6 +303,8 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 			reading->kernel_missing_count - reading->kernel_invalid_count, run->report);
 	if (!error)
 		note_cost(run, reading, model);
+	if (!error)
+		note_attach(run, model, &log->header);
 	if (!error && !strcmp(model_meta(model, "gpu.simulated"), "1"))
 		run->has_simulated_gpu = true;
 	frames_free(&reading->frames);

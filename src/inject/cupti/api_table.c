@@ -220,6 +220,9 @@ int api_table_fill(enum api_level level)
 {
 	uint32_t failed_count = 0;
 
+	/* An earlier attempt to start may have filled it. */
+	free(recorded_apis.apis);
+	recorded_apis.count = 0;
 	recorded_apis.apis = calloc(API_CBID_END, sizeof(*recorded_apis.apis));
 	if (!recorded_apis.apis)
 		return -ENOMEM;

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inject/runtime/settings.h"
+
 #define CANDIDATES_MAX 64
 #define ROOTS_MAX      16
 
@@ -105,7 +107,7 @@ static void rule_loaded(struct cupti_search *search)
 static void find_python_of_exe(struct cupti_search *search)
 {
 	char exe[PATH_MAX], pattern[PATH_MAX + 64];
-	const char *environment = getenv("VIRTUAL_ENV");
+	const char *environment = setting("VIRTUAL_ENV");
 	ssize_t length = readlink("/proc/thread-self/exe", exe, sizeof(exe) - 1);
 	char *slash;
 	glob_t matches;
@@ -163,8 +165,9 @@ static void rule_toolkit(struct cupti_search *search)
 
 	add_place(search, "CUDA_HOME, CUDA_PATH, /usr/local/cuda*");
 	for (size_t v = 0; v <= sizeof(variables) / sizeof(*variables); v++) {
-		const char *home = v < sizeof(variables) / sizeof(*variables) ? getenv(variables[v])
-									      : "/usr/local/cuda*";
+		const char *home = v < sizeof(variables) / sizeof(*variables)
+					   ? setting(variables[v])
+					   : "/usr/local/cuda*";
 
 		for (size_t f = 0; home && *home && f < sizeof(folders) / sizeof(*folders); f++) {
 			snprintf(pattern, sizeof(pattern), "%s/%s/libcupti.so.[1-9]*", home,

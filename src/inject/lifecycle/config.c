@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the environment. Runs once, in the thread that calls InitializeInjection().
+ * Reads the settings. Runs in the thread that starts the tracer.
  */
 #include "inject/lifecycle/config.h"
 
@@ -14,13 +14,14 @@
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/process_identity.h"
+#include "inject/runtime/settings.h"
 
 #define AUDIT_INTERVAL_DEFAULT 16384
 #define CPU_HZ_MAX	       1000
 
 static void read_path(const char *name, const char *fallback, char *out)
 {
-	const char *value = getenv(name);
+	const char *value = setting(name);
 
 	snprintf(out, PATH_MAX, "%s", value && *value ? value : fallback);
 }
@@ -57,7 +58,7 @@ static void find_own_directory(char *out)
 static int read_choice(const char *name, const char *const *words, size_t count, int fallback,
 		       const char *advice)
 {
-	const char *value = getenv(name);
+	const char *value = setting(name);
 
 	if (!value || !*value)
 		return fallback;
@@ -90,7 +91,7 @@ static enum start_mode read_start(void)
 /* Whether the variable has its only valid value. */
 static bool read_word(const char *name, const char *word)
 {
-	const char *value = getenv(name);
+	const char *value = setting(name);
 
 	if (!value || !*value)
 		return false;
@@ -103,7 +104,7 @@ static bool read_word(const char *name, const char *word)
 /* On unless it says off. */
 static bool read_switch(const char *name)
 {
-	const char *value = getenv(name);
+	const char *value = setting(name);
 
 	if (!value || !*value || !strcmp(value, "on"))
 		return true;
@@ -115,7 +116,7 @@ static bool read_switch(const char *name)
 
 static void read_cpu(unsigned *hz)
 {
-	const char *value = getenv("XTRACE_CPU");
+	const char *value = setting("XTRACE_CPU");
 	unsigned long number;
 	char *end;
 
@@ -133,7 +134,7 @@ static void read_cpu(unsigned *hz)
 
 static void read_max_size(struct xt_size_bound *bound)
 {
-	const char *value = getenv("XTRACE_MAX_SIZE");
+	const char *value = setting("XTRACE_MAX_SIZE");
 
 	*bound = (struct xt_size_bound){0};
 	if (value && *value && !xt_size_bound_parse(value, bound))
@@ -145,7 +146,7 @@ static void read_max_size(struct xt_size_bound *bound)
 
 static void read_flight_recorder(struct xt_size_bound *bound)
 {
-	const char *value = getenv("XTRACE_FLIGHT_RECORDER");
+	const char *value = setting("XTRACE_FLIGHT_RECORDER");
 	struct xt_size_bound wanted;
 
 	if (!value || !*value)
@@ -165,7 +166,7 @@ static void read_flight_recorder(struct xt_size_bound *bound)
 
 static void read_duty_cycle(struct config *config)
 {
-	const char *value = getenv("XTRACE_DUTY");
+	const char *value = setting("XTRACE_DUTY");
 
 	if (!value || !*value)
 		return;
@@ -185,7 +186,7 @@ static void read_duty_cycle(struct config *config)
 
 static void read_triggers(struct config *config)
 {
-	const char *value = getenv("XTRACE_SNAPSHOT_ON");
+	const char *value = setting("XTRACE_SNAPSHOT_ON");
 	int count;
 
 	if (!value || !*value)
@@ -202,8 +203,8 @@ static void read_triggers(struct config *config)
 
 static void read_snapshot_limits(struct snapshot_limits *limits)
 {
-	const char *interval = getenv("XTRACE_SNAPSHOT_INTERVAL");
-	const char *count = getenv("XTRACE_SNAPSHOT_MAX");
+	const char *interval = setting("XTRACE_SNAPSHOT_INTERVAL");
+	const char *count = setting("XTRACE_SNAPSHOT_MAX");
 
 	*limits = (struct snapshot_limits){XT_SNAPSHOT_INTERVAL_NS, XT_SNAPSHOT_COUNT_MAX};
 	if (interval && *interval &&
@@ -225,7 +226,7 @@ static void read_snapshot_limits(struct snapshot_limits *limits)
 
 static void read_max_overhead(double *percent)
 {
-	const char *value = getenv("XTRACE_MAX_OVERHEAD");
+	const char *value = setting("XTRACE_MAX_OVERHEAD");
 
 	*percent = 0;
 	if (value && *value && !xt_percent_parse(value, percent))
@@ -245,7 +246,7 @@ bool config_read(struct config *config)
 	make_absolute(config->data_dir);
 	read_path("XTRACE_CUPTI", "", config->cupti_path);
 	find_own_directory(config->library_dir);
-	debug_log_enable(getenv("XTRACE_DEBUG"));
+	debug_log_enable(setting("XTRACE_DEBUG"));
 	process_ranks_read();
 	config->python = read_switch("XTRACE_PYTHON");
 	config->autograd = read_switch("XTRACE_AUTOGRAD");
@@ -266,7 +267,7 @@ bool config_read(struct config *config)
 	read_max_overhead(&config->limits.overhead_percent);
 	read_cpu(&config->cpu_hz);
 	config->yields = read_switch("XTRACE_YIELD");
-	audit = getenv("XTRACE_AUDIT");
+	audit = setting("XTRACE_AUDIT");
 	config->audit_interval = AUDIT_INTERVAL_DEFAULT;
 	if (audit && *audit) {
 		char *end;

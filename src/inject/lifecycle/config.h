@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Settings from the environment. Read once, before the tracer's threads exist.
+ * What the user set. Read before the tracer's threads exist.
  */
 #ifndef XT_INJECT_CONFIG_H
 #define XT_INJECT_CONFIG_H
@@ -47,8 +47,8 @@ struct config {
 };
 
 /*
- * Reads the environment. False if the process must not be traced: it runs with raised privileges,
- * so its environment cannot be trusted.
+ * Reads the settings (runtime/settings.h). False if the process must not be traced: it runs with
+ * raised privileges, so its environment cannot be trusted.
  */
 bool config_read(struct config *config);
 

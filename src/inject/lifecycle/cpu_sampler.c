@@ -25,6 +25,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
+#include "inject/runtime/settings.h"
 #include "log/base/sampler_socket.h"
 
 #define STACK_BYTES   (64u << 10) /* of each of the two */
@@ -192,7 +193,7 @@ static void report_answer(const struct launch *launch, int error, const char *an
 static void launch_sampler(const struct config *config)
 {
 	static char library_path[2 * PATH_MAX];
-	const char *libraries = getenv("LD_LIBRARY_PATH");
+	const char *libraries = setting("LD_LIBRARY_PATH");
 	char pid[16], hz[16], answer[512] = "";
 	struct launch launch = {.arguments = {launch.program, "sample", "--background", "--hz", hz,
 					      "--output", (char *)(uintptr_t)config->data_dir,

@@ -3,9 +3,10 @@
  * Starts the tracer in a process.
  *
  * In cuInit(), the CUDA driver opens the library named by CUDA_INJECTION64_PATH and calls
- * InitializeInjection(). If preloaded, the library only sets that variable to its own path. If
- * opened in a running process, it does not change the environment. On any error the program runs on
- * untraced, and one line on stderr says why.
+ * InitializeInjection(). If preloaded, the library only sets that variable to its own path. In a
+ * running process, xtrace attach opens the library and calls xtrace_attach(). The environment stays
+ * unchanged there. On any error the program runs on untraced, and one line on stderr says why, or
+ * xtrace attach does.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,6 +40,7 @@
 #include "inject/python/python_runtime.h"
 #include "inject/torch/torch_runtime.h"
 #include "inject/runtime/log_message.h"
+#include "inject/runtime/settings.h"
 #include "inject/runtime/signal_guard.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/capture/stack_capture.h"
@@ -57,6 +59,13 @@
 
 /* Called by the driver; returns 1 for success. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
+
+/*
+ * Called by xtrace attach, in a thread that it made for this (src/attach/). settings: see
+ * settings_use(); they must ask for an armed start. Returns NULL, or why the tracer cannot start:
+ * then another attempt may follow.
+ */
+__attribute__((visibility("default"))) const char *xtrace_attach(const char *settings);
 
 /* Called by NVTX at its first use; returns 1 for success. */
 __attribute__((visibility("default"))) int
@@ -127,10 +136,11 @@ __attribute__((constructor)) static void preloaded(void)
 	char path[PATH_MAX];
 	Dl_info info;
 
-	if (getauxval(AT_SECURE) || (getenv(names[0]) && getenv(names[1])) ||
+	/* In a running process, getenv() is no longer safe. */
+	if (getauxval(AT_SECURE) ||
 	    !dladdr1((void *)(uintptr_t)InitializeInjection, &info, (void **)&own,
 		     RTLD_DL_LINKMAP) ||
-	    !info.dli_fname || !is_preloaded(own))
+	    !info.dli_fname || !is_preloaded(own) || (getenv(names[0]) && getenv(names[1])))
 		goto out;
 	/* An absolute path: the program may change its directory before it starts CUDA. */
 	if (!realpath(info.dli_fname, path)) {
@@ -249,6 +259,7 @@ static int open_libraries(const struct config *config, char *why, size_t why_byt
 {
 	int rc;
 
+	stack_walk_close(); /* of an attempt that failed */
 	loader_lock_begin();
 	loader_watch_begin();
 	rc = stack_walk_open(config->library_dir, why, why_bytes);
@@ -290,7 +301,7 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 	};
 	char crash_buffer_path[PATH_MAX + 32];
 	struct xt_writer *log = NULL;
-	int rc;
+	int rc, buffer_rc;
 
 	process_identity_draw();
 	rc = create_log(config, &header, log_path, &log);
@@ -305,13 +316,16 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 		 * without it.
 		 */
 		snprintf(crash_buffer_path, sizeof(crash_buffer_path), "%s.spool", log_path);
-		rc = crash_buffer_create(crash_buffer_path, header.log_id, cupti.version);
+		buffer_rc = crash_buffer_create(crash_buffer_path, header.log_id, cupti.version);
 		debug_log(DEBUG_MEMORY, "crash buffer %s: %s", crash_buffer_path,
-			  rc ? strerror(-rc) : "created");
-		if (rc && is_armed(config))
+			  buffer_rc ? strerror(-buffer_rc) : "created");
+		if (buffer_rc && is_armed(config) && !settings_are_attached())
 			log_message("cannot be started by xtrace start: cannot create %s: %s",
-				    crash_buffer_path, strerror(-rc));
+				    crash_buffer_path, strerror(-buffer_rc));
 		rc = write_header(log);
+		/* An attached process is of no use unless it can be started. */
+		if (!rc && settings_are_attached())
+			rc = buffer_rc;
 	}
 	if (rc) {
 		snprintf(why, why_bytes, "cannot create a log in %s: %s", config->data_dir,
@@ -374,14 +388,16 @@ static int start_tracing(const struct config *config, char *log_path, char *why,
 	return rc;
 }
 
-static void start(void)
+/* On failure, *why says why. It stays empty if the process must not be traced. */
+static bool start(char *why, size_t why_bytes)
 {
 	static struct config config;
-	char log_path[PATH_MAX + 16], why[2048] = "";
+	char log_path[PATH_MAX + 16];
 
+	memset(&config, 0, sizeof(config));
 	if (!config_read(&config)) {
 		nvtx_abandon();
-		return;
+		return false;
 	}
 	process_exit_watch_begin();
 	stack_capture_audit_interval = config.audit_interval;
@@ -396,11 +412,11 @@ static void start(void)
 	python_modules_wanted = config.modules;
 	torch_wanted = config.autograd;
 	cupti_subscriber_set_callback(callback_entry);
-	if (open_libraries(&config, why, sizeof(why)) ||
-	    (config.start != START_ARMED && cupti_subscriber_subscribe(why, sizeof(why))))
+	if (open_libraries(&config, why, why_bytes) ||
+	    (config.start != START_ARMED && cupti_subscriber_subscribe(why, why_bytes)))
 		goto decline;
 	if (api_table_fill(config.api_level)) {
-		snprintf(why, sizeof(why), "out of memory");
+		snprintf(why, why_bytes, "out of memory");
 		goto unsubscribe;
 	}
 	python_find();
@@ -413,7 +429,7 @@ static void start(void)
 		.calls_are_open = thread_buffers_have_open_work,
 		.close_calls = thread_buffers_close_calls,
 	});
-	if (start_tracing(&config, log_path, why, sizeof(why)))
+	if (start_tracing(&config, log_path, why, why_bytes))
 		goto unsubscribe;
 	if (config.follows_profiler)
 		cupti_subscriber_follow_profiler();
@@ -429,31 +445,76 @@ static void start(void)
 		  is_armed(&config)		   ? "armed"
 		  : atomic_load(&recording_paused) ? "recording starts, paused"
 						   : "recording starts");
-	return;
+	return true;
 unsubscribe:
 	if (config.start != START_ARMED)
 		cupti_subscriber_unsubscribe();
 decline:
+	if (!why[0])
+		snprintf(why, why_bytes, "out of memory");
 	nvtx_abandon();
 	debug_log(DEBUG_PROCESS, "not recording: %s", why);
-	log_message("cannot record this process: %s", why);
+	return false;
 }
 
 int InitializeInjection(void)
 {
 	int held[STDERR_FILENO + 1];
 	int saved_errno = errno, cancelling;
+	char why[2048] = "";
 
 	/* Defer cancellation until this call returns to the program. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
 	if (!atomic_flag_test_and_set(&entered)) {
 		hold_standard_streams(held);
-		start();
+		if (!start(why, sizeof(why)) && why[0])
+			log_message("cannot record this process: %s", why);
 		release_standard_streams(held);
 	}
 	pthread_setcancelstate(cancelling, NULL);
 	errno = saved_errno;
 	return 1;
+}
+
+const char *xtrace_attach(const char *settings)
+{
+	static atomic_bool is_attaching;
+	static char why[2048];
+	char notes[1024] = "";
+	bool is_started;
+
+	/* A placeholder would be in the way of a thread that opens these descriptors again. */
+	for (int i = 0; i <= STDERR_FILENO; i++)
+		if (fcntl(i, F_GETFD) < 0)
+			return "its standard input, output or error is closed, so the program "
+			       "would "
+			       "read or write files of xtrace";
+	if (atomic_flag_test_and_set(&entered))
+		return atomic_load(&is_attaching)
+			       ? "another xtrace attach works on it; try again later"
+			       : "the process carries xtrace already; unless xtrace ps shows it, "
+				 "its recording has ended: restart the program to record it";
+	atomic_store(&is_attaching, true);
+	why[0] = '\0';
+	settings_use(settings);
+	/* If the process is not recorded, its stderr stays clean. */
+	log_message_collect(notes, sizeof(notes));
+	is_started = start(why, sizeof(why));
+	log_message_collect(NULL, 0);
+	atomic_store(&is_attaching, false);
+	if (is_started) {
+		if (notes[0])
+			log_message("%s", notes + strlen("; "));
+		return NULL;
+	}
+	settings_use(NULL);
+	/* Its threads may have started, and cannot start twice. */
+	if (!writer_thread_has_started())
+		atomic_flag_clear(&entered);
+	if (!why[0])
+		snprintf(why, sizeof(why), "the process has raised privileges");
+	strncat(why, notes, sizeof(why) - strlen(why) - 1);
+	return why;
 }
 
 int InitializeInjectionNvtx2(xt_nvtx_get_export_table get_export_table)

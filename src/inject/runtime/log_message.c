@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,6 +112,31 @@ void log_message_text(const char *text)
 	errno = saved_errno;
 }
 
+static struct {
+	_Atomic(char *) lines; /* NULL: not collected */
+	size_t line_bytes;
+	pthread_t thread;
+} collector;
+
+void log_message_collect(char *lines, size_t line_bytes)
+{
+	collector.line_bytes = line_bytes;
+	collector.thread = pthread_self();
+	atomic_store(&collector.lines, lines);
+}
+
+static bool collect(const char *text)
+{
+	char *lines = atomic_load(&collector.lines);
+	size_t length;
+
+	if (!lines || !pthread_equal(collector.thread, pthread_self()))
+		return false;
+	length = strlen(lines);
+	snprintf(lines + length, collector.line_bytes - length, "; %s", text);
+	return true;
+}
+
 void log_message(const char *format, ...)
 {
 	int saved_errno = errno;
@@ -120,5 +147,6 @@ void log_message(const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	errno = saved_errno;
-	log_message_text(text);
+	if (!collect(text))
+		log_message_text(text);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "inject/runtime/clock.h"
+#include "inject/runtime/settings.h"
 
 #define RANK_DIGITS_MAX 9  /* others are no ranks, so they are ignored */
 #define JOB_BYTES_MAX	63 /* longer names of jobs are ignored */
@@ -58,7 +59,7 @@ void process_identity_text(char out[PROCESS_IDENTITY_BYTES])
 void process_ranks_read(void)
 {
 	for (int i = 0; i < PROCESS_RANKS; i++) {
-		const char *value = getenv(rank_specs[i].name);
+		const char *value = setting(rank_specs[i].name);
 		size_t length = value ? strnlen(value, rank_specs[i].bytes_max + 1) : 0;
 
 		rank_values[i][0] = '\0';

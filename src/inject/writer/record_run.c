@@ -33,6 +33,7 @@
 #include "inject/cupti/cupti_owner.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/recording_state.h"
+#include "inject/runtime/settings.h"
 #include "xtrace/ring_accounts.h"
 
 #define META_VALUE_BYTES_MAX (32u << 10)
@@ -233,6 +234,8 @@ void record_start(struct recorder *rec)
 {
 	record_meta(rec, "xtrace.version", XTRACE_VERSION);
 	record_process(rec);
+	if (settings_are_attached())
+		record_meta_number(rec, "process.attached", rec->start_ns);
 	record_meta_number(rec, "cuda.driver_version", cupti.cuda_version);
 	record_meta(rec, "cupti.path", cupti.path);
 	record_meta_number(rec, "cupti.version", cupti.version);

@@ -439,6 +439,11 @@ give_up:
 	return rc;
 }
 
+bool writer_thread_has_started(void)
+{
+	return threads.log != NULL;
+}
+
 void writer_thread_allow_flush(void)
 {
 	flusher_allow();

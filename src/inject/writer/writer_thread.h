@@ -26,6 +26,9 @@ struct writer_limits {
 int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
 			const struct writer_limits *limits);
 
+/* Whether the threads were started, even if they have ended since. */
+bool writer_thread_has_started(void);
+
 /* Allows flushes of CUPTI; before this, it may not be set up. */
 void writer_thread_allow_flush(void);
 

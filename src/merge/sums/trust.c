@@ -137,6 +137,24 @@ static int add_compiled(struct trust *trust, const struct run *run)
 			  share);
 }
 
+/* Nothing of what was recorded is lost. */
+static int add_attached(struct trust *trust, const struct run *run)
+{
+	char who[64] = "", time[TIME_BYTES];
+
+	if (!run->attached_count)
+		return 0;
+	if (run->inputs->count > 1)
+		snprintf(who, sizeof(who), "%zu process%s ", run->attached_count,
+			 run->attached_count == 1 ? "" : "es");
+	format_time(time, run->attached_ns);
+	return add_reason(
+		trust, TRUST_COMPLETE,
+		"%sattached %s%s after the start of the program: NVTX ranges are missing, "
+		"and memory counts from then",
+		who, run->attached_count > 1 ? "up to " : "", time);
+}
+
 static int add_reasons(struct trust *trust, const struct run *run)
 {
 	int error = add_losses(trust, run, true);
@@ -156,6 +174,8 @@ static int add_reasons(struct trust *trust, const struct run *run)
 		error = add_reason(trust, TRUST_DEGRADED, "see the warnings");
 	if (!error)
 		error = add_compiled(trust, run);
+	if (!error)
+		error = add_attached(trust, run);
 	return error;
 }
 
