@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "attach/code_site.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/stub.h"
+#include "sampler/elf_image.h"
+#include "sampler/elf_symbols.h"
+#include "sampler/process_memory.h"
+#include "sampler/thread_files.h"
+
+#define PAGE_BYTES  UINT64_C(4096)
+#define CODE_ALIGN  UINT64_C(16)
+#define TLS_ALIGN   UINT64_C(4096) /* more than that of any thread-local variable */
+#define STACK_BYTES (UINT64_C(1) << 20)
+#define BLOCK_BYTES (STUB_BLOCK_BYTES + STUB_GUARD_BYTES + STUB_STACK_BYTES)
+
+static const char *const function_names[SITE_FUNCTIONS] = {
+	[SITE_CREATE] = "pthread_create",
+	[SITE_DETACH] = "pthread_detach",
+	[SITE_ATTR] = "pthread_attr_init",
+	[SITE_SIZE] = "pthread_attr_setstacksize",
+	[SITE_ERRNO] = "__errno_location",
+	[SITE_DLOPEN] = "dlopen",
+	[SITE_DLSYM] = "dlsym",
+	[SITE_DLERROR] = "dlerror",
+};
+
+/* A file of glibc: its name, or before 2.34 "STEM-2.31.so". */
+struct glibc_file {
+	const char *name, *stem;
+};
+
+/* Files with these functions. glibc before 2.34 has three, later versions one. */
+static const struct glibc_file libraries[] = {
+	{"libc.so.6", "libc"},
+	{"libpthread.so.0", "libpthread"},
+	{"libdl.so.2", "libdl"},
+};
+
+/* Files that stay loaded while the process lives, the best first. {0} is the program. */
+static const struct glibc_file hosts[] = {
+	{"libc.so.6", "libc"},		{0},
+	{"ld-linux-x86-64.so.2", "ld"}, {"libpthread.so.0", "libpthread"},
+	{"libdl.so.2", "libdl"},	{"libm.so.6", "libm"},
+};
+
+static uint64_t align(uint64_t value, uint64_t to)
+{
+	return (value + to - 1) & ~(to - 1);
+}
+
+const char *module_name(const struct process_module *module)
+{
+	const char *slash = strrchr(module->path, '/');
+
+	return slash ? slash + 1 : module->path;
+}
+
+/* libpthreadpool.so is no file of glibc. */
+static bool is_file(const struct process_module *module, const struct glibc_file *file)
+{
+	const char *name = module_name(module);
+	size_t stem_length = strlen(file->stem);
+
+	if (!strcmp(name, file->name))
+		return true;
+	if (strncmp(name, file->stem, stem_length) != 0 ||
+	    strncmp(name + stem_length, "-2.", 3) != 0)
+		return false;
+	name += stem_length + 3;
+	return !strcmp(name + strspn(name, "0123456789."), "so");
+}
+
+bool module_is_program(pid_t pid, const struct process_module *module)
+{
+	char path[64], program[PATH_MAX];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	length = readlink(path, program, sizeof(program) - 1);
+	program[length > 0 ? length : 0] = '\0';
+	return !strcmp(program, module->path);
+}
+
+bool module_is_glibc(const struct process_module *module)
+{
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+		if (is_file(module, &libraries[i]))
+			return true;
+	return false;
+}
+
+static int find_in_library(struct code_site *site, const struct process_module *module)
+{
+	struct elf_symbol symbols[SITE_FUNCTIONS];
+
+	for (int i = 0; i < SITE_FUNCTIONS; i++)
+		symbols[i] = (struct elf_symbol){.name = function_names[i]};
+	if (!module->image ||
+	    elf_symbols_find(module->image, module->image_bytes, symbols, SITE_FUNCTIONS))
+		return -ENOEXEC;
+	for (int i = 0; i < SITE_FUNCTIONS; i++)
+		if (!site->functions[i] && symbols[i].address)
+			site->functions[i] = module->bias + symbols[i].address;
+	return 0;
+}
+
+static int find_functions(struct code_site *site, const struct target *target, char *why,
+			  size_t why_bytes)
+{
+	for (size_t l = 0; l < sizeof(libraries) / sizeof(*libraries); l++) {
+		const struct process_module *found = NULL;
+
+		for (size_t i = 0; i < target->modules.count; i++) {
+			const struct process_module *module = &target->modules.list[i];
+
+			if (!is_file(module, &libraries[l]))
+				continue;
+			if (found) {
+				snprintf(why, why_bytes, "it has loaded two copies of %s (dlmopen)",
+					 module_name(module));
+				return -ENOTSUP;
+			}
+			found = module;
+			if (find_in_library(site, module)) {
+				snprintf(why, why_bytes,
+					 "'%s' cannot be read, or was replaced since the program "
+					 "started; restart the program",
+					 module->path);
+				return -ENOEXEC;
+			}
+		}
+	}
+	for (int i = 0; i < SITE_FUNCTIONS; i++)
+		if (!site->functions[i]) {
+			snprintf(why, why_bytes, "it has no %s(): its C library is not known",
+				 function_names[i]);
+			return -ENOTSUP;
+		}
+	return 0;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t count)
+{
+	return !count || (!bytes[0] && !memcmp(bytes, bytes + 1, count - 1));
+}
+
+bool code_site_is_free(const struct code_site *site, pid_t pid, bool *is_written)
+{
+	size_t count = (size_t)(xt_stub_end - xt_stub_begin);
+	uint8_t bytes[STUB_CODE_BYTES_MAX];
+
+	if (!process_memory_read(pid, bytes, site->code, count))
+		return false;
+	*is_written = !memcmp(bytes, xt_stub_begin, count);
+	return *is_written || is_zero(bytes, count);
+}
+
+/* The file is zero there, so nothing of the program is. */
+static bool is_unused(const struct process_module *module, const Elf64_Phdr *segment, uint64_t at)
+{
+	uint64_t offset = at - module->bias - segment->p_vaddr + segment->p_offset;
+	uint64_t count = (uint64_t)(xt_stub_end - xt_stub_begin);
+
+	if (!module->image || offset < segment->p_offset)
+		return false;
+	/* The kernel fills the page behind the end of the file with zeros. */
+	if (offset >= module->image_bytes)
+		return true;
+	if (count > module->image_bytes - offset)
+		count = module->image_bytes - offset;
+	return is_zero(module->image + offset, count);
+}
+
+static bool find_in_segment(struct code_site *site, const struct target *target,
+			    const struct address_map *map, const struct process_module *module,
+			    const Elf64_Phdr *segment)
+{
+	uint64_t end = module->bias + segment->p_vaddr + segment->p_memsz;
+	uint64_t bytes = (uint64_t)(xt_stub_end - xt_stub_begin);
+	uint64_t at = align(end, CODE_ALIGN), page_end = align(end, PAGE_BYTES);
+	const struct address_range *range = address_map_find(map, at);
+	bool is_written;
+
+	if (!range || !range->can_execute || range->can_write || !range->is_private ||
+	    range->end < page_end || segment->p_filesz != segment->p_memsz)
+		return false;
+	for (; at + bytes <= page_end; at += CODE_ALIGN) {
+		site->code = at;
+		if (is_unused(module, segment, at) &&
+		    code_site_is_free(site, target->pid, &is_written))
+			return true;
+	}
+	return false;
+}
+
+static bool find_in_module(struct code_site *site, const struct target *target,
+			   const struct address_map *map, const struct process_module *module)
+{
+	const struct elf_image *elf = module->elf;
+
+	for (size_t i = 0; i < elf->header_count; i++) {
+		const Elf64_Phdr *segment = &elf->headers[i];
+
+		if (segment->p_type == PT_LOAD && (segment->p_flags & (PF_X | PF_W)) == PF_X &&
+		    find_in_segment(site, target, map, module, segment))
+			return true;
+	}
+	return false;
+}
+
+static bool find_code(struct code_site *site, const struct target *target,
+		      const struct address_map *map)
+{
+	for (size_t h = 0; h < sizeof(hosts) / sizeof(*hosts); h++)
+		for (size_t i = 0; i < target->modules.count; i++) {
+			const struct process_module *module = &target->modules.list[i];
+
+			if ((hosts[h].name ? is_file(module, &hosts[h])
+					   : module_is_program(target->pid, module)) &&
+			    find_in_module(site, target, map, module))
+				return true;
+		}
+	return false;
+}
+
+/* Libraries that were loaded later may keep theirs elsewhere, so this is an upper bound. */
+static uint64_t static_tls_bytes(const struct target *target)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < target->modules.count; i++) {
+		const struct elf_image *elf = target->modules.list[i].elf;
+
+		for (size_t h = 0; h < elf->header_count; h++)
+			if (elf->headers[h].p_type == PT_TLS)
+				bytes += align(elf->headers[h].p_memsz, TLS_ALIGN);
+	}
+	return bytes;
+}
+
+int code_site_find(struct code_site *site, const struct target *target, struct address_map *map,
+		   char *why, size_t why_bytes)
+{
+	int error = address_map_read(map, target->pid);
+
+	*site = (struct code_site){0};
+	if (error) {
+		snprintf(why, why_bytes, "%s", error == -ENOMEM ? "out of memory" : "it has ended");
+		return error;
+	}
+	error = find_functions(site, target, why, why_bytes);
+	if (error)
+		return error;
+	site->stack_bytes = STACK_BYTES + static_tls_bytes(target);
+	site->block = address_map_gap(map, BLOCK_BYTES);
+	if (site->block && find_code(site, target, map))
+		return 0;
+	snprintf(why, why_bytes,
+		 "its code has no room for %td unused bytes at the end of a segment; restart the "
+		 "program with xtrace record",
+		 xt_stub_end - xt_stub_begin);
+	return -ENOSPC;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "attach/ptrace_refusal.h"
+
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attach/proc_status.h"
+#include "sampler/thread_files.h"
+
+#define YAMA_PATH "/proc/sys/kernel/yama/ptrace_scope"
+
+/* A child asks to be traced, which only a seccomp filter can refuse. */
+static bool may_trace_nothing(void)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(ptrace(PTRACE_TRACEME, 0, NULL, NULL) ? 1 : 0);
+	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+	       WEXITSTATUS(status);
+}
+
+void ptrace_facts_read(struct ptrace_facts *facts, pid_t pid)
+{
+	struct proc_status other, own;
+	char path[64], text[32];
+	struct stat folder;
+
+	*facts = (struct ptrace_facts){.yama_scope = -1};
+	facts->is_blocked = may_trace_nothing();
+	facts->is_other_user_space = proc_is_other_namespace(pid, "user");
+	if (proc_file_read(YAMA_PATH, text, sizeof(text)) > 0)
+		facts->yama_scope = atoi(text);
+	if (!proc_status_read(&other, pid) || !proc_status_read(&own, getpid()))
+		return;
+	facts->is_capable = proc_status_hex(&own, "CapEff") >> CAP_SYS_PTRACE & 1;
+	facts->extra_capabilities =
+		proc_status_hex(&other, "CapPrm") & ~proc_status_hex(&own, "CapEff");
+	/* Files of such a process belong to root. */
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	facts->is_undumpable = !stat(path, &folder) &&
+			       folder.st_uid != (uid_t)proc_status_number(&other, "Uid", 1);
+}
+
+void ptrace_refusal_explain(const struct ptrace_facts *facts, char *why, size_t why_bytes)
+{
+	/* Scopes 2 and 3 make the attempt for is_blocked fail, too. */
+	if (facts->yama_scope >= 3)
+		snprintf(why, why_bytes,
+			 "kernel.yama.ptrace_scope is 3, so nothing may trace until the machine "
+			 "restarts; start the program with xtrace record --armed instead");
+	else if (facts->yama_scope == 2 && !facts->is_capable)
+		snprintf(why, why_bytes,
+			 "kernel.yama.ptrace_scope is 2, so only CAP_SYS_PTRACE may trace; 'sudo "
+			 "sysctl kernel.yama.ptrace_scope=0' allows it");
+	else if (facts->is_blocked)
+		snprintf(why, why_bytes,
+			 "a seccomp filter forbids ptrace here, as in a container; docker run "
+			 "--cap-add SYS_PTRACE allows it");
+	else if (facts->is_undumpable)
+		snprintf(why, why_bytes,
+			 "it protects its memory (prctl PR_SET_DUMPABLE, or its program is not "
+			 "readable); run xtrace attach with CAP_SYS_PTRACE, or let the program set "
+			 "PR_SET_DUMPABLE to 1");
+	else if (facts->is_other_user_space)
+		snprintf(why, why_bytes,
+			 "it is in another user namespace; run xtrace attach inside its container");
+	else if (facts->yama_scope == 1 && !facts->is_capable)
+		snprintf(why, why_bytes,
+			 "kernel.yama.ptrace_scope is 1, so only its parent may trace it; 'sudo "
+			 "sysctl kernel.yama.ptrace_scope=0' allows it, or prctl(PR_SET_PTRACER, "
+			 "PR_SET_PTRACER_ANY) in the program");
+	else if (facts->extra_capabilities)
+		snprintf(
+			why, why_bytes,
+			"it has capabilities that this shell lacks (%#llx); run xtrace attach with "
+			"CAP_SYS_PTRACE",
+			(unsigned long long)facts->extra_capabilities);
+	else
+		snprintf(why, why_bytes,
+			 "a security module such as SELinux or AppArmor forbids it, or "
+			 "CAP_SYS_PTRACE "
+			 "is missing in this container; docker run --cap-add SYS_PTRACE allows it");
+}

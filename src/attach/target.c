@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "attach/target.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach/code_site.h"
+#include "attach/proc_status.h"
+#include "attach/ptrace_refusal.h"
+#include "attach/why.h"
+#include "sampler/elf_image.h"
+#include "sampler/elf_symbols.h"
+#include "sampler/process_memory.h"
+#include "sampler/thread_files.h"
+
+#define ENVIRONMENT_BYTES_MAX (1u << 20)
+
+/* Newer than some headers. */
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+struct check_context {
+	struct target *target;
+	struct proc_status own;
+	const char *library;
+	struct why why;
+};
+
+/* The stack of a program starts at a random address. */
+static bool read_stat(pid_t pid, struct thread_stat *stat)
+{
+	int no_budget = 0;
+	struct thread_files files = {.pid = pid, .tid = pid, .budget = &no_budget};
+	int error = thread_files_stat(&files, stat);
+
+	thread_files_close(&files);
+	return !error;
+}
+
+bool target_is_same(const struct target *target)
+{
+	struct thread_stat stat;
+
+	if (target->pidfd >= 0 && syscall(SYS_pidfd_send_signal, target->pidfd, 0, NULL, 0) &&
+	    errno == ESRCH)
+		return false;
+	return read_stat(target->pid, &stat) && stat.start_ticks == target->start_ticks &&
+	       stat.stack_start == target->stack_start;
+}
+
+static int check_exists(struct check_context *check)
+{
+	pid_t pid = check->target->pid;
+	const char *state;
+	long group;
+
+	if (!proc_status_read(&check->target->status, pid))
+		return refuse(
+			&check->why, -ESRCH,
+			"there is no such process here; if it runs in a container, use the id "
+			"that the process has outside, or run xtrace attach inside");
+	group = proc_status_number(&check->target->status, "Tgid", 0);
+	if (group != pid)
+		return refuse(&check->why, -EINVAL, "it is a thread of process %ld; attach that",
+			      group);
+	if (pid == getpid())
+		return refuse(&check->why, -EINVAL, "it is this xtrace itself");
+	state = proc_status_text(&check->target->status, "State");
+	if (state && *state == 'Z' && proc_status_number(&check->target->status, "Threads", 0) > 1)
+		return refuse(&check->why, -ENOTSUP,
+			      "its main thread has ended, and the others go on; start it with "
+			      "xtrace record instead");
+	if (state && (*state == 'Z' || *state == 'X'))
+		return refuse(&check->why, -ESRCH, "it has ended");
+	if (state && (*state == 'T' || *state == 't') &&
+	    !proc_status_number(&check->target->status, "TracerPid", 0))
+		return refuse(&check->why, -EBUSY,
+			      "it is stopped by a signal; 'kill -CONT %d' continues it", pid);
+	return 0;
+}
+
+static int take_identity(struct check_context *check)
+{
+	struct target *target = check->target;
+	struct thread_stat stat;
+
+	target->pidfd = (int)syscall(SYS_pidfd_open, target->pid, 0);
+	if (!read_stat(target->pid, &stat))
+		return refuse(&check->why, -ESRCH, "it has ended");
+	target->start_ticks = stat.start_ticks;
+	target->stack_start = stat.stack_start;
+	return 0;
+}
+
+static int check_user(struct check_context *check)
+{
+	uid_t own = geteuid();
+
+	for (int i = 0; i < 3; i++) {
+		long uid = proc_status_number(&check->target->status, "Uid", i);
+
+		if (uid != (long)own)
+			return refuse(&check->why, -EPERM,
+				      "it runs as user %ld, and this xtrace as user %u; run it as "
+				      "that user: sudo -u '#%ld' xtrace attach …",
+				      uid, own, uid);
+	}
+	return 0;
+}
+
+static int check_tracer(struct check_context *check)
+{
+	long tracer = proc_status_number(&check->target->status, "TracerPid", 0);
+	struct proc_status status;
+	const char *name = NULL;
+
+	if (tracer <= 0)
+		return 0;
+	if (proc_status_read(&status, (pid_t)tracer))
+		name = proc_status_text(&status, "Name");
+	return refuse(&check->why, -EBUSY,
+		      "it is traced by process %ld (%.*s) already; end that first", tracer,
+		      name ? (int)strcspn(name, "\n") : 1, name ? name : "?");
+}
+
+/*
+ * Works between all that see the same /proc, and saves the process a second load of the library.
+ * What keeps others out is in tracer.h. The kernel frees the lock when this process ends.
+ */
+static int take_lock(struct check_context *check)
+{
+	struct target *target = check->target;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d", target->pid);
+	target->lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (target->lock >= 0 && flock(target->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return refuse(&check->why, -EBUSY,
+			      "another xtrace attach works on it; try again later");
+	return 0;
+}
+
+static int check_ptrace(struct check_context *check)
+{
+	pid_t pid = check->target->pid;
+	struct ptrace_facts facts;
+	int error = process_modules_refresh(&check->target->modules, pid);
+	uint64_t address = check->target->modules.count ? check->target->modules.list[0].start : 0;
+
+	if (error == -ENOMEM)
+		return refuse(&check->why, error, "out of memory");
+	if (!error && !process_memory_is_refused(pid, address))
+		return 0;
+	if (kill(pid, 0) && errno == ESRCH)
+		return refuse(&check->why, -ESRCH, "it has ended");
+	ptrace_facts_read(&facts, pid);
+	ptrace_refusal_explain(&facts, check->why.text, check->why.bytes);
+	return -EPERM;
+}
+
+static int check_filters(struct check_context *check)
+{
+	struct target *target = check->target;
+	long filters = proc_status_number(&target->status, "Seccomp_filters", 0);
+	long own = proc_status_number(&check->own, "Seccomp_filters", 0);
+	long mode = proc_status_number(&target->status, "Seccomp", 0);
+
+	if (mode == SECCOMP_MODE_STRICT)
+		return refuse(&check->why, -EPERM,
+			      "it runs in seccomp's strict mode, which kills it at its next system "
+			      "call; start it with xtrace record instead");
+	/* Kernels before 5.9 do not count them. */
+	if (filters < 0) {
+		filters = mode == SECCOMP_MODE_FILTER;
+		own = proc_status_number(&check->own, "Seccomp", 0) == SECCOMP_MODE_FILTER;
+	}
+	if (filters > own)
+		return refuse(&check->why, -EPERM,
+			      "it has %ld seccomp filters and this xtrace has %ld, so it may be "
+			      "killed for what recording needs; run xtrace attach inside its "
+			      "container, or start it with xtrace record",
+			      filters, own);
+	/* The same number of filters does not mean the same filters. */
+	if (filters > 0 && (proc_is_other_namespace(target->pid, "mnt") ||
+			    proc_is_other_namespace(target->pid, "pid")))
+		return refuse(&check->why, -EPERM,
+			      "it has seccomp filters of another container, which may kill it for "
+			      "what recording needs; run xtrace attach inside its container, or "
+			      "start it with xtrace record");
+	return 0;
+}
+
+static bool has_other_field(const struct target *target, const struct proc_status *status,
+			    const char *name)
+{
+	const char *own = proc_status_text(&target->status, name);
+	const char *other = proc_status_text(status, name);
+	size_t bytes = own ? strcspn(own, "\n") + 1 : 0;
+
+	return own && other && strncmp(own, other, bytes) != 0;
+}
+
+static bool has_other_file(const struct target *target, pid_t tid, const char *name)
+{
+	struct stat own, other;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", target->pid, name);
+	if (stat(path, &own))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
+	return stat(path, &other) || own.st_dev != other.st_dev || own.st_ino != other.st_ino;
+}
+
+/* Files of xtrace would be opened there, and be written to by all threads. */
+static bool has_other_descriptors(const struct target *target, pid_t tid)
+{
+	return syscall(SYS_kcmp, target->pid, tid, KCMP_FILES, 0, 0) > 0;
+}
+
+bool target_allows_thread(const struct target *target, const struct proc_status *status, char *why,
+			  size_t why_bytes)
+{
+	static const struct {
+		const char *name, *why;
+	} fields[] =
+		{
+			{"Seccomp", "has other seccomp filters than the main thread"},
+			{"Seccomp_filters", "has other seccomp filters than the main thread"},
+			{"Uid", "runs as another user than the main thread"},
+			{"Gid", "runs as another group than the main thread"},
+			{"CapEff", "has other capabilities than the main thread"},
+		},
+	  files[] = {
+		  {"root", "has another root directory than the main thread"},
+		  {"ns/mnt", "is in another mount namespace than the main thread"},
+	  };
+	pid_t tid = (pid_t)proc_status_number(status, "Pid", 0);
+	const char *found = NULL;
+
+	if (proc_status_number(status, "Tgid", 0) != target->pid)
+		found = "has ended";
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields) && !found; i++)
+		if (has_other_field(target, status, fields[i].name))
+			found = fields[i].why;
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files) && !found; i++)
+		if (has_other_file(target, tid, files[i].name))
+			found = files[i].why;
+	if (!found && has_other_descriptors(target, tid))
+		found = "has open files of its own";
+	if (found)
+		snprintf(why, why_bytes, "%s", found);
+	return !found;
+}
+
+/* A stack of return addresses that the stub's jumps would not match. */
+static int check_shadow_stack(struct check_context *check)
+{
+	const char *features = proc_status_text(&check->target->status, "x86_Thread_features");
+	size_t length = features ? strcspn(features, "\n") : 0;
+
+	if (features && memmem(features, length, "shstk", 5))
+		return refuse(
+			&check->why, -ENOTSUP,
+			"it uses a shadow stack (GLIBC_TUNABLES glibc.cpu.x86_shstk); start it "
+			"with xtrace record instead");
+	return 0;
+}
+
+static int check_machine(struct check_context *check)
+{
+	unsigned char head[EI_NIDENT + 4] = {0};
+	char path[64];
+	int fd;
+	uint16_t machine;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", check->target->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return refuse(&check->why, -EPERM, "its program cannot be read: %s",
+			      strerror(errno));
+	if (read(fd, head, sizeof(head)) != sizeof(head))
+		head[0] = 0;
+	close(fd);
+	memcpy(&machine, head + EI_NIDENT + 2, sizeof(machine));
+	if (memcmp(head, ELFMAG, SELFMAG) != 0 || head[EI_CLASS] != ELFCLASS64 ||
+	    machine != EM_X86_64)
+		return refuse(&check->why, -ENOEXEC,
+			      "it is no 64-bit x86 program, and xtrace records no others");
+	return 0;
+}
+
+static const struct process_module *find_module(const struct target *target, const char *beginning)
+{
+	for (size_t i = 0; i < target->modules.count; i++)
+		if (!strncmp(module_name(&target->modules.list[i]), beginning, strlen(beginning)))
+			return &target->modules.list[i];
+	return NULL;
+}
+
+static int check_library_loader(struct check_context *check)
+{
+	const struct target *target = check->target;
+
+	if (find_module(target, "ld-musl-") || find_module(target, "libc.musl-"))
+		return refuse(&check->why, -ENOTSUP,
+			      "it uses the C library musl, and xtrace needs glibc; CUDA does, too");
+	if (!find_module(target, "libc.so.6") && !find_module(target, "libc-2."))
+		return refuse(&check->why, -ENOTSUP,
+			      "it is a static binary, which cannot load a library; link it "
+			      "dynamically");
+	return 0;
+}
+
+static bool defines(const struct process_module *module, const char *name)
+{
+	struct elf_symbol symbol = {.name = name};
+
+	return module->image && !elf_symbols_find(module->image, module->image_bytes, &symbol, 1) &&
+	       symbol.address;
+}
+
+/* These follow each thread from its creation, and end the process at one that they do not know. */
+static int check_sanitizers(struct check_context *check)
+{
+	static const char *const names[] = {"__tsan_init", "__msan_init", "__hwasan_init"};
+	const struct target *target = check->target;
+
+	for (size_t i = 0; i < target->modules.count; i++) {
+		const struct process_module *module = &target->modules.list[i];
+
+		for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++)
+			if (defines(module, names[n]))
+				return refuse(&check->why, -ENOTSUP,
+					      "'%s' has a sanitizer (%s) that follows each thread; "
+					      "start it with xtrace record instead",
+					      module->path, names[n]);
+		/* A sanitizer without symbols. Those of jemalloc and ASan may be bypassed. */
+		if (module_is_program(target->pid, module) && defines(module, "pthread_create") &&
+		    !defines(module, "mallctl") && !defines(module, "__asan_init"))
+			return refuse(&check->why, -ENOTSUP,
+				      "its program has a pthread_create() of its own, which xtrace "
+				      "would bypass; start it with xtrace record instead");
+	}
+	return 0;
+}
+
+static int check_cuda(struct check_context *check)
+{
+	struct target *target = check->target;
+	const struct process_module *cuda = find_module(target, "libcuda.so");
+
+	if (find_module(target, "libxtrace_inject.so") && !cuda)
+		return refuse(&check->why, -EEXIST,
+			      "it carries xtrace already, which starts when it uses CUDA");
+	if (!cuda)
+		return refuse(&check->why, -ENOENT,
+			      "it has not loaded CUDA (libcuda.so); attach it after it has "
+			      "initialised CUDA, or start it with xtrace record");
+	snprintf(target->cuda_path, sizeof(target->cuda_path), "%s", cuda->path);
+	return 0;
+}
+
+static bool is_same_content(const char *a, const char *b)
+{
+	bool is_same = false;
+	const char *const paths[] = {a, b};
+	void *bytes[2] = {MAP_FAILED, MAP_FAILED};
+	size_t sizes[2] = {0, 0};
+
+	for (int i = 0; i < 2; i++) {
+		int fd = open(paths[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		struct stat status;
+
+		if (fd < 0)
+			continue;
+		if (!fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_size > 0) {
+			sizes[i] = (size_t)status.st_size;
+			bytes[i] = mmap(NULL, sizes[i], PROT_READ, MAP_PRIVATE, fd, 0);
+		}
+		close(fd);
+	}
+	if (bytes[0] != MAP_FAILED && bytes[1] != MAP_FAILED)
+		is_same = sizes[0] == sizes[1] && !memcmp(bytes[0], bytes[1], sizes[0]);
+	for (int i = 0; i < 2; i++)
+		if (bytes[i] != MAP_FAILED)
+			munmap(bytes[i], sizes[i]);
+	return is_same;
+}
+
+bool target_sees(const struct target *target, const char *path, char *why, size_t why_bytes)
+{
+	char there[PATH_MAX + 64];
+	struct stat own, other;
+
+	snprintf(there, sizeof(there), "/proc/%d/root%s", target->pid, path);
+	if (stat(path, &own)) {
+		snprintf(why, why_bytes, "'%s': %s", path, strerror(errno));
+		return false;
+	}
+	if (stat(there, &other)) {
+		snprintf(why, why_bytes, "'%s' is not there in its mount namespace: %s", path,
+			 strerror(errno));
+		return false;
+	}
+	if (own.st_dev == other.st_dev && own.st_ino == other.st_ino)
+		return true;
+	if (S_ISREG(own.st_mode) && S_ISREG(other.st_mode) && is_same_content(path, there))
+		return true;
+	snprintf(why, why_bytes, "'%s' is another %s in its mount namespace", path,
+		 S_ISDIR(own.st_mode) ? "directory" : "file");
+	return false;
+}
+
+static int check_library(struct check_context *check)
+{
+	char there[PATH_MAX + 64], problem[ATTACH_WHY_BYTES / 2];
+	struct statvfs system;
+
+	if (!target_sees(check->target, check->library, problem, sizeof(problem)))
+		return refuse(&check->why, -ENOENT,
+			      "it cannot load xtrace's library: %s; mount or copy the installation "
+			      "of xtrace to the same place there, or run xtrace attach inside its "
+			      "container",
+			      problem);
+	snprintf(there, sizeof(there), "/proc/%d/root%s", check->target->pid, check->library);
+	if (!statvfs(there, &system) && system.f_flag & ST_NOEXEC)
+		return refuse(
+			&check->why, -EACCES,
+			"it cannot load '%s': its file system is mounted with noexec; copy the "
+			"installation of xtrace to another one",
+			check->library);
+	return 0;
+}
+
+/* The library's files would get these numbers. */
+static int check_streams(struct check_context *check)
+{
+	static const char *const names[] = {"input", "output", "error"};
+	char path[64];
+	struct stat status;
+
+	for (int i = 0; i <= STDERR_FILENO; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", check->target->pid, i);
+		if (lstat(path, &status) && errno == ENOENT)
+			return refuse(
+				&check->why, -EBADF,
+				"its standard %s is closed, so it would use a file of xtrace "
+				"instead; start it with /dev/null there, or with xtrace record",
+				names[i]);
+	}
+	return 0;
+}
+
+/* In an order in which each check may rely on those before it. */
+static int (*const checks[])(struct check_context *) = {
+	check_exists,	      take_identity,	check_user,    check_tracer,	   take_lock,
+	check_ptrace,	      check_streams,	check_filters, check_shadow_stack, check_machine,
+	check_library_loader, check_sanitizers, check_cuda,    check_library,
+};
+
+int target_open(struct target *target, pid_t pid, const char *library, char *why, size_t why_bytes)
+{
+	static struct check_context check;
+	int error = 0;
+
+	*target = (struct target){.pid = pid, .lock = -1, .pidfd = -1};
+	check = (struct check_context){
+		.target = target, .library = library, .why = {why, why_bytes}};
+	proc_status_read(&check.own, getpid());
+	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks) && !error; i++)
+		error = checks[i](&check);
+	return error;
+}
+
+char *target_variable(const struct target *target, const char *name)
+{
+	char path[64], *text = malloc(ENVIRONMENT_BYTES_MAX), *value = NULL;
+	size_t length = strlen(name);
+	ssize_t bytes;
+
+	if (!text)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/%d/environ", target->pid);
+	bytes = proc_file_read(path, text, ENVIRONMENT_BYTES_MAX);
+	for (const char *entry = text; bytes > 0 && entry < text + bytes;
+	     entry += strlen(entry) + 1)
+		if (!strncmp(entry, name, length) && entry[length] == '=') {
+			value = strdup(entry + length + 1);
+			break;
+		}
+	free(text);
+	return value;
+}
+
+void target_close(struct target *target)
+{
+	process_modules_free(&target->modules);
+	if (target->lock >= 0)
+		close(target->lock);
+	if (target->pidfd >= 0)
+		close(target->pidfd);
+	target->lock = target->pidfd = -1;
+}
