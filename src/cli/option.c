@@ -292,7 +292,7 @@ static int parse_long(struct option_list *list, void *context, struct cursor *cu
 			return missing_value(argument, row);
 		value = cursor->argv[++cursor->index];
 	}
-	if (row->number && !value && cursor->index + 1 < cursor->argc &&
+	if (row->number && *row->number != '=' && !value && cursor->index + 1 < cursor->argc &&
 	    is_number(cursor->argv[cursor->index + 1]))
 		value = cursor->argv[++cursor->index];
 	return apply(list, context, row, value);

@@ -10,8 +10,8 @@
 
 #include "cli/command.h"
 
-extern const struct command command_record, command_report, command_bench, command_start,
-	command_stop, command_snapshot, command_ps, command_serve, command_top, command_sample,
-	command_env, command_doctor, command_version, command_ci;
+extern const struct command command_record, command_report, command_bench, command_attach,
+	command_start, command_stop, command_snapshot, command_ps, command_serve, command_top,
+	command_sample, command_env, command_doctor, command_version, command_ci;
 
 #endif

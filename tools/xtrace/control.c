@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control.h"
 #include "data_dir.h"
 #include "log/write/snapshot_file.h"
 #include "monotonic.h"
@@ -333,6 +334,14 @@ static size_t control_all(struct process_list *list, const struct control_reques
 		report(&list->rows[i], control);
 	list->count = count;
 	return confirmed;
+}
+
+bool control_start(struct process_list *list, const char *target, uint64_t duration_ns)
+{
+	const struct control_request control = {
+		.request = XT_REQUEST_START, .duration_ns = duration_ns, .target = target};
+
+	return control_all(list, &control) > 0;
 }
 
 static int run_request(const struct command *command, int argc, char **argv,

@@ -37,10 +37,11 @@ static const struct command command_completion = {
 };
 
 static const struct command *const commands[] = {
-	&command_record,   &command_report, &command_merge,	 &command_diff,	 &command_bench,
-	&command_baseline, &command_ci,	    &command_history,	 &command_ps,	 &command_top,
-	&command_start,	   &command_stop,   &command_snapshot,	 &command_serve, &command_sample,
-	&command_env,	   &command_doctor, &command_completion, &command_help,	 &command_version};
+	&command_record,   &command_report, &command_merge,   &command_diff,	   &command_bench,
+	&command_baseline, &command_ci,	    &command_history, &command_ps,	   &command_top,
+	&command_attach,   &command_start,  &command_stop,    &command_snapshot,   &command_serve,
+	&command_sample,   &command_env,    &command_doctor,  &command_completion, &command_help,
+	&command_version};
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 

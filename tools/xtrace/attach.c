@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xtrace attach: loads the library into a process that runs without it, and starts recording.
+ *
+ * The library starts armed. Recording then starts as with xtrace start, so a process whose attach
+ * was interrupted only costs what an armed one does.
+ */
+#include "commands.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/attach.h"
+#include "capture_options.h"
+#include "control.h"
+#include "data_dir.h"
+#include "info.h"
+#include "install_paths.h"
+#include "processes.h"
+#include "recording_dir.h"
+#include "rotation.h"
+#include "sampler/thread_files.h"
+
+#define ENTRY_POINT	 "xtrace_attach" /* of the library */
+#define SETTINGS_MAX	 64
+#define COMMAND_BYTES	 4096
+#define ARGUMENTS_MAX	 256
+#define READY_TIMEOUT_MS 5000
+#define OWN_PREFIX	 "XTRACE_"
+#define NS_PER_MS	 UINT64_C(1000000)
+#define DURATION_MAX_NS	 (UINT32_MAX * NS_PER_MS) /* as of xtrace start */
+
+struct request {
+	struct capture_options options; /* first: its option rows use this as context */
+	uint64_t duration_ns;
+	bool is_armed; /* as the user asked */
+	pid_t pid;
+	const char *pid_text;
+	struct install_paths paths;
+};
+
+/* The options of xtrace record that make sense for a process that runs already. */
+static const char *const capture_names[] = {
+	"output",
+	"api",
+	"armed",
+	"cpu",
+	"python",
+	"modules",
+	"no-yield",
+	"max-size",
+	"flight-recorder",
+	"snapshot-on",
+	"snapshot-interval",
+	"snapshot-max",
+	"max-overhead",
+};
+
+static const struct option_row option_rows[] = {
+	{"duration", .value = "TIME", .expected = "a time such as 10s or 500ms",
+	 .help = "Stop recording after TIME, and wait for that. Ctrl-C stops earlier",
+	 .apply = option_time, .offset = offsetof(struct request, duration_ns)},
+	{0},
+};
+
+static void list_options(struct option_list *list)
+{
+	struct option_row row[2] = {0};
+
+	for (size_t i = 0; i < sizeof(capture_names) / sizeof(*capture_names); i++)
+		for (const struct option_row *from = capture_option_rows; from->name; from++)
+			if (!strcmp(from->name, capture_names[i])) {
+				row[0] = *from;
+				/* A number after a space would be taken from the process id. */
+				if (row[0].number && *row[0].number != '=')
+					row[0].number = "=HZ";
+				option_list_add(list, row);
+			}
+	option_list_add(list, option_rows);
+}
+
+static int parse_pid(struct request *request, const char *text)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	if (*end || end == text || errno || pid < 1 || pid > INT_MAX) {
+		print_error("'%s' is not the id of a process", text);
+		return STATUS_FAILED;
+	}
+	request->pid = (pid_t)pid;
+	request->pid_text = text;
+	return STATUS_OK;
+}
+
+static int parse(struct request *request, const struct command *command, int argc, char **argv)
+{
+	struct option_list list;
+	int status, count;
+
+	request->options.output = DEFAULT_DATA_DIR;
+	command_list_options(command, &list);
+	status = command_parse(command, &list, request, argc, argv, &count);
+	if (status != COMMAND_GO_ON)
+		return status;
+	if (count > 1)
+		return command_unexpected(argv[2]);
+	if (!count) {
+		print_error("no process given: usage: xtrace attach [OPTION]... PID");
+		return STATUS_FAILED;
+	}
+	request->is_armed = request->options.armed != NULL;
+	if (request->is_armed && option_is_given(&list, "duration")) {
+		print_error("choose one of --armed and --duration");
+		return STATUS_FAILED;
+	}
+	if (option_is_given(&list, "duration") &&
+	    (request->duration_ns < NS_PER_MS || request->duration_ns > DURATION_MAX_NS)) {
+		print_error("choose a time from 1ms to 49 days");
+		return STATUS_FAILED;
+	}
+	if (!request->is_armed)
+		request->options.armed = "armed";
+	status = parse_pid(request, argv[1]);
+	if (!status)
+		status = capture_find_parts(&request->options, &request->paths);
+	return status ? status : COMMAND_GO_ON;
+}
+
+static int refuse(const struct request *request, const char *why)
+{
+	print_error("cannot attach process %d: %s", request->pid, why);
+	return STATUS_FAILED;
+}
+
+/* Whether the process carries xtrace. Then says what to do instead. */
+static bool carries_xtrace(const struct request *request)
+{
+	struct process_list list = {0};
+	bool is_traced = !processes_find_pid(&list, request->pid) && list.count;
+
+	if (is_traced)
+		print_error("process %d carries xtrace already, with the log '%s', and keeps its "
+			    "options; to record: xtrace "
+			    "start %d",
+			    request->pid, list.rows[0].log, request->pid);
+	processes_free(&list);
+	return is_traced;
+}
+
+/* ---- The trace directory. */
+
+/* The process joins a trace that others still record into. */
+static bool is_in_use(const char *path)
+{
+	struct process_list list = {0};
+	bool is_alive = false;
+
+	if (info_is_ours(path) && !processes_find_directory(&list, path))
+		for (size_t i = 0; i < list.count && !is_alive; i++)
+			is_alive = process_is_alive(&list.rows[i]);
+	processes_free(&list);
+	return is_alive;
+}
+
+/* The command line of the process. Returns the number of arguments. */
+static size_t read_command(pid_t pid, char *text, char **arguments)
+{
+	char path[64];
+	size_t count = 0;
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	length = proc_file_read(path, text, COMMAND_BYTES);
+	for (char *at = text; at < text + length && count < ARGUMENTS_MAX; at += strlen(at) + 1)
+		arguments[count++] = at;
+	arguments[count] = NULL;
+	return count;
+}
+
+/* Returns 0 or -errno after an error message. dir->path is set. */
+static int make_dir(const struct request *request, struct recording_dir *dir)
+{
+	char text[COMMAND_BYTES], *arguments[ARGUMENTS_MAX + 1];
+	struct info info = {.command = arguments};
+	struct timespec now;
+	int error;
+
+	if (is_in_use(request->options.output)) {
+		error = data_dir_check_owner(request->options.output);
+		dir->path = error ? NULL : realpath(request->options.output, NULL);
+		return error ? error : dir->path ? 0 : -errno;
+	}
+	error = recording_dir_create(request->options.output, dir);
+	if (error)
+		return error;
+	read_command(request->pid, text, arguments);
+	clock_gettime(CLOCK_REALTIME, &now);
+	info.start_realtime_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return recording_dir_begin(dir, &info);
+}
+
+/* Nothing was recorded: the trace that was there before comes back. */
+static void undo_dir(struct recording_dir *dir)
+{
+	char info[PATH_MAX];
+
+	/* Without a claim, the directory is not ours, or is as before already. */
+	if (dir->claim < 0)
+		return;
+	close(dir->claim);
+	dir->claim = -1;
+	if (dir->older)
+		rotation_settle(dir->place, ROTATION_NOW);
+	else if (dir->is_made)
+		data_dir_remove(dir->place);
+	else if (snprintf(info, sizeof(info), "%s/%s", dir->place, DATA_DIR_INFO) <
+		 (int)sizeof(info))
+		unlink(info);
+}
+
+/* ---- The settings. */
+
+struct settings {
+	struct capture_environment environment;
+	struct attach_setting list[SETTINGS_MAX];
+	size_t count;
+	char *start_values[16]; /* owned: the process's own variables */
+	size_t start_count;
+	char own_cupti[PATH_MAX + 32];
+};
+
+static void add_setting(struct settings *settings, const char *name, const char *value)
+{
+	if (value && settings->count < SETTINGS_MAX)
+		settings->list[settings->count++] =
+			(struct attach_setting){.name = name, .value = value};
+}
+
+/* Variables of the process that the library uses. It must not read its environment any more. */
+static void add_start_values(struct settings *settings, const struct target *target)
+{
+	static const char *const names[] = {
+		"VIRTUAL_ENV",
+		"CUDA_HOME",
+		"CUDA_PATH",
+		"RANK",
+		"LOCAL_RANK",
+		"WORLD_SIZE",
+		"OMPI_COMM_WORLD_RANK",
+		"PMI_RANK",
+		"SLURM_PROCID",
+		"LD_LIBRARY_PATH", /* may be long */
+	};
+	size_t first = settings->count;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		char *value = target_variable(target, names[i]);
+
+		add_setting(settings, names[i], value);
+		settings->start_values[settings->start_count++] = value;
+	}
+	for (size_t i = first; i < settings->count; i++)
+		settings->list[i].is_optional = true;
+}
+
+/* Variables of this shell. The library uses the first setting of a name. */
+static void add_own_variables(struct settings *settings)
+{
+	for (char **entry = environ; *entry; entry++) {
+		char *equals = strchr(*entry, '=');
+		char *name = equals && !strncmp(*entry, OWN_PREFIX, strlen(OWN_PREFIX))
+				     ? strndup(*entry, (size_t)(equals - *entry))
+				     : NULL;
+
+		/* Used until this program ends, so it is not freed. */
+		if (name)
+			add_setting(settings, name, equals + 1);
+	}
+}
+
+/* A program on the simulated GPU needs the simulated CUPTI. */
+static void add_simulator(struct settings *settings, const struct request *request,
+			  const struct target *target)
+{
+	char folder[PATH_MAX], cuda[PATH_MAX];
+
+	snprintf(cuda, sizeof(cuda), "%s", target->cuda_path);
+	if (!realpath(request->paths.simulator, folder) || strcmp(dirname(cuda), folder) != 0)
+		return;
+	snprintf(settings->own_cupti, sizeof(settings->own_cupti), "%s/libcupti.so", folder);
+	add_setting(settings, "XTRACE_CUPTI", settings->own_cupti);
+}
+
+static int make_settings(struct settings *settings, const struct request *request,
+			 const struct target *target, const char *data_dir)
+{
+	int error = capture_environment_make(&settings->environment, &request->options,
+					     &request->paths, data_dir);
+
+	if (error)
+		return error;
+	for (size_t i = 0; i < settings->environment.count; i++)
+		if (!strncmp(settings->environment.entries[i].name, OWN_PREFIX, strlen(OWN_PREFIX)))
+			add_setting(settings, settings->environment.entries[i].name,
+				    settings->environment.entries[i].value);
+	/* The library would wait for the program's profiler calls, which may be over. */
+	add_setting(settings, "XTRACE_CAPTURE_RANGE", "");
+	/* --duration and xtrace start say when to record. */
+	add_setting(settings, "XTRACE_DUTY", "");
+	add_own_variables(settings);
+	add_simulator(settings, request, target);
+	add_start_values(settings, target);
+	return 0;
+}
+
+static void free_settings(struct settings *settings)
+{
+	capture_environment_free(&settings->environment);
+	for (size_t i = 0; i < settings->start_count; i++)
+		free(settings->start_values[i]);
+}
+
+/* ---- The steps. */
+
+/* Returns 0, or -errno after an error message; -EINPROGRESS as attach_process() does. */
+static int load_library(const struct request *request, struct target *target, const char *data_dir,
+			const sigset_t *mask)
+{
+	static struct settings settings;
+	char why[ATTACH_WHY_BYTES], library_dir[PATH_MAX];
+	struct attach_request attach = {
+		.library = request->paths.injected,
+		.library_dir = library_dir,
+		.entry = ENTRY_POINT,
+		.settings = settings.list,
+		.mask = mask,
+	};
+	int error = make_settings(&settings, request, target, data_dir);
+
+	snprintf(library_dir, sizeof(library_dir), "%s", request->paths.injected);
+	dirname(library_dir);
+	attach.setting_count = settings.count;
+	snprintf(why, sizeof(why), "out of memory");
+	if (!error)
+		error = attach_process(target, &attach, why, sizeof(why));
+	free_settings(&settings);
+	if (error)
+		refuse(request, why);
+	return error;
+}
+
+/* The library can start only if the process can write to the directory. */
+static int check_dir(const struct request *request, const struct target *target, const char *path)
+{
+	char problem[ATTACH_WHY_BYTES / 2], why[ATTACH_WHY_BYTES];
+
+	if (target_sees(target, path, problem, sizeof(problem)))
+		return STATUS_OK;
+	snprintf(why, sizeof(why),
+		 "it cannot write the trace: %s; choose a directory that both can see, with -o",
+		 problem);
+	return refuse(request, why);
+}
+
+/* The tracer takes requests once it has published its state. */
+static void wait_until_ready(const struct traced_process *process)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+	struct process_status status;
+
+	for (int i = 0; i < READY_TIMEOUT_MS; i++) {
+		if (process_status_read(process, &status) || status.state != XT_STATE_UNKNOWN)
+			return;
+		nanosleep(&nap, NULL);
+	}
+}
+
+static int record(const struct request *request)
+{
+	struct process_list list = {0};
+	int status = STATUS_FAILED;
+
+	print_note("attached process %d: NVTX ranges, and memory allocated before, are not in its "
+		   "trace",
+		   request->pid);
+	if (processes_find_pid(&list, request->pid))
+		print_error("process %d has ended", request->pid);
+	else if (request->is_armed)
+		print_note("%s: nothing has been recorded yet; to start: xtrace start %d",
+			   list.rows[0].log, request->pid);
+	if (list.count)
+		wait_until_ready(&list.rows[0]);
+	if (list.count &&
+	    (request->is_armed || control_start(&list, request->pid_text, request->duration_ns)))
+		status = STATUS_OK;
+	processes_free(&list);
+	return status;
+}
+
+static int attach(const struct request *request, struct target *target)
+{
+	struct recording_dir dir = {.older_claim = -1, .claim = -1};
+	sigset_t ends, mask;
+	int error;
+
+	/* They take effect once the directory is as before, or the process is changed. */
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &ends, &mask);
+	error = make_dir(request, &dir);
+	if (!error && check_dir(request, target, dir.path))
+		error = -ENOENT;
+	if (!error)
+		error = load_library(request, target, dir.path, &mask);
+	if (error && error != -EINPROGRESS)
+		undo_dir(&dir);
+	recording_dir_close(&dir);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	return error ? STATUS_FAILED : STATUS_OK;
+}
+
+static int run_attach(const struct command *command, int argc, char **argv)
+{
+	static struct request request;
+	char why[ATTACH_WHY_BYTES];
+	struct target target;
+	int status = parse(&request, command, argc, argv);
+
+	if (status != COMMAND_GO_ON)
+		return status;
+	if (carries_xtrace(&request))
+		return STATUS_FAILED;
+	if (target_open(&target, request.pid, request.paths.injected, why, sizeof(why)))
+		status = refuse(&request, why);
+	else
+		status = attach(&request, &target);
+	target_close(&target);
+	return status ? status : record(&request);
+}
+
+static const char details[] =
+	"  xtrace attach --duration 10s -o trace 1234; xtrace report trace\n\n"
+	"The process must belong to you, and the rules for ptrace must allow it; otherwise the "
+	"error\n"
+	"says which rule forbids it, and how to be allowed. One thread that waits in a system call "
+	"is\n"
+	"stopped for some milliseconds. Ctrl-C before that changes nothing, and the process "
+	"continues\n"
+	"even if this command is killed. If xtrace does not start in it within 30 s, it does not "
+	"start\n"
+	"later either, unless the error says so.\n\n"
+	"NVTX ranges are missing, because NVTX looks for tools at its first use only. Memory "
+	"counts\n"
+	"from now on, and graphs that exist appear under the call that launches them.\n\n"
+	"The library stays in the process. Later: xtrace stop PID, xtrace start PID.\n\n"
+	"Exit status: 0 if the process records, or is armed; else 2.\n";
+
+const struct command command_attach = {
+	.name = "attach",
+	.arguments = "[OPTION]... PID",
+	.summary = "Record a process that was started without xtrace",
+	.details = details,
+	.operand = "PID",
+	.list_options = list_options,
+	.run = run_attach,
+};
