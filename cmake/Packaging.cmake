@@ -52,6 +52,7 @@ install(PROGRAMS tests/gpu/serving.py DESTINATION share/xtrace RENAME gpu-servin
 install(PROGRAMS tests/gpu/model_server.py DESTINATION share/xtrace)
 install(PROGRAMS tests/gpu/nccl.py DESTINATION share/xtrace RENAME gpu-nccl.py)
 install(PROGRAMS tests/gpu/ranks.py DESTINATION share/xtrace RENAME gpu-ranks.py)
+install(PROGRAMS tests/gpu/ranks_work.py DESTINATION share/xtrace)
 install(PROGRAMS tests/gpu/diff.sh DESTINATION share/xtrace RENAME gpu-diff.sh)
 install(FILES tests/gpu/work.c DESTINATION share/xtrace/samples)
 install(PROGRAMS tests/gpu/patterns.sh DESTINATION share/xtrace)

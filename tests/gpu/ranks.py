@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests who is late in PyTorch's data parallel training (DDP, NCCL), on real GPUs.
+"""Tests who is late in distributed training with PyTorch and NCCL, on real GPUs.
 
-    tests/gpu/ranks.py BIN [--ranks N] [-o RESULTS]   # BIN: the folder of xtrace and xtrace-merge
+    tests/gpu/ranks.py BIN [--ranks N] [--kind KIND]... [--slow WAY]... [--cost ROUNDS]
+                       [-o RESULTS] [-k DIR]        # BIN: the folder of xtrace and xtrace-merge
 
-Each rank has a GPU of its own. With fewer GPUs, ranks share them if this NCCL allows it. One rank
-is made slow in three ways: its loader sleeps, one of its kernels takes longer, or it pauses at
-random places. Checks that xtrace names the rank and the line, and that otherwise nobody waits.
+Each rank has a GPU of its own. With fewer GPUs, ranks share them if this NCCL allows it. The last
+rank is made late in three ways: its loader sleeps, one of its kernels takes longer, or it pauses at
+random. ranks_work.py has the kinds of training. Checks:
+- The verdict names the rank and the line, and nobody if no rank is late.
+- The transfer times of all-reduces are what CUDA events measure around them.
+- If the clocks of two ranks count as those of two hosts, their offset, which is 0 here, is within
+  the stated error.
+- With --cost: steps of all ranks with and without recording, in alternating jobs.
 
 Prints the results. Exit status: 0 success, 1 a check failed, 77 no PyTorch, NCCL or GPU, or NCCL
 refuses several ranks on one GPU.
@@ -14,143 +20,198 @@ refuses several ranks on one GPU.
 
 import argparse
 import json
+import math
 import os
-import random
+import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 SKIPPED = 77
-STEPS, WARM_UP = 40, 5
-LATE_RANK, LATE_S = 1, 0.008
-# The functions that may be to blame. A pause can be anywhere in a step.
+KINDS = ("ddp", "fsdp", "tensor", "graph")
+# The functions that may be to blame. After a pause, the first work of the step comes late.
 EXPECTED = {"none": None, "loader": ("load_batch",), "kernel": ("extra_work",),
-            "pause": ("train_step", "load_batch", "forward", "extra_work", "main")}
+            "pause": ("train_step", "Eager.step", "Replayed.step", "Block.forward")}
+WORK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ranks_work.py")
+TRANSFER_RATIO = (0.7, 1.15)  # of small all-reduces, a part is the gap between two kernels
+# Makes a rank look as if it ran on a second host, with a kernel that was booted separately.
+OTHER_HOST = ["unshare", "--mount", "--uts", "sh", "-c",
+              'echo other >/proc/sys/kernel/hostname && mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"']
+PORT = 29511
 
 
-def load_batch(torch, slow, is_late):
-    if slow == "loader" and is_late:
-        time.sleep(LATE_S)
-    return torch.randn(64, 1024, device="cuda")
+class Job:
+    """Runs one process per rank. `data`: the folder for the traces, or None for no tracer."""
+
+    def __init__(self, args, kind, slow, data=None, steps=200, prefix=()):
+        self.logs = [os.path.join(data, str(rank)) for rank in range(args.ranks)] if data else []
+        processes = []
+        for rank in range(args.ranks):
+            environment = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank),
+                               WORLD_SIZE=str(args.ranks), MASTER_ADDR="127.0.0.1",
+                               MASTER_PORT=str(PORT), NCCL_MULTI_RANK_GPU_ENABLE="1",
+                               NCCL_NVLS_ENABLE="0")
+            command = [sys.executable, WORK, "--kind", kind, "--slow", slow, "--steps", str(steps)]
+            if data:
+                os.makedirs(self.logs[rank])
+                command = [args.xtrace, "record", "-o", self.logs[rank], "--", *command]
+            if rank == args.ranks - 1:
+                command = [*prefix, *command]
+            processes.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE,
+                                              stderr=subprocess.PIPE, text=True))
+        outputs = [process.communicate(timeout=240) for process in processes]
+        self.statuses = [process.returncode for process in processes]
+        self.errors = "".join(error for _, error in outputs)
+        if SKIPPED in self.statuses or "Duplicate GPU" in self.errors:
+            print("cannot run %d ranks: no PyTorch, NCCL or GPU for each" % args.ranks)
+            sys.exit(SKIPPED)
+        self.said = [] if any(self.statuses) else [json.loads(out.splitlines()[-1])
+                                                   for out, _ in outputs]
 
 
-def extra_work(torch, square, count):
-    for _ in range(count):
-        square = torch.mm(square, square).clamp_(-1, 1)
-    return square
+class Checks:
+    def __init__(self, args):
+        self.args, self.results, self.problems = args, {}, []
 
-
-def train_step(torch, model, optimizer, args, is_late, square):
-    batch = load_batch(torch, args.slow, is_late)
-    extra_work(torch, square, 1 + (12 if args.slow == "kernel" and is_late else 0))
-    if args.slow == "pause" and is_late and random.random() < 0.5:
-        time.sleep(2 * LATE_S)
-    loss = model(batch).square().mean()
-    loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
-    torch.cuda.synchronize()
-
-
-def work(args):
-    try:
-        import torch
-        import torch.distributed as dist
-    except ImportError:
-        sys.exit(SKIPPED)
-    rank = int(os.environ["RANK"])
-    if not torch.cuda.is_available() or not dist.is_nccl_available():
-        sys.exit(SKIPPED)
-    torch.cuda.set_device(rank % torch.cuda.device_count())
-    dist.init_process_group("nccl")
-    layers = [layer for _ in range(6) for layer in (torch.nn.Linear(1024, 1024), torch.nn.ReLU())]
-    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers).cuda())
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
-    square = torch.eye(2048, device="cuda")
-    for step in range(STEPS):
-        train_step(torch, model, optimizer, args, rank == LATE_RANK and step >= WARM_UP, square)
-    dist.barrier()
-    dist.destroy_process_group()
-
-
-def run_job(folder, data, slow, ranks):
-    """Runs all ranks under xtrace. Returns their exit statuses and the output of the first."""
-    processes = []
-    for rank in range(ranks):
-        environment = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(ranks),
-                           MASTER_ADDR="127.0.0.1", MASTER_PORT="29511",
-                           NCCL_MULTI_RANK_GPU_ENABLE="1", NCCL_NVLS_ENABLE="0")
-        processes.append(subprocess.Popen(
-            [os.path.join(folder, "xtrace"), "record", "-o", os.path.join(data, str(rank)), "--",
-             sys.executable, os.path.abspath(__file__), "--work", "--slow", slow],
-            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
-    texts = [process.communicate(timeout=240)[0] for process in processes]
-    return [process.returncode for process in processes], texts
-
-
-def check(folder, data, slow, ranks, problems):
-    logs = [os.path.join(data, str(rank)) for rank in range(ranks)]
-    summary = json.loads(subprocess.run(
-        [os.path.join(folder, "xtrace-merge"), *logs, "--quiet", "--summary", "-"], check=True,
-        capture_output=True, text=True).stdout)
-    found = summary.get("collectives")
-    if not found:
-        problems.append(f"{slow}: no collectives")
-        return None
-    verdict = found["verdict"]
-
-    def expect(condition, text):
+    def expect(self, condition, name, text):
         if not condition:
-            problems.append(f"{slow}: {text}: {verdict['text']}")
+            self.problems.append("%s: %s" % (name, text))
 
-    expect(found["matched"] and not found["partial"] and not found["mismatches"],
-           "%d matched, %d partial, %d different" % (found["matched"], found["partial"],
-                                                      len(found["mismatches"])))
-    if EXPECTED[slow]:
-        expect(verdict["kind"] == "rank" and verdict.get("rank") == LATE_RANK, "not the late rank")
-        expect(verdict.get("where", "").startswith(EXPECTED[slow]), "not its line")
-    else:
-        expect(verdict["kind"] == "none" or verdict["share"] < 0.1, "nobody was made late")
-    return {"verdict": verdict, "matched": found["matched"], "by_order": found["by_order"],
-            "groups": found["groups"][:4]}
+    def run_job(self, name, *values, **named):
+        job = Job(self.args, *values, **named)
+        if not job.said:
+            self.problems.append("%s: exit statuses %s" % (name, job.statuses))
+            print(name, job.errors[-3000:])
+        return job if job.said else None
+
+    def collectives(self, job):
+        text = subprocess.run([self.args.merge, *job.logs, "--quiet", "--summary", "-"], check=True,
+                              capture_output=True, text=True).stdout
+        return json.loads(text).get("collectives")
+
+    def verdict(self, kind, slow, data):
+        name = "%s %s" % (kind, slow)
+        job = self.run_job(name, kind, slow, os.path.join(data, kind, slow))
+        found = job and self.collectives(job)
+        if not found:
+            self.problems.append("%s: no collectives" % name)
+            return
+        verdict, expected = found["verdict"], EXPECTED[slow]
+        self.expect(found["matched"] and not found["partial"] and not found["mismatches"], name,
+                    "%d matched, %d partial, %d differ" % (found["matched"], found["partial"],
+                                                           len(found["mismatches"])))
+        if expected:
+            self.expect(verdict["kind"] == "rank" and verdict.get("rank") == self.args.ranks - 1,
+                        name, "not the late rank: " + verdict["text"])
+            self.expect(verdict.get("where", "").startswith(expected), name,
+                        "not its line: " + verdict["text"])
+        else:
+            self.expect(verdict["kind"] == "none" or verdict["share"] < 0.1, name,
+                        "nobody is late: " + verdict["text"])
+        self.results[name] = {
+            "verdict": verdict["text"], "collectives": found["count"], "matched": found["matched"],
+            "by_order": found["by_order"], "step_ms": [said["step_ms"] for said in job.said],
+            "all_reduce_us": self.transfers(name, found, job.said)}
+
+    def transfers(self, name, found, said):
+        """By bytes: microseconds by CUDA events, and by xtrace."""
+        rows = {}
+        for size in said[0]["all_reduce_us"]:
+            events_us = statistics.mean(answer["all_reduce_us"][size] for answer in said)
+            groups = [group for group in found["groups"]
+                      if group["bytes"] == int(size) and group["operation"] == "AllReduce"]
+            self.expect(len(groups) == 1, name, "%d groups of %s bytes" % (len(groups), size))
+            for group in groups:
+                transfer_us = group["transfer_ns"] / group["count"] / 1e3
+                rows[size] = [round(events_us, 1), round(transfer_us, 1)]
+                low, high = TRANSFER_RATIO
+                self.expect(low <= transfer_us / events_us <= high, name,
+                            "an all-reduce of %s bytes takes %.1f us, by events %.1f us"
+                            % (size, transfer_us, events_us))
+        return rows
+
+    def clocks(self, data):
+        boot_id = os.path.join(data, "boot_id")
+        with open(boot_id, "w", encoding="ascii") as file:
+            file.write("01234567-89ab-cdef-0123-456789abcdef\n")
+        job = self.run_job("clocks", "ddp", "none", os.path.join(data, "clocks"),
+                           prefix=[*OTHER_HOST, boot_id])
+        clocks = job and self.collectives(job)["clocks"]
+        if not clocks:
+            return
+        self.results["clocks"] = clocks
+        self.expect(len(clocks) == 2 and all(clock["is_aligned"] for clock in clocks), "clocks",
+                    "%s" % clocks)
+        for clock in clocks:
+            self.expect(abs(clock["offset_ns"]) <= clock["error_ns"], "clocks",
+                        "the offset is 0, not %d ns within %d ns" % (clock["offset_ns"],
+                                                                     clock["error_ns"]))
+
+    def cost(self, kind, rounds, data):
+        """Steps with recording, relative to those without, in alternating jobs."""
+        ratios = []
+        for number in range(rounds):
+            times = {}
+            for is_traced in (False, True) if number % 2 else (True, False):
+                folder = os.path.join(data, "cost", kind, str(number)) if is_traced else None
+                job = self.run_job("cost", kind, "none", folder, 400)
+                times[is_traced] = job and max(said["step_ms"] for said in job.said)
+            if all(times.values()):
+                ratios.append(times[True] / times[False])
+                print("cost %s: %.3f ms bare, %.3f ms recorded" % (kind, times[False], times[True]),
+                      flush=True)
+        logs = [math.log(ratio) for ratio in ratios]
+        if len(logs) > 1:
+            self.results["cost " + kind] = {
+                "rounds": len(logs), "percent": round(100 * math.expm1(statistics.mean(logs)), 2),
+                "standard_error": round(100 * statistics.stdev(logs) / math.sqrt(len(logs)), 2)}
+
+
+def run_all(args, data):
+    checks = Checks(args)
+    for kind in args.kind or KINDS:
+        for slow in args.slow or EXPECTED:
+            checks.verdict(kind, slow, data)
+            name = "%s %s" % (kind, slow)
+            print(name, json.dumps(checks.results.get(name)), flush=True)
+        if args.cost:
+            checks.cost(kind, args.cost, data)
+            print(json.dumps(checks.results.get("cost " + kind)), flush=True)
+    if args.clocks:
+        checks.clocks(data)
+        print("clocks", json.dumps(checks.results.get("clocks")), flush=True)
+    return checks
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("bin")
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("-o", "--output")
+    parser.add_argument("--kind", action="append", choices=KINDS)
+    parser.add_argument("--slow", action="append", choices=EXPECTED)
+    parser.add_argument("--cost", type=int, metavar="ROUNDS",
+                        help="also compare steps with and without recording")
+    parser.add_argument("--clocks", action="store_true",
+                        help="also align the clocks of ranks that seem to be on two hosts (as root)")
+    parser.add_argument("-o", "--output", help="also write the results to this file (JSON)")
+    parser.add_argument("-k", "--keep", metavar="DIR", help="keep the logs in this new folder")
     args = parser.parse_args()
     folder = args.bin if os.path.exists(os.path.join(args.bin, "xtrace")) \
         else os.path.join(args.bin, "bin")
-    problems, results = [], {}
-    for slow in EXPECTED:
-        with tempfile.TemporaryDirectory(prefix="xtrace-ranks.") as data:
-            statuses, texts = run_job(folder, data, slow, args.ranks)
-            if SKIPPED in statuses or "Duplicate GPU" in "".join(texts):
-                print("cannot run %d ranks: no PyTorch, NCCL or GPU for each" % args.ranks)
-                sys.exit(SKIPPED)
-            if any(statuses):
-                problems.append(f"{slow}: exit statuses {statuses}")
-                print(texts[0][-3000:])
-                continue
-            results[slow] = check(folder, data, slow, args.ranks, problems)
-        print(slow, json.dumps(results[slow]))
+    args.xtrace = os.path.join(folder, "xtrace")
+    args.merge = os.path.join(folder, "xtrace-merge")
+    with tempfile.TemporaryDirectory(prefix="xtrace-ranks.") as data:
+        if args.keep:
+            os.makedirs(args.keep)
+        checks = run_all(args, args.keep or data)
     if args.output:
         with open(args.output, "w", encoding="utf-8") as file:
-            json.dump({"results": results, "problems": problems}, file, indent=1)
-    for problem in problems:
+            json.dump({"results": checks.results, "problems": checks.problems}, file, indent=1)
+    for problem in checks.problems:
         print("WRONG: " + problem)
-    print("%d problems" % len(problems))
-    sys.exit(1 if problems else 0)
+    print("%d problems" % len(checks.problems))
+    sys.exit(1 if checks.problems else 0)
 
 
 if __name__ == "__main__":
-    if "--work" in sys.argv:
-        worker = argparse.ArgumentParser()
-        worker.add_argument("--work", action="store_true")
-        worker.add_argument("--slow", choices=sorted(EXPECTED))
-        work(worker.parse_args())
-    else:
-        main()
+    main()

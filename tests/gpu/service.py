@@ -11,6 +11,7 @@
 | modules | start and stop in a process that has loaded 1,000 CUDA modules |
 | duty | a duty cycle for a minute: estimates against the program's own counts, and gaps |
 | recorder | a flight recorder for 20 s: triggers, snapshots, size of the log |
+| attach | attach a process that runs bare, record and stop: what is recorded, what it costs |
 | cost | steps and replays of alternating processes: bare, armed, after start and stop |
 
 Prints the results. Exit status: 0 success, 1 a check failed, 77 no PyTorch or GPU.
@@ -32,7 +33,9 @@ SKIPPED = 77
 CYCLES = 200
 DUTY_S = 60
 MODULES = 1000
-LIMITS = {"start_ms": 100, "stop_ms": 1000, "gap_ms": 5, "armed_percent": 0.5}
+LIMITS = {"start_ms": 100, "stop_ms": 1000, "gap_ms": 5, "armed_percent": 0.5,
+          "attach_gap_ms": 100, "attach_percent": 35}
+ADDS = 20  # kernels of each kind in a step of the part attach
 
 
 # ---- the programs
@@ -138,6 +141,41 @@ def program_modules():
         say(gaps=gaps, end=float(x[0]))
     ended.set()
     thread.join()
+
+
+def eager_step(x):
+    for _ in range(ADDS):
+        x.add_(1.0)
+
+
+def graph_step(graph):
+    graph.replay()
+
+
+def program_attach():
+    import torch
+    x = torch.zeros(1 << 12, device="cuda")
+    eager_step(x)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(ADDS):
+            x.mul_(1.0)
+    torch.cuda.synchronize()
+    ended, steps = threading.Event(), []
+
+    def answer():
+        for _ in sys.stdin:
+            say(steps=list(steps))
+        ended.set()
+
+    threading.Thread(target=answer).start()
+    say(ready=True)
+    while not ended.is_set():
+        start = time.monotonic()
+        eager_step(x)
+        graph_step(graph)
+        torch.cuda.synchronize()
+        steps.append((start, time.monotonic() - start))
 
 
 def program_cost():
@@ -251,12 +289,15 @@ def program_recorder():
 class Program:
     """A program of this file that waits for lines on stdin and answers with JSON."""
 
+    last = None
+
     def __init__(self, args, name, mode, folder):
         command = [sys.executable, os.path.abspath(__file__), "--program", name]
         if mode is not None:
             os.makedirs(os.path.dirname(folder), exist_ok=True)
             command = [args.xtrace, "record", "-o", folder, *mode, "--", *command]
         self.data = folder
+        Program.last = self
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
         self.answer()
@@ -287,6 +328,15 @@ class Program:
 
 class Failure(Exception):
     pass
+
+
+def why_ended():
+    """What the last program says if it has ended by itself."""
+    process = Program.last.process
+    time.sleep(1)
+    if process.poll() is None:
+        return ""
+    return "; the program ended with status %d: %s" % (process.returncode, process.stderr.read())
 
 
 class Part:
@@ -419,9 +469,9 @@ class Duty(Part):
         for name, truth in said["counts"].items():
             of_name = [row for row in rows if any(frame.startswith(name + " ")
                                                   for frame in frames[row["path"]])]
-            estimate = sum(row["value"] for row in of_name)
-            error = sum(row["error"] for row in of_name)
-            self.results[name] = {"kernels": truth, "estimate": estimate, "error": round(error)}
+            estimate = sum(row["estimate"] for row in of_name)
+            error = sum(row["estimate_error"] for row in of_name)
+            self.results[name] = {"kernels": truth, "estimate": estimate, "error": error}
             self.expect(abs(estimate - truth) <= 2 * error,
                         "%s: %d of %d kernels" % (name, estimate, truth))
 
@@ -452,6 +502,59 @@ class Recorder(Part):
         self.results = {"snapshots": len(logs), "triggers": sorted(found), "log_bytes": sizes}
         for name, trigger in self.TRIGGERS.items():
             self.expect(name in found, "%s took no snapshot" % trigger)
+
+
+class Attach(Part):
+    def run(self, folder):
+        program = Program(self.args, "attach", None, folder)
+        time.sleep(2)
+        began = time.monotonic()
+        self.control("attach", "-o", folder, str(program.pid))
+        recording = time.monotonic()
+        time.sleep(3)
+        stopping = time.monotonic()
+        self.control("stop", str(program.pid))
+        ended = time.monotonic()
+        time.sleep(2)
+        steps = program.ask("")["steps"]
+        program.end()
+        self.check(folder, steps, began, recording, stopping, ended)
+
+    def check(self, folder, steps, began, recording, stopping, ended):
+        def median_ms(start, end):
+            return statistics.median(length for at, length in steps
+                                     if start <= at and at + length <= end) * 1e3
+
+        rows, summary = self.counts(folder)
+        kernels = {name: sum(count for path, count in rows
+                             if name in path and "[GPU_Kernel]" in path)
+                   for name in ("eager_step", "graph_step")}
+        unattributed = sum(count for path, count in rows if "[unattributed]" in path)
+        inside = sum(recording <= at and at + length <= stopping for at, length in steps)
+        touched = sum(began <= at + length and at <= ended for at, length in steps)
+        bare_ms, stopped_ms = median_ms(0, began), median_ms(ended, math.inf)
+        trust = summary["trust"]
+        self.results = {
+            "attach_ms": (recording - began) * 1e3, "stop_ms": (ended - stopping) * 1e3,
+            "steps": [inside, touched], "kernels": kernels, "unattributed": unattributed,
+            "step_ms": {"bare": bare_ms, "recorded": median_ms(recording, stopping),
+                        "stopped": stopped_ms},
+            "longest_step_ms": max(length for at, length in steps
+                                   if began <= at + length and at <= ended) * 1e3,
+            "trust": trust["word"], "reasons": trust["reasons"],
+        }
+        for name, count in kernels.items():
+            self.expect(inside * ADDS <= count <= touched * ADDS,
+                        "%s: %d kernels, but %d to %d steps" % (name, count, inside, touched))
+        self.expect(inside, "no step was recorded")
+        self.expect(not unattributed, "%d pieces of GPU work have no call" % unattributed)
+        self.expect(trust["word"] == "complete", "trust: %s" % trust["reasons"])
+        self.expect(any("attached" in reason for reason in trust["reasons"]),
+                    "the log does not say that it was attached")
+        self.expect(self.results["longest_step_ms"] <= LIMITS["attach_gap_ms"],
+                    "a step waited for the attach, the start or the stop")
+        self.expect(stopped_ms <= bare_ms * (1 + LIMITS["attach_percent"] / 100),
+                    "steps are slower after the stop")
 
 
 def interval(ratios):
@@ -505,9 +608,10 @@ class Cost(Part):
 
 
 PARTS = {"cycles": Cycles, "graphs": Graphs, "modules": Modules, "duty": Duty,
-         "recorder": Recorder, "cost": Cost}
+         "recorder": Recorder, "attach": Attach, "cost": Cost}
 PROGRAMS = {"cycles": program_cycles, "graphs": program_graphs, "modules": program_modules,
-            "duty": program_duty, "recorder": program_recorder, "cost": program_cost}
+            "duty": program_duty, "recorder": program_recorder, "attach": program_attach,
+            "cost": program_cost}
 
 
 def main():
@@ -541,7 +645,7 @@ def main():
             try:
                 part.run(os.path.join(folder, name))
             except Failure as failure:
-                part.problems.append(str(failure))
+                part.problems.append(str(failure) + why_ended())
             results[name] = part.results
             problems += ["%s: %s" % (name, problem) for problem in part.problems]
             print(json.dumps({name: part.results}, indent=1), flush=True)

@@ -13,6 +13,7 @@ BIN is the folder of xtrace. --simulated uses the simulated GPU instead of PyTor
 | recording | everything is recorded |
 | cycles | xtrace start and stop, one after the other |
 | flight | a flight recorder, snapshots, and a slow request that triggers one |
+| attached | a server that runs bare is attached in the middle |
 | killed | the server is killed while it is recorded, and starts again in the same directory |
 
 Each round runs all scenarios, each with a server of its own, in alternating order. Prints the
@@ -21,6 +22,7 @@ its kernels. Exit status: 0 success, 1 a check failed, 77 no PyTorch or GPU.
 """
 
 import argparse
+import bisect
 import collections
 import http.client
 import json
@@ -61,6 +63,7 @@ class Load:
     def __init__(self, port, seconds):
         self.port, self.end = port, time.monotonic() + seconds
         self.latencies, self.counts, self.broken = [], collections.Counter(), 0
+        self.so_far = [0] * CLIENTS
         self.lock, self.done = threading.Lock(), threading.Event()
         self.threads = [threading.Thread(target=self.client, args=(number,)) for number in range(CLIENTS)]
         for thread in self.threads:
@@ -76,6 +79,7 @@ class Load:
                 ask(connection, kind)
                 latencies.append((time.perf_counter() - began) * 1e3)
                 counts[kind] += 1
+                self.so_far[number] += 1
                 time.sleep(PAUSE_S)
         except (OSError, http.client.HTTPException, Failure):
             broken = 1
@@ -163,7 +167,7 @@ class Log:
                    statuses=(0,) if is_complete else (0, 1))
             self.read(sqlite3.connect(database))
         if is_complete:
-            expect(self.trust == "complete", "trust: %s" % self.trust)
+            expect(self.trust.startswith("complete"), "trust: %s" % self.trust)
             expect(not self.losses, "lost: %s" % self.losses)
         expect(not self.unattributed, "%d pieces of GPU work have no call" % self.unattributed)
 
@@ -181,14 +185,19 @@ class Log:
                 self.unattributed += 1
             kernels[call] += 1
             paths.setdefault(call, path)
-        calls = collections.defaultdict(list)
-        for row in database.execute("SELECT thread_id, start_ns, id FROM api_call ORDER BY start_ns"):
-            calls[row[0]].append(row[1:])
+        starts, calls = collections.defaultdict(list), collections.defaultdict(list)
+        for thread, start, call in database.execute(
+                "SELECT thread_id, start_ns, id FROM api_call ORDER BY start_ns"):
+            starts[thread].append(start)
+            calls[thread].append(call)
+        self.kernel_count = sum(kernels.values())
         self.requests = []  # (start, duration in ns or None, kernels, a path)
         for thread, start, duration in database.execute(
                 "SELECT r.thread_id, r.start_ns, r.duration_ns FROM nvtx_range r JOIN name n "
                 "ON n.id = r.name_id WHERE n.text = 'request' ORDER BY r.start_ns"):
-            inside = [call for at, call in calls[thread] if start <= at <= start + (duration or 0)]
+            first = bisect.bisect_left(starts[thread], start)
+            last = bisect.bisect_right(starts[thread], start + (duration or 0))
+            inside = calls[thread][first:last]
             self.requests.append((start, duration, sum(kernels[call] for call in inside),
                                   [paths[call] for call in inside if call in paths]))
         database.close()
@@ -251,7 +260,7 @@ class Scenario:
                "the server counted %s, the clients %s" % (counts, dict(load.counts)))
         if self.mode is not None:
             expect(re.search(r"\b0 lost", server.said), "lost: %s" % server.said)
-            self.check(server, sum(counts.values()))
+        self.check(server, sum(counts.values()))
         return load.latencies
 
     def during(self, server, load):
@@ -356,6 +365,31 @@ class Flight(Scenario):
         return os.path.join(data, name)
 
 
+class Attached(Scenario):
+    """Ranges are missing, because NVTX was loaded before."""
+
+    def during(self, server, load):
+        time.sleep(self.args.seconds / 3)
+        before = sum(load.so_far)
+        began = time.monotonic()
+        xtrace(self.args, "attach", "-o", self.data, str(server.pid))
+        self.notes = {"attach_ms": round((time.monotonic() - began) * 1e3, 1)}
+        after = sum(load.so_far)
+        load.finish()
+        total = sum(load.so_far)
+        self.at_least, self.at_most = total - after - CLIENTS, total - before + CLIENTS
+
+    def check(self, server, count):
+        log = Log(self.args, self.data)
+        self.notes["recorded"] = "%d kernels of %d to %d requests" % (log.kernel_count,
+                                                                      self.at_least, self.at_most)
+        expect(self.at_least > 0, "the load ended before the attach")
+        of_request = SIMULATED_KERNELS if self.args.simulated else 12
+        expect(log.kernel_count >= self.at_least * of_request, self.notes["recorded"])
+        if self.args.simulated:
+            expect(log.kernel_count <= self.at_most * of_request, self.notes["recorded"])
+
+
 class Killed(Scenario):
     """A supervisor sets the variables and starts the server again. Its latencies are not counted."""
 
@@ -400,7 +434,7 @@ class Killed(Scenario):
 
 
 SCENARIOS = {"bare": Bare, "armed": Armed, "recording": Recording, "cycles": Cycles, "flight": Flight,
-             "killed": Killed}
+             "attached": Attached, "killed": Killed}
 
 
 # ---- results
@@ -433,15 +467,15 @@ def run_rounds(args, folder):
     rounds, notes, problems = {name: [] for name in names}, [], []
     for number in range(args.rounds):
         for name in names if number % 2 else reversed(names):
+            began = time.monotonic()
             scenario = SCENARIOS[name](args, os.path.join(folder, "%s%d" % (name, number)))
             try:
                 rounds[name].append(scenario.run())
             except Failure as failure:
                 problems.append("%s: %s" % (name, failure))
                 rounds[name].append([])
-            if scenario.notes:
-                notes.append({name: scenario.notes})
-                print(json.dumps(notes[-1]), flush=True)
+            notes.append({name: dict(scenario.notes, seconds=round(time.monotonic() - began))})
+            print(json.dumps(notes[-1]), flush=True)
     return rounds, notes, problems
 
 

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Typical PyTorch work, which tools/gpu-check.sh records on a real GPU.
 
-Uses loader processes, pinned and pageable batches, CUDA graphs, NVTX, and backward passes in
-autograd's threads.
+Uses loader processes, pinned and pageable batches, CUDA graphs, NVTX, backward passes in autograd's
+threads, and memory that two processes share.
 """
 
 import torch
-from torch import nn
+from torch import multiprocessing, nn
 from torch.utils.data import DataLoader, Dataset
 
 
@@ -57,11 +57,29 @@ def replay_graph(model):
     return static_output.sum().item()
 
 
+def add_copy(shared, device):
+    """Runs in another process, which opens the memory by its IPC handle."""
+    own = shared.to(device)  # with several GPUs, a copy between two of them
+    own.add_(1)
+    shared.add_(own.to(shared.device))
+    torch.cuda.synchronize(shared.device)
+
+
+def share_memory():
+    shared = torch.ones(1 << 20, device="cuda")
+    other = multiprocessing.get_context("spawn").Process(
+        target=add_copy, args=(shared, "cuda:%d" % (torch.cuda.device_count() - 1)))
+    other.start()
+    other.join()
+    return shared.mean().item()
+
+
 def main():
     with torch.cuda.nvtx.range("all"):
         model = make_model()
         print("loss", train_from_loader(model, pinned=True), train_from_loader(model, pinned=False))
         print("graph", replay_graph(model))
+        print("shared", share_memory())
 
 
 if __name__ == "__main__":

@@ -470,6 +470,20 @@ PART allocations(void)
 	CHECK(cuStreamSynchronize(gpu.streams[0]));
 }
 
+PART managed_memory(void)
+{
+	CUdeviceptr managed;
+
+	CHECK(cuMemAllocManaged(&managed, BYTES, CU_MEM_ATTACH_GLOBAL));
+	memset((void *)managed, 1, BYTES); /* on the CPU, so that pages migrate to the GPU */
+	for (int i = 0; i < 10; i++) {
+		CHECK(cuMemcpyAsync(gpu.device_memory, managed, BYTES, gpu.streams[0]));
+		CHECK(cuMemsetD8Async(managed, 0, BYTES, gpu.streams[0]));
+	}
+	CHECK(cuStreamSynchronize(gpu.streams[0]));
+	CHECK(cuMemFree(managed));
+}
+
 PART peer_copies(CUdevice other_device)
 {
 	CUcontext other;
@@ -623,6 +637,7 @@ int main(void)
 #endif
 	copies();
 	allocations();
+	managed_memory();
 	failed_calls();
 	ranges();
 	if (device_count > 1)
