@@ -161,7 +161,7 @@ static bool carries_xtrace(const struct request *request)
 
 /* ---- The trace directory. */
 
-/* The process joins a trace that others still record into. */
+/* The process joins a trace whose processes still run. */
 static bool is_in_use(const char *path)
 {
 	struct process_list list = {0};
@@ -228,6 +228,16 @@ static void undo_dir(struct recording_dir *dir)
 	else if (snprintf(info, sizeof(info), "%s/%s", dir->place, DATA_DIR_INFO) <
 		 (int)sizeof(info))
 		unlink(info);
+}
+
+/* The process may record from now on, so an older trace cannot come back. */
+static void keep_dir(struct recording_dir *dir)
+{
+	if (dir->claim < 0)
+		return;
+	close(dir->claim);
+	dir->claim = -1;
+	rotation_settle(dir->place, ROTATION_KEEP);
 }
 
 /* ---- The settings. */
@@ -428,6 +438,8 @@ static int attach(const struct request *request, struct target *target)
 		error = load_library(request, target, dir.path, &mask);
 	if (error && error != -EINPROGRESS)
 		undo_dir(&dir);
+	else
+		keep_dir(&dir);
 	recording_dir_close(&dir);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	return error ? STATUS_FAILED : STATUS_OK;
@@ -467,6 +479,10 @@ static const char details[] =
 	"counts\n"
 	"from now on, and graphs that exist appear under the call that launches them.\n\n"
 	"The library stays in the process. Later: xtrace stop PID, xtrace start PID.\n\n"
+	"If DIR holds an older trace, it moves to DIR.old. Until the process carries xtrace, it is "
+	"in\n"
+	"DIR.previous. If processes that record into DIR still run, the process joins their "
+	"trace.\n\n"
 	"Exit status: 0 if the process records, or is armed; else 2.\n";
 
 const struct command command_attach = {

@@ -215,7 +215,10 @@ static int decide(const char *path, const char *waiting, const char *old, enum r
 	int result;
 
 	if (is_there) {
-		look_into(&now, path);
+		if (when == ROTATION_KEEP)
+			now.content = CONTENT_WORK;
+		else
+			look_into(&now, path);
 		look_into(&before, waiting);
 	}
 	if (is_there && before.content == CONTENT_EMPTY) {

@@ -27,6 +27,7 @@
 enum rotation_when {
 	ROTATION_LATER, /* change nothing if a process may still record into an empty DIR */
 	ROTATION_NOW,	/* a new recording is about to take DIR */
+	ROTATION_KEEP,	/* DIR stays, even if it is empty so far */
 };
 
 enum rotation_outcome {

@@ -176,6 +176,26 @@ class Together(Test):
         assert self.counts()
 
 
+class Again(Test):
+    """As with record, an older trace moves to DIR.old."""
+
+    def run(self):
+        pids = []
+        for _ in range(3):
+            with self.service() as program:
+                self.attach(program)
+                program.do("launch")
+                program.end()
+            pids.append(program.pid)
+            places = [self.logs(name) for name in ("data", "data.old", "data.previous")]
+            assert places == [pids[-1:], pids[-2:-1], []], (pids, places)
+
+    def logs(self, name):
+        path = os.path.join(self.folder, name)
+        names = os.listdir(path) if os.path.exists(path) else []
+        return [int(log.split(".")[-2]) for log in names if log.endswith(".xtr")]
+
+
 class Many(Test):
     """Many processes, one after the other."""
 
@@ -387,7 +407,7 @@ class Soak(Test):
 
 
 PARTS = {"waits": Waits, "service": Service, "python": Python,
-         "kills": Kills, "ends": Ends, "together": Together, "many": Many,
+         "kills": Kills, "ends": Ends, "together": Together, "again": Again, "many": Many,
          "threads": Threads, "late": Late, "places": Places, "signals": Signals, "many_more": ManyMore, "soak": Soak, "refusals": Refusals}
 
 
