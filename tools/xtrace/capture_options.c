@@ -130,7 +130,8 @@ const struct option_row capture_option_rows[] = {
 	 .apply = apply_word, TARGET(capture_range)},
 	{"cpu", .number = "HZ",
 	 .help = "Also sample what each thread does, HZ times per second (default: " CPU_SAMPLING_HZ
-		 "), in the program and the processes that it starts",
+		 "), in the program and the processes that it starts, until they end, also while "
+		 "recording is stopped",
 	 .apply = apply_rate, TARGET(cpu_hz), .min = 1, .max = CPU_SAMPLING_HZ_MAX,
 	 .expected = "a number of samples per second from 1 to 1000"},
 	{"python", .value = "on|off",

@@ -221,3 +221,8 @@ int xt_recover(const char *log_path, struct xt_recovered *out)
 		release(recovery);
 	return error;
 }
+
+bool xt_log_is_held(const char *log_path)
+{
+	return try_lock(log_path) == -EBUSY;
+}

@@ -51,4 +51,7 @@ struct xt_recovered {
  */
 int xt_recover(const char *log_path, struct xt_recovered *out);
 
+/* Whether a process still writes the log. False if the file system has no locks. */
+bool xt_log_is_held(const char *log_path);
+
 #endif

@@ -55,6 +55,7 @@ struct input {
 	int64_t shift_ns;	   /* add this to the log's times to get the common clock */
 	bool has_crash_buffer;
 	bool is_cpu;	     /* a CPU log: what host threads did between their calls */
+	bool is_sampled;     /* a CPU log whose sampler still writes it */
 	uint64_t started_cs; /* start of the process, hundredths of a second since 1970 */
 	size_t first;	     /* index of the first log of the same process; usually this log */
 };

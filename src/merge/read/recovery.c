@@ -110,4 +110,7 @@ void recovery_run(struct inputs *inputs, struct report *report)
 	for (size_t i = 0; i < inputs->count; i++)
 		if (inputs->logs[i].has_crash_buffer)
 			recover(&inputs->logs[i], report);
+	/* Before they are read: a log that is closed meanwhile is not cut. */
+	for (size_t i = inputs->count; i < inputs->all_count; i++)
+		inputs->logs[i].is_sampled = xt_log_is_held(inputs->logs[i].path);
 }

@@ -232,6 +232,13 @@ static void report_end(uint64_t losses[LOSS_COUNT], const struct input *log,
 			    input_shown(log), input_shown(log));
 		return;
 	}
+	if (log->is_sampled && !damage->closed) {
+		report_note(report,
+			    "%s: sampling goes on until its process ends; the newest samples are "
+			    "not in it yet",
+			    input_shown(log));
+		return;
+	}
 	if (damage->truncated)
 		report_warn(report, "%s: the file is truncated; skipped %llu bytes",
 			    input_shown(log), (unsigned long long)damage->bytes_skipped);

@@ -244,11 +244,11 @@ int embed_symbols(const struct input *log, const char *torch_trace, struct debug
 	uint64_t function_count = 0;
 	int error = 0;
 
-	if (log->has_crash_buffer) {
+	if (log->has_crash_buffer || log->is_sampled) {
 		report_warn(report,
-			    "%s: its process may still be writing (its recovery file exists); "
-			    "symbols are not embedded",
-			    log->path);
+			    "%s: its process may still be writing%s; symbols are not "
+			    "embedded",
+			    log->path, log->is_sampled ? "" : " (its recovery file exists)");
 		return 0;
 	}
 	reader = inputs_open(log->path, report);

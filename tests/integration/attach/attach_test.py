@@ -90,6 +90,9 @@ class Python(Test):
         with Program(self, sys.executable, "-c", PYTHON) as program:
             program.expect("ready")
             self.attach(program, "--cpu", "--duration", "500ms")
+            # The sampler still writes its log.
+            trust = self.summary()["trust"]
+            assert trust["word"] == "complete", trust
             program.expect("done")
             program.end()
         counts = self.counts()
