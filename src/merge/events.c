@@ -25,7 +25,8 @@
 #include "merge/sums/attribute.h"
 #include "merge/sums/build_tree.h"
 
-#define BLIND_PART 10 /* idle time is unknown if one launch in so many has no work */
+#define BLIND_PART	10 /* idle time is unknown if one launch in so many has no work */
+#define RECORDED_MIN_NS 1000000
 
 /* Adds the summary row for the memory of a pool. Returns 0 or -ENOMEM. */
 static int add_memory_row(struct reading *reading, uint32_t pool)
@@ -180,6 +181,30 @@ static void add_rates(struct run *run, const struct model *model)
 		run->one_in_max = rates->one_in_max;
 }
 
+/* The process may have run for long before xtrace attach loaded the tracer. */
+static void add_attach(struct run *run, const struct model *model,
+		       const struct xt_log_header *header)
+{
+	uint64_t attached_ns = strtoull(model_meta(model, "process.attached"), NULL, 10);
+	uint64_t start_ns = model_process_start_ns(model, header);
+
+	if (!attached_ns)
+		return;
+	run->attached_count++;
+	if (attached_ns > start_ns && attached_ns - start_ns > run->attached_ns)
+		run->attached_ns = attached_ns - start_ns;
+}
+
+/* Only with pauses. An armed process is on for a moment until it is switched off. */
+static void add_recorded_time(struct run *run, const struct model *model)
+{
+	uint64_t paused_ns = pauses_total_ns(&model->pauses, model->last_clock_ns);
+	uint64_t from_ns = model->from_ns > model->start_ns ? model->from_ns : model->start_ns;
+
+	if (model->pauses.count && model->last_clock_ns > from_ns + paused_ns + RECORDED_MIN_NS)
+		run->recorded_ns += model->last_clock_ns - from_ns - paused_ns;
+}
+
 int reading_finish(struct reading *reading)
 {
 	const struct model *model = reading->model;
@@ -191,6 +216,8 @@ int reading_finish(struct reading *reading)
 	run->cut_count += model_is_cut(model);
 	run->stop_count += model->stops.count;
 	run->paused_ns += pauses_total_ns(&model->pauses, model->last_clock_ns);
+	add_recorded_time(run, model);
+	add_attach(run, model, &reading->process.log->header);
 	add_handoffs(run, model);
 	add_rates(run, model);
 	run->nodes_made_count += model->nodes.made_count;

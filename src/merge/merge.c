@@ -125,20 +125,6 @@ static void note_cost(struct run *run, const struct reading *reading, const stru
 		run->logs_cut_off++;
 }
 
-/* The process may have run for long before xtrace attach loaded the tracer. */
-static void note_attach(struct run *run, const struct model *model,
-			const struct xt_log_header *header)
-{
-	uint64_t attached_ns = strtoull(model_meta(model, "process.attached"), NULL, 10);
-	uint64_t start_ns = model_process_start_ns(model, header);
-
-	if (!attached_ns)
-		return;
-	run->attached_count++;
-	if (attached_ns > start_ns && attached_ns - start_ns > run->attached_ns)
-		run->attached_ns = attached_ns - start_ns;
-}
-
 /*
  * Reports a Python interpreter that the tracer did not recognise. Its functions in call stacks
  * reveal it.
@@ -303,8 +289,6 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 			reading->kernel_missing_count - reading->kernel_invalid_count, run->report);
 	if (!error)
 		note_cost(run, reading, model);
-	if (!error)
-		note_attach(run, model, &log->header);
 	if (!error && !strcmp(model_meta(model, "gpu.simulated"), "1"))
 		run->has_simulated_gpu = true;
 	frames_free(&reading->frames);
@@ -397,16 +381,25 @@ static int add_cpu_log(struct run *run, const struct cpu_log *log, struct sink *
 
 static void report_missing(const struct run *run, struct report *report)
 {
-	if (!run->launch_count && !run_work_count(run) && !run->cpu_logs->count)
-		report_warn(
-			report, "no launches in the log%s%s", run->inputs->count == 1 ? "" : "s",
-			run->duty.log_count
-				? ": the program ended before the first window of --duty"
-			: run->pause_count ? ": recording had not been started with xtrace start"
-					   : "");
-	if (run->idle_unknown_ns) {
-		char time[TIME_BYTES];
+	bool is_empty = !run->launch_count && !run_work_count(run) && !run->cpu_logs->count;
+	const char *logs = run->inputs->count == 1 ? "log" : "logs";
+	char time[TIME_BYTES];
 
+	if (is_empty && run->recorded_ns && !run->duty.log_count) {
+		format_time(time, run->recorded_ns);
+		report_note(report,
+			    "no launches in the %s: recording was on for %s, and the program "
+			    "launched nothing in that time",
+			    logs, time);
+	} else if (is_empty) {
+		report_warn(report, "no launches in the %s%s", logs,
+			    run->duty.log_count
+				    ? ": the program ended before the first window of --duty"
+			    : run->pause_count
+				    ? ": recording had not been started with xtrace start"
+				    : "");
+	}
+	if (run->idle_unknown_ns) {
 		format_time(time, run->idle_unknown_ns);
 		report_warn(report,
 			    "%s between GPU work is not counted as idle: missing work may have run "

@@ -179,6 +179,24 @@ class Together(Test):
         assert self.counts()
 
 
+class Idle(Test):
+    """A process that launches nothing was recorded, all the same."""
+
+    def run(self):
+        with self.service() as program:
+            self.attach(program, "--duration", "200ms")
+            text = self.xtrace("report", "--text", self.data)
+            program.end()
+        assert "launched nothing in that time" in text and "trust: complete" in text, text
+        assert "ran          without CUDA activity for 2" in text, text
+        shutil.rmtree(self.data)
+        with self.service() as program:
+            self.attach(program, "--armed")
+            text = self.xtrace("report", "--text", self.data, status=1)
+            program.end()
+        assert "had not been started" in text and "trust: degraded" in text, text
+
+
 class Again(Test):
     """As with record, an older trace moves to DIR.old."""
 
@@ -410,7 +428,7 @@ class Soak(Test):
 
 
 PARTS = {"waits": Waits, "service": Service, "python": Python,
-         "kills": Kills, "ends": Ends, "together": Together, "again": Again, "many": Many,
+         "kills": Kills, "ends": Ends, "together": Together, "again": Again, "idle": Idle, "many": Many,
          "threads": Threads, "late": Late, "places": Places, "signals": Signals, "many_more": ManyMore, "soak": Soak, "refusals": Refusals}
 
 

@@ -66,11 +66,14 @@ static int add_time(struct headline_texts *texts, const struct run *run)
 	char wall[TIME_BYTES], gpus[256] = "";
 	size_t length = 0;
 
-	format_time(wall, headline_wall_ns(headline));
+	bool is_idle = !headline_wall_ns(headline) && run->recorded_ns;
+
+	format_time(wall, is_idle ? run->recorded_ns : headline_wall_ns(headline));
 	for (size_t g = 0; g < headline->gpu_count && length < sizeof(gpus); g++)
 		length += (size_t)snprintf(gpus + length, sizeof(gpus) - length, "%s%s",
 					   g ? ", " : "", headline->gpus[g]);
-	return add_text(texts, "ran", "%s%s on %s%s%s%s; trust: %s", wall,
+	return add_text(texts, "ran", "%s%s%s on %s%s%s%s; trust: %s",
+			is_idle ? "without CUDA activity for " : "", wall,
 			run->selection ? " (selected part)" : "",
 			first->host[0] ? first->host : "an unknown host", gpus[0] ? " (" : "", gpus,
 			gpus[0] ? ")" : "", trust_level_name(run->trust->level));
