@@ -23,7 +23,7 @@
 #define BORROW_TIMEOUT_MS 5000
 #define BORROW_STEP_MS	  100
 #define TRIES_OF_A_ROUND  4 /* each stops a thread */
-#define CANCEL_TIMEOUT_MS 100
+#define CANCEL_TIMEOUT_MS 3000
 #define ENTRY_TIMEOUT_MS  30000
 #define REASONS_SHOWN	  6
 
@@ -238,8 +238,7 @@ static int refuse_threads(const struct attempt *attempt)
 	return -EBUSY;
 }
 
-/* Whether the caller has blocked a signal that would have ended this program. */
-static bool is_ended(void)
+bool attach_is_interrupted(void)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction action;
@@ -261,8 +260,8 @@ static int borrow(struct attempt *attempt)
 	while ((error = borrow_any(attempt)) == -EAGAIN) {
 		if (!target_is_same(attempt->target))
 			return refuse_end(attempt);
-		if (is_ended())
-			return refuse(&attempt->why, -EINTR, "a signal ends this command");
+		if (attach_is_interrupted())
+			return refuse(&attempt->why, -EINTR, "is unchanged");
 		if (now_ms() >= deadline_ms)
 			return attempt->is_interrupted ? -EBUSY : refuse_threads(attempt);
 		nap_ms(BORROW_STEP_MS);
@@ -346,6 +345,11 @@ static bool has_left_stub(const struct attempt *attempt)
 
 static int refuse_late(const struct attempt *attempt, bool may_start)
 {
+	if (attach_is_interrupted())
+		return may_start ? refuse(&attempt->why, -EINPROGRESS,
+					  "interrupted, but xtrace's library may still start: see "
+					  "xtrace ps")
+				 : refuse(&attempt->why, -EINTR, "goes on without xtrace");
 	return refuse(&attempt->why, may_start ? -EINPROGRESS : -ETIMEDOUT,
 		      "xtrace's library did not start within %d s%s", ENTRY_TIMEOUT_MS / 1000,
 		      may_start ? ", but may still do so: see xtrace ps"
@@ -384,7 +388,8 @@ static int wait_for_block(const struct attempt *attempt)
 			return refuse(&attempt->why, -ENOMEM,
 				      "it cannot map memory for xtrace; is a limit of memory "
 				      "reached?");
-		if (now_ms() - start_ms > ENTRY_TIMEOUT_MS)
+		if (now_ms() - start_ms >
+		    (attach_is_interrupted() ? CANCEL_TIMEOUT_MS : ENTRY_TIMEOUT_MS))
 			return refuse_late(attempt, true);
 		nap_ms(1);
 	}
@@ -400,7 +405,7 @@ static int wait_for_entry(const struct attempt *attempt)
 	while (!error && (state = read_state(attempt)) <= STUB_IS_ENTERING) {
 		if (!target_is_same(attempt->target))
 			error = refuse_end(attempt);
-		else if (now_ms() - start_ms > ENTRY_TIMEOUT_MS)
+		else if (attach_is_interrupted() || now_ms() - start_ms > ENTRY_TIMEOUT_MS)
 			return cancel(attempt);
 		nap_ms(1);
 	}
@@ -419,8 +424,6 @@ int attach_process(struct target *target, const struct attach_request *request, 
 	error = fill_contents(&attempt, request);
 	if (!error)
 		error = borrow(&attempt);
-	if (!error)
-		pthread_sigmask(SIG_SETMASK, request->mask, NULL);
 	if (!error)
 		error = wait_for_entry(&attempt);
 	/* Its end may look like anything. */

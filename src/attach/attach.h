@@ -8,7 +8,6 @@
 #ifndef XT_ATTACH_ATTACH_H
 #define XT_ATTACH_ATTACH_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -25,7 +24,6 @@ struct attach_request {
 	const char *entry;	 /* const char *entry(const char *settings): NULL, or an error */
 	const struct attach_setting *settings;
 	size_t setting_count;
-	const sigset_t *mask; /* of this program, from when the process is changed */
 };
 
 /*
@@ -33,11 +31,14 @@ struct attach_request {
  * *why, of ATTACH_WHY_BYTES; the process continues. Waits up to 5 s for a thread that may be
  * borrowed, and up to 30 s for the entry point.
  *
- * -EINTR: a signal that the caller has blocked would have ended this program, and the process was
- * not changed yet. -EINPROGRESS: the entry point may still be called, or runs already, so the files
- * that it needs must stay. All other errors are final.
+ * -EINTR: attach_is_interrupted(), and the entry point will not be called; *why continues "the
+ * process". -EINPROGRESS: it may still be called, or runs already, so the files that it needs must
+ * stay. All other errors are final.
  */
 int attach_process(struct target *target, const struct attach_request *request, char *why,
 		   size_t why_bytes);
+
+/* Whether the caller has blocked a signal that would have ended this program. */
+bool attach_is_interrupted(void);
 
 #endif

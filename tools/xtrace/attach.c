@@ -345,8 +345,7 @@ static void free_settings(struct settings *settings)
 /* ---- The steps. */
 
 /* Returns 0, or -errno after an error message; -EINPROGRESS as attach_process() does. */
-static int load_library(const struct request *request, struct target *target, const char *data_dir,
-			const sigset_t *mask)
+static int load_library(const struct request *request, struct target *target, const char *data_dir)
 {
 	static struct settings settings;
 	char why[ATTACH_WHY_BYTES], library_dir[PATH_MAX];
@@ -355,7 +354,6 @@ static int load_library(const struct request *request, struct target *target, co
 		.library_dir = library_dir,
 		.entry = ENTRY_POINT,
 		.settings = settings.list,
-		.mask = mask,
 	};
 	int error = make_settings(&settings, request, target, data_dir);
 
@@ -366,7 +364,9 @@ static int load_library(const struct request *request, struct target *target, co
 	if (!error)
 		error = attach_process(target, &attach, why, sizeof(why));
 	free_settings(&settings);
-	if (error)
+	if (error == -EINTR)
+		print_error("interrupted; process %d %s", request->pid, why);
+	else if (error)
 		refuse(request, why);
 	return error;
 }
@@ -391,16 +391,46 @@ static void wait_until_ready(const struct traced_process *process)
 	struct process_status status;
 
 	for (int i = 0; i < READY_TIMEOUT_MS; i++) {
-		if (process_status_read(process, &status) || status.state != XT_STATE_UNKNOWN)
+		if (process_status_read(process, &status) || status.state != XT_STATE_UNKNOWN ||
+		    attach_is_interrupted())
 			return;
 		nanosleep(&nap, NULL);
 	}
 }
 
-static int record(const struct request *request)
+/* The process was changed, but recording did not start. */
+static void note_idle(const struct traced_process *process, const char *why)
+{
+	struct process_status status;
+
+	if (!process_status_read(process, &status) &&
+	    (status.state == XT_STATE_ARMED || status.state == XT_STATE_STOPPED))
+		print_error("%sprocess %d carries xtrace now, but does not record; to record: "
+			    "xtrace start %d",
+			    why, process->pid, process->pid);
+}
+
+/* mask: of this program, before its signals were blocked. Returns whether recording has started. */
+static bool start(const struct request *request, struct process_list *list, const sigset_t *mask)
+{
+	bool is_started;
+
+	if (attach_is_interrupted()) {
+		note_idle(&list->rows[0], "interrupted: ");
+		return false;
+	}
+	control_handle_interrupts();
+	pthread_sigmask(SIG_SETMASK, mask, NULL);
+	is_started = control_start(list, request->pid_text, request->duration_ns);
+	if (!is_started)
+		note_idle(&list->rows[0], "");
+	return is_started;
+}
+
+static int record(const struct request *request, const sigset_t *mask)
 {
 	struct process_list list = {0};
-	int status = STATUS_FAILED;
+	bool is_done = false;
 
 	print_note("attached process %d: NVTX ranges, and memory allocated before, are not in its "
 		   "trace",
@@ -412,37 +442,39 @@ static int record(const struct request *request)
 			   list.rows[0].log, request->pid);
 	if (list.count)
 		wait_until_ready(&list.rows[0]);
-	if (list.count &&
-	    (request->is_armed || control_start(&list, request->pid_text, request->duration_ns)))
-		status = STATUS_OK;
+	if (list.count)
+		is_done = request->is_armed || start(request, &list, mask);
 	processes_free(&list);
-	return status;
+	return is_done ? STATUS_OK : STATUS_FAILED;
 }
 
 static int attach(const struct request *request, struct target *target)
 {
 	struct recording_dir dir = {.older_claim = -1, .claim = -1};
-	sigset_t ends, mask;
-	int error;
+	int error = make_dir(request, &dir);
 
-	/* They take effect once the directory is as before, or the process is changed. */
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &ends, &mask);
-	error = make_dir(request, &dir);
 	if (!error && check_dir(request, target, dir.path))
 		error = -ENOENT;
 	if (!error)
-		error = load_library(request, target, dir.path, &mask);
+		error = load_library(request, target, dir.path);
 	if (error && error != -EINPROGRESS)
 		undo_dir(&dir);
 	else
 		keep_dir(&dir);
 	recording_dir_close(&dir);
-	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	return error ? STATUS_FAILED : STATUS_OK;
+}
+
+/* They take effect once the directory is as before, or the process carries xtrace. */
+static void block_ends(sigset_t *mask)
+{
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &ends, mask);
 }
 
 static int run_attach(const struct command *command, int argc, char **argv)
@@ -450,39 +482,53 @@ static int run_attach(const struct command *command, int argc, char **argv)
 	static struct request request;
 	char why[ATTACH_WHY_BYTES];
 	struct target target;
+	sigset_t mask;
 	int status = parse(&request, command, argc, argv);
 
 	if (status != COMMAND_GO_ON)
 		return status;
 	if (carries_xtrace(&request))
 		return STATUS_FAILED;
+	block_ends(&mask);
 	if (target_open(&target, request.pid, request.paths.injected, why, sizeof(why)))
 		status = refuse(&request, why);
 	else
 		status = attach(&request, &target);
 	target_close(&target);
-	return status ? status : record(&request);
+	if (!status)
+		status = record(&request, &mask);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	return status;
 }
 
 static const char details[] =
-	"  xtrace attach --duration 10s -o trace 1234; xtrace report trace\n\n"
+	"  xtrace attach --duration 10s -o trace 1234; xtrace report trace\n"
+	"\n"
 	"The process must belong to you, and the rules for ptrace must allow it; otherwise the "
 	"error\n"
 	"says which rule forbids it, and how to be allowed. One thread that waits in a system call "
 	"is\n"
-	"stopped for some milliseconds. Ctrl-C before that changes nothing, and the process "
-	"continues\n"
-	"even if this command is killed. If xtrace does not start in it within 30 s, it does not "
-	"start\n"
-	"later either, unless the error says so.\n\n"
+	"stopped for some milliseconds. The process continues even if this command is killed. If "
+	"xtrace\n"
+	"does not start in it within 30 s, it does not start later either, unless the error says "
+	"so.\n"
+	"\n"
+	"Ctrl-C before that thread is stopped changes nothing. After that, xtrace may stay in the\n"
+	"process without recording; a message says so: 'process 1234 carries xtrace now'.\n"
+	"\n"
 	"NVTX ranges are missing, because NVTX looks for tools at its first use only. Memory "
 	"counts\n"
-	"from now on, and graphs that exist appear under the call that launches them.\n\n"
-	"The library stays in the process. Later: xtrace stop PID, xtrace start PID.\n\n"
+	"from now on, and graphs that exist appear under the call that launches them.\n"
+	"\n"
+	"The library stays in the process. Later: xtrace stop PID, xtrace start PID. With --cpu, "
+	"samples\n"
+	"are taken until the process ends.\n"
+	"\n"
 	"If DIR holds an older trace, it moves to DIR.old. Until the process carries xtrace, it is "
 	"in\n"
 	"DIR.previous. If processes that record into DIR still run, the process joins their "
-	"trace.\n\n"
+	"trace.\n"
+	"\n"
 	"Exit status: 0 if the process records, or is armed; else 2.\n";
 
 const struct command command_attach = {

@@ -213,7 +213,7 @@ static bool is_any_recording(const struct process_list *list)
 	return false;
 }
 
-static void handle_interrupts(void)
+void control_handle_interrupts(void)
 {
 	const struct sigaction action = {.sa_handler = interrupted};
 
@@ -321,7 +321,7 @@ static size_t control_all(struct process_list *list, const struct control_reques
 {
 	size_t count = list->count, confirmed;
 
-	handle_interrupts();
+	control_handle_interrupts();
 	confirmed = request_all(list, control, control->request);
 	if (is_interrupted && control->request == XT_REQUEST_START) {
 		stop_again(list, control);

@@ -17,4 +17,7 @@
  */
 bool control_start(struct process_list *list, const char *target, uint64_t duration_ns);
 
+/* From now on, Ctrl-C ends control_start(), also if it comes before it. */
+void control_handle_interrupts(void);
+
 #endif

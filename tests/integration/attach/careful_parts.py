@@ -277,6 +277,7 @@ class Signals(Wait):
             program.send("\n\n")
             program.end()
         shutil.rmtree(self.data)
+        self.interrupt_command()
         self.stop_command()
         with self.threads("executes") as program:
             said = self.attach(program, status=2,
@@ -286,6 +287,32 @@ class Signals(Wait):
             program.send("\n")
             assert program.line() == "result 0 ms 0 whole 1"
             program.end()
+
+    def interrupt_command(self):
+        """Ctrl-C at each moment: the last line says what the process carries."""
+        for request, delay_ms in ((17, 0), *((0, ms) for ms in range(3, 60, 7))):
+            with self.service() as program:
+                command = subprocess.Popen(
+                    [self.args.xtrace, "attach", "-o", self.data, str(program.pid)],
+                    env={**os.environ, "LD_PRELOAD": self.args.fault, "FAULT_SIGNAL": "2",
+                         "FAULT_REQUEST": str(request)}, stderr=subprocess.PIPE, text=True,
+                    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+                if not request:
+                    time.sleep(delay_ms / 1000)
+                    command.send_signal(signal.SIGINT)
+                said = command.communicate(timeout=20)[1]
+                states = self.states(program.pid)
+                if states in (["armed"], ["stopped"]):
+                    assert "carries xtrace now, but does not record" in said, said
+                elif states:
+                    assert states == ["recording"] and not command.returncode, (states, said)
+                else:
+                    assert command.returncode == -signal.SIGINT, said
+                    assert not said or "interrupted; process" in said, said
+                    assert not os.path.exists(self.data)
+                program.do("launch")
+                program.end()
+            shutil.rmtree(self.data, ignore_errors=True)
 
     def stop_command(self):
         """Ctrl-Z takes effect when the borrowed thread goes on."""
