@@ -49,8 +49,67 @@ void ptrace_facts_read(struct ptrace_facts *facts, pid_t pid)
 			       folder.st_uid != (uid_t)proc_status_number(&other, "Uid", 1);
 }
 
+/* By their numbers in linux/capability.h. */
+static const char *const capability_names[] = {"CHOWN",
+					       "DAC_OVERRIDE",
+					       "DAC_READ_SEARCH",
+					       "FOWNER",
+					       "FSETID",
+					       "KILL",
+					       "SETGID",
+					       "SETUID",
+					       "SETPCAP",
+					       "LINUX_IMMUTABLE",
+					       "NET_BIND_SERVICE",
+					       "NET_BROADCAST",
+					       "NET_ADMIN",
+					       "NET_RAW",
+					       "IPC_LOCK",
+					       "IPC_OWNER",
+					       "SYS_MODULE",
+					       "SYS_RAWIO",
+					       "SYS_CHROOT",
+					       "SYS_PTRACE",
+					       "SYS_PACCT",
+					       "SYS_ADMIN",
+					       "SYS_BOOT",
+					       "SYS_NICE",
+					       "SYS_RESOURCE",
+					       "SYS_TIME",
+					       "SYS_TTY_CONFIG",
+					       "MKNOD",
+					       "LEASE",
+					       "AUDIT_WRITE",
+					       "AUDIT_CONTROL",
+					       "SETFCAP",
+					       "MAC_OVERRIDE",
+					       "MAC_ADMIN",
+					       "SYSLOG",
+					       "WAKE_ALARM",
+					       "BLOCK_SUSPEND",
+					       "AUDIT_READ",
+					       "PERFMON",
+					       "BPF",
+					       "CHECKPOINT_RESTORE"};
+
+static void list_capabilities(uint64_t set, char *text, size_t text_bytes)
+{
+	char *at = text, *end = text + text_bytes;
+
+	for (unsigned c = 0; c < 64 && at < end; c++)
+		if (set >> c & 1)
+			at += c < sizeof(capability_names) / sizeof(*capability_names)
+				      ? snprintf(at, (size_t)(end - at), "%sCAP_%s",
+						 at == text ? "" : ", ", capability_names[c])
+				      : snprintf(at, (size_t)(end - at), "%s%u",
+						 at == text ? "" : ", ", c);
+}
+
 void ptrace_refusal_explain(const struct ptrace_facts *facts, char *why, size_t why_bytes)
 {
+	char extra[512] = "";
+
+	list_capabilities(facts->extra_capabilities, extra, sizeof(extra));
 	/* Scopes 2 and 3 make the attempt for is_blocked fail, too. */
 	if (facts->yama_scope >= 3)
 		snprintf(why, why_bytes,
@@ -67,8 +126,10 @@ void ptrace_refusal_explain(const struct ptrace_facts *facts, char *why, size_t 
 	else if (facts->is_undumpable)
 		snprintf(why, why_bytes,
 			 "it protects its memory (prctl PR_SET_DUMPABLE, or its program is not "
-			 "readable); run xtrace attach with CAP_SYS_PTRACE, or let the program set "
-			 "PR_SET_DUMPABLE to 1");
+			 "readable); %slet the program set PR_SET_DUMPABLE to 1",
+			 facts->is_capable ? ""
+					   : "run xtrace attach with CAP_SYS_PTRACE and "
+					     "CAP_DAC_READ_SEARCH, or ");
 	else if (facts->is_other_user_space)
 		snprintf(why, why_bytes,
 			 "it is in another user namespace; run xtrace attach inside its container");
@@ -77,12 +138,18 @@ void ptrace_refusal_explain(const struct ptrace_facts *facts, char *why, size_t 
 			 "kernel.yama.ptrace_scope is 1, so only its parent may trace it; 'sudo "
 			 "sysctl kernel.yama.ptrace_scope=0' allows it, or prctl(PR_SET_PTRACER, "
 			 "PR_SET_PTRACER_ANY) in the program");
-	else if (facts->extra_capabilities)
-		snprintf(
-			why, why_bytes,
-			"it has capabilities that this shell lacks (%#llx); run xtrace attach with "
-			"CAP_SYS_PTRACE",
-			(unsigned long long)facts->extra_capabilities);
+	else if (facts->extra_capabilities && !facts->is_capable)
+		snprintf(why, why_bytes,
+			 "it has capabilities that this shell lacks (%s); run xtrace attach with "
+			 "CAP_SYS_PTRACE",
+			 extra);
+	else if (facts->is_capable)
+		snprintf(why, why_bytes,
+			 "a security module such as SELinux or AppArmor forbids it, or it is "
+			 "outside "
+			 "of this container%s%s%s",
+			 *extra ? "; it has capabilities that this shell lacks (" : "", extra,
+			 *extra ? ")" : "");
 	else
 		snprintf(why, why_bytes,
 			 "a security module such as SELinux or AppArmor forbids it, or "
