@@ -222,10 +222,8 @@ static int refuse_threads(const struct attempt *attempt)
 	char *at = attempt->why.text, *end = at + attempt->why.bytes;
 	size_t shown = 0;
 
-	at += snprintf(
-		at, attempt->why.bytes,
-		"none of its %zu threads could be borrowed for %d s; try again when one waits",
-		candidates->thread_count, BORROW_TIMEOUT_MS / 1000);
+	at += snprintf(at, attempt->why.bytes, "for %d s, no thread could be used (of %zu)",
+		       BORROW_TIMEOUT_MS / 1000, candidates->thread_count);
 	for (size_t i = 0; i < candidates->count && shown < REASONS_SHOWN && at < end; i++)
 		if (candidates->list[i].why_not[0]) {
 			at += snprintf(at, (size_t)(end - at), "%s thread %d %s", shown ? "," : ":",
@@ -233,8 +231,10 @@ static int refuse_threads(const struct attempt *attempt)
 			shown++;
 		}
 	if (candidates->thread_count > shown && at < end)
-		snprintf(at, (size_t)(end - at), ", and %zu more",
-			 candidates->thread_count - shown);
+		at += snprintf(at, (size_t)(end - at), ", and %zu more",
+			       candidates->thread_count - shown);
+	if (at < end)
+		snprintf(at, (size_t)(end - at), "; try again, or start it with xtrace record");
 	return -EBUSY;
 }
 

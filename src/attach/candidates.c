@@ -66,8 +66,9 @@ static void judge(struct candidate *candidate, struct target *target)
 		candidate->rank = WAIT_UNFIT;
 	else if (call.kind != SYSCALL_BLOCKED || stat.state != 'S')
 		snprintf(candidate->why_not, sizeof(candidate->why_not), "%s",
-			 stat.state == 'D' ? "waits for the kernel and cannot be stopped"
-					   : "is not blocked in a system call");
+			 stat.state == 'D'   ? "waits for the kernel and cannot be stopped"
+			 : stat.state == 'R' ? "is running, not waiting in a system call"
+					     : "is not blocked in a system call");
 	else
 		candidate->rank = rank_call(target, &call);
 	thread_files_close(&files);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <linux/seccomp.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "attach/code_site.h"
+#include "attach/cuda_child.h"
 #include "attach/proc_status.h"
 #include "attach/ptrace_refusal.h"
 #include "attach/why.h"
@@ -89,6 +91,8 @@ static int check_exists(struct check_context *check)
 			      "xtrace record instead");
 	if (state && (*state == 'Z' || *state == 'X'))
 		return refuse(&check->why, -ESRCH, "it has ended");
+	if (!proc_status_text(&check->target->status, "VmSize"))
+		return refuse(&check->why, -ENOTSUP, "it is a kernel thread, or it is ending");
 	if (state && (*state == 'T' || *state == 't') &&
 	    !proc_status_number(&check->target->status, "TracerPid", 0))
 		return refuse(&check->why, -EBUSY,
@@ -109,18 +113,40 @@ static int take_identity(struct check_context *check)
 	return 0;
 }
 
+/* The name of a user, or #NUMBER, as sudo takes it. */
+static void name_user(long uid, char *name, size_t name_bytes)
+{
+	const struct passwd *user = getpwuid((uid_t)uid);
+
+	if (user)
+		snprintf(name, name_bytes, "%s", user->pw_name);
+	else
+		snprintf(name, name_bytes, "'#%ld'", uid);
+}
+
+/* Its threads create the files of the trace. */
 static int check_user(struct check_context *check)
 {
-	uid_t own = geteuid();
+	const struct proc_status *status = &check->target->status;
+	pid_t pid = check->target->pid;
+	char user[64], own[64];
 
+	name_user(geteuid(), own, sizeof(own));
 	for (int i = 0; i < 3; i++) {
-		long uid = proc_status_number(&check->target->status, "Uid", i);
+		long uid = proc_status_number(status, "Uid", i);
 
-		if (uid != (long)own)
-			return refuse(&check->why, -EPERM,
-				      "it runs as user %ld, and this xtrace as user %u; run it as "
-				      "that user: sudo -u '#%ld' xtrace attach …",
-				      uid, own, uid);
+		if (uid == (long)geteuid())
+			continue;
+		name_user(uid, user, sizeof(user));
+		return refuse(&check->why, -EPERM,
+			      "it runs as user %s, and this xtrace as %s%s; run 'sudo -u %s xtrace "
+			      "attach %d', or without sudo, as root, 'setpriv --reuid=%ld "
+			      "--regid=%ld --clear-groups xtrace attach %d'",
+			      user, own,
+			      geteuid() ? ""
+					: ", which cannot attach it either, because the files of "
+					  "the trace must belong to that user",
+			      user, pid, uid, proc_status_number(status, "Gid", i), pid);
 	}
 	return 0;
 }
@@ -175,6 +201,23 @@ static int check_ptrace(struct check_context *check)
 	return -EPERM;
 }
 
+/* It tells in which system call a thread waits. Root owns it if the process is not dumpable. */
+static int check_calls(struct check_context *check)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", check->target->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return refuse(&check->why, -errno, "cannot read %s: %s%s", path, strerror(errno),
+			      errno == EACCES ? "; run xtrace attach with CAP_SYS_PTRACE and "
+						"CAP_DAC_READ_SEARCH"
+					      : "");
+	close(fd);
+	return 0;
+}
+
 static int check_filters(struct check_context *check)
 {
 	struct target *target = check->target;
@@ -193,8 +236,8 @@ static int check_filters(struct check_context *check)
 	}
 	if (filters > own)
 		return refuse(&check->why, -EPERM,
-			      "it has %ld seccomp filters and this xtrace has %ld, so it may be "
-			      "killed for what recording needs; run xtrace attach inside its "
+			      "it has more seccomp filters (%ld) than this xtrace (%ld), so it may "
+			      "be killed for what recording needs; run xtrace attach inside its "
 			      "container, or start it with xtrace record",
 			      filters, own);
 	/* The same number of filters does not mean the same filters. */
@@ -362,6 +405,21 @@ static int check_sanitizers(struct check_context *check)
 	return 0;
 }
 
+static int refuse_without_cuda(struct check_context *check)
+{
+	bool carries_xtrace;
+	pid_t child = cuda_child_find(check->target->pid, &carries_xtrace);
+
+	if (child)
+		return refuse(&check->why, -ENOENT,
+			      "it has not loaded CUDA (libcuda.so), but process %d below it has: "
+			      "xtrace %s %d",
+			      child, carries_xtrace ? "start" : "attach", child);
+	return refuse(&check->why, -ENOENT,
+		      "it has not loaded CUDA (libcuda.so); attach it after it has initialised "
+		      "CUDA, or start it with xtrace record");
+}
+
 static int check_cuda(struct check_context *check)
 {
 	struct target *target = check->target;
@@ -371,9 +429,7 @@ static int check_cuda(struct check_context *check)
 		return refuse(&check->why, -EEXIST,
 			      "it carries xtrace already, which starts when it uses CUDA");
 	if (!cuda)
-		return refuse(&check->why, -ENOENT,
-			      "it has not loaded CUDA (libcuda.so); attach it after it has "
-			      "initialised CUDA, or start it with xtrace record");
+		return refuse_without_cuda(check);
 	snprintf(target->cuda_path, sizeof(target->cuda_path), "%s", cuda->path);
 	return 0;
 }
@@ -460,20 +516,20 @@ static int check_streams(struct check_context *check)
 	for (int i = 0; i <= STDERR_FILENO; i++) {
 		snprintf(path, sizeof(path), "/proc/%d/fd/%d", check->target->pid, i);
 		if (lstat(path, &status) && errno == ENOENT)
-			return refuse(
-				&check->why, -EBADF,
-				"its standard %s is closed, so it would use a file of xtrace "
-				"instead; start it with /dev/null there, or with xtrace record",
-				names[i]);
+			return refuse(&check->why, -EBADF,
+				      "its standard %s is closed, so xtrace's files would take its "
+				      "place; "
+				      "start it with /dev/null there, or with xtrace record",
+				      names[i]);
 	}
 	return 0;
 }
 
 /* In an order in which each check may rely on those before it. */
 static int (*const checks[])(struct check_context *) = {
-	check_exists,	      take_identity,	check_user,    check_tracer,	   take_lock,
-	check_ptrace,	      check_streams,	check_filters, check_shadow_stack, check_machine,
-	check_library_loader, check_sanitizers, check_cuda,    check_library,
+	check_exists,  take_identity,	     check_user,       check_tracer,  take_lock,
+	check_ptrace,  check_calls,	     check_streams,    check_filters, check_shadow_stack,
+	check_machine, check_library_loader, check_sanitizers, check_cuda,    check_library,
 };
 
 int target_open(struct target *target, pid_t pid, const char *library, char *why, size_t why_bytes)

@@ -5,6 +5,7 @@
 import argparse
 import fcntl
 import os
+import pwd
 import resource
 import shutil
 import signal
@@ -252,6 +253,7 @@ class Refusals(Test):
             os.kill(program.pid, signal.SIGSTOP)
             time.sleep(0.05)
             self.refuse(program.pid, "stopped by a signal", "kill -CONT")
+        self.launcher()
         if os.access(self.args.static, os.X_OK):
             with Program(self, self.args.static) as program:
                 time.sleep(0.05)
@@ -278,10 +280,47 @@ class Refusals(Test):
         self.unwritable()
         if os.geteuid() == 0:
             self.another_user()
+            self.protected()
             self.another_place()
             self.other_filters()
         elif os.path.exists(YAMA):
             self.yama()
+
+    def launcher(self):
+        """The process that uses CUDA is a child of a child."""
+        script = "import subprocess, sys; subprocess.run(sys.argv[1:])"
+        with Program(self, sys.executable, "-c", script, "sh", "-c", '"$0" 0; true',
+                     self.args.service) as program:
+            program.expect("ready")
+            text = self.attach(program, status=2)
+            worker = int(text.split()[-1])
+            assert "process %d below it has: xtrace attach" % worker in text, text
+            self.xtrace("attach", "--armed", "-o", self.data, worker)
+            text = self.attach(program, status=2)
+            assert "below it has: xtrace start %d" % worker in text, text
+            program.end()
+        shutil.rmtree(self.data)
+
+    def protected(self):
+        """Root owns the files of a process that is not dumpable. Capabilities allow to attach."""
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        if os.geteuid() or subprocess.run([*user, self.args.xtrace, "--version"],
+                                         capture_output=True).returncode:
+            return
+        os.chmod(self.folder, 0o777)
+        with Program(self, *user, self.args.threads, "protected") as program:
+            program.expect("ready")
+            for capabilities, text in (
+                    ("-all", "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, or let"),
+                    ("+sys_ptrace", "cannot read /proc/%d/syscall: Permission" % program.pid)):
+                done = subprocess.run(
+                    [*user, "--inh-caps", capabilities, "--ambient-caps", capabilities,
+                     self.args.xtrace, "attach", "-o", self.data, str(program.pid)],
+                    capture_output=True, text=True, timeout=4)
+                assert done.returncode == 2 and text in done.stderr, done
+            program.send("\n")
+            program.line()
+            program.end()
 
     def ended(self, program):
         """The library cannot start twice."""
@@ -392,7 +431,10 @@ class Refusals(Test):
     def another_user(self):
         with Program(self, "sleep", "100", user=65534) as program:
             time.sleep(0.05)
-            self.refuse(program.pid, "runs as user 65534", "sudo -u")
+            name = pwd.getpwuid(65534).pw_name
+            self.refuse(program.pid, "runs as user %s, and this xtrace as root" % name,
+                        "'sudo -u %s xtrace attach %d'" % (name, program.pid),
+                        "setpriv --reuid=65534 --regid=0 --clear-groups")
 
     def another_place(self):
         """In its mount namespace, the library is another file."""

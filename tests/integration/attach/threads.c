@@ -273,6 +273,8 @@ static void start_mode(const char *mode)
 		signal(SIGUSR2, stop_allocator);
 		start(wait_here, 0, NULL);
 	}
+	if (!strcmp(mode, "protected"))
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (!strcmp(mode, "default"))
 		start_with_small_default();
 	for (int i = 0; i < (!strcmp(mode, "small") ? 1 : !strcmp(mode, "crowd") ? CROWD : 0); i++)
