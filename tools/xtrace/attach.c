@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "attach/attach.h"
+#include "attach_settings.h"
 #include "capture_options.h"
 #include "control.h"
 #include "data_dir.h"
@@ -31,11 +32,9 @@
 #include "sampler/thread_files.h"
 
 #define ENTRY_POINT	 "xtrace_attach" /* of the library */
-#define SETTINGS_MAX	 64
 #define COMMAND_BYTES	 4096
 #define ARGUMENTS_MAX	 256
 #define READY_TIMEOUT_MS 5000
-#define OWN_PREFIX	 "XTRACE_"
 #define NS_PER_MS	 UINT64_C(1000000)
 #define DURATION_MAX_NS	 (UINT32_MAX * NS_PER_MS) /* as of xtrace start */
 
@@ -240,114 +239,12 @@ static void keep_dir(struct recording_dir *dir)
 	rotation_settle(dir->place, ROTATION_KEEP);
 }
 
-/* ---- The settings. */
-
-struct settings {
-	struct capture_environment environment;
-	struct attach_setting list[SETTINGS_MAX];
-	size_t count;
-	char *start_values[16]; /* owned: the process's own variables */
-	size_t start_count;
-	char own_cupti[PATH_MAX + 32];
-};
-
-static void add_setting(struct settings *settings, const char *name, const char *value)
-{
-	if (value && settings->count < SETTINGS_MAX)
-		settings->list[settings->count++] =
-			(struct attach_setting){.name = name, .value = value};
-}
-
-/* Variables of the process that the library uses. It must not read its environment any more. */
-static void add_start_values(struct settings *settings, const struct target *target)
-{
-	static const char *const names[] = {
-		"VIRTUAL_ENV",
-		"CUDA_HOME",
-		"CUDA_PATH",
-		"RANK",
-		"LOCAL_RANK",
-		"WORLD_SIZE",
-		"OMPI_COMM_WORLD_RANK",
-		"PMI_RANK",
-		"SLURM_PROCID",
-		"LD_LIBRARY_PATH", /* may be long */
-	};
-	size_t first = settings->count;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		char *value = target_variable(target, names[i]);
-
-		add_setting(settings, names[i], value);
-		settings->start_values[settings->start_count++] = value;
-	}
-	for (size_t i = first; i < settings->count; i++)
-		settings->list[i].is_optional = true;
-}
-
-/* Variables of this shell. The library uses the first setting of a name. */
-static void add_own_variables(struct settings *settings)
-{
-	for (char **entry = environ; *entry; entry++) {
-		char *equals = strchr(*entry, '=');
-		char *name = equals && !strncmp(*entry, OWN_PREFIX, strlen(OWN_PREFIX))
-				     ? strndup(*entry, (size_t)(equals - *entry))
-				     : NULL;
-
-		/* Used until this program ends, so it is not freed. */
-		if (name)
-			add_setting(settings, name, equals + 1);
-	}
-}
-
-/* A program on the simulated GPU needs the simulated CUPTI. */
-static void add_simulator(struct settings *settings, const struct request *request,
-			  const struct target *target)
-{
-	char folder[PATH_MAX], cuda[PATH_MAX];
-
-	snprintf(cuda, sizeof(cuda), "%s", target->cuda_path);
-	if (!realpath(request->paths.simulator, folder) || strcmp(dirname(cuda), folder) != 0)
-		return;
-	snprintf(settings->own_cupti, sizeof(settings->own_cupti), "%s/libcupti.so", folder);
-	add_setting(settings, "XTRACE_CUPTI", settings->own_cupti);
-}
-
-static int make_settings(struct settings *settings, const struct request *request,
-			 const struct target *target, const char *data_dir)
-{
-	int error = capture_environment_make(&settings->environment, &request->options,
-					     &request->paths, data_dir);
-
-	if (error)
-		return error;
-	for (size_t i = 0; i < settings->environment.count; i++)
-		if (!strncmp(settings->environment.entries[i].name, OWN_PREFIX, strlen(OWN_PREFIX)))
-			add_setting(settings, settings->environment.entries[i].name,
-				    settings->environment.entries[i].value);
-	/* The library would wait for the program's profiler calls, which may be over. */
-	add_setting(settings, "XTRACE_CAPTURE_RANGE", "");
-	/* --duration and xtrace start say when to record. */
-	add_setting(settings, "XTRACE_DUTY", "");
-	add_own_variables(settings);
-	add_simulator(settings, request, target);
-	add_start_values(settings, target);
-	return 0;
-}
-
-static void free_settings(struct settings *settings)
-{
-	capture_environment_free(&settings->environment);
-	for (size_t i = 0; i < settings->start_count; i++)
-		free(settings->start_values[i]);
-}
-
 /* ---- The steps. */
 
 /* Returns 0, or -errno after an error message; -EINPROGRESS as attach_process() does. */
 static int load_library(const struct request *request, struct target *target, const char *data_dir)
 {
-	static struct settings settings;
+	static struct attach_settings settings;
 	char why[ATTACH_WHY_BYTES], library_dir[PATH_MAX];
 	struct attach_request attach = {
 		.library = request->paths.injected,
@@ -355,7 +252,8 @@ static int load_library(const struct request *request, struct target *target, co
 		.entry = ENTRY_POINT,
 		.settings = settings.list,
 	};
-	int error = make_settings(&settings, request, target, data_dir);
+	int error = attach_settings_make(&settings, &request->options, &request->paths, target,
+					 data_dir);
 
 	snprintf(library_dir, sizeof(library_dir), "%s", request->paths.injected);
 	dirname(library_dir);
@@ -363,7 +261,7 @@ static int load_library(const struct request *request, struct target *target, co
 	snprintf(why, sizeof(why), "out of memory");
 	if (!error)
 		error = attach_process(target, &attach, why, sizeof(why));
-	free_settings(&settings);
+	attach_settings_free(&settings);
 	if (error == -EINTR)
 		print_error("interrupted; process %d %s", request->pid, why);
 	else if (error)
