@@ -18,6 +18,7 @@
 
 #include "control.h"
 #include "data_dir.h"
+#include "log/base/number_format.h"
 #include "log/write/snapshot_file.h"
 #include "monotonic.h"
 #include "processes.h"
@@ -230,6 +231,10 @@ static void stop_again(struct process_list *list, const struct control_request *
 /* The tracers stop after the duration. */
 static void wait_for_end(struct process_list *list, const struct control_request *control)
 {
+	char time[TIME_BYTES];
+
+	format_time(time, control->duration_ns);
+	print_note("recording for %s; Ctrl-C stops earlier", time);
 	while (!is_interrupted && is_any_recording(list))
 		nap();
 	if (is_interrupted)
@@ -328,7 +333,7 @@ static size_t control_all(struct process_list *list, const struct control_reques
 		return 0;
 	}
 	list->count = confirmed;
-	if (control->request == XT_REQUEST_START && control->duration_ns)
+	if (control->request == XT_REQUEST_START && control->duration_ns && confirmed)
 		wait_for_end(list, control);
 	for (size_t i = 0; i < confirmed; i++)
 		report(&list->rows[i], control);
@@ -369,7 +374,8 @@ static int run_request(const struct command *command, int argc, char **argv,
 		control.target = "--all";
 	if (control.delay_ns > MS_MAX * NS_PER_MS || control.duration_ns > MS_MAX * NS_PER_MS ||
 	    (option_is_given(&options, "duration") && control.duration_ns < NS_PER_MS)) {
-		print_error("choose a time from 1ms to 49 days");
+		print_error("cannot use this --%s: choose a time from 1ms to 49 days",
+			    control.delay_ns > MS_MAX * NS_PER_MS ? "delay" : "duration");
 		return STATUS_FAILED;
 	}
 	confirmed = find_processes(&list, &control, control.target) < 0

@@ -133,7 +133,8 @@ static void print_facts(const struct findings *found)
 		       facts->restricts_profiling ? "administrators only" : "all users",
 		       facts->restricts_profiling && facts->is_administrator ? "; you are one"
 									     : "");
-	printf("%-12sperf_event_paranoid %s, ptrace_scope %s: only CPU sampling uses them\n",
+	printf("%-12sperf_event_paranoid %s, for CPU sampling; ptrace_scope %s, also for "
+	       "xtrace attach\n",
 	       *facts->driver ? "" : "permissions", facts->perf_event_paranoid,
 	       facts->ptrace_scope);
 	format_bytes(size, facts->free_bytes);

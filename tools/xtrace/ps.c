@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <time.h>
 
 #include <cjson/cJSON.h>
@@ -146,6 +147,16 @@ static void read_rows(struct row *rows, const struct process_list *list)
 	}
 }
 
+static void note_hidden(size_t count)
+{
+	const char *why = !geteuid()   ? "not even root may do that, as outside of a container"
+			  : count == 1 ? "it belongs to another user, or has raised privileges"
+				       : "they belong to other users, or have raised privileges";
+
+	print_note("%zu other process%s cannot be inspected: %s", count, count == 1 ? "" : "es",
+		   why);
+}
+
 static void print_rows(const struct row *rows, const struct process_list *list)
 {
 	bool has_heading = false;
@@ -164,10 +175,7 @@ static void print_rows(const struct row *rows, const struct process_list *list)
 	if (!has_heading && !list->deleted_count)
 		print_note("no running process carries xtrace");
 	if (!has_heading && list->hidden_count)
-		print_note(
-			"%zu other processes cannot be inspected: they belong to other users, or "
-			"have raised privileges",
-			list->hidden_count);
+		note_hidden(list->hidden_count);
 }
 
 static void note_deleted(const struct process_list *list)

@@ -67,7 +67,11 @@ static int make_dir(const char *path, struct recording_dir *dir)
 	error = -errno;
 	if (error == -EEXIST && data_dir_is_empty(path))
 		return 0;
-	if (error == -EEXIST)
+	if (error == -EEXIST && access(path, R_OK) && errno == EACCES)
+		print_error("cannot use '%s': it exists and cannot be read: %s; choose another "
+			    "directory with -o",
+			    path, strerror(EACCES));
+	else if (error == -EEXIST)
 		print_error("cannot use '%s': it exists and is not an xtrace trace; "
 			    "choose another directory with -o",
 			    path);
