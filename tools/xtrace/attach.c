@@ -26,6 +26,7 @@
 #include "data_dir.h"
 #include "info.h"
 #include "install_paths.h"
+#include "log/base/snapshot_trigger.h"
 #include "processes.h"
 #include "recording_dir.h"
 #include "rotation.h"
@@ -71,6 +72,27 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
+/* The others, and -p, which other tools have. */
+static const struct {
+	const char *name;
+	char letter;
+	const char *instead;
+} missing[] = {
+	{"duty", 0, "it starts with the program; use --duration, or xtrace start --duration"},
+	{"paused", 0, "use --armed"},
+	{"capture-range", 0, "the process may have made its profiler calls before; use --duration"},
+	{"simulate", 's', "the process keeps its GPU; start it with xtrace record -s"},
+	{"pid", 'p', "name the process without it: xtrace attach 1234"},
+};
+
+static int apply_missing(void *context, const struct option_row *row, const char *value)
+{
+	(void)context;
+	(void)value;
+	print_error("cannot attach with --%s: %s", row->name, row->help);
+	return -ENOTSUP;
+}
+
 static void list_options(struct option_list *list)
 {
 	struct option_row row[2] = {0};
@@ -85,6 +107,55 @@ static void list_options(struct option_list *list)
 				option_list_add(list, row);
 			}
 	option_list_add(list, option_rows);
+	for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
+		row[0] = (struct option_row){.name = missing[i].name,
+					     .letter = missing[i].letter,
+					     .is_hidden = true,
+					     .number = "=",
+					     .help = missing[i].instead,
+					     .apply = apply_missing};
+		option_list_add(list, row);
+	}
+}
+
+/* An option whose value needs an equals sign, or the next word would be the process. */
+struct misplaced {
+	const char *option, *value;
+};
+
+static struct misplaced find_misplaced(int argc, char **argv)
+{
+	for (int i = 1; i + 1 < argc; i++)
+		if ((!strcmp(argv[i], "--cpu") || !strcmp(argv[i], "--armed")) &&
+		    *argv[i + 1] != '-')
+			return (struct misplaced){argv[i], argv[i + 1]};
+	return (struct misplaced){0};
+}
+
+static int refuse_operand(const struct misplaced *misplaced, const char *operand)
+{
+	if (!misplaced->option)
+		return command_unexpected(operand);
+	print_error("unexpected argument '%s': write %s=%s", misplaced->value, misplaced->option,
+		    misplaced->value);
+	return STATUS_FAILED;
+}
+
+/* The library would never see a range. */
+static int check_triggers(const struct request *request)
+{
+	struct xt_snapshot_trigger triggers[XT_SNAPSHOT_TRIGGERS_MAX];
+	const char *text = request->options.snapshot_on;
+	int count = text ? xt_snapshot_triggers_parse(text, triggers) : 0;
+
+	for (int i = 0; i < count; i++)
+		if (triggers[i].kind == XT_TRIGGER_RANGE) {
+			print_error("cannot use '%.*s' for --snapshot-on: an attached process has "
+				    "no NVTX ranges; use iteration, idle, hang, error or oom",
+				    (int)triggers[i].text_bytes, triggers[i].text);
+			return STATUS_FAILED;
+		}
+	return STATUS_OK;
 }
 
 static int parse_pid(struct request *request, const char *text)
@@ -105,6 +176,7 @@ static int parse_pid(struct request *request, const char *text)
 
 static int parse(struct request *request, const struct command *command, int argc, char **argv)
 {
+	struct misplaced misplaced = find_misplaced(argc, argv);
 	struct option_list list;
 	int status, count;
 
@@ -114,7 +186,7 @@ static int parse(struct request *request, const struct command *command, int arg
 	if (status != COMMAND_GO_ON)
 		return status;
 	if (count > 1)
-		return command_unexpected(argv[2]);
+		return refuse_operand(&misplaced, argv[2]);
 	if (!count) {
 		print_error("no process given: usage: xtrace attach [OPTION]... PID");
 		return STATUS_FAILED;
@@ -126,12 +198,14 @@ static int parse(struct request *request, const struct command *command, int arg
 	}
 	if (option_is_given(&list, "duration") &&
 	    (request->duration_ns < NS_PER_MS || request->duration_ns > DURATION_MAX_NS)) {
-		print_error("choose a time from 1ms to 49 days");
+		print_error("cannot use this --duration: choose a time from 1ms to 49 days");
 		return STATUS_FAILED;
 	}
 	if (!request->is_armed)
 		request->options.armed = "armed";
 	status = parse_pid(request, argv[1]);
+	if (!status)
+		status = check_triggers(request);
 	if (!status)
 		status = capture_find_parts(&request->options, &request->paths);
 	return status ? status : COMMAND_GO_ON;
@@ -330,8 +404,8 @@ static int record(const struct request *request, const sigset_t *mask)
 	struct process_list list = {0};
 	bool is_done = false;
 
-	print_note("attached process %d: NVTX ranges, and memory allocated before, are not in its "
-		   "trace",
+	print_note("attached process %d: its trace lacks NVTX ranges and memory allocated before "
+		   "now",
 		   request->pid);
 	if (processes_find_pid(&list, request->pid))
 		print_error("process %d has ended", request->pid);
@@ -420,7 +494,7 @@ static const char details[] =
 	"\n"
 	"The library stays in the process. Later: xtrace stop PID, xtrace start PID. With --cpu, "
 	"samples\n"
-	"are taken until the process ends.\n"
+	"are taken until the process ends. Rates need an equals sign: --cpu=99.\n"
 	"\n"
 	"If DIR holds an older trace, it moves to DIR.old. Until the process carries xtrace, it is "
 	"in\n"

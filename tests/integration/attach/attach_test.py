@@ -253,6 +253,7 @@ class Refusals(Test):
             os.kill(program.pid, signal.SIGSTOP)
             time.sleep(0.05)
             self.refuse(program.pid, "stopped by a signal", "kill -CONT")
+        self.options()
         self.launcher()
         if os.access(self.args.static, os.X_OK):
             with Program(self, self.args.static) as program:
@@ -286,6 +287,22 @@ class Refusals(Test):
         elif os.path.exists(YAMA):
             self.yama()
 
+    def options(self):
+        rows = (
+            (("--cpu", "99", "1"), "unexpected argument '99': write --cpu=99"),
+            (("--armed", "graphs", "1"), "write --armed=graphs"),
+            (("1", "2"), "unexpected argument '2' (see"),
+            (("--duty", "1s/60s", "1"), "cannot attach with --duty"),
+            (("-s", "1"), "cannot attach with --simulate"),
+            (("-p", "1"), "cannot attach with --pid"),
+            (("--duration", "0", "1"), "cannot use this --duration"),
+            (("--snapshot-on", "error", "--snapshot-on", "range:a>5ms", "1"),
+             "cannot use 'range:a>5ms' for --snapshot-on"),
+        )
+        for words, text in rows:
+            said = self.xtrace("attach", *words, status=2)
+            assert text in said, said
+
     def launcher(self):
         """The process that uses CUDA is a child of a child."""
         script = "import subprocess, sys; subprocess.run(sys.argv[1:])"
@@ -308,6 +325,12 @@ class Refusals(Test):
                                          capture_output=True).returncode:
             return
         os.chmod(self.folder, 0o777)
+        os.makedirs(os.path.join(self.data, "files"))
+        os.chmod(self.data, 0o700)
+        done = subprocess.run([*user, self.args.xtrace, "record", "-o", self.data, "true"],
+                              capture_output=True, text=True)
+        assert "it exists and cannot be read: Permission denied" in done.stderr, done
+        shutil.rmtree(self.data)
         with Program(self, *user, self.args.threads, "protected") as program:
             program.expect("ready")
             for capabilities, text in (
