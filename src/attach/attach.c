@@ -349,7 +349,7 @@ static int refuse_late(const struct attempt *attempt, bool may_start)
 		return may_start ? refuse(&attempt->why, -EINPROGRESS,
 					  "interrupted, but xtrace's library may still start: see "
 					  "xtrace ps")
-				 : refuse(&attempt->why, -EINTR, "goes on without xtrace");
+				 : refuse(&attempt->why, -EINTR, "continues without xtrace");
 	return refuse(&attempt->why, may_start ? -EINPROGRESS : -ETIMEDOUT,
 		      "xtrace's library did not start within %d s%s", ENTRY_TIMEOUT_MS / 1000,
 		      may_start ? ", but may still do so: see xtrace ps"

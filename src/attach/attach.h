@@ -31,9 +31,9 @@ struct attach_request {
  * *why, of ATTACH_WHY_BYTES; the process continues. Waits up to 5 s for a thread that may be
  * borrowed, and up to 30 s for the entry point.
  *
- * -EINTR: attach_is_interrupted(), and the entry point will not be called; *why continues "the
- * process". -EINPROGRESS: it may still be called, or runs already, so the files that it needs must
- * stay. All other errors are final.
+ * -EINTR: attach_is_interrupted(), and the entry point will not be called. *why continues "the
+ * process". -EINPROGRESS: the entry point may still be called, or runs already. Then the files that
+ * it needs must stay. All other errors are final.
  */
 int attach_process(struct target *target, const struct attach_request *request, char *why,
 		   size_t why_bytes);

@@ -234,7 +234,7 @@ static void report_end(uint64_t losses[LOSS_COUNT], const struct input *log,
 	}
 	if (log->is_sampled && !damage->closed) {
 		report_note(report,
-			    "%s: sampling goes on until its process ends; the newest samples are "
+			    "%s: its process is still sampled; the newest samples are "
 			    "not in it yet",
 			    input_shown(log));
 		return;

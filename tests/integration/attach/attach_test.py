@@ -199,7 +199,7 @@ class Idle(Test):
 
 
 class Again(Test):
-    """As with record, an older trace moves to DIR.old."""
+    """An older trace moves to DIR.old."""
 
     def run(self):
         pids = []
