@@ -186,6 +186,7 @@ class Threads(Test):
             command.send_signal(signal.SIGINT)
             said = command.communicate(timeout=20)[1]
             assert command.returncode == -signal.SIGINT, (command.returncode, said)
+            assert "interrupted; process %d is unchanged" % program.pid in said, said
             assert os.listdir(self.folder) == ["data"] and not os.listdir(self.data)
             program.send("\n")
             assert program.line() == "result 0 ms 0 whole 1"
