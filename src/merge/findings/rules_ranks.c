@@ -16,8 +16,13 @@ static const char *const advice[] = {
 	[VERDICT_MOVING] = "Distribute this work evenly, or let it run ahead of the other ranks.",
 	[VERDICT_LINK] = "Check the network between these hosts, and which ranks share it.",
 	[VERDICT_UNKNOWN] = "",
-	[VERDICT_HANG] = "",
+	[VERDICT_HANG] =
+		"Find out why this rank stopped or went another way after that line. xtrace "
+		"record --cpu shows what its CPU did.",
 };
+static const char launch_advice[] = "Look for what slows the CPU of this rank, such as other "
+				    "processes on its cores. Launch less: "
+				    "fewer and longer kernels, or CUDA graphs.";
 
 /* Adds the frames of the path above its leaf, and the line to look at. */
 static int set_place(const struct run *run, struct finding_place *place, uint32_t node)
@@ -68,7 +73,7 @@ static size_t count_waiting(const struct collectives_report *report, size_t log_
 /* Names what to look at: a path of the late rank, or the ranks that a slow link connects. */
 static int set_places(struct run *run, struct finding *finding)
 {
-	const struct collectives_verdict *verdict = &run->collectives_report.verdict;
+	const struct rank_verdict *verdict = &run->collectives_report.verdict;
 	char *ranks, *text = NULL;
 	int length;
 
@@ -89,26 +94,31 @@ static int set_places(struct run *run, struct finding *finding)
 int findings_compare_ranks(struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
-	const struct collectives_verdict *verdict = &report->verdict;
+	const struct rank_verdict *verdict = &report->verdict;
 	struct findings *findings = &run->findings;
-	size_t log = verdict->kind == VERDICT_RANK ? verdict->log : 0;
+	bool is_hang = verdict->kind == VERDICT_HANG;
+	bool is_rank = verdict->kind == VERDICT_RANK || (is_hang && verdict->log != SIZE_MAX);
+	size_t log = is_rank ? verdict->log : 0;
 	struct finding finding = {
 		.rule = RULE_LATE_RANK,
 		.process_count = 1,
 		.process_index = log,
-		.cost_ns = (uint64_t)(verdict->share * report->job_ns),
-		.whole_ns = (uint64_t)report->job_ns,
-		.advice = advice[verdict->kind],
+		.cost_ns = is_hang ? verdict->cost_ns : (uint64_t)(verdict->share * report->job_ns),
+		.whole_ns = is_hang && verdict->share > 0
+				    ? (uint64_t)((double)verdict->cost_ns / verdict->share)
+				    : (uint64_t)report->job_ns,
+		.advice = verdict_is_of_launches(verdict) ? launch_advice : advice[verdict->kind],
 	};
 
 	if (verdict->kind == VERDICT_NONE || verdict->kind == VERDICT_UNKNOWN ||
-	    verdict->kind == VERDICT_HANG ||
-	    !rule_reports(run->settings, RULE_LATE_RANK, finding.cost_ns, finding.whole_ns))
+	    /* A hang is always reported. */
+	    !rule_reports(run->settings, RULE_LATE_RANK,
+			  is_hang ? finding.whole_ns : finding.cost_ns, finding.whole_ns))
 		return 0;
 	finding.what = verdict_text(run);
-	finding.process = strdup(verdict->kind == VERDICT_RANK ? run->labels[log] : "all ranks");
+	finding.process = strdup(is_rank ? run->labels[log] : "all ranks");
 	finding.places[0].cost_ns = finding.places[0].path_cost_ns = finding.cost_ns;
-	if (verdict->kind != VERDICT_LINK)
+	if (verdict->kind != VERDICT_LINK && !is_hang)
 		finding_add_evidence(&finding, "waiting_rank_count",
 				     count_waiting(report, run->inputs->count));
 	finding_add_evidence(&finding, "lost_ns_of_all_ranks", verdict->cost_ns);

@@ -8,11 +8,8 @@
 #include "merge/exporter.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/blame.h"
-#include "merge/ranks/collectives_words.h"
 
-#define LISTED_MAX    1000 /* mismatches and unfinished collectives */
-#define NOTABLE_SHARE 0.02 /* of the time of the job: less than this has no verdict */
-#define SAME_SHARE    0.6  /* of the cost: more than this is due to one rank */
+#define LISTED_MAX 1000 /* mismatches and unfinished collectives */
 
 static int add_mismatch(struct collectives_report *report, size_t communicator, size_t number)
 {
@@ -201,8 +198,29 @@ static void add_rank_time(struct collectives_report *report, const struct rank_l
 		report->first_ns = fmin(report->first_ns, start_ns);
 		*last_ns = fmax(*last_ns, end_ns);
 	}
-	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++)
+	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++) {
 		report->ranks_ns += until_ns[d];
+		report->ranks[log->log].time_ns += (uint64_t)until_ns[d];
+	}
+}
+
+/* Splits the time of each rank. Its waits are known by now. */
+static void split_times(struct collectives_report *report, const struct run *run)
+{
+	for (size_t l = 0; l < run->rank_log_count; l++) {
+		const struct rank_log *log = &run->rank_logs[l];
+		struct rank_waits *rank = &report->ranks[log->log];
+		uint64_t alone_ns = 0, left_ns = rank->time_ns;
+
+		for (size_t i = 0; i < log->count; i++)
+			alone_ns += (uint64_t)(log->list[i].end_ns - log->list[i].alone_from_ns);
+		rank->idle_ns = log->idle_ns < left_ns ? log->idle_ns : left_ns;
+		left_ns -= rank->idle_ns;
+		alone_ns = alone_ns < left_ns ? alone_ns : left_ns;
+		rank->compute_ns = left_ns - alone_ns;
+		rank->communication_ns =
+			alone_ns > rank->exposed_ns ? alone_ns - rank->exposed_ns : 0;
+	}
 }
 
 static void find_job_time(struct collectives_report *report, const struct run *run)
@@ -220,112 +238,6 @@ static void find_job_time(struct collectives_report *report, const struct run *r
 	for (size_t c = 0; c < report->communicators.count; c++)
 		if (report->communicators.list[c].member_count > report->largest_count)
 			report->largest_count = report->communicators.list[c].member_count;
-}
-
-/* Returns the time that ranks lost as a part of all their time. */
-static double share_of(const struct collectives_report *report, double lost_ns)
-{
-	return report->ranks_ns > 0 ? lost_ns / report->ranks_ns : 0;
-}
-
-/* Returns the cost of a late rank as a part of the others' time: it does not wait itself. */
-static double share_of_wait(const struct collectives_report *report, uint64_t cost_ns)
-{
-	double others = (double)report->largest_count - 1;
-
-	return others > 0 ? share_of(report, (double)cost_ns) * (others + 1) / others : 0;
-}
-
-static uint64_t slow_ns_of(const struct collectives_report *report, size_t communicator)
-{
-	uint64_t slow_ns = 0;
-
-	for (size_t g = 0; g < report->groups.count; g++)
-		if (report->groups.list[g].communicator == communicator)
-			slow_ns += report->groups.list[g].slow_ns;
-	return slow_ns * report->communicators.list[communicator].member_count;
-}
-
-/* The time of all ranks in slow transfers, and in waits for ranks that such transfers made late. */
-static void judge_link(struct collectives_report *report, const struct run *run)
-{
-	struct collectives_verdict *verdict = &report->verdict;
-	uint64_t waited_ns = 0, most_ns = 0;
-	double share;
-	size_t slowest = 0;
-
-	for (size_t c = 0; c < report->cause_count; c++)
-		if (wait_cause_is_transfer(&run->paths, report->causes[c].node))
-			waited_ns += report->causes[c].cost_ns;
-	for (size_t c = 0; c < report->communicators.count; c++)
-		if (slow_ns_of(report, c) > most_ns) {
-			slowest = c;
-			most_ns = slow_ns_of(report, c);
-		}
-	if (!most_ns)
-		return;
-	share = share_of(report, (double)most_ns) + share_of_wait(report, waited_ns);
-	if (share >= NOTABLE_SHARE &&
-	    (share > verdict->share || wait_cause_is_transfer(&run->paths, verdict->node)))
-		*verdict = (struct collectives_verdict){.kind = VERDICT_LINK,
-							.communicator = slowest,
-							.cost_ns = most_ns + waited_ns,
-							.share = share};
-}
-
-/* The known path that causes most, of one log or of all (log: SIZE_MAX). */
-static uint32_t main_cause(const struct collectives_report *report, size_t log)
-{
-	uint64_t most_ns = 0;
-	uint32_t node = PATH_ROOT;
-
-	for (size_t c = 0; c < report->cause_count; c++) {
-		uint64_t ns = 0;
-
-		if (report->causes[c].node == PATH_ROOT ||
-		    (log != SIZE_MAX && report->causes[c].log != log))
-			continue;
-		for (size_t o = 0; o < report->cause_count; o++)
-			if (report->causes[o].node == report->causes[c].node &&
-			    (log == SIZE_MAX || report->causes[o].log == log))
-				ns += report->causes[o].cost_ns;
-		if (ns <= most_ns)
-			continue;
-		most_ns = ns;
-		node = report->causes[c].node;
-	}
-	return node;
-}
-
-static void judge(struct collectives_report *report, const struct run *run)
-{
-	struct collectives_verdict *verdict = &report->verdict;
-	double share = share_of_wait(report, report->cost_ns);
-	size_t most = 0;
-
-	for (size_t l = 1; l < run->inputs->count; l++)
-		if (report->ranks[l].cost_ns > report->ranks[most].cost_ns)
-			most = l;
-	if (report->unfinished_count) {
-		verdict->kind = VERDICT_HANG;
-		return;
-	}
-	if (!report->compared_count)
-		verdict->kind = VERDICT_UNKNOWN;
-	else if (share >= NOTABLE_SHARE &&
-		 (double)report->ranks[most].cost_ns > SAME_SHARE * (double)report->cost_ns)
-		*verdict = (struct collectives_verdict){
-			.kind = VERDICT_RANK,
-			.log = most,
-			.cost_ns = report->ranks[most].cost_ns,
-			.share = share_of_wait(report, report->ranks[most].cost_ns),
-			.node = main_cause(report, most)};
-	else if (share >= NOTABLE_SHARE)
-		*verdict = (struct collectives_verdict){.kind = VERDICT_MOVING,
-							.cost_ns = report->cost_ns,
-							.share = share,
-							.node = main_cause(report, SIZE_MAX)};
-	judge_link(report, run);
 }
 
 int collectives_report_make(struct collectives_report *report, const struct run *run)
@@ -355,6 +267,7 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	}
 	if (error)
 		return error;
+	split_times(report, run);
 	error = collective_groups_finish(&report->groups);
 	if (!error)
 		error = blame_waits(report, run);
@@ -363,8 +276,7 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	if (report->unfinished_count)
 		qsort(report->unfinished, report->unfinished_count, sizeof(*report->unfinished),
 		      compare_begins);
-	judge(report, run);
-	return error;
+	return error ? error : verdict_find(report, run);
 }
 
 void collectives_report_free(struct collectives_report *report)

@@ -8,6 +8,7 @@
 #include "log/base/hash_table.h"
 #include "merge/ranks/collective_groups.h"
 #include "merge/ranks/rank_clocks.h"
+#include "merge/ranks/verdict.h"
 
 struct run;
 
@@ -16,14 +17,18 @@ struct run;
 /* Sums of one log. */
 struct rank_waits {
 	uint64_t collective_count;
-	uint64_t wait_ns;	  /* it waited for others */
-	uint64_t exposed_ns;	  /* of this: after all other work of its GPU */
-	uint64_t caused_ns;	  /* others waited because of it */
-	uint64_t cost_ns;	  /* other ranks were later because of it, in all */
-	uint64_t transfer_ns;	  /* in collectives, after the last rank had come */
-	uint64_t late_count;	  /* it was the last */
-	float waiting[RANK_BINS]; /* part of the bin that it waited, without other work */
-	float late[RANK_BINS];	  /* part of the bin after the mean arrival of the others */
+	/* From the first to the last collective. The parts do not overlap. */
+	uint64_t time_ns, idle_ns;
+	uint64_t compute_ns;	   /* in other work, also while collectives ran */
+	uint64_t communication_ns; /* only collectives ran, and it did not wait */
+	uint64_t wait_ns;	   /* it waited for others */
+	uint64_t exposed_ns;	   /* of this: after all other work of its GPU */
+	uint64_t caused_ns;	   /* others waited because of it */
+	uint64_t cost_ns;	   /* other ranks were later because of it, in all */
+	uint64_t transfer_ns;	   /* in collectives, after the last rank had come */
+	uint64_t late_count;	   /* it was the last */
+	float waiting[RANK_BINS];  /* part of the bin that it waited, without other work */
+	float late[RANK_BINS];	   /* part of the bin after the mean arrival of the others */
 };
 
 /* Time that ranks waited because of a call path of a rank. */
@@ -50,24 +55,6 @@ struct unfinished_collective {
 	uint8_t operation;
 };
 
-enum verdict_kind {
-	VERDICT_NONE,
-	VERDICT_RANK,
-	VERDICT_MOVING,
-	VERDICT_LINK,
-	VERDICT_UNKNOWN,
-	VERDICT_HANG
-};
-
-struct collectives_verdict {
-	enum verdict_kind kind;
-	size_t log;	     /* VERDICT_RANK: index in the inputs */
-	size_t communicator; /* VERDICT_LINK */
-	uint32_t node;	     /* main cause, or PATH_ROOT */
-	uint64_t cost_ns;    /* exposed waits of all ranks, or slow transfers */
-	double share;	     /* of the time of the job, on average over its ranks */
-};
-
 struct collectives_report {
 	struct communicators communicators;
 	struct rank_clocks clocks;
@@ -90,7 +77,7 @@ struct collectives_report {
 	size_t mismatch_count, mismatch_capacity;
 	struct unfinished_collective *unfinished; /* by begin */
 	size_t unfinished_count, unfinished_capacity;
-	struct collectives_verdict verdict;
+	struct rank_verdict verdict;
 };
 
 /* Compares the ranks of run->rank_logs. Returns 0 or -ENOMEM. Free the result in any case. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "idle/idle.h"
 #include "log/base/number_format.h"
 
 #define ABSENT_SHOWN 8	     /* ranks that a sentence names */
@@ -26,16 +27,27 @@ static const char *name_of(const struct paths *paths, uint32_t node)
 	return names_text(&paths->names, paths->nodes[node].name, NULL);
 }
 
-/* Returns the index in leaves, or -1. */
-static int leaf_of(const struct paths *paths, uint32_t node)
+/* Returns the index in leaves, or -1. name_out: NULL, or gets the name of that frame. */
+static int leaf_of(const struct paths *paths, uint32_t node, const char **name_out)
 {
 	/* The activity of the CPU is below the frame of idle time, so go up to that frame. */
-	for (; node != PATH_ROOT; node = paths->nodes[node].parent)
+	for (; node != PATH_ROOT; node = paths->nodes[node].parent) {
+		const char *name = name_of(paths, node);
+
+		if (name_out)
+			*name_out = name;
 		for (size_t l = 0; l < sizeof(leaves) / sizeof(leaves[0]); l++)
-			if (!strncmp(name_of(paths, node), leaves[l].beginning,
-				     strlen(leaves[l].beginning)))
+			if (!strncmp(name, leaves[l].beginning, strlen(leaves[l].beginning)))
 				return (int)l;
+	}
 	return -1;
+}
+
+bool wait_cause_is_launch_late(const struct paths *paths, uint32_t node)
+{
+	const char *name;
+
+	return leaf_of(paths, node, &name) >= 0 && !strcmp(name, idle_labels[IDLE_LAUNCH_LATE]);
 }
 
 bool wait_cause_is_transfer(const struct paths *paths, uint32_t node)
@@ -51,7 +63,7 @@ bool wait_cause_is_transfer(const struct paths *paths, uint32_t node)
 
 const char *wait_cause_kind(const struct paths *paths, uint32_t node)
 {
-	int leaf = leaf_of(paths, node);
+	int leaf = leaf_of(paths, node, NULL);
 
 	if (wait_cause_is_transfer(paths, node))
 		return "collective";
@@ -101,35 +113,33 @@ const char *verdict_kind_name(enum verdict_kind kind)
 	return names[kind];
 }
 
-/* The part of what is lost that a node causes, in percent. log: of one log; SIZE_MAX: of all. */
-static double cause_percent(const struct run *run, const struct collectives_verdict *verdict,
-			    size_t log)
+static double percent_of(uint64_t ns, const struct rank_verdict *verdict)
 {
-	const struct collectives_report *report = &run->collectives_report;
-	uint64_t ns = 0;
-
-	for (size_t c = 0; c < report->cause_count; c++)
-		if (report->causes[c].node == verdict->node &&
-		    (log == SIZE_MAX || report->causes[c].log == log))
-			ns += report->causes[c].cost_ns;
 	return verdict->cost_ns ? 100 * (double)ns / (double)verdict->cost_ns : 0;
 }
 
-/* " Main cause (93 %): load_batch (data.py:88); a kernel takes longer there." or "". */
-static char *cause_text(const struct run *run, const struct collectives_verdict *verdict)
+/* " Main cause (93 %): load_batch (data.py:88); a kernel of this line takes longer." or "". */
+static char *cause_text(const struct run *run, const struct rank_verdict *verdict)
 {
 	char *where = wait_cause_where(&run->paths, verdict->node), *text;
-	int leaf = leaf_of(&run->paths, verdict->node), length;
-	double percent = cause_percent(run, verdict,
-				       verdict->kind == VERDICT_RANK ? verdict->log : SIZE_MAX);
+	int leaf = leaf_of(&run->paths, verdict->node, NULL), length;
 
 	if (where && !where[0]) {
 		free(where);
 		return strdup(" No call path takes longer than in the other ranks.");
 	}
-	length = where ? asprintf(&text, " Main cause (%.0f %%): %s%s%s.", percent, where,
-				  leaf < 0 ? "" : "; ", leaf < 0 ? "" : leaves[leaf].what)
-		       : -1;
+	if (!where)
+		length = -1;
+	else if (verdict_is_of_launches(verdict))
+		length = asprintf(&text,
+				  " Main cause (%.0f %%): the CPU launches work too slowly, most "
+				  "in %s (%.0f %%).",
+				  percent_of(verdict->launch_late_ns, verdict), where,
+				  percent_of(verdict->place_ns, verdict));
+	else
+		length = asprintf(&text, " Main cause (%.0f %%): %s%s%s.",
+				  percent_of(verdict->place_ns, verdict), where,
+				  leaf < 0 ? "" : "; ", leaf < 0 ? "" : leaves[leaf].what);
 	free(where);
 	return length < 0 ? NULL : text;
 }
@@ -299,6 +309,24 @@ char *absent_members_text(const struct run *run, const struct communicator *comm
 	return list;
 }
 
+/* " The last GPU work of rank 2 is from load_batch (data.py:88)." or "". */
+static char *last_work_text(const struct run *run)
+{
+	const struct rank_verdict *verdict = &run->collectives_report.verdict;
+	char *where = wait_cause_where(&run->paths, verdict->node), *text;
+	int length = -1;
+
+	if (where && (!where[0] || verdict->log == SIZE_MAX)) {
+		free(where);
+		return strdup("");
+	}
+	if (where)
+		length = asprintf(&text, " The last GPU work of %s is from %s.",
+				  run->labels[verdict->log], where);
+	free(where);
+	return length < 0 ? NULL : text;
+}
+
 /* Names the first collective that never finished, and the ranks that it lacks. */
 static char *hang_text(const struct run *run)
 {
@@ -306,25 +334,26 @@ static char *hang_text(const struct run *run)
 	const struct unfinished_collective *row = &report->unfinished[0];
 	const struct communicator *communicator = &report->communicators.list[row->communicator];
 	char *what = collective_text(run, communicator, row->number, row->operation);
-	char *absent = absent_members_text(run, communicator, row->number), *text;
+	char *absent = absent_members_text(run, communicator, row->number);
+	char *last = last_work_text(run), *text;
 	int length = -1;
 
-	if (what && absent)
-		length = absent[0] ? asprintf(&text, "The job hangs: %s never reached %s.", absent,
-					      what)
+	if (what && absent && last)
+		length = absent[0] ? asprintf(&text, "The job hangs: %s never reached %s.%s",
+					      absent, what, last)
 				   : asprintf(&text,
 					      "The job hangs: %s never finished. All ranks with a "
-					      "log are "
-					      "there; others have no log.",
+					      "log are there; others have no log.",
 					      what);
 	free(what);
 	free(absent);
+	free(last);
 	return length < 0 ? NULL : text;
 }
 
 char *verdict_text(const struct run *run)
 {
-	const struct collectives_verdict *verdict = &run->collectives_report.verdict;
+	const struct rank_verdict *verdict = &run->collectives_report.verdict;
 	char share[32], *cause, *text;
 	int length;
 

@@ -74,6 +74,7 @@ static int add_gap(struct rank_collector *collector, struct device_collector *de
 	entry.is_gap = true;
 	entry.end_ns = stretch->start_ns;
 	for (size_t g = 0; g < collector->gap_count && !error; g++) {
+		device->idle_ns += collector->gap[g].ns;
 		entry.place = collector->gap[g].place;
 		error = add_entry(device, &entry, collector->gap[g].ns);
 	}
@@ -282,6 +283,9 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 	log->has_joined_call |= call != NULL;
 	if (call && call->begin_ns > log->members[member].last_call_ns)
 		log->members[member].last_call_ns = call->begin_ns;
+	/* The time of a rank counts from its first collective. */
+	log->idle_ns += device->collectives_until_ns ? device->idle_ns : 0;
+	device->idle_ns = 0;
 	collective = &log->list[log->count];
 	*collective = describe(reading->model, device, stretch, call);
 	collective->member = member;
@@ -337,6 +341,7 @@ int rank_log_add(struct reading *reading, const struct stretch *stretch)
 
 	if (!collector)
 		return -ENOMEM;
+	collector->last_place = stretch->place;
 	device = &collector->devices[stretch->device];
 	if (stretch->end_ns > log->until_ns)
 		log->until_ns = stretch->end_ns;

@@ -40,13 +40,15 @@ struct device_collector {
 	size_t stream_count;
 	uint64_t kernels_until_ns;     /* end of all kernels so far other than collectives */
 	uint64_t collectives_until_ns; /* end of all collectives so far */
+	uint64_t idle_ns;	       /* of the gaps since the last collective */
 };
 
 struct rank_collector {
 	struct device_collector devices[TIMELINE_DEVICES_MAX];
 	struct place_time *taken; /* of all collectives, as rank_collective.times_end counts them */
 	size_t taken_count, taken_capacity;
-	uint32_t *places; /* by collective: index in the aggregate */
+	uint32_t last_place; /* of the last work that started; index in the aggregate */
+	uint32_t *places;    /* by collective: index in the aggregate */
 	size_t place_capacity;
 	struct gap_part {
 		uint32_t place;

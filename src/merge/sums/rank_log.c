@@ -42,25 +42,27 @@ static int encode(struct rank_log *log, struct rank_collective *collective, size
 	return 0;
 }
 
+static int find_node(struct reading *reading, uint32_t *nodes, uint32_t place)
+{
+	if (nodes[place] == PATH_FAILED)
+		nodes[place] =
+			build_tree_common_path(reading, &reading->aggregate.entries[place].owner);
+	return nodes[place] == PATH_FAILED ? -ENOMEM : 0;
+}
+
 /* Finds the call paths of the places that occur. Entries without a path belong to the root. */
 static int find_nodes(struct reading *reading, uint32_t *nodes)
 {
 	const struct rank_collector *collector = reading->rank_log.collector;
-	int error = 0;
+	int error;
 
 	for (uint32_t p = 0; p < reading->aggregate.count; p++)
 		nodes[p] = PATH_FAILED;
-	for (size_t e = 0; e < collector->taken_count + reading->rank_log.count && !error; e++) {
-		uint32_t place = e < collector->taken_count
-					 ? collector->taken[e].place
-					 : collector->places[e - collector->taken_count];
-
-		if (nodes[place] != PATH_FAILED)
-			continue;
-		nodes[place] =
-			build_tree_common_path(reading, &reading->aggregate.entries[place].owner);
-		error = nodes[place] == PATH_FAILED ? -ENOMEM : 0;
-	}
+	error = find_node(reading, nodes, collector->last_place);
+	for (size_t t = 0; t < collector->taken_count && !error; t++)
+		error = find_node(reading, nodes, collector->taken[t].place);
+	for (size_t c = 0; c < reading->rank_log.count && !error; c++)
+		error = find_node(reading, nodes, collector->places[c]);
 	return error;
 }
 
@@ -198,11 +200,14 @@ int rank_log_finish(struct reading *reading)
 	error = find_open_calls(reading);
 
 	log->log = (size_t)(reading->process.log - reading->run->inputs->logs);
+	log->end_ns = since_origin(reading, (int64_t)log->until_ns);
 	log->lacks_beginning = model_is_cut(model) || model->pauses.count;
 	if (!log->collector || error)
 		return error;
 	nodes = malloc((reading->aggregate.count + 1) * sizeof(*nodes));
 	error = nodes ? find_nodes(reading, nodes) : -ENOMEM;
+	if (!error)
+		log->last_node = nodes[log->collector->last_place];
 	if (!error)
 		error = find_roots(reading, nodes);
 	for (size_t c = 0; c < log->count && !error; c++) {

@@ -84,6 +84,9 @@ struct rank_log {
 	bool lacks_beginning; /* the log may lack collectives before its first */
 	bool has_joined_call; /* some work lies in a call of NCCL that states its communicator */
 	uint64_t until_ns;    /* end of the log, on its clock */
+	int64_t end_ns;	      /* the same as the times of struct rank_collective */
+	uint64_t idle_ns;     /* from the first to the last collective, of all devices */
+	uint32_t last_node;   /* as rank_collective.node, of the last work; PATH_ROOT: none */
 	struct rank_open_call *open_calls; /* after the last collective of their communicator */
 	size_t open_call_count, open_call_capacity;
 	struct rank_collector *collector; /* while reading */

@@ -159,13 +159,20 @@ function Notes({ data }: { data: Data }) {
 	);
 }
 
+/* A part of the time from the first to the last collective of a rank. */
+function part(title: string, value: (row: CollectiveRank) => number, what: string) {
+	return timeColumn(title, value, { what, share: (row: CollectiveRank) => value(row) / (row.time_ns || 1) });
+}
+
 function RankTable({ state, data, outliers }: { state: State; data: Data; outliers: Set<string> }) {
 	const columns: Column<CollectiveRank>[] = [
 		...(data.ranks.some((row) => row.rank !== undefined) ? [{ title: 'Rank', value: (row: CollectiveRank) => row.rank }] : []),
 		timeColumn('Costs others', (row) => row.cost_ns, { what: 'What it costs the other ranks, added up', share: (row) => row.cost_ns / (data.cost_ns || 1) }),
-		timeColumn('Waits', (row) => row.exposed_wait_ns, { what: 'Time in collectives before the last rank arrived, without other work', share: (row) => row.exposed_wait_ns / (data.job_ns || 1) }),
+		part('Computes', (row) => row.compute_ns, 'Time with other work than collectives'),
+		part('Transfers', (row) => row.communication_ns, 'Time with collectives only, after the last rank arrived'),
+		part('Waits', (row) => row.exposed_wait_ns, 'Time with collectives only, before the last rank arrived'),
+		part('Idle', (row) => row.idle_ns, 'Time without GPU work'),
 		countColumn('Times last', (row) => row.late_count, { what: 'Collectives in which this rank arrived last' }),
-		timeColumn('Transfers', (row) => row.transfer_ns, { what: 'Time in collectives after the last rank arrived' }),
 		{
 			title: 'Process',
 			value: (row) => row.process,

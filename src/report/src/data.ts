@@ -192,11 +192,14 @@ export interface Headline {
 export interface CollectiveRank {
 	process: string; /* label */
 	rank?: number;
+	time_ns: number; /* from its first to its last collective: the sum of the next three and of the exposed wait */
+	compute_ns: number;
+	communication_ns: number;
+	idle_ns: number;
 	wait_ns: number;
 	exposed_wait_ns: number; /* part of it in which no other work ran */
 	cost_ns: number; /* the others were later because of it, added up */
 	late_count: number;
-	transfer_ns: number;
 	waiting_percent: number[]; /* of each of equal parts of job_ns */
 	late_percent: number[];
 }

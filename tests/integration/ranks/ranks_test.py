@@ -8,8 +8,10 @@ scenario and the seed: "make_ranks SCENARIO SEED FOLDER" makes the same logs aga
 
 import argparse
 import collections
+import contextlib
 import json
 import os
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -231,6 +233,58 @@ def check_unfinished(result):
         result.differences.same("hang", rows.get(key), row)
 
 
+def query(args, log, folder, sql):
+    """Rows from the database of one log."""
+    with tempfile.NamedTemporaryFile(dir=folder, suffix=".db") as database:
+        subprocess.run([args.merge, log, "--quiet", "--sqlite", database.name], check=True)
+        with contextlib.closing(sqlite3.connect(database.name)) as connection:
+            return connection.execute(sql).fetchall()
+
+
+def check_hang(result, done, args, folder):
+    """The verdict and a finding name a rank that never came, and the line of its last work."""
+    content, found = result.content, result.differences
+    verdict, first = content["verdict"], content["unfinished"][0]
+    found.same("verdict", verdict["kind"], "hang")
+    found.check("late-rank" in [row["rule"] for row in json.loads(done.stdout)["findings"]["rows"]],
+                "no finding")
+    found.check(verdict.get("process") in first["absent"], "rank of the verdict", verdict)
+    log, = [row["log"] for row in result.job.ranks if row["rank"] == verdict.get("rank")]
+    (path,), = query(args, os.path.join(result.job.folder, log), folder,
+                     "SELECT p.text FROM work w JOIN path p ON p.id = w.path_id "
+                     "ORDER BY w.start_ns DESC LIMIT 1")
+    found.check(verdict["where"].split()[0] in path, "last work", verdict["where"], path)
+
+
+def covered_ns(spans, since, until):
+    """The time from since to until in which at least one span runs."""
+    covered = 0
+    for start, end in sorted(spans):
+        covered += max(0, min(end, until) - max(start, since))
+        since = max(since, end)
+    return covered
+
+
+def check_split(result, args, folder):
+    """The parts of a rank's time, against the kernels and copies in its log."""
+    row = result.content["ranks"][0]
+    log, = [rank["log"] for rank in result.job.ranks if rank["rank"] == row["rank"] and rank["log"]][:1]
+    work = query(args, os.path.join(result.job.folder, log), folder,
+                 "SELECT kind, start_ns, start_ns + duration_ns FROM work")
+    collectives, kernels = ([span for kind, *span in work if kind == wanted]
+                            for wanted in ("collective", "kernel"))
+    since, until = min(collectives)[0], max(end for _, end in collectives)
+    busy_ns = covered_ns([span for _, *span in work], since, until)
+    # A copy beside a collective hides nothing of it.
+    alone_ns = covered_ns(collectives + kernels, since, until) - covered_ns(kernels, since, until)
+    expected = {"time_ns": until - since, "idle_ns": until - since - busy_ns,
+                "compute_ns": busy_ns - alone_ns,
+                "communication_ns": alone_ns - row["exposed_wait_ns"]}
+    for name, ns in expected.items():
+        result.differences.check(abs(row[name] - ns) <= 0.01 * (until - since) + 1000,
+                                 f"{name} of rank {row['rank']}: is {row[name]}, not {ns}")
+
+
 def check_end(result, done):
     """The exit status, and the names of damaged logs."""
     damaged = [row["log"] for row in result.job.ranks if row["log"] and row["until_ns"] is not None]
@@ -255,6 +309,10 @@ def check(args, scenario, seed, folder):
     check_groups(result)
     check_mismatches(result)
     check_unfinished(result)
+    if scenario in ("none", "slow_loader", "graphs"):
+        check_split(result, args, folder)
+    if scenario == "hang" and content["unfinished"]:
+        check_hang(result, done, args, folder)
     if scenario in (*BLAME, "no_payload", "graphs"):
         check_verdict(result)
         check_causes(result)

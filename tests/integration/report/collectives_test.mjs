@@ -22,8 +22,8 @@ async function checkTables(page, data) {
 	const plain = (text) => text.trim().replace(/^outlier /, '');
 
 	assert.deepEqual(
-		sorted((await cells(page, 'waits')).map((row) => [row.Rank, row['Costs others'], row.Waits, row['Times last'], row.Transfers, plain(row.Process)])),
-		sorted(rows.map((row) => [row.rank, row.cost_ns, row.exposed_wait_ns, row.late_count, row.transfer_ns, row.process])),
+		sorted((await cells(page, 'waits')).map((row) => [row.Rank, row['Costs others'], row.Computes, row.Transfers, row.Waits, row.Idle, row['Times last'], plain(row.Process)])),
+		sorted(rows.map((row) => [row.rank, row.cost_ns, row.compute_ns, row.communication_ns, row.exposed_wait_ns, row.idle_ns, row.late_count, row.process])),
 	);
 	assert.deepEqual(
 		sorted((await cells(page, 'causes')).map((row) => [row['Costs others'], row.Share, row.Kind, row.Process, row.Where])),

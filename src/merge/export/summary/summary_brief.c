@@ -141,6 +141,51 @@ static int put_findings_brief(struct output *out, const struct run *run)
 	return error;
 }
 
+static void put_rank(struct output *out, const char *label, const struct rank_waits *rank)
+{
+	const uint64_t parts_ns[] = {rank->compute_ns, rank->communication_ns, rank->exposed_ns,
+				     rank->idle_ns};
+	char time[TIME_BYTES];
+
+	output_text(out, "| ", 2);
+	put_code(out, label, strlen(label));
+	for (size_t p = 0; p < sizeof(parts_ns) / sizeof(parts_ns[0]); p++)
+		output_format(out, " | %s", format_percent_of(parts_ns[p], rank->time_ns));
+	format_time(time, rank->cost_ns);
+	output_format(out, " | %s |\n", time);
+}
+
+/* The ranks that cost the others most. */
+static int put_ranks(struct output *out, const struct run *run)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	size_t count = 0, *order = malloc((run->inputs->count + 1) * sizeof(*order)), shown;
+
+	for (size_t l = 0; order && l < run->inputs->count; l++)
+		if (report->ranks && report->ranks[l].collective_count && run->labels[l])
+			order[count++] = l;
+	shown = count < ROWS_TOP ? count : ROWS_TOP;
+	for (size_t r = 0; r < shown; r++)
+		for (size_t o = r + 1; o < count; o++)
+			if (report->ranks[order[o]].cost_ns > report->ranks[order[r]].cost_ns) {
+				size_t other = order[o];
+
+				order[o] = order[r];
+				order[r] = other;
+			}
+	if (shown)
+		output_format(out,
+			      "## Ranks: %zu of %zu\n\n| process | computes | transfers | waits | "
+			      "idle | costs others |\n| --- | ---: | ---: | ---: | ---: | ---: |\n",
+			      shown, count);
+	for (size_t r = 0; r < shown; r++)
+		put_rank(out, run->labels[order[r]], &report->ranks[order[r]]);
+	if (shown)
+		output_format(out, "\n`xtrace merge --summary - DIR | jq .collectives`\n\n");
+	free(order);
+	return order ? 0 : -ENOMEM;
+}
+
 static void put_row(struct output *out, const struct run *run, const struct table_row *row,
 		    const char *name, size_t length)
 {
@@ -213,6 +258,8 @@ static int put_all(struct output *out, const struct run *run)
 
 	if (!error)
 		error = put_findings_brief(out, run);
+	if (!error && run->compares_ranks)
+		error = put_ranks(out, run);
 	if (!error && run->gpu_ns)
 		error = put_tables(out, run);
 	put_idle(out, run);

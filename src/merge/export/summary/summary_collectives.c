@@ -12,10 +12,8 @@
 #include "merge/ranks/collectives_words.h"
 
 static const struct column rank_columns[] = {
-	{"waits", 12, 0, false},
-	{"costs others", 12, 0, false},
-	{"times last", 11, 80, false},
-	{"transfers", 12, 80, false},
+	{"computes", 10, 0, false}, {"transfers", 9, 0, false},	   {"waits", 8, 0, false},
+	{"idle", 8, 0, false},	   {"costs others", 12, 0, false}, {"times last", 10, 80, false},
 };
 
 #define RANK_COLUMNS (sizeof(rank_columns) / sizeof(rank_columns[0]))
@@ -68,6 +66,11 @@ static int put_clean_note(struct output *out, char *text)
 	return clean ? 0 : -ENOMEM;
 }
 
+static void format_part(char text[TIME_BYTES], uint64_t ns, uint64_t whole_ns)
+{
+	snprintf(text, TIME_BYTES, "%.1f %%", whole_ns ? 100 * (double)ns / (double)whole_ns : 0);
+}
+
 static int put_rank_rows(struct sink *sink, const struct run *run)
 {
 	struct output *out = &sink->out;
@@ -80,10 +83,12 @@ static int put_rank_rows(struct sink *sink, const struct run *run)
 
 		if (!rank->collective_count || !run->labels[l])
 			continue;
-		format_time(texts[0], rank->exposed_ns);
-		format_time(texts[1], rank->cost_ns);
-		format_count(texts[2], rank->late_count);
-		format_time(texts[3], rank->transfer_ns);
+		format_part(texts[0], rank->compute_ns, rank->time_ns);
+		format_part(texts[1], rank->communication_ns, rank->time_ns);
+		format_part(texts[2], rank->exposed_ns, rank->time_ns);
+		format_part(texts[3], rank->idle_ns, rank->time_ns);
+		format_time(texts[4], rank->cost_ns);
+		format_count(texts[5], rank->late_count);
 		for (size_t c = 0; c < RANK_COLUMNS; c++)
 			figures[c] = texts[c];
 		label = text_clean_copy(run->labels[l]);
@@ -265,6 +270,10 @@ static void put_ranks_array(struct json *json, const struct run *run)
 		json_begin_object(json, NULL);
 		json_string(json, "process", run->labels[l]);
 		put_rank_numbers_json(json, &run->inputs->logs[l]);
+		json_u64(json, "time_ns", rank->time_ns);
+		json_u64(json, "compute_ns", rank->compute_ns);
+		json_u64(json, "communication_ns", rank->communication_ns);
+		json_u64(json, "idle_ns", rank->idle_ns);
 		json_u64(json, "wait_ns", rank->wait_ns);
 		json_u64(json, "exposed_wait_ns", rank->exposed_ns);
 		json_u64(json, "caused_ns", rank->caused_ns);
@@ -470,8 +479,9 @@ static void put_unfinished(struct json *json, const struct run *run)
 
 static int put_verdict(struct json *json, const struct run *run)
 {
-	const struct collectives_verdict *verdict = &run->collectives_report.verdict;
+	const struct rank_verdict *verdict = &run->collectives_report.verdict;
 	char *text = verdict_text(run), *where = wait_cause_where(&run->paths, verdict->node);
+	bool has_absent = verdict->kind == VERDICT_HANG && verdict->log != SIZE_MAX;
 
 	if (!text || !where) {
 		free(text);
@@ -482,14 +492,14 @@ static int put_verdict(struct json *json, const struct run *run)
 	json_string(json, "kind", verdict_kind_name(verdict->kind));
 	json_u64(json, "cost_ns", verdict->cost_ns);
 	json_rounded(json, "share", verdict->share, 4);
-	if (verdict->kind == VERDICT_RANK) {
+	if (verdict->kind == VERDICT_RANK || has_absent) {
 		json_string(json, "process", run->labels[verdict->log]);
 		put_rank_numbers_json(json, &run->inputs->logs[verdict->log]);
 	}
 	if (verdict->kind == VERDICT_LINK)
 		put_communicator(
 			json, &run->collectives_report.communicators.list[verdict->communicator]);
-	if (verdict->kind == VERDICT_RANK || verdict->kind == VERDICT_MOVING)
+	if (verdict->kind == VERDICT_RANK || verdict->kind == VERDICT_MOVING || has_absent)
 		json_string(json, "where", where);
 	json_string(json, "text", text);
 	json_end_object(json);

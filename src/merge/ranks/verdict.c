@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/ranks/verdict.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/base/grow.h"
+#include "log/base/hash_table.h"
+#include "merge/exporter.h"
+#include "merge/ranks/collectives_words.h"
+
+#define NOTABLE_SHARE 0.02 /* of the time of the job: less than this has no verdict */
+#define SAME_SHARE    0.6  /* of the cost: more than this is due to one rank */
+
+/* The causes with one line and one kind of work. */
+struct cause_place {
+	uint32_t frame;	  /* a name in run->paths */
+	const char *kind; /* as from wait_cause_kind() */
+	uint32_t node;	  /* the path that costs most */
+	uint64_t ns;
+};
+
+struct cause_places {
+	struct cause_place *list;
+	size_t count, capacity;
+	struct xt_hash_table table; /* by frame and kind */
+};
+
+/* Returns the time that ranks lost as a part of all their time. */
+static double share_of(const struct collectives_report *report, double lost_ns)
+{
+	return report->ranks_ns > 0 ? lost_ns / report->ranks_ns : 0;
+}
+
+/* Returns the cost of a late rank as a part of the others' time: it does not wait itself. */
+static double share_of_wait(const struct collectives_report *report, uint64_t cost_ns)
+{
+	double others = (double)report->largest_count - 1;
+
+	return others > 0 ? share_of(report, (double)cost_ns) * (others + 1) / others : 0;
+}
+
+static uint64_t slow_ns_of(const struct collectives_report *report, size_t communicator)
+{
+	uint64_t slow_ns = 0;
+
+	for (size_t g = 0; g < report->groups.count; g++)
+		if (report->groups.list[g].communicator == communicator)
+			slow_ns += report->groups.list[g].slow_ns;
+	return slow_ns * report->communicators.list[communicator].member_count;
+}
+
+/* The time of all ranks in slow transfers, and in waits for ranks that such transfers made late. */
+static void judge_link(struct collectives_report *report, const struct run *run)
+{
+	struct rank_verdict *verdict = &report->verdict;
+	uint64_t waited_ns = 0, most_ns = 0;
+	double share;
+	size_t slowest = 0;
+
+	for (size_t c = 0; c < report->cause_count; c++)
+		if (wait_cause_is_transfer(&run->paths, report->causes[c].node))
+			waited_ns += report->causes[c].cost_ns;
+	for (size_t c = 0; c < report->communicators.count; c++)
+		if (slow_ns_of(report, c) > most_ns) {
+			slowest = c;
+			most_ns = slow_ns_of(report, c);
+		}
+	if (!most_ns)
+		return;
+	share = share_of(report, (double)most_ns) + share_of_wait(report, waited_ns);
+	if (share >= NOTABLE_SHARE &&
+	    (share > verdict->share || wait_cause_is_transfer(&run->paths, verdict->node)))
+		*verdict = (struct rank_verdict){.kind = VERDICT_LINK,
+						 .communicator = slowest,
+						 .cost_ns = most_ns + waited_ns,
+						 .share = share};
+}
+
+/* Finds the group of a cause, which is added if needed. NULL: out of memory. */
+static struct cause_place *place_of(struct cause_places *places, const struct run *run,
+				    const struct wait_cause *cause)
+{
+	const struct cause_place place = {.frame = wait_cause_frame(&run->paths, cause->node),
+					  .kind = wait_cause_kind(&run->paths, cause->node),
+					  .node = cause->node};
+	uint32_t hash = xt_hash_u64((uint64_t)place.frame << 8 | (unsigned char)place.kind[0]);
+	struct xt_hash_slot *slot;
+
+	if (!xt_hash_reserve(&places->table, places->count + 1) ||
+	    grow(&places->list, &places->capacity, places->count + 1, sizeof(*places->list)) < 0)
+		return NULL;
+	for (slot = xt_hash_first(&places->table, hash); slot->item;
+	     slot = xt_hash_next(&places->table, slot)) {
+		struct cause_place *known = &places->list[slot->item - 1];
+
+		if (known->frame == place.frame && !strcmp(known->kind, place.kind))
+			return known;
+	}
+	places->list[places->count++] = place;
+	*slot = (struct xt_hash_slot){hash, (uint32_t)places->count};
+	return &places->list[places->count - 1];
+}
+
+/* Finds the line that causes most, in one log or in all (log: SIZE_MAX). */
+static int find_main_cause(struct rank_verdict *verdict, const struct collectives_report *report,
+			   const struct run *run, size_t log)
+{
+	struct cause_places places = {0};
+	int error = 0;
+
+	verdict->node = PATH_ROOT;
+	for (size_t c = 0; c < report->cause_count && !error; c++) {
+		const struct wait_cause *cause = &report->causes[c];
+		struct cause_place *place;
+
+		if (cause->node == PATH_ROOT || (log != SIZE_MAX && cause->log != log))
+			continue;
+		place = place_of(&places, run, cause);
+		if (!place) {
+			error = -ENOMEM;
+			break;
+		}
+		place->ns += cause->cost_ns;
+		if (wait_cause_is_launch_late(&run->paths, cause->node))
+			verdict->launch_late_ns += cause->cost_ns;
+	}
+	for (size_t p = 0; p < places.count; p++)
+		if (places.list[p].ns > verdict->place_ns) {
+			verdict->place_ns = places.list[p].ns;
+			verdict->node = places.list[p].node;
+		}
+	free(places.list);
+	xt_hash_free(&places.table);
+	return error;
+}
+
+/* Names a rank that never reached the first collective that hangs, and the line of its last work. */
+static void judge_hang(struct collectives_report *report)
+{
+	const struct unfinished_collective *row = &report->unfinished[0];
+	const struct communicator *communicator = &report->communicators.list[row->communicator];
+	double until_ns = row->begin_ns;
+
+	report->verdict =
+		(struct rank_verdict){.kind = VERDICT_HANG, .log = SIZE_MAX, .node = PATH_ROOT};
+	for (size_t m = communicator->member_count; m-- > 0;) {
+		const struct rank_log *log = communicator->members[m].log;
+		const struct rank_clock *clock =
+			&report->clocks.list[communicator->members[m].host];
+
+		if (comm_member_reach(communicator, m) > row->number) {
+			until_ns = fmax(until_ns, rank_clock_ns(clock, log->end_ns));
+			continue;
+		}
+		report->verdict.log = log->log;
+		report->verdict.node = log->last_node;
+	}
+	report->verdict.cost_ns = (uint64_t)(until_ns - row->begin_ns);
+	report->verdict.share = until_ns > report->first_ns
+					? (until_ns - row->begin_ns) / (until_ns - report->first_ns)
+					: 1;
+}
+
+int verdict_find(struct collectives_report *report, const struct run *run)
+{
+	struct rank_verdict *verdict = &report->verdict;
+	double share = share_of_wait(report, report->cost_ns);
+	size_t most = 0;
+	int error = 0;
+
+	for (size_t l = 1; l < run->inputs->count; l++)
+		if (report->ranks[l].cost_ns > report->ranks[most].cost_ns)
+			most = l;
+	if (report->unfinished_count) {
+		judge_hang(report);
+		return 0;
+	}
+	if (!report->compared_count) {
+		verdict->kind = VERDICT_UNKNOWN;
+	} else if (share >= NOTABLE_SHARE &&
+		   (double)report->ranks[most].cost_ns > SAME_SHARE * (double)report->cost_ns) {
+		*verdict = (struct rank_verdict){
+			.kind = VERDICT_RANK,
+			.log = most,
+			.cost_ns = report->ranks[most].cost_ns,
+			.share = share_of_wait(report, report->ranks[most].cost_ns)};
+		error = find_main_cause(verdict, report, run, most);
+	} else if (share >= NOTABLE_SHARE) {
+		*verdict = (struct rank_verdict){
+			.kind = VERDICT_MOVING, .cost_ns = report->cost_ns, .share = share};
+		error = find_main_cause(verdict, report, run, SIZE_MAX);
+	}
+	judge_link(report, run);
+	return error;
+}

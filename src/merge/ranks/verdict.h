@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Judges a comparison of ranks: who or what costs the job most.
+ */
+#ifndef XT_MERGE_VERDICT_H
+#define XT_MERGE_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct collectives_report;
+struct run;
+
+enum verdict_kind {
+	VERDICT_NONE,
+	VERDICT_RANK,
+	VERDICT_MOVING,
+	VERDICT_LINK,
+	VERDICT_UNKNOWN,
+	VERDICT_HANG
+};
+
+struct rank_verdict {
+	enum verdict_kind kind;
+	/* VERDICT_RANK: index in the inputs. VERDICT_HANG: a rank that never came, or SIZE_MAX. */
+	size_t log;
+	size_t communicator; /* VERDICT_LINK */
+	/*
+	 * The path that costs most at the place that costs most, or PATH_ROOT. VERDICT_HANG: that
+	 * of the last work of the rank.
+	 */
+	uint32_t node;
+	/* Exposed waits of all ranks, or slow transfers. VERDICT_HANG: time since its first call. */
+	uint64_t cost_ns;
+	uint64_t place_ns;	 /* of this, due to the place of the node */
+	uint64_t launch_late_ns; /* of this, because the CPU does not launch in time */
+	double share;		 /* of the time of the job, on average over its ranks */
+};
+
+/* Whether a rank is late because its CPU launches everything slowly, and not by one line. */
+static inline bool verdict_is_of_launches(const struct rank_verdict *verdict)
+{
+	return verdict->launch_late_ns > verdict->cost_ns / 2 &&
+	       verdict->place_ns < verdict->cost_ns / 2;
+}
+
+/* Fills report->verdict from its causes, largest first. Returns 0 or -ENOMEM. */
+int verdict_find(struct collectives_report *report, const struct run *run);
+
+#endif
