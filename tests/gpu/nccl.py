@@ -19,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 
-SKIPPED = 77
+from gpu_results import SKIPPED, finish
+
 STEPS = 20
 ELEMENTS = 12345
 COMM, RANKS, RANK, BYTES = ("NCCL communicator ID", "No. of ranks", "Rank", "Message size [bytes]")
@@ -108,13 +109,7 @@ def main():
         found = check(os.path.join(folder, "xtrace-merge"), data, problems)
     for name, (count, first) in sorted(found["values"].items()):
         print("%-36s %4d  %s" % (name, count, first))
-    if args.output:
-        with open(args.output, "w", encoding="utf-8") as file:
-            json.dump({"found": found, "problems": problems}, file, indent=1)
-    for problem in problems:
-        print("WRONG: " + problem)
-    print("%d problems" % len(problems))
-    sys.exit(1 if problems else 0)
+    finish(args.output, found, problems)
 
 
 if __name__ == "__main__":

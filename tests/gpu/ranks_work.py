@@ -24,10 +24,11 @@ import sys
 import time
 
 SKIPPED = 77
-WARM_UP, LATE_S = 5, 0.008
-BLOCKS, WIDTH, HEAD, TOKENS, BATCH = 4, 512, 64, 128, 16
-# Sizes that no step uses.
-TIMED_ELEMENTS, TIMED = (250_000, 4_000_001, 16_000_003), 20
+WARM_UP, LATE_S, EXTRA_KERNELS = 5, 0.02, 40
+# Large enough that the GPU needs longer than the CPU needs to launch its work.
+BLOCKS, WIDTH, HEAD, TOKENS, BATCH = 4, 2048, 128, 512, 4
+# Sizes that no step uses, and that take longer than a launch.
+TIMED_ELEMENTS, TIMED = (4_000_001, 16_000_003, 64_000_001), 20
 
 try:
     import torch
@@ -86,6 +87,9 @@ class Eager:
         self.optimizer.step()
         self.optimizer.zero_grad()
 
+    def close(self):
+        pass
+
 
 def shard(model):
     from torch.distributed.device_mesh import init_device_mesh
@@ -125,10 +129,14 @@ class Replayed:
         self.batch.copy_(batch)
         self.graph.replay()
 
+    def close(self):
+        # NCCL waits for graphs that use a communicator before it destroys it.
+        self.graph.reset()
+
 
 def train_step(trainer, slow, is_late, square):
     batch = load_batch(is_late and slow == "loader")
-    extra_work(square, 1 + (12 if is_late and slow == "kernel" else 0))
+    extra_work(square, 1 + (EXTRA_KERNELS if is_late and slow == "kernel" else 0))
     if is_late and slow == "pause" and random.random() < 0.5:
         time.sleep(2 * LATE_S)
     trainer.step(batch)
@@ -156,7 +164,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kind", choices=("ddp", "fsdp", "tensor", "graph"), required=True)
     parser.add_argument("--slow", choices=("none", "loader", "kernel", "pause"), required=True)
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=60)
     args = parser.parse_args()
     rank = int(os.environ["RANK"])
     if not torch.cuda.is_available() or not dist.is_nccl_available():
@@ -173,6 +181,7 @@ def main():
         train_step(trainer, args.slow, is_late and step >= WARM_UP, square)
         times.append(time.perf_counter() - start)
     times_us = time_all_reduces()
+    trainer.close()
     dist.destroy_process_group()
     print(json.dumps({"step_ms": statistics.median(times[len(times) // 4:]) * 1e3,
                       "all_reduce_us": times_us}), flush=True)

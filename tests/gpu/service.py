@@ -29,7 +29,8 @@ import tempfile
 import threading
 import time
 
-SKIPPED = 77
+from gpu_results import finish, gpu_name
+
 CYCLES = 200
 DUTY_S = 60
 MODULES = 1000
@@ -616,17 +617,9 @@ def main():
     if args.program:
         PROGRAMS[args.program]()
         return
-    try:
-        import torch
-    except ImportError:
-        print("PyTorch is not installed")
-        sys.exit(SKIPPED)
-    if not torch.cuda.is_available():
-        print("PyTorch finds no GPU")
-        sys.exit(SKIPPED)
     for name in ("xtrace", "xtrace-merge", "xtrace-dump"):
         setattr(args, name.split("-")[-1], os.path.join(args.bin, name))
-    results, problems = {"gpu": torch.cuda.get_device_name(0)}, []
+    results, problems = {"gpu": gpu_name()}, []
     with tempfile.TemporaryDirectory(prefix="xtrace-service.") as folder:
         for name in args.only or PARTS:
             part = PARTS[name](args)
@@ -637,13 +630,7 @@ def main():
             results[name] = part.results
             problems += ["%s: %s" % (name, problem) for problem in part.problems]
             print(json.dumps({name: part.results}, indent=1), flush=True)
-    if args.output:
-        with open(args.output, "w", encoding="utf-8") as file:
-            json.dump({"results": results, "problems": problems}, file, indent=1)
-    for problem in problems:
-        print("WRONG: " + problem)
-    print("%d problems" % len(problems))
-    sys.exit(1 if problems else 0)
+    finish(args.output, results, problems)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ import tempfile
 import threading
 import time
 
-SKIPPED = 77
+from gpu_results import finish, gpu_name
+
 CLIENTS = 4
 PAUSE_S = 0.002  # of a client between two requests
 REQUESTS_MAX = 1000000
@@ -479,20 +480,6 @@ def run_rounds(args, folder):
     return rounds, notes, problems
 
 
-def check_gpu(args):
-    if args.simulated:
-        return "simulated"
-    try:
-        import torch
-    except ImportError:
-        print("PyTorch is not installed")
-        sys.exit(SKIPPED)
-    if not torch.cuda.is_available():
-        print("PyTorch finds no GPU")
-        sys.exit(SKIPPED)
-    return torch.cuda.get_device_name(0)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("bin", help="the folder of xtrace")
@@ -503,17 +490,11 @@ def main():
     parser.add_argument("--simulated", action="store_true", help="use the simulated GPU, without PyTorch")
     args = parser.parse_args()
     args.xtrace = os.path.join(args.bin, "xtrace")
-    results = {"gpu": check_gpu(args)}
+    results = {"gpu": "simulated" if args.simulated else gpu_name()}
     with tempfile.TemporaryDirectory(prefix="xtrace-serving.") as folder:
         rounds, results["notes"], problems = run_rounds(args, folder)
     results["latency"] = print_table(rounds)
-    if args.output:
-        with open(args.output, "w", encoding="utf-8") as file:
-            json.dump({"results": results, "problems": problems}, file, indent=1)
-    for problem in problems:
-        print("WRONG: " + problem)
-    print("%d problems" % len(problems))
-    sys.exit(1 if problems else 0)
+    finish(args.output, results, problems)
 
 
 if __name__ == "__main__":

@@ -23,8 +23,9 @@ import subprocess
 import sys
 import tempfile
 
+from gpu_results import SKIPPED, finish
+
 STEPS = {"before": 40, "profiled": 30, "after": 50}
-SKIPPED = 77
 
 
 # ---- the program
@@ -213,16 +214,10 @@ def main():
         expect(problems,
                not [row for row in results["--no-yield"]["log"]["switches"] if row[2] == "1"],
                "--no-yield: the tracer yielded")
-    if args.output:
-        with open(args.output, "w", encoding="utf-8") as file:
-            for _, result in rows:
-                if result["log"]:
-                    del result["log"]["times"]
-            json.dump({"runs": results, "problems": problems}, file, indent=1)
-    for problem in problems:
-        print("WRONG: " + problem)
-    print("%d problems" % len(problems))
-    sys.exit(1 if problems else 0)
+    for _, result in rows:
+        if result["log"]:
+            del result["log"]["times"]
+    finish(args.output, results, problems)
 
 
 if __name__ == "__main__":
