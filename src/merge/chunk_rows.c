@@ -97,6 +97,9 @@ static __attribute__((noinline)) bool observe_call(struct reading *reading, stru
 	     run_wants(reading->run, WEIGHT_CPU_WAIT)) &&
 	    threads_add_call(&reading->threads, call, call->enter_ns + duration_ns, &own_ns) < 0)
 		reading->error = -ENOMEM;
+	if (reading->run->compares_ranks && model->has_collectives &&
+	    rank_log_add_call(reading, call, duration_ns) < 0)
+		reading->error = -ENOMEM;
 	if (!result && expects_work(call))
 		call->since_ns = threads_note_submission(&reading->threads, call);
 	if (is_left_out || (reading->run->selection && !event_filter_wants_call(reading, call)))

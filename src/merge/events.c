@@ -245,6 +245,7 @@ static int begin(struct reading *reading)
 	struct timeline_listener timeline_listener = {reading_ran, reading};
 	bool wants_exclusive = run_wants(reading->run, WEIGHT_GPU_EXCLUSIVE);
 	bool wants_idle = run_wants(reading->run, WEIGHT_GPU_IDLE);
+	bool compares_ranks = reading->run->compares_ranks && reading->model->has_collectives;
 
 	reading->exports_calls = wants_idle || run_wants(reading->run, WEIGHT_CPU_WAIT);
 	for (size_t e = 0; e < reading->sink_count; e++) {
@@ -252,7 +253,7 @@ static int begin(struct reading *reading)
 		reading->exports_work |= reading->sinks[e].exporter->work != NULL;
 	}
 	reading->observes_calls = reading->exports_calls || reading->run->selection ||
-				  reading->run->wants_findings ||
+				  reading->run->wants_findings || compares_ranks ||
 				  reading->model->ranges.thread_count;
 	if (reading->run->wants_findings &&
 	    callsites_init(&reading->callsites, reading->model, &reading->threads) < 0)
@@ -269,7 +270,7 @@ static int begin(struct reading *reading)
 		return -ENOMEM;
 	idle_paths_begin(&reading->idle_paths, reading->run->cpu_logs, reading->process.log,
 			 reading->model, &reading->threads, &reading->aggregate);
-	if (reading->run->compares_ranks && reading->model->has_collectives) {
+	if (compares_ranks) {
 		reading->idle_paths.given = rank_log_add_idle;
 		reading->idle_paths.context = reading;
 	}

@@ -506,7 +506,8 @@ int blame_waits(struct collectives_report *report, const struct run *run)
 	int error = begin(&blame, run);
 
 	if (!error)
-		error = comm_blocks_find(&blame.blocks, &report->communicators);
+		error = comm_blocks_find(&blame.blocks, &report->communicators,
+					 report->absorbed_ns);
 	for (size_t b = 0; b < blame.blocks.count && !error; b++)
 		error = blame_block(&blame, &blame.blocks.list[b]);
 	end(&blame, run);

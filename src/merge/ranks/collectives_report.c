@@ -6,6 +6,7 @@
 
 #include "log/base/grow.h"
 #include "merge/exporter.h"
+#include "merge/ranks/absorbed.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/blame.h"
 
@@ -270,7 +271,10 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	split_times(report, run);
 	error = collective_groups_finish(&report->groups);
 	if (!error)
+		error = absorbed_find(report, run);
+	if (!error)
 		error = blame_waits(report, run);
+	absorbed_free(report, inputs->count);
 	if (report->cause_count)
 		qsort(report->causes, report->cause_count, sizeof(*report->causes), compare_causes);
 	if (report->unfinished_count)

@@ -69,6 +69,7 @@ struct collectives_report {
 	double first_ns;	  /* start of the first collective, on the reference clock */
 	double job_ns;		  /* from there to the end of the last */
 	struct rank_waits *ranks; /* by log of the inputs */
+	float **absorbed_ns; /* by log of the inputs and collective; only while causes are found */
 	struct collective_groups groups;
 	struct wait_cause *causes; /* largest first */
 	size_t cause_count, cause_capacity;

@@ -24,9 +24,14 @@ static bool holds_up(const struct communicator *communicator, size_t number)
 	return overlapped * 2 < present && !(late && late->is_overlapped);
 }
 
-/* Returns the time of a member in the collectives of a block while nothing else ran on its GPU. */
-static double exposed_ns(const struct comm_member *member, const struct comm_block *block)
+/*
+ * Returns the time that a member lost in the collectives of a block: nothing else ran on its GPU,
+ * and its CPU had launched what came next.
+ */
+static double lost_ns(const struct comm_member *member, const struct comm_block *block,
+		      float *const *absorbed_ns)
 {
+	const float *absorbed = absorbed_ns[member->log->log];
 	double sum_ns = 0;
 
 	for (size_t i = block->from; i < block->until; i++) {
@@ -36,7 +41,8 @@ static double exposed_ns(const struct comm_member *member, const struct comm_blo
 		if (item && item->alone_from_ns > from_ns)
 			from_ns = item->alone_from_ns;
 		if (item && item->end_ns > from_ns)
-			sum_ns += (double)(item->end_ns - from_ns);
+			sum_ns += (double)(item->end_ns - from_ns) -
+				  (double)absorbed[item - member->log->list];
 	}
 	return sum_ns;
 }
@@ -63,18 +69,19 @@ static double apart_ns(const struct comm_block *block, const struct communicator
 }
 
 /*
- * Finds the member that the others waited for in a block: the one with the least exposed time. The
+ * Finds the member that the others waited for in a block: the one with the least lost time. The
  * others have more, as their work has ended: waits, and transfers that work would have hidden. If
  * all come together, nobody waits: some only leave later. How far apart the program begins is not
  * known to matter, so the first collective costs nothing.
  */
-static void find_cost(struct comm_block *block, const struct communicator *communicator)
+static void find_cost(struct comm_block *block, const struct communicator *communicator,
+		      float *const *absorbed_ns)
 {
 	double sum_ns = 0, least_ns = 0, most_ns = apart_ns(block, communicator);
 	size_t count = 0;
 
 	for (size_t m = 0; m < communicator->member_count; m++) {
-		double own_ns = exposed_ns(&communicator->members[m], block);
+		double own_ns = lost_ns(&communicator->members[m], block, absorbed_ns);
 
 		if (!comm_block_compares(block, communicator, m))
 			continue;
@@ -102,7 +109,7 @@ static int compare_blocks(const void *a, const void *b)
 }
 
 static int add_block(struct comm_blocks *blocks, const struct communicator *communicator,
-		     const struct comm_block *block)
+		     const struct comm_block *block, float *const *absorbed_ns)
 {
 	struct comm_block *added;
 
@@ -111,11 +118,12 @@ static int add_block(struct comm_blocks *blocks, const struct communicator *comm
 	added = &blocks->list[blocks->count++];
 	*added = *block;
 	added->end_ns = communicator->arrivals[block->until - 1].last_ns;
-	find_cost(added, communicator);
+	find_cost(added, communicator, absorbed_ns);
 	return 0;
 }
 
-int comm_blocks_find(struct comm_blocks *blocks, const struct communicators *communicators)
+int comm_blocks_find(struct comm_blocks *blocks, const struct communicators *communicators,
+		     float *const *absorbed_ns)
 {
 	for (uint32_t c = 0; c < communicators->count; c++) {
 		const struct communicator *communicator = &communicators->list[c];
@@ -125,7 +133,7 @@ int comm_blocks_find(struct comm_blocks *blocks, const struct communicators *com
 			if (i + 1 < communicator->instance_count && !holds_up(communicator, i))
 				continue;
 			block.until = i + 1;
-			if (add_block(blocks, communicator, &block) < 0)
+			if (add_block(blocks, communicator, &block, absorbed_ns) < 0)
 				return -ENOMEM;
 			block.from = i + 1;
 		}

@@ -29,8 +29,12 @@ struct comm_blocks {
 	size_t count, capacity;
 };
 
-/* Finds the blocks of all communicators, whose arrivals must be known. Returns 0 or -ENOMEM. */
-int comm_blocks_find(struct comm_blocks *blocks, const struct communicators *communicators);
+/*
+ * Finds the blocks of all communicators, whose arrivals must be known. absorbed_ns: by log of the
+ * inputs and collective, the part of its wait that costs the rank nothing. Returns 0 or -ENOMEM.
+ */
+int comm_blocks_find(struct comm_blocks *blocks, const struct communicators *communicators,
+		     float *const *absorbed_ns);
 void comm_blocks_free(struct comm_blocks *blocks);
 
 #endif

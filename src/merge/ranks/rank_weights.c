@@ -9,6 +9,7 @@
 #include "merge/exporter.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/collectives_words.h"
+#include "merge/ranks/wait_cause.h"
 
 static int add(struct rank_weights *weights, struct rank_weight part)
 {

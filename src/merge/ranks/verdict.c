@@ -8,7 +8,7 @@
 #include "log/base/grow.h"
 #include "log/base/hash_table.h"
 #include "merge/exporter.h"
-#include "merge/ranks/collectives_words.h"
+#include "merge/ranks/wait_cause.h"
 
 #define NOTABLE_SHARE 0.02 /* of the time of the job: less than this has no verdict */
 #define SAME_SHARE    0.6  /* of the cost: more than this is due to one rank */

@@ -31,7 +31,7 @@ struct rank_verdict {
 	 * of the last work of the rank.
 	 */
 	uint32_t node;
-	/* Exposed waits of all ranks, or slow transfers. VERDICT_HANG: time since its first call. */
+	/* Exposed waits of all ranks, or slow transfers. VERDICT_HANG: since its first call. */
 	uint64_t cost_ns;
 	uint64_t place_ns;	 /* of this, due to the place of the node */
 	uint64_t launch_late_ns; /* of this, because the CPU does not launch in time */

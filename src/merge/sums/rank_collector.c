@@ -10,6 +10,9 @@
 #define PENDING_MAX (1u << 14) /* entries that wait for a collective; the oldest are dropped */
 #define TAKEN_MAX   (8u << 20) /* entries of a log; more are not kept */
 
+#define CPU_WAITS_MAX (1u << 20)      /* of a log; more become coarser */
+#define QUEUE_FULL_NS UINT64_C(50000) /* of a call that submits work: longer ones wait */
+
 struct rank_entry {
 	uint64_t enter_ns, start_ns; /* the order of launches */
 	uint64_t end_ns;
@@ -92,6 +95,48 @@ void rank_log_add_idle(void *context, uint32_t place, uint64_t ns)
 		reading->error = -ENOMEM;
 	else
 		collector->gap[collector->gap_count++] = (struct gap_part){place, ns};
+}
+
+/* Two neighbours become one at the time of the later: what lies between them is then too early. */
+static void thin_cpu_waits(struct rank_collector *collector)
+{
+	size_t kept = 0;
+
+	for (size_t w = 0; w + 1 < collector->cpu_wait_count; w += 2) {
+		const struct cpu_wait *pair = &collector->cpu_waits[w];
+
+		collector->cpu_waits[kept++] =
+			(struct cpu_wait){pair[1].end_ns, pair[0].ns + pair[1].ns};
+	}
+	collector->cpu_wait_count = kept;
+}
+
+int rank_log_add_call(struct reading *reading, const struct launch *call, uint64_t duration_ns)
+{
+	bool waits = threads_waits(&reading->threads, call->api);
+	uint64_t end_ns = call->enter_ns + duration_ns;
+	struct rank_collector *collector;
+	struct cpu_wait *last;
+
+	/* A launch is long if the queue of the GPU is full. */
+	if (!waits && (!call->flags || duration_ns < QUEUE_FULL_NS))
+		return 0;
+	collector = collector_of(&reading->rank_log);
+	if (!collector)
+		return -ENOMEM;
+	last = collector->cpu_wait_count ? &collector->cpu_waits[collector->cpu_wait_count - 1]
+					 : NULL;
+	if (last && end_ns <= last->end_ns)
+		return 0;
+	if (last && call->enter_ns < last->end_ns)
+		duration_ns = end_ns - last->end_ns;
+	if (collector->cpu_wait_count == CPU_WAITS_MAX)
+		thin_cpu_waits(collector);
+	if (grow(&collector->cpu_waits, &collector->cpu_wait_capacity,
+		 collector->cpu_wait_count + 1, sizeof(*collector->cpu_waits)) < 0)
+		return -ENOMEM;
+	collector->cpu_waits[collector->cpu_wait_count++] = (struct cpu_wait){end_ns, duration_ns};
+	return 0;
 }
 
 static int compare_places(const void *a, const void *b)
@@ -236,6 +281,13 @@ static void note_running(struct device_collector *device, size_t index,
 		device->collectives_until_ns = stretch->end_ns;
 }
 
+static uint32_t rank_units(uint64_t ns)
+{
+	uint64_t units = ns >> RANK_TIME_UNIT_LOG;
+
+	return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+}
+
 /* Describes a collective. Work that runs already when it starts hides its beginning. */
 static struct rank_collective describe(const struct model *model,
 				       const struct device_collector *device,
@@ -255,6 +307,8 @@ static struct rank_collective describe(const struct model *model,
 			(int64_t)(hidden_ns < stretch->end_ns ? hidden_ns : stretch->end_ns),
 		.bytes = call ? call->bytes : 0,
 		.root = call ? call->root : UINT32_MAX,
+		.lead_units = stretch->has_call ? rank_units(stretch->start_ns - stretch->enter_ns)
+						: UINT32_MAX,
 		.operation =
 			call ? call->operation : model->shapes.rows[stretch->owner->what].operation,
 	};
@@ -362,6 +416,7 @@ void rank_collector_free(struct rank_collector *collector)
 	if (collector) {
 		free(collector->taken);
 		free(collector->places);
+		free(collector->cpu_waits);
 		free(collector->gap);
 	}
 	free(collector);

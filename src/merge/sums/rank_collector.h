@@ -20,7 +20,10 @@ struct place_time {
 	uint32_t units; /* of RANK_TIME_UNIT_LOG */
 };
 
-#define RANK_TIME_UNIT_LOG 4 /* times are kept in units of 16 ns */
+/* A time in which the CPU waited for a GPU. */
+struct cpu_wait {
+	uint64_t end_ns, ns;
+};
 
 /* Work or a part of a gap that waits for a collective. */
 struct rank_entry;
@@ -47,6 +50,8 @@ struct rank_collector {
 	struct device_collector devices[TIMELINE_DEVICES_MAX];
 	struct place_time *taken; /* of all collectives, as rank_collective.times_end counts them */
 	size_t taken_count, taken_capacity;
+	struct cpu_wait *cpu_waits; /* of all threads, without overlaps */
+	size_t cpu_wait_count, cpu_wait_capacity;
 	uint32_t last_place; /* of the last work that started; index in the aggregate */
 	uint32_t *places;    /* by collective: index in the aggregate */
 	size_t place_capacity;

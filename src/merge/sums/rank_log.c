@@ -187,6 +187,25 @@ static void trim(void *array, size_t *capacity, size_t count, size_t element_byt
 	*capacity = count;
 }
 
+/* Each collective gets the waits of the CPU that ended before its launch. */
+static void place_cpu_waits(struct rank_log *log)
+{
+	const struct rank_collector *collector = log->collector;
+	size_t w = 0;
+
+	for (size_t c = 0; c < log->count; c++) {
+		struct rank_collective *collective = &log->list[c];
+		uint64_t units = 0, launched_ns = (uint64_t)collective->start_ns;
+
+		if (collective->lead_units != UINT32_MAX)
+			launched_ns -= (uint64_t)collective->lead_units << RANK_TIME_UNIT_LOG;
+		while (w < collector->cpu_wait_count &&
+		       collector->cpu_waits[w].end_ns <= launched_ns)
+			units += collector->cpu_waits[w++].ns >> RANK_TIME_UNIT_LOG;
+		collective->cpu_wait_units = units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+	}
+}
+
 int rank_log_finish(struct reading *reading)
 {
 	struct rank_log *log = &reading->rank_log;
@@ -204,6 +223,7 @@ int rank_log_finish(struct reading *reading)
 	log->lacks_beginning = model_is_cut(model) || model->pauses.count;
 	if (!log->collector || error)
 		return error;
+	place_cpu_waits(log);
 	nodes = malloc((reading->aggregate.count + 1) * sizeof(*nodes));
 	error = nodes ? find_nodes(reading, nodes) : -ENOMEM;
 	if (!error)

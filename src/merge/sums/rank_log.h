@@ -16,6 +16,9 @@
 
 #include "merge/read/collectives.h"
 
+#define RANK_TIME_UNIT_LOG 4 /* times are kept in units of 16 ns */
+
+struct launch;
 struct reading;
 struct stretch;
 
@@ -47,6 +50,10 @@ struct rank_collective {
 	 * Its entries in rank_log.times end here. They begin where those of the previous one end.
 	 */
 	uint32_t times_end;
+	/* From its launch to its start, in RANK_TIME_UNIT_LOG; UINT32_MAX: unknown, or longer. */
+	uint32_t lead_units;
+	/* How long the CPU waited for GPUs since the launch of the previous one, likewise. */
+	uint32_t cpu_wait_units;
 	uint32_t root;	    /* as in struct collective_call */
 	uint32_t node;	    /* its own call path in run->paths, without the root of --by */
 	uint16_t member;    /* index in members */
@@ -94,6 +101,9 @@ struct rank_log {
 
 /* Adds a part of the gap before the next work. For struct idle_paths; context: the reading. */
 void rank_log_add_idle(void *context, uint32_t place, uint64_t ns);
+
+/* Adds a call that may wait for the GPU. Returns 0 or -ENOMEM. */
+int rank_log_add_call(struct reading *reading, const struct launch *call, uint64_t duration_ns);
 
 /* Adds work and the gap before it, in the order of its start. Returns 0 or -ENOMEM. */
 int rank_log_add(struct reading *reading, const struct stretch *stretch);

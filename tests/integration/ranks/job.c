@@ -13,24 +13,27 @@ static const struct scenario {
 	enum fault fault;
 	bool has_no_payloads, has_graphs;
 	enum layout last_layout; /* of those that seeds choose from */
+	bool is_launch_bound;	 /* the CPU needs longer than the GPU */
 } scenarios[] = {
-	{"none", FAULT_NONE, false, false, LAYOUT_TENSOR},
-	{"slow_loader", FAULT_LOADER, false, false, LAYOUT_TENSOR},
-	{"slow_kernel", FAULT_KERNEL, false, false, LAYOUT_TENSOR},
-	{"gc_pause", FAULT_PAUSE, false, false, LAYOUT_TENSOR},
-	{"slow_link", FAULT_LINK, false, false, LAYOUT_TENSOR},
-	{"moving", FAULT_MOVING, false, false, LAYOUT_TENSOR},
-	{"mismatch_operation", FAULT_OPERATION, false, false, LAYOUT_TENSOR},
-	{"mismatch_bytes", FAULT_BYTES, false, false, LAYOUT_TENSOR},
-	{"hang", FAULT_HANG, false, false, LAYOUT_TENSOR},
-	{"missing", FAULT_MISSING, false, false, LAYOUT_TENSOR},
-	{"duplicated", FAULT_DUPLICATE, false, false, LAYOUT_TENSOR},
-	{"damaged", FAULT_DAMAGED, false, false, LAYOUT_TENSOR},
-	{"two_jobs", FAULT_NONE, false, false, LAYOUT_TENSOR},
-	{"late_start", FAULT_LATE_LOG, false, false, LAYOUT_TENSOR},
+	{"none", FAULT_NONE, .last_layout = LAYOUT_TENSOR},
+	{"slow_loader", FAULT_LOADER, .last_layout = LAYOUT_TENSOR},
+	{"slow_kernel", FAULT_KERNEL, .last_layout = LAYOUT_TENSOR},
+	{"gc_pause", FAULT_PAUSE, .last_layout = LAYOUT_TENSOR},
+	{"slow_link", FAULT_LINK, .last_layout = LAYOUT_TENSOR},
+	{"moving", FAULT_MOVING, .last_layout = LAYOUT_TENSOR},
+	{"mismatch_operation", FAULT_OPERATION, .last_layout = LAYOUT_TENSOR},
+	{"mismatch_bytes", FAULT_BYTES, .last_layout = LAYOUT_TENSOR},
+	{"hang", FAULT_HANG, .last_layout = LAYOUT_TENSOR},
+	{"missing", FAULT_MISSING, .last_layout = LAYOUT_TENSOR},
+	{"duplicated", FAULT_DUPLICATE, .last_layout = LAYOUT_TENSOR},
+	{"damaged", FAULT_DAMAGED, .last_layout = LAYOUT_TENSOR},
+	{"two_jobs", FAULT_NONE, .last_layout = LAYOUT_TENSOR},
+	{"late_start", FAULT_LATE_LOG, .last_layout = LAYOUT_TENSOR},
 	/* Without communicators only collectives of all ranks can be matched. */
-	{"no_payload", FAULT_LOADER, true, false, LAYOUT_FSDP},
-	{"graphs", FAULT_LOADER, false, true, LAYOUT_FSDP},
+	{"no_payload", FAULT_LOADER, .has_no_payloads = true, .last_layout = LAYOUT_FSDP},
+	{"graphs", FAULT_LOADER, .has_graphs = true, .last_layout = LAYOUT_FSDP},
+	{"slow_cpu", FAULT_CPU, .last_layout = LAYOUT_TENSOR, .is_launch_bound = true},
+	{"launch_bound", FAULT_NONE, .last_layout = LAYOUT_TENSOR, .is_launch_bound = true},
 };
 #define SCENARIO_COUNT (sizeof(scenarios) / sizeof(scenarios[0]))
 
@@ -340,6 +343,9 @@ static void make_fault(struct job *job)
 	case FAULT_LINK:
 		make_slow_link(job);
 		break;
+	case FAULT_CPU:
+		job->slow_factor = uniform(&job->random, 1.1, 1.8);
+		break;
 	case FAULT_OPERATION:
 	case FAULT_BYTES:
 	case FAULT_HANG:
@@ -353,6 +359,15 @@ static void make_fault(struct job *job)
 	default:
 		break;
 	}
+}
+
+/* A step has about 30 operations. */
+static void make_launch_bound(struct job *job)
+{
+	job->launch_ns = choose(job, 10000, 40000);
+	/* Where the launches decide, ranks that differ by chance wait for each other. */
+	job->launch_jitter = 0.02;
+	job->step_ns = (uint64_t)(60 * uniform(&job->random, 0.2, 0.6) * (double)job->launch_ns);
 }
 
 int job_make(struct job *job, const char *name, uint64_t seed, const struct job_limits *limits)
@@ -382,6 +397,9 @@ int job_make(struct job *job, const char *name, uint64_t seed, const struct job_
 	job->layer_count = choose(job, 2, 4);
 	job->step_ns = (uint64_t)(exp(uniform(&job->random, log(3), log(300))) * MS);
 	job->launch_ns = 4000;
+	job->launch_jitter = 0.3;
+	if (scenarios[s].is_launch_bound)
+		make_launch_bound(job);
 	make_hosts(job);
 	error = make_communicators(job);
 	if (error)
@@ -426,6 +444,13 @@ uint64_t job_pause_ns(const struct job *job, uint32_t rank, uint32_t step, uint3
 		if (job->pauses[p].step == step && job->pauses[p].op == op)
 			ns += job->pauses[p].ns;
 	return ns;
+}
+
+uint64_t job_launch_ns(const struct job *job, uint32_t rank)
+{
+	bool is_slow = job->fault == FAULT_CPU && rank == job->guilty;
+
+	return (uint64_t)((is_slow ? job->slow_factor : 1) * (double)job->launch_ns);
 }
 
 bool job_is_fault(const struct job *job, uint32_t rank, uint32_t step, uint32_t op)

@@ -97,6 +97,7 @@ enum fault {
 	FAULT_PAUSE,
 	FAULT_LINK,
 	FAULT_MOVING,
+	FAULT_CPU,	 /* one rank launches everything more slowly */
 	FAULT_OPERATION, /* one rank calls another collective */
 	FAULT_BYTES,	 /* one rank passes another size */
 	FAULT_HANG,	 /* one rank never launches a collective */
@@ -119,8 +120,9 @@ struct job {
 	bool has_payloads; /* NVTX ranges of NCCL */
 	bool has_graphs;   /* steps are graph replays */
 	uint32_t rank_count, host_count, first_host, step_count, layer_count;
-	uint64_t step_ns; /* compute of a step, without faults */
-	uint64_t launch_ns;
+	uint64_t step_ns;     /* compute of a step, without faults */
+	uint64_t launch_ns;   /* of the CPU, for half of an operation */
+	double launch_jitter; /* each launch differs by up to this part */
 	struct host hosts[HOSTS_MAX];
 	struct communicator *communicators;
 	uint32_t communicator_count;
@@ -135,7 +137,7 @@ struct job {
 	uint32_t fault_steps; /* how many steps have it; a moving fault: steps for each rank */
 	uint64_t extra_ns;    /* for each time that the fault happens */
 	uint32_t slow_link;   /* index of the communicator; UINT32_MAX: all */
-	double slow_factor;   /* of its transfers */
+	double slow_factor;   /* of its transfers, or of the launches of the guilty rank */
 	bool moves_kernel;    /* a moving fault: a slow kernel, else a slow loader */
 	struct pause pauses[PAUSES_MAX];
 	uint32_t pause_count;
@@ -168,6 +170,9 @@ uint32_t job_late_rank(const struct job *job, uint32_t step);
 /* Extra time of an operation: on the CPU before it, or of the kernel or load itself. */
 uint64_t job_pause_ns(const struct job *job, uint32_t rank, uint32_t step, uint32_t op);
 uint64_t job_extra_ns(const struct job *job, uint32_t rank, uint32_t step, uint32_t op);
+
+/* Time of the CPU for half of an operation, on average. */
+uint64_t job_launch_ns(const struct job *job, uint32_t rank);
 
 /* Whether the fault happens to the rank at this operation: a mismatch or a hang. */
 bool job_is_fault(const struct job *job, uint32_t rank, uint32_t step, uint32_t op);

@@ -50,15 +50,16 @@ static void launch_op(struct run *run, uint32_t r, uint32_t step, uint32_t o)
 	struct launch *l = &rank->launch;
 	uint64_t free_ns = rank->free_ns[op->stream];
 	bool is_replayed = rank->graph_ns && op->kind != OP_COPY;
+	uint64_t launch_ns = job_launch_ns(run->job, r);
 
 	*l = (struct launch){.op = o, .is_fault = job_is_fault(run->job, r, step, o)};
 	l->is_replayed = is_replayed;
 	l->correlation = is_replayed ? rank->correlation : ++rank->correlation;
 	if (!is_replayed)
-		rank->cpu_ns +=
-			job_pause_ns(run->job, r, step, o) + varied(rank, run->job->launch_ns, 0.3);
+		rank->cpu_ns += job_pause_ns(run->job, r, step, o) +
+				varied(rank, launch_ns, run->job->launch_jitter);
 	l->enter_ns = is_replayed ? rank->graph_ns : rank->cpu_ns;
-	l->exit_ns = l->enter_ns + varied(rank, run->job->launch_ns, 0.3);
+	l->exit_ns = l->enter_ns + varied(rank, launch_ns, run->job->launch_jitter);
 	if (!is_replayed)
 		rank->cpu_ns = l->exit_ns + 500;
 	l->start_ns = later(l->enter_ns + varied(rank, START_LATENCY_NS, 0.2),
@@ -201,8 +202,8 @@ static void launch_graph(struct run *run, uint32_t r)
 {
 	struct rank_state *rank = &run->ranks[r];
 
-	rank->graph_ns = rank->cpu_ns += varied(rank, run->job->launch_ns, 0.3);
-	rank->cpu_ns += varied(rank, 5 * run->job->launch_ns, 0.3);
+	rank->graph_ns = rank->cpu_ns += varied(rank, run->job->launch_ns, run->job->launch_jitter);
+	rank->cpu_ns += varied(rank, 5 * run->job->launch_ns, run->job->launch_jitter);
 	rank_log_call(&run->logs[r], RANK_GRAPH_LAUNCH, PLACE_LOSS, ++rank->correlation,
 		      rank->graph_ns, rank->cpu_ns);
 }

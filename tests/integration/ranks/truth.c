@@ -166,6 +166,7 @@ static void put_verdict(struct truth *truth)
 	static const char *const kinds[] = {
 		[FAULT_NONE] = "none",	[FAULT_LOADER] = "rank", [FAULT_KERNEL] = "rank",
 		[FAULT_PAUSE] = "rank", [FAULT_LINK] = "link",	 [FAULT_MOVING] = "moving",
+		[FAULT_CPU] = "rank",
 	};
 	const struct job *job = truth->job;
 	bool has_kind = job->fault < sizeof(kinds) / sizeof(kinds[0]);

@@ -15,6 +15,7 @@
 #include "merge/export/sqlite/sqlite_rows.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/ranks/collectives_words.h"
+#include "merge/ranks/wait_cause.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/tables.h"
 

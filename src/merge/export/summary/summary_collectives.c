@@ -10,10 +10,11 @@
 #include "merge/export/summary/summary_ranks.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/ranks/collectives_words.h"
+#include "merge/ranks/wait_cause.h"
 
 static const struct column rank_columns[] = {
-	{"computes", 10, 0, false}, {"transfers", 9, 0, false},	   {"waits", 8, 0, false},
-	{"idle", 8, 0, false},	   {"costs others", 12, 0, false}, {"times last", 10, 80, false},
+	{"computes", 10, 0, false}, {"transfers", 9, 0, false},	    {"waits", 8, 0, false},
+	{"idle", 8, 0, false},	    {"costs others", 12, 0, false}, {"times last", 10, 80, false},
 };
 
 #define RANK_COLUMNS (sizeof(rank_columns) / sizeof(rank_columns[0]))

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/ranks/absorbed.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "merge/exporter.h"
+#include "merge/ranks/arrivals.h"
+#include "merge/sums/timeline.h"
+
+/* A device of a rank, as if it had not waited in collectives. */
+struct shifted {
+	double gpu_ns, cpu_ns; /* how much earlier its GPU and its CPU would be */
+	double cpu_wait_ns;    /* of the CPU, since the launch of its last collective */
+	uint32_t *open;	       /* the collectives whose waits make up gpu_ns, in their order */
+	size_t open_count;
+	double *left_ns; /* by open collective: what is left of its wait */
+};
+
+static double ns_of(uint32_t units)
+{
+	return units == UINT32_MAX ? HUGE_VAL : (double)((uint64_t)units << RANK_TIME_UNIT_LOG);
+}
+
+/* The latest waits are absorbed first. */
+static void absorb(struct shifted *device, double ns, float *absorbed_ns)
+{
+	device->gpu_ns -= ns;
+	while (ns > 0 && device->open_count) {
+		size_t last = device->open_count - 1;
+		double part_ns = fmin(ns, device->left_ns[last]);
+
+		absorbed_ns[device->open[last]] += (float)part_ns;
+		device->left_ns[last] -= part_ns;
+		ns -= part_ns;
+		if (device->left_ns[last] <= 0)
+			device->open_count--;
+	}
+}
+
+/* waits_ns: by collective, the wait that nothing hides. */
+static void absorb_device(const struct rank_log *log, uint32_t number, struct shifted *device,
+			  const float *waits_ns, float *absorbed_ns)
+{
+	device->gpu_ns = device->cpu_ns = device->cpu_wait_ns = 0;
+	device->open_count = 0;
+	for (size_t c = 0; c < log->count; c++) {
+		const struct rank_collective *item = &log->list[c];
+		double limit_ns;
+
+		device->cpu_wait_ns += ns_of(item->cpu_wait_units);
+		if (log->members[item->member].device != number)
+			continue;
+		device->cpu_ns = fmin(device->gpu_ns, device->cpu_ns + device->cpu_wait_ns);
+		device->cpu_wait_ns = 0;
+		limit_ns = device->cpu_ns + ns_of(item->lead_units);
+		if (device->gpu_ns > limit_ns)
+			absorb(device, device->gpu_ns - limit_ns, absorbed_ns);
+		if (waits_ns[c] <= 0)
+			continue;
+		device->gpu_ns += waits_ns[c];
+		device->left_ns[device->open_count] = waits_ns[c];
+		device->open[device->open_count++] = (uint32_t)c;
+	}
+}
+
+static int absorb_log(const struct rank_log *log, const float *waits_ns, float *absorbed_ns)
+{
+	struct shifted device = {.open = malloc((log->count + 1) * sizeof(*device.open)),
+				 .left_ns = malloc((log->count + 1) * sizeof(*device.left_ns))};
+	bool is_done[TIMELINE_DEVICES_MAX] = {false};
+	int error = device.open && device.left_ns ? 0 : -ENOMEM;
+
+	for (size_t m = 0; m < log->member_count && !error; m++) {
+		uint32_t number = log->members[m].device;
+
+		if (number < TIMELINE_DEVICES_MAX && !is_done[number])
+			absorb_device(log, number, &device, waits_ns, absorbed_ns);
+		if (number < TIMELINE_DEVICES_MAX)
+			is_done[number] = true;
+	}
+	free(device.open);
+	free(device.left_ns);
+	return error;
+}
+
+/* Notes the exposed waits of a communicator, by log and collective. */
+static void note_waits(const struct collectives_report *report,
+		       const struct communicator *communicator, float **waits_ns)
+{
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		const struct comm_member *member = &communicator->members[m];
+		double exposed_ns;
+
+		for (size_t i = 0; i < member->count; i++) {
+			arrivals_wait_ns(communicator, m, member->first + i, &report->clocks,
+					 &exposed_ns);
+			waits_ns[member->log->log][member->items[i]] = (float)exposed_ns;
+		}
+	}
+}
+
+static void free_lists(float **lists, size_t count)
+{
+	for (size_t l = 0; lists && l < count; l++)
+		free(lists[l]);
+	free(lists);
+}
+
+void absorbed_free(struct collectives_report *report, size_t log_count)
+{
+	free_lists(report->absorbed_ns, log_count);
+	report->absorbed_ns = NULL;
+}
+
+int absorbed_find(struct collectives_report *report, const struct run *run)
+{
+	size_t log_count = run->inputs->count;
+	float **waits_ns = calloc(log_count + 1, sizeof(*waits_ns));
+	int error = 0;
+
+	report->absorbed_ns = calloc(log_count + 1, sizeof(*report->absorbed_ns));
+	if (!waits_ns || !report->absorbed_ns)
+		error = -ENOMEM;
+	for (size_t l = 0; l < run->rank_log_count && !error; l++) {
+		const struct rank_log *log = &run->rank_logs[l];
+
+		waits_ns[log->log] = calloc(log->count + 1, sizeof(**waits_ns));
+		report->absorbed_ns[log->log] = calloc(log->count + 1, sizeof(**waits_ns));
+		if (!waits_ns[log->log] || !report->absorbed_ns[log->log])
+			error = -ENOMEM;
+	}
+	for (size_t c = 0; c < report->communicators.count && !error; c++)
+		note_waits(report, &report->communicators.list[c], waits_ns);
+	for (size_t l = 0; l < run->rank_log_count && !error; l++)
+		error = absorb_log(&run->rank_logs[l], waits_ns[run->rank_logs[l].log],
+				   report->absorbed_ns[run->rank_logs[l].log]);
+	free_lists(waits_ns, log_count);
+	return error;
+}
