@@ -136,7 +136,7 @@ static int find_main_cause(struct rank_verdict *verdict, const struct collective
 	return error;
 }
 
-/* Names a rank that never reached the first collective that hangs, and the line of its last work. */
+/* Finds a rank that never reached the first collective that hangs, and its last work. */
 static void judge_hang(struct collectives_report *report)
 {
 	const struct unfinished_collective *row = &report->unfinished[0];
