@@ -280,6 +280,8 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	if (report->unfinished_count)
 		qsort(report->unfinished, report->unfinished_count, sizeof(*report->unfinished),
 		      compare_begins);
+	if (!error)
+		error = rank_spread_finish(&report->spread, &run->paths);
 	return error ? error : verdict_find(report, run);
 }
 
@@ -288,6 +290,7 @@ void collectives_report_free(struct collectives_report *report)
 	collective_groups_free(&report->groups);
 	communicators_free(&report->communicators);
 	rank_clocks_free(&report->clocks);
+	rank_spread_free(&report->spread);
 	free(report->ranks);
 	free(report->causes);
 	xt_hash_free(&report->cause_table);

@@ -8,6 +8,7 @@
 #include "log/base/hash_table.h"
 #include "merge/ranks/collective_groups.h"
 #include "merge/ranks/rank_clocks.h"
+#include "merge/sums/rank_spread.h"
 #include "merge/ranks/verdict.h"
 
 struct run;
@@ -79,6 +80,7 @@ struct collectives_report {
 	struct unfinished_collective *unfinished; /* by begin */
 	size_t unfinished_count, unfinished_capacity;
 	struct rank_verdict verdict;
+	struct rank_spread spread; /* grows while logs are read */
 };
 
 /* Compares the ranks of run->rank_logs. Returns 0 or -ENOMEM. Free the result in any case. */

@@ -586,6 +586,22 @@ static enum join_result backward_result(const struct tree_builder *p, const stru
 	return result == JOIN_NO_BACKWARD ? joined_paths_result(frames, owner->stack) : result;
 }
 
+/* Without the root of --by, ranks share a path. */
+static int add_to_spread(struct reading *reading, const struct total *total, uint32_t node)
+{
+	struct run *run = reading->run;
+
+	if (!run->compares_ranks || !total->weights[WEIGHT_GPU_TIME])
+		return 0;
+	if (run->settings->by != BY_NONE)
+		node = add_one_path(reading, &total->owner, true);
+	return node == PATH_FAILED
+		       ? -ENOMEM
+		       : rank_spread_add(&run->collectives_report.spread, node,
+					 (size_t)(reading->process.log - run->inputs->logs),
+					 total->weights[WEIGHT_GPU_TIME]);
+}
+
 int build_tree(struct reading *reading)
 {
 	struct run *run = reading->run;
@@ -616,6 +632,8 @@ int build_tree(struct reading *reading)
 		if (!error)
 			run->backward_gpu_ns[backward_result(&p, &total->owner)] +=
 				total->weights[WEIGHT_GPU_TIME];
+		if (!error)
+			error = add_to_spread(reading, total, node);
 		if (!error && paths_has_user_code(&run->paths, node))
 			run->user_code_gpu_ns += total->weights[WEIGHT_GPU_TIME];
 		if (!error && paths_lacks_compiled_lines(&run->paths, node))

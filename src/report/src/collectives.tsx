@@ -3,7 +3,7 @@
  * Collectives across ranks: which rank the others wait for, and why. docs/REPORT.md explains it.
  */
 import { countColumn, timeColumn } from './columns';
-import type { CollectiveCause, CollectiveGroup, CollectiveRank, Collectives as Data } from './data';
+import type { CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, Collectives as Data } from './data';
 import { formatBytes, formatCount, formatPercent, formatRate, formatTime } from './format';
 import { HeatMap, rankName } from './heat_map';
 import { findNode, showPlace, showProcess } from './places';
@@ -244,6 +244,35 @@ function CauseTable({ state, data }: { state: State; data: Data }) {
 	);
 }
 
+function SpreadTable({ state, data }: { state: State; data: Data }) {
+	const columns: Column<CollectiveSpread>[] = [
+		timeColumn('Longest', (row) => row.max_ns, { what: 'GPU time in the rank that needs most' }),
+		timeColumn('Mean', (row) => row.mean_ns, { what: 'GPU time of the ranks that have the path' }),
+		timeColumn('Shortest', (row) => row.min_ns, { what: 'GPU time in the rank that needs least' }),
+		timeColumn('Difference', (row) => row.max_ns - row.mean_ns, { what: 'Longest less mean' }),
+		{ title: 'Longest in', value: (row) => row.process, isText: true },
+		{ title: 'Where', value: (row) => row.where, show: (row) => <span title={row.path.join('\n')}>{row.where}</span>, isText: true, isMain: true },
+	];
+
+	return (
+		<Table
+			id="table-spread"
+			title="GPU time that differs between ranks"
+			columns={columns}
+			rows={data.spread}
+			text={(row) => `${row.process} ${row.path.join(';')}`}
+			sortedBy={columns.findIndex((column) => column.title === 'Difference')}
+			onPick={({ path, process }) => {
+				const node = findNode(state.tree, path);
+
+				if (node) showPlace(state, node, ['gpu-time'], process);
+			}}
+			pickTitle="Show in the flame graph"
+			none="All ranks need about the same GPU time in each path."
+		/>
+	);
+}
+
 /* The communicator's last digits, or its stream. */
 function communicatorName({ communicator }: CollectiveGroup): string {
 	return /^\d+$/.test(communicator) && communicator.length > DIGITS ? `…${communicator.slice(-DIGITS)}` : communicator;
@@ -307,6 +336,7 @@ export function Collectives({ state }: { state: State }) {
 				tabs={[
 					{ id: 'waits', title: 'Waits by rank', show: () => <RankTable state={state} data={data} outliers={outliers} /> },
 					{ id: 'causes', title: 'Causes', show: () => <CauseTable state={state} data={data} /> },
+					{ id: 'spread', title: 'Differences', show: () => <SpreadTable state={state} data={data} /> },
 					{ id: 'collectives', title: 'Collectives', show: () => <GroupTable data={data} /> },
 				]}
 			/>

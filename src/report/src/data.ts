@@ -225,6 +225,17 @@ export interface CollectiveCause {
 	path: string[];
 }
 
+/* A call path whose GPU time differs between ranks. */
+export interface CollectiveSpread {
+	process: string; /* with the longest time */
+	process_count: number; /* that have the path */
+	mean_ns: number;
+	min_ns: number;
+	max_ns: number;
+	where: string;
+	path: string[];
+}
+
 export interface Collectives {
 	count: number;
 	matched: number;
@@ -237,6 +248,7 @@ export interface Collectives {
 	ranks: CollectiveRank[];
 	groups: CollectiveGroup[];
 	causes: CollectiveCause[]; /* largest first */
+	spread: CollectiveSpread[]; /* largest difference first */
 	clocks: { host: string; is_aligned: boolean; error_ns?: number; bound_count: number }[];
 	mismatches: { communicator: string; index: number; what: 'operation' | 'bytes'; processes: string[]; values: (number | string)[] }[];
 	unfinished: { communicator: string; index: number; operation: string; present: string[]; absent: string[] }[];

@@ -292,6 +292,25 @@ def check_split(result, args, folder):
                                  f"{name} of rank {row['rank']}: is {row[name]}, not {ns}")
 
 
+def check_spread(result, args, folder):
+    """The line of the slow kernel differs most. All rows are as the database of all logs has them."""
+    rows, found = result.content["spread"], result.differences
+    expected = result.job.verdict
+    found.check(rows and rows[0]["where"] in expected["where"], "first row of the spread", rows[:1])
+    found.check(rows and result.ranks[rows[0]["process"]] == expected["rank"], "its rank", rows[:1])
+    sums = collections.defaultdict(list)
+    for stack, kernel, ns in query(args, result.job.folder, folder,
+                                   "SELECT p.text, w.name, sum(w.duration_ns) FROM work w "
+                                   "JOIN path p ON p.id = w.path_id GROUP BY 1, 2, w.process_id"):
+        sums[stack, "[GPU_Kernel]" + kernel].append(ns)
+    for row in rows:
+        *stack, _, kernel = row["path"]  # without the call
+        times_ns = sums[";".join(stack), kernel]
+        found.same(f"spread of {row['where']}", (row["process_count"], row["max_ns"], row["min_ns"],
+                                                 row["mean_ns"]),
+                   (len(times_ns), max(times_ns), min(times_ns), sum(times_ns) // len(times_ns)))
+
+
 def check_end(result, done):
     """The exit status, and the names of damaged logs."""
     damaged = [row["log"] for row in result.job.ranks if row["log"] and row["until_ns"] is not None]
@@ -318,6 +337,8 @@ def check(args, scenario, seed, folder):
     check_unfinished(result)
     if scenario in ("none", "slow_loader", "graphs"):
         check_split(result, args, folder)
+    if scenario == "slow_kernel":
+        check_spread(result, args, folder)
     if scenario == "hang" and content["unfinished"]:
         check_hang(result, done, args, folder)
     if scenario in (*BLAME, "no_payload", "graphs"):

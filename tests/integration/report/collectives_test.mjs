@@ -182,6 +182,22 @@ async function checkManyRanks() {
 	await close(wide);
 }
 
+// Kernels that take longer in one rank; a click shows them in the flame graph.
+async function checkSpread() {
+	const { html, summary } = ranks('slow_kernel', '3');
+	const { spread, verdict } = summary.collectives;
+	const page = await open(html);
+
+	assert.ok(spread.length && spread[0].process === verdict.process && spread[0].max_ns > 1.5 * spread[0].mean_ns);
+	assert.deepEqual(
+		sorted((await cells(page, 'spread')).map((row) => [row.Longest, row.Mean, row.Shortest, row.Difference, row['Longest in'], row.Where])),
+		sorted(spread.map((row) => [row.max_ns, row.mean_ns, row.min_ns, row.max_ns - row.mean_ns, row.process, row.where])),
+	);
+	await page.click('#table-spread tbody tr');
+	await isNumber(page, '#flame-details [data-value]', spread[0].max_ns, 'the path');
+	await close(page);
+}
+
 async function checkProblems() {
 	const hang = ranks('hang');
 	const [first] = hang.summary.collectives.unfinished;
@@ -215,4 +231,4 @@ async function checkNone() {
 	await close(page);
 }
 
-await runChecks({ checkRank, checkManyRanks, checkProblems, checkNone });
+await runChecks({ checkRank, checkManyRanks, checkSpread, checkProblems, checkNone });

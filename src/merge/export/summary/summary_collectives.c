@@ -8,6 +8,8 @@
 
 #include "merge/base/text.h"
 #include "merge/export/summary/summary_ranks.h"
+#include "merge/export/summary/summary_json_tables.h"
+#include "merge/export/summary/summary_spread.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/ranks/collectives_words.h"
 #include "merge/ranks/wait_cause.h"
@@ -23,6 +25,7 @@ static const struct column cause_columns[] = {{"costs others", 12, 0, false},
 					      {"share", 9, 0, false}};
 
 #define CAUSE_COLUMNS	 (sizeof(cause_columns) / sizeof(cause_columns[0]))
+#define CAUSES_MAX	 1000 /* in the JSON summary */
 #define PROBLEMS_SHOWN	 3
 #define CAUSE_SHARE_PART 100 /* smaller causes than 1/100 of all waits are left out */
 
@@ -249,7 +252,9 @@ int summary_put_collectives(struct sink *sink, const struct run *run)
 			 "the order on their stream.");
 	if (!error)
 		error = put_rank_rows(sink, run);
-	return error ? error : put_causes(sink, run);
+	if (!error)
+		error = put_causes(sink, run);
+	return error ? error : summary_put_spread(sink, run);
 }
 
 static void put_bins(struct json *json, const char *key, const float bins[RANK_BINS])
@@ -352,12 +357,11 @@ static void put_groups(struct json *json, const struct collectives_report *repor
 static int put_causes_json(struct json *json, const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
-	uint32_t *chain = NULL;
-	size_t capacity = 0;
+	size_t count = report->cause_count < CAUSES_MAX ? report->cause_count : CAUSES_MAX;
 	int error = 0;
 
 	json_begin_array(json, "causes");
-	for (size_t c = 0; c < report->cause_count && error >= 0; c++) {
+	for (size_t c = 0; c < count && !error; c++) {
 		const struct wait_cause *cause = &report->causes[c];
 		char *where = wait_cause_where(&run->paths, cause->node);
 
@@ -373,18 +377,11 @@ static int put_causes_json(struct json *json, const struct run *run)
 		json_string(json, "kind", wait_cause_kind(&run->paths, cause->node));
 		json_string(json, "where", where);
 		free(where);
-		json_begin_array(json, "path");
-		error = paths_chain(&run->paths, cause->node, &chain, &capacity);
-		for (int f = 0; f < error; f++)
-			json_string(json, NULL,
-				    names_text(&run->paths.names, run->paths.nodes[chain[f]].name,
-					       NULL));
-		json_end_array(json);
+		error = summary_json_path(json, "path", &run->paths, cause->node);
 		json_end_object(json);
 	}
 	json_end_array(json);
-	free(chain);
-	return error < 0 ? error : 0;
+	return error;
 }
 
 static void put_clocks(struct json *json, const struct run *run)
@@ -544,6 +541,8 @@ int put_collectives_json(struct json *json, const struct run *run)
 	put_groups(json, report);
 	if (!error)
 		error = put_causes_json(json, run);
+	if (!error)
+		error = put_spread_json(json, run);
 	put_clocks(json, run);
 	put_mismatches(json, run);
 	put_unfinished(json, run);

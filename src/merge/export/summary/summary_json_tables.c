@@ -73,7 +73,7 @@ static int put_frames_below(struct json *json, const char *key, const struct pat
 	return depth < 0 ? depth : 0;
 }
 
-static int put_frames(struct json *json, const char *key, const struct paths *paths, uint32_t node)
+int summary_json_path(struct json *json, const char *key, const struct paths *paths, uint32_t node)
 {
 	return put_frames_below(json, key, paths, NAME_EMPTY, node);
 }
@@ -153,7 +153,7 @@ static int put_paths(struct json *json, const struct run *run, const uint8_t *is
 			continue;
 		error = format_path_id(id, &run->paths, n);
 		if (!error)
-			error = put_frames(json, id, &run->paths, n);
+			error = summary_json_path(json, id, &run->paths, n);
 	}
 	json_end_object(json);
 	return error;
@@ -291,7 +291,7 @@ int summary_json_ranges(struct json *json, const struct run *run)
 		const struct range_sums *sums = &run->range_sums[row->id];
 
 		json_begin_object(json, NULL);
-		error = put_frames(json, "ranges", &run->ranges, row->id);
+		error = summary_json_path(json, "ranges", &run->ranges, row->id);
 		json_u64(json, "opened_count", sums->opened_count);
 		json_u64(json, "count", row->count);
 		json_u64(json, "gpu_time_ns", row->value);
