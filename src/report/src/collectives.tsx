@@ -251,6 +251,7 @@ function SpreadTable({ state, data }: { state: State; data: Data }) {
 		timeColumn('Shortest', (row) => row.min_ns, { what: 'GPU time in the rank that needs least' }),
 		timeColumn('Difference', (row) => row.max_ns - row.mean_ns, { what: 'Longest less mean' }),
 		{ title: 'Longest in', value: (row) => row.process, isText: true },
+		{ title: 'Work', value: (row) => row.path.at(-1)!.replace('[GPU_Kernel]', ''), isText: true, isDetail: true },
 		{ title: 'Where', value: (row) => row.where, show: (row) => <span title={row.path.join('\n')}>{row.where}</span>, isText: true, isMain: true },
 	];
 

@@ -190,8 +190,8 @@ async function checkSpread() {
 
 	assert.ok(spread.length && spread[0].process === verdict.process && spread[0].max_ns > 1.5 * spread[0].mean_ns);
 	assert.deepEqual(
-		sorted((await cells(page, 'spread')).map((row) => [row.Longest, row.Mean, row.Shortest, row.Difference, row['Longest in'], row.Where])),
-		sorted(spread.map((row) => [row.max_ns, row.mean_ns, row.min_ns, row.max_ns - row.mean_ns, row.process, row.where])),
+		sorted((await cells(page, 'spread')).map((row) => [row.Longest, row.Mean, row.Shortest, row.Difference, row['Longest in'], row.Work, row.Where])),
+		sorted(spread.map((row) => [row.max_ns, row.mean_ns, row.min_ns, row.max_ns - row.mean_ns, row.process, row.path.at(-1).replace('[GPU_Kernel]', ''), row.where])),
 	);
 	await page.click('#table-spread tbody tr');
 	await isNumber(page, '#flame-details [data-value]', spread[0].max_ns, 'the path');
