@@ -193,7 +193,7 @@ async function checkSpread() {
 		sorted((await cells(page, 'spread')).map((row) => [row.Longest, row.Mean, row.Shortest, row.Difference, row['Longest in'], row.Work, row.Where])),
 		sorted(spread.map((row) => [row.max_ns, row.mean_ns, row.min_ns, row.max_ns - row.mean_ns, row.process, row.path.at(-1).replace('[GPU_Kernel]', ''), row.where])),
 	);
-	await page.click('#table-spread tbody tr');
+	await page.click('#table-spread .pick');
 	await isNumber(page, '#flame-details [data-value]', spread[0].max_ns, 'the path');
 	await close(page);
 }
