@@ -45,9 +45,8 @@ struct suspect {
 
 /* A part of the cause of a collective's wait. */
 struct share {
-	size_t log;
-	uint32_t node;
-	double part;
+	uint32_t log, node;
+	float part;
 };
 
 struct blame {
@@ -229,13 +228,13 @@ static int add_share(struct blame *blame, size_t first, size_t log, uint32_t nod
 {
 	for (size_t s = first; s < blame->share_count; s++)
 		if (blame->shares[s].log == log && blame->shares[s].node == node) {
-			blame->shares[s].part += part;
+			blame->shares[s].part += (float)part;
 			return 0;
 		}
 	if (grow(&blame->shares, &blame->share_capacity, blame->share_count + 1,
 		 sizeof(*blame->shares)) < 0)
 		return -ENOMEM;
-	blame->shares[blame->share_count++] = (struct share){log, node, part};
+	blame->shares[blame->share_count++] = (struct share){(uint32_t)log, node, (float)part};
 	return 0;
 }
 
@@ -260,7 +259,8 @@ static int add_inherited(struct blame *blame, size_t first, const struct suspect
 		for (size_t s = begin; s < end && !error; s++) {
 			struct share share = blame->shares[s];
 
-			error = add_share(blame, first, share.log, share.node, own * share.part);
+			error = add_share(blame, first, share.log, share.node,
+					  own * (double)share.part);
 		}
 	}
 	return error;
@@ -343,19 +343,38 @@ static int charge(struct blame *blame, size_t late, double late_ns, double wait_
 	int error = find_shares(blame, late, late_ns, first);
 
 	for (size_t s = first; s < blame->share_count; s++)
-		sum += blame->shares[s].part;
+		sum += (double)blame->shares[s].part;
 	if (!error && sum < 1)
 		error = add_share(blame, first, blame->communicator->members[late].log->log,
 				  PATH_ROOT, 1 - sum);
 	for (size_t s = first; s < blame->share_count && !error; s++) {
 		const struct share *share = &blame->shares[s];
+		uint64_t own_wait_ns = (uint64_t)(wait_ns * (double)share->part);
+		uint64_t own_cost_ns = (uint64_t)(cost_ns * (double)share->part);
 
-		if ((uint64_t)(wait_ns * share->part) || (uint64_t)(cost_ns * share->part))
-			error = add_cause(blame->report, share->log, share->node,
-					  (uint64_t)(wait_ns * share->part),
-					  (uint64_t)(cost_ns * share->part));
+		if (own_wait_ns || own_cost_ns)
+			error = add_cause(blame->report, share->log, share->node, own_wait_ns,
+					  own_cost_ns);
 	}
 	return error;
+}
+
+/* Drops small parts and scales the others up. Otherwise each collective inherits more of them. */
+static void drop_small_shares(struct blame *blame, size_t first)
+{
+	size_t kept = first;
+	float sum = 0;
+
+	for (size_t s = first; s < blame->share_count; s++)
+		if ((double)blame->shares[s].part >= SMALL_PART) {
+			sum += blame->shares[s].part;
+			blame->shares[kept++] = blame->shares[s];
+		}
+	if (kept == first)
+		return;
+	blame->share_count = kept;
+	for (size_t s = first; s < kept; s++)
+		blame->shares[s].part /= sum;
 }
 
 /* Keeps the causes for collectives of other communicators that wait for this one. */
@@ -367,6 +386,7 @@ static int charge_wait(struct blame *blame, uint32_t communicator, size_t number
 	blame->share_begins[communicator][number] = blame->share_count;
 	error = charge(blame, arrivals->late, arrivals->last_ns - arrivals->mean_ns,
 		       arrivals->wait_ns, 0);
+	drop_small_shares(blame, blame->share_begins[communicator][number]);
 	blame->share_ends[communicator][number] = blame->share_count;
 	return error;
 }
