@@ -193,10 +193,12 @@ static bool is_same_place(const struct finding *a, const struct finding *b)
 static int compare_findings(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
-	bool x_error = rule_specs[x->rule].is_error, y_error = rule_specs[y->rule].is_error;
+	const struct rule_spec *x_rule = &rule_specs[x->rule], *y_rule = &rule_specs[y->rule];
 
-	if (x_error != y_error)
-		return x_error ? -1 : 1;
+	if (x_rule->is_urgent != y_rule->is_urgent)
+		return x_rule->is_urgent ? -1 : 1;
+	if (x_rule->is_error != y_rule->is_error)
+		return x_rule->is_error ? -1 : 1;
 	if (x->cost_ns != y->cost_ns)
 		return x->cost_ns > y->cost_ns ? -1 : 1;
 	return x->rule < y->rule ? -1 : x->rule > y->rule;

@@ -38,6 +38,7 @@ static const char *const rule_texts[RULES] = {
 	[RULE_SMALL_GRIDS] = "kernels too small for the GPU",
 	[RULE_COPY_SHARE] = "copies while no kernel runs",
 	[RULE_GPU_IDLE] = "the GPU is idle",
+	[RULE_HANG] = "the job hangs",
 	[RULE_LATE_RANK] = "ranks wait for each other",
 	[RULE_DATA_LOADING] = "data loading",
 	[RULE_JIT] = "compilation",

@@ -65,6 +65,9 @@ const struct rule_spec rule_specs[RULES] = {
 			   .share_percent = 25,
 			   .estimate = "idle time of this kind, without the longest gaps",
 			   .is_about_idle = true},
+	[RULE_HANG] = {.name = "hang",
+		       .estimate = "time since the first rank entered a collective that never ends",
+		       .is_urgent = true},
 	[RULE_LATE_RANK] = {.name = "late-rank",
 			    .share_percent = 5,
 			    .estimate = "time that the ranks lose in collectives, on average"},
@@ -168,7 +171,7 @@ int finding_parse(double shares[RULES], const char *text)
 
 bool rule_reaches(enum rule rule, double share, uint64_t cost_ns, uint64_t whole_ns)
 {
-	return rule_specs[rule].is_error ||
+	return rule_specs[rule].is_error || rule_specs[rule].is_urgent ||
 	       (cost_ns >= COST_MIN_NS && (double)cost_ns * 100 >= (double)whole_ns * share);
 }
 

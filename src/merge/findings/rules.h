@@ -26,6 +26,7 @@ enum rule {
 	RULE_COPY_SHARE,
 	RULE_GPU_IDLE,
 	/* From the logs of several ranks together. */
+	RULE_HANG,
 	RULE_LATE_RANK,
 	/* From the samples of a CPU log: what the CPU did while the GPU was idle. */
 	RULE_DATA_LOADING,
@@ -49,6 +50,7 @@ struct rule_spec {
 	double share_percent; /* minimum cost, in percent of the active time */
 	const char *estimate; /* what the cost measures */
 	bool is_error;	      /* reported at any cost; explains no idle time */
+	bool is_urgent;	      /* reported at any cost, before all others */
 	bool is_about_idle;   /* not applied if the work of many launches is missing */
 	bool is_thread_time;  /* the cost is time of the calling threads */
 };

@@ -17,13 +17,13 @@ static const char *const advice[] = {
 	[VERDICT_MOVING] = "Distribute this work evenly, or let it run ahead of the other ranks.",
 	[VERDICT_LINK] = "Check the network between these hosts, and which ranks share it.",
 	[VERDICT_UNKNOWN] = "",
-	[VERDICT_HANG] =
-		"Find out why this rank stopped or went another way after that line. xtrace "
-		"record --cpu shows what its CPU did.",
+	[VERDICT_HANG] = "Look for ranks without a log: one of these never came.",
 };
-static const char launch_advice[] = "Look for what slows the CPU of this rank, such as other "
-				    "processes on its cores. Launch less: "
-				    "fewer and longer kernels, or CUDA graphs.";
+static const char absent_advice[] = "Find out why this rank stopped or went another way after that "
+				    "line. xtrace record --cpu shows what its CPU did.";
+static const char launch_advice[] = "Look for what slows the CPU, such as other processes on the "
+				    "same cores. Launch less: fewer "
+				    "and longer kernels, or CUDA graphs.";
 
 /* Adds the frames of the path above its leaf, and the line to look at. */
 static int set_place(const struct run *run, struct finding_place *place, uint32_t node)
@@ -71,64 +71,111 @@ static size_t count_waiting(const struct collectives_report *report, size_t log_
 	return count;
 }
 
-/* Names what to look at: a path of the late rank, or the ranks that a slow link connects. */
+/* What to look at, if it is no path: the ranks that a slow link connects, or a collective. */
+static char *place_text(const struct run *run, const struct rank_verdict *verdict)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	const struct communicator *list = report->communicators.list;
+	const struct unfinished_collective *first = report->unfinished;
+	char *ranks, *text;
+	int length;
+
+	if (verdict->kind == VERDICT_HANG)
+		return collective_text(run, &list[first->communicator], first->number,
+				       first->operation);
+	ranks = communicator_ranks_text(run, &list[verdict->communicator]);
+	length = ranks ? asprintf(&text, "transfers between ranks %s", ranks) : -1;
+	free(ranks);
+	return length < 0 ? NULL : text;
+}
+
 static int set_places(struct run *run, struct finding *finding)
 {
 	const struct rank_verdict *verdict = &run->collectives_report.verdict;
-	char *ranks, *text = NULL;
-	int length;
+	bool has_path = verdict->kind == VERDICT_RANK || verdict->kind == VERDICT_MOVING ||
+			verdict->node != PATH_ROOT;
+	char *text;
 
 	finding->place_count = finding->place_all_count = 1;
-	if (verdict->kind != VERDICT_LINK)
+	if (has_path)
 		return set_place(run, &finding->places[0], verdict->node);
-	ranks = communicator_ranks_text(
-		run, &run->collectives_report.communicators.list[verdict->communicator]);
-	length = ranks ? asprintf(&text, "transfers between ranks %s", ranks) : -1;
-	free(ranks);
-	if (length < 0)
+	text = place_text(run, verdict);
+	if (!text)
 		return -ENOMEM;
 	finding->places[0].function = clean_name(&run->paths.names, text);
 	free(text);
 	return finding->places[0].function == NAME_FAILED ? -ENOMEM : 0;
 }
 
+static const char *advice_for(const struct rank_verdict *verdict)
+{
+	if (verdict->kind == VERDICT_HANG && verdict->log != SIZE_MAX)
+		return absent_advice;
+	return verdict->is_of_launches ? launch_advice : advice[verdict->kind];
+}
+
+static int add_finding(struct run *run, struct finding *finding)
+{
+	struct findings *findings = &run->findings;
+
+	finding->what = verdict_text(run);
+	finding->places[0].cost_ns = finding->places[0].path_cost_ns = finding->cost_ns;
+	if (!finding->what || !finding->process || set_places(run, finding) ||
+	    grow(&findings->list, &findings->capacity, findings->count + 1,
+		 sizeof(*findings->list)) < 0) {
+		finding_free(finding);
+		return -ENOMEM;
+	}
+	findings->list[findings->count++] = *finding;
+	return 0;
+}
+
+static int report_hang(struct run *run)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	const struct rank_verdict *verdict = &report->verdict;
+	bool is_rank = verdict->log != SIZE_MAX;
+	struct finding finding = {
+		.rule = RULE_HANG,
+		.process_count = 1,
+		.process_index = is_rank ? verdict->log : 0,
+		.cost_ns = verdict->cost_ns,
+		.whole_ns = verdict->share > 0
+				    ? (uint64_t)((double)verdict->cost_ns / verdict->share)
+				    : verdict->cost_ns,
+		.advice = advice_for(verdict),
+	};
+
+	if (!rule_reports(run->settings, RULE_HANG, finding.cost_ns, finding.whole_ns))
+		return 0;
+	finding.process = strdup(is_rank ? run->labels[verdict->log] : "all ranks");
+	finding_add_evidence(&finding, "unfinished_collective_count", report->unfinished_count);
+	return add_finding(run, &finding);
+}
+
 int findings_compare_ranks(struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
 	const struct rank_verdict *verdict = &report->verdict;
-	struct findings *findings = &run->findings;
-	bool is_hang = verdict->kind == VERDICT_HANG;
-	bool is_rank = verdict->kind == VERDICT_RANK || (is_hang && verdict->log != SIZE_MAX);
-	size_t log = is_rank ? verdict->log : 0;
+	size_t log = verdict->kind == VERDICT_RANK ? verdict->log : 0;
 	struct finding finding = {
 		.rule = RULE_LATE_RANK,
 		.process_count = 1,
 		.process_index = log,
-		.cost_ns = is_hang ? verdict->cost_ns : (uint64_t)(verdict->share * report->job_ns),
-		.whole_ns = is_hang && verdict->share > 0
-				    ? (uint64_t)((double)verdict->cost_ns / verdict->share)
-				    : (uint64_t)report->job_ns,
-		.advice = verdict_is_of_launches(verdict) ? launch_advice : advice[verdict->kind],
+		.cost_ns = (uint64_t)(verdict->share * report->job_ns),
+		.whole_ns = (uint64_t)report->job_ns,
+		.advice = advice_for(verdict),
 	};
 
+	if (verdict->kind == VERDICT_HANG)
+		return report_hang(run);
 	if (verdict->kind == VERDICT_NONE || verdict->kind == VERDICT_UNKNOWN ||
-	    /* A hang is always reported. */
-	    !rule_reports(run->settings, RULE_LATE_RANK,
-			  is_hang ? finding.whole_ns : finding.cost_ns, finding.whole_ns))
+	    !rule_reports(run->settings, RULE_LATE_RANK, finding.cost_ns, finding.whole_ns))
 		return 0;
-	finding.what = verdict_text(run);
-	finding.process = strdup(is_rank ? run->labels[log] : "all ranks");
-	finding.places[0].cost_ns = finding.places[0].path_cost_ns = finding.cost_ns;
-	if (verdict->kind != VERDICT_LINK && !is_hang)
+	finding.process = strdup(verdict->kind == VERDICT_RANK ? run->labels[log] : "all ranks");
+	if (verdict->kind != VERDICT_LINK)
 		finding_add_evidence(&finding, "waiting_rank_count",
 				     count_waiting(report, run->inputs->count));
 	finding_add_evidence(&finding, "lost_ns_of_all_ranks", verdict->cost_ns);
-	if (!finding.what || !finding.process || set_places(run, &finding) ||
-	    grow(&findings->list, &findings->capacity, findings->count + 1,
-		 sizeof(*findings->list)) < 0) {
-		finding_free(&finding);
-		return -ENOMEM;
-	}
-	findings->list[findings->count++] = finding;
-	return 0;
+	return add_finding(run, &finding);
 }

@@ -9,11 +9,15 @@
 #include "merge/ranks/arrivals.h"
 #include "merge/sums/timeline.h"
 
+#define PENDING_MAX 64 /* collectives of a device at the same time; more are left out */
+
 /* A device of a rank, as if it had not waited in collectives. */
 struct shifted {
-	double gpu_ns, cpu_ns; /* how much earlier its GPU and its CPU would be */
-	double cpu_wait_ns;    /* of the CPU, since the launch of its last collective */
-	uint32_t *open;	       /* the collectives whose waits make up gpu_ns, in their order */
+	double gpu_ns, cpu_ns;	       /* how much earlier its GPU and its CPU would be */
+	double cpu_wait_ns;	       /* of the CPU, since the launch of its last collective */
+	uint32_t pending[PENDING_MAX]; /* collectives that may still run */
+	size_t pending_count;
+	uint32_t *open; /* the collectives whose waits make up gpu_ns, in their order */
 	size_t open_count;
 	double *left_ns; /* by open collective: what is left of its wait */
 };
@@ -24,19 +28,40 @@ static double ns_of(uint32_t units)
 }
 
 /* The latest waits are absorbed first. */
-static void absorb(struct shifted *device, double ns, float *absorbed_ns)
+static void absorb(struct shifted *device, double ns, const float *waits_ns, float *absorbed_ns)
 {
 	device->gpu_ns -= ns;
 	while (ns > 0 && device->open_count) {
 		size_t last = device->open_count - 1;
+		uint32_t c = device->open[last];
 		double part_ns = fmin(ns, device->left_ns[last]);
 
-		absorbed_ns[device->open[last]] += (float)part_ns;
 		device->left_ns[last] -= part_ns;
+		absorbed_ns[c] = (float)((double)waits_ns[c] - device->left_ns[last]);
 		ns -= part_ns;
 		if (device->left_ns[last] <= 0)
 			device->open_count--;
 	}
+}
+
+/* Adds the waits that have ended: they delay what starts now, but not what ran beside them. */
+static void end_waits(struct shifted *device, const struct rank_log *log, int64_t start_ns,
+		      const float *waits_ns)
+{
+	size_t kept = 0;
+
+	for (size_t p = 0; p < device->pending_count; p++) {
+		uint32_t c = device->pending[p];
+
+		if (log->list[c].end_ns > start_ns) {
+			device->pending[kept++] = c;
+			continue;
+		}
+		device->gpu_ns += (double)waits_ns[c];
+		device->left_ns[device->open_count] = (double)waits_ns[c];
+		device->open[device->open_count++] = c;
+	}
+	device->pending_count = kept;
 }
 
 /* waits_ns: by collective, the wait that nothing hides. */
@@ -44,7 +69,7 @@ static void absorb_device(const struct rank_log *log, uint32_t number, struct sh
 			  const float *waits_ns, float *absorbed_ns)
 {
 	device->gpu_ns = device->cpu_ns = device->cpu_wait_ns = 0;
-	device->open_count = 0;
+	device->open_count = device->pending_count = 0;
 	for (size_t c = 0; c < log->count; c++) {
 		const struct rank_collective *item = &log->list[c];
 		double limit_ns;
@@ -52,16 +77,14 @@ static void absorb_device(const struct rank_log *log, uint32_t number, struct sh
 		device->cpu_wait_ns += ns_of(item->cpu_wait_units);
 		if (log->members[item->member].device != number)
 			continue;
+		end_waits(device, log, item->start_ns, waits_ns);
 		device->cpu_ns = fmin(device->gpu_ns, device->cpu_ns + device->cpu_wait_ns);
 		device->cpu_wait_ns = 0;
 		limit_ns = device->cpu_ns + ns_of(item->lead_units);
 		if (device->gpu_ns > limit_ns)
-			absorb(device, device->gpu_ns - limit_ns, absorbed_ns);
-		if (waits_ns[c] <= 0)
-			continue;
-		device->gpu_ns += waits_ns[c];
-		device->left_ns[device->open_count] = waits_ns[c];
-		device->open[device->open_count++] = (uint32_t)c;
+			absorb(device, device->gpu_ns - limit_ns, waits_ns, absorbed_ns);
+		if (waits_ns[c] > 0 && device->pending_count < PENDING_MAX)
+			device->pending[device->pending_count++] = (uint32_t)c;
 	}
 }
 

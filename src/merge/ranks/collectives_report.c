@@ -211,14 +211,12 @@ static void split_times(struct collectives_report *report, const struct run *run
 	for (size_t l = 0; l < run->rank_log_count; l++) {
 		const struct rank_log *log = &run->rank_logs[l];
 		struct rank_waits *rank = &report->ranks[log->log];
-		uint64_t alone_ns = 0, left_ns = rank->time_ns;
+		uint64_t alone_ns = 0;
 
 		for (size_t i = 0; i < log->count; i++)
 			alone_ns += (uint64_t)(log->list[i].end_ns - log->list[i].alone_from_ns);
-		rank->idle_ns = log->idle_ns < left_ns ? log->idle_ns : left_ns;
-		left_ns -= rank->idle_ns;
-		alone_ns = alone_ns < left_ns ? alone_ns : left_ns;
-		rank->compute_ns = left_ns - alone_ns;
+		rank->idle_ns = log->idle_ns;
+		rank->compute_ns = log->busy_ns > alone_ns ? log->busy_ns - alone_ns : 0;
 		rank->communication_ns =
 			alone_ns > rank->exposed_ns ? alone_ns - rank->exposed_ns : 0;
 	}

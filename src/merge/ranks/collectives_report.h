@@ -18,7 +18,7 @@ struct run;
 /* Sums of one log. */
 struct rank_waits {
 	uint64_t collective_count;
-	/* From the first to the last collective. The parts do not overlap. */
+	/* From the first to the last collective. The parts do not overlap; the rest is unknown. */
 	uint64_t time_ns, idle_ns;
 	uint64_t compute_ns;	   /* in other work, also while collectives ran */
 	uint64_t communication_ns; /* only collectives ran, and it did not wait */

@@ -38,12 +38,14 @@ static char *cause_text(const struct run *run, const struct rank_verdict *verdic
 	}
 	if (!where)
 		length = -1;
-	else if (verdict_is_of_launches(verdict))
+	else if (verdict->is_of_launches)
 		length = asprintf(&text,
 				  " Main cause (%.0f %%): the CPU launches work too slowly, most "
 				  "in %s (%.0f %%).",
 				  percent_of(verdict->launch_late_ns, verdict), where,
 				  percent_of(verdict->place_ns, verdict));
+	else if (verdict->place_ns < verdict->cost_ns / 10)
+		length = asprintf(&text, " No line stands out.");
 	else
 		length = asprintf(&text, " Main cause (%.0f %%): %s%s%s.",
 				  percent_of(verdict->place_ns, verdict), where,

@@ -13,10 +13,12 @@
 #define NOTABLE_SHARE 0.02 /* of the time of the job: less than this has no verdict */
 #define SAME_SHARE    0.6  /* of the cost: more than this is due to one rank */
 
+#define LAUNCH_LATE "launch late"
+
 /* The causes with one line and one kind of work. */
 struct cause_place {
 	uint32_t frame;	  /* a name in run->paths */
-	const char *kind; /* as from wait_cause_kind() */
+	const char *kind; /* as from wait_cause_kind(), or that launches are late */
 	uint32_t node;	  /* the path that costs most */
 	uint64_t ns;
 };
@@ -82,9 +84,11 @@ static void judge_link(struct collectives_report *report, const struct run *run)
 static struct cause_place *place_of(struct cause_places *places, const struct run *run,
 				    const struct wait_cause *cause)
 {
-	const struct cause_place place = {.frame = wait_cause_frame(&run->paths, cause->node),
-					  .kind = wait_cause_kind(&run->paths, cause->node),
-					  .node = cause->node};
+	bool is_late = wait_cause_is_launch_late(&run->paths, cause->node);
+	const struct cause_place place = {
+		.frame = wait_cause_frame(&run->paths, cause->node),
+		.kind = is_late ? LAUNCH_LATE : wait_cause_kind(&run->paths, cause->node),
+		.node = cause->node};
 	uint32_t hash = xt_hash_u64((uint64_t)place.frame << 8 | (unsigned char)place.kind[0]);
 	struct xt_hash_slot *slot;
 
@@ -101,6 +105,36 @@ static struct cause_place *place_of(struct cause_places *places, const struct ru
 	places->list[places->count++] = place;
 	*slot = (struct xt_hash_slot){hash, (uint32_t)places->count};
 	return &places->list[places->count - 1];
+}
+
+/*
+ * Chooses the place that costs most. If launches cost most in all, and no other place much, the
+ * place with the most expensive launches counts.
+ */
+static void choose_place(struct rank_verdict *verdict, const struct cause_places *places)
+{
+	const struct cause_place *worst = NULL, *latest = NULL, *other = NULL;
+
+	for (size_t p = 0; p < places->count; p++) {
+		const struct cause_place *place = &places->list[p];
+		bool is_late = !strcmp(place->kind, LAUNCH_LATE);
+		const struct cause_place **most = is_late ? &latest : &other;
+
+		if (is_late)
+			verdict->launch_late_ns += place->ns;
+		if (!*most || place->ns > (*most)->ns)
+			*most = place;
+	}
+	verdict->is_of_launches = latest && verdict->launch_late_ns > verdict->cost_ns / 2 &&
+				  latest->ns < verdict->cost_ns / 2 &&
+				  (!other || other->ns < verdict->cost_ns / 4);
+	worst = !other || (latest && latest->ns > other->ns) ? latest : other;
+	if (verdict->is_of_launches)
+		worst = latest;
+	if (!worst)
+		return;
+	verdict->place_ns = worst->ns;
+	verdict->node = worst->node;
 }
 
 /* Finds the line that causes most, in one log or in all (log: SIZE_MAX). */
@@ -123,14 +157,8 @@ static int find_main_cause(struct rank_verdict *verdict, const struct collective
 			break;
 		}
 		place->ns += cause->cost_ns;
-		if (wait_cause_is_launch_late(&run->paths, cause->node))
-			verdict->launch_late_ns += cause->cost_ns;
 	}
-	for (size_t p = 0; p < places.count; p++)
-		if (places.list[p].ns > verdict->place_ns) {
-			verdict->place_ns = places.list[p].ns;
-			verdict->node = places.list[p].node;
-		}
+	choose_place(verdict, &places);
 	free(places.list);
 	xt_hash_free(&places.table);
 	return error;
@@ -141,7 +169,7 @@ static void judge_hang(struct collectives_report *report)
 {
 	const struct unfinished_collective *row = &report->unfinished[0];
 	const struct communicator *communicator = &report->communicators.list[row->communicator];
-	double until_ns = row->begin_ns;
+	double until_ns = row->begin_ns, first_ns;
 
 	report->verdict =
 		(struct rank_verdict){.kind = VERDICT_HANG, .log = SIZE_MAX, .node = PATH_ROOT};
@@ -158,9 +186,9 @@ static void judge_hang(struct collectives_report *report)
 		report->verdict.node = log->last_node;
 	}
 	report->verdict.cost_ns = (uint64_t)(until_ns - row->begin_ns);
-	report->verdict.share = until_ns > report->first_ns
-					? (until_ns - row->begin_ns) / (until_ns - report->first_ns)
-					: 1;
+	first_ns = fmin(report->first_ns, row->begin_ns);
+	report->verdict.share =
+		until_ns > first_ns ? (until_ns - row->begin_ns) / (until_ns - first_ns) : 1;
 }
 
 int verdict_find(struct collectives_report *report, const struct run *run)

@@ -31,19 +31,13 @@ struct rank_verdict {
 	 * of the last work of the rank.
 	 */
 	uint32_t node;
-	/* Exposed waits of all ranks, or slow transfers. VERDICT_HANG: since its first call. */
+	/* How much later all ranks are, or slow transfers. VERDICT_HANG: since its first call. */
 	uint64_t cost_ns;
 	uint64_t place_ns;	 /* of this, due to the place of the node */
 	uint64_t launch_late_ns; /* of this, because the CPU does not launch in time */
+	bool is_of_launches;	 /* this is most, and at no single line */
 	double share;		 /* of the time of the job, on average over its ranks */
 };
-
-/* Whether a rank is late because its CPU launches everything slowly, and not by one line. */
-static inline bool verdict_is_of_launches(const struct rank_verdict *verdict)
-{
-	return verdict->launch_late_ns > verdict->cost_ns / 2 &&
-	       verdict->place_ns < verdict->cost_ns / 2;
-}
 
 /* Fills report->verdict from its causes, largest first. Returns 0 or -ENOMEM. */
 int verdict_find(struct collectives_report *report, const struct run *run);

@@ -23,9 +23,21 @@ struct rank_entry {
 
 static struct rank_collector *collector_of(struct rank_log *log)
 {
-	if (!log->collector)
-		log->collector = calloc(1, sizeof(*log->collector));
+	if (log->collector)
+		return log->collector;
+	log->collector = calloc(1, sizeof(*log->collector));
+	if (log->collector)
+		log->collector->last_place = UINT32_MAX;
+	for (size_t d = 0; log->collector && d < TIMELINE_DEVICES_MAX; d++)
+		log->collector->devices[d].starved_lead_ns = UINT64_MAX;
 	return log->collector;
+}
+
+uint32_t rank_units(uint64_t ns)
+{
+	uint64_t units = ns >> RANK_TIME_UNIT_LOG;
+
+	return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
 }
 
 static struct rank_entry entry_of(const struct stretch *stretch)
@@ -47,10 +59,9 @@ static bool is_before(const struct rank_entry *entry, const struct rank_entry *o
 
 static int add_entry(struct device_collector *device, const struct rank_entry *entry, uint64_t ns)
 {
-	uint64_t units = ns >> RANK_TIME_UNIT_LOG;
 	struct rank_entry *added;
 
-	if (!units)
+	if (!rank_units(ns))
 		return 0;
 	if (device->pending_count == PENDING_MAX) {
 		device->pending_count /= 2;
@@ -62,7 +73,7 @@ static int add_entry(struct device_collector *device, const struct rank_entry *e
 		return -ENOMEM;
 	added = &device->pending[device->pending_count++];
 	*added = *entry;
-	added->units = units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+	added->units = rank_units(ns);
 	return 0;
 }
 
@@ -97,16 +108,45 @@ void rank_log_add_idle(void *context, uint32_t place, uint64_t ns)
 		collector->gap[collector->gap_count++] = (struct gap_part){place, ns};
 }
 
+static int compare_ends(const void *a, const void *b)
+{
+	const struct cpu_wait *x = a, *y = b;
+
+	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
+}
+
+void rank_collector_sort_waits(struct rank_collector *collector)
+{
+	uint64_t until_ns = 0;
+	size_t kept = 0;
+
+	if (collector->cpu_wait_count)
+		qsort(collector->cpu_waits, collector->cpu_wait_count,
+		      sizeof(*collector->cpu_waits), compare_ends);
+	for (size_t w = 0; w < collector->cpu_wait_count; w++) {
+		struct cpu_wait wait = collector->cpu_waits[w];
+
+		if (wait.end_ns - wait.wait_ns < until_ns)
+			wait.wait_ns = wait.end_ns - until_ns;
+		until_ns = wait.end_ns;
+		if (wait.wait_ns)
+			collector->cpu_waits[kept++] = wait;
+	}
+	collector->cpu_wait_count = kept;
+}
+
 /* Two neighbours become one at the time of the later: what lies between them is then too early. */
 static void thin_cpu_waits(struct rank_collector *collector)
 {
 	size_t kept = 0;
 
+	rank_collector_sort_waits(collector);
 	for (size_t w = 0; w + 1 < collector->cpu_wait_count; w += 2) {
-		const struct cpu_wait *pair = &collector->cpu_waits[w];
+		struct cpu_wait pair = collector->cpu_waits[w + 1];
 
-		collector->cpu_waits[kept++] =
-			(struct cpu_wait){pair[1].end_ns, pair[0].ns + pair[1].ns};
+		pair.wait_ns += collector->cpu_waits[w].wait_ns;
+		pair.is_launch &= collector->cpu_waits[w].is_launch;
+		collector->cpu_waits[kept++] = pair;
 	}
 	collector->cpu_wait_count = kept;
 }
@@ -114,28 +154,21 @@ static void thin_cpu_waits(struct rank_collector *collector)
 int rank_log_add_call(struct reading *reading, const struct launch *call, uint64_t duration_ns)
 {
 	bool waits = threads_waits(&reading->threads, call->api);
-	uint64_t end_ns = call->enter_ns + duration_ns;
+	bool is_launch = call->flags && !(call->flags & LAUNCH_MEMORY);
 	struct rank_collector *collector;
-	struct cpu_wait *last;
 
-	/* A launch is long if the queue of the GPU is full. */
-	if (!waits && (!call->flags || duration_ns < QUEUE_FULL_NS))
+	if (!waits && (!is_launch || duration_ns < QUEUE_FULL_NS))
 		return 0;
 	collector = collector_of(&reading->rank_log);
 	if (!collector)
 		return -ENOMEM;
-	last = collector->cpu_wait_count ? &collector->cpu_waits[collector->cpu_wait_count - 1]
-					 : NULL;
-	if (last && end_ns <= last->end_ns)
-		return 0;
-	if (last && call->enter_ns < last->end_ns)
-		duration_ns = end_ns - last->end_ns;
 	if (collector->cpu_wait_count == CPU_WAITS_MAX)
 		thin_cpu_waits(collector);
 	if (grow(&collector->cpu_waits, &collector->cpu_wait_capacity,
 		 collector->cpu_wait_count + 1, sizeof(*collector->cpu_waits)) < 0)
 		return -ENOMEM;
-	collector->cpu_waits[collector->cpu_wait_count++] = (struct cpu_wait){end_ns, duration_ns};
+	collector->cpu_waits[collector->cpu_wait_count++] =
+		(struct cpu_wait){call->enter_ns + duration_ns, duration_ns, !waits};
 	return 0;
 }
 
@@ -281,13 +314,6 @@ static void note_running(struct device_collector *device, size_t index,
 		device->collectives_until_ns = stretch->end_ns;
 }
 
-static uint32_t rank_units(uint64_t ns)
-{
-	uint64_t units = ns >> RANK_TIME_UNIT_LOG;
-
-	return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
-}
-
 /* Describes a collective. Work that runs already when it starts hides its beginning. */
 static struct rank_collective describe(const struct model *model,
 				       const struct device_collector *device,
@@ -339,7 +365,8 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 		log->members[member].last_call_ns = call->begin_ns;
 	/* The time of a rank counts from its first collective. */
 	log->idle_ns += device->collectives_until_ns ? device->idle_ns : 0;
-	device->idle_ns = 0;
+	log->busy_ns += device->busy_ns;
+	device->idle_ns = device->busy_ns = 0;
 	collective = &log->list[log->count];
 	*collective = describe(reading->model, device, stretch, call);
 	collective->member = member;
@@ -348,6 +375,7 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 	if (take_entries(log, device, &launch) < 0)
 		return -ENOMEM;
 	collective->times_end = (uint32_t)collector->taken_count;
+	device->starved_lead_ns = UINT64_MAX;
 	note_running(device, log->count++, stretch);
 	return 0;
 }
@@ -385,6 +413,26 @@ static void note_overlap(struct rank_log *log, struct device_collector *device,
 		device->kernels_until_ns = stretch->end_ns;
 }
 
+/*
+ * Counts busy time, and how far launches lead. Work that ends a gap, and a collective, could not
+ * have begun before they were launched.
+ */
+static void note_progress(struct device_collector *device, const struct stretch *stretch)
+{
+	bool counts = device->collectives_until_ns || stretch->is_collective;
+	uint64_t from_ns =
+		device->until_ns > stretch->start_ns ? device->until_ns : stretch->start_ns;
+	uint64_t lead_ns = stretch->start_ns - stretch->enter_ns;
+
+	if (counts && stretch->end_ns > from_ns)
+		device->busy_ns += stretch->end_ns - from_ns;
+	if (stretch->end_ns > device->until_ns)
+		device->until_ns = stretch->end_ns;
+	if (stretch->has_call && stretch->enter_ns <= stretch->start_ns &&
+	    (stretch->has_gap || stretch->is_collective) && lead_ns < device->starved_lead_ns)
+		device->starved_lead_ns = lead_ns;
+}
+
 int rank_log_add(struct reading *reading, const struct stretch *stretch)
 {
 	struct rank_log *log = &reading->rank_log;
@@ -402,6 +450,7 @@ int rank_log_add(struct reading *reading, const struct stretch *stretch)
 	error = add_gap(collector, device, stretch);
 	if (error)
 		return error;
+	note_progress(device, stretch);
 	if (stretch->is_collective)
 		return add_collective(reading, device, stretch);
 	if (stretch->is_kernel)

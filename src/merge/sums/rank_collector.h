@@ -5,6 +5,8 @@
 #ifndef XT_MERGE_RANK_COLLECTOR_H
 #define XT_MERGE_RANK_COLLECTOR_H
 
+#include <stdbool.h>
+
 #include "merge/sums/rank_log.h"
 #include "merge/sums/timeline.h"
 
@@ -20,9 +22,10 @@ struct place_time {
 	uint32_t units; /* of RANK_TIME_UNIT_LOG */
 };
 
-/* A time in which the CPU waited for a GPU. */
+/* A call in which the CPU waited for a GPU. */
 struct cpu_wait {
-	uint64_t end_ns, ns;
+	uint64_t end_ns, wait_ns;
+	bool is_launch; /* it waited only if the queue of the GPU was full */
 };
 
 /* Work or a part of a gap that waits for a collective. */
@@ -44,15 +47,18 @@ struct device_collector {
 	uint64_t kernels_until_ns;     /* end of all kernels so far other than collectives */
 	uint64_t collectives_until_ns; /* end of all collectives so far */
 	uint64_t idle_ns;	       /* of the gaps since the last collective */
+	uint64_t until_ns;	       /* end of all work so far */
+	uint64_t busy_ns;	       /* time with work since the first collective began */
+	uint64_t starved_lead_ns; /* least lead of work after a gap, since the last collective */
 };
 
 struct rank_collector {
 	struct device_collector devices[TIMELINE_DEVICES_MAX];
 	struct place_time *taken; /* of all collectives, as rank_collective.times_end counts them */
 	size_t taken_count, taken_capacity;
-	struct cpu_wait *cpu_waits; /* of all threads, without overlaps */
+	struct cpu_wait *cpu_waits; /* of all threads, in any order */
 	size_t cpu_wait_count, cpu_wait_capacity;
-	uint32_t last_place; /* of the last work that started; index in the aggregate */
+	uint32_t last_place; /* of the last work, index in the aggregate; UINT32_MAX: none */
 	uint32_t *places;    /* by collective: index in the aggregate */
 	size_t place_capacity;
 	struct gap_part {
@@ -65,6 +71,12 @@ struct rank_collector {
 /* Returns the index of a member, which is added if needed; RANK_MEMBER_FAILED: out of memory. */
 uint16_t rank_log_member(struct rank_log *log, const struct model *model, uint32_t device,
 			 uint64_t communicator, bool is_by_order);
+
+/* Sorts the waits of the CPU by their ends, and cuts overlaps off. */
+void rank_collector_sort_waits(struct rank_collector *collector);
+
+/* A time in units of RANK_TIME_UNIT_LOG, at most UINT32_MAX. */
+uint32_t rank_units(uint64_t ns);
 
 /* Adds up neighbours with the same place. Returns how many are left. */
 size_t rank_sum_places(struct place_time *times, size_t count);

@@ -54,11 +54,12 @@ static int find_node(struct reading *reading, uint32_t *nodes, uint32_t place)
 static int find_nodes(struct reading *reading, uint32_t *nodes)
 {
 	const struct rank_collector *collector = reading->rank_log.collector;
-	int error;
+	int error = 0;
 
 	for (uint32_t p = 0; p < reading->aggregate.count; p++)
 		nodes[p] = PATH_FAILED;
-	error = find_node(reading, nodes, collector->last_place);
+	if (collector->last_place != UINT32_MAX)
+		error = find_node(reading, nodes, collector->last_place);
 	for (size_t t = 0; t < collector->taken_count && !error; t++)
 		error = find_node(reading, nodes, collector->taken[t].place);
 	for (size_t c = 0; c < reading->rank_log.count && !error; c++)
@@ -187,22 +188,31 @@ static void trim(void *array, size_t *capacity, size_t count, size_t element_byt
 	*capacity = count;
 }
 
-/* Each collective gets the waits of the CPU that ended before its launch. */
+/*
+ * Each collective gets the waits of the CPU that ended before its launch. Long launches count if
+ * the CPU is still further ahead: otherwise they just took long.
+ */
 static void place_cpu_waits(struct rank_log *log)
 {
-	const struct rank_collector *collector = log->collector;
+	struct rank_collector *collector = log->collector;
 	size_t w = 0;
 
+	rank_collector_sort_waits(collector);
 	for (size_t c = 0; c < log->count; c++) {
 		struct rank_collective *collective = &log->list[c];
-		uint64_t units = 0, launched_ns = (uint64_t)collective->start_ns;
+		uint64_t lead_ns = (uint64_t)collective->lead_units << RANK_TIME_UNIT_LOG;
+		uint64_t wait_ns = 0, launch_ns = 0;
+		uint64_t launched_ns = (uint64_t)collective->start_ns;
 
 		if (collective->lead_units != UINT32_MAX)
-			launched_ns -= (uint64_t)collective->lead_units << RANK_TIME_UNIT_LOG;
-		while (w < collector->cpu_wait_count &&
-		       collector->cpu_waits[w].end_ns <= launched_ns)
-			units += collector->cpu_waits[w++].ns >> RANK_TIME_UNIT_LOG;
-		collective->cpu_wait_units = units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+			launched_ns -= lead_ns;
+		for (;
+		     w < collector->cpu_wait_count && collector->cpu_waits[w].end_ns <= launched_ns;
+		     w++)
+			*(collector->cpu_waits[w].is_launch ? &launch_ns : &wait_ns) +=
+				collector->cpu_waits[w].wait_ns;
+		collective->cpu_wait_units =
+			rank_units(wait_ns + (launch_ns < lead_ns ? launch_ns : 0));
 	}
 }
 
@@ -226,7 +236,7 @@ int rank_log_finish(struct reading *reading)
 	place_cpu_waits(log);
 	nodes = malloc((reading->aggregate.count + 1) * sizeof(*nodes));
 	error = nodes ? find_nodes(reading, nodes) : -ENOMEM;
-	if (!error)
+	if (!error && log->collector->last_place != UINT32_MAX)
 		log->last_node = nodes[log->collector->last_place];
 	if (!error)
 		error = find_roots(reading, nodes);

@@ -50,7 +50,11 @@ struct rank_collective {
 	 * Its entries in rank_log.times end here. They begin where those of the previous one end.
 	 */
 	uint32_t times_end;
-	/* From its launch to its start, in RANK_TIME_UNIT_LOG; UINT32_MAX: unknown, or longer. */
+	/*
+	 * From its launch to its start, in RANK_TIME_UNIT_LOG, or that of other work since the
+	 * previous one, if the device had run out of work before and this is less. UINT32_MAX:
+	 * unknown, or longer.
+	 */
 	uint32_t lead_units;
 	/* How long the CPU waited for GPUs since the launch of the previous one, likewise. */
 	uint32_t cpu_wait_units;
@@ -93,6 +97,7 @@ struct rank_log {
 	uint64_t until_ns;    /* end of the log, on its clock */
 	int64_t end_ns;	      /* the same as the times of struct rank_collective */
 	uint64_t idle_ns;     /* from the first to the last collective, of all devices */
+	uint64_t busy_ns;     /* likewise; the rest of the time is unknown */
 	uint32_t last_node;   /* as rank_collective.node, of the last work; PATH_ROOT: none */
 	struct rank_open_call *open_calls; /* after the last collective of their communicator */
 	size_t open_call_count, open_call_capacity;

@@ -169,7 +169,7 @@ function RankTable({ state, data, outliers }: { state: State; data: Data; outlie
 		...(data.ranks.some((row) => row.rank !== undefined) ? [{ title: 'Rank', value: (row: CollectiveRank) => row.rank }] : []),
 		timeColumn('Costs others', (row) => row.cost_ns, { what: 'What it costs the other ranks, added up', share: (row) => row.cost_ns / (data.cost_ns || 1) }),
 		part('Computes', (row) => row.compute_ns, 'Time with other work than collectives'),
-		part('Transfers', (row) => row.communication_ns, 'Time with collectives only, after the last rank arrived'),
+		part('Transfers', (row) => row.communication_ns, 'Time with collectives only, in which no wait is known'),
 		part('Waits', (row) => row.exposed_wait_ns, 'Time with collectives only, before the last rank arrived'),
 		part('Idle', (row) => row.idle_ns, 'Time without GPU work'),
 		countColumn('Times last', (row) => row.late_count, { what: 'Collectives in which this rank arrived last' }),

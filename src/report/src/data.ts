@@ -192,7 +192,7 @@ export interface Headline {
 export interface CollectiveRank {
 	process: string; /* label */
 	rank?: number;
-	time_ns: number; /* from its first to its last collective: the sum of the next three and of the exposed wait */
+	time_ns: number; /* from its first to its last collective */
 	compute_ns: number;
 	communication_ns: number;
 	idle_ns: number;

@@ -14,6 +14,7 @@ static const struct scenario {
 	bool has_no_payloads, has_graphs;
 	enum layout last_layout; /* of those that seeds choose from */
 	bool is_launch_bound;	 /* the CPU needs longer than the GPU */
+	bool is_at_start;	 /* the fault comes before the first step */
 } scenarios[] = {
 	{"none", FAULT_NONE, .last_layout = LAYOUT_TENSOR},
 	{"slow_loader", FAULT_LOADER, .last_layout = LAYOUT_TENSOR},
@@ -33,6 +34,7 @@ static const struct scenario {
 	{"no_payload", FAULT_LOADER, .has_no_payloads = true, .last_layout = LAYOUT_FSDP},
 	{"graphs", FAULT_LOADER, .has_graphs = true, .last_layout = LAYOUT_FSDP},
 	{"slow_cpu", FAULT_CPU, .last_layout = LAYOUT_TENSOR, .is_launch_bound = true},
+	{"hang_at_start", FAULT_HANG, .last_layout = LAYOUT_TENSOR, .is_at_start = true},
 	{"launch_bound", FAULT_NONE, .last_layout = LAYOUT_TENSOR, .is_launch_bound = true},
 };
 #define SCENARIO_COUNT (sizeof(scenarios) / sizeof(scenarios[0]))
@@ -406,6 +408,10 @@ int job_make(struct job *job, const char *name, uint64_t seed, const struct job_
 		return error;
 	make_ops(job);
 	make_fault(job);
+	if (scenarios[s].is_at_start) {
+		job->fault_op = INIT_OP;
+		job->fault_step = INIT_STEP;
+	}
 	return 0;
 }
 

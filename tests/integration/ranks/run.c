@@ -263,6 +263,9 @@ static void start_ranks(struct run *run)
 		}
 		if (job->has_graphs)
 			capture(run, r);
+		/* A call that waits, in a rank that may never have work. */
+		if (job->fault == FAULT_HANG && job->fault_step == INIT_STEP)
+			wait_for_gpu(run, r, PLACE_INIT);
 	}
 	run_collective(run, INIT_STEP, INIT_OP);
 	for (uint32_t r = 0; r < job->rank_count; r++) {

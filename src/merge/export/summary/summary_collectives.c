@@ -11,6 +11,7 @@
 #include "merge/export/summary/summary_json_tables.h"
 #include "merge/export/summary/summary_spread.h"
 #include "merge/export/summary/summary_text.h"
+#include "merge/findings/detection.h"
 #include "merge/ranks/collectives_words.h"
 #include "merge/ranks/wait_cause.h"
 
@@ -70,11 +71,6 @@ static int put_clean_note(struct output *out, char *text)
 	return clean ? 0 : -ENOMEM;
 }
 
-static void format_part(char text[TIME_BYTES], uint64_t ns, uint64_t whole_ns)
-{
-	snprintf(text, TIME_BYTES, "%.1f %%", whole_ns ? 100 * (double)ns / (double)whole_ns : 0);
-}
-
 static int put_rank_rows(struct sink *sink, const struct run *run)
 {
 	struct output *out = &sink->out;
@@ -87,10 +83,10 @@ static int put_rank_rows(struct sink *sink, const struct run *run)
 
 		if (!rank->collective_count || !run->labels[l])
 			continue;
-		format_part(texts[0], rank->compute_ns, rank->time_ns);
-		format_part(texts[1], rank->communication_ns, rank->time_ns);
-		format_part(texts[2], rank->exposed_ns, rank->time_ns);
-		format_part(texts[3], rank->idle_ns, rank->time_ns);
+		strcpy(texts[0], format_percent_of(rank->compute_ns, rank->time_ns));
+		strcpy(texts[1], format_percent_of(rank->communication_ns, rank->time_ns));
+		strcpy(texts[2], format_percent_of(rank->exposed_ns, rank->time_ns));
+		strcpy(texts[3], format_percent_of(rank->idle_ns, rank->time_ns));
 		format_time(texts[4], rank->cost_ns);
 		format_count(texts[5], rank->late_count);
 		for (size_t c = 0; c < RANK_COLUMNS; c++)
