@@ -395,6 +395,7 @@ int job_make(struct job *job, const char *name, uint64_t seed, const struct job_
 					      : choose(job, 1, job->rank_count < 4 ? 2 : 4);
 	if (job->host_count > HOSTS_MAX)
 		job->host_count = HOSTS_MAX;
+	job->kernel_parts = limits->parts ? limits->parts : 1;
 	job->step_count = limits->steps ? limits->steps : choose(job, 12, 18);
 	job->layer_count = choose(job, 2, 4);
 	job->step_ns = (uint64_t)(exp(uniform(&job->random, log(3), log(300))) * MS);

@@ -116,9 +116,10 @@ struct job {
 	const char *scenario;
 	uint64_t seed, random;
 	enum layout layout;
-	bool has_python;   /* else native stacks only */
-	bool has_payloads; /* NVTX ranges of NCCL */
-	bool has_graphs;   /* steps are graph replays */
+	bool has_python;       /* else native stacks only */
+	bool has_payloads;     /* NVTX ranges of NCCL */
+	bool has_graphs;       /* steps are graph replays */
+	uint32_t kernel_parts; /* launches of each kernel */
 	uint32_t rank_count, host_count, first_host, step_count, layer_count;
 	uint64_t step_ns;     /* compute of a step, without faults */
 	uint64_t launch_ns;   /* of the CPU, for half of an operation */
@@ -146,6 +147,7 @@ struct job {
 /* 0: as the seed says. */
 struct job_limits {
 	uint32_t ranks, steps;
+	uint32_t parts; /* kernels for each operation; 0: one */
 };
 
 /*

@@ -3,11 +3,12 @@
  * Writes the logs of a made-up distributed training job on a virtual clock, and what really
  * happened in it.
  *
- * 	make_ranks SCENARIO SEED FOLDER [RANKS [STEPS]]
+ * 	make_ranks SCENARIO SEED FOLDER [RANKS [STEPS [PARTS]]]
  *
  * The folder must exist and have no logs. It gets a log for each rank and truth.json; two_jobs has
  * a second job and truth.2.json. RANKS and STEPS may be large: 1024 ranks of 3,000 steps have
- * about 100,000 launches each. Above 64 ranks, the truth has no collectives.
+ * about 100,000 launches each, a third of them collectives. With PARTS, each kernel is launched so
+ * often. Above 64 ranks, the truth has no collectives.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -128,7 +129,8 @@ static void allow_files(uint32_t ranks)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: make_ranks SCENARIO SEED FOLDER [RANKS [STEPS]]\nscenarios:");
+	fprintf(stderr,
+		"usage: make_ranks SCENARIO SEED FOLDER [RANKS [STEPS [PARTS]]]\nscenarios:");
 	for (const char *const *name = job_scenarios(); *name; name++)
 		fprintf(stderr, " %s", *name);
 	fputc('\n', stderr);
@@ -141,11 +143,12 @@ int main(int argc, char **argv)
 	uint64_t seed;
 	int error;
 
-	if (argc < 4 || argc > 6)
+	if (argc < 4 || argc > 7)
 		return usage();
 	seed = strtoull(argv[2], NULL, 10);
 	limits.ranks = argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 0;
 	limits.steps = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 0;
+	limits.parts = argc > 6 ? (uint32_t)strtoul(argv[6], NULL, 10) : 0;
 	allow_files(limits.ranks);
 	error = make(argv[1], seed, argv[3], &limits, false);
 	if (!error && !strcmp(argv[1], "two_jobs"))

@@ -174,6 +174,7 @@ static void run_op(struct run *run, uint32_t r, uint32_t step, uint32_t o)
 	const struct op *op = &run->job->ops[o];
 	struct rank_state *rank = &run->ranks[r];
 	uint64_t extra_ns = job_extra_ns(run->job, r, step, o);
+	uint32_t parts = op->kind == OP_KERNEL ? run->job->kernel_parts : 1;
 
 	switch (op->kind) {
 	case OP_LOAD:
@@ -181,9 +182,12 @@ static void run_op(struct run *run, uint32_t r, uint32_t step, uint32_t o)
 		break;
 	case OP_COPY:
 	case OP_KERNEL:
-		launch_op(run, r, step, o);
-		finish(run, r,
-		       after(rank->launch.start_ns, jittered(rank, op->mean_ns + extra_ns)));
+		for (uint32_t part = 0; part < parts; part++) {
+			launch_op(run, r, step, o);
+			finish(run, r,
+			       after(rank->launch.start_ns,
+				     jittered(rank, (op->mean_ns + extra_ns) / parts)));
+		}
 		break;
 	case OP_JOIN:
 		rank->free_ns[COMPUTE] =
