@@ -19,6 +19,12 @@ static const char *const advice[] = {
 	[VERDICT_UNKNOWN] = "",
 	[VERDICT_HANG] = "Look for ranks without a log: one of these never came.",
 };
+static const char no_work_advice[] =
+	"Find out why this rank did no GPU work. xtrace record --cpu shows "
+	"what its CPU did.";
+static const char no_log_advice[] =
+	"Get the logs of all ranks first. If none of them is late, check "
+	"the network between these hosts.";
 static const char absent_advice[] = "Find out why this rank stopped or went another way after that "
 				    "line. xtrace record --cpu shows what its CPU did.";
 static const char launch_advice[] = "Look for what slows the CPU, such as other processes on the "
@@ -62,13 +68,25 @@ static int set_place(const struct run *run, struct finding_place *place, uint32_
 	return depth < 0 ? depth : 0;
 }
 
+/* The late rank may wait, too, but it is not one of the others. */
 static size_t count_waiting(const struct collectives_report *report, size_t log_count)
 {
 	size_t count = 0;
 
 	for (size_t l = 0; l < log_count; l++)
-		count += (double)report->ranks[l].exposed_ns > report->job_ns / 100;
+		count += (double)report->ranks[l].exposed_ns > report->job_ns / 100 &&
+			 (report->verdict.kind != VERDICT_RANK || report->verdict.log != l);
 	return count;
+}
+
+/* The time of a rank from its first to its last collective, on average. */
+static double mean_rank_ns(const struct collectives_report *report, size_t log_count)
+{
+	size_t count = 0;
+
+	for (size_t l = 0; report->ranks && l < log_count; l++)
+		count += report->ranks[l].collective_count > 0;
+	return count ? report->ranks_ns / (double)count : 0;
 }
 
 /* What to look at, if it is no path: the ranks that a slow link connects, or a collective. */
@@ -107,10 +125,17 @@ static int set_places(struct run *run, struct finding *finding)
 	return finding->places[0].function == NAME_FAILED ? -ENOMEM : 0;
 }
 
-static const char *advice_for(const struct rank_verdict *verdict)
+static const char *advice_for(const struct collectives_report *report)
 {
+	const struct rank_verdict *verdict = &report->verdict;
+	const struct communicator *link =
+		verdict->kind == VERDICT_LINK ? &report->communicators.list[verdict->communicator]
+					      : NULL;
+
+	if (link && link->rank_count > link->member_count)
+		return no_log_advice;
 	if (verdict->kind == VERDICT_HANG && verdict->log != SIZE_MAX)
-		return absent_advice;
+		return verdict->node == PATH_ROOT ? no_work_advice : absent_advice;
 	return verdict->is_of_launches ? launch_advice : advice[verdict->kind];
 }
 
@@ -143,7 +168,7 @@ static int report_hang(struct run *run)
 		.whole_ns = verdict->share > 0
 				    ? (uint64_t)((double)verdict->cost_ns / verdict->share)
 				    : verdict->cost_ns,
-		.advice = advice_for(verdict),
+		.advice = advice_for(report),
 	};
 
 	if (!rule_reports(run->settings, RULE_HANG, finding.cost_ns, finding.whole_ns))
@@ -158,13 +183,14 @@ int findings_compare_ranks(struct run *run)
 	const struct collectives_report *report = &run->collectives_report;
 	const struct rank_verdict *verdict = &report->verdict;
 	size_t log = verdict->kind == VERDICT_RANK ? verdict->log : 0;
+	double rank_ns = mean_rank_ns(report, run->inputs->count);
 	struct finding finding = {
 		.rule = RULE_LATE_RANK,
 		.process_count = 1,
 		.process_index = log,
-		.cost_ns = (uint64_t)(verdict->share * report->job_ns),
-		.whole_ns = (uint64_t)report->job_ns,
-		.advice = advice_for(verdict),
+		.cost_ns = (uint64_t)(verdict->share * rank_ns),
+		.whole_ns = (uint64_t)rank_ns,
+		.advice = advice_for(report),
 	};
 
 	if (verdict->kind == VERDICT_HANG)

@@ -40,14 +40,14 @@ static char *cause_text(const struct run *run, const struct rank_verdict *verdic
 		length = -1;
 	else if (verdict->is_of_launches)
 		length = asprintf(&text,
-				  " Main cause (%.0f %%): the CPU launches work too slowly, most "
-				  "in %s (%.0f %%).",
+				  " Main cause (%.0f %% of this): the CPU launches work too "
+				  "slowly, most in %s (%.0f %%).",
 				  percent_of(verdict->launch_late_ns, verdict), where,
 				  percent_of(verdict->place_ns, verdict));
-	else if (verdict->place_ns < verdict->cost_ns / 10)
+	else if (!verdict_has_place(verdict))
 		length = asprintf(&text, " No line stands out.");
 	else
-		length = asprintf(&text, " Main cause (%.0f %%): %s%s%s.",
+		length = asprintf(&text, " Main cause (%.0f %% of this): %s%s%s.",
 				  percent_of(verdict->place_ns, verdict), where,
 				  what[0] ? "; " : "", what);
 	free(where);
@@ -168,10 +168,8 @@ static char *link_text(const struct run *run, const char *share)
 	else if (communicator->rank_count > communicator->member_count
 			 ? asprintf(&text,
 				    "Ranks %s lose %s of the job in collectives. Other ranks of "
-				    "their "
-				    "communicator have no log: either one of these is late, or a "
-				    "link is "
-				    "slow.",
+				    "their communicator have no log, or only a part: either one "
+				    "of these is late, or a link is slow.",
 				    ranks, share) < 0
 			 : asprintf(&text,
 				    "Slow transfers between ranks %s on %s cost %s of the job. No "
@@ -219,18 +217,19 @@ char *absent_members_text(const struct run *run, const struct communicator *comm
 	return list;
 }
 
-/* " The last GPU work of rank 2 is from load_batch (data.py:88)." or "". */
+/* " The last GPU work of rank 2 is from load_batch (data.py:88).", or that there is none, or "". */
 static char *last_work_text(const struct run *run)
 {
 	const struct rank_verdict *verdict = &run->collectives_report.verdict;
 	char *where = wait_cause_where(&run->paths, verdict->node), *text;
 	int length = -1;
 
-	if (where && (!where[0] || verdict->log == SIZE_MAX)) {
-		free(where);
-		return strdup("");
-	}
-	if (where)
+	if (where && verdict->log == SIZE_MAX)
+		length = asprintf(&text, "%s", "");
+	else if (where && !where[0])
+		length = asprintf(&text, " The log of %s has no GPU work.",
+				  run->labels[verdict->log]);
+	else if (where)
 		length = asprintf(&text, " The last GPU work of %s is from %s.",
 				  run->labels[verdict->log], where);
 	free(where);

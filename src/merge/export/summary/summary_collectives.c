@@ -28,7 +28,9 @@ static const struct column cause_columns[] = {{"costs others", 12, 0, false},
 #define CAUSE_COLUMNS	 (sizeof(cause_columns) / sizeof(cause_columns[0]))
 #define CAUSES_MAX	 1000 /* in the JSON summary */
 #define PROBLEMS_SHOWN	 3
-#define CAUSE_SHARE_PART 100 /* smaller causes than 1/100 of all waits are left out */
+#define FREE_WAITS	 2    /* waits that cost less than 1/2 of their length */
+#define NOTABLE_WAITS	 0.05 /* of the time of all ranks */
+#define CAUSE_SHARE_PART 100  /* smaller causes than 1/100 of all waits are left out */
 
 static bool has_collectives(const struct run *run)
 {
@@ -105,6 +107,7 @@ static int put_rank_rows(struct sink *sink, const struct run *run)
 static int put_cause(struct output *out, const struct run *run, const struct wait_cause *cause)
 {
 	char time[TIME_BYTES], share[SHARE_BYTES], *path = NULL, *text, *clean;
+	char *where = wait_cause_where(&run->paths, cause->node);
 	const char *figures[CAUSE_COLUMNS] = {time, share};
 	size_t length;
 
@@ -112,9 +115,11 @@ static int put_cause(struct output *out, const struct run *run, const struct wai
 	format_share(share, 100 * (double)cause->cost_ns / (double)run->collectives_report.cost_ns);
 	if (cause->node != PATH_ROOT)
 		path = paths_text(&run->paths, cause->node, &length);
-	if (asprintf(&text, "%s: %s", run->labels[cause->log], path ? path : CAUSE_UNKNOWN) < 0)
+	if (!where || asprintf(&text, "%s: %s%s%s", run->labels[cause->log], where,
+			       where[0] ? ": " : "", path ? path : CAUSE_UNKNOWN) < 0)
 		text = NULL;
 	free(path);
+	free(where);
 	clean = text ? text_clean_copy(text) : NULL;
 	free(text);
 	if (!clean)
@@ -140,7 +145,7 @@ static int put_causes(struct sink *sink, const struct run *run)
 	if (!count || report->verdict.kind == VERDICT_NONE || report->verdict.kind == VERDICT_LINK)
 		return 0;
 	put_top_title(out, "Why ranks wait in collectives", shown, count);
-	put_heads(out, cause_columns, CAUSE_COLUMNS, "late rank and call path");
+	put_heads(out, cause_columns, CAUSE_COLUMNS, "late rank, line and call path");
 	for (size_t c = 0; c < shown && !error; c++)
 		error = put_cause(out, run, &report->causes[c]);
 	return error;
@@ -246,6 +251,10 @@ int summary_put_collectives(struct sink *sink, const struct run *run)
 		put_note(out,
 			 "Some collectives do not say their communicator. They are compared by "
 			 "the order on their stream.");
+	if (report->exposed_ns > FREE_WAITS * report->cost_ns &&
+	    (double)report->exposed_ns > NOTABLE_WAITS * report->ranks_ns)
+		put_note(out, "Most of the waits cost nothing: without them, the GPU would have "
+			      "waited for its CPU instead.");
 	if (!error)
 		error = put_rank_rows(sink, run);
 	if (!error)
@@ -493,7 +502,9 @@ static int put_verdict(struct json *json, const struct run *run)
 	if (verdict->kind == VERDICT_LINK)
 		put_communicator(
 			json, &run->collectives_report.communicators.list[verdict->communicator]);
-	if (verdict->kind == VERDICT_RANK || verdict->kind == VERDICT_MOVING || has_absent)
+	if (((verdict->kind == VERDICT_RANK || verdict->kind == VERDICT_MOVING) &&
+	     verdict_has_place(verdict)) ||
+	    (has_absent && where[0]))
 		json_string(json, "where", where);
 	json_string(json, "text", text);
 	json_end_object(json);

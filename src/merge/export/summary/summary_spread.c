@@ -27,14 +27,17 @@ static int put_path(struct output *out, const struct run *run, uint32_t node)
 	const char *figures[COLUMNS];
 	size_t length;
 	char *path = paths_text(&run->paths, node, &length);
+	char *where = wait_cause_where(&run->paths, node);
 
 	for (size_t c = 0; c < COLUMNS; c++) {
 		format_time(texts[c], values_ns[c]);
 		figures[c] = texts[c];
 	}
-	if (!path || asprintf(&text, "%s: %s", run->labels[spread->max_log], path) < 0)
+	if (!path || !where ||
+	    asprintf(&text, "%s: %s: %s", run->labels[spread->max_log], where, path) < 0)
 		text = NULL;
 	free(path);
+	free(where);
 	clean = text ? text_clean_copy(text) : NULL;
 	free(text);
 	if (!clean)
@@ -56,7 +59,7 @@ int summary_put_spread(struct sink *sink, const struct run *run)
 	if (!spread->row_count)
 		return 0;
 	put_top_title(out, "GPU time that differs between ranks", shown, spread->row_count);
-	put_heads(out, columns, COLUMNS, "longest in, and call path");
+	put_heads(out, columns, COLUMNS, "longest in, line and call path");
 	for (size_t r = 0; r < shown && !error; r++)
 		error = put_path(out, run, spread->rows[r]);
 	return error;
