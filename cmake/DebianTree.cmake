@@ -66,5 +66,6 @@ run(gzip -9n "${doc}/changelog" "${doc}/changelog.Debian" ${pages})
 set(XTRACE_PRIVATE ${private})
 configure_file("${here}/lintian-overrides.in" "${usr}/share/lintian/overrides/xtrace-gpu" @ONLY)
 
-# Whatever the builder's umask is. X: folders, and files that are executable already.
+# Set the modes explicitly, because the builder's umask may differ. X: folders, and files that are
+# executable already.
 run(chmod -R u=rwX,go=rX "${usr}")

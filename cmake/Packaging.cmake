@@ -135,7 +135,7 @@ set(CPACK_PACKAGE_NAME xtrace)
 set(CPACK_PACKAGE_VENDOR "the xtrace authors")
 set(CPACK_PACKAGE_FILE_NAME xtrace-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
 set(CPACK_PACKAGE_CHECKSUM SHA256)
-# Whoever publishes the Debian package gives an address that works.
+# The publisher of the Debian package sets an address that works.
 set(XTRACE_MAINTAINER "The xtrace authors <xtrace@example.org>" CACHE STRING
 	"The name and address in the Debian package")
 set(CPACK_PACKAGE_CONTACT "${XTRACE_MAINTAINER}")
