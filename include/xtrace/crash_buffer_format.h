@@ -55,7 +55,7 @@ enum xt_crash_buffer_request {
 		8, /* incremented by each request; the bits from here on are a counter */
 };
 
-/* What the tracer does. */
+/* State of the tracer. */
 enum xt_tracer_state {
 	XT_STATE_UNKNOWN = 0,
 	XT_STATE_RECORDING = 1,

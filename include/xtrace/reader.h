@@ -2,7 +2,7 @@
 /*
  * Reads a log chunk by chunk, in one pass and in bounded memory.
  *
- * The reader trusts no byte. Whatever the file contains, it returns intact chunks, counts what it
+ * The reader trusts no byte. For any content of the file, it returns intact chunks, counts what it
  * skips, and never reads outside its buffers. It needs no other module and no CUDA. One thread at a
  * time may use a reader; several readers may run at once.
  */
