@@ -28,7 +28,7 @@ struct borrowed {
 
 /*
  * Runs in the tracer. Returns 0 with *borrowed if the stub runs or will run. Otherwise the thread
- * goes on as before; the result and tracer->why are those of tracer_stop().
+ * continues as before; the result and tracer->why are those of tracer_stop().
  */
 int borrow_thread(struct target *target, struct tracer *tracer, pid_t tid,
 		  const struct code_site *site, const struct address_map *map,

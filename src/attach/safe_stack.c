@@ -99,7 +99,7 @@ static bool is_loader(const struct process_module *module)
 
 /*
  * Results by file and address, because some libraries have 300,000 symbols. The stack of a stopped
- * thread was looked at just before, so the second look is short.
+ * thread was checked just before, so the second check is short.
  */
 #define KNOWN_PLACES 4096 /* power of two */
 

@@ -168,7 +168,8 @@ static int check_tracer(struct check_context *check)
 
 /*
  * Works between all that see the same /proc, and saves the process a second load of the library.
- * What keeps others out is in tracer.h. The kernel frees the lock when this process ends.
+ * tracer.h describes what keeps other tracers out. The kernel frees the lock when this process
+ * ends.
  */
 static int take_lock(struct check_context *check)
 {

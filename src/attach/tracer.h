@@ -25,7 +25,7 @@ struct tracer {
 /*
  * Holds the main thread, and stops thread tid. Returns 0; -EAGAIN with why if another thread, or
  * the same one later, may do; another -errno with why if that is hopeless. On errors, the thread
- * goes on as before.
+ * continues as before.
  */
 int tracer_stop(struct tracer *tracer, pid_t tid);
 
