@@ -162,7 +162,7 @@ static uint32_t thread_with_state(uintptr_t state)
 
 /*
  * The only thread of Python that is inside backward() is the caller, unless a thread without Python
- * made the node. Of several, take the one that made the node, but do not call it certain.
+ * made the node. If several are, take the one that made the node, but do not call it certain.
  */
 static void search_others(struct search *search, const struct python_runtime *python)
 {
@@ -211,8 +211,8 @@ static uint64_t cpu_ns(void)
 }
 
 /*
- * What is left of the time for searches or definitions in this thread: a fixed time, then a share
- * of the run. Programs with hundreds of threads that train at once would spend most of it here.
+ * Time left for searches or definitions in this thread: a fixed time, then a share of the run.
+ * Programs with hundreds of threads that train at once would spend most of it here.
  */
 static uint64_t cold_ns_left(struct torch_thread *torch, uint64_t used_ns, uint64_t factor)
 {

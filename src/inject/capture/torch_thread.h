@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of a thread's autograd state: slots defined so far, and callers of backward().
- * Used by the thread, except the fields that other threads read.
+ * A thread's autograd state: slots defined so far, and callers of backward(). Used by the thread,
+ * except the fields that other threads read.
  */
 #ifndef XT_INJECT_TORCH_THREAD_H
 #define XT_INJECT_TORCH_THREAD_H
@@ -41,7 +41,7 @@ struct torch_recent {
 };
 #define TORCH_RECENT_BITS 7
 
-/* Of one thread. */
+/* Autograd state of one thread. */
 struct torch_thread {
 	/* Each call reads these. */
 	bool is_ready;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides who uses CUPTI in this process: xtrace, another tool, or nobody.
+ * Decides who uses CUPTI in this process: xtrace, another tool, or neither.
  *
  * CUPTI slows down every launch, even if nothing is recorded, from the first call that initialises
  * it. So it is not touched until recording is wanted, and its subscription ends when recording
@@ -33,7 +33,7 @@ struct cupti_owner_config {
 	bool keeps_graphs;  /* while not recording, still receive the creation of graph nodes;
 			       subscribed to it already */
 	bool yields;	    /* to a tool that subscribes; else CUPTI refuses it */
-	/* Of the layer above: whether a launch has begun and not ended; forget such calls. */
+	/* From the layer above: is any launch open, and forget all open launches. */
 	bool (*calls_are_open)(void);
 	void (*close_calls)(void);
 };

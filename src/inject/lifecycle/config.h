@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the user set. Read before the tracer's threads exist.
+ * The user's settings. Read before the tracer's threads exist.
  */
 #ifndef XT_INJECT_CONFIG_H
 #define XT_INJECT_CONFIG_H

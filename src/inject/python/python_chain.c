@@ -110,7 +110,7 @@ uint32_t python_chain_states(uintptr_t state, uintptr_t *out, uint32_t max, bool
 	return count;
 }
 
-/* Only ASCII texts: the names that are looked for have no other characters. */
+/* Reads ASCII strings only: the names to find have no other characters. */
 static bool text_of(const struct python_layout *layout, uintptr_t object, char out[TEXT_BYTES],
 		    size_t *length_out)
 {

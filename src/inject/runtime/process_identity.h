@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What identifies this process: a random number of 128 bits, and its ranks in a distributed job.
+ * The identity of this process: a random number of 128 bits, and its ranks in a distributed job.
  * Host name and pid are not enough: containers on one host often have the same name and the same
  * few pids.
  */

@@ -25,7 +25,7 @@
 
 #define TORCH_NAME_BYTES 512
 
-/* What identifies the state of a thread, apart from sequence numbers. All 0: no node runs. */
+/* Identifies the state of a thread, apart from sequence numbers. All 0: no node runs. */
 struct torch_node_key {
 	uintptr_t type;	       /* vtable */
 	uintptr_t python_type; /* of a Python function's node: its PyTypeObject; else 0 */

@@ -34,7 +34,7 @@ extern const struct torch_runtime *torch_runtime;
 /* Whether to read the state. Set before torch_find(), which does nothing if false. */
 extern bool torch_wanted;
 
-/* What was found, for the log. Texts are empty if unknown. */
+/* Result of the search, for the log. Texts are empty if unknown. */
 struct torch_info {
 	char path[PATH_MAX]; /* of the library */
 	char version[64];    /* of PyTorch */

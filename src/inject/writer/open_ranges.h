@@ -26,7 +26,7 @@ struct open_ranges {
 	size_t count, capacity;
 	uint64_t ended_count;	/* ends that record_range_ends() added */
 	uint64_t ignored_count; /* ends that open_ranges_note() refused */
-	bool had_stop;		/* ends of ranges that began before are to be ignored */
+	bool had_stop;		/* ignore ends of ranges that began before */
 	uint64_t key_before;	/* the last key from before recording started again */
 };
 
