@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A compacted log has copies of the newest chunks of the old one, then new chunks. To find where to
- * go on, the last counted chunk of each kind of event is recognised by its content. A first pass
+ * continue, the last counted chunk of each kind of event is recognised by its content. A first pass
  * over the new log looks for these chunks, and a second pass skips all chunks up to them. A kind
  * whose last chunk is not found has only new chunks.
  */
