@@ -65,7 +65,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What may follow a version: free-threaded and debug builds. */
+/* Suffixes of a version: free-threaded and debug builds. */
 static const char *const builds[] = {"", "t", "d", "td", "-dbg"};
 
 static const struct interpreter *find_interpreter(const char *program)
