@@ -23,7 +23,7 @@ enum weight {
 	WEIGHTS
 };
 
-/* Of host threads: need a CPU log. */
+/* Time of host threads. Need a CPU log. */
 #define CPU_WEIGHTS (1u << WEIGHT_CPU_TIME | 1u << WEIGHT_OFF_CPU)
 /* Need a comparison of several logs. */
 #define RANK_WEIGHTS (1u << WEIGHT_COLLECTIVE_WAIT | 1u << WEIGHT_COLLECTIVE_CAUSE)

@@ -10,9 +10,9 @@ enum pattern_state {
 };
 
 /*
- * What a frame may reveal: a part of its file (Python) or module (native), and a part of its
- * function. NULL matches everything. The first row that matches any frame of the path decides, so
- * specific causes come first.
+ * Patterns of frames that reveal a cause: a part of the file (Python) or module (native), and a
+ * part of the function. NULL matches everything. The first row that matches any frame of the path
+ * decides, so specific causes come first.
  */
 static const struct frame_pattern {
 	const char *file;

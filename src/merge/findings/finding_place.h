@@ -39,7 +39,10 @@ char *finding_place_location(const struct paths *paths, const struct finding_pla
  */
 char *finding_location(const struct paths *paths, const struct finding *finding);
 
-/* "short-kernels:step (train.py:42)", the same in every run. Likewise. */
+/*
+ * "short-kernels:step (train.py:42)", the same in every run. The caller frees it. Returns NULL if
+ * out of memory.
+ */
 char *finding_id(const struct paths *paths, const struct finding *finding);
 
 #endif

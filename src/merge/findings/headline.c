@@ -22,7 +22,7 @@
 #define S_NS	   1000000000ull
 #define LINE_SHARE 20 /* a line counts as a cost from 1/20 of the GPU time */
 
-/* What a finding says about its place. Short, to fit one line of a terminal. */
+/* The text of a finding behind its place. Short, to fit one line of a terminal. */
 static const char *const rule_texts[RULES] = {
 	[RULE_API_ERRORS] = "calls fail",
 	[RULE_MODULE_LOADS] = "code is loaded while the program runs",

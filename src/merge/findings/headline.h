@@ -20,7 +20,7 @@ struct headline_gap {
 	int64_t from_ns;	    /* on the common clock of all logs */
 	enum idle_class class;	    /* with most of the time; not set for the start-up */
 	struct finding_place place; /* not set if place.api is NAME_EMPTY */
-	/* What the CPU did for most of the sampled time of the gap. */
+	/* Code that the CPU ran for most of the sampled time of the gap. */
 	struct finding_place cpu_place;
 	uint64_t cpu_ns; /* of that; 0: not sampled, and the place is not set */
 };

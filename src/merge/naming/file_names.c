@@ -24,7 +24,7 @@ static const char *const library_paths[] = {
 	"/torchinductor_", ".cudafe1.",
 };
 
-/* What the user types has no file. All other such names are the interpreter's. */
+/* Code that the user types has no file. All other names of this form are the interpreter's. */
 static bool is_typed(const char *path)
 {
 	return !strcmp(path, "<stdin>") || !strncmp(path, "<ipython-input", 14);

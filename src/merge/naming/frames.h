@@ -25,7 +25,7 @@ struct shown_frames {
 	uint32_t end;
 };
 
-/* What is shown of launches in PyTorch's backward pass. */
+/* Call path to show for launches in PyTorch's backward pass. */
 enum backward_shown {
 	BACKWARD_FORWARD, /* the forward path that created the autograd node */
 	BACKWARD_ENGINE,  /* the path of the launch itself */

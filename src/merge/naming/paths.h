@@ -49,7 +49,7 @@ void paths_free(struct paths *paths);
 /* Finds or adds the child of parent with this name. Returns PATH_FAILED if out of memory. */
 uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t name);
 
-/* What is known of the frames with a name. */
+/* Properties of the frames with a name. */
 enum frame_mark {
 	MARK_USER_FILE = 1,	   /* the user's own code: the line is in the user's file */
 	MARK_USER_MODULE = 2,	   /* the same: no line, and the module is no installed library */

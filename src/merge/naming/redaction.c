@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What --redact replaces, and by what.
+ * Implements --redact.
  */
 #include "merge/naming/redaction.h"
 

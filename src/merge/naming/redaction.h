@@ -2,11 +2,11 @@
 /*
  * --redact: replaces what names people, machines and projects, so that an output can be shared.
  *
- * The folders of private files become "/redacted", "/redacted-2" and so on; file names stay. Of
- * files in libraries, the part below the library's folder stays, because it is the same for
- * everybody. Logs, host names and GPU identifiers are numbered; arguments of programs and the
- * identities of processes and boots are removed. Names in code, NVTX texts and the texts of
- * --filter and similar options stay.
+ * The folders of private files become "/redacted", "/redacted-2" and so on; file names stay. Files
+ * in libraries keep their path below the library's folder, because it is the same for all users.
+ * Logs, host names and GPU identifiers are numbered; arguments of programs and the identities of
+ * processes and boots are removed. Names in code, NVTX texts and the texts of --filter and similar
+ * options stay.
  */
 #ifndef XT_MERGE_REDACTION_H
 #define XT_MERGE_REDACTION_H
@@ -16,7 +16,7 @@
 #include "merge/read/model.h"
 #include "merge/symbolize/addresses.h"
 
-/* What was replaced in a run, so that equal things stay equal. */
+/* The replacements of a run, so that equal things stay equal. */
 struct redaction {
 	struct names folders; /* numbered from 1 in order of use, as are the others */
 	struct names hosts;
@@ -27,7 +27,7 @@ struct redaction {
 
 /* Functions return 0 or -ENOMEM unless stated otherwise. redaction_free() accepts zeros. */
 
-/* Redacts the inputs, after their processes were told apart. */
+/* Redacts the inputs. Call it after their processes have been distinguished. */
 int redaction_begin(struct redaction *redaction, struct inputs *inputs);
 void redaction_free(struct redaction *redaction);
 

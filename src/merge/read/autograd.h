@@ -3,9 +3,9 @@
  * Joins launches of PyTorch's backward pass to launches of the forward pass, by the numbers of
  * autograd nodes. docs/internals/AUTOGRAD.md describes the method.
  *
- * A joined stack stands for the call path of a backward launch. It names the stacks that the path
- * will be composed of; naming/joined_paths.c composes it once names are known. Its id follows those
- * of the log's stacks.
+ * A joined stack is a placeholder for the call path of a backward launch. It lists the stacks that
+ * make up the path; naming/joined_paths.c composes it once names are known. Its id follows those of
+ * the log's stacks.
  */
 #ifndef XT_MERGE_AUTOGRAD_H
 #define XT_MERGE_AUTOGRAD_H
@@ -32,7 +32,7 @@ struct autograd_state {
 	uint32_t caller_stack; /* XT_STACK_ID */
 };
 
-/* What a launch of the backward pass is composed of. Stacks may be joined ones. */
+/* The stacks that make up the call path of a backward launch. They may be joined stacks, too. */
 struct joined_stack {
 	uint32_t own;	 /* XT_STACK_ID of the launch itself */
 	uint32_t state;	 /* XT_AUTOGRAD_ID */

@@ -13,7 +13,7 @@
 #include "merge/read/range_values.h"
 
 #define GROUP_END  "ncclGroupEnd"
-#define GROUP_MAX  1024 /* calls of a group that are looked at */
+#define GROUP_MAX  1024 /* calls of a group that are searched */
 #define NESTED_MAX 8	/* calls of NCCL within calls of NCCL; deeper ones are left out */
 #define BYTES_MAX  (UINT64_C(1) << 50) /* larger values are none of NCCL */
 #define RANK_MAX   (UINT32_MAX - 1)

@@ -24,7 +24,10 @@ struct cpu_cover {
 
 /* Consecutive observations of a thread with the same state and stack. */
 struct cpu_sample {
-	/* Of the observations; equal if there is one. Sorted rows of a thread do not overlap. */
+	/*
+	 * Times of the first and last observation; equal if there is one. Sorted rows of a thread
+	 * do not overlap.
+	 */
 	uint64_t first_ns, last_ns;
 	uint64_t weight_ns; /* time of the thread that it represents */
 	uint32_t thread;    /* XT_THREAD_ID */

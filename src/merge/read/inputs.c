@@ -179,7 +179,9 @@ static int add_pair(struct clock_pairs *pairs, uint64_t monotonic_ns, uint64_t r
 	return 0;
 }
 
-/* Keys of ranks. Of several ranks, the first in this list counts: launchers nest in this order. */
+/*
+ * Keys of ranks. If a log has several, the first in this list counts: launchers nest in this order.
+ */
 static const struct rank_key {
 	const char *key;
 	size_t offset; /* of the number in the log */

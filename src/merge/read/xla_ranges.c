@@ -147,7 +147,7 @@ bool xla_next_scope(struct xt_bytes *path, struct xt_bytes *scope_out)
 	return length;
 }
 
-/* What remains of a name without characters that XLA replaces by '_'. */
+/* Skips characters that XLA replaces by '_'. Returns the index of the next other one. */
 static size_t skip_replaced(struct xt_bytes text, size_t at)
 {
 	while (at < text.length && !isalnum((unsigned char)text.data[at]) && text.data[at] != '.')

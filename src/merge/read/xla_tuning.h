@@ -43,7 +43,7 @@ struct xla_tuning {
 	size_t stack_count;
 };
 
-/* What a node of the ranges is for xla_tuning_index(). */
+/* The kind of a node of the ranges, for xla_tuning_index(). */
 enum tuning_kind {
 	TUNING_OTHER,
 	TUNING_COMPILE, /* a compilation, with any passes in it */

@@ -31,7 +31,7 @@ struct cpu_logs {
 	size_t count;
 };
 
-/* What the CPU logs of a run say about themselves. */
+/* Properties of a run's CPU logs. */
 struct cpu_facts {
 	uint64_t process_count, thread_count;
 	double hz;     /* the highest of all logs */

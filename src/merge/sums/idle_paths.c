@@ -309,8 +309,9 @@ static uint32_t path_throughout(struct idle_paths *paths, const struct gap *gap)
 }
 
 /*
- * The time that a sample represents in a short gap; 0: none. A sample with several observations was
- * there between them. Of a single one, a long weight says that it was late, but little of the gap.
+ * The time that a sample represents in a short gap; 0: none. A sample with several observations
+ * covers the time between them. A single one is limited: a long weight means that it was late, not
+ * that the thread was there for that time.
  */
 static uint64_t hit_ns(const struct idle_paths *paths, const struct gap *gap,
 		       const struct cpu_sample *sample, uint64_t *at_ns)

@@ -54,7 +54,7 @@ static int compare_lines(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* What the log has of a frame already. */
+/* The part of a frame's source lines that the log has already. */
 enum known { KNOWN_NOTHING, KNOWN_NODES, KNOWN_TRACES };
 
 /* Returns an enum known for each frame, owned by the caller. NULL: no memory. */

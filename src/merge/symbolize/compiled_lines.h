@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the source lines of the generated Python code in a log's stacks, and appends them to the
- * log. Without PyTorch's records, the names of the source nodes replace the lines. What the log has
- * already is not found again, except lines of frames that have only names.
+ * log. Without PyTorch's records, the names of the source nodes replace the lines. Frames that the
+ * log has already are not searched again, unless they have only names.
  */
 #ifndef XT_MERGE_COMPILED_LINES_H
 #define XT_MERGE_COMPILED_LINES_H

@@ -3,7 +3,7 @@
  * Reads the structured logs that PyTorch writes into the folder of TORCH_TRACE: the generated code
  * of torch.compile, and the source lines of its calls.
  *
- * The files are untrusted and may be cut off. What cannot be read is skipped. Memory is bounded: a
+ * The files are untrusted and may be cut off. Unreadable parts are skipped. Memory is bounded: a
  * line has a limit, and only wanted files are kept.
  */
 #ifndef XT_MERGE_TORCH_TRACE_H

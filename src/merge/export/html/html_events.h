@@ -50,7 +50,7 @@ struct page_state {
 	uint32_t thread;
 };
 
-/* What a sampled thread did. */
+/* Consecutive observations of a sampled thread. */
 struct page_sample {
 	uint64_t start_ns;
 	uint64_t duration_ns;

@@ -361,7 +361,7 @@ static int put_calls(struct put *put, uint32_t event_count)
 	return 0;
 }
 
-/* Short states are left out first: the one before them goes on. */
+/* Leaves out short states first. The state before a left-out one then lasts until the next one. */
 static int put_states(struct put *put, uint32_t event_count)
 {
 	static const struct column_spec specs[] = {{"state.range", state_range}};

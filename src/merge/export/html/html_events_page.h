@@ -4,11 +4,11 @@
 
 #include "merge/export/html/html_state.h"
 
-/* What a page shows of the events: counts by stream and thread, for its document. */
+/* Counts of the events that a page shows, by stream and thread, for its document. */
 struct event_counts {
 	uint32_t *work;	  /* by stream */
 	uint32_t *calls;  /* by name in html->threads */
-	uint32_t *states; /* likewise, as samples */
+	uint32_t *states; /* by name in html->threads, as samples */
 	uint32_t *samples;
 	uint64_t left_out_work_count, left_out_work_ns, left_out_call_count, left_out_state_count,
 		left_out_sample_count;

@@ -25,7 +25,7 @@
 #define KIND_STATE "state"
 #define STACKS	   2 /* the creation of a graph node, and the call */
 
-/* What is known of the path that ends at a node. */
+/* Facts about the path that ends at a node. */
 struct path_facts {
 	const char *kind;	/* NULL: nothing ends here */
 	struct frame_line line; /* line 0: unknown */

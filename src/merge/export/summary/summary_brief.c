@@ -27,7 +27,7 @@
 #define ROWS_TOP	8
 #define CUT_TEXT	"\n(cut: `xtrace merge --summary -` has all of it)\n"
 
-/* An underscore within a word stands for itself, as in pytorch_train.py. */
+/* An underscore within a word is not markup, as in pytorch_train.py. */
 static bool is_markup(const char *text, size_t length, size_t at)
 {
 	if (text[at] != '_')

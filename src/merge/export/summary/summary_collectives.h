@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What ranks wait for in collectives, as text and as JSON.
+ * Writes what ranks wait for in collectives, as text and as JSON.
  */
 #ifndef XT_MERGE_SUMMARY_COLLECTIVES_H
 #define XT_MERGE_SUMMARY_COLLECTIVES_H

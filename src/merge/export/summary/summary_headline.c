@@ -336,7 +336,7 @@ static void put_file(struct json *json, const struct run *run, uint32_t file, ui
 	json_u64(json, "line", line);
 }
 
-/* What the CPU did in most of the gap. */
+/* Writes what the CPU did in most of the gap. */
 static int put_cpu_json(struct json *json, const struct run *run, const struct headline_gap *gap)
 {
 	char *where = finding_place_location(&run->paths, &gap->cpu_place);
