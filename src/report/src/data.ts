@@ -258,7 +258,7 @@ export interface Collectives {
 export interface Summary {
 	collectives?: Collectives; /* with several ranks that have some */
 	headline?: Headline; /* absent in comparisons */
-	gpu_idle_by_class_ns?: Record<string, number>; /* likewise */
+	gpu_idle_by_class_ns?: Record<string, number>; /* absent in comparisons */
 	by_process?: { slowest?: string; rows: ProcessRow[] }; /* with several processes */
 	generator: string;
 	simulated_gpu: boolean;
@@ -266,7 +266,7 @@ export interface Summary {
 	duty_cycle?: { window_count: number; recorded_ns: number; covered_ns: number; gpu_time_ns?: number; gpu_time_error_ns?: number };
 	totals: Record<string, number>;
 	own_code?: { gpu_time_ns: number }; /* absent in comparisons */
-	backward?: { gpu_time_ns: number }; /* of PyTorch; likewise */
+	backward?: { gpu_time_ns: number }; /* of PyTorch; absent in comparisons */
 	processes: Process[];
 	trust: {
 		word: 'complete' | 'degraded' | 'damaged';

@@ -76,7 +76,7 @@ function framesOf(events: Events, tree: Tree, track: EventTrack): Frames | null 
 	return { start, chains };
 }
 
-/* A sample has an end. Its frames go on if the next sample has them, too. */
+/* A sample has an end. Its frames continue if the next sample has them, too. */
 function untilEnds({ start, duration }: Events['samples'], ids: Uint32Array, chains: number[][]): Frames {
 	const frames: Frames = { start: new Float64Array(2 * ids.length), chains: [] };
 	const add = (ns: number, chain: number[]) => {
@@ -246,7 +246,7 @@ export class EventRows {
 		return i < start.length ? (chains[i][row.depth] ?? 0) : 0;
 	}
 
-	/* A frame goes on between two calls that both have it. */
+	/* A frame continues between two calls that both have it. */
 	private eachFrame(row: Row, piece: Piece, see: (node: number, x: number, width: number) => void): void {
 		const right = piece.x + (piece.untilNs - piece.fromNs) * piece.scale;
 		const nsOf = (x: number) => piece.fromNs + (x - piece.x) / piece.scale;

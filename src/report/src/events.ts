@@ -44,7 +44,7 @@ interface Gaps {
 	work: Uint32Array; /* that ended it */
 }
 
-/* What a thread did around some moments. */
+/* States of threads around sampled moments. */
 interface Samples {
 	start: Float64Array;
 	duration: Float64Array;
@@ -61,7 +61,7 @@ export interface GapPart {
 	ns: number;
 }
 
-/* What is at a place: an event by id, or a frame by node. */
+/* The object at a place: an event by id, or a frame by node. */
 export interface Hit {
 	kind: TrackKind | 'frame';
 	id: number;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the state of the page in the fragment of its address, so that a link opens the same view.
- * What a fragment does not say, or says wrongly, has its usual value.
+ * Keeps the state of the page in the fragment of its address, so that a link opens the same view. A
+ * part that is missing or invalid has its default value.
  */
 import { batch, effect } from '@preact/signals';
 import { baseFilter, comparesShares, filter, isFlame, picked, search, selected, shownTree, type State, timeView, view, weight, zoom } from './state';

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bar that states what is selected and what it is compared with, and the shade over selected
- * time.
+ * The bar that states the selection and its comparison, and the shade over selected time.
  */
 import { exactTime, formatCount, shortTime } from './format';
 import { baseFilter, comparesShares, endComparison, filter, isComparing, isFiltered, type State, swapWithBase, useAsBase } from './state';

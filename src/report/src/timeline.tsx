@@ -109,7 +109,7 @@ function SampleFacts({ state, events, sample }: { state: State; events: Events; 
 
 const PARTS_MAX = 5;
 
-/* What the thread that ended a gap did in it. */
+/* Shows what a thread did in the gap that it ended. */
 function GapParts({ state, events, hit }: { state: State; events: Events; hit: Hit }) {
 	const work = events.gaps.work[hit.id];
 	const parts = events.partsOf(work, hit.startNs, hit.endNs);
@@ -234,7 +234,7 @@ function EventTip(props: { state: State; events: Events; rows: EventRows; hit: H
 	);
 }
 
-/* What the page had no room for. */
+/* Lists the events that the page had no room for. */
 function LeftOut({ state }: { state: State }) {
 	const lists = state.report.events!;
 	const parts = [

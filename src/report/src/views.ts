@@ -13,7 +13,7 @@ export interface View {
 	pivot: string; /* name of the function that the other modes are about */
 	keep: Keep;
 	ignoresLines: boolean; /* the lines of a function are one frame */
-	foldsRecursion: boolean; /* a function that is called again goes on at its first frame */
+	foldsRecursion: boolean; /* calls of a function within itself join its first frame */
 }
 
 export const wholeView: View = { mode: 'callees', pivot: '', keep: 'all', ignoresLines: false, foldsRecursion: false };
@@ -159,7 +159,7 @@ class Derived extends PathTree {
 }
 
 /*
- * What a function calls, from node 1, and who calls it, from callersRoot. Both halves have the
+ * The callees of a function, from node 1, and its callers, from callersRoot. Both halves have the
  * weight of the function, so the root has it once.
  */
 class Sandwich extends PathTree {
@@ -339,7 +339,7 @@ class WaysUp {
 			const depth = runs.pop()!;
 			const until = runs.pop()!;
 			const from = runs.pop()!;
-			let rest = from; /* ways that go on */
+			let rest = from; /* ways that have not ended */
 
 			if (until - from === 1) {
 				/* Most nodes have one way. */

@@ -110,7 +110,7 @@ export const doubtWords: Record<string, string> = {
 	allocations_without_call: 'allocations without a call stack',
 };
 
-/* What the classes of idle time mean, by idleName(). docs/WEIGHTS.md defines them. */
+/* Meanings of the classes of idle time, by idleName(). docs/WEIGHTS.md defines them. */
 export const idleMeanings: Record<string, string> = {
 	'launch late (CPU busy)': 'The launching thread was in another CUDA call, or ran other code for up to 1 ms, and launched the next work late.',
 	'nothing submitted': 'The launching thread ran other code for more than 1 ms and launched nothing.',
@@ -121,7 +121,7 @@ export const idleMeanings: Record<string, string> = {
 	'call unknown': 'The call that launched the next work is unknown.',
 };
 
-/* What the states of sampled threads mean. */
+/* Meanings of the states of sampled threads. */
 export const stateMeanings: Record<string, string> = {
 	running: 'ran its own code, or was ready to',
 	kernel: 'ran in the kernel',
