@@ -19,7 +19,7 @@ struct definitions {
 	struct interner keys;
 	uint64_t *times_ns; /* when each key was first seen */
 	size_t times_capacity;
-	uint32_t forgotten; /* keys that were forgotten; ids go on after them */
+	uint32_t forgotten; /* keys that were forgotten; ids continue after them */
 	size_t written;	    /* of the keys: how many are in the log */
 };
 

@@ -13,7 +13,7 @@
 
 #include "sampler/wait_class.h"
 
-/* How many descriptors of a poll are looked at. */
+/* Descriptors of a poll to check at most. */
 #define WAIT_DESCRIPTORS_MAX 16
 
 struct descriptor {

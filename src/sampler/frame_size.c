@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Follows a function's instructions in the order of their addresses. Any thread. Whatever is not
- * understood makes the size unknown.
+ * Follows a function's instructions in the order of their addresses. Any thread. An instruction
+ * that it cannot decode makes the size unknown.
  */
 #include "sampler/frame_size.h"
 

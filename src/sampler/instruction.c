@@ -8,10 +8,10 @@
 #include <string.h>
 
 /*
- * What follows an opcode. M: ModRM. b: 1 byte. w: 2 bytes. z: 4 bytes, or 2 with prefix 66. d: 4
+ * Operands after an opcode. M: ModRM. b: 1 byte. w: 2 bytes. z: 4 bytes, or 2 with prefix 66. d: 4
  * bytes. v: as z, or 8 bytes with REX.W. o: 8 bytes of address. B: M and b. Z: M and z. e: w and b.
- * f: M, and b if the ModRM's reg is 0 or 1. F: M, and z likewise. -: nothing. x: unknown, or a
- * prefix.
+ * f: M, and b if the ModRM's reg is 0 or 1. F: M, and z if the ModRM's reg is 0 or 1. -: nothing.
+ * x: unknown, or a prefix.
  */
 static const char map_1[] = "MMMMbzxxMMMMbzxx" /* 00 */
 			    "MMMMbzxxMMMMbzxx" /* 10 */

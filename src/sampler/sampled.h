@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the sampler knows about processes and threads. Sampler thread only.
+ * The sampler's knowledge of processes and threads. Sampler thread only.
  */
 #ifndef XT_SAMPLER_SAMPLED_H
 #define XT_SAMPLER_SAMPLED_H
@@ -46,7 +46,7 @@ struct sampled_thread {
 	struct thread_files files;
 	struct thread_counts counts; /* at the last observation */
 	uint64_t total_run_ns;	     /* what sampling.total_run_ns has of this thread */
-	uint64_t scanned_run_ns;     /* CPU time when its children were looked for */
+	uint64_t scanned_run_ns;     /* CPU time at the last search for its children */
 	uint64_t fault_count;
 	/* Since the newest sample of the kernel: */
 	uint64_t unsampled_ns;	       /* CPU time */

@@ -85,8 +85,8 @@ struct cpu_log *sampling_log(struct sampling *sampling, struct sampled_process *
 void sampling_note_write(struct sampling *sampling, int error);
 
 /*
- * Compares what stat says of the process with what is known, and starts afresh if the process
- * called exec. False while it is still xtrace.
+ * Detects by stat that the process called exec, and then forgets its old program and prepares the
+ * new one. False while it is still xtrace.
  */
 bool sampling_check_program(struct sampling *sampling, struct sampled_process *process,
 			    const struct thread_stat *stat, uint64_t now_ns);

@@ -8,7 +8,7 @@
 
 #include "sampler/sampling.h"
 
-/* What a path says about PyTorch's DataLoader. */
+/* The part of a path in PyTorch's DataLoader. */
 enum loader_role {
 	LOADER_NONE,
 	LOADER_WAITS,  /* for its workers */

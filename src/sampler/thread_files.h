@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What /proc/PID/task/TID says about a thread. Files that are read in each round stay open while a
+ * Reads a thread's files in /proc/PID/task/TID. Files that are read in each round stay open while a
  * budget of descriptors lasts. Sampler thread only.
  */
 #ifndef XT_SAMPLER_THREAD_FILES_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a blocked thread waits for, from its system call. Pure: the caller looks up descriptors.
+ * Finds what a blocked thread waits for, from its system call. Pure: the caller looks up
+ * descriptors.
  */
 #ifndef XT_SAMPLER_WAIT_CLASS_H
 #define XT_SAMPLER_WAIT_CLASS_H
@@ -10,7 +11,7 @@
 
 #include "xtrace/log_format.h"
 
-/* What a descriptor refers to. */
+/* Kind of file behind a descriptor. */
 enum descriptor_kind {
 	DESCRIPTOR_UNKNOWN,
 	DESCRIPTOR_FILE,     /* regular file, directory or block device */

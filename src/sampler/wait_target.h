@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a blocked thread waits for, and for which thread of which process. Sampler thread only.
+ * Finds what a blocked thread waits for, and for which thread of which process. Sampler thread
+ * only.
  */
 #ifndef XT_SAMPLER_WAIT_TARGET_H
 #define XT_SAMPLER_WAIT_TARGET_H
