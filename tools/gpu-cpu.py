@@ -83,7 +83,7 @@ class Places:
 
 
 class Part:
-    """What a part may use."""
+    """A part of the checks, with its places, options and time limit."""
 
     def __init__(self, name, places, options, say):
         self.name, self.places, self.options, self.say = name, places, options, say

@@ -12,7 +12,7 @@ find "$sysroot" -type l -lname '/*' | while read -r link; do
 	ln -sfn "$sysroot$(readlink "$link")" "$link"
 done
 
-# -g0, because nobody steps through these libraries and the wheel has to be small.
+# -g0: these libraries need no debugging, and the wheel has to be small.
 flags="-O2 -g0 -fPIC -fstack-protector-strong -ffile-prefix-map=$libraries=/libraries"
 export CC="gcc $system" CFLAGS="$flags" CXXFLAGS="$flags"
 export CPPFLAGS="-I$prefix/include -D_FORTIFY_SOURCE=2" LDFLAGS="-L$prefix/lib -Wl,-z,relro"

@@ -143,7 +143,7 @@ const struct option_row capture_option_rows[] = {
 		 "Python frames",
 	 .apply = option_flag, TARGET(names_modules)},
 	{"no-yield",
-	 .help = "Go on recording when the program's own profiler wants to use CUPTI, which keeps "
+	 .help = "Keep recording when the program's own profiler wants to use CUPTI, which keeps "
 		 "that profiler out",
 	 .apply = option_flag, TARGET(keeps_cupti)},
 	{"max-size", .value = "SIZE",

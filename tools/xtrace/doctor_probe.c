@@ -259,7 +259,7 @@ static void remove_folder(const char *folder)
 	rmdir(folder);
 }
 
-/* What to do about an error of the driver, or of the tracer; by a part of the reason. */
+/* Remedies for errors of the driver or the tracer, by a part of the reason. */
 static const struct {
 	const char *part, *remedy;
 } remedies[] = {
@@ -348,7 +348,7 @@ static int run_recorded(char *const *command, const struct capture_options *opti
 
 	if (!error)
 		error = capture_environment_make(&environment, options, paths, folder);
-	/* What the user set for other programs must not silence this one. */
+	/* Clear settings that the user made for other programs: they must not silence this one. */
 	capture_environment_add(&environment, "XTRACE_START", "");
 	capture_environment_add(&environment, "XTRACE_CAPTURE_RANGE", "");
 	capture_environment_add(&environment, "XTRACE_CPU", "");

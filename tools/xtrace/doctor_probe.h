@@ -37,7 +37,7 @@ void probe_run(enum probe_kind kind, const struct install_paths *paths, struct p
 
 #define PROBE_LIMIT_S 20
 
-/* What the recorded program in C does. Returns its exit status. */
+/* Runs the C program to record. Returns its exit status. */
 int probe_main(void);
 
 #endif
