@@ -178,8 +178,8 @@ class Markers:
 def compare_frames(log, markers):
     """Counts observations with right, wrong and unknown Python frames.
 
-    If the frames changed while they were read, only the outer ones are known.
-    Of a row of a running thread, the log has the times of the first and the last observation.
+    If the frames changed while they were read, only the outer ones are known. For a row of a
+    running thread, the log has the times of the first and the last observation.
     """
     texts = {row["id"]: row["text"] for row in log.tables["STRING"]}
     frames = {row["id"]: texts.get(row["name"], "") for row in log.tables["PYTHON_FRAME"]}

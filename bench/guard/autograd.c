@@ -12,7 +12,7 @@ struct counts {
 	int32_t shared, weak;
 };
 
-/* As PyTorch lays it out: inject/torch/torch_node.h. */
+/* Has PyTorch's layout: inject/torch/torch_node.h. */
 struct node {
 	const void *vtable;
 	struct node *weak_this;
