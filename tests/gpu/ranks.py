@@ -8,7 +8,7 @@
 Each rank has a GPU of its own. With fewer GPUs, ranks share them if this NCCL allows it. The last
 rank is made late in three ways: its loader sleeps, one of its kernels takes longer, or it pauses at
 random. ranks_work.py has the kinds of training. Checks:
-- The verdict names the rank and the line, and nobody if no rank is late.
+- The verdict names the rank and the line, or no rank if none is late.
 - The transfer times of all-reduces are what CUDA events measure around them.
 - If the clocks of two ranks count as those of two hosts, their offset, which is 0 here, is within
   the stated error.

@@ -332,7 +332,7 @@ class Failure(Exception):
 
 
 def why_ended():
-    """What the last program says if it has ended by itself."""
+    """Returns the messages of the last program if it has ended by itself."""
     process = Program.last.process
     time.sleep(1)
     return "" if process.poll() is None else "; the program ended with status %d: %s" % (

@@ -316,7 +316,7 @@ class Signals(Wait):
             shutil.rmtree(self.data, ignore_errors=True)
 
     def stop_command(self):
-        """Ctrl-Z takes effect when the borrowed thread goes on."""
+        """Ctrl-Z takes effect when the borrowed thread continues."""
         with self.service() as program:
             environment = {**os.environ, "LD_PRELOAD": self.args.fault,
                            "FAULT_REQUEST": "13",  # PTRACE_SETREGS

@@ -227,7 +227,7 @@ static void start_inside(void)
 	start(wait_here, INSIDE_STACK_BYTES, mapping + MAPPING_BYTES - INSIDE_STACK_BYTES);
 }
 
-/* As a program may do that has thousands of threads. */
+/* Programs with thousands of threads may set a small default size. */
 static void start_with_small_default(void)
 {
 	pthread_attr_t attributes;

@@ -15,7 +15,7 @@ import check
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# What must be among the paths of each case.
+# Tokens that must be among the paths of each case.
 MODEL = ("b$AddmmBackward0", "b$MulBackward0", "b$ReluBackward0", "b$AccumulateGrad")
 CUSTOM = ("b$CubeBackward", "v$IdentityBackward", "b$ReluBackward0", "b$AccumulateGrad")
 CPP = ("b$AddmmBackward0", "b$CppNode%Square%", "v$SliceBackward0")
@@ -123,7 +123,7 @@ def test_no_task(args, folder):
     """Old versions of PyTorch do not number the calls of backward()."""
     for case in WRONG_CASES:
         labels, faults = check.check(fold(args, record(args, folder, case, "no_task")))
-        # Of several threads in backward(), the caller is not always known.
+        # If several threads are in backward(), the caller is not always known.
         wrong = [fault for fault in faults if "b$AccumulateGrad" not in fault]
         assert labels and not wrong, "\n".join(wrong)
     return "%d cases" % len(WRONG_CASES)

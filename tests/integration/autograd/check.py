@@ -86,7 +86,7 @@ def is_of_engine(frames):
 
 
 def faults_of(frames):
-    """What is wrong with a backward path apart from its places."""
+    """Yields the faults of a backward path, apart from its places."""
     labels = [i for i, frame in enumerate(frames) if is_label(token_of(frame) or "")]
     if not labels or is_of_engine(frames):
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands in for a program that uses torch.compile: writes a generated file and PyTorch's structured
+"""Imitates a program that uses torch.compile: writes a generated file and PyTorch's structured
 log, then runs the generated code, which launches through ctypes.
 
 usage: program.py CASE CACHE

@@ -37,7 +37,7 @@ def open_files():
 
 
 def sees():
-    """What the program could see of the sampler."""
+    """Returns the traces of the sampler that the program can see."""
     signals, children = [], []
     signal.signal(signal.SIGCHLD, lambda *_: signals.append(1))
     start_cuda()

@@ -67,7 +67,7 @@ class Environment(unittest.TestCase):
         return child
 
     def finish(self, child):
-        """What the program and the library said. Waits for the sampler to end, too."""
+        """Returns the output of the program and the library. Waits for the sampler to end, too."""
         out, error = child.communicate(timeout=60)
         self.assertEqual(child.returncode, 0, error)
         self.assertTrue(wait_until(lambda: not samplers(child.pid)))
@@ -186,7 +186,7 @@ class Environment(unittest.TestCase):
         self.assertGreater(self.share_in(log, "parent_work"), 0.8)
 
     def test_killed_sampler_of_a_sleeping_program(self):
-        """A wait that goes on is written, too."""
+        """A wait that has not ended is written, too."""
         child = self.start("sleeps")
         self.assertTrue(wait_until(lambda: samplers(child.pid)))
         time.sleep(1.5)

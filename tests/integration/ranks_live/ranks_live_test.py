@@ -46,7 +46,7 @@ def operation(name):
 
 
 class Truth:
-    """What really happened in one rank."""
+    """The events of one rank, as the program wrote them."""
 
     def __init__(self, path):
         self.collectives, self.unfinished, self.launches, self.work = {}, [], {}, []
@@ -74,7 +74,7 @@ class Truth:
 
 
 class Log:
-    """What the merge says about one rank, in its database of all ranks."""
+    """The merge's rows about one rank, in its database of all ranks."""
 
     def __init__(self, database, process, path):
         self.work = [Work(*row) for row in database.execute(

@@ -72,7 +72,7 @@ async function checkNarrowTable(html) {
 const badTexts = () => {
 	const shown = [];
 	const bad = [];
-	// What the elements around it let through.
+	// The part of a rectangle that the elements around it do not cut off.
 	const clip = (rect, element) => {
 		const box = { left: rect.left, right: rect.right, top: rect.top, bottom: rect.bottom };
 
@@ -152,7 +152,7 @@ async function checkTexts(html) {
 		}
 }
 
-// As Jupyter shows it: in a frame without an address of its own.
+// Jupyter shows the page in a frame without an address of its own.
 async function checkFrame(html) {
 	const context = await browser.newContext({ viewport: { width: 1000, height: 900 } });
 	const page = await context.newPage();

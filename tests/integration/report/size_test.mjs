@@ -10,7 +10,7 @@ import {
 	rows, runChecks, soon, sum, traces, work,
 } from './page.mjs';
 
-// 100,000 nodes: a view takes little time. Of several tries, the shortest counts, because other
+// 100,000 nodes: a view takes little time. The shortest of several tries counts, because other
 // programs run, too.
 async function checkManyNodes() {
 	const script = [];

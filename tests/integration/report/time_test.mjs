@@ -139,7 +139,7 @@ async function checkEvents(page, log, { summary }) {
 	await soon(async () => assert.doesNotMatch(page.url(), /time=/));
 }
 
-// A click on each kind of event shows what it is, and finds it in the flame graph.
+// A click on each kind of event shows its details, and finds it in the flame graph.
 async function checkEventDetails() {
 	const script = [
 		'thread 1 101 main', 'stack a main step work', 'stack b main late',
@@ -208,7 +208,7 @@ async function checkLongest() {
 	const { idle_ns } = all.summary.headline.longest_gap;
 
 	assert.match(await page.textContent('#event-details'), new RegExp(`a gap of ${(idle_ns / 1e6).toFixed(3)} ms`));
-	// Of a selection, too: the durations are those of its events.
+	// The durations of a selection are those of its events, too.
 	await page.click('#use-span');
 	await isThere(page, '#selection-bar');
 	await soon(async () => assert.equal(await maxOf('odd').getAttribute('data-value'), '1035'));

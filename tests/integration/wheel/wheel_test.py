@@ -224,7 +224,7 @@ except RuntimeWarning as warning:
                                         .split()])
 
     def test_recording_in_a_child(self):
-        """The child starts anew, although the parent was in a body, and held the lock."""
+        """The child has its own recording, although its parent was in a body and held the lock."""
         text = self.run_python("""
 import os, sys
 import xtrace_gpu._recording as part

@@ -127,7 +127,7 @@ static void unreadable_file(void)
 	other_allocator();
 }
 
-/* As if it were deleted: only root can read such a file. */
+/* Imitates a deleted file, which only root can read. */
 static void hide_allocator(struct process_modules *modules)
 {
 	for (size_t i = 0; i < modules->count; i++)

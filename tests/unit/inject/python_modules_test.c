@@ -170,7 +170,7 @@ static void names_module_by_its_entry(void **unused)
 	assert_int_equal(walk.called[1].left, 1);
 }
 
-/* What a name was read from is an input: a change of any of it changes an input. */
+/* Each word that a name was read from is an input: a change of it changes an input. */
 static void makes_inputs_of_all_it_read(void **unused)
 {
 	static const struct {

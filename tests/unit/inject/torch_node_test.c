@@ -18,7 +18,7 @@ struct counts {
 	int32_t shared, weak;
 };
 
-/* As PyTorch lays it out. */
+/* Has PyTorch's layout. */
 struct node {
 	const void *vtable;
 	struct node *weak_this;

@@ -242,7 +242,7 @@ static void aligns_hosts_through_a_third(void **state)
 	assert_true((double)within >= WITHIN_SHARE * SEEDS);
 }
 
-/* As in two jobs: hosts 0 and 1 share collectives, and so do hosts 2 and 3. */
+/* Imitates two jobs: hosts 0 and 1 share collectives, and so do hosts 2 and 3. */
 static void aligns_each_group_with_its_own_first_host(void **state)
 {
 	struct fixture *f = begin(HOSTS, 7);

@@ -95,7 +95,7 @@ void THPEngine_run_backward(Tensor **tensors, Tensor **grads, int count, int cre
 	Engine::get_default_engine().execute(roots, inputs, true, create_graph, true, {});
 }
 
-/* Members of the Python object that stands for a node: torch.autograd.function.FunctionCtx. */
+/* Members of the Python object of a node: torch.autograd.function.FunctionCtx. */
 struct function_context {
 	PyNode *node;
 	std::shared_ptr<PyNode> *owner;

@@ -59,7 +59,7 @@ struct Edge {
 };
 static_assert(sizeof(Edge) == 24, "as in PyTorch");
 
-/* What the stand-in needs to know of a node. */
+/* Facts that the stand-in needs about a node. */
 struct node_facts {
 	/* Has the node's address, as memory of tensors has that PyTorch's nodes point to. */
 	std::vector<Node *> owners;

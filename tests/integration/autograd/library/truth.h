@@ -6,8 +6,8 @@
  * by dots, outermost first:
  * - 12: line 12 of the user's Python file, from Python's own C interface
  * - user_layer: a function of a C++ program, from user_place
- * - b$NAME: in the backward function of this node; the place of its forward function is before
- *   (% stands for an angle bracket)
+ * - b$NAME: in the backward function of this node; the place of its forward function is before (%
+ *   replaces an angle bracket)
  * - v$NAME: the same, but the forward function launched nothing
  * - r: in a function that a checkpoint runs again; the place of the checkpoint is before
  */
