@@ -153,6 +153,7 @@ static double room_ns(const struct bounds *bounds, double drift)
 	return high_ns - low_ns;
 }
 
+/* If the room grows up to the limit, the run is too short to tell a drift from none. */
 static double roomiest_drift(const struct bounds *bounds)
 {
 	double low = -DRIFT_MAX, high = DRIFT_MAX;
@@ -165,6 +166,8 @@ static double roomiest_drift(const struct bounds *bounds)
 		else
 			high = b;
 	}
+	if (fabs(low + high) / 2 > 0.99 * DRIFT_MAX && room_ns(bounds, 0) >= 0)
+		return 0;
 	return (low + high) / 2;
 }
 
