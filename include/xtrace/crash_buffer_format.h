@@ -18,8 +18,8 @@
 #define XT_CRASH_BUFFER_MAGIC "\x89XTRSPL\n"
 /*
  * Versions: 2 added names, record sizes and XT_ACTIVITY_IN_LOG. 3 added Python. 4 added stack
- * slots. 5 added the generation of stacks, which 6 replaced by modules of frames. 7 added the state
- * of PyTorch's autograd.
+ * slots. 5 added the generation of stacks. 6 replaced it by modules of frames. 7 added the state of
+ * PyTorch's autograd.
  */
 #define XT_CRASH_BUFFER_VERSION	   7
 #define XT_CRASH_BUFFER_AREAS_MAX  4096
