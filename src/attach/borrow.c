@@ -25,8 +25,8 @@
 #define GET_SYSCALL_USER_DISPATCH 0x4211 /* PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG */
 
 /*
- * Kept free below the image, for a signal that comes before the stub blocks it, and for the C
- * library's own handler of setuid(): the handler's frame, with all registers, and its calls.
+ * Bytes kept free below the image for a handler's frame, with all registers, and for its calls. A
+ * signal may come before the stub blocks it, and the C library has its own handler for setuid().
  */
 #define HANDLER_BYTES	   32768
 #define SIGNAL_FRAME_BYTES (getauxval(AT_MINSIGSTKSZ) ? getauxval(AT_MINSIGSTKSZ) : 16384)

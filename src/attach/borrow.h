@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stops one thread, and lets it run the stub. If this process ends at any point, the kernel lets
- * the thread go on: before its registers are written, as if nothing had happened; afterwards, with
- * the stub.
+ * the thread continue. Before its registers are written, it continues as if nothing had happened;
+ * afterwards, with the stub.
  */
 #ifndef XT_ATTACH_BORROW_H
 #define XT_ATTACH_BORROW_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bounds of a thread's stack, which /proc does not show: mappings of several stacks may be one,
- * guard pages may be inside, and the program may have given a part of its own memory.
+ * Finds the bounds of a thread's stack. /proc does not show them: one mapping may contain several
+ * stacks and guard pages, and the program may have provided a part of its own memory.
  */
 #ifndef XT_ATTACH_OWN_STACK_H
 #define XT_ATTACH_OWN_STACK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is written below the stack of the borrowed thread: the contents of the stub's block, and the
- * state to return to in the kernel's form of a signal frame. x86-64.
+ * Builds the data to write below the stack of the borrowed thread: the stub's block, and the state
+ * to return to. The state has the kernel's form of a signal frame. x86-64.
  */
 #ifndef XT_ATTACH_RESUME_STATE_H
 #define XT_ATTACH_RESUME_STATE_H

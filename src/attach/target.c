@@ -87,7 +87,7 @@ static int check_exists(struct check_context *check)
 	state = proc_status_text(&check->target->status, "State");
 	if (state && *state == 'Z' && proc_status_number(&check->target->status, "Threads", 0) > 1)
 		return refuse(&check->why, -ENOTSUP,
-			      "its main thread has ended, and the others go on; start it with "
+			      "its main thread has ended, but others still run; start it with "
 			      "xtrace record instead");
 	if (state && (*state == 'Z' || *state == 'X'))
 		return refuse(&check->why, -ESRCH, "it has ended");
