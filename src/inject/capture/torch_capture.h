@@ -4,8 +4,8 @@
  * runs. docs/internals/AUTOGRAD.md explains how the merge finds the forward line of a backward
  * kernel from it.
  *
- * The state is stored in the call's record. The parts that seldom change (type of the node, its
- * thread, the call of backward()) are defined once, as a slot, by a record of their own.
+ * The state is stored in the call's record. The parts that seldom change are defined once, as a
+ * slot, by a separate record: type of the node, its thread, the call of backward().
  */
 #ifndef XT_INJECT_TORCH_CAPTURE_H
 #define XT_INJECT_TORCH_CAPTURE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Notices when another tool in the process starts or stops using CUPTI. The functions that a tool
- * calls first are hooked (symbol_hooks.h). Before the first one runs, cupti_owner.h releases CUPTI,
- * and it takes CUPTI back once the tool has unsubscribed and wants no more records, or has
- * finalised it.
+ * calls first are hooked (symbol_hooks.h). Before the first one runs, cupti_owner.h releases CUPTI.
+ * It takes CUPTI back once the tool has unsubscribed and wants no more records, or has finalised
+ * it.
  *
  * With --no-yield, CUPTI refuses another subscriber. A tool that uses only records still gets
  * CUPTI, and recording ends.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sampler is a grandchild whose parent ends at once. Both share the memory of this process
- * until the sampler calls exec, as after vfork(): copying the page tables of a large process would
+ * until the sampler calls exec, as after vfork(). Copying the page tables of a large process would
  * take long. The child between has no exit signal, so that the program's own wait() never sees it.
  */
 #include "inject/lifecycle/cpu_sampler.h"

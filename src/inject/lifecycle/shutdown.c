@@ -3,11 +3,11 @@
  * Runs in the thread that ends the process.
  *
  * Children of Python's multiprocessing and many signal handlers end a process by _exit(), which
- * runs no exit handler. So the C library's _exit() is hooked. It may be called anywhere: in a
- * signal handler, in the middle of a CUDA call, or in a child of vfork() that shares its parent's
- * memory. So this code is async-signal-safe and uses little stack: it sets flags and waits for the
- * tracer's threads. If waiting would be unsafe or useless, the process ends at once, and the rest
- * is recovered from the crash buffer.
+ * runs no exit handler. So the C library's _exit() is hooked. Its caller may be a signal handler,
+ * code inside a CUDA call, or a child of vfork() that shares its parent's memory. So this code is
+ * async-signal-safe and uses little stack: it sets flags and waits for the tracer's threads. If
+ * waiting would be unsafe or useless, the process ends at once, and the rest is recovered from the
+ * crash buffer.
  */
 #include "inject/lifecycle/shutdown.h"
 

@@ -4,8 +4,8 @@
  *
  * The frames of Module._wrapped_call_impl() and Module._call_impl() have their module as the first
  * local variable. It is part of the stack cache's key. A walk names it by searching the `_modules`
- * of the module outside it. Whatever the name was read from becomes an input: if a model changes,
- * or its memory is reused for another one, the stack is walked again.
+ * of the module outside it. All memory that the name was read from becomes an input. So the stack
+ * is walked again if a model changes or its memory is reused for another one.
  *
  * Another thread may change or free these objects meanwhile. So a walk copies them by system calls,
  * checks their types, bounds every loop, and compares all of it once more at the end.

@@ -122,7 +122,7 @@ static bool line_of(struct python_walk *walk, struct python_code *code, int64_t 
 
 /*
  * Finds the start of a frame's instructions. Free-threaded builds since 3.14 may have a copy per
- * thread, in an array of pointers behind its length; the array may be replaced by a larger one.
+ * thread, in an array of pointers behind its length. A larger array may replace this one.
  */
 static bool first_instruction(struct python_walk *walk, uintptr_t frame, uintptr_t code,
 			      uint64_t *out)

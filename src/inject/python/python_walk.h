@@ -69,8 +69,9 @@ struct python_walk {
 	bool is_missing;	     /* activations without known Python frames */
 	struct python_thread thread; /* the owner of the frames; without a state, none are known */
 	/*
-	 * How far the thread's own stack extends from its callback, while Python may run on it. 0:
-	 * no native frame belongs to the interpreter, so no Python runs, whatever the state says.
+	 * Size of the thread's own stack from its callback, while Python may run on it. It is 0 if
+	 * no native frame belongs to the interpreter. Then no Python runs, even if the state says
+	 * so.
 	 */
 	uint32_t stack_bytes;
 	uint64_t hash;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tracer's lock around work that must not be in progress when the program forks: asking the C
- * library for the loaded libraries, and having a file open for a moment.
+ * The tracer's lock around work that must not be in progress when the program forks. Such work asks
+ * the C library for the loaded libraries, or has a file open for a moment.
  *
  * The C library holds its list lock (that of dl_iterate_phdr()) during such a query. A child forked
  * then could never load a library again, and would inherit the open file.

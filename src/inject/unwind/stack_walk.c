@@ -49,7 +49,7 @@ static struct {
 
 /*
  * Caches unwind information by return address, which makes walking over known code much cheaper.
- * libunwind describes a function in a block that it frees after each step; the cache keeps copies.
+ * After each step, libunwind frees the block that describes the function. The cache keeps copies.
  *
  * Direct mapped. A sequence number guards each entry: it is odd while a thread writes. A reader
  * that sees it change treats its copy as a miss.

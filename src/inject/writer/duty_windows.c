@@ -46,7 +46,7 @@ static double random_part(void)
 }
 
 /*
- * Between 1/2 and 3/2 of the mean. That is enough to lose any rhythm as long as the period, and
+ * Between 1/2 and 3/2 of the mean. That is enough to lose any rhythm as long as the period. It
  * spreads the windows more evenly than longer gaps would, which makes estimates more exact.
  */
 static double random_gap_ns(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A snapshot has all that the log has, then rows of its own: a clock, an account that fits these
- * rows, why it was taken, and END. It is copied in small steps, so that the rings are drained in
- * between. The live log does not change.
+ * A snapshot has all rows of the log, then its own: a clock, an account that fits these rows, the
+ * reason for it, and END. It is copied in small steps, so that the rings are drained in between.
+ * The live log does not change.
  */
 #include "inject/writer/snapshot.h"
 
