@@ -25,8 +25,8 @@ int live_log_open(struct live_log **log_out, const char *path, const struct live
 
 /*
  * Reads for about budget_ns. Returns 0 if everything was read, 1 if there is more, or -errno if
- * reading must end: -ESTALE if the log of another process took its name, -EFBIG if the log expands
- * beyond its limits.
+ * reading must end. The error is -ESTALE if the log of another process took its name, and -EFBIG if
+ * the log expands beyond its limits.
  */
 int live_log_read(struct live_log *log, uint64_t budget_ns);
 
