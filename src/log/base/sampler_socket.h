@@ -23,9 +23,9 @@ struct process_origin {
 bool process_origin_read(pid_t pid, struct process_origin *origin);
 
 /*
- * Claims a process for this sampler. Returns the listening descriptor, which the caller closes,
- * -EADDRINUSE if another sampler has it, -ESRCH if there is no such process, or another -errno: of
- * the directory, or of the socket.
+ * Claims a process for this sampler. Returns the listening descriptor, which the caller closes, or
+ * -errno. The error is -EADDRINUSE if another sampler has the process, and -ESRCH if there is no
+ * such process. Other errors are those of the directory or the socket.
  */
 int sampler_socket_claim(pid_t pid, const char *data_dir);
 

@@ -40,9 +40,9 @@ struct xt_table {
 
 /*
  * Allocates row_capacity rows, and content_capacity bytes (or list elements) for each bytes (or
- * list) column. 0, -ENOMEM, or -EINVAL if a full table could exceed the limits of a chunk (each
- * value may take 10 bytes of XT_CHUNK_RAW_BYTES_MAX: CALL has room for 239,000 rows). After a
- * failure xt_table_free() is allowed but not needed.
+ * list) column. Returns 0, -ENOMEM, or -EINVAL if a full table could exceed the limits of a chunk.
+ * Each value may take 10 bytes of XT_CHUNK_RAW_BYTES_MAX, so CALL has room for 239,000 rows. After
+ * a failure xt_table_free() is allowed but not needed.
  */
 int xt_table_init(struct xt_table *table, enum xt_kind kind, uint32_t row_capacity,
 		  size_t content_capacity);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * LEB128 columns. Decoding is the innermost loop of every reader, so it takes eight bytes at a
- * time: eight one-byte values, four two-byte values, or two values of up to four bytes. Where a
- * value ends is computed without a branch. Pure functions, any thread.
+ * time. These are eight one-byte values, four two-byte values, or two values of up to four bytes.
+ * Where a value ends is computed without a branch. Pure functions, any thread.
  */
 #include "log/base/varint.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scans the log once. Memory is bounded by the size of the crash buffer, not of the log: each row
+ * Scans the log once. Memory is bounded by the size of the crash buffer, not of the log. Each row
  * is looked up among the crash buffer's records, and the match is marked.
  */
 #include "log/recover/recover_log.h"

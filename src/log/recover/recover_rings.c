@@ -126,8 +126,8 @@ static bool find_modules(struct walk *walk, const struct xt_record_stack *stack)
 }
 
 /*
- * XT_STACK_SEEN_NS for crash buffers up to version 5: the time at which the log's modules were
- * those of the stack. 0 if a library was loaded since the tracer looked them up.
+ * Returns XT_STACK_SEEN_NS for crash buffers up to version 5: a time at which the log's modules
+ * were those of the stack. Returns 0 if a library was loaded since the tracer looked them up.
  */
 static uint64_t modules_ns(const struct recovery *recovery, const struct xt_record_stack *stack)
 {

@@ -16,8 +16,8 @@
 #define UNNAMED "[unnamed]"
 
 /*
- * Times in a buffer that CUPTI was still writing are accepted up to this much after the last known
- * moment: the GPU may continue while the process waits.
+ * Limit for times in a buffer that CUPTI was still writing, after the last known moment. The GPU
+ * may continue while the process waits.
  */
 #define PLAUSIBLE_NS (UINT64_C(60) * 1000000000)
 

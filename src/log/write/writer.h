@@ -40,8 +40,8 @@ int xt_writer_add_end(struct xt_writer *writer);
 /*
  * Writes the buffer to the file. After it returns 0, all added rows are in the file and survive the
  * process. After an error (-ENOSPC, -EIO, …) the file is cut back to its last intact chunk, and the
- * buffer is kept for the next call. -EBADF: the program closed the descriptor; call
- * xt_writer_reopen().
+ * buffer is kept for the next call. The error -EBADF means that the program closed the descriptor:
+ * call xt_writer_reopen().
  */
 int xt_writer_flush(struct xt_writer *writer);
 
@@ -55,9 +55,10 @@ void xt_writer_leave_gap(struct xt_writer *writer);
 bool xt_writer_is_open(const struct xt_writer *writer);
 
 /*
- * Reopens and locks the log by its path, after the program closed the descriptor. 0 or -errno.
- * -ESTALE: the path is another file now, or another program wrote to it. -EBUSY: another program
- * has it open. Gives up a compaction in progress. A child forked meanwhile inherits the descriptor.
+ * Reopens and locks the log by its path, after the program closed the descriptor. Returns 0 or
+ * -errno. The error is -ESTALE if the path is another file now, or another program wrote to it. It
+ * is -EBUSY if another program has it open. Gives up a compaction in progress. A child forked
+ * meanwhile inherits the descriptor.
  */
 int xt_writer_reopen(struct xt_writer *writer);
 
