@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Findings about the CPU code that the GPU waited for, from the samples of a CPU log. They divide
- * the idle time of gaps, the longest included, so their shares refer to the whole time from the
+ * the idle time of gaps, including the longest. So their shares refer to the whole time from the
  * first to the last work of the devices.
  */
 #ifndef XT_MERGE_RULES_CPU_H

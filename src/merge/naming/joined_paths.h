@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Composes the call paths of joined stacks (read/autograd.h): the path of the forward pass, a label
- * such as "[backward] AddmmBackward0", and what the node itself ran in Python.
+ * Composes the call paths of joined stacks (read/autograd.h). A path has the frames of the forward
+ * pass, a label such as "[backward] AddmmBackward0", and the node's own Python frames.
  *
  * A path is exact if the forward launch was made by the operator or function that created the node.
  * docs/internals/AUTOGRAD.md states the rules.

@@ -15,8 +15,8 @@
 void torch_node_label(const char *type, const char *class_name, char *out, size_t out_bytes);
 
 /*
- * Whether a function, by its mangled name, is the operator that creates nodes of this type:
- * at::_ops::addmm::call for AddmmBackward0, or a function of the class T for CppNode<T>.
+ * Returns whether a function, by its mangled name, is the operator that creates nodes of this type.
+ * It is at::_ops::addmm::call for AddmmBackward0, or a function of the class T for CppNode<T>.
  */
 bool torch_node_is_made_by(const char *type, const char *function);
 

@@ -14,9 +14,10 @@
 #include "xtrace/reader.h"
 
 /*
- * The time that a sample represents: from its first observation to its last, and the time before,
- * back to the thread's previous sample if its weight accounts for that. Samples with the same first
- * observation divide that time by their weights. Covers of a thread do not overlap, in any log.
+ * The time that a sample represents: from its first observation to its last, and time before. It
+ * reaches back to the thread's previous sample if its weight accounts for that. Samples with the
+ * same first observation divide that time by their weights. Covers of a thread do not overlap, in
+ * any log.
  */
 struct cpu_cover {
 	uint64_t from_ns, until_ns;

@@ -438,8 +438,8 @@ static void find_processes(struct inputs *inputs)
 }
 
 /*
- * Makes equal labels unique: by pid and host, if a rank is in their place, by pid namespace, as in
- * containers, then by a number in the order in which processes started.
+ * Makes equal labels unique, in this order: by pid and host, if a rank replaced them; by pid
+ * namespace, for containers; by a number in the order in which processes started.
  */
 static void set_label_suffix(const struct inputs *inputs, struct input *log)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of chunks that two threads decode: the helper thread, and the thread that uses the chunks
- * whenever the next one is not decoded yet. So the user waits only for a chunk that the helper has
- * already begun.
+ * A ring of chunks that two threads decode. One is the helper thread. The other is the thread that
+ * uses the chunks, whenever the next one is not decoded yet. So the user waits only for a chunk
+ * that the helper has already begun.
  *
  * The lock protects the reader and the ring. Chunks are decoded without it. It is taken a few times
  * per chunk, which usually has tens of thousands of rows.

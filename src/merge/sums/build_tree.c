@@ -272,8 +272,8 @@ static bool has_python(const struct tree_builder *p, uint32_t stack)
 
 /*
  * Places the ranges of a program of XLA. Without a Python frame, the path begins with the program.
- * If the launch of a graph is in the same program, its path has shown what is outside of the
- * program: then *next and *depth become the first range and frame inside.
+ * If the launch of a graph is in the same program, its path has shown the frames outside of the
+ * program. Then *next and *depth become the first range and frame inside.
  */
 static void place_program(struct tree_builder *p, uint32_t stack, int range_count, int *next,
 			  uint32_t *depth)

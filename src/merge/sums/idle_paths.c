@@ -295,8 +295,8 @@ static void add_hit(struct idle_paths *paths, uint32_t place, uint32_t path, uin
 }
 
 /*
- * Returns the path of a sample whose observations come before and after the gap, so that all
- * observations that could have been in the gap had this path. 0: there is none.
+ * Returns the path of a sample whose observations come before and after the gap. All observations
+ * that could have been in the gap had this path. Returns IDLE_PATH_NONE if there is none.
  */
 static uint32_t path_throughout(struct idle_paths *paths, const struct gap *gap)
 {

@@ -2,8 +2,8 @@
 /*
  * Durations and launch shapes by kernel.
  *
- * While a log is read, rows are kept by the names of the log, because the names of the paths are
- * assigned only after its last event. kernels_end_log() then joins rows of one name.
+ * While a log is read, its own names identify rows, because the names of the paths are assigned
+ * only after its last event. kernels_end_log() then joins rows of one name.
  */
 #include "merge/sums/kernels.h"
 

@@ -21,8 +21,8 @@ struct generated_code {
 };
 
 /*
- * Whether the path is that of a file in the cache of torch.compile: its name begins with 'c' and
- * a hash, and its folder has the first two characters of the hash.
+ * Returns whether the path is that of a file in the cache of torch.compile. Such a name begins with
+ * 'c' and a hash. Its folder has the first two characters of the hash.
  */
 bool generated_code_is_file(const char *path);
 

@@ -15,9 +15,10 @@ struct event_counts {
 };
 
 /*
- * Adds the columns of the events, at most event_count of each kind. numbers: by path node, its
- * number in the page; 0: other_number. ranges: by node of html->ranges, its number in the page.
- * Free *counts with event_counts_free() in any case. Returns 0 or -ENOMEM.
+ * Adds the columns of the events, at most event_count of each kind. The array numbers has each path
+ * node's number in the page; 0 means other_number. The array ranges has the number in the page of
+ * each node of html->ranges. Free *counts with event_counts_free() in any case. Returns 0 or
+ * -ENOMEM.
  */
 int html_put_events(struct page_columns *columns, const struct html *html, uint32_t event_count,
 		    const uint32_t *numbers, uint32_t other_number, const uint32_t *ranges,

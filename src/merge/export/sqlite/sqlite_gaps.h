@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Idle gaps of devices. Call paths are known only after the last event of a log, so a gap refers to
+ * Idle gaps of devices. Call paths are known only after the last event of a log. So a gap refers to
  * a row of gap_end, which gets the path of the work.
  */
 #ifndef XT_MERGE_SQLITE_GAPS_H

@@ -78,7 +78,7 @@ static int put_paths(struct sink *sink, const struct run *run)
 			error = put_held(sink, run, &left, "Memory at the end, by call path");
 	}
 	if (!error && has_cache(run, &left))
-		put_note(&sink->out, "PyTorch keeps freed memory to use it again. What it holds at "
+		put_note(&sink->out, "PyTorch keeps freed memory to use it again. Its cache at "
 				     "the end is no leak.");
 	table_free(&peak);
 	table_free(&left);

@@ -99,8 +99,8 @@ static bool is_wrapper(const struct part *part)
 }
 
 /*
- * Takes the priority from the ranges and modules at the start of a path, and at the start of the
- * path that created a graph's node, if user code follows.
+ * Takes the priority from ranges and modules if user code follows. They are at the start of a path,
+ * and of the path that created a graph's node.
  */
 static void fold_wrappers(struct part *parts, size_t count)
 {
