@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows of the event timeline: where they are, how they are painted, and what is under the
- * mouse. Painting takes time in proportion to the pixels, not to the events: events narrower than a
- * pixel are skipped by binary search and painted as one column, the paler the less time they cover.
+ * mouse. Painting takes time in proportion to the pixels, not to the events. A binary search skips
+ * events narrower than a pixel. They are painted as one column, which is paler if they cover less
+ * time.
  */
 import { cpuColours, frameColour, idleColours } from './colours';
 import { type Events, type EventTrack, firstAfter, type Hit, type TrackKind } from './events';

@@ -306,8 +306,8 @@ function endsOf(tree: PathTree): Uint8Array {
 
 /*
  * Merges the ways from some nodes up to the root. Such a tree can have millions of nodes, so it is
- * built depth first: all ways with the same beginning are one run of the arrays, which is split by
- * the next name.
+ * built depth first. All ways with the same beginning are one run of the arrays. The next name
+ * splits it.
  */
 class WaysUp {
 	private readonly tree: PathTree;
