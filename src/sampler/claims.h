@@ -19,8 +19,8 @@ void claims_open(struct claims *claims, const char *data_dir);
 void claims_close(struct claims *claims);
 
 /*
- * Returns the descriptor of the claim, which the caller closes, -EADDRINUSE if another sampler has
- * the process, or another -errno: then nothing forbids to sample it.
+ * Returns the descriptor of the claim, which the caller closes, or -errno. The error is -EADDRINUSE
+ * if another sampler has the process. Any other error does not forbid sampling it.
  */
 int claims_take(struct claims *claims, pid_t pid);
 

@@ -65,8 +65,8 @@ static bool place(const struct pair_input *in, struct paired_stacks *out, uint32
 }
 
 /*
- * While the loop runs a frame, or calls from it, the frame's address is in a register or in the
- * stack from the loop's frame inwards. If it is not, the Python frames are of another moment.
+ * While the loop runs a frame, or calls from it, a register or the stack from the loop's frame
+ * inwards has the frame's address. If none has it, the Python frames are of another moment.
  */
 static bool mentions_innermost(const struct pair_input *in, uint32_t innermost_loop)
 {

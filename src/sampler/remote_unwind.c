@@ -379,8 +379,8 @@ static bool find_rbp(struct remote_walk *walk, uint64_t ip, uint64_t sp, enum xt
 }
 
 /*
- * If RBP is unknown at first, no frame so far has saved it, so it is still the register of the
- * innermost frame: the step can be repeated with its value.
+ * If RBP is unknown at first, no frame so far has saved it. So it is still the register of the
+ * innermost frame, and the step can be repeated with its value.
  */
 static int step(struct remote_walk *walk, uint64_t ip, uint64_t sp, enum xt_frame_kind kind)
 {
