@@ -123,8 +123,8 @@ int comparison_make(struct comparison *comparison, const struct run_set sets[SID
 void comparison_free(struct comparison *comparison);
 
 /*
- * The amount of work that the values of a row are of: "run", "iteration", or "instance" of an NVTX
- * range. key may be NULL if level is not LEVEL_TOTAL.
+ * Returns the amount of work that the values of a row refer to: "run", "iteration", or "instance".
+ * An instance is one of an NVTX range. key may be NULL if level is not LEVEL_TOTAL.
  */
 const char *comparison_basis(const struct comparison *comparison, enum level level,
 			     const char *key);

@@ -60,8 +60,8 @@ void change_points_prune(struct places *places, const double *values, size_t beg
 			 double floor);
 
 /*
- * A short part between two changes was chosen by both of its ends: the factor by which that raises
- * the p-value of the change at this index, beyond what step_measure() corrects.
+ * Returns the factor by which choosing both ends of a short part between two changes raises the
+ * p-value of the change at this index. This is in addition to the correction of step_measure().
  */
 double change_points_choices(const struct places *places, size_t index, size_t begin, size_t end);
 

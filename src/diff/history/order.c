@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Points that git knows keep their places among all points by time, but change places with each
- * other: so commits decide where they can, and times decide the rest.
+ * All points are sorted by time. Then the points that git knows are sorted by commit, but only
+ * among their own places. So commits decide where they can, and times decide the rest.
  */
 #include "diff/history/order.h"
 
