@@ -16,9 +16,10 @@
 pid_t subprocess_start(const char *command, const char *const *arguments, int output);
 
 /*
- * Runs another program, found as execvp() does, without a shell. arguments[0] is its name. stdin
- * comes from input, or is empty if input is -1. stdout goes to output, and stderr is discarded.
- * Returns the process id or -errno. The exit status is STATUS_NOT_FOUND if the program is missing.
+ * Runs another program, found as execvp() does, without a shell. arguments[0] is its name. The
+ * program reads stdin from input, or nothing if input is -1. Its stdout goes to output. Its stderr
+ * is discarded. Returns the process id or -errno. The exit status is STATUS_NOT_FOUND if the
+ * program is missing.
  */
 pid_t subprocess_start_program(const char *const *arguments, int input, int output);
 
