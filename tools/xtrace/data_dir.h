@@ -56,8 +56,8 @@ bool data_dir_is_empty(const char *path);
 bool data_dir_has_foreign_file(const char *path);
 
 /*
- * Locks info.json, so that only one of several recordings moves or removes the directory.
- * *claim_out is a descriptor to close, or -1 if there is no such file or the file system has no
+ * Locks info.json, so that only one of several recordings moves or removes the directory. Sets
+ * *claim_out to a descriptor to close. It is -1 if there is no such file or the file system has no
  * locks. Returns 0, or -EBUSY if another process has the lock.
  */
 int data_dir_claim(const char *path, int *claim_out);

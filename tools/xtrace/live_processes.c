@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process is recognised by the random id in its log: several names may lead to one log, and a
- * later process may use the name of an earlier one.
+ * A process is recognised by the random id in its log. Names are not enough: several may lead to
+ * one log, and a later process may use the name of an earlier one.
  */
 #include "live_processes.h"
 
