@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloaded: while the file XT_DISK_FAULT exists, writes to snapshots are slow if it is empty, and
- * fail as on a full disk if it is not.
+ * Preloaded. While the file XT_DISK_FAULT exists, writes to snapshots are slow or fail. They are
+ * slow if it is empty, and fail as on a full disk otherwise.
  */
 #include <dlfcn.h>
 #include <errno.h>
