@@ -89,7 +89,7 @@ static double mean_rank_ns(const struct collectives_report *report, size_t log_c
 	return count ? report->ranks_ns / (double)count : 0;
 }
 
-/* What to look at, if it is no path: the ranks that a slow link connects, or a collective. */
+/* Names the ranks that a slow link connects, or the collective that hangs. */
 static char *place_text(const struct run *run, const struct rank_verdict *verdict)
 {
 	const struct collectives_report *report = &run->collectives_report;

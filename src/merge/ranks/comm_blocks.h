@@ -30,8 +30,9 @@ struct comm_blocks {
 };
 
 /*
- * Finds the blocks of all communicators, whose arrivals must be known. absorbed_ns: by log of the
- * inputs and collective, the part of its wait that costs the rank nothing. Returns 0 or -ENOMEM.
+ * Finds the blocks of all communicators, whose arrivals must be known. absorbed_ns is indexed by
+ * log of the inputs and by collective: the part of a wait that costs the rank nothing. Returns 0
+ * or -ENOMEM.
  */
 int comm_blocks_find(struct comm_blocks *blocks, const struct communicators *communicators,
 		     float *const *absorbed_ns);

@@ -35,7 +35,7 @@ struct rank_verdict {
 	uint64_t cost_ns;
 	uint64_t place_ns;	 /* of this, due to the place of the node */
 	uint64_t launch_late_ns; /* of this, because the CPU does not launch in time */
-	bool is_of_launches;	 /* this is most, and at no single line */
+	bool is_of_launches;	 /* late launches cost most, but at no single line */
 	double share;		 /* of the time of the job, on average over its ranks */
 };
 

@@ -31,7 +31,7 @@ uint32_t wait_cause_frame(const struct paths *paths, uint32_t node);
 /* "load_batch (data.py:88)"; "" if there is no frame. Freed by the caller; NULL: out of memory. */
 char *wait_cause_where(const struct paths *paths, uint32_t node);
 
-/* "a kernel of this line takes longer": what it is that takes longer; "" if that is not known. */
+/* Says what takes longer: "a kernel of this line takes longer". Returns "" if it is not known. */
 const char *wait_cause_what(const struct paths *paths, uint32_t node);
 
 #endif

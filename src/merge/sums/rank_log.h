@@ -51,12 +51,12 @@ struct rank_collective {
 	 */
 	uint32_t times_end;
 	/*
-	 * From its launch to its start, in RANK_TIME_UNIT_LOG, or that of other work since the
-	 * previous one, if the device had run out of work before and this is less. UINT32_MAX:
-	 * unknown, or longer.
+	 * The lead: time from the launch to the start. It is the least of this collective and of
+	 * all work since the previous one that found the device idle. In units of
+	 * RANK_TIME_UNIT_LOG; UINT32_MAX: unknown, or longer.
 	 */
 	uint32_t lead_units;
-	/* How long the CPU waited for GPUs since the launch of the previous one, likewise. */
+	/* Time that the CPU waited for GPUs since the previous launch, in the same units. */
 	uint32_t cpu_wait_units;
 	uint32_t root;	    /* as in struct collective_call */
 	uint32_t node;	    /* its own call path in run->paths, without the root of --by */
@@ -95,10 +95,10 @@ struct rank_log {
 	bool lacks_beginning; /* the log may lack collectives before its first */
 	bool has_joined_call; /* some work lies in a call of NCCL that states its communicator */
 	uint64_t until_ns;    /* end of the log, on its clock */
-	int64_t end_ns;	      /* the same as the times of struct rank_collective */
-	uint64_t idle_ns;     /* from the first to the last collective, of all devices */
-	uint64_t busy_ns;     /* likewise; the rest of the time is unknown */
-	uint32_t last_node;   /* as rank_collective.node, of the last work; PATH_ROOT: none */
+	int64_t end_ns;	      /* the same time, but counted as in struct rank_collective */
+	/* Of all devices, from their first to their last collective. The rest is unknown. */
+	uint64_t idle_ns, busy_ns;
+	uint32_t last_node; /* as rank_collective.node, of the last work; PATH_ROOT: none */
 	struct rank_open_call *open_calls; /* after the last collective of their communicator */
 	size_t open_call_count, open_call_capacity;
 	struct rank_collector *collector; /* while reading */

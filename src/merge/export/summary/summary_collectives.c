@@ -106,29 +106,13 @@ static int put_rank_rows(struct sink *sink, const struct run *run)
 
 static int put_cause(struct output *out, const struct run *run, const struct wait_cause *cause)
 {
-	char time[TIME_BYTES], share[SHARE_BYTES], *path = NULL, *text, *clean;
-	char *where = wait_cause_where(&run->paths, cause->node);
+	char time[TIME_BYTES], share[SHARE_BYTES];
 	const char *figures[CAUSE_COLUMNS] = {time, share};
-	size_t length;
 
 	format_time(time, cause->cost_ns);
 	format_share(share, 100 * (double)cause->cost_ns / (double)run->collectives_report.cost_ns);
-	if (cause->node != PATH_ROOT)
-		path = paths_text(&run->paths, cause->node, &length);
-	if (!where || asprintf(&text, "%s: %s%s%s", run->labels[cause->log], where,
-			       where[0] ? ": " : "", path ? path : CAUSE_UNKNOWN) < 0)
-		text = NULL;
-	free(path);
-	free(where);
-	clean = text ? text_clean_copy(text) : NULL;
-	free(text);
-	if (!clean)
-		return -ENOMEM;
-	put_figures(out, cause_columns, CAUSE_COLUMNS, figures);
-	put_elided(out, clean, strlen(clean), put_room(out));
-	output_text(out, "\n", 1);
-	free(clean);
-	return 0;
+	return summary_put_rank_path(out, cause_columns, CAUSE_COLUMNS, figures, run, cause->log,
+				     cause->node);
 }
 
 static int put_causes(struct sink *sink, const struct run *run)

@@ -18,23 +18,18 @@ static const struct column columns[] = {
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-static int put_path(struct output *out, const struct run *run, uint32_t node)
+int summary_put_rank_path(struct output *out, const struct column *row_columns, size_t count,
+			  const char *const *figures, const struct run *run, size_t log,
+			  uint32_t node)
 {
-	const struct path_spread *spread = &run->collectives_report.spread.paths[node];
-	const uint64_t values_ns[COLUMNS] = {path_spread_mean_ns(spread), spread->min_ns,
-					     spread->max_ns};
-	char texts[COLUMNS][TIME_BYTES], *text, *clean;
-	const char *figures[COLUMNS];
+	char *where = wait_cause_where(&run->paths, node), *path = NULL, *text, *clean;
 	size_t length;
-	char *path = paths_text(&run->paths, node, &length);
-	char *where = wait_cause_where(&run->paths, node);
 
-	for (size_t c = 0; c < COLUMNS; c++) {
-		format_time(texts[c], values_ns[c]);
-		figures[c] = texts[c];
-	}
-	if (!path || !where ||
-	    asprintf(&text, "%s: %s: %s", run->labels[spread->max_log], where, path) < 0)
+	if (node != PATH_ROOT)
+		path = paths_text(&run->paths, node, &length);
+	if (!where || (!path && node != PATH_ROOT) ||
+	    asprintf(&text, "%s: %s%s%s", run->labels[log], where, where[0] ? ": " : "",
+		     path ? path : CAUSE_UNKNOWN) < 0)
 		text = NULL;
 	free(path);
 	free(where);
@@ -42,11 +37,26 @@ static int put_path(struct output *out, const struct run *run, uint32_t node)
 	free(text);
 	if (!clean)
 		return -ENOMEM;
-	put_figures(out, columns, COLUMNS, figures);
+	put_figures(out, row_columns, count, figures);
 	put_elided(out, clean, strlen(clean), put_room(out));
 	output_text(out, "\n", 1);
 	free(clean);
 	return 0;
+}
+
+static int put_path(struct output *out, const struct run *run, uint32_t node)
+{
+	const struct path_spread *spread = &run->collectives_report.spread.paths[node];
+	const uint64_t values_ns[COLUMNS] = {path_spread_mean_ns(spread), spread->min_ns,
+					     spread->max_ns};
+	char texts[COLUMNS][TIME_BYTES];
+	const char *figures[COLUMNS];
+
+	for (size_t c = 0; c < COLUMNS; c++) {
+		format_time(texts[c], values_ns[c]);
+		figures[c] = texts[c];
+	}
+	return summary_put_rank_path(out, columns, COLUMNS, figures, run, spread->max_log, node);
 }
 
 int summary_put_spread(struct sink *sink, const struct run *run)

@@ -8,6 +8,16 @@
 #include "merge/base/json.h"
 #include "merge/exporter.h"
 
+struct column;
+
+/*
+ * Writes a row of figures that ends with a process, a line of its code and a call path. log: index
+ * in the inputs. node: in run->paths; PATH_ROOT: no path takes longer. Returns 0 or -ENOMEM.
+ */
+int summary_put_rank_path(struct output *out, const struct column *columns, size_t count,
+			  const char *const *figures, const struct run *run, size_t log,
+			  uint32_t node);
+
 /* Returns 0 or -ENOMEM. */
 int summary_put_spread(struct sink *sink, const struct run *run);
 
