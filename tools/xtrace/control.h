@@ -11,9 +11,9 @@
 #include "processes.h"
 
 /*
- * Does what 'xtrace start [--duration]' does with these processes, and prints the same. target: how
- * the user names them in the next command. duration_ns 0: returns when they record. False if none
- * confirmed. Changes the order of the list.
+ * Starts recording in these processes, and prints the messages of 'xtrace start'. target is their
+ * name in commands that a message suggests. With duration_ns 0, returns when they record, else
+ * after that time. Returns false if no process confirmed. Changes the order of the list.
  */
 bool control_start(struct process_list *list, const char *target, uint64_t duration_ns);
 
