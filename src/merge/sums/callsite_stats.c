@@ -232,8 +232,6 @@ void callsites_add_call(struct callsites *callsites, struct launch *call, uint64
 		return;
 	call->callsite = s;
 	call->before = thread->blocker;
-	if (callsite->class == XT_API_GRAPH_LAUNCH)
-		call->took_ns = self_ns < UINT32_MAX ? (uint32_t)self_ns : UINT32_MAX;
 	note_order(callsites, s, thread, id);
 	note_thread(thread, callsite, s, self_ns);
 	callsite->count++;

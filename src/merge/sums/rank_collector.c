@@ -151,10 +151,26 @@ static void thin_cpu_waits(struct rank_collector *collector)
 	collector->cpu_wait_count = kept;
 }
 
+/* A wait from one time to another; is_launch as in struct cpu_wait. */
+static int add_wait(struct rank_collector *collector, uint64_t from_ns, uint64_t end_ns,
+		    bool is_launch)
+{
+	if (end_ns <= from_ns || (is_launch && end_ns - from_ns < QUEUE_FULL_NS))
+		return 0;
+	if (collector->cpu_wait_count == CPU_WAITS_MAX)
+		thin_cpu_waits(collector);
+	if (grow(&collector->cpu_waits, &collector->cpu_wait_capacity,
+		 collector->cpu_wait_count + 1, sizeof(*collector->cpu_waits)) < 0)
+		return -ENOMEM;
+	collector->cpu_waits[collector->cpu_wait_count++] =
+		(struct cpu_wait){end_ns, end_ns - from_ns, is_launch};
+	return 0;
+}
+
 int rank_log_add_call(struct reading *reading, const struct launch *call, uint64_t duration_ns)
 {
 	bool waits = threads_waits(&reading->threads, call->api);
-	bool is_launch = call->flags && !(call->flags & LAUNCH_MEMORY);
+	bool is_launch = call->flags && !(call->flags & (LAUNCH_MEMORY | LAUNCH_GRAPH));
 	struct rank_collector *collector;
 
 	if (!waits && (!is_launch || duration_ns < QUEUE_FULL_NS))
@@ -162,14 +178,26 @@ int rank_log_add_call(struct reading *reading, const struct launch *call, uint64
 	collector = collector_of(&reading->rank_log);
 	if (!collector)
 		return -ENOMEM;
-	if (collector->cpu_wait_count == CPU_WAITS_MAX)
-		thin_cpu_waits(collector);
-	if (grow(&collector->cpu_waits, &collector->cpu_wait_capacity,
-		 collector->cpu_wait_count + 1, sizeof(*collector->cpu_waits)) < 0)
-		return -ENOMEM;
-	collector->cpu_waits[collector->cpu_wait_count++] =
-		(struct cpu_wait){call->enter_ns + duration_ns, duration_ns, !waits};
-	return 0;
+	return add_wait(collector, call->enter_ns, call->enter_ns + duration_ns, !waits);
+}
+
+/*
+ * Adds the launch of a graph with its first work. Graphs with collectives can keep the CPU until
+ * they have run: once work has begun, the launch waits for the GPU.
+ */
+static int add_graph_launch(struct rank_collector *collector, struct device_collector *device,
+			    const struct stretch *stretch)
+{
+	uint64_t end_ns = stretch->enter_ns + stretch->took_ns, started_ns = stretch->start_ns;
+	int error;
+
+	if (!stretch->has_call || !stretch->took_ns || stretch->enter_ns <= device->last_graph_ns)
+		return 0;
+	device->last_graph_ns = stretch->enter_ns;
+	if (started_ns > end_ns)
+		started_ns = end_ns;
+	error = add_wait(collector, stretch->enter_ns, started_ns, true);
+	return error ? error : add_wait(collector, started_ns, end_ns, false);
 }
 
 static int compare_places(const void *a, const void *b)
@@ -447,7 +475,9 @@ int rank_log_add(struct reading *reading, const struct stretch *stretch)
 	device = &collector->devices[stretch->device];
 	if (stretch->end_ns > log->until_ns)
 		log->until_ns = stretch->end_ns;
-	error = add_gap(collector, device, stretch);
+	error = add_graph_launch(collector, device, stretch);
+	if (!error)
+		error = add_gap(collector, device, stretch);
 	if (error)
 		return error;
 	note_progress(device, stretch);

@@ -48,6 +48,7 @@ struct device_collector {
 	uint64_t collectives_until_ns; /* end of all collectives so far */
 	uint64_t idle_ns;	       /* of the gaps since the last collective */
 	uint64_t until_ns;	       /* end of all work so far */
+	uint64_t last_graph_ns;	       /* begin of the latest launch of a graph */
 	uint64_t busy_ns;	       /* time with work since the first collective began */
 	uint64_t starved_lead_ns; /* least lead of work after a gap, since the last collective */
 };
