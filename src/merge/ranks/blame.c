@@ -5,6 +5,7 @@
  */
 #include "merge/ranks/blame.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@
 #include "merge/exporter.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/comm_blocks.h"
+#include "merge/ranks/path_sums.h"
+#include "merge/sums/saturating.h"
 
 #define SUSPECTS_MAX 16	  /* ranks that came last in collectives of one block */
 #define SMALL_PART   0.02 /* parts of a cause below this are noise */
@@ -59,15 +62,12 @@ struct blame {
 	struct comm_blocks blocks;
 	/* Of the current block. */
 	const struct communicator *communicator;
-	uint64_t *all_ns;  /* by node, of all ranks */
-	bool *is_touched;  /* by node: it has time */
-	uint32_t *touched; /* these nodes */
-	size_t touched_count;
+	const struct comm_block *block;
+	struct path_sums sums;
 	double waited_ns; /* in collectives of other communicators, of all ranks */
 	struct suspect suspects[SUSPECTS_MAX];
 	size_t suspect_count;
 	size_t compared_count; /* members that are compared in the block */
-	size_t node_count;
 };
 
 static struct suspect *find_suspect(struct blame *blame, size_t member)
@@ -86,7 +86,7 @@ static int add_suspect(struct blame *blame, size_t member)
 	if (find_suspect(blame, member) || blame->suspect_count == SUSPECTS_MAX)
 		return 0;
 	if (!suspect->ns)
-		suspect->ns = calloc(blame->node_count, sizeof(*suspect->ns));
+		suspect->ns = calloc(blame->sums.node_count, sizeof(*suspect->ns));
 	if (!suspect->ns)
 		return -ENOMEM;
 	suspect->member = member;
@@ -111,21 +111,14 @@ static int find_suspects(struct blame *blame, const struct comm_block *block)
 	return error;
 }
 
-static void saturate(uint64_t *sum, uint64_t ns)
+static void add_path_time(struct blame *blame, struct suspect *suspect, uint32_t node, uint64_t ns,
+			  uint64_t beside_ns)
 {
-	*sum = *sum + ns < ns ? UINT64_MAX : *sum + ns;
-}
+	bool is_late = suspect && suspect->member == blame->block->late;
 
-static void add_path_time(struct blame *blame, struct suspect *suspect, uint32_t node, uint64_t ns)
-{
-	if (node >= blame->node_count)
-		return;
-	if (!blame->is_touched[node])
-		blame->touched[blame->touched_count++] = node;
-	blame->is_touched[node] = true;
-	saturate(&blame->all_ns[node], ns);
-	if (suspect)
-		saturate(&suspect->ns[node], ns);
+	path_sums_add(&blame->sums, node, ns, is_late ? 0 : beside_ns);
+	if (suspect && node < blame->sums.node_count)
+		saturating_add(&suspect->ns[node], ns);
 }
 
 /*
@@ -139,13 +132,13 @@ static int add_other(struct blame *blame, const struct rank_collective *item, st
 	double exposed_ns, ns, all_ns = (double)(item->end_ns - item->start_ns);
 
 	if (at.communicator == UINT32_MAX || at.number == UINT32_MAX) {
-		add_path_time(blame, suspect, item->node, all_ns > 0 ? (uint64_t)all_ns : 0);
+		add_path_time(blame, suspect, item->node, all_ns > 0 ? (uint64_t)all_ns : 0, 0);
 		return 0;
 	}
 	other = &blame->report->communicators.list[at.communicator];
 	ns = arrivals_wait_ns(other, at.member, at.number, &blame->report->clocks, &exposed_ns);
 	if (all_ns - ns >= 1)
-		add_path_time(blame, suspect, item->node, (uint64_t)(all_ns - ns));
+		add_path_time(blame, suspect, item->node, (uint64_t)(all_ns - ns), 0);
 	blame->waited_ns += ns;
 	if (!suspect || ns <= 0)
 		return 0;
@@ -161,11 +154,10 @@ static void add_path_times(struct blame *blame, const struct rank_log *log, size
 			   struct suspect *suspect)
 {
 	struct rank_times times = rank_times_before(log, index);
-	uint32_t node;
-	uint64_t ns;
+	struct rank_time time;
 
-	while (rank_times_next(&times, &node, &ns))
-		add_path_time(blame, suspect, node, ns);
+	while (rank_times_next(&times, &time))
+		add_path_time(blame, suspect, time.node, time.ns, time.beside_ns);
 }
 
 static struct place_in place_of(const struct blame *blame, const struct rank_log *log, size_t index)
@@ -213,7 +205,7 @@ static double more_than_others(const struct blame *blame, double own_ns, double 
 /* How much more time a suspect spent in a node. */
 static double excess_ns(const struct blame *blame, const struct suspect *suspect, uint32_t node)
 {
-	return more_than_others(blame, (double)suspect->ns[node], (double)blame->all_ns[node]);
+	return more_than_others(blame, (double)suspect->ns[node], (double)blame->sums.all_ns[node]);
 }
 
 static double excess_wait_ns(const struct blame *blame, const struct suspect *suspect)
@@ -280,16 +272,16 @@ static int find_shares(struct blame *blame, size_t late, double late_ns, size_t 
 	if (!suspect || late_ns <= 0)
 		return add_share(blame, first, log, PATH_ROOT, 1);
 	sum_ns = excess_wait_ns(blame, suspect);
-	for (size_t t = 0; t < blame->touched_count; t++) {
-		more_ns = excess_ns(blame, suspect, blame->touched[t]);
+	for (size_t t = 0; t < blame->sums.touched_count; t++) {
+		more_ns = excess_ns(blame, suspect, blame->sums.touched[t]);
 		sum_ns += more_ns > 0 ? more_ns : 0;
 	}
 	if (sum_ns > 0)
 		explained = sum_ns < late_ns ? sum_ns / late_ns : 1;
-	for (size_t t = 0; t < blame->touched_count && explained > 0 && !error; t++) {
-		more_ns = excess_ns(blame, suspect, blame->touched[t]);
+	for (size_t t = 0; t < blame->sums.touched_count && explained > 0 && !error; t++) {
+		more_ns = excess_ns(blame, suspect, blame->sums.touched[t]);
 		if (more_ns > SMALL_PART * sum_ns)
-			error = add_share(blame, first, log, blame->touched[t],
+			error = add_share(blame, first, log, blame->sums.touched[t],
 					  explained * more_ns / sum_ns);
 	}
 	more_ns = excess_wait_ns(blame, suspect);
@@ -391,14 +383,30 @@ static int charge_wait(struct blame *blame, uint32_t communicator, size_t number
 	return error;
 }
 
-/* Charges what a block cost the other ranks. */
-static int charge_cost(struct blame *blame, const struct comm_block *block)
+/* What waits beside other work cost the other ranks, on average. */
+static double hidden_cost_ns(struct blame *blame)
 {
-	double cost_ns = block->late_ns * (double)(blame->compared_count - 1);
+	const struct suspect *late = find_suspect(blame, blame->block->late);
+
+	if (!late || blame->block->hidden_ns <= 0)
+		return 0;
+	return fmin(blame->block->hidden_ns,
+		    path_sums_slowed_ns(&blame->sums, late->ns, blame->compared_count - 1));
+}
+
+/* Charges what a block cost the other ranks. */
+static int charge_cost(struct blame *blame)
+{
+	double late_ns = blame->block->late_ns;
 	size_t shares = blame->share_count;
-	int error = blame->compared_count > 1 && cost_ns >= 1
-			    ? charge(blame, block->late, block->late_ns, 0, cost_ns)
-			    : 0;
+	double cost_ns;
+	int error = 0;
+
+	if (blame->compared_count > 1 && late_ns > 0)
+		late_ns = fmin(late_ns + hidden_cost_ns(blame), blame->block->apart_ns);
+	cost_ns = late_ns * (double)(blame->compared_count - 1);
+	if (blame->compared_count > 1 && cost_ns >= 1)
+		error = charge(blame, blame->block->late, late_ns, 0, cost_ns);
 
 	blame->share_count = shares; /* nothing inherits them */
 	return error;
@@ -406,15 +414,10 @@ static int charge_cost(struct blame *blame, const struct comm_block *block)
 
 static void clear(struct blame *blame)
 {
-	for (size_t t = 0; t < blame->touched_count; t++) {
-		uint32_t node = blame->touched[t];
-
-		blame->all_ns[node] = 0;
-		blame->is_touched[node] = false;
+	for (size_t t = 0; t < blame->sums.touched_count; t++)
 		for (size_t s = 0; s < blame->suspect_count; s++)
-			blame->suspects[s].ns[node] = 0;
-	}
-	blame->touched_count = 0;
+			blame->suspects[s].ns[blame->sums.touched[t]] = 0;
+	path_sums_clear(&blame->sums);
 	blame->waited_ns = 0;
 }
 
@@ -422,6 +425,7 @@ static int blame_block(struct blame *blame, const struct comm_block *block)
 {
 	int error;
 
+	blame->block = block;
 	blame->communicator = &blame->report->communicators.list[block->communicator];
 	blame->compared_count = 0;
 	for (size_t m = 0; m < blame->communicator->member_count; m++)
@@ -435,7 +439,7 @@ static int blame_block(struct blame *blame, const struct comm_block *block)
 			error = charge_wait(blame, block->communicator, i);
 	}
 	if (!error && blame->suspect_count)
-		error = charge_cost(blame, block);
+		error = charge_cost(blame);
 	clear(blame);
 	return error;
 }
@@ -474,13 +478,10 @@ static int begin(struct blame *blame, const struct run *run)
 {
 	size_t communicators = blame->report->communicators.count;
 
-	blame->all_ns = calloc(blame->node_count, sizeof(*blame->all_ns));
-	blame->is_touched = calloc(blame->node_count, sizeof(*blame->is_touched));
-	blame->touched = calloc(blame->node_count, sizeof(*blame->touched));
 	blame->places = calloc(run->inputs->count + 1, sizeof(*blame->places));
 	blame->share_begins = calloc(communicators + 1, sizeof(*blame->share_begins));
 	blame->share_ends = calloc(communicators + 1, sizeof(*blame->share_ends));
-	if (!blame->all_ns || !blame->touched || !blame->is_touched || !blame->places ||
+	if (path_sums_init(&blame->sums, run->paths.node_count) < 0 || !blame->places ||
 	    !blame->share_begins || !blame->share_ends)
 		return -ENOMEM;
 	for (size_t c = 0; c < communicators; c++) {
@@ -515,18 +516,16 @@ static void end(struct blame *blame, const struct run *run)
 	free(blame->places);
 	free(blame->shares);
 	comm_blocks_free(&blame->blocks);
-	free(blame->touched);
-	free(blame->is_touched);
-	free(blame->all_ns);
+	path_sums_free(&blame->sums);
 }
 
 int blame_waits(struct collectives_report *report, const struct run *run)
 {
-	struct blame blame = {.report = report, .node_count = run->paths.node_count};
+	struct blame blame = {.report = report};
 	int error = begin(&blame, run);
 
 	if (!error)
-		error = comm_blocks_find(&blame.blocks, &report->communicators,
+		error = comm_blocks_find(&blame.blocks, &report->communicators, &report->clocks,
 					 report->absorbed_ns);
 	for (size_t b = 0; b < blame.blocks.count && !error; b++)
 		error = blame_block(&blame, &blame.blocks.list[b]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/ranks/comm_blocks.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "log/base/grow.h"
@@ -77,7 +78,7 @@ static double apart_ns(const struct comm_block *block, const struct communicator
 static void find_cost(struct comm_block *block, const struct communicator *communicator,
 		      float *const *absorbed_ns)
 {
-	double sum_ns = 0, least_ns = 0, most_ns = apart_ns(block, communicator);
+	double sum_ns = 0, least_ns = 0;
 	size_t count = 0;
 
 	for (size_t m = 0; m < communicator->member_count; m++) {
@@ -93,8 +94,41 @@ static void find_cost(struct comm_block *block, const struct communicator *commu
 	}
 	if (count > 1 && block->from)
 		block->late_ns = (sum_ns - least_ns) / (double)(count - 1) - least_ns;
-	if (block->late_ns > most_ns)
-		block->late_ns = most_ns;
+	block->apart_ns = apart_ns(block, communicator);
+	if (block->late_ns > block->apart_ns)
+		block->late_ns = block->apart_ns;
+}
+
+/*
+ * Finds how long the others waited beside other work. If the waits after all other work cost
+ * nothing, as launches decide the speed, these do not either.
+ */
+static void find_hidden(struct comm_block *block, const struct communicator *communicator,
+			const struct rank_clocks *clocks, float *const *absorbed_ns)
+{
+	double hidden_ns = 0, all_ns = 0, lost_ns = 0;
+	size_t count = 0;
+
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		const struct comm_member *member = &communicator->members[m];
+
+		if (m == block->late || !comm_block_compares(block, communicator, m))
+			continue;
+		count++;
+		for (size_t i = block->from; i < block->until; i++) {
+			const struct rank_collective *item = comm_item(member, i);
+			double exposed_ns;
+			double wait_ns = arrivals_wait_ns(communicator, m, i, clocks, &exposed_ns);
+
+			hidden_ns += wait_ns - exposed_ns;
+			all_ns += exposed_ns;
+			lost_ns += item ? exposed_ns - (double)absorbed_ns[member->log->log]
+									  [item - member->log->list]
+					: 0;
+		}
+	}
+	if (count && all_ns > 0 && lost_ns > 0)
+		block->hidden_ns = hidden_ns / (double)count * fmin(lost_ns / all_ns, 1);
 }
 
 static int compare_blocks(const void *a, const void *b)
@@ -109,7 +143,8 @@ static int compare_blocks(const void *a, const void *b)
 }
 
 static int add_block(struct comm_blocks *blocks, const struct communicator *communicator,
-		     const struct comm_block *block, float *const *absorbed_ns)
+		     const struct comm_block *block, const struct rank_clocks *clocks,
+		     float *const *absorbed_ns)
 {
 	struct comm_block *added;
 
@@ -119,11 +154,13 @@ static int add_block(struct comm_blocks *blocks, const struct communicator *comm
 	*added = *block;
 	added->end_ns = communicator->arrivals[block->until - 1].last_ns;
 	find_cost(added, communicator, absorbed_ns);
+	if (added->late_ns > 0)
+		find_hidden(added, communicator, clocks, absorbed_ns);
 	return 0;
 }
 
 int comm_blocks_find(struct comm_blocks *blocks, const struct communicators *communicators,
-		     float *const *absorbed_ns)
+		     const struct rank_clocks *clocks, float *const *absorbed_ns)
 {
 	for (uint32_t c = 0; c < communicators->count; c++) {
 		const struct communicator *communicator = &communicators->list[c];
@@ -133,7 +170,7 @@ int comm_blocks_find(struct comm_blocks *blocks, const struct communicators *com
 			if (i + 1 < communicator->instance_count && !holds_up(communicator, i))
 				continue;
 			block.until = i + 1;
-			if (add_block(blocks, communicator, &block, absorbed_ns) < 0)
+			if (add_block(blocks, communicator, &block, clocks, absorbed_ns) < 0)
 				return -ENOMEM;
 			block.from = i + 1;
 		}

@@ -13,7 +13,9 @@ struct comm_block {
 	size_t from, until; /* numbers; the last one held up most ranks */
 	double end_ns;	    /* the last arrival at the last one */
 	size_t late;	    /* the member that the others waited for */
-	double late_ns;	    /* what it cost them, on average */
+	double late_ns;	    /* what it cost them, on average, while nothing else ran on their GPU */
+	double hidden_ns;   /* the most that waits beside other work can have cost them */
+	double apart_ns;    /* how far apart the ranks came */
 };
 
 /*
@@ -35,7 +37,7 @@ struct comm_blocks {
  * or -ENOMEM.
  */
 int comm_blocks_find(struct comm_blocks *blocks, const struct communicators *communicators,
-		     float *const *absorbed_ns);
+		     const struct rank_clocks *clocks, float *const *absorbed_ns);
 void comm_blocks_free(struct comm_blocks *blocks);
 
 #endif

@@ -17,6 +17,7 @@ struct rank_entry {
 	uint64_t enter_ns, start_ns; /* the order of launches */
 	uint64_t end_ns;
 	bool is_kernel, is_gap;
+	bool is_beside; /* collectives ran during at least half of it */
 	uint32_t place; /* index in the aggregate */
 	uint32_t units;
 };
@@ -207,6 +208,11 @@ static int compare_places(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
+static uint32_t add_units(uint32_t units, uint32_t more)
+{
+	return more < UINT32_MAX - units ? units + more : UINT32_MAX;
+}
+
 size_t rank_sum_places(struct place_time *times, size_t count)
 {
 	size_t kept = 0;
@@ -215,12 +221,13 @@ size_t rank_sum_places(struct place_time *times, size_t count)
 		qsort(times, count, sizeof(*times), compare_places);
 	for (size_t t = 0; t < count; t++) {
 		struct place_time *last = kept ? &times[kept - 1] : NULL;
-		uint64_t units = (last ? (uint64_t)last->units : 0) + times[t].units;
 
-		if (last && last->place == times[t].place)
-			last->units = units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
-		else
+		if (last && last->place == times[t].place) {
+			last->units = add_units(last->units, times[t].units);
+			last->beside_units = add_units(last->beside_units, times[t].beside_units);
+		} else {
 			times[kept++] = times[t];
+		}
 	}
 	return kept;
 }
@@ -251,8 +258,8 @@ static int take_entries(struct rank_log *log, struct device_collector *device,
 		const struct rank_entry *entry = &device->pending[e];
 
 		if (is_taken(entry, launch))
-			collector->taken[first + taken++] =
-				(struct place_time){entry->place, entry->units};
+			collector->taken[first + taken++] = (struct place_time){
+				entry->place, entry->units, entry->is_beside ? entry->units : 0};
 		else
 			device->pending[kept++] = *entry;
 	}
@@ -330,6 +337,20 @@ static bool has_later(const struct device_collector *device, const struct rank_e
 	return false;
 }
 
+/* Marks the kernels that run when a collective begins. */
+static void mark_beside(struct device_collector *device, const struct stretch *collective)
+{
+	for (size_t e = 0; e < device->pending_count; e++) {
+		struct rank_entry *entry = &device->pending[e];
+		uint64_t until_ns =
+			entry->end_ns < collective->end_ns ? entry->end_ns : collective->end_ns;
+
+		if (entry->is_kernel && until_ns > collective->start_ns)
+			entry->is_beside |= 2 * (until_ns - collective->start_ns) >=
+					    entry->end_ns - entry->start_ns;
+	}
+}
+
 static void note_running(struct device_collector *device, size_t index,
 			 const struct stretch *stretch)
 {
@@ -400,6 +421,7 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 	collective->member = member;
 	collective->is_overlapped = has_later(device, &launch);
 	collector->places[log->count] = stretch->place;
+	mark_beside(device, stretch);
 	if (take_entries(log, device, &launch) < 0)
 		return -ENOMEM;
 	collective->times_end = (uint32_t)collector->taken_count;
@@ -410,13 +432,15 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 
 /*
  * Notes for the collectives that run which kernels run beside them, and whether they were launched
- * later. Copies may be of the next input, and hide nothing.
+ * later. Copies may be of the next input, and hide nothing. Returns the longest time that the
+ * kernel ran beside one.
  */
-static void note_overlap(struct rank_log *log, struct device_collector *device,
-			 const struct stretch *stretch)
+static uint64_t note_overlap(struct rank_log *log, struct device_collector *device,
+			     const struct stretch *stretch)
 {
 	uint64_t from_ns = stretch->start_ns > device->kernels_until_ns ? stretch->start_ns
 									: device->kernels_until_ns;
+	uint64_t longest_ns = 0;
 	size_t kept = 0;
 
 	for (size_t o = 0; o < device->open_count; o++) {
@@ -427,6 +451,8 @@ static void note_overlap(struct rank_log *log, struct device_collector *device,
 
 		if (running->end_ns <= stretch->start_ns)
 			continue;
+		if (until_ns - stretch->start_ns > longest_ns)
+			longest_ns = until_ns - stretch->start_ns;
 		/* In a graph, all work has the same launch. */
 		if (stretch->has_call && stretch->enter_ns >= running->enter_ns)
 			collective->is_overlapped = true;
@@ -439,6 +465,7 @@ static void note_overlap(struct rank_log *log, struct device_collector *device,
 	device->open_count = kept;
 	if (stretch->end_ns > device->kernels_until_ns)
 		device->kernels_until_ns = stretch->end_ns;
+	return longest_ns;
 }
 
 /*
@@ -484,7 +511,8 @@ int rank_log_add(struct reading *reading, const struct stretch *stretch)
 	if (stretch->is_collective)
 		return add_collective(reading, device, stretch);
 	if (stretch->is_kernel)
-		note_overlap(log, device, stretch);
+		entry.is_beside = 2 * note_overlap(log, device, stretch) >=
+				  stretch->end_ns - stretch->start_ns;
 	return add_entry(device, &entry, stretch->end_ns - stretch->start_ns);
 }
 

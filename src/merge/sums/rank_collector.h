@@ -18,8 +18,9 @@ struct model;
 
 /* Time of a place before a collective. */
 struct place_time {
-	uint32_t place; /* index in the aggregate, at last the node of its path */
-	uint32_t units; /* of RANK_TIME_UNIT_LOG */
+	uint32_t place;	       /* index in the aggregate, at last the node of its path */
+	uint32_t units;	       /* of RANK_TIME_UNIT_LOG */
+	uint32_t beside_units; /* the part in kernels that mostly ran beside collectives */
 };
 
 /* A call in which the CPU waited for a GPU. */

@@ -29,12 +29,14 @@ static int encode(struct rank_log *log, struct rank_collective *collective, size
 		times[t].place = nodes[times[t].place];
 	count = rank_sum_places(times, count);
 	if (grow(&log->times, &log->times_capacity,
-		 log->times_bytes + 2 * XT_VARINT_BYTES_MAX * count + 1, 1) < 0)
+		 log->times_bytes + 3 * XT_VARINT_BYTES_MAX * count + 1, 1) < 0)
 		return -ENOMEM;
 	at = log->times + log->times_bytes;
 	for (size_t t = 0; t < count; t++) {
 		at = xt_uvar_put(at, times[t].place - node);
-		at = xt_uvar_put(at, times[t].units);
+		at = xt_uvar_put(at, (uint64_t)times[t].units << 1 | (times[t].beside_units > 0));
+		if (times[t].beside_units)
+			at = xt_uvar_put(at, times[t].beside_units);
 		node = times[t].place;
 	}
 	log->times_bytes = (size_t)(at - log->times);
@@ -277,18 +279,20 @@ struct rank_times rank_times_before(const struct rank_log *log, size_t collectiv
 				   .end = log->times + log->list[collective].times_end};
 }
 
-bool rank_times_next(struct rank_times *times, uint32_t *node_out, uint64_t *ns_out)
+bool rank_times_next(struct rank_times *times, struct rank_time *time_out)
 {
-	uint64_t more, units;
+	uint64_t more, units, beside_units = 0;
 
 	if (times->at >= times->end)
 		return false;
 	times->at = xt_uvar_get(times->at, times->end, &more);
 	times->at = times->at ? xt_uvar_get(times->at, times->end, &units) : NULL;
+	if (times->at && units & 1)
+		times->at = xt_uvar_get(times->at, times->end, &beside_units);
 	if (!times->at)
 		return false;
 	times->node += (uint32_t)more;
-	*node_out = times->node;
-	*ns_out = units << RANK_TIME_UNIT_LOG;
+	*time_out = (struct rank_time){times->node, units >> 1 << RANK_TIME_UNIT_LOG,
+				       beside_units << RANK_TIME_UNIT_LOG};
 	return true;
 }

@@ -126,8 +126,14 @@ struct rank_times {
 /* Returns the entries before a collective. */
 struct rank_times rank_times_before(const struct rank_log *log, size_t collective);
 
-/* Returns false after the last entry. node: in run->paths, without the root of --by. */
-bool rank_times_next(struct rank_times *times, uint32_t *node_out, uint64_t *ns_out);
+struct rank_time {
+	uint32_t node; /* in run->paths, without the root of --by */
+	uint64_t ns;
+	uint64_t beside_ns; /* the part in kernels that mostly ran beside collectives */
+};
+
+/* Returns false after the last entry. */
+bool rank_times_next(struct rank_times *times, struct rank_time *time_out);
 
 /* Returns the path of a collective, with the root of --by. Only if weights of paths are wanted. */
 static inline uint32_t rank_log_own_path(const struct rank_log *log, size_t collective)

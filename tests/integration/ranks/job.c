@@ -15,6 +15,8 @@ static const struct scenario {
 	enum layout last_layout; /* of those that seeds choose from */
 	bool is_launch_bound;	 /* the CPU needs longer than the GPU */
 	bool is_at_start;	 /* the fault comes before the first step */
+	bool is_contended;	 /* kernels are slower beside a collective that waits */
+	bool has_blocking_graphs;
 } scenarios[] = {
 	{"none", FAULT_NONE, .last_layout = LAYOUT_TENSOR},
 	{"slow_loader", FAULT_LOADER, .last_layout = LAYOUT_TENSOR},
@@ -36,6 +38,11 @@ static const struct scenario {
 	{"slow_cpu", FAULT_CPU, .last_layout = LAYOUT_TENSOR, .is_launch_bound = true},
 	{"hang_at_start", FAULT_HANG, .last_layout = LAYOUT_TENSOR, .is_at_start = true},
 	{"launch_bound", FAULT_NONE, .last_layout = LAYOUT_TENSOR, .is_launch_bound = true},
+	{"contended", FAULT_NONE, .last_layout = LAYOUT_TENSOR, .is_contended = true},
+	{"contended_loader", FAULT_LOADER, .last_layout = LAYOUT_TENSOR, .is_contended = true},
+	{"contended_kernel", FAULT_KERNEL, .last_layout = LAYOUT_TENSOR, .is_contended = true},
+	{"blocking_graphs", FAULT_LOADER, .has_graphs = true, .has_blocking_graphs = true,
+	 .last_layout = LAYOUT_FSDP},
 };
 #define SCENARIO_COUNT (sizeof(scenarios) / sizeof(scenarios[0]))
 
@@ -386,6 +393,7 @@ int job_make(struct job *job, const char *name, uint64_t seed, const struct job_
 	job->fault = scenarios[s].fault;
 	job->has_payloads = !scenarios[s].has_no_payloads;
 	job->has_graphs = scenarios[s].has_graphs;
+	job->has_blocking_graphs = scenarios[s].has_blocking_graphs;
 	job->has_python = choose(job, 0, 2) > 0;
 	job->rank_count = limits->ranks ? limits->ranks : choose(job, 2, 8);
 	job->layout = (enum layout)choose(job, 0, scenarios[s].last_layout);
@@ -409,6 +417,7 @@ int job_make(struct job *job, const char *name, uint64_t seed, const struct job_
 		return error;
 	make_ops(job);
 	make_fault(job);
+	job->wait_factor = scenarios[s].is_contended ? uniform(&job->random, 1.2, 1.8) : 1;
 	if (scenarios[s].is_at_start) {
 		job->fault_op = INIT_OP;
 		job->fault_step = INIT_STEP;

@@ -116,14 +116,16 @@ struct job {
 	const char *scenario;
 	uint64_t seed, random;
 	enum layout layout;
-	bool has_python;       /* else native stacks only */
-	bool has_payloads;     /* NVTX ranges of NCCL */
-	bool has_graphs;       /* steps are graph replays */
-	uint32_t kernel_parts; /* launches of each kernel */
+	bool has_python;	  /* else native stacks only */
+	bool has_payloads;	  /* NVTX ranges of NCCL */
+	bool has_graphs;	  /* steps are graph replays */
+	bool has_blocking_graphs; /* their launches return when they have run */
+	uint32_t kernel_parts;	  /* launches of each kernel */
 	uint32_t rank_count, host_count, first_host, step_count, layer_count;
 	uint64_t step_ns;     /* compute of a step, without faults */
 	uint64_t launch_ns;   /* of the CPU, for half of an operation */
 	double launch_jitter; /* each launch differs by up to this part */
+	double wait_factor;   /* time of kernels beside a collective that waits for a rank */
 	struct host hosts[HOSTS_MAX];
 	struct communicator *communicators;
 	uint32_t communicator_count;

@@ -22,7 +22,7 @@ from concurrent import futures
 import truth
 
 BLAME = ("none", "slow_loader", "slow_kernel", "gc_pause", "slow_link", "moving", "slow_cpu",
-         "launch_bound")
+         "launch_bound", "contended", "contended_loader", "contended_kernel", "blocking_graphs")
 BAD_INPUT = ("mismatch_operation", "mismatch_bytes", "hang", "hang_at_start", "missing", "duplicated",
              "damaged", "two_jobs", "late_start", "no_payload", "graphs")
 CLOCKS_WITHIN = 0.99       # share of the clocks that are within their stated error
@@ -184,8 +184,11 @@ def check_share(result):
     content, job = result.content, result.job.content
     expected = 1 - job["end_without_fault_ns"] / job["end_ns"]
     absolute = SHARE_ABSOLUTE.get(job["scenario"], SHARE_ABSOLUTE_ELSE)
-    result.differences.check(abs(content["verdict"]["share"] - expected) <=
-                             absolute + SHARE_RELATIVE * expected,
+    difference = content["verdict"]["share"] - expected
+    limit = absolute + SHARE_RELATIVE * expected
+    # A slow kernel may be in the path that waits make slower in the other ranks.
+    low = expected / 2 if job["scenario"] == "contended_kernel" else limit
+    result.differences.check(-low <= difference <= limit,
                              f"share: is {content['verdict']['share']:.3f}, not {expected:.3f}")
 
 

@@ -115,6 +115,11 @@ static void run_communicator(struct run *run, struct communicator *c, uint32_t s
 		};
 		last_ns = later(last_ns, run->arrivals[i].start_ns);
 	}
+	for (uint32_t i = 0; i < c->count && last_ns != NEVER; i++) {
+		struct rank_state *rank = &run->ranks[c->first + i * c->stride];
+
+		rank->waits_until_ns = later(rank->waits_until_ns, last_ns);
+	}
 	for (uint32_t i = 0; i < c->count; i++) {
 		struct arrival *arrival = &run->arrivals[i];
 		uint32_t r = c->first + i * c->stride;
@@ -154,12 +159,27 @@ static void run_collective(struct run *run, uint32_t step, uint32_t o)
 		run_communicator(run, &job->communicators[c], step, o);
 }
 
+/* Ends the launch of a graph that keeps the CPU until it has run. */
+static void end_graph_launch(struct run *run, uint32_t r)
+{
+	struct rank_state *rank = &run->ranks[r];
+
+	if (!rank->graph_correlation || rank->free_ns[COMPUTE] == NEVER)
+		return;
+	rank->cpu_ns = later(rank->cpu_ns, rank->free_ns[COMPUTE]);
+	rank_log_call(&run->logs[r], RANK_GRAPH_LAUNCH, PLACE_LOSS, rank->graph_correlation,
+		      rank->graph_ns, rank->cpu_ns);
+	rank->graph_correlation = 0;
+}
+
 /* The CPU waits for the compute stream. If that never ends, the call has no row. */
 static void wait_for_gpu(struct run *run, uint32_t r, enum place place)
 {
 	struct rank_state *rank = &run->ranks[r];
-	uint64_t enter_ns = rank->cpu_ns;
+	uint64_t enter_ns;
 
+	end_graph_launch(run, r);
+	enter_ns = rank->cpu_ns;
 	rank->is_stopped |= rank->free_ns[COMPUTE] == NEVER;
 	if (rank->is_stopped)
 		return;
@@ -167,6 +187,18 @@ static void wait_for_gpu(struct run *run, uint32_t r, enum place place)
 	rank_log_call(&run->logs[r], RANK_WAIT, place, ++rank->correlation, enter_ns, rank->cpu_ns);
 	rank->cpu_ns += varied(rank, 5000, 0.3);
 	rank->graph_ns = 0;
+}
+
+/* The time of a kernel. A collective that waits takes a part of the GPU until the last rank comes. */
+static uint64_t kernel_ns(const struct run *run, const struct rank_state *rank, uint64_t mean_ns)
+{
+	uint64_t start_ns = rank->launch.start_ns;
+	double factor = run->job->wait_factor, ns = (double)mean_ns, slow_ns;
+
+	if (start_ns == NEVER || start_ns >= rank->waits_until_ns)
+		return mean_ns;
+	slow_ns = (double)(rank->waits_until_ns - start_ns);
+	return (uint64_t)(ns * factor <= slow_ns ? ns * factor : slow_ns + ns - slow_ns / factor);
 }
 
 static void run_op(struct run *run, uint32_t r, uint32_t step, uint32_t o)
@@ -186,7 +218,8 @@ static void run_op(struct run *run, uint32_t r, uint32_t step, uint32_t o)
 			launch_op(run, r, step, o);
 			finish(run, r,
 			       after(rank->launch.start_ns,
-				     jittered(rank, (op->mean_ns + extra_ns) / parts)));
+				     kernel_ns(run, rank,
+					       jittered(rank, (op->mean_ns + extra_ns) / parts))));
 		}
 		break;
 	case OP_JOIN:
@@ -208,8 +241,12 @@ static void launch_graph(struct run *run, uint32_t r)
 
 	rank->graph_ns = rank->cpu_ns += varied(rank, run->job->launch_ns, run->job->launch_jitter);
 	rank->cpu_ns += varied(rank, 5 * run->job->launch_ns, run->job->launch_jitter);
-	rank_log_call(&run->logs[r], RANK_GRAPH_LAUNCH, PLACE_LOSS, ++rank->correlation,
+	rank->graph_correlation = ++rank->correlation;
+	if (run->job->has_blocking_graphs)
+		return;
+	rank_log_call(&run->logs[r], RANK_GRAPH_LAUNCH, PLACE_LOSS, rank->graph_correlation,
 		      rank->graph_ns, rank->cpu_ns);
+	rank->graph_correlation = 0;
 }
 
 static void run_step(struct run *run, uint32_t step)
@@ -230,6 +267,8 @@ static void run_step(struct run *run, uint32_t step)
 				launch_graph(run, r);
 		}
 	}
+	for (uint32_t r = 0; r < job->rank_count; r++)
+		end_graph_launch(run, r);
 }
 
 /* The launches that a stream capture sees: their work does not run. */

@@ -22,6 +22,8 @@ struct rank_state {
 	uint64_t cpu_ns;
 	uint64_t free_ns[STREAM_COUNT]; /* end of the last work of each stream */
 	uint64_t graph_ns;		/* call that launched the graph of this step; 0: none */
+	uint64_t graph_correlation;	/* of this call, if it has not returned; 0: none */
+	uint64_t waits_until_ns;	/* the last rank came to the collectives so far */
 	bool is_stopped;		/* launches nothing any more */
 	struct launch launch;		/* of the current operation */
 	bool has_launched;

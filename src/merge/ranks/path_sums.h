@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Time by call path of the ranks in a block, and how much slower collectives made it.
+ *
+ * A collective that waits keeps a part of the GPU busy. Kernels beside it take longer, up to half
+ * as long again with large matrix products. So a rank that waits beside its own work loses time,
+ * too, although it never seems to wait. The late rank has the same kernels without a wait.
+ */
+#ifndef XT_MERGE_PATH_SUMS_H
+#define XT_MERGE_PATH_SUMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct path_sums {
+	uint64_t *all_ns; /* by node, of all ranks */
+	uint64_t *
+		beside_ns; /* by node: of kernels beside collectives, of ranks other than the late */
+	bool *is_touched;  /* by node: it has time */
+	uint32_t *touched; /* these nodes */
+	size_t touched_count;
+	size_t node_count;
+};
+
+/* Returns 0 or -ENOMEM; free it in both cases. */
+int path_sums_init(struct path_sums *sums, size_t node_count);
+void path_sums_free(struct path_sums *sums);
+
+/* Nodes that do not exist are left out. */
+void path_sums_add(struct path_sums *sums, uint32_t node, uint64_t ns, uint64_t beside_ns);
+void path_sums_clear(struct path_sums *sums);
+
+/*
+ * Returns how much longer the others needed for kernels that ran beside collectives, on average.
+ * late_ns: by node, of the late rank. others: how many other ranks there are, at least 1.
+ */
+double path_sums_slowed_ns(const struct path_sums *sums, const uint64_t *late_ns, size_t others);
+
+#endif
