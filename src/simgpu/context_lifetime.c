@@ -29,7 +29,8 @@ static CUresult context_make(int device, unsigned int flags, bool is_primary, CU
 	pthread_mutex_init(&context->lock, NULL);
 	sim_stream_init(&context->legacy, context, 0, 0);
 	context->legacy.is_legacy = true;
-	context->legacy.id = SIM_LEGACY_STREAM_ID;
+	if (context->id == 1)
+		context->legacy.id = SIM_LEGACY_STREAM_ID;
 	sim_resource_notify(XT_CUPTI_RESOURCE_CONTEXT_CREATED, context, NULL, NULL);
 	*out = context;
 	return CUDA_SUCCESS;

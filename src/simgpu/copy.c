@@ -54,10 +54,11 @@ static struct sim_memory_run run_of(const struct sim_transfer *transfer, struct 
 	};
 
 	if (transfer->copy_kind == XT_CUPTI_COPY_PTOP) {
-		sim_context_ids(transfer->source_context, &run.source_context_id,
-				&run.source_device_id);
-		sim_context_ids(transfer->destination_context, &run.destination_context_id,
-				&run.destination_device_id);
+		run.source = sim_peer_place(transfer->source_context, place);
+		run.destination = sim_peer_place(transfer->destination_context, place);
+		run.place = run.source;
+		run.is_staged = !sim_peer_is_direct(transfer->source_context,
+						    transfer->destination_context);
 	}
 	run.destination_kind = sim_memory_kind(transfer->destination);
 	if (transfer->source)
@@ -121,10 +122,24 @@ static CUresult transfer_start(CUstream handle, const struct sim_transfer *trans
 	return CUDA_SUCCESS;
 }
 
+/* Memory of two devices is known by its addresses. */
+static void find_devices(struct sim_transfer *transfer)
+{
+	CUcontext source = sim_memory_context(transfer->source);
+	CUcontext destination = sim_memory_context(transfer->destination);
+
+	if (!sim_context_is_valid(source) || !sim_context_is_valid(destination) ||
+	    source->device == destination->device)
+		return;
+	transfer->copy_kind = XT_CUPTI_COPY_PTOP;
+	transfer->source_context = source;
+	transfer->destination_context = destination;
+}
+
 static CUresult copy(void *destination, const void *source, size_t bytes, uint8_t copy_kind,
 		     bool is_async, CUstream stream)
 {
-	const struct sim_transfer transfer = {
+	struct sim_transfer transfer = {
 		.destination = destination,
 		.source = source,
 		.bytes = bytes,
@@ -134,6 +149,8 @@ static CUresult copy(void *destination, const void *source, size_t bytes, uint8_
 
 	if (bytes && !source)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (copy_kind == XT_CUPTI_COPY_DTOD)
+		find_devices(&transfer);
 	return transfer_start(stream, &transfer);
 }
 

@@ -29,6 +29,8 @@ static const struct {
 	ERROR(CUDA_ERROR_NOT_READY, "not finished yet"),
 	ERROR(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "the launch needs too many resources"),
 	ERROR(CUDA_ERROR_LAUNCH_TIMEOUT, "a kernel did not end in time"),
+	ERROR(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "the context has access already"),
+	ERROR(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "the context has no access"),
 	ERROR(CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE, "the primary context is in use"),
 	ERROR(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the context has been destroyed"),
 	ERROR(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "host memory is registered already"),

@@ -96,6 +96,13 @@ static bool look_up(uintptr_t address, struct allocation *out)
 	return is_found;
 }
 
+CUcontext sim_memory_context(const void *address)
+{
+	struct allocation allocation;
+
+	return look_up((uintptr_t)address, &allocation) ? allocation.context : NULL;
+}
+
 uint8_t sim_memory_kind(const void *address)
 {
 	struct allocation allocation;

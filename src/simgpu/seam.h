@@ -23,7 +23,7 @@
 #define SIM_SEAM_VERSION     2
 #define SIM_DRIVER_CBIDS     1024
 #define SIM_RESOURCE_CBIDS   32
-#define SIM_LEGACY_STREAM_ID 7 /* CUPTI's number of the default stream of every context */
+#define SIM_LEGACY_STREAM_ID 7 /* CUPTI's number of the default stream of the first context */
 
 /* An entry point of the driver API. */
 struct sim_api {
@@ -91,14 +91,13 @@ struct sim_memory_run {
 	uint64_t graph_node_id;
 	uint32_t graph_id;
 	bool is_async;
-	uint8_t copy_kind;	   /* enum xt_cupti_copy_kind */
-	uint8_t source_kind;	   /* enum xt_cupti_memory_kind */
-	uint8_t destination_kind;  /* enum xt_cupti_memory_kind; of a memset: its target */
-	uint32_t value;		   /* of a memset */
-	uint32_t source_device_id; /* this and the next three: only for copies between devices */
-	uint32_t source_context_id;
-	uint32_t destination_device_id;
-	uint32_t destination_context_id;
+	uint8_t copy_kind;	  /* enum xt_cupti_copy_kind */
+	uint8_t source_kind;	  /* enum xt_cupti_memory_kind */
+	uint8_t destination_kind; /* enum xt_cupti_memory_kind; of a memset: its target */
+	uint32_t value;		  /* of a memset */
+	/* Only of copies between devices: */
+	struct sim_place source, destination;
+	bool is_staged; /* through the host: a copy on each device */
 };
 
 /* An allocation or a release of memory. */

@@ -79,7 +79,9 @@ struct CUctx_st {
 	_Atomic uint32_t host_pending_count; /* pending host functions */
 	_Atomic int32_t deferred_count;	     /* see ranks.h */
 	_Atomic int32_t blocking_deferred_count;
-	uint64_t blocking_blocked_pass; /* under the lock of deferred.c */
+	uint64_t blocking_blocked_pass;	 /* under the lock of deferred.c */
+	_Atomic uint32_t peers;		 /* bit by device: its memory can be used */
+	_Atomic uint32_t copy_stream_id; /* of the driver's copies between devices; 0: not used */
 	CUcontext next_dead;
 };
 
@@ -272,6 +274,13 @@ void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place p
 
 /* memory.c: the kind of memory at an address, as enum xt_cupti_memory_kind. */
 uint8_t sim_memory_kind(const void *address);
+/* The context in which memory was allocated, NULL if it is not known. */
+CUcontext sim_memory_context(const void *address);
+
+/* peer.c: whether a copy between the devices of two contexts needs no detour through the host. */
+bool sim_peer_is_direct(CUcontext source, CUcontext destination);
+/* Where a context takes part in a copy on a stream: the stream itself, or one of the driver's. */
+struct sim_place sim_peer_place(CUcontext context, struct sim_place stream);
 
 /* hostfunc.c */
 CUresult sim_host_enqueue(CUstream stream, CUhostFn function, void *user_data, uint64_t when_ns);

@@ -371,8 +371,8 @@ static void write_copy(struct ending *ending, const struct entry *entry)
 		   run->correlation_id, run->place, run->span, run->graph_node_id);
 	fprintf(ending->file, "%" PRIu64 " %u %u %u %d %" PRIu32 " %" PRIu32 "\n", run->bytes,
 		run->copy_kind, run->source_kind, run->destination_kind, run->is_async,
-		is_between_devices ? run->source_device_id + 1 : 0,
-		is_between_devices ? run->destination_device_id + 1 : 0);
+		is_between_devices ? run->source.device_id + 1 : 0,
+		is_between_devices ? run->destination.device_id + 1 : 0);
 }
 
 static void write_set(struct ending *ending, const struct entry *entry)

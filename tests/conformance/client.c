@@ -25,6 +25,8 @@ static struct kernel_note kernels[NOTES_MAX];
 static size_t kernel_count;
 static struct cupti_activity_memcpy memcpys[1024];
 static size_t memcpy_count;
+static struct cupti_activity_memcpy_peer peer_copies[1024];
+static size_t peer_copy_count;
 static struct cupti_activity_memset memsets[1024];
 static size_t memset_count;
 static struct cupti_activity_memory memories[1024];
@@ -135,6 +137,11 @@ static void note_record(const struct cupti_activity *record)
 	case XT_CUPTI_ACTIVITY_MEMCPY:
 		if (memcpy_count < 1024)
 			memcpys[memcpy_count++] = *(const struct cupti_activity_memcpy *)record;
+		return;
+	case XT_CUPTI_ACTIVITY_MEMCPY2:
+		if (peer_copy_count < 1024)
+			peer_copies[peer_copy_count++] =
+				*(const struct cupti_activity_memcpy_peer *)record;
 		return;
 	case XT_CUPTI_ACTIVITY_MEMSET:
 		if (memset_count < 1024)
@@ -247,7 +254,8 @@ void client_clear(void)
 {
 	client_settle();
 	pthread_mutex_lock(&lock);
-	note_count = kernel_count = memcpy_count = memset_count = memory_count = 0;
+	note_count = kernel_count = memcpy_count = peer_copy_count = memset_count = memory_count =
+		0;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -256,7 +264,7 @@ static size_t record_count(void)
 	size_t count;
 
 	pthread_mutex_lock(&lock);
-	count = kernel_count + memcpy_count + memset_count + memory_count;
+	count = kernel_count + memcpy_count + peer_copy_count + memset_count + memory_count;
 	pthread_mutex_unlock(&lock);
 	return count;
 }
@@ -324,6 +332,16 @@ size_t client_memcpy_count(void)
 const struct cupti_activity_memcpy *client_memcpy(size_t index)
 {
 	return &memcpys[index];
+}
+
+size_t client_peer_copy_count(void)
+{
+	return peer_copy_count;
+}
+
+const struct cupti_activity_memcpy_peer *client_peer_copy(size_t index)
+{
+	return &peer_copies[index];
 }
 
 size_t client_memset_count(void)

@@ -45,6 +45,7 @@ int main(int argc, char **argv)
 		return 2;
 	run_checks(callback_checks);
 	run_checks(record_checks);
+	run_checks(device_checks);
 	run_checks(graph_checks);
 	run_checks(buffer_checks);
 	printf("%u passed, %u failed\n", passed_count, failed_count);

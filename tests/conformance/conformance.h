@@ -22,6 +22,10 @@
 #define DRIVER_FUNCTIONS(X)                                                                        \
 	X(cuInit)                                                                                  \
 	X(cuDeviceGet)                                                                             \
+	X(cuDeviceCanAccessPeer)                                                                   \
+	X(cuCtxEnablePeerAccess)                                                                   \
+	X(cuCtxDisablePeerAccess)                                                                  \
+	X(cuDeviceGetCount)                                                                        \
 	X(cuDeviceGetName)                                                                         \
 	X(cuDevicePrimaryCtxRetain)                                                                \
 	X(cuDevicePrimaryCtxRelease_v2)                                                            \
@@ -38,6 +42,7 @@
 	X(cuMemcpyHtoD_v2)                                                                         \
 	X(cuMemcpyDtoH_v2)                                                                         \
 	X(cuMemcpyDtoDAsync_v2)                                                                    \
+	X(cuMemcpyPeerAsync)                                                                       \
 	X(cuMemsetD32_v2)                                                                          \
 	X(cuStreamCreate)                                                                          \
 	X(cuStreamDestroy_v2)                                                                      \
@@ -148,6 +153,8 @@ const struct kernel_note *client_kernel(size_t index);
 struct buffer_note client_buffers(void);
 size_t client_memcpy_count(void);
 const struct cupti_activity_memcpy *client_memcpy(size_t index);
+size_t client_peer_copy_count(void);
+const struct cupti_activity_memcpy_peer *client_peer_copy(size_t index);
 size_t client_memset_count(void);
 const struct cupti_activity_memset *client_memset(size_t index);
 size_t client_memory_count(void);
@@ -177,6 +184,7 @@ extern const struct check callback_checks[];
 extern const struct check record_checks[];
 extern const struct check buffer_checks[];
 extern const struct check graph_checks[];
+extern const struct check device_checks[];
 
 #define expect(condition)                                                                          \
 	do {                                                                                       \
