@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests who is late in distributed training with PyTorch and NCCL, on real GPUs.
 
-    tests/gpu/ranks.py BIN [--ranks N] [--kind KIND]... [--slow WAY]... [--cost ROUNDS]
-                       [-o RESULTS] [-k DIR]        # BIN: the folder of xtrace and xtrace-merge
+    tests/gpu/ranks.py BIN [--ranks N] [--kind KIND]... [--slow WAY]... [--steps N] [--clocks]
+                       [--cost ROUNDS] [-o RESULTS] [-k DIR]    # BIN: the folder of xtrace
 
 Each rank has a GPU of its own. With fewer GPUs, ranks share them if this NCCL allows it. The last
 rank is made late in three ways: its loader sleeps, one of its kernels takes longer, or it pauses at
 random. ranks_work.py has the kinds of training. Checks:
 - The verdict names the rank and the line, or no rank if none is late.
+- The stated cost is how much longer the steps take than without a late rank, if that ran before.
 - The transfer times of all-reduces are what CUDA events measure around them.
 - If the clocks of two ranks count as those of two hosts, their offset, which is 0 here, is within
   the stated error.
@@ -34,6 +35,8 @@ KINDS = ("ddp", "fsdp", "tensor", "graph")
 EXPECTED = {"none": None, "loader": ("load_batch",), "kernel": ("extra_work",),
             "pause": ("train_step", "Eager.step", "Replayed.step", "Block.forward")}
 WORK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ranks_work.py")
+# A cost may differ by this part of itself, and of the time of all steps.
+COST_RELATIVE, COST_ABSOLUTE = 0.25, 0.02
 TRANSFER_RATIO = (0.8, 1.1)  # by events, the gap between two kernels counts, too
 # Makes a rank look as if it ran on a second host, with a kernel that was booted separately.
 OTHER_HOST = ["unshare", "--mount", "--uts", "sh", "-c",
@@ -44,7 +47,7 @@ PORT = 29511
 class Job:
     """Runs one process per rank. `data`: the folder for the traces, or None for no tracer."""
 
-    def __init__(self, args, kind, slow, data=None, steps=60, prefix=()):
+    def __init__(self, args, kind, slow, data=None, prefix=()):
         self.logs = [os.path.join(data, str(rank)) for rank in range(args.ranks)] if data else []
         processes = []
         for rank in range(args.ranks):
@@ -52,7 +55,8 @@ class Job:
                                WORLD_SIZE=str(args.ranks), MASTER_ADDR="127.0.0.1",
                                MASTER_PORT=str(PORT), NCCL_MULTI_RANK_GPU_ENABLE="1",
                                NCCL_NVLS_ENABLE="0")
-            command = [sys.executable, WORK, "--kind", kind, "--slow", slow, "--steps", str(steps)]
+            command = [sys.executable, WORK, "--kind", kind, "--slow", slow, "--steps",
+                       str(args.steps)]
             if data:
                 os.makedirs(self.logs[rank])
                 command = [args.xtrace, "record", "-o", self.logs[rank], "--", *command]
@@ -73,6 +77,7 @@ class Job:
 class Checks:
     def __init__(self, args):
         self.args, self.results, self.problems = args, {}, []
+        self.late_ms = {}  # by kind, of the job without a late rank
 
     def expect(self, condition, name, text):
         if not condition:
@@ -109,10 +114,24 @@ class Checks:
         else:
             self.expect(verdict["kind"] == "none" or verdict["share"] < 0.1, name,
                         "nobody is late: " + verdict["text"])
+        late_ms = statistics.mean(said["late_ms"] for said in job.said)
+        if slow == "none":
+            self.late_ms[kind] = late_ms
         self.results[name] = {
+            "cost_ms": self.costs(name, found, late_ms, self.late_ms.get(kind)),
             "verdict": verdict["text"], "collectives": found["count"], "matched": found["matched"],
             "by_order": found["by_order"], "step_ms": [said["step_ms"] for said in job.said],
             "all_reduce_us": self.transfers(name, found, job.said)}
+
+    def costs(self, name, found, late_ms, without_ms):
+        """What late ranks cost: as stated, and by the program's own clock."""
+        stated_ms = sum(rank["cost_ns"] for rank in found["ranks"]) / 1e6 / (self.args.ranks - 1)
+        if without_ms is None:
+            return [round(stated_ms), None]
+        extra_ms = late_ms - without_ms
+        self.expect(abs(stated_ms - extra_ms) <= COST_RELATIVE * extra_ms + COST_ABSOLUTE * late_ms,
+                    name, "late ranks cost %.0f ms, not %.0f ms" % (stated_ms, extra_ms))
+        return [round(stated_ms), round(extra_ms)]
 
     def transfers(self, name, found, said):
         """By bytes: microseconds by CUDA events, and by xtrace."""
@@ -190,6 +209,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--kind", action="append", choices=KINDS)
     parser.add_argument("--slow", action="append", choices=EXPECTED)
+    parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--cost", type=int, metavar="ROUNDS",
                         help="also compare steps with and without recording")
     parser.add_argument("--clocks", action="store_true",
