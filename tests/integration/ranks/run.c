@@ -189,7 +189,9 @@ static void wait_for_gpu(struct run *run, uint32_t r, enum place place)
 	rank->graph_ns = 0;
 }
 
-/* The time of a kernel. A collective that waits takes a part of the GPU until the last rank comes. */
+/*
+ * The time of a kernel. A collective that waits takes a part of the GPU until the last rank comes.
+ */
 static uint64_t kernel_ns(const struct run *run, const struct rank_state *rank, uint64_t mean_ns)
 {
 	uint64_t start_ns = rank->launch.start_ns;
