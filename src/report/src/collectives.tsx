@@ -160,8 +160,14 @@ function Notes({ data }: { data: Data }) {
 }
 
 /* A part of the time from the first to the last collective of a rank. */
-function part(title: string, value: (row: CollectiveRank) => number, what: string) {
-	return timeColumn(title, value, { what, share: (row: CollectiveRank) => value(row) / (row.time_ns || 1) });
+function part(title: string, time: (row: CollectiveRank) => number, what: string): Column<CollectiveRank> {
+	return {
+		title,
+		what: `${what}, of the time from its first to its last collective`,
+		value: (row) => (100 * time(row)) / (row.time_ns || 1),
+		show: (row) => formatPercent(time(row), row.time_ns || 1),
+		unit: '%',
+	};
 }
 
 function RankTable({ state, data, outliers }: { state: State; data: Data; outliers: Set<string> }) {

@@ -23,7 +23,7 @@ async function checkTables(page, data) {
 
 	assert.deepEqual(
 		sorted((await cells(page, 'waits')).map((row) => [row.Rank, row['Costs others'], row.Computes, row.Transfers, row.Waits, row.Idle, row['Times last'], plain(row.Process)])),
-		sorted(rows.map((row) => [row.rank, row.cost_ns, row.compute_ns, row.communication_ns, row.exposed_wait_ns, row.idle_ns, row.late_count, row.process])),
+		sorted(rows.map((row) => [row.rank, row.cost_ns, ...[row.compute_ns, row.communication_ns, row.exposed_wait_ns, row.idle_ns].map((ns) => (100 * ns) / row.time_ns), row.late_count, row.process])),
 	);
 	assert.deepEqual(
 		sorted((await cells(page, 'causes')).map((row) => [row['Costs others'], row.Share, row.Kind, row.Process, row.Where])),
