@@ -239,6 +239,65 @@ static void find_job_time(struct collectives_report *report, const struct run *r
 			report->largest_count = report->communicators.list[c].member_count;
 }
 
+static size_t group_of(const size_t *parents, size_t log)
+{
+	while (parents[log] != log)
+		log = parents[log];
+	return log;
+}
+
+/* Whether two logs of different groups are of the same rank. */
+static bool share_a_rank(const struct inputs *inputs, const size_t *parents)
+{
+	for (size_t a = 0; a < inputs->count; a++)
+		for (size_t b = 0; b < a && inputs->logs[a].rank != RANK_UNKNOWN; b++)
+			if (inputs->logs[a].rank == inputs->logs[b].rank &&
+			    group_of(parents, a) != group_of(parents, b))
+				return true;
+	return false;
+}
+
+/* Groups of several logs. */
+static size_t count_groups(const size_t *parents, size_t log_count)
+{
+	size_t count = 0;
+
+	for (size_t group = 0; group < log_count; group++) {
+		size_t l = 0;
+
+		while (l < log_count && (l == group || group_of(parents, l) != group))
+			l++;
+		count += l < log_count;
+	}
+	return count;
+}
+
+/*
+ * Counts the jobs: groups of logs that collectives connect. Without a common rank they may be parts
+ * of one job, such as tensor-parallel groups.
+ */
+static int count_jobs(struct collectives_report *report, const struct inputs *inputs)
+{
+	size_t *parents = malloc((inputs->count + 1) * sizeof(*parents));
+
+	report->job_count = 1;
+	if (!parents)
+		return -ENOMEM;
+	for (size_t l = 0; l < inputs->count; l++)
+		parents[l] = l;
+	for (size_t c = 0; c < report->communicators.count; c++) {
+		const struct communicator *communicator = &report->communicators.list[c];
+		size_t first = group_of(parents, communicator->members[0].log->log);
+
+		for (size_t m = 1; m < communicator->member_count; m++)
+			parents[group_of(parents, communicator->members[m].log->log)] = first;
+	}
+	if (share_a_rank(inputs, parents))
+		report->job_count = count_groups(parents, inputs->count);
+	free(parents);
+	return 0;
+}
+
 int collectives_report_make(struct collectives_report *report, const struct run *run)
 {
 	const struct inputs *inputs = run->inputs;
@@ -267,7 +326,9 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	if (error)
 		return error;
 	split_times(report, run);
-	error = collective_groups_finish(&report->groups);
+	error = count_jobs(report, inputs);
+	if (!error)
+		error = collective_groups_finish(&report->groups);
 	if (!error)
 		error = absorbed_find(report, run);
 	if (!error)

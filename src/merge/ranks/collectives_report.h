@@ -63,12 +63,13 @@ struct collectives_report {
 	uint64_t matched_count; /* found in all ranks */
 	uint64_t by_order_count, partial_count;
 	uint64_t wait_ns, exposed_ns;
-	uint64_t cost_ns;	  /* later than without late ranks, in all ranks */
-	uint64_t compared_count;  /* collectives of which it is known who waits for whom */
-	double ranks_ns;	  /* time from the first to the last collective, of all ranks */
-	size_t largest_count;	  /* ranks of the largest communicator */
-	double first_ns;	  /* start of the first collective, on the reference clock */
-	double job_ns;		  /* from there to the end of the last */
+	uint64_t cost_ns;	 /* later than without late ranks, in all ranks */
+	uint64_t compared_count; /* collectives of which it is known who waits for whom */
+	double ranks_ns;	 /* time from the first to the last collective, of all ranks */
+	size_t largest_count;	 /* ranks of the largest communicator */
+	size_t job_count; /* groups that no collective connects and that share ranks; else 1 */
+	double first_ns;  /* start of the first collective, on the reference clock */
+	double job_ns;	  /* from there to the end of the last */
 	struct rank_waits *ranks; /* by log of the inputs */
 	float **absorbed_ns; /* by log of the inputs and collective; only while causes are found */
 	struct collective_groups groups;

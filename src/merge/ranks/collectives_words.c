@@ -133,6 +133,18 @@ char *missing_ranks_text(const struct run *run)
 	return text;
 }
 
+char *jobs_text(const struct run *run)
+{
+	char *text;
+	int length =
+		asprintf(&text,
+			 "The logs are of %zu jobs: they have the same ranks, and no collective "
+			 "connects them. Percentages are of the time of all jobs together.",
+			 run->collectives_report.job_count);
+
+	return length < 0 ? NULL : text;
+}
+
 /* "node1, node2". */
 static char *hosts_of(const struct run *run, const struct communicator *communicator)
 {

@@ -240,6 +240,7 @@ export interface Collectives {
 	count: number;
 	matched: number;
 	by_order: number;
+	job_count: number;
 	partial: number;
 	exposed_wait_ns: number;
 	cost_ns: number;

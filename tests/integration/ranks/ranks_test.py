@@ -78,6 +78,7 @@ def check_counts(result):
     if not job.content["unfinished"]:
         found.same("partial", content["partial"], partial)
     found.same("by_order", content["by_order"], by_order)
+    found.same("jobs", content["job_count"], len(result.jobs))
 
 
 def check_waits(result):

@@ -231,6 +231,8 @@ int summary_put_collectives(struct sink *sink, const struct run *run)
 		error = put_problems(out, run);
 	for (size_t h = 1; h < report->clocks.count && !error; h++)
 		error = put_clean_note(out, rank_clock_text(run, h));
+	if (!error && report->job_count > 1)
+		error = put_clean_note(out, jobs_text(run));
 	if (!error && report->by_order_count)
 		put_note(out,
 			 "Some collectives do not say their communicator. They are compared by "
@@ -523,6 +525,7 @@ int put_collectives_json(struct json *json, const struct run *run)
 	json_u64(json, "exposed_wait_ns", report->exposed_ns);
 	json_u64(json, "cost_ns", report->cost_ns);
 	json_u64(json, "job_ns", (uint64_t)report->job_ns);
+	json_u64(json, "job_count", report->job_count);
 	error = put_verdict(json, run);
 	put_ranks_array(json, run);
 	if (!error)
