@@ -98,7 +98,7 @@ static __attribute__((noinline)) bool observe_call(struct reading *reading, stru
 	    threads_add_call(&reading->threads, call, call->enter_ns + duration_ns, &own_ns) < 0)
 		reading->error = -ENOMEM;
 	if (call->flags & LAUNCH_GRAPH)
-		call->took_ns = own_ns < UINT32_MAX ? (uint32_t)own_ns : UINT32_MAX;
+		call->took_ns = call->duration_ns;
 	if (reading->run->compares_ranks && model->has_collectives &&
 	    rank_log_add_call(reading, call, duration_ns) < 0)
 		reading->error = -ENOMEM;

@@ -20,7 +20,7 @@
 #include "cuda_abi/cupti_abi.h"
 
 #define SIM_SEAM_SYMBOL	     "xtrace_simgpu_seam"
-#define SIM_SEAM_VERSION     2
+#define SIM_SEAM_VERSION     3
 #define SIM_DRIVER_CBIDS     1024
 #define SIM_RESOURCE_CBIDS   32
 #define SIM_LEGACY_STREAM_ID 7 /* CUPTI's number of the default stream of the first context */

@@ -167,7 +167,8 @@ static void introduce(const struct sim_place *place)
 				.context_id = place->context_id,
 				.device_id = place->device_id,
 				.compute_api_kind = 1, /* CUDA */
-				.null_stream_id = SIM_LEGACY_STREAM_ID,
+				/* That of other contexts is not known here. */
+				.null_stream_id = place->context_id == 1 ? SIM_LEGACY_STREAM_ID : 0,
 			},
 	};
 

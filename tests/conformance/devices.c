@@ -106,10 +106,22 @@ static bool copy(const struct pair *pair, CUcontext context, bool is_fetched, bo
 }
 
 /*
+ * Whether a record of a context has the stream of the call: the default stream. If the call was
+ * made in the other context, the driver uses a stream of its own.
+ */
+static bool is_on_stream(uint32_t stream_id, CUcontext context, CUcontext caller)
+{
+	uint32_t default_id = 0;
+
+	expect(!cupti.cuptiGetStreamIdEx(context, NULL, 0, &default_id));
+	return (stream_id == default_id) == (context == caller);
+}
+
+/*
  * The only record: a copy from the first device to the second. It is on the first, even if the
  * stream of the call is not.
  */
-static bool is_direct(const struct pair *pair)
+static bool is_direct(const struct pair *pair, CUcontext context)
 {
 	const struct cupti_activity_memcpy_peer *copy;
 
@@ -120,6 +132,7 @@ static bool is_direct(const struct pair *pair)
 	expect(copy->source_kind == XT_CUPTI_MEMORY_DEVICE);
 	expect(copy->destination_kind == XT_CUPTI_MEMORY_DEVICE);
 	expect(copy->context_id == id_of(driver.context) && copy->device_id == 0);
+	expect(is_on_stream(copy->stream_id, driver.context, context));
 	expect(copy->source_device_id == 0 && copy->destination_device_id == 1);
 	expect(copy->source_context_id == id_of(driver.context));
 	expect(copy->destination_context_id == id_of(pair->other));
@@ -127,7 +140,7 @@ static bool is_direct(const struct pair *pair)
 }
 
 /* Both halves of a copy through the host, each on its own device, with the same call. */
-static bool is_staged(const struct pair *pair, bool is_fetched)
+static bool is_staged(const struct pair *pair, CUcontext context, bool is_fetched)
 {
 	CUcontext contexts[] = {is_fetched ? pair->other : driver.context,
 				is_fetched ? driver.context : pair->other};
@@ -144,6 +157,7 @@ static bool is_staged(const struct pair *pair, bool is_fetched)
 		expect(half->destination_kind == XT_CUPTI_MEMORY_DEVICE);
 		expect(half->context_id == id_of(contexts[i]));
 		expect(half->device_id == (contexts[i] != driver.context));
+		expect(is_on_stream(half->stream_id, contexts[i], context));
 		expect(half->start_ns && half->start_ns <= half->end_ns);
 	}
 	return true;
@@ -157,7 +171,8 @@ static bool copies_from_here(const struct pair *pair, bool has_access)
 	for (size_t i = 0; i < 2; i++) {
 		client_clear();
 		expect(copy(pair, contexts[i], false, false));
-		expect(has_access ? is_direct(pair) : is_staged(pair, false));
+		expect(has_access ? is_direct(pair, contexts[i])
+				  : is_staged(pair, contexts[i], false));
 	}
 	return true;
 }
@@ -172,7 +187,7 @@ static bool copies_elsewhere_are_staged(const struct pair *pair)
 
 		client_clear();
 		expect(copy(pair, contexts[way % 2], is_fetched, by_address));
-		expect(is_staged(pair, is_fetched));
+		expect(is_staged(pair, contexts[way % 2], is_fetched));
 	}
 	return true;
 }

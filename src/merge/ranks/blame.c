@@ -383,7 +383,7 @@ static int charge_wait(struct blame *blame, uint32_t communicator, size_t number
 	return error;
 }
 
-/* What waits beside other work cost the other ranks, on average. */
+/* The cost of waits beside other work to the other ranks, on average. */
 static double hidden_cost_ns(struct blame *blame)
 {
 	const struct suspect *late = find_suspect(blame, blame->block->late);
@@ -481,7 +481,7 @@ static int begin(struct blame *blame, const struct run *run)
 	blame->places = calloc(run->inputs->count + 1, sizeof(*blame->places));
 	blame->share_begins = calloc(communicators + 1, sizeof(*blame->share_begins));
 	blame->share_ends = calloc(communicators + 1, sizeof(*blame->share_ends));
-	if (path_sums_init(&blame->sums, run->paths.node_count) < 0 || !blame->places ||
+	if (path_sums_init(&blame->sums, &run->paths) < 0 || !blame->places ||
 	    !blame->share_begins || !blame->share_ends)
 		return -ENOMEM;
 	for (size_t c = 0; c < communicators; c++) {

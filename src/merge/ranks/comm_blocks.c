@@ -100,8 +100,8 @@ static void find_cost(struct comm_block *block, const struct communicator *commu
 }
 
 /*
- * Finds how long the others waited beside other work. If the waits after all other work cost
- * nothing, as launches decide the speed, these do not either.
+ * Finds how long the others waited beside other work. Where launches decide the speed, waits after
+ * all other work cost nothing, or only a part. The same part of the hidden waits counts.
  */
 static void find_hidden(struct comm_block *block, const struct communicator *communicator,
 			const struct rank_clocks *clocks, float *const *absorbed_ns)

@@ -15,7 +15,7 @@ struct comm_block {
 	size_t late;	    /* the member that the others waited for */
 	double late_ns;	    /* what it cost them, on average, while nothing else ran on their GPU */
 	double hidden_ns;   /* the most that waits beside other work can have cost them */
-	double apart_ns;    /* how far apart the ranks came */
+	double apart_ns; /* from the mean arrival of the others to the last, over its collectives */
 };
 
 /*

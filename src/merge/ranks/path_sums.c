@@ -5,24 +5,35 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "merge/exporter.h"
+#include "merge/ranks/wait_cause.h"
 #include "merge/sums/saturating.h"
 
-int path_sums_init(struct path_sums *sums, size_t node_count)
+int path_sums_init(struct path_sums *sums, const struct paths *paths)
 {
+	size_t node_count = paths->node_count;
+
 	*sums = (struct path_sums){
 		.all_ns = calloc(node_count, sizeof(*sums->all_ns)),
 		.beside_ns = calloc(node_count, sizeof(*sums->beside_ns)),
+		.is_kernel = calloc(node_count, sizeof(*sums->is_kernel)),
 		.is_touched = calloc(node_count, sizeof(*sums->is_touched)),
 		.touched = calloc(node_count, sizeof(*sums->touched)),
 		.node_count = node_count,
 	};
-	return sums->all_ns && sums->beside_ns && sums->is_touched && sums->touched ? 0 : -ENOMEM;
+	if (!sums->all_ns || !sums->beside_ns || !sums->is_kernel || !sums->is_touched ||
+	    !sums->touched)
+		return -ENOMEM;
+	for (uint32_t node = 0; node < node_count; node++)
+		sums->is_kernel[node] = wait_cause_is_kernel(paths, node);
+	return 0;
 }
 
 void path_sums_free(struct path_sums *sums)
 {
 	free(sums->all_ns);
 	free(sums->beside_ns);
+	free(sums->is_kernel);
 	free(sums->is_touched);
 	free(sums->touched);
 }
@@ -49,18 +60,41 @@ void path_sums_clear(struct path_sums *sums)
 	sums->touched_count = 0;
 }
 
+/*
+ * How much longer the others need for the same kernels where no collective runs beside them: their
+ * work or their GPUs differ. At least 1.
+ */
+static double own_ratio(const struct path_sums *sums, const uint64_t *late_ns, double others)
+{
+	double own_sum_ns = 0, late_sum_ns = 0;
+
+	for (size_t t = 0; t < sums->touched_count; t++) {
+		uint32_t node = sums->touched[t];
+		double own_ns = (double)(sums->all_ns[node] - late_ns[node]) / others;
+
+		/* Shorter ones are what makes the late rank late. */
+		if (!sums->is_kernel[node] || sums->beside_ns[node] || !late_ns[node] ||
+		    own_ns < (double)late_ns[node])
+			continue;
+		own_sum_ns += own_ns;
+		late_sum_ns += (double)late_ns[node];
+	}
+	return late_sum_ns > 0 ? own_sum_ns / late_sum_ns : 1;
+}
+
 double path_sums_slowed_ns(const struct path_sums *sums, const uint64_t *late_ns, size_t others)
 {
-	double sum_ns = 0;
+	double ratio = own_ratio(sums, late_ns, (double)others), sum_ns = 0;
 
 	for (size_t t = 0; t < sums->touched_count; t++) {
 		uint32_t node = sums->touched[t];
 		double beside_ns = (double)sums->beside_ns[node] / (double)others;
 		double own_ns = (double)(sums->all_ns[node] - late_ns[node]) / (double)others;
+		double more_ns = own_ns - ratio * (double)late_ns[node];
 
-		/* Paths that are shorter in the others count against it: work varies by itself. */
+		/* Kernels vary by chance, so shorter ones reduce the sum. */
 		if (beside_ns > 0)
-			sum_ns += fmin(own_ns - (double)late_ns[node], beside_ns);
+			sum_ns += fmax(fmin(more_ns, beside_ns), -beside_ns);
 	}
 	return fmax(sum_ns, 0);
 }

@@ -13,18 +13,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct paths;
+
 struct path_sums {
-	uint64_t *all_ns; /* by node, of all ranks */
-	uint64_t *
-		beside_ns; /* by node: of kernels beside collectives, of ranks other than the late */
-	bool *is_touched;  /* by node: it has time */
-	uint32_t *touched; /* these nodes */
+	uint64_t *all_ns;    /* by node, of all ranks */
+	uint64_t *beside_ns; /* of this: in kernels beside collectives, without the late rank */
+	bool *is_kernel;     /* by node: it ends in a kernel other than a collective */
+	bool *is_touched;    /* by node: it has time */
+	uint32_t *touched;   /* these nodes */
 	size_t touched_count;
 	size_t node_count;
 };
 
 /* Returns 0 or -ENOMEM; free it in both cases. */
-int path_sums_init(struct path_sums *sums, size_t node_count);
+int path_sums_init(struct path_sums *sums, const struct paths *paths);
 void path_sums_free(struct path_sums *sums);
 
 /* Nodes that do not exist are left out. */

@@ -58,6 +58,11 @@ bool wait_cause_is_transfer(const struct paths *paths, uint32_t node)
 	       collective_needs_all(collective_operation(name + mark, strlen(name + mark)));
 }
 
+bool wait_cause_is_kernel(const struct paths *paths, uint32_t node)
+{
+	return leaf_of(paths, node, NULL) == 0 && !wait_cause_is_transfer(paths, node);
+}
+
 const char *wait_cause_kind(const struct paths *paths, uint32_t node)
 {
 	int leaf = leaf_of(paths, node, NULL);

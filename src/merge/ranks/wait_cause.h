@@ -16,6 +16,9 @@ struct paths;
 /* Whether a call path ends in a collective: its transfers take longer. */
 bool wait_cause_is_transfer(const struct paths *paths, uint32_t node);
 
+/* Whether it ends in a kernel other than a collective. */
+bool wait_cause_is_kernel(const struct paths *paths, uint32_t node);
+
 /* Whether it ends in idle time in which the CPU had not launched the next work. */
 bool wait_cause_is_launch_late(const struct paths *paths, uint32_t node);
 

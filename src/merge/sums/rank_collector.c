@@ -12,6 +12,7 @@
 
 #define CPU_WAITS_MAX (1u << 20)      /* of a log; more become coarser */
 #define QUEUE_FULL_NS UINT64_C(50000) /* of a call that submits work: longer ones wait */
+#define GRAPH_BUSY    0.9	      /* part of its time in which a graph keeps the GPU busy */
 
 struct rank_entry {
 	uint64_t enter_ns, start_ns; /* the order of launches */
@@ -183,22 +184,65 @@ int rank_log_add_call(struct reading *reading, const struct launch *call, uint64
 }
 
 /*
- * Adds the launch of a graph with its first work. Graphs with collectives can keep the CPU until
- * they have run: once work has begun, the launch waits for the GPU.
+ * Adds the launch of a graph once its work is known. Graphs with collectives can keep the CPU until
+ * they have run. Then the launch waits for the GPU from its first work on: the GPU is busy, and has
+ * work until the launch returns. Otherwise it just takes long.
  */
-static int add_graph_launch(struct rank_collector *collector, struct device_collector *device,
-			    const struct stretch *stretch)
+static int end_graph_launch(struct rank_collector *collector, struct graph_launch *graph)
 {
-	uint64_t end_ns = stretch->enter_ns + stretch->took_ns, started_ns = stretch->start_ns;
+	uint64_t span_ns = graph->until_ns - graph->start_ns, end_ns = graph->return_ns;
+	bool waits = graph->until_ns + QUEUE_FULL_NS >= end_ns &&
+		     (double)graph->busy_ns >= GRAPH_BUSY * (double)span_ns;
+	uint64_t launch_until_ns = waits && graph->start_ns < end_ns ? graph->start_ns : end_ns;
 	int error;
 
-	if (!stretch->has_call || !stretch->took_ns || stretch->enter_ns <= device->last_graph_ns)
+	if (!graph->is_open)
 		return 0;
-	device->last_graph_ns = stretch->enter_ns;
-	if (started_ns > end_ns)
-		started_ns = end_ns;
-	error = add_wait(collector, stretch->enter_ns, started_ns, true);
-	return error ? error : add_wait(collector, started_ns, end_ns, false);
+	graph->is_open = false;
+	if (graph->is_longer && waits && graph->until_ns > end_ns)
+		end_ns = graph->until_ns;
+	error = add_wait(collector, graph->enter_ns, launch_until_ns, true);
+	return error || !waits ? error : add_wait(collector, launch_until_ns, end_ns, false);
+}
+
+/* Notes work of a graph. Only the latest launch of a device is followed. */
+static int add_graph_work(struct rank_collector *collector, struct device_collector *device,
+			  const struct stretch *stretch)
+{
+	struct graph_launch *graph = &device->graph;
+	uint64_t from_ns = stretch->start_ns;
+	int error = 0;
+
+	if (!stretch->has_call || !stretch->took_ns || stretch->enter_ns > stretch->start_ns ||
+	    stretch->enter_ns < graph->enter_ns)
+		return 0;
+	if (stretch->enter_ns > graph->enter_ns) {
+		error = end_graph_launch(collector, graph);
+		*graph = (struct graph_launch){
+			.is_open = true,
+			.is_longer = stretch->took_ns == UINT32_MAX,
+			.enter_ns = stretch->enter_ns,
+			.return_ns = stretch->enter_ns + stretch->took_ns,
+			.start_ns = stretch->start_ns,
+			.until_ns = stretch->start_ns,
+		};
+	}
+	if (from_ns < graph->until_ns)
+		from_ns = graph->until_ns;
+	if (stretch->end_ns > from_ns) {
+		graph->busy_ns += stretch->end_ns - from_ns;
+		graph->until_ns = stretch->end_ns;
+	}
+	return error;
+}
+
+int rank_collector_finish(struct rank_collector *collector)
+{
+	int error = 0;
+
+	for (size_t d = 0; d < TIMELINE_DEVICES_MAX && !error; d++)
+		error = end_graph_launch(collector, &collector->devices[d].graph);
+	return error;
 }
 
 static int compare_places(const void *a, const void *b)
@@ -337,7 +381,7 @@ static bool has_later(const struct device_collector *device, const struct rank_e
 	return false;
 }
 
-/* Marks the kernels that run when a collective begins. */
+/* Marks kernels that run when a collective begins, if it runs during half of their time. */
 static void mark_beside(struct device_collector *device, const struct stretch *collective)
 {
 	for (size_t e = 0; e < device->pending_count; e++) {
@@ -502,7 +546,7 @@ int rank_log_add(struct reading *reading, const struct stretch *stretch)
 	device = &collector->devices[stretch->device];
 	if (stretch->end_ns > log->until_ns)
 		log->until_ns = stretch->end_ns;
-	error = add_graph_launch(collector, device, stretch);
+	error = add_graph_work(collector, device, stretch);
 	if (!error)
 		error = add_gap(collector, device, stretch);
 	if (error)

@@ -38,7 +38,18 @@ struct running {
 	uint64_t enter_ns, end_ns;
 };
 
+/* The launch of a graph, and its work on a device. */
+struct graph_launch {
+	bool is_open;	/* it is not among the waits yet */
+	bool is_longer; /* it returned at return_ns or later */
+	uint64_t enter_ns, return_ns;
+	uint64_t start_ns; /* of its first work */
+	uint64_t until_ns; /* end of its last work so far */
+	uint64_t busy_ns;  /* time with work of it */
+};
+
 struct device_collector {
+	struct graph_launch graph; /* the latest */
 	struct rank_entry *pending;
 	size_t pending_count, pending_capacity;
 	struct running open[RANK_STREAMS_MAX];
@@ -49,7 +60,6 @@ struct device_collector {
 	uint64_t collectives_until_ns; /* end of all collectives so far */
 	uint64_t idle_ns;	       /* of the gaps since the last collective */
 	uint64_t until_ns;	       /* end of all work so far */
-	uint64_t last_graph_ns;	       /* begin of the latest launch of a graph */
 	uint64_t busy_ns;	       /* time with work since the first collective began */
 	uint64_t starved_lead_ns; /* least lead of work after a gap, since the last collective */
 };
@@ -73,6 +83,9 @@ struct rank_collector {
 /* Returns the index of a member, which is added if needed; RANK_MEMBER_FAILED: out of memory. */
 uint16_t rank_log_member(struct rank_log *log, const struct model *model, uint32_t device,
 			 uint64_t communicator, bool is_by_order);
+
+/* Call it after the last work. Returns 0 or -ENOMEM. */
+int rank_collector_finish(struct rank_collector *collector);
 
 /* Sorts the waits of the CPU by their ends, and cuts overlaps off. */
 void rank_collector_sort_waits(struct rank_collector *collector);

@@ -235,6 +235,9 @@ int rank_log_finish(struct reading *reading)
 	log->lacks_beginning = model_is_cut(model) || model->pauses.count;
 	if (!log->collector || error)
 		return error;
+	error = rank_collector_finish(log->collector);
+	if (error)
+		return error;
 	place_cpu_waits(log);
 	nodes = malloc((reading->aggregate.count + 1) * sizeof(*nodes));
 	error = nodes ? find_nodes(reading, nodes) : -ENOMEM;

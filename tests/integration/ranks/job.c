@@ -17,6 +17,7 @@ static const struct scenario {
 	bool is_at_start;	 /* the fault comes before the first step */
 	bool is_contended;	 /* kernels are slower beside a collective that waits */
 	bool has_blocking_graphs;
+	bool is_unequal; /* the other ranks have more work than the late one */
 } scenarios[] = {
 	{"none", FAULT_NONE, .last_layout = LAYOUT_TENSOR},
 	{"slow_loader", FAULT_LOADER, .last_layout = LAYOUT_TENSOR},
@@ -41,6 +42,9 @@ static const struct scenario {
 	{"contended", FAULT_NONE, .last_layout = LAYOUT_TENSOR, .is_contended = true},
 	{"contended_loader", FAULT_LOADER, .last_layout = LAYOUT_TENSOR, .is_contended = true},
 	{"contended_kernel", FAULT_KERNEL, .last_layout = LAYOUT_TENSOR, .is_contended = true},
+	{"unequal", FAULT_LOADER, .last_layout = LAYOUT_TENSOR, .is_unequal = true},
+	{"launch_bound_graphs", FAULT_NONE, .has_graphs = true, .last_layout = LAYOUT_FSDP,
+	 .is_launch_bound = true},
 	{"blocking_graphs", FAULT_LOADER, .has_graphs = true, .has_blocking_graphs = true,
 	 .last_layout = LAYOUT_FSDP},
 };
@@ -376,6 +380,7 @@ static void make_launch_bound(struct job *job)
 	job->launch_ns = choose(job, 10000, 40000);
 	/* Where the launches decide, ranks that differ by chance wait for each other. */
 	job->launch_jitter = 0.02;
+	job->graph_launches = 60;
 	job->step_ns = (uint64_t)(60 * uniform(&job->random, 0.2, 0.6) * (double)job->launch_ns);
 }
 
@@ -409,6 +414,7 @@ int job_make(struct job *job, const char *name, uint64_t seed, const struct job_
 	job->step_ns = (uint64_t)(exp(uniform(&job->random, log(3), log(300))) * MS);
 	job->launch_ns = 4000;
 	job->launch_jitter = 0.3;
+	job->graph_launches = 5;
 	if (scenarios[s].is_launch_bound)
 		make_launch_bound(job);
 	make_hosts(job);
@@ -417,6 +423,7 @@ int job_make(struct job *job, const char *name, uint64_t seed, const struct job_
 		return error;
 	make_ops(job);
 	make_fault(job);
+	job->others_factor = scenarios[s].is_unequal ? uniform(&job->random, 1.02, 1.15) : 1;
 	job->wait_factor = scenarios[s].is_contended ? uniform(&job->random, 1.2, 1.8) : 1;
 	if (scenarios[s].is_at_start) {
 		job->fault_op = INIT_OP;

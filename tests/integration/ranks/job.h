@@ -122,10 +122,12 @@ struct job {
 	bool has_blocking_graphs; /* their launches return when they have run */
 	uint32_t kernel_parts;	  /* launches of each kernel */
 	uint32_t rank_count, host_count, first_host, step_count, layer_count;
-	uint64_t step_ns;     /* compute of a step, without faults */
-	uint64_t launch_ns;   /* of the CPU, for half of an operation */
-	double launch_jitter; /* each launch differs by up to this part */
-	double wait_factor;   /* time of kernels beside a collective that waits for a rank */
+	uint64_t step_ns;	 /* compute of a step, without faults */
+	uint64_t launch_ns;	 /* of the CPU, for half of an operation */
+	double launch_jitter;	 /* each launch differs by up to this part */
+	double others_factor;	 /* time of kernels of ranks other than the guilty one */
+	uint32_t graph_launches; /* a graph takes as long to launch as so many operations */
+	double wait_factor;	 /* time of kernels beside a collective that waits for a rank */
 	struct host hosts[HOSTS_MAX];
 	struct communicator *communicators;
 	uint32_t communicator_count;

@@ -208,6 +208,9 @@ static void run_op(struct run *run, uint32_t r, uint32_t step, uint32_t o)
 	const struct op *op = &run->job->ops[o];
 	struct rank_state *rank = &run->ranks[r];
 	uint64_t extra_ns = job_extra_ns(run->job, r, step, o);
+	double factor =
+		op->kind == OP_KERNEL && r != run->job->guilty ? run->job->others_factor : 1;
+	uint64_t mean_ns = (uint64_t)(factor * (double)op->mean_ns);
 	uint32_t parts = op->kind == OP_KERNEL ? run->job->kernel_parts : 1;
 
 	switch (op->kind) {
@@ -221,7 +224,7 @@ static void run_op(struct run *run, uint32_t r, uint32_t step, uint32_t o)
 			finish(run, r,
 			       after(rank->launch.start_ns,
 				     kernel_ns(run, rank,
-					       jittered(rank, (op->mean_ns + extra_ns) / parts))));
+					       jittered(rank, (mean_ns + extra_ns) / parts))));
 		}
 		break;
 	case OP_JOIN:
@@ -242,7 +245,8 @@ static void launch_graph(struct run *run, uint32_t r)
 	struct rank_state *rank = &run->ranks[r];
 
 	rank->graph_ns = rank->cpu_ns += varied(rank, run->job->launch_ns, run->job->launch_jitter);
-	rank->cpu_ns += varied(rank, 5 * run->job->launch_ns, run->job->launch_jitter);
+	rank->cpu_ns += varied(rank, run->job->graph_launches * run->job->launch_ns,
+			       run->job->launch_jitter);
 	rank->graph_correlation = ++rank->correlation;
 	if (run->job->has_blocking_graphs)
 		return;
