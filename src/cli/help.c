@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT_COLUMN 30
-#define COLUMNS	    96
+#define TEXT_COLUMN	  30
+#define COLUMNS		  96
+#define VALUE_COLUMNS_MAX 70 /* longer lists of words get a sentence of their own */
 
 /* One option and its help, with the help wrapped into its column. */
 static void print_row(const char *head, const char *help)
@@ -34,15 +35,36 @@ static void print_row(const char *head, const char *help)
 	putchar('\n');
 }
 
+/* Lists the words of a value, which '|' separates. */
+static void print_words(const char *value)
+{
+	char text[512] = "NAME is one of ";
+	size_t length = strlen(text);
+
+	for (; *value && length + 3 < sizeof(text); value++) {
+		text[length++] = *value == '|' ? ',' : *value;
+		if (*value == '|')
+			text[length++] = ' ';
+	}
+	text[length] = '\0';
+	print_row("", text);
+}
+
 static void print_option(const struct option_row *row)
 {
 	const char *value = row->value ? row->value : row->number;
 	char letter[] = {'-', row->letter, ',', ' ', '\0'}, head[128];
+	bool is_long = value && strlen(value) > VALUE_COLUMNS_MAX;
 
 	snprintf(head, sizeof(head), "%s--%s%s%s%s%s", row->letter ? letter : "    ", row->name,
-		 value && *value != '=' ? " " : "", row->number ? "[" : "", value ? value : "",
+		 value && *value != '=' ? " " : "", row->number ? "[" : "",
+		 is_long ? "NAME"
+		 : value ? value
+			 : "",
 		 row->number ? "]" : "");
 	print_row(head, row->help);
+	if (is_long)
+		print_words(value);
 }
 
 void help_print(const struct command *command, const struct option_list *list)

@@ -74,7 +74,7 @@ static size_t count_waiting(const struct collectives_report *report, size_t log_
 	size_t count = 0;
 
 	for (size_t l = 0; l < log_count; l++)
-		count += (double)report->ranks[l].exposed_ns > report->job_ns / 100 &&
+		count += report->ranks[l].exposed_ns > report->ranks[l].time_ns / 100 &&
 			 (report->verdict.kind != VERDICT_RANK || report->verdict.log != l);
 	return count;
 }

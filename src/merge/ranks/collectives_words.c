@@ -133,6 +133,32 @@ char *missing_ranks_text(const struct run *run)
 	return text;
 }
 
+char *incomplete_text(const struct run *run)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	unsigned long long partial = report->partial_count;
+	char *ranks = missing_ranks_text(run), *text = NULL;
+	int length = -1;
+
+	if (ranks && ranks[0])
+		length =
+			asprintf(&text,
+				 "No log: rank %s of %u. If it is the late one, this shows only as "
+				 "longer transfers of the others.",
+				 ranks, run->inputs->logs[0].world_size);
+	else if (ranks && partial)
+		length =
+			asprintf(&text,
+				 "%llu of %llu collectives lack some ranks, whose logs have only a "
+				 "part of the run. If such a rank is late, this looks like slow "
+				 "transfers.",
+				 partial, partial + report->matched_count);
+	else if (ranks)
+		length = asprintf(&text, "%s", "");
+	free(ranks);
+	return length < 0 ? NULL : text;
+}
+
 char *jobs_text(const struct run *run)
 {
 	char *text;

@@ -19,6 +19,9 @@ char *missing_ranks_text(const struct run *run);
 /* Says that the logs are of several jobs. */
 char *jobs_text(const struct run *run);
 
+/* Says which ranks have no log, or how many collectives lack some ranks; "" if none do. */
+char *incomplete_text(const struct run *run);
+
 /* "AllReduce 13 of ranks 0-3". */
 char *collective_text(const struct run *run, const struct communicator *communicator, size_t number,
 		      uint8_t operation);

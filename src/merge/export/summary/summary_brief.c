@@ -17,6 +17,7 @@
 #include "merge/exporter.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/finding_place.h"
+#include "merge/ranks/collectives_words.h"
 #include "merge/sums/tables.h"
 #include "merge/sums/trust.h"
 
@@ -155,11 +156,37 @@ static void put_rank(struct output *out, const char *label, const struct rank_wa
 	output_format(out, " | %s |\n", time);
 }
 
+/* Writes a sentence in a line of its own. Frees it. */
+static int put_sentence(struct output *out, char *text)
+{
+	if (!text)
+		return -ENOMEM;
+	if (text[0]) {
+		put_line(out, text, strlen(text), TEXT_COLUMNS, false);
+		output_text(out, "\n\n", 2);
+	}
+	free(text);
+	return 0;
+}
+
+/* The verdict on the ranks, and what limits it. */
+static int put_verdict(struct output *out, const struct run *run)
+{
+	int error = put_sentence(out, verdict_text(run));
+
+	if (!error)
+		error = put_sentence(out, incomplete_text(run));
+	if (!error && run->collectives_report.job_count > 1)
+		error = put_sentence(out, jobs_text(run));
+	return error;
+}
+
 /* The ranks that cost the others most. */
 static int put_ranks(struct output *out, const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
 	size_t count = 0, *order = malloc((run->inputs->count + 1) * sizeof(*order)), shown;
+	int error = 0;
 
 	for (size_t l = 0; order && l < run->inputs->count; l++)
 		if (report->ranks && report->ranks[l].collective_count && run->labels[l])
@@ -173,17 +200,19 @@ static int put_ranks(struct output *out, const struct run *run)
 				order[o] = order[r];
 				order[r] = other;
 			}
-	if (shown)
-		output_format(out,
-			      "## Ranks: %zu of %zu\n\n| process | computes | transfers | waits | "
-			      "idle | costs others |\n| --- | ---: | ---: | ---: | ---: | ---: |\n",
-			      shown, count);
+	if (shown) {
+		output_format(out, "## Ranks: %zu of %zu\n\n", shown, count);
+		error = put_verdict(out, run);
+		output_format(
+			out, "| process | computes | transfers | waits | "
+			     "idle | costs others |\n| --- | ---: | ---: | ---: | ---: | ---: |\n");
+	}
 	for (size_t r = 0; r < shown; r++)
 		put_rank(out, run->labels[order[r]], &report->ranks[order[r]]);
 	if (shown)
 		output_format(out, "\n`xtrace merge --summary - DIR | jq .collectives`\n\n");
 	free(order);
-	return order ? 0 : -ENOMEM;
+	return order ? error : -ENOMEM;
 }
 
 static void put_row(struct output *out, const struct run *run, const struct table_row *row,

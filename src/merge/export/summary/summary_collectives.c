@@ -135,16 +135,27 @@ static int put_causes(struct sink *sink, const struct run *run)
 	return error;
 }
 
-static int put_missing(struct output *out, const struct run *run)
+/* Says why ranks of a distributed job are not compared. */
+static int put_not_compared(struct output *out, const struct run *run)
 {
-	char *ranks = missing_ranks_text(run), *text;
-	int length = ranks ? 0 : -1;
+	uint32_t world_size = run->inputs->logs[0].world_size;
+	bool is_alone = run->inputs->count == 1 && world_size != RANK_UNKNOWN && world_size > 1;
+	char *text;
+	int length = 0;
 
-	if (ranks && ranks[0])
-		length = asprintf(&text, "No log: rank %s of %u. The rest is compared.", ranks,
-				  run->inputs->logs[0].world_size);
-	free(ranks);
-	return length <= 0 ? (length < 0 ? -ENOMEM : 0) : put_clean_note(out, text);
+	if (!run->collectives.count)
+		return 0;
+	if (is_alone)
+		length = asprintf(&text,
+				  "Ranks are not compared: this is the log of one of %u ranks.",
+				  world_size);
+	else if (run->inputs->count > 1 && wanted_is_part(&run->settings->wanted))
+		length = asprintf(&text, "Ranks are not compared, as only a part of the run is "
+					 "selected.");
+	if (length <= 0)
+		return length < 0 ? -ENOMEM : 0;
+	put_title(out, "Collectives", "");
+	return put_clean_note(out, text);
 }
 
 static int put_unfinished_note(struct output *out, const struct run *run,
@@ -195,7 +206,13 @@ static int put_rest(struct output *out, size_t count, const char *what)
 static int put_problems(struct output *out, const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
-	int error = put_missing(out, run);
+	char *incomplete = incomplete_text(run);
+	int error = 0;
+
+	if (incomplete && !incomplete[0])
+		free(incomplete);
+	else
+		error = put_clean_note(out, incomplete);
 
 	/* The verdict is about the first. */
 	for (size_t u = 1; u < report->unfinished_count && u < PROBLEMS_SHOWN && !error; u++)
@@ -224,7 +241,7 @@ int summary_put_collectives(struct sink *sink, const struct run *run)
 	int error;
 
 	if (!has_collectives(run))
-		return 0;
+		return put_not_compared(out, run);
 	put_title(out, "Collectives", "");
 	error = put_clean_note(out, verdict_text(run));
 	if (!error)

@@ -6,3 +6,13 @@ for job in h200-ddp h200-ddp-loader; do
 		sed -n '/^Collectives/,/^$/p' >"$job"
 	cat "$job"
 done
+# What is not known comes with the verdict.
+traces=$tests/../../../samples/traces
+notes() {
+	merge -q --no-recover "$@" --text - | sed -n '/^Collectives/,/^$/p' | grep -e "No log" -e "not compared" -e "jobs"
+}
+notes "$traces"/h200-ddp-loader/rank-[012].xtr
+notes "$traces"/h200-ddp-loader/rank-0.xtr
+notes "$traces"/h200-ddp-loader --from 8s
+notes "$traces"/h200-ddp "$traces"/h200-ddp-loader
+merge -q --no-recover "$traces"/h200-ddp-loader/rank-[012].xtr --brief - | sed -n '/^## Ranks/,/^| process/p'
