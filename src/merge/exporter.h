@@ -78,6 +78,7 @@ enum exporter_use {
 	USES_FINDINGS = 1u << 11,
 	USES_CPU_LOGS = 1u << 12, /* process(), total() and process_end() for CPU logs, too */
 	USES_RANKS = 1u << 13,	  /* run->collectives_report, as with USES_FINDINGS */
+	USES_TIMELINE = 1u << 14, /* times of single events, on one clock */
 	USES_OTHER = 1u << 31,	  /* for exporters that use none of the above */
 	USES_ANY = UINT32_MAX,	  /* for options that every output uses */
 };
@@ -98,6 +99,7 @@ struct settings {
 	uint32_t jobs;		     /* threads that read logs; 0: one per processor */
 	const char *debug_directory; /* NULL: only /usr/lib/debug */
 	bool is_redacted;
+	struct alignment *alignment; /* not NULL: only that is wanted (host_alignment.h) */
 	struct wanted wanted;
 	struct windows_request iterations;
 };

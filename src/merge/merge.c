@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "log/base/number_format.h"
+#include "merge/ranks/host_alignment.h"
 #include "merge/worker_pool.h"
 #include "merge/symbolize/module_cache.h"
 #include "merge/symbolize/resolve.h"
@@ -465,6 +466,8 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 	error = order_warnings(run);
 	if (!error && run->compares_ranks)
 		error = collectives_report_make(&run->collectives_report, run);
+	if (!error && run->settings->alignment)
+		error = alignment_keep(run->settings->alignment, run);
 	if (!error && run->compares_ranks && run->weights & RANK_WEIGHTS)
 		error = rank_weights_add(&run->rank_weights, run);
 	if (!error)
@@ -589,7 +592,7 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 
 	run.compares_ranks = inputs->count > 1 && !wanted_is_part(&settings.wanted) &&
 			     (options_have_use(options, USES_FINDINGS | USES_RANKS) ||
-			      run.weights & RANK_WEIGHTS);
+			      run.weights & RANK_WEIGHTS || settings.alignment);
 	error = check_weight(options, &run);
 	if (!error)
 		error = paths_init(&run.paths);

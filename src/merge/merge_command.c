@@ -11,6 +11,7 @@
 #include "cli/completion.h"
 #include "merge/base/report.h"
 #include "merge/embed_workers.h"
+#include "merge/align.h"
 #include "merge/merge.h"
 #include "merge/symbolize/module_cache.h"
 #include "merge/options.h"
@@ -42,6 +43,8 @@ static void merge(const struct options *options, struct report *report)
 		error = embed(options, &inputs, report);
 	if (error == -ENOMEM)
 		report_error(report, STATUS_FAILED, "out of memory");
+	if (!error)
+		align_hosts(options, &inputs, report);
 	if (!error && options->output_count)
 		merge_run(options, &inputs, report);
 	inputs_free(&inputs);

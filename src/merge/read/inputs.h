@@ -53,6 +53,7 @@ struct input {
 	char distinction[INPUT_DISTINCTION_BYTES];
 	int64_t realtime_shift_ns; /* realtime - monotonic, the median of the log's pairs */
 	int64_t shift_ns;	   /* add this to the log's times to get the common clock */
+	int64_t aligned_ns; /* the part of shift_ns by which collectives align the host (align.h) */
 	bool has_crash_buffer;
 	bool is_cpu;	     /* a CPU log: what host threads did between their calls */
 	bool is_sampled;     /* a CPU log whose sampler still writes it */

@@ -141,9 +141,11 @@ static bool is_open(const struct rank_log *log, const struct collective_call *ca
 	       log->until_ns > call->begin_ns && log->until_ns - call->begin_ns >= HANG_NS;
 }
 
+/* By the system clock of the host: ranks are compared before clocks are aligned. */
 static int64_t since_origin(const struct reading *reading, int64_t time_ns)
 {
-	return (int64_t)((uint64_t)time_ns - (uint64_t)reading->process.origin_ns);
+	return (int64_t)((uint64_t)time_ns - (uint64_t)reading->process.origin_ns -
+			 (uint64_t)reading->process.log->aligned_ns);
 }
 
 /*

@@ -221,11 +221,12 @@ def check_alone(reference, ask, path):
 def check_arrivals(ask):
     """Waits follow from the arrivals, which follow from the clocks. Each is rounded."""
     clocks = {host: clock for host, *clock in
-              ask("SELECT host, at_ns, offset_ns, drift_ppm FROM host_clock")}
+              ask("SELECT host, at_ns, offset_ns, drift_ppm, moved_ns FROM host_clock")}
     for host, start_ns, arrival_ns in ask("SELECT o.host, c.start_ns, c.arrival_ns FROM "
                                           "collective c JOIN process o ON o.id = c.process_id"):
-        at_ns, offset_ns, drift_ppm = clocks[host]
+        at_ns, offset_ns, drift_ppm, moved_ns = clocks[host]
         known = at_ns is not None
+        start_ns -= moved_ns
         wanted = start_ns - (offset_ns + drift_ppm * 1e-6 * (start_ns - at_ns) if known else 0)
         expect(abs(arrival_ns - wanted) <= 3, "arrival", arrival_ns, "wanted", wanted)
     wrong = ask("SELECT c.number, c.wait_ns, l.arrival_ns - c.arrival_ns FROM collective c "

@@ -82,6 +82,12 @@ class Log:
             "coalesce(graph_node, 0), CASE kind WHEN 'collective' THEN 'kernel' ELSE kind END, "
             "CASE WHEN kind IN ('kernel', 'collective') THEN name ELSE '' END "
             "FROM work WHERE process_id = ?", (process,))]
+        # Times before clocks were aligned. Jobs without several hosts have no such row.
+        moved_ns, = database.execute(
+            "SELECT coalesce(max(moved_ns), 0) FROM host_clock WHERE host = "
+            "(SELECT host FROM process WHERE id = ?)", (process,)).fetchone()
+        self.work = [work._replace(start=work.start - moved_ns, end=work.end - moved_ns)
+                     for work in self.work]
         self.payloads = dict(database.execute(
             "SELECT c.correlation, r.payload FROM api_call c JOIN nvtx_range r ON "
             "r.process_id = c.process_id AND r.thread_id = c.thread_id AND "

@@ -196,7 +196,7 @@ static void free_state(struct sink *sink)
 const struct exporter exporter_chrome = {
 	.name = "chrome",
 	.what = "Write Chrome trace events (JSON) for Perfetto and chrome://tracing",
-	.uses = USES_OTHER | USES_CPU_LOGS,
+	.uses = USES_TIMELINE | USES_CPU_LOGS,
 	.begin = begin,
 	.process = chrome_begin_process,
 	.call = put_call,

@@ -235,7 +235,7 @@ const struct exporter exporter_html = {
 	.what = "Write a report for the browser with flame graph, timeline and tables, as one file "
 		"that works offline",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ORIGINS | USES_FINDINGS | USES_SIZE |
-		USES_CPU_LOGS,
+		USES_CPU_LOGS | USES_TIMELINE,
 	.begin = begin,
 	.process = add_process,
 	.call = add_call,

@@ -135,7 +135,7 @@ static void free_state(struct sink *sink)
 const struct exporter exporter_perfetto = {
 	.name = "perfetto",
 	.what = "Write a timeline in Perfetto's native format, smaller and faster than --chrome",
-	.uses = USES_OTHER | USES_CPU_LOGS,
+	.uses = USES_TIMELINE | USES_CPU_LOGS,
 	.begin = begin,
 	.process = perfetto_begin_process,
 	.call = put_call,

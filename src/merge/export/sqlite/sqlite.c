@@ -218,7 +218,8 @@ const struct exporter exporter_sqlite = {
 	.name = "sqlite",
 	.what = "Write an SQLite database of all events and tables, with views for common "
 		"questions",
-	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FILE | USES_CPU_LOGS | USES_RANKS,
+	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FILE | USES_CPU_LOGS | USES_RANKS |
+		USES_TIMELINE,
 	.begin = begin,
 	.process = sqlite_begin_process,
 	.call = put_call,

@@ -44,24 +44,25 @@ static void put_communicator(struct sink *sink, const struct communicators *all,
 }
 
 /* Binds what one log says of a collective. */
-static void bind_collective(struct sink *sink, const struct rank_log *log,
-			    const struct rank_collective *item)
+static void bind_collective(struct sink *sink, const struct inputs *inputs,
+			    const struct rank_log *log, const struct rank_collective *item)
 {
 	struct sqlite *s = sink->state;
+	int64_t aligned_ns = inputs->logs[log->log].aligned_ns;
 
 	sqlite3_clear_bindings(s->statements[INSERT_COLLECTIVE]);
 	sqlite_number(s, INSERT_COLLECTIVE, 1, process_id(log->log));
 	sqlite_text(s, INSERT_COLLECTIVE, 4, collective_operation_names[item->operation]);
 	bind_known(s, INSERT_COLLECTIVE, 5, item->bytes);
 	sqlite_number(s, INSERT_COLLECTIVE, 6, log->members[item->member].device);
-	sqlite_number(s, INSERT_COLLECTIVE, 7, item->start_ns);
-	sqlite_number(s, INSERT_COLLECTIVE, 8, item->end_ns);
+	sqlite_number(s, INSERT_COLLECTIVE, 7, item->start_ns + aligned_ns);
+	sqlite_number(s, INSERT_COLLECTIVE, 8, item->end_ns + aligned_ns);
 }
 
 /* Writes the collectives of one member. */
-static void put_member(struct sink *sink, const struct collectives_report *report, size_t c,
-		       size_t m)
+static void put_member(struct sink *sink, const struct run *run, size_t c, size_t m)
 {
+	const struct collectives_report *report = &run->collectives_report;
 	const struct communicator *communicator = &report->communicators.list[c];
 	const struct comm_member *member = &communicator->members[m];
 	const struct rank_clock *clock = &report->clocks.list[member->host];
@@ -73,7 +74,7 @@ static void put_member(struct sink *sink, const struct collectives_report *repor
 		double exposed_ns, wait_ns = arrivals_wait_ns(communicator, m, i, &report->clocks,
 							      &exposed_ns);
 
-		bind_collective(sink, member->log, item);
+		bind_collective(sink, run->inputs, member->log, item);
 		sqlite_number(s, INSERT_COLLECTIVE, 2, (int64_t)c + 1);
 		sqlite_number(s, INSERT_COLLECTIVE, 3, (int64_t)i);
 		sqlite_number(s, INSERT_COLLECTIVE, 9,
@@ -100,16 +101,17 @@ static bool is_compared(const struct communicators *communicators, const struct 
 }
 
 /* Writes the collectives of a log that no other log has. */
-static void put_alone(struct sink *sink, const struct communicators *communicators,
-		      const struct rank_log *log)
+static void put_alone(struct sink *sink, const struct run *run, const struct rank_log *log)
 {
+	const struct communicators *communicators = &run->collectives_report.communicators;
+
 	for (uint32_t m = 0; m < log->member_count; m++) {
 		if (is_compared(communicators, log, m))
 			continue;
 		for (size_t i = 0; i < log->count; i++) {
 			if (log->list[i].member != m)
 				continue;
-			bind_collective(sink, log, &log->list[i]);
+			bind_collective(sink, run->inputs, log, &log->list[i]);
 			sqlite_put(sink, INSERT_COLLECTIVE);
 		}
 	}
@@ -156,6 +158,7 @@ static int put_clocks(struct sink *sink, const struct rank_clocks *clocks)
 			sqlite_number(s, INSERT_HOST_CLOCK, 5, (int64_t)clock->error_ns + 1);
 		}
 		sqlite_number(s, INSERT_HOST_CLOCK, 6, (int64_t)clock->bound_count);
+		sqlite_number(s, INSERT_HOST_CLOCK, 7, clock->log->aligned_ns);
 		sqlite_put(sink, INSERT_HOST_CLOCK);
 	}
 	return 0;
@@ -172,10 +175,10 @@ int sqlite_put_collectives(struct sink *sink, const struct run *run)
 	for (size_t c = 0; c < communicators->count; c++) {
 		put_communicator(sink, communicators, c);
 		for (size_t m = 0; m < communicators->list[c].member_count; m++)
-			put_member(sink, report, c, m);
+			put_member(sink, run, c, m);
 	}
 	for (size_t l = 0; l < run->rank_log_count; l++)
-		put_alone(sink, communicators, &run->rank_logs[l]);
+		put_alone(sink, run, &run->rank_logs[l]);
 	error = put_causes(sink, run);
 	return error ? error : put_clocks(sink, &report->clocks);
 }

@@ -54,7 +54,7 @@ const char sqlite_tables[] =
 	"CREATE TABLE wait_cause(process_id INTEGER, path_id INTEGER, wait_ns INTEGER, "
 	"cost_ns INTEGER);"
 	"CREATE TABLE host_clock(host TEXT, at_ns INTEGER, offset_ns INTEGER, drift_ppm REAL, "
-	"error_ns INTEGER, bound_count INTEGER);"
+	"error_ns INTEGER, bound_count INTEGER, moved_ns INTEGER);"
 	"CREATE TABLE loss(name TEXT, count INTEGER);"
 	"CREATE TABLE warning(text TEXT);";
 
@@ -78,7 +78,7 @@ const char *const sqlite_inserts[STATEMENTS] = {
 	[INSERT_COMMUNICATOR] = "INSERT INTO communicator VALUES(?,?,?,?,?)",
 	[INSERT_COLLECTIVE] = "INSERT INTO collective VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_WAIT_CAUSE] = "INSERT INTO wait_cause VALUES(?,?,?,?)",
-	[INSERT_HOST_CLOCK] = "INSERT INTO host_clock VALUES(?,?,?,?,?,?)",
+	[INSERT_HOST_CLOCK] = "INSERT INTO host_clock VALUES(?,?,?,?,?,?,?)",
 	[INSERT_LOSS] = "INSERT INTO loss VALUES(?,?)",
 	[INSERT_WARNING] = "INSERT INTO warning VALUES(?)",
 };
