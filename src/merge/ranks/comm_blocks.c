@@ -101,7 +101,7 @@ static void find_cost(struct comm_block *block, const struct communicator *commu
 
 /*
  * Finds how long the others waited beside other work. Where launches decide the speed, waits after
- * all other work cost nothing, or only a part. The same part of the hidden waits counts.
+ * all other work cost only a part of their time. The same part of the hidden waits counts.
  */
 static void find_hidden(struct comm_block *block, const struct communicator *communicator,
 			const struct rank_clocks *clocks, float *const *absorbed_ns)

@@ -13,9 +13,9 @@ struct comm_block {
 	size_t from, until; /* numbers; the last one held up most ranks */
 	double end_ns;	    /* the last arrival at the last one */
 	size_t late;	    /* the member that the others waited for */
-	double late_ns;	    /* what it cost them, on average, while nothing else ran on their GPU */
-	double hidden_ns;   /* the most that waits beside other work can have cost them */
-	double apart_ns; /* from the mean arrival of the others to the last, over its collectives */
+	double late_ns;	    /* mean cost to the others, of time with no other work on their GPU */
+	double hidden_ns;   /* mean cost to them of waits beside other work, at most */
+	double apart_ns;    /* sum over its collectives: last arrival less mean of the others */
 };
 
 /*

@@ -61,8 +61,8 @@ void path_sums_clear(struct path_sums *sums)
 }
 
 /*
- * How much longer the others need for the same kernels where no collective runs beside them: their
- * work or their GPUs differ. At least 1.
+ * Time of the others divided by that of the late rank, for the same kernels without a collective
+ * beside them. Above 1, their work or their GPUs differ. Never below 1.
  */
 static double own_ratio(const struct path_sums *sums, const uint64_t *late_ns, double others)
 {
@@ -72,7 +72,7 @@ static double own_ratio(const struct path_sums *sums, const uint64_t *late_ns, d
 		uint32_t node = sums->touched[t];
 		double own_ns = (double)(sums->all_ns[node] - late_ns[node]) / others;
 
-		/* Shorter ones are what makes the late rank late. */
+		/* Kernels that take longer in the late rank are what makes it late. */
 		if (!sums->is_kernel[node] || sums->beside_ns[node] || !late_ns[node] ||
 		    own_ns < (double)late_ns[node])
 			continue;

@@ -6,7 +6,7 @@ for job in h200-ddp h200-ddp-loader; do
 		sed -n '/^Collectives/,/^$/p' >"$job"
 	cat "$job"
 done
-# What is not known comes with the verdict.
+# The verdict states its limits: missing logs, several jobs, a part of the run.
 traces=$tests/../../../samples/traces
 notes() {
 	merge -q --no-recover "$@" --text - | sed -n '/^Collectives/,/^$/p' | grep -e "No log" -e "not compared" -e "jobs"
