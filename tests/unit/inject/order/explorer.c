@@ -267,11 +267,20 @@ static bool next_execution(void)
 	return true;
 }
 
+void *explorer_allocate(size_t bytes)
+{
+	long pages = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+
+	if (pages == -1)
+		abort();
+	return (void *)pages;
+}
+
 static void create_explorer(void)
 {
-	explorer = calloc(1, sizeof(*explorer));
-	explorer->memory = (char *)syscall(SYS_mmap, NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE,
-					   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	explorer = explorer_allocate(sizeof(*explorer));
+	explorer->memory = explorer_allocate(MEMORY_BYTES);
 	memory_reset(); /* creates its own state */
 	keep_variables();
 }

@@ -145,6 +145,20 @@ static uint64_t replace(uint64_t old, uint64_t operand)
 		return is_equal;                                                                   \
 	}
 
+/* As clang compiles it. */
+#define COMPARE_VALUE(bits)                                                                        \
+	uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                 \
+		volatile void *place, uint##bits##_t expected, uint##bits##_t wanted, int order,   \
+		int failure_order);                                                                \
+	uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                 \
+		volatile void *place, uint##bits##_t expected, uint##bits##_t wanted, int order,   \
+		int failure_order)                                                                 \
+	{                                                                                          \
+		__tsan_atomic##bits##_compare_exchange_strong(place, &expected, wanted, order,     \
+							      failure_order);                      \
+		return expected;                                                                   \
+	}
+
 #define ATOMIC_SIZE(bits)                                                                          \
 	uint##bits##_t __tsan_atomic##bits##_load(const volatile void *place, int order);          \
 	uint##bits##_t __tsan_atomic##bits##_load(const volatile void *place, int order)           \
@@ -171,7 +185,8 @@ static uint64_t replace(uint64_t old, uint64_t operand)
 	CHANGE(bits, fetch_and, and)                                                               \
 	CHANGE(bits, fetch_or, or)                                                                 \
 	COMPARE(bits, strong)                                                                      \
-	COMPARE(bits, weak)
+	COMPARE(bits, weak)                                                                        \
+	COMPARE_VALUE(bits)
 ATOMIC_SIZE(8)
 ATOMIC_SIZE(16)
 ATOMIC_SIZE(32)

@@ -2,7 +2,6 @@
 #include "explorer_memory.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct clock {
@@ -72,8 +71,8 @@ static void join(struct clock *clock, const struct clock *other)
 void memory_reset(void)
 {
 	if (!memory) {
-		memory = calloc(1, sizeof(*memory));
-		weakened = calloc(1, sizeof(*weakened));
+		memory = explorer_allocate(sizeof(*memory));
+		weakened = explorer_allocate(sizeof(*weakened));
 	}
 	for (unsigned i = 0; i < memory->used_count; i++)
 		memset(&memory->bytes[memory->used_bytes[i]], 0, sizeof(struct byte));

@@ -28,6 +28,12 @@ unsigned explorer_choose(unsigned count);
 void explorer_switch(void);
 void explorer_before_write(void);
 
+/*
+ * In explorer.c: zeroed memory that outlives an execution. Not calloc(), whose only result a compiler
+ * may turn into a variable.
+ */
+void *explorer_allocate(size_t bytes);
+
 /* Whether at_each_write() runs. */
 bool explorer_is_checking(void);
 

@@ -50,7 +50,8 @@ static void set_up(uint32_t window, uint32_t bytes, uint32_t count)
 {
 	tb->ring = &scenario_ring.header;
 	tb->data = (uint8_t *)&scenario_ring + XT_RING_DATA_OFFSET;
-	tb->window = tb->window_ready = window;
+	tb->window = window;
+	tb->window_ready = window;
 	tb->ring->data_bytes = RING_DATA_BYTES;
 	record_bytes = bytes;
 	while (produced < count)
