@@ -29,7 +29,7 @@ void explorer_switch(void);
 void explorer_before_write(void);
 
 /*
- * In explorer.c: zeroed memory that outlives an execution. Not calloc(), whose only result a compiler
+ * In explorer.c: zeroed memory that outlives an execution. Not calloc(), whose result a compiler
  * may turn into a variable.
  */
 void *explorer_allocate(size_t bytes);
