@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -279,9 +280,11 @@ static uint32_t read_state(const struct attempt *attempt)
 		{&token, block + STUB_TOKEN, sizeof(token)},
 	};
 
-	return process_memory_read_parts(attempt->target->pid, parts, 2) && token == attempt->token
-		       ? state
-		       : 0;
+	if (!process_memory_read_parts(attempt->target->pid, parts, 2) || token != attempt->token)
+		return 0;
+	/* What the stub stored before the state can be read now. */
+	atomic_thread_fence(memory_order_acquire);
+	return state;
 }
 
 static int refuse_with_message(const struct attempt *attempt, const char *before)
@@ -369,6 +372,8 @@ static int cancel(const struct attempt *attempt)
 				 sizeof(word)};
 	bool is_set = process_vm_writev(attempt->target->pid, &from, 1, &to, 1, 0) == sizeof(word);
 
+	/* Pairs with the exchange in the stub: one of both sees what the other has stored. */
+	atomic_thread_fence(memory_order_seq_cst);
 	while ((state = read_state(attempt)) == STUB_IS_ENTERING &&
 	       now_ms() - start_ms < CANCEL_TIMEOUT_MS)
 		nap_ms(1);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -362,9 +363,12 @@ int64_t process_request(const struct traced_process *process, enum xt_crash_buff
 	}
 	word = (header.request / XT_REQUEST_SEQUENCE + 1) * XT_REQUEST_SEQUENCE | request;
 	if (pwrite(fd, times, sizeof(times), offsetof(struct xt_crash_buffer_header, delay_ms)) !=
-		    sizeof(times) ||
-	    pwrite(fd, &word, sizeof(word), offsetof(struct xt_crash_buffer_header, request)) !=
-		    sizeof(word))
+	    sizeof(times))
+		error = -EIO;
+	/* Pairs with the acquire in crash_buffer_request(): the times come first. */
+	atomic_thread_fence(memory_order_release);
+	if (!error && pwrite(fd, &word, sizeof(word),
+			     offsetof(struct xt_crash_buffer_header, request)) != sizeof(word))
 		error = -EIO;
 	close(fd);
 	return error ? error : (int64_t)word;
@@ -379,6 +383,8 @@ enum request_progress process_progress(const struct traced_process *process, uin
 
 	if (read_header(process->crash_buffer, O_RDONLY, &header, NULL))
 		return REQUEST_GONE;
+	/* Pairs with crash_buffer_request_done(): what is read from now on is the result. */
+	atomic_thread_fence(memory_order_acquire);
 	if (header.request == (word | XT_REQUEST_DONE))
 		return REQUEST_DONE;
 	if (header.request != word)

@@ -107,9 +107,9 @@ static COLD void count_unmatched_exit(struct thread_buffer *tb,
 				      const struct cupti_callback_data *data)
 {
 	if (data->correlation_data && *data->correlation_data == CALL_IS_SHUTDOWN_DROP)
-		counter_add(&tb->ring->shutdown_drop_count, 1);
+		counter_add_lost(&tb->ring->shutdown_drop_count, 1);
 	else
-		thread_buffer_count_up(tb, XT_RING_LOST_NESTED);
+		thread_buffer_count_lost(tb, XT_RING_LOST_NESTED);
 }
 
 /*
@@ -228,6 +228,16 @@ static COLD void put_extra(struct xt_record_call *record, uint32_t use,
 	}
 }
 
+/*
+ * Recovery after a kill relies on this order: open_count, CALLS_SEEN, write_pos, CALLS_COMMITTED. A
+ * kill is like a signal handler that reads them, so a compiler fence is enough.
+ */
+static inline void count_call(struct thread_buffer *tb, enum xt_ring_counter counter)
+{
+	__atomic_signal_fence(__ATOMIC_RELEASE);
+	thread_buffer_count_up(tb, counter);
+}
+
 static void call_exit(struct thread_buffer *tb, uint32_t api, uint32_t use,
 		      const struct cupti_callback_data *data, const struct caller_regs *regs)
 {
@@ -249,7 +259,7 @@ static void call_exit(struct thread_buffer *tb, uint32_t api, uint32_t use,
 		return;
 	}
 
-	thread_buffer_count_up(tb, XT_RING_CALLS_SEEN);
+	count_call(tb, XT_RING_CALLS_SEEN);
 	if (!call) {
 		count_unmatched_exit(tb, data);
 		return;
@@ -261,7 +271,7 @@ static void call_exit(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	stack_slot = stack_at_exit(tb, call, regs);
 	record = ring_reserve_or_wait(tb, record_bytes);
 	if (!record) {
-		thread_buffer_count_up(tb, XT_RING_LOST_RING_FULL);
+		thread_buffer_count_lost(tb, XT_RING_LOST_RING_FULL);
 		return;
 	}
 	record->head.type = XT_RECORD_CALL;
@@ -277,7 +287,7 @@ static void call_exit(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	if (__builtin_expect(record_bytes != sizeof(*record), 0))
 		put_extra(record, use, data, autograd);
 	ring_commit(tb, record_bytes);
-	thread_buffer_count_up(tb, XT_RING_CALLS_COMMITTED);
+	count_call(tb, XT_RING_CALLS_COMMITTED);
 	stack_cache_fetch_expected(&tb->cache);
 	if (is_timed(data->correlation_id))
 		add_timed(tb, exit_ns, monotonic_ns(), slow_path_ns);

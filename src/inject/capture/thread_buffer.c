@@ -146,7 +146,10 @@ void thread_buffers_set_writer(void)
 
 bool thread_buffer_is_orphaned(const struct thread_buffer *tb)
 {
-	return syscall(SYS_tgkill, getpid(), tb->ring->tid, 0) && errno == ESRCH;
+	/* Relaxed: its next thread may store another id meanwhile. */
+	uint32_t tid = __atomic_load_n(&tb->ring->tid, __ATOMIC_RELAXED);
+
+	return syscall(SYS_tgkill, getpid(), tid, 0) && errno == ESRCH;
 }
 
 bool thread_buffer_create_spare(void)
@@ -272,7 +275,7 @@ bool thread_buffer_recover_from_jump(struct thread_buffer *tb, const struct call
 		  counters[XT_RING_LOST_NESTED] + tb->ring->shutdown_drop_count;
 	/* The jump may have interrupted a walk, or a call between being seen and being counted. */
 	stack_cache_clear(&tb->cache);
-	counter_add(&counters[XT_RING_LOST_NESTED], counters[XT_RING_CALLS_SEEN] - counted);
+	counter_add_lost(&counters[XT_RING_LOST_NESTED], counters[XT_RING_CALLS_SEEN] - counted);
 	return true;
 }
 
@@ -282,8 +285,11 @@ bool thread_buffers_have_open_work(void)
 		const struct thread_buffer *tb = thread_buffer_at(t);
 		uint32_t count = tb ? __atomic_load_n(&tb->ring->open_count, __ATOMIC_ACQUIRE) : 0;
 
+		/* The thread may begin another call meanwhile, so an api may be newer. */
 		for (uint32_t i = 0; i < count && i < XT_RING_OPEN_CALLS_MAX; i++)
-			if (api_uses[tb->ring->open_calls[i].api & (API_CBID_END - 1)] &
+			if (api_uses[__atomic_load_n(&tb->ring->open_calls[i].api,
+						     __ATOMIC_RELAXED) &
+				     (API_CBID_END - 1)] &
 			    API_MAKES_WORK)
 				return true;
 	}
@@ -323,7 +329,7 @@ struct thread_buffer *thread_buffer_claim(void)
 		/* The previous owner's entries are for another stack. */
 		stack_cache_clear(&tb->cache);
 		torch_thread_begin(&tb->torch);
-		ring->tid = (uint32_t)syscall(SYS_gettid);
+		__atomic_store_n(&ring->tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
 		ring->start_ns = monotonic_ns();
 		ring->open_count = 0;
 		tb->rng_state = (uint32_t)(ring->start_ns * 0x9e3779b1u) | 1;

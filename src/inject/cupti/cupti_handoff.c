@@ -176,6 +176,7 @@ static void requested(uint8_t **buffer_out, size_t *bytes_out, size_t *max_recor
 		const void *caller = __builtin_return_address(0);                                  \
 		uint32_t result;                                                                   \
                                                                                                    \
+		symbol_hook_entered();                                                             \
 		before_foreign_call(#name, effect, caller);                                        \
 		result = real_##name passed;                                                       \
 		after_foreign_call(effect, kind, result, caller);                                  \
@@ -189,6 +190,7 @@ static uint32_t hook_register(xt_cupti_buffer_requested theirs, xt_cupti_buffer_
 {
 	const void *caller = __builtin_return_address(0);
 
+	symbol_hook_entered();
 	if (!theirs || !completed || !is_foreign_call(caller))
 		return real_register(theirs, completed);
 	/* The tool may have enabled kinds before, which changed nothing then. */

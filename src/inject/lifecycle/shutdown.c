@@ -150,12 +150,14 @@ static void shutdown_at_once(void)
 
 static void hook_exit(int status)
 {
+	symbol_hook_entered();
 	shutdown_at_once();
 	real_exit(status);
 }
 
 static void hook_Exit(int status)
 {
+	symbol_hook_entered();
 	shutdown_at_once();
 	real_Exit(status);
 }

@@ -27,11 +27,17 @@
 static struct {
 	char path[PATH_MAX];
 	struct xt_guarded_fd file;
-	struct xt_crash_buffer_header *header; /* mapped; NULL without a file */
+	_Atomic(struct xt_crash_buffer_header *) header; /* mapped; NULL without a file */
 	atomic_uint_fast64_t end_offset;
 	atomic_uint_fast64_t unbacked;
 	void *addresses[XT_CRASH_BUFFER_AREAS_MAX]; /* of the areas in the header */
 } crash_buffer = {.file = {.fd = -1}};
+
+/* Pairs with crash_buffer_create(): NVTX threads may claim thread buffers before CUDA starts. */
+static struct xt_crash_buffer_header *header_now(void)
+{
+	return atomic_load_explicit(&crash_buffer.header, memory_order_acquire);
+}
 
 static size_t round_to_pages(size_t bytes)
 {
@@ -104,21 +110,22 @@ int crash_buffer_create(const char *path, uint64_t log_id, uint32_t cupti_versio
 	header->pid = (uint32_t)getpid();
 	header->cupti_version = cupti_version;
 	atomic_store(&crash_buffer.end_offset, bytes);
-	crash_buffer.header = header;
+	/* Pairs with header_now(): whoever sees the header sees the rest of crash_buffer. */
+	atomic_store_explicit(&crash_buffer.header, header, memory_order_release);
 	return 0;
 }
 
 static void *file_area(size_t bytes, enum xt_area_kind kind)
 {
+	struct xt_crash_buffer_header *header = header_now();
 	struct xt_crash_buffer_area *entry;
 	unsigned index;
 	uint64_t offset;
 	void *area;
 
-	if (!crash_buffer.header)
+	if (!header)
 		return NULL;
-	if (__atomic_load_n(&crash_buffer.header->area_count, __ATOMIC_RELAXED) >=
-	    XT_CRASH_BUFFER_AREAS_MAX)
+	if (__atomic_load_n(&header->area_count, __ATOMIC_RELAXED) >= XT_CRASH_BUFFER_AREAS_MAX)
 		return NULL;
 	offset = atomic_fetch_add(&crash_buffer.end_offset, bytes);
 	area = map_file(offset, bytes);
@@ -126,10 +133,10 @@ static void *file_area(size_t bytes, enum xt_area_kind kind)
 		return NULL;
 	/* Otherwise the kernel reads 128 KiB of zeros around the first page touched. */
 	madvise(area, bytes, MADV_RANDOM);
-	index = __atomic_fetch_add(&crash_buffer.header->area_count, 1, __ATOMIC_RELAXED);
+	index = __atomic_fetch_add(&header->area_count, 1, __ATOMIC_RELAXED);
 	if (index >= XT_CRASH_BUFFER_AREAS_MAX)
 		return area; /* usable, but recovery will not find it */
-	entry = &crash_buffer.header->areas[index];
+	entry = &header->areas[index];
 	entry->offset = offset;
 	entry->bytes = bytes;
 	crash_buffer.addresses[index] = area;
@@ -143,7 +150,7 @@ void *crash_buffer_area(size_t area_bytes, enum xt_area_kind kind)
 	void *area;
 
 	/* A child that the C library does not know must not use its parent's file. */
-	if (crash_buffer.header && !is_own_process())
+	if (header_now() && !is_own_process())
 		return NULL;
 	area = file_area(bytes, kind);
 	if (area)
@@ -167,15 +174,18 @@ void crash_buffer_touch(void *pages, size_t bytes)
 /* The area of the file that contains these pages, or NULL for plain memory. */
 static const struct xt_crash_buffer_area *area_of(const void *pages, uint64_t *offset)
 {
-	uint32_t count = crash_buffer.header ? __atomic_load_n(&crash_buffer.header->area_count,
-							       __ATOMIC_RELAXED)
-					     : 0;
+	struct xt_crash_buffer_header *header = header_now();
+	uint32_t count = header ? __atomic_load_n(&header->area_count, __ATOMIC_RELAXED) : 0;
 
 	for (uint32_t i = 0; i < count && i < XT_CRASH_BUFFER_AREAS_MAX; i++) {
-		const struct xt_crash_buffer_area *area = &crash_buffer.header->areas[i];
-		uintptr_t distance = (uintptr_t)pages - (uintptr_t)crash_buffer.addresses[i];
+		const struct xt_crash_buffer_area *area = &header->areas[i];
+		uintptr_t distance;
 
-		if (!__atomic_load_n(&area->kind, __ATOMIC_ACQUIRE) || distance >= area->bytes)
+		/* Pairs with file_area(): the rest of the entry is there. */
+		if (!__atomic_load_n(&area->kind, __ATOMIC_ACQUIRE))
+			continue;
+		distance = (uintptr_t)pages - (uintptr_t)crash_buffer.addresses[i];
+		if (distance >= area->bytes)
 			continue;
 		*offset = area->offset + distance;
 		return area;
@@ -201,19 +211,23 @@ bool crash_buffer_restore_pages(void *pages, size_t bytes)
 
 void crash_buffer_record_bytes(uint32_t kind, uint32_t bytes)
 {
-	if (crash_buffer.header && kind < XT_CRASH_BUFFER_RECORD_KINDS)
-		__atomic_store_n(&crash_buffer.header->record_bytes[kind], bytes, __ATOMIC_RELAXED);
+	struct xt_crash_buffer_header *header = header_now();
+
+	if (header && kind < XT_CRASH_BUFFER_RECORD_KINDS)
+		__atomic_store_n(&header->record_bytes[kind], bytes, __ATOMIC_RELAXED);
 }
 
 void crash_buffer_log_bytes(uint64_t bytes)
 {
-	if (crash_buffer.header)
-		__atomic_store_n(&crash_buffer.header->log_bytes, bytes, __ATOMIC_RELAXED);
+	struct xt_crash_buffer_header *header = header_now();
+
+	if (header)
+		__atomic_store_n(&header->log_bytes, bytes, __ATOMIC_RELAXED);
 }
 
 uint32_t crash_buffer_request(uint32_t *delay_ms, uint32_t *duration_ms)
 {
-	struct xt_crash_buffer_header *header = crash_buffer.header;
+	struct xt_crash_buffer_header *header = header_now();
 	uint32_t request;
 
 	if (!header)
@@ -226,22 +240,23 @@ uint32_t crash_buffer_request(uint32_t *delay_ms, uint32_t *duration_ms)
 
 void crash_buffer_request_taken(uint32_t request)
 {
-	__atomic_store_n(&crash_buffer.header->request_taken, request, __ATOMIC_RELAXED);
+	__atomic_store_n(&header_now()->request_taken, request, __ATOMIC_RELAXED);
 }
 
 void crash_buffer_request_done(uint32_t request)
 {
-	if (!crash_buffer.header)
+	struct xt_crash_buffer_header *header = header_now();
+
+	if (!header)
 		return;
 	/* A newer request stays pending. */
-	__atomic_compare_exchange_n(&crash_buffer.header->request, &request,
-				    request | XT_REQUEST_DONE, false, __ATOMIC_RELEASE,
-				    __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&header->request, &request, request | XT_REQUEST_DONE, false,
+				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 void crash_buffer_state(enum xt_tracer_state state, const char *problem)
 {
-	struct xt_crash_buffer_header *header = crash_buffer.header;
+	struct xt_crash_buffer_header *header = header_now();
 
 	if (!header)
 		return;
@@ -252,28 +267,31 @@ void crash_buffer_state(enum xt_tracer_state state, const char *problem)
 
 void crash_buffer_snapshot(uint32_t number, int error)
 {
-	if (!crash_buffer.header)
+	struct xt_crash_buffer_header *header = header_now();
+
+	if (!header)
 		return;
-	__atomic_store_n(&crash_buffer.header->snapshot_number, number, __ATOMIC_RELAXED);
-	__atomic_store_n(&crash_buffer.header->snapshot_error, -error, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->snapshot_number, number, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->snapshot_error, -error, __ATOMIC_RELAXED);
 }
 
 void crash_buffer_gpu(uint32_t device)
 {
-	struct xt_crash_buffer_header *header = crash_buffer.header;
+	struct xt_crash_buffer_header *header = header_now();
 
 	if (header && device < 64)
-		header->gpus |= UINT64_C(1) << device;
+		__atomic_store_n(&header->gpus, header->gpus | UINT64_C(1) << device,
+				 __ATOMIC_RELAXED);
 }
 
 void crash_buffer_totals(uint64_t launch_count, uint64_t lost_count)
 {
-	struct xt_crash_buffer_header *header = crash_buffer.header;
+	struct xt_crash_buffer_header *header = header_now();
 
 	if (!header)
 		return;
-	header->launch_count = launch_count;
-	header->lost_count = lost_count;
+	__atomic_store_n(&header->launch_count, launch_count, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->lost_count, lost_count, __ATOMIC_RELAXED);
 }
 
 bool crash_buffer_contains(const void *pages)
@@ -285,30 +303,35 @@ bool crash_buffer_contains(const void *pages)
 
 void crash_buffer_count_after_end(void)
 {
-	if (crash_buffer.header && is_own_process())
-		__atomic_fetch_add(&crash_buffer.header->counters[XT_CRASH_BUFFER_CALLS_AFTER_END],
-				   1, __ATOMIC_RELAXED);
+	struct xt_crash_buffer_header *header = header_now();
+
+	if (header && is_own_process())
+		__atomic_fetch_add(&header->counters[XT_CRASH_BUFFER_CALLS_AFTER_END], 1,
+				   __ATOMIC_RELAXED);
 }
 
 void crash_buffer_count(const uint64_t counters[XT_CRASH_BUFFER_COUNTERS])
 {
-	for (unsigned i = 0; crash_buffer.header && i < XT_CRASH_BUFFER_COUNTERS; i++)
-		if (crash_buffer.header->counters[i] != counters[i])
-			__atomic_store_n(&crash_buffer.header->counters[i], counters[i],
-					 __ATOMIC_RELAXED);
+	struct xt_crash_buffer_header *header = header_now();
+
+	for (unsigned i = 0; header && i < XT_CRASH_BUFFER_COUNTERS; i++)
+		if (__atomic_load_n(&header->counters[i], __ATOMIC_RELAXED) != counters[i])
+			__atomic_store_n(&header->counters[i], counters[i], __ATOMIC_RELAXED);
 }
 
 void crash_buffer_end(enum xt_crash_buffer_ending ending, int error)
 {
-	if (!crash_buffer.header)
+	struct xt_crash_buffer_header *header = header_now();
+
+	if (!header)
 		return;
-	__atomic_store_n(&crash_buffer.header->error, error, __ATOMIC_RELAXED);
-	__atomic_store_n(&crash_buffer.header->ending, ending, __ATOMIC_RELEASE);
+	__atomic_store_n(&header->error, error, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->ending, ending, __ATOMIC_RELEASE);
 }
 
 bool crash_buffer_is_open(void)
 {
-	return !crash_buffer.header || xt_guarded_fd_is_ours(&crash_buffer.file);
+	return !header_now() || xt_guarded_fd_is_ours(&crash_buffer.file);
 }
 
 void crash_buffer_reopen(void)
@@ -324,7 +347,7 @@ bool crash_buffer_exists(void)
 {
 	struct stat status;
 
-	return crash_buffer.header && !lstat(crash_buffer.path, &status) &&
+	return header_now() && !lstat(crash_buffer.path, &status) &&
 	       status.st_dev == crash_buffer.file.device &&
 	       status.st_ino == crash_buffer.file.inode;
 }
@@ -337,11 +360,11 @@ uint64_t crash_buffer_unbacked_areas(void)
 void crash_buffer_abandon(void)
 {
 	xt_guarded_fd_close(&crash_buffer.file);
-	crash_buffer.header = NULL;
+	atomic_store_explicit(&crash_buffer.header, NULL, memory_order_relaxed);
 }
 
 void crash_buffer_remove(void)
 {
-	if (crash_buffer.header)
+	if (header_now())
 		unlink(crash_buffer.path);
 }

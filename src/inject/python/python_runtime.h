@@ -119,17 +119,17 @@ static inline uint64_t python_load(uintptr_t address, unsigned bytes)
 }
 
 /*
- * Reads the innermost frame. Checks before and after that no other thread runs the state. x86 loads
- * stay in program order.
+ * Reads the innermost frame. Checks before and after that no other thread runs the state. The
+ * fences keep these loads in order.
  */
 static inline bool python_enter_frames(const struct python_runtime *python, uint64_t status,
 				       struct python_thread *thread)
 {
 	const struct python_layout *layout = &python->layout;
 
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	thread->innermost = python_load(thread->state + layout->state_frame, 8);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (!layout->state_status)
 		return true;
 	if (status & PYTHON_STATUS_ACTIVE)
@@ -151,9 +151,9 @@ static inline bool python_enter_loop(const struct python_layout *layout, const v
 		thread->innermost = python_load(thread->cframe + layout->cframe_frame, 8);
 		return true;
 	}
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	thread->innermost = python_load(thread->state + layout->state_frame, 8);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return python_load(thread->state + layout->state_cframe, 8) == thread->cframe;
 }
 

@@ -13,4 +13,13 @@ static inline void counter_add(uint64_t *counter, uint64_t value)
 	__atomic_store_n(counter, *counter + value, __ATOMIC_RELAXED);
 }
 
+/*
+ * The same for a lost call, which is counted as seen first. Release: a reader that acquires this
+ * count has the seen call too.
+ */
+static inline void counter_add_lost(uint64_t *counter, uint64_t value)
+{
+	__atomic_store_n(counter, *counter + value, __ATOMIC_RELEASE);
+}
+
 #endif

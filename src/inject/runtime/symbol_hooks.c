@@ -173,6 +173,7 @@ static int write_word(uintptr_t *word, uintptr_t value)
 	/* An aligned word does not cross pages. */
 	if (mprotect(page, page_bytes, protection | PROT_WRITE))
 		return -errno;
+	/* Pairs with symbol_hook_entered(). */
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 	if (!(protection & PROT_WRITE) && mprotect(page, page_bytes, protection))
 		return -errno;

@@ -9,6 +9,7 @@
 #ifndef XT_INJECT_SYMBOL_HOOKS_H
 #define XT_INJECT_SYMBOL_HOOKS_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 struct symbol_hook {
@@ -22,5 +23,14 @@ struct symbol_hook {
  * error some functions may be hooked, which is harmless: hooks call the real functions.
  */
 int symbol_hooks_install(void *library, const struct symbol_hook *hooks, size_t count);
+
+/*
+ * For a hook, before it reads *real_out. The caller loaded the hook's address without an order, and
+ * a processor may load *real_out first. Pairs with the release of that address.
+ */
+static inline void symbol_hook_entered(void)
+{
+	atomic_thread_fence(memory_order_acquire);
+}
 
 #endif

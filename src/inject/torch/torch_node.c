@@ -79,7 +79,8 @@ void torch_node_accept(void)
 void torch_node_reject(void)
 {
 	if (__atomic_add_fetch(&nodes_rejected, 1, __ATOMIC_RELAXED) >= REJECTED_MAX &&
-	    nodes_rejected > torch_nodes_accepted)
+	    __atomic_load_n(&nodes_rejected, __ATOMIC_RELAXED) >
+		    __atomic_load_n(&torch_nodes_accepted, __ATOMIC_RELAXED))
 		torch_give_up("its autograd nodes have an unknown layout");
 }
 
@@ -140,7 +141,8 @@ static void find_python_object(const struct python_layout *layout, uintptr_t nod
 		if (!read_memory(&object, node + at, sizeof(object)))
 			return;
 		if (name_class(layout, object, class_name) && refers_to(object, node)) {
-			__atomic_store_n(&torch_python_node_object, at, __ATOMIC_RELAXED);
+			/* Pairs with torch_node_read(): the offset of the type was stored. */
+			__atomic_store_n(&torch_python_node_object, at, __ATOMIC_RELEASE);
 			return;
 		}
 	}
@@ -151,15 +153,16 @@ static void learn_python_node(uintptr_t node, uintptr_t vtable, char *class_name
 {
 	const struct python_runtime *python = python_now();
 	uintptr_t object;
+	uint32_t at;
 
 	if (!python)
 		return;
-	torch_python_object_type = python->layout.object_type;
-	if (!torch_python_node_object)
+	__atomic_store_n(&torch_python_object_type, python->layout.object_type, __ATOMIC_RELAXED);
+	if (!__atomic_load_n(&torch_python_node_object, __ATOMIC_RELAXED))
 		find_python_object(&python->layout, node, class_name);
-	__atomic_store_n(&torch_python_node_type, vtable, __ATOMIC_RELEASE);
-	if (!torch_python_node_object ||
-	    !read_memory(&object, node + torch_python_node_object, sizeof(object)) ||
+	__atomic_store_n(&torch_python_node_type, vtable, __ATOMIC_RELAXED);
+	at = __atomic_load_n(&torch_python_node_object, __ATOMIC_RELAXED);
+	if (!at || !read_memory(&object, node + at, sizeof(object)) ||
 	    !name_class(&python->layout, object, class_name))
 		class_name[0] = '\0';
 }

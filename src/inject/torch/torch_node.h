@@ -60,7 +60,10 @@ struct torch_node_names {
 /* False if the type has no readable name. Cold path. Learns where such nodes have their object. */
 bool torch_node_name(uintptr_t node, struct torch_node_names *out);
 
-/* The vtable of nodes of Python functions, and the offset of their object; 0: not seen yet. */
+/*
+ * The vtable of nodes of Python functions, and the offset of their object; 0: not seen yet. Stored
+ * by learn_python_node() after the offset of the type.
+ */
 extern uintptr_t torch_python_node_type;
 extern uint32_t torch_python_node_object;
 extern uint32_t torch_python_object_type; /* offset of the type in a PyObject */
@@ -74,11 +77,17 @@ static inline uint64_t torch_node_read(uintptr_t node, struct torch_node_key *ke
 	key->thread =
 		sequence == TORCH_NO_SEQUENCE ? 0 : *(const uint64_t *)(node + TORCH_NODE_THREAD);
 	key->python_type = 0;
-	if (__builtin_expect(key->type == torch_python_node_type && torch_python_node_object, 0)) {
-		uintptr_t object = *(const uintptr_t *)(node + torch_python_node_object);
+	if (__builtin_expect(
+		    key->type == __atomic_load_n(&torch_python_node_type, __ATOMIC_RELAXED), 0)) {
+		/* Pairs with find_python_object(). */
+		uint32_t at = __atomic_load_n(&torch_python_node_object, __ATOMIC_ACQUIRE);
+		uintptr_t object = at ? *(const uintptr_t *)(node + at) : 0;
 
-		key->python_type =
-			object ? *(const uintptr_t *)(object + torch_python_object_type) : 0;
+		if (object)
+			key->python_type =
+				*(const uintptr_t *)(object +
+						     __atomic_load_n(&torch_python_object_type,
+								     __ATOMIC_RELAXED));
 	}
 	return sequence;
 }

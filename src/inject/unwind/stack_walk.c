@@ -24,6 +24,7 @@
 #include "inject/runtime/find_object.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/memory/map_memory.h"
+#include "inject/unwind/guarded_words.h"
 
 #define LIBUNWIND_NAME "libunwind-x86_64.so.8"
 
@@ -51,8 +52,7 @@ static struct {
  * Caches unwind information by return address, which makes walking over known code much cheaper.
  * After each step, libunwind frees the block that describes the function. The cache keeps copies.
  *
- * Direct mapped. A sequence number guards each entry: it is odd while a thread writes. A reader
- * that sees it change treats its copy as a miss.
+ * Direct mapped. A torn copy counts as a miss (guarded_words.h).
  */
 #define CACHE_BITS 13
 struct unwind_entry {
@@ -64,7 +64,6 @@ struct unwind_entry {
 #define ENTRY_WORDS (sizeof(struct unwind_entry) / sizeof(uint64_t))
 _Static_assert(sizeof(struct unwind_entry) % sizeof(uint64_t) == 0, "an entry is whole words");
 
-/* The entry is copied word by word: a torn copy has wrong values, which the sequence detects. */
 struct cached_info {
 	atomic_uint_fast64_t sequence;
 	atomic_uint_fast64_t words[ENTRY_WORDS];
@@ -76,37 +75,17 @@ static struct cached_info *cache_place(unw_word_t ip)
 	return &cache[(ip * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - CACHE_BITS)];
 }
 
-static void load_words(const struct cached_info *place, struct unwind_entry *entry)
-{
-	uint64_t words[ENTRY_WORDS];
-
-	for (size_t i = 0; i < ENTRY_WORDS; i++)
-		words[i] = atomic_load_explicit(&place->words[i], memory_order_relaxed);
-	memcpy(entry, words, sizeof(*entry));
-}
-
-static void store_words(struct cached_info *place, const struct unwind_entry *entry)
-{
-	uint64_t words[ENTRY_WORDS];
-
-	memcpy(words, entry, sizeof(words));
-	for (size_t i = 0; i < ENTRY_WORDS; i++)
-		atomic_store_explicit(&place->words[i], words[i], memory_order_relaxed);
-}
-
 static bool cache_find(unw_word_t ip, uint64_t generation, unw_proc_info_t *info,
 		       uint64_t *unwind_info)
 {
 	struct cached_info *place = cache_place(ip);
-	uint64_t before = atomic_load_explicit(&place->sequence, memory_order_acquire);
 	struct unwind_entry entry;
+	uint64_t words[ENTRY_WORDS];
 
-	if (before & 1)
+	if (!guarded_words_read(&place->sequence, place->words, ENTRY_WORDS, words))
 		return false;
-	load_words(place, &entry);
-	atomic_thread_fence(memory_order_acquire); /* pairs with the fence of cache_add() */
-	if (atomic_load_explicit(&place->sequence, memory_order_relaxed) != before ||
-	    entry.ip != ip || entry.generation != generation)
+	memcpy(&entry, words, sizeof(entry));
+	if (entry.ip != ip || entry.generation != generation)
 		return false;
 	*info = entry.info;
 	memcpy(unwind_info, entry.unwind_info, sizeof(entry.unwind_info));
@@ -118,21 +97,16 @@ static bool cache_find(unw_word_t ip, uint64_t generation, unw_proc_info_t *info
 
 static void cache_add(unw_word_t ip, uint64_t generation, const unw_proc_info_t *info)
 {
+	struct unwind_entry entry = {.generation = generation, .ip = ip, .info = *info};
 	struct cached_info *place = cache_place(ip);
-	uint_fast64_t before = atomic_load_explicit(&place->sequence, memory_order_relaxed);
-	struct unwind_entry entry = {.generation = generation, .ip = ip};
+	uint64_t words[ENTRY_WORDS];
 
 	if (!info->unwind_info || info->unwind_info_size <= 0 ||
 	    (size_t)info->unwind_info_size > sizeof(entry.unwind_info))
 		return;
-	if ((before & 1) || !atomic_compare_exchange_strong(&place->sequence, &before, before + 1))
-		return;
-	atomic_thread_fence(
-		memory_order_release); /* the odd number first; pairs with cache_find() */
-	entry.info = *info;
 	memcpy(entry.unwind_info, info->unwind_info, (size_t)info->unwind_info_size);
-	store_words(place, &entry);
-	atomic_store_explicit(&place->sequence, before + 2, memory_order_release);
+	memcpy(words, &entry, sizeof(words));
+	guarded_words_write(&place->sequence, place->words, ENTRY_WORDS, words);
 }
 
 /*

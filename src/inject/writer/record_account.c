@@ -30,7 +30,8 @@ static uint64_t thread_buffers_sum(enum xt_ring_counter counter)
 		const struct thread_buffer *tb = thread_buffer_at(i);
 
 		if (tb)
-			sum += __atomic_load_n(&tb->ring->counters[counter], __ATOMIC_RELAXED);
+			/* Pairs with counter_add_lost(). */
+			sum += __atomic_load_n(&tb->ring->counters[counter], __ATOMIC_ACQUIRE);
 	}
 	return sum;
 }
@@ -49,7 +50,7 @@ static uint64_t shutdown_drops_sum(void)
 		const struct thread_buffer *tb = thread_buffer_at(i);
 
 		if (tb)
-			sum += __atomic_load_n(&tb->ring->shutdown_drop_count, __ATOMIC_RELAXED);
+			sum += __atomic_load_n(&tb->ring->shutdown_drop_count, __ATOMIC_ACQUIRE);
 	}
 	return sum;
 }
@@ -116,14 +117,10 @@ static bool add_count(struct recorder *rec, const char *name, uint64_t value)
 	return true;
 }
 
-static uint64_t seen_with(uint64_t after_end)
-{
-	return thread_buffers_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() + after_end;
-}
-
 uint64_t record_calls_seen(void)
 {
-	return seen_with(atomic_load(&callbacks_after_end));
+	return thread_buffers_sum(XT_RING_CALLS_SEEN) + calls_outside_rings() +
+	       atomic_load(&callbacks_after_end);
 }
 
 /* The calls of an account: seen = written + lost. */
@@ -142,14 +139,19 @@ static struct call_sums sum_calls(const struct recorder *rec)
 		.written = rec->calls.written + rec->calls.pending,
 		.beyond_size = rec->calls.beyond_size + rec->skipped_beyond_size,
 	};
-	uint64_t counted;
+	uint64_t reentered = atomic_load(&callbacks_reentered), counted;
 
-	sums.seen_here = seen_with(sums.after_end);
-	sums.seen = sums.seen_here + rec->skipped_beyond_size;
 	sums.ring_full = thread_buffers_sum(XT_RING_LOST_RING_FULL);
 	sums.no_ring = atomic_load(&thread_buffer_calls_missed);
 	sums.shutdown_dropped = shutdown_drops_sum();
-	sums.nested = thread_buffers_sum(XT_RING_LOST_NESTED) + atomic_load(&callbacks_reentered);
+	sums.nested = thread_buffers_sum(XT_RING_LOST_NESTED) + reentered;
+	/*
+	 * Last, so that it has every call that is counted above. If both sums are equal, no call
+	 * was on its way. The other order could miss one call and find another one lost.
+	 */
+	sums.seen_here =
+		thread_buffers_sum(XT_RING_CALLS_SEEN) + sums.no_ring + reentered + sums.after_end;
+	sums.seen = sums.seen_here + rec->skipped_beyond_size;
 	counted = sums.written + sums.ring_full + sums.no_ring + sums.nested +
 		  rec->calls.write_failed + sums.beyond_size + sums.shutdown_dropped +
 		  sums.after_end;

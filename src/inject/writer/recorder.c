@@ -206,7 +206,8 @@ static void free_sources(struct recorder *rec)
 	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
 		struct thread_buffer *tb = thread_buffer_at(i);
 
-		if (!tb)
+		/* A thread may be emptying it: inherit_thread_buffer(). */
+		if (!tb || atomic_load(&tb->state) == THREAD_BUFFER_INHERITED)
 			continue;
 		if (tb->slots_changed)
 			memcpy(tb->ring->slot_stack_id, tb->slot_stack_id,
