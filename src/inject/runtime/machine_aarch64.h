@@ -87,8 +87,9 @@ struct caller_regs {
 		".size " #name ", .-" #name "\n"                                                   \
 		".popsection\n")
 
-#define MACHINE_CUDA_TARGET  "sbsa-linux" /* folder of a toolkit */
-#define MACHINE_CURSOR_WORDS 256	  /* of libunwind */
+#define MACHINE_PAGE_BYTES_MAX 65536
+#define MACHINE_CUDA_TARGET    "sbsa-linux" /* folder of a toolkit */
+#define MACHINE_CURSOR_WORDS   256	    /* of libunwind */
 
 /* Relocations of a word that holds the address of a function. */
 #define MACHINE_RELOCATION_CALL	   R_AARCH64_JUMP_SLOT

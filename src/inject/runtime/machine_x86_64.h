@@ -68,8 +68,9 @@ struct caller_regs {
 		".size " #name ", .-" #name "\n"                                                   \
 		".popsection\n")
 
-#define MACHINE_CUDA_TARGET  "x86_64-linux" /* folder of a toolkit */
-#define MACHINE_CURSOR_WORDS 160	    /* of libunwind */
+#define MACHINE_PAGE_BYTES_MAX 4096
+#define MACHINE_CUDA_TARGET    "x86_64-linux" /* folder of a toolkit */
+#define MACHINE_CURSOR_WORDS   160	      /* of libunwind */
 
 /* Relocations of a word that holds the address of a function. */
 #define MACHINE_RELOCATION_CALL	   R_X86_64_JUMP_SLOT
