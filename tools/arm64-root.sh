@@ -37,5 +37,4 @@ for package in "$state"/cache/archives/*.deb; do
 	dpkg-deb --fsys-tarfile "$package" |
 		tar --extract --keep-directory-symlink --no-same-owner -C "$root"
 done
-# Debian's alternatives are links that the scripts of packages make.
 echo "arm64-root: $(find "$state"/cache/archives -name '*.deb' | wc -l) packages in $root"
