@@ -156,8 +156,13 @@ static void use_other_memory(unsigned bytes)
 /* 128 KiB of instructions, which exceed the L1 cache. */
 static __attribute__((noinline)) void use_other_code(void)
 {
+#if defined(__x86_64__)
+#define JUMP "jmp"
+#else
+#define JUMP "b"
+#endif
 	__asm__ volatile(".rept 2048\n"
-			 "	jmp 1f\n"
+			 "	" JUMP " 1f\n"
 			 "	.balign 64\n"
 			 "1:\n"
 			 ".endr\n");

@@ -28,7 +28,7 @@
 #include "inject/capture/callbacks.h"
 #include "inject/capture/ring.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/trampoline.h"
+#include "inject/runtime/machine.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/capture/stack_capture.h"

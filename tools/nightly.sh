@@ -6,6 +6,7 @@
 #   failures of each call, an hour of soak, a flight recorder, a model server, damaged files,
 #   reports of 10 million events, 20 bisections
 # - the fuzz targets, ten minutes each
+# - the cross build for aarch64 under emulation
 # - the build for older systems, twice, and a recording on Debian 11
 # - the Debian package, built twice, installed and purged in a bare Debian 12
 # - the wheel in bare systems, the container image, and the Pod of docs/CONTAINERS.md
@@ -21,7 +22,7 @@ usage() {
 	exit 2
 }
 
-all_steps="test test-asan test-tsan nightly nightly-asan fuzz pythons portable deb packages"
+all_steps="test test-asan test-tsan nightly nightly-asan fuzz arm64 pythons portable deb packages"
 steps=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -71,6 +72,8 @@ run_step() {
 	nightly-asan) nightly asan build-asan '^nightly\.(attribution_1|log|merge)' ;;
 	# Needs clang.
 	fuzz) tools/fuzz.sh all 10 ;;
+	# Needs Debian's mirror, and Linux 6.7 or later.
+	arm64) tools/arm64-test.sh ;;
 	# Every CPython of Debian's suites. Needs root, debootstrap and Debian's mirror.
 	pythons) pythons ;;
 	# Needs root, debootstrap and Debian's mirror.

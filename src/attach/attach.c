@@ -239,20 +239,6 @@ static int refuse_threads(const struct attempt *attempt)
 	return -EBUSY;
 }
 
-bool attach_is_interrupted(void)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction action;
-	sigset_t pending;
-
-	sigpending(&pending);
-	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-		if (sigismember(&pending, signals[i]) == 1 &&
-		    !sigaction(signals[i], NULL, &action) && action.sa_handler != SIG_IGN)
-			return true;
-	return false;
-}
-
 static int borrow(struct attempt *attempt)
 {
 	uint64_t deadline_ms = now_ms() + BORROW_TIMEOUT_MS;
@@ -415,6 +401,11 @@ static int wait_for_entry(const struct attempt *attempt)
 		nap_ms(1);
 	}
 	return error ? error : finish(attempt, state);
+}
+
+bool attach_is_supported(void)
+{
+	return true;
 }
 
 int attach_process(struct target *target, const struct attach_request *request, char *why,

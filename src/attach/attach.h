@@ -3,7 +3,7 @@
  * Loads a library into a running process and calls an entry point of it, in a new thread there.
  *
  * docs/internals/RELIABILITY.md, "Attaching", argues for each step why the process stays unharmed.
- * Single thread; x86-64.
+ * Single thread. The code to run in the process is written for x86-64 only.
  */
 #ifndef XT_ATTACH_ATTACH_H
 #define XT_ATTACH_ATTACH_H
@@ -25,6 +25,9 @@ struct attach_request {
 	const struct attach_setting *settings;
 	size_t setting_count;
 };
+
+/* Whether xtrace can attach on this processor. Elsewhere, attach_process() returns -ENOSYS. */
+bool attach_is_supported(void);
 
 /*
  * Returns 0 when the entry point has returned NULL. Otherwise returns -errno, with the reason in

@@ -53,13 +53,6 @@ static uint64_t align(uint64_t value, uint64_t to)
 	return (value + to - 1) & ~(to - 1);
 }
 
-const char *module_name(const struct process_module *module)
-{
-	const char *slash = strrchr(module->path, '/');
-
-	return slash ? slash + 1 : module->path;
-}
-
 /* libpthreadpool.so is no file of glibc. */
 static bool is_file(const struct process_module *module, const struct glibc_file *file)
 {
@@ -73,17 +66,6 @@ static bool is_file(const struct process_module *module, const struct glibc_file
 		return false;
 	name += stem_length + 3;
 	return !strcmp(name + strspn(name, "0123456789."), "so");
-}
-
-bool module_is_program(pid_t pid, const struct process_module *module)
-{
-	char path[64], program[PATH_MAX];
-	ssize_t length;
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	length = readlink(path, program, sizeof(program) - 1);
-	program[length > 0 ? length : 0] = '\0';
-	return !strcmp(program, module->path);
 }
 
 bool module_is_glibc(const struct process_module *module)

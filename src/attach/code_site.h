@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "attach/address_map.h"
+#include "attach/module_name.h"
 #include "attach/target.h"
 
 enum site_function {
@@ -45,11 +46,6 @@ int code_site_find(struct code_site *site, const struct target *target, struct a
  * may have been written there since the site was found.
  */
 bool code_site_is_free(const struct code_site *site, pid_t pid, bool *is_written);
-
-/* The file name, less its directory. */
-const char *module_name(const struct process_module *module);
-
-bool module_is_program(pid_t pid, const struct process_module *module);
 
 /* The file of glibc that has the functions above. */
 bool module_is_glibc(const struct process_module *module);

@@ -18,8 +18,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "attach/code_site.h"
 #include "attach/cuda_child.h"
+#include "attach/module_name.h"
 #include "attach/proc_status.h"
 #include "attach/ptrace_refusal.h"
 #include "attach/why.h"

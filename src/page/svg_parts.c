@@ -11,8 +11,10 @@
 PART("xtrace_svg_style", "flame.css");
 PART("xtrace_svg_script", "flame.js");
 
-extern const char xtrace_svg_style[], xtrace_svg_style_end[];
-extern const char xtrace_svg_script[], xtrace_svg_script_end[];
+/* Not reached through the global offset table, where the linker of aarch64 mixes them up. */
+#define HIDDEN __attribute__((visibility("hidden")))
+extern const char xtrace_svg_style[] HIDDEN, xtrace_svg_style_end[] HIDDEN;
+extern const char xtrace_svg_script[] HIDDEN, xtrace_svg_script_end[] HIDDEN;
 
 const char *svg_style(size_t *length_out)
 {

@@ -17,6 +17,11 @@
 
 #define PAGE_BYTES	UINT64_C(4096)
 #define NOTES_BYTES_MAX 65536
+#if defined(__x86_64__)
+#define MACHINE EM_X86_64
+#else
+#define MACHINE EM_AARCH64
+#endif
 
 static struct elf_image *shared_images;
 
@@ -35,7 +40,7 @@ static bool read_headers(struct elf_image *image, const uint8_t *start, size_t b
 	memcpy(&header, start, sizeof(header));
 	bytes = header.e_phnum * sizeof(Elf64_Phdr);
 	if (memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    header.e_machine != EM_X86_64 || header.e_phentsize != sizeof(Elf64_Phdr) ||
+	    header.e_machine != MACHINE || header.e_phentsize != sizeof(Elf64_Phdr) ||
 	    !header.e_phnum || header.e_phnum > ELF_IMAGE_HEADERS_MAX ||
 	    !has_range(byte_count, header.e_phoff, bytes))
 		return false;

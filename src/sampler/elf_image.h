@@ -41,7 +41,7 @@ struct elf_image {
 };
 
 /*
- * The image of the file in a mapping that starts at the file's start. NULL if it is no x86-64 ELF
+ * The image of the file in a mapping that starts at the file's start. NULL if it is no ELF
  * file or cannot be read. elf_image_release() frees it.
  */
 struct elf_image *elf_image_open(pid_t pid, const struct memory_mapping *mapping);

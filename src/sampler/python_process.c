@@ -120,6 +120,16 @@ static enum python_read choose_state(struct python_process *process, pid_t tid,
 	return with_frames > 1 && !has_active ? PYTHON_READ_FAILED : PYTHON_READ_OK;
 }
 
+/* Tells the processor that this thread spins. */
+static void relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#else
+	__asm__ volatile("yield");
+#endif
+}
+
 /*
  * Spins for a random time: a thread in a loop must not be read at the same place of the loop both
  * times.
@@ -133,7 +143,7 @@ static void pause_briefly(struct python_process *process)
 	process->random ^= process->random << 17;
 	end = now_ns() + PAUSE_MIN_NS + (process->random & (PAUSE_RANGE_NS - 1));
 	while (now_ns() < end)
-		__builtin_ia32_pause();
+		relax();
 }
 
 static bool is_still_current(struct python_process *process, bool has_pause)

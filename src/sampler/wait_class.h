@@ -45,7 +45,7 @@ struct wait_rule {
 	enum xt_cpu_state state; /* if the subject is WAIT_FIXED, or is unknown */
 };
 
-/* The rule for a system call of x86-64. NULL: it has none, so the thread is XT_CPU_BLOCKED. */
+/* The rule for a system call. NULL: it has none, so the thread is XT_CPU_BLOCKED. */
 const struct wait_rule *wait_rule_find(long number);
 
 /* The state of a thread that waits for such a descriptor. */

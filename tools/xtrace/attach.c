@@ -459,6 +459,12 @@ static int run_attach(const struct command *command, int argc, char **argv)
 
 	if (status != COMMAND_GO_ON)
 		return status;
+	if (!attach_is_supported()) {
+		print_error("cannot attach to process %d: xtrace attaches on x86-64 only; start "
+			    "the program with 'xtrace record'",
+			    request.pid);
+		return STATUS_FAILED;
+	}
 	if (carries_xtrace(&request))
 		return STATUS_FAILED;
 	block_ends(&mask);

@@ -78,11 +78,32 @@ static int find_path(const char *program, char **path_out)
 	}
 }
 
+#if defined(__x86_64__)
+#define OWN_MACHINE EM_X86_64
+#else
+#define OWN_MACHINE EM_AARCH64
+#endif
+
+/* A 64-bit program for another processor, which cannot load this build's library. */
+static bool is_foreign(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	Elf64_Ehdr elf;
+	bool is_elf = fd >= 0 && pread(fd, &elf, sizeof(elf), 0) == sizeof(elf) &&
+		      !memcmp(elf.e_ident, ELFMAG, SELFMAG) && elf.e_ident[EI_CLASS] == ELFCLASS64;
+
+	if (fd >= 0)
+		close(fd);
+	return is_elf && elf.e_machine != OWN_MACHINE;
+}
+
 int child_find(const char *program)
 {
 	char *path;
 	int error = find_path(program, &path);
 
+	if (!error && is_foreign(path))
+		error = -ENOEXEC;
 	free(path);
 	return error;
 }
@@ -133,6 +154,8 @@ int child_cannot_run(const char *program, int error)
 	else if (error == -ENOENT)
 		why = is_file(program) ? "for a file in this directory, put ./ before its name"
 				       : "command not found";
+	else if (error == -ENOEXEC && child_find(program) == -ENOEXEC)
+		why = "it is built for another processor; use the xtrace for that one";
 	else if (error == -EACCES && is_file(program))
 		why = "the file is not executable";
 	print_error("cannot run '%s': %s", program, why);

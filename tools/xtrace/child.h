@@ -36,8 +36,8 @@ struct child_care {
 };
 
 /*
- * Looks up the program as execvp() does. Returns 0, -ENOENT if it does not exist, or -EACCES if it
- * cannot be executed.
+ * Looks up the program as execvp() does. Returns 0, -ENOENT if it does not exist, -EACCES if it
+ * cannot be executed, or -ENOEXEC if it is a 64-bit program for another processor.
  */
 int child_find(const char *program);
 

@@ -15,7 +15,7 @@
 #include "inject/capture/ring.h"
 #include "inject/cupti/api_table.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/trampoline.h"
+#include "inject/runtime/machine.h"
 #include "inject/runtime/hot_state.h"
 #include "inject/runtime/recording_state.h"
 #include "inject/capture/thread_buffer.h"

@@ -59,8 +59,9 @@ _Static_assert(INITIAL_BYTES <= BUDGET_THREAD_BYTES, "a thread adds the size of 
  * rarely used.
  */
 #define THREAD_BUFFER_BYTES                                                                        \
-	((sizeof(struct thread_buffer) + XT_CRASH_BUFFER_PAGE_BYTES - 1) &                         \
-	 ~(size_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1))
+	((sizeof(struct thread_buffer) + MACHINE_PAGE_BYTES_MAX - 1) &                             \
+	 ~(size_t)(MACHINE_PAGE_BYTES_MAX - 1))
+_Static_assert(CACHE_ARENA_BYTES % MACHINE_PAGE_BYTES_MAX == 0, "the arena is whole pages");
 #define THREAD_BUFFER_MAPPED (THREAD_BUFFER_BYTES + CACHE_ARENA_BYTES + THREAD_BUFFER_STACK_BYTES)
 
 /*

@@ -16,6 +16,7 @@
 
 #include "inject/memory/budget.h"
 #include "inject/runtime/clock.h"
+#include "inject/runtime/machine.h"
 #include "inject/memory/crash_buffer.h"
 
 #define RECHECK_NS  100000000  /* another thread may have taken the released buffer */
@@ -27,7 +28,7 @@ atomic_uint activity_behind;
 
 /* On pages that are zeroed in a forked child, because the buffers are the parent's. */
 static struct {
-	_Alignas(XT_CRASH_BUFFER_PAGE_BYTES) struct activity_buffer buffers[ACTIVITY_BUFFERS_MAX];
+	_Alignas(MACHINE_PAGE_BYTES_MAX) struct activity_buffer buffers[ACTIVITY_BUFFERS_MAX];
 	atomic_bool is_here;
 } pool;
 static atomic_bool is_watched;

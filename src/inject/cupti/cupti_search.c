@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inject/runtime/machine.h"
+#include "inject/runtime/own_program.h"
 #include "inject/runtime/settings.h"
 
 #define CANDIDATES_MAX 64
@@ -108,13 +110,11 @@ static void find_python_of_exe(struct cupti_search *search)
 {
 	char exe[PATH_MAX], pattern[PATH_MAX + 64];
 	const char *environment = setting("VIRTUAL_ENV");
-	ssize_t length = readlink("/proc/thread-self/exe", exe, sizeof(exe) - 1);
 	char *slash;
 	glob_t matches;
 
-	if (length <= 0)
+	if (!own_program_path(exe, sizeof(exe)))
 		return;
-	exe[length] = '\0';
 	if (strncmp(base_name(exe), "python", 6))
 		return;
 	for (int up = 0; up < 2; up++) { /* …/bin/python3 */
@@ -160,7 +160,7 @@ static void rule_toolkit(struct cupti_search *search)
 {
 	static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
 	static const char *const folders[] = {"extras/CUPTI/lib64", "lib64", "lib",
-					      "targets/x86_64-linux/lib"};
+					      "targets/" MACHINE_CUDA_TARGET "/lib"};
 	char pattern[PATH_MAX + 64];
 
 	add_place(search, "CUDA_HOME, CUDA_PATH, /usr/local/cuda*");

@@ -39,9 +39,30 @@ static struct xt_crash_buffer_header *header_now(void)
 	return atomic_load_explicit(&crash_buffer.header, memory_order_acquire);
 }
 
+uint32_t crash_buffer_page_bytes;
+
+/* Pages of the file format have 4 KiB. The processor's pages have at least that. */
+static size_t page_bytes(void)
+{
+	long bytes =
+		crash_buffer_page_bytes ? (long)crash_buffer_page_bytes : sysconf(_SC_PAGESIZE);
+
+	return bytes > XT_CRASH_BUFFER_PAGE_BYTES ? (size_t)bytes : XT_CRASH_BUFFER_PAGE_BYTES;
+}
+
 static size_t round_to_pages(size_t bytes)
 {
-	return (bytes + XT_CRASH_BUFFER_PAGE_BYTES - 1) & ~(size_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1);
+	return (bytes + page_bytes() - 1) & ~(page_bytes() - 1);
+}
+
+/* The whole pages of a range; their size is 0 if there are none. */
+static uint8_t *whole_pages(void *from, size_t bytes, size_t *bytes_out)
+{
+	uintptr_t start = ((uintptr_t)from + page_bytes() - 1) & ~(page_bytes() - 1);
+	uintptr_t end = ((uintptr_t)from + bytes) & ~(page_bytes() - 1);
+
+	*bytes_out = end > start ? end - start : 0;
+	return (uint8_t *)start;
 }
 
 /*
@@ -115,9 +136,10 @@ int crash_buffer_create(const char *path, uint64_t log_id, uint32_t cupti_versio
 	return 0;
 }
 
-static void *file_area(size_t bytes, enum xt_area_kind kind)
+static void *file_area(size_t area_bytes, enum xt_area_kind kind)
 {
 	struct xt_crash_buffer_header *header = header_now();
+	size_t bytes = round_to_pages(area_bytes);
 	struct xt_crash_buffer_area *entry;
 	unsigned index;
 	uint64_t offset;
@@ -138,7 +160,9 @@ static void *file_area(size_t bytes, enum xt_area_kind kind)
 		return area; /* usable, but recovery will not find it */
 	entry = &header->areas[index];
 	entry->offset = offset;
-	entry->bytes = bytes;
+	/* Recovery expects the format's pages behind a ring, whatever the processor's are. */
+	entry->bytes = (area_bytes + XT_CRASH_BUFFER_PAGE_BYTES - 1) &
+		       ~(uint64_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1);
 	crash_buffer.addresses[index] = area;
 	__atomic_store_n(&entry->kind, kind, __ATOMIC_RELEASE);
 	return area;
@@ -146,16 +170,15 @@ static void *file_area(size_t bytes, enum xt_area_kind kind)
 
 void *crash_buffer_area(size_t area_bytes, enum xt_area_kind kind)
 {
-	size_t bytes = round_to_pages(area_bytes);
 	void *area;
 
 	/* A child that the C library does not know must not use its parent's file. */
 	if (header_now() && !is_own_process())
 		return NULL;
-	area = file_area(bytes, kind);
+	area = file_area(area_bytes, kind);
 	if (area)
 		return area;
-	area = map_memory(bytes);
+	area = map_memory(round_to_pages(area_bytes));
 	if (!area)
 		return NULL;
 	atomic_fetch_add(&crash_buffer.unbacked, 1);
@@ -164,7 +187,9 @@ void *crash_buffer_area(size_t area_bytes, enum xt_area_kind kind)
 
 void crash_buffer_touch(void *pages, size_t bytes)
 {
-	if (!madvise(pages, bytes, MADV_POPULATE_WRITE))
+	size_t before = (uintptr_t)pages & (page_bytes() - 1);
+
+	if (!madvise((uint8_t *)pages - before, bytes + before, MADV_POPULATE_WRITE))
 		return;
 	/* The kernel is older than 5.14. */
 	for (size_t i = 0; i < bytes; i += XT_CRASH_BUFFER_PAGE_BYTES)
@@ -196,17 +221,27 @@ static const struct xt_crash_buffer_area *area_of(const void *pages, uint64_t *o
 bool crash_buffer_release_pages(void *pages, size_t bytes)
 {
 	uint64_t offset;
+	size_t whole_bytes;
+	uint8_t *whole = whole_pages(pages, bytes, &whole_bytes);
 
-	return !madvise(pages, bytes, area_of(pages, &offset) ? MADV_REMOVE : MADV_DONTNEED);
+	return whole_bytes &&
+	       !madvise(whole, whole_bytes, area_of(pages, &offset) ? MADV_REMOVE : MADV_DONTNEED);
 }
 
 bool crash_buffer_restore_pages(void *pages, size_t bytes)
 {
 	struct xt_guarded_fd file = current_file();
 	uint64_t offset;
+	size_t whole_bytes;
+	uint8_t *whole = whole_pages(pages, bytes, &whole_bytes);
+	uint8_t *from = pages, *end = from + bytes;
 
-	return !area_of(pages, &offset) ||
-	       (xt_guarded_fd_is_ours(&file) && reserve(file.fd, offset, bytes));
+	if (area_of(whole, &offset) &&
+	    !(xt_guarded_fd_is_ours(&file) && reserve(file.fd, offset, whole_bytes)))
+		return false;
+	memset(from, 0, (size_t)(whole - from));
+	memset(whole + whole_bytes, 0, (size_t)(end - (whole + whole_bytes)));
+	return true;
 }
 
 void crash_buffer_record_bytes(uint32_t kind, uint32_t bytes)

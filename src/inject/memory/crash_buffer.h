@@ -23,11 +23,14 @@
 int crash_buffer_create(const char *path, uint64_t log_id, uint32_t cupti_version);
 
 /*
- * Adds an area of area_bytes (rounded up to pages), zeroed, and lists it under `kind`. It lives as
+ * Adds an area of area_bytes, zeroed, and lists it under `kind`, rounded up to 4 KiB. It lives as
  * long as the process; untouched pages use no memory. NULL if out of memory. Any thread; no lock,
  * no malloc. Makes system calls, so it is for cold paths only, as are the next three functions.
  */
 void *crash_buffer_area(size_t area_bytes, enum xt_area_kind kind);
+
+/* For tests: the processor's page size in bytes. 0: that of this machine. */
+extern uint32_t crash_buffer_page_bytes;
 
 /* Faults in pages of an area ahead of use. Each page takes several microseconds. */
 void crash_buffer_touch(void *pages, size_t bytes);

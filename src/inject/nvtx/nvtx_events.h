@@ -12,7 +12,7 @@
 #include <wchar.h>
 
 #include "cuda_abi/nvtx_abi.h"
-#include "inject/runtime/trampoline.h"
+#include "inject/runtime/machine.h"
 
 /*
  * Defines the function nvtx_##name for a table of NVTX. The arguments are NVTX's, as integers; regs

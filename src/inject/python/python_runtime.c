@@ -16,6 +16,7 @@
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/module_symbols.h"
+#include "inject/runtime/own_program.h"
 
 #define REJECTED_MAX 4
 
@@ -103,12 +104,10 @@ static int search_module(struct dl_phdr_info *info, size_t info_bytes, void *arg
 	char program[PATH_MAX];
 	const char *path = info->dlpi_name;
 	struct module_symbols symbols;
-	ssize_t length;
 
 	(void)info_bytes;
 	if (is_program) {
-		length = readlink("/proc/thread-self/exe", program, sizeof(program) - 1);
-		program[length > 0 ? length : 0] = '\0';
+		own_program_path(program, sizeof(program));
 		path = program;
 		finding->program_is_interpreter = has_python_name(program);
 	}

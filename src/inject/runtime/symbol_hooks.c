@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "inject/runtime/loader_lock.h"
+#include "inject/runtime/machine.h"
 
 /* The dynamic section of a loaded library. */
 struct dynamic {
@@ -241,7 +242,8 @@ static int rebind(const struct dl_phdr_info *info, const ElfW(Rela) * relocation
 	uint32_t type = (uint32_t)ELF64_R_TYPE(relocation->r_info);
 	uintptr_t *word = (uintptr_t *)(info->dlpi_addr + relocation->r_offset);
 
-	if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64)
+	if (type != MACHINE_RELOCATION_CALL && type != MACHINE_RELOCATION_GOT &&
+	    type != MACHINE_RELOCATION_ADDRESS)
 		return 0;
 	if (!is_writable(info, word))
 		return 0;

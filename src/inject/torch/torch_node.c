@@ -11,14 +11,14 @@
 #include "inject/python/python_runtime.h"
 #include "inject/runtime/read_memory.h"
 
-#define HEAD_WORDS	    15
+#define HEAD_WORDS	    (TORCH_NODE_NEXT_EDGES / 8 + 3) /* up to the edges */
 #define REFERENCES_MAX	    (1 << 24)
 #define EDGES_MAX	    (1 << 24)
 #define SEQUENCE_MAX	    (UINT64_C(1) << 48)
 #define THREAD_MAX	    (UINT64_C(1) << 24)
 #define REJECTED_MAX	    8
 #define PYTHON_NODE_TYPE    "N5torch8autograd6PyNodeE"
-#define PYTHON_OBJECT_FROM  96 /* bytes from the start of the node */
+#define PYTHON_OBJECT_FROM  TORCH_NODE_NEXT_EDGES /* bytes from the start of the node */
 #define PYTHON_OBJECT_TO    1024
 #define CLASS_END	    "Backward"
 #define FLAGS_BEHIND_NAME   144 /* of a type object, in all versions */

@@ -9,6 +9,7 @@
 #ifndef XT_INJECT_TORCH_NODE_H
 #define XT_INJECT_TORCH_NODE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,9 +20,10 @@
 #define TORCH_NODE_TOPOLOGICAL 32 /* uint64_t: length of the longest path to a leaf */
 #define TORCH_NODE_HAS_PARENT  40 /* bool */
 #define TORCH_NODE_THREAD      48 /* uint64_t */
-#define TORCH_NODE_NEXT_EDGES  96 /* std::vector<Edge> */
-#define TORCH_EDGE_BYTES       24
-#define TORCH_NO_SEQUENCE      UINT64_MAX /* AccumulateGrad */
+/* std::vector<Edge>, behind a std::mutex: at 96 on x86-64, at 104 on aarch64 */
+#define TORCH_NODE_NEXT_EDGES (56 + sizeof(pthread_mutex_t))
+#define TORCH_EDGE_BYTES      24
+#define TORCH_NO_SEQUENCE     UINT64_MAX /* AccumulateGrad */
 
 #define TORCH_NAME_BYTES 512
 

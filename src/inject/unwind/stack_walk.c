@@ -19,14 +19,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <libunwind-x86_64.h>
-
 #include "inject/runtime/find_object.h"
 #include "inject/runtime/loader_watch.h"
 #include "inject/memory/map_memory.h"
 #include "inject/unwind/guarded_words.h"
-
-#define LIBUNWIND_NAME "libunwind-x86_64.so.8"
+#include "inject/unwind/signed_returns.h"
+#include "inject/unwind/unwind_machine.h"
 
 /* Exported by libunwind for tools with accessors of their own, but declared in no header. */
 typedef int search_unwind_table_function(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
@@ -111,15 +109,27 @@ static void cache_add(unw_word_t ip, uint64_t generation, const unw_proc_info_t 
 
 /*
  * rt_sigprocmask() copies the mask before it checks the operation. With an invalid operation, a bad
- * address gives EFAULT, a good one EINVAL, and nothing changes.
+ * address gives EFAULT, a good one EINVAL, and nothing changes. It accepts NULL, for no mask.
  */
 bool stack_walk_can_read(uintptr_t page)
 {
-	return syscall(SYS_rt_sigprocmask, -1, page, NULL, (size_t)8) == 0 || errno != EFAULT;
+	return page &&
+	       (syscall(SYS_rt_sigprocmask, -1, page, NULL, (size_t)8) == 0 || errno != EFAULT);
+}
+
+static bool is_last_input(const struct stack_walk *walk, uintptr_t address, uint64_t value)
+{
+	uint32_t count = walk->input_count;
+
+	return count && walk->inputs[count - 1].address == address &&
+	       walk->inputs[count - 1].value == value;
 }
 
 static int note_input(struct stack_walk *walk, uintptr_t address, uint64_t value)
 {
+	/* libunwind reads a return address once for the step and once for its register. */
+	if (is_last_input(walk, address, value))
+		return 0;
 	if (walk->input_count == WALK_INPUTS_MAX) {
 		walk->inputs_complete = false;
 		return 0;
@@ -127,94 +137,6 @@ static int note_input(struct stack_walk *walk, uintptr_t address, uint64_t value
 	walk->inputs[walk->input_count].address = address;
 	walk->inputs[walk->input_count++].value = value;
 	return 0;
-}
-
-static int access_mem(unw_addr_space_t as, unw_word_t address, unw_word_t *value, int write,
-		      void *arg)
-{
-	struct stack_walk *walk = arg;
-	uintptr_t page = address & ~(uintptr_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1);
-
-	(void)as;
-	if (write)
-		return -UNW_EREADONLYREG;
-	/*
-	 * A coroutine's stack may be in the data of the module whose tables are read: memory near
-	 * the callback is stack.
-	 */
-	if (address >= walk->tables->start && address + sizeof(*value) <= walk->tables->end &&
-	    address - (uintptr_t)walk->regs > WALK_STACK_BYTES) {
-		memcpy(value, (const void *)address, sizeof(*value));
-		return 0;
-	}
-	if (page != walk->readable_page || (address & 7)) {
-		if (!stack_walk_can_read(page) ||
-		    !stack_walk_can_read((address + 7) & ~UINT64_C(4095)))
-			return -UNW_EINVAL;
-		walk->readable_page = page;
-	}
-	memcpy(value, (const void *)address, sizeof(*value));
-	return note_input(walk, address, *value);
-}
-
-static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, int write,
-		      void *arg)
-{
-	static const uint8_t slots[] = {
-		[UNW_X86_64_RBX] = offsetof(struct caller_regs, rbx) + 1,
-		[UNW_X86_64_RBP] = offsetof(struct caller_regs, rbp) + 1,
-		[UNW_X86_64_R12] = offsetof(struct caller_regs, r12) + 1,
-		[UNW_X86_64_R13] = offsetof(struct caller_regs, r13) + 1,
-		[UNW_X86_64_R14] = offsetof(struct caller_regs, r14) + 1,
-		[UNW_X86_64_R15] = offsetof(struct caller_regs, r15) + 1,
-		[UNW_X86_64_RIP] = offsetof(struct caller_regs, return_address) + 1,
-	};
-	struct stack_walk *walk = arg;
-	uintptr_t address;
-
-	(void)as;
-	if (write)
-		return -UNW_EREADONLYREG;
-	if (reg == UNW_X86_64_RSP) {
-		*value = (uintptr_t)(walk->regs + 1);
-		return 0;
-	}
-	if (reg < 0 || (size_t)reg >= sizeof(slots) || !slots[reg])
-		return -UNW_EBADREG;
-	address = (uintptr_t)walk->regs + slots[reg] - 1;
-	memcpy(value, (const void *)address, sizeof(*value));
-	return note_input(walk, address, *value);
-}
-
-static int access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value, int write,
-			void *arg)
-{
-	(void)as, (void)reg, (void)value, (void)write, (void)arg;
-	return -UNW_EBADREG;
-}
-
-static int resume(unw_addr_space_t as, unw_cursor_t *cursor, void *arg)
-{
-	(void)as, (void)cursor, (void)arg;
-	return -UNW_EINVAL;
-}
-
-static int get_proc_name(unw_addr_space_t as, unw_word_t address, char *name, size_t name_bytes,
-			 unw_word_t *offset_out, void *arg)
-{
-	(void)as, (void)address, (void)name, (void)name_bytes, (void)offset_out, (void)arg;
-	return -UNW_ENOINFO;
-}
-
-static int get_dyn_info_list_addr(unw_addr_space_t as, unw_word_t *list_out, void *arg)
-{
-	(void)as, (void)list_out, (void)arg;
-	return -UNW_ENOINFO;
-}
-
-static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *info, void *arg)
-{
-	(void)as, (void)info, (void)arg; /* libunwind frees its own blocks */
 }
 
 struct module_search {
@@ -277,6 +199,132 @@ static bool find_module(uintptr_t address, struct walk_module *module)
 	return true;
 }
 
+/* Whether a word that spans at most two pages can be read. Keeps the page found last. */
+static bool can_read_word(uintptr_t *readable_page, uintptr_t address)
+{
+	uintptr_t page = address & ~(uintptr_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1);
+
+	if (page == *readable_page && !(address & 7))
+		return true;
+	if (!stack_walk_can_read(page) || !stack_walk_can_read((address + 7) & ~UINT64_C(4095)))
+		return false;
+	*readable_page = page;
+	return true;
+}
+
+/*
+ * A word of the stack may be a signed return address. A frame pointer may have a tag in bits 56 to
+ * 59 (memory tagging), which must stay.
+ */
+static unw_word_t without_signature(unw_word_t value)
+{
+	unw_word_t address = machine_strip_signature(value);
+	bool may_be_tag = !((address ^ value) & ~(UINT64_C(15) << 56));
+	struct walk_module module;
+
+	if (address == value || (may_be_tag && !find_module(address, &module)))
+		return value;
+	return address;
+}
+
+static bool is_in_tables(const struct stack_walk *walk, uintptr_t address)
+{
+	return address >= walk->tables->start && address + sizeof(unw_word_t) <= walk->tables->end;
+}
+
+/* Whether libunwind compares the word with the code that ends a signal handler. */
+static bool is_code(const struct stack_walk *walk, uintptr_t address)
+{
+	return UNWIND_READS_CODE && address - walk->ip < 2 * sizeof(unw_word_t);
+}
+
+static int access_mem(unw_addr_space_t as, unw_word_t address, unw_word_t *value, int write,
+		      void *arg)
+{
+	struct stack_walk *walk = arg;
+
+	(void)as;
+	if (write)
+		return -UNW_EREADONLYREG;
+	/*
+	 * A coroutine's stack may be in the data of the module whose tables are read: memory near
+	 * the callback is stack. It may also be the tables, of a module mapped behind the stack.
+	 */
+	if (is_in_tables(walk, address) && address - (uintptr_t)walk->regs > WALK_STACK_BYTES) {
+		memcpy(value, (const void *)address, sizeof(*value));
+		signed_returns_hide(walk->signed_returns, walk->signed_return_count, address,
+				    value);
+		return 0;
+	}
+	if (is_code(walk, address)) {
+		if (!can_read_word(&walk->readable_code_page, address))
+			return -UNW_EINVAL;
+		memcpy(value, (const void *)address, sizeof(*value));
+		return 0;
+	}
+	if (!can_read_word(&walk->readable_page, address))
+		return -UNW_EINVAL;
+	memcpy(value, (const void *)address, sizeof(*value));
+	note_input(walk, address, *value);
+	if (is_in_tables(walk, address))
+		signed_returns_hide(walk->signed_returns, walk->signed_return_count, address,
+				    value);
+	else
+		*value = without_signature(*value);
+	return 0;
+}
+
+static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, int write,
+		      void *arg)
+{
+	struct stack_walk *walk = arg;
+	uintptr_t address;
+
+	(void)as;
+	if (write)
+		return -UNW_EREADONLYREG;
+	if (reg == UNWIND_SP) {
+		*value = (uintptr_t)(walk->regs + 1);
+		return 0;
+	}
+	if (reg < 0 || (size_t)reg >= sizeof(register_slots) || !register_slots[reg])
+		return -UNW_EBADREG;
+	address = (uintptr_t)walk->regs + register_slots[reg] - 1;
+	memcpy(value, (const void *)address, sizeof(*value));
+	return note_input(walk, address, *value);
+}
+
+static int access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value, int write,
+			void *arg)
+{
+	(void)as, (void)reg, (void)value, (void)write, (void)arg;
+	return -UNW_EBADREG;
+}
+
+static int resume(unw_addr_space_t as, unw_cursor_t *cursor, void *arg)
+{
+	(void)as, (void)cursor, (void)arg;
+	return -UNW_EINVAL;
+}
+
+static int get_proc_name(unw_addr_space_t as, unw_word_t address, char *name, size_t name_bytes,
+			 unw_word_t *offset_out, void *arg)
+{
+	(void)as, (void)address, (void)name, (void)name_bytes, (void)offset_out, (void)arg;
+	return -UNW_ENOINFO;
+}
+
+static int get_dyn_info_list_addr(unw_addr_space_t as, unw_word_t *list_out, void *arg)
+{
+	(void)as, (void)list_out, (void)arg;
+	return -UNW_ENOINFO;
+}
+
+static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *info, void *arg)
+{
+	(void)as, (void)info, (void)arg; /* libunwind frees its own blocks */
+}
+
 /* The walk's index of the module at an address, 0 if there is none, -1 if the walk has too many. */
 static int enter_module(struct stack_walk *walk, uintptr_t address)
 {
@@ -301,6 +349,28 @@ struct eh_frame_hdr {
 	int32_t table[];
 };
 
+/* The start of libunwind's description of a function, the same in versions 1.1 to 1.8. */
+struct unwind_instructions {
+	unw_word_t cie_start, cie_end, start, end;
+};
+
+static void find_signed_returns(struct stack_walk *walk, const unw_proc_info_t *info)
+{
+	struct unwind_instructions instructions;
+
+	walk->signed_return_count = 0;
+	if (!UNWIND_HAS_SIGNATURES || !info->unwind_info ||
+	    (size_t)info->unwind_info_size < sizeof(instructions))
+		return;
+	memcpy(&instructions, info->unwind_info, sizeof(instructions));
+	if (instructions.start < walk->tables->start || instructions.end > walk->tables->end ||
+	    instructions.start > instructions.end)
+		return;
+	walk->signed_return_count = signed_returns_find(
+		(const uint8_t *)instructions.start, instructions.end - instructions.start,
+		walk->signed_returns, WALK_SIGNED_RETURNS_MAX);
+}
+
 /*
  * Returns -UNW_EBADFRAME on errors, never -UNW_ENOINFO. On the latter, libunwind guesses by frame
  * pointers. A stack marked as truncated is better than a guess.
@@ -318,8 +388,11 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *i
 	if (module <= 0 || !walk->modules[module].eh_frame_hdr)
 		return -UNW_EBADFRAME;
 	walk->tables = &walk->modules[module];
-	if (cache_find(ip, generation, info, walk->unwind_info))
+	walk->signed_return_count = 0;
+	if (cache_find(ip, generation, info, walk->unwind_info)) {
+		find_signed_returns(walk, info);
 		return 0;
+	}
 	hdr = (const struct eh_frame_hdr *)walk->tables->eh_frame_hdr;
 	if (hdr->version != 1 || hdr->fde_count_encoding != 0x03 || hdr->table_encoding != 0x3b)
 		return -UNW_EBADFRAME;
@@ -333,8 +406,10 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *i
 	rc = lib.search_unwind_table(as, ip, &table, info, need_unwind_info, arg);
 	if (rc < 0)
 		return -UNW_EBADFRAME;
-	if (need_unwind_info)
+	if (need_unwind_info) {
+		find_signed_returns(walk, info);
 		cache_add(ip, generation, info);
+	}
 	return 0;
 }
 
@@ -373,12 +448,37 @@ static bool add_frame(struct stack_walk *walk, uint64_t ip, uint64_t sp, enum xt
 	return true;
 }
 
+/* An interrupted function may have no frame of its own, so that its caller has the same pointer. */
+static bool is_outside(unw_word_t sp, unw_word_t last_sp, enum xt_frame_kind last_kind)
+{
+	return sp > last_sp || (sp == last_sp && last_kind == XT_FRAME_EXACT);
+}
+
+/*
+ * Returns as unw_step() does, and the kind of the next frame. A frame that a signal interrupted is
+ * exact, and may be on another stack than its handler.
+ */
+static int step(struct stack_walk *walk, unw_word_t ip, enum xt_frame_kind *kind_out)
+{
+	unw_cursor_t *cursor = (unw_cursor_t *)walk->cursor;
+	bool is_signal;
+	int rc;
+
+	walk->ip = ip;
+	is_signal = UNWIND_SIGNAL_IS_FOR_NEXT && lib.is_signal_frame(cursor) > 0;
+	rc = lib.step(cursor);
+	if (!UNWIND_SIGNAL_IS_FOR_NEXT)
+		is_signal = lib.is_signal_frame(cursor) > 0;
+	*kind_out = is_signal ? XT_FRAME_EXACT : XT_FRAME_RETURN;
+	return rc;
+}
+
 static void walk_frames(struct stack_walk *walk)
 {
 	unw_cursor_t *cursor = (unw_cursor_t *)walk->cursor;
-	enum xt_frame_kind kind = XT_FRAME_RETURN;
+	enum xt_frame_kind kind = XT_FRAME_RETURN, last_kind = XT_FRAME_RETURN;
 	unw_word_t ip, sp, last_sp = 0;
-	int rc = lib.init_remote(cursor, lib.space, walk);
+	int rc = lib.init_remote(cursor, lib.space, walk), ip_register = UNWIND_IP;
 
 	if (rc < 0) {
 		add_frame(walk, walk->regs->return_address, (uintptr_t)(walk->regs + 1),
@@ -389,9 +489,9 @@ static void walk_frames(struct stack_walk *walk)
 	}
 	do {
 		if (walk->frame_count == XT_STACK_FRAMES_MAX ||
-		    lib.get_reg(cursor, UNW_X86_64_RIP, &ip) < 0 ||
-		    lib.get_reg(cursor, UNW_X86_64_RSP, &sp) < 0 ||
-		    (kind == XT_FRAME_RETURN && sp <= last_sp)) {
+		    lib.get_reg(cursor, ip_register, &ip) < 0 ||
+		    lib.get_reg(cursor, UNWIND_SP, &sp) < 0 ||
+		    (kind == XT_FRAME_RETURN && !is_outside(sp, last_sp, last_kind))) {
 			rc = -1;
 			break;
 		}
@@ -404,12 +504,9 @@ static void walk_frames(struct stack_walk *walk)
 			rc = -1;
 			break;
 		}
-		rc = lib.step(cursor);
-		/*
-		 * After a step, libunwind reports whether it passed a signal trampoline. Then this
-		 * frame was interrupted, and may be on another stack than its handler.
-		 */
-		kind = lib.is_signal_frame(cursor) > 0 ? XT_FRAME_EXACT : XT_FRAME_RETURN;
+		last_kind = kind;
+		rc = step(walk, ip, &kind);
+		ip_register = kind == XT_FRAME_EXACT ? UNWIND_IP : UNWIND_RETURN;
 	} while (rc > 0);
 	if (rc < 0)
 		walk->flags |= XT_STACK_TRUNCATED;
@@ -431,7 +528,9 @@ void stack_walk(struct stack_walk *walk, const struct caller_regs *regs)
 	walk->module_count = 1;
 	walk->modules[0] = (struct walk_module){0};
 	walk->tables = &walk->modules[0];
-	walk->readable_page = 0;
+	walk->readable_page = walk->readable_code_page = 0;
+	walk->ip = 0;
+	walk->signed_return_count = 0;
 	walk_frames(walk);
 	pthread_setcancelstate(cancelling, NULL);
 	errno = saved_errno;
@@ -460,13 +559,14 @@ int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
 		const char *name;
 		void **function;
 	} needed[] = {
-		{"_Ux86_64_create_addr_space", (void **)&lib.create_addr_space},
-		{"_Ux86_64_set_caching_policy", (void **)&lib.set_caching_policy},
-		{"_Ux86_64_init_remote", (void **)&lib.init_remote},
-		{"_Ux86_64_step", (void **)&lib.step},
-		{"_Ux86_64_get_reg", (void **)&lib.get_reg},
-		{"_Ux86_64_is_signal_frame", (void **)&lib.is_signal_frame},
-		{"_Ux86_64_dwarf_search_unwind_table", (void **)&lib.search_unwind_table},
+		{LIBUNWIND_FUNCTION("create_addr_space"), (void **)&lib.create_addr_space},
+		{LIBUNWIND_FUNCTION("set_caching_policy"), (void **)&lib.set_caching_policy},
+		{LIBUNWIND_FUNCTION("init_remote"), (void **)&lib.init_remote},
+		{LIBUNWIND_FUNCTION("step"), (void **)&lib.step},
+		{LIBUNWIND_FUNCTION("get_reg"), (void **)&lib.get_reg},
+		{LIBUNWIND_FUNCTION("is_signal_frame"), (void **)&lib.is_signal_frame},
+		{LIBUNWIND_FUNCTION("dwarf_search_unwind_table"),
+		 (void **)&lib.search_unwind_table},
 	};
 
 	lib.handle = open_library(library_dir);
@@ -497,7 +597,8 @@ int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
 
 int stack_walk_begin(void)
 {
-	lib.space = lib.create_addr_space(&our_access.accessors, __LITTLE_ENDIAN);
+	/* 0 is this processor's byte order. On aarch64, libunwind 1.6 rejects all other values. */
+	lib.space = lib.create_addr_space(&our_access.accessors, 0);
 	if (!lib.space)
 		return -ENOMEM;
 	lib.set_caching_policy(lib.space, UNW_CACHE_NONE);

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "inject/runtime/trampoline.h"
+#include "inject/runtime/machine.h"
 #include "xtrace/crash_buffer_format.h"
 #include "xtrace/log_format.h"
 
@@ -46,7 +46,8 @@ struct walk_module {
 	uint16_t slot; /* set by stack_modules.c */
 };
 
-#define UNWIND_INFO_WORDS 32 /* libunwind's description of one function */
+#define WALK_SIGNED_RETURNS_MAX 64 /* see signed_returns.h */
+#define UNWIND_INFO_WORDS	32 /* libunwind's description of one function */
 
 /* The result of a walk and its working memory; too large for a small stack. One per thread. */
 struct stack_walk {
@@ -66,9 +67,12 @@ struct stack_walk {
 	/* Private to the walk. */
 	const struct caller_regs *regs;
 	const struct walk_module *tables; /* the module whose unwind tables libunwind reads now */
-	uintptr_t readable_page;
+	uintptr_t readable_page, readable_code_page;
+	uintptr_t ip;					   /* of the frame being unwound */
+	uintptr_t signed_returns[WALK_SIGNED_RETURNS_MAX]; /* in its unwind tables */
+	size_t signed_return_count;
 	uint64_t unwind_info[UNWIND_INFO_WORDS]; /* of the frame being unwound */
-	uint64_t cursor[160];			 /* unw_cursor_t */
+	uint64_t cursor[MACHINE_CURSOR_WORDS];	 /* unw_cursor_t */
 };
 
 /*

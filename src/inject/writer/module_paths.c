@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inject/runtime/own_program.h"
+
 #define LINE_BYTES_MAX (XT_MODULE_PATH_MAX + 256)
 
 /* Reads /proc/thread-self/maps line by line. */
@@ -97,14 +99,11 @@ size_t module_path(const struct module_image *image, const char *name, size_t na
 		   char *path)
 {
 	static char own[XT_MODULE_PATH_MAX], found[XT_MODULE_PATH_MAX];
-	ssize_t length;
 
 	if (name_bytes >= XT_MODULE_PATH_MAX)
 		name_bytes = XT_MODULE_PATH_MAX - 1;
-	if (!name_bytes) {
-		length = readlink("/proc/thread-self/exe", path, XT_MODULE_PATH_MAX - 1);
-		return length > 0 ? (size_t)length : 0;
-	}
+	if (!name_bytes)
+		return own_program_path(path, XT_MODULE_PATH_MAX);
 	memcpy(own, name, name_bytes);
 	own[name_bytes] = '\0';
 	name = own;

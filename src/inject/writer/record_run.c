@@ -32,6 +32,7 @@
 #include "inject/memory/crash_buffer.h"
 #include "inject/cupti/cupti_owner.h"
 #include "inject/runtime/debug_log.h"
+#include "inject/runtime/own_program.h"
 #include "inject/runtime/recording_state.h"
 #include "inject/runtime/settings.h"
 #include "xtrace/ring_accounts.h"
@@ -141,14 +142,12 @@ static void record_process(struct recorder *rec)
 	char text[16 << 10];
 	size_t length = read_file("/proc/thread-self/cmdline", text, sizeof(text));
 	struct utsname host;
-	ssize_t n;
 
 	for (size_t i = 0; i + 1 < length; i++)
 		if (!text[i])
 			text[i] = ' ';
 	record_meta(rec, "process.cmdline", length ? text : "");
-	n = readlink("/proc/thread-self/exe", text, sizeof(text) - 1);
-	text[n > 0 ? n : 0] = '\0';
+	own_program_path(text, sizeof(text));
 	record_meta(rec, "process.exe", text);
 	if (getcwd(text, sizeof(text)))
 		record_meta(rec, "process.cwd", text);

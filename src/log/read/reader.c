@@ -52,6 +52,8 @@ static enum xt_open_error read_header(struct xt_reader *reader)
 		return XT_OPEN_NOT_A_LOG;
 	memcpy(header, p, sizeof(*header));
 	/* Check the version first: a newer header may store its checksum elsewhere. */
+	if (header->byte_order == __builtin_bswap32(XT_LOG_BYTE_ORDER))
+		return XT_OPEN_BYTE_ORDER;
 	if (header->byte_order != XT_LOG_BYTE_ORDER)
 		return XT_OPEN_BAD_HEADER;
 	if (header->version_major > XT_LOG_VERSION_MAJOR)

@@ -271,9 +271,19 @@ static void forbid(const int *calls, size_t count)
 /* Calls that a sandbox may forbid and that the tracer would like to make. */
 static int forbidden_calls(char **unused)
 {
-	static const int calls[] = {SYS_process_vm_readv, SYS_flock,   SYS_getrandom,
-				    SYS_fallocate,	  SYS_uname,   SYS_fadvise64,
-				    SYS_tgkill,		  SYS_readlink};
+	static const int calls[] = {
+		SYS_process_vm_readv,
+		SYS_flock,
+		SYS_getrandom,
+		SYS_fallocate,
+		SYS_uname,
+		SYS_fadvise64,
+		SYS_tgkill,
+		SYS_readlinkat,
+#if defined(__x86_64__)
+		SYS_readlink,
+#endif
+	};
 
 	(void)unused;
 	forbid(calls, sizeof(calls) / sizeof(calls[0]));
@@ -286,8 +296,18 @@ static int forbidden_calls(char **unused)
 /* More of these, during recording. */
 static int forbidden_files(char **unused)
 {
-	static const int calls[] = {SYS_open,	SYS_openat,    SYS_pwrite64, SYS_pread64,
-				    SYS_unlink, SYS_ftruncate, SYS_fallocate};
+	static const int calls[] = {
+		SYS_openat,
+		SYS_pwrite64,
+		SYS_pread64,
+		SYS_unlinkat,
+		SYS_ftruncate,
+		SYS_fallocate,
+#if defined(__x86_64__)
+		SYS_open,
+		SYS_unlink,
+#endif
+	};
 
 	(void)unused;
 	gpu_begin();

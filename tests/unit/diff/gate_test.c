@@ -29,7 +29,7 @@ static void make_keys(void)
 		static char kernels[GATE_PATHS][32];
 
 		snprintf(kernels[p], sizeof(kernels[p]), "[GPU_Kernel]kernel_%d", p);
-		snprintf(keys[p], sizeof(keys[p]), "main;step;layer;%s", kernels[p]);
+		snprintf(keys[p], sizeof(keys[p]), "main;step;layer;%.31s", kernels[p]);
 		frames[p][0] = "main";
 		frames[p][1] = "step";
 		frames[p][2] = "layer";

@@ -83,7 +83,11 @@ static void defers_signals_until_return(void **state)
 static void fault(void *unused)
 {
 	(void)unused;
+#if defined(__x86_64__)
 	__asm__ volatile("ud2");
+#else
+	__asm__ volatile("udf #0");
+#endif
 }
 
 static void delivers_faults(void **state)

@@ -256,15 +256,18 @@ static int crash_buffer_that_fills(void)
 	return crash_buffer_unbacked_areas() >= 2 && crash_buffer_unbacked_areas() < 4 ? 0 : 3;
 }
 
+static size_t page_bytes; /* of the simulated processor */
+
 /*
  * Released pages use no disk space and are restored as zeros; their neighbours keep their contents.
  */
 static int release_and_restore(void)
 {
-	const size_t page = XT_CRASH_BUFFER_PAGE_BYTES, bytes = 256 << 10;
+	const size_t page = XT_CRASH_BUFFER_PAGE_BYTES, bytes = 512 << 10;
 	struct stat full, empty, filled;
 	uint8_t *area;
 
+	crash_buffer_page_bytes = (uint32_t)page_bytes;
 	if (crash_buffer_create(crash_buffer_path, LOG_ID, 0) ||
 	    !crash_buffer_area(4096, XT_AREA_RING))
 		return 1;
@@ -276,8 +279,9 @@ static int release_and_restore(void)
 		return 3;
 	if (!crash_buffer_release_pages(area + page, bytes - 2 * page))
 		return 0; /* not supported by this file system */
+	/* All but the first and the last page. */
 	if (stat(crash_buffer_path, &empty) ||
-	    empty.st_blocks * 512 > full.st_blocks * 512 - 200000)
+	    empty.st_blocks * 512 > full.st_blocks * 512 - (blkcnt_t)(bytes - 3 * page_bytes))
 		return 4;
 	if (!crash_buffer_restore_pages(area + page, bytes - 2 * page))
 		return 5;
@@ -362,8 +366,43 @@ static void works_without_file(void **unused)
 
 static void releases_and_restores_pages(void **unused)
 {
+	static const size_t sizes[] = {4 << 10, 16 << 10, 64 << 10};
+
 	(void)unused;
-	assert_int_equal(run(release_and_restore), 0);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		page_bytes = sizes[i];
+		unlink(crash_buffer_path);
+		assert_int_equal(run(release_and_restore), 0);
+	}
+}
+
+/* Otherwise they could not be mapped. */
+static int add_areas(void)
+{
+	crash_buffer_page_bytes = (uint32_t)page_bytes;
+	return crash_buffer_create(crash_buffer_path, LOG_ID, 0) ||
+	       !crash_buffer_area(5000, XT_AREA_NAMES) || !crash_buffer_area(70000, XT_AREA_RING) ||
+	       !crash_buffer_area(1, XT_AREA_ACTIVITY);
+}
+
+static void aligns_areas_to_pages(void **unused)
+{
+	static const size_t sizes[] = {4 << 10, 16 << 10, 64 << 10};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		page_bytes = sizes[i];
+		unlink(crash_buffer_path);
+		assert_int_equal(run(add_areas), 0);
+		read_header();
+		assert_int_equal(header.area_count, 3);
+		/* Recovery expects the size in pages of the format. */
+		assert_int_equal(header.areas[0].bytes, 8 << 10);
+		assert_int_equal(header.areas[1].bytes, 72 << 10);
+		for (uint32_t area = 0; area < header.area_count; area++) {
+			assert_int_equal(header.areas[area].offset % page_bytes, 0);
+		}
+	}
 }
 
 static void survives_full_disk(void **unused)
@@ -416,6 +455,7 @@ int main(void)
 		TEST(resolves_stack_slots),
 		TEST(works_without_file),
 		TEST(releases_and_restores_pages),
+		TEST(aligns_areas_to_pages),
 		TEST(survives_full_disk),
 		TEST(spares_reused_descriptors),
 		TEST(reopens_closed_file),

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "inject/cupti/cupti_search.h"
+#include "inject/runtime/machine.h"
 #include "support.h"
 
 static char folder[PATH_MAX];
@@ -127,7 +128,7 @@ static void finds_toolkit(void **unused)
 	make_file("home/extras/CUPTI/lib64/libcupti.so", NULL); /* used for linking */
 	make_file("home/extras/CUPTI/lib64/libcupti_static.a", NULL);
 	make_file("home/lib64/libcupti.so.13", NULL);
-	make_file("path/targets/x86_64-linux/lib/libcupti.so.12", NULL);
+	make_file("path/targets/" MACHINE_CUDA_TARGET "/lib/libcupti.so.12", NULL);
 	setenv("CUDA_HOME", path_of("home"), 1);
 	setenv("CUDA_PATH", path_of("path"), 1);
 	search = cupti_search_begin("");
@@ -135,7 +136,7 @@ static void finds_toolkit(void **unused)
 	assert_next(search, "home/extras/CUPTI/lib64/libcupti.so.13", IN_TOOLKIT);
 	assert_next(search, "home/extras/CUPTI/lib64/libcupti.so.12", IN_TOOLKIT);
 	assert_next(search, "home/lib64/libcupti.so.13", IN_TOOLKIT);
-	assert_next(search, "path/targets/x86_64-linux/lib/libcupti.so.12", IN_TOOLKIT);
+	assert_next(search, "path/targets/" MACHINE_CUDA_TARGET "/lib/libcupti.so.12", IN_TOOLKIT);
 	assert_rest(search);
 	cupti_search_end(search);
 }

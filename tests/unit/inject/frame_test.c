@@ -35,13 +35,24 @@ static NOINLINE void launch(void)
 
 #define STACK_BYTES (256 << 10)
 
+/* The instruction pointer of an interrupted thread, and an instruction that raises SIGILL. */
+#if defined(__x86_64__)
+#define INTERRUPTED_AT(context) ((context)->uc_mcontext.gregs[REG_RIP])
+#define TRAP			"ud2\n"
+#define TRAP_BYTES		2
+#else
+#define INTERRUPTED_AT(context) ((context)->uc_mcontext.pc)
+#define TRAP			"udf #0\n"
+#define TRAP_BYTES		4
+#endif
+
 static struct taken_call from_handler;
 static uint64_t interrupted_at, interrupted_frame;
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
 	(void)info;
-	interrupted_at = (uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+	interrupted_at = (uint64_t)INTERRUPTED_AT((ucontext_t *)context);
 	launch();
 	assert_true(ring_take(&from_handler));
 	sink += number;
@@ -54,16 +65,14 @@ static NOINLINE void interrupted(int place)
 	if (place)
 		syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), SIGUSR1);
 	else
-		__asm__ volatile("ud2\n"
-				 "1:" ::
-					 : "memory");
+		__asm__ volatile(TRAP "1:" ::: "memory");
 	sink++;
 }
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
 	on_signal(number, info, context);
-	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2; /* skips the ud2 */
+	INTERRUPTED_AT((ucontext_t *)context) += TRAP_BYTES; /* skips it */
 }
 
 /* Exactly one frame is exact, at the interrupted instruction, and the walk continues after it. */
@@ -199,8 +208,8 @@ static void walks_coroutine_in_static_memory(void **unused)
 	free(heap_stack);
 }
 
-#define SMALL_STACK_BYTES (64 << 10)
-#define FIRST_CALL_BYTES  (16 << 10) /* limit for a thread's first call, including libunwind */
+#define SMALL_STACK_BYTES (128 << 10) /* PTHREAD_STACK_MIN of aarch64 */
+#define FIRST_CALL_BYTES  (16 << 10)  /* limit for a thread's first call, including libunwind */
 
 static unsigned char *first_entered, *lowest;
 
@@ -227,7 +236,7 @@ static void fits_a_small_stack(void **unused)
 	assert_ptr_not_equal(stack, MAP_FAILED);
 	memset(stack, 0xa5, SMALL_STACK_BYTES);
 	pthread_attr_init(&attributes);
-	pthread_attr_setstack(&attributes, stack, SMALL_STACK_BYTES);
+	assert_int_equal(pthread_attr_setstack(&attributes, stack, SMALL_STACK_BYTES), 0);
 	assert_int_equal(pthread_create(&thread, &attributes, first_launch, stack), 0);
 	pthread_join(thread, NULL);
 	pthread_attr_destroy(&attributes);

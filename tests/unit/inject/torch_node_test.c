@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -24,13 +25,13 @@ struct node {
 	struct node *weak_this;
 	struct counts *weak_counts;
 	uint64_t sequence, topological, has_parent, thread;
-	uint8_t mutex[40];
+	pthread_mutex_t mutex;
 	uint64_t edges[3];
 	void *object;
 };
 _Static_assert(offsetof(struct node, sequence) == TORCH_NODE_SEQUENCE, "24");
 _Static_assert(offsetof(struct node, thread) == TORCH_NODE_THREAD, "48");
-_Static_assert(offsetof(struct node, edges) == TORCH_NODE_NEXT_EDGES, "96");
+_Static_assert(offsetof(struct node, edges) == TORCH_NODE_NEXT_EDGES, "edges");
 
 static const struct {
 	void *vtable;

@@ -77,6 +77,8 @@ static void checks_log_headers(void **state)
 	assert_int_equal(open_header(&header, true), XT_OPEN_BAD_HEADER);
 	header = good;
 	header.byte_order = 0x04030201;
+	assert_int_equal(open_header(&header, true), XT_OPEN_BYTE_ORDER);
+	header.byte_order = 0x04030202;
 	assert_int_equal(open_header(&header, true), XT_OPEN_BAD_HEADER);
 	header = good;
 	header.pid++;

@@ -40,10 +40,19 @@ static void knows_where_calls_name_what_they_wait_for(void **state)
 		enum wait_subject subject;
 		uint8_t argument;
 	} calls[] = {
-		{SYS_read, WAIT_DESCRIPTOR, 0},	 {SYS_ioctl, WAIT_DESCRIPTOR, 0},
-		{SYS_poll, WAIT_DESCRIPTORS, 0}, {SYS_select, WAIT_SETS, 0},
-		{SYS_epoll_wait, WAIT_EPOLL, 0}, {SYS_futex, WAIT_FUTEX, 0},
-		{SYS_wait4, WAIT_CHILD, 0},	 {SYS_waitid, WAIT_CHILD, 1},
+		{SYS_read, WAIT_DESCRIPTOR, 0},
+		{SYS_ioctl, WAIT_DESCRIPTOR, 0},
+		{SYS_ppoll, WAIT_DESCRIPTORS, 0},
+		{SYS_pselect6, WAIT_SETS, 0},
+		{SYS_epoll_pwait, WAIT_EPOLL, 0},
+		{SYS_futex, WAIT_FUTEX, 0},
+		{SYS_wait4, WAIT_CHILD, 0},
+		{SYS_waitid, WAIT_CHILD, 1},
+#if defined(__x86_64__)
+		{SYS_poll, WAIT_DESCRIPTORS, 0},
+		{SYS_select, WAIT_SETS, 0},
+		{SYS_epoll_wait, WAIT_EPOLL, 0},
+#endif
 	};
 
 	(void)state;

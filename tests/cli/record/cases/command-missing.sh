@@ -9,6 +9,12 @@ printf '#!/no/such/interpreter\n' >script
 chmod +x script
 ls
 status "$xtrace" record ./script
+# A program for another processor, which cannot load the library.
+head -c 64 "$xtrace" >foreign
+printf '\x34\x12' | dd of=foreign bs=1 seek=18 conv=notrunc status=none
+chmod +x foreign
+status "$xtrace" record ./foreign
+rm foreign
 # Nsight's tools are not started.
 printf '#!/bin/sh\necho started\n' >ncu
 chmod +x ncu

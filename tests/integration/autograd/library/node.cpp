@@ -38,11 +38,15 @@ uint64_t RecordFunction::currentThreadId()
 namespace torch::autograd
 {
 #if !defined(STANDIN_MOVED) && !defined(STANDIN_SWAPPED)
+#if defined(__x86_64__)
+static_assert(sizeof(Node) == 472, "as in PyTorch 2.11");
+#endif
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 static_assert(offsetof(Node, sequence_nr_) == 24 && offsetof(Node, topological_nr_) == 32 &&
 		      offsetof(Node, has_parent_) == 40 && offsetof(Node, thread_id_) == 48 &&
-		      offsetof(Node, next_edges_) == 96 && offsetof(Node, pyobj_) == 120 &&
-		      sizeof(Node) == 472 && offsetof(PyNode, obj) == 472,
+		      offsetof(Node, next_edges_) == 56 + sizeof(std::mutex) &&
+		      offsetof(Node, pyobj_) == 80 + sizeof(std::mutex) &&
+		      offsetof(PyNode, obj) == sizeof(Node),
 	      "as in PyTorch 2.11");
 #endif
 

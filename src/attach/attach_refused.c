@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * In place of attach.c on processors other than x86-64, for which there is no stub.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "attach/attach.h"
+
+bool attach_is_supported(void)
+{
+	return false;
+}
+
+int attach_process(struct target *target, const struct attach_request *request, char *why,
+		   size_t why_bytes)
+{
+	(void)target, (void)request;
+	snprintf(why, why_bytes, "xtrace attaches on x86-64 only");
+	return -ENOSYS;
+}

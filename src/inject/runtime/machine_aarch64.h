@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The machine code of aarch64; see machine.h.
+ *
+ * Functions start with `hint #34` (bti c), so that they may be called through pointers where branch
+ * targets are enforced. Older assemblers lack its name, and older processors ignore it. Return
+ * addresses are stored unsigned, so that the walk can use them as they are.
+ */
+#ifndef XT_INJECT_MACHINE_AARCH64_H
+#define XT_INJECT_MACHINE_AARCH64_H
+
+#include <stdint.h>
+
+/*
+ * Stored by the entry code. The last two words are a frame record. The caller's stack pointer is
+ * the address behind this struct.
+ */
+struct caller_regs {
+	uint64_t x19, x20, x21, x22, x23, x24, x25, x26, x27, x28, x29;
+	uint64_t return_address;
+};
+
+#define TRAMPOLINE(section, name, body)                                                            \
+	__asm__(".pushsection " section ", \"ax\", @progbits\n"                                    \
+		".globl " #name "\n"                                                               \
+		".hidden " #name "\n"                                                              \
+		".type " #name ", @function\n" #name ":\n"                                         \
+		"	.cfi_startproc\n"                                                                \
+		"	hint #34\n"                                                                      \
+		"	stp x19, x20, [sp, #-96]!\n"                                                     \
+		"	.cfi_adjust_cfa_offset 96\n"                                                     \
+		"	.cfi_rel_offset x19, 0\n"                                                        \
+		"	.cfi_rel_offset x20, 8\n"                                                        \
+		"	stp x21, x22, [sp, #16]\n"                                                       \
+		"	.cfi_rel_offset x21, 16\n"                                                       \
+		"	.cfi_rel_offset x22, 24\n"                                                       \
+		"	stp x23, x24, [sp, #32]\n"                                                       \
+		"	.cfi_rel_offset x23, 32\n"                                                       \
+		"	.cfi_rel_offset x24, 40\n"                                                       \
+		"	stp x25, x26, [sp, #48]\n"                                                       \
+		"	.cfi_rel_offset x25, 48\n"                                                       \
+		"	.cfi_rel_offset x26, 56\n"                                                       \
+		"	stp x27, x28, [sp, #64]\n"                                                       \
+		"	.cfi_rel_offset x27, 64\n"                                                       \
+		"	.cfi_rel_offset x28, 72\n"                                                       \
+		"	stp x29, x30, [sp, #80]\n"                                                       \
+		"	.cfi_rel_offset x29, 80\n"                                                       \
+		"	.cfi_rel_offset x30, 88\n"                                                       \
+		"	add x29, sp, #80\n"                                                              \
+		"	mov x4, sp\n"                                                                    \
+		"	bl " #body "\n"                                                            \
+		"	ldp x29, x30, [sp, #80]\n"                                                       \
+		"	.cfi_restore x29\n"                                                              \
+		"	.cfi_restore x30\n"                                                              \
+		"	add sp, sp, #96\n"                                                               \
+		"	.cfi_adjust_cfa_offset -96\n"                                                    \
+		"	ret\n"                                                                           \
+		"	.cfi_endproc\n"                                                                  \
+		".size " #name ", .-" #name "\n"                                                   \
+		".popsection\n")
+
+/* Keeps the caller's stack pointer in x29, so that unwinders find the caller. */
+#define SWITCH_STACK(name)                                                                         \
+	__asm__(".pushsection .text, \"ax\", @progbits\n"                                          \
+		".globl " #name "\n"                                                               \
+		".hidden " #name "\n"                                                              \
+		".type " #name ", @function\n" #name ":\n"                                         \
+		"	.cfi_startproc\n"                                                                \
+		"	hint #34\n"                                                                      \
+		"	stp x29, x30, [sp, #-16]!\n"                                                     \
+		"	.cfi_adjust_cfa_offset 16\n"                                                     \
+		"	.cfi_rel_offset x29, 0\n"                                                        \
+		"	.cfi_rel_offset x30, 8\n"                                                        \
+		"	mov x29, sp\n"                                                                   \
+		"	.cfi_def_cfa_register x29\n"                                                     \
+		"	mov sp, x0\n"                                                                    \
+		"	mov x0, x2\n"                                                                    \
+		"	blr x1\n"                                                                        \
+		"	mov sp, x29\n"                                                                   \
+		"	.cfi_def_cfa_register sp\n"                                                      \
+		"	ldp x29, x30, [sp], #16\n"                                                       \
+		"	.cfi_adjust_cfa_offset -16\n"                                                    \
+		"	.cfi_restore x29\n"                                                              \
+		"	.cfi_restore x30\n"                                                              \
+		"	ret\n"                                                                           \
+		"	.cfi_endproc\n"                                                                  \
+		".size " #name ", .-" #name "\n"                                                   \
+		".popsection\n")
+
+#define MACHINE_PAGE_BYTES_MAX 65536
+#define MACHINE_CUDA_TARGET    "sbsa-linux" /* folder of a toolkit */
+#define MACHINE_CURSOR_WORDS   256	    /* of libunwind */
+
+/* Relocations of a word that holds the address of a function. */
+#define MACHINE_RELOCATION_CALL	   R_AARCH64_JUMP_SLOT
+#define MACHINE_RELOCATION_GOT	   R_AARCH64_GLOB_DAT
+#define MACHINE_RELOCATION_ADDRESS R_AARCH64_ABS64
+
+/*
+ * Removes the signature of a return address (pointer authentication). `hint #7` is xpaclri, which
+ * works on x30 and does nothing on processors without signatures.
+ */
+static inline uint64_t machine_strip_signature(uint64_t address)
+{
+	register uint64_t x30 __asm__("x30") = address;
+
+	__asm__("hint #7" : "+r"(x30));
+	return x30;
+}
+
+#endif

@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes a folder with Debian's arm64 packages that the cross build needs. Installs nothing here, and
+# needs no root. Usage: tools/arm64-root.sh DIR
+set -eu
+packages=(libc6-dev libstdc++6 libunwind-dev libzstd-dev zstd libdw-dev libiberty-dev libsqlite3-dev
+	libcjson-dev zlib1g-dev liblzma-dev libprotobuf-c-dev libevent-dev libcmocka-dev python3)
+
+if [ $# -ne 1 ]; then
+	echo "usage: tools/arm64-root.sh DIR" >&2
+	exit 2
+fi
+root=$1
+sources=/etc/apt/sources.list.d/debian.sources
+[ -e "$sources" ] || sources=/etc/apt/sources.list
+state=$(mktemp -d)
+trap 'rm -rf "$state"' EXIT
+mkdir -p "$root" "$state"/lists/partial "$state"/cache/archives/partial
+: >"$state/status"
+
+# A package database of its own, so that arm64 packages replace none of this machine's.
+apt=(apt-get -qq
+	-o APT::Architecture=arm64 -o APT::Architectures=arm64
+	-o APT::Install-Recommends=false -o Debug::NoLocking=true
+	-o Dir::State="$state" -o Dir::State::status="$state/status"
+	-o Dir::State::lists="$state/lists" -o Dir::Cache="$state/cache"
+	-o Dir::Etc::sourcelist="$sources" -o Dir::Etc::sourceparts=/dev/null)
+[ "$(id -u)" -ne 0 ] || apt+=(-o APT::Sandbox::User=root)
+"${apt[@]}" update
+"${apt[@]}" --yes --download-only install "${packages[@]}"
+
+mkdir -p "$root"/usr/bin "$root"/usr/sbin "$root"/usr/lib
+for folder in bin sbin lib; do
+	ln -sfn "usr/$folder" "$root/$folder"
+done
+for package in "$state"/cache/archives/*.deb; do
+	dpkg-deb --fsys-tarfile "$package" |
+		tar --extract --keep-directory-symlink --no-same-owner -C "$root"
+done
+echo "arm64-root: $(find "$state"/cache/archives -name '*.deb' | wc -l) packages in $root"
