@@ -19,6 +19,14 @@ const char *finding_severity(const struct finding *finding)
 	return finding->cost_ns >= finding->whole_ns / SHARE_MEDIUM ? "medium" : "low";
 }
 
+const char *finding_whole_text(const struct finding *finding)
+{
+	if (finding->rule == RULE_LATE_RANK)
+		return "from the first to the last collective";
+	return finding->rule >= RULE_CPU_FIRST ? "from the first to the last GPU work"
+					       : "active time";
+}
+
 void finding_set_text(struct finding *finding, const char *format, ...)
 {
 	va_list arguments;

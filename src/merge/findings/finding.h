@@ -57,6 +57,9 @@ struct finding {
 };
 
 /* "error", "high", "medium" or "low". */
+/* What whole_ns is, as in "of 22.943 ms active time". */
+const char *finding_whole_text(const struct finding *finding);
+
 const char *finding_severity(const struct finding *finding);
 
 /* Set the text of the finding. */

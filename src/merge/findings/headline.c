@@ -259,8 +259,9 @@ static int add_finding(struct run *run, const struct finding *finding)
 				  format_percent_of(cost.cost_ns, cost.whole_ns),
 				  rule_texts[finding->rule]);
 	else if (cost.cost_ns && !rule_specs[finding->rule].is_error)
-		length = asprintf(&cost.text, "%s of active time: %s",
+		length = asprintf(&cost.text, "%s of %s: %s",
 				  format_percent_of(cost.cost_ns, cost.whole_ns),
+				  finding->rule == RULE_LATE_RANK ? "the job" : "active time",
 				  rule_texts[finding->rule]);
 	else
 		length = asprintf(&cost.text, "%s", rule_texts[finding->rule]);

@@ -79,16 +79,6 @@ static size_t count_waiting(const struct collectives_report *report, size_t log_
 	return count;
 }
 
-/* The time of a rank from its first to its last collective, on average. */
-static double mean_rank_ns(const struct collectives_report *report, size_t log_count)
-{
-	size_t count = 0;
-
-	for (size_t l = 0; report->ranks && l < log_count; l++)
-		count += report->ranks[l].collective_count > 0;
-	return count ? report->ranks_ns / (double)count : 0;
-}
-
 /* Names the ranks that a slow link connects, or the collective that hangs. */
 static char *place_text(const struct run *run, const struct rank_verdict *verdict)
 {
@@ -183,7 +173,7 @@ int findings_compare_ranks(struct run *run)
 	const struct collectives_report *report = &run->collectives_report;
 	const struct rank_verdict *verdict = &report->verdict;
 	size_t log = verdict->kind == VERDICT_RANK ? verdict->log : 0;
-	double rank_ns = mean_rank_ns(report, run->inputs->count);
+	double rank_ns = collectives_mean_rank_ns(report, run->inputs->count);
 	struct finding finding = {
 		.rule = RULE_LATE_RANK,
 		.process_count = 1,

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "log/base/grow.h"
 #include "merge/exporter.h"
@@ -246,14 +247,25 @@ static size_t group_of(const size_t *parents, size_t log)
 	return log;
 }
 
-/* Whether two logs of different groups are of the same rank. */
-static bool share_a_rank(const struct inputs *inputs, const size_t *parents)
+/* Whether both have an id of this kind, and these differ. */
+static bool ids_differ(const char *a, const char *b)
 {
-	for (size_t a = 0; a < inputs->count; a++)
-		for (size_t b = 0; b < a && inputs->logs[a].rank != RANK_UNKNOWN; b++)
-			if (inputs->logs[a].rank == inputs->logs[b].rank &&
-			    group_of(parents, a) != group_of(parents, b))
+	return a[0] && b[0] && strcmp(a, b) != 0;
+}
+
+/* Whether two logs of different groups have the same rank, or ids of different jobs. */
+static bool are_several_jobs(const struct inputs *inputs, const size_t *parents)
+{
+	for (size_t i = 0; i < inputs->count; i++)
+		for (size_t j = 0; j < i; j++) {
+			const struct input *a = &inputs->logs[i], *b = &inputs->logs[j];
+			bool is_same = a->rank != RANK_UNKNOWN && a->rank == b->rank;
+
+			if ((is_same || ids_differ(a->run, b->run) ||
+			     ids_differ(a->batch_job, b->batch_job)) &&
+			    group_of(parents, i) != group_of(parents, j))
 				return true;
+		}
 	return false;
 }
 
@@ -273,8 +285,8 @@ static size_t count_groups(const size_t *parents, size_t log_count)
 }
 
 /*
- * Counts the jobs: groups of logs that collectives connect. Without a common rank they may be parts
- * of one job, such as tensor-parallel groups.
+ * Counts the jobs: groups of logs that collectives connect. Groups without a common rank and without
+ * different ids may be parts of one job, such as tensor-parallel groups.
  */
 static int count_jobs(struct collectives_report *report, const struct inputs *inputs)
 {
@@ -292,10 +304,19 @@ static int count_jobs(struct collectives_report *report, const struct inputs *in
 		for (size_t m = 1; m < communicator->member_count; m++)
 			parents[group_of(parents, communicator->members[m].log->log)] = first;
 	}
-	if (share_a_rank(inputs, parents))
+	if (are_several_jobs(inputs, parents))
 		report->job_count = count_groups(parents, inputs->count);
 	free(parents);
 	return 0;
+}
+
+double collectives_mean_rank_ns(const struct collectives_report *report, size_t log_count)
+{
+	size_t count = 0;
+
+	for (size_t l = 0; report->ranks && l < log_count; l++)
+		count += report->ranks[l].collective_count > 0;
+	return count ? report->ranks_ns / (double)count : 0;
 }
 
 int collectives_report_make(struct collectives_report *report, const struct run *run)

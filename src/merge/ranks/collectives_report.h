@@ -67,9 +67,9 @@ struct collectives_report {
 	uint64_t compared_count; /* collectives of which it is known who waits for whom */
 	double ranks_ns;	 /* time from the first to the last collective, of all ranks */
 	size_t largest_count;	 /* ranks of the largest communicator */
-	size_t job_count; /* groups that no collective connects and that share ranks; else 1 */
-	double first_ns;  /* start of the first collective, on the reference clock */
-	double job_ns;	  /* from there to the end of the last */
+	size_t job_count; /* groups that no collective connects, and that cannot be one job; else 1 */
+	double first_ns;	  /* start of the first collective, on the reference clock */
+	double job_ns;		  /* from there to the end of the last */
 	struct rank_waits *ranks; /* by log of the inputs */
 	float **absorbed_ns; /* by log of the inputs and collective; only while causes are found */
 	struct collective_groups groups;
@@ -87,5 +87,8 @@ struct collectives_report {
 /* Compares the ranks of run->rank_logs. Returns 0 or -ENOMEM. Free the result in any case. */
 int collectives_report_make(struct collectives_report *report, const struct run *run);
 void collectives_report_free(struct collectives_report *report);
+
+/* The time of a rank from its first to its last collective, on average; 0 without collectives. */
+double collectives_mean_rank_ns(const struct collectives_report *report, size_t log_count);
 
 #endif

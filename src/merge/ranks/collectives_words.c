@@ -162,11 +162,11 @@ char *incomplete_text(const struct run *run)
 char *jobs_text(const struct run *run)
 {
 	char *text;
-	int length =
-		asprintf(&text,
-			 "The logs are of %zu jobs: they have the same ranks, and no collective "
-			 "connects them. Percentages are of the time of all jobs together.",
-			 run->collectives_report.job_count);
+	int length = asprintf(
+		&text,
+		"The logs are of %zu jobs: no collective connects them. Percentages are of "
+		"the time of all jobs together.",
+		run->collectives_report.job_count);
 
 	return length < 0 ? NULL : text;
 }
@@ -301,10 +301,13 @@ static char *hang_text(const struct run *run)
 char *verdict_text(const struct run *run)
 {
 	const struct rank_verdict *verdict = &run->collectives_report.verdict;
-	char share[32], *cause, *text;
+	char share[64], time[TIME_BYTES], *cause, *text;
 	int length;
 
-	snprintf(share, sizeof(share), "%.1f %%", verdict->share * 100);
+	format_time(time,
+		    (uint64_t)(verdict->share * collectives_mean_rank_ns(&run->collectives_report,
+									 run->inputs->count)));
+	snprintf(share, sizeof(share), "%.1f %% (%s)", verdict->share * 100, time);
 	if (verdict->kind == VERDICT_LINK)
 		return link_text(run, share);
 	if (verdict->kind == VERDICT_HANG)

@@ -137,7 +137,7 @@ function Notes({ data }: { data: Data }) {
 	const notes = [
 		...clockNotes(data.clocks),
 		...(data.job_count > 1
-			? [`The logs are of ${data.job_count} jobs: they have the same ranks, and no collective connects them. Percentages are of the time of all jobs together.`]
+			? [`The logs are of ${data.job_count} jobs: no collective connects them. Percentages are of the time of all jobs together.`]
 			: []),
 		...(data.by_order ? ['Some collectives do not say their communicator. They are compared by the order on their stream.'] : []),
 	];

@@ -121,7 +121,7 @@ struct job {
 	bool has_graphs;	  /* steps are graph replays */
 	bool has_blocking_graphs; /* their launches return when they have run */
 	uint32_t kernel_parts;	  /* launches of each kernel */
-	uint32_t rank_count, host_count, first_host, step_count, layer_count;
+	uint32_t rank_count, host_count, first_host, first_rank, step_count, layer_count;
 	uint64_t step_ns;	 /* compute of a step, without faults */
 	uint64_t launch_ns;	 /* of the CPU, for half of an operation */
 	double launch_jitter;	 /* each launch differs by up to this part */

@@ -19,6 +19,7 @@
 #include "run.h"
 
 #define RANKS_OF_SMALL_JOB 64
+#define SECOND_RANK	   100 /* first rank of a second job */
 
 static int copy_file(const char *from, const char *to)
 {
@@ -108,6 +109,8 @@ static int make(const char *scenario, uint64_t seed, const char *folder,
 	if (error)
 		return error;
 	job->first_host = is_second ? HOSTS_MAX : 0;
+	/* Some second jobs have the same ranks as the first, others differ by the job id only. */
+	job->first_rank = is_second && seed % 2 ? SECOND_RANK : 0;
 	logs = calloc(job->rank_count, sizeof(*logs));
 	error = logs ? run(job, logs, folder, is_second ? "truth.2.json" : "truth.json") : -ENOMEM;
 	free(logs);

@@ -264,6 +264,7 @@ static void put_process(struct rank_log *log, uint32_t pid)
 		{"env.RANK", ""},
 		{"env.LOCAL_RANK", ""},
 		{"env.WORLD_SIZE", ""},
+		{"env.SLURM_JOB_ID", ""},
 	};
 
 	snprintf(rows[0].value, 64, "node%u", host);
@@ -272,9 +273,10 @@ static void put_process(struct rank_log *log, uint32_t pid)
 		 log->rank);
 	snprintf(rows[3].value, 64, "%u", pid);
 	snprintf(rows[4].value, 64, "4026531836");
-	snprintf(rows[5].value, 64, "%u", log->rank);
+	snprintf(rows[5].value, 64, "%u", job->first_rank + log->rank);
 	snprintf(rows[6].value, 64, "%u", job_local_rank(job, log->rank));
 	snprintf(rows[7].value, 64, "%u", job->rank_count);
+	snprintf(rows[8].value, 64, "%u", 4000 + job->first_host);
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
 		put_meta(&log->log, rows[r].key, rows[r].value);
 	put_meta(&log->log, "process.exe",

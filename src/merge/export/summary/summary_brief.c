@@ -107,14 +107,15 @@ static int put_head(struct output *out, const struct run *run)
 
 static int put_finding(struct output *out, const struct run *run, const struct finding *finding)
 {
-	char *id = finding_id(&run->paths, finding), time[TIME_BYTES];
+	char *id = finding_id(&run->paths, finding), cost[TIME_BYTES], whole[TIME_BYTES];
 
 	if (!id)
 		return -ENOMEM;
-	format_time(time, finding->cost_ns);
-	output_format(out, "### %s, %s of the active time (%s)\n\n- id: ",
-		      finding_rule_name(finding->rule),
-		      format_percent_of(finding->cost_ns, finding->whole_ns), time);
+	format_time(cost, finding->cost_ns);
+	format_time(whole, finding->whole_ns);
+	output_format(out, "### %s, %s (%s of %s %s)\n\n- id: ", finding_rule_name(finding->rule),
+		      format_percent_of(finding->cost_ns, finding->whole_ns), cost, whole,
+		      finding_whole_text(finding));
 	put_code(out, id, strlen(id));
 	output_text(out, "\n- ", 3);
 	put_prose(out, finding->what, TEXT_COLUMNS);

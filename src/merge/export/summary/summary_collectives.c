@@ -128,7 +128,7 @@ static int put_causes(struct sink *sink, const struct run *run)
 	shown = rows_to_show(count, sink->settings);
 	if (!count || report->verdict.kind == VERDICT_NONE || report->verdict.kind == VERDICT_LINK)
 		return 0;
-	put_top_title(out, "Why ranks wait in collectives", shown, count);
+	put_top_title(out, "What late ranks cost, by cause", shown, count);
 	put_heads(out, cause_columns, CAUSE_COLUMNS, "late rank, line and call path");
 	for (size_t c = 0; c < shown && !error; c++)
 		error = put_cause(out, run, &report->causes[c]);

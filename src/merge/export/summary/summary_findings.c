@@ -94,9 +94,7 @@ static void put_findings_title(struct output *out, const struct run *run, size_t
 		snprintf(top, sizeof(top), "top %zu of %zu", shown, findings->count);
 	if (whole_ns)
 		snprintf(whole, sizeof(whole), "of %s %s", time,
-			 findings->list[0].rule >= RULE_CPU_FIRST
-				 ? "from the first to the last GPU work"
-				 : "active time");
+			 finding_whole_text(&findings->list[0]));
 	if (top[0] || whole[0])
 		snprintf(more, sizeof(more), "(%s%s%s)", top, top[0] && whole[0] ? "; " : "",
 			 whole);
