@@ -285,8 +285,8 @@ static size_t count_groups(const size_t *parents, size_t log_count)
 }
 
 /*
- * Counts the jobs: groups of logs that collectives connect. Groups without a common rank and without
- * different ids may be parts of one job, such as tensor-parallel groups.
+ * Counts the jobs: groups of logs that collectives connect. Groups may be parts of one job, such as
+ * tensor-parallel groups, if they have no common rank and no different ids.
  */
 static int count_jobs(struct collectives_report *report, const struct inputs *inputs)
 {
