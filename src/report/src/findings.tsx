@@ -154,8 +154,9 @@ export function Findings({ state }: { state: State }) {
 					{rows.every((row) => row.whole_ns === rows[0].whole_ns) ? (
 						<span data-whole={rows[0].whole_ns}>
 							{' '}
-							Active time is {shortTime(rows[0].whole_ns)}: from the first to the last GPU work, without the longest
-							gaps in which nothing was submitted.
+							{rows[0].rule === 'late-rank'
+								? `Shares are of ${shortTime(rows[0].whole_ns)}: from the first to the last collective.`
+								: `Active time is ${shortTime(rows[0].whole_ns)}: from the first to the last GPU work, without the longest gaps in which nothing was submitted.`}
 						</span>
 					) : null}
 				</p>

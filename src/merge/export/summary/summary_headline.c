@@ -173,15 +173,22 @@ static int add_activity(struct headline_texts *texts, const struct run *run)
 	/* If collectives were compared, they know better who makes others wait. */
 	const struct rank_row *slowest =
 		run->collectives_report.compared_count ? NULL : ranks_slowest(&run->ranks);
-	uint64_t idle_ns = headline_idle_ns(headline);
-	char active[TIME_BYTES], *classes;
+	uint64_t idle_ns = headline_idle_ns(headline), alone_ns = run->collectives.alone_ns;
+	char active[TIME_BYTES], alone[64] = "", *classes;
 	int error;
 
 	if (!headline->span_ns)
 		return add_text(texts, "GPU busy", "never: no GPU work was recorded");
 	format_time(active, headline->span_ns);
-	error = add_text(texts, "GPU busy", "%s of %s, from its first to its last work%s%s%s",
-			 format_percent_of(headline->busy_ns, headline->span_ns), active,
+	/* A device that runs only collectives mostly waits for other ranks. */
+	if (alone_ns > headline->busy_ns)
+		alone_ns = headline->busy_ns;
+	if (alone_ns)
+		snprintf(alone, sizeof(alone), ", and %s with collectives only",
+			 format_percent_of(alone_ns, headline->span_ns));
+	error = add_text(texts, "GPU busy", "%s of %s, from its first to its last work%s%s%s%s",
+			 format_percent_of(headline->busy_ns - alone_ns, headline->span_ns), active,
+			 alone,
 			 run->cut_count	    ? ", as far as the log goes back"
 			 : run->pause_count ? ", without pauses of recording"
 					    : "",
