@@ -176,13 +176,14 @@ static struct xt_damage read_damaged(void)
 static void counts_damage_where_it_is(void **state)
 {
 	struct xt_damage with_helper, without;
+	size_t count = helper_count;
 
 	(void)state;
 	damage_chunk();
 	with_helper = read_damaged();
 	helper_count = 0;
 	without = read_damaged();
-	helper_count = 1;
+	helper_count = count;
 	damage_chunk();
 	assert_int_equal(without.chunks_damaged, 1);
 	assert_int_equal(without.damaged_by_kind[XT_KIND_CLOCK], 1);
@@ -190,6 +191,15 @@ static void counts_damage_where_it_is(void **state)
 	assert_true(without.closed);
 	assert_true(without.bytes_skipped > 0);
 	assert_memory_equal(&with_helper, &without, sizeof(without));
+}
+
+static void works_with_several_helper_threads(void **state)
+{
+	helper_count = PREFETCH_HELPERS_MAX;
+	reads_every_chunk_in_order(state);
+	stops_at_any_time(state);
+	counts_damage_where_it_is(state);
+	helper_count = 1;
 }
 
 static void works_without_a_helper_thread(void **state)
@@ -207,6 +217,7 @@ int main(void)
 		cmocka_unit_test(stops_at_any_time),
 		cmocka_unit_test(counts_damage_where_it_is),
 		cmocka_unit_test(works_without_a_helper_thread),
+		cmocka_unit_test(works_with_several_helper_threads),
 	};
 
 	return cmocka_run_group_tests(tests, write_log, remove_log);
