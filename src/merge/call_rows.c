@@ -225,9 +225,8 @@ static inline void fill_call(const struct model *model, const struct call_rows *
 	};
 }
 
-static __attribute__((noinline)) void read_call_row(struct reading *reading,
-						    const struct call_rows *rows, uint32_t r,
-						    const struct call_api *api, struct launch *call)
+static inline void read_call_row(struct reading *reading, const struct call_rows *rows, uint32_t r,
+				 const struct call_api *api, struct launch *call)
 {
 	bool is_valid = has_valid_times(rows->enter_ns[r], rows->duration_ns[r]);
 
