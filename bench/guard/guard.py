@@ -18,6 +18,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAUNCHES = (20000, 80000)  # of the merged logs
+LAUNCHES_TWO = (60000, 120000)  # large enough for a second thread
 COLD = (80, 200)  # launches of 40 paths in turn: two warm-up rounds, then three
 
 
@@ -74,14 +75,13 @@ class Guard:
         self.plain(self.options.guard, "make_log", "16384")
         return self.work("decode", 1, 3) / 32768
 
-    def merge(self, *output):
+    def merge(self, *output, jobs=1, sizes=LAUNCHES):
         logs = []
-        for launches in LAUNCHES:
+        for launches in sizes:
             logs.append(f"{launches}.xtr")
             self.plain(self.options.generator, logs[-1], str(launches))
-        merge = self.options.merge
-        return self.difference((merge, *output, logs[0]), (merge, *output, logs[1]),
-                               LAUNCHES[1] - LAUNCHES[0])
+        merge = (self.options.merge, "--jobs", str(jobs), *output)
+        return self.difference((*merge, logs[0]), (*merge, logs[1]), sizes[1] - sizes[0])
 
     def measure(self, name):
         parts = {
@@ -97,6 +97,7 @@ class Guard:
             "encode_row": lambda: self.work("encode", 4096, 20480) / 2,
             "decode_row": self.decode,
             "merge_folded": lambda: self.merge("--folded", "/dev/null"),
+            "merge_two": lambda: self.merge("--folded", "/dev/null", jobs=2, sizes=LAUNCHES_TWO),
             "merge_exclusive": lambda: self.merge("--weight", "gpu-exclusive", "--folded", "/dev/null"),
             "merge_chrome": lambda: self.merge("--chrome", "/dev/null"),
         }

@@ -92,6 +92,16 @@ bool xt_chunk_decode(struct xt_chunk *chunk);
 void xt_reader_count(struct xt_reader *reader, const struct xt_chunk *chunk, bool is_intact);
 
 /*
+ * Like xt_chunk_decode(), for chunks that another thread uses: packs scalar columns, because moving
+ * columns between the caches of processors takes longer than packing them. Read them with
+ * xt_chunk_block() only. Each decoding thread has a scratch of its own.
+ */
+struct xt_scratch;
+struct xt_scratch *xt_scratch_new(void);	  /* NULL if out of memory */
+void xt_scratch_free(struct xt_scratch *scratch); /* accepts NULL */
+bool xt_chunk_decode_packed(struct xt_chunk *chunk, struct xt_scratch *scratch);
+
+/*
  * Continues at the end of a log that is still being written: the next read returns the chunks that
  * were appended since. False if there is no way to continue: the file is shorter than what was
  * read, or reading was refused.
@@ -133,6 +143,14 @@ uint32_t xt_chunk_rows(const struct xt_chunk *chunk);
  * older version wrote it, is all zeros.
  */
 const uint64_t *xt_chunk_u64(const struct xt_chunk *chunk, unsigned column);
+
+/*
+ * Up to XT_BLOCK_ROWS values of a scalar column, from a row that is a multiple of XT_BLOCK_ROWS on.
+ * Returns them, either in the chunk or unpacked to `buffer`.
+ */
+#define XT_BLOCK_ROWS 256
+const uint64_t *xt_chunk_block(const struct xt_chunk *chunk, unsigned column, uint32_t row,
+			       uint64_t buffer[XT_BLOCK_ROWS]);
 
 /* True if all rows of a scalar column are stored as one 0, or the chunk lacks the column. */
 bool xt_chunk_is_zero(const struct xt_chunk *chunk, unsigned column);

@@ -10,6 +10,9 @@
 /* Returns the kinds of chunks that chunk_rows_read() accepts, as bits 1 << enum xt_kind. */
 uint32_t chunk_row_kinds(void);
 
+/* Of these, the kinds whose chunks may be packed. */
+uint32_t chunk_row_packed_kinds(void);
+
 /* Reads all rows of the chunk. On an error, sets reading->error and stops. */
 void chunk_rows_read(struct reading *reading, const struct xt_chunk *chunk);
 

@@ -3,7 +3,7 @@
  * The second pass over a log: joins calls and work, adds them up and passes them to the exporters.
  *
  * The path of one correlation id:
- * 1. chunk_rows.c passes the rows of the call and of its work on.
+ * 1. call_rows.c and work_rows.c pass the rows of the call and of its work on.
  * 2. correlate.c joins them and calls attribute_work() in sums/attribute.c. Work that the GPU
  *   itself launched in a graph has no id: replays.c finds its call instead.
  * 3. attribute_work() finds the owner of the work and adds it to sums/aggregate.c.
@@ -27,6 +27,7 @@
 
 #define BLIND_PART	10 /* idle time is unknown if one launch in so many has no work */
 #define RECORDED_MIN_NS 1000000
+#define SMALL_LOG_BYTES (256u << 10)
 
 /* Adds the summary row for the memory of a pool. Returns 0 or -ENOMEM. */
 static int add_memory_row(struct reading *reading, uint32_t pool)
@@ -289,6 +290,9 @@ static int begin(struct reading *reading)
 			return -ENOMEM;
 		receiver.attribute = attribute_work_with_id;
 	}
+	reading->sums_plainly = !reading->timeline && !reading->run->selection &&
+				!reading->exports_work && !reading->run->wants_origins &&
+				reading->run->settings->by == BY_NONE && !reading->duty.pauses;
 	return correlate_new(&reading->correlate, NULL, receiver);
 }
 
@@ -306,7 +310,16 @@ static void add_damage(struct xt_damage *sum, const struct xt_damage *first,
 			sum->chunks_damaged += first->damaged_by_kind[kind];
 }
 
-int reading_events(struct reading *reading, struct xt_reader *reader, bool has_helper,
+/* Starting a thread takes longer than it saves in a small log. */
+static size_t helpers_wanted(const struct xt_reader *reader, size_t helper_count)
+{
+	uint64_t done_bytes, all_bytes;
+
+	xt_reader_position(reader, &done_bytes, &all_bytes);
+	return all_bytes < SMALL_LOG_BYTES ? 0 : helper_count;
+}
+
+int reading_events(struct reading *reading, struct xt_reader *reader, size_t helper_count,
 		   struct progress *progress)
 {
 	const struct xt_chunk *chunk;
@@ -315,7 +328,8 @@ int reading_events(struct reading *reading, struct xt_reader *reader, bool has_h
 	int error = begin(reading);
 
 	if (!error) {
-		prefetch = prefetch_open(reader, chunk_row_kinds(), has_helper);
+		prefetch = prefetch_open(reader, chunk_row_kinds(), chunk_row_packed_kinds(),
+					 helpers_wanted(reader, helper_count));
 		error = prefetch ? 0 : -ENOMEM;
 	}
 	if (error)

@@ -8,11 +8,11 @@
 #include "merge/reading.h"
 
 /*
- * Reads all events of the log. has_helper: a second thread decodes chunks, too. Changes only the
- * reading, its model and the counters of its run, unless there are exporters of single events or a
- * selection. Returns 0 or -ENOMEM.
+ * Reads all events of the log. helper_count: so many other threads may decode chunks, too. Changes
+ * only the reading, its model and the counters of its run, unless there are exporters of single
+ * events or a selection. Returns 0 or -ENOMEM.
  */
-int reading_events(struct reading *reading, struct xt_reader *reader, bool has_helper,
+int reading_events(struct reading *reading, struct xt_reader *reader, size_t helper_count,
 		   struct progress *progress);
 
 /* Adds the totals of the log to the run. Returns 0 or -ENOMEM. */

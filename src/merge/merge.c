@@ -90,7 +90,7 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 			error = sink->exporter->process(sink, &reading->process);
 	}
 	if (!error && reader)
-		error = reading_events(reading, reader, jobs_allowed(run) > 1,
+		error = reading_events(reading, reader, jobs_allowed(run) - 1,
 				       &run->report->progress);
 	if (!error)
 		error = reading_finish(reading);

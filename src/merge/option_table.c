@@ -191,7 +191,7 @@ const struct option_row merge_option_rows[] = {
 	 .uses = USES_ITERATIONS, .is_single = true, .apply = apply_warmup,
 	 TARGET(settings.iterations.warmup_count), .max = UINT32_MAX},
 	{"jobs", .value = "N",
-	 .help = "Read logs with up to N threads, at most two for each log (default: number of "
+	 .help = "Read logs with up to N threads, at most four for each log (default: number of "
 		 "processors)",
 	 .is_single = true, .apply = option_number, TARGET(settings.jobs), .min = 1,
 	 .max = JOBS_MAX},

@@ -57,6 +57,7 @@ struct reading {
 	struct xt_damage damage;	  /* of both passes, valid after the last event */
 	bool exports_calls, exports_work; /* an exporter or a weight needs them */
 	bool observes_calls;		  /* calls have ranges, or matter for more than the join */
+	bool sums_plainly;		  /* kernels outside graphs matter only for the sums */
 	struct collective_sums collectives;
 	struct rank_log rank_log; /* if the run compares ranks */
 	bool is_blind;		  /* many events are lost, so gaps may not be idle */

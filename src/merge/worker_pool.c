@@ -26,7 +26,7 @@ struct worker_pool {
 	struct run *run; /* of all logs */
 	struct job *jobs;
 	size_t worker_count;
-	bool has_helpers; /* each worker has a second thread */
+	size_t helper_count; /* of each worker */
 	pthread_t workers[WORKERS_MAX];
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -50,7 +50,7 @@ size_t jobs_allowed(const struct run *run)
 	return run->settings->jobs ? run->settings->jobs : processors();
 }
 
-static void read_job(struct job *job, const struct input *log, bool has_helper)
+static void read_job(struct job *job, const struct input *log, size_t helper_count)
 {
 	struct reading *reading = &job->reading;
 	struct xt_reader *reader;
@@ -60,7 +60,7 @@ static void read_job(struct job *job, const struct input *log, bool has_helper)
 	if (!reader)
 		return;
 	reading->process.model = reading->model;
-	reading->error = reading_events(reading, reader, has_helper, NULL);
+	reading->error = reading_events(reading, reader, helper_count, NULL);
 	xt_reader_close(reader);
 }
 
@@ -88,7 +88,7 @@ static void *run_worker(void *argument)
 	size_t index;
 
 	while ((job = next_job(pool, &index))) {
-		read_job(job, &pool->run->inputs->logs[index], pool->has_helpers);
+		read_job(job, &pool->run->inputs->logs[index], pool->helper_count);
 		pthread_mutex_lock(&pool->lock);
 		job->is_read = true;
 		pthread_cond_broadcast(&pool->changed);
@@ -142,7 +142,7 @@ int worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sin
 		return -ENOMEM;
 	}
 	pool->run = run;
-	pool->has_helpers = jobs_allowed(run) >= 2 * wanted;
+	pool->helper_count = jobs_allowed(run) / wanted - 1;
 	for (size_t j = 0; j < count; j++) {
 		struct job *job = &pool->jobs[j];
 

@@ -6,7 +6,7 @@
  * Only the main thread uses what all logs share: the tree of paths, names and exporters. It takes
  * the readings in the order of the logs, so outputs do not depend on timing. At most one log per
  * worker is read ahead, which bounds the memory. If --jobs is at least twice the number of logs,
- * each worker has a helper thread (read/prefetch.c).
+ * each worker has helper threads (read/prefetch.c).
  *
  * Logs are read one after another in two cases. Outputs of single events need all names before the
  * first event. Selections need the tree of paths while reading.

@@ -48,6 +48,10 @@ static int unpack_frame(struct xt_chunk *chunk, const uint8_t *stored)
 	const struct xt_chunk_header *header = &chunk->header;
 	size_t stored_bytes = header->stored_bytes;
 	const uint32_t magic = ZSTD_MAGICNUMBER;
+	struct xt_scratch *scratch = chunk->scratch;
+	ZSTD_DCtx **dctx = scratch ? &scratch->dctx : &chunk->dctx;
+	uint8_t **raw = scratch ? &scratch->raw : &chunk->raw;
+	size_t *raw_capacity = scratch ? &scratch->raw_capacity : &chunk->raw_capacity;
 	size_t raw_bytes;
 
 	/* Accept exactly one frame that is not skippable and has a content size and a checksum. */
@@ -57,15 +61,14 @@ static int unpack_frame(struct xt_chunk *chunk, const uint8_t *stored)
 	    !(stored[FRAME_DESCRIPTOR_OFFSET] & FRAME_DESCRIPTOR_CHECKSUM))
 		return -EBADMSG;
 
-	if (!chunk->dctx)
-		chunk->dctx = ZSTD_createDCtx();
-	if (!chunk->dctx)
+	if (!*dctx)
+		*dctx = ZSTD_createDCtx();
+	if (!*dctx)
 		return -ENOMEM;
-	chunk->raw = grow(chunk->raw, &chunk->raw_capacity, header->raw_bytes, 1);
-	if (!chunk->raw)
+	*raw = grow(*raw, raw_capacity, header->raw_bytes, 1);
+	if (!*raw)
 		return -ENOMEM;
-	raw_bytes = ZSTD_decompressDCtx(chunk->dctx, chunk->raw, header->raw_bytes, stored,
-					stored_bytes);
+	raw_bytes = ZSTD_decompressDCtx(*dctx, *raw, header->raw_bytes, stored, stored_bytes);
 	if (ZSTD_isError(raw_bytes) || raw_bytes != header->raw_bytes)
 		return -EBADMSG;
 	return 0;
@@ -73,7 +76,7 @@ static int unpack_frame(struct xt_chunk *chunk, const uint8_t *stored)
 
 /* Columns of zeros share one array, so that rarely used columns take neither time nor cache. */
 static int decode_const(struct xt_chunk_column *column, const uint8_t *data, const uint8_t *end,
-			uint32_t row_count)
+			uint32_t row_count, bool is_packed)
 {
 	uint64_t value;
 
@@ -82,6 +85,14 @@ static int decode_const(struct xt_chunk_column *column, const uint8_t *data, con
 	column->is_zero = value == 0;
 	if (column->is_zero)
 		return 0;
+	if (is_packed)
+		return xt_packed_column_fill_one(&column->packed, value, row_count);
+	if (row_count > column->values_capacity)
+		column->filled_count = 0;
+	column->values =
+		grow(column->values, &column->values_capacity, row_count, sizeof(uint64_t));
+	if (!column->values)
+		return -ENOMEM;
 	if (column->filled_count && column->filled_value == value &&
 	    column->filled_count >= row_count)
 		return 0;
@@ -92,9 +103,30 @@ static int decode_const(struct xt_chunk_column *column, const uint8_t *data, con
 	return 0;
 }
 
-static int decode_scalars(struct xt_chunk_column *column, uint8_t encoding, const uint8_t *data,
-			  const uint8_t *end, uint32_t row_count)
+static int decode_values(uint8_t encoding, const uint8_t *data, const uint8_t *end,
+			 uint64_t *values, uint32_t row_count)
 {
+	if (encoding == XT_ENC_SHUFFLE || encoding == XT_ENC_DELTA_SHUFFLE)
+		return xt_byte_shuffle_decode(data, end, values, row_count,
+					      encoding == XT_ENC_DELTA_SHUFFLE)
+			       ? 0
+			       : -EBADMSG;
+	if (encoding == XT_ENC_DELTA)
+		data = xt_delta_decode(data, end, values, row_count);
+	else
+		data = xt_uvar_decode(data, end, values, row_count);
+	return data == end ? 0 : -EBADMSG;
+}
+
+/* scratch: pack the column; else NULL. */
+static int decode_scalars(struct xt_chunk_column *column, struct xt_scratch *scratch,
+			  uint8_t encoding, const uint8_t *data, const uint8_t *end,
+			  uint32_t row_count)
+{
+	uint64_t **values = scratch ? &scratch->values : &column->values;
+	size_t *capacity = scratch ? &scratch->values_capacity : &column->values_capacity;
+	int error;
+
 	/*
 	 * A row takes at least one byte. Reject the chunk before a small file makes us allocate for
 	 * many rows.
@@ -102,25 +134,16 @@ static int decode_scalars(struct xt_chunk_column *column, uint8_t encoding, cons
 	if (encoding != XT_ENC_CONST && (size_t)(end - data) < row_count)
 		return -EBADMSG;
 	column->is_zero = false;
-	if (row_count > column->values_capacity)
-		column->filled_count = 0;
-	column->values =
-		grow(column->values, &column->values_capacity, row_count, sizeof(uint64_t));
-	if (!column->values)
-		return -ENOMEM;
 	if (encoding == XT_ENC_CONST)
-		return decode_const(column, data, end, row_count);
+		return decode_const(column, data, end, row_count, scratch != NULL);
+	*values = grow(*values, capacity, row_count, sizeof(uint64_t));
+	if (!*values)
+		return -ENOMEM;
 	column->filled_count = 0;
-	if (encoding == XT_ENC_SHUFFLE || encoding == XT_ENC_DELTA_SHUFFLE)
-		return xt_byte_shuffle_decode(data, end, column->values, row_count,
-					      encoding == XT_ENC_DELTA_SHUFFLE)
-			       ? 0
-			       : -EBADMSG;
-	if (encoding == XT_ENC_DELTA)
-		data = xt_delta_decode(data, end, column->values, row_count);
-	else
-		data = xt_uvar_decode(data, end, column->values, row_count);
-	return data == end ? 0 : -EBADMSG;
+	error = decode_values(encoding, data, end, *values, row_count);
+	if (!error && scratch)
+		error = xt_packed_column_fill(&column->packed, *values, row_count);
+	return error;
 }
 
 /*
@@ -200,7 +223,7 @@ static int decode_column(struct xt_chunk *chunk, const struct xt_column_header *
 	} else {
 		if (!scalar)
 			return -EBADMSG;
-		error = decode_scalars(column, header->encoding, data, end,
+		error = decode_scalars(column, chunk->scratch, header->encoding, data, end,
 				       chunk->header.row_count);
 	}
 	column->present = !error;
@@ -210,6 +233,7 @@ static int decode_column(struct xt_chunk *chunk, const struct xt_column_header *
 int xt_chunk_unpack(struct xt_chunk *chunk, const uint8_t *stored)
 {
 	const struct xt_chunk_header *header = &chunk->header;
+	uint32_t zero_count = header->row_count > XT_BLOCK_ROWS ? header->row_count : XT_BLOCK_ROWS;
 	const uint8_t *p, *end;
 	int error;
 
@@ -217,11 +241,12 @@ int xt_chunk_unpack(struct xt_chunk *chunk, const uint8_t *stored)
 		return -EBADMSG;
 	for (unsigned c = 0; c < XT_TABLE_COLUMNS_MAX; c++)
 		chunk->columns[c].present = false;
+	chunk->is_packed = chunk->scratch != NULL;
 
 	error = unpack_frame(chunk, stored);
 	if (!error)
-		error = grow_zeros(chunk, header->row_count ? header->row_count : 1);
-	p = chunk->raw;
+		error = grow_zeros(chunk, chunk->is_packed ? XT_BLOCK_ROWS : zero_count);
+	p = chunk->is_packed ? chunk->scratch->raw : chunk->raw;
 	end = error ? p : p + header->raw_bytes;
 	while (!error && p < end) {
 		struct xt_column_header column;
@@ -254,6 +279,43 @@ bool xt_chunk_decode(struct xt_chunk *chunk)
 	return !xt_chunk_unpack(chunk, chunk->stored);
 }
 
+struct xt_scratch *xt_scratch_new(void)
+{
+	return calloc(1, sizeof(struct xt_scratch));
+}
+
+void xt_scratch_free(struct xt_scratch *scratch)
+{
+	if (!scratch)
+		return;
+	ZSTD_freeDCtx(scratch->dctx);
+	free(scratch->raw);
+	free(scratch->values);
+	free(scratch);
+}
+
+/* Texts and lists are not packed. They point into the content of the frame. */
+static bool has_only_scalars(enum xt_kind kind)
+{
+	const struct xt_column_spec *columns = xt_kind_specs[kind].columns;
+	bool is_scalar = true;
+
+	for (unsigned c = 0; c < XT_TABLE_COLUMNS_MAX; c++)
+		is_scalar &=
+			columns[c].encoding != XT_ENC_BYTES && columns[c].encoding != XT_ENC_LIST;
+	return is_scalar;
+}
+
+bool xt_chunk_decode_packed(struct xt_chunk *chunk, struct xt_scratch *scratch)
+{
+	bool is_intact;
+
+	chunk->scratch = has_only_scalars(xt_chunk_kind(chunk)) ? scratch : NULL;
+	is_intact = xt_chunk_decode(chunk);
+	chunk->scratch = NULL;
+	return is_intact;
+}
+
 void xt_chunk_release(struct xt_chunk *chunk)
 {
 	ZSTD_freeDCtx(chunk->dctx);
@@ -263,6 +325,7 @@ void xt_chunk_release(struct xt_chunk *chunk)
 	for (unsigned c = 0; c < XT_TABLE_COLUMNS_MAX; c++) {
 		free(chunk->columns[c].values);
 		free(chunk->columns[c].offsets);
+		xt_packed_column_free(&chunk->columns[c].packed);
 	}
 	memset(chunk, 0, sizeof(*chunk));
 }
@@ -310,9 +373,26 @@ const uint64_t *xt_chunk_u64(const struct xt_chunk *chunk, unsigned column)
 	return found && !found->is_zero ? found->values : chunk->zeros;
 }
 
+const uint64_t *xt_chunk_block(const struct xt_chunk *chunk, unsigned column, uint32_t row,
+			       uint64_t buffer[XT_BLOCK_ROWS])
+{
+	const struct xt_chunk_column *found = find_column(chunk, column, false, 0);
+	uint32_t count = chunk->header.row_count - row;
+
+	if (!found || found->is_zero)
+		return chunk->zeros;
+	if (!chunk->is_packed)
+		return found->values + row;
+	xt_packed_column_block(&found->packed, row / XT_BLOCK_ROWS,
+			       count < XT_BLOCK_ROWS ? count : XT_BLOCK_ROWS, buffer);
+	return buffer;
+}
+
 bool xt_chunk_is_zero(const struct xt_chunk *chunk, unsigned column)
 {
-	return xt_chunk_u64(chunk, column) == chunk->zeros;
+	const struct xt_chunk_column *found = find_column(chunk, column, false, 0);
+
+	return !found || found->is_zero;
 }
 
 struct xt_bytes xt_chunk_bytes(const struct xt_chunk *chunk, unsigned column, uint32_t row)

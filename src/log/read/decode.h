@@ -7,6 +7,7 @@
 #define XT_LOG_DECODE_H
 
 #include "log/base/table.h"
+#include "log/read/packed_column.h"
 #include "xtrace/reader.h"
 
 /* The largest frame of a valid chunk: zstd's compression bound for 16 MiB. */
@@ -19,10 +20,20 @@ struct xt_chunk_column {
 	size_t values_capacity;
 	uint32_t *offsets; /* rows + 1 offsets: where each text or list begins and ends */
 	size_t offsets_capacity;
-	const uint8_t *content; /* the bytes of all rows, inside raw */
+	const uint8_t *content;		/* the bytes of all rows, inside raw */
+	struct xt_packed_column packed; /* instead of values, in a packed chunk */
 	uint64_t
 		filled_value; /* values[0 .. filled_count) all have this value, so another CONST column costs nothing */
 	size_t filled_count;
+};
+
+/* The buffers of a thread that decodes packed chunks, instead of those of the chunk. */
+struct xt_scratch {
+	uint8_t *raw;
+	size_t raw_capacity;
+	uint64_t *values; /* of one column */
+	size_t values_capacity;
+	struct ZSTD_DCtx_s *dctx;
 };
 
 struct xt_chunk {
@@ -35,6 +46,8 @@ struct xt_chunk {
 	uint64_t *zeros; /* for missing columns */
 	size_t zeros_count;
 	struct ZSTD_DCtx_s *dctx;
+	struct xt_scratch *scratch; /* while a packed chunk is decoded */
+	bool is_packed;
 	struct xt_chunk_column columns[XT_TABLE_COLUMNS_MAX];
 };
 

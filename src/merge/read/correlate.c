@@ -23,64 +23,6 @@
 #define OLD_ROUNDS	4
 #define OLD_ROUNDS_KEPT 1 /* rounds without work after which a full table evicts a call */
 
-/* low_id: in nearly all cases it shows that a call has another id without reading its entry. */
-struct newest_call {
-	uint32_t position;
-	uint32_t low_id;
-};
-
-struct window_calls {
-	struct launch *entries;
-	struct newest_call *newest; /* by hash */
-	uint32_t size;
-	uint64_t first; /* position of the first call of the log */
-	uint64_t count;
-};
-
-/*
- * Opens hash table; entries with correlation 0 are free. Not xt_hash_table: it is on the hot path,
- * and it evicts entries.
- */
-struct old_calls {
-	struct launch *entries;
-	uint32_t size;
-	uint32_t used;
-	uint32_t used_max;
-	uint64_t added;
-	uint8_t round; /* advances after every used_max / OLD_ROUNDS added calls */
-	uint8_t swept_round;
-};
-
-struct waiting {
-	struct work work;
-	uint32_t next;	/* previous position with the same hash */
-	uint32_t taken; /* next in the list of work that a call takes */
-	bool gone;
-};
-
-struct waiting_work {
-	struct waiting *entries;
-	uint32_t *newest;
-	uint32_t size;
-	uint32_t size_max;
-	uint64_t first; /* the oldest that may still wait */
-	uint64_t count;
-};
-
-struct correlate {
-	struct window_calls window;
-	struct old_calls old;
-	struct waiting_work waiting;
-	struct work_receiver receiver;
-	struct correlate_counts counts;
-};
-
-/* Ids are consecutive. Neighbours get neighbouring slots, for locality. */
-static uint32_t hash_id(uint64_t correlation)
-{
-	return (uint32_t)correlation + (uint32_t)(correlation >> 20) * 0x9e3779b1u;
-}
-
 int correlate_new(struct correlate **correlate_out, const struct correlate_limits *limits,
 		  struct work_receiver receiver)
 {
@@ -187,13 +129,6 @@ static struct launch *old_slot(struct old_calls *old, uint64_t correlation)
 	return &old->entries[s];
 }
 
-/* Returns false if the call has its work and is not a graph launch. */
-static bool may_get_work(const struct launch *launch)
-{
-	return launch->flags & LAUNCH_GRAPH ||
-	       (launch->flags & (LAUNCH_EXPECTED | LAUNCH_MATCHED)) == LAUNCH_EXPECTED;
-}
-
 /*
  * Makes room: evicts the finished calls. If too many others remain, also evicts those that were
  * neither added nor joined in the last rounds. Enlarges the table up to its limit.
@@ -235,7 +170,7 @@ static int evict_old(struct correlate *c)
 	return 0;
 }
 
-static __attribute__((noinline)) int add_old(struct correlate *c, const struct launch *launch)
+int correlate_keep_old(struct correlate *c, const struct launch *launch)
 {
 	struct old_calls *old = &c->old;
 	struct launch *place;
@@ -265,21 +200,13 @@ static __attribute__((noinline)) int add_old(struct correlate *c, const struct l
 	return 0;
 }
 
-static void join(struct correlate *c, const struct work *work, struct launch *launch)
-{
-	launch->flags |= LAUNCH_MATCHED;
-	c->counts.work_joined++;
-	c->receiver.attribute(c->receiver.context, work, launch);
-}
-
 static void emit_unmatched(struct correlate *c, const struct work *work)
 {
 	c->counts.work_unmatched++;
 	c->receiver.attribute(c->receiver.context, work, NULL);
 }
 
-/* Joins the work that waits for this call, in the order of its arrival. */
-static __attribute__((noinline)) void join_waiting(struct correlate *c, struct launch *launch)
+void correlate_join_waiting(struct correlate *c, struct launch *launch)
 {
 	struct waiting_work *waiting = &c->waiting;
 	uint32_t mask = waiting->size - 1;
@@ -304,50 +231,16 @@ static __attribute__((noinline)) void join_waiting(struct correlate *c, struct l
 		struct waiting *entry = &waiting->entries[taken & mask];
 
 		taken = entry->taken;
-		join(c, &entry->work, launch);
+		correlate_join(c, &entry->work, launch);
 	}
 	while (waiting->first < waiting->count && waiting->entries[waiting->first & mask].gone)
 		waiting->first++;
 }
 
-/* True if the newest call with that hash has that id. The next entry may be reserved already. */
-static bool is_newest(const struct window_calls *window, uint32_t hash, uint64_t correlation)
+void correlate_drop(struct correlate *c, struct launch *entry)
 {
-	const struct newest_call *newest = &window->newest[hash];
-	uint32_t age = (uint32_t)window->count - newest->position;
-
-	return newest->low_id == (uint32_t)correlation && age < window->size &&
-	       window->entries[newest->position & (window->size - 1)].correlation == correlation;
-}
-
-struct launch *correlate_reserve(struct correlate *c)
-{
-	struct launch *entry = &c->window.entries[c->window.count & (c->window.size - 1)];
-
-	if (may_get_work(entry) && add_old(c, entry) < 0)
-		return NULL;
-	return entry;
-}
-
-void correlate_commit(struct correlate *c)
-{
-	struct window_calls *window = &c->window;
-	uint32_t mask = window->size - 1;
-	struct launch *entry = &window->entries[window->count & mask];
-	uint32_t h = hash_id(entry->correlation) & mask;
-
-	if (!entry->correlation) {
-		count_if_unmatched(c, entry);
-		entry->flags = 0;
-		return;
-	}
-	if (is_newest(window, h, entry->correlation))
-		c->counts.launches_recurring++;
-	entry->next = window->newest[h].position;
-	window->newest[h] =
-		(struct newest_call){(uint32_t)window->count++, (uint32_t)entry->correlation};
-	if (c->waiting.first < c->waiting.count)
-		join_waiting(c, entry);
+	count_if_unmatched(c, entry);
+	entry->flags = 0;
 }
 
 int correlate_launch(struct correlate *c, const struct launch *launch)
@@ -438,22 +331,17 @@ static __attribute__((noinline)) int search_call(struct correlate *c, const stru
 	}
 	if (!launch)
 		return wait_for_call(c, work);
-	join(c, work, launch);
+	correlate_join(c, work, launch);
 	return 0;
 }
 
 int correlate_work(struct correlate *c, const struct work *work)
 {
-	struct window_calls *window = &c->window;
-	uint32_t mask = window->size - 1;
-	uint32_t position = window->newest[hash_id(work->correlation) & mask].position;
-	struct launch *launch = &window->entries[position & mask];
+	struct launch *launch = correlate_newest(c, work->correlation, work->start_ns);
 
-	/* Nearly all work belongs to the newest call with its hash. */
-	if (launch->correlation != work->correlation || launch->enter_ns > work->start_ns ||
-	    (uint32_t)window->count - position - 1 >= window->size || !work->correlation)
+	if (!launch)
 		return search_call(c, work);
-	join(c, work, launch);
+	correlate_join(c, work, launch);
 	return 0;
 }
 

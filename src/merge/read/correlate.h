@@ -119,13 +119,6 @@ int correlate_new(struct correlate **correlate_out, const struct correlate_limit
 		  struct work_receiver receiver);
 void correlate_free(struct correlate *correlate);
 
-/*
- * Returns the place for the next call, or NULL if out of memory. Fill in all of it, then commit it.
- * This saves a copy.
- */
-struct launch *correlate_reserve(struct correlate *correlate);
-void correlate_commit(struct correlate *correlate);
-
 /* Both return 0 or -ENOMEM. Id 0 means no id: such a row is never joined. */
 int correlate_launch(struct correlate *correlate, const struct launch *launch);
 int correlate_work(struct correlate *correlate, const struct work *work);
@@ -134,5 +127,155 @@ int correlate_work(struct correlate *correlate, const struct work *work);
  * Call it after the last row. Passes on all waiting work without a call, and completes the counts.
  */
 const struct correlate_counts *correlate_finish(struct correlate *correlate);
+
+/*
+ * The rest of this header is for the loops that run for every call and every kernel: reserve() and
+ * commit() add a call without a copy, newest() and join() take the usual way of work. The structs
+ * are private to them and to correlate.c.
+ */
+
+/* low_id: in nearly all cases it shows that a call has another id without reading its entry. */
+struct newest_call {
+	uint32_t position;
+	uint32_t low_id;
+};
+
+struct window_calls {
+	struct launch *entries;
+	struct newest_call *newest; /* by hash */
+	uint32_t size;
+	uint64_t first; /* position of the first call of the log */
+	uint64_t count;
+};
+
+/*
+ * Opens hash table; entries with correlation 0 are free. Not xt_hash_table: it is on the hot path,
+ * and it evicts entries.
+ */
+struct old_calls {
+	struct launch *entries;
+	uint32_t size;
+	uint32_t used;
+	uint32_t used_max;
+	uint64_t added;
+	uint8_t round; /* advances after every used_max / OLD_ROUNDS added calls */
+	uint8_t swept_round;
+};
+
+struct waiting {
+	struct work work;
+	uint32_t next;	/* previous position with the same hash */
+	uint32_t taken; /* next in the list of work that a call takes */
+	bool gone;
+};
+
+struct waiting_work {
+	struct waiting *entries;
+	uint32_t *newest;
+	uint32_t size;
+	uint32_t size_max;
+	uint64_t first; /* the oldest that may still wait */
+	uint64_t count;
+};
+
+struct correlate {
+	struct window_calls window;
+	struct old_calls old;
+	struct waiting_work waiting;
+	struct work_receiver receiver;
+	struct correlate_counts counts;
+};
+
+/* Ids are consecutive. Neighbours get neighbouring slots, for locality. */
+static inline uint32_t hash_id(uint64_t correlation)
+{
+	return (uint32_t)correlation + (uint32_t)(correlation >> 20) * 0x9e3779b1u;
+}
+
+/* Returns false if the call has its work and is not a graph launch. */
+static inline bool may_get_work(const struct launch *launch)
+{
+	return launch->flags & LAUNCH_GRAPH ||
+	       (launch->flags & (LAUNCH_EXPECTED | LAUNCH_MATCHED)) == LAUNCH_EXPECTED;
+}
+
+/* True if the newest call with that hash has that id. The next entry may be reserved already. */
+static inline bool is_newest(const struct window_calls *window, uint32_t hash, uint64_t correlation)
+{
+	const struct newest_call *newest = &window->newest[hash];
+	uint32_t age = (uint32_t)window->count - newest->position;
+
+	return newest->low_id == (uint32_t)correlation && age < window->size &&
+	       window->entries[newest->position & (window->size - 1)].correlation == correlation;
+}
+
+/* For correlate_reserve(): keeps a call that leaves the window and may get work. */
+int correlate_keep_old(struct correlate *c, const struct launch *launch);
+
+/* For correlate_commit(): a call without an id is counted and dropped. */
+void correlate_drop(struct correlate *c, struct launch *entry);
+
+/* For correlate_commit(): joins the work that waits for this call, in the order of its arrival. */
+void correlate_join_waiting(struct correlate *c, struct launch *launch);
+
+/*
+ * Returns the place for the next call, or NULL if out of memory. Fill in all of it, then commit it.
+ * This saves a copy.
+ */
+static inline struct launch *correlate_reserve(struct correlate *c)
+{
+	struct launch *entry = &c->window.entries[c->window.count & (c->window.size - 1)];
+
+	if (may_get_work(entry) && correlate_keep_old(c, entry) < 0)
+		return NULL;
+	return entry;
+}
+
+static inline void correlate_commit(struct correlate *c)
+{
+	struct window_calls *window = &c->window;
+	uint32_t mask = window->size - 1;
+	struct launch *entry = &window->entries[window->count & mask];
+	uint32_t h = hash_id(entry->correlation) & mask;
+
+	if (!entry->correlation) {
+		correlate_drop(c, entry);
+		return;
+	}
+	if (is_newest(window, h, entry->correlation))
+		c->counts.launches_recurring++;
+	entry->next = window->newest[h].position;
+	window->newest[h] =
+		(struct newest_call){(uint32_t)window->count++, (uint32_t)entry->correlation};
+	if (c->waiting.first < c->waiting.count)
+		correlate_join_waiting(c, entry);
+}
+
+/*
+ * Returns the call of work, if that is the newest call with its hash, as in nearly all cases.
+ * Otherwise returns NULL: use correlate_work().
+ */
+static inline struct launch *correlate_newest(const struct correlate *c, uint64_t correlation,
+					      uint64_t start_ns)
+{
+	const struct window_calls *window = &c->window;
+	uint32_t mask = window->size - 1;
+	uint32_t position = window->newest[hash_id(correlation) & mask].position;
+	struct launch *launch = &window->entries[position & mask];
+
+	if (launch->correlation != correlation || launch->enter_ns > start_ns ||
+	    (uint32_t)window->count - position - 1 >= window->size || !correlation)
+		return NULL;
+	return launch;
+}
+
+/* Passes work on with the call that correlate_newest() returned. */
+static inline void correlate_join(struct correlate *c, const struct work *work,
+				  struct launch *launch)
+{
+	launch->flags |= LAUNCH_MATCHED;
+	c->counts.work_joined++;
+	c->receiver.attribute(c->receiver.context, work, launch);
+}
 
 #endif

@@ -47,6 +47,13 @@ struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec
 bool nodes_note_creating_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,
 			      uint64_t exit_ns, uint16_t api);
 
+/* Returns false, in nearly all cases, if a call at that time created no node. */
+static inline bool nodes_may_be_made(const struct nodes *nodes, uint64_t enter_ns, uint64_t exit_ns)
+{
+	return nodes->made_count && exit_ns >= nodes->made_from_ns &&
+	       enter_ns <= nodes->made_until_ns;
+}
+
 /*
  * Like nodes_note_creating_call(), but fast for calls before the first or after the last creation,
  * which are nearly all.
@@ -54,8 +61,7 @@ bool nodes_note_creating_call(struct nodes *nodes, uint32_t thread, uint64_t ent
 static inline bool nodes_note_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,
 				   uint64_t exit_ns, uint16_t api)
 {
-	return nodes->made_count && exit_ns >= nodes->made_from_ns &&
-	       enter_ns <= nodes->made_until_ns &&
+	return nodes_may_be_made(nodes, enter_ns, exit_ns) &&
 	       nodes_note_creating_call(nodes, thread, enter_ns, exit_ns, api);
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of chunks that two threads decode. One is the helper thread. The other is the thread that
- * uses the chunks, whenever the next one is not decoded yet. So the user waits only for a chunk
- * that the helper has already begun.
+ * A ring of chunks that several threads decode: the helper threads, and the thread that uses the
+ * chunks, whenever the next one is not decoded yet. So the user waits only for a chunk that a
+ * helper has already begun.
  *
  * The lock protects the reader and the ring. Chunks are decoded without it. It is taken a few times
  * per chunk, which usually has tens of thousands of rows.
+ *
+ * With helpers, columns are packed: the caches of processors exchange them, which limits the speed.
  */
 #include "merge/read/prefetch.h"
 
@@ -15,8 +17,9 @@
 #include <stdlib.h>
 
 /* The chunks in the ring, the one in use included. The ring is full at either limit. */
-#define CHUNKS	   16
-#define ROWS_AHEAD (128u << 10)
+#define CHUNKS		  16
+#define ROWS_AHEAD	  (128u << 10) /* with one helper */
+#define ROWS_AHEAD_HELPER (64u << 10)  /* for each other helper */
 
 struct slot {
 	struct xt_chunk *chunk;
@@ -26,14 +29,22 @@ struct slot {
 	bool is_intact; /* valid once it is decoded */
 };
 
+struct helper {
+	struct prefetch *prefetch;
+	struct xt_scratch *scratch;
+	pthread_t thread;
+};
+
 struct prefetch {
 	struct xt_reader *reader;
-	uint32_t wanted_kinds;
-	bool has_thread;
-	pthread_t thread;
+	uint32_t wanted_kinds, packed_kinds;
+	uint64_t rows_ahead;
+	struct helper helpers[PREFETCH_HELPERS_MAX];
+	size_t helper_count;	    /* threads that run */
+	struct xt_scratch *scratch; /* of the user; NULL without helpers */
 	pthread_mutex_t lock;
 	pthread_cond_t decoded; /* the user waits for it */
-	pthread_cond_t freed;	/* the helper waits for it */
+	pthread_cond_t freed;	/* the helpers wait for it */
 	/* Protected by the lock. */
 	struct slot slots[CHUNKS];
 	struct xt_chunk *unused[CHUNKS]; /* a stack: the latest is most likely in the cache */
@@ -42,7 +53,7 @@ struct prefetch {
 	uint64_t fetched; /* behind the newest */
 	uint64_t row_count;
 	uint64_t damaged_count; /* damaged chunks that were fetched */
-	bool user_waits, helper_waits;
+	bool user_waits, helpers_wait;
 	bool ended; /* all chunks are fetched */
 	bool stopping;
 	/* Used only by the thread that uses the chunks. */
@@ -62,7 +73,8 @@ static struct slot *fetch(struct prefetch *prefetch)
 	struct xt_chunk *chunk;
 	uint64_t all_bytes;
 
-	if (prefetch->ended || !prefetch->unused_count || prefetch->row_count >= ROWS_AHEAD)
+	if (prefetch->ended || !prefetch->unused_count ||
+	    prefetch->row_count >= prefetch->rows_ahead)
 		return NULL;
 	chunk = prefetch->unused[prefetch->unused_count - 1];
 	if (!xt_reader_fetch(prefetch->reader, prefetch->wanted_kinds, chunk)) {
@@ -81,12 +93,14 @@ static struct slot *fetch(struct prefetch *prefetch)
 	return slot;
 }
 
-static void decode(struct prefetch *prefetch, struct slot *slot)
+static void decode(struct prefetch *prefetch, struct slot *slot, struct xt_scratch *scratch)
 {
+	bool is_packed = scratch && prefetch->packed_kinds & 1u << xt_chunk_kind(slot->chunk);
 	bool is_intact;
 
 	pthread_mutex_unlock(&prefetch->lock);
-	is_intact = xt_chunk_decode(slot->chunk);
+	is_intact = is_packed ? xt_chunk_decode_packed(slot->chunk, scratch)
+			      : xt_chunk_decode(slot->chunk);
 	pthread_mutex_lock(&prefetch->lock);
 	slot->is_intact = is_intact;
 	slot->is_decoded = true;
@@ -96,36 +110,43 @@ static void decode(struct prefetch *prefetch, struct slot *slot)
 
 static void *decode_chunks(void *argument)
 {
-	struct prefetch *prefetch = argument;
+	struct helper *helper = argument;
+	struct prefetch *prefetch = helper->prefetch;
 
 	pthread_mutex_lock(&prefetch->lock);
 	while (!prefetch->stopping && !prefetch->ended) {
 		struct slot *slot = fetch(prefetch);
 
 		if (slot) {
-			decode(prefetch, slot);
+			decode(prefetch, slot, helper->scratch);
 			continue;
 		}
-		prefetch->helper_waits = !prefetch->ended;
-		while (prefetch->helper_waits && !prefetch->stopping)
+		prefetch->helpers_wait = !prefetch->ended;
+		while (prefetch->helpers_wait && !prefetch->stopping)
 			pthread_cond_wait(&prefetch->freed, &prefetch->lock);
 	}
 	pthread_mutex_unlock(&prefetch->lock);
 	return NULL;
 }
 
-/* Frees the first slot. Wakes the helper once half of the ring is free, as waking is slow. */
+/* Wakes helpers that wait for room, if any. */
+static void wake_helpers(struct prefetch *prefetch)
+{
+	if (!prefetch->helpers_wait)
+		return;
+	prefetch->helpers_wait = false;
+	pthread_cond_broadcast(&prefetch->freed);
+}
+
+/* Frees the first slot. Wakes the helpers once half of the ring is free, as waking is slow. */
 static void free_first(struct prefetch *prefetch)
 {
 	struct xt_chunk *chunk = slot_at(prefetch, prefetch->first++)->chunk;
 
 	prefetch->row_count -= xt_chunk_rows(chunk);
 	prefetch->unused[prefetch->unused_count++] = chunk;
-	if (prefetch->helper_waits && prefetch->unused_count >= CHUNKS / 2 &&
-	    prefetch->row_count <= ROWS_AHEAD / 2) {
-		prefetch->helper_waits = false;
-		pthread_cond_signal(&prefetch->freed);
-	}
+	if (prefetch->unused_count >= CHUNKS / 2 && prefetch->row_count <= prefetch->rows_ahead / 2)
+		wake_helpers(prefetch);
 }
 
 /* Returns the slot of the next chunk, decoded, or NULL at the end of the log. */
@@ -138,7 +159,7 @@ static struct slot *next_decoded(struct prefetch *prefetch)
 			return first;
 		slot = fetch(prefetch);
 		if (slot) {
-			decode(prefetch, slot);
+			decode(prefetch, slot, prefetch->scratch);
 		} else if (prefetch->first == prefetch->fetched) {
 			return NULL;
 		} else {
@@ -149,27 +170,41 @@ static struct slot *next_decoded(struct prefetch *prefetch)
 	}
 }
 
-/* The helper blocks all signals: handlers run on the main thread and remove unfinished files. */
-static void start_thread(struct prefetch *prefetch)
+/* Helpers block all signals: handlers run on the main thread and remove unfinished files. */
+static void start_helpers(struct prefetch *prefetch, size_t count)
 {
 	sigset_t all, before;
 
 	sigfillset(&all);
 	if (pthread_sigmask(SIG_SETMASK, &all, &before))
 		return;
-	prefetch->has_thread = !pthread_create(&prefetch->thread, NULL, decode_chunks, prefetch);
+	while (prefetch->helper_count < count) {
+		struct helper *helper = &prefetch->helpers[prefetch->helper_count];
+
+		helper->prefetch = prefetch;
+		helper->scratch = xt_scratch_new();
+		if (!helper->scratch ||
+		    pthread_create(&helper->thread, NULL, decode_chunks, helper))
+			break;
+		prefetch->helper_count++;
+	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-struct prefetch *prefetch_open(struct xt_reader *reader, uint32_t wanted_kinds, bool has_helper)
+struct prefetch *prefetch_open(struct xt_reader *reader, uint32_t wanted_kinds,
+			       uint32_t packed_kinds, size_t helper_count)
 {
 	struct prefetch *prefetch = calloc(1, sizeof(*prefetch));
-	size_t chunk_count = has_helper ? CHUNKS : 1;
+	size_t chunk_count = helper_count ? CHUNKS : 1;
 
 	if (!prefetch)
 		return NULL;
+	if (helper_count > PREFETCH_HELPERS_MAX)
+		helper_count = PREFETCH_HELPERS_MAX;
 	prefetch->reader = reader;
 	prefetch->wanted_kinds = wanted_kinds;
+	prefetch->packed_kinds = packed_kinds;
+	prefetch->rows_ahead = ROWS_AHEAD + helper_count * ROWS_AHEAD_HELPER - ROWS_AHEAD_HELPER;
 	pthread_mutex_init(&prefetch->lock, NULL);
 	pthread_cond_init(&prefetch->decoded, NULL);
 	pthread_cond_init(&prefetch->freed, NULL);
@@ -182,8 +217,10 @@ struct prefetch *prefetch_open(struct xt_reader *reader, uint32_t wanted_kinds, 
 		}
 		prefetch->unused[prefetch->unused_count++] = chunk;
 	}
-	if (has_helper)
-		start_thread(prefetch);
+	if (helper_count) {
+		prefetch->scratch = xt_scratch_new();
+		start_helpers(prefetch, helper_count);
+	}
 	return prefetch;
 }
 
@@ -223,13 +260,15 @@ void prefetch_close(struct prefetch *prefetch)
 {
 	if (!prefetch)
 		return;
-	if (prefetch->has_thread) {
-		pthread_mutex_lock(&prefetch->lock);
-		prefetch->stopping = true;
-		pthread_cond_signal(&prefetch->freed);
-		pthread_mutex_unlock(&prefetch->lock);
-		pthread_join(prefetch->thread, NULL);
-	}
+	pthread_mutex_lock(&prefetch->lock);
+	prefetch->stopping = true;
+	pthread_cond_broadcast(&prefetch->freed);
+	pthread_mutex_unlock(&prefetch->lock);
+	for (size_t h = 0; h < prefetch->helper_count; h++)
+		pthread_join(prefetch->helpers[h].thread, NULL);
+	for (size_t h = 0; h < PREFETCH_HELPERS_MAX; h++)
+		xt_scratch_free(prefetch->helpers[h].scratch);
+	xt_scratch_free(prefetch->scratch);
 	for (; prefetch->first < prefetch->fetched; prefetch->first++)
 		xt_chunk_free(slot_at(prefetch, prefetch->first)->chunk);
 	for (size_t c = 0; c < prefetch->unused_count; c++)

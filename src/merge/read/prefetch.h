@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decodes chunks before they are needed, on a helper thread if there is a processor for it.
+ * Decodes chunks before they are needed, on helper threads if there are processors for them.
  * Otherwise chunks are decoded on demand. The result is the same.
  */
 #ifndef XT_MERGE_PREFETCH_H
 #define XT_MERGE_PREFETCH_H
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "xtrace/reader.h"
 
 struct prefetch;
 
+#define PREFETCH_HELPERS_MAX 3 /* more would wait for the thread that uses the chunks */
+
 /*
- * Starts reading chunks of these kinds. has_helper: a helper thread decodes them, too. Do not use
- * the reader until prefetch_close(). Returns NULL if out of memory.
+ * Starts reading chunks of these kinds, as bits 1 << enum xt_kind. Chunks of packed_kinds may be
+ * packed: read them with xt_chunk_block(). helper_count: so many other threads decode chunks, too.
+ * Do not use the reader until prefetch_close(). Returns NULL if out of memory.
  */
-struct prefetch *prefetch_open(struct xt_reader *reader, uint32_t wanted_kinds, bool has_helper);
+struct prefetch *prefetch_open(struct xt_reader *reader, uint32_t wanted_kinds,
+			       uint32_t packed_kinds, size_t helper_count);
 
 /* Returns the next chunk, valid until the next call, or NULL at the end of the log. */
 const struct xt_chunk *prefetch_next(struct prefetch *prefetch);

@@ -20,6 +20,12 @@ static uint32_t hash_owner(const struct owner *owner)
 	return (uint32_t)(h >> 32);
 }
 
+static bool is_plain(const struct owner *owner)
+{
+	return owner->leaf == LEAF_KERNEL && owner->stack &&
+	       !(owner->creation | owner->root | owner->stream | owner->thread | owner->marks);
+}
+
 /* Appends an owner that has no entry yet. Returns its index, or TOTAL_FAILED if out of memory. */
 static uint32_t add(struct aggregate *aggregate, const struct owner *owner, uint32_t hash)
 {
@@ -34,6 +40,7 @@ static uint32_t add(struct aggregate *aggregate, const struct owner *owner, uint
 		slot = xt_hash_next(&aggregate->table, slot);
 	*slot = (struct xt_hash_slot){hash, ++aggregate->count};
 	aggregate->entries[aggregate->count - 1].owner = *owner;
+	aggregate->entries[aggregate->count - 1].is_plain = is_plain(owner);
 	return aggregate->count - 1;
 }
 

@@ -83,6 +83,7 @@ static inline bool owner_has_call(const struct owner *owner)
 struct total {
 	struct owner owner;
 	uint32_t next; /* entry requested after this one last time; predicts the next lookup */
+	bool is_plain; /* a kernel outside graphs with a known stack, and no field for other cases */
 	uint64_t weights[WEIGHTS];
 	uint64_t estimated[WEIGHTS]; /* share of unsampled calls, added to weights at the end */
 	uint64_t alloc_count;	     /* of memory */

@@ -212,6 +212,13 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 		export_work(reading, work, launch);
 }
 
+void reading_add_plain_sums(struct reading *reading, const struct plain_sums *sums)
+{
+	reading->run->work_count[WORK_KERNEL] += sums->count;
+	reading->run->gpu_ns += sums->gpu_ns;
+	reading->run->attributed_gpu_ns += sums->gpu_ns;
+}
+
 void attribute_work_with_id(void *context, const struct work *work, const struct launch *launch)
 {
 	struct reading *reading = context;

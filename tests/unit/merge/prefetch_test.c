@@ -57,13 +57,20 @@ static int remove_log(void **state)
 	return unlink(path);
 }
 
-static bool has_helper = true;
+static size_t helper_count = 1;
 
 /* Lets the helper fill its ring from time to time. Otherwise this thread decodes most chunks. */
 static void wait_for_helper(unsigned chunk)
 {
-	if (has_helper && chunk % 8 == 0)
+	if (helper_count && chunk % 8 == 0)
 		usleep(1000);
+}
+
+static uint64_t value_of(const struct xt_chunk *chunk, unsigned column, uint32_t row)
+{
+	uint64_t buffer[XT_BLOCK_ROWS];
+
+	return xt_chunk_block(chunk, column, 0, buffer)[row];
 }
 
 /* Read up to count chunks and check every row. */
@@ -74,7 +81,7 @@ static void read_log(unsigned count)
 	uint64_t next = 1, position = 0;
 
 	assert_int_equal(xt_reader_open(path, &reader), XT_OPEN_OK);
-	prefetch = prefetch_open(reader, WANTED, has_helper);
+	prefetch = prefetch_open(reader, WANTED, WANTED, helper_count);
 	assert_non_null(prefetch);
 	for (unsigned c = 0; c < count; c++) {
 		const struct xt_chunk *chunk = prefetch_next(prefetch);
@@ -89,8 +96,8 @@ static void read_log(unsigned count)
 		assert_int_equal(xt_chunk_kind(chunk), XT_KIND_CLOCK);
 		assert_int_equal(xt_chunk_rows(chunk), ROWS(c));
 		for (unsigned row = 0; row < ROWS(c); row++) {
-			assert_int_equal(xt_chunk_u64(chunk, XT_CLOCK_MONOTONIC_NS)[row], next++);
-			assert_int_equal(xt_chunk_u64(chunk, XT_CLOCK_REALTIME_NS)[row], c);
+			assert_int_equal(value_of(chunk, XT_CLOCK_MONOTONIC_NS, row), next++);
+			assert_int_equal(value_of(chunk, XT_CLOCK_REALTIME_NS, row), c);
 		}
 	}
 	prefetch_close(prefetch);
@@ -146,7 +153,7 @@ static struct xt_damage read_damaged(void)
 	struct xt_damage damage;
 
 	assert_int_equal(xt_reader_open(path, &reader), XT_OPEN_OK);
-	prefetch = prefetch_open(reader, WANTED, has_helper);
+	prefetch = prefetch_open(reader, WANTED, WANTED, helper_count);
 	assert_non_null(prefetch);
 	for (unsigned c = 0; c < CHUNKS; c++) {
 		const struct xt_chunk *chunk;
@@ -156,7 +163,7 @@ static struct xt_damage read_damaged(void)
 		wait_for_helper(c);
 		chunk = prefetch_next(prefetch);
 		assert_non_null(chunk);
-		assert_int_equal(xt_chunk_u64(chunk, XT_CLOCK_REALTIME_NS)[0], c);
+		assert_int_equal(value_of(chunk, XT_CLOCK_REALTIME_NS, 0), c);
 		assert_int_equal(prefetch_damaged(prefetch), c > DAMAGED);
 	}
 	assert_null(prefetch_next(prefetch));
@@ -169,13 +176,14 @@ static struct xt_damage read_damaged(void)
 static void counts_damage_where_it_is(void **state)
 {
 	struct xt_damage with_helper, without;
+	size_t count = helper_count;
 
 	(void)state;
 	damage_chunk();
 	with_helper = read_damaged();
-	has_helper = false;
+	helper_count = 0;
 	without = read_damaged();
-	has_helper = true;
+	helper_count = count;
 	damage_chunk();
 	assert_int_equal(without.chunks_damaged, 1);
 	assert_int_equal(without.damaged_by_kind[XT_KIND_CLOCK], 1);
@@ -185,12 +193,21 @@ static void counts_damage_where_it_is(void **state)
 	assert_memory_equal(&with_helper, &without, sizeof(without));
 }
 
-static void works_without_a_helper_thread(void **state)
+static void works_with_several_helper_threads(void **state)
 {
-	has_helper = false;
+	helper_count = PREFETCH_HELPERS_MAX;
 	reads_every_chunk_in_order(state);
 	stops_at_any_time(state);
-	has_helper = true;
+	counts_damage_where_it_is(state);
+	helper_count = 1;
+}
+
+static void works_without_a_helper_thread(void **state)
+{
+	helper_count = 0;
+	reads_every_chunk_in_order(state);
+	stops_at_any_time(state);
+	helper_count = 1;
 }
 
 int main(void)
@@ -200,6 +217,7 @@ int main(void)
 		cmocka_unit_test(stops_at_any_time),
 		cmocka_unit_test(counts_damage_where_it_is),
 		cmocka_unit_test(works_without_a_helper_thread),
+		cmocka_unit_test(works_with_several_helper_threads),
 	};
 
 	return cmocka_run_group_tests(tests, write_log, remove_log);

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef XT_MERGE_CALL_ROWS_H
+#define XT_MERGE_CALL_ROWS_H
+
+#include "merge/reading.h"
+
+/* Reads a chunk of calls. On an error, sets reading->error and stops. */
+void call_rows_read(struct reading *reading, const struct xt_chunk *chunk);
+
+#endif
