@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/base/pack.h"
+#include "merge/cluster/apart.h"
 #include "merge/cluster/coordinator.h"
 #include "merge/cluster/worker.h"
-#include "merge/log_job.h"
 #include "merge/ranks/host_alignment.h"
 #include "merge/worker_pool.h"
 #include "merge/symbolize/module_cache.h"
@@ -90,6 +91,13 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 
 		if (sink->exporter->process)
 			error = sink->exporter->process(sink, &reading->process);
+	}
+	for (size_t e = 0; e < reading->sink_count && !error && reading->packed; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		if (sink->exporter->pack)
+			sink->exporter->pack(sink, &reading->process, reading->packed);
+		error = reading->packed->error;
 	}
 	if (!error && reader)
 		error = reading_events(reading, reader, jobs_allowed(run) > 1,
@@ -423,7 +431,7 @@ static int add_logs(struct run *run, struct cluster *cluster, struct debug_searc
 {
 	struct coordinator *coordinator = NULL;
 	struct worker_pool *pool = NULL;
-	int error = cluster ? coordinator_start(&coordinator, cluster, run, sinks, sink_count)
+	int error = cluster ? coordinator_start(&coordinator, cluster, run, sinks, sink_count, search)
 			    : worker_pool_start(&pool, run, sinks, sink_count);
 
 	for (size_t i = 0; i < run->inputs->count && !error; i++) {
@@ -466,7 +474,7 @@ static int read_all(struct run *run, struct cluster *cluster, struct sink *sinks
 	error = load_cpu_logs(run, &cpu_logs, &search);
 	run->cpu_logs = &cpu_logs;
 	if (!error)
-		error = is_worker ? worker_serve(cluster, run, sinks, sink_count)
+		error = is_worker ? worker_serve(cluster, run, sinks, sink_count, &search)
 				  : add_logs(run, cluster, &search, sinks, sink_count);
 	for (size_t l = 0; l < cpu_logs.count && !error && !is_worker; l++)
 		error = add_cpu_log(run, &cpu_logs.list[l], sinks, sink_count);
@@ -567,7 +575,7 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	if (!run.rank_logs)
 		error = -ENOMEM;
 	sinks_list(options, sinks);
-	if (options->cluster && log_jobs_possible(&run, sinks, options->output_count)) {
+	if (options->cluster && apart_is_possible(&run, sinks, options->output_count)) {
 		cluster = options->cluster;
 		/* Each process has a processor of its own. */
 		settings.jobs = settings.jobs ? settings.jobs : 1;

@@ -3,12 +3,16 @@
  * xtrace-mpi: xtrace merge in the processes of an MPI job. The only program of xtrace that uses
  * MPI.
  */
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/command.h"
 #include "merge/merge_command.h"
 #include "transport.h"
+
+#define MEMORY_KEPT_BYTES  (256 << 20)
+#define MEMORY_BLOCK_BYTES (32 << 20) /* glibc's limit */
 
 static const struct command *const commands[] = {&command_merge};
 
@@ -17,6 +21,9 @@ int main(int argc, char **argv)
 	struct cluster *cluster;
 	int status;
 
+	/* Each log needs as much memory as the one before. Do not give it back meanwhile. */
+	mallopt(M_TRIM_THRESHOLD, MEMORY_KEPT_BYTES);
+	mallopt(M_MMAP_THRESHOLD, MEMORY_BLOCK_BYTES);
 	message_set_name("xtrace-mpi");
 	commands_register(commands, 1);
 	cluster = transport_open(argc - 1, argv + 1);

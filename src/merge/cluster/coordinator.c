@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/cluster/apart.h"
 #include "merge/cluster/build_name.h"
 #include "merge/cluster/pack_inputs.h"
 #include "merge/cluster/pack_reading.h"
+#include "merge/events.h"
 #include "merge/read/model_load.h"
-#include "merge/worker_pool.h"
 
 #define LOGS_AT_A_TIME 2 /* of a worker */
 
@@ -20,6 +21,7 @@ struct part {
 	bool is_taken;	  /* by process */
 	unsigned process; /* 0: the coordinator */
 	struct message result;
+	struct pack pack; /* of the result */
 };
 
 struct worker {
@@ -30,6 +32,10 @@ struct worker {
 struct coordinator {
 	struct cluster *cluster;
 	struct run *run;
+	struct sink *sinks;
+	size_t sink_count;
+	struct debug_search *search;
+	bool has_events; /* a sink wants single events */
 	struct part *parts; /* by log */
 	struct worker *workers; /* by process */
 	size_t at;		/* the log that is added next to the run */
@@ -37,7 +43,8 @@ struct coordinator {
 };
 
 int coordinator_start(struct coordinator **coordinator_out, struct cluster *cluster,
-		      struct run *run, struct sink *sinks, size_t sink_count)
+		      struct run *run, struct sink *sinks, size_t sink_count,
+		      struct debug_search *search)
 {
 	struct coordinator *coordinator = calloc(1, sizeof(*coordinator));
 
@@ -47,6 +54,10 @@ int coordinator_start(struct coordinator **coordinator_out, struct cluster *clus
 	*coordinator = (struct coordinator){
 		.cluster = cluster,
 		.run = run,
+		.sinks = sinks,
+		.sink_count = sink_count,
+		.search = search,
+		.has_events = sinks_want_events(sinks, sink_count),
 		.parts = calloc(run->inputs->count + 1, sizeof(*coordinator->parts)),
 		.workers = calloc(cluster->process_count, sizeof(*coordinator->workers)),
 	};
@@ -209,40 +220,54 @@ static struct reading *take_result(struct coordinator *coordinator, struct part 
 {
 	struct log_job *job = &part->job;
 	struct reading *reading = &job->reading;
-	struct pack pack;
-	uint32_t index;
+	struct pack *pack = &part->pack;
 	int error = 0;
+	uint32_t index;
 
-	pack_open(&pack, part->result.data, part->result.bytes);
-	PACK(&pack, index);
-	pack_bool(&pack, &job->is_opened);
-	PACK(&pack, error);
-	reading->error = pack.error ? pack.error : error;
+	pack_open(pack, part->result.data, part->result.bytes);
+	apart_unpack(pack, &index, &job->is_opened, &error);
+	reading->error = pack->error ? pack->error : error;
 	if (!reading->error && job->is_opened)
 		reading->error = load_model(reading);
-	if (!reading->error && reading->model)
-		pack_reading(&pack, job);
-	free(part->result.data);
-	part->result = (struct message){0};
-	if (pack.error == -EBADMSG)
+	if (!reading->error && reading->model) {
+		pack_reading(pack, job);
+		reading->error = pack->error;
+		reading->packed = pack;
+	}
+	if (reading->error == -EBADMSG)
 		fail(coordinator, part->process, "it sent a damaged result");
-	if (!reading->error)
-		reading->error = pack.error;
 	if (reading->error != -ESTALE && (reading->error || reading->model))
 		return log_job_join(job, coordinator->run);
 	return NULL;
 }
 
-/* Prepares a job for the next attempt. */
-static void reset(struct coordinator *coordinator, struct part *part)
+static void free_part(struct part *part)
 {
-	struct reading *reading = &part->job.reading;
-	struct sink *sinks = reading->sinks;
-	size_t sink_count = reading->sink_count;
-
 	log_job_free(&part->job);
-	log_job_init(&part->job, coordinator->run, sinks, sink_count,
-		     (size_t)(part - coordinator->parts));
+	free(part->result.data);
+	part->result = (struct message){0};
+}
+
+/*
+ * Reads a log ahead. If a sink wants single events, the log must be read apart from the sink's
+ * state, as a worker does.
+ */
+static void read_ahead(struct coordinator *coordinator, size_t index)
+{
+	struct part *part = &coordinator->parts[index];
+	struct pack pack;
+
+	part->is_taken = true;
+	if (!coordinator->has_events) {
+		log_job_read(&part->job, false);
+		part->job.is_read = true;
+		return;
+	}
+	apart_read(&pack, coordinator->run, coordinator->sinks, coordinator->sink_count,
+		   coordinator->search, (uint32_t)index);
+	part->result.data = pack_end(&pack, &part->result.bytes);
+	if (!part->result.data)
+		coordinator->error = pack.error;
 }
 
 struct reading *coordinator_wait(struct coordinator *coordinator, size_t index)
@@ -269,7 +294,7 @@ struct reading *coordinator_wait(struct coordinator *coordinator, size_t index)
 		if (part->result.data) {
 			reading = take_result(coordinator, part);
 			if (!reading)
-				reset(coordinator, part);
+				free_part(part);
 			return reading;
 		}
 		ahead = next_log(coordinator, false);
@@ -277,17 +302,8 @@ struct reading *coordinator_wait(struct coordinator *coordinator, size_t index)
 			receive(coordinator, true);
 			continue;
 		}
-		coordinator->parts[ahead].is_taken = true;
-		log_job_read(&coordinator->parts[ahead].job, false);
-		coordinator->parts[ahead].job.is_read = true;
+		read_ahead(coordinator, ahead);
 	}
-}
-
-static void free_part(struct part *part)
-{
-	log_job_free(&part->job);
-	free(part->result.data);
-	part->result = (struct message){0};
 }
 
 void coordinator_release(struct coordinator *coordinator, size_t index)

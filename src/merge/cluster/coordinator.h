@@ -14,6 +14,7 @@
 
 #include "merge/cluster/cluster.h"
 #include "merge/reading.h"
+#include "merge/symbolize/debug_files.h"
 
 #define COORDINATOR_AHEAD 4
 
@@ -21,7 +22,8 @@ struct coordinator;
 
 /* run and sinks must outlive it. Returns 0 or -ENOMEM. */
 int coordinator_start(struct coordinator **coordinator_out, struct cluster *cluster,
-		      struct run *run, struct sink *sinks, size_t sink_count);
+		      struct run *run, struct sink *sinks, size_t sink_count,
+		      struct debug_search *search);
 
 /*
  * Waits for the log with that index, as worker_pool_wait() does. Reports workers that failed, and

@@ -6,7 +6,7 @@
 #ifndef XT_MERGE_PACK_INPUTS_H
 #define XT_MERGE_PACK_INPUTS_H
 
-#include "merge/cluster/pack.h"
+#include "merge/base/pack.h"
 #include "merge/read/inputs.h"
 
 /* When reading: free *argv with free_argv(), and the inputs with inputs_free(), in any case. */

@@ -348,5 +348,4 @@ void pack_reading(struct pack *pack, struct log_job *job)
 	pack_duty(pack, reading);
 	pack_callsites(pack, reading);
 	pack_rank_log(pack, reading);
-	pack_check(pack, pack->at == pack->bytes);
 }

@@ -8,7 +8,7 @@
 #ifndef XT_MERGE_PACK_READING_H
 #define XT_MERGE_PACK_READING_H
 
-#include "merge/cluster/pack.h"
+#include "merge/base/pack.h"
 #include "merge/log_job.h"
 
 /*

@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/cluster/apart.h"
 #include "merge/cluster/build_name.h"
 #include "merge/cluster/pack_inputs.h"
-#include "merge/cluster/pack_reading.h"
-#include "merge/worker_pool.h"
 
 /* Sends a packed message. Returns 0 or the error of the pack. */
 static int send_pack(struct cluster *cluster, enum message_kind kind, struct pack *pack)
@@ -61,46 +60,8 @@ int worker_begin(struct cluster *cluster, struct inputs *inputs)
 	return pack.error;
 }
 
-/* Returns whether this host has the same log under its path. */
-static bool is_same_log(const struct input *log)
-{
-	struct xt_reader *reader;
-	bool is_same;
-
-	if (xt_reader_open(log->path, &reader) != XT_OPEN_OK)
-		return false;
-	is_same = !memcmp(xt_reader_header(reader), &log->header, sizeof(log->header));
-	xt_reader_close(reader);
-	return is_same;
-}
-
-/* Reads a log and sends the result. A log that cannot be opened here is left to the coordinator. */
-static int read_log(struct cluster *cluster, const struct run *run, struct sink *sinks,
-		    size_t sink_count, uint32_t index)
-{
-	struct log_job *job = calloc(1, sizeof(*job));
-	struct pack pack;
-	int error;
-
-	if (!job)
-		return -ENOMEM;
-	log_job_init(job, run, sinks, sink_count, index);
-	if (is_same_log(job->reading.process.log))
-		log_job_read(job, run->settings->jobs > 1);
-	pack_begin(&pack);
-	PACK(&pack, index);
-	pack_bool(&pack, &job->is_opened);
-	PACK(&pack, job->reading.error);
-	if (job->is_opened && !job->reading.error)
-		pack_reading(&pack, job);
-	error = send_pack(cluster, MESSAGE_RESULT, &pack);
-	log_job_free(job);
-	free(job);
-	return error;
-}
-
-int worker_serve(struct cluster *cluster, const struct run *run, struct sink *sinks,
-		 size_t sink_count)
+int worker_serve(struct cluster *cluster, const struct run *run, const struct sink *sinks,
+		 size_t sink_count, struct debug_search *search)
 {
 	struct message message;
 	int error = 0;
@@ -117,8 +78,10 @@ int worker_serve(struct cluster *cluster, const struct run *run, struct sink *si
 		pack_check(&pack, index < run->inputs->count);
 		free(message.data);
 		error = pack.error;
-		if (!error)
-			error = read_log(cluster, run, sinks, sink_count, index);
+		if (error)
+			break;
+		apart_read(&pack, run, sinks, sink_count, search, index);
+		error = send_pack(cluster, MESSAGE_RESULT, &pack);
 	}
 	return error;
 }

@@ -7,6 +7,7 @@
 
 #include "merge/cluster/cluster.h"
 #include "merge/exporter.h"
+#include "merge/symbolize/debug_files.h"
 
 /* Says which build this is. Call it first. */
 void worker_greet(struct cluster *cluster);
@@ -18,8 +19,8 @@ void worker_greet(struct cluster *cluster);
 int worker_begin(struct cluster *cluster, struct inputs *inputs);
 
 /* Reads logs until the coordinator stops the worker. Returns 0 or an error. */
-int worker_serve(struct cluster *cluster, const struct run *run, struct sink *sinks,
-		 size_t sink_count);
+int worker_serve(struct cluster *cluster, const struct run *run, const struct sink *sinks,
+		 size_t sink_count, struct debug_search *search);
 
 /* Tells the coordinator why this worker gives up. */
 void worker_fail(struct cluster *cluster, const char *why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "merge/cluster/pack.h"
+#include "merge/base/pack.h"
 
 #include <errno.h>
 #include <stdlib.h>
