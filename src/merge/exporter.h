@@ -314,7 +314,7 @@ struct sink {
 	size_t file_capacity;
 	bool is_new_folder;
 	bool is_apart; /* only collects what pack() writes */
-	void *state; /* owned by the exporter */
+	void *state;   /* owned by the exporter */
 };
 
 /*

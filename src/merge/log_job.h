@@ -2,7 +2,7 @@
 /*
  * The reading of one log apart from the run: loads its model, joins its events and sums them.
  *
- * Threads (worker_pool.h) and processes (cluster/worker.h) read logs in this way. A job changes
+ * Threads (worker_pool.h) and processes (cluster_worker.h) read logs in this way. A job changes
  * nothing that logs share. Only the main thread adds a job to the run, in the order of the logs.
  */
 #ifndef XT_MERGE_LOG_JOB_H

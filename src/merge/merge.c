@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "merge/base/pack.h"
-#include "merge/cluster/apart.h"
-#include "merge/cluster/coordinator.h"
-#include "merge/cluster/worker.h"
+#include "merge/apart.h"
+#include "merge/coordinator.h"
+#include "merge/cluster_worker.h"
 #include "merge/ranks/host_alignment.h"
 #include "merge/worker_pool.h"
 #include "merge/symbolize/module_cache.h"
@@ -431,8 +431,9 @@ static int add_logs(struct run *run, struct cluster *cluster, struct debug_searc
 {
 	struct coordinator *coordinator = NULL;
 	struct worker_pool *pool = NULL;
-	int error = cluster ? coordinator_start(&coordinator, cluster, run, sinks, sink_count, search)
-			    : worker_pool_start(&pool, run, sinks, sink_count);
+	int error =
+		cluster ? coordinator_start(&coordinator, cluster, run, sinks, sink_count, search)
+			: worker_pool_start(&pool, run, sinks, sink_count);
 
 	for (size_t i = 0; i < run->inputs->count && !error; i++) {
 		struct reading *reading = coordinator ? coordinator_wait(coordinator, i)
@@ -447,6 +448,8 @@ static int add_logs(struct run *run, struct cluster *cluster, struct debug_searc
 		error = reading->error;
 		if (!error)
 			error = add_log(run, i, search, reading, NULL);
+		if (coordinator && error == -EBADMSG)
+			coordinator_reject(coordinator, i);
 		if (pool)
 			worker_pool_release(pool, i);
 		else

@@ -12,9 +12,9 @@
 
 #include "cli/completion.h"
 #include "merge/base/report.h"
-#include "merge/cluster/coordinator.h"
-#include "merge/cluster/pack_inputs.h"
-#include "merge/cluster/worker.h"
+#include "merge/coordinator.h"
+#include "merge/read/pack_inputs.h"
+#include "merge/cluster_worker.h"
 #include "merge/embed_workers.h"
 #include "merge/align.h"
 #include "merge/merge.h"

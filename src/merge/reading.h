@@ -59,7 +59,7 @@ struct reading {
 	bool observes_calls;		  /* calls have ranges, or matter for more than the join */
 	struct collective_sums collectives;
 	struct rank_log rank_log; /* if the run compares ranks */
-	struct pack *packed; /* if read apart: what exporters of single events need; or NULL */
+	struct pack *packed;	  /* if read apart: what exporters of single events need; or NULL */
 	bool is_blind;		  /* many events are lost, so gaps may not be idle */
 	int error;		  /* first error of a callback that cannot return it */
 };

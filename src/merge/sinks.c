@@ -103,7 +103,9 @@ void sinks_list(const struct options *options, struct sink *sinks)
 		sinks[e] = (struct sink){
 			.exporter = options->outputs[e].exporter,
 			.settings = &options->settings,
-			.out = {.path = options->outputs[e].path, .fd = -1, .file = XT_NEW_FILE_NONE},
+			.out = {.path = options->outputs[e].path,
+				.fd = -1,
+				.file = XT_NEW_FILE_NONE},
 		};
 }
 

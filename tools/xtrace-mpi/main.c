@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "merge/base/output.h"
 #include "merge/merge_command.h"
 #include "transport.h"
 
@@ -24,13 +25,14 @@ int main(int argc, char **argv)
 	/* Each log needs as much memory as the one before. Do not give it back meanwhile. */
 	mallopt(M_TRIM_THRESHOLD, MEMORY_KEPT_BYTES);
 	mallopt(M_MMAP_THRESHOLD, MEMORY_BLOCK_BYTES);
-	message_set_name("xtrace-mpi");
+	message_set_name("xtrace-mpi merge");
 	commands_register(commands, 1);
+	output_ignore_terminal();
 	cluster = transport_open(argc - 1, argv + 1);
 	if (argc < 2 || strcmp(argv[1], command_merge.name) != 0) {
 		if (!cluster->process)
-			print_error("the only command is merge: mpirun -n N xtrace-mpi merge "
-				    "[OPTION]... [DIR|FILE]...");
+			fprintf(stderr, "Usage: mpirun -n N xtrace-mpi merge [OPTION]... "
+					"[DIR|FILE]...\n");
 		status = STATUS_FAILED;
 	} else {
 		status = merge_in_cluster(cluster);

@@ -23,10 +23,10 @@
 #include "cli/message.h"
 #include "log/base/grow.h"
 
-#define PIECE_BYTES    ((size_t)1 << 28)
+#define PIECE_BYTES	  ((size_t)1 << 28)
 #define MESSAGE_BYTES_MAX ((uint64_t)1 << 38)
-#define SLEEP_MIN_NS   20000
-#define SLEEP_MAX_NS   1000000
+#define SLEEP_MIN_NS	  20000
+#define SLEEP_MAX_NS	  1000000
 
 enum { TAG_HEAD, TAG_DATA };
 
@@ -176,9 +176,8 @@ static bool begin_to_receive(struct transport *transport)
 	transfer = add_transfer(transport, &message);
 	transfer->is_received = true;
 	for (size_t at = 0; at < message.bytes; at += PIECE_BYTES)
-		MPI_Irecv(message.data + at, piece_bytes(&message, at), MPI_BYTE,
-			  status.MPI_SOURCE, TAG_DATA, MPI_COMM_WORLD,
-			  &transfer->requests[transfer->request_count++]);
+		MPI_Irecv(message.data + at, piece_bytes(&message, at), MPI_BYTE, status.MPI_SOURCE,
+			  TAG_DATA, MPI_COMM_WORLD, &transfer->requests[transfer->request_count++]);
 	return true;
 }
 

@@ -5,7 +5,7 @@
 #ifndef XTRACE_MPI_TRANSPORT_H
 #define XTRACE_MPI_TRANSPORT_H
 
-#include "merge/cluster/cluster.h"
+#include "merge/cluster.h"
 
 /*
  * Joins the processes that mpirun started. Alone, without a launcher of MPI, there is one process,

@@ -113,6 +113,14 @@ void pack_bool(struct pack *pack, bool *value)
 		*value = byte == 1;
 }
 
+void pack_check_bool(struct pack *pack, const bool *flag)
+{
+	uint8_t byte;
+
+	memcpy(&byte, flag, sizeof(byte));
+	pack_check(pack, byte <= 1);
+}
+
 void pack_text(struct pack *pack, char **text)
 {
 	size_t length = pack->is_reading ? 0 : strlen(*text);

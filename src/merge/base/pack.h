@@ -56,6 +56,9 @@ void pack_array(struct pack *pack, void *array, size_t *count, size_t *capacity,
 /* As PACK(), but other bytes than those of true and false are damage. */
 void pack_bool(struct pack *pack, bool *value);
 
+/* Marks the buffer as damaged if a flag of a structure that was read is neither true nor false. */
+void pack_check_bool(struct pack *pack, const bool *flag);
+
 /* A text, allocated when reading. */
 void pack_text(struct pack *pack, char **text);
 

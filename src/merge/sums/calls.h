@@ -18,7 +18,7 @@
 #define CALLS_FAILURES_MAX  4096
 
 struct call_row {
-	uint32_t name; /* name in paths; NAME_EMPTY: sum of all functions beyond the limit */
+	uint32_t name;	/* name in paths; NAME_EMPTY: sum of all functions beyond the limit */
 	uint32_t stack; /* of the first call: the name follows from it and the API */
 	uint16_t api;
 	uint64_t count;

@@ -183,6 +183,8 @@ void kernels_pack(struct kernels *kernels, const struct process *process, struct
 	uint64_t count = kernels->log_count;
 
 	pack_bytes(pack, kernels->log_shapes, model->shapes.count * sizeof(*kernels->log_shapes));
+	for (size_t s = 0; s < model->shapes.count; s++)
+		pack_check_bool(pack, &kernels->log_shapes[s].is_placed);
 	PACK(pack, count);
 	pack_check(pack, count <= KERNELS_MAX && count <= pack->bytes);
 	if (pack->is_reading && !pack->error &&
@@ -196,9 +198,9 @@ void kernels_pack(struct kernels *kernels, const struct process *process, struct
 			kernels->log_count++;
 		}
 		pack_row(pack, row);
-		pack_check(pack, row->owner.leaf == LEAF_KERNEL || row->owner.leaf == LEAF_MEMSET ||
-					 (row->owner.leaf == LEAF_COPY &&
-					  row->owner.what < COPY_KINDS));
+		pack_check(pack,
+			   row->owner.leaf == LEAF_KERNEL || row->owner.leaf == LEAF_MEMSET ||
+				   (row->owner.leaf == LEAF_COPY && row->owner.what < COPY_KINDS));
 		if (pack->is_reading && !pack->error)
 			kernels->log_places[place_of_leaf(model, &row->owner)] = (uint32_t)r + 1;
 	}

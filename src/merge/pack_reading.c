@@ -3,7 +3,7 @@
  * One function for each structure. When it reads, it also checks the indices, which later steps
  * trust.
  */
-#include "merge/cluster/pack_reading.h"
+#include "merge/pack_reading.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -69,6 +69,7 @@ static void check_joined(struct pack *pack, const struct autograd *autograd)
 	for (size_t j = 0; j < autograd->joined_count; j++) {
 		const struct joined_stack *row = &autograd->joined[j];
 
+		pack_check_bool(pack, &row->is_certain);
 		pack_check(pack, row->own < autograd->first_joined &&
 					 is_older(autograd, row->at, j) &&
 					 is_older(autograd, row->before, j) &&
@@ -192,6 +193,8 @@ static void pack_sums(struct pack *pack, struct reading *reading)
 	PACK(pack, reading->memory.error);
 	PACK(pack, reading->memsets);
 	PACK(pack, reading->damage);
+	pack_check_bool(pack, &reading->damage.truncated);
+	pack_check_bool(pack, &reading->damage.closed);
 	PACK(pack, reading->collectives);
 	pack_bool(pack, &reading->is_blind);
 	if (pack->is_reading)
@@ -214,6 +217,10 @@ static void check_callsites(struct pack *pack, const struct callsites *callsites
 	for (size_t s = 0; s < callsites->count; s++) {
 		const struct callsite *row = &callsites->list[s];
 
+		pack_check_bool(pack, &row->waits);
+		pack_check_bool(pack, &row->is_async);
+		pack_check_bool(pack, &row->is_explained);
+		pack_check_bool(pack, &row->has_streams);
 		/* Each links to an older one, so a search ends. */
 		pack_check(pack, row->next <= (s ? s - 1 : 0) && row->api < model->apis.count &&
 					 row->stack < callsites->stack_count &&
@@ -226,11 +233,10 @@ static void check_callsites(struct pack *pack, const struct callsites *callsites
 	for (size_t s = 0; s <= callsites->stream_count; s++)
 		pack_check(pack, is_callsite(callsites, callsites->streams[s].top_callsite));
 	for (size_t d = 0; d < callsites->device_count; d++)
-		pack_check(pack,
-			   is_callsite(callsites, callsites->devices[d].first_callsite) &&
-				   is_callsite(callsites,
-					       callsites->devices[d].longest_gap.callsite) &&
-				   callsites->devices[d].longest_gap.class < IDLE_CLASSES);
+		pack_check(pack, is_callsite(callsites, callsites->devices[d].first_callsite) &&
+					 is_callsite(callsites,
+						     callsites->devices[d].longest_gap.callsite) &&
+					 callsites->devices[d].longest_gap.class < IDLE_CLASSES);
 }
 
 static void pack_callsites(struct pack *pack, struct reading *reading)
@@ -284,9 +290,15 @@ static void check_rank_log(struct pack *pack, const struct reading *reading)
 	const struct rank_collector *collector = log->collector;
 	uint32_t from = 0, places = reading->aggregate.count;
 
+	for (size_t m = 0; m < log->member_count; m++) {
+		pack_check_bool(pack, &log->members[m].is_by_order);
+		pack_check_bool(pack, &log->members[m].is_rest);
+		pack_check_bool(pack, &log->members[m].saw_join);
+	}
 	for (size_t c = 0; c < log->count; c++) {
 		const struct rank_collective *row = &log->list[c];
 
+		pack_check_bool(pack, &row->is_overlapped);
 		pack_check(pack, collector && row->member < log->member_count &&
 					 row->operation < COLLECTIVE_OPERATIONS);
 		if (pack->error)
@@ -294,7 +306,8 @@ static void check_rank_log(struct pack *pack, const struct reading *reading)
 		pack_check(pack, collector->places[c] < places);
 		if (log->lacks_times)
 			continue;
-		pack_check(pack, row->times_end >= from && row->times_end <= collector->taken_count);
+		pack_check(pack,
+			   row->times_end >= from && row->times_end <= collector->taken_count);
 		from = row->times_end;
 	}
 	for (size_t t = 0; collector && t < collector->taken_count; t++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "merge/cluster/pack_inputs.h"
+#include "merge/read/pack_inputs.h"
 
 #include <errno.h>
 #include <limits.h>

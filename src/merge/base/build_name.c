@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "merge/cluster/build_name.h"
+#include "merge/base/build_name.h"
 
 #include <elf.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "merge/log_job.h"
+#include "merge/reading.h"
 
 #define BUILD_ID_BYTES_MAX 40 /* more are left out */
 

@@ -2,10 +2,10 @@
 /*
  * A worker of a cluster: reads the logs that the coordinator names.
  */
-#ifndef XT_MERGE_WORKER_H
-#define XT_MERGE_WORKER_H
+#ifndef XT_MERGE_CLUSTER_WORKER_H
+#define XT_MERGE_CLUSTER_WORKER_H
 
-#include "merge/cluster/cluster.h"
+#include "merge/cluster.h"
 #include "merge/exporter.h"
 #include "merge/symbolize/debug_files.h"
 

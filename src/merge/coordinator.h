@@ -12,7 +12,7 @@
 #ifndef XT_MERGE_COORDINATOR_H
 #define XT_MERGE_COORDINATOR_H
 
-#include "merge/cluster/cluster.h"
+#include "merge/cluster.h"
 #include "merge/reading.h"
 #include "merge/symbolize/debug_files.h"
 
@@ -30,6 +30,9 @@ int coordinator_start(struct coordinator **coordinator_out, struct cluster *clus
  * sets the error of the reading.
  */
 struct reading *coordinator_wait(struct coordinator *coordinator, size_t index);
+
+/* Reports that the packed part of a reading was damaged. */
+void coordinator_reject(struct coordinator *coordinator, size_t index);
 void coordinator_release(struct coordinator *coordinator, size_t index);
 
 /* Frees the results that were not taken. Accepts NULL. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "merge/cluster/worker.h"
+#include "merge/cluster_worker.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/cluster/apart.h"
-#include "merge/cluster/build_name.h"
-#include "merge/cluster/pack_inputs.h"
+#include "merge/apart.h"
+#include "merge/base/build_name.h"
+#include "merge/read/pack_inputs.h"
 
 /* Sends a packed message. Returns 0 or the error of the pack. */
 static int send_pack(struct cluster *cluster, enum message_kind kind, struct pack *pack)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "merge/cluster/apart.h"
+#include "merge/apart.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/cluster/pack_reading.h"
+#include "merge/pack_reading.h"
 #include "merge/events.h"
 #include "merge/read/model_load.h"
 #include "merge/symbolize/resolve.h"
@@ -60,8 +60,7 @@ static int name_frames(struct apart *apart, struct debug_search *search)
 	if (!error)
 		error = addresses_resolve(
 			&apart->addresses, reading->model,
-			&(struct resolve_options){.search = search,
-						  .log_path = process->log->path},
+			&(struct resolve_options){.search = search, .log_path = process->log->path},
 			&apart->report);
 	apart->names = (struct demangle_cache){.mangled = &reading->model->names,
 					       .style = DEMANGLE_PLAIN,

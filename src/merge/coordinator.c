@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "merge/cluster/coordinator.h"
+#include "merge/coordinator.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/cluster/apart.h"
-#include "merge/cluster/build_name.h"
-#include "merge/cluster/pack_inputs.h"
-#include "merge/cluster/pack_reading.h"
+#include "merge/apart.h"
+#include "merge/base/build_name.h"
+#include "merge/read/pack_inputs.h"
+#include "merge/pack_reading.h"
 #include "merge/events.h"
 #include "merge/read/model_load.h"
 
 #define LOGS_AT_A_TIME 2 /* of a worker */
+#define DAMAGED	       "it sent a damaged result"
 
 /* A log, and who reads it. */
 struct part {
@@ -35,8 +36,8 @@ struct coordinator {
 	struct sink *sinks;
 	size_t sink_count;
 	struct debug_search *search;
-	bool has_events; /* a sink wants single events */
-	struct part *parts; /* by log */
+	bool has_events;	/* a sink wants single events */
+	struct part *parts;	/* by log */
 	struct worker *workers; /* by process */
 	size_t at;		/* the log that is added next to the run */
 	int error;
@@ -159,7 +160,7 @@ static void keep_result(struct coordinator *coordinator, const struct message *m
 	if (pack.error || coordinator->parts[index].process != message->process ||
 	    coordinator->parts[index].result.data) {
 		free(message->data);
-		fail(coordinator, message->process, "it sent a damaged result");
+		fail(coordinator, message->process, DAMAGED);
 		return;
 	}
 	worker->log_count--;
@@ -235,7 +236,7 @@ static struct reading *take_result(struct coordinator *coordinator, struct part 
 		reading->packed = pack;
 	}
 	if (reading->error == -EBADMSG)
-		fail(coordinator, part->process, "it sent a damaged result");
+		fail(coordinator, part->process, DAMAGED);
 	if (reading->error != -ESTALE && (reading->error || reading->model))
 		return log_job_join(job, coordinator->run);
 	return NULL;
@@ -304,6 +305,11 @@ struct reading *coordinator_wait(struct coordinator *coordinator, size_t index)
 		}
 		read_ahead(coordinator, ahead);
 	}
+}
+
+void coordinator_reject(struct coordinator *coordinator, size_t index)
+{
+	fail(coordinator, coordinator->parts[index].process, DAMAGED);
 }
 
 void coordinator_release(struct coordinator *coordinator, size_t index)
