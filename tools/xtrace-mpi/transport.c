@@ -247,6 +247,22 @@ static bool move_messages(struct transport *transport, bool *is_closed)
 	return end_transfers(transport) || has_arrival || has_message;
 }
 
+static void set_numbers(struct transport *transport, unsigned process, unsigned process_count)
+{
+	struct cluster *cluster = &transport->cluster;
+
+	pthread_mutex_lock(&transport->lock);
+	if (cluster->process_count &&
+	    (cluster->process != process || cluster->process_count != process_count))
+		give_up("the environment and MPI disagree about the number of this process");
+	if (!cluster->process_count) {
+		cluster->process = process;
+		cluster->process_count = process_count;
+	}
+	pthread_cond_broadcast(&transport->changed);
+	pthread_mutex_unlock(&transport->lock);
+}
+
 static void *run(void *argument)
 {
 	struct transport *transport = argument;
@@ -259,11 +275,7 @@ static void *run(void *argument)
 	MPI_Comm_rank(MPI_COMM_WORLD, &process);
 	MPI_Comm_size(MPI_COMM_WORLD, &process_count);
 	others = process ? 0 : (unsigned)process_count - 1;
-	pthread_mutex_lock(&transport->lock);
-	transport->cluster.process = (unsigned)process;
-	transport->cluster.process_count = (unsigned)process_count;
-	pthread_cond_broadcast(&transport->changed);
-	pthread_mutex_unlock(&transport->lock);
+	set_numbers(transport, (unsigned)process, (unsigned)process_count);
 	do {
 		if (move_messages(transport, &is_closed)) {
 			pause.tv_nsec = SLEEP_MIN_NS;
@@ -288,11 +300,23 @@ static bool is_launched(void)
 	return false;
 }
 
+/* Open MPI's launcher says in advance what MPI_Init() finds out in a quarter of a second. */
+static void read_numbers(struct transport *transport)
+{
+	const char *process = getenv("OMPI_COMM_WORLD_RANK");
+	const char *process_count = getenv("OMPI_COMM_WORLD_SIZE");
+
+	if (process && process_count)
+		set_numbers(transport, (unsigned)strtoul(process, NULL, 10),
+			    (unsigned)strtoul(process_count, NULL, 10));
+}
+
 /* The thread blocks all signals: handlers run on the main thread and remove unfinished files. */
 static void start(struct transport *transport)
 {
 	sigset_t all, before;
 
+	read_numbers(transport);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (pthread_create(&transport->thread, NULL, run, transport))
