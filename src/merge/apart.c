@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "merge/pack_reading.h"
 #include "merge/events.h"
@@ -153,21 +154,28 @@ static struct apart *new_apart(const struct run *run, const struct sink *sinks, 
 	return apart;
 }
 
-static void pack_head(struct pack *pack, uint32_t *index, bool *is_opened, int *error)
+void apart_pack_head(struct pack *pack, struct apart_head *head)
 {
-	PACK(pack, *index);
-	pack_bool(pack, is_opened);
-	PACK(pack, *error);
+	PACK(pack, head->index);
+	pack_bool(pack, &head->is_opened);
+	PACK(pack, head->error);
+	PACK(pack, head->file_bytes);
 }
 
-static void pack_log(struct pack *pack, struct apart *apart, uint32_t index, int error)
+uint64_t apart_file_bytes(const struct input *log)
+{
+	struct stat status;
+
+	return stat(log->path, &status) < 0 ? 0 : (uint64_t)status.st_size;
+}
+
+static void pack_log(struct pack *pack, struct apart *apart, struct apart_head *head)
 {
 	struct reading *reading = &apart->job.reading;
-	bool is_opened = apart->job.is_opened;
 
 	pack_begin(pack);
-	pack_head(pack, &index, &is_opened, &error);
-	if (!is_opened || error)
+	apart_pack_head(pack, head);
+	if (!head->is_opened || head->error)
 		return;
 	pack_reading(pack, &apart->job);
 	for (size_t e = 0; e < reading->sink_count; e++)
@@ -175,37 +183,27 @@ static void pack_log(struct pack *pack, struct apart *apart, uint32_t index, int
 			apart->sinks[e].exporter->pack(&apart->sinks[e], &reading->process, pack);
 }
 
-static void pack_unopened(struct pack *pack, uint32_t index)
-{
-	bool is_opened = false;
-	int error = 0;
-
-	pack_begin(pack);
-	pack_head(pack, &index, &is_opened, &error);
-}
-
 void apart_read(struct pack *pack, const struct run *run, const struct sink *sinks,
 		size_t sink_count, struct debug_search *search, uint32_t index)
 {
 	struct apart *apart = new_apart(run, sinks, sink_count, index);
-	int error = 0;
+	const struct input *log = &run->inputs->logs[index];
+	struct apart_head head = {.index = index, .file_bytes = apart_file_bytes(log)};
 
 	if (!apart) {
 		pack_begin(pack);
 		pack->error = -ENOMEM;
 		return;
 	}
-	if (is_same_log(apart->job.reading.process.log))
-		error = read_log(apart, search);
-	pack_log(pack, apart, index, error);
+	if (is_same_log(log))
+		head.error = read_log(apart, search);
+	head.is_opened = apart->job.is_opened;
+	pack_log(pack, apart, &head);
 	free_apart(apart);
-	if (pack->error == -E2BIG) {
-		free(pack->data);
-		pack_unopened(pack, index);
-	}
-}
-
-void apart_unpack(struct pack *pack, uint32_t *index, bool *is_opened, int *error)
-{
-	pack_head(pack, index, is_opened, error);
+	if (pack->error != -E2BIG)
+		return;
+	free(pack->data);
+	pack_begin(pack);
+	head.is_opened = false;
+	apart_pack_head(pack, &head);
 }

@@ -19,15 +19,25 @@
  */
 bool apart_is_possible(const struct run *run, const struct sink *sinks, size_t sink_count);
 
+/* The beginning of a result. */
+struct apart_head {
+	uint32_t index;	     /* of the log */
+	bool is_opened;	     /* false: the coordinator must read it */
+	int error;	     /* 0 or an error of the reading */
+	uint64_t file_bytes; /* of the log, when its reading began */
+};
+
 /*
- * Reads a log and begins a pack with the result: the number of the log, whether it could be opened,
- * an error, then pack_reading() and the sinks. It counts as not opened if another log has its path
- * here, or if an exporter cannot keep all. sinks: need not be open.
+ * Reads a log and begins a pack with the result: a head, pack_reading(), and the sinks. It counts
+ * as not opened if another log has its path here, or if an exporter cannot keep all. sinks: need
+ * not be open.
  */
 void apart_read(struct pack *pack, const struct run *run, const struct sink *sinks,
 		size_t sink_count, struct debug_search *search, uint32_t index);
 
-/* Reads the beginning of such a pack, up to pack_reading(). */
-void apart_unpack(struct pack *pack, uint32_t *index, bool *is_opened, int *error);
+void apart_pack_head(struct pack *pack, struct apart_head *head);
+
+/* The present size of a log, 0 if unknown. */
+uint64_t apart_file_bytes(const struct input *log);
 
 #endif

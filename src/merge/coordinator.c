@@ -222,13 +222,14 @@ static struct reading *take_result(struct coordinator *coordinator, struct part 
 	struct log_job *job = &part->job;
 	struct reading *reading = &job->reading;
 	struct pack *pack = &part->pack;
-	int error = 0;
-	uint32_t index;
+	struct apart_head head = {0};
 
 	pack_open(pack, part->result.data, part->result.bytes);
-	apart_unpack(pack, &index, &job->is_opened, &error);
-	reading->error = pack->error ? pack->error : error;
-	if (!reading->error && job->is_opened)
+	apart_pack_head(pack, &head);
+	reading->error = pack->error ? pack->error : head.error;
+	if (!reading->error && head.file_bytes != apart_file_bytes(reading->process.log))
+		return NULL;
+	if (!reading->error && head.is_opened)
 		reading->error = load_model(reading);
 	if (!reading->error && reading->model) {
 		pack_reading(pack, job);

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "merge/sums/build_tree.h"
 #include "merge/sums/owner.h"
@@ -18,6 +17,29 @@
 static bool is_range(const struct model *model, uint32_t range)
 {
 	return range == RANGE_NONE || range < model->ranges.node_count;
+}
+
+static void pack_size(struct pack *pack, uint64_t size)
+{
+	uint64_t given = size;
+
+	PACK(pack, given);
+	if (!pack->error && given != size)
+		pack->error = -ESTALE;
+}
+
+/* The CPU logs, which both processes have read. A log that only one can read is left out there. */
+static void pack_cpu_sizes(struct pack *pack, const struct run *run)
+{
+	const struct cpu_logs *logs = run->cpu_logs;
+
+	pack_size(pack, logs->count);
+	for (size_t l = 0; l < logs->count; l++) {
+		pack_size(pack, (uint64_t)(logs->list[l].input - run->inputs->logs));
+		pack_size(pack, logs->list[l].model->stacks.count);
+		pack_size(pack, logs->list[l].model->cpu_samples.count);
+		pack_size(pack, logs->list[l].model->last_clock_ns);
+	}
 }
 
 /* The sizes of the tables. They differ if the log has grown or was replaced. */
@@ -50,12 +72,9 @@ static void pack_sizes(struct pack *pack, const struct model *model)
 		model->pauses.count,
 		model->stops.count,
 	};
-	uint64_t given[sizeof(sizes) / sizeof(sizes[0])];
 
-	memcpy(given, sizes, sizeof(given));
-	PACK(pack, given);
-	if (!pack->error && memcmp(given, sizes, sizeof(given)) != 0)
-		pack->error = -ESTALE;
+	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+		pack_size(pack, sizes[s]);
 }
 
 /* Stacks that a joined stack consists of are older than itself. */
@@ -351,6 +370,7 @@ void pack_reading(struct pack *pack, struct log_job *job)
 	struct reading *reading = &job->reading;
 
 	pack_sizes(pack, reading->model);
+	pack_cpu_sizes(pack, reading->run);
 	if (pack->error)
 		return;
 	PACK(pack, job->run.counted);

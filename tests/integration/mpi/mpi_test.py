@@ -3,9 +3,10 @@
 """Tests xtrace-mpi: outputs and messages must be the same as those of one process, whatever the
 number of processes. If a process fails, all must end.
 
-usage: mpi_test.py XTRACE_MERGE XTRACE_MPI MPIEXEC SAMPLES
+usage: mpi_test.py XTRACE XTRACE_MPI MPIEXEC LLM_INFERENCE SAMPLES
 """
 
+import glob
 import os
 import shutil
 import signal
@@ -15,7 +16,8 @@ import tempfile
 import time
 import unittest
 
-MERGE, MPI, MPIEXEC, SAMPLES = (os.path.abspath(path) for path in sys.argv[1:5])
+XTRACE, MPI, MPIEXEC, LLM_INFERENCE, SAMPLES = (os.path.abspath(path) for path in sys.argv[1:6])
+MERGE = os.path.join(os.path.dirname(XTRACE), "xtrace-merge")
 # Of Open MPI: root may run it, also with more processes than processors, and only on this machine.
 # It waits before it kills. Its libraries leak.
 ENVIRONMENT = dict(
@@ -73,6 +75,8 @@ class Mpi(unittest.TestCase):
 
     def check(self, logs, process_counts, status):
         for outputs, options in zip(OUTPUTS, OPTIONS):
+            if outputs is OUTPUTS[-1]:
+                process_counts = [2]
             expected = self.run_merge([MERGE, "--jobs=1"], "xtrace-merge", options + logs, outputs)
             self.assertEqual(expected[0], status)
             for count in process_counts:
@@ -86,6 +90,19 @@ class Mpi(unittest.TestCase):
 
     def test_bytes_do_not_depend_on_the_number_of_processes(self):
         self.check([os.path.join(SAMPLES, "sim-ranks")], [1, 2, 3], 0)
+
+    def test_all_samples_together(self):
+        """They have graphs, NVTX ranges, Python, JAX and backward passes."""
+        logs = sorted(glob.glob(os.path.join(SAMPLES, "*.xtr")))
+        self.check(logs, [3], 0)
+
+    def test_cpu_samples(self):
+        data = os.path.join(self.folder.name, "data")
+        program = "'%s' & '%s' & '%s'; wait" % (LLM_INFERENCE, LLM_INFERENCE, LLM_INFERENCE)
+        subprocess.run([XTRACE, "record", "--simulate", "--cpu", "-o", data, "--", "sh", "-c", program],
+                       capture_output=True, timeout=SECONDS_MAX, check=True)
+        self.assertTrue(glob.glob(os.path.join(data, "*.cpu.xtr")))
+        self.check([data], [2], 0)
 
     def test_ranks_of_a_real_job(self):
         self.check([os.path.join(SAMPLES, "h200-ddp-loader")], [3], 0)

@@ -19,7 +19,7 @@
 
 #define MESSAGES_MAX 4096
 #define ARGUMENTS    8
-#define FORGED	     100 /* merges with changed results; the environment may say how many */
+#define FORGED	     40 /* merges with changed results; the environment may say how many */
 
 #define FORGED_BYTES_MAX 4 /* of one result */
 #define CHECKSUM_BYTES	 8
