@@ -23,6 +23,10 @@ endforeach()
 install(TARGETS xtrace RUNTIME DESTINATION bin)
 install(FILES $<TARGET_FILE_DIR:xtrace>/xtrace-merge DESTINATION bin)
 install(PROGRAMS tools/xtrace-dump DESTINATION bin)
+# Not in the packages, which run without MPI.
+if(TARGET xtrace-mpi)
+	install(TARGETS xtrace-mpi RUNTIME DESTINATION bin COMPONENT mpi EXCLUDE_FROM_ALL)
+endif()
 install(TARGETS xtrace_inject LIBRARY DESTINATION lib)
 install(TARGETS simcuda simcupti simnvml LIBRARY DESTINATION ${XTRACE_PRIVATE_LIBDIR}/simgpu)
 install(PROGRAMS tools/gpu-check.sh tools/gpu-cpu.py tools/gpu-gate.sh tools/gpu-python.py

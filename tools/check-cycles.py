@@ -32,6 +32,7 @@ USES = {
     'src/diff': ['include', 'src/log', 'src/cli', 'src/page'],
     'tools/xtrace': ['include', 'src/log', 'src/cli', 'src/page', 'src/merge', 'src/diff',
                      'src/idle', 'src/live', 'src/sampler', 'src/attach', 'src/cuda_abi'],
+    'tools/xtrace-mpi': ['src/log', 'src/cli', 'src/merge'],
     'src/simgpu:cuda': ['src/cuda_abi'],
     'src/simgpu:cupti': ['src/cuda_abi'],
     'src/simgpu:nvml': ['src/cuda_abi'],

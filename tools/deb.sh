@@ -22,7 +22,7 @@ mkdir -p "$build"
 {
 	# The build ID covers paths of the build, also the RPATH.
 	cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DXTRACE_WERROR=ON \
-		-DBUILD_TESTING=OFF -DXTRACE_HTML=ON -DCMAKE_SKIP_RPATH=ON \
+		-DXTRACE_MPI=OFF -DBUILD_TESTING=OFF -DXTRACE_HTML=ON -DCMAKE_SKIP_RPATH=ON \
 		-DCMAKE_C_FLAGS="-ffile-prefix-map=$source=." "$@" &&
 		ninja -C "$build" &&
 		(cd "$build" && rm -f xtrace-gpu_* && cpack -G DEB)

@@ -117,7 +117,7 @@ flags="$flags -ffile-prefix-map=$source=. -ffile-prefix-map=$cache=/cache"
 # libgcc_s needs a newer glibc than the sysroot has.
 export PKG_CONFIG_LIBDIR="$libraries/prefix/lib/pkgconfig"
 cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DXTRACE_WERROR=ON \
-	-DBUILD_TESTING=OFF -DXTRACE_HTML=ON -DCMAKE_C_FLAGS="$flags" \
+	-DXTRACE_MPI=OFF -DBUILD_TESTING=OFF -DXTRACE_HTML=ON -DCMAKE_C_FLAGS="$flags" \
 	-DCMAKE_EXE_LINKER_FLAGS=-Wl,--allow-shlib-undefined -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON \
 	-DCMAKE_PREFIX_PATH="$libraries/prefix" -DXTRACE_LICENCES="$libraries/prefix/share/doc" \
 	>"$build.log" 2>&1 &&

@@ -46,6 +46,7 @@ void align_hosts(const struct options *options, struct inputs *inputs, struct re
 	    !options_have_use(options, USES_TIMELINE))
 		return;
 	only.output_count = 0;
+	only.cluster = NULL;
 	only.settings.wanted = (struct wanted){0};
 	only.settings.is_redacted = false;
 	only.settings.alignment = &alignment;

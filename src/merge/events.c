@@ -24,6 +24,7 @@
 #include "merge/sums/event_filter.h"
 #include "merge/sums/attribute.h"
 #include "merge/sums/build_tree.h"
+#include "merge/sums/owner.h"
 
 #define BLIND_PART	10 /* idle time is unknown if one launch in so many has no work */
 #define RECORDED_MIN_NS 1000000
@@ -262,11 +263,8 @@ static int begin(struct reading *reading)
 	if (model_has_duty_cycle(reading->model))
 		reading->duty.pauses = &reading->model->pauses;
 	memory_init(&reading->memory, &reading->aggregate, &reading->model->stops, memory_listener);
-	reading->has_stack = calloc(reading->model->stacks.count + 1, 1);
-	for (uint32_t id = 1; reading->has_stack && id < reading->model->stacks.count; id++)
-		reading->has_stack[id] = model_has_stack(reading->model, id);
 	reading->copies = calloc(reading->model->copy_shapes.count, sizeof(*reading->copies));
-	if (!reading->has_stack || !reading->copies ||
+	if (reading_find_stacks(reading) < 0 || !reading->copies ||
 	    threads_init(&reading->threads, reading->model) < 0)
 		return -ENOMEM;
 	idle_paths_begin(&reading->idle_paths, reading->run->cpu_logs, reading->process.log,

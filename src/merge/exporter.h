@@ -41,6 +41,8 @@
 	"[graph]" /* between the path of a graph launch and the path that created the node */
 #define LEAF_KERNEL_MARK "[GPU_Kernel]" /* before the kernel name in a path */
 
+struct pack;
+
 enum unit { UNIT_NS, UNIT_US };
 
 /* --graph-stacks: the call path above the work of a graph. */
@@ -311,7 +313,8 @@ struct sink {
 	size_t file_count;
 	size_t file_capacity;
 	bool is_new_folder;
-	void *state; /* owned by the exporter */
+	bool is_apart; /* only collects what pack() writes */
+	void *state;   /* owned by the exporter */
 };
 
 /*
@@ -346,6 +349,12 @@ struct exporter {
 	/* Called after the events with their sums. node is the end of the path in the tree. */
 	int (*total)(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node);
+	/*
+	 * Writes what the state has of a log that was read apart from the run, or adds it, instead
+	 * of single events: struct pack. begin(), process() and single events came before. NULL: if
+	 * the exporter needs single events, logs cannot be read in other processes.
+	 */
+	void (*pack)(struct sink *sink, const struct process *process, struct pack *pack);
 	int (*process_end)(struct sink *sink, const struct process *process);
 	/* Called for the samples of a CPU log, by thread and time. Only with USES_CPU_LOGS. */
 	int (*cpu_sample)(struct sink *sink, const struct process *process,

@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/number_format.h"
+#include "merge/base/pack.h"
+#include "merge/apart.h"
+#include "merge/coordinator.h"
+#include "merge/cluster_worker.h"
 #include "merge/ranks/host_alignment.h"
 #include "merge/worker_pool.h"
 #include "merge/symbolize/module_cache.h"
@@ -19,8 +22,8 @@
 #include "merge/naming/redaction.h"
 #include "merge/read/model_load.h"
 #include "merge/reading.h"
+#include "merge/run_warnings.h"
 #include "merge/sinks.h"
-#include "merge/sums/anomalies.h"
 #include "merge/sums/cpu_sums.h"
 #include "merge/sums/sampled.h"
 #include "merge/sums/trust.h"
@@ -88,6 +91,13 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 
 		if (sink->exporter->process)
 			error = sink->exporter->process(sink, &reading->process);
+	}
+	for (size_t e = 0; e < reading->sink_count && !error && reading->packed; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		if (sink->exporter->pack)
+			sink->exporter->pack(sink, &reading->process, reading->packed);
+		error = reading->packed->error;
 	}
 	if (!error && reader)
 		error = reading_events(reading, reader, jobs_allowed(run) - 1,
@@ -380,77 +390,6 @@ static int add_cpu_log(struct run *run, const struct cpu_log *log, struct sink *
 	return error;
 }
 
-static void report_missing(const struct run *run, struct report *report)
-{
-	bool is_empty = !run->launch_count && !run_work_count(run) && !run->cpu_logs->count;
-	const char *logs = run->inputs->count == 1 ? "log" : "logs";
-	char time[TIME_BYTES];
-
-	if (is_empty && run->recorded_ns && !run->duty.log_count) {
-		format_time(time, run->recorded_ns);
-		report_note(report,
-			    "no launches in the %s: recording was on for %s, and the program "
-			    "launched nothing in that time",
-			    logs, time);
-	} else if (is_empty) {
-		report_warn(report, "no launches in the %s%s", logs,
-			    run->duty.log_count
-				    ? ": the program ended before the first window of --duty"
-			    : run->pause_count
-				    ? ": recording had not been started with xtrace start"
-				    : "");
-	}
-	if (run->idle_unknown_ns) {
-		format_time(time, run->idle_unknown_ns);
-		report_warn(report,
-			    "%s between GPU work is not counted as idle: missing work may have run "
-			    "in that time",
-			    time);
-	}
-	for (size_t d = 0; d < ANOMALIES; d++)
-		if (anomaly_count(run, &anomalies[d]))
-			report_warn(report, anomalies[d].format,
-				    (unsigned long long)anomaly_count(run, &anomalies[d]));
-}
-
-static bool begins_with_path(const char *text, const char *path)
-{
-	size_t length = strlen(path);
-
-	return !strncmp(text, path, length) && text[length] == ':';
-}
-
-/* Returns whether a warning is about a log itself. */
-static bool is_of_log(const struct inputs *inputs, const char *warning)
-{
-	for (size_t i = 0; i < inputs->count; i++)
-		if (begins_with_path(warning, input_shown(&inputs->logs[i])))
-			return true;
-	for (size_t i = 0; i < inputs->unreadable_count; i++)
-		if (begins_with_path(warning, input_shown(&inputs->unreadable[i])))
-			return true;
-	return false;
-}
-
-/* Puts warnings about logs before those about names. Returns 0 or -ENOMEM. */
-static int order_warnings(const struct run *run)
-{
-	struct report *report = run->report;
-	char **sorted = calloc(report->warning_count + 1, sizeof(*sorted));
-	size_t count = 0;
-
-	if (!sorted)
-		return -ENOMEM;
-	for (int of_log = 1; of_log >= 0; of_log--)
-		for (size_t w = 0; w < report->warning_count; w++)
-			if (is_of_log(run->inputs, report->warnings[w]) == of_log)
-				sorted[count++] = report->warnings[w];
-	if (count)
-		memcpy(report->warnings, sorted, count * sizeof(*sorted));
-	free(sorted);
-	return 0;
-}
-
 /* Completes the sums and the outputs after the last log. */
 static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 {
@@ -462,8 +401,7 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 					run->report);
 	if (error)
 		return error;
-	report_missing(run, run->report);
-	error = order_warnings(run);
+	error = run_warnings_finish(run);
 	if (!error && run->compares_ranks)
 		error = collectives_report_make(&run->collectives_report, run);
 	if (!error && run->settings->alignment)
@@ -487,7 +425,42 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 	return error;
 }
 
-static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
+/* Reads the logs and adds them to the run in their order. */
+static int add_logs(struct run *run, struct cluster *cluster, struct debug_search *search,
+		    struct sink *sinks, size_t sink_count)
+{
+	struct coordinator *coordinator = NULL;
+	struct worker_pool *pool = NULL;
+	int error =
+		cluster ? coordinator_start(&coordinator, cluster, run, sinks, sink_count, search)
+			: worker_pool_start(&pool, run, sinks, sink_count);
+
+	for (size_t i = 0; i < run->inputs->count && !error; i++) {
+		struct reading *reading = coordinator ? coordinator_wait(coordinator, i)
+					  : pool      ? worker_pool_wait(pool, i)
+						      : NULL;
+
+		if (!reading) {
+			error = read_log(run, i, search, sinks, sink_count);
+			continue;
+		}
+		progress_done(&run->report->progress, run->inputs->logs[i].file_bytes);
+		error = reading->error;
+		if (!error)
+			error = add_log(run, i, search, reading, NULL);
+		if (coordinator && error == -EBADMSG)
+			coordinator_reject(coordinator, i);
+		if (pool)
+			worker_pool_release(pool, i);
+		else
+			coordinator_release(coordinator, i);
+	}
+	worker_pool_stop(pool);
+	coordinator_free(coordinator);
+	return error;
+}
+
+static int read_all(struct run *run, struct cluster *cluster, struct sink *sinks, size_t sink_count)
 {
 	struct cpu_logs cpu_logs = {0};
 	struct module_cache modules =
@@ -495,7 +468,7 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	struct debug_search search = {.directory = run->settings->debug_directory,
 				      .modules = &modules,
 				      .server.report = run->report};
-	struct worker_pool *pool = NULL;
+	bool is_worker = cluster_is_worker(cluster);
 	int error;
 
 	progress_begin(&run->report->progress, run->report->quiet);
@@ -504,27 +477,14 @@ static int read_all(struct run *run, struct sink *sinks, size_t sink_count)
 	error = load_cpu_logs(run, &cpu_logs, &search);
 	run->cpu_logs = &cpu_logs;
 	if (!error)
-		error = worker_pool_start(&pool, run, sinks, sink_count);
-	for (size_t i = 0; i < run->inputs->count && !error; i++) {
-		struct reading *reading = pool ? worker_pool_wait(pool, i) : NULL;
-
-		if (!reading) {
-			error = read_log(run, i, &search, sinks, sink_count);
-			continue;
-		}
-		progress_done(&run->report->progress, run->inputs->logs[i].file_bytes);
-		error = reading->error;
-		if (!error)
-			error = add_log(run, i, &search, reading, NULL);
-		worker_pool_release(pool, i);
-	}
-	worker_pool_stop(pool);
-	for (size_t l = 0; l < cpu_logs.count && !error; l++)
+		error = is_worker ? worker_serve(cluster, run, sinks, sink_count, &search)
+				  : add_logs(run, cluster, &search, sinks, sink_count);
+	for (size_t l = 0; l < cpu_logs.count && !error && !is_worker; l++)
 		error = add_cpu_log(run, &cpu_logs.list[l], sinks, sink_count);
 	debug_search_end(&search);
 	module_cache_free(&modules);
 	progress_clear(&run->report->progress);
-	if (!error)
+	if (!error && !is_worker)
 		error = finish_run(run, sinks, sink_count);
 	run->cpu_logs = NULL;
 	cpu_logs_free(&cpu_logs);
@@ -588,6 +548,7 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 			  .wants_findings = options_have_use(options, USES_FINDINGS),
 			  .wants_origins = options_have_use(options, USES_ORIGINS),
 			  .report = report};
+	struct cluster *cluster = NULL;
 	int error;
 
 	run.compares_ranks = inputs->count > 1 && !wanted_is_part(&settings.wanted) &&
@@ -616,10 +577,21 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	run.rank_logs = calloc(inputs->count + 1, sizeof(*run.rank_logs));
 	if (!run.rank_logs)
 		error = -ENOMEM;
-	if (!error) {
+	sinks_list(options, sinks);
+	if (options->cluster && apart_is_possible(&run, sinks, options->output_count)) {
+		cluster = options->cluster;
+		/* Each process has a processor of its own. */
+		settings.jobs = settings.jobs ? settings.jobs : 1;
+	}
+	if (cluster_is_worker(options->cluster)) {
+		if (!error)
+			error = read_all(&run, options->cluster, sinks, options->output_count);
+		if (error)
+			worker_fail(options->cluster, strerror(-error));
+	} else if (!error) {
 		error = sinks_open(options, sinks, report);
 		if (!error)
-			error = read_all(&run, sinks, options->output_count);
+			error = read_all(&run, cluster, sinks, options->output_count);
 		sinks_close(sinks, options->output_count, !error, report);
 	}
 	if (error && report->status != STATUS_FAILED)

@@ -7,9 +7,14 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/completion.h"
 #include "merge/base/report.h"
+#include "merge/coordinator.h"
+#include "merge/read/pack_inputs.h"
+#include "merge/cluster_worker.h"
 #include "merge/embed_workers.h"
 #include "merge/align.h"
 #include "merge/merge.h"
@@ -50,7 +55,8 @@ static void merge(const struct options *options, struct report *report)
 	inputs_free(&inputs);
 }
 
-static int run(const struct command *command, int argc, char **argv)
+/* cluster: NULL, or as its coordinator. */
+static int run_merge(const struct command *command, struct cluster *cluster, int argc, char **argv)
 {
 	struct report report = {0};
 	struct options options;
@@ -72,12 +78,18 @@ static int run(const struct command *command, int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN);
 	report.quiet = message_is_quiet();
 	report.is_redacted = options.settings.is_redacted;
+	options.cluster = cluster;
 	merge(&options, &report);
 	if (fflush(stdout) || ferror(stdout))
 		report_error(&report, STATUS_FAILED, "cannot write to stdout");
 	status = (int)report.status;
 	report_free(&report);
 	return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	return run_merge(command, NULL, argc, argv);
 }
 
 static const char details[] = "Exit status:\n"
@@ -95,3 +107,57 @@ const struct command command_merge = {
 	.list_options = options_list,
 	.run = run,
 };
+
+/* Reads the logs that the coordinator names, and leaves all messages to it. */
+static int work(struct cluster *cluster)
+{
+	struct report report = {.quiet = true, .is_held = true};
+	struct options options;
+	struct inputs inputs;
+	char **argv, **own_argv = cluster->argv;
+	int argc, error;
+
+	worker_greet(cluster);
+	error = worker_begin(cluster, &inputs);
+	argc = cluster->argc;
+	argv = calloc((size_t)argc + 1, sizeof(*argv));
+	if (!error && !argv)
+		error = -ENOMEM;
+	if (!error) {
+		/* Parsing changes the order. */
+		memcpy(argv, cluster->argv, (size_t)argc * sizeof(*argv));
+		if (options_parse(&options, &command_merge, argc, argv) != COMMAND_GO_ON)
+			error = -EINVAL;
+	}
+	if (!error) {
+		report.is_redacted = options.settings.is_redacted;
+		options.cluster = cluster;
+		merge_run(&options, &inputs, &report);
+	}
+	if (error && error != -ECANCELED)
+		worker_fail(cluster, strerror(-error));
+	inputs_free(&inputs);
+	free(argv);
+	if (cluster->argv != own_argv)
+		free_argv(cluster->argc, cluster->argv);
+	report_free(&report);
+	return error && error != -ECANCELED ? STATUS_FAILED : STATUS_OK;
+}
+
+int merge_in_cluster(struct cluster *cluster)
+{
+	int status;
+	char **argv;
+
+	if (cluster_is_worker(cluster))
+		return work(cluster);
+	argv = calloc((size_t)cluster->argc + 1, sizeof(*argv));
+	if (!argv)
+		return STATUS_FAILED;
+	memcpy(argv, cluster->argv, (size_t)cluster->argc * sizeof(*argv));
+	status = run_merge(&command_merge, cluster->process_count > 1 ? cluster : NULL,
+			   cluster->argc, argv);
+	coordinator_stop_workers(cluster);
+	free(argv);
+	return status;
+}

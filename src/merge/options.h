@@ -16,6 +16,8 @@
 
 #define HTML_BYTES_MAX 10000000 /* default size limit of a report */
 
+struct cluster;
+
 struct output_option {
 	const struct exporter *exporter;
 	const char *path; /* "-" is stdout */
@@ -31,6 +33,8 @@ struct options {
 	const char *torch_trace; /* folder for embed_symbols; NULL: that of each log */
 	bool no_recover;
 	const char *completion; /* a shell, or NULL */
+	/* Processes that share the work, set after options_parse(); NULL: this one does all. */
+	struct cluster *cluster;
 	struct option_list list;
 };
 

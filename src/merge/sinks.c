@@ -82,10 +82,6 @@ int sinks_open(const struct options *options, struct sink *sinks, struct report 
 		const struct output_option *option = &options->outputs[e];
 		struct sink *sink = &sinks[e];
 
-		*sink = (struct sink){
-			.exporter = option->exporter,
-			.settings = &options->settings,
-			.out = {.path = option->path, .fd = -1, .file = XT_NEW_FILE_NONE}};
 		error = option->exporter->uses & USES_FOLDER
 				? open_folder(sink)
 				: output_open(&sink->out, option->path);
@@ -99,6 +95,18 @@ int sinks_open(const struct options *options, struct sink *sinks, struct report 
 		report_open(sink, error, report);
 	}
 	return error;
+}
+
+void sinks_list(const struct options *options, struct sink *sinks)
+{
+	for (size_t e = 0; e < options->output_count; e++)
+		sinks[e] = (struct sink){
+			.exporter = options->outputs[e].exporter,
+			.settings = &options->settings,
+			.out = {.path = options->outputs[e].path,
+				.fd = -1,
+				.file = XT_NEW_FILE_NONE},
+		};
 }
 
 static void report_write(const char *path, int error, struct report *report)

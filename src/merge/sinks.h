@@ -14,6 +14,9 @@
  */
 int sinks_open(const struct options *options, struct sink *sinks, struct report *report);
 
+/* Lists the sinks of an output without opening any, for reading logs only. */
+void sinks_list(const struct options *options, struct sink *sinks);
+
 /* Commits the files if whole is true, else removes them. Frees the exporters. */
 void sinks_close(struct sink *sinks, size_t count, bool whole, struct report *report);
 

@@ -12,19 +12,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "merge/read/model_load.h"
-#include "merge/events.h"
-
-struct job {
-	struct run run; /* collects the counts of its events */
-	struct reading reading;
-	bool is_read;
-	bool is_opened; /* otherwise the waiting thread reports the error */
-};
+#include "merge/log_job.h"
 
 struct worker_pool {
 	struct run *run; /* of all logs */
-	struct job *jobs;
+	struct log_job *jobs;
 	size_t worker_count;
 	size_t helper_count; /* of each worker */
 	pthread_t workers[WORKERS_MAX];
@@ -50,33 +42,17 @@ size_t jobs_allowed(const struct run *run)
 	return run->settings->jobs ? run->settings->jobs : processors();
 }
 
-static void read_job(struct job *job, const struct input *log, size_t helper_count)
-{
-	struct reading *reading = &job->reading;
-	struct xt_reader *reader;
-
-	reading->error = model_open(log, NULL, &reading->model, &reader);
-	job->is_opened = reading->error || reader;
-	if (!reader)
-		return;
-	reading->process.model = reading->model;
-	reading->error = reading_events(reading, reader, helper_count, NULL);
-	xt_reader_close(reader);
-}
-
 /* Returns the next log to read, or NULL if there is none. */
-static struct job *next_job(struct worker_pool *pool, size_t *index)
+static struct log_job *next_job(struct worker_pool *pool)
 {
-	struct job *job = NULL;
+	struct log_job *job = NULL;
 
 	pthread_mutex_lock(&pool->lock);
 	while (!pool->stopping && pool->begun < pool->run->inputs->count &&
 	       pool->begun > pool->done + pool->worker_count)
 		pthread_cond_wait(&pool->changed, &pool->lock);
-	if (!pool->stopping && pool->begun < pool->run->inputs->count) {
-		*index = pool->begun++;
-		job = &pool->jobs[*index];
-	}
+	if (!pool->stopping && pool->begun < pool->run->inputs->count)
+		job = &pool->jobs[pool->begun++];
 	pthread_mutex_unlock(&pool->lock);
 	return job;
 }
@@ -84,11 +60,10 @@ static struct job *next_job(struct worker_pool *pool, size_t *index)
 static void *run_worker(void *argument)
 {
 	struct worker_pool *pool = argument;
-	struct job *job;
-	size_t index;
+	struct log_job *job;
 
-	while ((job = next_job(pool, &index))) {
-		read_job(job, &pool->run->inputs->logs[index], pool->helper_count);
+	while ((job = next_job(pool))) {
+		log_job_read(job, pool->helper_count);
 		pthread_mutex_lock(&pool->lock);
 		job->is_read = true;
 		pthread_cond_broadcast(&pool->changed);
@@ -131,8 +106,7 @@ int worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sin
 	struct worker_pool *pool;
 
 	*pool_out = NULL;
-	if (wanted < 2 || run->selection || run->wants_findings ||
-	    sinks_want_events(sinks, sink_count))
+	if (wanted < 2 || !log_jobs_possible(run, sinks, sink_count))
 		return 0;
 	pool = calloc(1, sizeof(*pool));
 	if (pool)
@@ -143,23 +117,8 @@ int worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sin
 	}
 	pool->run = run;
 	pool->helper_count = jobs_allowed(run) / wanted - 1;
-	for (size_t j = 0; j < count; j++) {
-		struct job *job = &pool->jobs[j];
-
-		job->run = (struct run){.inputs = run->inputs,
-					.cpu_logs = run->cpu_logs,
-					.settings = run->settings,
-					.weights = run->weights,
-					.weights_needed = run->weights_needed,
-					.wants_origins = run->wants_origins,
-					.compares_ranks = run->compares_ranks};
-		job->reading = (struct reading){
-			.run = &job->run,
-			.sinks = sinks,
-			.sink_count = sink_count,
-			.process.log = &run->inputs->logs[j],
-		};
-	}
+	for (size_t j = 0; j < count; j++)
+		log_job_init(&pool->jobs[j], run, sinks, sink_count, j);
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->changed, NULL);
 	start_workers(pool, wanted);
@@ -173,7 +132,7 @@ int worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sin
 
 struct reading *worker_pool_wait(struct worker_pool *pool, size_t index)
 {
-	struct job *job = &pool->jobs[index];
+	struct log_job *job = &pool->jobs[index];
 
 	pthread_mutex_lock(&pool->lock);
 	while (!job->is_read)
@@ -183,22 +142,12 @@ struct reading *worker_pool_wait(struct worker_pool *pool, size_t index)
 		worker_pool_release(pool, index);
 		return NULL;
 	}
-	for (size_t c = 0; c < sizeof(job->run.counted) / sizeof(*job->run.counted); c++)
-		pool->run->counted[c] += job->run.counted[c];
-	job->reading.run = pool->run;
-	return &job->reading;
-}
-
-static void free_job(struct job *job)
-{
-	reading_free(&job->reading);
-	model_free(job->reading.model);
-	job->reading = (struct reading){0};
+	return log_job_join(job, pool->run);
 }
 
 void worker_pool_release(struct worker_pool *pool, size_t index)
 {
-	free_job(&pool->jobs[index]);
+	log_job_free(&pool->jobs[index]);
 	pthread_mutex_lock(&pool->lock);
 	pool->done = index + 1;
 	pthread_cond_broadcast(&pool->changed);
@@ -216,7 +165,7 @@ void worker_pool_stop(struct worker_pool *pool)
 	for (size_t w = 0; w < pool->worker_count; w++)
 		pthread_join(pool->workers[w], NULL);
 	for (size_t j = 0; j < pool->run->inputs->count; j++)
-		free_job(&pool->jobs[j]);
+		log_job_free(&pool->jobs[j]);
 	pthread_cond_destroy(&pool->changed);
 	pthread_mutex_destroy(&pool->lock);
 	free(pool->jobs);

@@ -109,13 +109,20 @@ static unsigned columns_wanted(void)
 	return columns < TERMINAL_COLUMNS_MIN ? TERMINAL_COLUMNS_MIN : (unsigned)columns;
 }
 
+static bool ignores_terminal;
+
+void output_ignore_terminal(void)
+{
+	ignores_terminal = true;
+}
+
 /* NO_COLOR: see no-color.org. */
 static void detect_terminal(struct output *out)
 {
 	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
 	struct winsize size;
 
-	if (!isatty(out->fd)) {
+	if (ignores_terminal || !isatty(out->fd)) {
 		out->columns = out->fd == STDOUT_FILENO ? columns_wanted() : 0;
 		return;
 	}

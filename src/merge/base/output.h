@@ -46,6 +46,12 @@ struct output_bytes {
  */
 int output_open(struct output *out, const char *path);
 
+/*
+ * Writes to a terminal as to a file. For launchers that give programs a terminal, but write to a
+ * file or a pipe themselves. Call it before output_open().
+ */
+void output_ignore_terminal(void);
+
 /* Opens an output in memory, for output_bytes(). Returns 0 or -errno. */
 int output_open_memory(struct output *out);
 

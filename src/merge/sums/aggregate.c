@@ -26,19 +26,37 @@ static bool is_plain(const struct owner *owner)
 	       !(owner->creation | owner->root | owner->stream | owner->thread | owner->marks);
 }
 
+/* item: index of the entry + 1. The table must have room. */
+static void insert(struct aggregate *aggregate, uint32_t hash, uint32_t item)
+{
+	struct xt_hash_slot *slot = xt_hash_first(&aggregate->table, hash);
+
+	while (slot->item)
+		slot = xt_hash_next(&aggregate->table, slot);
+	*slot = (struct xt_hash_slot){hash, item};
+}
+
+int aggregate_index_all(struct aggregate *aggregate)
+{
+	if (!xt_hash_reserve(&aggregate->table, aggregate->count))
+		return -ENOMEM;
+	for (uint32_t e = 0; e < aggregate->count; e++) {
+		struct total *entry = &aggregate->entries[e];
+
+		entry->is_plain = is_plain(&entry->owner);
+		insert(aggregate, hash_owner(&entry->owner), e + 1);
+	}
+	return 0;
+}
+
 /* Appends an owner that has no entry yet. Returns its index, or TOTAL_FAILED if out of memory. */
 static uint32_t add(struct aggregate *aggregate, const struct owner *owner, uint32_t hash)
 {
-	struct xt_hash_slot *slot;
-
 	if (!xt_hash_reserve(&aggregate->table, (size_t)aggregate->count + 1) ||
 	    grow(&aggregate->entries, &aggregate->capacity, aggregate->count + 1,
 		 sizeof(*aggregate->entries)) < 0)
 		return TOTAL_FAILED;
-	slot = xt_hash_first(&aggregate->table, hash);
-	while (slot->item)
-		slot = xt_hash_next(&aggregate->table, slot);
-	*slot = (struct xt_hash_slot){hash, ++aggregate->count};
+	insert(aggregate, hash, ++aggregate->count);
 	aggregate->entries[aggregate->count - 1].owner = *owner;
 	aggregate->entries[aggregate->count - 1].is_plain = is_plain(owner);
 	return aggregate->count - 1;

@@ -127,6 +127,9 @@ static inline uint32_t aggregate_index(struct aggregate *aggregate, const struct
 	return next;
 }
 
+/* Makes entries of which only the array and the count are set findable. Returns 0 or -ENOMEM. */
+int aggregate_index_all(struct aggregate *aggregate);
+
 void aggregate_free(struct aggregate *aggregate);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "log/base/grow.h"
+#include "merge/base/pack.h"
 #include "merge/naming/joined_paths.h"
 
 #define FAILURE_SLOTS (2 * CALLS_FAILURES_MAX)
@@ -36,7 +37,7 @@ static bool is_same(const struct failure *a, const struct failure *b)
 	       a->result == b->result;
 }
 
-/* failure->count is ignored. */
+/* Adds the failure, with its count. */
 static int add_failure(struct calls *calls, const struct failure *failure)
 {
 	uint64_t hash =
@@ -53,41 +54,150 @@ static int add_failure(struct calls *calls, const struct failure *failure)
 		s = (s + 1) & (FAILURE_SLOTS - 1);
 	if (!calls->failures[s].count) {
 		if (calls->failure_count == CALLS_FAILURES_MAX) {
-			calls->other_failure_count++;
+			calls->other_failure_count += failure->count;
 			return 0;
 		}
 		calls->failures[s] = *failure;
-		calls->failure_count++;
+		calls->failures[s].count = 0;
+		calls->failures[s].order = calls->failure_count++;
 	}
-	calls->failures[s].count++;
+	calls->failures[s].count += failure->count;
 	return 0;
 }
 
-int calls_add(struct calls *calls, uint32_t process, const struct frames *frames,
-	      const struct launch *call, uint64_t duration_ns, uint64_t result)
+/* Adds a call. node: as in struct failure. */
+static int add(struct calls *calls, struct failure *failure, const struct launch *call,
+	       uint64_t duration_ns)
 {
-	uint32_t name = frames_api_name(frames, call->stack, call->api);
-	struct call_row *row = row_of(calls, name);
+	struct call_row *row = row_of(calls, failure->name);
 
 	if (!row || histogram_add(&row->durations, duration_ns) < 0)
 		return -ENOMEM;
+	if (!row->count) {
+		row->stack = call->stack;
+		row->api = call->api;
+	}
 	row->count++;
 	row->total_ns += duration_ns;
 	if (duration_ns < row->min_ns)
 		row->min_ns = duration_ns;
 	if (duration_ns > row->max_ns)
 		row->max_ns = duration_ns;
-	if (!result)
+	if (!failure->result)
 		return 0;
 	row->failed_count++;
-	return add_failure(calls, &(struct failure){
-					  .process = process,
-					  .name = name,
-					  .node = frames_has_stack(frames, call->stack)
-							  ? joined_paths_node(frames, call->stack)
-							  : PATH_ROOT,
-					  .result = result,
-				  });
+	failure->api = call->api;
+	failure->count = 1;
+	return add_failure(calls, failure);
+}
+
+static uint32_t node_of(const struct frames *frames, uint32_t stack)
+{
+	return frames_has_stack(frames, stack) ? joined_paths_node(frames, stack) : PATH_ROOT;
+}
+
+int calls_add(struct calls *calls, uint32_t process, const struct frames *frames,
+	      const struct launch *call, uint64_t duration_ns, uint64_t result)
+{
+	struct failure failure = {
+		.process = process,
+		.name = frames_api_name(frames, call->stack, call->api),
+		.node = result ? node_of(frames, call->stack) : PATH_ROOT,
+		.result = result,
+	};
+
+	return add(calls, &failure, call, duration_ns);
+}
+
+int calls_add_apart(struct calls *calls, const struct frames *frames, const struct launch *call,
+		    uint64_t duration_ns, uint64_t result)
+{
+	struct failure failure = {
+		.name = frames_api_name(frames, call->stack, call->api),
+		.node = call->stack,
+		.result = result,
+	};
+
+	return add(calls, &failure, call, duration_ns);
+}
+
+static int join_row(struct calls *calls, const struct frames *frames, struct call_row *from)
+{
+	struct call_row *row = row_of(calls, frames_api_name(frames, from->stack, from->api));
+
+	if (!row)
+		return -ENOMEM;
+	row->count += from->count;
+	row->failed_count += from->failed_count;
+	row->total_ns += from->total_ns;
+	row->min_ns = from->min_ns < row->min_ns ? from->min_ns : row->min_ns;
+	row->max_ns = from->max_ns > row->max_ns ? from->max_ns : row->max_ns;
+	histogram_move(&row->durations, &from->durations);
+	return 0;
+}
+
+static void pack_row(struct pack *pack, struct call_row *row)
+{
+	PACK(pack, row->stack);
+	PACK(pack, row->api);
+	PACK(pack, row->count);
+	PACK(pack, row->failed_count);
+	PACK(pack, row->total_ns);
+	PACK(pack, row->min_ns);
+	PACK(pack, row->max_ns);
+	histogram_pack(&row->durations, pack);
+}
+
+static int compare_orders(const void *a, const void *b)
+{
+	const struct failure *x = a, *y = b;
+
+	if (!x->count != !y->count)
+		return x->count ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/* node of a failure that was packed: its stack. */
+static void pack_failure(struct pack *pack, struct failure *failure)
+{
+	PACK(pack, failure->node);
+	PACK(pack, failure->api);
+	PACK(pack, failure->result);
+	PACK(pack, failure->count);
+}
+
+void calls_pack(struct calls *calls, uint32_t process, const struct frames *frames,
+		struct pack *pack)
+{
+	uint64_t row_count = calls->count, failure_count = calls->failure_count;
+
+	if (!pack->is_reading && (row_count > CALLS_FUNCTIONS_MAX || calls->other_failure_count))
+		pack->error = -E2BIG;
+	if (!pack->is_reading && failure_count)
+		qsort(calls->failures, FAILURE_SLOTS, sizeof(*calls->failures), compare_orders);
+	PACK(pack, row_count);
+	PACK(pack, failure_count);
+	for (uint64_t r = 0; r < row_count && !pack->error; r++) {
+		struct call_row read = {0}, *row = pack->is_reading ? &read : &calls->rows[r];
+
+		pack_row(pack, row);
+		if (pack->is_reading && !pack->error)
+			pack->error = join_row(calls, frames, row);
+		if (pack->is_reading)
+			histogram_free(&read.durations);
+	}
+	for (uint64_t f = 0; f < failure_count && !pack->error; f++) {
+		struct failure read = {.process = process};
+		struct failure *failure = pack->is_reading ? &read : &calls->failures[f];
+
+		pack_failure(pack, failure);
+		if (!pack->is_reading || pack->error)
+			continue;
+		read.name = frames_api_name(frames, read.node, read.api);
+		read.node = node_of(frames, read.node);
+		if (read.count)
+			pack->error = add_failure(calls, &read);
+	}
 }
 
 void calls_free(struct calls *calls)

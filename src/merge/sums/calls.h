@@ -18,7 +18,9 @@
 #define CALLS_FAILURES_MAX  4096
 
 struct call_row {
-	uint32_t name; /* name in paths; NAME_EMPTY: sum of all functions beyond the limit */
+	uint32_t name;	/* name in paths; NAME_EMPTY: sum of all functions beyond the limit */
+	uint32_t stack; /* of the first call: the name follows from it and the API */
+	uint16_t api;
 	uint64_t count;
 	uint64_t failed_count;
 	uint64_t total_ns;
@@ -33,6 +35,8 @@ struct failure {
 	uint32_t node; /* calling frame in paths; PATH_ROOT if unknown */
 	uint64_t result;
 	uint64_t count; /* 0: empty slot */
+	uint32_t order; /* when it first occurred */
+	uint16_t api;
 };
 
 /* Zeros are an empty one. */
@@ -52,6 +56,23 @@ struct calls {
  */
 int calls_add(struct calls *calls, uint32_t process, const struct frames *frames,
 	      const struct launch *call, uint64_t duration_ns, uint64_t result);
+
+/*
+ * The same for a log that is read apart from the run: calls_pack() finds names and paths later, so
+ * failures differ by XT_STACK_ID.
+ */
+int calls_add_apart(struct calls *calls, const struct frames *frames, const struct launch *call,
+		    uint64_t duration_ns, uint64_t result);
+
+struct pack;
+
+/*
+ * Writes the calls of a log that was read apart, or adds them. process and frames as for
+ * calls_add(). The pack's error is -E2BIG if there are more functions or failures than are kept.
+ */
+void calls_pack(struct calls *calls, uint32_t process, const struct frames *frames,
+		struct pack *pack);
+
 void calls_free(struct calls *calls);
 
 /* The 99th percentile of the call durations. */

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/base/pack.h"
+
 #define BUCKETS	     (HISTOGRAM_BLOCKS * HISTOGRAM_BLOCK_BUCKETS)
 #define BUCKET_RATIO (1 + 1.0 / 64) /* of a bucket's bounds, at most */
 
@@ -66,6 +68,27 @@ void histogram_move(struct histogram *histogram, struct histogram *from)
 		for (uint32_t i = 0; i < HISTOGRAM_BLOCK_BUCKETS; i++)
 			block[i] += more[i];
 		free(more);
+	}
+}
+
+void histogram_pack(struct histogram *histogram, struct pack *pack)
+{
+	uint64_t used = 0; /* bit for each block */
+
+	for (uint32_t b = 0; b < HISTOGRAM_BLOCKS; b++)
+		used |= (uint64_t)(histogram->blocks[b] != NULL) << b;
+	PACK(pack, used);
+	for (uint32_t b = 0; b < HISTOGRAM_BLOCKS; b++) {
+		if (!(used >> b & 1) || pack->error)
+			continue;
+		if (pack->is_reading)
+			histogram->blocks[b] =
+				calloc(HISTOGRAM_BLOCK_BUCKETS, sizeof(*histogram->blocks[b]));
+		if (!histogram->blocks[b])
+			pack->error = -ENOMEM;
+		else
+			pack_bytes(pack, histogram->blocks[b],
+				   HISTOGRAM_BLOCK_BUCKETS * sizeof(*histogram->blocks[b]));
 	}
 }
 

@@ -13,6 +13,7 @@
 
 #include "log/base/grow.h"
 #include "merge/base/labels.h"
+#include "merge/base/pack.h"
 #include "merge/sums/build_tree.h"
 
 /* A kernel, kind of copy, or memsets, in the current log. */
@@ -154,6 +155,55 @@ int kernels_add(struct kernels *kernels, const struct process *process, const st
 		row->shorter_count += ns < launch->duration_ns;
 	}
 	return 0;
+}
+
+static void pack_row(struct pack *pack, struct log_row *row)
+{
+	PACK(pack, row->owner);
+	PACK(pack, row->sums.count);
+	PACK(pack, row->sums.total_ns);
+	PACK(pack, row->sums.min_ns);
+	PACK(pack, row->sums.max_ns);
+	PACK(pack, row->sums.launch_count);
+	PACK(pack, row->sums.shorter_count);
+	histogram_pack(&row->sums.durations, pack);
+}
+
+/* The place of a leaf, as place_of(). */
+static size_t place_of_leaf(const struct model *model, const struct owner *owner)
+{
+	return owner->leaf == LEAF_KERNEL ? model_kernel_name(model, owner->what)
+	       : owner->leaf == LEAF_COPY ? name_places(model) + owner->what
+					  : name_places(model) + COPY_KINDS;
+}
+
+void kernels_pack(struct kernels *kernels, const struct process *process, struct pack *pack)
+{
+	const struct model *model = process->model;
+	uint64_t count = kernels->log_count;
+
+	pack_bytes(pack, kernels->log_shapes, model->shapes.count * sizeof(*kernels->log_shapes));
+	for (size_t s = 0; s < model->shapes.count; s++)
+		pack_check_bool(pack, &kernels->log_shapes[s].is_placed);
+	PACK(pack, count);
+	pack_check(pack, count <= KERNELS_MAX && count <= pack->bytes);
+	if (pack->is_reading && !pack->error &&
+	    grow(&kernels->log_rows, &kernels->log_capacity, count, sizeof(*kernels->log_rows)) < 0)
+		pack->error = -ENOMEM;
+	for (uint64_t r = 0; r < count && !pack->error; r++) {
+		struct log_row *row = &kernels->log_rows[r];
+
+		if (pack->is_reading) {
+			*row = (struct log_row){0};
+			kernels->log_count++;
+		}
+		pack_row(pack, row);
+		pack_check(pack,
+			   row->owner.leaf == LEAF_KERNEL || row->owner.leaf == LEAF_MEMSET ||
+				   (row->owner.leaf == LEAF_COPY && row->owner.what < COPY_KINDS));
+		if (pack->is_reading && !pack->error)
+			kernels->log_places[place_of_leaf(model, &row->owner)] = (uint32_t)r + 1;
+	}
 }
 
 /* Adds the counts of `from`, which becomes empty. */

@@ -68,6 +68,11 @@ int kernels_add(struct kernels *kernels, const struct process *process, const st
 		const struct launch *launch);
 int kernels_end_log(struct kernels *kernels, const struct process *process);
 
+struct pack;
+
+/* Writes what was added since kernels_begin_log(), or reads it instead of kernels_add(). */
+void kernels_pack(struct kernels *kernels, const struct process *process, struct pack *pack);
+
 /* Sets the shapes of the rows. Call it after the last log, any number of times. */
 void kernels_finish(struct kernels *kernels);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/sums/owner.h"
+
+#include <errno.h>
+#include <stdlib.h>
 #include "merge/sums/build_tree.h"
 
 void owner_of_call(struct reading *reading, const struct launch *call, struct owner *owner)
@@ -13,4 +16,16 @@ void owner_of_call(struct reading *reading, const struct launch *call, struct ow
 	owner->root = by == BY_DEVICE || by == BY_STREAM
 			      ? ROOT_HOST
 			      : owner_root(reading->run, reading->model, 0, call->thread);
+}
+
+int reading_find_stacks(struct reading *reading)
+{
+	const struct model *model = reading->model;
+
+	reading->has_stack = calloc(model->stacks.count + 1, 1);
+	if (!reading->has_stack)
+		return -ENOMEM;
+	for (uint32_t id = 1; id < model->stacks.count; id++)
+		reading->has_stack[id] = model_has_stack(model, id);
+	return 0;
 }

@@ -7,6 +7,9 @@
 
 #include "merge/reading.h"
 
+/* Finds the stacks that the log defines. Call it before the others. Returns 0 or -ENOMEM. */
+int reading_find_stacks(struct reading *reading);
+
 static inline bool reading_has_stack(const struct reading *reading, uint32_t stack)
 {
 	stack = model_own_stack(reading->model, stack);

@@ -23,15 +23,21 @@ struct rank_entry {
 	uint32_t units;
 };
 
+struct rank_collector *rank_collector_new(void)
+{
+	struct rank_collector *collector = calloc(1, sizeof(*collector));
+
+	if (collector)
+		collector->last_place = UINT32_MAX;
+	for (size_t d = 0; collector && d < TIMELINE_DEVICES_MAX; d++)
+		collector->devices[d].starved_lead_ns = UINT64_MAX;
+	return collector;
+}
+
 static struct rank_collector *collector_of(struct rank_log *log)
 {
-	if (log->collector)
-		return log->collector;
-	log->collector = calloc(1, sizeof(*log->collector));
-	if (log->collector)
-		log->collector->last_place = UINT32_MAX;
-	for (size_t d = 0; log->collector && d < TIMELINE_DEVICES_MAX; d++)
-		log->collector->devices[d].starved_lead_ns = UINT64_MAX;
+	if (!log->collector)
+		log->collector = rank_collector_new();
 	return log->collector;
 }
 

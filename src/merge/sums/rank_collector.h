@@ -78,7 +78,11 @@ struct rank_collector {
 		uint64_t ns;
 	} * gap; /* parts of the gap before the next work */
 	size_t gap_count, gap_capacity;
+	bool is_settled; /* see rank_log_settle() */
 };
+
+/* Returns NULL if out of memory. Free it with rank_collector_free(). */
+struct rank_collector *rank_collector_new(void);
 
 /* Returns the index of a member, which is added if needed; RANK_MEMBER_FAILED: out of memory. */
 uint16_t rank_log_member(struct rank_log *log, const struct model *model, uint32_t device,

@@ -220,6 +220,20 @@ static void place_cpu_waits(struct rank_log *log)
 	}
 }
 
+int rank_log_settle(struct rank_log *log)
+{
+	int error;
+
+	if (!log->collector || log->collector->is_settled)
+		return 0;
+	error = rank_collector_finish(log->collector);
+	if (error)
+		return error;
+	place_cpu_waits(log);
+	log->collector->is_settled = true;
+	return 0;
+}
+
 int rank_log_finish(struct reading *reading)
 {
 	struct rank_log *log = &reading->rank_log;
@@ -237,10 +251,9 @@ int rank_log_finish(struct reading *reading)
 	log->lacks_beginning = model_is_cut(model) || model->pauses.count;
 	if (!log->collector || error)
 		return error;
-	error = rank_collector_finish(log->collector);
+	error = rank_log_settle(log);
 	if (error)
 		return error;
-	place_cpu_waits(log);
 	nodes = malloc((reading->aggregate.count + 1) * sizeof(*nodes));
 	error = nodes ? find_nodes(reading, nodes) : -ENOMEM;
 	if (!error && log->collector->last_place != UINT32_MAX)

@@ -113,6 +113,12 @@ int rank_log_add_call(struct reading *reading, const struct launch *call, uint64
 /* Adds work and the gap before it, in the order of its start. Returns 0 or -ENOMEM. */
 int rank_log_add(struct reading *reading, const struct stretch *stretch);
 
+/*
+ * Completes what depends on the events alone. rank_log_finish() does it, too, if need be. Returns 0
+ * or -ENOMEM.
+ */
+int rank_log_settle(struct rank_log *log);
+
 /* Call it after the last event, when the frames have names. Returns 0 or -ENOMEM. */
 int rank_log_finish(struct reading *reading);
 void rank_log_free(struct rank_log *log);

@@ -25,6 +25,7 @@ OUTPUTS = [
     ["--weight", "alloc-bytes", "--folded"],
     ["--pprof"],
     ["--speedscope"],
+    ["--brief"],
     # These receive events as they are read.
     ["--text"],
     ["--chrome"],

@@ -4,8 +4,10 @@
  */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
+#include "merge/base/pack.h"
 #include "merge/sums/calls.h"
 
 #define NAMES 2000
@@ -112,12 +114,93 @@ static void counts_failures_by_error(void **state)
 	free(frames.api_shown);
 }
 
+/* The calls of a log: some functions, stacks and errors, each several times. */
+static void add_log(struct calls *calls, const struct frames *frames, unsigned log, bool is_apart)
+{
+	for (unsigned c = 0; c < 1000; c++) {
+		struct launch call = {.api = (uint16_t)(c * log % 40), .stack = c % 7};
+		uint64_t ns = c * c % 1000 + log, result = c % 3 ? 0 : c % 5;
+
+		if (is_apart)
+			assert_int_equal(calls_add_apart(calls, frames, &call, ns, result), 0);
+		else
+			assert_int_equal(calls_add(calls, 9, frames, &call, ns, result), 0);
+	}
+}
+
+static void adds_packed_logs_as_if_read_here(void **state)
+{
+	struct frames frames = make_frames();
+	struct calls here = {0}, packed = {0};
+
+	(void)state;
+	for (unsigned log = 1; log <= 3; log++) {
+		struct calls apart = {0};
+		struct pack pack;
+		uint8_t *data;
+		size_t bytes;
+
+		add_log(&here, &frames, log, false);
+		add_log(&apart, &frames, log, true);
+		pack_begin(&pack);
+		calls_pack(&apart, NAME_EMPTY, &frames, &pack);
+		data = pack_end(&pack, &bytes);
+		pack_open(&pack, data, bytes);
+		calls_pack(&packed, 9, &frames, &pack);
+		assert_int_equal(pack.error, 0);
+		calls_free(&apart);
+		free(data);
+	}
+	calls_sort(&here);
+	calls_sort(&packed);
+	assert_int_equal(here.count, packed.count);
+	assert_int_not_equal(here.failure_count, 0);
+	assert_int_equal(here.failure_count, packed.failure_count);
+	for (size_t r = 0; r < here.count; r++) {
+		assert_int_equal(here.rows[r].name, packed.rows[r].name);
+		assert_int_equal(here.rows[r].count, packed.rows[r].count);
+		assert_int_equal(here.rows[r].failed_count, packed.rows[r].failed_count);
+		assert_int_equal(here.rows[r].total_ns, packed.rows[r].total_ns);
+		assert_int_equal(calls_p99_ns(&here.rows[r]), calls_p99_ns(&packed.rows[r]));
+	}
+	for (uint32_t f = 0; f < here.failure_count; f++) {
+		assert_int_equal(here.failures[f].process, packed.failures[f].process);
+		assert_int_equal(here.failures[f].name, packed.failures[f].name);
+		assert_int_equal(here.failures[f].node, packed.failures[f].node);
+		assert_int_equal(here.failures[f].result, packed.failures[f].result);
+		assert_int_equal(here.failures[f].count, packed.failures[f].count);
+	}
+	calls_free(&here);
+	calls_free(&packed);
+	free(frames.api_shown);
+}
+
+static void refuses_to_pack_more_than_it_keeps(void **state)
+{
+	struct frames frames = make_frames();
+	struct calls calls = {0};
+	struct pack pack;
+	size_t bytes;
+
+	(void)state;
+	for (unsigned api = 0; api < NAMES; api++)
+		add(&calls, &frames, api, 5, 0);
+	pack_begin(&pack);
+	calls_pack(&calls, NAME_EMPTY, &frames, &pack);
+	assert_int_equal(pack.error, -E2BIG);
+	assert_null(pack_end(&pack, &bytes));
+	calls_free(&calls);
+	free(frames.api_shown);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(estimates_percentiles_within_1_percent),
 		cmocka_unit_test(sums_functions_beyond_the_limit),
 		cmocka_unit_test(counts_failures_by_error),
+		cmocka_unit_test(adds_packed_logs_as_if_read_here),
+		cmocka_unit_test(refuses_to_pack_more_than_it_keeps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "merge/base/pack.h"
 #include "merge/export/summary/summary_calls.h"
 #include "merge/export/summary/summary_collectives.h"
 #include "merge/export/summary/summary_cpu.h"
@@ -332,8 +333,17 @@ static int add_call(struct sink *sink, const struct process *process, const stru
 {
 	struct summary *summary = sink->state;
 
+	if (sink->is_apart)
+		return calls_add_apart(&summary->calls, process->frames, call, duration_ns, result);
 	return calls_add(&summary->calls, process_root(process, sink->settings), process->frames,
 			 call, duration_ns, result);
+}
+
+static void pack_log(struct sink *sink, const struct process *process, struct pack *pack)
+{
+	struct summary *summary = sink->state;
+
+	calls_pack(&summary->calls, process_root(process, sink->settings), process->frames, pack);
 }
 
 static int end(struct sink *sink, const struct run *run)
@@ -397,6 +407,7 @@ const struct exporter exporter_text = {
 	.uses = USES_PATHS | USES_TOP | USES_WEIGHT | USES_FINDINGS,
 	.begin = begin,
 	.call = add_call,
+	.pack = pack_log,
 	.end = end,
 	.free = free_state,
 };

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "log/base/grow.h"
+#include "merge/base/pack.h"
 #include "merge/export/summary/summary_cpu.h"
 #include "merge/export/summary/summary_findings.h"
 #include "merge/export/summary/summary_headline.h"
@@ -57,17 +58,17 @@ static int add_call(struct sink *sink, const struct process *process, const stru
 {
 	struct summary_json *s = sink->state;
 
+	if (sink->is_apart)
+		return calls_add_apart(&s->calls, process->frames, call, duration_ns, result);
 	return calls_add(&s->calls, process_root(process, sink->settings), process->frames, call,
 			 duration_ns, result);
 }
 
 /* Returns the sums of a device of the current process, or NULL if out of memory. */
-static struct device_sums *sums_of(struct summary_json *s, const struct model *model,
-				   uint32_t stream)
+static struct device_sums *sums_of_device(struct summary_json *s, const struct model *model,
+					  uint32_t device)
 {
 	struct process_sums *process = &s->processes[s->process_count - 1];
-	const struct stream *row = &model->streams.rows[stream < model->streams.count ? stream : 0];
-	uint32_t device = row->defined ? row->device : ROOT_UNKNOWN;
 	struct device_sums *sums;
 	char key[32];
 
@@ -85,6 +86,14 @@ static struct device_sums *sums_of(struct summary_json *s, const struct model *m
 	sums->uuid = strdup(model_meta(model, key));
 	process->device_count++;
 	return sums->name && sums->uuid ? sums : NULL;
+}
+
+static struct device_sums *sums_of(struct summary_json *s, const struct model *model,
+				   uint32_t stream)
+{
+	const struct stream *row = &model->streams.rows[stream < model->streams.count ? stream : 0];
+
+	return sums_of_device(s, model, row->defined ? row->device : ROOT_UNKNOWN);
 }
 
 static int add_work(struct sink *sink, const struct process *process, const struct work *work,
@@ -114,6 +123,39 @@ static int add_stretch(struct sink *sink, const struct process *process,
 		return -ENOMEM;
 	collectives_add(&sums->collectives, &sums->sweep, stretch);
 	return 0;
+}
+
+static void pack_device(struct pack *pack, struct device_sums *sums)
+{
+	PACK(pack, sums->counts);
+	PACK(pack, sums->gpu_ns);
+	PACK(pack, sums->collectives);
+	PACK(pack, sums->start_ns);
+	PACK(pack, sums->end_ns);
+}
+
+static void pack_log(struct sink *sink, const struct process *process, struct pack *pack)
+{
+	struct summary_json *s = sink->state;
+	const struct process_sums *sums = &s->processes[s->process_count - 1];
+	uint64_t count = sums->device_count;
+
+	calls_pack(&s->calls, process_root(process, sink->settings), process->frames, pack);
+	kernels_pack(&s->kernels, process, pack);
+	PACK(pack, count);
+	for (uint64_t d = 0; d < count && !pack->error; d++) {
+		uint32_t device = pack->is_reading ? 0 : sums->devices[d].device;
+		struct device_sums *row;
+
+		PACK(pack, device);
+		if (pack->error)
+			return;
+		row = sums_of_device(s, process->model, device);
+		if (row)
+			pack_device(pack, row);
+		else
+			pack->error = -ENOMEM;
+	}
 }
 
 static int add_total(struct sink *sink, const struct process *process, const struct total *total,
@@ -400,6 +442,7 @@ const struct exporter exporter_summary = {
 	.call = add_call,
 	.work = add_work,
 	.stretch = add_stretch,
+	.pack = pack_log,
 	.total = add_total,
 	.process_end = end_process,
 	.end = end,

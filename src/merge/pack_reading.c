@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One function for each structure. When it reads, it also checks the indices, which later steps
+ * trust.
+ */
+#include "merge/pack_reading.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "merge/sums/build_tree.h"
+#include "merge/sums/owner.h"
+#include "merge/sums/rank_collector.h"
+
+#define ENTRIES_MAX UINT32_MAX
+
+static bool is_range(const struct model *model, uint32_t range)
+{
+	return range == RANGE_NONE || range < model->ranges.node_count;
+}
+
+static void pack_size(struct pack *pack, uint64_t size)
+{
+	uint64_t given = size;
+
+	PACK(pack, given);
+	if (!pack->error && given != size)
+		pack->error = -ESTALE;
+}
+
+/* The CPU logs, which both processes have read. A log that only one can read is left out there. */
+static void pack_cpu_sizes(struct pack *pack, const struct run *run)
+{
+	const struct cpu_logs *logs = run->cpu_logs;
+
+	pack_size(pack, logs->count);
+	for (size_t l = 0; l < logs->count; l++) {
+		pack_size(pack, (uint64_t)(logs->list[l].input - run->inputs->logs));
+		pack_size(pack, logs->list[l].model->stacks.count);
+		pack_size(pack, logs->list[l].model->cpu_samples.count);
+		pack_size(pack, logs->list[l].model->last_clock_ns);
+	}
+}
+
+/* The sizes of the tables. They differ if the log has grown or was replaced. */
+static void pack_sizes(struct pack *pack, const struct model *model)
+{
+	const uint64_t sizes[] = {
+		model->pid,
+		model->start_ns,
+		model->from_ns,
+		model->last_clock_ns,
+		model->strings.count,
+		model->stacks.count,
+		model->python_frames.count,
+		model->threads.count,
+		model->streams.count,
+		model->shapes.count,
+		model->copy_shapes.count,
+		model->modules.count,
+		model->apis.count,
+		model->meta.count,
+		model->account.count,
+		model->frame_count,
+		model->python_count,
+		model->ranges.node_count,
+		model->nodes.count,
+		model->nodes.creation_count,
+		model->autograd.state_count,
+		model->autograd.first_joined,
+		model->collective_calls.count,
+		model->pauses.count,
+		model->stops.count,
+	};
+
+	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+		pack_size(pack, sizes[s]);
+}
+
+/* Stacks that a joined stack consists of are older than itself. */
+static bool is_older(const struct autograd *autograd, uint32_t stack, size_t joined)
+{
+	return stack < autograd->first_joined + joined;
+}
+
+static void check_joined(struct pack *pack, const struct autograd *autograd)
+{
+	for (size_t j = 0; j < autograd->joined_count; j++) {
+		const struct joined_stack *row = &autograd->joined[j];
+
+		pack_check_bool(pack, &row->is_certain);
+		pack_check(pack, row->own < autograd->first_joined &&
+					 is_older(autograd, row->at, j) &&
+					 is_older(autograd, row->before, j) &&
+					 is_older(autograd, row->after, j));
+	}
+}
+
+/* What the events changed in the model. */
+static void pack_model(struct pack *pack, struct model *model)
+{
+	struct autograd *autograd = &model->autograd;
+	struct nodes *nodes = &model->nodes;
+
+	PACK(pack, model->rows_read);
+	PACK(pack, nodes->cyclic_count);
+	pack_bytes(pack, nodes->creations, nodes->creation_count * sizeof(*nodes->creations));
+	for (size_t c = 0; c < nodes->creation_count; c++)
+		pack_check(pack, nodes->creations[c].api < model->apis.count &&
+					 is_range(model, nodes->creations[c].range));
+	if (pack->is_reading) {
+		free(autograd->joined);
+		autograd->joined = NULL;
+		autograd->joined_count = autograd->joined_capacity = 0;
+	}
+	PACK_ARRAY(pack, autograd->joined, autograd->joined_count, autograd->joined_capacity,
+		   JOINED_STACKS_MAX);
+	PACK(pack, autograd->left_count);
+	if (!pack->error)
+		check_joined(pack, autograd);
+}
+
+static bool is_root(const struct reading *reading, uint32_t root)
+{
+	const struct model *model = reading->model;
+
+	switch (reading->run->settings->by) {
+	case BY_STREAM:
+		return root == ROOT_HOST || root < model->streams.count;
+	case BY_THREAD:
+		return root < model->threads.count;
+	default:
+		return true;
+	}
+}
+
+static bool is_owner(const struct reading *reading, const struct owner *owner)
+{
+	const struct model *model = reading->model;
+
+	if (owner->leaf == LEAF_IDLE &&
+	    (IDLE_WHAT_CLASS(owner->what) >= IDLE_CLASSES ||
+	     IDLE_WHAT_PATH(owner->what) >= IDLE_PATH_FIRST + reading->idle_paths.count))
+		return false;
+	return owner->leaf <= LEAF_LEFT_OUT && owner->leaf != LEAF_CPU &&
+	       is_range(model, owner->range) && is_root(reading, owner->root) &&
+	       (!owner->creation || owner->creation < model->nodes.creation_count) &&
+	       owner->stream < model->streams.count && owner->thread < model->threads.count &&
+	       owner->api < model->apis.count;
+}
+
+/* Idle paths come first: owners refer to them. */
+static void pack_idle_paths(struct pack *pack, struct reading *reading)
+{
+	struct idle_paths *paths = &reading->idle_paths;
+	const struct cpu_logs *logs = reading->run->cpu_logs;
+
+	if (pack->is_reading)
+		idle_paths_begin(paths, logs, reading->process.log, reading->model,
+				 &reading->threads, &reading->aggregate);
+	PACK_ARRAY(pack, paths->list, paths->count, paths->capacity, ENTRIES_MAX);
+	PACK(pack, paths->long_ns);
+	PACK(pack, paths->long_covered_ns);
+	for (size_t p = 0; p < paths->count && !pack->error; p++) {
+		const struct idle_path_part *parts[] = {&paths->list[p].own, &paths->list[p].other};
+
+		for (size_t i = 0; i < 1 + (paths->list[p].has_other != 0); i++)
+			pack_check(pack, logs && parts[i]->log < logs->count &&
+						 parts[i]->state < XT_CPU_STATES);
+	}
+}
+
+static void pack_aggregate(struct pack *pack, struct reading *reading)
+{
+	struct aggregate *aggregate = &reading->aggregate;
+	size_t count = aggregate->count;
+
+	PACK_ARRAY(pack, aggregate->entries, count, aggregate->capacity, ENTRIES_MAX - 1);
+	if (!pack->is_reading || pack->error)
+		return;
+	aggregate->count = (uint32_t)count;
+	for (size_t e = 0; e < count; e++) {
+		pack_check(pack, is_owner(reading, &aggregate->entries[e].owner));
+		aggregate->entries[e].next = 0;
+	}
+	if (aggregate_index_all(aggregate) < 0)
+		pack->error = -ENOMEM;
+}
+
+static void pack_duty(struct pack *pack, struct reading *reading)
+{
+	struct duty_sums *duty = &reading->duty;
+	size_t count = duty->capacity;
+
+	if (!model_has_duty_cycle(reading->model))
+		return;
+	duty->pauses = &reading->model->pauses;
+	PACK(pack, duty->last_ns);
+	PACK_ARRAY(pack, duty->rows, count, duty->capacity, ENTRIES_MAX);
+	if (pack->is_reading)
+		duty->capacity = count;
+}
+
+static void pack_sums(struct pack *pack, struct reading *reading)
+{
+	size_t copy_shapes = reading->model->copy_shapes.count;
+
+	PACK(pack, reading->kernel_missing_count);
+	PACK(pack, reading->kernel_invalid_count);
+	PACK(pack, reading->memory.pools);
+	PACK(pack, reading->memory.counts);
+	PACK(pack, reading->memory.error);
+	PACK(pack, reading->memsets);
+	PACK(pack, reading->damage);
+	pack_check_bool(pack, &reading->damage.truncated);
+	pack_check_bool(pack, &reading->damage.closed);
+	PACK(pack, reading->collectives);
+	pack_bool(pack, &reading->is_blind);
+	if (pack->is_reading)
+		reading->copies = calloc(copy_shapes, sizeof(*reading->copies));
+	if (pack->is_reading && !pack->error &&
+	    (!reading->copies || reading_find_stacks(reading) < 0))
+		pack->error = -ENOMEM;
+	pack_bytes(pack, reading->copies, copy_shapes * sizeof(*reading->copies));
+}
+
+static bool is_callsite(const struct callsites *callsites, uint32_t callsite)
+{
+	return callsite < callsites->count;
+}
+
+static void check_callsites(struct pack *pack, const struct callsites *callsites)
+{
+	const struct model *model = callsites->model;
+
+	for (size_t s = 0; s < callsites->count; s++) {
+		const struct callsite *row = &callsites->list[s];
+
+		pack_check_bool(pack, &row->waits);
+		pack_check_bool(pack, &row->is_async);
+		pack_check_bool(pack, &row->is_explained);
+		pack_check_bool(pack, &row->has_streams);
+		/* Each links to an older one, so a search ends. */
+		pack_check(pack, row->next <= (s ? s - 1 : 0) && row->api < model->apis.count &&
+					 row->stack < callsites->stack_count &&
+					 is_range(model, row->range) &&
+					 row->thread < callsites->thread_count &&
+					 row->stream < model->streams.count);
+	}
+	for (size_t s = 0; s < callsites->stack_count; s++)
+		pack_check(pack, is_callsite(callsites, callsites->by_stack[s]));
+	for (size_t s = 0; s <= callsites->stream_count; s++)
+		pack_check(pack, is_callsite(callsites, callsites->streams[s].top_callsite));
+	for (size_t d = 0; d < callsites->device_count; d++)
+		pack_check(pack, is_callsite(callsites, callsites->devices[d].first_callsite) &&
+					 is_callsite(callsites,
+						     callsites->devices[d].longest_gap.callsite) &&
+					 callsites->devices[d].longest_gap.class < IDLE_CLASSES);
+}
+
+static void pack_callsites(struct pack *pack, struct reading *reading)
+{
+	struct callsites *callsites = &reading->callsites;
+
+	if (!reading->run->wants_findings)
+		return;
+	if (pack->is_reading) {
+		if (callsites_init(callsites, reading->model, &reading->threads) < 0) {
+			pack->error = -ENOMEM;
+			return;
+		}
+		free(callsites->list);
+		callsites->list = NULL;
+		callsites->count = callsites->capacity = 0;
+	}
+	PACK_ARRAY(pack, callsites->list, callsites->count, callsites->capacity, CALLSITES_MAX);
+	pack_bytes(pack, callsites->by_stack,
+		   callsites->stack_count * sizeof(*callsites->by_stack));
+	pack_bytes(pack, callsites->streams,
+		   (callsites->stream_count + 1) * sizeof(*callsites->streams));
+	PACK(pack, callsites->device_count);
+	pack_check(pack, callsites->device_count <= CALLSITES_DEVICES_MAX && callsites->count);
+	if (!pack->error)
+		pack_bytes(pack, callsites->devices,
+			   callsites->device_count * sizeof(*callsites->devices));
+	PACK(pack, callsites->first_ns);
+	PACK(pack, callsites->last_ns);
+	PACK(pack, callsites->error);
+	if (!pack->error)
+		check_callsites(pack, callsites);
+}
+
+/* What rank_log_finish() needs of the collector. */
+static void pack_collector(struct pack *pack, struct rank_log *log)
+{
+	struct rank_collector *collector = log->collector;
+	size_t count = log->count;
+
+	PACK_ARRAY(pack, collector->taken, collector->taken_count, collector->taken_capacity,
+		   ENTRIES_MAX);
+	PACK_ARRAY(pack, collector->places, count, collector->place_capacity, ENTRIES_MAX);
+	pack_check(pack, count == log->count);
+	PACK(pack, collector->last_place);
+}
+
+static void check_rank_log(struct pack *pack, const struct reading *reading)
+{
+	const struct rank_log *log = &reading->rank_log;
+	const struct rank_collector *collector = log->collector;
+	uint32_t from = 0, places = reading->aggregate.count;
+
+	for (size_t m = 0; m < log->member_count; m++) {
+		pack_check_bool(pack, &log->members[m].is_by_order);
+		pack_check_bool(pack, &log->members[m].is_rest);
+		pack_check_bool(pack, &log->members[m].saw_join);
+	}
+	for (size_t c = 0; c < log->count; c++) {
+		const struct rank_collective *row = &log->list[c];
+
+		pack_check_bool(pack, &row->is_overlapped);
+		pack_check(pack, collector && row->member < log->member_count &&
+					 row->operation < COLLECTIVE_OPERATIONS);
+		if (pack->error)
+			return;
+		pack_check(pack, collector->places[c] < places);
+		if (log->lacks_times)
+			continue;
+		pack_check(pack,
+			   row->times_end >= from && row->times_end <= collector->taken_count);
+		from = row->times_end;
+	}
+	for (size_t t = 0; collector && t < collector->taken_count; t++)
+		pack_check(pack, collector->taken[t].place < places);
+	if (collector && collector->last_place != UINT32_MAX)
+		pack_check(pack, collector->last_place < places);
+}
+
+static void pack_rank_log(struct pack *pack, struct reading *reading)
+{
+	struct rank_log *log = &reading->rank_log;
+	bool has_collector = log->collector;
+
+	if (!reading->run->compares_ranks)
+		return;
+	if (!pack->is_reading && rank_log_settle(log) < 0)
+		pack->error = -ENOMEM;
+	PACK_ARRAY(pack, log->members, log->member_count, log->member_capacity, RANK_MEMBERS_MAX);
+	PACK_ARRAY(pack, log->list, log->count, log->capacity, ENTRIES_MAX);
+	pack_bool(pack, &log->lacks_times);
+	pack_bool(pack, &log->has_joined_call);
+	PACK(pack, log->until_ns);
+	PACK(pack, log->idle_ns);
+	PACK(pack, log->busy_ns);
+	pack_bool(pack, &has_collector);
+	if (pack->is_reading && has_collector && !pack->error) {
+		log->collector = rank_collector_new();
+		if (!log->collector)
+			pack->error = -ENOMEM;
+		else
+			log->collector->is_settled = true;
+	}
+	if (has_collector && !pack->error)
+		pack_collector(pack, log);
+	if (!pack->error)
+		check_rank_log(pack, reading);
+}
+
+void pack_reading(struct pack *pack, struct log_job *job)
+{
+	struct reading *reading = &job->reading;
+
+	pack_sizes(pack, reading->model);
+	pack_cpu_sizes(pack, reading->run);
+	if (pack->error)
+		return;
+	PACK(pack, job->run.counted);
+	pack_model(pack, reading->model);
+	pack_sums(pack, reading);
+	pack_idle_paths(pack, reading);
+	pack_aggregate(pack, reading);
+	pack_duty(pack, reading);
+	pack_callsites(pack, reading);
+	pack_rank_log(pack, reading);
+}

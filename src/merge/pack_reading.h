@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a worker read of a log, as a message.
+ *
+ * It has the sums of the events, but not the tables of the log: the coordinator loads those from
+ * the log itself, so the message is small, and every index in it can be checked.
+ */
+#ifndef XT_MERGE_PACK_READING_H
+#define XT_MERGE_PACK_READING_H
+
+#include "merge/base/pack.h"
+#include "merge/log_job.h"
+
+/*
+ * When writing: the job has been read. When reading: the job was only initialised, but has the
+ * model of its log. Afterwards it is as if it had been read here. The pack's error is -ESTALE if
+ * the log has changed meanwhile. Call log_job_free() in any case.
+ */
+void pack_reading(struct pack *pack, struct log_job *job);
+
+#endif
