@@ -9,6 +9,7 @@
 #ifndef XT_INJECT_MACHINE_AARCH64_H
 #define XT_INJECT_MACHINE_AARCH64_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 /*
@@ -97,8 +98,18 @@ struct caller_regs {
 #define MACHINE_RELOCATION_ADDRESS R_AARCH64_ABS64
 
 /*
+ * The thread pointer is the end of the thread's descriptor, whose size depends on the C library.
+ * The call computes one difference: no lock, no system call.
+ */
+static inline uintptr_t machine_pthread_self(void)
+{
+	return (uintptr_t)pthread_self();
+}
+
+/*
  * Removes the signature of a return address (pointer authentication). `hint #7` is xpaclri, which
- * works on x30 and does nothing on processors without signatures.
+ * works on x30 and does nothing on processors without signatures. Other addresses stay as they are,
+ * also with a tag: Linux lets the processor ignore bits 56 to 63, so they have no signature.
  */
 static inline uint64_t machine_strip_signature(uint64_t address)
 {

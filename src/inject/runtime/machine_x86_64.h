@@ -77,6 +77,12 @@ struct caller_regs {
 #define MACHINE_RELOCATION_GOT	   R_X86_64_GLOB_DAT
 #define MACHINE_RELOCATION_ADDRESS R_X86_64_64
 
+/* glibc's and musl's thread pointer is the address of the thread's descriptor. */
+static inline uintptr_t machine_pthread_self(void)
+{
+	return (uintptr_t)__builtin_thread_pointer();
+}
+
 /* Return addresses have no signature. */
 static inline uint64_t machine_strip_signature(uint64_t address)
 {
