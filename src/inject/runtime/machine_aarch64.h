@@ -53,6 +53,16 @@ struct caller_regs {
 		"	ldp x29, x30, [sp, #80]\n"                                                       \
 		"	.cfi_restore x29\n"                                                              \
 		"	.cfi_restore x30\n"                                                              \
+		"	.cfi_restore x19\n"                                                              \
+		"	.cfi_restore x20\n"                                                              \
+		"	.cfi_restore x21\n"                                                              \
+		"	.cfi_restore x22\n"                                                              \
+		"	.cfi_restore x23\n"                                                              \
+		"	.cfi_restore x24\n"                                                              \
+		"	.cfi_restore x25\n"                                                              \
+		"	.cfi_restore x26\n"                                                              \
+		"	.cfi_restore x27\n"                                                              \
+		"	.cfi_restore x28\n"                                                              \
 		"	add sp, sp, #96\n"                                                               \
 		"	.cfi_adjust_cfa_offset -96\n"                                                    \
 		"	ret\n"                                                                           \

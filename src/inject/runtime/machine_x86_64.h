@@ -39,6 +39,7 @@ struct caller_regs {
 		"	call " #body "\n"                                                          \
 		"	add $56, %rsp\n"                                                                 \
 		"	.cfi_adjust_cfa_offset -56\n"                                                    \
+		"	.cfi_restore %rbp\n"                                                             \
 		"	ret\n"                                                                           \
 		"	.cfi_endproc\n"                                                                  \
 		".size " #name ", .-" #name "\n"                                                   \
