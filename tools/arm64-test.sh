@@ -35,8 +35,6 @@ exchange() {
 	grep -q '^main;run;.*forward;.*cuLaunchKernel' "$work/$1.build.folded"
 	echo "arm64-test: same output of both architectures for a log of $1"
 }
-exchange build
-exchange build-arm64
 
 # Records a Python program of Debian: its frames must be in the stack.
 python_frames() {
@@ -61,6 +59,8 @@ python_frames() {
 	echo "arm64-test: Python frames of $("$emulate" "$XTRACE_ARM64_ROOT/usr/bin/python3" --version)"
 }
 python_frames
+exchange build
+exchange build-arm64
 
 excluded=$(sed -n 's/^\([a-z][^ ]*\) .*/\1/p' tests/emulation.txt | paste -sd '|' | sed 's/\./\\./g')
 "$emulate" ctest --test-dir build-arm64 -L quick -j "$(nproc)" --timeout 120 --output-on-failure \
