@@ -44,6 +44,8 @@ static void read_buffers(void)
 		sum_counter(thread_buffer_at(i));
 		read_buffer(thread_buffer_at(i));
 	}
+	if (thread_buffers_have_open_work())
+		explorer_fail("a new buffer has open calls");
 }
 
 static void set_up_spare(void)
