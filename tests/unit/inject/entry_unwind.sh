@@ -33,6 +33,7 @@ functions=$("$1" "$3" | awk '
 			if ($i ~ /^c-/ && substr($i, 3) + 0 > cfa + 0) {
 				print "a rule refers to memory below the stack pointer: " $0
 				is_bad = 1
+				next
 			}
 	}
 	END {
