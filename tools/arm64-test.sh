@@ -35,6 +35,30 @@ exchange() {
 	grep -q '^main;run;.*forward;.*cuLaunchKernel' "$work/$1.build.folded"
 	echo "arm64-test: same output of both architectures for a log of $1"
 }
+
+# Records a Python program of Debian: its frames must be in the stack.
+python_frames() {
+	cat >"$work/launches.py" <<-'end'
+		import gpu
+
+
+		def inner():
+		    gpu.launch()
+
+
+		def outer():
+		    inner()
+
+
+		outer()
+	end
+	PYTHONPATH=tests/integration/python "$emulate" build-arm64/bin/xtrace record --simulate \
+		-o "$work/python" "$XTRACE_ARM64_ROOT/usr/bin/python3" "$work/launches.py" >/dev/null
+	build/bin/xtrace merge "$work/python" --folded "$work/python.folded"
+	grep -q '^<module> .*;outer .*;inner .*;launch .*;cuLaunchKernel;' "$work/python.folded"
+	echo "arm64-test: Python frames of $("$emulate" "$XTRACE_ARM64_ROOT/usr/bin/python3" --version)"
+}
+python_frames
 exchange build
 exchange build-arm64
 

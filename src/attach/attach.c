@@ -268,7 +268,7 @@ static uint32_t read_state(const struct attempt *attempt)
 
 	if (!process_memory_read_parts(attempt->target->pid, parts, 2) || token != attempt->token)
 		return 0;
-	/* What the stub stored before the state can be read now. */
+	/* The stub stored its other words before the state; they can be read now. */
 	atomic_thread_fence(memory_order_acquire);
 	return state;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the file of a module is. Single thread.
+ * Identifies the file of a module. Single thread.
  */
 #ifndef XT_ATTACH_MODULE_NAME_H
 #define XT_ATTACH_MODULE_NAME_H

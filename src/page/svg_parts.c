@@ -11,7 +11,10 @@
 PART("xtrace_svg_style", "flame.css");
 PART("xtrace_svg_script", "flame.js");
 
-/* Not reached through the global offset table, where the linker of aarch64 mixes them up. */
+/*
+ * Not reached through the global offset table. There the assembler of aarch64 names a local label
+ * as an offset in its section, and the linker has one entry for the whole section.
+ */
 #define HIDDEN __attribute__((visibility("hidden")))
 extern const char xtrace_svg_style[] HIDDEN, xtrace_svg_style_end[] HIDDEN;
 extern const char xtrace_svg_script[] HIDDEN, xtrace_svg_script_end[] HIDDEN;

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "sampler/process_memory.h"
+#include "sampler/thread_descriptor.h"
 
 #define STATE_BYTES_MAX	  512
 #define CFRAME_BYTES	  24
@@ -77,7 +78,7 @@ static size_t start_parts(struct start_copy *copy, const struct python_place *pl
 		&copy->finalizing, place->runtime + place->layout.runtime_finalizing, 8};
 	if (state->has_tid_word)
 		parts[count++] = (struct process_memory_part){
-			&copy->tid, state->pthread + PYTHON_PTHREAD_TID_OFFSET, 4};
+			&copy->tid, state->pthread + THREAD_DESCRIPTOR_TID, 4};
 	return count;
 }
 

@@ -11,10 +11,10 @@
 
 #include "log/base/grow.h"
 #include "sampler/process_memory.h"
+#include "sampler/thread_descriptor.h"
 
 #define STATE_BYTES_MAX 256
 #define STATES_MAX	65536 /* a list that changes may look endless */
-#define PTHREAD_BYTES	(PYTHON_PTHREAD_TID_OFFSET + 4)
 #define BATCH		(PROCESS_MEMORY_PARTS_MAX / 2)
 
 static uint64_t word(const uint8_t *bytes, size_t offset)
@@ -45,16 +45,12 @@ static void fill_state(struct python_state *out, uint64_t address,
 		out->tid = (pid_t)word(bytes, layout->state_native_id);
 }
 
-/* glibc's descriptor of a thread has its own address twice, and the tid that fork() keeps right. */
 static void fill_tid(struct python_state *state, const uint8_t *pthread)
 {
-	int32_t tid;
-
-	if (word(pthread, 0) != state->pthread || word(pthread, 16) != state->pthread)
+	if (!thread_descriptor_is_valid(pthread, state->pthread))
 		return;
-	memcpy(&tid, pthread + PYTHON_PTHREAD_TID_OFFSET, sizeof(tid));
 	state->has_tid_word = true;
-	state->tid = tid > 0 ? tid : 0;
+	state->tid = thread_descriptor_tid(pthread);
 }
 
 static bool is_same(const struct python_state *a, const struct python_state *b)
@@ -68,7 +64,8 @@ static bool is_same(const struct python_state *a, const struct python_state *b)
 static bool batch_is_current(const struct python_state *states, size_t count,
 			     const struct python_place *place)
 {
-	uint8_t state_copies[BATCH][STATE_BYTES_MAX], pthread_copies[BATCH][PTHREAD_BYTES];
+	uint8_t state_copies[BATCH][STATE_BYTES_MAX],
+		pthread_copies[BATCH][THREAD_DESCRIPTOR_BYTES];
 	struct process_memory_part parts[PROCESS_MEMORY_PARTS_MAX];
 	size_t part_count = 0;
 
@@ -77,7 +74,7 @@ static bool batch_is_current(const struct python_state *states, size_t count,
 			state_copies[i], states[i].address, state_bytes(&place->layout)};
 		if (states[i].has_tid_word)
 			parts[part_count++] = (struct process_memory_part){
-				pthread_copies[i], states[i].pthread, PTHREAD_BYTES};
+				pthread_copies[i], states[i].pthread, THREAD_DESCRIPTOR_BYTES};
 	}
 	if (!process_memory_read_parts(place->pid, parts, part_count))
 		return false;
@@ -136,7 +133,7 @@ static int list_threads(struct python_states *out, const struct python_place *pl
 			const struct python_interpreter *interpreter)
 {
 	uint64_t previous = 0, at = interpreter->threads;
-	uint8_t bytes[STATE_BYTES_MAX], pthread[PTHREAD_BYTES];
+	uint8_t bytes[STATE_BYTES_MAX], pthread[THREAD_DESCRIPTOR_BYTES];
 	struct python_state state;
 	int rc = 0;
 

@@ -13,15 +13,14 @@
 
 #include "sampler/python_find.h"
 
-#define PYTHON_INTERPRETERS_MAX	  64
-#define PYTHON_PTHREAD_TID_OFFSET 720 /* struct pthread.tid, in glibc 2.28 to 2.42 */
+#define PYTHON_INTERPRETERS_MAX 64
 
 struct python_state {
 	uint64_t address;
 	uint64_t previous, next, interpreter;
 	uint64_t pthread;  /* pthread_self() of its thread; 0: it has not started */
 	pid_t tid;	   /* as the process itself sees it; 0: unknown */
-	bool has_tid_word; /* the thread's tid is at pthread + PYTHON_PTHREAD_TID_OFFSET */
+	bool has_tid_word; /* tid is that of a thread descriptor at `pthread` */
 };
 
 struct python_interpreter {

@@ -145,6 +145,46 @@ static bool is_file(const char *program)
 	return !stat(program, &status) && S_ISREG(status.st_mode);
 }
 
+/* Names an ELF machine as in messages. `text` is for those without a name. */
+static const char *machine_name(unsigned machine, char *text, size_t text_bytes)
+{
+	static const struct {
+		unsigned machine;
+		const char *name;
+	} names[] = {{EM_X86_64, "x86-64"},
+		     {EM_AARCH64, "aarch64"},
+		     {EM_PPC64, "ppc64"},
+		     {EM_RISCV, "riscv"},
+		     {EM_S390, "s390"}};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].machine == machine)
+			return names[i].name;
+	snprintf(text, text_bytes, "ELF machine %u", machine);
+	return text;
+}
+
+/* Says which processor a program needs, which child_find() found to be foreign. */
+static const char *why_foreign(const char *program)
+{
+	static char why[128];
+	char *path, own[32], needed[32];
+	int fd = find_path(program, &path) ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	Elf64_Ehdr elf = {0};
+
+	if (fd >= 0) {
+		if (pread(fd, &elf, sizeof(elf), 0) != sizeof(elf))
+			elf.e_machine = EM_NONE;
+		close(fd);
+	}
+	free(path);
+	snprintf(why, sizeof(why),
+		 "it is built for another processor: for %s, not %s; use the xtrace for that one",
+		 machine_name(elf.e_machine, needed, sizeof(needed)),
+		 machine_name(OWN_MACHINE, own, sizeof(own)));
+	return why;
+}
+
 int child_cannot_run(const char *program, int error)
 {
 	const char *why = strerror(-error);
@@ -155,7 +195,7 @@ int child_cannot_run(const char *program, int error)
 		why = is_file(program) ? "for a file in this directory, put ./ before its name"
 				       : "command not found";
 	else if (error == -ENOEXEC && child_find(program) == -ENOEXEC)
-		why = "it is built for another processor; use the xtrace for that one";
+		why = why_foreign(program);
 	else if (error == -EACCES && is_file(program))
 		why = "the file is not executable";
 	print_error("cannot run '%s': %s", program, why);

@@ -147,7 +147,7 @@ static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
 		*data->correlation_data = 0; /* clear an old mark */
 	/* CUDA calls are not nested so deep: longjmp() left these. */
 	if (ring->open_count == XT_RING_OPEN_CALLS_MAX)
-		ring->open_count = 0;
+		__atomic_store_n(&ring->open_count, 0, __ATOMIC_RELAXED);
 	call = &ring->open_calls[ring->open_count];
 	call->api = api;
 	call->correlation_id = data->correlation_id;

@@ -332,7 +332,7 @@ struct thread_buffer *thread_buffer_claim(void)
 		torch_thread_begin(&tb->torch);
 		__atomic_store_n(&ring->tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
 		ring->start_ns = monotonic_ns();
-		ring->open_count = 0;
+		__atomic_store_n(&ring->open_count, 0, __ATOMIC_RELAXED);
 		tb->rng_state = (uint32_t)(ring->start_ns * 0x9e3779b1u) | 1;
 		prctl(PR_GET_NAME, tb->first_name);
 		/* The writer reads the ring once it has a thread id. */

@@ -30,7 +30,7 @@ struct activity_buffer {
 	struct xt_activity_header *header;
 	uint8_t *data;
 	atomic_bool is_empty;  /* its pages are released */
-	bool is_budgeted;      /* charged to the budget */
+	bool is_budgeted;      /* its pages, less released ones, are charged to the budget */
 	bool is_unbacked;      /* plain memory, not in the crash buffer */
 	bool held;	       /* writer only: its rows wait for a flush */
 	uint32_t peeked_bytes; /* writer only: bytes whose names were read while CUPTI had it */

@@ -36,8 +36,9 @@ static atomic_bool is_stalled; /* no buffer is released while true */
 
 static atomic_uint reserved_count; /* entries of pool.buffers[] in use or being created */
 static atomic_uint
-	without_pages_count;	  /* entries without pages; their state is XT_ACTIVITY_IN_LOG */
-static atomic_uint release_count; /* counts releases; waiting threads sleep on it */
+	without_pages_count;	     /* entries without pages; their state is XT_ACTIVITY_IN_LOG */
+static atomic_size_t released_bytes; /* of each of these; equal, as areas start at a page */
+static atomic_uint release_count;    /* counts releases; waiting threads sleep on it */
 static atomic_uint waiting_count;
 static atomic_uint highest_taken; /* index used since activity_shrink() */
 static atomic_uint backoff_pos;	  /* release_count + 1 at the last timeout; 0: none */
@@ -56,7 +57,7 @@ uint32_t activity_buffer_count(void)
 
 static struct xt_activity_header *header_of(uint32_t index)
 {
-	/* Pairs with the release in make_buffer(). */
+	/* Pairs with the release in make_new(). */
 	return __atomic_load_n(&pool.buffers[index].header, __ATOMIC_ACQUIRE);
 }
 
@@ -141,14 +142,17 @@ static struct activity_buffer *refill(void)
 static struct activity_buffer *add_buffer(enum xt_activity_state state, bool in_any_case)
 {
 	bool is_own = activity_buffer_count() < ACTIVITY_OWN;
-	bool is_budgeted = !is_own && budget_take(AREA_BYTES);
+	bool refills = atomic_load(&without_pages_count);
+	size_t bytes =
+		refills ? atomic_load(&released_bytes) : crash_buffer_occupied_bytes(AREA_BYTES);
+	bool is_budgeted = !is_own && budget_take(bytes);
 	struct activity_buffer *buffer = NULL;
 
 	if (is_own || is_budgeted || in_any_case)
-		buffer = atomic_load(&without_pages_count) ? refill() : make_new();
+		buffer = refills ? refill() : make_new();
 	if (!buffer) {
 		if (is_budgeted)
-			budget_give_back(AREA_BYTES);
+			budget_give_back(bytes);
 		return NULL;
 	}
 	buffer->is_budgeted = is_budgeted;
@@ -270,14 +274,19 @@ void activity_refill(uint32_t count)
 
 static bool empty(struct activity_buffer *buffer)
 {
+	size_t bytes;
+
 	if (!change_state(buffer->header, XT_ACTIVITY_FREE, XT_ACTIVITY_IN_LOG))
 		return true;
-	if (!crash_buffer_release_pages(buffer->data, ACTIVITY_DATA_BYTES)) {
+	bytes = crash_buffer_release_pages(buffer->data, ACTIVITY_DATA_BYTES);
+	if (!bytes) {
 		__atomic_store_n(&buffer->header->state, XT_ACTIVITY_FREE, __ATOMIC_RELEASE);
 		return false;
 	}
+	/* The rest of the area keeps its pages, and stays charged. */
 	if (buffer->is_budgeted)
-		budget_give_back(AREA_BYTES);
+		budget_give_back(bytes);
+	atomic_store(&released_bytes, bytes);
 	atomic_fetch_add(&without_pages_count, 1);
 	atomic_store(&buffer->is_empty, true);
 	return true;

@@ -131,7 +131,7 @@ int crash_buffer_create(const char *path, uint64_t log_id, uint32_t cupti_versio
 	header->pid = (uint32_t)getpid();
 	header->cupti_version = cupti_version;
 	atomic_store(&crash_buffer.end_offset, bytes);
-	/* Pairs with header_now(): whoever sees the header sees the rest of crash_buffer. */
+	/* Pairs with header_now(): a thread that sees the header sees the rest of crash_buffer. */
 	atomic_store_explicit(&crash_buffer.header, header, memory_order_release);
 	return 0;
 }
@@ -218,14 +218,21 @@ static const struct xt_crash_buffer_area *area_of(const void *pages, uint64_t *o
 	return NULL;
 }
 
-bool crash_buffer_release_pages(void *pages, size_t bytes)
+size_t crash_buffer_occupied_bytes(size_t area_bytes)
+{
+	return round_to_pages(area_bytes);
+}
+
+size_t crash_buffer_release_pages(void *pages, size_t bytes)
 {
 	uint64_t offset;
 	size_t whole_bytes;
 	uint8_t *whole = whole_pages(pages, bytes, &whole_bytes);
 
-	return whole_bytes &&
-	       !madvise(whole, whole_bytes, area_of(pages, &offset) ? MADV_REMOVE : MADV_DONTNEED);
+	if (!whole_bytes ||
+	    madvise(whole, whole_bytes, area_of(pages, &offset) ? MADV_REMOVE : MADV_DONTNEED))
+		return 0;
+	return whole_bytes;
 }
 
 bool crash_buffer_restore_pages(void *pages, size_t bytes)
@@ -236,6 +243,10 @@ bool crash_buffer_restore_pages(void *pages, size_t bytes)
 	uint8_t *whole = whole_pages(pages, bytes, &whole_bytes);
 	uint8_t *from = pages, *end = from + bytes;
 
+	if (!whole_bytes) {
+		memset(from, 0, bytes);
+		return true;
+	}
 	if (area_of(whole, &offset) &&
 	    !(xt_guarded_fd_is_ours(&file) && reserve(file.fd, offset, whole_bytes)))
 		return false;

@@ -22,6 +22,9 @@
  */
 int crash_buffer_create(const char *path, uint64_t log_id, uint32_t cupti_version);
 
+/* The memory of an area, in whole pages of the processor. */
+size_t crash_buffer_occupied_bytes(size_t area_bytes);
+
 /*
  * Adds an area of area_bytes, zeroed, and lists it under `kind`, rounded up to 4 KiB. It lives as
  * long as the process; untouched pages use no memory. NULL if out of memory. Any thread; no lock,
@@ -36,10 +39,13 @@ extern uint32_t crash_buffer_page_bytes;
 void crash_buffer_touch(void *pages, size_t bytes);
 
 /*
- * Frees the memory and disk space of pages. They must not be touched until
- * crash_buffer_restore_pages() zeroes them. False, without any change, if not possible.
+ * Frees the memory and disk space of the processor's whole pages in a range. The range must not be
+ * touched until crash_buffer_restore_pages() zeroes it. Returns the bytes freed. 0, without any
+ * change, if there is no whole page or the system refuses.
  */
-bool crash_buffer_release_pages(void *pages, size_t bytes);
+size_t crash_buffer_release_pages(void *pages, size_t bytes);
+
+/* False, without any change, if the disk is full. */
 bool crash_buffer_restore_pages(void *pages, size_t bytes);
 
 /* Stores the size of CUPTI's records of a kind, for recovery. Writer thread. */

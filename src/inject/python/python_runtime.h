@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "inject/runtime/machine.h"
 #include "python/python_layout.h"
 
 /* Each launch reads only the first cache line, which ends in the first half of the layout. */
@@ -174,8 +175,8 @@ static inline bool python_enter(const struct python_runtime *python, const void 
 	uint64_t status = 0;
 	uintptr_t interpreter;
 
-	if (layout->state_thread_id && python_load(state + layout->state_thread_id, 8) !=
-					       (uintptr_t)__builtin_thread_pointer())
+	if (layout->state_thread_id &&
+	    python_load(state + layout->state_thread_id, 8) != machine_pthread_self())
 		return false;
 	if (layout->state_status) {
 		status = python_load(state + layout->state_status, 4);

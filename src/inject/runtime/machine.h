@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What depends on the processor in the traced program's threads. Each machine_ARCHITECTURE.h
- * defines the same names.
+ * The parts of the code in the traced program's threads that depend on the processor. Each
+ * machine_ARCHITECTURE.h defines the same names.
  *
  * struct caller_regs: the callee-saved registers at a call, then return_address.
  *
@@ -14,6 +14,8 @@
  *
  * SWITCH_STACK(name) defines void name(void *top, void (*work)(void *), void *argument), which
  * calls work(argument) on the stack that ends at `top`.
+ *
+ * machine_pthread_self() is pthread_self(), on the hot path.
  */
 #ifndef XT_INJECT_MACHINE_H
 #define XT_INJECT_MACHINE_H

@@ -9,6 +9,7 @@
 #ifndef XT_INJECT_MACHINE_AARCH64_H
 #define XT_INJECT_MACHINE_AARCH64_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 /*
@@ -52,6 +53,16 @@ struct caller_regs {
 		"	ldp x29, x30, [sp, #80]\n"                                                       \
 		"	.cfi_restore x29\n"                                                              \
 		"	.cfi_restore x30\n"                                                              \
+		"	.cfi_restore x19\n"                                                              \
+		"	.cfi_restore x20\n"                                                              \
+		"	.cfi_restore x21\n"                                                              \
+		"	.cfi_restore x22\n"                                                              \
+		"	.cfi_restore x23\n"                                                              \
+		"	.cfi_restore x24\n"                                                              \
+		"	.cfi_restore x25\n"                                                              \
+		"	.cfi_restore x26\n"                                                              \
+		"	.cfi_restore x27\n"                                                              \
+		"	.cfi_restore x28\n"                                                              \
 		"	add sp, sp, #96\n"                                                               \
 		"	.cfi_adjust_cfa_offset -96\n"                                                    \
 		"	ret\n"                                                                           \
@@ -97,8 +108,18 @@ struct caller_regs {
 #define MACHINE_RELOCATION_ADDRESS R_AARCH64_ABS64
 
 /*
+ * The thread pointer is the end of the thread's descriptor, whose size depends on the C library.
+ * The call computes one difference: no lock, no system call.
+ */
+static inline uintptr_t machine_pthread_self(void)
+{
+	return (uintptr_t)pthread_self();
+}
+
+/*
  * Removes the signature of a return address (pointer authentication). `hint #7` is xpaclri, which
- * works on x30 and does nothing on processors without signatures.
+ * works on x30 and does nothing on processors without signatures. Other addresses stay as they are,
+ * also with a tag: Linux lets the processor ignore bits 56 to 63, so they have no signature.
  */
 static inline uint64_t machine_strip_signature(uint64_t address)
 {

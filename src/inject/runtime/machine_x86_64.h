@@ -39,6 +39,7 @@ struct caller_regs {
 		"	call " #body "\n"                                                          \
 		"	add $56, %rsp\n"                                                                 \
 		"	.cfi_adjust_cfa_offset -56\n"                                                    \
+		"	.cfi_restore %rbp\n"                                                             \
 		"	ret\n"                                                                           \
 		"	.cfi_endproc\n"                                                                  \
 		".size " #name ", .-" #name "\n"                                                   \
@@ -76,6 +77,12 @@ struct caller_regs {
 #define MACHINE_RELOCATION_CALL	   R_X86_64_JUMP_SLOT
 #define MACHINE_RELOCATION_GOT	   R_X86_64_GLOB_DAT
 #define MACHINE_RELOCATION_ADDRESS R_X86_64_64
+
+/* glibc's and musl's thread pointer is the address of the thread's descriptor. */
+static inline uintptr_t machine_pthread_self(void)
+{
+	return (uintptr_t)__builtin_thread_pointer();
+}
 
 /* Return addresses have no signature. */
 static inline uint64_t machine_strip_signature(uint64_t address)

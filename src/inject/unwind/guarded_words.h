@@ -40,7 +40,7 @@ static inline bool guarded_words_write(atomic_uint_fast64_t *sequence, atomic_ui
 	    !atomic_compare_exchange_strong_explicit(sequence, &before, before + 1,
 						     memory_order_acquire, memory_order_relaxed))
 		return false;
-	/* Whoever reads one of these words sees the odd number. */
+	/* A thread that reads one of these words sees the odd number. */
 	atomic_thread_fence(memory_order_release);
 	for (size_t i = 0; i < count; i++)
 		atomic_store_explicit(&words[i], in[i], memory_order_relaxed);

@@ -4,10 +4,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define NEGATE_RA_STATE 0x2d
-#define OFFSET		0x80 /* in the upper two bits; the others of these have no operand */
-#define UPPER_BITS	0xc0
-#define UPPER_BITS_BYTE 0x3f
+#define NEGATE_RA_STATE_WITH_PC 0x2c /* the signature also depends on the code's address */
+#define NEGATE_RA_STATE		0x2d
+#define OFFSET			0x80 /* in the upper two bits; the others of these have no operand */
+#define UPPER_BITS		0xc0
+#define UPPER_BITS_BYTE		0x3f
 
 /* The operands of an instruction, in this order (DWARF 5, 6.4.2). */
 struct operands {
@@ -54,6 +55,7 @@ static const struct operands operands_of[UPPER_BITS_BYTE + 1] = {
 	[0x14] = NUMBERS(2), /* val_offset */
 	[0x15] = NUMBERS(2), /* val_offset_sf */
 	[0x16] = BLOCK(1),   /* val_expression */
+	[NEGATE_RA_STATE_WITH_PC] = NUMBERS(0),
 	[NEGATE_RA_STATE] = NUMBERS(0),
 	[0x2e] = NUMBERS(1), /* GNU_args_size */
 	[0x2f] = NUMBERS(2), /* GNU_negative_offset_extended */
@@ -103,7 +105,7 @@ size_t signed_returns_find(const uint8_t *instructions, size_t byte_count, uintp
 
 		if (upper)
 			operands = upper == OFFSET ? &one_number : &none;
-		if (code == NEGATE_RA_STATE)
+		if (code == NEGATE_RA_STATE || code == NEGATE_RA_STATE_WITH_PC)
 			addresses_out[count++] = (uintptr_t)(at - 1);
 		if (!operands->is_known || !skip_operands(operands, &at, end))
 			break;

@@ -212,21 +212,6 @@ static bool can_read_word(uintptr_t *readable_page, uintptr_t address)
 	return true;
 }
 
-/*
- * A word of the stack may be a signed return address. A frame pointer may have a tag in bits 56 to
- * 59 (memory tagging), which must stay.
- */
-static unw_word_t without_signature(unw_word_t value)
-{
-	unw_word_t address = machine_strip_signature(value);
-	bool may_be_tag = !((address ^ value) & ~(UINT64_C(15) << 56));
-	struct walk_module module;
-
-	if (address == value || (may_be_tag && !find_module(address, &module)))
-		return value;
-	return address;
-}
-
 static bool is_in_tables(const struct stack_walk *walk, uintptr_t address)
 {
 	return address >= walk->tables->start && address + sizeof(unw_word_t) <= walk->tables->end;
@@ -269,8 +254,8 @@ static int access_mem(unw_addr_space_t as, unw_word_t address, unw_word_t *value
 	if (is_in_tables(walk, address))
 		signed_returns_hide(walk->signed_returns, walk->signed_return_count, address,
 				    value);
-	else
-		*value = without_signature(*value);
+	else /* The word may be a signed return address. */
+		*value = machine_strip_signature(*value);
 	return 0;
 }
 

@@ -46,7 +46,7 @@ struct walk_module {
 	uint16_t slot; /* set by stack_modules.c */
 };
 
-#define WALK_SIGNED_RETURNS_MAX 64 /* see signed_returns.h */
+#define WALK_SIGNED_RETURNS_MAX 64 /* in a function; see signed_returns.h */
 #define UNWIND_INFO_WORDS	32 /* libunwind's description of one function */
 
 /* The result of a walk and its working memory; too large for a small stack. One per thread. */

@@ -137,8 +137,8 @@ struct xt_reader *inputs_open(const char *path, struct report *report)
 		[XT_OPEN_NOT_A_LOG] = "not an xtrace log",
 		[XT_OPEN_NEWER] = "written by a newer version of xtrace; update xtrace to read it",
 		[XT_OPEN_BAD_HEADER] = "the header of the log is damaged",
-		[XT_OPEN_BYTE_ORDER] = "the log is of a big-endian processor; xtrace reads those "
-				       "of little-endian ones",
+		[XT_OPEN_BYTE_ORDER] = "written on a big-endian processor, which xtrace cannot "
+				       "read; record on a little-endian one",
 	};
 	struct xt_reader *reader;
 	enum xt_open_error error = xt_reader_open(path, &reader);

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -310,6 +311,26 @@ static void passes_on_foreign_buffers(void **unused)
 	activity_foreign_completed = NULL;
 }
 
+#define ALIGNMENT (64u << 10)
+
+void *__real_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
+
+/* Mappings begin at a page of any processor. */
+void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+	uintptr_t place;
+
+	if (at)
+		return __real_mmap(at, bytes, protection, flags, fd, offset);
+	at = __real_mmap(NULL, bytes + ALIGNMENT, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return at;
+	place = ((uintptr_t)at + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
+	return __real_mmap((void *)place, bytes, protection, flags | MAP_FIXED, fd, offset);
+}
+
 static size_t take_all_budget(void)
 {
 	size_t all = 0;
@@ -317,6 +338,72 @@ static size_t take_all_budget(void)
 	while (budget_take(4096))
 		all += 4096;
 	return all;
+}
+
+static size_t budget_left(void)
+{
+	size_t all = take_all_budget();
+
+	budget_give_back(all);
+	return all;
+}
+
+/* The budget that so many buffers use, the process's own and others, all at CUPTI at once. */
+static size_t charged_for(uint8_t *buffers[], size_t count, size_t left_before)
+{
+	size_t bytes;
+
+	for (size_t i = 0; i < count; i++)
+		buffers[i] = request(&bytes);
+	return left_before - budget_left();
+}
+
+static void complete_and_shrink(uint8_t *buffers[], size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		activity_completed(NULL, 0, buffers[i], ACTIVITY_DATA_BYTES, 8);
+	release_all();
+	activity_shrink(); /* all were just used */
+	activity_shrink();
+}
+
+/* In a process of its own, whose pool is empty. Buffers have a page for the header. */
+static bool charges_pages(size_t page_bytes, size_t area_bytes)
+{
+	const size_t others = ACTIVITY_OWN, left = budget_left();
+	size_t kept_bytes = page_bytes;
+	uint8_t *buffers[2 * ACTIVITY_OWN];
+
+	/* A larger page also has the beginning or the end of the data. */
+	if (page_bytes > XT_ACTIVITY_DATA_OFFSET)
+		kept_bytes += page_bytes;
+	crash_buffer_page_bytes = (uint32_t)page_bytes;
+	for (int round = 0; round < 3; round++) {
+		if (charged_for(buffers, ACTIVITY_OWN + others, left) != others * area_bytes)
+			return false;
+		complete_and_shrink(buffers, ACTIVITY_OWN + others);
+		if (left - budget_left() != others * kept_bytes)
+			return false;
+	}
+	return true;
+}
+
+static void charges_whole_pages(void **unused)
+{
+	static const struct {
+		size_t page_bytes, area_bytes;
+	} rows[] = {{4 << 10, 132 << 10}, {16 << 10, 144 << 10}, {64 << 10, 192 << 10}};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		pid_t child = fork();
+		int status;
+
+		if (!child)
+			_exit(!charges_pages(rows[i].page_bytes, rows[i].area_bytes));
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
 }
 
 /* The writer, running late. */
@@ -437,6 +524,7 @@ static int release_all_after(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(charges_whole_pages),
 		cmocka_unit_test_teardown(waits_for_the_writer, release_all_after),
 		cmocka_unit_test_teardown(grows_and_shrinks, release_all_after),
 		cmocka_unit_test_teardown(keeps_held_buffers_until_release, release_all_after),

@@ -8,6 +8,7 @@ shift
 allowed='
 clock_gettime
 memcpy
+pthread_self
 memmove
 memset
 __memcpy_chk

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts of Python support that need no interpreter: line tables of all formats, and layouts by
- * version. tests/integration/python checks that they are correct.
+ * Parts of Python support that need no interpreter: line tables of all formats, layouts by version,
+ * and whose state is entered. tests/integration/python checks that they are correct.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,12 +11,14 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "inject/python/python_runtime.h"
 #include "python/python_layout.h"
 #include "python/python_lines.h"
 
@@ -188,6 +190,21 @@ static void detects_free_threaded_build(void **unused)
 		}
 }
 
+/* The number that CPython keeps is pthread_self(), which need not be the thread pointer. */
+static void enters_only_the_threads_own_state(void **unused)
+{
+	static uint64_t state[3] = {0, 0, 7};
+	const struct python_runtime runtime = {.layout = {.state_thread_id = 8, .state_frame = 16}};
+	struct python_thread thread = {.state = (uintptr_t)state};
+
+	(void)unused;
+	state[1] = (uintptr_t)pthread_self();
+	assert_true(python_enter(&runtime, NULL, 0, &thread));
+	assert_int_equal(thread.innermost, 7);
+	state[1]++;
+	assert_false(python_enter(&runtime, NULL, 0, &thread));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +214,7 @@ int main(void)
 		cmocka_unit_test(tolerates_random_tables),
 		cmocka_unit_test(selects_layout_by_version),
 		cmocka_unit_test(detects_free_threaded_build),
+		cmocka_unit_test(enters_only_the_threads_own_state),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

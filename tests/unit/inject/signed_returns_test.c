@@ -35,6 +35,17 @@ static void finds_between_other_instructions(void **state)
 	assert_int_equal(found[1] - (uintptr_t)program, 18);
 }
 
+static void finds_both_instructions(void **state)
+{
+	static const uint8_t program[] = {0x2c, 0x41, NEGATE};
+	uintptr_t found[MAX];
+
+	(void)state;
+	assert_int_equal(signed_returns_find(program, sizeof(program), found, MAX), 2);
+	assert_int_equal(found[0] - (uintptr_t)program, 0);
+	assert_int_equal(found[1] - (uintptr_t)program, 2);
+}
+
 static void stops_at_unknown_or_cut_instructions(void **state)
 {
 	static const uint8_t unknown[] = {NEGATE, 0x01, NEGATE};
@@ -83,6 +94,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_between_other_instructions),
+		cmocka_unit_test(finds_both_instructions),
 		cmocka_unit_test(stops_at_unknown_or_cut_instructions),
 		cmocka_unit_test(keeps_to_the_limit),
 		cmocka_unit_test(hides_only_what_was_found),

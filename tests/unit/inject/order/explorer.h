@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs code under every interleaving and every value that the C11 memory model allows.
+ * Runs code under every interleaving, and lets each load return the values that the C11 memory
+ * model allows. MEMORY_ORDER.md (Known gaps) names the executions that it leaves out.
  *
  * The code under test is the product's. It is compiled with -fsanitize=thread, which replaces each
  * access to memory by a call, but linked with explorer_hooks.c instead of the sanitizer. So the
@@ -11,7 +12,7 @@
  * - Plain accesses that no order separates are a data race, which is a failure. This also finds a
  *   missing barrier whose effect needs a plain load or store to move.
  *
- * Limit: a load never reads a store that runs later. MEMORY_ORDER.md says why that is enough.
+ * memset(), memcpy() and memmove() are plain accesses, too (CMakeLists.txt).
  */
 #ifndef XT_TEST_EXPLORER_H
 #define XT_TEST_EXPLORER_H

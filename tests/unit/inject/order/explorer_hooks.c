@@ -24,12 +24,15 @@ void __tsan_func_exit(void)
 {
 }
 
-/* errno and others. The threads under test share one thread of the system. */
+/*
+ * errno and others. The threads under test share one thread of the system. Thread-local memory is
+ * below the thread pointer on x86-64 and above it on aarch64.
+ */
 static bool is_thread_local(const void *place)
 {
-	const char *end = __builtin_thread_pointer();
+	uintptr_t pointer = (uintptr_t)__builtin_thread_pointer();
 
-	return (const char *)place < end && end - (const char *)place < THREAD_LOCAL_BYTES;
+	return (uintptr_t)place - (pointer - THREAD_LOCAL_BYTES) < 2 * THREAD_LOCAL_BYTES;
 }
 
 static void plain(const void *place, size_t bytes, bool is_write)
@@ -70,6 +73,28 @@ void __tsan_read_range(void *place, size_t bytes)
 void __tsan_write_range(void *place, size_t bytes)
 {
 	plain(place, bytes, true);
+}
+
+/* In place of the C library's functions, whose accesses are not replaced by calls. */
+void *explorer_memset(void *place, int value, size_t bytes);
+void *explorer_memcpy(void *to, const void *from, size_t bytes);
+void *explorer_memmove(void *to, const void *from, size_t bytes);
+void *explorer_memset(void *place, int value, size_t bytes)
+{
+	plain(place, bytes, true);
+	return memset(place, value, bytes);
+}
+void *explorer_memcpy(void *to, const void *from, size_t bytes)
+{
+	plain(from, bytes, false);
+	plain(to, bytes, true);
+	return memcpy(to, from, bytes);
+}
+void *explorer_memmove(void *to, const void *from, size_t bytes)
+{
+	plain(from, bytes, false);
+	plain(to, bytes, true);
+	return memmove(to, from, bytes);
 }
 
 /* False: not a thread under test, so the access is done as it is. */
@@ -145,7 +170,7 @@ static uint64_t replace(uint64_t old, uint64_t operand)
 		return is_equal;                                                                   \
 	}
 
-/* As clang compiles it. */
+/* Clang calls this form. */
 #define COMPARE_VALUE(bits)                                                                        \
 	uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                 \
 		volatile void *place, uint##bits##_t expected, uint##bits##_t wanted, int order,   \

@@ -76,6 +76,7 @@ static const struct {
 } wrong_programs[] = {
 	{"stacks: the ring is freed before the slots are stored", &stack_slots_freed_first},
 	{"account: seen calls are summed before lost ones", &account_seen_first},
+	{"pool: a buffer is freed before it is zeroed", &pool_zeroed_last},
 	{"buffers: the writer does not notice an inherited one", &buffers_inherited_unnoticed},
 };
 

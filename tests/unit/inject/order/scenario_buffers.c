@@ -20,7 +20,7 @@ static void claim(void)
 	claimed[explorer_thread()] = thread_buffer_claim();
 }
 
-/* As drain_ring() and record_thread() read a buffer. */
+/* Reads a buffer like drain_ring() and record_thread(). */
 static uint32_t read_buffer(struct thread_buffer *tb)
 {
 	if (!tb || atomic_load(&tb->state) == THREAD_BUFFER_INHERITED ||
@@ -31,7 +31,7 @@ static uint32_t read_buffer(struct thread_buffer *tb)
 	return tb->ring->tid;
 }
 
-/* As thread_buffers_sum(), which does not read the state. */
+/* Reads a counter like thread_buffers_sum(), which does not read the state. */
 static void sum_counter(const struct thread_buffer *tb)
 {
 	if (tb && __atomic_load_n(&tb->ring->counters[XT_RING_CALLS_SEEN], __ATOMIC_ACQUIRE))
@@ -44,6 +44,8 @@ static void read_buffers(void)
 		sum_counter(thread_buffer_at(i));
 		read_buffer(thread_buffer_at(i));
 	}
+	if (thread_buffers_have_open_work())
+		explorer_fail("a new buffer has open calls");
 }
 
 static void set_up_spare(void)
@@ -76,7 +78,7 @@ static void set_up_ended(void)
 	thread_buffer_claim();
 }
 
-/* As retire_thread_buffer() does, after the ring was drained. */
+/* Does the steps of retire_thread_buffer(), after the ring was drained. */
 static void retire(void)
 {
 	struct thread_buffer *tb = thread_buffer_at(0);
@@ -143,7 +145,7 @@ static void inherit(void)
 		atomic_store(&tb->state, THREAD_BUFFER_CLAIMED);
 }
 
-/* As the first rounds of the writer: free_sources(), then drain_ring(). */
+/* Does the first round of the writer: free_sources(), then drain_ring(). */
 static void write_first_round(bool skips_inherited)
 {
 	struct thread_buffer *tb;

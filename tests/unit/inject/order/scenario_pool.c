@@ -14,7 +14,7 @@ static void set_up_buffer(void)
 	activity_refill(1);
 }
 
-/* As activity_requested() and activity_completed(). */
+/* Does the steps of activity_requested() and activity_completed(). */
 static void complete_buffer(void)
 {
 	uint8_t *data = activity_take_free();
@@ -46,6 +46,22 @@ static void release_buffer(void)
 	activity_release(buffer);
 }
 
+/* Like activity_release(), but zeroes the data last. */
+static void release_before_zeroing(void)
+{
+	struct activity_buffer *buffer = activity_take_completed();
+	size_t valid_bytes;
+
+	if (!buffer)
+		return;
+	valid_bytes = buffer->header->valid_bytes;
+	buffer->held = false;
+	__atomic_exchange_n(&buffer->header->state, XT_ACTIVITY_IN_LOG, __ATOMIC_ACQ_REL);
+	buffer->header->valid_bytes = 0;
+	__atomic_store_n(&buffer->header->state, XT_ACTIVITY_FREE, __ATOMIC_RELEASE);
+	memset(buffer->data, 0, valid_bytes);
+}
+
 /* After a kill, a buffer that recovery reads has its records. */
 static void check_pool(void)
 {
@@ -64,6 +80,11 @@ const struct explorer_program pool_one_thread = {
 	.threads = {complete_twice, release_buffer},
 	.at_each_write = check_pool,
 	.at_end = check_pool,
+	.switches_max = 3,
+};
+const struct explorer_program pool_zeroed_last = {
+	.set_up = set_up_buffer,
+	.threads = {complete_twice, release_before_zeroing},
 	.switches_max = 3,
 };
 const struct explorer_program pool_two_threads = {

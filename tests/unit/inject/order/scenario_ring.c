@@ -92,7 +92,7 @@ static void produce_three(void)
 	produce(3);
 }
 
-/* As drain() of record_calls.c moves on. */
+/* Moves on like drain() of record_calls.c. */
 static const struct xt_record *next_record(uint64_t *pos, uint64_t end)
 {
 	while (*pos < end) {
@@ -209,7 +209,7 @@ static void take_stacks(void)
 	}
 }
 
-/* As free_sources() of recorder.c does, after the rows are in the file. */
+/* Does the steps of free_sources() of recorder.c, after the rows are in the file. */
 static void consume_stacks(void)
 {
 	for (unsigned i = 0; i < 3; i++) {
@@ -228,7 +228,7 @@ static void consume_stacks_wrongly(void)
 	}
 }
 
-/* As recovery gives stacks to the calls that the log does not have. */
+/* Finds the stacks of calls that the log does not have, like recovery. */
 static void check_stacks(void)
 {
 	uint32_t stack = tb->ring->slot_stack_id[STACK_SLOT];
@@ -283,7 +283,7 @@ static uint64_t sum_lost(void)
 	return __atomic_load_n(&scenario_lost, __ATOMIC_ACQUIRE);
 }
 
-/* As sum_calls() of record_account.c. */
+/* Sums like sum_calls() of record_account.c. */
 static void sum_account(void)
 {
 	uint64_t lost, seen_lost, seen_written;

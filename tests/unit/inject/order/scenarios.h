@@ -37,5 +37,6 @@ extern uint64_t scenario_lost;
 
 /* With steps in a wrong order, or without a check: these must fail. */
 extern const struct explorer_program stack_slots_freed_first, account_seen_first;
+extern const struct explorer_program pool_zeroed_last;
 
 #endif

@@ -37,7 +37,7 @@ int __wrap_munmap(void *pages, size_t bytes)
 	return 0;
 }
 
-/* As on a kernel without MADV_POPULATE_WRITE. */
+/* Fails, like a kernel without MADV_POPULATE_WRITE. */
 int __wrap_madvise(void *pages, size_t bytes, int advice)
 {
 	(void)pages, (void)bytes, (void)advice;
