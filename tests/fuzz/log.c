@@ -4,6 +4,7 @@
  * - as a whole file, or
  * - as the content of chunks (kind, rows, length, bytes), which are then compressed and numbered
  *   correctly.
+ * Each log is read twice, the second time with packed columns. Both must find the same values.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,19 @@
 
 #define FILE_BYTES_MAX (1u << 20)
 
-static volatile uint64_t seen; /* keeps the compiler from removing reads */
+static uint64_t seen; /* a sum of all values */
+
+static void look_at_scalars(const struct xt_chunk *chunk, unsigned column)
+{
+	uint64_t buffer[XT_BLOCK_ROWS];
+
+	for (uint32_t from = 0; from < xt_chunk_rows(chunk); from += XT_BLOCK_ROWS) {
+		const uint64_t *block = xt_chunk_block(chunk, column, from, buffer);
+
+		for (uint32_t i = 0; i < XT_BLOCK_ROWS && from + i < xt_chunk_rows(chunk); i++)
+			seen += block[i] * (from + i + 1);
+	}
+}
 
 static void look_at(const struct xt_chunk *chunk)
 {
@@ -27,36 +40,59 @@ static void look_at(const struct xt_chunk *chunk)
 	for (unsigned column = 1; column < XT_TABLE_COLUMNS_MAX; column++) {
 		uint8_t encoding = spec->columns[column].encoding;
 
+		if (encoding && encoding != XT_ENC_BYTES && encoding != XT_ENC_LIST) {
+			look_at_scalars(chunk, column);
+			continue;
+		}
 		for (uint32_t row = 0; encoding && row < xt_chunk_rows(chunk); row++) {
 			if (encoding == XT_ENC_BYTES) {
 				struct xt_bytes text = xt_chunk_bytes(chunk, column, row);
 
 				for (size_t i = 0; i < text.length; i++)
 					seen += ((const uint8_t *)text.data)[i];
-			} else if (encoding == XT_ENC_LIST) {
+			} else {
 				uint32_t length;
 				const uint64_t *list = xt_chunk_list(chunk, column, row, &length);
 
 				for (uint32_t i = 0; i < length; i++)
 					seen += list[i];
-			} else {
-				seen += xt_chunk_u64(chunk, column)[row];
 			}
 		}
 	}
 }
 
-static void read_all(const uint8_t *data, size_t bytes)
+/* Returns the sum of all values. scratch: pack columns; else NULL. */
+static uint64_t read_once(const uint8_t *data, size_t bytes, struct xt_scratch *scratch)
 {
+	struct xt_chunk *chunk = xt_chunk_new();
 	struct xt_reader *reader;
-	const struct xt_chunk *chunk;
+	bool is_intact;
 
-	if (xt_reader_open_memory(data, bytes, &reader) != XT_OPEN_OK)
-		return;
-	while ((chunk = xt_reader_next(reader, 0)))
-		look_at(chunk);
+	seen = 0;
+	if (xt_reader_open_memory(data, bytes, &reader) != XT_OPEN_OK) {
+		xt_chunk_free(chunk);
+		return seen;
+	}
+	while (xt_reader_fetch(reader, 0, chunk)) {
+		is_intact =
+			scratch ? xt_chunk_decode_packed(chunk, scratch) : xt_chunk_decode(chunk);
+		xt_reader_count(reader, chunk, is_intact);
+		if (is_intact)
+			look_at(chunk);
+	}
 	seen += xt_reader_damage(reader)->bytes_skipped;
 	xt_reader_close(reader);
+	xt_chunk_free(chunk);
+	return seen;
+}
+
+static void read_all(const uint8_t *data, size_t bytes)
+{
+	struct xt_scratch *scratch = xt_scratch_new();
+
+	if (scratch && read_once(data, bytes, NULL) != read_once(data, bytes, scratch))
+		abort();
+	xt_scratch_free(scratch);
 }
 
 static size_t put_chunk(uint8_t *out, size_t room, struct feed *feed, uint32_t sequence)
