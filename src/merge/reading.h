@@ -9,6 +9,7 @@
 #include "merge/exporter.h"
 #include "merge/sums/rank_log.h"
 #include "merge/sums/callsite_stats.h"
+#include "merge/sums/host_collectives.h"
 #include "merge/read/replays.h"
 #include "merge/sums/memory.h"
 #include "merge/sums/missing.h"
@@ -59,8 +60,9 @@ struct reading {
 	bool observes_calls;		  /* calls have ranges, or matter for more than the join */
 	struct collective_sums collectives;
 	struct rank_log rank_log; /* if the run compares ranks */
-	bool is_blind;		  /* many events are lost, so gaps may not be idle */
-	int error;		  /* first error of a callback that cannot return it */
+	struct host_collectives host_collectives;
+	bool is_blind; /* many events are lost, so gaps may not be idle */
+	int error;     /* first error of a callback that cannot return it */
 };
 
 /* Returns the index of a label. Numbers without a label share index 0. */

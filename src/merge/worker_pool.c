@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "merge/read/model_load.h"
+#include "merge/symbolize/host_stacks.h"
 #include "merge/events.h"
 
 struct job {
@@ -60,7 +61,9 @@ static void read_job(struct job *job, const struct input *log, bool has_helper)
 	if (!reader)
 		return;
 	reading->process.model = reading->model;
-	reading->error = reading_events(reading, reader, has_helper, NULL);
+	reading->error = host_stacks_find(reading->model);
+	if (!reading->error)
+		reading->error = reading_events(reading, reader, has_helper, NULL);
 	xt_reader_close(reader);
 }
 

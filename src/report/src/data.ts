@@ -248,6 +248,7 @@ export interface Collectives {
 	verdict: { kind: 'rank' | 'moving' | 'link' | 'none' | 'unknown' | 'hang'; process?: string; where?: string; text: string };
 	ranks: CollectiveRank[];
 	groups: CollectiveGroup[];
+	communicators: { communicator: string; is_mixed: boolean }[];
 	causes: CollectiveCause[]; /* largest first */
 	spread: CollectiveSpread[]; /* largest difference first */
 	clocks: { host: string; is_aligned: boolean; error_ns?: number; bound_count: number }[];
