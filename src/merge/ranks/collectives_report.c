@@ -341,6 +341,8 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 		qsort(report->unfinished, report->unfinished_count, sizeof(*report->unfinished),
 		      compare_begins);
 	if (!error)
+		error = process_groups_find(&report->process_groups, run);
+	if (!error)
 		error = rank_spread_finish(&report->spread, &run->paths);
 	return error ? error : verdict_find(report, run);
 }
@@ -351,6 +353,7 @@ void collectives_report_free(struct collectives_report *report)
 	communicators_free(&report->communicators);
 	rank_clocks_free(&report->clocks);
 	rank_spread_free(&report->spread);
+	process_groups_free(&report->process_groups);
 	free(report->ranks);
 	free(report->causes);
 	xt_hash_free(&report->cause_table);

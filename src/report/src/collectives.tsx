@@ -3,7 +3,7 @@
  * Collectives across ranks: which rank the others wait for, and why. docs/REPORT.md explains it.
  */
 import { countColumn, timeColumn } from './columns';
-import type { CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, Collectives as Data } from './data';
+import type { CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, Collectives as Data, ProcessGroup } from './data';
 import { formatBytes, formatCount, formatPercent, formatRate, formatTime } from './format';
 import { HeatMap, rankName } from './heat_map';
 import { findNode, showPlace, showProcess } from './places';
@@ -340,6 +340,36 @@ function GroupTable({ data }: { data: Data }) {
 	);
 }
 
+const processGroupColumns: Column<ProcessGroup>[] = [
+	timeColumn('Waits', (row) => row.wait_ns, { what: 'Sum over ranks and collectives, also beside other work' }),
+	countColumn('Groups', (row) => row.count),
+	countColumn('Ranks', (row) => row.size),
+	{ title: 'Use', value: (row) => (row.use === 'unknown' ? '' : row.use), isText: true },
+	{ title: 'Evidence', value: (row) => row.evidence, isText: true, isDetail: true },
+	{ title: 'Calls of each rank', value: (row) => callsText(row), isText: true },
+	{ title: 'Members', value: (row) => row.name, isText: true, isMain: true },
+];
+
+function callsText({ operations }: ProcessGroup): string {
+	return Object.entries(operations)
+		.map(([operation, count]) => `${operation} ${formatCount(count)}`)
+		.join(', ');
+}
+
+function ProcessGroupTable({ data }: { data: Data }) {
+	return (
+		<Table
+			id="table-process-groups"
+			title="Process groups"
+			columns={processGroupColumns}
+			rows={data.process_groups}
+			text={(row) => `${row.name} ${row.use}`}
+			sortedBy={0}
+			none="No communicator has several ranks."
+		/>
+	);
+}
+
 export function Collectives({ state }: { state: State }) {
 	const data = state.report.summary.collectives;
 
@@ -362,6 +392,7 @@ export function Collectives({ state }: { state: State }) {
 					{ id: 'causes', title: 'Causes', show: () => <CauseTable state={state} data={data} /> },
 					{ id: 'spread', title: 'Differences', show: () => <SpreadTable state={state} data={data} /> },
 					{ id: 'collectives', title: 'Collectives', show: () => <GroupTable data={data} /> },
+					{ id: 'process-groups', title: 'Process groups', show: () => <ProcessGroupTable data={data} /> },
 				]}
 			/>
 		</section>

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "merge/base/text.h"
+#include "merge/export/summary/summary_groups.h"
 #include "merge/export/summary/summary_ranks.h"
 #include "merge/export/summary/summary_json_tables.h"
 #include "merge/export/summary/summary_spread.h"
@@ -282,6 +283,8 @@ int summary_put_collectives(struct sink *sink, const struct run *run)
 			      "waited for its CPU instead.");
 	if (!error)
 		error = put_rank_rows(sink, run);
+	if (!error)
+		error = summary_put_process_groups(sink, run);
 	if (!error)
 		error = put_causes(sink, run);
 	return error ? error : summary_put_spread(sink, run);
@@ -570,6 +573,8 @@ int put_collectives_json(struct json *json, const struct run *run)
 	put_ranks_array(json, run);
 	if (!error)
 		error = put_communicators(json, run);
+	if (!error)
+		error = put_process_groups_json(json, run);
 	if (!error)
 		error = put_missing_json(json, run);
 	put_groups(json, report);
