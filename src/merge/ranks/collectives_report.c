@@ -343,6 +343,8 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	if (!error)
 		error = process_groups_find(&report->process_groups, run);
 	if (!error)
+		error = mpi_waits_find(&report->mpi, run);
+	if (!error)
 		error = rank_spread_finish(&report->spread, &run->paths);
 	return error ? error : verdict_find(report, run);
 }
@@ -354,6 +356,7 @@ void collectives_report_free(struct collectives_report *report)
 	rank_clocks_free(&report->clocks);
 	rank_spread_free(&report->spread);
 	process_groups_free(&report->process_groups);
+	mpi_waits_free(&report->mpi);
 	free(report->ranks);
 	free(report->causes);
 	xt_hash_free(&report->cause_table);

@@ -17,20 +17,22 @@ struct cpp_name {
 static const struct {
 	const char *name;
 	enum collective_operation operation;
+	bool needs_all;
 } mpi_functions[] = {
-	{"Allreduce", COLLECTIVE_ALL_REDUCE},
-	{"Allgather", COLLECTIVE_ALL_GATHER},
-	{"Allgatherv", COLLECTIVE_ALL_GATHER},
-	{"Reduce_scatter", COLLECTIVE_REDUCE_SCATTER},
-	{"Reduce_scatter_block", COLLECTIVE_REDUCE_SCATTER},
-	{"Alltoall", COLLECTIVE_ALL_TO_ALL},
-	{"Alltoallv", COLLECTIVE_ALL_TO_ALL},
-	{"Alltoallw", COLLECTIVE_ALL_TO_ALL},
-	{"Bcast", COLLECTIVE_BROADCAST},
-	{"Reduce", COLLECTIVE_REDUCE},
-	{"Send", COLLECTIVE_SEND_RECV},
-	{"Recv", COLLECTIVE_SEND_RECV},
-	{"Sendrecv", COLLECTIVE_SEND_RECV},
+	{"Allreduce", COLLECTIVE_ALL_REDUCE, true},
+	{"Allgather", COLLECTIVE_ALL_GATHER, true},
+	{"Allgatherv", COLLECTIVE_ALL_GATHER, true},
+	{"Reduce_scatter", COLLECTIVE_REDUCE_SCATTER, true},
+	{"Reduce_scatter_block", COLLECTIVE_REDUCE_SCATTER, true},
+	{"Alltoall", COLLECTIVE_ALL_TO_ALL, true},
+	{"Alltoallv", COLLECTIVE_ALL_TO_ALL, true},
+	{"Alltoallw", COLLECTIVE_ALL_TO_ALL, true},
+	{"Barrier", COLLECTIVE_UNKNOWN, true},
+	{"Bcast", COLLECTIVE_BROADCAST, false},
+	{"Reduce", COLLECTIVE_REDUCE, false},
+	{"Send", COLLECTIVE_SEND_RECV, false},
+	{"Recv", COLLECTIVE_SEND_RECV, false},
+	{"Sendrecv", COLLECTIVE_SEND_RECV, false},
 };
 
 static void keep(char out[NAME_BYTES_MAX], const char *text, size_t length)
@@ -83,8 +85,10 @@ static struct host_call mpi_call(const char *function, size_t length)
 
 	for (size_t f = 0; f < sizeof(mpi_functions) / sizeof(mpi_functions[0]); f++)
 		if (length == strlen(mpi_functions[f].name) &&
-		    !memcmp(function, mpi_functions[f].name, length))
+		    !memcmp(function, mpi_functions[f].name, length)) {
 			call.operation = (uint8_t)mpi_functions[f].operation;
+			call.needs_all = mpi_functions[f].needs_all;
+		}
 	return call;
 }
 

@@ -23,6 +23,7 @@ enum host_call_part {
 struct host_call {
 	uint8_t part;	   /* enum host_call_part */
 	uint8_t operation; /* enum collective_operation */
+	bool needs_all;	   /* of MPI: no rank leaves it before all have come */
 	uint32_t name;	   /* in the model's names: the mangled function */
 };
 
