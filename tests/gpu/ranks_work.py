@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One rank that trains a small transformer with PyTorch and NCCL. tests/gpu/ranks.py starts it.
+"""One rank that trains a small transformer with PyTorch. tests/gpu/ranks.py starts it.
 
-    ranks_work.py --kind KIND --slow WAY [--steps N]     # RANK, WORLD_SIZE and so on are set
+    ranks_work.py --kind KIND --slow WAY [--steps N] [--backend nccl|gloo|mpi]
+
+RANK, WORLD_SIZE and so on are set, or mpirun started it. With MPI, gradients are reduced in host
+memory by mpi4py.
 
 | kind | what is trained |
 | --- | --- |
@@ -16,6 +19,7 @@ a step, the time of all steps in which it is late, and the times of some all-red
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import random
@@ -102,6 +106,26 @@ def shard(model):
             "o": RowwiseParallel(), "up": ColwiseParallel(), "down": RowwiseParallel()})
 
 
+class Reduced(Eager):
+    """Data parallel, by hand: MPI reduces the gradients on the host."""
+
+    def __init__(self, comm):
+        super().__init__("alone")
+        self.comm = comm
+
+    def step(self, batch):
+        self.model(batch).square().mean().backward()
+        for parameter in self.model.parameters():
+            self.reduce(parameter.grad)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+    def reduce(self, gradient):
+        host = gradient.cpu()
+        self.comm.Allreduce(host.numpy().copy(), host.numpy())
+        gradient.copy_(host)
+
+
 class Replayed:
     def __init__(self):
         self.model = nn.Sequential(*(Block() for _ in range(BLOCKS))).cuda()
@@ -160,31 +184,51 @@ def time_all_reduces():
     return times_us
 
 
+def has_backend(backend):
+    if backend == "mpi":
+        return importlib.util.find_spec("mpi4py")
+    return dist.is_nccl_available() if backend == "nccl" else dist.is_gloo_available()
+
+
+def start(args):
+    """Returns the rank, the number of ranks, and what trains."""
+    comm = None
+    if args.backend == "mpi":
+        from mpi4py import MPI  # initialises MPI
+        comm = MPI.COMM_WORLD
+    rank = comm.Get_rank() if comm else int(os.environ["RANK"])
+    device = torch.device("cuda", rank % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    if not comm:
+        dist.init_process_group(args.backend, device_id=device if args.backend == "nccl" else None)
+    torch.manual_seed(1)
+    if comm:
+        return rank, comm.Get_size(), Reduced(comm)
+    return rank, dist.get_world_size(), Replayed() if args.kind == "graph" else Eager(args.kind)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kind", choices=("ddp", "fsdp", "tensor", "graph"), required=True)
     parser.add_argument("--slow", choices=("none", "loader", "kernel", "pause"), required=True)
     parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--backend", choices=("nccl", "gloo", "mpi"), default="nccl")
     args = parser.parse_args()
-    rank = int(os.environ["RANK"])
-    if not torch.cuda.is_available() or not dist.is_nccl_available():
+    if not torch.cuda.is_available() or not has_backend(args.backend):
         sys.exit(SKIPPED)
-    device = torch.device("cuda", rank % torch.cuda.device_count())
-    torch.cuda.set_device(device)
-    dist.init_process_group("nccl", device_id=device)
-    torch.manual_seed(1)
-    trainer = Replayed() if args.kind == "graph" else Eager(args.kind)
+    rank, rank_count, trainer = start(args)
     square = torch.eye(2048, device="cuda")
     # Each rank has a part of each layer only.
-    batch_size = BATCH * dist.get_world_size() if args.kind == "tensor" else BATCH
-    is_late, times = rank == dist.get_world_size() - 1, []
+    batch_size = BATCH * rank_count if args.kind == "tensor" else BATCH
+    is_late, times = rank == rank_count - 1, []
     for step in range(args.steps):
         start = time.perf_counter()
         train_step(trainer, args.slow, is_late and step >= WARM_UP, square, batch_size)
         times.append(time.perf_counter() - start)
-    times_us = time_all_reduces()
+    times_us = time_all_reduces() if args.backend == "nccl" else {}
     trainer.close()
-    dist.destroy_process_group()
+    if args.backend != "mpi":
+        dist.destroy_process_group()
     print(json.dumps({"step_ms": statistics.median(times[len(times) // 4:]) * 1e3,
                       "late_ms": sum(times[WARM_UP:]) * 1e3, "all_reduce_us": times_us}),
           flush=True)

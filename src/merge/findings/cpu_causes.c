@@ -20,6 +20,11 @@ static const struct frame_pattern {
 	enum rule rule;
 	enum pattern_state state;
 } patterns[] = {
+	/* MPI, and gloo with PyTorch's wait for it. A thread of gloo without work is in neither. */
+	{NULL, "MPI_", RULE_RANK_WAIT, ANY_STATE},
+	{NULL, "_ZN4gloo", RULE_RANK_WAIT, ANY_STATE},
+	{NULL, "_ZN4c10d4Work4wait", RULE_RANK_WAIT, ANY_STATE},
+	{NULL, "_ZN4c10d16ProcessGroupGloo9AsyncWork4wait", RULE_RANK_WAIT, ANY_STATE},
 	{"<frozen importlib", NULL, RULE_IMPORTS, ANY_STATE},
 	{"importlib/", NULL, RULE_IMPORTS, ANY_STATE},
 	{NULL, "_dl_open", RULE_IMPORTS, ANY_STATE},

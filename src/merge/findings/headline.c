@@ -44,6 +44,7 @@ static const char *const rule_texts[RULES] = {
 	[RULE_JIT] = "compilation",
 	[RULE_IMPORTS] = "imports",
 	[RULE_BLOCKING_IO] = "files, logging or checkpoints",
+	[RULE_RANK_WAIT] = "waits for other ranks",
 	[RULE_GIL] = "Python's lock",
 	[RULE_CPU_SHORTAGE] = "no free CPU",
 	[RULE_HOST_MEMORY] = "host memory",

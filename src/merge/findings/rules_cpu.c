@@ -36,6 +36,9 @@ static const struct cpu_text {
 			      "Write from another thread or process, write less often, or copy to "
 			      "host memory and save asynchronously (PyTorch: "
 			      "torch.distributed.checkpoint.async_save)."},
+	[RULE_RANK_WAIT] = {"the CPU waits for other ranks, or exchanges data with them",
+			    "Compare the logs of all ranks: one of them may be late. Overlap the "
+			    "exchange with GPU work (MPI_Iallreduce; PyTorch: async_op=True)."},
 	[RULE_GIL] = {"another thread holds Python's interpreter lock",
 		      "Move the other thread's work to a process, or into code that releases the "
 		      "lock."},

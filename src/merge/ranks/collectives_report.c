@@ -96,7 +96,9 @@ static int add_communicator(struct collectives_report *report, size_t c)
 		const struct arrivals *arrivals = &communicator->arrivals[i];
 
 		if (arrivals->is_different) {
-			error = add_mismatch(report, c, i);
+			/* Only the order says which belong together. */
+			if (!communicator_is_of_host(communicator))
+				error = add_mismatch(report, c, i);
 			continue;
 		}
 		report->matched_count += arrivals->present_count == expected;
@@ -104,8 +106,7 @@ static int add_communicator(struct collectives_report *report, size_t c)
 			arrivals->present_count == expected && communicator->is_by_order;
 		report->partial_count += arrivals->present_count < expected;
 		report->compared_count += arrivals->has_waits;
-		error = collective_groups_add(&report->groups, c, communicator->member_count,
-					      arrivals);
+		error = collective_groups_add(&report->groups, c, communicator, arrivals);
 		if (!error && arrivals->has_waits)
 			add_rank_waits(report, communicator, i);
 	}
@@ -361,6 +362,10 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 		qsort(report->unfinished, report->unfinished_count, sizeof(*report->unfinished),
 		      compare_begins);
 	if (!error)
+		error = process_groups_find(&report->process_groups, run);
+	if (!error)
+		error = mpi_waits_find(&report->mpi, run);
+	if (!error)
 		error = rank_spread_finish(&report->spread, &run->paths);
 	return error ? error : verdict_find(report, run);
 }
@@ -371,6 +376,8 @@ void collectives_report_free(struct collectives_report *report)
 	communicators_free(&report->communicators);
 	rank_clocks_free(&report->clocks);
 	rank_spread_free(&report->spread);
+	process_groups_free(&report->process_groups);
+	mpi_waits_free(&report->mpi);
 	free(report->ranks);
 	free(report->causes);
 	xt_hash_free(&report->cause_table);

@@ -8,6 +8,8 @@
 #include "log/base/hash_table.h"
 #include "merge/ranks/collective_groups.h"
 #include "merge/ranks/rank_clocks.h"
+#include "merge/ranks/mpi_waits.h"
+#include "merge/ranks/process_groups.h"
 #include "merge/sums/rank_spread.h"
 #include "merge/ranks/verdict.h"
 
@@ -82,6 +84,8 @@ struct collectives_report {
 	size_t unfinished_count, unfinished_capacity;
 	struct rank_verdict verdict;
 	struct rank_spread spread; /* grows while logs are read */
+	struct process_groups process_groups;
+	struct mpi_waits mpi;
 };
 
 /* Compares the ranks of run->rank_logs. Returns 0 or -ENOMEM. Free the result in any case. */

@@ -17,6 +17,12 @@
 
 #define TIMELINE_DEVICES_MAX 256 /* larger device numbers share the last entry */
 
+/* A collective that a library runs on the CPU, between two copies. */
+struct host_collective {
+	uint8_t operation; /* enum collective_operation */
+	uint64_t bytes;	   /* copied to the host */
+};
+
 /* Work on a device and the gap before it. */
 struct stretch {
 	uint32_t device;
@@ -34,6 +40,8 @@ struct stretch {
 	const struct owner *owner;
 	uint32_t place; /* index of the owner in the aggregate */
 	uint64_t bytes; /* of copies and memsets */
+	/* Never from the timeline: what is_collective stands for. The owner is that of a copy. */
+	const struct host_collective *host;
 };
 
 /* Called for each piece of work if idle time was requested. */

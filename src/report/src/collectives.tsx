@@ -3,7 +3,7 @@
  * Collectives across ranks: which rank the others wait for, and why. docs/REPORT.md explains it.
  */
 import { countColumn, timeColumn } from './columns';
-import type { CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, Collectives as Data } from './data';
+import type { CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, Collectives as Data, ProcessGroup } from './data';
 import { formatBytes, formatCount, formatPercent, formatRate, formatTime } from './format';
 import { HeatMap, rankName } from './heat_map';
 import { findNode, showPlace, showProcess } from './places';
@@ -132,6 +132,20 @@ function clockNotes(clocks: Data['clocks']): string[] {
 	];
 }
 
+function orderNotes({ by_order, communicators }: Data): string[] {
+	const gloo = communicators.find(({ communicator }) => communicator === 'gloo');
+	const hasStreams = communicators.some(({ communicator }) => communicator.startsWith('stream '));
+
+	return [
+		...(by_order && hasStreams ? ['Some collectives do not say their communicator. They are compared by the order on their stream.'] : []),
+		...(gloo?.is_mixed
+			? ['The collectives of gloo are not compared: their order contradicts their times. They may be of several process groups.']
+			: gloo
+				? ['gloo does not say its process groups. Its collectives are compared by the order of their calls.']
+				: []),
+	];
+}
+
 function Notes({ data }: { data: Data }) {
 	const problems = problemsOf(data);
 	const notes = [
@@ -139,7 +153,7 @@ function Notes({ data }: { data: Data }) {
 		...(data.job_count > 1
 			? [`The logs are of ${data.job_count} jobs: no collective connects them. Percentages are of the time of all jobs together.`]
 			: []),
-		...(data.by_order ? ['Some collectives do not say their communicator. They are compared by the order on their stream.'] : []),
+		...orderNotes(data),
 	];
 
 	return (
@@ -326,6 +340,36 @@ function GroupTable({ data }: { data: Data }) {
 	);
 }
 
+const processGroupColumns: Column<ProcessGroup>[] = [
+	timeColumn('Waits', (row) => row.wait_ns, { what: 'Sum over ranks and collectives, also beside other work' }),
+	countColumn('Groups', (row) => row.count),
+	countColumn('Ranks', (row) => row.size),
+	{ title: 'Use', value: (row) => (row.use === 'unknown' ? '' : row.use), isText: true },
+	{ title: 'Evidence', value: (row) => row.evidence, isText: true, isDetail: true },
+	{ title: 'Calls of each rank', value: (row) => callsText(row), isText: true },
+	{ title: 'Members', value: (row) => row.name, isText: true, isMain: true },
+];
+
+function callsText({ operations }: ProcessGroup): string {
+	return Object.entries(operations)
+		.map(([operation, count]) => `${operation} ${formatCount(count)}`)
+		.join(', ');
+}
+
+function ProcessGroupTable({ data }: { data: Data }) {
+	return (
+		<Table
+			id="table-process-groups"
+			title="Process groups"
+			columns={processGroupColumns}
+			rows={data.process_groups}
+			text={(row) => `${row.name} ${row.use}`}
+			sortedBy={0}
+			none="No communicator has several ranks."
+		/>
+	);
+}
+
 export function Collectives({ state }: { state: State }) {
 	const data = state.report.summary.collectives;
 
@@ -348,6 +392,7 @@ export function Collectives({ state }: { state: State }) {
 					{ id: 'causes', title: 'Causes', show: () => <CauseTable state={state} data={data} /> },
 					{ id: 'spread', title: 'Differences', show: () => <SpreadTable state={state} data={data} /> },
 					{ id: 'collectives', title: 'Collectives', show: () => <GroupTable data={data} /> },
+					{ id: 'process-groups', title: 'Process groups', show: () => <ProcessGroupTable data={data} /> },
 				]}
 			/>
 		</section>

@@ -217,6 +217,16 @@ export interface CollectiveGroup {
 	bus_bytes_per_second?: number;
 }
 
+export interface ProcessGroup {
+	name: string; /* its ranks */
+	count: number; /* groups of this kind */
+	size: number; /* ranks of each */
+	use: string;
+	evidence: string;
+	wait_ns: number;
+	operations: Record<string, number>; /* calls of each rank */
+}
+
 export interface CollectiveCause {
 	process: string;
 	cost_ns: number;
@@ -248,6 +258,8 @@ export interface Collectives {
 	verdict: { kind: 'rank' | 'moving' | 'link' | 'none' | 'unknown' | 'hang'; process?: string; where?: string; text: string };
 	ranks: CollectiveRank[];
 	groups: CollectiveGroup[];
+	communicators: { communicator: string; is_mixed: boolean }[];
+	process_groups: ProcessGroup[];
 	causes: CollectiveCause[]; /* largest first */
 	spread: CollectiveSpread[]; /* largest difference first */
 	clocks: { host: string; is_aligned: boolean; error_ns?: number; bound_count: number }[];

@@ -10,10 +10,12 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "merge/export/sqlite/sqlite_paths.h"
 #include "merge/export/sqlite/sqlite_rows.h"
 #include "merge/ranks/arrivals.h"
+#include "merge/ranks/collectives_words.h"
 
 static int64_t process_id(size_t log)
 {
@@ -28,11 +30,28 @@ static void bind_known(struct sqlite *s, enum statement statement, int column, u
 		sqlite_null(s, statement, column);
 }
 
-static void put_communicator(struct sink *sink, const struct communicators *all, size_t c)
+/* The process group that a communicator is one of. */
+static const struct process_group *group_of(const struct process_groups *groups, size_t c)
 {
-	const struct communicator *communicator = &all->list[c];
+	for (size_t g = 0; g < groups->count; g++)
+		for (size_t i = 0; i < groups->list[g].communicator_count; i++)
+			if (groups->list[g].communicators[i] == c)
+				return &groups->list[g];
+	return NULL;
+}
+
+static int put_communicator(struct sink *sink, const struct run *run, size_t c)
+{
+	const struct collectives_report *report = &run->collectives_report;
+	const struct communicator *communicator = &report->communicators.list[c];
+	const struct process_group *group = group_of(&report->process_groups, c);
+	char *ranks = communicator_ranks_text(run, communicator);
 	struct sqlite *s = sink->state;
 	char name[32];
+
+	if (!ranks)
+		return -ENOMEM;
+	sqlite3_clear_bindings(s->statements[INSERT_COMMUNICATOR]);
 
 	communicator_name(communicator, name, sizeof(name));
 	sqlite_number(s, INSERT_COMMUNICATOR, 1, (int64_t)c + 1);
@@ -40,7 +59,15 @@ static void put_communicator(struct sink *sink, const struct communicators *all,
 	sqlite_number(s, INSERT_COMMUNICATOR, 3, communicator->is_by_order);
 	bind_known(s, INSERT_COMMUNICATOR, 4, communicator->rank_count);
 	sqlite_number(s, INSERT_COMMUNICATOR, 5, (int64_t)communicator->member_count);
+	sqlite_text(s, INSERT_COMMUNICATOR, 6, ranks);
+	if (group) {
+		sqlite_text(s, INSERT_COMMUNICATOR, 7, group_layout_names[group->layout]);
+		sqlite_text(s, INSERT_COMMUNICATOR, 8, group_use_names[group->use]);
+		sqlite_text(s, INSERT_COMMUNICATOR, 9, group->evidence);
+	}
 	sqlite_put(sink, INSERT_COMMUNICATOR);
+	free(ranks);
+	return 0;
 }
 
 /* Binds what one log says of a collective. */
@@ -168,17 +195,18 @@ int sqlite_put_collectives(struct sink *sink, const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
 	const struct communicators *communicators = &report->communicators;
-	int error;
+	int error = 0;
 
 	if (!run->compares_ranks)
 		return 0;
-	for (size_t c = 0; c < communicators->count; c++) {
-		put_communicator(sink, communicators, c);
+	for (size_t c = 0; c < communicators->count && !error; c++) {
+		error = put_communicator(sink, run, c);
 		for (size_t m = 0; m < communicators->list[c].member_count; m++)
 			put_member(sink, run, c, m);
 	}
 	for (size_t l = 0; l < run->rank_log_count; l++)
 		put_alone(sink, run, &run->rank_logs[l]);
-	error = put_causes(sink, run);
+	if (!error)
+		error = put_causes(sink, run);
 	return error ? error : put_clocks(sink, &report->clocks);
 }

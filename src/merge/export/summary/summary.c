@@ -10,6 +10,7 @@
 #include "merge/base/pack.h"
 #include "merge/export/summary/summary_calls.h"
 #include "merge/export/summary/summary_collectives.h"
+#include "merge/export/summary/summary_mpi.h"
 #include "merge/export/summary/summary_cpu.h"
 #include "merge/export/summary/summary_findings.h"
 #include "merge/export/summary/summary_headline.h"
@@ -367,6 +368,8 @@ static int end(struct sink *sink, const struct run *run)
 		error = summary_put_ranks(sink, run);
 	if (!error)
 		error = summary_put_collectives(sink, run);
+	if (!error)
+		error = summary_put_mpi(sink, run);
 	if (!error)
 		error = summary_put_tree(sink, run);
 	if (!error && run_work_count(run))

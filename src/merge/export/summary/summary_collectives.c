@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "merge/base/text.h"
+#include "merge/export/summary/summary_groups.h"
 #include "merge/export/summary/summary_ranks.h"
 #include "merge/export/summary/summary_json_tables.h"
 #include "merge/export/summary/summary_spread.h"
@@ -234,6 +235,30 @@ static int put_problems(struct output *out, const struct run *run)
 	return error;
 }
 
+/* Says where only the order tells which collectives belong together. */
+static void put_order_notes(struct output *out, const struct collectives_report *report)
+{
+	bool has_gloo = false, has_streams = false, is_mixed = false;
+
+	for (size_t c = 0; c < report->communicators.count; c++) {
+		const struct communicator *communicator = &report->communicators.list[c];
+
+		has_gloo |= communicator_is_of_host(communicator);
+		has_streams |= communicator->is_by_order && !communicator_is_of_host(communicator);
+		is_mixed |= communicator->is_mixed;
+	}
+	if (report->by_order_count && has_streams)
+		put_note(out,
+			 "Some collectives do not say their communicator. They are compared by "
+			 "the order on their stream.");
+	if (is_mixed)
+		put_note(out, "The collectives of gloo are not compared: their order contradicts "
+			      "their times. They may be of several process groups.");
+	else if (has_gloo)
+		put_note(out, "gloo does not say its process groups. Its collectives are compared "
+			      "by the order of their calls.");
+}
+
 int summary_put_collectives(struct sink *sink, const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
@@ -250,16 +275,16 @@ int summary_put_collectives(struct sink *sink, const struct run *run)
 		error = put_clean_note(out, rank_clock_text(run, h));
 	if (!error && report->job_count > 1)
 		error = put_clean_note(out, jobs_text(run));
-	if (!error && report->by_order_count)
-		put_note(out,
-			 "Some collectives do not say their communicator. They are compared by "
-			 "the order on their stream.");
+	if (!error)
+		put_order_notes(out, report);
 	if (report->exposed_ns > FREE_WAITS * report->cost_ns &&
 	    (double)report->exposed_ns > NOTABLE_WAITS * report->ranks_ns)
 		put_note(out, "Most of the waits cost nothing: without them, the GPU would have "
 			      "waited for its CPU instead.");
 	if (!error)
 		error = put_rank_rows(sink, run);
+	if (!error)
+		error = summary_put_process_groups(sink, run);
 	if (!error)
 		error = put_causes(sink, run);
 	return error ? error : summary_put_spread(sink, run);
@@ -321,6 +346,7 @@ static int put_communicators(struct json *json, const struct run *run)
 			return -ENOMEM;
 		json_begin_object(json, NULL);
 		put_communicator(json, &communicators->list[c]);
+		json_bool(json, "is_mixed", communicators->list[c].is_mixed);
 		json_u64(json, "log_count", communicators->list[c].member_count);
 		json_string(json, "ranks", ranks);
 		json_end_object(json);
@@ -547,6 +573,8 @@ int put_collectives_json(struct json *json, const struct run *run)
 	put_ranks_array(json, run);
 	if (!error)
 		error = put_communicators(json, run);
+	if (!error)
+		error = put_process_groups_json(json, run);
 	if (!error)
 		error = put_missing_json(json, run);
 	put_groups(json, report);

@@ -16,6 +16,7 @@
 #include "merge/export/summary/summary_json_tables.h"
 #include "merge/export/summary/summary_queries.h"
 #include "merge/export/summary/summary_collectives.h"
+#include "merge/export/summary/summary_mpi.h"
 #include "merge/export/summary/summary_ranks.h"
 #include "merge/reading.h"
 #include "merge/sums/tables.h"
@@ -367,6 +368,8 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	put_ranks_json(json, run);
 	if (!error)
 		error = put_collectives_json(json, run);
+	if (!error)
+		error = put_mpi_json(json, run);
 	if (!error)
 		error = put_findings_json(json, run);
 	put_backward(json, run);
