@@ -160,7 +160,7 @@ void apart_pack_head(struct pack *pack, struct apart_head *head)
 {
 	PACK(pack, head->index);
 	pack_bool(pack, &head->is_opened);
-	PACK(pack, head->error);
+	pack_error_number(pack, &head->error);
 	PACK(pack, head->file_bytes);
 }
 

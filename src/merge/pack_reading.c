@@ -209,7 +209,7 @@ static void pack_sums(struct pack *pack, struct reading *reading)
 	PACK(pack, reading->kernel_invalid_count);
 	PACK(pack, reading->memory.pools);
 	PACK(pack, reading->memory.counts);
-	PACK(pack, reading->memory.error);
+	pack_error_number(pack, &reading->memory.error);
 	PACK(pack, reading->memsets);
 	PACK(pack, reading->damage);
 	pack_check_bool(pack, &reading->damage.truncated);
@@ -285,7 +285,7 @@ static void pack_callsites(struct pack *pack, struct reading *reading)
 			   callsites->device_count * sizeof(*callsites->devices));
 	PACK(pack, callsites->first_ns);
 	PACK(pack, callsites->last_ns);
-	PACK(pack, callsites->error);
+	pack_error_number(pack, &callsites->error);
 	if (!pack->error)
 		check_callsites(pack, callsites);
 }

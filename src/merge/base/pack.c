@@ -8,6 +8,7 @@
 #include "log/base/grow.h"
 
 #define CHECKSUM_BYTES 8 /* at the end */
+#define ERRNO_MAX      4095
 
 /* FNV-1a over words, then over the rest: fast enough for megabytes. */
 static uint64_t checksum(const uint8_t *data, size_t bytes)
@@ -111,6 +112,14 @@ void pack_bool(struct pack *pack, bool *value)
 	pack_check(pack, byte <= 1);
 	if (pack->is_reading)
 		*value = byte == 1;
+}
+
+void pack_error_number(struct pack *pack, int *error)
+{
+	PACK(pack, *error);
+	pack_check(pack, *error <= 0 && *error >= -ERRNO_MAX);
+	if (pack->error && pack->is_reading)
+		*error = 0;
 }
 
 void pack_check_bool(struct pack *pack, const bool *flag)

@@ -59,6 +59,9 @@ void pack_bool(struct pack *pack, bool *value);
 /* Marks the buffer as damaged if a flag of a structure that was read is neither true nor false. */
 void pack_check_bool(struct pack *pack, const bool *flag);
 
+/* As PACK(), for 0 or -errno: other numbers are damage. */
+void pack_error_number(struct pack *pack, int *error);
+
 /* A text, allocated when reading. */
 void pack_text(struct pack *pack, char **text);
 

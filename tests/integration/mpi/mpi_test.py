@@ -92,8 +92,9 @@ class Mpi(unittest.TestCase):
         self.check([os.path.join(SAMPLES, "sim-ranks")], [1, 2, 3], 0)
 
     def test_all_samples_together(self):
-        """They have graphs, NVTX ranges, Python, JAX and backward passes."""
+        """They have graphs, NVTX ranges, Python, JAX, backward passes and ranks of NCCL."""
         logs = sorted(glob.glob(os.path.join(SAMPLES, "*.xtr")))
+        logs.append(os.path.join(SAMPLES, "h200-ddp-loader"))
         self.check(logs, [3], 0)
 
     def test_cpu_samples(self):
@@ -103,9 +104,6 @@ class Mpi(unittest.TestCase):
                        capture_output=True, timeout=SECONDS_MAX, check=True)
         self.assertTrue(glob.glob(os.path.join(data, "*.cpu.xtr")))
         self.check([data], [2], 0)
-
-    def test_ranks_of_a_real_job(self):
-        self.check([os.path.join(SAMPLES, "h200-ddp-loader")], [3], 0)
 
     def test_names_damaged_and_missing_logs_and_merges_the_rest(self):
         logs = []

@@ -179,8 +179,8 @@ static void gives_bytes_of_one_process(void **state)
 					      "--svg",	  "--pprof", "--chrome"};
 
 	(void)state;
-	for (size_t i = 0; i < 2 * (sizeof(options) / sizeof(options[0])); i++) {
-		const char *option = options[i / 2], *folder = folders[i % 2];
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		const char *option = options[i], *folder = folders[i % 2];
 		bool reads_alone = !strcmp(option, "--chrome");
 		size_t bytes[2], result_count;
 		char *data[2];
