@@ -7,8 +7,8 @@
 
 BIN is the folder of xtrace.
 
-Each rank has a GPU of its own. With fewer GPUs, ranks share them, if NCCL allows it. Then ranks slow
-each other down, so the stated cost may be more than the longer steps. With MPI, gradients are
+Each rank has a GPU of its own. With fewer GPUs, ranks share them, if NCCL allows it. Then ranks
+slow each other down, so the stated cost may be more than the longer steps. With MPI, gradients are
 reduced on the host and CPU samples tell who waits: the line of a slow kernel is not known, and
 pauses in half of the steps may be below the limit. The last
 rank is made late in three ways: its loader sleeps, one of its kernels takes longer, or it pauses at

@@ -52,6 +52,8 @@ static const struct scenario {
 	{"gloo_loader", FAULT_LOADER, .has_gloo = true, .last_layout = LAYOUT_FSDP},
 	{"gloo_kernel", FAULT_KERNEL, .has_gloo = true, .last_layout = LAYOUT_FSDP},
 	{"gloo_pause", FAULT_PAUSE, .has_gloo = true, .last_layout = LAYOUT_FSDP},
+	/* The collectives of all groups are in one order. */
+	{"gloo_groups", FAULT_LOADER, .has_gloo = true, .last_layout = LAYOUT_TENSOR},
 };
 #define SCENARIO_COUNT (sizeof(scenarios) / sizeof(scenarios[0]))
 
