@@ -190,7 +190,7 @@ def has_backend(backend):
     return dist.is_nccl_available() if backend == "nccl" else dist.is_gloo_available()
 
 
-def start(args):
+def set_up(args):
     """Returns the rank, the number of ranks, and what trains."""
     comm = None
     if args.backend == "mpi":
@@ -216,7 +216,7 @@ def main():
     args = parser.parse_args()
     if not torch.cuda.is_available() or not has_backend(args.backend):
         sys.exit(SKIPPED)
-    rank, rank_count, trainer = start(args)
+    rank, rank_count, trainer = set_up(args)
     square = torch.eye(2048, device="cuda")
     # Each rank has a part of each layer only.
     batch_size = BATCH * rank_count if args.kind == "tensor" else BATCH
