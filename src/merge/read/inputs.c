@@ -139,6 +139,8 @@ struct xt_reader *inputs_open(const char *path, struct report *report)
 		[XT_OPEN_BAD_HEADER] = "the header of the log is damaged",
 		[XT_OPEN_BYTE_ORDER] = "the log is of a big-endian processor; xtrace reads those "
 				       "of little-endian ones",
+		[XT_OPEN_MACHINE] = "the log is of a processor that this version does not know; "
+				    "update xtrace to read it",
 	};
 	struct xt_reader *reader;
 	enum xt_open_error error = xt_reader_open(path, &reader);
