@@ -19,6 +19,8 @@ XTRACE_QEMU=$(command -v qemu-aarch64) || {
 export QEMU_LD_PREFIX=$XTRACE_ARM64_ROOT
 # A signature of qemu's own, because the architecture's takes most of the time.
 export QEMU_CPU=${QEMU_CPU:-max,pauth-impdef=on}
+# System calls that qemu lacks. The loader replaces $PLATFORM by aarch64 or x86_64.
+export LD_PRELOAD=${LD_PRELOAD-$XTRACE_ARM64_ROOT/usr/lib/emulation/\$PLATFORM/qemu_calls.so}
 exec unshare --user --map-root-user --mount -- bash -c '
 	table=/proc/sys/fs/binfmt_misc
 	magic="\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes a folder with Debian's arm64 packages that the cross build needs. Installs nothing here, and
-# needs no root. Usage: tools/arm64-root.sh DIR
+# needs no root, but gcc for both processors. Usage: tools/arm64-root.sh DIR
 set -eu
 packages=(libc6-dev libstdc++6 libunwind-dev libzstd-dev zstd libdw-dev libiberty-dev libsqlite3-dev
 	libcjson-dev zlib1g-dev liblzma-dev libprotobuf-c-dev libevent-dev libcmocka-dev python3)
@@ -10,7 +10,8 @@ if [ $# -ne 1 ]; then
 	echo "usage: tools/arm64-root.sh DIR" >&2
 	exit 2
 fi
-root=$1
+root=$(realpath -m "$1")
+cd "$(dirname "$0")/.."
 sources=/etc/apt/sources.list.d/debian.sources
 [ -e "$sources" ] || sources=/etc/apt/sources.list
 state=$(mktemp -d)
@@ -37,4 +38,11 @@ for package in "$state"/cache/archives/*.deb; do
 	dpkg-deb --fsys-tarfile "$package" |
 		tar --extract --keep-directory-symlink --no-same-owner -C "$root"
 done
+
+# Programs of both processors preload it by the same name: tools/arm64-emulate.sh.
+calls=$root/usr/lib/emulation
+mkdir -p "$calls"/aarch64 "$calls"/x86_64
+aarch64-linux-gnu-gcc --sysroot="$root" -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -fvisibility=hidden \
+	-shared -fPIC -o "$calls/aarch64/qemu_calls.so" tests/emulation/qemu_calls.c
+gcc -shared -o "$calls/x86_64/qemu_calls.so" -x c /dev/null
 echo "arm64-root: $(find "$state"/cache/archives -name '*.deb' | wc -l) packages in $root"

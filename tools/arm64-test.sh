@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Cross builds for arm64 and tests it under qemu: the quick tests, less those of
-# tests/emulation.txt, and logs of either architecture merged on both, with equal outputs.
+# tests/emulation/excluded.txt, and logs of either architecture merged on both, with equal outputs.
 # Takes about ten minutes. Installs Debian's cross compiler and qemu-user if it runs as root.
 set -eu
 cd "$(dirname "$0")/.."
@@ -38,6 +38,6 @@ exchange() {
 exchange build
 exchange build-arm64
 
-excluded=$(sed -n 's/^\([a-z][^ ]*\) .*/\1/p' tests/emulation.txt | paste -sd '|' | sed 's/\./\\./g')
+excluded=$(sed -n 's/^\([a-z][^ ]*\) .*/\1/p' tests/emulation/excluded.txt | paste -sd '|' | sed 's/\./\\./g')
 "$emulate" ctest --test-dir build-arm64 -L quick -j "$(nproc)" --timeout 120 --output-on-failure \
 	-E "^($excluded)\$"
