@@ -17,7 +17,7 @@ out=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 export XTRACE_ARM64_ROOT=${XTRACE_ARM64_ROOT:-$PWD/build-arm64-root}
 tools/install-deps.sh --arm64
-[ -d "$XTRACE_ARM64_ROOT" ] || tools/arm64-root.sh "$XTRACE_ARM64_ROOT"
+[ -d "$XTRACE_ARM64_ROOT" ] || tools/arm64-root.sh --system "$XTRACE_ARM64_ROOT"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -4,12 +4,11 @@
 # - libraries and programs of the other processor: one line, and the program runs on
 # - logs of either architecture merged on both, with equal outputs
 # - the instructions of the hot path, against bench/guard/budgets.txt
-# - all tests, less those of tests/emulation/excluded.txt
+# - the quick tests, and all of xtrace record, less those of tests/emulation/excluded.txt
 # --quick: builds only what this needs, and runs only tests with the label arm64, in about a minute.
 # Installs Debian's cross compiler and qemu-user if they are missing. Needs Linux 6.7 or later.
 set -eu
 cd "$(dirname "$0")/.."
-export XTRACE_ARM64_ROOT=${XTRACE_ARM64_ROOT:-$PWD/build-arm64-root}
 
 quick=
 case $* in
@@ -22,7 +21,10 @@ case $* in
 esac
 
 tools/install-deps.sh --arm64
-[ -d "$XTRACE_ARM64_ROOT" ] || tools/arm64-root.sh "$XTRACE_ARM64_ROOT"
+system=--system
+[ ! "$quick" ] || system=
+export XTRACE_ARM64_ROOT=${XTRACE_ARM64_ROOT:-$PWD/build-arm64-${quick:+quick-}root}
+[ -d "$XTRACE_ARM64_ROOT" ] || tools/arm64-root.sh $system "$XTRACE_ARM64_ROOT"
 emulate=tools/arm64-emulate.sh
 "$emulate" true || {
 	echo "arm64-test: cannot test here: user namespaces or binfmt_misc are not permitted" >&2
@@ -93,11 +95,15 @@ exchange build-arm64
 	--generator "$PWD/build-arm64/bin/bench/bench_log_generator" \
 	--merge "$PWD/build-arm64/bin/xtrace-merge"
 
+run_tests=(ctest --test-dir build-arm64 -j "$(nproc)" --timeout 300 --output-on-failure)
 if [ "$quick" ]; then
-	set -- -L arm64
-else
-	excluded=$(sed -n 's/^\([a-z][^ ]*\) .*/\1/p' tests/emulation/excluded.txt | paste -sd '|' |
-		sed 's/\./\\./g')
-	set -- -L quick -E "^($excluded)\$"
+	"$emulate" "${run_tests[@]}" -L arm64
+	exit
 fi
-"$emulate" ctest --test-dir build-arm64 "$@" -j "$(nproc)" --timeout 120 --output-on-failure
+excluded=$(sed -n 's/^\([a-z][^ ]*\) .*/\1/p' tests/emulation/excluded.txt | paste -sd '|' |
+	sed 's/\./\\./g')
+failed=0
+"$emulate" "${run_tests[@]}" -L quick -E "^(cli\.record\..*|$excluded)\$" || failed=1
+# These record programs of the system, such as sh.
+"$emulate" --chroot "${run_tests[@]}" -R '^cli\.record\.' -E "^($excluded)\$" || failed=1
+exit $failed
