@@ -57,5 +57,5 @@ exec unshare --user --map-root-user --mount --pid --fork --kill-child -- bash -c
 	for folder in /dev /sys /tmp "$OLDPWD" /usr/lib64 /usr/lib/x86_64-linux-gnu; do
 		mkdir -p ".$folder" && mount --rbind "$folder" ".$folder" || exit 2
 	done
-	exec chroot . /usr/bin/env -C "$OLDPWD" -u OLDPWD PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+	exec chroot . /usr/bin/env -C "$OLDPWD" -u OLDPWD -u XTRACE_ARM64_ROOT PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
 		LD_PRELOAD="$calls" "$@"' emulate "$XTRACE_ARM64_ROOT" "$calls" "$@"
