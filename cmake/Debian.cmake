@@ -27,7 +27,11 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 # linked statically, so it meets no other.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # The sample needs libcuda.so.1, of the driver or of the simulated GPU.
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${CPACK_XTRACE_SIMGPU}")
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CPACK_XTRACE_SIMGPU} ${CPACK_XTRACE_LIBRARIES})
+if(CPACK_XTRACE_SYSROOT)
+	set(ENV{DPKG_ADMINDIR} "${CPACK_XTRACE_SYSROOT}/var/lib/dpkg")
+	set(ENV{DEB_HOST_ARCH} ${CPACK_DEBIAN_PACKAGE_ARCHITECTURE})
+endif()
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libunwind8, libzstd1, python3:any")
 
 # Debian's xtrace, a tracer of X11, also has /usr/bin/xtrace and its manual page. Debian's policy

@@ -12,7 +12,11 @@
 cmake_policy(VERSION 3.25)
 set(usr "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr")
 set(here "${CMAKE_CURRENT_LIST_DIR}/debian")
-execute_process(COMMAND dpkg-architecture -qDEB_HOST_MULTIARCH
+set(architecture "")
+if(CPACK_XTRACE_SYSROOT)
+	set(architecture -a${CPACK_DEBIAN_PACKAGE_ARCHITECTURE} -f)
+endif()
+execute_process(COMMAND dpkg-architecture ${architecture} -qDEB_HOST_MULTIARCH
 	OUTPUT_VARIABLE triplet OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 set(private lib/${triplet}/xtrace-gpu)
 set(doc "${usr}/share/doc/xtrace-gpu")
@@ -50,9 +54,9 @@ file(REMOVE_RECURSE "${usr}/share/zsh/site-functions")
 file(GLOB libraries "${usr}/${private}/*.so" "${usr}/${private}/xtrace/simgpu/*.so.*")
 foreach(binary "${usr}/bin/xtrace" ${libraries})
 	file(RPATH_REMOVE FILE "${binary}")
-	run(strip --strip-unneeded --remove-section=.comment --remove-section=.note "${binary}")
+	run(${CPACK_XTRACE_STRIP} --strip-unneeded --remove-section=.comment --remove-section=.note "${binary}")
 endforeach()
-run(strip --strip-debug "${usr}/${private}/samples/llm_inference")
+run(${CPACK_XTRACE_STRIP} --strip-debug "${usr}/${private}/samples/llm_inference")
 file(CHMOD ${libraries} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 
 execute_process(COMMAND date -u -R -d "@$ENV{SOURCE_DATE_EPOCH}"

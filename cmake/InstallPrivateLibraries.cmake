@@ -8,6 +8,7 @@ file(GET_RUNTIME_DEPENDENCIES
 	LIBRARIES ${libraries} ${opened}
 	RESOLVED_DEPENDENCIES_VAR needed
 	UNRESOLVED_DEPENDENCIES_VAR not_found
+	DIRECTORIES ${library_folders}
 	# The system provides the libraries of libc and the compiler.
 	PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|resolv)\\.so"
 		"^lib(asan|ubsan|tsan)\\.so" "^libgcc_s\\.so" "^libstdc\\+\\+\\.so")

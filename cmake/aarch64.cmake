@@ -26,4 +26,7 @@ set(ENV{PKG_CONFIG_SYSROOT_DIR} "${XTRACE_ARM64_ROOT}")
 set(ENV{PKG_CONFIG_LIBDIR}
 	"${XTRACE_ARM64_ROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${XTRACE_ARM64_ROOT}/usr/share/pkgconfig")
 
+# The name that an arm64 system has, too: tests may run in a chroot.
+set(Python3_EXECUTABLE /usr/bin/python3 CACHE FILEPATH "Python of the tests")
+
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L "${XTRACE_ARM64_ROOT}")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the missing packages for building and testing xtrace on Debian 12 or 13 and Ubuntu 24.04.
 # Safe to repeat. --lint adds clang-format, codespell, gdb and Debian's package tools. --browser
-# adds Chromium for the tests of the HTML report, --prometheus Prometheus for a nightly test, and
-# --portable what tools/portable.sh needs on Debian 12.
+# adds Chromium for the tests of the HTML report, --prometheus Prometheus for a nightly test,
+# --arm64 the cross compiler and qemu, and --portable what tools/portable.sh needs on Debian 12.
 set -eu
 
 packages="
@@ -19,10 +19,14 @@ for argument in "$@"; do
 	case $argument in
 	--lint) packages="$packages clang-format codespell gdb dpkg-dev lintian" ;;
 	--browser) browser=chromium ;;
+	--arm64)
+		packages="$packages gcc-aarch64-linux-gnu g++-aarch64-linux-gnu"
+		packages="$packages libc6-dev-arm64-cross qemu-user"
+		;;
 	--prometheus) packages="$packages prometheus" ;;
 	--portable) packages="$packages dpkg-dev debian-archive-keyring m4 tcl" ;;
 	*)
-		echo "usage: tools/install-deps.sh [--lint] [--browser] [--prometheus] [--portable]" >&2
+		echo "usage: tools/install-deps.sh [--lint] [--browser] [--arm64] [--prometheus] [--portable]" >&2
 		exit 2
 		;;
 	esac

@@ -6,7 +6,7 @@
 #   failures of each call, an hour of soak, a flight recorder, a model server, damaged files,
 #   reports of 10 million events, 20 bisections
 # - the fuzz targets, ten minutes each
-# - the cross build for aarch64 under emulation
+# - the cross build, the Debian package and the wheel for aarch64 under emulation
 # - the build for older systems, twice, and a recording on Debian 11
 # - the Debian package, built twice, installed and purged in a bare Debian 12
 # - the wheel in bare systems, the container image, and the Pod of docs/CONTAINERS.md
@@ -73,7 +73,7 @@ run_step() {
 	# Needs clang.
 	fuzz) tools/fuzz.sh all 10 ;;
 	# Needs Debian's mirror, and Linux 6.7 or later.
-	arm64) tools/arm64-test.sh ;;
+	arm64) tools/arm64-test.sh && tools/arm64-packages.sh build-arm64-packages ;;
 	# Every CPython of Debian's suites. Needs root, debootstrap and Debian's mirror.
 	pythons) pythons ;;
 	# Needs root, debootstrap and Debian's mirror.

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "guard/autograd.h"
 
+#include <pthread.h>
 #include <stddef.h>
+#include <sys/mman.h>
 
 #include "inject/torch/torch_runtime.h"
 
 #define TYPES 30 /* of nodes in a training step */
+
+/* The tracer hashes the address of a type, so a linker's choice would change the count. */
+#define VTABLES_ADDRESS UINT64_C(0x200000000)
 
 struct counts {
 	void *vtable;
@@ -18,7 +23,7 @@ struct node {
 	struct node *weak_this;
 	struct counts *weak_counts;
 	uint64_t sequence, topological, has_parent, thread;
-	uint8_t mutex[40];
+	pthread_mutex_t mutex;
 	uint64_t edges[3];
 };
 
@@ -26,10 +31,10 @@ static const struct {
 	void *vtable;
 	const char *name;
 } type_info = {NULL, "N5torch8autograd9generated14AddmmBackward0E"};
-static struct {
+struct vtable {
 	const void *type_info;
 	void *function;
-} vtables[TYPES];
+};
 static struct counts counts = {&counts, 1, 1};
 static struct node nodes[TYPES];
 static _Thread_local struct node *running;
@@ -57,7 +62,7 @@ static uint64_t thread_id(void)
 	return 1;
 }
 
-void autograd_begin(void)
+bool autograd_begin(void)
 {
 	static const struct torch_runtime runtime = {
 		.sequence = peek,
@@ -66,7 +71,12 @@ void autograd_begin(void)
 		.thread_id = thread_id,
 		.tls_module = 1, /* exists in every thread */
 	};
+	struct vtable *vtables =
+		mmap((void *)VTABLES_ADDRESS, TYPES * sizeof(*vtables), PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
+	if (vtables == MAP_FAILED)
+		return false;
 	for (int t = 0; t < TYPES; t++) {
 		vtables[t].type_info = &type_info;
 		nodes[t] = (struct node){.vtable = &vtables[t].function,
@@ -75,6 +85,7 @@ void autograd_begin(void)
 					 .thread = 1};
 	}
 	torch_runtime = &runtime;
+	return true;
 }
 
 void autograd_next(bool is_backward)

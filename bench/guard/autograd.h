@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Installs the stand-in. */
-void autograd_begin(void);
+/* Installs the stand-in. False if out of memory. */
+bool autograd_begin(void);
 
 /* Makes the next node run, or none. Each launch of a forward pass makes a node. */
 void autograd_next(bool is_backward);

@@ -2,10 +2,11 @@
 /*
  * Fixed work, whose instructions guard.py counts.
  *
- *	guard launch|launch_python|forward|backward|cold|cold_python|ring|encode|decode COUNT
+ *	guard launch|launch_python|walk|forward|backward|cold|cold_python|ring|encode|decode COUNT
  *
  * - launch: warm launches 35 frames deep, through the callback that CUPTI calls
  * - launch_python: the same below ten Python frames
+ * - walk: launches whose stack is unwound, although the stack cache has it
  * - forward, backward: reads of PyTorch's autograd, which a launch inside PyTorch adds
  * - cold, cold_python: launches of several paths in turn, with empty caches before each
  * - ring: records of a call, reserved and committed
@@ -88,6 +89,7 @@ struct launches {
 	uint32_t count;
 	bool is_cold;	   /* one path after the other, with empty caches */
 	bool is_in_python; /* below Python frames */
+	bool is_walked;	   /* unwinds each stack */
 };
 
 static __attribute__((noinline)) void launch_all(const struct launches *launches)
@@ -134,10 +136,13 @@ static void do_launches(const struct launches *launches)
 	const uint64_t *counters;
 
 	open_stacks();
+	stack_capture_audit_interval = launches->is_walked;
 	if (launches->is_in_python && interpreter_begin())
 		fail("no memory for an interpreter");
 	launch_below(DEPTH, launches);
 	counters = current_thread_buffer->ring->counters;
+	if (launches->is_walked && counters[XT_RING_STACK_AUDITS] < launches->count - 2)
+		fail("stacks are not unwound");
 	if (counters[XT_RING_STACK_WALKS] > (launches->is_cold ? PATHS : 2))
 		fail("warm launches are walked");
 	if (!counters[XT_RING_PYTHON_STACKS] == launches->is_in_python ||
@@ -153,6 +158,11 @@ static void do_launch(uint32_t count)
 static void do_launch_python(uint32_t count)
 {
 	do_launches(&(struct launches){.count = count, .is_in_python = true});
+}
+
+static void do_walk(uint32_t count)
+{
+	do_launches(&(struct launches){.count = count, .is_walked = true});
 }
 
 static void do_cold(uint32_t count)
@@ -172,7 +182,8 @@ static void do_autograd(uint32_t count, bool is_backward)
 
 	if (!tb)
 		fail("no thread buffer");
-	autograd_begin();
+	if (!autograd_begin())
+		fail("no memory for autograd");
 	for (uint32_t i = 0; i < count; i++) {
 		autograd_next(is_backward);
 		if (!torch_capture(tb, &state))
@@ -301,11 +312,17 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*work)(uint32_t count);
-	} parts[] = {{"launch", do_launch},   {"launch_python", do_launch_python},
-		     {"forward", do_forward}, {"backward", do_backward},
-		     {"cold", do_cold},	      {"cold_python", do_cold_python},
-		     {"ring", do_ring},	      {"encode", do_encode},
-		     {"make_log", make_log},  {"decode", do_decode}};
+	} parts[] = {{"launch", do_launch},
+		     {"launch_python", do_launch_python},
+		     {"walk", do_walk},
+		     {"forward", do_forward},
+		     {"backward", do_backward},
+		     {"cold", do_cold},
+		     {"cold_python", do_cold_python},
+		     {"ring", do_ring},
+		     {"encode", do_encode},
+		     {"make_log", make_log},
+		     {"decode", do_decode}};
 	uint32_t count = argc == 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
 
 	for (size_t p = 0; p < sizeof(parts) / sizeof(*parts) && count; p++) {
@@ -316,7 +333,7 @@ int main(int argc, char **argv)
 	}
 	fprintf(stderr,
 		"usage: guard "
-		"launch|launch_python|forward|backward|cold|cold_python|ring|encode|make_log|"
+		"launch|launch_python|walk|forward|backward|cold|cold_python|ring|encode|make_log|"
 		"decode COUNT\n");
 	return 2;
 }

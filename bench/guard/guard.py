@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares the instructions of hot loops, counted by callgrind, and the cache lines that a launch
-touches, with budgets.txt.
+touches, with budgets.txt. With --plugin, counts instructions of aarch64 programs by qemu-user.
 
 Neither depends on the load of the machine, so budgets can be narrow. Each part runs twice, with a
 small and a large amount of the same work. The difference gives the cost of one more.
@@ -37,6 +37,8 @@ class Guard:
         self.cold = {}
 
     def plain(self, *command):
+        if self.options.plugin:
+            command = ("qemu-aarch64", "-L", self.options.root, *command)
         subprocess.run(command, cwd=self.directory, check=True, stdout=subprocess.DEVNULL)
 
     def counts(self, options, *command):
@@ -50,8 +52,21 @@ class Guard:
             sys.exit(f"guard: {' '.join(command)}: {done.stderr.strip().splitlines()[-1]}")
         return dict(zip(names[1].split(), map(int, counted[1].split())))
 
+    def emulated(self, *command):
+        """Instructions of the whole run of an aarch64 program."""
+        done = subprocess.run(
+            ["qemu-aarch64", "-cpu", "max,pauth-impdef=on", "-L", self.options.root, "-plugin",
+             self.options.plugin, *command],
+            cwd=self.directory, capture_output=True, text=True, check=False)
+        counted = re.search(r"^instructions: (\d+)", done.stderr, re.MULTILINE)
+        if done.returncode or not counted:
+            sys.exit(f"guard: {' '.join(command)}: {done.stderr.strip()}")
+        return int(counted[1])
+
     def instructions(self, *command):
         """Instructions of the whole run."""
+        if self.options.plugin:
+            return self.emulated(*command)
         return self.counts([], *command)["Ir"]
 
     def lines(self, part, kind):
@@ -87,6 +102,7 @@ class Guard:
         parts = {
             "launch": lambda: self.work("launch", 1000, 11000),
             "launch_python": lambda: self.work("launch_python", 1000, 11000),
+            "walk": lambda: self.work("walk", 1000, 3000),
             "forward": lambda: self.work("forward", 1000, 101000),
             "backward": lambda: self.work("backward", 1000, 101000),
             "lines": lambda: self.lines("cold", "lines"),
@@ -104,13 +120,14 @@ class Guard:
         return parts[name]()
 
 
-def read_budgets():
-    """Lines of: name, budget, description."""
+def read_budgets(is_aarch64):
+    """Lines of: name, budget of x86-64, of aarch64, description. The budget "-" is not measured."""
     with open(os.path.join(HERE, "budgets.txt"), encoding="utf-8") as file:
         for line in file:
             if line.strip() and not line.startswith("#"):
-                name, budget, what = line.split(None, 2)
-                yield name, float(budget), what.strip()
+                name, *budgets, what = line.split(None, 3)
+                if budgets[is_aarch64] != "-":
+                    yield name, float(budgets[is_aarch64]), what.strip()
 
 
 def main():
@@ -118,12 +135,14 @@ def main():
     for name, what in (("guard", "the program that runs the work"),
                        ("generator", "the generator of logs"), ("merge", "xtrace-merge")):
         parser.add_argument(f"--{name}", required=True, help=what)
+    parser.add_argument("--plugin", help="count aarch64 programs with this plugin of qemu-user")
+    parser.add_argument("--root", default="/", help="folder with the libraries of aarch64")
     options = parser.parse_args()
     over = 0
     print("%-16s %10s %10s  %s" % ("", "measured", "budget", "instructions for"))
     with tempfile.TemporaryDirectory(prefix="xtrace-guard-") as directory:
         guard = Guard(options, directory)
-        for name, budget, what in read_budgets():
+        for name, budget, what in read_budgets(bool(options.plugin)):
             measured = guard.measure(name)
             verdict = "" if measured <= budget else "  OVER ITS BUDGET"
             over += bool(verdict)

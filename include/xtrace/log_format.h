@@ -15,7 +15,7 @@
 
 #define XT_LOG_MAGIC	     "\x89XTRLOG\n" /* 8 bytes, no terminator */
 #define XT_LOG_VERSION_MAJOR 2		    /* a reader rejects a larger one */
-#define XT_LOG_VERSION_MINOR 8		    /* additions that a reader may skip */
+#define XT_LOG_VERSION_MINOR 9		    /* additions that a reader may skip */
 #define XT_LOG_BYTE_ORDER    0x01020304u
 #define XT_CHUNK_MAGIC	     0x48435458u /* "XTCH" */
 
@@ -23,6 +23,18 @@
 #define XT_CHUNK_ROWS_MAX      (1u << 20)
 
 enum { XT_CLOCK_MONOTONIC = 1 };
+
+/* Processors of recorded programs: e_machine of ELF. A reader rejects others. */
+enum xt_machine {
+	XT_MACHINE_UNSTATED = 0, /* before 2.9: x86-64 */
+	XT_MACHINE_X86_64 = 62,
+	XT_MACHINE_AARCH64 = 183,
+};
+#if defined(__aarch64__)
+#define XT_MACHINE_OWN XT_MACHINE_AARCH64
+#else
+#define XT_MACHINE_OWN XT_MACHINE_X86_64
+#endif
 
 struct xt_log_header {
 	uint8_t magic[8];
@@ -33,10 +45,10 @@ struct xt_log_header {
 	uint32_t pid;
 	uint64_t start_monotonic_ns;
 	uint64_t start_realtime_ns;
-	uint32_t clock; /* XT_CLOCK_MONOTONIC */
-	uint32_t reserved0;
-	uint64_t log_id; /* random; the log's crash buffer has the same */
-	uint32_t reserved1;
+	uint32_t clock;	  /* XT_CLOCK_MONOTONIC */
+	uint32_t machine; /* enum xt_machine */
+	uint64_t log_id;  /* random; the log's crash buffer has the same */
+	uint32_t reserved;
 	uint32_t check; /* xt_check32() of the preceding bytes */
 };
 _Static_assert(sizeof(struct xt_log_header) == 64, "the log header is 64 bytes");

@@ -42,6 +42,7 @@ enum xt_open_error {
 	XT_OPEN_NEWER,	    /* written by a newer major version */
 	XT_OPEN_BAD_HEADER, /* the magic is right, the rest is damaged */
 	XT_OPEN_BYTE_ORDER, /* written on a processor of the other byte order */
+	XT_OPEN_MACHINE,    /* of a processor that is not in enum xt_machine */
 };
 
 /*

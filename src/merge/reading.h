@@ -62,9 +62,9 @@ struct reading {
 	struct collective_sums collectives;
 	struct rank_log rank_log; /* if the run compares ranks */
 	struct host_collectives host_collectives;
-	struct pack *packed;	  /* if read apart: what exporters of single events need; or NULL */
-	bool is_blind;		  /* many events are lost, so gaps may not be idle */
-	int error;		  /* first error of a callback that cannot return it */
+	struct pack *packed; /* if read apart: what exporters of single events need; or NULL */
+	bool is_blind;	     /* many events are lost, so gaps may not be idle */
+	int error;	     /* first error of a callback that cannot return it */
 };
 
 /* Returns the index of a label. Numbers without a label share index 0. */

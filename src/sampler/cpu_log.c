@@ -295,6 +295,7 @@ static int create_file(struct cpu_log *log)
 		.start_realtime_ns =
 			clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC) + log->start_ns,
 		.clock = XT_CLOCK_MONOTONIC,
+		.machine = XT_MACHINE_OWN,
 	};
 	char path[PATH_MAX], suffix[24] = "";
 	int error = -EEXIST;

@@ -15,7 +15,7 @@
 
 #include "sampler/process_memory.h"
 
-#define PAGE_BYTES	UINT64_C(4096)
+#define PAGE_BYTES	UINT64_C(4096) /* the smallest of any machine */
 #define NOTES_BYTES_MAX 65536
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
@@ -24,6 +24,15 @@
 #endif
 
 static struct elf_image *shared_images;
+
+uint32_t elf_image_page_bytes;
+
+uint64_t elf_image_page(void)
+{
+	long bytes = elf_image_page_bytes ? (long)elf_image_page_bytes : sysconf(_SC_PAGESIZE);
+
+	return bytes > 0 ? (uint64_t)bytes : PAGE_BYTES;
+}
 
 static bool has_range(size_t byte_count, uint64_t offset, uint64_t bytes)
 {
@@ -211,12 +220,14 @@ void elf_image_release(struct elf_image *image)
 const Elf64_Phdr *elf_image_segment_of_offset(const struct elf_image *image, uint64_t offset,
 					      bool is_executable)
 {
+	const uint64_t page = elf_image_page();
+
 	for (size_t i = 0; i < image->header_count; i++) {
 		const Elf64_Phdr *segment = &image->headers[i];
-		uint64_t first = segment->p_offset & ~(PAGE_BYTES - 1);
+		uint64_t first = segment->p_offset & ~(page - 1);
 
 		if (segment->p_type == PT_LOAD && !!(segment->p_flags & PF_X) == is_executable &&
-		    offset >= first && offset - first < segment->p_filesz + PAGE_BYTES)
+		    offset >= first && offset - first < segment->p_filesz + page)
 			return segment;
 	}
 	return NULL;

@@ -47,7 +47,16 @@ struct elf_image {
 struct elf_image *elf_image_open(pid_t pid, const struct memory_mapping *mapping);
 void elf_image_release(struct elf_image *image);
 
-/* The PT_LOAD segment that has this byte of the file, or NULL. */
+/* For tests: the processor's page size in bytes. 0: that of this machine. */
+extern uint32_t elf_image_page_bytes;
+
+/* Page size of the mappings of an image, in bytes. */
+uint64_t elf_image_page(void);
+
+/*
+ * The PT_LOAD segment that has this byte of the file, or NULL. Mappings start at whole pages, so
+ * the byte may be up to a page before or behind the segment.
+ */
 const Elf64_Phdr *elf_image_segment_of_offset(const struct elf_image *image, uint64_t offset,
 					      bool is_executable);
 

@@ -14,7 +14,6 @@
 #include "log/base/grow.h"
 #include "sampler/elf_image.h"
 
-#define PAGE_BYTES     UINT64_C(4096)
 #define DELETED_SUFFIX " (deleted)"
 
 /* Mappings of one file that follow each other. */
@@ -72,7 +71,7 @@ static bool place_module(struct process_module *module, const struct memory_mapp
 		if (start + segment->p_memsz > module->end)
 			module->end = start + segment->p_memsz;
 	}
-	return module->start <= mapping->start + PAGE_BYTES && mapping->start < module->end;
+	return module->start <= mapping->start + elf_image_page() && mapping->start < module->end;
 }
 
 static void add_module(struct maps_reader *reader, const struct mapping_run *run)

@@ -19,6 +19,7 @@
 
 #include "cli/message.h"
 #include "monotonic.h"
+#include "xtrace/log_format.h"
 
 /* Signals that are forwarded to the program. */
 static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -78,12 +79,6 @@ static int find_path(const char *program, char **path_out)
 	}
 }
 
-#if defined(__x86_64__)
-#define OWN_MACHINE EM_X86_64
-#else
-#define OWN_MACHINE EM_AARCH64
-#endif
-
 /* A 64-bit program for another processor, which cannot load this build's library. */
 static bool is_foreign(const char *path)
 {
@@ -94,7 +89,7 @@ static bool is_foreign(const char *path)
 
 	if (fd >= 0)
 		close(fd);
-	return is_elf && elf.e_machine != OWN_MACHINE;
+	return is_elf && elf.e_machine != XT_MACHINE_OWN;
 }
 
 int child_find(const char *program)
@@ -181,7 +176,7 @@ static const char *why_foreign(const char *program)
 	snprintf(why, sizeof(why),
 		 "it is built for another processor: for %s, not %s; use the xtrace for that one",
 		 machine_name(elf.e_machine, needed, sizeof(needed)),
-		 machine_name(OWN_MACHINE, own, sizeof(own)));
+		 machine_name(XT_MACHINE_OWN, own, sizeof(own)));
 	return why;
 }
 

@@ -297,6 +297,7 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 		.start_monotonic_ns = monotonic_ns(),
 		.start_realtime_ns = xt_clock_ns(CLOCK_REALTIME),
 		.clock = XT_CLOCK_MONOTONIC,
+		.machine = XT_MACHINE_OWN,
 		.log_id = random_id(),
 	};
 	char crash_buffer_path[PATH_MAX + 32];

@@ -62,6 +62,9 @@ static enum xt_open_error read_header(struct xt_reader *reader)
 	    header->version_major == 0 || header->header_bytes < sizeof(*header) ||
 	    header->header_bytes > LOG_HEADER_BYTES_MAX)
 		return XT_OPEN_BAD_HEADER;
+	if (header->machine != XT_MACHINE_UNSTATED && header->machine != XT_MACHINE_X86_64 &&
+	    header->machine != XT_MACHINE_AARCH64)
+		return XT_OPEN_MACHINE;
 	reader->position = header->header_bytes;
 	reader->intact_end = header->header_bytes;
 	return XT_OPEN_OK;

@@ -311,15 +311,6 @@ static int count_jobs(struct collectives_report *report, const struct inputs *in
 	return 0;
 }
 
-double collectives_mean_rank_ns(const struct collectives_report *report, size_t log_count)
-{
-	size_t count = 0;
-
-	for (size_t l = 0; report->ranks && l < log_count; l++)
-		count += report->ranks[l].collective_count > 0;
-	return count ? report->ranks_ns / (double)count : 0;
-}
-
 int collectives_report_make(struct collectives_report *report, const struct run *run)
 {
 	const struct inputs *inputs = run->inputs;

@@ -93,6 +93,14 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 void collectives_report_free(struct collectives_report *report);
 
 /* The time of a rank from its first to its last collective, on average; 0 without collectives. */
-double collectives_mean_rank_ns(const struct collectives_report *report, size_t log_count);
+static inline double collectives_mean_rank_ns(const struct collectives_report *report,
+					      size_t log_count)
+{
+	size_t count = 0;
+
+	for (size_t l = 0; report->ranks && l < log_count; l++)
+		count += report->ranks[l].collective_count > 0;
+	return count ? report->ranks_ns / (double)count : 0;
+}
 
 #endif

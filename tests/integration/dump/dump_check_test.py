@@ -69,7 +69,7 @@ class Check(DumpTest):
         self.check_violation("not a kind of version 2.1", fine(minor=1).chunk(make.SOURCE, 0))
         self.run_dump("--check", self.file(fine().end().chunk(make.SOURCE, 0).end()))
         self.run_dump("--check", self.file(
-            fine(minor=9).chunk(make.UNKNOWN_KIND, 0).chunk(make.CLOCK, 0, make.column(9, 1, b"")).end()))
+            fine(minor=99).chunk(make.UNKNOWN_KIND, 0).chunk(make.CLOCK, 0, make.column(9, 1, b"")).end()))
         self.check_violation("column 9 is not", fine().chunk(make.CLOCK, 0, make.column(9, 1, b"")))
         self.check_violation("has rows", fine().chunk(make.END, 1))
         self.check_violation("comes after END", fine().end().chunk(make.CLOCK, 0))

@@ -396,13 +396,17 @@ class Headers(DumpTest):
             "text": b"hello\n" * 20,
             "newer": make.log_header(major=3),
             "version 0": make.log_header(major=0),
-            "byte order": make.log_header(order=0x04030201),
+            "big-endian processor": make.log_header(order=0x04030201),
+            "unknown processor, number 243": make.log_header(machine=243),
             "short header": make.log_header(header_bytes=63),
         }
         for name, data in cases.items():
             with self.subTest(name):
                 self.assertEqual(self.run_dump(self.file(data), status=2), "")
                 self.assertTrue(self.errors.startswith("xtrace-dump: "))
+                self.assertEqual(self.errors.count("\n"), 1)
+                if "processor" in name:
+                    self.assertIn(name, self.errors)
         self.run_dump(self.folder, status=2)
         self.run_dump(os.path.join(self.folder, "none.xtr"), status=2)
         self.run_dump("/dev/null", status=2)

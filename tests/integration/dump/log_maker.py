@@ -122,9 +122,9 @@ def chunk_header(kind, stored, raw, rows, sequence, zero1=0, zero2=0):
 
 
 def log_header(major=2, minor=4, order=0x01020304, header_bytes=64, pid=4711, start=1000,
-               realtime=1700000000000000000, clock=1, log_id=0x0123456789ABCDEF, zero=0):
+               realtime=1700000000000000000, clock=1, log_id=0x0123456789ABCDEF, machine=62, zero=0):
     head = b"\x89XTRLOG\n" + struct.pack("<HHIIIQQIIQI", major, minor, order, header_bytes, pid,
-                                         start, realtime, clock, zero, log_id, zero)
+                                         start, realtime, clock, machine, log_id, zero)
     return head + struct.pack("<I", fnv1a(head))
 
 

@@ -28,6 +28,7 @@
 #include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_run.h"
+#include "log/recover/recover.h"
 #include "support.h"
 
 static char folder[PATH_MAX], path[PATH_MAX + 16], crash_buffer_path[PATH_MAX + 32];
@@ -447,6 +448,34 @@ static void aligns_areas_to_pages(void **unused)
 	}
 }
 
+/* Written with each page size, and recovered on this machine. */
+static void recovers_records_of_any_page_size(void **unused)
+{
+	static const uint32_t sizes[] = {4 << 10, 16 << 10, 64 << 10};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct xt_recovered recovered = {0};
+
+		unlink(path);
+		unlink(crash_buffer_path);
+		crash_buffer_page_bytes = sizes[i];
+		kill_one();
+		read_header();
+		assert_true(header.area_count >= 2);
+		for (uint32_t area = 0; area < header.area_count; area++)
+			assert_int_equal(header.areas[area].offset % sizes[i], 0);
+		assert_int_equal(xt_recover(path, &recovered), 0);
+		assert_int_equal(recovered.calls, 2);
+		assert_int_equal(recovered.open_calls, 1);
+		assert_int_equal(recovered.kernels, 3);
+		assert_int_equal(log_rows(path, XT_KIND_CALL), 5);
+		assert_int_equal(log_rows(path, XT_KIND_KERNEL), 4);
+		assert_int_equal(access(crash_buffer_path, F_OK), -1);
+	}
+	crash_buffer_page_bytes = 0;
+}
+
 static void survives_full_disk(void **unused)
 {
 	struct stat status;
@@ -499,6 +528,7 @@ int main(void)
 		TEST(releases_and_restores_pages),
 		TEST(restores_part_of_page),
 		TEST(aligns_areas_to_pages),
+		TEST(recovers_records_of_any_page_size),
 		TEST(survives_full_disk),
 		TEST(spares_reused_descriptors),
 		TEST(reopens_closed_file),

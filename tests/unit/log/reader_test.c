@@ -4,6 +4,7 @@
  */
 #include "support.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -80,6 +81,14 @@ static void checks_log_headers(void **state)
 	assert_int_equal(open_header(&header, true), XT_OPEN_BYTE_ORDER);
 	header.byte_order = 0x04030202;
 	assert_int_equal(open_header(&header, true), XT_OPEN_BAD_HEADER);
+	for (uint32_t machine = 0; machine < 300; machine++) {
+		bool is_known = !machine || machine == EM_X86_64 || machine == EM_AARCH64;
+
+		header = good;
+		header.machine = machine;
+		assert_int_equal(open_header(&header, true),
+				 is_known ? XT_OPEN_OK : XT_OPEN_MACHINE);
+	}
 	header = good;
 	header.pid++;
 	assert_int_equal(open_header(&header, false), XT_OPEN_BAD_HEADER);

@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sampler/elf_image.h"
 #include "sampler/process_modules.h"
 
 /* The child runs commands from a pipe: one byte each, answered by one byte. */
@@ -311,9 +312,34 @@ static void reports_process_of_another_user(void **unused)
 	assert_int_equal(status, 0);
 }
 
+/* The code of a file as it is mapped with each page size, linked for pages of 64 KiB. */
+static void finds_segments_with_any_page_size(void **unused)
+{
+	static const uint32_t sizes[] = {4 << 10, 16 << 10, 64 << 10};
+	struct elf_image image = {.header_count = 3};
+
+	(void)unused;
+	image.headers[0] = (Elf64_Phdr){PT_LOAD, PF_R, 0, 0, 0, 0x3e00, 0x3e00, 0x10000};
+	image.headers[1] = (Elf64_Phdr){PT_LOAD, PF_R | PF_X, 0x5400, 0x15400,
+					0x15400, 0x9000,      0x9000, 0x10000};
+	image.headers[2] =
+		(Elf64_Phdr){PT_LOAD, PF_R | PF_W, 0xf800, 0x2f800, 0x2f800, 0x900, 0x900, 0x10000};
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		uint64_t first = 0x5400 & ~(uint64_t)(sizes[i] - 1);
+
+		elf_image_page_bytes = sizes[i];
+		assert_ptr_equal(elf_image_segment_of_offset(&image, first, true),
+				 &image.headers[1]);
+		assert_ptr_equal(elf_image_segment_of_offset(&image, 0, false), &image.headers[0]);
+		assert_null(elf_image_segment_of_offset(&image, 1 << 20, true));
+	}
+	elf_image_page_bytes = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_segments_with_any_page_size),
 		cmocka_unit_test(agrees_with_loader),
 		cmocka_unit_test(keeps_ids_of_modules_that_stay),
 		cmocka_unit_test(describes_deleted_file),

@@ -15,6 +15,22 @@ printf '\377' | dd of=newer.xtr bs=1 seek=8 conv=notrunc status=none
 cp good.xtr broken.xtr
 printf '\377' | dd of=broken.xtr bs=1 seek=30 conv=notrunc status=none
 merge newer.xtr broken.xtr
+# Logs of other processors.
+python3 - <<'EOF'
+import struct
+log = bytearray(open("good.xtr", "rb").read())
+struct.pack_into(">I", log, 12, 0x01020304)
+open("big.xtr", "wb").write(log)
+struct.pack_into("<I", log, 12, 0x01020304)
+struct.pack_into("<I", log, 44, 243)
+check = 2166136261
+for byte in log[:60]:
+    check = (check ^ byte) * 16777619 % 2**32
+struct.pack_into("<I", log, 60, check)
+open("other.xtr", "wb").write(log)
+EOF
+merge big.xtr
+merge other.xtr
 merge /dev/null
 mkfifo pipe.xtr
 merge pipe.xtr
