@@ -30,7 +30,9 @@ import time
 SKIPPED = 77
 WARM_UP, LATE_S, EXTRA_KERNELS = 5, 0.02, 40
 # Large enough that the GPU needs longer than the CPU needs to launch its work.
-BLOCKS, WIDTH, HEAD, TOKENS, BATCH = 4, 2048, 128, 512, 4
+BLOCKS, HEAD, TOKENS, BATCH = 4, 128, 512, 4
+# gloo and MPI add gradients on the CPU.
+WIDTHS = {"nccl": 2048, "gloo": 1024, "mpi": 512}
 # Sizes that no step uses, and that take longer than a launch.
 TIMED_ELEMENTS, TIMED = (8_000_001, 16_000_003, 64_000_001), 20
 
@@ -44,11 +46,11 @@ except ImportError:
 
 
 class Block(nn.Module):
-    def __init__(self):
+    def __init__(self, width):
         super().__init__()
-        self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.q, self.k, self.v, self.o = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
-        self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.q, self.k, self.v, self.o = (nn.Linear(width, width) for _ in range(4))
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x):
         normal = self.norm1(x)
@@ -60,10 +62,10 @@ class Block(nn.Module):
         return x + self.down(gelu(self.up(self.norm2(x))))
 
 
-def load_batch(is_late, batch):
+def load_batch(is_late, batch, width):
     if is_late:
         time.sleep(LATE_S)
-    return torch.randn(batch, TOKENS, WIDTH, device="cuda")
+    return torch.randn(batch, TOKENS, width, device="cuda")
 
 
 def extra_work(square, count):
@@ -72,8 +74,9 @@ def extra_work(square, count):
 
 
 class Eager:
-    def __init__(self, kind):
-        model = nn.Sequential(*(Block() for _ in range(BLOCKS))).cuda()
+    def __init__(self, kind, width):
+        self.width = width
+        model = nn.Sequential(*(Block(self.width) for _ in range(BLOCKS))).cuda()
         if kind == "ddp":
             model = nn.parallel.DistributedDataParallel(model)
         elif kind == "fsdp":
@@ -110,7 +113,7 @@ class Reduced(Eager):
     """Data parallel, by hand: MPI reduces the gradients on the host."""
 
     def __init__(self, comm):
-        super().__init__("alone")
+        super().__init__("alone", WIDTHS["mpi"])
         self.comm = comm
 
     def step(self, batch):
@@ -127,10 +130,12 @@ class Reduced(Eager):
 
 
 class Replayed:
+    width = WIDTHS["nccl"]
+
     def __init__(self):
-        self.model = nn.Sequential(*(Block() for _ in range(BLOCKS))).cuda()
+        self.model = nn.Sequential(*(Block(self.width) for _ in range(BLOCKS))).cuda()
         self.parameters = list(self.model.parameters())
-        self.batch = torch.zeros(BATCH, TOKENS, WIDTH, device="cuda")
+        self.batch = torch.zeros(BATCH, TOKENS, self.width, device="cuda")
         stream = torch.cuda.Stream()
         with torch.cuda.stream(stream):
             for _ in range(3):
@@ -159,7 +164,7 @@ class Replayed:
 
 
 def train_step(trainer, slow, is_late, square, batch_size):
-    batch = load_batch(is_late and slow == "loader", batch_size)
+    batch = load_batch(is_late and slow == "loader", batch_size, trainer.width)
     extra_work(square, 1 + (EXTRA_KERNELS if is_late and slow == "kernel" else 0))
     if is_late and slow == "pause" and random.random() < 0.5:
         time.sleep(2 * LATE_S)
@@ -204,7 +209,8 @@ def set_up(args):
     torch.manual_seed(1)
     if comm:
         return rank, comm.Get_size(), Reduced(comm)
-    return rank, dist.get_world_size(), Replayed() if args.kind == "graph" else Eager(args.kind)
+    trainer = Replayed() if args.kind == "graph" else Eager(args.kind, WIDTHS[args.backend])
+    return rank, dist.get_world_size(), trainer
 
 
 def main():

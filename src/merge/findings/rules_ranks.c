@@ -8,6 +8,7 @@
 #include "log/base/grow.h"
 #include "merge/exporter.h"
 #include "merge/ranks/collectives_words.h"
+#include "merge/ranks/rank_lists.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/sums/build_tree.h"
 

@@ -7,15 +7,6 @@
 
 #include "merge/exporter.h"
 
-/* "0-3, 7": the ranks of a communicator in the job, as far as they are known. */
-char *communicator_ranks_text(const struct run *run, const struct communicator *communicator);
-
-/*
- * Returns the ranks of the job that have no log, "3, 5-7"; "" if there are none, or if that is not
- * known.
- */
-char *missing_ranks_text(const struct run *run);
-
 /* Says that the logs are of several jobs. */
 char *jobs_text(const struct run *run);
 

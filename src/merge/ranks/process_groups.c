@@ -8,7 +8,7 @@
 
 #include "log/base/grow.h"
 #include "merge/exporter.h"
-#include "merge/ranks/collectives_words.h"
+#include "merge/ranks/rank_lists.h"
 
 #define LISTED_MAX 4 /* groups whose ranks are listed */
 

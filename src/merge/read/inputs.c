@@ -139,7 +139,7 @@ struct xt_reader *inputs_open(const char *path, struct report *report)
 		[XT_OPEN_BAD_HEADER] = "the header of the log is damaged",
 		[XT_OPEN_BYTE_ORDER] = "written on a big-endian processor, which xtrace cannot "
 				       "read; record on a little-endian one",
-		[XT_OPEN_MACHINE] = "the log is of a processor that this version does not know; "
+		[XT_OPEN_MACHINE] = "written on a processor that this version does not know; "
 				    "update xtrace to read it",
 	};
 	struct xt_reader *reader;

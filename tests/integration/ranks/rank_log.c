@@ -312,33 +312,29 @@ static void put_process(struct rank_log *log, uint32_t pid)
 	const struct job *job = log->job;
 	uint32_t host = job_host_of(job, log->rank) + job->first_host;
 	uint64_t identity = job->seed * 1000 + job->first_host;
-	struct {
-		const char *key;
-		char value[64];
-	} rows[] = {
-		{"host.name", ""},
-		{"host.boot", ""},
-		{"process.identity", ""},
-		{"process.id", ""},
-		{"process.pid_namespace", ""},
-		{"env.RANK", ""},
-		{"env.LOCAL_RANK", ""},
-		{"env.WORLD_SIZE", ""},
-		{"env.SLURM_JOB_ID", ""},
-	};
+	static const char *const keys[] = {"host.name",
+					   "host.boot",
+					   "process.identity",
+					   "process.id",
+					   "process.pid_namespace",
+					   "env.RANK",
+					   "env.LOCAL_RANK",
+					   "env.WORLD_SIZE",
+					   "env.SLURM_JOB_ID"};
+	char values[sizeof(keys) / sizeof(keys[0])][64];
 
-	snprintf(rows[0].value, 64, "node%u", host);
-	snprintf(rows[1].value, 64, "%08x-0000-4000-8000-%012x", host, (unsigned)job->seed);
-	snprintf(rows[2].value, 64, "%016llx%016x", (unsigned long long)next_random(&identity),
+	snprintf(values[0], 64, "node%u", host);
+	snprintf(values[1], 64, "%08x-0000-4000-8000-%012x", host, (unsigned)job->seed);
+	snprintf(values[2], 64, "%016llx%016x", (unsigned long long)next_random(&identity),
 		 log->rank);
-	snprintf(rows[3].value, 64, "%u", pid);
-	snprintf(rows[4].value, 64, "4026531836");
-	snprintf(rows[5].value, 64, "%u", job->first_rank + log->rank);
-	snprintf(rows[6].value, 64, "%u", job_local_rank(job, log->rank));
-	snprintf(rows[7].value, 64, "%u", job->rank_count);
-	snprintf(rows[8].value, 64, "%u", 4000 + job->first_host);
-	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
-		put_meta(&log->log, rows[r].key, rows[r].value);
+	snprintf(values[3], 64, "%u", pid);
+	snprintf(values[4], 64, "4026531836");
+	snprintf(values[5], 64, "%u", job->first_rank + log->rank);
+	snprintf(values[6], 64, "%u", job_local_rank(job, log->rank));
+	snprintf(values[7], 64, "%u", job->rank_count);
+	snprintf(values[8], 64, "%u", 4000 + job->first_host);
+	for (size_t r = 0; r < sizeof(keys) / sizeof(keys[0]); r++)
+		put_meta(&log->log, keys[r], values[r]);
 	put_meta(&log->log, "process.exe",
 		 job->has_python ? "/usr/bin/python3.11" : "/opt/job/trainer");
 	put_meta(&log->log, "process.cmdline",

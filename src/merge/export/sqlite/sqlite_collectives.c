@@ -16,6 +16,7 @@
 #include "merge/export/sqlite/sqlite_rows.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/collectives_words.h"
+#include "merge/ranks/rank_lists.h"
 
 static int64_t process_id(size_t log)
 {

@@ -14,6 +14,7 @@
 #include "merge/export/summary/summary_text.h"
 #include "merge/findings/detection.h"
 #include "merge/ranks/collectives_words.h"
+#include "merge/ranks/rank_lists.h"
 #include "merge/ranks/wait_cause.h"
 
 static const struct column rank_columns[] = {
