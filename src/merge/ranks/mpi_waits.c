@@ -12,7 +12,7 @@
 #include "merge/symbolize/host_stacks.h"
 
 #define NOTABLE_SHARE 0.02 /* of the window: less has no verdict */
-#define LATE_PART     2	   /* a late rank has less than 1/2 of the time of any other */
+#define LATE_PART     0.8  /* a late rank has less than this part of the time of any other */
 #define PERIODS_MIN   4	   /* of samples: less than that may be chance */
 #define FUNCTIONS_MAX 16
 #define COVERED_MIN   0.7 /* of the window, in which each rank has a sample and a CPU */
@@ -205,7 +205,7 @@ static void find_late(struct mpi_waits *waits)
 	}
 	waits->cost_ns = (sum_ns - least_ns) / (waits->rank_count - 1) - least_ns;
 	waits->is_covered = is_covered(waits);
-	if (!waits->is_covered || least_ns > second_ns / LATE_PART ||
+	if (!waits->is_covered || (double)least_ns > LATE_PART * (double)second_ns ||
 	    waits->cost_ns < PERIODS_MIN * waits->period_ns ||
 	    (double)waits->cost_ns < NOTABLE_SHARE * (double)(waits->until_ns - waits->from_ns)) {
 		waits->late = SIZE_MAX;
