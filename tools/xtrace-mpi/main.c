@@ -4,6 +4,7 @@
  * MPI.
  */
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,15 @@
 
 static const struct command *const commands[] = {&command_merge};
 
+static const char usage[] = "Usage: mpirun -n N xtrace-mpi merge [OPTION]... [DIR|FILE]...\n"
+			    "Merge logs in several processes, like xtrace merge.\n\n"
+			    "xtrace-mpi merge --help lists the options.\n";
+
+static bool is_merge(int argc, char **argv)
+{
+	return argc > 1 && !strcmp(argv[1], command_merge.name);
+}
+
 int main(int argc, char **argv)
 {
 	struct cluster *cluster;
@@ -28,11 +38,12 @@ int main(int argc, char **argv)
 	message_set_name("xtrace-mpi merge");
 	commands_register(commands, 1);
 	output_ignore_terminal();
+	if (argc == 2 && !strcmp(argv[1], "--help"))
+		return fputs(usage, stdout) < 0 ? STATUS_FAILED : 0;
 	cluster = transport_open(argc - 1, argv + 1);
-	if (argc < 2 || strcmp(argv[1], command_merge.name) != 0) {
+	if (!is_merge(argc, argv)) {
 		if (!cluster->process)
-			fprintf(stderr, "Usage: mpirun -n N xtrace-mpi merge [OPTION]... "
-					"[DIR|FILE]...\n");
+			fputs(usage, stderr);
 		status = STATUS_FAILED;
 	} else {
 		status = merge_in_cluster(cluster);

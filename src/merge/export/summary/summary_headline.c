@@ -10,6 +10,7 @@
 
 #include "log/base/number_format.h"
 #include "merge/base/text.h"
+#include "merge/export/summary/summary_ranks.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/finding_place.h"
@@ -170,9 +171,7 @@ static char *idle_text(const struct headline *headline, uint64_t idle_ns)
 static int add_activity(struct headline_texts *texts, const struct run *run)
 {
 	const struct headline *headline = &run->headline;
-	/* If collectives were compared, they know better who makes others wait. */
-	const struct rank_row *slowest =
-		run->collectives_report.compared_count ? NULL : ranks_slowest(&run->ranks);
+	const struct rank_row *slowest = summary_slowest(run);
 	uint64_t idle_ns = headline_idle_ns(headline), alone_ns = run->collectives.alone_ns;
 	char active[TIME_BYTES], alone[64] = "", *classes;
 	int error;

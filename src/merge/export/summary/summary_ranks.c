@@ -66,19 +66,22 @@ static int put_row(struct output *out, const struct run *run, const struct rank_
 	return 0;
 }
 
-static int put_slowest(struct output *out, const struct run *run)
+const struct rank_row *summary_slowest(const struct run *run)
 {
-	const struct rank_row *slowest = ranks_slowest(&run->ranks);
-	uint64_t more_ns = slowest ? slowest->own_ns - ranks_fastest(&run->ranks)->own_ns : 0;
+	return run->collectives_report.compared_count ? NULL : ranks_slowest(&run->ranks);
+}
+
+/* Explains the last column. */
+static int put_own_time(struct output *out, const struct run *run)
+{
+	const struct rank_row *slowest = summary_slowest(run);
 	char time[TIME_BYTES], *text, *clean;
 
-	if (!slowest)
-		return 0;
-	format_time(time, more_ns);
-	if (asprintf(&text,
-		     "Slowest: %s, with %s more own time than the fastest. Own time is the time "
-		     "from the first to the last GPU work%s.",
-		     slowest->label, time,
+	format_time(time, slowest ? slowest->own_ns - ranks_fastest(&run->ranks)->own_ns : 0);
+	if (asprintf(&text, "%s%s%s%s%sOwn time is the time from the first to the last GPU work%s.",
+		     slowest ? "Slowest: " : "", slowest ? slowest->label : "",
+		     slowest ? ", with " : "", slowest ? time : "",
+		     slowest ? " more own time than the fastest. " : "",
 		     run->collectives.count ? " without the time in which only collectives ran"
 					    : "") < 0)
 		return -ENOMEM;
@@ -102,7 +105,7 @@ int summary_put_ranks(struct sink *sink, const struct run *run)
 	put_heads(&sink->out, columns, COLUMNS, "process");
 	for (size_t r = 0; r < shown && !error; r++)
 		error = put_row(&sink->out, run, &ranks->rows[r]);
-	return error ? error : put_slowest(&sink->out, run);
+	return error ? error : put_own_time(&sink->out, run);
 }
 
 void put_rank_numbers_json(struct json *json, const struct input *log)
@@ -158,7 +161,7 @@ static void put_row_json(struct json *json, const struct run *run, const struct 
 void put_ranks_json(struct json *json, const struct run *run)
 {
 	const struct ranks *ranks = &run->ranks;
-	const struct rank_row *slowest = ranks_slowest(ranks);
+	const struct rank_row *slowest = summary_slowest(run);
 
 	if (ranks->count < 2)
 		return;

@@ -8,6 +8,12 @@
 #include "merge/base/json.h"
 #include "merge/exporter.h"
 
+/*
+ * Returns the process with the most own time, or NULL if all are equal. If collectives were compared,
+ * NULL: they know better who makes others wait.
+ */
+const struct rank_row *summary_slowest(const struct run *run);
+
 /* Returns 0 or -ENOMEM. */
 int summary_put_ranks(struct sink *sink, const struct run *run);
 
