@@ -18,7 +18,7 @@ struct apart {
 	struct sink *sinks;
 	struct addresses addresses;
 	struct demangle_cache names;
-	struct report report; /* nobody reads it: the run reports the same later */
+	struct report report; /* not shown: the run reports the same later */
 };
 
 static bool wants_events(const struct sink *sink)

@@ -82,7 +82,7 @@ static void send_pack(struct coordinator *coordinator, unsigned process, enum me
 		coordinator->error = pack->error;
 }
 
-/* The next log that nobody reads, or the count of logs. is_worker: for a worker. */
+/* The next log without a reader, or the count of logs. is_worker: for a worker. */
 static size_t next_log(const struct coordinator *coordinator, bool is_worker)
 {
 	const struct inputs *inputs = coordinator->run->inputs;

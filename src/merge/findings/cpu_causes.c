@@ -21,6 +21,9 @@ static const struct frame_pattern {
 	enum pattern_state state;
 } patterns[] = {
 	/* MPI, and gloo with PyTorch's wait for it. A thread of gloo without work is in neither. */
+	{NULL, "MPI_File_", RULE_BLOCKING_IO, ANY_STATE},
+	{NULL, "MPI_Init", RULE_HOST_CODE, ANY_STATE},
+	{NULL, "MPI_Finalize", RULE_HOST_CODE, ANY_STATE},
 	{NULL, "MPI_", RULE_RANK_WAIT, ANY_STATE},
 	{NULL, "_ZN4gloo", RULE_RANK_WAIT, ANY_STATE},
 	{NULL, "_ZN4c10d4Work4wait", RULE_RANK_WAIT, ANY_STATE},

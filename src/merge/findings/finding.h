@@ -56,10 +56,10 @@ struct finding {
 	size_t place_all_count; /* number of places before the limit */
 };
 
-/* "error", "high", "medium" or "low". */
-/* What whole_ns is, as in "of 22.943 ms active time". */
+/* The meaning of whole_ns, as in "of 22.943 ms active time". */
 const char *finding_whole_text(const struct finding *finding);
 
+/* "error", "high", "medium" or "low". */
 const char *finding_severity(const struct finding *finding);
 
 /* Set the text of the finding. */

@@ -159,7 +159,7 @@ static void compare(struct communicator *communicator, size_t number,
 
 /*
  * Collectives on the CPU are matched by their order. If they are of several process groups, the
- * order leads to times or sizes that cannot be. Then nothing is known of any.
+ * order leads to impossible times or sizes. Then nothing is known of any.
  */
 static void check_order(struct communicator *communicator)
 {

@@ -18,7 +18,7 @@
 #define COVERED_MIN   0.7 /* of the window, in which each rank has a sample and a CPU */
 #define NOTABLE_CAUSE 0.2 /* of the cost: a line with less is not named */
 
-/* What each thread of a log does in the window. */
+/* Visits what a thread of a log does in the window. */
 typedef int visit(void *context, const struct cpu_log *log, const struct cpu_sample *sample,
 		  uint64_t ns);
 
@@ -185,16 +185,41 @@ static bool is_covered(const struct mpi_waits *waits)
 	return true;
 }
 
-/* Finds the rank with clearly the least time, and what that costs the others. */
-static void find_late(struct mpi_waits *waits)
+static bool has_rank(const struct mpi_waits *waits, const struct run *run, uint32_t rank)
 {
-	uint64_t least_ns = UINT64_MAX, second_ns = UINT64_MAX, sum_ns = 0;
+	for (size_t r = 0; r < waits->rank_count; r++)
+		if (run->inputs->logs[waits->ranks[r].log].rank == rank)
+			return true;
+	return false;
+}
+
+/* Returns whether some rank of the job is known to have no CPU samples. */
+static bool lacks_a_rank(const struct mpi_waits *waits, const struct run *run)
+{
+	const struct inputs *inputs = run->inputs;
+	uint32_t count = 0;
+
+	for (size_t l = 0; l < inputs->count; l++) {
+		uint32_t rank = inputs->logs[l].rank;
+
+		if (rank == RANK_UNKNOWN)
+			continue;
+		if (!has_rank(waits, run, rank))
+			return true;
+		count = rank < UINT16_MAX && rank >= count ? rank + 1 : count;
+	}
+	return count > waits->rank_count;
+}
+
+/* Finds the rank with clearly the least time, and what the job would gain without its delay. */
+static void find_late(struct mpi_waits *waits, const struct run *run)
+{
+	uint64_t least_ns = UINT64_MAX, second_ns = UINT64_MAX;
 
 	waits->late = SIZE_MAX;
 	for (size_t r = 0; r < waits->rank_count; r++) {
 		uint64_t ns = waits->ranks[r].ns;
 
-		sum_ns += ns;
 		if (ns < least_ns) {
 			second_ns = least_ns;
 			least_ns = ns;
@@ -203,8 +228,9 @@ static void find_late(struct mpi_waits *waits)
 			second_ns = ns;
 		}
 	}
-	waits->cost_ns = (sum_ns - least_ns) / (waits->rank_count - 1) - least_ns;
-	waits->is_covered = is_covered(waits);
+	/* With several late ranks, the job gains only what the next one leaves. */
+	waits->cost_ns = second_ns - least_ns;
+	waits->is_covered = !lacks_a_rank(waits, run) && is_covered(waits);
 	if (!waits->is_covered || (double)least_ns > LATE_PART * (double)second_ns ||
 	    waits->cost_ns < PERIODS_MIN * waits->period_ns ||
 	    (double)waits->cost_ns < NOTABLE_SHARE * (double)(waits->until_ns - waits->from_ns)) {
@@ -230,7 +256,9 @@ static int add_frame(void *context, const struct cpu_log *log, const struct cpu_
 				: PATH_ROOT;
 	uint32_t name;
 
-	if (!ns || node == PATH_ROOT || is_in_collective(log, sample))
+	/* A rank that waits in other functions of MPI does nothing there that makes it late. */
+	if (!ns || node == PATH_ROOT ||
+	    host_call_at(log->model, sample->stack).part == HOST_CALL_MPI)
 		return 0;
 	name = wait_cause_frame(&sums->run->paths, node);
 	sums->ns[name] += sums->part * (double)ns;
@@ -284,7 +312,7 @@ int mpi_waits_find(struct mpi_waits *waits, const struct run *run)
 				      &(struct function_sums){.rank = &waits->ranks[r]});
 	if (error)
 		return error;
-	find_late(waits);
+	find_late(waits, run);
 	return waits->late == SIZE_MAX ? 0 : find_cause(waits, run);
 }
 

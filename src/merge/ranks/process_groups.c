@@ -51,7 +51,7 @@ static const char *const backward_frames[] = {
 	"torch::autograd::python::PythonEngine",
 };
 
-/* What the path of a collective says. */
+/* The use of a collective, by its path. */
 struct path_use {
 	uint8_t caller; /* index in callers + 1; 0: none of them */
 	bool is_known, is_backward;
@@ -63,7 +63,7 @@ struct job_ranks {
 	uint32_t size, stride;
 };
 
-/* What one communicator carries. */
+/* The calls of one communicator. */
 struct traffic {
 	uint64_t counts[COLLECTIVE_OPERATIONS], callers[CALLERS + 1];
 	uint64_t backward_count, count;
@@ -164,11 +164,11 @@ static enum group_use use_of_operations(const struct traffic *traffic, const cha
 
 	*evidence_out = "";
 	if (traffic->counts[COLLECTIVE_SEND_RECV] > traffic->count / 2) {
-		*evidence_out = "mostly sends and receives";
-		return GROUP_USE_PIPELINE;
+		*evidence_out = "sends and receives: pipeline stages, or all-to-all";
+		return GROUP_USE_UNKNOWN;
 	}
 	if (reductions > traffic->count / 2 && traffic->backward_count > traffic->count * 2 / 3) {
-		*evidence_out = "most all-reduces are in the backward pass";
+		*evidence_out = "most calls are all-reduces, and in the backward pass";
 		return GROUP_USE_DATA;
 	}
 	if (reductions > traffic->count / 2 && traffic->backward_count > traffic->count / 4 &&
@@ -179,7 +179,10 @@ static enum group_use use_of_operations(const struct traffic *traffic, const cha
 	return GROUP_USE_UNKNOWN;
 }
 
-/* Most calls decide, as a group may also carry something else, such as metrics. */
+/*
+ * The most frequent caller decides, if it makes more than a third of the calls: a group may also
+ * carry something else, such as metrics.
+ */
 static enum group_use use_of(const struct traffic *traffic, const char **evidence_out)
 {
 	size_t most = 0;
@@ -190,6 +193,11 @@ static enum group_use use_of(const struct traffic *traffic, const char **evidenc
 	if (!most)
 		return use_of_operations(traffic, evidence_out);
 	*evidence_out = callers[most - 1].evidence;
+	if (callers[most - 1].use == GROUP_USE_SHARDED &&
+	    traffic->counts[COLLECTIVE_ALL_REDUCE] == traffic->count) {
+		*evidence_out = "all-reduces of FSDP: replicas of its shards";
+		return GROUP_USE_DATA;
+	}
 	return callers[most - 1].use;
 }
 
@@ -234,6 +242,8 @@ static int add_communicator(struct process_groups *groups, const struct run *run
 	struct process_group *group;
 	size_t most = 0; /* the member with most calls */
 
+	if (communicator->is_mixed)
+		return 0;
 	if (find_ranks(run, communicator, &ranks) < 0)
 		return -ENOMEM;
 	for (size_t m = 1; m < communicator->member_count; m++)

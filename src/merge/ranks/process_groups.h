@@ -61,7 +61,7 @@ int process_groups_find(struct process_groups *groups, const struct run *run);
 void process_groups_free(struct process_groups *groups);
 
 /*
- * "all 8 ranks", "4 groups of 2 neighbours: 0-1, 2-3, …", "2 groups, every 4th rank: …", or
+ * "all 8 ranks", "4 groups of 2 neighbours: 0-1, 2-3, …", "2 groups of 4 ranks, 2 apart: …", or
  * "ranks 0, 3". Freed by the caller; NULL: out of memory.
  */
 char *process_group_text(const struct run *run, const struct process_group *group);

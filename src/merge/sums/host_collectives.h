@@ -32,7 +32,7 @@ struct host_begin {
 	uint8_t operation;
 };
 
-/* What a thread of gloo did last. */
+/* The last copies of a thread of gloo. */
 struct host_thread {
 	uint32_t thread; /* XT_THREAD_ID */
 	uint32_t stream; /* of its last copy to the GPU */

@@ -40,7 +40,7 @@ struct stretch {
 	const struct owner *owner;
 	uint32_t place; /* index of the owner in the aggregate */
 	uint64_t bytes; /* of copies and memsets */
-	/* Never from the timeline: what is_collective stands for. The owner is that of a copy. */
+	/* Describes a collective of the CPU. The timeline never sets it. The owner is that of a copy. */
 	const struct host_collective *host;
 };
 

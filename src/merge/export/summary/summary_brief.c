@@ -216,6 +216,30 @@ static int put_ranks(struct output *out, const struct run *run)
 	return order ? error : -ENOMEM;
 }
 
+static int put_mpi(struct output *out, const struct run *run)
+{
+	const struct mpi_waits *waits = &run->collectives_report.mpi;
+	size_t count = waits->rank_count, shown = count < ROWS_TOP ? count : ROWS_TOP;
+	char time[TIME_BYTES];
+	int error;
+
+	if (!count)
+		return 0;
+	output_format(out, "## Ranks in collectives of MPI: %zu of %zu\n\n", shown, count);
+	error = put_sentence(out, mpi_waits_text(run, waits));
+	output_format(out, "| process | in MPI |\n| --- | ---: |\n");
+	for (size_t r = 0; r < shown; r++) {
+		const char *label = run->labels[waits->ranks[r].log];
+
+		format_time(time, waits->ranks[r].ns);
+		output_text(out, "| ", 2);
+		put_code(out, label, strlen(label));
+		output_format(out, " | %s |\n", time);
+	}
+	output_format(out, "\n`xtrace merge --summary - DIR | jq .mpi`\n\n");
+	return error;
+}
+
 static void put_row(struct output *out, const struct run *run, const struct table_row *row,
 		    const char *name, size_t length)
 {
@@ -290,6 +314,8 @@ static int put_all(struct output *out, const struct run *run)
 		error = put_findings_brief(out, run);
 	if (!error && run->compares_ranks)
 		error = put_ranks(out, run);
+	if (!error)
+		error = put_mpi(out, run);
 	if (!error && run->gpu_ns)
 		error = put_tables(out, run);
 	put_idle(out, run);

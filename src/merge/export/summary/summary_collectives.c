@@ -130,7 +130,7 @@ static int put_causes(struct sink *sink, const struct run *run)
 	shown = rows_to_show(count, sink->settings);
 	if (!count || report->verdict.kind == VERDICT_NONE || report->verdict.kind == VERDICT_LINK)
 		return 0;
-	put_top_title(out, "What late ranks cost, by cause", shown, count);
+	put_top_title(out, "Cost of late ranks, by cause", shown, count);
 	put_heads(out, cause_columns, CAUSE_COLUMNS, "late rank, line and call path");
 	for (size_t c = 0; c < shown && !error; c++)
 		error = put_cause(out, run, &report->causes[c]);
@@ -236,15 +236,22 @@ static int put_problems(struct output *out, const struct run *run)
 	return error;
 }
 
+static bool has_host_communicator(const struct collectives_report *report)
+{
+	for (size_t c = 0; c < report->communicators.count; c++)
+		if (communicator_is_of_host(&report->communicators.list[c]))
+			return true;
+	return false;
+}
+
 /* Says where only the order tells which collectives belong together. */
 static void put_order_notes(struct output *out, const struct collectives_report *report)
 {
-	bool has_gloo = false, has_streams = false, is_mixed = false;
+	bool has_streams = false, is_mixed = false;
 
 	for (size_t c = 0; c < report->communicators.count; c++) {
 		const struct communicator *communicator = &report->communicators.list[c];
 
-		has_gloo |= communicator_is_of_host(communicator);
 		has_streams |= communicator->is_by_order && !communicator_is_of_host(communicator);
 		is_mixed |= communicator->is_mixed;
 	}
@@ -254,8 +261,9 @@ static void put_order_notes(struct output *out, const struct collectives_report 
 			 "the order on their stream.");
 	if (is_mixed)
 		put_note(out, "The collectives of gloo are not compared: their order contradicts "
-			      "their times. They may be of several process groups.");
-	else if (has_gloo)
+			      "their times. They may be of several process groups, or a log "
+			      "lacks a part.");
+	else if (has_host_communicator(report))
 		put_note(out, "gloo does not say its process groups. Its collectives are compared "
 			      "by the order of their calls.");
 }
@@ -278,7 +286,7 @@ int summary_put_collectives(struct sink *sink, const struct run *run)
 		error = put_clean_note(out, jobs_text(run));
 	if (!error)
 		put_order_notes(out, report);
-	if (report->exposed_ns > FREE_WAITS * report->cost_ns &&
+	if (!has_host_communicator(report) && report->exposed_ns > FREE_WAITS * report->cost_ns &&
 	    (double)report->exposed_ns > NOTABLE_WAITS * report->ranks_ns)
 		put_note(out, "Most of the waits cost nothing: without them, the GPU would have "
 			      "waited for its CPU instead.");
