@@ -40,7 +40,7 @@ struct stretch {
 	const struct owner *owner;
 	uint32_t place; /* index of the owner in the aggregate */
 	uint64_t bytes; /* of copies and memsets */
-	/* Describes a collective of the CPU. The timeline never sets it. The owner is that of a copy. */
+	/* A collective of the CPU, whose owner is that of a copy. The timeline never sets it. */
 	const struct host_collective *host;
 };
 

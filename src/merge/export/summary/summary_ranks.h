@@ -9,8 +9,8 @@
 #include "merge/exporter.h"
 
 /*
- * Returns the process with the most own time, or NULL if all are equal. If collectives were compared,
- * NULL: they know better who makes others wait.
+ * Returns the process with the most own time. NULL: all are equal, or collectives were compared,
+ * which know better who makes others wait.
  */
 const struct rank_row *summary_slowest(const struct run *run);
 
