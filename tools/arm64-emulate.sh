@@ -41,6 +41,8 @@ register='
 # System calls that qemu lacks. The loader replaces $PLATFORM by aarch64 or x86_64.
 calls=/usr/lib/emulation/\$PLATFORM/qemu_calls.so
 if [ ! "$chroot" ]; then
+	# --chroot leaves this folder behind. qemu would look there for devices.
+	rmdir "$XTRACE_ARM64_ROOT/dev" 2>/dev/null || :
 	export QEMU_LD_PREFIX=$XTRACE_ARM64_ROOT
 	export LD_PRELOAD=${LD_PRELOAD-$XTRACE_ARM64_ROOT$calls}
 	exec unshare --user --map-root-user --mount -- bash -c "$register"'
