@@ -37,7 +37,7 @@ apt=(apt-get -qq
 "${apt[@]}" update
 "${apt[@]}" --yes --download-only install "${packages[@]}"
 
-# What dpkg-shlibdeps reads: which package has a library here, and versions of symbols.
+# Writes the files that dpkg-shlibdeps reads: the package of each library, and symbol versions.
 describe() {
 	local name control
 	name=$(dpkg-deb -f "$1" Package)

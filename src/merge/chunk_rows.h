@@ -10,7 +10,7 @@
 /* Returns the kinds of chunks that chunk_rows_read() accepts, as bits 1 << enum xt_kind. */
 uint32_t chunk_row_kinds(void);
 
-/* Of these, the kinds whose chunks may be packed. */
+/* Returns the kinds among these whose chunks may be packed. */
 uint32_t chunk_row_packed_kinds(void);
 
 /* Reads all rows of the chunk. On an error, sets reading->error and stops. */

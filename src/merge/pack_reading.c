@@ -96,7 +96,7 @@ static void check_joined(struct pack *pack, const struct autograd *autograd)
 	}
 }
 
-/* What the events changed in the model. */
+/* Packs the parts of the model that events change. */
 static void pack_model(struct pack *pack, struct model *model)
 {
 	struct autograd *autograd = &model->autograd;
@@ -290,7 +290,7 @@ static void pack_callsites(struct pack *pack, struct reading *reading)
 		check_callsites(pack, callsites);
 }
 
-/* What rank_log_finish() needs of the collector. */
+/* Packs the parts of the collector that rank_log_finish() needs. */
 static void pack_collector(struct pack *pack, struct rank_log *log)
 {
 	struct rank_collector *collector = log->collector;

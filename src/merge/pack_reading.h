@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a worker read of a log, as a message.
+ * Packs the sums that a worker made of a log into a message.
  *
- * It has the sums of the events, but not the tables of the log: the coordinator loads those from
- * the log itself, so the message is small, and every index in it can be checked.
+ * The message has no tables of the log. The coordinator loads them from the log itself. So the
+ * message is small, and every index in it can be checked.
  */
 #ifndef XT_MERGE_PACK_READING_H
 #define XT_MERGE_PACK_READING_H

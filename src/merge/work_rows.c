@@ -3,8 +3,8 @@
  * Passes kernels, copies and memsets to the join, and to whatever else looks at work.
  *
  * The loop runs for every kernel. If only the sums by path are wanted, nearly all kernels are
- * plain: they belong to the newest call with their hash, and to the sum that came next the last
- * time. The others take a slower path with the same result.
+ * plain. A plain kernel belongs to the newest call with its hash, and to the sum that came next the
+ * last time. Other kernels take a slower path with the same result.
  */
 #include "merge/work_rows.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In place of perf_events.c and remote_unwind.c on processors other than x86-64: threads that run
- * native code are not sampled by perf, and a native stack is its innermost frame, marked as
- * truncated. States, waits and Python frames do not need either.
+ * Replaces perf_events.c and remote_unwind.c on processors other than x86-64. perf does not sample
+ * threads that run native code. A native stack is its innermost frame, marked as truncated. States,
+ * waits and Python frames need neither.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
 #else
 #define THREAD_DESCRIPTOR_TID	       208
 #define THREAD_DESCRIPTOR_BYTES	       240
-/* Of the list of robust mutexes, which the kernel reads: from a mutex's link to its word. */
+/* The kernel reads this from the list of robust mutexes: from a mutex's link to its word. */
 #define THREAD_DESCRIPTOR_FUTEX_OFFSET 232
 #define THREAD_DESCRIPTOR_FUTEX_VALUE  (-32)
 #endif

@@ -76,10 +76,11 @@ static int64_t enter_ns(const struct rank_collective *item)
 }
 
 /*
- * The time that a member lost in collectives on the CPU. They run one after the other on few
- * threads, so a wait delays all that follow, even if GPU work runs beside it. A rank that is late
- * for one is as late for the next, so of their waits only the longest counts, unless the member
- * itself waited for the end of the first before it began the next.
+ * Returns the time that a member lost in collectives on the CPU. They run one after the other on
+ * few threads. So a wait delays all that follow, even if GPU work runs beside it.
+ *
+ * A rank that is late for one collective is as late for the next. So only the longest of their
+ * waits counts. If the member began the next only after the first had ended, both count.
  */
 static double queue_lost_ns(const struct communicator *communicator, size_t m,
 			    const struct comm_block *block, const struct rank_clocks *clocks)

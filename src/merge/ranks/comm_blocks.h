@@ -13,8 +13,8 @@ struct comm_block {
 	size_t from, until; /* numbers; the last one held up most ranks */
 	double end_ns;	    /* the last arrival at the last one */
 	size_t late;	    /* the member that the others waited for */
-	double late_ns;	    /* mean cost to the others, of time with no other work on their GPU */
-	double hidden_ns;   /* mean cost to them of waits beside other work, at most */
+	double late_ns;	    /* mean cost to the others, in which nothing else ran on their GPU */
+	double hidden_ns;   /* upper limit of their mean cost from waits beside other work */
 	double apart_ns;    /* sum over its collectives: last arrival less mean of the others */
 };
 

@@ -242,9 +242,9 @@ static void find_late(struct mpi_waits *waits, const struct run *run)
 /* Time of the late rank, and of the others, by innermost frame of the user's code. */
 struct frame_sums {
 	const struct run *run;
-	double *ns;	 /* by name in the paths: of the late rank less the mean of the others */
+	double *ns; /* by name in the paths: time of the late rank less the mean of the others */
 	uint32_t *nodes; /* by name: a path of the late rank */
-	double part;	 /* of the log that is added: 1, or -1/others */
+	double part;	 /* weight of the log that is added: 1, or -1/others */
 };
 
 static int add_frame(void *context, const struct cpu_log *log, const struct cpu_sample *sample,

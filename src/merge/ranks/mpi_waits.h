@@ -33,9 +33,9 @@ struct mpi_waits {
 	uint64_t period_ns; /* the longest between samples: waits below it may be missed */
 	bool is_covered;    /* the samples show all ranks for most of the window */
 	size_t late;	  /* index in ranks; SIZE_MAX: no rank has clearly less time than others */
-	uint64_t cost_ns; /* how much more time each other rank spends there, at least */
+	uint64_t cost_ns; /* by which all other ranks spend more time there */
 	uint32_t node;	  /* path that the late rank runs longer than the others, or PATH_ROOT */
-	uint64_t node_ns; /* by how much */
+	uint64_t node_ns; /* the difference */
 };
 
 /* Compares the CPU logs of the run. Returns 0 or -ENOMEM. Free the result in any case. */

@@ -24,7 +24,7 @@ enum group_layout {
 	GROUP_STRIDED,	/* ranks at the same distance */
 };
 
-/* What groups are used for. */
+/* The use of a group. */
 enum group_use {
 	GROUP_USE_UNKNOWN,
 	GROUP_USE_DATA,	    /* the same model in each rank */

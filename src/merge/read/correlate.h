@@ -129,9 +129,9 @@ int correlate_work(struct correlate *correlate, const struct work *work);
 const struct correlate_counts *correlate_finish(struct correlate *correlate);
 
 /*
- * The rest of this header is for the loops that run for every call and every kernel: reserve() and
- * commit() add a call without a copy, newest() and join() take the usual way of work. The structs
- * are private to them and to correlate.c.
+ * The rest of this header is for the loops that run for every call and every kernel. reserve() and
+ * commit() add a call without a copy. newest() and join() handle the usual case of work. Only these
+ * functions and correlate.c may use the structs.
  */
 
 /* low_id: in nearly all cases it shows that a call has another id without reading its entry. */

@@ -18,8 +18,8 @@ import unittest
 
 XTRACE, MPI, MPIEXEC, LLM_INFERENCE, SAMPLES = (os.path.abspath(path) for path in sys.argv[1:6])
 MERGE = os.path.join(os.path.dirname(XTRACE), "xtrace-merge")
-# Of Open MPI: root may run it, also with more processes than processors, and only on this machine.
-# It waits before it kills. Its libraries leak.
+# Lets root run Open MPI, with more processes than processors, on this machine only. Open MPI waits
+# before it kills. Its libraries leak.
 ENVIRONMENT = dict(
     os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
     OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl="self,vader", OMPI_MCA_plm="isolated",

@@ -97,7 +97,7 @@ static const struct {
 		    "Root=0\nReduction operation=Sum"},
 };
 
-/* What the caller's thread calls, and what a thread of gloo runs, as in libtorch. */
+/* Functions of libtorch: the caller's thread is in `begin`, a thread of gloo in `run`. */
 static const struct {
 	const char *begin, *run;
 } gloo[GLOO_COUNT] = {

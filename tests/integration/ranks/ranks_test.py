@@ -245,8 +245,8 @@ def check_share(result):
     absolute = SHARE_ABSOLUTE.get(job["scenario"], SHARE_ABSOLUTE_ELSE)
     difference = content["verdict"]["share"] - expected
     limit = absolute + SHARE_RELATIVE * expected
-    # A slow kernel may be in the path that waits make slower in the other ranks. Of several waits
-    # for gloo beside other work, only the longest counts.
+    # A slow kernel may be in the path that waits make slower in the other ranks. If several waits
+    # for gloo run beside other work, only the longest counts.
     is_low = job["scenario"] in ("contended_kernel", "gloo_kernel")
     low = max(limit, 0.55 * expected) if is_low else limit
     result.differences.check(-low <= difference <= limit,

@@ -26,9 +26,9 @@
 struct explorer_program {
 	void (*set_up)(void); /* before the threads start; its writes are visible to all */
 	void (*threads[EXPLORER_THREADS_MAX - 1])(void);
-	void (*at_each_write)(void); /* a kill may happen here: all executed stores are in memory */
+	void (*at_each_write)(void); /* checks a kill here: sees all executed stores */
 	void (*at_end)(void);	     /* sees all stores */
-	/* Executions with at most so many switches away from a thread that goes on; 0: all. */
+	/* Maximum switches away from a thread that could continue; 0: no limit. */
 	unsigned switches_max;
 };
 
