@@ -19,10 +19,10 @@ struct CUgraphExec_st {
 	CUgraph graph;	       /* owned, sorted */
 	pthread_mutex_t lock;  /* serialises launches: nodes store the times of one launch */
 	uint32_t stream_id;    /* of the bodies of conditional nodes */
-	bool has_whole_record; /* GRAPH_TRACE was enabled at the instantiation */
+	bool has_whole_record; /* GRAPH_TRACE was enabled at the end of the instantiation */
 	/*
-	 * Kernel records were enabled at the instantiation. If so, kernels in bodies have records
-	 * without a correlation id. If not, only their first run has one, with that of the launch.
+	 * CUPTI was in use at the instantiation. If so, kernels in bodies have records without a
+	 * correlation id. If not, only their first run has one, with that of the launch.
 	 */
 	bool has_node_records;
 	_Atomic uint64_t tail_ns; /* launches of one executable graph never overlap */
@@ -56,8 +56,7 @@ CUresult sim_graph_instantiate_with_flags(CUgraphExec *out, CUgraph graph, unsig
 	if (!exec)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	exec->magic = SIM_MAGIC_EXEC;
-	exec->has_whole_record = sim_activity_is_on(SIM_SWITCH_GRAPH);
-	exec->has_node_records = sim_activity_is_on(SIM_SWITCH_KERNEL);
+	exec->has_node_records = atomic_load(&sim_switches.tracer) != NULL;
 	pthread_mutex_init(&exec->lock, NULL);
 	exec->graph = sim_graph_clone(graph);
 	if (!exec->graph || !sim_graph_sort(exec->graph)) {
@@ -68,6 +67,7 @@ CUresult sim_graph_instantiate_with_flags(CUgraphExec *out, CUgraph graph, unsig
 		return result;
 	}
 	sim_graph_announce_hidden(exec->graph);
+	exec->has_whole_record = sim_activity_is_on(SIM_SWITCH_GRAPH);
 	exec_notify(XT_CUPTI_RESOURCE_GRAPHEXEC_CREATE_STARTING, exec, graph);
 	if (sim_graph_is_conditional(graph))
 		exec->stream_id = sim_stream_take_id();

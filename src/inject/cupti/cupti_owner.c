@@ -13,6 +13,7 @@
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/cupti/flusher.h"
+#include "inject/cupti/graph_level.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
@@ -30,7 +31,7 @@
 
 enum state {
 	OWNER_RELEASED,	  /* we do not use CUPTI */
-	OWNER_GRAPHS,	  /* subscribed, but only to the creation of graph nodes */
+	OWNER_GRAPHS,	  /* subscribed, but only to the creation and launch of graphs */
 	OWNER_SUBSCRIBED, /* recording */
 	OWNER_RELEASING,
 	OWNER_STARTING,
@@ -88,6 +89,7 @@ bool cupti_owner_next_event(struct cupti_owner_event *event)
 void cupti_owner_begin(const struct cupti_owner_config *initial)
 {
 	config = *initial;
+	config.keeps_graphs |= initial->is_subscribed; /* see start_from() */
 	atomic_store(&is_wanted, initial->is_subscribed);
 	/* Our clock is not registered yet. */
 	atomic_store(&clock_is_default, !initial->is_subscribed);
@@ -206,6 +208,7 @@ static void release_to_tool(const char *function, const char *who)
 			wait_for_stop(2 * STOP_TIMEOUT_NS);
 	}
 	cupti_subscriber_unsubscribe();
+	graph_level_hand_over();
 	if (flusher_is_done()) /* recording has ended with the process */
 		return;
 	if (config.yields)
@@ -236,6 +239,7 @@ bool cupti_owner_yield(const char *function, const char *who)
 		}
 		if (change_state(OWNER_GRAPHS, OWNER_RELEASING)) {
 			cupti_subscriber_unsubscribe();
+			graph_level_hand_over();
 			atomic_store(&state, OWNER_RELEASED);
 		}
 		if (atomic_load(&state) == OWNER_RELEASED)
@@ -340,6 +344,8 @@ static bool start_from(enum state before)
 	}
 	atomic_store(&clock_is_foreign, false);
 	atomic_store(&clock_is_default, false);
+	/* From now on CUPTI prepares every graph, so later windows must know conditional ones. */
+	config.keeps_graphs = true;
 	debug_log(DEBUG_CUPTI, "recording started in %llu us",
 		  (unsigned long long)(monotonic_ns() - start_ns) / 1000);
 	return true;
@@ -393,11 +399,23 @@ static bool is_free(void)
 	return true;
 }
 
+/* Callbacks cannot print. */
+static void report_refusal(void)
+{
+	static bool is_reported;
+
+	if (is_reported || !graph_level_refusal() || atomic_load(&tool_is_active))
+		return;
+	is_reported = true;
+	log_message("GPU work is not recorded any more: %s", graph_level_refusal());
+}
+
 void cupti_owner_update(void)
 {
 	bool wanted = atomic_load(&is_wanted);
 	int now = atomic_load(&state);
 
+	report_refusal();
 	if (atomic_load(&is_draining) && (wanted || !activity_is_at_cupti()))
 		atomic_store(&is_draining, false);
 	if (now == OWNER_SUBSCRIBED && !wanted && change_state(now, OWNER_RELEASING))

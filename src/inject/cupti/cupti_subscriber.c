@@ -12,8 +12,11 @@
 #include "inject/cupti/api_table.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
+#include "inject/cupti/graph_level.h"
 #include "inject/cupti/profiler_calls.h"
 #include "inject/runtime/debug_log.h"
+
+atomic_bool cupti_subscriber_records_calls;
 
 static xt_cupti_callback api_callback;
 static void *subscriber;
@@ -109,7 +112,10 @@ static uint32_t set_call_callbacks(bool is_on)
 	return count;
 }
 
-/* The creation of graph nodes, and changes of what they do. Needed at every level. */
+/*
+ * The creation and change of graphs and nodes, and the launches of graphs (graph_level.h). Needed
+ * at every level.
+ */
 static void enable_graph_callbacks(void)
 {
 	static const uint32_t resource_cbids[] = {XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING,
@@ -117,7 +123,7 @@ static void enable_graph_callbacks(void)
 						  XT_CUPTI_RESOURCE_GRAPHNODE_CLONED};
 
 	for (uint32_t cbid = 0; cbid < API_CBID_END; cbid++)
-		if (api_uses[cbid] & API_CHANGES_NODES)
+		if (api_uses[cbid] & (API_MAKES_GRAPHS | API_LAUNCHES_GRAPH))
 			set_callback(true, XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid);
 	for (size_t i = 0; i < sizeof(resource_cbids) / sizeof(*resource_cbids); i++)
 		set_callback(true, XT_CUPTI_CB_DOMAIN_RESOURCE, resource_cbids[i]);
@@ -138,6 +144,10 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 {
 	uint32_t result = XT_CUPTI_SUCCESS, enabled = 0;
 
+	if (graph_level_refusal()) {
+		snprintf(why, why_bytes, "%s", graph_level_refusal());
+		return -EIO;
+	}
 	save_zeroed_buffers();
 	set_zeroed_buffers(1);
 	if (sets_clock)
@@ -151,6 +161,7 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 	 */
 	if (result == XT_CUPTI_SUCCESS) {
 		watch_unloads();
+		atomic_store(&cupti_subscriber_records_calls, true);
 		enabled = set_call_callbacks(true);
 		enable_graph_callbacks();
 	}
@@ -197,6 +208,7 @@ void cupti_subscriber_watch_graphs(void)
 
 void cupti_subscriber_keep_graphs(void)
 {
+	atomic_store(&cupti_subscriber_records_calls, false);
 	set_call_callbacks(false);
 	enable_graph_callbacks(); /* some of them are calls, too */
 }
@@ -204,6 +216,7 @@ void cupti_subscriber_keep_graphs(void)
 void cupti_subscriber_unsubscribe(void)
 {
 	cupti.cuptiUnsubscribe(subscriber);
+	graph_level_reset();
 }
 
 void cupti_subscriber_follow_profiler(void)
