@@ -17,6 +17,7 @@
 #include "inject/cupti/api_table.h"
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/cupti/graph_level.h"
+#include "inject/cupti/peer_copies.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/machine.h"
 #include "inject/runtime/hot_state.h"
@@ -396,14 +397,27 @@ static COLD void count_inactive_call(uint32_t domain, uint32_t cbid,
 		count_after_end();
 }
 
+/*
+ * Resources on which the kinds of records depend, recorded or not. True if the callback is done.
+ */
+static COLD bool resource_changes_kinds(struct thread_buffer *tb, uint32_t cbid,
+					const struct cupti_resource_data *data)
+{
+	if (cbid == XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING)
+		graph_node_starts(tb, data);
+	else if (cbid == XT_CUPTI_RESOURCE_CONTEXT_CREATED)
+		peer_copies_note_context(data->context);
+	return cbid == XT_CUPTI_RESOURCE_CONTEXT_CREATED;
+}
+
 static inline __attribute__((always_inline)) void
 deliver(uint32_t domain, uint32_t cbid, const void *cbdata, const struct caller_regs *regs)
 {
 	struct thread_buffer *tb = current_thread_buffer;
 
 	if (__builtin_expect(domain == XT_CUPTI_CB_DOMAIN_RESOURCE, 0) &&
-	    cbid == XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING)
-		graph_node_starts(tb, cbdata);
+	    resource_changes_kinds(tb, cbid, cbdata))
+		return;
 	if (!atomic_load_explicit(&callbacks_active, memory_order_acquire)) {
 		count_inactive_call(domain, cbid, cbdata);
 		return;
@@ -454,7 +468,7 @@ static COLD void deliver_graph_launch(uint32_t domain, uint32_t cbid,
 	if (!slot || !data->function_params) {
 		graph_level_give_up();
 	} else if (enters) {
-		held = graph_level_enter_launch(*(void *const *)data->function_params);
+		held = graph_level_enter_launch(*(void *const *)data->function_params, is_recorded);
 	} else {
 		held = *slot >> HOLD_AT;
 		*slot &= ~HOLD_MASK;

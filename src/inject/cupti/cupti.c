@@ -153,8 +153,8 @@ int cupti_open(const char *asked_path, char *why, size_t why_bytes)
 			 "%s%s (searched: %s); install CUPTI, or set XTRACE_CUPTI=FILE",
 			 refusal[0] ? "no usable libcupti: " : "no libcupti found", refusal,
 			 cupti_search_places(search));
-	else
-		*(void **)&cupti.cuFuncGetName = driver_function("cuFuncGetName");
+	*(void **)&cupti.cuFuncGetName = driver_function("cuFuncGetName");
+	*(void **)&cupti.cuDeviceGetCount = driver_function("cuDeviceGetCount");
 	cupti_search_end(search);
 	return found ? 0 : -ENOENT;
 }

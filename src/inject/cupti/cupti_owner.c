@@ -292,16 +292,15 @@ static void stop_recording(void)
 	}
 	while (config.calls_are_open() && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(NAP_NS);
+	graph_level_begin_change();
 	cupti_subscriber_stop();
-	if (config.keeps_graphs)
-		cupti_subscriber_keep_graphs();
-	else
-		cupti_subscriber_unsubscribe();
+	cupti_subscriber_keep_graphs();
+	graph_level_end_change();
+	graph_level_note_stop();
 	config.close_calls();
 	atomic_store(&is_draining, true);
-	atomic_store(&state, config.keeps_graphs ? OWNER_GRAPHS : OWNER_RELEASED);
-	debug_log(DEBUG_CUPTI, "recording stopped%s",
-		  config.keeps_graphs ? "; graphs are still watched" : "");
+	atomic_store(&state, OWNER_GRAPHS);
+	debug_log(DEBUG_CUPTI, "recording stopped; graphs are still watched");
 }
 
 /*
@@ -326,6 +325,7 @@ static bool start_from(enum state before)
 	bool sets_clock = atomic_load(&clock_is_foreign) || atomic_load(&clock_is_default);
 	uint64_t start_ns = monotonic_ns();
 	char why[sizeof(problem)];
+	bool has_failed;
 
 	/* Empties the buffers of another tool, so that they get none of our records. */
 	if (atomic_load(&ids_may_restart))
@@ -336,7 +336,10 @@ static bool start_from(enum state before)
 		return false;
 	}
 	tell_writer_of_new_ids();
-	if (cupti_subscriber_start(config.level, sets_clock, why, sizeof(why))) {
+	graph_level_begin_change();
+	has_failed = cupti_subscriber_start(config.level, sets_clock, why, sizeof(why)) != 0;
+	graph_level_end_change();
+	if (has_failed) {
 		cupti_subscriber_unsubscribe();
 		set_problem(why);
 		atomic_store(&state, OWNER_RELEASED);

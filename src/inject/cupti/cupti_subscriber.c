@@ -13,6 +13,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/graph_level.h"
+#include "inject/cupti/peer_copies.h"
 #include "inject/cupti/profiler_calls.h"
 #include "inject/runtime/debug_log.h"
 
@@ -24,8 +25,8 @@ static bool follows_profiler;
 static uint8_t zeroed_before; /* the attribute's original value */
 
 /* Kinds besides kernels. An old CUPTI may lack one; recording continues without it. */
-static const uint32_t extra_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMCPY2,
-				       XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_MEMORY2};
+static const uint32_t extra_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMSET,
+				       XT_CUPTI_ACTIVITY_MEMORY2};
 #define EXTRA_KINDS (sizeof(extra_kinds) / sizeof(*extra_kinds))
 
 /* Newer versions report the current subscriber's name. */
@@ -101,14 +102,20 @@ static bool set_callback(bool is_on, uint32_t domain, uint32_t cbid)
 	return result == XT_CUPTI_SUCCESS;
 }
 
-/* Returns how many calls were enabled; old versions of CUPTI lack some. */
+/*
+ * Returns how many calls were enabled; old versions of CUPTI lack some. Calls about graphs stay
+ * enabled: a launch whose EXIT were missing would never release its level (graph_level.h).
+ */
 static uint32_t set_call_callbacks(bool is_on)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < recorded_apis.count; i++)
-		count += set_callback(is_on, recorded_apis.apis[i].id >> 16,
-				      recorded_apis.apis[i].id & 0xffff);
+	for (uint32_t i = 0; i < recorded_apis.count; i++) {
+		uint32_t cbid = recorded_apis.apis[i].id & 0xffff;
+
+		if (is_on || !(api_uses[cbid] & (API_MAKES_GRAPHS | API_LAUNCHES_GRAPH)))
+			count += set_callback(is_on, recorded_apis.apis[i].id >> 16, cbid);
+	}
 	return count;
 }
 
@@ -118,9 +125,9 @@ static uint32_t set_call_callbacks(bool is_on)
  */
 static void enable_graph_callbacks(void)
 {
-	static const uint32_t resource_cbids[] = {XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING,
-						  XT_CUPTI_RESOURCE_GRAPHNODE_CREATED,
-						  XT_CUPTI_RESOURCE_GRAPHNODE_CLONED};
+	static const uint32_t resource_cbids[] = {
+		XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING, XT_CUPTI_RESOURCE_GRAPHNODE_CREATED,
+		XT_CUPTI_RESOURCE_GRAPHNODE_CLONED, XT_CUPTI_RESOURCE_CONTEXT_CREATED};
 
 	for (uint32_t cbid = 0; cbid < API_CBID_END; cbid++)
 		if (api_uses[cbid] & (API_MAKES_GRAPHS | API_LAUNCHES_GRAPH))
@@ -173,6 +180,8 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 		if (cupti_has_failed(cupti.cuptiActivityEnable(extra_kinds[i])))
 			atomic_fetch_add(&cupti_lost_kinds, 1);
 	if (enabled && result == XT_CUPTI_SUCCESS) {
+		if (level > API_LEVEL_LAUNCH)
+			peer_copies_start();
 		debug_log(DEBUG_CUPTI, "subscribed: %u of %u API callbacks enabled", enabled,
 			  recorded_apis.count);
 		if (follows_profiler)
@@ -197,6 +206,7 @@ void cupti_subscriber_stop(void)
 	cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 	for (size_t i = 0; i < EXTRA_KINDS; i++)
 		cupti.cuptiActivityDisable(extra_kinds[i]);
+	peer_copies_stop();
 	set_zeroed_buffers(zeroed_before);
 }
 
@@ -210,7 +220,7 @@ void cupti_subscriber_keep_graphs(void)
 {
 	atomic_store(&cupti_subscriber_records_calls, false);
 	set_call_callbacks(false);
-	enable_graph_callbacks(); /* some of them are calls, too */
+	enable_graph_callbacks();
 }
 
 void cupti_subscriber_unsubscribe(void)

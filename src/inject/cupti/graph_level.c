@@ -28,6 +28,7 @@
 
 static HOT_STATE atomic_bool is_off; /* all graphs are recorded node by node, or not at all */
 static HOT_STATE atomic_bool any_conditional;
+static atomic_bool was_recorded_whole;
 static HOT_STATE atomic_uint_fast64_t holders;
 static HOT_STATE atomic_uint whole_waiting; /* so that launches node by node cannot starve them */
 static atomic_uint epoch;
@@ -65,6 +66,13 @@ void graph_level_give_up(void)
 	cupti_subscriber_stop();
 	cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_GRAPH_TRACE);
 	atomic_fetch_add(&cupti_lost_kinds, 1);
+}
+
+void graph_level_note_stop(void)
+{
+	if (atomic_load(&was_recorded_whole) && !atomic_exchange(&is_off, true))
+		atomic_store(&refusal, "recording was stopped after CUDA graphs with conditional "
+				       "nodes ran, and CUPTI cannot resume then");
 }
 
 void graph_level_hand_over(void)
@@ -130,6 +138,26 @@ static void leave_whole(void)
 	atomic_store(&holders, 0);
 }
 
+void graph_level_begin_change(void)
+{
+	uint64_t deadline_ns = 0, word;
+
+	atomic_fetch_add(&whole_waiting, 1);
+	do {
+		word = atomic_load(&holders);
+		if (!(word & SWITCHING) && !WHOLE(word) &&
+		    (!NODES(word) || !atomic_load(&any_conditional)) &&
+		    atomic_compare_exchange_strong(&holders, &word, word | SWITCHING))
+			break;
+	} while (wait_a_moment(&deadline_ns));
+	atomic_fetch_sub(&whole_waiting, 1);
+}
+
+void graph_level_end_change(void)
+{
+	atomic_fetch_and(&holders, ~SWITCHING);
+}
+
 static enum graph_hold enter_nodes_slowly(void)
 {
 	uint64_t deadline_ns = 0;
@@ -185,12 +213,15 @@ void graph_level_note_conditional(void *graph_exec)
 		graph_level_give_up();
 }
 
-enum graph_hold graph_level_enter_launch(void *graph_exec)
+enum graph_hold graph_level_enter_launch(void *graph_exec, bool is_recorded)
 {
 	if (atomic_load_explicit(&is_off, memory_order_relaxed))
 		return GRAPH_HOLD_NONE;
-	if (__builtin_expect(atomic_load(&any_conditional), 0) && is_conditional(graph_exec))
+	if (__builtin_expect(atomic_load(&any_conditional), 0) && is_recorded &&
+	    is_conditional(graph_exec)) {
+		atomic_store(&was_recorded_whole, true);
 		return graph_level_enter_whole();
+	}
 	return enter_nodes();
 }
 

@@ -34,11 +34,21 @@ void graph_level_begin(bool forces_nodes);
 /* After CUPTI was unsubscribed: EXIT callbacks are missing. Forgets all holders. */
 void graph_level_reset(void);
 
-/* At ENTER of the launch of an executable graph. Returns what to release at EXIT. */
-enum graph_hold graph_level_enter_launch(void *graph_exec);
+/*
+ * At ENTER of the launch of an executable graph. Returns what to release at EXIT. is_recorded:
+ * CUPTI records GPU work; otherwise the launch must only be kept apart from conditional ones.
+ */
+enum graph_hold graph_level_enter_launch(void *graph_exec, bool is_recorded);
 
 /* At the creation of a conditional node during an instantiation. Returns what to release. */
 enum graph_hold graph_level_enter_whole(void);
+
+/*
+ * Around a change of CUPTI's callbacks and kinds. CUPTI fails if two threads change them at once.
+ * If there are conditional graphs, also waits for launches, whose level depends on the change.
+ */
+void graph_level_begin_change(void);
+void graph_level_end_change(void);
 
 /* At EXIT of an instantiation that created conditional nodes, before the hold is released. */
 void graph_level_note_conditional(void *graph_exec);
@@ -51,6 +61,12 @@ uint32_t graph_level_epoch(void);
 
 /* Stops the records of GPU work for good. For a conditional graph whose level cannot be chosen. */
 void graph_level_give_up(void);
+
+/*
+ * Recording stops. Once CUPTI has recorded a graph as a whole, it cannot resume after a stop: it
+ * repeats correlation ids and records node by node. So such a process is not recorded again.
+ */
+void graph_level_note_stop(void);
 
 /*
  * Another tool takes CUPTI over. It may finalise CUPTI, and graphs that are made meanwhile are not
