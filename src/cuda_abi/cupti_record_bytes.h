@@ -29,8 +29,8 @@ enum xt_cupti_record_bytes {
 };
 
 /*
- * X(first API version, kernel, copy, copy between devices, memset, memory, graph), newest
- * first. Versions: 18 is CUDA 11.8, 19 is 12.0, 24 is 12.6, 26 is 12.8. The record of a graph became
+ * X(first API version, kernel, copy, copy between devices, memset, memory, graph), newest first.
+ * Versions: 18 is CUDA 11.8, 19 is 12.0, 24 is 12.6, 26 is 12.8. The record of a graph became
  * longer between 19 and 24.
  */
 #define XT_CUPTI_RECORD_VERSIONS(X)                                                                \
