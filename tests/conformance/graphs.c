@@ -252,8 +252,7 @@ static bool child_graph_kernels_name_the_graph(void)
 	return true;
 }
 
-/* Adds a kernel with a grid of `width` blocks after the node at *tip. */
-static bool add_kernel(CUgraph graph, CUgraphNode *tip, unsigned int width)
+bool add_kernel(CUgraph graph, CUgraphNode *tip, unsigned int width)
 {
 	CUDA_KERNEL_NODE_PARAMS params = empty_node();
 	CUgraphNode before = *tip;
@@ -262,7 +261,7 @@ static bool add_kernel(CUgraph graph, CUgraphNode *tip, unsigned int width)
 	return !driver.cuGraphAddKernelNode_v2(tip, graph, &before, before != NULL, &params);
 }
 
-static bool add_child(CUgraph graph, CUgraphNode *tip, CUgraph child)
+bool add_child(CUgraph graph, CUgraphNode *tip, CUgraph child)
 {
 	CUgraphNode before = *tip;
 
@@ -333,7 +332,7 @@ static bool add_condition(CUgraph graph, CUgraphNode *tip, CUgraph *body_out)
 	return true;
 }
 
-static bool has_conditions(void)
+bool has_conditions(void)
 {
 	if (driver.cuGraphAddNode_v2 && driver.cuGraphConditionalHandleCreate)
 		return true;
