@@ -185,10 +185,18 @@ CUresult launch_spin(CUstream stream, unsigned int cycles);
 /* Returns how often the probe's InitializeInjection() was called, or -1 if it was not loaded. */
 int driver_injection_count(void);
 
-/* graphs.c: each adds a node after the node at *tip, and stores the new node there. */
+/* graph_build.c: each add_* adds a node after the node at *tip, and stores the new node there. */
+CUDA_KERNEL_NODE_PARAMS empty_node(void);
+/* With a grid of `width` blocks. */
 bool add_kernel(CUgraph graph, CUgraphNode *tip, unsigned int width);
 bool add_child(CUgraph graph, CUgraphNode *tip, CUgraph child);
-/* Also prints why, if not. */
+/*
+ * Returns the bodies, in the driver's memory, or NULL. `value` is that of the condition at each
+ * launch. handle_out may be NULL. The driver's functions are missing before 12.4.
+ */
+CUgraph *add_condition(CUgraph graph, CUgraphNode *tip, CUgraphConditionalNodeType type,
+		       unsigned int size, unsigned int value, CUgraphConditionalHandle *handle_out);
+/* Prints a line if the driver has no conditional nodes. */
 bool has_conditions(void);
 
 /* A check returns false if an expect() in it fails. */

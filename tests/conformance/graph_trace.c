@@ -80,33 +80,23 @@ static bool start(void)
 /* The simulated GPU runs as many iterations as the handle's value says. */
 static bool add_loop(struct loop *loop, CUgraphNode *tip)
 {
-	CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	CUDA_KERNEL_NODE_PARAMS kernel = empty_node();
+	CUgraphConditionalHandle handle;
 	unsigned int last = ITERATIONS - 1;
-	void *arguments[] = {&params.conditional.handle, &counter, &last};
-	const CUDA_KERNEL_NODE_PARAMS kernel = {
-		.func = step,
-		.gridDimX = STEP,
-		.gridDimY = 1,
-		.gridDimZ = 1,
-		.blockDimX = 1,
-		.blockDimY = 1,
-		.blockDimZ = 1,
-		.kernelParams = arguments,
-	};
-	CUgraphNode inner = NULL;
-	CUgraphNode before = *tip;
+	void *arguments[] = {&handle, &counter, &last};
+	CUgraphNode inner = NULL, before;
+	CUgraph *bodies;
 
-	params.conditional.type = CU_GRAPH_COND_TYPE_WHILE;
-	params.conditional.size = 1;
-	params.conditional.ctx = driver.context;
-	expect(!driver.cuGraphConditionalHandleCreate(&params.conditional.handle, loop->graph,
-						      driver.context, ITERATIONS,
-						      CU_GRAPH_COND_ASSIGN_DEFAULT));
-	expect(!driver.cuGraphAddNode_v2(tip, loop->graph, &before, NULL, 1, &params));
+	bodies = add_condition(loop->graph, tip, CU_GRAPH_COND_TYPE_WHILE, 1, ITERATIONS, &handle);
+	expect(bodies);
 	loop->condition = *tip;
-	loop->body = params.conditional.phGraph_out[0];
+	loop->body = *bodies;
 	expect(add_kernel(loop->body, &inner, BODY));
 	before = inner;
+	kernel.func = step;
+	kernel.gridDimX = STEP;
+	kernel.blockDimX = 1;
+	kernel.kernelParams = arguments;
 	expect(!driver.cuGraphAddKernelNode_v2(&inner, loop->body, &before, 1, &kernel));
 	return true;
 }
