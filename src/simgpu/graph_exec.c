@@ -265,7 +265,7 @@ static uint64_t plan(CUgraph graph, CUstream stream)
 	return last_ns;
 }
 
-/* Counts the kernels that a launch runs. If !is_counted, only those in bodies of conditional nodes. */
+/* Counts the kernels that a launch runs. If !is_counted, counts only those in bodies. */
 static uint64_t count_kernels(CUgraph graph, bool is_counted)
 {
 	uint64_t count = 0;

@@ -409,7 +409,6 @@ typedef struct CUctxCreateParams_st CUctxCreateParams;
 #define cuStreamGetCtx		  __CUDA_API_PTSZ(cuStreamGetCtx)
 #define cuStreamWaitEvent	  __CUDA_API_PTSZ(cuStreamWaitEvent)
 #define cuStreamEndCapture	  __CUDA_API_PTSZ(cuStreamEndCapture)
-#define cuStreamBeginCaptureToGraph __CUDA_API_PTSZ(cuStreamBeginCaptureToGraph)
 #define cuStreamIsCapturing	  __CUDA_API_PTSZ(cuStreamIsCapturing)
 #define cuStreamQuery		  __CUDA_API_PTSZ(cuStreamQuery)
 #define cuStreamSynchronize	  __CUDA_API_PTSZ(cuStreamSynchronize)
@@ -421,6 +420,8 @@ typedef struct CUctxCreateParams_st CUctxCreateParams;
 #define cuLaunchHostFunc	  __CUDA_API_PTSZ(cuLaunchHostFunc)
 #define cuGraphUpload		  __CUDA_API_PTSZ(cuGraphUpload)
 #define cuGraphLaunch		  __CUDA_API_PTSZ(cuGraphLaunch)
+
+#define cuStreamBeginCaptureToGraph __CUDA_API_PTSZ(cuStreamBeginCaptureToGraph)
 #else
 #define __CUDA_API_PTDS(api) api
 #define __CUDA_API_PTSZ(api) api
