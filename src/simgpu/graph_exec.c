@@ -21,7 +21,7 @@ struct CUgraphExec_st {
 	uint32_t stream_id;    /* of the bodies of conditional nodes */
 	bool has_whole_record; /* GRAPH_TRACE was enabled at the end of the instantiation */
 	/*
-	 * CUPTI was in use at the instantiation. If so, kernels in bodies have records without a
+	 * CUPTI was in use before the instantiation. If so, kernels in bodies have records without a
 	 * correlation id. If not, only their first run has one, with that of the launch.
 	 */
 	bool has_node_records;
@@ -56,7 +56,7 @@ CUresult sim_graph_instantiate_with_flags(CUgraphExec *out, CUgraph graph, unsig
 	if (!exec)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	exec->magic = SIM_MAGIC_EXEC;
-	exec->has_node_records = atomic_load(&sim_switches.tracer) != NULL;
+	exec->has_node_records = atomic_load(&sim_switches.was_used);
 	pthread_mutex_init(&exec->lock, NULL);
 	exec->graph = sim_graph_clone(graph);
 	if (!exec->graph || !sim_graph_sort(exec->graph)) {
@@ -265,7 +265,7 @@ static uint64_t plan(CUgraph graph, CUstream stream)
 	return last_ns;
 }
 
-/* Counts the kernels that a launch runs. If !is_counted, only those in bodies of conditional nodes. */
+/* Counts the kernels that a launch runs. If !is_counted, counts only those in bodies. */
 static uint64_t count_kernels(CUgraph graph, bool is_counted)
 {
 	uint64_t count = 0;

@@ -158,6 +158,7 @@ struct sim_switches {
 	_Atomic bool driver_enabled[SIM_DRIVER_CBIDS];
 	_Atomic bool resource_enabled[SIM_RESOURCE_CBIDS];
 	_Atomic bool activity_enabled[SIM_SWITCHES];
+	_Atomic bool was_used; /* a callback or an activity was enabled at any time */
 	_Atomic uint64_t device_graphs_bytes; /* of new contexts, for device-side records */
 };
 

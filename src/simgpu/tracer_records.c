@@ -80,11 +80,15 @@ static void refresh(void)
 
 	if (!seam)
 		return;
-	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
+	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
+		bool is_on = atomic_load(&is_enabled[switches[i].kind]) ||
+			     atomic_load(&is_enabled[switches[i].other_kind]);
+
 		atomic_store_explicit(&seam->switches->activity_enabled[switches[i].activity],
-				      atomic_load(&is_enabled[switches[i].kind]) ||
-					      atomic_load(&is_enabled[switches[i].other_kind]),
-				      memory_order_release);
+				      is_on, memory_order_release);
+		if (is_on)
+			atomic_store(&seam->switches->was_used, true);
+	}
 	tracer_switch_api_records(atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_DRIVER]));
 }
 

@@ -38,9 +38,9 @@
  *	update <tid> <call number> <id of the executable graph> <id of the graph>
  *		nodes of the executable graph now have the makers of the graph's nodes
  *	maker <correlation id> <node id> <tid> <call number> <1: or 0>
- *		once in each replay: the call that made the node, or the node it was cloned from. Includes
- *		nodes of child graphs, which are never announced. 1: an update of an enclosing graph
- *		set the maker
+ *		once in each replay: the call that made the node, or the node it was cloned from.
+ *		Includes nodes of child graphs, which are never announced. 1: an update of an
+ *		enclosing graph set the maker
  *	device <correlation id> <node id> <start>
  *		this replay ran that node's work without a correlation id
  *	violation <tid> <api name>			a driver call within a callback

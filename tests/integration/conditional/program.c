@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program KIND ITERATIONS REPLAYS KERNELS [THREADS]: builds two graphs, by capture and node by node,
- * launches each REPLAYS times, and prints "ok" with the number of launches. If a driver call fails,
- * it says so and exits with status 1. KIND:
+ * program KIND ITERATIONS REPLAYS KERNELS [THREADS]: builds two graphs, by capture and node by
+ * node, launches each REPLAYS times, and prints "ok" with the number of launches. If a driver call
+ * fails, it says so and exits with status 1. KIND:
  *
  *	while	a loop over KERNELS kernels
  *	nested	a loop over KERNELS kernels and a loop of two iterations over KERNELS kernels
