@@ -137,6 +137,18 @@ static void put_node(struct blob *blob, uint64_t time_ns, uint32_t graph_exec)
 	blob_put(blob, &node, sizeof(node));
 }
 
+static void put_node_name(struct blob *blob, uint64_t time_ns)
+{
+	const struct xt_record_node_name name = {
+		.head = {XT_RECORD_NODE_NAME, sizeof(name)},
+		.node_id = 77,
+		.time_ns = time_ns,
+		.name = KERNEL_NAME,
+	};
+
+	blob_put(blob, &name, sizeof(name));
+}
+
 /* The first record is so late in the ring that a later one wraps. */
 static void add_ring(struct made_crash_buffer *crash_buffer, enum made_area area,
 		     uint32_t thread_id, const struct blob *records, uint64_t free_pos)
@@ -192,6 +204,7 @@ static void add_rings(struct made_crash_buffer *crash_buffer, bool has_modules)
 	put_call(&records, 4, 1, 2500, 2550);
 	put_range(&records);
 	put_node(&records, 2700, 0);
+	put_node_name(&records, 2701);
 	put_node(&records, 2710, 9);
 	add_ring(crash_buffer, MADE_RING_1, 1, &records, crash_buffer->free_pos);
 	crash_buffer->records_bytes = records.bytes;
@@ -233,6 +246,13 @@ static void put_kernel(struct blob *blob, uint32_t correlation, uint32_t stream,
 
 static void put_others(struct blob *blob)
 {
+	const struct cupti_activity_graph_trace graph = {.kind = XT_CUPTI_ACTIVITY_GRAPH_TRACE,
+							 .correlation_id = 24,
+							 .start_ns = 2600,
+							 .end_ns = 2700,
+							 .context_id = 1,
+							 .graph_id = 9,
+							 .stream_id = 7};
 	const struct cupti_activity_memcpy copy = {.kind = XT_CUPTI_ACTIVITY_MEMCPY,
 						   .copy_kind = XT_CUPTI_COPY_HTOD,
 						   .bytes = 4096,
@@ -263,6 +283,7 @@ static void put_others(struct blob *blob)
 	blob_put(blob, &set, sizeof(set));
 	blob_put(blob, &memory, sizeof(memory));
 	put_zeros(blob, 128 - sizeof(memory)); /* size in CUPTI 13 */
+	blob_put(blob, &graph, sizeof(graph));
 }
 
 static void add_buffer(struct made_crash_buffer *crash_buffer, enum made_area area,

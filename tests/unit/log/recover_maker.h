@@ -26,7 +26,7 @@
 #define MADE_RING_BYTES 4096u
 #define MADE_CALLS	3 /* added by the rings of all threads */
 #define MADE_OPEN_CALLS 1
-#define MADE_KERNELS	5
+#define MADE_KERNELS	6
 
 /* Positions in the crash buffer, for tests that change it. */
 enum made_area { MADE_RING_1, MADE_RING_2, MADE_COMPLETED, MADE_AT_CUPTI, MADE_NAMES, MADE_AREAS };

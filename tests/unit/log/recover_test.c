@@ -160,9 +160,13 @@ static void expect_kernels(void)
 		uint64_t correlation, stream, start_ns, duration_ns;
 		const char *name;
 	} expected[] = {
-		{1, 1, 1500, 100, "k_one"},  {3, 1, 2460, 10, "k_three"},
-		{3, 2, 2460, 20, "k_three"}, {4, 1, 2560, 0, "[unnamed]"},
-		{5, 1, 2850, 40, "k_three"}, {8, 1, 2855, 34, "k_three"},
+		{1, 1, 1500, 100, "k_one"},
+		{3, 1, 2460, 10, "k_three"},
+		{3, 2, 2460, 20, "k_three"},
+		{4, 1, 2560, 0, "[unnamed]"},
+		{24, 1, 2600, 100, XT_WHOLE_GRAPH_NAME},
+		{5, 1, 2850, 40, "k_three"},
+		{8, 1, 2855, 34, "k_three"},
 	};
 	struct found kernels = find(XT_KIND_KERNEL), shapes = find(XT_KIND_SHAPE);
 
@@ -179,7 +183,11 @@ static void expect_kernels(void)
 				shape = shapes.rows[s];
 		assert_non_null(shape);
 		assert_string_equal(string_of(shape[XT_SHAPE_NAME]), expected[i].name);
-		assert_int_equal(shape[XT_SHAPE_GRID_X], expected[i].correlation);
+		if (row[XT_KERNEL_CORRELATION] == 24)
+			assert_true(row[XT_KERNEL_GRAPH_NODE] ==
+				    (UINT64_C(9) << 32 | XT_NODE_WHOLE_GRAPH));
+		else
+			assert_int_equal(shape[XT_SHAPE_GRID_X], expected[i].correlation);
 	}
 }
 
@@ -230,6 +238,10 @@ static void recovers_each_event_once(void **state)
 	assert_int_equal(rows.count, 1);
 	assert_int_equal(rows.rows[0][XT_GRAPH_NODE_ID], 77);
 	assert_int_equal(rows.rows[0][XT_GRAPH_NODE_STACK], 2);
+	rows = find(XT_KIND_GRAPH_NODE_NAME);
+	assert_int_equal(rows.count, 1);
+	assert_int_equal(rows.rows[0][XT_GRAPH_NODE_NAME_NODE], 77);
+	assert_string_equal(string_of(rows.rows[0][XT_GRAPH_NODE_NAME_STRING]), "k_three");
 	rows = find(XT_KIND_GRAPH_UPDATE);
 	assert_int_equal(rows.count, 1);
 	assert_int_equal(rows.rows[0][XT_GRAPH_UPDATE_NODE], 77);
@@ -359,7 +371,7 @@ static void reads_version_1(void **state)
 	lay_out();
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_int_equal(got.kernels, MADE_KERNELS);
-	assert_int_equal(got.unnamed, MADE_KERNELS);
+	assert_int_equal(got.unnamed, MADE_KERNELS - 1);
 	assert_int_equal(got.areas_damaged + got.areas_unknown, 0);
 }
 
@@ -504,7 +516,8 @@ static void rejects_invalid_module_records(void **state)
 
 static void reads_records_of_unknown_cupti(void **state)
 {
-	static const uint32_t sizes[][2] = {{10, 216}, {1, 96}, {22, 96}, {2, 88}, {49, 128}};
+	static const uint32_t sizes[][2] = {{10, 216}, {1, 96},	  {22, 96},
+					    {2, 88},   {49, 128}, {51, 56}};
 
 	(void)state;
 	/* With unchanged record sizes, the walk over a buffer ends at its last byte. */
