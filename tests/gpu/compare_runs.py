@@ -31,6 +31,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -310,6 +311,24 @@ def library_path(*more):
         folders += sorted(os.path.join(packages, name, "lib") for name in os.listdir(packages))
     folders += os.environ.get("LD_LIBRARY_PATH", "").split(":")
     return ":".join(folder for folder in folders if folder and os.path.isdir(folder))
+
+
+GPU_NAMES = """
+import ctypes
+cuda, count, device = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_int()
+if cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0:
+    for number in range(count.value):
+        name = ctypes.create_string_buffer(256)
+        cuda.cuDeviceGet(ctypes.byref(device), number)
+        cuda.cuDeviceGetName(name, 256, device)
+        print(name.value.decode())
+"""
+
+
+def gpu_names():
+    """The names of the GPUs, by the driver. Another process asks, so that this one has no CUDA."""
+    return subprocess.run([sys.executable, "-c", GPU_NAMES], capture_output=True, text=True,
+                          check=False).stdout.splitlines()
 
 
 def summarise(rows, modes, more, say, path):

@@ -16,7 +16,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -53,14 +52,9 @@ def unpack(parts, folder):
     return folder
 
 
-def gpu_count():
-    listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
-    return sum(line.startswith("GPU ") for line in listed.stdout.splitlines())
-
-
 def groups_of(options, root, index, environment):
     """The programs to run, by folder and in order of importance, and reasons for the others."""
-    gpus = options.gpus if options.gpus is not None else gpu_count()
+    gpus = options.gpus if options.gpus is not None else len(compare_runs.gpu_names())
     groups, reasons = {}, {}
     for run in index["runs"]:
         folder = os.path.join(root, run["folder"])
@@ -94,7 +88,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=8, help="samples at once (8)")
     parser.add_argument("--limit", type=float, default=30, help="seconds of one bare run (30)")
     parser.add_argument("--total", type=float, default=440, help="seconds of everything (440)")
-    parser.add_argument("--gpus", type=int, help="number of GPUs (what nvidia-smi lists)")
+    parser.add_argument("--gpus", type=int, help="number of GPUs (those of the driver)")
     parser.add_argument("--only", default="", metavar="REGEX", help="only samples with this name")
     parser.add_argument("--keep", metavar="DIR", help="keep the traces in DIR")
     options = parser.parse_args()

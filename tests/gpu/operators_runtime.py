@@ -3,9 +3,9 @@
 """What the scripts that tests/gpu/operators.py generates import: one case per operator.
 
 A case has phases: it makes the sample inputs, calls the operator, makes the gradients of its
-results, runs backward, and reads the results. The GPU is idle between phases. A copy on the GPU of a
-size that no operator uses begins each phase. So the order of the work on the GPU tells the phase of
-each kernel, without the tracer's call paths.
+results, runs backward, and reads the results. The GPU is idle between phases. A copy on the GPU
+begins each phase, of a size that no operator uses. So the order of the work on the GPU tells the
+phase of each kernel, without the tracer's call paths.
 
 As a program, prints the operators that can run, as JSON.
 """
