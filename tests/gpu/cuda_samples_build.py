@@ -6,7 +6,7 @@ SOURCE is a checkout of https://github.com/NVIDIA/cuda-samples. OUT gets a chang
 build directory, and the archives part-1.tar.xz, part-2.tar.xz and so on. Each archive is smaller
 than --part-mib. It contains the programs, stripped, with the files that they read, and the small
 libraries that a GPU machine may lack, such as libglut. part-1 also has index.json: the arguments of
-each program, and the reason for each sample that was not built.
+each program, and the reason for each sample that was not built. A second call continues a build.
 
 The samples are linked against the shared CUDA runtime, which keeps the archives small. Samples that
 need a missing library are left out one by one.
@@ -28,14 +28,16 @@ LEFT_OUT = re.compile(r"Error at (?:Samples/)?([0-9]_\w+/[\w-]+)/CMakeLists\.txt
 MISSING_VARIABLE = re.compile(r'linked by target ".*" in directory \S*/Samples/([0-9]_\w+/[\w-]+)')
 MISSING_TARGET = re.compile(r"links to:\s+(\S+)")
 NOT_FOUND = re.compile(r"-- (.+) not found - will not build sample '([\w-]+)'")
-FAILED = re.compile(r"^FAILED: (?:\[code=\d+\] )?(\S+)", re.MULTILINE)
 BUILD_FILES = {"CMakeFiles", "cmake_install.cmake", "Makefile", "CTestTestfile.cmake"}
 # Libraries of the system, of CUDA and of the driver are on the GPU machine.
-PRESENT = re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|gomp|cuda|cudart|cublas|cublasLt|cufft|"
-                     r"cufftw|curand|cusolver|cusparse|nvrtc|nvJitLink|nvvm|nvjpeg|npp\w+)\.so")
+PRESENT = re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|gomp|z|udev|cuda|cudart|cublas|cublasLt|"
+                     r"cufft|cufftw|curand|cusolver|cusparse|nvrtc|nvJitLink|nvvm|nvjpeg|npp\w+)"
+                     r"\.so")
 SMALL_LIBRARY_BYTES = 4 << 20
-# Data of samples that read another sample's, by the longest part of a path.
 SKIPPED_CATEGORIES = ("8_Platform_Specific",)
+# In this order, so that --pack-only has the most interesting ones of an unfinished build.
+CATEGORIES = ("3_CUDA_Features", "0_Introduction", "2_Concepts_and_Techniques", "6_Performance",
+              "4_CUDA_Libraries", "1_Utilities", "7_libNVVM", "5_Domain_Specific")
 ARCHIVE_PRESET = 3
 
 
@@ -88,6 +90,9 @@ def leave_out(copy, sample):
 
 def configure(options, copy, build):
     """Returns the reasons by sample, or None if the build cannot be configured."""
+    known = os.path.join(options.out, "left_out.json")
+    if os.path.exists(known):
+        return json.loads(read(known))
     reasons = {}
     library = os.path.join(options.cuda, "lib64", "libnvvm.so")
     if not os.path.exists(library):
@@ -108,6 +113,8 @@ def configure(options, copy, build):
         for missing, name in NOT_FOUND.findall(text):
             reasons[name] = "the build machine lacks %s" % missing
         if status == 0:
+            with open(known, "w", encoding="utf-8") as file:
+                json.dump(reasons, file)
             return reasons
         is_changed = False
         for part in re.split(r"(?=CMake Error)", text):
@@ -124,17 +131,19 @@ def configure(options, copy, build):
 
 def build_all(options, build):
     """Builds what can be built. Returns the errors by sample."""
-    log = os.path.join(options.out, "build.log")
-    say("build with %d jobs; the log is %s" % (options.jobs, log))
-    run(["cmake", "--build", build, "-j", str(options.jobs), "--", "-k", "0"], log)
-    text, errors = read(log), {}
-    for part in text.split("FAILED: ")[1:]:
-        found = re.match(r"(?:\[code=\d+\] )?\S*Samples/[0-9]_\w+/([\w-]+)/", part)
-        lines = [line for line in part.splitlines() if re.search(
-            r"error|Error|undefined reference|No such file|cannot", line)]
-        if found:
-            errors.setdefault(found.group(1), "does not compile: %s" % (
-                lines[0].strip()[:160] if lines else "see build.log"))
+    errors = {}
+    for category in CATEGORIES:
+        log = os.path.join(options.out, "build-%s.log" % category)
+        say("build %s with %d jobs" % (category, options.jobs))
+        run(["cmake", "--build", build, "-j", str(options.jobs), "--target",
+             "Samples/%s/all" % category, "--", "-k", "0"], log)
+        for part in read(log).split("FAILED: ")[1:]:
+            found = re.match(r"(?:\[code=\d+\] )?\S*Samples/[0-9]_\w+/([\w-]+)/", part)
+            lines = [line for line in part.splitlines() if re.search(
+                r"error|Error|undefined reference|No such file|cannot", line)]
+            if found:
+                errors.setdefault(found.group(1), "does not compile: %s" % (
+                    lines[0].strip()[:160] if lines else "see " + log))
     return errors
 
 
@@ -228,13 +237,14 @@ def pack(options, copy, build, reasons):
             programs = pack_sample(os.path.join(copy, "Samples", category, name), built, target)
         if not programs:
             shutil.rmtree(target, ignore_errors=True)
-            reasons.setdefault(last, "not part of the build on Linux")
+            reasons.setdefault(last, "the build made no program")
             continue
         for program in programs:
-            libraries.update(small_libraries(os.path.join(built, program)))
+            own = small_libraries(os.path.join(built, program))
+            libraries.update(own)
             for arguments in runs_of(config, program):
                 index.append({"name": program, "folder": "Samples/%s/%s" % (category, name),
-                              "arguments": arguments,
+                              "arguments": arguments, "needs_lib": bool(own),
                               "gpus": config.get(program, {}).get("min_gpus", 1)})
     for name, path in libraries.items():
         shutil.copy2(path, os.path.join(tree, "lib", name))
@@ -281,6 +291,7 @@ def main():
     parser.add_argument("--architecture", default="90", help="of the GPU (90)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--part-mib", type=int, default=60, help="limit of an archive (60)")
+    parser.add_argument("--pack-only", action="store_true", help="pack what is built")
     options = parser.parse_args()
     options.out = os.path.abspath(options.out)
     os.makedirs(options.out, exist_ok=True)
@@ -290,7 +301,8 @@ def main():
     if reasons is None:
         say("cuda_samples_build: cannot configure the samples")
         return 1
-    reasons.update(build_all(options, build))
+    if not options.pack_only:
+        reasons.update(build_all(options, build))
     tree, index = pack(options, copy, build, reasons)
     archives = Archives(options.out, options.part_mib << 20)
     names = ["index.json", "lib"] + sorted({run["folder"] for run in index})

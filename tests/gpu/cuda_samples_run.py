@@ -52,10 +52,13 @@ def unpack(parts, folder):
     return folder
 
 
-def groups_of(options, root, index, environment):
+def groups_of(options, root, index):
     """The programs to run, by folder and in order of importance, and reasons for the others."""
     gpus = options.gpus if options.gpus is not None else len(compare_runs.gpu_names())
     groups, reasons = {}, {}
+    # The libraries of the build machine are only for programs that need them.
+    environments = {needs: dict(os.environ, LD_LIBRARY_PATH=compare_runs.library_path(
+        *([os.path.join(root, "lib")] if needs else []))) for needs in (False, True)}
     for run in index["runs"]:
         folder = os.path.join(root, run["folder"])
         if not os.path.isdir(folder) or not re.search(options.only, run["name"]):
@@ -67,8 +70,8 @@ def groups_of(options, root, index, environment):
         lock = "shared" if SHARED.search(run["name"]) else (
             "alone" if ALONE.search(run["name"]) else None)
         groups.setdefault(run["folder"], []).append(compare_runs.Program(
-            name, [os.path.join(folder, run["name"]), *run["arguments"]], folder, environment,
-            options.limit, lock))
+            name, [os.path.join(folder, run["name"]), *run["arguments"]], folder,
+            environments[run["needs_lib"]], options.limit, lock))
     ordered = sorted(groups.items(), key=lambda group: (importance(group[0].split("/")[-1]),
                                                         group[0]))
     return [group for _, group in ordered], reasons
@@ -101,9 +104,7 @@ def main():
     root = unpack(options.parts, folder)
     with open(os.path.join(root, "index.json"), encoding="utf-8") as file:
         index = json.load(file)
-    environment = dict(os.environ, LD_LIBRARY_PATH=compare_runs.library_path(
-        os.path.join(root, "lib")))
-    groups, reasons = groups_of(options, root, index, environment)
+    groups, reasons = groups_of(options, root, index)
     print("%d programs in %d folders, %d at once" % (
         sum(map(len, groups)), len(groups), options.jobs), flush=True)
     rows = comparison.run(groups)
