@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds NVIDIA's cuda-samples for tests/gpu/cuda_samples_run.py, and packs them.
 
-SOURCE is a checkout of https://github.com/NVIDIA/cuda-samples. OUT gets a changed copy of it, the
+SOURCE is a checkout of https://github.com/NVIDIA/cuda-samples, or a folder with the archives that
+--pack-sources makes of it, for a machine without a network. OUT gets a changed copy of it, the
 build directory, and the archives part-1.tar.xz, part-2.tar.xz and so on. Each archive is smaller
 than --part-mib. It contains the programs, stripped, with the files that they read, and the small
 libraries that a GPU machine may lack, such as libglut. part-1 also has index.json: the arguments of
@@ -41,6 +42,14 @@ CATEGORIES = ("3_CUDA_Features", "0_Introduction", "2_Concepts_and_Techniques", 
 ARCHIVE_PRESET = 3
 
 
+def toolkit():
+    """The folder of the CUDA toolkit that is on PATH, or the usual one."""
+    nvcc = shutil.which("nvcc")
+    if nvcc and not os.path.exists("/usr/local/cuda/bin/nvcc"):
+        return os.path.dirname(os.path.dirname(os.path.realpath(nvcc)))
+    return "/usr/local/cuda"
+
+
 def say(text):
     print(text, flush=True)
 
@@ -60,6 +69,13 @@ def copy_sources(source, copy, architecture):
     """Copies the samples, and makes each build for one architecture."""
     if os.path.exists(copy):
         return
+    archives = [os.path.join(source, name) for name in os.listdir(source)
+                if name.endswith(".tar.xz")]
+    if archives:
+        source = copy + ".unpacked"
+        for path in archives:
+            with tarfile.open(path) as archive:
+                archive.extractall(source, filter="fully_trusted")
 
     def left_out(folder, names):
         return [name for name in names if name in (".git", "doc", "win64", "bin") or
@@ -130,20 +146,21 @@ def configure(options, copy, build):
 
 
 def build_all(options, build):
-    """Builds what can be built. Returns the errors by sample."""
-    errors = {}
-    for category in CATEGORIES:
-        log = os.path.join(options.out, "build-%s.log" % category)
-        say("build %s with %d jobs" % (category, options.jobs))
-        run(["cmake", "--build", build, "-j", str(options.jobs), "--target",
-             "Samples/%s/all" % category, "--", "-k", "0"], log)
-        for part in read(log).split("FAILED: ")[1:]:
-            found = re.match(r"(?:\[code=\d+\] )?\S*Samples/[0-9]_\w+/([\w-]+)/", part)
-            lines = [line for line in part.splitlines() if re.search(
-                r"error|Error|undefined reference|No such file|cannot", line)]
-            if found:
-                errors.setdefault(found.group(1), "does not compile: %s" % (
-                    lines[0].strip()[:160] if lines else "see " + log))
+    """Builds what can be built, until the limit. Returns the errors by sample."""
+    log, errors = os.path.join(options.out, "build.log"), {}
+    say("build with %d jobs for at most %.0f s" % (options.jobs, options.limit))
+    command = ["cmake", "--build", build, "-j", str(options.jobs), "--target",
+               *("Samples/%s/all" % category for category in CATEGORIES), "--", "-k", "0"]
+    # timeout(1) signals the whole group, so that ninja ends its compilers.
+    status = run(["timeout", "--signal=INT", "--kill-after=20", str(options.limit), *command], log)
+    say("build: status %d%s" % (status, ", limit reached" if status == 124 else ""))
+    for part in read(log).split("FAILED: ")[1:]:
+        found = re.match(r"(?:\[code=\d+\] )?\S*Samples/[0-9]_\w+/([\w-]+)/", part)
+        lines = [line for line in part.splitlines() if re.search(
+            r"error|Error|undefined reference|No such file|cannot", line)]
+        if found and "interrupted" not in part[:2000]:
+            errors.setdefault(found.group(1), "does not compile: %s" % (
+                lines[0].strip()[:160] if lines else "see " + log))
     return errors
 
 
@@ -259,8 +276,8 @@ def pack(options, copy, build, reasons):
 class Archives:
     """Archives of limited size. A sample is never divided between two."""
 
-    def __init__(self, folder, limit):
-        self.folder, self.limit = folder, limit
+    def __init__(self, folder, limit, name="part"):
+        self.folder, self.limit, self.name = folder, limit, name
         self.paths, self.archive, self.pending = [], None, 0
 
     def add(self, tree, name):
@@ -271,7 +288,8 @@ class Archives:
         os.remove(single)
         if self.archive is None or self.pending + size > self.limit:
             self.close()
-            self.paths.append(os.path.join(self.folder, "part-%d.tar.xz" % (len(self.paths) + 1)))
+            self.paths.append(os.path.join(self.folder, "%s-%d.tar.xz" % (
+                self.name, len(self.paths) + 1)))
             self.archive, self.pending = tarfile.open(self.paths[-1], "w:xz",
                                                       preset=ARCHIVE_PRESET), 0
         self.pending += size
@@ -282,19 +300,54 @@ class Archives:
             self.archive.close()
 
 
+def pack_sources(options):
+    """Packs what a build needs, for a machine that cannot fetch it."""
+    copy = os.path.join(options.out, "src")
+    copy_sources(os.path.abspath(options.source), copy, options.architecture)
+    archives = Archives(options.out, options.part_mib << 20, "sources")
+    for name in sorted(os.listdir(copy)):
+        if name != "Samples":
+            archives.add(copy, name)
+    for name in sorted(os.listdir(os.path.join(copy, "Samples"))):
+        archives.add(copy, os.path.join("Samples", name))
+    archives.close()
+    return archives
+
+
+def pack_tree(options, tree, index):
+    archives = Archives(options.out, options.part_mib << 20)
+    for name in ["index.json", "lib", "Common"] + sorted({run["folder"] for run in index}):
+        if os.path.exists(os.path.join(tree, name)):
+            archives.add(tree, name)
+    archives.close()
+    return archives
+
+
+def say_sizes(archives):
+    for path in archives.paths:
+        say("%s: %.1f MiB" % (path, os.path.getsize(path) / (1 << 20)))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", metavar="SOURCE")
     parser.add_argument("out", metavar="OUT")
-    parser.add_argument("--cuda", default="/usr/local/cuda", help="the CUDA toolkit")
+    parser.add_argument("--cuda", default=toolkit(), help="the CUDA toolkit (%(default)s)")
     parser.add_argument("--architecture", default="90", help="of the GPU (90)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--part-mib", type=int, default=60, help="limit of an archive (60)")
+    parser.add_argument("--limit", type=float, default=36000, help="seconds of the build")
+    parser.add_argument("--pack-sources", action="store_true", help="pack SOURCE, build nothing")
+    parser.add_argument("--no-archives", action="store_true",
+                        help="leave the programs in the folder OUT/tree, for this machine")
     parser.add_argument("--pack-only", action="store_true", help="pack what is built")
     options = parser.parse_args()
     options.out = os.path.abspath(options.out)
     os.makedirs(options.out, exist_ok=True)
+    if options.pack_sources:
+        say_sizes(pack_sources(options))
+        return 0
     copy, build = os.path.join(options.out, "src"), os.path.join(options.out, "build")
     copy_sources(os.path.abspath(options.source), copy, options.architecture)
     reasons = configure(options, copy, build)
@@ -304,19 +357,12 @@ def main():
     if not options.pack_only:
         reasons.update(build_all(options, build))
     tree, index = pack(options, copy, build, reasons)
-    archives = Archives(options.out, options.part_mib << 20)
-    names = ["index.json", "lib"] + sorted({run["folder"] for run in index})
-    if os.path.isdir(os.path.join(tree, "Common")):
-        names.insert(2, "Common")
-    for name in names:
-        archives.add(tree, name)
-    archives.close()
     for name, reason in sorted(reasons.items()):
         say("not built: %s: %s" % (name, reason))
     say("%d programs in %d runs, %d samples not built" % (
         len({run["name"] for run in index}), len(index), len(reasons)))
-    for path in archives.paths:
-        say("%s: %.1f MiB" % (path, os.path.getsize(path) / (1 << 20)))
+    if not options.no_archives:
+        say_sizes(pack_tree(options, tree, index))
     return 0
 
 

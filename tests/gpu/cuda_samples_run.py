@@ -29,8 +29,7 @@ FIRST = ("Conditional", "[gG]raph", "[sS]tream", "IPC|Ipc", "^cdp|device-side|ds
          "cuSolver|CUBLAS|CUFFT|Cholesky|conjugate", "ptx|PTX")
 # These use the same name for shared memory, or a socket in the same place.
 SHARED = re.compile("IPC|Ipc")
-# Assertions in kernels and sticky errors of one sample do not affect others, but these need the
-# whole memory or measure the whole GPU.
+# These use so much memory or time on the GPU that only one of them may run.
 ALONE = re.compile("p2pBandwidthLatencyTest|UnifiedMemoryPerf|UnifiedMemoryStreams")
 NEEDED_LIBRARY = re.compile(r"error while loading shared libraries: (\S+):")
 
@@ -48,7 +47,7 @@ def unpack(parts, folder):
         if os.path.isdir(part):
             return os.path.abspath(part)
         with tarfile.open(part) as archive:
-            archive.extractall(folder)
+            archive.extractall(folder, filter="fully_trusted")
     return folder
 
 

@@ -15,8 +15,8 @@ def capture(stream, x, y, steps):
 
 def main():
     stream = cupy.cuda.Stream(non_blocking=True)
-    x, y = cupy.zeros(1 << 16, dtype=cupy.float32), cupy.zeros(1 << 16, dtype=cupy.float32)
     with stream:  # compile before the capture
+        x, y = cupy.zeros(1 << 16, dtype=cupy.float32), cupy.zeros(1 << 16, dtype=cupy.float32)
         cupy.multiply(x, 1.0001, out=y)
         cupy.add(y, 1, out=x)
     stream.synchronize()
@@ -37,7 +37,8 @@ def main():
     print("four graphs", [round(float(pair[0].sum()), 0) for pair in arrays])
     sums = []
     for steps in range(1, 20):
-        x.fill(0)
+        with stream:
+            x.fill(0)
         graph = capture(stream, x, y, steps)
         graph.launch(stream)
         stream.synchronize()

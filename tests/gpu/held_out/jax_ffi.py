@@ -21,7 +21,7 @@ def build():
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "jax_ffi.cu")
     nvcc = os.environ.get("NVCC", "/usr/local/cuda/bin/nvcc")
     subprocess.run([nvcc, "-O2", "-std=c++17", "-gencode", "arch=compute_90,code=sm_90", "-cudart",
-                    "shared", "-shared", "-Xcompiler", "-fPIC", "-I", jax.ffi.include_dir(), "-o",
+                    "static", "-shared", "-Xcompiler", "-fPIC", "-I", jax.ffi.include_dir(), "-o",
                     LIBRARY, source], check=True)
 
 
