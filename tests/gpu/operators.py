@@ -33,7 +33,7 @@ import compare_runs
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNTIME = os.path.join(HERE, "operators_runtime.py")
 PHASES = ("setup", "forward", "seeds", "backward", "finish")  # as in operators_runtime.py
-MARK_BYTES, MARKS_PER_CASE = 1 << 20, 8
+MARK_BYTES, MARKS_PER_CASE, MARKS_PER_PHASE = (1 << 20) + 1, 16, 2
 SKIPPED, SHOWN = 77, 40
 FRAME = re.compile(r"^(.*) \((.+):(\d+)\)$")
 EXACT, INFERRED, UNKNOWN = "[backward] ", "[backward~] ", "[backward?] "
@@ -76,8 +76,9 @@ def generate(path, operators, samples):
 
 def place_of(size):
     """The number of a call and its phase, if a copy of this size begins one."""
-    number, phase = divmod(size - MARK_BYTES, MARKS_PER_CASE)
-    return (number, PHASES[phase]) if number >= 0 and phase < len(PHASES) else None
+    number, rest = divmod(size - MARK_BYTES, MARKS_PER_CASE)
+    phase, odd = divmod(rest, MARKS_PER_PHASE)
+    return (number, PHASES[phase]) if number >= 0 and not odd and phase < len(PHASES) else None
 
 
 def divide(rows):

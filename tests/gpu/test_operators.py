@@ -17,7 +17,7 @@ INNER = "linear (/x/torch/nn/functional.py:7)"
 
 
 def mark(number, phase):
-    return True, MARK_BYTES + 8 * number + operators.PHASES.index(phase), None
+    return True, MARK_BYTES + 16 * number + 2 * operators.PHASES.index(phase), None
 
 
 class Table(unittest.TestCase):
@@ -62,9 +62,10 @@ class Table(unittest.TestCase):
 
     def test_marks_divide_the_work(self):
         rows = [(False, None, "early"), mark(0, "forward"), (False, None, "a"),
-                (True, 4096, "small copy"), mark(1, "backward"), (False, None, "b")]
+                (True, 4096, "small copy"), (True, 1 << 20, "even copy"), mark(1, "backward"), (False, None, "b")]
         self.assertEqual(list(operators.divide(rows)), [
-            (0, "forward", "a"), (0, "forward", "small copy"), (1, "backward", "b")])
+            (0, "forward", "a"), (0, "forward", "small copy"),
+            (0, "forward", "even copy"), (1, "backward", "b")])
 
     def test_reads_a_recording(self):
         database = sqlite3.connect(":memory:")
