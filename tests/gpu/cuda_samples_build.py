@@ -16,6 +16,7 @@ Exit status: 0 if the archives were written, 1 if not.
 """
 
 import argparse
+import glob
 import json
 import lzma
 import os
@@ -35,7 +36,7 @@ PRESENT = re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|gomp|z|udev|cuda|cud
                      r"cufft|cufftw|curand|cusolver|cusparse|nvrtc|nvJitLink|nvvm|nvjpeg|npp\w+)"
                      r"\.so")
 SMALL_LIBRARY_BYTES = 4 << 20
-SKIPPED_CATEGORIES = ("8_Platform_Specific",)
+OTHER_PLATFORM = re.compile("^8_Platform_Specific$|D3D1|Vulkan|^vulkan|NvSci|^EGLStream")
 # In this order, so that --pack-only has the most interesting ones of an unfinished build.
 CATEGORIES = ("3_CUDA_Features", "0_Introduction", "2_Concepts_and_Techniques", "6_Performance",
               "4_CUDA_Libraries", "1_Utilities", "7_libNVVM", "5_Domain_Specific")
@@ -77,10 +78,23 @@ def copy_sources(source, copy, architecture):
             with tarfile.open(path) as archive:
                 archive.extractall(source, filter="fully_trusted")
 
+    others = {}
+
     def left_out(folder, names):
-        return [name for name in names if name in (".git", "doc", "win64", "bin") or
-                name.endswith((".doc", ".docx", ".sln", ".vcxproj"))]
+        foreign = [name for name in names if OTHER_PLATFORM.search(name)]
+        others.update((name, "for another platform or a display server") for name in foreign)
+        return foreign + [name for name in names if name in (".git", "doc", "win64", "bin") or
+                          name.endswith((".doc", ".docx", ".sln", ".vcxproj", ".png"))]
     shutil.copytree(source, copy + ".new", ignore=left_out)
+    if not archives:
+        with open(os.path.join(copy + ".new", "left_out.json"), "w", encoding="utf-8") as file:
+            json.dump(others, file)
+    # Some samples, or a part of the archives, may be missing.
+    for path in glob.glob(os.path.join(copy + ".new", "Samples", "*", "CMakeLists.txt")) + [
+            os.path.join(copy + ".new", "Samples", "CMakeLists.txt")]:
+        for name in re.findall(r"add_subdirectory\(([\w-]+)\)", read(path)):
+            if not os.path.isdir(os.path.join(os.path.dirname(path), name)):
+                remove_subdirectory(path, name)
     for folder, _, names in os.walk(copy + ".new"):
         if "CMakeLists.txt" in names:
             path = os.path.join(folder, "CMakeLists.txt")
@@ -94,7 +108,10 @@ def copy_sources(source, copy, architecture):
 def leave_out(copy, sample):
     """Removes a sample from the build. Returns False if it was removed before."""
     category, name = sample.split("/")
-    path = os.path.join(copy, "Samples", category, "CMakeLists.txt")
+    return remove_subdirectory(os.path.join(copy, "Samples", category, "CMakeLists.txt"), name)
+
+
+def remove_subdirectory(path, name):
     text = read(path)
     changed = re.sub(r"(?m)^\s*add_subdirectory\(%s\)\s*$" % re.escape(name), "", text)
     if changed == text:
@@ -109,7 +126,7 @@ def configure(options, copy, build):
     known = os.path.join(options.out, "left_out.json")
     if os.path.exists(known):
         return json.loads(read(known))
-    reasons = {}
+    reasons = json.loads(read(os.path.join(copy, "left_out.json")))
     library = os.path.join(options.cuda, "lib64", "libnvvm.so")
     if not os.path.exists(library):
         library = os.path.join(options.cuda, "nvvm", "lib64", "libnvvm.so")
@@ -223,10 +240,6 @@ def samples_in(root):
         for name in sorted(os.listdir(folder)):
             if os.path.exists(os.path.join(folder, name, "CMakeLists.txt")):
                 yield category, name
-            elif os.path.isdir(os.path.join(folder, name)):  # Tegra has samples one level deeper
-                for inner in sorted(os.listdir(os.path.join(folder, name))):
-                    if os.path.exists(os.path.join(folder, name, inner, "CMakeLists.txt")):
-                        yield category, name + "/" + inner
 
 
 def runs_of(config, name):
@@ -243,18 +256,14 @@ def pack(options, copy, build, reasons):
     os.makedirs(os.path.join(tree, "lib"))
     config, index, libraries = json.loads(read(os.path.join(copy, "test_args.json"))), [], {}
     for category, name in samples_in(os.path.join(copy, "Samples")):
-        last = name.split("/")[-1]
-        if category in SKIPPED_CATEGORIES:
-            reasons[name] = "for another platform (%s)" % category
-            continue
         built = os.path.join(build, "Samples", category, name)
         target = os.path.join(tree, "Samples", category, name)
         programs = []
-        if last not in reasons and os.path.isdir(built):
+        if name not in reasons and os.path.isdir(built):
             programs = pack_sample(os.path.join(copy, "Samples", category, name), built, target)
         if not programs:
             shutil.rmtree(target, ignore_errors=True)
-            reasons.setdefault(last, "the build made no program")
+            reasons.setdefault(name, "the build made no program")
             continue
         for program in programs:
             own = small_libraries(os.path.join(built, program))
