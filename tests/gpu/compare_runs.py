@@ -35,6 +35,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 
 BARE_RUNS, MORE_BARE_RUNS = 3, 3
 TRACED_FACTOR = 3  # a traced run may take this much longer than the limit of a bare run
@@ -269,12 +270,20 @@ class Comparison:
         return dict(row, verdict="DIFFERENT" if is_different else
                     "same, fails bare" if fails else "same")
 
+    def examine_safely(self, program):
+        """A fault of this script must not lose the results of other programs."""
+        try:
+            return self.examine(program)
+        except Exception:  # noqa: see above
+            return {"name": program.name, "verdict": "script failed", "modes": {},
+                    "fault": traceback.format_exc()}
+
     def examine_group(self, programs):
         """Programs of one folder run one after the other, because they may write the same files."""
         rows = []
         for program in programs:
             with self.locks[program.lock] if program.lock else threading.Lock():
-                row = self.examine(program)
+                row = self.examine_safely(program)
             with self.lock:
                 rows.append(row)
                 self.say("%-44s %-18s %s" % (row["name"][:44], row["verdict"], seconds_of(row)))
@@ -346,7 +355,7 @@ def summarise(rows, modes, more, say, path):
                 if row["verdict"] == verdict:
                     say("%s: %s: %s" % (verdict, row["name"], " / ".join(
                         ["status %s" % row["statuses"][0]] + row["tail"])[:160]
-                        if "statuses" in row else ""))
+                        if "statuses" in row else row.get("fault", "")))
     for row in rows:
         for name, mode in row["modes"].items():
             if mode["differences"]:
@@ -355,4 +364,4 @@ def summarise(rows, modes, more, say, path):
         with open(path, "w", encoding="utf-8") as file:
             json.dump(dict(more, modes=modes, counts=counts, rules=rules, rows=rows), file,
                       indent=1)
-    return 1 if counts["DIFFERENT"] else 0
+    return 1 if counts["DIFFERENT"] or counts["script failed"] else 0

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import unittest
 
 import compare_runs
@@ -150,7 +151,11 @@ class Tests:
 
     def run_all(self, modules):
         def examine(module):
-            row = self.examine(module)
+            try:
+                row = self.examine(module)
+            except Exception:  # noqa: it must not lose the results of other modules
+                row = {"module": module, "verdict": "script failed", "outcomes": {},
+                       "differences": [traceback.format_exc()]}
             print("%-60s %-14s %s" % (module, row["verdict"], dict(row["outcomes"])), flush=True)
             for line in row["differences"]:
                 print("    " + line[:300], flush=True)
@@ -208,7 +213,7 @@ def main():
     if options.output:
         with open(options.output, "w", encoding="utf-8") as file:
             json.dump({"verdicts": verdicts, "outcomes": outcomes, "rows": rows}, file, indent=1)
-    return 1 if verdicts["DIFFERENT"] else 0
+    return 1 if verdicts["DIFFERENT"] or verdicts["script failed"] else 0
 
 
 if __name__ == "__main__":

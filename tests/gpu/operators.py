@@ -27,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 import compare_runs
 
@@ -288,8 +289,11 @@ class Shard:
                         phase, dict(seen - expected), dict(expected - seen)))
 
     def check(self):
-        self.compare_results()
-        self.check_lines()
+        for step in (self.compare_results, self.check_lines):
+            try:
+                step()
+            except Exception:  # noqa: it must not lose the results of other scripts
+                self.problems.append("%s: %s" % (self.script, traceback.format_exc()))
         return self
 
 

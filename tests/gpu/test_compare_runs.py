@@ -116,6 +116,13 @@ class Programs(unittest.TestCase):
         self.assertEqual(self.row("sleep 5", limit_s=0.1)["verdict"], "too slow bare")
         self.assertEqual(self.row("exit 0", total_s=0)["verdict"], "not reached")
 
+    def test_a_fault_of_the_script_is_a_row(self):
+        row = self.row("exit 0", folder=os.path.join(self.folder.name, "missing"))
+        self.assertEqual(row["verdict"], "does not start bare")
+        row = self.row("exit 0", limit_s="no number")
+        self.assertEqual(row["verdict"], "script failed")
+        self.assertIn("TypeError", row["fault"])
+
     def test_summary(self):
         path = os.path.join(self.folder.name, "results.json")
         rows = [self.row("exit 0", "status=1")]
