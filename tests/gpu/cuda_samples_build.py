@@ -81,11 +81,13 @@ def copy_sources(source, copy, architecture):
     others = {}
 
     def left_out(folder, names):
-        foreign = [name for name in names if OTHER_PLATFORM.search(name)]
+        foreign = [name for name in names if OTHER_PLATFORM.search(name) and
+                   os.path.isdir(os.path.join(folder, name))]
         others.update((name, "for another platform or a display server") for name in foreign)
         return foreign + [name for name in names if name in (".git", "doc", "win64", "bin") or
                           name.endswith((".doc", ".docx", ".sln", ".vcxproj", ".png"))]
     shutil.copytree(source, copy + ".new", ignore=left_out)
+    shutil.rmtree(copy + ".unpacked", ignore_errors=True)
     if not archives:
         with open(os.path.join(copy + ".new", "left_out.json"), "w", encoding="utf-8") as file:
             json.dump(others, file)
