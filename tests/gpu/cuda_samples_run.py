@@ -53,7 +53,7 @@ def unpack(parts, folder):
 
 def groups_of(options, root, index):
     """The programs to run, by folder and in order of importance, and reasons for the others."""
-    gpus = options.gpus if options.gpus is not None else len(compare_runs.gpu_names())
+    gpus = options.gpus if options.gpus is not None else (len(compare_runs.gpu_names()) or 1)
     groups, reasons = {}, {}
     # The libraries of the build machine are only for programs that need them.
     environments = {needs: dict(os.environ, LD_LIBRARY_PATH=compare_runs.library_path(

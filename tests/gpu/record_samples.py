@@ -157,7 +157,7 @@ class Recorder:
                 break
         with open(os.path.join(self.folder, "triton_double.py"), "w", encoding="utf-8") as file:
             file.write(TRITON)
-        self.gpus = gpu_names()
+        self.gpus = gpu_names() or ["unknown"]
         found = re.search(r"\b([A-Z]+\d+\w*)", self.gpus[0] if self.gpus else "")
         self.prefix = options.prefix or (found.group(1).lower() if found else "gpu")
         # Caches of compiled code would be in the home folder.
