@@ -360,6 +360,10 @@ def summarise(rows, modes, more, say, path):
         for name, mode in row["modes"].items():
             if mode["differences"]:
                 say("DIFFERENT: %s, %s: %s" % (row["name"], name, mode["differences"][0]))
+    for row in rows:
+        for name, mode in row["modes"].items():
+            if row["verdict"] == "same" and " 0 lost" not in mode["recorded"]:
+                say("not a complete recording: %s, %s: %s" % (row["name"], name, mode["recorded"]))
     if path:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(dict(more, modes=modes, counts=counts, rules=rules, rows=rows), file,
