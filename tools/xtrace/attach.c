@@ -56,6 +56,7 @@ static const char *const capture_names[] = {
 	"cpu",
 	"python",
 	"modules",
+	"graph-detail",
 	"no-yield",
 	"max-size",
 	"flight-recorder",

@@ -142,6 +142,11 @@ const struct option_row capture_option_rows[] = {
 	 .help = "Add the path of each PyTorch module, such as layers.3.self_attn.q_proj, to the "
 		 "Python frames",
 	 .apply = option_flag, TARGET(names_modules)},
+	{"graph-detail", .value = "auto|node",
+	 .help = "Record CUDA graphs kernel by kernel, but those with conditional nodes as a whole "
+		 "(default: auto), or also those kernel by kernel (node), which can make the "
+		 "program fail",
+	 .apply = apply_word, TARGET(graph_detail)},
 	{"no-yield",
 	 .help = "Keep recording when the program's own profiler wants to use CUPTI, which keeps "
 		 "that profiler out",
@@ -257,6 +262,7 @@ int capture_environment_make(struct capture_environment *environment,
 		{"XTRACE_CPU", options->cpu_hz ? hz : NULL},
 		{"XTRACE_PYTHON", options->python},
 		{"XTRACE_MODULES", options->names_modules ? "1" : NULL},
+		{"XTRACE_GRAPH_DETAIL", options->graph_detail},
 		{"XTRACE_YIELD", options->keeps_cupti ? "off" : NULL},
 		{"XTRACE_MAX_SIZE", options->max_size},
 		{"XTRACE_FLIGHT_RECORDER", options->flight_recorder},

@@ -16,6 +16,7 @@ struct capture_options {
 	const char *output; /* as the user typed it */
 	/* NULL: taken from the environment */
 	const char *api_level;
+	const char *graph_detail;
 	const char *capture_range;
 	const char *python;
 	const char *max_size;

@@ -78,6 +78,15 @@ static enum api_level read_api_level(void)
 			   "choose launch, work or all; using work");
 }
 
+/* Whether graphs with conditional nodes are recorded node by node, too. */
+static bool read_graph_detail(void)
+{
+	static const char *const names[] = {"auto", "node"};
+
+	return read_choice("XTRACE_GRAPH_DETAIL", names, sizeof(names) / sizeof(*names), 0,
+			   "choose auto or node; using auto") == 1;
+}
+
 static enum start_mode read_start(void)
 {
 	static const char *const names[] = {[START_PAUSED] = "paused",
@@ -253,7 +262,7 @@ bool config_read(struct config *config)
 	config->modules = config->python && read_word("XTRACE_MODULES", "1");
 	config->api_level = read_api_level();
 	config->start = read_start();
-	config->forces_graph_nodes = read_word("XTRACE_GRAPH_DETAIL", "node");
+	config->forces_graph_nodes = read_graph_detail();
 	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");
 	if (config->follows_profiler && config->start != START_RECORDING) {
 		log_message("cannot use XTRACE_START and XTRACE_CAPTURE_RANGE together; using "

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Graphs with conditional nodes under xtrace. The simulated GPU fails as CUPTI does on a real one: if
+more kernels of such graphs are recorded one by one than fit into a buffer on the device, or if
+graphs are recorded as a whole at the wrong time.
+
+Usage: conditional_test.py --xtrace FILE --dump FILE --program FILE PART
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+MANY = "20001"  # iterations, with 20 kernels each: more than the buffer holds
+WHOLE = 0xFFFFFFFF
+KINDS = ("while", "nested", "if", "switch", "child", "plain")
+
+
+def record(options, arguments, **environment):
+    """Records the program. Returns its status, its output, and the rows of the log."""
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "trace")
+        done = subprocess.run(
+            [args.xtrace, "record", "--simulate", "-o", trace, *options, "--", args.program,
+             *arguments], env=dict(os.environ, XTRACE_SIMGPU_KERNEL_NS="100:200", **environment),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        log = [name for name in os.listdir(trace) if name.endswith(".xtr")]
+        shown = subprocess.run([args.dump, os.path.join(trace, log[0])], check=True,
+                               stdout=subprocess.PIPE, text=True).stdout
+    return done, [parse(line) for line in shown.splitlines()]
+
+
+def parse(line):
+    kind, *fields = line.split("\t")
+    return dict(field.split("=", 1) for field in fields if "=" in field) | {"kind": kind}
+
+
+def kernels(rows):
+    """The work of whole graphs, and all other kernels."""
+    found = [row for row in rows if row["kind"] == "KERNEL"]
+    whole = [row for row in found if int(row["graph_node"]) & WHOLE == WHOLE]
+    return whole, [row for row in found if row not in whole]
+
+
+def expect(condition, what):
+    if not condition:
+        sys.exit("expected: " + what)
+
+
+def expect_success(done, launches):
+    expect(done.returncode == 0, "status 0, not %d:\n%s" % (done.returncode, done.stderr))
+    expect(done.stdout == "ok %d\n" % launches, "the output of the program, not " + done.stdout)
+
+
+def test_kinds():
+    """No kind of graph fails, and each launch of a conditional one is one row."""
+    for kind in KINDS:
+        done, rows = record([], [kind, MANY, "2", "20"])
+        whole, others = kernels(rows)
+        expect_success(done, 4)
+        if kind == "plain":
+            expect(not whole and len(others) == 4 * 22, "kernels one by one")
+        else:
+            expect(len(whole) == 4 and not others, "4 whole graphs of kind %s" % kind)
+
+
+def test_modes():
+    """Nor does any way of recording."""
+    for options in (["--api", "all"], ["--api", "launch"], ["--flight-recorder", "10s"],
+                    ["--max-size", "256K"]):
+        done, rows = record(options, ["while", MANY, "2", "20"])
+        expect_success(done, 4)
+        expect(len(kernels(rows)[0]) == 4, "4 whole graphs with " + " ".join(options))
+
+
+def test_windows():
+    """Recording that starts late and stops."""
+    for options in (["--duty", "20ms/50ms"], ["--armed=graphs", "--duty", "20ms/50ms"]):
+        done, _ = record(options, ["mixed", "201", "150", "4", "2"])
+        expect_success(done, 900)
+
+
+def test_threads():
+    """Other threads launch ordinary graphs and kernels meanwhile. All of these are recorded."""
+    done, rows = record([], ["mixed", "2001", "100", "4", "3"])
+    whole, others = kernels(rows)
+    expect_success(done, 800)
+    expect(len(whole) == 100, "100 whole graphs, not %d" % len(whole))
+    # The main thread and 3 others launch a graph of 6 kernels, the latter also single kernels.
+    expect(len(others) == 4 * 100 * 6 + 3 * 100, "2,700 other kernels, not %d" % len(others))
+
+
+def test_times():
+    """Start, duration and launch of whole graphs are those of the simulator."""
+    with tempfile.NamedTemporaryFile("r") as truth:
+        done, rows = record([], ["while", "101", "5", "4"], XTRACE_SIMGPU_TRUTH=truth.name)
+        expect_success(done, 10)
+        expected = set()
+        for line in truth:
+            fields = line.split()
+            if fields[0] == "graph":
+                expected.add(tuple(int(fields[i]) for i in (1, 5, 6, 7)))
+    got = {(int(row["correlation"]), int(row["start_ns"]),
+            int(row["start_ns"]) + int(row["duration_ns"]), int(row["graph_node"]) >> 32)
+           for row in kernels(rows)[0]}
+    expect(got == expected and len(got) == 10, "%s, not %s" % (expected, got))
+    names = {row["text"] for row in rows if row["kind"] == "STRING"}
+    named = [row for row in rows if row["kind"] == "GRAPH_NODE_NAME"]
+    expect({"before", "in_body", "after"} <= names and len(named) >= 6, "names of kernels")
+
+
+def test_node():
+    """Without the precaution the program fails, so the other tests would notice."""
+    done, _ = record(["--graph-detail", "node"], ["while", MANY, "2", "20"])
+    expect(done.returncode == 1 and "ILLEGAL_ADDRESS" in done.stderr, "a failure")
+
+
+parser = argparse.ArgumentParser()
+for option in ("xtrace", "dump", "program"):
+    parser.add_argument("--" + option, required=True)
+parser.add_argument("part")
+args = parser.parse_args()
+globals()["test_" + args.part]()
