@@ -79,7 +79,7 @@ echo "== tools/demo.sh"
 inside tools/demo.sh
 echo "== tools/demo.sh, once more"
 inside "tools/demo.sh >/dev/null"
-for left in xtrace.data/info.json demo.folded demo.trace.json; do
+for left in xtrace.data/info.json demo.html demo.folded demo.trace.json; do
 	if [ ! -s "$system/src/xtrace/demo-out/$left" ]; then
 		echo "check-clean: demo-out/$left was not left" >&2
 		exit 1

@@ -6,6 +6,9 @@ set -eu
 cd "$(dirname "$0")/.."
 
 lines_max=650
+lines_of_all_max=$(cat .ci/line-budget)
+root=".ci .clang-format .github .gitignore CHANGELOG.md CMakeLists.txt CMakePresets.json
+	CONTRIBUTING.md LICENSE README.md bench cmake docs include samples src tests tools"
 breaches=$(mktemp)
 files=$(mktemp)
 output=$(mktemp)
@@ -37,6 +40,23 @@ grep -E '(\.(c|h|cu|py|sh|cmake|yml|def)|CMakeLists\.txt|/run|/xtrace-dump)$' "$
 grep -E '\.(c|h|cu|py|sh|def)$' "$files" | xargs wc -l |
 	awk -v max=$lines_max '$2 != "total" && $1 > max { print $2 ": " $1 " lines, more than " max }' \
 		>>"$breaches"
+
+# All code but tests: it grows only if somebody decides so. PTX in headers is generated.
+lines=$(grep -E '^(src|include|tools|bench|samples)/.*\.(c|h|S|ts|tsx|css)$' "$files" |
+	grep -v 'ptx\.h$' | tr '\n' '\0' | xargs -0 cat | wc -l)
+[ "$lines" -le "$lines_of_all_max" ] ||
+	breach "$lines lines of code, more than the $lines_of_all_max of .ci/line-budget"
+
+# Files that a mistyped command left in the root. A release without git has no tracked files.
+if [ -e .git ] && command -v git >/dev/null; then
+	git -c safe.directory='*' ls-files >"$output" || breach "git cannot list the tracked files"
+	for entry in $(cut -d / -f 1 "$output" | sort -u); do
+		case " $(echo $root) " in
+		*" $entry "*) ;;
+		*) breach "$entry: not on the list of files in the root (tools/check-house.sh)" ;;
+		esac
+	done
+fi
 
 # No path of a developer's machine.
 xargs grep -nIE '(^|[^A-Za-z0-9_.])/([w]ork|[h]ome|[r]oot|[t]mp/xt)/' <"$files" >>"$breaches" || true

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs everything once: installs missing packages, builds, records a sample program, merges, and
-# shows what cost the most GPU time. Uses the simulated GPU if there is no other. Leaves
-# xtrace.data/, demo.folded and demo.trace.json in DIR.
+# Runs everything once: installs missing packages, builds without tests, records a sample program,
+# and writes a page that shows what cost the most GPU time. Uses the simulated GPU if there is no
+# other. Leaves demo.html, demo.trace.json, demo.folded and xtrace.data/ in DIR (default: demo-out).
 set -eu
 
 out=${1:-demo-out}
@@ -39,11 +39,53 @@ say() {
 say "Dependencies"
 tools/install-deps.sh
 
+fail() {
+	echo "demo: $*" >&2
+	exit 1
+}
+
+# Replaces ninja's line for each target by one for each tenth of them. Other lines go to the log
+# alone.
+show_progress() {
+	shown=0
+	while IFS= read -r line; do
+		case $line in
+		\[[0-9]*/[0-9][0-9]*\]\ *)
+			number=${line%%/*} total=${line#*/}
+			number=${number#\[} total=${total%%\]*}
+			tenth=$((number * 10 / total))
+			if [ $tenth -gt $shown ]; then
+				shown=$tenth
+				echo "built $number of $total targets"
+			fi
+			;;
+		esac
+		printf '%s\n' "$line" >>build/demo.log
+	done
+}
+
 say "Build"
 mkdir -p build
-if ! { cmake --preset release && cmake --build build; } >build/demo.log 2>&1; then
-	cat build/demo.log
-	exit 1
+echo "configuring, and fetching the packages of the HTML page from npm's registry"
+cmake --preset release -DBUILD_TESTING=OFF >build/demo.log 2>&1 || {
+	cat build/demo.log >&2
+	fail "cannot configure the build"
+}
+if grep -q 'HTML report: \(not built\|disabled\)' build/demo.log; then
+	sed -n '/HTML report: \(not built\|disabled\)/,/^$/p' build/demo.log >&2
+	fail "cannot build the HTML page. If npm failed, make its registry reachable" \
+		"(npm config get registry) and call this again; to build without the page, see" \
+		"docs/INSTALL.md#build"
+fi
+if [ -t 1 ]; then
+	cmake --build build || fail "cannot build xtrace"
+else
+	rm -f build/demo.failed build/demo.log
+	{ cmake --build build 2>&1 || touch build/demo.failed; } | show_progress
+	if [ -e build/demo.failed ]; then
+		grep -v '^\[' build/demo.log | tail -n 50 >&2
+		fail "cannot build xtrace, see build/demo.log"
+	fi
 fi
 echo "built: build/bin/xtrace, build/lib/libxtrace_inject.so"
 
@@ -61,25 +103,20 @@ set -- $sample --streams 2 --layers 4 --tokens 64
 echo "$bin_shown/xtrace record ${simulate:+$simulate }-o $out_shown/xtrace.data $*"
 build/bin/xtrace record $simulate -o "$out/xtrace.data" "$@"
 
-say "Merge"
-build/bin/xtrace-merge "$out/xtrace.data" --folded "$out/demo.folded" --chrome "$out/demo.trace.json"
-echo "wrote $out_shown/demo.folded and $out_shown/demo.trace.json"
-# Without node, the build has no report.
-report=
-if build/bin/xtrace report --no-open -o "$out/demo.html" "$out/xtrace.data" >/dev/null 2>&1; then
-	report=yes
-	echo "wrote $out_shown/demo.html"
-fi
-
-say "Where the GPU's time went${simulate:+ (simulated GPU)}"
-build/bin/xtrace-merge "$out/xtrace.data"
-
-say "To look further"
+say "Report"
+build/bin/xtrace merge --quiet "$out/xtrace.data" --folded "$out/demo.folded" \
+	--chrome "$out/demo.trace.json"
+page=$(build/bin/xtrace report --quiet --no-open -o "$out/demo.html" "$out/xtrace.data")
+# The headline is the first paragraph.
+build/bin/xtrace report --quiet --text "$out/xtrace.data" | sed -n '1,/^$/p' | sed '$d'
 cat <<END
-${report:+  report        open $out_shown/demo.html in a browser
-}  timeline      open $out_shown/demo.trace.json in https://ui.perfetto.dev or chrome://tracing
-  flame graph   flamegraph.pl --countname ns $out_shown/demo.folded > demo.svg
-                (or inferno-flamegraph, or drop demo.folded on https://www.speedscope.app)
-  summary       $bin_shown/xtrace report --text $out_shown/xtrace.data
+
+To look further
+  timeline      open $out_shown/demo.trace.json in https://ui.perfetto.dev
+  flame graph   drop $out_shown/demo.folded on https://www.speedscope.app
+  all tables    $bin_shown/xtrace report --text $out_shown/xtrace.data
   your program  $bin_shown/xtrace record ${simulate:+--simulate }-- COMMAND, then $bin_shown/xtrace report
+
+Open this page in a browser:
+$page
 END

@@ -3,7 +3,8 @@
 # Installs the missing packages for building and testing xtrace on Debian 12 or 13 and Ubuntu 24.04.
 # Safe to repeat. --lint adds clang-format, codespell, gdb and Debian's package tools. --browser
 # adds Chromium for the tests of the HTML report, --prometheus Prometheus for a nightly test,
-# --arm64 the cross compiler and qemu, and --portable what tools/portable.sh needs on Debian 12.
+# --arm64 the cross compiler and qemu, --portable what tools/portable.sh needs on Debian 12, and
+# --release what tools/release.sh needs there.
 set -eu
 
 packages="
@@ -15,6 +16,7 @@ nodejs npm zsh libopenmpi-dev openmpi-bin
 "
 
 browser=
+portable="dpkg-dev debian-archive-keyring m4 tcl git"
 for argument in "$@"; do
 	case $argument in
 	--lint) packages="$packages clang-format codespell gdb dpkg-dev lintian" ;;
@@ -24,9 +26,11 @@ for argument in "$@"; do
 		packages="$packages libc6-dev-arm64-cross qemu-user"
 		;;
 	--prometheus) packages="$packages prometheus" ;;
-	--portable) packages="$packages dpkg-dev debian-archive-keyring m4 tcl" ;;
+	--portable) packages="$packages $portable" ;;
+	--release) packages="$packages $portable debootstrap file lintian" ;;
 	*)
-		echo "usage: tools/install-deps.sh [--lint] [--browser] [--arm64] [--prometheus] [--portable]" >&2
+		echo "usage: tools/install-deps.sh [--lint] [--browser] [--arm64] [--prometheus]" \
+			"[--portable] [--release]" >&2
 		exit 2
 		;;
 	esac
@@ -40,7 +44,7 @@ fi
 # Other packages provide some of these: pkgconf has pkg-config, and node's own packages have npm.
 is_installed() {
 	case $1 in
-	pkg-config | npm | chromium)
+	pkg-config | npm | chromium | git)
 		command -v "$1" >/dev/null
 		return
 		;;

@@ -24,16 +24,8 @@ if [ -n "$(ls "$out")" ]; then
 	exit 2
 fi
 
-# The architecture as Debian calls it, and its library folders.
-case $(uname -m) in
-x86_64) architecture=amd64 triplet=x86_64-linux-gnu ;;
-*)
-	echo "portable: no recipe for $(uname -m)" >&2
-	exit 2
-	;;
-esac
+. "$source/tools/portable/apt.sh"
 glibc=2.28
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 security=${DEBIAN_SECURITY_MIRROR:-$mirror-security}
 sysroot_packages='libc6 libc6-dev linux-libc-dev'
 source_packages='cjson elfutils libevent libiberty libunwind libzstd protobuf-c sqlite3 xz-utils zlib'
@@ -43,29 +35,9 @@ SOURCE_DATE_EPOCH=$(git -C "$source" log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 umask 022
 
-# A private apt: nothing on this machine is installed or configured.
 apt=$cache/apt
-mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
-signed=signed-by=/usr/share/keyrings/debian-archive-keyring.gpg
-cat >"$apt/sources.list" <<EOF
-deb [arch=$architecture $signed] $mirror bullseye main
-deb-src [$signed] $mirror bookworm main
-deb-src [$signed] $security bookworm-security main
-EOF
-cat >"$apt/apt.conf" <<EOF
-Dir::Etc::SourceList "$apt/sources.list";
-Dir::Etc::SourceParts "/dev/null";
-Dir::State::Lists "$apt/lists";
-Dir::State::Status "/dev/null";
-Dir::Cache "$apt/cache";
-APT::Architecture "$architecture";
-APT::Sandbox::User "";
-Acquire::Languages "none";
-Acquire::Retries "3";
-EOF
-export APT_CONFIG="$apt/apt.conf"
-
-apt-get -qq update
+private_apt "$apt" "deb-src [$signed] $mirror bookworm main" \
+	"deb-src [$signed] $security bookworm-security main"
 # URL, name, size and signed checksum of each package.
 {
 	apt-get -qq download --print-uris $sysroot_packages

@@ -2,13 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds and checks everything that a release consists of.
 #
-#   tools/release.sh [--no-check] VERSION [OUT_DIR]
+#   XTRACE_MAINTAINER="NAME <ADDRESS>" tools/release.sh [--no-check] VERSION [OUT_DIR]
 #
 # OUT_DIR (default: build-release) then contains the tarball, the wheel, the Debian package, the
 # licences of bundled libraries, a bill of materials (SPDX), the release notes and SHA256SUMS.
-# The packages are installed and used in bare systems: Debian 11 (glibc 2.31) and 12. Needs root,
-# debootstrap, Debian's mirror, and the packages of tools/install-deps.sh --portable --lint.
-# XTRACE_MAINTAINER="NAME <ADDRESS>" names the maintainer of the Debian package.
+# The packages are installed and used in bare systems: Debian 11 (glibc 2.31) and 12. --no-check
+# leaves that out, and needs no root.
+#
+# This installs missing packages of Debian (tools/install-deps.sh --release). All else is checked at
+# the start:
+# - Debian 12 on x86-64, and root
+# - XTRACE_MAINTAINER names the maintainer of the Debian package
+# - VERSION is the version in CMakeLists.txt, and CHANGELOG.md has a section with this heading
+# - all changes are committed
+# - OUT_DIR is empty, or does not exist
+#
+# Debian's mirror (DEBIAN_MIRROR) and npm's registry have to be reachable.
 set -eu
 
 checks=yes
@@ -16,29 +25,61 @@ if [ "${1-}" = --no-check ]; then
 	checks=no
 	shift
 fi
-if [ $# -lt 1 ] || [ $# -gt 2 ]; then
-	sed -n '3,11s/^# \{0,1\}//p' "$0" >&2
+if [ $# -lt 1 ] || [ $# -gt 2 ] || [ "${1#-}" != "$1" ]; then
+	sed -n '/^# Builds/,/^set/s/^# \{0,1\}//p' "$0" >&2
 	exit 2
 fi
 version=$1
 source=$(cd "$(dirname "$0")/.." && pwd)
 out=${2:-$source/build-release}
 umask 022
-fail() {
-	echo "release: $*" >&2
+
+problems=
+problem() {
+	problems="$problems
+  - $*"
+}
+stop_at_problems() {
+	[ -n "$problems" ] || return 0
+	echo "release: cannot start:$problems" >&2
 	exit 1
 }
+check_commit() {
+	local changes
 
-[ -n "${XTRACE_MAINTAINER-}" ] || fail "set XTRACE_MAINTAINER to 'NAME <ADDRESS>'"
+	if ! changes=$(git -C "$source" status --porcelain 2>&1); then
+		problem "git does not know the commit: $(echo "$changes" | head -n 1)"
+	elif [ -n "$changes" ]; then
+		problem "there are changes that are not committed: see git status"
+	fi
+}
+
+case $(. /etc/os-release && echo "${VERSION_CODENAME-}") in
+bookworm) ;;
+*) problem "this is not Debian 12" ;;
+esac
+[ "$(uname -m)" = x86_64 ] || problem "there is no recipe for $(uname -m), only for x86_64"
+[ $checks = no ] || [ "$(id -u)" -eq 0 ] ||
+	problem "only root can try the packages in bare systems; --no-check leaves that out"
+case ${XTRACE_MAINTAINER-} in
+?*' <'?*@?*'>') ;;
+*) problem "XTRACE_MAINTAINER is not set to 'NAME <ADDRESS>'" ;;
+esac
+[ ! -e "$out" ] || { [ -d "$out" ] && [ -z "$(ls "$out")" ]; } || problem "$out is not an empty folder"
+grep -q "^project(xtrace VERSION $version " "$source/CMakeLists.txt" ||
+	problem "CMakeLists.txt has another version than $version"
+notes=$(awk -v version="$version" '$1 == "##" { inside = $2 == version } inside' \
+	"$source/CHANGELOG.md")
+[ -n "$notes" ] || problem "CHANGELOG.md has no section '## $version'"
+! command -v git >/dev/null || check_commit
+stop_at_problems
+
+"$source/tools/install-deps.sh" --release
+check_commit # also if git was missing
+stop_at_problems
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-[ -z "$(ls "$out")" ] || fail "$out is not empty"
 cd "$source"
-grep -q "^project(xtrace VERSION $version " CMakeLists.txt ||
-	fail "CMakeLists.txt has another version than $version"
-notes=$(awk -v version="$version" '$1 == "##" { inside = $2 == version } inside' CHANGELOG.md)
-[ -n "$notes" ] || fail "CHANGELOG.md has no section '## $version'"
-[ -z "$(git status --porcelain)" ] || fail "there are changes that are not committed"
 case $notes in
 *"(unreleased)"*) [ $checks = no ] || echo "release: the notes still say (unreleased)" >&2 ;;
 esac

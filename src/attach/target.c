@@ -30,14 +30,6 @@
 
 #define ENVIRONMENT_BYTES_MAX (1u << 20)
 
-/* Newer than some headers. */
-#ifndef SYS_pidfd_send_signal
-#define SYS_pidfd_send_signal 424
-#endif
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
-
 struct check_context {
 	struct target *target;
 	struct proc_status own;

@@ -34,6 +34,9 @@ struct page_column *page_columns_add(struct page_columns *columns, const char *f
 void page_columns_put(struct page_columns *columns, struct page_column *column, uint64_t value);
 void page_columns_free(struct page_columns *columns);
 
+/* Why a page is not there. */
+#define PAGE_ABSENT "this build has no HTML report, because node, npm or its packages were missing"
+
 /* Returns false if xtrace was built without node or its packages. */
 bool page_is_there(void);
 

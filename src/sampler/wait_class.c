@@ -2,7 +2,8 @@
 #include "sampler/wait_class.h"
 
 #include <stddef.h>
-#include <sys/syscall.h>
+
+#include "log/base/new_syscalls.h"
 
 #define FIXED(what)                                                                                \
 	{                                                                                          \
@@ -77,8 +78,7 @@ static const struct wait_rule rules[] = {
 	[SYS_epoll_pwait] = BY(WAIT_EPOLL, 0, XT_CPU_BLOCKED),
 	[SYS_epoll_pwait2] = BY(WAIT_EPOLL, 0, XT_CPU_BLOCKED),
 	[SYS_futex] = BY(WAIT_FUTEX, 0, XT_CPU_LOCK),
-	/* futex_wait, which the headers of old systems lack */
-	[455] = BY(WAIT_FUTEX, 0, XT_CPU_LOCK),
+	[SYS_futex_wait] = BY(WAIT_FUTEX, 0, XT_CPU_LOCK),
 	[SYS_flock] = FIXED(XT_CPU_LOCK),
 	[SYS_fcntl] = FIXED(XT_CPU_LOCK),
 	[SYS_semop] = FIXED(XT_CPU_LOCK),

@@ -173,7 +173,7 @@ static void print_text(const struct findings *found)
 		print_probe(found, kind);
 	print_answer(page_is_there(), "report in the browser");
 	if (!page_is_there())
-		printf("       xtrace was built without node: use xtrace report --text\n");
+		printf("       xtrace was built without node: xtrace report prints text\n");
 }
 
 static void add_text(cJSON *object, const char *name, const char *text)

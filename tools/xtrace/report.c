@@ -20,6 +20,7 @@
 #include "data_dir.h"
 #include "info.h"
 #include "merge/options.h"
+#include "page/page.h"
 #include "rotation.h"
 #include "serve.h"
 
@@ -271,6 +272,11 @@ static int run(const struct command *command, int argc, char **argv)
 	status = command_parse(command, &list, &request, argc, argv, &request.input_count);
 	if (status != COMMAND_GO_ON)
 		goto out;
+	if (!page_is_there() && !request.output && !request.is_served && !request.is_brief &&
+	    !request.is_text) {
+		print_note(PAGE_ABSENT "; this is the text report");
+		request.is_text = true;
+	}
 	if ((request.is_text || request.is_brief) && (request.output || request.is_served)) {
 		print_error(request.output ? "cannot use --output with --%s: text goes to stdout; "
 					     "redirect it with >"

@@ -19,12 +19,12 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cpu_sampling.h"
 #include "data_dir.h"
 #include "install_paths.h"
+#include "log/base/new_syscalls.h"
 #include "log/base/sampler_socket.h"
 
 #define POLL_MS 100 /* if the kernel does not tell when a process ends */

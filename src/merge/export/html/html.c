@@ -14,6 +14,7 @@
 
 #include "log/base/grow.h"
 #include "merge/reading.h"
+#include "page/page.h"
 
 #include "merge/export/html/html_fit.h"
 #include "merge/export/html/html_labels.h"
@@ -229,7 +230,7 @@ static void free_state(struct sink *sink)
 
 const struct exporter exporter_html = {
 #ifndef XTRACE_HTML_TEMPLATE
-	.absent = "this build has no HTML report, because node, npm or its packages were missing",
+	.absent = PAGE_ABSENT,
 #endif
 	.name = "html",
 	.what = "Write a report for the browser with flame graph, timeline and tables, as one file "

@@ -17,6 +17,10 @@ else
 	printf 'file://CWD/data/report.html\nstatus 0\nfile://CWD/page.html\nstatus 0\n'
 	printf 'data/report.html:2\npage.html:2\n'
 fi
+# A build without the page prints the text, and why.
+"$xtrace" report --text data >text
+"$bin/xtrace_without_page" report data | cmp - text
+"$bin/xtrace_without_page" report --text data | cmp - text
 # Requires --output for several inputs. Values of options are not inputs.
 mkdir logs folder
 cp data/*.xtr logs/one.xtr
