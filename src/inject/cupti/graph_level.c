@@ -33,7 +33,7 @@ static HOT_STATE atomic_uint_fast64_t holders;
 static HOT_STATE atomic_uint whole_waiting; /* so that launches node by node cannot starve them */
 static atomic_uint epoch;
 static _Atomic(const char *) refusal;
-static atomic_uint_fast32_t conditional[GRAPH_IDS / 32];
+static _Atomic uint32_t conditional[GRAPH_IDS / 32];
 
 void graph_level_begin(bool forces_nodes)
 {

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Levels of graph launches: GRAPH_TRACE is on while a conditional graph is launched or instantiated,
+ * and off while any other graph is launched. Each test runs in a process of its own, because the
+ * state of the process cannot be reset.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "inject/cupti/cupti.h"
+#include "inject/cupti/graph_level.h"
+
+enum { ROUNDS = 3000, THREADS = 4, CONDITIONAL_EXEC = 7, PLAIN_EXEC = 8 };
+
+static atomic_int trace_is_on, kernels_are_off;
+static atomic_int whole_count, nodes_count, errors, switches;
+
+static uint32_t enable(uint32_t kind)
+{
+	if (kind == XT_CUPTI_ACTIVITY_GRAPH_TRACE) {
+		errors += atomic_exchange(&trace_is_on, 1) != 0 || nodes_count != 0;
+		switches++;
+	}
+	return XT_CUPTI_SUCCESS;
+}
+
+static uint32_t disable(uint32_t kind)
+{
+	if (kind == XT_CUPTI_ACTIVITY_GRAPH_TRACE) {
+		trace_is_on = 0;
+		errors += whole_count != 0;
+	} else {
+		kernels_are_off = 1;
+	}
+	return XT_CUPTI_SUCCESS;
+}
+
+/* The handle is the id. */
+static uint32_t exec_id(void *graph_exec, uint32_t *id)
+{
+	*id = (uint32_t)(uintptr_t)graph_exec;
+	return XT_CUPTI_SUCCESS;
+}
+
+static void prepare(void)
+{
+	cupti.cuptiActivityEnable = enable;
+	cupti.cuptiActivityDisable = disable;
+	cupti.cuptiGetGraphExecId = exec_id;
+	graph_level_begin(false);
+}
+
+static void instantiate_conditional(uintptr_t id)
+{
+	enum graph_hold hold = graph_level_enter_whole();
+
+	errors += hold != GRAPH_HOLD_WHOLE || !trace_is_on;
+	graph_level_note_conditional((void *)id);
+	graph_level_leave(hold, graph_level_epoch());
+}
+
+static void launch(uintptr_t id)
+{
+	enum graph_hold hold = graph_level_enter_launch((void *)id, true);
+
+	if (hold == GRAPH_HOLD_WHOLE)
+		whole_count++;
+	else
+		nodes_count++;
+	errors += hold != (id == CONDITIONAL_EXEC ? GRAPH_HOLD_WHOLE : GRAPH_HOLD_NODES);
+	errors += trace_is_on != (hold == GRAPH_HOLD_WHOLE);
+	if (hold == GRAPH_HOLD_WHOLE)
+		whole_count--;
+	else
+		nodes_count--;
+	graph_level_leave(hold, graph_level_epoch());
+}
+
+static void *launch_all(void *number)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		launch((uintptr_t)number % 2 ? CONDITIONAL_EXEC : PLAIN_EXEC);
+		if (i % 500 == 0 && !number)
+			instantiate_conditional(100 + (uintptr_t)i);
+	}
+	return NULL;
+}
+
+static void keeps_levels_apart(void)
+{
+	pthread_t threads[THREADS];
+
+	instantiate_conditional(CONDITIONAL_EXEC);
+	for (uintptr_t t = 0; t < THREADS; t++)
+		if (pthread_create(&threads[t], NULL, launch_all, (void *)t))
+			abort();
+	for (int t = 0; t < THREADS; t++)
+		pthread_join(threads[t], NULL);
+	errors += trace_is_on || !switches || kernels_are_off || graph_level_refusal() != NULL;
+}
+
+static void leaves_plain_programs_alone(void)
+{
+	launch(PLAIN_EXEC);
+	errors += switches;
+}
+
+static void tells_unrecorded_launches_apart(void)
+{
+	enum graph_hold hold;
+
+	instantiate_conditional(CONDITIONAL_EXEC);
+	hold = graph_level_enter_launch((void *)CONDITIONAL_EXEC, false);
+	errors += hold != GRAPH_HOLD_NODES || trace_is_on;
+	graph_level_leave(hold, graph_level_epoch());
+}
+
+static void forgets_holders_of_earlier_epoch(void)
+{
+	uint32_t epoch = graph_level_epoch();
+	enum graph_hold hold;
+
+	instantiate_conditional(CONDITIONAL_EXEC);
+	hold = graph_level_enter_launch((void *)PLAIN_EXEC, true);
+	graph_level_reset();
+	launch(CONDITIONAL_EXEC); /* would wait for the holder */
+	graph_level_leave(hold, epoch);
+	launch(CONDITIONAL_EXEC);
+}
+
+static void refuses_ids_without_room(void)
+{
+	enum graph_hold hold = graph_level_enter_whole();
+
+	graph_level_note_conditional((void *)(uintptr_t)UINT32_MAX);
+	graph_level_leave(hold, graph_level_epoch());
+	errors += !kernels_are_off || !graph_level_refusal();
+	errors += graph_level_enter_launch((void *)PLAIN_EXEC, true) != GRAPH_HOLD_NONE;
+}
+
+static void does_not_resume_after_a_whole_graph(void)
+{
+	instantiate_conditional(CONDITIONAL_EXEC);
+	graph_level_note_stop();
+	errors += graph_level_refusal() != NULL;
+	launch(CONDITIONAL_EXEC);
+	graph_level_note_stop();
+	errors += !graph_level_refusal();
+}
+
+static void holds_nothing_if_forced(void)
+{
+	graph_level_begin(true);
+	errors += graph_level_enter_whole() != GRAPH_HOLD_NONE;
+	errors += graph_level_enter_launch((void *)PLAIN_EXEC, true) != GRAPH_HOLD_NONE;
+	errors += switches;
+}
+
+static void in_own_process(void (*test)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (!child) {
+		prepare();
+		test();
+		_exit(errors != 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+#define TEST(name)                                                                                 \
+	static void test_##name(void **state)                                                      \
+	{                                                                                          \
+		(void)state;                                                                       \
+		in_own_process(name);                                                              \
+	}
+TEST(keeps_levels_apart)
+TEST(leaves_plain_programs_alone)
+TEST(tells_unrecorded_launches_apart)
+TEST(forgets_holders_of_earlier_epoch)
+TEST(refuses_ids_without_room)
+TEST(does_not_resume_after_a_whole_graph)
+TEST(holds_nothing_if_forced)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_keeps_levels_apart),
+		cmocka_unit_test(test_leaves_plain_programs_alone),
+		cmocka_unit_test(test_tells_unrecorded_launches_apart),
+		cmocka_unit_test(test_forgets_holders_of_earlier_epoch),
+		cmocka_unit_test(test_refuses_ids_without_room),
+		cmocka_unit_test(test_does_not_resume_after_a_whole_graph),
+		cmocka_unit_test(test_holds_nothing_if_forced),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
