@@ -15,6 +15,8 @@
 #include "cuda_abi/cupti_abi.h"
 #include "xtrace/log_format.h"
 
+#include "inject/runtime/hot_state.h"
+
 /* How much to record; each level includes the previous one. */
 enum api_level {
 	API_LEVEL_LAUNCH, /* kernel launches */
@@ -51,8 +53,8 @@ enum {
 	API_CHANGES_NODES =
 		API_SETS_NODE | API_SETS_EXEC_NODE | API_UPDATES_EXEC | API_SETS_EXEC_CHILD,
 };
-#define API_CBID_END 2048	       /* above all known callback ids, with a margin */
-extern uint8_t api_uses[API_CBID_END]; /* enum api_use */
+#define API_CBID_END 2048		   /* above all known callback ids, with a margin */
+HOT_EXTERN uint8_t api_uses[API_CBID_END]; /* enum api_use */
 
 /* Fills recorded_apis and api_uses. Once, at start-up, after libcupti was opened. 0 or -ENOMEM. */
 int api_table_fill(enum api_level level);
