@@ -21,7 +21,7 @@
  * slots. 5 added the generation of stacks. 6 replaced it by modules of frames. 7 added the state of
  * PyTorch's autograd.
  */
-#define XT_CRASH_BUFFER_VERSION	   7
+#define XT_CRASH_BUFFER_VERSION	   8
 #define XT_CRASH_BUFFER_AREAS_MAX  4096
 #define XT_CRASH_BUFFER_PAGE_BYTES 4096
 
@@ -160,6 +160,8 @@ enum xt_record_type {
 	XT_RECORD_MODULE = 8, /* struct xt_record_module: defines a module slot until redefined */
 	XT_RECORD_SHUTDOWN_DROP = 9, /* struct xt_record_skip: a call during process exit */
 	XT_RECORD_AUTOGRAD = 10, /* struct xt_record_autograd: defines an autograd slot, since 7 */
+	XT_RECORD_NODE_NAME =
+		11, /* struct xt_record_node_name: the kernel of a graph node, since 8 */
 };
 
 struct xt_record {
@@ -329,6 +331,15 @@ struct xt_record_node {
 		graph_exec; /* the changed executable graph, all of it if node_id is 0; 0: the node was created */
 };
 _Static_assert(sizeof(struct xt_record_node) == 40, "a node record is 40 bytes");
+
+struct xt_record_node_name {
+	struct xt_record head;
+	uint32_t reserved;
+	uint64_t node_id;
+	uint64_t time_ns;
+	uint64_t name; /* the name's address, as in the record of a kernel */
+};
+_Static_assert(sizeof(struct xt_record_node_name) == 32, "a record of a name is 32 bytes");
 
 /* A node record of this size was made inside PyTorch. */
 struct xt_record_autograd_node {

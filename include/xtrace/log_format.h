@@ -15,7 +15,7 @@
 
 #define XT_LOG_MAGIC	     "\x89XTRLOG\n" /* 8 bytes, no terminator */
 #define XT_LOG_VERSION_MAJOR 2		    /* a reader rejects a larger one */
-#define XT_LOG_VERSION_MINOR 9		    /* additions that a reader may skip */
+#define XT_LOG_VERSION_MINOR 10		    /* additions that a reader may skip */
 #define XT_LOG_BYTE_ORDER    0x01020304u
 #define XT_CHUNK_MAGIC	     0x48435458u /* "XTCH" */
 
@@ -117,6 +117,7 @@ enum xt_kind {
 	XT_KIND_AUTOGRAD = 27,	 /* interned: states of PyTorch's autograd in a thread */
 	XT_KIND_COMPILED = 28,	 /* source lines of generated Python code, embedded after the run */
 	XT_KIND_CPU_SAMPLE = 29, /* what a host thread did at moments of sampling */
+	XT_KIND_GRAPH_NODE_NAME = 30, /* names of the kernels of graph nodes */
 	XT_KIND_COUNT
 };
 
@@ -313,8 +314,21 @@ enum xt_graph_update_column {
 		6, /* CUPTI's id of the graph that it now matches; 0: one node changed */
 };
 
+enum xt_graph_node_name_column {
+	XT_GRAPH_NODE_NAME_NODE = 1,	/* XT_GRAPH_NODE_ID */
+	XT_GRAPH_NODE_NAME_TIME_NS = 2, /* after the creation of the node */
+	XT_GRAPH_NODE_NAME_STRING = 3,
+};
+
 /* The type of a node whose work was changed. */
 #define XT_NODE_CHANGED UINT32_MAX
+
+/*
+ * The lower half of the graph node of a KERNEL row that is one execution of a whole graph: CUPTI
+ * did not record its nodes. The name of its shape is XT_WHOLE_GRAPH_NAME.
+ */
+#define XT_NODE_WHOLE_GRAPH UINT32_MAX
+#define XT_WHOLE_GRAPH_NAME "[whole CUDA graph]"
 
 /* Id of an unknown graph. */
 #define XT_GRAPH_ANY UINT32_MAX

@@ -124,6 +124,7 @@ enum xt_cupti_node_type {
 	XT_CUPTI_NODE_HOST = 3,
 	XT_CUPTI_NODE_GRAPH = 4,
 	XT_CUPTI_NODE_EMPTY = 5,
+	XT_CUPTI_NODE_CONDITIONAL = 13,
 };
 
 /*
@@ -363,6 +364,24 @@ struct cupti_activity_api {
 	uint32_t return_value;
 };
 
+/*
+ * GRAPH_TRACE: a launch of a graph as a whole. The fields up to `reserved0` are GraphTrace (11.7).
+ * The whole is GraphTrace2.
+ */
+struct cupti_activity_graph_trace {
+	uint32_t kind;
+	uint32_t correlation_id; /* of the launch */
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint32_t device_id; /* of the first node */
+	uint32_t graph_id;  /* of the executable graph */
+	uint32_t context_id;
+	uint32_t stream_id;
+	void *reserved0;
+	uint32_t end_device_id; /* of the last node */
+	uint32_t end_context_id;
+};
+
 /* DEVICE: Device4 (11.6) and later; the fields up to `name` since Device2. */
 struct cupti_activity_device {
 	uint32_t kind;
@@ -475,6 +494,8 @@ enum xt_cupti_attribute {
 	XT_CUPTI_ATTR_DEVICE_BUFFER_PRE_ALLOCATE = 6, /* size_t */
 	XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED = 8, /* uint8_t */
 	XT_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER = 9, /* uint8_t; default 1 since 13.0 */
+	XT_CUPTI_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS =
+		10, /* size_t: memory for kernels in bodies of conditional nodes */
 };
 
 typedef void (*xt_cupti_callback)(void *userdata, uint32_t domain, uint32_t cbid,

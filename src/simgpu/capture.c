@@ -14,6 +14,8 @@
 struct session {
 	uint64_t id;
 	CUgraph graph;
+	size_t first_node; /* of the graph that was captured; those before it existed already */
+	bool is_graph_borrowed;
 	CUstream origin;
 	int tid;
 	CUstreamCaptureMode mode;
@@ -65,6 +67,14 @@ static void session_end(struct session *session)
 		free(branch);
 	}
 	free(session);
+}
+
+/* Ends the session, and frees its graph. */
+static void session_abandon(struct session *session)
+{
+	if (!session->is_graph_borrowed)
+		sim_graph_free(session->graph);
+	session_end(session);
 }
 
 static bool has_tip(const struct sim_branch *branch, CUgraphNode node)
@@ -140,7 +150,12 @@ CUresult sim_capture_host(CUstream stream, CUhostFn function, void *user_data)
 
 CUresult sim_capture_graph(CUstream stream, CUgraph child)
 {
-	const struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = child};
+	const struct CUgraphNode_st content = {
+		.type = CU_GRAPH_NODE_TYPE_GRAPH,
+		.children = &child,
+		.child_count = 1,
+		.run_count = 1,
+	};
 
 	if (sim_graph_is_conditional(child))
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -205,7 +220,9 @@ out:
 	return result;
 }
 
-CUresult sim_stream_begin_capture(CUstream handle, CUstreamCaptureMode mode)
+/* Adds to a graph, after these nodes, or to a new one if it is NULL. */
+static CUresult begin_capture(CUstream handle, CUgraph graph, const CUgraphNode *dependencies,
+			      size_t dependency_count, CUstreamCaptureMode mode)
 {
 	CUresult result;
 	CUstream stream = sim_stream_resolve(handle, &result);
@@ -225,27 +242,45 @@ CUresult sim_stream_begin_capture(CUstream handle, CUstreamCaptureMode mode)
 	session->origin = stream;
 	session->tid = sim_thread()->tid;
 	session->mode = mode;
-	session->graph = sim_graph_make();
+	session->is_graph_borrowed = graph != NULL;
+	session->graph = graph ? graph : sim_graph_make();
+	session->first_node = graph ? graph->node_count : 0;
 	pthread_mutex_lock(&lock);
 	session->id = ++session_count;
 	session->next = sessions;
 	sessions = session;
-	if (!session->graph || !branch_make(session, stream)) {
+	if (!session->graph || !branch_make(session, stream) ||
+	    add_tips(session->branches, dependencies, dependency_count)) {
 		result = CUDA_ERROR_OUT_OF_MEMORY;
-		sim_graph_free(session->graph);
-		session_end(session);
+		session_abandon(session);
 	}
 	pthread_mutex_unlock(&lock);
 	return result;
 }
 
-/* True if the origin's branch depends on every node, directly or not. */
+CUresult sim_stream_begin_capture(CUstream stream, CUstreamCaptureMode mode)
+{
+	return begin_capture(stream, NULL, NULL, 0, mode);
+}
+
+CUresult sim_stream_begin_capture_to_graph(CUstream stream, CUgraph graph,
+					   const CUgraphNode *dependencies,
+					   const CUgraphEdgeData *edges, size_t dependency_count,
+					   CUstreamCaptureMode mode)
+{
+	(void)edges;
+	if (!sim_graph_is_valid(graph) || (dependency_count && !dependencies))
+		return CUDA_ERROR_INVALID_VALUE;
+	return begin_capture(stream, graph, dependencies, dependency_count, mode);
+}
+
+/* True if the origin's branch depends on every captured node, directly or not. */
 static bool is_joined(const struct session *session)
 {
 	const struct sim_branch *origin = atomic_load(&session->origin->capture);
 	const CUgraph graph = session->graph;
 
-	for (size_t i = 0; i < graph->node_count; i++) {
+	for (size_t i = session->first_node; i < graph->node_count; i++) {
 		bool has_dependent = has_tip(origin, graph->nodes[i]);
 
 		for (size_t j = i + 1; j < graph->node_count && !has_dependent; j++)
@@ -282,8 +317,7 @@ CUresult sim_stream_end_capture(CUstream handle, CUgraph *out)
 		result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 	} else if (!is_joined(session)) {
 		result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-		sim_graph_free(session->graph);
-		session_end(session);
+		session_abandon(session);
 	} else {
 		*out = session->graph;
 		session_end(session);

@@ -27,6 +27,15 @@ bool sim_context_ids(CUcontext context, uint32_t *context_id, uint32_t *device_i
 	return true;
 }
 
+CUresult sim_context_failure(CUcontext context)
+{
+	uint64_t fault_ns = atomic_load_explicit(&context->fault_ns, memory_order_relaxed);
+
+	if (fault_ns && fault_ns <= sim_now_ns())
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	return sim_deferred_failure();
+}
+
 CUresult sim_context_push(CUcontext context)
 {
 	struct sim_thread *thread = sim_thread();
@@ -112,7 +121,7 @@ CUresult sim_ctx_synchronize(void)
 	if (!sim_context_is_valid(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	sim_context_drain(context);
-	return sim_deferred_failure();
+	return sim_context_failure(context);
 }
 
 CUresult sim_ctx_get_api_version(CUcontext context, unsigned int *version)

@@ -6,6 +6,8 @@
 
 #include "simgpu/sim.h"
 
+#define DEVICE_RECORD_BYTES 24 /* measured with CUPTI 12.9 to 13.0.1 */
+
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	CUcontext context;
@@ -26,6 +28,8 @@ static CUresult context_make(int device, unsigned int flags, bool is_primary, CU
 	context->device = device;
 	context->flags = flags;
 	context->is_primary = is_primary;
+	context->device_records_max =
+		atomic_load(&sim_switches.device_graphs_bytes) / DEVICE_RECORD_BYTES;
 	pthread_mutex_init(&context->lock, NULL);
 	sim_stream_init(&context->legacy, context, 0, 0);
 	context->legacy.is_legacy = true;

@@ -51,6 +51,7 @@ static struct sim_memory_run run_of(const struct sim_transfer *transfer, struct 
 		.is_async = transfer->is_async,
 		.copy_kind = transfer->copy_kind,
 		.value = transfer->value,
+		.is_unrecorded = part && part->is_unrecorded,
 	};
 
 	if (transfer->copy_kind == XT_CUPTI_COPY_PTOP) {
@@ -72,8 +73,7 @@ void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place p
 	enum sim_switch activity = transfer->source ? SIM_SWITCH_COPY : SIM_SWITCH_SET;
 	struct sim_memory_run run;
 
-	if (!atomic_load_explicit(&sim_switches.activity_enabled[activity], memory_order_acquire) &&
-	    !sim_truth_is_on())
+	if (!sim_activity_is_on(activity) && !sim_truth_is_on())
 		return;
 	run = run_of(transfer, place, span, part);
 	sim_transfer_deliver(&run, !transfer->source);
@@ -113,13 +113,13 @@ static CUresult transfer_start(CUstream handle, const struct sim_transfer *trans
 		transfer_defer(transfer, stream);
 		if (is_waited_for)
 			sim_stream_drain(stream);
-		return sim_deferred_failure();
+		return sim_context_failure(stream->context);
 	}
 	span = sim_stream_enqueue(stream, SIM_COPY_LATENCY_NS, sim_transfer_duration_ns(transfer));
 	sim_transfer_report(transfer, sim_stream_place(stream), span, NULL);
 	if (is_waited_for)
 		sim_wait_until(span.end_ns);
-	return CUDA_SUCCESS;
+	return sim_context_failure(stream->context);
 }
 
 /* Memory of two devices is known by its addresses. */

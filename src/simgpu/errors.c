@@ -27,6 +27,7 @@ static const struct {
 	ERROR(CUDA_ERROR_ILLEGAL_STATE, "not permitted in this state"),
 	ERROR(CUDA_ERROR_NOT_FOUND, "the named symbol was not found"),
 	ERROR(CUDA_ERROR_NOT_READY, "not finished yet"),
+	ERROR(CUDA_ERROR_ILLEGAL_ADDRESS, "work on the device used memory that is not its own"),
 	ERROR(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "the launch needs too many resources"),
 	ERROR(CUDA_ERROR_LAUNCH_TIMEOUT, "a kernel did not end in time"),
 	ERROR(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "the context has access already"),

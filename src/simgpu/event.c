@@ -81,8 +81,8 @@ CUresult sim_event_query(CUevent event)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (event->capture_id)
 		return CUDA_ERROR_CAPTURED_EVENT;
-	if (sim_deferred_failure())
-		return sim_deferred_failure();
+	if (sim_context_failure(event->context))
+		return sim_context_failure(event->context);
 	if (sim_event_is_deferred(event))
 		return CUDA_ERROR_NOT_READY;
 	return atomic_load(&event->done_ns) > sim_now_ns() ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
@@ -96,7 +96,7 @@ CUresult sim_event_synchronize(CUevent event)
 		return CUDA_ERROR_CAPTURED_EVENT;
 	sim_deferred_wait_event(event);
 	sim_wait_until(atomic_load(&event->done_ns));
-	return sim_deferred_failure();
+	return sim_context_failure(event->context);
 }
 
 CUresult sim_event_elapsed_time(float *milliseconds, CUevent start, CUevent end)

@@ -14,12 +14,12 @@ static uint32_t graph_count; /* both under ids_lock */
 static uint32_t free_ids[64];
 static size_t free_id_count; /* of destroyed graphs, if ids are reused */
 
-static uint32_t take_id(void)
+static uint32_t take_id(bool may_be_reused)
 {
 	uint32_t id;
 
 	pthread_mutex_lock(&ids_lock);
-	id = free_id_count ? free_ids[--free_id_count] : ++graph_count;
+	id = free_id_count && may_be_reused ? free_ids[--free_id_count] : ++graph_count;
 	pthread_mutex_unlock(&ids_lock);
 	return id;
 }
@@ -92,15 +92,17 @@ CUgraph sim_graph_make(void)
 	if (!graph)
 		return NULL;
 	graph->magic = SIM_MAGIC_GRAPH;
-	graph->id = take_id();
+	graph->id = take_id(true);
 	graph_notify(XT_CUPTI_RESOURCE_GRAPH_CREATED, graph);
 	return graph;
 }
 
 static void node_free(CUgraphNode node)
 {
-	sim_graph_free(node->child);
+	for (uint32_t i = 0; i < node->child_count; i++)
+		sim_graph_free(node->children[i]);
 	node->magic = SIM_MAGIC_DEAD;
+	free(node->children);
 	free(node->dependencies);
 	free(node);
 }
@@ -121,7 +123,7 @@ void sim_graph_free(CUgraph graph)
 	free(graph);
 }
 
-/* A node without dependencies, in the graph's list, and not announced yet. */
+/* A node without dependencies and children, in the graph's list, and not announced yet. */
 static CUgraphNode node_alloc(CUgraph graph, const struct CUgraphNode_st *content)
 {
 	CUgraphNode node;
@@ -143,6 +145,8 @@ static CUgraphNode node_alloc(CUgraph graph, const struct CUgraphNode_st *conten
 	node->graph = graph;
 	node->dependencies = NULL;
 	node->dependency_count = 0;
+	node->children = NULL;
+	node->child_count = 0;
 	node->index = graph->node_count;
 	node->id = (uint64_t)graph->id << 32 | node->index;
 	graph->nodes[graph->node_count++] = node;
@@ -187,9 +191,21 @@ struct sim_maker sim_graph_maker(void)
 	return (struct sim_maker){sim_thread()->tid, sim_thread()->call->number, false};
 }
 
-static bool has_child(const struct CUgraphNode_st *content)
+static bool make_children(CUgraphNode node, const struct CUgraphNode_st *content)
 {
-	return content->child || content->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+	node->children = calloc(content->child_count + 1, sizeof(CUgraph));
+	if (!node->children)
+		return false;
+	while (node->child_count < content->child_count) {
+		CUgraph child = content->children
+					? sim_graph_clone(content->children[node->child_count])
+					: sim_graph_make();
+
+		if (!child)
+			return false;
+		node->children[node->child_count++] = child;
+	}
+	return true;
 }
 
 CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
@@ -205,13 +221,9 @@ CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING, node, NULL, NULL);
 	node->maker = sim_graph_maker();
-	if (content->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
-		node->child = sim_graph_make();
-	else
-		node->child = content->child ? sim_graph_clone(content->child) : NULL;
-	result = has_child(content) && !node->child
-			 ? CUDA_ERROR_OUT_OF_MEMORY
-			 : sim_graph_depend(node, dependencies, dependency_count);
+	result = make_children(node, content)
+			 ? sim_graph_depend(node, dependencies, dependency_count)
+			 : CUDA_ERROR_OUT_OF_MEMORY;
 	if (result) {
 		graph->node_count--;
 		node_free(node);
@@ -257,8 +269,7 @@ static bool clone_node(CUgraphNode from, CUgraph clone)
 		return false;
 	to->original = from;
 	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING, to, NULL, NULL);
-	to->child = from->child ? sim_graph_clone(from->child) : NULL;
-	if (from->child && !to->child)
+	if (!make_children(to, from))
 		return false;
 	note_node(to, from);
 	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATED, to, NULL, NULL);
@@ -287,8 +298,7 @@ fail:
 bool sim_graph_is_conditional(CUgraph graph)
 {
 	for (size_t i = 0; i < graph->node_count; i++)
-		if (graph->nodes[i]->type == CU_GRAPH_NODE_TYPE_CONDITIONAL ||
-		    (graph->nodes[i]->child && sim_graph_is_conditional(graph->nodes[i]->child)))
+		if (graph->nodes[i]->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
 			return true;
 	return false;
 }
@@ -313,12 +323,26 @@ void sim_graph_inline(CUgraph graph, CUgraph child, uint64_t *next_index)
 	for (size_t i = 0; i < child->node_count; i++) {
 		CUgraphNode node = sim_graph_node_by_index(child, i);
 
-		if (!node->child)
-			continue;
-		if (child == graph)
+		if (node->child_count && child == graph)
 			node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_DESTROY_STARTING, node, NULL, NULL);
-		sim_graph_inline(graph, node->child, next_index);
-		graph_notify(XT_CUPTI_RESOURCE_GRAPH_DESTROY_STARTING, node->child);
+		for (uint32_t j = 0; j < node->child_count; j++) {
+			sim_graph_inline(graph, node->children[j], next_index);
+			graph_notify(XT_CUPTI_RESOURCE_GRAPH_DESTROY_STARTING, node->children[j]);
+		}
+	}
+}
+
+void sim_graph_announce_hidden(CUgraph graph)
+{
+	uint64_t id = take_id(false);
+
+	for (size_t i = 0; i < graph->node_count; i++) {
+		struct CUgraphNode_st hidden = *graph->nodes[i];
+
+		hidden.id = id << 32 | hidden.index;
+		node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING, &hidden, NULL, NULL);
+		for (uint32_t j = 0; j < hidden.child_count; j++)
+			sim_graph_announce_hidden(hidden.children[j]);
 	}
 }
 
@@ -367,7 +391,8 @@ bool sim_graph_sort(CUgraph graph)
 		graph->nodes[placed] = node;
 	}
 	for (size_t i = 0; i < graph->node_count; i++)
-		if (graph->nodes[i]->child && !sim_graph_sort(graph->nodes[i]->child))
-			return false;
+		for (uint32_t j = 0; j < graph->nodes[i]->child_count; j++)
+			if (!sim_graph_sort(graph->nodes[i]->children[j]))
+				return false;
 	return true;
 }

@@ -27,9 +27,12 @@ struct CUgraphNode_st {
 	struct sim_shape shape;		/* KERNEL */
 	struct sim_transfer transfer;	/* MEMCPY, MEMSET */
 	struct sim_host_call host_call; /* HOST */
-	CUgraph child;			/* GRAPH, CONDITIONAL (its body); owned */
-	bool has_body_run;		/* CONDITIONAL: the condition holds */
-	struct sim_span span;		/* while launched: relative to the graph's start */
+	CUgraph *children;		/* GRAPH (one), CONDITIONAL (its bodies); owned */
+	uint32_t child_count;
+	uint32_t running_child; /* the only one that runs */
+	uint32_t run_count;	/* how often it runs in each launch */
+	struct sim_span span;	/* while launched: relative to the start of its graph */
+	uint64_t run_period_ns; /* while launched: from one run of the child to the next */
 };
 
 struct CUgraph_st {
@@ -48,7 +51,7 @@ CUgraph sim_graph_make(void);
 void sim_graph_free(CUgraph graph);
 CUgraph sim_graph_clone(CUgraph original);
 
-/* Does it contain conditional nodes, at any depth? */
+/* Does it have conditional nodes? Its child graphs cannot have any. */
 bool sim_graph_is_conditional(CUgraph graph);
 
 /* Returns NULL if there is none. */
@@ -57,9 +60,18 @@ CUgraphNode sim_graph_node_by_index(CUgraph graph, size_t index);
 /* For graph_exec.c. The outermost call has child = graph and *next_index = its node count. */
 void sim_graph_inline(CUgraph graph, CUgraph child, uint64_t *next_index);
 
-/* Adds a node with the type and parameters of *content. A child graph is cloned. */
+/*
+ * Adds a node with the type and parameters of *content. Child graphs are cloned. If there are none,
+ * the node gets empty ones.
+ */
 CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 		       const CUgraphNode *dependencies, size_t dependency_count, CUgraphNode *out);
+
+/*
+ * A real driver keeps a second, hidden copy of an executable graph. It announces the start of the
+ * creation of these nodes, but never their completion.
+ */
+void sim_graph_announce_hidden(CUgraph graph);
 
 /* Adds dependencies that the node does not have yet. */
 CUresult sim_graph_depend(CUgraphNode node, const CUgraphNode *dependencies, size_t count);

@@ -90,7 +90,12 @@ CUresult sim_graph_add_child_graph_node(CUgraphNode *out, CUgraph graph,
 					const CUgraphNode *dependencies, size_t dependency_count,
 					CUgraph child)
 {
-	const struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = child};
+	const struct CUgraphNode_st content = {
+		.type = CU_GRAPH_NODE_TYPE_GRAPH,
+		.children = &child,
+		.child_count = 1,
+		.run_count = 1,
+	};
 
 	if (!sim_graph_is_valid(child) || child == graph)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -102,27 +107,48 @@ CUresult sim_graph_add_child_graph_node(CUgraphNode *out, CUgraph graph,
 /* The value of a conditional handle. Kernels do not run here, so nothing changes it. */
 struct condition {
 	uint32_t graph_id;
-	uint16_t flags;
-	uint16_t value;
+	uint32_t is_assigned : 1;
+	uint32_t value : 31;
 };
 
 CUresult sim_graph_conditional_handle_create(CUgraphConditionalHandle *out, CUgraph graph,
 					     CUcontext context, unsigned int value,
 					     unsigned int flags)
 {
-	const struct condition condition = {sim_graph_id(graph), (uint16_t)flags, (uint16_t)value};
+	const struct condition condition = {sim_graph_id(graph), flags & 1, value & INT32_MAX};
 
 	if (!out || !condition.graph_id || !sim_context_is_valid(context) ||
-	    flags > CU_GRAPH_COND_ASSIGN_DEFAULT || value > UINT16_MAX)
+	    flags > CU_GRAPH_COND_ASSIGN_DEFAULT || value > INT32_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(out, &condition, sizeof(*out));
 	return CUDA_SUCCESS;
 }
 
-/*
- * Adds a conditional node with one body, which runs once or not at all. Other types of nodes have
- * their own calls.
- */
+/* Sets which body runs, and how often. The value of WHILE is the number of its iterations. */
+static CUresult set_bodies(CUgraphNode content, const CUDA_CONDITIONAL_NODE_PARAMS *params,
+			   struct condition condition)
+{
+	static const uint32_t sizes_max[] = {
+		[CU_GRAPH_COND_TYPE_IF] = 2, /* the second one is the else branch */
+		[CU_GRAPH_COND_TYPE_WHILE] = 1,
+		[CU_GRAPH_COND_TYPE_SWITCH] = INT32_MAX,
+	};
+	uint32_t value = condition.is_assigned ? condition.value : 0;
+
+	if (params->type > CU_GRAPH_COND_TYPE_SWITCH || !params->size ||
+	    params->size > sizes_max[params->type])
+		return CUDA_ERROR_INVALID_VALUE;
+	content->child_count = params->size;
+	if (params->type == CU_GRAPH_COND_TYPE_WHILE) {
+		content->run_count = value;
+		return CUDA_SUCCESS;
+	}
+	content->running_child = params->type == CU_GRAPH_COND_TYPE_IF ? !value : value;
+	content->run_count = content->running_child < content->child_count;
+	return CUDA_SUCCESS;
+}
+
+/* Adds a conditional node. Other types of nodes have their own calls. */
 CUresult sim_graph_add_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
 			    const CUgraphEdgeData *edges, size_t dependency_count,
 			    CUgraphNodeParams *params)
@@ -134,16 +160,16 @@ CUresult sim_graph_add_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *
 	(void)edges;
 	if (!params || !sim_graph_is_valid(graph))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (params->type != CU_GRAPH_NODE_TYPE_CONDITIONAL ||
-	    params->conditional.type != CU_GRAPH_COND_TYPE_IF || params->conditional.size != 1)
+	if (params->type != CU_GRAPH_NODE_TYPE_CONDITIONAL)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	memcpy(&condition, &params->conditional.handle, sizeof(condition));
 	if (condition.graph_id != graph->id)
 		return CUDA_ERROR_INVALID_VALUE;
-	content.has_body_run = condition.flags && condition.value;
-	result = sim_graph_add(graph, &content, dependencies, dependency_count, out);
+	result = set_bodies(&content, &params->conditional, condition);
 	if (!result)
-		params->conditional.phGraph_out = &(*out)->child;
+		result = sim_graph_add(graph, &content, dependencies, dependency_count, out);
+	if (!result)
+		params->conditional.phGraph_out = (*out)->children;
 	return result;
 }
 

@@ -3,8 +3,11 @@
  * Instantiates and launches graphs. An executable graph owns a clone of its graph. Activity records
  * have the ids of the clone and of its nodes.
  *
- * Nodes run at the same time if their dependencies allow it. All are in the stream of the launch.
+ * Nodes run at the same time if their dependencies allow it. All are in the stream of the launch,
+ * except those in bodies of conditional nodes, which the device itself launches.
  */
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "simgpu/graph.h"
@@ -13,9 +16,15 @@
 struct CUgraphExec_st {
 	uint32_t magic;
 	uint32_t id;
-	CUgraph graph;		  /* owned, sorted */
-	pthread_mutex_t lock;	  /* serialises launches: nodes store the times of one launch */
-	uint32_t stream_id;	  /* of the bodies of conditional nodes */
+	CUgraph graph;	       /* owned, sorted */
+	pthread_mutex_t lock;  /* serialises launches: nodes store the times of one launch */
+	uint32_t stream_id;    /* of the bodies of conditional nodes */
+	bool has_whole_record; /* GRAPH_TRACE was enabled at the end of the instantiation */
+	/*
+	 * CUPTI was in use before the instantiation. If so, kernels in bodies have records without a
+	 * correlation id. If not, only their first run has one, with that of the launch.
+	 */
+	bool has_node_records;
 	_Atomic uint64_t tail_ns; /* launches of one executable graph never overlap */
 };
 
@@ -47,6 +56,7 @@ CUresult sim_graph_instantiate_with_flags(CUgraphExec *out, CUgraph graph, unsig
 	if (!exec)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	exec->magic = SIM_MAGIC_EXEC;
+	exec->has_node_records = atomic_load(&sim_switches.was_used);
 	pthread_mutex_init(&exec->lock, NULL);
 	exec->graph = sim_graph_clone(graph);
 	if (!exec->graph || !sim_graph_sort(exec->graph)) {
@@ -56,6 +66,8 @@ CUresult sim_graph_instantiate_with_flags(CUgraphExec *out, CUgraph graph, unsig
 		free(exec);
 		return result;
 	}
+	sim_graph_announce_hidden(exec->graph);
+	exec->has_whole_record = sim_activity_is_on(SIM_SWITCH_GRAPH);
 	exec_notify(XT_CUPTI_RESOURCE_GRAPHEXEC_CREATE_STARTING, exec, graph);
 	if (sim_graph_is_conditional(graph))
 		exec->stream_id = sim_stream_take_id();
@@ -97,9 +109,9 @@ static CUgraphNode find_clone(CUgraph graph, CUgraphNode original)
 		CUgraphNode node = graph->nodes[i];
 
 		if (node->original == original)
-			found = node;
-		else if (node->child)
-			found = find_clone(node->child, original);
+			return node;
+		for (uint32_t j = 0; j < node->child_count && !found; j++)
+			found = find_clone(node->children[j], original);
 	}
 	return found;
 }
@@ -148,8 +160,10 @@ static CUgraphExecUpdateResult compare(CUgraph graph, CUgraph from, CUgraphNode 
 		for (size_t j = 0; j < theirs->dependency_count; j++)
 			if (!depends_on_index(ours, theirs->dependencies[j]->index))
 				return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-		if (theirs->child)
-			result = compare(ours->child, theirs->child, culprit);
+		if (ours->child_count != theirs->child_count)
+			return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+		for (uint32_t j = 0; j < theirs->child_count && !result; j++)
+			result = compare(ours->children[j], theirs->children[j], culprit);
 		if (result)
 			return result;
 	}
@@ -168,8 +182,8 @@ static void update(CUgraph graph, CUgraph from, bool is_child)
 		ours->host_call = theirs->host_call;
 		ours->maker = theirs->maker;
 		ours->maker.is_of_child |= is_child;
-		if (theirs->child)
-			update(ours->child, theirs->child, true);
+		for (uint32_t j = 0; j < theirs->child_count; j++)
+			update(ours->children[j], theirs->children[j], true);
 	}
 }
 
@@ -194,7 +208,14 @@ CUresult sim_graph_exec_update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdat
 struct launch {
 	CUgraphExec exec;
 	CUstream stream;
-	uint64_t start_ns;
+	bool is_recorded_whole;
+	bool is_faulty; /* the device fails: the work has no times */
+};
+
+/* The enclosing runs of a graph inside another one. */
+struct nesting {
+	bool is_in_body;
+	bool is_repeated; /* in an iteration after the first one */
 };
 
 static uint64_t node_duration_ns(CUgraphNode node, CUstream stream)
@@ -211,80 +232,201 @@ static uint64_t node_duration_ns(CUgraphNode node, CUstream stream)
 	}
 }
 
-/* Does the graph inside this node run? */
-static bool is_run(CUgraphNode node)
+static uint64_t plan(CUgraph graph, CUstream stream);
+
+/* All runs of a child take equally long. */
+static uint64_t plan_child(CUgraphNode node, CUstream stream)
 {
-	return node->type == CU_GRAPH_NODE_TYPE_GRAPH || node->has_body_run;
+	if (!node->run_count)
+		return 0;
+	node->run_period_ns =
+		plan(node->children[node->running_child], stream) + SIM_NODE_LATENCY_NS;
+	return node->run_count * node->run_period_ns - SIM_NODE_LATENCY_NS;
 }
 
-/* Gives each node its span, relative to the start of the launch. Returns the end of the last. */
-static uint64_t plan(CUgraph graph, CUstream stream, uint64_t start_ns)
+/* Gives each node its span, relative to the start of its graph. Returns the end of the last. */
+static uint64_t plan(CUgraph graph, CUstream stream)
 {
-	uint64_t last_ns = start_ns;
+	uint64_t last_ns = 0;
 
 	for (size_t i = 0; i < graph->node_count; i++) {
 		CUgraphNode node = graph->nodes[i];
-		uint64_t ready_ns = start_ns;
+		uint64_t ready_ns = 0;
 
 		for (size_t j = 0; j < node->dependency_count; j++)
 			if (node->dependencies[j]->span.end_ns + SIM_NODE_LATENCY_NS > ready_ns)
 				ready_ns = node->dependencies[j]->span.end_ns + SIM_NODE_LATENCY_NS;
 		node->span.start_ns = ready_ns;
-		node->span.end_ns = is_run(node) ? plan(node->child, stream, ready_ns)
-						 : ready_ns + node_duration_ns(node, stream);
+		node->span.end_ns = ready_ns + (node->child_count ? plan_child(node, stream)
+								  : node_duration_ns(node, stream));
 		if (node->span.end_ns > last_ns)
 			last_ns = node->span.end_ns;
 	}
 	return last_ns;
 }
 
-static void run(CUgraph graph, const struct launch *launch, bool is_by_device)
+/* Counts the kernels that a launch runs. If !is_counted, counts only those in bodies. */
+static uint64_t count_kernels(CUgraph graph, bool is_counted)
 {
-	struct sim_place place = sim_stream_place(launch->stream);
+	uint64_t count = 0;
 
-	if (is_by_device)
-		place.stream_id = launch->exec->stream_id;
 	for (size_t i = 0; i < graph->node_count; i++) {
 		CUgraphNode node = graph->nodes[i];
-		struct sim_span span = {launch->start_ns + node->span.start_ns,
-					launch->start_ns + node->span.end_ns};
-		struct sim_part part = {node->id, launch->exec->graph->id, is_by_device};
+		bool is_conditional = node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
 
-		if (sim_truth_is_on())
-			sim_truth_maker(node->id, node->maker);
-		if (sim_truth_is_on() && is_by_device)
-			sim_truth_by_device(node->id, span.start_ns);
-		switch (node->type) {
-		case CU_GRAPH_NODE_TYPE_KERNEL:
-			sim_kernel_report(&node->shape, place, span, &part);
-			break;
-		case CU_GRAPH_NODE_TYPE_MEMCPY:
-		case CU_GRAPH_NODE_TYPE_MEMSET:
-			sim_transfer_run(&node->transfer);
-			sim_transfer_report(&node->transfer, place, span, &part);
-			break;
-		case CU_GRAPH_NODE_TYPE_HOST:
-			sim_host_enqueue(launch->stream, node->host_call.function,
-					 node->host_call.user_data, span.start_ns);
-			break;
-		case CU_GRAPH_NODE_TYPE_GRAPH:
-			run(node->child, launch, is_by_device);
-			break;
-		case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-			if (node->has_body_run)
-				run(node->child, launch, true);
-			break;
-		case CU_GRAPH_NODE_TYPE_EMPTY:
-			break;
-		}
+		count += is_counted && node->type == CU_GRAPH_NODE_TYPE_KERNEL;
+		if (node->run_count)
+			count +=
+				node->run_count * count_kernels(node->children[node->running_child],
+								is_counted || is_conditional);
 	}
+	return count;
+}
+
+static void run(CUgraph graph, const struct launch *launch, uint64_t start_ns,
+		struct nesting nesting);
+
+static void run_child(CUgraphNode node, const struct launch *launch, uint64_t start_ns,
+		      struct nesting nesting)
+{
+	nesting.is_in_body |= node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+	for (uint32_t i = 0; i < node->run_count; i++) {
+		run(node->children[node->running_child], launch, start_ns + i * node->run_period_ns,
+		    nesting);
+		nesting.is_repeated = true;
+	}
+}
+
+/* What depends on how the executable graph was instantiated: see struct CUgraphExec_st. */
+static struct sim_part part_of(CUgraphNode node, const struct launch *launch,
+			       struct nesting nesting)
+{
+	bool is_instrumented = launch->exec->has_node_records;
+
+	return (struct sim_part){
+		.node_id = node->id,
+		.graph_id = launch->exec->graph->id,
+		.is_by_device = nesting.is_in_body && is_instrumented,
+		.is_unrecorded =
+			launch->is_recorded_whole || (nesting.is_repeated && !is_instrumented),
+	};
+}
+
+static void run_node(CUgraphNode node, const struct launch *launch, uint64_t start_ns,
+		     struct nesting nesting)
+{
+	struct sim_part part = part_of(node, launch, nesting);
+	struct sim_place place = sim_stream_place(launch->stream);
+	struct sim_span span = {start_ns + node->span.start_ns, start_ns + node->span.end_ns};
+
+	if (launch->is_faulty)
+		span = (struct sim_span){0, 0};
+	if (nesting.is_in_body)
+		place.stream_id = launch->exec->stream_id;
+	if (sim_truth_is_on() && !nesting.is_repeated)
+		sim_truth_maker(node->id, node->maker);
+	if (sim_truth_is_on() && part.is_by_device)
+		sim_truth_by_device(node->id, span.start_ns);
+	switch (node->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		sim_kernel_report(&node->shape, place, span, &part);
+		break;
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		sim_transfer_run(&node->transfer);
+		sim_transfer_report(&node->transfer, place, span, &part);
+		break;
+	case CU_GRAPH_NODE_TYPE_HOST:
+		sim_host_enqueue(launch->stream, node->host_call.function,
+				 node->host_call.user_data, span.start_ns);
+		break;
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		run_child(node, launch, start_ns + node->span.start_ns, nesting);
+		break;
+	case CU_GRAPH_NODE_TYPE_EMPTY:
+		break;
+	}
+}
+
+static void run(CUgraph graph, const struct launch *launch, uint64_t start_ns,
+		struct nesting nesting)
+{
+	for (size_t i = 0; i < graph->node_count; i++)
+		run_node(graph->nodes[i], launch, start_ns, nesting);
+}
+
+/* A real CUPTI crashes here, too. */
+static void crash(void)
+{
+	fputs("xtrace simulated GPU: GRAPH_TRACE is enabled at the launch of a graph, but was not "
+	      "when the graph was instantiated\n",
+	      stderr);
+	raise(SIGSEGV);
+	abort();
+}
+
+/*
+ * CUPTI never reuses the memory for device-side records. When it is full, the kernels that write
+ * them fail, and with them the context.
+ */
+static bool fails(const struct launch *launch)
+{
+	CUcontext context = launch->stream->context;
+	uint64_t count;
+
+	if (atomic_load(&context->fault_ns))
+		return true;
+	if (!launch->exec->has_node_records || launch->is_recorded_whole ||
+	    !sim_activity_is_on(SIM_SWITCH_KERNEL))
+		return false;
+	count = count_kernels(launch->exec->graph, false);
+	return count && atomic_fetch_add(&context->device_record_count, count) + count >=
+				context->device_records_max;
+}
+
+static void report_whole(const struct launch *launch, struct sim_span span)
+{
+	if (!launch->is_recorded_whole && !sim_truth_is_on())
+		return;
+	sim_graph_deliver(&(struct sim_graph_run){
+		.place = sim_stream_place(launch->stream),
+		.span = launch->is_faulty ? (struct sim_span){0, 0} : span,
+		.correlation_id = sim_correlation_id(),
+		.graph_exec_id = launch->exec->graph->id,
+		.kernel_count = count_kernels(launch->exec->graph, true),
+		.is_recorded = launch->is_recorded_whole,
+	});
+}
+
+/* With the executable graph's lock. */
+static void launch_now(struct launch *launch)
+{
+	CUgraphExec exec = launch->exec;
+	CUstream stream = launch->stream;
+	uint64_t duration_ns = plan(exec->graph, stream);
+	uint64_t no_fault_ns = 0;
+	struct sim_span span;
+
+	launch->is_faulty = fails(launch);
+	pthread_mutex_lock(&stream->lock);
+	sim_raise(&stream->tail_ns, atomic_load(&exec->tail_ns));
+	pthread_mutex_unlock(&stream->lock);
+	span = sim_stream_enqueue(stream, SIM_LAUNCH_LATENCY_NS,
+				  launch->is_faulty ? 0 : duration_ns);
+	sim_raise(&exec->tail_ns, span.end_ns);
+	if (launch->is_faulty)
+		atomic_compare_exchange_strong(&stream->context->fault_ns, &no_fault_ns,
+					       span.start_ns);
+	run(exec->graph, launch, span.start_ns, (struct nesting){false, false});
+	report_whole(launch, span);
 }
 
 CUresult sim_graph_launch(CUgraphExec exec, CUstream handle)
 {
 	CUresult error;
 	CUstream stream = sim_stream_resolve(handle, &error);
-	struct sim_span span;
+	struct launch launch = {exec, stream, sim_activity_is_on(SIM_SWITCH_GRAPH), false};
 
 	if (sim_truth_is_on())
 		sim_truth_launch(sim_thread()->call);
@@ -294,15 +436,12 @@ CUresult sim_graph_launch(CUgraphExec exec, CUstream handle)
 		return error;
 	if (atomic_load(&stream->capture))
 		return sim_capture_graph(stream, exec->graph);
+	if (launch.is_recorded_whole && !exec->has_whole_record)
+		crash();
 	sim_deferred_wait(stream);
 	sim_host_drain(stream, stream->context);
 	pthread_mutex_lock(&exec->lock);
-	pthread_mutex_lock(&stream->lock);
-	sim_raise(&stream->tail_ns, atomic_load(&exec->tail_ns));
-	pthread_mutex_unlock(&stream->lock);
-	span = sim_stream_enqueue(stream, SIM_LAUNCH_LATENCY_NS, plan(exec->graph, stream, 0));
-	sim_raise(&exec->tail_ns, span.end_ns);
-	run(exec->graph, &(struct launch){exec, stream, span.start_ns}, false);
+	launch_now(&launch);
 	pthread_mutex_unlock(&exec->lock);
 	return CUDA_SUCCESS;
 }

@@ -49,6 +49,7 @@ static struct sim_kernel_run run_of(const struct sim_shape *shape, struct sim_pl
 		.is_cooperative = shape->is_cooperative,
 		.graph_node_id = part ? part->node_id : 0,
 		.graph_id = part ? part->graph_id : 0,
+		.is_unrecorded = part && part->is_unrecorded,
 	};
 }
 

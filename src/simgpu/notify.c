@@ -5,7 +5,7 @@
  */
 #include "simgpu/sim.h"
 
-struct sim_switches sim_switches;
+struct sim_switches sim_switches = {.device_graphs_bytes = SIM_DEVICE_GRAPHS_BYTES};
 
 static _Atomic uint32_t correlation_count;
 

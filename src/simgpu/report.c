@@ -5,26 +5,38 @@
  */
 #include "simgpu/sim.h"
 
+bool sim_activity_is_on(enum sim_switch activity)
+{
+	return atomic_load_explicit(&sim_switches.activity_enabled[activity], memory_order_acquire);
+}
+
+static const struct sim_tracer *tracer(void)
+{
+	return atomic_load_explicit(&sim_switches.tracer, memory_order_acquire);
+}
+
 void sim_kernel_deliver(const struct sim_kernel_run *run)
 {
 	if (sim_truth_is_on())
 		sim_truth_kernel(run);
-	if (atomic_load_explicit(&sim_switches.activity_enabled[SIM_SWITCH_KERNEL],
-				 memory_order_acquire))
-		atomic_load_explicit(&sim_switches.tracer, memory_order_acquire)->kernel(run);
+	if (!run->is_unrecorded && sim_activity_is_on(SIM_SWITCH_KERNEL))
+		tracer()->kernel(run);
+}
+
+void sim_graph_deliver(const struct sim_graph_run *run)
+{
+	if (sim_truth_is_on())
+		sim_truth_graph(run);
+	if (run->is_recorded)
+		tracer()->graph(run);
 }
 
 static void deliver(const struct sim_memory_run *run, bool is_set)
 {
-	enum sim_switch activity = is_set ? SIM_SWITCH_SET : SIM_SWITCH_COPY;
-	const struct sim_tracer *tracer;
-
 	if (sim_truth_is_on())
 		(is_set ? sim_truth_set : sim_truth_copy)(run);
-	if (!atomic_load_explicit(&sim_switches.activity_enabled[activity], memory_order_acquire))
-		return;
-	tracer = atomic_load_explicit(&sim_switches.tracer, memory_order_acquire);
-	(is_set ? tracer->set : tracer->copy)(run);
+	if (!run->is_unrecorded && sim_activity_is_on(is_set ? SIM_SWITCH_SET : SIM_SWITCH_COPY))
+		(is_set ? tracer()->set : tracer()->copy)(run);
 }
 
 /* One half after the other: out of the source, and into the destination. */

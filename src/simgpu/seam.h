@@ -19,11 +19,12 @@
 
 #include "cuda_abi/cupti_abi.h"
 
-#define SIM_SEAM_SYMBOL	     "xtrace_simgpu_seam"
-#define SIM_SEAM_VERSION     3
-#define SIM_DRIVER_CBIDS     1024
-#define SIM_RESOURCE_CBIDS   32
-#define SIM_LEGACY_STREAM_ID 7 /* CUPTI's number of the default stream of the first context */
+#define SIM_SEAM_SYMBOL		"xtrace_simgpu_seam"
+#define SIM_SEAM_VERSION	4
+#define SIM_DRIVER_CBIDS	1024
+#define SIM_RESOURCE_CBIDS	32
+#define SIM_DEVICE_GRAPHS_BYTES (8 << 20) /* default of the attribute with that name */
+#define SIM_LEGACY_STREAM_ID	7 /* CUPTI's number of the default stream of the first context */
 
 /* An entry point of the driver API. */
 struct sim_api {
@@ -80,6 +81,7 @@ struct sim_kernel_run {
 	uint64_t graph_node_id; /* 0 outside graphs */
 	uint32_t graph_id;
 	uint64_t submitted_ns;
+	bool is_unrecorded; /* for the ground truth only */
 };
 
 /* A copy or a memset. */
@@ -97,7 +99,18 @@ struct sim_memory_run {
 	uint32_t value;		  /* of a memset */
 	/* Only of copies between devices: */
 	struct sim_place source, destination;
-	bool is_staged; /* through the host: a copy on each device */
+	bool is_staged;	    /* through the host: a copy on each device */
+	bool is_unrecorded; /* for the ground truth only */
+};
+
+/* The launch of a graph as a whole. */
+struct sim_graph_run {
+	struct sim_place place;
+	struct sim_span span;
+	uint32_t correlation_id;
+	uint32_t graph_exec_id;
+	uint64_t kernel_count;
+	bool is_recorded; /* instead of its nodes */
 };
 
 /* An allocation or a release of memory. */
@@ -118,6 +131,7 @@ struct sim_tracer {
 	void (*kernel)(const struct sim_kernel_run *run);
 	void (*copy)(const struct sim_memory_run *run);
 	void (*set)(const struct sim_memory_run *run);
+	void (*graph)(const struct sim_graph_run *run);
 	void (*allocation)(const struct sim_allocation *allocation);
 };
 
@@ -125,6 +139,7 @@ enum sim_switch {
 	SIM_SWITCH_KERNEL,
 	SIM_SWITCH_COPY,
 	SIM_SWITCH_SET,
+	SIM_SWITCH_GRAPH,
 	SIM_SWITCH_ALLOCATION,
 	SIM_SWITCHES
 };
@@ -143,6 +158,8 @@ struct sim_switches {
 	_Atomic bool driver_enabled[SIM_DRIVER_CBIDS];
 	_Atomic bool resource_enabled[SIM_RESOURCE_CBIDS];
 	_Atomic bool activity_enabled[SIM_SWITCHES];
+	_Atomic bool was_used; /* a callback or an activity was enabled at any time */
+	_Atomic uint64_t device_graphs_bytes; /* of new contexts, for device-side records */
 };
 
 struct sim_seam {

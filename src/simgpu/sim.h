@@ -82,6 +82,10 @@ struct CUctx_st {
 	uint64_t blocking_blocked_pass;	 /* under the lock of deferred.c */
 	_Atomic uint32_t peers;		 /* bit by device: its memory can be used */
 	_Atomic uint32_t copy_stream_id; /* of the driver's copies between devices; 0: not used */
+	uint64_t
+		device_records_max; /* one more than fit: of kernels in bodies of conditional nodes */
+	_Atomic uint64_t device_record_count;
+	_Atomic uint64_t fault_ns; /* when the context became unusable; 0: it did not */
 	CUcontext next_dead;
 };
 
@@ -198,6 +202,8 @@ CUresult sim_context_push(CUcontext context); /* makes it current */
 CUcontext sim_context_current(void);	      /* NULL: none */
 bool sim_context_is_valid(CUcontext context);
 bool sim_context_ids(CUcontext context, uint32_t *context_id, uint32_t *device_id);
+/* The error that all calls return from now on, or CUDA_SUCCESS. */
+CUresult sim_context_failure(CUcontext context);
 
 /* device.c */
 int sim_device_total(void);
@@ -242,11 +248,14 @@ struct sim_part {
 	uint64_t node_id;
 	uint32_t graph_id;
 	bool is_by_device; /* in the body of a conditional node: without a correlation id */
+	bool is_unrecorded;
 };
 
 /* report.c: work whose span is known, to the ground truth and the tracer */
 void sim_kernel_deliver(const struct sim_kernel_run *run);
 void sim_transfer_deliver(const struct sim_memory_run *run, bool is_set);
+void sim_graph_deliver(const struct sim_graph_run *run);
+bool sim_activity_is_on(enum sim_switch activity);
 
 /* launch.c */
 CUresult sim_shape_check(const struct sim_shape *shape);
@@ -330,6 +339,7 @@ void sim_truth_collective(const struct sim_kernel_run *run, const struct sim_col
 			  const char *absent);
 void sim_truth_copy(const struct sim_memory_run *run);
 void sim_truth_set(const struct sim_memory_run *run);
+void sim_truth_graph(const struct sim_graph_run *run);
 void sim_truth_allocation(const struct sim_allocation *allocation);
 void sim_truth_node(const struct sim_node_made *node);
 /* The call in progress changed a node of an executable graph, or of a graph if the id is 0. */

@@ -132,7 +132,7 @@ CUstream sim_stream_resolve(CUstream handle, CUresult *error)
 		*error = CUDA_ERROR_INVALID_CONTEXT;
 		return NULL;
 	}
-	*error = sim_deferred_failure();
+	*error = sim_context_failure(context);
 	if (*error)
 		return NULL;
 	stream = resolve_in(context, handle, sim_thread()->call->api->is_per_thread);
@@ -203,7 +203,7 @@ CUresult sim_stream_synchronize(CUstream handle)
 	if (atomic_load(&stream->capture))
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	sim_stream_drain(stream);
-	return sim_deferred_failure();
+	return sim_context_failure(stream->context);
 }
 
 CUresult sim_stream_query(CUstream handle)

@@ -66,6 +66,7 @@ void tracer_callbacks_reset(void);
 void tracer_on_kernel(const struct sim_kernel_run *run);
 void tracer_on_copy(const struct sim_memory_run *run);
 void tracer_on_set(const struct sim_memory_run *run);
+void tracer_on_graph(const struct sim_graph_run *run);
 void tracer_on_allocation(const struct sim_allocation *allocation);
 void tracer_record_api(const struct sim_call *call, uint64_t exit_ns);
 size_t tracer_record_bytes(uint32_t kind); /* 0: unknown kind */

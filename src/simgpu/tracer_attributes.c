@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Activity attributes. Each is stored and returned in its own width. Two of them affect the
- * buffers.
+ * Activity attributes. Each is stored and returned in its own width. Three of them have
+ * an effect.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -18,6 +18,8 @@ static struct {
 	[XT_CUPTI_ATTR_DEVICE_BUFFER_PRE_ALLOCATE] = {sizeof(size_t), 3},
 	[XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED] = {sizeof(uint8_t), 1},
 	[XT_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER] = {sizeof(uint8_t), 1},
+	[XT_CUPTI_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS] = {sizeof(size_t),
+							    SIM_DEVICE_GRAPHS_BYTES},
 };
 
 bool tracer_client_zeroes(void)
@@ -67,5 +69,7 @@ SIM_EXPORT int cuptiActivitySetAttribute(uint32_t attribute, size_t *value_bytes
 		return result;
 	memcpy(&widened, value, attributes[attribute].value_bytes);
 	atomic_store(&attributes[attribute].value, widened);
+	if (attribute == XT_CUPTI_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS)
+		atomic_store(&tracer_seam()->switches->device_graphs_bytes, widened);
 	return XT_CUPTI_SUCCESS;
 }

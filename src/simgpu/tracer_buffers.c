@@ -73,11 +73,13 @@ static void fill_in_times(struct buffer *buffer, const struct pending *pending, 
 	uint8_t *record = buffer->data + pending->offset;
 	uint64_t start_ns = tracer_clock_convert(pending->span.start_ns);
 	uint64_t end_ns = is_over ? tracer_clock_convert(pending->span.end_ns) : 0;
+	uint32_t kind = ((struct cupti_activity *)record)->kind & ~XT_CUPTI_RECORD_BEGUN;
 	size_t place = offsetof(struct cupti_activity_kernel, start_ns);
 
-	if ((((struct cupti_activity *)record)->kind & ~XT_CUPTI_RECORD_BEGUN) ==
-	    XT_CUPTI_ACTIVITY_DRIVER)
+	if (kind == XT_CUPTI_ACTIVITY_DRIVER)
 		place = offsetof(struct cupti_activity_api, start_ns);
+	else if (kind == XT_CUPTI_ACTIVITY_GRAPH_TRACE)
+		place = offsetof(struct cupti_activity_graph_trace, start_ns);
 	if (tracer_fault_strikes(FAULT_ZERO_TIMES))
 		start_ns = end_ns = 0;
 	if (tracer_fault_strikes(FAULT_REVERSED_TIMES)) {

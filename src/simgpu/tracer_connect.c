@@ -13,6 +13,7 @@ static const struct sim_tracer tracer = {
 	.kernel = tracer_on_kernel,
 	.copy = tracer_on_copy,
 	.set = tracer_on_set,
+	.graph = tracer_on_graph,
 	.allocation = tracer_on_allocation,
 };
 

@@ -39,6 +39,7 @@ static const struct {
 	{XT_CUPTI_ACTIVITY_DEVICE, sizeof(struct device_record)},
 	{XT_CUPTI_ACTIVITY_CONTEXT, sizeof(struct context_record)},
 	{XT_CUPTI_ACTIVITY_MEMORY2, sizeof(struct memory_record)},
+	{XT_CUPTI_ACTIVITY_GRAPH_TRACE, sizeof(struct cupti_activity_graph_trace)},
 	{XT_CUPTI_ACTIVITY_RUNTIME, 0},
 	{XT_CUPTI_ACTIVITY_NAME, 0},
 	{XT_CUPTI_ACTIVITY_MARKER, 0},
@@ -57,6 +58,7 @@ static const struct {
 	{SIM_SWITCH_KERNEL, XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL, XT_CUPTI_ACTIVITY_KERNEL},
 	{SIM_SWITCH_COPY, XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMCPY2},
 	{SIM_SWITCH_SET, XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_INVALID},
+	{SIM_SWITCH_GRAPH, XT_CUPTI_ACTIVITY_GRAPH_TRACE, XT_CUPTI_ACTIVITY_INVALID},
 	{SIM_SWITCH_ALLOCATION, XT_CUPTI_ACTIVITY_MEMORY2, XT_CUPTI_ACTIVITY_INVALID},
 };
 
@@ -78,11 +80,15 @@ static void refresh(void)
 
 	if (!seam)
 		return;
-	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
+	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
+		bool is_on = atomic_load(&is_enabled[switches[i].kind]) ||
+			     atomic_load(&is_enabled[switches[i].other_kind]);
+
 		atomic_store_explicit(&seam->switches->activity_enabled[switches[i].activity],
-				      atomic_load(&is_enabled[switches[i].kind]) ||
-					      atomic_load(&is_enabled[switches[i].other_kind]),
-				      memory_order_release);
+				      is_on, memory_order_release);
+		if (is_on)
+			atomic_store(&seam->switches->was_used, true);
+	}
 	tracer_switch_api_records(atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_DRIVER]));
 }
 
@@ -285,6 +291,23 @@ void tracer_on_set(const struct sim_memory_run *run)
 		.graph_node_id = run->graph_node_id,
 		.graph_id = run->graph_id,
 		.channel_type = 1,
+	};
+
+	introduce(&run->place);
+	tracer_append(&record, sizeof(record), run->span);
+}
+
+void tracer_on_graph(const struct sim_graph_run *run)
+{
+	const struct cupti_activity_graph_trace record = {
+		.kind = XT_CUPTI_ACTIVITY_GRAPH_TRACE,
+		.correlation_id = run->correlation_id,
+		.device_id = run->place.device_id,
+		.graph_id = run->graph_exec_id,
+		.context_id = run->place.context_id,
+		.stream_id = run->place.stream_id,
+		.end_device_id = run->place.device_id,
+		.end_context_id = run->place.context_id,
 	};
 
 	introduce(&run->place);

@@ -59,6 +59,14 @@ static void update_switches(void)
 	pthread_mutex_unlock(&lock);
 }
 
+static void note_use(void)
+{
+	struct sim_seam *seam = tracer_seam();
+
+	if (seam)
+		atomic_store(&seam->switches->was_used, true);
+}
+
 bool tracer_switch_callbacks(uint32_t domain, uint32_t first_cbid, uint32_t last_cbid, bool enable)
 {
 	for (size_t i = 0; i < DOMAINS; i++) {
@@ -68,6 +76,8 @@ bool tracer_switch_callbacks(uint32_t domain, uint32_t first_cbid, uint32_t last
 		     cbid++)
 			atomic_store(&domains[i].wanted[cbid], enable);
 		update_switches();
+		if (enable)
+			note_use();
 		return true;
 	}
 	return false;

@@ -24,9 +24,12 @@
  *		<to memory> <1: asynchronous> <from device + 1> <to device + 1>
  *		both devices are 0 unless the copy is between devices
  *	set <correlation id> <place> <start> <end> <graph node id> <bytes> <memory>
- *	unfinished, unfinished_copy, unfinished_set <same fields>
+ *	unfinished, unfinished_copy, unfinished_set, unfinished_graph <same fields>
  *		work that was still running when the process exited; the end is 0 if a collective
- *		before it could never end
+ *		before it could never end, or if the device failed
+ *	graph <correlation id> <place> <start> <end> <id of the executable graph>
+ *		<kernels that ran> <1: recorded as a whole>
+ *		the launch of a graph; its kernels have lines of their own
  *	alloc, free <tid> <call number> <correlation id> <place> <time> <address> <bytes> <memory>
  *	node <tid> <call number> <node id> <id of the node it is a clone of, or 0> <type>
  *		as announced
@@ -35,9 +38,9 @@
  *	update <tid> <call number> <id of the executable graph> <id of the graph>
  *		nodes of the executable graph now have the makers of the graph's nodes
  *	maker <correlation id> <node id> <tid> <call number> <1: or 0>
- *		the call that made the node of this replay, or the node it was cloned from. Includes
- *		nodes of child graphs, which are never announced. 1: an update of an enclosing graph
- *		set the maker
+ *		once in each replay: the call that made the node, or the node it was cloned from.
+ *		Includes nodes of child graphs, which are never announced. 1: an update of an
+ *		enclosing graph set the maker
  *	device <correlation id> <node id> <start>
  *		this replay ran that node's work without a correlation id
  *	violation <tid> <api name>			a driver call within a callback
@@ -63,6 +66,7 @@ enum entry_kind {
 	ENTRY_COLLECTIVE,
 	ENTRY_COPY,
 	ENTRY_SET,
+	ENTRY_GRAPH,
 	ENTRY_ALLOCATION,
 	ENTRY_UPDATE,
 	ENTRY_NODE,
@@ -98,6 +102,7 @@ struct entry {
 			const char *absent; /* NULL: it has an end */
 		} collective;
 		struct sim_memory_run transfer;
+		struct sim_graph_run graph;
 		struct sim_allocation allocation;
 		struct sim_node_made node;
 		struct {
@@ -242,6 +247,15 @@ void sim_truth_set(const struct sim_memory_run *run)
 	note_transfer(ENTRY_SET, run);
 }
 
+void sim_truth_graph(const struct sim_graph_run *run)
+{
+	note(&(struct entry){
+		.kind = ENTRY_GRAPH,
+		.correlation_id = run->correlation_id,
+		.graph = *run,
+	});
+}
+
 void sim_truth_allocation(const struct sim_allocation *allocation)
 {
 	note(&(struct entry){
@@ -384,6 +398,15 @@ static void write_set(struct ending *ending, const struct entry *entry)
 	fprintf(ending->file, "%" PRIu64 " %u\n", run->bytes, run->destination_kind);
 }
 
+static void write_graph(struct ending *ending, const struct entry *entry)
+{
+	const struct sim_graph_run *run = &entry->graph;
+
+	write_work(ending, is_over(ending, run->span) ? "graph" : "unfinished_graph",
+		   run->correlation_id, run->place, run->span, run->graph_exec_id);
+	fprintf(ending->file, "%" PRIu64 " %d\n", run->kernel_count, run->is_recorded);
+}
+
 static void write_allocation(struct ending *ending, const struct entry *entry)
 {
 	const struct sim_allocation *allocation = &entry->allocation;
@@ -436,19 +459,13 @@ static void write_violation(struct ending *ending, const struct entry *entry)
 }
 
 static void (*const writers[ENTRY_KINDS])(struct ending *, const struct entry *) = {
-	[ENTRY_CALL] = write_call,
-	[ENTRY_LAUNCH] = write_launch,
-	[ENTRY_KERNEL] = write_kernel,
-	[ENTRY_COLLECTIVE] = write_collective,
-	[ENTRY_COPY] = write_copy,
-	[ENTRY_SET] = write_set,
-	[ENTRY_ALLOCATION] = write_allocation,
-	[ENTRY_NODE] = write_node,
-	[ENTRY_CHANGE] = write_change,
-	[ENTRY_MAKER] = write_maker,
-	[ENTRY_BY_DEVICE] = write_by_device,
-	[ENTRY_VIOLATION] = write_violation,
-	[ENTRY_UPDATE] = write_update,
+	[ENTRY_CALL] = write_call,	     [ENTRY_LAUNCH] = write_launch,
+	[ENTRY_KERNEL] = write_kernel,	     [ENTRY_COLLECTIVE] = write_collective,
+	[ENTRY_COPY] = write_copy,	     [ENTRY_SET] = write_set,
+	[ENTRY_GRAPH] = write_graph,	     [ENTRY_ALLOCATION] = write_allocation,
+	[ENTRY_NODE] = write_node,	     [ENTRY_CHANGE] = write_change,
+	[ENTRY_MAKER] = write_maker,	     [ENTRY_BY_DEVICE] = write_by_device,
+	[ENTRY_VIOLATION] = write_violation, [ENTRY_UPDATE] = write_update,
 };
 
 /* Returns the file's name with %p replaced by the process id, or NULL. The caller frees it. */

@@ -401,3 +401,17 @@ SAME_PLACE(cupti_activity_external_correlation, correlation_id, CUpti_ActivityEx
 	   correlationId);
 SAME_PLACE(cupti_activity_external_correlation, reserved0, CUpti_ActivityExternalCorrelation,
 	   reserved);
+
+/* struct cupti_activity_graph_trace */
+SAME_SIZE(cupti_activity_graph_trace, CUpti_ActivityGraphTrace2);
+SAME_PLACE(cupti_activity_graph_trace, kind, CUpti_ActivityGraphTrace2, kind);
+SAME_PLACE(cupti_activity_graph_trace, correlation_id, CUpti_ActivityGraphTrace2, correlationId);
+SAME_PLACE(cupti_activity_graph_trace, start_ns, CUpti_ActivityGraphTrace2, start);
+SAME_PLACE(cupti_activity_graph_trace, end_ns, CUpti_ActivityGraphTrace2, end);
+SAME_PLACE(cupti_activity_graph_trace, device_id, CUpti_ActivityGraphTrace2, deviceId);
+SAME_PLACE(cupti_activity_graph_trace, graph_id, CUpti_ActivityGraphTrace2, graphId);
+SAME_PLACE(cupti_activity_graph_trace, context_id, CUpti_ActivityGraphTrace2, contextId);
+SAME_PLACE(cupti_activity_graph_trace, stream_id, CUpti_ActivityGraphTrace2, streamId);
+SAME_PLACE(cupti_activity_graph_trace, reserved0, CUpti_ActivityGraphTrace2, reserved);
+SAME_PLACE(cupti_activity_graph_trace, end_device_id, CUpti_ActivityGraphTrace2, endDeviceId);
+SAME_PLACE(cupti_activity_graph_trace, end_context_id, CUpti_ActivityGraphTrace2, endContextId);

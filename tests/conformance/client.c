@@ -31,9 +31,15 @@ static struct cupti_activity_memset memsets[1024];
 static size_t memset_count;
 static struct cupti_activity_memory memories[1024];
 static size_t memory_count;
+static struct cupti_activity_graph_trace graphs[1024];
+static size_t graph_count;
 static struct buffer_note buffers;
 static uint8_t *buffers_out[BUFFERS_MAX];
 static size_t buffer_bytes = 1 << 20;
+
+/* Set between calls. */
+static uint32_t gated_kind;
+static bool gate_enables;
 
 uint64_t client_now_ns(void)
 {
@@ -67,11 +73,25 @@ static void note_api(struct note *note, const struct cupti_callback_data *data)
 		memcpy(note->arguments, data->function_params, sizeof(note->arguments));
 }
 
+static void pass_gate(const struct note *note)
+{
+	bool is_enter = note->site == XT_CUPTI_API_ENTER;
+
+	if (!gated_kind ||
+	    (note->cbid != INSTANTIATE_WITH_FLAGS && note->cbid != XT_CUPTI_CBID_cuGraphLaunch))
+		return;
+	if (is_enter == gate_enables)
+		cupti.cuptiActivityEnable(gated_kind);
+	else
+		cupti.cuptiActivityDisable(gated_kind);
+}
+
 static void note_resource(struct note *note, const struct cupti_resource_data *data)
 {
 	const struct cupti_graph_data *graph = data->descriptor;
 
-	if (note->cbid != XT_CUPTI_RESOURCE_GRAPHNODE_CREATED &&
+	if (note->cbid != XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING &&
+	    note->cbid != XT_CUPTI_RESOURCE_GRAPHNODE_CREATED &&
 	    note->cbid != XT_CUPTI_RESOURCE_GRAPHNODE_CLONED)
 		return;
 	note->node_type = graph->node_type;
@@ -90,10 +110,12 @@ static void on_callback(void *userdata, uint32_t domain, uint32_t cbid, const vo
 	};
 
 	(void)userdata;
-	if (domain == XT_CUPTI_CB_DOMAIN_DRIVER_API)
+	if (domain == XT_CUPTI_CB_DOMAIN_DRIVER_API) {
 		note_api(&note, data);
-	else if (domain == XT_CUPTI_CB_DOMAIN_RESOURCE)
+		pass_gate(&note);
+	} else if (domain == XT_CUPTI_CB_DOMAIN_RESOURCE) {
 		note_resource(&note, data);
+	}
 	pthread_mutex_lock(&lock);
 	if (note_count < NOTES_MAX)
 		notes[note_count++] = note;
@@ -146,6 +168,10 @@ static void note_record(const struct cupti_activity *record)
 	case XT_CUPTI_ACTIVITY_MEMSET:
 		if (memset_count < 1024)
 			memsets[memset_count++] = *(const struct cupti_activity_memset *)record;
+		return;
+	case XT_CUPTI_ACTIVITY_GRAPH_TRACE:
+		if (graph_count < 1024)
+			graphs[graph_count++] = *(const struct cupti_activity_graph_trace *)record;
 		return;
 	case XT_CUPTI_ACTIVITY_MEMORY2:
 		if (memory_count < 1024)
@@ -213,6 +239,13 @@ void client_enable(uint32_t domain, uint32_t cbid, bool enable)
 		       result);
 }
 
+void client_gate(uint32_t kind, bool enable)
+{
+	client_enable(XT_CUPTI_CB_DOMAIN_DRIVER_API, INSTANTIATE_WITH_FLAGS, kind != 0);
+	gated_kind = kind;
+	gate_enables = enable;
+}
+
 int client_open(const char *path)
 {
 	static const uint32_t resources[] = {
@@ -255,7 +288,7 @@ void client_clear(void)
 	client_settle();
 	pthread_mutex_lock(&lock);
 	note_count = kernel_count = memcpy_count = peer_copy_count = memset_count = memory_count =
-		0;
+		graph_count = 0;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -264,7 +297,8 @@ static size_t record_count(void)
 	size_t count;
 
 	pthread_mutex_lock(&lock);
-	count = kernel_count + memcpy_count + peer_copy_count + memset_count + memory_count;
+	count = kernel_count + memcpy_count + peer_copy_count + memset_count + memory_count +
+		graph_count;
 	pthread_mutex_unlock(&lock);
 	return count;
 }
@@ -352,6 +386,16 @@ size_t client_memset_count(void)
 const struct cupti_activity_memset *client_memset(size_t index)
 {
 	return &memsets[index];
+}
+
+size_t client_graph_count(void)
+{
+	return graph_count;
+}
+
+const struct cupti_activity_graph_trace *client_graph(size_t index)
+{
+	return &graphs[index];
 }
 
 size_t client_memory_count(void)

@@ -47,6 +47,7 @@ int main(int argc, char **argv)
 	run_checks(record_checks);
 	run_checks(device_checks);
 	run_checks(graph_checks);
+	run_checks(graph_trace_checks);
 	run_checks(buffer_checks);
 	printf("%u passed, %u failed\n", passed_count, failed_count);
 	return failed_count || !passed_count ? 1 : 0;

@@ -102,7 +102,10 @@ extern struct cupti cupti;
 
 /* client.c: notes in the order of their creation. They are complete once the threads are joined. */
 #define NAME_BYTES 64
-enum { EXEC_KERNEL_NODE_SET_PARAMS = 692 }; /* callback id of cuGraphExecKernelNodeSetParams_v2 */
+enum {					  /* callback ids of the driver API domain */
+       INSTANTIATE_WITH_FLAGS = 643,	  /* cuGraphInstantiateWithFlags */
+       EXEC_KERNEL_NODE_SET_PARAMS = 692, /* cuGraphExecKernelNodeSetParams_v2 */
+};
 struct note {
 	uint32_t domain;
 	uint32_t cbid;
@@ -143,6 +146,11 @@ void client_clear(void);
 void client_settle(void);
 void client_take_kernels(void); /* flushes complete records without waiting */
 void client_enable(uint32_t domain, uint32_t cbid, bool enable);
+/*
+ * From now on, the callbacks of cuGraphInstantiateWithFlags and cuGraphLaunch enable or disable a
+ * kind of records for the duration of the call. XT_CUPTI_ACTIVITY_INVALID ends that.
+ */
+void client_gate(uint32_t kind, bool enable);
 void client_set_buffer_bytes(size_t bytes);
 uint64_t client_now_ns(void);
 
@@ -157,6 +165,8 @@ size_t client_peer_copy_count(void);
 const struct cupti_activity_memcpy_peer *client_peer_copy(size_t index);
 size_t client_memset_count(void);
 const struct cupti_activity_memset *client_memset(size_t index);
+size_t client_graph_count(void);
+const struct cupti_activity_graph_trace *client_graph(size_t index);
 size_t client_memory_count(void);
 const struct cupti_activity_memory *client_memory(size_t index);
 
@@ -175,6 +185,20 @@ CUresult launch_spin(CUstream stream, unsigned int cycles);
 /* Returns how often the probe's InitializeInjection() was called, or -1 if it was not loaded. */
 int driver_injection_count(void);
 
+/* graph_build.c: each add_* adds a node after the node at *tip, and stores the new node there. */
+CUDA_KERNEL_NODE_PARAMS empty_node(void);
+/* With a grid of `width` blocks. */
+bool add_kernel(CUgraph graph, CUgraphNode *tip, unsigned int width);
+bool add_child(CUgraph graph, CUgraphNode *tip, CUgraph child);
+/*
+ * Returns the bodies, in the driver's memory, or NULL. `value` is that of the condition at each
+ * launch. handle_out may be NULL. The driver's functions are missing before 12.4.
+ */
+CUgraph *add_condition(CUgraph graph, CUgraphNode *tip, CUgraphConditionalNodeType type,
+		       unsigned int size, unsigned int value, CUgraphConditionalHandle *handle_out);
+/* Prints a line if the driver has no conditional nodes. */
+bool has_conditions(void);
+
 /* A check returns false if an expect() in it fails. */
 struct check {
 	const char *name;
@@ -184,6 +208,7 @@ extern const struct check callback_checks[];
 extern const struct check record_checks[];
 extern const struct check buffer_checks[];
 extern const struct check graph_checks[];
+extern const struct check graph_trace_checks[];
 extern const struct check device_checks[];
 
 #define expect(condition)                                                                          \

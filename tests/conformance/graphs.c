@@ -180,19 +180,6 @@ static bool replays_keep_their_node_ids(void)
 	return true;
 }
 
-static CUDA_KERNEL_NODE_PARAMS empty_node(void)
-{
-	return (CUDA_KERNEL_NODE_PARAMS){
-		.func = driver.empty,
-		.gridDimX = 1,
-		.gridDimY = 1,
-		.gridDimZ = 1,
-		.blockDimX = 32,
-		.blockDimY = 1,
-		.blockDimZ = 1,
-	};
-}
-
 static bool built_graph_leads_to_its_nodes(void)
 {
 	CUDA_KERNEL_NODE_PARAMS params = empty_node();
@@ -252,23 +239,6 @@ static bool child_graph_kernels_name_the_graph(void)
 	return true;
 }
 
-/* Adds a kernel with a grid of `width` blocks after the node at *tip. */
-static bool add_kernel(CUgraph graph, CUgraphNode *tip, unsigned int width)
-{
-	CUDA_KERNEL_NODE_PARAMS params = empty_node();
-	CUgraphNode before = *tip;
-
-	params.gridDimX = width;
-	return !driver.cuGraphAddKernelNode_v2(tip, graph, &before, before != NULL, &params);
-}
-
-static bool add_child(CUgraph graph, CUgraphNode *tip, CUgraph child)
-{
-	CUgraphNode before = *tip;
-
-	return !driver.cuGraphAddChildGraphNode(tip, graph, &before, before != NULL, child);
-}
-
 /* Returns the lower half of the id of the node that ran with that grid, or UINT32_MAX. */
 static uint32_t index_of_width(unsigned int width)
 {
@@ -313,32 +283,14 @@ static bool child_graph_nodes_are_numbered_in_order(void)
 	return true;
 }
 
-/*
- * Adds a node whose body always runs after the node at *tip, and returns its body. Functions that a
- * driver before 12.4 lacks are NULL.
- */
-static bool add_condition(CUgraph graph, CUgraphNode *tip, CUgraph *body_out)
+/* Adds a node whose body always runs, and returns its body. */
+static bool add_if(CUgraph graph, CUgraphNode *tip, CUgraph *body_out)
 {
-	CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
-	CUgraphNode before = *tip;
+	CUgraph *bodies = add_condition(graph, tip, CU_GRAPH_COND_TYPE_IF, 1, 1, NULL);
 
-	params.conditional.type = CU_GRAPH_COND_TYPE_IF;
-	params.conditional.size = 1;
-	params.conditional.ctx = driver.context;
-	if (driver.cuGraphConditionalHandleCreate(&params.conditional.handle, graph, driver.context,
-						  1, CU_GRAPH_COND_ASSIGN_DEFAULT) ||
-	    driver.cuGraphAddNode_v2(tip, graph, &before, NULL, before != NULL, &params))
-		return false;
-	*body_out = params.conditional.phGraph_out[0];
-	return true;
-}
-
-static bool has_conditions(void)
-{
-	if (driver.cuGraphAddNode_v2 && driver.cuGraphConditionalHandleCreate)
-		return true;
-	puts("  this driver has no conditional nodes");
-	return false;
+	if (bodies)
+		*body_out = *bodies;
+	return bodies != NULL;
 }
 
 static const struct kernel_note *kernel_of_width(unsigned int width)
@@ -368,10 +320,10 @@ static bool bodies_are_numbered_as_children(void)
 	expect(driver.cuGraphCreate(&graph, 0) == CUDA_SUCCESS);
 	expect(driver.cuGraphCreate(&child, 0) == CUDA_SUCCESS);
 	expect(add_kernel(child, &tips[1], 5) && add_kernel(child, &tips[1], 6));
-	expect(add_kernel(graph, &tips[0], 1) && add_condition(graph, &tips[0], &body) &&
+	expect(add_kernel(graph, &tips[0], 1) && add_if(graph, &tips[0], &body) &&
 	       add_kernel(graph, &tips[0], 2) && add_child(graph, &tips[0], child) &&
 	       add_kernel(graph, &tips[0], 3));
-	expect(add_child(body, &tips[2], child) && add_condition(body, &tips[2], &inner) &&
+	expect(add_child(body, &tips[2], child) && add_if(body, &tips[2], &inner) &&
 	       add_kernel(body, &tips[2], 4));
 	expect(add_kernel(inner, &tips[3], 7));
 	expect(driver.cuGraphInstantiateWithFlags(&exec, graph, 0) == CUDA_SUCCESS);
@@ -418,7 +370,7 @@ static bool conditions_are_not_put_into_graphs(void)
 	expect(streams_begin());
 	expect(driver.cuGraphCreate(&graph, 0) == CUDA_SUCCESS);
 	expect(driver.cuGraphCreate(&other, 0) == CUDA_SUCCESS);
-	expect(add_condition(graph, &tips[0], &body));
+	expect(add_if(graph, &tips[0], &body));
 	expect(!add_child(other, &tips[1], graph));
 	expect(driver.cuGraphDestroy(other) == CUDA_SUCCESS);
 	expect(driver.cuGraphDestroy(graph) == CUDA_SUCCESS);

@@ -14,14 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "conformance.h"
+#include "simulator.h"
 
 #define LINE_BYTES 256
 
-static char truth_path[64];
-static char records_path[64];
+char truth_path[64];
+char records_path[64];
 
-static bool start(void)
+bool simulator_start(void)
 {
 	const char *path = getenv("XTRACE_CUPTI");
 
@@ -32,8 +32,7 @@ static bool start(void)
 	return true;
 }
 
-/* Runs a part of a scenario in its own process. */
-static bool passes_in_child(bool (*part)(void))
+int run_in_child(bool (*part)(void))
 {
 	pid_t child;
 	int status;
@@ -42,8 +41,13 @@ static bool passes_in_child(bool (*part)(void))
 	child = fork();
 	if (!child)
 		exit(part() ? 0 : 1);
-	expect(child > 0);
-	expect(waitpid(child, &status, 0) == child);
+	return child > 0 && waitpid(child, &status, 0) == child ? status : -1;
+}
+
+bool passes_in_child(bool (*part)(void))
+{
+	int status = run_in_child(part);
+
 	expect(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	return true;
 }
@@ -91,10 +95,8 @@ static bool replay_a_graph(void)
 	return true;
 }
 
-static bool write_records(void)
+bool write_kernels(FILE *file)
 {
-	FILE *file = fopen(records_path, "w");
-
 	expect(file);
 	for (size_t i = 0; i < client_kernel_count(); i++) {
 		const struct cupti_activity_kernel *record = &client_kernel(i)->record;
@@ -114,7 +116,7 @@ static bool run_traced(void)
 
 	setenv("XTRACE_SIMGPU_TRUTH", truth_path, 1);
 	setenv("XTRACE_SIMGPU_KERNEL_NS", "100:20000", 1);
-	expect(start());
+	expect(simulator_start());
 	client_set_buffer_bytes(256 << 10);
 	for (int i = 0; i < thread_total; i++)
 		expect(!pthread_create(&threads[i], NULL, launch_randomly,
@@ -124,7 +126,7 @@ static bool run_traced(void)
 	expect(!failed_count);
 	expect(replay_a_graph());
 	client_settle();
-	return write_records();
+	return write_kernels(fopen(records_path, "w"));
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -161,7 +163,7 @@ static struct lines read_lines(const char *path, const char *word)
 	return lines;
 }
 
-static size_t count_lines(const char *path, const char *word)
+size_t count_lines(const char *path, const char *word)
 {
 	struct lines lines = read_lines(path, word);
 
@@ -177,23 +179,26 @@ static bool lines_agree(const struct lines *a, const struct lines *b)
 	return true;
 }
 
+bool files_agree(const char *word)
+{
+	struct lines truth = read_lines(truth_path, word);
+	struct lines records = read_lines(records_path, word);
+	bool do_agree = lines_agree(&truth, &records);
+
+	free_lines(&truth);
+	free_lines(&records);
+	return do_agree;
+}
+
 static bool truth_agrees(int threads)
 {
 	size_t kernel_count = (size_t)threads * 3000 + 50 * 20;
 	char end_line[LINE_BYTES];
-	struct lines records;
-	struct lines truth;
-	bool do_agree;
 
 	thread_total = threads;
 	expect(passes_in_child(run_traced));
-	truth = read_lines(truth_path, "kernel ");
-	records = read_lines(records_path, "kernel ");
-	do_agree = lines_agree(&truth, &records);
-	free_lines(&truth);
-	free_lines(&records);
-	expect(do_agree);
-	expect(truth.count == kernel_count);
+	expect(files_agree("kernel "));
+	expect(count_lines(truth_path, "kernel ") == kernel_count);
 	expect(count_lines(truth_path, "launch ") == (size_t)threads * 3000 + 20 + 50);
 	snprintf(end_line, sizeof(end_line), "end %zu\n", kernel_count);
 	expect(count_lines(truth_path, end_line) == 1);
@@ -234,7 +239,7 @@ static bool keeps_stream_order(void)
 	CUevent event;
 
 	setenv("XTRACE_SIMGPU_KERNEL_NS", "3000000:3000000", 1);
-	expect(start());
+	expect(simulator_start());
 	expect(!driver.cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
 	expect(!driver.cuStreamCreate(&free_running, CU_STREAM_NON_BLOCKING));
 	expect(!driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
@@ -279,7 +284,7 @@ static bool child_is_refused(void)
 static bool forks_after_init(void)
 {
 	setenv("XTRACE_SIMGPU_TRUTH", truth_path, 1);
-	expect(start());
+	expect(simulator_start());
 	expect(!launch_empty(NULL));
 	expect(passes_in_child(child_is_refused));
 	expect(access(truth_path, F_OK)); /* the child wrote no file */
@@ -328,7 +333,7 @@ static bool calls_from_a_callback(void)
 	CUresult result = CUDA_SUCCESS;
 
 	setenv("XTRACE_SIMGPU_TRUTH", truth_path, 1);
-	expect(start());
+	expect(simulator_start());
 	expect(!cupti.cuptiUnsubscribe(cupti.subscriber));
 	expect(!cupti.cuptiSubscribe(&cupti.subscriber, call_back_into_the_driver, &result));
 	client_enable(XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, true);
@@ -360,7 +365,7 @@ static bool gives_zero_times(void)
 	size_t zero_count = 0;
 
 	setenv("XTRACE_SIMGPU_FAULT", "zero_times:4", 1);
-	expect(start());
+	expect(simulator_start());
 	expect(launch_some(100));
 	for (size_t i = 0; i < client_kernel_count(); i++)
 		zero_count +=
@@ -372,7 +377,7 @@ static bool gives_zero_times(void)
 static bool gives_reversed_times(void)
 {
 	setenv("XTRACE_SIMGPU_FAULT", "reversed_times", 1);
-	expect(start());
+	expect(simulator_start());
 	expect(launch_some(10));
 	expect(client_kernel_count() == 10);
 	for (size_t i = 0; i < 10; i++)
@@ -385,7 +390,7 @@ static bool drops_records(void)
 	size_t dropped = 0;
 
 	setenv("XTRACE_SIMGPU_FAULT", "drop_records:10", 1);
-	expect(start());
+	expect(simulator_start());
 	expect(launch_some(100));
 	expect(client_kernel_count() == 90);
 	expect(!cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped));
@@ -396,7 +401,7 @@ static bool drops_records(void)
 static bool loses_buffers(void)
 {
 	setenv("XTRACE_SIMGPU_FAULT", "lost_buffers", 1);
-	expect(start());
+	expect(simulator_start());
 	expect(launch_some(10));
 	expect(client_kernel_count() == 0);
 	expect(client_buffers().requested_count > 0 && !client_buffers().completed_count);
@@ -406,7 +411,7 @@ static bool loses_buffers(void)
 static bool gives_buffers_late(void)
 {
 	setenv("XTRACE_SIMGPU_FAULT", "late_buffers:300", 1);
-	expect(start());
+	expect(simulator_start());
 	expect(launch_some(10));
 	expect(client_kernel_count() == 0);
 	usleep(400000);
@@ -454,7 +459,7 @@ static bool hangs_in_flush(void)
 	pthread_t thread;
 
 	setenv("XTRACE_SIMGPU_FAULT", "hang_flush", 1);
-	expect(start());
+	expect(simulator_start());
 	expect(!launch_empty(NULL));
 	expect(!pthread_create(&thread, NULL, flush, (void *)&is_over));
 	usleep(300000);
@@ -480,6 +485,10 @@ static const struct check scenarios[] = {
 	{"truth_of_eight_threads", truth_of_eight_threads},
 	{"timelines_keep_order", timelines_keep_order},
 	{"fork_is_survived", fork_is_survived},
+	{"truth_of_bodies", truth_of_bodies},
+	{"truth_of_whole_graphs", truth_of_whole_graphs},
+	{"device_records_are_limited", device_records_are_limited},
+	{"unprepared_graph_trace_crashes", unprepared_graph_trace_crashes},
 	{"violation_is_written_down", violation_is_written_down},
 	{"faults_strike", faults_strike},
 };

@@ -12,8 +12,12 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "inject/capture/graph_nodes.h"
 #include "inject/capture/ring.h"
 #include "inject/cupti/api_table.h"
+#include "inject/cupti/cupti_subscriber.h"
+#include "inject/cupti/graph_level.h"
+#include "inject/cupti/peer_copies.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/machine.h"
 #include "inject/runtime/hot_state.h"
@@ -37,7 +41,8 @@ TRAMPOLINE(".text.hot", callback_entry, callback_in_c);
  * The bits above an open call's epoch store its sampling shift: one call in 1 << shift has a stack.
  * The last bit is set if a frame of that stack is in PyTorch.
  */
-#define EPOCH_BITS    28
+#define EPOCH_BITS    27 /* bit 27: CALL_MADE_NODE */
+#define SHIFT_AT      28
 #define EPOCH_MASK    ((UINT32_C(1) << EPOCH_BITS) - 1)
 #define SHIFT_MASK    7
 #define CALL_IN_TORCH (UINT32_C(1) << 31)
@@ -142,7 +147,7 @@ begin_call(struct thread_buffer *tb, uint32_t api, uint32_t shift,
 	   const struct cupti_callback_data *data, const struct caller_regs *regs)
 {
 	struct xt_ring_header *ring = tb->ring;
-	uint32_t slot, epoch = shift << EPOCH_BITS;
+	uint32_t slot, epoch = shift << SHIFT_AT;
 	struct xt_open_call *call;
 
 	clear_mark(data);
@@ -231,8 +236,7 @@ static COLD uint32_t stack_at_exit(struct thread_buffer *tb, const struct xt_ope
 {
 	if (call->stack_slot >= XT_STACK_SLOT_LOST) /* includes XT_STACK_SLOT_NONE */
 		return call->stack_slot;
-	return stack_unmarked(
-		capture_sampled(tb, call->slot_epoch >> EPOCH_BITS & SHIFT_MASK, regs));
+	return stack_unmarked(capture_sampled(tb, call->slot_epoch >> SHIFT_AT & SHIFT_MASK, regs));
 }
 
 /* Names the graph, so that a replay without work differs from one whose work was lost. */
@@ -296,7 +300,7 @@ put_call(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	 const struct xt_open_call *call, uint64_t exit_ns, uint32_t record_bytes,
 	 const struct xt_autograd_state *autograd)
 {
-	uint32_t shift = call->slot_epoch >> EPOCH_BITS & SHIFT_MASK;
+	uint32_t shift = call->slot_epoch >> SHIFT_AT & SHIFT_MASK;
 	uint32_t stack_slot = __builtin_expect((call->slot_epoch & EPOCH_MASK) == slot_epoch(tb), 1)
 				      ? call->stack_slot
 				      : stack_at_exit(tb, call, regs);
@@ -321,7 +325,7 @@ put_call(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	count_call(tb, XT_RING_CALLS_COMMITTED);
 }
 
-/* A call inside PyTorch, or a launch of a graph. */
+/* A call inside PyTorch, a launch that became a node, or a launch of a graph. */
 static __attribute__((noinline)) void
 put_call_with_extra(struct thread_buffer *tb, uint32_t api, uint32_t use,
 		    const struct cupti_callback_data *data, const struct caller_regs *regs,
@@ -329,6 +333,8 @@ put_call_with_extra(struct thread_buffer *tb, uint32_t api, uint32_t use,
 {
 	struct xt_autograd_state autograd;
 
+	if (call->slot_epoch & CALL_MADE_NODE)
+		graph_node_captured(tb, data);
 	if (call->slot_epoch & CALL_IN_TORCH && torch_capture(tb, &autograd))
 		put_call(tb, api, use, data, regs, call, exit_ns,
 			 sizeof(struct xt_record_autograd_call), &autograd);
@@ -357,7 +363,7 @@ end_call(struct thread_buffer *tb, uint32_t api, uint32_t use,
 		return 0;
 	}
 	count_call(tb, XT_RING_CALLS_SEEN);
-	if (call->slot_epoch & CALL_IN_TORCH || use & API_LAUNCHES_GRAPH)
+	if (call->slot_epoch & (CALL_IN_TORCH | CALL_MADE_NODE) || use & API_LAUNCHES_GRAPH)
 		put_call_with_extra(tb, api, use, data, regs, call, exit_ns);
 	else
 		put_call(tb, api, use, data, regs, call, exit_ns, sizeof(struct xt_record_call),
@@ -393,131 +399,6 @@ static LIKELY __attribute__((noinline)) void call_exit(struct thread_buffer *tb,
 }
 
 /*
- * If CUPTI has no node ids, the work of a graph is attributed to its launch; that is no loss. A
- * failure to get an id is one.
- */
-static COLD bool node_id_of(struct thread_buffer *tb, void *node, uint64_t *id)
-{
-	if (!cupti.cuptiGetGraphNodeId)
-		return false;
-	if (cupti.cuptiGetGraphNodeId(node, id) == XT_CUPTI_SUCCESS)
-		return true;
-	thread_buffer_count_up(tb, XT_RING_NODES_SEEN);
-	thread_buffer_count_up(tb, XT_RING_NODES_LOST);
-	return false;
-}
-
-/* Completes the record's head and time. The node's stack slot may be marked. */
-static COLD void commit_node(struct thread_buffer *tb, const struct xt_record_node *node)
-{
-	struct xt_autograd_state autograd;
-	bool has_autograd = stack_is_in_torch(node->stack_slot) && torch_capture(tb, &autograd);
-	uint32_t bytes = has_autograd ? sizeof(struct xt_record_autograd_node) : sizeof(*node);
-	struct xt_record_node *record;
-
-	thread_buffer_count_up(tb, XT_RING_NODES_SEEN);
-	record = ring_reserve_or_wait(tb, bytes);
-	if (!record) {
-		thread_buffer_count_up(tb, XT_RING_NODES_LOST);
-		return;
-	}
-	*record = *node;
-	record->stack_slot = stack_unmarked(node->stack_slot);
-	record->head.type = XT_RECORD_NODE;
-	record->head.bytes = (uint16_t)bytes;
-	record->time_ns = monotonic_ns();
-	if (has_autograd)
-		((struct xt_record_autograd_node *)(void *)record)->autograd = autograd;
-	ring_commit(tb, bytes);
-}
-
-/* Some nodes start and are never created; overwrite the oldest. */
-static COLD void node_starts(struct thread_buffer *tb, const struct cupti_graph_data *graph)
-{
-	struct starting_node *place = &tb->starting[0];
-
-	for (uint32_t i = 1; i < THREAD_BUFFER_STARTING_NODES; i++)
-		if (tb->starting[i].order < place->order)
-			place = &tb->starting[i];
-	*place = (struct starting_node){
-		.node = graph->node, .order = ++tb->starting_count, .type = graph->node_type};
-}
-
-/* CUPTI reports a clone first as created, then as cloned. */
-static COLD uint32_t node_type(struct thread_buffer *tb, const struct cupti_graph_data *graph)
-{
-	for (uint32_t i = 0; i < THREAD_BUFFER_STARTING_NODES; i++) {
-		if (!tb->starting[i].order || tb->starting[i].node != graph->node)
-			continue;
-		tb->made = tb->starting[i];
-		tb->starting[i].order = 0;
-		return tb->made.type;
-	}
-	return tb->made.node == graph->node ? tb->made.type : graph->node_type;
-}
-
-/*
- * This thread created or cloned a graph node. The stack is that of the call: a launch under stream
- * capture, or one that adds a node.
- */
-static COLD void graph_node(struct thread_buffer *tb, uint32_t cbid,
-			    const struct cupti_resource_data *data, const struct caller_regs *regs)
-{
-	const struct cupti_graph_data *graph = data->descriptor;
-	bool cloned = cbid == XT_CUPTI_RESOURCE_GRAPHNODE_CLONED;
-	struct xt_record_node node = {.node_type = node_type(tb, graph)};
-
-	if (cbid == XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING) {
-		node_starts(tb, graph);
-		return;
-	}
-	if (!node_id_of(tb, graph->node, &node.node_id) ||
-	    (cloned && !node_id_of(tb, graph->original_node, &node.origin_id)))
-		return;
-	node.stack_slot = cloned ? XT_STACK_SLOT_NONE : capture_marked_stack(tb, regs);
-	commit_node(tb, &node);
-}
-
-static COLD uint64_t graph_id_of(void *graph)
-{
-	uint32_t id = 0;
-
-	if (!cupti.cuptiGetGraphId || cupti.cuptiGetGraphId(graph, &id) != XT_CUPTI_SUCCESS || !id)
-		return XT_GRAPH_ANY; /* changed to an unknown graph */
-	return id;
-}
-
-/*
- * A call that changes what nodes do has returned. The changed nodes are attributed to this call:
- * - a node of one executable graph,
- * - a node of a graph, also in later instances of the graph, or
- * - all nodes of an executable graph that was updated from another graph.
- */
-static COLD void graph_node_set(struct thread_buffer *tb, uint32_t use,
-				const struct cupti_callback_data *data,
-				const struct caller_regs *regs)
-{
-	void *const *arguments = data->function_params;
-	struct xt_record_node node = {.node_type = XT_NODE_CHANGED};
-
-	if (!arguments || !data->return_value || *(const int32_t *)data->return_value)
-		return;
-	if (use & (API_SETS_EXEC_NODE | API_UPDATES_EXEC) &&
-	    (!cupti.cuptiGetGraphExecId ||
-	     cupti.cuptiGetGraphExecId(arguments[0], &node.graph_exec) != XT_CUPTI_SUCCESS ||
-	     !node.graph_exec))
-		return;
-	if (use & API_UPDATES_EXEC)
-		node.origin_id = graph_id_of(arguments[1]);
-	else if (!node_id_of(tb, arguments[use & API_SETS_EXEC_NODE ? 1 : 0], &node.node_id))
-		return;
-	if (use & API_SETS_EXEC_CHILD)
-		node.origin_id = graph_id_of(arguments[2]);
-	node.stack_slot = capture_stack(tb, regs);
-	commit_node(tb, &node);
-}
-
-/*
  * The program pauses or resumes recording. The time is noted so that the paused interval covers
  * every skipped call.
  */
@@ -548,7 +429,19 @@ static COLD void profiler_call(struct thread_buffer *tb, uint32_t api,
 		switch_recording(tb, call == PROFILER_START);
 }
 
-/* Calls that change graph nodes, start or stop the profiler, or are not recorded. */
+static COLD void graph_api_returns(struct thread_buffer *tb, uint32_t use,
+				   const struct cupti_callback_data *data,
+				   const struct caller_regs *regs)
+{
+	if (use & API_CHANGES_NODES)
+		graph_node_set(tb, use, data, regs);
+	if (use & API_NAMES_NODE)
+		graph_node_added(tb, use, data);
+	if (use & API_INSTANTIATES_GRAPH)
+		graph_instantiation(tb, data);
+}
+
+/* Calls about graphs, calls that start or stop the profiler, and calls that are not recorded. */
 static COLD void special_call(struct thread_buffer *tb, uint32_t api, uint32_t use,
 			      const struct cupti_callback_data *data,
 			      const struct caller_regs *regs)
@@ -556,8 +449,10 @@ static COLD void special_call(struct thread_buffer *tb, uint32_t api, uint32_t u
 	if (use & API_IS_PROFILER) {
 		profiler_call(tb, api, data);
 		use = API_IS_UNRECORDED;
-	} else if (use & API_CHANGES_NODES && data->site != XT_CUPTI_API_ENTER) {
-		graph_node_set(tb, use, data, regs);
+	} else if (data->site != XT_CUPTI_API_ENTER) {
+		graph_api_returns(tb, use, data, regs);
+	} else if (use & API_INSTANTIATES_GRAPH) {
+		graph_instantiation(tb, data);
 	}
 	if (use & API_IS_UNRECORDED)
 		thread_buffer_leave(tb);
@@ -575,7 +470,7 @@ static inline void driver_call(struct thread_buffer *tb, uint32_t cbid,
 	uint32_t api = XT_CUPTI_CB_DOMAIN_DRIVER_API << 16 | cbid;
 	uint32_t use = api_uses[cbid & (API_CBID_END - 1)];
 
-	if (__builtin_expect(use & (API_IS_PROFILER | API_IS_UNRECORDED | API_CHANGES_NODES), 0))
+	if (__builtin_expect(use & (API_IS_PROFILER | API_IS_UNRECORDED | API_MAKES_GRAPHS), 0))
 		special_call(tb, api, use, data, regs);
 	else if (data->site == XT_CUPTI_API_ENTER)
 		call_enter(tb, api, use, data, regs);
@@ -612,16 +507,26 @@ static COLD void count_inactive_call(uint32_t domain, uint32_t cbid,
 		count_after_end();
 }
 
-/* Only callback_entry calls it. */
-__attribute__((visibility("hidden"), used)) void callback_in_c(void *userdata, uint32_t domain,
-							       uint32_t cbid, const void *cbdata,
-							       const struct caller_regs *regs);
+/*
+ * Resources on which the kinds of records depend, recorded or not. True if the callback is done.
+ */
+static COLD bool resource_changes_kinds(struct thread_buffer *tb, uint32_t cbid,
+					const struct cupti_resource_data *data)
+{
+	if (cbid == XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING)
+		graph_node_starts(tb, data);
+	else if (cbid == XT_CUPTI_RESOURCE_CONTEXT_CREATED)
+		peer_copies_note_context(data->context);
+	return cbid == XT_CUPTI_RESOURCE_CONTEXT_CREATED;
+}
 
-static COLD void rare_callback(uint32_t domain, uint32_t cbid, const void *cbdata,
-			       const struct caller_regs *regs)
+static COLD void deliver(uint32_t domain, uint32_t cbid, const void *cbdata,
+			 const struct caller_regs *regs)
 {
 	struct thread_buffer *tb = current_thread_buffer;
 
+	if (domain == XT_CUPTI_CB_DOMAIN_RESOURCE && resource_changes_kinds(tb, cbid, cbdata))
+		return;
 	if (!atomic_load_explicit(&callbacks_active, memory_order_acquire)) {
 		count_inactive_call(domain, cbid, cbdata);
 		return;
@@ -656,20 +561,64 @@ static COLD void rare_callback(uint32_t domain, uint32_t cbid, const void *cbdat
 	thread_buffer_leave(tb);
 }
 
+/*
+ * What a launch of a graph holds (graph_level.h) is stored in the call's slot, above the marks of
+ * skipped calls: 2 bits, and 6 bits of the epoch.
+ */
+#define HOLD_AT	   56
+#define HOLD_MASK  (UINT64_C(0xff) << HOLD_AT)
+#define HOLD_EPOCH 63
+
+/* The level is chosen whether or not the call is recorded: it concerns other threads, too. */
+static COLD void deliver_graph_launch(uint32_t domain, uint32_t cbid,
+				      const struct cupti_callback_data *data,
+				      const struct caller_regs *regs)
+{
+	bool is_recorded = atomic_load(&cupti_subscriber_records_calls);
+	uint64_t *slot = data->correlation_data, epoch = graph_level_epoch(), held = 0;
+	bool enters = data->site == XT_CUPTI_API_ENTER;
+
+	if (!slot || !data->function_params) {
+		graph_level_give_up();
+	} else if (enters) {
+		held = graph_level_enter_launch(*(void *const *)data->function_params, is_recorded);
+	} else {
+		held = *slot >> HOLD_AT;
+		*slot &= ~HOLD_MASK;
+	}
+	if (is_recorded)
+		deliver(domain, cbid, data, regs);
+	if (!slot)
+		return;
+	if (enters)
+		*slot = (*slot & ~HOLD_MASK) | (held | (epoch & HOLD_EPOCH) << 2) << HOLD_AT;
+	else if (held >> 2 == (epoch & HOLD_EPOCH))
+		graph_level_leave(held & 3, (uint32_t)epoch);
+}
+
+/* Only callback_entry calls it. */
+__attribute__((visibility("hidden"), used)) void callback_in_c(void *userdata, uint32_t domain,
+							       uint32_t cbid, const void *cbdata,
+							       const struct caller_regs *regs);
+
 LIKELY void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const void *cbdata,
 			  const struct caller_regs *regs)
 {
 	struct thread_buffer *tb = current_thread_buffer;
+	bool launches_graph = domain == XT_CUPTI_CB_DOMAIN_DRIVER_API &&
+			      api_uses[cbid & (API_CBID_END - 1)] & API_LAUNCHES_GRAPH;
 
 	(void)userdata;
-	if (__builtin_expect(
-		    domain != XT_CUPTI_CB_DOMAIN_DRIVER_API ||
-			    !atomic_load_explicit(&callbacks_active, memory_order_acquire) || !tb ||
-			    tb->within != THREAD_BUFFER_IDLE,
-		    0)) {
-		rare_callback(domain, cbid, cbdata, regs);
-		return;
+	if (__builtin_expect(launches_graph, 0)) {
+		deliver_graph_launch(domain, cbid, cbdata, regs);
+	} else if (__builtin_expect(
+			   domain != XT_CUPTI_CB_DOMAIN_DRIVER_API ||
+				   !atomic_load_explicit(&callbacks_active, memory_order_acquire) ||
+				   !tb || tb->within != THREAD_BUFFER_IDLE,
+			   0)) {
+		deliver(domain, cbid, cbdata, regs);
+	} else {
+		thread_buffer_enter(tb, regs);
+		driver_call(tb, cbid, cbdata, regs);
 	}
-	thread_buffer_enter(tb, regs);
-	driver_call(tb, cbid, cbdata, regs);
 }

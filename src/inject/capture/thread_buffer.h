@@ -92,6 +92,10 @@ struct thread_buffer {
 	struct starting_node starting[THREAD_BUFFER_STARTING_NODES]; /* nested node creations */
 	struct starting_node made;				     /* the last one created */
 	uint64_t starting_count;
+	uint64_t made_id; /* id of the last node */
+	/* graph_nodes.c: the call in progress instantiates a graph, and what it holds */
+	bool is_instantiating;
+	uint32_t instantiation_hold, instantiation_epoch;
 
 	/* Shared fields. */
 	atomic_uint window_ready; /* written by the writer: allowed window size */

@@ -13,7 +13,7 @@
 #include "inject/runtime/hot_state.h"
 
 struct api_table recorded_apis;
-HOT_STATE uint8_t api_uses[API_CBID_END];
+HOT_STATE uint16_t api_uses[API_CBID_END];
 static uint8_t classes[API_CBID_END]; /* of recorded calls; else XT_API_OTHER */
 
 #define NOT_RECORDED XT_API_CLASSES
@@ -152,16 +152,30 @@ uint32_t api_class_of(const char *name)
 	return NOT_RECORDED;
 }
 
-uint32_t api_node_use(const char *name)
+/* By the start of a name and a part of it, as in `rules`. */
+static const struct {
+	const char *beginning;
+	const char *part;
+	uint32_t use;
+} graph_uses[] = {
+	{"cuGraphInstantiate", NULL, API_INSTANTIATES_GRAPH},
+	{"cuGraphAddKernelNode", NULL, API_ADDS_KERNEL_NODE},
+	{"cuGraphAddNode_v2", NULL, API_ADDS_NODE_V2},
+	{"cuGraphAddNode", NULL, API_ADDS_NODE},
+	{"cuGraphExecUpdate", NULL, API_UPDATES_EXEC},
+	{"cuGraphExecChildGraphNodeSetParams", NULL, API_SETS_EXEC_NODE | API_SETS_EXEC_CHILD},
+	{"cuGraph", "ChildGraph", 0},
+	{"cuGraphExec", "NodeSetParams", API_SETS_EXEC_NODE},
+	{"cuGraph", "NodeSetParams", API_SETS_NODE},
+};
+
+uint32_t api_graph_use(const char *name)
 {
-	if (strncmp(name, "cuGraphExecUpdate", 17) == 0)
-		return API_UPDATES_EXEC;
-	if (strncmp(name, "cuGraphExecChildGraphNodeSetParams", 34) == 0)
-		return API_SETS_EXEC_NODE | API_SETS_EXEC_CHILD;
-	if (strncmp(name, "cuGraph", 7) != 0 || !strstr(name, "NodeSetParams") ||
-	    strstr(name, "ChildGraph"))
-		return 0;
-	return strncmp(name, "cuGraphExec", 11) == 0 ? API_SETS_EXEC_NODE : API_SETS_NODE;
+	for (size_t i = 0; i < sizeof(graph_uses) / sizeof(*graph_uses); i++)
+		if (!strncmp(name, graph_uses[i].beginning, strlen(graph_uses[i].beginning)) &&
+		    (!graph_uses[i].part || strstr(name, graph_uses[i].part)))
+			return graph_uses[i].use;
+	return 0;
 }
 
 uint32_t api_class(uint32_t id)
@@ -186,7 +200,7 @@ static void add(enum api_level level, uint32_t cbid, const char *name)
 	uint32_t class = api_class_of(name);
 	struct recorded_api *api = &recorded_apis.apis[recorded_apis.count];
 
-	api_uses[cbid] = (uint8_t)api_node_use(name);
+	api_uses[cbid] = (uint16_t)api_graph_use(name);
 	if (class == NOT_RECORDED || api_level_of(class) > level) {
 		api_uses[cbid] |= API_IS_UNRECORDED;
 		return;

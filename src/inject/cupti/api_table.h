@@ -44,23 +44,29 @@ enum api_use {
 	API_UPDATES_EXEC = 1 << 3,   /* changes a CUgraphExec to match a CUgraph */
 	API_SETS_EXEC_CHILD =
 		1 << 4, /* with API_SETS_EXEC_NODE; the third argument is the new child CUgraph */
-	API_IS_PROFILER = 1 << 5,    /* see profiler_calls.h */
-	API_MAKES_WORK = 1 << 6,     /* a launch, copy or memset: its stack may be sampled */
-	API_LAUNCHES_GRAPH = 1 << 7, /* first argument: a CUgraphExec */
+	API_IS_PROFILER = 1 << 5,	 /* see profiler_calls.h */
+	API_MAKES_WORK = 1 << 6,	 /* a launch, copy or memset: its stack may be sampled */
+	API_LAUNCHES_GRAPH = 1 << 7,	 /* first argument: a CUgraphExec */
+	API_INSTANTIATES_GRAPH = 1 << 8, /* first argument: where it stores the CUgraphExec */
+	API_ADDS_KERNEL_NODE = 1 << 9,	 /* fifth argument: CUDA_KERNEL_NODE_PARAMS */
+	API_ADDS_NODE = 1 << 10,	 /* fifth argument: CUgraphNodeParams */
+	API_ADDS_NODE_V2 = 1 << 11,	 /* sixth argument: the same */
 };
-/* Calls that change nodes; handled at every level. */
 enum {
 	API_CHANGES_NODES =
 		API_SETS_NODE | API_SETS_EXEC_NODE | API_UPDATES_EXEC | API_SETS_EXEC_CHILD,
+	API_NAMES_NODE = API_ADDS_KERNEL_NODE | API_ADDS_NODE | API_ADDS_NODE_V2,
+	/* Calls about graphs that are handled at every level. */
+	API_MAKES_GRAPHS = API_CHANGES_NODES | API_INSTANTIATES_GRAPH | API_NAMES_NODE,
 };
-#define API_CBID_END 2048		   /* above all known callback ids, with a margin */
-HOT_EXTERN uint8_t api_uses[API_CBID_END]; /* enum api_use */
+#define API_CBID_END 2048		    /* above all known callback ids, with a margin */
+HOT_EXTERN uint16_t api_uses[API_CBID_END]; /* enum api_use */
 
 /* Fills recorded_apis and api_uses. Once, at start-up, after libcupti was opened. 0 or -ENOMEM. */
 int api_table_fill(enum api_level level);
 
-/* How a call of this name changes a graph node: bits of enum api_use, or 0. */
-uint32_t api_node_use(const char *name);
+/* How a call of this name makes or changes graphs and nodes: bits of enum api_use, or 0. */
+uint32_t api_graph_use(const char *name);
 
 /* The class of a recorded call, by XT_API_ID; XT_API_OTHER if it is not recorded. Any id. */
 uint32_t api_class(uint32_t id);

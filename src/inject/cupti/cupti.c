@@ -24,10 +24,10 @@ static const struct {
 	uint32_t cupti;
 	uint32_t cuda;
 } releases[] = {
-	{17, 11080}, {18, 12000}, {20, 12020}, {21, 12030}, {22, 12040},
+	{18, 11080}, {19, 12000}, {20, 12020}, {21, 12030}, {22, 12040},
 	{23, 12050}, {24, 12060}, {26, 12080}, {27, 12090},
 };
-#define OLDEST_CUPTI	     17 /* older versions crash under current drivers */
+#define OLDEST_CUPTI	     18 /* older versions crash under current drivers */
 #define FIRST_SPOKEN_VERSION 100000
 
 /* The CUDA release of a CUPTI version (12080 for 12.8); 0 if it is too old. */
@@ -43,19 +43,23 @@ static uint32_t release_of(uint32_t version)
 	return release;
 }
 
-static uint32_t driver_version(void)
+/* A function of the driver, or NULL. */
+static void *driver_function(const char *name)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-	int (*get_version)(int *) = NULL;
+	void *function = driver ? dlsym(driver, name) : NULL;
+
+	if (driver)
+		dlclose(driver);
+	return function;
+}
+
+static uint32_t driver_version(void)
+{
+	int (*get_version)(int *) = (int (*)(int *))driver_function("cuDriverGetVersion");
 	int version = 0;
 
-	if (!driver)
-		return 0;
-	get_version = (int (*)(int *))dlsym(driver, "cuDriverGetVersion");
-	if (!get_version || get_version(&version))
-		version = 0;
-	dlclose(driver);
-	return (uint32_t)version;
+	return get_version && !get_version(&version) ? (uint32_t)version : 0;
 }
 
 static const char *fill_table(void *library, struct cupti_table *table)
@@ -149,6 +153,8 @@ int cupti_open(const char *asked_path, char *why, size_t why_bytes)
 			 "%s%s (searched: %s); install CUPTI, or set XTRACE_CUPTI=FILE",
 			 refusal[0] ? "no usable libcupti: " : "no libcupti found", refusal,
 			 cupti_search_places(search));
+	*(void **)&cupti.cuFuncGetName = driver_function("cuFuncGetName");
+	*(void **)&cupti.cuDeviceGetCount = driver_function("cuDeviceGetCount");
 	cupti_search_end(search);
 	return found ? 0 : -ENOENT;
 }

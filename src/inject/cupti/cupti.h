@@ -16,6 +16,10 @@
 #define CUPTI_MEMBER(need, name, arguments) uint32_t(*name) arguments;
 struct cupti_table {
 	CUPTI_FUNCTIONS(CUPTI_MEMBER)
+	/* Of the driver, since 12.3, or NULL. Stores the name of a CUfunction. */
+	int (*cuFuncGetName)(const char **name_out, void *function);
+	/* Of the driver. Fails until cuInit() has returned. */
+	int (*cuDeviceGetCount)(int *count_out);
 	uint32_t version;      /* CUPTI_API_VERSION of the library */
 	uint32_t cuda_version; /* of the driver: 13000 is 13.0 */
 	char path[PATH_MAX];

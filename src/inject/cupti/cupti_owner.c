@@ -13,6 +13,7 @@
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/cupti/flusher.h"
+#include "inject/cupti/graph_level.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
@@ -30,7 +31,7 @@
 
 enum state {
 	OWNER_RELEASED,	  /* we do not use CUPTI */
-	OWNER_GRAPHS,	  /* subscribed, but only to the creation of graph nodes */
+	OWNER_GRAPHS,	  /* subscribed, but only to the creation and launch of graphs */
 	OWNER_SUBSCRIBED, /* recording */
 	OWNER_RELEASING,
 	OWNER_STARTING,
@@ -88,6 +89,7 @@ bool cupti_owner_next_event(struct cupti_owner_event *event)
 void cupti_owner_begin(const struct cupti_owner_config *initial)
 {
 	config = *initial;
+	config.keeps_graphs |= initial->is_subscribed; /* see start_from() */
 	atomic_store(&is_wanted, initial->is_subscribed);
 	/* Our clock is not registered yet. */
 	atomic_store(&clock_is_default, !initial->is_subscribed);
@@ -206,6 +208,7 @@ static void release_to_tool(const char *function, const char *who)
 			wait_for_stop(2 * STOP_TIMEOUT_NS);
 	}
 	cupti_subscriber_unsubscribe();
+	graph_level_hand_over();
 	if (flusher_is_done()) /* recording has ended with the process */
 		return;
 	if (config.yields)
@@ -236,6 +239,7 @@ bool cupti_owner_yield(const char *function, const char *who)
 		}
 		if (change_state(OWNER_GRAPHS, OWNER_RELEASING)) {
 			cupti_subscriber_unsubscribe();
+			graph_level_hand_over();
 			atomic_store(&state, OWNER_RELEASED);
 		}
 		if (atomic_load(&state) == OWNER_RELEASED)
@@ -288,16 +292,15 @@ static void stop_recording(void)
 	}
 	while (config.calls_are_open() && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(NAP_NS);
+	graph_level_begin_change();
 	cupti_subscriber_stop();
-	if (config.keeps_graphs)
-		cupti_subscriber_keep_graphs();
-	else
-		cupti_subscriber_unsubscribe();
+	cupti_subscriber_keep_graphs();
+	graph_level_end_change();
+	graph_level_note_stop();
 	config.close_calls();
 	atomic_store(&is_draining, true);
-	atomic_store(&state, config.keeps_graphs ? OWNER_GRAPHS : OWNER_RELEASED);
-	debug_log(DEBUG_CUPTI, "recording stopped%s",
-		  config.keeps_graphs ? "; graphs are still watched" : "");
+	atomic_store(&state, OWNER_GRAPHS);
+	debug_log(DEBUG_CUPTI, "recording stopped; graphs are still watched");
 }
 
 /*
@@ -322,6 +325,7 @@ static bool start_from(enum state before)
 	bool sets_clock = atomic_load(&clock_is_foreign) || atomic_load(&clock_is_default);
 	uint64_t start_ns = monotonic_ns();
 	char why[sizeof(problem)];
+	bool has_failed;
 
 	/* Empties the buffers of another tool, so that they get none of our records. */
 	if (atomic_load(&ids_may_restart))
@@ -332,7 +336,10 @@ static bool start_from(enum state before)
 		return false;
 	}
 	tell_writer_of_new_ids();
-	if (cupti_subscriber_start(config.level, sets_clock, why, sizeof(why))) {
+	graph_level_begin_change();
+	has_failed = cupti_subscriber_start(config.level, sets_clock, why, sizeof(why)) != 0;
+	graph_level_end_change();
+	if (has_failed) {
 		cupti_subscriber_unsubscribe();
 		set_problem(why);
 		atomic_store(&state, OWNER_RELEASED);
@@ -340,6 +347,8 @@ static bool start_from(enum state before)
 	}
 	atomic_store(&clock_is_foreign, false);
 	atomic_store(&clock_is_default, false);
+	/* From now on CUPTI prepares every graph, so later windows must know conditional ones. */
+	config.keeps_graphs = true;
 	debug_log(DEBUG_CUPTI, "recording started in %llu us",
 		  (unsigned long long)(monotonic_ns() - start_ns) / 1000);
 	return true;
@@ -393,11 +402,23 @@ static bool is_free(void)
 	return true;
 }
 
+/* Callbacks cannot print. */
+static void report_refusal(void)
+{
+	static bool is_reported;
+
+	if (is_reported || !graph_level_refusal() || atomic_load(&tool_is_active))
+		return;
+	is_reported = true;
+	log_message("GPU work is not recorded any more: %s", graph_level_refusal());
+}
+
 void cupti_owner_update(void)
 {
 	bool wanted = atomic_load(&is_wanted);
 	int now = atomic_load(&state);
 
+	report_refusal();
 	if (atomic_load(&is_draining) && (wanted || !activity_is_at_cupti()))
 		atomic_store(&is_draining, false);
 	if (now == OWNER_SUBSCRIBED && !wanted && change_state(now, OWNER_RELEASING))

@@ -12,8 +12,12 @@
 #include "inject/cupti/api_table.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
+#include "inject/cupti/graph_level.h"
+#include "inject/cupti/peer_copies.h"
 #include "inject/cupti/profiler_calls.h"
 #include "inject/runtime/debug_log.h"
+
+atomic_bool cupti_subscriber_records_calls;
 
 static xt_cupti_callback api_callback;
 static void *subscriber;
@@ -21,8 +25,8 @@ static bool follows_profiler;
 static uint8_t zeroed_before; /* the attribute's original value */
 
 /* Kinds besides kernels. An old CUPTI may lack one; recording continues without it. */
-static const uint32_t extra_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMCPY2,
-				       XT_CUPTI_ACTIVITY_MEMSET, XT_CUPTI_ACTIVITY_MEMORY2};
+static const uint32_t extra_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMSET,
+				       XT_CUPTI_ACTIVITY_MEMORY2};
 #define EXTRA_KINDS (sizeof(extra_kinds) / sizeof(*extra_kinds))
 
 /* Newer versions report the current subscriber's name. */
@@ -98,26 +102,35 @@ static bool set_callback(bool is_on, uint32_t domain, uint32_t cbid)
 	return result == XT_CUPTI_SUCCESS;
 }
 
-/* Returns how many calls were enabled; old versions of CUPTI lack some. */
+/*
+ * Returns how many calls were enabled; old versions of CUPTI lack some. Calls about graphs stay
+ * enabled: a launch whose EXIT were missing would never release its level (graph_level.h).
+ */
 static uint32_t set_call_callbacks(bool is_on)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < recorded_apis.count; i++)
-		count += set_callback(is_on, recorded_apis.apis[i].id >> 16,
-				      recorded_apis.apis[i].id & 0xffff);
+	for (uint32_t i = 0; i < recorded_apis.count; i++) {
+		uint32_t cbid = recorded_apis.apis[i].id & 0xffff;
+
+		if (is_on || !(api_uses[cbid] & (API_MAKES_GRAPHS | API_LAUNCHES_GRAPH)))
+			count += set_callback(is_on, recorded_apis.apis[i].id >> 16, cbid);
+	}
 	return count;
 }
 
-/* The creation of graph nodes, and changes of what they do. Needed at every level. */
+/*
+ * The creation and change of graphs and nodes, and the launches of graphs (graph_level.h). Needed
+ * at every level.
+ */
 static void enable_graph_callbacks(void)
 {
-	static const uint32_t resource_cbids[] = {XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING,
-						  XT_CUPTI_RESOURCE_GRAPHNODE_CREATED,
-						  XT_CUPTI_RESOURCE_GRAPHNODE_CLONED};
+	static const uint32_t resource_cbids[] = {
+		XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING, XT_CUPTI_RESOURCE_GRAPHNODE_CREATED,
+		XT_CUPTI_RESOURCE_GRAPHNODE_CLONED, XT_CUPTI_RESOURCE_CONTEXT_CREATED};
 
 	for (uint32_t cbid = 0; cbid < API_CBID_END; cbid++)
-		if (api_uses[cbid] & API_CHANGES_NODES)
+		if (api_uses[cbid] & (API_MAKES_GRAPHS | API_LAUNCHES_GRAPH))
 			set_callback(true, XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid);
 	for (size_t i = 0; i < sizeof(resource_cbids) / sizeof(*resource_cbids); i++)
 		set_callback(true, XT_CUPTI_CB_DOMAIN_RESOURCE, resource_cbids[i]);
@@ -138,6 +151,10 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 {
 	uint32_t result = XT_CUPTI_SUCCESS, enabled = 0;
 
+	if (graph_level_refusal()) {
+		snprintf(why, why_bytes, "%s", graph_level_refusal());
+		return -EIO;
+	}
 	save_zeroed_buffers();
 	set_zeroed_buffers(1);
 	if (sets_clock)
@@ -151,6 +168,7 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 	 */
 	if (result == XT_CUPTI_SUCCESS) {
 		watch_unloads();
+		atomic_store(&cupti_subscriber_records_calls, true);
 		enabled = set_call_callbacks(true);
 		enable_graph_callbacks();
 	}
@@ -162,6 +180,8 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 		if (cupti_has_failed(cupti.cuptiActivityEnable(extra_kinds[i])))
 			atomic_fetch_add(&cupti_lost_kinds, 1);
 	if (enabled && result == XT_CUPTI_SUCCESS) {
+		if (level > API_LEVEL_LAUNCH)
+			peer_copies_start();
 		debug_log(DEBUG_CUPTI, "subscribed: %u of %u API callbacks enabled", enabled,
 			  recorded_apis.count);
 		if (follows_profiler)
@@ -186,6 +206,7 @@ void cupti_subscriber_stop(void)
 	cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 	for (size_t i = 0; i < EXTRA_KINDS; i++)
 		cupti.cuptiActivityDisable(extra_kinds[i]);
+	peer_copies_stop();
 	set_zeroed_buffers(zeroed_before);
 }
 
@@ -197,13 +218,15 @@ void cupti_subscriber_watch_graphs(void)
 
 void cupti_subscriber_keep_graphs(void)
 {
+	atomic_store(&cupti_subscriber_records_calls, false);
 	set_call_callbacks(false);
-	enable_graph_callbacks(); /* some of them are calls, too */
+	enable_graph_callbacks();
 }
 
 void cupti_subscriber_unsubscribe(void)
 {
 	cupti.cuptiUnsubscribe(subscriber);
+	graph_level_reset();
 }
 
 void cupti_subscriber_follow_profiler(void)

@@ -6,10 +6,14 @@
 #ifndef XT_INJECT_CUPTI_SUBSCRIBER_H
 #define XT_INJECT_CUPTI_SUBSCRIBER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "inject/cupti/api_table.h"
+
+/* Calls are recorded: false while only graphs are watched. */
+extern atomic_bool cupti_subscriber_records_calls;
 
 /* The function that CUPTI calls at each enabled API call. Once, before subscribing. */
 void cupti_subscriber_set_callback(xt_cupti_callback callback);

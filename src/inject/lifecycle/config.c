@@ -253,6 +253,7 @@ bool config_read(struct config *config)
 	config->modules = config->python && read_word("XTRACE_MODULES", "1");
 	config->api_level = read_api_level();
 	config->start = read_start();
+	config->forces_graph_nodes = read_word("XTRACE_GRAPH_DETAIL", "node");
 	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");
 	if (config->follows_profiler && config->start != START_RECORDING) {
 		log_message("cannot use XTRACE_START and XTRACE_CAPTURE_RANGE together; using "

@@ -35,6 +35,7 @@ struct config {
 	enum start_mode start;	    /* XTRACE_START */
 	struct xt_duty_cycle duty;  /* XTRACE_DUTY; start is then one of the armed modes */
 	bool follows_profiler;	    /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */
+	bool forces_graph_nodes;    /* XTRACE_GRAPH_DETAIL: node */
 	bool yields;		    /* XTRACE_YIELD: not "off" */
 	/* XTRACE_MAX_SIZE or XTRACE_FLIGHT_RECORDER, and XTRACE_MAX_OVERHEAD */
 	struct writer_limits limits;

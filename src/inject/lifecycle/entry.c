@@ -25,6 +25,7 @@
 #include "inject/cupti/activity.h"
 #include "inject/runtime/process_exit_watch.h"
 #include "inject/cupti/cupti_subscriber.h"
+#include "inject/cupti/graph_level.h"
 #include "inject/capture/callbacks.h"
 #include "inject/runtime/clock.h"
 #include "inject/lifecycle/config.h"
@@ -413,6 +414,7 @@ static bool start(char *why, size_t why_bytes)
 	python_modules_wanted = config.modules;
 	torch_wanted = config.autograd;
 	cupti_subscriber_set_callback(callback_entry);
+	graph_level_begin(config.forces_graph_nodes);
 	if (open_libraries(&config, why, why_bytes) ||
 	    (config.start != START_ARMED && cupti_subscriber_subscribe(why, why_bytes)))
 		goto decline;

@@ -5,107 +5,18 @@
  */
 #include "inject/writer/record_activity.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "cuda_abi/cupti_record_bytes.h"
 #include "inject/capture/callbacks.h"
 #include "inject/cupti/activity_pool.h"
 #include "inject/cupti/cupti.h"
-#include "inject/runtime/loader_lock.h"
+#include "inject/writer/kernel_names.h"
 #include "inject/writer/recorder.h"
 #include "inject/memory/crash_buffer.h"
-#include "inject/memory/crash_buffer_names.h"
 #include "inject/runtime/recording_state.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/undelivered_work.h"
-
-#define KERNEL_NAME_BYTES_MAX CRASH_BUFFER_NAME_BYTES_MAX
-
-/* For containers that forbid process_vm_readv(). */
-static ssize_t read_own_file(const void *from, void *out, size_t bytes)
-{
-	ssize_t n;
-	int fd;
-
-	/* A child forked meanwhile would inherit the descriptor. */
-	loader_lock();
-	fd = open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : pread(fd, out, bytes, (off_t)(uintptr_t)from);
-	if (fd >= 0)
-		close(fd);
-	loader_unlock();
-	return n;
-}
-
-/*
- * Reads memory that may be unmapped: all of it, or returns false. By this thread's id, because a
- * main thread that has ended has no memory.
- */
-static bool read_own_memory(const void *from, void *out, size_t bytes)
-{
-	pid_t thread_id = (pid_t)syscall(SYS_gettid);
-	struct iovec here = {out, bytes}, there = {(void *)(uintptr_t)from, bytes};
-	ssize_t n = process_vm_readv(thread_id, &here, 1, &there, 1, 0);
-
-	if (n < 0 && (errno == EPERM || errno == ENOSYS))
-		n = read_own_file(from, out, bytes);
-	return n == (ssize_t)bytes;
-}
-
-/*
- * Reads a kernel name. It points into a GPU module, which may have been unloaded since. Returns 0
- * if the name is unreadable, has no end, or has invalid characters.
- */
-static size_t read_name(const char *name, char *out)
-{
-	size_t length = 0;
-
-	while (length < KERNEL_NAME_BYTES_MAX) {
-		size_t to_page = 4096 - ((uintptr_t)(name + length) & 4095);
-		const char *end;
-
-		if (!read_own_memory(name + length, out + length, to_page))
-			return 0;
-		end = memchr(out + length, '\0', to_page);
-		if (end)
-			length = (size_t)(end - out);
-		else
-			length += to_page;
-		for (const char *c = out; end && c < end; c++)
-			if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
-				return 0;
-		if (end)
-			return length;
-	}
-	return 0;
-}
-
-/* Caches names by address until a GPU module is unloaded. */
-static uint32_t name_id(struct recorder *rec, const char *name)
-{
-	static char text[KERNEL_NAME_BYTES_MAX + 4096];
-	struct known_name *known;
-	uint64_t epoch = atomic_load(&cupti_module_unloads) + 1;
-	size_t length;
-
-	if (!name)
-		return 0;
-	known = &rec->names[((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15)) >>
-			    (64 - KNOWN_NAMES_BITS)];
-	if (known->address != name || known->epoch != epoch || !known->id) {
-		known->address = name;
-		known->epoch = epoch;
-		length = read_name(name, text);
-		known->id = recorder_string(rec, text, length);
-		recorder_crash_buffer_name(rec, XT_NAME_KERNEL, (uintptr_t)name, text, length);
-	}
-	return known->id;
-}
 
 /*
  * Interns a tuple of numbers and writes a row if it is new. 0 if out of memory. The members are the
@@ -209,7 +120,7 @@ static void take_kernel(struct recorder *rec, const struct cupti_activity *recor
 		kernel->correlation_id, kernel->device_id, kernel->context_id,	  kernel->stream_id,
 		kernel->start_ns,	kernel->end_ns,	   kernel->graph_node_id,
 	};
-	const uint32_t shape[] = {name_id(rec, kernel->name),
+	const uint32_t shape[] = {kernel_name_id(rec, kernel->name),
 				  (uint32_t)kernel->grid[0],
 				  (uint32_t)kernel->grid[1],
 				  (uint32_t)kernel->grid[2],
@@ -225,6 +136,31 @@ static void take_kernel(struct recorder *rec, const struct cupti_activity *recor
 	if (!table)
 		return;
 	rec->names_lost += !shape[0];
+	xt_table_put(table, XT_KERNEL_SHAPE, shape_id);
+	xt_table_end_row(table);
+}
+
+/* One execution of a graph that was recorded as a whole (graph_level.h). */
+static void take_graph(struct recorder *rec, const struct cupti_activity *record)
+{
+	const struct cupti_activity_graph_trace *graph = (const void *)record;
+	bool starts_on_host = graph->device_id == INT32_MAX; /* its first node is a host function */
+	const struct work work = {
+		.correlation_id = graph->correlation_id,
+		.device_id = starts_on_host ? graph->end_device_id : graph->device_id,
+		.context_id = starts_on_host ? graph->end_context_id : graph->context_id,
+		.stream_id = graph->stream_id,
+		.start_ns = graph->start_ns,
+		.end_ns = graph->end_ns,
+		.graph_node_id = (uint64_t)graph->graph_id << 32 | XT_NODE_WHOLE_GRAPH,
+	};
+	const uint32_t shape[10] = {
+		recorder_string(rec, XT_WHOLE_GRAPH_NAME, strlen(XT_WHOLE_GRAPH_NAME))};
+	uint32_t shape_id = tuple_id(rec, &rec->shapes, XT_KIND_SHAPE, shape, 10);
+	struct xt_table *table = work_row(rec, XT_KIND_KERNEL, &rec->kernels, &work, shape_id);
+
+	if (!table)
+		return;
 	xt_table_put(table, XT_KERNEL_SHAPE, shape_id);
 	xt_table_end_row(table);
 }
@@ -326,6 +262,7 @@ static void (*const takers[])(struct recorder *, const struct cupti_activity *) 
 	[XT_CUPTI_ACTIVITY_MEMCPY2] = take_peer_copy,
 	[XT_CUPTI_ACTIVITY_MEMSET] = take_set,
 	[XT_CUPTI_ACTIVITY_MEMORY2] = take_memory,
+	[XT_CUPTI_ACTIVITY_GRAPH_TRACE] = take_graph,
 };
 
 /* The record after `before`, NULL at the end. Retries a failure once. */
@@ -386,7 +323,7 @@ __attribute__((no_sanitize("thread"))) static void take_names(struct recorder *r
 
 			if (!name)
 				return;
-			name_id(rec, (const char *)name);
+			kernel_name_id(rec, (const char *)name);
 		}
 		buffer->peeked_bytes += bytes;
 	}

@@ -8,6 +8,7 @@
 
 #include "inject/capture/ring.h"
 #include "inject/cupti/api_table.h"
+#include "inject/writer/kernel_names.h"
 #include "inject/writer/module_paths.h"
 #include "inject/runtime/clock.h"
 #include "inject/nvtx/nvtx_events.h"
@@ -311,6 +312,10 @@ static void drain(struct recorder *rec, struct thread_buffer *tb, uint64_t end)
 				take_node_update(rec, tb, (const void *)record);
 			else
 				take_node(rec, tb, (const void *)record);
+			break;
+		case XT_RECORD_NODE_NAME:
+			if (!recorder_is_full(rec))
+				record_node_name(rec, (const void *)record);
 			break;
 		case XT_RECORD_RANGE:
 			if (recorder_is_full(rec))

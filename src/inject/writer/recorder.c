@@ -34,9 +34,10 @@ static const struct {
 	{XT_KIND_KERNEL, 32 << 10, 0},	  {XT_KIND_COPY_SHAPE, 1024, 0},
 	{XT_KIND_COPY, 8 << 10, 0},	  {XT_KIND_SET, 8 << 10, 0},
 	{XT_KIND_RANGE, 8 << 10, 0},	  {XT_KIND_GRAPH_NODE, 8 << 10, 0},
-	{XT_KIND_GRAPH_UPDATE, 4096, 0},  {XT_KIND_STACK_RATE, 64, 0},
-	{XT_KIND_SWITCH, 64, 16 << 10},	  {XT_KIND_MEMORY, 8 << 10, 0},
-	{XT_KIND_CLOCK, 64, 0},		  {XT_KIND_ACCOUNT, 64, 4 << 10},
+	{XT_KIND_GRAPH_UPDATE, 4096, 0},  {XT_KIND_GRAPH_NODE_NAME, 4096, 0},
+	{XT_KIND_STACK_RATE, 64, 0},	  {XT_KIND_SWITCH, 64, 16 << 10},
+	{XT_KIND_MEMORY, 8 << 10, 0},	  {XT_KIND_CLOCK, 64, 0},
+	{XT_KIND_ACCOUNT, 64, 4 << 10},
 };
 #define LAYOUT_COUNT (sizeof(layout) / sizeof(*layout))
 

@@ -49,6 +49,7 @@ static const struct {
 	[XT_CUPTI_ACTIVITY_MEMCPY2] = TIMES(cupti_activity_memcpy_peer, start_ns, end_ns),
 	[XT_CUPTI_ACTIVITY_MEMSET] = TIMES(cupti_activity_memset, start_ns, end_ns),
 	[XT_CUPTI_ACTIVITY_MEMORY2] = TIMES(cupti_activity_memory, timestamp_ns, timestamp_ns),
+	[XT_CUPTI_ACTIVITY_GRAPH_TRACE] = TIMES(cupti_activity_graph_trace, start_ns, end_ns),
 #undef TIMES
 };
 

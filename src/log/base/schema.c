@@ -265,6 +265,16 @@ const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] =
 							DELTA("node sequence"),
 					},
 			},
+		[XT_KIND_GRAPH_NODE_NAME] =
+			{
+				.name = "GRAPH_NODE_NAME",
+				.columns =
+					{
+						[XT_GRAPH_NODE_NAME_NODE] = DELTA("node"),
+						[XT_GRAPH_NODE_NAME_TIME_NS] = TIME("time ns"),
+						[XT_GRAPH_NODE_NAME_STRING] = UVAR("name"),
+					},
+			},
 		[XT_KIND_GRAPH_UPDATE] =
 			{
 				.name = "GRAPH_UPDATE",

@@ -101,6 +101,7 @@ static const size_t record_bytes_min[] = {
 	[XT_RECORD_MODULE] = sizeof(struct xt_record_module),
 	[XT_RECORD_SHUTDOWN_DROP] = sizeof(struct xt_record_skip),
 	[XT_RECORD_AUTOGRAD] = sizeof(struct xt_record_autograd),
+	[XT_RECORD_NODE_NAME] = sizeof(struct xt_record_node_name),
 };
 
 static bool is_right_stack(const struct xt_record_stack *stack, bool has_modules)

@@ -300,6 +300,18 @@ static void add_node(struct walk *walk, const struct xt_record *record)
 	walk->recovery->out->nodes++;
 }
 
+static void add_node_name(struct walk *walk, const struct xt_record *record)
+{
+	const struct xt_record_node_name *name = (const void *)record;
+	bool is_known = false;
+	uint64_t id = recovery_name(walk->recovery, XT_NAME_KERNEL, name->name, &is_known);
+	struct xt_table *table =
+		is_known ? recovery_table(walk->recovery, XT_KIND_GRAPH_NODE_NAME, 0) : NULL;
+
+	if (table)
+		xt_put_node_name(table, name, id);
+}
+
 static void add_range(struct walk *walk, const struct xt_record *record)
 {
 	const struct xt_record_range *range = (const void *)record;
@@ -352,7 +364,7 @@ static void (*const adders[])(struct walk *, const struct xt_record *) = {
 	[XT_RECORD_NODE] = add_node,	     [XT_RECORD_RANGE] = add_range,
 	[XT_RECORD_SKIP] = pass_over,	     [XT_RECORD_SWITCH] = add_switch,
 	[XT_RECORD_MODULE] = add_module,     [XT_RECORD_SHUTDOWN_DROP] = pass_over,
-	[XT_RECORD_AUTOGRAD] = add_autograd,
+	[XT_RECORD_AUTOGRAD] = add_autograd, [XT_RECORD_NODE_NAME] = add_node_name,
 };
 
 /*

@@ -27,16 +27,16 @@ static const struct {
 	uint32_t rows;
 	size_t content; /* bytes or list elements */
 } layout[] = {
-	{XT_KIND_MODULE, 1024, 512 << 10}, {XT_KIND_THREAD, 4096, 4096},
-	{XT_KIND_STRING, 4096, 1 << 20},   {XT_KIND_STREAM, 4096, 0},
-	{XT_KIND_SHAPE, 8192, 0},	   {XT_KIND_PYTHON_FRAME, 8192, 0},
-	{XT_KIND_STACK, 8192, 128 << 10},  {XT_KIND_AUTOGRAD, 1024, 0},
-	{XT_KIND_CALL, 64 << 10, 0},	   {XT_KIND_KERNEL, 64 << 10, 0},
-	{XT_KIND_COPY_SHAPE, 4096, 0},	   {XT_KIND_COPY, 16 << 10, 0},
-	{XT_KIND_SET, 16 << 10, 0},	   {XT_KIND_RANGE, 16 << 10, 0},
-	{XT_KIND_GRAPH_NODE, 16 << 10, 0}, {XT_KIND_GRAPH_UPDATE, 4096, 0},
-	{XT_KIND_SWITCH, 64, 0},	   {XT_KIND_MEMORY, 16 << 10, 0},
-	{XT_KIND_ACCOUNT, 512, 32 << 10},
+	{XT_KIND_MODULE, 1024, 512 << 10},  {XT_KIND_THREAD, 4096, 4096},
+	{XT_KIND_STRING, 4096, 1 << 20},    {XT_KIND_STREAM, 4096, 0},
+	{XT_KIND_SHAPE, 8192, 0},	    {XT_KIND_PYTHON_FRAME, 8192, 0},
+	{XT_KIND_STACK, 8192, 128 << 10},   {XT_KIND_AUTOGRAD, 1024, 0},
+	{XT_KIND_CALL, 64 << 10, 0},	    {XT_KIND_KERNEL, 64 << 10, 0},
+	{XT_KIND_COPY_SHAPE, 4096, 0},	    {XT_KIND_COPY, 16 << 10, 0},
+	{XT_KIND_SET, 16 << 10, 0},	    {XT_KIND_RANGE, 16 << 10, 0},
+	{XT_KIND_GRAPH_NODE, 16 << 10, 0},  {XT_KIND_GRAPH_UPDATE, 4096, 0},
+	{XT_KIND_GRAPH_NODE_NAME, 4096, 0}, {XT_KIND_SWITCH, 64, 0},
+	{XT_KIND_MEMORY, 16 << 10, 0},	    {XT_KIND_ACCOUNT, 512, 32 << 10},
 };
 #define LAYOUT_COUNT (sizeof(layout) / sizeof(layout[0]))
 
@@ -111,6 +111,14 @@ uint64_t recovery_string(struct recovery *recovery, uint32_t text)
 	xt_table_put_bytes(table, XT_STRING_TEXT, bytes, length);
 	xt_table_end_row(table);
 	return recovery->text_strings[text];
+}
+
+static uint64_t text_id(struct recovery *recovery, const char *text)
+{
+	bool is_new;
+
+	return recovery_string(recovery,
+			       interner_id(&recovery->texts, text, strlen(text), &is_new));
 }
 
 uint64_t recovery_name(struct recovery *recovery, enum xt_name_of of, uint64_t key, bool *is_known)
@@ -212,9 +220,12 @@ static void add_kernel(struct recovery *recovery, const struct recovery_work *wo
 	struct xt_table *table;
 	bool is_known = true;
 
-	shape[0] = work->name ? (uint32_t)recovery_name(recovery, XT_NAME_KERNEL, work->name,
-							&is_known)
-			      : 0;
+	if (work->graph_node_id && (uint32_t)work->graph_node_id == XT_NODE_WHOLE_GRAPH)
+		shape[0] = (uint32_t)text_id(recovery, XT_WHOLE_GRAPH_NAME);
+	else
+		shape[0] = work->name ? (uint32_t)recovery_name(recovery, XT_NAME_KERNEL,
+								work->name, &is_known)
+				      : 0;
 	memcpy(shape + 1, work->like, sizeof(work->like));
 	shape_id = tuple_id(recovery, &recovery->shapes, XT_KIND_SHAPE, shape, 10,
 			    recovery->first_shape_id);

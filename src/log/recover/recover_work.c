@@ -104,6 +104,21 @@ static void like_memory(struct recovery_work *work, const uint8_t *record, size_
 	};
 }
 
+static void like_graph(struct recovery_work *work, const uint8_t *record, size_t bytes)
+{
+	struct cupti_activity_graph_trace graph = {0};
+
+	memcpy(&graph, record, bytes < sizeof(graph) ? bytes : sizeof(graph));
+	*work = (struct recovery_work){
+		.kind = XT_KIND_KERNEL,
+		.correlation_id = graph.correlation_id,
+		.place = {graph.device_id, graph.context_id, graph.stream_id},
+		.start_ns = graph.start_ns,
+		.end_ns = graph.end_ns,
+		.graph_node_id = (uint64_t)graph.graph_id << 32 | XT_NODE_WHOLE_GRAPH,
+	};
+}
+
 /* The parser of each kind, and the bytes it needs. A shorter record is invalid. */
 static const struct kind {
 	void (*take)(struct recovery_work *work, const uint8_t *record, size_t bytes);
@@ -121,6 +136,7 @@ static const struct kind {
 		KIND(like_peer_copy, cupti_activity_memcpy_peer, graph_node_id),
 	[XT_CUPTI_ACTIVITY_MEMSET] = KIND(like_set, cupti_activity_memset, graph_node_id),
 	[XT_CUPTI_ACTIVITY_MEMORY2] = KIND(like_memory, cupti_activity_memory, stream_id),
+	[XT_CUPTI_ACTIVITY_GRAPH_TRACE] = KIND(like_graph, cupti_activity_graph_trace, stream_id),
 #undef KIND
 };
 

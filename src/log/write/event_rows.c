@@ -54,6 +54,15 @@ void xt_put_node_update(struct xt_table *table, const struct xt_record_node *nod
 	xt_table_end_row(table);
 }
 
+void xt_put_node_name(struct xt_table *table, const struct xt_record_node_name *record,
+		      uint64_t name_id)
+{
+	xt_table_put(table, XT_GRAPH_NODE_NAME_NODE, record->node_id);
+	xt_table_put(table, XT_GRAPH_NODE_NAME_TIME_NS, record->time_ns);
+	xt_table_put(table, XT_GRAPH_NODE_NAME_STRING, name_id);
+	xt_table_end_row(table);
+}
+
 void xt_put_range(struct xt_table *table, const struct xt_record_range *range, uint64_t thread_id,
 		  uint64_t stack_id, const struct xt_range_texts *texts)
 {

@@ -54,6 +54,8 @@ void xt_put_autograd(struct xt_table *table, const struct xt_record_autograd *au
 		     const struct xt_autograd_ids *ids);
 void xt_put_node_update(struct xt_table *table, const struct xt_record_node *node,
 			uint64_t thread_id, uint64_t stack_id);
+void xt_put_node_name(struct xt_table *table, const struct xt_record_node_name *record,
+		      uint64_t name_id);
 void xt_put_range(struct xt_table *table, const struct xt_record_range *range, uint64_t thread_id,
 		  uint64_t stack_id, const struct xt_range_texts *texts);
 void xt_put_stack(struct xt_table *table, const struct xt_record_stack *stack,

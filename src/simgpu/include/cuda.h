@@ -57,6 +57,7 @@ typedef enum cudaError_enum {
 	CUDA_ERROR_ILLEGAL_STATE = 401,
 	CUDA_ERROR_NOT_FOUND = 500,
 	CUDA_ERROR_NOT_READY = 600,
+	CUDA_ERROR_ILLEGAL_ADDRESS = 700,
 	CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
 	CUDA_ERROR_LAUNCH_TIMEOUT = 702,
 	CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
@@ -408,6 +409,7 @@ typedef struct CUctxCreateParams_st CUctxCreateParams;
 #define cuStreamGetCtx		  __CUDA_API_PTSZ(cuStreamGetCtx)
 #define cuStreamWaitEvent	  __CUDA_API_PTSZ(cuStreamWaitEvent)
 #define cuStreamEndCapture	  __CUDA_API_PTSZ(cuStreamEndCapture)
+#define cuStreamBeginCaptureToGraph __CUDA_API_PTSZ(cuStreamBeginCaptureToGraph)
 #define cuStreamIsCapturing	  __CUDA_API_PTSZ(cuStreamIsCapturing)
 #define cuStreamQuery		  __CUDA_API_PTSZ(cuStreamQuery)
 #define cuStreamSynchronize	  __CUDA_API_PTSZ(cuStreamSynchronize)
@@ -419,6 +421,8 @@ typedef struct CUctxCreateParams_st CUctxCreateParams;
 #define cuLaunchHostFunc	  __CUDA_API_PTSZ(cuLaunchHostFunc)
 #define cuGraphUpload		  __CUDA_API_PTSZ(cuGraphUpload)
 #define cuGraphLaunch		  __CUDA_API_PTSZ(cuGraphLaunch)
+
+#define cuStreamBeginCaptureToGraph __CUDA_API_PTSZ(cuStreamBeginCaptureToGraph)
 #else
 #define __CUDA_API_PTDS(api) api
 #define __CUDA_API_PTSZ(api) api
@@ -455,6 +459,7 @@ typedef struct CUctxCreateParams_st CUctxCreateParams;
 #define cuEventElapsedTime	       cuEventElapsedTime_v2
 #define cuGraphInstantiate	       cuGraphInstantiateWithFlags
 #define cuGraphAddKernelNode	       cuGraphAddKernelNode_v2
+#define cuGraphAddNode		       cuGraphAddNode_v2
 #define cuGraphAddDependencies	       cuGraphAddDependencies_v2
 #define cuGraphKernelNodeSetParams     cuGraphKernelNodeSetParams_v2
 #define cuGraphExecKernelNodeSetParams cuGraphExecKernelNodeSetParams_v2

@@ -260,6 +260,7 @@ TRUTH_READERS = {
     "kernel": lambda evidence, rest: evidence.read_work("kernel", rest),
     "copy": lambda evidence, rest: evidence.read_work("copy", rest),
     "set": lambda evidence, rest: evidence.read_work("set", rest),
+    "graph": lambda *_: None,
     "alloc": lambda evidence, rest: evidence.read_memory(False, rest),
     "free": lambda evidence, rest: evidence.read_memory(True, rest),
     "node": Evidence.read_node,
@@ -272,6 +273,7 @@ TRUTH_READERS = {
     "unfinished": torn,
     "unfinished_copy": torn,
     "unfinished_set": torn,
+    "unfinished_graph": torn,
     "end": lambda *_: None,
 }
 
