@@ -49,15 +49,13 @@ TRAMPOLINE(".text.hot", callback_entry, callback_in_c);
 
 /*
  * Before a call returns, nested calls may reuse its slot for another stack. The transient slot is
- * reused often; others are reassigned after the stack cache was cleared.
+ * reused often; others are reassigned after the stack cache was cleared. The epoch changes with
+ * both.
  */
-static uint32_t slot_epoch(const struct thread_buffer *tb, uint32_t slot)
+static inline uint32_t slot_epoch(const struct thread_buffer *tb)
 {
-	if (slot >= XT_STACK_SLOT_LOST) /* includes XT_STACK_SLOT_NONE */
-		return 0;
-	if (slot == XT_STACK_SLOT_TRANSIENT)
-		return (uint32_t)tb->ring->counters[XT_RING_STACKS_TRANSIENT] & EPOCH_MASK;
-	return (uint32_t)tb->cache.epoch & EPOCH_MASK;
+	return (uint32_t)(tb->cache.epoch + tb->ring->counters[XT_RING_STACKS_TRANSIENT]) &
+	       EPOCH_MASK;
 }
 
 /* A sampled call represents unsampled ones. If its stack is lost, mark it LOST, not NONE. */
@@ -94,9 +92,20 @@ static COLD void skip_call(struct thread_buffer *tb, const struct cupti_callback
 	ring_commit(tb, sizeof(*record));
 }
 
-static bool was_skipped(const struct cupti_callback_data *data)
+/* A thread that reads its own mark has acquired recording_was_paused in skip_call(). */
+static inline bool was_skipped(const struct cupti_callback_data *data)
 {
-	return data->correlation_data && *data->correlation_data == CALL_IS_SKIPPED;
+	return __builtin_expect(atomic_load_explicit(&recording_was_paused, memory_order_relaxed),
+				0) &&
+	       data->correlation_data && *data->correlation_data == CALL_IS_SKIPPED;
+}
+
+static inline void clear_mark(const struct cupti_callback_data *data)
+{
+	if (__builtin_expect(atomic_load_explicit(&recording_was_paused, memory_order_relaxed),
+			     0) &&
+	    data->correlation_data)
+		*data->correlation_data = 0;
 }
 
 /* A call that was not seen to begin, because it began before recording did. */
@@ -132,57 +141,88 @@ static inline void add_timed(struct thread_buffer *tb, uint64_t start_ns, uint64
 	counter_add(&tb->timed_ns, end_ns - start_ns - (tb->slow_path_ns - slow_path_before_ns));
 }
 
-static void call_enter(struct thread_buffer *tb, uint32_t api, uint32_t use,
-		       const struct cupti_callback_data *data, const struct caller_regs *regs)
+/* Returns when the call began. */
+static inline __attribute__((always_inline)) uint64_t
+begin_call(struct thread_buffer *tb, uint32_t api, uint32_t shift,
+	   const struct cupti_callback_data *data, const struct caller_regs *regs)
 {
-	uint32_t shift = use & API_MAKES_WORK
-				 ? atomic_load_explicit(&sampling_shift, memory_order_relaxed)
-				 : 0;
-	uint64_t start_ns = is_timed(data->correlation_id) ? monotonic_ns() : 0;
-	uint64_t slow_path_ns = tb->slow_path_ns;
 	struct xt_ring_header *ring = tb->ring;
-	uint32_t slot = XT_STACK_SLOT_NONE, in_torch = 0;
+	uint32_t slot, epoch = shift << SHIFT_AT;
 	struct xt_open_call *call;
 
-	if (atomic_load_explicit(&recording_paused, memory_order_relaxed)) {
-		skip_call(tb, data);
-		return;
-	}
-	if (data->correlation_data)
-		*data->correlation_data = 0; /* clear an old mark */
+	clear_mark(data);
 	/* CUDA calls are not nested so deep: longjmp() left these. */
-	if (ring->open_count == XT_RING_OPEN_CALLS_MAX)
+	if (__builtin_expect(ring->open_count == XT_RING_OPEN_CALLS_MAX, 0))
 		__atomic_store_n(&ring->open_count, 0, __ATOMIC_RELAXED);
 	call = &ring->open_calls[ring->open_count];
 	call->api = api;
 	call->correlation_id = data->correlation_id;
 	if (shift && !sampling_takes(tb, shift)) {
 		counter_add(&tb->unsampled_count, 1);
+		slot = XT_STACK_SLOT_NONE;
 	} else {
 		slot = capture_sampled(tb, shift, regs);
 		if (stack_is_in_torch(slot)) {
 			slot &= ~STACK_IN_TORCH;
-			in_torch = CALL_IN_TORCH;
+			epoch |= CALL_IN_TORCH;
 		}
 	}
 	call->stack_slot = slot;
-	call->slot_epoch = slot_epoch(tb, slot) | shift << SHIFT_AT | in_torch;
+	call->slot_epoch = slot_epoch(tb) | epoch;
 	call->enter_ns = monotonic_ns();
 	__atomic_store_n(&ring->open_count, ring->open_count + 1, __ATOMIC_RELEASE);
-	if (start_ns) {
-		add_timed(tb, start_ns, call->enter_ns, slow_path_ns);
-		counter_add(&tb->timed_count, 1);
+	return call->enter_ns;
+}
+
+/* While recording is paused, stacks are sampled, or for a call that is timed. */
+static __attribute__((noinline)) void call_enter_specially(struct thread_buffer *tb, uint32_t api,
+							   uint32_t use,
+							   const struct cupti_callback_data *data,
+							   const struct caller_regs *regs)
+{
+	uint32_t shift = use & API_MAKES_WORK
+				 ? atomic_load_explicit(&sampling_shift, memory_order_relaxed)
+				 : 0;
+	uint64_t start_ns = is_timed(data->correlation_id) ? monotonic_ns() : 0;
+	uint64_t enter_ns, slow_path_ns = tb->slow_path_ns;
+
+	if (atomic_load_explicit(&recording_paused, memory_order_relaxed)) {
+		skip_call(tb, data);
+	} else {
+		enter_ns = begin_call(tb, api, shift, data, regs);
+		if (start_ns) {
+			add_timed(tb, start_ns, enter_ns, slow_path_ns);
+			counter_add(&tb->timed_count, 1);
+		}
 	}
+	thread_buffer_leave(tb);
+}
+
+static LIKELY __attribute__((noinline)) void call_enter(struct thread_buffer *tb, uint32_t api,
+							uint32_t use,
+							const struct cupti_callback_data *data,
+							const struct caller_regs *regs)
+{
+	if (__builtin_expect(atomic_load_explicit(&recording_paused, memory_order_relaxed) ||
+				     atomic_load_explicit(&sampling_shift, memory_order_relaxed) ||
+				     is_timed(data->correlation_id),
+			     0)) {
+		call_enter_specially(tb, api, use, data, regs);
+		return;
+	}
+	begin_call(tb, api, 0, data, regs);
+	thread_buffer_leave(tb);
 }
 
 /* Finds the open call of this EXIT. Drops calls above it, which were left by longjmp(). */
-static struct xt_open_call *close_call(struct xt_ring_header *ring, uint32_t api,
-				       uint32_t correlation_id)
+static inline struct xt_open_call *close_call(struct xt_ring_header *ring, uint32_t api,
+					      uint32_t correlation_id)
 {
 	for (uint32_t i = ring->open_count; i-- > 0;) {
 		struct xt_open_call *call = &ring->open_calls[i];
 
-		if (call->correlation_id == correlation_id && call->api == api) {
+		if (__builtin_expect(call->correlation_id == correlation_id && call->api == api,
+				     1)) {
 			__atomic_store_n(&ring->open_count, i, __ATOMIC_RELEASE);
 			return call;
 		}
@@ -190,11 +230,11 @@ static struct xt_open_call *close_call(struct xt_ring_header *ring, uint32_t api
 	return NULL;
 }
 
-/* If the slot was reused during the call, capture the stack again at exit. */
-static uint32_t stack_at_exit(struct thread_buffer *tb, const struct xt_open_call *call,
-			      const struct caller_regs *regs)
+/* The slot was reused during the call, so capture the stack again. */
+static COLD uint32_t stack_at_exit(struct thread_buffer *tb, const struct xt_open_call *call,
+				   const struct caller_regs *regs)
 {
-	if ((call->slot_epoch & EPOCH_MASK) == slot_epoch(tb, call->stack_slot))
+	if (call->stack_slot >= XT_STACK_SLOT_LOST) /* includes XT_STACK_SLOT_NONE */
 		return call->stack_slot;
 	return stack_unmarked(capture_sampled(tb, call->slot_epoch >> SHIFT_AT & SHIFT_MASK, regs));
 }
@@ -212,10 +252,20 @@ static COLD uint32_t graph_exec_of(const struct xt_record_call *record,
 	return graph_exec;
 }
 
+/*
+ * Recovery after a kill relies on this order: open_count, CALLS_SEEN, write_pos, CALLS_COMMITTED. A
+ * kill is like a signal handler that reads them, so a compiler fence is enough.
+ */
+static inline void count_call(struct thread_buffer *tb, enum xt_ring_counter counter)
+{
+	__atomic_signal_fence(__ATOMIC_RELEASE);
+	thread_buffer_count_up(tb, counter);
+}
+
 /* Adds the parts that only some calls have, behind the common part. */
-static COLD void put_extra(struct xt_record_call *record, uint32_t use,
-			   const struct cupti_callback_data *data,
-			   const struct xt_autograd_state *autograd)
+static inline void put_extra(struct xt_record_call *record, uint32_t use,
+			     const struct cupti_callback_data *data,
+			     const struct xt_autograd_state *autograd)
 {
 	uint32_t graph_exec = use & API_LAUNCHES_GRAPH ? graph_exec_of(record, data) : 0;
 
@@ -232,53 +282,31 @@ static COLD void put_extra(struct xt_record_call *record, uint32_t use,
 	}
 }
 
-/*
- * Recovery after a kill relies on this order: open_count, CALLS_SEEN, write_pos, CALLS_COMMITTED. A
- * kill is like a signal handler that reads them, so a compiler fence is enough.
- */
-static inline void count_call(struct thread_buffer *tb, enum xt_ring_counter counter)
+/* An EXIT without a known ENTER. */
+static COLD void exit_unmatched(struct thread_buffer *tb, const struct cupti_callback_data *data)
 {
-	__atomic_signal_fence(__ATOMIC_RELEASE);
-	thread_buffer_count_up(tb, counter);
-}
-
-static void call_exit(struct thread_buffer *tb, uint32_t api, uint32_t use,
-		      const struct cupti_callback_data *data, const struct caller_regs *regs)
-{
-	uint64_t exit_ns, slow_path_ns = tb->slow_path_ns;
-	struct xt_record_call *record;
-	struct xt_open_call *call;
-	struct xt_autograd_state state, *autograd = NULL;
-	uint32_t stack_slot;
-	uint32_t shift;
-	uint32_t record_bytes =
-		use & API_LAUNCHES_GRAPH ? sizeof(struct xt_record_graph_call) : sizeof(*record);
-
-	if (was_skipped(data))
-		return;
-	exit_ns = monotonic_ns();
-	call = close_call(tb->ring, api, data->correlation_id);
-	if (!call && began_unseen(tb, data)) {
+	if (began_unseen(tb, data)) {
 		skip_call(tb, data);
 		return;
 	}
-
 	count_call(tb, XT_RING_CALLS_SEEN);
-	if (!call) {
-		count_unmatched_exit(tb, data);
-		return;
-	}
-	if (__builtin_expect(call->slot_epoch & (CALL_IN_TORCH | CALL_MADE_NODE), 0)) {
-		if (call->slot_epoch & CALL_MADE_NODE)
-			graph_node_captured(tb, data);
-		if (call->slot_epoch & CALL_IN_TORCH && torch_capture(tb, &state)) {
-			autograd = &state;
-			record_bytes = sizeof(struct xt_record_autograd_call);
-		}
-	}
-	stack_slot = stack_at_exit(tb, call, regs);
-	record = ring_reserve_or_wait(tb, record_bytes);
-	if (!record) {
+	count_unmatched_exit(tb, data);
+}
+
+/* Writes the record of a call. `record_bytes` tells which extra parts it has. */
+static inline __attribute__((always_inline)) void
+put_call(struct thread_buffer *tb, uint32_t api, uint32_t use,
+	 const struct cupti_callback_data *data, const struct caller_regs *regs,
+	 const struct xt_open_call *call, uint64_t exit_ns, uint32_t record_bytes,
+	 const struct xt_autograd_state *autograd)
+{
+	uint32_t shift = call->slot_epoch >> SHIFT_AT & SHIFT_MASK;
+	uint32_t stack_slot = __builtin_expect((call->slot_epoch & EPOCH_MASK) == slot_epoch(tb), 1)
+				      ? call->stack_slot
+				      : stack_at_exit(tb, call, regs);
+	struct xt_record_call *record = ring_reserve_or_wait(tb, record_bytes);
+
+	if (__builtin_expect(!record, 0)) {
 		thread_buffer_count_lost(tb, XT_RING_LOST_RING_FULL);
 		return;
 	}
@@ -287,18 +315,87 @@ static void call_exit(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	record->api = api;
 	record->correlation_id = data->correlation_id;
 	record->stack_slot = stack_slot;
-	shift = call->slot_epoch >> SHIFT_AT & SHIFT_MASK;
 	record->enter_ns = call->enter_ns;
 	record->exit_ns = exit_ns;
 	record->result = data->return_value ? *(const int32_t *)data->return_value : 0;
-	record->one_in = shift ? UINT32_C(1) << shift : 0;
-	if (__builtin_expect(record_bytes != sizeof(*record), 0))
+	record->one_in = (UINT32_C(1) << shift) & ~UINT32_C(1); /* 0: not sampled */
+	if (record_bytes != sizeof(*record))
 		put_extra(record, use, data, autograd);
 	ring_commit(tb, record_bytes);
 	count_call(tb, XT_RING_CALLS_COMMITTED);
+}
+
+/* A call inside PyTorch, a launch that became a node, or a launch of a graph. */
+static __attribute__((noinline)) void
+put_call_with_extra(struct thread_buffer *tb, uint32_t api, uint32_t use,
+		    const struct cupti_callback_data *data, const struct caller_regs *regs,
+		    const struct xt_open_call *call, uint64_t exit_ns)
+{
+	struct xt_autograd_state autograd;
+
+	if (call->slot_epoch & CALL_MADE_NODE)
+		graph_node_captured(tb, data);
+	if (call->slot_epoch & CALL_IN_TORCH && torch_capture(tb, &autograd))
+		put_call(tb, api, use, data, regs, call, exit_ns,
+			 sizeof(struct xt_record_autograd_call), &autograd);
+	else if (use & API_LAUNCHES_GRAPH)
+		put_call(tb, api, use, data, regs, call, exit_ns,
+			 sizeof(struct xt_record_graph_call), NULL);
+	else
+		put_call(tb, api, use, data, regs, call, exit_ns, sizeof(struct xt_record_call),
+			 NULL);
+}
+
+/* Returns when the call ended; 0: it is not recorded. */
+static inline __attribute__((always_inline)) uint64_t
+end_call(struct thread_buffer *tb, uint32_t api, uint32_t use,
+	 const struct cupti_callback_data *data, const struct caller_regs *regs)
+{
+	struct xt_open_call *call;
+	uint64_t exit_ns;
+
+	if (was_skipped(data))
+		return 0;
+	exit_ns = monotonic_ns();
+	call = close_call(tb->ring, api, data->correlation_id);
+	if (__builtin_expect(!call, 0)) {
+		exit_unmatched(tb, data);
+		return 0;
+	}
+	count_call(tb, XT_RING_CALLS_SEEN);
+	if (call->slot_epoch & (CALL_IN_TORCH | CALL_MADE_NODE) || use & API_LAUNCHES_GRAPH)
+		put_call_with_extra(tb, api, use, data, regs, call, exit_ns);
+	else
+		put_call(tb, api, use, data, regs, call, exit_ns, sizeof(struct xt_record_call),
+			 NULL);
 	stack_cache_fetch_expected(&tb->cache);
-	if (is_timed(data->correlation_id))
+	return exit_ns;
+}
+
+static __attribute__((noinline)) void call_exit_timed(struct thread_buffer *tb, uint32_t api,
+						      uint32_t use,
+						      const struct cupti_callback_data *data,
+						      const struct caller_regs *regs)
+{
+	uint64_t slow_path_ns = tb->slow_path_ns;
+	uint64_t exit_ns = end_call(tb, api, use, data, regs);
+
+	if (exit_ns)
 		add_timed(tb, exit_ns, monotonic_ns(), slow_path_ns);
+	thread_buffer_leave(tb);
+}
+
+static LIKELY __attribute__((noinline)) void call_exit(struct thread_buffer *tb, uint32_t api,
+						       uint32_t use,
+						       const struct cupti_callback_data *data,
+						       const struct caller_regs *regs)
+{
+	if (__builtin_expect(is_timed(data->correlation_id), 0)) {
+		call_exit_timed(tb, api, use, data, regs);
+		return;
+	}
+	end_call(tb, api, use, data, regs);
+	thread_buffer_leave(tb);
 }
 
 /*
@@ -344,27 +441,40 @@ static COLD void graph_api_returns(struct thread_buffer *tb, uint32_t use,
 		graph_instantiation(tb, data);
 }
 
-static void api_call(struct thread_buffer *tb, uint32_t api, const struct cupti_callback_data *data,
-		     const struct caller_regs *regs)
+/* Calls about graphs, calls that start or stop the profiler, and calls that are not recorded. */
+static COLD void special_call(struct thread_buffer *tb, uint32_t api, uint32_t use,
+			      const struct cupti_callback_data *data,
+			      const struct caller_regs *regs)
 {
-	uint32_t use = api_uses[api & 0xffff & (API_CBID_END - 1)];
-
-	/* No other callback of the runtime API is enabled. */
-	if (__builtin_expect(use & API_IS_PROFILER || api >> 16 != XT_CUPTI_CB_DOMAIN_DRIVER_API,
-			     0)) {
+	if (use & API_IS_PROFILER) {
 		profiler_call(tb, api, data);
-		return;
-	}
-	if (data->site == XT_CUPTI_API_ENTER) {
-		if (use & API_INSTANTIATES_GRAPH)
-			graph_instantiation(tb, data);
-		if (!(use & API_IS_UNRECORDED))
-			call_enter(tb, api, use, data, regs);
-		return;
-	}
-	if (use & API_MAKES_GRAPHS)
+		use = API_IS_UNRECORDED;
+	} else if (data->site != XT_CUPTI_API_ENTER) {
 		graph_api_returns(tb, use, data, regs);
-	if (!(use & API_IS_UNRECORDED))
+	} else if (use & API_INSTANTIATES_GRAPH) {
+		graph_instantiation(tb, data);
+	}
+	if (use & API_IS_UNRECORDED)
+		thread_buffer_leave(tb);
+	else if (data->site == XT_CUPTI_API_ENTER)
+		call_enter(tb, api, use, data, regs);
+	else
+		call_exit(tb, api, use, data, regs);
+}
+
+/* A callback of the driver API. Leaves the buffer. Makes only tail calls, to save no registers. */
+static inline void driver_call(struct thread_buffer *tb, uint32_t cbid,
+			       const struct cupti_callback_data *data,
+			       const struct caller_regs *regs)
+{
+	uint32_t api = XT_CUPTI_CB_DOMAIN_DRIVER_API << 16 | cbid;
+	uint32_t use = api_uses[cbid & (API_CBID_END - 1)];
+
+	if (__builtin_expect(use & (API_IS_PROFILER | API_IS_UNRECORDED | API_MAKES_GRAPHS), 0))
+		special_call(tb, api, use, data, regs);
+	else if (data->site == XT_CUPTI_API_ENTER)
+		call_enter(tb, api, use, data, regs);
+	else
 		call_exit(tb, api, use, data, regs);
 }
 
@@ -410,13 +520,12 @@ static COLD bool resource_changes_kinds(struct thread_buffer *tb, uint32_t cbid,
 	return cbid == XT_CUPTI_RESOURCE_CONTEXT_CREATED;
 }
 
-static inline __attribute__((always_inline)) void
-deliver(uint32_t domain, uint32_t cbid, const void *cbdata, const struct caller_regs *regs)
+static COLD void deliver(uint32_t domain, uint32_t cbid, const void *cbdata,
+			 const struct caller_regs *regs)
 {
 	struct thread_buffer *tb = current_thread_buffer;
 
-	if (__builtin_expect(domain == XT_CUPTI_CB_DOMAIN_RESOURCE, 0) &&
-	    resource_changes_kinds(tb, cbid, cbdata))
+	if (domain == XT_CUPTI_CB_DOMAIN_RESOURCE && resource_changes_kinds(tb, cbid, cbdata))
 		return;
 	if (!atomic_load_explicit(&callbacks_active, memory_order_acquire)) {
 		count_inactive_call(domain, cbid, cbdata);
@@ -441,10 +550,14 @@ deliver(uint32_t domain, uint32_t cbid, const void *cbdata, const struct caller_
 			atomic_fetch_add(&callbacks_reentered, 1);
 		return;
 	}
+	if (domain == XT_CUPTI_CB_DOMAIN_DRIVER_API) {
+		driver_call(tb, cbid, cbdata, regs);
+		return;
+	}
 	if (domain == XT_CUPTI_CB_DOMAIN_RESOURCE)
 		graph_node(tb, cbid, cbdata, regs);
-	else
-		api_call(tb, domain << 16 | cbid, cbdata, regs);
+	else /* No other callback of the runtime API is enabled. */
+		profiler_call(tb, domain << 16 | cbid, cbdata);
 	thread_buffer_leave(tb);
 }
 
@@ -491,11 +604,21 @@ __attribute__((visibility("hidden"), used)) void callback_in_c(void *userdata, u
 LIKELY void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const void *cbdata,
 			  const struct caller_regs *regs)
 {
+	struct thread_buffer *tb = current_thread_buffer;
+	bool launches_graph = domain == XT_CUPTI_CB_DOMAIN_DRIVER_API &&
+			      api_uses[cbid & (API_CBID_END - 1)] & API_LAUNCHES_GRAPH;
+
 	(void)userdata;
-	if (__builtin_expect(domain == XT_CUPTI_CB_DOMAIN_DRIVER_API &&
-				     api_uses[cbid & (API_CBID_END - 1)] & API_LAUNCHES_GRAPH,
-			     0))
+	if (__builtin_expect(launches_graph, 0)) {
 		deliver_graph_launch(domain, cbid, cbdata, regs);
-	else
+	} else if (__builtin_expect(
+			   domain != XT_CUPTI_CB_DOMAIN_DRIVER_API ||
+				   !atomic_load_explicit(&callbacks_active, memory_order_acquire) ||
+				   !tb || tb->within != THREAD_BUFFER_IDLE,
+			   0)) {
 		deliver(domain, cbid, cbdata, regs);
+	} else {
+		thread_buffer_enter(tb, regs);
+		driver_call(tb, cbid, cbdata, regs);
+	}
 }

@@ -12,12 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "inject/runtime/hot_state.h"
 #include "inject/capture/thread_buffer.h"
 
 #define SAMPLING_SHIFT_MAX 6 /* 1 in 64 */
 
 /* One call in 1 << this gets a stack; 0: all. Set by the writer thread, read at each call. */
-extern atomic_uint sampling_shift;
+HOT_EXTERN atomic_uint sampling_shift;
 
 /* Whether this call gets a stack. Owner of the thread buffer only; hot path. */
 static inline bool sampling_takes(struct thread_buffer *tb, uint32_t shift)

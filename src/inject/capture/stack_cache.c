@@ -10,33 +10,10 @@
 #include "inject/memory/budget.h"
 #include "inject/python/python_modules.h"
 #include "inject/capture/stack_cache_evict.h"
-#include "inject/capture/stack_cache_index.h"
+#include "inject/capture/stack_cache_match.h"
 #include "inject/runtime/hotpath.h"
 
-#define FETCH_BYTES_MAX 2048 /* prefetching more would evict the program's data */
-#define INPUTS_AT_ONCE	8    /* an entry has a multiple of this many inputs; the last one repeats */
-
-static uint16_t *entry_offsets(const struct cache_entry *entry)
-{
-	return (uint16_t *)&entry->values[entry->object.input_count];
-}
-
-static inline __attribute__((always_inline)) bool inputs_are_equal(const struct cache_entry *entry,
-								   const uint64_t *base)
-{
-	const uint16_t *o = entry_offsets(entry);
-	const uint64_t *v = entry->values;
-	const uint32_t count = entry->object.input_count;
-
-	/* Compare in order and stop at the first difference: that makes each read safe. */
-	for (size_t i = 0; i < count; i += INPUTS_AT_ONCE)
-		if (base[o[i]] != v[i] || base[o[i + 1]] != v[i + 1] ||
-		    base[o[i + 2]] != v[i + 2] || base[o[i + 3]] != v[i + 3] ||
-		    base[o[i + 4]] != v[i + 4] || base[o[i + 5]] != v[i + 5] ||
-		    base[o[i + 6]] != v[i + 6] || base[o[i + 7]] != v[i + 7])
-			return false;
-	return true;
-}
+#define FETCH_LINES_MAX 32 /* prefetching more would evict the program's data */
 
 uint64_t stack_cache_variant_hash(const struct cache_variant *variant)
 {
@@ -77,13 +54,13 @@ static bool runs_are_equal(const struct cache_variant *variant)
 }
 
 static __attribute__((noinline)) bool
-inputs_of_python_are_equal(const struct cache_variant *variant)
+inputs_of_python_are_equal(const struct cache_variant *variant, uintptr_t innermost)
 {
 	const struct python_input *inputs = variant_inputs(variant);
 	const struct python_called *called = variant_modules(variant);
 
-	if (called && !python_modules_are_equal(&python_now()->layout, variant->first_frame,
-						variant->steps, called))
+	if (called &&
+	    !python_modules_are_equal(&python_now()->layout, innermost, variant->steps, called))
 		return false;
 	for (uint32_t i = called ? called->left : 0; i < variant->object.input_count; i++)
 		if ((__atomic_load_n(inputs[i].word, __ATOMIC_RELAXED) & inputs[i].mask) !=
@@ -93,28 +70,15 @@ inputs_of_python_are_equal(const struct cache_variant *variant)
 }
 
 /* Compares the chain first: if it has the same code objects, they are readable. */
-static LIKELY __attribute__((noinline)) bool frames_are_equal(struct cache_variant *variant,
-							      const struct python_runtime *python,
-							      const struct python_thread *thread)
+LIKELY bool stack_cache_frames_are_equal(struct cache_variant *variant,
+					 const struct python_runtime *python,
+					 const struct python_thread *thread)
 {
-	if (!python_steps_are_equal(python, thread, &variant->first_frame, variant->steps,
-				    variant->step_count) ||
-	    python_is_finalizing(python, thread->state))
-		return false;
-	return python_versions_are_equal(&python->layout, variant->steps, variant->step_count) &&
-	       (!variant->object.input_count || inputs_of_python_are_equal(variant));
-}
-
-static inline bool python_is_equal(struct cache_variant *variant,
-				   const struct python_runtime *python,
-				   const struct python_thread *thread)
-{
-	if (variant->state != thread->state)
-		return false;
-	if (!thread->state)
-		return true;
-	return variant->interpreter == thread->interpreter &&
-	       frames_are_equal(variant, python, thread);
+	return variant->state == thread->state && variant->interpreter == thread->interpreter &&
+	       python_steps_are_equal(python, thread, variant->steps, variant->step_count) &&
+	       !python_is_finalizing(python, thread->state) &&
+	       (!variant->object.input_count ||
+		inputs_of_python_are_equal(variant, thread->innermost));
 }
 
 static __attribute__((noinline)) struct cache_entry *find_entry(struct stack_cache *cache,
@@ -185,8 +149,6 @@ static struct cache_variant *find_variant(struct stack_cache *cache, struct cach
 	struct cache_variant **head;
 	struct cache_node *node;
 
-	if (!thread->state)
-		return entry->native;
 	node = find_leaf(cache, entry, python, thread);
 	if (!node)
 		return NULL;
@@ -194,7 +156,7 @@ static struct cache_variant *find_variant(struct stack_cache *cache, struct cach
 	for (struct cache_variant **link = head; *link; link = &(*link)->next) {
 		struct cache_variant *variant = *link;
 
-		if (!python_is_equal(variant, python, thread))
+		if (!stack_cache_frames_are_equal(variant, python, thread))
 			continue;
 		*link = variant->next; /* move to front */
 		variant->next = *head;
@@ -213,36 +175,25 @@ static void link_to_last(struct stack_cache *cache, struct cache_variant *varian
 	cache->expected = variant->next_hit;
 }
 
-static LIKELY __attribute__((noinline)) bool can_enter_python(const struct cache_entry *entry,
-							      const struct python_runtime *python,
-							      struct python_thread *thread)
+struct cache_variant *stack_cache_find_other(struct stack_cache *cache,
+					     const struct caller_regs *regs,
+					     const struct python_runtime *python,
+					     struct python_thread *thread, uint64_t generation,
+					     struct cache_entry *entry)
 {
-	return python_enter(python, entry->base, entry->python_stack_bytes, thread);
-}
+	struct cache_variant *variant;
 
-/*
- * Enters the Python state whose frames are compared next, or returns NULL. No state is read before
- * the native stack shows that the thread may run in it.
- */
-static inline const struct python_thread *enter_python(const struct cache_entry *entry,
-						       const struct python_runtime *python,
-						       struct python_thread *thread)
-{
-	static const struct python_thread nowhere;
-
-	if (!thread->state || !entry->python_stack_bytes ||
-	    !can_enter_python(entry, python, thread))
-		return &nowhere;
-	return thread;
-}
-
-/* Finds another variant of the same native stack than the expected one, or NULL. */
-static __attribute__((noinline)) struct cache_variant *
-find_other(struct stack_cache *cache, struct cache_entry *entry,
-	   const struct python_runtime *python, const struct python_thread *entered)
-{
-	struct cache_variant *variant = find_variant(cache, entry, python, entered);
-
+	if (cache->generation != generation) {
+		stack_cache_clear(cache);
+		cache->generation = generation;
+		return NULL;
+	}
+	if (!entry)
+		entry = find_entry(cache, regs);
+	if (!entry)
+		return NULL;
+	variant = enter_python(entry, python, thread) ? find_variant(cache, entry, python, thread)
+						      : entry->native;
 	if (!variant)
 		return NULL;
 	variant->object.is_used = true;
@@ -250,98 +201,72 @@ find_other(struct stack_cache *cache, struct cache_entry *entry,
 	return variant;
 }
 
-/* Searches for another native stack than the expected one. */
-static COLD struct cache_variant *find_other_stack(struct stack_cache *cache,
-						   const struct caller_regs *regs,
-						   const struct python_runtime *python,
-						   struct python_thread *thread)
+/* Whether the memory of an input can be read if that of another input can. */
+static bool is_on_page_of(const struct walk_input *input, uintptr_t address)
 {
-	struct cache_entry *entry = find_entry(cache, regs);
-
-	if (!entry)
-		return NULL;
-	return find_other(cache, entry, python, enter_python(entry, python, thread));
+	return !((input->address ^ address) & ~(uintptr_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1));
 }
 
-static COLD void begin_generation(struct stack_cache *cache, uint64_t generation)
-{
-	stack_cache_clear(cache);
-	cache->generation = generation;
-}
+struct entry_layout {
+	uint32_t input_count, run_count;
+};
 
-LIKELY struct cache_variant *stack_cache_find(struct stack_cache *cache,
-					      const struct caller_regs *regs,
-					      const struct python_runtime *python,
-					      struct python_thread *thread, uint64_t generation)
+/*
+ * Divides the inputs into runs. A run begins with an input that is read only if all earlier ones
+ * are equal, as in a walk. Its other inputs are on the same page, or on that of the registers, so
+ * they are readable whatever their values are. If `entry` is given, stores the inputs.
+ */
+static struct entry_layout lay_out(const struct stack_walk *walk, const struct caller_regs *regs,
+				   struct cache_entry *entry)
 {
-	const struct python_thread *entered;
-	struct cache_variant *variant = cache->expected;
+	uint16_t *offsets = entry ? entry_offsets(entry) : NULL;
+	uint16_t *ends = entry ? entry_run_ends(entry) : NULL;
+	struct entry_layout layout = {0};
+	uintptr_t first = 0;
 
-	if (cache->generation != generation) {
-		begin_generation(cache, generation);
-		return NULL;
+	for (uint32_t i = 0; i < walk->input_count; i++) {
+		const struct walk_input *input = &walk->inputs[i];
+		bool ends_run = i + 1 == walk->input_count ||
+				!(is_on_page_of(input + 1, first ? first : input->address) ||
+				  is_on_page_of(input + 1, (uintptr_t)regs));
+
+		if (!first)
+			first = input->address;
+		do {
+			if (entry) {
+				offsets[layout.input_count] =
+					(uint16_t)((input->address - (uintptr_t)regs) / 8);
+				entry->values[layout.input_count] = input->value;
+			}
+			layout.input_count++;
+		} while (ends_run && layout.input_count % INPUTS_AT_ONCE);
+		if (!ends_run)
+			continue;
+		if (entry)
+			ends[layout.run_count] = (uint16_t)layout.input_count;
+		layout.run_count++;
+		first = 0;
 	}
-	if (!variant || variant->entry->base != regs ||
-	    !inputs_are_equal(variant->entry, (const uint64_t *)regs))
-		return find_other_stack(cache, regs, python, thread);
-	entered = enter_python(variant->entry, python, thread);
-	if (!python_is_equal(variant, python, entered))
-		return find_other(cache, variant->entry, python, entered);
-	if (!variant->object.is_used)
-		variant->object.is_used = true;
-	cache->last = variant;
-	cache->expected = variant->next_hit;
-	return variant;
+	return layout;
 }
 
-static void fetch(const void *from, size_t bytes)
+/* Whether all inputs are at offsets that an entry can store. */
+static bool inputs_fit(const struct stack_walk *walk, const struct caller_regs *regs)
 {
-	if (bytes > FETCH_BYTES_MAX)
-		bytes = FETCH_BYTES_MAX;
-	for (size_t i = 0; i < bytes; i += 2 * CACHE_LINE_BYTES) {
-		__builtin_prefetch((const char *)from + i);
-		__builtin_prefetch((const char *)from + i + CACHE_LINE_BYTES);
-	}
-}
-
-LIKELY void stack_cache_fetch_expected(const struct stack_cache *cache)
-{
-	const struct cache_variant *next = cache->expected;
-
-	if (!next)
-		return;
-	fetch(next->entry, sizeof(struct cache_entry) + next->entry_inputs * CACHE_INPUT_BYTES);
-	fetch(next->steps, next->step_count * sizeof(struct python_step) +
-				   next->object.input_count * sizeof(struct python_input));
-}
-
-/* Stores the inputs; false if the offset of one is too large. */
-static bool fill_inputs(struct cache_entry *entry, const struct stack_walk *walk)
-{
-	uint16_t *offsets = entry_offsets(entry);
-
-	for (uint32_t i = 0; i < entry->object.input_count; i++) {
-		const struct walk_input *input =
-			&walk->inputs[i < walk->input_count ? i : walk->input_count - 1];
-		uintptr_t distance = input->address - (uintptr_t)entry->base;
+	for (uint32_t i = 0; i < walk->input_count; i++) {
+		uintptr_t distance = walk->inputs[i].address - (uintptr_t)regs;
 
 		if ((distance & 7) || distance / 8 > UINT16_MAX)
 			return false;
-		offsets[i] = (uint16_t)(distance / 8);
-		entry->values[i] = input->value;
 	}
-	return true;
+	return walk->input_count != 0;
 }
 
-static uint32_t entry_inputs(const struct stack_walk *walk)
+/* Without the root of its variants. */
+static uint32_t entry_bytes(struct entry_layout layout)
 {
-	return (walk->input_count + INPUTS_AT_ONCE - 1) / INPUTS_AT_ONCE * INPUTS_AT_ONCE;
-}
-
-static uint32_t entry_bytes(const struct stack_walk *walk)
-{
-	return in_lines(sizeof(struct cache_entry) + entry_inputs(walk) * CACHE_INPUT_BYTES) +
-	       NODE_BYTES;
+	return in_lines(sizeof(struct cache_entry) + layout.input_count * CACHE_INPUT_BYTES +
+			layout.run_count * sizeof(uint16_t));
 }
 
 static uint32_t variant_bytes(const struct python_walk *python)
@@ -354,18 +279,15 @@ static uint32_t variant_bytes(const struct python_walk *python)
 }
 
 static struct cache_entry *add_entry(struct stack_cache *cache, const struct caller_regs *regs,
-				     const struct stack_walk *walk, uint32_t python_stack_bytes)
+				     const struct stack_walk *walk, struct entry_layout layout,
+				     uint32_t python_stack_bytes)
 {
-	uint32_t used = cache->arena_used;
-	struct cache_entry *entry =
-		stack_cache_take(cache, entry_bytes(walk), CACHE_ENTRY, entry_inputs(walk));
+	struct cache_entry *entry = stack_cache_take(cache, entry_bytes(layout) + NODE_BYTES,
+						     CACHE_ENTRY, layout.input_count);
 
 	entry->base = regs;
 	entry->python_stack_bytes = python_stack_bytes;
-	if (!fill_inputs(entry, walk)) {
-		cache->arena_used = used;
-		return NULL;
-	}
+	lay_out(walk, regs, entry);
 	stack_cache_place_entry(cache, entry);
 	return entry;
 }
@@ -385,13 +307,18 @@ static uint16_t take_slot(struct stack_cache *cache)
 	return (uint16_t)slot;
 }
 
+static uint16_t lines_to_fetch(size_t bytes)
+{
+	uint32_t lines = in_lines(bytes) / CACHE_LINE_BYTES;
+
+	return (uint16_t)(lines < FETCH_LINES_MAX ? lines : FETCH_LINES_MAX);
+}
+
 static void fill_variant(struct cache_variant *variant, const struct stack_walk *walk,
 			 const struct python_walk *python)
 {
-	variant->entry_inputs = (uint16_t)entry_inputs(walk);
 	variant->step_count = (uint16_t)python->step_count;
 	variant->run_count = (uint16_t)python->run_count;
-	variant->first_frame = python->first_frame;
 	memcpy(variant->steps, python->steps, python->step_count * sizeof(*python->steps));
 	*(uint64_t *)variant_hash(variant) = stack_cache_hash(walk, python);
 	memcpy((void *)variant_inputs(variant), python->called,
@@ -409,14 +336,17 @@ struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct ca
 				      const struct python_walk *python, bool is_in_torch,
 				      uint64_t generation)
 {
-	uint32_t bytes = entry_bytes(walk) + variant_bytes(python) + NODE_BYTES;
+	struct entry_layout layout = lay_out(walk, regs, NULL);
+	uint32_t bytes = entry_bytes(layout) + variant_bytes(python) + 2 * NODE_BYTES;
 	struct cache_variant *variant;
 	struct cache_entry *entry;
 
-	if (!walk->inputs_complete || !python->inputs_complete)
+	if (!walk->inputs_complete || !python->inputs_complete || !inputs_fit(walk, regs))
 		return NULL;
-	if (cache->generation != generation)
-		begin_generation(cache, generation);
+	if (cache->generation != generation) {
+		stack_cache_clear(cache);
+		cache->generation = generation;
+	}
 	if (cache->slot_count + XT_STACK_SLOTS_RESERVED == XT_STACK_SLOT_COUNT ||
 	    !stack_cache_have_room(cache, bytes))
 		stack_cache_make_room(cache);
@@ -426,9 +356,7 @@ struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct ca
 		return NULL;
 	entry = find_entry(cache, regs);
 	if (!entry)
-		entry = add_entry(cache, regs, walk, python->stack_bytes);
-	if (!entry)
-		return NULL;
+		entry = add_entry(cache, regs, walk, layout, python->stack_bytes);
 	variant = stack_cache_take(cache, variant_bytes(python), CACHE_VARIANT,
 				   python->called_count + python->input_count);
 	*variant = (struct cache_variant){
@@ -437,6 +365,10 @@ struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct ca
 		.state = python->thread.state,
 		.interpreter = python->thread.interpreter,
 		.marked_slot = take_slot(cache) | (is_in_torch ? STACK_IN_TORCH : 0),
+		.entry_lines = lines_to_fetch(entry->object.bytes - NODE_BYTES),
+		.own_lines =
+			lines_to_fetch(python->step_count * sizeof(struct python_step) +
+				       variant->object.input_count * sizeof(struct python_input)),
 	};
 	variant->object.has_modules = python->called_count != 0;
 	fill_variant(variant, walk, python);

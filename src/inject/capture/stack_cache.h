@@ -3,14 +3,14 @@
  * Stack cache: recognises a call stack without unwinding it.
  *
  * Each entry stores the inputs (stack_walk.h) of one native walk. A launch with the same stack
- * pointer compares them, in the order they were read. If all are equal, so is the stack. Up to the
- * first difference a walk would read the same words, so comparing is as safe as walking.
+ * pointer compares them, in the order they were read. If all are equal, so is the stack. Comparing
+ * reads no page that a walk would not read (lay_out() in stack_cache.c), so it is as safe.
  *
  * A native stack can occur with many Python stacks, the variants of its entry. They form a tree
  * keyed by Python frame, innermost first; a node is split when it has too many variants to compare
  * in turn. Launch sequences repeat, so each variant remembers which one was hit next.
  *
- * One cache per thread, used only by that thread. stack_cache_find() is on the hot path.
+ * One cache per thread, used only by that thread. stack_cache_match.h has the hot path.
  */
 #ifndef XT_INJECT_STACK_CACHE_H
 #define XT_INJECT_STACK_CACHE_H
@@ -67,10 +67,10 @@ struct cache_entry {
 	struct cache_variant *native; /* the variant without Python frames */
 	uint32_t python_stack_bytes;  /* python_walk.stack_bytes of its walk */
 	/*
-	 * input_count values, then their offsets from base in words (uint16_t). The last cache line
-	 * is the struct cache_node of all Python variants.
+	 * input_count values, then their offsets from base in words (uint16_t), then the ends of
+	 * runs (uint16_t). The last cache line is the struct cache_node of all Python variants.
 	 */
-	uint64_t values[];
+	uint64_t values[] __attribute__((aligned(16)));
 };
 
 #define STACK_IN_TORCH XT_STACK_SLOT_COUNT /* a bit above all slots */
@@ -82,12 +82,12 @@ struct cache_variant {
 	struct cache_variant *next_hit;
 	uintptr_t state; /* owner of the frames; 0: no frames */
 	uint64_t interpreter;
-	uintptr_t first_frame;	    /* where the chain started at the last hit */
 	struct cache_variant *next; /* in the same node */
 	uint16_t marked_slot;	    /* STACK_IN_TORCH is set if a frame is in PyTorch's libraries */
 	uint16_t step_count;
 	uint16_t run_count;
-	uint16_t entry_inputs; /* copy of the entry's input_count, to avoid a cache miss */
+	uint16_t entry_lines; /* cache lines to prefetch of the entry, to avoid a miss on it */
+	uint64_t own_lines;   /* of steps and inputs */
 	/*
 	 * step_count steps, then a hash of both walks, input_count struct python_called and struct
 	 * python_input, run_count struct python_run, and the words that runs are compared with
@@ -113,14 +113,6 @@ struct stack_cache {
 };
 
 /*
- * Returns the variant that equals the present stacks, or NULL. Enters the thread's Python state, if
- * it has one.
- */
-struct cache_variant *stack_cache_find(struct stack_cache *cache, const struct caller_regs *regs,
-				       const struct python_runtime *python,
-				       struct python_thread *thread, uint64_t generation);
-
-/*
  * Prefetches what the next comparison reads; the program evicts it between launches. Done in two
  * steps, neither of which waits: at a hit, the head of the expected variant; at the call's return,
  * its inputs.
@@ -130,7 +122,30 @@ static inline void stack_cache_expect(const struct stack_cache *cache)
 	__builtin_prefetch(cache->expected);
 }
 
-void stack_cache_fetch_expected(const struct stack_cache *cache);
+/* Always inline: gcc would drop calls of a function that only prefetches. */
+static inline __attribute__((always_inline)) void fetch_lines(const void *from, uint64_t lines)
+{
+	const char *line = from;
+
+	for (const char *end = line + lines * CACHE_LINE_BYTES; line < end;
+	     line += 4 * CACHE_LINE_BYTES) {
+		__builtin_prefetch(line);
+		__builtin_prefetch(line + CACHE_LINE_BYTES);
+		__builtin_prefetch(line + 2 * CACHE_LINE_BYTES);
+		__builtin_prefetch(line + 3 * CACHE_LINE_BYTES);
+	}
+}
+
+static inline __attribute__((always_inline)) void
+stack_cache_fetch_expected(const struct stack_cache *cache)
+{
+	const struct cache_variant *next = cache->expected;
+
+	if (!next)
+		return;
+	fetch_lines(next->entry, next->entry_lines);
+	fetch_lines(next->steps, next->own_lines);
+}
 
 /*
  * Adds a walk of both stacks and assigns a slot; evicts others if needed (stack_cache_evict.c).

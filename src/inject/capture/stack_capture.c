@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "inject/capture/ring.h"
-#include "inject/capture/stack_cache_index.h"
+#include "inject/capture/stack_cache_match.h"
 #include "inject/runtime/call_on_stack.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/hot_state.h"
@@ -198,41 +198,124 @@ audit_stack(struct thread_buffer *tb, struct cache_variant *variant, const struc
 	return define_stack(tb, origin);
 }
 
-static void find_python(struct thread_buffer *tb, struct origin *origin)
+/* Audits a hit if that is due. A change of the interval is noticed after at most 64 hits. */
+#define UNAUDITED_HITS 64
+static uint32_t audit_if_due(struct thread_buffer *tb, struct cache_variant *variant,
+			     const struct origin *origin)
 {
-	origin->python = python_now();
-	if (!origin->python)
-		return;
-	origin->state = python_current_state(origin->python, &origin->thread);
-	if (origin->state == PYTHON_FINALIZING)
-		thread_buffer_count_up(tb, XT_RING_PYTHON_FINALIZING);
+	const uint32_t interval = stack_capture_audit_interval;
+	const bool is_first = tb->hits_to_audit < 0;
+
+	tb->hits_to_audit = interval ? (int32_t)interval : UNAUDITED_HITS;
+	if (!interval || (is_first && --tb->hits_to_audit))
+		return variant->marked_slot;
+	return audit_stack(tb, variant, origin);
 }
 
-LIKELY uint32_t capture_marked_stack(struct thread_buffer *tb, const struct caller_regs *regs)
+/* False if an audit may be due. */
+static inline bool count_hit(struct thread_buffer *tb)
 {
-	struct origin origin = {.regs = regs, .generation = loader_generation()};
-	struct cache_variant *variant;
-
-	if (tb->cache_epoch !=
-	    atomic_load_explicit(&tb->cache_epoch_wanted, memory_order_relaxed)) {
-		tb->cache_epoch =
-			atomic_load_explicit(&tb->cache_epoch_wanted, memory_order_relaxed);
-		stack_cache_clear(&tb->cache);
-		stack_modules_clear(&tb->modules);
-		torch_thread_clear(&tb->torch);
-	}
-	find_python(tb, &origin);
-	variant = stack_cache_find(&tb->cache, regs, origin.python, &origin.thread,
-				   origin.generation);
-	if (!variant)
-		return define_stack(tb, &origin);
 	thread_buffer_count_up(tb, XT_RING_STACK_HITS);
 	stack_cache_expect(&tb->cache);
-	if (stack_capture_audit_interval && ++tb->hits_unaudited >= stack_capture_audit_interval) {
-		tb->hits_unaudited = 0;
-		return audit_stack(tb, variant, &origin);
+	return __builtin_expect(--tb->hits_to_audit > 0, 1);
+}
+
+/* How the present stacks compare with the expected variant. */
+enum match {
+	MATCH_NONE,
+	MATCH_NATIVE, /* the native stack is equal */
+	MATCH_ALL,
+};
+
+/* The stacks are not the expected ones, or an audit may be due. */
+static __attribute__((noinline)) uint32_t capture_other(struct thread_buffer *tb,
+							struct origin origin, enum match match)
+{
+	struct cache_variant *variant = tb->cache.last;
+
+	if (match == MATCH_ALL)
+		return audit_if_due(tb, variant, &origin);
+	variant = stack_cache_find_other(&tb->cache, origin.regs, origin.python, &origin.thread,
+					 origin.generation,
+					 match == MATCH_NATIVE ? tb->cache.expected->entry : NULL);
+	if (!variant)
+		return define_stack(tb, &origin);
+	return count_hit(tb) ? variant->marked_slot : audit_if_due(tb, variant, &origin);
+}
+
+/* In a process with an interpreter. */
+static LIKELY __attribute__((noinline)) uint32_t
+capture_with_python(struct thread_buffer *tb, const struct caller_regs *regs,
+		    const struct python_runtime *python)
+{
+	struct python_thread thread;
+	enum python_state state = python_current_state(python, &thread);
+	const uint64_t generation = loader_generation();
+	struct cache_variant *variant = stack_cache_expected(&tb->cache, regs, generation);
+	enum match match = MATCH_NONE;
+
+	if (variant) {
+		match = MATCH_NATIVE;
+		if (enter_python(variant->entry, python, &thread)
+			    ? stack_cache_frames_are_equal(variant, python, &thread)
+			    : !variant->state) {
+			stack_cache_confirm(&tb->cache, variant);
+			if (count_hit(tb))
+				return variant->marked_slot;
+			match = MATCH_ALL;
+		}
 	}
-	return variant->marked_slot;
+	if (state == PYTHON_FINALIZING)
+		thread_buffer_count_up(tb, XT_RING_PYTHON_FINALIZING);
+	return capture_other(tb,
+			     (struct origin){.regs = regs,
+					     .generation = generation,
+					     .python = python,
+					     .thread = thread,
+					     .state = state},
+			     match);
+}
+
+static __attribute__((noinline)) uint32_t capture_other_native(struct thread_buffer *tb,
+							       const struct caller_regs *regs,
+							       uint64_t generation,
+							       enum match match)
+{
+	return capture_other(tb, (struct origin){.regs = regs, .generation = generation}, match);
+}
+
+/* The writer asks to define all slots again. */
+static COLD uint32_t capture_anew(struct thread_buffer *tb, const struct caller_regs *regs)
+{
+	tb->cache_epoch = atomic_load_explicit(&tb->cache_epoch_wanted, memory_order_relaxed);
+	stack_cache_clear(&tb->cache);
+	stack_modules_clear(&tb->modules);
+	torch_thread_clear(&tb->torch);
+	return capture_marked_stack(tb, regs);
+}
+
+/* The native path only makes tail calls, so that it saves no registers. */
+LIKELY uint32_t capture_marked_stack(struct thread_buffer *tb, const struct caller_regs *regs)
+{
+	const struct python_runtime *python = python_now();
+	struct cache_variant *variant;
+	uint64_t generation;
+
+	if (__builtin_expect(tb->cache_epoch != atomic_load_explicit(&tb->cache_epoch_wanted,
+								     memory_order_relaxed),
+			     0))
+		return capture_anew(tb, regs);
+	if (python)
+		return capture_with_python(tb, regs, python);
+	generation = loader_generation();
+	variant = stack_cache_expected(&tb->cache, regs, generation);
+	if (!variant || variant->state)
+		return capture_other_native(tb, regs, generation,
+					    variant ? MATCH_NATIVE : MATCH_NONE);
+	stack_cache_confirm(&tb->cache, variant);
+	if (count_hit(tb))
+		return variant->marked_slot;
+	return capture_other_native(tb, regs, generation, MATCH_ALL);
 }
 
 uint32_t capture_stack(struct thread_buffer *tb, const struct caller_regs *regs)

@@ -8,10 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "inject/runtime/hot_state.h"
 #include "inject/capture/thread_buffer.h"
 
 /* One stack cache hit in so many is checked by a walk; 0: none. Set before the first capture. */
-extern uint32_t stack_capture_audit_interval;
+HOT_EXTERN uint32_t stack_capture_audit_interval;
 
 /*
  * Returns the slot of the caller's stack: cached, or walked and defined in the ring.

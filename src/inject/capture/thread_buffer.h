@@ -65,10 +65,10 @@ struct thread_buffer {
 	struct xt_ring_header *ring;
 	uint8_t *data;
 	uint64_t write_pos;
-	uint64_t free_pos_seen;	 /* free_pos as last read: a lower bound */
-	uint64_t slow_path_ns;	 /* total time of walks and waits */
-	uint32_t window;	 /* bytes of data[] in use; the rest has no pages yet */
-	uint32_t hits_unaudited; /* stack cache hits since the last audit */
+	uint64_t free_pos_seen; /* free_pos as last read: a lower bound */
+	uint64_t slow_path_ns;	/* total time of walks and waits */
+	uint32_t window;	/* bytes of data[] in use; the rest has no pages yet */
+	int32_t hits_to_audit;	/* stack cache hits up to the next audit; 0: none yet */
 	uint32_t cache_epoch;
 	atomic_uint cache_epoch_wanted; /* the writer asks to redefine all slots */
 	uintptr_t
@@ -160,13 +160,7 @@ static inline bool thread_buffer_enter(struct thread_buffer *tb, const struct ca
 /* Pairs with the acquire in thread_buffers_close_calls(). */
 static inline void thread_buffer_leave(struct thread_buffer *tb)
 {
-#if !defined(__x86_64__) || defined(__SANITIZE_THREAD__)
 	__atomic_store_n(&tb->within, THREAD_BUFFER_IDLE, __ATOMIC_RELEASE);
-#else
-	/* The same, in a form that lets gcc merge the ends of a callback: 12 instructions less. */
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	*(volatile uintptr_t *)&tb->within = THREAD_BUFFER_IDLE;
-#endif
 }
 
 /*

@@ -26,42 +26,59 @@ static COLD bool prepare(struct torch_thread *thread, const struct torch_runtime
 	return true;
 }
 
+/* The slot of the node that runs, or NULL. */
+static inline const struct torch_recent *find_node(struct thread_buffer *tb,
+						   const struct torch_runtime *torch,
+						   const struct torch_shared_node *shared)
+{
+	struct torch_thread *thread = &tb->torch;
+	struct torch_node_key key = {0};
+	struct torch_recent *recent;
+	uint64_t sequence;
+	int64_t task_id;
+
+	sequence = torch_node_read(shared->node, &key);
+	/* Keep the last number where there is none: equal rows compress well. */
+	if (sequence != TORCH_NO_SEQUENCE)
+		thread->last_node_sequence = sequence + 1;
+	task_id = torch->graph_task_id ? torch->graph_task_id() : -1;
+	recent = torch_recent_place(thread, &key, torch_task_of(task_id));
+	if (__builtin_expect(torch_is_recent(recent, &key, torch_task_of(task_id)), 1))
+		return recent;
+	if (torch_is_recent(++recent, &key, torch_task_of(task_id)))
+		return recent;
+	return torch_slots_find(tb, shared, &key, task_id);
+}
+
+static COLD const struct torch_recent *find_outside(struct thread_buffer *tb)
+{
+	return torch_slots_find(tb, &(struct torch_shared_node){0}, &(struct torch_node_key){0},
+				-1);
+}
+
 LIKELY bool torch_capture(struct thread_buffer *tb, struct xt_autograd_state *out)
 {
 	const struct torch_runtime *torch = torch_now();
-	struct torch_thread *thread = &tb->torch;
+	const struct torch_recent *recent = &tb->torch.outside;
 	struct torch_shared_node shared = {0};
-	struct torch_node_key key = {0};
-	const struct torch_recent *recent;
-	int64_t task_id = -1;
 
-	if (!torch || (!thread->is_ready && !prepare(thread, torch)))
+	if (__builtin_expect(!torch || (!tb->torch.is_ready && !prepare(&tb->torch, torch)), 0))
 		return false;
 	torch->current_node(&shared);
 	if (shared.node) {
-		uint64_t sequence;
-
 		/* Do not read from or write to an address that may be wrong. */
 		if (__builtin_expect(!torch_node_is_known(), 0) && !torch_node_check(&shared))
 			return false;
-		sequence = torch_node_read(shared.node, &key);
-		/* Keep the last number where there is none: equal rows compress well. */
-		if (sequence != TORCH_NO_SEQUENCE)
-			thread->last_node_sequence = sequence + 1;
-		task_id = torch->graph_task_id ? torch->graph_task_id() : -1;
-	}
-	recent = torch_recent_place(thread, &key, task_id);
-	recent += !torch_is_recent(recent, &key, task_id);
-	if (__builtin_expect(!torch_is_recent(recent, &key, task_id), 0))
-		recent = torch_slots_find(tb, &shared, &key, task_id);
-	if (!recent) {
-		torch_node_release(&shared);
-		return false;
+		recent = find_node(tb, torch, &shared);
+	} else if (__builtin_expect(!recent->task, 0)) {
+		recent = find_outside(tb);
 	}
 	torch_node_release(&shared);
+	if (__builtin_expect(!recent, 0))
+		return false;
 	*out = (struct xt_autograd_state){
 		.sequence = torch->sequence(),
-		.node_sequence = thread->last_node_sequence,
+		.node_sequence = tb->torch.last_node_sequence,
 		.slot = recent->slot,
 	};
 	return true;

@@ -232,15 +232,6 @@ static void add_cold(struct thread_buffer *tb, uint64_t *used_ns, uint64_t start
 	counter_add(&tb->slow_path_ns, ns);
 }
 
-/* Starts again at slot 0, which this returns. */
-static uint32_t forget_slots(struct torch_thread *torch)
-{
-	for (uint32_t i = 0; i < 1u << TORCH_RECENT_BITS; i++)
-		torch->recent[i].is_set = false;
-	torch->slot_count = 0;
-	return 0;
-}
-
 /* A thread may get another state of Python. If the thread is unknown, the state tells which. */
 static bool is_same_caller(const struct torch_caller *a, const struct torch_caller *b)
 {
@@ -259,7 +250,7 @@ static uint32_t number_caller(struct torch_thread *torch, const struct torch_cal
 		return i;
 	}
 	if (torch->caller_count == TORCH_CALLERS_MAX) {
-		forget_slots(torch);
+		torch_thread_forget(torch);
 		for (uint32_t t = 0; t < TORCH_TASKS_RECENT; t++)
 			torch->tasks[t].number = 0;
 		torch->caller_count = torch->caller_last = 0;
@@ -432,13 +423,16 @@ static bool is_same(const struct torch_node_key *a, const struct torch_node_key 
 	       a->task == b->task;
 }
 
-/* The place to store a state: a free one of the two, or the first. */
+/* The place to store a state: that for no node, or a free one of the two, or the first. */
 static struct torch_recent *place_of(struct torch_thread *torch, const struct torch_node_key *key,
-				     int64_t task_id)
+				     uint64_t task)
 {
-	struct torch_recent *pair = torch_recent_place(torch, key, task_id);
+	struct torch_recent *pair;
 
-	return pair[0].is_set && !pair[1].is_set ? &pair[1] : &pair[0];
+	if (!key->type)
+		return &torch->outside;
+	pair = torch_recent_place(torch, key, task);
+	return pair[0].task && !pair[1].task ? &pair[1] : &pair[0];
 }
 
 const struct torch_recent *torch_slots_find(struct thread_buffer *tb,
@@ -460,8 +454,10 @@ const struct torch_recent *torch_slots_find(struct thread_buffer *tb,
 	    (!shared->node || cold_ns_left(torch, torch->definition_ns, DEFINITIONS_FACTOR))) {
 		uint64_t start_ns = cpu_ns();
 
-		if (slot == XT_AUTOGRAD_SLOT_COUNT)
-			slot = forget_slots(torch);
+		if (slot == XT_AUTOGRAD_SLOT_COUNT) {
+			torch_thread_forget(torch);
+			slot = 0;
+		}
 		is_defined = name_node(torch, shared, &wanted) &&
 			     commit_slot(tb, slot, &wanted, &is_whole);
 		add_cold(tb, &torch->definition_ns, start_ns);
@@ -469,9 +465,9 @@ const struct torch_recent *torch_slots_find(struct thread_buffer *tb,
 	errno = saved_errno;
 	if (!is_defined)
 		return NULL;
-	recent = place_of(torch, key, task_id);
+	recent = place_of(torch, key, torch_task_of(task_id));
 	*recent = (struct torch_recent){
-		.key = *key, .task_id = task_id, .slot = slot, .is_set = is_whole};
+		.key = *key, .task = is_whole ? torch_task_of(task_id) : 0, .slot = slot};
 	/* The next launch defines the slot again if it lacks the caller's frames. */
 	if (slot == torch->slot_count && is_whole)
 		torch->keys[torch->slot_count++] = wanted;

@@ -5,13 +5,20 @@
 
 atomic_uint_fast64_t torch_threads_seen;
 
+void torch_thread_forget(struct torch_thread *torch)
+{
+	for (uint32_t i = 0; i < 1u << TORCH_RECENT_BITS; i++)
+		torch->recent[i].task = 0;
+	torch->outside.task = 0;
+	torch->slot_count = 0;
+}
+
 void torch_thread_clear(struct torch_thread *torch)
 {
 	if (!torch->is_ready) /* do not touch pages that the thread does not use */
 		return;
-	torch->slot_count = torch->caller_count = torch->caller_last = 0;
-	for (uint32_t i = 0; i < 1u << TORCH_RECENT_BITS; i++)
-		torch->recent[i].is_set = false;
+	torch_thread_forget(torch);
+	torch->caller_count = torch->caller_last = 0;
 	for (uint32_t i = 0; i < TORCH_TASKS_RECENT; i++)
 		torch->tasks[i] = (struct torch_task){.id = -1};
 }

@@ -35,11 +35,10 @@ struct torch_caller {
 /* Where a state was found the last time. */
 struct torch_recent {
 	struct torch_node_key key; /* without its caller */
-	int64_t task_id;
+	uint64_t task;		   /* torch_task_of(); 0: the entry is free */
 	uint32_t slot;
-	bool is_set;
 };
-#define TORCH_RECENT_BITS 7
+#define TORCH_RECENT_BITS 8
 
 /* Autograd state of one thread. */
 struct torch_thread {
@@ -47,6 +46,7 @@ struct torch_thread {
 	bool is_ready;
 	uint64_t last_node_sequence;
 	uint64_t thread;				    /* PyTorch's number of this thread */
+	struct torch_recent outside;			    /* while no node runs */
 	struct torch_recent recent[1 << TORCH_RECENT_BITS]; /* see torch_recent_place() */
 
 	uint32_t slot_count;
@@ -68,23 +68,35 @@ struct torch_thread {
 /* The largest of PyTorch's numbers of threads whose calls were seen. */
 extern atomic_uint_fast64_t torch_threads_seen;
 
-/* The place of a state: two entries, the one with an even index first. */
-static inline struct torch_recent *
-torch_recent_place(struct torch_thread *torch, const struct torch_node_key *key, int64_t task_id)
+/* A graph task as it is stored; -1: none is known. */
+static inline uint64_t torch_task_of(int64_t task_id)
 {
-	uint64_t hash = key->type ^ key->python_type ^ key->thread << 32 ^ (uint64_t)task_id << 48;
+	return (uint64_t)(task_id + 2);
+}
 
-	hash = hash * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TORCH_RECENT_BITS);
-	return &torch->recent[hash & ~UINT64_C(1)];
+/*
+ * The place of a node's state: two entries, the one with an even index first. Types are at regular
+ * distances, which one multiplication would map to few places.
+ */
+static inline struct torch_recent *
+torch_recent_place(struct torch_thread *torch, const struct torch_node_key *key, uint64_t task)
+{
+	uint64_t hash = (key->type ^ key->python_type << 24 ^ key->thread << 48 ^ task << 40) *
+			UINT64_C(0x9e3779b97f4a7c15);
+
+	hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return &torch->recent[hash >> (65 - TORCH_RECENT_BITS) << 1];
 }
 
 static inline bool torch_is_recent(const struct torch_recent *recent,
-				   const struct torch_node_key *key, int64_t task_id)
+				   const struct torch_node_key *key, uint64_t task)
 {
-	return recent->is_set &&
-	       !((recent->key.type ^ key->type) | (recent->key.python_type ^ key->python_type) |
-		 (recent->key.thread ^ key->thread) | (uint64_t)(recent->task_id ^ task_id));
+	return recent->key.type == key->type && recent->task == task &&
+	       recent->key.thread == key->thread && recent->key.python_type == key->python_type;
 }
+
+/* Forgets where states were found. */
+void torch_thread_forget(struct torch_thread *torch);
 
 /* Forgets all slots, because the writer or the stack cache forgot what they refer to. */
 void torch_thread_clear(struct torch_thread *torch);

@@ -15,6 +15,8 @@
 #include "cuda_abi/cupti_abi.h"
 #include "xtrace/log_format.h"
 
+#include "inject/runtime/hot_state.h"
+
 /* How much to record; each level includes the previous one. */
 enum api_level {
 	API_LEVEL_LAUNCH, /* kernel launches */
@@ -57,8 +59,8 @@ enum {
 	/* Calls about graphs that are handled at every level. */
 	API_MAKES_GRAPHS = API_CHANGES_NODES | API_INSTANTIATES_GRAPH | API_NAMES_NODE,
 };
-#define API_CBID_END 2048		/* above all known callback ids, with a margin */
-extern uint16_t api_uses[API_CBID_END]; /* enum api_use */
+#define API_CBID_END 2048		    /* above all known callback ids, with a margin */
+HOT_EXTERN uint16_t api_uses[API_CBID_END]; /* enum api_use */
 
 /* Fills recorded_apis and api_uses. Once, at start-up, after libcupti was opened. 0 or -ENOMEM. */
 int api_table_fill(enum api_level level);

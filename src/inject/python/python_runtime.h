@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "inject/runtime/hot_state.h"
 #include "inject/runtime/machine.h"
 #include "python/python_layout.h"
 
@@ -28,7 +29,7 @@ struct python_runtime {
 } __attribute__((aligned(64)));
 
 /* NULL until an interpreter with a known layout is found. */
-extern const struct python_runtime *python_runtime;
+HOT_EXTERN const struct python_runtime *python_runtime;
 
 /* Whether to capture Python frames. Set before python_find(), which does nothing if false. */
 extern bool python_wanted;

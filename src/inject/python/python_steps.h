@@ -24,14 +24,14 @@ struct python_step {
 	uint64_t code; /* raw, as in the frame; a shim has these fields too */
 	uint64_t instruction;
 	union {
+		uintptr_t frame; /* its address at the last comparison; required for a shim */
 		uintptr_t
-			behind; /* address of the next frame at the last comparison; required for a shim */
-		uintptr_t
-			anchor; /* PYTHON_BY_FLAG: the _PyCFrame of the activation, if its run ends here */
+			anchor; /* PYTHON_BY_FLAG: the _PyCFrame of the activation that ends here */
 	};
 	uint32_t version; /* of the code, if any */
 	uint32_t owner;
 };
+_Static_assert(sizeof(struct python_step) == 32, "addresses of steps tell when to ask");
 
 /*
  * The module that a frame of Module.__call__() runs. The code and the instruction do not tell: a
@@ -78,65 +78,69 @@ static inline bool python_step_is_equal(const struct python_layout *layout, uint
 	return true;
 }
 
-/* A frame at another address is still the same, except a shim or the end of the chain. */
-static inline bool python_may_be_elsewhere(uintptr_t frame, const struct python_step *step,
-					   const struct python_step *end)
-{
-	return frame && step < end && step->owner < PYTHON_OWNER_SHIM;
-}
-
 /*
  * From 3.12 on. Most frames are where they were. After confirming that, this reads the frame at the
  * old address instead of through the pointer. The processor then predicts the branch and need not
- * wait for one frame to load the next.
+ * wait for one frame to load the next. A frame at another address is still the same, except a shim.
+ *
+ * A frame keeps its code object alive, so the object is read as soon as the frame has it.
  */
-static inline bool python_steps_with_shims_are_equal(const struct python_runtime *python,
-						     const struct python_thread *thread,
-						     uintptr_t *first_frame,
-						     struct python_step *step,
-						     const struct python_step *end)
+static inline __attribute__((always_inline)) bool
+python_steps_with_shims_are_equal(const struct python_runtime *python,
+				  const struct python_thread *thread, struct python_step *step,
+				  const struct python_step *end, bool has_versions)
 {
 	/* Loaded once; the compiler would reload them each time. */
 	const uintptr_t owner_at = python->layout.frame_owner, code_at = python->layout.frame_code,
 			instruction_at = python->layout.frame_instruction,
-			previous_at = python->layout.frame_previous;
-	uintptr_t frame, *last_time = first_frame, pointer = thread->innermost;
+			previous_at = python->layout.frame_previous,
+			version_at = python->layout.code_version;
+	uintptr_t frame, pointer = thread->innermost;
+	uint32_t owner;
 
-	for (uint32_t unasked = 0;; step++) {
-		frame = *last_time;
+	for (; step != end; step++) {
+		frame = step->frame;
 		__asm__("" : "+r"(frame)); /* keeps the compiler from using the loaded pointer */
-		if (__builtin_expect(pointer != *last_time, 0)) {
-			if (!python_may_be_elsewhere(pointer, step, end))
+		if (__builtin_expect(pointer != step->frame, 0)) {
+			if (!pointer || step->owner >= PYTHON_OWNER_SHIM)
 				return false;
-			*last_time = frame = pointer;
+			step->frame = frame = pointer;
 		}
-		if (step == end)
-			return !frame;
-		if (++unasked % PYTHON_STEPS_UNASKED == 0 &&
+		if (!((uintptr_t)step % (PYTHON_STEPS_UNASKED * sizeof(*step))) &&
 		    python_is_finalizing(python, thread->state))
 			return false;
-		if ((python_load(frame + code_at, 8) ^ step->code) |
-		    (python_load(frame + instruction_at, 8) ^ step->instruction) |
-		    (python_load(frame + owner_at, 1) ^ step->owner))
+		owner = (uint32_t)python_load(frame + owner_at, 1);
+		if (python_load(frame + code_at, 8) != step->code ||
+		    python_load(frame + instruction_at, 8) != step->instruction ||
+		    owner != step->owner)
+			return false;
+		if (has_versions && owner < PYTHON_OWNER_SHIM && /* a shim has no code object */
+		    (uint32_t)python_load(python_code_of(step) + version_at, 4) != step->version)
 			return false;
 		pointer = python_load(frame + previous_at, 8);
-		last_time = &step->behind;
 	}
+	return !pointer;
 }
 
-/* Whether the thread's whole chain matches these steps. It began at *first_frame the last time. */
+/*
+ * Whether the thread's whole chain matches these steps, with the same code objects if they have
+ * versions.
+ */
 static inline bool python_steps_are_equal(const struct python_runtime *python,
 					  const struct python_thread *thread,
-					  uintptr_t *first_frame, struct python_step *steps,
-					  uint32_t step_count)
+					  struct python_step *steps, uint32_t step_count)
 {
 	const struct python_layout *layout = &python->layout;
 	uintptr_t cframe = thread->cframe, frame = thread->innermost;
 
-	if (__builtin_expect(layout->division == PYTHON_BY_SHIM, 1))
-		return python_steps_with_shims_are_equal(python, thread, first_frame, steps,
-							 steps + step_count);
-	*first_frame = frame;
+	if (__builtin_expect(layout->division == PYTHON_BY_SHIM, 1)) {
+		const struct python_step *end = steps + step_count;
+
+		return layout->code_version
+			       ? python_steps_with_shims_are_equal(python, thread, steps, end, true)
+			       : python_steps_with_shims_are_equal(python, thread, steps, end,
+								   false);
+	}
 	for (uint32_t i = 0; i < step_count; i++) {
 		if (i % PYTHON_STEPS_UNASKED == PYTHON_STEPS_UNASKED - 1 &&
 		    python_is_finalizing(python, thread->state))
@@ -155,19 +159,19 @@ static inline uintptr_t python_first_local(const struct python_layout *layout, u
 }
 
 /*
- * Whether the frames of an equal chain, from the first one on, run these modules. Only the thread's
- * own frames and their cells are read, which stay while the thread is inside its call.
+ * Whether the frames of an equal chain, from the innermost one on, run these modules. Only the
+ * thread's own frames and their cells are read, which stay while the thread is inside its call.
  */
-static inline bool python_modules_are_equal(const struct python_layout *layout,
-					    uintptr_t first_frame, const struct python_step *steps,
+static inline bool python_modules_are_equal(const struct python_layout *layout, uintptr_t innermost,
+					    const struct python_step *steps,
 					    const struct python_called *self)
 {
-	uintptr_t frame = first_frame, object;
+	uintptr_t frame = innermost, object;
 	uint32_t at = 0;
 
 	for (;; self++) {
 		if (layout->division == PYTHON_BY_SHIM)
-			frame = self->step ? steps[self->step - 1].behind : first_frame;
+			frame = steps[self->step].frame;
 		else
 			for (; at < self->step; at++)
 				frame = python_load(frame + layout->frame_previous, 8);
@@ -179,23 +183,6 @@ static inline bool python_modules_are_equal(const struct python_layout *layout,
 		if (self->left == 1)
 			return true;
 	}
-}
-
-/* Whether each code object on an equal chain is still the same object. */
-static inline bool python_versions_are_equal(const struct python_layout *layout,
-					     const struct python_step *steps, uint32_t step_count)
-{
-	const uintptr_t version_at = layout->code_version;
-	uint32_t difference = 0;
-
-	for (uint32_t i = 0; i < step_count && version_at; i++) {
-		uintptr_t at = python_code_of(&steps[i]) + version_at;
-
-		/* A shim is compared with itself. */
-		at = steps[i].owner < PYTHON_OWNER_SHIM ? at : (uintptr_t)&steps[i].version;
-		difference |= steps[i].version ^ (uint32_t)python_load(at, 4);
-	}
-	return !difference;
 }
 
 /* Adds a frame's code and instruction to the key of the frames inside it. */

@@ -25,7 +25,6 @@ void python_walk_none(struct python_walk *walk)
 	walk->called_count = 0;
 	walk->called_is_cut = false;
 	walk->is_unreadable = walk->is_unplaced = walk->is_missing = false;
-	walk->first_frame = 0;
 	walk->hash = 0;
 	walk->inputs_complete = true;
 }
@@ -375,6 +374,8 @@ static enum step take_step(struct python_walk *walk, uintptr_t frame, uintptr_t 
 	if (frame % 8 || !read_mark(walk, frame, &mark) || !read_frame(walk, frame, taken))
 		return STEP_FAILED;
 	taken->owner = mark.owner;
+	if (layout->division == PYTHON_BY_SHIM)
+		taken->frame = frame;
 	if (!mark.is_shim)
 		step = add_frame(walk, frame, taken);
 	if (step != STEP_ON)
@@ -394,10 +395,9 @@ static enum step walk_frames(struct python_walk *walk, const struct stack_walk *
 			     uint32_t *activations)
 {
 	const struct python_layout *layout = &walk->python->layout;
-	uint64_t frame = walk->thread.innermost, behind = 0, cframe = walk->thread.cframe;
+	uint64_t frame = walk->thread.innermost, cframe = walk->thread.cframe;
 	enum step step = STEP_ON;
 
-	walk->first_frame = frame;
 	walk->is_elsewhere = layout->division == PYTHON_EACH_UNMARKED && frame &&
 			     !walk->is_of_other_thread && !is_run_here(walk, native, frame);
 	while (frame && step == STEP_ON && !walk->is_elsewhere &&
@@ -405,11 +405,8 @@ static enum step walk_frames(struct python_walk *walk, const struct stack_walk *
 		step = take_step(walk, frame, &cframe, native, activations);
 		if (step != STEP_ON)
 			break;
-		if (!python_read(walk, frame + layout->frame_previous, 8, false, &behind))
+		if (!python_read(walk, frame + layout->frame_previous, 8, false, &frame))
 			step = STEP_FAILED;
-		else if (layout->division == PYTHON_BY_SHIM)
-			walk->steps[walk->step_count - 1].behind = behind;
-		frame = behind;
 	}
 	if (step != STEP_ON) /* the steps do not reach the end of the chain */
 		walk->inputs_complete = false;

@@ -75,7 +75,6 @@ struct python_walk {
 	 */
 	uint32_t stack_bytes;
 	uint64_t hash;
-	uintptr_t first_frame; /* where the steps start */
 	struct python_step steps[PYTHON_STEPS_MAX];
 	uint32_t step_count;
 	struct python_input inputs[PYTHON_INPUTS_MAX];

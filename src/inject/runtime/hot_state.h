@@ -8,4 +8,7 @@
 
 #define HOT_STATE __attribute__((section("xt_hot_state")))
 
+/* Declares such data. The library does not export it, so its address need not be looked up. */
+#define HOT_EXTERN extern __attribute__((visibility("hidden")))
+
 #endif

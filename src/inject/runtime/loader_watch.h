@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "inject/runtime/hot_state.h"
+
 /*
  * Start the search for the counter, then narrow it after each load or unload of a library. At
  * start-up, from one thread.
@@ -30,7 +32,7 @@ bool loader_watch_end(void);
  */
 uint64_t loader_watch_poll(void);
 
-extern const uint64_t *loader_generation_word;
+HOT_EXTERN const uint64_t *loader_generation_word;
 
 /* The number of loads so far. Any thread; one memory read. */
 static inline uint64_t loader_generation(void)

@@ -103,7 +103,7 @@ static inline void torch_node_release(const struct torch_shared_node *shared)
 	/* libstdc++'s counts: a vtable, then the number of shared references */
 	int32_t *count = (int32_t *)(shared->control + 8);
 
-	if (shared->control && __atomic_fetch_sub(count, 1, __ATOMIC_ACQ_REL) == 1)
+	if (shared->control && !__atomic_sub_fetch(count, 1, __ATOMIC_ACQ_REL))
 		__atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
 }
 

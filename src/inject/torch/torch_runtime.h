@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "inject/runtime/hot_state.h"
+
 /* A std::shared_ptr<Node>. */
 struct torch_shared_node {
 	uintptr_t node;
@@ -29,7 +31,7 @@ struct torch_runtime {
 };
 
 /* NULL until a library with these functions is found. */
-extern const struct torch_runtime *torch_runtime;
+HOT_EXTERN const struct torch_runtime *torch_runtime;
 
 /* Whether to read the state. Set before torch_find(), which does nothing if false. */
 extern bool torch_wanted;

@@ -48,8 +48,8 @@ stack_capture_audit_interval
 stack_cache_add
 stack_cache_clear
 stack_cache_drop
-stack_cache_fetch_expected
-stack_cache_find
+stack_cache_find_other
+stack_cache_frames_are_equal
 stack_cache_have_room
 stack_cache_make_room
 stack_cache_place_entry

@@ -13,10 +13,12 @@
 
 #include <alloca.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "guard/interpreter.h"
 #include "inject/capture/ring.h"
 #include "inject/memory/budget.h"
+#include "inject/capture/stack_cache_match.h"
 #include "inject/capture/stack_capture.h"
 #include "support.h"
 
@@ -192,6 +194,61 @@ static void evicts_native_stacks(void **unused)
 	python_runtime = python;
 }
 
+#define PAGE_BYTES 4096u
+#define PAGE_WORDS (PAGE_BYTES / sizeof(uint64_t))
+
+static void note(struct stack_walk *walk, const uint64_t *word)
+{
+	walk->inputs[walk->input_count++] =
+		(struct walk_input){.address = (uintptr_t)word, .value = *word};
+}
+
+/*
+ * The inputs of a walk over two pages, of which the second one may be gone the next time: the
+ * stack of another coroutine is at the same address. Each input decides, and the second page is
+ * read only if the inputs before it are equal.
+ */
+static void compares_pages_in_order(void **unused)
+{
+	static struct stack_walk walk;
+	static struct python_walk python;
+	struct stack_cache *cache = &current_thread_buffer->cache;
+	uint64_t *words = mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t *second = words + PAGE_WORDS;
+	const struct caller_regs *regs = (const void *)(second - 32);
+	uint64_t generation = cache->generation;
+	struct cache_variant *variant;
+
+	(void)unused;
+	assert_ptr_not_equal(words, MAP_FAILED);
+	for (uint32_t i = 0; i < 2 * PAGE_WORDS; i++)
+		words[i] = i;
+	walk.inputs_complete = true;
+	python_walk_none(&python);
+	for (uint32_t i = 0; i < 7; i++)
+		note(&walk, second - 30 + 3 * i);
+	for (uint32_t i = 0; i < 5; i++)
+		note(&walk, second + 2 * i);
+	note(&walk, second - 5); /* a register that a frame saved later */
+	variant = stack_cache_add(cache, regs, &walk, &python, false, generation);
+	assert_non_null(variant);
+	for (uint32_t i = 0; i < walk.input_count; i++) {
+		uint64_t *word = (uint64_t *)walk.inputs[i].address;
+
+		cache->expected = variant;
+		assert_ptr_equal(stack_cache_expected(cache, regs, generation), variant);
+		*word ^= UINT64_C(1) << (5 * i);
+		if (word < second - 5)
+			assert_int_equal(mprotect(second, PAGE_BYTES, PROT_NONE), 0);
+		assert_null(stack_cache_expected(cache, regs, generation));
+		assert_int_equal(mprotect(second, PAGE_BYTES, PROT_READ | PROT_WRITE), 0);
+		*word ^= UINT64_C(1) << (5 * i);
+	}
+	stack_cache_clear(cache);
+	munmap(words, 2 * PAGE_BYTES);
+}
+
 static int set_up(void **unused)
 {
 	(void)unused;
@@ -211,6 +268,7 @@ int main(void)
 		cmocka_unit_test(evicts_during_open_call),
 		cmocka_unit_test(resets_without_memory),
 		cmocka_unit_test(evicts_native_stacks),
+		cmocka_unit_test(compares_pages_in_order),
 	};
 
 	loop = on_stack;

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 
 #include "inject/capture/ring.h"
+#include "inject/cupti/activity.h"
 #include "inject/memory/budget.h"
 #include "inject/memory/crash_buffer.h"
 #include "support.h"
@@ -48,6 +49,18 @@ void crash_buffer_count_after_end(void)
 void crash_buffer_touch(void *pages, size_t bytes)
 {
 	(void)pages, (void)bytes;
+}
+
+/* CUPTI's buffers need the crash buffer. */
+void activity_requested(uint8_t **buffer, size_t *bytes, size_t *records_max)
+{
+	(void)buffer, (void)bytes, (void)records_max;
+}
+
+void activity_completed(void *context, uint32_t stream_id, uint8_t *buffer, size_t bytes,
+			size_t valid_bytes)
+{
+	(void)context, (void)stream_id, (void)buffer, (void)bytes, (void)valid_bytes;
 }
 
 static NOINLINE void call(void)
