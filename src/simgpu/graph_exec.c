@@ -21,8 +21,8 @@ struct CUgraphExec_st {
 	uint32_t stream_id;    /* of the bodies of conditional nodes */
 	bool has_whole_record; /* GRAPH_TRACE was enabled at the end of the instantiation */
 	/*
-	 * CUPTI was in use before the instantiation. If so, kernels in bodies have records without a
-	 * correlation id. If not, only their first run has one, with that of the launch.
+	 * CUPTI was in use before the instantiation. If so, kernels in bodies have records without
+	 * a correlation id. If not, only their first run has one, with that of the launch.
 	 */
 	bool has_node_records;
 	_Atomic uint64_t tail_ns; /* launches of one executable graph never overlap */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "inject/cupti/cupti_subscriber.h"
+#include "inject/cupti/peer_copies.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
 
@@ -128,12 +129,40 @@ static void enables_everything(void **unused)
 {
 	(void)unused;
 	assert_int_equal(start(NOTHING), 0);
-	assert_int_equal(enabled_count(), 5);
+	assert_int_equal(enabled_count(), 4);
 	assert_true(is_our_clock(clock_in_use));
 	assert_int_equal(zeroed, 1);
 	/* Kernels are recorded even if copies cannot be. */
 	assert_int_equal(start(OTHER_KINDS), 0);
 	assert_int_equal(enabled_count(), 1);
+}
+
+static uint32_t device_of(void *context, uint32_t *device)
+{
+	*device = (uint32_t)(uintptr_t)context;
+	return XT_CUPTI_SUCCESS;
+}
+
+/* MEMCPY2 beside MEMCPY makes launches of graphs with copies fail. */
+static void records_peer_copies_only_where_safe(void **unused)
+{
+	(void)unused;
+	cupti.cuptiGetDeviceId = device_of;
+	assert_int_equal(start(NOTHING), 0);
+	peer_copies_note_context((void *)3);
+	peer_copies_note_context((void *)3);
+	assert_false(is_enabled[XT_CUPTI_ACTIVITY_MEMCPY2]);
+	peer_copies_note_context((void *)4);
+	assert_true(is_enabled[XT_CUPTI_ACTIVITY_MEMCPY2]);
+	cupti_subscriber_stop();
+	assert_int_equal(enabled_count(), 0);
+	assert_int_equal(start(NOTHING), 0);
+	assert_true(is_enabled[XT_CUPTI_ACTIVITY_MEMCPY2]);
+	peer_copies_note_graph_copy();
+	assert_false(is_enabled[XT_CUPTI_ACTIVITY_MEMCPY2]);
+	assert_int_equal(atomic_load(&cupti_lost_kinds), 4); /* 3 by OTHER_KINDS above */
+	peer_copies_note_context((void *)5);
+	assert_int_equal(enabled_count(), 4);
 }
 
 static void restores_cupti_after_failure(void **unused)
@@ -158,6 +187,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(enables_everything),
+		cmocka_unit_test(records_peer_copies_only_where_safe),
 		cmocka_unit_test(restores_cupti_after_failure),
 	};
 

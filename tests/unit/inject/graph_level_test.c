@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Levels of graph launches: GRAPH_TRACE is on while a conditional graph is launched or instantiated,
- * and off while any other graph is launched. Each test runs in a process of its own, because the
- * state of the process cannot be reset.
+ * Levels of graph launches: GRAPH_TRACE is on while a conditional graph is launched or
+ * instantiated, and off while any other graph is launched. Each test runs in a process of its own,
+ * because the state of the process cannot be reset.
  */
 #include <pthread.h>
 #include <setjmp.h>
