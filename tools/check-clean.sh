@@ -1,13 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs both commands of the README on a bare Debian 12, from a fresh clone of the last commit.
-# debootstrap creates the system, without a compiler. Needs root, debootstrap, git, a gigabyte in
-# $TMPDIR and some minutes. -k keeps the system in DIR.
+# debootstrap creates the system, without a compiler. The clone has a path of 150 characters, in a
+# folder that other users may not enter, and busy loops take processor time from the tests.
+# Needs root, debootstrap, git, 10 GB in $TMPDIR and an hour or two. -k keeps the system in DIR.
 set -eu
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
+clone=/root/$(printf '%0137d' 0)/xtrace
 system=
 keep=
+loops=
+cleanup() {
+	[ -z "$loops" ] || kill $loops 2>/dev/null || :
+	[ -n "$keep" ] || rm -rf "$system"
+}
 while getopts k: option; do
 	case $option in
 	k)
@@ -33,7 +40,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 [ -n "$system" ] || system=$(mktemp -d)
 chmod 755 "$system" # it will be the root of all users
-[ -n "$keep" ] || trap 'rm -rf "$system"' EXIT
+trap cleanup EXIT
 
 # Use this machine's Debian mirror if it has one.
 mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list \
@@ -54,25 +61,30 @@ if [ "$(. /etc/os-release && echo "${VERSION_CODENAME:-}")" = bookworm ]; then
 	done
 fi
 cp /etc/resolv.conf "$system/etc/resolv.conf"
+# npm trusts what it trusts here.
+certificates=${NODE_EXTRA_CA_CERTS:+NODE_EXTRA_CA_CERTS=/root/certificates.pem}
+[ -z "$certificates" ] || cp "$NODE_EXTRA_CA_CERTS" "$system/root/certificates.pem"
 if chroot "$system" sh -c 'command -v gcc || command -v cmake'; then
 	echo "check-clean: this is not bare" >&2
 	exit 1
 fi
 
 echo "== A fresh clone of $(git -C "$repository" rev-parse --short HEAD)"
-git clone -q --no-hardlinks "$repository" "$system/src/xtrace"
+git clone -q --no-hardlinks "$repository" "$system$clone"
 
 # A private mount namespace, so that no mount is left behind.
 inside() {
 	unshare --mount sh -eu -c '
+		mount --bind "$1" "$1" # tests make namespaces, whose root must be a mount
 		mount -t proc proc "$1/proc"
 		mkdir -p "$1/dev/pts"
 		mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts"
 		ln -sf pts/ptmx "$1/dev/ptmx"
-		system=$1
-		shift
-		exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
-			chroot "$system" sh -eu -c "cd /src/xtrace && $*"' sh "$system" "$@"
+		system=$1 clone=$2 certificates=$3
+		shift 3
+		exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 $certificates \
+			chroot "$system" sh -eu -c "cd $clone && $*"' \
+		sh "$system" "$clone" "$certificates" "$@"
 }
 
 echo "== tools/demo.sh"
@@ -80,11 +92,15 @@ inside tools/demo.sh
 echo "== tools/demo.sh, once more"
 inside "tools/demo.sh >/dev/null"
 for left in xtrace.data/info.json demo.html demo.folded demo.trace.json; do
-	if [ ! -s "$system/src/xtrace/demo-out/$left" ]; then
+	if [ ! -s "$system$clone/demo-out/$left" ]; then
 		echo "check-clean: demo-out/$left was not left" >&2
 		exit 1
 	fi
 done
-echo "== tools/test.sh"
+echo "== tools/test.sh, beside four busy loops"
+for _ in 1 2 3 4; do
+	timeout 12h sh -c 'while :; do :; done' &
+	loops="$loops $!"
+done
 inside tools/test.sh
 echo "== Both commands work on a bare Debian 12."

@@ -70,8 +70,8 @@ done
 bin/xtrace record --simulate -o "$scratch/data" share/xtrace/samples/llm_inference --tokens 4 >/dev/null
 share/xtrace/check-trace.py "$scratch/data" --dump bin/xtrace-dump --merge bin/xtrace-merge || status=1
 mkdir -p "$scratch/repository/.git"
-(cd "$scratch/repository" && "$scratch/here/bin/xtrace" ci init github --simulate -n 2 -- \
-	../here/share/xtrace/samples/llm_inference --tokens 40) >"$scratch/ci" 2>&1 &&
+(cd "$scratch/repository" && "$scratch/here/bin/xtrace" ci init github --simulate -n 2 \
+	--xtrace "$scratch/here" -- ../here/share/xtrace/samples/llm_inference --tokens 40) >"$scratch/ci" 2>&1 &&
 	[ -x "$scratch/repository/.xtrace/ci/gate.sh" ] || {
 	echo "check-install: xtrace ci init does not work"
 	cat "$scratch/ci"

@@ -8,7 +8,7 @@
 set -eu
 
 packages="
-gcc g++ libc6-dev binutils cmake ninja-build pkg-config python3
+gcc g++ libc6-dev binutils cmake ninja-build pkg-config git python3
 libunwind-dev libzstd-dev libcjson-dev libelf-dev libdw-dev libiberty-dev libcmocka-dev valgrind dwz
 zlib1g-dev liblzma-dev libsqlite3-dev libevent-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler python3-protobuf
 python3-venv python3-jsonschema python3-yaml python3-greenlet libdebuginfod-dev

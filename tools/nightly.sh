@@ -7,6 +7,7 @@
 #   reports of 10 million events, 20 bisections
 # - the fuzz targets, ten minutes each
 # - the cross build, the Debian package and the wheel for aarch64 under emulation
+# - both commands of the README in a bare Debian 12, at a long path and beside busy loops
 # - the build for older systems, twice, and a recording on Debian 11
 # - the Debian package, built twice, installed and purged in a bare Debian 12
 # - the wheel in bare systems, the container image, and the Pod of docs/CONTAINERS.md
@@ -22,7 +23,7 @@ usage() {
 	exit 2
 }
 
-all_steps="test test-asan test-tsan nightly nightly-asan fuzz arm64 pythons portable deb packages"
+all_steps="test test-asan test-tsan nightly nightly-asan fuzz arm64 pythons clean portable deb packages"
 steps=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -77,6 +78,8 @@ run_step() {
 	# Every CPython of Debian's suites. Needs root, debootstrap and Debian's mirror.
 	pythons) pythons ;;
 	# Needs root, debootstrap and Debian's mirror.
+	clean) tools/check-clean.sh ;;
+	# The same.
 	portable) tools/check-old-system.sh ;;
 	# The same.
 	deb) tools/check-deb.sh ;;

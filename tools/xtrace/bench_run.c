@@ -205,14 +205,18 @@ static void print_failed(const struct bench_side *side, const struct bench_run *
 {
 	const char *of = side->name ? side->name : "";
 	const char *space = side->name ? " " : "";
+	char **command = side->command;
+	/* A shell ends with the status of its command line. */
+	bool is_line = command[1] && command[2] && !strcmp(command[0], "/bin/sh") &&
+		       !strcmp(command[1], "-c");
+	const char *program = command[is_line ? 2 : 0];
 
 	if (status > STATUS_SIGNAL)
 		print_error("%s%s%s failed: '%s' was ended by signal %d (%s)", of, space, run->name,
-			    side->command[0], status - STATUS_SIGNAL,
-			    strsignal(status - STATUS_SIGNAL));
+			    program, status - STATUS_SIGNAL, strsignal(status - STATUS_SIGNAL));
 	else
 		print_error("%s%s%s failed: '%s' ended with exit status %d", of, space, run->name,
-			    side->command[0], status);
+			    program, status);
 }
 
 /* Copies the output into the trace directory, which xtrace record has created by now. */
@@ -256,6 +260,8 @@ int bench_run(struct bench *bench, struct bench_side *side, struct bench_run *ru
 
 	if (asprintf(&path, "%s/%s", side->path, run->name) < 0)
 		return -ENOMEM;
+	mkdir(path,
+	      0700); /* xtrace record keeps its result in a folder that exists, even if empty */
 	if (bench->watch)
 		gpu_watch_begin(bench->watch);
 	error = run_record(bench, side, path, output, &status);

@@ -45,8 +45,8 @@ static const struct option_row option_rows[] = {
 	{"runs", 'n', .value = "RUNS", .apply = option_number, TARGET(runs), .min = 2,
 	 .max = BENCH_RUNS_MAX, .help = "Measure two sets of RUNS runs (default: 5)"},
 	{"xtrace", .value = "FILE", .apply = option_text, TARGET(xtrace),
-	 .help = "Let the job use FILE, a tarball, its URL, or a folder (default: install with "
-		 "pip)"},
+	 .help = "Let the job use FILE, a tarball, its URL, or a folder (default: install a "
+		 "released version with pip)"},
 	{"force", 'f', .apply = option_flag, TARGET(force),
 	 .help = "Replace rules, baseline and scripts that exist. A workflow is never replaced"},
 	{0},
@@ -175,6 +175,14 @@ static int check_repository(const struct ci_setup *setup)
 	struct stat about;
 	int error;
 
+#ifdef XTRACE_UNRELEASED
+	if (!setup->xtrace) {
+		print_error("cannot let the job install xtrace with pip: version " XTRACE_VERSION
+			    " is not released; name a tarball, its URL, or a folder on the runner "
+			    "with --xtrace");
+		return -ENOENT;
+	}
+#endif
 	if (access(".git", F_OK)) {
 		print_error(
 			"cannot set up CI here: this is not the top folder of a git repository; "

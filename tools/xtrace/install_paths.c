@@ -37,6 +37,7 @@ int install_paths_find(struct install_paths *paths)
 {
 	char bin[PATH_MAX], *top = paths->top, folder[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", bin, sizeof(bin) - 1);
+	int error = -ENOENT;
 
 	if (length < 0)
 		return -errno;
@@ -52,6 +53,8 @@ int install_paths_find(struct install_paths *paths)
 			return -ENAMETOOLONG;
 		if (access(paths->injected, R_OK) == 0)
 			return 0;
+		if (errno == EACCES)
+			error = -EACCES;
 	}
-	return -ENOENT;
+	return error;
 }

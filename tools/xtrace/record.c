@@ -368,6 +368,8 @@ static void keep_last_trace(struct recording *recording)
 		print_note("this recording is empty so far, but a process that may record into it "
 			   "still runs; the previous trace is in '%s'",
 			   dir->older);
+	if (outcome == ROTATION_NONE && dir->is_made && !recording->finished.log_count)
+		rotation_discard(dir->place);
 }
 
 static void release(struct recording *recording)
@@ -454,9 +456,10 @@ static const char details[] =
 	"If DIR holds an older trace, it moves to DIR.old. If this recording has no CUDA calls, "
 	"GPU "
 	"work\n"
-	"or CPU samples, it is removed and the older trace stays. While CMD runs, the older trace "
-	"is in\n"
-	"DIR.previous. xtrace never replaces other files or directories.\n\n"
+	"or CPU samples, it is removed and the older trace stays. A recording without any log is\n"
+	"always removed. While CMD runs, the older trace is in DIR.previous. xtrace never "
+	"replaces\n"
+	"other files or directories.\n\n"
 	"While recording is paused, allocations, NVTX ranges and CUDA graph construction are "
 	"still\n"
 	"recorded.\n\n"

@@ -310,6 +310,21 @@ out:
 	return error;
 }
 
+void rotation_discard(const char *path)
+{
+	char **logs = NULL;
+	size_t count = 0;
+	int claim = -1;
+
+	if (!data_dir_claim(path, &claim) && info_is_ours(path) &&
+	    !data_dir_has_foreign_file(path) && !data_dir_list_logs(path, &logs, &count) &&
+	    !count && !is_awaited(path))
+		data_dir_remove(path);
+	data_dir_free_logs(logs, count);
+	if (claim >= 0)
+		close(claim);
+}
+
 /* An interrupted data_dir_remove() leaves an empty directory. */
 static int make_way(const char *path)
 {

@@ -50,4 +50,7 @@ int rotation_begin(const char *path, char **waiting_out);
  */
 int rotation_settle(const char *path, enum rotation_when when);
 
+/* Removes a trace in which no process has a log, unless one may still record into it. */
+void rotation_discard(const char *path);
+
 #endif

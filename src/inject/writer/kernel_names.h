@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of kernels, which CUPTI and the driver give as addresses in GPU modules. Writer thread only.
+ * Names of kernels, which CUPTI and the driver give as addresses in GPU modules. Writer thread
+ * only.
  */
 #ifndef XT_INJECT_KERNEL_NAMES_H
 #define XT_INJECT_KERNEL_NAMES_H

@@ -23,7 +23,7 @@ export interface Column<Row> {
 	share?: (row: Row) => number; /* from 0 to 1; drawn as a bar */
 	open?: (row: Row) => (() => void) | null; /* makes known values links, unless it is null */
 	isText?: boolean;
-	isMain?: boolean; /* takes the remaining width and stays in view */
+	isMain?: boolean; /* the name: comes first and stays in view */
 	isDetail?: boolean; /* not printed: paper is too narrow */
 }
 
@@ -117,7 +117,7 @@ function keepWidths(box: HTMLElement, widths: { box: number; min: number[] }): v
 	});
 }
 
-function CopyButtons<Row>({ columns, rows }: { columns: Column<Row>[]; rows: Row[] }) {
+function CopyButtons<Row>({ columns, rows, children }: { columns: Column<Row>[]; rows: Row[]; children: ComponentChildren }) {
 	const said = useSignal('');
 	const copy = async (text: string) => {
 		said.value = (await copyText(text))
@@ -130,6 +130,7 @@ function CopyButtons<Row>({ columns, rows }: { columns: Column<Row>[]; rows: Row
 			<span class="muted" role="status">
 				{said.value}
 			</span>
+			{children}
 			<button type="button" onClick={() => copy(csvOf(columns, rows))}>
 				Copy as CSV
 			</button>
@@ -153,13 +154,16 @@ export function Table<Row>(props: {
 	none: string;
 }) {
 	const { rows } = props;
-	const columns = props.columns.filter((column) => !(printing.value && column.isDetail));
+	const nameFirst = [...props.columns].sort((a, b) => Number(b.isMain ?? false) - Number(a.isMain ?? false));
+	const columns = nameFirst.filter((column) => !(printing.value && column.isDetail));
 	const sort = useSignal({ column: props.sortedBy, down: true });
 	const pattern = useSignal('');
 	const top = useSignal(0); /* first visible row */
 	const focused = useSignal(-1);
 	const seen = useSignal(1); /* visible rows */
 	const size = useSignal(0);
+	const hidden = useSignal(0); /* columns beyond the right edge */
+	const isMoved = useSignal(false);
 	const box = useRef<HTMLDivElement>(null);
 	const rowHeight = useSignal(0);
 	const wanted = useRef(-1); /* row to focus */
@@ -187,10 +191,31 @@ export function Table<Row>(props: {
 		seen.value = Math.ceil(box.current.clientHeight / (row.offsetHeight || 1));
 		keepWidths(box.current, widths.current);
 	});
-	useLayoutEffect(() => {
-		const observer = new ResizeObserver(() => (size.value = box.current?.clientHeight ?? 0));
+	const lookAcross = () => {
+		const heads = [...(box.current?.querySelectorAll('th') ?? [])];
 
-		if (isLong) observer.observe(box.current!);
+		if (!box.current) return;
+		const edge = box.current.getBoundingClientRect().left + box.current.clientWidth;
+
+		hidden.value = heads.filter((head) => head.getBoundingClientRect().right > edge + 1).length;
+		isMoved.value = box.current.scrollLeft > 0;
+		box.current.style.scrollPaddingLeft = `${heads[0].offsetWidth}px`;
+	};
+
+	const scrollAcross = () => {
+		const { clientWidth, style, scrollLeft } = box.current!;
+
+		box.current!.scrollBy({ left: hidden.value ? clientWidth - parseFloat(style.scrollPaddingLeft) : -scrollLeft });
+	};
+
+	useLayoutEffect(lookAcross);
+	useLayoutEffect(() => {
+		const observer = new ResizeObserver(() => {
+			size.value = box.current?.clientHeight ?? 0;
+			lookAcross();
+		});
+
+		if (box.current) observer.observe(box.current);
 		return () => observer.disconnect();
 	}, [isLong]);
 	useLayoutEffect(() => {
@@ -206,6 +231,8 @@ export function Table<Row>(props: {
 
 	if (!rows.length) return <p class="empty">{props.none}</p>;
 	const onScroll = () => {
+		lookAcross();
+		if (!isLong) return;
 		const at = Math.floor(box.current!.scrollTop / (rowHeight.value || 1));
 
 		if (Math.abs(at - top.value) >= STEP || at === 0) top.value = at;
@@ -249,16 +276,22 @@ export function Table<Row>(props: {
 						? `${formatCount(rows.length)} ${rows.length === 1 ? 'row' : 'rows'}`
 						: `${formatCount(kept.length)} of ${formatCount(rows.length)} rows`}
 				</span>
-				<CopyButtons columns={props.columns} rows={sorted} />
+				<CopyButtons columns={nameFirst} rows={sorted}>
+					{hidden.value || isMoved.value ? (
+						<button type="button" class="more-columns" onClick={scrollAcross}>
+							{hidden.value ? `${hidden.value} more ${hidden.value === 1 ? 'column' : 'columns'} ›` : '‹ First columns'}
+						</button>
+					) : null}
+				</CopyButtons>
 			</div>
 			<div
-				class={`table-scroll${isLong ? ' long' : ''}`}
+				class={`table-scroll${isLong ? ' long' : ''}${hidden.value ? ' cut' : ''}${isMoved.value ? ' moved' : ''}`}
 				style={isLong ? { '--lines': props.lines ?? 1 } : undefined}
 				tabIndex={0}
 				role="region"
 				aria-label={props.title}
 				ref={box}
-				onScroll={isLong ? onScroll : undefined}
+				onScroll={onScroll}
 			>
 				<table aria-rowcount={sorted.length + 1}>
 					<thead>

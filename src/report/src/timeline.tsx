@@ -272,9 +272,19 @@ function StateLegend({ state, events }: { state: State; events: Events }) {
 	);
 }
 
-interface Gesture {
-	x: number;
+export interface Gesture {
+	x: number; /* where it began */
 	isSelection: boolean;
+}
+
+/* Ends a drag: selects the span, or zooms to it. Returns false for a click. */
+export function takeSpan(times: Times, view: TimeView, width: number, from: Gesture, x: number): boolean {
+	const span = stretch(view.value, Math.max(Math.min(x, from.x), 0) / width, Math.min(Math.max(x, from.x), width) / width);
+
+	if (Math.abs(x - from.x) < DRAG_MIN) return false;
+	if (from.isSelection) filter.value = { ...filter.value, span: realSpan(times, span) };
+	else view.value = times.clamp(span);
+	return true;
 }
 
 export function Timeline({ state, times, view }: { state: State; times: Times; view: TimeView }) {
@@ -401,15 +411,9 @@ export function Timeline({ state, times, view }: { state: State; times: Times; v
 		touches.current.delete(event.pointerId);
 		gesture.value = null;
 		if (!start) return;
-		if (Math.abs(x - start.x) < DRAG_MIN) {
-			pick(hitAt({ x, y }));
-			return;
-		}
-		if (event.pointerType === 'touch') return;
-		const span = stretch(view.value, Math.max(Math.min(x, start.x), 0) / width, Math.min(Math.max(x, start.x), width) / width);
+		const isPan = event.pointerType === 'touch' && Math.abs(x - start.x) >= DRAG_MIN;
 
-		if (start.isSelection) filter.value = { ...filter.value, span: realSpan(times, span) };
-		else view.value = times.clamp(span);
+		if (!isPan && !takeSpan(times, view, width, start, x)) pick(hitAt({ x, y }));
 	};
 	const onKeyDown = (event: KeyboardEvent) => {
 		const next = isOfBrowser(event) ? null : moved(view.value, times.whole, event.key);

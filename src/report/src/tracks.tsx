@@ -11,7 +11,7 @@ import { exactTime, formatBytes, formatPercent, formatTime, longTime, shortTime 
 import { filter, isDark, isOfBrowser, printing, type State, timeView, watchWidth } from './state';
 import { moved, stretch, type TimeView } from './time_view';
 import { Shades } from './selection';
-import { realSpan, Timeline } from './timeline';
+import { type Gesture, realSpan, takeSpan, Timeline } from './timeline';
 import { type Span, Times } from './times';
 import { idleMeanings, idleName } from './words';
 
@@ -220,7 +220,7 @@ function TrackView(props: { chart: Chart; times: Times; view: TimeView; isPart: 
 	const box = useRef<HTMLDivElement>(null);
 	const width = watchWidth(box);
 	const at = useSignal<number | null>(null);
-	const drag = useSignal<number | null>(null);
+	const drag = useSignal<Gesture | null>(null);
 	const x = at.value;
 	const from = drag.value;
 	const span = view.value;
@@ -233,8 +233,7 @@ function TrackView(props: { chart: Chart; times: Times; view: TimeView; isPart: 
 
 	const place = (event: PointerEvent) => event.clientX - box.current!.getBoundingClientRect().left;
 	const endDrag = () => {
-		if (from !== null && x !== null && Math.abs(x - from) > 4)
-			view.value = stretch(span, Math.max(Math.min(x, from), 0) / width, Math.min(Math.max(x, from), width) / width);
+		if (from && x !== null) takeSpan(times, view, width, from, x);
 		drag.value = null;
 	};
 
@@ -256,7 +255,8 @@ function TrackView(props: { chart: Chart; times: Times; view: TimeView; isPart: 
 				onPointerDown={(e) => {
 					if (e.pointerType === 'touch') return;
 					box.current!.setPointerCapture(e.pointerId);
-					drag.value = at.value = place(e);
+					at.value = place(e);
+					drag.value = { x: at.value, isSelection: e.shiftKey };
 				}}
 				onPointerMove={(e) => (at.value = place(e))}
 				onPointerUp={endDrag}
@@ -277,7 +277,7 @@ function TrackView(props: { chart: Chart; times: Times; view: TimeView; isPart: 
 				/>
 				<Shades times={times} view={view} />
 				{from === null || x === null ? null : (
-					<div class="selection" style={{ left: `${Math.min(x, from)}px`, width: `${Math.abs(x - from)}px` }} />
+					<div class="selection" style={{ left: `${Math.min(x, from.x)}px`, width: `${Math.abs(x - from.x)}px` }} />
 				)}
 				{x === null || !width ? null : (
 					<>
@@ -441,7 +441,7 @@ export function Tracks({ state }: { state: State }) {
 				<p class="sub">
 					Activity of each device from its first to its last work: kernels, copies and memsets while no kernel
 					ran, and the cause of idle time. <span class="screen-only">
-						{isWhole ? <span class="mouse-only">Drag to zoom in.</span> : 'The sums below cover the whole run.'}
+						{isWhole ? <span class="mouse-only">Drag to zoom in, or with Shift to select a span.</span> : 'The sums below cover the whole run.'}
 					</span>
 				</p>
 				{times.pieces.length > 1 ? (

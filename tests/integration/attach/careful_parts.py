@@ -137,7 +137,8 @@ class Threads(Test):
                 assert os.sched_getaffinity(tid) == os.sched_getaffinity(program.pid)
                 assert os.sched_getscheduler(tid) == os.SCHED_OTHER
                 if os.geteuid() == 0:
-                    assert os.getpriority(os.PRIO_PROCESS, tid) == 0
+                    usual = os.getpriority(os.PRIO_PROCESS, program.pid)
+                    assert os.getpriority(os.PRIO_PROCESS, tid) == usual
             program.end()
 
     def crowd(self):

@@ -95,7 +95,7 @@ def check_devices(bench):
     assert re.search(r"1700 MHz +61 C +512 W +-$", done.stdout, re.M), done.stdout
     assert done.stderr == "", done.stderr
 
-    done = bench.run("--simulate", "-n", "3", "--", *bench.slow, nvml="sm_mhz_drift:-300,"
+    done = bench.run("--simulate", "-n", "3", "--", *bench.slow, nvml="sm_mhz_drift:300,"
                      "celsius_drift:40,reasons:0x24,other_pid:4321",
                      XTRACE_SIMGPU_KERNEL_NS="500000:500000")
     for words in ("clocks differed between runs", "temperatures differed",

@@ -14,7 +14,9 @@ import yaml
 from ci_test import UNSURE, Repository, parse_arguments
 
 # Everything that a shell, YAML, GitHub or GitLab could interpret.
+CHANGELOG = os.path.join(os.path.dirname(__file__), "..", "..", "..", "CHANGELOG.md")
 NASTY = "it's \"$HOME\" `id` ${{ github.token }} #: {a} \\n é\ttab\nnext"
+FROM = ["--xtrace", "/opt/xtrace"]
 PROGRAM = "bench/step.sh"
 WRITTEN = [".gitattributes", ".xtrace/baseline.json", ".xtrace/ci/gate.sh",
            ".xtrace/ci/github/action.yml", ".xtrace/ci/gitlab/xtrace-gate.yml", ".xtrace/rules"]
@@ -129,41 +131,56 @@ def check_gitlab(repo):
 
 
 def check_existing(repo):
-    """Existing files stay. Without --xtrace, the job installs xtrace with pip."""
+    """Existing files stay."""
     with open(repo.path(GITLAB), "w", encoding="utf-8") as file:
         file.write("stages: [test]\n")
     with open(repo.path(".gitattributes"), "w", encoding="utf-8") as file:
         file.write("*.bin -diff")
-    said = repo.init(0, "gitlab", "-s", "-n", "2", "--", "sh", PROGRAM)
+    said = repo.init(0, "gitlab", "-s", "-n", "2", *FROM, "--", "sh", PROGRAM)
     assert "exists and was not changed" in said and "\n  extends: .xtrace-gate\n" in said, said
-    assert "pip install xtrace-gpu==" in said, said
     assert repo.read(GITLAB) == "stages: [test]\n"
     assert repo.read(".gitattributes") == "*.bin -diff\n.xtrace/baseline.json merge=union\n"
     before = repo.files()
     for kept in (".xtrace/rules", ".xtrace/baseline.json", ".xtrace/ci/gate.sh"):
-        said = repo.init(2, "github", "-s", "-n", "2", "--", "sh", PROGRAM)
+        said = repo.init(2, "github", "-s", "-n", "2", *FROM, "--", "sh", PROGRAM)
         assert f"cannot write '{kept}': it exists" in said and repo.files() == before, said
         os.unlink(repo.path(kept))
         del before[kept]
     with open(repo.path(".xtrace", "rules"), "w", encoding="utf-8") as file:
         file.write("gpu-time > 50%\n")
-    repo.init(0, "github", "-s", "-n", "2", "--force", "--", "sh", PROGRAM)
+    repo.init(0, "github", "-s", "-n", "2", "--force", *FROM, "--", "sh", PROGRAM)
     check_rules(repo)
     assert repo.read(".gitattributes").count("merge=union") == 1
-    assert "xtrace: ${{ runner.temp }}/xtrace" in repo.read(GITHUB)
+    assert 'xtrace: "/opt/xtrace"' in repo.read(GITHUB)
     # The same again changes no workflow, and has nothing to say about it.
-    said = repo.init(0, "github", "-s", "-n", "2", "--force", "--", "sh", PROGRAM)
+    said = repo.init(0, "github", "-s", "-n", "2", "--force", *FROM, "--", "sh", PROGRAM)
     assert "was not changed" not in said, said
+
+
+def check_pip(repo):
+    """The job installs a released version with pip. Another one is refused before it is measured."""
+    with open(CHANGELOG, encoding="utf-8") as file:
+        version, state = re.search(r"^## (\S+) (.*)", file.read(), re.M).groups()
+    if state == "(unreleased)":
+        said = repo.init(2, "gitlab", "-s", "--", "sh", PROGRAM)
+        assert f"version {version} is not released" in said and "--xtrace" in said, said
+        assert repo.files() == repo.at_first and not os.listdir(repo.path("tmp"))
+        return
+    repo.init(0, "gitlab", "-s", "-n", "2", "--", "sh", PROGRAM)
+    assert f"pip install xtrace-gpu=={version}" in repo.read(GITLAB)
+    repo.init(0, "github", "-s", "-n", "2", "--force", "--", "sh", PROGRAM)
+    assert "xtrace: ${{ runner.temp }}/xtrace" in repo.read(GITHUB)
 
 
 def check_refused(repo):
     """Each of these ends with status 2, a reason, and nothing written."""
     noisy = UNSURE % ("tmp/n", "tmp/n", repo.command)
     for arguments, says in ((["github", "-s", "-n", "1", "--", "true"], "must be a number from 2"),
-                            (["github", "-s", "-n2", "--", "true"], "no GPU work"),
-                            (["github", "-s", "-n2", "--", "sh", "-c", "exit 3"], "exit status 3"),
-                            (["gitlab", "-s", "-n2", "--", "sh", "-c", noisy], "too noisy"),
-                            (["github", "-s", "--", "no-such-program"], "command not found"),
+                            (["github", "-s", "-n2", *FROM, "--", "true"], "no GPU work"),
+                            (["github", "-s", "-n2", *FROM, "--", "sh", "-c", "exit 3"],
+                             "'sh -c 'exit 3'' ended with exit status 3"),
+                            (["gitlab", "-s", "-n2", *FROM, "--", "sh", "-c", noisy], "too noisy"),
+                            (["github", "-s", *FROM, "--", "no-such-program"], "command not found"),
                             (["githup", "-s", "--", "true"], "did you mean 'github'"),
                             (["github", "-s"], "no program given"),
                             ([], "no CI system given")):
@@ -172,11 +189,11 @@ def check_refused(repo):
     # A failure in the middle of writing removes what was written before.
     with open(repo.path(".github"), "w", encoding="utf-8") as file:
         file.write("not a folder\n")
-    said = repo.init(2, "github", "-s", "-n2", "--", "sh", PROGRAM)
+    said = repo.init(2, "github", "-s", "-n2", *FROM, "--", "sh", PROGRAM)
     os.unlink(repo.path(".github"))
     assert f"cannot write '{GITHUB}'" in said and repo.files() == repo.at_first, said
     os.rename(repo.path(".git"), repo.path("tmp", "git"))
-    assert "git init" in repo.init(2, "github", "-s", "--", "sh", PROGRAM)
+    assert "git init" in repo.init(2, "github", "-s", *FROM, "--", "sh", PROGRAM)
     assert repo.files() == repo.at_first
 
 
@@ -188,13 +205,13 @@ def check_guide(repo):
     assert len(commands) == 4 and commands[1][:2] == ["xtrace", "ci"], commands
     with open(repo.path("bench", "step.py"), "w", encoding="utf-8") as file:
         file.write(f"import os\nos.execl('{repo.args.sample}', 'step', '--tokens', '40')\n")
-    repo.init(0, "-n2", "--simulate", *commands[1][3:])
+    repo.init(0, "-n2", "--simulate", *FROM, *commands[1][3:])
     assert 'command: "python3 bench/step.py"' in repo.read(GITHUB), repo.read(GITHUB)
 
 
 def main():
     args = parse_arguments()
-    for check in (check_github, check_gitlab, check_existing, check_refused, check_guide):
+    for check in (check_github, check_gitlab, check_existing, check_pip, check_refused, check_guide):
         with tempfile.TemporaryDirectory() as folder:
             check(EmptyRepository(args, folder))
     print("xtrace ci init sets up both CI systems")

@@ -98,6 +98,8 @@ class Recording:
         check = subprocess.run([sys.executable, dump, "--check", *(log.path for log in self.logs)],
                                capture_output=True, text=True, check=False) if self.logs else None
         self.problems = check.stdout if check and check.returncode else ""
-        with open(folder + "/info.json", encoding="utf-8") as file:
-            self.info = json.load(file)
+        self.info = {}
+        if os.path.exists(folder + "/info.json"):  # nothing is left of an empty recording
+            with open(folder + "/info.json", encoding="utf-8") as file:
+                self.info = json.load(file)
         self.truth = json.loads(self.done.stdout) if self.done.stdout.startswith("{") else {}

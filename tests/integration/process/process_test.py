@@ -140,6 +140,10 @@ class Test(MoreCases):
             self.last = run
         return bare
 
+    def is_quick(self, seconds, bare):
+        """A busy machine delays the bare run, too."""
+        assert self.last.seconds < seconds + 10 * bare.seconds, (self.last.seconds, bare.seconds)
+
     # ---- ends
 
     def case_main_return(self):
@@ -181,7 +185,8 @@ class Test(MoreCases):
         # In a CUDA call, nothing waits.
         slow = {"XTRACE_SIMGPU_KERNEL_NS": "20000000000:20000000000"}
         bare = self.check(self.life("_exit_in_handler", "busy"), closed=False, environment=slow)
-        assert bare.status == 5 and self.last.seconds < 10, self.last.seconds
+        assert bare.status == 5
+        self.is_quick(10, bare)
 
     def case__exit_hanging_flush(self):
         """_exit() waits for CUPTI like exit(). A second thread that ends the program meanwhile
@@ -190,7 +195,8 @@ class Test(MoreCases):
             bare = self.check(self.life(name), closed=False, said=None, hows=(INJECTED,),
                               environment={"XTRACE_SIMGPU_FAULT": "hang_flush"})
             assert bare.status == 5 and "the rest is in the .spool file" in self.last.said[-1], self.last.said
-            assert len(self.last.said) == 1 and self.last.seconds < 3.5, self.last.seconds
+            assert len(self.last.said) == 1, self.last.said
+            self.is_quick(3.5, bare)
 
     def case__exit_cancelled(self):
         """The process ends with the requested status, however long it takes."""
@@ -493,7 +499,7 @@ class Test(MoreCases):
         bare = self.check(self.life("main_return"), closed=False, said=None, hows=(PRELOADED,),
                           environment={"XTRACE_SIMGPU_FAULT": "hang_flush"})
         assert bare.status == 7 and "the rest is in the .spool file" in self.last.said[-1], self.last.said
-        assert self.last.seconds < 3.5, self.last.seconds
+        self.is_quick(3.5, bare)
 
 
 def main():

@@ -18,7 +18,7 @@ async function checkNumbers(page, { summary, folded }) {
 		if (!lines.length) continue;
 		const shown = await rows(page, 'paths');
 		assert.deepEqual(
-			shown.map((row) => row[0]).sort((a, b) => a - b),
+			shown.map((row) => row[1]).sort((a, b) => a - b),
 			lines.map((line) => line.value).sort((a, b) => a - b),
 			name,
 		);
@@ -27,17 +27,17 @@ async function checkNumbers(page, { summary, folded }) {
 	if (summary.kernels.row_count) await checkKernels(page, summary);
 	if (summary.api_calls.row_count)
 		assert.deepEqual(
-			sorted((await rows(page, 'calls')).map((row) => [row[7], row[1], row[0], row[4], row[6]])),
+			sorted((await rows(page, 'calls')).map((row) => [row[0], row[2], row[1], row[5], row[7]])),
 			sorted(summary.api_calls.rows.map((r) => [r.name, r.count, r.total_ns, r.min_ns, r.max_ns])),
 		);
 	if (summary.copies.row_count)
 		assert.deepEqual(
-			sorted((await rows(page, 'transfers')).map((row) => [row[5], row[1], row[2], row[0]])),
+			sorted((await rows(page, 'transfers')).map((row) => [row[0], row[2], row[3], row[1]])),
 			sorted(summary.copies.rows.map((r) => [r.name, r.count, r.bytes, r.gpu_time_ns])),
 		);
 	if (summary.ranges.row_count)
 		assert.deepEqual(
-			sorted((await rows(page, 'ranges')).map((row) => [row[7], row[5], row[0], row[6], row[2], row[3], row[4]])),
+			sorted((await rows(page, 'ranges')).map((row) => [row[0], row[6], row[1], row[7], row[3], row[4], row[5]])),
 			sorted(
 				summary.ranges.rows.map((r) => [
 					r.ranges.join(';'), r.count, r.gpu_time_ns, r.opened_count, r.gpu_exclusive_ns, r.gpu_idle_ns, r.cpu_wait_ns,
@@ -46,7 +46,7 @@ async function checkNumbers(page, { summary, folded }) {
 		);
 	if (summary.memory.row_count)
 		assert.deepEqual(
-			sorted((await rows(page, 'memory')).map((row) => [row[6], row[0], row[5]])),
+			sorted((await rows(page, 'memory')).map((row) => [row[0], row[1], row[6]])),
 			sorted(summary.memory.rows.map((r) => [r.name, r.peak_bytes, r.leaked_bytes])),
 		);
 	if (summary.memory.row_count) {
@@ -89,7 +89,7 @@ async function checkPick(page, { summary }) {
 	await page.selectOption('#view', 'callers-of');
 	for (const [i, row] of summary.kernels.rows.slice(0, 2).entries()) {
 		await page.locator('#table-kernels tbody .pick').nth(i).click();
-		assert.equal(await numberOf(page, `#table-kernels tbody tr[data-row="${i}"] td`), row.gpu_time_ns);
+		assert.equal(await numberOf(page, `#table-kernels tbody tr[data-row="${i}"] td:nth-child(2)`), row.gpu_time_ns);
 		await isNumber(page, '#flame-total', row.gpu_time_ns, row.name);
 		await isNumber(page, '#found', row.gpu_time_ns);
 		assert.equal(await page.textContent('#hit-place'), '1 of 1 match');

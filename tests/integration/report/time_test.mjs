@@ -28,6 +28,18 @@ async function checkTimeZoom(page) {
 	await isThere(page, '#whole-time');
 	await page.keyboard.press('0');
 	await isGone(page, '#whole-time');
+	// With Shift, a drag selects the same span and does not zoom.
+	await page.keyboard.down('Shift');
+	await page.mouse.move(box.x + box.width / 4, box.y + 20);
+	await page.mouse.down();
+	await page.mouse.move(box.x + box.width / 2, box.y + 20, { steps: 4 });
+	await page.mouse.up();
+	await page.keyboard.up('Shift');
+	await isThere(page, '#selection-bar');
+	await isThere(page, '.track .shade.now');
+	await isGone(page, '#whole-time');
+	await page.click('#clear-selection');
+	await isGone(page, '#selection-bar');
 }
 
 const paintMs = (page) => page.getAttribute('#event-canvas', 'data-paint-ms').then(Number);

@@ -72,7 +72,7 @@ class Server:
 
     def wait(self, expected, name, **wanted):
         """Returns all samples of the scrape that had the value."""
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 45
         while True:
             samples = self.scrape()
             value = self.find(samples, name, **wanted)
@@ -136,7 +136,9 @@ class Counts(ServeTest):
         assert served == expected[:2], (served, expected[:2])
 
     def run(self):
-        with Server(self, "--paths", "2", "--keep", "0.7s", "one", "two") as server:
+        # xtrace record may end later than --keep if the machine is busy, so look meanwhile.
+        with Server(self, "--paths", "2", "--keep", "3s", "one", "two") as server, \
+                concurrent.futures.ThreadPoolExecutor() as pool:
             assert server.value("processes") == 0
             for name in ("one", "two"):
                 last = {}
@@ -151,12 +153,15 @@ class Counts(ServeTest):
                         time.sleep(0.1)
                     assert server.value("kernels_total", pid=service.pid) > 0
                     pid = service.pid
-                samples = server.wait(1, "state", pid=pid, state="ended")
+                    ended = pool.submit(server.wait, 1, "state", pid=pid, state="ended")
+                samples = ended.result()
                 self.compare([row for row in samples if row[1].get("pid") == pid], name)
                 server.wait(None, "state", pid=pid, state="ended")
             assert len(server.scrape()) == 1, "only xtrace_processes stays"
-            self.record("one", self.args.sample, "--tokens", "3000", "--dim", "64")
+            recorded = pool.submit(self.record, "one", self.args.sample, "--tokens", "3000",
+                                   "--dim", "64")
             samples = server.wait(1, "state", state="ended")
+            recorded.result()
             self.compare(samples, "one")
             self.check_dashboard(samples)
             self.check_paths(samples, "one")

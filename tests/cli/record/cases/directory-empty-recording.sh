@@ -15,15 +15,20 @@ printf '#!/no-such-interpreter\n' >script
 chmod +x script
 status "$xtrace" record ./script
 status "$xtrace" record ./script
-rm script
 show
 # CUDA is initialised but nothing is launched, so the log has no work.
 "$xtrace" record --simulate --paused "$sample" --tokens 3 >/dev/null
 show
 "$xtrace" report --text 2>/dev/null | sed -n 's/^  *launches  */launches /p'
-# If there was no trace, an empty recording stays until the next one.
+# If there was no trace, none is left, unless a process may still record into it.
 "$xtrace" record -o other echo first
+status "$xtrace" record -o other ./script
+ls
+mkdir other
 "$xtrace" record -o other echo second
-grep -o '"echo".*' other/info.json
+"$xtrace" record -o other echo third
+ls
+"$xtrace" record -o other sh -c 'sleep 100 & echo $! >pid'
 ls
 status "$xtrace" report --text other
+kill "$(cat pid)"

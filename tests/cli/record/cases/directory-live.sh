@@ -9,11 +9,11 @@ name_logs() {
 }
 status "$xtrace" record echo second 2>&1 | name_logs
 mv xtrace.data xtrace.data.old
-"$xtrace" record echo third
+"$xtrace" record --simulate "$sample" --tokens 3 >/dev/null 2>&1
 status "$xtrace" record echo fourth 2>&1 | name_logs
 kill -KILL "$(cat pid)"
 while ! flock -n xtrace.data.old/*.xtr true; do
 	sleep 0.05
 done
-status "$xtrace" record echo fifth
-grep -o '"echo".*' xtrace.data/info.json xtrace.data.old/info.json
+status "$xtrace" record --simulate "$sample" --tokens 5 2>/dev/null | tail -n 1
+grep -o '"--tokens".*' xtrace.data/info.json xtrace.data.old/info.json

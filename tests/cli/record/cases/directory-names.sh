@@ -30,6 +30,6 @@ wait
 rm held
 # The name is too long for the suffixes.
 long=$(printf '%0253d' 0)
-status "$xtrace" record -o "$long" true 2>/dev/null
+status "$xtrace" record -o "$long" --simulate "$sample" --tokens 7 2>/dev/null | tail -n 1
 status "$xtrace" record -o "$long" true
 ls | sed 's/0\{253\}/LONG/'

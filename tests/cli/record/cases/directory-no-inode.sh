@@ -7,10 +7,10 @@ unshare -m true 2>/dev/null || {
 mkdir small
 unshare -m sh -c 'mount -t tmpfs -o nr_inodes=8,mode=700 none small || exit 77
 	cd small
-	"$1" record true 2>/dev/null
+	"$1" record --simulate "$2" --tokens 1 >/dev/null 2>&1
 	i=0
 	while [ $i -lt 10 ] && touch filler-$i 2>/dev/null; do i=$((i + 1)); done
 	"$1" record true
 	echo "status $?"
 	rm filler-*
-	ls . xtrace.data' sh "$xtrace"
+	ls . xtrace.data | sed "s/.*\\.xtr/LOG/"' sh "$xtrace" "$sample"

@@ -11,7 +11,7 @@ ls
 mkdir empty
 full -o empty echo ran | cat
 ls . empty
-"$xtrace" record echo first
+"$xtrace" record --simulate "$sample" --tokens 1 >/dev/null 2>&1
 full echo ran | cat
 ls
-grep -o '"echo".*' xtrace.data/info.json
+grep -o '"--tokens".*' xtrace.data/info.json

@@ -29,7 +29,7 @@ status "$xtrace" baseline save --force all/file xtrace.data
 status "$xtrace" record -o all/folder true
 status "$xtrace" bench -n 1 --warmup 0 -o all/folder --simulate "$sample" --tokens 1
 # Traces of other users are not used, including those in the previous directory.
-"$xtrace" record -o all/trace true 2>/dev/null
+"$xtrace" record -o all/trace --simulate "$sample" --tokens 1 >/dev/null 2>&1
 cp -r all/trace all/trace.previous
 chown -R 65534:65534 all/trace.previous
 status "$xtrace" record -o all/trace true
