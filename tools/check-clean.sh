@@ -7,7 +7,8 @@
 set -eu
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
-clone=/root/$(printf '%0137d' 0)/xtrace
+home=/root # in the bare system
+clone=$home/$(printf '%0137d' 0)/xtrace
 system=
 keep=
 loops=
@@ -62,7 +63,7 @@ if [ "$(. /etc/os-release && echo "${VERSION_CODENAME:-}")" = bookworm ]; then
 fi
 cp /etc/resolv.conf "$system/etc/resolv.conf"
 # npm trusts what it trusts here.
-certificates=${NODE_EXTRA_CA_CERTS:+NODE_EXTRA_CA_CERTS=/root/certificates.pem}
+certificates=${NODE_EXTRA_CA_CERTS:+NODE_EXTRA_CA_CERTS=$home/certificates.pem}
 [ -z "$certificates" ] || cp "$NODE_EXTRA_CA_CERTS" "$system/root/certificates.pem"
 if chroot "$system" sh -c 'command -v gcc || command -v cmake'; then
 	echo "check-clean: this is not bare" >&2

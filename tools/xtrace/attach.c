@@ -50,20 +50,13 @@ struct request {
 
 /* The options of xtrace record that make sense for a process that runs already. */
 static const char *const capture_names[] = {
-	"output",
-	"api",
-	"armed",
-	"cpu",
-	"python",
-	"modules",
-	"graph-detail",
-	"no-yield",
-	"max-size",
-	"flight-recorder",
-	"snapshot-on",
-	"snapshot-interval",
-	"snapshot-max",
-	"max-overhead",
+	"output",	"api",
+	"armed",	"cpu",
+	"python",	"modules",
+	"graph-detail", "no-yield",
+	"max-size",	"flight-recorder",
+	"snapshot-on",	"snapshot-interval",
+	"snapshot-max", "max-overhead",
 };
 
 static const struct option_row option_rows[] = {

@@ -9,7 +9,6 @@
 #include "inject/cupti/graph_level.h"
 
 #include "inject/cupti/cupti.h"
-#include "inject/cupti/cupti_subscriber.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/hot_state.h"
 #include "inject/runtime/sleep.h"
@@ -33,10 +32,12 @@ static HOT_STATE atomic_uint_fast64_t holders;
 static HOT_STATE atomic_uint whole_waiting; /* so that launches node by node cannot starve them */
 static atomic_uint epoch;
 static _Atomic(const char *) refusal;
+static void (*stop_records)(void);
 static _Atomic uint32_t conditional[GRAPH_IDS / 32];
 
-void graph_level_begin(bool forces_nodes)
+void graph_level_begin(bool forces_nodes, void (*stop)(void))
 {
+	stop_records = stop;
 	atomic_store(&is_off, forces_nodes);
 }
 
@@ -63,7 +64,7 @@ void graph_level_give_up(void)
 	if (atomic_exchange(&is_off, true))
 		return;
 	atomic_store(&refusal, "a CUDA graph with conditional nodes cannot be recorded safely");
-	cupti_subscriber_stop();
+	stop_records();
 	cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_GRAPH_TRACE);
 	atomic_fetch_add(&cupti_lost_kinds, 1);
 }

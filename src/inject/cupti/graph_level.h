@@ -28,8 +28,11 @@ enum graph_hold { GRAPH_HOLD_NONE, GRAPH_HOLD_NODES, GRAPH_HOLD_WHOLE };
 /* Why GPU work is not recorded any more, or NULL. Any thread. */
 const char *graph_level_refusal(void);
 
-/* Before CUPTI is subscribed. forces_nodes: record all graphs node by node, which is unsafe. */
-void graph_level_begin(bool forces_nodes);
+/*
+ * Before CUPTI is subscribed. forces_nodes: record all graphs node by node, which is unsafe.
+ * stop_records disables all kinds of GPU work.
+ */
+void graph_level_begin(bool forces_nodes, void (*stop_records)(void));
 
 /* After CUPTI was unsubscribed: EXIT callbacks are missing. Forgets all holders. */
 void graph_level_reset(void);

@@ -414,7 +414,7 @@ static bool start(char *why, size_t why_bytes)
 	python_modules_wanted = config.modules;
 	torch_wanted = config.autograd;
 	cupti_subscriber_set_callback(callback_entry);
-	graph_level_begin(config.forces_graph_nodes);
+	graph_level_begin(config.forces_graph_nodes, cupti_subscriber_stop);
 	if (open_libraries(&config, why, why_bytes) ||
 	    (config.start != START_ARMED && cupti_subscriber_subscribe(why, why_bytes)))
 		goto decline;

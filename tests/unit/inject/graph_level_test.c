@@ -37,10 +37,13 @@ static uint32_t disable(uint32_t kind)
 	if (kind == XT_CUPTI_ACTIVITY_GRAPH_TRACE) {
 		trace_is_on = 0;
 		errors += whole_count != 0;
-	} else {
-		kernels_are_off = 1;
 	}
 	return XT_CUPTI_SUCCESS;
+}
+
+static void stop_records(void)
+{
+	kernels_are_off = 1;
 }
 
 /* The handle is the id. */
@@ -55,7 +58,7 @@ static void prepare(void)
 	cupti.cuptiActivityEnable = enable;
 	cupti.cuptiActivityDisable = disable;
 	cupti.cuptiGetGraphExecId = exec_id;
-	graph_level_begin(false);
+	graph_level_begin(false, stop_records);
 }
 
 static void instantiate_conditional(uintptr_t id)
@@ -158,7 +161,7 @@ static void does_not_resume_after_a_whole_graph(void)
 
 static void holds_nothing_if_forced(void)
 {
-	graph_level_begin(true);
+	graph_level_begin(true, stop_records);
 	errors += graph_level_enter_whole() != GRAPH_HOLD_NONE;
 	errors += graph_level_enter_launch((void *)PLAIN_EXEC, true) != GRAPH_HOLD_NONE;
 	errors += switches;
