@@ -222,8 +222,7 @@ static void warn_if_incomplete(const struct recorder *rec)
 {
 	uint64_t kernels = rec->kernels.written + rec->kernels.invalid;
 
-	if (rec->launches && !kernels && !atomic_load(&activity_discarded) &&
-	    !flusher_dropped_records())
+	if (rec->launches && !kernels && !atomic_load(&activity_discarded))
 		log_message("cannot record kernels: %llu launches, but no kernel record from %s",
 			    (unsigned long long)rec->launches, cupti.path);
 	if (!rec->launches && kernels)
