@@ -149,6 +149,18 @@ static inline bool xt_account_is_loss(const char *name, size_t length)
 	return false;
 }
 
+/* Whether a loss is of events, and not of their names, stacks or modules. */
+static inline bool xt_account_is_event_loss(const char *name, size_t length)
+{
+	static const char *const others[] = {"names.", "stacks.", "modules.",	      "apis.",
+					     "kinds.", "skips.",  "recovered.unnamed"};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (length >= strlen(others[i]) && !memcmp(name, others[i], strlen(others[i])))
+			return false;
+	return xt_account_is_loss(name, length);
+}
+
 /*
  * Whether a counter counts events that did not fit into the log. If META `log.flight_recorder` is
  * not empty, they are no loss.

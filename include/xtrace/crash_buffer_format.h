@@ -103,6 +103,11 @@ enum xt_crash_buffer_counter {
 	XT_CRASH_BUFFER_BUFFERS_INVALID,
 	XT_CRASH_BUFFER_CALLS_UNBACKED,	 /* seen by rings outside the crash buffer */
 	XT_CRASH_BUFFER_CALLS_AFTER_END, /* launches, copies and memsets after recording ended */
+	XT_CRASH_BUFFER_CALLS_SIZE,	 /* written and removed again for --max-size */
+	XT_CRASH_BUFFER_KERNELS_SIZE,
+	XT_CRASH_BUFFER_COPIES_SIZE,
+	XT_CRASH_BUFFER_SETS_SIZE,
+	XT_CRASH_BUFFER_MEMORY_SIZE,
 	XT_CRASH_BUFFER_COUNTERS
 };
 #define XT_CRASH_BUFFER_COUNTERS_MAX 32
@@ -436,7 +441,8 @@ struct xt_ring_header {
 	uint64_t counters[XT_RING_COUNTERS_MAX]; /* enum xt_ring_counter */
 	uint64_t free_pos;	      /* by the writer, release: everything before is in the log */
 	uint64_t shutdown_drop_count; /* calls during process exit; added to version 6, 0 before */
-	uint8_t pad2[48];
+	uint64_t size_drop_count;     /* calls beyond --max-size; added to version 7, 0 before */
+	uint8_t pad2[40];
 	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* XT_STACK_ID of each slot, as of free_pos */
 	uint32_t slot_module_id
 		[XT_MODULE_SLOT_COUNT]; /* the same for XT_MODULE_ID; since version 6 */

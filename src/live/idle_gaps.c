@@ -208,6 +208,15 @@ void live_idle_extend(struct live_idle *idle, struct live_gaps *gaps, struct liv
 	live_spans_forget(busy, 0, until_ns);
 }
 
+uint64_t live_idle_busy_ns(const struct live_idle *idle, const struct live_spans *busy)
+{
+	uint64_t busy_ns = busy->covered_ns;
+
+	for (size_t at = idle->decided; at < busy->count; at++)
+		busy_ns -= busy->rows[at].end_ns - busy->rows[at].start_ns;
+	return busy_ns;
+}
+
 void live_gaps_forget(struct live_gaps *gaps, uint64_t before_ns)
 {
 	gaps->checkpoint_count = 0;

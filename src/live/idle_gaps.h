@@ -71,6 +71,9 @@ void live_idle_extend(struct live_idle *idle, struct live_gaps *gaps, struct liv
 /* The start of the gap that is open, or would be if the GPU stopped; 0: the GPU has not run. */
 uint64_t live_idle_open_ns(const struct live_idle *idle, const struct live_spans *busy);
 
+/* Busy time up to where idle time is counted. Together they are the time since begin_ns. */
+uint64_t live_idle_busy_ns(const struct live_idle *idle, const struct live_spans *busy);
+
 /* Forgets what threads did before that time. */
 void live_gaps_forget(struct live_gaps *gaps, uint64_t before_ns);
 

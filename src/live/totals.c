@@ -122,7 +122,7 @@ static struct live_account *account_of(struct live_totals *totals, struct xt_byt
 		return NULL;
 	account = &totals->accounts[totals->account_count++];
 	memcpy(account->name, name.data, name.length);
-	account->is_loss = xt_account_is_loss(name.data, name.length);
+	account->is_loss = xt_account_is_event_loss(name.data, name.length);
 	return account;
 }
 

@@ -36,7 +36,7 @@ struct live_gpu {
 struct live_account {
 	char name[40];
 	uint64_t value;
-	bool is_loss;
+	bool is_loss; /* of events */
 };
 
 /* A small value for each id of the log. Beyond a limit, ids have the value 0. */
@@ -86,7 +86,7 @@ void live_totals_finish(struct live_totals *totals);
 /* Value of an account; 0 if the log has none of this name. */
 uint64_t live_totals_account(const struct live_totals *totals, const char *name);
 
-/* Lost events and other losses. Those of --max-size are separate: the user asked for them. */
+/* Lost events. Those of --max-size are separate: the user asked for them. */
 uint64_t live_totals_lost(const struct live_totals *totals, bool is_by_size);
 
 void live_totals_free(struct live_totals *totals);

@@ -18,6 +18,7 @@
 #include "simgpu/tracer.h"
 
 #define WORKER_PERIOD_NS 5000000
+#define RETRY_NS	 10000000
 #define RECORD_BYTES_MIN 32
 
 struct pending {
@@ -308,25 +309,49 @@ static bool has_room(const struct buffer *buffer, size_t record_bytes)
 	       (!buffer->records_max || buffer->record_count < buffer->records_max);
 }
 
+/* A failure costs tens of microseconds, so it is not repeated for each record. */
+static bool grow_pending(struct buffer *buffer, size_t data_bytes)
+{
+	static _Atomic uint64_t failed_ns;
+	size_t bytes = (data_bytes / RECORD_BYTES_MIN + 1) * sizeof(*buffer->pending);
+	uint64_t now_ns = tracer_monotonic_ns();
+	struct pending *pending;
+
+	if (now_ns < atomic_load(&failed_ns) + RETRY_NS)
+		return false;
+	pending = realloc(buffer->pending, bytes);
+	if (pending)
+		buffer->pending = pending;
+	else
+		atomic_store(&failed_ns, now_ns);
+	return pending != NULL;
+}
+
 /* Requests a buffer from the client. NULL if it gave none, or one too small for a record. */
 static struct buffer *request(size_t record_bytes)
 {
+	static _Atomic size_t last_bytes; /* of a buffer; the client is not asked without memory */
 	xt_cupti_buffer_requested requested = atomic_load(&client_requested);
+	xt_cupti_buffer_completed completed = atomic_load(&client_completed);
 	struct buffer *buffer = calloc(1, sizeof(*buffer));
 
-	if (!buffer || !requested)
+	if (!buffer || !requested || !grow_pending(buffer, atomic_load(&last_bytes)))
 		goto fail;
 	requested(&buffer->data, &buffer->data_bytes, &buffer->records_max);
 	if (!buffer->data || buffer->data_bytes < record_bytes)
 		goto fail;
-	buffer->pending =
-		malloc((buffer->data_bytes / RECORD_BYTES_MIN + 1) * sizeof(*buffer->pending));
-	if (!buffer->pending)
+	atomic_store(&last_bytes, buffer->data_bytes);
+	if (!grow_pending(buffer, buffer->data_bytes)) {
+		if (completed)
+			give_back(buffer, completed);
 		goto fail;
+	}
 	if (!tracer_client_zeroes())
 		memset(buffer->data, 0, buffer->data_bytes);
 	return buffer;
 fail:
+	if (buffer)
+		free(buffer->pending);
 	free(buffer);
 	return NULL;
 }

@@ -25,6 +25,8 @@
 
 #define PID_DIGITS_MAX	   9
 #define POLL_MS		   2
+#define SEARCH_MS	   100
+#define WAIT_NS		   UINT64_C(30000000000)
 #define NS_PER_MS	   UINT64_C(1000000)
 #define MS_MAX		   (uint64_t) UINT32_MAX
 #define READ_TIMEOUT_MS	   1000	 /* the tracer looks every few ms */
@@ -34,6 +36,7 @@
 struct control_request {
 	bool is_all;
 	uint64_t delay_ns, duration_ns;
+	uint64_t wait_ns; /* for CUDA to start */
 	enum xt_crash_buffer_request request;
 	const char *target; /* as the user named it */
 };
@@ -52,6 +55,9 @@ static const struct option_row start_rows[] = {
 	 .offset = offsetof(struct control_request, duration_ns)},
 	{"delay", .value = "TIME", .expected = TIME_EXPECTED, .help = "Start TIME later",
 	 .apply = option_time, .offset = offsetof(struct control_request, delay_ns)},
+	{"wait", .value = "TIME", .expected = TIME_EXPECTED,
+	 .help = "Wait up to TIME until CUDA starts (default: 30s)", .apply = option_time,
+	 .offset = offsetof(struct control_request, wait_ns)},
 	{0},
 };
 
@@ -114,6 +120,8 @@ static const char *failure(const struct process_status *status,
 {
 	if (request != XT_REQUEST_SNAPSHOT)
 		return *status->problem ? status->problem : NULL;
+	if (status->snapshot_error == ENODATA)
+		return "nothing has been recorded yet, so there is no snapshot";
 	if (status->snapshot_error)
 		return strerror(status->snapshot_error);
 	return status->snapshot_number ? NULL : "another request replaced this one";
@@ -281,25 +289,100 @@ static void report(const struct traced_process *process, const struct control_re
 		print_note("recording stopped; to see it: xtrace report '%s'", process->log);
 }
 
-/* Returns the number of processes, or -1 after an error message. */
-static int find_processes(struct process_list *list, const struct control_request *control,
-			  const char *target)
+static bool is_process(const struct control_request *control)
 {
-	bool is_process = !control->is_all && access(target, F_OK) && *target &&
-			  strspn(target, "0123456789") == strlen(target);
+	const char *target = control->target;
+
+	return !control->is_all && access(target, F_OK) && *target &&
+	       strspn(target, "0123456789") == strlen(target);
+}
+
+/* Returns 0 or -errno. */
+static int find_once(struct process_list *list, const struct control_request *control)
+{
+	if (control->is_all)
+		return processes_find_all(list);
+	if (!is_process(control))
+		return processes_find_directory(list, control->target);
+	return strlen(control->target) > PID_DIGITS_MAX
+		       ? -ESRCH
+		       : processes_find_tree(list, (pid_t)strtol(control->target, NULL, 10));
+}
+
+static bool is_used_by_recorder(const char *directory)
+{
+	int claim, error = data_dir_claim(directory, &claim);
+
+	if (!error && claim >= 0)
+		close(claim);
+	return error == -EBUSY;
+}
+
+/* Whether CUDA may start there later. If it just did, the tracer may not take requests yet. */
+static bool may_come(const struct process_list *list, const struct control_request *control,
+		     int error)
+{
+	struct process_status status;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (!process_status_read(&list->rows[i], &status) &&
+		    status.state == XT_STATE_UNKNOWN)
+			return true;
+	if (control->is_all || list->count)
+		return false;
+	if (is_process(control))
+		return error == -ENOENT &&
+		       process_may_load_xtrace((pid_t)strtol(control->target, NULL, 10));
+	return !error && is_used_by_recorder(control->target);
+}
+
+static void note_wait(const struct control_request *control)
+{
+	const char *quote = is_process(control) ? "" : "'";
+	char time[TIME_BYTES];
+
+	format_time(time, control->wait_ns);
+	print_note("waiting up to %s until %s %s%s%s starts CUDA; Ctrl-C ends this", time,
+		   is_process(control) ? "process" : "a process that records into", quote,
+		   control->target, quote);
+}
+
+/* Waits until CUDA has started. Ctrl-C ends this process, as nothing was requested yet. */
+static int find_or_wait(struct process_list *list, const struct control_request *control)
+{
+	const struct timespec pause = {0, SEARCH_MS * 1000000l};
+	uint64_t start_ns = monotonic_ns(), limit_ns = control->wait_ns;
+	bool is_noted = false, is_found = false;
 	int error;
 
-	if (control->is_all)
-		error = processes_find_all(list);
-	else if (is_process)
-		error = strlen(target) > PID_DIGITS_MAX
-				? -ESRCH
-				: processes_find_tree(list, (pid_t)strtol(target, NULL, 10));
-	else
-		error = processes_find_directory(list, target);
+	while (error = find_once(list, control), may_come(list, control, error)) {
+		uint64_t now_ns = monotonic_ns();
+
+		if (list->count && !is_found && limit_ns) {
+			start_ns = now_ns;
+			limit_ns = READ_TIMEOUT_MS * NS_PER_MS;
+		}
+		is_found |= list->count;
+		if (now_ns - start_ns >= limit_ns)
+			break;
+		if (!is_found && !is_noted)
+			note_wait(control);
+		is_noted = true;
+		processes_free(list);
+		nanosleep(&pause, NULL);
+	}
+	return error;
+}
+
+/* Returns the number of processes, or -1 after an error message. */
+static int find_processes(struct process_list *list, const struct control_request *control)
+{
+	const char *target = control->target;
+	int error = find_or_wait(list, control);
+
 	if (error == -ESRCH)
 		print_error("there is no process %s", target);
-	else if (is_process && (error == -EACCES || error == -EPERM))
+	else if (is_process(control) && (error == -EACCES || error == -EPERM))
 		print_error("cannot inspect process %s: it belongs to another user, or has raised "
 			    "privileges",
 			    target);
@@ -307,7 +390,7 @@ static int find_processes(struct process_list *list, const struct control_reques
 		print_error("cannot control process %s: its trace directory was deleted, so it "
 			    "records nothing; restart it to record it",
 			    target);
-	else if (error == -ENOENT && is_process)
+	else if (error == -ENOENT && is_process(control))
 		print_error("process %s does not carry xtrace, or has not started CUDA yet",
 			    target);
 	else if (error)
@@ -352,7 +435,11 @@ bool control_start(struct process_list *list, const char *target, uint64_t durat
 static int run_request(const struct command *command, int argc, char **argv,
 		       enum xt_crash_buffer_request request)
 {
-	struct control_request control = {.request = request, .target = DEFAULT_DATA_DIR};
+	struct control_request control = {
+		.request = request,
+		.target = DEFAULT_DATA_DIR,
+		.wait_ns = request == XT_REQUEST_START ? WAIT_NS : 0,
+	};
 	struct process_list list = {0};
 	struct option_list options;
 	int status, count;
@@ -378,9 +465,7 @@ static int run_request(const struct command *command, int argc, char **argv,
 			    control.delay_ns > MS_MAX * NS_PER_MS ? "delay" : "duration");
 		return STATUS_FAILED;
 	}
-	confirmed = find_processes(&list, &control, control.target) < 0
-			    ? 0
-			    : control_all(&list, &control);
+	confirmed = find_processes(&list, &control) < 0 ? 0 : control_all(&list, &control);
 	processes_free(&list);
 	return confirmed ? STATUS_OK : STATUS_FAILED;
 }
@@ -409,6 +494,10 @@ static int run_snapshot(const struct command *command, int argc, char **argv)
 
 static const char start_details[] = TARGET_DETAILS
 	"  xtrace start --duration 10s 1234    record ten seconds, then print where they are\n\n"
+	"Before CUDA has started in the process, or in any process that records into DIR, it waits "
+	"for\n"
+	"that. Ctrl-C ends the wait, with the status of a command that SIGINT ended (130 in a "
+	"shell).\n\n"
 	"Exit status: 0 if at least one process records, else 2.\n";
 
 static const char stop_details[] = TARGET_DETAILS

@@ -181,6 +181,24 @@ static bool is_xtrace(pid_t pid)
 	return !strcmp(name, "xtrace\n");
 }
 
+bool process_may_load_xtrace(pid_t pid)
+{
+	static const char variable[] = "CUDA_INJECTION64_PATH=";
+	bool may_load = is_xtrace(pid);
+	char path[64], *line = NULL;
+	size_t line_bytes = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	file = fopen(path, "re");
+	while (file && !may_load && getdelim(&line, &line_bytes, '\0', file) > 0)
+		may_load = !strncmp(line, variable, strlen(variable)) && strstr(line, "xtrace");
+	free(line);
+	if (file)
+		fclose(file);
+	return may_load;
+}
+
 static int find_children(struct process_list *list, pid_t pid)
 {
 	size_t before = list->count;
@@ -298,7 +316,8 @@ int processes_find_directory(struct process_list *list, const char *directory)
 	for (size_t i = 0; i < log_count && !error; i++)
 		error = processes_add_log(list, directory, logs[i]);
 	data_dir_free_logs(logs, log_count);
-	processes_find_pids(list);
+	if (list->count)
+		processes_find_pids(list);
 	return error;
 }
 

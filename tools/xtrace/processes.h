@@ -36,6 +36,9 @@ int processes_find_pid(struct process_list *list, pid_t pid);
 /* The same for process `pid`, or for the descendants of `pid` if it is xtrace record. */
 int processes_find_tree(struct process_list *list, pid_t pid);
 
+/* Whether it is xtrace record, or has the library in its environment, so that CUDA may load it. */
+bool process_may_load_xtrace(pid_t pid);
+
 /* Those that record into a directory. Also finds processes of containers that share it. */
 int processes_find_directory(struct process_list *list, const char *directory);
 

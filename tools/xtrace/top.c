@@ -21,6 +21,8 @@
 #define INTERVAL_NS  UINT64_C(1000000000)
 #define READ_MS	     100
 #define CATCH_UP_NS  UINT64_C(5000000000) /* with the logs of processes that have run for long */
+#define PENDING_NS   UINT64_C(250000000)
+#define PENDING_MAX  6 /* the tracer adds its clock each second */
 #define FILTER_BYTES 64
 #define KEY_ESCAPE   27
 #define SHOW_SCREEN  "\033[?1049h\033[?25l" /* the alternate screen, without a cursor */
@@ -218,6 +220,8 @@ static int print_once(struct top_figures *top, const struct top_request *request
 	if (error)
 		return error;
 	read_for(top, request->interval_ns);
+	for (int i = 0; i < PENDING_MAX && top_figures_are_pending(top); i++)
+		read_for(top, PENDING_NS);
 	error = top_figures_compute(top);
 	if (error)
 		return error;

@@ -43,14 +43,30 @@ static struct top_snapshot snapshot_of(struct top_process *row)
 	for (unsigned g = 0; g < LIVE_GPUS; g++) {
 		if (!totals->gpus[g])
 			continue;
-		snapshot.busy_ns += totals->gpus[g]->busy.covered_ns;
-		for (int c = 0; c < IDLE_CLASSES; c++)
+		snapshot.busy_ns +=
+			live_idle_busy_ns(&totals->gpus[g]->idle, &totals->gpus[g]->busy);
+		for (int c = 0; c < IDLE_CLASSES; c++) {
 			snapshot.idle_ns[c] += totals->gpus[g]->idle.ns[c];
+			snapshot.gpu_ns += totals->gpus[g]->idle.ns[c];
+		}
 		row->allocated_bytes += totals->gpus[g]->allocated_bytes;
 		if (row->gpu_count < TOP_GPUS)
 			row->gpus[row->gpu_count++] = g;
 	}
+	snapshot.gpu_ns += snapshot.busy_ns;
 	return snapshot;
+}
+
+bool top_figures_are_pending(const struct top_figures *top)
+{
+	for (size_t i = 0; i < top->row_count; i++) {
+		struct top_process row = top->rows[i];
+
+		if (!row.live->has_ended && row.live->state == XT_STATE_RECORDING &&
+		    snapshot_of(&row).gpu_ns == row.history[0].gpu_ns && row.gpu_count)
+			return true;
+	}
+	return false;
 }
 
 /* Data come in batches, so a ratio of a short time may exceed 1. */
@@ -62,7 +78,7 @@ static double ratio(uint64_t part, double whole)
 static void compute_process(struct top_process *row)
 {
 	const struct top_snapshot *new, *old;
-	double span_ns;
+	double span_ns, gpu_ns;
 
 	memmove(&row->history[1], &row->history[0], (TOP_HISTORY - 1) * sizeof(row->history[0]));
 	row->history[0] = snapshot_of(row);
@@ -79,9 +95,11 @@ static void compute_process(struct top_process *row)
 	row->cost = ratio(new->cost_ns - old->cost_ns, span_ns);
 	if (!row->gpu_count)
 		return;
-	row->busy = ratio(new->busy_ns - old->busy_ns, span_ns * row->gpu_count);
-	for (int c = 0; c < IDLE_CLASSES; c++)
-		row->idle[c] = ratio(new->idle_ns[c] - old->idle_ns[c], span_ns * row->gpu_count);
+	/* What is known of a GPU lags behind, by a time that varies. */
+	gpu_ns = (double)(new->gpu_ns - old->gpu_ns);
+	row->busy = gpu_ns ? ratio(new->busy_ns - old->busy_ns, gpu_ns) : 0;
+	for (int c = 0; gpu_ns && c < IDLE_CLASSES; c++)
+		row->idle[c] = ratio(new->idle_ns[c] - old->idle_ns[c], gpu_ns);
 }
 
 static void compute_idle(struct top_figures *top)

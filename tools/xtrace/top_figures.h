@@ -12,7 +12,9 @@
 #define TOP_GPUS    8 /* shown of each process */
 
 struct top_snapshot {
-	uint64_t time_ns, launch_count, busy_ns, cost_ns;
+	uint64_t time_ns, launch_count, cost_ns;
+	uint64_t gpu_ns; /* of all GPUs: the time that is either busy or idle */
+	uint64_t busy_ns;
 	uint64_t idle_ns[IDLE_CLASSES];
 };
 
@@ -58,5 +60,8 @@ bool top_figures_read(struct top_figures *top);
 
 /* Computes the figures of the time since the earlier calls. Returns 0 or -ENOMEM. */
 int top_figures_compute(struct top_figures *top);
+
+/* Whether a process records, and nothing is known of its GPUs since the last call. */
+bool top_figures_are_pending(const struct top_figures *top);
 
 #endif

@@ -77,9 +77,13 @@ static inline uint32_t capture_sampled(struct thread_buffer *tb, uint32_t shift,
 /* Records the correlation id of a call, by which the writer drops its GPU work. */
 static COLD void skip_call(struct thread_buffer *tb, const struct cupti_callback_data *data)
 {
-	bool is_shutdown = atomic_load(&recording_paused) == PAUSED_SHUTDOWN;
+	unsigned causes = atomic_load(&recording_paused);
+	bool is_shutdown = causes == PAUSED_SHUTDOWN;
 	struct xt_record_skip *record = ring_reserve_or_wait(tb, sizeof(*record));
 
+	/* The user asked for no other pause, so the call is lost. */
+	if ((causes & ~(unsigned)PAUSED_SHUTDOWN) == PAUSED_SIZE)
+		counter_add(&tb->ring->size_drop_count, 1);
 	if (data->correlation_data)
 		*data->correlation_data = is_shutdown ? CALL_IS_SHUTDOWN_DROP : CALL_IS_SKIPPED;
 	if (!record) {

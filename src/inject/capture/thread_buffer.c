@@ -84,7 +84,8 @@ static struct thread_buffer *create_thread_buffer(enum thread_buffer_state state
 	unsigned index;
 
 	/* Check before creating: a ring is never freed. */
-	if (atomic_load(&thread_buffers_reserved) >= atomic_load(&thread_buffers_limit))
+	if (atomic_load(&thread_buffers_reserved) >= atomic_load(&thread_buffers_limit) ||
+	    map_has_failed_lately())
 		return NULL;
 	tb = map_private(THREAD_BUFFER_MAPPED);
 	if (!tb)

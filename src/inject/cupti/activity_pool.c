@@ -18,6 +18,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/runtime/machine.h"
 #include "inject/memory/crash_buffer.h"
+#include "inject/memory/map_memory.h"
 
 #define RECHECK_NS  100000000  /* another thread may have taken the released buffer */
 #define FIRST_BYTES (8u << 10) /* faulted in by a thread that needs a buffer at once */
@@ -243,7 +244,8 @@ uint8_t *activity_make_or_wait(void)
 		return NULL;
 	if (behind < ACTIVITY_BACKLOG_MAX)
 		buffer = add_buffer(XT_ACTIVITY_AT_CUPTI, behind == 0);
-	if (!buffer)
+	/* Without memory, records are dropped, as with a full disk. */
+	if (!buffer && !map_has_failed_lately())
 		data = wait_for_writer();
 	if (!buffer && !data)
 		buffer = add_buffer(XT_ACTIVITY_AT_CUPTI, atomic_load(&activity_behind) == 0);

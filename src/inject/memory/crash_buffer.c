@@ -94,11 +94,12 @@ static void *map_file(uint64_t offset, size_t bytes)
 	struct xt_guarded_fd file = current_file();
 	void *area;
 
-	if (!xt_guarded_fd_is_ours(&file) || !reserve(file.fd, offset, bytes))
+	if (!xt_guarded_fd_is_ours(&file))
 		return NULL;
+	/* Map first: without memory, the file must not grow. */
 	area = map_file_part(file.fd, offset, bytes);
 	/* The program may have closed all descriptors meanwhile and opened a file of its own. */
-	if (area && !xt_guarded_fd_is_ours(&file)) {
+	if (area && (!reserve(file.fd, offset, bytes) || !xt_guarded_fd_is_ours(&file))) {
 		munmap(area, bytes);
 		return NULL;
 	}
@@ -173,7 +174,7 @@ void *crash_buffer_area(size_t area_bytes, enum xt_area_kind kind)
 	void *area;
 
 	/* A child that the C library does not know must not use its parent's file. */
-	if (header_now() && !is_own_process())
+	if ((header_now() && !is_own_process()) || map_has_failed_lately())
 		return NULL;
 	area = file_area(area_bytes, kind);
 	if (area)

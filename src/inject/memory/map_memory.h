@@ -4,38 +4,24 @@
  *
  * After mlockall(MCL_FUTURE), reserved but untouched memory would get pages at once: tens of
  * megabytes per thread. So each mapping is unlocked before it can be touched.
+ *
+ * The last 16 MiB of a limited address space (RLIMIT_AS) are for the program. The tracer can do
+ * without more memory, and the program cannot.
  */
 #ifndef XT_INJECT_MAP_MEMORY_H
 #define XT_INJECT_MAP_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
 
-/* NULL if there is no room; errno says why. */
-static inline void *map_unlocked(size_t bytes, int flags, int fd, off_t offset)
-{
-	void *memory = mmap(NULL, bytes, PROT_NONE, flags, fd, offset);
-
-	if (memory == MAP_FAILED)
-		return NULL;
-	munlock(memory, bytes);
-	if (!mprotect(memory, bytes, PROT_READ | PROT_WRITE))
-		return memory;
-	munmap(memory, bytes);
-	return NULL;
-}
-
-/* Private, zeroed memory that gets pages when touched. */
-static inline void *map_memory(size_t bytes)
-{
-	return map_unlocked(bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-}
+/* Private, zeroed memory that gets pages when touched. NULL if there is no room; errno says why. */
+void *map_memory(size_t bytes);
 
 /* A part of a file, shared. */
-static inline void *map_file_part(int fd, uint64_t offset, size_t bytes)
-{
-	return map_unlocked(bytes, MAP_SHARED, fd, (off_t)offset);
-}
+void *map_file_part(int fd, uint64_t offset, size_t bytes);
+
+/* Whether a mapping failed a short time ago. Callers that can do without memory then do not try. */
+bool map_has_failed_lately(void);
 
 #endif

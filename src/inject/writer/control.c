@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/writer/control.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -100,11 +101,23 @@ static void take_snapshot_request(uint32_t word)
 	control.is_snapshot_begun = false;
 }
 
-static void update_snapshot(void)
+/* NVTX ranges from before CUDA started are in the log of an armed process, too. */
+static bool has_recorded_nothing(const struct recorder *rec)
+{
+	return (is_stopped() && !control.has_recorded) ||
+	       (!record_calls_seen() && !rec->work_count && !rec->ranges_written &&
+		!rec->memory.written);
+}
+
+static void update_snapshot(const struct recorder *rec)
 {
 	if (!control.snapshot_word)
 		return;
-	if (!control.is_snapshot_begun) {
+	if (!control.is_snapshot_begun && !snapshot_is_busy() && has_recorded_nothing(rec)) {
+		crash_buffer_snapshot(0, -ENODATA);
+		crash_buffer_request_done(control.snapshot_word);
+		control.snapshot_word = 0;
+	} else if (!control.is_snapshot_begun) {
 		control.is_snapshot_begun = snapshot_request();
 	} else if (snapshot_request_is_done()) {
 		crash_buffer_request_done(control.snapshot_word);
@@ -337,7 +350,7 @@ void control_update(struct recorder *rec)
 		record_range_ends(rec);
 	control.has_open_ranges = false;
 	take_request(rec);
-	update_snapshot();
+	update_snapshot(rec);
 	if (control.is_pending && execute(rec)) {
 		control.is_pending = false;
 		crash_buffer_state(state_now(), problem_now(rec));

@@ -22,7 +22,8 @@
 
 static uint32_t counts_logged; /* index of the next counter in this account */
 
-static uint64_t thread_buffers_sum(enum xt_ring_counter counter)
+/* Sums a counter of struct xt_ring_header. */
+static uint64_t rings_field_sum(size_t offset)
 {
 	uint64_t sum = 0;
 
@@ -31,28 +32,23 @@ static uint64_t thread_buffers_sum(enum xt_ring_counter counter)
 
 		if (tb)
 			/* Pairs with counter_add_lost(). */
-			sum += __atomic_load_n(&tb->ring->counters[counter], __ATOMIC_ACQUIRE);
+			sum += __atomic_load_n(
+				(const uint64_t *)((const uint8_t *)tb->ring + offset),
+				__ATOMIC_ACQUIRE);
 	}
 	return sum;
+}
+
+static uint64_t thread_buffers_sum(enum xt_ring_counter counter)
+{
+	return rings_field_sum(offsetof(struct xt_ring_header, counters) +
+			       counter * sizeof(uint64_t));
 }
 
 /* Calls that callbacks could not count in a ring. */
 static uint64_t calls_outside_rings(void)
 {
 	return atomic_load(&thread_buffer_calls_missed) + atomic_load(&callbacks_reentered);
-}
-
-static uint64_t shutdown_drops_sum(void)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
-		const struct thread_buffer *tb = thread_buffer_at(i);
-
-		if (tb)
-			sum += __atomic_load_n(&tb->ring->shutdown_drop_count, __ATOMIC_ACQUIRE);
-	}
-	return sum;
 }
 
 /* Sums a counter of struct thread_buffer. */
@@ -129,6 +125,7 @@ struct call_sums {
 	uint64_t counted;   /* the sum of the following, which are written or lost */
 	uint64_t seen, written, ring_full, no_ring, nested, beyond_size, shutdown_dropped,
 		after_end;
+	uint64_t size_dropped; /* part of beyond_size that was not recorded */
 	bool is_settled;
 };
 
@@ -137,13 +134,15 @@ static struct call_sums sum_calls(const struct recorder *rec)
 	struct call_sums sums = {
 		.after_end = atomic_load(&callbacks_after_end),
 		.written = rec->calls.written + rec->calls.pending,
-		.beyond_size = rec->calls.beyond_size + rec->skipped_beyond_size,
+		.size_dropped = rings_field_sum(offsetof(struct xt_ring_header, size_drop_count)),
 	};
 	uint64_t reentered = atomic_load(&callbacks_reentered), counted;
 
+	sums.beyond_size = rec->calls.beyond_size + sums.size_dropped;
 	sums.ring_full = thread_buffers_sum(XT_RING_LOST_RING_FULL);
 	sums.no_ring = atomic_load(&thread_buffer_calls_missed);
-	sums.shutdown_dropped = shutdown_drops_sum();
+	sums.shutdown_dropped =
+		rings_field_sum(offsetof(struct xt_ring_header, shutdown_drop_count));
 	sums.nested = thread_buffers_sum(XT_RING_LOST_NESTED) + reentered;
 	/*
 	 * Last, so that it has every call that is counted above. If both sums are equal, no call
@@ -151,7 +150,7 @@ static struct call_sums sum_calls(const struct recorder *rec)
 	 */
 	sums.seen_here =
 		thread_buffers_sum(XT_RING_CALLS_SEEN) + sums.no_ring + reentered + sums.after_end;
-	sums.seen = sums.seen_here + rec->skipped_beyond_size;
+	sums.seen = sums.seen_here + sums.size_dropped;
 	counted = sums.written + sums.ring_full + sums.no_ring + sums.nested +
 		  rec->calls.write_failed + sums.beyond_size + sums.shutdown_dropped +
 		  sums.after_end;
@@ -175,7 +174,8 @@ static uint64_t calls_unbacked(void)
 
 		if (tb && tb->is_unbacked)
 			sum += __atomic_load_n(&tb->ring->counters[XT_RING_CALLS_SEEN],
-					       __ATOMIC_RELAXED);
+					       __ATOMIC_RELAXED) +
+			       __atomic_load_n(&tb->ring->size_drop_count, __ATOMIC_RELAXED);
 	}
 	return sum;
 }
@@ -215,6 +215,11 @@ static struct losses sum_losses(const struct recorder *rec)
 		[XT_CRASH_BUFFER_BUFFERS_INVALID] = atomic_load(&activity_invalid),
 		[XT_CRASH_BUFFER_CALLS_UNBACKED] = calls_unbacked(),
 		[XT_CRASH_BUFFER_CALLS_AFTER_END] = atomic_load(&callbacks_after_end),
+		[XT_CRASH_BUFFER_CALLS_SIZE] = rec->calls.beyond_size,
+		[XT_CRASH_BUFFER_KERNELS_SIZE] = rec->kernels.beyond_size,
+		[XT_CRASH_BUFFER_COPIES_SIZE] = rec->copies.beyond_size,
+		[XT_CRASH_BUFFER_SETS_SIZE] = rec->sets.beyond_size,
+		[XT_CRASH_BUFFER_MEMORY_SIZE] = rec->memory.beyond_size,
 	}};
 }
 

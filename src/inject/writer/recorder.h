@@ -86,7 +86,7 @@ struct recorder {
 	uint64_t rounds;			/* of record_calls() */
 	struct suppressed_ids skipped;		/* not recorded on request */
 	struct suppressed_ids shutdown_dropped; /* calls during process exit; these count as lost */
-	uint64_t skipped_beyond_size;		/* part of `skipped`, dropped for --max-size */
+	uint64_t skipped_beyond_size;		/* part of `skipped`, not asked for */
 	uint64_t ranges_beyond_size, nodes_beyond_size;
 	uint64_t ranges_forgotten;		/* dropped by a flight recorder, so no loss */
 	uint64_t ranges_written, nodes_written; /* rows in the log or on their way */

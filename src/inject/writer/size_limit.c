@@ -39,6 +39,8 @@ static void stop(struct recorder *rec)
 		  (unsigned long long)rec->size_limit.file_bytes);
 	rec->size_limit.state = SIZE_PAUSED;
 	record_account(rec);
+	/* After a kill, only the switch tells which GPU work has no call. */
+	recorder_flush(rec);
 	log_message(rec->size_limit.bound.is_flight_recorder
 			    ? "recording stops: cannot keep the log within --flight-recorder"
 			    : "recording stops: the log has reached --max-size");

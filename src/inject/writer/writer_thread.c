@@ -31,6 +31,7 @@
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/sleep.h"
 #include "inject/memory/crash_buffer.h"
+#include "inject/memory/map_memory.h"
 #include "inject/runtime/deadlock_probe.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/recording_state.h"
@@ -115,8 +116,9 @@ static void keep_spares(void)
 
 static bool flush_is_due(const struct recorder *rec, uint64_t since_ns, uint32_t ring_percent)
 {
+	/* Without memory, CUPTI has no other buffers than those that are held. */
 	return since_ns >= FLUSH_LOG_NS || ring_percent >= RING_FLUSH_PERCENT ||
-	       rec->held_count >= HELD_FLUSH_COUNT;
+	       rec->held_count >= HELD_FLUSH_COUNT || (rec->held_count && map_has_failed_lately());
 }
 
 /* A full log grows only by its account, so each period is twice as long. */
@@ -220,7 +222,7 @@ static void warn_if_incomplete(const struct recorder *rec)
 {
 	uint64_t kernels = rec->kernels.written + rec->kernels.invalid;
 
-	if (rec->launches && !kernels)
+	if (rec->launches && !kernels && !atomic_load(&activity_discarded))
 		log_message("cannot record kernels: %llu launches, but no kernel record from %s",
 			    (unsigned long long)rec->launches, cupti.path);
 	if (!rec->launches && kernels)

@@ -279,8 +279,10 @@ static int take_ring(struct recovery *recovery, const struct xt_crash_buffer_are
 			area->offset);
 	for (int i = 0; i < XT_RING_COUNTERS && !error; i++)
 		recovery->counters[i] += ring->header.counters[i];
-	if (!error)
+	if (!error) {
 		recovery->shutdown_drop_count += ring->header.shutdown_drop_count;
+		recovery->size_drop_count += ring->header.size_drop_count;
+	}
 	if (!error && !ring->header.thread_id) {
 		free(ring); /* no thread owns it */
 		return 0;

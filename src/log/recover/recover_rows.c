@@ -405,6 +405,8 @@ static void add_call_account(struct recovery *recovery)
 		{"calls.lost.nested",
 		 rings[XT_RING_LOST_NESTED] + outside[XT_CRASH_BUFFER_CALLS_REENTERED]},
 		{"calls.lost.leaving", recovery->shutdown_drop_count},
+		{"calls.lost.size",
+		 outside[XT_CRASH_BUFFER_CALLS_SIZE] + recovery->size_drop_count},
 		{"calls.lost.after_end", outside[XT_CRASH_BUFFER_CALLS_AFTER_END]},
 	};
 	enum { KILLED, WRITE_FAILED, CUT_OFF, NO_RING, COUNT = sizeof(causes) / sizeof(*causes) };
@@ -421,7 +423,8 @@ static void add_call_account(struct recovery *recovery)
 		      rings[XT_RING_CALLS_SEEN] + causes[NO_RING].count +
 			      outside[XT_CRASH_BUFFER_CALLS_REENTERED] +
 			      outside[XT_CRASH_BUFFER_CALLS_UNBACKED] +
-			      outside[XT_CRASH_BUFFER_CALLS_AFTER_END]) +
+			      outside[XT_CRASH_BUFFER_CALLS_AFTER_END] +
+			      recovery->size_drop_count) +
 	       out->open_calls - recovery->returning_count;
 	seen = larger(seen, written + lost);
 	unknown = out->log_is_cut			     ? CUT_OFF
@@ -437,7 +440,7 @@ static void add_call_account(struct recovery *recovery)
 void recovery_add_account(struct recovery *recovery)
 {
 	const struct xt_recovered *out = recovery->out;
-	const uint64_t *rows = recovery->row_count;
+	const uint64_t *rows = recovery->row_count, *outside = recovery->crash_buffer->counters;
 	const struct {
 		const char *name;
 		uint64_t value;
@@ -446,6 +449,10 @@ void recovery_add_account(struct recovery *recovery)
 		{"copies.written", rows[XT_KIND_COPY] + out->copies},
 		{"sets.written", rows[XT_KIND_SET] + out->sets},
 		{"memory.written", rows[XT_KIND_MEMORY] + out->memory},
+		{"kernels.lost.size", outside[XT_CRASH_BUFFER_KERNELS_SIZE]},
+		{"copies.lost.size", outside[XT_CRASH_BUFFER_COPIES_SIZE]},
+		{"sets.lost.size", outside[XT_CRASH_BUFFER_SETS_SIZE]},
+		{"memory.lost.size", outside[XT_CRASH_BUFFER_MEMORY_SIZE]},
 		{"threads.seen", recovery->thread_count},
 		{"recovered.calls", out->calls},
 		{"recovered.open_calls", out->open_calls},

@@ -82,8 +82,8 @@ struct recovery {
 	struct xt_crash_buffer_header *crash_buffer;
 	struct recovery_ring **rings;
 	size_t ring_count;
-	uint64_t counters[XT_RING_COUNTERS_MAX]; /* sums over all rings */
-	uint64_t shutdown_drop_count;		 /* sum over all rings */
+	uint64_t counters[XT_RING_COUNTERS_MAX];       /* sums over all rings */
+	uint64_t shutdown_drop_count, size_drop_count; /* sums over all rings */
 	struct recovery_work *work;
 	size_t work_count, work_capacity;
 	uint32_t *work_by_call; /* indexes of work, sorted by correlation id */

@@ -251,6 +251,8 @@ static char *account_line(const struct run *run)
 static char *cost_text(const struct run *run)
 {
 	size_t count = run->inputs->count, silent = run->logs_without_cost;
+	/* CUPTI asks for buffers in launches, outside of our callbacks. */
+	uint64_t buffers_ns = losses_account(run->accounts, "buffers.waited_ns");
 	char callbacks[TIME_BYTES], writer[TIME_BYTES], waited[TIME_BYTES];
 	char unknown[64] = "", upto[96] = "", *text;
 
@@ -262,10 +264,10 @@ static char *cost_text(const struct run *run)
 	if (run->logs_cut_off)
 		snprintf(upto, sizeof(upto), ", incomplete for %zu that did not exit normally",
 			 run->logs_cut_off);
-	format_time(callbacks, losses_account(run->accounts, "callbacks.ns"));
+	format_time(callbacks, losses_account(run->accounts, "callbacks.ns") + buffers_ns);
 	format_time(writer, losses_account(run->accounts, "writer.cpu_ns") +
 				    losses_account(run->accounts, "flusher.cpu_ns"));
-	format_time(waited, losses_account(run->accounts, "threads.waited_ns"));
+	format_time(waited, losses_account(run->accounts, "threads.waited_ns") + buffers_ns);
 	if (asprintf(&text,
 		     "about %s in the program's threads (%s of it waiting), %s in its own "
 		     "threads%s%s",

@@ -124,7 +124,8 @@ def main():
             account = killed.account()
             lost = sum(value for key, value in account.items() if key.startswith("calls.lost."))
             assert account["calls.seen"] == account["calls.written"] + lost, account
-            assert account["calls.lost.size"] > 1000 or name == "stopped", account
+            assert account["calls.lost.size"] > 1000, account
+            assert account["calls.seen"] >= LAUNCHES, account
             assert account["kernels.written"] > 10000 and not account["calls.lost.killed"], account
             assert not [file for file in os.listdir(killed.data) if not file.endswith((".xtr", ".json"))]
 

@@ -157,7 +157,8 @@ class Static(Test):
             if status:
                 assert process.stdout.readline() == "ready\n"
             for word in ("start", "stop", "snapshot"):
-                said = self.xtrace(word, str(process.pid), status=2)
+                wait = ["--wait", "10ms"] if word == "start" else []
+                said = self.xtrace(word, *wait, str(process.pid), status=2)
                 assert "does not carry xtrace, or has not started CUDA yet" in said, said
             said = process.communicate()[1]
             assert process.returncode == status, (process.returncode, said)

@@ -266,6 +266,46 @@ class Refusals(Test):
             assert "was deleted" in said, said
 
 
+class Late(Test):
+    """Before CUDA starts, 'start' waits. Before recording starts, there is no snapshot."""
+
+    def run(self):
+        data = os.path.join(self.folder, "late")
+        command = [self.args.xtrace, "record", "--simulate", "--armed", "-o", data, "--",
+                   "sh", "-c", 'echo waits; read go; exec "$0" 0', self.args.service]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as recorder:
+            assert recorder.stdout.readline() == "waits\n"
+            for target in (data, str(recorder.pid)):
+                waiting = self.start(target)
+                waiting.send_signal(signal.SIGINT)
+                assert waiting.wait(10) == -signal.SIGINT, target
+            said = self.xtrace("start", "--wait", "10ms", data, status=2)
+            assert "has started CUDA yet" in said, said
+            waiting = self.start("--wait", "50s", data)
+            recorder.stdin.write("go\n")
+            recorder.stdin.flush()
+            assert recorder.stdout.readline() == "ready\n"
+            said = waiting.communicate(timeout=50)[1]
+            assert waiting.returncode == 0 and "is recording" in said, said
+            recorder.stdin.write("launch\n")
+            recorder.stdin.flush()
+            assert recorder.stdout.readline() == "done\n"
+            said = recorder.communicate(timeout=50)[1]
+            assert recorder.returncode == 0 and "1 launch" in said, said
+        with Service(self, "--armed") as service:
+            said = self.xtrace("snapshot", service.pid, status=2)
+            assert "nothing has been recorded yet" in said, said
+            assert not os.path.exists(os.path.join(service.data, "snapshots"))
+
+    def start(self, *words):
+        command = subprocess.Popen([self.args.xtrace, "start", *words], text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        said = command.stderr.readline()
+        assert "starts CUDA" in said, said
+        return command
+
+
 class Full(Test):
     """A log that has reached --max-size cannot be started again."""
 
@@ -413,7 +453,7 @@ class Duty(DutyEnds):
         assert all(abs(value - total) < 100 for value in sums), (sums, total)
 
 
-PARTS = {part.__name__.lower(): part for part in (Cycles, Ranges, Graphs, Times, Refusals, Full,
+PARTS = {part.__name__.lower(): part for part in (Cycles, Ranges, Graphs, Times, Refusals, Late, Full,
                                               Killed, Duty, DutyEnds)}
 
 

@@ -158,6 +158,9 @@ static void recognises_losses_by_name(void **unused)
 	for (size_t i = 0; i < XT_ACCOUNTS; i++)
 		count += is_loss(xt_accounts[i].name);
 	assert_int_equal(count, sizeof(losses) / sizeof(losses[0]));
+	assert_true(xt_account_is_event_loss("kernels.invalid", 15));
+	assert_false(xt_account_is_event_loss("names.lost", 10));
+	assert_false(xt_account_is_event_loss("calls.seen", 10));
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
 		assert_true(is_loss(losses[i]));
 		assert_non_null(xt_account_meaning(losses[i], strlen(losses[i])));

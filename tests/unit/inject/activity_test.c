@@ -12,14 +12,17 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "inject/cupti/activity_pool.h"
 #include "inject/memory/budget.h"
 #include "inject/memory/crash_buffer.h"
+#include "inject/memory/map_memory.h"
 
 static uint8_t *request(size_t *bytes)
 {
@@ -439,6 +442,55 @@ static void waits_for_the_writer(void **unused)
 	budget_give_back(all);
 }
 
+/* Limits the address space to what is used now and more_bytes. Returns the limit before. */
+static struct rlimit limit_memory(size_t more_bytes)
+{
+	struct rlimit before, limit;
+	FILE *statm = fopen("/proc/self/statm", "re");
+	size_t pages = 0;
+
+	assert_non_null(statm);
+	assert_int_equal(fscanf(statm, "%zu", &pages), 1);
+	fclose(statm);
+	getrlimit(RLIMIT_AS, &before);
+	limit = before;
+	limit.rlim_cur = pages * (size_t)sysconf(_SC_PAGESIZE) + more_bytes;
+	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+	return before;
+}
+
+/*
+ * Although the writer could release a buffer soon, CUPTI gets one to discard. What is left of the
+ * address space remains for the program.
+ */
+static void drops_without_memory(void **unused)
+{
+	uint64_t waited_ns = activity_waited_ns;
+	uint8_t *own[ACTIVITY_OWN];
+	struct rlimit before = limit_memory(8 << 20);
+	void *more = mmap(NULL, 64 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t bytes;
+
+	(void)unused;
+	setrlimit(RLIMIT_AS, &before);
+	if (more != MAP_FAILED)
+		skip(); /* qemu ignores the limit */
+	for (size_t i = 0; i < ACTIVITY_OWN; i++)
+		own[i] = request(&bytes);
+	activity_completed(NULL, 0, own[0], bytes, 64);
+	limit_memory(8 << 20);
+	request(&bytes);
+	assert_true(map_has_failed_lately());
+	setrlimit(RLIMIT_AS, &before);
+	assert_int_not_equal(bytes, ACTIVITY_DATA_BYTES);
+	assert_int_equal(activity_waited_ns, waited_ns);
+	assert_int_equal(activity_buffer_count(), ACTIVITY_OWN);
+	for (size_t i = 1; i < ACTIVITY_OWN; i++)
+		activity_completed(NULL, 0, own[i], ACTIVITY_DATA_BYTES, 64);
+	while (map_has_failed_lately())
+		usleep(1000);
+}
+
 /* The pool grows while CUPTI keeps buffers, and shrinks afterwards. */
 static void grows_and_shrinks(void **unused)
 {
@@ -526,6 +578,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(charges_whole_pages),
 		cmocka_unit_test_teardown(waits_for_the_writer, release_all_after),
+		cmocka_unit_test_teardown(drops_without_memory, release_all_after),
 		cmocka_unit_test_teardown(grows_and_shrinks, release_all_after),
 		cmocka_unit_test_teardown(keeps_held_buffers_until_release, release_all_after),
 		cmocka_unit_test_teardown(zeroes_released_buffers, release_all_after),

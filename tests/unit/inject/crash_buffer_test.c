@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -257,6 +258,37 @@ static int crash_buffer_that_fills(void)
 	return crash_buffer_unbacked_areas() >= 2 && crash_buffer_unbacked_areas() < 4 ? 0 : 3;
 }
 
+/*
+ * With 8 MiB of address space left, no area is mapped: they are for the program. The file does not
+ * grow, however often an area is wanted.
+ */
+static int address_space_that_ends(void)
+{
+	struct stat before, after;
+	struct rlimit limit;
+	size_t pages = 0;
+	FILE *statm;
+
+	if (crash_buffer_create(crash_buffer_path, LOG_ID, 0) || stat(crash_buffer_path, &before))
+		return 1;
+	statm = fopen("/proc/self/statm", "re");
+	if (!statm || fscanf(statm, "%zu", &pages) != 1 || fclose(statm))
+		return 2;
+	limit.rlim_cur = limit.rlim_max = pages * (size_t)sysconf(_SC_PAGESIZE) + (8 << 20);
+	if (setrlimit(RLIMIT_AS, &limit))
+		return 3;
+	if (mmap(NULL, 64 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+		return 0; /* qemu ignores the limit */
+	for (int i = 0; i < 3; i++) {
+		if (crash_buffer_area(200 << 10, XT_AREA_RING))
+			return 4;
+		usleep(120000); /* until it tries again */
+	}
+	if (mmap(NULL, 4 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+		return 5;
+	return stat(crash_buffer_path, &after) || after.st_size != before.st_size ? 6 : 0;
+}
+
 static size_t page_bytes; /* of the simulated processor */
 
 #define EXIT_UNSUPPORTED 77
@@ -490,6 +522,12 @@ static void survives_full_disk(void **unused)
 			    (uint64_t)status.st_size);
 }
 
+static void leaves_address_space_to_program(void **unused)
+{
+	(void)unused;
+	assert_int_equal(run(address_space_that_ends), 0);
+}
+
 static void spares_reused_descriptors(void **unused)
 {
 	(void)unused;
@@ -530,6 +568,7 @@ int main(void)
 		TEST(aligns_areas_to_pages),
 		TEST(recovers_records_of_any_page_size),
 		TEST(survives_full_disk),
+		TEST(leaves_address_space_to_program),
 		TEST(spares_reused_descriptors),
 		TEST(reopens_closed_file),
 	};

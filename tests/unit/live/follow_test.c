@@ -198,6 +198,36 @@ static void counts_each_event_once_after_compaction(void **state)
 	unmake(&made);
 }
 
+/* An event without its name is not lost. */
+static void counts_only_events_as_lost(void **unused)
+{
+	static const struct {
+		const char *name;
+		uint64_t value;
+	} rows[] = {
+		{"names.lost", 1000}, {"stacks.lost", 1000},	{"kernels.invalid", 1},
+		{"cupti.dropped", 2}, {"calls.lost.size", 100}, {"calls.seen", 1000},
+	};
+	struct xt_table accounts;
+	struct made made;
+
+	(void)unused;
+	make(&made, "lost.xtr", 8);
+	assert_int_equal(xt_table_init(&accounts, XT_KIND_ACCOUNT, 8, 256), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		xt_table_put_bytes(&accounts, XT_ACCOUNT_NAME, rows[i].name, strlen(rows[i].name));
+		xt_table_put(&accounts, XT_ACCOUNT_VALUE, rows[i].value);
+		xt_table_end_row(&accounts);
+	}
+	assert_int_equal(xt_writer_add(made.writer, &accounts), 0);
+	assert_int_equal(xt_writer_flush(made.writer), 0);
+	read_all(&made);
+	assert_int_equal(live_totals_lost(live_log_totals(made.log), false), 3);
+	assert_int_equal(live_totals_lost(live_log_totals(made.log), true), 100);
+	xt_table_free(&accounts);
+	unmake(&made);
+}
+
 /* The file between the two was never seen. All its events are in the second one, or are lost. */
 static void survives_two_compactions_between_reads(void **state)
 {
@@ -300,6 +330,7 @@ int main(void)
 		cmocka_unit_test(continues_after_a_torn_end_was_cut_off),
 		cmocka_unit_test(skips_damaged_chunks),
 		cmocka_unit_test(ends_when_another_log_takes_the_name),
+		cmocka_unit_test(counts_only_events_as_lost),
 		cmocka_unit_test(rejects_what_is_no_log),
 	};
 

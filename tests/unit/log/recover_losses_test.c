@@ -61,8 +61,8 @@ static uint64_t account_of(const char *name)
 
 static uint64_t lost_calls(void)
 {
-	static const char *const causes[] = {"killed",	"write_failed", "ring_full",
-					     "no_ring", "nested",	"leaving"};
+	static const char *const causes[] = {"killed", "write_failed", "ring_full", "no_ring",
+					     "nested", "leaving",      "size"};
 	uint64_t sum = 0;
 	char name[40];
 
@@ -116,6 +116,24 @@ static void counts_losses_outside_of_rings(void **state)
 	assert_int_equal(account_of("nodes.lost"), 19);
 }
 
+/* Calls beyond --max-size are in no ring, and the log's account is older than the crash buffer. */
+static void counts_calls_beyond_size_limit(void **state)
+{
+	uint64_t *counters = made_header(&made)->counters;
+	uint64_t seen;
+
+	(void)state;
+	recover();
+	seen = account_of("calls.seen");
+	made_ring(&made, MADE_RING_1)->size_drop_count = 1000;
+	counters[XT_CRASH_BUFFER_KERNELS_SIZE] = 900;
+	recover();
+	assert_int_equal(account_of("calls.lost.size"), 1000);
+	assert_int_equal(account_of("kernels.lost.size"), 900);
+	assert_int_equal(account_of("calls.seen"), seen + 1000);
+	assert_int_equal(account_of("calls.seen"), account_of("calls.written") + lost_calls());
+}
+
 static void marks_only_killed_processes_as_killed(void **state)
 {
 	(void)state;
@@ -147,6 +165,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(does_not_count_skipped_calls_as_open),
 		TEST(counts_losses_outside_of_rings),
+		TEST(counts_calls_beyond_size_limit),
 		TEST(marks_only_killed_processes_as_killed),
 		TEST(reads_short_header_without_counters),
 	};

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # The summary shows the cost of the tracer as far as it is known: nothing for a process killed in
-# its first second; up to the last account for one killed later.
+# its first second; up to the last account for one killed later. Waits for a buffer of CUPTI belong
+# to it.
 make_log script whole.xtr <<-END
 	account callbacks.ns 3000000
 	account writer.cpu_ns 1000000
 	account flusher.cpu_ns 500000
 	account threads.waited_ns 2000
+	account buffers.waited_ns 1000000
 END
 make_log script later.xtr <<-END
 	account callbacks.ns 1000000
