@@ -21,6 +21,8 @@ const char *finding_severity(const struct finding *finding)
 
 const char *finding_whole_text(const struct finding *finding)
 {
+	if (finding->rule == RULE_HANG)
+		return "from the first collective to the end";
 	if (finding->rule == RULE_LATE_RANK)
 		return "from the first to the last collective";
 	return finding->rule >= RULE_CPU_FIRST ? "from the first to the last GPU work"

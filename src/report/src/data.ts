@@ -103,6 +103,7 @@ export interface Finding {
 	process_count: number;
 	cost_ns: number;
 	whole_ns: number;
+	whole: string; /* what whole_ns is, as in "of 22 ms active time" */
 	estimate: string;
 	where: string;
 	what: string;
@@ -164,6 +165,14 @@ export interface Place {
 export interface HeadlineGap extends Place {
 	idle_ns: number;
 	start_ns: number; /* since the start of the first log */
+	cpu?: Place & { ns: number }; /* what the CPU did in most of it */
+}
+
+/* Idle time of GPUs by what the CPU did. */
+export interface CpuIdleRow {
+	gpu_idle_ns: number;
+	code: string;
+	state: string; /* '' if the thread ran */
 }
 
 export interface HeadlineCost extends Place {
@@ -292,6 +301,7 @@ export interface Summary {
 		warnings: string[];
 	};
 	findings?: Rows<Finding> & { rule_count: number }; /* absent in comparisons */
+	cpu?: { idle: CpuIdleRow[] }; /* with CPU samples */
 	copies: Rows<TransferRow>;
 	memory: Rows<MemoryRow>;
 	api_calls: Rows<CallRow>;

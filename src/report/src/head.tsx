@@ -177,7 +177,17 @@ function Gap(props: { state: State; name: string; id: string; gap: HeadlineGap; 
 			<dt>{name}</dt>
 			<dd id={id} data-value={gap.idle_ns}>
 				<b>{shortTime(gap.idle_ns)}</b>
-				{when}, ended by <PlaceName place={gap} /> <Show id={`show-${id}`} title="Show in the timeline" onClick={show} />
+				{when},{' '}
+				{gap.cpu ? (
+					<span data-cpu={gap.cpu.ns}>
+						{formatPercent(gap.cpu.ns, gap.idle_ns)} of it in <PlaceName place={gap.cpu} />
+					</span>
+				) : (
+					<>
+						ended by <PlaceName place={gap} />
+					</>
+				)}{' '}
+				<Show id={`show-${id}`} title="Show in the timeline" onClick={show} />
 			</dd>
 		</div>
 	);
