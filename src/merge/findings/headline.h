@@ -49,7 +49,7 @@ struct headline {
 	uint64_t idle_ns[IDLE_CLASSES];
 	struct headline_gap start_up; /* the longest of all processes, from their start */
 	struct headline_gap longest;
-	struct headline_cost costs[HEADLINE_COSTS]; /* largest first */
+	struct headline_cost costs[HEADLINE_COSTS]; /* findings, then lines; largest first */
 	size_t cost_count;
 	char *gpus[HEADLINE_GPUS]; /* different names */
 	size_t gpu_count;
