@@ -321,6 +321,7 @@ export interface ComparisonRow {
 	base_count?: number;
 	new_count?: number;
 	interval: string;
+	doubt: string; /* "; within noise", "; noise unknown" or "" */
 	change: string; /* description; '': within noise */
 }
 
@@ -339,6 +340,7 @@ export interface Comparison {
 	outcome: 'pass' | 'regression' | 'unknown';
 	values: string; /* what most rows are of, in words */
 	alpha: number;
+	measures_noise: boolean; /* if not, no change can be certain */
 	history_count: number;
 	problems: string[];
 	notes: string[];
