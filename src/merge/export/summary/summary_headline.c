@@ -17,7 +17,7 @@
 #include "merge/sums/trust.h"
 
 #define S_NS	      1000000000ull
-#define PART_LABEL    "recorded"
+#define PROGRAM_LABEL "program"
 #define LABEL_COLUMNS 13
 #define LINE_COLUMNS  100 /* without a terminal */
 #define CLASS_SHARE   100 /* idle classes below 1/100 of the idle time are left out */
@@ -56,7 +56,7 @@ static int add_program(struct headline_texts *texts, const struct run *run)
 	if (count > 1)
 		snprintf(more, sizeof(more), " and %zu more process%s", count - 1,
 			 count > 2 ? "es" : "");
-	return add_text(texts, "program", "%s%s",
+	return add_text(texts, PROGRAM_LABEL, "%s%s",
 			first->command[0] ? first->command : first->program, more);
 }
 
@@ -138,7 +138,7 @@ char *headline_part_text(const struct run *run)
 static int add_part(struct headline_texts *texts, const struct run *run)
 {
 	char *text = headline_part_text(run);
-	int error = !text ? -ENOMEM : *text ? add_text(texts, PART_LABEL, "%s", text) : 0;
+	int error = !text ? -ENOMEM : *text ? add_text(texts, "recorded", "%s", text) : 0;
 
 	free(text);
 	return error;
@@ -295,19 +295,29 @@ char *headline_cost_text(const struct headline_cost *cost)
 										       : text;
 }
 
-/* Writes "1. 52.0 % of the GPU time, in step (train.py:12)". Elides the place if it is too wide. */
-static void put_cost(struct output *out, const struct headline_cost *cost, size_t c, size_t columns)
+/*
+ * Writes "1. 52.0 % of the GPU time, in step (train.py:12)". A place that does not fit is elided.
+ * Figures never are.
+ */
+static int put_cost(struct output *out, const struct headline_cost *cost, size_t c, size_t columns)
 {
-	size_t room = columns - LABEL_COLUMNS - strlen("1. ");
-	size_t text = strlen(cost->text) + strlen(cost_join(cost));
-	size_t where = text + PATH_COLUMNS_MIN <= room ? room - text : PATH_COLUMNS_MIN;
+	size_t indent = LABEL_COLUMNS + strlen("1. "), width;
+	char *text;
 
+	if (asprintf(&text, "%s%s", cost->text, cost_join(cost)) < 0)
+		return -ENOMEM;
 	put_label(out, c ? "" : "costs most");
 	output_format(out, "%zu. ", c + 1);
-	put_elided(out, cost->text, strlen(cost->text), room - where - strlen(cost_join(cost)));
-	output_format(out, "%s", cost_join(cost));
-	put_elided(out, cost->where, strlen(cost->where), where);
+	put_words(out, text, 0, indent, columns);
+	free(text);
+	width = text_columns(cost->where, strlen(cost->where));
+	if (column_of(out) + 1 + width > columns)
+		output_format(out, "\n%*s", (int)indent, "");
+	else
+		output_text(out, " ", 1);
+	put_elided(out, cost->where, strlen(cost->where), columns - column_of(out));
 	output_text(out, "\n", 1);
+	return 0;
 }
 
 int put_headline(struct output *out, const struct run *run)
@@ -320,15 +330,15 @@ int put_headline(struct output *out, const struct run *run)
 		const char *text = texts.list[t].text;
 
 		put_label(out, texts.list[t].label);
-		/* Which part of the run a log has must not be cut. */
-		if (!strcmp(texts.list[t].label, PART_LABEL))
+		/* Only the command line has no figures. */
+		if (strcmp(texts.list[t].label, PROGRAM_LABEL) != 0)
 			put_words(out, text, 0, LABEL_COLUMNS, columns);
 		else
 			put_elided(out, text, strlen(text), columns - LABEL_COLUMNS);
 		output_text(out, "\n", 1);
 	}
 	for (size_t c = 0; c < run->headline.cost_count && !error; c++)
-		put_cost(out, &run->headline.costs[c], c, columns);
+		error = put_cost(out, &run->headline.costs[c], c, columns);
 	headline_texts_free(&texts);
 	output_text(out, "\n", 1);
 	return error;
