@@ -146,15 +146,20 @@ static int add_start_up(struct reading *reading, uint64_t start_ns)
 	return set_gap(reading, &headline->start_up, ns, start_ns, first->first_callsite);
 }
 
-static void add_run_time(struct headline *headline, int64_t from_ns, int64_t until_ns)
+static int add_run_time(struct reading *reading, int64_t from_ns, int64_t until_ns)
 {
-	if (headline->start_ns == headline->end_ns || from_ns < headline->start_ns)
-		headline->start_ns = from_ns;
-	if (headline->end_ns <= headline->start_ns || until_ns > headline->end_ns)
-		headline->end_ns = until_ns;
+	uint64_t origin_ns = (uint64_t)reading->process.origin_ns;
+	int64_t last_ns = (int64_t)(reading->model->last_clock_ns - origin_ns);
+
+	return programs_add(
+		&reading->run->headline.programs,
+		(struct program_span){.log = reading->process.log,
+				      .start_ns = from_ns,
+				      .end_ns = until_ns,
+				      .last_ns = last_ns > until_ns ? last_ns : until_ns});
 }
 
-void headline_add_samples(struct reading *reading)
+int headline_add_samples(struct reading *reading)
 {
 	const struct process *process = &reading->process;
 	const struct cpu_samples *samples = &reading->model->cpu_samples;
@@ -171,10 +176,10 @@ void headline_add_samples(struct reading *reading)
 		from_ns = sample->first_ns < from_ns ? sample->first_ns : from_ns;
 		until_ns = sample->last_ns > until_ns ? sample->last_ns : until_ns;
 	}
-	if (from_ns < until_ns)
-		add_run_time(&reading->run->headline,
-			     (int64_t)(from_ns - (uint64_t)process->origin_ns),
-			     (int64_t)(until_ns - (uint64_t)process->origin_ns));
+	if (from_ns >= until_ns)
+		return 0;
+	return add_run_time(reading, (int64_t)(from_ns - (uint64_t)process->origin_ns),
+			    (int64_t)(until_ns - (uint64_t)process->origin_ns));
 }
 
 static void add_part(struct run *run, const struct model *model)
@@ -199,14 +204,14 @@ int headline_add(struct reading *reading)
 	uint64_t start_ns = model_process_start_ns(process->model, &process->log->header);
 	int64_t from_ns = (int64_t)(start_ns - (uint64_t)process->origin_ns);
 	int64_t until_ns = (int64_t)(callsites->last_ns - (uint64_t)process->origin_ns);
-	int error = 0;
+	int error;
 
 	add_part(reading->run, reading->model);
 	if (!callsites->by_stack || callsites->first_ns >= callsites->last_ns)
 		return 0;
 	if (reading->run->selection)
 		from_ns = (int64_t)(callsites->first_ns - (uint64_t)process->origin_ns);
-	add_run_time(headline, from_ns, until_ns);
+	error = add_run_time(reading, from_ns, until_ns);
 	for (size_t d = 0; d < callsites->device_count && !error; d++) {
 		error = add_gpu(headline, reading->model, callsites->devices[d].device);
 		if (!error)
@@ -433,16 +438,16 @@ int headline_lines(struct table *table, const struct run *run)
 
 int headline_finish(struct run *run)
 {
-	int error = add_findings(run);
+	int error = programs_finish(&run->headline.programs);
 
+	if (!error)
+		error = add_findings(run);
 	return error || !run->gpu_ns ? error : add_gpu_time(run);
 }
 
 uint64_t headline_wall_ns(const struct headline *headline)
 {
-	return headline->end_ns > headline->start_ns
-		       ? (uint64_t)headline->end_ns - (uint64_t)headline->start_ns
-		       : 0;
+	return headline->programs.wall_ns;
 }
 
 uint64_t headline_idle_ns(const struct headline *headline)
@@ -462,6 +467,7 @@ void headline_free(struct headline *headline)
 	}
 	for (size_t g = 0; g < headline->gpu_count; g++)
 		free(headline->gpus[g]);
+	programs_free(&headline->programs);
 	free_place(&headline->start_up.place);
 	free_place(&headline->longest.place);
 	free_place(&headline->start_up.cpu_place);

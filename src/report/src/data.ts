@@ -186,6 +186,7 @@ export interface HeadlineCost extends Place {
 
 export interface Headline {
 	command: string;
+	note?: string; /* that the logs are of several programs, or which ranks have no log */
 	recorded?: string; /* which part of the run the log has; absent if it has all */
 	wall_ns: number;
 	span_ns: number;

@@ -232,6 +232,12 @@ function Headline({ state }: { state: State }) {
 					<code>{headline.command}</code>
 				</dd>
 			</div>
+			{headline.note ? (
+				<div>
+					<dt>Note</dt>
+					<dd id="headline-note">{headline.note}</dd>
+				</div>
+			) : null}
 			{headline.recorded ? (
 				<div>
 					<dt>Recorded</dt>

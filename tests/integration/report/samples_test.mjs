@@ -124,4 +124,12 @@ async function checkText() {
 	await close(page);
 }
 
-await runChecks({ checkWeights, checkSample, checkGap, checkWithout, checkText });
+// The page names the ranks without a log.
+async function checkMissing() {
+	const page = await open(outputs(join(traces, 'sim-ranks/rank-0.xtr'), 'rank').html);
+
+	assert.equal(await page.textContent('#headline-note'), 'no log of rank 1-3 of 4');
+	await close(page);
+}
+
+await runChecks({ checkWeights, checkSample, checkGap, checkWithout, checkText, checkMissing });

@@ -14,6 +14,7 @@
 #include "merge/export/summary/summary_text.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/finding_place.h"
+#include "merge/ranks/rank_lists.h"
 #include "merge/sums/trust.h"
 
 #define S_NS	      1000000000ull
@@ -78,6 +79,33 @@ static int add_time(struct headline_texts *texts, const struct run *run)
 			run->selection ? " (selected part)" : "",
 			first->host[0] ? first->host : "an unknown host", gpus[0] ? " (" : "", gpus,
 			gpus[0] ? ")" : "", trust_level_name(run->trust->level));
+}
+
+char *headline_note_text(const struct run *run)
+{
+	size_t programs = run->headline.programs.count;
+	char *missing = missing_ranks_text(run), *text = NULL;
+
+	if (programs > 1)
+		(void)!asprintf(&text,
+				"the logs are of %zu separate programs or jobs: figures are sums "
+				"over them, and their processes are not compared",
+				programs);
+	else if (missing)
+		(void)!asprintf(&text, missing[0] ? "no log of rank %s of %u" : "%s", missing,
+				run->inputs->logs[0].world_size);
+	free(missing);
+	return text;
+}
+
+/* Does nothing if the logs are those of one program, and of all of its ranks. */
+static int add_note(struct headline_texts *texts, const struct run *run)
+{
+	char *text = headline_note_text(run);
+	int error = !text ? -ENOMEM : *text ? add_text(texts, "note", "%s", text) : 0;
+
+	free(text);
+	return error;
 }
 
 /* Which part of the time was recorded. */
@@ -251,6 +279,8 @@ int headline_texts(struct headline_texts *texts, const struct run *run)
 	*texts = (struct headline_texts){0};
 	error = add_program(texts, run);
 	if (!error)
+		error = add_note(texts, run);
+	if (!error)
 		error = add_time(texts, run);
 	if (!error)
 		error = add_duty_cycle(texts, run);
@@ -422,7 +452,7 @@ int put_headline_json(struct json *json, const struct run *run)
 {
 	const struct headline *headline = &run->headline;
 	const struct input *first = &run->inputs->logs[0];
-	char *part = headline_part_text(run);
+	char *part = headline_part_text(run), *note = headline_note_text(run);
 	int error;
 
 	json_begin_object(json, "headline");
@@ -432,11 +462,16 @@ int put_headline_json(struct json *json, const struct run *run)
 	for (size_t g = 0; g < headline->gpu_count; g++)
 		json_string(json, NULL, headline->gpus[g]);
 	json_end_array(json);
-	if (!part)
-		return -ENOMEM;
-	if (*part)
+	if (part && *part)
 		json_string(json, "recorded", part);
+	if (note && *note)
+		json_string(json, "note", note);
+	error = part && note ? 0 : -ENOMEM;
 	free(part);
+	free(note);
+	if (error)
+		return error;
+	json_u64(json, "program_count", headline->programs.count);
 	json_u64(json, "wall_ns", headline_wall_ns(headline));
 	json_u64(json, "span_ns", headline->span_ns);
 	json_u64(json, "gpu_busy_ns", headline->busy_ns);
