@@ -49,7 +49,7 @@ static bool is_separate(const struct input *a, const struct input *b)
 	return !is_same_process && (a->rank != RANK_UNKNOWN || strcmp(a->command, b->command) != 0);
 }
 
-/* Whether two processes cannot be of one job. later: the second began after all of the first job. */
+/* Whether two processes cannot be of one job. later: the second began after the whole first job. */
 static bool is_conflict(const struct input *a, const struct input *b, bool later)
 {
 	bool is_same_rank = a->rank != RANK_UNKNOWN && a->rank == b->rank;
