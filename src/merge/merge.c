@@ -377,7 +377,7 @@ static int add_cpu_log(struct run *run, const struct cpu_log *log, struct sink *
 	if (!error)
 		error = cpu_sums_add(&reading);
 	if (!error)
-		headline_add_samples(&reading);
+		error = headline_add_samples(&reading);
 	if (!error)
 		error = build_tree(&reading);
 	for (size_t e = 0; e < sink_count && !error; e++)

@@ -275,8 +275,11 @@ static bool make_exact(struct effect *effect, const struct comparison *c,
 	effect->net_ratio = effect->low = effect->high = effect->ratio;
 	effect->detectable = 0.0;
 	effect->p = fabs(effect->ratio) < 1e-7 ? 1.0 : fmin(1.0, varying * split_probability(c));
-	if (c->side_counts[SIDE_BASE] < EXACT_RUNS_MIN || c->side_counts[SIDE_NEW] < EXACT_RUNS_MIN)
+	if (c->side_counts[SIDE_BASE] < EXACT_RUNS_MIN ||
+	    c->side_counts[SIDE_NEW] < EXACT_RUNS_MIN) {
 		effect->p = 1.0;
+		effect->detectable = NAN;
+	}
 	return true;
 }
 

@@ -45,6 +45,16 @@ const char *effect_interval(char out[INTERVAL_BYTES], const struct effect *effec
 	return out;
 }
 
+const char *effect_doubt(const struct effect *effect)
+{
+	if (effect->is_significant || effect->change == 0)
+		return "";
+	/* Values that are equal in few runs may differ in the next one. */
+	if (isnan(effect->p) || isnan(effect->detectable))
+		return "; noise unknown";
+	return effect->is_exact ? "" : "; within noise";
+}
+
 const char *frame_name(const char *frame)
 {
 	size_t mark = strlen(KERNEL_MARK);

@@ -24,6 +24,9 @@ const char *frame_name(const char *frame);
  */
 char *row_name(const struct comparison_row *row, size_t columns_max);
 
+/* "; within noise", "; noise unknown", or "" if the change is certain. */
+const char *effect_doubt(const struct effect *effect);
+
 /* The level in words. */
 const char *row_level(const struct comparison_row *row);
 

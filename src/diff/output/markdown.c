@@ -88,9 +88,7 @@ static void put_headline(FILE *file, const struct comparison *c)
 		format_ratio(ratio, effect->ratio));
 	if (*effect_interval(interval, effect))
 		fprintf(file, " (%s)", interval);
-	fprintf(file, "%s Values of %s.\n\n",
-		effect->is_significant || effect->is_exact ? "." : "; within noise.",
-		comparison_values(c));
+	fprintf(file, "%s. Values of %s.\n\n", effect_doubt(effect), comparison_values(c));
 }
 
 static void put_rules(FILE *file, const struct verdict *verdict)

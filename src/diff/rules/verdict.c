@@ -229,7 +229,8 @@ static int describe_tally(const struct row_tally *tally, const struct rule *rule
 	 * Most counts do not vary, so a mean of their detectable changes says nothing. Budgets test
 	 * no change.
 	 */
-	bool has_detectable = rule->metric != METRIC_COUNT && rule->kind == RULE_LIMIT;
+	bool has_detectable = rule->metric != METRIC_COUNT && rule->kind == RULE_LIMIT &&
+			      !isnan(result->detectable);
 	int length;
 
 	format_percent(detectable_sum, result->detectable);

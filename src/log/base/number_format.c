@@ -47,3 +47,15 @@ void format_bytes(char *out, uint64_t bytes)
 		value /= 1024;
 	snprintf(out, TIME_BYTES, u ? "%.3f %s" : "%.0f %s", value, units[u]);
 }
+
+void format_share(char *out, uint64_t part, uint64_t whole)
+{
+	double percent = whole ? 100.0 * (double)part / (double)whole : 0.0;
+
+	if (part < whole && percent > 99.9)
+		percent = 99.9;
+	if (percent > 0 && percent < 0.1)
+		snprintf(out, SHARE_BYTES, "<0.1 %%");
+	else
+		snprintf(out, SHARE_BYTES, "%.1f %%", percent);
+}

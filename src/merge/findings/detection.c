@@ -14,7 +14,6 @@
 #include "merge/findings/finding_place.h"
 
 #define PLACES_BYTES 1024
-#define SHARE_BYTES  16
 
 int detection_add(struct detection *detection, uint32_t callsite, uint64_t cost_ns, uint64_t count)
 {
@@ -69,6 +68,6 @@ const char *format_percent_of(uint64_t part, uint64_t whole)
 	static int next;
 	char *text = texts[next = !next];
 
-	snprintf(text, SHARE_BYTES, "%.1f %%", whole ? 100.0 * (double)part / (double)whole : 0.0);
+	format_share(text, part, whole);
 	return text;
 }

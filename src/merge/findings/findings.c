@@ -222,9 +222,10 @@ static int describe_processes(struct finding *finding)
 	if (asprintf(
 		    &text,
 		    "%s These numbers are for %s. For all %u processes with this finding, the cost "
-		    "is %s, %s of their active time.",
+		    "is %s, %s of their %s%s.",
 		    finding->what, finding->process, finding->process_count, time,
-		    format_percent_of(finding->cost_ns, finding->whole_ns)) < 0)
+		    format_percent_of(finding->cost_ns, finding->whole_ns),
+		    finding->rule < RULE_CPU_FIRST ? "" : "time ", finding_whole_text(finding)) < 0)
 		return -ENOMEM;
 	free(finding->what);
 	finding->what = text;

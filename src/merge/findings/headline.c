@@ -2,8 +2,8 @@
 /*
  * Computes the headline.
  *
- * Candidates for the largest costs are the findings, and the lines of the user's own code by the
- * GPU time that they cause.
+ * Candidates for the largest costs are the findings, and then the lines of the user's own code by
+ * the GPU time that they cause. All costs are sums over the processes.
  */
 #include "merge/findings/headline.h"
 
@@ -146,15 +146,20 @@ static int add_start_up(struct reading *reading, uint64_t start_ns)
 	return set_gap(reading, &headline->start_up, ns, start_ns, first->first_callsite);
 }
 
-static void add_run_time(struct headline *headline, int64_t from_ns, int64_t until_ns)
+static int add_run_time(struct reading *reading, int64_t from_ns, int64_t until_ns)
 {
-	if (headline->start_ns == headline->end_ns || from_ns < headline->start_ns)
-		headline->start_ns = from_ns;
-	if (headline->end_ns <= headline->start_ns || until_ns > headline->end_ns)
-		headline->end_ns = until_ns;
+	uint64_t origin_ns = (uint64_t)reading->process.origin_ns;
+	int64_t last_ns = (int64_t)(reading->model->last_clock_ns - origin_ns);
+
+	return programs_add(
+		&reading->run->headline.programs,
+		(struct program_span){.log = reading->process.log,
+				      .start_ns = from_ns,
+				      .end_ns = until_ns,
+				      .last_ns = last_ns > until_ns ? last_ns : until_ns});
 }
 
-void headline_add_samples(struct reading *reading)
+int headline_add_samples(struct reading *reading)
 {
 	const struct process *process = &reading->process;
 	const struct cpu_samples *samples = &reading->model->cpu_samples;
@@ -171,10 +176,10 @@ void headline_add_samples(struct reading *reading)
 		from_ns = sample->first_ns < from_ns ? sample->first_ns : from_ns;
 		until_ns = sample->last_ns > until_ns ? sample->last_ns : until_ns;
 	}
-	if (from_ns < until_ns)
-		add_run_time(&reading->run->headline,
-			     (int64_t)(from_ns - (uint64_t)process->origin_ns),
-			     (int64_t)(until_ns - (uint64_t)process->origin_ns));
+	if (from_ns >= until_ns)
+		return 0;
+	return add_run_time(reading, (int64_t)(from_ns - (uint64_t)process->origin_ns),
+			    (int64_t)(until_ns - (uint64_t)process->origin_ns));
 }
 
 static void add_part(struct run *run, const struct model *model)
@@ -199,14 +204,14 @@ int headline_add(struct reading *reading)
 	uint64_t start_ns = model_process_start_ns(process->model, &process->log->header);
 	int64_t from_ns = (int64_t)(start_ns - (uint64_t)process->origin_ns);
 	int64_t until_ns = (int64_t)(callsites->last_ns - (uint64_t)process->origin_ns);
-	int error = 0;
+	int error;
 
 	add_part(reading->run, reading->model);
 	if (!callsites->by_stack || callsites->first_ns >= callsites->last_ns)
 		return 0;
 	if (reading->run->selection)
 		from_ns = (int64_t)(callsites->first_ns - (uint64_t)process->origin_ns);
-	add_run_time(headline, from_ns, until_ns);
+	error = add_run_time(reading, from_ns, until_ns);
 	for (size_t d = 0; d < callsites->device_count && !error; d++) {
 		error = add_gpu(headline, reading->model, callsites->devices[d].device);
 		if (!error)
@@ -215,12 +220,30 @@ int headline_add(struct reading *reading)
 	return error ? error : add_start_up(reading, start_ns);
 }
 
-/* Keeps the largest costs. Takes over cost->text and cost->where. */
+/*
+ * Findings with a cost come first: they are time that could be saved, and GPU time is not. A job
+ * that hangs precedes all.
+ */
+static int priority_of(const struct headline_cost *cost)
+{
+	if (!cost->rule || !cost->cost_ns)
+		return 2;
+	return strcmp(cost->rule, finding_rule_name(RULE_HANG)) != 0;
+}
+
+static bool precedes(const struct headline_cost *a, const struct headline_cost *b)
+{
+	int a_priority = priority_of(a), b_priority = priority_of(b);
+
+	return a_priority != b_priority ? a_priority < b_priority : a->cost_ns > b->cost_ns;
+}
+
+/* Keeps the first costs. Takes over cost->text and cost->where. */
 static void add_cost(struct headline *headline, struct headline_cost cost)
 {
 	size_t at = headline->cost_count;
 
-	while (at && headline->costs[at - 1].cost_ns < cost.cost_ns)
+	while (at && precedes(&cost, &headline->costs[at - 1]))
 		at--;
 	if (at == HEADLINE_COSTS) {
 		free(cost.text);
@@ -262,7 +285,9 @@ static int add_finding(struct run *run, const struct finding *finding)
 	else if (cost.cost_ns && !rule_specs[finding->rule].is_error)
 		length = asprintf(&cost.text, "%s of %s: %s",
 				  format_percent_of(cost.cost_ns, cost.whole_ns),
-				  finding->rule == RULE_LATE_RANK ? "the job" : "active time",
+				  finding->rule == RULE_LATE_RANK || finding->rule == RULE_HANG
+					  ? "the job"
+					  : "active time",
 				  rule_texts[finding->rule]);
 	else
 		length = asprintf(&cost.text, "%s", rule_texts[finding->rule]);
@@ -300,8 +325,19 @@ size_t headline_idle_order(const struct headline *headline, enum idle_class orde
 	return count;
 }
 
-/* GPU time by the innermost frame of the user's own code. */
-static int sum_lines(const struct run *run, uint64_t **sums_out)
+static bool is_collective(const struct paths *paths, uint32_t node)
+{
+	size_t length;
+	const char *name = names_text(&paths->names, paths->nodes[node].name, &length);
+
+	return leaf_is_collective(name, length);
+}
+
+/*
+ * GPU time by the innermost frame of the user's own code. Collectives mostly wait for other ranks:
+ * if collectives_ns is not NULL, they are added there instead.
+ */
+static int sum_lines(const struct run *run, uint64_t **sums_out, uint64_t *collectives_ns)
 {
 	const struct paths *paths = &run->paths;
 	uint32_t *own = calloc(paths->node_count, sizeof(*own));
@@ -317,7 +353,9 @@ static int sum_lines(const struct run *run, uint64_t **sums_out)
 		const struct path_node *node = &paths->nodes[n];
 
 		own[n] = paths_is_user_frame(paths, node->name) ? node->name : own[node->parent];
-		saturating_add(&sums[own[n]], node->weights[WEIGHT_GPU_TIME]);
+		saturating_add(collectives_ns && is_collective(paths, n) ? collectives_ns
+									 : &sums[own[n]],
+			       node->weights[WEIGHT_GPU_TIME]);
 	}
 	free(own);
 	return 0;
@@ -333,11 +371,12 @@ static bool says_line(const char *name, uint32_t line)
 	return all > (size_t)length && !strcmp(name + all - length, end);
 }
 
-static int add_line(struct run *run, uint32_t name, uint64_t gpu_ns)
+/* whole_ns: GPU time of the run without collectives. */
+static int add_line(struct run *run, uint32_t name, uint64_t gpu_ns, uint64_t whole_ns)
 {
 	struct finding_place place = {.function = name, .file = NAME_EMPTY};
 	struct headline_cost cost = {
-		.kind = "gpu-time", .place_count = 1, .cost_ns = gpu_ns, .whole_ns = run->gpu_ns};
+		.kind = "gpu-time", .place_count = 1, .cost_ns = gpu_ns, .whole_ns = whole_ns};
 
 	if (paths_is_user_code(&run->paths, name) &&
 	    paths_line(&run->paths, name)->line != LINE_SEVERAL) {
@@ -348,8 +387,9 @@ static int add_line(struct run *run, uint32_t name, uint64_t gpu_ns)
 	cost.file = place.file;
 	cost.line = place.line;
 	cost.where = finding_place_location(&run->paths, &place);
-	if (!cost.where || asprintf(&cost.text, "%s of the GPU time",
-				    format_percent_of(gpu_ns, run->gpu_ns)) < 0) {
+	if (!cost.where ||
+	    asprintf(&cost.text, "%s of the GPU time%s", format_percent_of(gpu_ns, whole_ns),
+		     whole_ns < run->gpu_ns ? " without collectives" : "") < 0) {
 		free(cost.where);
 		return -ENOMEM;
 	}
@@ -359,12 +399,13 @@ static int add_line(struct run *run, uint32_t name, uint64_t gpu_ns)
 
 static int add_gpu_time(struct run *run)
 {
-	uint64_t *sums;
-	int error = sum_lines(run, &sums);
+	uint64_t *sums, collectives_ns = 0;
+	int error = sum_lines(run, &sums, &collectives_ns);
+	uint64_t whole_ns = run->gpu_ns - collectives_ns;
 
 	for (uint32_t n = NAME_EMPTY + 1; n < run->paths.names.count && !error; n++)
-		if (sums[n] && sums[n] >= run->gpu_ns / LINE_SHARE)
-			error = add_line(run, n, sums[n]);
+		if (sums[n] && sums[n] >= whole_ns / LINE_SHARE)
+			error = add_line(run, n, sums[n], whole_ns);
 	free(sums);
 	return error;
 }
@@ -381,7 +422,7 @@ static int compare_rows(const void *a, const void *b)
 int headline_lines(struct table *table, const struct run *run)
 {
 	uint64_t *sums;
-	int error = sum_lines(run, &sums);
+	int error = sum_lines(run, &sums, NULL);
 
 	*table = (struct table){.rows = calloc(run->paths.names.count, sizeof(*table->rows))};
 	if (!table->rows)
@@ -397,16 +438,16 @@ int headline_lines(struct table *table, const struct run *run)
 
 int headline_finish(struct run *run)
 {
-	int error = add_findings(run);
+	int error = programs_finish(&run->headline.programs);
 
+	if (!error)
+		error = add_findings(run);
 	return error || !run->gpu_ns ? error : add_gpu_time(run);
 }
 
 uint64_t headline_wall_ns(const struct headline *headline)
 {
-	return headline->end_ns > headline->start_ns
-		       ? (uint64_t)headline->end_ns - (uint64_t)headline->start_ns
-		       : 0;
+	return headline->programs.wall_ns;
 }
 
 uint64_t headline_idle_ns(const struct headline *headline)
@@ -426,6 +467,7 @@ void headline_free(struct headline *headline)
 	}
 	for (size_t g = 0; g < headline->gpu_count; g++)
 		free(headline->gpus[g]);
+	programs_free(&headline->programs);
 	free_place(&headline->start_up.place);
 	free_place(&headline->longest.place);
 	free_place(&headline->start_up.cpu_place);

@@ -11,6 +11,7 @@
 
 #include "idle/idle.h"
 #include "merge/findings/finding.h"
+#include "merge/findings/programs.h"
 
 #define HEADLINE_COSTS 3
 
@@ -42,14 +43,13 @@ struct headline_cost {
 
 /* Zeros are valid. Sums are over all processes and devices. */
 struct headline {
-	int64_t start_ns; /* start of the first process, on the common clock */
-	int64_t end_ns;	  /* end of the last call, work or sample */
-	uint64_t span_ns; /* of each device from its first to its last work */
+	struct programs programs; /* from their start to their last call, work or sample */
+	uint64_t span_ns;	  /* of each device from its first to its last work */
 	uint64_t busy_ns;
 	uint64_t idle_ns[IDLE_CLASSES];
 	struct headline_gap start_up; /* the longest of all processes, from their start */
 	struct headline_gap longest;
-	struct headline_cost costs[HEADLINE_COSTS]; /* largest first */
+	struct headline_cost costs[HEADLINE_COSTS]; /* findings, then lines; largest first */
 	size_t cost_count;
 	char *gpus[HEADLINE_GPUS]; /* different names */
 	size_t gpu_count;
@@ -62,8 +62,11 @@ struct table;
 /* Adds the process that was just read. Returns 0 or -ENOMEM. */
 int headline_add(struct reading *reading);
 
-/* Adds the span of the samples of a CPU log. A program without CUDA has no other. */
-void headline_add_samples(struct reading *reading);
+/*
+ * Adds the span of the samples of a CPU log. A program without CUDA has no other. Returns 0 or
+ * -ENOMEM.
+ */
+int headline_add_samples(struct reading *reading);
 
 /* Finds the largest costs. Call it after findings_finish(). Returns 0 or -ENOMEM. */
 int headline_finish(struct run *run);
@@ -74,7 +77,10 @@ int headline_finish(struct run *run);
  */
 int headline_lines(struct table *table, const struct run *run);
 
-/* Time from the start of the first process to the last CUDA activity or sample. */
+/*
+ * Time from the start of the first process to the last CUDA activity or sample. Of several
+ * programs: without the time in which none ran.
+ */
 uint64_t headline_wall_ns(const struct headline *headline);
 uint64_t headline_idle_ns(const struct headline *headline);
 

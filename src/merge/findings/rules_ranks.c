@@ -150,15 +150,17 @@ static int report_hang(struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
 	const struct rank_verdict *verdict = &report->verdict;
+	const struct communicator *list = report->communicators.list;
+	uint64_t rank_count = list[report->unfinished[0].communicator].member_count;
+	uint64_t cost_ns = verdict->cost_ns * rank_count;
 	bool is_rank = verdict->log != SIZE_MAX;
 	struct finding finding = {
 		.rule = RULE_HANG,
 		.process_count = 1,
 		.process_index = is_rank ? verdict->log : 0,
-		.cost_ns = verdict->cost_ns,
-		.whole_ns = verdict->share > 0
-				    ? (uint64_t)((double)verdict->cost_ns / verdict->share)
-				    : verdict->cost_ns,
+		.cost_ns = cost_ns,
+		.whole_ns =
+			verdict->share > 0 ? (uint64_t)((double)cost_ns / verdict->share) : cost_ns,
 		.advice = advice_for(report),
 	};
 
@@ -174,13 +176,12 @@ int findings_compare_ranks(struct run *run)
 	const struct collectives_report *report = &run->collectives_report;
 	const struct rank_verdict *verdict = &report->verdict;
 	size_t log = verdict->kind == VERDICT_RANK ? verdict->log : 0;
-	double rank_ns = collectives_mean_rank_ns(report, run->inputs->count);
 	struct finding finding = {
 		.rule = RULE_LATE_RANK,
 		.process_count = 1,
 		.process_index = log,
-		.cost_ns = (uint64_t)(verdict->share * rank_ns),
-		.whole_ns = (uint64_t)rank_ns,
+		.cost_ns = (uint64_t)(verdict->share * report->ranks_ns),
+		.whole_ns = (uint64_t)report->ranks_ns,
 		.advice = advice_for(report),
 	};
 

@@ -228,7 +228,7 @@ char *verdict_text(const struct run *run)
 	format_time(time,
 		    (uint64_t)(verdict->share * collectives_mean_rank_ns(&run->collectives_report,
 									 run->inputs->count)));
-	snprintf(share, sizeof(share), "%.1f %% (%s)", verdict->share * 100, time);
+	snprintf(share, sizeof(share), "%.1f %% (%s of each rank)", verdict->share * 100, time);
 	if (verdict->kind == VERDICT_LINK)
 		return link_text(run, share);
 	if (verdict->kind == VERDICT_HANG)

@@ -8,7 +8,7 @@
 
 #include "log/base/grow.h"
 #include "merge/exporter.h"
-#include "merge/read/collectives.h"
+#include "merge/sums/tables.h"
 
 #define NOTABLE_PART  20   /* differences below 1/20 of the mean are noise */
 #define NOTABLE_SHARE 1000 /* so are those below 1/1000 of the time of all paths */
@@ -45,11 +45,10 @@ int rank_spread_add(struct rank_spread *spread, uint32_t node, size_t log, uint6
 
 static bool is_collective(const struct paths *paths, uint32_t node)
 {
-	size_t mark = strlen(LEAF_KERNEL_MARK), length;
+	size_t length;
 	const char *name = names_text(&paths->names, paths->nodes[node].name, &length);
 
-	return length > mark && !strncmp(name, LEAF_KERNEL_MARK, mark) &&
-	       is_collective_kernel(name + mark, length - mark);
+	return leaf_is_collective(name, length);
 }
 
 static uint64_t difference_ns(const struct path_spread *path)

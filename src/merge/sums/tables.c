@@ -98,16 +98,20 @@ enum work_kind leaf_kind(const char *name, size_t length)
 		       : WORK_MEMSET;
 }
 
+bool leaf_is_collective(const char *name, size_t length)
+{
+	size_t mark = strlen(LEAF_KERNEL_MARK);
+
+	return leaf_kind(name, length) == WORK_KERNEL &&
+	       is_collective_kernel(name + mark, length - mark);
+}
+
 const char *leaf_kind_name(const char *name, size_t length)
 {
 	static const char *const kinds[WORK_KINDS] = {
 		[WORK_KERNEL] = "kernel", [WORK_COPY] = "copy", [WORK_MEMSET] = "set"};
-	enum work_kind kind = leaf_kind(name, length);
-	size_t mark = strlen(LEAF_KERNEL_MARK);
 
-	return kind == WORK_KERNEL && is_collective_kernel(name + mark, length - mark)
-		       ? "collective"
-		       : kinds[kind];
+	return leaf_is_collective(name, length) ? "collective" : kinds[leaf_kind(name, length)];
 }
 
 const char *leaf_name(const struct paths *paths, uint32_t name, size_t *length_out)

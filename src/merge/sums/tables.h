@@ -37,6 +37,9 @@ void table_free(struct table *table);
 /* The kind of a leaf with GPU time. */
 enum work_kind leaf_kind(const char *name, size_t length);
 
+/* Whether it is a kernel that mostly waits for other devices (collectives.h). */
+bool leaf_is_collective(const char *name, size_t length);
+
 /* "kernel", "collective", "copy" or "set". */
 const char *leaf_kind_name(const char *name, size_t length);
 

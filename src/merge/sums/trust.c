@@ -93,18 +93,16 @@ static int add_handoffs(struct trust *trust, const struct run *run)
 
 static int add_sampling(struct trust *trust, const struct run *run)
 {
-	char time[TIME_BYTES], upto[32] = "";
-	double share =
-		run->gpu_ns ? 100.0 * (double)run->estimated_gpu_ns / (double)run->gpu_ns : 0;
+	char time[TIME_BYTES], share[SHARE_BYTES], upto[32] = "";
 
 	if (!run->one_in_max)
 		return 0;
 	format_time(time, run->sampled_ns);
+	format_share(share, run->estimated_gpu_ns, run->gpu_ns);
 	if (run->one_in_max > run->one_in_min)
 		snprintf(upto, sizeof(upto), " to 1 in %" PRIu64, run->one_in_max);
 	return add_reason(trust, TRUST_DEGRADED,
-			  "stacks sampled 1 in %" PRIu64
-			  "%s for %s: the call paths of %.1f %% of GPU "
+			  "stacks sampled 1 in %" PRIu64 "%s for %s: the call paths of %s of GPU "
 			  "time are estimated",
 			  run->one_in_min, upto, time, share);
 }
@@ -124,14 +122,13 @@ static int add_excess(struct trust *trust, const struct run *run)
 /* Nothing is lost: the frames are those of the generated code. */
 static int add_compiled(struct trust *trust, const struct run *run)
 {
-	double share = run->gpu_ns
-			       ? 100.0 * (double)run->compiled_unknown_gpu_ns / (double)run->gpu_ns
-			       : 0;
+	char share[SHARE_BYTES];
 
 	if (!run->compiled_unknown_gpu_ns)
 		return 0;
+	format_share(share, run->compiled_unknown_gpu_ns, run->gpu_ns);
 	return add_reason(trust, TRUST_COMPLETE,
-			  "source lines of torch.compile unknown for %.1f %% of GPU time: record "
+			  "source lines of torch.compile unknown for %s of GPU time: record "
 			  "once with TORCHINDUCTOR_CACHE_DIR set to an empty directory, without "
 			  "--no-torch-trace",
 			  share);
@@ -279,14 +276,10 @@ static char *cost_text(const struct run *run)
 static char *cost_line(const struct run *run)
 {
 	uint64_t unattributed_ns = run->gpu_ns - run->attributed_gpu_ns;
-	double share = run->gpu_ns ? 100.0 * (double)unattributed_ns / (double)run->gpu_ns : 0;
-	char *cost = cost_text(run), *text = NULL;
+	char *cost = cost_text(run), *text = NULL, share[SHARE_BYTES];
 
-	/* Show 0.0 % only for none at all. */
-	if (unattributed_ns && share < 0.1)
-		share = 0.1;
-	if (cost &&
-	    asprintf(&text, "tracer: %s; GPU time without a call path %.1f %%", cost, share) < 0)
+	format_share(share, unattributed_ns, run->gpu_ns);
+	if (cost && asprintf(&text, "tracer: %s; GPU time without a call path %s", cost, share) < 0)
 		text = NULL;
 	free(cost);
 	return text;

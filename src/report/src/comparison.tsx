@@ -97,7 +97,7 @@ function TotalTile({ row }: { row: ComparisonRow }) {
 				) : (
 					<>
 						<b class={direction(row)}>{formatChange(base, now)}</b> from {formatWeight(base, row)}
-						{row.change ? '' : ', within noise'}
+						{row.change ? '' : row.doubt}
 					</>
 				)}
 			</div>
@@ -246,6 +246,9 @@ function Method({ comparison }: { comparison: Comparison }) {
 }
 
 export function ComparisonPage({ state, comparison }: { state: State; comparison: Comparison }) {
+	const noneText = (what: string) =>
+		comparison.measures_noise ? `No ${what} changed by more than the noise.` : `There are too few runs to measure noise, so it is unknown whether a ${what} changed.`;
+
 	return (
 		<>
 			<Bar />
@@ -257,14 +260,14 @@ export function ComparisonPage({ state, comparison }: { state: State; comparison
 					title="Changed call paths"
 					what="Call paths whose time or count changed by more than the noise, and call paths that are new or gone."
 					rows={comparison.paths}
-					none="No call path changed by more than the noise."
+					none={noneText('call path')}
 				/>
 				<Changes
 					id="sums"
 					title="Changed totals"
 					what="Totals by kernel, function and NVTX range, of copies, memory and idle time, and of the whole run."
 					rows={comparison.others}
-					none="No total changed by more than the noise."
+					none={noneText('total')}
 				/>
 				<Method comparison={comparison} />
 			</main>

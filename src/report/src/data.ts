@@ -103,6 +103,7 @@ export interface Finding {
 	process_count: number;
 	cost_ns: number;
 	whole_ns: number;
+	whole: string; /* what whole_ns is, as in "of 22 ms active time" */
 	estimate: string;
 	where: string;
 	what: string;
@@ -164,6 +165,14 @@ export interface Place {
 export interface HeadlineGap extends Place {
 	idle_ns: number;
 	start_ns: number; /* since the start of the first log */
+	cpu?: Place & { ns: number }; /* what the CPU did in most of it */
+}
+
+/* Idle time of GPUs by what the CPU did. */
+export interface CpuIdleRow {
+	gpu_idle_ns: number;
+	code: string;
+	state: string; /* '' if the thread ran */
 }
 
 export interface HeadlineCost extends Place {
@@ -177,6 +186,7 @@ export interface HeadlineCost extends Place {
 
 export interface Headline {
 	command: string;
+	note?: string; /* that the logs are of several programs, or which ranks have no log */
 	recorded?: string; /* which part of the run the log has; absent if it has all */
 	wall_ns: number;
 	span_ns: number;
@@ -292,6 +302,7 @@ export interface Summary {
 		warnings: string[];
 	};
 	findings?: Rows<Finding> & { rule_count: number }; /* absent in comparisons */
+	cpu?: { idle: CpuIdleRow[] }; /* with CPU samples */
 	copies: Rows<TransferRow>;
 	memory: Rows<MemoryRow>;
 	api_calls: Rows<CallRow>;
@@ -311,6 +322,7 @@ export interface ComparisonRow {
 	base_count?: number;
 	new_count?: number;
 	interval: string;
+	doubt: string; /* "; within noise", "; noise unknown" or "" */
 	change: string; /* description; '': within noise */
 }
 
@@ -329,6 +341,7 @@ export interface Comparison {
 	outcome: 'pass' | 'regression' | 'unknown';
 	values: string; /* what most rows are of, in words */
 	alpha: number;
+	measures_noise: boolean; /* if not, no change can be certain */
 	history_count: number;
 	problems: string[];
 	notes: string[];

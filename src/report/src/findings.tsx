@@ -150,13 +150,13 @@ export function Findings({ state }: { state: State }) {
 				<h2>Findings</h2>
 				<p class="sub">
 					{isDamaged && 'In the readable part of a damaged log. '}
-					Known problems, by the estimated share of active time that fixing them could save.
-					{rows.every((row) => row.whole_ns === rows[0].whole_ns) ? (
+					Known problems, by the estimated time that fixing them could save.
+					{rows.every((row) => row.whole_ns === rows[0].whole_ns && row.whole === rows[0].whole) ? (
 						<span data-whole={rows[0].whole_ns}>
 							{' '}
-							{rows[0].rule === 'late-rank'
-								? `Shares are of ${shortTime(rows[0].whole_ns)}: from the first to the last collective.`
-								: `Active time is ${shortTime(rows[0].whole_ns)}: from the first to the last GPU work, without the longest gaps in which nothing was submitted.`}
+							{rows[0].whole === 'active time'
+								? `Active time is ${shortTime(rows[0].whole_ns)}: from the first to the last GPU work, without the longest gaps in which nothing was submitted.`
+								: `Shares are of ${shortTime(rows[0].whole_ns)}, ${rows[0].whole}.`}
 						</span>
 					) : null}
 				</p>

@@ -177,7 +177,17 @@ function Gap(props: { state: State; name: string; id: string; gap: HeadlineGap; 
 			<dt>{name}</dt>
 			<dd id={id} data-value={gap.idle_ns}>
 				<b>{shortTime(gap.idle_ns)}</b>
-				{when}, ended by <PlaceName place={gap} /> <Show id={`show-${id}`} title="Show in the timeline" onClick={show} />
+				{when},{' '}
+				{gap.cpu ? (
+					<span data-cpu={gap.cpu.ns}>
+						{formatPercent(gap.cpu.ns, gap.idle_ns)} of it in <PlaceName place={gap.cpu} />
+					</span>
+				) : (
+					<>
+						ended by <PlaceName place={gap} />
+					</>
+				)}{' '}
+				<Show id={`show-${id}`} title="Show in the timeline" onClick={show} />
 			</dd>
 		</div>
 	);
@@ -222,6 +232,12 @@ function Headline({ state }: { state: State }) {
 					<code>{headline.command}</code>
 				</dd>
 			</div>
+			{headline.note ? (
+				<div>
+					<dt>Note</dt>
+					<dd id="headline-note">{headline.note}</dd>
+				</div>
+			) : null}
 			{headline.recorded ? (
 				<div>
 					<dt>Recorded</dt>

@@ -4,7 +4,7 @@
  */
 import { useMemo } from 'preact/hooks';
 import { bytesColumn, changeColumns, countColumn, durationFacts, shareColumn, timeColumn, weightPlace } from './columns';
-import type { CallRow, FailureRow, MemoryRow, TransferRow } from './data';
+import type { CallRow, CpuIdleRow, FailureRow, MemoryRow, TransferRow } from './data';
 import { formatCount, formatRate, formatWeight } from './format';
 import { Kernels, longestOf, showLongest } from './kernel_table';
 import { baseSums, filter, isComparing, isFiltered, scrollToFlame, showNode, showSearch, weight, type State } from './state';
@@ -410,11 +410,43 @@ function Memory({ state }: { state: State }) {
 	);
 }
 
+/* The code that the CPU ran while a GPU was idle, with the state of its thread. */
+function cpuText(row: CpuIdleRow): string {
+	return [row.code, row.state].filter(Boolean).join(' ');
+}
+
+function CpuIdle({ state }: { state: State }) {
+	const rows = state.report.summary.cpu!.idle;
+	const whole = rows.reduce((sum, row) => sum + row.gpu_idle_ns, 0);
+
+	return (
+		<Table
+			id="table-cpu"
+			title="GPU idle time by what the CPU did"
+			columns={[
+				timeColumn('Time', (r: CpuIdleRow) => r.gpu_idle_ns),
+				shareColumn((r: CpuIdleRow) => r.gpu_idle_ns, whole),
+				{ title: 'CPU code', value: cpuText, isText: true, isMain: true },
+			]}
+			rows={rows}
+			text={cpuText}
+			sortedBy={0}
+			onPick={(r) => {
+				weight.value = weightPlace(state, 'gpu-idle');
+				showSearch(r.code || r.state);
+			}}
+			pickTitle="Search in the flame graph"
+			none=""
+		/>
+	);
+}
+
 const tabs: Tab[] = [
 	{ id: 'kernels', title: 'Kernels and copies', note: kernelNote, show: (state) => <Kernels state={state} /> },
 	{ id: 'paths', title: 'Call paths', note: pathNote, show: (state) => <Paths state={state} /> },
 	{ id: 'calls', title: 'API calls', note: callNote, show: (state) => <Calls state={state} /> },
 	{ id: 'transfers', title: 'Copies by direction', note: transferNote, show: (state) => <Transfers state={state} /> },
+	{ id: 'cpu', title: 'Idle by CPU code', note: () => (isFiltered.value ? 'Shows the whole run, not the selection.' : null), show: (state) => <CpuIdle state={state} /> },
 	{ id: 'ranges', title: 'NVTX ranges', note: rangeNote, show: (state) => <Ranges state={state} /> },
 	{ id: 'memory', title: 'Memory', note: memoryNote, show: (state) => <Memory state={state} /> },
 ];
@@ -476,6 +508,7 @@ function transferNote(state: State): string | null {
 
 export function Tables({ state }: { state: State }) {
 	const rows: Record<string, number> = {
+		cpu: state.report.summary.cpu?.idle.length ?? 0,
 		ranges: state.report.ranges.length,
 		memory: state.report.summary.memory.rows.length,
 		transfers: state.report.summary.copies.rows.length,

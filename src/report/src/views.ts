@@ -20,6 +20,9 @@ export const wholeView: View = { mode: 'callees', pivot: '', keep: 'all', ignore
 
 const NOWHERE = 0xffffffff; /* not part of the view */
 
+/* Labels of PyTorch's modules and of its autograd say what the frames below them do. */
+const label = /^\[(module|backward[~?]?|recompute)\]/;
+
 /* Frames that every view keeps: without them a path would not say what it ends in. */
 const alwaysKept = new Set(['kernel', 'copy', 'memory', 'idle', 'range', 'state']);
 
@@ -253,7 +256,7 @@ function keptNames(tree: PathTree, keep: Keep, pivot: string): { wanted: Uint8Ar
 		kept[n] = Number(
 			wanted[n] ||
 				alwaysKept.has(kind) ||
-				name.startsWith('[module]') ||
+				label.test(name) ||
 				name === pivot ||
 				(keep === 'own' && kind === 'api'), /* what the code asked of CUDA */
 		);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { choose, close, isNumber, isThere, makeLog, open, outputs, runChecks, soon, sum, traces, work } from './page.mjs';
+import { cells, choose, close, isNumber, isThere, makeLog, merge, open, outputs, runChecks, soon, sum, traces, work } from './page.mjs';
 
 const rows = join(traces, '../../tests/integration/exports/samples');
 const folder = join(work, 'samples');
@@ -78,4 +78,58 @@ async function checkWithout() {
 	await close(page);
 }
 
-await runChecks({ checkWeights, checkSample, checkGap, checkWithout });
+// A thread runs "fill" for most of each gap. The GPU works for 0.01 % of the time.
+function makeIdleLogs() {
+	const idle = join(work, 'idle');
+	const make = (file, lines) => execFileSync(makeLog, ['script', join(idle, file)], { input: lines.join('\n') });
+	const times = [...Array(20).keys()];
+
+	mkdirSync(idle);
+	make('host.4711.xtr', [
+		'stack step main step cudaLaunchKernel',
+		...times.flatMap((i) => [`call ${i + 1} 1 cuLaunchKernel step ${i}00000000 5000`, `kernel ${i + 1} 1 matmul ${i}00005000 10000`]),
+	]);
+	make('host.4711.cpu.xtr', [
+		'meta log.kind cpu',
+		'meta cpu.hz 100',
+		'stack fill py:train.py:40:main py:buffer.py:9:fill',
+		'stack main py:train.py:40:main',
+		...times.flatMap((i) => [5, 15, 25, 35, 45, 55, 65, 75, 85, 95].map((ms) => `sample 1 ${i * 1e8 + ms * 1e6} 0 ${ms < 20 ? 1 : 6} ${ms < 20 ? 'main' : 'fill'} 10000000`)),
+	]);
+	return idle;
+}
+
+// The text and the page state the same facts.
+async function checkText() {
+	const idle = makeIdleLogs();
+	const { html } = outputs(idle, 'idle');
+	const text = execFileSync(merge, ['-q', idle], { encoding: 'utf8' });
+	const page = await open(html);
+	const [, share, code] = text.match(/^longest gap .*, (\S+ %) of it in (.*)$/m);
+	const gap = await page.textContent('#longest-gap');
+	// Only the page shows rows below 0.1 %.
+	const [, large] = text.match(/^GPU idle time by what the CPU did\n.*\n((?: .*\n)+)/m);
+	const codes = large.trim().split('\n').map((row) => row.trim().split(/ {2,}/)[2]);
+
+	assert.equal(code, 'fill (buffer.py:9)');
+	assert.ok(gap.includes(`${share} of it in ${code}`), gap);
+	assert.match(text, /^GPU idle +99\.9 %/m);
+	assert.match(await page.textContent('#headline'), /GPU idle99\.9 %/);
+	assert.match(text, /^Findings, .*\(of 1\.900 s from the first to the last GPU work\)$/m);
+	assert.match(await page.textContent('#findings .sub'), /Shares are of 1\.9 s, from the first to the last GPU work\.$/);
+	assert.deepEqual(
+		(await cells(page, 'cpu')).map((row) => row['CPU code']),
+		[...codes, '[not sampled]'],
+	);
+	await close(page);
+}
+
+// The page names the ranks without a log.
+async function checkMissing() {
+	const page = await open(outputs(join(traces, 'sim-ranks/rank-0.xtr'), 'rank').html);
+
+	assert.equal(await page.textContent('#headline-note'), 'no log of rank 1-3 of 4');
+	await close(page);
+}
+
+await runChecks({ checkWeights, checkSample, checkGap, checkWithout, checkText, checkMissing });

@@ -452,6 +452,21 @@ async function checkUse() {
 const llm = outputs(join(traces, 'h200-llm.xtr'), 'llm');
 const views = outputs(join(traces, 'h200-pytorch.xtr'), 'views');
 
+// Each view of frames keeps the labels of backward passes, as the text does.
+async function checkBackward() {
+	const training = outputs(join(traces, 'h100-training.xtr'), 'training');
+	const page = await open(training.html);
+	const backward = sum(training.folded('gpu-time').filter(({ path }) => path.includes(';[backward')).map(({ value }) => value));
+
+	assert.ok(backward > 0);
+	await page.fill('#search', '[backward');
+	for (const keep of ['python', 'own', 'all']) {
+		await page.selectOption('#keep', keep);
+		await isNumber(page, '#found', backward, keep);
+	}
+	await close(page);
+}
+
 await runChecks({
 	checkControls: async () => {
 		const page = await open(llm.html);
@@ -471,5 +486,5 @@ await runChecks({
 	},
 	checkViews: () => checkViews(views),
 	checkMatches: () => checkMatches(views.html),
-	checkReduced, checkUse,
+	checkReduced, checkUse, checkBackward,
 });

@@ -25,19 +25,6 @@
 #define KERNEL_COLUMNS 100
 #define NAMELESS_SHOWN 5
 
-static double percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100.0 * (double)part / (double)whole : 0.0;
-}
-
-/* Reserve "100.0" for complete values: show 99.99 % as 99.9. */
-static double percent_down(uint64_t part, uint64_t whole)
-{
-	double value = percent(part, whole);
-
-	return part < whole && value > 99.9 ? 99.9 : value;
-}
-
 /* The last two are there if a duty cycle was recorded. */
 static const struct column time_columns[] = {{"time", 12, 0, false},
 					     {"share", 7, 0, false},
@@ -60,7 +47,7 @@ static void put_row_head(struct output *out, const struct table_row *row, uint64
 	char estimate[TIME_BYTES] = "", error[SHARE_BYTES] = "";
 
 	format_time(time, row->value);
-	format_share(share, percent(row->value, whole_ns));
+	format_share(share, row->value, whole_ns);
 	format_count(count, row->count);
 	if (estimates)
 		format_estimate(estimate, error, &estimates[row->id]);
@@ -171,7 +158,7 @@ static void put_backward(struct output *out, const struct run *run)
 	format_time(time, sum);
 	put_fact(out, "in PyTorch's backward pass", time);
 	for (int r = JOIN_RESULTS; r-- > JOIN_NONE;) {
-		format_share(share, percent_down(run->backward_gpu_ns[r], sum));
+		format_share(share, run->backward_gpu_ns[r], sum);
 		if (run->backward_gpu_ns[r])
 			put_fact(out, texts[r], share);
 	}
@@ -247,10 +234,10 @@ static void put_overview(struct output *out, const struct run *run,
 	put_fact(out, "GPU time (sum of kernels, copies and memsets)", time);
 	if (estimate)
 		put_estimate(out, run, estimate);
-	format_share(share, percent_down(run->attributed_gpu_ns, run->gpu_ns));
+	format_share(share, run->attributed_gpu_ns, run->gpu_ns);
 	if (run->gpu_ns)
 		put_fact(out, "attributed to a call path", share);
-	format_share(share, percent_down(run->user_code_gpu_ns, run->gpu_ns));
+	format_share(share, run->user_code_gpu_ns, run->gpu_ns);
 	if (run->gpu_ns)
 		put_fact(out, "GPU time under your own code", share);
 	put_backward(out, run);

@@ -37,6 +37,19 @@ static bool is_markup(const char *text, size_t length, size_t at)
 	       !isalnum((unsigned char)text[at + 1]);
 }
 
+/* Leaves out words at the end if the text is too wide, so that no figure loses its words. */
+static void put_sentence_cut(struct output *out, const char *text, size_t length, size_t columns)
+{
+	size_t kept = length;
+
+	while (kept && text_columns(text, kept) > columns)
+		for (kept--; kept && text[kept] != ' ';)
+			kept--;
+	output_text(out, text, kept);
+	if (kept < length)
+		output_text(out, " " ELLIPSIS, strlen(" " ELLIPSIS));
+}
+
 /* Writes text in one line. '|' would end a cell of a table, and '`' would begin or end code. */
 static void put_line(struct output *out, const char *text, size_t length, size_t columns,
 		     bool is_code)
@@ -54,7 +67,10 @@ static void put_line(struct output *out, const char *text, size_t length, size_t
 			escaped[written++] = '\\';
 		escaped[written++] = ends ? '/' : clean[i];
 	}
-	put_elided(out, escaped, written, columns);
+	if (is_code)
+		put_elided(out, escaped, written, columns);
+	else
+		put_sentence_cut(out, escaped, written, columns);
 	free(clean);
 }
 
@@ -83,7 +99,7 @@ static int put_head(struct output *out, const struct run *run)
 	output_format(out, "# xtrace: where the GPU time went\n\n");
 	for (size_t t = 0; t < texts.count && !error; t++) {
 		output_format(out, "- %s: ", texts.list[t].label);
-		put_prose(out, texts.list[t].text, TEXT_COLUMNS / 3);
+		put_prose(out, texts.list[t].text, TEXT_COLUMNS);
 		output_text(out, "\n", 1);
 	}
 	headline_texts_free(&texts);
@@ -93,7 +109,7 @@ static int put_head(struct output *out, const struct run *run)
 		if (!text)
 			return -ENOMEM;
 		output_format(out, "- cost %zu: ", c + 1);
-		put_prose(out, text, TEXT_COLUMNS / 3);
+		put_prose(out, text, TEXT_COLUMNS);
 		output_text(out, "\n", 1);
 		free(text);
 	}

@@ -194,8 +194,7 @@ int summary_put_ranges(struct sink *sink, const struct run *run)
 		format_time(time, row->value);
 		format_count(work, row->count);
 		format_count(opened, run->range_sums[row->id].opened_count);
-		format_share(share,
-			     run->gpu_ns ? 100.0 * (double)row->value / (double)run->gpu_ns : 0.0);
+		format_share(share, row->value, run->gpu_ns);
 		put_figures(&sink->out, range_columns, COUNT_OF(range_columns),
 			    (const char *const[]){time, share, work, opened});
 		error = put_path_row(&sink->out, &run->ranges, row->id);

@@ -112,7 +112,7 @@ static int put_cause(struct output *out, const struct run *run, const struct wai
 	const char *figures[CAUSE_COLUMNS] = {time, share};
 
 	format_time(time, cause->cost_ns);
-	format_share(share, 100 * (double)cause->cost_ns / (double)run->collectives_report.cost_ns);
+	format_share(share, cause->cost_ns, run->collectives_report.cost_ns);
 	return summary_put_rank_path(out, cause_columns, CAUSE_COLUMNS, figures, run, cause->log,
 				     cause->node);
 }

@@ -113,7 +113,7 @@ static void put_row(struct output *out, const struct run *run, const struct idle
 	const char *figures[] = {time, share};
 
 	format_time(time, row->ns);
-	format_share(share, 100.0 * (double)row->ns / (double)sum_ns);
+	format_share(share, row->ns, sum_ns);
 	snprintf(text, sizeof(text), "%s%s%s", frame, frame[0] && state[0] ? " " : "", state);
 	put_figures(out, columns, sizeof(columns) / sizeof(*columns), figures);
 	put_elided(out, text, strlen(text), put_room(out));
@@ -136,13 +136,11 @@ static void put_facts(struct output *out, const struct run *run)
 	put_count(out, "threads", facts->thread_count);
 	put_count(out, "observations", losses_account(run->accounts, "cpu.observations"));
 	if (read) {
-		format_share(share, 100.0 * (double)(read - (changed < read ? changed : read)) /
-					    (double)read);
+		format_share(share, read - (changed < read ? changed : read), read);
 		put_fact(out, "Python frames of running threads: stable while read", share);
 	}
 	if (facts->long_idle_ns) {
-		format_share(share,
-			     100.0 * (double)facts->long_covered_ns / (double)facts->long_idle_ns);
+		format_share(share, facts->long_covered_ns, facts->long_idle_ns);
 		put_fact(out, "idle time in gaps of 20 ms or more with a CPU path", share);
 	}
 	if (facts->why_no_memory[0]) {

@@ -39,19 +39,19 @@ static void put_wrapped(struct output *out, const char *text)
 
 static int put_finding(struct output *out, const struct run *run, const struct finding *finding)
 {
-	char time[TIME_BYTES], *advice;
+	char time[TIME_BYTES], share[SHARE_BYTES], *advice;
 	char *where = finding_location(&run->paths, finding);
-	double share = 100.0 * (double)finding->cost_ns / (double)finding->whole_ns;
 	int error = 0;
 
 	if (!where)
 		return -ENOMEM;
 	format_time(time, finding->cost_ns);
+	format_share(share, finding->cost_ns, finding->whole_ns);
 	put_style(out, STYLE_ALARM);
 	if (!strcmp(finding_severity(finding), "error"))
 		output_format(out, "%8s  ", "error");
 	else
-		output_format(out, "%6.1f %%  %s  ", share, time);
+		output_format(out, "%8s  %s  ", share, time);
 	output_format(out, "%s", finding_rule_name(finding->rule));
 	put_style(out, STYLE_PLAIN);
 	if (out->columns && column_of(out) + 2 + text_columns(where, strlen(where)) > out->columns)
@@ -194,6 +194,7 @@ static int put_row(struct json *json, const struct run *run, const struct findin
 	json_u64(json, "process_count", finding->process_count);
 	json_u64(json, "cost_ns", finding->cost_ns);
 	json_u64(json, "whole_ns", finding->whole_ns);
+	json_string(json, "whole", finding_whole_text(finding));
 	json_string(json, "estimate", finding_estimate(finding->rule));
 	json_string(json, "where", where);
 	json_string(json, "what", finding->what);

@@ -39,7 +39,7 @@ static int put_row(struct output *out, const struct run *run, const struct proce
 		return -ENOMEM;
 	format_time(time, group->wait_ns);
 	put_figures(out, columns, COLUMNS, figures);
-	put_elided(out, text, strlen(text), put_room(out));
+	put_words(out, text, 0, column_of(out), out->columns ? out->columns : SIZE_MAX);
 	output_text(out, "\n", 1);
 	free(text);
 	return 0;

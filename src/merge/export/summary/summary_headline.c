@@ -14,10 +14,11 @@
 #include "merge/export/summary/summary_text.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/finding_place.h"
+#include "merge/ranks/rank_lists.h"
 #include "merge/sums/trust.h"
 
 #define S_NS	      1000000000ull
-#define PART_LABEL    "recorded"
+#define PROGRAM_LABEL "program"
 #define LABEL_COLUMNS 13
 #define LINE_COLUMNS  100 /* without a terminal */
 #define CLASS_SHARE   100 /* idle classes below 1/100 of the idle time are left out */
@@ -56,7 +57,7 @@ static int add_program(struct headline_texts *texts, const struct run *run)
 	if (count > 1)
 		snprintf(more, sizeof(more), " and %zu more process%s", count - 1,
 			 count > 2 ? "es" : "");
-	return add_text(texts, "program", "%s%s",
+	return add_text(texts, PROGRAM_LABEL, "%s%s",
 			first->command[0] ? first->command : first->program, more);
 }
 
@@ -78,6 +79,33 @@ static int add_time(struct headline_texts *texts, const struct run *run)
 			run->selection ? " (selected part)" : "",
 			first->host[0] ? first->host : "an unknown host", gpus[0] ? " (" : "", gpus,
 			gpus[0] ? ")" : "", trust_level_name(run->trust->level));
+}
+
+char *headline_note_text(const struct run *run)
+{
+	size_t programs = run->headline.programs.count;
+	char *missing = missing_ranks_text(run), *text = NULL;
+
+	if (programs > 1)
+		(void)!asprintf(&text,
+				"the logs are of %zu separate programs or jobs: figures are sums "
+				"over them, and their processes are not compared",
+				programs);
+	else if (missing)
+		(void)!asprintf(&text, missing[0] ? "no log of rank %s of %u" : "%s", missing,
+				run->inputs->logs[0].world_size);
+	free(missing);
+	return text;
+}
+
+/* Does nothing if the logs are those of one program, and of all of its ranks. */
+static int add_note(struct headline_texts *texts, const struct run *run)
+{
+	char *text = headline_note_text(run);
+	int error = !text ? -ENOMEM : *text ? add_text(texts, "note", "%s", text) : 0;
+
+	free(text);
+	return error;
 }
 
 /* Which part of the time was recorded. */
@@ -138,7 +166,7 @@ char *headline_part_text(const struct run *run)
 static int add_part(struct headline_texts *texts, const struct run *run)
 {
 	char *text = headline_part_text(run);
-	int error = !text ? -ENOMEM : *text ? add_text(texts, PART_LABEL, "%s", text) : 0;
+	int error = !text ? -ENOMEM : *text ? add_text(texts, "recorded", "%s", text) : 0;
 
 	free(text);
 	return error;
@@ -251,6 +279,8 @@ int headline_texts(struct headline_texts *texts, const struct run *run)
 	*texts = (struct headline_texts){0};
 	error = add_program(texts, run);
 	if (!error)
+		error = add_note(texts, run);
+	if (!error)
 		error = add_time(texts, run);
 	if (!error)
 		error = add_duty_cycle(texts, run);
@@ -295,19 +325,29 @@ char *headline_cost_text(const struct headline_cost *cost)
 										       : text;
 }
 
-/* Writes "1. 52.0 % of the GPU time, in step (train.py:12)". Elides the place if it is too wide. */
-static void put_cost(struct output *out, const struct headline_cost *cost, size_t c, size_t columns)
+/*
+ * Writes "1. 52.0 % of the GPU time, in step (train.py:12)". A place that does not fit is elided.
+ * Figures never are.
+ */
+static int put_cost(struct output *out, const struct headline_cost *cost, size_t c, size_t columns)
 {
-	size_t room = columns - LABEL_COLUMNS - strlen("1. ");
-	size_t text = strlen(cost->text) + strlen(cost_join(cost));
-	size_t where = text + PATH_COLUMNS_MIN <= room ? room - text : PATH_COLUMNS_MIN;
+	size_t indent = LABEL_COLUMNS + strlen("1. "), width;
+	char *text;
 
+	if (asprintf(&text, "%s%s", cost->text, cost_join(cost)) < 0)
+		return -ENOMEM;
 	put_label(out, c ? "" : "costs most");
 	output_format(out, "%zu. ", c + 1);
-	put_elided(out, cost->text, strlen(cost->text), room - where - strlen(cost_join(cost)));
-	output_format(out, "%s", cost_join(cost));
-	put_elided(out, cost->where, strlen(cost->where), where);
+	put_words(out, text, 0, indent, columns);
+	free(text);
+	width = text_columns(cost->where, strlen(cost->where));
+	if (column_of(out) + 1 + width > columns)
+		output_format(out, "\n%*s", (int)indent, "");
+	else
+		output_text(out, " ", 1);
+	put_elided(out, cost->where, strlen(cost->where), columns - column_of(out));
 	output_text(out, "\n", 1);
+	return 0;
 }
 
 int put_headline(struct output *out, const struct run *run)
@@ -320,15 +360,15 @@ int put_headline(struct output *out, const struct run *run)
 		const char *text = texts.list[t].text;
 
 		put_label(out, texts.list[t].label);
-		/* Which part of the run a log has must not be cut. */
-		if (!strcmp(texts.list[t].label, PART_LABEL))
+		/* Only the command line has no figures. */
+		if (strcmp(texts.list[t].label, PROGRAM_LABEL) != 0)
 			put_words(out, text, 0, LABEL_COLUMNS, columns);
 		else
 			put_elided(out, text, strlen(text), columns - LABEL_COLUMNS);
 		output_text(out, "\n", 1);
 	}
 	for (size_t c = 0; c < run->headline.cost_count && !error; c++)
-		put_cost(out, &run->headline.costs[c], c, columns);
+		error = put_cost(out, &run->headline.costs[c], c, columns);
 	headline_texts_free(&texts);
 	output_text(out, "\n", 1);
 	return error;
@@ -412,7 +452,7 @@ int put_headline_json(struct json *json, const struct run *run)
 {
 	const struct headline *headline = &run->headline;
 	const struct input *first = &run->inputs->logs[0];
-	char *part = headline_part_text(run);
+	char *part = headline_part_text(run), *note = headline_note_text(run);
 	int error;
 
 	json_begin_object(json, "headline");
@@ -422,11 +462,16 @@ int put_headline_json(struct json *json, const struct run *run)
 	for (size_t g = 0; g < headline->gpu_count; g++)
 		json_string(json, NULL, headline->gpus[g]);
 	json_end_array(json);
-	if (!part)
-		return -ENOMEM;
-	if (*part)
+	if (part && *part)
 		json_string(json, "recorded", part);
+	if (note && *note)
+		json_string(json, "note", note);
+	error = part && note ? 0 : -ENOMEM;
 	free(part);
+	free(note);
+	if (error)
+		return error;
+	json_u64(json, "program_count", headline->programs.count);
 	json_u64(json, "wall_ns", headline_wall_ns(headline));
 	json_u64(json, "span_ns", headline->span_ns);
 	json_u64(json, "gpu_busy_ns", headline->busy_ns);

@@ -9,7 +9,7 @@
 #include "merge/exporter.h"
 #include "merge/findings/headline.h"
 
-#define HEADLINE_LINES 8 /* with the costs, eleven */
+#define HEADLINE_LINES 9 /* with the costs, twelve */
 
 /* The lines above the costs: labels and texts. */
 struct headline_texts {
@@ -29,6 +29,12 @@ void headline_texts_free(struct headline_texts *texts);
  * part of the run the log has. "" if it has all. The caller frees it. NULL if out of memory.
  */
 char *headline_part_text(const struct run *run);
+
+/*
+ * "no log of rank 1 of 2", or that the logs are of several programs. "" if they are complete and of
+ * one. The caller frees it. NULL if out of memory.
+ */
+char *headline_note_text(const struct run *run);
 
 /* "52.0 % of the GPU time, in f (a.py:1)". The caller frees it. NULL if out of memory. */
 char *headline_cost_text(const struct headline_cost *cost);

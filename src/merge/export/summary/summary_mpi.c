@@ -26,7 +26,7 @@ static int put_rank(struct output *out, const struct run *run, const struct mpi_
 	const char *figures[COLUMNS] = {time, share};
 
 	format_time(time, rank->ns);
-	format_share(share, 100 * (double)rank->ns / (double)window_ns(waits));
+	format_share(share, rank->ns, window_ns(waits));
 	if (asprintf(&text, "%s%s%s", run->labels[rank->log], rank->function ? ": waits in " : "",
 		     rank->function ? rank->function : "") < 0)
 		return -ENOMEM;

@@ -68,7 +68,10 @@ static int put_row(struct output *out, const struct run *run, const struct rank_
 
 const struct rank_row *summary_slowest(const struct run *run)
 {
-	return run->collectives_report.compared_count ? NULL : ranks_slowest(&run->ranks);
+	bool is_incomparable =
+		run->collectives_report.compared_count || run->headline.programs.count > 1;
+
+	return is_incomparable ? NULL : ranks_slowest(&run->ranks);
 }
 
 /* Explains the last column. */

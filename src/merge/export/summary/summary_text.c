@@ -88,11 +88,6 @@ void format_weight(char *out, enum weight weight, uint64_t value)
 		format_bytes(out, value);
 }
 
-void format_share(char *out, double percent)
-{
-	snprintf(out, SHARE_BYTES, "%.1f %%", percent);
-}
-
 void format_estimate(char *time, char *error, const struct duty_estimate *estimate)
 {
 	double percent = estimate->value > 0 ? 100.0 * estimate->error / estimate->value : 0;

@@ -217,7 +217,7 @@ static void put_figures_of(struct output *out, const struct tree *tree, const st
 	uint64_t total = row->total;
 
 	format_weight(value, tree->weight, total);
-	format_share(share, 100.0 * (double)total / (double)tree->whole);
+	format_share(share, total, tree->whole);
 	format_estimate(estimate, error, &row->estimate);
 	put_figures(out, tree_columns, tree->estimates ? TREE_COLUMNS : SUM_COLUMNS,
 		    (const char *const[]){value, share, estimate, error});

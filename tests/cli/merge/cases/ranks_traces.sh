@@ -6,6 +6,9 @@ for job in h200-ddp h200-ddp-loader; do
 		sed -n '/^Collectives/,/^$/p' >"$job"
 	cat "$job"
 done
+# The late rank is the first cost. Collectives that wait for it are none.
+merge -q --no-recover "$tests/../../../samples/traces/h200-ddp-loader" --text - |
+	sed -n '/^costs most/,/^$/p; /^Findings/,/late-rank/p'
 # The verdict states its limits: missing logs, several jobs, a part of the run.
 traces=$tests/../../../samples/traces
 notes() {

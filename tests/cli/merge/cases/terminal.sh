@@ -62,11 +62,15 @@ import os, re, sys
 sys.path.insert(0, os.getcwd())
 from terminal import on_terminal
 for trace in sys.argv[2:]:
+    headlines = set()
     for columns in 40, 60, 80, 100, 120, 200:
-        text = re.sub("ESC[[][0-9]*m", "", on_terminal(columns, sys.argv[1], "-q", "--no-recover", trace))
+        text = re.sub(r"ESC\[[0-9]*m", "", on_terminal(columns, sys.argv[1], "-q", "--no-recover", trace))
         wide = [line for line in text.split("\n") if len(line) > columns]
         if wide or "\nTrust" not in text:
             print(trace, columns, *wide, sep="\n")
+        # The headline has all of its figures in any width.
+        headline = text.partition("costs most")[0].partition("\n\n")[0].split("\n", 1)[1]
+        headlines.add("".join(headline.split()))
         # Rows of the tree that read the same are one row. Indentation tells siblings: narrow
         # terminals have too little of it.
         rows = re.findall(r"^ *[\d.]+ \w+ +[\d.]+ %([^\w\n]*)(.*)$",
@@ -76,6 +80,8 @@ for trace in sys.argv[2:]:
             is_leaf = columns >= 80 and indents[0] == indents[1] >= indents[2]
             if is_leaf and before[1] == row[1]:
                 print(trace, columns, "twice:", row[1])
+    if len(headlines) > 1:
+        print(trace, "differs by width:", *headlines, sep="\n")
 END
 echo "-- 140 columns, no colours"
 (
