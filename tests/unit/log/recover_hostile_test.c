@@ -430,6 +430,16 @@ static void keeps_log_that_expands_too_much(void **state)
 	blob_free(&after);
 }
 
+static void does_nothing_without_crash_buffer(void **state)
+{
+	(void)state;
+	unlink(crash_buffer_path);
+	assert_int_equal(xt_recover(log_path, &got), 0);
+	assert_false(got.found);
+	assert_int_equal(xt_recover("/nonexistent/log.xtr", &got), 0);
+	assert_false(got.found);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -440,6 +450,7 @@ int main(void)
 		TEST(counts_damage),
 		TEST(survives_hostile_log),
 		TEST(takes_linear_time_for_equal_records),
+		TEST(does_nothing_without_crash_buffer),
 		TEST(reports_log_that_was_cut_off),
 		TEST(keeps_log_that_expands_too_much),
 	};

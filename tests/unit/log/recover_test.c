@@ -583,16 +583,6 @@ static void drops_events_already_written(void **state)
 	blob_free(&recovered);
 }
 
-static void does_nothing_without_crash_buffer(void **state)
-{
-	(void)state;
-	unlink(crash_buffer_path);
-	assert_int_equal(xt_recover(log_path, &got), 0);
-	assert_false(got.found);
-	assert_int_equal(xt_recover("/nonexistent/log.xtr", &got), 0);
-	assert_false(got.found);
-}
-
 static void rejects_crash_buffer_of_other_log(void **state)
 {
 	struct blob before = file_read(log_path), after;
@@ -650,7 +640,6 @@ int main(void)
 		TEST(reads_records_of_unknown_cupti),
 		TEST(ignores_records_of_zeroed_buffer),
 		TEST(drops_events_already_written),
-		TEST(does_nothing_without_crash_buffer),
 		TEST(rejects_crash_buffer_of_other_log),
 	};
 
