@@ -6,7 +6,7 @@
 # inputs are in build-fuzz/found.
 set -eu
 cd "$(dirname "$0")/.."
-all_targets="log merge recover elf perf_map python_lines options"
+all_targets="log merge ranks recover elf perf_map python_lines options"
 
 usage() {
 	echo "usage: tools/fuzz.sh [--keep] TARGET|all MINUTES" >&2

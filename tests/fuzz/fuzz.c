@@ -93,7 +93,7 @@ void fuzz_write_file(const char *path, const void *data, size_t bytes)
 	close(fd);
 }
 
-static void put_row(struct xt_table *table, struct feed *feed)
+void fuzz_put_row(struct xt_table *table, struct feed *feed)
 {
 	static uint64_t list[TEXT_MAX];
 	const struct xt_kind_spec *spec = &xt_kind_specs[table->kind];
@@ -162,7 +162,7 @@ static void write_log(const char *path, struct feed *feed, bool is_cpu)
 		}
 		if (!table.row_capacity)
 			MUST(!xt_table_init(&table, (enum xt_kind)kind, ROWS_MAX, CONTENT_MAX));
-		put_row(&table, feed);
+		fuzz_put_row(&table, feed);
 	}
 	if (table.row_capacity)
 		MUST(!xt_writer_add(writer, &table));

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct xt_table;
+
 /* Must neither crash nor hang for any input. Returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -41,5 +43,8 @@ void fuzz_write_log(const char *path, struct feed *feed);
 
 /* The same, as a CPU log. */
 void fuzz_write_cpu_log(const char *path, struct feed *feed);
+
+/* Adds a row with the columns of such a log to a table with room for it. */
+void fuzz_put_row(struct xt_table *table, struct feed *feed);
 
 #endif

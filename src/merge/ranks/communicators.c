@@ -133,17 +133,17 @@ static double misfit(const struct comm_member *base, const struct comm_member *m
 		     int64_t first)
 {
 	double differences_ns[SAMPLES_MAX];
-	size_t from = first < 0 ? (size_t)-first : 0, count = 0, wrong = 0;
-	size_t until = member->count, step;
+	int64_t from = first < 0 ? -first : 0, until = (int64_t)base->count - first, step;
+	size_t count = 0, wrong = 0;
 
-	if ((int64_t)until > (int64_t)base->count - first)
-		until = (size_t)((int64_t)base->count - first);
+	if (until > (int64_t)member->count)
+		until = (int64_t)member->count;
 	if (from >= until)
 		return (double)INT64_MAX;
 	step = (until - from + SAMPLES_MAX - 1) / SAMPLES_MAX;
-	for (size_t i = from; i < until; i += step) {
-		const struct rank_collective *mine = item(member, i);
-		const struct rank_collective *theirs = item(base, (size_t)((int64_t)i + first));
+	for (int64_t i = from; i < until; i += step) {
+		const struct rank_collective *mine = item(member, (size_t)i);
+		const struct rank_collective *theirs = item(base, (size_t)(i + first));
 
 		wrong += mine->operation != theirs->operation || mine->bytes != theirs->bytes;
 		differences_ns[count++] = (double)mine->end_ns - (double)theirs->end_ns;

@@ -221,6 +221,22 @@ static void numbers_regular_steps_by_their_sizes(void **state)
 	end(f);
 }
 
+/* Numbers beyond the end of the longest log are no candidates. */
+static void numbers_a_log_of_one_collective(void **state)
+{
+	(void)state;
+	for (size_t last = 1; last < 5; last++) {
+		struct fixture *f = begin(2);
+
+		f->hosts[1] = 1;
+		add(f, 0, join(f, 0, COMM, false), 0, last + 1, 0);
+		add(f, 1, join(f, 1, COMM, false), last, last + 1, 1000 * STEP_NS);
+		f->logs[1].lacks_beginning = true;
+		check_numbers(find(f)->list, 0, last + 1);
+		end(f);
+	}
+}
+
 /* All logs are compared with the longest, not with the first. */
 static void numbers_logs_by_the_longest(void **state)
 {
@@ -398,6 +414,7 @@ int main(void)
 		cmocka_unit_test(numbers_a_log_that_begins_later),
 		cmocka_unit_test(numbers_regular_steps_by_the_clock_of_the_host),
 		cmocka_unit_test(numbers_regular_steps_by_their_sizes),
+		cmocka_unit_test(numbers_a_log_of_one_collective),
 		cmocka_unit_test(numbers_logs_by_the_longest),
 		cmocka_unit_test(numbers_a_log_that_begins_and_ends_earlier),
 		cmocka_unit_test(counts_from_the_beginning_of_the_communicator),
