@@ -193,13 +193,15 @@ struct run {
 			uint64_t graph_work_count;
 			/* of these: the creator of the node is unknown */
 			uint64_t graph_work_unmade_count;
+			/* CUDA graphs recorded as a whole; they count as kernels, too */
+			uint64_t whole_graph_count, whole_graph_ns;
 			/* came too late for weights that need time order */
 			uint64_t timeline_missed_count;
 			uint64_t idle_unknown_ns; /* gaps in which missing work may have run */
 			uint64_t attributed_gpu_ns;
 			uint64_t gpu_ns;
 		};
-		uint64_t counted[22 + WORK_KINDS];
+		uint64_t counted[24 + WORK_KINDS];
 	};
 	struct duty_run duty;
 	uint64_t pause_count;	   /* of recording, with the beginning that a log lacks */

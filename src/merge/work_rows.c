@@ -84,7 +84,7 @@ static __attribute__((noinline)) void read_work_row(struct reading *reading,
 		reading->kernel_invalid_count += is_kernel;
 		return;
 	}
-	if (is_kernel && work.graph_node && work.correlation &&
+	if (is_kernel && work.graph_node && work.correlation && !work_is_whole_graph(&work) &&
 	    missing_note_graph_kernel(&reading->missing, model, work.graph_node) < 0)
 		reading->error = -ENOMEM;
 	if (reading->timeline)

@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "xtrace/log_format.h"
+
 /* Powers of two. */
 #define CORRELATE_WINDOW_CALLS	   (1u << 17)
 #define CORRELATE_OLD_CALLS_MAX	   (1u << 17)
@@ -76,12 +78,19 @@ struct work {
 	bool is_collective; /* the kernel is a collective */
 };
 
+/* True if it is one execution of a CUDA graph, whose nodes were not recorded. */
+static inline bool work_is_whole_graph(const struct work *work)
+{
+	return work->kind == WORK_KERNEL && (uint32_t)work->graph_node == XT_NODE_WHOLE_GRAPH;
+}
+
 /*
  * True if the GPU launched the work as a graph node. CUPTI does not report the call it belongs to.
  */
 static inline bool work_is_by_device(const struct work *work)
 {
-	return !work->correlation && work->graph_node && work->kind < WORK_KINDS;
+	return !work->correlation && work->graph_node && work->kind < WORK_KINDS &&
+	       !work_is_whole_graph(work);
 }
 
 /*

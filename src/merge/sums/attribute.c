@@ -95,6 +95,10 @@ static void count_work(struct reading *reading, const struct work *work)
 
 	run->work_count[work->kind]++;
 	run->gpu_ns += work->duration_ns;
+	if (work_is_whole_graph(work)) {
+		run->whole_graph_count++;
+		run->whole_graph_ns += work->duration_ns;
+	}
 	if (work->kind == WORK_KERNEL)
 		return;
 	if (work->kind == WORK_COPY)
@@ -158,7 +162,7 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 {
 	struct reading *reading = context;
 	struct run *run = reading->run;
-	bool has_stack, is_unmade = false, is_of_graph;
+	bool has_stack, is_unmade = false, is_of_graph, is_whole = work_is_whole_graph(work);
 	struct owner owner;
 	uint32_t place;
 
@@ -172,7 +176,7 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 	if (launch)
 		owner_add_call(reading, launch, &owner);
 	has_stack = owner.stack;
-	is_of_graph = work->graph_node && (launch || owner.marks);
+	is_of_graph = work->graph_node && !is_whole && (launch || owner.marks);
 	if (is_of_graph)
 		owner_add_graph(reading, work, launch ? launch->enter_ns : work->start_ns, &owner,
 				&is_unmade);
@@ -223,7 +227,8 @@ void attribute_work_with_id(void *context, const struct work *work, const struct
 {
 	struct reading *reading = context;
 
-	if (work->kind < WORK_KINDS && work->graph_node && work->correlation)
+	if (work->kind < WORK_KINDS && work->graph_node && work->correlation &&
+	    !work_is_whole_graph(work))
 		replays_pass(reading->replays, work, launch);
 	attribute_work(context, work, launch);
 }

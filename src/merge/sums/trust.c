@@ -152,6 +152,20 @@ static int add_attached(struct trust *trust, const struct run *run)
 		who, run->attached_count > 1 ? "up to " : "", time);
 }
 
+/* Nothing is lost: this is the default for such graphs. */
+static int add_whole_graphs(struct trust *trust, const struct run *run)
+{
+	bool is_one = run->whole_graph_count == 1;
+
+	if (!run->whole_graph_count)
+		return 0;
+	return add_reason(trust, TRUST_COMPLETE,
+			  "%" PRIu64 " launch%s of CUDA graphs with conditional nodes %s recorded "
+			  "as a whole, because recording their kernels can make the program fail; "
+			  "--graph-detail node of 'xtrace record' records them nevertheless",
+			  run->whole_graph_count, is_one ? "" : "es", is_one ? "was" : "were");
+}
+
 static int add_reasons(struct trust *trust, const struct run *run)
 {
 	int error = add_losses(trust, run, true);
@@ -173,6 +187,8 @@ static int add_reasons(struct trust *trust, const struct run *run)
 		error = add_compiled(trust, run);
 	if (!error)
 		error = add_attached(trust, run);
+	if (!error)
+		error = add_whole_graphs(trust, run);
 	return error;
 }
 

@@ -88,6 +88,7 @@ export const countWords: [key: string, words: string][] = [
 	['transfer_call_count', 'copy and memset calls'],
 	['transfer_call_without_work_count', 'copy and memset calls without GPU work'],
 	['kernel_count', 'kernels'],
+	['whole_graph_count', 'of these, CUDA graphs recorded as a whole'],
 	['copy_count', 'copies'],
 	['set_count', 'memsets'],
 	['graph_work_count', 'kernels, copies and memsets in CUDA graphs'],

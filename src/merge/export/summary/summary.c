@@ -224,6 +224,9 @@ static void put_overview(struct output *out, const struct run *run,
 	put_count(out, "kernels", run->work_count[WORK_KERNEL]);
 	if (run->collectives.count)
 		put_count(out, "  of these, collectives", run->collectives.count);
+	if (run->whole_graph_count)
+		put_count(out, "  of these, CUDA graphs recorded as a whole",
+			  run->whole_graph_count);
 	if (run->work_count[WORK_COPY])
 		put_count(out, "copies", run->work_count[WORK_COPY]);
 	if (run->work_count[WORK_MEMSET])

@@ -262,6 +262,8 @@ static void put_totals(struct json *json, const struct run *run)
 	json_u64(json, "copy_count", run->work_count[WORK_COPY]);
 	json_u64(json, "set_count", run->work_count[WORK_MEMSET]);
 	json_u64(json, "graph_work_count", run->graph_work_count);
+	json_u64(json, "whole_graph_count", run->whole_graph_count);
+	json_u64(json, "whole_graph_time_ns", run->whole_graph_ns);
 	json_u64(json, "pause_count", run->pause_count);
 	json_u64(json, "paused_ns", run->paused_ns);
 	json_u64(json, "gpu_time_ns", run->gpu_ns);
