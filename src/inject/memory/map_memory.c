@@ -7,7 +7,6 @@
 
 #include "inject/runtime/clock.h"
 
-#define LEFT_BYTES  (16u << 20) /* left to the program */
 #define RECENTLY_NS UINT64_C(100000000)
 
 static atomic_uint_fast64_t failed_ns; /* the last failure; 0: none */
@@ -18,9 +17,9 @@ static void *map_unlocked(size_t bytes, int flags, int fd, off_t offset)
 	uint8_t *memory;
 
 	bytes = (bytes + page_bytes - 1) & ~(page_bytes - 1);
-	memory = mmap(NULL, bytes + LEFT_BYTES, PROT_NONE, flags, fd, offset);
+	memory = mmap(NULL, bytes + MAP_LEFT_BYTES, PROT_NONE, flags, fd, offset);
 	if (memory != MAP_FAILED) {
-		munmap(memory + bytes, LEFT_BYTES);
+		munmap(memory + bytes, MAP_LEFT_BYTES);
 		munlock(memory, bytes);
 		if (!mprotect(memory, bytes, PROT_READ | PROT_WRITE))
 			return memory;

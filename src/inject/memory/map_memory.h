@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MAP_LEFT_BYTES (16u << 20) /* mapped beyond each request, and given back */
+
 /* Private, zeroed memory that gets pages when touched. NULL if there is no room; errno says why. */
 void *map_memory(size_t bytes);
 

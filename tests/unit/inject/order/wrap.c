@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inject/memory/map_memory.h"
 #include "scenarios.h"
 
 uint8_t scenario_area[SCENARIO_AREA_BYTES] __attribute__((aligned(4096)));
@@ -25,6 +26,8 @@ long __real_syscall(long number, ...);
 void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
 	(void)at, (void)protection, (void)flags, (void)fd, (void)offset;
+	if (bytes > MAP_LEFT_BYTES)
+		bytes -= MAP_LEFT_BYTES;
 	if (area_is_used || bytes > SCENARIO_AREA_BYTES)
 		return explorer_memory(bytes);
 	area_is_used = true;
