@@ -123,6 +123,7 @@ static int finish(struct reading *reading)
 	struct run *run = reading->run;
 	int error = reading->replays ? replays_finish(reading->replays) : 0;
 
+	error = error ? error : whole_graphs_finish(reading);
 	memory_finish(&reading->memory);
 	reading->is_blind = lacks_work(run, counts);
 	if (!run->selection) {
@@ -375,6 +376,7 @@ void reading_free(struct reading *reading)
 	threads_free(&reading->threads);
 	event_filter_free(&reading->event_filter);
 	missing_free(&reading->missing);
+	whole_graphs_free(&reading->whole_graphs);
 	callsites_free(&reading->callsites);
 	aggregate_free(&reading->aggregate);
 	duty_sums_free(&reading->duty);

@@ -195,13 +195,14 @@ struct run {
 			uint64_t graph_work_unmade_count;
 			/* CUDA graphs recorded as a whole; they count as kernels, too */
 			uint64_t whole_graph_count, whole_graph_ns;
+			uint64_t untimed_count; /* WEIGHT_UNTIMED of all paths */
 			/* came too late for weights that need time order */
 			uint64_t timeline_missed_count;
 			uint64_t idle_unknown_ns; /* gaps in which missing work may have run */
 			uint64_t attributed_gpu_ns;
 			uint64_t gpu_ns;
 		};
-		uint64_t counted[24 + WORK_KINDS];
+		uint64_t counted[25 + WORK_KINDS];
 	};
 	struct duty_run duty;
 	uint64_t pause_count;	   /* of recording, with the beginning that a log lacks */
@@ -252,6 +253,8 @@ static inline uint32_t run_listed_weights(const struct run *run)
 
 	if (run->inputs->all_count == run->inputs->count)
 		weights &= ~CPU_WEIGHTS;
+	if (!run->untimed_count)
+		weights &= ~GRAPH_WEIGHTS;
 	return run->compares_ranks ? weights : weights & ~RANK_WEIGHTS;
 }
 

@@ -523,7 +523,8 @@ static int check_weight(const struct options *options, const struct run *run)
 	uint32_t weight = 1u << options->settings.weight;
 	const char *why;
 
-	if (!options_have_use(options, USES_WEIGHT) || run_listed_weights(run) & weight)
+	if (!options_have_use(options, USES_WEIGHT) ||
+	    (run_listed_weights(run) | GRAPH_WEIGHTS) & weight)
 		return 0;
 	if (weight & CPU_WEIGHTS)
 		why = "no CPU samples in the logs; record with 'xtrace record --cpu'";

@@ -88,13 +88,14 @@ const struct option_row merge_option_rows[] = {
 	 .uses = USES_UNIT, .is_single = true, .apply = option_word, TARGET(settings.unit)},
 	{"weight",
 	 .value = "gpu-time|count|cpu-wait|gpu-exclusive|gpu-idle|alloc-bytes|peak-bytes|"
-		  "leaked-bytes|cpu-time|off-cpu|collective-wait|collective-cause",
+		  "leaked-bytes|cpu-time|off-cpu|collective-wait|"
+		  "collective-cause|untimed-launches",
 	 .help = "Weight folded stacks, the flame graph and the tree of --text by GPU time "
 		 "(default), number of kernels, copies and memsets, CPU wait time, GPU time shared "
 		 "among overlapping work, GPU idle time by cause, bytes allocated, live at the "
 		 "peak, or never freed, time of host threads on and off a CPU (recorded with "
-		 "--cpu), or, of several ranks, where they wait in collectives and what makes them "
-		 "wait",
+		 "--cpu), of several ranks, where they wait in collectives and what makes them "
+		 "wait, or launches of kernels in CUDA graphs recorded as a whole",
 	 .uses = USES_WEIGHT, .is_single = true, .apply = option_word, TARGET(settings.weight)},
 	{"by", .value = "none|device|stream|thread|process|rank",
 	 .help = "Group call paths by this at the root. The default, none, merges identical "

@@ -17,6 +17,7 @@
 #include "merge/sums/timeline.h"
 #include "merge/sums/aggregate.h"
 #include "merge/sums/duty_sums.h"
+#include "merge/sums/whole_graphs.h"
 
 /* Which rows of a log the user's selection includes (event_filter.c). */
 struct verdicts {
@@ -46,6 +47,7 @@ struct reading {
 	uint8_t *has_stack;	 /* by XT_STACK_ID: 1 if the log defines it */
 	struct threads threads;
 	struct missing missing;
+	struct whole_graphs whole_graphs;
 	uint64_t kernel_missing_count; /* valid after the last event */
 	uint64_t kernel_invalid_count; /* kernels with impossible times */
 	struct memory memory;

@@ -14,11 +14,12 @@ const struct weight_spec weight_specs[WEIGHTS] = {
 	[WEIGHT_OFF_CPU] = {"off-cpu", true, false, false},
 	[WEIGHT_COLLECTIVE_WAIT] = {"collective-wait", true, true, true},
 	[WEIGHT_COLLECTIVE_CAUSE] = {"collective-cause", true, true, true},
+	[WEIGHT_UNTIMED] = {"untimed-launches", false, true, true},
 };
 
 const char *weight_unit(enum weight weight)
 {
 	if (weight_specs[weight].is_time)
 		return "ns";
-	return weight == WEIGHT_COUNT ? "count" : "bytes";
+	return weight == WEIGHT_COUNT || weight == WEIGHT_UNTIMED ? "count" : "bytes";
 }

@@ -20,6 +20,7 @@ enum weight {
 	WEIGHT_OFF_CPU,
 	WEIGHT_COLLECTIVE_WAIT,
 	WEIGHT_COLLECTIVE_CAUSE,
+	WEIGHT_UNTIMED,
 	WEIGHTS
 };
 
@@ -27,6 +28,8 @@ enum weight {
 #define CPU_WEIGHTS (1u << WEIGHT_CPU_TIME | 1u << WEIGHT_OFF_CPU)
 /* Need a comparison of several logs. */
 #define RANK_WEIGHTS (1u << WEIGHT_COLLECTIVE_WAIT | 1u << WEIGHT_COLLECTIVE_CAUSE)
+/* Need CUDA graphs that were recorded as a whole. Known after the last log is read. */
+#define GRAPH_WEIGHTS (1u << WEIGHT_UNTIMED)
 
 struct weight_spec {
 	const char *name; /* value of --weight */

@@ -250,6 +250,19 @@ static int load_graph_nodes(struct model *model, const struct xt_chunk *chunk)
 	return error;
 }
 
+static int load_node_names(struct model *model, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_GRAPH_NODE_NAME_NODE);
+	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_GRAPH_NODE_NAME_TIME_NS);
+	const uint64_t *strings = xt_chunk_u64(chunk, XT_GRAPH_NODE_NAME_STRING);
+	int error = 0;
+
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
+		error = nodes_add_name(&model->nodes,
+				       &(struct node_name){ids[r], time_ns[r], narrow(strings[r])});
+	return error;
+}
+
 static int load_autograd(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_AUTOGRAD_ID);
@@ -387,6 +400,7 @@ static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_
 	[XT_KIND_SHAPE] = load_shapes,
 	[XT_KIND_COPY_SHAPE] = load_copy_shapes,
 	[XT_KIND_GRAPH_NODE] = load_graph_nodes,
+	[XT_KIND_GRAPH_NODE_NAME] = load_node_names,
 	[XT_KIND_CLOCK] = load_clocks,
 	[XT_KIND_GRAPH_UPDATE] = load_graph_updates,
 	[XT_KIND_SWITCH] = model_load_switches,

@@ -14,3 +14,11 @@ int nodes_add(struct nodes *nodes, const struct node *node)
 	nodes->count++;
 	return 0;
 }
+
+int nodes_add_name(struct nodes *nodes, const struct node_name *name)
+{
+	if (grow(&nodes->names, &nodes->name_capacity, nodes->name_count + 1, sizeof(*name)) < 0)
+		return -ENOMEM;
+	nodes->names[nodes->name_count++] = *name;
+	return 0;
+}

@@ -27,6 +27,7 @@ struct node {
 	/* used by model_autograd.c, as in struct autograd_call */
 	uint32_t autograd;
 	uint64_t sequence, node_sequence;
+	uint32_t name;	/* XT_STRING_ID of the kernel's; 0: unknown */
 	uint32_t order; /* used by nodes.c: position in the log */
 };
 
@@ -34,6 +35,13 @@ struct creation {
 	uint32_t stack; /* XT_STACK_ID */
 	uint32_t range; /* NVTX range around it */
 	uint16_t api;	/* index into the model's apis; 0: not known yet */
+};
+
+/* The name of the kernel of a node. */
+struct node_name {
+	uint64_t id;
+	uint64_t time_ns; /* after the creation of the node */
+	uint32_t string;  /* XT_STRING_ID */
 };
 
 /* All zeros is an empty table. */
@@ -54,6 +62,9 @@ struct nodes {
 	uint32_t *conditional;
 	size_t conditional_count;
 	size_t conditional_capacity;
+	struct node_name *names;
+	size_t name_count;
+	size_t name_capacity;
 	uint64_t updated_max;	  /* limit for rows added by updates of whole graphs; 0: none */
 	uint64_t unknown_from_ns; /* updates from this time on are unknown; 0: all are known */
 	uint64_t cyclic_count;	  /* nodes whose chain of origins is cyclic or too long */
@@ -61,7 +72,8 @@ struct nodes {
 
 #define CREATION_PENDING UINT32_MAX /* not resolved yet */
 
-/* Appends a row. Returns 0 or -ENOMEM. */
+/* Append a row. Return 0 or -ENOMEM. */
 int nodes_add(struct nodes *nodes, const struct node *node);
+int nodes_add_name(struct nodes *nodes, const struct node_name *name);
 
 #endif

@@ -81,6 +81,42 @@ static int compare_numbers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* Returns the first row with a larger id or a later time. */
+static size_t first_after(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
+{
+	size_t low = 0, high = nodes->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct node *row = &nodes->rows[middle];
+
+		if (row->id < id || (row->id == id && row->time_ns <= time_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Returns the row of the id at that time, or NULL. */
+static struct node *find_row(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
+{
+	size_t behind = first_after(nodes, id, time_ns);
+
+	return behind && nodes->rows[behind - 1].id == id ? &nodes->rows[behind - 1] : NULL;
+}
+
+static void add_names(const struct nodes *nodes)
+{
+	for (size_t n = 0; n < nodes->name_count; n++) {
+		const struct node_name *name = &nodes->names[n];
+		struct node *row = find_row(nodes, name->id, name->time_ns);
+
+		if (row)
+			row->name = name->string;
+	}
+}
+
 int nodes_index(struct nodes *nodes)
 {
 	int error;
@@ -103,6 +139,7 @@ int nodes_index(struct nodes *nodes)
 	for (size_t place = 0; place <= nodes->count; place++)
 		nodes->next_unresolved[place] = (uint32_t)place;
 	qsort(nodes->rows, nodes->count, sizeof(*nodes->rows), compare_ids);
+	add_names(nodes);
 	nodes->made_from_ns = UINT64_MAX;
 	for (size_t n = 0; n < nodes->count; n++) {
 		const struct node *node = &nodes->rows[n];
@@ -131,32 +168,8 @@ void nodes_free(struct nodes *nodes)
 	free(nodes->creations);
 	free(nodes->recent);
 	free(nodes->conditional);
+	free(nodes->names);
 	*nodes = (struct nodes){0};
-}
-
-/* Returns the first row with a larger id or a later time. */
-static size_t first_after(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
-{
-	size_t low = 0, high = nodes->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct node *row = &nodes->rows[middle];
-
-		if (row->id < id || (row->id == id && row->time_ns <= time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* Returns the row of the id at that time, or NULL. */
-static struct node *find_row(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
-{
-	size_t behind = first_after(nodes, id, time_ns);
-
-	return behind && nodes->rows[behind - 1].id == id ? &nodes->rows[behind - 1] : NULL;
 }
 
 uint64_t nodes_graph_since_ns(const struct nodes *nodes, uint32_t graph)
@@ -188,6 +201,18 @@ static uint32_t follow_origins(struct nodes *nodes, struct node *row)
 	}
 	nodes->cyclic_count++;
 	return CREATION_UNKNOWN;
+}
+
+uint32_t nodes_name(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
+{
+	const struct node *node = find_row(nodes, id, time_ns);
+
+	for (int steps = 0; node && steps < ORIGINS_MAX; steps++) {
+		if (node->name || !node->origin)
+			return node->name;
+		node = find_row(nodes, node->origin, node->time_ns);
+	}
+	return 0;
 }
 
 uint32_t nodes_creation(struct nodes *nodes, uint64_t id, uint64_t time_ns)
@@ -255,6 +280,19 @@ struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec
 		found.kernel_count += node->type == NODE_KERNEL;
 	}
 	return found;
+}
+
+uint64_t nodes_kernel_from(const struct nodes *nodes, uint64_t from_id, uint64_t time_ns)
+{
+	for (size_t n = first_after(nodes, from_id - 1, UINT64_MAX);
+	     n < nodes->count && nodes->rows[n].id >> 32 == from_id >> 32; n++) {
+		const struct node *node = &nodes->rows[n];
+
+		if (node->type == NODE_KERNEL && node->origin && !node->graph_exec &&
+		    node->time_ns <= time_ns)
+			return node->id;
+	}
+	return 0;
 }
 
 bool nodes_note_creating_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,

@@ -41,6 +41,15 @@ struct graph_nodes {
 struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec);
 
 /*
+ * Returns the first kernel node from that id on in the same executable graph, including its child
+ * graphs and bodies; 0: none. time_ns: when the graph was launched.
+ */
+uint64_t nodes_kernel_from(const struct nodes *nodes, uint64_t from_id, uint64_t time_ns);
+
+/* Returns the XT_STRING_ID of the kernel's name of a node at that time; 0: unknown. */
+uint32_t nodes_name(const struct nodes *nodes, uint64_t id, uint64_t time_ns);
+
+/*
  * Assigns the nodes that a thread created between enter_ns and exit_ns to that call. Report nested
  * calls innermost first: the innermost call counts. Returns true if the call created any node.
  */

@@ -25,6 +25,7 @@ enum leaf {
 	LEAF_MEMORY,   /* what: MEMORY_WHAT() */
 	LEAF_IDLE,     /* what: IDLE_WHAT() */
 	LEAF_CPU,      /* time of a host thread; what: enum xt_cpu_state */
+	LEAF_NODE,     /* kernel of a graph recorded as a whole; what: XT_STRING_ID */
 	LEAF_LEFT_OUT, /* excluded by the user's selection */
 };
 

@@ -111,29 +111,6 @@ static void count_work(struct reading *reading, const struct work *work)
 	sum->gpu_ns += work->duration_ns;
 }
 
-/* Graph work belongs to the launch of the graph and to the creation of the node. */
-static inline void owner_add_graph(struct reading *reading, const struct work *work,
-				   uint64_t launched_ns, struct owner *owner, bool *is_unmade)
-{
-	struct nodes *nodes = &reading->model->nodes;
-	enum graph_stacks wanted = reading->run->settings->graph_stacks;
-	uint32_t creation = nodes_creation(nodes, work->graph_node, launched_ns);
-
-	if (creation && !reading_has_stack(reading, nodes->creations[creation].stack))
-		creation = CREATION_UNKNOWN;
-	/* A log without any nodes comes from a tracer that did not record them. */
-	*is_unmade = !creation && nodes->count;
-	if (wanted == GRAPH_STACKS_REPLAY)
-		return;
-	owner->marks |= OWNER_IN_GRAPH;
-	owner->creation = creation;
-	if (wanted != GRAPH_STACKS_CAPTURE || !creation)
-		return;
-	owner->marks = 0;
-	owner->stack = 0;
-	owner->api = 0;
-}
-
 static void joined_memory(struct reading *reading, const struct work *work,
 			  const struct launch *launch)
 {
@@ -163,6 +140,7 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 	struct reading *reading = context;
 	struct run *run = reading->run;
 	bool has_stack, is_unmade = false, is_of_graph, is_whole = work_is_whole_graph(work);
+	uint64_t launched_ns = launch ? launch->enter_ns : work->start_ns;
 	struct owner owner;
 	uint32_t place;
 
@@ -178,8 +156,7 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 	has_stack = owner.stack;
 	is_of_graph = work->graph_node && !is_whole && (launch || owner.marks);
 	if (is_of_graph)
-		owner_add_graph(reading, work, launch ? launch->enter_ns : work->start_ns, &owner,
-				&is_unmade);
+		owner_add_node(reading, work->graph_node, launched_ns, &owner, &is_unmade);
 	place = aggregate_index(&reading->aggregate, &owner);
 	if (place == TOTAL_FAILED) {
 		reading->error = -ENOMEM;
@@ -208,8 +185,9 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 	reading->aggregate.entries[place].weights[WEIGHT_GPU_TIME] += work->duration_ns;
 	reading->aggregate.entries[place].weights[WEIGHT_COUNT]++;
 	if (reading->duty.pauses &&
-	    duty_sums_add(&reading->duty, place, launch ? launch->enter_ns : work->start_ns,
-			  work->duration_ns) < 0)
+	    duty_sums_add(&reading->duty, place, launched_ns, work->duration_ns) < 0)
+		reading->error = -ENOMEM;
+	if (is_whole && whole_graphs_add(&reading->whole_graphs, work, &owner, launched_ns) < 0)
 		reading->error = -ENOMEM;
 	reading->process.total = place;
 	if (reading->exports_work)

@@ -392,11 +392,18 @@ uint32_t leaf_frame(struct names *names, const struct process *process, const st
 	case LEAF_LEFT_OUT:
 		return NAME_EMPTY;
 	case LEAF_KERNEL:
-		name = demangle(process->names, model_kernel_name(process->model, owner->what),
+	case LEAF_NODE:
+		name = demangle(process->names,
+				owner->leaf == LEAF_KERNEL
+					? model_kernel_name(process->model, owner->what)
+					: model_string(process->model, owner->what),
 				process->names->style);
 		if (name == NAME_FAILED)
 			return NAME_FAILED;
-		length = asprintf(&text, LEAF_KERNEL_MARK "%s", names_text(names, name, NULL));
+		length = asprintf(&text, LEAF_KERNEL_MARK "%s",
+				  owner->leaf == LEAF_NODE && name == NAME_EMPTY
+					  ? "unknown kernel"
+					  : names_text(names, name, NULL));
 		break;
 	case LEAF_COPY:
 		length = asprintf(&text, "[GPU_Memcpy %s]", copy_kind_label(owner->what));

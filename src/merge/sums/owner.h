@@ -33,6 +33,29 @@ static inline void owner_add_call(struct reading *reading, const struct launch *
 	owner->api = launch->api;
 }
 
+/* Graph work belongs to the launch of the graph and to the creation of the node. */
+static inline void owner_add_node(struct reading *reading, uint64_t node_id, uint64_t launched_ns,
+				  struct owner *owner, bool *is_unmade)
+{
+	struct nodes *nodes = &reading->model->nodes;
+	enum graph_stacks wanted = reading->run->settings->graph_stacks;
+	uint32_t creation = nodes_creation(nodes, node_id, launched_ns);
+
+	if (creation && !reading_has_stack(reading, nodes->creations[creation].stack))
+		creation = CREATION_UNKNOWN;
+	/* A log without any nodes comes from a tracer that did not record them. */
+	*is_unmade = !creation && nodes->count;
+	if (wanted == GRAPH_STACKS_REPLAY)
+		return;
+	owner->marks |= OWNER_IN_GRAPH;
+	owner->creation = creation;
+	if (wanted != GRAPH_STACKS_CAPTURE || !creation)
+		return;
+	owner->marks = 0;
+	owner->stack = 0;
+	owner->api = 0;
+}
+
 /* Fills in the owner of the call itself. */
 void owner_of_call(struct reading *reading, const struct launch *call, struct owner *owner);
 

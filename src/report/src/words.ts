@@ -70,6 +70,11 @@ export const weightTitles: Record<string, WeightWords> = {
 		what: 'How much later other ranks were because of late ones, by the code for which the late ones needed longer.',
 		none: 'No rank made others wait',
 	},
+	'untimed-launches': {
+		title: 'Launches without times',
+		what: 'Launches of the kernels of CUDA graphs that were recorded as a whole, by the code that launched and created them. Their times are not known.',
+		none: 'No CUDA graph was recorded as a whole',
+	},
 	'leaked-bytes': {
 		title: 'Memory never freed',
 		what: 'Memory still allocated at the end of the recording.',

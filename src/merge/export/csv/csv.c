@@ -286,7 +286,8 @@ static const struct {
 } tables[] = {
 	{"paths.csv",
 	 "id,gpu_time_ns,count,cpu_wait_ns,gpu_exclusive_ns,gpu_idle_ns,alloc_bytes,peak_bytes,"
-	 "leaked_bytes,cpu_time_ns,off_cpu_ns,collective_wait_ns,collective_cause_ns,path",
+	 "leaked_bytes,cpu_time_ns,off_cpu_ns,collective_wait_ns,collective_cause_ns,"
+	 "untimed_launches,path",
 	 put_paths},
 	{"kernels.csv", "kind,count,gpu_time_ns,name", put_kernels},
 	{"api_calls.csv", "count,failed_count,total_ns,min_ns,p99_ns,max_ns,name", put_calls},

@@ -60,7 +60,8 @@ static int put_types(struct pprof *pprof, const struct run *run)
 	const char *comment = "xtrace " XTRACE_VERSION, *simulated = "simulated GPU";
 
 	for (int w = 0; w < WEIGHTS; w++) {
-		if (!(run_listed_weights(run) >> w & 1))
+		/* Samples are written before it is known whether these have a sum. */
+		if (!((run_listed_weights(run) & ~GRAPH_WEIGHTS) >> w & 1))
 			continue;
 		const char *name = weight_specs[w].name, *unit = unit_of((enum weight)w);
 

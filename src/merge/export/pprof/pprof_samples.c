@@ -281,7 +281,7 @@ static int put_sample(struct pprof *pprof, struct labels *labels, const uint64_t
 		pprof->path[i] = location;
 	}
 	for (int w = 0; w < WEIGHTS; w++)
-		if (listed_weights >> w & 1)
+		if ((listed_weights & ~GRAPH_WEIGHTS) >> w & 1)
 			values[sample.n_value++] = (int64_t)(weights[w] & INT64_MAX);
 	sample.location_id = pprof->path;
 	sample.n_location_id = pprof->path_length;
@@ -300,6 +300,8 @@ int pprof_put_sample(struct sink *sink, const struct process *process, const str
 	struct labels labels = {.count = 0};
 	int error;
 
+	if (total->owner.leaf == LEAF_NODE)
+		return 0;
 	pprof->path_length = 0;
 	error = wanted_changes_paths(&sink->settings->wanted)
 			? push_nodes(pprof, process, PATH_ROOT, node)

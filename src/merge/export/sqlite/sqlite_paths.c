@@ -173,7 +173,7 @@ static const char *kind_of(const struct process *process, const struct owner *ow
 	static const char *const kinds[] = {
 		[LEAF_CALL] = KIND_CALL, [LEAF_KERNEL] = "kernel", [LEAF_COPY] = "copy",
 		[LEAF_MEMSET] = "set",	 [LEAF_MEMORY] = "memory", [LEAF_IDLE] = KIND_IDLE,
-		[LEAF_CPU] = KIND_STATE,
+		[LEAF_CPU] = KIND_STATE, [LEAF_NODE] = "kernel",
 	};
 	const struct model *model = process->model;
 

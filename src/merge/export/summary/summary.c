@@ -24,6 +24,7 @@
 
 #define KERNEL_COLUMNS 100
 #define NAMELESS_SHOWN 5
+#define UNTIMED_SHOWN  10
 
 /* The last two are there if a duty cycle was recorded. */
 static const struct column time_columns[] = {{"time", 12, 0, false},
@@ -120,6 +121,34 @@ static int put_tables(struct sink *sink, const struct run *run)
 		return error;
 	error = put_by_kernel(sink, run, &by_leaf);
 	table_free(&by_leaf);
+	return error;
+}
+
+/* The kernels of CUDA graphs that were recorded as a whole, if there are any. */
+static int put_untimed(struct sink *sink, const struct run *run)
+{
+	static const struct column column = {"launches", 12, 0, false};
+	struct table table;
+	size_t shown;
+	int error = run->untimed_count ? table_paths(&table, &run->paths, WEIGHT_UNTIMED) : 0;
+
+	if (error || !run->untimed_count)
+		return error;
+	shown = rows_to_show(table.count, sink->settings);
+	shown = shown < UNTIMED_SHOWN ? shown : UNTIMED_SHOWN;
+	put_top_title(
+		&sink->out,
+		"Kernels of CUDA graphs recorded as a whole, by launches (times not recorded)",
+		shown, table.count);
+	put_heads(&sink->out, &column, 1, "call path");
+	for (size_t i = 0; i < shown && !error; i++) {
+		char count[COUNT_BYTES];
+
+		format_count(count, table.rows[i].value);
+		put_figures(&sink->out, &column, 1, (const char *const[]){count});
+		error = put_path_row(&sink->out, &run->paths, table.rows[i].id);
+	}
+	table_free(&table);
 	return error;
 }
 
@@ -364,6 +393,8 @@ static int end(struct sink *sink, const struct run *run)
 		error = summary_put_tree(sink, run);
 	if (!error && run_work_count(run))
 		error = put_tables(sink, run);
+	if (!error)
+		error = put_untimed(sink, run);
 	if (!error)
 		error = summary_put_ranges(sink, run);
 	summary_put_transfers(sink, run);

@@ -341,6 +341,7 @@ static void put_tree_head(struct output *out, const struct tree *tree)
 		[WEIGHT_OFF_CPU] = "Waiting time of threads",
 		[WEIGHT_COLLECTIVE_WAIT] = "Waits of ranks in collectives",
 		[WEIGHT_COLLECTIVE_CAUSE] = "Time that other ranks are made to wait",
+		[WEIGHT_UNTIMED] = "Launches of kernels in CUDA graphs recorded as a whole",
 	};
 	char title[TITLE_BYTES], more[TITLE_BYTES];
 

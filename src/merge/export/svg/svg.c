@@ -98,6 +98,7 @@ static const char *const headings[WEIGHTS] = {
 	[WEIGHT_OFF_CPU] = "Waiting time of threads by call path",
 	[WEIGHT_COLLECTIVE_WAIT] = "Waits of ranks in collectives by call path",
 	[WEIGHT_COLLECTIVE_CAUSE] = "Time that call paths make other ranks wait",
+	[WEIGHT_UNTIMED] = "Launches of kernels in CUDA graphs recorded as a whole",
 };
 
 static void write_piece(void *context, const char *text, size_t length)
