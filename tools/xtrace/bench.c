@@ -15,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bisect.h"
 #include "child.h"
 #include "cli/subprocess.h"
 #include "commands.h"
@@ -24,9 +23,6 @@
 #define DEFAULT_BENCH_DIR "xtrace.bench"
 #define DEFAULT_RUNS	  5
 #define DEFAULT_WARMUPS	  1
-#define DEFAULT_ENDS_RUNS 8 /* of --bisect: every step is compared with these runs */
-#define DEFAULT_MAX_RUNS  40
-#define DEFAULT_ERROR	  0.01
 
 /* Appends "--option=value" to a list of words. Returns 0 or -ENOMEM. */
 static int add_word(char **words, size_t *count, const char *option, const char *value)
@@ -58,8 +54,7 @@ static int pass_to_diff(void *context, const struct option_row *row, const char 
 
 static const struct option_row option_rows[] = {
 	{"runs", 'n', .value = "RUNS", .apply = option_number, TARGET(runs), .min = 1,
-	 .max = BENCH_RUNS_MAX,
-	 .help = "Measure RUNS runs of each command (default: 5, with --bisect 8)"},
+	 .max = BENCH_RUNS_MAX, .help = "Measure RUNS runs of each command (default: 5)"},
 	{"warmup", .value = "N", .apply = option_number, TARGET(warmups), .max = BENCH_RUNS_MAX,
 	 .help = "Run each command N times before that, without measuring (default: 1)"},
 	{"vs", .value = "COMMAND", .apply = option_text, TARGET(vs),
@@ -71,27 +66,15 @@ static const struct option_row option_rows[] = {
 	 .help = "Let CMD write to the terminal, not to output.txt of its run"},
 	{"no-diff", .apply = option_flag, TARGET(has_no_diff),
 	 .help = "With --vs: do not compare the runs at the end"},
-	{"bisect", .value = "GOOD..BAD", .apply = option_text, TARGET(bisect.range),
-	 .help = "Find the first commit in this range of git commits that made CMD worse"},
-	{"build", .value = "COMMAND", .apply = option_text, TARGET(bisect.build),
-	 .help = "With --bisect: build each commit with COMMAND, a shell command line"},
-	{"max-runs", .value = "N", .apply = option_number, TARGET(bisect.max_runs),
-	 .min = BISECT_RUNS_MIN, .max = BENCH_RUNS_MAX,
-	 .help = "With --bisect: limit the runs of one step to N (default: 40)"},
-	{"error-rate", .value = "PERCENT", .apply = option_percent, TARGET(bisect.error_rate),
-	 .max = 20, .help = "With --bisect: limit how often the result may be wrong (default: 1%)"},
-	{"json", .value = "FILE", .apply = option_text, TARGET(bisect.json),
-	 .expected = "a file name",
-	 .help = "With --bisect: write the result to FILE, or to stdout if FILE is -"},
 	{"fail-on", 'f', .value = "RULE", .apply = pass_to_diff,
-	 .help = "With --vs or --bisect: fail if this happens, as in 'gpu-time > 3%'"},
+	 .help = "With --vs: fail if this happens, as in 'gpu-time > 3%'"},
 	{"rules", 'r', .value = "FILE", .apply = pass_to_diff,
-	 .help = "With --vs or --bisect: read such rules from FILE"},
+	 .help = "With --vs: read such rules from FILE"},
 	{"only-counts", .apply = pass_to_diff,
-	 .help = "With --vs or --bisect: judge only counts that were equal in all runs of the "
+	 .help = "With --vs: judge only counts that were equal in all runs of the "
 		 "base"},
 	{"iteration", .value = "NAME", .apply = pass_to_diff,
-	 .help = "With --vs or --bisect: treat each instance of this NVTX range as one iteration"},
+	 .help = "With --vs: treat each instance of this NVTX range as one iteration"},
 	{0},
 };
 
@@ -117,34 +100,18 @@ static void list_options(struct option_list *list)
 	option_list_add(list, record.rows);
 }
 
-/* Options that need one of two others. */
-static const struct {
-	const char *name;
-	bool needs_bisect; /* --bisect, else --vs or --bisect */
-} dependent[] = {
-	{"build", true},    {"max-runs", true}, {"error-rate", true}, {"json", true},
-	{"fail-on", false}, {"rules", false},	{"iteration", false}, {"only-counts", false},
-};
+/* Options of the comparison. */
+static const char *const dependent[] = {"fail-on", "rules", "iteration", "only-counts"};
 
 /* Returns false after an error message. */
 static bool check_combination(const struct bench *bench, const struct option_list *list)
 {
-	bool is_compared = bench->bisect.range || (bench->vs && !bench->has_no_diff);
-
-	if (bench->bisect.range && (bench->vs || bench->has_no_diff)) {
-		print_error("cannot use --%s with --bisect: the range names both sides",
-			    bench->vs ? "vs" : "no-diff");
-		return false;
-	}
+	if (bench->vs && !bench->has_no_diff)
+		return true;
 	for (size_t i = 0; i < sizeof(dependent) / sizeof(dependent[0]); i++) {
-		bool needs_bisect = dependent[i].needs_bisect;
-
-		if (!option_is_given(list, dependent[i].name) ||
-		    (needs_bisect ? bench->bisect.range != NULL : is_compared))
+		if (!option_is_given(list, dependent[i]))
 			continue;
-		print_error("cannot use --%s: %s", dependent[i].name,
-			    needs_bisect ? "it needs --bisect"
-					 : "there is no comparison without --vs or --bisect");
+		print_error("cannot use --%s: there is no comparison without --vs", dependent[i]);
 		return false;
 	}
 	return true;
@@ -158,14 +125,12 @@ static int parse(struct bench *bench, const struct command *command, int argc, c
 
 	bench->warmups = DEFAULT_WARMUPS;
 	bench->output = DEFAULT_BENCH_DIR;
-	bench->bisect.max_runs = DEFAULT_MAX_RUNS;
-	bench->bisect.error_rate = DEFAULT_ERROR;
 	command_list_options(command, &list);
 	status = command_parse(command, &list, bench, argc, argv, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
 	if (!bench->runs)
-		bench->runs = bench->bisect.range ? DEFAULT_ENDS_RUNS : DEFAULT_RUNS;
+		bench->runs = DEFAULT_RUNS;
 	if (!check_combination(bench, &list))
 		return STATUS_FAILED;
 	if (!count) {
@@ -298,11 +263,6 @@ static int run(const struct command *command, int argc, char **argv)
 	/* Report bad rules before minutes of runs. */
 	if (bench.diff_passed_count && run_diff(&bench, "--check", NULL) != STATUS_OK)
 		goto out;
-	/* Each commit has its own CMD. */
-	if (bench.bisect.range) {
-		status = bisect_run(&bench, argv + 1);
-		goto out;
-	}
 	longer = child_with_python(argv + 1, &bench.paths);
 	if (!longer && child_find(argv[1]))
 		child_cannot_run(argv[1], child_find(argv[1]));
@@ -326,15 +286,6 @@ static const char details[] =
 	"If the driver's NVML library is present, the clocks, temperature and power of the "
 	"devices\n"
 	"that CMD uses are sampled and written to gpu.json of each run.\n\n"
-	"With --bisect, the current directory must be in a git repository. GOOD and BAD are "
-	"recorded\n"
-	"first. The first rule that fails chooses the quantity that decides. Then git bisect "
-	"chooses\n"
-	"commits, and each is recorded alternately with GOOD until the answer is certain "
-	"enough.\n"
-	"Commits are checked out in temporary git worktrees, never in yours. Commits that "
-	"cannot be\n"
-	"built or run are skipped, except GOOD and BAD.\n\n"
 	"An older bench in DIR moves to DIR.old. The output of CMD goes to output.txt of each "
 	"run.\n\n"
 	"Exit status with one command: 0 if all runs completed and CMD returned 0 in each, else "
@@ -343,8 +294,7 @@ static const char details[] =
 	"rules\n"
 	"or those of --fail-on and --rules: 0 if every rule passed, 1 if one failed, 2 if the "
 	"runs\n"
-	"cannot be judged or did not complete.\n"
-	"With --bisect: 0 if the first bad commit was found, else 2.\n";
+	"cannot be judged or did not complete.\n";
 
 const struct command command_bench = {
 	.name = "bench",

@@ -24,8 +24,6 @@
 #define BENCH_FORMAT	 "xtrace.bench" /* "format" in bench.json */
 #define BENCH_BASE	 "base"
 #define BENCH_NEW	 "new"
-#define BENCH_ENDS	 "ends" /* parts of --bisect */
-#define BENCH_STEP	 "step-"
 #define BENCH_RUNS_MAX	 999
 #define BENCH_TAIL_BYTES 2000
 
@@ -50,15 +48,6 @@ struct bench_side {
 	size_t run_count; /* runs that were started */
 };
 
-/* xtrace bench --bisect */
-struct bisect_options {
-	const char *range; /* "GOOD..BAD"; NULL: no bisection */
-	const char *build; /* a line for the shell, or NULL */
-	const char *json;  /* "-": stdout; NULL: none */
-	unsigned max_runs;
-	double error_rate; /* of the whole bisection */
-};
-
 struct bench {
 	const char *output;
 	const char *vs;		/* the other command, a line for the shell; NULL: none */
@@ -73,7 +62,6 @@ struct bench {
 	unsigned run_count;		    /* of both sides */
 	volatile sig_atomic_t *interrupted; /* see struct child_care; NULL: signals end xtrace */
 	char tail[BENCH_TAIL_BYTES + 1];    /* of the output of the last failure */
-	struct bisect_options bisect;
 	struct install_paths paths;
 	struct gpu_watch *watch; /* NULL: no NVML */
 	const char *no_watch;	 /* the reason */
@@ -84,9 +72,6 @@ struct bench {
  * else is left alone and is an error. Returns 0, or -errno after an error message.
  */
 int bench_dir_create(struct bench *bench);
-
-/* The same for a directory whose parts are benches. */
-int bench_dir_create_parent(const char *path);
 
 /* Writes bench.json of one side. Returns 0, or -errno after an error message. */
 int bench_dir_write(const struct bench_side *side, bool is_whole);

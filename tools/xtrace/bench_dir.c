@@ -41,8 +41,7 @@ static int remove_bench(const char *path);
 static int remove_entry(const char *folder, const char *name)
 {
 	bool is_run = begins_with(name, "run-") || begins_with(name, "warmup-");
-	bool is_part = !strcmp(name, BENCH_BASE) || !strcmp(name, BENCH_NEW) ||
-		       !strcmp(name, BENCH_ENDS) || begins_with(name, BENCH_STEP);
+	bool is_part = !strcmp(name, BENCH_BASE) || !strcmp(name, BENCH_NEW);
 	char *path = NULL;
 	int error;
 
@@ -180,13 +179,6 @@ int bench_dir_create(struct bench *bench)
 	for (size_t s = 0; !error && s < bench->side_count; s++)
 		error = bench_dir_write(&bench->sides[s], false);
 	return error;
-}
-
-int bench_dir_create_parent(const char *path)
-{
-	int error = claim(path);
-
-	return error ? error : write_json(path, make_head());
 }
 
 static cJSON *run_json(const struct bench_run *run)
