@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 /*
- * Opens a regular file for reading, relative to a folder as openat() does. Never blocks and opens no
+ * Opens a regular file for reading, relative to a folder as openat() does. Never blocks, opens no
  * device: the path may name a FIFO by now. flags: more flags, such as O_NOFOLLOW. Returns a
  * descriptor and fills *status, or returns -EISDIR, -ESPIPE if it is something else, or -errno.
  */
