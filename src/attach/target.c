@@ -21,6 +21,7 @@
 #include "attach/module_name.h"
 #include "attach/proc_status.h"
 #include "attach/ptrace_refusal.h"
+#include "attach/shared_memory.h"
 #include "attach/why.h"
 #include "log/base/regular_file.h"
 #include "sampler/elf_image.h"
@@ -30,6 +31,8 @@
 
 #define ENVIRONMENT_BYTES_MAX (1u << 20)
 #define COMPARED_BYTES	      16384
+#define SHARING_WAITS	      20
+#define SHARING_WAIT_US	      25000
 
 /* Newer than some headers. */
 #ifndef SYS_pidfd_send_signal
@@ -183,6 +186,23 @@ static int take_lock(struct check_context *check)
 		return refuse(&check->why, -EBUSY,
 			      "another xtrace attach works on it; try again later");
 	return 0;
+}
+
+/* A child of vfork() executes a program soon, and its parent waits for that. */
+static int check_shared_memory(struct check_context *check)
+{
+	pid_t other = shared_memory_find(check->target->pid);
+
+	for (int i = 0; i < SHARING_WAITS && other; i++) {
+		usleep(SHARING_WAIT_US);
+		other = shared_memory_find(check->target->pid);
+	}
+	return other ? refuse(&check->why, -EBUSY,
+			      "it shares its memory with process %d, as after vfork(), and would "
+			      "change that, too; attach it when one of them has ended or executed "
+			      "a program",
+			      other)
+		     : 0;
 }
 
 static int check_ptrace(struct check_context *check)
@@ -522,9 +542,10 @@ static int check_streams(struct check_context *check)
 
 /* In an order in which each check may rely on those before it. */
 static int (*const checks[])(struct check_context *) = {
-	check_exists,  take_identity,	     check_user,       check_tracer,  take_lock,
-	check_ptrace,  check_calls,	     check_streams,    check_filters, check_shadow_stack,
-	check_machine, check_library_loader, check_sanitizers, check_cuda,    check_library,
+	check_exists,	     take_identity, check_user,		  check_tracer,	    take_lock,
+	check_shared_memory, check_ptrace,  check_calls,	  check_streams,    check_filters,
+	check_shadow_stack,  check_machine, check_library_loader, check_sanitizers, check_cuda,
+	check_library,
 };
 
 int target_open(struct target *target, pid_t pid, const char *library, char *why, size_t why_bytes)
