@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "attach/stub.h"
+#include "log/base/regular_file.h"
 #include "sampler/elf_image.h"
 #include "sampler/elf_symbols.h"
 #include "sampler/process_memory.h"
@@ -82,8 +83,7 @@ static int find_in_library(struct code_site *site, const struct process_module *
 
 	for (int i = 0; i < SITE_FUNCTIONS; i++)
 		symbols[i] = (struct elf_symbol){.name = function_names[i]};
-	if (!module->image ||
-	    elf_symbols_find(module->image, module->image_bytes, symbols, SITE_FUNCTIONS))
+	if (elf_symbols_find(module->elf->fd, symbols, SITE_FUNCTIONS))
 		return -ENOEXEC;
 	for (int i = 0; i < SITE_FUNCTIONS; i++)
 		if (!site->functions[i] && symbols[i].address)
@@ -147,15 +147,16 @@ static bool is_unused(const struct process_module *module, const Elf64_Phdr *seg
 {
 	uint64_t offset = at - module->bias - segment->p_vaddr + segment->p_offset;
 	uint64_t count = (uint64_t)(xt_stub_end - xt_stub_begin);
+	uint8_t bytes[STUB_CODE_BYTES_MAX];
 
-	if (!module->image || offset < segment->p_offset)
+	if (module->elf->fd < 0 || offset < segment->p_offset)
 		return false;
 	/* The kernel fills the page behind the end of the file with zeros. */
-	if (offset >= module->image_bytes)
+	if (offset >= module->elf->byte_count)
 		return true;
-	if (count > module->image_bytes - offset)
-		count = module->image_bytes - offset;
-	return is_zero(module->image + offset, count);
+	if (count > module->elf->byte_count - offset)
+		count = module->elf->byte_count - offset;
+	return !xt_read_at(module->elf->fd, bytes, count, offset) && is_zero(bytes, count);
 }
 
 static bool find_in_segment(struct code_site *site, const struct target *target,

@@ -118,10 +118,10 @@ static const struct known_place *place_at(const struct process_module *module, u
 		*known = (struct known_place){
 			.image_id = module->elf->id,
 			.address = at,
-			.unsafe = elf_symbols_named_at(module->image, module->image_bytes, at,
-						       unsafe_functions, COUNT(unsafe_functions)),
-			.lock = elf_symbols_named_at(module->image, module->image_bytes, at,
-						     lock_functions, COUNT(lock_functions)),
+			.unsafe = elf_symbols_named_at(module->elf->fd, at, unsafe_functions,
+						       COUNT(unsafe_functions)),
+			.lock = elf_symbols_named_at(module->elf->fd, at, lock_functions,
+						     COUNT(lock_functions)),
 		};
 	return known;
 }
@@ -139,7 +139,7 @@ static bool provides_malloc(const struct process_module *module)
 	struct elf_symbol symbol = {.name = "malloc"};
 
 	if (known_images[slot].image_id != module->elf->id) {
-		elf_symbols_find(module->image, module->image_bytes, &symbol, 1);
+		elf_symbols_find(module->elf->fd, &symbol, 1);
 		known_images[slot].image_id = module->elf->id;
 		known_images[slot].provides = symbol.address != 0;
 	}
@@ -179,7 +179,7 @@ static bool is_frame_safe(struct judgement *judgement, const struct process_modu
 
 	if (!module || module->path[0] != '/')
 		return true; /* compiled at run time, or the kernel's */
-	if (!module->image) {
+	if (module->elf->fd < 0) {
 		snprintf(why, why_bytes, "%sis in '%s', which was deleted or cannot be read", where,
 			 module->path);
 		return false;

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -22,13 +21,18 @@
 #include "attach/module_name.h"
 #include "attach/proc_status.h"
 #include "attach/ptrace_refusal.h"
+#include "attach/shared_memory.h"
 #include "attach/why.h"
+#include "log/base/regular_file.h"
 #include "sampler/elf_image.h"
 #include "sampler/elf_symbols.h"
 #include "sampler/process_memory.h"
 #include "sampler/thread_files.h"
 
 #define ENVIRONMENT_BYTES_MAX (1u << 20)
+#define COMPARED_BYTES	      16384
+#define SHARING_WAITS	      20
+#define SHARING_WAIT_US	      25000
 
 struct check_context {
 	struct target *target;
@@ -174,6 +178,23 @@ static int take_lock(struct check_context *check)
 		return refuse(&check->why, -EBUSY,
 			      "another xtrace attach works on it; try again later");
 	return 0;
+}
+
+/* A child of vfork() executes a program soon, and its parent waits for that. */
+static int check_shared_memory(struct check_context *check)
+{
+	pid_t other = shared_memory_find(check->target->pid);
+
+	for (int i = 0; i < SHARING_WAITS && other; i++) {
+		usleep(SHARING_WAIT_US);
+		other = shared_memory_find(check->target->pid);
+	}
+	return other ? refuse(&check->why, -EBUSY,
+			      "it shares its memory with process %d, as after vfork(), and would "
+			      "change that, too; attach it when one of them has ended or executed "
+			      "a program",
+			      other)
+		     : 0;
 }
 
 static int check_ptrace(struct check_context *check)
@@ -365,32 +386,30 @@ static int check_library_loader(struct check_context *check)
 	return 0;
 }
 
-static bool defines(const struct process_module *module, const char *name)
-{
-	struct elf_symbol symbol = {.name = name};
-
-	return module->image && !elf_symbols_find(module->image, module->image_bytes, &symbol, 1) &&
-	       symbol.address;
-}
-
 /* These follow each thread from its creation, and end the process at one that they do not know. */
 static int check_sanitizers(struct check_context *check)
 {
-	static const char *const names[] = {"__tsan_init", "__msan_init", "__hwasan_init"};
+	enum { TSAN, MSAN, HWASAN, SANITIZERS, THREADS = SANITIZERS, JEMALLOC, ASAN, SYMBOLS };
+	static const char *const names[SYMBOLS] = {"__tsan_init",    "__msan_init", "__hwasan_init",
+						   "pthread_create", "mallctl",	    "__asan_init"};
 	const struct target *target = check->target;
 
 	for (size_t i = 0; i < target->modules.count; i++) {
 		const struct process_module *module = &target->modules.list[i];
+		struct elf_symbol symbols[SYMBOLS];
 
-		for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++)
-			if (defines(module, names[n]))
+		for (size_t n = 0; n < SYMBOLS; n++)
+			symbols[n] = (struct elf_symbol){.name = names[n]};
+		elf_symbols_find(module->elf->fd, symbols, SYMBOLS);
+		for (size_t n = 0; n < SANITIZERS; n++)
+			if (symbols[n].address)
 				return refuse(&check->why, -ENOTSUP,
 					      "'%s' has a sanitizer (%s) that follows each thread; "
 					      "start it with xtrace record instead",
 					      module->path, names[n]);
 		/* A sanitizer without symbols. Those of jemalloc and ASan may be bypassed. */
-		if (module_is_program(target->pid, module) && defines(module, "pthread_create") &&
-		    !defines(module, "mallctl") && !defines(module, "__asan_init"))
+		if (module_is_program(target->pid, module) && symbols[THREADS].address &&
+		    !symbols[JEMALLOC].address && !symbols[ASAN].address)
 			return refuse(&check->why, -ENOTSUP,
 				      "its program has a pthread_create() of its own, which xtrace "
 				      "would bypass; start it with xtrace record instead");
@@ -429,28 +448,23 @@ static int check_cuda(struct check_context *check)
 
 static bool is_same_content(const char *a, const char *b)
 {
-	bool is_same = false;
-	const char *const paths[] = {a, b};
-	void *bytes[2] = {MAP_FAILED, MAP_FAILED};
-	size_t sizes[2] = {0, 0};
+	uint8_t blocks[2][COMPARED_BYTES];
+	struct stat status[2];
+	int fds[2] = {xt_regular_open(a, &status[0]), xt_regular_open(b, &status[1])};
+	bool is_same = fds[0] >= 0 && fds[1] >= 0 && status[0].st_size == status[1].st_size;
+	uint64_t left = is_same ? (uint64_t)status[0].st_size : 0;
 
-	for (int i = 0; i < 2; i++) {
-		int fd = open(paths[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		struct stat status;
+	for (uint64_t at = 0; is_same && left; at += COMPARED_BYTES) {
+		size_t bytes = left < COMPARED_BYTES ? (size_t)left : COMPARED_BYTES;
 
-		if (fd < 0)
-			continue;
-		if (!fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_size > 0) {
-			sizes[i] = (size_t)status.st_size;
-			bytes[i] = mmap(NULL, sizes[i], PROT_READ, MAP_PRIVATE, fd, 0);
-		}
-		close(fd);
+		is_same = !xt_read_at(fds[0], blocks[0], bytes, at) &&
+			  !xt_read_at(fds[1], blocks[1], bytes, at) &&
+			  !memcmp(blocks[0], blocks[1], bytes);
+		left -= bytes;
 	}
-	if (bytes[0] != MAP_FAILED && bytes[1] != MAP_FAILED)
-		is_same = sizes[0] == sizes[1] && !memcmp(bytes[0], bytes[1], sizes[0]);
 	for (int i = 0; i < 2; i++)
-		if (bytes[i] != MAP_FAILED)
-			munmap(bytes[i], sizes[i]);
+		if (fds[i] >= 0)
+			close(fds[i]);
 	return is_same;
 }
 
@@ -520,9 +534,10 @@ static int check_streams(struct check_context *check)
 
 /* In an order in which each check may rely on those before it. */
 static int (*const checks[])(struct check_context *) = {
-	check_exists,  take_identity,	     check_user,       check_tracer,  take_lock,
-	check_ptrace,  check_calls,	     check_streams,    check_filters, check_shadow_stack,
-	check_machine, check_library_loader, check_sanitizers, check_cuda,    check_library,
+	check_exists,	     take_identity, check_user,		  check_tracer,	    take_lock,
+	check_shared_memory, check_ptrace,  check_calls,	  check_streams,    check_filters,
+	check_shadow_stack,  check_machine, check_library_loader, check_sanitizers, check_cuda,
+	check_library,
 };
 
 int target_open(struct target *target, pid_t pid, const char *library, char *why, size_t why_bytes)

@@ -5,14 +5,14 @@
  */
 #include "sampler/elf_image.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "log/base/regular_file.h"
 #include "sampler/process_memory.h"
 
 #define PAGE_BYTES	UINT64_C(4096) /* the smallest of any machine */
@@ -24,7 +24,9 @@
 #endif
 
 static struct elf_image *shared_images;
+static uint32_t open_file_count;
 
+uint32_t elf_image_files_max = UINT32_MAX;
 uint32_t elf_image_page_bytes;
 
 uint64_t elf_image_page(void)
@@ -34,26 +36,33 @@ uint64_t elf_image_page(void)
 	return bytes > 0 ? (uint64_t)bytes : PAGE_BYTES;
 }
 
-static bool has_range(size_t byte_count, uint64_t offset, uint64_t bytes)
+/* The beginning of a mapped file: the file itself, or pages that the process has. */
+struct beginning {
+	int fd; /* -1: pages */
+	const uint8_t *pages;
+	uint64_t byte_count;
+};
+
+static bool read_part(const struct beginning *from, void *to, uint64_t offset, uint64_t bytes)
 {
-	return offset <= byte_count && bytes <= byte_count - offset;
+	if (offset > from->byte_count || bytes > from->byte_count - offset)
+		return false;
+	if (from->fd >= 0)
+		return !xt_read_at(from->fd, to, bytes, offset);
+	memcpy(to, from->pages + offset, bytes);
+	return true;
 }
 
-static bool read_headers(struct elf_image *image, const uint8_t *start, size_t byte_count)
+static bool read_headers(struct elf_image *image, const struct beginning *from)
 {
 	Elf64_Ehdr header;
-	size_t bytes;
 
-	if (byte_count < sizeof(header))
-		return false;
-	memcpy(&header, start, sizeof(header));
-	bytes = header.e_phnum * sizeof(Elf64_Phdr);
-	if (memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+	if (!read_part(from, &header, 0, sizeof(header)) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    header.e_machine != MACHINE || header.e_phentsize != sizeof(Elf64_Phdr) ||
 	    !header.e_phnum || header.e_phnum > ELF_IMAGE_HEADERS_MAX ||
-	    !has_range(byte_count, header.e_phoff, bytes))
+	    !read_part(from, image->headers, header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr)))
 		return false;
-	memcpy(image->headers, start + header.e_phoff, bytes);
 	image->header_count = header.e_phnum;
 	return true;
 }
@@ -82,14 +91,16 @@ static void find_build_id(struct elf_image *image, const uint8_t *notes, size_t 
 	}
 }
 
-static void read_build_id(struct elf_image *image, const uint8_t *start, size_t byte_count)
+static void read_build_id(struct elf_image *image, const struct beginning *from)
 {
+	static uint8_t notes[NOTES_BYTES_MAX];
+
 	for (size_t i = 0; i < image->header_count && !image->build_id_bytes; i++) {
 		const Elf64_Phdr *segment = &image->headers[i];
 
 		if (segment->p_type == PT_NOTE && segment->p_filesz <= NOTES_BYTES_MAX &&
-		    has_range(byte_count, segment->p_offset, segment->p_filesz))
-			find_build_id(image, start + segment->p_offset, segment->p_filesz);
+		    read_part(from, notes, segment->p_offset, segment->p_filesz))
+			find_build_id(image, notes, segment->p_filesz);
 	}
 }
 
@@ -97,43 +108,36 @@ static void read_build_id(struct elf_image *image, const uint8_t *start, size_t 
  * Whether the opened file is the mapped one. Some file systems report another inode in maps than in
  * stat, so compare the first page if the numbers differ.
  */
-static bool is_mapped_file(const struct stat *status, const uint8_t *bytes, pid_t pid,
+static bool is_mapped_file(int fd, const struct stat *status, pid_t pid,
 			   const struct memory_mapping *mapping)
 {
-	uint8_t page[PAGE_BYTES];
+	uint8_t page[PAGE_BYTES], bytes[PAGE_BYTES];
 	size_t part =
 		(size_t)status->st_size < sizeof(page) ? (size_t)status->st_size : sizeof(page);
 
 	if (status->st_ino == mapping->inode)
 		return true;
 	return mapping->offset == 0 && process_memory_read(pid, page, mapping->start, part) &&
-	       !memcmp(page, bytes, part);
+	       !xt_read_at(fd, bytes, part, 0) && !memcmp(page, bytes, part);
 }
 
-static bool map_file(struct elf_image *image, const char *path, pid_t pid,
+static bool use_file(struct elf_image *image, const char *path, pid_t pid,
 		     const struct memory_mapping *mapping)
 {
 	struct stat status;
-	void *bytes = MAP_FAILED;
-	/* Non-blocking: the path may name a FIFO by now. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = open_file_count < elf_image_files_max ? xt_regular_open(path, &status) : -EMFILE;
+	const struct beginning from = {fd, NULL, fd < 0 ? 0 : (uint64_t)status.st_size};
 
 	if (fd < 0)
 		return false;
-	if (!fstat(fd, &status) && S_ISREG(status.st_mode) &&
-	    status.st_size >= (off_t)sizeof(Elf64_Ehdr))
-		bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	close(fd);
-	if (bytes == MAP_FAILED)
-		return false;
-	if (!is_mapped_file(&status, bytes, pid, mapping) ||
-	    !read_headers(image, bytes, (size_t)status.st_size)) {
-		munmap(bytes, (size_t)status.st_size);
+	if (!is_mapped_file(fd, &status, pid, mapping) || !read_headers(image, &from)) {
+		close(fd);
 		return false;
 	}
-	image->bytes = bytes;
-	image->byte_count = (size_t)status.st_size;
-	read_build_id(image, image->bytes, image->byte_count);
+	image->fd = fd;
+	image->byte_count = from.byte_count;
+	open_file_count++;
+	read_build_id(image, &from);
 	return true;
 }
 
@@ -145,13 +149,13 @@ static bool open_file(struct elf_image *image, pid_t pid, const struct memory_ma
 		return false;
 	if (!mapping->is_deleted) {
 		snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, mapping->path);
-		if (map_file(image, path, pid, mapping) ||
-		    map_file(image, mapping->path, pid, mapping))
+		if (use_file(image, path, pid, mapping) ||
+		    use_file(image, mapping->path, pid, mapping))
 			return true;
 	}
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid,
 		 (unsigned long long)mapping->start, (unsigned long long)mapping->end);
-	return map_file(image, path, pid, mapping);
+	return use_file(image, path, pid, mapping);
 }
 
 /* Headers and build id are in the first pages of every usual file. */
@@ -159,16 +163,16 @@ static bool read_from_process(struct elf_image *image, pid_t pid,
 			      const struct memory_mapping *mapping)
 {
 	uint8_t pages[2 * PAGE_BYTES];
+	struct beginning from = {.fd = -1, .pages = pages};
 	size_t wanted = mapping->end - mapping->start;
-	size_t got;
 
 	if (mapping->offset)
 		return false;
-	got = process_memory_read_some(pid, pages, mapping->start,
-				       wanted < sizeof(pages) ? wanted : sizeof(pages));
-	if (!read_headers(image, pages, got))
+	from.byte_count = process_memory_read_some(pid, pages, mapping->start,
+						   wanted < sizeof(pages) ? wanted : sizeof(pages));
+	if (!read_headers(image, &from))
 		return false;
-	read_build_id(image, pages, got);
+	read_build_id(image, &from);
 	return true;
 }
 
@@ -188,6 +192,7 @@ struct elf_image *elf_image_open(pid_t pid, const struct memory_mapping *mapping
 	if (!image)
 		return NULL;
 	image->id = ++last_id;
+	image->fd = -1;
 	image->user_count = 1;
 	image->device = mapping->device;
 	image->inode = mapping->inode;
@@ -212,8 +217,10 @@ void elf_image_release(struct elf_image *image)
 		link = &(*link)->next;
 	if (*link)
 		*link = image->next;
-	if (image->bytes)
-		munmap((void *)image->bytes, image->byte_count);
+	if (image->fd >= 0) {
+		close(image->fd);
+		open_file_count--;
+	}
 	free(image);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ELF files that sampled processes have mapped. Processes that map the same file share one image.
- * Sampler thread only.
+ * It keeps the file open and does not map it: another process may truncate it. Sampler thread only.
  */
 #ifndef XT_SAMPLER_ELF_IMAGE_H
 #define XT_SAMPLER_ELF_IMAGE_H
@@ -27,9 +27,8 @@ struct memory_mapping {
 
 struct elf_image {
 	uint64_t id; /* never reused */
-	/* The file mapped here. NULL if only the process has it: deleted, or the vdso. */
-	const uint8_t *bytes;
-	size_t byte_count;
+	int fd; /* -1 if only the process has it: deleted, the vdso, or beyond elf_image_files_max */
+	uint64_t byte_count; /* of the file when it was opened */
 	Elf64_Phdr headers[ELF_IMAGE_HEADERS_MAX];
 	size_t header_count;
 	uint8_t build_id[ELF_IMAGE_BUILD_ID_MAX];
@@ -46,6 +45,9 @@ struct elf_image {
  */
 struct elf_image *elf_image_open(pid_t pid, const struct memory_mapping *mapping);
 void elf_image_release(struct elf_image *image);
+
+/* Files to keep open at most. Headers of others are read from the process. Default: no limit. */
+extern uint32_t elf_image_files_max;
 
 /* For tests: the processor's page size in bytes. 0: that of this machine. */
 extern uint32_t elf_image_page_bytes;

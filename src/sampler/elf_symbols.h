@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks up symbols in an ELF file that is mapped here. Any thread.
+ * Looks up symbols in an ELF file. Only its symbol tables are read, some of them in parts. Any
+ * thread.
  */
 #ifndef XT_SAMPLER_ELF_SYMBOLS_H
 #define XT_SAMPLER_ELF_SYMBOLS_H
@@ -15,14 +16,12 @@ struct elf_symbol {
 };
 
 /*
- * Fills address and bytes of each symbol from the dynamic symbols, or else from the full table.
- * Returns 0, or -ENOEXEC if this is no whole 64-bit ELF file.
+ * Fills address and bytes of each symbol from the dynamic symbols, or else from the full table. fd
+ * may be -1. Returns 0, or -ENOEXEC if this is no whole 64-bit ELF file.
  */
-int elf_symbols_find(const uint8_t *file, size_t file_bytes, struct elf_symbol *symbols,
-		     size_t count);
+int elf_symbols_find(int fd, struct elf_symbol *symbols, size_t count);
 
 /* Which of these names has a symbol that covers an ELF virtual address. NULL: none. */
-const char *elf_symbols_named_at(const uint8_t *file, size_t file_bytes, uint64_t address,
-				 const char *const *names, size_t count);
+const char *elf_symbols_named_at(int fd, uint64_t address, const char *const *names, size_t count);
 
 #endif

@@ -35,7 +35,7 @@ static bool module_is_same(const struct process_module *a, const struct process_
 	return a->start == b->start && a->end == b->end && a->bias == b->bias &&
 	       a->build_id_bytes == b->build_id_bytes &&
 	       !memcmp(a->build_id, b->build_id, a->build_id_bytes) &&
-	       a->image_bytes == b->image_bytes && !strcmp(a->path, b->path);
+	       a->elf->byte_count == b->elf->byte_count && !strcmp(a->path, b->path);
 }
 
 static void free_list(struct process_modules *modules)
@@ -92,8 +92,6 @@ static void add_module(struct maps_reader *reader, const struct mapping_run *run
 		free(module.path);
 		return;
 	}
-	module.image = module.elf->bytes;
-	module.image_bytes = module.elf->byte_count;
 	module.build_id_bytes = module.elf->build_id_bytes;
 	memcpy(module.build_id, module.elf->build_id, module.build_id_bytes);
 	reader->found.list[reader->found.count++] = module;
@@ -219,7 +217,6 @@ static bool keep_log_ids(struct process_modules *found, struct process_modules *
 			struct elf_image *elf = module->elf;
 
 			module->elf = old->list[k].elf;
-			module->image = module->elf->bytes;
 			old->list[k].elf = elf;
 			module->log_id = old->list[k].log_id;
 			kept_count++;

@@ -21,10 +21,8 @@ struct process_module {
 	char *path;	     /* as in /proc/PID/maps, less " (deleted)"; owned by the list */
 	uint8_t build_id[PROCESS_MODULE_BUILD_ID_MAX];
 	uint32_t build_id_bytes;
-	uint32_t log_id;      /* for the caller: XT_MODULE_ID once written; 0 at first */
-	const uint8_t *image; /* the file as mapped here; NULL: deleted, vdso or not readable */
-	size_t image_bytes;
-	struct elf_image *elf; /* private to src/sampler */
+	uint32_t log_id;       /* for the caller: XT_MODULE_ID once written; 0 at first */
+	struct elf_image *elf; /* elf_image.h */
 };
 
 struct process_modules {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sampler/elf_image.h"
 #include "sampler/elf_symbols.h"
 #include "sampler/process_memory.h"
 
@@ -56,9 +57,7 @@ static bool find_symbols(const struct process_module *module, struct elf_symbol 
 {
 	for (int s = 0; s < SYMBOLS; s++)
 		symbols[s] = (struct elf_symbol){.name = symbol_names[s]};
-	return module->image &&
-	       elf_symbols_find(module->image, module->image_bytes, symbols, SYMBOLS) == 0 &&
-	       symbols[RUNTIME].address;
+	return elf_symbols_find(module->elf->fd, symbols, SYMBOLS) == 0 && symbols[RUNTIME].address;
 }
 
 /* In the format of PY_VERSION_HEX; 0: older than all known versions. */

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sampler/elf_image.h"
 #include "sampler/observe.h"
 #include "sampler/perf_events.h"
 #include "sampler/process_memory.h"
@@ -265,8 +266,8 @@ static uint32_t count_open_descriptors(void)
 }
 
 /*
- * Divides the descriptors that are left. A log without one cannot be written, so most are for logs
- * and the claims of their processes.
+ * Divides the descriptors that are left. A quarter is for libraries. A log without one cannot be
+ * written, so most of the others are for logs and the claims of their processes.
  * A file of a thread without one is opened for each read.
  */
 static void share_descriptors(struct sampler *sampler)
@@ -279,6 +280,8 @@ static void share_descriptors(struct sampler *sampler)
 		left = (uint32_t)(limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur
 								   : DESCRIPTORS_MAX) -
 		       used;
+	elf_image_files_max = left / 4;
+	left -= elf_image_files_max;
 	sampling->log_limit = left / 8 * 3;
 	if (sampling->log_limit > SAMPLER_LOGS_MAX)
 		sampling->log_limit = SAMPLER_LOGS_MAX;

@@ -3,16 +3,16 @@
  * Two caches: entries by address, direct mapped, and pages of modules, in sets of two. Sampler
  * thread only.
  *
- * A file that shrinks under its mapping raises SIGBUS on access. So pages are copied by
- * process_vm_readv, which fails instead.
+ * Pages are read from the file, or from the process if the file is not open. Either fails if the
+ * file has shrunk.
  */
 #include "sampler/unwind_tables.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "log/base/regular_file.h"
 #include "sampler/elf_image.h"
 #include "sampler/process_memory.h"
 
@@ -88,16 +88,12 @@ static bool load_page(struct cached_page *page, const struct process_module *mod
 	page->first = start - page->address;
 	page->end = end - page->address;
 	offset = segment->p_offset + (start - segment->p_vaddr);
-	if (!module->elf->bytes) {
-		if (!process_memory_read(pid, page->bytes + page->first, module->bias + start,
-					 end - start))
-			return false;
-	} else if (offset > module->elf->byte_count ||
-		   end - start > module->elf->byte_count - offset ||
-		   !process_memory_read(getpid(), page->bytes + page->first,
-					(uintptr_t)module->elf->bytes + offset, end - start)) {
+	if (module->elf->fd < 0
+		    ? !process_memory_read(pid, page->bytes + page->first, module->bias + start,
+					   end - start)
+		    : offset > INT64_MAX || xt_read_at(module->elf->fd, page->bytes + page->first,
+						       end - start, offset))
 		return false;
-	}
 	page->image_id = module->elf->id;
 	return true;
 }

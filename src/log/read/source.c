@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "log/base/regular_file.h"
+
 /* Large enough that a system call is cheap compared with decoding what it read. */
 #define BUFFER_BYTES_MIN (1u << 20)
 
@@ -17,15 +19,11 @@
 static int look_at_size(struct xt_source *source)
 {
 	struct stat status;
+	int error = xt_regular_check(source->fd, &status);
 
-	if (fstat(source->fd, &status))
-		return -errno;
-	if (S_ISDIR(status.st_mode))
-		return -EISDIR;
-	if (!S_ISREG(status.st_mode))
-		return -ESPIPE;
-	source->total_bytes = (uint64_t)status.st_size;
-	return 0;
+	if (!error)
+		source->total_bytes = (uint64_t)status.st_size;
+	return error;
 }
 
 int xt_source_open_fd(struct xt_source *source, int fd)
@@ -36,20 +34,14 @@ int xt_source_open_fd(struct xt_source *source, int fd)
 
 int xt_source_open(struct xt_source *source, const char *path)
 {
-	/* O_NONBLOCK: a FIFO in a trace directory must be rejected, not block us. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	int error;
+	struct stat status;
+	int fd = xt_regular_open(path, &status);
 
 	*source = (struct xt_source){.fd = -1};
 	if (fd < 0)
-		return -errno;
-	error = xt_source_open_fd(source, fd);
-	if (error) {
-		close(fd);
-		source->fd = -1;
-		return error;
-	}
-	source->owns_fd = true;
+		return fd;
+	*source = (struct xt_source){
+		.fd = fd, .owns_fd = true, .total_bytes = (uint64_t)status.st_size};
 	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	return 0;
 }

@@ -11,30 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "log/base/regular_file.h"
 #include "log/recover/recover_work.h"
 
 #define HEADER_BYTES_V1 offsetof(struct xt_crash_buffer_header, record_bytes)
 #define HEADER_BYTES_V3 offsetof(struct xt_crash_buffer_header, modules_from_ns)
 #define HEADER_BYTES_V5 offsetof(struct xt_crash_buffer_header, ending)
-
-/* Reads exactly `bytes` bytes. 0, -EIO at the end of the file, or -errno. */
-static int read_at(int fd, void *out, size_t bytes, uint64_t offset)
-{
-	uint8_t *p = out;
-
-	while (bytes) {
-		ssize_t got = pread(fd, p, bytes, (off_t)offset);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got ? -errno : -EIO;
-		p += got;
-		bytes -= (size_t)got;
-		offset += (uint64_t)got;
-	}
-	return 0;
-}
 
 int recovery_open_crash_buffer(struct recovery *recovery, const char *path)
 {
@@ -53,16 +35,16 @@ int recovery_open_crash_buffer(struct recovery *recovery, const char *path)
 		return -errno;
 	if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size < HEADER_BYTES_V1)
 		return -EBADMSG;
-	error = read_at(recovery->crash_buffer_fd, header, HEADER_BYTES_V1, 0);
+	error = xt_read_at(recovery->crash_buffer_fd, header, HEADER_BYTES_V1, 0);
 	if (!error && header->version >= 2)
-		error = read_at(recovery->crash_buffer_fd, header->record_bytes,
-				sizeof(header->record_bytes), HEADER_BYTES_V1);
+		error = xt_read_at(recovery->crash_buffer_fd, header->record_bytes,
+				   sizeof(header->record_bytes), HEADER_BYTES_V1);
 	if (!error && header->version >= 5)
-		error = read_at(recovery->crash_buffer_fd, &header->modules_from_ns,
-				HEADER_BYTES_V5 - HEADER_BYTES_V3, HEADER_BYTES_V3);
+		error = xt_read_at(recovery->crash_buffer_fd, &header->modules_from_ns,
+				   HEADER_BYTES_V5 - HEADER_BYTES_V3, HEADER_BYTES_V3);
 	if (!error && header->version >= 6) {
-		error = read_at(recovery->crash_buffer_fd, &header->ending,
-				sizeof(*header) - HEADER_BYTES_V5, HEADER_BYTES_V5);
+		error = xt_read_at(recovery->crash_buffer_fd, &header->ending,
+				   sizeof(*header) - HEADER_BYTES_V5, HEADER_BYTES_V5);
 		if (error == -EIO) /* an earlier tracer's file without areas is shorter */
 			error = 0;
 	}
@@ -228,10 +210,10 @@ static int read_records(struct recovery *recovery, struct recovery_ring *ring, u
 	ring->records = malloc(bytes + 8);
 	if (!ring->records)
 		return -ENOMEM;
-	error = read_at(recovery->crash_buffer_fd, ring->records, first, data_offset + place);
+	error = xt_read_at(recovery->crash_buffer_fd, ring->records, first, data_offset + place);
 	if (!error)
-		error = read_at(recovery->crash_buffer_fd, ring->records + first, bytes - first,
-				data_offset);
+		error = xt_read_at(recovery->crash_buffer_fd, ring->records + first, bytes - first,
+				   data_offset);
 	return error;
 }
 
@@ -275,8 +257,8 @@ static int take_ring(struct recovery *recovery, const struct xt_crash_buffer_are
 	if (!ring)
 		return -ENOMEM;
 	ring->has_modules = recovery->crash_buffer->version >= 6;
-	error = read_at(recovery->crash_buffer_fd, &ring->header, ring_header_bytes(recovery),
-			area->offset);
+	error = xt_read_at(recovery->crash_buffer_fd, &ring->header, ring_header_bytes(recovery),
+			   area->offset);
 	for (int i = 0; i < XT_RING_COUNTERS && !error; i++)
 		recovery->counters[i] += ring->header.counters[i];
 	if (!error) {
@@ -315,7 +297,7 @@ static int take_buffer(struct recovery *recovery, const struct xt_crash_buffer_a
 
 	if (area->bytes <= XT_ACTIVITY_DATA_OFFSET)
 		return -EIO;
-	error = read_at(recovery->crash_buffer_fd, &header, sizeof(header), area->offset);
+	error = xt_read_at(recovery->crash_buffer_fd, &header, sizeof(header), area->offset);
 	if (error)
 		return error;
 	if (header.state == XT_ACTIVITY_FREE || header.state == XT_ACTIVITY_IN_LOG)
@@ -327,8 +309,8 @@ static int take_buffer(struct recovery *recovery, const struct xt_crash_buffer_a
 	data = malloc(bytes + 8);
 	if (!data)
 		return -ENOMEM;
-	error = read_at(recovery->crash_buffer_fd, data, bytes,
-			area->offset + XT_ACTIVITY_DATA_OFFSET);
+	error = xt_read_at(recovery->crash_buffer_fd, data, bytes,
+			   area->offset + XT_ACTIVITY_DATA_OFFSET);
 	if (!error &&
 	    !recovery_take_buffer(recovery, data, bytes, header.state == XT_ACTIVITY_AT_CUPTI))
 		error = -EIO;
@@ -361,7 +343,7 @@ static int take_names(struct recovery *recovery, const struct xt_crash_buffer_ar
 
 	if (area->bytes <= XT_NAMES_DATA_OFFSET || area->bytes > RECOVERY_NAMES_BYTES_MAX)
 		return -EIO;
-	error = read_at(recovery->crash_buffer_fd, &header, sizeof(header), area->offset);
+	error = xt_read_at(recovery->crash_buffer_fd, &header, sizeof(header), area->offset);
 	if (error)
 		return error;
 	recovery->kept_bytes += header.used_bytes;
@@ -371,8 +353,8 @@ static int take_names(struct recovery *recovery, const struct xt_crash_buffer_ar
 	data = malloc(header.used_bytes + 8);
 	if (!data)
 		return -ENOMEM;
-	error = read_at(recovery->crash_buffer_fd, data, header.used_bytes,
-			area->offset + XT_NAMES_DATA_OFFSET);
+	error = xt_read_at(recovery->crash_buffer_fd, data, header.used_bytes,
+			   area->offset + XT_NAMES_DATA_OFFSET);
 	while (!error && header.used_bytes - pos >= sizeof(struct xt_crash_buffer_name)) {
 		const struct xt_crash_buffer_name *name = (const void *)(data + pos);
 		uint64_t bytes = (sizeof(*name) + (uint64_t)name->text_bytes + 7) & ~UINT64_C(7);

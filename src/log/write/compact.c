@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "log/base/regular_file.h"
 #include "log/write/log_file.h"
 #include "log/write/writer_state.h"
 
@@ -266,7 +267,7 @@ static int copy_chunk(struct xt_writer *writer, const struct chunk_note *note)
 
 	if (!chunk)
 		return error;
-	error = log_file_read_all(writer->file.fd, chunk, note->bytes, note->offset);
+	error = xt_read_at(writer->file.fd, chunk, note->bytes, note->offset);
 	if (error)
 		goto out;
 	memcpy(&header, chunk, sizeof(header));

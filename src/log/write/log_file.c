@@ -30,19 +30,3 @@ int log_file_write_all(int fd, const uint8_t *data, size_t data_bytes, uint64_t 
 	}
 	return 0;
 }
-
-int log_file_read_all(int fd, uint8_t *data, size_t data_bytes, uint64_t offset)
-{
-	while (data_bytes) {
-		ssize_t n = pread(fd, data, data_bytes, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		data += n;
-		data_bytes -= (size_t)n;
-		offset += (uint64_t)n;
-	}
-	return 0;
-}

@@ -14,8 +14,7 @@
  */
 int log_file_lock(int fd);
 
-/* Transfer all data_bytes at offset. 0 or -errno; -EIO if no byte could be transferred. */
+/* Writes all data_bytes at offset. 0 or -errno; -EIO if no byte could be written. */
 int log_file_write_all(int fd, const uint8_t *data, size_t data_bytes, uint64_t offset);
-int log_file_read_all(int fd, uint8_t *data, size_t data_bytes, uint64_t offset);
 
 #endif

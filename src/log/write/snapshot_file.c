@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "log/base/regular_file.h"
 #include "log/write/compact.h"
 #include "log/write/log_file.h"
 #include "log/write/writer_state.h"
@@ -92,7 +93,7 @@ static int copy_block(struct snapshot_copy *copy, uint8_t *block)
 {
 	uint64_t left = copy->body_bytes - copy->copied_bytes;
 	size_t bytes = left < BLOCK_BYTES ? left : BLOCK_BYTES;
-	int error = log_file_read_all(copy->source.fd, block, bytes, copy->copied_bytes);
+	int error = xt_read_at(copy->source.fd, block, bytes, copy->copied_bytes);
 
 	if (!error)
 		error = log_file_write_all(copy->file.fd, block, bytes, copy->copied_bytes);

@@ -2,8 +2,9 @@
 /*
  * Presents each unit of a package to libdw as a file of its own.
  *
- * An image is a private mapping of the package, followed by new section headers, their names and
- * the sections copied from the program. Only pages that are read use memory.
+ * The parts of a package that are needed are copied to a file in memory, because the package may be
+ * truncated meanwhile. An image is a private mapping of that file, followed by new section headers,
+ * their names and the sections copied from the program.
  */
 #include "merge/symbolize/dwp.h"
 
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,6 +57,7 @@ struct image {
 struct dwp {
 	struct elf_file file;
 	size_t bytes;
+	int copy; /* a file in memory with the parts that were needed so far, where the package has them */
 	struct file_range sections[PARTS];
 	struct file_range strings;
 	const uint8_t *index;
@@ -84,6 +87,18 @@ static struct file_range section_range(const struct dwp *dwp, const char *name)
 	return (struct file_range){header.sh_offset, header.sh_size};
 }
 
+static bool copy_range(const struct dwp *dwp, struct file_range range)
+{
+	off_t at = (off_t)range.offset, end = (off_t)(range.offset + range.bytes);
+
+	if (lseek(dwp->copy, at, SEEK_SET) != at)
+		return false;
+	while (at < end)
+		if (sendfile(dwp->copy, dwp->file.fd, &at, (size_t)(end - at)) <= 0)
+			return false;
+	return true;
+}
+
 struct dwp *dwp_open(const char *path)
 {
 	struct dwp *dwp = calloc(1, sizeof(*dwp));
@@ -95,6 +110,7 @@ struct dwp *dwp_open(const char *path)
 	if (!dwp)
 		return NULL;
 	dwp->file = ELF_FILE_NONE;
+	dwp->copy = -1;
 	if (asprintf(&name, "%s.dwp", path) < 0)
 		name = NULL;
 	if (name && elf_file_open(&dwp->file, name) && elf_file_is_elf(&dwp->file) &&
@@ -114,6 +130,13 @@ struct dwp *dwp_open(const char *path)
 	dwp->strings = section_range(dwp, ".debug_str.dwo");
 	for (int p = 0; p < PARTS; p++)
 		dwp->sections[p] = section_range(dwp, part_specs[p].name);
+	dwp->copy = memfd_create("xtrace dwp", MFD_CLOEXEC);
+	if (dwp->copy < 0 || ftruncate(dwp->copy, (off_t)dwp->bytes) ||
+	    !copy_range(dwp, (struct file_range){0, sizeof(Elf64_Ehdr)}) ||
+	    !copy_range(dwp, dwp->strings)) {
+		dwp_close(dwp);
+		return NULL;
+	}
 	return dwp;
 }
 
@@ -129,6 +152,8 @@ void dwp_close(struct dwp *dwp)
 		munmap(image->memory, image->bytes);
 	}
 	free(dwp->images);
+	if (dwp->copy >= 0)
+		close(dwp->copy);
 	elf_file_close(&dwp->file);
 	free(dwp);
 }
@@ -250,7 +275,7 @@ static void put_footer(struct image_footer *end, uint64_t at)
 	head->e_phnum = 0;
 }
 
-/* Maps the package, writes the footer and opens the image. */
+/* Maps the copy, writes the footer and opens the image. */
 static bool make_image(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton,
 		       const struct file_range *parts, struct image *image)
 {
@@ -273,11 +298,14 @@ static bool make_image(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *
 	end.names = at + sizeof(end.headers);
 	end.copied = end.names + END_BYTES;
 	if (mmap(image->memory, dwp->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
-		 dwp->file.fd, 0) == MAP_FAILED)
+		 dwp->copy, 0) == MAP_FAILED)
 		goto failed;
-	for (int p = 0; p < PARTS; p++)
+	for (int p = 0; p < PARTS; p++) {
+		if (!copy_range(dwp, parts[p]))
+			goto failed;
 		if (parts[p].bytes)
 			add_section(&end, part_specs[p].shown, SHT_PROGBITS, parts[p]);
+	}
 	add_section(&end, ".debug_str", SHT_PROGBITS, dwp->strings);
 	add_copy(&end, ".debug_addr", addresses, addr_section.bytes, 0);
 	add_copy(&end, ".debug_ranges", ranges, ranges_section.bytes, DWP_RANGES_SHIFT);

@@ -5,10 +5,12 @@
 #include "merge/symbolize/elf_file.h"
 
 #include <elfutils/libdwelf.h>
-#include <fcntl.h>
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
+
+#include "log/base/regular_file.h"
 
 #define CRC_READ_BYTES 65536
 
@@ -19,13 +21,18 @@ bool elf_file_adopt(struct elf_file *file, int fd)
 	if (fd < 0)
 		return false;
 	elf_version(EV_CURRENT);
-	file->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	/* Not ELF_C_READ_MMAP: the file may be truncated meanwhile. */
+	file->elf = elf_begin(fd, ELF_C_READ, NULL);
 	return true;
 }
 
 bool elf_file_open(struct elf_file *file, const char *path)
 {
-	return elf_file_adopt(file, open(path, O_RDONLY | O_CLOEXEC));
+	struct stat status;
+	int fd = xt_regular_open(path, &status);
+
+	errno = fd < 0 ? -fd : 0;
+	return elf_file_adopt(file, fd < 0 ? -1 : fd);
 }
 
 void elf_file_close(struct elf_file *file)

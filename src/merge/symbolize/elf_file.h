@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An ELF file, memory-mapped for reading. Files are untrusted.
+ * An ELF file. Its sections are read when they are needed. Files are untrusted.
  */
 #ifndef XT_MERGE_ELF_FILE_H
 #define XT_MERGE_ELF_FILE_H
@@ -21,7 +21,10 @@ struct elf_file {
 		.fd = -1                                                                           \
 	}
 
-/* Returns false and sets errno if path cannot be opened. The file may still not be ELF. */
+/*
+ * Returns false and sets errno if path cannot be opened or is no regular file. The file may still
+ * not be ELF.
+ */
 bool elf_file_open(struct elf_file *file, const char *path);
 
 /* Like elf_file_open(), for a descriptor. Takes ownership of fd in any case. */

@@ -14,6 +14,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "log/base/regular_file.h"
+
 #define LINE_BYTES    65536
 #define BYTES_MAX     (INT64_C(1) << 30)
 #define START_ERROR_S 2	 /* precision of the process's start time */
@@ -38,9 +40,8 @@ static bool is_of_process(const struct stat *map, const struct model *model, con
 	int64_t start_s = strtoll(model_meta(model, "process.started"), NULL, 10);
 	struct stat log;
 
-	return start_s && !stat(log_path, &log) && S_ISREG(map->st_mode) &&
-	       map->st_uid == log.st_uid && map->st_size <= BYTES_MAX &&
-	       map->st_mtim.tv_sec + START_ERROR_S >= start_s &&
+	return start_s && !stat(log_path, &log) && map->st_uid == log.st_uid &&
+	       map->st_size <= BYTES_MAX && map->st_mtim.tv_sec + START_ERROR_S >= start_s &&
 	       map->st_mtim.tv_sec <= log.st_mtim.tv_sec + END_ERROR_S;
 }
 
@@ -56,11 +57,10 @@ static FILE *open_map(const struct model *model, const char *log_path)
 	if (uname(&here) < 0 || strcmp(here.nodename, model_meta(model, "host.name")) != 0)
 		return NULL;
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", model->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = xt_regular_open_at(AT_FDCWD, path, O_NOFOLLOW, &status);
 	if (fd < 0)
 		return NULL;
-	map = fstat(fd, &status) < 0 || !is_of_process(&status, model, log_path) ? NULL
-										 : fdopen(fd, "r");
+	map = is_of_process(&status, model, log_path) ? fdopen(fd, "r") : NULL;
 	if (!map)
 		close(fd);
 	return map;

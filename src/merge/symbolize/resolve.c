@@ -52,7 +52,8 @@ static void report_result(const struct resolving *r, const char *path, enum symb
 			"%s: .gnu_debugdata is damaged; some of its functions have no names", path);
 	else if (result == SYMBOLS_NO_FILE)
 		report_warn_once(r->report, "%s: %s; its functions have no names", path,
-				 strerror(r->open->error_number));
+				 r->open->error_number == ESPIPE ? "not a regular file"
+								 : strerror(r->open->error_number));
 	else if (result == SYMBOLS_NOT_ELF)
 		report_warn_once(r->report, "%s: not an ELF file; its functions have no names",
 				 path);

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/symbolize/source_text.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "log/base/grow.h"
+#include "log/base/regular_file.h"
 
 #define FILE_BYTES_MAX (16u << 20)
 
-/* Reads regular files only: others could block. NULL if it cannot. */
+/* NULL if it cannot. */
 static char *read_text(const char *path, size_t *length_out)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat info;
+	int fd = xt_regular_open(path, &info);
 	char *text = NULL;
 	ssize_t length = -1;
 
 	if (fd < 0)
 		return NULL;
-	if (!fstat(fd, &info) && S_ISREG(info.st_mode) && info.st_size < FILE_BYTES_MAX)
+	if (info.st_size < FILE_BYTES_MAX)
 		text = malloc((size_t)info.st_size + 1);
 	if (text)
 		length = read(fd, text, (size_t)info.st_size);

@@ -4,6 +4,8 @@
  */
 #include "merge/symbolize/symbols.h"
 
+#include <sys/stat.h>
+
 #include "log/base/grow.h"
 #include "merge/symbolize/elf_file.h"
 #include "merge/symbolize/mini_debug.h"
@@ -25,6 +27,7 @@ struct symbols {
 	size_t capacity;
 	struct symbol plt[PLT_SECTIONS_MAX];
 	size_t plt_count;
+	uint64_t table_bytes; /* symbol and string tables in memory */
 };
 
 /*
@@ -65,7 +68,12 @@ static int read_table(struct symbols *symbols, const struct elf_file *file, uint
 	Elf_Scn *section = elf_file_section(file, type, &header);
 	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
 	size_t count = data && header.sh_entsize ? data->d_size / header.sh_entsize : 0;
+	GElf_Shdr strings;
 
+	if (count)
+		symbols->table_bytes += data->d_size;
+	if (count && gelf_getshdr(elf_getscn(elf, header.sh_link), &strings))
+		symbols->table_bytes += strings.sh_size;
 	for (size_t i = 1; i < count && i < INT32_MAX; i++) {
 		GElf_Sym symbol;
 		const char *name;
@@ -217,12 +225,15 @@ bool symbols_damaged(const struct symbols *symbols)
 uint64_t symbols_bytes(const struct symbols *symbols, bool has_debug_info)
 {
 	const struct elf_file *debug = has_debug_info ? symbols_debug_file(symbols) : NULL;
-	uint64_t bytes = sizeof(*symbols) + symbols->capacity * sizeof(*symbols->entries);
-	size_t file_bytes = 0;
+	uint64_t bytes = sizeof(*symbols) + symbols->table_bytes +
+			 symbols->capacity * sizeof(*symbols->entries);
+	struct stat status;
 
 	/* The memory that libdw uses is unknown, but rarely exceeds the size of the file. */
-	if (debug && elf_rawfile(debug->elf, &file_bytes))
-		bytes += file_bytes;
+	if (debug)
+		bytes += debug->fd < 0		     ? symbols->mini.image_bytes
+			 : fstat(debug->fd, &status) ? 0
+						     : (uint64_t)status.st_size;
 	return bytes;
 }
 

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "log/base/grow.h"
+#include "log/base/regular_file.h"
 #include "merge/symbolize/generated_code.h"
 
 #define LINE_BYTES_MAX (16u << 20) /* longer lines are skipped */
@@ -265,15 +265,12 @@ static ssize_t next_line(FILE *in, char **buffer, size_t *capacity)
 	return (ssize_t)length;
 }
 
-/* Opens regular files only: others could block. */
 static FILE *open_file(int folder, const char *name)
 {
-	int fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat info;
-	FILE *in = NULL;
+	int fd = xt_regular_open_at(folder, name, 0, &info);
+	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
 
-	if (fd >= 0 && !fstat(fd, &info) && S_ISREG(info.st_mode))
-		in = fdopen(fd, "r");
 	if (!in && fd >= 0)
 		close(fd);
 	return in;

@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "attach/safe_stack.h"
+#include "sampler/elf_image.h"
 #include "sampler/remote_unwind.h"
 #include "sampler/thread_files.h"
 
@@ -131,8 +132,10 @@ static void unreadable_file(void)
 static void hide_allocator(struct process_modules *modules)
 {
 	for (size_t i = 0; i < modules->count; i++)
-		if (!strcmp(modules->list[i].path, ALLOCATOR))
-			modules->list[i].image = NULL;
+		if (!strcmp(modules->list[i].path, ALLOCATOR)) {
+			close(modules->list[i].elf->fd);
+			modules->list[i].elf->fd = -1;
+		}
 }
 
 static void mutex(void)

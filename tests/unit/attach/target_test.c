@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a process is still the one that was checked.
+ * Whether a process is still the one that was checked, and whether it shares its memory.
  */
+#include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "attach/shared_memory.h"
 #include "attach/target.h"
 #include "sampler/thread_files.h"
 
@@ -86,11 +91,63 @@ static void allows_threads_with_the_rights_that_were_checked(void **unused)
 	assert_non_null(strstr(why, "ended"));
 }
 
+/* Containers often forbid kcmp(). */
+static bool forbids_kcmp;
+
+long __wrap_syscall(long number, long a, long b, long c, long d, long e);
+long __real_syscall(long number, long a, long b, long c, long d, long e);
+
+long __wrap_syscall(long number, long a, long b, long c, long d, long e)
+{
+	if (number != SYS_kcmp || !forbids_kcmp)
+		return __real_syscall(number, a, b, c, d, e);
+	errno = EPERM;
+	return -1;
+}
+
+static int sleep_in_child(void *unused)
+{
+	(void)unused;
+	return pause();
+}
+
+static void refuses_processes_that_share_their_memory(void **unused)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	static struct target target;
+	char why[ATTACH_WHY_BYTES];
+	pid_t sharing = clone(sleep_in_child, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+	pid_t forked = fork();
+
+	(void)unused;
+	if (!forked) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+	}
+	assert_true(sharing > 0 && forked > 0);
+	for (int i = 0; i < 2; i++) {
+		forbids_kcmp = i == 1;
+		assert_int_equal(shared_memory_find(sharing), getpid());
+		assert_int_equal(shared_memory_find(getpid()), sharing);
+		assert_int_equal(shared_memory_find(forked), 0);
+	}
+	forbids_kcmp = false;
+	assert_int_equal(target_open(&target, sharing, "/none", why, sizeof(why)), -EBUSY);
+	assert_non_null(strstr(why, "shares its memory with process"));
+	target_close(&target);
+	kill(sharing, SIGKILL);
+	waitpid(sharing, NULL, 0);
+	assert_int_equal(shared_memory_find(getpid()), 0);
+	kill(forked, SIGKILL);
+	waitpid(forked, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_apart_processes_with_one_id),
 		cmocka_unit_test(allows_threads_with_the_rights_that_were_checked),
+		cmocka_unit_test(refuses_processes_that_share_their_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,12 +5,16 @@
 #include "unit.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "merge/symbolize/elf_file.h"
 #include "merge/symbolize/symbols.h"
 
 /* Set by the linker option in CMakeLists.txt. */
@@ -114,8 +118,63 @@ static void rejects_files_that_are_not_elf(void **state)
 			 SYMBOLS_NO_FILE);
 	assert_int_equal(symbols_open("/proc/self/cmdline", NULL, 0, &search, &symbols),
 			 SYMBOLS_NOT_ELF);
-	assert_int_equal(symbols_open("/dev/null", NULL, 0, &search, &symbols), SYMBOLS_NOT_ELF);
+	assert_int_equal(symbols_open("/dev/null", NULL, 0, &search, &symbols), SYMBOLS_NO_FILE);
 	assert_null(symbols);
+}
+
+/* A module's path may name anything by now. Opening a FIFO would wait for a writer. */
+static void rejects_what_is_no_regular_file(void **state)
+{
+	char folder[] = "/tmp/xtrace-symbols-XXXXXX", fifo[64];
+	const struct {
+		const char *path;
+		int error;
+	} cases[] = {{folder, EISDIR}, {fifo, ESPIPE}, {"/dev/zero", ESPIPE}, {"/none", ENOENT}};
+	struct symbols *symbols;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		assert_int_equal(
+			symbols_open(cases[c].path, build_id, sizeof(build_id), &search, &symbols),
+			SYMBOLS_NO_FILE);
+		assert_int_equal(errno, cases[c].error);
+	}
+	unlink(fifo);
+	rmdir(folder);
+}
+
+/* A mapping of the file would raise SIGBUS. */
+static void survives_a_file_that_shrinks(void **state)
+{
+	static const char *const sections[] = {".symtab", ".strtab", ".dynsym", ".text"};
+	char path[] = "/tmp/xtrace-symbols-XXXXXX";
+	static char content[1 << 20];
+	int fd = mkstemp(path), fixture = open(FIXTURE, O_RDONLY);
+	ssize_t length = read(fixture, content, sizeof(content));
+	struct elf_file file;
+	GElf_Shdr header;
+
+	(void)state;
+	assert_int_equal(write(fd, content, (size_t)length), length);
+	assert_true(elf_file_open(&file, path));
+	for (size_t s = 0; s < sizeof(sections) / sizeof(sections[0]); s++)
+		assert_non_null(elf_file_section_named(&file, sections[s], &header));
+	assert_int_equal(ftruncate(fd, 64), 0);
+	for (size_t s = 0; s < sizeof(sections) / sizeof(sections[0]); s++) {
+		Elf_Data *data =
+			elf_getdata(elf_file_section_named(&file, sections[s], &header), NULL);
+
+		/* What was read before is intact. */
+		if (data && data->d_buf)
+			assert_memory_equal(data->d_buf, content + header.sh_offset, data->d_size);
+	}
+	elf_file_close(&file);
+	close(fixture);
+	close(fd);
+	unlink(path);
 }
 
 /* Tries every prefix of an ELF file. No read may pass its end. */
@@ -152,6 +211,8 @@ int main(void)
 		cmocka_unit_test(follows_debug_links),
 		cmocka_unit_test(rejects_another_build),
 		cmocka_unit_test(rejects_files_that_are_not_elf),
+		cmocka_unit_test(rejects_what_is_no_regular_file),
+		cmocka_unit_test(survives_a_file_that_shrinks),
 		cmocka_unit_test(survives_truncated_files),
 	};
 

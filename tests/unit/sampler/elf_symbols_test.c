@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,29 +21,47 @@
 
 int elf_symbols_test_word = 1;
 
-static uint8_t *file;
-static size_t file_bytes;
+static int file; /* this program */
+static uint8_t *content;
+static size_t content_bytes;
 
 static int read_program(void **unused)
 {
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct stat about;
 
 	(void)unused;
-	if (fstat(fd, &about))
+	file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (fstat(file, &about))
 		return -1;
-	file_bytes = (size_t)about.st_size;
-	file = malloc(file_bytes);
-	if (!file || read(fd, file, file_bytes) != (ssize_t)file_bytes)
-		return -1;
+	content_bytes = (size_t)about.st_size;
+	content = malloc(content_bytes);
+	return content && read(file, content, content_bytes) == (ssize_t)content_bytes ? 0 : -1;
+}
+
+/* Returns a file with this content. */
+static int file_of(const void *bytes, size_t byte_count)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, byte_count), byte_count);
+	return fd;
+}
+
+static int find_in(const void *bytes, size_t byte_count)
+{
+	struct elf_symbol symbol = {.name = "elf_symbols_test_word"};
+	int fd = file_of(bytes, byte_count), error = elf_symbols_find(fd, &symbol, 1);
+
 	close(fd);
-	return 0;
+	return error;
 }
 
 static int free_program(void **unused)
 {
 	(void)unused;
-	free(file);
+	free(content);
+	close(file);
 	return 0;
 }
 
@@ -51,7 +70,7 @@ static void finds_address_and_size(void **unused)
 	struct elf_symbol symbols[] = {{.name = "elf_symbols_test_word"}, {.name = "missing"}};
 
 	(void)unused;
-	assert_int_equal(elf_symbols_find(file, file_bytes, symbols, 2), 0);
+	assert_int_equal(elf_symbols_find(file, symbols, 2), 0);
 	assert_int_equal(symbols[0].bytes, sizeof(elf_symbols_test_word));
 	/* The program is mapped at a multiple of the page size. */
 	assert_int_equal(symbols[0].address % 4096, (uintptr_t)&elf_symbols_test_word % 4096);
@@ -65,12 +84,12 @@ static void finds_which_name_covers_an_address(void **unused)
 	uint64_t end;
 
 	(void)unused;
-	assert_int_equal(elf_symbols_find(file, file_bytes, &symbol, 1), 0);
+	assert_int_equal(elf_symbols_find(file, &symbol, 1), 0);
 	end = symbol.address + symbol.bytes;
-	assert_string_equal(elf_symbols_named_at(file, file_bytes, end - 1, names, 2), names[1]);
-	assert_null(elf_symbols_named_at(file, file_bytes, end, names, 2));
-	assert_null(elf_symbols_named_at(file, file_bytes, end - 1, names, 1));
-	assert_null(elf_symbols_named_at(file, 10, end - 1, names, 2));
+	assert_string_equal(elf_symbols_named_at(file, end - 1, names, 2), names[1]);
+	assert_null(elf_symbols_named_at(file, end, names, 2));
+	assert_null(elf_symbols_named_at(file, end - 1, names, 1));
+	assert_null(elf_symbols_named_at(-1, end - 1, names, 2));
 }
 
 static void rejects_other_files(void **unused)
@@ -79,31 +98,31 @@ static void rejects_other_files(void **unused)
 	uint8_t text[128] = "no ELF file";
 
 	(void)unused;
-	assert_int_equal(elf_symbols_find(text, sizeof(text), &symbol, 1), -ENOEXEC);
-	assert_int_equal(elf_symbols_find(file, 8, &symbol, 1), -ENOEXEC);
-	assert_int_equal(elf_symbols_find(file, 64, &symbol, 1), -ENOEXEC);
+	assert_int_equal(find_in(text, sizeof(text)), -ENOEXEC);
+	assert_int_equal(find_in(content, 8), -ENOEXEC);
+	assert_int_equal(find_in(content, 64), -ENOEXEC);
+	assert_int_equal(elf_symbols_find(-1, &symbol, 1), -ENOEXEC);
 }
 
 /* Reads nothing outside: the sanitizers would see it. */
 static void survives_damage(void **unused)
 {
-	struct elf_symbol symbol = {.name = "elf_symbols_test_word"};
 	uint64_t sections;
 	uint8_t *copy;
 
 	(void)unused;
-	memcpy(&sections, file + 40, sizeof(sections));
+	memcpy(&sections, content + 40, sizeof(sections));
 	srandom(1);
 	for (int i = 0; i < DAMAGED_COPIES; i++) {
-		size_t bytes = i % 2 ? file_bytes : (size_t)random() % file_bytes;
+		size_t bytes = i % 2 ? content_bytes : (size_t)random() % content_bytes;
 
 		copy = malloc(bytes + 1);
 		assert_non_null(copy);
-		memcpy(copy, file, bytes);
-		for (int n = 0; n < 8 && bytes == file_bytes; n++)
-			copy[sections + (size_t)random() % (file_bytes - sections)] =
+		memcpy(copy, content, bytes);
+		for (int n = 0; n < 8 && bytes == content_bytes; n++)
+			copy[sections + (size_t)random() % (content_bytes - sections)] =
 				(uint8_t)random();
-		elf_symbols_find(copy, bytes, &symbol, 1);
+		find_in(copy, bytes);
 		free(copy);
 	}
 }

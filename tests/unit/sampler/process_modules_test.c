@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "sampler/elf_image.h"
+#include "sampler/elf_symbols.h"
 #include "sampler/process_modules.h"
 
 /* The child runs commands from a pipe: one byte each, answered by one byte. */
@@ -180,7 +181,7 @@ static void keeps_ids_of_modules_that_stay(void **unused)
 	assert_non_null(plugin);
 	assert_int_equal(plugin->log_id, 0);
 	assert_int_equal(plugin->bias, (uintptr_t)*child.handle_address);
-	assert_non_null(plugin->image);
+	assert_true(plugin->elf->fd >= 0);
 	for (size_t i = 0; i < modules.count; i++)
 		if (&modules.list[i] != plugin)
 			assert_int_not_equal(modules.list[i].log_id, 0);
@@ -226,7 +227,7 @@ static void describes_deleted_file(void **unused)
 	assert_int_equal(process_modules_refresh(&modules, child.pid), 0);
 	plugin = find_path(&modules, plugin_path);
 	assert_non_null(plugin);
-	assert_non_null(plugin->image);
+	assert_true(plugin->elf->fd >= 0);
 	whole = *plugin;
 	process_modules_free(&modules);
 
@@ -251,10 +252,37 @@ static void describes_deleted_file(void **unused)
 	stop(&child);
 }
 
-static void maps_file_once_for_all_processes(void **unused)
+/* The process may go on with the pages that it has. */
+static void survives_truncated_file(void **unused)
+{
+	struct elf_symbol symbol = {.name = "missing"};
+	struct process_modules modules = {0};
+	struct process_module *plugin;
+	struct child child;
+
+	(void)unused;
+	strcpy(plugin_path, "/tmp/xtrace_modules_test.XXXXXX");
+	close(mkstemp(plugin_path));
+	copy_plugin(plugin_path);
+	start(&child);
+	command(&child, 'l');
+	assert_int_equal(process_modules_refresh(&modules, child.pid), 0);
+	plugin = find_path(&modules, plugin_path);
+	assert_non_null(plugin);
+	assert_int_equal(elf_symbols_find(plugin->elf->fd, &symbol, 1), 0);
+	assert_int_equal(truncate(plugin_path, 64), 0);
+	assert_int_equal(elf_symbols_find(plugin->elf->fd, &symbol, 1), -ENOEXEC);
+	assert_null(elf_symbols_named_at(plugin->elf->fd, 1, &symbol.name, 1));
+	unlink(plugin_path);
+	process_modules_free(&modules);
+	stop(&child);
+}
+
+static void opens_file_once_for_all_processes(void **unused)
 {
 	struct process_modules a = {0}, b = {0};
 	struct child first, second;
+	char magic[4];
 
 	(void)unused;
 	start(&first);
@@ -264,12 +292,14 @@ static void maps_file_once_for_all_processes(void **unused)
 	assert_int_not_equal(a.generation, b.generation);
 	assert_int_equal(a.count, b.count);
 	for (size_t i = 0; i < a.count; i++)
-		assert_ptr_equal(a.list[i].image, b.list[i].image);
+		if (a.list[i].elf->fd >= 0)
+			assert_ptr_equal(a.list[i].elf, b.list[i].elf);
 	process_modules_free(&a);
 	/* The other process still uses them. */
 	for (size_t i = 0; i < b.count; i++)
-		if (b.list[i].image)
-			assert_memory_equal(b.list[i].image, "\177ELF", 4);
+		if (b.list[i].elf->fd >= 0)
+			assert_int_equal(pread(b.list[i].elf->fd, magic, sizeof(magic), 0),
+					 sizeof(magic));
 	process_modules_free(&b);
 	stop(&first);
 	stop(&second);
@@ -343,7 +373,8 @@ int main(void)
 		cmocka_unit_test(agrees_with_loader),
 		cmocka_unit_test(keeps_ids_of_modules_that_stay),
 		cmocka_unit_test(describes_deleted_file),
-		cmocka_unit_test(maps_file_once_for_all_processes),
+		cmocka_unit_test(survives_truncated_file),
+		cmocka_unit_test(opens_file_once_for_all_processes),
 		cmocka_unit_test(reports_ended_process),
 		cmocka_unit_test(reports_process_of_another_user),
 	};
