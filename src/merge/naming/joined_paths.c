@@ -226,7 +226,8 @@ static int list_forward(const struct frames *frames, const struct joined_stack *
 	}
 	path->count = 0;
 	*result = JOIN_INFERRED;
-	if (!after)
+	/* An id that a joined stack may get is not one of the log. */
+	if (!after && !is_joined(frames, state->caller_stack))
 		after = state->caller_stack;
 	if (join->before && after) {
 		error = joined_paths_list(frames, after, path);

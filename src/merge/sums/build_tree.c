@@ -15,6 +15,7 @@
 #include "merge/naming/xla_frames.h"
 #include "merge/read/xla_ranges.h"
 #include "merge/reading.h"
+#include "merge/sums/owner.h"
 #include "merge/sums/build_tree_ranges.h"
 
 struct tree_builder {
@@ -393,17 +394,11 @@ uint32_t leaf_frame(struct names *names, const struct process *process, const st
 		return NAME_EMPTY;
 	case LEAF_KERNEL:
 	case LEAF_NODE:
-		name = demangle(process->names,
-				owner->leaf == LEAF_KERNEL
-					? model_kernel_name(process->model, owner->what)
-					: model_string(process->model, owner->what),
+		name = demangle(process->names, owner_kernel_name(process->model, owner),
 				process->names->style);
 		if (name == NAME_FAILED)
 			return NAME_FAILED;
-		length = asprintf(&text, LEAF_KERNEL_MARK "%s",
-				  owner->leaf == LEAF_NODE && name == NAME_EMPTY
-					  ? "unknown kernel"
-					  : names_text(names, name, NULL));
+		length = asprintf(&text, LEAF_KERNEL_MARK "%s", names_text(names, name, NULL));
 		break;
 	case LEAF_COPY:
 		length = asprintf(&text, "[GPU_Memcpy %s]", copy_kind_label(owner->what));

@@ -16,6 +16,13 @@ static inline bool reading_has_stack(const struct reading *reading, uint32_t sta
 	return stack < reading->model->stacks.count && reading->has_stack[stack];
 }
 
+/* owner: of a LEAF_KERNEL or LEAF_NODE. Returns a name of the model. */
+static inline uint32_t owner_kernel_name(const struct model *model, const struct owner *owner)
+{
+	return owner->leaf == LEAF_KERNEL ? model_kernel_name(model, owner->what)
+					  : model_string(model, owner->what);
+}
+
 static inline void owner_add_call(struct reading *reading, const struct launch *launch,
 				  struct owner *owner)
 {

@@ -50,9 +50,9 @@ int whole_graphs_finish(struct reading *reading)
 {
 	struct whole_graphs *graphs = &reading->whole_graphs;
 	uint32_t left = WHOLE_GRAPHS_KERNELS_MAX;
-	int error = 0;
+	int error = reading->error;
 
-	for (uint32_t id = 1; id <= graphs->keys.count; id++) {
+	for (uint32_t id = 1; id <= graphs->keys.count && !error; id++) {
 		const struct whole_launches *launches = &graphs->list[id - 1];
 		size_t key_bytes;
 		const struct key *key = interner_at(&graphs->keys, id, &key_bytes);
@@ -73,4 +73,5 @@ void whole_graphs_free(struct whole_graphs *graphs)
 {
 	interner_free(&graphs->keys);
 	free(graphs->list);
+	*graphs = (struct whole_graphs){0};
 }

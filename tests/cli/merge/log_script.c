@@ -15,6 +15,9 @@
  * 	                                       (SHAPE: KIND:SOURCE:DESTINATION:ASYNC[:FROM:TO])
  * 	set CORRELATION STREAM MEMORY START DURATION BYTES [NODE]
  * 	node ID ORIGIN STACK TIME THREAD [TYPE]
+ * 	node_name NODE TIME NAME               (of its kernel)
+ * 	whole CORRELATION STREAM EXEC START DURATION
+ * 	                                       (an executable graph recorded as a whole)
  * 	alloc CORRELATION ADDRESS BYTES TIME DEVICE MEMORY
  * 	free CORRELATION ADDRESS TIME DEVICE MEMORY
  * 	push|mark THREAD TIME STACK TEXT [DOMAIN]
@@ -349,6 +352,28 @@ static void do_node(struct script *s)
 	xt_table_end_row(table);
 }
 
+static void do_node_name(struct script *s)
+{
+	uint64_t name = string_id(s, 3);
+	struct xt_table *table = row(s->log, XT_KIND_GRAPH_NODE_NAME);
+
+	xt_table_put(table, XT_GRAPH_NODE_NAME_NODE, number(s, 1));
+	xt_table_put(table, XT_GRAPH_NODE_NAME_TIME_NS, time_ns(s, 2));
+	xt_table_put(table, XT_GRAPH_NODE_NAME_STRING, name);
+	xt_table_end_row(table);
+}
+
+static void do_whole(struct script *s)
+{
+	bool is_new;
+	uint64_t shape = 200 + number_of(s, &s->kernels, XT_WHOLE_GRAPH_NAME, &is_new);
+
+	if (is_new)
+		put_shape(s->log, shape, XT_WHOLE_GRAPH_NAME, 0);
+	put_kernel(s->log, number(s, 1), number(s, 2), shape, time_ns(s, 4), number(s, 5),
+		   number(s, 3) << 32 | XT_NODE_WHOLE_GRAPH);
+}
+
 static void do_memory(struct script *s)
 {
 	bool is_alloc = !strcmp(word(s, 0), "alloc");
@@ -457,15 +482,15 @@ static const struct {
 	const char *name;
 	void (*run)(struct script *s);
 } commands[] = {
-	{"thread", do_thread},	 {"stream", do_stream},	    {"stack", do_stack},
-	{"call", do_call},	 {"kernel", do_kernel},	    {"copy", do_transfer},
-	{"set", do_transfer},	 {"node", do_node},	    {"alloc", do_memory},
-	{"free", do_memory},	 {"push", do_range},	    {"pop", do_range},
-	{"start", do_range},	 {"end", do_range},	    {"mark", do_range},
-	{"flush", do_flush},	 {"account", do_account},   {"switch", do_switch},
-	{"payload", do_payload}, {"name_thread", do_range}, {"name_category", do_range},
-	{"sample", do_sample},	 {"meta", do_meta},	    {"rate", do_rate},
-	{"api", do_api},
+	{"thread", do_thread},	   {"stream", do_stream},	{"stack", do_stack},
+	{"call", do_call},	   {"kernel", do_kernel},	{"copy", do_transfer},
+	{"set", do_transfer},	   {"node", do_node},		{"node_name", do_node_name},
+	{"whole", do_whole},	   {"alloc", do_memory},	{"free", do_memory},
+	{"push", do_range},	   {"pop", do_range},		{"start", do_range},
+	{"end", do_range},	   {"mark", do_range},		{"flush", do_flush},
+	{"account", do_account},   {"switch", do_switch},	{"payload", do_payload},
+	{"name_thread", do_range}, {"name_category", do_range}, {"sample", do_sample},
+	{"meta", do_meta},	   {"rate", do_rate},		{"api", do_api},
 };
 
 static void run_line(struct script *s, char *line)
