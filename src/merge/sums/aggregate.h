@@ -29,6 +29,9 @@ enum leaf {
 	LEAF_LEFT_OUT, /* excluded by the user's selection */
 };
 
+#define ROOT_UNKNOWN UINT32_MAX	      /* a device that is not in the log */
+#define ROOT_HOST    (UINT32_MAX - 1) /* host work, which has no device or stream */
+
 /* Flags that change how the path is built. */
 enum owner_mark {
 	OWNER_IN_GRAPH = 1u << 0, /* put a [graph] frame between the call and the node's creation */

@@ -53,23 +53,6 @@ uint32_t clean_name(struct names *names, const char *text)
 	return name;
 }
 
-uint32_t owner_root(const struct run *run, const struct model *model, uint32_t stream,
-		    uint32_t thread)
-{
-	const struct stream *row = &model->streams.rows[stream < model->streams.count ? stream : 0];
-
-	switch (run->settings->by) {
-	case BY_DEVICE:
-		return row->defined ? row->device : ROOT_UNKNOWN;
-	case BY_STREAM:
-		return row->defined ? stream : 0;
-	case BY_THREAD:
-		return thread < model->threads.count ? thread : 0;
-	default:
-		return 0;
-	}
-}
-
 static bool has_contexts(const struct model *model, const struct stream *row)
 {
 	for (size_t s = 1; s < model->streams.count; s++) {

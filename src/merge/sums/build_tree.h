@@ -31,11 +31,4 @@ uint32_t leaf_frame(struct names *names, const struct process *process, const st
 /* Sanitises untrusted text. Returns a name in names; NAME_FAILED if out of memory. */
 uint32_t clean_name(struct names *names, const char *text);
 
-#define ROOT_UNKNOWN UINT32_MAX	      /* a device that is not in the log */
-#define ROOT_HOST    (UINT32_MAX - 1) /* host work, which has no device or stream */
-
-/* Returns the root frame for the paths of work, as the settings choose it. */
-uint32_t owner_root(const struct run *run, const struct model *model, uint32_t stream,
-		    uint32_t thread);
-
 #endif

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "merge/sums/build_tree.h"
+#include "merge/sums/owner.h"
 #include "merge/sums/event_filter.h"
 
 static int export_sample(struct reading *reading, const struct cpu_sample *sample)

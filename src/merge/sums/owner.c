@@ -3,7 +3,23 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include "merge/sums/build_tree.h"
+
+uint32_t owner_root(const struct run *run, const struct model *model, uint32_t stream,
+		    uint32_t thread)
+{
+	const struct stream *row = &model->streams.rows[stream < model->streams.count ? stream : 0];
+
+	switch (run->settings->by) {
+	case BY_DEVICE:
+		return row->defined ? row->device : ROOT_UNKNOWN;
+	case BY_STREAM:
+		return row->defined ? stream : 0;
+	case BY_THREAD:
+		return thread < model->threads.count ? thread : 0;
+	default:
+		return 0;
+	}
+}
 
 void owner_of_call(struct reading *reading, const struct launch *call, struct owner *owner)
 {

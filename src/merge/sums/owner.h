@@ -63,6 +63,10 @@ static inline void owner_add_node(struct reading *reading, uint64_t node_id, uin
 	owner->api = 0;
 }
 
+/* Returns the root frame for the paths of work, as the settings choose it. */
+uint32_t owner_root(const struct run *run, const struct model *model, uint32_t stream,
+		    uint32_t thread);
+
 /* Fills in the owner of the call itself. */
 void owner_of_call(struct reading *reading, const struct launch *call, struct owner *owner);
 
