@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http_server.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <event2/listener.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
-#define HEADER_BYTES_MAX 16384
-#define ACCEPT_PAUSE_US	 100000
+#define HEADER_BYTES_MAX   16384
+#define ACCEPT_PAUSE_US	   100000
+#define ANSWER_TIMES	   10 /* as long as an idle connection lasts */
+#define STATUS_MISDIRECTED 421
 
 void http_add_header(struct evhttp_request *request, const char *name, const char *value)
 {
@@ -21,6 +27,47 @@ static void ignore_log(int severity, const char *message)
 {
 	(void)severity;
 	(void)message;
+}
+
+/* Whether a host, without its port, is this machine as its own programs call it. */
+static bool is_loopback(const char *host)
+{
+	struct in_addr address;
+
+	return !strcasecmp(host, "localhost") || !strcmp(host, "::1") ||
+	       (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
+}
+
+/* Copies the host of a header such as "localhost:9780" or "[::1]:9780". */
+static void copy_host(char *out, size_t out_bytes, const char *header)
+{
+	bool has_brackets = *header == '[';
+	size_t length = strcspn(header + has_brackets, has_brackets ? "]" : ":");
+
+	snprintf(out, out_bytes, "%.*s", (int)length, header + has_brackets);
+}
+
+static bool is_addressed(const struct http_server *server, struct evhttp_request *request)
+{
+	const char *header = evhttp_find_header(evhttp_request_get_input_headers(request), "Host");
+	char host[256];
+
+	/* Browsers always send it. */
+	if (!header || server->is_on_all_addresses)
+		return true;
+	copy_host(host, sizeof(host), header);
+	return is_loopback(host) || !strcasecmp(host, server->address);
+}
+
+static void answer_if_addressed(struct evhttp_request *request, void *context)
+{
+	struct http_server *server = context;
+
+	http_connections_answer(&server->connections, request);
+	if (is_addressed(server, request))
+		server->answer(request, server->context);
+	else
+		evhttp_send_error(request, STATUS_MISDIRECTED, "Misdirected Request");
 }
 
 int http_server_open(struct http_server *server, unsigned methods, int timeout_s,
@@ -36,8 +83,11 @@ int http_server_open(struct http_server *server, unsigned methods, int timeout_s
 	evhttp_set_max_headers_size(server->http, HEADER_BYTES_MAX);
 	evhttp_set_max_body_size(server->http, 0);
 	evhttp_set_timeout(server->http, timeout_s);
-	evhttp_set_gencb(server->http, answer, context);
-	return 0;
+	server->answer = answer;
+	server->context = context;
+	evhttp_set_gencb(server->http, answer_if_addressed, server);
+	return http_connections_watch(&server->connections, server->base, server->http,
+				      ANSWER_TIMES * timeout_s);
 }
 
 static void resume_accepting(evutil_socket_t number, short what, void *context)
@@ -71,6 +121,12 @@ unsigned http_server_bind(struct http_server *server, const char *address, unsig
 	if (!bound ||
 	    getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&name, &length))
 		return 0;
+	server->address = address;
+	server->is_on_all_addresses =
+		name.ss_family == AF_INET6
+			? IN6_IS_ADDR_UNSPECIFIED(
+				  &((struct sockaddr_in6 *)(void *)&name)->sin6_addr)
+			: !((struct sockaddr_in *)(void *)&name)->sin_addr.s_addr;
 	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), pause_accepting);
 	/* IPv6 has the port at the same place. */
 	return ntohs(((struct sockaddr_in *)(void *)&name)->sin_port);
@@ -103,6 +159,7 @@ void http_server_close(struct http_server *server)
 {
 	if (server->http)
 		evhttp_free(server->http);
+	http_connections_free(&server->connections);
 	if (server->base)
 		event_base_free(server->base);
 	*server = (struct http_server){0};

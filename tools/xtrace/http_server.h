@@ -6,24 +6,37 @@
 #define XTRACE_HTTP_SERVER_H
 
 #include <event2/http.h>
+#include <stdbool.h>
+
+#include "http_connections.h"
 
 #define LOOPBACK "127.0.0.1"
+
+typedef void http_answer(struct evhttp_request *request, void *context);
 
 struct http_server {
 	struct event_base *base;
 	struct evhttp *http;
+	struct http_connections connections;
+	http_answer *answer;
+	void *context;
+	const char *address; /* that it was bound to */
+	bool is_on_all_addresses;
 };
 
-typedef void http_answer(struct evhttp_request *request, void *context);
-
 /*
- * Accepts requests of `methods`, without a body. A connection that is idle for timeout_s is closed.
- * Ignores SIGPIPE from then on. Returns 0 or -1; call http_server_close() in any case.
+ * Accepts requests of `methods`, without a body. A connection that is idle for timeout_s is closed,
+ * and one that lasts ten times as long. Ignores SIGPIPE from then on. Returns 0 or -1; call
+ * http_server_close() in any case.
+ *
+ * A page elsewhere may have its own name point to this server, to read it in the user's browser. So
+ * requests must be addressed to a name of the loopback interface or to the address that was bound,
+ * unless the server is bound to all addresses.
  */
 int http_server_open(struct http_server *server, unsigned methods, int timeout_s,
 		     http_answer *answer, void *context);
 
-/* port 0: any. Returns the port, or 0 if it cannot be had: then errno is set. */
+/* port 0: any. address must stay. Returns the port, or 0 if it cannot be had: then errno is set. */
 unsigned http_server_bind(struct http_server *server, const char *address, unsigned port);
 
 /* Answers requests until SIGINT, SIGTERM or SIGHUP. */

@@ -161,7 +161,8 @@ static int join_findings(struct group_result *r)
 	struct detection *d = &r->detection;
 	int error = 0;
 
-	qsort(d->findings, d->finding_count, sizeof(*d->findings), compare_certainty);
+	if (d->finding_count)
+		qsort(d->findings, d->finding_count, sizeof(*d->findings), compare_certainty);
 	for (size_t f = 0; f < d->finding_count && !error; f++) {
 		struct finding *finding = &d->findings[f];
 		struct movement movement = {

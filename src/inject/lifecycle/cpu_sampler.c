@@ -26,6 +26,8 @@
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/settings.h"
+#include "inject/writer/writer_thread.h"
+#include "log/base/guarded_fd.h"
 #include "log/base/sampler_socket.h"
 
 #define STACK_BYTES   (64u << 10) /* of each of the two */
@@ -33,8 +35,8 @@
 
 #define END_TIME_MS 200
 
-static pid_t permitted_pid;		   /* may read the memory of this process; 0: none */
-static struct sampler_address own_sampler; /* that this process started; bytes 0: none */
+static pid_t permitted_pid; /* may read the memory of this process; 0: none */
+static struct xt_guarded_fd own_sampler = {.fd = -1}; /* to the one that this process started */
 
 /* Relative to this library: a tarball or wheel, lib/ARCHITECTURE, and the Debian package. */
 static const char *const programs[] = {"../bin/xtrace", "../../bin/xtrace", "../../../bin/xtrace"};
@@ -190,6 +192,22 @@ static void report_answer(const struct launch *launch, int error, const char *an
 		log_message("%s", answer + strlen(SAMPLER_READY));
 }
 
+/* The program may forbid to open a socket later. */
+static void connect_to_own(const struct config *config)
+{
+	int fd = sampler_socket_connect(getpid(), config->data_dir, END_TIME_MS);
+
+	if (fd >= 0)
+		xt_guarded_fd_take(&own_sampler, fd);
+}
+
+/* On the writer thread. */
+static void end_own(void)
+{
+	if (xt_guarded_fd_is_ours(&own_sampler))
+		sampler_socket_end(own_sampler.fd);
+}
+
 static void launch_sampler(const struct config *config)
 {
 	static char library_path[2 * PATH_MAX];
@@ -220,7 +238,7 @@ static void launch_sampler(const struct config *config)
 		  error ? strerror(-error) : answer);
 	report_answer(&launch, error, answer);
 	if (!error && !strncmp(answer, SAMPLER_READY, strlen(SAMPLER_READY)))
-		sampler_socket_address(getpid(), config->data_dir, &own_sampler);
+		connect_to_own(config);
 	else
 		permitted_pid = 0;
 }
@@ -232,22 +250,18 @@ void cpu_sampler_start(const struct config *config)
 	if (!config->cpu_hz)
 		return;
 	other = sampler_socket_find(getpid(), config->data_dir);
+	writer_thread_at_end(end_own);
 	if (!other)
 		launch_sampler(config);
 	else if (sampler_socket_needs_permit())
 		permit(other);
 }
 
-void cpu_sampler_end(void)
-{
-	sampler_socket_end(&own_sampler, END_TIME_MS);
-}
-
 void cpu_sampler_in_child(void)
 {
 	int saved_errno = errno;
 
-	own_sampler.bytes = 0;
+	xt_guarded_fd_close(&own_sampler);
 	if (permitted_pid)
 		prctl(PR_SET_PTRACER, permitted_pid, 0, 0, 0);
 	errno = saved_errno;

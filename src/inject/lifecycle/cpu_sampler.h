@@ -11,15 +11,10 @@
 /*
  * Starts the sampler unless one samples this process into the same directory already, and waits
  * until it is ready. Prints why it cannot. Does nothing if config->cpu_hz is 0. In the thread that
- * starts the tracer.
+ * starts the tracer. At the end of the process, the writer thread has the sampler complete its
+ * logs, because a container may end with the process.
  */
 void cpu_sampler_start(const struct config *config);
-
-/*
- * At the end of the process: has its sampler complete the logs, because a container may end with
- * the process. Async-signal-safe.
- */
-void cpu_sampler_end(void);
 
 /* In a forked child: lets the sampler read its memory, too. */
 void cpu_sampler_in_child(void);

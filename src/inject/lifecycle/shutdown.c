@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "inject/capture/callbacks.h"
-#include "inject/lifecycle/cpu_sampler.h"
 #include "inject/runtime/clock.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/nvtx/nvtx_events.h"
@@ -86,7 +85,6 @@ static void shut_down(enum exit_path exit_path)
 		result = writer_thread_finish(SHUTDOWN_TIMEOUT_NS);
 		if (result)
 			report_unclosed_log(result);
-		cpu_sampler_end();
 		/* Set in this order, so that every call is recorded or counted. */
 		atomic_store(&callbacks_have_ended, true);
 		atomic_store(&callbacks_active, false);

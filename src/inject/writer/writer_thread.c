@@ -79,6 +79,7 @@ static struct {
 	atomic_bool has_begun; /* the log has the rows that others refer to */
 	atomic_bool stopping;
 	atomic_bool finished;
+	void (*_Atomic at_end)(void);
 	int error;	      /* why the log is not closed; 0: closed. Valid once finished */
 	atomic_uint scanning; /* odd while scanning modules, which takes the loader's lock */
 	atomic_bool waiting_for_late_calls;
@@ -367,6 +368,8 @@ static void *writer_main(void *unused)
 		crash_buffer_remove();
 		activity_abandon();
 	}
+	if (atomic_load(&threads.at_end))
+		atomic_load (&threads.at_end)();
 	atomic_store(&threads.finished, true);
 	/* The program's threads have ended. */
 	if (!atomic_load(&threads.stopping))
@@ -444,6 +447,11 @@ give_up:
 bool writer_thread_has_started(void)
 {
 	return threads.log != NULL;
+}
+
+void writer_thread_at_end(void (*function)(void))
+{
+	atomic_store(&threads.at_end, function);
 }
 
 void writer_thread_allow_flush(void)

@@ -29,6 +29,9 @@ int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
 /* Whether the threads were started, even if they have ended since. */
 bool writer_thread_has_started(void);
 
+/* Calls this function on the writer thread at the end, after the last write to the log. */
+void writer_thread_at_end(void (*function)(void));
+
 /* Allows flushes of CUPTI; before this, it may not be set up. */
 void writer_thread_allow_flush(void);
 

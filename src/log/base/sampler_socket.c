@@ -4,15 +4,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define ANCESTORS_MAX 64
 #define BACKLOG	      64
+
+struct sampler_address {
+	struct sockaddr_un name;
+	socklen_t bytes;
+};
 
 bool process_origin_read(pid_t pid, struct process_origin *origin)
 {
@@ -58,18 +65,12 @@ static int find_address(pid_t pid, const char *data_dir, struct sampler_address 
 	struct process_origin origin;
 	struct stat folder;
 
-	out->bytes = 0;
 	if (stat(data_dir, &folder))
 		return -errno;
 	if (!process_origin_read(pid, &origin))
 		return -ESRCH;
 	make_address(out, pid, origin.start_ticks, &folder);
 	return 0;
-}
-
-bool sampler_socket_address(pid_t pid, const char *data_dir, struct sampler_address *out)
-{
-	return !find_address(pid, data_dir, out);
 }
 
 static int open_socket(void)
@@ -141,16 +142,30 @@ bool sampler_socket_needs_permit(void)
 	return is_read && scope == '1';
 }
 
-void sampler_socket_end(const struct sampler_address *address, int timeout_ms)
+int sampler_socket_connect(pid_t pid, const char *data_dir, int timeout_ms)
 {
-	const char request = SAMPLER_SOCKET_END;
-	int fd = address->bytes ? open_socket() : -1;
-	struct pollfd closed = {fd, POLLIN, 0};
+	const struct timeval timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
+	struct sampler_address address;
+	int fd, error = find_address(pid, data_dir, &address);
 
+	if (error)
+		return error;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return;
-	if (!connect(fd, (const struct sockaddr *)&address->name, address->bytes) &&
-	    send(fd, &request, 1, MSG_NOSIGNAL) == 1)
-		poll(&closed, 1, timeout_ms);
+		return -errno;
+	if (!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) &&
+	    !setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) &&
+	    !connect(fd, (const struct sockaddr *)&address.name, address.bytes))
+		return fd;
+	error = -errno;
 	close(fd);
+	return error;
+}
+
+void sampler_socket_end(int fd)
+{
+	char byte = SAMPLER_SOCKET_END;
+
+	if (write(fd, &byte, 1) == 1 && read(fd, &byte, 1) < 0)
+		return;
 }

@@ -10,9 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 #include <sys/types.h>
-#include <sys/un.h>
 
 struct process_origin {
 	pid_t parent;
@@ -46,17 +44,16 @@ bool sampler_socket_needs_permit(void);
 /* A request, as the only byte of a connection: complete the logs, and end. */
 #define SAMPLER_SOCKET_END 'e'
 
-struct sampler_address {
-	struct sockaddr_un name;
-	socklen_t bytes; /* 0: none */
-};
-
-/* Where the sampler of this process and directory listens. False if there is no such process. */
-bool sampler_socket_address(pid_t pid, const char *data_dir, struct sampler_address *out);
+/*
+ * Connects to the sampler of this process and directory, for sampler_socket_end(). Returns a
+ * descriptor or -errno. timeout_ms: how long to wait for its end later.
+ */
+int sampler_socket_connect(pid_t pid, const char *data_dir, int timeout_ms);
 
 /*
- * Asks a sampler to complete the logs, and waits for that at most timeout_ms. Async-signal-safe.
+ * Asks the sampler to complete the logs, and waits for that. The program may forbid new connections
+ * by now, so this only writes and reads. Blocks SIGPIPE before.
  */
-void sampler_socket_end(const struct sampler_address *address, int timeout_ms);
+void sampler_socket_end(int fd);
 
 #endif

@@ -29,6 +29,24 @@ static uint32_t number_of(struct names *names, const char *text, size_t length)
 	return name == NAME_FAILED ? 0 : name;
 }
 
+/* The id of a process or thread. The main thread keeps that of its process. 0: out of memory. */
+static uint32_t number_of_id(struct redaction *redaction, uint32_t id)
+{
+	char text[16];
+
+	return number_of(&redaction->ids, text, (size_t)snprintf(text, sizeof(text), "%u", id));
+}
+
+/* Returns 0 or -ENOMEM. An id of 0 stays: it is unknown. */
+static int redact_id(struct redaction *redaction, uint32_t *id)
+{
+	if (*id)
+		*id = number_of_id(redaction, *id);
+	else
+		return 0;
+	return *id ? 0 : -ENOMEM;
+}
+
 /* Several rows of a log share a path. */
 static bool is_redacted(const char *path)
 {
@@ -54,9 +72,17 @@ static const char *redact_inductor(struct redaction *redaction, const char *path
 	return redaction->path;
 }
 
+/* The last separator. Python may have read a file of Windows. NULL: there is none. */
+static const char *last_separator(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *backslash = strrchr(path, '\\');
+
+	return backslash && (!slash || backslash > slash) ? backslash : slash;
+}
+
 const char *redact_path(struct redaction *redaction, const char *path)
 {
-	const char *file = path ? strrchr(path, '/') : NULL, *kept;
+	const char *file = path ? last_separator(path) : NULL, *kept;
 	uint32_t number;
 	size_t bytes;
 
@@ -66,23 +92,24 @@ const char *redact_path(struct redaction *redaction, const char *path)
 	if (kept)
 		return is_inductor(kept) ? redact_inductor(redaction, kept) : kept;
 	number = number_of(&redaction->folders, path, (size_t)(file - path));
-	bytes = strlen(file) + sizeof(REDACTED "-4294967295");
+	file++;
+	bytes = strlen(file) + sizeof(REDACTED "-4294967295/");
 	if (!number || grow(&redaction->path, &redaction->path_capacity, bytes, 1) < 0)
 		return "";
 	if (number == 1)
-		snprintf(redaction->path, bytes, REDACTED "%s", file);
+		snprintf(redaction->path, bytes, REDACTED "/%s", file);
 	else
-		snprintf(redaction->path, bytes, REDACTED "-%u%s", number, file);
+		snprintf(redaction->path, bytes, REDACTED "-%u/%s", number, file);
 	return redaction->path;
 }
 
-/* Replaces text by "host-1" and so on. */
-static int redact_host(struct redaction *redaction, char *out, size_t out_bytes)
+/* Replaces text by "host-1" and so on. Empty text stays. */
+static int redact_text(struct names *names, const char *prefix, char *out, size_t out_bytes)
 {
-	uint32_t number = number_of(&redaction->hosts, out, strlen(out));
+	uint32_t number = number_of(names, out, strlen(out));
 
 	if (out[0])
-		snprintf(out, out_bytes, "host-%u", number);
+		snprintf(out, out_bytes, "%s%u", prefix, number);
 	return number ? 0 : -ENOMEM;
 }
 
@@ -91,6 +118,7 @@ static void redact_command(char *out, size_t out_bytes, const char *program, con
 {
 	const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
 	char script[INPUT_TITLE_BYTES];
+	const char *backslash;
 	bool has_script =
 		xt_script_find(script, sizeof(script), program, command) == XT_SCRIPT_FILE &&
 		script[0];
@@ -100,7 +128,11 @@ static void redact_command(char *out, size_t out_bytes, const char *program, con
 					     !strcmp(command + length - script_length, script)
 				   : !strchr(command, ' ');
 
-	snprintf(out, out_bytes, "%s%s%s%s", name, has_script ? " " : "", has_script ? script : "",
+	backslash = has_script ? strrchr(script, '\\') : NULL;
+	snprintf(out, out_bytes, "%s%s%s%s", name, has_script ? " " : "",
+		 backslash    ? backslash + 1
+		 : has_script ? script
+			      : "",
 		 is_whole ? "" : " " NO_ARGUMENTS);
 }
 
@@ -113,8 +145,13 @@ static int redact_input(struct redaction *redaction, struct input *log)
 	memcpy(log->command, command, sizeof(command));
 	if (program != log->program)
 		snprintf(log->program, sizeof(log->program), "%s", program);
-	log->identity[0] = log->pid_namespace[0] = log->boot[0] = '\0';
-	return redact_host(redaction, log->host, sizeof(log->host));
+	log->identity[0] = log->boot[0] = '\0';
+	if (redact_id(redaction, &log->header.pid) ||
+	    redact_text(&redaction->jobs, "", log->pid_namespace, sizeof(log->pid_namespace)) ||
+	    redact_text(&redaction->jobs, "job-", log->run, sizeof(log->run)) ||
+	    redact_text(&redaction->jobs, "job-", log->batch_job, sizeof(log->batch_job)))
+		return -ENOMEM;
+	return redact_text(&redaction->hosts, "host-", log->host, sizeof(log->host));
 }
 
 int redaction_begin(struct redaction *redaction, struct inputs *inputs)
@@ -123,6 +160,7 @@ int redaction_begin(struct redaction *redaction, struct inputs *inputs)
 
 	for (size_t i = 0; i < inputs->all_count && !error; i++)
 		error = redact_input(redaction, &inputs->logs[i]);
+	inputs_distinguish(inputs);
 	return error;
 }
 
@@ -131,6 +169,8 @@ void redaction_free(struct redaction *redaction)
 	names_free(&redaction->folders);
 	names_free(&redaction->hosts);
 	names_free(&redaction->gpus);
+	names_free(&redaction->jobs);
+	names_free(&redaction->ids);
 	free(redaction->path);
 }
 
@@ -153,6 +193,8 @@ static int replace_name(struct redaction *redaction, struct model *model, uint32
 	char *shown;
 	int length;
 
+	if (!path && !strncmp(text, "py::", 4))
+		path = strchr(text + 4, ':');
 	if (!path)
 		return 0;
 	path++;
@@ -192,7 +234,15 @@ static int replace_fact(struct redaction *redaction, struct model *model, struct
 		redact_command(shown, sizeof(shown), model_meta(model, "process.exe"), text);
 	} else if (!strcmp(key, "host.name")) {
 		snprintf(shown, sizeof(shown), "%s", text);
-		if (redact_host(redaction, shown, sizeof(shown)) < 0)
+		if (redact_text(&redaction->hosts, "host-", shown, sizeof(shown)) < 0)
+			return -ENOMEM;
+	} else if (!strcmp(key, "env.TORCHELASTIC_RUN_ID") || !strcmp(key, "env.SLURM_JOB_ID")) {
+		snprintf(shown, sizeof(shown), "%s", text);
+		if (redact_text(&redaction->jobs, "job-", shown, sizeof(shown)) < 0)
+			return -ENOMEM;
+	} else if (!strcmp(key, "process.id") || !strcmp(key, "process.parent")) {
+		snprintf(shown, sizeof(shown), "%s", text);
+		if (redact_text(&redaction->ids, "", shown, sizeof(shown)) < 0)
 			return -ENOMEM;
 	} else if (!strcmp(key, "host.boot") || !strcmp(key, "process.identity") ||
 		   !strcmp(key, "process.pid_namespace")) {
@@ -207,6 +257,36 @@ static int replace_fact(struct redaction *redaction, struct model *model, struct
 	}
 	fact->text = names_intern(&model->names, shown, strlen(shown));
 	return fact->text == NAME_FAILED ? -ENOMEM : 0;
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+	const struct cpu_thread *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* Numbers all processes and threads, also those that samples wait for. */
+static int redact_ids(struct redaction *redaction, struct model *model)
+{
+	struct cpu_samples *samples = &model->cpu_samples;
+	int error = redact_id(redaction, &model->pid);
+
+	for (size_t t = 0; t < model->threads.count && !error; t++)
+		error = redact_id(redaction, &model->threads.rows[t].tid);
+	for (size_t t = 0; t < samples->thread_count && !error; t++)
+		error = redact_id(redaction, &samples->threads[t].tid);
+	if (samples->thread_count)
+		qsort(samples->threads, samples->thread_count, sizeof(*samples->threads),
+		      compare_threads);
+	for (size_t s = 0; s < samples->count && !error; s++) {
+		error = redact_id(redaction, &samples->rows[s].tid);
+		if (!error)
+			error = redact_id(redaction, &samples->rows[s].wait_pid);
+		if (!error)
+			error = redact_id(redaction, &samples->rows[s].wait_tid);
+	}
+	return error;
 }
 
 int redact_model(struct redaction *redaction, struct model *model, struct addresses *addresses)
@@ -225,5 +305,5 @@ int redact_model(struct redaction *redaction, struct model *model, struct addres
 	}
 	for (size_t i = 0; i < model->meta.count && !error; i++)
 		error = replace_fact(redaction, model, &model->meta.rows[i]);
-	return error;
+	return error ? error : redact_ids(redaction, model);
 }

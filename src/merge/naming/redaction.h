@@ -4,9 +4,9 @@
  *
  * The folders of private files become "/redacted", "/redacted-2" and so on; file names stay. Files
  * in libraries keep their path below the library's folder, because it is the same for all users.
- * Logs, host names and GPU identifiers are numbered; arguments of programs and the identities of
- * processes and boots are removed. Names in code, NVTX texts and the texts of --filter and similar
- * options stay.
+ * Logs, host names, jobs, GPU identifiers, processes and threads are numbered; arguments of
+ * programs and the identities of processes and boots are removed. Names in code, NVTX texts and the
+ * texts of --filter and similar options stay.
  */
 #ifndef XT_MERGE_REDACTION_H
 #define XT_MERGE_REDACTION_H
@@ -21,6 +21,8 @@ struct redaction {
 	struct names folders; /* numbered from 1 in order of use, as are the others */
 	struct names hosts;
 	struct names gpus; /* UUIDs */
+	struct names jobs; /* also names of process namespaces */
+	struct names ids;  /* of processes and threads */
 	char *path;	   /* buffer for redact_path() */
 	size_t path_capacity;
 };

@@ -483,6 +483,14 @@ static void set_label_suffix(const struct inputs *inputs, struct input *log)
 			 number);
 }
 
+void inputs_distinguish(struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->all_count; i++) {
+		inputs->logs[i].distinction[0] = '\0';
+		set_label_suffix(inputs, &inputs->logs[i]);
+	}
+}
+
 /*
  * Keeps a log at index kept or earlier. A copy of a log would count twice, so keeps the larger one:
  * it may have grown after the other was made.
@@ -568,8 +576,7 @@ int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_c
 		return error;
 	align_clocks(inputs);
 	find_processes(inputs);
-	for (size_t i = 0; i < inputs->all_count; i++)
-		set_label_suffix(inputs, &inputs->logs[i]);
+	inputs_distinguish(inputs);
 	/* An empty log is an error only if there are no others. */
 	if (!kept && !report->status)
 		report_error(report, STATUS_FAILED, "nothing to read: all logs are empty");

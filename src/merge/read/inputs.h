@@ -82,6 +82,9 @@ int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_c
 		struct report *report);
 void inputs_free(struct inputs *inputs);
 
+/* Makes the labels of processes unique again, after what they are made of has changed. */
+void inputs_distinguish(struct inputs *inputs);
+
 /* The name of the log in messages and outputs. */
 static inline const char *input_shown(const struct input *log)
 {

@@ -85,10 +85,11 @@ class Environment(unittest.TestCase):
         return log.share(lambda row: any(function in frame for frame in row.python), lambda row: row.state == "running")
 
     def test_program_sees_nothing(self):
-        """The program has no child more, no signal, no open file more, and no zombie."""
+        """The program has no child more, no signal and no zombie. Its only open file more is the
+        connection to the sampler."""
         truth, error = self.finish(self.start("sees"))
         self.assertEqual(error, "")
-        self.assertEqual(truth, {"children": [], "signals": 0, "files": 0})
+        self.assertEqual(truth, {"children": [], "signals": 0, "files": 1})
         self.assertEqual(len(self.logs()), 1)
 
     def test_process_and_children(self):

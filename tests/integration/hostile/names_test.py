@@ -26,7 +26,7 @@ import log_maker as make  # noqa: E402
 from log_maker import BYTES, CONST, DELTA, LIST, UVAR  # noqa: E402
 
 HARMFUL = [
-    b"a;b;c 12", b"\"quotes'`", b"back\\slash\\", b"line\nfeed 7", b"tab\there\r", b"\x1b[31mred\x1b[0m",
+    b"@a;b;c 12", b"\"quotes'`", b"back\\slash\\", b"line\nfeed 7", b"tab\there\r", b"\x1b[31mred\x1b[0m",
     b"nul\0inside", b"</script><script>alert(1)</script>", b"<img src=x onerror=alert(1)>",
     b"<!--", b"-->]]>", b"&amp;&#0;&bogus;", b"'\"><svg/onload=alert(1)>", b"javascript:alert(1)",
     b"=cmd|' /C calc'!A0", b"+1+1", b"-2+3", b"@SUM(A1)", b"\t=1", b"\xff\xfe\xfd", b"\xed\xa0\x80",
@@ -159,10 +159,11 @@ def database(path):
 
 
 def markdown(path):
-    """No name opens HTML, and none makes a heading."""
+    """No name opens HTML, none makes a heading, and none mentions a user."""
     lines = text_of(path).splitlines()
     outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", "\n".join(lines))
     assert not re.search(r"(?<!\\)<[a-z!/]", outside), "HTML in Markdown"
+    assert not re.search(r"(?<!\w)@\w", outside), "a user is mentioned"
     return [line.split(":")[0] for line in lines if line.startswith("#")]
 
 

@@ -22,12 +22,13 @@ import log_maker as make  # noqa: E402
 from log_maker import BYTES, CONST, DELTA, LIST, UVAR  # noqa: E402
 from names_test import FORMATS  # noqa: E402
 
+PID = b"3141592"
 SECRETS = [b"alice", b"skunkworks", b"t0ken", b"GPU-5ecret", b"nightly", b"big plans",
-           b"1dentity", b"b00t", b"4026531836"]
+           b"1dentity", b"b00t", b"4026531836", b"m00nshot", b"8675309", PID]
 KEPT = [b"python3 train.py [arguments redacted]", b"libtorch.so", b"site-packages/torch"]
 PYTHON_FILES = [b"/srv/alice/skunkworks/train.py", b"/data/nightly/train.py",
                 b"/srv/alice/env/lib/python3.11/site-packages/torch/nn/linear.py",
-                b"/tmp/torchinductor_alice/ab/cab.py"]
+                b"/tmp/torchinductor_alice/ab/cab.py", b"C:\\Users\\alice\\skunkworks\\win.py"]
 MODULES = [b"/srv/alice/env/bin/python3", b"/srv/alice/skunkworks/libplugin.so",
            b"/srv/alice/env/lib/python3.11/site-packages/torch/lib/libtorch.so",
            b"./nightly/libmore.so"]
@@ -36,7 +37,8 @@ FACTS = {
     b"process.cmdline": b"/srv/alice/env/bin/python3 /srv/alice/skunkworks/train.py --key t0ken",
     b"process.exe": MODULES[0], b"process.cwd": b"/srv/alice/skunkworks",
     b"process.identity": b"1dentity", b"process.pid_namespace": b"4026531836",
-    b"host.boot": b"b00t", b"host.name": b"alice-laptop", b"gpu.0.name": b"NVIDIA H200",
+    b"process.id": PID, b"env.TORCHELASTIC_RUN_ID": b"m00nshot", b"env.SLURM_JOB_ID": b"8675309",
+    b"env.RANK": b"0", b"env.WORLD_SIZE": b"2", b"host.boot": b"b00t", b"host.name": b"alice-laptop", b"gpu.0.name": b"NVIDIA H200",
     b"gpu.0.uuid": b"GPU-5ecret",
     b"python.path": MODULES[0], b"python.version": b"3.11.2",
     b"modules.missing": b"cannot read '/srv/big plans/skunkworks/torch.py'",
@@ -46,12 +48,12 @@ FACTS = {
 
 
 def write_log(path):
-    log = make.LogMaker()
+    log = make.LogMaker(pid=int(PID))
     files, modules = len(PYTHON_FILES), list(range(1, len(MODULES) + 1))
     frames = list(range(1, files + 1))
     log.table(make.META, (1, BYTES, list(FACTS)), (2, BYTES, list(FACTS.values())))
     log.table(make.CLOCK, (1, DELTA, [1000]), (2, DELTA, [10 ** 18]))
-    log.table(make.THREAD, (1, UVAR, [1]), (2, UVAR, [4711]), (3, BYTES, [b"main"]),
+    log.table(make.THREAD, (1, UVAR, [1]), (2, UVAR, [int(PID)]), (3, BYTES, [b"main"]),
               (4, DELTA, [1000]))
     log.table(make.MODULE, (1, UVAR, modules), (2, CONST, [1000] * len(modules)),
               (3, UVAR, [m << 24 for m in modules]),

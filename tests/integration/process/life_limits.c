@@ -321,6 +321,91 @@ static int forbidden_files(char **unused)
 	return 0;
 }
 
+/* System calls by name: those that xtrace needs, and those of this program. */
+#ifndef SYS_readlink
+#define SYS_readlink SYS_readlinkat
+#define SYS_unlink   SYS_unlinkat
+#endif
+/* clang-format off */
+#define CALL(name) {#name, SYS_##name}
+static const struct {
+	const char *name;
+	int number;
+} call_names[] = {
+	CALL(clock_gettime), CALL(clock_nanosleep), CALL(close), CALL(exit), CALL(fallocate),
+	CALL(fcntl), CALL(fstat), CALL(fstatfs), CALL(ftruncate), CALL(futex), CALL(getdents64),
+	CALL(getpid), CALL(gettid), CALL(lseek), CALL(madvise), CALL(mmap), CALL(mprotect),
+	CALL(mremap), CALL(munlock), CALL(munmap), CALL(newfstatat), CALL(openat), CALL(ppoll),
+	CALL(prctl), CALL(pread64), CALL(process_vm_readv), CALL(pwrite64), CALL(read),
+	CALL(readlinkat), CALL(rt_sigpending), CALL(rt_sigprocmask), CALL(rt_sigtimedwait),
+	CALL(tgkill), CALL(unlinkat), CALL(write), CALL(writev),
+	CALL(readlink), CALL(unlink),
+	/* For the program itself. */
+	CALL(brk), CALL(clone), CALL(clone3), CALL(exit_group), CALL(rseq), CALL(rt_sigaction),
+	CALL(set_robust_list),
+};
+/* clang-format on */
+
+static int call_number(const char *name)
+{
+	for (size_t i = 0; i < sizeof(call_names) / sizeof(call_names[0]); i++)
+		if (!strcmp(call_names[i].name, name))
+			return call_names[i].number;
+	return -1;
+}
+
+/* Kills the process at all other calls. */
+static int allow_only(char **names)
+{
+	struct sock_filter filter[2 * 64 + 2];
+	struct sock_fprog program = {.filter = filter};
+	unsigned short length = 0;
+
+	filter[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+							offsetof(struct seccomp_data, nr));
+	for (; *names && length < 2 * 64; names++) {
+		if (call_number(*names) < 0)
+			return -1;
+		filter[length++] = (struct sock_filter)BPF_JUMP(
+			BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call_number(*names), 0, 1);
+		filter[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	filter[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	program.len = length;
+	return *names || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+}
+
+static void *launch_in_thread(void *unused)
+{
+	gpu_enter_thread();
+	gpu_launch(100);
+	return unused;
+}
+
+/* The arguments are the calls that the filter allows. */
+static int allowed_calls(char **names)
+{
+	pthread_t thread;
+
+	gpu_begin();
+	gpu_launch(5);
+	usleep(50000);
+	if (allow_only(names)) {
+		tell("no filter\n");
+		return 1;
+	}
+	for (int i = 0; i < 2; i++) {
+		gpu_launch(50);
+		if (pthread_create(&thread, NULL, launch_in_thread, NULL))
+			return 2;
+		pthread_join(thread, NULL);
+		usleep(150000);
+	}
+	tell("done\n");
+	return 0;
+}
+
 /* Removed files. */
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
@@ -491,6 +576,7 @@ const struct life limit_lives[] = {
 	{"no_more_memory", no_more_memory},
 	{"forbidden_calls", forbidden_calls},
 	{"forbidden_files", forbidden_files},
+	{"allowed_calls", allowed_calls},
 	{"deleted_output", deleted_output},
 	{"new_root", new_root},
 	{"full_stderr", full_stderr},

@@ -13,6 +13,7 @@ import sys
 
 BARE, PRELOADED, INJECTED = "bare", "preloaded", "injected"
 HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, *[os.pardir] * 3)
 
 
 class MoreCases:
@@ -161,6 +162,18 @@ class MoreCases:
     def case_forbidden_files(self):
         run = self.weak(self.life("forbidden_files"))
         assert any("cannot write the log" in line for line in run.said), run.said
+
+    def case_allowed_calls(self):
+        """A filter for all threads kills at calls that are not documented."""
+        with open(os.path.join(ROOT, "docs", "LIMITS.md"), encoding="utf-8") as file:
+            text = re.search(r"\n## System calls\n.*?\n\n((?:    [^\n]*\n)+)", file.read(), re.S)[1]
+        command = self.life("allowed_calls", *text.split(), "brk", "clone", "clone3", "exit_group",
+                            "rseq", "rt_sigaction", "set_robust_list")
+        bare = self.check(command, kernels=305)
+        assert (bare.status, bare.stdout) == (0, b"done\n"), bare.stdout
+        # The sampler of the CPU is told before the process ends.
+        run = self.run(INJECTED, command, environment={"XTRACE_CPU": "99"})
+        self.same(run, bare)
 
     def case_deleted_output(self):
         """If the log cannot be written any more, a message says so."""

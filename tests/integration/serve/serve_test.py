@@ -239,6 +239,36 @@ class Http(ServeTest):
             except OSError:
                 pass  # closed before all was sent
 
+    def check_hosts(self, server):
+        """A name that another page made point here is refused."""
+        for host in ("localhost", "LOCALHOST:1", "127.0.0.1:%d" % server.port, "127.1.2.3", "[::1]:80", None):
+            assert self.status(server, host) == b"200", host
+        for host in ("example.com", "localhost.example.com:80", "127.0.0.1.example.com", "10.0.0.1",
+                     "[::2]", "", "127.0.0.1@example.com"):
+            assert self.status(server, host) == b"421", host
+
+    def status(self, server, host):
+        header = "" if host is None else "Host: %s\r\n" % host
+        with self.send(server, ("GET /metrics HTTP/1.0\r\n%s\r\n" % header).encode()) as client:
+            return client.recv(100).split()[1]
+
+    def check_slow_clients(self, server):
+        """The oldest of many connections end, and so does one whose request never ends."""
+        clients = [self.send(server, b"GET") for _ in range(300)]
+        clients[0].settimeout(10)
+        assert clients[0].recv(1) == b"", "the oldest connection is open"
+        started = time.monotonic()
+        try:
+            while time.monotonic() - started < 20:
+                clients[-1].sendall(b" ")
+                time.sleep(0.2)
+            assert False, "a slow connection is open"
+        except OSError:
+            assert time.monotonic() - started > 2
+        assert len(server.scrape()) > 10
+        for client in clients:
+            client.close()
+
     def send(self, server, data):
         client = socket.create_connection(("127.0.0.1", server.port))
         client.sendall(data)
@@ -248,6 +278,8 @@ class Http(ServeTest):
         with Server(self, "data") as server, Service(self, threads=1, name="data") as service:
             server.wait(1, "state", pid=service.pid)
             self.check_answers(server)
+            self.check_hosts(server)
+            self.check_slow_clients(server)
             request = b"GET /metrics HTTP/1.1\r\n"
             clients = [self.send(server, data) for data in 100 * [
                 b"", b"GET", request, request + b"\r\n" + request + b"\r\n", b"\0\xff\r\n\r\n"]]

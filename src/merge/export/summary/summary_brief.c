@@ -26,6 +26,7 @@
 #define TEXT_COLUMNS	700 /* of a sentence */
 #define FINDINGS_TOP	4
 #define ROWS_TOP	8
+#define NO_MENTION	"\xe2\x80\x8b" /* a space without width, behind an '@' */
 #define CUT_TEXT	"\n(cut: `xtrace merge --summary -` has all of it)\n"
 
 /* An underscore within a word is not markup, as in pytorch_train.py. */
@@ -50,12 +51,19 @@ static void put_sentence_cut(struct output *out, const char *text, size_t length
 		output_text(out, " " ELLIPSIS, strlen(" " ELLIPSIS));
 }
 
+/* A service such as GitHub notifies the user of this name, even if the '@' is escaped. */
+static bool is_mention(const char *text, size_t length, size_t at)
+{
+	return text[at] == '@' && (!at || !isalnum((unsigned char)text[at - 1])) &&
+	       at + 1 < length && isalnum((unsigned char)text[at + 1]);
+}
+
 /* Writes text in one line. '|' would end a cell of a table, and '`' would begin or end code. */
 static void put_line(struct output *out, const char *text, size_t length, size_t columns,
 		     bool is_code)
 {
 	size_t bound = text_clean_bound(length), bytes, written = 0;
-	char *clean = malloc(3 * bound + 1), *escaped = clean + bound;
+	char *clean = malloc((2 + sizeof(NO_MENTION)) * bound + 1), *escaped = clean + bound;
 
 	if (!clean)
 		return;
@@ -66,6 +74,8 @@ static void put_line(struct output *out, const char *text, size_t length, size_t
 		if (!is_code && is_markup(clean, bytes, i))
 			escaped[written++] = '\\';
 		escaped[written++] = ends ? '/' : clean[i];
+		if (!is_code && is_mention(clean, bytes, i))
+			written += (size_t)sprintf(escaped + written, NO_MENTION);
 	}
 	if (is_code)
 		put_elided(out, escaped, written, columns);
