@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One atomic word counts the holders of both kinds. The first holder of the whole level enables
- * GRAPH_TRACE, the last one disables it; meanwhile the word is marked as switching. No lock is held
- * during a call of CUPTI: others sleep until the mark is gone, but not for ever.
+ * GRAPH_TRACE, the last one disables it; meanwhile the word is marked as switching. There is no
+ * lock: other threads sleep until the mark is gone, but at most WAIT_TIMEOUT_NS.
  *
  * Runs at launches and instantiations of graphs, in the program's threads, and keeps errno.
  */
@@ -94,38 +94,6 @@ static bool wait_a_moment(uint64_t *deadline_ns)
 	return now_ns < *deadline_ns;
 }
 
-enum graph_hold graph_level_enter_whole(void)
-{
-	uint64_t deadline_ns = 0, word;
-	bool is_first = false;
-
-	if (atomic_load(&is_off))
-		return GRAPH_HOLD_NONE;
-	atomic_store(&any_conditional, true);
-	atomic_fetch_add(&whole_waiting, 1);
-	for (;;) {
-		word = atomic_load(&holders);
-		is_first = !WHOLE(word);
-		if (!(word & SWITCHING) && !NODES(word) &&
-		    atomic_compare_exchange_strong(&holders, &word,
-						   is_first ? SWITCHING : word + ONE_WHOLE))
-			break;
-		if (!wait_a_moment(&deadline_ns)) {
-			graph_level_give_up();
-			break;
-		}
-	}
-	atomic_fetch_sub(&whole_waiting, 1);
-	if (atomic_load(&is_off))
-		return GRAPH_HOLD_NONE;
-	if (!is_first)
-		return GRAPH_HOLD_WHOLE;
-	if (cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_GRAPH_TRACE) != XT_CUPTI_SUCCESS)
-		graph_level_give_up();
-	atomic_store(&holders, ONE_WHOLE);
-	return GRAPH_HOLD_WHOLE;
-}
-
 static void leave_whole(void)
 {
 	uint64_t word = atomic_load(&holders);
@@ -137,6 +105,48 @@ static void leave_whole(void)
 		return;
 	cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_GRAPH_TRACE);
 	atomic_store(&holders, 0);
+}
+
+/* Returns false after the timeout, or if levels do not matter any more. The first one switches. */
+static bool take_whole(bool *is_first_out)
+{
+	uint64_t deadline_ns = 0, word;
+	bool is_taken;
+
+	atomic_fetch_add(&whole_waiting, 1);
+	do {
+		word = atomic_load(&holders);
+		*is_first_out = !WHOLE(word);
+		is_taken = !(word & SWITCHING) && !NODES(word) &&
+			   atomic_compare_exchange_strong(&holders, &word,
+							  *is_first_out ? SWITCHING
+									: word + ONE_WHOLE);
+	} while (!is_taken && !atomic_load(&is_off) && wait_a_moment(&deadline_ns));
+	atomic_fetch_sub(&whole_waiting, 1);
+	return is_taken;
+}
+
+enum graph_hold graph_level_enter_whole(void)
+{
+	bool is_first;
+
+	if (atomic_load(&is_off))
+		return GRAPH_HOLD_NONE;
+	atomic_store(&any_conditional, true);
+	if (!take_whole(&is_first)) {
+		graph_level_give_up();
+		return GRAPH_HOLD_NONE;
+	}
+	if (is_first) {
+		if (!atomic_load(&is_off) &&
+		    cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_GRAPH_TRACE) != XT_CUPTI_SUCCESS)
+			graph_level_give_up();
+		atomic_store(&holders, ONE_WHOLE);
+	}
+	if (!atomic_load(&is_off))
+		return GRAPH_HOLD_WHOLE;
+	leave_whole(); /* another thread gave up meanwhile */
+	return GRAPH_HOLD_NONE;
 }
 
 void graph_level_begin_change(void)

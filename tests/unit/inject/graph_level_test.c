@@ -17,6 +17,7 @@
 
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/graph_level.h"
+#include "inject/runtime/clock.h"
 
 enum { ROUNDS = 3000, THREADS = 4, CONDITIONAL_EXEC = 7, PLAIN_EXEC = 8 };
 
@@ -149,6 +150,34 @@ static void refuses_ids_without_room(void)
 	errors += graph_level_enter_launch((void *)PLAIN_EXEC, true) != GRAPH_HOLD_NONE;
 }
 
+static void *enter_whole(void *hold)
+{
+	*(enum graph_hold *)hold = graph_level_enter_whole();
+	return NULL;
+}
+
+/* Otherwise, the end of the process would wait for that hold until the timeout. */
+static void releases_hold_taken_after_giving_up(void)
+{
+	enum graph_hold hold, late;
+	pthread_t thread;
+	uint64_t begin_ns;
+
+	instantiate_conditional(CONDITIONAL_EXEC);
+	hold = graph_level_enter_launch((void *)PLAIN_EXEC, true);
+	if (pthread_create(&thread, NULL, enter_whole, &late))
+		abort();
+	usleep(50000); /* so that it waits; if not yet, it finds the same end */
+	graph_level_give_up();
+	graph_level_leave(hold, graph_level_epoch());
+	pthread_join(thread, NULL);
+	begin_ns = monotonic_ns();
+	graph_level_begin_change();
+	graph_level_end_change();
+	errors += late != GRAPH_HOLD_NONE || trace_is_on;
+	errors += monotonic_ns() - begin_ns >= UINT64_C(10000000000);
+}
+
 static void does_not_resume_after_a_whole_graph(void)
 {
 	instantiate_conditional(CONDITIONAL_EXEC);
@@ -193,6 +222,7 @@ TEST(leaves_plain_programs_alone)
 TEST(tells_unrecorded_launches_apart)
 TEST(forgets_holders_of_earlier_epoch)
 TEST(refuses_ids_without_room)
+TEST(releases_hold_taken_after_giving_up)
 TEST(does_not_resume_after_a_whole_graph)
 TEST(holds_nothing_if_forced)
 
@@ -204,6 +234,7 @@ int main(void)
 		cmocka_unit_test(test_tells_unrecorded_launches_apart),
 		cmocka_unit_test(test_forgets_holders_of_earlier_epoch),
 		cmocka_unit_test(test_refuses_ids_without_room),
+		cmocka_unit_test(test_releases_hold_taken_after_giving_up),
 		cmocka_unit_test(test_does_not_resume_after_a_whole_graph),
 		cmocka_unit_test(test_holds_nothing_if_forced),
 	};
