@@ -159,6 +159,8 @@ static bool each_iteration_has_records(void)
 	expect(launch(&loop) && launch(&loop));
 	for (int i = 0; i < 100 && count_kernels(STEP, false) < 2 * ITERATIONS; i++)
 		client_settle();
+	expect(client_kernel_count() == 2 * (2 + 2 * ITERATIONS));
+	expect(count_kernels(BEFORE, true) == 1 && count_kernels(AFTER, true) == 1);
 	expect(count_kernels(BODY, false) == 2 * ITERATIONS);
 	expect(count_kernels(STEP, false) == 2 * ITERATIONS);
 	expect(client_graph_count() == 0);
