@@ -48,7 +48,7 @@ install(FILES
 	samples/llm_model.c samples/llm_model.h samples/llm_options.c samples/llm_options.h
 	DESTINATION share/xtrace/samples)
 install(PROGRAMS samples/pytorch_train.py tests/gpu/torch_work.py tests/gpu/python_work.py
-	tests/gpu/training.py
+	tests/gpu/training.py tests/gpu/triton_double.py
 	DESTINATION share/xtrace/samples)
 install(PROGRAMS tests/gpu/yield.py DESTINATION share/xtrace RENAME gpu-yield.py)
 install(PROGRAMS tests/gpu/service.py DESTINATION share/xtrace RENAME gpu-service.py)

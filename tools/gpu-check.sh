@@ -226,8 +226,10 @@ for cudart in static shared; do
 done
 
 work_source=$samples/work.c torch_work=$samples/torch_work.py
+triton_work=$samples/triton_double.py
 if [ ! -e "$work_source" ]; then
 	work_source=$here/../tests/gpu/work.c torch_work=$here/../tests/gpu/torch_work.py
+	triton_work=$here/../tests/gpu/triton_double.py
 fi
 if [ -x "$nvcc" ]; then
 	toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
@@ -260,24 +262,7 @@ else
 	skip cupy "no cupy"
 fi
 if has_module triton && has_module torch; then
-	cat >"$work/triton_double.py" <<'END'
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def double(x, n, block: tl.constexpr):
-    i = tl.program_id(0) * block + tl.arange(0, block)
-    tl.store(x + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)
-
-
-x = torch.ones(1000, device="cuda")
-for _ in range(100):
-    double[(4,)](x, 1000, block=256)
-print(x.log2().sum().item())
-END
-	check triton 100 python3 "$work/triton_double.py"
+	check triton 100 python3 "$triton_work"
 else
 	skip triton "no triton"
 fi

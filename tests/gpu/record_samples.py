@@ -50,22 +50,6 @@ class Sample:
         self.has_backward = name not in ("triton", "idle")
 
 
-TRITON = """import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def double(x, n, block: tl.constexpr):
-    i = tl.program_id(0) * block + tl.arange(0, block)
-    tl.store(x + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)
-
-
-x = torch.ones(1000, device="cuda")
-for _ in range(100):
-    double[(4,)](x, 1000, block=256)
-print(x.log2().sum().item())
-"""
 TRAINING, WORK = "tests/gpu/training.py", "tests/gpu/python_work.py"
 TRAIN = "samples/pytorch_train.py"
 RANKS = ("tests/gpu/ranks.py", "tests/gpu/ranks_work.py", "tests/gpu/gpu_results.py")
@@ -83,7 +67,8 @@ SAMPLES = (
     Sample("compile", ["python3", "python_work.py", "compile", "--steps", "20"], [],
            ["torch", "triton"], [WORK]),
     Sample("jax", ["python3", "python_work.py", "jax", "--steps", "20"], [], ["jax"], [WORK]),
-    Sample("triton", ["python3", "triton_double.py"], [], ["torch", "triton"]),
+    Sample("triton", ["python3", "triton_double.py"], [], ["torch", "triton"],
+           ["tests/gpu/triton_double.py"]),
     Sample("cupy", ["python3", "-c", "import cupy; print(cupy.arange(1000).astype('f').sum())"], [],
            ["cupy"]),
     Sample("llm", ["./llm_inference", "--threads", "2", "--streams", "2"]),
@@ -155,8 +140,6 @@ class Recorder:
             if os.path.exists(sample):
                 shutil.copy2(sample, self.folder)
                 break
-        with open(os.path.join(self.folder, "triton_double.py"), "w", encoding="utf-8") as file:
-            file.write(TRITON)
         self.gpus = gpu_names() or ["unknown"]
         found = re.search(r"\b([A-Z]+\d+\w*)", self.gpus[0] if self.gpus else "")
         self.prefix = options.prefix or (found.group(1).lower() if found else "gpu")
