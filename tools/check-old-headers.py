@@ -95,7 +95,7 @@ def candidates(files):
 
 
 def complaint(entry):
-    """What the compiler says about a file, or nothing."""
+    """Returns the compiler's messages about a file that fails, else an empty string."""
     command = shlex.split(entry["command"])
     command = command[command[0].endswith("ccache"):]
     at = command.index("-o")

@@ -297,7 +297,7 @@ static void run_child(CUgraphNode node, const struct launch *launch, uint64_t st
 	}
 }
 
-/* What depends on how the executable graph was instantiated: see struct CUgraphExec_st. */
+/* See struct CUgraphExec_st for the parts that depend on the instantiation. */
 static struct sim_part part_of(CUgraphNode node, const struct launch *launch,
 			       struct nesting nesting)
 {

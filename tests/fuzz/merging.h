@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the fuzz targets of the merge share. One thread.
+ * Code that the fuzz targets of the merge share. One thread.
  */
 #ifndef TESTS_FUZZ_MERGING_H
 #define TESTS_FUZZ_MERGING_H

@@ -95,7 +95,7 @@ static void compute_process(struct top_process *row)
 	row->cost = ratio(new->cost_ns - old->cost_ns, span_ns);
 	if (!row->gpu_count)
 		return;
-	/* What is known of a GPU lags behind, by a time that varies. */
+	/* A GPU's figures lag behind by a varying time, so divide by the time that they cover. */
 	gpu_ns = (double)(new->gpu_ns - old->gpu_ns);
 	row->busy = gpu_ns ? ratio(new->busy_ns - old->busy_ns, gpu_ns) : 0;
 	for (int c = 0; gpu_ns && c < IDLE_CLASSES; c++)

@@ -566,8 +566,8 @@ static COLD void deliver(uint32_t domain, uint32_t cbid, const void *cbdata,
 }
 
 /*
- * What a launch of a graph holds (graph_level.h) is stored in the call's slot, above the marks of
- * skipped calls: 2 bits, and 6 bits of the epoch.
+ * A graph launch keeps its hold (graph_level.h) in the call's slot, above the marks of skipped
+ * calls: 2 bits for the hold and 6 bits for its epoch.
  */
 #define HOLD_AT	   56
 #define HOLD_MASK  (UINT64_C(0xff) << HOLD_AT)

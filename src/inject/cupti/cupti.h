@@ -16,9 +16,9 @@
 #define CUPTI_MEMBER(need, name, arguments) uint32_t(*name) arguments;
 struct cupti_table {
 	CUPTI_FUNCTIONS(CUPTI_MEMBER)
-	/* Of the driver, since 12.3, or NULL. Stores the name of a CUfunction. */
+	/* The driver's: stores the name of a CUfunction. NULL before CUDA 12.3. */
 	int (*cuFuncGetName)(const char **name_out, void *function);
-	/* Of the driver. Fails until cuInit() has returned. */
+	/* The driver's: fails until cuInit() has returned. */
 	int (*cuDeviceGetCount)(int *count_out);
 	uint32_t version;      /* CUPTI_API_VERSION of the library */
 	uint32_t cuda_version; /* of the driver: 13000 is 13.0 */

@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a call holds between ENTER and EXIT. */
+/* The hold of a call, from ENTER to EXIT. */
 enum graph_hold { GRAPH_HOLD_NONE, GRAPH_HOLD_NODES, GRAPH_HOLD_WHOLE };
 
 /* Why GPU work is not recorded any more, or NULL. Any thread. */

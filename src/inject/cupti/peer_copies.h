@@ -3,8 +3,8 @@
  * Records of copies between devices (kind MEMCPY2), as far as they are safe.
  *
  * If this kind and MEMCPY are both enabled while a CUDA graph with copy nodes is launched, the
- * program fails with CUDA_ERROR_LAUNCH_FAILED. So the kind is enabled only in a process that uses
- * several devices, and disabled for good once a graph gets a copy node.
+ * program fails with CUDA_ERROR_LAUNCH_FAILED. Therefore only processes that use several devices
+ * enable this kind. They disable it for good once a graph gets a copy node.
  * docs/internals/CONDITIONAL_GRAPHS.md has the measurements.
  *
  * The functions run in callbacks of CUPTI or on the thread that starts recording. They make no

@@ -117,7 +117,7 @@ static void keep_spares(void)
 
 static bool flush_is_due(const struct recorder *rec, uint64_t since_ns, uint32_t ring_percent)
 {
-	/* Without memory, CUPTI has no other buffers than those that are held. */
+	/* If memory is short, only a flush of the held buffers gives CUPTI buffers again. */
 	return since_ns >= FLUSH_LOG_NS || ring_percent >= RING_FLUSH_PERCENT ||
 	       rec->held_count >= HELD_FLUSH_COUNT || (rec->held_count && map_has_failed_lately());
 }

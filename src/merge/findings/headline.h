@@ -78,8 +78,8 @@ int headline_finish(struct run *run);
 int headline_lines(struct table *table, const struct run *run);
 
 /*
- * Time from the start of the first process to the last CUDA activity or sample. Of several
- * programs: without the time in which none ran.
+ * Time from the start of the first process to the last CUDA activity or sample. If the logs
+ * are of several programs, excludes the time in which none of them ran.
  */
 uint64_t headline_wall_ns(const struct headline *headline);
 uint64_t headline_idle_ns(const struct headline *headline);

@@ -41,8 +41,8 @@ struct graph_nodes {
 struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec);
 
 /*
- * Returns the first kernel node from that id on in the same executable graph, including its child
- * graphs and bodies; 0: none. time_ns: when the graph was launched.
+ * Returns the id of the first kernel node from from_id on in the same executable graph, or 0 if
+ * there is none. Child graphs and bodies are part of it. time_ns: when the graph was launched.
  */
 uint64_t nodes_kernel_from(const struct nodes *nodes, uint64_t from_id, uint64_t time_ns);
 

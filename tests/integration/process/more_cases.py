@@ -171,7 +171,7 @@ class MoreCases:
                             "rseq", "rt_sigaction", "set_robust_list")
         bare = self.check(command, kernels=305)
         assert (bare.status, bare.stdout) == (0, b"done\n"), bare.stdout
-        # The sampler of the CPU is told before the process ends.
+        # At its end, the process writes to its CPU sampler, which needs no further call.
         run = self.run(INJECTED, command, environment={"XTRACE_CPU": "99"})
         self.same(run, bare)
 

@@ -460,8 +460,8 @@ static struct rlimit limit_memory(size_t more_bytes)
 }
 
 /*
- * Although the writer could release a buffer soon, CUPTI gets one to discard. What is left of the
- * address space remains for the program.
+ * Although the writer could release a buffer soon, CUPTI gets one to discard. The rest of
+ * the address space remains for the program.
  */
 static void drops_without_memory(void **unused)
 {

@@ -204,9 +204,8 @@ static void note(struct stack_walk *walk, const uint64_t *word)
 }
 
 /*
- * The inputs of a walk over two pages, of which the second one may be gone the next time: the
- * stack of another coroutine is at the same address. Each input decides, and the second page is
- * read only if the inputs before it are equal.
+ * A walk reads two pages. The second one may be unmapped the next time, when the stack of another
+ * coroutine is at the same address. So it is read only if all inputs before it are equal.
  */
 static void compares_pages_in_order(void **unused)
 {

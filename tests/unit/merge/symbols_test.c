@@ -167,7 +167,7 @@ static void survives_a_file_that_shrinks(void **state)
 		Elf_Data *data =
 			elf_getdata(elf_file_section_named(&file, sections[s], &header), NULL);
 
-		/* What was read before is intact. */
+		/* Sections that were read before the truncation are intact. */
 		if (data && data->d_buf)
 			assert_memory_equal(data->d_buf, content + header.sh_offset, data->d_size);
 	}
