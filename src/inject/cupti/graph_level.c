@@ -118,9 +118,8 @@ static bool take_whole(bool *is_first_out)
 		word = atomic_load(&holders);
 		*is_first_out = !WHOLE(word);
 		is_taken = !(word & SWITCHING) && !NODES(word) &&
-			   atomic_compare_exchange_strong(&holders, &word,
-							  *is_first_out ? SWITCHING
-									: word + ONE_WHOLE);
+			   atomic_compare_exchange_strong(
+				   &holders, &word, *is_first_out ? SWITCHING : word + ONE_WHOLE);
 	} while (!is_taken && !atomic_load(&is_off) && wait_a_moment(&deadline_ns));
 	atomic_fetch_sub(&whole_waiting, 1);
 	return is_taken;
