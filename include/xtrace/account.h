@@ -62,6 +62,8 @@ static const struct xt_account {
 	{"buffers.invalid", "activity buffers: completed twice, or with an impossible size"},
 	{"apis.lost", "driver functions: CUPTI failed to enable their callbacks"},
 	{"kinds.lost", "kinds of GPU work: CUPTI failed to enable their records"},
+	{"kinds.lost.unsafe",
+	 "kinds of GPU work: CUPTI could make the program fail if it recorded them"},
 	{"modules.lost", "loaded libraries: out of memory"},
 	{"names.lost", "names of kernels: unloaded before they were read, or not readable"},
 	{"stacks.walked", "stacks that were unwound"},

@@ -40,8 +40,8 @@ int cupti_open(const char *asked_path, char *why, size_t why_bytes);
 /* Whether the result is an error other than "this CUPTI lacks the function, kind or record". */
 bool cupti_has_failed(uint32_t result);
 
-/* Functions and kinds of GPU work that CUPTI failed to enable. */
-extern atomic_uint_fast64_t cupti_lost_apis, cupti_lost_kinds;
+/* Functions and kinds of GPU work that CUPTI failed to enable; kinds given up as unsafe. */
+extern atomic_uint_fast64_t cupti_lost_apis, cupti_lost_kinds, cupti_unsafe_kinds;
 
 /* GPU modules unloaded so far. A kernel name pointer read before an unload may be stale. */
 extern atomic_uint_fast64_t cupti_module_unloads;

@@ -66,7 +66,7 @@ void graph_level_give_up(void)
 	atomic_store(&refusal, "a CUDA graph with conditional nodes cannot be recorded safely");
 	stop_records();
 	cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_GRAPH_TRACE);
-	atomic_fetch_add(&cupti_lost_kinds, 1);
+	atomic_fetch_add(&cupti_unsafe_kinds, 1);
 }
 
 void graph_level_note_stop(void)

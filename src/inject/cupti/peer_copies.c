@@ -10,6 +10,7 @@
 static atomic_bool is_recording;
 static atomic_bool has_graph_copies;
 static atomic_bool is_enabled;
+static atomic_bool is_lost;	 /* for good, and counted */
 static atomic_uint first_device; /* number of the first device with a context, plus 1 */
 static atomic_bool has_several;
 
@@ -23,15 +24,18 @@ static bool may_have_several(void)
 
 static void update(void)
 {
-	bool wanted = atomic_load(&is_recording) && atomic_load(&has_several) &&
-		      !atomic_load(&has_graph_copies);
+	bool is_useful = atomic_load(&is_recording) && atomic_load(&has_several);
+	bool wanted = is_useful && !atomic_load(&has_graph_copies);
 
+	if (is_useful && !wanted && !atomic_exchange(&is_lost, true))
+		atomic_fetch_add(&cupti_unsafe_kinds, 1);
 	if (atomic_exchange(&is_enabled, wanted) == wanted)
 		return;
-	if (!wanted)
-		cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_MEMCPY2);
-	else if (cupti_has_failed(cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_MEMCPY2)))
+	if (wanted && cupti_has_failed(cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_MEMCPY2)))
 		atomic_fetch_add(&cupti_lost_kinds, 1);
+	/* Another thread may have noted a graph's copy, and disabled the kind too early. */
+	if (!wanted || atomic_load(&has_graph_copies))
+		cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_MEMCPY2);
 }
 
 void peer_copies_start(void)
@@ -62,9 +66,6 @@ void peer_copies_note_context(void *context)
 
 void peer_copies_note_graph_copy(void)
 {
-	if (atomic_exchange(&has_graph_copies, true))
-		return;
-	if (atomic_load(&is_enabled))
-		atomic_fetch_add(&cupti_lost_kinds, 1);
-	update();
+	if (!atomic_exchange(&has_graph_copies, true))
+		update();
 }

@@ -323,6 +323,7 @@ static bool add_account(struct recorder *rec, bool is_snapshot)
 		{"buffers.waited_ns", atomic_load(&activity_waited_ns)},
 		{"apis.lost", atomic_load(&cupti_lost_apis)},
 		{"kinds.lost", atomic_load(&cupti_lost_kinds)},
+		{"kinds.lost.unsafe", atomic_load(&cupti_unsafe_kinds)},
 		{"stacks.unsampled",
 		 thread_buffers_field_sum(offsetof(struct thread_buffer, unsampled_count))},
 		{"overhead.beyond_ns", sampling_over_limit_ns()},

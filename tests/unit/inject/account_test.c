@@ -127,6 +127,7 @@ static void recognises_losses_by_name(void **unused)
 		"buffers.invalid",
 		"apis.lost",
 		"kinds.lost",
+		"kinds.lost.unsafe",
 		"calls.lost.size",
 		"calls.lost.leaving",
 		"calls.lost.after_end",
