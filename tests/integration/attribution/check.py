@@ -27,6 +27,17 @@ FOLLOWS_PROFILER = (2, 7)  # in 2 of 10 seeds, record between cuProfilerStart() 
 FAULTS = {3: "zero_times:7", 6: "reversed_times:5", 9: "drop_records:6"}  # in 3 of 10 seeds
 
 
+def mode_of(seed):
+    """After a pause, a program that ran graphs recorded as a whole is not recorded again. If a
+    graph has copy nodes, copies between devices are not recorded.
+    """
+    follows_profiler = seed % 10 in FOLLOWS_PROFILER
+    return evidence.Mode(device_count=1 + seed % 2, follows_profiler=follows_profiler,
+                         forces_nodes=follows_profiler or seed // 4 % 2 == 0,
+                         reuses_ids=seed % 4 == 1,
+                         without_graph_copies=follows_profiler or seed % 3 == 0)
+
+
 def run(command, allowed=(0,), **options):
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8",
                           errors="replace", **options)
@@ -37,23 +48,25 @@ def run(command, allowed=(0,), **options):
 
 def record(args, seed, level, folder):
     """Runs the program, injected in one of the two ways. Returns the path of the log."""
-    data = os.path.join(folder, "data")
+    data, mode = os.path.join(folder, "data"), mode_of(seed)
     environment = dict(
         os.environ, LD_LIBRARY_PATH=args.simgpu, XTRACE_DATA=data, XTRACE_API=level,
         XTRACE_CUPTI=os.path.join(args.simgpu, "libcupti.so"), XTRACE_AUDIT="10",
-        XTRACE_SIMGPU_SEED=str(seed), XTRACE_SIMGPU_DEVICES=str(1 + seed % 2),
+        XTRACE_SIMGPU_SEED=str(seed), XTRACE_SIMGPU_DEVICES=str(mode.device_count),
         XTRACE_SIMGPU_TRUTH=os.path.join(folder, "truth"),
         XTRACE_SIMGPU_KERNEL_NS=KERNEL_NS[seed % 3], XTRACE_SIMGPU_FAULT=FAULTS.get(seed % 10, ""))
     if seed % 5 == 0:
         environment["LD_PRELOAD"] = args.inject
     else:
         environment["CUDA_INJECTION64_PATH"] = environment["NVTX_INJECTION64_PATH"] = args.inject
-    # Nested graphs are identified by id. Ids may recur here, so do not nest.
-    if seed % 10 in FOLLOWS_PROFILER:
+    if mode.follows_profiler:
         environment["XTRACE_CAPTURE_RANGE"] = "cudaProfilerApi"
-    flat = ["flat"] if seed % 4 == 1 else []
-    environment["XTRACE_SIMGPU_REUSE_IDS"] = str(len(flat))
-    run([args.program, str(seed), os.path.join(folder, "ledger"), *flat], env=environment)
+    if mode.forces_nodes:
+        environment["XTRACE_GRAPH_DETAIL"] = "node"
+    environment["XTRACE_SIMGPU_REUSE_IDS"] = str(int(mode.reuses_ids))
+    # Nested graphs are identified by id, so do not nest if ids recur.
+    words = ["flat"] * mode.reuses_ids + ["no-graph-copies"] * mode.without_graph_copies
+    run([args.program, str(seed), os.path.join(folder, "ledger"), *words], env=environment)
     logs = os.listdir(data)
     evidence.expect(len(logs) == 1 and logs[0].endswith(".xtr"), "one log is wanted:", logs)
     return os.path.join(data, logs[0])
@@ -121,7 +134,7 @@ def check_seed(args, seed, folder):
     level = LEVELS[seed % len(LEVELS)]
     log_path = record(args, seed, level, folder)
     seen = evidence.Evidence(os.path.join(folder, "ledger"), os.path.join(folder, "truth"), level,
-                             seed % 10 in FOLLOWS_PROFILER)
+                             mode_of(seed))
     evidence.check_log(seen, evidence.Log(args.dump, log_path),
                        seed % 10 in FAULTS)
     pid = log_path.rsplit(".", 2)[1]

@@ -130,7 +130,9 @@ static FRAME_FUNCTION CUgraphNode add_copy_node(struct job *job, CUgraph graph,
 	CUgraphNode node = NULL;
 
 	ENTER();
-	CU(cuGraphAddMemcpyNode, &node, graph, after, after_count, &copy, job->gpu->context);
+	if (!job->without_copies)
+		CU(cuGraphAddMemcpyNode, &node, graph, after, after_count, &copy,
+		   job->gpu->context);
 	LEAVE();
 	return node;
 }

@@ -31,6 +31,11 @@ def leaf(work):
     return "[GPU_Memset]"
 
 
+def is_whole(work):
+    """True for the work of a graph that is recorded as a whole."""
+    return work.node & facts.WHOLE == facts.WHOLE
+
+
 def range_name(event):
     text = event.text.replace(";", ":")
     return f"{event.domain}:{text}" if event.domain else text
@@ -51,7 +56,8 @@ def exclusive_shares(works):
     running, shares, carry = [], collections.defaultdict(fractions.Fraction), 0
     starts = collections.defaultdict(list)
     for work in sorted(works, key=lambda work: (work.start_ns, work.order)):
-        starts[work.start_ns].append(work)
+        if work.end_ns > work.start_ns:  # a whole graph may have no work
+            starts[work.start_ns].append(work)
     given = []
     for now, following in zip(points, points[1:] + points[-1:]):
         for work in [work for work in running if work.end_ns == now]:
@@ -237,7 +243,7 @@ class Model:
         replay = ("[device-launched]",)
         if work.correlation:
             replay = self.stack_path(work.correlation, settings.nvtx)
-        if not work.node or settings.graph_stacks == "replay":
+        if not work.node or is_whole(work) or settings.graph_stacks == "replay":
             return replay
         if self.is_unknown(work):
             return (*replay, "[graph]")

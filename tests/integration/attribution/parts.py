@@ -42,12 +42,16 @@ class Checker:
         return of_weight(self.reference.folded(model.Settings(weight)))
 
     def cuts(self):
-        """Times of events, some of them plus 1 ns."""
+        """Times of events, some of them plus 1 ns. Something begins between any two, because an
+        empty window is an error.
+        """
         times = [call.enter_ns for call in self.seen.calls.values() if call.is_recorded]
         times += [work.start_ns for work in self.seen.work]
         last = max(times, default=0)  # nothing begins later
         inside = sorted({max(min(time + self.chance.choice((0, 0, 1)), last) - self.origin_ns, 1)
                          for time in self.chance.sample(times, min(2, len(times)))})
+        if not any(inside[0] <= time - self.origin_ns < inside[-1] for time in times):
+            inside = inside[:1]
         return [None, *inside, None]
 
     def window_options(self, start, end):

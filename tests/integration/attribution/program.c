@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program SEED LEDGER [flat]: performs random operations in several threads and records them. With
- * "flat", graphs are not nested.
+ * program SEED LEDGER [flat] [no-graph-copies]: performs random operations in several threads and
+ * records them. With "flat", graphs are not nested. With "no-graph-copies", they do not copy.
  */
 #include "program.h"
 
@@ -227,12 +227,11 @@ int main(int argc, char **argv)
 	unsigned thread_count;
 	struct job *own = &jobs[0];
 
-	if (argc < 3 || argc > 4 || (argc == 4 && strcmp(argv[3], "flat"))) {
-		fputs("usage: program SEED LEDGER [flat]\n", stderr);
-		return 2;
-	}
 	*own = (struct job){.shared = &shared, .random = strtoull(argv[1], NULL, 10) * 0x9e3779b9u};
-	own->is_flat = argc == 4;
+	for (int i = 3; i < argc; i++) {
+		own->is_flat |= !strcmp(argv[i], "flat");
+		own->without_copies |= !strcmp(argv[i], "no-graph-copies");
+	}
 	for (int i = 0; i < 8; i++)
 		pick(own, 1);
 	ledger_begin_thread();
@@ -250,6 +249,7 @@ int main(int argc, char **argv)
 				       .gpu = &shared.gpus[pick(own, shared.gpu_count)],
 				       .number = i,
 				       .is_flat = own->is_flat,
+				       .without_copies = own->without_copies,
 				       .budget = 50 + pick(own, 400),
 				       .random = own->random ^ (uint64_t)i << 32};
 		if (pthread_create(&threads[i], NULL, worker, &jobs[i]))

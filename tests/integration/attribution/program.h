@@ -79,7 +79,8 @@ struct job {
 	CUstream captured; /* NULL: none */
 	CUstream side;	   /* takes part in the capture, if is_forked */
 	bool is_forked;
-	bool is_flat; /* do not nest graphs */
+	bool is_flat;	     /* do not nest graphs */
+	bool without_copies; /* no graph gets a copy node */
 	CUdeviceptr device_buffer;
 	void *pinned_buffer;
 	void *pageable_buffer;

@@ -129,9 +129,10 @@ FRAME_FUNCTION void copy_async(struct job *job)
 	size_t bytes = 4 + pick(job, BUFFER_BYTES / 2 - 4);
 	CUstream stream = pick_stream(job);
 	void *host = pick_host_buffer(job);
+	unsigned what = pick(job, 4);
 
 	ENTER();
-	switch (pick(job, 4)) {
+	switch (job->captured && job->without_copies ? 4 : what) {
 	case 0:
 		CU(cuMemcpyHtoDAsync, job->device_buffer, host, bytes, stream);
 		break;
