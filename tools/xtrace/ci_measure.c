@@ -158,6 +158,13 @@ static bool matches(const struct ci_rule *rule, const cJSON *row)
 	       cJSON_IsTrue(cJSON_GetObjectItem(row, "tested"));
 }
 
+/* True for a value that is the same in all runs of both sets. */
+static bool is_equal(const cJSON *effect)
+{
+	return cJSON_IsTrue(cJSON_GetObjectItem(effect, "exact")) &&
+	       number(effect, "change", NAN) == 0.0;
+}
+
 /* Collects the rows of a rule. Returns 0 or -ENOMEM. */
 static int measure_rule(const struct ci_rule *rule, const cJSON *rows, struct ci_measured *measured)
 {
@@ -175,13 +182,14 @@ static int measure_rule(const struct ci_rule *rule, const cJSON *rows, struct ci
 
 		if (!matches(rule, row) || isnan(base))
 			continue;
-		measured->is_constant &= cJSON_IsTrue(cJSON_GetObjectItem(effect, "exact")) &&
-					 number(effect, "change", NAN) == 0.0;
+		measured->is_constant &= is_equal(effect);
 		/* A value of zero has no relative change. */
 		if (rule->limit != CI_NO_MORE && !(base > 0.0))
 			continue;
+		/* diff calls noise unknown for values that are equal in few runs. */
 		noise[count] = (struct row_noise){
-			.detectable = number(effect, "detectable_ratio", INFINITY),
+			.detectable = number(effect, "detectable_ratio",
+					     is_equal(effect) ? 0.0 : INFINITY),
 			.share = number(row, "share", 0.0)};
 		measured->low = fmin(measured->low, noise[count].detectable);
 		measured->high = fmax(measured->high, noise[count].detectable);
