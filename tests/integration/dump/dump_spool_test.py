@@ -369,7 +369,7 @@ class Spool(DumpTest):
                 make.ring_call() + record, header_bytes=135168), version=version), calls=1)
 
     def test_other_files(self):
-        for data in (self.good()[:98343], make.spool(version=8), make.spool(order=0x04030201)):
+        for data in (self.good()[:98343], make.spool(version=9), make.spool(order=0x04030201)):
             self.assertEqual(self.run_dump(self.file(data), status=2), "")
         self.run_dump(self.file(self.good()[:98344]), status=1)
         good = self.file(self.good())
