@@ -187,10 +187,10 @@ static int measure_rule(const struct ci_rule *rule, const cJSON *rows, struct ci
 		if (rule->limit != CI_NO_MORE && !(base > 0.0))
 			continue;
 		/* diff calls noise unknown for values that are equal in few runs. */
-		noise[count] = (struct row_noise){
-			.detectable = number(effect, "detectable_ratio",
-					     is_equal(effect) ? 0.0 : INFINITY),
-			.share = number(row, "share", 0.0)};
+		noise[count] =
+			(struct row_noise){.detectable = number(effect, "detectable_ratio",
+								is_equal(effect) ? 0.0 : INFINITY),
+					   .share = number(row, "share", 0.0)};
 		measured->low = fmin(measured->low, noise[count].detectable);
 		measured->high = fmax(measured->high, noise[count].detectable);
 		count++;
