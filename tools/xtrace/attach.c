@@ -367,10 +367,13 @@ static void wait_until_ready(const struct traced_process *process)
 /* The process was changed, but recording did not start. */
 static void note_idle(const struct traced_process *process, const char *why)
 {
-	struct process_status status;
+	struct process_status status = {.state = XT_STATE_UNKNOWN};
 
-	if (!process_status_read(process, &status) &&
-	    (status.state == XT_STATE_ARMED || status.state == XT_STATE_STOPPED))
+	/* An interrupted command may not have waited for the state. */
+	if (process_status_read(process, &status) && !attach_is_interrupted())
+		return;
+	if (status.state == XT_STATE_ARMED || status.state == XT_STATE_STOPPED ||
+	    status.state == XT_STATE_UNKNOWN)
 		print_error("%sprocess %d carries xtrace now, but does not record; to record: "
 			    "xtrace start %d",
 			    why, process->pid, process->pid);
