@@ -61,10 +61,12 @@ static bool is_conflict(const struct input *a, const struct input *b, bool later
 	       (later && is_separate(a, b));
 }
 
-/* Whether ids say that two processes are of one job. */
+/* Whether ids say that two processes are of one job, or one command recorded both. */
 static bool is_same_job(const struct input *a, const struct input *b)
 {
-	return are_ids(a->run, b->run, true) || are_ids(a->batch_job, b->batch_job, true);
+	return (a->recording && a->recording == b->recording &&
+		a->recording_device == b->recording_device) ||
+	       are_ids(a->run, b->run, true) || are_ids(a->batch_job, b->batch_job, true);
 }
 
 /* 0 if the second is earlier. Times of hostile logs may be any number. */

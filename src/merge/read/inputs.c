@@ -37,6 +37,16 @@ static bool is_log_name(const char *name)
 	return length > suffix && !strcmp(name + length - suffix, LOG_SUFFIX);
 }
 
+/* Whether xtrace record wrote to the directory, whose path ends at `end`; NULL: the current one. */
+static bool has_info(const char *path, const char *end, struct stat *status_out)
+{
+	char info[PATH_MAX];
+
+	return snprintf(info, sizeof(info), "%.*s%sinfo.json", end ? (int)(end - path) : 0, path,
+			end ? "/" : "") < PATH_MAX &&
+	       !stat(info, status_out);
+}
+
 /* Takes ownership of path. Adds a log once, even if it is named twice. */
 static int add_path(struct inputs *inputs, char *path, struct report *report)
 {
@@ -60,6 +70,10 @@ static int add_path(struct inputs *inputs, char *path, struct report *report)
 	}
 	log = &inputs->logs[inputs->count++];
 	*log = (struct input){.path = path, .device = status.st_dev, .inode = status.st_ino};
+	if (has_info(path, strrchr(path, '/'), &status)) {
+		log->recording_device = status.st_dev;
+		log->recording = status.st_ino;
+	}
 	if (!report->is_redacted)
 		return 0;
 	snprintf(log->alias, sizeof(log->alias), "log-%zu" LOG_SUFFIX, inputs->count);
@@ -71,21 +85,13 @@ static int log_filter(const struct dirent *entry)
 	return is_log_name(entry->d_name);
 }
 
-/* Whether xtrace record wrote to the directory. */
-static bool has_info(const char *directory)
-{
-	char path[PATH_MAX];
-
-	return snprintf(path, sizeof(path), "%s/info.json", directory) < PATH_MAX &&
-	       !access(path, F_OK);
-}
-
 static int add_directory(struct inputs *inputs, const char *directory, struct report *report)
 {
 	size_t length = strlen(directory);
 	const char *slash = length && directory[length - 1] == '/' ? "" : "/";
 	struct dirent **entries;
 	int count = scandir(directory, &entries, log_filter, versionsort);
+	struct stat status;
 	int error = 0;
 
 	if (count < 0) {
@@ -94,7 +100,7 @@ static int add_directory(struct inputs *inputs, const char *directory, struct re
 	}
 	if (!count)
 		report_error(report, STATUS_INCOMPLETE,
-			     has_info(directory)
+			     has_info(directory, directory + length, &status)
 				     ? "%s: the recording is empty: no process used CUDA"
 				     : "%s: no logs (*" LOG_SUFFIX ") in this directory",
 			     directory);

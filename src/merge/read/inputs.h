@@ -31,6 +31,8 @@ struct input {
 	char alias[INPUT_ALIAS_BYTES]; /* shown instead of the path, if not "": see --redact */
 	dev_t device;		       /* with file: identifies a log that has two paths */
 	ino_t inode;
+	dev_t recording_device; /* with the next: file that marks the trace directory */
+	ino_t recording;	/* 0: the log is in no trace directory */
 	struct xt_log_header header;
 	uint64_t file_bytes;
 	char host[INPUT_HOST_BYTES];

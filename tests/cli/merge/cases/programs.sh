@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Logs of several programs or jobs, and logs that lack ranks, are named as such. Their times are
-# added up, and no process is the slowest.
+# added up, and no process is the slowest. What one command recorded is one program.
 log() { # NAME NUMBER KERNEL-NS META...
 	name=$1 number=$2 ns=$3
 	shift 3
@@ -33,5 +33,10 @@ show "the same id, but not the same size" a0.xtr a1.xtr c0.xtr
 traces=$tests/../../../samples/traces
 show "two jobs of the same ranks, one after the other" "$traces/h200-ddp" "$traces/h200-ddp-loader"
 show "all programs of a folder" "$traces"/*.xtr
+mkdir recording
+cp "$traces/h200-work.xtr" "$traces/h200-cupy.xtr" recording
+show "two programs, one after the other" recording
+echo '{}' >recording/info.json
+show "two programs of one recording" recording
 merge -q --no-recover "$traces"/*.xtr --summary - | sed -n '/"headline"/,/"wall_ns"/p' |
 	grep -e note -e program_count -e wall_ns
