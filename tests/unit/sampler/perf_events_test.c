@@ -173,11 +173,14 @@ static void counts_lost_samples(void **unused)
 	pid_t pid = start_busy(&start_pipe, 700000000);
 	struct seen seen = {.pid = pid, .start_ns = clock_ns(CLOCK_MONOTONIC)};
 	struct perf_events *events = open_or_skip(pid, start_pipe);
+	clockid_t cpu_clock;
 
 	(void)unused;
 	close(start_pipe);
 	/* The rings are full by then. The kernel reports the loss before the next sample. */
-	usleep(600000);
+	assert_int_equal(clock_getcpuclockid(pid, &cpu_clock), 0);
+	while (clock_ns(cpu_clock) < 600000000)
+		usleep(10000);
 	perf_events_drain(events, look, &seen);
 	waitpid(pid, NULL, 0);
 	perf_events_drain(events, look, &seen);
