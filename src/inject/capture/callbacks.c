@@ -441,8 +441,6 @@ static COLD void graph_api_returns(struct thread_buffer *tb, uint32_t use,
 		graph_node_set(tb, use, data, regs);
 	if (use & API_NAMES_NODE)
 		graph_node_added(tb, use, data);
-	if (use & API_INSTANTIATES_GRAPH)
-		graph_instantiation(tb, data);
 }
 
 /* Calls about graphs, calls that start or stop the profiler, and calls that are not recorded. */
@@ -455,8 +453,6 @@ static COLD void special_call(struct thread_buffer *tb, uint32_t api, uint32_t u
 		use = API_IS_UNRECORDED;
 	} else if (data->site != XT_CUPTI_API_ENTER) {
 		graph_api_returns(tb, use, data, regs);
-	} else if (use & API_INSTANTIATES_GRAPH) {
-		graph_instantiation(tb, data);
 	}
 	if (use & API_IS_UNRECORDED)
 		thread_buffer_leave(tb);
@@ -567,37 +563,48 @@ static COLD void deliver(uint32_t domain, uint32_t cbid, const void *cbdata,
 
 /*
  * A graph launch keeps its hold (graph_level.h) in the call's slot, above the marks of skipped
- * calls: 2 bits for the hold and 6 bits for its epoch.
+ * calls.
  */
-#define HOLD_AT	   56
-#define HOLD_MASK  (UINT64_C(0xff) << HOLD_AT)
-#define HOLD_EPOCH 63
+#define HOLD_AT	  56
+#define HOLD_MASK (UINT64_C(0xff) << HOLD_AT)
 
 /* The level is chosen whether or not the call is recorded: it concerns other threads, too. */
 static COLD void deliver_graph_launch(uint32_t domain, uint32_t cbid,
 				      const struct cupti_callback_data *data,
 				      const struct caller_regs *regs)
 {
-	bool is_recorded = atomic_load(&cupti_subscriber_records_calls);
-	uint64_t *slot = data->correlation_data, epoch = graph_level_epoch(), held = 0;
+	uint64_t *slot = data->correlation_data;
+	uint8_t hold = GRAPH_HOLD_NONE;
 	bool enters = data->site == XT_CUPTI_API_ENTER;
 
 	if (!slot || !data->function_params) {
 		graph_level_give_up();
 	} else if (enters) {
-		held = graph_level_enter_launch(*(void *const *)data->function_params, is_recorded);
+		hold = graph_level_enter_launch(*(void *const *)data->function_params,
+						&cupti_subscriber_records_calls);
 	} else {
-		held = *slot >> HOLD_AT;
+		hold = (uint8_t)(*slot >> HOLD_AT);
 		*slot &= ~HOLD_MASK;
 	}
-	if (is_recorded)
+	if (atomic_load(&cupti_subscriber_records_calls))
 		deliver(domain, cbid, data, regs);
-	if (!slot)
+	if (enters && slot)
+		*slot = (*slot & ~HOLD_MASK) | (uint64_t)hold << HOLD_AT;
+	else
+		graph_level_leave(hold);
+}
+
+static COLD void deliver_graph_call(uint32_t domain, uint32_t cbid,
+				    const struct cupti_callback_data *data,
+				    const struct caller_regs *regs)
+{
+	if (api_uses[cbid & (API_CBID_END - 1)] & API_LAUNCHES_GRAPH) {
+		deliver_graph_launch(domain, cbid, data, regs);
 		return;
-	if (enters)
-		*slot = (*slot & ~HOLD_MASK) | (held | (epoch & HOLD_EPOCH) << 2) << HOLD_AT;
-	else if (held >> 2 == (epoch & HOLD_EPOCH))
-		graph_level_leave(held & 3, (uint32_t)epoch);
+	}
+	deliver(domain, cbid, data, regs);
+	if (current_thread_buffer)
+		graph_instantiation(current_thread_buffer, data);
 }
 
 /* Only callback_entry calls it. */
@@ -609,12 +616,13 @@ LIKELY void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const 
 			  const struct caller_regs *regs)
 {
 	struct thread_buffer *tb = current_thread_buffer;
-	bool launches_graph = domain == XT_CUPTI_CB_DOMAIN_DRIVER_API &&
-			      api_uses[cbid & (API_CBID_END - 1)] & API_LAUNCHES_GRAPH;
+	bool needs_level =
+		domain == XT_CUPTI_CB_DOMAIN_DRIVER_API &&
+		api_uses[cbid & (API_CBID_END - 1)] & (API_LAUNCHES_GRAPH | API_INSTANTIATES_GRAPH);
 
 	(void)userdata;
-	if (__builtin_expect(launches_graph, 0)) {
-		deliver_graph_launch(domain, cbid, cbdata, regs);
+	if (__builtin_expect(needs_level, 0)) {
+		deliver_graph_call(domain, cbid, cbdata, regs);
 	} else if (__builtin_expect(
 			   domain != XT_CUPTI_CB_DOMAIN_DRIVER_API ||
 				   !atomic_load_explicit(&callbacks_active, memory_order_acquire) ||

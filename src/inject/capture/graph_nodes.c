@@ -214,17 +214,17 @@ void graph_instantiation(struct thread_buffer *tb, const struct cupti_callback_d
 
 	if (data->site == XT_CUPTI_API_ENTER) {
 		/* longjmp() may have left an earlier instantiation. */
-		graph_level_leave(tb->instantiation_hold, tb->instantiation_epoch);
+		graph_level_leave(tb->instantiation_hold);
 		tb->instantiation_hold = GRAPH_HOLD_NONE;
+		tb->instantiation_epoch = graph_level_epoch();
 		tb->is_instantiating = true;
 		return;
 	}
 	tb->is_instantiating = false;
-	if (tb->instantiation_hold == GRAPH_HOLD_NONE)
-		return;
 	if (!has_failed)
-		graph_level_note_conditional(*(void *const *)arguments[0]);
-	graph_level_leave(tb->instantiation_hold, tb->instantiation_epoch);
+		graph_level_note_instantiated(*(void *const *)arguments[0],
+					      tb->instantiation_hold != GRAPH_HOLD_NONE);
+	graph_level_leave(tb->instantiation_hold);
 	tb->instantiation_hold = GRAPH_HOLD_NONE;
 }
 
@@ -239,8 +239,9 @@ void graph_node_starts(struct thread_buffer *tb, const struct cupti_resource_dat
 		return;
 	if (!tb)
 		graph_level_give_up();
-	if (!tb || !tb->is_instantiating || tb->instantiation_hold != GRAPH_HOLD_NONE)
+	/* In another epoch, the EXIT of the instantiation is missing. */
+	if (!tb || !tb->is_instantiating || tb->instantiation_hold != GRAPH_HOLD_NONE ||
+	    tb->instantiation_epoch != graph_level_epoch())
 		return;
-	tb->instantiation_epoch = graph_level_epoch();
 	tb->instantiation_hold = graph_level_enter_whole();
 }

@@ -258,7 +258,7 @@ capture_with_python(struct thread_buffer *tb, const struct caller_regs *regs,
 		match = MATCH_NATIVE;
 		if (enter_python(variant->entry, python, &thread)
 			    ? stack_cache_frames_are_equal(variant, python, &thread)
-			    : !variant->state) {
+			    : !variant->state && state != PYTHON_FINALIZING) {
 			stack_cache_confirm(&tb->cache, variant);
 			if (count_hit(tb))
 				return variant->marked_slot;

@@ -95,7 +95,7 @@ struct thread_buffer {
 	uint64_t made_id; /* id of the last node */
 	/* graph_nodes.c: the call in progress instantiates a graph, and what it holds */
 	bool is_instantiating;
-	uint32_t instantiation_hold, instantiation_epoch;
+	uint8_t instantiation_hold, instantiation_epoch;
 
 	/* Shared fields. */
 	atomic_uint window_ready; /* written by the writer: allowed window size */

@@ -155,6 +155,7 @@ int cupti_open(const char *asked_path, char *why, size_t why_bytes)
 			 cupti_search_places(search));
 	*(void **)&cupti.cuFuncGetName = driver_function("cuFuncGetName");
 	*(void **)&cupti.cuDeviceGetCount = driver_function("cuDeviceGetCount");
+	*(void **)&cupti.cuDevicePrimaryCtxGetState = driver_function("cuDevicePrimaryCtxGetState");
 	cupti_search_end(search);
 	return found ? 0 : -ENOENT;
 }

@@ -18,8 +18,9 @@ struct cupti_table {
 	CUPTI_FUNCTIONS(CUPTI_MEMBER)
 	/* The driver's: stores the name of a CUfunction. NULL before CUDA 12.3. */
 	int (*cuFuncGetName)(const char **name_out, void *function);
-	/* The driver's: fails until cuInit() has returned. */
+	/* The driver's: fail until cuInit() has returned. */
 	int (*cuDeviceGetCount)(int *count_out);
+	int (*cuDevicePrimaryCtxGetState)(int device, unsigned *flags_out, int *is_active_out);
 	uint32_t version;      /* CUPTI_API_VERSION of the library */
 	uint32_t cuda_version; /* of the driver: 13000 is 13.0 */
 	char path[PATH_MAX];

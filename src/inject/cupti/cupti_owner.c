@@ -14,6 +14,7 @@
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/cupti/flusher.h"
 #include "inject/cupti/graph_level.h"
+#include "inject/cupti/peer_copies.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
@@ -154,10 +155,13 @@ bool cupti_owner_may_flush(void)
 static bool stop_records(void)
 {
 	int now = STOP_REQUESTED;
+	bool are_locked;
 
 	if (!atomic_compare_exchange_strong(&stop_state, &now, STOP_STARTED))
 		return false;
+	are_locked = graph_level_lock_kinds();
 	cupti_subscriber_stop();
+	graph_level_unlock_kinds(are_locked);
 	return true;
 }
 
@@ -208,7 +212,6 @@ static void release_to_tool(const char *function, const char *who)
 			wait_for_stop(2 * STOP_TIMEOUT_NS);
 	}
 	cupti_subscriber_unsubscribe();
-	graph_level_hand_over();
 	if (flusher_is_done()) /* recording has ended with the process */
 		return;
 	if (config.yields)
@@ -228,6 +231,8 @@ bool cupti_owner_yield(const char *function, const char *who)
 {
 	uint64_t deadline_ns = monotonic_ns() + 2 * STOP_TIMEOUT_NS;
 
+	graph_level_note_tool();
+	peer_copies_note_graph_copy();
 	atomic_store(&tool_is_active, true);
 	atomic_store(&ids_may_restart, true);
 	atomic_store(&resume_at_ns, 0);
@@ -239,7 +244,6 @@ bool cupti_owner_yield(const char *function, const char *who)
 		}
 		if (change_state(OWNER_GRAPHS, OWNER_RELEASING)) {
 			cupti_subscriber_unsubscribe();
-			graph_level_hand_over();
 			atomic_store(&state, OWNER_RELEASED);
 		}
 		if (atomic_load(&state) == OWNER_RELEASED)
@@ -284,6 +288,7 @@ static void set_problem(const char *why)
 static void stop_recording(void)
 {
 	uint64_t deadline_ns = monotonic_ns() + LAUNCH_TIMEOUT_NS;
+	bool are_locked;
 
 	/* A later request may have seen that recording runs. */
 	if (atomic_load(&is_wanted)) {
@@ -292,11 +297,13 @@ static void stop_recording(void)
 	}
 	while (config.calls_are_open() && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(NAP_NS);
-	graph_level_begin_change();
+	are_locked = graph_level_begin_change();
+	if (!are_locked) /* a launch does not return, and its level depends on this change */
+		graph_level_give_up();
 	cupti_subscriber_stop();
 	cupti_subscriber_keep_graphs();
-	graph_level_end_change();
 	graph_level_note_stop();
+	graph_level_unlock_kinds(are_locked);
 	config.close_calls();
 	atomic_store(&is_draining, true);
 	atomic_store(&state, OWNER_GRAPHS);
@@ -325,7 +332,7 @@ static bool start_from(enum state before)
 	bool sets_clock = atomic_load(&clock_is_foreign) || atomic_load(&clock_is_default);
 	uint64_t start_ns = monotonic_ns();
 	char why[sizeof(problem)];
-	bool has_failed;
+	bool has_failed, are_locked;
 
 	/* Empties the buffers of another tool, so that they get none of our records. */
 	if (atomic_load(&ids_may_restart))
@@ -336,9 +343,11 @@ static bool start_from(enum state before)
 		return false;
 	}
 	tell_writer_of_new_ids();
-	graph_level_begin_change();
-	has_failed = cupti_subscriber_start(config.level, sets_clock, why, sizeof(why)) != 0;
-	graph_level_end_change();
+	are_locked = graph_level_begin_change();
+	snprintf(why, sizeof(why), "a launch of a CUDA graph does not return");
+	has_failed = !are_locked ||
+		     cupti_subscriber_start(config.level, sets_clock, why, sizeof(why)) != 0;
+	graph_level_unlock_kinds(are_locked);
 	if (has_failed) {
 		cupti_subscriber_unsubscribe();
 		set_problem(why);

@@ -57,8 +57,10 @@ int cupti_subscriber_subscribe(char *why, size_t why_bytes)
 
 	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
 		result = subscribe_by_name(holder, sizeof(holder) - 1);
-	if (result == XT_CUPTI_SUCCESS)
+	if (result == XT_CUPTI_SUCCESS) {
+		graph_level_open();
 		return 0;
+	}
 	holder[sizeof(holder) - 1] = '\0';
 	for (char *c = holder; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
@@ -201,13 +203,16 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 	return -EIO;
 }
 
-void cupti_subscriber_stop(void)
+unsigned cupti_subscriber_stop(void)
 {
-	cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+	unsigned count =
+		cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL) == XT_CUPTI_SUCCESS;
+
 	for (size_t i = 0; i < EXTRA_KINDS; i++)
-		cupti.cuptiActivityDisable(extra_kinds[i]);
+		count += cupti.cuptiActivityDisable(extra_kinds[i]) == XT_CUPTI_SUCCESS;
 	peer_copies_stop();
 	set_zeroed_buffers(zeroed_before);
+	return count;
 }
 
 void cupti_subscriber_watch_graphs(void)
@@ -225,8 +230,8 @@ void cupti_subscriber_keep_graphs(void)
 
 void cupti_subscriber_unsubscribe(void)
 {
+	graph_level_close();
 	cupti.cuptiUnsubscribe(subscriber);
-	graph_level_reset();
 }
 
 void cupti_subscriber_follow_profiler(void)

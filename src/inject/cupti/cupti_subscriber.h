@@ -26,12 +26,16 @@ int cupti_subscriber_subscribe(char *why, size_t why_bytes);
 
 /*
  * Enables records and callbacks. sets_clock: register our clock; every registration but the first
- * spoils one record. 0, or -EIO with one line in `why`; then nothing is recorded.
+ * spoils one record. 0, or -EIO with one line in `why`; then nothing is recorded. The kinds are
+ * locked (graph_level.h).
  */
 int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, size_t why_bytes);
 
-/* Disables records and restores attributes. Records of running work still arrive. */
-void cupti_subscriber_stop(void);
+/*
+ * Disables records and restores attributes. Records of running work still arrive. Returns how many
+ * kinds were disabled. The kinds are locked.
+ */
+unsigned cupti_subscriber_stop(void);
 
 /*
  * After subscribing, or after cupti_subscriber_stop(): receive only the creation of graph nodes and
@@ -40,7 +44,7 @@ void cupti_subscriber_stop(void);
 void cupti_subscriber_watch_graphs(void);
 void cupti_subscriber_keep_graphs(void);
 
-/* Ends the subscription and all callbacks. */
+/* Ends the subscription and all callbacks. Records are disabled. */
 void cupti_subscriber_unsubscribe(void);
 
 /* Also enables the callbacks of profiler_calls.h, for this and later subscriptions. */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One atomic word counts the holders of both kinds. The first holder of the whole level enables
- * GRAPH_TRACE, the last one disables it; meanwhile the word is marked as switching. There is no
- * lock: other threads sleep until the mark is gone, but at most WAIT_TIMEOUT_NS.
+ * One atomic word counts the holders of both kinds, so that they exclude each other, and lets one
+ * thread at a time change CUPTI's kinds. While it is not marked so, GRAPH_TRACE is enabled exactly
+ * if there are holders of the whole level. There is no lock: other threads sleep until the word
+ * changes, but at most WAIT_TIMEOUT_NS.
  *
  * Runs at launches and instantiations of graphs, in the program's threads, and keeps errno.
  */
 #include "inject/cupti/graph_level.h"
+
+#include <errno.h>
 
 #include "inject/cupti/cupti.h"
 #include "inject/runtime/clock.h"
@@ -19,39 +22,48 @@
 /* CUPTI numbers graphs and executable graphs from 1. A bit for each takes 2 MiB at most. */
 #define GRAPH_IDS (UINT32_C(1) << 24)
 
-#define ONE_WHOLE UINT64_C(1)
-#define ONE_NODES (UINT64_C(1) << 32)
-#define SWITCHING (UINT64_C(1) << 63)
-#define WHOLE(w)  ((uint32_t)(w))
-#define NODES(w)  ((uint32_t)((w) >> 32) & 0x7fffffff)
+/* Parts of the word. The holders of both sides take 24 bits each, then 6 bits are the epoch. */
+#define COUNT_MASK 0xffffff
+#define EPOCH_AT   48
+#define EPOCH_MASK 0x3f
+#define NODES_NEXT (UINT64_C(1) << 60) /* if both sides wait, this one is next */
+#define CLOSED	   (UINT64_C(1) << 61) /* CUPTI is not subscribed */
+#define OFF	   (UINT64_C(1) << 62) /* all graphs are recorded node by node, or not at all */
+#define LOCKED	   (UINT64_C(1) << 63) /* a thread changes the kinds */
 
-static HOT_STATE atomic_bool is_off; /* all graphs are recorded node by node, or not at all */
+/* In the order of enum graph_hold_kind. */
+enum side { SIDE_NODES, SIDE_WHOLE };
+static const uint64_t ones[] = {[SIDE_NODES] = UINT64_C(1) << 24, [SIDE_WHOLE] = 1};
+
+static HOT_STATE atomic_uint_fast64_t word;
 static HOT_STATE atomic_bool any_conditional;
-static atomic_bool was_recorded_whole;
-static HOT_STATE atomic_uint_fast64_t holders;
-static HOT_STATE atomic_uint whole_waiting; /* so that launches node by node cannot starve them */
-static atomic_uint epoch;
+static HOT_STATE atomic_uint waiting[2]; /* for their side */
+static HOT_STATE atomic_uint changes_waiting;
+static atomic_bool was_recorded_whole, gives_up, tool_was_here;
+static bool trace_is_on; /* LOCKED */
 static _Atomic(const char *) refusal;
-static void (*stop_records)(void);
-static _Atomic uint32_t conditional[GRAPH_IDS / 32];
+static unsigned (*stop_records)(void);
+static _Atomic uint32_t conditional[GRAPH_IDS / 32], seen[GRAPH_IDS / 32];
 
-void graph_level_begin(bool forces_nodes, void (*stop)(void))
+static uint32_t count_of(uint64_t now, enum side side)
+{
+	return (uint32_t)(now / ones[side]) & COUNT_MASK;
+}
+
+static uint8_t epoch_of(uint64_t now)
+{
+	return now >> EPOCH_AT & EPOCH_MASK;
+}
+
+void graph_level_begin(bool forces_nodes, unsigned (*stop)(void))
 {
 	stop_records = stop;
-	atomic_store(&is_off, forces_nodes);
+	atomic_store(&word, forces_nodes ? OFF : 0);
 }
 
-uint32_t graph_level_epoch(void)
+uint8_t graph_level_epoch(void)
 {
-	return atomic_load_explicit(&epoch, memory_order_relaxed);
-}
-
-void graph_level_reset(void)
-{
-	atomic_fetch_add(&epoch, 1);
-	atomic_store(&holders, 0);
-	if (atomic_load(&any_conditional))
-		cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_GRAPH_TRACE);
+	return epoch_of(atomic_load(&word));
 }
 
 const char *graph_level_refusal(void)
@@ -59,31 +71,7 @@ const char *graph_level_refusal(void)
 	return atomic_load(&refusal);
 }
 
-void graph_level_give_up(void)
-{
-	if (atomic_exchange(&is_off, true))
-		return;
-	atomic_store(&refusal, "a CUDA graph with conditional nodes cannot be recorded safely");
-	stop_records();
-	cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_GRAPH_TRACE);
-	atomic_fetch_add(&cupti_unsafe_kinds, 1);
-}
-
-void graph_level_note_stop(void)
-{
-	if (atomic_load(&was_recorded_whole) && !atomic_exchange(&is_off, true))
-		atomic_store(&refusal, "recording was stopped after CUDA graphs with conditional "
-				       "nodes ran, and CUPTI cannot resume then");
-}
-
-void graph_level_hand_over(void)
-{
-	if (atomic_load(&any_conditional) && !atomic_exchange(&is_off, true))
-		atomic_store(&refusal, "another tool used CUPTI, so the CUDA graphs with "
-				       "conditional nodes cannot be recorded safely any more");
-}
-
-/* Sleeps until other holders may have changed. False after the timeout. */
+/* Sleeps until the word may have changed. False after the timeout. */
 static bool wait_a_moment(uint64_t *deadline_ns)
 {
 	uint64_t now_ns = monotonic_ns();
@@ -94,153 +82,291 @@ static bool wait_a_moment(uint64_t *deadline_ns)
 	return now_ns < *deadline_ns;
 }
 
-static void leave_whole(void)
+/* The kinds are locked. */
+static bool set_trace(bool is_on)
 {
-	uint64_t word = atomic_load(&holders);
+	int saved_errno = errno;
+	uint32_t result = (is_on ? cupti.cuptiActivityEnable
+				 : cupti.cuptiActivityDisable)(XT_CUPTI_ACTIVITY_GRAPH_TRACE);
 
-	while (!atomic_compare_exchange_strong(&holders, &word,
-					       WHOLE(word) == 1 ? SWITCHING : word - ONE_WHOLE))
-		continue;
-	if (WHOLE(word) != 1)
-		return;
-	cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_GRAPH_TRACE);
-	atomic_store(&holders, 0);
+	errno = saved_errno;
+	trace_is_on = is_on && result == XT_CUPTI_SUCCESS;
+	return result == XT_CUPTI_SUCCESS;
 }
 
-/* Returns false after the timeout, or if levels do not matter any more. The first one switches. */
-static bool take_whole(bool *is_first_out)
+bool graph_level_lock_kinds(void)
 {
-	uint64_t deadline_ns = 0, word;
-	bool is_taken;
-
-	atomic_fetch_add(&whole_waiting, 1);
-	do {
-		word = atomic_load(&holders);
-		*is_first_out = !WHOLE(word);
-		is_taken = !(word & SWITCHING) && !NODES(word) &&
-			   atomic_compare_exchange_strong(
-				   &holders, &word, *is_first_out ? SWITCHING : word + ONE_WHOLE);
-	} while (!is_taken && !atomic_load(&is_off) && wait_a_moment(&deadline_ns));
-	atomic_fetch_sub(&whole_waiting, 1);
-	return is_taken;
-}
-
-enum graph_hold graph_level_enter_whole(void)
-{
-	bool is_first;
-
-	if (atomic_load(&is_off))
-		return GRAPH_HOLD_NONE;
-	atomic_store(&any_conditional, true);
-	if (!take_whole(&is_first)) {
-		graph_level_give_up();
-		return GRAPH_HOLD_NONE;
-	}
-	if (is_first) {
-		if (!atomic_load(&is_off) &&
-		    cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_GRAPH_TRACE) != XT_CUPTI_SUCCESS)
-			graph_level_give_up();
-		atomic_store(&holders, ONE_WHOLE);
-	}
-	if (!atomic_load(&is_off))
-		return GRAPH_HOLD_WHOLE;
-	leave_whole(); /* another thread gave up meanwhile */
-	return GRAPH_HOLD_NONE;
-}
-
-void graph_level_begin_change(void)
-{
-	uint64_t deadline_ns = 0, word;
-
-	atomic_fetch_add(&whole_waiting, 1);
-	do {
-		word = atomic_load(&holders);
-		if (!(word & SWITCHING) && !WHOLE(word) &&
-		    (!NODES(word) || !atomic_load(&any_conditional)) &&
-		    atomic_compare_exchange_strong(&holders, &word, word | SWITCHING))
-			break;
-	} while (wait_a_moment(&deadline_ns));
-	atomic_fetch_sub(&whole_waiting, 1);
-}
-
-void graph_level_end_change(void)
-{
-	atomic_fetch_and(&holders, ~SWITCHING);
-}
-
-static enum graph_hold enter_nodes_slowly(void)
-{
-	uint64_t deadline_ns = 0;
+	uint64_t deadline_ns = 0, now;
 
 	for (;;) {
-		uint64_t word = atomic_load(&holders);
-
-		if (atomic_load(&is_off))
-			return GRAPH_HOLD_NONE;
-		if (!(word & SWITCHING) && !WHOLE(word) && !atomic_load(&whole_waiting)) {
-			if (atomic_compare_exchange_strong(&holders, &word, word + ONE_NODES))
-				return GRAPH_HOLD_NODES;
+		now = atomic_load(&word);
+		if (!(now & LOCKED)) {
+			if (atomic_compare_exchange_strong(&word, &now, now | LOCKED))
+				return true;
 		} else if (!wait_a_moment(&deadline_ns)) {
-			graph_level_give_up();
+			return false;
 		}
 	}
 }
 
-static inline enum graph_hold enter_nodes(void)
+void graph_level_unlock_kinds(bool are_locked)
 {
-	uint64_t word = atomic_load_explicit(&holders, memory_order_relaxed);
+	uint64_t now = atomic_load(&word);
 
-	if (__builtin_expect((word & SWITCHING) || WHOLE(word) ||
-				     atomic_load_explicit(&whole_waiting, memory_order_relaxed),
-			     0) ||
-	    !atomic_compare_exchange_strong(&holders, &word, word + ONE_NODES))
-		return enter_nodes_slowly();
-	return GRAPH_HOLD_NODES;
+	if (!are_locked)
+		return;
+	do {
+		/* The last holder may have left meanwhile. */
+		if (trace_is_on && (!count_of(now, SIDE_WHOLE) || now & (OFF | CLOSED)))
+			set_trace(false);
+	} while (!atomic_compare_exchange_strong(&word, &now, now & ~LOCKED));
+}
+
+/* The kinds are locked. Launches go on only when GRAPH_TRACE is disabled. */
+static void turn_off(const char *why)
+{
+	atomic_store(&refusal, why);
+	if (trace_is_on)
+		set_trace(false);
+	atomic_fetch_or(&word, OFF);
+}
+
+static void give_up_locked(const char *why)
+{
+	int saved_errno = errno;
+
+	if (atomic_exchange(&gives_up, true))
+		return;
+	atomic_fetch_add(&cupti_unsafe_kinds, stop_records());
+	errno = saved_errno;
+	turn_off(why);
+}
+
+static void give_up(const char *why)
+{
+	uint64_t deadline_ns = 0;
+	bool are_locked;
+
+	if (!atomic_load(&gives_up) && !(atomic_load(&word) & OFF)) {
+		are_locked = graph_level_lock_kinds();
+		give_up_locked(why);
+		graph_level_unlock_kinds(are_locked);
+	}
+	/* Another thread may be at it. */
+	while (!(atomic_load(&word) & OFF) && wait_a_moment(&deadline_ns))
+		continue;
+}
+
+void graph_level_give_up(void)
+{
+	give_up("a CUDA graph with conditional nodes cannot be recorded safely");
+}
+
+void graph_level_note_stop(void)
+{
+	if (atomic_load(&was_recorded_whole) && !(atomic_load(&word) & OFF))
+		turn_off("recording was stopped after CUDA graphs with conditional nodes ran, and "
+			 "CUPTI cannot resume then");
+}
+
+void graph_level_note_tool(void)
+{
+	atomic_store(&tool_was_here, true);
+}
+
+void graph_level_close(void)
+{
+	bool are_locked = graph_level_lock_kinds();
+
+	if (trace_is_on)
+		set_trace(false);
+	atomic_fetch_or(&word, CLOSED);
+	/* After another tool, ids may be those of other graphs. */
+	if (atomic_load(&tool_was_here)) {
+		for (size_t i = 0; i < GRAPH_IDS / 32; i++)
+			if (atomic_load(&seen[i]))
+				atomic_store(&seen[i], 0);
+		if (atomic_load(&any_conditional) && !(atomic_load(&word) & OFF))
+			turn_off("another tool used CUPTI, so the CUDA graphs with conditional "
+				 "nodes cannot be recorded safely any more");
+	}
+	graph_level_unlock_kinds(are_locked);
+}
+
+void graph_level_open(void)
+{
+	bool are_locked = graph_level_lock_kinds();
+	uint64_t now = atomic_load(&word), next;
+
+	do
+		next = (now & (OFF | LOCKED)) | (uint64_t)((epoch_of(now) + 1) & EPOCH_MASK)
+							<< EPOCH_AT;
+	while (!atomic_compare_exchange_strong(&word, &now, next));
+	graph_level_unlock_kinds(are_locked);
+}
+
+/* If both sides wait, they take turns. */
+static bool may_enter(uint64_t now, enum side side)
+{
+	enum side other = side == SIDE_NODES ? SIDE_WHOLE : SIDE_NODES;
+	bool is_next = !count_of(now, side) && !(now & NODES_NEXT) == (side == SIDE_WHOLE);
+
+	if ((now & LOCKED || atomic_load(&changes_waiting)) &&
+	    (side == SIDE_WHOLE || atomic_load(&any_conditional)))
+		return false;
+	return !count_of(now, other) && (!atomic_load(&waiting[other]) || is_next);
+}
+
+/* locks_out: the first one of the whole level locks the kinds. */
+static uint8_t enter_slowly(enum side side, bool *locks_out)
+{
+	uint64_t deadline_ns = 0, now, next;
+	uint8_t hold = GRAPH_HOLD_NONE;
+
+	atomic_fetch_add(&waiting[side], 1);
+	while (!((now = atomic_load(&word)) & (OFF | CLOSED))) {
+		if (!may_enter(now, side)) {
+			if (!wait_a_moment(&deadline_ns))
+				graph_level_give_up();
+			continue;
+		}
+		*locks_out = side == SIDE_WHOLE && !count_of(now, SIDE_WHOLE);
+		next = (now + ones[side]) | (*locks_out ? LOCKED : 0);
+		if (atomic_compare_exchange_strong(&word, &now, next)) {
+			hold = (uint8_t)(GRAPH_HOLD_NODES + side) | (uint8_t)(epoch_of(now) << 2);
+			break;
+		}
+	}
+	atomic_fetch_sub(&waiting[side], 1);
+	return hold;
+}
+
+uint8_t graph_level_enter_whole(void)
+{
+	bool locks = false;
+	uint8_t hold;
+
+	if (!(atomic_load(&word) & OFF))
+		atomic_store(&any_conditional, true);
+	hold = enter_slowly(SIDE_WHOLE, &locks);
+	if (!hold || !locks)
+		return hold;
+	if (!set_trace(true))
+		give_up_locked("CUPTI cannot record CUDA graphs as a whole");
+	graph_level_unlock_kinds(true);
+	return hold;
+}
+
+static inline uint8_t enter_nodes(void)
+{
+	uint64_t now = atomic_load_explicit(&word, memory_order_relaxed);
+	bool never_locks;
+
+	if (__builtin_expect(
+		    (now & (LOCKED | OFF | CLOSED)) || count_of(now, SIDE_WHOLE) ||
+			    atomic_load_explicit(&waiting[SIDE_WHOLE], memory_order_relaxed) ||
+			    atomic_load_explicit(&changes_waiting, memory_order_relaxed),
+		    0) ||
+	    !atomic_compare_exchange_strong(&word, &now, now + ones[SIDE_NODES]))
+		return enter_slowly(SIDE_NODES, &never_locks);
+	return GRAPH_HOLD_NODES | (uint8_t)(epoch_of(now) << 2);
+}
+
+void graph_level_leave(uint8_t hold)
+{
+	enum side side = (hold & 3) == GRAPH_HOLD_WHOLE ? SIDE_WHOLE : SIDE_NODES;
+	uint64_t now = atomic_load(&word), next;
+	bool is_last, locks;
+
+	if (hold == GRAPH_HOLD_NONE)
+		return;
+	do {
+		if (epoch_of(now) != hold >> 2)
+			return;
+		next = now - ones[side];
+		is_last = !count_of(next, side);
+		locks = is_last && side == SIDE_WHOLE && !(now & (LOCKED | OFF | CLOSED));
+		if (is_last)
+			next = side == SIDE_WHOLE ? next | NODES_NEXT : next & ~NODES_NEXT;
+		if (locks)
+			next |= LOCKED;
+	} while (!atomic_compare_exchange_strong(&word, &now, next));
+	graph_level_unlock_kinds(locks);
+}
+
+bool graph_level_begin_change(void)
+{
+	uint64_t deadline_ns = 0, now;
+	bool is_quiet, are_locked;
+
+	atomic_fetch_add(&changes_waiting, 1);
+	do {
+		now = atomic_load(&word);
+		is_quiet = (now & (OFF | CLOSED)) ||
+			   (!count_of(now, SIDE_WHOLE) &&
+			    (!count_of(now, SIDE_NODES) || !atomic_load(&any_conditional)));
+		are_locked = is_quiet && !(now & LOCKED) &&
+			     atomic_compare_exchange_strong(&word, &now, now | LOCKED);
+	} while (!are_locked && wait_a_moment(&deadline_ns));
+	atomic_fetch_sub(&changes_waiting, 1);
+	return are_locked;
 }
 
 /* False if the id is unknown, as of a graph that was instantiated before CUPTI was subscribed. */
 static bool id_of(void *graph_exec, uint32_t *id)
 {
 	return cupti.cuptiGetGraphExecId &&
-	       cupti.cuptiGetGraphExecId(graph_exec, id) == XT_CUPTI_SUCCESS && *id;
+	       cupti.cuptiGetGraphExecId(graph_exec, id) == XT_CUPTI_SUCCESS && *id &&
+	       *id < GRAPH_IDS;
 }
 
-static bool is_conditional(void *graph_exec)
+static bool is_in(_Atomic uint32_t set[GRAPH_IDS / 32], void *graph_exec)
 {
 	uint32_t id;
 
-	return id_of(graph_exec, &id) && id < GRAPH_IDS &&
-	       atomic_load(&conditional[id / 32]) >> id % 32 & 1;
+	return id_of(graph_exec, &id) && (atomic_load(&set[id / 32]) >> id % 32 & 1);
 }
 
-void graph_level_note_conditional(void *graph_exec)
+void graph_level_note_instantiated(void *graph_exec, bool is_conditional)
 {
 	uint32_t id;
 
-	if (id_of(graph_exec, &id) && id < GRAPH_IDS)
-		atomic_fetch_or(&conditional[id / 32], UINT32_C(1) << id % 32);
-	else
+	if (id_of(graph_exec, &id)) {
+		atomic_fetch_or(&seen[id / 32], UINT32_C(1) << id % 32);
+		if (is_conditional)
+			atomic_fetch_or(&conditional[id / 32], UINT32_C(1) << id % 32);
+	} else if (is_conditional) {
 		graph_level_give_up();
+	}
 }
 
-enum graph_hold graph_level_enter_launch(void *graph_exec, bool is_recorded)
+/* No thread changes is_recorded while this one has the hold. */
+static uint8_t enter_conditional(const atomic_bool *is_recorded)
 {
-	if (atomic_load_explicit(&is_off, memory_order_relaxed))
+	for (;;) {
+		bool is_whole = atomic_load(is_recorded);
+		uint8_t hold = is_whole ? graph_level_enter_whole() : enter_nodes();
+
+		if (hold == GRAPH_HOLD_NONE || atomic_load(is_recorded) == is_whole) {
+			if (is_whole)
+				atomic_store(&was_recorded_whole, true);
+			return hold;
+		}
+		graph_level_leave(hold);
+	}
+}
+
+uint8_t graph_level_enter_launch(void *graph_exec, const atomic_bool *is_recorded)
+{
+	if (atomic_load_explicit(&word, memory_order_relaxed) & (OFF | CLOSED))
 		return GRAPH_HOLD_NONE;
-	if (__builtin_expect(atomic_load(&any_conditional), 0) && is_recorded &&
-	    is_conditional(graph_exec)) {
-		atomic_store(&was_recorded_whole, true);
-		return graph_level_enter_whole();
+	if (__builtin_expect(atomic_load(&any_conditional), 0) && is_in(conditional, graph_exec))
+		return enter_conditional(is_recorded);
+	if (__builtin_expect(atomic_load(&tool_was_here), 0) && atomic_load(is_recorded) &&
+	    !is_in(seen, graph_exec)) {
+		give_up("a CUDA graph was made while another tool used CUPTI, so xtrace does not "
+			"know whether it can be recorded safely");
+		return GRAPH_HOLD_NONE;
 	}
 	return enter_nodes();
-}
-
-void graph_level_leave(enum graph_hold hold, uint32_t held_epoch)
-{
-	if (hold == GRAPH_HOLD_NONE || held_epoch != graph_level_epoch())
-		return;
-	if (hold == GRAPH_HOLD_NODES)
-		atomic_fetch_sub(&holders, ONE_NODES);
-	else
-		leave_whole();
 }

@@ -4,23 +4,22 @@
  *
  * If this kind and MEMCPY are both enabled while a CUDA graph with copy nodes is launched, the
  * program fails with CUDA_ERROR_LAUNCH_FAILED. Therefore only processes that use several devices
- * enable this kind. They disable it for good once a graph gets a copy node.
- * docs/internals/CONDITIONAL_GRAPHS.md has the measurements.
+ * enable this kind. They disable it for good once a graph gets a copy node, and do not enable it if
+ * graphs may exist that were not seen. docs/internals/CONDITIONAL_GRAPHS.md has the measurements.
  *
- * The functions run in callbacks of CUPTI or on the thread that starts recording. They make no
- * system call.
+ * The functions run in callbacks of CUPTI or on the thread that starts recording.
  */
 #ifndef XT_INJECT_PEER_COPIES_H
 #define XT_INJECT_PEER_COPIES_H
 
-/* Recording starts, with copies, or stops. */
+/* Recording starts, with copies, or stops. The kinds are locked (graph_level.h). */
 void peer_copies_start(void);
 void peer_copies_stop(void);
 
 /* A context was created, also while nothing is recorded. */
 void peer_copies_note_context(void *context);
 
-/* A graph gets a copy node. */
+/* A graph gets a copy node, or graphs were made that were not seen. */
 void peer_copies_note_graph_copy(void);
 
 #endif

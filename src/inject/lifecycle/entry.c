@@ -367,6 +367,15 @@ static void release_standard_streams(const int held[STDERR_FILENO + 1])
 			close(held[i]);
 }
 
+static int start_recording(enum api_level level, char *why, size_t why_bytes)
+{
+	bool are_locked = graph_level_lock_kinds();
+	int rc = cupti_subscriber_start(level, true, why, why_bytes);
+
+	graph_level_unlock_kinds(are_locked);
+	return rc;
+}
+
 static int start_tracing(const struct config *config, char *log_path, char *why, size_t why_bytes)
 {
 	int rc;
@@ -381,7 +390,7 @@ static int start_tracing(const struct config *config, char *log_path, char *why,
 	else if (config->start == START_ARMED_GRAPHS)
 		cupti_subscriber_watch_graphs();
 	else if (config->start != START_ARMED)
-		rc = cupti_subscriber_start(config->api_level, true, why, why_bytes);
+		rc = start_recording(config->api_level, why, why_bytes);
 	if (rc) {
 		activity_abandon();
 		writer_thread_finish(SHUTDOWN_TIMEOUT_NS);

@@ -42,9 +42,10 @@ static uint32_t disable(uint32_t kind)
 	return XT_CUPTI_SUCCESS;
 }
 
-static void stop_records(void)
+static unsigned stop_records(void)
 {
 	kernels_are_off = 1;
+	return 4;
 }
 
 /* The handle is the id. */
@@ -53,6 +54,8 @@ static uint32_t exec_id(void *graph_exec, uint32_t *id)
 	*id = (uint32_t)(uintptr_t)graph_exec;
 	return XT_CUPTI_SUCCESS;
 }
+
+static atomic_bool is_recorded = true;
 
 static void prepare(void)
 {
@@ -64,28 +67,28 @@ static void prepare(void)
 
 static void instantiate_conditional(uintptr_t id)
 {
-	enum graph_hold hold = graph_level_enter_whole();
+	uint8_t hold = graph_level_enter_whole();
 
-	errors += hold != GRAPH_HOLD_WHOLE || !trace_is_on;
-	graph_level_note_conditional((void *)id);
-	graph_level_leave(hold, graph_level_epoch());
+	errors += (hold & 3) != GRAPH_HOLD_WHOLE || !trace_is_on;
+	graph_level_note_instantiated((void *)id, true);
+	graph_level_leave(hold);
 }
 
 static void launch(uintptr_t id)
 {
-	enum graph_hold hold = graph_level_enter_launch((void *)id, true);
+	uint8_t hold = graph_level_enter_launch((void *)id, &is_recorded), kind = hold & 3;
 
-	if (hold == GRAPH_HOLD_WHOLE)
+	if (kind == GRAPH_HOLD_WHOLE)
 		whole_count++;
 	else
 		nodes_count++;
-	errors += hold != (id == CONDITIONAL_EXEC ? GRAPH_HOLD_WHOLE : GRAPH_HOLD_NODES);
-	errors += trace_is_on != (hold == GRAPH_HOLD_WHOLE);
-	if (hold == GRAPH_HOLD_WHOLE)
+	errors += kind != (id == CONDITIONAL_EXEC ? GRAPH_HOLD_WHOLE : GRAPH_HOLD_NODES);
+	errors += trace_is_on != (kind == GRAPH_HOLD_WHOLE);
+	if (kind == GRAPH_HOLD_WHOLE)
 		whole_count--;
 	else
 		nodes_count--;
-	graph_level_leave(hold, graph_level_epoch());
+	graph_level_leave(hold);
 }
 
 static void *launch_all(void *number)
@@ -119,61 +122,70 @@ static void leaves_plain_programs_alone(void)
 
 static void tells_unrecorded_launches_apart(void)
 {
-	enum graph_hold hold;
+	uint8_t hold;
 
 	instantiate_conditional(CONDITIONAL_EXEC);
-	hold = graph_level_enter_launch((void *)CONDITIONAL_EXEC, false);
-	errors += hold != GRAPH_HOLD_NODES || trace_is_on;
-	graph_level_leave(hold, graph_level_epoch());
+	is_recorded = false;
+	hold = graph_level_enter_launch((void *)CONDITIONAL_EXEC, &is_recorded);
+	errors += (hold & 3) != GRAPH_HOLD_NODES || trace_is_on;
+	graph_level_leave(hold);
 }
 
 static void forgets_holders_of_earlier_epoch(void)
 {
-	uint32_t epoch = graph_level_epoch();
-	enum graph_hold hold;
+	uint8_t hold, whole;
 
 	instantiate_conditional(CONDITIONAL_EXEC);
-	hold = graph_level_enter_launch((void *)PLAIN_EXEC, true);
-	graph_level_reset();
+	hold = graph_level_enter_launch((void *)PLAIN_EXEC, &is_recorded);
+	graph_level_close();
+	errors += graph_level_enter_launch((void *)PLAIN_EXEC, &is_recorded) != GRAPH_HOLD_NONE;
+	graph_level_open();
 	launch(CONDITIONAL_EXEC); /* would wait for the holder */
-	graph_level_leave(hold, epoch);
+	graph_level_leave(hold);
+	launch(CONDITIONAL_EXEC);
+	whole = graph_level_enter_launch((void *)CONDITIONAL_EXEC, &is_recorded);
+	graph_level_close();
+	errors += trace_is_on;
+	graph_level_open();
+	launch(PLAIN_EXEC);
+	graph_level_leave(whole);
 	launch(CONDITIONAL_EXEC);
 }
 
 static void refuses_ids_without_room(void)
 {
-	enum graph_hold hold = graph_level_enter_whole();
+	uint8_t hold = graph_level_enter_whole();
 
-	graph_level_note_conditional((void *)(uintptr_t)UINT32_MAX);
-	graph_level_leave(hold, graph_level_epoch());
-	errors += !kernels_are_off || !graph_level_refusal();
-	errors += graph_level_enter_launch((void *)PLAIN_EXEC, true) != GRAPH_HOLD_NONE;
+	graph_level_note_instantiated((void *)(uintptr_t)UINT32_MAX, true);
+	errors += trace_is_on;
+	graph_level_leave(hold);
+	errors += !kernels_are_off || !graph_level_refusal() || cupti_unsafe_kinds != 4;
+	errors += graph_level_enter_launch((void *)PLAIN_EXEC, &is_recorded) != GRAPH_HOLD_NONE;
 }
 
 static void *enter_whole(void *hold)
 {
-	*(enum graph_hold *)hold = graph_level_enter_whole();
+	*(uint8_t *)hold = graph_level_enter_whole();
 	return NULL;
 }
 
 /* Otherwise, the end of the process would wait for that hold until the timeout. */
 static void releases_hold_taken_after_giving_up(void)
 {
-	enum graph_hold hold, late;
+	uint8_t hold, late;
 	pthread_t thread;
 	uint64_t begin_ns;
 
 	instantiate_conditional(CONDITIONAL_EXEC);
-	hold = graph_level_enter_launch((void *)PLAIN_EXEC, true);
+	hold = graph_level_enter_launch((void *)PLAIN_EXEC, &is_recorded);
 	if (pthread_create(&thread, NULL, enter_whole, &late))
 		abort();
 	usleep(50000); /* so that it waits; if not yet, it finds the same end */
 	graph_level_give_up();
-	graph_level_leave(hold, graph_level_epoch());
+	graph_level_leave(hold);
 	pthread_join(thread, NULL);
 	begin_ns = monotonic_ns();
-	graph_level_begin_change();
-	graph_level_end_change();
+	graph_level_unlock_kinds(graph_level_begin_change());
 	errors += late != GRAPH_HOLD_NONE || trace_is_on;
 	errors += monotonic_ns() - begin_ns >= UINT64_C(10000000000);
 }
@@ -192,8 +204,99 @@ static void holds_nothing_if_forced(void)
 {
 	graph_level_begin(true, stop_records);
 	errors += graph_level_enter_whole() != GRAPH_HOLD_NONE;
-	errors += graph_level_enter_launch((void *)PLAIN_EXEC, true) != GRAPH_HOLD_NONE;
+	errors += graph_level_enter_launch((void *)PLAIN_EXEC, &is_recorded) != GRAPH_HOLD_NONE;
 	errors += switches;
+}
+
+static atomic_bool is_over;
+static atomic_uint side_counts[2];
+
+/* Holds its level almost always. */
+static void *launch_until_over(void *number)
+{
+	uintptr_t id = (uintptr_t)number % 2 ? CONDITIONAL_EXEC : PLAIN_EXEC;
+
+	while (!is_over) {
+		uint8_t hold = graph_level_enter_launch((void *)id, &is_recorded);
+
+		usleep(2000);
+		side_counts[(uintptr_t)number % 2]++;
+		graph_level_leave(hold);
+	}
+	return NULL;
+}
+
+/* Neither side starves, nor does a change of kinds. */
+static void takes_turns(void)
+{
+	pthread_t threads[2 * THREADS];
+	bool are_locked;
+
+	instantiate_conditional(CONDITIONAL_EXEC);
+	for (uintptr_t t = 0; t < 2 * THREADS; t++)
+		if (pthread_create(&threads[t], NULL, launch_until_over, (void *)t))
+			abort();
+	while (side_counts[0] < 50 || side_counts[1] < 50)
+		usleep(1000);
+	are_locked = graph_level_begin_change();
+	errors += !are_locked || trace_is_on;
+	graph_level_unlock_kinds(are_locked);
+	is_over = true;
+	for (int t = 0; t < 2 * THREADS; t++)
+		pthread_join(threads[t], NULL);
+	errors += graph_level_refusal() != NULL || trace_is_on;
+}
+
+static void *give_up_often(void *unused)
+{
+	usleep(5000);
+	graph_level_give_up();
+	return unused;
+}
+
+static void *launch_plain(void *unused)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		uint8_t hold = graph_level_enter_launch((void *)PLAIN_EXEC, &is_recorded);
+
+		errors += trace_is_on; /* with or without a hold */
+		graph_level_leave(hold);
+	}
+	return unused;
+}
+
+/* Launches that waited go on only when GRAPH_TRACE is disabled, and it is not enabled again. */
+static void gives_up_without_a_gap(void)
+{
+	static void *(*const parts[])(void *) = {launch_plain, launch_plain, give_up_often};
+	pthread_t threads[3];
+	uint8_t whole;
+
+	instantiate_conditional(CONDITIONAL_EXEC);
+	whole = graph_level_enter_launch((void *)CONDITIONAL_EXEC, &is_recorded);
+	for (int t = 0; t < 3; t++)
+		if (pthread_create(&threads[t], NULL, parts[t], NULL))
+			abort();
+	for (int t = 0; t < 3; t++)
+		pthread_join(threads[t], NULL);
+	errors += !kernels_are_off || !graph_level_refusal();
+	graph_level_leave(whole);
+	errors += graph_level_enter_whole() != GRAPH_HOLD_NONE || trace_is_on;
+}
+
+/* Graphs that were made while another tool used CUPTI may be conditional. */
+static void gives_up_after_a_tool(void)
+{
+	graph_level_note_instantiated((void *)PLAIN_EXEC, false);
+	graph_level_note_tool();
+	launch(PLAIN_EXEC);
+	graph_level_close();
+	graph_level_open();
+	graph_level_note_instantiated((void *)(PLAIN_EXEC + 1), false);
+	launch(PLAIN_EXEC + 1);
+	errors += kernels_are_off;
+	errors += graph_level_enter_launch((void *)PLAIN_EXEC, &is_recorded) != GRAPH_HOLD_NONE;
+	errors += !kernels_are_off || !graph_level_refusal();
 }
 
 static void in_own_process(void (*test)(void))
@@ -225,6 +328,9 @@ TEST(refuses_ids_without_room)
 TEST(releases_hold_taken_after_giving_up)
 TEST(does_not_resume_after_a_whole_graph)
 TEST(holds_nothing_if_forced)
+TEST(takes_turns)
+TEST(gives_up_without_a_gap)
+TEST(gives_up_after_a_tool)
 
 int main(void)
 {
@@ -237,6 +343,9 @@ int main(void)
 		cmocka_unit_test(test_releases_hold_taken_after_giving_up),
 		cmocka_unit_test(test_does_not_resume_after_a_whole_graph),
 		cmocka_unit_test(test_holds_nothing_if_forced),
+		cmocka_unit_test(test_takes_turns),
+		cmocka_unit_test(test_gives_up_without_a_gap),
+		cmocka_unit_test(test_gives_up_after_a_tool),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
