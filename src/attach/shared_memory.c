@@ -2,48 +2,61 @@
 #include "attach/shared_memory.h"
 
 #include <dirent.h>
-#include <errno.h>
+#include <fcntl.h>
 #include <linux/kcmp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sampler/thread_files.h"
+#define CHANGES		 10
+#define DUMPS_SHARED_DAX 0x100UL /* few programs have such memory */
 
-#define COMPARISONS 5 /* of counters that may change meanwhile */
-
-/* Reads the counters of the memory. Returns the number of bytes. */
-static ssize_t read_counters(pid_t pid, char out[128])
+/* Opens the filter of core dumps. It belongs to the memory, not to the process. */
+static int open_filter(pid_t pid, int flags)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-	return proc_file_read(path, out, 128);
+	snprintf(path, sizeof(path), "/proc/%d/coredump_filter", (int)pid);
+	return open(path, flags | O_CLOEXEC);
+}
+
+static bool read_filter(int fd, unsigned long *out)
+{
+	char text[32] = "";
+
+	if (fd < 0 || pread(fd, text, sizeof(text) - 1, 0) <= 0)
+		return false;
+	*out = strtoul(text, NULL, 16);
+	return true;
 }
 
 /*
- * Containers often forbid kcmp(). Memory that is shared has the same counters in both processes.
- * After fork() they differ, because the child does not have the pages of files.
+ * Containers often forbid kcmp(). A change of the filter appears in all processes that share the
+ * memory. After fork(), each has its own filter, although addresses and counters may be the same.
+ * Several changes, because another xtrace attach may change the other process meanwhile. Restores
+ * the filter. False if it cannot be changed.
  */
-static bool has_same_counters(pid_t pid, pid_t other)
+static bool has_same_filter(pid_t pid, pid_t other)
 {
-	char own[128], theirs[128], again[128];
-	ssize_t bytes;
+	int own = open_filter(pid, O_RDWR), theirs = open_filter(other, O_RDONLY);
+	unsigned long filter, seen;
+	bool is_same = read_filter(own, &filter);
 
-	for (int i = 0; i < COMPARISONS; i++) {
-		bytes = read_counters(pid, own);
-		if (bytes <= 0 || read_counters(other, theirs) <= 0 ||
-		    read_counters(pid, again) <= 0)
-			return false;
-		if (!strcmp(own, theirs) && strncmp(own, "0 ", 2) != 0)
-			return true;
-		if (!strcmp(own, again))
-			return false;
+	for (int i = 0; i < CHANGES && is_same; i++) {
+		unsigned long next = i % 2 ? filter : filter ^ DUMPS_SHARED_DAX;
+
+		is_same = dprintf(own, "%#lx", next) > 0 && read_filter(theirs, &seen) &&
+			  seen == next;
+		if (!is_same)
+			dprintf(own, "%#lx", filter);
 	}
-	return false;
+	if (own >= 0)
+		close(own);
+	if (theirs >= 0)
+		close(theirs);
+	return is_same;
 }
 
 static bool shares(pid_t pid, pid_t other)
@@ -52,7 +65,7 @@ static bool shares(pid_t pid, pid_t other)
 
 	/* -1 is an error: of this pair if the other process may not be looked at or has ended. */
 	return !order || (order < 0 && syscall(SYS_kcmp, pid, pid, KCMP_VM, 0, 0) < 0 &&
-			  has_same_counters(pid, other));
+			  has_same_filter(pid, other));
 }
 
 pid_t shared_memory_find(pid_t pid)

@@ -12,7 +12,6 @@
 #ifndef XTRACE_BENCH_H
 #define XTRACE_BENCH_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,12 +19,11 @@
 #include "gpu_watch.h"
 #include "install_paths.h"
 
-#define BENCH_FILE	 "bench.json"
-#define BENCH_FORMAT	 "xtrace.bench" /* "format" in bench.json */
-#define BENCH_BASE	 "base"
-#define BENCH_NEW	 "new"
-#define BENCH_RUNS_MAX	 999
-#define BENCH_TAIL_BYTES 2000
+#define BENCH_FILE     "bench.json"
+#define BENCH_FORMAT   "xtrace.bench" /* "format" in bench.json */
+#define BENCH_BASE     "base"
+#define BENCH_NEW      "new"
+#define BENCH_RUNS_MAX 999
 
 struct bench_run {
 	char name[32];	/* of its trace directory */
@@ -40,10 +38,9 @@ struct bench_run {
 };
 
 struct bench_side {
-	const char *name;      /* BENCH_BASE or BENCH_NEW; NULL: there is only one command */
-	char **command;	       /* ends with NULL */
-	const char *directory; /* where it runs; NULL: the working directory */
-	char *path;	       /* its bench directory; owned */
+	const char *name; /* BENCH_BASE or BENCH_NEW; NULL: there is only one command */
+	char **command;	  /* ends with NULL */
+	char *path;	  /* its bench directory; owned */
 	struct bench_run *runs;
 	size_t run_count; /* runs that were started */
 };
@@ -59,9 +56,7 @@ struct bench {
 	size_t diff_passed_count;
 	struct bench_side sides[2]; /* the last is the new side */
 	size_t side_count;
-	unsigned run_count;		    /* of both sides */
-	volatile sig_atomic_t *interrupted; /* see struct child_care; NULL: signals end xtrace */
-	char tail[BENCH_TAIL_BYTES + 1];    /* of the output of the last failure */
+	unsigned run_count; /* of both sides */
 	struct install_paths paths;
 	struct gpu_watch *watch; /* NULL: no NVML */
 	const char *no_watch;	 /* the reason */
@@ -96,9 +91,6 @@ void bench_watch_open(struct bench *bench);
 
 /* Makes one run and fills in *run. Returns 0, or another value after an error message. */
 int bench_run(struct bench *bench, struct bench_side *side, struct bench_run *run);
-
-/* Prints the last lines of the output of a run or a build to stderr, and keeps them in tail. */
-void bench_show_tail(struct bench *bench, int fd);
 
 /* Print to stdout: the header, one run, and the summary. */
 void bench_table_begin(const struct bench *bench);

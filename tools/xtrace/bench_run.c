@@ -24,13 +24,15 @@
 #include "json_file.h"
 
 #define SUMMARY_LIMIT (512 << 20)
+#define TAIL_BYTES    2000
 
-void bench_show_tail(struct bench *bench, int fd)
+/* Prints the last lines of the output to stderr. */
+static void show_tail(int fd)
 {
-	char *text = bench->tail, *newline;
+	char text[TAIL_BYTES + 1], *newline;
 	off_t end = lseek(fd, 0, SEEK_END);
-	off_t from = end > BENCH_TAIL_BYTES ? end - BENCH_TAIL_BYTES : 0;
-	ssize_t length = end > 0 ? pread(fd, text, BENCH_TAIL_BYTES, from) : 0;
+	off_t from = end > TAIL_BYTES ? end - TAIL_BYTES : 0;
+	ssize_t length = end > 0 ? pread(fd, text, TAIL_BYTES, from) : 0;
 
 	text[length > 0 ? length : 0] = '\0';
 	newline = from ? strchr(text, '\n') : NULL;
@@ -45,8 +47,6 @@ static int run_record(const struct bench *bench, const struct bench_side *side, 
 {
 	const struct child_care care = {
 		.output = output,
-		.directory = side->directory,
-		.interrupted = bench->interrupted,
 		.tick = bench->watch ? gpu_watch_tick : NULL,
 		.context = bench->watch,
 		.period_ns = GPU_WATCH_PERIOD_NS,
@@ -269,15 +269,11 @@ int bench_run(struct bench *bench, struct bench_side *side, struct bench_run *ru
 		print_error("cannot run xtrace record: %s", strerror(-error));
 		goto out;
 	}
-	if (bench->interrupted && *bench->interrupted) {
-		error = -EINTR;
-		goto out;
-	}
 	if (output >= 0)
 		keep_output(output, path);
 	error = read_info(path, run, &start_ns, &status);
 	if (error && output >= 0)
-		bench_show_tail(bench, output);
+		show_tail(output);
 	if (error == -ECHILD)
 		print_failed(side, run, status);
 	else if (error)

@@ -248,8 +248,6 @@ static void start(char *const *command, const struct environment_entry *environm
 {
 	int error;
 
-	if (care && care->directory && chdir(care->directory))
-		goto failed;
 	for (; environment && environment->name; environment++)
 		if (environment->value && setenv(environment->name, environment->value, 1))
 			goto failed;
@@ -288,13 +286,6 @@ static int wait_until(uint64_t end_ns, const sigset_t *watched, siginfo_t *info)
 	return sigtimedwait(watched, info, &left);
 }
 
-static void note_signal(const struct child_care *care, int signal)
-{
-	if (care && care->interrupted &&
-	    (signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM))
-		*care->interrupted = signal;
-}
-
 /*
  * Forwards signals until the child has ended. Only signals sent by processes are forwarded: the
  * terminal sends its signals to the whole foreground process group, including the child.
@@ -306,7 +297,7 @@ static int wait_for(pid_t pid, const sigset_t *watched, const struct child_care 
 	uint64_t step_ns = ticks ? care->period_ns / FIRST_TICKS : 0,
 		 next_ns = monotonic_ns() + step_ns;
 	siginfo_t info;
-	int status = 0, late;
+	int status = 0;
 
 	for (;;) {
 		int signal =
@@ -317,15 +308,14 @@ static int wait_for(pid_t pid, const sigset_t *watched, const struct child_care 
 			step_ns = 2 * step_ns < care->period_ns ? 2 * step_ns : care->period_ns;
 			next_ns = monotonic_ns() + step_ns;
 		}
-		note_signal(care, signal);
 		if (signal == SIGCHLD && waitpid(pid, &status, WNOHANG) == pid)
 			break;
 		if (signal > 0 && signal != SIGCHLD && info.si_code <= 0)
 			kill(pid, signal);
 	}
 	/* Discard late signals to the child. */
-	while ((late = sigtimedwait(watched, &info, &no_time)) > 0)
-		note_signal(care, late);
+	while (sigtimedwait(watched, &info, &no_time) > 0)
+		;
 	return status;
 }
 

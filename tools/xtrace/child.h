@@ -6,7 +6,6 @@
 #ifndef XTRACE_CHILD_H
 #define XTRACE_CHILD_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,10 +19,7 @@ struct environment_entry {
 
 /* How to run the program. */
 struct child_care {
-	int output;	       /* its stdout and stderr; -1: those of xtrace */
-	const char *directory; /* its working directory; NULL: that of xtrace */
-	/* Set to a signal that asks xtrace to end, if one arrives. NULL: not noted. */
-	volatile sig_atomic_t *interrupted;
+	int output; /* its stdout and stderr; -1: those of xtrace */
 	/* Called every period_ns while it runs, more often at first. NULL: never. */
 	void (*tick)(void *context);
 	void *context;

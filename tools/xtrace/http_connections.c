@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http_connections.h"
 
+#include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <stdbool.h>
@@ -8,12 +9,15 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#define SWEEP_US 500000
+#define SWEEP_US     500000
+#define ANSWER_TIMES 10 /* as long as an idle connection lasts, for an answer to be read */
 
 struct http_connection {
 	TAILQ_ENTRY(http_connection) place;
 	struct bufferevent *socket; /* with a reference, because libevent frees it at any time */
+	struct http_connections *all;
 	time_t until_s;
+	bool is_idle; /* it had an answer, and nothing of the next request */
 };
 
 static time_t now_s(void)
@@ -22,6 +26,24 @@ static time_t now_s(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec;
+}
+
+static void change_state(struct http_connection *connection, bool is_idle, int seconds)
+{
+	connection->is_idle = is_idle;
+	connection->until_s = now_s() + seconds;
+	TAILQ_REMOVE(&connection->all->list, connection, place);
+	TAILQ_INSERT_TAIL(&connection->all->list, connection, place);
+}
+
+/* libevent adds bytes that it received. */
+static void note_input(struct evbuffer *input, const struct evbuffer_cb_info *change, void *context)
+{
+	struct http_connection *connection = context;
+
+	(void)input;
+	if (connection->is_idle && change->n_added)
+		change_state(connection, false, HTTP_REQUEST_S);
 }
 
 /* libevent clears the context of its callbacks when it frees a connection. */
@@ -37,6 +59,7 @@ static void forget(struct http_connections *connections, struct http_connection 
 {
 	TAILQ_REMOVE(&connections->list, connection, place);
 	connections->count--;
+	evbuffer_remove_cb(bufferevent_get_input(connection->socket), note_input, connection);
 	bufferevent_decref(connection->socket);
 	free(connection);
 }
@@ -47,6 +70,18 @@ static void end(struct http_connections *connections, struct http_connection *co
 	if (is_open(connection))
 		shutdown(bufferevent_getfd(connection->socket), SHUT_RDWR);
 	forget(connections, connection);
+}
+
+static void end_one(struct http_connections *connections)
+{
+	struct http_connection *connection;
+
+	TAILQ_FOREACH(connection, &connections->list, place)
+	{
+		if (connection->is_idle)
+			break;
+	}
+	end(connections, connection ? connection : TAILQ_FIRST(&connections->list));
 }
 
 static void start_timer(struct http_connections *connections)
@@ -88,10 +123,12 @@ static struct bufferevent *begin(struct event_base *base, void *context)
 		return NULL;
 	}
 	if (connections->count == HTTP_CONNECTIONS_MAX)
-		end(connections, TAILQ_FIRST(&connections->list));
+		end_one(connections);
 	if (!connections->count)
 		start_timer(connections);
 	bufferevent_incref(connection->socket);
+	evbuffer_add_cb(bufferevent_get_input(connection->socket), note_input, connection);
+	connection->all = connections;
 	connection->until_s = now_s() + HTTP_REQUEST_S;
 	TAILQ_INSERT_TAIL(&connections->list, connection, place);
 	connections->count++;
@@ -99,9 +136,9 @@ static struct bufferevent *begin(struct event_base *base, void *context)
 }
 
 int http_connections_watch(struct http_connections *connections, struct event_base *base,
-			   struct evhttp *http, int answer_s)
+			   struct evhttp *http, int idle_s)
 {
-	*connections = (struct http_connections){.answer_s = answer_s};
+	*connections = (struct http_connections){.idle_s = idle_s};
 	TAILQ_INIT(&connections->list);
 	connections->timer = event_new(base, -1, 0, sweep, connections);
 	if (!connections->timer)
@@ -110,7 +147,8 @@ int http_connections_watch(struct http_connections *connections, struct event_ba
 	return 0;
 }
 
-void http_connections_answer(struct http_connections *connections, struct evhttp_request *request)
+static struct http_connection *find(struct http_connections *connections,
+				    struct evhttp_request *request)
 {
 	struct bufferevent *socket =
 		evhttp_connection_get_bufferevent(evhttp_request_get_connection(request));
@@ -118,13 +156,32 @@ void http_connections_answer(struct http_connections *connections, struct evhttp
 
 	TAILQ_FOREACH(connection, &connections->list, place)
 	{
-		if (connection->socket != socket)
-			continue;
-		connection->until_s = now_s() + connections->answer_s;
-		TAILQ_REMOVE(&connections->list, connection, place);
-		TAILQ_INSERT_TAIL(&connections->list, connection, place);
-		return;
+		if (connection->socket == socket)
+			break;
 	}
+	return connection;
+}
+
+/* The next request may have begun while its client received the answer. */
+static void note_sent(struct evhttp_request *request, void *context)
+{
+	struct http_connections *connections = context;
+	struct http_connection *connection = find(connections, request);
+	bool is_idle;
+
+	if (!connection)
+		return;
+	is_idle = !evbuffer_get_length(bufferevent_get_input(connection->socket));
+	change_state(connection, is_idle, is_idle ? connections->idle_s : HTTP_REQUEST_S);
+}
+
+void http_connections_answer(struct http_connections *connections, struct evhttp_request *request)
+{
+	struct http_connection *connection = find(connections, request);
+
+	if (connection)
+		change_state(connection, false, ANSWER_TIMES * connections->idle_s);
+	evhttp_request_set_on_complete_cb(request, note_sent, connections);
 }
 
 void http_connections_free(struct http_connections *connections)

@@ -10,16 +10,16 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
-#define HTTP_CONNECTIONS_MAX 256 /* a further one ends the oldest */
-#define HTTP_REQUEST_S	     5	 /* for a request to be complete */
+#define HTTP_CONNECTIONS_MAX 256 /* a further one ends an idle or the oldest one */
+#define HTTP_REQUEST_S	     5	 /* for a request to be complete, from its first byte */
 
 struct http_connection;
 
 struct http_connections {
 	TAILQ_HEAD(http_connection_list, http_connection)
-	list; /* by the time until which it may last */
+	list; /* the last to change its state is last */
 	size_t count;
-	int answer_s; /* for an answer to be read */
+	int idle_s; /* after an answer, until the next request */
 	struct event *timer;
 };
 
@@ -28,9 +28,9 @@ struct http_connections {
  * http_connections_free() after the server is gone, in any case.
  */
 int http_connections_watch(struct http_connections *connections, struct event_base *base,
-			   struct evhttp *http, int answer_s);
+			   struct evhttp *http, int idle_s);
 
-/* A request is complete, so its connection has time for the answer. */
+/* A request is complete, so its connection has time for the answer, and is idle afterwards. */
 void http_connections_answer(struct http_connections *connections, struct evhttp_request *request);
 
 void http_connections_free(struct http_connections *connections);

@@ -14,7 +14,6 @@
 
 #define HEADER_BYTES_MAX   16384
 #define ACCEPT_PAUSE_US	   100000
-#define ANSWER_TIMES	   10 /* as long as an idle connection lasts */
 #define STATUS_MISDIRECTED 421
 
 void http_add_header(struct evhttp_request *request, const char *name, const char *value)
@@ -86,8 +85,7 @@ int http_server_open(struct http_server *server, unsigned methods, int timeout_s
 	server->answer = answer;
 	server->context = context;
 	evhttp_set_gencb(server->http, answer_if_addressed, server);
-	return http_connections_watch(&server->connections, server->base, server->http,
-				      ANSWER_TIMES * timeout_s);
+	return http_connections_watch(&server->connections, server->base, server->http, timeout_s);
 }
 
 static void resume_accepting(evutil_socket_t number, short what, void *context)

@@ -258,21 +258,36 @@ class Http(ServeTest):
             return client.recv(100).split()[1]
 
     def check_slow_clients(self, server):
-        """The oldest of many connections end, and so does one whose request never ends."""
-        clients = [self.send(server, b"GET") for _ in range(300)]
-        clients[0].settimeout(10)
-        assert clients[0].recv(1) == b"", "the oldest connection is open"
+        """Idle and old ones of many connections end, and so do those whose request never ends."""
+        answered = self.send_kept(server)
+        clients = [answered] + [self.send(server, b"GET") for _ in range(255)]
+        idle = self.send_kept(server)
+        clients += [self.send(server, b"GET") for _ in range(44)]
+        assert idle.recv(1) == b"", "the idle connection is open"
+        clients[1].settimeout(10)
+        assert clients[1].recv(1) == b"", "the oldest connection is open"
+        slow = {clients[-1], self.send_kept(server)}
         started = time.monotonic()
-        try:
-            while time.monotonic() - started < 20:
-                clients[-1].sendall(b" ")
-                time.sleep(0.2)
-            assert False, "a slow connection is open"
-        except OSError:
-            assert time.monotonic() - started > 2
+        while slow and time.monotonic() - started < 20:
+            for client in list(slow):
+                try:
+                    client.sendall(b"G")
+                except OSError:
+                    slow.remove(client)
+                    client.close()
+                    assert time.monotonic() - started > 2
+            time.sleep(0.2)
+        assert not slow, "a slow connection is open"
         assert len(server.scrape()) > 10
         for client in clients:
             client.close()
+
+    def send_kept(self, server):
+        """A connection that has had an answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=8)
+        connection.request("GET", "/metrics")
+        assert connection.getresponse().read()
+        return connection.sock
 
     def send(self, server, data):
         client = socket.create_connection(("127.0.0.1", server.port))

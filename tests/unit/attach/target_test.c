@@ -108,7 +108,44 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e)
 static int sleep_in_child(void *unused)
 {
 	(void)unused;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	return pause();
+}
+
+/* A process that does as little as its siblings. Returns its id while it sleeps. */
+static pid_t fork_sleeping(void)
+{
+	struct proc_status status;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(sleep_in_child(NULL));
+	assert_true(child > 0);
+	do {
+		usleep(1000);
+		assert_true(proc_status_read(&status, child));
+	} while (*proc_status_text(&status, "State") != 'S');
+	return child;
+}
+
+/* A process that waits for its child of vfork(). */
+static pid_t fork_waiting(char *stack_end)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		clone(sleep_in_child, stack_end, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+		_exit(0);
+	}
+	assert_true(child > 0);
+	return child;
+}
+
+static void end(pid_t child)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 }
 
 static void refuses_processes_that_share_their_memory(void **unused)
@@ -117,29 +154,36 @@ static void refuses_processes_that_share_their_memory(void **unused)
 	static struct target target;
 	char why[ATTACH_WHY_BYTES];
 	pid_t sharing = clone(sleep_in_child, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
-	pid_t forked = fork();
+	pid_t siblings[] = {fork_sleeping(), fork_sleeping()};
+	pid_t waiting = fork_waiting(stack + sizeof(stack)), child;
+	char before[32], after[32];
 
 	(void)unused;
-	if (!forked) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		pause();
-	}
-	assert_true(sharing > 0 && forked > 0);
+	assert_true(sharing > 0);
+	while (!(child = shared_memory_find(waiting)))
+		usleep(1000);
+	assert_true(proc_file_read("/proc/self/coredump_filter", before, sizeof(before)) > 0);
 	for (int i = 0; i < 2; i++) {
 		forbids_kcmp = i == 1;
 		assert_int_equal(shared_memory_find(sharing), getpid());
 		assert_int_equal(shared_memory_find(getpid()), sharing);
-		assert_int_equal(shared_memory_find(forked), 0);
+		assert_int_equal(shared_memory_find(child), waiting);
+		assert_int_equal(shared_memory_find(waiting), child);
+		for (int sibling = 0; sibling < 2; sibling++)
+			assert_int_equal(shared_memory_find(siblings[sibling]), 0);
 	}
+	assert_true(proc_file_read("/proc/self/coredump_filter", after, sizeof(after)) > 0);
+	assert_string_equal(before, after);
 	forbids_kcmp = false;
 	assert_int_equal(target_open(&target, sharing, "/none", why, sizeof(why)), -EBUSY);
 	assert_non_null(strstr(why, "shares its memory with process"));
 	target_close(&target);
-	kill(sharing, SIGKILL);
-	waitpid(sharing, NULL, 0);
+	end(sharing);
 	assert_int_equal(shared_memory_find(getpid()), 0);
-	kill(forked, SIGKILL);
-	waitpid(forked, NULL, 0);
+	kill(child, SIGKILL);
+	end(waiting);
+	for (int sibling = 0; sibling < 2; sibling++)
+		end(siblings[sibling]);
 }
 
 int main(void)

@@ -4,11 +4,13 @@
 simulator=$(dirname "$bin")/lib/xtrace/simgpu
 [ -d "$simulator" ] || simulator=$bin/../lib/xtrace/simgpu
 simulator=$(cd "$simulator" && pwd)
+# A build without node has no page.
+page=
+[ "${HAS_PAGE:-1}" = 1 ] || page='s/^  no   report in the browser$/  yes  report in the browser/
+	/xtrace was built without node/d'
 works() {
-	# A build without node has no page.
 	status "$xtrace" doctor "$@" | sed -n -e "s|$simulator|SIMULATOR|" \
-		-e 's/^  no   report in the browser$/  yes  report in the browser/' \
-		-e '/xtrace was built without node/d' -e '/^What will work/,$p'
+		-e "$page" -e '/^What will work/,$p'
 }
 mkdir scratch
 export TMPDIR=$PWD/scratch
