@@ -32,7 +32,7 @@ bool debug_files_find(struct debug_search *search, const struct elf_file *module
 		      const void *build_id, size_t build_id_bytes, struct elf_file *found);
 
 /*
- * Opens the file with entries shared by several modules (dwz), by its build id or name. It may be of
+ * Opens the file with entries shared by several modules (dwz). It may be of
  * another build. libdw would open it blocking and map it.
  */
 bool debug_files_find_shared(const char *module_path, const char *name, const void *build_id,

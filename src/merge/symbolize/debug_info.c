@@ -76,7 +76,7 @@ static void note_missing(struct debug_info *info, const char *file)
 
 /*
  * Returns whether all of the file's DWARF is available. Entries shared by several files may be in
- * another file (dwz), which must have the right build id. libdw does not know .debug_sup of DWARF 5.
+ * another file (dwz) of that build id. libdw does not know .debug_sup of DWARF 5.
  */
 static bool has_shared_part(struct debug_info *info)
 {

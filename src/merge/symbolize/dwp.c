@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Presents each unit of a package to libdw as a file of its own. A .dwo file is read in the same way:
+ * Presents each unit of a package to libdw as a file of its own. A .dwo file is read likewise:
  * libdw would open it blocking and map it.
  *
  * The parts of a package that are needed are copied to a file in memory, because the package may be
