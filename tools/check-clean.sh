@@ -92,6 +92,10 @@ echo "== tools/demo.sh"
 inside tools/demo.sh
 echo "== tools/demo.sh, once more"
 inside "tools/demo.sh >/dev/null"
+if [ -e "$system$clone/build" ]; then
+	echo "check-clean: the demo configured build/ without tests" >&2
+	exit 1
+fi
 for left in xtrace.data/info.json demo.html demo.folded demo.trace.json; do
 	if [ ! -s "$system$clone/demo-out/$left" ]; then
 		echo "check-clean: demo-out/$left was not left" >&2

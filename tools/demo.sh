@@ -16,11 +16,13 @@ out=$(cd "$out" && pwd)
 # absolute.
 out_shown=$out
 cd "$(dirname "$0")/.."
-bin_shown=$PWD/build/bin
+# A folder of its own: build/ is configured with tests.
+build="build-demo"
+bin_shown=$PWD/$build/bin
 case $0 in
 tools/demo.sh | ./tools/demo.sh)
 	out_shown=${out#"$PWD"/}
-	bin_shown=build/bin
+	bin_shown=$build/bin
 	;;
 esac
 quoted() {
@@ -60,36 +62,36 @@ show_progress() {
 			fi
 			;;
 		esac
-		printf '%s\n' "$line" >>build/demo.log
+		printf '%s\n' "$line" >>$build/demo.log
 	done
 }
 
 say "Build"
-mkdir -p build
+mkdir -p $build
 echo "configuring, and fetching the packages of the HTML page from npm's registry"
-cmake --preset release -DBUILD_TESTING=OFF >build/demo.log 2>&1 || {
-	cat build/demo.log >&2
+cmake --preset release -B $build -DBUILD_TESTING=OFF >$build/demo.log 2>&1 || {
+	cat $build/demo.log >&2
 	fail "cannot configure the build"
 }
-if grep -q 'HTML report: \(not built\|disabled\)' build/demo.log; then
-	sed -n '/HTML report: \(not built\|disabled\)/,/^$/p' build/demo.log >&2
+if grep -q 'HTML report: \(not built\|disabled\)' $build/demo.log; then
+	sed -n '/HTML report: \(not built\|disabled\)/,/^$/p' $build/demo.log >&2
 	fail "cannot build the HTML page. If npm failed, make its registry reachable" \
 		"(npm config get registry) and call this again; to build without the page, see" \
 		"docs/INSTALL.md#build"
 fi
 if [ -t 1 ]; then
-	cmake --build build || fail "cannot build xtrace"
+	cmake --build $build || fail "cannot build xtrace"
 else
-	rm -f build/demo.failed build/demo.log
-	{ cmake --build build 2>&1 || touch build/demo.failed; } | show_progress
-	if [ -e build/demo.failed ]; then
-		grep -v '^\[' build/demo.log | tail -n 50 >&2
-		fail "cannot build xtrace, see build/demo.log"
+	rm -f $build/demo.failed $build/demo.log
+	{ cmake --build $build 2>&1 || touch $build/demo.failed; } | show_progress
+	if [ -e $build/demo.failed ]; then
+		grep -v '^\[' $build/demo.log | tail -n 50 >&2
+		fail "cannot build xtrace, see $build/demo.log"
 	fi
 fi
-echo "built: build/bin/xtrace, build/lib/libxtrace_inject.so"
+echo "built: $build/bin/xtrace, $build/lib/libxtrace_inject.so"
 
-sample=build/bin/samples/llm_inference
+sample=$build/bin/samples/llm_inference
 simulate=
 if ! $sample --layers 1 --tokens 1 >/dev/null 2>&1; then
 	simulate=--simulate
@@ -101,14 +103,14 @@ if [ -n "$simulate" ]; then
 fi
 set -- $sample --streams 2 --layers 4 --tokens 64
 echo "$bin_shown/xtrace record ${simulate:+$simulate }-o $out_shown/xtrace.data $*"
-build/bin/xtrace record $simulate -o "$out/xtrace.data" "$@"
+$build/bin/xtrace record $simulate -o "$out/xtrace.data" "$@"
 
 say "Report"
-build/bin/xtrace merge --quiet "$out/xtrace.data" --folded "$out/demo.folded" \
+$build/bin/xtrace merge --quiet "$out/xtrace.data" --folded "$out/demo.folded" \
 	--chrome "$out/demo.trace.json"
-page=$(build/bin/xtrace report --quiet --no-open -o "$out/demo.html" "$out/xtrace.data")
+page=$($build/bin/xtrace report --quiet --no-open -o "$out/demo.html" "$out/xtrace.data")
 # The headline is the first paragraph.
-build/bin/xtrace report --quiet --text "$out/xtrace.data" | sed -n '1,/^$/p' | sed '$d'
+$build/bin/xtrace report --quiet --text "$out/xtrace.data" | sed -n '1,/^$/p' | sed '$d'
 cat <<END
 
 To look further

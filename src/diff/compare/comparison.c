@@ -295,6 +295,13 @@ const struct comparison_row *comparison_find(const struct comparison *c, enum le
 	return NULL;
 }
 
+bool comparison_measures_noise(const struct comparison *c)
+{
+	const struct comparison_row *row = comparison_find(c, LEVEL_TOTAL, "gpu-time");
+
+	return row && !isnan(row->effects[METRIC_VALUE].p);
+}
+
 /*
  * The noise of single rows describes the noise of a sum only if rows vary independently. If the
  * runs of the sum itself show more noise, use that.

@@ -136,6 +136,9 @@ const char *comparison_values(const struct comparison *comparison);
 const struct comparison_row *comparison_find(const struct comparison *comparison, enum level level,
 					     const char *key);
 
+/* Whether the runs show how much the GPU time varies. If not, unlisted rows may have changed. */
+bool comparison_measures_noise(const struct comparison *comparison);
+
 /*
  * The effect on the sum of some rows of one level, given as indices. With keep_common, the effect
  * includes the common factor and uses only these runs. Returns 0 or -ENOMEM.

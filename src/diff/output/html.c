@@ -124,15 +124,13 @@ static int add_comparison(cJSON *document, const struct diff_result *result,
 			  const struct flame_tree *tree)
 {
 	const struct comparison *c = result->comparison;
-	const struct comparison_row *gpu_time = comparison_find(c, LEVEL_TOTAL, "gpu-time");
 	cJSON *object = cJSON_AddObjectToObject(document, "comparison"), *totals;
 	int error;
 
 	cJSON_AddStringToObject(object, "outcome", outcome_words[result->verdict->outcome]);
 	cJSON_AddStringToObject(object, "values", comparison_values(c));
 	cJSON_AddNumberToObject(object, "alpha", c->alpha);
-	cJSON_AddBoolToObject(object, "measures_noise",
-			      gpu_time && !isnan(gpu_time->effects[METRIC_VALUE].p));
+	cJSON_AddBoolToObject(object, "measures_noise", comparison_measures_noise(c));
 	cJSON_AddNumberToObject(
 		object, "history_count",
 		(double)(c->run_count - c->side_counts[SIDE_BASE] - c->side_counts[SIDE_NEW]));

@@ -225,7 +225,12 @@ static int put_paths(FILE *file, const struct comparison *c)
 	if (count)
 		fputs("#### Largest changes\n\n" PATH_HEAD, file);
 	else
-		fputs("No call path changed significantly.\n\n", file);
+		fputs(comparison_measures_noise(c)
+			      ? "No call path changed significantly.\n\n"
+			      : "There are too few runs to measure noise, so it "
+				"is unknown whether a "
+				"call path changed.\n\n",
+		      file);
 	for (size_t r = 0; r < shown; r++)
 		put_path_row(file, rows[r]);
 	if (count)

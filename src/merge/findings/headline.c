@@ -221,12 +221,12 @@ int headline_add(struct reading *reading)
 }
 
 /*
- * Findings with a cost come first: they are time that could be saved, and GPU time is not. A job
- * that hangs precedes all.
+ * Findings come first: they are time that could be saved, and GPU time is not. A job that hangs
+ * precedes all.
  */
 static int priority_of(const struct headline_cost *cost)
 {
-	if (!cost->rule || !cost->cost_ns)
+	if (!cost->rule)
 		return 2;
 	return strcmp(cost->rule, finding_rule_name(RULE_HANG)) != 0;
 }
@@ -264,37 +264,25 @@ static void add_cost(struct headline *headline, struct headline_cost cost)
 static int add_finding(struct run *run, const struct finding *finding)
 {
 	const struct finding_place *place = &finding->places[0];
+	bool is_of_job = finding->rule == RULE_LATE_RANK || finding->rule == RULE_HANG;
 	struct headline_cost cost = {
 		.kind = "finding",
 		.rule = finding_rule_name(finding->rule),
+		.what = rule_texts[finding->rule],
+		.whole = finding->rule >= RULE_CPU_FIRST ? NULL
+			 : is_of_job			 ? "the job"
+							 : "active time",
 		.where = finding_location(&run->paths, finding),
 		.file = place->file,
 		.line = place->file == NAME_EMPTY ? 0 : place->line,
 		.place_count = finding->place_all_count,
 		.cost_ns = finding->cost_ns,
 		.whole_ns = finding->whole_ns,
+		.has_share = finding->cost_ns && !rule_specs[finding->rule].is_error,
 	};
-	int length;
 
 	if (!cost.where)
 		return -ENOMEM;
-	if (finding->rule >= RULE_CPU_FIRST)
-		length = asprintf(&cost.text, "GPU idle %s: %s",
-				  format_percent_of(cost.cost_ns, cost.whole_ns),
-				  rule_texts[finding->rule]);
-	else if (cost.cost_ns && !rule_specs[finding->rule].is_error)
-		length = asprintf(&cost.text, "%s of %s: %s",
-				  format_percent_of(cost.cost_ns, cost.whole_ns),
-				  finding->rule == RULE_LATE_RANK || finding->rule == RULE_HANG
-					  ? "the job"
-					  : "active time",
-				  rule_texts[finding->rule]);
-	else
-		length = asprintf(&cost.text, "%s", rule_texts[finding->rule]);
-	if (length < 0) {
-		free(cost.where);
-		return -ENOMEM;
-	}
 	add_cost(&run->headline, cost);
 	return 0;
 }
@@ -436,13 +424,66 @@ int headline_lines(struct table *table, const struct run *run)
 	return error;
 }
 
+/* Returns the time that all findings of the list are a part of. NULL if they differ. */
+static const char *common_whole(const struct headline *headline)
+{
+	const struct headline_cost *first = NULL;
+
+	for (size_t c = 0; c < headline->cost_count; c++) {
+		const struct headline_cost *cost = &headline->costs[c];
+
+		if (!cost->has_share)
+			continue;
+		if (!first)
+			first = cost;
+		if (!cost->whole || cost->whole != first->whole ||
+		    cost->whole_ns != first->whole_ns)
+			return NULL;
+	}
+	return first ? first->whole : NULL;
+}
+
+/* Shares of different times cannot be compared: then all are of the time of the GPUs. */
+static int name_findings(struct headline *headline)
+{
+	const char *whole = common_whole(headline);
+	char span[TIME_BYTES];
+
+	format_time(span, headline->span_ns);
+	for (size_t c = 0; c < headline->cost_count; c++) {
+		struct headline_cost *cost = &headline->costs[c];
+		/* A job may hang for longer than its GPUs worked. */
+		bool has_share = cost->has_share && (whole || priority_of(cost));
+		int length;
+
+		if (!cost->rule)
+			continue;
+		if (has_share && !whole)
+			cost->whole_ns = headline->span_ns;
+		if (!has_share)
+			length = asprintf(&cost->text, "%s", cost->what);
+		else
+			length = asprintf(&cost->text,
+					  cost->whole ? "%s of %s: %s" : "%s of %s: GPU idle (%s)",
+					  format_percent_of(cost->cost_ns, cost->whole_ns),
+					  whole ? whole : span, cost->what);
+		if (length < 0) {
+			cost->text = NULL;
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
 int headline_finish(struct run *run)
 {
 	int error = programs_finish(&run->headline.programs);
 
 	if (!error)
 		error = add_findings(run);
-	return error || !run->gpu_ns ? error : add_gpu_time(run);
+	if (!error && run->gpu_ns)
+		error = add_gpu_time(run);
+	return error ? error : name_findings(&run->headline);
 }
 
 uint64_t headline_wall_ns(const struct headline *headline)

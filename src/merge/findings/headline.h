@@ -32,11 +32,14 @@ struct headline_cost {
 	char *text;	    /* what it costs */
 	const char *kind;   /* "finding" or "gpu-time" */
 	const char *rule;   /* of a finding, else NULL */
+	const char *what;   /* what the rule found */
+	const char *whole;  /* name of the rule's whole_ns; NULL: the time of the GPUs */
 	uint32_t file;	    /* names of run->paths; NAME_EMPTY: unknown */
 	uint32_t line;	    /* 0: unknown */
 	size_t place_count; /* where is the most expensive of these */
 	uint64_t cost_ns;
-	uint64_t whole_ns; /* the time that cost_ns is a part of */
+	bool has_share;	   /* set for findings that are no errors */
+	uint64_t whole_ns; /* what the share in text is of; the same for all findings with one */
 };
 
 #define HEADLINE_GPUS 8

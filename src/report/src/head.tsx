@@ -217,6 +217,21 @@ function Cost({ state, cost }: { state: State; cost: HeadlineCost }) {
 	);
 }
 
+function Costs({ state, name, id, costs }: { state: State; name: string; id: string; costs: HeadlineCost[] }) {
+	return costs.length ? (
+		<div>
+			<dt>{name}</dt>
+			<dd>
+				<ol id={id}>
+					{costs.map((cost) => (
+						<Cost state={state} cost={cost} />
+					))}
+				</ol>
+			</dd>
+		</div>
+	) : null;
+}
+
 function Headline({ state }: { state: State }) {
 	const { headline } = state.report.summary;
 
@@ -284,18 +299,8 @@ function Headline({ state }: { state: State }) {
 					</dd>
 				</div>
 			) : null}
-			{headline.costs.length ? (
-				<div>
-					<dt>Costs most</dt>
-					<dd>
-						<ol id="costs">
-							{headline.costs.map((cost) => (
-								<Cost state={state} cost={cost} />
-							))}
-						</ol>
-					</dd>
-				</div>
-			) : null}
+			<Costs state={state} name="Costs most" id="costs" costs={headline.costs.filter((cost) => cost.rule)} />
+			<Costs state={state} name="GPU time" id="lines-cost" costs={headline.costs.filter((cost) => !cost.rule)} />
 		</dl>
 	);
 }

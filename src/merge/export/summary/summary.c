@@ -98,8 +98,10 @@ static int put_by_kernel(struct sink *sink, const struct run *run, const struct 
 		const char *name = leaf_name(&run->paths, table->rows[i].id, &length);
 
 		put_row_head(&sink->out, &table->rows[i], run->gpu_ns, estimates);
-		put_elided(&sink->out, name, length,
-			   sink->out.columns ? put_room(&sink->out) : KERNEL_COLUMNS);
+		if (sink->out.columns)
+			put_cell(&sink->out, name, length);
+		else
+			put_elided(&sink->out, name, length, KERNEL_COLUMNS);
 		output_text(&sink->out, "\n", 1);
 	}
 	free(estimates);

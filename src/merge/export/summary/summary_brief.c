@@ -118,7 +118,7 @@ static int put_head(struct output *out, const struct run *run)
 
 		if (!text)
 			return -ENOMEM;
-		output_format(out, "- cost %zu: ", c + 1);
+		output_format(out, "- %s: ", headline_cost_label(&run->headline.costs[c]));
 		put_prose(out, text, TEXT_COLUMNS);
 		output_text(out, "\n", 1);
 		free(text);

@@ -59,7 +59,7 @@ static void put_call(struct output *out, const struct run *run, const struct cal
 	format_time(p99, calls_p99_ns(row));
 	put_figures(out, call_columns, COUNT_OF(call_columns),
 		    (const char *const[]){count, failed, total, mean, min, p99, max});
-	put_elided(out, name, strlen(name), put_room(out));
+	put_cell(out, name, strlen(name));
 	output_text(out, "\n", 1);
 }
 
@@ -97,7 +97,7 @@ static int put_failure(struct output *out, const struct run *run, const struct f
 	put_figures(out, failure_columns, COUNT_OF(failure_columns),
 		    (const char *const[]){count, text});
 	if (is_narrow) {
-		put_elided(out, text, strlen(text), put_room(out));
+		put_words(out, text, 0, FAILURE_INDENT, out->columns);
 		output_format(out, "\n%*s", FAILURE_INDENT, "");
 	}
 	if (failure->process != NAME_EMPTY)
@@ -170,7 +170,7 @@ void summary_put_transfers(struct sink *sink, const struct run *run)
 				 (double)row->sum.bytes / (double)row->sum.gpu_ns);
 		put_figures(out, transfer_columns, COUNT_OF(transfer_columns),
 			    (const char *const[]){time, count, bytes, bandwidth});
-		put_elided(out, name, length, put_room(out));
+		put_cell(out, name, length);
 		output_text(out, "\n", 1);
 	}
 }

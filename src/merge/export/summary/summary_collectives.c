@@ -18,8 +18,8 @@
 #include "merge/ranks/wait_cause.h"
 
 static const struct column rank_columns[] = {
-	{"computes", 10, 0, false}, {"transfers", 9, 0, false},	    {"waits", 8, 0, false},
-	{"idle", 8, 0, false},	    {"costs others", 12, 0, false}, {"times last", 10, 80, false},
+	{"computes", 10, 0, false}, {"transfers", 9, 60, false},    {"waits", 8, 0, false},
+	{"idle", 8, 60, false},	    {"costs others", 12, 0, false}, {"times last", 10, 80, false},
 };
 
 #define RANK_COLUMNS (sizeof(rank_columns) / sizeof(rank_columns[0]))
@@ -83,6 +83,7 @@ static int put_rank_rows(struct sink *sink, const struct run *run)
 	for (size_t l = 0; l < run->inputs->count; l++) {
 		const struct rank_waits *rank = &run->collectives_report.ranks[l];
 		char texts[RANK_COLUMNS][TIME_BYTES], *label;
+		size_t length;
 		const char *figures[RANK_COLUMNS];
 
 		if (!rank->collective_count || !run->labels[l])
@@ -99,7 +100,13 @@ static int put_rank_rows(struct sink *sink, const struct run *run)
 		if (!label)
 			return -ENOMEM;
 		put_figures(out, rank_columns, RANK_COLUMNS, figures);
-		put_elided(out, label, strlen(label), put_room(out));
+		/* Only in one job does the rank alone identify a process. */
+		length = strlen(label);
+		if (out->columns && column_of(out) + text_columns(label, length) > out->columns &&
+		    run->collectives_report.job_count < 2 && !strncmp(label, "rank ", 5) &&
+		    strstr(label, " ("))
+			length = (size_t)(strstr(label, " (") - label);
+		put_cell(out, label, length);
 		output_text(out, "\n", 1);
 		free(label);
 	}

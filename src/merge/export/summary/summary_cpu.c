@@ -116,7 +116,7 @@ static void put_row(struct output *out, const struct run *run, const struct idle
 	format_share(share, row->ns, sum_ns);
 	snprintf(text, sizeof(text), "%s%s%s", frame, frame[0] && state[0] ? " " : "", state);
 	put_figures(out, columns, sizeof(columns) / sizeof(*columns), figures);
-	put_elided(out, text, strlen(text), put_room(out));
+	put_cell(out, text, strlen(text));
 	output_text(out, "\n", 1);
 }
 

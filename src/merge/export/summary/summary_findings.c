@@ -58,7 +58,7 @@ static int put_finding(struct output *out, const struct run *run, const struct f
 		output_format(out, "\n%*s", INDENT, "");
 	else
 		output_text(out, "  ", 2);
-	put_elided(out, where, strlen(where), put_room(out));
+	put_words(out, where, 0, INDENT, out->columns ? out->columns : SIZE_MAX);
 	free(where);
 	output_text(out, "\n", 1);
 	put_wrapped(out, finding->what);

@@ -18,7 +18,6 @@
 #include "merge/sums/trust.h"
 
 #define S_NS	      1000000000ull
-#define PROGRAM_LABEL "program"
 #define LABEL_COLUMNS 13
 #define LINE_COLUMNS  100 /* without a terminal */
 #define CLASS_SHARE   100 /* idle classes below 1/100 of the idle time are left out */
@@ -57,7 +56,7 @@ static int add_program(struct headline_texts *texts, const struct run *run)
 	if (count > 1)
 		snprintf(more, sizeof(more), " and %zu more process%s", count - 1,
 			 count > 2 ? "es" : "");
-	return add_text(texts, PROGRAM_LABEL, "%s%s",
+	return add_text(texts, "program", "%s%s",
 			first->command[0] ? first->command : first->program, more);
 }
 
@@ -317,6 +316,11 @@ static const char *cost_join(const struct headline_cost *cost)
 	return cost->place_count > 1 ? ", most in " : ", in ";
 }
 
+const char *headline_cost_label(const struct headline_cost *cost)
+{
+	return cost->rule ? "costs most" : "GPU time";
+}
+
 char *headline_cost_text(const struct headline_cost *cost)
 {
 	char *text;
@@ -326,17 +330,18 @@ char *headline_cost_text(const struct headline_cost *cost)
 }
 
 /*
- * Writes "1. 52.0 % of the GPU time, in step (train.py:12)". A place that does not fit is elided.
- * Figures never are.
+ * Writes "1. 52.0 % of the GPU time, in step (train.py:12)". Keeps the place in one line if it
+ * fits.
  */
 static int put_cost(struct output *out, const struct headline_cost *cost, size_t c, size_t columns)
 {
+
 	size_t indent = LABEL_COLUMNS + strlen("1. "), width;
 	char *text;
 
 	if (asprintf(&text, "%s%s", cost->text, cost_join(cost)) < 0)
 		return -ENOMEM;
-	put_label(out, c ? "" : "costs most");
+	put_label(out, c ? "" : headline_cost_label(cost));
 	output_format(out, "%zu. ", c + 1);
 	put_words(out, text, 0, indent, columns);
 	free(text);
@@ -345,7 +350,7 @@ static int put_cost(struct output *out, const struct headline_cost *cost, size_t
 		output_format(out, "\n%*s", (int)indent, "");
 	else
 		output_text(out, " ", 1);
-	put_elided(out, cost->where, strlen(cost->where), columns - column_of(out));
+	put_words(out, cost->where, 0, indent, columns);
 	output_text(out, "\n", 1);
 	return 0;
 }
@@ -360,15 +365,16 @@ int put_headline(struct output *out, const struct run *run)
 		const char *text = texts.list[t].text;
 
 		put_label(out, texts.list[t].label);
-		/* Only the command line has no figures. */
-		if (strcmp(texts.list[t].label, PROGRAM_LABEL) != 0)
-			put_words(out, text, 0, LABEL_COLUMNS, columns);
-		else
-			put_elided(out, text, strlen(text), columns - LABEL_COLUMNS);
+		put_words(out, text, 0, LABEL_COLUMNS, columns);
 		output_text(out, "\n", 1);
 	}
-	for (size_t c = 0; c < run->headline.cost_count && !error; c++)
-		error = put_cost(out, &run->headline.costs[c], c, columns);
+	for (size_t c = 0, first = 0; c < run->headline.cost_count && !error; c++) {
+		const struct headline_cost *cost = &run->headline.costs[c];
+
+		if (!cost->rule != !run->headline.costs[first].rule)
+			first = c;
+		error = put_cost(out, cost, c - first, columns);
+	}
 	headline_texts_free(&texts);
 	output_text(out, "\n", 1);
 	return error;

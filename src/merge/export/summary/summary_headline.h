@@ -36,6 +36,9 @@ char *headline_part_text(const struct run *run);
  */
 char *headline_note_text(const struct run *run);
 
+/* GPU time of a line is no saving, so lines have a list of their own. */
+const char *headline_cost_label(const struct headline_cost *cost);
+
 /* "52.0 % of the GPU time, in f (a.py:1)". The caller frees it. NULL if out of memory. */
 char *headline_cost_text(const struct headline_cost *cost);
 

@@ -114,7 +114,7 @@ int summary_put_memory(struct sink *sink, const struct run *run)
 		format_bytes(live, row->pool.live_bytes);
 		put_figures(out, memory_columns, MEMORY_COLUMNS,
 			    (const char *const[]){allocs, frees, bytes, peak, time, live});
-		put_elided(out, label, length, put_room(out));
+		put_cell(out, label, length);
 		output_text(out, "\n", 1);
 	}
 	return put_paths(sink, run);

@@ -35,7 +35,7 @@ static int put_rank(struct output *out, const struct run *run, const struct mpi_
 	if (!clean)
 		return -ENOMEM;
 	put_figures(out, columns, COLUMNS, figures);
-	put_elided(out, clean, strlen(clean), put_room(out));
+	put_cell(out, clean, strlen(clean));
 	output_text(out, "\n", 1);
 	free(clean);
 	return 0;

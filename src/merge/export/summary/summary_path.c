@@ -30,7 +30,6 @@
 #define OWN_KEPT	  3   /* user frames, and Python library frames */
 #define FIRST_KEPT	  9   /* frames with priority */
 #define ROW_COLUMNS	  140 /* on narrower terminals a path gets its own line */
-#define ROW_INDENT	  8
 
 struct part {
 	const char *name;
@@ -380,7 +379,7 @@ static int put_two_lines(struct output *out, const struct paths *paths, const ui
 	size_t length;
 	const char *name = leaf_name(paths, paths->nodes[chain[count - 1]].name, &length);
 
-	put_elided(out, name, length, put_room(out));
+	put_cell(out, name, length);
 	if (count == 1)
 		return 0;
 	output_format(out, "\n%*s", ROW_INDENT, "");

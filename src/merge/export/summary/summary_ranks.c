@@ -60,7 +60,7 @@ static int put_row(struct output *out, const struct run *run, const struct rank_
 		figures[c] = times[c];
 	}
 	put_figures(out, columns, COLUMNS, figures);
-	put_elided(out, text, strlen(text), put_room(out));
+	put_cell(out, text, strlen(text));
 	output_text(out, "\n", 1);
 	free(text);
 	return 0;

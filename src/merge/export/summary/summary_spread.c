@@ -8,6 +8,7 @@
 
 #include "merge/base/text.h"
 #include "merge/export/summary/summary_json_tables.h"
+#include "merge/export/summary/summary_path.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/ranks/wait_cause.h"
 
@@ -23,13 +24,17 @@ int summary_put_rank_path(struct output *out, const struct column *row_columns, 
 			  uint32_t node)
 {
 	char *where = wait_cause_where(&run->paths, node), *path = NULL, *text, *clean;
+	bool has_line = out->columns && node != PATH_ROOT;
 	size_t length;
+	int error = 0;
 
-	if (node != PATH_ROOT)
+	if (has_line)
+		path = strdup("");
+	else if (node != PATH_ROOT)
 		path = paths_text(&run->paths, node, &length);
 	if (!where || (!path && node != PATH_ROOT) ||
-	    asprintf(&text, "%s: %s%s%s", run->labels[log], where, where[0] ? ": " : "",
-		     path ? path : CAUSE_UNKNOWN) < 0)
+	    asprintf(&text, "%s%s%s%s%s", run->labels[log], where[0] || !has_line ? ": " : "",
+		     where, where[0] && !has_line ? ": " : "", path ? path : CAUSE_UNKNOWN) < 0)
 		text = NULL;
 	free(path);
 	free(where);
@@ -38,13 +43,17 @@ int summary_put_rank_path(struct output *out, const struct column *row_columns, 
 	if (!clean)
 		return -ENOMEM;
 	put_figures(out, row_columns, count, figures);
-	put_elided(out, clean, strlen(clean), put_room(out));
+	put_cell(out, clean, strlen(clean));
+	if (has_line) {
+		output_format(out, "\n%*s", ROW_INDENT, "");
+		error = put_path(out, &run->paths, node, 0);
+	}
 	output_text(out, "\n", 1);
 	free(clean);
-	return 0;
+	return error;
 }
 
-static int put_path(struct output *out, const struct run *run, uint32_t node)
+static int put_spread(struct output *out, const struct run *run, uint32_t node)
 {
 	const struct path_spread *spread = &run->collectives_report.spread.paths[node];
 	const uint64_t values_ns[COLUMNS] = {path_spread_mean_ns(spread), spread->min_ns,
@@ -71,7 +80,7 @@ int summary_put_spread(struct sink *sink, const struct run *run)
 	put_top_title(out, "GPU time that differs between ranks", shown, spread->row_count);
 	put_heads(out, columns, COLUMNS, "longest in, line and call path");
 	for (size_t r = 0; r < shown && !error; r++)
-		error = put_path(out, run, spread->rows[r]);
+		error = put_spread(out, run, spread->rows[r]);
 	return error;
 }
 

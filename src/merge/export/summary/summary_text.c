@@ -18,6 +18,7 @@
 #define LINE_COLUMNS	 52 /* of a label in the overview */
 #define FIGURE_COLUMNS	 16
 #define FIGURE_NARROW	 12
+#define CELL_LINES	 3  /* of a text that is too wide for its row */
 #define TOP_BYTES	 64 /* "(top 10 of 43)" */
 
 size_t column_of(const struct output *out)
@@ -139,6 +140,37 @@ size_t put_elided(struct output *out, const char *text, size_t length, size_t co
 	return columns;
 }
 
+void put_cell(struct output *out, const char *text, size_t length)
+{
+	size_t room = out->columns > ROW_INDENT ? out->columns - ROW_INDENT : 1, end = 0, next = 0;
+	char *shown = NULL;
+
+	if (!out->columns) {
+		put_elided(out, text, length, PATH_COLUMNS);
+		return;
+	}
+	if (column_of(out) + text_columns(text, length) <= out->columns) {
+		output_text(out, text, length);
+		return;
+	}
+	/* Wrapping leaves up to a word of each line empty. */
+	while (next < length && (!end || text_columns(text, next) <= (CELL_LINES - 1) * room)) {
+		end = next;
+		next += 1 + strcspn(text + next, " ");
+		next = next < length ? next : length;
+	}
+	end = next < length ? end : length;
+	if (asprintf(&shown, "%.*s%s", (int)end, text, end < length ? ELLIPSIS : "") < 0) {
+		put_elided(out, text, length, put_room(out));
+		return;
+	}
+	while (out->used && out->buffer[out->used - 1] == ' ')
+		out->used--;
+	output_format(out, "\n%*s", ROW_INDENT, "");
+	put_words(out, shown, 0, ROW_INDENT, out->columns);
+	free(shown);
+}
+
 static bool has_column(const struct output *out, const struct column *column)
 {
 	return !out->columns || out->columns >= column->from;
@@ -165,7 +197,9 @@ void put_heads(struct output *out, const struct column *columns, size_t count, c
 			output_format(out, "%*s%*s", columns[c].is_left ? -width : width, head,
 				      GAP_COLUMNS, "");
 	}
-	output_format(out, "%s\n", last);
+	if (!out->columns || column_of(out) + strlen(last) <= out->columns)
+		output_text(out, last, strlen(last));
+	output_text(out, "\n", 1);
 }
 
 void put_figures(struct output *out, const struct column *columns, size_t count,
@@ -216,10 +250,12 @@ void put_title(struct output *out, const char *title, const char *more)
 	put_style(out, STYLE_TITLE);
 	put_words(out, title, 0, 2, columns);
 	put_style(out, STYLE_PLAIN);
-	if (more[0] && column_of(out) + 1 + text_columns(more, strlen(more)) > columns)
-		output_format(out, "\n  %s", more);
-	else if (more[0])
+	if (more[0] && column_of(out) + 1 + text_columns(more, strlen(more)) > columns) {
+		output_text(out, "\n", 1);
+		put_words(out, more, 2, 4, columns);
+	} else if (more[0]) {
 		output_format(out, " %s", more);
+	}
 	output_text(out, "\n", 1);
 }
 

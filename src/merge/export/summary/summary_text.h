@@ -23,6 +23,7 @@ enum style { STYLE_PLAIN, STYLE_TITLE, STYLE_HEAD, STYLE_BAR, STYLE_ALARM };
 /* Sets the style of the following text. Does nothing without colours. */
 void put_style(struct output *out, enum style style);
 
+#define ROW_INDENT	 8  /* of further lines of a row */
 #define PATH_COLUMNS_MIN 12 /* a path always gets this many */
 
 /* Returns the width of the current line so far, without colour codes. Sees only buffered text. */
@@ -50,6 +51,12 @@ void put_figures(struct output *out, const struct column *columns, size_t count,
 size_t put_elided(struct output *out, const char *text, size_t length, size_t columns);
 
 #define ELLIPSIS "\xe2\x80\xa6"
+
+/*
+ * Ends a row with text. If it is too wide for the line, it gets lines of its own. Words that do not
+ * fit there are dropped from the end, but none is cut: it may be a figure or the number of a rank.
+ */
+void put_cell(struct output *out, const char *text, size_t length);
 
 /*
  * Wraps text at columns. Indents the first line by first and the others by indent. Writes no final

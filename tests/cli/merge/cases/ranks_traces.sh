@@ -9,6 +9,10 @@ done
 # The late rank is the first cost. Collectives that wait for it are none.
 merge -q --no-recover "$tests/../../../samples/traces/h200-ddp-loader" --text - |
 	sed -n '/^costs most/,/^$/p; /^Findings/,/late-rank/p'
+# Findings of different times get shares of one: the largest comes first.
+for traces in "$tests/../../../samples/traces/sim-ranks" "$tests/../../../samples/traces"; do
+	merge -q --no-recover "$traces" --text - | sed -n '/^costs most/,/^GPU time\|^$/p'
+done
 # The verdict states its limits: missing logs, several jobs, a part of the run.
 traces=$tests/../../../samples/traces
 notes() {

@@ -56,20 +56,31 @@ traces=$tests/../../../samples/traces
 plain 80 --no-recover "$traces/h200-pytorch-work.xtr" --top 4 | sed -n '/^Findings/,/by kernel/p'
 echo "-- 40 columns"
 plain 40 --no-recover "$traces/h200-work.xtr" --top 2
-echo "-- of all traces and widths, too wide or twice:"
-python3 - "$merge_program" "$traces"/*.xtr "$traces" <<'END'
+echo "-- of all traces and widths, too wide, cut or twice:"
+python3 - "$merge_program" "$traces"/*.xtr "$traces" "$traces/h200-ddp-loader" "$traces/sim-ranks" <<'END'
 import os, re, sys
 sys.path.insert(0, os.getcwd())
 from terminal import on_terminal
+def cut_words(text):
+    """Only names of functions in call paths are shortened. Elsewhere an ellipsis replaces whole
+    words: a word with digits may be a figure, or the number of a rank, process or GPU."""
+    section = ""
+    for line in text.split("\n"):
+        if not line.startswith(" "):
+            section = line
+        is_path = ";" in line or "by frame" in section
+        if not is_path and re.search(r"\w…\w|\d\S*…|…\S*\d", line):
+            yield line
 for trace in sys.argv[2:]:
     headlines = set()
-    for columns in 40, 60, 80, 100, 120, 200:
+    for columns in 40, 60, 80, 100, 132, 200:
         text = re.sub(r"ESC\[[0-9]*m", "", on_terminal(columns, sys.argv[1], "-q", "--no-recover", trace))
         wide = [line for line in text.split("\n") if len(line) > columns]
-        if wide or "\nTrust" not in text:
-            print(trace, columns, *wide, sep="\n")
-        # The headline has all of its figures in any width.
-        headline = text.partition("costs most")[0].partition("\n\n")[0].split("\n", 1)[1]
+        cut = list(cut_words(text)) if columns >= 60 else []
+        if wide or cut or "\nTrust" not in text:
+            print(trace, columns, *wide, *cut, sep="\n")
+        # The headline has all of its text in any width.
+        headline = text.partition("\n\n")[0]
         headlines.add("".join(headline.split()))
         # Rows of the tree that read the same are one row. Indentation tells siblings: narrow
         # terminals have too little of it.
