@@ -128,24 +128,6 @@ bool debug_files_find(struct debug_search *search, const struct elf_file *module
 	return find_on_server(search, path, &wanted, found);
 }
 
-bool debug_files_find_shared(const char *module_path, const char *name, const void *build_id,
-			     size_t build_id_bytes, struct elf_file *found)
-{
-	struct wanted wanted = {.build_id = build_id, .build_id_bytes = build_id_bytes};
-	const char *slash = strrchr(module_path, '/');
-	int directory = slash && name[0] != '/' ? (int)(slash - module_path + 1) : 0;
-	bool is_open;
-	char *path;
-
-	if (find_by_build_id(DEBUG_ROOT, &wanted, found))
-		return true;
-	if (asprintf(&path, "%.*s%s", directory, module_path, name) < 0)
-		return false;
-	is_open = elf_file_open(found, path);
-	free(path);
-	return is_open;
-}
-
 void debug_search_end(struct debug_search *search)
 {
 	debuginfod_end(&search->server);

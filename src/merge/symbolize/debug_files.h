@@ -31,11 +31,4 @@ void debug_search_end(struct debug_search *search);
 bool debug_files_find(struct debug_search *search, const struct elf_file *module, const char *path,
 		      const void *build_id, size_t build_id_bytes, struct elf_file *found);
 
-/*
- * Opens the file with entries shared by several modules (dwz). It may be of
- * another build. libdw would open it blocking and map it.
- */
-bool debug_files_find_shared(const char *module_path, const char *name, const void *build_id,
-			     size_t build_id_bytes, struct elf_file *found);
-
 #endif

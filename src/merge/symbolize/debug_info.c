@@ -16,7 +16,6 @@
 #include <stdio.h>
 
 #include "log/base/grow.h"
-#include "merge/symbolize/debug_files.h"
 #include "merge/symbolize/debug_tree.h"
 #include "merge/symbolize/dwp.h"
 
@@ -34,15 +33,12 @@ struct unit {
 	Dwarf_Die code; /* root entry of the DWARF that has the functions */
 	bool has_code;	/* code is set */
 	struct split_unit split;
-	struct dwp *dwo; /* NULL: none, or the code is in the package */
 };
 
 struct debug_info {
 	const struct elf_file *file;
 	const char *path;
 	Dwarf *dwarf;
-	struct elf_file shared_file;
-	Dwarf *shared;	 /* of shared_file; NULL: none */
 	struct dwp *dwp; /* NULL: missing, or not needed yet */
 	bool dwp_tried;
 	struct unit *units;
@@ -76,7 +72,8 @@ static void note_missing(struct debug_info *info, const char *file)
 
 /*
  * Returns whether all of the file's DWARF is available. Entries shared by several files may be in
- * another file (dwz) of that build id. libdw does not know .debug_sup of DWARF 5.
+ * another file (dwz), which must have the right build id. libdw checks only the name of that file,
+ * and does not know .debug_sup of DWARF 5.
  */
 static bool has_shared_part(struct debug_info *info)
 {
@@ -84,23 +81,18 @@ static bool has_shared_part(struct debug_info *info)
 	const void *build_id;
 	ssize_t build_id_bytes = dwelf_dwarf_gnu_debugaltlink(info->dwarf, &name, &build_id);
 	GElf_Shdr header;
-	bool is_found;
+	Dwarf *shared;
 
 	if (build_id_bytes <= 0 && elf_file_section_named(info->file, ".debug_sup", &header))
 		info->problem = strdup("needs a .debug_sup file, which is not supported");
 	if (build_id_bytes <= 0)
 		return !info->problem;
-	is_found = debug_files_find_shared(info->path, name, build_id, (size_t)build_id_bytes,
-					   &info->shared_file) &&
-		   elf_file_is_elf(&info->shared_file);
-	if (is_found && elf_file_has_build_id(&info->shared_file, build_id, (size_t)build_id_bytes))
-		info->shared = dwarf_begin_elf(info->shared_file.elf, DWARF_C_READ, NULL);
-	if (info->shared) {
-		dwarf_setalt(info->dwarf, info->shared);
+	shared = dwarf_getalt(info->dwarf);
+	if (shared && elf_file_has_build_id(&(struct elf_file){.elf = dwarf_getelf(shared)},
+					    build_id, (size_t)build_id_bytes))
 		return true;
-	}
 	if (asprintf(&info->problem, "needs %s, which is %s", name,
-		     is_found ? "of another build" : "missing") < 0)
+		     shared ? "of another build" : "missing") < 0)
 		info->problem = NULL;
 	return false;
 }
@@ -157,7 +149,6 @@ struct debug_info *debug_info_open(const struct elf_file *file, const char *path
 	info->entries_left = ENTRIES_MAX;
 	info->file = file;
 	info->path = path;
-	info->shared_file = ELF_FILE_NONE;
 	info->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
 	if (!info->dwarf) {
 		info->is_damaged = true;
@@ -188,13 +179,9 @@ void debug_info_close(struct debug_info *info)
 	free(info->problem);
 	tdestroy(info->trees, free_tree);
 	free(info->ranges.list);
-	for (size_t i = 0; i < info->unit_count; i++)
-		dwp_close(info->units[i].dwo);
 	free(info->units);
 	dwp_close(info->dwp);
 	dwarf_end(info->dwarf);
-	dwarf_end(info->shared);
-	elf_file_close(&info->shared_file);
 	free(info);
 }
 
@@ -245,46 +232,25 @@ static bool find_in_package(struct debug_info *info, struct unit *unit, uint64_t
 	       dwp_unit(info->dwp, info->file, &unit->die, id, &unit->code, &unit->split);
 }
 
-/* Searches beside the module, then in the folder of the compiler, as libdw does. */
-static bool find_in_dwo(struct debug_info *info, struct unit *unit, uint64_t id, const char *name)
-{
-	const char *folder = text_of(&unit->die, DW_AT_comp_dir), *slash = strrchr(info->path, '/');
-	int length = slash ? (int)(slash - info->path + 1) : 0;
-
-	for (int i = 0; i < 2 && name && !unit->dwo; i++) {
-		bool is_absolute = name[0] == '/' || (i && folder && folder[0] == '/');
-		char *path;
-
-		if (asprintf(&path, "%.*s%s%s%s", is_absolute ? 0 : length, info->path,
-			     i && folder && name[0] != '/' ? folder : "",
-			     i && folder && name[0] != '/' ? "/" : "", name) < 0)
-			return false;
-		unit->dwo = dwo_unit(path, info->file, &unit->die, id, &unit->code, &unit->split);
-		free(path);
-	}
-	return unit->dwo;
-}
-
 /* Finds the DWARF that has the unit's functions. If it is missing, code.addr stays NULL. */
 static void find_code(struct debug_info *info, struct unit *unit)
 {
 	const char *name;
+	Dwarf_Die split;
 	uint64_t id;
 	uint8_t type;
 
 	unit->has_code = true;
 	unit->code = unit->die;
-	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, &id, NULL, NULL) < 0 ||
+	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &split, &id, NULL, NULL) < 0 ||
 	    type != DW_UT_skeleton)
 		return;
-	name = text_of(&unit->die, DW_AT_dwo_name);
-	if (!name)
-		name = text_of(&unit->die, DW_AT_GNU_dwo_name);
-	if (find_in_dwo(info, unit, id, name) || find_in_package(info, unit, id))
+	unit->code = split;
+	if (split.addr || find_in_package(info, unit, id))
 		return;
 	unit->code.addr = NULL;
-	unit->split = (struct split_unit){0};
-	note_missing(info, name);
+	name = text_of(&unit->die, DW_AT_dwo_name);
+	note_missing(info, name ? name : text_of(&unit->die, DW_AT_GNU_dwo_name));
 }
 
 static uint32_t number_of(Dwarf_Die *die, unsigned name)

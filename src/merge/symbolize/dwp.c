@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Presents each unit of a package to libdw as a file of its own. A .dwo file is read likewise:
- * libdw would open it blocking and map it.
+ * Presents each unit of a package to libdw as a file of its own.
  *
  * The parts of a package that are needed are copied to a file in memory, because the package may be
  * truncated meanwhile. An image is a private mapping of that file, followed by new section headers,
@@ -100,54 +99,44 @@ static bool copy_range(const struct dwp *dwp, struct file_range range)
 	return true;
 }
 
-/* Opens a package, or a .dwo file, which has no index. */
-static struct dwp *open_parts(const char *name, bool has_index)
+struct dwp *dwp_open(const char *path)
 {
 	struct dwp *dwp = calloc(1, sizeof(*dwp));
 	Elf_Data *index = NULL;
 	GElf_Shdr header;
 	struct stat status;
+	char *name = NULL;
 
 	if (!dwp)
 		return NULL;
 	dwp->file = ELF_FILE_NONE;
 	dwp->copy = -1;
-	if (!elf_file_open(&dwp->file, name) || !elf_file_is_elf(&dwp->file) ||
-	    fstat(dwp->file.fd, &status) || gelf_getclass(dwp->file.elf) != ELFCLASS64)
-		goto failed;
-	dwp->bytes = (size_t)status.st_size;
-	if (has_index) {
+	if (asprintf(&name, "%s.dwp", path) < 0)
+		name = NULL;
+	if (name && elf_file_open(&dwp->file, name) && elf_file_is_elf(&dwp->file) &&
+	    !fstat(dwp->file.fd, &status) && gelf_getclass(dwp->file.elf) == ELFCLASS64) {
 		Elf_Scn *section = elf_file_section_named(&dwp->file, ".debug_cu_index", &header);
 
+		dwp->bytes = (size_t)status.st_size;
 		index = section ? elf_getdata(section, NULL) : NULL;
-		if (!index || !index->d_buf)
-			goto failed;
-		dwp->index = index->d_buf;
-		dwp->index_bytes = index->d_size;
 	}
+	free(name);
+	if (!index || !index->d_buf || dwp->bytes < sizeof(Elf64_Ehdr)) {
+		dwp_close(dwp);
+		return NULL;
+	}
+	dwp->index = index->d_buf;
+	dwp->index_bytes = index->d_size;
 	dwp->strings = section_range(dwp, ".debug_str.dwo");
 	for (int p = 0; p < PARTS; p++)
 		dwp->sections[p] = section_range(dwp, part_specs[p].name);
 	dwp->copy = memfd_create("xtrace dwp", MFD_CLOEXEC);
-	if (dwp->bytes >= sizeof(Elf64_Ehdr) && dwp->copy >= 0 &&
-	    !ftruncate(dwp->copy, (off_t)dwp->bytes) &&
-	    copy_range(dwp, (struct file_range){0, sizeof(Elf64_Ehdr)}) &&
-	    copy_range(dwp, dwp->strings))
-		return dwp;
-failed:
-	dwp_close(dwp);
-	return NULL;
-}
-
-struct dwp *dwp_open(const char *path)
-{
-	struct dwp *dwp = NULL;
-	char *name;
-
-	if (asprintf(&name, "%s.dwp", path) < 0)
+	if (dwp->copy < 0 || ftruncate(dwp->copy, (off_t)dwp->bytes) ||
+	    !copy_range(dwp, (struct file_range){0, sizeof(Elf64_Ehdr)}) ||
+	    !copy_range(dwp, dwp->strings)) {
+		dwp_close(dwp);
 		return NULL;
-	dwp = open_parts(name, true);
-	free(name);
+	}
 	return dwp;
 }
 
@@ -182,10 +171,6 @@ static bool find_parts(const struct dwp *dwp, uint64_t id, struct file_range *pa
 	uint64_t columns, units, slots, slot, needed, row = 0;
 	bool is_v5;
 
-	if (!index) {
-		memcpy(parts, dwp->sections, sizeof(dwp->sections));
-		return parts[PART_INFO].bytes && parts[PART_ABBREV].bytes;
-	}
 	if (dwp->index_bytes < 16)
 		return false;
 	is_v5 = (read_u32(index) & 0xffff) == 5;
@@ -335,18 +320,6 @@ failed:
 	return false;
 }
 
-static bool has_id(Dwarf_Die *die, uint64_t id)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word found = 0;
-	uint8_t type;
-
-	if (dwarf_attr(die, DW_AT_GNU_dwo_id, &attribute))
-		return !dwarf_formudata(&attribute, &found) && found == id;
-	return !dwarf_cu_info(die->cu, NULL, &type, NULL, NULL, &found, NULL, NULL) &&
-	       type == DW_UT_split_compile && found == id;
-}
-
 bool dwp_unit(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton, uint64_t id,
 	      Dwarf_Die *unit_die, struct split_unit *split)
 {
@@ -370,27 +343,6 @@ bool dwp_unit(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton,
 		.lists = (const uint8_t *)image->memory + lists->offset,
 		.list_bytes = lists->bytes,
 	};
-	/* Type units may come first in a .dwo file. */
-	while (!dwarf_get_units(image->dwarf, unit, &unit, NULL, NULL, unit_die, NULL))
-		if (unit_die->addr && (dwp->index || has_id(unit_die, id)))
-			return true;
-	return false;
-}
-
-struct dwp *dwo_unit(const char *path, const struct elf_file *file, Dwarf_Die *skeleton,
-		     uint64_t id, Dwarf_Die *unit_die, struct split_unit *split)
-{
-	struct dwp *dwo = open_parts(path, false);
-
-	if (!dwo)
-		return NULL;
-	if (!dwp_unit(dwo, file, skeleton, id, unit_die, split)) {
-		dwp_close(dwo);
-		return NULL;
-	}
-	/* The image stays mapped. A program has thousands of .dwo files, but not of descriptors. */
-	close(dwo->copy);
-	dwo->copy = -1;
-	elf_file_close(&dwo->file);
-	return dwo;
+	return !dwarf_get_units(image->dwarf, NULL, &unit, NULL, NULL, unit_die, NULL) &&
+	       unit_die->addr;
 }

@@ -33,11 +33,4 @@ void dwp_close(struct dwp *dwp);
 bool dwp_unit(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton, uint64_t id,
 	      Dwarf_Die *unit_die, struct split_unit *split);
 
-/*
- * Reads a unit from its .dwo file. Returns NULL if the file is missing or of another
- * build. The unit is valid until dwp_close().
- */
-struct dwp *dwo_unit(const char *path, const struct elf_file *file, Dwarf_Die *skeleton,
-		     uint64_t id, Dwarf_Die *unit_die, struct split_unit *split);
-
 #endif

@@ -201,7 +201,7 @@ def check_changed(files):
 
 
 def check_split_missing(files):
-    """With a FIFO as .dwo file, or with that of another build, a program has lines and functions. A warning
+    """Without its .dwo file, or with that of another build, a program has lines and functions. A warning
     names the missing file."""
     program = files.calls("split", "-gsplit-dwarf")
     log = files.bare(program, "split.data", cwd=os.path.dirname(program))
@@ -220,8 +220,8 @@ def check_split_missing(files):
         rest = paths_of(done.stdout)
         assert rest != whole and len(rest) > 5
         assert any("main (calls.cpp:" in frame for path in rest for frame in path), rest
-        os.unlink(parts[0])
-        os.mkfifo(parts[0])  # opening it would wait for a writer
+        if os.path.exists(parts[0]):
+            os.unlink(parts[0])
 
 
 def check_shared(files):
