@@ -13,13 +13,21 @@
 #include "log/base/regular_file.h"
 
 #define CRC_READ_BYTES 65536
+/* libelf reads whole sections into memory. Holes may be compressed blocks, which are less dense. */
+#define SPARSE_RATIO_MAX 16
+#define SPARSE_BYTES	 (64 << 20)
 
 bool elf_file_adopt(struct elf_file *file, int fd)
 {
+	struct stat status;
+
 	file->fd = fd;
 	file->elf = NULL;
 	if (fd < 0)
 		return false;
+	if (fstat(fd, &status) ||
+	    status.st_size > SPARSE_BYTES + status.st_blocks * 512 * SPARSE_RATIO_MAX)
+		return true;
 	elf_version(EV_CURRENT);
 	/* Not ELF_C_READ_MMAP: the file may be truncated meanwhile. */
 	file->elf = elf_begin(fd, ELF_C_READ, NULL);

@@ -146,6 +146,30 @@ static void rejects_what_is_no_regular_file(void **state)
 	rmdir(folder);
 }
 
+/* libelf would read the holes into memory. */
+static void rejects_sparse_files(void **state)
+{
+	char path[] = "/tmp/xtrace-symbols-XXXXXX";
+	int fd = mkstemp(path);
+	struct elf_file file;
+	static char content[1 << 20];
+	int fixture = open(FIXTURE, O_RDONLY);
+	ssize_t length = read(fixture, content, sizeof(content));
+
+	(void)state;
+	assert_int_equal(write(fd, content, (size_t)length), length);
+	for (int sparse = 0; sparse < 2; sparse++) {
+		if (sparse)
+			assert_int_equal(ftruncate(fd, (off_t)3 << 30), 0);
+		assert_true(elf_file_open(&file, path));
+		assert_int_equal(elf_file_is_elf(&file), !sparse);
+		elf_file_close(&file);
+	}
+	close(fixture);
+	close(fd);
+	unlink(path);
+}
+
 /* A mapping of the file would raise SIGBUS. */
 static void survives_a_file_that_shrinks(void **state)
 {
@@ -212,6 +236,7 @@ int main(void)
 		cmocka_unit_test(rejects_another_build),
 		cmocka_unit_test(rejects_files_that_are_not_elf),
 		cmocka_unit_test(rejects_what_is_no_regular_file),
+		cmocka_unit_test(rejects_sparse_files),
 		cmocka_unit_test(survives_a_file_that_shrinks),
 		cmocka_unit_test(survives_truncated_files),
 	};
