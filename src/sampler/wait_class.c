@@ -148,11 +148,6 @@ const struct wait_rule *wait_rule_find(long number)
 	return rule->state == XT_CPU_UNKNOWN ? NULL : rule;
 }
 
-enum xt_cpu_state wait_state_of_descriptor(enum descriptor_kind kind)
-{
-	return states_of_descriptors[kind];
-}
-
 enum xt_cpu_state wait_state_of_descriptors(const enum descriptor_kind *kinds, uint32_t count)
 {
 	enum xt_cpu_state best = count ? XT_CPU_BLOCKED : XT_CPU_SLEEP;

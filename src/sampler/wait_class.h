@@ -48,9 +48,6 @@ struct wait_rule {
 /* The rule for a system call. NULL: it has none, so the thread is XT_CPU_BLOCKED. */
 const struct wait_rule *wait_rule_find(long number);
 
-/* The state of a thread that waits for such a descriptor. */
-enum xt_cpu_state wait_state_of_descriptor(enum descriptor_kind kind);
-
 /*
  * The state of a thread that waits for several descriptors: the most telling one. count 0: it only
  * waits for time to pass.

@@ -97,7 +97,6 @@ static unsigned int positive(long long value)
 
 EXPORT int nvmlInit_v2(void);
 EXPORT int nvmlShutdown(void);
-EXPORT const char *nvmlErrorString(int result);
 EXPORT int nvmlSystemGetDriverVersion(char *version, unsigned int length);
 EXPORT int nvmlDeviceGetCount_v2(unsigned int *count);
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int index, xt_nvml_device *device);
@@ -122,12 +121,6 @@ int nvmlShutdown(void)
 {
 	state.device_count = 0;
 	return XT_NVML_OK;
-}
-
-const char *nvmlErrorString(int result)
-{
-	return result == XT_NVML_DRIVER_NOT_LOADED ? "the simulated driver is not loaded"
-						   : "simulated error";
 }
 
 int nvmlSystemGetDriverVersion(char *version, unsigned int length)

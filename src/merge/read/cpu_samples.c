@@ -34,11 +34,6 @@ static const char *const state_names[XT_CPU_STATES] = {
 	[XT_CPU_READY] = "ready",
 };
 
-const char *cpu_state_label(enum xt_cpu_state state)
-{
-	return labels[state];
-}
-
 const char *cpu_sample_label(enum xt_cpu_state state, bool has_stack)
 {
 	return has_stack || labels[state] ? labels[state] : CPU_STACK_UNKNOWN;

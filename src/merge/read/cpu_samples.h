@@ -76,9 +76,6 @@ size_t cpu_samples_at(const struct cpu_samples *samples, const struct cpu_thread
 size_t cpu_samples_covering(const struct cpu_samples *samples, const struct cpu_thread *thread,
 			    uint64_t time_ns);
 
-/* Last frame of a path in this state, such as "[lock]"; NULL: the thread ran its own code. */
-const char *cpu_state_label(enum xt_cpu_state state);
-
 #define CPU_STACK_UNKNOWN "[running, stack unknown]"
 
 /*

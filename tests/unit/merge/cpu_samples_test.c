@@ -184,9 +184,9 @@ static void names_each_state(void **state)
 	for (int s = 0; s < XT_CPU_STATES; s++) {
 		assert_non_null(cpu_state_name((enum xt_cpu_state)s));
 		if (s != XT_CPU_RUNNING)
-			assert_int_equal(cpu_state_label((enum xt_cpu_state)s)[0], '[');
+			assert_int_equal(cpu_sample_label((enum xt_cpu_state)s, true)[0], '[');
 	}
-	assert_null(cpu_state_label(XT_CPU_RUNNING));
+	assert_null(cpu_sample_label(XT_CPU_RUNNING, true));
 	assert_null(cpu_sample_label(XT_CPU_RUNNING, true));
 	assert_string_equal(cpu_sample_label(XT_CPU_RUNNING, false), CPU_STACK_UNKNOWN);
 	assert_string_equal(cpu_sample_label(XT_CPU_LOCK, true), "[lock]");

@@ -73,6 +73,11 @@ static void has_no_rule_for_other_calls(void **state)
 	assert_null(wait_rule_find(1000000));
 }
 
+static enum xt_cpu_state state_of(enum descriptor_kind kind)
+{
+	return wait_state_of_descriptors(&kind, 1);
+}
+
 static void chooses_the_most_telling_descriptor(void **state)
 {
 	static const enum descriptor_kind loop[] = {DESCRIPTOR_EVENT, DESCRIPTOR_TIMER,
@@ -85,9 +90,9 @@ static void chooses_the_most_telling_descriptor(void **state)
 	assert_int_equal(wait_state_of_descriptors(loop, 3), XT_CPU_IO);
 	assert_int_equal(wait_state_of_descriptors(queue, 2), XT_CPU_PROCESS);
 	assert_int_equal(wait_state_of_descriptors(unknown, 1), XT_CPU_BLOCKED);
-	assert_int_equal(wait_state_of_descriptor(DESCRIPTOR_FILE), XT_CPU_IO);
-	assert_int_equal(wait_state_of_descriptor(DESCRIPTOR_LOCAL_SOCKET), XT_CPU_PROCESS);
-	assert_int_equal(wait_state_of_descriptor(DESCRIPTOR_GPU), XT_CPU_BLOCKED);
+	assert_int_equal(state_of(DESCRIPTOR_FILE), XT_CPU_IO);
+	assert_int_equal(state_of(DESCRIPTOR_LOCAL_SOCKET), XT_CPU_PROCESS);
+	assert_int_equal(state_of(DESCRIPTOR_GPU), XT_CPU_BLOCKED);
 }
 
 static void takes_an_uninterruptible_wait_for_io(void **state)
