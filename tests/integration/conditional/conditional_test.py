@@ -78,8 +78,8 @@ def test_modes():
 def test_windows():
     """Recording that starts late and stops."""
     for options in (["--duty", "20ms/50ms"], ["--armed=graphs", "--duty", "20ms/50ms"]):
-        done, _ = record(options, ["mixed", "201", "150", "4", "2"])
-        expect_success(done, 900)
+        done, _ = record(options, ["mixed", "2001", "100", "4", "2"])
+        expect_success(done, 600)
 
 
 def test_threads():
