@@ -140,7 +140,7 @@ static int put_untimed(struct sink *sink, const struct run *run)
 	shown = shown < UNTIMED_SHOWN ? shown : UNTIMED_SHOWN;
 	put_top_title(
 		&sink->out,
-		"Kernels of CUDA graphs recorded as a whole, by launches (times not recorded)",
+		"Kernels in CUDA graphs recorded as a whole, once for each launch of the graph",
 		shown, table.count);
 	put_heads(&sink->out, &column, 1, "call path");
 	for (size_t i = 0; i < shown && !error; i++) {

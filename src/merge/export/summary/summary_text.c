@@ -83,7 +83,7 @@ void format_weight(char *out, enum weight weight, uint64_t value)
 {
 	if (weight_specs[weight].is_time)
 		format_time(out, value);
-	else if (weight == WEIGHT_COUNT)
+	else if (weight == WEIGHT_COUNT || weight == WEIGHT_UNTIMED)
 		format_count(out, value);
 	else
 		format_bytes(out, value);

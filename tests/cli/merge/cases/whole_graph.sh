@@ -34,6 +34,7 @@ for options in "" "--weight untimed-launches" "--weight untimed-launches --filte
 	merge -q whole.xtr --folded - $options
 done
 merge -q whole.xtr --text - --top 3 | grep -v "^  tracer"
+merge -q whole.xtr --weight untimed-launches --text - --top 3 | grep -A 4 "^Launches of kernels"
 merge -q whole.xtr --summary whole.json
 python3 -c '
 import json
