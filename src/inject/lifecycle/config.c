@@ -263,6 +263,9 @@ bool config_read(struct config *config)
 	config->api_level = read_api_level();
 	config->start = read_start();
 	config->forces_graph_nodes = read_graph_detail();
+	if (config->forces_graph_nodes)
+		log_message("CUDA graphs with conditional nodes can make the program fail "
+			    "(--graph-detail node)");
 	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");
 	if (config->follows_profiler && config->start != START_RECORDING) {
 		log_message("cannot use XTRACE_START and XTRACE_CAPTURE_RANGE together; using "

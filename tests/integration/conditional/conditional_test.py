@@ -115,6 +115,7 @@ def test_node():
     """Without the precaution the program fails, so the other tests would notice."""
     done, _ = record(["--graph-detail", "node"], ["while", MANY, "2", "20"])
     expect(done.returncode == 1 and "ILLEGAL_ADDRESS" in done.stderr, "a failure")
+    expect("can make the program fail (--graph-detail node)" in done.stderr, "a warning")
 
 
 parser = argparse.ArgumentParser()
