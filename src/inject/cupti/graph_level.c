@@ -26,7 +26,7 @@
 #define COUNT_MASK 0xffffff
 #define EPOCH_AT   48
 #define EPOCH_MASK 0x3f
-#define NODES_NEXT (UINT64_C(1) << 60) /* if both sides wait, this one is next */
+#define NODES_NEXT (UINT64_C(1) << 60) /* SIDE_NODES is next if both sides wait */
 #define CLOSED	   (UINT64_C(1) << 61) /* CUPTI is not subscribed */
 #define OFF	   (UINT64_C(1) << 62) /* all graphs are recorded node by node, or not at all */
 #define LOCKED	   (UINT64_C(1) << 63) /* a thread changes the kinds */

@@ -24,9 +24,8 @@
 #include <stdint.h>
 
 /*
- * The hold of a call, from ENTER to EXIT: one of these in the lower 2 bits, and above them the
- * epoch, which is the number of the subscription. Holders of an earlier epoch are forgotten,
- * because their EXIT may be missing.
+ * A call holds one of these from ENTER to EXIT, as a byte: the kind in the lower 2 bits, the epoch
+ * above. A new subscription begins a new epoch. It forgets older holders: EXIT may be missing.
  */
 enum graph_hold_kind { GRAPH_HOLD_NONE, GRAPH_HOLD_NODES, GRAPH_HOLD_WHOLE };
 
@@ -34,14 +33,14 @@ enum graph_hold_kind { GRAPH_HOLD_NONE, GRAPH_HOLD_NODES, GRAPH_HOLD_WHOLE };
 const char *graph_level_refusal(void);
 
 /*
- * Before CUPTI is subscribed for the first time. forces_nodes: record all graphs node by node,
- * which is unsafe. stop_records disables all kinds of GPU work and returns how many they were.
+ * Before the first subscription. forces_nodes: record all graphs node by node, which is unsafe.
+ * stop_records: disables all kinds of GPU work and returns how many they were.
  */
 void graph_level_begin(bool forces_nodes, unsigned (*stop_records)(void));
 
 /*
- * Before CUPTI is unsubscribed, with all kinds of GPU work disabled, and after it is subscribed
- * again. Between them, nothing is held.
+ * close(): before CUPTI is unsubscribed. All kinds of GPU work are disabled. open(): after the next
+ * subscription. No call gets a hold between them.
  */
 void graph_level_close(void);
 void graph_level_open(void);
@@ -71,10 +70,9 @@ void graph_level_leave(uint8_t hold);
 uint8_t graph_level_epoch(void);
 
 /*
- * Around each change of CUPTI's callbacks and kinds, because CUPTI fails if two threads change them
- * at once. lock_kinds() waits for other changes. begin_change() also waits for launches, if there
- * are conditional graphs, and is_recorded of launches changes only there; unlock_kinds() ends both.
- * They return false after a timeout.
+ * CUPTI fails if two threads change its callbacks or kinds at once. lock_kinds() waits for other
+ * changes. begin_change() also waits for launches if there are conditional graphs; is_recorded of
+ * launches may change only after it. Both return false after a timeout. unlock_kinds() ends both.
  */
 bool graph_level_lock_kinds(void);
 bool graph_level_begin_change(void);

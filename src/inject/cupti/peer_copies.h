@@ -4,8 +4,8 @@
  *
  * If this kind and MEMCPY are both enabled while a CUDA graph with copy nodes is launched, the
  * program fails with CUDA_ERROR_LAUNCH_FAILED. Therefore only processes that use several devices
- * enable this kind. They disable it for good once a graph gets a copy node, and do not enable it if
- * graphs may exist that were not seen. docs/internals/CONDITIONAL_GRAPHS.md has the measurements.
+ * enable this kind, and only while no graph has a copy node, as far as we saw all graphs.
+ * docs/internals/CONDITIONAL_GRAPHS.md has the measurements.
  *
  * The functions run in callbacks of CUPTI or on the thread that starts recording.
  */

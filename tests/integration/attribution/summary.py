@@ -192,8 +192,8 @@ class Checker:
     def losses(self):
         lost = {row[0]: int(row[1].replace(",", "")) for row in self.tables.get("Losses by cause", ())}
         by_device = lost.pop("kernels, copies and memsets launched by the GPU", 0)
-        # A kernel is missing only if the simulator corrupted or dropped its record, or if the
-        # launched graph had no kernels, but another one with its id had.
+        # A kernel is missing only if the simulator corrupted or dropped its record. A graph without
+        # kernels also counts as missing some if another graph had its id and kernels.
         missing = lost.pop("kernels: launched, but the log has no record of them", 0)
         lost.pop("kinds of GPU work: CUPTI could make the program fail if it recorded them", 0)
         empty = sum(call.api_class == facts.GRAPH_LAUNCH and not self.works[call.correlation]

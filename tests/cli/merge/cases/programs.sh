@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Logs of several programs or jobs, and logs that lack ranks, are named as such. Their times are
-# added up, and no process is the slowest. What one command recorded is one program.
+# added up, and no process is the slowest. The logs of one recording are one program.
 log() { # NAME NUMBER KERNEL-NS META...
 	name=$1 number=$2 ns=$3
 	shift 3
