@@ -53,8 +53,14 @@ static __attribute__((noinline)) void use_stack(size_t bytes)
 	*(volatile char *)__builtin_alloca(bytes) = 0;
 }
 
-/* The only function that callbacks may call, as on a real GPU: it reads a field of the function. */
-#define CBID_FUNC_GET_NAME 718
+/* The only functions that callbacks may call, as on a real GPU: they read a field. */
+static bool is_allowed_in_callback(uint32_t cbid)
+{
+	enum { POINTER_GET_ATTRIBUTE = 310, MEM_POOL_GET_ATTRIBUTE = 604, FUNC_GET_NAME = 718 };
+
+	return cbid == POINTER_GET_ATTRIBUTE || cbid == MEM_POOL_GET_ATTRIBUTE ||
+	       cbid == FUNC_GET_NAME;
+}
 
 /* The partner of call_leave(). Sets call->result to the error that forbids the call, if any. */
 static inline void call_enter(struct sim_call *call, const struct sim_api *api, const void *params)
@@ -74,7 +80,7 @@ static inline void call_enter(struct sim_call *call, const struct sim_api *api, 
 		thread->is_in_callback = false;
 	}
 	if (thread->is_in_callback) {
-		if (api->cbid == CBID_FUNC_GET_NAME)
+		if (is_allowed_in_callback(api->cbid))
 			return;
 		sim_truth_violation(call);
 		call->result = CUDA_ERROR_UNKNOWN;

@@ -3,6 +3,8 @@
  * Memory. Device memory is host memory here, and copies really copy it. A table of all allocations
  * gives the kind of an address.
  */
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,7 @@ struct allocation {
 	uint64_t bytes;
 	uint8_t kind;	    /* enum xt_cupti_memory_kind */
 	bool is_registered; /* the program's own memory, pinned by cuMemHostRegister() */
+	bool is_pooled;	    /* from cuMemAllocAsync() */
 	CUcontext context;
 	struct allocation *next;
 };
@@ -29,7 +32,7 @@ static struct allocation **bucket_of(uintptr_t start)
 	return &buckets[(start / ALIGNMENT_BYTES) % BUCKETS];
 }
 
-static CUresult track(void *start, uint64_t bytes, uint8_t kind, bool is_registered)
+static CUresult track(void *start, uint64_t bytes, uint8_t kind, bool is_registered, bool is_pooled)
 {
 	struct allocation *allocation = calloc(1, sizeof(*allocation));
 	struct allocation **bucket = bucket_of((uintptr_t)start);
@@ -40,6 +43,7 @@ static CUresult track(void *start, uint64_t bytes, uint8_t kind, bool is_registe
 	allocation->bytes = bytes;
 	allocation->kind = kind;
 	allocation->is_registered = is_registered;
+	allocation->is_pooled = is_pooled;
 	allocation->context = sim_context_current();
 	pthread_mutex_lock(&lock);
 	allocation->next = *bucket;
@@ -161,7 +165,7 @@ static CUresult allocate(void **out, size_t bytes, uint8_t kind, CUstream stream
 	pthread_mutex_unlock(&lock);
 	if (is_full || posix_memalign(out, ALIGNMENT_BYTES, bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = track(*out, bytes, kind, false);
+	result = track(*out, bytes, kind, false, stream != NULL);
 	if (result)
 		free(*out);
 	else
@@ -233,6 +237,21 @@ CUresult sim_mem_alloc_async(CUdeviceptr *out, size_t bytes, CUstream handle)
 	return allocate_device(out, bytes, XT_CUPTI_MEMORY_DEVICE, stream);
 }
 
+/* A real CUPTI crashes here, too, at memory that is from no pool. */
+static void record_free_async(CUdeviceptr start)
+{
+	struct allocation found;
+
+	if (atomic_load(&sim_switches.activity_enabled[SIM_SWITCH_ALLOCATION]) && start &&
+	    look_up((uintptr_t)start, &found) && !found.is_pooled) {
+		fputs("xtrace simulated GPU: MEMORY2 is enabled in cuMemFreeAsync() of memory that "
+		      "is from no pool\n",
+		      stderr);
+		raise(SIGSEGV);
+		abort();
+	}
+}
+
 /* Data moves when it is enqueued, so no work in flight needs the memory. */
 CUresult sim_mem_free_async(CUdeviceptr start, CUstream handle)
 {
@@ -243,6 +262,7 @@ CUresult sim_mem_free_async(CUdeviceptr start, CUstream handle)
 		return error;
 	if (atomic_load(&stream->capture))
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	record_free_async(start);
 	return release((uintptr_t)start, false, stream);
 }
 
@@ -279,7 +299,7 @@ CUresult sim_mem_host_register(void *start, size_t bytes, unsigned int flags)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (sim_memory_kind(start) != XT_CUPTI_MEMORY_PAGEABLE)
 		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-	return track(start, bytes, XT_CUPTI_MEMORY_PINNED, true);
+	return track(start, bytes, XT_CUPTI_MEMORY_PINNED, true, false);
 }
 
 CUresult sim_mem_host_unregister(void *start)
@@ -318,6 +338,22 @@ CUresult sim_mem_get_address_range(CUdeviceptr *start, size_t *bytes, CUdevicept
 	return CUDA_SUCCESS;
 }
 
+/* All devices have one pool, which is no object. */
+static CUmemoryPool the_pool(void)
+{
+	return (CUmemoryPool)buckets;
+}
+
+CUresult sim_mem_pool_get_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+	if (pool != the_pool() || attribute != CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT || !value)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	*(cuuint64_t *)value = device_bytes;
+	pthread_mutex_unlock(&lock);
+	return CUDA_SUCCESS;
+}
+
 CUresult sim_pointer_get_attribute(void *data, CUpointer_attribute attribute, CUdeviceptr address)
 {
 	struct allocation found;
@@ -351,6 +387,9 @@ CUresult sim_pointer_get_attribute(void *data, CUpointer_attribute attribute, CU
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
 		*(size_t *)data = found.bytes;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+		*(CUmemoryPool *)data = found.is_pooled ? the_pool() : NULL;
 		return CUDA_SUCCESS;
 	}
 	return CUDA_ERROR_INVALID_VALUE;

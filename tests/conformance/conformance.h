@@ -39,6 +39,10 @@
 	X(cuModuleGetFunction)                                                                     \
 	X(cuMemAlloc_v2)                                                                           \
 	X(cuMemFree_v2)                                                                            \
+	X(cuMemAllocAsync)                                                                         \
+	X(cuMemFreeAsync)                                                                          \
+	X(cuPointerGetAttribute)                                                                   \
+	X(cuMemPoolGetAttribute)                                                                   \
 	X(cuMemcpyHtoD_v2)                                                                         \
 	X(cuMemcpyDtoH_v2)                                                                         \
 	X(cuMemcpyDtoDAsync_v2)                                                                    \

@@ -293,6 +293,27 @@ static bool allocations_are_recorded(void)
 	return true;
 }
 
+/* The tracer tells by this whether a free is safe to record. */
+static bool pooled_memory_is_told_apart(void)
+{
+	CUdeviceptr pooled, other;
+	CUmemoryPool pool;
+	CUstream stream;
+	cuuint64_t bytes = 0;
+
+	expect(!driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	expect(!driver.cuMemAlloc_v2(&other, 100) && !driver.cuMemAllocAsync(&pooled, 100, stream));
+	expect(!driver.cuPointerGetAttribute(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, other) &&
+	       !pool);
+	expect(!driver.cuPointerGetAttribute(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, pooled) &&
+	       pool);
+	expect(!driver.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes) &&
+	       bytes >= 100);
+	expect(!driver.cuMemFreeAsync(pooled, stream) && !driver.cuMemFreeAsync(other, stream));
+	expect(!driver.cuStreamSynchronize(stream) && !driver.cuStreamDestroy_v2(stream));
+	return true;
+}
+
 static bool disabled_kind_is_silent(void)
 {
 	uint32_t word = 7;
@@ -339,6 +360,7 @@ const struct check record_checks[] = {
 	{"unheard_release_bears_another_id", unheard_release_bears_another_id},
 	{"memory_records_belong_to_their_calls", memory_records_belong_to_their_calls},
 	{"allocations_are_recorded", allocations_are_recorded},
+	{"pooled_memory_is_told_apart", pooled_memory_is_told_apart},
 	{"disabled_kind_is_silent", disabled_kind_is_silent},
 	{"running_kernels_survive_disabling", running_kernels_survive_disabling},
 	{NULL, NULL},

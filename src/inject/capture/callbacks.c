@@ -17,13 +17,13 @@
 #include "inject/cupti/api_table.h"
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/cupti/graph_level.h"
-#include "inject/cupti/peer_copies.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/machine.h"
 #include "inject/runtime/hot_state.h"
 #include "inject/runtime/recording_state.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/cupti/profiler_calls.h"
+#include "inject/cupti/unsafe_kinds.h"
 #include "inject/capture/sampling.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/capture/stack_capture.h"
@@ -516,7 +516,7 @@ static COLD bool resource_changes_kinds(struct thread_buffer *tb, uint32_t cbid,
 	if (cbid == XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING)
 		graph_node_starts(tb, data);
 	else if (cbid == XT_CUPTI_RESOURCE_CONTEXT_CREATED)
-		peer_copies_note_context(data->context);
+		unsafe_kinds_note_context(data->context);
 	return cbid == XT_CUPTI_RESOURCE_CONTEXT_CREATED;
 }
 
@@ -594,16 +594,21 @@ static COLD void deliver_graph_launch(uint32_t domain, uint32_t cbid,
 		graph_level_leave(hold);
 }
 
-static COLD void deliver_graph_call(uint32_t domain, uint32_t cbid,
-				    const struct cupti_callback_data *data,
-				    const struct caller_regs *regs)
+/* Calls on which the kinds of records depend, recorded or not. */
+static COLD void deliver_kind_call(uint32_t domain, uint32_t cbid,
+				   const struct cupti_callback_data *data,
+				   const struct caller_regs *regs)
 {
-	if (api_uses[cbid & (API_CBID_END - 1)] & API_LAUNCHES_GRAPH) {
+	uint32_t use = api_uses[cbid & (API_CBID_END - 1)];
+
+	if (use & API_LAUNCHES_GRAPH) {
 		deliver_graph_launch(domain, cbid, data, regs);
 		return;
 	}
+	if (use & API_FREES_ASYNC && data->site == XT_CUPTI_API_ENTER && data->function_params)
+		unsafe_kinds_note_free(*(const uint64_t *)data->function_params);
 	deliver(domain, cbid, data, regs);
-	if (current_thread_buffer)
+	if (use & API_INSTANTIATES_GRAPH && current_thread_buffer)
 		graph_instantiation(current_thread_buffer, data);
 }
 
@@ -616,13 +621,12 @@ LIKELY void callback_in_c(void *userdata, uint32_t domain, uint32_t cbid, const 
 			  const struct caller_regs *regs)
 {
 	struct thread_buffer *tb = current_thread_buffer;
-	bool needs_level =
-		domain == XT_CUPTI_CB_DOMAIN_DRIVER_API &&
-		api_uses[cbid & (API_CBID_END - 1)] & (API_LAUNCHES_GRAPH | API_INSTANTIATES_GRAPH);
+	bool changes_kinds = domain == XT_CUPTI_CB_DOMAIN_DRIVER_API &&
+			     api_uses[cbid & (API_CBID_END - 1)] & API_CHANGES_KINDS;
 
 	(void)userdata;
-	if (__builtin_expect(needs_level, 0)) {
-		deliver_graph_call(domain, cbid, cbdata, regs);
+	if (__builtin_expect(changes_kinds, 0)) {
+		deliver_kind_call(domain, cbid, cbdata, regs);
 	} else if (__builtin_expect(
 			   domain != XT_CUPTI_CB_DOMAIN_DRIVER_API ||
 				   !atomic_load_explicit(&callbacks_active, memory_order_acquire) ||

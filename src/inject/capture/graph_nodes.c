@@ -10,7 +10,7 @@
 #include "inject/capture/torch_capture.h"
 #include "inject/cupti/api_table.h"
 #include "inject/cupti/graph_level.h"
-#include "inject/cupti/peer_copies.h"
+#include "inject/cupti/unsafe_kinds.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/hotpath.h"
 
@@ -234,7 +234,7 @@ void graph_node_starts(struct thread_buffer *tb, const struct cupti_resource_dat
 	const struct cupti_graph_data *graph = data->descriptor;
 
 	if (graph->node_type == XT_CUPTI_NODE_MEMCPY)
-		peer_copies_note_graph_copy();
+		unsafe_kinds_note_graph_copy();
 	if (graph->node_type != XT_CUPTI_NODE_CONDITIONAL)
 		return;
 	if (!tb)

@@ -157,7 +157,8 @@ static const struct {
 	const char *beginning;
 	const char *part;
 	uint32_t use;
-} graph_uses[] = {
+} uses[] = {
+	{"cuMemFreeAsync", NULL, API_FREES_ASYNC},
 	{"cuGraphInstantiate", NULL, API_INSTANTIATES_GRAPH},
 	{"cuGraphAddKernelNode", NULL, API_ADDS_KERNEL_NODE},
 	{"cuGraphAddNode_v2", NULL, API_ADDS_NODE_V2},
@@ -169,12 +170,12 @@ static const struct {
 	{"cuGraph", "NodeSetParams", API_SETS_NODE},
 };
 
-uint32_t api_graph_use(const char *name)
+uint32_t api_use_of(const char *name)
 {
-	for (size_t i = 0; i < sizeof(graph_uses) / sizeof(*graph_uses); i++)
-		if (!strncmp(name, graph_uses[i].beginning, strlen(graph_uses[i].beginning)) &&
-		    (!graph_uses[i].part || strstr(name, graph_uses[i].part)))
-			return graph_uses[i].use;
+	for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++)
+		if (!strncmp(name, uses[i].beginning, strlen(uses[i].beginning)) &&
+		    (!uses[i].part || strstr(name, uses[i].part)))
+			return uses[i].use;
 	return 0;
 }
 
@@ -200,7 +201,7 @@ static void add(enum api_level level, uint32_t cbid, const char *name)
 	uint32_t class = api_class_of(name);
 	struct recorded_api *api = &recorded_apis.apis[recorded_apis.count];
 
-	api_uses[cbid] = (uint16_t)api_graph_use(name);
+	api_uses[cbid] = (uint16_t)api_use_of(name);
 	if (class == NOT_RECORDED || api_level_of(class) > level) {
 		api_uses[cbid] |= API_IS_UNRECORDED;
 		return;

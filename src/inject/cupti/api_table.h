@@ -51,11 +51,13 @@ enum api_use {
 	API_ADDS_KERNEL_NODE = 1 << 9,	 /* fifth argument: CUDA_KERNEL_NODE_PARAMS */
 	API_ADDS_NODE = 1 << 10,	 /* fifth argument: CUgraphNodeParams */
 	API_ADDS_NODE_V2 = 1 << 11,	 /* sixth argument: the same */
+	API_FREES_ASYNC = 1 << 12,	 /* first argument: the address */
 };
 enum {
 	API_CHANGES_NODES =
 		API_SETS_NODE | API_SETS_EXEC_NODE | API_UPDATES_EXEC | API_SETS_EXEC_CHILD,
 	API_NAMES_NODE = API_ADDS_KERNEL_NODE | API_ADDS_NODE | API_ADDS_NODE_V2,
+	API_CHANGES_KINDS = API_LAUNCHES_GRAPH | API_INSTANTIATES_GRAPH | API_FREES_ASYNC,
 	/* Calls about graphs that are handled at every level. */
 	API_MAKES_GRAPHS = API_CHANGES_NODES | API_INSTANTIATES_GRAPH | API_NAMES_NODE,
 };
@@ -65,8 +67,8 @@ HOT_EXTERN uint16_t api_uses[API_CBID_END]; /* enum api_use */
 /* Fills recorded_apis and api_uses. Once, at start-up, after libcupti was opened. 0 or -ENOMEM. */
 int api_table_fill(enum api_level level);
 
-/* How a call of this name makes or changes graphs and nodes: bits of enum api_use, or 0. */
-uint32_t api_graph_use(const char *name);
+/* What a call of this name does to graphs, nodes and memory: bits of enum api_use, or 0. */
+uint32_t api_use_of(const char *name);
 
 /* The class of a recorded call, by XT_API_ID; XT_API_OTHER if it is not recorded. Any id. */
 uint32_t api_class(uint32_t id);

@@ -156,6 +156,8 @@ int cupti_open(const char *asked_path, char *why, size_t why_bytes)
 	*(void **)&cupti.cuFuncGetName = driver_function("cuFuncGetName");
 	*(void **)&cupti.cuDeviceGetCount = driver_function("cuDeviceGetCount");
 	*(void **)&cupti.cuDevicePrimaryCtxGetState = driver_function("cuDevicePrimaryCtxGetState");
+	*(void **)&cupti.cuPointerGetAttribute = driver_function("cuPointerGetAttribute");
+	*(void **)&cupti.cuMemPoolGetAttribute = driver_function("cuMemPoolGetAttribute");
 	cupti_search_end(search);
 	return found ? 0 : -ENOENT;
 }

@@ -21,6 +21,8 @@ struct cupti_table {
 	/* The driver's: fail until cuInit() has returned. */
 	int (*cuDeviceGetCount)(int *count_out);
 	int (*cuDevicePrimaryCtxGetState)(int device, unsigned *flags_out, int *is_active_out);
+	int (*cuPointerGetAttribute)(void *value_out, int attribute, uint64_t address);
+	int (*cuMemPoolGetAttribute)(void *pool, int attribute, void *value_out);
 	uint32_t version;      /* CUPTI_API_VERSION of the library */
 	uint32_t cuda_version; /* of the driver: 13000 is 13.0 */
 	char path[PATH_MAX];

@@ -14,7 +14,7 @@
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/cupti/flusher.h"
 #include "inject/cupti/graph_level.h"
-#include "inject/cupti/peer_copies.h"
+#include "inject/cupti/unsafe_kinds.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
@@ -232,7 +232,7 @@ bool cupti_owner_yield(const char *function, const char *who)
 	uint64_t deadline_ns = monotonic_ns() + 2 * STOP_TIMEOUT_NS;
 
 	graph_level_note_tool();
-	peer_copies_note_graph_copy();
+	unsafe_kinds_note_graph_copy();
 	atomic_store(&tool_is_active, true);
 	atomic_store(&ids_may_restart, true);
 	atomic_store(&resume_at_ns, 0);

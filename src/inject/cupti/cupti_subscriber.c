@@ -13,8 +13,8 @@
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/graph_level.h"
-#include "inject/cupti/peer_copies.h"
 #include "inject/cupti/profiler_calls.h"
+#include "inject/cupti/unsafe_kinds.h"
 #include "inject/runtime/debug_log.h"
 
 atomic_bool cupti_subscriber_records_calls;
@@ -25,8 +25,7 @@ static bool follows_profiler;
 static uint8_t zeroed_before; /* the attribute's original value */
 
 /* Kinds besides kernels. An old CUPTI may lack one; recording continues without it. */
-static const uint32_t extra_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMSET,
-				       XT_CUPTI_ACTIVITY_MEMORY2};
+static const uint32_t extra_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMSET};
 #define EXTRA_KINDS (sizeof(extra_kinds) / sizeof(*extra_kinds))
 
 /* Newer versions report the current subscriber's name. */
@@ -183,7 +182,7 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 			atomic_fetch_add(&cupti_lost_kinds, 1);
 	if (enabled && result == XT_CUPTI_SUCCESS) {
 		if (level > API_LEVEL_LAUNCH)
-			peer_copies_start();
+			unsafe_kinds_start();
 		debug_log(DEBUG_CUPTI, "subscribed: %u of %u API callbacks enabled", enabled,
 			  recorded_apis.count);
 		if (follows_profiler)
@@ -210,7 +209,7 @@ unsigned cupti_subscriber_stop(void)
 
 	for (size_t i = 0; i < EXTRA_KINDS; i++)
 		count += cupti.cuptiActivityDisable(extra_kinds[i]) == XT_CUPTI_SUCCESS;
-	peer_copies_stop();
+	count += unsafe_kinds_stop();
 	set_zeroed_buffers(zeroed_before);
 	return count;
 }

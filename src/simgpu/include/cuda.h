@@ -22,6 +22,7 @@ typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
@@ -184,7 +185,12 @@ typedef enum CUpointer_attribute_enum {
 	CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
 	CU_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11,
 	CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12,
+	CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE = 17,
 } CUpointer_attribute;
+
+typedef enum CUmemPool_attribute_enum {
+	CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5,
+} CUmemPool_attribute;
 
 typedef enum CUjit_option_enum {
 	CU_JIT_MAX_REGISTERS = 0,

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Graphs with conditional nodes under xtrace. The simulated GPU fails as CUPTI does on a real one: if
-more kernels of such graphs are recorded one by one than fit into a buffer on the device, or if
-graphs are recorded as a whole at the wrong time.
+Graphs with conditional nodes under xtrace, and frees of memory that is from no pool. The simulated
+GPU fails as CUPTI does on a real one: if memory is recorded at such a free, if more kernels of
+graphs are recorded one by one than fit into a buffer on the device, or if graphs are recorded as a
+whole at the wrong time.
 
 Usage: conditional_test.py --xtrace FILE --dump FILE --program FILE PART
 """
@@ -116,6 +117,18 @@ def test_node():
     done, _ = record(["--graph-detail", "node"], ["while", MANY, "2", "20"])
     expect(done.returncode == 1 and "ILLEGAL_ADDRESS" in done.stderr, "a failure")
     expect("can make the program fail (--graph-detail node)" in done.stderr, "a warning")
+
+
+def test_frees():
+    """Memory is recorded until CUPTI would crash. All calls and kernels are."""
+    done, rows = record([], ["frees", "0", "5", "0"])
+    expect_success(done, 2)
+    expect(len(kernels(rows)[1]) == 2, "2 kernels")
+    expect(sum(row["kind"] == "MEMORY" for row in rows) == 11, "5 pairs and an allocation")
+    account = {row["name"]: row["value"] for row in rows if row["kind"] == "ACCOUNT"}
+    expect(account["kinds.lost.unsafe"] == "1", "a kind that was given up")
+    done, _ = record(["--duty", "20ms/50ms"], ["frees", "0", "20000", "0"])
+    expect_success(done, 2)
 
 
 parser = argparse.ArgumentParser()

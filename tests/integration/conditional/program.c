@@ -280,12 +280,35 @@ static void run_mixed(int thread_count)
 		pthread_join(threads[i], NULL);
 }
 
+/* Frees of memory from a pool, then of other memory. */
+static void run_frees(int unused)
+{
+	CUdeviceptr pooled, other;
+	CUstream stream;
+
+	(void)unused;
+	CALL(cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+	for (long i = 0; i < replays; i++) {
+		CALL(cuMemAllocAsync, &pooled, 1000, stream);
+		CALL(cuMemFreeAsync, pooled, stream);
+	}
+	launch_single(stream);
+	CALL(cuMemAlloc, &other, 1000);
+	CALL(cuMemFreeAsync, other, stream);
+	launch_single(stream);
+	CALL(cuStreamSynchronize, stream);
+	CALL(cuStreamDestroy, stream);
+}
+
 static const struct {
 	const char *name;
-	void (*add)(struct builder *root); /* NULL: mixed */
+	void (*add)(struct builder *root);
+	void (*run)(int thread_count); /* if there is no `add` */
 } kinds[] = {
-	{"while", add_while}, {"nested", add_nested}, {"if", add_if},  {"switch", add_switch},
-	{"child", add_child}, {"plain", add_plain},   {"mixed", NULL},
+	{.name = "while", .add = add_while}, {.name = "nested", .add = add_nested},
+	{.name = "if", .add = add_if},	     {.name = "switch", .add = add_switch},
+	{.name = "child", .add = add_child}, {.name = "plain", .add = add_plain},
+	{.name = "mixed", .run = run_mixed}, {.name = "frees", .run = run_frees},
 };
 
 static void start(void)
@@ -319,7 +342,7 @@ int main(int argc, char **argv)
 		if (kinds[i].add)
 			run(kinds[i].add, kinds[i].add);
 		else
-			run_mixed(thread_count < THREADS_MAX ? thread_count : THREADS_MAX);
+			kinds[i].run(thread_count < THREADS_MAX ? thread_count : THREADS_MAX);
 		printf("ok %ld\n", launch_count);
 		return 0;
 	}

@@ -213,23 +213,22 @@ static void classifies_by_name(void **unused)
 static void finds_node_changes(void **unused)
 {
 	(void)unused;
-	assert_int_equal(api_graph_use("cuGraphKernelNodeSetParams_v2"), API_SETS_NODE);
-	assert_int_equal(api_graph_use("cuGraphMemcpyNodeSetParams"), API_SETS_NODE);
-	assert_int_equal(api_graph_use("cuGraphNodeSetParams"), API_SETS_NODE);
-	assert_int_equal(api_graph_use("cuGraphExecKernelNodeSetParams_v2"), API_SETS_EXEC_NODE);
-	assert_int_equal(api_graph_use("cuGraphExecMemsetNodeSetParams"), API_SETS_EXEC_NODE);
-	assert_int_equal(api_graph_use("cuGraphExecNodeSetParams"), API_SETS_EXEC_NODE);
-	assert_int_equal(api_graph_use("cuGraphExecChildGraphNodeSetParams"),
+	assert_int_equal(api_use_of("cuGraphKernelNodeSetParams_v2"), API_SETS_NODE);
+	assert_int_equal(api_use_of("cuGraphMemcpyNodeSetParams"), API_SETS_NODE);
+	assert_int_equal(api_use_of("cuGraphNodeSetParams"), API_SETS_NODE);
+	assert_int_equal(api_use_of("cuGraphExecKernelNodeSetParams_v2"), API_SETS_EXEC_NODE);
+	assert_int_equal(api_use_of("cuGraphExecMemsetNodeSetParams"), API_SETS_EXEC_NODE);
+	assert_int_equal(api_use_of("cuGraphExecNodeSetParams"), API_SETS_EXEC_NODE);
+	assert_int_equal(api_use_of("cuGraphExecChildGraphNodeSetParams"),
 			 API_SETS_EXEC_NODE | API_SETS_EXEC_CHILD);
-	assert_int_equal(api_graph_use("cuGraphExecUpdate"), API_UPDATES_EXEC);
-	assert_int_equal(api_graph_use("cuGraphExecUpdate_v2"), API_UPDATES_EXEC);
-	assert_int_equal(api_graph_use("cuGraphKernelNodeGetParams_v2"), 0);
-	assert_int_equal(api_graph_use("cuGraphInstantiateWithParams_ptsz"),
-			 API_INSTANTIATES_GRAPH);
-	assert_int_equal(api_graph_use("cuGraphAddKernelNode_v2"), API_ADDS_KERNEL_NODE);
-	assert_int_equal(api_graph_use("cuGraphAddNode"), API_ADDS_NODE);
-	assert_int_equal(api_graph_use("cuGraphAddNode_v2"), API_ADDS_NODE_V2);
-	assert_int_equal(api_graph_use("cuGraphKernelNodeSetAttribute"), 0);
+	assert_int_equal(api_use_of("cuGraphExecUpdate"), API_UPDATES_EXEC);
+	assert_int_equal(api_use_of("cuGraphExecUpdate_v2"), API_UPDATES_EXEC);
+	assert_int_equal(api_use_of("cuGraphKernelNodeGetParams_v2"), 0);
+	assert_int_equal(api_use_of("cuGraphInstantiateWithParams_ptsz"), API_INSTANTIATES_GRAPH);
+	assert_int_equal(api_use_of("cuGraphAddKernelNode_v2"), API_ADDS_KERNEL_NODE);
+	assert_int_equal(api_use_of("cuGraphAddNode"), API_ADDS_NODE);
+	assert_int_equal(api_use_of("cuGraphAddNode_v2"), API_ADDS_NODE_V2);
+	assert_int_equal(api_use_of("cuGraphKernelNodeSetAttribute"), 0);
 }
 
 static void gives_each_class_a_level(void **unused)

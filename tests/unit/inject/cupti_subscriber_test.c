@@ -11,9 +11,11 @@
 #include <cmocka.h>
 
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "inject/cupti/cupti_subscriber.h"
-#include "inject/cupti/peer_copies.h"
+#include "inject/cupti/unsafe_kinds.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
 
@@ -149,20 +151,81 @@ static void records_peer_copies_only_where_safe(void **unused)
 	(void)unused;
 	cupti.cuptiGetDeviceId = device_of;
 	assert_int_equal(start(NOTHING), 0);
-	peer_copies_note_context((void *)3);
-	peer_copies_note_context((void *)3);
+	unsafe_kinds_note_context((void *)3);
+	unsafe_kinds_note_context((void *)3);
 	assert_false(is_enabled[XT_CUPTI_ACTIVITY_MEMCPY2]);
-	peer_copies_note_context((void *)4);
+	unsafe_kinds_note_context((void *)4);
 	assert_true(is_enabled[XT_CUPTI_ACTIVITY_MEMCPY2]);
 	cupti_subscriber_stop();
 	assert_int_equal(enabled_count(), 0);
 	assert_int_equal(start(NOTHING), 0);
 	assert_true(is_enabled[XT_CUPTI_ACTIVITY_MEMCPY2]);
-	peer_copies_note_graph_copy();
+	unsafe_kinds_note_graph_copy();
 	assert_false(is_enabled[XT_CUPTI_ACTIVITY_MEMCPY2]);
-	peer_copies_note_context((void *)5);
+	unsafe_kinds_note_context((void *)5);
 	assert_int_equal(enabled_count(), 4);
 	assert_int_equal(atomic_load(&cupti_unsafe_kinds), 1);
+}
+
+#define INVALID_ADDRESS 1
+#define OWN_POOL	((void *)5)
+#define FOREIGN_POOL	((void *)6)
+
+static void *pool;
+
+static int pointer_attribute(void *value, int attribute, uint64_t address)
+{
+	assert_int_equal(attribute, 17);
+	*(void **)value = pool;
+	return address == INVALID_ADDRESS;
+}
+
+static int pool_attribute(void *asked, int attribute, void *value)
+{
+	(void)attribute, (void)value;
+	return asked != OWN_POOL;
+}
+
+/* Whether memory is recorded after the free of an address. */
+static bool is_recorded_after(uint64_t address, void *its_pool)
+{
+	pool = its_pool;
+	unsafe_kinds_note_free(address);
+	return is_enabled[XT_CUPTI_ACTIVITY_MEMORY2];
+}
+
+/* The same in another process, because recording does not begin again. */
+static bool is_recorded_elsewhere(uint64_t address, void *its_pool)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(is_recorded_after(address, its_pool));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* CUPTI crashes in cuMemFreeAsync() of memory that is from no pool of this process. */
+static void records_memory_only_where_safe(void **unused)
+{
+	uint64_t lost = atomic_load(&cupti_unsafe_kinds);
+
+	(void)unused;
+	cupti.cuPointerGetAttribute = pointer_attribute;
+	cupti.cuMemPoolGetAttribute = pool_attribute;
+	assert_int_equal(start(NOTHING), 0);
+	assert_true(is_recorded_after(2, OWN_POOL));
+	assert_true(is_recorded_after(0, NULL));
+	assert_false(is_recorded_elsewhere(INVALID_ADDRESS, OWN_POOL));
+	assert_false(is_recorded_elsewhere(2, FOREIGN_POOL));
+	assert_false(is_recorded_after(2, NULL));
+	cupti_subscriber_stop();
+	assert_int_equal(start(NOTHING), 0);
+	assert_false(is_enabled[XT_CUPTI_ACTIVITY_MEMORY2]);
+	assert_int_equal(atomic_load(&cupti_unsafe_kinds), lost + 1);
 }
 
 static void restores_cupti_after_failure(void **unused)
@@ -189,8 +252,10 @@ int main(void)
 		cmocka_unit_test(enables_everything),
 		cmocka_unit_test(records_peer_copies_only_where_safe),
 		cmocka_unit_test(restores_cupti_after_failure),
+		cmocka_unit_test(records_memory_only_where_safe),
 	};
 
+	cupti.version = 130001;
 	cupti.cuptiActivityRegisterTimestampCallback = set_clock;
 	cupti.cuptiActivityRegisterCallbacks = register_callbacks;
 	cupti.cuptiActivityEnable = enable;

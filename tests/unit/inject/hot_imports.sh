@@ -34,6 +34,8 @@ python_runtime
 python_walk
 python_walk_none
 thread_buffers_are_stalled
+unsafe_kinds_note_context
+unsafe_kinds_note_free
 recording_paused
 recording_was_paused
 cupti_module_unloads
@@ -58,7 +60,6 @@ graph_node_added
 graph_node_captured
 graph_node_set
 graph_node_starts
-peer_copies_note_context
 stack_cache_drop
 stack_cache_find_other
 stack_cache_frames_are_equal
