@@ -15,7 +15,7 @@ order    all numbers are masked, and lines are sorted: threads or processes prin
 common   all numbers are masked. Lines of every bare run must be in the traced run, and each line of
          the traced run must be in a bare run
 
-If a traced run differs, three more bare runs decide again, because rare values may show up in them.
+If a traced run differs, nine more bare runs decide again, because rare values may show up in them.
 Lines of stderr that begin with "xtrace: " or "To see it: " are the tracer's own. Nothing else is
 removed. The exit status must be equal; `xtrace record` exits with 128+n if signal n ended the
 program.
@@ -37,7 +37,7 @@ import threading
 import time
 import traceback
 
-BARE_RUNS, MORE_BARE_RUNS = 3, 3
+BARE_RUNS, MORE_BARE_RUNS = 3, 9
 TRACED_FACTOR = 3  # a traced run may take this much longer than the limit of a bare run
 OUTPUT_BYTES_MAX = 4 << 20
 SHOWN = 4

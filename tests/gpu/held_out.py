@@ -4,8 +4,9 @@
 
 The programs use what tracers break most easily: conditional graphs of JAX's loops and branches,
 custom calls, graphs and streams of CuPy and PyTorch, threads, and memory that processes share. Each
-runs three times bare, then with the default options, with --cpu and with --api all. Two of JAX run
-again with XLA_FLAGS for more graphs. compare_runs.py has the rules of the comparison.
+runs three times bare, then with the default options, with --cpu and with --api all. Some of JAX run
+again with XLA_FLAGS for more graphs, and for loops and branches as conditional nodes of graphs.
+compare_runs.py has the rules of the comparison.
 
 Exit status: 0 no differences, 1 differences, 2 usage.
 """
@@ -23,21 +24,27 @@ import compare_runs
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODES = {"default": [], "cpu": ["--cpu"], "api all": ["--api", "all"]}
 GRAPHS = "--xla_gpu_graph_min_graph_size=1"
+XLA_FLAGS = {
+    "graphs": GRAPHS,
+    "loops": GRAPHS + " --xla_gpu_enable_command_buffer="
+                      "FUSION,CUBLAS,CUBLASLT,CUDNN,WHILE,CONDITIONAL",
+}
 PROGRAMS = (
-    ("jax_control", "jax"), ("jax_control graphs", "jax"), ("jax_train", "jax"),
-    ("jax_train graphs", "jax"), ("cupy_graphs", "cupy"), ("jax_calls", "jax"), ("jax_ffi", "jax"),
-    ("jax_parallel", "jax"), ("cupy_kernels", "cupy"), ("cupy_processes", "cupy"),
-    ("torch_graphs", "torch"))
+    ("jax_control", "jax"), ("jax_control graphs", "jax"), ("jax_control loops", "jax"),
+    ("jax_train", "jax"), ("jax_train graphs", "jax"), ("jax_train loops", "jax"),
+    ("cupy_graphs", "cupy"), ("jax_calls", "jax"), ("jax_ffi", "jax"), ("jax_parallel", "jax"),
+    ("jax_profiler", "jax"), ("jax_profiler loops", "jax"), ("cupy_kernels", "cupy"),
+    ("cupy_processes", "cupy"), ("torch_graphs", "torch"))
 
 
-def environment_of(folder, with_graphs):
+def environment_of(folder, variant):
     """Several programs share the GPU, so that none may take most of its memory."""
     environment = dict(os.environ, XLA_PYTHON_CLIENT_PREALLOCATE="false",
                        HELD_OUT_FFI=os.path.join(folder, "ffi.so"), PYTHONDONTWRITEBYTECODE="1",
                        TORCHINDUCTOR_CACHE_DIR=os.path.join(folder, "inductor"),
                        CUPY_CACHE_DIR=os.path.join(folder, "cupy"))
-    if with_graphs:
-        environment["XLA_FLAGS"] = " ".join(filter(None, [os.environ.get("XLA_FLAGS"), GRAPHS]))
+    flags = filter(None, [os.environ.get("XLA_FLAGS"), XLA_FLAGS.get(variant)])
+    environment["XLA_FLAGS"] = " ".join(flags)
     return environment
 
 
@@ -49,7 +56,7 @@ def has_package(python, package):
 def build_ffi(python, folder):
     """Builds the library of jax_ffi.py. Without it, the program only says so."""
     done = subprocess.run([python, os.path.join(HERE, "held_out", "jax_ffi.py"), "--build"],
-                          env=environment_of(folder, False), capture_output=True, text=True,
+                          env=environment_of(folder, None), capture_output=True, text=True,
                           check=False)
     if done.returncode:
         print("jax_ffi: no custom call: " + done.stderr.strip()[-400:])
@@ -86,7 +93,7 @@ def main():
             build_ffi(python, folder)
         script = os.path.join(HERE, "held_out", name.split()[0] + ".py")
         groups.append([compare_runs.Program(name, [python, script], folder,
-                                            environment_of(folder, name.endswith("graphs")),
+                                            environment_of(folder, name.split()[-1]),
                                             options.limit)])
     rows = comparison.run(groups)
     shutil.rmtree(folder, ignore_errors=True)

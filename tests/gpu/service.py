@@ -357,10 +357,11 @@ class Part:
         done = subprocess.run([self.args.merge, data, "--quiet", "--folded", "-", "--weight",
                                "count", "--summary", os.path.join(data, "summary.json")],
                               capture_output=True, text=True)
-        if done.returncode:
-            self.problems.append("incomplete trace: %s" % done.stderr)
         with open(os.path.join(data, "summary.json"), encoding="utf-8") as file:
             summary = json.load(file)
+        if done.returncode:
+            self.problems.append("incomplete trace: %s%s" % (
+                done.stderr, "; ".join(summary["trust"]["lines"])))
         rows = [line.rsplit(" ", 1) for line in done.stdout.splitlines()]
         return [(path, int(count)) for path, count in rows], summary
 

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Records CUDA graphs that decide on the GPU what runs, in each way of recording, on a real GPU.
+
+Builds tests/gpu/conditional.cu with nvcc (or takes --program) and runs each of its kinds bare, with
+the options of RECORDED, armed with starts and stops, attached to, and with each --cupti. Checks:
+- The exit status is 0 and the kernels of the program counted correctly, as in the bare run.
+- Recorded from start to end, each launch of a graph with a conditional node is one row of the whole
+  graph. Their sum is not more than the time between the program's events. If their launches take
+  long, it is most of that time.
+- All other graphs are recorded kernel by kernel.
+
+Prints a table. Exit status: 0 success, 1 a check failed, 2 usage, 77 no nvcc.
+"""
+
+import argparse
+import concurrent.futures
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from gpu_results import SKIPPED, finish
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DUMP = os.path.join(HERE, "..", "..", "tools", "xtrace-dump")
+WHOLE = 0xFFFFFFFF
+LIMIT_S = 100
+CONDITIONAL = ("while", "nested", "child", "if", "switch")
+ITERATIONS, LAUNCHES, KERNELS, SECONDS = 500, 50, 20, 5
+LONG_MS = 100
+RECORDED = {
+    "default": [], "launch": ["--api", "launch"], "all": ["--api", "all"], "cpu": ["--cpu"],
+    "flight recorder": ["--flight-recorder", "5s"],
+}
+OTHERS = ("duty", "armed", "armed graphs", "attach", "attach armed", "threads")
+# Rows of ordinary kernels in a launch, beside KERNELS kernels of a plain graph.
+ORDINARY_KERNELS = 6
+
+
+def run(command, environment=None):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace",
+                              timeout=LIMIT_S, env=environment, check=False)
+        return done.returncode, done.stdout, done.stderr
+    except subprocess.TimeoutExpired as error:
+        return "timeout", "", (error.stderr or b"").decode(errors="replace")
+
+
+def rows_of(folder, dump):
+    """Counts and nanoseconds in the logs of a folder: whole graphs, other kernels."""
+    sums = {"whole": 0, "whole_ns": 0, "kernels": 0}
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        if not re.search(r"\d\.xtr$", name):
+            continue
+        with subprocess.Popen([sys.executable, dump, "--kind", "KERNEL",
+                               os.path.join(folder, name)], stdout=subprocess.PIPE,
+                              text=True) as shown:
+            for line in shown.stdout:
+                fields = dict(field.split("=", 1) for field in line.split("\t") if "=" in field)
+                if "graph_node" in fields and int(fields["graph_node"]) & WHOLE == WHOLE:
+                    sums["whole"] += 1
+                    sums["whole_ns"] += int(fields["duration_ns"])
+                elif "graph_node" in fields:
+                    sums["kernels"] += 1
+    return sums
+
+
+class Runs:
+    def __init__(self, options, scratch):
+        self.options, self.scratch = options, scratch
+        self.results, self.problems = [], []
+
+    def command(self, kind, seconds=0, threads=0):
+        iterations = ITERATIONS * KERNELS if kind == "dynamic" else ITERATIONS
+        return [self.options.program, kind, str(iterations), str(LAUNCHES), str(KERNELS),
+                str(seconds), str(threads)]
+
+    def trace(self, kind, mode):
+        return os.path.join(self.scratch, re.sub(r"\W+", "-", "%s %s" % (kind, mode)))
+
+    def xtrace(self, *arguments):
+        return [self.options.xtrace, *arguments]
+
+    def while_running(self, command, actions):
+        """Starts a program and runs the actions with its process id, once it launches graphs."""
+        said = ""
+        with tempfile.TemporaryFile("w+") as out, subprocess.Popen(
+                command, stdout=out, stderr=subprocess.PIPE, text=True) as process:
+            for line in process.stderr:
+                said += line
+                if line.startswith("launching"):
+                    for action in actions:
+                        if isinstance(action, float):
+                            time.sleep(action)
+                            continue
+                        status, _, err = run([word.replace("PID", line.split()[1])
+                                              for word in action])
+                        said += err if status else ""
+                    break
+            said += process.stderr.read()
+            try:
+                status = process.wait(LIMIT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                status = "timeout"
+            out.seek(0)
+            return status, out.read(), said
+
+    def run_mode(self, kind, mode):
+        trace = self.trace(kind, mode)
+        record = self.xtrace("record", "-o", trace)
+        long = self.command(kind, SECONDS)
+        start, stop = self.xtrace("start", "PID"), self.xtrace("stop", "PID")
+        attach = self.xtrace("attach", "-o", trace)
+        if mode == "bare":
+            return run(self.command(kind))
+        if mode in RECORDED:
+            return run([*record, *RECORDED[mode], "--", *self.command(kind)])
+        if mode == "threads":
+            return run([*record, "--", *self.command(kind, 1, 3)])
+        if mode == "duty":
+            return run([*record, "--duty", "100ms/300ms", "--", *long])
+        if mode.startswith("armed"):
+            return self.while_running(
+                [*record, "--armed=graphs" if "graphs" in mode else "--armed", "--", *long],
+                [0.2, start, 1.0, stop, 0.5, start])
+        if mode == "attach":
+            return self.while_running(long, [[*attach, "--duration", "1s", "PID"]])
+        if mode == "attach armed":
+            return self.while_running(long, [[*attach, "--armed", "PID"], 0.2, start, 1.0, stop])
+        return run([*record, "--", *self.command(kind)], dict(os.environ, XTRACE_CUPTI=mode))
+
+    def examine(self, job):
+        kind, mode = job
+        began = time.monotonic()
+        status, out, err = self.run_mode(kind, mode)
+        seconds = time.monotonic() - began
+        found = re.match(r"ok launches (\d+) gpu_ms (\S+)", out)
+        rows = rows_of(self.trace(kind, mode), self.options.dump)
+        launches, event_ms = (int(found[1]), float(found[2])) if found else (0, 0)
+        said = [line for line in err.splitlines() if line.startswith("xtrace: ")
+                and not re.match("xtrace: (recorded|CUPTI|GPU)", line)]
+        row = {"kind": kind, "mode": mode, "status": status, "launches": launches,
+               "event_ms": event_ms, "said": said, "seconds": round(seconds, 1), **rows}
+        self.results.append(row)
+        print("%-8s %-16s %3s %7s launches %7d whole %8.1f of %8.1f ms %8d kernels %5.1f s %s" % (
+            kind, os.path.basename(mode)[:16], status, launches, rows["whole"],
+            rows["whole_ns"] / 1e6, event_ms, rows["kernels"], seconds,
+            " | ".join(said)[:160]), flush=True)
+        if status != 0 or not found:
+            self.problems.append("%s, %s: status %s, %s" % (
+                kind, mode, status, (out + err).strip()[-600:]))
+        elif mode in RECORDED and mode != "flight recorder":
+            self.check_rows(row)
+
+    def check_rows(self, row):
+        where = "%(kind)s, %(mode)s: " % row
+        if row["kind"] in CONDITIONAL:
+            share = row["whole_ns"] / 1e6 / row["event_ms"]
+            if row["whole"] != row["launches"]:
+                self.problems.append(where + "%(whole)d whole graphs of %(launches)d" % row)
+            if not (0 if row["event_ms"] < LONG_MS else 0.9) < share <= 1.001:
+                self.problems.append(where + "%.3f of the time of the events" % share)
+        elif row["whole"]:
+            self.problems.append(where + "%(whole)d graphs are recorded as a whole" % row)
+        own = KERNELS if row["kind"] == "plain" else 0
+        expected = row["launches"] * (ORDINARY_KERNELS + own)
+        if row["kind"] in CONDITIONAL + ("plain",) and row["kernels"] != expected:
+            self.problems.append(where + "%d kernels one by one, expected %d" % (
+                row["kernels"], expected))
+
+
+def build(options, folder):
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    if not os.path.exists(nvcc):
+        print("no nvcc")
+        sys.exit(SKIPPED)
+    program = os.path.join(folder, "conditional")
+    subprocess.run([nvcc, "-O2", "-std=c++17", "-rdc=true", "-arch=native", "-o", program,
+                    os.path.join(HERE, "conditional.cu"), "-lcudadevrt"], check=True)
+    return program
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--xtrace", required=True, help="the command")
+    parser.add_argument("--dump", default=DUMP, help="xtrace-dump (that of the checkout)")
+    parser.add_argument("--program", help="the built program")
+    parser.add_argument("--cupti", action="append", default=[], help="also with this libcupti")
+    parser.add_argument("-o", "--output", help="write the results as JSON")
+    parser.add_argument("--jobs", type=int, default=6, help="runs at once (6)")
+    parser.add_argument("--only", default="", metavar="REGEX", help="only 'KIND, MODE' like this")
+    options = parser.parse_args()
+    kinds = CONDITIONAL + ("plain", "tail", "forget", "dynamic")
+    jobs = [(kind, mode) for mode in ("bare", *RECORDED, *OTHERS) for kind in kinds]
+    jobs += [(kind, path) for path in options.cupti for kind in ("while", "plain")]
+    with tempfile.TemporaryDirectory(prefix="conditional") as scratch:
+        options.program = options.program or build(options, scratch)
+        runs = Runs(options, scratch)
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(runs.examine, [job for job in jobs
+                                         if re.search(options.only, "%s, %s" % job)]))
+    finish(options.output, runs.results, runs.problems)
+
+
+if __name__ == "__main__":
+    main()
