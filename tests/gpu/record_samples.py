@@ -9,7 +9,8 @@ The traces get the name of the GPU: OUT/h200-pytorch.xtr. Programs and xtrace ar
 neutral folder first, so that the logs contain no path of a checkout. Each log gets its symbols and
 is checked: closed and complete, with a call path for each kernel, without a private path, and not
 larger than --max-kib. At the end, the traces that this machine cannot record are listed, with the
-versions of those in samples/traces. --list only prints the versions.
+versions of those in samples/traces. --list only prints the versions. A busy machine is refused,
+because its load would show in the traces.
 
 Exit status: 0 all that can be recorded was, 1 not, 2 usage.
 """
@@ -31,6 +32,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CHECKOUT = os.path.dirname(os.path.dirname(HERE))
 TRACES = os.path.join(CHECKOUT, "samples", "traces")
 LIMIT_S = 180
+BUSY_SHARE = 0.2  # of the processors
 # Where a log may have files from: the system, installed packages, and the neutral folder.
 PUBLIC = ("/usr/", "/lib/", "/lib64/", "/opt/", "/bin/", "/proc/", "/sys/", "/dev/", "/etc/", "/run/",
           "/tmp/torchinductor", "/build/", "/rustc/", "/pytorch/", "/var/lib/", "/nix/")
@@ -238,6 +240,11 @@ class Recorder:
             problems.append("the number of multiprocessors is missing")
         if "--cpu" in sample.options and not counts["CPU_SAMPLE"]:
             problems.append("no CPU samples")
+        if sample.command[0].startswith("./"):
+            folded = subprocess.run([self.xtrace, "merge", "-q", "--folded", "-", *logs],
+                                    capture_output=True, text=True, check=False).stdout
+            if os.path.basename(sample.command[0]) + "+0x" in folded:
+                problems.append("the program has no symbols: install it without --strip")
         size = sum(map(os.path.getsize, logs))
         largest = max(map(os.path.getsize, logs)) if sample.ranks else size
         if largest > self.options.max_kib << 10:
@@ -275,6 +282,8 @@ def main():
         return 0
     if not options.xtrace or not shutil.which(options.xtrace):
         parser.error("--xtrace must name the command")
+    if os.getloadavg()[0] > os.cpu_count() * BUSY_SHARE and not options.simulate:
+        parser.error("the machine is busy")
     if os.path.exists(options.folder):
         parser.error("%s exists; choose another --folder" % options.folder)
     problems, missing = [], {}
