@@ -9,7 +9,6 @@
 #include "merge/pack_reading.h"
 #include "merge/events.h"
 #include "merge/read/model_load.h"
-#include "merge/symbolize/host_stacks.h"
 #include "merge/symbolize/resolve.h"
 
 /* The reading of one log, with names and sinks of its own. */
@@ -109,8 +108,8 @@ static int read_log(struct apart *apart, struct debug_search *search)
 
 	job->is_opened = error || reader;
 	reading->process.model = reading->model;
-	if (!error && reader)
-		error = has_events ? name_frames(apart, search) : host_stacks_find(reading->model);
+	if (!error && reader && has_events)
+		error = name_frames(apart, search);
 	if (!error && reader && has_events)
 		error = begin_sinks(apart);
 	if (!error && reader)

@@ -142,7 +142,6 @@ static int finish(struct reading *reading)
 		if (run->weights & 1u << WEIGHT_GPU_IDLE)
 			run->idle_unknown_ns += reading->timeline->unknown_ns;
 		error = error ? error : reading->timeline->error;
-		error = error ? error : host_collectives_finish(reading);
 	}
 	/* Counts the missing kernels of the whole log: they may belong to the selected part. */
 	reading->kernel_missing_count =
@@ -382,7 +381,6 @@ void reading_free(struct reading *reading)
 	duty_sums_free(&reading->duty);
 	idle_paths_free(&reading->idle_paths);
 	rank_log_free(&reading->rank_log);
-	host_collectives_free(&reading->host_collectives);
 	free(reading->copies);
 	free(reading->has_stack);
 }

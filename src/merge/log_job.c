@@ -3,7 +3,6 @@
 
 #include "merge/events.h"
 #include "merge/read/model_load.h"
-#include "merge/symbolize/host_stacks.h"
 
 bool log_jobs_possible(const struct run *run, const struct sink *sinks, size_t sink_count)
 {
@@ -39,9 +38,7 @@ void log_job_read(struct log_job *job, size_t helper_count)
 	if (!reader)
 		return;
 	reading->process.model = reading->model;
-	reading->error = host_stacks_find(reading->model);
-	if (!reading->error)
-		reading->error = reading_events(reading, reader, helper_count, NULL);
+	reading->error = reading_events(reading, reader, helper_count, NULL);
 	xt_reader_close(reader);
 }
 

@@ -9,7 +9,6 @@
 #include "merge/exporter.h"
 #include "merge/sums/rank_log.h"
 #include "merge/sums/callsite_stats.h"
-#include "merge/sums/host_collectives.h"
 #include "merge/read/replays.h"
 #include "merge/sums/memory.h"
 #include "merge/sums/missing.h"
@@ -63,10 +62,9 @@ struct reading {
 	bool sums_plainly;		  /* kernels outside graphs matter only for the sums */
 	struct collective_sums collectives;
 	struct rank_log rank_log; /* if the run compares ranks */
-	struct host_collectives host_collectives;
-	struct pack *packed; /* if read apart: what exporters of single events need; or NULL */
-	bool is_blind;	     /* many events are lost, so gaps may not be idle */
-	int error;	     /* first error of a callback that cannot return it */
+	struct pack *packed;	  /* if read apart: what exporters of single events need; or NULL */
+	bool is_blind;		  /* many events are lost, so gaps may not be idle */
+	int error;		  /* first error of a callback that cannot return it */
 };
 
 /* Returns the index of a label. Numbers without a label share index 0. */

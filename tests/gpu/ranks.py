@@ -3,14 +3,13 @@
 """Tests who is late in distributed training with PyTorch, on real GPUs.
 
     tests/gpu/ranks.py BIN [--ranks N] [--kind KIND]... [--slow WAY]... [--steps N] [--clocks]
-                       [--cost ROUNDS] [--backend nccl|gloo|mpi] [-o RESULTS] [-k DIR]
+                       [--cost ROUNDS] [--backend nccl|mpi] [-o RESULTS] [-k DIR]
 
 BIN is the folder of xtrace.
 
-Each rank has a GPU of its own. With fewer GPUs, ranks share them, if NCCL allows it. Then they are
-faster while another one is late, so the stated cost is not checked. With MPI, gradients are reduced
-on the host and CPU samples tell who waits: the line of a slow kernel is not known, and pauses in
-half of the steps may be below the limit.
+Each rank has a GPU of its own. With fewer GPUs, ranks share them, if NCCL allows it. With MPI,
+gradients are reduced on the host and CPU samples tell who waits: the line of a slow kernel is not
+known, and pauses in half of the steps may be below the limit.
 
 The last rank is made late in three ways: its loader sleeps, one of its kernels takes longer, or it
 pauses at random. ranks_work.py has the kinds of training. Checks:
@@ -38,7 +37,7 @@ from gpu_results import SKIPPED, finish
 
 KINDS = ("ddp", "fsdp", "tensor", "graph")
 # By backend: the kinds that it is tested with.
-BACKEND_KINDS = {"nccl": KINDS, "gloo": ("ddp", "fsdp"), "mpi": ("ddp",)}
+BACKEND_KINDS = {"nccl": KINDS, "mpi": ("ddp",)}
 # The functions that may be to blame. After a pause, the first work of the step comes late.
 EXPECTED = {"none": None, "loader": ("load_batch",), "kernel": ("extra_work",),
             "pause": ("train_step", "Eager.step", "Replayed.step", "Block.forward")}
@@ -175,10 +174,8 @@ class Checks:
             print("%s: the cost is not checked, as no job without a late rank ran before" % name)
             return [round(stated_ms), None]
         extra_ms = max(0, late_ms - without_ms)
-        # Ranks that share a GPU are faster while another one is late.
-        self.expect(self.args.backend != "nccl" or abs(stated_ms - extra_ms) <=
-                    COST_RELATIVE * extra_ms + COST_ABSOLUTE * late_ms, name,
-                    "late ranks cost %.0f ms, not %.0f ms" % (stated_ms, extra_ms))
+        self.expect(abs(stated_ms - extra_ms) <= COST_RELATIVE * extra_ms + COST_ABSOLUTE * late_ms,
+                    name, "late ranks cost %.0f ms, not %.0f ms" % (stated_ms, extra_ms))
         return [round(stated_ms), round(extra_ms)]
 
     def transfers(self, name, found, said):

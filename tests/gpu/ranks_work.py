@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank that trains a small transformer with PyTorch. tests/gpu/ranks.py starts it.
 
-    ranks_work.py --kind KIND --slow WAY [--steps N] [--backend nccl|gloo|mpi]
+    ranks_work.py --kind KIND --slow WAY [--steps N] [--backend nccl|mpi]
 
 RANK, WORLD_SIZE and so on are set, or mpirun started it. With MPI, gradients are reduced in host
 memory by mpi4py.
@@ -31,8 +31,8 @@ SKIPPED = 77
 WARM_UP, LATE_S, EXTRA_KERNELS = 5, 0.02, 40
 # Large enough that the GPU needs longer than the CPU needs to launch its work.
 BLOCKS, HEAD, TOKENS, BATCH = 4, 128, 512, 4
-# gloo and MPI add gradients on the CPU.
-WIDTHS = {"nccl": 2048, "gloo": 1024, "mpi": 512}
+# MPI adds gradients on the CPU.
+WIDTHS = {"nccl": 2048, "mpi": 512}
 # Sizes that no step uses, and that take longer than a launch.
 TIMED_ELEMENTS, TIMED = (8_000_001, 16_000_003, 64_000_001), 20
 
@@ -192,7 +192,7 @@ def time_all_reduces():
 def has_backend(backend):
     if backend == "mpi":
         return importlib.util.find_spec("mpi4py")
-    return dist.is_nccl_available() if backend == "nccl" else dist.is_gloo_available()
+    return dist.is_nccl_available()
 
 
 def set_up(args):
@@ -205,7 +205,7 @@ def set_up(args):
     device = torch.device("cuda", rank % torch.cuda.device_count())
     torch.cuda.set_device(device)
     if not comm:
-        dist.init_process_group(args.backend, device_id=device if args.backend == "nccl" else None)
+        dist.init_process_group(args.backend, device_id=device)
     torch.manual_seed(1)
     if comm:
         return rank, comm.Get_size(), Reduced(comm)
@@ -218,7 +218,7 @@ def main():
     parser.add_argument("--kind", choices=("ddp", "fsdp", "tensor", "graph"), required=True)
     parser.add_argument("--slow", choices=("none", "loader", "kernel", "pause"), required=True)
     parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--backend", choices=("nccl", "gloo", "mpi"), default="nccl")
+    parser.add_argument("--backend", choices=("nccl", "mpi"), default="nccl")
     args = parser.parse_args()
     if not torch.cuda.is_available() or not has_backend(args.backend):
         sys.exit(SKIPPED)

@@ -83,9 +83,7 @@ static void absorb_device(const struct rank_log *log, uint32_t number, struct sh
 		limit_ns = device->cpu_ns + ns_of(item->lead_units);
 		if (device->gpu_ns > limit_ns)
 			absorb(device, device->gpu_ns - limit_ns, waits_ns, absorbed_ns);
-		/* The CPU waits for collectives on the CPU, and launches nothing meanwhile. */
-		if (waits_ns[c] > 0 && !rank_member_is_of_host(&log->members[item->member]) &&
-		    device->pending_count < PENDING_MAX)
+		if (waits_ns[c] > 0 && device->pending_count < PENDING_MAX)
 			device->pending[device->pending_count++] = (uint32_t)c;
 	}
 }

@@ -5,9 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define IMPOSSIBLE_NS	1e6 /* a rank left so long before another one came */
-#define IMPOSSIBLE_PART 20  /* one in so many shows that the order does not match */
-
 static double start_ns(const struct comm_member *member, const struct rank_collective *item,
 		       const struct rank_clocks *clocks)
 {
@@ -141,9 +138,6 @@ static void compare(struct communicator *communicator, size_t number,
 	arrivals->has_transfer =
 		collective_needs_all((enum collective_operation)arrivals->operation) &&
 		first_end_ns > arrivals->last_ns;
-	arrivals->is_impossible =
-		collective_needs_all((enum collective_operation)arrivals->operation) &&
-		first_end_ns + IMPOSSIBLE_NS < arrivals->last_ns;
 	if (arrivals->has_transfer) {
 		arrivals->transfer_ns = first_end_ns - arrivals->last_ns;
 		arrivals->exposed_transfer_ns =
@@ -157,30 +151,6 @@ static void compare(struct communicator *communicator, size_t number,
 	}
 }
 
-/*
- * Collectives on the CPU are matched by their order. If they are of several process groups, the
- * order leads to impossible times or sizes. Then nothing is known of any.
- */
-static void check_order(struct communicator *communicator)
-{
-	size_t wrong = 0;
-
-	if (!communicator_is_of_host(communicator))
-		return;
-	for (size_t i = 0; i < communicator->instance_count; i++)
-		wrong += communicator->arrivals[i].is_impossible ||
-			 communicator->arrivals[i].is_different;
-	communicator->is_mixed = wrong > communicator->instance_count / IMPOSSIBLE_PART;
-	for (size_t i = 0; i < communicator->instance_count && communicator->is_mixed; i++)
-		communicator->arrivals[i] = (struct arrivals){
-			.operation = communicator->arrivals[i].operation,
-			.bytes = communicator->arrivals[i].bytes,
-			.present_count = communicator->arrivals[i].present_count,
-			.is_different = communicator->arrivals[i].is_different,
-			.waiting = SIZE_MAX,
-		};
-}
-
 int arrivals_compare(struct communicators *communicators, const struct rank_clocks *clocks)
 {
 	for (size_t c = 0; c < communicators->count; c++) {
@@ -192,7 +162,6 @@ int arrivals_compare(struct communicators *communicators, const struct rank_cloc
 			return -ENOMEM;
 		for (size_t i = 0; i < communicator->instance_count; i++)
 			compare(communicator, i, clocks);
-		check_order(communicator);
 	}
 	return 0;
 }

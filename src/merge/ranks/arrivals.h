@@ -13,7 +13,6 @@ struct arrivals {
 	uint64_t bytes;
 	size_t present_count; /* ranks whose log has it */
 	bool is_different;    /* the ranks differ in operation or size */
-	bool is_impossible;   /* a rank left before another came: they do not belong together */
 	bool has_waits;	      /* the fields below are known */
 	size_t late;	/* member that others waited for: the last, or the root of a broadcast */
 	double last_ns; /* when it came */

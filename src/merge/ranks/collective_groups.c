@@ -5,10 +5,8 @@
 
 #include "log/base/grow.h"
 
-/* A transfer is slow if it takes so much longer than comparable ones. */
-#define SLOW_FACTOR	 1.5
-#define SLOW_FACTOR_HOST 3.0  /* on a CPU, which may do several at the same time */
-#define FAST_PART	 0.05 /* comparable transfers: the fastest twentieth */
+#define SLOW_FACTOR 1.5	 /* a transfer is slow if it takes so much longer than comparable ones */
+#define FAST_PART   0.05 /* comparable transfers: the fastest twentieth */
 
 static struct collective_group *group_of(struct collective_groups *groups, size_t communicator,
 					 const struct arrivals *arrivals)
@@ -35,15 +33,14 @@ static struct collective_group *group_of(struct collective_groups *groups, size_
 	return &groups->list[groups->count - 1];
 }
 
-int collective_groups_add(struct collective_groups *groups, size_t number,
-			  const struct communicator *communicator, const struct arrivals *arrivals)
+int collective_groups_add(struct collective_groups *groups, size_t communicator, size_t rank_count,
+			  const struct arrivals *arrivals)
 {
-	struct collective_group *group = group_of(groups, number, arrivals);
+	struct collective_group *group = group_of(groups, communicator, arrivals);
 
 	if (!group)
 		return -ENOMEM;
-	group->rank_count = communicator->member_count;
-	group->is_of_host = communicator_is_of_host(communicator);
+	group->rank_count = rank_count;
 	group->count++;
 	group->wait_ns += (uint64_t)arrivals->wait_ns;
 	if (!arrivals->has_transfer)
@@ -80,15 +77,12 @@ static int compare_kinds(const void *a, const void *b)
 		return x->operation < y->operation ? -1 : 1;
 	if (x->bytes != y->bytes)
 		return x->bytes < y->bytes ? -1 : 1;
-	if (x->is_of_host != y->is_of_host)
-		return y->is_of_host ? -1 : 1;
 	return x->rank_count < y->rank_count ? -1 : x->rank_count > y->rank_count;
 }
 
 /* Sums up what is slow in comparable groups. Transfers of unknown sizes cannot be compared. */
 static int find_slow(struct collective_group **like, size_t count)
 {
-	double factor = like[0]->is_of_host ? SLOW_FACTOR_HOST : SLOW_FACTOR;
 	size_t all_count = 0, at = 0;
 	double *all_ns, fast_ns;
 
@@ -110,7 +104,7 @@ static int find_slow(struct collective_group **like, size_t count)
 			const struct transfer_time *transfer = &like[g]->transfers[t];
 			double more_ns = transfer->ns - fast_ns;
 
-			if (transfer->ns > factor * fast_ns)
+			if (transfer->ns > SLOW_FACTOR * fast_ns)
 				like[g]->slow_ns += (uint64_t)(more_ns < transfer->exposed_ns
 								       ? more_ns
 								       : transfer->exposed_ns);

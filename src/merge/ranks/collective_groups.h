@@ -23,7 +23,6 @@ struct collective_group {
 	struct transfer_time *transfers;
 	size_t transfer_count, transfer_capacity;
 	uint8_t operation;
-	bool is_of_host; /* as in communicator_is_of_host() */
 };
 
 /* Zeros are an empty list. */
@@ -33,9 +32,9 @@ struct collective_groups {
 	struct xt_hash_table table;
 };
 
-/* Adds a collective. number: index of its communicator. Returns 0 or -ENOMEM. */
-int collective_groups_add(struct collective_groups *groups, size_t number,
-			  const struct communicator *communicator, const struct arrivals *arrivals);
+/* Adds a collective. Returns 0 or -ENOMEM. */
+int collective_groups_add(struct collective_groups *groups, size_t communicator, size_t rank_count,
+			  const struct arrivals *arrivals);
 
 /* Computes the medians, and what is slow. Returns 0 or -ENOMEM. */
 int collective_groups_finish(struct collective_groups *groups);

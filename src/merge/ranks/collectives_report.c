@@ -96,9 +96,7 @@ static int add_communicator(struct collectives_report *report, size_t c)
 		const struct arrivals *arrivals = &communicator->arrivals[i];
 
 		if (arrivals->is_different) {
-			/* Only the order says which belong together. */
-			if (!communicator_is_of_host(communicator))
-				error = add_mismatch(report, c, i);
+			error = add_mismatch(report, c, i);
 			continue;
 		}
 		report->matched_count += arrivals->present_count == expected;
@@ -106,7 +104,8 @@ static int add_communicator(struct collectives_report *report, size_t c)
 			arrivals->present_count == expected && communicator->is_by_order;
 		report->partial_count += arrivals->present_count < expected;
 		report->compared_count += arrivals->has_waits;
-		error = collective_groups_add(&report->groups, c, communicator, arrivals);
+		error = collective_groups_add(&report->groups, c, communicator->member_count,
+					      arrivals);
 		if (!error && arrivals->has_waits)
 			add_rank_waits(report, communicator, i);
 	}

@@ -69,51 +69,16 @@ static double apart_ns(const struct comm_block *block, const struct communicator
 	return sum_ns;
 }
 
-/* Returns when the data of a collective on the CPU was sent to the host. */
-static int64_t enter_ns(const struct rank_collective *item)
-{
-	return item->start_ns - ((int64_t)item->lead_units << RANK_TIME_UNIT_LOG);
-}
-
-/*
- * Returns the time that a member lost in collectives on the CPU. They run one after the other on
- * few threads. So a wait delays all that follow, even if GPU work runs beside it.
- *
- * A rank that is late for one collective is as late for the next. So only the longest of their
- * waits counts. If the member began the next only after the first had ended, both count.
- */
-static double queue_lost_ns(const struct communicator *communicator, size_t m,
-			    const struct comm_block *block, const struct rank_clocks *clocks)
-{
-	double sum_ns = 0, longest_ns = 0, exposed_ns;
-	const struct rank_collective *previous = NULL;
-
-	for (size_t i = block->from; i < block->until; i++) {
-		const struct rank_collective *item = comm_item(&communicator->members[m], i);
-
-		if (item && previous && enter_ns(item) >= previous->end_ns) {
-			sum_ns += longest_ns;
-			longest_ns = 0;
-		}
-		longest_ns =
-			fmax(longest_ns, arrivals_wait_ns(communicator, m, i, clocks, &exposed_ns));
-		previous = item;
-	}
-	return sum_ns + longest_ns;
-}
-
 /*
  * Finds the member that the others waited for in a block: the one with the least lost time. The
  * others have more, as their work has ended: waits, and transfers that work would have hidden. If
  * all come together, nobody waits: some only leave later. How far apart the program begins is not
- * known to matter, so the first collective costs nothing. Collectives on the CPU cost at most the
- * time in which the GPU had nothing else.
+ * known to matter, so the first collective costs nothing.
  */
 static void find_cost(struct comm_block *block, const struct communicator *communicator,
-		      const struct rank_clocks *clocks, float *const *absorbed_ns)
+		      float *const *absorbed_ns)
 {
-	double sum_ns = 0, least_ns = 0, exposed_ns = 0;
-	bool is_of_host = communicator_is_of_host(communicator);
+	double sum_ns = 0, least_ns = 0;
 	size_t count = 0;
 
 	for (size_t m = 0; m < communicator->member_count; m++) {
@@ -121,9 +86,6 @@ static void find_cost(struct comm_block *block, const struct communicator *commu
 
 		if (!comm_block_compares(block, communicator, m))
 			continue;
-		exposed_ns = fmax(exposed_ns, own_ns);
-		if (is_of_host)
-			own_ns = queue_lost_ns(communicator, m, block, clocks);
 		sum_ns += own_ns;
 		if (count++ && own_ns >= least_ns)
 			continue;
@@ -132,8 +94,6 @@ static void find_cost(struct comm_block *block, const struct communicator *commu
 	}
 	if (count > 1 && block->from)
 		block->late_ns = (sum_ns - least_ns) / (double)(count - 1) - least_ns;
-	if (is_of_host)
-		block->late_ns = fmin(block->late_ns, exposed_ns);
 	block->apart_ns = apart_ns(block, communicator);
 	if (block->late_ns > block->apart_ns)
 		block->late_ns = block->apart_ns;
@@ -193,8 +153,8 @@ static int add_block(struct comm_blocks *blocks, const struct communicator *comm
 	added = &blocks->list[blocks->count++];
 	*added = *block;
 	added->end_ns = communicator->arrivals[block->until - 1].last_ns;
-	find_cost(added, communicator, clocks, absorbed_ns);
-	if (added->late_ns > 0 && !communicator_is_of_host(communicator))
+	find_cost(added, communicator, absorbed_ns);
+	if (added->late_ns > 0)
 		find_hidden(added, communicator, clocks, absorbed_ns);
 	return 0;
 }

@@ -288,11 +288,8 @@ int communicators_find(struct communicators *out, const struct rank_log *logs, s
 
 void communicator_name(const struct communicator *communicator, char *out, size_t out_bytes)
 {
-	if (communicator->is_by_order && communicator->key == RANK_GROUP_GLOO)
-		snprintf(out, out_bytes, "gloo");
-	else
-		snprintf(out, out_bytes, communicator->is_by_order ? "stream %llu" : "%llu",
-			 (unsigned long long)communicator->key);
+	snprintf(out, out_bytes, communicator->is_by_order ? "stream %llu" : "%llu",
+		 (unsigned long long)communicator->key);
 }
 
 size_t comm_member_reach(const struct communicator *communicator, size_t m)

@@ -27,20 +27,12 @@ struct comm_member {
 struct communicator {
 	uint64_t key; /* as in struct rank_member */
 	bool is_by_order;
-	bool is_mixed;	     /* its order contradicts its times: it is several process groups */
 	uint32_t rank_count; /* as NCCL states it; 0: unknown */
 	struct comm_member *members;
 	size_t member_count, member_capacity;
 	size_t instance_count;
 	struct arrivals *arrivals; /* by number; see arrivals_compare() */
 };
-
-/* Whether its collectives run on the CPU. */
-static inline bool communicator_is_of_host(const struct communicator *communicator)
-{
-	return communicator->member_count &&
-	       rank_member_is_of_host(communicator->members[0].member);
-}
 
 /* A log that is of the same rank as an earlier one. */
 struct duplicate_rank {

@@ -30,9 +30,7 @@ static int64_t realtime_ns(const struct cpu_log *log, uint64_t time_ns)
 /* Returns whether a sample is in a collective that no rank leaves before all have come. */
 static bool is_in_collective(const struct cpu_log *log, const struct cpu_sample *sample)
 {
-	struct host_call call = host_call_at(log->model, sample->stack);
-
-	return call.part == HOST_CALL_MPI && call.needs_all;
+	return host_call_at(log->model, sample->stack).needs_all;
 }
 
 /* Returns the thread with most time in collectives, or else the main thread; NULL: neither. */
@@ -257,8 +255,7 @@ static int add_frame(void *context, const struct cpu_log *log, const struct cpu_
 	uint32_t name;
 
 	/* A rank that waits in other functions of MPI does nothing there that makes it late. */
-	if (!ns || node == PATH_ROOT ||
-	    host_call_at(log->model, sample->stack).part == HOST_CALL_MPI)
+	if (!ns || node == PATH_ROOT || host_call_at(log->model, sample->stack).is_mpi)
 		return 0;
 	name = wait_cause_frame(&sums->run->paths, node);
 	sums->ns[name] += sums->part * (double)ns;

@@ -242,8 +242,6 @@ static int add_communicator(struct process_groups *groups, const struct run *run
 	struct process_group *group;
 	size_t most = 0; /* the member with most calls */
 
-	if (communicator->is_mixed)
-		return 0;
 	if (find_ranks(run, communicator, &ranks) < 0)
 		return -ENOMEM;
 	for (size_t m = 1; m < communicator->member_count; m++)

@@ -191,8 +191,8 @@ struct model {
 	struct ranges ranges;			    /* NVTX ranges */
 	struct xla_tuning tuning;		    /* of programs of JAX */
 	struct collective_calls collective_calls;   /* of NCCL */
-	struct host_calls host_calls;		    /* of gloo and MPI */
-	bool has_collectives;			    /* among the shapes, or of gloo */
+	struct host_calls host_calls;		    /* of MPI */
+	bool has_collectives;			    /* among the shapes */
 	struct range_names category_names;	    /* NVTX categories */
 	struct range_names thread_names;
 	struct range_names device_names, context_names; /* by CUPTI's numbers */

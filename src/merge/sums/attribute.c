@@ -220,8 +220,7 @@ void reading_ran(void *context, const struct stretch *stretch)
 	if (reading->run->wants_findings)
 		callsites_add_work(&reading->callsites, stretch);
 	if (reading->run->compares_ranks && reading->model->has_collectives &&
-	    (reading->model->host_calls.has_gloo ? host_collectives_add(reading, stretch)
-						 : rank_log_add(reading, stretch)) < 0)
+	    rank_log_add(reading, stretch) < 0)
 		reading->error = -ENOMEM;
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];

@@ -408,7 +408,7 @@ static void note_running(struct device_collector *device, size_t index,
 		memmove(device->open, device->open + 1,
 			--device->open_count * sizeof(*device->open));
 	device->open[device->open_count++] =
-		(struct running){index, stretch->enter_ns, stretch->end_ns, stretch->host};
+		(struct running){index, stretch->enter_ns, stretch->end_ns};
 	if (stretch->end_ns > device->collectives_until_ns)
 		device->collectives_until_ns = stretch->end_ns;
 }
@@ -430,15 +430,12 @@ static struct rank_collective describe(const struct model *model,
 		.end_ns = (int64_t)stretch->end_ns,
 		.alone_from_ns =
 			(int64_t)(hidden_ns < stretch->end_ns ? hidden_ns : stretch->end_ns),
-		.bytes = stretch->host ? stretch->host->bytes
-			 : call	       ? call->bytes
-				       : 0,
+		.bytes = call ? call->bytes : 0,
 		.root = call ? call->root : UINT32_MAX,
 		.lead_units = stretch->has_call ? rank_units(stretch->start_ns - stretch->enter_ns)
 						: UINT32_MAX,
-		.operation = stretch->host ? stretch->host->operation
-			     : call	   ? call->operation
-					   : model->shapes.rows[stretch->owner->what].operation,
+		.operation =
+			call ? call->operation : model->shapes.rows[stretch->owner->what].operation,
 	};
 }
 
@@ -449,15 +446,12 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 	struct rank_collector *collector = log->collector;
 	const struct rank_entry launch = entry_of(stretch);
 	const struct collective_call *call =
-		stretch->has_call && !stretch->host
-			? collective_calls_at(&reading->model->collective_calls,
-					      stretch->owner->thread, stretch->enter_ns)
-			: NULL;
-	uint16_t member = rank_log_member(log, reading->model, stretch->device,
-					  stretch->host ? RANK_GROUP_GLOO
-					  : call	? call->communicator
-							: stream_number(device, stretch->stream),
-					  !call);
+		stretch->has_call ? collective_calls_at(&reading->model->collective_calls,
+							stretch->owner->thread, stretch->enter_ns)
+				  : NULL;
+	uint16_t member = rank_log_member(
+		log, reading->model, stretch->device,
+		call ? call->communicator : stream_number(device, stretch->stream), !call);
 	struct rank_collective *collective;
 
 	if (member == RANK_MEMBER_FAILED ||
@@ -477,15 +471,13 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 	collective->member = member;
 	collective->is_overlapped = has_later(device, &launch);
 	collector->places[log->count] = stretch->place;
-	if (!stretch->host)
-		mark_beside(device, stretch);
+	mark_beside(device, stretch);
 	if (take_entries(log, device, &launch) < 0)
 		return -ENOMEM;
 	collective->times_end = (uint32_t)collector->taken_count;
 	device->starved_lead_ns = UINT64_MAX;
 	note_running(device, log->count++, stretch);
-	/* The CPU copies the result back, so it waits, too. */
-	return stretch->host ? add_wait(collector, stretch->start_ns, stretch->end_ns, false) : 0;
+	return 0;
 }
 
 /*
@@ -509,7 +501,7 @@ static uint64_t note_overlap(struct rank_log *log, struct device_collector *devi
 
 		if (running->end_ns <= stretch->start_ns)
 			continue;
-		if (!running->is_of_host && until_ns - stretch->start_ns > longest_ns)
+		if (until_ns - stretch->start_ns > longest_ns)
 			longest_ns = until_ns - stretch->start_ns;
 		/* In a graph, all work has the same launch. */
 		if (stretch->has_call && stretch->enter_ns >= running->enter_ns)
@@ -524,36 +516,6 @@ static uint64_t note_overlap(struct rank_log *log, struct device_collector *devi
 	if (stretch->end_ns > device->kernels_until_ns)
 		device->kernels_until_ns = stretch->end_ns;
 	return longest_ns;
-}
-
-/*
- * The GPU idles before work that was launched before the end of a collective on the CPU. It does
- * not wait for that collective then.
- */
-static void note_gap(struct rank_log *log, struct device_collector *device,
-		     const struct stretch *stretch)
-{
-	uint64_t longest_ns = 0; /* in which the GPU seemed busy with a collective */
-
-	for (size_t o = 0; o < device->open_count && stretch->has_gap; o++) {
-		const struct running *running = &device->open[o];
-		struct rank_collective *collective = &log->list[running->index];
-		uint64_t from_ns = (uint64_t)collective->start_ns > stretch->gap_from_ns
-					   ? (uint64_t)collective->start_ns
-					   : stretch->gap_from_ns;
-		uint64_t until_ns =
-			stretch->start_ns < running->end_ns ? stretch->start_ns : running->end_ns;
-
-		if (!running->is_of_host || !stretch->has_call ||
-		    stretch->enter_ns >= running->end_ns || until_ns <= from_ns)
-			continue;
-		if (until_ns - from_ns > longest_ns)
-			longest_ns = until_ns - from_ns;
-		collective->alone_from_ns += (int64_t)(until_ns - from_ns);
-		if (collective->alone_from_ns > collective->end_ns)
-			collective->alone_from_ns = collective->end_ns;
-	}
-	device->busy_ns -= longest_ns < device->busy_ns ? longest_ns : device->busy_ns;
 }
 
 /*
@@ -596,7 +558,6 @@ int rank_log_add(struct reading *reading, const struct stretch *stretch)
 	if (error)
 		return error;
 	note_progress(device, stretch);
-	note_gap(log, device, stretch);
 	if (stretch->is_collective)
 		return add_collective(reading, device, stretch);
 	if (stretch->is_kernel)

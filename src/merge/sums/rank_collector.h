@@ -36,7 +36,6 @@ struct rank_entry;
 struct running {
 	size_t index; /* in the list */
 	uint64_t enter_ns, end_ns;
-	bool is_of_host; /* it keeps no part of the GPU busy */
 };
 
 /* The launch of a graph, and its work on a device. */

@@ -18,9 +18,6 @@
 
 #define RANK_TIME_UNIT_LOG 4 /* times are kept in units of 16 ns */
 
-/* A communicator by order that is no stream: all collectives of gloo. */
-#define RANK_GROUP_GLOO (UINT64_C(1) << 32)
-
 struct launch;
 struct reading;
 struct stretch;
@@ -28,10 +25,7 @@ struct stretch;
 /* The collectives that a device takes part in, in one communicator. */
 struct rank_member {
 	uint32_t device;
-	/*
-	 * NCCL's number, the number of the stream among those with collectives, from 0, or
-	 * RANK_GROUP_GLOO.
-	 */
+	/* NCCL's number, or the number of the stream among those with collectives, from 0. */
 	uint64_t communicator;
 	bool is_by_order;    /* the communicator is not known: it is the number of a stream */
 	bool is_rest;	     /* all communicators beyond the limit: they are not compared */
@@ -41,11 +35,6 @@ struct rank_member {
 	uint64_t
 		last_call_ns; /* begin of the last call of NCCL whose work is in the log; 0: none */
 };
-
-static inline bool rank_member_is_of_host(const struct rank_member *member)
-{
-	return member->is_by_order && member->communicator == RANK_GROUP_GLOO;
-}
 
 struct rank_collective {
 	/* Since the origin of the inputs, by the system clock of the host. */

@@ -17,12 +17,6 @@
 
 #define TIMELINE_DEVICES_MAX 256 /* larger device numbers share the last entry */
 
-/* A collective that a library runs on the CPU, between two copies. */
-struct host_collective {
-	uint8_t operation; /* enum collective_operation */
-	uint64_t bytes;	   /* copied to the host */
-};
-
 /* Work on a device and the gap before it. */
 struct stretch {
 	uint32_t device;
@@ -40,8 +34,6 @@ struct stretch {
 	const struct owner *owner;
 	uint32_t place; /* index of the owner in the aggregate */
 	uint64_t bytes; /* of copies and memsets */
-	/* A collective of the CPU, whose owner is that of a copy. The timeline never sets it. */
-	const struct host_collective *host;
 };
 
 /* Called for each piece of work if idle time was requested. */

@@ -14,7 +14,7 @@ static bool has_names(const struct model *model)
 		size_t length;
 		const char *name = names_text(&model->names, model->symbols.rows[s].name, &length);
 
-		if (host_call_of(name, length).part)
+		if (host_call_of(name, length).is_mpi)
 			return true;
 	}
 	return false;
@@ -39,7 +39,7 @@ static struct host_call find_innermost(const struct model *model, const struct s
 		name = names_text(&model->names, symbol->name, &length);
 		call = host_call_of(name, length);
 		call.name = symbol->name;
-		if (call.part)
+		if (call.is_mpi)
 			return call;
 	}
 	return (struct host_call){0};
@@ -57,10 +57,8 @@ int host_stacks_find(struct model *model)
 	calls->count = model->stacks.count;
 	for (size_t id = 1; id < calls->count; id++) {
 		calls->list[id] = find_innermost(model, &model->stacks.rows[id]);
-		calls->has_gloo |= calls->list[id].part == HOST_CALL_GLOO_RUN;
-		calls->has_mpi |= calls->list[id].part == HOST_CALL_MPI;
+		calls->has_mpi |= calls->list[id].is_mpi;
 	}
-	model->has_collectives |= calls->has_gloo;
 	return 0;
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the stacks of a log that are in functions of gloo or MPI.
+ * Finds the stacks of a log that are in functions of MPI.
  *
- * Only names in the log count: `xtrace record` adds them at the end of the run. So events can be
- * read before all other names are found.
+ * Only names in the log count: `xtrace record` adds them at the end of the run.
  */
 #ifndef XT_MERGE_HOST_STACKS_H
 #define XT_MERGE_HOST_STACKS_H

@@ -132,20 +132,6 @@ function clockNotes(clocks: Data['clocks']): string[] {
 	];
 }
 
-function orderNotes({ by_order, communicators }: Data): string[] {
-	const gloo = communicators.find(({ communicator }) => communicator === 'gloo');
-	const hasStreams = communicators.some(({ communicator }) => communicator.startsWith('stream '));
-
-	return [
-		...(by_order && hasStreams ? ['Some collectives do not say their communicator. They are compared by the order on their stream.'] : []),
-		...(gloo?.is_mixed
-			? ['The collectives of gloo are not compared: their order contradicts their times. They may be of several process groups.']
-			: gloo
-				? ['gloo does not say its process groups. Its collectives are compared by the order of their calls.']
-				: []),
-	];
-}
-
 function Notes({ data }: { data: Data }) {
 	const problems = problemsOf(data);
 	const notes = [
@@ -153,7 +139,7 @@ function Notes({ data }: { data: Data }) {
 		...(data.job_count > 1
 			? [`The logs are of ${data.job_count} jobs: no collective connects them. Percentages are of the time of all jobs together.`]
 			: []),
-		...orderNotes(data),
+		...(data.by_order ? ['Some collectives do not say their communicator. They are compared by the order on their stream.'] : []),
 	];
 
 	return (

@@ -268,7 +268,6 @@ export interface Collectives {
 	verdict: { kind: 'rank' | 'moving' | 'link' | 'none' | 'unknown' | 'hang'; process?: string; where?: string; text: string };
 	ranks: CollectiveRank[];
 	groups: CollectiveGroup[];
-	communicators: { communicator: string; is_mixed: boolean }[];
 	process_groups: ProcessGroup[];
 	causes: CollectiveCause[]; /* largest first */
 	spread: CollectiveSpread[]; /* largest difference first */

@@ -18,7 +18,6 @@ static const struct scenario {
 	bool is_contended;	 /* kernels are slower beside a collective that waits */
 	bool has_blocking_graphs;
 	bool is_unequal; /* the other ranks have more work than the late one */
-	bool has_gloo;
 } scenarios[] = {
 	{"none", FAULT_NONE, .last_layout = LAYOUT_TENSOR},
 	{"slow_loader", FAULT_LOADER, .last_layout = LAYOUT_TENSOR},
@@ -48,12 +47,6 @@ static const struct scenario {
 	 .is_launch_bound = true},
 	{"blocking_graphs", FAULT_LOADER, .has_graphs = true, .has_blocking_graphs = true,
 	 .last_layout = LAYOUT_FSDP},
-	{"gloo_none", FAULT_NONE, .has_gloo = true, .last_layout = LAYOUT_FSDP},
-	{"gloo_loader", FAULT_LOADER, .has_gloo = true, .last_layout = LAYOUT_FSDP},
-	{"gloo_kernel", FAULT_KERNEL, .has_gloo = true, .last_layout = LAYOUT_FSDP},
-	{"gloo_pause", FAULT_PAUSE, .has_gloo = true, .last_layout = LAYOUT_FSDP},
-	/* The collectives of all groups are in one order. */
-	{"gloo_groups", FAULT_LOADER, .has_gloo = true, .last_layout = LAYOUT_TENSOR},
 };
 #define SCENARIO_COUNT (sizeof(scenarios) / sizeof(scenarios[0]))
 
@@ -271,8 +264,7 @@ static void add_backward(struct job *job)
 
 static void make_ops(struct job *job)
 {
-	add_collective(job, PLACE_INIT, job->has_gloo ? ALL_REDUCE : BROADCAST, WORLD,
-		       COMMUNICATION, 0.3);
+	add_collective(job, PLACE_INIT, BROADCAST, WORLD, COMMUNICATION, 0.3);
 	add_op(job, OP_LOAD, PLACE_LOAD)->mean_ns = job->step_ns / 20;
 	add_op(job, OP_COPY, PLACE_LOAD)->mean_ns = job->step_ns / 200;
 	add_forward(job);
@@ -281,7 +273,7 @@ static void make_ops(struct job *job)
 	add_join(job, COMMUNICATION);
 	add_kernel(job, PLACE_OPTIMIZER, 0.06);
 	add_kernel(job, PLACE_OPTIMIZER, 0.04);
-	if (choose(job, 0, 1) && !job->has_graphs && !job->has_gloo)
+	if (choose(job, 0, 1) && !job->has_graphs)
 		add_collective(job, PLACE_METRICS, REDUCE, WORLD, COMMUNICATION, 0)->every_steps =
 			3;
 	add_op(job, OP_SYNC, PLACE_SYNC);
@@ -404,8 +396,7 @@ int job_make(struct job *job, const char *name, uint64_t seed, const struct job_
 	*job = (struct job){.scenario = scenarios[s].name, .seed = seed};
 	job->random = seed * 1000003 + s;
 	job->fault = scenarios[s].fault;
-	job->has_gloo = scenarios[s].has_gloo;
-	job->has_payloads = !scenarios[s].has_no_payloads && !job->has_gloo;
+	job->has_payloads = !scenarios[s].has_no_payloads;
 	job->has_graphs = scenarios[s].has_graphs;
 	job->has_blocking_graphs = scenarios[s].has_blocking_graphs;
 	job->has_python = choose(job, 0, 2) > 0;

@@ -119,7 +119,6 @@ struct job {
 	bool has_python;	  /* else native stacks only */
 	bool has_payloads;	  /* NVTX ranges of NCCL */
 	bool has_graphs;	  /* steps are graph replays */
-	bool has_gloo;		  /* collectives run on the CPU, between two copies */
 	bool has_blocking_graphs; /* their launches return when they have run */
 	uint32_t kernel_parts;	  /* launches of each kernel */
 	uint32_t rank_count, host_count, first_host, first_rank, step_count, layer_count;

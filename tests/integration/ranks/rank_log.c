@@ -14,11 +14,7 @@
 #define GRAPH		(1ull << 32)
 #define GRAPH_EXEC	(2ull << 32)
 #define SYMBOL_BYTES	0x100
-#define THREADS		3
-#define GLOO_THREAD	3
-#define GLOO_STACK	(1 + PLACE_COUNT) /* that of an AllReduce; others follow */
-#define GLOO_COUNT	(REDUCE_SCATTER + 1)
-#define GLOO_RUN_LOOP	(2 * GLOO_COUNT)
+#define THREADS		2
 #define TORN_BYTES	40
 
 /* Modules, in the order of their addresses. */
@@ -32,7 +28,6 @@ static const struct {
 } apis[RANK_API_COUNT] = {
 	[RANK_LAUNCH] = {XT_API_LAUNCH, "cuLaunchKernel", 1 << 16 | 307},
 	[RANK_COPY] = {XT_API_COPY, "cuMemcpyHtoDAsync_v2", 1 << 16 | 278},
-	[RANK_COPY_TO_HOST] = {XT_API_COPY, "cuMemcpyDtoHAsync_v2", 1 << 16 | 279},
 	[RANK_GRAPH_LAUNCH] = {XT_API_GRAPH_LAUNCH, "cuGraphLaunch", 1 << 16 | 514},
 	[RANK_WAIT] = {XT_API_SYNC, "cuStreamSynchronize", 1 << 16 | 126},
 };
@@ -95,21 +90,6 @@ static const struct {
 	[BROADCAST] = {"Broadcast", "ncclDevKernel_Broadcast_RING_LL", "Root=0"},
 	[REDUCE] = {"Reduce", "ncclDevKernel_Reduce_Sum_f32_RING_LL",
 		    "Root=0\nReduction operation=Sum"},
-};
-
-/* Functions of libtorch: the caller's thread is in `begin`, a thread of gloo in `run`. */
-static const struct {
-	const char *begin, *run;
-} gloo[GLOO_COUNT] = {
-	[ALL_REDUCE] = {"_ZN4c10d16ProcessGroupGloo9allreduceERSt6vectorIN2at6TensorESaIS3_EERKNS_"
-			"16AllreduceOptionsE",
-			"_ZN4c10d26AsyncAllreduceCUDAHostWork3runEv"},
-	[ALL_GATHER] = {"_ZN4c10d16ProcessGroupGloo9allgatherERSt6vectorIS1_IN2at6TensorESaIS3_"
-			"EESaIS5_EERS5_RKNS_16AllgatherOptionsE",
-			"_ZN4c10d12_GLOBAL__N_122AsyncAllgatherCUDAWork3runEv"},
-	[REDUCE_SCATTER] = {"_ZN4c10d16ProcessGroupGloo14reduce_scatterERSt6vectorIN2at6TensorESaIS"
-			    "3_EERKNS_20ReduceScatterOptionsE",
-			    "_ZN4c10d12_GLOBAL__N_126AsyncReduceScatterCUDAWork3runEv"},
 };
 
 const char *collective_name(enum collective collective)
@@ -227,57 +207,17 @@ static void put_code(struct rank_log *log)
 			   (has_python ? interpreter : trainer)[f]);
 	for (uint64_t p = 0; p < PLACE_COUNT && !has_python; p++)
 		put_symbol(&log->log, PROGRAM, SYMBOL_BYTES * (2 + p), places[p].native);
-	for (uint64_t c = 0; c < GLOO_COUNT && log->job->has_gloo; c++) {
-		put_symbol(&log->log, LIBTORCH, SYMBOL_BYTES * c, gloo[c].begin);
-		put_symbol(&log->log, LIBTORCH, SYMBOL_BYTES * (GLOO_COUNT + c), gloo[c].run);
-	}
-	if (log->job->has_gloo)
-		put_symbol(&log->log, LIBTORCH, SYMBOL_BYTES * GLOO_RUN_LOOP,
-			   "_ZN4c10d16ProcessGroupGloo7runLoopEi");
 	put_meta(&log->log, "symbols.embedded", "1");
-}
-
-/* The frame of gloo's function that a place calls, 0: none. */
-static uint64_t gloo_frame(const struct job *job, enum place place)
-{
-	for (uint32_t o = 0; o < job->op_count && job->has_gloo; o++)
-		if (job->ops[o].kind == OP_COLLECTIVE && job->ops[o].place == place)
-			return module_address(LIBTORCH) +
-			       SYMBOL_BYTES * (uint64_t)job->ops[o].collective + 0x10;
-	return 0;
-}
-
-/* The stacks of the threads of gloo. */
-static void put_gloo_stacks(struct rank_log *log)
-{
-	for (uint64_t c = 0; c < GLOO_COUNT && log->job->has_gloo; c++) {
-		struct xt_table *table = row(&log->log, XT_KIND_STACK);
-		uint64_t frames[] = {
-			module_address(LIBCUDA) + 0x10,
-			module_address(LIBTORCH) + SYMBOL_BYTES * (GLOO_COUNT + c) + 0x10,
-			module_address(LIBTORCH) + SYMBOL_BYTES * GLOO_RUN_LOOP + 0x10,
-		};
-
-		xt_table_put(table, XT_STACK_ID, GLOO_STACK + c);
-		xt_table_put(table, XT_STACK_FLAGS, 0);
-		xt_table_put(table, XT_STACK_SEEN_NS, monotonic_ns(log, log->start_ns));
-		xt_table_put_list(table, XT_STACK_FRAMES, frames, 3);
-		xt_table_put_list(table, XT_STACK_PYTHON, NULL, 0);
-		xt_table_put_list(table, XT_STACK_PLACES, NULL, 0);
-		xt_table_end_row(table);
-	}
 }
 
 /* The stack of a place has the id 1 + place. */
 static void put_place(struct rank_log *log, enum place place, uint64_t outer)
 {
-	uint64_t frames[6], python[4], where[4];
+	uint64_t frames[5], python[4], where[4];
 	size_t count = 0, python_count = 0;
 	struct xt_table *table;
 
 	frames[count++] = module_address(LIBCUDA) + 0x10;
-	if (gloo_frame(log->job, place))
-		frames[count++] = gloo_frame(log->job, place);
 	if (!log->job->has_python)
 		frames[count++] = module_address(PROGRAM) + SYMBOL_BYTES * (2 + place) + 0x10;
 	frames[count++] = module_address(PROGRAM) + SYMBOL_BYTES + 0x10;
@@ -349,7 +289,7 @@ static void put_gpu(struct rank_log *log)
 
 	snprintf(key, sizeof(key), "gpu.%llu.name", (unsigned long long)device);
 	put_meta(&log->log, key, "Test GPU");
-	for (uint64_t s = 0; s < STREAM_COUNT + (log->job->has_gloo ? GLOO_STREAMS : 0); s++)
+	for (uint64_t s = 0; s < STREAM_COUNT; s++)
 		put_stream(&log->log, 1 + s, device, 1, 7 + 6 * s);
 	for (uint64_t p = 0; p < PLACE_COUNT; p++)
 		if (places[p].kernel)
@@ -359,16 +299,13 @@ static void put_gpu(struct rank_log *log)
 			 strlen(collectives[c].kernel), collectives[c].kernel);
 		log->collective_shapes[c] = new_shape(log, name);
 	}
-	/* To the device and to the host. The id is CUPTI's copy kind. */
-	for (uint64_t kind = 1; kind <= 2; kind++) {
-		table = row(&log->log, XT_KIND_COPY_SHAPE);
-		xt_table_put(table, XT_COPY_SHAPE_ID, kind);
-		xt_table_put(table, XT_COPY_SHAPE_KIND, kind);
-		xt_table_put(table, XT_COPY_SHAPE_SOURCE, 1 + kind);
-		xt_table_put(table, XT_COPY_SHAPE_DESTINATION, 4 - kind);
-		xt_table_put(table, XT_COPY_SHAPE_ASYNC, 1);
-		xt_table_end_row(table);
-	}
+	table = row(&log->log, XT_KIND_COPY_SHAPE);
+	xt_table_put(table, XT_COPY_SHAPE_ID, 1);
+	xt_table_put(table, XT_COPY_SHAPE_KIND, 1);
+	xt_table_put(table, XT_COPY_SHAPE_SOURCE, 2);
+	xt_table_put(table, XT_COPY_SHAPE_DESTINATION, 3);
+	xt_table_put(table, XT_COPY_SHAPE_ASYNC, 1);
+	xt_table_end_row(table);
 	for (size_t a = 0; a < RANK_API_COUNT; a++)
 		put_api(&log->log, apis[a].id, apis[a].name, apis[a].class);
 }
@@ -411,14 +348,12 @@ static void put_payloads(struct rank_log *log)
 
 static void put_threads(struct rank_log *log, uint32_t pid, uint64_t start_ns)
 {
-	static const char *const names[THREADS] = {"trainer", "pt_autograd_0", "pt_gloo_runloop"};
-
 	for (uint32_t t = 0; t < THREADS; t++) {
 		struct xt_table *table = row(&log->log, XT_KIND_THREAD);
 
 		xt_table_put(table, XT_THREAD_ID, 1 + t);
 		xt_table_put(table, XT_THREAD_TID, pid + t * 1000);
-		put_text(table, XT_THREAD_NAME, names[t]);
+		put_text(table, XT_THREAD_NAME, t ? "pt_autograd_0" : "trainer");
 		xt_table_put(table, XT_THREAD_START_NS, start_ns);
 		xt_table_end_row(table);
 	}
@@ -463,7 +398,6 @@ void rank_log_open(struct rank_log *log, const struct job *job, uint32_t rank, c
 	outer = job->has_python ? python_frame(log, "main", "/opt/job/train.py", 66) : 0;
 	for (enum place p = 0; p < PLACE_COUNT; p++)
 		put_place(log, p, outer);
-	put_gloo_stacks(log);
 	flush_all(&log->log);
 	note_cut(log, start_ns);
 }
@@ -514,9 +448,8 @@ void rank_log_close(struct rank_log *log, uint64_t end_ns)
 		log->until_ns = UINT64_MAX;
 }
 
-/* stack: XT_STACK_ID */
-static void add_call(struct rank_log *log, enum rank_api api, uint64_t thread, uint64_t stack,
-		     uint64_t correlation, uint64_t enter_ns, uint64_t exit_ns)
+void rank_log_call(struct rank_log *log, enum rank_api api, enum place place, uint64_t correlation,
+		   uint64_t enter_ns, uint64_t exit_ns)
 {
 	struct xt_table *table;
 	uint64_t from_ns = monotonic_ns(log, enter_ns);
@@ -525,22 +458,15 @@ static void add_call(struct rank_log *log, enum rank_api api, uint64_t thread, u
 		return;
 	make_room(log, enter_ns);
 	table = row(&log->log, XT_KIND_CALL);
-	xt_table_put(table, XT_CALL_THREAD, thread);
+	xt_table_put(table, XT_CALL_THREAD, thread_of(log, place));
 	xt_table_put(table, XT_CALL_API, apis[api].id);
 	xt_table_put(table, XT_CALL_CORRELATION, correlation);
-	xt_table_put(table, XT_CALL_STACK, stack);
+	xt_table_put(table, XT_CALL_STACK, 1 + place);
 	xt_table_put(table, XT_CALL_ENTER_NS, from_ns);
 	xt_table_put(table, XT_CALL_DURATION_NS, monotonic_ns(log, exit_ns) - from_ns);
 	xt_table_put(table, XT_CALL_RESULT, 0);
 	xt_table_put(table, XT_CALL_GRAPH_EXEC, api == RANK_GRAPH_LAUNCH ? GRAPH_EXEC >> 32 : 0);
 	xt_table_end_row(table);
-}
-
-void rank_log_call(struct rank_log *log, enum rank_api api, enum place place, uint64_t correlation,
-		   uint64_t enter_ns, uint64_t exit_ns)
-{
-	add_call(log, api, thread_of(log, place), 1 + (uint64_t)place, correlation, enter_ns,
-		 exit_ns);
 }
 
 /* text, values: string ids; 0 in a pop without payload. */
@@ -578,20 +504,12 @@ void rank_log_launch(struct rank_log *log, const struct launch *launch)
 
 	if (launch->is_replayed)
 		return;
-	if (launch->is_back) {
-		add_call(log, RANK_COPY, GLOO_THREAD, GLOO_STACK + (uint64_t)op->collective,
-			 launch->correlation, launch->enter_ns, launch->exit_ns);
-		return;
-	}
 	if (has_range)
 		put_range(log, XT_RANGE_PUSH, launch->enter_ns - 300,
 			  log->ranges[launched_collective(log->job, launch->op, launch->is_fault)],
 			  op->place, log->op_values[launch->op][launch->is_fault]);
-	rank_log_call(log,
-		      op->kind == OP_COPY				? RANK_COPY
-		      : op->kind == OP_COLLECTIVE && log->job->has_gloo ? RANK_COPY_TO_HOST
-									: RANK_LAUNCH,
-		      op->place, launch->correlation, launch->enter_ns, launch->exit_ns);
+	rank_log_call(log, op->kind == OP_COPY ? RANK_COPY : RANK_LAUNCH, op->place,
+		      launch->correlation, launch->enter_ns, launch->exit_ns);
 	if (has_range)
 		put_range(log, XT_RANGE_POP, launch->exit_ns + 100, 0, op->place, 0);
 }
@@ -602,13 +520,12 @@ void rank_log_work(struct rank_log *log, const struct launch *launch)
 	enum collective collective = launched_collective(log->job, launch->op, launch->is_fault);
 	uint64_t start_ns = monotonic_ns(log, launch->start_ns);
 	uint64_t duration_ns = monotonic_ns(log, launch->end_ns) - start_ns;
-	bool is_of_gloo = op->kind == OP_COLLECTIVE && log->job->has_gloo;
 	uint64_t node = launch->is_replayed ? GRAPH_EXEC + launch->op + 1 : 0;
 	struct xt_table *table;
 
 	if (!log->is_open || launch->enter_ns < log->start_ns)
 		return;
-	if (op->kind != OP_COPY && !is_of_gloo) {
+	if (op->kind != OP_COPY) {
 		put_kernel(&log->log, launch->correlation, 1 + op->stream,
 			   op->kind == OP_KERNEL ? log->place_shapes[op->place]
 						 : log->collective_shapes[collective],
@@ -617,13 +534,12 @@ void rank_log_work(struct rank_log *log, const struct launch *launch)
 	}
 	table = row(&log->log, XT_KIND_COPY);
 	xt_table_put(table, XT_COPY_CORRELATION, launch->correlation);
-	xt_table_put(table, XT_COPY_STREAM,
-		     is_of_gloo ? 1 + STREAM_COUNT + launch->gloo_stream : 1 + op->stream);
-	xt_table_put(table, XT_COPY_SHAPE, is_of_gloo && !launch->is_back ? 2 : 1);
+	xt_table_put(table, XT_COPY_STREAM, 1 + op->stream);
+	xt_table_put(table, XT_COPY_SHAPE, 1);
 	xt_table_put(table, XT_COPY_START_NS, start_ns);
 	xt_table_put(table, XT_COPY_DURATION_NS, duration_ns);
 	xt_table_put(table, XT_COPY_GRAPH_NODE, 0);
-	xt_table_put(table, XT_COPY_BYTES, is_of_gloo ? op->bytes : 1 << 20);
+	xt_table_put(table, XT_COPY_BYTES, 1 << 20);
 	xt_table_end_row(table);
 }
 

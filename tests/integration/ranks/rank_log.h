@@ -9,17 +9,9 @@
 #include "cli/merge/log_rows.h"
 #include "job.h"
 
-#define PATH_BYTES   512
-#define GLOO_STREAMS 4
+#define PATH_BYTES 512
 
-enum rank_api {
-	RANK_LAUNCH,
-	RANK_COPY,
-	RANK_COPY_TO_HOST,
-	RANK_GRAPH_LAUNCH,
-	RANK_WAIT,
-	RANK_API_COUNT
-};
+enum rank_api { RANK_LAUNCH, RANK_COPY, RANK_GRAPH_LAUNCH, RANK_WAIT, RANK_API_COUNT };
 
 struct rank_log {
 	struct log log;
@@ -47,8 +39,6 @@ struct launch {
 	uint64_t enter_ns, exit_ns; /* of the call */
 	uint64_t start_ns, end_ns;  /* of the kernel or copy */
 	bool is_replayed;	    /* by a graph: the call is that of the graph */
-	bool is_back;	      /* the copy of gloo's result to the GPU; else that to the host */
-	uint32_t gloo_stream; /* of both copies, below GLOO_STREAMS */
 };
 
 /* "node1.4002.xtr" in the folder. */

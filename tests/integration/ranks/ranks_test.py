@@ -23,10 +23,9 @@ import truth
 
 BLAME = ("none", "slow_loader", "slow_kernel", "gc_pause", "slow_link", "moving", "slow_cpu",
          "launch_bound", "contended", "contended_loader", "contended_kernel", "unequal",
-         "launch_bound_graphs", "blocking_graphs", "gloo_none", "gloo_loader", "gloo_kernel",
-         "gloo_pause")
+         "launch_bound_graphs", "blocking_graphs")
 BAD_INPUT = ("mismatch_operation", "mismatch_bytes", "hang", "hang_at_start", "missing", "duplicated",
-             "damaged", "two_jobs", "late_start", "no_payload", "graphs", "gloo_groups")
+             "damaged", "two_jobs", "late_start", "no_payload", "graphs")
 CLOCKS_WITHIN = 0.99       # share of the clocks that are within their stated error
 MEDIAN_ERROR_NS_MAX = 50_000
 # How far a stated cost may be from the truth. Where launches decide, chance costs a little, too.
@@ -226,18 +225,6 @@ def check_verdict(result):
         found.check(word in verdict["text"], "text of the verdict", verdict["text"])
 
 
-def check_groups_of_gloo(result):
-    """Nobody knows which group a collective is of. So the verdict is right or missing."""
-    verdict, expected = result.content["verdict"], result.job.verdict
-    if result.job.content["layout"] != "tensor":
-        check_verdict(result)
-    elif verdict["kind"] == "rank":
-        result.differences.same("verdict rank", verdict.get("rank"), expected["rank"])
-    else:
-        result.differences.check(verdict["kind"] in ("unknown", "none"), "verdict", verdict["text"])
-    result.differences.same("mismatches", result.content["mismatches"], [])
-
-
 def check_share(result):
     """The stated share of the job's time is what the job would have saved without the fault."""
     content, job = result.content, result.job.content
@@ -245,10 +232,8 @@ def check_share(result):
     absolute = SHARE_ABSOLUTE.get(job["scenario"], SHARE_ABSOLUTE_ELSE)
     difference = content["verdict"]["share"] - expected
     limit = absolute + SHARE_RELATIVE * expected
-    # A slow kernel may be in the path that waits make slower in the other ranks. If several waits
-    # for gloo run beside other work, only the longest counts.
-    is_low = job["scenario"] in ("contended_kernel", "gloo_kernel")
-    low = max(limit, 0.55 * expected) if is_low else limit
+    # A slow kernel may be in the path that waits make slower in the other ranks.
+    low = max(limit, 0.55 * expected) if job["scenario"] == "contended_kernel" else limit
     result.differences.check(-low <= difference <= limit,
                              f"share: is {content['verdict']['share']:.3f}, not {expected:.3f}")
 
@@ -395,9 +380,6 @@ def check(args, scenario, seed, folder):
         return [], []  # a single rank has nothing to compare
     result = Result(jobs, content)
     check_end(result, done)
-    if scenario == "gloo_groups":
-        check_groups_of_gloo(result)
-        return result.differences, []
     if scenario == "hang_at_start":  # one log has calls, but no work
         result.differences.same("last work of a rank without any",
                                 content["verdict"].get("where", ""), "")

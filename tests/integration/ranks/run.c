@@ -3,12 +3,11 @@
 
 #include <stdlib.h>
 
-#define START_LATENCY_NS  3000	 /* from the call to the kernel */
-#define STREAM_GAP_NS	  1000	 /* between kernels of a stream */
-#define EVENT_NS	  1500	 /* until another stream sees the end */
-#define END_SPREAD_NS	  2000.0 /* between the ranks of a collective */
-#define GRAPH_GAP_NS	  400
-#define COPY_BYTES_PER_NS 50.0
+#define START_LATENCY_NS 3000	/* from the call to the kernel */
+#define STREAM_GAP_NS	 1000	/* between kernels of a stream */
+#define EVENT_NS	 1500	/* until another stream sees the end */
+#define END_SPREAD_NS	 2000.0 /* between the ranks of a collective */
+#define GRAPH_GAP_NS	 400
 
 struct run {
 	struct job *job;
@@ -43,12 +42,6 @@ static uint64_t varied(struct rank_state *rank, uint64_t mean_ns, double share)
 	return (uint64_t)((double)mean_ns * (1 + share * uniform(&rank->random, -1, 1)));
 }
 
-/* Time of the copy of a collective's data between GPU and host. */
-static uint64_t copy_ns(const struct op *op)
-{
-	return 1500 + (uint64_t)((double)op->bytes / COPY_BYTES_PER_NS);
-}
-
 /* The call of the current operation, and the start of its work if the other streams allow it. */
 static void launch_op(struct run *run, uint32_t r, uint32_t step, uint32_t o)
 {
@@ -57,12 +50,10 @@ static void launch_op(struct run *run, uint32_t r, uint32_t step, uint32_t o)
 	struct launch *l = &rank->launch;
 	uint64_t free_ns = rank->free_ns[op->stream];
 	bool is_replayed = rank->graph_ns && op->kind != OP_COPY;
-	bool is_on_cpu = run->job->has_gloo && op->kind == OP_COLLECTIVE;
 	uint64_t launch_ns = job_launch_ns(run->job, r);
 
 	*l = (struct launch){.op = o, .is_fault = job_is_fault(run->job, r, step, o)};
 	l->is_replayed = is_replayed;
-	l->gloo_stream = rank->gloo_stream;
 	l->correlation = is_replayed ? rank->correlation : ++rank->correlation;
 	if (!is_replayed)
 		rank->cpu_ns += job_pause_ns(run->job, r, step, o) +
@@ -73,11 +64,8 @@ static void launch_op(struct run *run, uint32_t r, uint32_t step, uint32_t o)
 		rank->cpu_ns = l->exit_ns + 500;
 	l->start_ns = later(l->enter_ns + varied(rank, START_LATENCY_NS, 0.2),
 			    after(free_ns, is_replayed ? GRAPH_GAP_NS : STREAM_GAP_NS));
-	if (is_on_cpu) /* the copy has a stream of its own */
-		l->start_ns = l->enter_ns + varied(rank, START_LATENCY_NS, 0.2);
 	if (op->stream != COMPUTE)
 		l->start_ns = later(l->start_ns, after(rank->free_ns[COMPUTE], EVENT_NS));
-	l->end_ns = is_on_cpu ? l->start_ns + copy_ns(op) : 0;
 	rank->has_launched = true;
 	rank_log_launch(&run->logs[r], l);
 }
@@ -110,36 +98,6 @@ static uint64_t end_of(const struct run *run, enum collective collective, uint64
 	return after(last_ns, transfer_ns);
 }
 
-/* A thread of gloo copies the result back to the GPU. */
-static void copy_back(struct run *run, uint32_t r, uint64_t end_ns)
-{
-	struct rank_state *rank = &run->ranks[r];
-	const struct op *op = &run->job->ops[rank->launch.op];
-	struct launch *l = &rank->launch;
-
-	rank_log_work(&run->logs[r], l);
-	rank->gloo_free_ns = end_ns;
-	l->correlation = ++rank->correlation;
-	l->is_back = true;
-	l->enter_ns = end_ns;
-	l->exit_ns = end_ns + varied(rank, 4000, 0.2);
-	l->start_ns = l->enter_ns + varied(rank, START_LATENCY_NS, 0.2);
-	l->end_ns = l->start_ns + copy_ns(op);
-	rank_log_launch(&run->logs[r], l);
-	rank_log_work(&run->logs[r], l);
-	rank->free_ns[op->stream] = l->end_ns;
-	rank->gloo_stream = (rank->gloo_stream + 1) % GLOO_STREAMS;
-}
-
-/* When a rank takes part in a collective: its kernel runs, or its data is with a thread of gloo. */
-static uint64_t arrival_ns(const struct run *run, const struct rank_state *rank)
-{
-	if (!rank->has_launched)
-		return NEVER;
-	return run->job->has_gloo ? later(rank->launch.end_ns, rank->gloo_free_ns)
-				  : rank->launch.start_ns;
-}
-
 static void run_communicator(struct run *run, struct communicator *c, uint32_t step, uint32_t o)
 {
 	const struct op *op = &run->job->ops[o];
@@ -153,7 +111,7 @@ static void run_communicator(struct run *run, struct communicator *c, uint32_t s
 			.has_launched = rank->has_launched,
 			.is_fault = rank->has_launched && rank->launch.is_fault,
 			.enter_ns = rank->launch.enter_ns,
-			.start_ns = arrival_ns(run, rank),
+			.start_ns = rank->has_launched ? rank->launch.start_ns : NEVER,
 		};
 		last_ns = later(last_ns, run->arrivals[i].start_ns);
 	}
@@ -170,9 +128,7 @@ static void run_communicator(struct run *run, struct communicator *c, uint32_t s
 					 transfer_ns);
 		arrival->end_ns = after(arrival->end_ns,
 					(uint64_t)uniform(&run->ranks[r].random, 0, END_SPREAD_NS));
-		if (arrival->has_launched && run->job->has_gloo)
-			copy_back(run, r, arrival->end_ns);
-		else if (arrival->has_launched)
+		if (arrival->has_launched)
 			finish(run, r, arrival->end_ns);
 	}
 	if (run->truth)
@@ -272,9 +228,6 @@ static void run_op(struct run *run, uint32_t r, uint32_t step, uint32_t o)
 		}
 		break;
 	case OP_JOIN:
-		/* The CPU waits for gloo, not the GPU. */
-		if (run->job->has_gloo)
-			rank->cpu_ns = later(rank->cpu_ns, rank->gloo_free_ns + 2000);
 		rank->free_ns[COMPUTE] =
 			later(rank->free_ns[COMPUTE], after(rank->free_ns[op->stream], EVENT_NS));
 		break;
@@ -366,7 +319,6 @@ static void start_ranks(struct run *run)
 	run_collective(run, INIT_STEP, INIT_OP);
 	for (uint32_t r = 0; r < job->rank_count; r++) {
 		run->ranks[r].free_ns[COMPUTE] = run->ranks[r].free_ns[COMMUNICATION];
-		run->ranks[r].cpu_ns = later(run->ranks[r].cpu_ns, run->ranks[r].gloo_free_ns);
 		wait_for_gpu(run, r, PLACE_INIT);
 	}
 }

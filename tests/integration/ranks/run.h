@@ -24,8 +24,6 @@ struct rank_state {
 	uint64_t graph_ns;		/* call that launched the graph of this step; 0: none */
 	uint64_t graph_correlation;	/* of this call, if it has not returned; 0: none */
 	uint64_t waits_until_ns;	/* the last rank came to the collectives so far */
-	uint64_t gloo_free_ns;		/* end of the last collective of gloo's thread */
-	uint32_t gloo_stream;		/* of its next collective, below GLOO_STREAMS */
 	bool is_stopped;		/* launches nothing any more */
 	struct launch launch;		/* of the current operation */
 	bool has_launched;

@@ -243,38 +243,6 @@ static int put_problems(struct output *out, const struct run *run)
 	return error;
 }
 
-static bool has_host_communicator(const struct collectives_report *report)
-{
-	for (size_t c = 0; c < report->communicators.count; c++)
-		if (communicator_is_of_host(&report->communicators.list[c]))
-			return true;
-	return false;
-}
-
-/* Says where only the order tells which collectives belong together. */
-static void put_order_notes(struct output *out, const struct collectives_report *report)
-{
-	bool has_streams = false, is_mixed = false;
-
-	for (size_t c = 0; c < report->communicators.count; c++) {
-		const struct communicator *communicator = &report->communicators.list[c];
-
-		has_streams |= communicator->is_by_order && !communicator_is_of_host(communicator);
-		is_mixed |= communicator->is_mixed;
-	}
-	if (report->by_order_count && has_streams)
-		put_note(out,
-			 "Some collectives do not say their communicator. They are compared by "
-			 "the order on their stream.");
-	if (is_mixed)
-		put_note(out, "The collectives of gloo are not compared: their order contradicts "
-			      "their times. They may be of several process groups, or a log "
-			      "lacks a part.");
-	else if (has_host_communicator(report))
-		put_note(out, "gloo does not say its process groups. Its collectives are compared "
-			      "by the order of their calls.");
-}
-
 int summary_put_collectives(struct sink *sink, const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
@@ -291,9 +259,11 @@ int summary_put_collectives(struct sink *sink, const struct run *run)
 		error = put_clean_note(out, rank_clock_text(run, h));
 	if (!error && report->job_count > 1)
 		error = put_clean_note(out, jobs_text(run));
-	if (!error)
-		put_order_notes(out, report);
-	if (!has_host_communicator(report) && report->exposed_ns > FREE_WAITS * report->cost_ns &&
+	if (!error && report->by_order_count)
+		put_note(out,
+			 "Some collectives do not say their communicator. They are compared by "
+			 "the order on their stream.");
+	if (report->exposed_ns > FREE_WAITS * report->cost_ns &&
 	    (double)report->exposed_ns > NOTABLE_WAITS * report->ranks_ns)
 		put_note(out, "Most of the waits cost nothing: without them, the GPU would have "
 			      "waited for its CPU instead.");
@@ -362,7 +332,6 @@ static int put_communicators(struct json *json, const struct run *run)
 			return -ENOMEM;
 		json_begin_object(json, NULL);
 		put_communicator(json, &communicators->list[c]);
-		json_bool(json, "is_mixed", communicators->list[c].is_mixed);
 		json_u64(json, "log_count", communicators->list[c].member_count);
 		json_string(json, "ranks", ranks);
 		json_end_object(json);
