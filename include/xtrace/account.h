@@ -64,6 +64,8 @@ static const struct xt_account {
 	{"kinds.lost", "kinds of GPU work: CUPTI failed to enable their records"},
 	{"kinds.lost.unsafe",
 	 "kinds of GPU work: CUPTI could make the program fail if it recorded them"},
+	{"kinds.lost.memory",
+	 "kinds of records: CUPTI could end the program if it recorded allocations and frees"},
 	{"modules.lost", "loaded libraries: out of memory"},
 	{"names.lost", "names of kernels: unloaded before they were read, or not readable"},
 	{"stacks.walked", "stacks that were unwound"},

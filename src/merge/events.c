@@ -124,7 +124,7 @@ static int finish(struct reading *reading)
 	int error = reading->replays ? replays_finish(reading->replays) : 0;
 
 	error = error ? error : whole_graphs_finish(reading);
-	memory_finish(&reading->memory);
+	memory_finish(&reading->memory, model_account(reading->model, "kinds.lost.memory"));
 	reading->is_blind = lacks_work(run, counts);
 	if (!run->selection) {
 		run->launch_unmatched_count +=

@@ -607,7 +607,8 @@ static COLD void deliver_kind_call(uint32_t domain, uint32_t cbid,
 	}
 	if (use & API_FREES_ASYNC && data->site == XT_CUPTI_API_ENTER && data->function_params)
 		unsafe_kinds_note_free(*(const uint64_t *)data->function_params);
-	deliver(domain, cbid, data, regs);
+	if (use & API_INSTANTIATES_GRAPH || atomic_load(&cupti_subscriber_records_calls))
+		deliver(domain, cbid, data, regs);
 	if (use & API_INSTANTIATES_GRAPH && current_thread_buffer)
 		graph_instantiation(current_thread_buffer, data);
 }

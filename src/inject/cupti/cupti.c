@@ -13,7 +13,7 @@
 #include "inject/cupti/cupti_search.h"
 
 struct cupti_table cupti;
-atomic_uint_fast64_t cupti_lost_apis, cupti_lost_kinds, cupti_unsafe_kinds;
+atomic_uint_fast64_t cupti_lost_apis, cupti_lost_kinds, cupti_unsafe_kinds, cupti_unsafe_memory;
 atomic_uint_fast64_t cupti_module_unloads;
 
 /*

@@ -45,6 +45,7 @@ bool cupti_has_failed(uint32_t result);
 
 /* Functions and kinds of GPU work that CUPTI failed to enable; kinds given up as unsafe. */
 extern atomic_uint_fast64_t cupti_lost_apis, cupti_lost_kinds, cupti_unsafe_kinds;
+extern atomic_uint_fast64_t cupti_unsafe_memory; /* 1: records of memory were given up */
 
 /* GPU modules unloaded so far. A kernel name pointer read before an unload may be stale. */
 extern atomic_uint_fast64_t cupti_module_unloads;

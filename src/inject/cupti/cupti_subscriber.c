@@ -104,9 +104,19 @@ static bool set_callback(bool is_on, uint32_t domain, uint32_t cbid)
 }
 
 /*
- * Returns how many calls were enabled; old versions of CUPTI lack some. Calls about graphs stay
- * enabled: a launch whose EXIT were missing would never release its level (graph_level.h).
+ * Calls that stay enabled while recording is stopped. A launch of a graph whose EXIT were missing
+ * would never release its level (graph_level.h). Frees tell whether the next start can record
+ * memory (unsafe_kinds.h).
  */
+static bool is_kept(uint32_t cbid)
+{
+	uint32_t use = api_uses[cbid];
+
+	return use & (API_MAKES_GRAPHS | API_LAUNCHES_GRAPH) ||
+	       (use & API_FREES_ASYNC && !(use & API_IS_UNRECORDED));
+}
+
+/* Returns how many calls were enabled; old versions of CUPTI lack some. */
 static uint32_t set_call_callbacks(bool is_on)
 {
 	uint32_t count = 0;
@@ -114,27 +124,39 @@ static uint32_t set_call_callbacks(bool is_on)
 	for (uint32_t i = 0; i < recorded_apis.count; i++) {
 		uint32_t cbid = recorded_apis.apis[i].id & 0xffff;
 
-		if (is_on || !(api_uses[cbid] & (API_MAKES_GRAPHS | API_LAUNCHES_GRAPH)))
+		if (is_on || !is_kept(cbid))
 			count += set_callback(is_on, recorded_apis.apis[i].id >> 16, cbid);
 	}
 	return count;
 }
 
-/*
- * The creation and change of graphs and nodes, and the launches of graphs (graph_level.h). Needed
- * at every level.
- */
-static void enable_graph_callbacks(void)
+/* Also the creation of nodes and contexts. Needed at every level. */
+static void enable_kept_callbacks(void)
 {
 	static const uint32_t resource_cbids[] = {
 		XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING, XT_CUPTI_RESOURCE_GRAPHNODE_CREATED,
 		XT_CUPTI_RESOURCE_GRAPHNODE_CLONED, XT_CUPTI_RESOURCE_CONTEXT_CREATED};
 
 	for (uint32_t cbid = 0; cbid < API_CBID_END; cbid++)
-		if (api_uses[cbid] & (API_MAKES_GRAPHS | API_LAUNCHES_GRAPH))
+		if (is_kept(cbid))
 			set_callback(true, XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid);
 	for (size_t i = 0; i < sizeof(resource_cbids) / sizeof(*resource_cbids); i++)
 		set_callback(true, XT_CUPTI_CB_DOMAIN_RESOURCE, resource_cbids[i]);
+}
+
+/* Whether the callbacks of all frees that may be unsafe are enabled. */
+static bool sees_frees(void)
+{
+	uint32_t known = 0, seen = 0;
+
+	for (uint32_t cbid = 0; cbid < API_CBID_END; cbid++) {
+		if (!(api_uses[cbid] & API_FREES_ASYNC))
+			continue;
+		known++;
+		seen += cupti.cuptiEnableCallback(1, subscriber, XT_CUPTI_CB_DOMAIN_DRIVER_API,
+						  cbid) == XT_CUPTI_SUCCESS;
+	}
+	return known && seen == known;
 }
 
 /*
@@ -171,7 +193,7 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 		watch_unloads();
 		atomic_store(&cupti_subscriber_records_calls, true);
 		enabled = set_call_callbacks(true);
-		enable_graph_callbacks();
+		enable_kept_callbacks();
 	}
 	if (enabled)
 		result = cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
@@ -182,7 +204,7 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 			atomic_fetch_add(&cupti_lost_kinds, 1);
 	if (enabled && result == XT_CUPTI_SUCCESS) {
 		if (level > API_LEVEL_LAUNCH)
-			unsafe_kinds_start();
+			unsafe_kinds_start(sees_frees());
 		debug_log(DEBUG_CUPTI, "subscribed: %u of %u API callbacks enabled", enabled,
 			  recorded_apis.count);
 		if (follows_profiler)
@@ -217,14 +239,14 @@ unsigned cupti_subscriber_stop(void)
 void cupti_subscriber_watch_graphs(void)
 {
 	watch_unloads();
-	enable_graph_callbacks();
+	enable_kept_callbacks();
 }
 
 void cupti_subscriber_keep_graphs(void)
 {
 	atomic_store(&cupti_subscriber_records_calls, false);
 	set_call_callbacks(false);
-	enable_graph_callbacks();
+	enable_kept_callbacks();
 }
 
 void cupti_subscriber_unsubscribe(void)

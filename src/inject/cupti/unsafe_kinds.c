@@ -14,35 +14,54 @@
 #define POINTER_MEMPOOL_HANDLE 17 /* of CUpointer_attribute */
 #define POOL_RESERVED_BYTES    5  /* of CUmemPool_attribute */
 
-/* All of this but is_off changes only while the kinds are locked (graph_level.h). */
+/*
+ * Changes only while the kinds are locked (graph_level.h), except is_unsafe and is_off. These stay
+ * true.
+ */
 static struct kind {
 	uint32_t id;
-	bool is_useful; /* while anything is recorded */
-	bool is_unsafe;
+	atomic_uint_fast64_t *lost_count; /* kinds that were given up */
+	bool is_useful;			  /* while anything is recorded */
 	bool is_enabled;
-	bool is_lost;	    /* for good, and counted */
-	atomic_bool is_off; /* is_unsafe, and disabled since */
-} peer_copies = {.id = XT_CUPTI_ACTIVITY_MEMCPY2},
-  memory = {.id = XT_CUPTI_ACTIVITY_MEMORY2, .is_useful = true};
+	bool is_lost;	       /* counted */
+	atomic_bool is_unsafe; /* it must not be enabled */
+	atomic_bool is_off;    /* nor is it */
+} peer_copies = {.id = XT_CUPTI_ACTIVITY_MEMCPY2, .lost_count = &cupti_unsafe_kinds},
+  memory = {.id = XT_CUPTI_ACTIVITY_MEMORY2, .lost_count = &cupti_unsafe_memory, .is_useful = true};
 static bool is_recording;
 static uint32_t first_device = DEVICE_NONE;
+
+static void disable(struct kind *kind)
+{
+	if (kind->is_enabled && cupti.cuptiActivityDisable(kind->id) == XT_CUPTI_SUCCESS)
+		kind->is_enabled = false;
+}
+
+static void enable(struct kind *kind)
+{
+	uint32_t result = kind->is_enabled ? XT_CUPTI_SUCCESS : cupti.cuptiActivityEnable(kind->id);
+
+	kind->is_enabled = result == XT_CUPTI_SUCCESS;
+	if (cupti_has_failed(result))
+		atomic_fetch_add(&cupti_lost_kinds, 1);
+	/* Another thread may have seen meanwhile that it is unsafe, and does not wait for long. */
+	if (atomic_load(&kind->is_unsafe))
+		disable(kind);
+}
 
 static void update(struct kind *kind)
 {
 	bool is_useful = is_recording && kind->is_useful;
-	bool wanted = is_useful && !kind->is_unsafe;
 	int saved_errno = errno;
 
-	if (is_useful && kind->is_unsafe && !kind->is_lost) {
+	if (is_useful && !atomic_load(&kind->is_unsafe))
+		enable(kind);
+	else
+		disable(kind);
+	if (is_useful && atomic_load(&kind->is_unsafe) && !kind->is_lost) {
 		kind->is_lost = true;
-		atomic_fetch_add(&cupti_unsafe_kinds, 1);
+		atomic_fetch_add(kind->lost_count, 1);
 	}
-	if (kind->is_enabled && !wanted)
-		cupti.cuptiActivityDisable(kind->id);
-	else if (wanted && !kind->is_enabled &&
-		 cupti_has_failed(cupti.cuptiActivityEnable(kind->id)))
-		atomic_fetch_add(&cupti_lost_kinds, 1);
-	kind->is_enabled = wanted;
 	errno = saved_errno;
 }
 
@@ -52,10 +71,10 @@ static void give_up(struct kind *kind)
 
 	if (atomic_load(&kind->is_off))
 		return;
+	atomic_store(&kind->is_unsafe, true);
 	are_locked = graph_level_lock_kinds();
-	kind->is_unsafe = true;
 	update(kind);
-	atomic_store(&kind->is_off, true);
+	atomic_store(&kind->is_off, are_locked && !kind->is_enabled);
 	graph_level_unlock_kinds(are_locked);
 }
 
@@ -78,15 +97,16 @@ static void find_older_contexts(void)
 		if (cupti.cuDevicePrimaryCtxGetState(device, &flags, &is_active) || !is_active)
 			continue;
 		note_device((uint32_t)device);
-		peer_copies.is_unsafe = true;
+		atomic_store(&peer_copies.is_unsafe, true);
 	}
 }
 
-void unsafe_kinds_start(void)
+void unsafe_kinds_start(bool sees_frees)
 {
 	if (first_device == DEVICE_NONE)
 		find_older_contexts();
-	memory.is_unsafe |= cupti.version < CUPTI_OF_CUDA12;
+	if (!sees_frees || cupti.version < CUPTI_OF_CUDA12)
+		atomic_store(&memory.is_unsafe, true);
 	is_recording = true;
 	update(&peer_copies);
 	update(&memory);
@@ -99,7 +119,7 @@ unsigned unsafe_kinds_stop(void)
 	is_recording = false;
 	update(&peer_copies);
 	update(&memory);
-	return count;
+	return count - peer_copies.is_enabled - memory.is_enabled;
 }
 
 void unsafe_kinds_note_context(void *context)
@@ -133,6 +153,9 @@ static bool is_from_own_pool(uint64_t address)
 
 void unsafe_kinds_note_free(uint64_t address)
 {
+	int saved_errno = errno;
+
 	if (address && !atomic_load(&memory.is_off) && !is_from_own_pool(address))
 		give_up(&memory);
+	errno = saved_errno;
 }

@@ -10,21 +10,24 @@
  * saw all graphs.
  *
  * MEMORY2, allocations and frees: CUPTI ends the process with SIGSEGV in cuMemFreeAsync(), if the
- * memory is from no memory pool or from another process. CUPTI of CUDA 11 does so if a graph
- * allocates memory.
+ * memory is from no memory pool or from another process. CUPTI of CUDA 11 does so at graphs that
+ * allocate memory, so it does not get this kind.
  *
  * The functions run in callbacks of CUPTI or on the thread that starts recording.
  */
 #ifndef XT_INJECT_UNSAFE_KINDS_H
 #define XT_INJECT_UNSAFE_KINDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
- * Recording starts, with copies and memory, or stops. The kinds are locked (graph_level.h). The
- * latter returns how many kinds it disabled.
+ * Recording starts, with copies and memory. sees_frees: unsafe_kinds_note_free() will be called at
+ * each cuMemFreeAsync(). The kinds are locked (graph_level.h).
  */
-void unsafe_kinds_start(void);
+void unsafe_kinds_start(bool sees_frees);
+
+/* Recording stops. The kinds are locked. Returns how many kinds it disabled. */
 unsigned unsafe_kinds_stop(void);
 
 /* A context was created, also while nothing is recorded. */

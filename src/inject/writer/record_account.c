@@ -324,6 +324,7 @@ static bool add_account(struct recorder *rec, bool is_snapshot)
 		{"apis.lost", atomic_load(&cupti_lost_apis)},
 		{"kinds.lost", atomic_load(&cupti_lost_kinds)},
 		{"kinds.lost.unsafe", atomic_load(&cupti_unsafe_kinds)},
+		{"kinds.lost.memory", atomic_load(&cupti_unsafe_memory)},
 		{"stacks.unsampled",
 		 thread_buffers_field_sum(offsetof(struct thread_buffer, unsampled_count))},
 		{"overhead.beyond_ns", sampling_over_limit_ns()},

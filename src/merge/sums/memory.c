@@ -197,22 +197,24 @@ static uint32_t release_at(struct memory *memory, const struct operation *operat
 	return pool;
 }
 
+static void forget(struct memory *memory, uint64_t time_ns)
+{
+	for (uint32_t s = memory->live_size; s-- > 0;)
+		while (memory->live[s].place)
+			release(memory, &memory->live[s]);
+	for (uint32_t pool = 0; pool < MEMORY_POOLS_MAX; pool++)
+		if (memory->pools[pool].alloc_count)
+			report_change(memory, pool, time_ns);
+}
+
 /* While recording is stopped, frees are not seen. So memory counts from each start. */
 static void forget_at_starts(struct memory *memory, uint64_t now_ns)
 {
 	const struct pauses *stops = memory->stops;
 
 	while (memory->stops_passed < stops->count &&
-	       stops->rows[memory->stops_passed].until_ns <= now_ns) {
-		uint64_t time_ns = stops->rows[memory->stops_passed++].until_ns;
-
-		for (uint32_t s = memory->live_size; s-- > 0;)
-			while (memory->live[s].place)
-				release(memory, &memory->live[s]);
-		for (uint32_t pool = 0; pool < MEMORY_POOLS_MAX; pool++)
-			if (memory->pools[pool].alloc_count)
-				report_change(memory, pool, time_ns);
-	}
+	       stops->rows[memory->stops_passed].until_ns <= now_ns)
+		forget(memory, stops->rows[memory->stops_passed++].until_ns);
 }
 
 static void next_operation(void *context, void *item, bool is_late)
@@ -222,6 +224,7 @@ static void next_operation(void *context, void *item, bool is_late)
 	uint32_t pool = operation->pool;
 
 	forget_at_starts(memory, operation->time_ns);
+	memory->last_ns = operation->time_ns;
 	memory->counts.late_count += is_late;
 	if (!operation->is_alloc)
 		pool = release_at(memory, operation);
@@ -269,9 +272,11 @@ void memory_set_owner(struct memory *memory, uint64_t ticket, const struct owner
 		operation->owner = *owner;
 }
 
-void memory_finish(struct memory *memory)
+void memory_finish(struct memory *memory, bool ends_early)
 {
 	reorder_buffer_finish(&memory->reorder);
+	if (ends_early)
+		forget(memory, memory->last_ns);
 	for (size_t place = 0; place < memory->holder_capacity; place++) {
 		const struct holder *holder = &memory->holders[place];
 		const struct memory_pool *pool;

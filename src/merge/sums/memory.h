@@ -61,6 +61,7 @@ struct memory {
 	size_t holder_capacity;
 	const struct pauses *stops; /* sorted by time; after each, no allocation is known */
 	size_t stops_passed;
+	uint64_t last_ns; /* of the last operation */
 	int error;
 };
 
@@ -80,7 +81,10 @@ void memory_add(struct memory *memory, const struct work *work, const struct own
 		uint64_t *ticket_out);
 void memory_set_owner(struct memory *memory, uint64_t ticket, const struct owner *owner);
 
-/* Complete WEIGHT_PEAK_BYTES and WEIGHT_LEAKED_BYTES. Call it after the last operation. */
-void memory_finish(struct memory *memory);
+/*
+ * Complete WEIGHT_PEAK_BYTES and WEIGHT_LEAKED_BYTES. Call it after the last operation. ends_early:
+ * later operations were not recorded, so it is not known what was freed.
+ */
+void memory_finish(struct memory *memory, bool ends_early);
 
 #endif

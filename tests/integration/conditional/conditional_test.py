@@ -126,9 +126,10 @@ def test_frees():
     expect(len(kernels(rows)[1]) == 2, "2 kernels")
     expect(sum(row["kind"] == "MEMORY" for row in rows) == 11, "5 pairs and an allocation")
     account = {row["name"]: row["value"] for row in rows if row["kind"] == "ACCOUNT"}
-    expect(account["kinds.lost.unsafe"] == "1", "a kind that was given up")
-    done, _ = record(["--duty", "20ms/50ms"], ["frees", "0", "20000", "0"])
-    expect_success(done, 2)
+    expect(account["kinds.lost.memory"] == "1", "a kind that was given up")
+    for options in (["--duty", "20ms/50ms"], ["--api", "all"], ["--api", "launch"]):
+        done, _ = record(options, ["frees", "100", "50000", "0"])
+        expect_success(done, 2)
 
 
 parser = argparse.ArgumentParser()

@@ -280,10 +280,18 @@ static void run_mixed(int thread_count)
 		pthread_join(threads[i], NULL);
 }
 
-/* Frees of memory from a pool, then of other memory. */
+static void free_other(CUstream stream)
+{
+	CUdeviceptr other;
+
+	CALL(cuMemAlloc, &other, 1000);
+	CALL(cuMemFreeAsync, other, stream);
+}
+
+/* Frees of memory from a pool, and of other memory at the end and after each ITERATIONS of them. */
 static void run_frees(int unused)
 {
-	CUdeviceptr pooled, other;
+	CUdeviceptr pooled;
 	CUstream stream;
 
 	(void)unused;
@@ -291,10 +299,11 @@ static void run_frees(int unused)
 	for (long i = 0; i < replays; i++) {
 		CALL(cuMemAllocAsync, &pooled, 1000, stream);
 		CALL(cuMemFreeAsync, pooled, stream);
+		if (iterations && i % iterations == 0)
+			free_other(stream);
 	}
 	launch_single(stream);
-	CALL(cuMemAlloc, &other, 1000);
-	CALL(cuMemFreeAsync, other, stream);
+	free_other(stream);
 	launch_single(stream);
 	CALL(cuStreamSynchronize, stream);
 	CALL(cuStreamDestroy, stream);

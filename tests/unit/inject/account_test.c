@@ -128,6 +128,7 @@ static void recognises_losses_by_name(void **unused)
 		"apis.lost",
 		"kinds.lost",
 		"kinds.lost.unsafe",
+		"kinds.lost.memory",
 		"calls.lost.size",
 		"calls.lost.leaving",
 		"calls.lost.after_end",

@@ -432,7 +432,7 @@ static void finds_owners_at_the_peak(void **state)
 				memcpy(peak[pool], held[pool], sizeof(peak[pool]));
 			}
 		}
-		memory_finish(&memory);
+		memory_finish(&memory, false);
 		assert_int_equal(memory.counts.free_unmatched, free_unmatched);
 		assert_int_equal(memory.counts.alloc_over, 0);
 		for (uint32_t pool = 0; pool < 2; pool++) {

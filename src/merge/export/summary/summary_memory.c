@@ -95,9 +95,9 @@ int summary_put_memory(struct sink *sink, const struct run *run)
 	if (run->selection && wanted_has_patterns(&run->settings->wanted))
 		put_note(out, "includes all calls in the time window; --filter, --focus and "
 			      "--range do not apply");
-	if (losses_account(run->accounts, "kinds.lost.unsafe"))
-		put_note(out, "may lack later allocations and frees: CUPTI could have made the "
-			      "program fail");
+	if (losses_account(run->accounts, "kinds.lost.memory"))
+		put_note(out, "counts until CUPTI could have ended the program: later allocations "
+			      "and frees are not known");
 	if (run->stop_count)
 		put_note(out, "counts from each start of recording: allocations and frees while "
 			      "it was stopped are not known");
