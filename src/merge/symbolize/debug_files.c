@@ -128,6 +128,15 @@ bool debug_files_find(struct debug_search *search, const struct elf_file *module
 	return find_on_server(search, path, &wanted, found);
 }
 
+void debug_files_find_shared(const struct elf_file *debug_file, const char *name,
+			     const void *build_id, size_t build_id_bytes, struct elf_file *found)
+{
+	struct wanted wanted = {.build_id = build_id, .build_id_bytes = build_id_bytes};
+
+	if (!find_by_build_id(DEBUG_ROOT, &wanted, found))
+		elf_file_adopt(found, elf_file_open_beside(debug_file, ".", name));
+}
+
 void debug_search_end(struct debug_search *search)
 {
 	debuginfod_end(&search->server);

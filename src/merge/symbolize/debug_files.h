@@ -31,4 +31,8 @@ void debug_search_end(struct debug_search *search);
 bool debug_files_find(struct debug_search *search, const struct elf_file *module, const char *path,
 		      const void *build_id, size_t build_id_bytes, struct elf_file *found);
 
+/* Opens the file with entries that several debug files share (dwz), also of another build. */
+void debug_files_find_shared(const struct elf_file *debug_file, const char *name,
+			     const void *build_id, size_t build_id_bytes, struct elf_file *found);
+
 #endif

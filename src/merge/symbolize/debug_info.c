@@ -5,7 +5,8 @@
  * A unit has a set of address ranges and a line table. Its functions have ranges, and so have the
  * functions inlined into them, which also have a call site. A unit of split DWARF keeps its
  * functions in a separate file. Entries shared by several files may be in another file (dwz).
- * Without that file, no unit can be read.
+ * Without that file, no unit can be read. libdw would wait for a FIFO and map these files, so they
+ * are opened here.
  */
 #include "merge/symbolize/debug_info.h"
 
@@ -16,6 +17,8 @@
 #include <stdio.h>
 
 #include "log/base/grow.h"
+#include "log/base/regular_file.h"
+#include "merge/symbolize/debug_files.h"
 #include "merge/symbolize/debug_tree.h"
 #include "merge/symbolize/dwp.h"
 
@@ -33,14 +36,16 @@ struct unit {
 	Dwarf_Die code; /* root entry of the DWARF that has the functions */
 	bool has_code;	/* code is set */
 	struct split_unit split;
+	struct dwp *dwo; /* the unit's own file; NULL: none, or the package has the unit */
 };
 
 struct debug_info {
 	const struct elf_file *file;
 	const char *path;
 	Dwarf *dwarf;
+	struct elf_file shared_file;
+	Dwarf *shared;	 /* of shared_file; NULL: none */
 	struct dwp *dwp; /* NULL: missing, or not needed yet */
-	bool dwp_tried;
 	struct unit *units;
 	size_t unit_count;
 	size_t unit_capacity;
@@ -72,8 +77,7 @@ static void note_missing(struct debug_info *info, const char *file)
 
 /*
  * Returns whether all of the file's DWARF is available. Entries shared by several files may be in
- * another file (dwz), which must have the right build id. libdw checks only the name of that file,
- * and does not know .debug_sup of DWARF 5.
+ * another file (dwz), which must have the right build id. DWARF 5's .debug_sup is not supported.
  */
 static bool has_shared_part(struct debug_info *info)
 {
@@ -81,18 +85,23 @@ static bool has_shared_part(struct debug_info *info)
 	const void *build_id;
 	ssize_t build_id_bytes = dwelf_dwarf_gnu_debugaltlink(info->dwarf, &name, &build_id);
 	GElf_Shdr header;
-	Dwarf *shared;
+	struct elf_file *shared = &info->shared_file;
 
 	if (build_id_bytes <= 0 && elf_file_section_named(info->file, ".debug_sup", &header))
 		info->problem = strdup("needs a .debug_sup file, which is not supported");
 	if (build_id_bytes <= 0)
 		return !info->problem;
-	shared = dwarf_getalt(info->dwarf);
-	if (shared && elf_file_has_build_id(&(struct elf_file){.elf = dwarf_getelf(shared)},
-					    build_id, (size_t)build_id_bytes))
+	debug_files_find_shared(info->file, name, build_id, (size_t)build_id_bytes, shared);
+	if (elf_file_is_elf(shared) &&
+	    elf_file_has_build_id(shared, build_id, (size_t)build_id_bytes))
+		info->shared = dwarf_begin_elf(shared->elf, DWARF_C_READ, NULL);
+	if (info->shared) {
+		dwarf_setalt(info->dwarf, info->shared);
+		dwarf_setalt(info->shared, info->shared); /* not a file that it may name */
 		return true;
+	}
 	if (asprintf(&info->problem, "needs %s, which is %s", name,
-		     shared ? "of another build" : "missing") < 0)
+		     shared->elf ? "of another build" : "missing") < 0)
 		info->problem = NULL;
 	return false;
 }
@@ -149,6 +158,7 @@ struct debug_info *debug_info_open(const struct elf_file *file, const char *path
 	info->entries_left = ENTRIES_MAX;
 	info->file = file;
 	info->path = path;
+	info->shared_file = ELF_FILE_NONE;
 	info->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
 	if (!info->dwarf) {
 		info->is_damaged = true;
@@ -179,9 +189,13 @@ void debug_info_close(struct debug_info *info)
 	free(info->problem);
 	tdestroy(info->trees, free_tree);
 	free(info->ranges.list);
+	for (size_t i = 0; i < info->unit_count; i++)
+		dwp_close(info->units[i].dwo);
 	free(info->units);
 	dwp_close(info->dwp);
 	dwarf_end(info->dwarf);
+	dwarf_end(info->shared);
+	elf_file_close(&info->shared_file);
 	free(info);
 }
 
@@ -225,32 +239,52 @@ static const char *text_of(Dwarf_Die *die, unsigned name)
 
 static bool find_in_package(struct debug_info *info, struct unit *unit, uint64_t id)
 {
-	if (!info->dwp_tried)
-		info->dwp = dwp_open(info->path);
-	info->dwp_tried = true;
+	struct stat status;
+	char *path;
+
+	if (!info->dwp && asprintf(&path, "%s.dwp", info->path) >= 0) {
+		info->dwp = dwp_open(xt_regular_open(path, &status));
+		free(path);
+	}
 	return info->dwp &&
 	       dwp_unit(info->dwp, info->file, &unit->die, id, &unit->code, &unit->split);
+}
+
+/* Searches beside the debug file, then in the folder of the compiler. */
+static bool find_in_dwo(struct debug_info *info, struct unit *unit, uint64_t id, const char *name)
+{
+	const char *folders[] = {".", text_of(&unit->die, DW_AT_comp_dir)};
+
+	for (int i = 0; i < 2 && name && folders[i]; i++) {
+		unit->dwo = dwp_open(elf_file_open_beside(info->file, folders[i], name));
+		if (unit->dwo &&
+		    dwp_unit(unit->dwo, info->file, &unit->die, id, &unit->code, &unit->split))
+			return true;
+		dwp_close(unit->dwo);
+		unit->dwo = NULL;
+	}
+	return false;
 }
 
 /* Finds the DWARF that has the unit's functions. If it is missing, code.addr stays NULL. */
 static void find_code(struct debug_info *info, struct unit *unit)
 {
 	const char *name;
-	Dwarf_Die split;
 	uint64_t id;
 	uint8_t type;
 
 	unit->has_code = true;
 	unit->code = unit->die;
-	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &split, &id, NULL, NULL) < 0 ||
+	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, &id, NULL, NULL) < 0 ||
 	    type != DW_UT_skeleton)
 		return;
-	unit->code = split;
-	if (split.addr || find_in_package(info, unit, id))
+	name = text_of(&unit->die, DW_AT_dwo_name);
+	if (!name)
+		name = text_of(&unit->die, DW_AT_GNU_dwo_name);
+	if (find_in_dwo(info, unit, id, name) || find_in_package(info, unit, id))
 		return;
 	unit->code.addr = NULL;
-	name = text_of(&unit->die, DW_AT_dwo_name);
-	note_missing(info, name ? name : text_of(&unit->die, DW_AT_GNU_dwo_name));
+	note_missing(info, name);
 }
 
 static uint32_t number_of(Dwarf_Die *die, unsigned name)

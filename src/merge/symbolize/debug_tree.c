@@ -88,7 +88,7 @@ static ptrdiff_t list_offset(const struct split_unit *split, uint64_t number)
 }
 
 /*
- * libdw takes the base of the ranges from the unit, which is wrong for a unit of a package. Start
+ * libdw takes the base of the ranges from the unit, which is wrong for a split unit. Start
  * the list here, with the base of the skeleton.
  */
 ptrdiff_t debug_ranges(Dwarf_Die *die, const struct split_unit *split, ptrdiff_t at,

@@ -15,7 +15,7 @@
 #define DEBUG_DEPTH_MAX 200 /* nesting of entries; compilers stay far below */
 
 /*
- * Zero bytes before the copy of .debug_ranges in the image of a .dwp unit. They keep every list at
+ * Zero bytes before the copy of .debug_ranges in the image of a split unit. They keep every list at
  * an offset other than 0.
  */
 #define DWP_RANGES_SHIFT 16
@@ -26,9 +26,9 @@ struct debug_scope {
 	uint32_t parent; /* index of the enclosing scope + 1, or 0 */
 };
 
-/* Data of the skeleton that a unit of a .dwp package needs. */
+/* Data of the skeleton that a split unit needs. */
 struct split_unit {
-	bool is_split;	      /* the unit is from a package */
+	bool is_split;	      /* the unit is from a package or a .dwo file */
 	uint64_t base;	      /* base of its ranges: the low address of its skeleton */
 	const uint8_t *lists; /* its .debug_rnglists */
 	uint64_t list_bytes;
@@ -51,7 +51,7 @@ void debug_tree_free(struct debug_tree *tree);
 /* Returns the index of the entry's scope + 1, or 0. */
 uint32_t debug_tree_scope(const struct debug_tree *tree, const Dwarf_Die *die);
 
-/* dwarf_ranges() that also works for units of packages. */
+/* dwarf_ranges() that also works for split units. */
 ptrdiff_t debug_ranges(Dwarf_Die *die, const struct split_unit *split, ptrdiff_t at,
 		       Dwarf_Addr *base, Dwarf_Addr *start, Dwarf_Addr *end);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Presents each unit of a package to libdw as a file of its own.
+ * Presents each unit of a package or .dwo file to libdw as a file of its own.
  *
- * The parts of a package that are needed are copied to a file in memory, because the package may be
- * truncated meanwhile. An image is a private mapping of that file, followed by new section headers,
- * their names and the sections copied from the program.
+ * The parts that are needed are copied to a file in memory, because the package may be truncated
+ * meanwhile. An image is a private mapping of that file, followed by new section headers, their
+ * names and the sections copied from the program.
  */
 #include "merge/symbolize/dwp.h"
 
@@ -56,12 +56,12 @@ struct image {
 
 struct dwp {
 	struct elf_file file;
-	size_t bytes;
-	int copy; /* a file in memory with the parts that were needed so far, where the package has them */
+	size_t file_bytes;
+	int copy; /* in memory: the needed parts, where the file has them, then decompressed ones */
+	size_t bytes; /* of the copy */
 	struct file_range sections[PARTS];
 	struct file_range strings;
-	const uint8_t *index;
-	size_t index_bytes;
+	const Elf_Data *index; /* NULL: a .dwo file */
 	struct image *images;
 	size_t image_count;
 	size_t image_capacity;
@@ -75,14 +75,29 @@ static uint32_t read_u32(const uint8_t *at)
 	return value;
 }
 
-/* Returns where the section is in the package. Empty if it is missing or compressed. */
-static struct file_range section_range(const struct dwp *dwp, const char *name)
+/* Appends a decompressed section to the copy. */
+static struct file_range append_section(struct dwp *dwp, Elf_Scn *section)
+{
+	Elf_Data *data = elf_compress(section, 0, 0) < 0 ? NULL : elf_getdata(section, NULL);
+	struct file_range range = {dwp->bytes, data ? data->d_size : 0};
+
+	if (!data || pwrite(dwp->copy, data->d_buf, range.bytes, (off_t)range.offset) !=
+			     (ssize_t)range.bytes)
+		return (struct file_range){0, 0};
+	dwp->bytes += range.bytes;
+	return range;
+}
+
+/* Returns where the section is in the copy. Empty if it is missing. */
+static struct file_range section_range(struct dwp *dwp, const char *name)
 {
 	GElf_Shdr header;
+	Elf_Scn *section = elf_file_section_named(&dwp->file, name, &header);
 
-	if (!elf_file_section_named(&dwp->file, name, &header) ||
-	    header.sh_flags & SHF_COMPRESSED || header.sh_offset > dwp->bytes ||
-	    header.sh_size > dwp->bytes - header.sh_offset)
+	if (section && header.sh_flags & SHF_COMPRESSED)
+		return append_section(dwp, section);
+	if (!section || header.sh_offset > dwp->file_bytes ||
+	    header.sh_size > dwp->file_bytes - header.sh_offset)
 		return (struct file_range){0, 0};
 	return (struct file_range){header.sh_offset, header.sh_size};
 }
@@ -91,6 +106,8 @@ static bool copy_range(const struct dwp *dwp, struct file_range range)
 {
 	off_t at = (off_t)range.offset, end = (off_t)(range.offset + range.bytes);
 
+	if (range.offset >= dwp->file_bytes) /* was decompressed */
+		return true;
 	if (lseek(dwp->copy, at, SEEK_SET) != at)
 		return false;
 	while (at < end)
@@ -99,45 +116,34 @@ static bool copy_range(const struct dwp *dwp, struct file_range range)
 	return true;
 }
 
-struct dwp *dwp_open(const char *path)
+struct dwp *dwp_open(int fd)
 {
 	struct dwp *dwp = calloc(1, sizeof(*dwp));
-	Elf_Data *index = NULL;
 	GElf_Shdr header;
 	struct stat status;
-	char *name = NULL;
 
-	if (!dwp)
-		return NULL;
-	dwp->file = ELF_FILE_NONE;
-	dwp->copy = -1;
-	if (asprintf(&name, "%s.dwp", path) < 0)
-		name = NULL;
-	if (name && elf_file_open(&dwp->file, name) && elf_file_is_elf(&dwp->file) &&
-	    !fstat(dwp->file.fd, &status) && gelf_getclass(dwp->file.elf) == ELFCLASS64) {
-		Elf_Scn *section = elf_file_section_named(&dwp->file, ".debug_cu_index", &header);
-
-		dwp->bytes = (size_t)status.st_size;
-		index = section ? elf_getdata(section, NULL) : NULL;
-	}
-	free(name);
-	if (!index || !index->d_buf || dwp->bytes < sizeof(Elf64_Ehdr)) {
-		dwp_close(dwp);
+	if (!dwp) {
+		close(fd);
 		return NULL;
 	}
-	dwp->index = index->d_buf;
-	dwp->index_bytes = index->d_size;
+	elf_file_adopt(&dwp->file, fd);
+	dwp->copy = memfd_create("xtrace dwp", MFD_CLOEXEC);
+	if (dwp->copy < 0 || !elf_file_is_elf(&dwp->file) || fstat(fd, &status) ||
+	    gelf_getclass(dwp->file.elf) != ELFCLASS64 || ftruncate(dwp->copy, status.st_size) ||
+	    (size_t)status.st_size < sizeof(Elf64_Ehdr))
+		goto failed;
+	dwp->bytes = dwp->file_bytes = (size_t)status.st_size;
+	dwp->index =
+		elf_getdata(elf_file_section_named(&dwp->file, ".debug_cu_index", &header), NULL);
 	dwp->strings = section_range(dwp, ".debug_str.dwo");
 	for (int p = 0; p < PARTS; p++)
 		dwp->sections[p] = section_range(dwp, part_specs[p].name);
-	dwp->copy = memfd_create("xtrace dwp", MFD_CLOEXEC);
-	if (dwp->copy < 0 || ftruncate(dwp->copy, (off_t)dwp->bytes) ||
-	    !copy_range(dwp, (struct file_range){0, sizeof(Elf64_Ehdr)}) ||
-	    !copy_range(dwp, dwp->strings)) {
-		dwp_close(dwp);
-		return NULL;
-	}
-	return dwp;
+	if (copy_range(dwp, (struct file_range){0, sizeof(Elf64_Ehdr)}) &&
+	    copy_range(dwp, dwp->strings))
+		return dwp;
+failed:
+	dwp_close(dwp);
+	return NULL;
 }
 
 void dwp_close(struct dwp *dwp)
@@ -152,8 +158,7 @@ void dwp_close(struct dwp *dwp)
 		munmap(image->memory, image->bytes);
 	}
 	free(dwp->images);
-	if (dwp->copy >= 0)
-		close(dwp->copy);
+	close(dwp->copy);
 	elf_file_close(&dwp->file);
 	free(dwp);
 }
@@ -167,11 +172,13 @@ void dwp_close(struct dwp *dwp)
  */
 static bool find_parts(const struct dwp *dwp, uint64_t id, struct file_range *parts)
 {
-	const uint8_t *index = dwp->index, *rows, *table;
+	const uint8_t *index = dwp->index ? dwp->index->d_buf : NULL, *rows, *table;
 	uint64_t columns, units, slots, slot, needed, row = 0;
 	bool is_v5;
 
-	if (dwp->index_bytes < 16)
+	if (!index)
+		return memcpy(parts, dwp->sections, sizeof(dwp->sections));
+	if (dwp->index->d_size < 16)
 		return false;
 	is_v5 = (read_u32(index) & 0xffff) == 5;
 	columns = read_u32(index + 4);
@@ -180,7 +187,7 @@ static bool find_parts(const struct dwp *dwp, uint64_t id, struct file_range *pa
 	if ((!is_v5 && read_u32(index) != 2) || columns > COLUMNS_MAX || units > slots)
 		return false;
 	needed = 16 + slots * 12 + 4 * columns * (1 + 2 * units);
-	if (needed > dwp->index_bytes)
+	if (needed > dwp->index->d_size)
 		return false;
 	rows = index + 16 + slots * 8;
 	table = rows + slots * 4;
@@ -213,9 +220,9 @@ static struct file_range find_copied(const struct elf_file *file, const char *na
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word base = 0;
+	uint64_t bytes, length = UINT64_MAX;
 	GElf_Shdr header;
-	Elf_Scn *section = elf_file_section_named(file, name, &header);
-	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	Elf_Data *data = elf_getdata(elf_file_section_named(file, name, &header), NULL);
 
 	if (dwarf_attr(skeleton, attribute_name, &attribute) ||
 	    dwarf_attr(skeleton, gnu_name, &attribute))
@@ -223,7 +230,11 @@ static struct file_range find_copied(const struct elf_file *file, const char *na
 	if (!data || !data->d_buf || base >= data->d_size)
 		return (struct file_range){0, 0};
 	*data_out = (const uint8_t *)data->d_buf + base;
-	return (struct file_range){base, data->d_size - base};
+	bytes = data->d_size - base;
+	/* In DWARF 5, the length of a unit's addresses is before them, in a header of 8 bytes. */
+	if (base >= 8 && dwarf_hasattr(skeleton, DW_AT_addr_base))
+		length = read_u32(*data_out - 8) - 4;
+	return (struct file_range){base, length < bytes ? length : bytes};
 }
 
 /* The footer after the package in an image, while it is built. */
@@ -328,6 +339,7 @@ bool dwp_unit(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton,
 	struct file_range parts[PARTS] = {{0, 0}};
 	struct image *image;
 	Dwarf_CU *unit = NULL;
+	uint64_t unit_id;
 
 	if (!find_parts(dwp, id, parts) || grow(&dwp->images, &dwp->image_capacity,
 						dwp->image_count + 1, sizeof(*dwp->images)) < 0)
@@ -343,6 +355,17 @@ bool dwp_unit(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton,
 		.lists = (const uint8_t *)image->memory + lists->offset,
 		.list_bytes = lists->bytes,
 	};
-	return !dwarf_get_units(image->dwarf, NULL, &unit, NULL, NULL, unit_die, NULL) &&
-	       unit_die->addr;
+	do {
+		if (dwarf_get_units(image->dwarf, unit, &unit, NULL, NULL, unit_die, NULL))
+			return false;
+	} while (!unit_die->addr ||
+		 dwarf_cu_info(unit, NULL, NULL, NULL, NULL, &unit_id, NULL, NULL) ||
+		 unit_id != id);
+	/* A program has more .dwo files than descriptors. */
+	if (!dwp->index) {
+		close(dwp->copy);
+		dwp->copy = -1;
+		elf_file_close(&dwp->file);
+	}
+	return true;
 }

@@ -6,6 +6,9 @@
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -49,6 +52,23 @@ void elf_file_close(struct elf_file *file)
 	if (file->fd >= 0)
 		close(file->fd);
 	*file = ELF_FILE_NONE;
+}
+
+int elf_file_open_beside(const struct elf_file *file, const char *folder, const char *name)
+{
+	char link[32], path[PATH_MAX] = "";
+	struct stat status;
+	int beside, inner, fd;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
+	if (readlink(link, path, sizeof(path) - 1) > 0 && strrchr(path, '/'))
+		strrchr(path, '/')[1] = '\0';
+	beside = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	inner = openat(beside, folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = xt_regular_open_at(inner, name, 0, &status);
+	close(inner);
+	close(beside);
+	return fd;
 }
 
 bool elf_file_has_build_id(const struct elf_file *file, const void *build_id, size_t build_id_bytes)

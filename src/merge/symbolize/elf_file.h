@@ -33,6 +33,12 @@ bool elf_file_adopt(struct elf_file *file, int fd);
 /* Accepts a file that is not open. */
 void elf_file_close(struct elf_file *file);
 
+/*
+ * Opens a regular file whose name may be relative to folder, and folder to the folder of file.
+ * Returns a descriptor or a negative value.
+ */
+int elf_file_open_beside(const struct elf_file *file, const char *folder, const char *name);
+
 static inline bool elf_file_is_elf(const struct elf_file *file)
 {
 	return file->elf && elf_kind(file->elf) == ELF_K_ELF;

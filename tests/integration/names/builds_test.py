@@ -23,6 +23,7 @@ GCC = [
     ("O2, type units", ["-O2", "-fdebug-types-section"], ["-O2"]),
     ("O2, sections dropped", ["-O2", "-ffunction-sections", "-Wl,--gc-sections"], None),
     ("O2, split", ["-O2", "-gsplit-dwarf"], ["-O2"]),
+    ("O2, split, compressed", ["-O2", "-gsplit-dwarf", "-gz"], ["-O2"]),
     ("O2, split, DWARF 4", ["-O2", "-gdwarf-4", "-gsplit-dwarf"], ["-O2", "-gdwarf-4"]),
     ("O2, package, DWARF 4", ["-O2", "-gdwarf-4", "-gsplit-dwarf", "dwp"], ["-O2", "-gdwarf-4"]),
     ("O2, LLVM's package, DWARF 4", ["-O2", "-gdwarf-4", "-gsplit-dwarf", "llvm-dwp"],

@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,22 +63,19 @@ static const struct symbol *symbol_named(const struct symbols *symbols, const ch
 #define CODE_START 0x1000u
 #define CODE_END   0x3000u
 
-static void finds_inlined_functions(void **state)
+static void check_inlined(const struct opened *opened)
 {
-	struct opened opened;
-	const struct symbol *symbol;
+	const struct symbol *symbol =
+		symbol_named(opened->symbols, "fixture_global", CODE_START, CODE_END);
 	bool found = false;
 
-	(void)state;
-	assert_true(open_both(&opened, FIXTURE));
-	assert_non_null(opened.info);
-	symbol = symbol_named(opened.symbols, "fixture_global", CODE_START, CODE_END);
+	assert_non_null(opened->info);
 	assert_non_null(symbol);
 	for (uint64_t at = symbol->start; at < symbol->start + symbol->bytes; at++) {
 		const struct debug_place *places;
 		size_t count;
 
-		assert_int_equal(debug_info_find(opened.info, at, symbol, &places, &count), 0);
+		assert_int_equal(debug_info_find(opened->info, at, symbol, &places, &count), 0);
 		if (count != 3)
 			continue;
 		found = true;
@@ -90,7 +88,16 @@ static void finds_inlined_functions(void **state)
 		}
 	}
 	assert_true(found);
-	assert_null(debug_info_problem(opened.info));
+	assert_null(debug_info_problem(opened->info));
+}
+
+static void finds_inlined_functions(void **state)
+{
+	struct opened opened;
+
+	(void)state;
+	assert_true(open_both(&opened, FIXTURE));
+	check_inlined(&opened);
 	close_both(&opened);
 }
 
@@ -126,14 +133,13 @@ struct part {
 };
 
 /* Finds the sections of debug information, and the headers that locate them. */
-static size_t find_parts(const char *content, struct part *parts)
+static size_t find_parts(const char *path, struct part *parts)
 {
 	struct elf_file file;
 	Elf_Scn *section = NULL;
 	size_t names, count = 0;
 
-	(void)content;
-	assert_true(elf_file_open(&file, FIXTURE));
+	assert_true(elf_file_open(&file, path));
 	assert_int_equal(elf_getshdrstrndx(file.elf, &names), 0);
 	while ((section = elf_nextscn(file.elf, section)) && count + 1 < SECTIONS_MAX) {
 		GElf_Shdr header;
@@ -197,22 +203,26 @@ static void look_everywhere(const struct opened *opened)
 	}
 }
 
-static void survives_damage(void **state)
+static size_t read_file(const char *path, uint8_t *content)
+{
+	FILE *file = fopen(path, "rb");
+	size_t length = file ? fread(content, 1, FILE_BYTES_MAX, file) : 0;
+
+	assert_true(length && length < FILE_BYTES_MAX);
+	fclose(file);
+	return length;
+}
+
+/* Writes damaged copies of the fixture to file, which is opened with the module at path. */
+static void damage(const char *fixture, int file, const char *path)
 {
 	static uint8_t whole[FILE_BYTES_MAX], content[FILE_BYTES_MAX];
 	struct part parts[SECTIONS_MAX];
-	FILE *fixture = fopen(FIXTURE, "rb");
-	size_t length = fixture ? fread(whole, 1, sizeof(whole), fixture) : 0;
-	size_t part_count = find_parts((const char *)whole, parts);
+	size_t length = read_file(fixture, whole);
+	size_t part_count = find_parts(fixture, parts);
 	unsigned long opened_count = 0, damaged_count = 0;
 	uint64_t seed = 1;
-	char path[64];
-	int file = memfd_create("mutated", 0);
 
-	(void)state;
-	assert_true(file >= 0 && length > 4096 && length < sizeof(whole));
-	fclose(fixture);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
 	for (unsigned long m = 0; m < mutation_count; m++) {
 		struct opened opened;
 
@@ -226,11 +236,84 @@ static void survives_damage(void **state)
 		damaged_count += opened.info && debug_info_problem(opened.info);
 		close_both(&opened);
 	}
-	close(file);
 	print_message("%lu of %lu could be opened, of %lu something was said\n", opened_count,
 		      mutation_count, damaged_count);
 	assert_true(opened_count > mutation_count / 2);
 	assert_true(damaged_count > 0);
+}
+
+static void survives_damage(void **state)
+{
+	char path[64];
+	int file = memfd_create("mutated", 0);
+
+	(void)state;
+	assert_true(file >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	damage(FIXTURE, file, path);
+	close(file);
+}
+
+/* Copies the split fixture to a folder of its own. Returns the descriptor of its .dwo file. */
+static int copy_split(char *folder, char *path)
+{
+	static uint8_t content[FILE_BYTES_MAX];
+	static const char *const names[] = {"so", "dwo"};
+	int file = -1;
+
+	assert_non_null(mkdtemp(folder));
+	for (int i = 0; i < 2; i++) {
+		char from[4096];
+		size_t length;
+
+		close(file);
+		snprintf(from, sizeof(from), "%s.%s", FIXTURE_SPLIT, names[i]);
+		sprintf(path, "%s/symbols_split.%s", folder, names[i]);
+		length = read_file(from, content);
+		file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		assert_int_equal(write(file, content, length), (ssize_t)length);
+	}
+	sprintf(path, "%s/symbols_split.so", folder);
+	return file;
+}
+
+static void remove_split(const char *folder, const char *path)
+{
+	char dwo[128];
+
+	sprintf(dwo, "%s/symbols_split.dwo", folder);
+	unlink(dwo);
+	unlink(path);
+	rmdir(folder);
+}
+
+/* A mapping of the file would raise SIGBUS. */
+static void survives_a_dwo_file_that_shrinks(void **state)
+{
+	char folder[] = "/tmp/xtrace-debug-info-XXXXXX", path[128];
+	int dwo = copy_split(folder, path);
+	struct opened opened;
+
+	(void)state;
+	assert_true(open_both(&opened, path));
+	check_inlined(&opened);
+	assert_int_equal(ftruncate(dwo, 0), 0);
+	look_everywhere(&opened);
+	check_inlined(&opened);
+	close_both(&opened);
+	close(dwo);
+	remove_split(folder, path);
+}
+
+static void survives_a_damaged_dwo_file(void **state)
+{
+	char folder[] = "/tmp/xtrace-debug-info-XXXXXX", path[128];
+	int dwo = copy_split(folder, path);
+
+	(void)state;
+	damage(FIXTURE_SPLIT ".dwo", dwo, path);
+	close(dwo);
+	remove_split(folder, path);
 }
 
 int main(int argc, char **argv)
@@ -239,6 +322,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(finds_inlined_functions),
 		cmocka_unit_test(ignores_contradicting_debug_info),
 		cmocka_unit_test(survives_damage),
+		cmocka_unit_test(survives_a_dwo_file_that_shrinks),
+		cmocka_unit_test(survives_a_damaged_dwo_file),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--mutations"))
