@@ -495,7 +495,7 @@ static const char details[] =
 	"--snapshot-on\n"
 	"cannot watch them. Memory counts from now on, and graphs that exist appear under the call "
 	"that\n"
-	"launches them.\n"
+	"launches them. A kernel that launches such a graph itself makes the program fail.\n"
 	"\n"
 	"The library stays in the process. Later: xtrace stop PID, xtrace start PID. With --cpu, "
 	"samples\n"
