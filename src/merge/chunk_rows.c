@@ -47,8 +47,11 @@ static void read_memory_row(struct reading *reading, const struct memory_rows *r
 
 	if (operation != XT_MEMORY_ALLOC && operation != XT_MEMORY_FREE)
 		return;
-	if (reading->run->selection && !event_filter_wants_time(reading, work.start_ns))
+	if (reading->run->selection && !event_filter_wants_time(reading, work.start_ns)) {
+		if (work.start_ns > reading->memory.skipped_ns)
+			reading->memory.skipped_ns = work.start_ns;
 		return;
+	}
 	reading->run->memory_untimed_count += !work.start_ns;
 	owner_without_call(reading, &work, &owner);
 	memory_add(&reading->memory, &work, &owner, &work.ticket);

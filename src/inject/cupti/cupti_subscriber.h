@@ -38,8 +38,8 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 unsigned cupti_subscriber_stop(void);
 
 /*
- * After subscribing, or after cupti_subscriber_stop(): receive only the creation of graph nodes and
- * the unloading of modules.
+ * After subscribing, or after cupti_subscriber_stop(): receive only what happens to graphs,
+ * contexts and modules, and frees that may be unsafe to record.
  */
 void cupti_subscriber_watch_graphs(void);
 void cupti_subscriber_keep_graphs(void);

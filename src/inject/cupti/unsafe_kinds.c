@@ -11,21 +11,21 @@
 #define DEVICE_NONE	UINT32_MAX
 #define CUPTI_OF_CUDA12 19 /* CUPTI_API_VERSION */
 
+/* Of CUresult. */
+enum { ERROR_NOT_INITIALIZED = 3, ERROR_DEINITIALIZED = 4 };
+
 #define POINTER_MEMPOOL_HANDLE 17 /* of CUpointer_attribute */
 #define POOL_RESERVED_BYTES    5  /* of CUmemPool_attribute */
 
-/*
- * Changes only while the kinds are locked (graph_level.h), except is_unsafe and is_off. These stay
- * true.
- */
+/* Changes only while the kinds are locked (graph_level.h), except is_unsafe and is_off. */
 static struct kind {
 	uint32_t id;
 	atomic_uint_fast64_t *lost_count; /* kinds that were given up */
 	bool is_useful;			  /* while anything is recorded */
 	bool is_enabled;
 	bool is_lost;	       /* counted */
-	atomic_bool is_unsafe; /* it must not be enabled */
-	atomic_bool is_off;    /* nor is it */
+	atomic_bool is_unsafe; /* for good */
+	atomic_bool is_off;    /* it is unsafe, and disabled for good */
 } peer_copies = {.id = XT_CUPTI_ACTIVITY_MEMCPY2, .lost_count = &cupti_unsafe_kinds},
   memory = {.id = XT_CUPTI_ACTIVITY_MEMORY2, .lost_count = &cupti_unsafe_memory, .is_useful = true};
 static bool is_recording;
@@ -44,7 +44,7 @@ static void enable(struct kind *kind)
 	kind->is_enabled = result == XT_CUPTI_SUCCESS;
 	if (cupti_has_failed(result))
 		atomic_fetch_add(&cupti_lost_kinds, 1);
-	/* Another thread may have seen meanwhile that it is unsafe, and does not wait for long. */
+	/* give_up() may have waited in vain for the lock that this thread has. */
 	if (atomic_load(&kind->is_unsafe))
 		disable(kind);
 }
@@ -108,8 +108,12 @@ void unsafe_kinds_start(bool sees_frees)
 	if (!sees_frees || cupti.version < CUPTI_OF_CUDA12)
 		atomic_store(&memory.is_unsafe, true);
 	is_recording = true;
+	/* Another tool may have changed the kinds since the last stop. */
+	peer_copies.is_enabled = memory.is_enabled = false;
 	update(&peer_copies);
 	update(&memory);
+	if (atomic_load(&memory.is_unsafe))
+		atomic_store(&memory.is_off, true);
 }
 
 unsigned unsafe_kinds_stop(void)
@@ -140,22 +144,29 @@ void unsafe_kinds_note_graph_copy(void)
 	give_up(&peer_copies);
 }
 
-/* The driver refuses this attribute of a pool that belongs to another process. */
-static bool is_from_own_pool(uint64_t address)
+/*
+ * The driver refuses the attribute of a pool that belongs to another process. Without a driver, as
+ * after fork(), nothing is freed.
+ */
+static bool is_safe_to_free(uint64_t address)
 {
 	void *pool = NULL;
 	uint64_t bytes;
+	int error;
 
-	return cupti.cuPointerGetAttribute && cupti.cuMemPoolGetAttribute &&
-	       !cupti.cuPointerGetAttribute(&pool, POINTER_MEMPOOL_HANDLE, address) && pool &&
-	       !cupti.cuMemPoolGetAttribute(pool, POOL_RESERVED_BYTES, &bytes);
+	if (!cupti.cuPointerGetAttribute || !cupti.cuMemPoolGetAttribute)
+		return false;
+	error = cupti.cuPointerGetAttribute(&pool, POINTER_MEMPOOL_HANDLE, address);
+	if (error == ERROR_NOT_INITIALIZED || error == ERROR_DEINITIALIZED)
+		return true;
+	return !error && pool && !cupti.cuMemPoolGetAttribute(pool, POOL_RESERVED_BYTES, &bytes);
 }
 
 void unsafe_kinds_note_free(uint64_t address)
 {
 	int saved_errno = errno;
 
-	if (address && !atomic_load(&memory.is_off) && !is_from_own_pool(address))
+	if (address && !atomic_load(&memory.is_off) && !is_safe_to_free(address))
 		give_up(&memory);
 	errno = saved_errno;
 }

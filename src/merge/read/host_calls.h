@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Recognises the functions of MPI in the stacks of a log. MPI communicates on the CPU, so no kernel
- * shows its collectives.
- * symbolize/host_stacks.c finds the stacks.
+ * shows its collectives. symbolize/host_stacks.c finds the stacks.
  */
 #ifndef XT_MERGE_HOST_CALLS_H
 #define XT_MERGE_HOST_CALLS_H

@@ -299,9 +299,9 @@ uint64_t losses_explained_kernels(const struct model *model)
 /* True if the log is intact and never contained a kernel. */
 static bool delivered_none(const struct model *model, const struct xt_damage *damage)
 {
-	static const char *const others[] = {
-		"cupti.dropped", "buffers.discarded", "buffers.lost",	  "buffers.invalid",
-		"kinds.lost",	 "kinds.lost.unsafe", "kinds.lost.memory"};
+	static const char *const others[] = {"cupti.dropped", "buffers.discarded",
+					     "buffers.lost",  "buffers.invalid",
+					     "kinds.lost",    "kinds.lost.unsafe"};
 
 	for (size_t o = 0; o < sizeof(others) / sizeof(others[0]); o++)
 		if (model_account(model, others[o]))

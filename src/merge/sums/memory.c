@@ -275,7 +275,7 @@ void memory_set_owner(struct memory *memory, uint64_t ticket, const struct owner
 void memory_finish(struct memory *memory, bool ends_early)
 {
 	reorder_buffer_finish(&memory->reorder);
-	if (ends_early)
+	if (ends_early && memory->skipped_ns <= memory->last_ns)
 		forget(memory, memory->last_ns);
 	for (size_t place = 0; place < memory->holder_capacity; place++) {
 		const struct holder *holder = &memory->holders[place];

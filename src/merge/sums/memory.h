@@ -61,7 +61,8 @@ struct memory {
 	size_t holder_capacity;
 	const struct pauses *stops; /* sorted by time; after each, no allocation is known */
 	size_t stops_passed;
-	uint64_t last_ns; /* of the last operation */
+	uint64_t last_ns;    /* of the last operation */
+	uint64_t skipped_ns; /* of the last operation that is not in the time window */
 	int error;
 };
 
@@ -83,7 +84,7 @@ void memory_set_owner(struct memory *memory, uint64_t ticket, const struct owner
 
 /*
  * Complete WEIGHT_PEAK_BYTES and WEIGHT_LEAKED_BYTES. Call it after the last operation. ends_early:
- * later operations were not recorded, so it is not known what was freed.
+ * the log does not contain all operations until its end, so it is not known what was freed.
  */
 void memory_finish(struct memory *memory, bool ends_early);
 

@@ -20,9 +20,10 @@
 
 #include "log/base/grow.h"
 
-#define PAGE_BYTES  4096u
-#define COLUMNS_MAX 16u
-#define END_BYTES   1024u /* names of the sections */
+#define PAGE_BYTES	       4096u
+#define DECOMPRESSED_BYTES_MAX (UINT64_C(1) << 30) /* of a section */
+#define COLUMNS_MAX	       16u
+#define END_BYTES	       1024u /* names of the sections */
 
 enum part { PART_INFO, PART_ABBREV, PART_LINE, PART_STR_OFFSETS, PART_RNGLISTS, PARTS };
 
@@ -75,10 +76,13 @@ static uint32_t read_u32(const uint8_t *at)
 	return value;
 }
 
-/* Appends a decompressed section to the copy. */
+/* Appends a decompressed section to the copy. A header that states too much is not believed. */
 static struct file_range append_section(struct dwp *dwp, Elf_Scn *section)
 {
-	Elf_Data *data = elf_compress(section, 0, 0) < 0 ? NULL : elf_getdata(section, NULL);
+	GElf_Chdr header;
+	bool is_sane = gelf_getchdr(section, &header) && header.ch_size <= DECOMPRESSED_BYTES_MAX;
+	Elf_Data *data =
+		is_sane && elf_compress(section, 0, 0) >= 0 ? elf_getdata(section, NULL) : NULL;
 	struct file_range range = {dwp->bytes, data ? data->d_size : 0};
 
 	if (!data || pwrite(dwp->copy, data->d_buf, range.bytes, (off_t)range.offset) !=
@@ -135,6 +139,8 @@ struct dwp *dwp_open(int fd)
 	dwp->bytes = dwp->file_bytes = (size_t)status.st_size;
 	dwp->index =
 		elf_getdata(elf_file_section_named(&dwp->file, ".debug_cu_index", &header), NULL);
+	if (dwp->index && !dwp->index->d_buf)
+		dwp->index = NULL;
 	dwp->strings = section_range(dwp, ".debug_str.dwo");
 	for (int p = 0; p < PARTS; p++)
 		dwp->sections[p] = section_range(dwp, part_specs[p].name);

@@ -96,8 +96,8 @@ int summary_put_memory(struct sink *sink, const struct run *run)
 		put_note(out, "includes all calls in the time window; --filter, --focus and "
 			      "--range do not apply");
 	if (losses_account(run->accounts, "kinds.lost.memory"))
-		put_note(out, "counts until CUPTI could have ended the program: later allocations "
-			      "and frees are not known");
+		put_note(out, "recorded only for a part of the run, because CUPTI could have ended "
+			      "the program; what was freed later is not known");
 	if (run->stop_count)
 		put_note(out, "counts from each start of recording: allocations and frees while "
 			      "it was stopped are not known");
