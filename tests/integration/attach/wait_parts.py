@@ -9,6 +9,7 @@ import time
 from programs import Test
 
 TIME_MS = 1500  # of waits.c
+ATTEMPTS = 4
 KERNELS = 20
 EINTR = 4
 ETIMEDOUT = 110
@@ -44,9 +45,22 @@ class Waits(Test):
                 done.result()
 
 
+class Late(Exception):
+    """A wait took longer than its time. On a busy machine, that proves nothing."""
+
+
 class Wait(Test):
     def run_mode(self, mode):
-        self.data = os.path.join(self.folder, mode)
+        for attempt in range(ATTEMPTS):
+            try:
+                self.run_once(mode, "%s-%d" % (mode, attempt))
+                return
+            except Late as late:
+                lateness = late
+        raise lateness
+
+    def run_once(self, mode, name):
+        self.data = os.path.join(self.folder, name)
         with self.waits(mode) as program:
             time.sleep(0.2)
             self.attach(program)
@@ -66,10 +80,12 @@ class Wait(Test):
         else:
             assert got == result, (mode, line)
         if time_ms:
-            assert time_ms <= took < time_ms + 400, (mode, line)
+            assert time_ms <= took, (mode, line)
         assert errno == 4711 and int(words[7]) == handled, (mode, line)
         assert words[8:] == ["changed"], (mode, line)
         self.finish(program)
+        if time_ms and took >= time_ms + 400:
+            raise Late(mode, line)
 
     def finish(self, program):
         """The program still uses CUDA, and xtrace records that."""
