@@ -62,7 +62,7 @@ struct reading {
 	bool sums_plainly;		  /* kernels outside graphs matter only for the sums */
 	struct collective_sums collectives;
 	struct rank_log rank_log; /* if the run compares ranks */
-	struct pack *packed;	  /* if read apart: what exporters of single events need; or NULL */
+	struct pack *packed;	  /* for exporters of single events; NULL if not read apart */
 	bool is_blind;		  /* many events are lost, so gaps may not be idle */
 	int error;		  /* first error of a callback that cannot return it */
 };

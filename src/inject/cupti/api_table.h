@@ -67,7 +67,7 @@ HOT_EXTERN uint16_t api_uses[API_CBID_END]; /* enum api_use */
 /* Fills recorded_apis and api_uses. Once, at start-up, after libcupti was opened. 0 or -ENOMEM. */
 int api_table_fill(enum api_level level);
 
-/* What a call of this name does to graphs, nodes and memory: bits of enum api_use, or 0. */
+/* Returns bits of enum api_use for a call of this name, or 0. */
 uint32_t api_use_of(const char *name);
 
 /* The class of a recorded call, by XT_API_ID; XT_API_OTHER if it is not recorded. Any id. */

@@ -130,7 +130,7 @@ static uint32_t set_call_callbacks(bool is_on)
 	return count;
 }
 
-/* Also the creation of nodes and contexts. Needed at every level. */
+/* Enables kept calls, and the creation of nodes and contexts. Every level needs these. */
 static void enable_kept_callbacks(void)
 {
 	static const uint32_t resource_cbids[] = {

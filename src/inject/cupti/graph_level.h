@@ -70,9 +70,13 @@ void graph_level_leave(uint8_t hold);
 uint8_t graph_level_epoch(void);
 
 /*
- * CUPTI fails if two threads change its callbacks or kinds at once. lock_kinds() waits for other
- * changes. begin_change() also waits for launches if there are conditional graphs; is_recorded of
- * launches may change only after it. Both return false after a timeout. unlock_kinds() ends both.
+ * CUPTI fails if two threads change its callbacks or kinds at once.
+ * - lock_kinds() waits until no other thread changes them.
+ * - begin_change() does the same. If there are conditional graphs, it also waits for launches. The
+ *   flag is_recorded of launches may change only after it.
+ * - unlock_kinds() ends both.
+ *
+ * The first two return false after a timeout.
  */
 bool graph_level_lock_kinds(void);
 bool graph_level_begin_change(void);
