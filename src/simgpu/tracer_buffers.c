@@ -104,31 +104,47 @@ static void mark_done(uint8_t *record)
 	__atomic_fetch_and((uint32_t *)record, ~XT_CUPTI_RECORD_BEGUN, __ATOMIC_RELEASE);
 }
 
-static void complete(struct buffer *buffer, uint64_t now_ns, bool is_forced)
+/* A look by the worker, or a flush. */
+enum sweep { SWEEP_LOOK, SWEEP_FLUSH, SWEEP_FORCED };
+
+/* CUPTI before CUDA 13 gives these records away without times if it is flushed. */
+static bool loses_times(const uint8_t *record)
 {
+	uint32_t kind = ((const struct cupti_activity *)record)->kind & ~XT_CUPTI_RECORD_BEGUN;
+
+	return kind == XT_CUPTI_ACTIVITY_GRAPH_TRACE && tracer_fault_is_on(FAULT_VERSION) &&
+	       tracer_fault_value(FAULT_VERSION) < XT_CUPTI_OF_CUDA13;
+}
+
+static void complete(struct buffer *buffer, uint64_t now_ns, enum sweep sweep)
+{
+	bool is_forced = sweep == SWEEP_FORCED;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < buffer->pending_count; i++) {
 		const struct pending pending = buffer->pending[i];
+		uint8_t *record = buffer->data + pending.offset;
 		bool is_over = pending.span.end_ns <= now_ns;
+		bool is_taken =
+			is_over || is_forced || (sweep == SWEEP_FLUSH && loses_times(record));
 
 		if (is_over || (is_forced && pending.span.start_ns <= now_ns))
 			fill_in_times(buffer, &pending, is_over);
-		else if (!is_forced)
+		else if (!is_taken)
 			buffer->pending[kept++] = pending;
-		if (is_over || is_forced)
-			mark_done(buffer->data + pending.offset);
+		if (is_taken)
+			mark_done(record);
 	}
 	buffer->pending_count = kept;
 	if (!kept && !buffer->complete_ns)
 		buffer->complete_ns = now_ns;
 }
 
-static bool may_go(const struct buffer *buffer, uint64_t now_ns, bool is_forced)
+static bool may_go(const struct buffer *buffer, uint64_t now_ns, enum sweep sweep)
 {
 	uint64_t delay_ns = 0;
 
-	if (tracer_fault_is_on(FAULT_LATE_BUFFERS) && !is_forced)
+	if (tracer_fault_is_on(FAULT_LATE_BUFFERS) && sweep != SWEEP_FORCED)
 		delay_ns = tracer_fault_value(FAULT_LATE_BUFFERS) * 1000000;
 	return !buffer->pending_count && buffer->complete_ns + delay_ns <= now_ns;
 }
@@ -167,7 +183,7 @@ static void deliver(struct buffer *list)
 }
 
 /* Removes the returnable buffers from the list of full ones. Under lock. */
-static struct buffer *take_full(uint64_t now_ns, bool is_forced)
+static struct buffer *take_full(uint64_t now_ns, enum sweep sweep)
 {
 	struct buffer *taken = NULL;
 	struct buffer **place = &full_buffers;
@@ -175,8 +191,8 @@ static struct buffer *take_full(uint64_t now_ns, bool is_forced)
 	while (*place) {
 		struct buffer *buffer = *place;
 
-		complete(buffer, now_ns, is_forced);
-		if (!may_go(buffer, now_ns, is_forced)) {
+		complete(buffer, now_ns, sweep);
+		if (!may_go(buffer, now_ns, sweep)) {
 			place = &buffer->next;
 			continue;
 		}
@@ -189,8 +205,7 @@ static struct buffer *take_full(uint64_t now_ns, bool is_forced)
 }
 
 /* Fills in times in all threads' buffers. A flush also takes the returnable ones. Under lock. */
-static struct buffer *sweep_slots(uint64_t now_ns, bool is_flush, bool is_forced,
-				  struct buffer *taken)
+static struct buffer *sweep_slots(uint64_t now_ns, enum sweep sweep, struct buffer *taken)
 {
 	for (struct slot *slot = slots; slot; slot = slot->next) {
 		struct buffer *buffer;
@@ -198,9 +213,9 @@ static struct buffer *sweep_slots(uint64_t now_ns, bool is_flush, bool is_forced
 		pthread_mutex_lock(&slot->lock);
 		buffer = slot->buffer;
 		if (buffer)
-			complete(buffer, now_ns, is_forced);
-		if (buffer && is_flush && buffer->record_count &&
-		    may_go(buffer, now_ns, is_forced)) {
+			complete(buffer, now_ns, sweep);
+		if (buffer && sweep != SWEEP_LOOK && buffer->record_count &&
+		    may_go(buffer, now_ns, sweep)) {
 			slot->buffer = NULL;
 			buffer->next = taken;
 			taken = buffer;
@@ -220,8 +235,8 @@ static void *worker(void *unused)
 		uint64_t now_ns = tracer_monotonic_ns();
 
 		pthread_mutex_lock(&lock);
-		taken = take_full(now_ns, false);
-		sweep_slots(now_ns, false, false, NULL);
+		taken = take_full(now_ns, SWEEP_LOOK);
+		sweep_slots(now_ns, SWEEP_LOOK, NULL);
 		pthread_mutex_unlock(&lock);
 		deliver(taken);
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &period, NULL);
@@ -470,7 +485,7 @@ SIM_EXPORT int cuptiActivityRegisterCallbacks(xt_cupti_buffer_requested requeste
 SIM_EXPORT int cuptiActivityFlushAll(uint32_t flag)
 {
 	int result = tracer_enter(__func__);
-	bool is_forced = flag & XT_CUPTI_FLUSH_FORCED;
+	enum sweep sweep = flag & XT_CUPTI_FLUSH_FORCED ? SWEEP_FORCED : SWEEP_FLUSH;
 	uint64_t now_ns = tracer_monotonic_ns();
 	struct buffer *taken;
 
@@ -479,8 +494,8 @@ SIM_EXPORT int cuptiActivityFlushAll(uint32_t flag)
 	while (tracer_fault_is_on(FAULT_HANG_FLUSH))
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_sec = 1}, NULL);
 	pthread_mutex_lock(&lock);
-	taken = take_full(now_ns, is_forced);
-	taken = sweep_slots(now_ns, true, is_forced, taken);
+	taken = take_full(now_ns, sweep);
+	taken = sweep_slots(now_ns, sweep, taken);
 	pthread_mutex_unlock(&lock);
 	deliver(taken);
 	pthread_mutex_lock(&lock);

@@ -580,7 +580,9 @@ static COLD void deliver_graph_launch(uint32_t domain, uint32_t cbid,
 	if (!slot || !data->function_params) {
 		graph_level_give_up();
 	} else if (enters) {
-		hold = graph_level_enter_launch(*(void *const *)data->function_params,
+		void *const *arguments = data->function_params; /* graph_exec, stream */
+
+		hold = graph_level_enter_launch(arguments[0], arguments[1],
 						&cupti_subscriber_records_calls);
 	} else {
 		hold = (uint8_t)(*slot >> HOLD_AT);
@@ -594,7 +596,7 @@ static COLD void deliver_graph_launch(uint32_t domain, uint32_t cbid,
 		graph_level_leave(hold);
 }
 
-/* Calls on which the kinds of records depend, recorded or not. */
+/* Calls that graph_level.h and unsafe_kinds.h must know, recorded or not. */
 static COLD void deliver_kind_call(uint32_t domain, uint32_t cbid,
 				   const struct cupti_callback_data *data,
 				   const struct caller_regs *regs)
@@ -607,6 +609,8 @@ static COLD void deliver_kind_call(uint32_t domain, uint32_t cbid,
 	}
 	if (use & API_FREES_ASYNC && data->site == XT_CUPTI_API_ENTER && data->function_params)
 		unsafe_kinds_note_free(*(const uint64_t *)data->function_params);
+	if (use & API_SYNCS && data->site == XT_CUPTI_API_EXIT)
+		graph_level_note_sync(data, use & API_SYNCS_CONTEXT);
 	if (use & API_INSTANTIATES_GRAPH || atomic_load(&cupti_subscriber_records_calls))
 		deliver(domain, cbid, data, regs);
 	if (use & API_INSTANTIATES_GRAPH && current_thread_buffer)

@@ -159,6 +159,8 @@ static const struct {
 	uint32_t use;
 } uses[] = {
 	{"cuMemFreeAsync", NULL, API_FREES_ASYNC},
+	{"cuCtxSynchronize", NULL, API_SYNCS_CONTEXT},
+	{"cuStreamSynchronize", NULL, API_SYNCS_STREAM},
 	{"cuGraphInstantiate", NULL, API_INSTANTIATES_GRAPH},
 	{"cuGraphAddKernelNode", NULL, API_ADDS_KERNEL_NODE},
 	{"cuGraphAddNode_v2", NULL, API_ADDS_NODE_V2},

@@ -52,12 +52,17 @@ enum api_use {
 	API_ADDS_NODE = 1 << 10,	 /* fifth argument: CUgraphNodeParams */
 	API_ADDS_NODE_V2 = 1 << 11,	 /* sixth argument: the same */
 	API_FREES_ASYNC = 1 << 12,	 /* first argument: the address */
+	API_SYNCS_CONTEXT = 1 << 13,	 /* waits for all work of a context */
+	API_SYNCS_STREAM = 1 << 14,	 /* first argument: the CUstream that it waits for */
 };
 enum {
 	API_CHANGES_NODES =
 		API_SETS_NODE | API_SETS_EXEC_NODE | API_UPDATES_EXEC | API_SETS_EXEC_CHILD,
 	API_NAMES_NODE = API_ADDS_KERNEL_NODE | API_ADDS_NODE | API_ADDS_NODE_V2,
-	API_CHANGES_KINDS = API_LAUNCHES_GRAPH | API_INSTANTIATES_GRAPH | API_FREES_ASYNC,
+	API_SYNCS = API_SYNCS_CONTEXT | API_SYNCS_STREAM,
+	/* Calls that graph_level.h and unsafe_kinds.h must know. */
+	API_CHANGES_KINDS =
+		API_LAUNCHES_GRAPH | API_INSTANTIATES_GRAPH | API_FREES_ASYNC | API_SYNCS,
 	/* Calls about graphs that are handled at every level. */
 	API_MAKES_GRAPHS = API_CHANGES_NODES | API_INSTANTIATES_GRAPH | API_NAMES_NODE,
 };

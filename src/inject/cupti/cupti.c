@@ -27,15 +27,14 @@ static const struct {
 	{18, 11080}, {19, 12000}, {20, 12020}, {21, 12030}, {22, 12040},
 	{23, 12050}, {24, 12060}, {26, 12080}, {27, 12090},
 };
-#define OLDEST_CUPTI	     18 /* older versions crash under current drivers */
-#define FIRST_SPOKEN_VERSION 100000
+#define OLDEST_CUPTI 18 /* older versions crash under current drivers */
 
 /* The CUDA release of a CUPTI version (12080 for 12.8); 0 if it is too old. */
 static uint32_t release_of(uint32_t version)
 {
 	uint32_t release = 0;
 
-	if (version >= FIRST_SPOKEN_VERSION)
+	if (version >= XT_CUPTI_OF_CUDA13)
 		return version / 10000 * 1000 + version / 100 % 100 * 10;
 	for (size_t i = 0; i < sizeof(releases) / sizeof(*releases); i++)
 		if (version >= releases[i].cupti)

@@ -8,31 +8,44 @@
 #include "inject/cupti/cupti_owner.h"
 #include "inject/cupti/flusher.h"
 #include "inject/cupti/gpu_names.h"
+#include "inject/cupti/graph_level.h"
 #include "inject/runtime/sleep.h"
 
 #define PERIOD_MS     50
 #define STOP_CHECK_MS 2
 #define IDLE_CHECK_MS 10 /* while nothing is recorded */
 
+/* False if this is not possible now. */
+static bool flush(void)
+{
+	uint8_t hold;
+
+	if (!cupti_owner_may_flush() || !graph_level_begin_flush(&hold))
+		return false;
+	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+	graph_level_leave(hold);
+	if (!gpu_names())
+		gpu_names_read();
+	return true;
+}
+
 void *flusher_main(void *unused)
 {
+	unsigned waited_ms = 0;
+
 	(void)unused;
 	prctl(PR_SET_NAME, "xtrace-flush");
 	while (!flusher_is_stopping()) {
-		for (unsigned ms = 0; ms < PERIOD_MS && !flusher_is_stopping();) {
-			unsigned nap_ms = cupti_owner_may_flush() ? STOP_CHECK_MS : IDLE_CHECK_MS;
+		unsigned nap_ms = cupti_owner_may_flush() ? STOP_CHECK_MS : IDLE_CHECK_MS;
 
-			xt_sleep_ns(nap_ms * 1000000);
-			ms += nap_ms;
-			flusher_do_work();
-			if (flusher_is_allowed())
-				cupti_owner_update();
-		}
-		if (!flusher_is_allowed() || !cupti_owner_may_flush())
+		xt_sleep_ns(nap_ms * 1000000);
+		waited_ms += nap_ms;
+		flusher_do_work();
+		if (!flusher_is_allowed())
 			continue;
-		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
-		if (!gpu_names())
-			gpu_names_read();
+		cupti_owner_update();
+		if (waited_ms >= PERIOD_MS && flush())
+			waited_ms = 0;
 	}
 	if (flusher_is_allowed() && cupti_owner_may_flush()) {
 		if (!gpu_names())

@@ -41,6 +41,10 @@ static HOT_STATE atomic_uint waiting[2]; /* for their side */
 static HOT_STATE atomic_uint changes_waiting;
 static atomic_bool was_recorded_whole, gives_up, tool_was_here;
 static bool trace_is_on; /* LOCKED */
+/* Where a graph that was recorded as a whole may run: running_in() of a stream, or one of these. */
+static _Atomic uintptr_t running;
+enum { NONE };
+#define SEVERAL UINTPTR_MAX /* streams */
 static _Atomic(const char *) refusal;
 static unsigned (*stop_records)(void);
 static _Atomic uint32_t conditional[GRAPH_IDS / 32], seen[GRAPH_IDS / 32];
@@ -48,6 +52,11 @@ static _Atomic uint32_t conditional[GRAPH_IDS / 32], seen[GRAPH_IDS / 32];
 static uint32_t count_of(uint64_t now, enum side side)
 {
 	return (uint32_t)(now / ones[side]) & COUNT_MASK;
+}
+
+static uintptr_t running_in(const void *stream)
+{
+	return (uintptr_t)stream + 1;
 }
 
 static uint8_t epoch_of(uint64_t now)
@@ -340,28 +349,75 @@ void graph_level_note_instantiated(void *graph_exec, bool is_conditional)
 	}
 }
 
+static void note_running(const void *stream)
+{
+	uintptr_t now = atomic_load(&running), next;
+
+	if (cupti.version >= XT_CUPTI_OF_CUDA13)
+		return;
+	do
+		next = now == NONE || now == running_in(stream) ? running_in(stream) : SEVERAL;
+	while (!atomic_compare_exchange_strong(&running, &now, next));
+}
+
 /* No thread changes is_recorded while this one has the hold. */
-static uint8_t enter_conditional(const atomic_bool *is_recorded)
+static uint8_t enter_conditional(const void *stream, const atomic_bool *is_recorded)
 {
 	for (;;) {
 		bool is_whole = atomic_load(is_recorded);
 		uint8_t hold = is_whole ? graph_level_enter_whole() : enter_nodes();
 
 		if (hold == GRAPH_HOLD_NONE || atomic_load(is_recorded) == is_whole) {
-			if (is_whole)
+			if (is_whole) {
 				atomic_store(&was_recorded_whole, true);
+				note_running(stream);
+			}
 			return hold;
 		}
 		graph_level_leave(hold);
 	}
 }
 
-uint8_t graph_level_enter_launch(void *graph_exec, const atomic_bool *is_recorded)
+void graph_level_note_sync(const struct cupti_callback_data *data, bool for_all)
+{
+	void *const *arguments = data->function_params;
+	uintptr_t stream;
+
+	if (!data->return_value || *(const int32_t *)data->return_value)
+		return;
+	if (for_all) {
+		atomic_store(&running, NONE);
+	} else if (arguments) {
+		stream = running_in(arguments[0]);
+		atomic_compare_exchange_strong(&running, &stream, NONE);
+	}
+}
+
+bool graph_level_begin_flush(uint8_t *hold_out)
+{
+	uint64_t now = atomic_load(&word);
+
+	*hold_out = GRAPH_HOLD_NONE;
+	if (cupti.version >= XT_CUPTI_OF_CUDA13 || !atomic_load(&any_conditional) ||
+	    now & (OFF | CLOSED))
+		return true;
+	if (atomic_load(&running) != NONE || now & LOCKED || count_of(now, SIDE_WHOLE) ||
+	    !atomic_compare_exchange_strong(&word, &now, now + ones[SIDE_NODES]))
+		return false;
+	*hold_out = GRAPH_HOLD_NODES | (uint8_t)(epoch_of(now) << 2);
+	if (atomic_load(&running) == NONE)
+		return true;
+	graph_level_leave(*hold_out);
+	return false;
+}
+
+uint8_t graph_level_enter_launch(void *graph_exec, const void *stream,
+				 const atomic_bool *is_recorded)
 {
 	if (atomic_load_explicit(&word, memory_order_relaxed) & (OFF | CLOSED))
 		return GRAPH_HOLD_NONE;
 	if (__builtin_expect(atomic_load(&any_conditional), 0) && is_in(conditional, graph_exec))
-		return enter_conditional(is_recorded);
+		return enter_conditional(stream, is_recorded);
 	if (__builtin_expect(atomic_load(&tool_was_here), 0) && atomic_load(is_recorded) &&
 	    !is_in(seen, graph_exec)) {
 		give_up("a CUDA graph was made while another tool used CUPTI, so xtrace does not "

@@ -23,6 +23,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cuda_abi/cupti_abi.h"
+
 /*
  * A call holds one of these from ENTER to EXIT, as a byte: the kind in the lower 2 bits, the epoch
  * above. A new subscription begins a new epoch. It forgets older holders: EXIT may be missing.
@@ -53,10 +55,12 @@ void graph_level_open(void);
 void graph_level_note_tool(void);
 
 /*
- * At ENTER of the launch of an executable graph. Returns what to release at EXIT. is_recorded:
- * CUPTI records GPU work; otherwise the launch must only be kept apart from conditional ones.
+ * At ENTER of the launch of an executable graph into a stream. Returns what to release at EXIT.
+ * is_recorded: CUPTI records GPU work; otherwise the launch must only be kept apart from
+ * conditional ones.
  */
-uint8_t graph_level_enter_launch(void *graph_exec, const atomic_bool *is_recorded);
+uint8_t graph_level_enter_launch(void *graph_exec, const void *stream,
+				 const atomic_bool *is_recorded);
 
 /* At the creation of a conditional node during an instantiation. Returns what to release. */
 uint8_t graph_level_enter_whole(void);
@@ -68,6 +72,16 @@ void graph_level_note_instantiated(void *graph_exec, bool is_conditional);
 void graph_level_leave(uint8_t hold);
 
 uint8_t graph_level_epoch(void);
+
+/*
+ * CUPTI before CUDA 13 delivers the record of a whole graph without times if it is flushed while
+ * the graph runs. begin_flush() returns false if a graph that was recorded as a whole may be
+ * running: one was launched since the last wait for its stream. Otherwise none is launched until
+ * leave(*hold_out). note_sync(): at EXIT of a wait for a stream, the first argument; for_all: for
+ * all work.
+ */
+bool graph_level_begin_flush(uint8_t *hold_out);
+void graph_level_note_sync(const struct cupti_callback_data *data, bool for_all);
 
 /*
  * CUPTI fails if two threads change its callbacks or kinds at once.

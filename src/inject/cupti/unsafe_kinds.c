@@ -8,8 +8,7 @@
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/graph_level.h"
 
-#define DEVICE_NONE	UINT32_MAX
-#define CUPTI_OF_CUDA12 19 /* CUPTI_API_VERSION */
+#define DEVICE_NONE UINT32_MAX
 
 /* Of CUresult. */
 enum { ERROR_NOT_INITIALIZED = 3, ERROR_DEINITIALIZED = 4 };
@@ -105,7 +104,7 @@ void unsafe_kinds_start(bool sees_frees)
 {
 	if (first_device == DEVICE_NONE)
 		find_older_contexts();
-	if (!sees_frees || cupti.version < CUPTI_OF_CUDA12)
+	if (!sees_frees || cupti.version < XT_CUPTI_OF_CUDA12)
 		atomic_store(&memory.is_unsafe, true);
 	is_recording = true;
 	/* Another tool may have changed the kinds since the last stop. */

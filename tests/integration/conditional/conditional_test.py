@@ -25,7 +25,7 @@ def record(options, arguments, **environment):
         trace = os.path.join(folder, "trace")
         done = subprocess.run(
             [args.xtrace, "record", "--simulate", "-o", trace, *options, "--", args.program,
-             *arguments], env=dict(os.environ, XTRACE_SIMGPU_KERNEL_NS="100:200", **environment),
+             *arguments], env={**os.environ, "XTRACE_SIMGPU_KERNEL_NS": "100:200", **environment},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
         log = [name for name in os.listdir(trace) if name.endswith(".xtr")]
         shown = subprocess.run([args.dump, os.path.join(trace, log[0])], check=True,
@@ -110,6 +110,16 @@ def test_times():
     names = {row["text"] for row in rows if row["kind"] == "STRING"}
     named = [row for row in rows if row["kind"] == "GRAPH_NODE_NAME"]
     expect({"before", "in_body", "after"} <= names and len(named) >= 6, "names of kernels")
+
+
+def test_flushes():
+    """CUPTI of CUDA 12 keeps the times of graphs that run for longer than the period of flushes."""
+    done, rows = record([], ["while", "10001", "8", "20"], XTRACE_SIMGPU_FAULT="version:27",
+                        XTRACE_SIMGPU_KERNEL_NS="500:500")
+    expect_success(done, 16)
+    whole = kernels(rows)[0]
+    expect(len(whole) == 16, "16 whole graphs, not %d" % len(whole))
+    expect(min(int(row["duration_ns"]) for row in whole) > 100000000, "long graphs")
 
 
 def test_node():
