@@ -319,7 +319,8 @@ STACK_FRAME static void sample(struct conversation *c)
 
 STACK_FRAME static void prefill(struct conversation *c)
 {
-	check(cuMemcpyHtoD(c->tokens, c->history, c->length * sizeof(uint32_t)), "cuMemcpyHtoD");
+	check(cuMemcpyHtoDAsync(c->tokens, c->history, c->length * sizeof(uint32_t), c->streams[0]),
+	      "cuMemcpyHtoDAsync");
 	forward(c, c->length, 0);
 	sample(c);
 }
@@ -434,6 +435,8 @@ static void open_gpu(struct gpu *gpu, const struct llm_model *model)
 	gpu->weights = allocate(model->weight_count);
 	check(cuMemcpyHtoD(gpu->weights, model->weights, model->weight_count * sizeof(float)),
 	      "cuMemcpyHtoD");
+	/* It returns before the last bytes arrive, and the other streams do not wait for them. */
+	check(cuStreamSynchronize(NULL), "cuStreamSynchronize");
 }
 
 static void close_gpu(struct gpu *gpu)
