@@ -74,7 +74,7 @@ class Places(Test):
                       encoding="ascii") as file:
                 pid = int(file.read())
             assert not LIBC.ptrace(0x4206, pid, None, None)  # PTRACE_SEIZE
-            attach = subprocess.Popen(["nsenter", "-t", str(pid), "-p", "-m", self.args.xtrace,
+            attach = subprocess.Popen(["nsenter", "-t", str(pid), "-p", "-m", "-r", self.args.xtrace,
                                        "attach", "-o", self.data, "1"], stderr=subprocess.PIPE)
             time.sleep(0.7)
             stubs = self.stubs(pid)
