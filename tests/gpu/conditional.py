@@ -9,6 +9,7 @@ the options of RECORDED, armed with starts and stops, attached to, and with each
   graph. Their sum is not more than the time between the program's events. If their launches take
   long, it is most of that time.
 - All other graphs are recorded kernel by kernel.
+  This holds for each --cupti of CUDA 12 and 13, too.
 - Each other run has rows, too. A CUPTI that is refused says so.
 
 In three runs, a kernel launches a graph that is older than CUPTI's first use. These fail with CUPTI
@@ -35,8 +36,9 @@ DUMP = os.path.join(HERE, "..", "..", "tools", "xtrace-dump")
 WHOLE = 0xFFFFFFFF
 LIMIT_S = 100
 CONDITIONAL = ("while", "nested", "child", "if", "switch")
-ITERATIONS, LAUNCHES, KERNELS, SECONDS = 500, 50, 20, 5
+ITERATIONS, LAUNCHES, KERNELS, SECONDS, STRESS_SECONDS = 500, 50, 20, 5, 3
 LONG_MS = 100
+WITH_TIMES = re.compile(r"libcupti\.so\.1[23]")  # older ones do not know conditional nodes
 RECORDED = {
     "default": [], "launch": ["--api", "launch"], "all": ["--api", "all"], "cpu": ["--cpu"],
     "flight recorder": ["--flight-recorder", "5s"],
@@ -161,10 +163,43 @@ class Runs:
         elif status != 0 or not found:
             self.problems.append("%s, %s: status %s, %s" % (
                 kind, mode, status, (out + err).strip()[-600:]))
-        elif mode in RECORDED and mode != "flight recorder":
+        elif (mode in RECORDED and mode != "flight recorder") or WITH_TIMES.search(mode):
             self.check_rows(row)
         elif mode != "bare" and not rows["kernels"] and "no usable libcupti" not in err:
             self.problems.append("%s, %s: nothing was recorded: %s" % (kind, mode, err[-300:]))
+
+    def stress(self, job):
+        """Launches graphs from four threads. Returns what ran, and the end of a failure."""
+        kind, how, cupti, number = job
+        command = self.command(kind, STRESS_SECONDS, 3)
+        environment = dict(os.environ, **({"XTRACE_CUPTI": cupti} if cupti else {}))
+        if how == "recorded":
+            command = self.xtrace("record", "-o", self.trace(kind, "stress %s %d" % (cupti, number)),
+                                  "--", *command)
+        elif how == "kernels alone":
+            environment["CUDA_INJECTION64_PATH"] = self.options.floor
+        status, out, err = run(command, environment)
+        failed = [line for line in (out + err).splitlines() if "cudaError" in line or "WRONG" in line]
+        return (kind, how, cupti), "" if status == 0 else "%s %s" % (status, failed[:1])
+
+    def stress_all(self, pool):
+        """Bare runs and those with CUPTI alone tell whose failure it is."""
+        cuptis = ["", *self.options.cupti]
+        jobs = [(kind, how, cupti, number) for number in range(self.options.stress)
+                for kind in ("while", "plain") for how in ("bare", "kernels alone", "recorded")
+                for cupti in (cuptis if how != "bare" else [""])
+                if how != "kernels alone" or self.options.floor]
+        failures = {}
+        for what, failure in pool.map(self.stress, jobs):
+            failures.setdefault(what, []).append(failure)
+        for what, all_runs in failures.items():
+            failed = list(filter(None, all_runs))
+            print("stress: %-6s %-14s %-24s %d of %d failed %s" % (
+                what[0], what[1], os.path.basename(what[2]), len(failed), len(all_runs),
+                failed[:1]), flush=True)
+            if failed and what[1] == "recorded":
+                self.problems.append("%s, %s: %d of %d runs failed: %s" % (
+                    what[0], what[2], len(failed), len(all_runs), failed[0]))
 
     def check_rows(self, row):
         where = "%(kind)s, %(mode)s: " % row
@@ -204,6 +239,10 @@ def main():
     parser.add_argument("-o", "--output", help="write the results as JSON")
     parser.add_argument("--jobs", type=int, default=6, help="runs at once (6)")
     parser.add_argument("--only", default="", metavar="REGEX", help="only 'KIND, MODE' like this")
+    parser.add_argument("--stress", type=int, default=0, metavar="COUNT",
+                        help="also COUNT times from four threads for 3 s: bare, with the kernels of "
+                        "CUPTI alone (--floor), and recorded")
+    parser.add_argument("--floor", help="bench/cupti_floor.c, built")
     options = parser.parse_args()
     kinds = CONDITIONAL + ("plain", "tail", "forget", "dynamic")
     jobs = [(kind, mode) for mode in ("bare", *RECORDED, *OTHERS) for kind in kinds]
@@ -214,6 +253,7 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             list(pool.map(runs.examine, [job for job in jobs
                                          if re.search(options.only, "%s, %s" % job)]))
+            runs.stress_all(pool)
     finish(options.output, runs.results, runs.problems)
 
 
