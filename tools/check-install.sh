@@ -30,6 +30,7 @@ for part in bin/xtrace bin/xtrace-merge bin/xtrace-dump lib/libxtrace_inject.so 
 	share/xtrace/samples/llm_inference.c share/xtrace/samples/pytorch_train.py \
 	share/xtrace/samples/traces/h200-llm.xtr share/xtrace/samples/traces/h200-pytorch.xtr \
 	share/xtrace/samples/traces/h200-pytorch-graph.xtr share/xtrace/samples/traces/h100-training.xtr \
+	share/xtrace/samples/traces/h200-idle \
 	share/xtrace/built-from share/xtrace/bench.sh share/xtrace/bench/bench_launches \
 	share/xtrace/bench/libbench_cupti_floor.so \
 	share/man/man1/xtrace.1 share/bash-completion/completions/xtrace-merge \

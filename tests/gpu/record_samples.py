@@ -77,7 +77,7 @@ SAMPLES = (
     Sample("idle", ["python3", "pytorch_idle.py", "--case", "slow_collate", "--seconds", "1.5"],
            ["--cpu", "--capture-range", "cudaProfilerApi"], ["torch"],
            ["samples/idle/pytorch_idle.py"]),
-    Sample("work", ["./work"], gpus=2, files=["tests/gpu/work.c"]),
+    Sample("work", ["./work"]),
     Sample("ddp", ["--kind", "ddp", "--slow", "none"], needs=["torch"], files=RANKS, gpus=4,
            ranks=4),
     Sample("ddp-loader", ["--kind", "ddp", "--slow", "loader"], needs=["torch"], files=RANKS,
@@ -166,11 +166,11 @@ class Recorder:
 
     def compile_work(self):
         cuda = self.options.cuda
+        shutil.copy2(os.path.join(CHECKOUT, "tests/gpu/work.c"), self.folder)
         return subprocess.run(
             ["cc", "-O2", "-g", "-fno-optimize-sibling-calls", "-I", cuda + "/include", "-o",
-             os.path.join(self.folder, "work"), os.path.join(CHECKOUT, "tests/gpu/work.c"), "-L",
-             cuda + "/lib64/stubs", "-Wl,-z,lazy", "-lcuda", "-ldl"],
-            capture_output=True, check=False).returncode == 0
+             "work", "work.c", "-L", cuda + "/lib64/stubs", "-Wl,-z,lazy", "-lcuda", "-ldl"],
+            cwd=self.folder, capture_output=True, check=False).returncode == 0
 
     def command_of(self, sample, trace):
         if sample.ranks:  # this script starts one recorder for each rank
@@ -185,8 +185,11 @@ class Recorder:
         for file in sample.files:
             shutil.copy2(os.path.join(CHECKOUT, file), self.folder)
         trace = os.path.join(self.folder, "trace-" + sample.name)
+        environment = dict(self.environment)
+        if not sample.ranks:  # the same on a machine with several GPUs
+            environment["CUDA_VISIBLE_DEVICES"] = "0"
         done = subprocess.run(self.command_of(sample, trace), cwd=self.folder, capture_output=True,
-                              env=self.environment, text=True, timeout=LIMIT_S, check=False)
+                              env=environment, text=True, timeout=LIMIT_S, check=False)
         said = [line for line in done.stderr.splitlines() if line.startswith("xtrace: ")]
         print("%s: %s" % (sample.name, "; ".join(said) or done.stdout.strip()[-200:]), flush=True)
         if done.returncode:

@@ -216,7 +216,7 @@ async function checkOwn() {
 
 	await page.click('#tab-paths');
 	await isThere(page, '#table-paths tbody');
-	assert.equal(await page.textContent('#table-paths tbody tr:first-child .own'), ' in replay_graph (torch_work.py:51)');
+	assert.equal(await page.textContent('#table-paths tbody tr:first-child .own'), ' in replay_graph (torch_work.py:53)');
 	const own = await page.$$eval('#table-paths .own', (list) => [...new Set(list.map((span) => span.textContent.match(/[(](.*):/)[1]))]);
 
 	assert.deepEqual(own, ['torch_work.py']);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The findings of the real traces, as in the table of docs/FINDINGS.md.
-for log in "$tests"/../../../samples/traces/*.xtr; do
-	name=$(basename "$log")
+traces=$tests/../../../samples/traces
+for log in "$traces"/*.xtr "$traces"/h200-idle; do
+	name=$(basename "$log" .xtr)
 	merge -q --no-recover --summary out.json "$log" >status
 	grep -v "exit status 0" status || true
 	python3 -c 'import json, sys
@@ -9,5 +10,5 @@ for row in json.load(open("out.json"))["findings"]["rows"] or [None]:
     print(sys.argv[1], *([row["rule"], "%.1f %%" % (100 * row["cost_ns"] / row["whole_ns"]), row["where"]] if row else ["nothing"]), sep=" | ")' "$name"
 done >found
 cat found
-sed -n 's/^| `\(h[12]00-[^`]*\)` | \([^|]*\) | \([^|]*\) | `*\([^`|]*\)`* |.*/\1.xtr | \2 | \3 | \4/p; s/^| `\(h[12]00-[^`]*\)` | \(nothing\) |.*/\1.xtr | nothing/p' "$tests/../../../docs/FINDINGS.md" | sort -u | sed 's/ *$//; s/`//g' >told
+sed -n 's/^| `\(h[12]00-[^`]*\)` | \([^|]*\) | \([^|]*\) | `*\([^`|]*\)`* |.*/\1 | \2 | \3 | \4/p; s/^| `\(h[12]00-[^`]*\)` | \(nothing\) |.*/\1 | nothing/p' "$tests/../../../docs/FINDINGS.md" | sort -u | sed 's/ *$//; s/`//g' >told
 sort -u found | diff - told && echo "the document says the same"

@@ -53,7 +53,7 @@ plain() {
 	on_terminal "$columns" "$@" | sed 's/ESC\[[0-9]*m//g'
 }
 traces=$tests/../../../samples/traces
-plain 80 --no-recover "$traces/h200-pytorch-work.xtr" --top 4 | sed -n '/^Findings/,/by kernel/p'
+plain 80 --no-recover "$traces/h200-pytorch-work.xtr" --top 4 --finding short-kernels=10 | sed -n '/^Findings/,/by kernel/p'
 echo "-- 40 columns"
 plain 40 --no-recover "$traces/h200-work.xtr" --top 2
 echo "-- of all traces and widths, too wide, cut or twice:"
