@@ -580,10 +580,7 @@ static COLD void deliver_graph_launch(uint32_t domain, uint32_t cbid,
 	if (!slot || !data->function_params) {
 		graph_level_give_up();
 	} else if (enters) {
-		void *const *arguments = data->function_params; /* graph_exec, stream */
-
-		hold = graph_level_enter_launch(arguments[0], arguments[1],
-						&cupti_subscriber_records_calls);
+		hold = graph_level_enter_launch(data, &cupti_subscriber_records_calls);
 	} else {
 		hold = (uint8_t)(*slot >> HOLD_AT);
 		*slot &= ~HOLD_MASK;

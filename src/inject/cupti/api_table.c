@@ -204,6 +204,8 @@ static void add(enum api_level level, uint32_t cbid, const char *name)
 	struct recorded_api *api = &recorded_apis.apis[recorded_apis.count];
 
 	api_uses[cbid] = (uint16_t)api_use_of(name);
+	if (cupti.version >= XT_CUPTI_OF_CUDA13)
+		api_uses[cbid] &= (uint16_t)~API_SYNCS;
 	if (class == NOT_RECORDED || api_level_of(class) > level) {
 		api_uses[cbid] |= API_IS_UNRECORDED;
 		return;

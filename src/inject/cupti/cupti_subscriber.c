@@ -105,14 +105,14 @@ static bool set_callback(bool is_on, uint32_t domain, uint32_t cbid)
 
 /*
  * Calls that stay enabled while recording is stopped. A launch of a graph whose EXIT were missing
- * would never release its level (graph_level.h). Frees tell whether the next start can record
- * memory (unsafe_kinds.h).
+ * would never release its level (graph_level.h). Waits tell whether a graph may still run. Frees
+ * tell whether the next start can record memory (unsafe_kinds.h).
  */
 static bool is_kept(uint32_t cbid)
 {
 	uint32_t use = api_uses[cbid];
 
-	return use & (API_MAKES_GRAPHS | API_LAUNCHES_GRAPH) ||
+	return use & (API_MAKES_GRAPHS | API_LAUNCHES_GRAPH | API_SYNCS) ||
 	       (use & API_FREES_ASYNC && !(use & API_IS_UNRECORDED));
 }
 

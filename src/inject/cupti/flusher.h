@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flusher thread asks CUPTI for finished records every 50 ms, and the driver for other data. It
- * is the tracer's only thread that may hang in their calls.
+ * The flusher thread asks CUPTI for finished records every 50 ms, unless graph_level_may_flush()
+ * says otherwise, and the driver for other data. It is the tracer's only thread that may hang in
+ * their calls.
  */
 #ifndef XT_INJECT_FLUSHER_H
 #define XT_INJECT_FLUSHER_H

@@ -15,20 +15,6 @@
 #define STOP_CHECK_MS 2
 #define IDLE_CHECK_MS 10 /* while nothing is recorded */
 
-/* False if this is not possible now. */
-static bool flush(void)
-{
-	uint8_t hold;
-
-	if (!cupti_owner_may_flush() || !graph_level_begin_flush(&hold))
-		return false;
-	flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
-	graph_level_leave(hold);
-	if (!gpu_names())
-		gpu_names_read();
-	return true;
-}
-
 void *flusher_main(void *unused)
 {
 	unsigned waited_ms = 0;
@@ -44,8 +30,16 @@ void *flusher_main(void *unused)
 		if (!flusher_is_allowed())
 			continue;
 		cupti_owner_update();
-		if (waited_ms >= PERIOD_MS && flush())
+		if (!cupti_owner_may_flush())
 			waited_ms = 0;
+		if (waited_ms < PERIOD_MS)
+			continue;
+		if (!gpu_names() && waited_ms < PERIOD_MS + nap_ms)
+			gpu_names_read();
+		if (graph_level_may_flush()) {
+			flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+			waited_ms = 0;
+		}
 	}
 	if (flusher_is_allowed() && cupti_owner_may_flush()) {
 		if (!gpu_names())

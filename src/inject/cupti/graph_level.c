@@ -20,7 +20,8 @@
 #define WAIT_TIMEOUT_NS UINT64_C(10000000000) /* a launch blocks for long if its queue is full */
 
 /* CUPTI numbers graphs and executable graphs from 1. A bit for each takes 2 MiB at most. */
-#define GRAPH_IDS (UINT32_C(1) << 24)
+#define GRAPH_IDS   (UINT32_C(1) << 24)
+#define RUNNING_MAX 16
 
 /* Parts of the word. The holders of both sides take 24 bits each, then 6 bits are the epoch. */
 #define COUNT_MASK 0xffffff
@@ -41,10 +42,9 @@ static HOT_STATE atomic_uint waiting[2]; /* for their side */
 static HOT_STATE atomic_uint changes_waiting;
 static atomic_bool was_recorded_whole, gives_up, tool_was_here;
 static bool trace_is_on; /* LOCKED */
-/* Where a graph that was recorded as a whole may run: running_in() of a stream, or one of these. */
-static _Atomic uintptr_t running;
-enum { NONE };
-#define SEVERAL UINTPTR_MAX /* streams */
+/* Streams in which graphs recorded as a whole may run, as key_of(), and whether in others. */
+static _Atomic uintptr_t running[RUNNING_MAX];
+static atomic_bool others_run;
 static _Atomic(const char *) refusal;
 static unsigned (*stop_records)(void);
 static _Atomic uint32_t conditional[GRAPH_IDS / 32], seen[GRAPH_IDS / 32];
@@ -52,11 +52,6 @@ static _Atomic uint32_t conditional[GRAPH_IDS / 32], seen[GRAPH_IDS / 32];
 static uint32_t count_of(uint64_t now, enum side side)
 {
 	return (uint32_t)(now / ones[side]) & COUNT_MASK;
-}
-
-static uintptr_t running_in(const void *stream)
-{
-	return (uintptr_t)stream + 1;
 }
 
 static uint8_t epoch_of(uint64_t now)
@@ -349,19 +344,51 @@ void graph_level_note_instantiated(void *graph_exec, bool is_conditional)
 	}
 }
 
-static void note_running(const void *stream)
+static uintptr_t key_of(const struct cupti_callback_data *data, const void *stream)
 {
-	uintptr_t now = atomic_load(&running), next;
+	return ((uintptr_t)data->context << 1) + (uintptr_t)stream + 1;
+}
+
+static void note_running(uintptr_t stream)
+{
+	uintptr_t none;
 
 	if (cupti.version >= XT_CUPTI_OF_CUDA13)
 		return;
-	do
-		next = now == NONE || now == running_in(stream) ? running_in(stream) : SEVERAL;
-	while (!atomic_compare_exchange_strong(&running, &now, next));
+	for (size_t i = 0; i < RUNNING_MAX; i++) {
+		none = 0;
+		if (atomic_compare_exchange_strong(&running[i], &none, stream) || none == stream)
+			return;
+	}
+	atomic_store(&others_run, true);
+}
+
+void graph_level_note_sync(const struct cupti_callback_data *data, bool for_all)
+{
+	void *const *arguments = data->function_params;
+	uintptr_t stream = 0;
+
+	if (!data->return_value || *(const int32_t *)data->return_value || (!for_all && !arguments))
+		return;
+	for (size_t i = 0; i < RUNNING_MAX; i++) {
+		stream = for_all ? atomic_load(&running[i]) : key_of(data, arguments[0]);
+		atomic_compare_exchange_strong(&running[i], &stream, 0);
+	}
+	if (for_all)
+		atomic_store(&others_run, false);
+}
+
+bool graph_level_may_flush(void)
+{
+	bool may_flush = !atomic_load(&others_run);
+
+	for (size_t i = 0; i < RUNNING_MAX; i++)
+		may_flush &= !atomic_load(&running[i]);
+	return may_flush;
 }
 
 /* No thread changes is_recorded while this one has the hold. */
-static uint8_t enter_conditional(const void *stream, const atomic_bool *is_recorded)
+static uint8_t enter_conditional(uintptr_t stream, const atomic_bool *is_recorded)
 {
 	for (;;) {
 		bool is_whole = atomic_load(is_recorded);
@@ -378,46 +405,16 @@ static uint8_t enter_conditional(const void *stream, const atomic_bool *is_recor
 	}
 }
 
-void graph_level_note_sync(const struct cupti_callback_data *data, bool for_all)
-{
-	void *const *arguments = data->function_params;
-	uintptr_t stream;
-
-	if (!data->return_value || *(const int32_t *)data->return_value)
-		return;
-	if (for_all) {
-		atomic_store(&running, NONE);
-	} else if (arguments) {
-		stream = running_in(arguments[0]);
-		atomic_compare_exchange_strong(&running, &stream, NONE);
-	}
-}
-
-bool graph_level_begin_flush(uint8_t *hold_out)
-{
-	uint64_t now = atomic_load(&word);
-
-	*hold_out = GRAPH_HOLD_NONE;
-	if (cupti.version >= XT_CUPTI_OF_CUDA13 || !atomic_load(&any_conditional) ||
-	    now & (OFF | CLOSED))
-		return true;
-	if (atomic_load(&running) != NONE || now & LOCKED || count_of(now, SIDE_WHOLE) ||
-	    !atomic_compare_exchange_strong(&word, &now, now + ones[SIDE_NODES]))
-		return false;
-	*hold_out = GRAPH_HOLD_NODES | (uint8_t)(epoch_of(now) << 2);
-	if (atomic_load(&running) == NONE)
-		return true;
-	graph_level_leave(*hold_out);
-	return false;
-}
-
-uint8_t graph_level_enter_launch(void *graph_exec, const void *stream,
+uint8_t graph_level_enter_launch(const struct cupti_callback_data *data,
 				 const atomic_bool *is_recorded)
 {
+	void *const *arguments = data->function_params;
+	void *graph_exec = arguments[0];
+
 	if (atomic_load_explicit(&word, memory_order_relaxed) & (OFF | CLOSED))
 		return GRAPH_HOLD_NONE;
 	if (__builtin_expect(atomic_load(&any_conditional), 0) && is_in(conditional, graph_exec))
-		return enter_conditional(stream, is_recorded);
+		return enter_conditional(key_of(data, arguments[1]), is_recorded);
 	if (__builtin_expect(atomic_load(&tool_was_here), 0) && atomic_load(is_recorded) &&
 	    !is_in(seen, graph_exec)) {
 		give_up("a CUDA graph was made while another tool used CUPTI, so xtrace does not "

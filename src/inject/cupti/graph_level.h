@@ -55,11 +55,11 @@ void graph_level_open(void);
 void graph_level_note_tool(void);
 
 /*
- * At ENTER of the launch of an executable graph into a stream. Returns what to release at EXIT.
- * is_recorded: CUPTI records GPU work; otherwise the launch must only be kept apart from
+ * At ENTER of the launch of an executable graph, with its arguments. Returns what to release at
+ * EXIT. is_recorded: CUPTI records GPU work; otherwise the launch must only be kept apart from
  * conditional ones.
  */
-uint8_t graph_level_enter_launch(void *graph_exec, const void *stream,
+uint8_t graph_level_enter_launch(const struct cupti_callback_data *data,
 				 const atomic_bool *is_recorded);
 
 /* At the creation of a conditional node during an instantiation. Returns what to release. */
@@ -75,12 +75,13 @@ uint8_t graph_level_epoch(void);
 
 /*
  * CUPTI before CUDA 13 delivers the record of a whole graph without times if it is flushed while
- * the graph runs. begin_flush() returns false if a graph that was recorded as a whole may be
- * running: one was launched since the last wait for its stream. Otherwise none is launched until
- * leave(*hold_out). note_sync(): at EXIT of a wait for a stream, the first argument; for_all: for
- * all work.
+ * the graph runs. may_flush(): no graph that was recorded as a whole may be running. It may, until
+ * the program has waited for its stream or context. Any thread; another may launch one meanwhile.
+ *
+ * note_sync(): at EXIT of such a wait, which is API_SYNCS. for_all: for all work of the context,
+ * taken as that of all contexts.
  */
-bool graph_level_begin_flush(uint8_t *hold_out);
+bool graph_level_may_flush(void);
 void graph_level_note_sync(const struct cupti_callback_data *data, bool for_all);
 
 /*

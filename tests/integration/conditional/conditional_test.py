@@ -10,6 +10,7 @@ Usage: conditional_test.py --xtrace FILE --dump FILE --program FILE PART
 """
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -114,12 +115,22 @@ def test_times():
 
 def test_flushes():
     """CUPTI of CUDA 12 keeps the times of graphs that run for longer than the period of flushes."""
-    done, rows = record([], ["while", "10001", "8", "20"], XTRACE_SIMGPU_FAULT="version:27",
-                        XTRACE_SIMGPU_KERNEL_NS="500:500")
-    expect_success(done, 16)
-    whole = kernels(rows)[0]
-    expect(len(whole) == 16, "16 whole graphs, not %d" % len(whole))
-    expect(min(int(row["duration_ns"]) for row in whole) > 100000000, "long graphs")
+    for options, kind, launches in (([], "while", 16), ([], "pauses", 20),
+                                    (["--api", "launch"], "pauses", 20)):
+        with tempfile.NamedTemporaryFile("r") as report:
+            iterations = "10001" if kind == "while" else "101"
+            done, rows = record(options, [kind, iterations, str(launches // 2), "20"],
+                                XTRACE_SIMGPU_FAULT="version:27,fail:cuptiActivityFlushAll:1000000",
+                                XTRACE_SIMGPU_FAULT_REPORT=report.name,
+                                XTRACE_SIMGPU_KERNEL_NS="400:400" if kind == "while" else "5:5")
+            flushes = int(re.search(r"fail\S* (\d+)", report.read())[1])
+        expect_success(done, launches)
+        whole = kernels(rows)[0]
+        expect(len(whole) == launches, "%d whole graphs, not %d" % (launches, len(whole)))
+        if kind == "while":  # 80 ms each, and the program waits only for eight at once
+            expect(min(int(row["duration_ns"]) for row in whole) > 80000000, "long graphs")
+        else:
+            expect(flushes >= launches // 4, "flushes in pauses, not %d" % flushes)
 
 
 def test_node():

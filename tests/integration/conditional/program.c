@@ -12,6 +12,7 @@
  *	plain	KERNELS kernels without a condition
  *	mixed	the graphs of "plain" and "while" in turn, instantiated in this order; each of
  *		THREADS other threads launches the plain graph and single kernels meanwhile
+ *	pauses	the graph of "while"; after each launch the program waits and sleeps for 70 ms
  *
  * All graphs have a kernel before and one after that. Only the simulated GPU ends these loops,
  * because no kernel changes a condition.
@@ -24,10 +25,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CALL(function, ...) check(function(__VA_ARGS__), #function)
 
-enum { THREADS_MAX = 64, SYNC_PERIOD = 8 };
+enum { THREADS_MAX = 64, SYNC_PERIOD = 8, PAUSE_US = 70000 };
 
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			  ".visible .entry before() { ret; }\n"
@@ -40,6 +42,7 @@ static CUcontext context;
 static CUfunction before, in_body, in_inner_body, after, single;
 static unsigned int iterations;
 static long replays, kernels;
+static bool pauses;
 static _Atomic long launch_count;
 
 /* A graph in the making: the next node follows `tip`. */
@@ -220,8 +223,10 @@ static void launch_pair(CUgraphExec first, CUgraphExec second, CUstream stream)
 	for (long i = 0; i < replays; i++) {
 		launch_graph(first, stream);
 		launch_graph(second, stream);
-		if (i % SYNC_PERIOD == 0)
+		if (i % SYNC_PERIOD == 0 || pauses)
 			CALL(cuStreamSynchronize, stream);
+		if (pauses)
+			usleep(PAUSE_US);
 	}
 	CALL(cuStreamSynchronize, stream);
 }
@@ -314,10 +319,11 @@ static const struct {
 	void (*add)(struct builder *root);
 	void (*run)(int thread_count); /* if there is no `add` */
 } kinds[] = {
-	{.name = "while", .add = add_while}, {.name = "nested", .add = add_nested},
-	{.name = "if", .add = add_if},	     {.name = "switch", .add = add_switch},
-	{.name = "child", .add = add_child}, {.name = "plain", .add = add_plain},
-	{.name = "mixed", .run = run_mixed}, {.name = "frees", .run = run_frees},
+	{.name = "while", .add = add_while},  {.name = "nested", .add = add_nested},
+	{.name = "if", .add = add_if},	      {.name = "switch", .add = add_switch},
+	{.name = "child", .add = add_child},  {.name = "plain", .add = add_plain},
+	{.name = "mixed", .run = run_mixed},  {.name = "frees", .run = run_frees},
+	{.name = "pauses", .add = add_while},
 };
 
 static void start(void)
@@ -347,6 +353,7 @@ int main(int argc, char **argv)
 		iterations = (unsigned int)strtoul(argv[2], NULL, 10);
 		replays = strtol(argv[3], NULL, 10);
 		kernels = strtol(argv[4], NULL, 10);
+		pauses = !strcmp(argv[1], "pauses");
 		start();
 		if (kinds[i].add)
 			run(kinds[i].add, kinds[i].add);

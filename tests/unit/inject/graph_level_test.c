@@ -57,6 +57,19 @@ static uint32_t exec_id(void *graph_exec, uint32_t *id)
 
 static atomic_bool is_recorded = true;
 
+static uint8_t enter_launch_into(uintptr_t stream, uintptr_t exec)
+{
+	uintptr_t arguments[] = {exec, stream};
+	const struct cupti_callback_data data = {.function_params = arguments};
+
+	return graph_level_enter_launch(&data, &is_recorded);
+}
+
+static uint8_t enter_launch(uintptr_t exec)
+{
+	return enter_launch_into(0, exec);
+}
+
 static void prepare(void)
 {
 	cupti.cuptiActivityEnable = enable;
@@ -76,7 +89,7 @@ static void instantiate_conditional(uintptr_t id)
 
 static void launch(uintptr_t id)
 {
-	uint8_t hold = graph_level_enter_launch((void *)id, NULL, &is_recorded), kind = hold & 3;
+	uint8_t hold = enter_launch(id), kind = hold & 3;
 
 	if (kind == GRAPH_HOLD_WHOLE)
 		whole_count++;
@@ -126,7 +139,7 @@ static void tells_unrecorded_launches_apart(void)
 
 	instantiate_conditional(CONDITIONAL_EXEC);
 	is_recorded = false;
-	hold = graph_level_enter_launch((void *)CONDITIONAL_EXEC, NULL, &is_recorded);
+	hold = enter_launch(CONDITIONAL_EXEC);
 	errors += (hold & 3) != GRAPH_HOLD_NODES || trace_is_on;
 	graph_level_leave(hold);
 }
@@ -136,15 +149,14 @@ static void forgets_holders_of_earlier_epoch(void)
 	uint8_t hold, whole;
 
 	instantiate_conditional(CONDITIONAL_EXEC);
-	hold = graph_level_enter_launch((void *)PLAIN_EXEC, NULL, &is_recorded);
+	hold = enter_launch(PLAIN_EXEC);
 	graph_level_close();
-	errors +=
-		graph_level_enter_launch((void *)PLAIN_EXEC, NULL, &is_recorded) != GRAPH_HOLD_NONE;
+	errors += enter_launch(PLAIN_EXEC) != GRAPH_HOLD_NONE;
 	graph_level_open();
 	launch(CONDITIONAL_EXEC); /* would wait for the holder */
 	graph_level_leave(hold);
 	launch(CONDITIONAL_EXEC);
-	whole = graph_level_enter_launch((void *)CONDITIONAL_EXEC, NULL, &is_recorded);
+	whole = enter_launch(CONDITIONAL_EXEC);
 	graph_level_close();
 	errors += trace_is_on;
 	graph_level_open();
@@ -161,8 +173,7 @@ static void refuses_ids_without_room(void)
 	errors += trace_is_on;
 	graph_level_leave(hold);
 	errors += !kernels_are_off || !graph_level_refusal() || cupti_unsafe_kinds != 4;
-	errors +=
-		graph_level_enter_launch((void *)PLAIN_EXEC, NULL, &is_recorded) != GRAPH_HOLD_NONE;
+	errors += enter_launch(PLAIN_EXEC) != GRAPH_HOLD_NONE;
 }
 
 static void *enter_whole(void *hold)
@@ -179,7 +190,7 @@ static void releases_hold_taken_after_giving_up(void)
 	uint64_t begin_ns;
 
 	instantiate_conditional(CONDITIONAL_EXEC);
-	hold = graph_level_enter_launch((void *)PLAIN_EXEC, NULL, &is_recorded);
+	hold = enter_launch(PLAIN_EXEC);
 	if (pthread_create(&thread, NULL, enter_whole, &late))
 		abort();
 	usleep(50000); /* so that it waits; if not yet, it finds the same end */
@@ -206,8 +217,7 @@ static void holds_nothing_if_forced(void)
 {
 	graph_level_begin(true, stop_records);
 	errors += graph_level_enter_whole() != GRAPH_HOLD_NONE;
-	errors +=
-		graph_level_enter_launch((void *)PLAIN_EXEC, NULL, &is_recorded) != GRAPH_HOLD_NONE;
+	errors += enter_launch(PLAIN_EXEC) != GRAPH_HOLD_NONE;
 	errors += switches;
 }
 
@@ -220,7 +230,7 @@ static void *launch_until_over(void *number)
 	uintptr_t id = (uintptr_t)number % 2 ? CONDITIONAL_EXEC : PLAIN_EXEC;
 
 	while (!is_over) {
-		uint8_t hold = graph_level_enter_launch((void *)id, NULL, &is_recorded);
+		uint8_t hold = enter_launch(id);
 
 		usleep(2000);
 		side_counts[(uintptr_t)number % 2]++;
@@ -260,7 +270,7 @@ static void *give_up_often(void *unused)
 static void *launch_plain(void *unused)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		uint8_t hold = graph_level_enter_launch((void *)PLAIN_EXEC, NULL, &is_recorded);
+		uint8_t hold = enter_launch(PLAIN_EXEC);
 
 		errors += trace_is_on; /* with or without a hold */
 		graph_level_leave(hold);
@@ -276,7 +286,7 @@ static void gives_up_without_a_gap(void)
 	uint8_t whole;
 
 	instantiate_conditional(CONDITIONAL_EXEC);
-	whole = graph_level_enter_launch((void *)CONDITIONAL_EXEC, NULL, &is_recorded);
+	whole = enter_launch(CONDITIONAL_EXEC);
 	for (int t = 0; t < 3; t++)
 		if (pthread_create(&threads[t], NULL, parts[t], NULL))
 			abort();
@@ -298,84 +308,57 @@ static void gives_up_after_a_tool(void)
 	graph_level_note_instantiated((void *)(PLAIN_EXEC + 1), false);
 	launch(PLAIN_EXEC + 1);
 	errors += kernels_are_off;
-	errors +=
-		graph_level_enter_launch((void *)PLAIN_EXEC, NULL, &is_recorded) != GRAPH_HOLD_NONE;
+	errors += enter_launch(PLAIN_EXEC) != GRAPH_HOLD_NONE;
 	errors += !kernels_are_off || !graph_level_refusal();
-}
-
-static bool may_flush(void)
-{
-	uint8_t hold;
-	bool may = graph_level_begin_flush(&hold);
-
-	graph_level_leave(hold);
-	return may;
 }
 
 static void launch_into(uintptr_t stream, uintptr_t exec)
 {
-	graph_level_leave(graph_level_enter_launch((void *)exec, (void *)stream, &is_recorded));
+	graph_level_leave(enter_launch_into(stream, exec));
 }
 
 static void wait_for(uintptr_t stream, bool for_all, int32_t result)
 {
 	uintptr_t arguments[] = {stream};
-	struct cupti_callback_data data = {.function_params = arguments, .return_value = &result};
+	const struct cupti_callback_data data = {.function_params = arguments,
+						 .return_value = &result};
 
 	graph_level_note_sync(&data, for_all);
 }
 
-/* Whether CUPTI may be flushed: after a wait for the stream of the last whole graphs. */
+/* Whether CUPTI may be flushed: after a wait for each stream with whole graphs. */
 static void keeps_flushes_from_whole_graphs(void)
 {
-	uint8_t hold;
-
 	cupti.version = XT_CUPTI_OF_CUDA13 - 1;
 	launch_into(1, PLAIN_EXEC);
-	errors += !may_flush();
+	errors += !graph_level_may_flush();
 	instantiate_conditional(CONDITIONAL_EXEC);
-	errors += !may_flush();
-	launch_into(1, CONDITIONAL_EXEC);
-	wait_for(2, false, 0);
-	launch_into(1, CONDITIONAL_EXEC);
-	errors += may_flush();
-	wait_for(1, false, 0);
-	errors += !may_flush();
-	launch_into(1, CONDITIONAL_EXEC);
-	launch_into(2, CONDITIONAL_EXEC);
-	wait_for(1, false, 0);
-	wait_for(2, false, 0);
-	errors += may_flush();
-	wait_for(0, true, 700); /* fails */
-	errors += may_flush();
-	wait_for(0, true, 0);
-	errors += !may_flush();
-	hold = graph_level_enter_launch((void *)CONDITIONAL_EXEC, NULL, &is_recorded);
-	wait_for(0, true, 0); /* of another thread */
-	errors += may_flush();
-	graph_level_leave(hold);
+	errors += !graph_level_may_flush();
 	launch_into(0, CONDITIONAL_EXEC);
-	errors += may_flush();
+	wait_for(2, false, 0);
+	launch_into(0, CONDITIONAL_EXEC);
+	errors += graph_level_may_flush();
+	wait_for(0, false, 0);
+	errors += !graph_level_may_flush();
+	for (uintptr_t stream = 1; stream <= 3; stream++)
+		launch_into(stream, CONDITIONAL_EXEC);
+	wait_for(3, false, 0);
+	wait_for(1, false, 0);
+	errors += graph_level_may_flush();
+	wait_for(2, false, 700); /* fails */
+	errors += graph_level_may_flush();
+	wait_for(2, false, 0);
+	errors += !graph_level_may_flush();
+	for (uintptr_t stream = 1; stream <= 100; stream++)
+		launch_into(stream, CONDITIONAL_EXEC);
+	for (uintptr_t stream = 1; stream <= 100; stream++)
+		wait_for(stream, false, 0);
+	errors += graph_level_may_flush(); /* there were more than it remembers */
+	wait_for(0, true, 0);
+	errors += !graph_level_may_flush();
 	cupti.version = XT_CUPTI_OF_CUDA13;
-	errors += !may_flush();
-}
-
-/* A whole graph that is launched during a flush waits for its end. */
-static void launches_whole_graphs_after_flush(void)
-{
-	pthread_t thread;
-	uint8_t hold;
-
-	cupti.version = XT_CUPTI_OF_CUDA13 - 1;
-	instantiate_conditional(CONDITIONAL_EXEC);
-	errors += !graph_level_begin_flush(&hold);
-	nodes_count++; /* GRAPH_TRACE must stay off */
-	if (pthread_create(&thread, NULL, launch_all, (void *)1))
-		abort();
-	usleep(20000);
-	nodes_count--;
-	graph_level_leave(hold);
-	pthread_join(thread, NULL);
+	launch_into(1, CONDITIONAL_EXEC);
+	errors += !graph_level_may_flush();
 }
 
 static void in_own_process(void (*test)(void))
@@ -411,7 +394,6 @@ TEST(takes_turns)
 TEST(gives_up_without_a_gap)
 TEST(gives_up_after_a_tool)
 TEST(keeps_flushes_from_whole_graphs)
-TEST(launches_whole_graphs_after_flush)
 
 int main(void)
 {
@@ -428,7 +410,6 @@ int main(void)
 		cmocka_unit_test(test_gives_up_without_a_gap),
 		cmocka_unit_test(test_gives_up_after_a_tool),
 		cmocka_unit_test(test_keeps_flushes_from_whole_graphs),
-		cmocka_unit_test(test_launches_whole_graphs_after_flush),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
