@@ -221,6 +221,9 @@ int reading_finish(struct reading *reading)
 	run->paused_ns += pauses_total_ns(&model->pauses, model->last_clock_ns);
 	add_recorded_time(run, model);
 	add_attach(run, model, &reading->process.log->header);
+	/* A log that lost its beginning lacks graphs that were seen. */
+	if ((model->pauses.count || *model_meta(model, "process.attached")) && !model_is_cut(model))
+		run->early_graph_count += reading->missing.unseen_launch_count;
 	add_handoffs(run, model);
 	add_rates(run, model);
 	run->nodes_made_count += model->nodes.made_count;

@@ -213,7 +213,8 @@ struct run {
 	size_t attached_count;	   /* processes that ran already when the tracer was loaded */
 	uint64_t attached_ns;	   /* for how long at most */
 	uint64_t paused_ns;
-	uint64_t recorded_ns; /* between pauses, in logs with pauses */
+	uint64_t early_graph_count; /* launches of graphs that were made before recording began */
+	uint64_t recorded_ns;	    /* between pauses, in logs with pauses */
 	uint64_t nodes_cyclic_count;
 	uint64_t nodes_made_count; /* by calls, including captured launches */
 	uint64_t losses[LOSS_COUNT];

@@ -274,6 +274,7 @@ struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec
 		if (!node->origin || node->graph_exec || (counted_id && node->id == counted_id))
 			continue;
 		counted_id = node->id;
+		found.has_nodes = true;
 		/* The GPU decides whether the body of a condition runs. */
 		if (found.is_conditional && node->instance_of)
 			continue;

@@ -32,6 +32,7 @@ uint64_t nodes_graph_since_ns(const struct nodes *nodes, uint32_t graph);
 struct graph_nodes {
 	uint64_t kernel_count; /* including child graphs, but not bodies of conditional nodes */
 	bool is_conditional;   /* the GPU decides how often its nodes run */
+	bool has_nodes;	       /* the log shows its instantiation */
 };
 
 /*

@@ -17,7 +17,7 @@ struct graph_launches {
 	uint64_t kernels_each; /* number of kernel nodes; KERNELS_UNKNOWN if it may vary */
 	uint64_t launch_count;
 	uint64_t kernel_count; /* kernels recorded */
-	bool has_no_kernel;
+	bool has_no_kernel, is_seen;
 };
 
 /* True if nodes may have no rows: they were lost, or created while the log was not written. */
@@ -37,6 +37,7 @@ static struct graph_launches begin(const struct model *model, uint32_t graph_exe
 		.kernels_each =
 			is_known && !nodes.is_conditional ? nodes.kernel_count : KERNELS_UNKNOWN,
 		.has_no_kernel = is_known && !nodes.kernel_count,
+		.is_seen = nodes.has_nodes || may_lack_nodes(model),
 	};
 }
 
@@ -67,12 +68,15 @@ int missing_note_graph_launch(struct missing *missing, const struct model *model
 
 	*has_no_kernel_out = false;
 	missing->has_graph_launch = true;
-	if (!graph_exec)
+	if (!graph_exec) {
+		missing->unseen_launch_count++;
 		return 0;
+	}
 	graph = find(missing, model, graph_exec);
 	if (!graph)
 		return -ENOMEM;
 	graph->launch_count++;
+	missing->unseen_launch_count += !graph->is_seen;
 	*has_no_kernel_out = graph->has_no_kernel;
 	return 0;
 }

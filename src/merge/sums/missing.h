@@ -26,6 +26,8 @@ struct missing {
 	size_t graph_count, graph_capacity;
 	uint32_t last; /* index in graphs of the last lookup */
 	bool has_graph_launch;
+	/* Launches of graphs whose instantiation is not in the log, as if it began later. */
+	uint64_t unseen_launch_count;
 };
 
 /*

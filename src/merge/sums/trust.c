@@ -167,6 +167,18 @@ static int add_whole_graphs(struct trust *trust, const struct run *run)
 			  run->whole_graph_count, is_one ? "" : "es");
 }
 
+/* Ordinary graphs are complete, but nothing tells them from conditional ones. */
+static int add_early_graphs(struct trust *trust, const struct run *run)
+{
+	if (!run->early_graph_count)
+		return 0;
+	return add_reason(trust, TRUST_COMPLETE,
+			  "%" PRIu64 " launch%s of CUDA graphs that were made before recording: "
+			  "loops in them show only their first iteration, and the GPU looks idle "
+			  "then; 'xtrace record --armed=graphs' avoids that",
+			  run->early_graph_count, run->early_graph_count == 1 ? "" : "es");
+}
+
 static int add_reasons(struct trust *trust, const struct run *run)
 {
 	int error = add_losses(trust, run, true);
@@ -190,6 +202,8 @@ static int add_reasons(struct trust *trust, const struct run *run)
 		error = add_attached(trust, run);
 	if (!error)
 		error = add_whole_graphs(trust, run);
+	if (!error)
+		error = add_early_graphs(trust, run);
 	return error;
 }
 

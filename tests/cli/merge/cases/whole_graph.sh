@@ -43,3 +43,22 @@ print(summary["totals"]["whole_graph_count"], summary["totals"]["whole_graph_tim
       summary["weights"]["untimed-launches"]["total"], summary["trust"]["doubts"])'
 merge -q whole.xtr --csv tables
 cut -d, -f2,3,14- tables/paths.csv
+# Launches of graphs that were made before recording. Without a pause, the log began in time.
+for pause in "" "meta process.attached 5" "switch 10 off asked
+switch 20 on asked"; do
+	rm -f early.xtr
+	make_log script early.xtr <<-END
+		stack make main make cudaGraphInstantiate
+		stack step main step cudaGraphLaunch
+		$pause
+		node 0x100000000 0 make 1 1
+		node 0x300000000 0x100000000 - 7 1
+		call 1 1 cuGraphLaunch step 30 5 0 1 3
+		kernel 1 1 known 40 10 0x300000000
+		call 2 1 cuGraphLaunch step 60 5 0 1 4
+		kernel 2 1 unknown 70 10 0x400000000
+		call 3 1 cuGraphLaunch step 90 5 0 1 0
+		kernel 3 1 unknown 100 10 0x500000000
+	END
+	merge -q early.xtr --text - | grep "^Trust"
+done
