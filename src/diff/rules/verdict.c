@@ -547,14 +547,17 @@ static enum outcome overall(const struct verdict *v)
 static bool check_counting(const struct evaluation *e)
 {
 	const struct comparison *c = e->scope.c;
-	bool has_counting = false;
+	bool has_counting = false, has_few = c->side_counts[SIDE_BASE] < COUNTING_RUNS_MIN ||
+					     c->side_counts[SIDE_NEW] < COUNTING_RUNS_MIN;
 
 	for (size_t r = 0; r < e->scope.rules->count; r++)
 		has_counting |= e->scope.rules->list[r].is_counting;
 	if (!has_counting)
 		return false;
-	if (c->side_counts[SIDE_BASE] < COUNTING_RUNS_MIN ||
-	    c->side_counts[SIDE_NEW] < COUNTING_RUNS_MIN)
+	for (size_t r = 0; r < e->verdict->result_count && has_few; r++)
+		if (e->verdict->results[r].rule->is_counting)
+			e->verdict->results[r].outcome = OUTCOME_UNKNOWN;
+	if (has_few)
 		problems_add(&e->verdict->problems,
 			     "--only-counts needs %d runs of each side to learn which counts never "
 			     "vary",
