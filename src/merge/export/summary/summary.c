@@ -129,7 +129,7 @@ static int put_tables(struct sink *sink, const struct run *run)
 /* The kernels of CUDA graphs that were recorded as a whole, if there are any. */
 static int put_untimed(struct sink *sink, const struct run *run)
 {
-	static const struct column column = {"launches", 12, 0, false};
+	static const struct column column = {"kernels", 12, 0, false};
 	struct table table;
 	size_t shown;
 	int error = run->untimed_count ? table_paths(&table, &run->paths, WEIGHT_UNTIMED) : 0;
@@ -138,10 +138,10 @@ static int put_untimed(struct sink *sink, const struct run *run)
 		return error;
 	shown = rows_to_show(table.count, sink->settings);
 	shown = shown < UNTIMED_SHOWN ? shown : UNTIMED_SHOWN;
-	put_top_title(
-		&sink->out,
-		"Kernels in CUDA graphs recorded as a whole, once for each launch of the graph",
-		shown, table.count);
+	put_top_title(&sink->out,
+		      "Kernels in CUDA graphs recorded as a whole, one for each node and launch. "
+		      "Loops run more",
+		      shown, table.count);
 	put_heads(&sink->out, &column, 1, "call path");
 	for (size_t i = 0; i < shown && !error; i++) {
 		char count[COUNT_BYTES];
