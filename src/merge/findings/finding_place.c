@@ -35,7 +35,7 @@ static int add_frame(struct run *run, struct finding_place *place, uint32_t name
 	frame->file = file[0] ? clean_name(&run->paths.names, file) : NAME_EMPTY;
 	frame->line = line;
 	frame->says_line = says_line;
-	if (frame->file == NAME_FAILED)
+	if (name == NAME_FAILED || frame->file == NAME_FAILED)
 		return -ENOMEM;
 	if (place->line && (!line || (place->is_own && file_is_library(file))))
 		return 0;
@@ -49,16 +49,14 @@ static int add_frame(struct run *run, struct finding_place *place, uint32_t name
 
 static int add_python(struct reading *reading, struct finding_place *place, uint32_t id)
 {
-	const struct model *model = reading->model;
-	const struct python_frame *frame;
+	struct python_line line;
+	int error = 0;
 
-	id = id < model->python_frames.count ? id : 0;
-	if (!reading->frames.python_names[id])
-		return 0;
-	frame = &model->python_frames.rows[id];
-	return add_frame(reading->run, place, reading->frames.python_names[id] - 1,
-			 names_text(&model->names, model_string(model, frame->file), NULL),
-			 frame->line, true);
+	for (uint32_t n = 0; !error && frames_python_line(&reading->frames, id, n, &line); n++)
+		error = add_frame(reading->run, place, line.name,
+				  names_text(&reading->model->names, line.place.file, NULL),
+				  line.place.line, true);
+	return error;
 }
 
 static int add_source(struct reading *reading, struct finding_place *place, uint32_t name,

@@ -313,68 +313,23 @@ size_t headline_idle_order(const struct headline *headline, enum idle_class orde
 	return count;
 }
 
-static bool is_collective(const struct paths *paths, uint32_t node)
-{
-	size_t length;
-	const char *name = names_text(&paths->names, paths->nodes[node].name, &length);
-
-	return leaf_is_collective(name, length);
-}
-
-/*
- * GPU time by the innermost frame of the user's own code. Collectives mostly wait for other ranks:
- * if collectives_ns is not NULL, they are added there instead.
- */
-static int sum_lines(const struct run *run, uint64_t **sums_out, uint64_t *collectives_ns)
-{
-	const struct paths *paths = &run->paths;
-	uint32_t *own = calloc(paths->node_count, sizeof(*own));
-	uint64_t *sums = calloc(paths->names.count, sizeof(*sums));
-
-	*sums_out = sums;
-	if (!own || !sums) {
-		free(own);
-		return -ENOMEM;
-	}
-	/* Parents come before their children. */
-	for (uint32_t n = PATH_ROOT + 1; n < paths->node_count; n++) {
-		const struct path_node *node = &paths->nodes[n];
-
-		own[n] = paths_is_user_frame(paths, node->name) ? node->name : own[node->parent];
-		saturating_add(collectives_ns && is_collective(paths, n) ? collectives_ns
-									 : &sums[own[n]],
-			       node->weights[WEIGHT_GPU_TIME]);
-	}
-	free(own);
-	return 0;
-}
-
-/* Whether the name of a frame ends with its line, as in "step (train.py:12)". */
-static bool says_line(const char *name, uint32_t line)
-{
-	char end[16];
-	int length = snprintf(end, sizeof(end), ":%u)", line);
-	size_t all = strlen(name);
-
-	return all > (size_t)length && !strcmp(name + all - length, end);
-}
-
 /* whole_ns: GPU time of the run without collectives. */
 static int add_line(struct run *run, uint32_t name, uint64_t gpu_ns, uint64_t whole_ns)
 {
-	struct finding_place place = {.function = name, .file = NAME_EMPTY};
 	struct headline_cost cost = {
-		.kind = "gpu-time", .place_count = 1, .cost_ns = gpu_ns, .whole_ns = whole_ns};
+		.kind = "gpu-time",
+		.where = paths_frame_where(&run->paths, name),
+		.file = NAME_EMPTY,
+		.place_count = 1,
+		.cost_ns = gpu_ns,
+		.whole_ns = whole_ns,
+	};
 
 	if (paths_is_user_code(&run->paths, name) &&
 	    paths_line(&run->paths, name)->line != LINE_SEVERAL) {
-		place.file = paths_line(&run->paths, name)->file;
-		place.line = paths_line(&run->paths, name)->line;
-		place.says_line = says_line(names_text(&run->paths.names, name, NULL), place.line);
+		cost.file = paths_line(&run->paths, name)->file;
+		cost.line = paths_line(&run->paths, name)->line;
 	}
-	cost.file = place.file;
-	cost.line = place.line;
-	cost.where = finding_place_location(&run->paths, &place);
 	if (!cost.where ||
 	    asprintf(&cost.text, "%s of the GPU time%s", format_percent_of(gpu_ns, whole_ns),
 		     whole_ns < run->gpu_ns ? " without collectives" : "") < 0) {
@@ -387,40 +342,15 @@ static int add_line(struct run *run, uint32_t name, uint64_t gpu_ns, uint64_t wh
 
 static int add_gpu_time(struct run *run)
 {
-	uint64_t *sums, collectives_ns = 0;
-	int error = sum_lines(run, &sums, &collectives_ns);
+	uint64_t collectives_ns = 0;
+	struct table table;
+	int error = table_own_frames(&table, &run->paths, &collectives_ns);
 	uint64_t whole_ns = run->gpu_ns - collectives_ns;
 
-	for (uint32_t n = NAME_EMPTY + 1; n < run->paths.names.count && !error; n++)
-		if (sums[n] && sums[n] >= whole_ns / LINE_SHARE)
-			error = add_line(run, n, sums[n], whole_ns);
-	free(sums);
-	return error;
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-	const struct table_row *x = a, *y = b;
-
-	if (x->value != y->value)
-		return x->value < y->value ? 1 : -1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-int headline_lines(struct table *table, const struct run *run)
-{
-	uint64_t *sums;
-	int error = sum_lines(run, &sums, NULL);
-
-	*table = (struct table){.rows = calloc(run->paths.names.count, sizeof(*table->rows))};
-	if (!table->rows)
-		error = -ENOMEM;
-	for (uint32_t n = NAME_EMPTY + 1; n < run->paths.names.count && !error; n++)
-		if (sums[n])
-			table->rows[table->count++] = (struct table_row){n, sums[n], 0};
-	if (table->count)
-		qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
-	free(sums);
+	for (size_t t = 0; t < table.count && !error; t++)
+		if (table.rows[t].value >= whole_ns / LINE_SHARE)
+			error = add_line(run, table.rows[t].id, table.rows[t].value, whole_ns);
+	table_free(&table);
 	return error;
 }
 

@@ -60,7 +60,6 @@ struct headline {
 
 struct reading;
 struct run;
-struct table;
 
 /* Adds the process that was just read. Returns 0 or -ENOMEM. */
 int headline_add(struct reading *reading);
@@ -73,12 +72,6 @@ int headline_add_samples(struct reading *reading);
 
 /* Finds the largest costs. Call it after findings_finish(). Returns 0 or -ENOMEM. */
 int headline_finish(struct run *run);
-
-/*
- * GPU time by innermost frame of the user's own code, largest first. Free it with table_free().
- * Returns 0 or -ENOMEM.
- */
-int headline_lines(struct table *table, const struct run *run);
 
 /*
  * Time from the start of the first process to the last CUDA activity or sample. If the logs

@@ -174,16 +174,20 @@ static uint32_t shown_name(const struct compiled_frames *frames, struct frame_na
 	return name;
 }
 
+/* Returns the number of the user's lines that replace a frame. 0: it is shown itself. */
+static uint32_t line_count(const struct compiled_frames *frames, uint32_t id)
+{
+	const struct compiled_place *rows = &frames->model->compiled.rows[frames->first[id]];
+
+	return frames->first[id] && rows->trace ? trace_length(rows, row_count(frames, id)) : 0;
+}
+
 static uint32_t add_outer(const struct compiled_frames *frames, struct frame_names *names,
 			  uint32_t node, uint32_t id)
 {
 	const struct compiled_place *rows = &frames->model->compiled.rows[frames->first[id]];
-	uint32_t length;
 
-	if (!frames->first[id] || !rows->trace)
-		return node;
-	length = trace_length(rows, row_count(frames, id));
-	for (uint32_t r = 0; r + 1 < length; r++)
+	for (uint32_t r = 0, count = line_count(frames, id); r + 1 < count; r++)
 		node = paths_child(names->paths, node, place_name(names, &rows[r].place));
 	return node;
 }
@@ -203,4 +207,32 @@ uint32_t compiled_frames_add(const struct compiled_frames *frames, struct frame_
 	}
 	node = add_outer(frames, names, node, id);
 	return paths_child(names->paths, node, names->python[id] - 1);
+}
+
+bool compiled_frames_line(const struct compiled_frames *frames, struct frame_names *names,
+			  uint32_t id, uint32_t n, struct python_line *line)
+{
+	const struct model *model = frames->model;
+	const struct python_frame *frame;
+	uint32_t count;
+
+	id = id < model->python_frames.count ? id : 0;
+	count = line_count(frames, id);
+	if (n >= (count ? count : 1) || !names->python[id])
+		return false;
+	*line = (struct python_line){.name = names->python[id] - 1};
+	if (count) {
+		line->place = model->compiled.rows[frames->first[id] + n].place;
+		line->name = place_name(names, &line->place);
+		line->is_labelled = n + 1 == count && line->name != names->python[id] - 1;
+		if (line->is_labelled)
+			line->name = names->python[id] - 1;
+		return true;
+	}
+	frame = &model->python_frames.rows[id];
+	line->place = (struct place){model_string(model, frame->name),
+				     model_string(model, frame->file), frame->line};
+	line->first_line = frame->first_line;
+	line->is_labelled = frames->first[id];
+	return true;
 }

@@ -30,4 +30,8 @@ void compiled_frames_free(struct compiled_frames *frames);
 uint32_t compiled_frames_add(const struct compiled_frames *frames, struct frame_names *names,
 			     uint32_t node, uint32_t id);
 
+/* The same frames, n = 0 for the outermost: see frames_python_line(). */
+bool compiled_frames_line(const struct compiled_frames *frames, struct frame_names *names,
+			  uint32_t id, uint32_t n, struct python_line *line);
+
 #endif

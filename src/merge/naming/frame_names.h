@@ -39,6 +39,14 @@ struct frame_names {
 	uint32_t *python;  /* by XT_PYTHON_FRAME_ID: name + 1, or 0 */
 };
 
+/* A line that a Python frame is shown as. */
+struct python_line {
+	uint32_t name; /* in the paths. NAME_FAILED if out of memory */
+	struct place place;
+	uint32_t first_line; /* of the function; 0: unknown */
+	bool is_labelled;    /* more than function and line is in the name */
+};
+
 /*
  * Allocates native, inlined and python, which the caller frees, and assigns file names. The caller
  * has set the other members. Returns 0 or -ENOMEM; call frame_names_end() in any case.

@@ -89,6 +89,13 @@ uint32_t frames_add_item(const struct frames *frames, uint32_t node, const struc
 	return add_item(frames->context, node, item);
 }
 
+bool frames_python_line(const struct frames *frames, uint32_t id, uint32_t n,
+			struct python_line *line)
+{
+	return compiled_frames_line(&frames->context->compiled, &frames->context->names, id, n,
+				    line);
+}
+
 int frames_list(const struct frames *frames, uint32_t stack, struct path_items *list)
 {
 	const uint32_t *addresses =
@@ -207,7 +214,6 @@ int frames_build(struct frames *frames, const struct model *model,
 		error = frame_names_begin(&c->names);
 	frames->address_names = c->names.native;
 	frames->place_names = c->names.inlined;
-	frames->python_names = c->names.python;
 	if (!error)
 		error = build_apis(frames, model, paths);
 	frames->nodes[0] = PATH_FAILED;
@@ -232,6 +238,7 @@ void frames_free(struct frames *frames)
 {
 	if (frames->context) {
 		frame_names_end(&frames->context->names);
+		free(frames->context->names.python);
 		compiled_frames_free(&frames->context->compiled);
 		frame_roles_free(&frames->context->roles);
 		free(frames->context);
@@ -242,7 +249,6 @@ void frames_free(struct frames *frames)
 	free(frames->api_shown);
 	free(frames->shown);
 	free(frames->address_names);
-	free(frames->python_names);
 	free(frames->of_interpreter);
 	free(frames->place_names);
 	*frames = (struct frames){0};

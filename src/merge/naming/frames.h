@@ -71,7 +71,6 @@ struct frames {
 	uint32_t *address_names; /* by index in the addresses: name in paths + 1; 0: hidden */
 	/* by index in the places of the addresses: name in paths + 1; 0: hidden */
 	uint32_t *place_names;
-	uint32_t *python_names; /* by XT_PYTHON_FRAME_ID: name in paths + 1; 0: hidden */
 	enum python_shown python;
 	enum backward_shown backward;
 	uint8_t *of_interpreter;  /* by index in the addresses: see frame_is_of_interpreter() */
@@ -113,6 +112,13 @@ int frames_list(const struct frames *frames, uint32_t stack, struct path_items *
 
 /* Adds an item below a node. Returns PATH_FAILED if out of memory. */
 uint32_t frames_add_item(const struct frames *frames, uint32_t node, const struct path_item *item);
+
+/*
+ * Line n of those that a Python frame is shown as, outermost first. There are several if
+ * torch.compile generated its code. Returns false if there is no such line. Any id is valid.
+ */
+bool frames_python_line(const struct frames *frames, uint32_t id, uint32_t n,
+			struct python_line *line);
 
 /* Returns whether the log has a stack with this id, or makes a joined one. */
 static inline int frames_has_stack(const struct frames *frames, uint32_t stack)

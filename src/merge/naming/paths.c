@@ -2,6 +2,7 @@
 #include "merge/naming/paths.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,24 @@ int paths_mark_line(struct paths *paths, uint32_t name, const char *file, uint32
 	else if (known->file != file_name || known->line != line)
 		known->line = LINE_SEVERAL;
 	return 0;
+}
+
+char *paths_frame_where(const struct paths *paths, uint32_t frame)
+{
+	const char *name = names_text(&paths->names, frame, NULL), *file, *slash;
+	const struct frame_line *line =
+		paths_is_user_code(paths, frame) ? paths_line(paths, frame) : NULL;
+	char *text, end[16];
+
+	if (!line || !line->line || line->line == LINE_SEVERAL)
+		return strdup(name);
+	snprintf(end, sizeof(end), ":%u)", line->line);
+	if (strstr(name, end))
+		return strdup(name);
+	file = names_text(&paths->names, line->file, NULL);
+	slash = strrchr(file, '/');
+	return asprintf(&text, "%s (%s:%u)", name, slash ? slash + 1 : file, line->line) < 0 ? NULL
+											     : text;
 }
 
 /* Returns the marks of all frames of a path. */

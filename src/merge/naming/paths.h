@@ -82,6 +82,12 @@ static inline const struct frame_line *paths_line(const struct paths *paths, uin
 	return &paths->lines[name];
 }
 
+/*
+ * Returns the name of a frame with its line, "step (train.py:12)", if the line is known and the
+ * same for all frames with this name. The caller frees it. NULL if out of memory.
+ */
+char *paths_frame_where(const struct paths *paths, uint32_t frame);
+
 /* Returns whether the path down to a node has a frame of user code, for any reason. */
 bool paths_has_user_code(const struct paths *paths, uint32_t node);
 

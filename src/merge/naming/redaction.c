@@ -303,6 +303,8 @@ int redact_model(struct redaction *redaction, struct model *model, struct addres
 		if (string < model->strings.count)
 			error = replace_path(redaction, model, &model->strings.rows[string]);
 	}
+	for (size_t r = 1; r < model->compiled.count && !error; r++)
+		error = replace_path(redaction, model, &model->compiled.rows[r].place.file);
 	for (size_t i = 0; i < model->meta.count && !error; i++)
 		error = replace_fact(redaction, model, &model->meta.rows[i]);
 	return error ? error : redact_ids(redaction, model);

@@ -89,21 +89,7 @@ uint32_t wait_cause_frame(const struct paths *paths, uint32_t node)
 
 char *wait_cause_where(const struct paths *paths, uint32_t node)
 {
-	uint32_t frame = wait_cause_frame(paths, node);
-	const char *name = names_text(&paths->names, frame, NULL), *file, *slash;
-	const struct frame_line *line =
-		paths_is_user_code(paths, frame) ? paths_line(paths, frame) : NULL;
-	char *text, end[16];
-
-	if (!line || !line->line || line->line == LINE_SEVERAL)
-		return strdup(name);
-	snprintf(end, sizeof(end), ":%u)", line->line);
-	if (strstr(name, end))
-		return strdup(name);
-	file = names_text(&paths->names, line->file, NULL);
-	slash = strrchr(file, '/');
-	return asprintf(&text, "%s (%s:%u)", name, slash ? slash + 1 : file, line->line) < 0 ? NULL
-											     : text;
+	return paths_frame_where(paths, wait_cause_frame(paths, node));
 }
 
 const char *wait_cause_what(const struct paths *paths, uint32_t node)

@@ -4,6 +4,7 @@
  */
 #include "merge/sums/tables.h"
 #include "merge/read/collectives.h"
+#include "merge/sums/saturating.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -65,6 +66,30 @@ int table_leaves(struct table *table, const struct paths *paths)
 	return 0;
 }
 
+int table_own_frames(struct table *table, const struct paths *paths, uint64_t *collectives_ns)
+{
+	*table = (struct table){.rows = calloc(paths->names.count, sizeof(*table->rows))};
+	if (!table->rows)
+		return -ENOMEM;
+	for (uint32_t n = 1; n < paths->node_count; n++) {
+		uint64_t ns = paths->nodes[n].weights[WEIGHT_GPU_TIME];
+		size_t length;
+		const char *leaf = names_text(&paths->names, paths->nodes[n].name, &length);
+
+		if (ns && collectives_ns && leaf_is_collective(leaf, length))
+			saturating_add(collectives_ns, ns);
+		else if (ns)
+			saturating_add(&table->rows[path_own_frame(paths, n, MARKS_USER)].value,
+				       ns);
+	}
+	for (uint32_t name = NAME_EMPTY + 1; name < paths->names.count; name++)
+		if (table->rows[name].value)
+			table->rows[table->count++] =
+				(struct table_row){.id = name, .value = table->rows[name].value};
+	qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
+	return 0;
+}
+
 int table_ranges(struct table *table, const struct run *run)
 {
 	const struct paths *ranges = &run->ranges;
@@ -122,6 +147,22 @@ const char *leaf_name(const struct paths *paths, uint32_t name, size_t *length_o
 		return text;
 	*length_out -= strlen(LEAF_KERNEL_MARK);
 	return text + strlen(LEAF_KERNEL_MARK);
+}
+
+uint32_t path_own_frame(const struct paths *paths, uint32_t node, unsigned marks)
+{
+	size_t length;
+	const char *leaf = names_text(&paths->names, paths->nodes[node].name, &length);
+
+	leaf = leaf_kind(leaf, length) == WORK_KERNEL ? leaf + strlen(LEAF_KERNEL_MARK) : "";
+	for (; node != PATH_ROOT; node = paths->nodes[node].parent) {
+		uint32_t name = paths->nodes[node].name;
+
+		if (name < paths->mark_capacity && paths->marks[name] & marks &&
+		    strcmp(names_text(&paths->names, name, NULL), leaf) != 0)
+			return name;
+	}
+	return NAME_EMPTY;
 }
 
 uint64_t table_sum(const struct paths *paths, enum weight weight)

@@ -27,6 +27,12 @@ int table_paths(struct table *table, const struct paths *paths, enum weight weig
 int table_leaves(struct table *table, const struct paths *paths);
 
 /*
+ * GPU time by innermost frame of user code. Collectives mostly wait for other ranks: if
+ * collectives_ns is not NULL, their time is added there instead.
+ */
+int table_own_frames(struct table *table, const struct paths *paths, uint64_t *collectives_ns);
+
+/*
  * NVTX ranges (nodes of run->ranges) that were opened or in which work was submitted. An outer
  * range takes at least as much time as those in it and comes before them.
  */
@@ -45,6 +51,12 @@ const char *leaf_kind_name(const char *name, size_t length);
 
 /* The name without LEAF_KERNEL_MARK. */
 const char *leaf_name(const struct paths *paths, uint32_t name, size_t *length_out);
+
+/*
+ * The innermost frame of a path with one of these marks (enum frame_mark). NAME_EMPTY if there is
+ * none. Skips the host function that nvcc generates with the name of the kernel.
+ */
+uint32_t path_own_frame(const struct paths *paths, uint32_t node, unsigned marks);
 
 /*
  * The node of the idle class on a path of idle time, which may have CPU frames below it. PATH_ROOT

@@ -165,26 +165,27 @@ int pprof_begin_process(struct pprof *pprof, const struct process *process)
 	return 0;
 }
 
-uint64_t pprof_python_location(struct pprof *pprof, const struct process *process, uint32_t id)
+uint64_t pprof_python_location(struct pprof *pprof, const struct process *process,
+			       const struct python_line *python)
 {
-	const struct model *model = process->model;
-	const struct python_frame *frame =
-		&model->python_frames.rows[id < model->python_frames.count ? id : 0];
-	struct function_key function = {0};
-	struct location_key location = {.line = frame->line};
+	const struct names *names = &process->model->names;
+	struct function_key function = {.start_line = python->first_line};
+	struct location_key location = {.line = python->place.line};
 	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
 	size_t length;
-	const char *text = names_text(&model->names, model_string(model, frame->name), &length);
+	const char *text = names_text(names, python->place.function, &length);
 
-	function.name = length ? pprof_string(pprof, text, length)
-			       : pprof_string(pprof, FRAME_UNKNOWN, strlen(FRAME_UNKNOWN));
+	if (python->name == NAME_FAILED)
+		return 0;
+	if (!length || python->is_labelled)
+		text = names_text(&process->paths->names, python->name, &length);
+	function.name = pprof_string(pprof, text, length);
 	function.system_name = function.name;
-	text = names_text(&model->names, model_string(model, frame->file), &length);
+	text = names_text(names, python->place.file, &length);
 	function.filename = pprof_string(pprof, text, length);
-	function.start_line = frame->first_line;
 	location.function = put_function(pprof, &function);
 	line.function_id = location.function;
-	line.line = frame->line;
+	line.line = python->place.line;
 	return put_location(pprof, &location, &line, 1);
 }
 

@@ -9,11 +9,12 @@ int pprof_begin_process(struct pprof *pprof, const struct process *process);
 
 /*
  * Returns the location of a name without code, of an address (index in process->addresses), and of
- * an XT_PYTHON_FRAME_ID. Written on first use. 0 if out of memory.
+ * a line of a Python frame. Written on first use. 0 if out of memory.
  */
 uint64_t pprof_name_location(struct pprof *pprof, const char *text, size_t length);
 uint64_t pprof_address_location(struct pprof *pprof, const struct process *process,
 				uint32_t address);
-uint64_t pprof_python_location(struct pprof *pprof, const struct process *process, uint32_t id);
+uint64_t pprof_python_location(struct pprof *pprof, const struct process *process,
+			       const struct python_line *python);
 
 #endif

@@ -50,6 +50,16 @@ static int push_name(struct pprof *pprof, const struct paths *paths, uint32_t na
 	return push(pprof, pprof_name_location(pprof, text, length));
 }
 
+static int push_python(struct pprof *pprof, const struct process *process, uint32_t id)
+{
+	struct python_line line;
+	int error = 0;
+
+	for (uint32_t n = 0; !error && frames_python_line(process->frames, id, n, &line); n++)
+		error = push(pprof, pprof_python_location(pprof, process, &line));
+	return error;
+}
+
 static int push_item(struct pprof *pprof, const struct process *process,
 		     const struct path_item *item)
 {
@@ -57,7 +67,7 @@ static int push_item(struct pprof *pprof, const struct process *process,
 	case MERGED_TRUNCATED:
 		return push_text(pprof, FRAME_TRUNCATED);
 	case MERGED_PYTHON:
-		return push(pprof, pprof_python_location(pprof, process, item->value));
+		return push_python(pprof, process, item->value);
 	case MERGED_LABEL:
 		return push_name(pprof, process->paths, item->value);
 	case MERGED_NATIVE:

@@ -41,24 +41,6 @@ static struct path_facts *facts_of(struct sqlite *s, uint32_t node)
 	return &s->facts[node];
 }
 
-/* The innermost frame of the user's code. NAME_EMPTY if there is none. */
-static uint32_t users_frame(const struct paths *paths, uint32_t node)
-{
-	const char *leaf = names_text(&paths->names, paths->nodes[node].name, NULL);
-	size_t mark = strlen(LEAF_KERNEL_MARK);
-
-	leaf = strncmp(leaf, LEAF_KERNEL_MARK, mark) != 0 ? "" : leaf + mark;
-	for (; node != PATH_ROOT; node = paths->nodes[node].parent) {
-		uint32_t name = paths->nodes[node].name;
-
-		/* nvcc generates a host function with the name of the kernel. */
-		if (paths_is_user_code(paths, name) &&
-		    strcmp(names_text(&paths->names, name, NULL), leaf) != 0)
-			return name;
-	}
-	return NAME_EMPTY;
-}
-
 /* Returns the line of the function with this name at an address; NULL if there is none. */
 static const struct place *place_at(const struct process *process, uint32_t a, uint32_t name)
 {
@@ -104,7 +86,7 @@ static int find_line(const struct process *process, uint32_t node, const uint32_
 		     struct frame_line *line_out)
 {
 	const struct paths *paths = process->paths;
-	uint32_t name = users_frame(paths, node);
+	uint32_t name = path_own_frame(paths, node, MARK_USER_FILE);
 	int error = 0;
 
 	*line_out = (struct frame_line){0};
@@ -247,7 +229,7 @@ int sqlite_add_cause(struct sink *sink, const struct paths *paths, uint32_t node
 	struct sqlite *s = sink->state;
 	struct path_facts *facts = facts_of(s, node);
 	const char *kind = wait_cause_kind(paths, node);
-	uint32_t name = users_frame(paths, node);
+	uint32_t name = path_own_frame(paths, node, MARK_USER_FILE);
 
 	if (!facts)
 		return -ENOMEM;
@@ -287,6 +269,7 @@ int sqlite_put_paths(struct sink *sink, const struct paths *paths)
 	for (uint32_t n = 1; n < paths->node_count; n++) {
 		const struct path_node *node = &paths->nodes[n];
 		struct path_facts *facts = facts_of(s, n);
+		uint32_t own;
 
 		if (!facts)
 			return -ENOMEM;
@@ -305,6 +288,9 @@ int sqlite_put_paths(struct sink *sink, const struct paths *paths)
 		sqlite_number(s, INSERT_PATH, 8 + WEIGHTS, sqlite_limited(facts->alloc_count));
 		if (facts->kind)
 			sqlite_number(s, INSERT_PATH, 9 + WEIGHTS, stack_of(paths, n, facts->kind));
+		own = facts->kind ? path_own_frame(paths, n, MARKS_USER) : NAME_EMPTY;
+		if (own != NAME_EMPTY)
+			sqlite_number(s, INSERT_PATH, 10 + WEIGHTS, own);
 		sqlite_put(sink, INSERT_PATH);
 	}
 	return 0;

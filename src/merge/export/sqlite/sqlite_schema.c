@@ -21,7 +21,7 @@ const char sqlite_tables[] =
 	"gpu_idle_ns INTEGER, alloc_bytes INTEGER, peak_bytes INTEGER, leaked_bytes INTEGER, "
 	"cpu_time_ns INTEGER, off_cpu_ns INTEGER, collective_wait_ns INTEGER, "
 	"collective_cause_ns INTEGER, untimed_launches INTEGER, alloc_count INTEGER, stack_id "
-	"INTEGER);"
+	"INTEGER, own_name_id INTEGER);"
 	"CREATE TABLE shape(id INTEGER PRIMARY KEY, kind TEXT, name_id INTEGER, "
 	"grid_x INTEGER, grid_y INTEGER, grid_z INTEGER, "
 	"block_x INTEGER, block_y INTEGER, block_z INTEGER, registers INTEGER, "
@@ -72,7 +72,7 @@ const char *const sqlite_inserts[STATEMENTS] = {
 	[INSERT_MEMORY] = "INSERT INTO memory_level VALUES(?,?,?,?)",
 	[INSERT_RANGE] = "INSERT INTO nvtx_range VALUES(?,?,?,?,?,?,?)",
 	[INSERT_NAME] = "INSERT INTO name VALUES(?,?)",
-	[INSERT_PATH] = "INSERT INTO path VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[INSERT_PATH] = "INSERT INTO path VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_GAP] = "INSERT INTO gap VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_GAP_END] = "INSERT INTO gap_end VALUES(?,?)",
 	[INSERT_SAMPLE] = "INSERT INTO cpu_sample VALUES(?,?,?,?,?,?,?,?,?,?)",

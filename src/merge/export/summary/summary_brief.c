@@ -267,18 +267,18 @@ static int put_mpi(struct output *out, const struct run *run)
 }
 
 static void put_row(struct output *out, const struct run *run, const struct table_row *row,
-		    const char *name, size_t length)
+		    const char *name)
 {
 	char time[TIME_BYTES];
 
 	format_time(time, row->value);
 	output_format(out, "| %s | %s | ", time, format_percent_of(row->value, run->gpu_ns));
-	put_code(out, name, length);
+	put_code(out, name, strlen(name));
 	output_text(out, " |\n", 3);
 }
 
-static void put_rows(struct output *out, const struct run *run, const struct table *table,
-		     const char *title, const char *column, bool are_leaves)
+static int put_rows(struct output *out, const struct run *run, const struct table *table,
+		    const char *title, const char *column, enum query query)
 {
 	size_t shown = table->count < ROWS_TOP ? table->count : ROWS_TOP, length;
 
@@ -287,27 +287,33 @@ static void put_rows(struct output *out, const struct run *run, const struct tab
 		      title, shown, table->count, column);
 	for (size_t r = 0; r < shown; r++) {
 		const struct table_row *row = &table->rows[r];
-		const char *name = are_leaves ? leaf_name(&run->paths, row->id, &length)
-					      : names_text(&run->paths.names, row->id, &length);
+		char *name = query == QUERY_FRAMES
+				     ? paths_frame_where(&run->paths, row->id)
+				     : strdup(leaf_name(&run->paths, row->id, &length));
 
-		put_row(out, run, row, name, length);
+		if (!name)
+			return -ENOMEM;
+		put_row(out, run, row, name);
+		free(name);
 	}
+	put_query(out, summary_query(query)->sql);
+	return 0;
 }
 
 static int put_tables(struct output *out, const struct run *run)
 {
-	struct table lines = {0}, kernels = {0};
-	int error = headline_lines(&lines, run);
+	struct table frames = {0}, kernels = {0};
+	int error = table_own_frames(&frames, &run->paths, NULL);
 
 	if (!error)
 		error = table_leaves(&kernels, &run->paths);
-	if (!error) {
-		put_rows(out, run, &lines, "GPU time by line of your own code", "line", false);
-		put_query(out, summary_query(QUERY_LINES)->sql);
-		put_rows(out, run, &kernels, "Kernels, copies and memsets", "name", true);
-		put_query(out, summary_query(QUERY_KERNELS)->sql);
-	}
-	table_free(&lines);
+	if (!error)
+		error = put_rows(out, run, &frames, "GPU time by frame of your own code", "frame",
+				 QUERY_FRAMES);
+	if (!error)
+		error = put_rows(out, run, &kernels, "Kernels, copies and memsets", "name",
+				 QUERY_KERNELS);
+	table_free(&frames);
 	table_free(&kernels);
 	return error;
 }

@@ -12,6 +12,10 @@ static const struct summary_query queries[QUERIES] = {
 		{"gpu_time_by_line",
 		 "SELECT sum(gpu_time_ns) AS gpu_time_ns, file, line FROM stacks WHERE file IS "
 		 "NOT NULL GROUP BY file, line ORDER BY gpu_time_ns DESC LIMIT 8;"},
+	[QUERY_FRAMES] = {"gpu_time_by_frame",
+			  "SELECT sum(p.gpu_time_ns) AS gpu_time_ns, n.text AS frame FROM path p "
+			  "JOIN name n ON n.id = p.own_name_id WHERE p.gpu_time_ns > 0 "
+			  "GROUP BY n.id ORDER BY 1 DESC LIMIT 8;"},
 	[QUERY_KERNELS] = {"kernels", "SELECT total_ns, percent, name FROM kernels LIMIT 8;"},
 };
 

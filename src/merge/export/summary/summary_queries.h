@@ -5,7 +5,15 @@
 #ifndef XT_MERGE_SUMMARY_QUERIES_H
 #define XT_MERGE_SUMMARY_QUERIES_H
 
-enum query { QUERY_BUSY, QUERY_IDLE, QUERY_LONGEST_GAP, QUERY_LINES, QUERY_KERNELS, QUERIES };
+enum query {
+	QUERY_BUSY,
+	QUERY_IDLE,
+	QUERY_LONGEST_GAP,
+	QUERY_LINES,
+	QUERY_FRAMES,
+	QUERY_KERNELS,
+	QUERIES
+};
 
 struct summary_query {
 	const char *name; /* of what it gives, as in the summary JSON */

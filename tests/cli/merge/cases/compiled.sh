@@ -48,6 +48,7 @@ make_log script one.xtr <<-END
 	kernel 8 1 gelu 800 128
 	call 9 1 cuLaunchKernel trial 90 2
 	kernel 9 1 candidate 900 256
+	call 10 1 cuLaunchKernel outer 100 2 1
 END
 mkdir ab cd ef logs
 cat >forward.py <<-'END'
@@ -88,6 +89,20 @@ echo "after:"
 merge -q one.xtr --embed-symbols --torch-trace logs
 folded one.xtr
 merge -q one.xtr --text - | grep -o 'source lines of.*'
+echo "findings and pprof:"
+# Strings of a pprof profile are field 6, with a length of less than 128 here.
+for option in --text=text --redact; do
+	merge -q one.xtr "$option" --summary out.json --pprof out.pb.gz >/dev/null
+	python3 -c 'import gzip, json, sys
+place = json.load(open("out.json"))["findings"]["rows"][0]["places"][0]
+print(place["function"], place["file"], place["line"])
+print(*["  %s %s %s" % (f["function"], f.get("file"), f.get("line")) for f in place["lines"]], sep="\n")
+profile = gzip.open("out.pb.gz").read()
+for text in sys.argv[1:]:
+    print(text, b"\x32%c%s" % (len(text), text.encode()) in profile)' \
+		forward block 'block (model.py:13) [fused: model.py:13 model.py:15]' \
+		"call (cef$hash.py:2) [gelu]" /m/model.py | sed 's/x\{49\}//g'
+done
 echo "again:"
 cp one.xtr before
 merge one.xtr --embed-symbols --torch-trace logs
