@@ -57,7 +57,7 @@ plain 80 --no-recover "$traces/h200-pytorch-work.xtr" --top 4 --finding short-ke
 echo "-- 40 columns"
 plain 40 --no-recover "$traces/h200-work.xtr" --top 2
 echo "-- of all traces and widths, too wide, cut or twice:"
-python3 - "$merge_program" "$traces"/*.xtr "$traces" "$traces/h200-ddp-loader" "$traces/sim-ranks" <<'END'
+python3 - "$merge_program" "$traces"/*.xtr "$traces" "$traces/h200-ddp-loader" "$traces/h200-idle" "$traces/sim-ranks" <<'END'
 import os, re, sys
 sys.path.insert(0, os.getcwd())
 from terminal import on_terminal
