@@ -16,7 +16,6 @@ Exit status: 0 all that can be recorded was, 1 not, 2 usage.
 """
 
 import argparse
-import collections
 import glob
 import json
 import os
@@ -95,14 +94,15 @@ def rows_of(dump, log, *kinds):
             yield row
 
 
-def facts_of(dump, log):
-    """What a log says of itself, for the list of versions."""
+def facts_of(dump, logs):
+    """What the logs of a trace say of themselves, for the list of versions."""
     meta, counts = {}, {"AUTOGRAD": 0, "CPU_SAMPLE": 0, "KERNEL": 0}
-    for row in rows_of(dump, log, "META", *counts):
-        if row["kind"] == "META":
-            meta[row["key"]] = row["value"]
-        else:
-            counts[row["kind"]] += 1
+    for log in logs:
+        for row in rows_of(dump, log, "META", *counts):
+            if row["kind"] == "META":
+                meta[row["key"]] = row["value"]
+            else:
+                counts[row["kind"]] += 1
     return meta, counts
 
 
@@ -115,7 +115,7 @@ def print_versions(dump, folder, names=None):
         logs = sorted(glob.glob(os.path.join(path, "*.xtr"))) if os.path.isdir(path) else [path]
         if not logs or not logs[0].endswith(".xtr") or (names is not None and name not in names):
             continue
-        meta, counts = facts_of(dump, logs[0])
+        meta, counts = facts_of(dump, logs)
         print("| %s | %s | %s | %s | %s | %d | %s | %s | %s |" % (
             name, meta.get("gpu.0.name", "?"), meta.get("xtrace.version", "?"),
             meta.get("cupti.version", "-"), meta.get("torch.version", "-"), counts["KERNEL"],
@@ -231,11 +231,8 @@ class Recorder:
             capture_output=True, text=True, check=False)
         if checked.returncode:
             problems.append("check-trace: " + (checked.stdout + checked.stderr).strip()[-400:])
-        meta, counts = {}, collections.Counter()
+        meta, counts = facts_of(self.dump, logs)
         for log in logs:
-            its_meta, its_counts = facts_of(self.dump, log)
-            meta.update(its_meta)
-            counts.update(its_counts)
             problems += self.private_paths(log)
         if "torch" in sample.needs and sample.has_backward and not counts["AUTOGRAD"]:
             problems.append("no backward lines")
@@ -281,7 +278,8 @@ def main():
     options = parser.parse_args()
     dump = os.path.join(CHECKOUT, "tools", "xtrace-dump")
     if options.list:
-        print_versions(dump, options.out)
+        names = {name.replace(".xtr", "") for name in os.listdir(options.out)}
+        print_versions(dump, options.out, {name for name in names if re.search(options.only, name)})
         return 0
     if not options.xtrace or not shutil.which(options.xtrace):
         parser.error("--xtrace must name the command")

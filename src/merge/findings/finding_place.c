@@ -25,6 +25,8 @@
 static int add_frame(struct run *run, struct finding_place *place, uint32_t name, const char *file,
 		     uint32_t line, bool says_line)
 {
+	/* A frame of generated code has the name of the user's line. */
+	bool is_own = line && !file_is_library(file) && paths_is_user_code(&run->paths, name);
 	struct finding_frame *frame;
 
 	if (grow(&place->frames, &place->frame_capacity, place->frame_count + 1,
@@ -37,9 +39,9 @@ static int add_frame(struct run *run, struct finding_place *place, uint32_t name
 	frame->says_line = says_line;
 	if (name == NAME_FAILED || frame->file == NAME_FAILED)
 		return -ENOMEM;
-	if (place->line && (!line || (place->is_own && file_is_library(file))))
+	if (place->line && (!line || (place->is_own && !is_own)))
 		return 0;
-	place->is_own = line && !file_is_library(file);
+	place->is_own = is_own;
 	place->function = name;
 	place->file = frame->file;
 	place->line = line;

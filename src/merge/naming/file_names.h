@@ -66,4 +66,15 @@ static inline bool model_is_of_c_runtime(const struct model *model, uint32_t mod
 				 names_text(&model->names, model->modules.rows[module].path, NULL));
 }
 
+/*
+ * Returns whether a module is part of the C runtime or of an installed package. Packages, too, may
+ * have relative paths in their debug information, such as "cupy/_core/core.cpp".
+ */
+static inline bool model_is_library(const struct model *model, uint32_t module)
+{
+	return model_is_of_c_runtime(model, module) ||
+	       (module &&
+		file_is_library(names_text(&model->names, model->modules.rows[module].path, NULL)));
+}
+
 #endif

@@ -173,8 +173,12 @@ static uint32_t mark_user_path(struct frame_names *c, uint32_t name, const char 
 	return paths_mark_line(c->paths, name, path, line) < 0 ? NAME_FAILED : name;
 }
 
-static uint32_t mark_user_code(struct frame_names *c, uint32_t name, uint32_t file, uint32_t line)
+/* module: of native code, or 0. --my-code selects files in installed packages, too. */
+static uint32_t mark_user_code(struct frame_names *c, uint32_t name, uint32_t file, uint32_t line,
+			       uint32_t module)
 {
+	if (!c->user_files && model_is_library(c->model, module))
+		return name;
 	return mark_user_path(c, name, names_text(&c->model->names, file, NULL), line);
 }
 
@@ -224,9 +228,9 @@ uint32_t frame_native_name(struct frame_names *c, uint32_t a)
 	name = name_function(c, a);
 	if (c->lines && place)
 		name = add_line(c, name, place);
-	if (place && !model_is_of_c_runtime(c->model, address->module))
-		name = mark_user_code(c, name, place->file, place->line);
-	else if (!place)
+	if (place)
+		name = mark_user_code(c, name, place->file, place->line, address->module);
+	else
 		name = mark_user_module(c, name, address->module);
 	if (name != NAME_FAILED)
 		c->native[a] = name + 1;
@@ -252,7 +256,7 @@ uint32_t frame_python_name(struct frame_names *c, uint32_t id)
 	else if (name[0])
 		shown = mark_user_code(
 			c, intern_line(c, name, names_text(&model->names, file, NULL), frame->line),
-			file, frame->line);
+			file, frame->line, 0);
 	else
 		shown = names_intern(c->names, FRAME_UNKNOWN, strlen(FRAME_UNKNOWN));
 	if (shown != NAME_FAILED)
@@ -260,7 +264,7 @@ uint32_t frame_python_name(struct frame_names *c, uint32_t id)
 	return shown;
 }
 
-uint32_t frame_inlined_name(struct frame_names *c, size_t p)
+uint32_t frame_inlined_name(struct frame_names *c, uint32_t a, size_t p)
 {
 	const struct place *place = &c->addresses->places[p];
 	uint32_t name;
@@ -272,7 +276,7 @@ uint32_t frame_inlined_name(struct frame_names *c, size_t p)
 		       : demangle(c->cache, place->function, c->cache->style);
 	if (c->lines)
 		name = add_line(c, name, place);
-	name = mark_user_code(c, name, place->file, place->line);
+	name = mark_user_code(c, name, place->file, place->line, c->addresses->list[a].module);
 	if (name != NAME_FAILED)
 		c->inlined[p] = name + 1;
 	return name;

@@ -59,7 +59,7 @@ void frame_names_end(struct frame_names *names);
  * frame, "train_step (train.py:12)". Any Python frame id is valid. NAME_FAILED if out of memory.
  */
 uint32_t frame_native_name(struct frame_names *names, uint32_t address);
-uint32_t frame_inlined_name(struct frame_names *names, size_t place);
+uint32_t frame_inlined_name(struct frame_names *names, uint32_t address, size_t place);
 uint32_t frame_python_name(struct frame_names *names, uint32_t id);
 
 /* The name "function (file:line)" of the user's or a library's line. NAME_FAILED: no memory. */

@@ -57,7 +57,7 @@ static uint32_t add_native(struct frames_context *c, uint32_t node, uint32_t a)
 	if (last > first + 1 && model_is_of_c_runtime(c->model, address->module))
 		return node;
 	for (size_t p = last; c->style->inlines && p-- > first + 1;)
-		node = paths_child(c->paths, node, frame_inlined_name(&c->names, p - 1));
+		node = paths_child(c->paths, node, frame_inlined_name(&c->names, a, p - 1));
 	return node;
 }
 

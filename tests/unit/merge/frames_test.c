@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/findings/finding_place.h"
 #include "merge/naming/frame_roles.h"
 #include "merge/naming/frames.h"
 
@@ -222,6 +223,72 @@ static void trims_stacks(void **state)
 	}
 }
 
+/* Adds lines of relative paths to the two inner frames: a function inlined into the first one. */
+static void add_places(struct fixture *f, struct place places[3])
+{
+	places[0] = (struct place){.function = intern(&f->model.names, "inlined", 7),
+				   .file = intern(&f->model.names, "pack/in.cpp", 11),
+				   .line = 7};
+	places[1] = (struct place){.file = intern(&f->model.names, "pack/core.cpp", 13), .line = 8};
+	places[2] = (struct place){.file = intern(&f->model.names, "step.cpp", 8), .line = 9};
+	f->list[1].place_count = 2;
+	f->list[2].first_place = 2;
+	f->list[2].place_count = 1;
+	f->addresses.places = places;
+	f->addresses.place_count = 3;
+}
+
+static void counts_no_lines_of_packages_as_own(void **state)
+{
+	static const struct {
+		struct sample sample;
+		uint32_t line; /* to look at */
+	} cases[] = {
+		{{.frames = {DRIVER "cuLaunchKernel", "/v/site-packages/pack/core.so:launch",
+			     PROGRAM "step"}},
+		 9},
+		{{.frames = {DRIVER "cuLaunchKernel", "/opt/app/core.so:launch", PROGRAM "step"}},
+		 7},
+	};
+	static struct fixture f;
+	static struct settings settings = {.frames = {.inlines = true, .lines = true}};
+	static struct run run = {.settings = &settings};
+	static struct reading reading = {.run = &run, .model = &f.model};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct demangle_cache cache = {0};
+		struct file_names files = {0};
+		struct finding_place place = {0};
+		struct place places[3];
+		bool is_own = cases[i].line == 7;
+
+		make_fixture(&f, &cases[i].sample);
+		add_places(&f, places);
+		assert_int_equal(paths_init(&run.paths), 0);
+		cache.mangled = &f.model.names;
+		cache.shown = &run.paths.names;
+		assert_int_equal(frames_build(&reading.frames, &f.model, &f.addresses,
+					      &settings.frames, &cache, &files, &run.paths,
+					      PATH_ROOT),
+				 0);
+		reading.process.addresses = &f.addresses;
+		assert_int_equal(finding_add_stack(&reading, 1, &place), 0);
+		assert_int_equal(place.frame_count, 3);
+		assert_int_equal(place.line, cases[i].line);
+		assert_true(paths_is_user_code(&run.paths, place.frames[0].name));
+		for (size_t n = 1; n < 3; n++)
+			assert_int_equal(paths_is_user_code(&run.paths, place.frames[n].name),
+					 is_own);
+		free(place.frames);
+		frames_free(&reading.frames);
+		demangle_cache_free(&cache);
+		file_names_free(&files);
+		paths_free(&run.paths);
+		names_free(&f.model.names);
+	}
+}
+
 #define LIBPYTHON "/usr/lib/libpython3.12.so.1.0:"
 #define PYTHON	  "/usr/bin/python3.11:"
 
@@ -357,6 +424,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(trims_stacks),
+		cmocka_unit_test(counts_no_lines_of_packages_as_own),
 		cmocka_unit_test(trims_start_of_interpreter),
 		cmocka_unit_test(recognises_interpreters_by_name),
 		cmocka_unit_test(leaves_exploding_names_mangled),

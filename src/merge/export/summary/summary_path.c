@@ -4,14 +4,17 @@
  *
  * Frames are chosen in this order:
  * 1. the innermost frame of the user's code, the GPU work and its API function
- * 2. the innermost Python library frame, more user frames, the NVTX range
- * 3. the other frames, from the innermost outwards
+ * 2. the innermost range: an NVTX range or a PyTorch module
+ * 3. the innermost Python library frame, more user frames
+ * 4. the other frames, from the innermost outwards
  *
- * An NVTX range and Python's "<module>" at the start of a path enclose most of the others, so they
- * come last if user code follows.
+ * Ranges and Python's "<module>" at the start of a path enclose most of the others, so they come
+ * last if user code follows. A part of a path, in a row of the call tree, is the opposite: a range
+ * at its start tells the row from its siblings, so it comes after the user's frame.
  *
- * Names are cut at the end, except kernel names, which differ there. A terminal shows kernels
- * without their mark. Consecutive frames without symbols in one module are shown as one.
+ * Names are cut at the end, except those of kernels and ranges, which differ there. A terminal
+ * shows kernels without their mark. Consecutive frames without symbols in one module are shown as
+ * one.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -27,8 +30,9 @@
 #define NAME_COLUMNS_MIN  16
 #define NAME_COLUMNS_LEFT 4   /* of a name whose line number is shown */
 #define LEAF_SHARE	  2   /* the leaf gets half of the room, unless it is alone */
+#define RANGE_SHARE	  2   /* a range at the start gets up to half beside a user frame */
 #define OWN_KEPT	  3   /* user frames, and Python library frames */
-#define FIRST_KEPT	  9   /* frames with priority */
+#define FIRST_KEPT	  11  /* frames with priority */
 #define ROW_COLUMNS	  140 /* on narrower terminals a path gets its own line */
 
 struct part {
@@ -40,8 +44,8 @@ struct part {
 	bool is_run;	/* several frames without symbols, shown as "module+" */
 	bool is_own;
 	bool is_python;
-	bool is_range;
-	bool is_leaf; /* GPU work */
+	bool is_range; /* NVTX range, or PyTorch module: tells rows apart */
+	bool is_leaf;  /* GPU work */
 };
 
 static bool begins_with(const char *text, const char *start)
@@ -99,12 +103,11 @@ static bool is_wrapper(const struct part *part)
 
 /*
  * Takes the priority from ranges and modules if user code follows. They are at the start of a path,
- * and of the path that created a graph's node.
+ * and of the path that created a graph's node. is_start: the first part begins a path.
  */
-static void fold_wrappers(struct part *parts, size_t count)
+static void fold_wrappers(struct part *parts, size_t count, bool is_start)
 {
 	size_t last_own = count;
-	bool is_start = true;
 
 	while (last_own && (!parts[last_own - 1].is_own || is_wrapper(&parts[last_own - 1])))
 		last_own--;
@@ -146,11 +149,11 @@ static size_t split(const struct output *out, const struct paths *paths, const u
 			.tail = line_columns(name, length),
 			.is_own = paths_is_user_code(paths, paths->nodes[chain[d]].name),
 			.is_python = is_python(name, length),
-			.is_range = begins_with(name, "[NVTX "),
+			.is_range = begins_with(name, "[NVTX ") || begins_with(name, "[module] "),
 			.is_leaf = is_leaf,
 		};
 	}
-	fold_wrappers(parts, count);
+	fold_wrappers(parts, count, paths->nodes[chain[0]].parent == PATH_ROOT);
 	return count;
 }
 
@@ -223,15 +226,19 @@ static size_t order_first(const struct part *parts, size_t count, size_t order[F
 
 	if (own_count)
 		order[n++] = own[0];
-	order[n++] = count - 1;
+	if (parts[0].is_range)
+		order[n++] = 0;
+	if (own_count || parts[count - 1].is_leaf)
+		order[n++] = count - 1;
 	if (parts[count - 1].is_leaf && count > 1)
 		order[n++] = count - 2;
+	if (range_count)
+		order[n++] = ranges[0];
+	order[n++] = count - 1;
 	if (library_count)
 		order[n++] = library[0];
 	for (size_t i = 1; i < own_count; i++)
 		order[n++] = own[i];
-	if (range_count)
-		order[n++] = ranges[0];
 	for (size_t i = 1; i < library_count; i++)
 		order[n++] = library[i];
 	return n;
@@ -265,8 +272,11 @@ static void choose(struct part *parts, size_t count, size_t room)
 		keep(parts, count, count - 1, room / LEAF_SHARE, least, room);
 	for (size_t i = 0; i < n; i++) {
 		size_t with_line = parts[order[i]].tail + NAME_COLUMNS_LEFT;
+		size_t most = limit;
 
-		keep(parts, count, order[i], limit, i && with_line > least ? with_line : least,
+		if (!i && parts[0].is_range && order[0]) /* leave room for the range */
+			most = with_line > room / RANGE_SHARE ? with_line : room / RANGE_SHARE;
+		keep(parts, count, order[i], most, i && with_line > least ? with_line : least,
 		     room);
 	}
 	for (size_t i = count; i-- > 0 && keep(parts, count, i, limit, limit, room);)
@@ -309,7 +319,7 @@ static void put_part(struct output *out, const struct part *part)
 
 	if (columns >= part->columns - part->is_run)
 		output_text(out, part->name, part->length);
-	else if (part->is_leaf)
+	else if (part->is_leaf || part->is_range)
 		put_elided(out, part->name, part->length, columns);
 	else
 		put_cut(out, part->name, part->length, columns);

@@ -217,15 +217,22 @@ void put_figures(struct output *out, const struct column *columns, size_t count,
 void put_fact(struct output *out, const char *what, const char *figure)
 {
 	size_t indent = strspn(what, " ") + 2, width = FIGURE_COLUMNS, columns = 2 + LINE_COLUMNS;
+	int pad;
 
 	if (out->columns && out->columns <= columns + width) {
 		width = FIGURE_NARROW;
 		columns = out->columns - width - 1;
 	}
 	put_words(out, what + indent - 2, indent, indent + 2, out->columns ? columns : SIZE_MAX);
-	if (column_of(out) < columns)
-		output_format(out, "%*s", (int)(columns - column_of(out)), "");
-	output_format(out, " %*s\n", (int)width, figure);
+	pad = (int)(columns + 1 + width) -
+	      (int)(column_of(out) + text_columns(figure, strlen(figure)));
+	if (pad < 1 && out->columns) {
+		output_text(out, "\n", 1);
+		put_words(out, figure, indent + 2, indent + 2, out->columns);
+	} else {
+		output_format(out, "%*s%s", pad < 1 ? 1 : pad, "", figure);
+	}
+	output_text(out, "\n", 1);
 }
 
 void put_count(struct output *out, const char *what, uint64_t value)

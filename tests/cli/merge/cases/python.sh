@@ -10,3 +10,6 @@ for mode in mixed full only off; do
 	echo "$mode:"
 	merge "$traces/h200-cupy.xtr" --folded - --python $mode | sed -n '/cupy_copy/p'
 done
+echo "own code, without and with the files of a package:"
+merge "$traces/h200-cupy.xtr" | grep "under your own code"
+merge "$traces/h200-cupy.xtr" --my-code '^cupy' | grep "under your own code"

@@ -57,7 +57,7 @@ plain 80 --no-recover "$traces/h200-pytorch-work.xtr" --top 4 --finding short-ke
 echo "-- 40 columns"
 plain 40 --no-recover "$traces/h200-work.xtr" --top 2
 echo "-- of all traces and widths, too wide, cut or twice:"
-python3 - "$merge_program" "$traces"/*.xtr "$traces" "$traces/h200-ddp-loader" "$traces/sim-ranks" <<'END'
+python3 - "$merge_program" "$traces"/*.xtr "$traces" "$traces/h200-ddp-loader" "$traces/h200-idle" "$traces/sim-ranks" <<'END'
 import os, re, sys
 sys.path.insert(0, os.getcwd())
 from terminal import on_terminal
@@ -82,15 +82,22 @@ for trace in sys.argv[2:]:
         # The headline has all of its text in any width.
         headline = text.partition("\n\n")[0]
         headlines.add("".join(headline.split()))
-        # Rows of the tree that read the same are one row. Indentation tells siblings: narrow
-        # terminals have too little of it.
-        rows = re.findall(r"^ *[\d.]+ \w+ +[\d.]+ %([^\w\n]*)(.*)$",
+        # Leaves of the tree that read the same are one row. Other rows are different paths: their
+        # modules and ranges tell them apart. Indentation tells siblings: narrow terminals have too
+        # little of it.
+        is_named = trace.endswith(("gpt2.xtr", "pytorch.xtr", "work.xtr", "training.xtr"))
+        rows = re.findall(r"^ *[\d.]+ \w+ +[\d.]+ %([ █-▏]*)(.*)$",
                           text.partition("by frame")[2].partition("\n\n")[0], re.M)
-        for before, row, after in zip(rows, rows[1:], rows[2:] + [("", "")]):
-            indents = [len(indent) for indent, _ in (before, row, after)]
-            is_leaf = columns >= 80 and indents[0] == indents[1] >= indents[2]
-            if is_leaf and before[1] == row[1]:
-                print(trace, columns, "twice:", row[1])
+        parents, seen = [(-1, 0)], set()
+        for number, ((indent, row), after) in enumerate(zip(rows, rows[1:] + [("", "")])):
+            while parents[-1][0] >= len(indent):
+                parents.pop()
+            is_single = is_named or len(after[0]) <= len(indent)
+            place = (parents[-1], row, is_single)
+            if columns >= 80 and is_single and place in seen:
+                print(trace, columns, "twice:", row)
+            seen.add(place)
+            parents.append((len(indent), number))
     if len(headlines) > 1:
         print(trace, "differs by width:", *headlines, sep="\n")
 END
