@@ -177,6 +177,7 @@ static bool read_row(struct live_process *row)
 	if (is_alive && !process_status_read(&row->traced, &status)) {
 		row->state = status.state;
 		row->log_bytes = status.log_bytes;
+		row->lost_count = status.lost_count;
 	}
 	outcome = row->has_failed ? 0 : live_log_read(row->log, READ_NS);
 	if (!outcome && !row->has_failed && !row->has_ended)

@@ -22,9 +22,9 @@ struct live_process {
 	size_t name_length;
 	struct live_log *log;
 	enum xt_tracer_state state;
-	uint64_t log_bytes;
-	bool has_ended;	 /* and its log was read */
-	bool has_failed; /* the log cannot be read any further */
+	uint64_t log_bytes, lost_count; /* as it counts itself: a full log has no later account */
+	bool has_ended;			/* and its log was read */
+	bool has_failed;		/* the log cannot be read any further */
 	uint64_t ended_ns;
 };
 

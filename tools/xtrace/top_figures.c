@@ -39,7 +39,9 @@ static struct top_snapshot snapshot_of(struct top_process *row)
 
 	row->gpu_count = 0;
 	row->allocated_bytes = 0;
-	row->lost_count = live_totals_lost(totals, false);
+	row->lost_count = live_totals_lost(totals, false) + live_totals_lost(totals, true);
+	if (row->lost_count < row->live->lost_count)
+		row->lost_count = row->live->lost_count;
 	for (unsigned g = 0; g < LIVE_GPUS; g++) {
 		if (!totals->gpus[g])
 			continue;
@@ -88,6 +90,7 @@ static void compute_process(struct top_process *row)
 	old = &row->history[row->snapshot_count - 1];
 	span_ns = (double)(new->time_ns - old->time_ns);
 	row->busy = row->cost = row->launches_per_second = 0;
+	row->is_known = false;
 	memset(row->idle, 0, sizeof(row->idle));
 	if (span_ns <= 0)
 		return;
@@ -97,8 +100,9 @@ static void compute_process(struct top_process *row)
 		return;
 	/* A GPU's figures lag behind by a varying time, so divide by the time that they cover. */
 	gpu_ns = (double)(new->gpu_ns - old->gpu_ns);
-	row->busy = gpu_ns ? ratio(new->busy_ns - old->busy_ns, gpu_ns) : 0;
-	for (int c = 0; gpu_ns && c < IDLE_CLASSES; c++)
+	row->is_known = gpu_ns > 0;
+	row->busy = row->is_known ? ratio(new->busy_ns - old->busy_ns, gpu_ns) : 0;
+	for (int c = 0; row->is_known && c < IDLE_CLASSES; c++)
 		row->idle[c] = ratio(new->idle_ns[c] - old->idle_ns[c], gpu_ns);
 }
 
@@ -108,10 +112,13 @@ static void compute_idle(struct top_figures *top)
 
 	memset(top->idle, 0, sizeof(top->idle));
 	for (size_t i = 0; i < top->row_count; i++) {
+		if (!top->rows[i].is_known)
+			continue;
 		gpu_count += top->rows[i].gpu_count;
 		for (int c = 0; c < IDLE_CLASSES; c++)
 			top->idle[c] += top->rows[i].idle[c] * top->rows[i].gpu_count;
 	}
+	top->has_idle = gpu_count != 0;
 	for (int c = 0; c < IDLE_CLASSES; c++) {
 		int at = c;
 

@@ -24,6 +24,7 @@ struct top_process {
 	struct top_snapshot history[TOP_HISTORY]; /* newest first */
 	unsigned snapshot_count;
 	/* Figures: */
+	bool is_known;		   /* busy and idle: there are figures of its GPUs */
 	double busy, cost;	   /* ratios; busy is the mean of its GPUs */
 	double idle[IDLE_CLASSES]; /* the same, by cause */
 	double launches_per_second;
@@ -44,6 +45,7 @@ struct top_figures {
 	size_t row_count, row_capacity;
 	struct top_line *paths, *kernels; /* sorted by time */
 	size_t path_count, kernel_count, path_capacity, kernel_capacity;
+	bool has_idle;		   /* of any process */
 	double idle[IDLE_CLASSES]; /* ratios: the mean of all GPUs of all processes */
 	enum idle_class idle_order[IDLE_CLASSES]; /* the largest first */
 	uint64_t window_ns;			  /* of paths and kernels */

@@ -20,6 +20,7 @@
 #define CURSOR_HOME	 "\033[H"
 #define REVERSE		 "\033[7m"
 #define NORMAL		 "\033[0m"
+#define PERCENT_BYTES	 32
 #define RIGHT_COLUMN	 20 /* where names of paths and kernels begin */
 
 static bool matches(const char *text, const char *filter)
@@ -84,19 +85,30 @@ static void command_of(const struct top_process *row, char out[LIVE_COMMAND_BYTE
 	utf8_make_plain(out, '?');
 }
 
+/* "-" if the figure is unknown. */
+static const char *percent_of(double ratio, bool is_known, char out[PERCENT_BYTES])
+{
+	snprintf(out, PERCENT_BYTES, is_known ? "%.1f" : "-", 100 * ratio);
+	return out;
+}
+
 static void put_process(FILE *out, const struct top_view *view, const struct top_process *row)
 {
-	char gpus[32], launches[COUNT_BYTES], memory[TIME_BYTES], lost[COUNT_BYTES],
-		command[LIVE_COMMAND_BYTES], pid[16];
+	bool is_recording = !row->live->has_ended && row->live->state == XT_STATE_RECORDING;
+	char gpus[32], launches[COUNT_BYTES] = "-", memory[TIME_BYTES], lost[COUNT_BYTES],
+		       command[LIVE_COMMAND_BYTES], pid[16], busy[PERCENT_BYTES],
+		       cost[PERCENT_BYTES];
 
 	snprintf(pid, sizeof(pid), row->live->traced.pid ? "%d" : "?", row->live->traced.pid);
 	gpu_text(row, gpus, sizeof(gpus));
-	format_count(launches, (uint64_t)row->launches_per_second);
+	if (is_recording || row->launches_per_second > 0)
+		format_count(launches, (uint64_t)row->launches_per_second);
 	format_bytes(memory, row->allocated_bytes);
 	format_count(lost, row->lost_count);
 	command_of(row, command);
-	put_line(out, view, false, "%7s %-9s %-4s %6.1f %10s %11s %4s %5.1f %s", pid, state_of(row),
-		 gpus, 100 * row->busy, launches, memory, lost, 100 * row->cost, command);
+	put_line(out, view, false, "%7s %-9s %-4s %6s %10s %11s %4s %5s %s", pid, state_of(row),
+		 gpus, percent_of(row->busy, row->is_known, busy), launches, memory, lost,
+		 percent_of(row->cost, is_recording || row->cost > 0, cost), command);
 }
 
 /* Returns the number of lines. */
@@ -120,7 +132,7 @@ static void put_idle(FILE *out, const struct top_figures *top, const struct top_
 
 	if (view->columns && view->columns < room)
 		room = view->columns;
-	for (int i = 0; i < IDLE_CLASSES; i++) {
+	for (int i = 0; i < IDLE_CLASSES && top->has_idle; i++) {
 		enum idle_class class = top->idle_order[i];
 		size_t cause_bytes, part_bytes;
 		const char *cause = idle_class_text(class, &cause_bytes);
@@ -134,7 +146,7 @@ static void put_idle(FILE *out, const struct top_figures *top, const struct top_
 		memcpy(text + length, part, part_bytes + 1);
 		length += part_bytes;
 	}
-	put_line(out, view, false, "%s", text);
+	put_line(out, view, false, "%s%s", text, top->has_idle ? "" : " -");
 }
 
 /* The end of a path says most. */
@@ -230,6 +242,11 @@ void top_text(FILE *out, const struct top_figures *top, const struct top_view *v
 		fputs(CLEAR_REST, out);
 }
 
+static void add_ratio(cJSON *item, const char *key, double ratio, bool is_known)
+{
+	cJSON_AddItemToObject(item, key, is_known ? cJSON_CreateNumber(ratio) : cJSON_CreateNull());
+}
+
 static cJSON *process_json(const struct top_process *row)
 {
 	cJSON *item = cJSON_CreateObject(), *gpus, *idle;
@@ -245,7 +262,7 @@ static cJSON *process_json(const struct top_process *row)
 	gpus = cJSON_AddArrayToObject(item, "gpus");
 	for (unsigned g = 0; g < row->gpu_count; g++)
 		cJSON_AddItemToArray(gpus, cJSON_CreateNumber(row->gpus[g]));
-	cJSON_AddNumberToObject(item, "busy_ratio", row->busy);
+	add_ratio(item, "busy_ratio", row->busy, row->is_known);
 	idle = cJSON_AddObjectToObject(item, "idle_ratios");
 	for (int c = 0; c < IDLE_CLASSES; c++) {
 		size_t length;
@@ -253,7 +270,7 @@ static cJSON *process_json(const struct top_process *row)
 		char key[64];
 
 		snprintf(key, sizeof(key), "%.*s", (int)length, cause);
-		cJSON_AddNumberToObject(idle, key, row->idle[c]);
+		add_ratio(idle, key, row->idle[c], row->is_known);
 	}
 	cJSON_AddNumberToObject(item, "launches_per_second", row->launches_per_second);
 	cJSON_AddNumberToObject(item, "allocated_bytes", (double)row->allocated_bytes);

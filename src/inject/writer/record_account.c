@@ -224,7 +224,7 @@ static struct losses sum_losses(const struct recorder *rec)
 }
 
 /* Calls and GPU work that were lost, for xtrace ps. */
-static uint64_t lost_events(const struct losses *losses)
+static uint64_t lost_events(const struct recorder *rec, const struct losses *losses)
 {
 	static const enum xt_crash_buffer_counter counters[] = {
 		XT_CRASH_BUFFER_CALLS_NO_RING,	      XT_CRASH_BUFFER_CALLS_REENTERED,
@@ -232,11 +232,18 @@ static uint64_t lost_events(const struct losses *losses)
 		XT_CRASH_BUFFER_KERNELS_WRITE_FAILED, XT_CRASH_BUFFER_COPIES_INVALID,
 		XT_CRASH_BUFFER_COPIES_WRITE_FAILED,  XT_CRASH_BUFFER_SETS_INVALID,
 		XT_CRASH_BUFFER_SETS_WRITE_FAILED,    XT_CRASH_BUFFER_CUPTI_DROPPED,
+		XT_CRASH_BUFFER_CALLS_SIZE,	      XT_CRASH_BUFFER_KERNELS_SIZE,
+		XT_CRASH_BUFFER_COPIES_SIZE,	      XT_CRASH_BUFFER_SETS_SIZE,
+		XT_CRASH_BUFFER_MEMORY_SIZE,
 	};
 	uint64_t sum = thread_buffers_sum(XT_RING_LOST_RING_FULL) +
-		       thread_buffers_sum(XT_RING_LOST_NESTED);
+		       thread_buffers_sum(XT_RING_LOST_NESTED) +
+		       rings_field_sum(offsetof(struct xt_ring_header, size_drop_count));
+	/* A flight recorder forgets on purpose: without the counters by size. */
+	bool forgets = rec->size_limit.bound.is_flight_recorder &&
+		       rec->size_limit.state == SIZE_WITHIN_LIMIT;
 
-	for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++)
+	for (size_t i = 0; i < sizeof(counters) / sizeof(*counters) - (forgets ? 5 : 0); i++)
 		sum += losses->counters[counters[i]];
 	return sum;
 }
@@ -245,7 +252,7 @@ void record_losses(const struct recorder *rec)
 {
 	struct losses losses = sum_losses(rec);
 
-	crash_buffer_totals(rec->launches, lost_events(&losses));
+	crash_buffer_totals(rec->launches, lost_events(rec, &losses));
 	/* Only lost if the process is killed now. */
 	losses.counters[XT_CRASH_BUFFER_BUFFERS_LOST] += activity_unbacked();
 	crash_buffer_count(losses.counters);

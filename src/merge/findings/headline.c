@@ -112,10 +112,8 @@ static int add_device(struct reading *reading, const struct device_stats *device
 	struct headline *headline = &reading->run->headline;
 	const struct longest_gap *gap = &device->longest_gap;
 
-	saturating_add(&headline->span_ns,
-		       device->last_ns - device->first_ns -
-			       pauses_between_ns(&reading->model->pauses, device->first_ns,
-						 device->last_ns));
+	headline->device_count++;
+	saturating_add(&headline->span_ns, device_span_ns(device));
 	saturating_add(&headline->busy_ns, device->work_union_ns);
 	for (int class = 0; class < IDLE_CLASSES; class ++)
 		saturating_add(&headline->idle_ns[class], device->idle_ns[class]);
@@ -182,16 +180,29 @@ int headline_add_samples(struct reading *reading)
 			    (int64_t)(until_ns - (uint64_t)process->origin_ns));
 }
 
-static void add_part(struct run *run, const struct model *model)
+static uint64_t since_start_ns(const struct model *model, uint64_t time_ns)
 {
-	const char *trigger = model_meta(model, "snapshot.trigger");
-	uint64_t from_ns = model->from_ns > model->start_ns ? model->from_ns - model->start_ns : 0;
+	return time_ns > model->start_ns ? time_ns - model->start_ns : 0;
+}
 
-	if ((!from_ns && !*trigger) || run->part_count++)
+static void add_part(struct reading *reading)
+{
+	struct run *run = reading->run;
+	const struct model *model = reading->model;
+	const struct callsites *callsites = &reading->callsites;
+	const char *trigger = model_meta(model, "snapshot.trigger");
+	uint64_t from_ns = model->from_ns, until_ns = model->last_clock_ns;
+
+	if ((!model_is_cut(model) && !*trigger && !model->full_ns) || run->part_count++)
 		return;
-	run->part.from_ns = from_ns;
-	if (model->last_clock_ns > model->start_ns)
-		run->part.until_ns = model->last_clock_ns - model->start_ns;
+	/* A killed process wrote no clock at its end. Work may be older than the first call. */
+	if (callsites->first_ns < callsites->last_ns) {
+		from_ns = callsites->first_ns < from_ns ? callsites->first_ns : from_ns;
+		until_ns = callsites->last_ns > until_ns ? callsites->last_ns : until_ns;
+	}
+	run->part.from_ns = since_start_ns(model, from_ns);
+	run->part.until_ns = since_start_ns(model, until_ns);
+	run->part.full_ns = since_start_ns(model, model->full_ns);
 	run->part.is_flight_recorder = model_is_flight_recording(model);
 	snprintf(run->part.trigger, sizeof(run->part.trigger), "%s", trigger);
 }
@@ -206,12 +217,13 @@ int headline_add(struct reading *reading)
 	int64_t until_ns = (int64_t)(callsites->last_ns - (uint64_t)process->origin_ns);
 	int error;
 
-	add_part(reading->run, reading->model);
+	add_part(reading);
 	if (!callsites->by_stack || callsites->first_ns >= callsites->last_ns)
 		return 0;
 	if (reading->run->selection)
 		from_ns = (int64_t)(callsites->first_ns - (uint64_t)process->origin_ns);
 	error = add_run_time(reading, from_ns, until_ns);
+	headline->process_count += callsites->device_count != 0;
 	for (size_t d = 0; d < callsites->device_count && !error; d++) {
 		error = add_gpu(headline, reading->model, callsites->devices[d].device);
 		if (!error)

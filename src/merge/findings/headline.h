@@ -48,6 +48,7 @@ struct headline_cost {
 struct headline {
 	struct programs programs; /* from their start to their last call, work or sample */
 	uint64_t span_ns;	  /* of each device from its first to its last work */
+	size_t device_count, process_count; /* with work; a device counts once for each process */
 	uint64_t busy_ns;
 	uint64_t idle_ns[IDLE_CLASSES];
 	struct headline_gap start_up; /* the longest of all processes, from their start */

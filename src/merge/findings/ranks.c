@@ -57,9 +57,7 @@ static int add_device(struct rank_row *row, const struct reading *reading,
 		row->first_ns = first_ns;
 	if (!row->span_ns || last_ns > row->last_ns)
 		row->last_ns = last_ns;
-	saturating_add(&row->span_ns, device->last_ns - device->first_ns -
-					      pauses_between_ns(&reading->model->pauses,
-								device->first_ns, device->last_ns));
+	saturating_add(&row->span_ns, device_span_ns(device));
 	saturating_add(&row->busy_ns, device->work_union_ns);
 	for (int class = 0; class < IDLE_CLASSES; class ++)
 		saturating_add(&row->idle_ns, device->idle_ns[class]);

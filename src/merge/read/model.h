@@ -170,6 +170,7 @@ struct model {
 	uint64_t from_ns;  /* earlier events were dropped, but calls of later work; 0: none */
 	uint64_t start_realtime_ns;   /* the same moment on the realtime clock */
 	uint64_t last_clock_ns;	      /* time of the last CLOCK row; 0: none */
+	uint64_t full_ns;	      /* when the log reached --max-size; 0: never */
 	struct names names;	      /* all texts of the log, unchanged */
 	MODEL_ROWS(uint32_t) strings; /* by XT_STRING_ID: name */
 	MODEL_ROWS(struct stack) stacks;

@@ -39,6 +39,8 @@ int model_load_switches(struct model *model, const struct xt_chunk *chunk)
 		error = model->cupti_handoffs.who == NAME_FAILED
 				? -ENOMEM
 				: pauses_add(&model->pauses, time_ns[r], is_on[r] != 0);
+		if (!is_on[r] && why[r] == XT_SWITCH_SIZE)
+			model->full_ns = time_ns[r];
 		if (!error && (is_on[r] || why[r] == XT_SWITCH_STOPPED || why[r] == XT_SWITCH_DUTY))
 			error = pauses_add(&model->stops, time_ns[r], is_on[r] != 0);
 		if (!error)

@@ -100,7 +100,8 @@ uint64_t pauses_between_ns(const struct pauses *pauses, uint64_t from_ns, uint64
 {
 	uint64_t sum_ns = 0;
 
-	for (size_t i = 0; i < pauses->count; i++) {
+	for (size_t i = pauses_ended(pauses, from_ns);
+	     i < pauses->count && pauses->rows[i].from_ns < until_ns; i++) {
 		const struct pause *pause = &pauses->rows[i];
 		uint64_t begin_ns = pause->from_ns > from_ns ? pause->from_ns : from_ns;
 		uint64_t end_ns = pause->until_ns < until_ns ? pause->until_ns : until_ns;

@@ -450,6 +450,9 @@ void callsites_add_work(struct callsites *callsites, const struct stretch *stret
 	struct device_stats *device = device_of(callsites, stretch->device);
 
 	callsites->list[stretch->callsite].stream = stretch->stream;
+	if (!device->last_ns)
+		device->paused_before_ns = stretch->paused_ns;
+	device->paused_ns = stretch->paused_ns - device->paused_before_ns;
 	if (stretch->start_ns < device->first_ns) {
 		device->first_ns = stretch->start_ns;
 		device->first_callsite = stretch->callsite;

@@ -112,8 +112,9 @@ struct device_stats {
 	uint64_t active_union_ns; /* time in which at least one kernel or collective ran */
 	uint64_t work_union_ns;	  /* time in which at least one kernel, copy or memset ran */
 	uint64_t first_ns, last_ns;
-	uint32_t first_callsite;	/* of the first work; CALLSITE_NONE: unknown */
-	uint64_t idle_ns[IDLE_CLASSES]; /* of all gaps */
+	uint64_t paused_before_ns, paused_ns; /* as in struct stretch: before and since first_ns */
+	uint32_t first_callsite;	      /* of the first work; CALLSITE_NONE: unknown */
+	uint64_t idle_ns[IDLE_CLASSES];	      /* of all gaps */
 	struct longest_gap longest_gap;
 	uint64_t kernels_until_ns, active_until_ns, work_until_ns;
 	uint32_t last_stream; /* stream of the kernel that ended last */
@@ -211,6 +212,12 @@ void callsites_finish(struct callsites *callsites, const struct aggregate *total
 
 /* Idle time of a class on the device, without its longest gaps. */
 uint64_t device_idle_ns(const struct device_stats *device, enum idle_class class);
+
+/*
+ * Time from the first to the last work of the device, without pauses of recording. Work that was
+ * launched before a pause is recorded while it lasts, so only pauses between work are left out.
+ */
+uint64_t device_span_ns(const struct device_stats *device);
 
 /*
  * Active time of the process: from the first to the last work of its devices. The longest gaps in

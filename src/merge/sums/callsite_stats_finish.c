@@ -15,6 +15,11 @@ uint64_t device_idle_ns(const struct device_stats *device, enum idle_class class
 	       longest_ns; /* not negative: if longest_ns saturates, so does gap_ns */
 }
 
+uint64_t device_span_ns(const struct device_stats *device)
+{
+	return device->last_ns - device->first_ns - device->paused_ns;
+}
+
 uint64_t callsites_active_ns(const struct callsites *callsites)
 {
 	uint64_t first_ns = UINT64_MAX, last_ns = 0, away_ns = UINT64_MAX;
@@ -22,15 +27,13 @@ uint64_t callsites_active_ns(const struct callsites *callsites)
 	for (size_t d = 0; d < callsites->device_count; d++) {
 		const struct device_stats *device = &callsites->devices[d];
 		uint64_t longest_ns = device->gap_ns[IDLE_NOT_SUBMITTED] -
-				      device_idle_ns(device, IDLE_NOT_SUBMITTED);
+				      device_idle_ns(device, IDLE_NOT_SUBMITTED) +
+				      device->paused_ns;
 
 		first_ns = device->first_ns < first_ns ? device->first_ns : first_ns;
 		last_ns = device->last_ns > last_ns ? device->last_ns : last_ns;
 		away_ns = longest_ns < away_ns ? longest_ns : away_ns;
 	}
-	if (last_ns > first_ns)
-		saturating_add(&away_ns,
-			       pauses_between_ns(&callsites->model->pauses, first_ns, last_ns));
 	if (last_ns > first_ns && last_ns - first_ns > away_ns)
 		return last_ns - first_ns - away_ns;
 	return callsites->last_ns - callsites->first_ns;

@@ -84,6 +84,10 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 	bool is_blind = stretch.has_gap &&
 			pauses_within(timeline->pauses, stretch.gap_from_ns, stretch.start_ns);
 
+	if (is_blind)
+		timeline->paused_ns[item->device] +=
+			pauses_between_ns(timeline->pauses, stretch.gap_from_ns, stretch.start_ns);
+	stretch.paused_ns = timeline->paused_ns[item->device];
 	if (stretch.has_gap && !is_blind && timeline->is_damaged &&
 	    idle_lacks_work(idle, &item->work)) {
 		is_blind = true;

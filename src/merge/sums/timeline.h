@@ -26,6 +26,7 @@ struct stretch {
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint64_t gap_from_ns;
+	uint64_t paused_ns;		    /* pauses of recording in the device's gaps so far */
 	uint64_t idle_ns[IDLE_CLASSES];	    /* causes of the gap; the sum is its length */
 	uint32_t stream;		    /* XT_STREAM_ID */
 	uint32_t callsite, before, took_ns; /* of its call, as in struct launch */
@@ -67,7 +68,8 @@ struct timeline {
 	bool wants_exclusive;
 	bool wants_idle;
 	bool is_damaged; /* work may be missing, so the cause of some gaps is unknown; may be set at any time */
-	uint64_t unknown_ns; /* length of these gaps */
+	uint64_t unknown_ns;			  /* length of these gaps */
+	uint64_t paused_ns[TIMELINE_DEVICES_MAX]; /* as in struct stretch */
 	struct aggregate *aggregate;
 	struct idle_paths *idle_paths; /* receives the idle time */
 	struct aggregate unowned; /* owners of work before timeline_set_owner(); without sums */

@@ -113,13 +113,13 @@ function Tiles({ state }: { state: State }) {
 			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note={ownCode + backward} />
 			<Tile
 				title="GPU busy"
-				value={formatPercent(busy, isPart ? spanNs : all + idle)}
+				value={formatPercent(busy, spanNs)}
 				note={isPart ? `of the ${shortTime(spanNs)} of this part` : `${shortTime(idle)} idle`}
 			/>
 			{collectives ? (
 				<Tile
 					title="Collectives"
-					value={formatPercent(collectives, isPart ? spanNs : all + idle)}
+					value={formatPercent(collectives, spanNs)}
 					note={`${shortTime(collectives)}, no other work running`}
 				/>
 			) : null}
@@ -137,6 +137,14 @@ function Tiles({ state }: { state: State }) {
 			{peak ? <Tile title="Peak memory" value={shortBytes(peak)} note="of one device or the host" /> : null}
 		</div>
 	);
+}
+
+/* Whose active times were added up. Processes may share a GPU. */
+function addedOver({ report }: State): string {
+	const counts = report.summary.processes.map((process) => process.devices.length).filter((count) => count);
+
+	if (counts.length > 1) return `, added over the GPUs of ${counts.length} processes,`;
+	return counts[0] > 1 ? `, added over ${counts[0]} GPUs,` : '';
 }
 
 /* "launch late (CPU busy) 61.2 %, nothing submitted 20.1 %" */
@@ -264,7 +272,8 @@ function Headline({ state }: { state: State }) {
 					<dt>GPU idle</dt>
 					<dd>
 						<b>{formatPercent(headline.gpu_idle_ns, headline.span_ns)}</b> of the{' '}
-						{shortTime(headline.span_ns)} from first to last GPU work: {idleCauses(state)}
+						{shortTime(headline.span_ns)}
+						{addedOver(state)} from first to last GPU work: {idleCauses(state)}
 					</dd>
 				</div>
 			) : null}

@@ -30,7 +30,7 @@
  * 	flush KIND                             (writes the rows of that kind to the file now)
  * 	account NAME VALUE
  * 	meta KEY VALUE
- * 	switch TIME on|off asked|yielded       (recording was paused or resumed)
+ * 	switch TIME on|off asked|yielded|size  (recording was paused or resumed)
  * 	sample THREAD TIME SPAN STATE STACK WEIGHT [WAIT_PID WAIT_TID]
  * 	                                       (of a CPU log; STATE: as in xt_cpu_state)
  *
@@ -447,7 +447,9 @@ static void do_flush(struct script *s)
 static void do_switch(struct script *s)
 {
 	put_switch(s->log, number(s, 1), strcmp(word(s, 2), "on") == 0,
-		   strcmp(word(s, 3), "yielded") == 0 ? XT_SWITCH_YIELDED : XT_SWITCH_ASKED);
+		   strcmp(word(s, 3), "yielded") == 0 ? XT_SWITCH_YIELDED
+		   : strcmp(word(s, 3), "size") == 0  ? XT_SWITCH_SIZE
+						      : XT_SWITCH_ASKED);
 }
 
 static void do_sample(struct script *s)

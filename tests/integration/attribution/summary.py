@@ -102,7 +102,7 @@ class Checker:
             ("of these, CUDA graphs recorded as a whole", sum(map(model.is_whole, work)), False),
             ("copies", kinds["copy"], False),
             ("memsets", kinds["set"], False),
-            ("of these, in graphs", sum(
+            ("kernels, copies and memsets in graphs", sum(
                 piece.node != 0 and not model.is_whole(piece) for piece in work), False),
         ]
         wanted = [[name, number(value)] for name, value, always in rows if value or always]

@@ -5,6 +5,7 @@
 import argparse
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -322,7 +323,23 @@ class Full(Test):
             said = self.xtrace("start", service.pid, status=2)
             assert "has reached --max-size" in said, said
             assert service.status()["problem"] == "the log has reached --max-size"
+            self.check_shown(service)
             service.end()
+        text = self.xtrace("report", "--text", service.data, status=1)
+        assert re.search(r"\nrecorded +only until \S+ \S+, when the log reached --max-size\n",
+                         text), text
+
+    def check_shown(self, service):
+        """What is lost is counted; what a full log does not tell is not shown as 0."""
+        lost = service.status()["lost"]
+        top = json.loads(self.xtrace("top", "--json", "--interval", "300ms", service.data))
+        process, = top["processes"]
+        assert lost > 0 and process["lost"] >= lost, (lost, process)
+        assert process["busy_ratio"] is None, process
+        assert set(process["idle_ratios"].values()) == {None}, process
+        text = self.xtrace("top", "--once", "--interval", "300ms", service.data)
+        assert re.search(r" full +\S+ +- +- +\S+ \S+ +[\d,]+ +- ", text), text
+        assert "GPU idle %: -\n" in text, text
 
 
 class Killed(Test):

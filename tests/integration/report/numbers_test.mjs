@@ -285,6 +285,7 @@ async function checkApart() {
 	const page = await open(all.html);
 
 	assert.equal(await page.getAttribute('#breaks', 'data-breaks'), '1');
+	assert.match(await page.textContent('#headline'), /, added over the GPUs of 2 processes, from first to last/);
 	// Each process has half of the width; in each, half of the columns have no memory.
 	const filled = await page.$$eval('#timeline .track canvas', (list) =>
 		list.map((canvas) => {

@@ -263,7 +263,7 @@ static void put_overview(struct output *out, const struct run *run,
 	if (run->work_count[WORK_MEMSET])
 		put_count(out, "memsets", run->work_count[WORK_MEMSET]);
 	if (run->graph_work_count)
-		put_count(out, "  of these, in graphs", run->graph_work_count);
+		put_count(out, "kernels, copies and memsets in graphs", run->graph_work_count);
 	format_time(time, run->gpu_ns);
 	put_fact(out, "GPU time (sum of kernels, copies and memsets)", time);
 	if (estimate)

@@ -21,6 +21,7 @@
 #define LABEL_COLUMNS 13
 #define LINE_COLUMNS  100 /* without a terminal */
 #define CLASS_SHARE   100 /* idle classes below 1/100 of the idle time are left out */
+#define UNKNOWN_SHARE 500 /* same for time that is neither known to be busy nor idle */
 
 static int add_text(struct headline_texts *texts, const char *label, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -125,11 +126,17 @@ static int add_duty_cycle(struct headline_texts *texts, const struct run *run)
 			covered, windows, duty->window_count == 1 ? "" : "s", without);
 }
 
-static char *newest_text(const struct recorded_part *part)
+static char *span_text(const struct recorded_part *part)
 {
 	const char *limit = part->is_flight_recorder ? "flight recorder" : "--max-size";
 	char length[TIME_BYTES], from[TIME_BYTES], *text;
 
+	if (part->full_ns && !part->from_ns) {
+		format_time(length, part->full_ns);
+		return asprintf(&text, "only until %s, when the log reached --max-size", length) < 0
+			       ? NULL
+			       : text;
+	}
 	if (!part->from_ns)
 		return strdup("");
 	format_time(length, part->until_ns > part->from_ns ? part->until_ns - part->from_ns : 0);
@@ -141,7 +148,7 @@ static char *newest_text(const struct recorded_part *part)
 char *headline_part_text(const struct run *run)
 {
 	const struct recorded_part *part = &run->part;
-	char at[TIME_BYTES], others[96] = "", *newest, *text = NULL;
+	char at[TIME_BYTES], others[96] = "", *span, *text = NULL;
 	bool is_asked = !strcmp(part->trigger, "request");
 
 	if (!run->part_count)
@@ -149,15 +156,15 @@ char *headline_part_text(const struct run *run)
 	if (run->inputs->count > 1)
 		snprintf(others, sizeof(others), "; only a part of %" PRIu64 " of %zu processes",
 			 run->part_count, run->inputs->count);
-	newest = newest_text(part);
+	span = span_text(part);
 	format_time(at, part->until_ns);
-	if (newest && part->trigger[0])
-		(void)!asprintf(&text, "%s%ssnapshot at %s, %s%s%s", newest, *newest ? "; " : "",
-				at, is_asked ? "on request" : "triggered by ",
+	if (span && part->trigger[0])
+		(void)!asprintf(&text, "%s%ssnapshot at %s, %s%s%s", span, *span ? "; " : "", at,
+				is_asked ? "on request" : "triggered by ",
 				is_asked ? "" : part->trigger, others);
-	else if (newest)
-		(void)!asprintf(&text, "%s%s", newest, others);
-	free(newest);
+	else if (span)
+		(void)!asprintf(&text, "%s%s", span, others);
+	free(span);
 	return text;
 }
 
@@ -195,12 +202,23 @@ static char *idle_text(const struct headline *headline, uint64_t idle_ns)
 	return text;
 }
 
+/* Whose active times were added up. Processes may share a GPU. */
+static void added_over(const struct headline *headline, char *text, size_t text_bytes)
+{
+	if (headline->process_count > 1)
+		snprintf(text, text_bytes, ", added over the GPUs of %zu processes",
+			 headline->process_count);
+	else if (headline->device_count > 1)
+		snprintf(text, text_bytes, ", added over %zu GPUs", headline->device_count);
+}
+
 static int add_activity(struct headline_texts *texts, const struct run *run)
 {
 	const struct headline *headline = &run->headline;
 	const struct rank_row *slowest = summary_slowest(run);
 	uint64_t idle_ns = headline_idle_ns(headline), alone_ns = run->collectives.alone_ns;
-	char active[TIME_BYTES], alone[64] = "", *classes;
+	uint64_t known_ns = headline->busy_ns + idle_ns;
+	char active[TIME_BYTES], alone[64] = "", unknown[64] = "", added[64] = "", *classes;
 	int error;
 
 	if (!headline->span_ns)
@@ -212,9 +230,10 @@ static int add_activity(struct headline_texts *texts, const struct run *run)
 	if (alone_ns)
 		snprintf(alone, sizeof(alone), ", and %s with collectives only",
 			 format_percent_of(alone_ns, headline->span_ns));
-	error = add_text(texts, "GPU busy", "%s of %s, from its first to its last work%s%s%s%s",
+	added_over(headline, added, sizeof(added));
+	error = add_text(texts, "GPU busy", "%s of %s%s, from its first to its last work%s%s%s%s",
 			 format_percent_of(headline->busy_ns - alone_ns, headline->span_ns), active,
-			 alone,
+			 added, alone,
 			 run->cut_count	    ? ", as far as the log goes back"
 			 : run->pause_count ? ", without pauses of recording"
 					    : "",
@@ -222,8 +241,13 @@ static int add_activity(struct headline_texts *texts, const struct run *run)
 	classes = error ? NULL : idle_text(headline, idle_ns);
 	if (!classes)
 		return -ENOMEM;
-	error = add_text(texts, "GPU idle", "%s%s%s", format_percent_of(idle_ns, headline->span_ns),
-			 classes[0] ? ":" : "", classes);
+	/* A part of a run has gaps that belong to work of other parts. */
+	if (!run->selection && headline->span_ns > known_ns + known_ns / UNKNOWN_SHARE)
+		snprintf(unknown, sizeof(unknown), "; busy or idle is unknown for %s",
+			 format_percent_of(headline->span_ns - known_ns, headline->span_ns));
+	error = add_text(texts, "GPU idle", "%s%s%s%s",
+			 format_percent_of(idle_ns, headline->span_ns), classes[0] ? ":" : "",
+			 classes, unknown);
 	free(classes);
 	return error;
 }
