@@ -226,11 +226,11 @@ void put_fact(struct output *out, const char *what, const char *figure)
 	put_words(out, what + indent - 2, indent, indent + 2, out->columns ? columns : SIZE_MAX);
 	pad = (int)(columns + 1 + width) -
 	      (int)(column_of(out) + text_columns(figure, strlen(figure)));
-	if (pad < 1 && out->columns) {
+	if (pad < 2 && out->columns) {
 		output_text(out, "\n", 1);
 		put_words(out, figure, indent + 2, indent + 2, out->columns);
 	} else {
-		output_format(out, "%*s%s", pad < 1 ? 1 : pad, "", figure);
+		output_format(out, "%*s%s", pad < 2 ? 2 : pad, "", figure);
 	}
 	output_text(out, "\n", 1);
 }
