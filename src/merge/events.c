@@ -208,6 +208,15 @@ static void add_recorded_time(struct run *run, const struct model *model)
 		run->recorded_ns += model->last_clock_ns - from_ns - paused_ns;
 }
 
+/* Whether graphs without nodes in the log were made before recording. Not for a part of a run. */
+static bool began_late(const struct run *run, const struct model *model)
+{
+	bool has_resumed = model->pauses.count && model->pauses.rows[0].until_ns != UINT64_MAX;
+
+	return (has_resumed || *model_meta(model, "process.attached")) && !model_is_cut(model) &&
+	       !run->selection;
+}
+
 int reading_finish(struct reading *reading)
 {
 	const struct model *model = reading->model;
@@ -221,8 +230,7 @@ int reading_finish(struct reading *reading)
 	run->paused_ns += pauses_total_ns(&model->pauses, model->last_clock_ns);
 	add_recorded_time(run, model);
 	add_attach(run, model, &reading->process.log->header);
-	/* A log that lost its beginning lacks graphs that were seen. */
-	if ((model->pauses.count || *model_meta(model, "process.attached")) && !model_is_cut(model))
+	if (began_late(run, model))
 		run->early_graph_count += reading->missing.unseen_launch_count;
 	add_handoffs(run, model);
 	add_rates(run, model);

@@ -206,6 +206,7 @@ static void pack_sums(struct pack *pack, struct reading *reading)
 	size_t copy_shapes = reading->model->copy_shapes.count;
 
 	PACK(pack, reading->kernel_missing_count);
+	PACK(pack, reading->missing.unseen_launch_count);
 	PACK(pack, reading->kernel_invalid_count);
 	PACK(pack, reading->memory.pools);
 	PACK(pack, reading->memory.counts);

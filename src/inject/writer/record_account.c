@@ -240,8 +240,8 @@ static uint64_t lost_events(const struct recorder *rec, const struct losses *los
 		       thread_buffers_sum(XT_RING_LOST_NESTED) +
 		       rings_field_sum(offsetof(struct xt_ring_header, size_drop_count));
 	/* A flight recorder forgets on purpose: without the counters by size. */
-	bool forgets = rec->size_limit.bound.is_flight_recorder &&
-		       rec->size_limit.state == SIZE_WITHIN_LIMIT;
+	bool forgets =
+		rec->size_limit.bound.is_flight_recorder && rec->size_limit.state < SIZE_PAUSED;
 
 	for (size_t i = 0; i < sizeof(counters) / sizeof(*counters) - (forgets ? 5 : 0); i++)
 		sum += losses->counters[counters[i]];

@@ -22,18 +22,19 @@ uint64_t device_span_ns(const struct device_stats *device)
 
 uint64_t callsites_active_ns(const struct callsites *callsites)
 {
-	uint64_t first_ns = UINT64_MAX, last_ns = 0, away_ns = UINT64_MAX;
+	uint64_t first_ns = UINT64_MAX, last_ns = 0, away_ns = UINT64_MAX, paused_ns = 0;
 
 	for (size_t d = 0; d < callsites->device_count; d++) {
 		const struct device_stats *device = &callsites->devices[d];
 		uint64_t longest_ns = device->gap_ns[IDLE_NOT_SUBMITTED] -
-				      device_idle_ns(device, IDLE_NOT_SUBMITTED) +
-				      device->paused_ns;
+				      device_idle_ns(device, IDLE_NOT_SUBMITTED);
 
 		first_ns = device->first_ns < first_ns ? device->first_ns : first_ns;
 		last_ns = device->last_ns > last_ns ? device->last_ns : last_ns;
 		away_ns = longest_ns < away_ns ? longest_ns : away_ns;
+		paused_ns = device->paused_ns > paused_ns ? device->paused_ns : paused_ns;
 	}
+	saturating_add(&away_ns, paused_ns);
 	if (last_ns > first_ns && last_ns - first_ns > away_ns)
 		return last_ns - first_ns - away_ns;
 	return callsites->last_ns - callsites->first_ns;

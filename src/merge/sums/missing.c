@@ -69,7 +69,7 @@ int missing_note_graph_launch(struct missing *missing, const struct model *model
 	*has_no_kernel_out = false;
 	missing->has_graph_launch = true;
 	if (!graph_exec) {
-		missing->unseen_launch_count++;
+		missing->unseen_launch_count += !may_lack_nodes(model);
 		return 0;
 	}
 	graph = find(missing, model, graph_exec);
