@@ -125,7 +125,7 @@ struct range_sums {
 /* The part of a process that its log has. Times are since the start of the log. */
 struct recorded_part {
 	uint64_t from_ns, until_ns; /* of its events; from_ns is 0 if it has the beginning */
-	uint64_t full_ns;	    /* when it reached --max-size and recording ended; 0: never */
+	uint64_t full_ns;	    /* when --max-size ended recording; 0: it did not */
 	bool is_flight_recorder;    /* otherwise, --max-size dropped the beginning */
 	char trigger[256];	    /* why the snapshot was taken; "": it is none */
 };

@@ -74,12 +74,13 @@ void graph_level_leave(uint8_t hold);
 uint8_t graph_level_epoch(void);
 
 /*
- * CUPTI before CUDA 13 delivers the record of a whole graph without times if it is flushed while
- * the graph runs. may_flush(): no graph that was recorded as a whole may be running. It may, until
- * the program has waited for its stream or context. Any thread; another may launch one meanwhile.
+ * If CUPTI before CUDA 13 is flushed while a whole graph runs, its record comes without times.
  *
- * note_sync(): at EXIT of such a wait, which is API_SYNCS. for_all: for all work of the context,
- * taken as that of all contexts.
+ * may_flush(): true if each stream with such a graph, or its context, was waited for since. Any
+ * thread. Another thread may launch a graph meanwhile.
+ *
+ * note_sync(): at EXIT of a wait (API_SYNCS). for_all: it was for a context. This counts for all
+ * contexts.
  */
 bool graph_level_may_flush(void);
 void graph_level_note_sync(const struct cupti_callback_data *data, bool for_all);

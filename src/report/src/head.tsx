@@ -139,7 +139,7 @@ function Tiles({ state }: { state: State }) {
 	);
 }
 
-/* Whose active times were added up. Processes may share a GPU. */
+/* Says over how many GPUs a time was added up. Processes may share a GPU. */
 function addedOver({ report }: State): string {
 	const counts = report.summary.processes.map((process) => process.devices.length).filter((count) => count);
 

@@ -202,7 +202,7 @@ static char *idle_text(const struct headline *headline, uint64_t idle_ns)
 	return text;
 }
 
-/* Whose active times were added up. Processes may share a GPU. */
+/* Writes over how many GPUs a time was added up. Processes may share a GPU. */
 static void added_over(const struct headline *headline, char *text, size_t text_bytes)
 {
 	if (headline->process_count > 1)

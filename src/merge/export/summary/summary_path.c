@@ -9,8 +9,8 @@
  * 4. the other frames, from the innermost outwards
  *
  * Ranges and Python's "<module>" at the start of a path enclose most of the others, so they come
- * last if user code follows. A part of a path, in a row of the call tree, is the opposite: a range
- * at its start tells the row from its siblings, so it comes after the user's frame.
+ * last if user code follows. A row of the call tree shows only a part of a path. There, a range at
+ * the start tells the row from its siblings, so it comes right after the user's frame.
  *
  * Names are cut at the end, except those of kernels and ranges, which differ there. A terminal
  * shows kernels without their mark. Consecutive frames without symbols in one module are shown as
