@@ -32,7 +32,7 @@ CUresult sim_context_failure(CUcontext context)
 	uint64_t fault_ns = atomic_load_explicit(&context->fault_ns, memory_order_relaxed);
 
 	if (fault_ns && fault_ns <= sim_now_ns())
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
+		return (CUresult)atomic_load(&context->fault);
 	return sim_deferred_failure();
 }
 

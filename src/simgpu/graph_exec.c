@@ -13,6 +13,9 @@
 #include "simgpu/graph.h"
 #include "simgpu/ranks.h"
 
+/* The default of CUPTI: buffers of 3,200,000 bytes, three of them allocated in advance. */
+enum { BUFFER_RECORDS = 100000, BUFFERS_ALLOCATED = 3 };
+
 struct CUgraphExec_st {
 	uint32_t magic;
 	uint32_t id;
@@ -367,22 +370,44 @@ static void crash(void)
 }
 
 /*
+ * CUPTI before 13.0.1 fails when it allocates one more buffer in device memory for the records of
+ * graphs that several threads launch.
+ */
+static bool fails_to_grow(const struct launch *launch)
+{
+	CUcontext context = launch->stream->context;
+	struct sim_thread *before = atomic_exchange(&context->graph_launcher, sim_thread());
+	uint64_t count = count_kernels(launch->exec->graph, true);
+	uint64_t recorded = atomic_fetch_add(&context->graph_record_count, count);
+
+	if (before && before != sim_thread())
+		atomic_store(&context->has_launchers, true);
+	return atomic_load(&context->has_launchers) &&
+	       (recorded + count) / BUFFER_RECORDS > recorded / BUFFER_RECORDS &&
+	       (recorded + count) / BUFFER_RECORDS >= BUFFERS_ALLOCATED;
+}
+
+/*
  * CUPTI never reuses the memory for device-side records. When it is full, the kernels that write
  * them fail, and with them the context.
  */
-static bool fails(const struct launch *launch)
+static CUresult failure_of(const struct launch *launch)
 {
 	CUcontext context = launch->stream->context;
 	uint64_t count;
 
-	if (atomic_load(&context->fault_ns))
-		return true;
+	if (atomic_load(&context->fault))
+		return (CUresult)atomic_load(&context->fault);
 	if (!launch->exec->has_node_records || launch->is_recorded_whole ||
 	    !sim_activity_is_on(SIM_SWITCH_KERNEL))
-		return false;
+		return CUDA_SUCCESS;
 	count = count_kernels(launch->exec->graph, false);
-	return count && atomic_fetch_add(&context->device_record_count, count) + count >=
-				context->device_records_max;
+	if (count && atomic_fetch_add(&context->device_record_count, count) + count >=
+			     context->device_records_max)
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	return !atomic_load(&sim_switches.has_host_records) && fails_to_grow(launch)
+		       ? CUDA_ERROR_LAUNCH_FAILED
+		       : CUDA_SUCCESS;
 }
 
 static void report_whole(const struct launch *launch, struct sim_span span)
@@ -405,19 +430,18 @@ static void launch_now(struct launch *launch)
 	CUgraphExec exec = launch->exec;
 	CUstream stream = launch->stream;
 	uint64_t duration_ns = plan(exec->graph, stream);
-	uint64_t no_fault_ns = 0;
+	int failure = failure_of(launch), no_fault = 0;
 	struct sim_span span;
 
-	launch->is_faulty = fails(launch);
+	launch->is_faulty = failure != CUDA_SUCCESS;
 	pthread_mutex_lock(&stream->lock);
 	sim_raise(&stream->tail_ns, atomic_load(&exec->tail_ns));
 	pthread_mutex_unlock(&stream->lock);
 	span = sim_stream_enqueue(stream, SIM_LAUNCH_LATENCY_NS,
 				  launch->is_faulty ? 0 : duration_ns);
 	sim_raise(&exec->tail_ns, span.end_ns);
-	if (launch->is_faulty)
-		atomic_compare_exchange_strong(&stream->context->fault_ns, &no_fault_ns,
-					       span.start_ns);
+	if (atomic_compare_exchange_strong(&stream->context->fault, &no_fault, failure) && failure)
+		atomic_store(&stream->context->fault_ns, span.start_ns);
 	run(exec->graph, launch, span.start_ns, (struct nesting){false, false});
 	report_whole(launch, span);
 }

@@ -85,7 +85,11 @@ struct CUctx_st {
 	uint64_t
 		device_records_max; /* one more than fit: of kernels in bodies of conditional nodes */
 	_Atomic uint64_t device_record_count;
-	_Atomic uint64_t fault_ns; /* when the context became unusable; 0: it did not */
+	_Atomic uint64_t graph_record_count; /* of kernels in graphs */
+	struct sim_thread *_Atomic graph_launcher;
+	_Atomic bool has_launchers; /* several threads launched graphs */
+	_Atomic uint64_t fault_ns;  /* when the context became unusable; 0: it did not */
+	_Atomic int fault;	    /* the result of calls from then on */
 	CUcontext next_dead;
 };
 

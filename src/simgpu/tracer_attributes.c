@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Activity attributes. Each is stored and returned in its own width. Three of them have
+ * Activity attributes. Each is stored and returned in its own width. Four of them have
  * an effect.
  */
 #include <stdatomic.h>
@@ -16,7 +16,7 @@ static struct {
 	[XT_CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT] = {sizeof(size_t), 250},
 	[XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] = {sizeof(uint8_t), 0},
 	[XT_CUPTI_ATTR_DEVICE_BUFFER_PRE_ALLOCATE] = {sizeof(size_t), 3},
-	[XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED] = {sizeof(uint8_t), 1},
+	[XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED] = {sizeof(uint8_t), 0},
 	[XT_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER] = {sizeof(uint8_t), 1},
 	[XT_CUPTI_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS] = {sizeof(size_t),
 							    SIM_DEVICE_GRAPHS_BYTES},
@@ -71,5 +71,7 @@ SIM_EXPORT int cuptiActivitySetAttribute(uint32_t attribute, size_t *value_bytes
 	atomic_store(&attributes[attribute].value, widened);
 	if (attribute == XT_CUPTI_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS)
 		atomic_store(&tracer_seam()->switches->device_graphs_bytes, widened);
+	if (attribute == XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED)
+		atomic_store(&tracer_seam()->switches->has_host_records, widened != 0);
 	return XT_CUPTI_SUCCESS;
 }

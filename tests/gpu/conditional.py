@@ -165,7 +165,7 @@ class Runs:
                 kind, mode, status, (out + err).strip()[-600:]))
         elif (mode in RECORDED and mode != "flight recorder") or WITH_TIMES.search(mode):
             self.check_rows(row)
-        elif mode != "bare" and not rows["kernels"] and "no usable libcupti" not in err:
+        elif mode != "bare" and not rows["kernels"] + rows["whole"] and "no usable libcupti" not in err:
             self.problems.append("%s, %s: nothing was recorded: %s" % (kind, mode, err[-300:]))
 
     def stress(self, job):
@@ -177,7 +177,7 @@ class Runs:
             command = self.xtrace("record", "-o", self.trace(kind, "stress %s %d" % (cupti, number)),
                                   "--", *command)
         elif how == "kernels alone":
-            environment["CUDA_INJECTION64_PATH"] = self.options.floor
+            environment.update(CUDA_INJECTION64_PATH=self.options.floor, XTRACE_BENCH_FLOOR="kernel")
         status, out, err = run(command, environment)
         failed = [line for line in (out + err).splitlines() if "cudaError" in line or "WRONG" in line]
         return (kind, how, cupti), "" if status == 0 else "%s %s" % (status, failed[:1])

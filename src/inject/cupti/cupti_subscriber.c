@@ -49,6 +49,21 @@ void cupti_subscriber_set_callback(xt_cupti_callback callback)
 	api_callback = callback;
 }
 
+/*
+ * Before 13.0.1, graphs that several threads launch can fail when CUPTI allocates device memory for
+ * more records (docs/internals/CONDITIONAL_GRAPHS.md). This does not happen in host memory, which
+ * CUPTI refuses to use on confidential computing devices only.
+ */
+static void keep_records_in_host_memory(void)
+{
+	uint8_t yes = 1;
+	size_t bytes = sizeof(yes);
+
+	if (cupti.version < XT_CUPTI_OF_CUDA13_0_1 && cupti.cuptiActivitySetAttribute)
+		cupti.cuptiActivitySetAttribute(XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED, &bytes,
+						&yes);
+}
+
 int cupti_subscriber_subscribe(char *why, size_t why_bytes)
 {
 	uint32_t result = cupti.cuptiSubscribe(&subscriber, api_callback, NULL);
@@ -57,6 +72,7 @@ int cupti_subscriber_subscribe(char *why, size_t why_bytes)
 	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
 		result = subscribe_by_name(holder, sizeof(holder) - 1);
 	if (result == XT_CUPTI_SUCCESS) {
+		keep_records_in_host_memory();
 		graph_level_open();
 		return 0;
 	}

@@ -20,14 +20,18 @@ WHOLE = 0xFFFFFFFF
 KINDS = ("while", "nested", "if", "switch", "child", "plain")
 
 
+def run_recorded(trace, options, arguments, environment):
+    return subprocess.run(
+        [args.xtrace, "record", "--simulate", "-o", trace, *options, "--", args.program,
+         *arguments], env={**os.environ, "XTRACE_SIMGPU_KERNEL_NS": "100:200", **environment},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+
 def record(options, arguments, **environment):
     """Records the program. Returns its status, its output, and the rows of the log."""
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace")
-        done = subprocess.run(
-            [args.xtrace, "record", "--simulate", "-o", trace, *options, "--", args.program,
-             *arguments], env={**os.environ, "XTRACE_SIMGPU_KERNEL_NS": "100:200", **environment},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        done = run_recorded(trace, options, arguments, environment)
         log = [name for name in os.listdir(trace) if name.endswith(".xtr")]
         shown = subprocess.run([args.dump, os.path.join(trace, log[0])], check=True,
                                stdout=subprocess.PIPE, text=True).stdout
@@ -138,6 +142,20 @@ def test_node():
     done, _ = record(["--graph-detail", "node"], ["while", MANY, "2", "20"])
     expect(done.returncode == 1 and "ILLEGAL_ADDRESS" in done.stderr, "a failure")
     expect("can make the program fail (--graph-detail node)" in done.stderr, "a warning")
+
+
+def test_growth():
+    """More records of graphs than the buffers hold that CUPTI allocates in advance."""
+    for faults in ("version:27", "version:130000", "version:130001",
+                   "version:130000,fail:cuptiActivitySetAttribute"):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run_recorded(os.path.join(folder, "trace"), [], ["mixed", "0", "80", "1000", "3"],
+                                {"XTRACE_SIMGPU_FAULT": faults})
+        if "fail" in faults:
+            expect(done.returncode == 1 and "LAUNCH_FAILED" in done.stderr, "a failure")
+            continue
+        expect_success(done, 640)
+        expect("401,040 kernels, 0 lost" in done.stderr, "all kernels, not " + done.stderr)
 
 
 def test_frees():

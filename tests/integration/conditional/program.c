@@ -10,8 +10,9 @@
  *	switch	the body number ITERATIONS % 4 of three, with KERNELS kernels each
  *	child	a loop over a child graph with KERNELS kernels
  *	plain	KERNELS kernels without a condition
- *	mixed	the graphs of "plain" and "while" in turn, instantiated in this order; each of
- *		THREADS other threads launches the plain graph and single kernels meanwhile
+ *	mixed	the graphs of "plain" and "while" in turn, instantiated in this order; two of
+ *		"plain" if ITERATIONS is 0; each of THREADS other threads launches the plain graph
+ *		and single kernels meanwhile
  *	pauses	the graph of "while"; after each launch the program waits and sleeps for 70 ms
  *
  * All graphs have a kernel before and one after that. Only the simulated GPU ends these loops,
@@ -280,7 +281,7 @@ static void run_mixed(int thread_count)
 	for (int i = 0; i < thread_count; i++)
 		if (pthread_create(&threads[i], NULL, run_beside, NULL))
 			exit(1);
-	run(add_plain, add_while);
+	run(add_plain, iterations ? add_while : add_plain);
 	for (int i = 0; i < thread_count; i++)
 		pthread_join(threads[i], NULL);
 }

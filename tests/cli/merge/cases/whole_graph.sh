@@ -60,5 +60,5 @@ switch 20 on asked"; do
 		call 3 1 cuGraphLaunch step 90 5 0 1 0
 		kernel 3 1 unknown 100 10 0x500000000
 	END
-	merge -q early.xtr --text - | grep "^Trust"
+	merge -q early.xtr --text - | grep -E "^(note|Trust)"
 done
