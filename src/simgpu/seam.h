@@ -160,7 +160,7 @@ struct sim_switches {
 	_Atomic bool activity_enabled[SIM_SWITCHES];
 	_Atomic bool was_used; /* a callback or an activity was enabled at any time */
 	_Atomic uint64_t device_graphs_bytes; /* of new contexts, for device-side records */
-	_Atomic bool has_host_records; /* or a CUPTI that does not fail without them */
+	_Atomic bool has_host_records;	      /* or a CUPTI that does not fail without them */
 };
 
 struct sim_seam {
