@@ -40,6 +40,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	exit 2
 fi
 [ -n "$system" ] || system=$(mktemp -d)
+mkdir -p "$system"
 chmod 755 "$system" # it will be the root of all users
 trap cleanup EXIT
 
@@ -48,7 +49,6 @@ mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/so
 	2>/dev/null | sed -nE 's/^(URIs:|deb( \[.*\])?) *(https?:[^ ]*debian\/?)( .*)?$/\3/p' | head -n 1)
 
 echo "== A bare Debian 12 in $system"
-mkdir -p "$system"
 debootstrap --variant=minbase bookworm "$system" "${mirror:-http://deb.debian.org/debian}" \
 	>"$system.log" 2>&1 || {
 	tail -n 20 "$system.log"
