@@ -121,7 +121,6 @@ struct range_sums {
 	struct range_payload payload;
 };
 
-/* The run: the data of all processes read so far. */
 /* The part of a process that its log has. Times are since the start of the log. */
 struct recorded_part {
 	uint64_t from_ns, until_ns; /* of its events; from_ns is 0 if it has the beginning */
@@ -130,6 +129,7 @@ struct recorded_part {
 	char trigger[256];	    /* why the snapshot was taken; "": it is none */
 };
 
+/* The data of all processes read so far. */
 struct run {
 	const struct inputs *inputs;
 	const struct cpu_logs *cpu_logs; /* complete before the first log is read */

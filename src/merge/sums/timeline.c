@@ -86,7 +86,7 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 	/* If recording was paused or work was lost in the gap, its cause is unknown. */
 	bool is_blind = stretch.has_gap &&
 			pauses_within(timeline->pauses, stretch.gap_from_ns, stretch.start_ns);
-	bool may_hide;
+	bool may_hide = idle->last_may_hide;
 
 	if (is_blind)
 		timeline->paused_ns[item->device] +=
@@ -97,7 +97,6 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		is_blind = true;
 		timeline->unknown_ns += stretch.start_ns - stretch.gap_from_ns;
 	}
-	may_hide = idle->last_may_hide;
 	idle_add(idle, &item->work, stretch.idle_ns);
 	if (stretch.has_gap && !is_blind && may_hide &&
 	    idle_waits_ns(stretch.idle_ns) > HIDDEN_MIN_NS) {

@@ -97,8 +97,7 @@ char *headline_note_text(const struct run *run)
 	else if (missing && run->early_graph_count)
 		(void)!asprintf(&text,
 				"%" PRIu64 " launch%s of CUDA graphs that were made before "
-				"recording: if there are loops in them, the GPU was busy for "
-				"longer than shown",
+				"recording: loops in them show only their first iteration",
 				run->early_graph_count, run->early_graph_count == 1 ? "" : "es");
 	else
 		text = missing ? strdup("") : NULL;
