@@ -240,14 +240,13 @@ __attribute__((noinline)) static void wait_here(const char *mode)
 {
 	struct call_state state = {0}, before;
 	sigset_t mask, mask_after;
-	double start_ms;
+	double start_ms = now_ms(); /* clock_nanosleep() waits until a time that prepare() sets */
 
 	prepare(mode, &state);
 	fill(&state);
 	before = state;
 	pthread_sigmask(SIG_BLOCK, NULL, &mask);
 	errno = 4711;
-	start_ms = now_ms();
 	call_with_state(&state);
 	printf("result %lld ms %.0f errno %d handled %d changed", (long long)state.rax,
 	       now_ms() - start_ms, errno, (int)handled_count);

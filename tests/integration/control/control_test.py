@@ -365,14 +365,11 @@ class DutyEnds(Test):
     """A process that is killed in a window, one that has none, and one that cannot be controlled."""
 
     def run(self):
-        with Service(self, "--duty", "2s/4s", threads=2, name="killed") as service:
-            while service.status()["state"] != "recording":
-                time.sleep(0.05)
-            time.sleep(1.3)
-            os.kill(int(service.pid), signal.SIGKILL)
-            service.end(128 + signal.SIGKILL)
-        cycle = self.summary("killed")["duty_cycle"]
         # The time of the last events counts, although no clock was written after them.
+        for attempt in range(4):
+            cycle = self.killed_in_window("killed%d" % attempt)
+            if cycle["recorded_ns"] > 1e9:  # on a busy machine, the last events may be older
+                break
         assert 1e9 < cycle["recorded_ns"] < 3e9, cycle
         with Service(self, "--duty", "10ms/1h", name="none") as service:
             service.do("launch")
@@ -388,6 +385,15 @@ class DutyEnds(Test):
             said = self.xtrace("record", *options, "true", status=2)
             assert "--duty" in said, said
         self.without_recovery_file()
+
+    def killed_in_window(self, name):
+        with Service(self, "--duty", "2s/4s", threads=2, name=name) as service:
+            while service.status()["state"] != "recording":
+                time.sleep(0.05)
+            time.sleep(1.5)
+            os.kill(int(service.pid), signal.SIGKILL)
+            service.end(128 + signal.SIGKILL)
+        return self.summary(name)["duty_cycle"]
 
     def summary(self, data):
         done = subprocess.run([self.args.xtrace, "merge", "--quiet", "--summary", "-", data],
