@@ -16,7 +16,8 @@
 #include <stdint.h>
 
 /* CUPTI_API_VERSION is at least this from CUDA 12 and 13 on. */
-enum { XT_CUPTI_OF_CUDA12 = 19, XT_CUPTI_OF_CUDA13 = 100000, XT_CUPTI_OF_CUDA13_0_1 = 130001 };
+enum { XT_CUPTI_OF_CUDA12 = 19, XT_CUPTI_OF_CUDA12_9 = 27 };
+enum { XT_CUPTI_OF_CUDA13 = 100000, XT_CUPTI_OF_CUDA13_0_1 = 130001 };
 
 /* Result codes. cuptiGetResultString() names the others. */
 enum xt_cupti_result {

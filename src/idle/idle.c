@@ -83,15 +83,8 @@ void idle_add(struct idle *idle, const struct idle_work *work, uint64_t pieces_n
 	idle->busy_until_ns = work->end_ns;
 	idle->last_stream = work->stream;
 	idle->last_is_copy = work->is_copy;
-	idle->last_may_hide = work->may_hide;
 	idle->last_enter_ns = work->enter_ns;
 	idle->last_thread = work->thread;
-}
-
-uint64_t idle_waits_ns(const uint64_t pieces_ns[IDLE_CLASSES])
-{
-	return pieces_ns[IDLE_CPU_IN_SYNC] + pieces_ns[IDLE_ON_STREAM] +
-	       pieces_ns[IDLE_NOT_STARTED];
 }
 
 bool idle_lacks_work(const struct idle *idle, const struct idle_work *work)

@@ -54,7 +54,6 @@ struct idle_work {
 	uint64_t end_ns;
 	uint32_t stream;
 	bool is_copy;
-	bool may_hide;	   /* unrecorded work may follow it in the same launch */
 	bool has_call;	   /* if false, the fields below are 0 */
 	uint64_t enter_ns; /* start of the call */
 	uint32_t since_ns; /* since the thread's previous submission, as in struct launch */
@@ -66,7 +65,7 @@ struct idle {
 	bool has_run;
 	uint64_t busy_until_ns;
 	uint32_t last_stream; /* stream of the work that ended last */
-	bool last_is_copy, last_may_hide;
+	bool last_is_copy;
 	uint64_t last_enter_ns;			   /* start of its call */
 	const struct thread_timeline *last_thread; /* its thread; NULL: unknown */
 };
@@ -76,9 +75,6 @@ struct idle {
  * indexed by enum idle_class.
  */
 void idle_add(struct idle *idle, const struct idle_work *work, uint64_t pieces_ns[IDLE_CLASSES]);
-
-/* Time of a gap in which the CPU or later work waited for the GPU. */
-uint64_t idle_waits_ns(const uint64_t pieces_ns[IDLE_CLASSES]);
 
 /*
  * True if work seems to be missing from the gap before this work. Its thread submitted other work

@@ -208,12 +208,13 @@ static void add_recorded_time(struct run *run, const struct model *model)
 		run->recorded_ns += model->last_clock_ns - from_ns - paused_ns;
 }
 
-/* Whether graphs without nodes in the log were made before recording. */
-static bool began_late(const struct model *model)
+/* Whether graphs without nodes in the log were made before recording. Not for a part of a run. */
+static bool began_late(const struct run *run, const struct model *model)
 {
 	bool has_resumed = model->pauses.count && model->pauses.rows[0].until_ns != UINT64_MAX;
 
-	return (has_resumed || *model_meta(model, "process.attached")) && !model_is_cut(model);
+	return (has_resumed || *model_meta(model, "process.attached")) && !model_is_cut(model) &&
+	       !run->selection;
 }
 
 int reading_finish(struct reading *reading)
@@ -229,7 +230,7 @@ int reading_finish(struct reading *reading)
 	run->paused_ns += pauses_total_ns(&model->pauses, model->last_clock_ns);
 	add_recorded_time(run, model);
 	add_attach(run, model, &reading->process.log->header);
-	if (reading->began_late && !run->selection) /* not for a part of a run */
+	if (began_late(run, model))
 		run->early_graph_count += reading->missing.unseen_launch_count;
 	add_handoffs(run, model);
 	add_rates(run, model);
@@ -299,7 +300,6 @@ static int begin(struct reading *reading)
 			return -ENOMEM;
 		receiver.attribute = attribute_work_with_id;
 	}
-	reading->began_late = began_late(reading->model);
 	reading->sums_plainly = !reading->timeline && !reading->run->selection &&
 				!reading->exports_work && !reading->run->wants_origins &&
 				reading->run->settings->by == BY_NONE && !reading->duty.pauses;

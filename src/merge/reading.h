@@ -60,7 +60,6 @@ struct reading {
 	bool exports_calls, exports_work; /* an exporter or a weight needs them */
 	bool observes_calls;		  /* calls have ranges, or matter for more than the join */
 	bool sums_plainly;		  /* kernels outside graphs matter only for the sums */
-	bool began_late;		  /* graphs may be older than recording */
 	struct collective_sums collectives;
 	struct rank_log rank_log; /* if the run compares ranks */
 	struct pack *packed;	  /* for exporters of single events; NULL if not read apart */

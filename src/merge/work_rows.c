@@ -66,7 +66,6 @@ static __attribute__((noinline)) void read_work_row(struct reading *reading,
 	const struct model *model = reading->model;
 	bool is_kernel = rows->kind == XT_KIND_KERNEL;
 	bool wants_collectives = is_kernel && (reading->timeline || reading->exports_work);
-	bool is_seen = true;
 	struct work work = {
 		.correlation = unique_correlation(model, rows->correlation[r], rows->start_ns[r]),
 		.start_ns = rows->start_ns[r],
@@ -86,9 +85,8 @@ static __attribute__((noinline)) void read_work_row(struct reading *reading,
 		return;
 	}
 	if (is_kernel && work.graph_node && work.correlation && !work_is_whole_graph(&work) &&
-	    missing_note_graph_kernel(&reading->missing, model, work.graph_node, &is_seen) < 0)
+	    missing_note_graph_kernel(&reading->missing, model, work.graph_node) < 0)
 		reading->error = -ENOMEM;
-	work.may_hide = !is_seen && reading->began_late;
 	if (reading->timeline)
 		add_to_timeline(reading, &work);
 	if (reading->replays && work_is_by_device(&work))

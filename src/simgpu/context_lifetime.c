@@ -30,6 +30,7 @@ static CUresult context_make(int device, unsigned int flags, bool is_primary, CU
 	context->is_primary = is_primary;
 	context->device_records_max =
 		atomic_load(&sim_switches.device_graphs_bytes) / DEVICE_RECORD_BYTES;
+	context->has_host_records = atomic_load(&sim_switches.has_host_records);
 	pthread_mutex_init(&context->lock, NULL);
 	sim_stream_init(&context->legacy, context, 0, 0);
 	context->legacy.is_legacy = true;

@@ -13,8 +13,7 @@
 #include "simgpu/graph.h"
 #include "simgpu/ranks.h"
 
-/* The default of CUPTI: buffers of 3,200,000 bytes, three of them allocated in advance. */
-enum { BUFFER_RECORDS = 100000, BUFFERS_ALLOCATED = 3 };
+enum { BUFFER_RECORDS = 100000, BUFFERS_ALLOCATED = 3 }; /* the defaults of CUPTI */
 
 struct CUgraphExec_st {
 	uint32_t magic;
@@ -370,21 +369,21 @@ static void crash(void)
 }
 
 /*
- * CUPTI before 13.0.1 fails when it allocates one more buffer in device memory for the records of
+ * CUPTI 12.9 and 13.0.0 fail when they allocate one more buffer in device memory for the records of
  * graphs that several threads launch.
  */
 static bool fails_to_grow(const struct launch *launch)
 {
 	CUcontext context = launch->stream->context;
-	struct sim_thread *before = atomic_exchange(&context->graph_launcher, sim_thread());
 	uint64_t count = count_kernels(launch->exec->graph, true);
-	uint64_t recorded = atomic_fetch_add(&context->graph_record_count, count);
+	uint64_t before = atomic_fetch_add(&context->graph_record_count, count);
 
-	if (before && before != sim_thread())
+	if (atomic_exchange(&context->graph_launcher, sim_thread()) != sim_thread() && before)
 		atomic_store(&context->has_launchers, true);
-	return atomic_load(&context->has_launchers) &&
-	       (recorded + count) / BUFFER_RECORDS > recorded / BUFFER_RECORDS &&
-	       (recorded + count) / BUFFER_RECORDS >= BUFFERS_ALLOCATED;
+	return atomic_load(&context->has_launchers) && !context->has_host_records &&
+	       atomic_load(&sim_switches.fails_to_grow) &&
+	       (before + count) / BUFFER_RECORDS > before / BUFFER_RECORDS &&
+	       before + count >= BUFFER_RECORDS * BUFFERS_ALLOCATED;
 }
 
 /*
@@ -405,9 +404,7 @@ static CUresult failure_of(const struct launch *launch)
 	if (count && atomic_fetch_add(&context->device_record_count, count) + count >=
 			     context->device_records_max)
 		return CUDA_ERROR_ILLEGAL_ADDRESS;
-	return !atomic_load(&sim_switches.has_host_records) && fails_to_grow(launch)
-		       ? CUDA_ERROR_LAUNCH_FAILED
-		       : CUDA_SUCCESS;
+	return fails_to_grow(launch) ? CUDA_ERROR_LAUNCH_FAILED : CUDA_SUCCESS;
 }
 
 static void report_whole(const struct launch *launch, struct sim_span span)

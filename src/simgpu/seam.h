@@ -20,7 +20,7 @@
 #include "cuda_abi/cupti_abi.h"
 
 #define SIM_SEAM_SYMBOL		"xtrace_simgpu_seam"
-#define SIM_SEAM_VERSION	4
+#define SIM_SEAM_VERSION	5
 #define SIM_DRIVER_CBIDS	1024
 #define SIM_RESOURCE_CBIDS	32
 #define SIM_DEVICE_GRAPHS_BYTES (8 << 20) /* default of the attribute with that name */
@@ -160,7 +160,8 @@ struct sim_switches {
 	_Atomic bool activity_enabled[SIM_SWITCHES];
 	_Atomic bool was_used; /* a callback or an activity was enabled at any time */
 	_Atomic uint64_t device_graphs_bytes; /* of new contexts, for device-side records */
-	_Atomic bool has_host_records;	      /* or a CUPTI that does not fail without them */
+	_Atomic bool has_host_records;	      /* of new contexts */
+	_Atomic bool fails_to_grow;	      /* without them, see graph_exec.c */
 };
 
 struct sim_seam {

@@ -88,6 +88,7 @@ struct CUctx_st {
 	_Atomic uint64_t graph_record_count; /* of kernels in graphs */
 	struct sim_thread *_Atomic graph_launcher;
 	_Atomic bool has_launchers; /* several threads launched graphs */
+	bool has_host_records;	    /* for CUPTI's records */
 	_Atomic uint64_t fault_ns;  /* when the context became unusable; 0: it did not */
 	_Atomic int fault;	    /* the result of calls from then on */
 	CUcontext next_dead;

@@ -165,7 +165,8 @@ class Runs:
                 kind, mode, status, (out + err).strip()[-600:]))
         elif (mode in RECORDED and mode != "flight recorder") or WITH_TIMES.search(mode):
             self.check_rows(row)
-        elif mode != "bare" and not rows["kernels"] + rows["whole"] and "no usable libcupti" not in err:
+        elif mode != "bare" and not rows["kernels"] + rows["whole"] and not re.search(
+                "no usable libcupti|could make this program fail", err):
             self.problems.append("%s, %s: nothing was recorded: %s" % (kind, mode, err[-300:]))
 
     def stress(self, job):
@@ -174,12 +175,14 @@ class Runs:
         command = self.command(kind, STRESS_SECONDS, 3)
         environment = dict(os.environ, **({"XTRACE_CUPTI": cupti} if cupti else {}))
         if how == "recorded":
-            command = self.xtrace("record", "-o", self.trace(kind, "stress %s %d" % (cupti, number)),
-                                  "--", *command)
+            trace = self.trace(kind, "stress %s %d" % (cupti, number))
+            command = self.xtrace("record", "-o", trace, "--", *command)
         elif how == "kernels alone":
-            environment.update(CUDA_INJECTION64_PATH=self.options.floor, XTRACE_BENCH_FLOOR="kernel")
+            environment.update(CUDA_INJECTION64_PATH=self.options.floor,
+                               XTRACE_BENCH_FLOOR="kernel")
         status, out, err = run(command, environment)
-        failed = [line for line in (out + err).splitlines() if "cudaError" in line or "WRONG" in line]
+        failed = [line for line in (out + err).splitlines()
+                  if "cudaError" in line or "WRONG" in line]
         return (kind, how, cupti), "" if status == 0 else "%s %s" % (status, failed[:1])
 
     def stress_all(self, pool):

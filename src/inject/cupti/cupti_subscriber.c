@@ -16,6 +16,7 @@
 #include "inject/cupti/profiler_calls.h"
 #include "inject/cupti/unsafe_kinds.h"
 #include "inject/runtime/debug_log.h"
+#include "inject/runtime/settings.h"
 
 atomic_bool cupti_subscriber_records_calls;
 
@@ -49,30 +50,49 @@ void cupti_subscriber_set_callback(xt_cupti_callback callback)
 	api_callback = callback;
 }
 
-/*
- * Before 13.0.1, graphs that several threads launch can fail when CUPTI allocates device memory for
- * more records (docs/internals/CONDITIONAL_GRAPHS.md). This does not happen in host memory, which
- * CUPTI refuses to use on confidential computing devices only.
- */
-static void keep_records_in_host_memory(void)
+bool cupti_subscriber_refuses_windows(char *why, size_t why_bytes)
 {
-	uint8_t yes = 1;
+	if (cupti.version < XT_CUPTI_OF_CUDA12_9 || cupti.version >= XT_CUPTI_OF_CUDA13_0_1)
+		return false;
+	snprintf(why, why_bytes,
+		 "CUPTI %s could make this program fail: use CUPTI 13.0.1 or later (XTRACE_CUPTI), "
+		 "or record the program from its start, without --armed and --duty",
+		 cupti.version < XT_CUPTI_OF_CUDA13 ? "12.9" : "13.0.0");
+	return true;
+}
+
+/*
+ * CUPTI 12.9 and 13.0.0 can make the program fail when they allocate device memory for more records
+ * of graphs (docs/internals/CONDITIONAL_GRAPHS.md). Host memory is safe, if it is asked for before
+ * the first context. cuptiFinalize() forgets it. False if CUPTI is not safe.
+ */
+static bool keep_records_in_host_memory(void)
+{
+	static bool was_asked;
+	uint8_t yes = 1, is_on = 0;
 	size_t bytes = sizeof(yes);
 
-	if (cupti.version < XT_CUPTI_OF_CUDA13_0_1 && cupti.cuptiActivitySetAttribute)
+	if (!cupti.cuptiActivitySetAttribute || !cupti.cuptiActivityGetAttribute)
+		return false;
+	if (!was_asked && !settings_are_attached())
 		cupti.cuptiActivitySetAttribute(XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED, &bytes,
 						&yes);
+	was_asked = true;
+	cupti.cuptiActivityGetAttribute(XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED, &bytes, &is_on);
+	return is_on && !settings_are_attached();
 }
 
 int cupti_subscriber_subscribe(char *why, size_t why_bytes)
 {
-	uint32_t result = cupti.cuptiSubscribe(&subscriber, api_callback, NULL);
 	char holder[XT_CUPTI_SUBSCRIBER_NAME_BYTES + 1] = "";
+	uint32_t result;
 
+	if (cupti_subscriber_refuses_windows(why, why_bytes) && !keep_records_in_host_memory())
+		return -ENOTSUP;
+	result = cupti.cuptiSubscribe(&subscriber, api_callback, NULL);
 	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
 		result = subscribe_by_name(holder, sizeof(holder) - 1);
 	if (result == XT_CUPTI_SUCCESS) {
-		keep_records_in_host_memory();
 		graph_level_open();
 		return 0;
 	}

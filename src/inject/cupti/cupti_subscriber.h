@@ -18,9 +18,12 @@ extern atomic_bool cupti_subscriber_records_calls;
 /* The function that CUPTI calls at each enabled API call. Once, before subscribing. */
 void cupti_subscriber_set_callback(xt_cupti_callback callback);
 
+/* Whether this CUPTI is safe only from the first context on, and without a stop. Fills `why`. */
+bool cupti_subscriber_refuses_windows(char *why, size_t why_bytes);
+
 /*
- * Subscribes to CUPTI. 0, or -EBUSY with one line in `why`, which names the other subscriber if
- * known.
+ * Subscribes to CUPTI. 0, or with one line in `why`: -EBUSY, whose line names the other subscriber
+ * if known, or -ENOTSUP because CUPTI could make the program fail.
  */
 int cupti_subscriber_subscribe(char *why, size_t why_bytes);
 

@@ -416,7 +416,6 @@ static bool start(char *why, size_t why_bytes)
 		recording_pause(PAUSED_STOPPED);
 	else if (config.start == START_PAUSED || config.follows_profiler)
 		recording_pause(PAUSED_REQUESTED);
-	control_begin(config.start == START_PAUSED || config.follows_profiler, &config.duty);
 	snapshot_begin(&config.snapshots);
 	snapshot_triggers_begin(config.triggers, config.trigger_count);
 	python_wanted = config.python;
@@ -425,8 +424,12 @@ static bool start(char *why, size_t why_bytes)
 	cupti_subscriber_set_callback(callback_entry);
 	graph_level_begin(config.forces_graph_nodes, cupti_subscriber_stop);
 	if (open_libraries(&config, why, why_bytes) ||
+	    (is_armed(&config) && cupti_subscriber_refuses_windows(why, why_bytes)) ||
 	    (config.start != START_ARMED && cupti_subscriber_subscribe(why, why_bytes)))
 		goto decline;
+	control_begin(config.start == START_PAUSED || config.follows_profiler ||
+			      cupti_subscriber_refuses_windows(NULL, 0),
+		      &config.duty);
 	if (api_table_fill(config.api_level)) {
 		snprintf(why, why_bytes, "out of memory");
 		goto unsubscribe;

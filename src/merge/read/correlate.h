@@ -76,7 +76,6 @@ struct work {
 	uint64_t ticket;    /* identifies the work for the caller */
 	uint8_t kind;	    /* enum work_kind */
 	bool is_collective; /* the kernel is a collective */
-	bool may_hide;	    /* of a graph from before recording, which may have unrecorded loops */
 };
 
 /* True if it is one execution of a CUDA graph, whose nodes were not recorded. */

@@ -82,13 +82,12 @@ int missing_note_graph_launch(struct missing *missing, const struct model *model
 }
 
 int missing_note_graph_kernel(struct missing *missing, const struct model *model,
-			      uint64_t graph_node_id, bool *is_seen_out)
+			      uint64_t graph_node_id)
 {
 	struct graph_launches *graph = find(missing, model, (uint32_t)(graph_node_id >> 32));
 
 	if (!graph)
 		return -ENOMEM;
-	*is_seen_out = graph->is_seen;
 	graph->kernel_count++;
 	return 0;
 }

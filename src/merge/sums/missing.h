@@ -38,11 +38,10 @@ int missing_note_graph_launch(struct missing *missing, const struct model *model
 			      uint32_t graph_exec, bool *has_no_kernel_out);
 
 /*
- * Adds a kernel that ran as a node of a graph. It may come before its launch. Sets *is_seen_out if
- * the log has the nodes of the graph. Returns 0 or -ENOMEM.
+ * Adds a kernel that ran as a node of a graph. It may come before its launch. Returns 0 or -ENOMEM.
  */
 int missing_note_graph_kernel(struct missing *missing, const struct model *model,
-			      uint64_t graph_node_id, bool *is_seen_out);
+			      uint64_t graph_node_id);
 
 /*
  * Number of missing kernels, once all events are read and joined. damage: of both passes. If the

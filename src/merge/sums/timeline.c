@@ -6,9 +6,6 @@
 
 #include "log/base/grow.h"
 
-/* The CPU returns from a wait, and the next work starts, sooner than this after the last kernel. */
-#define HIDDEN_MIN_NS 100000
-
 struct item {
 	struct idle_work work;
 	uint32_t place; /* index of the owner: in aggregate if is_owned, otherwise in unowned */
@@ -86,7 +83,6 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 	/* If recording was paused or work was lost in the gap, its cause is unknown. */
 	bool is_blind = stretch.has_gap &&
 			pauses_within(timeline->pauses, stretch.gap_from_ns, stretch.start_ns);
-	bool may_hide = idle->last_may_hide;
 
 	if (is_blind)
 		timeline->paused_ns[item->device] +=
@@ -98,11 +94,6 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		timeline->unknown_ns += stretch.start_ns - stretch.gap_from_ns;
 	}
 	idle_add(idle, &item->work, stretch.idle_ns);
-	if (stretch.has_gap && !is_blind && may_hide &&
-	    idle_waits_ns(stretch.idle_ns) > HIDDEN_MIN_NS) {
-		is_blind = true;
-		timeline->unknown_ns += stretch.start_ns - stretch.gap_from_ns;
-	}
 	if (owner.leaf == LEAF_LEFT_OUT)
 		return;
 	stretch.has_gap &= !is_blind;
@@ -178,8 +169,7 @@ void timeline_add(struct timeline *timeline, uint32_t device, const struct work 
 		.work = {.start_ns = work->start_ns,
 			 .end_ns = work->start_ns + work->duration_ns,
 			 .stream = work->stream,
-			 .is_copy = work->kind == WORK_COPY,
-			 .may_hide = work->may_hide},
+			 .is_copy = work->kind == WORK_COPY},
 		.place = aggregate_index(&timeline->unowned, owner),
 		.kind = work->kind,
 		.is_collective = work->is_collective,

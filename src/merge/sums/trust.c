@@ -174,8 +174,8 @@ static int add_early_graphs(struct trust *trust, const struct run *run)
 		return 0;
 	return add_reason(trust, TRUST_COMPLETE,
 			  "%" PRIu64 " launch%s of CUDA graphs that were made before recording: "
-			  "loops in them show only their first iteration; "
-			  "'xtrace record --armed=graphs' avoids that",
+			  "loops in them show only their first iteration, and the GPU looks idle "
+			  "then; 'xtrace record --armed=graphs' avoids that",
 			  run->early_graph_count, run->early_graph_count == 1 ? "" : "es");
 }
 

@@ -14,9 +14,11 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 MANY = "20001"  # iterations, with 20 kernels each: more than the buffer holds
 WHOLE = 0xFFFFFFFF
+UNSAFE = "CUPTI %s could make this program fail"
 KINDS = ("while", "nested", "if", "switch", "child", "plain")
 
 
@@ -144,18 +146,62 @@ def test_node():
     expect("can make the program fail (--graph-detail node)" in done.stderr, "a warning")
 
 
+MANY_BUFFERS = ["mixed", "0", "100", "1000", "3"]  # kernels in graphs of several threads
+
+
+def run_alone(version, arguments):
+    """Starts the program on the simulated GPU. Only CUPTI of this version records kernels."""
+    library = os.path.join(os.path.dirname(args.xtrace), "..", "lib", "xtrace", "simgpu")
+    return subprocess.run(
+        [args.program, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        check=False, env={
+            **os.environ, "XTRACE_SIMGPU_FAULT": "version:" + version, "LD_LIBRARY_PATH": library,
+            "XTRACE_CUPTI": os.path.join(library, "libcupti.so"), "XTRACE_BENCH_FLOOR": "kernel",
+            "CUDA_INJECTION64_PATH": args.floor})
+
+
+def run_threads(version, options, fault=""):
+    with tempfile.TemporaryDirectory() as folder:
+        done = run_recorded(os.path.join(folder, "trace"), options, MANY_BUFFERS,
+                            {"XTRACE_SIMGPU_FAULT": "version:%s%s" % (version, fault)})
+    expect_success(done, 800)
+    found = re.search(r"([\d,]+) kernels", done.stderr)
+    return int(found[1].replace(",", "")) if found else 0, done.stderr
+
+
 def test_growth():
-    """More records of graphs than the buffers hold that CUPTI allocates in advance."""
-    for faults in ("version:27", "version:130000", "version:130001",
-                   "version:130000,fail:cuptiActivitySetAttribute"):
-        with tempfile.TemporaryDirectory() as folder:
-            done = run_recorded(os.path.join(folder, "trace"), [], ["mixed", "0", "80", "1000", "3"],
-                                {"XTRACE_SIMGPU_FAULT": faults})
-        if "fail" in faults:
-            expect(done.returncode == 1 and "LAUNCH_FAILED" in done.stderr, "a failure")
-            continue
-        expect_success(done, 640)
-        expect("401,040 kernels, 0 lost" in done.stderr, "all kernels, not " + done.stderr)
+    """CUPTI 12.9 and 13.0.0 allocate in host memory. If they cannot, they are not used."""
+    for version, fails in (("26", False), ("27", True), ("130000", True), ("130001", False)):
+        count, said = run_threads(version, [])
+        expect(count > 300000, "kernels with " + version + said)
+        expect(("LAUNCH_FAILED" in run_alone(version, MANY_BUFFERS).stderr) == fails,
+               "a failure of the old versions alone")
+    for options in (["--duty", "100ms/200ms"], ["--armed"], ["--armed=graphs"]):
+        count, said = run_threads("27", options)
+        expect(not count and UNSAFE % "12.9" in said, "a refusal, not " + said)
+    count, said = run_threads("130000", [], ",fail:cuptiActivitySetAttribute")
+    expect(not count and UNSAFE % "13.0.0" in said, "a refusal, not " + said)
+    count, said = run_threads("130001", [], ",fail:cuptiActivitySetAttribute")
+    expect(count > 300000 and "fail" not in said, "no refusal, but " + said)
+
+
+def test_late():
+    """The same, if recording begins when a context exists."""
+    library = os.path.join(os.path.dirname(args.xtrace), "..", "lib", "xtrace", "simgpu")
+    for version, name in (("27", "12.9"), ("130000", "13.0.0"), ("130001", None)):
+        with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
+                [args.program, "pauses", "2", "1000", "2"],
+                env={**os.environ, "XTRACE_SIMGPU_FAULT": "version:" + version,
+                     "LD_LIBRARY_PATH": library}) as process:
+            time.sleep(0.3)
+            done = subprocess.run([args.xtrace, "attach", "--armed", "-o", folder,
+                                   str(process.pid)], stderr=subprocess.PIPE, text=True,
+                                  check=False)
+            time.sleep(0.2)
+            is_alive = process.poll() is None
+            process.terminate()
+        expect(is_alive and (done.returncode != 0) == bool(name), "no harm, not " + done.stderr)
+        expect(not name or UNSAFE % name in done.stderr, "a refusal, not " + done.stderr)
 
 
 def test_frees():
@@ -172,7 +218,7 @@ def test_frees():
 
 
 parser = argparse.ArgumentParser()
-for option in ("xtrace", "dump", "program"):
+for option in ("xtrace", "dump", "program", "floor"):
     parser.add_argument("--" + option, required=True)
 parser.add_argument("part")
 args = parser.parse_args()

@@ -91,16 +91,15 @@ char *headline_note_text(const struct run *run)
 				"the logs are of %zu separate programs or jobs: figures are sums "
 				"over them, and their processes are not compared",
 				programs);
-	else if (missing && missing[0])
-		(void)!asprintf(&text, "no log of rank %s of %u", missing,
-				run->inputs->logs[0].world_size);
-	else if (missing && run->early_graph_count)
+	else if (missing && !missing[0] && run->early_graph_count)
 		(void)!asprintf(&text,
 				"%" PRIu64 " launch%s of CUDA graphs that were made before "
-				"recording: loops in them show only their first iteration",
+				"recording: loops in them show only their first iteration, and the "
+				"GPU looks idle then",
 				run->early_graph_count, run->early_graph_count == 1 ? "" : "es");
-	else
-		text = missing ? strdup("") : NULL;
+	else if (missing)
+		(void)!asprintf(&text, missing[0] ? "no log of rank %s of %u" : "%s", missing,
+				run->inputs->logs[0].world_size);
 	free(missing);
 	return text;
 }
