@@ -55,8 +55,8 @@ bool cupti_subscriber_refuses_windows(char *why, size_t why_bytes)
 	if (cupti.version < XT_CUPTI_OF_CUDA12_9 || cupti.version >= XT_CUPTI_OF_CUDA13_0_1)
 		return false;
 	snprintf(why, why_bytes,
-		 "CUPTI %s could make this program fail: use CUPTI 13.0.1 or later (XTRACE_CUPTI), "
-		 "or record the program from its start, without --armed and --duty",
+		 "CUPTI %s could make this program fail: use xtrace record, with --paused to start "
+		 "later, or CUPTI 13.0.1 or later (XTRACE_CUPTI=FILE)",
 		 cupti.version < XT_CUPTI_OF_CUDA13 ? "12.9" : "13.0.0");
 	return true;
 }
