@@ -14,6 +14,7 @@
 #include "inject/cupti/activity.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_owner.h"
+#include "inject/cupti/cupti_subscriber.h"
 #include "inject/runtime/find_object.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/log_message.h"
@@ -133,6 +134,8 @@ static void after_foreign_call(enum effect effect, uint32_t kind, uint32_t resul
 		return;
 	if (effect & (ENABLES | DISABLES) && kind < KINDS_COUNT)
 		atomic_store(&enabled_kinds[kind], effect & ENABLES);
+	if (effect & FINALIZES)
+		atomic_store(&cupti_subscriber_lost_memory, true);
 	for (size_t i = 0; effect & FINALIZES && i < KINDS_COUNT; i++)
 		atomic_store(&enabled_kinds[i], false);
 	if (!cupti_owner_is_released())

@@ -16,9 +16,8 @@
 #include "inject/cupti/profiler_calls.h"
 #include "inject/cupti/unsafe_kinds.h"
 #include "inject/runtime/debug_log.h"
-#include "inject/runtime/settings.h"
 
-atomic_bool cupti_subscriber_records_calls;
+atomic_bool cupti_subscriber_records_calls, cupti_subscriber_lost_memory;
 
 static xt_cupti_callback api_callback;
 static void *subscriber;
@@ -64,22 +63,19 @@ bool cupti_subscriber_refuses_windows(char *why, size_t why_bytes)
 /*
  * CUPTI 12.9 and 13.0.0 can make the program fail when they allocate device memory for more records
  * of graphs (docs/internals/CONDITIONAL_GRAPHS.md). Host memory is safe, if it is asked for before
- * the first context. cuptiFinalize() forgets it. False if CUPTI is not safe.
+ * the first context. False if it is not used.
  */
 static bool keep_records_in_host_memory(void)
 {
-	static bool was_asked;
-	uint8_t yes = 1, is_on = 0;
-	size_t bytes = sizeof(yes);
+	static bool was_asked, is_kept;
+	uint8_t yes = 1;
+	size_t bytes = 1;
 
-	if (!cupti.cuptiActivitySetAttribute || !cupti.cuptiActivityGetAttribute)
-		return false;
-	if (!was_asked && !settings_are_attached())
-		cupti.cuptiActivitySetAttribute(XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED, &bytes,
-						&yes);
+	if (!was_asked && cupti.cuptiActivitySetAttribute)
+		is_kept = cupti.cuptiActivitySetAttribute(XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED,
+							  &bytes, &yes) == XT_CUPTI_SUCCESS;
 	was_asked = true;
-	cupti.cuptiActivityGetAttribute(XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED, &bytes, &is_on);
-	return is_on && !settings_are_attached();
+	return is_kept && !atomic_load(&cupti_subscriber_lost_memory);
 }
 
 int cupti_subscriber_subscribe(char *why, size_t why_bytes)
@@ -87,7 +83,8 @@ int cupti_subscriber_subscribe(char *why, size_t why_bytes)
 	char holder[XT_CUPTI_SUBSCRIBER_NAME_BYTES + 1] = "";
 	uint32_t result;
 
-	if (cupti_subscriber_refuses_windows(why, why_bytes) && !keep_records_in_host_memory())
+	if (cupti.version < XT_CUPTI_OF_CUDA13_0_1 && !keep_records_in_host_memory() &&
+	    cupti_subscriber_refuses_windows(why, why_bytes))
 		return -ENOTSUP;
 	result = cupti.cuptiSubscribe(&subscriber, api_callback, NULL);
 	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)

@@ -14,6 +14,7 @@
 
 /* Calls are recorded: false while only graphs are watched. */
 extern atomic_bool cupti_subscriber_records_calls;
+extern atomic_bool cupti_subscriber_lost_memory; /* for records: cuptiFinalize() by a tool */
 
 /* The function that CUPTI calls at each enabled API call. Once, before subscribing. */
 void cupti_subscriber_set_callback(xt_cupti_callback callback);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "inject/cupti/cupti_owner.h"
+#include "inject/cupti/cupti_subscriber.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
@@ -332,7 +333,7 @@ static void check_deletion(const struct recorder *rec)
 	if (!xt_writer_is_deleted(rec->writer))
 		return;
 	control.is_log_deleted = true;
-	keeps_cupti = false; /* it cannot be started again */
+	keeps_cupti = cupti_subscriber_refuses_windows(NULL, 0); /* no start will follow */
 	log_message("recording ends: %s was deleted; restart the program to record it",
 		    xt_writer_path(rec->writer));
 	begin_internal(false, false, 0);

@@ -228,6 +228,7 @@ static void wait_for_return(void)
 		found = 0;
 		for (at = text; (at = strstr(at, "recording resumed")); at++)
 			found++;
+		found += strstr(text, "cannot resume recording") != NULL;
 	}
 }
 

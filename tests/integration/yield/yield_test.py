@@ -128,6 +128,12 @@ def main():
         assert run.lines == [GOOD], (run.lines, run.said)
         assert "recording pauses" in run.said[-2], run.said
         check_log(args, run, "keeps", client)
+        # These versions of CUPTI are not safe after their memory for records was freed.
+        for mode, fault, says in (("finalizes", "version:27", "cannot resume recording: CUPTI 12.9"),
+                                  ("finalizes", "version:130000", "cannot resume recording: CUPTI"),
+                                  ("leaves", "version:27", "recording resumed")):
+            run = Run(args, folder, mode, True, True, fault)
+            assert run.lines == [GOOD] and says in run.said[1], (run.lines, run.said)
         refused = Run(args, folder, "stays", True, False)
         assert refused.lines == [REFUSED], refused.lines
         assert not refused.said, refused.said

@@ -91,12 +91,6 @@ char *headline_note_text(const struct run *run)
 				"the logs are of %zu separate programs or jobs: figures are sums "
 				"over them, and their processes are not compared",
 				programs);
-	else if (missing && !missing[0] && run->early_graph_count)
-		(void)!asprintf(&text,
-				"%" PRIu64 " launch%s of CUDA graphs that were made before "
-				"recording: loops in them show only their first iteration, and the "
-				"GPU looks idle then",
-				run->early_graph_count, run->early_graph_count == 1 ? "" : "es");
 	else if (missing)
 		(void)!asprintf(&text, missing[0] ? "no log of rank %s of %u" : "%s", missing,
 				run->inputs->logs[0].world_size);
@@ -104,12 +98,17 @@ char *headline_note_text(const struct run *run)
 	return text;
 }
 
-/* Does nothing if the logs are those of one program, and of all of its ranks. */
+/* Does nothing if the logs are those of one program and of all of its ranks, without old graphs. */
 static int add_note(struct headline_texts *texts, const struct run *run)
 {
 	char *text = headline_note_text(run);
 	int error = !text ? -ENOMEM : *text ? add_text(texts, "note", "%s", text) : 0;
 
+	if (!error && run->early_graph_count)
+		error = add_text(texts, "note",
+				 "%" PRIu64 " launch%s of CUDA graphs that are older "
+				 "than the recording: loops in them show only one iteration",
+				 run->early_graph_count, run->early_graph_count == 1 ? "" : "es");
 	free(text);
 	return error;
 }

@@ -31,8 +31,8 @@ void headline_texts_free(struct headline_texts *texts);
 char *headline_part_text(const struct run *run);
 
 /*
- * "no log of rank 1 of 2", that the logs are of several programs, or that graphs may hide work. ""
- * if they are complete and of one. The caller frees it. NULL if out of memory.
+ * "no log of rank 1 of 2", or that the logs are of several programs. "" if they are complete and of
+ * one. The caller frees it. NULL if out of memory.
  */
 char *headline_note_text(const struct run *run);
 
