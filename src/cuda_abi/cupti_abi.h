@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* CUPTI_API_VERSION is at least this from CUDA 12 and 13 on. */
+/* CUPTI_API_VERSION is at least this from that release of CUDA on. */
 enum { XT_CUPTI_OF_CUDA12 = 19, XT_CUPTI_OF_CUDA12_9 = 27 };
 enum { XT_CUPTI_OF_CUDA13 = 100000, XT_CUPTI_OF_CUDA13_0_1 = 130001 };
 

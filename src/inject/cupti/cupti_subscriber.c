@@ -62,8 +62,8 @@ bool cupti_subscriber_refuses_windows(char *why, size_t why_bytes)
 
 /*
  * CUPTI 12.9 and 13.0.0 can make the program fail when they allocate device memory for more records
- * of graphs (docs/internals/CONDITIONAL_GRAPHS.md). Host memory is safe, if it is asked for before
- * the first context. False if it is not used.
+ * of graphs (docs/internals/CONDITIONAL_GRAPHS.md). In contexts that are created after this call,
+ * CUPTI uses host memory, which is safe. Returns false if it does not.
  */
 static bool keep_records_in_host_memory(void)
 {

@@ -14,17 +14,17 @@
 
 /* Calls are recorded: false while only graphs are watched. */
 extern atomic_bool cupti_subscriber_records_calls;
-extern atomic_bool cupti_subscriber_lost_memory; /* for records: cuptiFinalize() by a tool */
+extern atomic_bool cupti_subscriber_lost_memory; /* another tool called cuptiFinalize() */
 
 /* The function that CUPTI calls at each enabled API call. Once, before subscribing. */
 void cupti_subscriber_set_callback(xt_cupti_callback callback);
 
-/* Whether this CUPTI is safe only from the first context on, and without a stop. Fills `why`. */
+/* Whether this CUPTI must start before the first context and never stop. If so, fills `why`. */
 bool cupti_subscriber_refuses_windows(char *why, size_t why_bytes);
 
 /*
- * Subscribes to CUPTI. 0, or with one line in `why`: -EBUSY, whose line names the other subscriber
- * if known, or -ENOTSUP because CUPTI could make the program fail.
+ * Subscribes to CUPTI. Returns 0. Otherwise one line in `why` says why: -EBUSY if another tool
+ * subscribes, which the line names if it can, and -ENOTSUP if CUPTI could make the program fail.
  */
 int cupti_subscriber_subscribe(char *why, size_t why_bytes);
 

@@ -10,11 +10,11 @@
  *	switch	the body number ITERATIONS % 4 of three, with KERNELS kernels each
  *	child	a loop over a child graph with KERNELS kernels
  *	plain	KERNELS kernels without a condition
- *	mixed	the graphs of "plain" and "while" in turn, instantiated in this order; two of
- *		"plain" if ITERATIONS is 0; each of THREADS other threads launches the plain graph
- *		and single kernels meanwhile
- *	pauses	the graph of "while"; after each launch the program waits and sleeps for 70 ms;
- *		"launching" on stderr says that both exist
+ *	mixed	the graphs of "plain" and "while" in turn, instantiated in this order. If
+ *		ITERATIONS is 0, both are of "plain". Meanwhile each of THREADS other threads
+ *		launches the plain graph and single kernels.
+ *	pauses	the graph of "while". Prints "launching" on stderr when it exists. After each
+ *		launch the program waits and sleeps for 70 ms.
  *
  * All graphs have a kernel before and one after that. Only the simulated GPU ends these loops,
  * because no kernel changes a condition.

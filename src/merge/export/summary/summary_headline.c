@@ -98,7 +98,7 @@ char *headline_note_text(const struct run *run)
 	return text;
 }
 
-/* Does nothing if the logs are those of one program and of all of its ranks, without old graphs. */
+/* What the figures lack: ranks, or loops of older graphs. Or that they are of several programs. */
 static int add_note(struct headline_texts *texts, const struct run *run)
 {
 	char *text = headline_note_text(run);
