@@ -15,26 +15,25 @@
 #include "inject/nvtx/nvtx_store.h"
 #include "xtrace/log_format.h"
 
+/* Commits the event that these members of struct nvtx_event describe. */
+#define COMMIT(...) nvtx_commit(&(struct nvtx_event){__VA_ARGS__}, regs)
+
 /* One function for each entry of NVTX's tables. */
 NVTX_FUNCTION(mark_ex)
 {
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_MARK, .attributes = (const void *)a},
-		    regs);
+	COMMIT(.operation = XT_RANGE_MARK, .attributes = (const void *)a);
 	return 0;
 }
 
 NVTX_FUNCTION(mark_a)
 {
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_MARK, .text = (const char *)a},
-		    regs);
+	COMMIT(.operation = XT_RANGE_MARK, .text = (const char *)a);
 	return 0;
 }
 
 NVTX_FUNCTION(mark_w)
 {
-	nvtx_commit(
-		&(struct nvtx_event){.operation = XT_RANGE_MARK, .wide_text = (const wchar_t *)a},
-		regs);
+	COMMIT(.operation = XT_RANGE_MARK, .wide_text = (const wchar_t *)a);
 	return 0;
 }
 
@@ -42,10 +41,7 @@ NVTX_FUNCTION(range_start_ex)
 {
 	uint64_t key = nvtx_next_key();
 
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_START,
-					 .key = key,
-					 .attributes = (const void *)a},
-		    regs);
+	COMMIT(.operation = XT_RANGE_START, .key = key, .attributes = (const void *)a);
 	return key;
 }
 
@@ -53,10 +49,7 @@ NVTX_FUNCTION(range_start_a)
 {
 	uint64_t key = nvtx_next_key();
 
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_START,
-					 .key = key,
-					 .text = (const char *)a},
-		    regs);
+	COMMIT(.operation = XT_RANGE_START, .key = key, .text = (const char *)a);
 	return key;
 }
 
@@ -64,89 +57,70 @@ NVTX_FUNCTION(range_start_w)
 {
 	uint64_t key = nvtx_next_key();
 
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_START,
-					 .key = key,
-					 .wide_text = (const wchar_t *)a},
-		    regs);
+	COMMIT(.operation = XT_RANGE_START, .key = key, .wide_text = (const wchar_t *)a);
 	return key;
 }
 
 NVTX_FUNCTION(range_end)
 {
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_END, .key = a}, regs);
+	COMMIT(.operation = XT_RANGE_END, .key = a);
 	return 0;
 }
 
 NVTX_FUNCTION(range_push_ex)
 {
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_PUSH, .attributes = (const void *)a},
-		    regs);
+	COMMIT(.operation = XT_RANGE_PUSH, .attributes = (const void *)a);
 	return NVTX_NO_TRACKING;
 }
 
 NVTX_FUNCTION(range_push_a)
 {
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_PUSH, .text = (const char *)a},
-		    regs);
+	COMMIT(.operation = XT_RANGE_PUSH, .text = (const char *)a);
 	return NVTX_NO_TRACKING;
 }
 
 NVTX_FUNCTION(range_push_w)
 {
-	nvtx_commit(
-		&(struct nvtx_event){.operation = XT_RANGE_PUSH, .wide_text = (const wchar_t *)a},
-		regs);
+	COMMIT(.operation = XT_RANGE_PUSH, .wide_text = (const wchar_t *)a);
 	return NVTX_NO_TRACKING;
 }
 
 NVTX_FUNCTION(range_pop)
 {
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_POP}, regs);
+	COMMIT(.operation = XT_RANGE_POP);
 	return NVTX_NO_TRACKING;
 }
 
 NVTX_FUNCTION(name_os_thread_a)
 {
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_NAME_THREAD,
-					 .key = (uint32_t)a,
-					 .text = (const char *)b},
-		    regs);
+	COMMIT(.operation = XT_RANGE_NAME_THREAD, .key = (uint32_t)a, .text = (const char *)b);
 	return 0;
 }
 
 NVTX_FUNCTION(name_os_thread_w)
 {
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_NAME_THREAD,
-					 .key = (uint32_t)a,
-					 .wide_text = (const wchar_t *)b},
-		    regs);
+	COMMIT(.operation = XT_RANGE_NAME_THREAD, .key = (uint32_t)a,
+	       .wide_text = (const wchar_t *)b);
 	return 0;
 }
 
 NVTX_FUNCTION(name_category_a)
 {
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_NAME_CATEGORY,
-					 .key = (uint32_t)a,
-					 .text = (const char *)b},
-		    regs);
+	COMMIT(.operation = XT_RANGE_NAME_CATEGORY, .key = (uint32_t)a, .text = (const char *)b);
 	return 0;
 }
 
 NVTX_FUNCTION(name_category_w)
 {
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_NAME_CATEGORY,
-					 .key = (uint32_t)a,
-					 .wide_text = (const wchar_t *)b},
-		    regs);
+	COMMIT(.operation = XT_RANGE_NAME_CATEGORY, .key = (uint32_t)a,
+	       .wide_text = (const wchar_t *)b);
 	return 0;
 }
 
 NVTX_FUNCTION(domain_mark_ex)
 {
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_MARK,
-					 .domain = nvtx_domain_number(a),
-					 .attributes = (const void *)b},
-		    regs);
+	COMMIT(.operation = XT_RANGE_MARK, .domain = nvtx_domain_number(a),
+	       .attributes = (const void *)b);
 	return 0;
 }
 
@@ -154,57 +128,41 @@ NVTX_FUNCTION(domain_range_start_ex)
 {
 	uint64_t key = nvtx_next_key();
 
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_START,
-					 .domain = nvtx_domain_number(a),
-					 .key = key,
-					 .attributes = (const void *)b},
-		    regs);
+	COMMIT(.operation = XT_RANGE_START, .domain = nvtx_domain_number(a), .key = key,
+	       .attributes = (const void *)b);
 	return key;
 }
 
 NVTX_FUNCTION(domain_range_end)
 {
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_END,
-					 .domain = nvtx_domain_number(a),
-					 .key = b},
-		    regs);
+	COMMIT(.operation = XT_RANGE_END, .domain = nvtx_domain_number(a), .key = b);
 	return 0;
 }
 
 NVTX_FUNCTION(domain_range_push_ex)
 {
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_PUSH,
-					 .domain = nvtx_domain_number(a),
-					 .attributes = (const void *)b},
-		    regs);
+	COMMIT(.operation = XT_RANGE_PUSH, .domain = nvtx_domain_number(a),
+	       .attributes = (const void *)b);
 	return NVTX_NO_TRACKING;
 }
 
 NVTX_FUNCTION(domain_range_pop)
 {
-	nvtx_commit(
-		&(struct nvtx_event){.operation = XT_RANGE_POP, .domain = nvtx_domain_number(a)},
-		regs);
+	COMMIT(.operation = XT_RANGE_POP, .domain = nvtx_domain_number(a));
 	return NVTX_NO_TRACKING;
 }
 
 NVTX_FUNCTION(domain_name_category_a)
 {
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_NAME_CATEGORY,
-					 .domain = nvtx_domain_number(a),
-					 .key = (uint32_t)b,
-					 .text = (const char *)c},
-		    regs);
+	COMMIT(.operation = XT_RANGE_NAME_CATEGORY, .domain = nvtx_domain_number(a),
+	       .key = (uint32_t)b, .text = (const char *)c);
 	return 0;
 }
 
 NVTX_FUNCTION(domain_name_category_w)
 {
-	nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_NAME_CATEGORY,
-					 .domain = nvtx_domain_number(a),
-					 .key = (uint32_t)b,
-					 .wide_text = (const wchar_t *)c},
-		    regs);
+	COMMIT(.operation = XT_RANGE_NAME_CATEGORY, .domain = nvtx_domain_number(a),
+	       .key = (uint32_t)b, .wide_text = (const wchar_t *)c);
 	return 0;
 }
 
@@ -270,13 +228,9 @@ static const struct nvtx_entry core2_entries[] = {
 };
 
 /* The functions of the payload extension. Their first argument is the domain. */
-#define PAYLOAD_EVENT(event_operation, event_key, data, count)                                     \
-	nvtx_commit(&(struct nvtx_event){.operation = event_operation,                             \
-					 .domain = nvtx_domain_number(a),                          \
-					 .key = event_key,                                         \
-					 .payloads = (const struct xt_nvtx_payload *)(data),       \
-					 .payload_count = count},                                  \
-		    regs)
+#define COMMIT_PAYLOADS(event_operation, event_key, data, count)                                   \
+	COMMIT(.operation = event_operation, .domain = nvtx_domain_number(a), .key = event_key,    \
+	       .payloads = (const struct xt_nvtx_payload *)(data), .payload_count = count)
 
 NVTX_FUNCTION(schema_register)
 {
@@ -290,19 +244,19 @@ NVTX_FUNCTION(enum_register)
 
 NVTX_FUNCTION(mark_payload)
 {
-	PAYLOAD_EVENT(XT_RANGE_MARK, 0, b, c);
+	COMMIT_PAYLOADS(XT_RANGE_MARK, 0, b, c);
 	return 0;
 }
 
 NVTX_FUNCTION(range_push_payload)
 {
-	PAYLOAD_EVENT(XT_RANGE_PUSH, 0, b, c);
+	COMMIT_PAYLOADS(XT_RANGE_PUSH, 0, b, c);
 	return NVTX_NO_TRACKING;
 }
 
 NVTX_FUNCTION(range_pop_payload)
 {
-	PAYLOAD_EVENT(XT_RANGE_POP, 0, b, c);
+	COMMIT_PAYLOADS(XT_RANGE_POP, 0, b, c);
 	return NVTX_NO_TRACKING;
 }
 
@@ -310,13 +264,13 @@ NVTX_FUNCTION(range_start_payload)
 {
 	uint64_t key = nvtx_next_key();
 
-	PAYLOAD_EVENT(XT_RANGE_START, key, b, c);
+	COMMIT_PAYLOADS(XT_RANGE_START, key, b, c);
 	return key;
 }
 
 NVTX_FUNCTION(range_end_payload)
 {
-	PAYLOAD_EVENT(XT_RANGE_END, b, c, d);
+	COMMIT_PAYLOADS(XT_RANGE_END, b, c, d);
 	return 0;
 }
 
