@@ -100,16 +100,18 @@ static uint32_t number_of(const struct put *put, uint32_t node)
 	return put->numbers[node] ? put->numbers[node] : put->other_number;
 }
 
+#define COLUMNS_MAX 5 /* of an event list, besides its start */
+
 /* Makes a column of an event list: value() gives the number of each event that is kept. */
 struct column_spec {
 	const char *name;
 	uint64_t (*value)(struct put *put, size_t index);
 };
 
-static void put_columns(struct put *put, const struct column_spec *specs, size_t spec_count,
+static void put_columns(struct put *put, const struct column_spec specs[COLUMNS_MAX],
 			const uint32_t *kept, size_t kept_count)
 {
-	for (size_t s = 0; s < spec_count; s++) {
+	for (size_t s = 0; s < COLUMNS_MAX && specs[s].name; s++) {
 		struct page_column *column = page_columns_add(put->columns, "%s", specs[s].name);
 
 		for (size_t k = 0; k < kept_count; k++)
@@ -267,217 +269,178 @@ static void put_gap_classes(struct put *put, const uint32_t *kept, size_t kept_c
 	}
 }
 
-static int put_work(struct put *put, uint32_t event_count)
+static void put_work_rest(struct put *put, const uint32_t *kept, size_t kept_count)
 {
-	static const struct column_spec specs[] = {
-		{"work.duration", work_duration},
-		{"work.node", work_node},
-		{"work.detail", work_detail},
-		{"work.gaps", work_gaps},
-	};
-	const struct html_events *events = put->events;
-	uint64_t *weights = malloc((events->work.count + 1) * sizeof(*weights));
-	uint32_t *kept = malloc((events->work.count + 1) * sizeof(*kept));
-	struct page_column *column = page_columns_add(put->columns, "work.start");
-	struct event_limit limit;
-	uint64_t before_ns = 0;
-	size_t kept_count = 0;
-
-	put->counts->left_out_work_count = events->dropped_work_count;
-	put->counts->left_out_work_ns = events->dropped_work_ns;
-	for (size_t w = 0; w < events->work.count && weights && kept; w++)
-		weights[w] = html_work_weight(&events->work.rows[w],
-					      events->gaps.rows + events->work.rows[w].gap_first);
-	if (!weights || !kept) {
-		free(weights);
-		free(kept);
-		return -ENOMEM;
-	}
-	limit = html_events_limit(weights, events->work.count, event_count);
-	for (size_t w = 0; w < events->work.count; w++) {
-		const struct page_work *work = &events->work.rows[w];
-
-		if (!work->node)
-			continue; /* left out by the user's selection */
-		if (!event_is_kept(&limit,
-				   html_work_weight(work, events->gaps.rows + work->gap_first))) {
-			put->counts->left_out_work_count++;
-			put->counts->left_out_work_ns += work->duration_ns;
-			continue;
-		}
-		if (!put->counts->work[work->stream]++)
-			before_ns = 0;
-		page_columns_put(put->columns, column, work->start_ns - before_ns);
-		before_ns = work->start_ns;
-		kept[kept_count++] = (uint32_t)w;
-	}
-	put_columns(put, specs, sizeof(specs) / sizeof(specs[0]), kept, kept_count);
 	put_work_calls(put, kept, kept_count);
 	put_gap_times(put, kept, kept_count);
 	put_gap_classes(put, kept, kept_count);
-	free(weights);
-	free(kept);
-	return 0;
 }
 
-static int put_calls(struct put *put, uint32_t event_count)
+static void number_calls(struct put *put, const uint32_t *kept, size_t kept_count)
 {
-	static const struct column_spec specs[] = {
-		{"call.duration", call_duration}, {"call.api", call_api}, {"call.node", call_path}};
-	const struct html_events *events = put->events;
-	uint64_t *weights = malloc((events->calls.count + 1) * sizeof(*weights));
-	uint32_t *kept = malloc((events->calls.count + 1) * sizeof(*kept));
-	struct page_column *column = page_columns_add(put->columns, "call.start");
+	for (size_t k = 0; k < kept_count; k++)
+		put->call_numbers[kept[k]] = (uint32_t)k + 1;
+}
+
+/* An event, as far as it decides whether and where the page shows it. */
+struct shown_event {
+	uint64_t start_ns, duration_ns, weight;
+	uint32_t lane;	  /* stream or thread */
+	bool is_left_out; /* by the user's selection */
+};
+
+static struct shown_event call_at(const struct html_events *events, size_t c)
+{
+	const struct page_call *call = &events->calls.rows[c];
+
+	return (struct shown_event){call->enter_ns, call->duration_ns, call->duration_ns,
+				    call->thread, false};
+}
+
+static struct shown_event work_at(const struct html_events *events, size_t w)
+{
+	const struct page_work *work = &events->work.rows[w];
+	uint64_t weight = html_work_weight(work, events->gaps.rows + work->gap_first);
+
+	return (struct shown_event){work->start_ns, work->duration_ns, weight, work->stream,
+				    !work->node};
+}
+
+static struct shown_event state_at(const struct html_events *events, size_t s)
+{
+	const struct page_state *state = &events->states.rows[s];
+
+	return (struct shown_event){state->time_ns, state->duration_ns, state->duration_ns,
+				    state->thread, false};
+}
+
+static struct shown_event sample_at(const struct html_events *events, size_t s)
+{
+	const struct page_sample *sample = &events->samples.rows[s];
+
+	return (struct shown_event){sample->start_ns, sample->duration_ns, sample->duration_ns,
+				    sample->thread, !sample->node};
+}
+
+/* How to put the events of one list. */
+struct list_spec {
+	const char *start_column;
+	struct shown_event (*at)(const struct html_events *events, size_t index);
+	struct column_spec columns[COLUMNS_MAX];
+	void (*put_rest)(struct put *put, const uint32_t *kept, size_t kept_count);
+};
+
+/* Work refers to calls by these numbers, so calls come first. */
+static const struct list_spec list_specs[EVENT_LISTS] = {
+	[EVENT_CALLS] = {"call.start",
+			 call_at,
+			 {{"call.duration", call_duration},
+			  {"call.api", call_api},
+			  {"call.node", call_path}},
+			 number_calls},
+	[EVENT_WORK] = {"work.start",
+			work_at,
+			{{"work.duration", work_duration},
+			 {"work.node", work_node},
+			 {"work.detail", work_detail},
+			 {"work.gaps", work_gaps}},
+			put_work_rest},
+	/* The state before a left-out one lasts until the next one. */
+	[EVENT_STATES] = {"state.start", state_at, {{"state.range", state_range}}, NULL},
+	[EVENT_SAMPLES] = {"cpu.start",
+			   sample_at,
+			   {{"cpu.duration", sample_duration},
+			    {"cpu.weight", sample_weight},
+			    {"cpu.state", sample_state},
+			    {"cpu.node", sample_node},
+			    {"cpu.waits", sample_waits}},
+			   NULL},
+};
+
+/* Puts the starts of the heaviest events, and stores their indexes in kept. Overwrites weights. */
+static size_t put_starts(struct put *put, enum event_list list, size_t count, uint32_t event_count,
+			 uint64_t *weights, uint32_t *kept)
+{
+	const struct list_spec *spec = &list_specs[list];
+	struct left_out *left_out = &put->counts->left_out[list];
+	struct page_column *column = page_columns_add(put->columns, "%s", spec->start_column);
 	struct event_limit limit;
 	uint64_t before_ns = 0;
 	size_t kept_count = 0;
 
-	put->counts->left_out_call_count = events->dropped_call_count;
-	if (!weights || !kept) {
-		free(weights);
-		free(kept);
-		return -ENOMEM;
-	}
-	for (size_t c = 0; c < events->calls.count; c++)
-		weights[c] = events->calls.rows[c].duration_ns;
-	limit = html_events_limit(weights, events->calls.count, event_count);
-	for (size_t c = 0; c < events->calls.count; c++) {
-		const struct page_call *call = &events->calls.rows[c];
+	for (size_t e = 0; e < count; e++)
+		weights[e] = spec->at(put->events, e).weight;
+	limit = html_events_limit(weights, count, event_count);
+	for (size_t e = 0; e < count; e++) {
+		const struct shown_event event = spec->at(put->events, e);
 
-		if (!event_is_kept(&limit, call->duration_ns)) {
-			put->counts->left_out_call_count++;
+		if (event.is_left_out)
+			continue;
+		if (!event_is_kept(&limit, event.weight)) {
+			left_out->count++;
+			left_out->ns += event.duration_ns;
 			continue;
 		}
-		if (!put->counts->calls[call->thread]++)
+		if (!put->counts->shown[list][event.lane]++)
 			before_ns = 0;
-		page_columns_put(put->columns, column, call->enter_ns - before_ns);
-		before_ns = call->enter_ns;
-		kept[kept_count++] = (uint32_t)c;
-		put->call_numbers[c] = (uint32_t)kept_count;
+		page_columns_put(put->columns, column, event.start_ns - before_ns);
+		before_ns = event.start_ns;
+		kept[kept_count++] = (uint32_t)e;
 	}
-	put_columns(put, specs, sizeof(specs) / sizeof(specs[0]), kept, kept_count);
-	free(weights);
-	free(kept);
-	return 0;
+	return kept_count;
 }
 
-/* Leaves out short states first. The state before a left-out one then lasts until the next one. */
-static int put_states(struct put *put, uint32_t event_count)
+static int put_list(struct put *put, enum event_list list, size_t count, uint32_t event_count)
 {
-	static const struct column_spec specs[] = {{"state.range", state_range}};
-	const struct html_events *events = put->events;
-	uint64_t *weights = malloc((events->states.count + 1) * sizeof(*weights));
-	uint32_t *kept = malloc((events->states.count + 1) * sizeof(*kept));
-	struct page_column *column = page_columns_add(put->columns, "state.start");
-	struct event_limit limit;
-	uint64_t before_ns = 0;
-	size_t kept_count = 0;
+	const struct list_spec *spec = &list_specs[list];
+	uint64_t *weights = malloc((count + 1) * sizeof(*weights));
+	uint32_t *kept = malloc((count + 1) * sizeof(*kept));
+	int error = weights && kept ? 0 : -ENOMEM;
+	size_t kept_count;
 
-	put->counts->left_out_state_count = events->dropped_state_count;
-	if (!weights || !kept) {
-		free(weights);
-		free(kept);
-		return -ENOMEM;
+	if (!error) {
+		kept_count = put_starts(put, list, count, event_count, weights, kept);
+		put_columns(put, spec->columns, kept, kept_count);
+		if (spec->put_rest)
+			spec->put_rest(put, kept, kept_count);
 	}
-	for (size_t s = 0; s < events->states.count; s++)
-		weights[s] = events->states.rows[s].duration_ns;
-	limit = html_events_limit(weights, events->states.count, event_count);
-	for (size_t s = 0; s < events->states.count; s++) {
-		const struct page_state *state = &events->states.rows[s];
-
-		if (!event_is_kept(&limit, state->duration_ns)) {
-			put->counts->left_out_state_count++;
-			continue;
-		}
-		if (!put->counts->states[state->thread]++)
-			before_ns = 0;
-		page_columns_put(put->columns, column, state->time_ns - before_ns);
-		before_ns = state->time_ns;
-		kept[kept_count++] = (uint32_t)s;
-	}
-	put_columns(put, specs, 1, kept, kept_count);
 	free(weights);
 	free(kept);
-	return 0;
-}
-
-static int put_samples(struct put *put, uint32_t event_count)
-{
-	static const struct column_spec specs[] = {{"cpu.duration", sample_duration},
-						   {"cpu.weight", sample_weight},
-						   {"cpu.state", sample_state},
-						   {"cpu.node", sample_node},
-						   {"cpu.waits", sample_waits}};
-	const struct html_events *events = put->events;
-	uint64_t *weights = malloc((events->samples.count + 1) * sizeof(*weights));
-	uint32_t *kept = malloc((events->samples.count + 1) * sizeof(*kept));
-	struct page_column *column = page_columns_add(put->columns, "cpu.start");
-	struct event_limit limit;
-	uint64_t before_ns = 0;
-	size_t kept_count = 0;
-
-	put->counts->left_out_sample_count = events->dropped_sample_count;
-	if (!weights || !kept) {
-		free(weights);
-		free(kept);
-		return -ENOMEM;
-	}
-	for (size_t s = 0; s < events->samples.count; s++)
-		weights[s] = events->samples.rows[s].duration_ns;
-	limit = html_events_limit(weights, events->samples.count, event_count);
-	for (size_t s = 0; s < events->samples.count; s++) {
-		const struct page_sample *sample = &events->samples.rows[s];
-
-		if (!sample->node)
-			continue; /* left out by the user's selection */
-		if (!event_is_kept(&limit, sample->duration_ns)) {
-			put->counts->left_out_sample_count++;
-			continue;
-		}
-		if (!put->counts->samples[sample->thread]++)
-			before_ns = 0;
-		page_columns_put(put->columns, column, sample->start_ns - before_ns);
-		before_ns = sample->start_ns;
-		kept[kept_count++] = (uint32_t)s;
-	}
-	put_columns(put, specs, sizeof(specs) / sizeof(specs[0]), kept, kept_count);
-	free(weights);
-	free(kept);
-	return 0;
+	return error;
 }
 
 int html_put_events(struct page_columns *columns, const struct html *html, uint32_t event_count,
 		    const uint32_t *numbers, uint32_t other_number, const uint32_t *ranges,
 		    struct event_counts *counts)
 {
+	const struct html_events *events = &html->events;
 	struct put put = {
 		.columns = columns,
-		.events = &html->events,
+		.events = events,
 		.numbers = numbers,
 		.ranges = ranges,
 		.other_number = other_number,
-		.call_numbers = calloc(html->events.calls.count + 1, sizeof(uint32_t)),
+		.call_numbers = calloc(events->calls.count + 1, sizeof(uint32_t)),
 		.counts = counts,
 	};
-	int error = 0;
+	const size_t list_counts[EVENT_LISTS] = {events->calls.count, events->work.count,
+						 events->states.count, events->samples.count};
+	int error = put.call_numbers ? 0 : -ENOMEM;
 
 	*counts = (struct event_counts){
-		.work = calloc(html->events.streams.count + 1, sizeof(*counts->work)),
-		.calls = calloc(html->threads.names.count + 1, sizeof(*counts->calls)),
-		.states = calloc(html->threads.names.count + 1, sizeof(*counts->states)),
-		.samples = calloc(html->threads.names.count + 1, sizeof(*counts->samples)),
+		.left_out = {[EVENT_CALLS] = {events->dropped_call_count, 0},
+			     [EVENT_WORK] = {events->dropped_work_count, events->dropped_work_ns},
+			     [EVENT_STATES] = {events->dropped_state_count, 0},
+			     [EVENT_SAMPLES] = {events->dropped_sample_count, 0}},
 	};
-	if (!put.call_numbers || !counts->work || !counts->calls || !counts->states ||
-	    !counts->samples)
-		error = -ENOMEM;
-	if (!error)
-		error = put_calls(&put, event_count);
-	if (!error)
-		error = put_work(&put, event_count);
-	if (!error)
-		error = put_states(&put, event_count);
-	if (!error)
-		error = put_samples(&put, event_count);
+	for (enum event_list list = 0; list < EVENT_LISTS && !error; list++) {
+		size_t lane_count =
+			list == EVENT_WORK ? events->streams.count : html->threads.names.count;
+
+		counts->shown[list] = calloc(lane_count + 1, sizeof(*counts->shown[list]));
+		error = counts->shown[list] ? put_list(&put, list, list_counts[list], event_count)
+					    : -ENOMEM;
+	}
 	free(put.call_numbers);
 	return error;
 }
@@ -516,13 +479,13 @@ void html_put_event_lists(struct json *json, const struct html *html,
 		json_begin_object(json, NULL);
 		json_u64(json, "device", events->streams.rows[s].device);
 		json_u64(json, "stream", events->streams.rows[s].stream);
-		json_u64(json, "count", counts->work[s]);
+		json_u64(json, "count", counts->shown[EVENT_WORK][s]);
 		json_end_object(json);
 	}
 	json_end_array(json);
-	put_thread_counts(json, "calls", counts->calls, html->threads.names.count);
-	put_thread_counts(json, "states", counts->states, html->threads.names.count);
-	put_thread_counts(json, "samples", counts->samples, html->threads.names.count);
+	put_thread_counts(json, "calls", counts->shown[EVENT_CALLS], html->threads.names.count);
+	put_thread_counts(json, "states", counts->shown[EVENT_STATES], html->threads.names.count);
+	put_thread_counts(json, "samples", counts->shown[EVENT_SAMPLES], html->threads.names.count);
 	json_begin_array(json, "apis");
 	for (uint32_t n = NAME_EMPTY + 1; n < events->apis.count; n++) {
 		size_t length;
@@ -543,11 +506,11 @@ void html_put_event_lists(struct json *json, const struct html *html,
 		json_end_object(json);
 	}
 	json_end_array(json);
-	json_u64(json, "left_out_work_count", counts->left_out_work_count);
-	json_u64(json, "left_out_work_ns", counts->left_out_work_ns);
-	json_u64(json, "left_out_call_count", counts->left_out_call_count);
-	json_u64(json, "left_out_state_count", counts->left_out_state_count);
-	json_u64(json, "left_out_sample_count", counts->left_out_sample_count);
+	json_u64(json, "left_out_work_count", counts->left_out[EVENT_WORK].count);
+	json_u64(json, "left_out_work_ns", counts->left_out[EVENT_WORK].ns);
+	json_u64(json, "left_out_call_count", counts->left_out[EVENT_CALLS].count);
+	json_u64(json, "left_out_state_count", counts->left_out[EVENT_STATES].count);
+	json_u64(json, "left_out_sample_count", counts->left_out[EVENT_SAMPLES].count);
 	json_u64(json, "samples_from_ns", events->samples_from_ns);
 	json_u64(json, "samples_until_ns", events->samples_until_ns);
 	json_end_object(json);
@@ -555,9 +518,7 @@ void html_put_event_lists(struct json *json, const struct html *html,
 
 void event_counts_free(struct event_counts *counts)
 {
-	free(counts->work);
-	free(counts->calls);
-	free(counts->states);
-	free(counts->samples);
+	for (int list = 0; list < EVENT_LISTS; list++)
+		free(counts->shown[list]);
 	*counts = (struct event_counts){0};
 }

@@ -4,14 +4,14 @@
 
 #include "merge/export/html/html_state.h"
 
-/* Counts of the events that a page shows, by stream and thread, for its document. */
+enum event_list { EVENT_CALLS, EVENT_WORK, EVENT_STATES, EVENT_SAMPLES, EVENT_LISTS };
+
+/* Counts of the events that a page shows, and of those that it does not, for its document. */
 struct event_counts {
-	uint32_t *work;	  /* by stream */
-	uint32_t *calls;  /* by name in html->threads */
-	uint32_t *states; /* by name in html->threads, as samples */
-	uint32_t *samples;
-	uint64_t left_out_work_count, left_out_work_ns, left_out_call_count, left_out_state_count,
-		left_out_sample_count;
+	uint32_t *shown[EVENT_LISTS]; /* work: by stream; others: by name in html->threads */
+	struct left_out {
+		uint64_t count, ns;
+	} left_out[EVENT_LISTS];
 };
 
 /*
