@@ -11,107 +11,70 @@
 
 #define TYPE_KEYS_SINCE_3_12 880
 
-/* By minor version; all releases of a minor version have the same layout. */
-static const struct python_layout tabled[] = {
-	[9] = {.division = PYTHON_EACH_UNMARKED,
-	       .line_format = PYTHON_LNOTAB,
-	       .runtime_finalizing = 16,
-	       .state_frame = 24,
-	       .state_thread_id = 176,
-	       .frame_previous = 24,
-	       .frame_code = 32,
-	       .frame_instruction = 104,
-	       .instruction_bytes = 1,
-	       .code_name = 112,
-	       .code_file = 104,
-	       .code_first_line = 40,
-	       .code_line_table = 120,
-	       .runtime_interpreters = 32,
-	       .frame_locals = 360,
-	       .runtime_head = 32,
-	       .interpreter_next = 0,
-	       .interpreter_threads = 8,
-	       .state_pthread = 176,
-	       .dict_place = PYTHON_DICT_AT_OFFSET},
-	[10] = {.division = PYTHON_EACH_MARKED,
-		.line_format = PYTHON_LINETABLE,
-		.runtime_finalizing = 16,
-		.state_frame = 24,
-		.state_cframe = 48,
-		.cframe_previous = 8,
-		.state_thread_id = 176,
-		.frame_previous = 24,
-		.frame_code = 32,
-		.frame_instruction = 96,
-		.instruction_bytes = 2,
-		.code_name = 112,
-		.code_file = 104,
-		.code_first_line = 40,
-		.code_line_table = 120,
-		.runtime_interpreters = 32,
-		.frame_locals = 352,
-		.runtime_head = 32,
-		.interpreter_next = 0,
-		.interpreter_threads = 8,
-		.state_pthread = 176,
-		.dict_place = PYTHON_DICT_AT_OFFSET},
-	[11] = {.division = PYTHON_BY_FLAG,
-		.line_format = PYTHON_LOCATIONS,
-		.runtime_finalizing = 24,
-		.state_cframe = 56,
-		.state_thread_id = 152,
-		.cframe_frame = 8,
-		.cframe_previous = 16,
-		.frame_previous = 48,
-		.frame_code = 32,
-		.frame_instruction = 56,
-		.frame_is_entry = 68,
-		.frame_owner = 69,
-		.code_name = 128,
-		.code_file = 112,
-		.code_first_line = 72,
-		.code_line_table = 136,
-		.code_instructions = 184,
-		.code_first_traceable = 168,
-		.runtime_interpreters = 40,
-		.frame_locals = 72,
-		.type_keys = 872,
-		.runtime_head = 40,
-		.interpreter_next = 0,
-		.interpreter_threads = 16,
-		.state_pthread = 152,
-		.state_native_id = 160,
-		.dict_place = PYTHON_DICT_AND_VALUES},
-	[12] = {.division = PYTHON_BY_SHIM,
-		.line_format = PYTHON_LOCATIONS,
-		.runtime_finalizing = 24,
-		.state_cframe = 56,
-		.state_status = 24,
-		.cframe_frame = 0,
-		.cframe_previous = 8,
-		.frame_previous = 8,
-		.frame_code = 0,
-		.frame_instruction = 56,
-		.frame_owner = 70,
-		.code_name = 128,
-		.code_file = 112,
-		.code_first_line = 68,
-		.code_line_table = 136,
-		.code_instructions = 192,
-		.code_first_traceable = 176,
-		.code_version = 92,
-		.state_interpreter = 16,
-		.interpreter_id = 8,
-		.frame_locals = 72,
-		.type_keys = TYPE_KEYS_SINCE_3_12,
-		.runtime_head = 40,
-		.interpreter_next = 0,
-		.interpreter_threads = 72,
-		.state_pthread = 136,
-		.state_native_id = 144,
-		.dict_place = PYTHON_DICT_OR_VALUES},
+/* A member of the layout, and its number in each of several versions. */
+struct member {
+	size_t place; /* in struct python_layout */
+	uint16_t numbers[4];
 };
+#define AT(member)     offsetof(struct python_layout, member)
+#define COUNT(members) (sizeof(members) / sizeof(*(members)))
+
+/* Offsets in 3.9, 3.10, 3.11 and 3.12. All releases of a minor version have the same layout. */
+#define FIRST_TABLED 9
+static const struct member tabled[] = {
+	{AT(state_frame), {24, 24, 0, 0}},
+	{AT(state_cframe), {0, 48, 56, 56}},
+	{AT(state_thread_id), {176, 176, 152, 0}},
+	{AT(state_status), {0, 0, 0, 24}},
+	{AT(state_interpreter), {0, 0, 0, 16}},
+	{AT(interpreter_id), {0, 0, 0, 8}},
+	{AT(cframe_frame), {0, 0, 8, 0}},
+	{AT(cframe_previous), {0, 8, 16, 8}},
+	{AT(frame_previous), {24, 24, 48, 8}},
+	{AT(frame_code), {32, 32, 32, 0}},
+	{AT(frame_instruction), {104, 96, 56, 56}},
+	{AT(frame_is_entry), {0, 0, 68, 0}},
+	{AT(frame_owner), {0, 0, 69, 70}},
+	{AT(instruction_bytes), {1, 2, 0, 0}},
+	{AT(code_version), {0, 0, 0, 92}},
+	{AT(runtime_finalizing), {16, 16, 24, 24}},
+	{AT(runtime_interpreters), {32, 32, 40, 0}},
+	{AT(code_name), {112, 112, 128, 128}},
+	{AT(code_file), {104, 104, 112, 112}},
+	{AT(code_first_line), {40, 40, 72, 68}},
+	{AT(code_line_table), {120, 120, 136, 136}},
+	{AT(code_instructions), {0, 0, 184, 192}},
+	{AT(code_first_traceable), {0, 0, 168, 176}},
+	{AT(frame_locals), {360, 352, 72, 72}},
+	{AT(type_keys), {0, 0, 872, TYPE_KEYS_SINCE_3_12}},
+	{AT(runtime_head), {32, 32, 40, 40}},
+	{AT(interpreter_threads), {8, 8, 16, 72}},
+	{AT(state_pthread), {176, 176, 152, 136}},
+	{AT(state_native_id), {0, 0, 160, 144}},
+};
+
+/* In 3.13 and 3.14, indexes of the published offsets in the interpreter's table of 64-bit words. */
 #define FIRST_PUBLISHED 13
+static const struct member published[] = {
+	{AT(state_frame), {23, 26}},	   {AT(state_status), {27, 30}},
+	{AT(state_interpreter), {22, 25}}, {AT(interpreter_id), {7, 7}},
+	{AT(frame_previous), {29, 32}},	   {AT(frame_code), {30, 33}},
+	{AT(frame_instruction), {31, 34}}, {AT(frame_owner), {33, 36}},
+	{AT(runtime_finalizing), {4, 4}},  {AT(code_name), {37, 42}},
+	{AT(code_file), {35, 40}},	   {AT(code_first_line), {39, 44}},
+	{AT(code_line_table), {38, 43}},   {AT(code_instructions), {43, 48}},
+	{AT(object_type), {45, 51}},	   {AT(type_name), {47, 53}},
+	{AT(bytes_size), {65, 75}},	   {AT(bytes_data), {66, 76}},
+	{AT(str_length), {69, 79}},	   {AT(str_state), {68, 78}},
+	{AT(str_ascii_bytes), {70, 80}},   {AT(frame_locals), {32, 35}},
+	{AT(runtime_head), {5, 5}},	   {AT(interpreter_next), {8, 8}},
+	{AT(interpreter_threads), {9, 9}}, {AT(state_pthread), {24, 27}},
+	{AT(state_native_id), {25, 28}},
+};
+#define VERSION_INDEX	       1
+#define IS_FREE_THREADED_INDEX 2
+#define FRAME_TLBC_INDEX_3_14  38
+#define CODE_TLBC_INDEX_3_14   49
 
 /* Distance from a code object's first line to its version, in the published layout. */
 #define VERSION_BEHIND_FIRST_LINE 24
@@ -119,78 +82,10 @@ static const struct python_layout tabled[] = {
 /* Distance from the first traceable instruction to the end of the fixed part. */
 #define FIRST_TRACEABLE_BEFORE_END 16
 
-/* Indexes of the published values in the interpreter's table of 64-bit words. */
-struct places {
-	uint8_t version, free_threaded, finalizing, runtime_head, interpreter_id, interpreter_next,
-		interpreter_threads, state_interpreter, state_frame, state_pthread, state_native_id,
-		state_status, frame_previous, frame_code, frame_instruction, frame_owner,
-		frame_tlbc_index, frame_locals, code_file, code_name, code_line_table,
-		code_first_line, code_instructions, code_tlbc, object_type, type_name, bytes_size,
-		bytes_data, str_state, str_length, str_ascii_bytes;
-};
-
-static const struct places published[] = {
-	[13] = {.version = 1,
-		.free_threaded = 2,
-		.finalizing = 4,
-		.runtime_head = 5,
-		.interpreter_id = 7,
-		.interpreter_next = 8,
-		.interpreter_threads = 9,
-		.state_interpreter = 22,
-		.state_frame = 23,
-		.state_pthread = 24,
-		.state_native_id = 25,
-		.state_status = 27,
-		.frame_previous = 29,
-		.frame_code = 30,
-		.frame_instruction = 31,
-		.frame_locals = 32,
-		.frame_owner = 33,
-		.code_file = 35,
-		.code_name = 37,
-		.code_line_table = 38,
-		.code_first_line = 39,
-		.code_instructions = 43,
-		.object_type = 45,
-		.type_name = 47,
-		.bytes_size = 65,
-		.bytes_data = 66,
-		.str_state = 68,
-		.str_length = 69,
-		.str_ascii_bytes = 70},
-	[14] = {.version = 1,
-		.free_threaded = 2,
-		.finalizing = 4,
-		.runtime_head = 5,
-		.interpreter_id = 7,
-		.interpreter_next = 8,
-		.interpreter_threads = 9,
-		.state_interpreter = 25,
-		.state_frame = 26,
-		.state_pthread = 27,
-		.state_native_id = 28,
-		.state_status = 30,
-		.frame_previous = 32,
-		.frame_code = 33,
-		.frame_instruction = 34,
-		.frame_locals = 35,
-		.frame_owner = 36,
-		.frame_tlbc_index = 38,
-		.code_file = 40,
-		.code_name = 42,
-		.code_line_table = 43,
-		.code_first_line = 44,
-		.code_instructions = 48,
-		.code_tlbc = 49,
-		.object_type = 51,
-		.type_name = 53,
-		.bytes_size = 75,
-		.bytes_data = 76,
-		.str_state = 78,
-		.str_length = 79,
-		.str_ascii_bytes = 80},
-};
+static uint16_t *member_of(struct python_layout *layout, const struct member *member)
+{
+	return (uint16_t *)((char *)layout + member->place);
+}
 
 static void fill_dicts(uint32_t minor, struct python_layout *layout)
 {
@@ -201,7 +96,16 @@ static void fill_dicts(uint32_t minor, struct python_layout *layout)
 
 static void fill_tabled(uint32_t minor, struct python_layout *layout)
 {
-	*layout = tabled[minor];
+	static const struct python_layout formats[] = {
+		[9] = {PYTHON_EACH_UNMARKED, PYTHON_LNOTAB, .dict_place = PYTHON_DICT_AT_OFFSET},
+		[10] = {PYTHON_EACH_MARKED, PYTHON_LINETABLE, .dict_place = PYTHON_DICT_AT_OFFSET},
+		[11] = {PYTHON_BY_FLAG, PYTHON_LOCATIONS, .dict_place = PYTHON_DICT_AND_VALUES},
+		[12] = {PYTHON_BY_SHIM, PYTHON_LOCATIONS, .dict_place = PYTHON_DICT_OR_VALUES},
+	};
+
+	*layout = formats[minor];
+	for (size_t m = 0; m < COUNT(tabled); m++)
+		*member_of(layout, &tabled[m]) = tabled[m].numbers[minor - FIRST_TABLED];
 	layout->object_type = 8;
 	layout->type_name = 24;
 	layout->bytes_size = 16;
@@ -217,53 +121,30 @@ static void fill_tabled(uint32_t minor, struct python_layout *layout)
 
 static void fill_published(uint32_t minor, const uint64_t *table, struct python_layout *layout)
 {
-	const struct places *at = &published[minor];
-	bool is_free_threaded = table[at->free_threaded] != 0;
+	bool is_free_threaded = table[IS_FREE_THREADED_INDEX] != 0;
 
 	*layout = (struct python_layout){
 		.division = PYTHON_BY_SHIM,
 		.line_format = PYTHON_LOCATIONS,
-		.runtime_finalizing = (uint16_t)table[at->finalizing],
-		.state_frame = (uint16_t)table[at->state_frame],
-		.state_status = (uint16_t)table[at->state_status],
-		.state_interpreter = (uint16_t)table[at->state_interpreter],
-		.interpreter_id = (uint16_t)table[at->interpreter_id],
-		.runtime_head = (uint16_t)table[at->runtime_head],
-		.interpreter_next = (uint16_t)table[at->interpreter_next],
-		.interpreter_threads = (uint16_t)table[at->interpreter_threads],
-		.state_pthread = (uint16_t)table[at->state_pthread],
-		.state_native_id = (uint16_t)table[at->state_native_id],
-		.frame_previous = (uint16_t)table[at->frame_previous],
-		.frame_code = (uint16_t)table[at->frame_code],
-		.frame_instruction = (uint16_t)table[at->frame_instruction],
-		.frame_owner = (uint16_t)table[at->frame_owner],
-		.code_name = (uint16_t)table[at->code_name],
-		.code_file = (uint16_t)table[at->code_file],
-		.code_first_line = (uint16_t)table[at->code_first_line],
-		.code_line_table = (uint16_t)table[at->code_line_table],
-		.code_instructions = (uint16_t)table[at->code_instructions],
-		.object_type = (uint16_t)table[at->object_type],
-		.type_name = (uint16_t)table[at->type_name],
-		.bytes_size = (uint16_t)table[at->bytes_size],
-		.bytes_data = (uint16_t)table[at->bytes_data],
-		.str_length = (uint16_t)table[at->str_length],
-		.str_state = (uint16_t)table[at->str_state],
 		/* The interned state precedes the kind: two bits, or a byte. */
 		.str_kind_bit = minor >= 14 && is_free_threaded ? 8 : 2,
-		.str_ascii_bytes = (uint16_t)table[at->str_ascii_bytes],
-		.str_compact_bytes = (uint16_t)(table[at->str_ascii_bytes] + 16),
 	};
-	if (is_free_threaded && at->code_tlbc) {
-		layout->code_tlbc = (uint16_t)table[at->code_tlbc];
-		layout->frame_tlbc_index = (uint16_t)table[at->frame_tlbc_index];
+	for (size_t m = 0; m < COUNT(published); m++)
+		*member_of(layout, &published[m]) =
+			(uint16_t)table[published[m].numbers[minor - FIRST_PUBLISHED]];
+	layout->str_compact_bytes = layout->str_ascii_bytes + 16;
+	if (is_free_threaded && minor >= 14) {
+		layout->code_tlbc = (uint16_t)table[CODE_TLBC_INDEX_3_14];
+		layout->frame_tlbc_index = (uint16_t)table[FRAME_TLBC_INDEX_3_14];
 	}
 	layout->code_version = layout->code_first_line + VERSION_BEHIND_FIRST_LINE;
 	layout->code_first_traceable =
 		(layout->code_tlbc ? layout->code_tlbc : layout->code_instructions) -
 		FIRST_TRACEABLE_BEFORE_END;
-	if (is_free_threaded) /* objects and dicts have another layout there */
+	if (is_free_threaded) { /* objects and dicts have another layout there */
+		layout->frame_locals = 0;
 		return;
-	layout->frame_locals = (uint16_t)table[at->frame_locals];
+	}
 	layout->type_keys = TYPE_KEYS_SINCE_3_12;
 	layout->values_start = 8;
 	layout->dict_place = PYTHON_DICT_AND_EMBEDDED;
@@ -287,7 +168,7 @@ int python_layout_find(uint32_t version, const void *runtime, struct python_layo
 		fill_tabled(minor, layout);
 		return 0;
 	}
-	if (memcmp(table, "xdebugpy", 8) != 0 || table[published[minor].version] != version) {
+	if (memcmp(table, "xdebugpy", 8) != 0 || table[VERSION_INDEX] != version) {
 		snprintf(why, why_bytes, "it does not publish its layout at the expected place");
 		return -EINVAL;
 	}
