@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "log/base/hash_table.h"
+#include "log/base/monotonic.h"
 #include "log/read/tail.h"
 
 #define HASHED_ROWS 64 /* more are not needed to tell chunks apart */
@@ -55,14 +55,6 @@ static const unsigned hashed_columns[XT_KIND_COUNT][2] = {
 	[XT_KIND_SET] = {XT_SET_CORRELATION, XT_SET_START_NS},
 	[XT_KIND_MEMORY] = {XT_MEMORY_ADDRESS, XT_MEMORY_TIME_NS},
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static struct fingerprint fingerprint_of(const struct xt_chunk *chunk)
 {
@@ -216,7 +208,7 @@ static int read_file(struct live_log *log, uint64_t until_ns)
 			search_chunk(log, chunk);
 		else
 			error = add_chunk(log, chunk);
-		if (!error && now_ns() >= until_ns)
+		if (!error && monotonic_ns() >= until_ns)
 			return 1;
 	}
 	if (!error && xt_reader_refused(log->reader, why))
@@ -226,7 +218,7 @@ static int read_file(struct live_log *log, uint64_t until_ns)
 
 int live_log_read(struct live_log *log, uint64_t budget_ns)
 {
-	uint64_t until_ns = now_ns() + budget_ns;
+	uint64_t until_ns = monotonic_ns() + budget_ns;
 	int outcome;
 
 	for (;;) {

@@ -6,8 +6,8 @@
 #include "sampler/python_frames.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "log/base/monotonic.h"
 #include "sampler/process_memory.h"
 #include "sampler/thread_descriptor.h"
 
@@ -50,14 +50,6 @@ static size_t frame_bytes(const struct python_layout *layout)
 				 layout->frame_is_entry + 1,	layout->frame_tlbc_index + 4};
 
 	return largest(ends, sizeof(ends) / sizeof(*ends), PYTHON_FRAME_BYTES_MAX);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* Memory that a start is read from. */
@@ -204,7 +196,7 @@ bool python_frames_read(struct python_frames *frames, const struct python_place 
 		cframe = link->cframe_previous = member(frame, 0, 8);
 	}
 	frames->is_whole = !at;
-	frames->time_ns = now_ns();
+	frames->time_ns = monotonic_ns();
 	return true;
 }
 
@@ -221,11 +213,11 @@ bool python_frames_note_time(struct python_frames *frames, const struct python_p
 {
 	/* This thread may lose its CPU in between. */
 	for (int i = 0; i < MOMENTS_MAX; i++) {
-		uint64_t before_ns = now_ns(), after_ns;
+		uint64_t before_ns = monotonic_ns(), after_ns;
 
 		if (!start_is_current(frames, place))
 			return false;
-		after_ns = now_ns();
+		after_ns = monotonic_ns();
 		frames->time_ns = before_ns + (after_ns - before_ns) / 2;
 		if (after_ns - before_ns <= PYTHON_MOMENT_NS)
 			return true;

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "log/base/monotonic.h"
 #include "sampler/process_memory.h"
 #include "sampler/python_code.h"
 #include "sampler/python_find.h"
@@ -36,14 +36,6 @@ struct python_process {
 	uint64_t random;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 int python_process_open(struct python_process **out, pid_t pid,
 			const struct process_modules *modules, char *why, size_t why_bytes)
 {
@@ -58,7 +50,7 @@ int python_process_open(struct python_process **out, pid_t pid,
 		free(process);
 		return rc;
 	}
-	process->random = now_ns() | 1;
+	process->random = monotonic_ns() | 1;
 	python_process_refresh(process);
 	*out = process;
 	return 0;
@@ -85,7 +77,7 @@ const char *python_process_path(const struct python_process *process)
 
 void python_process_refresh(struct python_process *process)
 {
-	uint64_t now = now_ns();
+	uint64_t now = monotonic_ns();
 
 	if (now - process->refreshed_ns < REFRESH_NS)
 		return;
@@ -141,8 +133,8 @@ static void pause_briefly(struct python_process *process)
 	process->random ^= process->random << 13;
 	process->random ^= process->random >> 7;
 	process->random ^= process->random << 17;
-	end = now_ns() + PAUSE_MIN_NS + (process->random & (PAUSE_RANGE_NS - 1));
-	while (now_ns() < end)
+	end = monotonic_ns() + PAUSE_MIN_NS + (process->random & (PAUSE_RANGE_NS - 1));
+	while (monotonic_ns() < end)
 		relax();
 }
 

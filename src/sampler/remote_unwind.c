@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <libunwind-x86_64.h>
 
+#include "log/base/monotonic.h"
 #include "sampler/elf_image.h"
 #include "sampler/frame_size.h"
 #include "sampler/process_memory.h"
@@ -48,14 +48,6 @@ struct remote_walk {
 static struct remote_walk the_walk;
 static uint8_t function_code[FUNCTION_BYTES_MAX];
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static const struct process_module *find_module(struct remote_walk *walk, uint64_t address)
 {
 	const struct process_module *module = walk->tables;
@@ -64,7 +56,7 @@ static const struct process_module *find_module(struct remote_walk *walk, uint64
 		return module;
 	module = process_modules_find(walk->modules, address);
 	if (module || walk->has_refreshed ||
-	    now_ns() - walk->modules->refreshed_ns < REFRESH_INTERVAL_NS)
+	    monotonic_ns() - walk->modules->refreshed_ns < REFRESH_INTERVAL_NS)
 		return module;
 	walk->has_refreshed = true;
 	walk->tables = NULL;

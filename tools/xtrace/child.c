@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "cli/message.h"
-#include "monotonic.h"
+#include "log/base/monotonic.h"
 #include "xtrace/log_format.h"
 
 /* Signals that are forwarded to the program. */

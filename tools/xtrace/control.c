@@ -18,9 +18,9 @@
 
 #include "control.h"
 #include "data_dir.h"
+#include "log/base/monotonic.h"
 #include "log/base/number_format.h"
 #include "log/write/snapshot_file.h"
-#include "monotonic.h"
 #include "processes.h"
 
 #define PID_DIGITS_MAX	   9

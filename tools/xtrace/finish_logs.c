@@ -16,8 +16,8 @@
 #include "cli/message.h"
 #include "cli/subprocess.h"
 #include "data_dir.h"
+#include "log/base/monotonic.h"
 #include "log/recover/recover.h"
-#include "monotonic.h"
 
 #define EMBED_LOGS_MAX	 1000 /* per merge process, to limit its argument list */
 #define EMBED_OTHERS_MAX 32   /* CPU logs of processes without CUDA calls */

@@ -13,7 +13,7 @@
 #include "cli/message.h"
 #include "data_dir.h"
 #include "log/base/grow.h"
-#include "monotonic.h"
+#include "log/base/monotonic.h"
 
 #define SEARCH_NS	    UINT64_C(2000000000) /* reading the maps of all processes takes long */
 #define SEARCH_DIRECTORY_NS UINT64_C(500000000)

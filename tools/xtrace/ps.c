@@ -15,8 +15,8 @@
 #include <cjson/cJSON.h>
 
 #include "json_file.h"
+#include "log/base/monotonic.h"
 #include "log/base/number_format.h"
-#include "monotonic.h"
 #include "processes.h"
 
 #define INTERVAL_MS  500

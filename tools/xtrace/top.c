@@ -3,7 +3,6 @@
  * xtrace top: shows what the GPUs are busy with, and refreshes the terminal.
  */
 #include "commands.h"
-#include "monotonic.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "log/base/monotonic.h"
 #include "top_figures.h"
 #include "top_text.h"
 

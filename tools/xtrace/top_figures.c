@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "log/base/grow.h"
-#include "monotonic.h"
+#include "log/base/monotonic.h"
 
 int top_figures_init(struct top_figures *top)
 {

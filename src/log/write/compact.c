@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "log/base/monotonic.h"
 #include "log/base/regular_file.h"
 #include "log/write/log_file.h"
 #include "log/write/writer_state.h"
@@ -34,14 +34,6 @@ static const bool is_event[XT_KIND_COUNT] = {
 static bool is_droppable(const struct chunk_note *note)
 {
 	return is_event[note->kind] || note->is_superseded;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
 /* Makes room for `more` notes. */
@@ -77,7 +69,7 @@ void xt_compact_prepare(struct xt_writer *writer)
 int compact_note(struct xt_writer *writer, uint32_t kind, uint32_t row_count, size_t chunk_bytes)
 {
 	const struct chunk_note note = {
-		.time_ns = now_ns(),
+		.time_ns = monotonic_ns(),
 		.bytes = (uint32_t)chunk_bytes,
 		.row_count = row_count,
 		.kind = (uint16_t)kind,

@@ -4,22 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/message.h"
+#include "log/base/monotonic.h"
 
 #define FIRST_NS    UINT64_C(1000000000) /* shorter work needs no line */
 #define STEP_NS	    UINT64_C(100000000)
 #define BAR_COLUMNS 30
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 void progress_begin(struct progress *progress, bool is_quiet)
 {
@@ -27,7 +19,7 @@ void progress_begin(struct progress *progress, bool is_quiet)
 
 	*progress = (struct progress){
 		.is_on = !is_quiet && isatty(STDERR_FILENO) && term && strcmp(term, "dumb"),
-		.start_ns = now_ns(),
+		.start_ns = monotonic_ns(),
 	};
 	progress->next_ns = progress->start_ns + FIRST_NS;
 }
@@ -60,7 +52,7 @@ void progress_at(struct progress *progress, uint64_t bytes)
 
 	if (!progress->is_on || !progress->total_bytes)
 		return;
-	ns = now_ns();
+	ns = monotonic_ns();
 	if (ns < progress->next_ns)
 		return;
 	progress->next_ns = ns + STEP_NS;

@@ -9,7 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "log/base/monotonic.h"
 
 #define IDLE_NS_MAX    UINT64_C(20000000000)
 #define TOTAL_NS_MAX   UINT64_C(300000000000) /* for all files of a run */
@@ -37,14 +38,6 @@ static const struct {
 	{"debuginfod_get_user_data", &get_user_data},
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /*
  * Progress callback of the client, called several times a second. A nonzero result aborts the
  * download. Until a server answers, the client increments done at each call, so a step of one is
@@ -53,7 +46,7 @@ static uint64_t now_ns(void)
 static int on_progress(void *client, long done, long total)
 {
 	struct debuginfod *server = get_user_data(client);
-	uint64_t now = now_ns();
+	uint64_t now = monotonic_ns();
 
 	server->is_too_large = done > FILE_BYTES_MAX || total > FILE_BYTES_MAX;
 	if ((uint64_t)done > server->last_bytes + 1)
@@ -106,9 +99,9 @@ int debuginfod_fetch(struct debuginfod *server, const char *path, const void *bu
 		return -1;
 	server->last_bytes = 0;
 	server->timed_out = server->is_too_large = false;
-	server->started_ns = server->progress_ns = now_ns();
+	server->started_ns = server->progress_ns = monotonic_ns();
 	fd = find_debuginfo(server->client, build_id, (int)build_id_bytes, NULL);
-	server->spent_ns += now_ns() - server->started_ns;
+	server->spent_ns += monotonic_ns() - server->started_ns;
 	if (fd >= 0)
 		return fd;
 	if (fd == -ENOENT && !server->timed_out && !server->is_too_large)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef XTRACE_MONOTONIC_H
-#define XTRACE_MONOTONIC_H
+#ifndef XT_LOG_MONOTONIC_H
+#define XT_LOG_MONOTONIC_H
 
 #include <stdint.h>
 #include <time.h>
