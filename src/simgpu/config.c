@@ -8,6 +8,7 @@
  *	XTRACE_SIMGPU_LAUNCH_NS=N	minimum time that a launch takes
  *	XTRACE_SIMGPU_STACK_BYTES=N	minimum stack that a call uses
  *	XTRACE_SIMGPU_DEVICES=N		number of devices, 0 to 8
+ *	XTRACE_SIMGPU_SET_UP_MS=N	time that cuInit() and the creation of a context take
  *	XTRACE_SIMGPU_REUSE_IDS=1	new graphs and nodes get the ids of destroyed ones
  *	XTRACE_SIMGPU_REUSE_NAMES=1	names of new kernels reuse the memory of unloaded ones
  *	XTRACE_SIMGPU_TRUTH=FILE	write the ground truth; %p in FILE is the process id
@@ -62,6 +63,9 @@ __attribute__((constructor(101))) static void read_environment(void)
 	text = getenv("XTRACE_SIMGPU_STACK_BYTES");
 	if (text)
 		config.stack_bytes = strtoull(text, NULL, 10);
+	text = getenv("XTRACE_SIMGPU_SET_UP_MS");
+	if (text)
+		config.set_up_ms = strtoull(text, NULL, 10);
 	text = getenv("XTRACE_SIMGPU_DEVICES");
 	if (text && *text)
 		config.device_count = atoi(text);

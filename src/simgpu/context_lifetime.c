@@ -20,6 +20,7 @@ static CUcontext dead_contexts; /* under primary_lock, linked by next_dead */
 static CUresult context_make(int device, unsigned int flags, bool is_primary, CUcontext *out)
 {
 	CUcontext context = calloc(1, sizeof(*context));
+	unsigned set_up;
 
 	if (!context)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -36,7 +37,9 @@ static CUresult context_make(int device, unsigned int flags, bool is_primary, CU
 	context->legacy.is_legacy = true;
 	if (context->id == 1)
 		context->legacy.id = SIM_LEGACY_STREAM_ID;
+	set_up = sim_set_up_begin();
 	sim_resource_notify(XT_CUPTI_RESOURCE_CONTEXT_CREATED, context, NULL, NULL);
+	sim_set_up_end(set_up);
 	*out = context;
 	return CUDA_SUCCESS;
 }

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "simgpu/graph.h"
 #include "simgpu/ranks.h"
@@ -443,6 +444,19 @@ static void launch_now(struct launch *launch)
 	report_whole(launch, span);
 }
 
+/* CUPTI before 13.0.1 holds these two in the other order when it disables kernel records. */
+static void hold_kinds(CUgraphExec exec)
+{
+	if (exec->has_node_records || !atomic_load(&sim_switches.deadlocks) ||
+	    !sim_activity_is_on(SIM_SWITCH_KERNEL))
+		return;
+	atomic_fetch_add(&sim_switches.early_launch_count, 1);
+	usleep(100);
+	pthread_mutex_lock(&sim_switches.kinds_lock);
+	pthread_mutex_unlock(&sim_switches.kinds_lock);
+	atomic_fetch_sub(&sim_switches.early_launch_count, 1);
+}
+
 CUresult sim_graph_launch(CUgraphExec exec, CUstream handle)
 {
 	CUresult error;
@@ -459,6 +473,7 @@ CUresult sim_graph_launch(CUgraphExec exec, CUstream handle)
 		return sim_capture_graph(stream, exec->graph);
 	if (launch.is_recorded_whole && !exec->has_whole_record)
 		crash();
+	hold_kinds(exec);
 	sim_deferred_wait(stream);
 	sim_host_drain(stream, stream->context);
 	pthread_mutex_lock(&exec->lock);

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "simgpu/sim.h"
 
@@ -66,6 +67,20 @@ static void inject(void)
 	initialize();
 }
 
+unsigned sim_set_up_begin(void)
+{
+	unsigned in_use = atomic_load(&sim_switches.was_used);
+
+	atomic_fetch_add(&sim_switches.set_up_count, in_use);
+	usleep((useconds_t)(1000 * sim_config()->set_up_ms));
+	return in_use;
+}
+
+void sim_set_up_end(unsigned begun)
+{
+	atomic_fetch_sub(&sim_switches.set_up_count, begun);
+}
+
 CUresult sim_init(unsigned int flags)
 {
 	static __thread bool is_inside; /* cuInit() called from the injected library */
@@ -85,6 +100,7 @@ CUresult sim_init(unsigned int flags)
 			is_inside = true;
 			inject();
 			is_inside = false;
+			sim_set_up_end(sim_set_up_begin());
 			pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 			atomic_store_explicit(&state, STATE_READY, memory_order_release);
 			sim_resource_notify(XT_CUPTI_RESOURCE_CU_INIT_FINISHED, NULL, NULL, NULL);

@@ -5,7 +5,8 @@
  */
 #include "simgpu/sim.h"
 
-struct sim_switches sim_switches = {.device_graphs_bytes = SIM_DEVICE_GRAPHS_BYTES};
+struct sim_switches sim_switches = {.device_graphs_bytes = SIM_DEVICE_GRAPHS_BYTES,
+				    .kinds_lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Atomic uint32_t correlation_count;
 

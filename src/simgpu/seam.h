@@ -10,6 +10,7 @@
 #ifndef XTRACE_SIMGPU_SEAM_H
 #define XTRACE_SIMGPU_SEAM_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +21,7 @@
 #include "cuda_abi/cupti_abi.h"
 
 #define SIM_SEAM_SYMBOL		"xtrace_simgpu_seam"
-#define SIM_SEAM_VERSION	5
+#define SIM_SEAM_VERSION	6
 #define SIM_DRIVER_CBIDS	1024
 #define SIM_RESOURCE_CBIDS	32
 #define SIM_DEVICE_GRAPHS_BYTES (8 << 20) /* default of the attribute with that name */
@@ -162,6 +163,10 @@ struct sim_switches {
 	_Atomic uint64_t device_graphs_bytes; /* of new contexts, for device-side records */
 	_Atomic bool has_host_records;	      /* of new contexts */
 	_Atomic bool fails_to_grow;	      /* without them, see graph_exec.c */
+	_Atomic bool deadlocks;		      /* see graph_exec.c */
+	_Atomic unsigned early_launch_count;  /* of graphs that were made before was_used */
+	_Atomic unsigned set_up_count;	      /* of drivers and contexts, after was_used */
+	pthread_mutex_t kinds_lock;	      /* if it deadlocks */
 };
 
 struct sim_seam {

@@ -167,6 +167,9 @@ void sim_resource_notify(uint32_t cbid, CUcontext context, CUstream stream, void
 /* init.c */
 bool sim_is_ready(void);
 bool sim_is_usable(void); /* false in the child of an initialised process */
+/* Takes the time of the configuration. What begin() returned is given to end(). */
+unsigned sim_set_up_begin(void);
+void sim_set_up_end(unsigned begun);
 
 /* config.c: the environment, read once. */
 struct sim_config {
@@ -178,6 +181,7 @@ struct sim_config {
 	const char *truth_path;	  /* NULL: write no ground truth */
 	bool reuses_ids;	  /* of destroyed graphs and their nodes */
 	size_t stack_bytes;	  /* minimum stack that each call uses */
+	uint64_t set_up_ms;	  /* time that cuInit() and the creation of a context take */
 	bool reuses_names;	  /* the memory of unloaded kernels' names */
 	const char *ranks_folder; /* NULL: collectives do not wait for other processes */
 	uint64_t ranks_timeout_ns;

@@ -4,6 +4,8 @@
  * do not apply to a simulated GPU can be enabled but produce no records.
  */
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -122,6 +124,23 @@ SIM_EXPORT int cuptiActivityEnable(uint32_t kind)
 	return result ? result : set_kind(kind, true);
 }
 
+/* Fails as a real CUPTI does, see README.md. */
+static void before_disabling_kernels(struct sim_switches *driver)
+{
+	if (atomic_load(&driver->set_up_count)) {
+		fputs("xtrace simulated GPU: kernel records are disabled during cuInit(), or while "
+		      "a context is made\n",
+		      stderr);
+		abort();
+	}
+	if (!atomic_load(&driver->deadlocks))
+		return;
+	pthread_mutex_lock(&driver->kinds_lock);
+	while (atomic_load(&driver->early_launch_count))
+		usleep(100);
+	pthread_mutex_unlock(&driver->kinds_lock);
+}
+
 SIM_EXPORT int cuptiActivityDisable(uint32_t kind)
 {
 	static atomic_flag has_been_slow = ATOMIC_FLAG_INIT;
@@ -129,6 +148,8 @@ SIM_EXPORT int cuptiActivityDisable(uint32_t kind)
 
 	if (result)
 		return result;
+	if (kind == XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL && atomic_load(&is_enabled[kind]))
+		before_disabling_kernels(tracer_seam()->switches);
 	if (tracer_fault_is_on(FAULT_SLOW_DISABLE) && !atomic_flag_test_and_set(&has_been_slow))
 		usleep((useconds_t)(1000 * tracer_fault_value(FAULT_SLOW_DISABLE)));
 	return set_kind(kind, false);

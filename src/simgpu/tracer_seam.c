@@ -16,9 +16,12 @@ void tracer_seam_connect(const struct sim_tracer *tracer)
 
 	if (!found || found->version != SIM_SEAM_VERSION)
 		return;
-	atomic_store(&found->switches->fails_to_grow,
-		     tracer_fault_value(FAULT_VERSION) >= XT_CUPTI_OF_CUDA12_9 &&
+	atomic_store(&found->switches->deadlocks,
+		     tracer_fault_is_on(FAULT_VERSION) &&
 			     tracer_fault_value(FAULT_VERSION) < XT_CUPTI_OF_CUDA13_0_1);
+	atomic_store(&found->switches->fails_to_grow,
+		     found->switches->deadlocks &&
+			     tracer_fault_value(FAULT_VERSION) >= XT_CUPTI_OF_CUDA12_9);
 	atomic_store_explicit(&found->switches->tracer, tracer, memory_order_release);
 	atomic_store(&seam, found);
 }

@@ -23,9 +23,16 @@ static const struct note *exit_of(uint32_t cbid)
 
 static bool injection_is_called_once(void)
 {
-	expect(driver_injection_count() == 1);
+	expect(driver_probed("probe_injection_count") == 1);
 	expect(driver.cuInit(0) == CUDA_SUCCESS);
-	expect(driver_injection_count() == 1);
+	expect(driver_probed("probe_injection_count") == 1);
+	return true;
+}
+
+/* So other threads can tell whether cuInit() has returned. */
+static bool driver_is_not_ready_during_injection(void)
+{
+	expect(driver_probed("probe_device_result") == CUDA_ERROR_NOT_INITIALIZED);
 	return true;
 }
 
@@ -302,6 +309,7 @@ static bool threads_are_told_apart(void)
 
 const struct check callback_checks[] = {
 	{"injection_is_called_once", injection_is_called_once},
+	{"driver_is_not_ready_during_injection", driver_is_not_ready_during_injection},
 	{"version_is_told", version_is_told},
 	{"callback_names_are_told", callback_names_are_told},
 	{"second_subscriber_is_refused", second_subscriber_is_refused},

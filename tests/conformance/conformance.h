@@ -186,8 +186,8 @@ int driver_start(void); /* from cuInit() to loading the kernels */
 /* Launches on the stream and returns the driver's result. */
 CUresult launch_empty(CUstream stream);
 CUresult launch_spin(CUstream stream, unsigned int cycles);
-/* Returns how often the probe's InitializeInjection() was called, or -1 if it was not loaded. */
-int driver_injection_count(void);
+/* Returns a variable of the probe, or -1 if the driver did not load it. */
+int driver_probed(const char *name);
 
 /* graph_build.c: each add_* adds a node after the node at *tip, and stores the new node there. */
 CUDA_KERNEL_NODE_PARAMS empty_node(void);

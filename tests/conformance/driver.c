@@ -110,10 +110,10 @@ CUresult launch_spin(CUstream stream, unsigned int cycles)
 	return driver.cuLaunchKernel(driver.spin, 64, 1, 1, 1024, 1, 1, 0, stream, params, NULL);
 }
 
-int driver_injection_count(void)
+int driver_probed(const char *name)
 {
 	void *probe = dlopen(probe_path, RTLD_NOW | RTLD_NOLOAD);
-	const int *count = probe ? dlsym(probe, "probe_injection_count") : NULL;
+	const int *value = probe ? dlsym(probe, name) : NULL;
 
-	return count ? *count : -1;
+	return value ? *value : -1;
 }
