@@ -19,6 +19,9 @@
 enum { XT_CUPTI_OF_CUDA12 = 19, XT_CUPTI_OF_CUDA12_9 = 27 };
 enum { XT_CUPTI_OF_CUDA13 = 100000, XT_CUPTI_OF_CUDA13_0_1 = 130001 };
 
+/* Values of CUresult. */
+enum { XT_CUDA_ERROR_NOT_INITIALIZED = 3, XT_CUDA_ERROR_DEINITIALIZED = 4 };
+
 /* Result codes. cuptiGetResultString() names the others. */
 enum xt_cupti_result {
 	XT_CUPTI_SUCCESS = 0,

@@ -4,8 +4,8 @@
  * to the ring at EXIT.
  *
  * Runs in the program's threads: no lock, no malloc, no system call, no output; keeps errno and
- * refuses re-entry. Cold parts are in other files: a thread's first call in thread_buffer.c,
- * unwinding in stack_walk.c.
+ * refuses re-entry. Launches of graphs may sleep (graph_level.h). Cold parts are in other files: a
+ * thread's first call in thread_buffer.c, unwinding in stack_walk.c.
  */
 #include "inject/capture/callbacks.h"
 
@@ -561,31 +561,31 @@ static COLD void deliver(uint32_t domain, uint32_t cbid, const void *cbdata,
 	thread_buffer_leave(tb);
 }
 
-/*
- * A graph launch keeps its hold (graph_level.h) in the call's slot, above the marks of skipped
- * calls.
- */
+/* Holders of graph_level.h keep the hold in the call's slot, above the marks of skipped calls. */
 #define HOLD_AT	  56
 #define HOLD_MASK (UINT64_C(0xff) << HOLD_AT)
 
-/* The level is chosen whether or not the call is recorded: it concerns other threads, too. */
-static COLD void deliver_graph_launch(uint32_t domain, uint32_t cbid,
-				      const struct cupti_callback_data *data,
-				      const struct caller_regs *regs)
+/* Whether or not the call is recorded: it concerns other threads, too. */
+static COLD void deliver_holder(uint32_t domain, uint32_t cbid, uint32_t use,
+				const struct cupti_callback_data *data,
+				const struct caller_regs *regs)
 {
 	uint64_t *slot = data->correlation_data;
 	uint8_t hold = GRAPH_HOLD_NONE;
 	bool enters = data->site == XT_CUPTI_API_ENTER;
 
 	if (!slot || !data->function_params) {
-		graph_level_give_up();
+		if (use & API_LAUNCHES_GRAPH)
+			graph_level_give_up();
 	} else if (enters) {
-		hold = graph_level_enter_launch(data, &cupti_subscriber_records_calls);
+		hold = use & API_LAUNCHES_GRAPH
+			       ? graph_level_enter_launch(data, &cupti_subscriber_records_calls)
+			       : graph_level_enter_call();
 	} else {
 		hold = (uint8_t)(*slot >> HOLD_AT);
 		*slot &= ~HOLD_MASK;
 	}
-	if (atomic_load(&cupti_subscriber_records_calls))
+	if (atomic_load(&cupti_subscriber_records_calls) && !(use & API_IS_UNRECORDED))
 		deliver(domain, cbid, data, regs);
 	if (enters && slot)
 		*slot = (*slot & ~HOLD_MASK) | (uint64_t)hold << HOLD_AT;
@@ -600,8 +600,8 @@ static COLD void deliver_kind_call(uint32_t domain, uint32_t cbid,
 {
 	uint32_t use = api_uses[cbid & (API_CBID_END - 1)];
 
-	if (use & API_LAUNCHES_GRAPH) {
-		deliver_graph_launch(domain, cbid, data, regs);
+	if (use & (API_LAUNCHES_GRAPH | API_CHANGES_CONTEXTS)) {
+		deliver_holder(domain, cbid, use, data, regs);
 		return;
 	}
 	if (use & API_FREES_ASYNC && data->site == XT_CUPTI_API_ENTER && data->function_params)

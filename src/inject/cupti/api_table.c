@@ -159,6 +159,15 @@ static const struct {
 	uint32_t use;
 } uses[] = {
 	{"cuMemFreeAsync", NULL, API_FREES_ASYNC},
+	{"cuCtxCreate", NULL, API_CHANGES_CONTEXTS},
+	{"cuCtxDestroy", NULL, API_CHANGES_CONTEXTS},
+	{"cuCtxDetach", NULL, API_CHANGES_CONTEXTS},
+	{"cuCtxFromGreenCtx", NULL, API_CHANGES_CONTEXTS},
+	{"cuGLCtxCreate", NULL, API_CHANGES_CONTEXTS},
+	{"cuVDPAUCtxCreate", NULL, API_CHANGES_CONTEXTS},
+	{"cuGreenCtxCreate", NULL, API_CHANGES_CONTEXTS},
+	{"cuGreenCtxDestroy", NULL, API_CHANGES_CONTEXTS},
+	{"cuDevicePrimaryCtxRe", NULL, API_CHANGES_CONTEXTS}, /* Retain, Release, Reset */
 	{"cuCtxSynchronize", NULL, API_SYNCS_CONTEXT},
 	{"cuStreamSynchronize", NULL, API_SYNCS_STREAM},
 	{"cuGraphInstantiate", NULL, API_INSTANTIATES_GRAPH},

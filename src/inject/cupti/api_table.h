@@ -54,6 +54,7 @@ enum api_use {
 	API_FREES_ASYNC = 1 << 12,	 /* first argument: the address */
 	API_SYNCS_CONTEXT = 1 << 13,	 /* waits for all work of a context */
 	API_SYNCS_STREAM = 1 << 14,	 /* first argument: the CUstream that it waits for */
+	API_CHANGES_CONTEXTS = 1 << 15,	 /* makes or destroys a context */
 };
 enum {
 	API_CHANGES_NODES =
@@ -61,8 +62,8 @@ enum {
 	API_NAMES_NODE = API_ADDS_KERNEL_NODE | API_ADDS_NODE | API_ADDS_NODE_V2,
 	API_SYNCS = API_SYNCS_CONTEXT | API_SYNCS_STREAM, /* only with CUPTI before CUDA 13 */
 	/* Calls that graph_level.h and unsafe_kinds.h must know. */
-	API_CHANGES_KINDS =
-		API_LAUNCHES_GRAPH | API_INSTANTIATES_GRAPH | API_FREES_ASYNC | API_SYNCS,
+	API_CHANGES_KINDS = API_LAUNCHES_GRAPH | API_INSTANTIATES_GRAPH | API_FREES_ASYNC |
+			    API_SYNCS | API_CHANGES_CONTEXTS,
 	/* Calls about graphs that are handled at every level. */
 	API_MAKES_GRAPHS = API_CHANGES_NODES | API_INSTANTIATES_GRAPH | API_NAMES_NODE,
 };

@@ -161,6 +161,18 @@ int cupti_open(const char *asked_path, char *why, size_t why_bytes)
 	return found ? 0 : -ENOENT;
 }
 
+bool cupti_driver_is_ready(void)
+{
+	static atomic_bool is_ready;
+	int count;
+
+	if (!atomic_load(&is_ready) &&
+	    (!cupti.cuDeviceGetCount ||
+	     cupti.cuDeviceGetCount(&count) != XT_CUDA_ERROR_NOT_INITIALIZED))
+		atomic_store(&is_ready, true);
+	return atomic_load(&is_ready);
+}
+
 bool cupti_has_failed(uint32_t result)
 {
 	static const uint32_t others[] = {

@@ -40,6 +40,12 @@ extern struct cupti_table cupti;
  */
 int cupti_open(const char *asked_path, char *why, size_t why_bytes);
 
+/*
+ * Whether cuInit() has returned, which calls InitializeInjection(). CUPTI crashes if kernel records
+ * are disabled before. Any thread.
+ */
+bool cupti_driver_is_ready(void);
+
 /* Whether the result is an error other than "this CUPTI lacks the function, kind or record". */
 bool cupti_has_failed(uint32_t result);
 

@@ -27,8 +27,12 @@
 #define QUIET_NS                                                                                   \
 	UINT64_C(250000000) /* after it unsubscribed: it may finalise, or subscribe again */
 #define LAUNCH_TIMEOUT_NS UINT64_C(100000000) /* for launches that have begun */
-#define WRITER_TIMEOUT_NS UINT64_C(100000000)
-#define EVENTS_COUNT	  64
+/* Calls beside which recording cannot stop may last. Others wait for the stop meanwhile. */
+#define STOP_PATIENCE_NS     UINT64_C(300000000) /* doubled after each failure */
+#define STOP_PATIENCE_MAX_NS UINT64_C(1200000000)
+#define STOP_RETRY_NS	     UINT64_C(1000000000)
+#define WRITER_TIMEOUT_NS    UINT64_C(100000000)
+#define EVENTS_COUNT	     64
 
 enum state {
 	OWNER_RELEASED,	  /* we do not use CUPTI */
@@ -52,7 +56,8 @@ static atomic_bool tool_is_active;	  /* another tool uses CUPTI */
 static atomic_bool ids_may_restart;	  /* another tool used it since we did */
 static atomic_uint_fast64_t resume_at_ns; /* if it is active; 0: it has not left */
 static atomic_bool clock_is_foreign, clock_is_default;
-static atomic_bool is_draining; /* flusher thread: records of stopped work are still to come */
+static uint64_t stop_again_at_ns; /* flusher thread: a stop was postponed */
+static atomic_bool is_draining;	  /* flusher thread: records of stopped work are still to come */
 
 /* Why the last start failed; "": it did not. Changed in OWNER_STARTING only. */
 static char problem[1024];
@@ -121,6 +126,9 @@ bool cupti_owner_is_settled(void)
 
 	if (atomic_load(&is_wanted))
 		return now == OWNER_SUBSCRIBED || cupti_owner_problem();
+	/* There is no work yet. CUPTI is released later. */
+	if (now == OWNER_SUBSCRIBED && !cupti_driver_is_ready())
+		return true;
 	return (now == OWNER_RELEASED || now == OWNER_GRAPHS) && !atomic_load(&is_draining);
 }
 
@@ -159,8 +167,9 @@ static bool stop_records(void)
 
 	if (!atomic_compare_exchange_strong(&stop_state, &now, STOP_STARTED))
 		return false;
-	are_locked = graph_level_lock_kinds();
-	cupti_subscriber_stop();
+	are_locked = cupti_driver_is_ready() && graph_level_begin_stop(STOP_PATIENCE_NS);
+	if (are_locked) /* else the kinds stay enabled, because that cannot harm the program */
+		cupti_subscriber_stop();
 	graph_level_unlock_kinds(are_locked);
 	return true;
 }
@@ -287,6 +296,7 @@ static void set_problem(const char *why)
  */
 static void stop_recording(void)
 {
+	static uint64_t patience_ns = STOP_PATIENCE_NS;
 	uint64_t deadline_ns = monotonic_ns() + LAUNCH_TIMEOUT_NS;
 	bool are_locked;
 
@@ -297,9 +307,15 @@ static void stop_recording(void)
 	}
 	while (config.calls_are_open() && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(NAP_NS);
-	are_locked = graph_level_begin_change();
-	if (!are_locked) /* a launch does not return, and its level depends on this change */
-		graph_level_give_up();
+	are_locked = graph_level_begin_stop(patience_ns);
+	patience_ns = are_locked			   ? STOP_PATIENCE_NS
+		      : patience_ns < STOP_PATIENCE_MAX_NS ? 2 * patience_ns
+							   : patience_ns;
+	if (!are_locked) {
+		stop_again_at_ns = monotonic_ns() + STOP_RETRY_NS;
+		atomic_store(&state, OWNER_SUBSCRIBED);
+		return;
+	}
 	cupti_subscriber_stop();
 	cupti_subscriber_keep_graphs();
 	graph_level_note_stop();
@@ -342,8 +358,10 @@ static bool start_from(enum state before)
 		atomic_store(&state, before);
 		return false;
 	}
+	if (before == OWNER_RELEASED) /* calls that a stop may have to wait for */
+		cupti_subscriber_watch_graphs();
 	tell_writer_of_new_ids();
-	are_locked = graph_level_begin_change();
+	are_locked = graph_level_begin_start();
 	snprintf(why, sizeof(why), "a launch of a CUDA graph does not return");
 	has_failed = !are_locked ||
 		     cupti_subscriber_start(config.level, sets_clock, why, sizeof(why)) != 0;
@@ -430,7 +448,8 @@ void cupti_owner_update(void)
 	report_refusal();
 	if (atomic_load(&is_draining) && (wanted || !activity_is_at_cupti()))
 		atomic_store(&is_draining, false);
-	if (now == OWNER_SUBSCRIBED && !wanted && change_state(now, OWNER_RELEASING))
+	if (now == OWNER_SUBSCRIBED && !wanted && monotonic_ns() >= stop_again_at_ns &&
+	    cupti_driver_is_ready() && change_state(now, OWNER_RELEASING))
 		stop_recording();
 	if (now != OWNER_RELEASED && now != OWNER_GRAPHS)
 		return;

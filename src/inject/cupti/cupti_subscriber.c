@@ -49,33 +49,32 @@ void cupti_subscriber_set_callback(xt_cupti_callback callback)
 	api_callback = callback;
 }
 
-bool cupti_subscriber_refuses_windows(char *why, size_t why_bytes)
+bool cupti_subscriber_needs_host_memory(void)
 {
-	if (cupti.version < XT_CUPTI_OF_CUDA12_9 || cupti.version >= XT_CUPTI_OF_CUDA13_0_1)
-		return false;
-	snprintf(why, why_bytes,
-		 "CUPTI %s could make this program fail: use xtrace record, with --paused to start "
-		 "later, or CUPTI 13.0.1 or later (XTRACE_CUPTI=FILE)",
-		 cupti.version < XT_CUPTI_OF_CUDA13 ? "12.9" : "13.0.0");
-	return true;
+	return cupti.version >= XT_CUPTI_OF_CUDA12_9 && cupti.version < XT_CUPTI_OF_CUDA13_0_1;
 }
 
-/*
- * CUPTI 12.9 and 13.0.0 can make the program fail when they allocate device memory for more records
- * of graphs (docs/internals/CONDITIONAL_GRAPHS.md). In contexts that are created after this call,
- * CUPTI uses host memory, which is safe. Returns false if it does not.
- */
-static bool keep_records_in_host_memory(void)
+static int refuse(bool is_late, char *why, size_t why_bytes)
 {
-	static bool was_asked, is_kept;
+	snprintf(why, why_bytes,
+		 "CUPTI %s could make this program fail: use %sCUPTI 13.0.1 or later "
+		 "(XTRACE_CUPTI=FILE)",
+		 cupti.version < XT_CUPTI_OF_CUDA13 ? "12.9" : "13.0.0",
+		 is_late ? "xtrace record, with --armed to start later, or " : "");
+	return -ENOTSUP;
+}
+
+int cupti_subscriber_prepare(bool is_late, char *why, size_t why_bytes)
+{
 	uint8_t yes = 1;
 	size_t bytes = 1;
+	bool is_kept = !is_late && cupti.version < XT_CUPTI_OF_CUDA13_0_1 &&
+		       cupti.cuptiActivitySetAttribute &&
+		       cupti.cuptiActivitySetAttribute(XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED,
+						       &bytes, &yes) == XT_CUPTI_SUCCESS;
 
-	if (!was_asked && cupti.cuptiActivitySetAttribute)
-		is_kept = cupti.cuptiActivitySetAttribute(XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED,
-							  &bytes, &yes) == XT_CUPTI_SUCCESS;
-	was_asked = true;
-	return is_kept && !atomic_load(&cupti_subscriber_lost_memory);
+	return cupti_subscriber_needs_host_memory() && !is_kept ? refuse(is_late, why, why_bytes)
+								: 0;
 }
 
 int cupti_subscriber_subscribe(char *why, size_t why_bytes)
@@ -83,9 +82,8 @@ int cupti_subscriber_subscribe(char *why, size_t why_bytes)
 	char holder[XT_CUPTI_SUBSCRIBER_NAME_BYTES + 1] = "";
 	uint32_t result;
 
-	if (cupti.version < XT_CUPTI_OF_CUDA13_0_1 && !keep_records_in_host_memory() &&
-	    cupti_subscriber_refuses_windows(why, why_bytes))
-		return -ENOTSUP;
+	if (cupti_subscriber_needs_host_memory() && atomic_load(&cupti_subscriber_lost_memory))
+		return refuse(false, why, why_bytes);
 	result = cupti.cuptiSubscribe(&subscriber, api_callback, NULL);
 	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
 		result = subscribe_by_name(holder, sizeof(holder) - 1);
@@ -137,15 +135,15 @@ static bool set_callback(bool is_on, uint32_t domain, uint32_t cbid)
 }
 
 /*
- * Calls that stay enabled while recording is stopped. A launch of a graph whose EXIT were missing
- * would never release its level (graph_level.h). Waits tell whether a graph may still run. Frees
- * tell whether the next start can record memory (unsafe_kinds.h).
+ * Calls that stay enabled while recording is stopped. If EXIT of a holder of graph_level.h were
+ * missing, it would never release its hold. Waits tell whether a graph may still run. Frees tell
+ * whether the next start can record memory (unsafe_kinds.h).
  */
 static bool is_kept(uint32_t cbid)
 {
 	uint32_t use = api_uses[cbid];
 
-	return use & (API_MAKES_GRAPHS | API_LAUNCHES_GRAPH | API_SYNCS) ||
+	return use & (API_MAKES_GRAPHS | API_LAUNCHES_GRAPH | API_SYNCS | API_CHANGES_CONTEXTS) ||
 	       (use & API_FREES_ASYNC && !(use & API_IS_UNRECORDED));
 }
 

@@ -19,8 +19,19 @@ extern atomic_bool cupti_subscriber_lost_memory; /* another tool called cuptiFin
 /* The function that CUPTI calls at each enabled API call. Once, before subscribing. */
 void cupti_subscriber_set_callback(xt_cupti_callback callback);
 
-/* Whether this CUPTI must start before the first context and never stop. If so, fills `why`. */
-bool cupti_subscriber_refuses_windows(char *why, size_t why_bytes);
+/*
+ * CUPTI 12.9 and 13.0.0 can make the program fail when they allocate device memory for more records
+ * of graphs (docs/internals/CONDITIONAL_GRAPHS.md). Contexts that are made after prepare() use host
+ * memory, which is safe.
+ */
+bool cupti_subscriber_needs_host_memory(void);
+
+/*
+ * Before the first subscription, which must follow at once: CUPTI is in use then, so contexts must
+ * be seen (graph_level.h). is_late: the process may have contexts already. Returns 0, or -ENOTSUP
+ * with one line in `why` if CUPTI could make the program fail.
+ */
+int cupti_subscriber_prepare(bool is_late, char *why, size_t why_bytes);
 
 /*
  * Subscribes to CUPTI. Returns 0. Otherwise one line in `why` says why: -EBUSY if another tool
@@ -37,7 +48,7 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 
 /*
  * Disables records and restores attributes. Records of running work still arrive. Returns how many
- * kinds were disabled. The kinds are locked.
+ * kinds were disabled. Within graph_level_begin_stop().
  */
 unsigned cupti_subscriber_stop(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One atomic word counts the holders of both kinds, so that they exclude each other, and lets one
+ * One atomic word counts the holders of each side, so that they exclude each other, and lets one
  * thread at a time change CUPTI's kinds. While it is not marked so, GRAPH_TRACE is enabled exactly
  * if there are holders of the whole level. There is no lock: other threads sleep until the word
  * changes, but at most WAIT_TIMEOUT_NS.
@@ -18,13 +18,14 @@
 
 #define NAP_NS		10000
 #define WAIT_TIMEOUT_NS UINT64_C(10000000000) /* a launch blocks for long if its queue is full */
+#define CALL_TIMEOUT_NS UINT64_C(1000000000)
 
 /* CUPTI numbers graphs and executable graphs from 1. A bit for each takes 2 MiB at most. */
 #define GRAPH_IDS   (UINT32_C(1) << 24)
 #define RUNNING_MAX 16
 
-/* Parts of the word. The holders of both sides take 24 bits each, then 6 bits are the epoch. */
-#define COUNT_MASK 0xffffff
+/* Parts of the word. The holders of each side take 16 bits, then 6 bits are the epoch. */
+#define COUNT_MASK 0xffff
 #define EPOCH_AT   48
 #define EPOCH_MASK 0x3f
 #define NODES_NEXT (UINT64_C(1) << 60) /* SIDE_NODES is next if both sides wait */
@@ -33,12 +34,13 @@
 #define LOCKED	   (UINT64_C(1) << 63) /* a thread changes the kinds */
 
 /* In the order of enum graph_hold_kind. */
-enum side { SIDE_NODES, SIDE_WHOLE };
-static const uint64_t ones[] = {[SIDE_NODES] = UINT64_C(1) << 24, [SIDE_WHOLE] = 1};
+enum side { SIDE_NODES, SIDE_WHOLE, SIDE_CALLS, SIDES };
+static const uint64_t ones[] = {
+	[SIDE_NODES] = UINT64_C(1) << 16, [SIDE_WHOLE] = 1, [SIDE_CALLS] = UINT64_C(1) << 32};
 
 static HOT_STATE atomic_uint_fast64_t word;
 static HOT_STATE atomic_bool any_conditional;
-static HOT_STATE atomic_uint waiting[2]; /* for their side */
+static HOT_STATE atomic_uint waiting[SIDES]; /* for their side */
 static HOT_STATE atomic_uint changes_waiting;
 static atomic_bool was_recorded_whole, gives_up, tool_was_here;
 static bool trace_is_on; /* LOCKED */
@@ -98,6 +100,48 @@ static bool set_trace(bool is_on)
 	return result == XT_CUPTI_SUCCESS;
 }
 
+/* Launches of graphs that are recorded node by node, while kinds change. */
+static bool launches_must_wait(void)
+{
+	return atomic_load(&any_conditional) || cupti.version < XT_CUPTI_OF_CUDA13_0_1;
+}
+
+/* Locks the kinds when those sides have no holders. False after the deadline. */
+static bool lock_without(const bool sides[SIDES], uint64_t deadline_ns)
+{
+	bool are_held, are_locked;
+	uint64_t now;
+
+	/* New calls wait, so that the open ones come to an end. */
+	atomic_fetch_add(&changes_waiting, 1);
+	do {
+		now = atomic_load(&word);
+		are_held = false;
+		for (int side = 0; side < SIDES && !(now & CLOSED); side++)
+			are_held |= sides[side] && count_of(now, (enum side)side);
+		are_locked = !are_held && !(now & LOCKED) &&
+			     atomic_compare_exchange_strong(&word, &now, now | LOCKED);
+	} while (!are_locked && wait_a_moment(&deadline_ns));
+	atomic_fetch_sub(&changes_waiting, 1);
+	return are_locked;
+}
+
+bool graph_level_begin_start(void)
+{
+	const bool sides[SIDES] = {
+		[SIDE_WHOLE] = true, [SIDE_NODES] = atomic_load(&any_conditional)};
+
+	return lock_without(sides, monotonic_ns() + WAIT_TIMEOUT_NS);
+}
+
+bool graph_level_begin_stop(uint64_t patience_ns)
+{
+	const bool sides[SIDES] = {
+		[SIDE_WHOLE] = true, [SIDE_NODES] = launches_must_wait(), [SIDE_CALLS] = true};
+
+	return lock_without(sides, monotonic_ns() + patience_ns);
+}
+
 bool graph_level_lock_kinds(void)
 {
 	uint64_t deadline_ns = 0, now;
@@ -152,7 +196,13 @@ static void give_up(const char *why)
 	bool are_locked;
 
 	if (!atomic_load(&gives_up) && !(atomic_load(&word) & OFF)) {
-		are_locked = graph_level_lock_kinds();
+		/* This thread may hold a whole graph. */
+		are_locked =
+			lock_without(
+				(const bool[SIDES]){
+					[SIDE_NODES] = launches_must_wait(), [SIDE_CALLS] = true},
+				monotonic_ns() + CALL_TIMEOUT_NS) ||
+			graph_level_lock_kinds();
 		give_up_locked(why);
 		graph_level_unlock_kinds(are_locked);
 	}
@@ -176,6 +226,12 @@ void graph_level_note_stop(void)
 void graph_level_note_tool(void)
 {
 	atomic_store(&tool_was_here, true);
+}
+
+void graph_level_abandon(void)
+{
+	atomic_store(&word, CLOSED);
+	atomic_store(&changes_waiting, 0);
 }
 
 void graph_level_close(void)
@@ -209,29 +265,35 @@ void graph_level_open(void)
 	graph_level_unlock_kinds(are_locked);
 }
 
-/* If both sides wait, they take turns. */
+/* If both kinds of launches wait, they take turns. */
 static bool may_enter(uint64_t now, enum side side)
 {
 	enum side other = side == SIDE_NODES ? SIDE_WHOLE : SIDE_NODES;
 	bool is_next = !count_of(now, side) && !(now & NODES_NEXT) == (side == SIDE_WHOLE);
 
 	if ((now & LOCKED || atomic_load(&changes_waiting)) &&
-	    (side == SIDE_WHOLE || atomic_load(&any_conditional)))
+	    (side != SIDE_NODES || launches_must_wait()))
 		return false;
+	if (side == SIDE_CALLS)
+		return true;
 	return !count_of(now, other) && (!atomic_load(&waiting[other]) || is_next);
 }
 
 /* locks_out: the first one of the whole level locks the kinds. */
 static uint8_t enter_slowly(enum side side, bool *locks_out)
 {
+	uint64_t closed = side == SIDE_CALLS ? CLOSED : OFF | CLOSED;
 	uint64_t deadline_ns = 0, now, next;
 	uint8_t hold = GRAPH_HOLD_NONE;
 
 	atomic_fetch_add(&waiting[side], 1);
-	while (!((now = atomic_load(&word)) & (OFF | CLOSED))) {
+	while (!((now = atomic_load(&word)) & closed)) {
 		if (!may_enter(now, side)) {
-			if (!wait_a_moment(&deadline_ns))
-				graph_level_give_up();
+			if (wait_a_moment(&deadline_ns))
+				continue;
+			if (side == SIDE_CALLS)
+				break;
+			graph_level_give_up();
 			continue;
 		}
 		*locks_out = side == SIDE_WHOLE && !count_of(now, SIDE_WHOLE);
@@ -276,9 +338,16 @@ static inline uint8_t enter_nodes(void)
 	return GRAPH_HOLD_NODES | (uint8_t)(epoch_of(now) << 2);
 }
 
+uint8_t graph_level_enter_call(void)
+{
+	bool never_locks;
+
+	return enter_slowly(SIDE_CALLS, &never_locks);
+}
+
 void graph_level_leave(uint8_t hold)
 {
-	enum side side = (hold & 3) == GRAPH_HOLD_WHOLE ? SIDE_WHOLE : SIDE_NODES;
+	enum side side = (enum side)((hold & 3) - GRAPH_HOLD_NODES);
 	uint64_t now = atomic_load(&word), next;
 	bool is_last, locks;
 
@@ -290,30 +359,12 @@ void graph_level_leave(uint8_t hold)
 		next = now - ones[side];
 		is_last = !count_of(next, side);
 		locks = is_last && side == SIDE_WHOLE && !(now & (LOCKED | OFF | CLOSED));
-		if (is_last)
+		if (is_last && side != SIDE_CALLS)
 			next = side == SIDE_WHOLE ? next | NODES_NEXT : next & ~NODES_NEXT;
 		if (locks)
 			next |= LOCKED;
 	} while (!atomic_compare_exchange_strong(&word, &now, next));
 	graph_level_unlock_kinds(locks);
-}
-
-bool graph_level_begin_change(void)
-{
-	uint64_t deadline_ns = 0, now;
-	bool is_quiet, are_locked;
-
-	atomic_fetch_add(&changes_waiting, 1);
-	do {
-		now = atomic_load(&word);
-		is_quiet = (now & (OFF | CLOSED)) ||
-			   (!count_of(now, SIDE_WHOLE) &&
-			    (!count_of(now, SIDE_NODES) || !atomic_load(&any_conditional)));
-		are_locked = is_quiet && !(now & LOCKED) &&
-			     atomic_compare_exchange_strong(&word, &now, now | LOCKED);
-	} while (!are_locked && wait_a_moment(&deadline_ns));
-	atomic_fetch_sub(&changes_waiting, 1);
-	return are_locked;
 }
 
 /* False if the id is unknown, as of a graph that was instantiated before CUPTI was subscribed. */
@@ -411,8 +462,12 @@ uint8_t graph_level_enter_launch(const struct cupti_callback_data *data,
 	void *const *arguments = data->function_params;
 	void *graph_exec = arguments[0];
 
-	if (atomic_load_explicit(&word, memory_order_relaxed) & (OFF | CLOSED))
-		return GRAPH_HOLD_NONE;
+	uint64_t now = atomic_load_explicit(&word, memory_order_relaxed);
+
+	if (now & (OFF | CLOSED))
+		return now & CLOSED || cupti.version >= XT_CUPTI_OF_CUDA13_0_1
+			       ? GRAPH_HOLD_NONE
+			       : graph_level_enter_call();
 	if (__builtin_expect(atomic_load(&any_conditional), 0) && is_in(conditional, graph_exec))
 		return enter_conditional(key_of(data, arguments[1]), is_recorded);
 	if (__builtin_expect(atomic_load(&tool_was_here), 0) && atomic_load(is_recorded) &&

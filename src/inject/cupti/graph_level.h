@@ -13,6 +13,10 @@
  * programs that have conditional graphs, and take turns. If a wait takes too long, kernels are not
  * recorded any more, which is always safe.
  *
+ * Calls that make or destroy a context are holders, too: if kernel records are disabled meanwhile,
+ * they can end with SIGSEGV. With CUPTI before 13.0.1, launches of graphs can deadlock then, so
+ * they also wait while recording starts or stops.
+ *
  * Callbacks of CUPTI call these functions in the program's threads, whether or not the call is
  * recorded. None allocates memory. The only system calls are sleeps of threads that wait.
  */
@@ -29,7 +33,7 @@
  * A call holds one of these from ENTER to EXIT, as a byte: the kind in the lower 2 bits, the epoch
  * above. A new subscription begins a new epoch. It forgets older holders: EXIT may be missing.
  */
-enum graph_hold_kind { GRAPH_HOLD_NONE, GRAPH_HOLD_NODES, GRAPH_HOLD_WHOLE };
+enum graph_hold_kind { GRAPH_HOLD_NONE, GRAPH_HOLD_NODES, GRAPH_HOLD_WHOLE, GRAPH_HOLD_CALL };
 
 /* Why GPU work is not recorded any more, or NULL. Any thread. */
 const char *graph_level_refusal(void);
@@ -65,6 +69,9 @@ uint8_t graph_level_enter_launch(const struct cupti_callback_data *data,
 /* At the creation of a conditional node during an instantiation. Returns what to release. */
 uint8_t graph_level_enter_whole(void);
 
+/* At ENTER of a call that makes or destroys a context. Returns what to release at EXIT. */
+uint8_t graph_level_enter_call(void);
+
 /* At EXIT of a successful instantiation, before the hold is released. */
 void graph_level_note_instantiated(void *graph_exec, bool is_conditional);
 
@@ -88,21 +95,26 @@ void graph_level_note_sync(const struct cupti_callback_data *data, bool for_all)
 /*
  * CUPTI fails if two threads change its callbacks or kinds at once.
  * - lock_kinds() waits until no other thread changes them.
- * - begin_change() does the same. If there are conditional graphs, it also waits for launches. The
- *   flag is_recorded of launches may change only after it.
- * - unlock_kinds() ends both.
+ * - begin_start() also waits for launches if there are conditional graphs.
+ * - begin_stop() also waits until there are no holders. Kernel records may be disabled only then.
+ * - unlock_kinds() ends each of them.
  *
- * The first two return false after a timeout.
+ * The first three return false if that takes too long: 10 s, or patience_ns. New holders wait
+ * meanwhile. The flag is_recorded of launches may change only after the second or the third.
  */
 bool graph_level_lock_kinds(void);
-bool graph_level_begin_change(void);
+bool graph_level_begin_start(void);
+bool graph_level_begin_stop(uint64_t patience_ns);
 void graph_level_unlock_kinds(bool are_locked);
+
+/* In the child of a fork, which has none of the holders: no call gets a hold any more. */
+void graph_level_abandon(void);
 
 /* Stops the records of GPU work for good. For a conditional graph whose level cannot be chosen. */
 void graph_level_give_up(void);
 
 /*
- * Recording stops, within begin_change(). Once CUPTI has recorded a graph as a whole, it cannot
+ * Recording stops, within begin_stop(). Once CUPTI has recorded a graph as a whole, it cannot
  * resume after a stop: it repeats correlation ids and records node by node. So such a process is
  * not recorded again.
  */

@@ -10,9 +10,6 @@
 
 #define DEVICE_NONE UINT32_MAX
 
-/* Of CUresult. */
-enum { ERROR_NOT_INITIALIZED = 3, ERROR_DEINITIALIZED = 4 };
-
 #define POINTER_MEMPOOL_HANDLE 17 /* of CUpointer_attribute */
 #define POOL_RESERVED_BYTES    5  /* of CUmemPool_attribute */
 
@@ -156,7 +153,7 @@ static bool is_safe_to_free(uint64_t address)
 	if (!cupti.cuPointerGetAttribute || !cupti.cuMemPoolGetAttribute)
 		return false;
 	error = cupti.cuPointerGetAttribute(&pool, POINTER_MEMPOOL_HANDLE, address);
-	if (error == ERROR_NOT_INITIALIZED || error == ERROR_DEINITIALIZED)
+	if (error == XT_CUDA_ERROR_NOT_INITIALIZED || error == XT_CUDA_ERROR_DEINITIALIZED)
 		return true;
 	return !error && pool && !cupti.cuMemPoolGetAttribute(pool, POOL_RESERVED_BYTES, &bytes);
 }

@@ -170,6 +170,7 @@ static void in_forked_child(void)
 	cupti_handoff_abandon();
 	nvtx_abandon();
 	activity_abandon();
+	graph_level_abandon();
 	writer_thread_abandon();
 	crash_buffer_abandon();
 	debug_log_abandon();
@@ -423,13 +424,15 @@ static bool start(char *why, size_t why_bytes)
 	torch_wanted = config.autograd;
 	cupti_subscriber_set_callback(callback_entry);
 	graph_level_begin(config.forces_graph_nodes, cupti_subscriber_stop);
-	if (open_libraries(&config, why, why_bytes) ||
-	    (is_armed(&config) && cupti_subscriber_refuses_windows(why, why_bytes)) ||
-	    (config.start != START_ARMED && cupti_subscriber_subscribe(why, why_bytes)))
+	if (open_libraries(&config, why, why_bytes))
 		goto decline;
-	control_begin(config.start == START_PAUSED || config.follows_profiler ||
-			      cupti_subscriber_refuses_windows(NULL, 0),
-		      &config.duty);
+	if (config.start == START_ARMED && cupti_subscriber_needs_host_memory())
+		config.start = START_ARMED_GRAPHS;
+	if (config.start != START_ARMED &&
+	    (cupti_subscriber_prepare(settings_are_attached(), why, why_bytes) ||
+	     cupti_subscriber_subscribe(why, why_bytes)))
+		goto decline;
+	control_begin(config.start == START_PAUSED || config.follows_profiler, &config.duty);
 	if (api_table_fill(config.api_level)) {
 		snprintf(why, why_bytes, "out of memory");
 		goto unsubscribe;

@@ -333,7 +333,7 @@ static void check_deletion(const struct recorder *rec)
 	if (!xt_writer_is_deleted(rec->writer))
 		return;
 	control.is_log_deleted = true;
-	keeps_cupti = cupti_subscriber_refuses_windows(NULL, 0); /* no start will follow */
+	keeps_cupti = false; /* no start will follow */
 	log_message("recording ends: %s was deleted; restart the program to record it",
 		    xt_writer_path(rec->writer));
 	begin_internal(false, false, 0);

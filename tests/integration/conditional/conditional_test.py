@@ -177,31 +177,39 @@ def test_growth():
         expect(count > 300000, "kernels with " + version + said)
         expect(("LAUNCH_FAILED" in run_alone(version, MANY_BUFFERS).stderr) == fails,
                "a failure of the old versions alone")
-    for options in (["--duty", "100ms/200ms"], ["--armed"], ["--armed=graphs"]):
-        count, said = run_threads("27", options)
-        expect(not count and UNSAFE % "12.9" in said, "a refusal, not " + said)
     count, said = run_threads("130000", [], ",fail:cuptiActivitySetAttribute")
     expect(not count and UNSAFE % "13.0.0" in said, "a refusal, not " + said)
     count, said = run_threads("130001", [], ",fail:cuptiActivitySetAttribute")
     expect(count > 300000 and UNSAFE[-20:] not in said, "no refusal, but " + said)
 
 
-def start_pauses(command, version):
-    """Starts the program that sleeps between its launches, and waits until it launches."""
+def start_program(command, version, arguments):
+    """Starts the program and waits until it launches."""
     library = os.path.join(os.path.dirname(args.xtrace), "..", "lib", "xtrace", "simgpu")
     process = subprocess.Popen(
-        [*command, args.program, "pauses", "2", "1000", "2"], stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "XTRACE_SIMGPU_FAULT": "version:" + version, "LD_LIBRARY_PATH": library})
+        [*command, args.program, *arguments], stderr=subprocess.PIPE, text=True, env={
+            **os.environ, "XTRACE_SIMGPU_FAULT": "version:" + version, "LD_LIBRARY_PATH": library,
+            "XTRACE_SIMGPU_KERNEL_NS": "100:200"})
     for line in process.stderr:
         if line == "launching\n":
             return process
     sys.exit("the program did not launch")
 
 
+def kill_recorded(folder):
+    """Ends the program that is recorded in the folder. Returns the state of its recording."""
+    shown = subprocess.run([args.xtrace, "ps", "--json", folder], stdout=subprocess.PIPE, text=True,
+                           check=True).stdout
+    found, = json.loads(shown)["processes"]
+    os.kill(found["pid"], signal.SIGKILL)
+    return found["state"]
+
+
 def test_late():
-    """The same, if recording begins when a context exists. A stop disables nothing."""
-    for version, name in (("27", "12.9"), ("130000", "13.0.0"), ("130001", None)):
-        with tempfile.TemporaryDirectory() as folder, start_pauses([], version) as process:
+    """CUPTI 12.9 and 13.0.0 cannot use host memory if a context exists."""
+    for version, name in (("26", None), ("27", "12.9"), ("130000", "13.0.0"), ("130001", None)):
+        with tempfile.TemporaryDirectory() as folder, start_program(
+                [], version, ["pauses", "2", "1000", "2"]) as process:
             done = subprocess.run([args.xtrace, "attach", "--armed", "-o", folder,
                                    str(process.pid)], stderr=subprocess.PIPE, text=True,
                                   check=False)
@@ -209,14 +217,33 @@ def test_late():
             process.kill()
         expect(is_alive and (done.returncode != 0) == bool(name), "no harm, not " + done.stderr)
         expect(not name or UNSAFE % name in done.stderr, "a refusal, not " + done.stderr)
-        with tempfile.TemporaryDirectory() as folder, start_pauses(
-                [args.xtrace, "record", "--simulate", "-o", folder, "--"], version) as process:
-            subprocess.run([args.xtrace, "stop", "-q", folder], check=True)
-            shown = subprocess.run([args.xtrace, "ps", "--json", folder], stdout=subprocess.PIPE,
-                                   text=True, check=True).stdout
-            found, = json.loads(shown)["processes"]
-            os.kill(found["pid"], signal.SIGKILL)
-        expect(found["state"] == ("paused" if name else "stopped"), "a state, not " + shown)
+
+
+def test_stops():
+    """Kernel records are disabled while threads launch graphs. CUPTI before 13.0.1 deadlocks."""
+    for version, options in (("26", ["--armed"]), ("27", ["--armed"]), ("130000", []),
+                             ("130001", ["--armed"])):
+        with tempfile.TemporaryDirectory() as folder, start_program(
+                [args.xtrace, "record", "--simulate", "-o", folder, *options, "--"], version,
+                ["mixed", "0", "1000000000", "10", "3"]) as process:
+            for _ in range(3):
+                for command in ("start", "stop"):
+                    done = subprocess.run([args.xtrace, command, "-q", folder], check=False,
+                                          stderr=subprocess.PIPE, text=True)
+                    expect(not done.returncode, "%s to work, not %s" % (command, done.stderr))
+            expect(process.poll() is None, "a running program")
+            expect(kill_recorded(folder) == "stopped", "to stop")
+
+
+def test_set_up():
+    """Recording stops and starts during cuInit() and while contexts are made."""
+    for version, set_up_ms, options in (("26", "150", []), ("27", "150", []),
+                                        ("26", "150", ["--armed=graphs"]),
+                                        ("130001", "1500", ["--armed=graphs"])):
+        done, _ = record(["--duty", "10ms/20ms", *options], ["plain", "1", "4", "2"],
+                         XTRACE_SIMGPU_FAULT="version:" + version,
+                         XTRACE_SIMGPU_SET_UP_MS=set_up_ms)
+        expect_success(done, 8)
 
 
 def test_frees():

@@ -13,9 +13,9 @@
  *	mixed	the graphs of "plain" and "while" in turn, instantiated in this order. If
  *		ITERATIONS is 0, both are of "plain". Meanwhile each of THREADS other threads
  *		launches the plain graph and single kernels.
- *	pauses	the graph of "while". Prints "launching" on stderr when it exists. After each
- *		launch the program waits and sleeps for 70 ms.
+ *	pauses	the graph of "while". After each launch the program waits and sleeps for 70 ms.
  *
+ * "launching" is printed on stderr when the two graphs exist.
  * All graphs have a kernel before and one after that. Only the simulated GPU ends these loops,
  * because no kernel changes a condition.
  */
@@ -245,8 +245,7 @@ static void run(void (*add_first)(struct builder *root), void (*add_second)(stru
 	CALL(cuGraphInstantiate, &execs[0], graphs[0], 0);
 	graphs[1] = build(add_second, NULL);
 	CALL(cuGraphInstantiate, &execs[1], graphs[1], 0);
-	if (pauses)
-		fprintf(stderr, "launching\n");
+	fprintf(stderr, "launching\n");
 	launch_pair(execs[0], execs[1], stream);
 	for (int i = 0; i < 2; i++) {
 		CALL(cuGraphExecDestroy, execs[i]);

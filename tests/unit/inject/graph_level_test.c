@@ -169,6 +169,7 @@ static void refuses_ids_without_room(void)
 {
 	uint8_t hold = graph_level_enter_whole();
 
+	cupti.version = XT_CUPTI_OF_CUDA13_0_1;
 	graph_level_note_instantiated((void *)(uintptr_t)UINT32_MAX, true);
 	errors += trace_is_on;
 	graph_level_leave(hold);
@@ -198,7 +199,7 @@ static void releases_hold_taken_after_giving_up(void)
 	graph_level_leave(hold);
 	pthread_join(thread, NULL);
 	begin_ns = monotonic_ns();
-	graph_level_unlock_kinds(graph_level_begin_change());
+	graph_level_unlock_kinds(graph_level_begin_stop(UINT64_C(5000000000)));
 	errors += late != GRAPH_HOLD_NONE || trace_is_on;
 	errors += monotonic_ns() - begin_ns >= UINT64_C(10000000000);
 }
@@ -216,6 +217,7 @@ static void does_not_resume_after_a_whole_graph(void)
 static void holds_nothing_if_forced(void)
 {
 	graph_level_begin(true, stop_records);
+	cupti.version = XT_CUPTI_OF_CUDA13_0_1;
 	errors += graph_level_enter_whole() != GRAPH_HOLD_NONE;
 	errors += enter_launch(PLAIN_EXEC) != GRAPH_HOLD_NONE;
 	errors += switches;
@@ -251,7 +253,7 @@ static void takes_turns(void)
 			abort();
 	while (side_counts[0] < 50 || side_counts[1] < 50)
 		usleep(1000);
-	are_locked = graph_level_begin_change();
+	are_locked = graph_level_begin_stop(UINT64_C(5000000000));
 	errors += !are_locked || trace_is_on;
 	graph_level_unlock_kinds(are_locked);
 	is_over = true;
@@ -361,6 +363,111 @@ static void keeps_flushes_from_whole_graphs(void)
 	errors += !graph_level_may_flush();
 }
 
+static atomic_int calls_open, changes_done;
+
+static void *change_kinds(void *unused)
+{
+	bool are_locked = graph_level_begin_stop(UINT64_C(5000000000));
+
+	errors += !are_locked || calls_open;
+	changes_done++;
+	usleep(20000);
+	errors += calls_open;
+	graph_level_unlock_kinds(are_locked);
+	return unused;
+}
+
+/* A change of kinds waits for a call, and the next call for the change. */
+static void expect_apart(uint8_t (*enter)(void))
+{
+	pthread_t changer;
+	uint8_t hold = enter();
+
+	changes_done = 0;
+	calls_open = 1;
+	if (pthread_create(&changer, NULL, change_kinds, NULL))
+		abort();
+	usleep(20000);
+	errors += changes_done != 0;
+	calls_open = 0;
+	graph_level_leave(hold);
+	while (!changes_done)
+		usleep(1000);
+	hold = enter();
+	calls_open = 1;
+	usleep(1000);
+	calls_open = 0;
+	graph_level_leave(hold);
+	pthread_join(changer, NULL);
+}
+
+static uint8_t enter_plain_launch(void)
+{
+	return enter_launch(PLAIN_EXEC);
+}
+
+static void keeps_changes_from_calls(void)
+{
+	uint64_t start_ns;
+	uint8_t hold;
+
+	cupti.version = XT_CUPTI_OF_CUDA13_0_1 - 1;
+	expect_apart(enter_plain_launch);
+	expect_apart(graph_level_enter_call);
+	cupti.version = XT_CUPTI_OF_CUDA13_0_1;
+	expect_apart(graph_level_enter_call);
+	hold = enter_plain_launch();
+	start_ns = monotonic_ns();
+	graph_level_unlock_kinds(graph_level_begin_stop(UINT64_C(5000000000)));
+	errors += monotonic_ns() - start_ns > UINT64_C(900000000);
+	graph_level_leave(hold);
+}
+
+/* Nothing changes beside a call that does not return, and the next call waits only for a time. */
+static void stops_not_beside_a_call(void)
+{
+	uint64_t start_ns = monotonic_ns();
+	uint8_t hold = graph_level_enter_call();
+	bool are_locked;
+
+	errors += graph_level_begin_stop(50000000);
+	errors += monotonic_ns() - start_ns < 50000000;
+	graph_level_leave(graph_level_enter_call());
+	are_locked = graph_level_begin_start();
+	errors += !are_locked;
+	graph_level_unlock_kinds(are_locked);
+	graph_level_leave(hold);
+	are_locked = graph_level_begin_stop(50000000);
+	errors += !are_locked;
+	graph_level_unlock_kinds(are_locked);
+}
+
+/* The child of a fork has no holders, and nothing there waits. */
+static void forgets_holders_in_a_child(void)
+{
+	bool are_locked;
+
+	graph_level_enter_call();
+	graph_level_abandon();
+	errors += graph_level_enter_call() != GRAPH_HOLD_NONE;
+	are_locked = graph_level_begin_stop(50000000);
+	errors += !are_locked || enter_launch(PLAIN_EXEC) != GRAPH_HOLD_NONE;
+}
+
+/* With --graph-detail node, an old CUPTI still needs changes apart from launches. */
+static void keeps_changes_from_forced_nodes(void)
+{
+	uint8_t hold;
+
+	graph_level_begin(true, stop_records);
+	cupti.version = XT_CUPTI_OF_CUDA13_0_1 - 1;
+	hold = enter_launch(PLAIN_EXEC);
+	errors += !hold || graph_level_begin_stop(50000000);
+	graph_level_leave(hold);
+	cupti.version = XT_CUPTI_OF_CUDA13_0_1;
+	errors += enter_launch(PLAIN_EXEC) != GRAPH_HOLD_NONE;
+}
+
 static void in_own_process(void (*test)(void))
 {
 	pid_t child = fork();
@@ -394,6 +501,10 @@ TEST(takes_turns)
 TEST(gives_up_without_a_gap)
 TEST(gives_up_after_a_tool)
 TEST(keeps_flushes_from_whole_graphs)
+TEST(keeps_changes_from_calls)
+TEST(stops_not_beside_a_call)
+TEST(forgets_holders_in_a_child)
+TEST(keeps_changes_from_forced_nodes)
 
 int main(void)
 {
@@ -410,6 +521,10 @@ int main(void)
 		cmocka_unit_test(test_gives_up_without_a_gap),
 		cmocka_unit_test(test_gives_up_after_a_tool),
 		cmocka_unit_test(test_keeps_flushes_from_whole_graphs),
+		cmocka_unit_test(test_keeps_changes_from_calls),
+		cmocka_unit_test(test_stops_not_beside_a_call),
+		cmocka_unit_test(test_forgets_holders_in_a_child),
+		cmocka_unit_test(test_keeps_changes_from_forced_nodes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

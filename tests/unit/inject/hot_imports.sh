@@ -51,6 +51,7 @@ stack_cache_add
 stack_cache_clear
 cupti_subscriber_records_calls
 graph_instantiation
+graph_level_enter_call
 graph_level_enter_launch
 graph_level_epoch
 graph_level_give_up
