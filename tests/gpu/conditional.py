@@ -20,9 +20,11 @@ Prints a table. Exit status: 0 success, 1 a check failed, 2 usage, 77 no nvcc.
 
 import argparse
 import concurrent.futures
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,31 +36,43 @@ from gpu_results import SKIPPED, finish
 HERE = os.path.dirname(os.path.abspath(__file__))
 DUMP = os.path.join(HERE, "..", "..", "tools", "xtrace-dump")
 WHOLE = 0xFFFFFFFF
-LIMIT_S = 100
+LIMIT_S = 60
 CONDITIONAL = ("while", "nested", "child", "if", "switch")
-ITERATIONS, LAUNCHES, KERNELS, SECONDS, STRESS_SECONDS = 500, 50, 20, 5, 3
+ITERATIONS, LAUNCHES, KERNELS, SECONDS = 500, 50, 20, 5
 LONG_MS = 100
 WITH_TIMES = re.compile(r"libcupti\.so\.1[23]")  # older ones do not know conditional nodes
 RECORDED = {
     "default": [], "launch": ["--api", "launch"], "all": ["--api", "all"], "cpu": ["--cpu"],
     "flight recorder": ["--flight-recorder", "5s"],
 }
-OTHERS = ("duty", "armed", "armed graphs", "attach", "attach armed", "threads")
+OTHERS = ("stopped", "duty", "armed", "armed graphs", "attach", "attach armed", "threads")
+# With more threads, and CUPTI alone.
+STRESS = ("bare", "kernels alone", "default", "flight recorder", "paused", "stopped", "duty",
+          "armed", "attach", "attach armed")
+STRESS_SECONDS, STRESS_THREADS = 5, 3
 KNOWN = {("forget", mode) for mode in ("armed", "attach", "attach armed")}
 # Rows of ordinary kernels in a launch, beside KERNELS kernels of a plain graph.
 ORDINARY_KERNELS = 6
 
 
+def end(process):
+    """Kills a command with the program that it runs: a program that hangs keeps the pipes open."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def run(command, environment=None):
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace",
-                              timeout=LIMIT_S, env=environment, check=False)
-        return done.returncode, done.stdout, done.stderr
-    except subprocess.TimeoutExpired as error:
-        return "timeout", "", (error.stderr or b"").decode(errors="replace")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          errors="replace", env=environment, start_new_session=True) as process:
+        try:
+            out, err = process.communicate(timeout=LIMIT_S)
+            return process.returncode, out, err
+        except subprocess.TimeoutExpired:
+            end(process)
+            return "timeout", *process.communicate()
 
 
-def rows_of(folder, dump):
+def rows_of(folder, dump, at_most=None):
     """Counts and nanoseconds in the logs of a folder: whole graphs, other kernels."""
     sums = {"whole": 0, "whole_ns": 0, "kernels": 0}
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
@@ -74,6 +88,9 @@ def rows_of(folder, dump):
                     sums["whole_ns"] += int(fields["duration_ns"])
                 elif "graph_node" in fields:
                     sums["kernels"] += 1
+                if at_most and sums["whole"] + sums["kernels"] >= at_most:
+                    shown.kill()
+                    return sums
     return sums
 
 
@@ -93,12 +110,13 @@ class Runs:
     def xtrace(self, *arguments):
         return [self.options.xtrace, *arguments]
 
-    def while_running(self, command, actions):
+    def while_running(self, command, actions, environment=None):
         """Starts a program and runs the actions with its process id, once it launches graphs."""
         said = ""
         with tempfile.TemporaryFile("w+") as out, subprocess.Popen(
-                command, stdout=out, stderr=subprocess.PIPE, text=True) as process:
-            watchdog = threading.Timer(LIMIT_S, process.kill)
+                command, stdout=out, stderr=subprocess.PIPE, text=True, errors="replace",
+                env=environment, start_new_session=True) as process:
+            watchdog = threading.Timer(LIMIT_S, end, [process])
             watchdog.start()
             for line in process.stderr:
                 said += line
@@ -108,7 +126,7 @@ class Runs:
                             time.sleep(action)
                             continue
                         status, _, err = run([word.replace("PID", line.split()[1])
-                                              for word in action])
+                                              for word in action], environment)
                         said += err if status else ""
                     break
             said += process.stderr.read()
@@ -117,37 +135,45 @@ class Runs:
             out.seek(0)
             return status, out.read(), said
 
-    def run_mode(self, kind, mode):
-        trace = self.trace(kind, mode)
+    def run_mode(self, kind, mode, trace, threads=0, environment=None):
         record = self.xtrace("record", "-o", trace)
-        long = self.command(kind, SECONDS)
+        once = self.command(kind, STRESS_SECONDS if threads else 0, threads)
+        long = self.command(kind, SECONDS, threads)
         start, stop = self.xtrace("start", "PID"), self.xtrace("stop", "PID")
         attach = self.xtrace("attach", "-o", trace)
+        switched = [0.2, start, 1.0, stop, 0.5, start]
         if mode == "bare":
-            return run(self.command(kind))
+            return run(once)
+        if mode == "kernels alone":
+            return run(once, dict(environment or os.environ, XTRACE_BENCH_FLOOR="kernel",
+                                  CUDA_INJECTION64_PATH=self.options.floor))
         if mode in RECORDED:
-            return run([*record, *RECORDED[mode], "--", *self.command(kind)])
+            return run([*record, *RECORDED[mode], "--", *once], environment)
         if mode == "threads":
             return run([*record, "--", *self.command(kind, 1, 3)])
         if mode == "duty":
-            return run([*record, "--duty", "100ms/300ms", "--", *long])
-        if mode.startswith("armed"):
-            return self.while_running(
-                [*record, "--armed=graphs" if "graphs" in mode else "--armed", "--", *long],
-                [0.2, start, 1.0, stop, 0.5, start])
+            return run([*record, "--duty", "100ms/300ms", "--", *long], environment)
         if mode == "attach":
-            return self.while_running(long, [[*attach, "--duration", "1s", "PID"]])
+            return self.while_running(long, [[*attach, "--duration", "1s", "PID"]], environment)
         if mode == "attach armed":
-            return self.while_running(long, [[*attach, "--armed", "PID"], 0.2, start, 1.0, stop])
-        return run([*record, "--", *self.command(kind)], dict(os.environ, XTRACE_CUPTI=mode))
+            return self.while_running(long, [[*attach, "--armed", "PID"], *switched[:4]],
+                                      environment)
+        option = {"armed": ["--armed"], "armed graphs": ["--armed=graphs"], "paused": ["--paused"],
+                  "stopped": []}.get(mode)
+        if option is not None:
+            return self.while_running(
+                [*record, *option, "--", *long],
+                switched[2:] if mode == "stopped" else switched, environment)
+        return run([*record, "--", *once], dict(os.environ, XTRACE_CUPTI=mode))
 
     def examine(self, job):
         kind, mode = job
         began = time.monotonic()
-        status, out, err = self.run_mode(kind, mode)
+        trace = self.trace(kind, mode)
+        status, out, err = self.run_mode(kind, mode, trace)
         seconds = time.monotonic() - began
         found = re.match(r"ok launches (\d+) gpu_ms (\S+)", out)
-        rows = rows_of(self.trace(kind, mode), self.options.dump)
+        rows = rows_of(trace, self.options.dump)
         launches, event_ms = (int(found[1]), float(found[2])) if found else (0, 0)
         said = [line for line in err.splitlines() if line.startswith("xtrace: ")
                 and not re.match("xtrace: (recorded|CUPTI|GPU)", line)]
@@ -170,39 +196,47 @@ class Runs:
             self.problems.append("%s, %s: nothing was recorded: %s" % (kind, mode, err[-300:]))
 
     def stress(self, job):
-        """Launches graphs from four threads. Returns what ran, and the end of a failure."""
+        """Launches graphs from four threads. Returns what ran, how it failed, has records, said."""
         kind, how, cupti, number = job
-        command = self.command(kind, STRESS_SECONDS, 3)
         environment = dict(os.environ, **({"XTRACE_CUPTI": cupti} if cupti else {}))
-        if how == "recorded":
-            trace = self.trace(kind, "stress %s %d" % (cupti, number))
-            command = self.xtrace("record", "-o", trace, "--", *command)
-        elif how == "kernels alone":
-            environment.update(CUDA_INJECTION64_PATH=self.options.floor,
-                               XTRACE_BENCH_FLOOR="kernel")
-        status, out, err = run(command, environment)
+        trace = self.trace(kind, "stress %s %s %d" % (how, cupti, number))
+        status, out, err = self.run_mode(kind, how, trace, STRESS_THREADS, environment)
+        has_rows = any(rows_of(trace, self.options.dump, at_most=1).values())
         failed = [line for line in (out + err).splitlines()
                   if "cudaError" in line or "WRONG" in line]
-        return (kind, how, cupti), "" if status == 0 else "%s %s" % (status, failed[:1])
+        said = [line for line in err.splitlines() if line.startswith("xtrace") and
+                re.search("could make|stopp|paus|cannot|fail", line)]
+        failure = "" if status == 0 else "%s %s" % (status, failed[:1])
+        if failure:
+            print("stress: %s, %s, %s: %s" % (*job[:3], failure), flush=True)
+        return (kind, how, cupti), failure, has_rows, said
 
     def stress_all(self, pool):
         """Bare runs and those with CUPTI alone tell whose failure it is."""
         cuptis = ["", *self.options.cupti]
         jobs = [(kind, how, cupti, number) for number in range(self.options.stress)
-                for kind in ("while", "plain") for how in ("bare", "kernels alone", "recorded")
+                for kind in ("while", "plain") for how in STRESS
                 for cupti in (cuptis if how != "bare" else [""])
-                if how != "kernels alone" or self.options.floor]
-        failures = {}
-        for what, failure in pool.map(self.stress, jobs):
-            failures.setdefault(what, []).append(failure)
-        for what, all_runs in failures.items():
-            failed = list(filter(None, all_runs))
-            print("stress: %-6s %-14s %-24s %d of %d failed %s" % (
+                if (how != "kernels alone" or self.options.floor) and
+                re.search(self.options.only_stress, "%s, %s, %s" % (kind, how, cupti))]
+        results = {}
+        for what, *result in pool.map(self.stress, jobs):
+            results.setdefault(what, []).append(result)
+        for what, all_runs in results.items():
+            failed = [failure for failure, _, _ in all_runs if failure]
+            said = sorted({line for _, _, lines in all_runs for line in lines})
+            print("stress: %-6s %-15s %-17s %d of %d failed, %d recorded work %s %s" % (
                 what[0], what[1], os.path.basename(what[2]), len(failed), len(all_runs),
-                failed[:1]), flush=True)
-            if failed and what[1] == "recorded":
-                self.problems.append("%s, %s: %d of %d runs failed: %s" % (
-                    what[0], what[2], len(failed), len(all_runs), failed[0]))
+                sum(has_rows for _, has_rows, _ in all_runs), failed[:1],
+                said[0][:150] if said else ""), flush=True)
+            self.results.append({"stress": what, "failed": failed, "runs": len(all_runs),
+                                 "said": said})
+            if what[1] in ("default", "flight recorder", "paused", "stopped") and not all(
+                    has_rows for _, has_rows, _ in all_runs):
+                self.problems.append("%s, %s, %s: recorded nothing" % what)
+            if failed and what[1] not in ("bare", "kernels alone"):
+                self.problems.append("%s, %s, %s: %d of %d runs failed: %s" % (
+                    *what, len(failed), len(all_runs), failed[0]))
 
     def check_rows(self, row):
         where = "%(kind)s, %(mode)s: " % row
@@ -243,8 +277,11 @@ def main():
     parser.add_argument("--jobs", type=int, default=6, help="runs at once (6)")
     parser.add_argument("--only", default="", metavar="REGEX", help="only 'KIND, MODE' like this")
     parser.add_argument("--stress", type=int, default=0, metavar="COUNT",
-                        help="also COUNT times from four threads for 3 s: bare, with the kernels of "
-                        "CUPTI alone (--floor), and recorded")
+                        help="also COUNT times from four threads for 5 s: bare, with the kernels "
+                        "of CUPTI alone (--floor), recorded, started and stopped late, and "
+                        "attached to")
+    parser.add_argument("--only-stress", default="", metavar="REGEX",
+                        help="of these, only 'KIND, MODE, CUPTI' like this")
     parser.add_argument("--floor", help="bench/cupti_floor.c, built")
     options = parser.parse_args()
     kinds = CONDITIONAL + ("plain", "tail", "forget", "dynamic")
