@@ -205,7 +205,7 @@ class Runs:
         failed = [line for line in (out + err).splitlines()
                   if "cudaError" in line or "WRONG" in line]
         said = [line for line in err.splitlines() if line.startswith("xtrace") and
-                re.search("could make|stopp|paus|cannot|fail", line)]
+                re.search("could make|stopped|pauses|cannot|fail", line)]
         failure = "" if status == 0 else "%s %s" % (status, failed[:1])
         if failure:
             print("stress: %s, %s, %s: %s" % (*job[:3], failure), flush=True)
