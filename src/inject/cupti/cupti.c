@@ -163,14 +163,10 @@ int cupti_open(const char *asked_path, char *why, size_t why_bytes)
 
 bool cupti_driver_is_ready(void)
 {
-	static atomic_bool is_ready;
 	int count;
 
-	if (!atomic_load(&is_ready) &&
-	    (!cupti.cuDeviceGetCount ||
-	     cupti.cuDeviceGetCount(&count) != XT_CUDA_ERROR_NOT_INITIALIZED))
-		atomic_store(&is_ready, true);
-	return atomic_load(&is_ready);
+	return !cupti.cuDeviceGetCount ||
+	       cupti.cuDeviceGetCount(&count) != XT_CUDA_ERROR_NOT_INITIALIZED;
 }
 
 bool cupti_has_failed(uint32_t result)

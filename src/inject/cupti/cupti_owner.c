@@ -30,7 +30,9 @@
 /* Calls beside which recording cannot stop may last. Others wait for the stop meanwhile. */
 #define STOP_PATIENCE_NS     UINT64_C(300000000) /* doubled after each failure */
 #define STOP_PATIENCE_MAX_NS UINT64_C(1200000000)
-#define STOP_RETRY_NS	     UINT64_C(1000000000)
+#define STOP_RETRY_NS	     UINT64_C(1000000000) /* doubled, too */
+#define STOP_RETRY_MAX_NS    UINT64_C(32000000000)
+#define YIELD_PATIENCE_NS    UINT64_C(600000000)
 #define WRITER_TIMEOUT_NS    UINT64_C(100000000)
 #define EVENTS_COUNT	     64
 
@@ -56,8 +58,10 @@ static atomic_bool tool_is_active;	  /* another tool uses CUPTI */
 static atomic_bool ids_may_restart;	  /* another tool used it since we did */
 static atomic_uint_fast64_t resume_at_ns; /* if it is active; 0: it has not left */
 static atomic_bool clock_is_foreign, clock_is_default;
-static uint64_t stop_again_at_ns; /* flusher thread: a stop was postponed */
-static atomic_bool is_draining;	  /* flusher thread: records of stopped work are still to come */
+static uint64_t stop_again_at_ns;    /* flusher thread: a stop was postponed */
+static atomic_bool driver_is_ready;  /* as the flusher thread saw it: the writer makes no call */
+static atomic_bool kernels_are_left; /* another tool came while they could not be disabled */
+static atomic_bool is_draining;	     /* flusher thread: records of stopped work are still to come */
 
 /* Why the last start failed; "": it did not. Changed in OWNER_STARTING only. */
 static char problem[1024];
@@ -127,7 +131,7 @@ bool cupti_owner_is_settled(void)
 	if (atomic_load(&is_wanted))
 		return now == OWNER_SUBSCRIBED || cupti_owner_problem();
 	/* There is no work yet. CUPTI is released later. */
-	if (now == OWNER_SUBSCRIBED && !cupti_driver_is_ready())
+	if (now == OWNER_SUBSCRIBED && !atomic_load(&driver_is_ready))
 		return true;
 	return (now == OWNER_RELEASED || now == OWNER_GRAPHS) && !atomic_load(&is_draining);
 }
@@ -145,6 +149,11 @@ bool cupti_owner_yields(void)
 bool cupti_owner_is_released(void)
 {
 	return atomic_load(&state) == OWNER_RELEASED;
+}
+
+bool cupti_owner_left_kernels(void)
+{
+	return cupti_owner_is_released() && atomic_load(&kernels_are_left);
 }
 
 bool cupti_owner_tool_is_active(void)
@@ -167,9 +176,14 @@ static bool stop_records(void)
 
 	if (!atomic_compare_exchange_strong(&stop_state, &now, STOP_STARTED))
 		return false;
-	are_locked = cupti_driver_is_ready() && graph_level_begin_stop(STOP_PATIENCE_NS);
-	if (are_locked) /* else the kinds stay enabled, because that cannot harm the program */
+	are_locked = cupti_driver_is_ready() && graph_level_begin_stop(YIELD_PATIENCE_NS);
+	atomic_store(&kernels_are_left, !are_locked);
+	if (are_locked) {
 		cupti_subscriber_stop();
+	} else {
+		are_locked = graph_level_lock_kinds();
+		cupti_subscriber_stop_all_but_kernels();
+	}
 	graph_level_unlock_kinds(are_locked);
 	return true;
 }
@@ -296,26 +310,30 @@ static void set_problem(const char *why)
  */
 static void stop_recording(void)
 {
-	static uint64_t patience_ns = STOP_PATIENCE_NS;
+	static uint64_t patience_ns = STOP_PATIENCE_NS, retry_ns = STOP_RETRY_NS;
 	uint64_t deadline_ns = monotonic_ns() + LAUNCH_TIMEOUT_NS;
 	bool are_locked;
 
-	/* A later request may have seen that recording runs. */
-	if (atomic_load(&is_wanted)) {
+	/* A later request may have seen that recording runs. At the end, all is stopped anyway. */
+	if (atomic_load(&is_wanted) || flusher_is_stopping()) {
 		atomic_store(&state, OWNER_SUBSCRIBED);
 		return;
 	}
 	while (config.calls_are_open() && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(NAP_NS);
 	are_locked = graph_level_begin_stop(patience_ns);
-	patience_ns = are_locked			   ? STOP_PATIENCE_NS
-		      : patience_ns < STOP_PATIENCE_MAX_NS ? 2 * patience_ns
-							   : patience_ns;
 	if (!are_locked) {
-		stop_again_at_ns = monotonic_ns() + STOP_RETRY_NS;
+		stop_again_at_ns = monotonic_ns() + retry_ns;
+		if (patience_ns < STOP_PATIENCE_MAX_NS)
+			patience_ns *= 2;
+		if (retry_ns < STOP_RETRY_MAX_NS)
+			retry_ns *= 2;
 		atomic_store(&state, OWNER_SUBSCRIBED);
 		return;
 	}
+	patience_ns = STOP_PATIENCE_NS;
+	retry_ns = STOP_RETRY_NS;
+	atomic_store(&kernels_are_left, false);
 	cupti_subscriber_stop();
 	cupti_subscriber_keep_graphs();
 	graph_level_note_stop();
@@ -358,8 +376,11 @@ static bool start_from(enum state before)
 		atomic_store(&state, before);
 		return false;
 	}
-	if (before == OWNER_RELEASED) /* calls that a stop may have to wait for */
-		cupti_subscriber_watch_graphs();
+	if (before == OWNER_RELEASED) {
+		are_locked = graph_level_lock_kinds();
+		cupti_subscriber_watch_graphs(); /* and calls that a stop may have to wait for */
+		graph_level_unlock_kinds(are_locked);
+	}
 	tell_writer_of_new_ids();
 	are_locked = graph_level_begin_start();
 	snprintf(why, sizeof(why), "a launch of a CUDA graph does not return");
@@ -401,15 +422,20 @@ static void start_recording(enum state before)
 static void watch_graphs(void)
 {
 	char why[sizeof(problem)];
-	bool failed = cupti_subscriber_subscribe(why, sizeof(why));
+	bool failed = cupti_subscriber_subscribe(why, sizeof(why)), are_locked;
 
 	if (failed) {
 		log_message("cannot watch CUDA graphs: %s", why);
 		config.keeps_graphs = false;
 	} else {
+		are_locked = graph_level_lock_kinds();
 		cupti_subscriber_watch_graphs();
+		graph_level_unlock_kinds(are_locked);
 	}
-	atomic_store(&state, failed ? OWNER_RELEASED : OWNER_GRAPHS);
+	/* What could not be stopped when the tool came is stopped now. */
+	atomic_store(&state, failed			      ? OWNER_RELEASED
+			     : atomic_load(&kernels_are_left) ? OWNER_SUBSCRIBED
+							      : OWNER_GRAPHS);
 }
 
 /* False if another tool uses CUPTI. Forgets one that left some time ago. */
@@ -445,11 +471,13 @@ void cupti_owner_update(void)
 	bool wanted = atomic_load(&is_wanted);
 	int now = atomic_load(&state);
 
+	if (!atomic_load(&driver_is_ready))
+		atomic_store(&driver_is_ready, cupti_driver_is_ready());
 	report_refusal();
 	if (atomic_load(&is_draining) && (wanted || !activity_is_at_cupti()))
 		atomic_store(&is_draining, false);
 	if (now == OWNER_SUBSCRIBED && !wanted && monotonic_ns() >= stop_again_at_ns &&
-	    cupti_driver_is_ready() && change_state(now, OWNER_RELEASING))
+	    atomic_load(&driver_is_ready) && change_state(now, OWNER_RELEASING))
 		stop_recording();
 	if (now != OWNER_RELEASED && now != OWNER_GRAPHS)
 		return;

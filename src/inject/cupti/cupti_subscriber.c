@@ -257,8 +257,14 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 
 unsigned cupti_subscriber_stop(void)
 {
-	unsigned count =
-		cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL) == XT_CUPTI_SUCCESS;
+	return (cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL) ==
+		XT_CUPTI_SUCCESS) +
+	       cupti_subscriber_stop_all_but_kernels();
+}
+
+unsigned cupti_subscriber_stop_all_but_kernels(void)
+{
+	unsigned count = 0;
 
 	for (size_t i = 0; i < EXTRA_KINDS; i++)
 		count += cupti.cuptiActivityDisable(extra_kinds[i]) == XT_CUPTI_SUCCESS;

@@ -48,9 +48,11 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 
 /*
  * Disables records and restores attributes. Records of running work still arrive. Returns how many
- * kinds were disabled. Within graph_level_begin_stop().
+ * kinds were disabled. Within graph_level_begin_stop(). For the second function it is enough that
+ * the kinds are locked.
  */
 unsigned cupti_subscriber_stop(void);
+unsigned cupti_subscriber_stop_all_but_kernels(void);
 
 /*
  * After subscribing, or after cupti_subscriber_stop(): receive only what happens to graphs,

@@ -139,6 +139,8 @@ bool graph_level_begin_stop(uint64_t patience_ns)
 	const bool sides[SIDES] = {
 		[SIDE_WHOLE] = true, [SIDE_NODES] = launches_must_wait(), [SIDE_CALLS] = true};
 
+	if (atomic_load(&gives_up)) /* the records are disabled already */
+		return graph_level_lock_kinds();
 	return lock_without(sides, monotonic_ns() + patience_ns);
 }
 
@@ -354,7 +356,7 @@ void graph_level_leave(uint8_t hold)
 	if (hold == GRAPH_HOLD_NONE)
 		return;
 	do {
-		if (epoch_of(now) != hold >> 2)
+		if (epoch_of(now) != hold >> 2 || !count_of(now, side))
 			return;
 		next = now - ones[side];
 		is_last = !count_of(next, side);

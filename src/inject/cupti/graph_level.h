@@ -11,7 +11,7 @@
  * Two kinds of holders therefore exclude each other: launches of graphs that are recorded node by
  * node, and instantiations and launches of conditional graphs. They wait for each other only in
  * programs that have conditional graphs, and take turns. If a wait takes too long, kernels are not
- * recorded any more, which is always safe.
+ * recorded any more.
  *
  * Calls that make or destroy a context are holders, too: if kernel records are disabled meanwhile,
  * they can end with SIGSEGV. With CUPTI before 13.0.1, launches of graphs can deadlock then, so

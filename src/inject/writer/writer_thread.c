@@ -25,6 +25,7 @@
 #include "inject/cupti/activity_pool.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
+#include "inject/cupti/cupti_owner.h"
 #include "inject/cupti/flusher.h"
 #include "inject/cupti/flusher_thread.h"
 #include "inject/writer/recorder.h"
@@ -292,7 +293,8 @@ static int finish(struct recorder *rec)
 	if (error)
 		return error;
 	/* Recovery reads the records that CUPTI kept from the crash buffer. */
-	if (!flusher_is_done() || !balanced || cupti_holds_unfinished_work(began_ns))
+	if (!flusher_is_done() || !balanced ||
+	    (!cupti_owner_left_kernels() && cupti_holds_unfinished_work(began_ns)))
 		return -ETIMEDOUT;
 	warn_if_incomplete(rec);
 	if (xt_writer_is_deleted(rec->writer) && !control_log_is_deleted())

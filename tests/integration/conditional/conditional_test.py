@@ -219,6 +219,13 @@ def test_late():
         expect(not name or UNSAFE % name in done.stderr, "a refusal, not " + done.stderr)
 
 
+def run_command(command, folder):
+    """Returns what the command says if it fails."""
+    done = subprocess.run([args.xtrace, command, "-q", folder], stderr=subprocess.PIPE, text=True,
+                          check=False)
+    return done.stderr if done.returncode else ""
+
+
 def test_stops():
     """Kernel records are disabled while threads launch graphs. CUPTI before 13.0.1 deadlocks."""
     for version, options in (("26", ["--armed"]), ("27", ["--armed"]), ("130000", []),
@@ -226,13 +233,11 @@ def test_stops():
         with tempfile.TemporaryDirectory() as folder, start_program(
                 [args.xtrace, "record", "--simulate", "-o", folder, *options, "--"], version,
                 ["mixed", "0", "1000000000", "10", "3"]) as process:
-            for _ in range(3):
-                for command in ("start", "stop"):
-                    done = subprocess.run([args.xtrace, command, "-q", folder], check=False,
-                                          stderr=subprocess.PIPE, text=True)
-                    expect(not done.returncode, "%s to work, not %s" % (command, done.stderr))
-            expect(process.poll() is None, "a running program")
-            expect(kill_recorded(folder) == "stopped", "to stop")
+            said = [run_command(command, folder) for _ in range(3) for command in ("start", "stop")]
+            is_running = process.poll() is None
+            state = kill_recorded(folder)
+        expect(not any(said), "starts and stops, not %s" % said)
+        expect(is_running and state == "stopped", "a program that runs on, stopped, not " + state)
 
 
 def test_set_up():
@@ -243,6 +248,15 @@ def test_set_up():
         done, _ = record(["--duty", "10ms/20ms", *options], ["plain", "1", "4", "2"],
                          XTRACE_SIMGPU_FAULT="version:" + version,
                          XTRACE_SIMGPU_SET_UP_MS=set_up_ms)
+        expect_success(done, 8)
+
+
+def test_tool():
+    """Another tool takes CUPTI during cuInit() and while a context is made."""
+    library = os.path.join(os.path.dirname(args.xtrace), "..", "lib", "xtrace", "simgpu")
+    for set_up_ms in ("100", "900"):
+        done, _ = record([], ["tool", "1", "4", "2"], XTRACE_SIMGPU_SET_UP_MS=set_up_ms,
+                         XTRACE_CUPTI=os.path.join(library, "libcupti.so"))
         expect_success(done, 8)
 
 

@@ -15,12 +15,15 @@
  *		launches the plain graph and single kernels.
  *	pauses	the graph of "while". After each launch the program waits and sleeps for 70 ms.
  *
+ *	tool	the graphs of "plain". Until a context exists, another thread uses XTRACE_CUPTI.
+ *
  * "launching" is printed on stderr when the two graphs exist.
  * All graphs have a kernel before and one after that. Only the simulated GPU ends these loops,
  * because no kernel changes a condition.
  */
 #include <cuda.h>
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,7 +35,7 @@
 
 #define CALL(function, ...) check(function(__VA_ARGS__), #function)
 
-enum { THREADS_MAX = 64, SYNC_PERIOD = 8, PAUSE_US = 70000 };
+enum { THREADS_MAX = 64, SYNC_PERIOD = 8, PAUSE_US = 70000, TOOL_US = 30000 };
 
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			  ".visible .entry before() { ret; }\n"
@@ -327,7 +330,7 @@ static const struct {
 	{.name = "if", .add = add_if},	      {.name = "switch", .add = add_switch},
 	{.name = "child", .add = add_child},  {.name = "plain", .add = add_plain},
 	{.name = "mixed", .run = run_mixed},  {.name = "frees", .run = run_frees},
-	{.name = "pauses", .add = add_while},
+	{.name = "pauses", .add = add_while}, {.name = "tool", .add = add_plain},
 };
 
 static void start(void)
@@ -347,6 +350,37 @@ static void start(void)
 	CALL(cuModuleGetFunction, &single, module, "single");
 }
 
+static _Atomic bool has_started;
+
+/* Another tool, which uses CUPTI again and again until the program has a context. */
+static void *use_cupti(void *library)
+{
+	int (*subscribe)(void **, void (*)(void), void *);
+	int (*unsubscribe)(void *);
+	void *subscriber;
+
+	while (!has_started) {
+		usleep(TOOL_US);
+		*(void **)&subscribe = dlsym(library, "cuptiSubscribe");
+		*(void **)&unsubscribe = dlsym(library, "cuptiUnsubscribe");
+		if (!subscribe(&subscriber, (void (*)(void))abort, NULL))
+			unsubscribe(subscriber);
+	}
+	return library;
+}
+
+static void start_beside_tool(void)
+{
+	void *library = dlopen(getenv("XTRACE_CUPTI"), RTLD_NOW);
+	pthread_t tool;
+
+	if (!library || pthread_create(&tool, NULL, use_cupti, library))
+		exit(1);
+	start();
+	has_started = true;
+	pthread_join(tool, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	int thread_count = argc > 5 ? atoi(argv[5]) : 0;
@@ -359,7 +393,10 @@ int main(int argc, char **argv)
 		replays = strtol(argv[3], NULL, 10);
 		kernels = strtol(argv[4], NULL, 10);
 		pauses = !strcmp(argv[1], "pauses");
-		start();
+		if (strcmp(argv[1], "tool"))
+			start();
+		else
+			start_beside_tool();
 		if (kinds[i].add)
 			run(kinds[i].add, kinds[i].add);
 		else

@@ -442,6 +442,18 @@ static void stops_not_beside_a_call(void)
 	graph_level_unlock_kinds(are_locked);
 }
 
+/* The kinds are off then, so a stop need not wait. */
+static void stops_after_giving_up(void)
+{
+	bool are_locked;
+
+	graph_level_enter_call();
+	graph_level_give_up();
+	errors += !kernels_are_off;
+	are_locked = graph_level_begin_stop(50000000);
+	errors += !are_locked;
+}
+
 /* The child of a fork has no holders, and nothing there waits. */
 static void forgets_holders_in_a_child(void)
 {
@@ -503,6 +515,7 @@ TEST(gives_up_after_a_tool)
 TEST(keeps_flushes_from_whole_graphs)
 TEST(keeps_changes_from_calls)
 TEST(stops_not_beside_a_call)
+TEST(stops_after_giving_up)
 TEST(forgets_holders_in_a_child)
 TEST(keeps_changes_from_forced_nodes)
 
@@ -523,6 +536,7 @@ int main(void)
 		cmocka_unit_test(test_keeps_flushes_from_whole_graphs),
 		cmocka_unit_test(test_keeps_changes_from_calls),
 		cmocka_unit_test(test_stops_not_beside_a_call),
+		cmocka_unit_test(test_stops_after_giving_up),
 		cmocka_unit_test(test_forgets_holders_in_a_child),
 		cmocka_unit_test(test_keeps_changes_from_forced_nodes),
 	};
