@@ -64,7 +64,8 @@ struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pi
 	char path[64], text[1024];
 	ssize_t length;
 
-	if (process || pid == sampling->own_pid)
+	/* Our parent is the process between the program and us (cpu_sampler.c), until it ends. */
+	if (process || pid == sampling->own_pid || (pid == getppid() && pid != sampling->root))
 		return process;
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	length = proc_file_read(path, text, sizeof(text));

@@ -59,7 +59,7 @@ uint64_t sampling_now_ns(void);
 /* A random number below `limit`, which is not 0. */
 uint32_t sampling_random(struct sampling *sampling, uint32_t limit);
 
-/* Adds a process unless it is known, gone, or this one. Returns it, or NULL. */
+/* Adds a process unless it is known, gone, this one or its parent. Returns it, or NULL. */
 struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pid);
 
 /* Writes the rest of its log and frees it. The process is no longer in the table then. */

@@ -72,7 +72,8 @@ unsigned sim_set_up_begin(void)
 	unsigned in_use = atomic_load(&sim_switches.was_used);
 
 	atomic_fetch_add(&sim_switches.set_up_count, in_use);
-	usleep((useconds_t)(1000 * sim_config()->set_up_ms));
+	if (sim_config()->set_up_ms) /* sleeping is a cancellation point */
+		usleep((useconds_t)(1000 * sim_config()->set_up_ms));
 	return in_use;
 }
 
