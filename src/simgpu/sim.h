@@ -167,7 +167,7 @@ void sim_resource_notify(uint32_t cbid, CUcontext context, CUstream stream, void
 /* init.c */
 bool sim_is_ready(void);
 bool sim_is_usable(void); /* false in the child of an initialised process */
-/* Takes the time of the configuration. What begin() returned is given to end(). */
+/* begin() takes the time of the configuration. Pass its result to end(). */
 unsigned sim_set_up_begin(void);
 void sim_set_up_end(unsigned begun);
 

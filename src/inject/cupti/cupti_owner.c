@@ -59,8 +59,8 @@ static atomic_bool ids_may_restart;	  /* another tool used it since we did */
 static atomic_uint_fast64_t resume_at_ns; /* if it is active; 0: it has not left */
 static atomic_bool clock_is_foreign, clock_is_default;
 static uint64_t stop_again_at_ns;    /* flusher thread: a stop was postponed */
-static atomic_bool driver_is_ready;  /* as the flusher thread saw it: the writer makes no call */
-static atomic_bool kernels_are_left; /* another tool came while they could not be disabled */
+static atomic_bool driver_is_ready;  /* set by the flusher thread, because the writer may not ask */
+static atomic_bool kernels_are_left; /* kernel records could not be disabled for another tool */
 static atomic_bool is_draining;	     /* flusher thread: records of stopped work are still to come */
 
 /* Why the last start failed; "": it did not. Changed in OWNER_STARTING only. */
@@ -432,7 +432,7 @@ static void watch_graphs(void)
 		cupti_subscriber_watch_graphs();
 		graph_level_unlock_kinds(are_locked);
 	}
-	/* What could not be stopped when the tool came is stopped now. */
+	/* As if recording: the next update stops the kernels that could not be stopped earlier. */
 	atomic_store(&state, failed			      ? OWNER_RELEASED
 			     : atomic_load(&kernels_are_left) ? OWNER_SUBSCRIBED
 							      : OWNER_GRAPHS);

@@ -34,8 +34,8 @@ bool cupti_subscriber_needs_host_memory(void);
 int cupti_subscriber_prepare(bool is_late, char *why, size_t why_bytes);
 
 /*
- * Subscribes to CUPTI. Returns 0. Otherwise one line in `why` says why: -EBUSY if another tool
- * subscribes, which the line names if it can, and -ENOTSUP if CUPTI could make the program fail.
+ * Subscribes to CUPTI. Returns 0, or an error with one line in `why`: -EBUSY if another tool
+ * subscribes, with its name if it is known; -ENOTSUP if CUPTI could make the program fail.
  */
 int cupti_subscriber_subscribe(char *why, size_t why_bytes);
 

@@ -98,7 +98,7 @@ char *headline_note_text(const struct run *run)
 	return text;
 }
 
-/* What the figures lack: ranks, or loops of older graphs. Or that they are of several programs. */
+/* The note: ranks or loops of older graphs are missing, or there are several programs. */
 static int add_note(struct headline_texts *texts, const struct run *run)
 {
 	char *text = headline_note_text(run);
