@@ -151,6 +151,17 @@ static void fill_published(uint32_t minor, const uint64_t *table, struct python_
 	fill_dicts(minor, layout);
 }
 
+void python_version_name(uint32_t version, char *out, size_t out_bytes)
+{
+	if (!version)
+		snprintf(out, out_bytes, "before 3.9");
+	else if (version & 0xffff)
+		snprintf(out, out_bytes, "%u.%u.%u", version >> 24, version >> 16 & 0xff,
+			 version >> 8 & 0xff);
+	else
+		snprintf(out, out_bytes, "%u.%u", version >> 24, version >> 16 & 0xff);
+}
+
 int python_layout_find(uint32_t version, const void *runtime, struct python_layout *layout,
 		       char *why, size_t why_bytes)
 {

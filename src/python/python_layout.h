@@ -108,6 +108,9 @@ struct python_layout {
 #define PYTHON_FIRST_KNOWN	     PYTHON_VERSION(3, 9)
 #define PYTHON_LAST_KNOWN	     PYTHON_VERSION(3, 14)
 
+/* As people write it. 0: unknown, so an old one. */
+void python_version_name(uint32_t version, char *out, size_t out_bytes);
+
 /*
  * Fills *layout for the interpreter of that version (PY_VERSION_HEX) with _PyRuntime at `runtime`.
  * 0, or -EINVAL with *why if the layout is unknown. Any thread.

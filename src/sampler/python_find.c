@@ -73,17 +73,6 @@ static uint32_t version_of(pid_t pid, uint64_t bias, const struct elf_symbol *sy
 	return symbols[ONLY_SINCE_3_9].address ? PYTHON_VERSION(3, 9) : 0;
 }
 
-static void name_version(uint32_t version, char *out, size_t out_bytes)
-{
-	if (!version)
-		snprintf(out, out_bytes, "before 3.9");
-	else if (version & 0xffff)
-		snprintf(out, out_bytes, "%u.%u.%u", version >> 24, version >> 16 & 0xff,
-			 version >> 8 & 0xff);
-	else
-		snprintf(out, out_bytes, "%u.%u", version >> 24, version >> 16 & 0xff);
-}
-
 static int use_module(struct python_place *out, const struct process_module *module,
 		      const struct elf_symbol *symbols, char *why, size_t why_bytes)
 {
@@ -91,7 +80,7 @@ static int use_module(struct python_place *out, const struct process_module *mod
 	uint64_t published[PUBLISHED_BYTES / 8] = {0}, head;
 
 	snprintf(out->path, sizeof(out->path), "%s", module->path);
-	name_version(version, out->version, sizeof(out->version));
+	python_version_name(version, out->version, sizeof(out->version));
 	out->runtime = module->bias + symbols[RUNTIME].address;
 	out->runtime_bytes = symbols[RUNTIME].bytes;
 	if (symbols[LOOP].address) {

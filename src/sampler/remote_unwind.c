@@ -12,6 +12,7 @@
 #include <libunwind-x86_64.h>
 
 #include "log/base/monotonic.h"
+#include "log/base/unwind_stubs.h"
 #include "sampler/elf_image.h"
 #include "sampler/frame_size.h"
 #include "sampler/process_memory.h"
@@ -162,37 +163,6 @@ static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, 
 	return 0;
 }
 
-static int access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value, int write,
-			void *arg)
-{
-	(void)as, (void)reg, (void)value, (void)write, (void)arg;
-	return -UNW_EBADREG;
-}
-
-static int resume(unw_addr_space_t as, unw_cursor_t *cursor, void *arg)
-{
-	(void)as, (void)cursor, (void)arg;
-	return -UNW_EINVAL;
-}
-
-static int get_proc_name(unw_addr_space_t as, unw_word_t address, char *name, size_t name_bytes,
-			 unw_word_t *offset_out, void *arg)
-{
-	(void)as, (void)address, (void)name, (void)name_bytes, (void)offset_out, (void)arg;
-	return -UNW_ENOINFO;
-}
-
-static int get_dyn_info_list_addr(unw_addr_space_t as, unw_word_t *list_out, void *arg)
-{
-	(void)as, (void)list_out, (void)arg;
-	return -UNW_ENOINFO;
-}
-
-static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *info, void *arg)
-{
-	(void)as, (void)info, (void)arg; /* libunwind frees its own blocks */
-}
-
 /* The start of .eh_frame_hdr as linkers write it (LSB, Linux Standard Base Core, 10.6.2). */
 struct eh_frame_hdr {
 	uint8_t version; /* 1 */
@@ -280,13 +250,13 @@ static union {
 	.accessors =
 		{
 			.find_proc_info = find_proc_info,
-			.put_unwind_info = put_unwind_info,
-			.get_dyn_info_list_addr = get_dyn_info_list_addr,
+			.put_unwind_info = unwind_keep_info,
+			.get_dyn_info_list_addr = unwind_no_dyn_info,
 			.access_mem = access_mem,
 			.access_reg = access_reg,
-			.access_fpreg = access_fpreg,
-			.resume = resume,
-			.get_proc_name = get_proc_name,
+			.access_fpreg = unwind_no_fpreg,
+			.resume = unwind_no_resume,
+			.get_proc_name = unwind_no_proc_name,
 		},
 };
 

@@ -8,24 +8,9 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "log/base/unwind_stubs.h"
+
 #define LIBUNWIND_NAME "libunwind-x86_64.so.8"
-
-/*
- * Prefers the copy shipped with xtrace. Opens its dependencies first, so that the loader uses them
- * instead of searching its own path.
- */
-static void *open_library(const char *library_dir)
-{
-	static const char *const names[] = {"liblzma.so.5", "libunwind.so.8", LIBUNWIND_NAME};
-	char path[4096];
-	void *handle = NULL;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		snprintf(path, sizeof(path), "%s/xtrace/%s", library_dir, names[i]);
-		handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	}
-	return handle ? handle : dlopen(LIBUNWIND_NAME, RTLD_NOW | RTLD_LOCAL);
-}
 
 static int find_functions(struct unwind_library *library, char *why, size_t why_bytes)
 {
@@ -60,7 +45,7 @@ int unwind_library_open(struct unwind_library *library, const char *library_dir,
 {
 	int error;
 
-	library->handle = open_library(library_dir);
+	library->handle = unwind_open_library(library_dir, LIBUNWIND_NAME);
 	if (!library->handle) {
 		snprintf(why, why_bytes,
 			 "cannot find %s in %s/xtrace or the loader's path; reinstall xtrace",

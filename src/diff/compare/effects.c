@@ -12,6 +12,7 @@
 #include "diff/compare/changes.h"
 #include "diff/compare/estimate.h"
 #include "diff/stats/statistics.h"
+#include "log/base/weighted_median.h"
 
 #define COMMON_PATHS_MIN 10   /* minimum number of paths to find a common factor */
 #define COMMON_SHARE_MIN 1e-3 /* minimum share of the GPU time of such a path */

@@ -15,6 +15,7 @@
 #include "diff/rules/row_pattern.h"
 #include "diff/stats/statistics.h"
 #include "log/base/grow.h"
+#include "log/base/weighted_median.h"
 
 /* Findings at most this many points apart are one movement. */
 #define NEAR 2

@@ -21,14 +21,8 @@ double trigamma_inverse(double y);
 /* Median / mean of a chi-squared distribution (Wilson-Hilferty approximation). */
 double chi_squared_median_ratio(double dof);
 
-struct weighted_value {
-	double value;
-	double weight;
-};
-
-/* Sort the list. NAN if it is empty. */
-double weighted_median(struct weighted_value *list, size_t count);
-double median(double *list, size_t count); /* also sorts */
+/* Sorts the list. NAN if it is empty. */
+double median(double *list, size_t count);
 
 #define PERMUTATIONS_MAX 20000 /* draw this many of a larger number */
 

@@ -141,17 +141,6 @@ static uint32_t version_of(const struct finding *finding)
 	return finding->address[ONLY_SINCE_3_9] ? PYTHON_VERSION(3, 9) : 0;
 }
 
-static void name_version(uint32_t version, char *out, size_t out_bytes)
-{
-	if (!version)
-		snprintf(out, out_bytes, "before 3.9");
-	else if (version & 0xffff)
-		snprintf(out, out_bytes, "%u.%u.%u", version >> 24, version >> 16 & 0xff,
-			 version >> 8 & 0xff);
-	else
-		snprintf(out, out_bytes, "%u.%u", version >> 24, version >> 16 & 0xff);
-}
-
 /* True if its frames can be read; otherwise sets *why_not. */
 static bool check_interpreter(const struct finding *finding)
 {
@@ -171,7 +160,7 @@ static bool check_interpreter(const struct finding *finding)
 		return false;
 	}
 	version = version_of(finding);
-	name_version(version, about->version, sizeof(about->version));
+	python_version_name(version, about->version, sizeof(about->version));
 	if (!finding->address[RUNTIME]) {
 		snprintf(about->why_not, sizeof(about->why_not), "it does not export %s",
 			 symbol_names[RUNTIME]);

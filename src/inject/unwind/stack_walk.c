@@ -25,6 +25,7 @@
 #include "inject/unwind/guarded_words.h"
 #include "inject/unwind/signed_returns.h"
 #include "inject/unwind/unwind_machine.h"
+#include "log/base/unwind_stubs.h"
 
 /* Exported by libunwind for tools with accessors of their own, but declared in no header. */
 typedef int search_unwind_table_function(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
@@ -279,37 +280,6 @@ static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, 
 	return note_input(walk, address, *value);
 }
 
-static int access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value, int write,
-			void *arg)
-{
-	(void)as, (void)reg, (void)value, (void)write, (void)arg;
-	return -UNW_EBADREG;
-}
-
-static int resume(unw_addr_space_t as, unw_cursor_t *cursor, void *arg)
-{
-	(void)as, (void)cursor, (void)arg;
-	return -UNW_EINVAL;
-}
-
-static int get_proc_name(unw_addr_space_t as, unw_word_t address, char *name, size_t name_bytes,
-			 unw_word_t *offset_out, void *arg)
-{
-	(void)as, (void)address, (void)name, (void)name_bytes, (void)offset_out, (void)arg;
-	return -UNW_ENOINFO;
-}
-
-static int get_dyn_info_list_addr(unw_addr_space_t as, unw_word_t *list_out, void *arg)
-{
-	(void)as, (void)list_out, (void)arg;
-	return -UNW_ENOINFO;
-}
-
-static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *info, void *arg)
-{
-	(void)as, (void)info, (void)arg; /* libunwind frees its own blocks */
-}
-
 /* The walk's index of the module at an address, 0 if there is none, -1 if the walk has too many. */
 static int enter_module(struct stack_walk *walk, uintptr_t address)
 {
@@ -406,13 +376,13 @@ static union {
 	.accessors =
 		{
 			.find_proc_info = find_proc_info,
-			.put_unwind_info = put_unwind_info,
-			.get_dyn_info_list_addr = get_dyn_info_list_addr,
+			.put_unwind_info = unwind_keep_info,
+			.get_dyn_info_list_addr = unwind_no_dyn_info,
 			.access_mem = access_mem,
 			.access_reg = access_reg,
-			.access_fpreg = access_fpreg,
-			.resume = resume,
-			.get_proc_name = get_proc_name,
+			.access_fpreg = unwind_no_fpreg,
+			.resume = unwind_no_resume,
+			.get_proc_name = unwind_no_proc_name,
 		},
 };
 _Static_assert(sizeof(unw_cursor_t) <= sizeof(((struct stack_walk *)0)->cursor),
@@ -521,23 +491,6 @@ void stack_walk(struct stack_walk *walk, const struct caller_regs *regs)
 	errno = saved_errno;
 }
 
-/*
- * Prefers the copy shipped with xtrace. Opens its dependencies first, so that the loader uses them
- * instead of searching its own path.
- */
-static void *open_library(const char *library_dir)
-{
-	static const char *const names[] = {"liblzma.so.5", "libunwind.so.8", LIBUNWIND_NAME};
-	char path[4096];
-	void *handle = NULL;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		snprintf(path, sizeof(path), "%s/xtrace/%s", library_dir, names[i]);
-		handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	}
-	return handle ? handle : dlopen(LIBUNWIND_NAME, RTLD_NOW | RTLD_LOCAL);
-}
-
 int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
 {
 	const struct {
@@ -554,7 +507,7 @@ int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
 		 (void **)&lib.search_unwind_table},
 	};
 
-	lib.handle = open_library(library_dir);
+	lib.handle = unwind_open_library(library_dir, LIBUNWIND_NAME);
 	if (!lib.handle) {
 		snprintf(why, why_bytes,
 			 "cannot find %s in %s/xtrace or the loader's path; reinstall xtrace",

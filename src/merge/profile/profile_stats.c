@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "log/base/weighted_median.h"
 #include "merge/profile/profile.h"
 
 #define BATCHES_MIN	4    /* minimum number of batches for a variance */
@@ -133,37 +134,11 @@ struct profile_stats profile_stats(const struct subject *s, uint32_t batch_count
 	return stats;
 }
 
-struct weighted {
-	double value, weight;
-};
-
-static int compare(const void *a, const void *b)
-{
-	const struct weighted *x = a, *y = b;
-
-	return x->value < y->value ? -1 : x->value > y->value;
-}
-
-static double weighted_median(struct weighted *list, size_t count)
-{
-	double sum = 0.0, below = 0.0;
-
-	qsort(list, count, sizeof(*list), compare);
-	for (size_t i = 0; i < count; i++)
-		sum += list[i].weight;
-	for (size_t i = 0; i < count; i++) {
-		below += list[i].weight;
-		if (below >= sum / 2.0)
-			return list[i].value;
-	}
-	return 1.0;
-}
-
 /*
  * List the time per item of each path in a batch relative to its mean. Returns the number of paths.
  */
 static size_t list_ratios(const struct subjects *subjects, uint32_t batch_count, uint32_t batch,
-			  double all, struct weighted *list)
+			  double all, struct weighted_value *list)
 {
 	size_t used = 0;
 
@@ -180,15 +155,15 @@ static size_t list_ratios(const struct subjects *subjects, uint32_t batch_count,
 		if (value < all * SHARE_MIN)
 			continue;
 		list[used++] =
-			(struct weighted){s->values[batch] / s->counts[batch] * count / value,
-					  value < all * SHARE_MAX ? value : all * SHARE_MAX};
+			(struct weighted_value){s->values[batch] / s->counts[batch] * count / value,
+						value < all * SHARE_MAX ? value : all * SHARE_MAX};
 	}
 	return used;
 }
 
 int profile_factors(const struct subjects *subjects, uint32_t batch_count, double *factors)
 {
-	struct weighted *list = calloc(subjects->count + 1, sizeof(*list));
+	struct weighted_value *list = calloc(subjects->count + 1, sizeof(*list));
 	double all = 0.0;
 
 	if (!list)

@@ -243,17 +243,6 @@ void correlate_drop(struct correlate *c, struct launch *entry)
 	entry->flags = 0;
 }
 
-int correlate_launch(struct correlate *c, const struct launch *launch)
-{
-	struct launch *place = correlate_reserve(c);
-
-	if (!place)
-		return -ENOMEM;
-	*place = *launch;
-	correlate_commit(c);
-	return 0;
-}
-
 static void link_waiting(struct waiting_work *waiting, const struct work *work)
 {
 	uint32_t mask = waiting->size - 1;

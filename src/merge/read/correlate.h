@@ -128,8 +128,7 @@ int correlate_new(struct correlate **correlate_out, const struct correlate_limit
 		  struct work_receiver receiver);
 void correlate_free(struct correlate *correlate);
 
-/* Both return 0 or -ENOMEM. Id 0 means no id: such a row is never joined. */
-int correlate_launch(struct correlate *correlate, const struct launch *launch);
+/* Returns 0 or -ENOMEM. Id 0 means no id: such a row is never joined. */
 int correlate_work(struct correlate *correlate, const struct work *work);
 
 /*

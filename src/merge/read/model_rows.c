@@ -9,6 +9,9 @@
 #include "merge/read/model_switch_rows.h"
 #include "merge/read/row_of_id.h"
 
+/* A number of that row. Kinds with many rows look their columns up once, instead. */
+#define CELL(column) xt_chunk_u64(chunk, column)[r]
+
 /* Returns the pair with that key, which a later row replaces. NULL if there are too many keys. */
 static struct pair *pair_of_key(struct pair *pairs, size_t *count, uint32_t key)
 {
@@ -39,8 +42,6 @@ static int load_meta(struct model *model, const struct xt_chunk *chunk)
 
 static int load_account(struct model *model, const struct xt_chunk *chunk)
 {
-	const uint64_t *values = xt_chunk_u64(chunk, XT_ACCOUNT_VALUE);
-
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		uint32_t key = intern(model, xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, r));
 		struct pair *pair;
@@ -49,7 +50,7 @@ static int load_account(struct model *model, const struct xt_chunk *chunk)
 			return -ENOMEM;
 		pair = pair_of_key(model->account.rows, &model->account.count, key);
 		if (pair)
-			pair->value = values[r];
+			pair->value = CELL(XT_ACCOUNT_VALUE);
 	}
 	return 0;
 }
@@ -57,7 +58,6 @@ static int load_account(struct model *model, const struct xt_chunk *chunk)
 static int load_threads(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_THREAD_ID);
-	const uint64_t *tids = xt_chunk_u64(chunk, XT_THREAD_TID);
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		uint32_t name = intern(model, xt_chunk_bytes(chunk, XT_THREAD_NAME, r));
@@ -68,7 +68,7 @@ static int load_threads(struct model *model, const struct xt_chunk *chunk)
 		thread = ROW_OF_ID(model->threads, ids[r]);
 		if (!thread || name == NAME_FAILED)
 			return -ENOMEM;
-		*thread = (struct thread){narrow(tids[r]), name};
+		*thread = (struct thread){narrow(CELL(XT_THREAD_TID)), name};
 	}
 	return 0;
 }
@@ -94,7 +94,6 @@ static int load_strings(struct model *model, const struct xt_chunk *chunk)
 static int load_apis(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_API_ID);
-	const uint64_t *classes = xt_chunk_u64(chunk, XT_API_CLASS);
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		uint32_t name = intern(model, xt_chunk_bytes(chunk, XT_API_NAME, r));
@@ -117,7 +116,8 @@ static int load_apis(struct model *model, const struct xt_chunk *chunk)
 		model->apis.rows[place] = (struct api){
 			.id = (uint32_t)ids[r],
 			.name = name,
-			.class = classes[r] < XT_API_CLASSES ? (uint32_t)classes[r] : XT_API_OTHER,
+			.class = CELL(XT_API_CLASS) < XT_API_CLASSES ? (uint32_t)CELL(XT_API_CLASS)
+								     : XT_API_OTHER,
 		};
 	}
 	return 0;
@@ -126,9 +126,6 @@ static int load_apis(struct model *model, const struct xt_chunk *chunk)
 static int load_streams(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_STREAM_ID);
-	const uint64_t *devices = xt_chunk_u64(chunk, XT_STREAM_DEVICE);
-	const uint64_t *contexts = xt_chunk_u64(chunk, XT_STREAM_CONTEXT);
-	const uint64_t *streams = xt_chunk_u64(chunk, XT_STREAM_STREAM);
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		struct stream *stream;
@@ -138,8 +135,9 @@ static int load_streams(struct model *model, const struct xt_chunk *chunk)
 		stream = ROW_OF_ID(model->streams, ids[r]);
 		if (!stream)
 			return -ENOMEM;
-		*stream = (struct stream){true, narrow(devices[r]), narrow(contexts[r]),
-					  narrow(streams[r])};
+		*stream = (struct stream){true, narrow(CELL(XT_STREAM_DEVICE)),
+					  narrow(CELL(XT_STREAM_CONTEXT)),
+					  narrow(CELL(XT_STREAM_STREAM))};
 	}
 	return 0;
 }
@@ -161,16 +159,7 @@ static void set_collective(struct shape *shape, struct model *model, uint64_t st
 static int load_shapes(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_SHAPE_ID);
-	const uint64_t *names = xt_chunk_u64(chunk, XT_SHAPE_NAME);
-	const uint64_t *static_bytes = xt_chunk_u64(chunk, XT_SHAPE_STATIC_SHARED_BYTES);
-	const uint64_t *dynamic_bytes = xt_chunk_u64(chunk, XT_SHAPE_DYNAMIC_SHARED_BYTES);
-	const uint64_t *registers = xt_chunk_u64(chunk, XT_SHAPE_REGISTERS);
-	const uint64_t *grid[3], *block[3];
 
-	for (unsigned i = 0; i < 3; i++) {
-		grid[i] = xt_chunk_u64(chunk, XT_SHAPE_GRID_X + i);
-		block[i] = xt_chunk_u64(chunk, XT_SHAPE_BLOCK_X + i);
-	}
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		struct shape *shape;
 
@@ -180,14 +169,17 @@ static int load_shapes(struct model *model, const struct xt_chunk *chunk)
 		if (!shape)
 			return -ENOMEM;
 		*shape = (struct shape){
-			.string = narrow(names[r]),
-			.grid = {narrow(grid[0][r]), narrow(grid[1][r]), narrow(grid[2][r])},
-			.block = {narrow(block[0][r]), narrow(block[1][r]), narrow(block[2][r])},
-			.static_shared_bytes = static_bytes[r],
-			.dynamic_shared_bytes = dynamic_bytes[r],
-			.registers = narrow(registers[r]),
+			.string = narrow(CELL(XT_SHAPE_NAME)),
+			.grid = {narrow(CELL(XT_SHAPE_GRID_X)), narrow(CELL(XT_SHAPE_GRID_X + 1)),
+				 narrow(CELL(XT_SHAPE_GRID_X + 2))},
+			.block = {narrow(CELL(XT_SHAPE_BLOCK_X)),
+				  narrow(CELL(XT_SHAPE_BLOCK_X + 1)),
+				  narrow(CELL(XT_SHAPE_BLOCK_X + 2))},
+			.static_shared_bytes = CELL(XT_SHAPE_STATIC_SHARED_BYTES),
+			.dynamic_shared_bytes = CELL(XT_SHAPE_DYNAMIC_SHARED_BYTES),
+			.registers = narrow(CELL(XT_SHAPE_REGISTERS)),
 		};
-		set_collective(shape, model, names[r]);
+		set_collective(shape, model, CELL(XT_SHAPE_NAME));
 	}
 	return 0;
 }
@@ -195,12 +187,6 @@ static int load_shapes(struct model *model, const struct xt_chunk *chunk)
 static int load_copy_shapes(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_COPY_SHAPE_ID);
-	const uint64_t *kinds = xt_chunk_u64(chunk, XT_COPY_SHAPE_KIND);
-	const uint64_t *sources = xt_chunk_u64(chunk, XT_COPY_SHAPE_SOURCE);
-	const uint64_t *destinations = xt_chunk_u64(chunk, XT_COPY_SHAPE_DESTINATION);
-	const uint64_t *async = xt_chunk_u64(chunk, XT_COPY_SHAPE_ASYNC);
-	const uint64_t *from_devices = xt_chunk_u64(chunk, XT_COPY_SHAPE_FROM_DEVICE);
-	const uint64_t *to_devices = xt_chunk_u64(chunk, XT_COPY_SHAPE_TO_DEVICE);
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		struct copy_shape *shape;
@@ -211,12 +197,12 @@ static int load_copy_shapes(struct model *model, const struct xt_chunk *chunk)
 		if (!shape)
 			return -ENOMEM;
 		*shape = (struct copy_shape){
-			.kind = narrow(kinds[r]),
-			.source = narrow(sources[r]),
-			.destination = narrow(destinations[r]),
-			.is_async = async[r] != 0,
-			.from_device = narrow(from_devices[r]),
-			.to_device = narrow(to_devices[r]),
+			.kind = narrow(CELL(XT_COPY_SHAPE_KIND)),
+			.source = narrow(CELL(XT_COPY_SHAPE_SOURCE)),
+			.destination = narrow(CELL(XT_COPY_SHAPE_DESTINATION)),
+			.is_async = CELL(XT_COPY_SHAPE_ASYNC) != 0,
+			.from_device = narrow(CELL(XT_COPY_SHAPE_FROM_DEVICE)),
+			.to_device = narrow(CELL(XT_COPY_SHAPE_TO_DEVICE)),
 		};
 	}
 	return 0;
@@ -224,99 +210,78 @@ static int load_copy_shapes(struct model *model, const struct xt_chunk *chunk)
 
 static int load_graph_nodes(struct model *model, const struct xt_chunk *chunk)
 {
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_GRAPH_NODE_ID);
-	const uint64_t *origins = xt_chunk_u64(chunk, XT_GRAPH_NODE_ORIGIN);
-	const uint64_t *stacks = xt_chunk_u64(chunk, XT_GRAPH_NODE_STACK);
-	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_GRAPH_NODE_TIME_NS);
-	const uint64_t *threads = xt_chunk_u64(chunk, XT_GRAPH_NODE_THREAD);
-	const uint64_t *types = xt_chunk_u64(chunk, XT_GRAPH_NODE_TYPE);
-	const uint64_t *sequences = xt_chunk_u64(chunk, XT_GRAPH_NODE_SEQUENCE);
-	const uint64_t *states = xt_chunk_u64(chunk, XT_GRAPH_NODE_AUTOGRAD);
-	const uint64_t *node_sequences = xt_chunk_u64(chunk, XT_GRAPH_NODE_NODE_SEQUENCE);
 	int error = 0;
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
-		error = nodes_add(&model->nodes, &(struct node){
-							 .id = ids[r],
-							 .origin = origins[r],
-							 .time_ns = time_ns[r],
-							 .stack = narrow(stacks[r]),
-							 .thread = narrow(threads[r]),
-							 .type = narrow(types[r]),
-							 .autograd = narrow(states[r]),
-							 .sequence = sequences[r],
-							 .node_sequence = node_sequences[r],
-						 });
+		error = nodes_add(&model->nodes,
+				  &(struct node){
+					  .id = CELL(XT_GRAPH_NODE_ID),
+					  .origin = CELL(XT_GRAPH_NODE_ORIGIN),
+					  .time_ns = CELL(XT_GRAPH_NODE_TIME_NS),
+					  .stack = narrow(CELL(XT_GRAPH_NODE_STACK)),
+					  .thread = narrow(CELL(XT_GRAPH_NODE_THREAD)),
+					  .type = narrow(CELL(XT_GRAPH_NODE_TYPE)),
+					  .autograd = narrow(CELL(XT_GRAPH_NODE_AUTOGRAD)),
+					  .sequence = CELL(XT_GRAPH_NODE_SEQUENCE),
+					  .node_sequence = CELL(XT_GRAPH_NODE_NODE_SEQUENCE),
+				  });
 	return error;
 }
 
 static int load_node_names(struct model *model, const struct xt_chunk *chunk)
 {
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_GRAPH_NODE_NAME_NODE);
-	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_GRAPH_NODE_NAME_TIME_NS);
-	const uint64_t *strings = xt_chunk_u64(chunk, XT_GRAPH_NODE_NAME_STRING);
 	int error = 0;
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
-		error = nodes_add_name(&model->nodes,
-				       &(struct node_name){ids[r], time_ns[r], narrow(strings[r])});
+		error = nodes_add_name(
+			&model->nodes,
+			&(struct node_name){CELL(XT_GRAPH_NODE_NAME_NODE),
+					    CELL(XT_GRAPH_NODE_NAME_TIME_NS),
+					    narrow(CELL(XT_GRAPH_NODE_NAME_STRING))});
 	return error;
 }
 
 static int load_autograd(struct model *model, const struct xt_chunk *chunk)
 {
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_AUTOGRAD_ID);
-	const uint64_t *threads = xt_chunk_u64(chunk, XT_AUTOGRAD_THREAD);
-	const uint64_t *types = xt_chunk_u64(chunk, XT_AUTOGRAD_NODE_TYPE);
-	const uint64_t *classes = xt_chunk_u64(chunk, XT_AUTOGRAD_NODE_CLASS);
-	const uint64_t *node_threads = xt_chunk_u64(chunk, XT_AUTOGRAD_NODE_THREAD);
-	const uint64_t *callers = xt_chunk_u64(chunk, XT_AUTOGRAD_CALLER);
-	const uint64_t *stacks = xt_chunk_u64(chunk, XT_AUTOGRAD_CALLER_STACK);
 	int error = 0;
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
-		error = autograd_add_state(&model->autograd, ids[r],
-					   &(struct autograd_state){
-						   .thread = threads[r],
-						   .node_thread = node_threads[r],
-						   .node_type = narrow(types[r]),
-						   .node_class = narrow(classes[r]),
-						   .caller = narrow(callers[r]),
-						   .caller_stack = narrow(stacks[r]),
-					   });
+		error = autograd_add_state(
+			&model->autograd, CELL(XT_AUTOGRAD_ID),
+			&(struct autograd_state){
+				.thread = CELL(XT_AUTOGRAD_THREAD),
+				.node_thread = CELL(XT_AUTOGRAD_NODE_THREAD),
+				.node_type = narrow(CELL(XT_AUTOGRAD_NODE_TYPE)),
+				.node_class = narrow(CELL(XT_AUTOGRAD_NODE_CLASS)),
+				.caller = narrow(CELL(XT_AUTOGRAD_CALLER)),
+				.caller_stack = narrow(CELL(XT_AUTOGRAD_CALLER_STACK)),
+			});
 	return error;
 }
 
 static int load_graph_updates(struct model *model, const struct xt_chunk *chunk)
 {
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_GRAPH_UPDATE_NODE);
-	const uint64_t *execs = xt_chunk_u64(chunk, XT_GRAPH_UPDATE_EXEC);
-	const uint64_t *stacks = xt_chunk_u64(chunk, XT_GRAPH_UPDATE_STACK);
-	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_GRAPH_UPDATE_TIME_NS);
-	const uint64_t *threads = xt_chunk_u64(chunk, XT_GRAPH_UPDATE_THREAD);
-	const uint64_t *graphs = xt_chunk_u64(chunk, XT_GRAPH_UPDATE_GRAPH);
 	int error = 0;
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
-		if (execs[r])
-			error = nodes_add(&model->nodes, &(struct node){
-								 .id = ids[r],
-								 .time_ns = time_ns[r],
-								 .graph_exec = narrow(execs[r]),
-								 .like_graph = narrow(graphs[r]),
-								 .stack = narrow(stacks[r]),
-								 .thread = narrow(threads[r]),
-							 });
+		if (CELL(XT_GRAPH_UPDATE_EXEC))
+			error = nodes_add(&model->nodes,
+					  &(struct node){
+						  .id = CELL(XT_GRAPH_UPDATE_NODE),
+						  .time_ns = CELL(XT_GRAPH_UPDATE_TIME_NS),
+						  .graph_exec = narrow(CELL(XT_GRAPH_UPDATE_EXEC)),
+						  .like_graph = narrow(CELL(XT_GRAPH_UPDATE_GRAPH)),
+						  .stack = narrow(CELL(XT_GRAPH_UPDATE_STACK)),
+						  .thread = narrow(CELL(XT_GRAPH_UPDATE_THREAD)),
+					  });
 	return error;
 }
 
 static int load_clocks(struct model *model, const struct xt_chunk *chunk)
 {
-	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_CLOCK_MONOTONIC_NS);
-
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++)
-		if (time_ns[r] > model->last_clock_ns)
-			model->last_clock_ns = time_ns[r];
+		if (CELL(XT_CLOCK_MONOTONIC_NS) > model->last_clock_ns)
+			model->last_clock_ns = CELL(XT_CLOCK_MONOTONIC_NS);
 	return 0;
 }
 

@@ -9,15 +9,14 @@
 
 #include "merge/read/row_of_id.h"
 
+/* A number of that row. Kinds with many rows look their columns up once, instead. */
+#define CELL(column) xt_chunk_u64(chunk, column)[r]
+
 #define FRAMES_MAX XT_STACK_FRAMES_MAX /* per stack; further frames are dropped */
 
 int model_load_modules(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_MODULE_ID);
-	const uint64_t *load_ns = xt_chunk_u64(chunk, XT_MODULE_LOAD_NS);
-	const uint64_t *start = xt_chunk_u64(chunk, XT_MODULE_START);
-	const uint64_t *end = xt_chunk_u64(chunk, XT_MODULE_END);
-	const uint64_t *bias = xt_chunk_u64(chunk, XT_MODULE_BIAS);
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		uint32_t path = intern(model, xt_chunk_bytes(chunk, XT_MODULE_PATH, r));
@@ -33,12 +32,12 @@ int model_load_modules(struct model *model, const struct xt_chunk *chunk)
 			return -ENOMEM;
 		model->module_places[ids[r]] = (uint32_t)(module - model->modules.rows);
 		*module = (struct module){
-			.load_ns = load_ns[r],
+			.load_ns = CELL(XT_MODULE_LOAD_NS),
 			.unload_ns = UINT64_MAX,
 			.seen_ns = UINT64_MAX,
-			.start = start[r],
-			.end = end[r],
-			.bias = bias[r],
+			.start = CELL(XT_MODULE_START),
+			.end = CELL(XT_MODULE_END),
+			.bias = CELL(XT_MODULE_BIAS),
 			.id = (uint32_t)ids[r],
 			.path = path,
 			.build_id = build_id,
@@ -50,14 +49,13 @@ int model_load_modules(struct model *model, const struct xt_chunk *chunk)
 int model_load_unloads(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_MODULE_UNLOAD_ID);
-	const uint64_t *unload_ns = xt_chunk_u64(chunk, XT_MODULE_UNLOAD_NS);
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		uint32_t place =
 			ids[r] < model->module_place_capacity ? model->module_places[ids[r]] : 0;
 
 		if (place)
-			model->modules.rows[place].unload_ns = unload_ns[r];
+			model->modules.rows[place].unload_ns = CELL(XT_MODULE_UNLOAD_NS);
 	}
 	return 0;
 }
@@ -65,10 +63,6 @@ int model_load_unloads(struct model *model, const struct xt_chunk *chunk)
 int model_load_python_frames(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_PYTHON_FRAME_ID);
-	const uint64_t *names = xt_chunk_u64(chunk, XT_PYTHON_FRAME_NAME);
-	const uint64_t *files = xt_chunk_u64(chunk, XT_PYTHON_FRAME_FILE);
-	const uint64_t *lines = xt_chunk_u64(chunk, XT_PYTHON_FRAME_LINE);
-	const uint64_t *first_lines = xt_chunk_u64(chunk, XT_PYTHON_FRAME_FIRST_LINE);
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		struct python_frame *frame;
@@ -79,10 +73,10 @@ int model_load_python_frames(struct model *model, const struct xt_chunk *chunk)
 		if (!frame)
 			return -ENOMEM;
 		*frame = (struct python_frame){
-			.name = narrow(names[r]),
-			.file = narrow(files[r]),
-			.line = narrow(lines[r]),
-			.first_line = narrow(first_lines[r]),
+			.name = narrow(CELL(XT_PYTHON_FRAME_NAME)),
+			.file = narrow(CELL(XT_PYTHON_FRAME_FILE)),
+			.line = narrow(CELL(XT_PYTHON_FRAME_LINE)),
+			.first_line = narrow(CELL(XT_PYTHON_FRAME_FIRST_LINE)),
 		};
 	}
 	return 0;
@@ -133,8 +127,6 @@ static int load_frame_modules(struct model *model, struct stack *stack,
 int model_load_stacks(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_STACK_ID);
-	const uint64_t *flags = xt_chunk_u64(chunk, XT_STACK_FLAGS);
-	const uint64_t *seen_ns = xt_chunk_u64(chunk, XT_STACK_SEEN_NS);
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		uint32_t length;
@@ -149,9 +141,9 @@ int model_load_stacks(struct model *model, const struct xt_chunk *chunk)
 		*stack = (struct stack){
 			.first_frame = model->frame_count,
 			.frame_count = length > FRAMES_MAX ? FRAMES_MAX : length,
-			.flags =
-				(uint32_t)flags[r] | (length > FRAMES_MAX ? XT_STACK_TRUNCATED : 0),
-			.seen_ns = seen_ns[r],
+			.flags = (uint32_t)CELL(XT_STACK_FLAGS) |
+				 (length > FRAMES_MAX ? XT_STACK_TRUNCATED : 0),
+			.seen_ns = CELL(XT_STACK_SEEN_NS),
 		};
 		if (load_python(model, stack, chunk, r) < 0)
 			return -ENOMEM;
@@ -171,8 +163,6 @@ int model_load_stacks(struct model *model, const struct xt_chunk *chunk)
 int model_load_symbols(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *modules = xt_chunk_u64(chunk, XT_SYMBOL_MODULE);
-	const uint64_t *starts = xt_chunk_u64(chunk, XT_SYMBOL_START);
-	const uint64_t *bytes = xt_chunk_u64(chunk, XT_SYMBOL_BYTES);
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		uint32_t name = intern(model, xt_chunk_bytes(chunk, XT_SYMBOL_NAME, r));
@@ -183,7 +173,8 @@ int model_load_symbols(struct model *model, const struct xt_chunk *chunk)
 		symbol = NEXT_ROW(model->symbols);
 		if (!symbol || name == NAME_FAILED)
 			return -ENOMEM;
-		*symbol = (struct embedded_symbol){starts[r], bytes[r], (uint32_t)modules[r], name};
+		*symbol = (struct embedded_symbol){CELL(XT_SYMBOL_START), CELL(XT_SYMBOL_BYTES),
+						   (uint32_t)modules[r], name};
 	}
 	return 0;
 }
@@ -191,14 +182,12 @@ int model_load_symbols(struct model *model, const struct xt_chunk *chunk)
 int model_load_sources(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *modules = xt_chunk_u64(chunk, XT_SOURCE_MODULE);
-	const uint64_t *addresses = xt_chunk_u64(chunk, XT_SOURCE_ADDRESS);
-	const uint64_t *lines = xt_chunk_u64(chunk, XT_SOURCE_LINE);
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		struct place place = {
 			.function = intern(model, xt_chunk_bytes(chunk, XT_SOURCE_FUNCTION, r)),
 			.file = intern(model, xt_chunk_bytes(chunk, XT_SOURCE_FILE, r)),
-			.line = narrow(lines[r]),
+			.line = narrow(CELL(XT_SOURCE_LINE)),
 		};
 		uint32_t order = (uint32_t)model->sources.count;
 		struct embedded_source *source;
@@ -208,8 +197,8 @@ int model_load_sources(struct model *model, const struct xt_chunk *chunk)
 		source = NEXT_ROW(model->sources);
 		if (!source || place.function == NAME_FAILED || place.file == NAME_FAILED)
 			return -ENOMEM;
-		*source =
-			(struct embedded_source){addresses[r], (uint32_t)modules[r], order, place};
+		*source = (struct embedded_source){CELL(XT_SOURCE_ADDRESS), (uint32_t)modules[r],
+						   order, place};
 	}
 	return 0;
 }
@@ -217,14 +206,12 @@ int model_load_sources(struct model *model, const struct xt_chunk *chunk)
 int model_load_compiled(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *frames = xt_chunk_u64(chunk, XT_COMPILED_FRAME);
-	const uint64_t *traces = xt_chunk_u64(chunk, XT_COMPILED_TRACE);
-	const uint64_t *lines = xt_chunk_u64(chunk, XT_COMPILED_LINE);
 
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		struct place place = {
 			.function = intern(model, xt_chunk_bytes(chunk, XT_COMPILED_FUNCTION, r)),
 			.file = intern(model, xt_chunk_bytes(chunk, XT_COMPILED_FILE, r)),
-			.line = narrow(lines[r]),
+			.line = narrow(CELL(XT_COMPILED_LINE)),
 		};
 		struct compiled_place *compiled;
 
@@ -233,7 +220,8 @@ int model_load_compiled(struct model *model, const struct xt_chunk *chunk)
 		compiled = NEXT_ROW(model->compiled);
 		if (!compiled || place.function == NAME_FAILED || place.file == NAME_FAILED)
 			return -ENOMEM;
-		*compiled = (struct compiled_place){(uint32_t)frames[r], narrow(traces[r]), place};
+		*compiled = (struct compiled_place){(uint32_t)frames[r],
+						    narrow(CELL(XT_COMPILED_TRACE)), place};
 	}
 	return 0;
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What each user of libunwind needs: accessors that a walk does not support, and the library. name:
+ * that of the library for a processor. Any thread; nothing is allocated but by the loader.
+ */
+#ifndef XT_LOG_UNWIND_STUBS_H
+#define XT_LOG_UNWIND_STUBS_H
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+#include <libunwind.h>
+
+static inline int unwind_no_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value,
+				  int write, void *arg)
+{
+	(void)as, (void)reg, (void)value, (void)write, (void)arg;
+	return -UNW_EBADREG;
+}
+
+static inline int unwind_no_resume(unw_addr_space_t as, unw_cursor_t *cursor, void *arg)
+{
+	(void)as, (void)cursor, (void)arg;
+	return -UNW_EINVAL;
+}
+
+static inline int unwind_no_proc_name(unw_addr_space_t as, unw_word_t address, char *name,
+				      size_t name_bytes, unw_word_t *offset_out, void *arg)
+{
+	(void)as, (void)address, (void)name, (void)name_bytes, (void)offset_out, (void)arg;
+	return -UNW_ENOINFO;
+}
+
+static inline int unwind_no_dyn_info(unw_addr_space_t as, unw_word_t *list_out, void *arg)
+{
+	(void)as, (void)list_out, (void)arg;
+	return -UNW_ENOINFO;
+}
+
+static inline void unwind_keep_info(unw_addr_space_t as, unw_proc_info_t *info, void *arg)
+{
+	(void)as, (void)info, (void)arg; /* libunwind frees its own blocks */
+}
+
+/*
+ * Prefers the copy shipped with xtrace. Opens its dependencies first, so that the loader uses them
+ * instead of searching its own path.
+ */
+static inline void *unwind_open_library(const char *library_dir, const char *name)
+{
+	const char *const names[] = {"liblzma.so.5", "libunwind.so.8", name};
+	char path[4096];
+	void *handle = NULL;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(path, sizeof(path), "%s/xtrace/%s", library_dir, names[i]);
+		handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	}
+	return handle ? handle : dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef XT_LOG_WEIGHTED_MEDIAN_H
+#define XT_LOG_WEIGHTED_MEDIAN_H
+
+#include <stddef.h>
+
+struct weighted_value {
+	double value, weight;
+};
+
+/* Sorts the list. NAN if it is empty. */
+double weighted_median(struct weighted_value *list, size_t count);
+
+#endif
