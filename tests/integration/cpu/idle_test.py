@@ -188,8 +188,10 @@ class IdleTest(unittest.TestCase):
         cause = Cause(self.args.set, case)
 
         def condition(recording):
-            self.assertTrue(recording.idle, "no idle time")
-            self.assertTrue(cause.is_in(recording.idle[0][0]),
+            # On a busy machine, the sampler may have to wait for a processor.
+            sampled = [frames for frames, _ in recording.idle if frames != ["[not sampled]"]]
+            self.assertTrue(sampled, "no idle time")
+            self.assertTrue(cause.is_in(sampled[0]),
                             "the largest path has no %s:\n%s" % (cause.frame.pattern,
                                                                  show(recording.idle)))
             named_ns = sum(ns for frames, ns in recording.idle if cause.is_in(frames))
