@@ -16,6 +16,7 @@ struct session {
 	CUgraph graph;
 	size_t first_node; /* of the graph that was captured; those before it existed already */
 	bool is_graph_borrowed;
+	bool is_invalid;
 	CUstream origin;
 	int tid;
 	CUstreamCaptureMode mode;
@@ -106,7 +107,7 @@ static CUresult add_node(CUstream stream, const struct CUgraphNode_st *content)
 
 	pthread_mutex_lock(&lock);
 	branch = atomic_load(&stream->capture);
-	if (!branch) {
+	if (!branch || branch->session->is_invalid) {
 		result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 		goto out;
 	}
@@ -312,11 +313,13 @@ CUresult sim_stream_end_capture(CUstream handle, CUgraph *out)
 		result = CUDA_ERROR_ILLEGAL_STATE;
 	} else if (session->origin != stream) {
 		result = CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+		session->is_invalid = true;
 	} else if (session->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
 		   session->tid != sim_thread()->tid) {
 		result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-	} else if (!is_joined(session)) {
-		result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+	} else if (session->is_invalid || !is_joined(session)) {
+		result = session->is_invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+					     : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 		session_abandon(session);
 	} else {
 		*out = session->graph;

@@ -360,11 +360,9 @@ static void run(CUgraph graph, const struct launch *launch, uint64_t start_ns,
 }
 
 /* A real CUPTI crashes here, too. */
-static void crash(void)
+static void crash(const char *why)
 {
-	fputs("xtrace simulated GPU: GRAPH_TRACE is enabled at the launch of a graph, but was not "
-	      "when the graph was instantiated\n",
-	      stderr);
+	fprintf(stderr, "xtrace simulated GPU: %s\n", why);
 	raise(SIGSEGV);
 	abort();
 }
@@ -444,19 +442,6 @@ static void launch_now(struct launch *launch)
 	report_whole(launch, span);
 }
 
-/* CUPTI before 13.0.1 holds these two in the other order when it disables kernel records. */
-static void hold_kinds(CUgraphExec exec)
-{
-	if (exec->has_node_records || !atomic_load(&sim_switches.deadlocks) ||
-	    !sim_activity_is_on(SIM_SWITCH_KERNEL))
-		return;
-	atomic_fetch_add(&sim_switches.early_launch_count, 1);
-	usleep(100);
-	pthread_mutex_lock(&sim_switches.kinds_lock);
-	pthread_mutex_unlock(&sim_switches.kinds_lock);
-	atomic_fetch_sub(&sim_switches.early_launch_count, 1);
-}
-
 CUresult sim_graph_launch(CUgraphExec exec, CUstream handle)
 {
 	CUresult error;
@@ -472,8 +457,15 @@ CUresult sim_graph_launch(CUgraphExec exec, CUstream handle)
 	if (atomic_load(&stream->capture))
 		return sim_capture_graph(stream, exec->graph);
 	if (launch.is_recorded_whole && !exec->has_whole_record)
-		crash();
-	hold_kinds(exec);
+		crash("GRAPH_TRACE is enabled at the launch of a graph, but was not when the graph "
+		      "was instantiated");
+	if (atomic_load(&sim_switches.crashes_launches) &&
+	    atomic_load(&stream->context->has_launchers))
+		crash("kernel records were disabled after a graph was recorded as a whole");
+	if (launch.is_recorded_whole)
+		atomic_store(&sim_switches.has_launched_whole, true);
+	if (!exec->has_node_records)
+		sim_hold_kinds();
 	sim_deferred_wait(stream);
 	sim_host_drain(stream, stream->context);
 	pthread_mutex_lock(&exec->lock);

@@ -3,6 +3,8 @@
  * The link to the tracer half: its switches, correlation ids, and the callbacks of the resource
  * domain. Runs on the application's threads.
  */
+#include <unistd.h>
+
 #include "simgpu/sim.h"
 
 struct sim_switches sim_switches = {.device_graphs_bytes = SIM_DEVICE_GRAPHS_BYTES,
@@ -33,6 +35,19 @@ uint32_t sim_correlation_id_borrowed(void)
 	return call->correlation_id
 		       ? call->correlation_id
 		       : atomic_load_explicit(&correlation_count, memory_order_relaxed);
+}
+
+/* CUPTI before 13.0.1 holds these two in the other order when it disables kernel records. */
+void sim_hold_kinds(void)
+{
+	if (!atomic_load(&sim_switches.deadlocks) ||
+	    !atomic_load(&sim_switches.activity_enabled[SIM_SWITCH_KERNEL]))
+		return;
+	atomic_fetch_add(&sim_switches.kinds_waiter_count, 1);
+	usleep(100);
+	pthread_mutex_lock(&sim_switches.kinds_lock);
+	pthread_mutex_unlock(&sim_switches.kinds_lock);
+	atomic_fetch_sub(&sim_switches.kinds_waiter_count, 1);
 }
 
 void sim_resource_notify(uint32_t cbid, CUcontext context, CUstream stream, void *descriptor)

@@ -164,7 +164,9 @@ struct sim_switches {
 	_Atomic bool has_host_records;	      /* of new contexts */
 	_Atomic bool fails_to_grow;	      /* without them, see graph_exec.c */
 	_Atomic bool deadlocks;		      /* see graph_exec.c */
-	_Atomic unsigned early_launch_count;  /* of graphs that were made before was_used */
+	_Atomic unsigned kinds_waiter_count;  /* threads that hold what a disabling one needs */
+	_Atomic bool has_launched_whole;      /* a graph, with GRAPH_TRACE */
+	_Atomic bool crashes_launches;	      /* of graphs, see README.md */
 	_Atomic unsigned set_up_count;	      /* of drivers and contexts, after was_used */
 	pthread_mutex_t kinds_lock;	      /* if it deadlocks */
 };

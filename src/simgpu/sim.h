@@ -266,6 +266,9 @@ void sim_transfer_deliver(const struct sim_memory_run *run, bool is_set);
 void sim_graph_deliver(const struct sim_graph_run *run);
 bool sim_activity_is_on(enum sim_switch activity);
 
+/* Can deadlock with a thread that disables kernel records, see README.md. */
+void sim_hold_kinds(void);
+
 /* launch.c */
 CUresult sim_shape_check(const struct sim_shape *shape);
 /* Reports one kernel, whose span is already reserved, to the ground truth and the tracer. */

@@ -133,10 +133,12 @@ static void before_disabling_kernels(struct sim_switches *driver)
 		      stderr);
 		abort();
 	}
+	if (atomic_load(&driver->has_launched_whole))
+		atomic_store(&driver->crashes_launches, true);
 	if (!atomic_load(&driver->deadlocks))
 		return;
 	pthread_mutex_lock(&driver->kinds_lock);
-	while (atomic_load(&driver->early_launch_count))
+	while (atomic_load(&driver->kinds_waiter_count))
 		usleep(100);
 	pthread_mutex_unlock(&driver->kinds_lock);
 }

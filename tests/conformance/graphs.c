@@ -489,7 +489,40 @@ static bool capture_follows_events_to_other_streams(void)
 	return true;
 }
 
+static bool fork_capture(CUstream side, CUevent fork)
+{
+	expect(driver.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) ==
+	       CUDA_SUCCESS);
+	expect(driver.cuEventRecord(fork, stream) == CUDA_SUCCESS);
+	expect(driver.cuStreamWaitEvent(side, fork, 0) == CUDA_SUCCESS);
+	expect(launch_empty(side) == CUDA_SUCCESS);
+	return true;
+}
+
+/* graph_level.c counts open captures. */
+static bool failed_end_of_capture_ends_it(void)
+{
+	CUstream side;
+	CUevent fork;
+	CUgraph graph;
+
+	expect(streams_begin());
+	expect(driver.cuStreamCreate(&side, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+	expect(driver.cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS);
+	expect(fork_capture(side, fork));
+	expect(driver.cuStreamEndCapture(stream, &graph) == CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+	expect(driver.cuStreamEndCapture(stream, &graph) == CUDA_ERROR_ILLEGAL_STATE);
+	expect(fork_capture(side, fork));
+	expect(driver.cuStreamEndCapture(side, &graph) == CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+	expect(driver.cuStreamEndCapture(stream, &graph) == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+	expect(driver.cuStreamEndCapture(stream, &graph) == CUDA_ERROR_ILLEGAL_STATE);
+	expect(driver.cuEventDestroy_v2(fork) == CUDA_SUCCESS);
+	expect(driver.cuStreamDestroy_v2(side) == CUDA_SUCCESS);
+	return true;
+}
+
 const struct check graph_checks[] = {
+	{"failed_end_of_capture_ends_it", failed_end_of_capture_ends_it},
 	{"captured_launch_has_no_record", captured_launch_has_no_record},
 	{"node_is_announced_inside_the_call", node_is_announced_inside_the_call},
 	{"replay_shares_the_correlation_id", replay_shares_the_correlation_id},

@@ -251,10 +251,12 @@ static cudaGraphExec_t make_plain(cudaStream_t where)
 		plain<<<1, 1, 0, where>>>(plain_ran);
 	CHECK(cudaStreamEndCapture(where, &graph));
 	CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	CHECK(cudaGraphDestroy(graph));
 	return exec;
 }
 
-static void launch_plain(std::atomic<bool> *is_over)
+// makes_graphs: launches a new graph each time.
+static void launch_plain(std::atomic<bool> *is_over, bool makes_graphs)
 {
 	cudaStream_t own;
 	cudaGraphExec_t exec;
@@ -265,6 +267,10 @@ static void launch_plain(std::atomic<bool> *is_over)
 		for (int i = 0; i < 50; i++)
 			CHECK(cudaGraphLaunch(exec, own));
 		CHECK(cudaStreamSynchronize(own));
+		if (makes_graphs) {
+			CHECK(cudaGraphExecDestroy(exec));
+			exec = make_plain(own);
+		}
 	}
 }
 
@@ -318,7 +324,7 @@ int main(int argc, char **argv)
 	cudaGraphExec_t ordinary = make_plain(stream);
 	cudaGraphExec_t exec = is(shape, "dynamic") ? nullptr : make(shape);
 	for (int i = 0; i < (argc > 6 ? atoi(argv[6]) : 0); i++)
-		threads.emplace_back(launch_plain, &is_over);
+		threads.emplace_back(launch_plain, &is_over, i % 2);
 	CHECK(cudaStreamSynchronize(stream));
 	fprintf(stderr, "launching %d\n", getpid());
 	auto start = std::chrono::steady_clock::now();

@@ -565,6 +565,17 @@ static COLD void deliver(uint32_t domain, uint32_t cbid, const void *cbdata,
 #define HOLD_AT	  56
 #define HOLD_MASK (UINT64_C(0xff) << HOLD_AT)
 
+static void deliver_if_recorded(uint32_t domain, uint32_t cbid, uint32_t use,
+				const struct cupti_callback_data *data,
+				const struct caller_regs *regs)
+{
+	if (use & API_MAKES_GRAPHS ||
+	    (atomic_load(&cupti_subscriber_records_calls) && !(use & API_IS_UNRECORDED)))
+		deliver(domain, cbid, data, regs);
+	if (use & API_INSTANTIATES_GRAPH && current_thread_buffer)
+		graph_instantiation(current_thread_buffer, data);
+}
+
 /* Whether or not the call is recorded: it concerns other threads, too. */
 static COLD void deliver_holder(uint32_t domain, uint32_t cbid, uint32_t use,
 				const struct cupti_callback_data *data,
@@ -580,13 +591,13 @@ static COLD void deliver_holder(uint32_t domain, uint32_t cbid, uint32_t use,
 	} else if (enters) {
 		hold = use & API_LAUNCHES_GRAPH
 			       ? graph_level_enter_launch(data, &cupti_subscriber_records_calls)
-			       : graph_level_enter_call();
+			       : graph_level_enter_call(use & API_BEGINS_CAPTURE);
 	} else {
 		hold = (uint8_t)(*slot >> HOLD_AT);
 		*slot &= ~HOLD_MASK;
+		graph_level_note_exit(use, data, hold);
 	}
-	if (atomic_load(&cupti_subscriber_records_calls) && !(use & API_IS_UNRECORDED))
-		deliver(domain, cbid, data, regs);
+	deliver_if_recorded(domain, cbid, use, data, regs);
 	if (enters && slot)
 		*slot = (*slot & ~HOLD_MASK) | (uint64_t)hold << HOLD_AT;
 	else
@@ -600,7 +611,7 @@ static COLD void deliver_kind_call(uint32_t domain, uint32_t cbid,
 {
 	uint32_t use = api_uses[cbid & (API_CBID_END - 1)];
 
-	if (use & (API_LAUNCHES_GRAPH | API_CHANGES_CONTEXTS)) {
+	if (use & (API_LAUNCHES_GRAPH | API_DELAYS_STOP)) {
 		deliver_holder(domain, cbid, use, data, regs);
 		return;
 	}
@@ -608,10 +619,7 @@ static COLD void deliver_kind_call(uint32_t domain, uint32_t cbid,
 		unsafe_kinds_note_free(*(const uint64_t *)data->function_params);
 	if (use & API_SYNCS && data->site == XT_CUPTI_API_EXIT)
 		graph_level_note_sync(data, use & API_SYNCS_CONTEXT);
-	if (use & API_INSTANTIATES_GRAPH || atomic_load(&cupti_subscriber_records_calls))
-		deliver(domain, cbid, data, regs);
-	if (use & API_INSTANTIATES_GRAPH && current_thread_buffer)
-		graph_instantiation(current_thread_buffer, data);
+	deliver_if_recorded(domain, cbid, use, data, regs);
 }
 
 /* Only callback_entry calls it. */

@@ -233,12 +233,13 @@ void graph_node_starts(struct thread_buffer *tb, const struct cupti_resource_dat
 {
 	const struct cupti_graph_data *graph = data->descriptor;
 
+	graph_level_note_node();
 	if (graph->node_type == XT_CUPTI_NODE_MEMCPY)
 		unsafe_kinds_note_graph_copy();
 	if (graph->node_type != XT_CUPTI_NODE_CONDITIONAL)
 		return;
 	if (!tb)
-		graph_level_give_up();
+		graph_level_give_up_later();
 	/* In another epoch, the EXIT of the instantiation is missing. */
 	if (!tb || !tb->is_instantiating || tb->instantiation_hold != GRAPH_HOLD_NONE ||
 	    tb->instantiation_epoch != graph_level_epoch())

@@ -13,7 +13,7 @@
 #include "inject/runtime/hot_state.h"
 
 struct api_table recorded_apis;
-HOT_STATE uint16_t api_uses[API_CBID_END];
+HOT_STATE uint32_t api_uses[API_CBID_END];
 static uint8_t classes[API_CBID_END]; /* of recorded calls; else XT_API_OTHER */
 
 #define NOT_RECORDED XT_API_CLASSES
@@ -159,15 +159,17 @@ static const struct {
 	uint32_t use;
 } uses[] = {
 	{"cuMemFreeAsync", NULL, API_FREES_ASYNC},
-	{"cuCtxCreate", NULL, API_CHANGES_CONTEXTS},
-	{"cuCtxDestroy", NULL, API_CHANGES_CONTEXTS},
-	{"cuCtxDetach", NULL, API_CHANGES_CONTEXTS},
-	{"cuCtxFromGreenCtx", NULL, API_CHANGES_CONTEXTS},
-	{"cuGLCtxCreate", NULL, API_CHANGES_CONTEXTS},
-	{"cuVDPAUCtxCreate", NULL, API_CHANGES_CONTEXTS},
-	{"cuGreenCtxCreate", NULL, API_CHANGES_CONTEXTS},
-	{"cuGreenCtxDestroy", NULL, API_CHANGES_CONTEXTS},
-	{"cuDevicePrimaryCtxRe", NULL, API_CHANGES_CONTEXTS}, /* Retain, Release, Reset */
+	{"cuCtxCreate", NULL, API_DELAYS_STOP},
+	{"cuCtxDestroy", NULL, API_DELAYS_STOP},
+	{"cuCtxDetach", NULL, API_DELAYS_STOP},
+	{"cuCtxFromGreenCtx", NULL, API_DELAYS_STOP},
+	{"cuGLCtxCreate", NULL, API_DELAYS_STOP},
+	{"cuVDPAUCtxCreate", NULL, API_DELAYS_STOP},
+	{"cuGreenCtxCreate", NULL, API_DELAYS_STOP},
+	{"cuGreenCtxDestroy", NULL, API_DELAYS_STOP},
+	{"cuDevicePrimaryCtxRe", NULL, API_DELAYS_STOP}, /* Retain, Release, Reset */
+	{"cuStreamBeginCapture", NULL, API_BEGINS_CAPTURE},
+	{"cuStreamEndCapture", NULL, API_ENDS_CAPTURE},
 	{"cuCtxSynchronize", NULL, API_SYNCS_CONTEXT},
 	{"cuStreamSynchronize", NULL, API_SYNCS_STREAM},
 	{"cuGraphInstantiate", NULL, API_INSTANTIATES_GRAPH},
@@ -212,9 +214,11 @@ static void add(enum api_level level, uint32_t cbid, const char *name)
 	uint32_t class = api_class_of(name);
 	struct recorded_api *api = &recorded_apis.apis[recorded_apis.count];
 
-	api_uses[cbid] = (uint16_t)api_use_of(name);
+	api_uses[cbid] = api_use_of(name);
 	if (cupti.version >= XT_CUPTI_OF_CUDA13)
-		api_uses[cbid] &= (uint16_t)~API_SYNCS;
+		api_uses[cbid] &= ~(uint32_t)API_SYNCS;
+	if (cupti.version < XT_CUPTI_OF_CUDA13_0_1 && class == XT_API_GRAPH)
+		api_uses[cbid] |= API_DELAYS_STOP;
 	if (class == NOT_RECORDED || api_level_of(class) > level) {
 		api_uses[cbid] |= API_IS_UNRECORDED;
 		return;

@@ -54,7 +54,9 @@ enum api_use {
 	API_FREES_ASYNC = 1 << 12,	 /* first argument: the address */
 	API_SYNCS_CONTEXT = 1 << 13,	 /* waits for all work of a context */
 	API_SYNCS_STREAM = 1 << 14,	 /* first argument: the CUstream that it waits for */
-	API_CHANGES_CONTEXTS = 1 << 15,	 /* makes or destroys a context */
+	API_DELAYS_STOP = 1 << 15,	 /* recording does not stop meanwhile: graph_level.h */
+	API_BEGINS_CAPTURE = 1 << 16,
+	API_ENDS_CAPTURE = 1 << 17,
 };
 enum {
 	API_CHANGES_NODES =
@@ -63,12 +65,12 @@ enum {
 	API_SYNCS = API_SYNCS_CONTEXT | API_SYNCS_STREAM, /* only with CUPTI before CUDA 13 */
 	/* Calls that graph_level.h and unsafe_kinds.h must know. */
 	API_CHANGES_KINDS = API_LAUNCHES_GRAPH | API_INSTANTIATES_GRAPH | API_FREES_ASYNC |
-			    API_SYNCS | API_CHANGES_CONTEXTS,
+			    API_SYNCS | API_DELAYS_STOP,
 	/* Calls about graphs that are handled at every level. */
 	API_MAKES_GRAPHS = API_CHANGES_NODES | API_INSTANTIATES_GRAPH | API_NAMES_NODE,
 };
 #define API_CBID_END 2048		    /* above all known callback ids, with a margin */
-HOT_EXTERN uint16_t api_uses[API_CBID_END]; /* enum api_use */
+HOT_EXTERN uint32_t api_uses[API_CBID_END]; /* enum api_use */
 
 /* Fills recorded_apis and api_uses. Once, at start-up, after libcupti was opened. 0 or -ENOMEM. */
 int api_table_fill(enum api_level level);

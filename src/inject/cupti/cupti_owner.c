@@ -130,8 +130,8 @@ bool cupti_owner_is_settled(void)
 
 	if (atomic_load(&is_wanted))
 		return now == OWNER_SUBSCRIBED || cupti_owner_problem();
-	/* There is no work yet. CUPTI is released later. */
-	if (now == OWNER_SUBSCRIBED && !atomic_load(&driver_is_ready))
+	/* CUPTI is released later, because there is no work yet, or never. */
+	if (now == OWNER_SUBSCRIBED && (!atomic_load(&driver_is_ready) || !graph_level_may_stop()))
 		return true;
 	return (now == OWNER_RELEASED || now == OWNER_GRAPHS) && !atomic_load(&is_draining);
 }
@@ -177,13 +177,13 @@ static bool stop_records(void)
 	if (!atomic_compare_exchange_strong(&stop_state, &now, STOP_STARTED))
 		return false;
 	are_locked = cupti_driver_is_ready() && graph_level_begin_stop(YIELD_PATIENCE_NS);
-	atomic_store(&kernels_are_left, !are_locked);
-	if (are_locked) {
-		cupti_subscriber_stop();
-	} else {
+	atomic_store(&kernels_are_left, !are_locked || !graph_level_may_stop());
+	if (!are_locked)
 		are_locked = graph_level_lock_kinds();
+	if (atomic_load(&kernels_are_left))
 		cupti_subscriber_stop_all_but_kernels();
-	}
+	else
+		cupti_subscriber_stop();
 	graph_level_unlock_kinds(are_locked);
 	return true;
 }
@@ -322,6 +322,11 @@ static void stop_recording(void)
 	while (config.calls_are_open() && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(NAP_NS);
 	are_locked = graph_level_begin_stop(patience_ns);
+	if (!graph_level_may_stop()) {
+		graph_level_unlock_kinds(are_locked);
+		atomic_store(&state, OWNER_SUBSCRIBED);
+		return;
+	}
 	if (!are_locked) {
 		stop_again_at_ns = monotonic_ns() + retry_ns;
 		if (patience_ns < STOP_PATIENCE_MAX_NS)
@@ -336,7 +341,6 @@ static void stop_recording(void)
 	atomic_store(&kernels_are_left, false);
 	cupti_subscriber_stop();
 	cupti_subscriber_keep_graphs();
-	graph_level_note_stop();
 	graph_level_unlock_kinds(are_locked);
 	config.close_calls();
 	atomic_store(&is_draining, true);
@@ -477,7 +481,8 @@ void cupti_owner_update(void)
 	if (atomic_load(&is_draining) && (wanted || !activity_is_at_cupti()))
 		atomic_store(&is_draining, false);
 	if (now == OWNER_SUBSCRIBED && !wanted && monotonic_ns() >= stop_again_at_ns &&
-	    atomic_load(&driver_is_ready) && change_state(now, OWNER_RELEASING))
+	    atomic_load(&driver_is_ready) && graph_level_may_stop() &&
+	    change_state(now, OWNER_RELEASING))
 		stop_recording();
 	if (now != OWNER_RELEASED && now != OWNER_GRAPHS)
 		return;

@@ -24,6 +24,9 @@ static void *subscriber;
 static bool follows_profiler;
 static uint8_t zeroed_before; /* the attribute's original value */
 
+/* More than programs need, for a CUPTI that can fail when it allocates another one. */
+#define DEVICE_BUFFERS 16
+
 /* Kinds besides kernels. An old CUPTI may lack one; recording continues without it. */
 static const uint32_t extra_kinds[] = {XT_CUPTI_ACTIVITY_MEMCPY, XT_CUPTI_ACTIVITY_MEMSET};
 #define EXTRA_KINDS (sizeof(extra_kinds) / sizeof(*extra_kinds))
@@ -66,15 +69,19 @@ static int refuse(bool is_late, char *why, size_t why_bytes)
 
 int cupti_subscriber_prepare(bool is_late, char *why, size_t why_bytes)
 {
+	size_t bytes = 1, buffers = DEVICE_BUFFERS, buffers_bytes = sizeof(buffers);
 	uint8_t yes = 1;
-	size_t bytes = 1;
 	bool is_kept = !is_late && cupti.version < XT_CUPTI_OF_CUDA13_0_1 &&
 		       cupti.cuptiActivitySetAttribute &&
 		       cupti.cuptiActivitySetAttribute(XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED,
 						       &bytes, &yes) == XT_CUPTI_SUCCESS;
 
-	return cupti_subscriber_needs_host_memory() && !is_kept ? refuse(is_late, why, why_bytes)
-								: 0;
+	if (!cupti_subscriber_needs_host_memory())
+		return 0;
+	if (is_kept)
+		cupti.cuptiActivitySetAttribute(XT_CUPTI_ATTR_DEVICE_BUFFER_PRE_ALLOCATE,
+						&buffers_bytes, &buffers);
+	return is_kept ? 0 : refuse(is_late, why, why_bytes);
 }
 
 int cupti_subscriber_subscribe(char *why, size_t why_bytes)
@@ -143,7 +150,7 @@ static bool is_kept(uint32_t cbid)
 {
 	uint32_t use = api_uses[cbid];
 
-	return use & (API_MAKES_GRAPHS | API_LAUNCHES_GRAPH | API_SYNCS | API_CHANGES_CONTEXTS) ||
+	return use & (API_MAKES_GRAPHS | API_LAUNCHES_GRAPH | API_SYNCS | API_DELAYS_STOP) ||
 	       (use & API_FREES_ASYNC && !(use & API_IS_UNRECORDED));
 }
 

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 
+#include "inject/cupti/api_table.h"
 #include "inject/cupti/cupti.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/hot_state.h"
@@ -23,6 +24,10 @@
 /* CUPTI numbers graphs and executable graphs from 1. A bit for each takes 2 MiB at most. */
 #define GRAPH_IDS   (UINT32_C(1) << 24)
 #define RUNNING_MAX 16
+
+/* Of CUresult: these end a capture, too. */
+#define CAPTURE_INVALIDATED 901
+#define CAPTURE_UNJOINED    904
 
 /* Parts of the word. The holders of each side take 16 bits, then 6 bits are the epoch. */
 #define COUNT_MASK 0xffff
@@ -42,7 +47,9 @@ static HOT_STATE atomic_uint_fast64_t word;
 static HOT_STATE atomic_bool any_conditional;
 static HOT_STATE atomic_uint waiting[SIDES]; /* for their side */
 static HOT_STATE atomic_uint changes_waiting;
-static atomic_bool was_recorded_whole, gives_up, tool_was_here;
+static HOT_STATE atomic_uint captures;	      /* that are open */
+static HOT_STATE atomic_bool unseen_captures; /* that began before CUPTI was subscribed */
+static atomic_bool was_recorded_whole, gives_up, gives_up_later, tool_was_here;
 static bool trace_is_on; /* LOCKED */
 /* Streams in which graphs recorded as a whole may run, as key_of(), and whether in others. */
 static _Atomic uintptr_t running[RUNNING_MAX];
@@ -106,6 +113,11 @@ static bool launches_must_wait(void)
 	return atomic_load(&any_conditional) || cupti.version < XT_CUPTI_OF_CUDA13_0_1;
 }
 
+static bool captures_are_open(void)
+{
+	return atomic_load(&captures) || atomic_load(&unseen_captures);
+}
+
 /* Locks the kinds when those sides have no holders. False after the deadline. */
 static bool lock_without(const bool sides[SIDES], uint64_t deadline_ns)
 {
@@ -121,6 +133,11 @@ static bool lock_without(const bool sides[SIDES], uint64_t deadline_ns)
 			are_held |= sides[side] && count_of(now, (enum side)side);
 		are_locked = !are_held && !(now & LOCKED) &&
 			     atomic_compare_exchange_strong(&word, &now, now | LOCKED);
+		/* While the kinds are locked, no capture begins. */
+		if (are_locked && sides[SIDE_CALLS] && captures_are_open()) {
+			graph_level_unlock_kinds(true);
+			are_locked = false;
+		}
 	} while (!are_locked && wait_a_moment(&deadline_ns));
 	atomic_fetch_sub(&changes_waiting, 1);
 	return are_locked;
@@ -218,11 +235,15 @@ void graph_level_give_up(void)
 	give_up("a CUDA graph with conditional nodes cannot be recorded safely");
 }
 
-void graph_level_note_stop(void)
+void graph_level_give_up_later(void)
 {
-	if (atomic_load(&was_recorded_whole) && !(atomic_load(&word) & OFF))
-		turn_off("recording was stopped after CUDA graphs with conditional nodes ran, and "
-			 "CUPTI cannot resume then");
+	atomic_store(&gives_up_later, true);
+	atomic_store(&any_conditional, true);
+}
+
+bool graph_level_may_stop(void)
+{
+	return !atomic_load(&was_recorded_whole);
 }
 
 void graph_level_note_tool(void)
@@ -264,6 +285,8 @@ void graph_level_open(void)
 		next = (now & (OFF | LOCKED)) | (uint64_t)((epoch_of(now) + 1) & EPOCH_MASK)
 							<< EPOCH_AT;
 	while (!atomic_compare_exchange_strong(&word, &now, next));
+	atomic_store(&captures, 0);
+	atomic_store(&unseen_captures, false);
 	graph_level_unlock_kinds(are_locked);
 }
 
@@ -273,16 +296,17 @@ static bool may_enter(uint64_t now, enum side side)
 	enum side other = side == SIDE_NODES ? SIDE_WHOLE : SIDE_NODES;
 	bool is_next = !count_of(now, side) && !(now & NODES_NEXT) == (side == SIDE_WHOLE);
 
+	/* The end of an open capture may need this call. */
+	if (side == SIDE_CALLS)
+		return !(now & LOCKED) && (!atomic_load(&changes_waiting) || captures_are_open());
 	if ((now & LOCKED || atomic_load(&changes_waiting)) &&
 	    (side != SIDE_NODES || launches_must_wait()))
 		return false;
-	if (side == SIDE_CALLS)
-		return true;
 	return !count_of(now, other) && (!atomic_load(&waiting[other]) || is_next);
 }
 
-/* locks_out: the first one of the whole level locks the kinds. */
-static uint8_t enter_slowly(enum side side, bool *locks_out)
+/* After a timeout, only a launch gives up. locks_out: the first of the whole level locks kinds. */
+static uint8_t enter_slowly(enum side side, bool is_launch, bool *locks_out)
 {
 	uint64_t closed = side == SIDE_CALLS ? CLOSED : OFF | CLOSED;
 	uint64_t deadline_ns = 0, now, next;
@@ -293,7 +317,7 @@ static uint8_t enter_slowly(enum side side, bool *locks_out)
 		if (!may_enter(now, side)) {
 			if (wait_a_moment(&deadline_ns))
 				continue;
-			if (side == SIDE_CALLS)
+			if (!is_launch)
 				break;
 			graph_level_give_up();
 			continue;
@@ -309,20 +333,25 @@ static uint8_t enter_slowly(enum side side, bool *locks_out)
 	return hold;
 }
 
-uint8_t graph_level_enter_whole(void)
+static uint8_t enter_whole(bool is_launch)
 {
 	bool locks = false;
-	uint8_t hold;
+	uint8_t hold = enter_slowly(SIDE_WHOLE, is_launch, &locks);
+	bool has_failed = hold ? locks && !set_trace(true) : !(atomic_load(&word) & (OFF | CLOSED));
 
+	if (has_failed && !is_launch)
+		graph_level_give_up_later();
+	else if (has_failed)
+		give_up_locked("CUPTI cannot record CUDA graphs as a whole");
+	graph_level_unlock_kinds(hold && locks);
+	return hold;
+}
+
+uint8_t graph_level_enter_whole(void)
+{
 	if (!(atomic_load(&word) & OFF))
 		atomic_store(&any_conditional, true);
-	hold = enter_slowly(SIDE_WHOLE, &locks);
-	if (!hold || !locks)
-		return hold;
-	if (!set_trace(true))
-		give_up_locked("CUPTI cannot record CUDA graphs as a whole");
-	graph_level_unlock_kinds(true);
-	return hold;
+	return enter_whole(false);
 }
 
 static inline uint8_t enter_nodes(void)
@@ -336,15 +365,44 @@ static inline uint8_t enter_nodes(void)
 			    atomic_load_explicit(&changes_waiting, memory_order_relaxed),
 		    0) ||
 	    !atomic_compare_exchange_strong(&word, &now, now + ones[SIDE_NODES]))
-		return enter_slowly(SIDE_NODES, &never_locks);
+		return enter_slowly(SIDE_NODES, true, &never_locks);
 	return GRAPH_HOLD_NODES | (uint8_t)(epoch_of(now) << 2);
 }
 
-uint8_t graph_level_enter_call(void)
+uint8_t graph_level_enter_call(bool begins_capture)
 {
+	uint64_t deadline_ns = 0;
 	bool never_locks;
 
-	return enter_slowly(SIDE_CALLS, &never_locks);
+	while (begins_capture && atomic_load(&changes_waiting) && wait_a_moment(&deadline_ns))
+		continue;
+	return enter_slowly(SIDE_CALLS, false, &never_locks);
+}
+
+void graph_level_note_exit(uint32_t use, const struct cupti_callback_data *data, uint8_t hold)
+{
+	int32_t error = data->return_value ? *(const int32_t *)data->return_value : -1;
+	unsigned count = atomic_load(&captures);
+
+	if (use & API_BEGINS_CAPTURE)
+		atomic_fetch_add(&captures, !error);
+	else if (use & API_ENDS_CAPTURE &&
+		 (!error || error == CAPTURE_INVALIDATED || error == CAPTURE_UNJOINED))
+		while (count && !atomic_compare_exchange_strong(&captures, &count, count - 1))
+			continue;
+	if (use & API_BEGINS_CAPTURE || !(use & API_DELAYS_STOP) ||
+	    (hold != GRAPH_HOLD_NONE && !(use & API_ENDS_CAPTURE)))
+		return;
+	/* It ends the unseen capture, or its own nodes looked like one. */
+	if (!count)
+		atomic_store(&unseen_captures, false);
+}
+
+void graph_level_note_node(void)
+{
+	if (cupti.version < XT_CUPTI_OF_CUDA13_0_1 && !atomic_load(&captures) &&
+	    !count_of(atomic_load(&word), SIDE_CALLS))
+		atomic_store(&unseen_captures, true);
 }
 
 void graph_level_leave(uint8_t hold)
@@ -393,7 +451,7 @@ void graph_level_note_instantiated(void *graph_exec, bool is_conditional)
 		if (is_conditional)
 			atomic_fetch_or(&conditional[id / 32], UINT32_C(1) << id % 32);
 	} else if (is_conditional) {
-		graph_level_give_up();
+		graph_level_give_up_later();
 	}
 }
 
@@ -445,7 +503,7 @@ static uint8_t enter_conditional(uintptr_t stream, const atomic_bool *is_recorde
 {
 	for (;;) {
 		bool is_whole = atomic_load(is_recorded);
-		uint8_t hold = is_whole ? graph_level_enter_whole() : enter_nodes();
+		uint8_t hold = is_whole ? enter_whole(true) : enter_nodes();
 
 		if (hold == GRAPH_HOLD_NONE || atomic_load(is_recorded) == is_whole) {
 			if (is_whole) {
@@ -469,7 +527,11 @@ uint8_t graph_level_enter_launch(const struct cupti_callback_data *data,
 	if (now & (OFF | CLOSED))
 		return now & CLOSED || cupti.version >= XT_CUPTI_OF_CUDA13_0_1
 			       ? GRAPH_HOLD_NONE
-			       : graph_level_enter_call();
+			       : graph_level_enter_call(false);
+	if (__builtin_expect(atomic_load(&any_conditional), 0) && atomic_load(&gives_up_later)) {
+		graph_level_give_up();
+		return GRAPH_HOLD_NONE;
+	}
 	if (__builtin_expect(atomic_load(&any_conditional), 0) && is_in(conditional, graph_exec))
 		return enter_conditional(key_of(data, arguments[1]), is_recorded);
 	if (__builtin_expect(atomic_load(&tool_was_here), 0) && atomic_load(is_recorded) &&

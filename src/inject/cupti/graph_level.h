@@ -14,8 +14,9 @@
  * recorded any more.
  *
  * Calls that make or destroy a context are holders, too: if kernel records are disabled meanwhile,
- * they can end with SIGSEGV. With CUPTI before 13.0.1, launches of graphs can deadlock then, so
- * they also wait while recording starts or stops.
+ * they can end with SIGSEGV. With CUPTI before 13.0.1, launches of graphs and captured work can
+ * deadlock then. So launches and other calls about graphs wait while recording starts or stops, and
+ * a stop waits for open captures.
  *
  * Callbacks of CUPTI call these functions in the program's threads, whether or not the call is
  * recorded. None allocates memory. The only system calls are sleeps of threads that wait.
@@ -69,8 +70,19 @@ uint8_t graph_level_enter_launch(const struct cupti_callback_data *data,
 /* At the creation of a conditional node during an instantiation. Returns what to release. */
 uint8_t graph_level_enter_whole(void);
 
-/* At ENTER of a call that makes or destroys a context. Returns what to release at EXIT. */
-uint8_t graph_level_enter_call(void);
+/*
+ * At ENTER of a call that delays a stop (API_DELAYS_STOP). Returns what to release at EXIT. While a
+ * change waits, captures do not begin, but other calls go on if a capture is open.
+ */
+uint8_t graph_level_enter_call(bool begins_capture);
+
+/*
+ * note_exit(): at EXIT of such a call, before the hold is released. use: bits of enum api_use.
+ * note_node(): at the creation of a node. If a capture began before CUPTI was subscribed, only its
+ * nodes and its end are seen.
+ */
+void graph_level_note_exit(uint32_t use, const struct cupti_callback_data *data, uint8_t hold);
+void graph_level_note_node(void);
 
 /* At EXIT of a successful instantiation, before the hold is released. */
 void graph_level_note_instantiated(void *graph_exec, bool is_conditional);
@@ -110,14 +122,18 @@ void graph_level_unlock_kinds(bool are_locked);
 /* In the child of a fork, which has none of the holders: no call gets a hold any more. */
 void graph_level_abandon(void);
 
-/* Stops the records of GPU work for good. For a conditional graph whose level cannot be chosen. */
+/*
+ * Stops the records of GPU work for good. For a conditional graph whose level cannot be chosen.
+ * give_up(): at ENTER of a launch. give_up_later(): when the next graph is launched. Any callback.
+ */
 void graph_level_give_up(void);
+void graph_level_give_up_later(void);
 
 /*
- * Recording stops, within begin_stop(). Once CUPTI has recorded a graph as a whole, it cannot
- * resume after a stop: it repeats correlation ids and records node by node. So such a process is
- * not recorded again.
+ * Whether kernel records may be disabled at all. Not once CUPTI has recorded a graph as a whole:
+ * the program can end with SIGSEGV then. If records are enabled again, CUPTI repeats correlation
+ * ids and records node by node. Final only within begin_stop(). Any thread.
  */
-void graph_level_note_stop(void);
+bool graph_level_may_stop(void);
 
 #endif

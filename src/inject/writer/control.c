@@ -18,6 +18,7 @@
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_run.h"
 #include "inject/writer/snapshot.h"
+#include "inject/writer/undelivered_work.h"
 
 #define NS_PER_MS	  UINT64_C(1000000)
 #define DELETION_CHECK_NS UINT64_C(1000000000)
@@ -34,8 +35,9 @@ static struct {
 	bool is_incomplete;	 /* stopped, and the file does not end with END yet */
 	uint64_t complete_bytes; /* of the file when it ended with END; 0: never */
 	uint64_t start_at_ns;
-	uint64_t duration_ns;	/* 0: no limit */
-	uint64_t stop_at_ns;	/* 0: no limit */
+	uint64_t duration_ns; /* 0: no limit */
+	uint64_t stop_at_ns;  /* 0: no limit */
+	uint64_t stopped_ns;
 	uint32_t snapshot_word; /* the request of a snapshot; 0: none */
 	bool is_snapshot_begun;
 	bool is_log_deleted;
@@ -192,6 +194,7 @@ static void stop(struct recorder *rec)
 	if (keeps_cupti)
 		return;
 	cupti_owner_want(false);
+	control.stopped_ns = time_ns;
 	control.has_recorded |= !is_armed;
 	control.has_open_ranges = true;
 	control.is_incomplete = true;
@@ -281,7 +284,8 @@ static bool execute(struct recorder *rec)
 		return true;
 	if (!control.is_applied)
 		apply(rec);
-	if (!cupti_owner_is_settled())
+	if (!cupti_owner_is_settled() ||
+	    (!control.is_start && !keeps_cupti && cupti_holds_unfinished_work(control.stopped_ns)))
 		return false;
 	if (!control.is_start && keeps_cupti)
 		recorder_flush(rec);

@@ -13,6 +13,7 @@
  *	mixed	the graphs of "plain" and "while" in turn, instantiated in this order. If
  *		ITERATIONS is 0, both are of "plain". Meanwhile each of THREADS other threads
  *		launches the plain graph and single kernels.
+ *	rebuilt	like "mixed" with ITERATIONS 0. The threads build a new graph after each wait.
  *	pauses	the graph of "while". After each launch the program waits and sleeps for 70 ms.
  *
  *	tool	the graphs of "plain". Until a context exists, another thread uses XTRACE_CUPTI.
@@ -48,7 +49,7 @@ static CUcontext context;
 static CUfunction before, in_body, in_inner_body, after, single;
 static unsigned int iterations;
 static long replays, kernels;
-static bool pauses;
+static bool pauses, rebuilds;
 static _Atomic long launch_count;
 
 /* A graph in the making: the next node follows `tip`. */
@@ -237,6 +238,12 @@ static void launch_pair(CUgraphExec first, CUgraphExec second, CUstream stream)
 	CALL(cuStreamSynchronize, stream);
 }
 
+static void destroy(CUgraphExec exec, CUgraph graph)
+{
+	CALL(cuGraphExecDestroy, exec);
+	CALL(cuGraphDestroy, graph);
+}
+
 static void run(void (*add_first)(struct builder *root), void (*add_second)(struct builder *root))
 {
 	CUgraph graphs[2];
@@ -250,10 +257,8 @@ static void run(void (*add_first)(struct builder *root), void (*add_second)(stru
 	CALL(cuGraphInstantiate, &execs[1], graphs[1], 0);
 	fprintf(stderr, "launching\n");
 	launch_pair(execs[0], execs[1], stream);
-	for (int i = 0; i < 2; i++) {
-		CALL(cuGraphExecDestroy, execs[i]);
-		CALL(cuGraphDestroy, graphs[i]);
-	}
+	for (int i = 0; i < 2; i++)
+		destroy(execs[i], graphs[i]);
 	CALL(cuStreamDestroy, stream);
 }
 
@@ -270,12 +275,17 @@ static void *run_beside(void *unused)
 	for (long i = 0; i < replays; i++) {
 		launch_graph(exec, stream);
 		launch_single(stream);
-		if (i % SYNC_PERIOD == 0)
-			CALL(cuStreamSynchronize, stream);
+		if (i % SYNC_PERIOD)
+			continue;
+		CALL(cuStreamSynchronize, stream);
+		if (rebuilds) {
+			destroy(exec, graph);
+			graph = build(add_plain, stream);
+			CALL(cuGraphInstantiate, &exec, graph, 0);
+		}
 	}
 	CALL(cuStreamSynchronize, stream);
-	CALL(cuGraphExecDestroy, exec);
-	CALL(cuGraphDestroy, graph);
+	destroy(exec, graph);
 	CALL(cuStreamDestroy, stream);
 	return unused;
 }
@@ -326,11 +336,12 @@ static const struct {
 	void (*add)(struct builder *root);
 	void (*run)(int thread_count); /* if there is no `add` */
 } kinds[] = {
-	{.name = "while", .add = add_while},  {.name = "nested", .add = add_nested},
-	{.name = "if", .add = add_if},	      {.name = "switch", .add = add_switch},
-	{.name = "child", .add = add_child},  {.name = "plain", .add = add_plain},
-	{.name = "mixed", .run = run_mixed},  {.name = "frees", .run = run_frees},
-	{.name = "pauses", .add = add_while}, {.name = "tool", .add = add_plain},
+	{.name = "while", .add = add_while},   {.name = "nested", .add = add_nested},
+	{.name = "if", .add = add_if},	       {.name = "switch", .add = add_switch},
+	{.name = "child", .add = add_child},   {.name = "plain", .add = add_plain},
+	{.name = "mixed", .run = run_mixed},   {.name = "frees", .run = run_frees},
+	{.name = "pauses", .add = add_while},  {.name = "tool", .add = add_plain},
+	{.name = "rebuilt", .run = run_mixed},
 };
 
 static void start(void)
@@ -393,6 +404,7 @@ int main(int argc, char **argv)
 		replays = strtol(argv[3], NULL, 10);
 		kernels = strtol(argv[4], NULL, 10);
 		pauses = !strcmp(argv[1], "pauses");
+		rebuilds = !strcmp(argv[1], "rebuilt");
 		if (strcmp(argv[1], "tool"))
 			start();
 		else

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "inject/cupti/api_table.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/graph_level.h"
 #include "inject/runtime/clock.h"
@@ -171,10 +172,12 @@ static void refuses_ids_without_room(void)
 
 	cupti.version = XT_CUPTI_OF_CUDA13_0_1;
 	graph_level_note_instantiated((void *)(uintptr_t)UINT32_MAX, true);
-	errors += trace_is_on;
 	graph_level_leave(hold);
-	errors += !kernels_are_off || !graph_level_refusal() || cupti_unsafe_kinds != 4;
+	/* CUPTI is not called within an instantiation, where the driver has locks. */
+	errors += kernels_are_off || graph_level_refusal() != NULL;
 	errors += enter_launch(PLAIN_EXEC) != GRAPH_HOLD_NONE;
+	errors += !kernels_are_off || !graph_level_refusal() || cupti_unsafe_kinds != 4;
+	errors += trace_is_on;
 }
 
 static void *enter_whole(void *hold)
@@ -204,14 +207,12 @@ static void releases_hold_taken_after_giving_up(void)
 	errors += monotonic_ns() - begin_ns >= UINT64_C(10000000000);
 }
 
-static void does_not_resume_after_a_whole_graph(void)
+static void does_not_stop_after_a_whole_graph(void)
 {
 	instantiate_conditional(CONDITIONAL_EXEC);
-	graph_level_note_stop();
-	errors += graph_level_refusal() != NULL;
+	errors += !graph_level_may_stop();
 	launch(CONDITIONAL_EXEC);
-	graph_level_note_stop();
-	errors += !graph_level_refusal();
+	errors += graph_level_may_stop();
 }
 
 static void holds_nothing_if_forced(void)
@@ -406,6 +407,11 @@ static uint8_t enter_plain_launch(void)
 	return enter_launch(PLAIN_EXEC);
 }
 
+static uint8_t enter_call(void)
+{
+	return graph_level_enter_call(false);
+}
+
 static void keeps_changes_from_calls(void)
 {
 	uint64_t start_ns;
@@ -413,9 +419,9 @@ static void keeps_changes_from_calls(void)
 
 	cupti.version = XT_CUPTI_OF_CUDA13_0_1 - 1;
 	expect_apart(enter_plain_launch);
-	expect_apart(graph_level_enter_call);
+	expect_apart(enter_call);
 	cupti.version = XT_CUPTI_OF_CUDA13_0_1;
-	expect_apart(graph_level_enter_call);
+	expect_apart(enter_call);
 	hold = enter_plain_launch();
 	start_ns = monotonic_ns();
 	graph_level_unlock_kinds(graph_level_begin_stop(UINT64_C(5000000000)));
@@ -427,12 +433,12 @@ static void keeps_changes_from_calls(void)
 static void stops_not_beside_a_call(void)
 {
 	uint64_t start_ns = monotonic_ns();
-	uint8_t hold = graph_level_enter_call();
+	uint8_t hold = graph_level_enter_call(false);
 	bool are_locked;
 
 	errors += graph_level_begin_stop(50000000);
 	errors += monotonic_ns() - start_ns < 50000000;
-	graph_level_leave(graph_level_enter_call());
+	graph_level_leave(graph_level_enter_call(false));
 	are_locked = graph_level_begin_start();
 	errors += !are_locked;
 	graph_level_unlock_kinds(are_locked);
@@ -442,12 +448,87 @@ static void stops_not_beside_a_call(void)
 	graph_level_unlock_kinds(are_locked);
 }
 
+static void call_capture(bool begins, int32_t error)
+{
+	const struct cupti_callback_data data = {.return_value = &error};
+	uint8_t hold = graph_level_enter_call(begins);
+
+	graph_level_note_exit(API_DELAYS_STOP | (begins ? API_BEGINS_CAPTURE : API_ENDS_CAPTURE),
+			      &data, hold);
+	graph_level_leave(hold);
+}
+
+static bool may_stop(void)
+{
+	bool are_locked = graph_level_begin_stop(20000000);
+
+	graph_level_unlock_kinds(are_locked);
+	return are_locked;
+}
+
+/* Ends a capture, as soon as a change waits for that, and begins the next one. */
+static void *recapture(void *unused)
+{
+	usleep(20000);
+	calls_open = 0;
+	call_capture(false, 0);
+	call_capture(true, 0);
+	calls_open = 1;
+	return unused;
+}
+
+static void keeps_stops_from_captures(void)
+{
+	pthread_t capturer;
+
+	cupti.version = XT_CUPTI_OF_CUDA13_0_1 - 1;
+	call_capture(true, 1);
+	call_capture(false, 0);
+	errors += !may_stop();
+	call_capture(true, 0);
+	call_capture(true, 0);
+	call_capture(false, 401); /* not a stream that captures */
+	call_capture(false, 901);
+	errors += may_stop();
+	call_capture(false, 904);
+	errors += !may_stop();
+	call_capture(true, 0);
+	calls_open = 1;
+	if (pthread_create(&capturer, NULL, recapture, NULL))
+		abort();
+	change_kinds(NULL);
+	pthread_join(capturer, NULL);
+	errors += may_stop();
+	graph_level_open();
+	errors += !may_stop();
+}
+
+/* A capture that began before CUPTI was subscribed is known by its nodes. */
+static void keeps_stops_from_unseen_captures(void)
+{
+	uint8_t hold;
+
+	cupti.version = XT_CUPTI_OF_CUDA13_0_1;
+	graph_level_note_node();
+	errors += !may_stop();
+	cupti.version = XT_CUPTI_OF_CUDA13_0_1 - 1;
+	hold = graph_level_enter_call(false);
+	graph_level_note_node();
+	graph_level_leave(hold);
+	errors += !may_stop();
+	graph_level_note_node();
+	graph_level_note_node();
+	errors += may_stop();
+	call_capture(false, 0);
+	errors += !may_stop();
+}
+
 /* The kinds are off then, so a stop need not wait. */
 static void stops_after_giving_up(void)
 {
 	bool are_locked;
 
-	graph_level_enter_call();
+	graph_level_enter_call(false);
 	graph_level_give_up();
 	errors += !kernels_are_off;
 	are_locked = graph_level_begin_stop(50000000);
@@ -459,9 +540,9 @@ static void forgets_holders_in_a_child(void)
 {
 	bool are_locked;
 
-	graph_level_enter_call();
+	graph_level_enter_call(false);
 	graph_level_abandon();
-	errors += graph_level_enter_call() != GRAPH_HOLD_NONE;
+	errors += graph_level_enter_call(false) != GRAPH_HOLD_NONE;
 	are_locked = graph_level_begin_stop(50000000);
 	errors += !are_locked || enter_launch(PLAIN_EXEC) != GRAPH_HOLD_NONE;
 }
@@ -507,7 +588,7 @@ TEST(tells_unrecorded_launches_apart)
 TEST(forgets_holders_of_earlier_epoch)
 TEST(refuses_ids_without_room)
 TEST(releases_hold_taken_after_giving_up)
-TEST(does_not_resume_after_a_whole_graph)
+TEST(does_not_stop_after_a_whole_graph)
 TEST(holds_nothing_if_forced)
 TEST(takes_turns)
 TEST(gives_up_without_a_gap)
@@ -515,6 +596,8 @@ TEST(gives_up_after_a_tool)
 TEST(keeps_flushes_from_whole_graphs)
 TEST(keeps_changes_from_calls)
 TEST(stops_not_beside_a_call)
+TEST(keeps_stops_from_captures)
+TEST(keeps_stops_from_unseen_captures)
 TEST(stops_after_giving_up)
 TEST(forgets_holders_in_a_child)
 TEST(keeps_changes_from_forced_nodes)
@@ -528,7 +611,7 @@ int main(void)
 		cmocka_unit_test(test_forgets_holders_of_earlier_epoch),
 		cmocka_unit_test(test_refuses_ids_without_room),
 		cmocka_unit_test(test_releases_hold_taken_after_giving_up),
-		cmocka_unit_test(test_does_not_resume_after_a_whole_graph),
+		cmocka_unit_test(test_does_not_stop_after_a_whole_graph),
 		cmocka_unit_test(test_holds_nothing_if_forced),
 		cmocka_unit_test(test_takes_turns),
 		cmocka_unit_test(test_gives_up_without_a_gap),
@@ -536,6 +619,8 @@ int main(void)
 		cmocka_unit_test(test_keeps_flushes_from_whole_graphs),
 		cmocka_unit_test(test_keeps_changes_from_calls),
 		cmocka_unit_test(test_stops_not_beside_a_call),
+		cmocka_unit_test(test_keeps_stops_from_captures),
+		cmocka_unit_test(test_keeps_stops_from_unseen_captures),
 		cmocka_unit_test(test_stops_after_giving_up),
 		cmocka_unit_test(test_forgets_holders_in_a_child),
 		cmocka_unit_test(test_keeps_changes_from_forced_nodes),
