@@ -163,7 +163,7 @@ struct sim_switches {
 	_Atomic uint64_t device_graphs_bytes; /* of new contexts, for device-side records */
 	_Atomic bool has_host_records;	      /* of new contexts */
 	_Atomic bool fails_to_grow;	      /* without them, see graph_exec.c */
-	_Atomic bool deadlocks;		      /* see graph_exec.c */
+	_Atomic bool deadlocks;		      /* see notify.c */
 	_Atomic unsigned kinds_waiter_count;  /* threads that hold what a disabling one needs */
 	_Atomic bool has_launched_whole;      /* a graph, with GRAPH_TRACE */
 	_Atomic bool crashes_launches;	      /* of graphs, see README.md */

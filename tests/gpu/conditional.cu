@@ -15,6 +15,7 @@
  *
  * Each kind is launched LAUNCHES times, between ordinary kernels and graphs. With SECONDS, this is
  * repeated for that time, with the same graph. Meanwhile, each of THREADS launches an ordinary one.
+ * Every second thread makes a new one by capture after every 50 launches.
  *
  * "launching PID" is printed when the graphs exist. At the end, the number of kernels that ran is
  * compared with the expected number. The time of the launches on the GPU is printed, as measured

@@ -4,7 +4,7 @@
  * to the ring at EXIT.
  *
  * Runs in the program's threads: no lock, no malloc, no system call, no output; keeps errno and
- * refuses re-entry. Launches of graphs may sleep (graph_level.h). Cold parts are in other files: a
+ * refuses re-entry. Calls about graphs may sleep (graph_level.h). Cold parts are in other files: a
  * thread's first call in thread_buffer.c, unwinding in stack_walk.c.
  */
 #include "inject/capture/callbacks.h"

@@ -177,13 +177,13 @@ static bool stop_records(void)
 	if (!atomic_compare_exchange_strong(&stop_state, &now, STOP_STARTED))
 		return false;
 	are_locked = cupti_driver_is_ready() && graph_level_begin_stop(YIELD_PATIENCE_NS);
-	atomic_store(&kernels_are_left, !are_locked || !graph_level_may_stop());
-	if (!are_locked)
-		are_locked = graph_level_lock_kinds();
-	if (atomic_load(&kernels_are_left))
-		cupti_subscriber_stop_all_but_kernels();
-	else
+	atomic_store(&kernels_are_left, !are_locked);
+	if (are_locked) {
 		cupti_subscriber_stop();
+	} else {
+		are_locked = graph_level_lock_kinds();
+		cupti_subscriber_stop_all_but_kernels();
+	}
 	graph_level_unlock_kinds(are_locked);
 	return true;
 }
@@ -322,12 +322,8 @@ static void stop_recording(void)
 	while (config.calls_are_open() && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(NAP_NS);
 	are_locked = graph_level_begin_stop(patience_ns);
-	if (!graph_level_may_stop()) {
+	if (!are_locked || !graph_level_may_stop()) {
 		graph_level_unlock_kinds(are_locked);
-		atomic_store(&state, OWNER_SUBSCRIBED);
-		return;
-	}
-	if (!are_locked) {
 		stop_again_at_ns = monotonic_ns() + retry_ns;
 		if (patience_ns < STOP_PATIENCE_MAX_NS)
 			patience_ns *= 2;

@@ -3,9 +3,9 @@
  * Decides who uses CUPTI in this process: xtrace, another tool, or neither.
  *
  * CUPTI slows down every launch, even if nothing is recorded, from the first call that initialises
- * it. So it is not touched until recording is wanted, and its subscription ends when recording
- * stops. It has one subscriber, and its records go to the last registered callback, so recording
- * also steps back while another tool uses it.
+ * it. So it is not touched until recording is wanted, and its records end when recording stops, if
+ * that is safe (graph_level.h). It has one subscriber, and its records go to the last registered
+ * callback, so recording also steps back while another tool uses it.
  *
  * The writer thread says whether recording is wanted. The flusher thread acts on it, because CUPTI
  * may hang. The hooks of cupti_handoff.c run in the threads of another tool and wait at most a few

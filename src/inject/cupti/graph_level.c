@@ -140,6 +140,9 @@ static bool lock_without(const bool sides[SIDES], uint64_t deadline_ns)
 		}
 	} while (!are_locked && wait_a_moment(&deadline_ns));
 	atomic_fetch_sub(&changes_waiting, 1);
+	/* If an unseen capture is open, the next node shows it again. */
+	if (!are_locked && !atomic_load(&captures))
+		atomic_store(&unseen_captures, false);
 	return are_locked;
 }
 
@@ -243,7 +246,7 @@ void graph_level_give_up_later(void)
 
 bool graph_level_may_stop(void)
 {
-	return !atomic_load(&was_recorded_whole);
+	return !atomic_load(&was_recorded_whole) || atomic_load(&word) & OFF;
 }
 
 void graph_level_note_tool(void)
@@ -291,17 +294,18 @@ void graph_level_open(void)
 }
 
 /* If both kinds of launches wait, they take turns. */
-static bool may_enter(uint64_t now, enum side side)
+static bool may_enter(uint64_t now, enum side side, bool is_launch)
 {
 	enum side other = side == SIDE_NODES ? SIDE_WHOLE : SIDE_NODES;
 	bool is_next = !count_of(now, side) && !(now & NODES_NEXT) == (side == SIDE_WHOLE);
+	/* A change may wait for the end of a capture that needs this call, or for this call. */
+	bool is_awaited = captures_are_open() || (side == SIDE_WHOLE && !is_launch);
 
-	/* The end of an open capture may need this call. */
-	if (side == SIDE_CALLS)
-		return !(now & LOCKED) && (!atomic_load(&changes_waiting) || captures_are_open());
-	if ((now & LOCKED || atomic_load(&changes_waiting)) &&
+	if ((now & LOCKED || (atomic_load(&changes_waiting) && !is_awaited)) &&
 	    (side != SIDE_NODES || launches_must_wait()))
 		return false;
+	if (side == SIDE_CALLS)
+		return true;
 	return !count_of(now, other) && (!atomic_load(&waiting[other]) || is_next);
 }
 
@@ -314,7 +318,7 @@ static uint8_t enter_slowly(enum side side, bool is_launch, bool *locks_out)
 
 	atomic_fetch_add(&waiting[side], 1);
 	while (!((now = atomic_load(&word)) & closed)) {
-		if (!may_enter(now, side)) {
+		if (!may_enter(now, side, is_launch)) {
 			if (wait_a_moment(&deadline_ns))
 				continue;
 			if (!is_launch)
@@ -337,7 +341,8 @@ static uint8_t enter_whole(bool is_launch)
 {
 	bool locks = false;
 	uint8_t hold = enter_slowly(SIDE_WHOLE, is_launch, &locks);
-	bool has_failed = hold ? locks && !set_trace(true) : !(atomic_load(&word) & (OFF | CLOSED));
+	bool has_failed = hold ? locks && !set_trace(true)
+			       : !is_launch && !(atomic_load(&word) & (OFF | CLOSED));
 
 	if (has_failed && !is_launch)
 		graph_level_give_up_later();
@@ -506,7 +511,7 @@ static uint8_t enter_conditional(uintptr_t stream, const atomic_bool *is_recorde
 		uint8_t hold = is_whole ? enter_whole(true) : enter_nodes();
 
 		if (hold == GRAPH_HOLD_NONE || atomic_load(is_recorded) == is_whole) {
-			if (is_whole) {
+			if (is_whole && hold != GRAPH_HOLD_NONE) {
 				atomic_store(&was_recorded_whole, true);
 				note_running(stream);
 			}

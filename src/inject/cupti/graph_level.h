@@ -46,8 +46,8 @@ const char *graph_level_refusal(void);
 void graph_level_begin(bool forces_nodes, unsigned (*stop_records)(void));
 
 /*
- * close(): before CUPTI is unsubscribed. All kinds of GPU work are disabled. open(): after the next
- * subscription. No call gets a hold between them.
+ * close(): before CUPTI is unsubscribed. All kinds of GPU work are disabled, but perhaps kernels.
+ * open(): after the next subscription. No call gets a hold between them.
  */
 void graph_level_close(void);
 void graph_level_open(void);
@@ -130,9 +130,10 @@ void graph_level_give_up(void);
 void graph_level_give_up_later(void);
 
 /*
- * Whether kernel records may be disabled at all. Not once CUPTI has recorded a graph as a whole:
- * the program can end with SIGSEGV then. If records are enabled again, CUPTI repeats correlation
- * ids and records node by node. Final only within begin_stop(). Any thread.
+ * Whether a stop may disable kernel records. Not once CUPTI has recorded a graph as a whole, unless
+ * recording was given up since: the program can end with SIGSEGV then. If records are enabled
+ * again, CUPTI repeats correlation ids and records node by node. Final only within begin_stop().
+ * Any thread.
  */
 bool graph_level_may_stop(void);
 

@@ -22,6 +22,7 @@
 
 #define NS_PER_MS	  UINT64_C(1000000)
 #define DELETION_CHECK_NS UINT64_C(1000000000)
+#define ARRIVAL_NS	  UINT64_C(1000000000) /* for records that CUPTI still has */
 
 static bool keeps_cupti;
 
@@ -35,9 +36,8 @@ static struct {
 	bool is_incomplete;	 /* stopped, and the file does not end with END yet */
 	uint64_t complete_bytes; /* of the file when it ended with END; 0: never */
 	uint64_t start_at_ns;
-	uint64_t duration_ns; /* 0: no limit */
-	uint64_t stop_at_ns;  /* 0: no limit */
-	uint64_t stopped_ns;
+	uint64_t duration_ns;	/* 0: no limit */
+	uint64_t stop_at_ns;	/* 0: no limit */
 	uint32_t snapshot_word; /* the request of a snapshot; 0: none */
 	bool is_snapshot_begun;
 	bool is_log_deleted;
@@ -194,7 +194,8 @@ static void stop(struct recorder *rec)
 	if (keeps_cupti)
 		return;
 	cupti_owner_want(false);
-	control.stopped_ns = time_ns;
+	rec->stopped_ns = time_ns;
+	rec->resumed_ns = 0;
 	control.has_recorded |= !is_armed;
 	control.has_open_ranges = true;
 	control.is_incomplete = true;
@@ -203,6 +204,7 @@ static void stop(struct recorder *rec)
 /* CUPTI is ready, so calls may be recorded. */
 static void resume(struct recorder *rec)
 {
+	rec->resumed_ns = monotonic_ns();
 	/* Ranges that began before CUDA did are in the rings, and their ends are not. */
 	if (is_stopped()) {
 		record_range_ends(rec);
@@ -284,8 +286,10 @@ static bool execute(struct recorder *rec)
 		return true;
 	if (!control.is_applied)
 		apply(rec);
-	if (!cupti_owner_is_settled() ||
-	    (!control.is_start && !keeps_cupti && cupti_holds_unfinished_work(control.stopped_ns)))
+	if (!cupti_owner_is_settled())
+		return false;
+	if (!control.is_start && !keeps_cupti && monotonic_ns() < rec->stopped_ns + ARRIVAL_NS &&
+	    cupti_holds_unfinished_work(rec->stopped_ns))
 		return false;
 	if (!control.is_start && keeps_cupti)
 		recorder_flush(rec);

@@ -233,6 +233,10 @@ static void take_memory(struct recorder *rec, const struct cupti_activity *recor
 	const struct cupti_activity_memory *memory = (const void *)record;
 	struct xt_table *table;
 
+	/* The kinds may have to stay enabled: graph_level.h. */
+	if (rec->stopped_ns && memory->timestamp_ns > rec->stopped_ns &&
+	    (!rec->resumed_ns || memory->timestamp_ns < rec->resumed_ns))
+		return;
 	if (recorder_is_full(rec)) {
 		rec->memory.beyond_size++;
 		return;

@@ -61,6 +61,7 @@ struct size_limit {
 struct recorder {
 	struct xt_writer *writer;
 	uint64_t start_ns;
+	uint64_t stopped_ns, resumed_ns; /* the last time; 0: not yet, or not since the stop */
 	struct xt_table tables[XT_KIND_COUNT];
 	struct intern strings, modules, python_frames, stacks, streams, shapes, copy_shapes,
 		autograd;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "merge/read/row_of_id.h"
 
 static const char *const labels[XT_CPU_STATES] = {
 	[XT_CPU_UNKNOWN] = "[state unknown]",
@@ -50,11 +50,6 @@ bool cpu_is_label(const char *text)
 const char *cpu_state_name(enum xt_cpu_state state)
 {
 	return state_names[state];
-}
-
-static uint32_t narrow(uint64_t value)
-{
-	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
 int cpu_samples_load(struct cpu_samples *samples, const struct xt_chunk *chunk)

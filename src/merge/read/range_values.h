@@ -20,6 +20,12 @@ struct range_value {
 	bool is_number; /* a JSON number that a double represents exactly */
 };
 
+/* An id of a log, which may be damaged. */
+static inline uint32_t id_or_none(uint64_t id)
+{
+	return id > UINT32_MAX ? 0 : (uint32_t)id;
+}
+
 /*
  * Writes the values given at the begin and the end of a range (XT_STRING_ID; 0: none). Returns
  * their number. If two values have the same name, the later one counts. They point into the model.

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 MANY = "20001"  # iterations, with 20 kernels each: more than the buffer holds
 WHOLE = 0xFFFFFFFF
@@ -35,10 +36,17 @@ def record(options, arguments, **environment):
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace")
         done = run_recorded(trace, options, arguments, environment)
-        log = [name for name in os.listdir(trace) if name.endswith(".xtr")]
-        shown = subprocess.run([args.dump, os.path.join(trace, log[0])], check=True,
-                               stdout=subprocess.PIPE, text=True).stdout
-    return done, [parse(line) for line in shown.splitlines()]
+        return done, rows_of(log_in(trace))
+
+
+def log_in(folder):
+    found, = [name for name in os.listdir(folder) if name.endswith(".xtr")]
+    return os.path.join(folder, found)
+
+
+def rows_of(log):
+    shown = subprocess.run([args.dump, log], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return [parse(line) for line in shown.splitlines()]
 
 
 def parse(line):
@@ -247,6 +255,41 @@ def test_stops():
             state = kill_recorded(folder)
         expect(not any(said), "starts and stops, not %s" % said)
         expect(is_running and state == "stopped", "a program that runs on, stopped, not " + state)
+
+
+def stays_the_same(log):
+    """Whether the log does not grow for half a second. The last rows may come a little late."""
+    for _ in range(20):
+        size = os.stat(log).st_size
+        time.sleep(0.5)
+        if os.stat(log).st_size == size:
+            return True
+    return False
+
+
+def test_again():
+    """After whole graphs, CUPTI stays on while recording is stopped. Nothing is written then."""
+    with tempfile.TemporaryDirectory() as folder, start_program(
+            [args.xtrace, "record", "--simulate", "-o", folder, "--armed=graphs", "--"], "130001",
+            ["mixed", "101", "1000000000", "4", "3"]) as process:
+        said = []
+        for _ in range(2):
+            said.append(run_command("start", folder))
+            time.sleep(0.3)
+            said.append(run_command("stop", folder))
+            said.append("" if stays_the_same(log_in(folder)) else "the log grows")
+        is_running = process.poll() is None
+        rows = rows_of(log_in(folder))
+        state = kill_recorded(folder)
+    expect(not any(said), "starts, stops and nothing more, not %s" % said)
+    expect(is_running and state == "stopped", "a program that runs on, stopped, not " + state)
+    on_ns, off_ns = ([int(row["time_ns"]) for row in rows
+                      if row["kind"] == "SWITCH" and row["on"] == on] for on in "10")
+    whole = [int(row["start_ns"]) for row in kernels(rows)[0]]
+    expect(any(ns > on_ns[1] for ns in whole), "whole graphs after the second start")
+    times = [int(row["time_ns"]) for row in rows if row["kind"] == "MEMORY"]
+    expect(times and not any(off_ns[-2] < ns < on_ns[1] for ns in times),
+           "allocations, but none while recording was stopped")
 
 
 def test_set_up():

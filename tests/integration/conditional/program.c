@@ -12,8 +12,8 @@
  *	plain	KERNELS kernels without a condition
  *	mixed	the graphs of "plain" and "while" in turn, instantiated in this order. If
  *		ITERATIONS is 0, both are of "plain". Meanwhile each of THREADS other threads
- *		launches the plain graph and single kernels.
- *	rebuilt	like "mixed" with ITERATIONS 0. The threads build a new graph after each wait.
+ *		launches the plain graph and single kernels, and allocates memory.
+ *	rebuilt	like "mixed". After each wait, the threads build a new graph.
  *	pauses	the graph of "while". After each launch the program waits and sleeps for 70 ms.
  *
  *	tool	the graphs of "plain". Until a context exists, another thread uses XTRACE_CUPTI.
@@ -264,6 +264,7 @@ static void run(void (*add_first)(struct builder *root), void (*add_second)(stru
 
 static void *run_beside(void *unused)
 {
+	CUdeviceptr memory;
 	CUgraphExec exec;
 	CUstream stream;
 	CUgraph graph;
@@ -278,6 +279,8 @@ static void *run_beside(void *unused)
 		if (i % SYNC_PERIOD)
 			continue;
 		CALL(cuStreamSynchronize, stream);
+		CALL(cuMemAlloc, &memory, 1000);
+		CALL(cuMemFree, memory);
 		if (rebuilds) {
 			destroy(exec, graph);
 			graph = build(add_plain, stream);

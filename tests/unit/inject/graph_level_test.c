@@ -466,20 +466,28 @@ static bool may_stop(void)
 	return are_locked;
 }
 
-/* Ends a capture, as soon as a change waits for that, and begins the next one. */
+/* Ends one of two captures and begins another one, which waits for the change. */
 static void *recapture(void *unused)
 {
 	usleep(20000);
-	calls_open = 0;
 	call_capture(false, 0);
 	call_capture(true, 0);
 	calls_open = 1;
 	return unused;
 }
 
+static void *end_capture(void *unused)
+{
+	usleep(60000);
+	calls_open = 0;
+	call_capture(false, 0);
+	return unused;
+}
+
 static void keeps_stops_from_captures(void)
 {
-	pthread_t capturer;
+	static void *(*const parts[])(void *) = {recapture, end_capture};
+	pthread_t threads[2];
 
 	cupti.version = XT_CUPTI_OF_CUDA13_0_1 - 1;
 	call_capture(true, 1);
@@ -492,12 +500,24 @@ static void keeps_stops_from_captures(void)
 	errors += may_stop();
 	call_capture(false, 904);
 	errors += !may_stop();
+	/* Later than the change, if this thread had to wait for a processor. */
+	for (int attempt = 0; attempt < 10 && !changes_done; attempt++) {
+		call_capture(true, 0);
+		call_capture(true, 0);
+		calls_open = 1;
+		for (int t = 0; t < 2; t++)
+			if (pthread_create(&threads[t], NULL, parts[t], NULL))
+				abort();
+		changes_done = graph_level_begin_stop(UINT64_C(500000000));
+		usleep(20000);
+		errors += changes_done && calls_open;
+		graph_level_unlock_kinds(changes_done);
+		for (int t = 0; t < 2; t++)
+			pthread_join(threads[t], NULL);
+		graph_level_open();
+	}
+	errors += !changes_done;
 	call_capture(true, 0);
-	calls_open = 1;
-	if (pthread_create(&capturer, NULL, recapture, NULL))
-		abort();
-	change_kinds(NULL);
-	pthread_join(capturer, NULL);
 	errors += may_stop();
 	graph_level_open();
 	errors += !may_stop();

@@ -63,11 +63,6 @@ struct chrome_ranges {
 	size_t track_capacity;
 };
 
-static uint32_t narrow(uint64_t id)
-{
-	return id > UINT32_MAX ? 0 : (uint32_t)id;
-}
-
 static char *put_payload(char *p, const struct chrome_range *range)
 {
 	/* NVTX payload types: how to read the 64 bits. */
@@ -389,20 +384,20 @@ int chrome_put_range(struct sink *sink, const struct process *process, const str
 	struct chrome_range range = {
 		.begin_ns = xt_chunk_u64(chunk, XT_RANGE_TIME_NS)[row],
 		.key = xt_chunk_u64(chunk, XT_RANGE_KEY)[row],
-		.category = narrow(xt_chunk_u64(chunk, XT_RANGE_CATEGORY)[row]),
+		.category = id_or_none(xt_chunk_u64(chunk, XT_RANGE_CATEGORY)[row]),
 		.payload = xt_chunk_u64(chunk, XT_RANGE_PAYLOAD)[row],
-		.payload_type = narrow(xt_chunk_u64(chunk, XT_RANGE_PAYLOAD_TYPE)[row]),
-		.color = narrow(xt_chunk_u64(chunk, XT_RANGE_COLOR)[row]),
-		.values = narrow(xt_chunk_u64(chunk, XT_RANGE_VALUES)[row]),
-		.domain = narrow(xt_chunk_u64(chunk, XT_RANGE_DOMAIN)[row]),
-		.thread = narrow(xt_chunk_u64(chunk, XT_RANGE_THREAD)[row]),
+		.payload_type = id_or_none(xt_chunk_u64(chunk, XT_RANGE_PAYLOAD_TYPE)[row]),
+		.color = id_or_none(xt_chunk_u64(chunk, XT_RANGE_COLOR)[row]),
+		.values = id_or_none(xt_chunk_u64(chunk, XT_RANGE_VALUES)[row]),
+		.domain = id_or_none(xt_chunk_u64(chunk, XT_RANGE_DOMAIN)[row]),
+		.thread = id_or_none(xt_chunk_u64(chunk, XT_RANGE_THREAD)[row]),
 	};
 	if (!c->ranges && begin_ranges(c, process) < 0)
 		return -ENOMEM;
 	if (range.thread >= c->ranges->thread_count)
 		range.thread = 0;
 	range.name = range_label(process->names->shown, process->model, range.domain,
-				 narrow(xt_chunk_u64(chunk, XT_RANGE_TEXT)[row]), "", "");
+				 id_or_none(xt_chunk_u64(chunk, XT_RANGE_TEXT)[row]), "", "");
 	if (range.name == NAME_FAILED)
 		return -ENOMEM;
 	switch (xt_chunk_u64(chunk, XT_RANGE_OPERATION)[row]) {

@@ -20,11 +20,6 @@
 
 #define STARTED_TRACKS (UINT64_C(1) << 62) /* above all sequentially numbered tracks */
 
-static uint32_t narrow(uint64_t id)
-{
-	return id > UINT32_MAX ? 0 : (uint32_t)id;
-}
-
 /* Returns the nest of a thread and domain, created on first use. NULL if out of memory. */
 static struct perfetto_nest *nest_of(struct sink *sink, const struct process *process,
 				     uint32_t thread, uint32_t domain)
@@ -176,10 +171,10 @@ static int put_event(struct sink *sink, const struct process *process, struct se
 int perfetto_put_range(struct sink *sink, const struct process *process,
 		       const struct xt_chunk *chunk, uint32_t row)
 {
-	uint32_t thread = narrow(xt_chunk_u64(chunk, XT_RANGE_THREAD)[row]);
-	uint32_t domain = narrow(xt_chunk_u64(chunk, XT_RANGE_DOMAIN)[row]);
-	uint32_t text = narrow(xt_chunk_u64(chunk, XT_RANGE_TEXT)[row]);
-	uint32_t values = narrow(xt_chunk_u64(chunk, XT_RANGE_VALUES)[row]);
+	uint32_t thread = id_or_none(xt_chunk_u64(chunk, XT_RANGE_THREAD)[row]);
+	uint32_t domain = id_or_none(xt_chunk_u64(chunk, XT_RANGE_DOMAIN)[row]);
+	uint32_t text = id_or_none(xt_chunk_u64(chunk, XT_RANGE_TEXT)[row]);
+	uint32_t values = id_or_none(xt_chunk_u64(chunk, XT_RANGE_VALUES)[row]);
 	uint64_t operation = xt_chunk_u64(chunk, XT_RANGE_OPERATION)[row];
 	struct names *names = process->names->shown;
 	struct perfetto_event event = {

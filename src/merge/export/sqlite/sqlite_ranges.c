@@ -19,11 +19,6 @@
 
 #define SEARCH_MAX 4096 /* open ranges to search for the one that ends */
 
-static uint32_t narrow(uint64_t id)
-{
-	return id > UINT32_MAX ? 0 : (uint32_t)id;
-}
-
 /*
  * Writes a range. The end event, if any, gives the end time and more values. Returns 0 or -ENOMEM.
  */
@@ -102,16 +97,16 @@ int sqlite_put_range(struct sink *sink, const struct process *process, const str
 		range = {
 			.time_ns = sqlite_time(process, xt_chunk_u64(chunk, XT_RANGE_TIME_NS)[row]),
 			.key = xt_chunk_u64(chunk, XT_RANGE_KEY)[row],
-			.thread = narrow(xt_chunk_u64(chunk, XT_RANGE_THREAD)[row]),
-			.domain = narrow(xt_chunk_u64(chunk, XT_RANGE_DOMAIN)[row]),
-			.values = narrow(xt_chunk_u64(chunk, XT_RANGE_VALUES)[row]),
+			.thread = id_or_none(xt_chunk_u64(chunk, XT_RANGE_THREAD)[row]),
+			.domain = id_or_none(xt_chunk_u64(chunk, XT_RANGE_DOMAIN)[row]),
+			.values = id_or_none(xt_chunk_u64(chunk, XT_RANGE_VALUES)[row]),
 		};
 
 	if (range.thread >= process->model->threads.count ||
 	    !process->model->threads.rows[range.thread].tid)
 		range.thread = 0;
 	range.name = range_label(names, process->model, range.domain,
-				 narrow(xt_chunk_u64(chunk, XT_RANGE_TEXT)[row]), "", "");
+				 id_or_none(xt_chunk_u64(chunk, XT_RANGE_TEXT)[row]), "", "");
 	if (range.name == NAME_FAILED)
 		return -ENOMEM;
 	switch (xt_chunk_u64(chunk, XT_RANGE_OPERATION)[row]) {
