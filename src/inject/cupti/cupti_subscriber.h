@@ -34,8 +34,9 @@ bool cupti_subscriber_needs_host_memory(void);
 int cupti_subscriber_prepare(bool is_late, char *why, size_t why_bytes);
 
 /*
- * Subscribes to CUPTI. Returns 0, or an error with one line in `why`: -EBUSY if another tool
- * subscribes, with its name if it is known; -ENOTSUP if CUPTI could make the program fail.
+ * Subscribes to CUPTI. Returns 0, or an error with one line in `why`: -EBUSY if another tool is
+ * subscribed, -ENOTSUP if CUPTI could make the program fail. The line has the tool's name if CUPTI
+ * knows it.
  */
 int cupti_subscriber_subscribe(char *why, size_t why_bytes);
 

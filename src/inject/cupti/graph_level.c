@@ -25,7 +25,7 @@
 #define GRAPH_IDS   (UINT32_C(1) << 24)
 #define RUNNING_MAX 16
 
-/* Of CUresult: these end a capture, too. */
+/* Results of cuStreamEndCapture that end the capture, too. */
 #define CAPTURE_INVALIDATED 901
 #define CAPTURE_UNJOINED    904
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each user of libunwind needs: accessors that a walk does not support, and the library. name:
- * that of the library for a processor. Any thread; nothing is allocated but by the loader.
+ * Opens libunwind, and has the accessors that no walk supports. `name` is the file name of the
+ * library for this processor. Any thread. Only the loader allocates memory.
  */
 #ifndef XT_LOG_UNWIND_STUBS_H
 #define XT_LOG_UNWIND_STUBS_H
