@@ -6,8 +6,9 @@
 #
 # Needs Debian 12 with the packages of tools/install-deps.sh --portable, and Debian's mirror
 # (DEBIAN_MIRROR). Debian's libraries need glibc 2.36, so their sources are built again, against
-# the glibc of Debian 11. CACHE_DIR (default: build-portable) stores these libraries until a
-# package, the compiler or a recipe changes. The same packages and commit give the same bytes.
+# the glibc of Debian 11. CACHE_DIR (default: build-portable) stores these sources and libraries. It
+# builds them again if a package, the compiler or a recipe changes. The same packages and commit
+# give the same bytes.
 # docs/internals/PORTABLE.md explains the design.
 set -eu
 
@@ -38,10 +39,29 @@ umask 022
 apt=$cache/apt
 private_apt "$apt" "deb-src [$signed] $mirror bookworm main" \
 	"deb-src [$signed] $security bookworm-security main"
+# Fetches a package into $cache/sources and prints it with its version. A mirror may announce a
+# version that it does not have: then the next older one is taken.
+fetch_source() {
+	for version in $(apt-cache madison "$1" | awk '/Sources/ { print $3 }' | sort -rVu); do
+		said=$(cd "$cache/sources" && apt-get -qq source --download-only "$1=$version" 2>&1) && {
+			echo "$1=$version"
+			return
+		}
+		echo "$said" | grep -q ' 404 ' || break
+		echo "portable: warning: the mirror does not have $1 $version" >&2
+	done
+	echo "portable: cannot fetch the source of $1: ${said-no version}" >&2
+	return 1
+}
+mkdir -p "$cache/sources"
+versions=
+for package in $source_packages; do
+	versions="$versions $(fetch_source "$package")"
+done
 # URL, name, size and signed checksum of each package.
 {
 	apt-get -qq download --print-uris $sysroot_packages
-	apt-get -qq source --download-only --print-uris $source_packages
+	apt-get -qq source --download-only --print-uris $versions
 } | grep "^'" | sort >"$apt/packages"
 key=$({
 	cat "$apt/packages" "$source/tools/portable.sh" "$source/tools/portable/libraries.sh"
@@ -63,10 +83,9 @@ if [ ! -e "$libraries/packages" ]; then
 		for deb in *.deb; do
 			dpkg-deb -x "$deb" "$libraries/sysroot"
 		done
-		cd "$libraries/src"
-		apt-get -qq source --download-only $source_packages
-		for description in *.dsc; do
-			dpkg-source --no-check -q -x "$description" "${description%%_*}" 2>/dev/null
+		for description in $(awk '$2 ~ /[.]dsc$/ { print $2 }' "$apt/packages"); do
+			dpkg-source --no-check -q -x "$cache/sources/$description" \
+				"$libraries/src/${description%%_*}"
 		done
 	)
 	sh -eu "$source/tools/portable/libraries.sh" >"$libraries/log" 2>&1 || {
