@@ -220,7 +220,6 @@ CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 	if (!node)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING, node, NULL, NULL);
-	sim_hold_kinds();
 	node->maker = sim_graph_maker();
 	result = make_children(node, content)
 			 ? sim_graph_depend(node, dependencies, dependency_count)

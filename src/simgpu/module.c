@@ -30,6 +30,7 @@ static void module_notify(uint32_t cbid, CUmodule module)
 		.cubin = module->image,
 	};
 
+	sim_hold_kinds();
 	sim_resource_notify(cbid, module->context, NULL, &data);
 }
 

@@ -21,7 +21,7 @@
 #include "cuda_abi/cupti_abi.h"
 
 #define SIM_SEAM_SYMBOL		"xtrace_simgpu_seam"
-#define SIM_SEAM_VERSION	6
+#define SIM_SEAM_VERSION	7
 #define SIM_DRIVER_CBIDS	1024
 #define SIM_RESOURCE_CBIDS	32
 #define SIM_DEVICE_GRAPHS_BYTES (8 << 20) /* default of the attribute with that name */
@@ -164,6 +164,7 @@ struct sim_switches {
 	_Atomic bool has_host_records;	      /* of new contexts */
 	_Atomic bool fails_to_grow;	      /* without them, see graph_exec.c */
 	_Atomic bool deadlocks;		      /* see notify.c */
+	_Atomic bool repeats_ids;	      /* see README.md */
 	_Atomic unsigned kinds_waiter_count;  /* threads that hold what a disabling one needs */
 	_Atomic bool has_launched_whole;      /* a graph, with GRAPH_TRACE */
 	_Atomic bool crashes_launches;	      /* of graphs, see README.md */

@@ -135,6 +135,9 @@ static void before_disabling_kernels(struct sim_switches *driver)
 	}
 	if (atomic_load(&driver->has_launched_whole))
 		atomic_store(&driver->crashes_launches, true);
+	if (tracer_fault_is_on(FAULT_VERSION) &&
+	    tracer_fault_value(FAULT_VERSION) == XT_CUPTI_OF_CUDA13_0_1)
+		atomic_store(&driver->repeats_ids, true);
 	if (!atomic_load(&driver->deadlocks))
 		return;
 	pthread_mutex_lock(&driver->kinds_lock);

@@ -15,7 +15,7 @@
  *
  * Each kind is launched LAUNCHES times, between ordinary kernels and graphs. With SECONDS, this is
  * repeated for that time, with the same graph. Meanwhile, each of THREADS launches an ordinary one.
- * Every second thread makes a new one by capture after every 50 launches.
+ * Every second thread makes a new one by capture after every 50 launches, and loads code.
  *
  * "launching PID" is printed when the graphs exist. At the end, the number of kernels that ran is
  * compared with the expected number. The time of the launches on the GPU is printed, as measured
@@ -256,6 +256,20 @@ static cudaGraphExec_t make_plain(cudaStream_t where)
 	return exec;
 }
 
+static void load_code(cudaStream_t where)
+{
+	static const char text[] = ".version 8.0\n.target sm_75\n.address_size 64\n"
+				   ".visible .entry loaded() { ret; }\n";
+	cudaLibrary_t library;
+	cudaKernel_t kernel;
+
+	CHECK(cudaLibraryLoadData(&library, text, nullptr, nullptr, 0, nullptr, nullptr, 0));
+	CHECK(cudaLibraryGetKernel(&kernel, library, "loaded"));
+	CHECK(cudaLaunchKernel((const void *)kernel, 1, 1, nullptr, 0, where));
+	CHECK(cudaStreamSynchronize(where));
+	CHECK(cudaLibraryUnload(library));
+}
+
 // makes_graphs: launches a new graph each time.
 static void launch_plain(std::atomic<bool> *is_over, bool makes_graphs)
 {
@@ -271,6 +285,7 @@ static void launch_plain(std::atomic<bool> *is_over, bool makes_graphs)
 		if (makes_graphs) {
 			CHECK(cudaGraphExecDestroy(exec));
 			exec = make_plain(own);
+			load_code(own);
 		}
 	}
 }

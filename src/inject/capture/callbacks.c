@@ -591,11 +591,10 @@ static COLD void deliver_holder(uint32_t domain, uint32_t cbid, uint32_t use,
 	} else if (enters) {
 		hold = use & API_LAUNCHES_GRAPH
 			       ? graph_level_enter_launch(data, &cupti_subscriber_records_calls)
-			       : graph_level_enter_call(use & API_BEGINS_CAPTURE);
+			       : graph_level_enter_call();
 	} else {
 		hold = (uint8_t)(*slot >> HOLD_AT);
 		*slot &= ~HOLD_MASK;
-		graph_level_note_exit(use, data, hold);
 	}
 	deliver_if_recorded(domain, cbid, use, data, regs);
 	if (enters && slot)

@@ -233,7 +233,6 @@ void graph_node_starts(struct thread_buffer *tb, const struct cupti_resource_dat
 {
 	const struct cupti_graph_data *graph = data->descriptor;
 
-	graph_level_note_node();
 	if (graph->node_type == XT_CUPTI_NODE_MEMCPY)
 		unsafe_kinds_note_graph_copy();
 	if (graph->node_type != XT_CUPTI_NODE_CONDITIONAL)

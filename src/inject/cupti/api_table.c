@@ -168,8 +168,6 @@ static const struct {
 	{"cuGreenCtxCreate", NULL, API_DELAYS_STOP},
 	{"cuGreenCtxDestroy", NULL, API_DELAYS_STOP},
 	{"cuDevicePrimaryCtxRe", NULL, API_DELAYS_STOP}, /* Retain, Release, Reset */
-	{"cuStreamBeginCapture", NULL, API_BEGINS_CAPTURE},
-	{"cuStreamEndCapture", NULL, API_ENDS_CAPTURE},
 	{"cuCtxSynchronize", NULL, API_SYNCS_CONTEXT},
 	{"cuStreamSynchronize", NULL, API_SYNCS_STREAM},
 	{"cuGraphInstantiate", NULL, API_INSTANTIATES_GRAPH},
@@ -217,8 +215,6 @@ static void add(enum api_level level, uint32_t cbid, const char *name)
 	api_uses[cbid] = api_use_of(name);
 	if (cupti.version >= XT_CUPTI_OF_CUDA13)
 		api_uses[cbid] &= ~(uint32_t)API_SYNCS;
-	if (cupti.version < XT_CUPTI_OF_CUDA13_0_1 && class == XT_API_GRAPH)
-		api_uses[cbid] |= API_DELAYS_STOP;
 	if (class == NOT_RECORDED || api_level_of(class) > level) {
 		api_uses[cbid] |= API_IS_UNRECORDED;
 		return;

@@ -55,8 +55,6 @@ enum api_use {
 	API_SYNCS_CONTEXT = 1 << 13,	 /* waits for all work of a context */
 	API_SYNCS_STREAM = 1 << 14,	 /* first argument: the CUstream that it waits for */
 	API_DELAYS_STOP = 1 << 15,	 /* recording does not stop meanwhile: graph_level.h */
-	API_BEGINS_CAPTURE = 1 << 16,
-	API_ENDS_CAPTURE = 1 << 17,
 };
 enum {
 	API_CHANGES_NODES =

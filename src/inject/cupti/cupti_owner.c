@@ -28,13 +28,10 @@
 	UINT64_C(250000000) /* after it unsubscribed: it may finalise, or subscribe again */
 #define LAUNCH_TIMEOUT_NS UINT64_C(100000000) /* for launches that have begun */
 /* Calls beside which recording cannot stop may last. Others wait for the stop meanwhile. */
-#define STOP_PATIENCE_NS     UINT64_C(300000000) /* doubled after each failure */
-#define STOP_PATIENCE_MAX_NS UINT64_C(1200000000)
-#define STOP_RETRY_NS	     UINT64_C(1000000000) /* doubled, too */
-#define STOP_RETRY_MAX_NS    UINT64_C(32000000000)
-#define YIELD_PATIENCE_NS    UINT64_C(600000000)
-#define WRITER_TIMEOUT_NS    UINT64_C(100000000)
-#define EVENTS_COUNT	     64
+#define STOP_PATIENCE_NS  UINT64_C(600000000)
+#define STOP_RETRY_NS	  UINT64_C(1000000000)
+#define WRITER_TIMEOUT_NS UINT64_C(100000000)
+#define EVENTS_COUNT	  64
 
 enum state {
 	OWNER_RELEASED,	  /* we do not use CUPTI */
@@ -124,6 +121,12 @@ void cupti_owner_cancel(void)
 	atomic_store(&is_wanted, false);
 }
 
+/* Kernel records that another tool got, too, must not stay enabled: nobody handles their graphs. */
+static bool may_stop(void)
+{
+	return graph_level_may_stop() || atomic_load(&kernels_are_left);
+}
+
 bool cupti_owner_is_settled(void)
 {
 	int now = atomic_load(&state);
@@ -131,7 +134,7 @@ bool cupti_owner_is_settled(void)
 	if (atomic_load(&is_wanted))
 		return now == OWNER_SUBSCRIBED || cupti_owner_problem();
 	/* CUPTI is released later, because there is no work yet, or never. */
-	if (now == OWNER_SUBSCRIBED && (!atomic_load(&driver_is_ready) || !graph_level_may_stop()))
+	if (now == OWNER_SUBSCRIBED && (!atomic_load(&driver_is_ready) || !may_stop()))
 		return true;
 	return (now == OWNER_RELEASED || now == OWNER_GRAPHS) && !atomic_load(&is_draining);
 }
@@ -139,6 +142,11 @@ bool cupti_owner_is_settled(void)
 const char *cupti_owner_problem(void)
 {
 	return atomic_load(&has_problem) ? problem : NULL;
+}
+
+bool cupti_owner_driver_is_ready(void)
+{
+	return atomic_load(&driver_is_ready);
 }
 
 bool cupti_owner_yields(void)
@@ -176,7 +184,7 @@ static bool stop_records(void)
 
 	if (!atomic_compare_exchange_strong(&stop_state, &now, STOP_STARTED))
 		return false;
-	are_locked = cupti_driver_is_ready() && graph_level_begin_stop(YIELD_PATIENCE_NS);
+	are_locked = cupti_driver_is_ready() && graph_level_begin_stop(STOP_PATIENCE_NS);
 	atomic_store(&kernels_are_left, !are_locked);
 	if (are_locked) {
 		cupti_subscriber_stop();
@@ -310,7 +318,6 @@ static void set_problem(const char *why)
  */
 static void stop_recording(void)
 {
-	static uint64_t patience_ns = STOP_PATIENCE_NS, retry_ns = STOP_RETRY_NS;
 	uint64_t deadline_ns = monotonic_ns() + LAUNCH_TIMEOUT_NS;
 	bool are_locked;
 
@@ -321,19 +328,13 @@ static void stop_recording(void)
 	}
 	while (config.calls_are_open() && monotonic_ns() < deadline_ns)
 		xt_sleep_ns(NAP_NS);
-	are_locked = graph_level_begin_stop(patience_ns);
-	if (!are_locked || !graph_level_may_stop()) {
+	are_locked = graph_level_begin_stop(STOP_PATIENCE_NS);
+	if (!are_locked || !may_stop()) {
 		graph_level_unlock_kinds(are_locked);
-		stop_again_at_ns = monotonic_ns() + retry_ns;
-		if (patience_ns < STOP_PATIENCE_MAX_NS)
-			patience_ns *= 2;
-		if (retry_ns < STOP_RETRY_MAX_NS)
-			retry_ns *= 2;
+		stop_again_at_ns = monotonic_ns() + STOP_RETRY_NS;
 		atomic_store(&state, OWNER_SUBSCRIBED);
 		return;
 	}
-	patience_ns = STOP_PATIENCE_NS;
-	retry_ns = STOP_RETRY_NS;
 	atomic_store(&kernels_are_left, false);
 	cupti_subscriber_stop();
 	cupti_subscriber_keep_graphs();
@@ -477,8 +478,7 @@ void cupti_owner_update(void)
 	if (atomic_load(&is_draining) && (wanted || !activity_is_at_cupti()))
 		atomic_store(&is_draining, false);
 	if (now == OWNER_SUBSCRIBED && !wanted && monotonic_ns() >= stop_again_at_ns &&
-	    atomic_load(&driver_is_ready) && graph_level_may_stop() &&
-	    change_state(now, OWNER_RELEASING))
+	    atomic_load(&driver_is_ready) && may_stop() && change_state(now, OWNER_RELEASING))
 		stop_recording();
 	if (now != OWNER_RELEASED && now != OWNER_GRAPHS)
 		return;

@@ -65,6 +65,9 @@ void cupti_owner_update(void);
 /* Flusher thread: whether CUPTI may hold our records. If not, do not call it. */
 bool cupti_owner_may_flush(void);
 
+/* Whether cuInit() has returned. Any thread, some time after it did. */
+bool cupti_owner_driver_is_ready(void);
+
 /* Whether we step back for a tool that subscribes. Any thread. */
 bool cupti_owner_yields(void);
 

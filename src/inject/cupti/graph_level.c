@@ -11,7 +11,6 @@
 
 #include <errno.h>
 
-#include "inject/cupti/api_table.h"
 #include "inject/cupti/cupti.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/hot_state.h"
@@ -24,10 +23,6 @@
 /* CUPTI numbers graphs and executable graphs from 1. A bit for each takes 2 MiB at most. */
 #define GRAPH_IDS   (UINT32_C(1) << 24)
 #define RUNNING_MAX 16
-
-/* Results of cuStreamEndCapture that end the capture, too. */
-#define CAPTURE_INVALIDATED 901
-#define CAPTURE_UNJOINED    904
 
 /* Parts of the word. The holders of each side take 16 bits, then 6 bits are the epoch. */
 #define COUNT_MASK 0xffff
@@ -47,8 +42,6 @@ static HOT_STATE atomic_uint_fast64_t word;
 static HOT_STATE atomic_bool any_conditional;
 static HOT_STATE atomic_uint waiting[SIDES]; /* for their side */
 static HOT_STATE atomic_uint changes_waiting;
-static HOT_STATE atomic_uint captures;	      /* that are open */
-static HOT_STATE atomic_bool unseen_captures; /* that began before CUPTI was subscribed */
 static atomic_bool was_recorded_whole, gives_up, gives_up_later, tool_was_here;
 static bool trace_is_on; /* LOCKED */
 /* Streams in which graphs recorded as a whole may run, as key_of(), and whether in others. */
@@ -113,11 +106,6 @@ static bool launches_must_wait(void)
 	return atomic_load(&any_conditional) || cupti.version < XT_CUPTI_OF_CUDA13_0_1;
 }
 
-static bool captures_are_open(void)
-{
-	return atomic_load(&captures) || atomic_load(&unseen_captures);
-}
-
 /* Locks the kinds when those sides have no holders. False after the deadline. */
 static bool lock_without(const bool sides[SIDES], uint64_t deadline_ns)
 {
@@ -133,16 +121,8 @@ static bool lock_without(const bool sides[SIDES], uint64_t deadline_ns)
 			are_held |= sides[side] && count_of(now, (enum side)side);
 		are_locked = !are_held && !(now & LOCKED) &&
 			     atomic_compare_exchange_strong(&word, &now, now | LOCKED);
-		/* While the kinds are locked, no capture begins. */
-		if (are_locked && sides[SIDE_CALLS] && captures_are_open()) {
-			graph_level_unlock_kinds(true);
-			are_locked = false;
-		}
 	} while (!are_locked && wait_a_moment(&deadline_ns));
 	atomic_fetch_sub(&changes_waiting, 1);
-	/* If an unseen capture is open, the next node shows it again. */
-	if (!are_locked && !atomic_load(&captures))
-		atomic_store(&unseen_captures, false);
 	return are_locked;
 }
 
@@ -246,7 +226,8 @@ void graph_level_give_up_later(void)
 
 bool graph_level_may_stop(void)
 {
-	return !atomic_load(&was_recorded_whole) || atomic_load(&word) & OFF;
+	return cupti.version >= XT_CUPTI_OF_CUDA13_0_1 &&
+	       (!atomic_load(&was_recorded_whole) || atomic_load(&word) & OFF);
 }
 
 void graph_level_note_tool(void)
@@ -288,20 +269,16 @@ void graph_level_open(void)
 		next = (now & (OFF | LOCKED)) | (uint64_t)((epoch_of(now) + 1) & EPOCH_MASK)
 							<< EPOCH_AT;
 	while (!atomic_compare_exchange_strong(&word, &now, next));
-	atomic_store(&captures, 0);
-	atomic_store(&unseen_captures, false);
 	graph_level_unlock_kinds(are_locked);
 }
 
 /* If both kinds of launches wait, they take turns. */
-static bool may_enter(uint64_t now, enum side side, bool is_launch)
+static bool may_enter(uint64_t now, enum side side)
 {
 	enum side other = side == SIDE_NODES ? SIDE_WHOLE : SIDE_NODES;
 	bool is_next = !count_of(now, side) && !(now & NODES_NEXT) == (side == SIDE_WHOLE);
-	/* A change may wait for the end of a capture that needs this call, or for this call. */
-	bool is_awaited = captures_are_open() || (side == SIDE_WHOLE && !is_launch);
 
-	if ((now & LOCKED || (atomic_load(&changes_waiting) && !is_awaited)) &&
+	if ((now & LOCKED || atomic_load(&changes_waiting)) &&
 	    (side != SIDE_NODES || launches_must_wait()))
 		return false;
 	if (side == SIDE_CALLS)
@@ -318,7 +295,7 @@ static uint8_t enter_slowly(enum side side, bool is_launch, bool *locks_out)
 
 	atomic_fetch_add(&waiting[side], 1);
 	while (!((now = atomic_load(&word)) & closed)) {
-		if (!may_enter(now, side, is_launch)) {
+		if (!may_enter(now, side)) {
 			if (wait_a_moment(&deadline_ns))
 				continue;
 			if (!is_launch)
@@ -374,40 +351,11 @@ static inline uint8_t enter_nodes(void)
 	return GRAPH_HOLD_NODES | (uint8_t)(epoch_of(now) << 2);
 }
 
-uint8_t graph_level_enter_call(bool begins_capture)
+uint8_t graph_level_enter_call(void)
 {
-	uint64_t deadline_ns = 0;
 	bool never_locks;
 
-	while (begins_capture && atomic_load(&changes_waiting) && wait_a_moment(&deadline_ns))
-		continue;
 	return enter_slowly(SIDE_CALLS, false, &never_locks);
-}
-
-void graph_level_note_exit(uint32_t use, const struct cupti_callback_data *data, uint8_t hold)
-{
-	int32_t error = data->return_value ? *(const int32_t *)data->return_value : -1;
-	unsigned count = atomic_load(&captures);
-
-	if (use & API_BEGINS_CAPTURE)
-		atomic_fetch_add(&captures, !error);
-	else if (use & API_ENDS_CAPTURE &&
-		 (!error || error == CAPTURE_INVALIDATED || error == CAPTURE_UNJOINED))
-		while (count && !atomic_compare_exchange_strong(&captures, &count, count - 1))
-			continue;
-	if (use & API_BEGINS_CAPTURE || !(use & API_DELAYS_STOP) ||
-	    (hold != GRAPH_HOLD_NONE && !(use & API_ENDS_CAPTURE)))
-		return;
-	/* It ends the unseen capture, or its own nodes looked like one. */
-	if (!count)
-		atomic_store(&unseen_captures, false);
-}
-
-void graph_level_note_node(void)
-{
-	if (cupti.version < XT_CUPTI_OF_CUDA13_0_1 && !atomic_load(&captures) &&
-	    !count_of(atomic_load(&word), SIDE_CALLS))
-		atomic_store(&unseen_captures, true);
 }
 
 void graph_level_leave(uint8_t hold)
@@ -530,9 +478,7 @@ uint8_t graph_level_enter_launch(const struct cupti_callback_data *data,
 	uint64_t now = atomic_load_explicit(&word, memory_order_relaxed);
 
 	if (now & (OFF | CLOSED))
-		return now & CLOSED || cupti.version >= XT_CUPTI_OF_CUDA13_0_1
-			       ? GRAPH_HOLD_NONE
-			       : graph_level_enter_call(false);
+		return GRAPH_HOLD_NONE;
 	if (__builtin_expect(atomic_load(&any_conditional), 0) && atomic_load(&gives_up_later)) {
 		graph_level_give_up();
 		return GRAPH_HOLD_NONE;

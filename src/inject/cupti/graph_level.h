@@ -14,9 +14,9 @@
  * recorded any more.
  *
  * Calls that make or destroy a context are holders, too: if kernel records are disabled meanwhile,
- * they can end with SIGSEGV. With CUPTI before 13.0.1, launches of graphs and captured work can
- * deadlock then. So launches and other calls about graphs wait while recording starts or stops, and
- * a stop waits for open captures.
+ * they can end with SIGSEGV. With CUPTI before 13.0.1, calls that load code and launches of graphs
+ * can deadlock then. Code is loaded at the first launch of a kernel, and no callback precedes that.
+ * So a stop does not disable them with these versions.
  *
  * Callbacks of CUPTI call these functions in the program's threads, whether or not the call is
  * recorded. None allocates memory. The only system calls are sleeps of threads that wait.
@@ -70,19 +70,8 @@ uint8_t graph_level_enter_launch(const struct cupti_callback_data *data,
 /* At the creation of a conditional node during an instantiation. Returns what to release. */
 uint8_t graph_level_enter_whole(void);
 
-/*
- * At ENTER of a call that delays a stop (API_DELAYS_STOP). Returns what to release at EXIT. While a
- * change waits, captures do not begin, but other calls go on if a capture is open.
- */
-uint8_t graph_level_enter_call(bool begins_capture);
-
-/*
- * note_exit(): at EXIT of such a call, before the hold is released. use: bits of enum api_use.
- * note_node(): at the creation of a node. If a capture began before CUPTI was subscribed, only its
- * nodes and its end are seen.
- */
-void graph_level_note_exit(uint32_t use, const struct cupti_callback_data *data, uint8_t hold);
-void graph_level_note_node(void);
+/* At ENTER of a call that delays a stop (API_DELAYS_STOP). Returns what to release at EXIT. */
+uint8_t graph_level_enter_call(void);
 
 /* At EXIT of a successful instantiation, before the hold is released. */
 void graph_level_note_instantiated(void *graph_exec, bool is_conditional);
@@ -130,10 +119,10 @@ void graph_level_give_up(void);
 void graph_level_give_up_later(void);
 
 /*
- * Whether a stop may disable kernel records. Not once CUPTI has recorded a graph as a whole, unless
- * recording was given up since: the program can end with SIGSEGV then. If records are enabled
- * again, CUPTI repeats correlation ids and records node by node. Final only within begin_stop().
- * Any thread.
+ * Whether a stop may disable kernel records. Not with CUPTI before 13.0.1, see above. Not once
+ * CUPTI has recorded a graph as a whole, unless recording was given up since: the program can
+ * end with SIGSEGV then. If records are enabled again, CUPTI repeats correlation ids and records
+ * node by node. Final only within begin_stop(). Any thread.
  */
 bool graph_level_may_stop(void);
 

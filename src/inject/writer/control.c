@@ -48,8 +48,6 @@ void control_begin(bool keeps, const struct xt_duty_cycle *duty)
 {
 	keeps_cupti = keeps;
 	duty_windows_begin(duty);
-	if (duty->window_ns)
-		duty_windows_start(monotonic_ns());
 }
 
 static bool is_stopped(void)
@@ -128,6 +126,15 @@ static void update_snapshot(const struct recorder *rec)
 	}
 }
 
+/* CUPTI must not be used first while another thread is in cuInit(): it can end with SIGSEGV. */
+static void begin_cycle(struct recorder *rec)
+{
+	if (!duty_windows_wait() || !cupti_owner_driver_is_ready())
+		return;
+	record_switch(rec, monotonic_ns(), false, XT_SWITCH_DUTY);
+	duty_windows_start(monotonic_ns());
+}
+
 /*
  * Turns the duty cycle on. A window that is recorded, or begins, is not touched. The times of a
  * request would record one that is not random, so they are refused.
@@ -138,10 +145,8 @@ static void start_cycle(struct recorder *rec, uint32_t word, bool has_times)
 	control.refusal = has_times ? "it has a duty cycle: use xtrace start without --duration "
 				      "and --delay to turn it on"
 				    : NULL;
-	if (!has_times && !duty_windows_are_on()) {
-		record_switch(rec, monotonic_ns(), false, XT_SWITCH_DUTY);
-		duty_windows_start(monotonic_ns());
-	}
+	if (!has_times && !duty_windows_are_on())
+		duty_windows_turn_on();
 	crash_buffer_state(state_now(), problem_now(rec));
 	crash_buffer_request_done(word);
 }
@@ -359,6 +364,7 @@ void control_update(struct recorder *rec)
 		record_range_ends(rec);
 	control.has_open_ranges = false;
 	take_request(rec);
+	begin_cycle(rec);
 	update_snapshot(rec);
 	if (control.is_pending && execute(rec)) {
 		control.is_pending = false;

@@ -13,8 +13,8 @@
 
 /*
  * keeps_cupti: a stop only pauses. It takes effect within milliseconds, but costs as much as
- * recording. With a duty cycle, recording is stopped, and its windows are recorded from now on; a
- * start or stop turns the cycle on or off. Once, before the writer thread starts.
+ * recording. With a duty cycle, recording is stopped until the driver is ready and a window begins;
+ * a start or stop turns the cycle on or off. Once, before the writer thread starts.
  */
 void control_begin(bool keeps_cupti, const struct xt_duty_cycle *duty);
 

@@ -12,9 +12,17 @@ static struct {
 	uint64_t from_ns, duration_ns; /* the next window */
 } windows;
 
+void duty_windows_turn_on(void)
+{
+	windows.is_on = true;
+	windows.from_ns = UINT64_MAX;
+}
+
 void duty_windows_begin(const struct xt_duty_cycle *cycle)
 {
 	windows.cycle = *cycle;
+	if (cycle->window_ns)
+		duty_windows_turn_on();
 }
 
 const struct xt_duty_cycle *duty_windows_cycle(void)
@@ -70,13 +78,17 @@ void duty_windows_start(uint64_t now_ns)
 	double window_ns = (double)windows.cycle.window_ns;
 	double into_ns = random_part() * (double)windows.cycle.period_ns;
 
-	windows.is_on = true;
 	windows.from_ns = now_ns;
 	windows.duration_ns = windows.cycle.window_ns;
 	if (into_ns < window_ns)
 		windows.duration_ns -= (uint64_t)into_ns;
 	else
 		windows.from_ns += (uint64_t)random_rest_ns();
+}
+
+bool duty_windows_wait(void)
+{
+	return windows.is_on && windows.from_ns == UINT64_MAX;
 }
 
 void duty_windows_stop(void)

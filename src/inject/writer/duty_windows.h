@@ -14,16 +14,18 @@
 
 #include "log/base/duty_cycle.h"
 
-/* Once, before the writer thread starts. The cycle is off until duty_windows_start(). */
+/* Once, before the writer thread starts. The cycle is on, but waits, if it has windows. */
 void duty_windows_begin(const struct xt_duty_cycle *cycle);
 
 /* window_ns is 0 if the process has no duty cycle. Valid until the process ends. */
 const struct xt_duty_cycle *duty_windows_cycle(void);
 
-bool duty_windows_are_on(void);
-
+/* turn_on(): it waits for duty_windows_start(). No window is due before. */
+void duty_windows_turn_on(void);
+bool duty_windows_wait(void);
 void duty_windows_start(uint64_t now_ns);
 void duty_windows_stop(void);
+bool duty_windows_are_on(void);
 
 /* True once for each window, when it is due: then record for *duration_ns. */
 bool duty_windows_next(uint64_t now_ns, uint64_t *duration_ns);

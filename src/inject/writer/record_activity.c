@@ -56,28 +56,36 @@ struct work {
 };
 
 /*
- * Starts a row of GPU work with its common columns, or returns NULL; counts it in both cases.
- * has_shape: its shape was interned.
+ * True if its call was not recorded; counts it. If many launches have that id, those before the last
+ * stop were recorded.
  */
-static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind,
-				 struct row_counts *row_counts, const struct work *work,
-				 bool has_shape)
+static bool is_suppressed(struct recorder *rec, struct row_counts *row_counts,
+			  const struct work *work)
+{
+	if (suppressed_ids_has(&rec->shutdown_dropped, work->correlation_id))
+		row_counts->shutdown_dropped++;
+	else if (!suppressed_ids_has(&rec->skipped, work->correlation_id) ||
+		 (work->correlation_id == rec->shared_id && work->start_ns < rec->stopped_ns))
+		return false;
+	else if (rec->size_limit.state >= SIZE_PAUSED)
+		row_counts->beyond_size++;
+	else
+		rec->records_skipped++;
+	return true;
+}
+
+/*
+ * Starts a row of GPU work with its common columns, or returns NULL; counts it in both cases. Its
+ * call was recorded. has_shape: its shape was interned.
+ */
+static struct xt_table *recorded_row(struct recorder *rec, enum xt_kind kind,
+				     struct row_counts *row_counts, const struct work *work,
+				     bool has_shape)
 {
 	const uint32_t stream[] = {work->device_id, work->context_id, work->stream_id};
 	struct xt_table *table;
 	uint32_t stream_id;
 
-	if (suppressed_ids_has(&rec->shutdown_dropped, work->correlation_id)) {
-		row_counts->shutdown_dropped++;
-		return NULL;
-	}
-	if (suppressed_ids_has(&rec->skipped, work->correlation_id)) {
-		if (rec->size_limit.state >= SIZE_PAUSED)
-			row_counts->beyond_size++;
-		else
-			rec->records_skipped++;
-		return NULL;
-	}
 	if (!work->start_ns || work->end_ns < work->start_ns) {
 		row_counts->invalid++;
 		return NULL;
@@ -113,13 +121,18 @@ _Static_assert((int)XT_SET_CORRELATION == XT_KERNEL_CORRELATION &&
 		       (int)XT_SET_GRAPH_NODE == XT_KERNEL_GRAPH_NODE,
 	       "sets have the columns of kernels");
 
-static void take_kernel(struct recorder *rec, const struct cupti_activity *record)
+static struct xt_table *work_row(struct recorder *rec, enum xt_kind kind,
+				 struct row_counts *row_counts, const struct work *work,
+				 bool has_shape)
 {
-	const struct cupti_activity_kernel *kernel = (const void *)record;
-	const struct work work = {
-		kernel->correlation_id, kernel->device_id, kernel->context_id,	  kernel->stream_id,
-		kernel->start_ns,	kernel->end_ns,	   kernel->graph_node_id,
-	};
+	return is_suppressed(rec, row_counts, work)
+		       ? NULL
+		       : recorded_row(rec, kind, row_counts, work, has_shape);
+}
+
+static void add_kernel(struct recorder *rec, const struct cupti_activity_kernel *kernel,
+		       const struct work *work)
+{
 	const uint32_t shape[] = {kernel_name_id(rec, kernel->name),
 				  (uint32_t)kernel->grid[0],
 				  (uint32_t)kernel->grid[1],
@@ -131,13 +144,26 @@ static void take_kernel(struct recorder *rec, const struct cupti_activity *recor
 				  (uint32_t)kernel->dynamic_shared_bytes,
 				  kernel->registers_per_thread};
 	uint32_t shape_id = tuple_id(rec, &rec->shapes, XT_KIND_SHAPE, shape, 10);
-	struct xt_table *table = work_row(rec, XT_KIND_KERNEL, &rec->kernels, &work, shape_id);
+	struct xt_table *table = recorded_row(rec, XT_KIND_KERNEL, &rec->kernels, work, shape_id);
 
 	if (!table)
 		return;
 	rec->names_lost += !shape[0];
 	xt_table_put(table, XT_KERNEL_SHAPE, shape_id);
 	xt_table_end_row(table);
+}
+
+/* A stopped process must not write new shapes. */
+static void take_kernel(struct recorder *rec, const struct cupti_activity *record)
+{
+	const struct cupti_activity_kernel *kernel = (const void *)record;
+	const struct work work = {
+		kernel->correlation_id, kernel->device_id, kernel->context_id,	  kernel->stream_id,
+		kernel->start_ns,	kernel->end_ns,	   kernel->graph_node_id,
+	};
+
+	if (!is_suppressed(rec, &rec->kernels, &work))
+		add_kernel(rec, kernel, &work);
 }
 
 /* One execution of a graph that was recorded as a whole (graph_level.h). */

@@ -224,9 +224,8 @@ static void record_duty_cycle(struct recorder *rec)
 
 static enum xt_switch_why reason_at_start(void)
 {
-	return !(atomic_load(&recording_paused) & PAUSED_STOPPED) ? XT_SWITCH_ASKED
-	       : duty_windows_cycle()->window_ns		  ? XT_SWITCH_DUTY
-								  : XT_SWITCH_STOPPED;
+	return atomic_load(&recording_paused) & PAUSED_STOPPED ? XT_SWITCH_STOPPED
+							       : XT_SWITCH_ASKED;
 }
 
 void record_start(struct recorder *rec)

@@ -192,7 +192,7 @@ static void run_until_stopped(struct recorder *rec)
 		/* Its account must not be below an earlier one: that may count calls in rings. */
 		snapshot_update(rec);
 		control_update(rec);
-		if (is_due(&last.names_ns, PREFETCH_NAMES_NS, now_ns))
+		if (!control_is_idle() && is_due(&last.names_ns, PREFETCH_NAMES_NS, now_ns))
 			prefetch_names(rec);
 		if (is_due(&last.shrink_ns, SHRINK_NS, now_ns))
 			activity_shrink();

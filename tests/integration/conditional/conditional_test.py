@@ -242,11 +242,12 @@ def run_command(command, folder):
 
 
 def test_stops():
-    """Kernel records are disabled beside calls about graphs. CUPTI before 13.0.1 deadlocks."""
+    """If kernel records are disabled beside loads of code, CUPTI before 13.0.1 deadlocks."""
     for version, options, kind, kernel_count in (
             ("26", ["--armed"], "mixed", "10"), ("27", ["--armed"], "mixed", "10"),
             ("130000", [], "mixed", "10"), ("130001", ["--armed"], "mixed", "10"),
-            ("26", ["--armed"], "rebuilt", "300"), ("130000", [], "rebuilt", "10")):
+            ("26", ["--armed"], "loads", "10"), ("130000", [], "loads", "10"),
+            ("130001", [], "loads", "10")):
         with tempfile.TemporaryDirectory() as folder, start_program(
                 [args.xtrace, "record", "--simulate", "-o", folder, *options, "--"], version,
                 [kind, "0", "1000000000", kernel_count, "3"]) as process:
@@ -292,15 +293,42 @@ def test_again():
            "allocations, but none while recording was stopped")
 
 
+def test_ids():
+    """After a stop, CUPTI 13.0.1 gives all launches of graphs one id. Their work is recorded."""
+    with tempfile.TemporaryDirectory() as folder, start_program(
+            [args.xtrace, "record", "--simulate", "-o", folder, "--armed=graphs", "--"], "130001",
+            ["mixed", "0", "1000000000", "4", "1"]) as process:
+        for _ in range(2):
+            run_command("start", folder)
+            time.sleep(0.2)
+            run_command("stop", folder)
+        rows = rows_of(log_in(folder))
+        kill_recorded(folder)
+    on_ns = [int(row["time_ns"]) for row in rows if row["kind"] == "SWITCH" and row["on"] == "1"]
+    launches = {row["correlation"] for row in rows if row["kind"] == "CALL" and
+                row["executable_graph"] != "0" and int(row["enter_ns"]) > on_ns[1]}
+    count = sum(row["kind"] == "CALL" and row["correlation"] in launches for row in rows)
+    work = sum(row["graph_node"] != "0" and int(row["start_ns"]) > on_ns[1]
+               for row in kernels(rows)[1])
+    expect(len(launches) == 1 and count > 100, "many launches, not %d, with one id" % count)
+    # Up to 24 launches are queued when recording stops.
+    expect(abs(work / 6 - count) < 40, "6 kernels each, not %d for %d" % (work, count))
+
+
 def test_set_up():
     """Recording stops and starts during cuInit() and while contexts are made."""
-    for version, set_up_ms, options in (("26", "150", []), ("27", "150", []),
-                                        ("26", "150", ["--armed=graphs"]),
+    for version, set_up_ms, options in (("27", "150", []), ("130001", "150", []),
+                                        ("130001", "150", ["--armed=graphs"]),
                                         ("130001", "1500", ["--armed=graphs"])):
-        done, _ = record(["--duty", "10ms/20ms", *options], ["plain", "1", "4", "2"],
+        done, rows = record(["--duty", "10ms/20ms", *options], ["plain", "1", "4", "2"],
                          XTRACE_SIMGPU_FAULT="version:" + version,
                          XTRACE_SIMGPU_SET_UP_MS=set_up_ms)
         expect_success(done, 8)
+        early, first = [row for row in rows if row["kind"] == "SWITCH"][:2]
+        expect([early["why"], first["why"], first["on"]] == ["3", "4", "0"],
+               "a cycle that is off, then on")
+        expect(int(first["time_ns"]) - int(early["time_ns"]) > 1e6 * int(set_up_ms) / 2,
+               "no cycle before cuInit() is over")
 
 
 def test_tool():

@@ -13,7 +13,7 @@
  *	mixed	the graphs of "plain" and "while" in turn, instantiated in this order. If
  *		ITERATIONS is 0, both are of "plain". Meanwhile each of THREADS other threads
  *		launches the plain graph and single kernels, and allocates memory.
- *	rebuilt	like "mixed". After each wait, the threads build a new graph.
+ *	loads	like "mixed". After each wait, the threads load and unload code.
  *	pauses	the graph of "while". After each launch the program waits and sleeps for 70 ms.
  *
  *	tool	the graphs of "plain". Until a context exists, another thread uses XTRACE_CUPTI.
@@ -49,7 +49,7 @@ static CUcontext context;
 static CUfunction before, in_body, in_inner_body, after, single;
 static unsigned int iterations;
 static long replays, kernels;
-static bool pauses, rebuilds;
+static bool pauses, loads;
 static _Atomic long launch_count;
 
 /* A graph in the making: the next node follows `tip`. */
@@ -267,6 +267,7 @@ static void *run_beside(void *unused)
 	CUdeviceptr memory;
 	CUgraphExec exec;
 	CUstream stream;
+	CUmodule module;
 	CUgraph graph;
 
 	CALL(cuCtxSetCurrent, context);
@@ -281,10 +282,9 @@ static void *run_beside(void *unused)
 		CALL(cuStreamSynchronize, stream);
 		CALL(cuMemAlloc, &memory, 1000);
 		CALL(cuMemFree, memory);
-		if (rebuilds) {
-			destroy(exec, graph);
-			graph = build(add_plain, stream);
-			CALL(cuGraphInstantiate, &exec, graph, 0);
+		if (loads) {
+			CALL(cuModuleLoadData, &module, ptx);
+			CALL(cuModuleUnload, module);
 		}
 	}
 	CALL(cuStreamSynchronize, stream);
@@ -339,12 +339,12 @@ static const struct {
 	void (*add)(struct builder *root);
 	void (*run)(int thread_count); /* if there is no `add` */
 } kinds[] = {
-	{.name = "while", .add = add_while},   {.name = "nested", .add = add_nested},
-	{.name = "if", .add = add_if},	       {.name = "switch", .add = add_switch},
-	{.name = "child", .add = add_child},   {.name = "plain", .add = add_plain},
-	{.name = "mixed", .run = run_mixed},   {.name = "frees", .run = run_frees},
-	{.name = "pauses", .add = add_while},  {.name = "tool", .add = add_plain},
-	{.name = "rebuilt", .run = run_mixed},
+	{.name = "while", .add = add_while},  {.name = "nested", .add = add_nested},
+	{.name = "if", .add = add_if},	      {.name = "switch", .add = add_switch},
+	{.name = "child", .add = add_child},  {.name = "plain", .add = add_plain},
+	{.name = "mixed", .run = run_mixed},  {.name = "frees", .run = run_frees},
+	{.name = "pauses", .add = add_while}, {.name = "tool", .add = add_plain},
+	{.name = "loads", .run = run_mixed},
 };
 
 static void start(void)
@@ -407,7 +407,7 @@ int main(int argc, char **argv)
 		replays = strtol(argv[3], NULL, 10);
 		kernels = strtol(argv[4], NULL, 10);
 		pauses = !strcmp(argv[1], "pauses");
-		rebuilds = !strcmp(argv[1], "rebuilt");
+		loads = !strcmp(argv[1], "loads");
 		if (strcmp(argv[1], "tool"))
 			start();
 		else

@@ -56,7 +56,6 @@ graph_level_enter_launch
 graph_level_epoch
 graph_level_give_up
 graph_level_leave
-graph_level_note_exit
 graph_level_note_sync
 graph_node
 graph_node_added
