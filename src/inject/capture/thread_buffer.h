@@ -107,6 +107,7 @@ struct thread_buffer {
 	uint64_t was_drained;	  /* recorder.rounds of the last drain */
 	bool runs_nodes;	  /* the thread runs nodes of PyTorch's autograd */
 	uint32_t known_thread_id; /* of the last THREAD row written */
+	uint32_t launch_id;	  /* of the last launch. CUPTI 13.0.1 may repeat it after a stop */
 	bool is_budgeted;	  /* charged to the budget; set at the first claim */
 	bool is_unbacked;	  /* the ring is plain memory, not in the crash buffer */
 	bool definitions_lost;	  /* rows were lost for lack of memory: ask for new definitions */

@@ -56,8 +56,8 @@ struct work {
 };
 
 /*
- * True if its call was not recorded; counts it. If many launches have that id, those before the last
- * stop were recorded.
+ * True if its call was not recorded; counts it. If many launches have that id, those before the
+ * last stop were recorded.
  */
 static bool is_suppressed(struct recorder *rec, struct row_counts *row_counts,
 			  const struct work *work)
@@ -65,7 +65,8 @@ static bool is_suppressed(struct recorder *rec, struct row_counts *row_counts,
 	if (suppressed_ids_has(&rec->shutdown_dropped, work->correlation_id))
 		row_counts->shutdown_dropped++;
 	else if (!suppressed_ids_has(&rec->skipped, work->correlation_id) ||
-		 (work->correlation_id == rec->shared_id && work->start_ns < rec->stopped_ns))
+		 (suppressed_ids_has(&rec->shared, work->correlation_id) &&
+		  work->start_ns < rec->stopped_ns))
 		return false;
 	else if (rec->size_limit.state >= SIZE_PAUSED)
 		row_counts->beyond_size++;

@@ -391,6 +391,7 @@ void record_handoffs(struct recorder *rec)
 			  event.is_back ? "subscribed again" : "released to ", event.who);
 		if (event.is_back) /* correlation ids may have restarted */
 			suppressed_ids_forget(&rec->skipped);
+		suppressed_ids_forget(&rec->shared);
 		record_switch_of(rec, event.time_ns, event.is_back, XT_SWITCH_YIELDED, event.who);
 	}
 }

@@ -84,10 +84,9 @@ struct recorder {
 	uint64_t buffers_completed_before; /* at the last prefetch_names() */
 	uint64_t launches;		   /* calls of classes that launch kernels */
 	uint64_t threads_seen;
-	uint64_t rounds;	       /* of record_calls() */
-	struct suppressed_ids skipped; /* not recorded on request */
-	uint32_t graph_launch_id;      /* of the last one */
-	uint32_t shared_id; /* CUPTI 13.0.1 gives all graph launches one id after a stop; 0: not */
+	uint64_t rounds;			/* of record_calls() */
+	struct suppressed_ids skipped;		/* not recorded on request */
+	struct suppressed_ids shared;		/* ids of many launches, see thread_buffer.h */
 	struct suppressed_ids shutdown_dropped; /* calls during process exit; these count as lost */
 	uint64_t skipped_beyond_size;		/* part of `skipped`, not asked for */
 	uint64_t ranges_beyond_size, nodes_beyond_size;

@@ -12,7 +12,7 @@
  *
  * A graph launch has work for each node. Ids recur after 2^32 calls at the earliest. If they recur
  * sooner, work belongs to the latest call with its id that was entered before the work began. After
- * a stop and a start, CUPTI 13.0.1 gives all graph launches one id.
+ * a stop and a start, CUPTI 13.0.1 gives all calls of some threads one id.
  */
 #ifndef XT_MERGE_CORRELATE_H
 #define XT_MERGE_CORRELATE_H
@@ -255,10 +255,8 @@ static inline void correlate_commit(struct correlate *c)
 		struct launch *before = &window->entries[window->newest[h].position & mask];
 
 		/* Which of them the work belongs to is uncertain, so none is without work. */
-		if (entry->flags & before->flags & LAUNCH_GRAPH) {
-			entry->flags &= ~LAUNCH_EXPECTED;
-			before->flags &= ~LAUNCH_EXPECTED;
-		}
+		entry->flags &= ~LAUNCH_EXPECTED;
+		before->flags &= ~LAUNCH_EXPECTED;
 		c->counts.launches_recurring++;
 	}
 	entry->next = window->newest[h].position;

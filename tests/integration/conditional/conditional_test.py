@@ -294,7 +294,7 @@ def test_again():
 
 
 def test_ids():
-    """After a stop, CUPTI 13.0.1 gives all launches of graphs one id. Their work is recorded."""
+    """After a stop, CUPTI 13.0.1 gives many launches one id. Their work is recorded."""
     with tempfile.TemporaryDirectory() as folder, start_program(
             [args.xtrace, "record", "--simulate", "-o", folder, "--armed=graphs", "--"], "130001",
             ["mixed", "0", "1000000000", "4", "1"]) as process:
