@@ -504,9 +504,8 @@ static const char stop_details[] = TARGET_DETAILS
 	"It waits for GPU work that was recorded to finish. Afterwards the log is complete and can "
 	"be\n"
 	"read. A part of CUPTI's cost remains until the process ends: about 0.25 us for each "
-	"kernel "
-	"of a\n"
-	"CUDA graph. After 'xtrace record --paused', it only pauses, and all of it remains.\n\n"
+	"kernel of a\nCUDA graph. With CUPTI before 13.0.1, or after 'xtrace record --paused', "
+	"all of it\nremains.\n\n"
 	"Exit status: 0 if at least one process confirmed, else 2.\n";
 
 static const char snapshot_details[] = TARGET_DETAILS
