@@ -55,10 +55,7 @@ struct work {
 	uint64_t graph_node_id;
 };
 
-/*
- * True if its call was not recorded; counts it. If many launches have that id, those before the
- * last stop were recorded.
- */
+/* Counts it if its call was not recorded. Of calls that share an id, those before the stop were. */
 static bool is_suppressed(struct recorder *rec, struct row_counts *row_counts,
 			  const struct work *work)
 {

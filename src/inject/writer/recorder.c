@@ -89,6 +89,7 @@ void recorder_free(struct recorder *rec)
 	intern_free(&rec->modules);
 	intern_free(&rec->python_frames);
 	intern_free(&rec->stacks);
+	intern_free(&rec->autograd);
 	intern_free(&rec->streams);
 	intern_free(&rec->shapes);
 	intern_free(&rec->copy_shapes);

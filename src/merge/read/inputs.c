@@ -549,7 +549,8 @@ static int move_cpu_logs(struct inputs *inputs)
 		if (!is_cpu)
 			inputs->count = count;
 	}
-	memcpy(inputs->logs, sorted, count * sizeof(*sorted));
+	if (count)
+		memcpy(inputs->logs, sorted, count * sizeof(*sorted));
 	free(sorted);
 	return 0;
 }
