@@ -55,7 +55,7 @@ struct work {
 	uint64_t graph_node_id;
 };
 
-/* Counts it if its call was not recorded. Of calls that share an id, those before the stop were. */
+/* Counts work of calls that were not recorded. Calls that share an id were, until the stop. */
 static bool is_suppressed(struct recorder *rec, struct row_counts *row_counts,
 			  const struct work *work)
 {

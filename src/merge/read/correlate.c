@@ -108,7 +108,7 @@ static struct launch *find_in_window(struct window_calls *window, uint64_t corre
 			seen++;
 			if (launch->enter_ns <= start_ns)
 				return launch;
-			/* Of very many calls, the last one considered is nearest to the work. */
+			/* The last call considered is nearest to the work. */
 			found = found && seen < RECURRING_MAX ? found : launch;
 		}
 		position = launch->next;
