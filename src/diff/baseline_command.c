@@ -23,6 +23,7 @@
 #include "diff/load/load_runs.h"
 #include "diff/base/format.h"
 #include "diff/rules/row_pattern.h"
+#include "log/base/compare.h"
 #include "log/base/new_file.h"
 #include "log/base/spellcheck.h"
 
@@ -38,12 +39,6 @@ struct request {
 	const char *file;
 	const char *side; /* NULL: none was given */
 };
-
-static void print_problems(const struct problems *problems)
-{
-	for (size_t p = 0; p < problems->count; p++)
-		print_error("%s", problems->lines[p]);
-}
 
 /* Returns 0 or -errno. Adds errors to problems. */
 static int read_baseline(struct baseline *baseline, const char *path, struct problems *problems)
@@ -283,13 +278,6 @@ static int run_accept(const struct request *request, struct problems *problems)
 	return status;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Prints the median GPU time of a set, and the spread of its runs. */
 static void show_set(const struct baseline_set *set)
 {
@@ -454,7 +442,7 @@ static int run(const struct command *command, int argc, char **argv)
 	request.file = argv[2];
 	request.side = verb->has_side ? argv[3] : NULL;
 	status = verb->run(&request, &problems);
-	print_problems(&problems);
+	problems_print(&problems);
 	problems_free(&problems);
 	return status;
 }

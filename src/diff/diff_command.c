@@ -15,12 +15,6 @@
 #include "diff/diff_options.h"
 #include "log/base/new_file.h"
 
-static void print_problems(const struct problems *problems)
-{
-	for (size_t p = 0; p < problems->count; p++)
-		print_error("%s", problems->lines[p]);
-}
-
 /* The width of the terminal, or $COLUMNS (for a pipe to a pager). 0: not known. */
 static unsigned columns_of(FILE *out)
 {
@@ -135,7 +129,7 @@ static int compare(struct diff_options *options, struct problems *problems)
 			problems_add(&verdict.notes, "%s", sets[s].notes.lines[n]);
 	if (!error) {
 		if (!writes_stdout(options))
-			print_problems(&verdict.problems);
+			problems_print(&verdict.problems);
 		status = write_outputs(options, &result);
 		status = status ? status : (int)verdict.outcome;
 	} else {
@@ -156,7 +150,7 @@ static int check(const struct diff_options *options, struct problems *problems)
 {
 	for (size_t s = 0; s < options->side_count; s++)
 		load_check(options->sides[s], problems);
-	print_problems(problems);
+	problems_print(problems);
 	return problems->count ? STATUS_FAILED : 0;
 }
 
@@ -167,7 +161,7 @@ static int run(const struct command *command, int argc, char **argv)
 	int status = diff_options_parse(&options, command, argc, argv, &problems);
 
 	if (status != COMMAND_GO_ON)
-		print_problems(&problems);
+		problems_print(&problems);
 	else if (options.check_only)
 		status = check(&options, &problems);
 	else

@@ -242,23 +242,7 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *i
 	return 0;
 }
 
-/* Later versions of libunwind have more accessors and copy all of them; those are NULL here. */
-static union {
-	unw_accessors_t accessors;
-	void *members[32];
-} our_access = {
-	.accessors =
-		{
-			.find_proc_info = find_proc_info,
-			.put_unwind_info = unwind_keep_info,
-			.get_dyn_info_list_addr = unwind_no_dyn_info,
-			.access_mem = access_mem,
-			.access_reg = access_reg,
-			.access_fpreg = unwind_no_fpreg,
-			.resume = unwind_no_resume,
-			.get_proc_name = unwind_no_proc_name,
-		},
-};
+static union unwind_access our_access = UNWIND_ACCESS(find_proc_info, access_mem, access_reg);
 
 static bool read_code(struct remote_walk *walk, const struct process_module *module, void *to,
 		      uint64_t from, size_t bytes)

@@ -19,6 +19,7 @@
 #include "cli/message.h"
 #include "cli/subprocess.h"
 #include "json_file.h"
+#include "log/base/compare.h"
 
 #define FIRST_SET  "base"
 #define SECOND_SET "again"
@@ -199,13 +200,6 @@ static int measure_rule(const struct ci_rule *rule, const cJSON *rows, struct ci
 	measured->needed = needed_limit(noise, count);
 	free(noise);
 	return 0;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
 }
 
 /* Reads a number of each measured run of a set from its bench.json. Returns how many. */

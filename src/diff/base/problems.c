@@ -43,3 +43,9 @@ void problems_free(struct problems *p)
 	free(p->lines);
 	*p = (struct problems){0};
 }
+
+void problems_print(const struct problems *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		print_error("%s", p->lines[i]);
+}

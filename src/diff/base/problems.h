@@ -22,4 +22,7 @@ void problems_add(struct problems *problems, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void problems_free(struct problems *problems);
 
+/* As errors, to stderr. */
+void problems_print(const struct problems *problems);
+
 #endif

@@ -14,6 +14,7 @@
 #include "diff/compare/estimate.h"
 #include "diff/compare/compare_rows.h"
 #include "diff/stats/statistics.h"
+#include "log/base/weighted_median.h"
 
 #define COMMON_NOTED	0.01  /* a common change of this size has a cause worth looking for */
 #define COMMON_SHOWN	0.001 /* smaller common changes are no news */

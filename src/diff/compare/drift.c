@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "diff/stats/statistics.h"
+#include "log/base/weighted_median.h"
 
 #define SETS_MAX      64
 #define STEPS_MIN     3	     /* with fewer, one change of the program would dominate */

@@ -12,6 +12,7 @@
 #include "diff/history/git.h"
 #include "diff/history/group.h"
 #include "diff/history/points.h"
+#include "log/base/compare.h"
 
 #define COMMIT_DIGITS_MIN 7
 #define GAP_FACTOR	  20	      /* a gap is this many times the median distance … */
@@ -188,13 +189,6 @@ static size_t drop_duplicates(struct history *h, size_t *points, size_t count)
 			     "once",
 			     dropped, dropped == 1 ? "" : "s");
 	return kept;
-}
-
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 /* Notes long times without runs: a change there can have many causes. */

@@ -13,15 +13,6 @@
 
 #define HISTORY_VERSION 1
 
-/* Infinite and unknown numbers become null. */
-static void put_number(cJSON *object, const char *name, double value)
-{
-	if (isfinite(value))
-		cJSON_AddNumberToObject(object, name, value);
-	else
-		cJSON_AddNullToObject(object, name);
-}
-
 static void put_label(cJSON *object, const char *name, const struct group_result *r, size_t place)
 {
 	char label[LABEL_BYTES];
@@ -58,14 +49,14 @@ static void put_finding(cJSON *list, const struct group_result *r, const struct 
 	cJSON_AddStringToObject(item, "name", row->name);
 	cJSON_AddStringToObject(item, "metric", metrics[finding_track(r, finding)->metric]);
 	cJSON_AddStringToObject(item, "unit", json_units[finding_unit(r, finding)]);
-	put_number(item, "before", finding->before);
-	put_number(item, "after", finding->after);
-	put_number(item, "ratio", finding->ratio);
-	put_number(item, "low_ratio", finding->low);
-	put_number(item, "high_ratio", finding->high);
-	put_number(item, "p_adjusted", finding->p);
+	json_add_number(item, "before", finding->before);
+	json_add_number(item, "after", finding->after);
+	json_add_number(item, "ratio", finding->ratio);
+	json_add_number(item, "low_ratio", finding->low);
+	json_add_number(item, "high_ratio", finding->high);
+	json_add_number(item, "p_adjusted", finding->p);
 	if (finding->is_drift)
-		put_number(item, "ratio_per_run", finding->per_run);
+		json_add_number(item, "ratio_per_run", finding->per_run);
 	if (finding->reason)
 		cJSON_AddStringToObject(item, "accepted", finding->reason);
 }
@@ -118,7 +109,8 @@ static void put_noise(cJSON *object, const struct group_result *r)
 			continue;
 		item = json_add_object(list);
 		cJSON_AddStringToObject(item, "total", row->key);
-		put_number(item, "newest_ratio", track_noise(track, r->group, NOISE_SPAN, NULL));
+		json_add_number(item, "newest_ratio",
+				track_noise(track, r->group, NOISE_SPAN, NULL));
 		spans = cJSON_AddArrayToObject(item, "ratios");
 		for (size_t begin = 0; begin < track->count; begin += NOISE_SPAN) {
 			double noise =

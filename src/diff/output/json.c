@@ -13,29 +13,20 @@
 
 #define DIFF_VERSION 1
 
-/* Infinite numbers become null: readers can see them from base and new. */
-static void put_number(cJSON *object, const char *name, double value)
-{
-	if (isfinite(value))
-		cJSON_AddNumberToObject(object, name, value);
-	else
-		cJSON_AddNullToObject(object, name);
-}
-
 static void put_effect(cJSON *parent, const char *name, const struct effect *effect)
 {
 	cJSON *object = cJSON_AddObjectToObject(parent, name);
 
-	put_number(object, "base", effect->base);
-	put_number(object, "new", effect->new);
-	put_number(object, "change", effect->change);
-	put_number(object, "ratio", effect->ratio);
-	put_number(object, "judged_ratio", effect->net_ratio);
-	put_number(object, "low_ratio", effect->low);
-	put_number(object, "high_ratio", effect->high);
-	put_number(object, "p", effect->p);
-	put_number(object, "p_adjusted", effect->p_adjusted);
-	put_number(object, "detectable_ratio", effect->detectable);
+	json_add_number(object, "base", effect->base);
+	json_add_number(object, "new", effect->new);
+	json_add_number(object, "change", effect->change);
+	json_add_number(object, "ratio", effect->ratio);
+	json_add_number(object, "judged_ratio", effect->net_ratio);
+	json_add_number(object, "low_ratio", effect->low);
+	json_add_number(object, "high_ratio", effect->high);
+	json_add_number(object, "p", effect->p);
+	json_add_number(object, "p_adjusted", effect->p_adjusted);
+	json_add_number(object, "detectable_ratio", effect->detectable);
 	cJSON_AddBoolToObject(object, "exact", effect->is_exact);
 	cJSON_AddBoolToObject(object, "cut", effect->is_boundary_shift);
 	cJSON_AddBoolToObject(object, "significant", effect->is_significant);
@@ -66,10 +57,10 @@ static cJSON *make_row(const struct comparison *c, const struct comparison_row *
 		json_add_frames(object, "new_frames", row->shown[SIDE_NEW]);
 	cJSON_AddBoolToObject(object, "moved", row->is_renamed);
 	cJSON_AddBoolToObject(object, "tested", row->is_tested);
-	put_number(object, "share", row->share);
+	json_add_number(object, "share", row->share);
 	put_changes(object, row);
-	put_number(object, "change_by_each", row->by_each);
-	put_number(object, "change_by_count", row->by_count);
+	json_add_number(object, "change_by_each", row->by_each);
+	json_add_number(object, "change_by_count", row->by_count);
 	put_effect(object, "value", &row->effects[METRIC_VALUE]);
 	put_effect(object, "count", &row->effects[METRIC_COUNT]);
 	put_effect(object, "each", &row->effects[METRIC_EACH]);
@@ -113,7 +104,7 @@ static void put_verdict(cJSON *document, const struct diff_result *result)
 		cJSON_AddStringToObject(object, "origin", row->rule->origin);
 		cJSON_AddStringToObject(object, "outcome", outcome_words[row->outcome]);
 		cJSON_AddStringToObject(object, "text", row->text);
-		put_number(object, "detectable_ratio", row->detectable);
+		json_add_number(object, "detectable_ratio", row->detectable);
 		for (size_t f = 0; f < row->finding_count; f++) {
 			const struct finding *finding = &v->findings[row->first_finding + f];
 			cJSON *item = json_add_object(findings);
@@ -145,8 +136,8 @@ static int write_json(FILE *out, const struct diff_result *result)
 	put_verdict(document, result);
 	if (c) {
 		cJSON_AddBoolToObject(document, "per_iteration", c->has_iterations);
-		put_number(document, "alpha", c->alpha);
-		put_number(document, "runs_needed", c->runs_needed);
+		json_add_number(document, "alpha", c->alpha);
+		json_add_number(document, "runs_needed", c->runs_needed);
 		if (c->is_common_known)
 			put_effect(document, "common", &c->common);
 		json_add_lines(document, "notes", &result->verdict->notes);

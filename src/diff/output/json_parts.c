@@ -4,6 +4,8 @@
  */
 #include "diff/output/json_parts.h"
 
+#include <math.h>
+
 const char *const json_units[] = {[UNIT_NS] = "ns", [UNIT_BYTES] = "bytes", [UNIT_COUNT] = "count"};
 
 cJSON *json_add_object(cJSON *list)
@@ -12,6 +14,14 @@ cJSON *json_add_object(cJSON *list)
 
 	cJSON_AddItemToArray(list, object);
 	return object;
+}
+
+void json_add_number(cJSON *object, const char *name, double value)
+{
+	if (isfinite(value))
+		cJSON_AddNumberToObject(object, name, value);
+	else
+		cJSON_AddNullToObject(object, name);
 }
 
 void json_add_lines(cJSON *object, const char *name, const struct problems *lines)

@@ -16,6 +16,9 @@ extern const char *const json_units[]; /* by enum unit: "ns", "bytes", "count" *
 /* Appends an empty object to a list. */
 cJSON *json_add_object(cJSON *list);
 
+/* Adds a member. Infinite and unknown numbers become null. */
+void json_add_number(cJSON *object, const char *name, double value);
+
 /* Adds a member: the lines as an array of strings. */
 void json_add_lines(cJSON *object, const char *name, const struct problems *lines);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "diff/stats/statistics.h"
+#include "log/base/weighted_median.h"
 
 #define SAMPLES_MIN   8	    /* with fewer rows, nothing is learned */
 #define PRIOR_DOF_MAX 40.0  /* rows are never assumed to be equally noisy */

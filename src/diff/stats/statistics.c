@@ -125,21 +125,6 @@ double chi_squared_median_ratio(double dof)
 	return cube * cube * cube;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-double median(double *list, size_t count)
-{
-	qsort(list, count, sizeof(*list), compare_doubles);
-	if (!count)
-		return NAN;
-	return count % 2 ? list[count / 2] : (list[count / 2 - 1] + list[count / 2]) / 2.0;
-}
-
 size_t permutation_count(size_t n, size_t k)
 {
 	double ways = 1.0;

@@ -5,6 +5,7 @@
  * reading the sequence once.
  */
 #include "log/base/period.h"
+#include "log/base/compare.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,13 +30,6 @@ static uint64_t hash(uint64_t x)
 	x ^= x >> 32;
 	x *= 0xd6e8feb86659fd93u;
 	return x ^ x >> 32;
-}
-
-static int compare_u64(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
 }
 
 static size_t count_of(const struct index *index, uint32_t place)

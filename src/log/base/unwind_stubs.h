@@ -42,6 +42,26 @@ static inline void unwind_keep_info(unw_addr_space_t as, unw_proc_info_t *info, 
 	(void)as, (void)info, (void)arg; /* libunwind frees its own blocks */
 }
 
+/* Later versions of libunwind have more accessors and copy all of them; those are NULL here. */
+union unwind_access {
+	unw_accessors_t accessors;
+	void *members[32];
+};
+
+#define UNWIND_ACCESS(find_info, access_memory, access_register)                                   \
+	{                                                                                          \
+		.accessors = {                                                                     \
+			.find_proc_info = (find_info),                                             \
+			.put_unwind_info = unwind_keep_info,                                       \
+			.get_dyn_info_list_addr = unwind_no_dyn_info,                              \
+			.access_mem = (access_memory),                                             \
+			.access_reg = (access_register),                                           \
+			.access_fpreg = unwind_no_fpreg,                                           \
+			.resume = unwind_no_resume,                                                \
+			.get_proc_name = unwind_no_proc_name,                                      \
+		},                                                                                 \
+	}
+
 /*
  * Prefers the copy shipped with xtrace. Opens its dependencies first, so that the loader uses them
  * instead of searching its own path.

@@ -4,18 +4,21 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int compare(const void *a, const void *b)
-{
-	const struct weighted_value *x = a, *y = b;
+#include "log/base/compare.h"
 
-	return x->value < y->value ? -1 : x->value > y->value;
+double median(double *list, size_t count)
+{
+	qsort(list, count, sizeof(*list), compare_doubles);
+	if (!count)
+		return NAN;
+	return count % 2 ? list[count / 2] : (list[count / 2 - 1] + list[count / 2]) / 2.0;
 }
 
 double weighted_median(struct weighted_value *list, size_t count)
 {
 	double sum = 0.0, below = 0.0;
 
-	qsort(list, count, sizeof(*list), compare);
+	qsort(list, count, sizeof(*list), compare_doubles); /* of the first member */
 	for (size_t i = 0; i < count; i++)
 		sum += list[i].weight;
 	for (size_t i = 0; i < count; i++) {

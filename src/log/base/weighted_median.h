@@ -5,10 +5,11 @@
 #include <stddef.h>
 
 struct weighted_value {
-	double value, weight;
+	double value, weight; /* in this order */
 };
 
-/* Sorts the list. NAN if it is empty. */
+/* Sort the list. NAN if it is empty. */
+double median(double *list, size_t count);
 double weighted_median(struct weighted_value *list, size_t count);
 
 #endif

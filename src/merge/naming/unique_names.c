@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "log/base/compare.h"
 #include "log/base/hash_table.h"
 #include "log/base/grow.h"
 #include "merge/naming/name_differences.h"
@@ -145,18 +146,11 @@ static uint32_t lengthen(struct assignment *s, const struct named *named, uint32
 	return name;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static bool are_different(uint32_t *names, size_t count)
 {
 	bool are = true;
 
-	qsort(names, count, sizeof(*names), compare_names);
+	qsort(names, count, sizeof(*names), compare_u32);
 	for (size_t i = 1; i < count; i++)
 		are &= names[i] != names[i - 1];
 	return are;
@@ -208,7 +202,7 @@ static int name_firsts(struct assignment *s, struct group *group)
 		if (group->firsts[i] == NAME_FAILED)
 			return -ENOMEM;
 	}
-	qsort(group->firsts, group->count, sizeof(*group->firsts), compare_names);
+	qsort(group->firsts, group->count, sizeof(*group->firsts), compare_u32);
 	return 0;
 }
 
@@ -216,7 +210,7 @@ static int name_firsts(struct assignment *s, struct group *group)
 static bool is_shared(const struct group *group, uint32_t first)
 {
 	const uint32_t *at =
-		bsearch(&first, group->firsts, group->count, sizeof(first), compare_names);
+		bsearch(&first, group->firsts, group->count, sizeof(first), compare_u32);
 
 	return (at > group->firsts && at[-1] == first) ||
 	       (at + 1 < group->firsts + group->count && at[1] == first);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "log/base/weighted_median.h"
+#include "log/base/weighted_median.h"
 #include "merge/profile/profile.h"
 
 #define BATCHES_MIN	4    /* minimum number of batches for a variance */
@@ -43,20 +44,6 @@ static double variance_of_mean(const double *x, uint32_t count)
 	/* Never less than for independent values. */
 	plain = covariance[0] * count / (count - 1);
 	return (sum > plain ? sum : plain) / count;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* Sorts the list. */
-static double median(double *list, size_t count)
-{
-	qsort(list, count, sizeof(*list), compare_doubles);
-	return count % 2 ? list[count / 2] : (list[count / 2 - 1] + list[count / 2]) / 2.0;
 }
 
 static struct profile_stat stat_of(const double *x, uint32_t count, const double *factors)

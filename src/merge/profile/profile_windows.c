@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 
 #define WARMUP_SHARE_MAX 4 /* at most 1/4 of the iterations is warm-up */
@@ -23,13 +24,6 @@ int windows_add(struct windows *windows, uint64_t start_ns)
 static uint64_t length_ns(const struct windows *w, size_t i)
 {
 	return (i + 1 < w->found_count ? w->starts_ns[i + 1] : w->end_ns) - w->starts_ns[i];
-}
-
-static int compare_u64(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
 }
 
 /*

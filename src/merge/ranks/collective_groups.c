@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 
 #define SLOW_FACTOR 1.5	 /* a transfer is slow if it takes so much longer than comparable ones */
@@ -58,13 +59,6 @@ static int compare_transfers(const void *a, const void *b)
 	const struct transfer_time *x = a, *y = b;
 
 	return x->ns < y->ns ? -1 : x->ns > y->ns;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
 }
 
 /* Orders groups whose transfers should take the same time next to each other. */

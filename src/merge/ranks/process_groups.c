@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "merge/exporter.h"
 #include "merge/ranks/rank_lists.h"
@@ -109,13 +110,6 @@ static void add_member(struct traffic *traffic, const struct run *run,
 	}
 }
 
-static int compare_ranks(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* Returns the distance of sorted ranks, 0 if there is none. */
 static uint32_t distance_of(const uint32_t *ranks, size_t count)
 {
@@ -139,7 +133,7 @@ static int find_ranks(const struct run *run, const struct communicator *communic
 		return -ENOMEM;
 	for (size_t m = 0; m < count; m++)
 		list[m] = run->inputs->logs[communicator->members[m].log->log].rank;
-	qsort(list, count, sizeof(*list), compare_ranks);
+	qsort(list, count, sizeof(*list), compare_u32);
 	distance = distance_of(list, count);
 	free(list);
 	*out = (struct job_ranks){.size = communicator->rank_count > count

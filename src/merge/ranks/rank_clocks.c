@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "merge/read/inputs.h"
 
@@ -213,13 +214,6 @@ static double error_of(const struct bounds *bounds, const struct rank_clock *clo
 		error_ns = fmax(error_ns, later_of(low_ns + turn_ns, high_ns + turn_ns));
 	}
 	return error_ns;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
 }
 
 /* Returns the offset for a drift with which most collectives end at the same time in both hosts. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "merge/read/model_rows.h"
 #include "merge/read/xla_join.h"
@@ -24,13 +25,6 @@ static int compare_modules(const void *a, const void *b)
 	if (x->load_ns != y->load_ns)
 		return x->load_ns < y->load_ns ? -1 : 1;
 	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static int compare_times(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
 }
 
 static int compare_symbols(const void *a, const void *b)
@@ -275,7 +269,7 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	pauses_index(&model->away);
 	if (model->renumbered_ns.count)
 		qsort(model->renumbered_ns.rows, model->renumbered_ns.count,
-		      sizeof(*model->renumbered_ns.rows), compare_times);
+		      sizeof(*model->renumbered_ns.rows), compare_u64);
 out:
 	if (error)
 		model_free(model);

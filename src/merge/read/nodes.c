@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "merge/read/child_nodes.h"
 #include "merge/read/node_updates.h"
@@ -74,13 +75,6 @@ static int make_creations(struct nodes *nodes, const uint32_t *sorted)
 	return 0;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Returns the first row with a larger id or a later time. */
 static size_t first_after(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
 {
@@ -126,7 +120,7 @@ int nodes_index(struct nodes *nodes)
 	error = child_nodes_add(nodes);
 	if (nodes->conditional_count)
 		qsort(nodes->conditional, nodes->conditional_count, sizeof(*nodes->conditional),
-		      compare_numbers);
+		      compare_u32);
 	if (!error)
 		error = node_updates_resolve(nodes);
 	if (error)
@@ -263,7 +257,7 @@ struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec
 
 	found.is_conditional = nodes->conditional_count &&
 			       bsearch(&graph_exec, nodes->conditional, nodes->conditional_count,
-				       sizeof(*nodes->conditional), compare_numbers) != NULL;
+				       sizeof(*nodes->conditional), compare_u32) != NULL;
 	for (size_t n = first_after(nodes, first_id - 1, UINT64_MAX);
 	     n < nodes->count && nodes->rows[n].id >> 32 == graph_exec; n++) {
 		const struct node *node = &nodes->rows[n];

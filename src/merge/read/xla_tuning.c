@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 
 #define NODES_ADDED_MAX (1u << 16) /* the log is untrusted: further work keeps its own range */
@@ -14,13 +15,6 @@ static int compare_passes(const void *a, const void *b)
 	const struct tuning_pass *x = a, *y = b;
 
 	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
-
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
 }
 
 static int add_pass(struct tuning_passes *passes, const struct tuning_pass *pass)

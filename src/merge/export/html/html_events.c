@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "merge/export/html/html_labels.h"
 #include "merge/export/html/html_state.h"
@@ -50,13 +51,6 @@ int html_events_add_process(struct html_events *events, const struct process *pr
 		     process->model->shapes.count);
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? 1 : x > y ? -1 : 0;
-}
-
 struct event_limit html_events_limit(uint64_t *weights, size_t count, size_t kept)
 {
 	struct event_limit limit = {0};
@@ -66,8 +60,8 @@ struct event_limit html_events_limit(uint64_t *weights, size_t count, size_t kep
 	if (!kept)
 		return (struct event_limit){UINT64_MAX, 0};
 	qsort(weights, count, sizeof(*weights), compare_u64);
-	limit.weight = weights[kept - 1];
-	while (limit.ties < kept && weights[kept - 1 - limit.ties] == limit.weight)
+	limit.weight = weights[count - kept];
+	while (limit.ties < kept && weights[count - kept + limit.ties] == limit.weight)
 		limit.ties++;
 	return limit;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "log/base/compare.h"
 #include "merge/base/text.h"
 #include "merge/export/summary/summary_tree.h"
 #include "merge/export/summary/summary_path.h"
@@ -69,13 +70,6 @@ struct rows {
 	size_t count, capacity;
 };
 
-static int compare_values(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x > y ? -1 : x < y;
-}
-
 static bool is_nearly_all(uint64_t part, uint64_t whole)
 {
 	return part >= whole - whole / JOIN_SHARE;
@@ -119,10 +113,10 @@ static int choose_least(struct tree *tree, size_t row_count)
 	for (uint32_t n = 1; n < tree->paths->node_count; n++)
 		if (has_line(tree, n))
 			values[count++] = tree->totals[n];
-	qsort(values, count, sizeof(*values), compare_values);
+	qsort(values, count, sizeof(*values), compare_u64);
 	tree->least = tree->whole / SHARE_MIN;
-	if (count > row_count && values[row_count - 1] > tree->least)
-		tree->least = values[row_count - 1];
+	if (count > row_count && values[count - row_count] > tree->least)
+		tree->least = values[count - row_count];
 	free(values);
 	return 0;
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ascending orders for qsort() and bsearch(). */
+#ifndef XT_LOG_COMPARE_H
+#define XT_LOG_COMPARE_H
+
+#include <stdint.h>
+
+#define DEFINE_COMPARE(name, type)                                                                 \
+	static inline int name(const void *a, const void *b)                                       \
+	{                                                                                          \
+		type x = *(const type *)a, y = *(const type *)b;                                   \
+                                                                                                   \
+		return (x > y) - (x < y);                                                          \
+	}
+
+DEFINE_COMPARE(compare_u32, uint32_t)
+DEFINE_COMPARE(compare_u64, uint64_t)
+DEFINE_COMPARE(compare_doubles, double)
+#undef DEFINE_COMPARE
+
+#endif
