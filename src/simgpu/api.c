@@ -48,6 +48,36 @@ static inline bool is_enabled(const struct sim_api *api)
 	return atomic_load_explicit(&sim_switches.driver_enabled[api->cbid], memory_order_acquire);
 }
 
+static bool makes_work(const struct sim_api *api)
+{
+	static const char *const prefixes[] = {"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset"};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(api->name, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+static void report_enter(struct sim_thread *thread, struct sim_call *call)
+{
+	notify(thread, call, XT_CUPTI_API_ENTER);
+	call->was_reported = true;
+	call->makes_work = atomic_load(&sim_switches.is_cupti13) && makes_work(call->api);
+	if (call->makes_work)
+		atomic_fetch_add(&sim_switches.work_count, 1);
+}
+
+static void report_exit(struct sim_thread *thread, struct sim_call *call)
+{
+	if (call->was_reported && call->makes_work)
+		atomic_fetch_sub(&sim_switches.work_count, 1);
+	if (is_enabled(call->api))
+		notify(thread, call, XT_CUPTI_API_EXIT);
+	else if (call->was_reported && atomic_load(&sim_switches.is_cupti13) &&
+		 atomic_load(&sim_switches.is_subscribed))
+		thread->frozen_id = call->correlation_id;
+}
+
 static __attribute__((noinline)) void use_stack(size_t bytes)
 {
 	*(volatile char *)__builtin_alloca(bytes) = 0;
@@ -73,6 +103,7 @@ static inline void call_enter(struct sim_call *call, const struct sim_api *api, 
 	call->correlation_data = 0;
 	call->enter_ns = 0;
 	call->entered_ns = 0;
+	call->was_reported = false;
 	call->result = api->is_early || sim_is_ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 	/* A signal handler jumped out of an earlier call whose struct was at this address. */
 	if (thread->call == call) {
@@ -93,7 +124,7 @@ static inline void call_enter(struct sim_call *call, const struct sim_api *api, 
 	if (!call->outer && sim_truth_is_on())
 		call->entered_ns = sim_now_ns();
 	if (is_enabled(api))
-		notify(thread, call, XT_CUPTI_API_ENTER);
+		report_enter(thread, call);
 	if (sim_config()->stack_bytes)
 		use_stack(sim_config()->stack_bytes);
 	if (call->entered_ns)
@@ -108,8 +139,7 @@ static inline CUresult call_leave(struct sim_call *call)
 		return call->result;
 	if (call->entered_ns)
 		call->ended_ns = sim_now_ns();
-	if (is_enabled(call->api))
-		notify(thread, call, XT_CUPTI_API_EXIT);
+	report_exit(thread, call);
 	if (call->entered_ns)
 		sim_truth_call(call);
 	thread->call = call->outer;

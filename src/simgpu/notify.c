@@ -19,11 +19,8 @@ uint32_t sim_correlation_id(void)
 
 	if (call->correlation_id)
 		return call->correlation_id;
-	if (atomic_load(&sim_switches.repeats_ids) &&
-	    (call->api->cbid == XT_CUPTI_CBID_cuGraphLaunch ||
-	     call->api->cbid == XT_CUPTI_CBID_cuGraphLaunch_ptsz))
-		call->correlation_id = 1;
-	else
+	call->correlation_id = sim_thread()->frozen_id;
+	if (!call->correlation_id)
 		call->correlation_id =
 			1 + atomic_fetch_add_explicit(&correlation_count, 1, memory_order_relaxed);
 	return call->correlation_id;

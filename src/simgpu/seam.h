@@ -21,7 +21,7 @@
 #include "cuda_abi/cupti_abi.h"
 
 #define SIM_SEAM_SYMBOL		"xtrace_simgpu_seam"
-#define SIM_SEAM_VERSION	7
+#define SIM_SEAM_VERSION	8
 #define SIM_DRIVER_CBIDS	1024
 #define SIM_RESOURCE_CBIDS	32
 #define SIM_DEVICE_GRAPHS_BYTES (8 << 20) /* default of the attribute with that name */
@@ -45,6 +45,8 @@ struct sim_call {
 	uint32_t correlation_id;
 	uint64_t correlation_data;
 	uint64_t enter_ns; /* for the tracer half only */
+	bool was_reported; /* its ENTER was, and what follows is valid */
+	bool makes_work;   /* counted in work_count */
 	CUresult result;
 	struct sim_call
 		*outer; /* the enclosing call: cuInit(), whose injected library made this one */
@@ -164,12 +166,14 @@ struct sim_switches {
 	_Atomic bool has_host_records;	      /* of new contexts */
 	_Atomic bool fails_to_grow;	      /* without them, see graph_exec.c */
 	_Atomic bool deadlocks;		      /* see notify.c */
-	_Atomic bool repeats_ids;	      /* see README.md */
-	_Atomic unsigned kinds_waiter_count;  /* threads that hold what a disabling one needs */
-	_Atomic bool has_launched_whole;      /* a graph, with GRAPH_TRACE */
-	_Atomic bool crashes_launches;	      /* of graphs, see README.md */
-	_Atomic unsigned set_up_count;	      /* of drivers and contexts, after was_used */
-	pthread_mutex_t kinds_lock;	      /* if it deadlocks */
+	_Atomic bool is_cupti13;	      /* with its faults, see README.md */
+	_Atomic bool is_subscribed;
+	_Atomic unsigned work_count;	     /* calls that make work, while is_cupti13 */
+	_Atomic unsigned kinds_waiter_count; /* threads that hold what a disabling one needs */
+	_Atomic bool has_launched_whole;     /* a graph, with GRAPH_TRACE */
+	_Atomic bool crashes_launches;	     /* of graphs, see README.md */
+	_Atomic unsigned set_up_count;	     /* of drivers and contexts, after was_used */
+	pthread_mutex_t kinds_lock;	     /* if it deadlocks */
 };
 
 struct sim_seam {

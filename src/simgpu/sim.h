@@ -150,6 +150,7 @@ struct sim_thread {
 	CUstreamCaptureMode capture_mode;
 	struct sim_truth_chunk *truth;
 	uint32_t call_count;
+	uint32_t frozen_id; /* correlation id of all later calls; 0: none. See README.md */
 };
 
 /* thread.c */

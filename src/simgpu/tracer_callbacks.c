@@ -33,6 +33,7 @@ static int subscribe(void **subscriber_out, xt_cupti_callback callback, void *us
 	snprintf(the_subscriber.name, sizeof(the_subscriber.name), "CUPTI for %s", name);
 	atomic_store(&the_subscriber.userdata, userdata);
 	atomic_store(&the_subscriber.callback, callback);
+	atomic_store(&tracer_seam()->switches->is_subscribed, true);
 	*subscriber_out = &the_subscriber;
 	return XT_CUPTI_SUCCESS;
 }
@@ -75,6 +76,7 @@ SIM_EXPORT int cuptiUnsubscribe(void *subscriber)
 		return result;
 	if (!is_subscriber(subscriber))
 		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	atomic_store(&tracer_seam()->switches->is_subscribed, false);
 	for (uint32_t domain = 1; domain <= DOMAIN_LAST; domain++)
 		tracer_switch_callbacks(domain, 0, UINT32_MAX, false);
 	atomic_store(&the_subscriber.callback, NULL);

@@ -101,11 +101,26 @@ void tracer_records_reset(void)
 	refresh();
 }
 
+/* A real CUPTI 13 ends the process with SIGSEGV now and then. */
+static void before_changing(uint32_t kind, bool enable)
+{
+	struct sim_seam *seam = tracer_seam();
+
+	if ((kind != XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL && kind != XT_CUPTI_ACTIVITY_MEMCPY &&
+	     kind != XT_CUPTI_ACTIVITY_MEMSET) ||
+	    atomic_load(&is_enabled[kind]) == enable || !atomic_load(&seam->switches->work_count))
+		return;
+	fputs("xtrace simulated GPU: a kind of records changes during a call that makes work\n",
+	      stderr);
+	abort();
+}
+
 static int set_kind(uint32_t kind, bool enable)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (kinds[i].kind != kind)
 			continue;
+		before_changing(kind, enable);
 		atomic_store(&is_enabled[kind], enable);
 		if (kind == XT_CUPTI_ACTIVITY_DEVICE)
 			atomic_store(&devices_are_due, enable);
@@ -135,9 +150,6 @@ static void before_disabling_kernels(struct sim_switches *driver)
 	}
 	if (atomic_load(&driver->has_launched_whole))
 		atomic_store(&driver->crashes_launches, true);
-	if (tracer_fault_is_on(FAULT_VERSION) &&
-	    tracer_fault_value(FAULT_VERSION) == XT_CUPTI_OF_CUDA13_0_1)
-		atomic_store(&driver->repeats_ids, true);
 	if (!atomic_load(&driver->deadlocks))
 		return;
 	pthread_mutex_lock(&driver->kinds_lock);

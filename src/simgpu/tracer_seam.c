@@ -22,6 +22,9 @@ void tracer_seam_connect(const struct sim_tracer *tracer)
 	atomic_store(&found->switches->fails_to_grow,
 		     found->switches->deadlocks &&
 			     tracer_fault_value(FAULT_VERSION) >= XT_CUPTI_OF_CUDA12_9);
+	atomic_store(&found->switches->is_cupti13,
+		     tracer_fault_is_on(FAULT_VERSION) &&
+			     tracer_fault_value(FAULT_VERSION) >= XT_CUPTI_OF_CUDA13);
 	atomic_store_explicit(&found->switches->tracer, tracer, memory_order_release);
 	atomic_store(&seam, found);
 }

@@ -14,6 +14,7 @@
 
 #include "inject/capture/graph_nodes.h"
 #include "inject/capture/ring.h"
+#include "inject/capture/skipped_calls.h"
 #include "inject/cupti/api_table.h"
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/cupti/graph_level.h"
@@ -68,69 +69,6 @@ static inline uint32_t capture_sampled(struct thread_buffer *tb, uint32_t shift,
 }
 
 /*
- * Stored as CUPTI's correlation data between ENTER and EXIT of a call that is not recorded. It was
- * skipped on request, or dropped because the process ends, which counts as a loss.
- */
-#define CALL_IS_SKIPPED	      UINT64_C(0x78747261636521)
-#define CALL_IS_SHUTDOWN_DROP UINT64_C(0x7874726163653f)
-
-/* Records the correlation id of a call, by which the writer drops its GPU work. */
-static COLD void skip_call(struct thread_buffer *tb, const struct cupti_callback_data *data)
-{
-	unsigned causes = atomic_load(&recording_paused);
-	bool is_shutdown = causes == PAUSED_SHUTDOWN;
-	struct xt_record_skip *record = ring_reserve_or_wait(tb, sizeof(*record));
-
-	/* The user asked for no other pause, so the call is lost. */
-	if ((causes & ~(unsigned)PAUSED_SHUTDOWN) == PAUSED_SIZE)
-		counter_add(&tb->ring->size_drop_count, 1);
-	if (data->correlation_data)
-		*data->correlation_data = is_shutdown ? CALL_IS_SHUTDOWN_DROP : CALL_IS_SKIPPED;
-	if (!record) {
-		thread_buffer_count_up(tb, XT_RING_SKIPS_LOST);
-		return;
-	}
-	record->head.type = is_shutdown ? XT_RECORD_SHUTDOWN_DROP : XT_RECORD_SKIP;
-	record->head.bytes = sizeof(*record);
-	record->correlation_id = data->correlation_id;
-	ring_commit(tb, sizeof(*record));
-}
-
-/* A thread that reads its own mark has acquired recording_was_paused in skip_call(). */
-static inline bool was_skipped(const struct cupti_callback_data *data)
-{
-	return __builtin_expect(atomic_load_explicit(&recording_was_paused, memory_order_relaxed),
-				0) &&
-	       data->correlation_data && *data->correlation_data == CALL_IS_SKIPPED;
-}
-
-static inline void clear_mark(const struct cupti_callback_data *data)
-{
-	if (__builtin_expect(atomic_load_explicit(&recording_was_paused, memory_order_relaxed),
-			     0) &&
-	    data->correlation_data)
-		*data->correlation_data = 0;
-}
-
-/* A call that was not seen to begin, because it began before recording did. */
-static COLD bool began_unseen(const struct thread_buffer *tb,
-			      const struct cupti_callback_data *data)
-{
-	return atomic_load(&recording_was_paused) && !tb->ring->open_count &&
-	       !(data->correlation_data && *data->correlation_data == CALL_IS_SHUTDOWN_DROP);
-}
-
-/* Counts a call that returned without a known start. */
-static COLD void count_unmatched_exit(struct thread_buffer *tb,
-				      const struct cupti_callback_data *data)
-{
-	if (data->correlation_data && *data->correlation_data == CALL_IS_SHUTDOWN_DROP)
-		counter_add_lost(&tb->ring->shutdown_drop_count, 1);
-	else
-		thread_buffer_count_lost(tb, XT_RING_LOST_NESTED);
-}
-
-/*
  * One call in 64 is timed to estimate the tracer's cost. A hash of the call number chooses it, so
  * that the choice does not follow a rhythm of the program.
  */
@@ -154,7 +92,7 @@ begin_call(struct thread_buffer *tb, uint32_t api, uint32_t shift,
 	uint32_t slot, epoch = shift << SHIFT_AT;
 	struct xt_open_call *call;
 
-	clear_mark(data);
+	skipped_call_clear_mark(data);
 	/* CUDA calls are not nested so deep: longjmp() left these. */
 	if (__builtin_expect(ring->open_count == XT_RING_OPEN_CALLS_MAX, 0))
 		__atomic_store_n(&ring->open_count, 0, __ATOMIC_RELAXED);
@@ -191,7 +129,7 @@ static __attribute__((noinline)) void call_enter_specially(struct thread_buffer 
 	uint64_t enter_ns, slow_path_ns = tb->slow_path_ns;
 
 	if (atomic_load_explicit(&recording_paused, memory_order_relaxed)) {
-		skip_call(tb, data);
+		skipped_call_enter(tb, use, data);
 	} else {
 		enter_ns = begin_call(tb, api, shift, data, regs);
 		if (start_ns) {
@@ -286,17 +224,6 @@ static inline void put_extra(struct xt_record_call *record, uint32_t use,
 	}
 }
 
-/* An EXIT without a known ENTER. */
-static COLD void exit_unmatched(struct thread_buffer *tb, const struct cupti_callback_data *data)
-{
-	if (began_unseen(tb, data)) {
-		skip_call(tb, data);
-		return;
-	}
-	count_call(tb, XT_RING_CALLS_SEEN);
-	count_unmatched_exit(tb, data);
-}
-
 /* Writes the record of a call. `record_bytes` tells which extra parts it has. */
 static inline __attribute__((always_inline)) void
 put_call(struct thread_buffer *tb, uint32_t api, uint32_t use,
@@ -358,15 +285,17 @@ end_call(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	struct xt_open_call *call;
 	uint64_t exit_ns;
 
-	if (was_skipped(data))
+	if (skipped_call_leave(data))
 		return 0;
 	exit_ns = monotonic_ns();
 	call = close_call(tb->ring, api, data->correlation_id);
+	if (__builtin_expect(!call && skipped_call_began_unseen(tb, data), 0))
+		return 0;
+	count_call(tb, XT_RING_CALLS_SEEN);
 	if (__builtin_expect(!call, 0)) {
-		exit_unmatched(tb, data);
+		skipped_call_count_unmatched(tb, data);
 		return 0;
 	}
-	count_call(tb, XT_RING_CALLS_SEEN);
 	if (call->slot_epoch & (CALL_IN_TORCH | CALL_MADE_NODE) || use & API_LAUNCHES_GRAPH)
 		put_call_with_extra(tb, api, use, data, regs, call, exit_ns);
 	else
@@ -483,7 +412,8 @@ static COLD bool counts_as_call(uint32_t domain, uint32_t cbid,
 				const struct cupti_callback_data *data)
 {
 	return domain != XT_CUPTI_CB_DOMAIN_RESOURCE && data->site == XT_CUPTI_API_EXIT &&
-	       !was_skipped(data) && profiler_call_of(domain << 16 | cbid) == PROFILER_NONE &&
+	       !skipped_call_is_marked(data) &&
+	       profiler_call_of(domain << 16 | cbid) == PROFILER_NONE &&
 	       !(api_uses[cbid & (API_CBID_END - 1)] & API_IS_UNRECORDED);
 }
 
@@ -560,10 +490,6 @@ static COLD void deliver(uint32_t domain, uint32_t cbid, const void *cbdata,
 		profiler_call(tb, domain << 16 | cbid, cbdata);
 	thread_buffer_leave(tb);
 }
-
-/* Holders of graph_level.h keep the hold in the call's slot, above the marks of skipped calls. */
-#define HOLD_AT	  56
-#define HOLD_MASK (UINT64_C(0xff) << HOLD_AT)
 
 static void deliver_if_recorded(uint32_t domain, uint32_t cbid, uint32_t use,
 				const struct cupti_callback_data *data,

@@ -48,9 +48,9 @@ static void *map_private(size_t bytes)
 /*
  * Memory that a thread buffer uses from the start: ring, walk results, first stack cache entries.
  */
-#define CLOSE_TIMEOUT_NS UINT64_C(20000000)
-#define CLOSE_NAP_NS	 100000
-#define INITIAL_BYTES	 (RING_FIRST_BYTES + CACHE_OWN_BYTES + (64u << 10))
+#define CALLBACK_TIMEOUT_NS UINT64_C(20000000) /* a jump may have left it */
+#define AWAIT_NAP_NS	    100000
+#define INITIAL_BYTES	    (RING_FIRST_BYTES + CACHE_OWN_BYTES + (64u << 10))
 _Static_assert(INITIAL_BYTES <= BUDGET_THREAD_BYTES, "a thread adds the size of its buffer");
 
 /*
@@ -281,36 +281,36 @@ bool thread_buffer_recover_from_jump(struct thread_buffer *tb, const struct call
 	return true;
 }
 
-bool thread_buffers_have_open_work(void)
+static bool has_open_work(const struct thread_buffer *tb)
 {
-	for (uint32_t t = 0; t < thread_buffer_count(); t++) {
-		const struct thread_buffer *tb = thread_buffer_at(t);
-		uint32_t count = tb ? __atomic_load_n(&tb->ring->open_count, __ATOMIC_ACQUIRE) : 0;
+	uint32_t count = __atomic_load_n(&tb->ring->open_count, __ATOMIC_ACQUIRE);
 
-		/* The thread may begin another call meanwhile, so an api may be newer. */
-		for (uint32_t i = 0; i < count && i < XT_RING_OPEN_CALLS_MAX; i++)
-			if (api_uses[__atomic_load_n(&tb->ring->open_calls[i].api,
-						     __ATOMIC_RELAXED) &
-				     (API_CBID_END - 1)] &
-			    API_MAKES_WORK)
-				return true;
-	}
+	/* The thread may begin another call meanwhile, so an api may be newer. */
+	for (uint32_t i = 0; i < count && i < XT_RING_OPEN_CALLS_MAX; i++)
+		if (api_uses[__atomic_load_n(&tb->ring->open_calls[i].api, __ATOMIC_RELAXED) &
+			     (API_CBID_END - 1)] &
+		    API_MAKES_WORK)
+			return true;
 	return false;
 }
 
-void thread_buffers_close_calls(void)
+bool thread_buffers_await_work(uint64_t deadline_ns)
 {
-	uint64_t deadline_ns = monotonic_ns() + CLOSE_TIMEOUT_NS;
+	uint64_t left_ns = monotonic_ns() + CALLBACK_TIMEOUT_NS;
 
 	for (uint32_t t = 0; t < thread_buffer_count(); t++) {
-		struct thread_buffer *tb = thread_buffer_at(t);
+		const struct thread_buffer *tb = thread_buffer_at(t);
 
 		while (tb && __atomic_load_n(&tb->within, __ATOMIC_ACQUIRE) != THREAD_BUFFER_IDLE &&
-		       monotonic_ns() < deadline_ns)
-			xt_sleep_ns(CLOSE_NAP_NS);
-		if (tb)
-			__atomic_store_n(&tb->ring->open_count, 0, __ATOMIC_RELEASE);
+		       monotonic_ns() < left_ns)
+			xt_sleep_ns(AWAIT_NAP_NS);
+		while (tb && has_open_work(tb)) {
+			if (monotonic_ns() >= deadline_ns)
+				return false;
+			xt_sleep_ns(AWAIT_NAP_NS);
+		}
 	}
+	return true;
 }
 
 struct thread_buffer *thread_buffer_claim(void)

@@ -107,7 +107,6 @@ struct thread_buffer {
 	uint64_t was_drained;	  /* recorder.rounds of the last drain */
 	bool runs_nodes;	  /* the thread runs nodes of PyTorch's autograd */
 	uint32_t known_thread_id; /* of the last THREAD row written */
-	uint32_t launch_id;	  /* of the last launch. CUPTI 13.0.1 may repeat it after a stop */
 	bool is_budgeted;	  /* charged to the budget; set at the first claim */
 	bool is_unbacked;	  /* the ring is plain memory, not in the crash buffer */
 	bool definitions_lost;	  /* rows were lost for lack of memory: ask for new definitions */
@@ -158,7 +157,7 @@ static inline bool thread_buffer_enter(struct thread_buffer *tb, const struct ca
 	return true;
 }
 
-/* Pairs with the acquire in thread_buffers_close_calls(). */
+/* Pairs with the acquire in thread_buffers_await_work(). */
 static inline void thread_buffer_leave(struct thread_buffer *tb)
 {
 	__atomic_store_n(&tb->within, THREAD_BUFFER_IDLE, __ATOMIC_RELEASE);
@@ -194,14 +193,11 @@ struct thread_buffer *thread_buffer_at(uint32_t index);
 #define THREAD_BUFFERS_STALLED 256
 void thread_buffers_stall(bool is_stalled);
 
-/* Whether a call that makes GPU work has been seen to begin and not to end. Any thread. */
-bool thread_buffers_have_open_work(void);
-
 /*
- * Forgets all open calls: CUPTI no longer reports their ends. Waits briefly for threads that are
- * in a callback.
+ * After recording was paused, and about a millisecond: waits until all calls that make GPU work and
+ * are recorded have ended. False after the deadline. Any thread.
  */
-void thread_buffers_close_calls(void);
+bool thread_buffers_await_work(uint64_t deadline_ns);
 
 /* Calls lost because their thread got no buffer. */
 extern atomic_uint_fast64_t thread_buffer_calls_missed;

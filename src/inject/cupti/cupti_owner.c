@@ -26,10 +26,8 @@
 #define STOP_TIMEOUT_NS	   UINT64_C(1000000000) /* how long the other tool's thread waits */
 #define QUIET_NS                                                                                   \
 	UINT64_C(250000000) /* after it unsubscribed: it may finalise, or subscribe again */
-#define LAUNCH_TIMEOUT_NS UINT64_C(100000000) /* for launches that have begun */
-/* Calls beside which recording cannot stop may last. Others wait for the stop meanwhile. */
-#define STOP_PATIENCE_NS  UINT64_C(600000000)
-#define STOP_RETRY_NS	  UINT64_C(1000000000)
+#define CHANGE_RETRY_NS	  UINT64_C(1000000000)
+#define STARTS_MAX	  10
 #define WRITER_TIMEOUT_NS UINT64_C(100000000)
 #define EVENTS_COUNT	  64
 
@@ -55,7 +53,9 @@ static atomic_bool tool_is_active;	  /* another tool uses CUPTI */
 static atomic_bool ids_may_restart;	  /* another tool used it since we did */
 static atomic_uint_fast64_t resume_at_ns; /* if it is active; 0: it has not left */
 static atomic_bool clock_is_foreign, clock_is_default;
-static uint64_t stop_again_at_ns;    /* flusher thread: a stop was postponed */
+/* Flusher thread: a start or a stop was postponed, and how many starts in a row. */
+static uint64_t change_again_at_ns;
+static unsigned postponed_starts;
 static atomic_bool driver_is_ready;  /* set by the flusher thread, because the writer may not ask */
 static atomic_bool kernels_are_left; /* kernel records could not be disabled for another tool */
 static atomic_bool is_draining;	     /* flusher thread: records of stopped work are still to come */
@@ -176,6 +176,17 @@ bool cupti_owner_may_flush(void)
 
 /* ---- Another tool comes and leaves. */
 
+/*
+ * Calls that begin now are skipped, and are holders of graph_level.h. Waits for those that began
+ * before, and lets no new one begin. The kinds are locked if this is true.
+ */
+static bool begin_stop(void)
+{
+	xt_sleep_ns(NAP_NS); /* a thread that has just begun a call may not show it at once */
+	return config.await_work(monotonic_ns() + CHANGE_PATIENCE_NS) &&
+	       graph_level_begin_change(CHANGE_PATIENCE_NS);
+}
+
 /* False if another thread does it or has done it. */
 static bool stop_records(void)
 {
@@ -184,7 +195,7 @@ static bool stop_records(void)
 
 	if (!atomic_compare_exchange_strong(&stop_state, &now, STOP_STARTED))
 		return false;
-	are_locked = cupti_driver_is_ready() && graph_level_begin_stop(STOP_PATIENCE_NS);
+	are_locked = cupti_driver_is_ready() && begin_stop();
 	atomic_store(&kernels_are_left, !are_locked);
 	if (are_locked) {
 		cupti_subscriber_stop();
@@ -318,7 +329,6 @@ static void set_problem(const char *why)
  */
 static void stop_recording(void)
 {
-	uint64_t deadline_ns = monotonic_ns() + LAUNCH_TIMEOUT_NS;
 	bool are_locked;
 
 	/* A later request may have seen that recording runs. At the end, all is stopped anyway. */
@@ -326,20 +336,17 @@ static void stop_recording(void)
 		atomic_store(&state, OWNER_SUBSCRIBED);
 		return;
 	}
-	while (config.calls_are_open() && monotonic_ns() < deadline_ns)
-		xt_sleep_ns(NAP_NS);
-	are_locked = graph_level_begin_stop(STOP_PATIENCE_NS);
+	are_locked = begin_stop();
 	if (!are_locked || !may_stop()) {
 		graph_level_unlock_kinds(are_locked);
-		stop_again_at_ns = monotonic_ns() + STOP_RETRY_NS;
+		change_again_at_ns = monotonic_ns() + CHANGE_RETRY_NS;
 		atomic_store(&state, OWNER_SUBSCRIBED);
 		return;
 	}
 	atomic_store(&kernels_are_left, false);
 	cupti_subscriber_stop();
-	cupti_subscriber_keep_graphs();
+	atomic_store(&cupti_subscriber_records_calls, false);
 	graph_level_unlock_kinds(are_locked);
-	config.close_calls();
 	atomic_store(&is_draining, true);
 	atomic_store(&state, OWNER_GRAPHS);
 	debug_log(DEBUG_CUPTI, "recording stopped; graphs are still watched");
@@ -377,14 +384,15 @@ static bool start_from(enum state before)
 		atomic_store(&state, before);
 		return false;
 	}
-	if (before == OWNER_RELEASED) {
-		are_locked = graph_level_lock_kinds();
-		cupti_subscriber_watch_graphs(); /* and calls that a stop may have to wait for */
-		graph_level_unlock_kinds(are_locked);
-	}
 	tell_writer_of_new_ids();
-	are_locked = graph_level_begin_start();
-	snprintf(why, sizeof(why), "a launch of a CUDA graph does not return");
+	are_locked = cupti_subscriber_begin_start();
+	if (!are_locked && ++postponed_starts < STARTS_MAX) {
+		change_again_at_ns = monotonic_ns() + CHANGE_RETRY_NS;
+		atomic_store(&state, OWNER_GRAPHS);
+		return false;
+	}
+	postponed_starts = 0;
+	snprintf(why, sizeof(why), "a call that launches or copies does not return");
 	has_failed = !are_locked ||
 		     cupti_subscriber_start(config.level, sets_clock, why, sizeof(why)) != 0;
 	graph_level_unlock_kinds(are_locked);
@@ -408,7 +416,7 @@ static void start_recording(enum state before)
 	bool is_back = atomic_load(&recording_paused) & PAUSED_HANDOFF;
 
 	if (!start_from(before)) {
-		if (is_back)
+		if (is_back && cupti_owner_problem())
 			log_message("cannot resume recording: %s", cupti_owner_problem());
 		return;
 	}
@@ -477,8 +485,10 @@ void cupti_owner_update(void)
 	report_refusal();
 	if (atomic_load(&is_draining) && (wanted || !activity_is_at_cupti()))
 		atomic_store(&is_draining, false);
-	if (now == OWNER_SUBSCRIBED && !wanted && monotonic_ns() >= stop_again_at_ns &&
-	    atomic_load(&driver_is_ready) && may_stop() && change_state(now, OWNER_RELEASING))
+	if (monotonic_ns() < change_again_at_ns)
+		return;
+	if (now == OWNER_SUBSCRIBED && !wanted && atomic_load(&driver_is_ready) && may_stop() &&
+	    change_state(now, OWNER_RELEASING))
 		stop_recording();
 	if (now != OWNER_RELEASED && now != OWNER_GRAPHS)
 		return;

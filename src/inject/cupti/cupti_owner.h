@@ -33,9 +33,7 @@ struct cupti_owner_config {
 	bool keeps_graphs;  /* while not recording, still receive the creation of graph nodes;
 			       subscribed to it already */
 	bool yields;	    /* to a tool that subscribes; else CUPTI refuses it */
-	/* From the layer above: is any launch open, and forget all open launches. */
-	bool (*calls_are_open)(void);
-	void (*close_calls)(void);
+	bool (*await_work)(uint64_t deadline_ns); /* thread_buffers_await_work() */
 };
 
 /* Once, before the writer thread starts: until cupti_owner_ready(), nothing is settled. */

@@ -16,13 +16,18 @@
 #include "inject/cupti/profiler_calls.h"
 #include "inject/cupti/unsafe_kinds.h"
 #include "inject/runtime/debug_log.h"
+#include "inject/runtime/sleep.h"
 
 atomic_bool cupti_subscriber_records_calls, cupti_subscriber_lost_memory;
 
 static xt_cupti_callback api_callback;
 static void *subscriber;
 static bool follows_profiler;
-static uint8_t zeroed_before; /* the attribute's original value */
+static uint32_t enabled_calls; /* callbacks; old versions of CUPTI lack some */
+static uint8_t zeroed_before;  /* the attribute's original value */
+
+/* Calls that began before their callbacks were enabled. Only waits last longer. */
+#define UNSEEN_CALLS_NS UINT64_C(20000000)
 
 /* More than programs need, for a CUPTI that can fail when it allocates another one. */
 #define DEVICE_BUFFERS 16
@@ -132,21 +137,20 @@ static void save_zeroed_buffers(void)
 		zeroed_before = 0;
 }
 
-static bool set_callback(bool is_on, uint32_t domain, uint32_t cbid)
+static bool enable_callback(uint32_t domain, uint32_t cbid)
 {
-	uint32_t result = cupti.cuptiEnableCallback(is_on, subscriber, domain, cbid);
+	uint32_t result = cupti.cuptiEnableCallback(1, subscriber, domain, cbid);
 
-	if (is_on && cupti_has_failed(result))
+	if (cupti_has_failed(result))
 		atomic_fetch_add(&cupti_lost_apis, 1);
 	return result == XT_CUPTI_SUCCESS;
 }
 
 /*
- * Calls that stay enabled while recording is stopped. If EXIT of a holder of graph_level.h were
- * missing, it would never release its hold. Waits tell whether a graph may still run. Frees tell
- * whether the next start can record memory (unsafe_kinds.h).
+ * Calls that matter before recording starts. Waits tell whether a graph may still run. Frees tell
+ * whether the start can record memory (unsafe_kinds.h).
  */
-static bool is_kept(uint32_t cbid)
+static bool is_watched(uint32_t cbid)
 {
 	uint32_t use = api_uses[cbid];
 
@@ -154,32 +158,18 @@ static bool is_kept(uint32_t cbid)
 	       (use & API_FREES_ASYNC && !(use & API_IS_UNRECORDED));
 }
 
-/* Returns how many calls were enabled; old versions of CUPTI lack some. */
-static uint32_t set_call_callbacks(bool is_on)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < recorded_apis.count; i++) {
-		uint32_t cbid = recorded_apis.apis[i].id & 0xffff;
-
-		if (is_on || !is_kept(cbid))
-			count += set_callback(is_on, recorded_apis.apis[i].id >> 16, cbid);
-	}
-	return count;
-}
-
-/* Enables kept calls, and the creation of nodes and contexts. Every level needs these. */
-static void enable_kept_callbacks(void)
+/* These calls, and the creation of nodes and contexts. Every level needs them. */
+static void enable_watched_callbacks(void)
 {
 	static const uint32_t resource_cbids[] = {
 		XT_CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING, XT_CUPTI_RESOURCE_GRAPHNODE_CREATED,
 		XT_CUPTI_RESOURCE_GRAPHNODE_CLONED, XT_CUPTI_RESOURCE_CONTEXT_CREATED};
 
 	for (uint32_t cbid = 0; cbid < API_CBID_END; cbid++)
-		if (is_kept(cbid))
-			set_callback(true, XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid);
+		if (is_watched(cbid))
+			enable_callback(XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid);
 	for (size_t i = 0; i < sizeof(resource_cbids) / sizeof(*resource_cbids); i++)
-		set_callback(true, XT_CUPTI_CB_DOMAIN_RESOURCE, resource_cbids[i]);
+		enable_callback(XT_CUPTI_CB_DOMAIN_RESOURCE, resource_cbids[i]);
 }
 
 /* Whether the callbacks of all frees that may be unsafe are enabled. */
@@ -204,13 +194,38 @@ static bool sees_frees(void)
  */
 static void watch_unloads(void)
 {
-	set_callback(true, XT_CUPTI_CB_DOMAIN_RESOURCE, XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING);
+	enable_callback(XT_CUPTI_CB_DOMAIN_RESOURCE, XT_CUPTI_RESOURCE_MODULE_UNLOAD_STARTING);
 	atomic_fetch_add(&cupti_module_unloads, 1);
+}
+
+/*
+ * They stay enabled until the subscription ends. If the callback of a call is disabled while a
+ * thread is in it, CUPTI 13 gives all later calls of that thread the same correlation id.
+ */
+static bool enable_call_callbacks(void)
+{
+	if (enabled_calls)
+		return false;
+	enable_watched_callbacks();
+	for (uint32_t i = 0; i < recorded_apis.count; i++)
+		enabled_calls += enable_callback(recorded_apis.apis[i].id >> 16,
+						 recorded_apis.apis[i].id & 0xffff);
+	return true;
+}
+
+bool cupti_subscriber_begin_start(void)
+{
+	bool are_locked = graph_level_lock_kinds(), are_new = enable_call_callbacks();
+
+	graph_level_unlock_kinds(are_locked);
+	if (are_new)
+		xt_sleep_ns(UNSEEN_CALLS_NS);
+	return graph_level_begin_change(CHANGE_PATIENCE_NS);
 }
 
 int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, size_t why_bytes)
 {
-	uint32_t result = XT_CUPTI_SUCCESS, enabled = 0;
+	uint32_t result = XT_CUPTI_SUCCESS;
 
 	if (graph_level_refusal()) {
 		snprintf(why, why_bytes, "%s", graph_level_refusal());
@@ -230,20 +245,19 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 	if (result == XT_CUPTI_SUCCESS) {
 		watch_unloads();
 		atomic_store(&cupti_subscriber_records_calls, true);
-		enabled = set_call_callbacks(true);
-		enable_kept_callbacks();
+		enable_call_callbacks();
 	}
-	if (enabled)
+	if (enabled_calls)
 		result = cupti.cuptiActivityEnable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
-	for (size_t i = 0;
-	     enabled && i < EXTRA_KINDS && level > API_LEVEL_LAUNCH && result == XT_CUPTI_SUCCESS;
+	for (size_t i = 0; enabled_calls && i < EXTRA_KINDS && level > API_LEVEL_LAUNCH &&
+			   result == XT_CUPTI_SUCCESS;
 	     i++)
 		if (cupti_has_failed(cupti.cuptiActivityEnable(extra_kinds[i])))
 			atomic_fetch_add(&cupti_lost_kinds, 1);
-	if (enabled && result == XT_CUPTI_SUCCESS) {
+	if (enabled_calls && result == XT_CUPTI_SUCCESS) {
 		if (level > API_LEVEL_LAUNCH)
 			unsafe_kinds_start(sees_frees());
-		debug_log(DEBUG_CUPTI, "subscribed: %u of %u API callbacks enabled", enabled,
+		debug_log(DEBUG_CUPTI, "subscribed: %u of %u API callbacks enabled", enabled_calls,
 			  recorded_apis.count);
 		if (follows_profiler)
 			profiler_calls_enable(subscriber);
@@ -283,20 +297,14 @@ unsigned cupti_subscriber_stop_all_but_kernels(void)
 void cupti_subscriber_watch_graphs(void)
 {
 	watch_unloads();
-	enable_kept_callbacks();
-}
-
-void cupti_subscriber_keep_graphs(void)
-{
-	atomic_store(&cupti_subscriber_records_calls, false);
-	set_call_callbacks(false);
-	enable_kept_callbacks();
+	enable_watched_callbacks();
 }
 
 void cupti_subscriber_unsubscribe(void)
 {
 	graph_level_close();
 	cupti.cuptiUnsubscribe(subscriber);
+	enabled_calls = 0;
 }
 
 void cupti_subscriber_follow_profiler(void)

@@ -41,6 +41,12 @@ int cupti_subscriber_prepare(bool is_late, char *why, size_t why_bytes);
 int cupti_subscriber_subscribe(char *why, size_t why_bytes);
 
 /*
+ * Before cupti_subscriber_start() while other threads may launch. Recording is paused, so their
+ * calls are holders. False, as graph_level_begin_change(), if one does not return in time.
+ */
+bool cupti_subscriber_begin_start(void);
+
+/*
  * Enables records and callbacks. sets_clock: register our clock; every registration but the first
  * spoils one record. 0, or -EIO with one line in `why`; then nothing is recorded. The kinds are
  * locked (graph_level.h).
@@ -49,18 +55,17 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 
 /*
  * Disables records and restores attributes. Records of running work still arrive. Returns how many
- * kinds were disabled. Within graph_level_begin_stop(). For the second function it is enough that
+ * kinds were disabled. Within graph_level_begin_change(). For the second function it is enough that
  * the kinds are locked.
  */
 unsigned cupti_subscriber_stop(void);
 unsigned cupti_subscriber_stop_all_but_kernels(void);
 
 /*
- * After subscribing, or after cupti_subscriber_stop(): receive only what happens to graphs,
- * contexts and modules, and frees that may be unsafe to record.
+ * After subscribing, with the kinds locked: receive what happens to graphs, contexts and modules,
+ * and frees that may be unsafe to record.
  */
 void cupti_subscriber_watch_graphs(void);
-void cupti_subscriber_keep_graphs(void);
 
 /* Ends the subscription and all callbacks. Records are disabled. */
 void cupti_subscriber_unsubscribe(void);

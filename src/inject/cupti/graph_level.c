@@ -100,15 +100,10 @@ static bool set_trace(bool is_on)
 	return result == XT_CUPTI_SUCCESS;
 }
 
-/* Launches of graphs that are recorded node by node, while kinds change. */
-static bool launches_must_wait(void)
+/* Locks the kinds when all sides but `own` have no holders. False after timeout_ns. */
+static bool lock_without(enum side own, uint64_t timeout_ns)
 {
-	return atomic_load(&any_conditional) || cupti.version < XT_CUPTI_OF_CUDA13_0_1;
-}
-
-/* Locks the kinds when those sides have no holders. False after the deadline. */
-static bool lock_without(const bool sides[SIDES], uint64_t deadline_ns)
-{
+	uint64_t deadline_ns = monotonic_ns() + timeout_ns;
 	bool are_held, are_locked;
 	uint64_t now;
 
@@ -117,8 +112,8 @@ static bool lock_without(const bool sides[SIDES], uint64_t deadline_ns)
 	do {
 		now = atomic_load(&word);
 		are_held = false;
-		for (int side = 0; side < SIDES && !(now & CLOSED); side++)
-			are_held |= sides[side] && count_of(now, (enum side)side);
+		for (enum side side = 0; side < SIDES && !(now & CLOSED); side++)
+			are_held |= side != own && count_of(now, side);
 		are_locked = !are_held && !(now & LOCKED) &&
 			     atomic_compare_exchange_strong(&word, &now, now | LOCKED);
 	} while (!are_locked && wait_a_moment(&deadline_ns));
@@ -126,22 +121,11 @@ static bool lock_without(const bool sides[SIDES], uint64_t deadline_ns)
 	return are_locked;
 }
 
-bool graph_level_begin_start(void)
+bool graph_level_begin_change(uint64_t patience_ns)
 {
-	const bool sides[SIDES] = {
-		[SIDE_WHOLE] = true, [SIDE_NODES] = atomic_load(&any_conditional)};
-
-	return lock_without(sides, monotonic_ns() + WAIT_TIMEOUT_NS);
-}
-
-bool graph_level_begin_stop(uint64_t patience_ns)
-{
-	const bool sides[SIDES] = {
-		[SIDE_WHOLE] = true, [SIDE_NODES] = launches_must_wait(), [SIDE_CALLS] = true};
-
 	if (atomic_load(&gives_up)) /* the records are disabled already */
 		return graph_level_lock_kinds();
-	return lock_without(sides, monotonic_ns() + patience_ns);
+	return lock_without(SIDES, patience_ns);
 }
 
 bool graph_level_lock_kinds(void)
@@ -199,12 +183,7 @@ static void give_up(const char *why)
 
 	if (!atomic_load(&gives_up) && !(atomic_load(&word) & OFF)) {
 		/* This thread may hold a whole graph. */
-		are_locked =
-			lock_without(
-				(const bool[SIDES]){
-					[SIDE_NODES] = launches_must_wait(), [SIDE_CALLS] = true},
-				monotonic_ns() + CALL_TIMEOUT_NS) ||
-			graph_level_lock_kinds();
+		are_locked = lock_without(SIDE_WHOLE, CALL_TIMEOUT_NS) || graph_level_lock_kinds();
 		give_up_locked(why);
 		graph_level_unlock_kinds(are_locked);
 	}
@@ -278,8 +257,7 @@ static bool may_enter(uint64_t now, enum side side)
 	enum side other = side == SIDE_NODES ? SIDE_WHOLE : SIDE_NODES;
 	bool is_next = !count_of(now, side) && !(now & NODES_NEXT) == (side == SIDE_WHOLE);
 
-	if ((now & LOCKED || atomic_load(&changes_waiting)) &&
-	    (side != SIDE_NODES || launches_must_wait()))
+	if (now & LOCKED || atomic_load(&changes_waiting))
 		return false;
 	if (side == SIDE_CALLS)
 		return true;
@@ -336,7 +314,7 @@ uint8_t graph_level_enter_whole(void)
 	return enter_whole(false);
 }
 
-static inline uint8_t enter_nodes(void)
+static inline uint8_t enter_quickly(enum side side)
 {
 	uint64_t now = atomic_load_explicit(&word, memory_order_relaxed);
 	bool never_locks;
@@ -346,16 +324,14 @@ static inline uint8_t enter_nodes(void)
 			    atomic_load_explicit(&waiting[SIDE_WHOLE], memory_order_relaxed) ||
 			    atomic_load_explicit(&changes_waiting, memory_order_relaxed),
 		    0) ||
-	    !atomic_compare_exchange_strong(&word, &now, now + ones[SIDE_NODES]))
-		return enter_slowly(SIDE_NODES, true, &never_locks);
-	return GRAPH_HOLD_NODES | (uint8_t)(epoch_of(now) << 2);
+	    !atomic_compare_exchange_strong(&word, &now, now + ones[side]))
+		return enter_slowly(side, side == SIDE_NODES, &never_locks);
+	return (uint8_t)(GRAPH_HOLD_NODES + side) | (uint8_t)(epoch_of(now) << 2);
 }
 
 uint8_t graph_level_enter_call(void)
 {
-	bool never_locks;
-
-	return enter_slowly(SIDE_CALLS, false, &never_locks);
+	return enter_quickly(SIDE_CALLS);
 }
 
 void graph_level_leave(uint8_t hold)
@@ -456,7 +432,7 @@ static uint8_t enter_conditional(uintptr_t stream, const atomic_bool *is_recorde
 {
 	for (;;) {
 		bool is_whole = atomic_load(is_recorded);
-		uint8_t hold = is_whole ? enter_whole(true) : enter_nodes();
+		uint8_t hold = is_whole ? enter_whole(true) : enter_quickly(SIDE_NODES);
 
 		if (hold == GRAPH_HOLD_NONE || atomic_load(is_recorded) == is_whole) {
 			if (is_whole && hold != GRAPH_HOLD_NONE) {
@@ -491,5 +467,5 @@ uint8_t graph_level_enter_launch(const struct cupti_callback_data *data,
 			"know whether it can be recorded safely");
 		return GRAPH_HOLD_NONE;
 	}
-	return enter_nodes();
+	return enter_quickly(SIDE_NODES);
 }

@@ -13,10 +13,13 @@
  * programs that have conditional graphs, and take turns. If a wait takes too long, kernels are not
  * recorded any more.
  *
- * Calls that make or destroy a context are holders, too: if kernel records are disabled meanwhile,
- * they can end with SIGSEGV. With CUPTI before 13.0.1, calls that load code and launches of graphs
- * can deadlock then. Code is loaded at the first launch of a kernel, and no callback precedes that.
- * So a stop does not disable them with these versions.
+ * If kinds change during a call that makes GPU work, or that makes or destroys a context, the
+ * program can end with SIGSEGV. So these calls are holders, too: the former while recording is
+ * paused (skipped_calls.h), because a stop pauses it and waits for the others first.
+ *
+ * With CUPTI before 13.0.1, calls that load code and launches of graphs can deadlock when kernel
+ * records are disabled. Code is loaded at the first launch of a kernel, and no callback precedes
+ * that. So a stop does not disable them with these versions.
  *
  * Callbacks of CUPTI call these functions in the program's threads, whether or not the call is
  * recorded. None allocates memory. The only system calls are sleeps of threads that wait.
@@ -70,7 +73,7 @@ uint8_t graph_level_enter_launch(const struct cupti_callback_data *data,
 /* At the creation of a conditional node during an instantiation. Returns what to release. */
 uint8_t graph_level_enter_whole(void);
 
-/* At ENTER of a call that delays a stop (API_DELAYS_STOP). Returns what to release at EXIT. */
+/* At ENTER of another call that delays a change of kinds. Returns what to release at EXIT. */
 uint8_t graph_level_enter_call(void);
 
 /* At EXIT of a successful instantiation, before the hold is released. */
@@ -96,17 +99,19 @@ void graph_level_note_sync(const struct cupti_callback_data *data, bool for_all)
 /*
  * CUPTI fails if two threads change its callbacks or kinds at once.
  * - lock_kinds() waits until no other thread changes them.
- * - begin_start() also waits for launches if there are conditional graphs.
- * - begin_stop() also waits until there are no holders. Kernel records may be disabled only then.
- * - unlock_kinds() ends each of them.
+ * - begin_change() also waits until there are no holders. Records may start or stop only then, and
+ *   the flag is_recorded of launches may change only then.
+ * - unlock_kinds() ends both.
  *
- * The first three return false if that takes too long: 10 s, or patience_ns. New holders wait
- * meanwhile. The flag is_recorded of launches may change only after the second or the third.
+ * The first two return false if that takes too long: 10 s, or patience_ns. New holders wait
+ * meanwhile.
  */
 bool graph_level_lock_kinds(void);
-bool graph_level_begin_start(void);
-bool graph_level_begin_stop(uint64_t patience_ns);
+bool graph_level_begin_change(uint64_t patience_ns);
 void graph_level_unlock_kinds(bool are_locked);
+
+/* Calls may last. Others that begin meanwhile wait for that long. */
+#define CHANGE_PATIENCE_NS UINT64_C(600000000)
 
 /* In the child of a fork, which has none of the holders: no call gets a hold any more. */
 void graph_level_abandon(void);
@@ -122,7 +127,7 @@ void graph_level_give_up_later(void);
  * Whether a stop may disable kernel records. Not with CUPTI before 13.0.1, see above. Not once
  * CUPTI has recorded a graph as a whole, unless recording was given up since: the program can
  * end with SIGSEGV then. If records are enabled again, CUPTI repeats correlation ids and records
- * node by node. Final only within begin_stop(). Any thread.
+ * node by node. Final only within begin_change(). Any thread.
  */
 bool graph_level_may_stop(void);
 

@@ -368,12 +368,22 @@ static void release_standard_streams(const int held[STDERR_FILENO + 1])
 			close(held[i]);
 }
 
+/* Other threads may launch only if the library was attached. */
 static int start_recording(enum api_level level, char *why, size_t why_bytes)
 {
-	bool are_locked = graph_level_lock_kinds();
-	int rc = cupti_subscriber_start(level, true, why, why_bytes);
+	bool is_late = settings_are_attached(), are_locked;
+	int rc;
 
+	if (is_late) {
+		recording_pause(PAUSED_STARTING);
+		atomic_store(&callbacks_active, true);
+	}
+	are_locked = is_late ? cupti_subscriber_begin_start() : graph_level_lock_kinds();
+	rc = cupti_subscriber_start(level, true, why, why_bytes);
 	graph_level_unlock_kinds(are_locked);
+	recording_resume(PAUSED_STARTING);
+	if (rc)
+		atomic_store(&callbacks_active, false);
 	return rc;
 }
 
@@ -444,8 +454,7 @@ static bool start(char *why, size_t why_bytes)
 		.is_subscribed = !is_armed(&config),
 		.keeps_graphs = config.start == START_ARMED_GRAPHS,
 		.yields = config.yields,
-		.calls_are_open = thread_buffers_have_open_work,
-		.close_calls = thread_buffers_close_calls,
+		.await_work = thread_buffers_await_work,
 	});
 	if (start_tracing(&config, log_path, why, why_bytes))
 		goto unsubscribe;

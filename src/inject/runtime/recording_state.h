@@ -18,7 +18,8 @@ enum pause_cause {
 	PAUSED_SIZE = 4,      /* the log has reached --max-size; permanent */
 	PAUSED_SHUTDOWN =
 		8, /* the process ends; permanent. A call dropped for this cause alone counts as lost */
-	PAUSED_STOPPED = 16, /* by the user; CUPTI is released if that is safe */
+	PAUSED_STOPPED = 16,  /* by the user; CUPTI is released if that is safe */
+	PAUSED_STARTING = 32, /* recording begins while other threads launch */
 };
 __attribute__((
 	visibility("hidden"))) extern atomic_uint recording_paused; /* bits of enum pause_cause */

@@ -55,15 +55,13 @@ struct work {
 	uint64_t graph_node_id;
 };
 
-/* Counts work of calls that were not recorded. Calls that share an id were, until the stop. */
+/* Counts work of calls that were not recorded. */
 static bool is_suppressed(struct recorder *rec, struct row_counts *row_counts,
 			  const struct work *work)
 {
 	if (suppressed_ids_has(&rec->shutdown_dropped, work->correlation_id))
 		row_counts->shutdown_dropped++;
-	else if (!suppressed_ids_has(&rec->skipped, work->correlation_id) ||
-		 (suppressed_ids_has(&rec->shared, work->correlation_id) &&
-		  work->start_ns < rec->stopped_ns))
+	else if (!suppressed_ids_has(&rec->skipped, work->correlation_id))
 		return false;
 	else if (rec->size_limit.state >= SIZE_PAUSED)
 		row_counts->beyond_size++;

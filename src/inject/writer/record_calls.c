@@ -275,9 +275,6 @@ static void take_call(struct recorder *rec, struct thread_buffer *tb,
 	suppressed_ids_remove(&rec->skipped, record->correlation_id);
 	stack_id = call_stack(tb, record);
 	if (api_makes_kernels(record->api)) {
-		if (record->correlation_id == tb->launch_id)
-			suppressed_ids_add(&rec->shared, record->correlation_id);
-		tb->launch_id = record->correlation_id;
 		rec->launches++;
 		snapshot_triggers_launch(rec, tb->known_thread_id, stack_id, record->enter_ns);
 	}

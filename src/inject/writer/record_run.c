@@ -245,7 +245,7 @@ void record_start(struct recorder *rec)
 	record_duty_cycle(rec);
 	record_apis(rec);
 	record_clock(rec);
-	if (atomic_load(&recording_paused))
+	if (atomic_load(&recording_paused) & ~(unsigned)PAUSED_STARTING)
 		record_switch(rec, rec->start_ns, false, reason_at_start());
 }
 
@@ -391,7 +391,6 @@ void record_handoffs(struct recorder *rec)
 			  event.is_back ? "subscribed again" : "released to ", event.who);
 		if (event.is_back) /* correlation ids may have restarted */
 			suppressed_ids_forget(&rec->skipped);
-		suppressed_ids_forget(&rec->shared);
 		record_switch_of(rec, event.time_ns, event.is_back, XT_SWITCH_YIELDED, event.who);
 	}
 }

@@ -81,7 +81,6 @@ void recorder_free(struct recorder *rec)
 	for (size_t i = 0; i < LAYOUT_COUNT; i++)
 		xt_table_free(&rec->tables[layout[i].kind]);
 	suppressed_ids_free(&rec->skipped);
-	suppressed_ids_free(&rec->shared);
 	suppressed_ids_free(&rec->shutdown_dropped);
 	open_ranges_free(&rec->open_ranges);
 	memory_totals_free(&rec->memory_totals);

@@ -86,7 +86,6 @@ struct recorder {
 	uint64_t threads_seen;
 	uint64_t rounds;			/* of record_calls() */
 	struct suppressed_ids skipped;		/* not recorded on request */
-	struct suppressed_ids shared;		/* ids of many launches, see thread_buffer.h */
 	struct suppressed_ids shutdown_dropped; /* calls during process exit; these count as lost */
 	uint64_t skipped_beyond_size;		/* part of `skipped`, not asked for */
 	uint64_t ranges_beyond_size, nodes_beyond_size;

@@ -17,7 +17,7 @@
 
 #define WAITING_FIRST 4096u
 
-#define RECURRING_MAX 1024 /* calls with the same id that a search considers */
+#define RECURRING_MAX 64 /* calls with the same id that a search considers */
 
 #define OLD_FIRST	1024u
 #define OLD_ROUNDS	4
@@ -93,7 +93,7 @@ static struct launch *find_in_window(struct window_calls *window, uint64_t corre
 	uint32_t mask = window->size - 1;
 	uint32_t position = window->newest[hash_id(correlation) & mask].position;
 	uint32_t age = now - position, younger = 0;
-	struct launch *found = NULL;
+	struct launch *newest = NULL;
 	int seen = 0;
 
 	*is_later_out = false;
@@ -108,15 +108,14 @@ static struct launch *find_in_window(struct window_calls *window, uint64_t corre
 			seen++;
 			if (launch->enter_ns <= start_ns)
 				return launch;
-			/* The last call considered is nearest to the work. */
-			found = found && seen < RECURRING_MAX ? found : launch;
+			newest = newest ? newest : launch;
 		}
 		position = launch->next;
 		younger = age;
 		age = now - position;
 	}
-	*is_later_out = found != NULL;
-	return found;
+	*is_later_out = newest != NULL;
+	return newest;
 }
 
 static struct launch *old_slot(struct old_calls *old, uint64_t correlation)

@@ -11,8 +11,7 @@
  *   without a call.
  *
  * A graph launch has work for each node. Ids recur after 2^32 calls at the earliest. If they recur
- * sooner, work belongs to the latest call with its id that was entered before the work began. After
- * a stop and a start, CUPTI 13.0.1 gives all calls of some threads one id.
+ * sooner, work belongs to the latest call with its id that was entered before the work began.
  */
 #ifndef XT_MERGE_CORRELATE_H
 #define XT_MERGE_CORRELATE_H
@@ -251,14 +250,8 @@ static inline void correlate_commit(struct correlate *c)
 		correlate_drop(c, entry);
 		return;
 	}
-	if (is_newest(window, h, entry->correlation)) {
-		struct launch *before = &window->entries[window->newest[h].position & mask];
-
-		/* Which of them the work belongs to is uncertain, so none is without work. */
-		entry->flags &= ~LAUNCH_EXPECTED;
-		before->flags &= ~LAUNCH_EXPECTED;
+	if (is_newest(window, h, entry->correlation))
 		c->counts.launches_recurring++;
-	}
 	entry->next = window->newest[h].position;
 	window->newest[h] =
 		(struct newest_call){(uint32_t)window->count++, (uint32_t)entry->correlation};

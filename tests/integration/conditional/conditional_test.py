@@ -9,6 +9,7 @@ whole at the wrong time.
 Usage: conditional_test.py --xtrace FILE --dump FILE --program FILE PART
 """
 import argparse
+import collections
 import json
 import os
 import re
@@ -198,13 +199,13 @@ def test_growth():
     expect(count > 300000 and UNSAFE[-20:] not in said, "no refusal, but " + said)
 
 
-def start_program(command, version, arguments):
+def start_program(command, version, arguments, **environment):
     """Starts the program and waits until it launches."""
     library = os.path.join(os.path.dirname(args.xtrace), "..", "lib", "xtrace", "simgpu")
     process = subprocess.Popen(
         [*command, args.program, *arguments], stderr=subprocess.PIPE, text=True, env={
             **os.environ, "XTRACE_SIMGPU_FAULT": "version:" + version, "LD_LIBRARY_PATH": library,
-            "XTRACE_SIMGPU_KERNEL_NS": "100:200"})
+            "XTRACE_SIMGPU_KERNEL_NS": "100:200", **environment})
     for line in process.stderr:
         if line == "launching\n":
             return process
@@ -293,26 +294,34 @@ def test_again():
            "allocations, but none while recording was stopped")
 
 
-def test_ids():
-    """After a stop, CUPTI 13.0.1 gives many launches one id. Their work is recorded."""
+def test_changes():
+    """Recording starts and stops between calls, not during them, and no id is used twice."""
     with tempfile.TemporaryDirectory() as folder, start_program(
-            [args.xtrace, "record", "--simulate", "-o", folder, "--armed=graphs", "--"], "130001",
-            ["mixed", "0", "1000000000", "4", "1"]) as process:
-        for _ in range(2):
-            run_command("start", folder)
-            time.sleep(0.2)
-            run_command("stop", folder)
+            [args.xtrace, "record", "--simulate", "-o", folder, "--armed", "--"], "130001",
+            ["mixed", "0", "1000000000", "4", "3"]) as process:
+        said = []
+        for _ in range(5):
+            said.append(run_command("start", folder))
+            time.sleep(0.05)
+            said.append(run_command("stop", folder))
+        is_running = process.poll() is None
         rows = rows_of(log_in(folder))
         kill_recorded(folder)
-    on_ns = [int(row["time_ns"]) for row in rows if row["kind"] == "SWITCH" and row["on"] == "1"]
-    launches = {row["correlation"] for row in rows if row["kind"] == "CALL" and
-                row["executable_graph"] != "0" and int(row["enter_ns"]) > on_ns[1]}
-    count = sum(row["kind"] == "CALL" and row["correlation"] in launches for row in rows)
-    work = sum(row["graph_node"] != "0" and int(row["start_ns"]) > on_ns[1]
-               for row in kernels(rows)[1])
-    expect(len(launches) == 1 and count > 100, "many launches, not %d, with one id" % count)
-    # Up to 24 launches are queued when recording stops.
-    expect(abs(work / 6 - count) < 40, "6 kernels each, not %d for %d" % (work, count))
+    expect(not any(said) and is_running, "a program that runs on, not %s" % said)
+    calls = [row["correlation"] for row in rows if row["kind"] == "CALL"]
+    expect(len(calls) == len(set(calls)) > 100, "%d calls with an id each" % len(calls))
+    counts = collections.Counter(row["correlation"] for row in kernels(rows)[1])
+    graphs = [row["correlation"] for row in rows
+              if row["kind"] == "CALL" and row["executable_graph"] != "0"]
+    expect(graphs and all(counts[graph] == 6 for graph in graphs), "6 kernels of each graph")
+    expect(counts.keys() <= set(calls), "no kernel without a call")
+    with tempfile.TemporaryDirectory() as folder, start_program(
+            [args.xtrace, "record", "--simulate", "-o", folder, "--armed", "--"], "130001",
+            ["mixed", "0", "1000000000", "4", "1"], XTRACE_SIMGPU_LAUNCH_NS="300000000") as process:
+        said = [run_command(command, folder) for _ in range(2) for command in ("start", "stop")]
+        is_running = process.poll() is None
+        kill_recorded(folder)
+    expect(not any(said) and is_running, "a wait for long calls, not %s" % said)
 
 
 def test_set_up():

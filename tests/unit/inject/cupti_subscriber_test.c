@@ -105,6 +105,12 @@ static uint32_t set_attribute(uint32_t attribute, size_t *bytes, void *value)
 	return XT_CUPTI_SUCCESS;
 }
 
+static uint32_t unsubscribe(void *subscriber)
+{
+	(void)subscriber;
+	return XT_CUPTI_SUCCESS;
+}
+
 static unsigned enabled_count(void)
 {
 	unsigned count = 0;
@@ -124,6 +130,7 @@ static int start(enum step step)
 	enables = 0;
 	clock_in_use = NULL;
 	memset(is_enabled, 0, sizeof(is_enabled));
+	cupti_subscriber_unsubscribe(); /* forgets the callbacks of the last start */
 	rc = cupti_subscriber_start(API_LEVEL_WORK, true, why, sizeof(why));
 	assert_int_equal(!rc, !why[0]);
 	return rc;
@@ -273,6 +280,7 @@ int main(void)
 	cupti.cuptiActivityEnable = enable;
 	cupti.cuptiActivityDisable = disable;
 	cupti.cuptiEnableCallback = enable_callback;
+	cupti.cuptiUnsubscribe = unsubscribe;
 	cupti.cuptiActivityGetAttribute = get_attribute;
 	cupti.cuptiActivitySetAttribute = set_attribute;
 	cupti.cuptiGetCallbackName = callback_name;

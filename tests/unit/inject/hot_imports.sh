@@ -50,6 +50,9 @@ stack_capture_audit_interval
 stack_cache_add
 stack_cache_clear
 cupti_subscriber_records_calls
+skipped_call_began_unseen
+skipped_call_count_unmatched
+skipped_call_enter
 graph_instantiation
 graph_level_enter_call
 graph_level_enter_launch

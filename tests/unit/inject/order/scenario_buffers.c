@@ -44,7 +44,7 @@ static void read_buffers(void)
 		sum_counter(thread_buffer_at(i));
 		read_buffer(thread_buffer_at(i));
 	}
-	if (thread_buffers_have_open_work())
+	if (!thread_buffers_await_work(0))
 		explorer_fail("a new buffer has open calls");
 }
 
