@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "log/base/grow.h"
 #include "sampler/elf_image.h"
@@ -230,10 +229,7 @@ int process_modules_refresh(struct process_modules *modules, pid_t pid)
 	static uint64_t last_generation;
 	struct maps_reader reader = {.pid = pid};
 	int saved_errno = errno, error = read_maps(&reader);
-	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	modules->refreshed_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	errno = saved_errno;
 	if (error) {
 		free_list(&reader.found);
@@ -242,7 +238,7 @@ int process_modules_refresh(struct process_modules *modules, pid_t pid)
 	reader.found.generation = modules->generation;
 	if (!keep_log_ids(&reader.found, modules) || !modules->generation)
 		reader.found.generation = ++last_generation;
-	reader.found.refreshed_ns = modules->refreshed_ns;
+	reader.found.refresh_due_ns = modules->refresh_due_ns;
 	free_list(modules);
 	*modules = reader.found;
 	return 0;

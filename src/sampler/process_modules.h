@@ -29,8 +29,8 @@ struct process_modules {
 	struct process_module *list; /* by start */
 	size_t count;
 	size_t capacity;
-	uint64_t generation;   /* changes with every change of the list; unique among processes */
-	uint64_t refreshed_ns; /* CLOCK_MONOTONIC; 0: never */
+	uint64_t generation;	 /* changes with every change of the list; unique among processes */
+	uint64_t refresh_due_ns; /* for the caller: not earlier if an address is in none */
 };
 
 /* Splits a line of /proc/PID/maps in place, which mapping->path is in. False if it is none. */

@@ -21,7 +21,8 @@
 
 #define PAGE_BYTES	    UINT64_C(4096)
 #define FUNCTION_BYTES_MAX  (256u << 10) /* larger ones get no size by their code */
-#define REFRESH_INTERVAL_NS 100000000u
+#define REFRESH_INTERVAL_NS UINT64_C(100000000)
+#define REFRESH_BURST	    10 /* that may follow each other at once */
 #define CALL_BYTES_MAX	    8
 
 static struct unwind_library lib;
@@ -52,13 +53,20 @@ static uint8_t function_code[FUNCTION_BYTES_MAX];
 static const struct process_module *find_module(struct remote_walk *walk, uint64_t address)
 {
 	const struct process_module *module = walk->tables;
+	uint64_t *due_ns = &walk->modules->refresh_due_ns, now_ns;
 
 	if (module && address >= module->start && address < module->end)
 		return module;
 	module = process_modules_find(walk->modules, address);
-	if (module || walk->has_refreshed ||
-	    monotonic_ns() - walk->modules->refreshed_ns < REFRESH_INTERVAL_NS)
+	if (module || walk->has_refreshed)
 		return module;
+	now_ns = monotonic_ns();
+	if (*due_ns > now_ns)
+		return NULL;
+	/* A program that starts maps several libraries within a moment. */
+	if (*due_ns + REFRESH_BURST * REFRESH_INTERVAL_NS < now_ns)
+		*due_ns = now_ns - REFRESH_BURST * REFRESH_INTERVAL_NS;
+	*due_ns += REFRESH_INTERVAL_NS;
 	walk->has_refreshed = true;
 	walk->tables = NULL;
 	process_modules_refresh(walk->modules, walk->pid);

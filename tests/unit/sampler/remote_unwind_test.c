@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "sampler/elf_image.h"
 #include "sampler/process_memory.h"
 #include "traced_child.h"
 
@@ -189,6 +190,36 @@ static void returns_one_frame_without_stack_pointer(void **unused)
 	assert_int_equal(stack.flags, XT_STACK_TRUNCATED);
 }
 
+/* A program may map libraries just after the last look. An unknown address is looked up rarely. */
+static void looks_again_soon_but_rarely(void **unused)
+{
+	struct thread_registers nowhere = {.known = 1u << THREAD_RIP | 1u << THREAD_RSP};
+	struct process_modules modules = {0};
+	struct stack_copy empty = {0};
+	struct totals totals = {0};
+	struct traced_child child;
+
+	(void)unused;
+	child_start(&child);
+	child_go(&child, 0, 1, 0);
+	nowhere.value[THREAD_RIP] = nowhere.value[THREAD_RSP] = 4096;
+	remote_unwind(&stack, &modules, child.pid, &nowhere, &empty);
+	assert_true(modules.count > 0);
+	for (; modules.count; modules.count--) {
+		elf_image_release(modules.list[modules.count - 1].elf);
+		free(modules.list[modules.count - 1].path);
+	}
+	walk_blocked(&child, &modules, &totals);
+	assert_true(modules.count > 0);
+	assert_true(stack.frame_count > 1);
+	for (int i = 0; i < 1000 && modules.refresh_due_ns <= now_ns(); i++)
+		remote_unwind(&stack, &modules, child.pid, &nowhere, &empty);
+	assert_true(modules.refresh_due_ns > now_ns());
+	child_release(&child);
+	process_modules_free(&modules);
+	child_stop(&child);
+}
+
 static int set_up(void **unused)
 {
 	char why[256];
@@ -211,6 +242,7 @@ int main(void)
 		cmocka_unit_test(walks_blocked_threads),
 		cmocka_unit_test(walks_samples_of_busy_threads),
 		cmocka_unit_test(returns_one_frame_without_stack_pointer),
+		cmocka_unit_test(looks_again_soon_but_rarely),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
