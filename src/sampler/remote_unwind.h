@@ -43,8 +43,8 @@ int remote_unwind_open(const char *library_dir, char *why, size_t why_bytes);
 
 /*
  * Walks from the registers outward. At least one frame unless RIP is unknown. Refreshes *modules
- * once if an address is in no known module, at most ten times a second on average. The result is the whole
- * stack, or its inner part with the flag XT_STACK_TRUNCATED.
+ * once if an address is in no known module, at most ten times a second on average. The result is
+ * the whole stack, or its inner part with the flag XT_STACK_TRUNCATED.
  */
 void remote_unwind(struct native_stack *out, struct process_modules *modules, pid_t pid,
 		   const struct thread_registers *registers, const struct stack_copy *stack);

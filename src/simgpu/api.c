@@ -50,7 +50,8 @@ static inline bool is_enabled(const struct sim_api *api)
 
 static bool makes_work(const struct sim_api *api)
 {
-	static const char *const prefixes[] = {"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset"};
+	static const char *const prefixes[] = {"cuLaunchKernel", "cuLaunchCooperativeKernel",
+					       "cuGraphLaunch", "cuMemcpy", "cuMemset"};
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
 		if (!strncmp(api->name, prefixes[i], strlen(prefixes[i])))

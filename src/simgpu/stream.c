@@ -222,50 +222,20 @@ CUresult sim_stream_query(CUstream handle)
 	return CUDA_SUCCESS;
 }
 
-CUresult sim_stream_get_flags(CUstream handle, unsigned int *flags)
-{
-	CUresult error;
-	CUstream stream = sim_stream_resolve(handle, &error);
-
-	if (!flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (stream)
-		*flags = stream->flags;
-	return error;
-}
-
-CUresult sim_stream_get_priority(CUstream handle, int *priority)
-{
-	CUresult error;
-	CUstream stream = sim_stream_resolve(handle, &error);
-
-	if (!priority)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (stream)
-		*priority = stream->priority;
-	return error;
-}
-
-CUresult sim_stream_get_ctx(CUstream handle, CUcontext *context)
-{
-	CUresult error;
-	CUstream stream = sim_stream_resolve(handle, &error);
-
-	if (!context)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (stream)
-		*context = stream->context;
-	return error;
-}
-
-CUresult sim_stream_get_id(CUstream handle, unsigned long long *id)
-{
-	CUresult error;
-	CUstream stream = sim_stream_resolve(handle, &error);
-
-	if (!id)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (stream)
-		*id = stream->id;
-	return error;
-}
+#define GET(function, type, member)                                                                \
+	CUresult function(CUstream handle, type *out)                                              \
+	{                                                                                          \
+		CUresult error;                                                                    \
+		CUstream stream = sim_stream_resolve(handle, &error);                              \
+                                                                                                   \
+		if (!out)                                                                          \
+			return CUDA_ERROR_INVALID_VALUE;                                           \
+		if (stream)                                                                        \
+			*out = stream->member;                                                     \
+		return error;                                                                      \
+	}
+GET(sim_stream_get_flags, unsigned int, flags)
+GET(sim_stream_get_priority, int, priority)
+GET(sim_stream_get_ctx, CUcontext, context)
+GET(sim_stream_get_id, unsigned long long, id)
+#undef GET

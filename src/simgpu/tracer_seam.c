@@ -205,41 +205,22 @@ SIM_EXPORT int cuptiGetStreamId(void *context, void *stream, uint32_t *id_out)
 	return cuptiGetStreamIdEx(context, stream, 0, id_out);
 }
 
-SIM_EXPORT int cuptiGetGraphNodeId(void *node, uint64_t *id_out)
-{
-	int result = tracer_enter(__func__);
-
-	if (result)
-		return result;
-	if (!id_out)
-		return XT_CUPTI_ERROR_INVALID_PARAMETER;
-	*id_out = tracer_seam()->graph_node_id(node);
-	return *id_out ? XT_CUPTI_SUCCESS : XT_CUPTI_ERROR_INVALID_PARAMETER;
-}
-
-SIM_EXPORT int cuptiGetGraphId(void *graph, uint32_t *id_out)
-{
-	int result = tracer_enter(__func__);
-
-	if (result)
-		return result;
-	if (!id_out)
-		return XT_CUPTI_ERROR_INVALID_PARAMETER;
-	*id_out = tracer_seam()->graph_id(graph);
-	return *id_out ? XT_CUPTI_SUCCESS : XT_CUPTI_ERROR_INVALID_PARAMETER;
-}
-
-SIM_EXPORT int cuptiGetGraphExecId(void *graph_exec, uint32_t *id_out)
-{
-	int result = tracer_enter(__func__);
-
-	if (result)
-		return result;
-	if (!id_out)
-		return XT_CUPTI_ERROR_INVALID_PARAMETER;
-	*id_out = tracer_seam()->graph_exec_id(graph_exec);
-	return *id_out ? XT_CUPTI_SUCCESS : XT_CUPTI_ERROR_INVALID_PARAMETER;
-}
+#define GET_ID(function, type, member)                                                             \
+	SIM_EXPORT int function(void *handle, type *id_out)                                        \
+	{                                                                                          \
+		int result = tracer_enter(__func__);                                               \
+                                                                                                   \
+		if (result)                                                                        \
+			return result;                                                             \
+		if (!id_out)                                                                       \
+			return XT_CUPTI_ERROR_INVALID_PARAMETER;                                   \
+		*id_out = tracer_seam()->member(handle);                                           \
+		return *id_out ? XT_CUPTI_SUCCESS : XT_CUPTI_ERROR_INVALID_PARAMETER;              \
+	}
+GET_ID(cuptiGetGraphNodeId, uint64_t, graph_node_id)
+GET_ID(cuptiGetGraphId, uint32_t, graph_id)
+GET_ID(cuptiGetGraphExecId, uint32_t, graph_exec_id)
+#undef GET_ID
 
 SIM_EXPORT int cuptiGetLastError(void)
 {

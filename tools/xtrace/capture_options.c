@@ -113,7 +113,7 @@ const struct option_row capture_option_rows[] = {
 	 .apply = apply_word, TARGET(api_level)},
 	{"armed", .number = "=graphs", .expected = "--armed or --armed=graphs",
 	 .help = "Do not record until 'xtrace start' asks for it, and cost almost nothing until "
-		 "then. graphs: note who creates CUDA graphs meanwhile",
+		 "then. graphs: note who creates CUDA graphs, at some cost for each launch of one",
 	 .apply = apply_armed, TARGET(armed)},
 	{"duty", .value = "WINDOW/PERIOD",
 	 .expected = "two times with units, such as 1s/60s: a WINDOW of 10ms or more, and a PERIOD "

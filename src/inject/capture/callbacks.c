@@ -4,8 +4,8 @@
  * to the ring at EXIT.
  *
  * Runs in the program's threads: no lock, no malloc, no system call, no output; keeps errno and
- * refuses re-entry. Calls about graphs may sleep (graph_level.h). Cold parts are in other files: a
- * thread's first call in thread_buffer.c, unwinding in stack_walk.c.
+ * refuses re-entry. Calls about graphs, and calls that are skipped, may sleep (graph_level.h). Cold
+ * parts are in other files: a thread's first call in thread_buffer.c, unwinding in stack_walk.c.
  */
 #include "inject/capture/callbacks.h"
 
@@ -285,8 +285,10 @@ end_call(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	struct xt_open_call *call;
 	uint64_t exit_ns;
 
-	if (skipped_call_leave(data))
+	if (skipped_call_is_marked(data)) {
+		skipped_call_leave(tb, data);
 		return 0;
+	}
 	exit_ns = monotonic_ns();
 	call = close_call(tb->ring, api, data->correlation_id);
 	if (__builtin_expect(!call && skipped_call_began_unseen(tb, data), 0))
@@ -491,12 +493,20 @@ static COLD void deliver(uint32_t domain, uint32_t cbid, const void *cbdata,
 	thread_buffer_leave(tb);
 }
 
+/* Holders of graph_level.h keep the hold in the call's correlation data, above its mark. */
+#define HOLD_AT	  56
+#define HOLD_MASK (UINT64_C(0xff) << HOLD_AT)
+
 static void deliver_if_recorded(uint32_t domain, uint32_t cbid, uint32_t use,
 				const struct cupti_callback_data *data,
 				const struct caller_regs *regs)
 {
+	const struct thread_buffer *tb = current_thread_buffer;
+	bool was_recorded = data->site == XT_CUPTI_API_EXIT && tb && tb->ring->open_count;
+
 	if (use & API_MAKES_GRAPHS ||
-	    (atomic_load(&cupti_subscriber_records_calls) && !(use & API_IS_UNRECORDED)))
+	    ((atomic_load(&cupti_subscriber_records_calls) || was_recorded) &&
+	     !(use & API_IS_UNRECORDED)))
 		deliver(domain, cbid, data, regs);
 	if (use & API_INSTANTIATES_GRAPH && current_thread_buffer)
 		graph_instantiation(current_thread_buffer, data);
@@ -515,9 +525,10 @@ static COLD void deliver_holder(uint32_t domain, uint32_t cbid, uint32_t use,
 		if (use & API_LAUNCHES_GRAPH)
 			graph_level_give_up();
 	} else if (enters) {
-		hold = use & API_LAUNCHES_GRAPH
-			       ? graph_level_enter_launch(data, &cupti_subscriber_records_calls)
-			       : graph_level_enter_call();
+		if (use & API_LAUNCHES_GRAPH)
+			hold = graph_level_enter_launch(data, &cupti_subscriber_records_calls);
+		if (hold == GRAPH_HOLD_NONE)
+			hold = graph_level_enter_call();
 	} else {
 		hold = (uint8_t)(*slot >> HOLD_AT);
 		*slot &= ~HOLD_MASK;

@@ -4,49 +4,77 @@
 #include "inject/capture/ring.h"
 #include "inject/cupti/api_table.h"
 #include "inject/cupti/cupti_subscriber.h"
+#include "inject/cupti/graph_level.h"
 #include "inject/runtime/hotpath.h"
 
 /* Records the correlation id of a call, by which the writer drops its GPU work. */
-static void record_skip(struct thread_buffer *tb, const struct cupti_callback_data *data)
+static void record_skip(struct thread_buffer *tb, const struct cupti_callback_data *data,
+			enum xt_record_type type)
 {
-	unsigned causes = atomic_load(&recording_paused);
-	struct xt_record_skip *record;
+	struct xt_record_skip *record = ring_reserve_or_wait(tb, sizeof(*record));
 
-	/* The user asked for no other pause, so the call is lost. */
-	if ((causes & ~(unsigned)PAUSED_SHUTDOWN) == PAUSED_SIZE)
-		counter_add(&tb->ring->size_drop_count, 1);
-	if (!atomic_load(&cupti_subscriber_records_calls)) /* nor is its work recorded */
-		return;
-	record = ring_reserve_or_wait(tb, sizeof(*record));
 	if (!record) {
 		thread_buffer_count_up(tb, XT_RING_SKIPS_LOST);
 		return;
 	}
-	record->head.type = causes == PAUSED_SHUTDOWN ? XT_RECORD_SHUTDOWN_DROP : XT_RECORD_SKIP;
+	record->head.type = (uint16_t)type;
 	record->head.bytes = sizeof(*record);
 	record->correlation_id = data->correlation_id;
 	ring_commit(tb, sizeof(*record));
 }
 
+/*
+ * Calls that make work do not nest. So an open one was left by a jump, or ended while another tool
+ * had CUPTI. A stop would wait for it, or for its hold, in vain.
+ */
+static void drop_left_calls(struct thread_buffer *tb)
+{
+	struct xt_ring_header *ring = tb->ring;
+
+	for (uint32_t i = 0; i < ring->open_count; i++)
+		if (api_uses[ring->open_calls[i].api & (API_CBID_END - 1)] & API_MAKES_WORK)
+			__atomic_store_n(&ring->open_count, i, __ATOMIC_RELEASE);
+	graph_level_leave(tb->call_hold);
+}
+
 COLD void skipped_call_enter(struct thread_buffer *tb, uint32_t use,
 			     const struct cupti_callback_data *data)
 {
-	bool is_shutdown = atomic_load(&recording_paused) == PAUSED_SHUTDOWN;
-	bool makes_work = (use & (API_MAKES_WORK | API_LAUNCHES_GRAPH)) == API_MAKES_WORK;
-	uint64_t hold = GRAPH_HOLD_NONE, mark = CALL_IS_SHUTDOWN_DROP;
+	unsigned causes = atomic_load(&recording_paused);
+	bool is_shutdown = causes == PAUSED_SHUTDOWN;
+	uint64_t mark = is_shutdown ? CALL_IS_SHUTDOWN_DROP : CALL_IS_SKIPPED;
 
-	if (data->correlation_data) {
-		/* A launch of a graph is a holder, skipped or not. */
-		if (makes_work && !is_shutdown)
-			hold = graph_level_enter_call();
-		/* Without a mark, EXIT may tell that records have started since. */
-		if (!is_shutdown)
-			mark = hold || atomic_load(&cupti_subscriber_records_calls)
-				       ? CALL_IS_SKIPPED | hold << HOLD_AT
-				       : 0;
-		*data->correlation_data = mark;
+	/* The user asked for no other pause, so the call is lost. */
+	if ((causes & ~(unsigned)PAUSED_SHUTDOWN) == PAUSED_SIZE)
+		counter_add(&tb->ring->size_drop_count, 1);
+	/* A launch of a graph is a holder, skipped or not. */
+	if ((use & (API_MAKES_WORK | API_LAUNCHES_GRAPH)) == API_MAKES_WORK && !is_shutdown &&
+	    data->correlation_data) {
+		drop_left_calls(tb);
+		tb->call_hold = graph_level_enter_call();
+		mark |= CALL_HOLDS;
 	}
-	record_skip(tb, data);
+	if (is_shutdown)
+		record_skip(tb, data, XT_RECORD_SHUTDOWN_DROP);
+	else if (atomic_load(&cupti_subscriber_records_calls))
+		record_skip(tb, data, XT_RECORD_SKIP);
+	else /* nor is its work recorded, unless that begins before EXIT */
+		mark |= CALL_IS_UNRECORDED;
+	if (data->correlation_data)
+		*data->correlation_data = mark;
+}
+
+COLD void skipped_call_leave(struct thread_buffer *tb, const struct cupti_callback_data *data)
+{
+	uint64_t mark = *data->correlation_data;
+
+	*data->correlation_data = 0;
+	if (mark & CALL_IS_UNRECORDED && atomic_load(&cupti_subscriber_records_calls))
+		record_skip(tb, data, XT_RECORD_SKIP);
+	if (mark & CALL_HOLDS) {
+		graph_level_leave(tb->call_hold);
+		tb->call_hold = GRAPH_HOLD_NONE;
+	}
 }
 
 static bool is_shutdown_drop(const struct cupti_callback_data *data)
@@ -59,7 +87,8 @@ COLD bool skipped_call_began_unseen(struct thread_buffer *tb,
 {
 	if (!atomic_load(&recording_was_paused) || tb->ring->open_count || is_shutdown_drop(data))
 		return false;
-	record_skip(tb, data);
+	if (atomic_load(&cupti_subscriber_records_calls))
+		record_skip(tb, data, XT_RECORD_SKIP);
 	return true;
 }
 

@@ -15,16 +15,13 @@
 
 #include "cuda_abi/cupti_abi.h"
 #include "inject/capture/thread_buffer.h"
-#include "inject/cupti/graph_level.h"
 #include "inject/runtime/recording_state.h"
 
-/* It was skipped on request, or dropped because the process ends, which counts as a loss. */
-#define CALL_IS_SKIPPED	      UINT64_C(0x78747261636521)
+/* Skipped on request, with flags, or dropped because the process ends, which counts as a loss. */
+#define CALL_IS_SKIPPED	      UINT64_C(0x78747261636520)
+#define CALL_IS_UNRECORDED    1 /* the writer does not know its id yet */
+#define CALL_HOLDS	      2 /* thread_buffer.call_hold is its own */
 #define CALL_IS_SHUTDOWN_DROP UINT64_C(0x7874726163653f)
-
-/* Above the mark: what the call holds, also if it is recorded. */
-#define HOLD_AT	  56
-#define HOLD_MASK (UINT64_C(0xff) << HOLD_AT)
 
 /* ENTER, while recording is paused. use: enum api_use. May wait for a change of kinds. */
 void skipped_call_enter(struct thread_buffer *tb, uint32_t use,
@@ -35,17 +32,13 @@ static inline bool skipped_call_is_marked(const struct cupti_callback_data *data
 {
 	return __builtin_expect(atomic_load_explicit(&recording_was_paused, memory_order_relaxed),
 				0) &&
-	       data->correlation_data && (*data->correlation_data & ~HOLD_MASK) == CALL_IS_SKIPPED;
+	       data->correlation_data &&
+	       (*data->correlation_data & ~(uint64_t)(CALL_IS_UNRECORDED | CALL_HOLDS)) ==
+		       CALL_IS_SKIPPED;
 }
 
-/* EXIT. False if the call was not skipped. */
-static inline bool skipped_call_leave(const struct cupti_callback_data *data)
-{
-	if (!skipped_call_is_marked(data))
-		return false;
-	graph_level_leave((uint8_t)(*data->correlation_data >> HOLD_AT));
-	return true;
-}
+/* EXIT of a marked call. */
+void skipped_call_leave(struct thread_buffer *tb, const struct cupti_callback_data *data);
 
 /* A call that is recorded may have the correlation data of an earlier one. */
 static inline void skipped_call_clear_mark(const struct cupti_callback_data *data)

@@ -45,12 +45,15 @@ static void *map_private(size_t bytes)
 	return memory;
 }
 
+/* A call or callback that lasts longer was left by a jump. */
+#define LEFT_CALL_NS	 UINT64_C(60000000000)
+#define LEFT_CALLBACK_NS UINT64_C(200000000)
+#define AWAIT_NAP_NS	 100000
+
 /*
  * Memory that a thread buffer uses from the start: ring, walk results, first stack cache entries.
  */
-#define CALLBACK_TIMEOUT_NS UINT64_C(20000000) /* a jump may have left it */
-#define AWAIT_NAP_NS	    100000
-#define INITIAL_BYTES	    (RING_FIRST_BYTES + CACHE_OWN_BYTES + (64u << 10))
+#define INITIAL_BYTES (RING_FIRST_BYTES + CACHE_OWN_BYTES + (64u << 10))
 _Static_assert(INITIAL_BYTES <= BUDGET_THREAD_BYTES, "a thread adds the size of its buffer");
 
 /*
@@ -285,21 +288,24 @@ static bool has_open_work(const struct thread_buffer *tb)
 {
 	uint32_t count = __atomic_load_n(&tb->ring->open_count, __ATOMIC_ACQUIRE);
 
-	/* The thread may begin another call meanwhile, so an api may be newer. */
-	for (uint32_t i = 0; i < count && i < XT_RING_OPEN_CALLS_MAX; i++)
-		if (api_uses[__atomic_load_n(&tb->ring->open_calls[i].api, __ATOMIC_RELAXED) &
-			     (API_CBID_END - 1)] &
-		    API_MAKES_WORK)
-			return true;
+	/* The thread may begin another call meanwhile, so what is read may be newer. */
+	for (uint32_t i = 0; i < count && i < XT_RING_OPEN_CALLS_MAX; i++) {
+		const struct xt_open_call *call = &tb->ring->open_calls[i];
+		uint32_t api = __atomic_load_n(&call->api, __ATOMIC_RELAXED);
+		uint64_t enter_ns = __atomic_load_n(&call->enter_ns, __ATOMIC_RELAXED);
+
+		if (api_uses[api & (API_CBID_END - 1)] & API_MAKES_WORK &&
+		    monotonic_ns() - enter_ns < LEFT_CALL_NS)
+			return !thread_buffer_is_orphaned(tb);
+	}
 	return false;
 }
 
 bool thread_buffers_await_work(uint64_t deadline_ns)
 {
-	uint64_t left_ns = monotonic_ns() + CALLBACK_TIMEOUT_NS;
-
 	for (uint32_t t = 0; t < thread_buffer_count(); t++) {
 		const struct thread_buffer *tb = thread_buffer_at(t);
+		uint64_t left_ns = monotonic_ns() + LEFT_CALLBACK_NS;
 
 		while (tb && __atomic_load_n(&tb->within, __ATOMIC_ACQUIRE) != THREAD_BUFFER_IDLE &&
 		       monotonic_ns() < left_ns)

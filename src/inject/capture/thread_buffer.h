@@ -95,6 +95,7 @@ struct thread_buffer {
 	uint64_t made_id; /* id of the last node */
 	/* graph_nodes.c: the call in progress instantiates a graph, and what it holds */
 	bool is_instantiating;
+	uint8_t call_hold; /* skipped_calls.h: what the call in progress holds */
 	uint8_t instantiation_hold, instantiation_epoch;
 
 	/* Shared fields. */
@@ -194,8 +195,8 @@ struct thread_buffer *thread_buffer_at(uint32_t index);
 void thread_buffers_stall(bool is_stalled);
 
 /*
- * After recording was paused, and about a millisecond: waits until all calls that make GPU work and
- * are recorded have ended. False after the deadline. Any thread.
+ * Waits until all calls have ended that make GPU work and are recorded. Recording must have been
+ * paused a millisecond ago, so that no other begins. False after the deadline. Any thread.
  */
 bool thread_buffers_await_work(uint64_t deadline_ns);
 

@@ -54,7 +54,7 @@ enum api_use {
 	API_FREES_ASYNC = 1 << 12,	 /* first argument: the address */
 	API_SYNCS_CONTEXT = 1 << 13,	 /* waits for all work of a context */
 	API_SYNCS_STREAM = 1 << 14,	 /* first argument: the CUstream that it waits for */
-	API_DELAYS_STOP = 1 << 15,	 /* recording does not stop meanwhile: graph_level.h */
+	API_DELAYS_STOP = 1 << 15,	 /* kinds do not change meanwhile: graph_level.h */
 };
 enum {
 	API_CHANGES_NODES =

@@ -27,7 +27,7 @@
 #define QUIET_NS                                                                                   \
 	UINT64_C(250000000) /* after it unsubscribed: it may finalise, or subscribe again */
 #define CHANGE_RETRY_NS	  UINT64_C(1000000000)
-#define STARTS_MAX	  10
+#define START_TIMEOUT_NS  UINT64_C(3000000000) /* xtrace start waits a little longer */
 #define WRITER_TIMEOUT_NS UINT64_C(100000000)
 #define EVENTS_COUNT	  64
 
@@ -53,11 +53,10 @@ static atomic_bool tool_is_active;	  /* another tool uses CUPTI */
 static atomic_bool ids_may_restart;	  /* another tool used it since we did */
 static atomic_uint_fast64_t resume_at_ns; /* if it is active; 0: it has not left */
 static atomic_bool clock_is_foreign, clock_is_default;
-/* Flusher thread: a start or a stop was postponed, and how many starts in a row. */
-static uint64_t change_again_at_ns;
-static unsigned postponed_starts;
-static atomic_bool driver_is_ready;  /* set by the flusher thread, because the writer may not ask */
-static atomic_bool kernels_are_left; /* kernel records could not be disabled for another tool */
+static uint64_t change_again_at_ns; /* flusher thread: a start or a stop was postponed */
+static uint64_t start_until_ns;	    /* flusher thread: by then it must succeed; 0: no start waits */
+static atomic_bool driver_is_ready; /* set by the flusher thread, because the writer may not ask */
+static atomic_bool records_are_left; /* they could not be disabled for another tool */
 static atomic_bool is_draining;	     /* flusher thread: records of stopped work are still to come */
 
 /* Why the last start failed; "": it did not. Changed in OWNER_STARTING only. */
@@ -121,10 +120,10 @@ void cupti_owner_cancel(void)
 	atomic_store(&is_wanted, false);
 }
 
-/* Kernel records that another tool got, too, must not stay enabled: nobody handles their graphs. */
+/* Records that another tool got, too, must not stay enabled: nobody handles their graphs. */
 static bool may_stop(void)
 {
-	return graph_level_may_stop() || atomic_load(&kernels_are_left);
+	return graph_level_may_stop() || atomic_load(&records_are_left);
 }
 
 bool cupti_owner_is_settled(void)
@@ -159,9 +158,9 @@ bool cupti_owner_is_released(void)
 	return atomic_load(&state) == OWNER_RELEASED;
 }
 
-bool cupti_owner_left_kernels(void)
+bool cupti_owner_left_records(void)
 {
-	return cupti_owner_is_released() && atomic_load(&kernels_are_left);
+	return cupti_owner_is_released() && atomic_load(&records_are_left);
 }
 
 bool cupti_owner_tool_is_active(void)
@@ -182,9 +181,13 @@ bool cupti_owner_may_flush(void)
  */
 static bool begin_stop(void)
 {
+	uint64_t deadline_ns = monotonic_ns() + CHANGE_PATIENCE_NS, now_ns;
+
 	xt_sleep_ns(NAP_NS); /* a thread that has just begun a call may not show it at once */
-	return config.await_work(monotonic_ns() + CHANGE_PATIENCE_NS) &&
-	       graph_level_begin_change(CHANGE_PATIENCE_NS);
+	if (!config.await_work(deadline_ns))
+		return false;
+	now_ns = monotonic_ns();
+	return graph_level_begin_change(now_ns < deadline_ns ? deadline_ns - now_ns : 0);
 }
 
 /* False if another thread does it or has done it. */
@@ -196,12 +199,12 @@ static bool stop_records(void)
 	if (!atomic_compare_exchange_strong(&stop_state, &now, STOP_STARTED))
 		return false;
 	are_locked = cupti_driver_is_ready() && begin_stop();
-	atomic_store(&kernels_are_left, !are_locked);
+	atomic_store(&records_are_left, !are_locked);
 	if (are_locked) {
 		cupti_subscriber_stop();
 	} else {
 		are_locked = graph_level_lock_kinds();
-		cupti_subscriber_stop_all_but_kernels();
+		cupti_subscriber_stop_unsafe_kinds();
 	}
 	graph_level_unlock_kinds(are_locked);
 	return true;
@@ -343,7 +346,7 @@ static void stop_recording(void)
 		atomic_store(&state, OWNER_SUBSCRIBED);
 		return;
 	}
-	atomic_store(&kernels_are_left, false);
+	atomic_store(&records_are_left, false);
 	cupti_subscriber_stop();
 	atomic_store(&cupti_subscriber_records_calls, false);
 	graph_level_unlock_kinds(are_locked);
@@ -386,12 +389,14 @@ static bool start_from(enum state before)
 	}
 	tell_writer_of_new_ids();
 	are_locked = cupti_subscriber_begin_start();
-	if (!are_locked && ++postponed_starts < STARTS_MAX) {
+	if (!start_until_ns)
+		start_until_ns = monotonic_ns() + START_TIMEOUT_NS;
+	if (!are_locked && monotonic_ns() < start_until_ns) {
 		change_again_at_ns = monotonic_ns() + CHANGE_RETRY_NS;
 		atomic_store(&state, OWNER_GRAPHS);
 		return false;
 	}
-	postponed_starts = 0;
+	start_until_ns = 0;
 	snprintf(why, sizeof(why), "a call that launches or copies does not return");
 	has_failed = !are_locked ||
 		     cupti_subscriber_start(config.level, sets_clock, why, sizeof(why)) != 0;
@@ -443,7 +448,7 @@ static void watch_graphs(void)
 	}
 	/* As if recording: the next update stops the kernels that could not be stopped earlier. */
 	atomic_store(&state, failed			      ? OWNER_RELEASED
-			     : atomic_load(&kernels_are_left) ? OWNER_SUBSCRIBED
+			     : atomic_load(&records_are_left) ? OWNER_SUBSCRIBED
 							      : OWNER_GRAPHS);
 }
 
@@ -477,7 +482,7 @@ static void report_refusal(void)
 
 void cupti_owner_update(void)
 {
-	bool wanted = atomic_load(&is_wanted);
+	bool wanted = atomic_load(&is_wanted), is_due;
 	int now = atomic_load(&state);
 
 	if (!atomic_load(&driver_is_ready))
@@ -485,17 +490,19 @@ void cupti_owner_update(void)
 	report_refusal();
 	if (atomic_load(&is_draining) && (wanted || !activity_is_at_cupti()))
 		atomic_store(&is_draining, false);
-	if (monotonic_ns() < change_again_at_ns)
-		return;
-	if (now == OWNER_SUBSCRIBED && !wanted && atomic_load(&driver_is_ready) && may_stop() &&
-	    change_state(now, OWNER_RELEASING))
+	is_due = monotonic_ns() >= change_again_at_ns;
+	if (!wanted)
+		start_until_ns = 0;
+	if (now == OWNER_SUBSCRIBED && !wanted && is_due && atomic_load(&driver_is_ready) &&
+	    may_stop() && change_state(now, OWNER_RELEASING))
 		stop_recording();
 	if (now != OWNER_RELEASED && now != OWNER_GRAPHS)
 		return;
 	if (!is_free()) {
 		if (wanted && !atomic_load(&has_problem) && !atomic_load(&resume_at_ns))
 			set_problem("another tool uses CUPTI in this process");
-	} else if (wanted && !atomic_load(&has_problem) && change_state(now, OWNER_STARTING)) {
+	} else if (wanted && is_due && !atomic_load(&has_problem) &&
+		   change_state(now, OWNER_STARTING)) {
 		start_recording(now);
 	} else if (!wanted && config.keeps_graphs && change_state(OWNER_RELEASED, OWNER_STARTING)) {
 		watch_graphs();

@@ -79,7 +79,7 @@ bool cupti_owner_yield(const char *function, const char *who);
 bool cupti_owner_is_released(void);
 
 /* The same, but kernels could not be disabled, so buffers of CUPTI contain some. Any thread. */
-bool cupti_owner_left_kernels(void);
+bool cupti_owner_left_records(void);
 
 /* Whether another tool uses CUPTI, as far as its calls tell. Any thread. */
 bool cupti_owner_tool_is_active(void);

@@ -26,7 +26,7 @@ static bool follows_profiler;
 static uint32_t enabled_calls; /* callbacks; old versions of CUPTI lack some */
 static uint8_t zeroed_before;  /* the attribute's original value */
 
-/* Calls that began before their callbacks were enabled. Only waits last longer. */
+/* For calls that began before their callbacks were enabled. Few last longer. */
 #define UNSEEN_CALLS_NS UINT64_C(20000000)
 
 /* More than programs need, for a CUPTI that can fail when it allocates another one. */
@@ -278,20 +278,18 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 
 unsigned cupti_subscriber_stop(void)
 {
-	return (cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL) ==
-		XT_CUPTI_SUCCESS) +
-	       cupti_subscriber_stop_all_but_kernels();
-}
-
-unsigned cupti_subscriber_stop_all_but_kernels(void)
-{
-	unsigned count = 0;
+	unsigned count =
+		cupti.cuptiActivityDisable(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL) == XT_CUPTI_SUCCESS;
 
 	for (size_t i = 0; i < EXTRA_KINDS; i++)
 		count += cupti.cuptiActivityDisable(extra_kinds[i]) == XT_CUPTI_SUCCESS;
-	count += unsafe_kinds_stop();
+	return count + cupti_subscriber_stop_unsafe_kinds();
+}
+
+unsigned cupti_subscriber_stop_unsafe_kinds(void)
+{
 	set_zeroed_buffers(zeroed_before);
-	return count;
+	return unsafe_kinds_stop();
 }
 
 void cupti_subscriber_watch_graphs(void)

@@ -55,11 +55,11 @@ int cupti_subscriber_start(enum api_level level, bool sets_clock, char *why, siz
 
 /*
  * Disables records and restores attributes. Records of running work still arrive. Returns how many
- * kinds were disabled. Within graph_level_begin_change(). For the second function it is enough that
- * the kinds are locked.
+ * kinds were disabled. Within graph_level_begin_change(). For the second function, which leaves
+ * kernels, copies and memsets, it is enough that the kinds are locked.
  */
 unsigned cupti_subscriber_stop(void);
-unsigned cupti_subscriber_stop_all_but_kernels(void);
+unsigned cupti_subscriber_stop_unsafe_kinds(void);
 
 /*
  * After subscribing, with the kinds locked: receive what happens to graphs, contexts and modules,

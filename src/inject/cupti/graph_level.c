@@ -14,9 +14,11 @@
 #include "inject/cupti/cupti.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/hot_state.h"
+#include "inject/runtime/recording_state.h"
 #include "inject/runtime/sleep.h"
 
 #define NAP_NS		10000
+#define PAUSE_NS	1000000		      /* until all threads see a pause: thread_buffer.h */
 #define WAIT_TIMEOUT_NS UINT64_C(10000000000) /* a launch blocks for long if its queue is full */
 #define CALL_TIMEOUT_NS UINT64_C(1000000000)
 
@@ -49,6 +51,7 @@ static _Atomic uintptr_t running[RUNNING_MAX];
 static atomic_bool others_run;
 static _Atomic(const char *) refusal;
 static unsigned (*stop_records)(void);
+static bool (*await_work)(uint64_t deadline_ns);
 static _Atomic uint32_t conditional[GRAPH_IDS / 32], seen[GRAPH_IDS / 32];
 
 static uint32_t count_of(uint64_t now, enum side side)
@@ -61,9 +64,10 @@ static uint8_t epoch_of(uint64_t now)
 	return now >> EPOCH_AT & EPOCH_MASK;
 }
 
-void graph_level_begin(bool forces_nodes, unsigned (*stop)(void))
+void graph_level_begin(bool forces_nodes, unsigned (*stop)(void), bool (*await)(uint64_t))
 {
 	stop_records = stop;
+	await_work = await;
 	atomic_store(&word, forces_nodes ? OFF : 0);
 }
 
@@ -182,10 +186,15 @@ static void give_up(const char *why)
 	bool are_locked;
 
 	if (!atomic_load(&gives_up) && !(atomic_load(&word) & OFF)) {
+		/* Calls that begin now are holders. */
+		recording_pause(PAUSED_CHANGING);
+		xt_sleep_ns(PAUSE_NS);
+		await_work(monotonic_ns() + CALL_TIMEOUT_NS);
 		/* This thread may hold a whole graph. */
 		are_locked = lock_without(SIDE_WHOLE, CALL_TIMEOUT_NS) || graph_level_lock_kinds();
 		give_up_locked(why);
 		graph_level_unlock_kinds(are_locked);
+		recording_resume(PAUSED_CHANGING);
 	}
 	/* Another thread may be at it. */
 	while (!(atomic_load(&word) & OFF) && wait_a_moment(&deadline_ns))

@@ -44,9 +44,11 @@ const char *graph_level_refusal(void);
 
 /*
  * Before the first subscription. forces_nodes: record all graphs node by node, which is unsafe.
- * stop_records: disables all kinds of GPU work and returns how many they were.
+ * stop_records: disables all kinds of GPU work and returns how many they were. await_work:
+ * thread_buffers_await_work().
  */
-void graph_level_begin(bool forces_nodes, unsigned (*stop_records)(void));
+void graph_level_begin(bool forces_nodes, unsigned (*stop_records)(void),
+		       bool (*await_work)(uint64_t deadline_ns));
 
 /*
  * close(): before CUPTI is unsubscribed. All kinds of GPU work are disabled, but perhaps kernels.

@@ -368,22 +368,13 @@ static void release_standard_streams(const int held[STDERR_FILENO + 1])
 			close(held[i]);
 }
 
-/* Other threads may launch only if the library was attached. */
+/* No thread launches yet: an attached library starts armed. */
 static int start_recording(enum api_level level, char *why, size_t why_bytes)
 {
-	bool is_late = settings_are_attached(), are_locked;
-	int rc;
+	bool are_locked = graph_level_lock_kinds();
+	int rc = cupti_subscriber_start(level, true, why, why_bytes);
 
-	if (is_late) {
-		recording_pause(PAUSED_STARTING);
-		atomic_store(&callbacks_active, true);
-	}
-	are_locked = is_late ? cupti_subscriber_begin_start() : graph_level_lock_kinds();
-	rc = cupti_subscriber_start(level, true, why, why_bytes);
 	graph_level_unlock_kinds(are_locked);
-	recording_resume(PAUSED_STARTING);
-	if (rc)
-		atomic_store(&callbacks_active, false);
 	return rc;
 }
 
@@ -433,7 +424,8 @@ static bool start(char *why, size_t why_bytes)
 	python_modules_wanted = config.modules;
 	torch_wanted = config.autograd;
 	cupti_subscriber_set_callback(callback_entry);
-	graph_level_begin(config.forces_graph_nodes, cupti_subscriber_stop);
+	graph_level_begin(config.forces_graph_nodes, cupti_subscriber_stop,
+			  thread_buffers_await_work);
 	if (open_libraries(&config, why, why_bytes))
 		goto decline;
 	if (config.start == START_ARMED && cupti_subscriber_needs_host_memory())

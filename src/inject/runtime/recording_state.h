@@ -19,7 +19,7 @@ enum pause_cause {
 	PAUSED_SHUTDOWN =
 		8, /* the process ends; permanent. A call dropped for this cause alone counts as lost */
 	PAUSED_STOPPED = 16,  /* by the user; CUPTI is released if that is safe */
-	PAUSED_STARTING = 32, /* recording begins while other threads launch */
+	PAUSED_CHANGING = 32, /* for a moment: GPU work will not be recorded any more */
 };
 __attribute__((
 	visibility("hidden"))) extern atomic_uint recording_paused; /* bits of enum pause_cause */

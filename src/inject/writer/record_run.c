@@ -245,7 +245,7 @@ void record_start(struct recorder *rec)
 	record_duty_cycle(rec);
 	record_apis(rec);
 	record_clock(rec);
-	if (atomic_load(&recording_paused) & ~(unsigned)PAUSED_STARTING)
+	if (atomic_load(&recording_paused))
 		record_switch(rec, rec->start_ns, false, reason_at_start());
 }
 

@@ -294,7 +294,7 @@ static int finish(struct recorder *rec)
 		return error;
 	/* Recovery reads the records that CUPTI kept from the crash buffer. */
 	if (!flusher_is_done() || !balanced ||
-	    (!cupti_owner_left_kernels() && cupti_holds_unfinished_work(began_ns)))
+	    (!cupti_owner_left_records() && cupti_holds_unfinished_work(began_ns)))
 		return -ETIMEDOUT;
 	warn_if_incomplete(rec);
 	if (xt_writer_is_deleted(rec->writer) && !control_log_is_deleted())

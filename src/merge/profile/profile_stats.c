@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "log/base/weighted_median.h"
-#include "log/base/weighted_median.h"
 #include "merge/profile/profile.h"
 
 #define BATCHES_MIN	4    /* minimum number of batches for a variance */

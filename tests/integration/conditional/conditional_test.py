@@ -294,34 +294,50 @@ def test_again():
            "allocations, but none while recording was stopped")
 
 
+SLOW = {"XTRACE_SIMGPU_LAUNCH_NS": "20000"}  # a program whose log stays small
+
+
 def test_changes():
     """Recording starts and stops between calls, not during them, and no id is used twice."""
-    with tempfile.TemporaryDirectory() as folder, start_program(
-            [args.xtrace, "record", "--simulate", "-o", folder, "--armed", "--"], "130001",
-            ["mixed", "0", "1000000000", "4", "3"]) as process:
-        said = []
-        for _ in range(5):
-            said.append(run_command("start", folder))
-            time.sleep(0.05)
-            said.append(run_command("stop", folder))
-        is_running = process.poll() is None
-        rows = rows_of(log_in(folder))
-        kill_recorded(folder)
-    expect(not any(said) and is_running, "a program that runs on, not %s" % said)
-    calls = [row["correlation"] for row in rows if row["kind"] == "CALL"]
-    expect(len(calls) == len(set(calls)) > 100, "%d calls with an id each" % len(calls))
-    counts = collections.Counter(row["correlation"] for row in kernels(rows)[1])
-    graphs = [row["correlation"] for row in rows
-              if row["kind"] == "CALL" and row["executable_graph"] != "0"]
-    expect(graphs and all(counts[graph] == 6 for graph in graphs), "6 kernels of each graph")
-    expect(counts.keys() <= set(calls), "no kernel without a call")
-    with tempfile.TemporaryDirectory() as folder, start_program(
-            [args.xtrace, "record", "--simulate", "-o", folder, "--armed", "--"], "130001",
-            ["mixed", "0", "1000000000", "4", "1"], XTRACE_SIMGPU_LAUNCH_NS="300000000") as process:
-        said = [run_command(command, folder) for _ in range(2) for command in ("start", "stop")]
-        is_running = process.poll() is None
-        kill_recorded(folder)
-    expect(not any(said) and is_running, "a wait for long calls, not %s" % said)
+    for options, windows in (([], 5), (["--graph-detail", "node"], 3)):
+        with tempfile.TemporaryDirectory() as folder, start_program(
+                [args.xtrace, "record", "--simulate", "-o", folder, "--armed", *options, "--"],
+                "130001", ["mixed", "0", "1000000000", "4", "3"], **SLOW) as process:
+            said = []
+            for _ in range(windows):
+                said.append(run_command("start", folder))
+                time.sleep(0.05)
+                said.append(run_command("stop", folder))
+            is_running = process.poll() is None
+            rows = rows_of(log_in(folder))
+            kill_recorded(folder)
+        expect(not any(said) and is_running, "a program that runs on, not %s" % said)
+        calls = [row["correlation"] for row in rows if row["kind"] == "CALL"]
+        expect(len(calls) == len(set(calls)) > 100, "%d calls with an id each" % len(calls))
+        counts = collections.Counter(row["correlation"] for row in kernels(rows)[1])
+        graphs = [row["correlation"] for row in rows
+                  if row["kind"] == "CALL" and row["executable_graph"] != "0"]
+        expect(graphs and all(counts[graph] == 6 for graph in graphs), "6 kernels of each graph")
+        expect(counts.keys() <= set(calls), "no kernel without a call")
+
+
+def test_long_calls():
+    """A start and a stop wait for launches. A start gives up if they take too long."""
+    for launch_s, commands, fails in ((0.3, ("start", "stop", "start", "stop"), False),
+                                      (6, ("start",), True)):
+        with tempfile.TemporaryDirectory() as folder, start_program(
+                [args.xtrace, "record", "--simulate", "-o", folder, "--armed", "--"], "130001",
+                ["mixed", "0", "1000000000", "4", "1"],
+                XTRACE_SIMGPU_LAUNCH_NS="%d" % (launch_s * 1e9)) as process:
+            said = [run_command(command, folder) for command in ("start", "stop")]
+            expect(not any(said), "a start and a stop, not %s" % said)
+            time.sleep(launch_s + 0.4)  # only calls that begin from now on are known
+            said = [run_command(command, folder) for command in commands]
+            is_running = process.poll() is None
+            state = kill_recorded(folder)
+        expect(is_running and state == "stopped", "a program that runs on, stopped, not " + state)
+        expect(any(said) == fails, "%s with launches of %g s" % (said, launch_s))
+        expect(not fails or "does not return" in said[0], "a reason, not %s" % said)
 
 
 def test_set_up():

@@ -48,6 +48,12 @@ static unsigned stop_records(void)
 	return 4;
 }
 
+static bool await_work(uint64_t deadline_ns)
+{
+	(void)deadline_ns;
+	return true;
+}
+
 /* The handle is the id. */
 static uint32_t exec_id(void *graph_exec, uint32_t *id)
 {
@@ -76,7 +82,7 @@ static void prepare(void)
 	cupti.cuptiActivityDisable = disable;
 	cupti.cuptiGetGraphExecId = exec_id;
 	cupti.version = XT_CUPTI_OF_CUDA13_0_1;
-	graph_level_begin(false, stop_records);
+	graph_level_begin(false, stop_records, await_work);
 }
 
 static void instantiate_conditional(uintptr_t id)
@@ -217,7 +223,7 @@ static void does_not_stop_after_a_whole_graph(void)
 
 static void holds_nothing_if_forced(void)
 {
-	graph_level_begin(true, stop_records);
+	graph_level_begin(true, stop_records, await_work);
 	cupti.version = XT_CUPTI_OF_CUDA13_0_1;
 	errors += graph_level_enter_whole() != GRAPH_HOLD_NONE;
 	errors += enter_launch(PLAIN_EXEC) != GRAPH_HOLD_NONE;
@@ -416,7 +422,7 @@ static void keeps_changes_from_calls(void)
 static void stops_never_with_a_cupti_that_deadlocks(void)
 {
 	for (int forces_nodes = 0; forces_nodes < 2; forces_nodes++) {
-		graph_level_begin(forces_nodes, stop_records);
+		graph_level_begin(forces_nodes, stop_records, await_work);
 		cupti.version = XT_CUPTI_OF_CUDA13_0_1 - 1;
 		errors += graph_level_may_stop();
 		cupti.version = XT_CUPTI_OF_CUDA13_0_1;

@@ -53,6 +53,7 @@ cupti_subscriber_records_calls
 skipped_call_began_unseen
 skipped_call_count_unmatched
 skipped_call_enter
+skipped_call_leave
 graph_instantiation
 graph_level_enter_call
 graph_level_enter_launch
