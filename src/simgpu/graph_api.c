@@ -38,9 +38,8 @@ CUresult sim_graph_add_kernel_node(CUgraphNode *out, CUgraph graph, const CUgrap
 	struct CUgraphNode_st content;
 	CUresult result = sim_kernel_content(params, &content);
 
-	if (result)
-		return result;
-	return sim_graph_add(graph, &content, dependencies, dependency_count, out);
+	return result ? result
+		      : sim_graph_add(graph, &content, dependencies, dependency_count, out);
 }
 
 CUresult sim_graph_add_memcpy_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
@@ -50,9 +49,8 @@ CUresult sim_graph_add_memcpy_node(CUgraphNode *out, CUgraph graph, const CUgrap
 	struct CUgraphNode_st content;
 	CUresult result = sim_copy_content(copy, context, &content);
 
-	if (result)
-		return result;
-	return sim_graph_add(graph, &content, dependencies, dependency_count, out);
+	return result ? result
+		      : sim_graph_add(graph, &content, dependencies, dependency_count, out);
 }
 
 CUresult sim_graph_add_memset_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
@@ -62,9 +60,8 @@ CUresult sim_graph_add_memset_node(CUgraphNode *out, CUgraph graph, const CUgrap
 	struct CUgraphNode_st content;
 	CUresult result = sim_set_content(set, context, &content);
 
-	if (result)
-		return result;
-	return sim_graph_add(graph, &content, dependencies, dependency_count, out);
+	return result ? result
+		      : sim_graph_add(graph, &content, dependencies, dependency_count, out);
 }
 
 CUresult sim_graph_add_host_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
@@ -73,9 +70,8 @@ CUresult sim_graph_add_host_node(CUgraphNode *out, CUgraph graph, const CUgraphN
 	struct CUgraphNode_st content;
 	CUresult result = sim_host_content(params, &content);
 
-	if (result)
-		return result;
-	return sim_graph_add(graph, &content, dependencies, dependency_count, out);
+	return result ? result
+		      : sim_graph_add(graph, &content, dependencies, dependency_count, out);
 }
 
 CUresult sim_graph_add_empty_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,

@@ -250,14 +250,18 @@ static void take_set(struct recorder *rec, const struct cupti_activity *record)
 	xt_table_end_row(table);
 }
 
+#define EDGE_NS UINT64_C(1000000000)
+
 static void take_memory(struct recorder *rec, const struct cupti_activity *record)
 {
 	const struct cupti_activity_memory *memory = (const void *)record;
 	struct xt_table *table;
 
-	/* The kinds may have to stay enabled: graph_level.h. */
+	/* Kinds may stay enabled (graph_level.h), and calls may last until recording resumes. */
 	if (rec->stopped_ns && memory->timestamp_ns > rec->stopped_ns &&
-	    (!rec->resumed_ns || memory->timestamp_ns < rec->resumed_ns))
+	    (!rec->resumed_ns || memory->timestamp_ns < rec->resumed_ns ||
+	     (memory->timestamp_ns < rec->resumed_ns + EDGE_NS &&
+	      suppressed_ids_has(&rec->skipped, memory->correlation_id))))
 		return;
 	if (recorder_is_full(rec)) {
 		rec->memory.beyond_size++;

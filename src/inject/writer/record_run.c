@@ -222,14 +222,10 @@ static void record_duty_cycle(struct recorder *rec)
 	record_meta_number(rec, XT_META_DUTY_PERIOD, cycle->period_ns);
 }
 
-static enum xt_switch_why reason_at_start(void)
-{
-	return atomic_load(&recording_paused) & PAUSED_STOPPED ? XT_SWITCH_STOPPED
-							       : XT_SWITCH_ASKED;
-}
-
 void record_start(struct recorder *rec)
 {
+	unsigned paused = atomic_load(&recording_paused);
+
 	record_meta(rec, "xtrace.version", XTRACE_VERSION);
 	record_process(rec);
 	if (settings_are_attached())
@@ -245,8 +241,11 @@ void record_start(struct recorder *rec)
 	record_duty_cycle(rec);
 	record_apis(rec);
 	record_clock(rec);
-	if (atomic_load(&recording_paused))
-		record_switch(rec, rec->start_ns, false, reason_at_start());
+	if (paused)
+		record_switch(rec, rec->start_ns, false,
+			      paused & PAUSED_STOPPED ? XT_SWITCH_STOPPED : XT_SWITCH_ASKED);
+	if (paused & PAUSED_STOPPED)
+		rec->stopped_ns = rec->start_ns;
 }
 
 static void module_loaded(void *context, const struct module *module)

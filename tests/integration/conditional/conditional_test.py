@@ -294,7 +294,7 @@ def test_again():
            "allocations, but none while recording was stopped")
 
 
-SLOW = {"XTRACE_SIMGPU_LAUNCH_NS": "20000"}  # a program whose log stays small
+SLOW = {"XTRACE_SIMGPU_LAUNCH_NS": "100000"}  # a program whose log stays small
 
 
 def test_changes():
@@ -319,6 +319,8 @@ def test_changes():
                   if row["kind"] == "CALL" and row["executable_graph"] != "0"]
         expect(graphs and all(counts[graph] == 6 for graph in graphs), "6 kernels of each graph")
         expect(counts.keys() <= set(calls), "no kernel without a call")
+        memory = {row["correlation"] for row in rows if row["kind"] == "MEMORY"}
+        expect(memory and memory <= set(calls), "no allocation without a call")
 
 
 def test_long_calls():
