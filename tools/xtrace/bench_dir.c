@@ -15,6 +15,7 @@
 
 #include "cli/message.h"
 #include "data_dir.h"
+#include "diff/load/bench_runs.h"
 #include "json_file.h"
 #include "log/base/new_file.h"
 
@@ -22,7 +23,7 @@
 
 static bool is_bench(const char *path)
 {
-	cJSON *root = json_file_read(path, BENCH_FILE);
+	cJSON *root = bench_runs_read_json(path, BENCH_FILE);
 	const char *format = cJSON_GetStringValue(cJSON_GetObjectItem(root, "format"));
 	bool is_ours = format && !strcmp(format, BENCH_FORMAT);
 

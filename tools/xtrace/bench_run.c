@@ -21,6 +21,7 @@
 #include "cli/message.h"
 #include "cli/subprocess.h"
 #include "data_dir.h"
+#include "diff/load/bench_runs.h"
 #include "json_file.h"
 
 #define SUMMARY_LIMIT (512 << 20)
@@ -95,7 +96,7 @@ static uint64_t read_time(const char *text)
 static int read_info(const char *path, struct bench_run *run, uint64_t *start_ns_out,
 		     int *status_out)
 {
-	cJSON *info = json_file_read(path, DATA_DIR_INFO);
+	cJSON *info = bench_runs_read_json(path, DATA_DIR_INFO);
 	const cJSON *status = cJSON_GetObjectItem(info, "exit_status");
 	int error = -ENODATA;
 

@@ -18,6 +18,7 @@
 #include "bench.h"
 #include "cli/message.h"
 #include "cli/subprocess.h"
+#include "diff/load/bench_runs.h"
 #include "json_file.h"
 #include "log/base/compare.h"
 
@@ -211,7 +212,7 @@ static size_t read_set(const char *folder, const char *set, const char *name, do
 	size_t count = 0;
 
 	if (asprintf(&path, "%s/%s", folder, set) >= 0)
-		root = json_file_read(path, BENCH_FILE);
+		root = bench_runs_read_json(path, BENCH_FILE);
 	cJSON_ArrayForEach(run, cJSON_GetObjectItem(root, "runs"))
 	{
 		if (!cJSON_IsTrue(cJSON_GetObjectItem(run, "warmup")) && count < BENCH_RUNS_MAX)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "data_dir.h"
+#include "diff/load/bench_runs.h"
 #include "json_file.h"
 
 /* RFC 3339 in UTC with nanoseconds, which exceed the precision of a JSON number. */
@@ -175,7 +176,7 @@ int info_write(const char *data_dir, const struct info *info)
 
 bool info_is_ours(const char *data_dir)
 {
-	cJSON *root = json_file_read(data_dir, DATA_DIR_INFO);
+	cJSON *root = bench_runs_read_json(data_dir, DATA_DIR_INFO);
 	const char *format = cJSON_GetStringValue(cJSON_GetObjectItem(root, "format"));
 	bool ours = format && strcmp(format, DATA_DIR_FORMAT) == 0;
 

@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_BYTES_MAX (64 << 20)
-
 int json_file_open(int folder, const char *name, int flags)
 {
 	int fd = openat(folder, name, flags | O_CLOEXEC, 0600), moved;
@@ -83,29 +81,4 @@ int json_file_write(const char *folder, const char *name, const cJSON *root)
 	if (fd >= 0)
 		close(fd);
 	return error;
-}
-
-cJSON *json_file_read(const char *folder, const char *name)
-{
-	char *path = NULL, *text = NULL;
-	size_t text_bytes = 0;
-	struct stat about;
-	cJSON *root = NULL;
-	FILE *file;
-
-	if (asprintf(&path, "%s/%s", folder, name) < 0)
-		return NULL;
-	file = fopen(path, "re");
-	if (file && !fstat(fileno(file), &about) && S_ISREG(about.st_mode) &&
-	    about.st_size <= FILE_BYTES_MAX)
-		text = malloc((size_t)about.st_size + 1);
-	if (text)
-		text_bytes = fread(text, 1, (size_t)about.st_size, file);
-	if (text)
-		root = cJSON_ParseWithLength(text, text_bytes);
-	free(text);
-	if (file)
-		fclose(file);
-	free(path);
-	return root;
 }

@@ -27,7 +27,4 @@ int json_file_replace(int folder, const char *name, const char *text);
 /* Like json_file_replace(), for a document and the path of a folder. */
 int json_file_write(const char *folder, const char *name, const cJSON *root);
 
-/* Reads a regular file. NULL on any error. The caller calls cJSON_Delete(). */
-cJSON *json_file_read(const char *folder, const char *name);
-
 #endif

@@ -4,7 +4,6 @@
  */
 #include "diff/load/bench_runs.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,16 +13,14 @@
 
 #define FILE_BYTES_MAX (64 << 20)
 
-/* Reads a JSON document of this format; NULL if there is none. */
-static cJSON *read_document(const char *directory, const char *name, const char *format)
+cJSON *bench_runs_read_json(const char *folder, const char *name)
 {
 	char *path = NULL, *text = NULL;
 	struct stat about;
 	cJSON *root = NULL;
-	const char *found;
 	FILE *file;
 
-	if (asprintf(&path, "%s/%s", directory, name) < 0)
+	if (asprintf(&path, "%s/%s", folder, name) < 0)
 		return NULL;
 	file = fopen(path, "re");
 	if (file && !fstat(fileno(file), &about) && S_ISREG(about.st_mode) &&
@@ -31,11 +28,19 @@ static cJSON *read_document(const char *directory, const char *name, const char 
 		text = malloc((size_t)about.st_size + 1);
 	if (text)
 		root = cJSON_ParseWithLength(text, fread(text, 1, (size_t)about.st_size, file));
+	free(text);
 	if (file)
 		fclose(file);
-	free(text);
 	free(path);
-	found = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "format"));
+	return root;
+}
+
+/* Reads a JSON document of this format; NULL if there is none. */
+static cJSON *read_document(const char *directory, const char *name, const char *format)
+{
+	cJSON *root = bench_runs_read_json(directory, name);
+	const char *found = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "format"));
+
 	if (found && !strcmp(found, format))
 		return root;
 	cJSON_Delete(root);

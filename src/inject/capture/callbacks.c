@@ -497,15 +497,23 @@ static COLD void deliver(uint32_t domain, uint32_t cbid, const void *cbdata,
 #define HOLD_AT	  56
 #define HOLD_MASK (UINT64_C(0xff) << HOLD_AT)
 
+/* The call was recorded at ENTER, before recording stopped. */
+static bool is_open(const struct cupti_callback_data *data)
+{
+	const struct thread_buffer *tb = current_thread_buffer;
+
+	for (uint32_t i = tb ? tb->ring->open_count : 0; i-- > 0;)
+		if (tb->ring->open_calls[i].correlation_id == data->correlation_id)
+			return true;
+	return false;
+}
+
 static void deliver_if_recorded(uint32_t domain, uint32_t cbid, uint32_t use,
 				const struct cupti_callback_data *data,
 				const struct caller_regs *regs)
 {
-	const struct thread_buffer *tb = current_thread_buffer;
-	bool was_recorded = data->site == XT_CUPTI_API_EXIT && tb && tb->ring->open_count;
-
 	if (use & API_MAKES_GRAPHS ||
-	    ((atomic_load(&cupti_subscriber_records_calls) || was_recorded) &&
+	    ((atomic_load(&cupti_subscriber_records_calls) || is_open(data)) &&
 	     !(use & API_IS_UNRECORDED)))
 		deliver(domain, cbid, data, regs);
 	if (use & API_INSTANTIATES_GRAPH && current_thread_buffer)

@@ -23,6 +23,16 @@ static void record_skip(struct thread_buffer *tb, const struct cupti_callback_da
 	ring_commit(tb, sizeof(*record));
 }
 
+/* Once, also if a signal handler jumps out of this. */
+static void leave_hold(struct thread_buffer *tb)
+{
+	uint8_t hold = tb->call_hold;
+
+	tb->call_hold = GRAPH_HOLD_NONE;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	graph_level_leave(hold);
+}
+
 /*
  * Calls that make work do not nest. So an open one was left by a jump, or ended while another tool
  * had CUPTI. A stop would wait for it, or for its hold, in vain.
@@ -34,13 +44,13 @@ static void drop_left_calls(struct thread_buffer *tb)
 	for (uint32_t i = 0; i < ring->open_count; i++)
 		if (api_uses[ring->open_calls[i].api & (API_CBID_END - 1)] & API_MAKES_WORK)
 			__atomic_store_n(&ring->open_count, i, __ATOMIC_RELEASE);
-	graph_level_leave(tb->call_hold);
+	leave_hold(tb);
 }
 
 COLD void skipped_call_enter(struct thread_buffer *tb, uint32_t use,
 			     const struct cupti_callback_data *data)
 {
-	unsigned causes = atomic_load(&recording_paused);
+	unsigned causes = atomic_load(&recording_paused) & ~(unsigned)PAUSED_CHANGING;
 	bool is_shutdown = causes == PAUSED_SHUTDOWN;
 	uint64_t mark = is_shutdown ? CALL_IS_SHUTDOWN_DROP : CALL_IS_SKIPPED;
 
@@ -71,10 +81,8 @@ COLD void skipped_call_leave(struct thread_buffer *tb, const struct cupti_callba
 	*data->correlation_data = 0;
 	if (mark & CALL_IS_UNRECORDED && atomic_load(&cupti_subscriber_records_calls))
 		record_skip(tb, data, XT_RECORD_SKIP);
-	if (mark & CALL_HOLDS) {
-		graph_level_leave(tb->call_hold);
-		tb->call_hold = GRAPH_HOLD_NONE;
-	}
+	if (mark & CALL_HOLDS)
+		leave_hold(tb);
 }
 
 static bool is_shutdown_drop(const struct cupti_callback_data *data)
@@ -85,9 +93,12 @@ static bool is_shutdown_drop(const struct cupti_callback_data *data)
 COLD bool skipped_call_began_unseen(struct thread_buffer *tb,
 				    const struct cupti_callback_data *data)
 {
-	if (!atomic_load(&recording_was_paused) || tb->ring->open_count || is_shutdown_drop(data))
+	bool is_stopped = !atomic_load(&cupti_subscriber_records_calls);
+
+	if (!atomic_load(&recording_was_paused) || is_shutdown_drop(data) ||
+	    (tb->ring->open_count && !is_stopped))
 		return false;
-	if (atomic_load(&cupti_subscriber_records_calls))
+	if (!is_stopped)
 		record_skip(tb, data, XT_RECORD_SKIP);
 	return true;
 }

@@ -46,7 +46,7 @@ static void *map_private(size_t bytes)
 }
 
 /* A call or callback that lasts longer was left by a jump. */
-#define LEFT_CALL_NS	 UINT64_C(60000000000)
+#define LEFT_CALL_NS	 UINT64_C(600000000000)
 #define LEFT_CALLBACK_NS UINT64_C(200000000)
 #define AWAIT_NAP_NS	 100000
 
@@ -307,10 +307,10 @@ bool thread_buffers_await_work(uint64_t deadline_ns)
 		const struct thread_buffer *tb = thread_buffer_at(t);
 		uint64_t left_ns = monotonic_ns() + LEFT_CALLBACK_NS;
 
-		while (tb && __atomic_load_n(&tb->within, __ATOMIC_ACQUIRE) != THREAD_BUFFER_IDLE &&
-		       monotonic_ns() < left_ns)
-			xt_sleep_ns(AWAIT_NAP_NS);
-		while (tb && has_open_work(tb)) {
+		while (tb &&
+		       ((__atomic_load_n(&tb->within, __ATOMIC_ACQUIRE) != THREAD_BUFFER_IDLE &&
+			 monotonic_ns() < left_ns) ||
+			has_open_work(tb))) {
 			if (monotonic_ns() >= deadline_ns)
 				return false;
 			xt_sleep_ns(AWAIT_NAP_NS);

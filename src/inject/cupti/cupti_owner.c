@@ -377,7 +377,7 @@ static bool start_from(enum state before)
 	bool sets_clock = atomic_load(&clock_is_foreign) || atomic_load(&clock_is_default);
 	uint64_t start_ns = monotonic_ns();
 	char why[sizeof(problem)];
-	bool has_failed, are_locked;
+	bool has_failed, are_locked, is_back = atomic_load(&recording_paused) & PAUSED_HANDOFF;
 
 	/* Empties the buffers of another tool, so that they get none of our records. */
 	if (atomic_load(&ids_may_restart))
@@ -391,7 +391,7 @@ static bool start_from(enum state before)
 	are_locked = cupti_subscriber_begin_start();
 	if (!start_until_ns)
 		start_until_ns = monotonic_ns() + START_TIMEOUT_NS;
-	if (!are_locked && monotonic_ns() < start_until_ns) {
+	if (!are_locked && (is_back || monotonic_ns() < start_until_ns)) {
 		change_again_at_ns = monotonic_ns() + CHANGE_RETRY_NS;
 		atomic_store(&state, OWNER_GRAPHS);
 		return false;
@@ -491,8 +491,8 @@ void cupti_owner_update(void)
 	if (atomic_load(&is_draining) && (wanted || !activity_is_at_cupti()))
 		atomic_store(&is_draining, false);
 	is_due = monotonic_ns() >= change_again_at_ns;
-	if (!wanted)
-		start_until_ns = 0;
+	if (!wanted && now != OWNER_SUBSCRIBED)
+		start_until_ns = change_again_at_ns = 0;
 	if (now == OWNER_SUBSCRIBED && !wanted && is_due && atomic_load(&driver_is_ready) &&
 	    may_stop() && change_state(now, OWNER_RELEASING))
 		stop_recording();

@@ -78,7 +78,7 @@ bool cupti_owner_yield(const char *function, const char *who);
 /* Whether another tool's call takes effect: we do not use CUPTI. */
 bool cupti_owner_is_released(void);
 
-/* The same, but kernels could not be disabled, so buffers of CUPTI contain some. Any thread. */
+/* The same, but records could not be disabled, so buffers of CUPTI contain some. Any thread. */
 bool cupti_owner_left_records(void);
 
 /* Whether another tool uses CUPTI, as far as its calls tell. Any thread. */

@@ -51,7 +51,7 @@ void graph_level_begin(bool forces_nodes, unsigned (*stop_records)(void),
 		       bool (*await_work)(uint64_t deadline_ns));
 
 /*
- * close(): before CUPTI is unsubscribed. All kinds of GPU work are disabled, but perhaps kernels.
+ * close(): before CUPTI is unsubscribed. All kinds of GPU work are disabled, if that was safe.
  * open(): after the next subscription. No call gets a hold between them.
  */
 void graph_level_close(void);
