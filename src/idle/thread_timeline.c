@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "xtrace/log_format.h"
 
@@ -296,16 +297,6 @@ void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from
 		rest_ns -= part_ns;
 	}
 	spent_ns[THREAD_BUSY] += rest_ns;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 static enum thread_state own_code_state(uint64_t from_ns, uint64_t until_ns)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/thread_rows.h"
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "xtrace/log_format.h"
 
@@ -9,11 +10,6 @@
 
 /* Time off the CPU that is left when a thread ends is added to its last wait up to here. */
 #define SMALL_REST_NS 1000000
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 static void put(struct cpu_row_list *list, const struct cpu_row *row)
 {

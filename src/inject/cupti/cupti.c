@@ -80,13 +80,31 @@ static const char *fill_table(void *library, struct cupti_table *table)
 	return NULL;
 }
 
+/*
+ * CUPTI of CUDA 11 ends programs that launch through libraries of a later CUDA with SIGSEGV
+ * (docs/internals/CONDITIONAL_GRAPHS.md). Returns one that the program has loaded, or NULL.
+ */
+static const char *later_library(void)
+{
+	static const char *const names[] = {"libcudart.so.12", "libcudart.so.13",
+					    "libcublasLt.so.12", "libcublasLt.so.13"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		void *library = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
+
+		if (library && !dlclose(library))
+			return names[i];
+	}
+	return NULL;
+}
+
 /* Opens a candidate. If it is unsuitable, sets `why` and closes it. */
 static bool try_candidate(const struct cupti_candidate *candidate, uint32_t driver, char *why,
 			  size_t why_bytes)
 {
 	struct cupti_table table = {0};
 	void *library = dlopen(candidate->path, RTLD_NOW | RTLD_LOCAL);
-	const char *missing;
+	const char *missing, *later;
 
 	if (!library) {
 		/* A bare name that the loader does not find is no error. */
@@ -106,6 +124,14 @@ static bool try_candidate(const struct cupti_candidate *candidate, uint32_t driv
 		snprintf(why, why_bytes,
 			 "%s is too old: CUPTI API %u; use CUPTI of CUDA 11.8 or later",
 			 candidate->path, table.version);
+		goto refuse;
+	}
+	later = table.version < XT_CUPTI_OF_CUDA12 ? later_library() : NULL;
+	if (later) {
+		snprintf(why, why_bytes,
+			 "%s of CUDA 11 could make this program fail, because it uses %s: use "
+			 "CUPTI of CUDA 12 or later",
+			 candidate->path, later);
 		goto refuse;
 	}
 	/* Minor releases are compatible; a newer major release needs a newer driver. */

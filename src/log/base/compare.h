@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ascending orders for qsort() and bsearch(). */
+/* Ascending orders for qsort() and bsearch(), and the smaller or larger number. */
 #ifndef XT_LOG_COMPARE_H
 #define XT_LOG_COMPARE_H
 
@@ -17,5 +17,15 @@ DEFINE_COMPARE(compare_u32, uint32_t)
 DEFINE_COMPARE(compare_u64, uint64_t)
 DEFINE_COMPARE(compare_doubles, double)
 #undef DEFINE_COMPARE
+
+static inline uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
 
 #endif

@@ -4,13 +4,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "log/base/compare.h"
+
 #define SUGGEST_BYTES_MAX 64 /* kernel names can be long */
 #define LETTERS_PER_EDIT  3
-
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 /* Damerau-Levenshtein distance: insertions, deletions, substitutions and swaps of neighbours. */
 static size_t edit_distance(const char *a, size_t a_length, const char *b)

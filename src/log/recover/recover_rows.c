@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
 #include "log/recover/recover_log.h"
 #include "log/recover/recover_pauses.h"
 #include "xtrace/ring_accounts.h"
@@ -329,11 +330,6 @@ static void add_value(struct recovery *recovery, const char *name, uint64_t valu
 	xt_table_put_bytes(table, XT_ACCOUNT_NAME, name, strlen(name));
 	xt_table_put(table, XT_ACCOUNT_VALUE, value);
 	xt_table_end_row(table);
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 static void add_ring_accounts(struct recovery *recovery)

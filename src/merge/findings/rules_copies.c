@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "log/base/compare.h"
 #include "log/base/number_format.h"
 #include "merge/sums/shapes.h"
 
@@ -28,11 +29,6 @@ static bool is_copy(const struct callsite *callsite)
 	return callsite->class == XT_API_COPY && callsite->copies.count && !callsite->is_explained;
 }
 
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static uint64_t mean_bytes(const struct copy_stats *copies)
 {
 	return copies->bytes / (copies->count ? copies->count : 1);
@@ -41,7 +37,7 @@ static uint64_t mean_bytes(const struct copy_stats *copies)
 /* Time of repeated copies, in the calls or on the GPU, whichever is longer. */
 static uint64_t row_ns(const struct callsite *callsite)
 {
-	return scale_ns(max_u64(callsite->copies.ns, callsite->time_ns), callsite->repeated_count,
+	return scale_ns(larger(callsite->copies.ns, callsite->time_ns), callsite->repeated_count,
 			callsite->count);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
 #include "merge/read/row_of_id.h"
 
 static const char *const labels[XT_CPU_STATES] = {
@@ -163,11 +164,6 @@ size_t cpu_samples_covering(const struct cpu_samples *samples, const struct cpu_
 			    uint64_t time_ns)
 {
 	return first_row(samples, thread, time_ns, cover_is_over);
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 /* The weight of the time before the first observation. */

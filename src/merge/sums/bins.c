@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
+
 int bins_init(struct bins *bins, unsigned series_count)
 {
 	*bins = (struct bins){.series_count = series_count, .first = 1};
@@ -59,16 +61,6 @@ static void begin_earlier(struct bins *bins, uint64_t first)
 		memset(values, 0, shift * sizeof(*values));
 	}
 	bins->first = first;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 /* Widen and shift until the bins cover [from_ns, until_ns]. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "merge/sums/saturating.h"
 
@@ -140,16 +141,6 @@ static uint32_t path_of(struct idle_paths *paths, const struct cpu_log *log,
 		return IDLE_PATH_UNSAMPLED;
 	path = idle_paths_follow(paths->logs, log, sample, time_ns);
 	return intern(paths, &path);
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 /* The class of the gap's part at a time. Returns the largest if the part there has no time. */

@@ -342,6 +342,19 @@ def test_long_calls():
         expect(not fails or "does not return" in said[0], "a reason, not %s" % said)
 
 
+def test_old():
+    """CUPTI of CUDA 11 is refused if the program uses libraries of a later CUDA."""
+    for version, later, is_recorded in (("18", "", True), ("18", args.later, False),
+                                        ("19", args.later, True)):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run_recorded(os.path.join(folder, "trace"), [], ["plain", "1", "4", "2"],
+                                {"XTRACE_SIMGPU_FAULT": "version:" + version, "LD_PRELOAD": later})
+        expect_success(done, 8)
+        expect(("32 kernels" in done.stderr) == is_recorded, "kernels, not " + done.stderr)
+        expect(("because it uses libcudart.so.13" in done.stderr) != is_recorded,
+               "a reason, not " + done.stderr)
+
+
 def test_set_up():
     """Recording stops and starts during cuInit() and while contexts are made."""
     for version, set_up_ms, options in (("27", "150", []), ("130001", "150", []),
@@ -381,7 +394,7 @@ def test_frees():
 
 
 parser = argparse.ArgumentParser()
-for option in ("xtrace", "dump", "program", "floor"):
+for option in ("xtrace", "dump", "program", "floor", "later"):
     parser.add_argument("--" + option, required=True)
 parser.add_argument("part")
 args = parser.parse_args()
