@@ -17,6 +17,7 @@
 #include "data_dir.h"
 #include "diff/load/bench_runs.h"
 #include "json_file.h"
+#include "log/base/compare.h"
 #include "log/base/new_file.h"
 
 #define OLD_SUFFIX ".old"
@@ -29,11 +30,6 @@ static bool is_bench(const char *path)
 
 	cJSON_Delete(root);
 	return is_ours;
-}
-
-static bool begins_with(const char *text, const char *start)
-{
-	return !strncmp(text, start, strlen(start));
 }
 
 static int remove_bench(const char *path);

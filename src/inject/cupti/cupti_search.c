@@ -15,6 +15,7 @@
 #include "inject/runtime/machine.h"
 #include "inject/runtime/own_program.h"
 #include "inject/runtime/settings.h"
+#include "log/base/compare.h"
 
 #define CANDIDATES_MAX 64
 #define ROOTS_MAX      16
@@ -57,13 +58,6 @@ static void add_matches(struct cupti_search *search, const char *pattern, const 
 	for (size_t i = matches.gl_pathc; i-- > 0;)
 		add_candidate(search, matches.gl_pathv[i], rule);
 	globfree(&matches);
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 static void note_python_root(struct cupti_search *search, const char *path)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ascending orders for qsort() and bsearch(), and the smaller or larger number. */
+/* Ascending orders for qsort() and bsearch(), and other small helpers. */
 #ifndef XT_LOG_COMPARE_H
 #define XT_LOG_COMPARE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define DEFINE_COMPARE(name, type)                                                                 \
 	static inline int name(const void *a, const void *b)                                       \
@@ -26,6 +28,18 @@ static inline uint64_t smaller(uint64_t a, uint64_t b)
 static inline uint64_t larger(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
+}
+
+static inline bool begins_with(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
+}
+
+static inline const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
 #endif

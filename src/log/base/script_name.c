@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "log/base/compare.h"
+
 /* Interpreters, and their options of one letter that take a value or code. */
 static const struct interpreter {
 	const char *name; /* a version may follow */
@@ -56,13 +58,6 @@ static struct word without_folder(struct word word)
 		if (word.start[i] == '/')
 			return (struct word){word.start + i + 1, word.length - i - 1};
 	return word;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 /* Suffixes of a version: free-threaded and debug builds. */

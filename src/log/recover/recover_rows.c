@@ -334,15 +334,23 @@ static void add_value(struct recovery *recovery, const char *name, uint64_t valu
 
 static void add_ring_accounts(struct recovery *recovery)
 {
+	uint64_t ranges = recovery->row_count[XT_KIND_RANGE] + recovery->out->ranges;
+	uint64_t value = 0, before;
+
 	for (size_t i = 0; i < sizeof(xt_ring_accounts) / sizeof(*xt_ring_accounts); i++) {
 		const struct xt_ring_account *account = &xt_ring_accounts[i];
 		uint64_t outside = account->outside < XT_CRASH_BUFFER_COUNTERS
 					   ? recovery->crash_buffer->counters[account->outside]
 					   : 0;
 
-		add_value(recovery, account->name,
-			  larger(recovery_account(recovery, account->name),
-				 recovery->counters[account->counter] + outside));
+		before = value;
+		value = larger(recovery_account(recovery, account->name),
+			       recovery->counters[account->counter] + outside);
+		/* `before` were seen. Each thread may have counted one that its ring lacks. */
+		if (account->counter == XT_RING_RANGES_LOST && before > ranges + value &&
+		    before - ranges - value <= recovery->thread_count)
+			value = before - ranges;
+		add_value(recovery, account->name, value);
 	}
 }
 

@@ -134,6 +134,22 @@ static void counts_calls_beyond_size_limit(void **state)
 	assert_int_equal(account_of("calls.seen"), account_of("calls.written") + lost_calls());
 }
 
+/* A thread was killed after it had counted an event, and before its ring had it. */
+static void counts_events_in_progress_as_lost(void **state)
+{
+	uint64_t *counters = made_ring(&made, MADE_RING_1)->counters;
+
+	(void)state;
+	counters[XT_RING_RANGES_SEEN] = 1; /* the ring has one */
+	recover();
+	assert_int_equal(account_of("ranges.seen"), 1);
+	assert_int_equal(account_of("ranges.lost"), 0);
+	counters[XT_RING_RANGES_SEEN]++;
+	recover();
+	assert_int_equal(account_of("ranges.seen"), 2);
+	assert_int_equal(account_of("ranges.lost"), 1);
+}
+
 static void marks_only_killed_processes_as_killed(void **state)
 {
 	(void)state;
@@ -166,6 +182,7 @@ int main(void)
 		TEST(does_not_count_skipped_calls_as_open),
 		TEST(counts_losses_outside_of_rings),
 		TEST(counts_calls_beyond_size_limit),
+		TEST(counts_events_in_progress_as_lost),
 		TEST(marks_only_killed_processes_as_killed),
 		TEST(reads_short_header_without_counters),
 	};

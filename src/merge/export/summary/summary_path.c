@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "merge/base/text.h"
+#include "log/base/compare.h"
 #include "merge/export/summary/summary_path.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/sums/tables.h"
@@ -47,11 +48,6 @@ struct part {
 	bool is_range; /* NVTX range, or PyTorch module: tells rows apart */
 	bool is_leaf;  /* GPU work */
 };
-
-static bool begins_with(const char *text, const char *start)
-{
-	return !strncmp(text, start, strlen(start));
-}
 
 /* Returns the length of "module+" in "module+0x12ab", or 0 for other names. */
 static size_t nameless_prefix(const char *name, size_t length)

@@ -9,17 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
 #include "merge/base/text.h"
 #include "merge/export/summary/summary_text.h"
 #include "page/svg_flame.h"
 
 #define MIN_PARTS   20000 /* omit frames narrower than 1/MIN_PARTS of the image */
 #define VALUE_BYTES (TIME_BYTES + COUNT_BYTES + 16)
-
-static bool begins_with(const char *name, const char *start)
-{
-	return !strncmp(name, start, strlen(start));
-}
 
 /* Returns the CSS class of a frame, which sets its colour. */
 static const char *class_of(const char *name, uint32_t depth)
