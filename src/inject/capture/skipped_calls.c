@@ -23,7 +23,7 @@ static void record_skip(struct thread_buffer *tb, const struct cupti_callback_da
 	ring_commit(tb, sizeof(*record));
 }
 
-/* Once, also if a signal handler jumps out of this. */
+/* Leaves the hold only once, even if a signal handler jumps out of this function. */
 static void leave_hold(struct thread_buffer *tb)
 {
 	uint8_t hold = tb->call_hold;
@@ -68,7 +68,7 @@ COLD void skipped_call_enter(struct thread_buffer *tb, uint32_t use,
 		record_skip(tb, data, XT_RECORD_SHUTDOWN_DROP);
 	else if (atomic_load(&cupti_subscriber_records_calls))
 		record_skip(tb, data, XT_RECORD_SKIP);
-	else /* nor is its work recorded, unless that begins before EXIT */
+	else /* its work is not recorded either, unless recording starts before EXIT */
 		mark |= CALL_IS_UNRECORDED;
 	if (data->correlation_data)
 		*data->correlation_data = mark;

@@ -52,7 +52,7 @@ static inline void skipped_call_clear_mark(const struct cupti_callback_data *dat
 /* EXIT without a known ENTER. True if the call began before its callbacks were enabled. */
 bool skipped_call_began_unseen(struct thread_buffer *tb, const struct cupti_callback_data *data);
 
-/* Counts another one. */
+/* Counts any other EXIT without a known ENTER. */
 void skipped_call_count_unmatched(struct thread_buffer *tb, const struct cupti_callback_data *data);
 
 #endif
