@@ -391,15 +391,16 @@ static bool start_from(enum state before)
 	are_locked = cupti_subscriber_begin_start();
 	if (!start_until_ns)
 		start_until_ns = monotonic_ns() + START_TIMEOUT_NS;
-	if (!are_locked && (is_back || monotonic_ns() < start_until_ns)) {
+	if (!are_locked) {
 		change_again_at_ns = monotonic_ns() + CHANGE_RETRY_NS;
+		if (!is_back && monotonic_ns() >= start_until_ns)
+			set_problem("a call that launches or copies does not return");
+		/* Still subscribed, so that a later start knows that call. */
 		atomic_store(&state, OWNER_GRAPHS);
 		return false;
 	}
 	start_until_ns = 0;
-	snprintf(why, sizeof(why), "a call that launches or copies does not return");
-	has_failed = !are_locked ||
-		     cupti_subscriber_start(config.level, sets_clock, why, sizeof(why)) != 0;
+	has_failed = cupti_subscriber_start(config.level, sets_clock, why, sizeof(why)) != 0;
 	graph_level_unlock_kinds(are_locked);
 	if (has_failed) {
 		cupti_subscriber_unsubscribe();
