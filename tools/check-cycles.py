@@ -20,6 +20,8 @@ import sys
 # An area is a folder, or a part of one that is linked separately.
 USES = {
     'src/log': ['include', 'src/cuda_abi'],
+    # Ends the process if memory runs out, which injected and long-running code must not do.
+    'src/base': ['src/log'],
     'src/page': ['src/log'],
     'src/cli': ['src/log'],
     'src/inject': ['include', 'src/log', 'src/cuda_abi', 'src/python'],
@@ -28,11 +30,11 @@ USES = {
     'src/sampler': ['include', 'src/log', 'src/python'],
     'src/attach': ['include', 'src/log', 'src/sampler'],
     'src/python': [],
-    'src/merge': ['include', 'src/log', 'src/idle', 'src/cli', 'src/page', 'src/cuda_abi'],
-    'src/diff': ['include', 'src/log', 'src/cli', 'src/page'],
-    'tools/xtrace': ['include', 'src/log', 'src/cli', 'src/page', 'src/merge', 'src/diff',
+    'src/merge': ['include', 'src/log', 'src/base', 'src/idle', 'src/cli', 'src/page', 'src/cuda_abi'],
+    'src/diff': ['include', 'src/log', 'src/base', 'src/cli', 'src/page'],
+    'tools/xtrace': ['include', 'src/log', 'src/base', 'src/cli', 'src/page', 'src/merge', 'src/diff',
                      'src/idle', 'src/live', 'src/sampler', 'src/attach', 'src/cuda_abi'],
-    'tools/xtrace-mpi': ['src/log', 'src/cli', 'src/merge'],
+    'tools/xtrace-mpi': ['src/log', 'src/base', 'src/cli', 'src/merge'],
     'src/simgpu:cuda': ['src/cuda_abi'],
     'src/simgpu:cupti': ['src/cuda_abi'],
     'src/simgpu:nvml': ['src/cuda_abi'],

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/unfinished.h"
+
 /* Returns whether one of the sinks writes to that file. */
 static bool is_taken(const struct sink *sinks, size_t count, const char *target)
 {
@@ -31,7 +33,7 @@ static int open_folder(struct sink *sink)
 	sink->out.fd = -1;
 	if (!mkdir(sink->out.path, 0777)) {
 		sink->is_new_folder = true;
-		output_remove_on_signal(sink->out.path);
+		unfinished_add(sink->out.path);
 		return 0;
 	}
 	if (errno != EEXIST || stat(sink->out.path, &status) < 0)
@@ -147,7 +149,7 @@ static void close_folder(struct sink *sink, bool whole, struct report *report)
 	free(sink->files);
 	if (!whole && sink->is_new_folder)
 		rmdir(sink->out.path);
-	output_keep_on_signal(sink->out.path);
+	unfinished_remove(sink->out.path);
 }
 
 void sinks_close(struct sink *sinks, size_t count, bool whole, struct report *report)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/unfinished.h"
 #include "log/base/new_file.h"
 
 int output_file_write(const char *path, int (*write)(FILE *file, void *context), void *context)
@@ -17,6 +18,7 @@ int output_file_write(const char *path, int (*write)(FILE *file, void *context),
 
 	if (error)
 		return error;
+	unfinished_add(file.unfinished);
 	out = fdopen(file.fd, "w");
 	if (out) {
 		error = write(out, context);
@@ -28,6 +30,7 @@ int output_file_write(const char *path, int (*write)(FILE *file, void *context),
 	}
 	if (!error)
 		error = xt_new_file_commit(&file);
+	unfinished_remove(file.unfinished);
 	xt_new_file_close(&file);
 	return error;
 }

@@ -5,7 +5,6 @@
 #include "merge/base/output.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,54 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+#include "base/unfinished.h"
+
 #define TERMINAL_COLUMNS_MIN 40 /* narrower tables are unreadable */
 #define COLUMNS_MAX	     10000
-
-#define UNFINISHED_MAX 256 /* more files than all outputs have */
-
-/*
- * Files that a signal handler removes. A signal may arrive at any time, so a slot is NULL or points
- * to a text that stays valid until the slot is cleared.
- */
-static const char *volatile unfinished_files[UNFINISHED_MAX];
-
-static void remove_unfinished(int signal_number)
-{
-	for (int i = 0; i < UNFINISHED_MAX; i++)
-		if (unfinished_files[i])
-			unlink(unfinished_files[i]);
-	/* Remove folders last: the files in them are gone by now. */
-	for (int i = 0; i < UNFINISHED_MAX; i++)
-		if (unfinished_files[i])
-			rmdir(unfinished_files[i]);
-	signal(signal_number, SIG_DFL);
-	raise(signal_number);
-}
-
-void output_remove_on_signal(const char *path)
-{
-	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
-
-	for (size_t s = 0; s < sizeof(ending) / sizeof(ending[0]); s++) {
-		struct sigaction now;
-
-		if (!sigaction(ending[s], NULL, &now) && now.sa_handler == SIG_DFL)
-			signal(ending[s], remove_unfinished);
-	}
-	for (int i = 0; i < UNFINISHED_MAX; i++) {
-		if (unfinished_files[i])
-			continue;
-		unfinished_files[i] = path;
-		return;
-	}
-}
-
-void output_keep_on_signal(const char *path)
-{
-	for (int i = 0; i < UNFINISHED_MAX; i++)
-		if (unfinished_files[i] == path)
-			unfinished_files[i] = NULL;
-}
 
 static int open_path(struct output *out)
 {
@@ -76,8 +32,7 @@ static int open_path(struct output *out)
 	if (error)
 		return error;
 	out->fd = out->file.fd;
-	if (out->file.unfinished)
-		output_remove_on_signal(out->file.unfinished);
+	unfinished_add(out->file.unfinished);
 	return 0;
 }
 
@@ -91,8 +46,7 @@ static void unmap(struct output *out)
 static void release(struct output *out)
 {
 	unmap(out);
-	if (out->file.unfinished)
-		output_keep_on_signal(out->file.unfinished);
+	unfinished_remove(out->file.unfinished);
 	xt_new_file_close(&out->file);
 	free(out->buffer);
 	*out = (struct output){.path = out->path, .fd = -1, .file = XT_NEW_FILE_NONE};
@@ -137,8 +91,8 @@ int output_open(struct output *out, const char *path)
 	int error;
 
 	*out = (struct output){.path = path, .fd = -1, .file = XT_NEW_FILE_NONE};
-	out->buffer = malloc(OUTPUT_BUFFER_BYTES);
-	error = out->buffer ? open_path(out) : -ENOMEM;
+	out->buffer = xmalloc(OUTPUT_BUFFER_BYTES);
+	error = open_path(out);
 	if (!error)
 		detect_terminal(out);
 	if (error)
@@ -148,17 +102,15 @@ int output_open(struct output *out, const char *path)
 
 int output_open_memory(struct output *out)
 {
-	int error = 0;
+	int error;
 
 	*out = (struct output){.path = "memory", .fd = -1, .file = XT_NEW_FILE_NONE};
-	out->buffer = malloc(OUTPUT_BUFFER_BYTES);
+	out->buffer = xmalloc(OUTPUT_BUFFER_BYTES);
 	out->fd = memfd_create("xtrace-merge", MFD_CLOEXEC);
-	if (!out->buffer)
-		error = -ENOMEM;
-	else if (out->fd < 0)
-		error = -errno;
-	if (error)
-		output_discard(out);
+	if (out->fd >= 0)
+		return 0;
+	error = -errno;
+	output_discard(out);
 	return error;
 }
 
@@ -225,17 +177,11 @@ void output_format(struct output *out, const char *format, ...)
 {
 	va_list arguments;
 	char *text;
-	int length;
 
 	va_start(arguments, format);
-	length = vasprintf(&text, format, arguments);
+	text = xvasprintf(format, arguments);
 	va_end(arguments);
-	if (length < 0) {
-		if (!out->error)
-			out->error = -ENOMEM;
-		return;
-	}
-	output_text(out, text, (size_t)length);
+	output_text(out, text, strlen(text));
 	free(text);
 }
 

@@ -2,7 +2,7 @@
 /*
  * One output: a file or stdout. A file gets its name only when it is complete. Text is written to a
  * large buffer first. The first error is kept: later text is dropped, and output_commit() returns
- * the error. Signals that end the program remove unfinished files.
+ * the error. If the process ends early, base/unfinished.h removes the file.
  */
 #ifndef XT_MERGE_OUTPUT_H
 #define XT_MERGE_OUTPUT_H
@@ -75,13 +75,6 @@ int output_commit(struct output *out);
  * zeros.
  */
 void output_discard(struct output *out);
-
-/*
- * Registers a file or folder that a terminating signal removes, folders after their files. path
- * must live until output_keep_on_signal(). Main thread only.
- */
-void output_remove_on_signal(const char *path);
-void output_keep_on_signal(const char *path);
 
 /* Writes the buffer. */
 void output_flush(struct output *out);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/memory.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/unfinished.h"
+
+#define STATUS_FAILED 2 /* cli/message.h */
+
+void out_of_memory(size_t bytes)
+{
+	static atomic_flag is_ending = ATOMIC_FLAG_INIT;
+	char line[80];
+	int length;
+
+	/* Threads that run out of memory at the same time wait for the end. */
+	while (atomic_flag_test_and_set(&is_ending))
+		pause();
+	if (bytes)
+		length = snprintf(line, sizeof(line),
+				  "xtrace: cannot allocate %zu bytes: out of memory\n", bytes);
+	else
+		length = snprintf(line, sizeof(line), "xtrace: out of memory\n");
+	unfinished_delete();
+	/* The status tells it, too, if stderr is closed. */
+	if (write(STDERR_FILENO, line, (size_t)length) < 0)
+		_exit(STATUS_FAILED);
+	_exit(STATUS_FAILED);
+}
+
+/* Saturates, which no allocation can satisfy. */
+static size_t product(size_t count, size_t element_bytes)
+{
+	size_t bytes;
+
+	return __builtin_mul_overflow(count, element_bytes, &bytes) ? SIZE_MAX : bytes;
+}
+
+void *xmalloc(size_t bytes)
+{
+	void *memory = malloc(bytes ? bytes : 1);
+
+	if (!memory)
+		out_of_memory(bytes);
+	return memory;
+}
+
+void *xcalloc(size_t count, size_t element_bytes)
+{
+	void *memory = calloc(count ? count : 1, element_bytes);
+
+	if (!memory)
+		out_of_memory(product(count, element_bytes));
+	return memory;
+}
+
+void *xreallocarray(void *array, size_t count, size_t element_bytes)
+{
+	void *larger = reallocarray(array, count ? count : 1, element_bytes);
+
+	if (!larger)
+		out_of_memory(product(count, element_bytes));
+	return larger;
+}
+
+char *xstrdup(const char *text)
+{
+	return xstrndup(text, SIZE_MAX);
+}
+
+char *xstrndup(const char *text, size_t length_max)
+{
+	size_t length = strnlen(text, length_max);
+	char *copy = xmalloc(length + 1);
+
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	return copy;
+}
+
+char *xvasprintf(const char *format, va_list arguments)
+{
+	char *text;
+
+	if (vasprintf(&text, format, arguments) < 0)
+		out_of_memory(0);
+	return text;
+}
+
+char *xasprintf(const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	text = xvasprintf(format, arguments);
+	va_end(arguments);
+	return text;
+}
+
+FILE *xopen_memstream(char **text, size_t *bytes)
+{
+	FILE *stream = open_memstream(text, bytes);
+
+	if (!stream)
+		out_of_memory(0);
+	return stream;
+}
+
+void xclose_memstream(FILE *stream)
+{
+	bool is_incomplete = ferror(stream);
+
+	if (fclose(stream) || is_incomplete)
+		out_of_memory(0);
+}
