@@ -11,9 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "diff/base/output_file.h"
 #include "diff/diff_options.h"
-#include "log/base/new_file.h"
 
 /* The width of the terminal, or $COLUMNS (for a pipe to a pager). 0: not known. */
 static unsigned columns_of(FILE *out)
@@ -26,55 +24,21 @@ static unsigned columns_of(FILE *out)
 	return said ? (unsigned)strtoul(said, NULL, 10) : 0;
 }
 
-/* An output, and what it writes. */
-struct writing {
-	const struct diff_output *output;
-	struct diff_result *result;
-};
-
-static int write_stream(FILE *out, void *context)
+static int write_output(const void *format, FILE *out, void *context)
 {
-	const struct writing *writing = context;
-	int error;
+	const struct diff_output *output = format;
+	struct diff_result *result = context;
 
-	writing->result->has_colours = isatty(fileno(out)) && !getenv("NO_COLOR");
-	writing->result->columns = columns_of(out);
-	error = writing->output->write(out, writing->result);
-	return fflush(out) && !error ? -errno : error;
-}
-
-/* 0, or as xt_new_file_open(). */
-static int write_output(const struct diff_output *output, const char *path,
-			struct diff_result *result)
-{
-	struct writing writing = {output, result};
-
-	return strcmp(path, "-") ? output_file_write(path, write_stream, &writing)
-				 : write_stream(stdout, &writing);
-}
-
-static int write_outputs(const struct diff_options *options, struct diff_result *result)
-{
-	int status = 0;
-
-	for (size_t i = 0; i < options->output_count; i++) {
-		int error =
-			write_output(options->outputs[i].output, options->outputs[i].path, result);
-
-		if (!error)
-			continue;
-		print_error("cannot write '%s': %s", options->outputs[i].path,
-			    error == -ENODATA ? "no runs were compared" : xt_new_file_error(error));
-		status = STATUS_FAILED;
-	}
-	return status;
+	result->has_colours = isatty(fileno(out)) && !getenv("NO_COLOR");
+	result->columns = columns_of(out);
+	return output->write(out, result);
 }
 
 /* An output on stdout already tells what is wrong. */
 static bool writes_stdout(const struct diff_options *options)
 {
-	for (size_t i = 0; i < options->output_count; i++)
-		if (!strcmp(options->outputs[i].path, "-"))
+	for (size_t i = 0; i < options->outputs.count; i++)
+		if (!strcmp(options->outputs.list[i].path, "-"))
 			return true;
 	return false;
 }
@@ -130,7 +94,7 @@ static int compare(struct diff_options *options, struct problems *problems)
 	if (!error) {
 		if (!writes_stdout(options))
 			problems_print(&verdict.problems);
-		status = write_outputs(options, &result);
+		status = outputs_write(&options->outputs, write_output, &result);
 		status = status ? status : (int)verdict.outcome;
 	} else {
 		print_error("cannot compare: %s", strerror(-error));

@@ -93,25 +93,11 @@ static int add_output(void *context, const struct option_row *row, const char *p
 	for (size_t i = 0; diff_outputs[i]; i++)
 		if (!strcmp(diff_outputs[i]->name, row->name))
 			output = diff_outputs[i];
-	if (!*path)
-		return -EINVAL;
 	if (output->is_there && !output->is_there()) {
 		print_error("cannot write --%s: this build does not include it", output->name);
 		return -ENOENT;
 	}
-	for (size_t i = 0; i < options->output_count; i++) {
-		if (strcmp(options->outputs[i].path, path) != 0)
-			continue;
-		print_error("cannot write two outputs to '%s'", path);
-		return -EEXIST;
-	}
-	if (options->output_count == DIFF_OUTPUTS_MAX) {
-		print_error("cannot write more than %d outputs", DIFF_OUTPUTS_MAX);
-		return -ENOENT;
-	}
-	options->outputs[options->output_count].output = output;
-	options->outputs[options->output_count++].path = path;
-	return 0;
+	return outputs_add(&options->outputs, output, path);
 }
 
 static int apply_output(void *context, const struct option_row *row, const char *path)
@@ -193,8 +179,8 @@ int diff_options_parse(struct diff_options *options, const struct command *comma
 		return STATUS_FAILED;
 	if (!options->has_rules && rules_add_default(&options->rules))
 		return STATUS_FAILED;
-	options->is_default_output = !options->output_count;
-	if (!options->output_count)
+	options->is_default_output = !options->outputs.count;
+	if (!options->outputs.count)
 		add_output(options, &text, "-");
 	return COMMAND_GO_ON;
 }

@@ -6,23 +6,18 @@
 #define XT_DIFF_DIFF_OPTIONS_H
 
 #include "cli/command.h"
+#include "diff/base/output_file.h"
 #include "diff/load/check_runs.h"
 #include "diff/load/load_runs.h"
 #include "diff/output/diff_output.h"
-
-#define DIFF_OUTPUTS_MAX 16
 
 struct diff_options {
 	char *sides[SIDES];
 	size_t side_count;
 	struct rules rules;
 	bool has_only_counts;
-	bool has_rules; /* the user gave rules, so the default rules do not apply */
-	struct {
-		const struct diff_output *output;
-		const char *path; /* "-" is stdout */
-	} outputs[DIFF_OUTPUTS_MAX];
-	size_t output_count;
+	bool has_rules;		/* the user gave rules, so the default rules do not apply */
+	struct outputs outputs; /* their formats are struct diff_output */
 	bool is_default_output; /* the user asked for none: text to stdout */
 	struct load_options load;
 	struct check_options check;

@@ -19,7 +19,6 @@
 #include "diff/history/sources.h"
 #include "log/base/new_file.h"
 
-#define OUTPUTS_MAX    8
 #define JOBS_MAX       1024
 #define TOP_DEFAULT    5
 #define TOP_MAX	       1000000
@@ -31,15 +30,11 @@ struct request {
 	const char *index; /* NULL: beside the first source; "none": none */
 	bool has_gate, skips_damaged;
 	unsigned newest, top_count;
-	struct {
-		const struct history_output *output;
-		const char *path;
-	} outputs[OUTPUTS_MAX];
-	size_t output_count;
+	struct outputs outputs; /* their formats are struct history_output */
 	struct option_list list;
 };
 
-static const struct history_output *const outputs[] = {&report_text, &report_json, &report_csv,
+static const struct history_output *const formats[] = {&report_text, &report_json, &report_csv,
 						       &report_html, NULL};
 
 /* Formats by the ending of a file name, for --output. */
@@ -49,18 +44,11 @@ static const struct option_ending endings[] = {
 static int add_output(void *context, const struct option_row *row, const char *path)
 {
 	struct request *request = context;
+	size_t i = 0;
 
-	if (!*path)
-		return -EINVAL;
-	if (request->output_count == OUTPUTS_MAX) {
-		print_error("cannot write more than %d outputs", OUTPUTS_MAX);
-		return -ENOENT;
-	}
-	for (size_t i = 0; outputs[i]; i++)
-		if (!strcmp(outputs[i]->name, row->name))
-			request->outputs[request->output_count].output = outputs[i];
-	request->outputs[request->output_count++].path = path;
-	return 0;
+	while (strcmp(formats[i]->name, row->name) != 0)
+		i++;
+	return outputs_add(&request->outputs, formats[i], path);
 }
 
 static int apply_output(void *context, const struct option_row *row, const char *path)
@@ -112,9 +100,9 @@ static void list_options(struct option_list *list)
 		{.help = "Outputs (FILE may be - for stdout; the default is --text -)"}, {0}};
 
 	option_list_add(list, heading);
-	for (size_t i = 0; outputs[i]; i++) {
+	for (size_t i = 0; formats[i]; i++) {
 		const struct option_row rows[] = {
-			{outputs[i]->name, .value = "FILE", .help = outputs[i]->help,
+			{formats[i]->name, .value = "FILE", .help = formats[i]->help,
 			 .expected = "a file name", .is_output = true, .apply = add_output},
 			{0}};
 
@@ -161,36 +149,11 @@ static char *index_path(const struct request *request, const char *source)
 	return path;
 }
 
-struct writing {
-	const struct history_output *output;
-	const struct history_report *report;
-};
-
-static int write_stream(FILE *file, void *context)
+static int write_output(const void *format, FILE *file, void *context)
 {
-	const struct writing *writing = context;
-	int error = writing->output->write(file, writing->report);
+	const struct history_output *output = format;
 
-	return fflush(file) && !error ? -errno : error;
-}
-
-/* The exit status. */
-static int write_outputs(const struct request *request, const struct history_report *report)
-{
-	int status = STATUS_OK;
-
-	for (size_t i = 0; i < request->output_count; i++) {
-		struct writing writing = {request->outputs[i].output, report};
-		const char *path = request->outputs[i].path;
-		int error = strcmp(path, "-") ? output_file_write(path, write_stream, &writing)
-					      : write_stream(stdout, &writing);
-
-		if (!error)
-			continue;
-		print_error("cannot write '%s': %s", path, xt_new_file_error(error));
-		status = STATUS_FAILED;
-	}
-	return status;
+	return output->write(file, context);
 }
 
 /* Branches of the sources, for the order of their commits. The caller frees the list and texts. */
@@ -319,7 +282,7 @@ static int show(const struct request *request, char *const *sources, int count)
 		print_error("cannot find runs: the sources contain no baseline, profile or log");
 	if (!error && report.result_count) {
 		write_index(&h, index);
-		status = write_outputs(request, &report);
+		status = outputs_write(&request->outputs, write_output, &report);
 	}
 	status = error ? STATUS_FAILED : exit_status(&h, request, &report, status);
 	for (size_t g = 0; g < report.result_count; g++)
@@ -350,7 +313,7 @@ static int run(const struct command *command, int argc, char **argv)
 			    command->arguments, message_name());
 		return STATUS_FAILED;
 	}
-	if (!request.output_count)
+	if (!request.outputs.count)
 		add_output(&request, &text, "-");
 	return show(&request, argv + 1, count);
 }

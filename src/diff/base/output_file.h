@@ -1,11 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes an output file atomically.
+ * Writes output files atomically, and knows those that a command line asks for.
  */
 #ifndef XT_DIFF_OUTPUT_FILE_H
 #define XT_DIFF_OUTPUT_FILE_H
 
+#include <stddef.h>
 #include <stdio.h>
+
+#define OUTPUTS_MAX 16
+
+/* The outputs that a command line asks for. All zeros is an empty list. */
+struct outputs {
+	struct {
+		const void *format; /* of the command's type */
+		const char *path;   /* "-" is stdout */
+	} list[OUTPUTS_MAX];
+	size_t count;
+};
+
+/*
+ * Adds an output. Refuses a path that the list has, and one in a missing directory, before the
+ * command has worked for minutes. Returns as option_apply.
+ */
+int outputs_add(struct outputs *outputs, const void *format, const char *path);
+
+/* Writes an output to a stream. Returns 0 or -errno. */
+typedef int output_write(const void *format, FILE *file, void *context);
+
+/* Writes all outputs. Prints errors, and returns the exit status. */
+int outputs_write(const struct outputs *outputs, output_write *write, void *context);
 
 /*
  * Calls write() with a stream that replaces the file when it is complete. Returns 0, or the first

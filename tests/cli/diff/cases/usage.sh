@@ -14,3 +14,4 @@ diff_runs a b -o x.pdf
 diff_runs a b --fail='gpu-time >' -f'count > 3%'
 diff_runs a b --top
 diff_runs a b --json x --text x
+diff_runs a b --json missing/x
