@@ -85,9 +85,9 @@ static int put_trust(struct json *json, const struct run *run)
 	json_u64(json, "attributed_gpu_time_ns", run->attributed_gpu_ns);
 	json_u64(json, "paused_ns", run->paused_ns);
 	json_begin_array(json, "warnings");
-	/* Skip reasons that only refer to the warnings, which the profile does not contain. */
+	/* The warnings follow the reasons, so none has to refer to them. */
 	for (size_t r = 0; r < trust.reason_count && !error; r++)
-		if (!strstr(trust.reasons[r], "see the warnings"))
+		if (trust.reasons[r] != trust.anomaly_reason)
 			json_string(json, NULL, trust.reasons[r]);
 	for (size_t w = 0; w < run->report->warning_count; w++)
 		json_string(json, NULL, run->report->warnings[w]);

@@ -70,14 +70,18 @@ static int add_losses(struct trust *trust, const struct run *run, bool of_damage
 
 static int add_anomalies(struct trust *trust, const struct run *run)
 {
-	size_t kinds = 0;
+	size_t kinds = 0, count = trust->reason_count;
+	int error;
 
 	for (size_t d = 0; d < ANOMALIES; d++)
 		kinds += anomaly_count(run, &anomalies[d]) != 0;
 	if (!kinds)
 		return 0;
-	return add_reason(trust, TRUST_DEGRADED, "%zu kind%s of anomaly: see the warnings", kinds,
-			  kinds == 1 ? "" : "s");
+	error = add_reason(trust, TRUST_DEGRADED, "%zu kind%s of anomaly: see the warnings", kinds,
+			   kinds == 1 ? "" : "s");
+	if (trust->reason_count > count)
+		trust->anomaly_reason = trust->reasons[count];
+	return error;
 }
 
 static int add_handoffs(struct trust *trust, const struct run *run)
@@ -194,8 +198,10 @@ static int add_reasons(struct trust *trust, const struct run *run)
 	if (!error)
 		error = add_anomalies(trust, run);
 	/* There was a warning of another kind. */
-	if (!error && !trust->reason_count && run->report->status != STATUS_OK)
-		error = add_reason(trust, TRUST_DEGRADED, "see the warnings");
+	if (!error && !trust->reason_count && run->report->status != STATUS_OK) {
+		trust->refers_to_warnings = true;
+		trust->level = TRUST_DEGRADED;
+	}
 	if (!error)
 		error = add_compiled(trust, run);
 	if (!error)
@@ -217,11 +223,14 @@ static char *word_line(const struct trust *trust)
 	if (!out)
 		return NULL;
 	fputs(trust_level_name(trust->level), out);
+	if (trust->refers_to_warnings)
+		fputs(" (see the warnings", out);
 	for (size_t r = 0; r < shown; r++)
-		fprintf(out, "%s%s", r ? "; " : " (", trust->reasons[r]);
+		fprintf(out, "%s%s", r || trust->refers_to_warnings ? "; " : " (",
+			trust->reasons[r]);
 	if (shown < trust->reason_count)
 		fprintf(out, "; and %zu more", trust->reason_count - shown);
-	if (shown)
+	if (shown || trust->refers_to_warnings)
 		fputc(')', out);
 	if (fclose(out)) {
 		free(text);

@@ -21,6 +21,8 @@ struct trust {
 	enum trust_level level;
 	char *reasons[TRUST_REASONS_MAX]; /* why it is not complete, most important first */
 	size_t reason_count;
+	const char *anomaly_reason; /* the one that refers to the warnings; NULL: none */
+	bool refers_to_warnings;    /* only warnings tell why it is degraded */
 	char *lines
 		[TRUST_LINES]; /* the level with reasons, the account, and the cost of the tracer */
 };

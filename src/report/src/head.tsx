@@ -23,12 +23,13 @@ export function statusOf({ report }: State): Status {
 
 /* Returns the reasons for the trust level. */
 function meaningOf({ report }: State): string {
-	const { reasons } = report.summary.trust;
+	const { reasons, word } = report.summary.trust;
 	const part = report.summary.headline?.recorded ? ' of the recorded part' : '';
 
-	return reasons.length
-		? `${reasons.join('; ')}.`
-		: `Nothing${part} was lost, and every kernel, copy and memset has its call.`;
+	if (reasons.length) return `${reasons.join('; ')}.`;
+	return word === 'complete'
+		? `Nothing${part} was lost, and every kernel, copy and memset has its call.`
+		: 'See the warnings.';
 }
 
 export function titleOf({ report }: State): string {
@@ -317,7 +318,7 @@ function Headline({ state }: { state: State }) {
 function Notice({ state, status }: { state: State; status: Status }) {
 	const { trust } = state.report.summary;
 	/* Both lists begin with the most important entry. */
-	const warnings = [...trust.reasons.filter((reason) => reason !== 'see the warnings'), ...trust.warnings];
+	const warnings = [...trust.reasons, ...trust.warnings];
 	const shown = 4;
 
 	if (status === 'complete' && !trust.reasons.length) return null;
