@@ -278,6 +278,8 @@ static int put_anomalies(struct output *out, const struct run *run, struct csv *
 	return 0;
 }
 
+_Static_assert(WEIGHTS == 13, "paths.csv names each weight, in the order of enum weight");
+
 /* Names are long, so numbers come first. */
 static const struct {
 	const char *name;

@@ -5,6 +5,10 @@
  */
 #include "merge/export/sqlite/sqlite_schema.h"
 
+#include "merge/base/weights.h"
+
+_Static_assert(WEIGHTS == 13, "the table path names each weight, in the order of enum weight");
+
 const char sqlite_tables[] =
 	"CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
 	"CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, label TEXT, name TEXT, "
