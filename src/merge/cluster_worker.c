@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "merge/apart.h"
-#include "merge/base/build_name.h"
+#include "merge/build_name.h"
 #include "merge/read/pack_inputs.h"
 
 /* Sends a packed message. Returns 0 or the error of the pack. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "merge/apart.h"
-#include "merge/base/build_name.h"
+#include "merge/build_name.h"
 #include "merge/read/pack_inputs.h"
 #include "merge/pack_reading.h"
 #include "merge/events.h"

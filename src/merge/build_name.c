@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "merge/base/build_name.h"
+#include "merge/build_name.h"
 
 #include <elf.h>
 #include <link.h>
