@@ -12,7 +12,6 @@
 #include "sampler/thread_descriptor.h"
 
 #define STATE_BYTES_MAX	  512
-#define CFRAME_BYTES	  24
 #define STATUS_BOUND	  0x03u /* initialised and bound to a thread */
 #define STATUS_BOUND_MASK 0x07u
 #define MOMENTS_MAX	  8

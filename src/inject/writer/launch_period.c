@@ -172,9 +172,3 @@ uint64_t launch_period_add(struct launch_period *period, struct launch_place pla
 	period->passed_ns = time_ns;
 	return passed_ns;
 }
-
-void launch_period_free(struct launch_period *period)
-{
-	forget_launches(period);
-	*period = (struct launch_period){0};
-}

@@ -43,6 +43,4 @@ struct launch_period {
 uint64_t launch_period_add(struct launch_period *period, struct launch_place place,
 			   uint64_t time_ns, bool *is_new);
 
-void launch_period_free(struct launch_period *period);
-
 #endif

@@ -295,8 +295,10 @@ int xt_writer_flush(struct xt_writer *writer)
 		compact_flushed(writer);
 		return 0;
 	}
-	/* If cutting fails too, the next flush overwrites the torn bytes. */
-	/* The program may have closed the descriptor since, and opened a file of its own. */
+	/*
+	 * The program may have closed the descriptor since, and opened a file of its own. If cutting
+	 * fails too, the next flush overwrites the torn bytes.
+	 */
 	if (ours && xt_guarded_fd_is_ours(&writer->file))
 		writer->is_torn = cut(writer->file.fd, writer->file_bytes) != 0;
 	return error;
@@ -381,11 +383,6 @@ bool xt_writer_is_deleted(const struct xt_writer *writer)
 const char *xt_writer_path(const struct xt_writer *writer)
 {
 	return writer->path;
-}
-
-int xt_writer_fd(const struct xt_writer *writer)
-{
-	return writer->file.fd;
 }
 
 void xt_writer_abandon(struct xt_writer *writer)

@@ -69,9 +69,6 @@ uint64_t xt_writer_pending_bytes(const struct xt_writer *writer);
 /* The path it was created with, or NULL. */
 const char *xt_writer_path(const struct xt_writer *writer);
 
-/* The file descriptor. */
-int xt_writer_fd(const struct xt_writer *writer);
-
 /* Whether the file was deleted. */
 bool xt_writer_is_deleted(const struct xt_writer *writer);
 

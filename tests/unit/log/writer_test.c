@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "log/write/writer_state.h"
 #include "logtext.h"
 
 #define LOG   "LOG 7 100 200 300\n"
@@ -82,10 +83,10 @@ static void writes_flushed_rows_to_the_file(void **state)
 	assert_int_equal(xt_writer_add_end(writer), 0);
 	assert_int_equal(xt_writer_flush(writer), 0);
 
-	assert_int_equal(fstat(xt_writer_fd(writer), &status), 0);
+	assert_int_equal(fstat(writer->file.fd, &status), 0);
 	assert_int_equal(status.st_size, xt_writer_file_bytes(writer));
 	assert_int_equal(status.st_mode & 07777, 0600);
-	assert_true(fcntl(xt_writer_fd(writer), F_GETFD) & FD_CLOEXEC);
+	assert_true(fcntl(writer->file.fd, F_GETFD) & FD_CLOEXEC);
 	xt_writer_close(writer);
 	expect_log(path, LOG ROW_A ROW_B END, (struct xt_damage){.closed = true});
 	xt_writer_close(NULL);
@@ -195,7 +196,7 @@ static void reopens_log_by_path(void **state)
 	char *others = strdup(test_path("others"));
 	const char *path = test_path("reopened.xtr");
 	struct xt_writer *writer = create(path);
-	int fd = xt_writer_fd(writer);
+	int fd = writer->file.fd;
 
 	(void)state;
 	logtext_add(ROW_A, writer);
@@ -210,7 +211,7 @@ static void reopens_log_by_path(void **state)
 	expect_log(path, LOG ROW_A ROW_B, (struct xt_damage){0});
 
 	/* Another program appended to the log meanwhile, or another file has its name. */
-	close(xt_writer_fd(writer));
+	close(writer->file.fd);
 	assert_int_equal(truncate(path, size_of(path) + 1), 0);
 	assert_int_equal(xt_writer_reopen(writer), -ESTALE);
 	assert_int_equal(rename(others, path), 0);
