@@ -50,7 +50,7 @@ void processes_find_pids(struct process_list *list);
 
 void processes_free(struct process_list *list);
 
-/* The part of the crash buffer's header that other processes read. Returns 0 or -errno. */
+/* The part of the crash buffer's header that other processes read. */
 struct process_status {
 	enum xt_tracer_state state;
 	uint64_t launch_count, lost_count, log_bytes, gpus;
@@ -58,6 +58,8 @@ struct process_status {
 	uint32_t snapshot_number; /* the last snapshot; 0: none */
 	int snapshot_error;	  /* errno of the last one, if it failed */
 };
+
+/* Returns 0 or -errno. */
 int process_status_read(const struct traced_process *process, struct process_status *status);
 
 /* "recording", "stopped", … */

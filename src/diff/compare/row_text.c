@@ -175,7 +175,6 @@ const char *row_change_text(char *out, size_t out_bytes, const struct comparison
 
 	out[0] = '\0';
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && used < out_bytes; i++) {
-		/* Skip "more" and "less" after a more specific word. */
 		/* Bytes are neither faster nor more frequent. */
 		if (row->unit == UNIT_BYTES && words[i].change & NOT_OF_BYTES)
 			continue;
@@ -183,6 +182,7 @@ const char *row_change_text(char *out, size_t out_bytes, const struct comparison
 		if (row->level == LEVEL_TOTAL && row->change & OF_COUNTS &&
 		    words[i].change & (CHANGE_SLOWER | CHANGE_FASTER))
 			continue;
+		/* Skip "more" and "less" after a more specific word. */
 		if (!(row->change & words[i].change) ||
 		    (words[i].change & (CHANGE_MORE | CHANGE_LESS) && used))
 			continue;

@@ -16,7 +16,6 @@
 #define LAUNCHES_ALIKE 1.25 /* largest ratio of equal launch counts */
 #define COUNTS_APART   1.6
 
-/* Writes the program, followed by the script that it ran, or else only the program. */
 /* The length of a program's name. That of Python may end with its version, which may differ. */
 static size_t name_length(const char *program)
 {
@@ -30,6 +29,7 @@ static size_t name_length(const char *program)
 		       : strlen(python);
 }
 
+/* Writes the program, followed by the script that it ran, or else only the program. */
 static const char *program(const struct run_profile *run, char *out)
 {
 	size_t length = name_length(run->program) + 1;

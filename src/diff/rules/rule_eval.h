@@ -13,13 +13,13 @@ enum outcome { OUTCOME_PASS, OUTCOME_FAIL, OUTCOME_UNKNOWN };
 
 extern const char *const outcome_words[]; /* "pass", "regression", "unknown" */
 
+/* Whether the value differs between the runs of BASE, so that --only-counts cannot judge it. */
+bool rule_varies_in_base(const struct effect *effect);
+
 /*
  * Evaluates the rule on the effect of one row, or of the sum of its rows. Sets *is_decisive_out,
  * which may be NULL, if in a rule about many rows this row alone prevents a pass.
  */
-/* Whether the value differs between the runs of BASE, so that --only-counts cannot judge it. */
-bool rule_varies_in_base(const struct effect *effect);
-
 enum outcome rule_evaluate(const struct comparison *c, const struct rule *rule,
 			   const struct effect *effect, bool *is_decisive_out);
 

@@ -59,7 +59,6 @@ static void free_place(struct finding_place *place)
 	*place = (struct finding_place){0};
 }
 
-/* Replaces the gap. Returns 0 or -ENOMEM. */
 /* Finds what the launching thread did. Before it existed, the main thread was responsible. */
 static int set_cpu_place(struct reading *reading, struct headline_gap *gap, uint64_t from_ns,
 			 uint64_t until_ns, uint32_t callsite)
@@ -78,6 +77,7 @@ static int set_cpu_place(struct reading *reading, struct headline_gap *gap, uint
 				 &gap->cpu_ns);
 }
 
+/* Replaces the gap. Returns 0 or -ENOMEM. */
 static int set_gap(struct reading *reading, struct headline_gap *gap, uint64_t ns, uint64_t from_ns,
 		   uint32_t callsite)
 {

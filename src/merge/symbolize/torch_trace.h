@@ -42,13 +42,15 @@ int torch_trace_read(const char *folder, uint32_t pid, const struct torch_trace_
 /* Reads a generated file itself, without source lines. Returns 0 if it cannot be read. */
 int torch_trace_read_code(const char *file, const struct torch_trace_sink *sink);
 
-/* Parses the next line of a stack trace. Returns false at its end. */
+/* A line of a stack trace. Texts are not terminated. */
 struct torch_place {
 	const char *file, *function;
 	const char *source; /* text of that line; NULL: not given */
 	uint32_t file_length, function_length, source_length;
 	uint32_t line;
 };
+
+/* Parses the next line of a stack trace. Returns false at its end. */
 bool torch_trace_next_place(const char **text, struct torch_place *place);
 
 #endif

@@ -3,10 +3,10 @@
  * Writes Chrome's trace event format, for Perfetto and chrome://tracing, as a stream.
  *
  * Each log becomes one process with a track per thread, which holds the API calls, and another one
- * for samples of the thread. Each of its
- * devices becomes another process, with a track per context and stream, which holds the GPU work. A
- * flow arrow connects each launch with each of its kernels. Viewers require the spans of a track to
- * nest, so kernels that overlap in one stream go to additional lanes of that stream.
+ * for samples of the thread. Each of its devices becomes another process, with a track per context
+ * and stream, which holds the GPU work. A flow arrow connects each launch with each of its kernels.
+ * Viewers require the spans of a track to nest, so kernels that overlap in one stream go to
+ * additional lanes of that stream.
  *
  * A trace has millions of events, so text that many events share is formatted once and cached.
  */
