@@ -17,6 +17,7 @@ struct json {
 	unsigned depth;
 	unsigned lines_depth; /* values down to this depth start a new line */
 	bool is_first;	      /* in its object or array */
+	size_t rows_max;      /* of each table; 0: its default */
 };
 
 /* For a new document, set out and zero the rest. */

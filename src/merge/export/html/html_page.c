@@ -279,17 +279,6 @@ static void put_loss_words(struct json *json, const struct run *run)
 	json_end_object(json);
 }
 
-static int put_summary(struct json *json, struct html *html, const struct run *run)
-{
-	/* The page limits the rows, not --top. */
-	struct settings settings = *run->settings;
-	struct run whole = *run;
-
-	settings.top_count = 0;
-	whole.settings = &settings;
-	return summary_json_put(json, "summary", html->summary.state, &whole, false);
-}
-
 /*
  * The page adds up filtered kernels from the tree. Durations and shapes of the kernels, and the
  * table itself if paths are omitted, come from here.
@@ -297,12 +286,9 @@ static int put_summary(struct json *json, struct html *html, const struct run *r
 static int put_kernels(struct json *json, const struct html *html, const struct run *run)
 {
 	const struct summary_json *summary = html->summary.state;
-	struct settings settings = *run->settings;
-	struct run whole = *run;
 
-	settings.top_count = PAGE_KERNELS_MAX;
-	whole.settings = &settings;
-	return summary_json_kernels(json, &whole, &summary->kernels);
+	json->rows_max = PAGE_KERNELS_MAX;
+	return summary_json_kernels(json, run, &summary->kernels);
 }
 
 static int put_document(struct output *out, struct html *html, const struct html_choice *choice,
@@ -351,7 +337,7 @@ static int put_document(struct output *out, struct html *html, const struct html
 		json_end_object(&json);
 	}
 	json_end_array(&json);
-	error = put_summary(&json, html, run);
+	error = summary_json_put(&json, "summary", html->summary.state, run, false);
 	if (!error)
 		error = put_kernels(&json, html, run);
 	json_end_object(&json);

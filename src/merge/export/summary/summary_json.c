@@ -406,7 +406,9 @@ static int end_process(struct sink *sink, const struct process *process)
 
 static int end(struct sink *sink, const struct run *run)
 {
-	struct json json = {.out = &sink->out, .lines_depth = SUMMARY_LINES_DEPTH};
+	struct json json = {.out = &sink->out,
+			    .lines_depth = SUMMARY_LINES_DEPTH,
+			    .rows_max = run->settings->top_count};
 
 	return summary_json_put(&json, NULL, sink->state, run, true);
 }

@@ -16,9 +16,9 @@
 #define SEVERAL_CATEGORIES "[several]"
 #define PATH_ID_BYTES	   17
 
-static size_t rows_shown(size_t count, const struct run *run)
+static size_t rows_shown(const struct json *json, size_t count)
 {
-	size_t top = run->settings->top_count ? run->settings->top_count : SUMMARY_TOP_DEFAULT;
+	size_t top = json->rows_max ? json->rows_max : SUMMARY_TOP_DEFAULT;
 
 	return count < top ? count : top;
 }
@@ -122,7 +122,7 @@ static int put_weight(struct json *json, const struct run *run, enum weight weig
 	json_string(json, "unit", weight_unit(weight));
 	json_u64(json, "total", table_sum(&run->paths, weight));
 	begin_table(json, "paths", table.count);
-	for (size_t r = 0; r < rows_shown(table.count, run) && !error; r++) {
+	for (size_t r = 0; r < rows_shown(json, table.count) && !error; r++) {
 		error = format_path_id(id, &run->paths, table.rows[r].id);
 		if (error)
 			break;
@@ -243,7 +243,7 @@ int summary_json_kernels(struct json *json, const struct run *run, const struct 
 	if (error)
 		return error;
 	begin_table(json, "kernels", table.count);
-	for (size_t r = 0; r < rows_shown(table.count, run); r++) {
+	for (size_t r = 0; r < rows_shown(json, table.count); r++) {
 		const struct table_row *row = &table.rows[r];
 		const struct kernel_row *kernel = kernels_find(kernels, row->id);
 		size_t length;
@@ -285,7 +285,7 @@ int summary_json_ranges(struct json *json, const struct run *run)
 	if (error)
 		return error;
 	begin_table(json, "ranges", table.count);
-	for (size_t r = 0; r < rows_shown(table.count, run) && !error; r++) {
+	for (size_t r = 0; r < rows_shown(json, table.count) && !error; r++) {
 		const struct table_row *row = &table.rows[r];
 		const struct path_node *node = &run->ranges.nodes[row->id];
 		const struct range_sums *sums = &run->range_sums[row->id];
@@ -314,7 +314,7 @@ int summary_json_ranges(struct json *json, const struct run *run)
 void summary_json_calls(struct json *json, const struct run *run, const struct calls *calls)
 {
 	begin_table(json, "api_calls", calls->count);
-	for (size_t r = 0; r < rows_shown(calls->count, run); r++) {
+	for (size_t r = 0; r < rows_shown(json, calls->count); r++) {
 		const struct call_row *row = &calls->rows[r];
 
 		json_begin_object(json, NULL);
@@ -341,7 +341,7 @@ int summary_json_failures(struct json *json, const struct run *run, const struct
 	json_u64(json, "row_count", calls->failure_count);
 	json_u64(json, "not_told_apart_count", calls->other_failure_count);
 	begin_rows(json);
-	for (size_t f = 0; f < rows_shown(calls->failure_count, run) && !error; f++) {
+	for (size_t f = 0; f < rows_shown(json, calls->failure_count) && !error; f++) {
 		const struct failure *failure = &calls->failures[f];
 		const char *label = error_label(failure->result);
 
@@ -361,7 +361,7 @@ int summary_json_failures(struct json *json, const struct run *run, const struct
 void summary_json_transfers(struct json *json, const struct run *run)
 {
 	begin_table(json, "copies", run->transfers.count);
-	for (size_t r = 0; r < rows_shown(run->transfers.count, run); r++) {
+	for (size_t r = 0; r < rows_shown(json, run->transfers.count); r++) {
 		const struct transfer_row *row = &run->transfers.rows[r];
 
 		json_begin_object(json, NULL);
