@@ -146,12 +146,33 @@ static void add_name(char *names, const char *name)
 	snprintf(names + length, NAMES_BYTES - length, "%s--%s", length ? ", " : "", name);
 }
 
+/* Options of earlier versions, and what to use instead. */
+static const struct {
+	const char *name, *instead;
+} removed[] = {
+	{"duty", "--flight-recorder, or --armed with 'xtrace start --duration'"},
+};
+
+static bool is_removed(const char *argument, const char *name, size_t length)
+{
+	for (size_t i = 0; i < sizeof(removed) / sizeof(*removed); i++) {
+		if (strlen(removed[i].name) != length || strncmp(removed[i].name, name, length))
+			continue;
+		print_error("cannot use '%s': this option was removed; use %s", argument,
+			    removed[i].instead);
+		return true;
+	}
+	return false;
+}
+
 static int unknown_option(const struct option_list *list, const char *argument, const char *name,
 			  size_t length)
 {
 	struct suggestion near = {.name = name, .length = length};
 	char outputs[NAMES_BYTES] = "";
 
+	if (is_removed(argument, name, length))
+		return -EINVAL;
 	for (size_t i = 0; i < list->count; i++) {
 		if (list->rows[i].name)
 			suggest_consider(&near, list->rows[i].name);

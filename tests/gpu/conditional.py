@@ -45,11 +45,12 @@ RECORDED = {
     "default": [], "launch": ["--api", "launch"], "all": ["--api", "all"], "cpu": ["--cpu"],
     "flight recorder": ["--flight-recorder", "5s"],
 }
-OTHERS = ("stopped", "duty", "armed", "armed graphs", "attach", "attach armed", "threads")
+OTHERS = ("stopped", "switched", "armed", "armed graphs", "attach", "attach armed", "threads")
 # With more threads, and CUPTI alone.
-STRESS = ("bare", "kernels alone", "default", "flight recorder", "paused", "stopped", "duty",
+STRESS = ("bare", "kernels alone", "default", "flight recorder", "paused", "stopped", "switched",
           "armed", "attach", "attach armed")
 STRESS_SECONDS, STRESS_THREADS = 5, 3
+SWITCHES = 12  # starts and stops within SECONDS
 KNOWN = {("forget", mode) for mode in ("armed", "attach", "attach armed")}
 # Rows of ordinary kernels in a launch, beside KERNELS kernels of a plain graph.
 ORDINARY_KERNELS = 6
@@ -151,8 +152,9 @@ class Runs:
             return run([*record, *RECORDED[mode], "--", *once], environment)
         if mode == "threads":
             return run([*record, "--", *self.command(kind, 1, 3)])
-        if mode == "duty":
-            return run([*record, "--duty", "100ms/300ms", "--", *long], environment)
+        if mode == "switched":
+            return self.while_running([*record, "--armed", "--", *long],
+                                      [start, 0.1, stop, 0.1] * SWITCHES, environment)
         if mode == "attach":
             return self.while_running(long, [[*attach, "--duration", "1s", "PID"]], environment)
         if mode == "attach armed":

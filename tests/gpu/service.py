@@ -9,7 +9,6 @@
 | cycles | 200 times start and stop while three threads launch: what is lost, how long it takes |
 | graphs | graphs made while armed: their replays have the path of their creation with =graphs |
 | modules | start and stop in a process that has loaded 1,000 CUDA modules |
-| duty | a duty cycle for a minute: estimates against the program's own counts, and gaps |
 | recorder | a flight recorder for 20 s: triggers, snapshots, size of the log |
 | attach | attach a process that runs bare, record and stop: what is recorded, what it costs |
 | cost | steps and replays of alternating processes: bare, armed, after start and stop |
@@ -32,7 +31,6 @@ import time
 from gpu_results import finish, gpu_name
 
 CYCLES = 200
-DUTY_S = 60
 MODULES = 1000
 LIMITS = {"start_ms": 100, "stop_ms": 1000, "gap_ms": 5, "armed_percent": 0.5,
           "attach_gap_ms": 100, "attach_percent": 35}
@@ -220,38 +218,8 @@ def program_cost():
     sys.stdin.readline()
 
 
-def bursts(torch, x, function, times, counts):
-    """Launches in bursts of different length, with pauses, so that windows differ."""
-    for _ in range(times):
-        function(x)
-    counts[function.__name__] = counts.get(function.__name__, 0) + times
-
-
 def adds(x):
     x.add_(1.0)
-
-
-def multiplications(x):
-    x.mul_(1.0)
-
-
-def program_duty():
-    import random
-    import torch
-    x, counts, gaps, ended = torch.zeros(1 << 16, device="cuda"), {}, [], threading.Event()
-    thread = threading.Thread(target=launching_loop, args=(torch, ended, gaps, 1 << 10))
-    thread.start()
-    say(ready=True)
-    end = time.monotonic() + DUTY_S
-    while time.monotonic() < end:
-        bursts(torch, x, adds, random.randrange(2000), counts)
-        bursts(torch, x, multiplications, random.randrange(500), counts)
-        torch.cuda.synchronize()
-        time.sleep(random.random() * 0.02)
-    ended.set()
-    thread.join()
-    say(counts=counts, gaps=[length for _, length in gaps])
-    sys.stdin.readline()
 
 
 def program_recorder():
@@ -455,26 +423,6 @@ class Modules(Part):
         self.counts(folder)
         self.expect(self.results["second"]["gap_ms"] <= LIMITS["gap_ms"],
                     "launches waited for start or stop")
-
-
-class Duty(Part):
-    def run(self, folder):
-        program = Program(self.args, "duty", ["--duty", "200ms/1s"], folder)
-        said = program.answer()
-        program.end()
-        _, summary = self.counts(folder)
-        rows = summary["weights"]["count"]["paths"]["rows"]
-        frames = summary["paths"]
-        self.results = {"duty_cycle": summary["duty_cycle"],
-                        "gap_ms": max(said["gaps"] or [0]) * 1e3}
-        for name, truth in said["counts"].items():
-            of_name = [row for row in rows if any(frame.startswith(name + " ")
-                                                  for frame in frames[row["path"]])]
-            estimate = sum(row["estimate"] for row in of_name)
-            error = sum(row["estimate_error"] for row in of_name)
-            self.results[name] = {"kernels": truth, "estimate": estimate, "error": error}
-            self.expect(abs(estimate - truth) <= 2 * error,
-                        "%s: %d of %d kernels" % (name, estimate, truth))
 
 
 class Recorder(Part):

@@ -72,7 +72,6 @@ static const struct {
 	char letter;
 	const char *instead;
 } missing[] = {
-	{"duty", 0, "it starts with the program; use --duration, or xtrace start --duration"},
 	{"paused", 0, "use --armed"},
 	{"capture-range", 0, "the process may have made its profiler calls before; use --duration"},
 	{"simulate", 's', "the process keeps its GPU; start it with xtrace record -s"},

@@ -85,8 +85,6 @@ int attach_settings_make(struct attach_settings *settings, const struct capture_
 				    settings->environment.entries[i].value);
 	/* The library would wait for the program's profiler calls, which may be over. */
 	add_setting(settings, "XTRACE_CAPTURE_RANGE", "");
-	/* --duration and xtrace start say when to record. */
-	add_setting(settings, "XTRACE_DUTY", "");
 	add_own_variables(settings);
 	add_simulator(settings, paths, target);
 	add_start_values(settings, target);

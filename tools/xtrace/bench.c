@@ -78,7 +78,7 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-/* Adds the options of xtrace record, except --paused, after those of this command. */
+/* Adds the options of xtrace record, except --paused and --armed, after those of this command. */
 static void list_options(struct option_list *list)
 {
 	struct option_list record = {0};
@@ -89,8 +89,7 @@ static void list_options(struct option_list *list)
 	for (size_t i = 0; i < record.count; i++) {
 		struct option_row row = record.rows[i];
 
-		if (!strcmp(row.name, "paused") || !strcmp(row.name, "armed") ||
-		    !strcmp(row.name, "duty"))
+		if (!strcmp(row.name, "paused") || !strcmp(row.name, "armed"))
 			continue;
 		row.apply = pass_to_record;
 		row.is_hidden = true;
@@ -275,11 +274,9 @@ out:
 }
 
 static const char details[] =
-	"All options of 'xtrace record' work here, too, except --paused, --armed and --duty: "
-	"--simulate, "
-	"--api, "
-	"--python,\n"
-	"--capture-range and so on.\n\n"
+	"All options of 'xtrace record' work here, too, except --paused and --armed: --simulate, "
+	"--api,\n"
+	"--python, --capture-range and so on.\n\n"
 	"With --vs, the two commands run alternately, as ABBA, so that drift over time affects "
 	"both\n"
 	"equally. DIR/base holds the runs of COMMAND, DIR/new those of CMD.\n\n"

@@ -13,7 +13,6 @@
 #include "cli/message.h"
 #include "cpu_sampling.h"
 #include "data_dir.h"
-#include "log/base/duty_cycle.h"
 #include "log/base/number_format.h"
 #include "log/base/size_text.h"
 #include "log/base/snapshot_trigger.h"
@@ -30,13 +29,6 @@ static int apply_flight_recorder(void *context, const struct option_row *row, co
 	struct xt_size_bound bound;
 
 	return xt_flight_recorder_parse(value, &bound) ? option_text(context, row, value) : -EINVAL;
-}
-
-static int apply_duty(void *context, const struct option_row *row, const char *value)
-{
-	struct xt_duty_cycle cycle;
-
-	return xt_duty_cycle_parse(value, &cycle) ? option_text(context, row, value) : -EINVAL;
 }
 
 static int apply_interval(void *context, const struct option_row *row, const char *value)
@@ -115,12 +107,6 @@ const struct option_row capture_option_rows[] = {
 	 .help = "Do not record until 'xtrace start' asks for it, and cost almost nothing until "
 		 "then. graphs: note who creates CUDA graphs, at some cost for each launch of one",
 	 .apply = apply_armed, TARGET(armed)},
-	{"duty", .value = "WINDOW/PERIOD",
-	 .expected = "two times with units, such as 1s/60s: a WINDOW of 10ms or more, and a PERIOD "
-		     "of at least twice that",
-	 .help = "Record only windows at random times, on average one in each PERIOD, such as "
-		 "1s/60s. Reports estimate the GPU time of the whole time",
-	 .apply = apply_duty, TARGET(duty)},
 	{"paused",
 	 .help = "Start paused, but with CUPTI enabled, which costs as much as recording. 'xtrace "
 		 "start', or xtrace_gpu.recording() in the program, starts recording at once",
@@ -188,21 +174,9 @@ const struct option_row capture_option_rows[] = {
 
 int capture_check(const struct capture_options *options)
 {
-	const char *armed = options->armed && options->duty ? NULL : options->armed;
-
-	if (options->duty && options->armed && !strcmp(options->armed, "armed")) {
-		print_error("choose one of --armed and --duty: --duty records without 'xtrace "
-			    "start'");
-		return STATUS_FAILED;
-	}
-	if (options->duty && options->flight_recorder) {
-		print_error("choose one of --duty and --flight-recorder: both decide which events "
-			    "the log keeps");
-		return STATUS_FAILED;
-	}
-	if (!!armed + !!options->duty + options->is_paused + !!options->capture_range <= 1)
+	if (!!options->armed + options->is_paused + !!options->capture_range <= 1)
 		return STATUS_OK;
-	print_error("choose one of --armed, --duty, --paused and --capture-range");
+	print_error("choose one of --armed, --paused and --capture-range");
 	return STATUS_FAILED;
 }
 
@@ -257,7 +231,6 @@ int capture_environment_make(struct capture_environment *environment,
 		{"XTRACE_DATA", data_dir},
 		{"XTRACE_API", options->api_level},
 		{"XTRACE_START", options->is_paused ? "paused" : options->armed},
-		{"XTRACE_DUTY", options->duty},
 		{"XTRACE_CAPTURE_RANGE", options->capture_range},
 		{"XTRACE_CPU", options->cpu_hz ? hz : NULL},
 		{"XTRACE_PYTHON", options->python},

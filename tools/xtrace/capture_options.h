@@ -29,7 +29,6 @@ struct capture_options {
 	bool simulates;
 	bool is_paused;
 	const char *armed; /* value of XTRACE_START; NULL: not armed */
-	const char *duty;
 	bool keeps_cupti;
 	bool names_modules;
 };

@@ -274,9 +274,6 @@ static void report(const struct traced_process *process, const struct control_re
 	}
 	if (control->request == XT_REQUEST_SNAPSHOT)
 		report_snapshot(process);
-	else if (status.state == XT_STATE_WAITING)
-		print_note("%s: the duty cycle is on; to turn it off: xtrace stop %s", process->log,
-			   control->target);
 	else if (control->request == XT_REQUEST_START && !control->duration_ns)
 		print_note("%s is recording; to end it: xtrace stop %s", process->log,
 			   control->target);

@@ -242,7 +242,7 @@ static const char details[] =
 	"  stopped     does not record; CUPTI's cost remains, or a part of it\n"
 	"  paused      does not record, but CUPTI is still enabled\n"
 	"  stopping    waits for the GPU to finish recorded work\n"
-	"  waiting     starts after the --delay of 'xtrace start', or with a window of --duty\n"
+	"  waiting     starts after the --delay of 'xtrace start'\n"
 	"  yielded     does not record, because another tool uses CUPTI\n"
 	"  full        does not record, because the log has reached --max-size\n\n"
 	"LOG is the size of the log, LOST the number of events that are missing in it.\n";

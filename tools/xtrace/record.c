@@ -331,13 +331,9 @@ static void report(const struct recording *recording)
 			   plural(totals.running_count));
 	if (totals.launch_count == 0 && totals.kernel_count == 0)
 		print_note("no kernel launch was recorded%s",
-			   recording->options.is_paused ||
-					   (recording->options.armed && !recording->options.duty)
+			   recording->options.is_paused || recording->options.armed
 				   ? ": it waited for 'xtrace start', or for "
 				     "xtrace_gpu.recording() in the program"
-			   : recording->options.duty
-				   ? ": the program ended before "
-				     "the first window of --duty, or made none in its windows"
 			   : recording->options.capture_range
 				   ? ": the program did not call cudaProfilerStart() before its "
 				     "launches"

@@ -143,11 +143,6 @@ const char *cupti_owner_problem(void)
 	return atomic_load(&has_problem) ? problem : NULL;
 }
 
-bool cupti_owner_driver_is_ready(void)
-{
-	return atomic_load(&driver_is_ready);
-}
-
 bool cupti_owner_yields(void)
 {
 	return config.yields;
@@ -161,11 +156,6 @@ bool cupti_owner_is_released(void)
 bool cupti_owner_left_records(void)
 {
 	return cupti_owner_is_released() && atomic_load(&records_are_left);
-}
-
-bool cupti_owner_tool_is_active(void)
-{
-	return atomic_load(&tool_is_active);
 }
 
 bool cupti_owner_may_flush(void)

@@ -63,9 +63,6 @@ void cupti_owner_update(void);
 /* Flusher thread: whether CUPTI may hold our records. If not, do not call it. */
 bool cupti_owner_may_flush(void);
 
-/* Whether cuInit() has returned. Any thread, some time after it did. */
-bool cupti_owner_driver_is_ready(void);
-
 /* Whether we step back for a tool that subscribes. Any thread. */
 bool cupti_owner_yields(void);
 
@@ -80,9 +77,6 @@ bool cupti_owner_is_released(void);
 
 /* The same, but records could not be disabled, so buffers of CUPTI contain some. Any thread. */
 bool cupti_owner_left_records(void);
-
-/* Whether another tool uses CUPTI, as far as its calls tell. Any thread. */
-bool cupti_owner_tool_is_active(void);
 
 /* The other tool seems to be done, or was refused: we may come back in a while. */
 void cupti_owner_tool_left(void);

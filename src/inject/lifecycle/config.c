@@ -173,24 +173,14 @@ static void read_flight_recorder(struct xt_size_bound *bound)
 	*bound = wanted;
 }
 
-static void read_duty_cycle(struct config *config)
+/* A removed option must not record a whole service in silence. */
+static void report_duty(void)
 {
 	const char *value = setting("XTRACE_DUTY");
 
-	if (!value || !*value)
-		return;
-	if (!xt_duty_cycle_parse(value, &config->duty))
-		log_message("cannot use XTRACE_DUTY=%s: not WINDOW/PERIOD such as 1s/60s, with a "
-			    "window of 10ms or more and a period of two windows or more; ignored",
-			    value);
-	else if (config->follows_profiler || config->start == START_PAUSED ||
-		 config->limits.size.is_flight_recorder) {
-		config->duty = (struct xt_duty_cycle){0};
-		log_message("cannot use XTRACE_DUTY together with XTRACE_CAPTURE_RANGE, "
-			    "XTRACE_START=paused or XTRACE_FLIGHT_RECORDER; ignored");
-	} else if (config->start == START_RECORDING) {
-		config->start = START_ARMED;
-	}
+	if (value && *value)
+		log_message("ignoring XTRACE_DUTY: it was removed; use XTRACE_FLIGHT_RECORDER, or "
+			    "XTRACE_START=armed with xtrace start --duration");
 }
 
 static void read_triggers(struct config *config)
@@ -274,7 +264,7 @@ bool config_read(struct config *config)
 	}
 	read_max_size(&config->limits.size);
 	read_flight_recorder(&config->limits.size);
-	read_duty_cycle(config);
+	report_duty();
 	read_triggers(config);
 	read_snapshot_limits(&config->snapshots);
 	read_max_overhead(&config->limits.overhead_percent);

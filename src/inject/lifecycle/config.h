@@ -13,7 +13,6 @@
 #include "inject/cupti/api_table.h"
 #include "inject/writer/snapshot.h"
 #include "inject/writer/writer_thread.h"
-#include "log/base/duty_cycle.h"
 #include "log/base/snapshot_trigger.h"
 
 enum start_mode {
@@ -33,7 +32,6 @@ struct config {
 	bool modules;		    /* XTRACE_MODULES: 1 */
 	enum api_level api_level;   /* XTRACE_API: launch, work or all */
 	enum start_mode start;	    /* XTRACE_START */
-	struct xt_duty_cycle duty;  /* XTRACE_DUTY; start is then one of the armed modes */
 	bool follows_profiler;	    /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */
 	bool forces_graph_nodes;    /* XTRACE_GRAPH_DETAIL: node */
 	bool yields;		    /* XTRACE_YIELD: not "off" */

@@ -434,7 +434,7 @@ static bool start(char *why, size_t why_bytes)
 	    (cupti_subscriber_prepare(settings_are_attached(), why, why_bytes) ||
 	     cupti_subscriber_subscribe(why, why_bytes)))
 		goto decline;
-	control_begin(config.start == START_PAUSED || config.follows_profiler, &config.duty);
+	control_begin(config.start == START_PAUSED || config.follows_profiler);
 	if (api_table_fill(config.api_level)) {
 		snprintf(why, why_bytes, "out of memory");
 		goto unsubscribe;

@@ -12,7 +12,6 @@
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/recording_state.h"
-#include "inject/writer/duty_windows.h"
 #include "inject/writer/record_account.h"
 #include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
@@ -29,8 +28,6 @@ static bool keeps_cupti;
 static struct {
 	uint32_t word; /* the last request that was taken */
 	bool is_start, is_pending, is_applied;
-	const char *refusal;	 /* of the last request; NULL: none */
-	bool is_window;		 /* not requested: a window of the duty cycle begins or ends */
 	bool has_recorded;	 /* since a start */
 	bool has_open_ranges;	 /* since the last stop */
 	bool is_incomplete;	 /* stopped, and the file does not end with END yet */
@@ -44,10 +41,9 @@ static struct {
 	uint64_t deletion_checked_ns;
 } control;
 
-void control_begin(bool keeps, const struct xt_duty_cycle *duty)
+void control_begin(bool keeps)
 {
 	keeps_cupti = keeps;
-	duty_windows_begin(duty);
 }
 
 static bool is_stopped(void)
@@ -69,7 +65,7 @@ static const char *problem_now(const struct recorder *rec)
 		return "the log has reached --max-size";
 	if (control.is_log_deleted)
 		return "the log was deleted";
-	return problem ? problem : control.refusal ? control.refusal : "";
+	return problem ? problem : "";
 }
 
 static enum xt_tracer_state state_now(void)
@@ -77,9 +73,6 @@ static enum xt_tracer_state state_now(void)
 	unsigned paused = atomic_load(&recording_paused);
 
 	if (control.is_pending && control.is_start && !control.is_applied)
-		return XT_STATE_WAITING;
-	if (paused == PAUSED_STOPPED && duty_windows_are_on() &&
-	    !(control.is_pending && !control.is_start))
 		return XT_STATE_WAITING;
 	if (paused & PAUSED_SIZE)
 		return XT_STATE_FULL;
@@ -126,36 +119,10 @@ static void update_snapshot(const struct recorder *rec)
 	}
 }
 
-/* CUPTI must not be used first while another thread is in cuInit(): it can end with SIGSEGV. */
-static void begin_cycle(struct recorder *rec)
-{
-	if (!duty_windows_wait() || !cupti_owner_driver_is_ready())
-		return;
-	record_switch(rec, monotonic_ns(), false, XT_SWITCH_DUTY);
-	duty_windows_start(monotonic_ns());
-}
-
-/*
- * Turns the duty cycle on. A window that is recorded, or begins, is not touched. The times of a
- * request would record one that is not random, so they are refused.
- */
-static void start_cycle(struct recorder *rec, uint32_t word, bool has_times)
-{
-	crash_buffer_request_taken(word);
-	control.refusal = has_times ? "it has a duty cycle: use xtrace start without --duration "
-				      "and --delay to turn it on"
-				    : NULL;
-	if (!has_times && !duty_windows_are_on())
-		duty_windows_turn_on();
-	crash_buffer_state(state_now(), problem_now(rec));
-	crash_buffer_request_done(word);
-}
-
-static void take_request(struct recorder *rec)
+static void take_request(void)
 {
 	uint32_t delay_ms, duration_ms, word = crash_buffer_request(&delay_ms, &duration_ms);
 	uint64_t now_ns = monotonic_ns();
-	bool is_stopping = control.is_pending && !control.is_start && !control.is_window;
 
 	if (!(word & XT_REQUEST_MASK) || word & XT_REQUEST_DONE ||
 	    (control.is_pending && word == control.word))
@@ -164,16 +131,10 @@ static void take_request(struct recorder *rec)
 		take_snapshot_request(word);
 		return;
 	}
-	if ((word & XT_REQUEST_MASK) == XT_REQUEST_START && duty_windows_cycle()->window_ns) {
-		if (!is_stopping)
-			start_cycle(rec, word, delay_ms || duration_ms);
-		return;
-	}
-	control.refusal = NULL;
 	crash_buffer_request_taken(word);
 	control.word = word;
 	control.is_pending = true;
-	control.is_applied = control.is_window = false;
+	control.is_applied = false;
 	control.is_start = (word & XT_REQUEST_MASK) == XT_REQUEST_START;
 	control.start_at_ns = control.is_start ? now_ns + delay_ms * NS_PER_MS : now_ns;
 	control.duration_ns = control.is_start ? duration_ms * NS_PER_MS : 0;
@@ -187,15 +148,9 @@ static void stop(struct recorder *rec)
 	uint64_t time_ns = monotonic_ns();
 	bool is_armed = is_stopped() && !control.has_recorded;
 
-	/* Between two windows of the duty cycle, a stop changes only the reason. */
-	if (recording_pause(keeps_cupti ? PAUSED_REQUESTED : PAUSED_STOPPED) ||
-	    (duty_windows_are_on() && !control.is_window))
+	if (recording_pause(keeps_cupti ? PAUSED_REQUESTED : PAUSED_STOPPED))
 		record_switch(rec, time_ns, false,
-			      keeps_cupti	  ? XT_SWITCH_ASKED
-			      : control.is_window ? XT_SWITCH_DUTY
-						  : XT_SWITCH_STOPPED);
-	if (!control.is_window)
-		duty_windows_stop();
+			      keeps_cupti ? XT_SWITCH_ASKED : XT_SWITCH_STOPPED);
 	if (keeps_cupti)
 		return;
 	cupti_owner_want(false);
@@ -216,8 +171,7 @@ static void resume(struct recorder *rec)
 		record_ranges_restart(rec);
 	}
 	if (recording_resume(PAUSED_REQUESTED | PAUSED_STOPPED))
-		record_switch(rec, monotonic_ns(), true,
-			      control.is_window ? XT_SWITCH_DUTY : XT_SWITCH_ASKED);
+		record_switch(rec, monotonic_ns(), true, XT_SWITCH_ASKED);
 	/* Recovery would take the time up to the next flush for a pause. */
 	recorder_flush(rec);
 	control.is_incomplete = false;
@@ -266,20 +220,6 @@ static void apply(struct recorder *rec)
 }
 
 /*
- * Whether another tool has CUPTI, so that a window cannot begin. It is not made up for later: then
- * its time would not be random. The duty cycle does not cover the time up to the next window.
- */
-static bool skip_if_taken(struct recorder *rec)
-{
-	if (!cupti_owner_tool_is_active())
-		return false;
-	if (control.is_applied)
-		cupti_owner_cancel();
-	record_switch(rec, monotonic_ns(), false, XT_SWITCH_YIELDED);
-	return true;
-}
-
-/*
  * True when the request, or the end of its duration, is done. A start has CUPTI before it resumes;
  * a stop waits for the GPU. A start that fails does not happen later.
  */
@@ -287,8 +227,6 @@ static bool execute(struct recorder *rec)
 {
 	if (!control.is_applied && monotonic_ns() < control.start_at_ns)
 		return false;
-	if (control.is_window && control.is_start && skip_if_taken(rec))
-		return true;
 	if (!control.is_applied)
 		apply(rec);
 	if (!cupti_owner_is_settled())
@@ -312,27 +250,12 @@ bool control_is_idle(void)
 	return !control.is_pending && is_stopped();
 }
 
-static void begin_internal(bool is_start, bool is_window, uint64_t duration_ns)
+/* Without a request: at the end of a duration, or because the log was deleted. */
+static void begin_unasked_stop(void)
 {
 	control.is_pending = true;
-	control.is_start = is_start;
-	control.is_window = is_window;
-	control.is_applied = false;
-	control.stop_at_ns = control.start_at_ns = 0;
-	control.duration_ns = duration_ns;
-}
-
-/* Without a request: the end of a limited duration, and the windows of the duty cycle. */
-static void update_by_time(void)
-{
-	uint64_t now_ns = monotonic_ns(), duration_ns;
-
-	if (control.is_pending)
-		return;
-	if (control.stop_at_ns && now_ns >= control.stop_at_ns)
-		begin_internal(false, control.is_window, 0);
-	else if (is_stopped() && duty_windows_next(now_ns, &duration_ns))
-		begin_internal(true, true, duration_ns);
+	control.is_start = control.is_applied = false;
+	control.stop_at_ns = control.start_at_ns = control.duration_ns = 0;
 }
 
 /* A deleted file fills the disk, and no report can read it. */
@@ -349,7 +272,7 @@ static void check_deletion(const struct recorder *rec)
 	keeps_cupti = false; /* no start will follow */
 	log_message("recording ends: %s was deleted; restart the program to record it",
 		    xt_writer_path(rec->writer));
-	begin_internal(false, false, 0);
+	begin_unasked_stop();
 }
 
 bool control_log_is_deleted(void)
@@ -363,16 +286,15 @@ void control_update(struct recorder *rec)
 	if (control.has_open_ranges)
 		record_range_ends(rec);
 	control.has_open_ranges = false;
-	take_request(rec);
-	begin_cycle(rec);
+	take_request();
 	update_snapshot(rec);
 	if (control.is_pending && execute(rec)) {
 		control.is_pending = false;
 		crash_buffer_state(state_now(), problem_now(rec));
-		if (!control.is_window)
-			crash_buffer_request_done(control.word);
+		crash_buffer_request_done(control.word);
 	}
-	update_by_time();
+	if (!control.is_pending && control.stop_at_ns && monotonic_ns() >= control.stop_at_ns)
+		begin_unasked_stop();
 	check_deletion(rec);
 	/* A stopped process may still load libraries. */
 	if (control_is_idle() && (control.is_incomplete ||

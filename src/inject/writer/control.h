@@ -9,14 +9,12 @@
 #include <stdbool.h>
 
 #include "inject/writer/recorder.h"
-#include "log/base/duty_cycle.h"
 
 /*
  * keeps_cupti: a stop only pauses. It takes effect within milliseconds, but costs as much as
- * recording. With a duty cycle, recording is stopped until the driver is ready and a window begins;
- * a start or stop turns the cycle on or off. Once, before the writer thread starts.
+ * recording. Once, before the writer thread starts.
  */
-void control_begin(bool keeps_cupti, const struct xt_duty_cycle *duty);
+void control_begin(bool keeps_cupti);
 
 /* Recording is stopped, and no request is being executed. */
 bool control_is_idle(void);

@@ -20,7 +20,6 @@
 #include "inject/cupti/flusher.h"
 #include "inject/cupti/gpu_names.h"
 #include "inject/runtime/loader_lock.h"
-#include "inject/writer/duty_windows.h"
 #include "inject/writer/modules.h"
 #include "inject/nvtx/nvtx_events.h"
 #include "inject/runtime/process_identity.h"
@@ -212,16 +211,6 @@ static void record_torch(struct recorder *rec)
 		  about->why_not[0] ? "; cannot read its autograd: " : "", about->why_not);
 }
 
-static void record_duty_cycle(struct recorder *rec)
-{
-	const struct xt_duty_cycle *cycle = duty_windows_cycle();
-
-	if (!cycle->window_ns)
-		return;
-	record_meta_number(rec, XT_META_DUTY_WINDOW, cycle->window_ns);
-	record_meta_number(rec, XT_META_DUTY_PERIOD, cycle->period_ns);
-}
-
 void record_start(struct recorder *rec)
 {
 	unsigned paused = atomic_load(&recording_paused);
@@ -238,7 +227,6 @@ void record_start(struct recorder *rec)
 	record_torch(rec);
 	if (rec->size_limit.bound.is_flight_recorder)
 		record_meta(rec, "log.flight_recorder", "1");
-	record_duty_cycle(rec);
 	record_apis(rec);
 	record_clock(rec);
 	if (paused)

@@ -47,10 +47,9 @@ class Service(Test):
             assert sum(counts.values()) > before
             assert sum(count for path, count in counts.items() if "launch_from_main" in path) == 1
             assert not [path for path in counts if "make_graph" in path], counts
-            duty = {"XTRACE_DUTY": "1s/2s"}  # is for programs that start with xtrace
             long = {"LD_LIBRARY_PATH": self.args.simgpu + ":/nowhere" * 2000}
-            with self.service(1, variables={**duty, **long}) as second:  # joins the trace
-                self.attach(second, "--armed", env={**os.environ, **duty})
+            with self.service(1, variables=long) as second:  # joins the trace
+                self.attach(second, "--armed")
                 second.do("launch")
                 time.sleep(0.1)
                 assert self.states(second.pid) == ["armed"]
@@ -292,7 +291,7 @@ class Refusals(Test):
             (("--cpu", "99", "1"), "unexpected argument '99': write --cpu=99"),
             (("--armed", "graphs", "1"), "write --armed=graphs"),
             (("1", "2"), "unexpected argument '2' (see"),
-            (("--duty", "1s/60s", "1"), "cannot attach with --duty"),
+            (("--duty", "1s/60s", "1"), "this option was removed"),
             (("-s", "1"), "cannot attach with --simulate"),
             (("-p", "1"), "cannot attach with --pid"),
             (("--duration", "0", "1"), "cannot use this --duration"),

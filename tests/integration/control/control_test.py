@@ -361,125 +361,8 @@ class Killed(Test):
                 assert " 0 lost" in service.said, service.said
 
 
-class DutyEnds(Test):
-    """A process that is killed in a window, one that has none, and one that cannot be controlled."""
-
-    def run(self):
-        # The time of the last events counts, although no clock was written after them.
-        for attempt in range(4):
-            cycle = self.killed_in_window("killed%d" % attempt)
-            if cycle["recorded_ns"] > 1e9:  # on a busy machine, the last events may be older
-                break
-        assert 1e9 < cycle["recorded_ns"] < 3e9, cycle
-        with Service(self, "--duty", "10ms/1h", name="none") as service:
-            service.do("launch")
-            service.end()
-        assert "before the first window" in service.said, service.said
-        cycle = self.summary("none")["duty_cycle"]
-        assert cycle["unrecorded_process_count"] == 1 and "gpu_time_ns" not in cycle, cycle
-        said = self.xtrace("diff", "none", "none", status=2)
-        assert "duty cycle" in said, said
-        for options in (["--duty", "1/60"], ["--duty", "60s/1s"], ["--duty", "5ms/1s"],
-                        ["--duty", "1s/60s", "--armed"], ["--duty", "1s/60s", "--paused"],
-                        ["--duty", "1s/60s", "--flight-recorder", "30s"]):
-            said = self.xtrace("record", *options, "true", status=2)
-            assert "--duty" in said, said
-        self.without_recovery_file()
-
-    def killed_in_window(self, name):
-        with Service(self, "--duty", "2s/4s", threads=2, name=name) as service:
-            while service.status()["state"] != "recording":
-                time.sleep(0.05)
-            time.sleep(1.5)
-            os.kill(int(service.pid), signal.SIGKILL)
-            service.end(128 + signal.SIGKILL)
-        return self.summary(name)["duty_cycle"]
-
-    def summary(self, data):
-        done = subprocess.run([self.args.xtrace, "merge", "--quiet", "--summary", "-", data],
-                              capture_output=True, text=True, cwd=self.folder)
-        return json.loads(done.stdout)
-
-    def without_recovery_file(self):
-        """Windows begin although the file that takes requests could not be created."""
-        data = os.path.join(self.folder, "full")
-        os.mkdir(data)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60k", "none", data],
-                          capture_output=True).returncode:
-            return
-        try:
-            done = subprocess.run([self.args.xtrace, "record", "--simulate", "--duty",
-                                   "20ms/40ms", "-o", data + "/x", "--", self.args.sample,
-                                   "--tokens", "500"], capture_output=True, text=True)
-            assert done.returncode == 0, done.stderr
-        finally:
-            subprocess.run(["umount", data], check=True)
-
-
-class Duty(DutyEnds):
-    """Windows of a duty cycle: their times, stop and start, and estimates of a known program."""
-
-    def run(self):
-        with Service(self, "--duty", "50ms/200ms", threads=2) as service:
-            states = set()
-            deadline = time.monotonic() + 10
-            while states != {"waiting", "recording"}:
-                states.add(service.status()["state"])
-                states.discard("stopping")
-                assert time.monotonic() < deadline, states
-            # Reports at any moment end with the last complete window.
-            for _ in range(6):
-                text = self.xtrace("merge", "--quiet", "--text", "-", service.data)
-                assert "trust: complete" in text and "duty cycle   recorded" in text, text
-            self.xtrace("stop", service.pid)
-            state = service.status()
-            assert state["state"] == "stopped", state
-            time.sleep(1)
-            assert service.status()["launches"] == state["launches"]
-            said = self.xtrace("start", "--duration", "1s", service.pid, status=2)
-            assert "has a duty cycle" in said, said
-            assert service.status()["state"] == "stopped", service.status()
-            # A start in a window must not change it.
-            deadline = time.monotonic() + 1.5
-            while time.monotonic() < deadline:
-                self.xtrace("start", service.pid)
-            service.end()
-        cycle = self.summary(service.data)["duty_cycle"]
-        # The second without a cycle does not count.
-        assert 1.5e9 < cycle["covered_ns"] and cycle["window_count"] > 5, cycle
-        assert 0.1 < cycle["recorded_ns"] / cycle["covered_ns"] < 0.4, cycle
-        self.check_complete(service)
-        self.estimates()
-
-    def kernels(self, data):
-        return {row["name"]: row for row in self.summary(data)["kernels"]["rows"]}
-
-    def record(self, data, *options):
-        self.xtrace("record", "--simulate", "-o", data, *options, "--", self.args.sample, "--tokens",
-                    "8000")
-
-    def estimates(self):
-        self.record("all")
-        self.record("windows", "--duty", "20ms/100ms")
-        truth, estimates = self.kernels("all"), self.kernels("windows")
-        for name, row in truth.items():
-            if row["count"] < 4000:
-                continue
-            found = estimates[name]
-            # Estimates of few windows are sometimes off by three times the interval.
-            assert abs(found["estimate"] - row["gpu_time_ns"]) < 5 * found["estimate_error"], (
-                row, found)
-            assert found["estimate_error"] < row["gpu_time_ns"], (row, found)
-        summary = self.summary("windows")
-        sums = [sum(row[name] for row in rows) for name, rows in
-                (("estimate", summary["weights"]["gpu-time"]["paths"]["rows"]),
-                 ("estimate", summary["kernels"]["rows"]))]
-        total = summary["duty_cycle"]["gpu_time_ns"]
-        assert all(abs(value - total) < 100 for value in sums), (sums, total)
-
-
 PARTS = {part.__name__.lower(): part for part in (Cycles, Ranges, Graphs, Times, Refusals, Late, Full,
-                                              Killed, Duty, DutyEnds)}
+                                              Killed)}
 
 
 def main(parts, *arguments):
@@ -494,6 +377,6 @@ def main(parts, *arguments):
 
 if __name__ == "__main__":
     try:
-        main(PARTS, "sample")
+        main(PARTS)
     except AssertionError as error:
         sys.exit(str(error))

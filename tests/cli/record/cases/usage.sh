@@ -12,6 +12,9 @@ status "$xtrace" record --simulat0r echo ran
 status "$xtrace" record -x echo ran
 status "$xtrace" record -o
 status "$xtrace" record -o '' echo ran
+# An option of earlier versions.
+status "$xtrace" record --duty 1s/60s echo ran
+status "$xtrace" attach --duty=1s/60s 1
 ls
 # Commands of other tools, a program without "record", and xtrace-merge.
 for command in stats flamegraph view show info profile trace run compare rec python3 no-such-thing; do
