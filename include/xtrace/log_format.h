@@ -346,7 +346,7 @@ enum xt_switch_why {
 	XT_SWITCH_SIZE = 2,    /* the log reached --max-size */
 	XT_SWITCH_STOPPED =
 		3,	    /* by the user; allocations and NVTX events are not recorded either */
-	XT_SWITCH_DUTY = 4, /* between the windows of a duty cycle; the same */
+	XT_SWITCH_DUTY = 4, /* the same, in logs of earlier versions with a duty cycle */
 };
 
 enum xt_stack_rate_column {

@@ -110,15 +110,9 @@ bool xt_chunk_decode_packed(struct xt_chunk *chunk, struct xt_scratch *scratch);
 bool xt_reader_follow(struct xt_reader *reader);
 
 /*
- * Where a log that is still being written can be cut. Offsets behind the chunks passed so far, and
- * behind the last XT_KIND_END among them; 0: there is none.
+ * Ends a log that is still being written at an offset from xt_reader_position(), between two reads.
+ * Call it before the first read. 0: at the end of the file.
  */
-struct xt_log_cuts {
-	uint64_t passed, complete;
-};
-struct xt_log_cuts xt_reader_cuts(const struct xt_reader *reader);
-
-/* Ends the log at an offset from xt_reader_cuts(). Call it before the first read. */
 void xt_reader_cut(struct xt_reader *reader, uint64_t end_offset);
 
 /*

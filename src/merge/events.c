@@ -272,8 +272,6 @@ static int begin(struct reading *reading)
 	if (reading->run->wants_findings &&
 	    callsites_init(&reading->callsites, reading->model, &reading->threads) < 0)
 		return -ENOMEM;
-	if (model_has_duty_cycle(reading->model))
-		reading->duty.pauses = &reading->model->pauses;
 	memory_init(&reading->memory, &reading->aggregate, &reading->model->stops, memory_listener);
 	reading->copies = calloc(reading->model->copy_shapes.count, sizeof(*reading->copies));
 	if (reading_find_stacks(reading) < 0 || !reading->copies ||
@@ -302,7 +300,7 @@ static int begin(struct reading *reading)
 	}
 	reading->sums_plainly = !reading->timeline && !reading->run->selection &&
 				!reading->exports_work && !reading->run->wants_origins &&
-				reading->run->settings->by == BY_NONE && !reading->duty.pauses;
+				reading->run->settings->by == BY_NONE;
 	return correlate_new(&reading->correlate, NULL, receiver);
 }
 
@@ -389,7 +387,6 @@ void reading_free(struct reading *reading)
 	whole_graphs_free(&reading->whole_graphs);
 	callsites_free(&reading->callsites);
 	aggregate_free(&reading->aggregate);
-	duty_sums_free(&reading->duty);
 	idle_paths_free(&reading->idle_paths);
 	rank_log_free(&reading->rank_log);
 	free(reading->copies);

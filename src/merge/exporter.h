@@ -29,7 +29,6 @@
 #include "merge/read/inputs.h"
 #include "merge/read/model.h"
 #include "merge/sums/cpu_logs.h"
-#include "merge/sums/duty_sums.h"
 #include "merge/sums/losses.h"
 #include "merge/sums/memory.h"
 #include "merge/sums/selection.h"
@@ -205,7 +204,6 @@ struct run {
 		};
 		uint64_t counted[25 + WORK_KINDS];
 	};
-	struct duty_run duty;
 	uint64_t pause_count;	   /* of recording, with the beginning that a log lacks */
 	uint64_t cut_count;	   /* logs that lack their beginning, for a limit of size or time */
 	struct recorded_part part; /* of the first log that has only a part of its process */

@@ -52,36 +52,6 @@ static char *make_label(const struct inputs *inputs, const struct input *log,
 	return label;
 }
 
-/*
- * Adds the windows of a log with a duty cycle to the run. The last clock may be older than the last
- * event, if the process was killed or still runs.
- */
-static void finish_duty_cycle(struct reading *reading)
-{
-	const struct model *model = reading->model;
-	const struct wanted *wanted = &reading->run->settings->wanted;
-	uint64_t origin_ns = (uint64_t)reading->process.origin_ns;
-	struct duty_span span = {
-		.cycle.window_ns = strtoull(model_meta(model, XT_META_DUTY_WINDOW), NULL, 10),
-		.cycle.period_ns = strtoull(model_meta(model, XT_META_DUTY_PERIOD), NULL, 10),
-		.from_ns = model->start_ns,
-		.until_ns = model->last_clock_ns > reading->duty.last_ns ? model->last_clock_ns
-									 : reading->duty.last_ns,
-		.pauses = &model->pauses,
-		.away = &model->away,
-	};
-
-	if (!reading->duty.pauses) {
-		reading->run->duty.is_mixed = true;
-		return;
-	}
-	if (wanted->from_ns && wanted->from_ns + origin_ns > span.from_ns)
-		span.from_ns = wanted->from_ns + origin_ns;
-	if (wanted->until_ns && wanted->until_ns + origin_ns < span.until_ns)
-		span.until_ns = wanted->until_ns + origin_ns;
-	duty_sums_finish(&reading->duty, &span, &reading->run->duty);
-}
-
 static int read_process(struct reading *reading, struct xt_reader *reader, struct run *run)
 {
 	int error = 0;
@@ -106,8 +76,6 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 		error = reading_finish(reading);
 	if (!error)
 		error = distribute_unsampled(reading);
-	if (!error)
-		finish_duty_cycle(reading);
 	if (!error)
 		error = build_tree(reading);
 	if (!error && reading->run->wants_findings)
@@ -605,7 +573,6 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 		rank_log_free(&run.rank_logs[l]);
 	free(run.rank_logs);
 	transfers_free(&run.transfers);
-	duty_run_free(&run.duty);
 	selection_free(run.selection);
 	findings_free(&run.findings);
 	headline_free(&run.headline);

@@ -187,20 +187,6 @@ static void pack_aggregate(struct pack *pack, struct reading *reading)
 		pack->error = -ENOMEM;
 }
 
-static void pack_duty(struct pack *pack, struct reading *reading)
-{
-	struct duty_sums *duty = &reading->duty;
-	size_t count = duty->capacity;
-
-	if (!model_has_duty_cycle(reading->model))
-		return;
-	duty->pauses = &reading->model->pauses;
-	PACK(pack, duty->last_ns);
-	PACK_ARRAY(pack, duty->rows, count, duty->capacity, ENTRIES_MAX);
-	if (pack->is_reading)
-		duty->capacity = count;
-}
-
 static void pack_sums(struct pack *pack, struct reading *reading)
 {
 	size_t copy_shapes = reading->model->copy_shapes.count;
@@ -379,7 +365,6 @@ void pack_reading(struct pack *pack, struct log_job *job)
 	pack_sums(pack, reading);
 	pack_idle_paths(pack, reading);
 	pack_aggregate(pack, reading);
-	pack_duty(pack, reading);
 	pack_callsites(pack, reading);
 	pack_rank_log(pack, reading);
 }

@@ -15,7 +15,6 @@
 #include "merge/sums/threads.h"
 #include "merge/sums/timeline.h"
 #include "merge/sums/aggregate.h"
-#include "merge/sums/duty_sums.h"
 #include "merge/sums/whole_graphs.h"
 
 /* Which rows of a log the user's selection includes (event_filter.c). */
@@ -40,7 +39,6 @@ struct reading {
 	struct model *model; /* process.model, writable */
 	struct frames frames;
 	struct aggregate aggregate;
-	struct duty_sums duty;
 	struct correlate *correlate;
 	struct replays *replays; /* NULL: no graph has conditional nodes */
 	uint8_t *has_stack;	 /* by XT_STACK_ID: 1 if the log defines it */

@@ -15,7 +15,7 @@ static void report_missing(const struct run *run, struct report *report)
 	const char *logs = run->inputs->count == 1 ? "log" : "logs";
 	char time[TIME_BYTES];
 
-	if (is_empty && run->recorded_ns && !run->duty.log_count) {
+	if (is_empty && run->recorded_ns) {
 		format_time(time, run->recorded_ns);
 		report_note(report,
 			    "no launches in the %s: recording was on for %s, and the program "
@@ -23,11 +23,8 @@ static void report_missing(const struct run *run, struct report *report)
 			    logs, time);
 	} else if (is_empty) {
 		report_warn(report, "no launches in the %s%s", logs,
-			    run->duty.log_count
-				    ? ": the program ended before the first window of --duty"
-			    : run->pause_count
-				    ? ": recording had not been started with xtrace start"
-				    : "");
+			    run->pause_count ? ": recording had not been started with xtrace start"
+					     : "");
 	}
 	if (run->idle_unknown_ns) {
 		format_time(time, run->idle_unknown_ns);

@@ -165,11 +165,6 @@ static bool is_degraded(const struct run_profile *run)
 	return run->trust == TRUST_DEGRADED;
 }
 
-static bool has_duty_cycle(const struct run_profile *run)
-{
-	return run->has_duty_cycle;
-}
-
 /* Faults that no run may have. */
 static const struct {
 	bool (*is_so)(const struct run_profile *run);
@@ -179,8 +174,6 @@ static const struct {
 } faults[] = {
 	{is_empty, "no GPU work was recorded", false, false},
 	{lacks_range, "the NVTX range of --iteration is missing or too rare", false, false},
-	{has_duty_cycle, "its duty cycle recorded only windows, so its sums cannot be compared",
-	 false, false},
 	{is_damaged, "the log is damaged", true, false},
 	{is_degraded, "the log is degraded", true, true},
 };

@@ -80,7 +80,6 @@ static int read_trust(struct run_profile *p, const cJSON *document)
 	const char *word = text_of(p, trust, "word");
 	size_t room = (size_t)cJSON_GetArraySize(warnings);
 
-	p->has_duty_cycle = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(trust, "has_duty_cycle"));
 	p->trust = TRUST_DAMAGED; /* do not trust an unknown word */
 	for (unsigned w = 0; word && w < sizeof(words) / sizeof(words[0]); w++)
 		if (!strcmp(word, words[w]))

@@ -60,7 +60,6 @@ struct run_profile {
 	struct run_device *devices;
 	size_t device_count;
 	enum trust_word trust;
-	bool has_duty_cycle;
 	const char **warnings;
 	size_t warning_count;
 	const char *selection;	/* filter options of the profile; "": the whole run */

@@ -27,7 +27,6 @@ struct xt_reader {
 	struct xt_chunk chunk;
 	uint64_t position;	  /* of the next chunk header */
 	uint64_t intact_end;	  /* end of the last intact chunk */
-	uint64_t complete_end;	  /* end of the last END; 0: none */
 	uint64_t cut_at;	  /* the log ends there; 0: at the end of the file */
 	uint32_t intact_sequence; /* sequence number after that chunk */
 	uint64_t next_sequence;	  /* 64 bits: a malicious number must not wrap into a small gap */
@@ -175,11 +174,6 @@ void xt_reader_position(const struct xt_reader *reader, uint64_t *done_bytes, ui
 	*done_bytes = reader->position < total ? reader->position : total;
 }
 
-struct xt_log_cuts xt_reader_cuts(const struct xt_reader *reader)
-{
-	return (struct xt_log_cuts){reader->position, reader->complete_end};
-}
-
 void xt_reader_cut(struct xt_reader *reader, uint64_t end_offset)
 {
 	reader->cut_at = end_offset;
@@ -270,8 +264,6 @@ static void count_intact(struct xt_reader *reader, const struct xt_chunk_header 
 	reader->intact_end = end_offset;
 	reader->intact_sequence = header->sequence + 1;
 	reader->damage.closed = header->kind == XT_KIND_END;
-	if (header->kind == XT_KIND_END)
-		reader->complete_end = end_offset;
 }
 
 static void count_damaged(struct xt_reader *reader, const struct xt_chunk_header *header)

@@ -80,7 +80,6 @@ static int put_trust(struct json *json, const struct run *run)
 
 	json_begin_object(json, "trust");
 	json_string(json, "word", trust_level_name(trust.level));
-	json_bool(json, "has_duty_cycle", run->duty.log_count != 0);
 	json_u64(json, "gpu_time_ns", run->gpu_ns);
 	json_u64(json, "attributed_gpu_time_ns", run->attributed_gpu_ns);
 	json_u64(json, "paused_ns", run->paused_ns);

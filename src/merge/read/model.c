@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/duty_cycle.h"
 #include "log/base/script_name.h"
 
 #define MODULES_SEARCHED_MAX 1024u
@@ -107,7 +106,6 @@ void model_free(struct model *model)
 	autograd_free(&model->autograd);
 	pauses_free(&model->pauses);
 	pauses_free(&model->stops);
-	pauses_free(&model->away);
 	cpu_samples_free(&model->cpu_samples);
 	free(model->renumbered_ns.rows);
 	xla_tuning_free(&model->tuning);
@@ -146,11 +144,6 @@ const char *model_meta(const struct model *model, const char *key)
 bool model_is_flight_recording(const struct model *model)
 {
 	return model_meta(model, "log.flight_recorder")[0] != '\0';
-}
-
-bool model_has_duty_cycle(const struct model *model)
-{
-	return model_meta(model, XT_META_DUTY_WINDOW)[0] != '\0';
 }
 
 uint64_t model_process_start_ns(const struct model *model, const struct xt_log_header *header)

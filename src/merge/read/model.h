@@ -202,7 +202,6 @@ struct model {
 	struct autograd autograd;
 	struct pauses pauses; /* of recording */
 	struct pauses stops;  /* those in which allocations were not recorded either */
-	struct pauses away;   /* those that a duty cycle does not cover */
 	struct cpu_samples cpu_samples;
 	/* times at which correlation ids restarted, ascending */
 	MODEL_ROWS(uint64_t) renumbered_ns;
@@ -297,9 +296,6 @@ static inline bool model_is_cut(const struct model *model)
 
 /* Whether the log has all events since META `log.from`, as the user asked. */
 bool model_is_flight_recording(const struct model *model);
-
-/* Whether only random windows were recorded (--duty). */
-bool model_has_duty_cycle(const struct model *model);
 
 /* When the process started, on the clock of its log. The start of the log if that is unknown. */
 uint64_t model_process_start_ns(const struct model *model, const struct xt_log_header *header);

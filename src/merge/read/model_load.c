@@ -142,13 +142,10 @@ static int index_cpu_samples(struct model *model)
 /* A log with a size limit may lack its earliest events. */
 static int leave_out_beginning(struct model *model)
 {
-	int error;
-
 	model->from_ns = strtoull(model_meta(model, "log.from"), NULL, 10);
 	if (model->from_ns <= model->start_ns)
 		return 0;
-	error = pauses_leave_out(&model->pauses, model->start_ns, model->from_ns);
-	return error ? error : pauses_leave_out(&model->away, model->start_ns, model->from_ns);
+	return pauses_leave_out(&model->pauses, model->start_ns, model->from_ns);
 }
 
 static int compare_node_times(const void *a, const void *b, void *rows)
@@ -266,7 +263,6 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 		error = index_cpu_samples(model);
 	pauses_index(&model->pauses);
 	pauses_index(&model->stops);
-	pauses_index(&model->away);
 	if (model->renumbered_ns.count)
 		qsort(model->renumbered_ns.rows, model->renumbered_ns.count,
 		      sizeof(*model->renumbered_ns.rows), compare_u64);
@@ -291,44 +287,23 @@ static struct xt_reader *open_log(const struct input *log, struct report *report
 	return reader;
 }
 
-/* cut_at: 0, or where the log ends. Becomes where it has to be cut for the events. */
-static int load_until(const struct input *log, struct report *report, uint64_t *cut_at,
-		      struct model **model_out, bool *is_cut_off)
-{
-	struct xt_reader *reader = open_log(log, report, *cut_at);
-	struct xt_log_cuts cuts;
-	int error;
-
-	if (!reader)
-		return 0;
-	error = model_load(model_out, reader);
-	cuts = xt_reader_cuts(reader);
-	*is_cut_off = cuts.complete && cuts.complete < cuts.passed;
-	*cut_at = !log->has_crash_buffer				      ? 0
-		  : !error && model_has_duty_cycle(*model_out) && *is_cut_off ? cuts.complete
-									      : cuts.passed;
-	xt_reader_close(reader);
-	return error;
-}
-
 int model_open(const struct input *log, struct report *report, struct model **model_out,
 	       struct xt_reader **reader_out)
 {
-	uint64_t cut_at = 0;
-	bool is_cut_off = false;
+	struct xt_reader *reader = open_log(log, report, 0);
+	uint64_t read_bytes, all_bytes;
 	int error;
 
 	*model_out = NULL;
 	*reader_out = NULL;
-	error = load_until(log, report, &cut_at, model_out, &is_cut_off);
-	if (!error && *model_out && cut_at && is_cut_off && model_has_duty_cycle(*model_out)) {
-		model_free(*model_out);
-		*model_out = NULL;
-		error = load_until(log, report, &cut_at, model_out, &is_cut_off);
-	}
-	if (error || !*model_out)
+	if (!reader)
+		return 0;
+	error = model_load(model_out, reader);
+	xt_reader_position(reader, &read_bytes, &all_bytes);
+	xt_reader_close(reader);
+	if (error)
 		return error;
-	*reader_out = open_log(log, report, cut_at);
+	*reader_out = open_log(log, report, log->has_crash_buffer ? read_bytes : 0);
 	if (*reader_out)
 		return 0;
 	model_free(*model_out);

@@ -16,9 +16,9 @@ int model_load(struct model **model_out, struct xt_reader *reader);
 
 /*
  * Loads the model of a log, and opens the log again for its events. If the log is still being
- * written, both are limited to the same part, which ends with the last complete window of a duty
- * cycle. The caller frees both. If the log cannot be opened, both are NULL, and the reason is
- * reported unless report is NULL. Returns 0 or an error of model_load().
+ * written, both are limited to the same part. The caller frees both. If the log cannot be opened,
+ * both are NULL, and the reason is reported unless report is NULL. Returns 0 or an error of
+ * model_load().
  */
 int model_open(const struct input *log, struct report *report, struct model **model_out,
 	       struct xt_reader **reader_out);

@@ -43,9 +43,6 @@ int model_load_switches(struct model *model, const struct xt_chunk *chunk)
 			model->full_ns = time_ns[r];
 		if (!error && (is_on[r] || why[r] == XT_SWITCH_STOPPED || why[r] == XT_SWITCH_DUTY))
 			error = pauses_add(&model->stops, time_ns[r], is_on[r] != 0);
-		if (!error)
-			error = pauses_add(&model->away, time_ns[r],
-					   is_on[r] || why[r] == XT_SWITCH_DUTY);
 		if (!error && is_on[r] && why[r] == XT_SWITCH_YIELDED) {
 			error = grow(&model->renumbered_ns.rows, &model->renumbered_ns.capacity,
 				     model->renumbered_ns.count + 1,

@@ -74,7 +74,8 @@ void pauses_free(struct pauses *pauses)
 	*pauses = (struct pauses){0};
 }
 
-size_t pauses_ended(const struct pauses *pauses, uint64_t time_ns)
+/* Returns the number of pauses that had ended at that time. */
+static size_t pauses_ended(const struct pauses *pauses, uint64_t time_ns)
 {
 	size_t low = 0, high = pauses->count;
 

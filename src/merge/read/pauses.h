@@ -36,9 +36,6 @@ int pauses_leave_out(struct pauses *pauses, uint64_t from_ns, uint64_t until_ns)
 void pauses_index(struct pauses *pauses);
 void pauses_free(struct pauses *pauses);
 
-/* Returns the number of pauses that had ended at that time. */
-size_t pauses_ended(const struct pauses *pauses, uint64_t time_ns);
-
 /* Returns whether recording was paused at any moment of that period. */
 bool pauses_within(const struct pauses *pauses, uint64_t from_ns, uint64_t until_ns);
 

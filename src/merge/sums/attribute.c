@@ -184,9 +184,6 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 		run->attributed_gpu_ns += work->duration_ns;
 	reading->aggregate.entries[place].weights[WEIGHT_GPU_TIME] += work->duration_ns;
 	reading->aggregate.entries[place].weights[WEIGHT_COUNT]++;
-	if (reading->duty.pauses &&
-	    duty_sums_add(&reading->duty, place, launched_ns, work->duration_ns) < 0)
-		reading->error = -ENOMEM;
 	if (is_whole && whole_graphs_add(&reading->whole_graphs, work, &owner, launched_ns) < 0)
 		reading->error = -ENOMEM;
 	reading->process.total = place;

@@ -610,8 +610,6 @@ int build_tree(struct reading *reading)
 		}
 		if (node == PATH_FAILED)
 			error = -ENOMEM;
-		else if (reading->duty.pauses)
-			error = duty_sums_add_path(&reading->duty, t, &run->duty, node);
 		for (int w = 0; w < WEIGHTS && !error; w++)
 			run->paths.nodes[node].weights[w] += total->weights[w];
 		if (!error)

@@ -285,7 +285,6 @@ export interface Summary {
 	generator: string;
 	simulated_gpu: boolean;
 	selection?: string;
-	duty_cycle?: { window_count: number; recorded_ns: number; covered_ns: number; gpu_time_ns?: number; gpu_time_error_ns?: number };
 	totals: Record<string, number>;
 	own_code?: { gpu_time_ns: number }; /* absent in comparisons */
 	backward?: { gpu_time_ns: number }; /* of PyTorch; absent in comparisons */

@@ -375,15 +375,6 @@ export function Head({ state }: { state: State }) {
 					Part of the run: <code>{summary.selection}</code>
 				</p>
 			) : null}
-			{summary.duty_cycle ? (
-				<p class="notice part" id="duty-cycle">
-					Duty cycle: recorded {shortTime(summary.duty_cycle.recorded_ns)} of {longTime(summary.duty_cycle.covered_ns)}, in{' '}
-					{formatCount(summary.duty_cycle.window_count)} windows. All figures are those of the windows.
-					{summary.duty_cycle.gpu_time_ns
-						? ` Estimated GPU time of the whole time: ${shortTime(summary.duty_cycle.gpu_time_ns)} ± ${formatPercent(summary.duty_cycle.gpu_time_error_ns ?? 0, summary.duty_cycle.gpu_time_ns)} (95 % interval).`
-						: ''}
-				</p>
-			) : null}
 			<Notice state={state} status={status} />
 			<Tiles state={state} />
 			<Headline state={state} />

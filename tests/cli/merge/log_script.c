@@ -30,7 +30,8 @@
  * 	flush KIND                             (writes the rows of that kind to the file now)
  * 	account NAME VALUE
  * 	meta KEY VALUE
- * 	switch TIME on|off asked|yielded|size  (recording was paused or resumed)
+ * 	switch TIME on|off asked|yielded|size|stopped|duty
+ * 	                                       (recording was paused or resumed)
  * 	sample THREAD TIME SPAN STATE STACK WEIGHT [WAIT_PID WAIT_TID]
  * 	                                       (of a CPU log; STATE: as in xt_cpu_state)
  *
@@ -446,10 +447,18 @@ static void do_flush(struct script *s)
 
 static void do_switch(struct script *s)
 {
-	put_switch(s->log, number(s, 1), strcmp(word(s, 2), "on") == 0,
-		   strcmp(word(s, 3), "yielded") == 0 ? XT_SWITCH_YIELDED
-		   : strcmp(word(s, 3), "size") == 0  ? XT_SWITCH_SIZE
-						      : XT_SWITCH_ASKED);
+	static const char *const words[] = {[XT_SWITCH_ASKED] = "asked",
+					    [XT_SWITCH_YIELDED] = "yielded",
+					    [XT_SWITCH_SIZE] = "size",
+					    [XT_SWITCH_STOPPED] = "stopped",
+					    [XT_SWITCH_DUTY] = "duty"};
+	uint64_t why = 0;
+
+	while (why < sizeof(words) / sizeof(*words) && strcmp(word(s, 3), words[why]) != 0)
+		why++;
+	if (why == sizeof(words) / sizeof(*words))
+		fail(s, "an unknown reason");
+	put_switch(s->log, number(s, 1), strcmp(word(s, 2), "on") == 0, why);
 }
 
 static void do_sample(struct script *s)

@@ -26,86 +26,58 @@
 #define NAMELESS_SHOWN 5
 #define UNTIMED_SHOWN  10
 
-/* The last two are there if a duty cycle was recorded. */
-static const struct column time_columns[] = {{"time", 12, 0, false},
-					     {"share", 7, 0, false},
-					     {"count", 12, 60, false},
-					     {ESTIMATE_HEAD, ESTIMATE_COLUMNS, 0, false},
-					     {ERROR_HEAD, ERROR_COLUMNS, 0, false}};
+static const struct column time_columns[] = {
+	{"time", 12, 0, false}, {"share", 7, 0, false}, {"count", 12, 60, false}};
 
 #define TIME_COLUMNS (sizeof(time_columns) / sizeof(time_columns[0]))
 
-static size_t time_column_count(bool has_estimates)
-{
-	return has_estimates ? TIME_COLUMNS : TIME_COLUMNS - 2;
-}
-
-/* estimates: by id of the row, or NULL. */
-static void put_row_head(struct output *out, const struct table_row *row, uint64_t whole_ns,
-			 const struct duty_estimate *estimates)
+static void put_row_head(struct output *out, const struct table_row *row, uint64_t whole_ns)
 {
 	char time[TIME_BYTES], share[SHARE_BYTES], count[COUNT_BYTES];
-	char estimate[TIME_BYTES] = "", error[SHARE_BYTES] = "";
 
 	format_time(time, row->value);
 	format_share(share, row->value, whole_ns);
 	format_count(count, row->count);
-	if (estimates)
-		format_estimate(estimate, error, &estimates[row->id]);
-	put_figures(out, time_columns, time_column_count(estimates),
-		    (const char *const[]){time, share, count, estimate, error});
+	put_figures(out, time_columns, TIME_COLUMNS, (const char *const[]){time, share, count});
 }
 
 static void put_table_head(struct output *out, const char *title, const char *last_column,
-			   size_t shown, size_t all, bool has_estimates)
+			   size_t shown, size_t all)
 {
 	put_top_title(out, title, shown, all);
-	put_heads(out, time_columns, time_column_count(has_estimates), last_column);
+	put_heads(out, time_columns, TIME_COLUMNS, last_column);
 }
 
 static int put_by_path(struct sink *sink, const struct run *run, const struct table *table)
 {
 	size_t shown = rows_to_show(table->count, sink->settings);
-	struct duty_estimate *estimates;
-	int error = duty_run_estimates(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_PATH,
-				       &estimates);
+	int error = 0;
 
-	if (error)
-		return error;
-	put_table_head(&sink->out, "GPU time by call path", "call path", shown, table->count,
-		       estimates);
+	put_table_head(&sink->out, "GPU time by call path", "call path", shown, table->count);
 	for (size_t i = 0; i < shown && !error; i++) {
-		put_row_head(&sink->out, &table->rows[i], run->gpu_ns, estimates);
+		put_row_head(&sink->out, &table->rows[i], run->gpu_ns);
 		error = put_path_row(&sink->out, &run->paths, table->rows[i].id);
 	}
-	free(estimates);
 	return error;
 }
 
-static int put_by_kernel(struct sink *sink, const struct run *run, const struct table *table)
+static void put_by_kernel(struct sink *sink, const struct run *run, const struct table *table)
 {
 	size_t shown = rows_to_show(table->count, sink->settings);
-	struct duty_estimate *estimates;
-	int error = duty_run_estimates(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_NAME,
-				       &estimates);
 
-	if (error)
-		return error;
 	put_table_head(&sink->out, "GPU time by kernel, copy and memset", "kernel", shown,
-		       table->count, estimates);
+		       table->count);
 	for (size_t i = 0; i < shown; i++) {
 		size_t length;
 		const char *name = leaf_name(&run->paths, table->rows[i].id, &length);
 
-		put_row_head(&sink->out, &table->rows[i], run->gpu_ns, estimates);
+		put_row_head(&sink->out, &table->rows[i], run->gpu_ns);
 		if (sink->out.columns)
 			put_cell(&sink->out, name, length);
 		else
 			put_elided(&sink->out, name, length, KERNEL_COLUMNS);
 		output_text(&sink->out, "\n", 1);
 	}
-	free(estimates);
-	return 0;
 }
 
 static int put_tables(struct sink *sink, const struct run *run)
@@ -121,9 +93,9 @@ static int put_tables(struct sink *sink, const struct run *run)
 		error = table_leaves(&by_leaf, &run->paths);
 	if (error)
 		return error;
-	error = put_by_kernel(sink, run, &by_leaf);
+	put_by_kernel(sink, run, &by_leaf);
 	table_free(&by_leaf);
-	return error;
+	return 0;
 }
 
 /* The kernels of CUDA graphs that were recorded as a whole, if there are any. */
@@ -211,21 +183,7 @@ static void put_process_count(struct output *out, const struct run *run)
 						 : "No process used CUDA. " SHOW_CPU);
 }
 
-static void put_estimate(struct output *out, const struct run *run,
-			 const struct duty_estimate *estimate)
-{
-	char text[128], covered[TIME_BYTES], time[TIME_BYTES], error[SHARE_BYTES];
-
-	format_time(covered, run->duty.covered_ns);
-	format_estimate(time, error, estimate);
-	snprintf(text, sizeof(text), "  estimated for %s (95 %% interval: \xc2\xb1 %s)", covered,
-		 error);
-	put_fact(out, text, time);
-}
-
-/* estimate: of the GPU time, or NULL. */
-static void put_overview(struct output *out, const struct run *run,
-			 const struct duty_estimate *estimate)
+static void put_overview(struct output *out, const struct run *run)
 {
 	char time[TIME_BYTES], share[SHARE_BYTES], part[WANTED_BYTES];
 
@@ -266,8 +224,6 @@ static void put_overview(struct output *out, const struct run *run,
 		put_count(out, "kernels, copies and memsets in graphs", run->graph_work_count);
 	format_time(time, run->gpu_ns);
 	put_fact(out, "GPU time (sum of kernels, copies and memsets)", time);
-	if (estimate)
-		put_estimate(out, run, estimate);
 	format_share(share, run->attributed_gpu_ns, run->gpu_ns);
 	if (run->gpu_ns)
 		put_fact(out, "attributed to a call path", share);
@@ -371,17 +327,11 @@ static void pack_log(struct sink *sink, const struct process *process, struct pa
 static int end(struct sink *sink, const struct run *run)
 {
 	struct output *out = &sink->out;
-	struct duty_estimate *estimates;
-	int error = duty_run_estimates(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_FRAME,
-				       &estimates);
+	int error = put_headline(out, run);
 
-	if (!error)
-		error = put_headline(out, run);
-	if (!error)
-		put_overview(out, run, estimates);
-	free(estimates);
 	if (error)
 		return error;
+	put_overview(out, run);
 	error = put_findings(out, run);
 	if (!error)
 		error = summary_put_cpu(sink, run);

@@ -113,24 +113,6 @@ static int add_note(struct headline_texts *texts, const struct run *run)
 	return error;
 }
 
-/* Which part of the time was recorded. */
-static int add_duty_cycle(struct headline_texts *texts, const struct run *run)
-{
-	const struct duty_run *duty = &run->duty;
-	char recorded[TIME_BYTES], covered[TIME_BYTES], windows[COUNT_BYTES], without[96] = "";
-
-	if (!duty->log_count)
-		return 0;
-	format_time(recorded, duty->recorded_ns);
-	format_time(covered, duty->covered_ns);
-	format_count(windows, duty->window_count);
-	if (duty->log_unrecorded_count)
-		snprintf(without, sizeof(without), "; %zu process%s ended before the first window",
-			 duty->log_unrecorded_count, duty->log_unrecorded_count == 1 ? "" : "es");
-	return add_text(texts, "duty cycle", "recorded %s of %s, in %s window%s%s", recorded,
-			covered, windows, duty->window_count == 1 ? "" : "s", without);
-}
-
 static char *span_text(const struct recorded_part *part)
 {
 	const char *limit = part->is_flight_recorder ? "flight recorder" : "--max-size";
@@ -310,8 +292,6 @@ int headline_texts(struct headline_texts *texts, const struct run *run)
 		error = add_note(texts, run);
 	if (!error)
 		error = add_time(texts, run);
-	if (!error)
-		error = add_duty_cycle(texts, run);
 	if (!error)
 		error = add_part(texts, run);
 	if (!error)

@@ -308,31 +308,6 @@ static void put_selection(struct json *json, const struct run *run)
 	json_string(json, "selection", text);
 }
 
-/* Writes the extent of a duty cycle, and the GPU time estimated from it. */
-static int put_duty_cycle(struct json *json, const struct run *run)
-{
-	const struct duty_run *duty = &run->duty;
-	struct duty_estimate *estimates;
-	int error =
-		duty_run_estimates(duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_FRAME, &estimates);
-
-	if (error || !duty->log_count)
-		return error;
-	json_begin_object(json, "duty_cycle");
-	json_u64(json, "window_count", duty->window_count);
-	json_u64(json, "recorded_ns", duty->recorded_ns);
-	json_u64(json, "covered_ns", duty->covered_ns);
-	json_u64(json, "process_count", duty->log_count);
-	json_u64(json, "unrecorded_process_count", duty->log_unrecorded_count);
-	if (estimates) {
-		json_u64(json, "gpu_time_ns", (uint64_t)(estimates[PATH_ROOT].value + 0.5));
-		json_u64(json, "gpu_time_error_ns", (uint64_t)(estimates[PATH_ROOT].error + 0.5));
-	}
-	json_end_object(json);
-	free(estimates);
-	return 0;
-}
-
 /* SQL that gives the numbers from the database of --sqlite. */
 static void put_queries(struct json *json)
 {
@@ -361,8 +336,6 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	error = put_headline_json(json, run);
 	if (!error)
 		error = put_cpu_json(json, run);
-	if (!error)
-		error = put_duty_cycle(json, run);
 	put_queries(json);
 	put_totals(json, run);
 	put_idle_classes(json, s);

@@ -97,25 +97,15 @@ static int format_path_id(char out[PATH_ID_BYTES], const struct paths *paths, ui
 	return 0;
 }
 
-static void put_estimate(struct json *json, const struct duty_estimate *estimate)
-{
-	json_u64(json, "estimate", (uint64_t)(estimate->value + 0.5));
-	json_u64(json, "estimate_error", (uint64_t)(estimate->error + 0.5));
-}
-
 /* Marks the paths of the rows in is_used. */
 static int put_weight(struct json *json, const struct run *run, enum weight weight,
 		      uint8_t *is_used)
 {
 	const struct weight_spec *spec = &weight_specs[weight];
 	char id[PATH_ID_BYTES];
-	struct duty_estimate *estimates = NULL;
 	struct table table;
 	int error = table_paths(&table, &run->paths, weight);
 
-	if (!error)
-		error = duty_run_estimates(&run->duty, &run->paths, weight, DUTY_BY_PATH,
-					   &estimates);
 	if (error)
 		return error;
 	json_begin_object(json, spec->name);
@@ -129,15 +119,12 @@ static int put_weight(struct json *json, const struct run *run, enum weight weig
 		is_used[table.rows[r].id] = true;
 		json_begin_object(json, NULL);
 		json_u64(json, "value", table.rows[r].value);
-		if (estimates)
-			put_estimate(json, &estimates[table.rows[r].id]);
 		json_string(json, "path", id);
 		json_end_object(json);
 	}
 	end_table(json);
 	json_end_object(json);
 	table_free(&table);
-	free(estimates);
 	return error;
 }
 
@@ -233,13 +220,9 @@ static void put_durations(struct json *json, const struct kernel_row *row)
 
 int summary_json_kernels(struct json *json, const struct run *run, const struct kernels *kernels)
 {
-	struct duty_estimate *estimates = NULL;
 	struct table table;
 	int error = table_leaves(&table, &run->paths);
 
-	if (!error)
-		error = duty_run_estimates(&run->duty, &run->paths, WEIGHT_GPU_TIME, DUTY_BY_NAME,
-					   &estimates);
 	if (error)
 		return error;
 	begin_table(json, "kernels", table.count);
@@ -255,15 +238,12 @@ int summary_json_kernels(struct json *json, const struct run *run, const struct 
 		json_text(json, "name", name, length);
 		json_u64(json, "count", row->count);
 		json_u64(json, "gpu_time_ns", row->value);
-		if (estimates)
-			put_estimate(json, &estimates[row->id]);
 		if (kernel && kernel->count == row->count)
 			put_durations(json, kernel);
 		json_end_object(json);
 	}
 	end_table(json);
 	table_free(&table);
-	free(estimates);
 	return 0;
 }
 

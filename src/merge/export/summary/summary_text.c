@@ -89,17 +89,6 @@ void format_weight(char *out, enum weight weight, uint64_t value)
 		format_bytes(out, value);
 }
 
-void format_estimate(char *time, char *error, const struct duty_estimate *estimate)
-{
-	double percent = estimate->value > 0 ? 100.0 * estimate->error / estimate->value : 0;
-
-	format_time(time, (uint64_t)(estimate->value + 0.5));
-	if (percent >= 100)
-		snprintf(error, SHARE_BYTES, "> 100 %%");
-	else
-		snprintf(error, SHARE_BYTES, percent < 9.95 ? "%.1f %%" : "%.0f %%", percent);
-}
-
 void put_style(struct output *out, enum style style)
 {
 	static const char *const codes[] = {

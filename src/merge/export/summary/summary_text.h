@@ -11,13 +11,6 @@
 /* Formats a value in the unit of its weight. out has TIME_BYTES. */
 void format_weight(char *out, enum weight weight, uint64_t value);
 
-/* An estimated time, and half the width of its 95 % interval in percent. */
-#define ESTIMATE_HEAD	 "estimate"
-#define ESTIMATE_COLUMNS 12
-#define ERROR_HEAD	 "\xc2\xb1 (95 %)"
-#define ERROR_COLUMNS	 8
-void format_estimate(char *time, char *error, const struct duty_estimate *estimate);
-
 enum style { STYLE_PLAIN, STYLE_TITLE, STYLE_HEAD, STYLE_BAR, STYLE_ALARM };
 
 /* Sets the style of the following text. Does nothing without colours. */

@@ -30,20 +30,14 @@
 #define ROW_COLUMNS_MIN 8 /* beside the number of paths */
 #define INDENT_SHARE	6 /* indent at most 1/6 of the line */
 
-/* The last two are there if a duty cycle was recorded. */
-static const struct column tree_columns[] = {{"time", 12, 0, false},
-					     {"share", 7, 0, false},
-					     {ESTIMATE_HEAD, ESTIMATE_COLUMNS, 0, false},
-					     {ERROR_HEAD, ERROR_COLUMNS, 0, false}};
+static const struct column time_columns[] = {{"time", 12, 0, false}, {"share", 7, 0, false}};
 static const struct column sum_columns[] = {{"sum", 12, 0, false}, {"share", 7, 0, false}};
 
-#define TREE_COLUMNS (sizeof(tree_columns) / sizeof(tree_columns[0]))
-#define SUM_COLUMNS  (sizeof(sum_columns) / sizeof(sum_columns[0]))
+#define TREE_COLUMNS (sizeof(time_columns) / sizeof(time_columns[0]))
 
 struct tree {
 	const struct paths *paths;
-	uint64_t *totals;		 /* by node, including descendants */
-	struct duty_estimate *estimates; /* of GPU time; NULL: none */
+	uint64_t *totals; /* by node, including descendants */
 	uint32_t *first_child;
 	uint32_t *sibling;
 	uint64_t least; /* threshold: smaller nodes have no line */
@@ -61,7 +55,6 @@ struct row {
 	uint32_t last; /* the last node that shares the line */
 	uint32_t path_count;
 	uint64_t total;
-	struct duty_estimate estimate;
 	char *text; /* owned */
 };
 
@@ -207,14 +200,12 @@ static uint32_t next_child(struct tree *tree, uint32_t node, uint32_t last)
 static void put_figures_of(struct output *out, const struct tree *tree, const struct row *row,
 			   size_t depth)
 {
-	char value[TIME_BYTES], share[SHARE_BYTES], estimate[TIME_BYTES], error[SHARE_BYTES];
+	char value[TIME_BYTES], share[SHARE_BYTES];
 	uint64_t total = row->total;
 
 	format_weight(value, tree->weight, total);
 	format_share(share, total, tree->whole);
-	format_estimate(estimate, error, &row->estimate);
-	put_figures(out, tree_columns, tree->estimates ? TREE_COLUMNS : SUM_COLUMNS,
-		    (const char *const[]){value, share, estimate, error});
+	put_figures(out, time_columns, TREE_COLUMNS, (const char *const[]){value, share});
 	if (tree->bar_columns)
 		put_bar(out, tree->bar_columns, total, tree->whole);
 	output_format(out, "%*s", (tree->bar_columns ? 2 : 0) + indent_of(out, depth), "");
@@ -258,8 +249,6 @@ static int add_row(struct tree *tree, struct rows *rows, struct row *row)
 	if (r < rows->count && !has_lines_below(tree, row->last)) {
 		rows->list[r].path_count++;
 		rows->list[r].total += row->total;
-		rows->list[r].estimate.value += row->estimate.value;
-		rows->list[r].estimate.error += row->estimate.error; /* at most that */
 		free(row->text);
 		return 0;
 	}
@@ -291,8 +280,6 @@ static int put_children(struct output *out, struct tree *tree, uint32_t node, si
 	       tree->totals[child] >= tree->least) {
 		struct row row = {.first = child, .path_count = 1, .total = tree->totals[child]};
 
-		if (tree->estimates)
-			row.estimate = tree->estimates[child];
 		error = make_text(tree, depth, 0, &row);
 		if (!error)
 			error = add_row(tree, &rows, &row);
@@ -345,8 +332,8 @@ static void put_tree_head(struct output *out, const struct tree *tree)
 	put_title(out, title, more);
 	snprintf(more, sizeof(more), "%*scall tree", tree->bar_columns ? tree->bar_columns + 2 : 0,
 		 "");
-	put_heads(out, weight_specs[tree->weight].is_time ? tree_columns : sum_columns,
-		  tree->estimates ? TREE_COLUMNS : SUM_COLUMNS, more);
+	put_heads(out, weight_specs[tree->weight].is_time ? time_columns : sum_columns,
+		  TREE_COLUMNS, more);
 }
 
 static int bar_columns(const struct output *out)
@@ -373,15 +360,11 @@ int summary_put_tree(struct sink *sink, const struct run *run)
 				    .fd = -1};
 	if (!tree.line.buffer)
 		error = -ENOMEM;
-	if (!error && tree.weight == WEIGHT_GPU_TIME)
-		error = duty_run_estimates(&run->duty, &run->paths, tree.weight, DUTY_BY_FRAME,
-					   &tree.estimates);
 	if (!error && tree.whole) {
 		put_tree_head(out, &tree);
 		error = put_children(out, &tree, PATH_ROOT, 0);
 	}
 	free(tree.totals);
-	free(tree.estimates);
 	free(tree.first_child);
 	free(tree.sibling);
 	free(tree.chain);
