@@ -239,8 +239,6 @@ def program_recorder():
             torch.cuda.nvtx.range_push("request")
             launch(0.3)
             torch.cuda.nvtx.range_pop()
-        elif line.strip() == "idle":
-            time.sleep(1.5)
         elif line.strip() == "hang":
             torch.cuda._sleep(3 * 10 ** 9)  # about 1.7 s
             torch.cuda.synchronize()
@@ -426,8 +424,7 @@ class Modules(Part):
 
 
 class Recorder(Part):
-    TRIGGERS = {"slow": "range:request>100ms", "idle": "idle>500ms", "hang": "hang>1s",
-                "oom": "oom"}
+    TRIGGERS = {"slow": "range:request>100ms", "hang": "hang>1s", "oom": "oom"}
 
     def run(self, folder):
         options = ["--flight-recorder", "2s", "--snapshot-interval", "100ms"]

@@ -144,7 +144,7 @@ static int check_triggers(const struct request *request)
 	for (int i = 0; i < count; i++)
 		if (triggers[i].kind == XT_TRIGGER_RANGE) {
 			print_error("cannot use '%.*s' for --snapshot-on: an attached process has "
-				    "no NVTX ranges; use iteration, idle, hang, error or oom",
+				    "no NVTX ranges; use iteration, hang, error or oom",
 				    (int)triggers[i].text_bytes, triggers[i].text);
 			return STATUS_FAILED;
 		}

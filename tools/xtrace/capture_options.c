@@ -39,6 +39,28 @@ static int apply_interval(void *context, const struct option_row *row, const cha
 								 : -EINVAL;
 }
 
+/* Whether a list has a trigger of earlier versions. Then an error was printed. */
+static bool has_removed_trigger(const char *list)
+{
+	static const struct {
+		const char *start, *instead;
+	} removed[] = {
+		{"iteration:", "range:NAME>LIMIT"},
+		{"idle>", "iteration>LIMIT or hang>TIME"},
+	};
+
+	for (size_t r = 0; r < sizeof(removed) / sizeof(*removed); r++) {
+		const char *found = strstr(list, removed[r].start);
+
+		if (!found || (found != list && found[-1] != ','))
+			continue;
+		print_error("cannot use '%s' for --snapshot-on: this trigger was removed; use %s",
+			    found, removed[r].instead);
+		return true;
+	}
+	return false;
+}
+
 /* Collects the triggers of all options, as the variable lists them. */
 static int apply_trigger(void *context, const struct option_row *row, const char *value)
 {
@@ -47,7 +69,7 @@ static int apply_trigger(void *context, const struct option_row *row, const char
 	size_t length = strlen(all);
 
 	if (xt_snapshot_triggers_parse(value, triggers) < 0)
-		return -EINVAL;
+		return has_removed_trigger(value) ? -ENOTSUP : -EINVAL;
 	if (length + strlen(value) + 2 > sizeof(all))
 		return -EINVAL;
 	sprintf(all + length, "%s%s", length ? "," : "", value);
@@ -149,14 +171,12 @@ const struct option_row capture_option_rows[] = {
 		 "saves them while recording continues",
 	 .apply = apply_flight_recorder, TARGET(flight_recorder)},
 	{"snapshot-on", .value = "TRIGGER",
-	 .expected = "range:NAME>LIMIT, iteration>LIMIT, iteration:NAME>LIMIT, idle>TIME, "
-		     "hang>TIME, error or oom, with a TIME such as 500ms and a LIMIT such as "
-		     "500ms or 3x",
+	 .expected = "range:NAME>LIMIT, iteration>LIMIT, hang>TIME, error or oom, with a TIME such "
+		     "as 500ms and a LIMIT such as 500ms or 3x",
 	 .help = "Take a snapshot when an NVTX range takes longer than TIME (range:NAME>500ms) or "
 		 "than a multiple of its median (range:NAME>3x), an iteration does "
-		 "(iteration>3x), the GPU was idle for longer (idle>2s), or finished nothing for "
-		 "longer though it has work (hang>10s), or a CUDA call failed (error), or found "
-		 "no memory (oom). Several may be given",
+		 "(iteration>3x), the GPU has work and finished nothing for longer (hang>10s), or "
+		 "a CUDA call failed (error), or found no memory (oom). Several may be given",
 	 .apply = apply_trigger, TARGET(snapshot_on)},
 	{"snapshot-interval", .value = "TIME", .expected = "a time such as 60s",
 	 .help = "Let triggers take at most one snapshot in TIME (default: 60s)",

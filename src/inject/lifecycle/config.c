@@ -194,7 +194,7 @@ static void read_triggers(struct config *config)
 	count = xt_snapshot_triggers_parse(config->trigger_text, config->triggers);
 	if (count < 0)
 		log_message("cannot use XTRACE_SNAPSHOT_ON=%s: not a list such as "
-			    "range:NAME>500ms,iteration>3x,idle>2s,hang>10s,error,oom; ignored",
+			    "range:NAME>500ms,iteration>3x,hang>10s,error,oom; ignored",
 			    value);
 	else
 		config->trigger_count = (uint32_t)count;

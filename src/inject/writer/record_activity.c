@@ -94,8 +94,6 @@ static struct xt_table *recorded_row(struct recorder *rec, enum xt_kind kind,
 	}
 	row_counts->pending++;
 	rec->work_count++;
-	if (work->end_ns > rec->last_work_ns)
-		rec->last_work_ns = work->end_ns;
 	crash_buffer_gpu(work->device_id);
 	xt_table_put(table, XT_KERNEL_CORRELATION, work->correlation_id);
 	xt_table_put(table, XT_KERNEL_STREAM, stream_id);

@@ -211,8 +211,6 @@ static void take_range(struct recorder *rec, struct thread_buffer *tb,
 		rec->open_ranges.ignored_count++;
 		return;
 	}
-	if (triggers && (record->operation == XT_RANGE_PUSH || record->operation == XT_RANGE_START))
-		snapshot_triggers_range_start(rec, triggers, tb->known_thread_id, record->time_ns);
 	if (closed.triggers)
 		snapshot_triggers_range_end(rec, closed.triggers,
 					    record->time_ns - closed.start_ns);

@@ -91,7 +91,7 @@ struct recorder {
 	uint64_t ranges_beyond_size, nodes_beyond_size;
 	uint64_t ranges_forgotten;		/* dropped by a flight recorder, so no loss */
 	uint64_t ranges_written, nodes_written; /* rows in the log or on their way */
-	uint64_t work_count, last_work_ns;	/* of GPU work: rows, and the last end */
+	uint64_t work_count;			/* rows of GPU work */
 	uint64_t snapshots_automatic, triggers_fired;
 	uint64_t calls_seen; /* record_calls_seen() of the last account */
 	bool is_closed;	     /* further calls come after the end */

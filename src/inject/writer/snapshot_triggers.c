@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/writer/snapshot_triggers.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "inject/cupti/api_table.h"
@@ -14,61 +13,34 @@
 #include "inject/writer/typical_time.h"
 #include "inject/writer/undelivered_work.h"
 #include "log/base/call_result.h"
-#include "log/base/mask_numbers.h"
 
 #define CHECK_NS UINT64_C(50000000) /* reads all buffers that CUPTI has */
 
-#define STARTS_MAX     32  /* threads with iterations of one name */
-#define NAME_BYTES_MAX 256 /* of iterations */
-
 static struct xt_snapshot_trigger triggers[XT_SNAPSHOT_TRIGGERS_MAX];
 static uint32_t trigger_count;
-static bool watches_gpu, watches_launches, watches_names;
+static bool watches_gpu, watches_launches;
 
 static struct {
-	/* In the present state of the GPU: */
+	/* In the present hang: */
 	bool has_fired[XT_SNAPSHOT_TRIGGERS_MAX], is_saved[XT_SNAPSHOT_TRIGGERS_MAX];
+	bool was_recording;
 	uint64_t checked_ns;
-	uint64_t recording_since_ns; /* 0: not recording */
 	/* The figures that show progress of the GPU, and since when they have not changed. */
 	uint64_t work_count, finished_count, stuck_since_ns;
 } gpu;
 
-/* The memory of a trigger: its ranges or iterations. */
-static struct {
-	struct typical_time typical; /* of a trigger with a factor */
-	char masked[NAME_BYTES_MAX]; /* the name of iterations, without numbers */
-	/* Iterations of this name that have started, one for each thread. */
-	struct {
-		uint32_t thread_id; /* 0: free */
-		uint64_t ns;
-	} starts[STARTS_MAX];
-} watched[XT_SNAPSHOT_TRIGGERS_MAX];
+/* The times of a trigger with a factor. */
+static struct typical_time typical[XT_SNAPSHOT_TRIGGERS_MAX];
 
 static struct launch_period launch_period;
-
-static void begin_iteration(uint32_t t)
-{
-	const struct xt_snapshot_trigger *trigger = &triggers[t];
-
-	watches_launches |= !trigger->name;
-	watches_names |= trigger->name != NULL;
-	if (!trigger->name)
-		return;
-	snprintf(watched[t].masked, sizeof(watched[t].masked), "%.*s", (int)trigger->name_bytes,
-		 trigger->name);
-	xt_mask_numbers(watched[t].masked);
-}
 
 void snapshot_triggers_begin(const struct xt_snapshot_trigger *wanted, uint32_t count)
 {
 	memcpy(triggers, wanted, count * sizeof(*wanted));
 	trigger_count = count;
 	for (uint32_t t = 0; t < count; t++) {
-		watches_gpu |=
-			wanted[t].kind == XT_TRIGGER_IDLE || wanted[t].kind == XT_TRIGGER_HANG;
-		if (wanted[t].kind == XT_TRIGGER_ITERATION)
-			begin_iteration(t);
+		watches_gpu |= wanted[t].kind == XT_TRIGGER_HANG;
+		watches_launches |= wanted[t].kind == XT_TRIGGER_ITERATION;
 	}
 }
 
@@ -88,14 +60,14 @@ static void fire_all(struct recorder *rec, enum xt_trigger_kind kind)
 static void check_time(struct recorder *rec, uint32_t t, uint64_t time_ns)
 {
 	const struct xt_snapshot_trigger *trigger = &triggers[t];
-	uint64_t median_ns = typical_time_median_ns(&watched[t].typical);
+	uint64_t median_ns = typical_time_median_ns(&typical[t]);
 
 	if (!trigger->factor) {
 		if (time_ns > trigger->limit_ns)
 			fire(rec, trigger);
 		return;
 	}
-	typical_time_add(&watched[t].typical, time_ns);
+	typical_time_add(&typical[t], time_ns);
 	if (!median_ns || (double)time_ns <= trigger->factor * (double)median_ns)
 		return;
 	debug_log(DEBUG_WRITER, "%.*s: %llu ns, median %llu ns", (int)trigger->text_bytes,
@@ -113,13 +85,6 @@ void snapshot_triggers_call(struct recorder *rec, struct thread_buffer *tb,
 		fire_all(rec, XT_TRIGGER_ERROR);
 }
 
-/* An iteration from start_ns to end_ns. It does not count if recording was stopped in between. */
-static void check_iteration(struct recorder *rec, uint32_t t, uint64_t start_ns, uint64_t end_ns)
-{
-	if (start_ns > rec->last_switch_ns && end_ns > start_ns)
-		check_time(rec, t, end_ns - start_ns);
-}
-
 void snapshot_triggers_launch(struct recorder *rec, uint32_t thread_id, uint32_t stack_id,
 			      uint64_t time_ns)
 {
@@ -130,83 +95,45 @@ void snapshot_triggers_launch(struct recorder *rec, uint32_t thread_id, uint32_t
 	if (!watches_launches)
 		return;
 	start_ns = launch_period_add(&launch_period, place, time_ns, &is_new);
+	/* An iteration in which recording was stopped does not count. */
 	for (uint32_t t = 0; t < trigger_count && (start_ns || is_new); t++) {
-		if (triggers[t].kind != XT_TRIGGER_ITERATION || triggers[t].name)
+		if (triggers[t].kind != XT_TRIGGER_ITERATION)
 			continue;
 		if (is_new)
-			watched[t].typical = (struct typical_time){0};
-		else
-			check_iteration(rec, t, start_ns, time_ns);
-	}
-}
-
-static bool is_named(uint32_t t, const void *name, size_t name_bytes, const char *masked)
-{
-	const struct xt_snapshot_trigger *trigger = &triggers[t];
-
-	switch (trigger->kind) {
-	case XT_TRIGGER_RANGE:
-		return trigger->name_bytes == name_bytes &&
-		       !memcmp(trigger->name, name, name_bytes);
-	case XT_TRIGGER_ITERATION:
-		return trigger->name && !strcmp(watched[t].masked, masked);
-	default:
-		return false;
+			typical[t] = (struct typical_time){0};
+		else if (start_ns > rec->last_switch_ns && time_ns > start_ns)
+			check_time(rec, t, time_ns - start_ns);
 	}
 }
 
 uint32_t snapshot_triggers_of_range(const void *name, size_t name_bytes)
 {
-	char masked[NAME_BYTES_MAX] = "";
 	uint32_t found = 0;
 
-	if (watches_names) {
-		snprintf(masked, sizeof(masked), "%.*s", (int)name_bytes, (const char *)name);
-		xt_mask_numbers(masked);
-	}
 	for (uint32_t t = 0; t < trigger_count; t++)
-		if (is_named(t, name, name_bytes, masked))
+		if (triggers[t].kind == XT_TRIGGER_RANGE && triggers[t].name_bytes == name_bytes &&
+		    !memcmp(triggers[t].name, name, name_bytes))
 			found |= UINT32_C(1) << t;
 	return found;
-}
-
-void snapshot_triggers_range_start(struct recorder *rec, uint32_t found, uint32_t thread_id,
-				   uint64_t time_ns)
-{
-	for (uint32_t t = 0; t < trigger_count; t++) {
-		uint32_t s = 0;
-
-		if (!(found >> t & 1) || triggers[t].kind != XT_TRIGGER_ITERATION)
-			continue;
-		while (s < STARTS_MAX && watched[t].starts[s].thread_id &&
-		       watched[t].starts[s].thread_id != thread_id)
-			s++;
-		if (s == STARTS_MAX)
-			continue;
-		if (watched[t].starts[s].thread_id)
-			check_iteration(rec, t, watched[t].starts[s].ns, time_ns);
-		watched[t].starts[s].thread_id = thread_id;
-		watched[t].starts[s].ns = time_ns;
-	}
 }
 
 void snapshot_triggers_range_end(struct recorder *rec, uint32_t found, uint64_t duration_ns)
 {
 	for (uint32_t t = 0; t < trigger_count; t++)
-		if (found >> t & 1 && triggers[t].kind == XT_TRIGGER_RANGE)
+		if (found >> t & 1)
 			check_time(rec, t, duration_ns);
 }
 
 /*
- * Fires triggers of a kind once while this lasts. If a limit forbids a snapshot, it is taken when
- * that is over.
+ * Fires triggers once while the GPU hangs. If a limit forbids a snapshot, it is taken when that is
+ * over.
  */
-static void fire_once(struct recorder *rec, enum xt_trigger_kind kind, uint64_t lasts_ns)
+static void check_hang(struct recorder *rec, uint64_t lasts_ns)
 {
 	for (uint32_t t = 0; t < trigger_count; t++) {
 		bool is_exceeded = lasts_ns > triggers[t].limit_ns;
 
-		if (triggers[t].kind != kind)
+		if (triggers[t].kind != XT_TRIGGER_HANG)
 			continue;
 		if (!is_exceeded)
 			gpu.is_saved[t] = false;
@@ -215,20 +142,6 @@ static void fire_once(struct recorder *rec, enum xt_trigger_kind kind, uint64_t 
 							triggers[t].text_bytes, gpu.has_fired[t]);
 		gpu.has_fired[t] = is_exceeded;
 	}
-}
-
-static uint64_t idle_ns(const struct recorder *rec, const struct undelivered_work *undelivered,
-			uint64_t now_ns)
-{
-	uint64_t last_ns = rec->last_work_ns;
-
-	if (undelivered->last_end_ns > last_ns)
-		last_ns = undelivered->last_end_ns;
-	if (!last_ns || undelivered->unfinished_count)
-		return 0;
-	if (gpu.recording_since_ns > last_ns)
-		last_ns = gpu.recording_since_ns;
-	return now_ns > last_ns ? now_ns - last_ns : 0;
 }
 
 /* How long there has been unfinished work, and none was finished. */
@@ -247,20 +160,17 @@ void snapshot_triggers_update(struct recorder *rec)
 {
 	struct undelivered_work undelivered;
 	uint64_t now_ns = monotonic_ns();
+	bool is_recording;
 
 	if (allocation_retry_is_over(now_ns))
 		fire_all(rec, XT_TRIGGER_OOM);
 	if (!watches_gpu || now_ns - gpu.checked_ns < CHECK_NS)
 		return;
 	gpu.checked_ns = now_ns;
-	if (atomic_load(&recording_paused) || rec->write_error) {
-		gpu.recording_since_ns = 0;
-		return;
-	}
-	if (!gpu.recording_since_ns)
-		gpu.recording_since_ns = gpu.stuck_since_ns = now_ns;
-	if (!find_undelivered_work(&undelivered))
-		return;
-	fire_once(rec, XT_TRIGGER_IDLE, idle_ns(rec, &undelivered, now_ns));
-	fire_once(rec, XT_TRIGGER_HANG, stuck_ns(rec, &undelivered, now_ns));
+	is_recording = !atomic_load(&recording_paused) && !rec->write_error;
+	if (is_recording && !gpu.was_recording)
+		gpu.stuck_since_ns = now_ns;
+	gpu.was_recording = is_recording;
+	if (is_recording && find_undelivered_work(&undelivered))
+		check_hang(rec, stuck_ns(rec, &undelivered, now_ns));
 }

@@ -22,15 +22,13 @@ void snapshot_triggers_call(struct recorder *rec, struct thread_buffer *tb,
 void snapshot_triggers_launch(struct recorder *rec, uint32_t thread_id, uint32_t stack_id,
 			      uint64_t time_ns);
 
-/* The triggers of ranges and iterations with this name: bit i is trigger i. */
+/* The triggers of ranges with this name: bit i is trigger i. */
 uint32_t snapshot_triggers_of_range(const void *name, size_t name_bytes);
 
-/* A range with these triggers started or ended. */
-void snapshot_triggers_range_start(struct recorder *rec, uint32_t triggers, uint32_t thread_id,
-				   uint64_t time_ns);
+/* A range with these triggers ended. */
 void snapshot_triggers_range_end(struct recorder *rec, uint32_t triggers, uint64_t duration_ns);
 
-/* In each round: the triggers about the GPU. */
+/* In each round: hangs of the GPU, and allocations that were not retried. */
 void snapshot_triggers_update(struct recorder *rec);
 
 #endif

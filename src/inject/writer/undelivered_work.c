@@ -65,13 +65,10 @@ count_record(struct undelivered_work *undelivered, const uint8_t *record, uint32
 	undelivered->kernel_count +=
 		kind == XT_CUPTI_ACTIVITY_KERNEL || kind == XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL;
 	end_ns = __atomic_load_n((const uint64_t *)(record + times[kind].end), __ATOMIC_RELAXED);
-	if (word & XT_CUPTI_RECORD_BEGUN || !end_ns) {
+	if (word & XT_CUPTI_RECORD_BEGUN || !end_ns)
 		undelivered->unfinished_count++;
-		return;
-	}
-	undelivered->finished_count++;
-	if (end_ns > undelivered->last_end_ns)
-		undelivered->last_end_ns = end_ns;
+	else
+		undelivered->finished_count++;
 }
 
 __attribute__((no_sanitize("thread"))) bool

@@ -22,7 +22,6 @@ uint32_t undelivered_record_bytes(uint32_t kind);
 struct undelivered_work {
 	uint64_t kernel_count;
 	uint64_t unfinished_count, finished_count; /* also of copies and memsets */
-	uint64_t last_end_ns;			   /* of finished work; 0: none */
 };
 
 /* False if the size of a record is not known yet, so that not all were found. */

@@ -12,12 +12,8 @@ static const struct {
 	enum xt_trigger_kind kind;
 	bool has_factor; /* the limit may be a multiple of the median */
 } kinds[] = {
-	{"range:", XT_TRIGGER_RANGE, true},
-	{"iteration:", XT_TRIGGER_ITERATION, true},
-	{"iteration>", XT_TRIGGER_ITERATION, true},
-	{"idle>", XT_TRIGGER_IDLE, false},
-	{"hang>", XT_TRIGGER_HANG, false},
-	{"error", XT_TRIGGER_ERROR, false},
+	{"range:", XT_TRIGGER_RANGE, true}, {"iteration>", XT_TRIGGER_ITERATION, true},
+	{"hang>", XT_TRIGGER_HANG, false},  {"error", XT_TRIGGER_ERROR, false},
 	{"oom", XT_TRIGGER_OOM, false},
 };
 
@@ -32,13 +28,12 @@ static const char *parse_limit(const char *text, bool has_factor,
 	return xt_time_parse(text, length, &trigger->limit_ns) ? text + length : NULL;
 }
 
-static const char *parse_name(const char *name, bool has_factor,
-			      struct xt_snapshot_trigger *trigger)
+static const char *parse_name(const char *name, struct xt_snapshot_trigger *trigger)
 {
 	const char *end = NULL, *arrow = name;
 
 	while (!end && (arrow = strchr(arrow, '>')))
-		end = parse_limit(++arrow, has_factor, trigger);
+		end = parse_limit(++arrow, true, trigger);
 	if (!end || arrow - 1 == name)
 		return NULL;
 	trigger->name = name;
@@ -52,16 +47,15 @@ static const char *parse_one(const char *text, struct xt_snapshot_trigger *trigg
 	*trigger = (struct xt_snapshot_trigger){.text = text};
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 		size_t length = strlen(kinds[k].start);
-		bool has_factor = kinds[k].has_factor;
 
 		if (strncmp(text, kinds[k].start, length) != 0)
 			continue;
 		trigger->kind = kinds[k].kind;
 		switch (kinds[k].start[length - 1]) {
 		case ':':
-			return parse_name(text + length, has_factor, trigger);
+			return parse_name(text + length, trigger);
 		case '>':
-			return parse_limit(text + length, has_factor, trigger);
+			return parse_limit(text + length, kinds[k].has_factor, trigger);
 		default:
 			return text + length;
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses the triggers of snapshots: "range:step>500ms,iteration>3x,idle>2s,hang>10s,error,oom".
+ * Parses the triggers of snapshots: "range:step>500ms,iteration>3x,hang>10s,error,oom".
  * Never allocates; any thread.
  */
 #ifndef XT_LOG_SNAPSHOT_TRIGGER_H
@@ -19,7 +19,6 @@
 enum xt_trigger_kind {
 	XT_TRIGGER_RANGE,
 	XT_TRIGGER_ITERATION,
-	XT_TRIGGER_IDLE,
 	XT_TRIGGER_HANG,
 	XT_TRIGGER_ERROR,
 	XT_TRIGGER_OOM

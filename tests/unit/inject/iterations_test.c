@@ -133,11 +133,11 @@ static void triggers_have_a_time_or_a_factor(void **unused)
 {
 	static const char *const wrong[] = {"",		  "range:a",	   "range:>3x",
 					    "range:a>1x", "range:a>x",	   "iteration",
-					    "iteration>", "iteration:>3x", "idle>3x",
+					    "iteration>", "iteration:>3x", "iteration:a>3x",
 					    "hang>3x",	  "range:a>3xx",   "error>3x",
 					    "range:a>3",  "iteration>1",   "iteration>3x,"};
 	static const char text[] =
-		"range:a>b,c>2.5x,iteration>3x,iteration:step 1>20ms,idle>2s,error,oom";
+		"range:a>b,c>2.5x,iteration>3x,range:step 1>20ms,hang>2s,error,oom";
 	struct xt_snapshot_trigger triggers[XT_SNAPSHOT_TRIGGERS_MAX];
 
 	(void)unused;
@@ -148,7 +148,7 @@ static void triggers_have_a_time_or_a_factor(void **unused)
 	assert_int_equal(triggers[1].kind, XT_TRIGGER_ITERATION);
 	assert_null(triggers[1].name);
 	assert_true(triggers[1].factor == 3);
-	assert_int_equal(triggers[2].kind, XT_TRIGGER_ITERATION);
+	assert_int_equal(triggers[2].kind, XT_TRIGGER_RANGE);
 	assert_int_equal(triggers[2].name_bytes, 6);
 	assert_true(triggers[2].factor == 0);
 	assert_int_equal(triggers[2].limit_ns, 20000000);

@@ -3,7 +3,7 @@
 "$xtrace" env
 "$xtrace" env --simulate -o 'a trace' --api all --python off --modules --no-yield \
 	--max-size 2G --max-overhead 3 --capture-range cudaProfilerApi
-"$xtrace" env -o a --flight-recorder 30s --snapshot-on 'range:a step>5ms' --snapshot-on idle\>2s,oom \
+"$xtrace" env -o a --flight-recorder 30s --snapshot-on 'range:a step>5ms' --snapshot-on hang\>2s,oom \
 	--snapshot-interval 10s --snapshot-max 3
 "$xtrace" env --format docker -o /data
 "$xtrace" env --format json --simulate
@@ -24,7 +24,7 @@ status "$xtrace" env program
 status "$xtrace" env --api none
 status "$xtrace" env --flight-recorder 30
 status "$xtrace" env --flight-recorder 30s --max-size 1G
-status "$xtrace" env --snapshot-on idle
+status "$xtrace" env --snapshot-on hang
 status "$xtrace" env --snapshot-interval 5
 status "$xtrace" env -o 'two
 lines'

@@ -12,9 +12,11 @@ status "$xtrace" record --simulat0r echo ran
 status "$xtrace" record -x echo ran
 status "$xtrace" record -o
 status "$xtrace" record -o '' echo ran
-# An option of earlier versions.
+# An option and triggers of earlier versions.
 status "$xtrace" record --duty 1s/60s echo ran
 status "$xtrace" attach --duty=1s/60s 1
+status "$xtrace" record --snapshot-on 'error,idle>2s' echo ran
+status "$xtrace" record --snapshot-on 'iteration:step>3x' echo ran
 ls
 # Commands of other tools, a program without "record", and xtrace-merge.
 for command in stats flamegraph view show info profile trace run compare rec python3 no-such-thing; do
