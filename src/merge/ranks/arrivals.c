@@ -165,3 +165,19 @@ int arrivals_compare(struct communicators *communicators, const struct rank_cloc
 	}
 	return 0;
 }
+
+struct communicator_sums communicator_sums(const struct communicator *communicator)
+{
+	const struct comm_member *most = communicator->members;
+	struct communicator_sums sums = {0};
+
+	for (size_t m = 1; m < communicator->member_count; m++)
+		if (communicator->members[m].count > most->count)
+			most = &communicator->members[m];
+	for (size_t i = 0; i < most->log->count; i++)
+		if (&most->log->members[most->log->list[i].member] == most->member)
+			sums.counts[most->log->list[i].operation]++;
+	for (size_t i = 0; i < communicator->instance_count; i++)
+		sums.wait_ns += (uint64_t)communicator->arrivals[i].wait_ns;
+	return sums;
+}

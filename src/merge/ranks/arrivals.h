@@ -34,4 +34,11 @@ int arrivals_compare(struct communicators *communicators, const struct rank_cloc
 double arrivals_wait_ns(const struct communicator *communicator, size_t member, size_t number,
 			const struct rank_clocks *clocks, double *exposed_ns_out);
 
+struct communicator_sums {
+	uint64_t counts[COLLECTIVE_OPERATIONS]; /* calls of the rank that has most of them */
+	uint64_t wait_ns;			/* of all members */
+};
+
+struct communicator_sums communicator_sums(const struct communicator *communicator);
+
 #endif

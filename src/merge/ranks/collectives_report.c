@@ -352,8 +352,6 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 		qsort(report->unfinished, report->unfinished_count, sizeof(*report->unfinished),
 		      compare_begins);
 	if (!error)
-		error = process_groups_find(&report->process_groups, run);
-	if (!error)
 		error = mpi_waits_find(&report->mpi, run);
 	if (!error)
 		error = rank_spread_finish(&report->spread, &run->paths);
@@ -366,7 +364,6 @@ void collectives_report_free(struct collectives_report *report)
 	communicators_free(&report->communicators);
 	rank_clocks_free(&report->clocks);
 	rank_spread_free(&report->spread);
-	process_groups_free(&report->process_groups);
 	mpi_waits_free(&report->mpi);
 	free(report->ranks);
 	free(report->causes);

@@ -9,7 +9,6 @@
 #include "merge/ranks/collective_groups.h"
 #include "merge/ranks/rank_clocks.h"
 #include "merge/ranks/mpi_waits.h"
-#include "merge/ranks/process_groups.h"
 #include "merge/sums/rank_spread.h"
 #include "merge/ranks/verdict.h"
 
@@ -84,7 +83,6 @@ struct collectives_report {
 	size_t unfinished_count, unfinished_capacity;
 	struct rank_verdict verdict;
 	struct rank_spread spread; /* grows while logs are read */
-	struct process_groups process_groups;
 	struct mpi_waits mpi;
 };
 

@@ -3,7 +3,7 @@
  * Collectives across ranks: which rank the others wait for, and why. docs/REPORT.md explains it.
  */
 import { countColumn, timeColumn } from './columns';
-import type { CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, Collectives as Data, ProcessGroup } from './data';
+import type { CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, Collectives as Data, Communicator } from './data';
 import { formatBytes, formatCount, formatPercent, formatRate, formatTime } from './format';
 import { HeatMap, rankName } from './heat_map';
 import { findNode, showPlace, showProcess } from './places';
@@ -284,8 +284,19 @@ function SpreadTable({ state, data }: { state: State; data: Data }) {
 }
 
 /* The communicator's last digits, or its stream. */
-function communicatorName({ communicator }: CollectiveGroup): string {
+function communicatorName(communicator: string): string {
 	return /^\d+$/.test(communicator) && communicator.length > DIGITS ? `…${communicator.slice(-DIGITS)}` : communicator;
+}
+
+function communicatorColumn<Row extends { communicator: string }>(): Column<Row> {
+	return {
+		title: 'Communicator',
+		value: (row) => row.communicator,
+		show: (row) => <span title={row.communicator}>{communicatorName(row.communicator)}</span>,
+		plain: (row) => row.communicator,
+		isText: true,
+		isDetail: true,
+	};
 }
 
 function rateColumn(title: string, what: string, value: (row: CollectiveGroup) => number | undefined, isDetail = false): Column<CollectiveGroup> {
@@ -301,14 +312,7 @@ const groupColumns: Column<CollectiveGroup>[] = [
 	timeColumn('Slow time', (row) => row.slow_ns, { what: 'Time that slow transfers took beyond that of comparable ones' }),
 	rateColumn('Alg. bandwidth', 'Algorithm bandwidth: bytes per transfer time', (row) => row.algorithm_bytes_per_second, true),
 	rateColumn('Bus bandwidth', 'Algorithm bandwidth, scaled so that it compares with the speed of links', (row) => row.bus_bytes_per_second),
-	{
-		title: 'Communicator',
-		value: (row) => row.communicator,
-		show: (row) => <span title={row.communicator}>{communicatorName(row)}</span>,
-		plain: (row) => row.communicator,
-		isText: true,
-		isDetail: true,
-	},
+	communicatorColumn(),
 	{ title: 'Operation', value: (row) => row.operation, isText: true, isMain: true },
 ];
 
@@ -326,30 +330,28 @@ function GroupTable({ data }: { data: Data }) {
 	);
 }
 
-const processGroupColumns: Column<ProcessGroup>[] = [
-	timeColumn('Waits', (row) => row.wait_ns, { what: 'Sum over ranks and collectives, also beside other work' }),
-	countColumn('Groups', (row) => row.count),
-	countColumn('Ranks', (row) => row.size),
-	{ title: 'Use', value: (row) => (row.use === 'unknown' ? '' : row.use), isText: true },
-	{ title: 'Evidence', value: (row) => row.evidence, isText: true, isDetail: true },
-	{ title: 'Calls of each rank', value: (row) => callsText(row), isText: true },
-	{ title: 'Members', value: (row) => row.name, isText: true, isMain: true },
-];
-
-function callsText({ operations }: ProcessGroup): string {
+function callsText({ operations }: Communicator): string {
 	return Object.entries(operations)
 		.map(([operation, count]) => `${operation} ${formatCount(count)}`)
 		.join(', ');
 }
 
-function ProcessGroupTable({ data }: { data: Data }) {
+const communicatorColumns: Column<Communicator>[] = [
+	timeColumn('Waits', (row) => row.wait_ns, { what: 'Sum over ranks and collectives, also beside other work' }),
+	countColumn('Processes', (row) => row.log_count, { what: 'Ranks that have a log' }),
+	communicatorColumn(),
+	{ title: 'Calls of each rank', value: callsText, isText: true },
+	{ title: 'Ranks', value: (row) => row.ranks || 'unknown', isText: true, isMain: true },
+];
+
+function CommunicatorTable({ data }: { data: Data }) {
 	return (
 		<Table
-			id="table-process-groups"
-			title="Process groups"
-			columns={processGroupColumns}
-			rows={data.process_groups}
-			text={(row) => `${row.name} ${row.use}`}
+			id="table-communicators"
+			title="Communicators"
+			columns={communicatorColumns}
+			rows={data.communicators}
+			text={(row) => `${row.ranks} ${row.communicator}`}
 			sortedBy={0}
 			none="No communicator has several ranks."
 		/>
@@ -378,7 +380,7 @@ export function Collectives({ state }: { state: State }) {
 					{ id: 'causes', title: 'Causes', show: () => <CauseTable state={state} data={data} /> },
 					{ id: 'spread', title: 'Differences', show: () => <SpreadTable state={state} data={data} /> },
 					{ id: 'collectives', title: 'Collectives', show: () => <GroupTable data={data} /> },
-					{ id: 'process-groups', title: 'Process groups', show: () => <ProcessGroupTable data={data} /> },
+					{ id: 'communicators', title: 'Communicators', show: () => <CommunicatorTable data={data} /> },
 				]}
 			/>
 		</section>

@@ -227,14 +227,12 @@ export interface CollectiveGroup {
 	bus_bytes_per_second?: number;
 }
 
-export interface ProcessGroup {
-	name: string; /* its ranks */
-	count: number; /* groups of this kind */
-	size: number; /* ranks of each */
-	use: string;
-	evidence: string;
+export interface Communicator {
+	communicator: string;
+	log_count: number;
+	ranks: string;
 	wait_ns: number;
-	operations: Record<string, number>; /* calls of each rank */
+	operations: Record<string, number>; /* calls of the rank that has most of them */
 }
 
 export interface CollectiveCause {
@@ -267,8 +265,8 @@ export interface Collectives {
 	job_ns: number; /* from the start of the first collective to the end of the last */
 	verdict: { kind: 'rank' | 'moving' | 'link' | 'none' | 'unknown' | 'hang'; process?: string; where?: string; text: string };
 	ranks: CollectiveRank[];
+	communicators: Communicator[];
 	groups: CollectiveGroup[];
-	process_groups: ProcessGroup[];
 	causes: CollectiveCause[]; /* largest first */
 	spread: CollectiveSpread[]; /* largest difference first */
 	clocks: { host: string; is_aligned: boolean; error_ns?: number; bound_count: number }[];

@@ -123,33 +123,33 @@ def check_groups(result):
             check_group(result, key, rows[key], instances)
 
 
-def layout_of(ranks, world_size):
-    """The layout of a process group, its size and the distance of its ranks."""
-    distances = {after - before for before, after in zip(ranks, ranks[1:])}
-    if len(ranks) == world_size or len(distances) > 1:
-        return "all" if len(ranks) == world_size else "other", len(ranks), None
-    return "adjacent" if distances == {1} else "strided", len(ranks), min(distances, default=None)
-
-
-def check_process_groups(result):
-    """Groups of the same kind are one row, with the calls of each rank."""
+def check_communicators(result):
+    """Each communicator has its ranks, its calls and the waits of its groups."""
     job, found = result.job, result.differences
     if len(result.jobs) > 1 or job.content["mismatches"] or job.content["unfinished"] or not all(
             map(job.has_range, job.instances)) or len(job.matched()) < len(job.instances):
         return
     expected = collections.defaultdict(lambda: [set(), collections.Counter()])
     for instance in job.instances:
-        communicators, counts = expected[layout_of(instance.ranks, len(job.ranks))]
-        communicators.add(instance.communicator)
+        ranks, counts = expected[instance.communicator]
+        ranks.update(instance.ranks)
         counts[instance.operation] += 1
-    rows = {(row["layout"], row["size"], row.get("stride")): row
-            for row in result.content["process_groups"]}
-    found.same("process groups", sorted(map(str, rows)), sorted(map(str, expected)))
-    for key, (communicators, counts) in expected.items():
-        row = rows.get(key, {"communicators": (), "operations": {}})
-        found.same(f"communicators of {key}", set(row["communicators"]), communicators)
-        found.same(f"calls of {key}", row["operations"],
-                   {operation: count // len(communicators) for operation, count in counts.items()})
+    rows = {row["communicator"]: row for row in result.content["communicators"]}
+    found.same("communicators", sorted(rows), sorted(expected))
+    for key, (ranks, counts) in expected.items():
+        row = rows.get(key, {"ranks": "", "operations": {}, "log_count": 0, "wait_ns": 0})
+        found.same(f"ranks of {key}", set(ranks_of(row["ranks"])), ranks)
+        found.same(f"logs of {key}", row["log_count"], len(ranks))
+        found.same(f"calls of {key}", row["operations"], counts)
+        found.same(f"wait of {key}", row["wait_ns"], sum(
+            group["wait_ns"] for group in result.content["groups"] if group["communicator"] == key))
+
+
+def ranks_of(text):
+    """The ranks in a text such as "0-3, 7"."""
+    for part in filter(None, text.split(", ")):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
 
 
 def check_group(result, key, row, instances):
@@ -388,7 +388,7 @@ def check(args, scenario, seed, folder):
     check_waits(result)
     check_clocks(result)
     check_groups(result)
-    check_process_groups(result)
+    check_communicators(result)
     check_mismatches(result)
     check_unfinished(result)
     if scenario in ("none", "slow_loader", "graphs"):

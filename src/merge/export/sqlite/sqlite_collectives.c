@@ -31,29 +31,15 @@ static void bind_known(struct sqlite *s, enum statement statement, int column, u
 		sqlite_null(s, statement, column);
 }
 
-/* The process group that a communicator is one of. */
-static const struct process_group *group_of(const struct process_groups *groups, size_t c)
-{
-	for (size_t g = 0; g < groups->count; g++)
-		for (size_t i = 0; i < groups->list[g].communicator_count; i++)
-			if (groups->list[g].communicators[i] == c)
-				return &groups->list[g];
-	return NULL;
-}
-
 static int put_communicator(struct sink *sink, const struct run *run, size_t c)
 {
-	const struct collectives_report *report = &run->collectives_report;
-	const struct communicator *communicator = &report->communicators.list[c];
-	const struct process_group *group = group_of(&report->process_groups, c);
+	const struct communicator *communicator = &run->collectives_report.communicators.list[c];
 	char *ranks = communicator_ranks_text(run, communicator);
 	struct sqlite *s = sink->state;
 	char name[32];
 
 	if (!ranks)
 		return -ENOMEM;
-	sqlite3_clear_bindings(s->statements[INSERT_COMMUNICATOR]);
-
 	communicator_name(communicator, name, sizeof(name));
 	sqlite_number(s, INSERT_COMMUNICATOR, 1, (int64_t)c + 1);
 	sqlite_text(s, INSERT_COMMUNICATOR, 2, name);
@@ -61,11 +47,6 @@ static int put_communicator(struct sink *sink, const struct run *run, size_t c)
 	bind_known(s, INSERT_COMMUNICATOR, 4, communicator->rank_count);
 	sqlite_number(s, INSERT_COMMUNICATOR, 5, (int64_t)communicator->member_count);
 	sqlite_text(s, INSERT_COMMUNICATOR, 6, ranks);
-	if (group) {
-		sqlite_text(s, INSERT_COMMUNICATOR, 7, group_layout_names[group->layout]);
-		sqlite_text(s, INSERT_COMMUNICATOR, 8, group_use_names[group->use]);
-		sqlite_text(s, INSERT_COMMUNICATOR, 9, group->evidence);
-	}
 	sqlite_put(sink, INSERT_COMMUNICATOR);
 	free(ranks);
 	return 0;

@@ -51,8 +51,7 @@ const char sqlite_tables[] =
 	"state TEXT, start_ns INTEGER, duration_ns INTEGER, weight_ns INTEGER, count INTEGER, "
 	"waits_for_pid INTEGER, waits_for_tid INTEGER);"
 	"CREATE TABLE communicator(id INTEGER PRIMARY KEY, name TEXT, is_by_order INTEGER, "
-	"rank_count INTEGER, member_count INTEGER, ranks TEXT, layout TEXT, purpose TEXT, "
-	"evidence TEXT);"
+	"rank_count INTEGER, member_count INTEGER, ranks TEXT);"
 	"CREATE TABLE collective(id INTEGER PRIMARY KEY, process_id INTEGER, "
 	"communicator_id INTEGER, number INTEGER, operation TEXT, bytes INTEGER, device INTEGER, "
 	"start_ns INTEGER, end_ns INTEGER, arrival_ns INTEGER, wait_ns INTEGER, "
@@ -81,7 +80,7 @@ const char *const sqlite_inserts[STATEMENTS] = {
 	[INSERT_GAP_END] = "INSERT INTO gap_end VALUES(?,?)",
 	[INSERT_SAMPLE] = "INSERT INTO cpu_sample VALUES(?,?,?,?,?,?,?,?,?,?)",
 	[FIND_THREAD] = "SELECT id FROM thread WHERE process_id = ? AND tid = ?",
-	[INSERT_COMMUNICATOR] = "INSERT INTO communicator VALUES(?,?,?,?,?,?,?,?,?)",
+	[INSERT_COMMUNICATOR] = "INSERT INTO communicator VALUES(?,?,?,?,?,?)",
 	[INSERT_COLLECTIVE] = "INSERT INTO collective VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_WAIT_CAUSE] = "INSERT INTO wait_cause VALUES(?,?,?,?)",
 	[INSERT_HOST_CLOCK] = "INSERT INTO host_clock VALUES(?,?,?,?,?,?,?)",

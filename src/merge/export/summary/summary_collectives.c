@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "merge/base/text.h"
-#include "merge/export/summary/summary_groups.h"
+#include "merge/export/summary/summary_communicators.h"
 #include "merge/export/summary/summary_ranks.h"
 #include "merge/export/summary/summary_json_tables.h"
 #include "merge/export/summary/summary_spread.h"
@@ -270,7 +270,7 @@ int summary_put_collectives(struct sink *sink, const struct run *run)
 	if (!error)
 		error = put_rank_rows(sink, run);
 	if (!error)
-		error = summary_put_process_groups(sink, run);
+		error = summary_put_communicators(sink, run);
 	if (!error)
 		error = put_causes(sink, run);
 	return error ? error : summary_put_spread(sink, run);
@@ -312,35 +312,6 @@ static void put_ranks_array(struct json *json, const struct run *run)
 	json_end_array(json);
 }
 
-static void put_communicator(struct json *json, const struct communicator *communicator)
-{
-	char text[32];
-
-	communicator_name(communicator, text, sizeof(text));
-	json_string(json, "communicator", text);
-}
-
-static int put_communicators(struct json *json, const struct run *run)
-{
-	const struct communicators *communicators = &run->collectives_report.communicators;
-
-	json_begin_array(json, "communicators");
-	for (size_t c = 0; c < communicators->count; c++) {
-		char *ranks = communicator_ranks_text(run, &communicators->list[c]);
-
-		if (!ranks)
-			return -ENOMEM;
-		json_begin_object(json, NULL);
-		put_communicator(json, &communicators->list[c]);
-		json_u64(json, "log_count", communicators->list[c].member_count);
-		json_string(json, "ranks", ranks);
-		json_end_object(json);
-		free(ranks);
-	}
-	json_end_array(json);
-	return 0;
-}
-
 static void put_groups(struct json *json, const struct collectives_report *report)
 {
 	json_begin_array(json, "groups");
@@ -356,7 +327,7 @@ static void put_groups(struct json *json, const struct collectives_report *repor
 
 		json_begin_object(json, NULL);
 		json_string(json, "operation", collective_operation_names[group->operation]);
-		put_communicator(json, communicator);
+		put_communicator_json(json, communicator);
 		json_u64(json, "ranks", communicator->member_count);
 		json_u64(json, "bytes", group->bytes);
 		json_u64(json, "count", group->count);
@@ -447,7 +418,7 @@ static void put_mismatches(struct json *json, const struct run *run)
 			&report->communicators.list[row->communicator];
 
 		json_begin_object(json, NULL);
-		put_communicator(json, communicator);
+		put_communicator_json(json, communicator);
 		json_u64(json, "index", row->number);
 		json_string(json, "what", row->what == MISMATCH_BYTES ? "bytes" : "operation");
 		json_begin_array(json, "processes");
@@ -484,7 +455,7 @@ static void put_unfinished(struct json *json, const struct run *run)
 			&report->communicators.list[row->communicator];
 
 		json_begin_object(json, NULL);
-		put_communicator(json, communicator);
+		put_communicator_json(json, communicator);
 		json_u64(json, "index", row->number);
 		json_string(json, "operation", collective_operation_names[row->operation]);
 		put_labels(json, "present", run, communicator, row->number, true);
@@ -514,7 +485,7 @@ static int put_verdict(struct json *json, const struct run *run)
 		put_rank_numbers_json(json, &run->inputs->logs[verdict->log]);
 	}
 	if (verdict->kind == VERDICT_LINK)
-		put_communicator(
+		put_communicator_json(
 			json, &run->collectives_report.communicators.list[verdict->communicator]);
 	if (((verdict->kind == VERDICT_RANK || verdict->kind == VERDICT_MOVING) &&
 	     verdict_has_place(verdict)) ||
@@ -557,9 +528,7 @@ int put_collectives_json(struct json *json, const struct run *run)
 	error = put_verdict(json, run);
 	put_ranks_array(json, run);
 	if (!error)
-		error = put_communicators(json, run);
-	if (!error)
-		error = put_process_groups_json(json, run);
+		error = put_communicators_json(json, run);
 	if (!error)
 		error = put_missing_json(json, run);
 	put_groups(json, report);
