@@ -12,7 +12,7 @@
 
 #define STATUS_FAILED 2 /* cli/message.h */
 
-void out_of_memory(size_t bytes)
+void xt_out_of_memory(size_t bytes)
 {
 	static atomic_flag is_ending = ATOMIC_FLAG_INIT;
 	char line[80];
@@ -41,81 +41,81 @@ static size_t product(size_t count, size_t element_bytes)
 	return __builtin_mul_overflow(count, element_bytes, &bytes) ? SIZE_MAX : bytes;
 }
 
-void *xmalloc(size_t bytes)
+void *xt_malloc(size_t bytes)
 {
 	void *memory = malloc(bytes ? bytes : 1);
 
 	if (!memory)
-		out_of_memory(bytes);
+		xt_out_of_memory(bytes);
 	return memory;
 }
 
-void *xcalloc(size_t count, size_t element_bytes)
+void *xt_calloc(size_t count, size_t element_bytes)
 {
 	void *memory = calloc(count ? count : 1, element_bytes);
 
 	if (!memory)
-		out_of_memory(product(count, element_bytes));
+		xt_out_of_memory(product(count, element_bytes));
 	return memory;
 }
 
-void *xreallocarray(void *array, size_t count, size_t element_bytes)
+void *xt_reallocarray(void *array, size_t count, size_t element_bytes)
 {
 	void *larger = reallocarray(array, count ? count : 1, element_bytes);
 
 	if (!larger)
-		out_of_memory(product(count, element_bytes));
+		xt_out_of_memory(product(count, element_bytes));
 	return larger;
 }
 
-char *xstrdup(const char *text)
+char *xt_strdup(const char *text)
 {
-	return xstrndup(text, SIZE_MAX);
+	return xt_strndup(text, SIZE_MAX);
 }
 
-char *xstrndup(const char *text, size_t length_max)
+char *xt_strndup(const char *text, size_t length_max)
 {
 	size_t length = strnlen(text, length_max);
-	char *copy = xmalloc(length + 1);
+	char *copy = xt_malloc(length + 1);
 
 	memcpy(copy, text, length);
 	copy[length] = '\0';
 	return copy;
 }
 
-char *xvasprintf(const char *format, va_list arguments)
+char *xt_vasprintf(const char *format, va_list arguments)
 {
 	char *text;
 
 	if (vasprintf(&text, format, arguments) < 0)
-		out_of_memory(0);
+		xt_out_of_memory(0);
 	return text;
 }
 
-char *xasprintf(const char *format, ...)
+char *xt_asprintf(const char *format, ...)
 {
 	va_list arguments;
 	char *text;
 
 	va_start(arguments, format);
-	text = xvasprintf(format, arguments);
+	text = xt_vasprintf(format, arguments);
 	va_end(arguments);
 	return text;
 }
 
-FILE *xopen_memstream(char **text, size_t *bytes)
+FILE *xt_open_memstream(char **text, size_t *bytes)
 {
 	FILE *stream = open_memstream(text, bytes);
 
 	if (!stream)
-		out_of_memory(0);
+		xt_out_of_memory(0);
 	return stream;
 }
 
-void xclose_memstream(FILE *stream)
+void xt_close_memstream(FILE *stream)
 {
 	bool is_incomplete = ferror(stream);
 
 	if (fclose(stream) || is_incomplete)
-		out_of_memory(0);
+		xt_out_of_memory(0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory for offline commands. These functions never return NULL: if memory runs out, they end the
- * process with out_of_memory(). Free the results with free(). For any thread.
+ * process with xt_out_of_memory(). Free the results with free(). For any thread.
  *
  * The injected library, the sampler and commands that run for long must not use them. Code that
  * reads a file checks a length against the file's size before it allocates that much.
@@ -19,29 +19,29 @@
  * Prints one line, removes unfinished outputs (base/unfinished.h) and exits with status 2. bytes:
  * the size of the failed allocation, or 0 if it is unknown.
  */
-_Noreturn void out_of_memory(size_t bytes);
+_Noreturn void xt_out_of_memory(size_t bytes);
 
-void *xmalloc(size_t bytes);
-void *xcalloc(size_t count, size_t element_bytes);
-void *xreallocarray(void *array, size_t count, size_t element_bytes);
+void *xt_malloc(size_t bytes);
+void *xt_calloc(size_t count, size_t element_bytes);
+void *xt_reallocarray(void *array, size_t count, size_t element_bytes);
 
 /* See grow() in log/base/grow.h. */
-static inline void xgrow(void *array, size_t *capacity, size_t needed, size_t element_bytes)
+static inline void xt_grow(void *array, size_t *capacity, size_t needed, size_t element_bytes)
 {
 	if (grow(array, capacity, needed, element_bytes) < 0)
-		out_of_memory(element_bytes * needed);
+		xt_out_of_memory(element_bytes * needed);
 }
 
-char *xstrdup(const char *text);
-char *xstrndup(const char *text, size_t length_max);
-char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
-char *xvasprintf(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
+char *xt_strdup(const char *text);
+char *xt_strndup(const char *text, size_t length_max);
+char *xt_asprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *xt_vasprintf(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 
 /*
- * A stream that collects its text in memory. xclose_memstream() closes it; *text is complete then,
+ * A stream that collects its text in memory. xt_close_memstream() closes it; *text is complete then,
  * and the caller frees it.
  */
-FILE *xopen_memstream(char **text, size_t *bytes);
-void xclose_memstream(FILE *stream);
+FILE *xt_open_memstream(char **text, size_t *bytes);
+void xt_close_memstream(FILE *stream);
 
 #endif

@@ -91,7 +91,7 @@ int output_open(struct output *out, const char *path)
 	int error;
 
 	*out = (struct output){.path = path, .fd = -1, .file = XT_NEW_FILE_NONE};
-	out->buffer = xmalloc(OUTPUT_BUFFER_BYTES);
+	out->buffer = xt_malloc(OUTPUT_BUFFER_BYTES);
 	error = open_path(out);
 	if (!error)
 		detect_terminal(out);
@@ -105,7 +105,7 @@ int output_open_memory(struct output *out)
 	int error;
 
 	*out = (struct output){.path = "memory", .fd = -1, .file = XT_NEW_FILE_NONE};
-	out->buffer = xmalloc(OUTPUT_BUFFER_BYTES);
+	out->buffer = xt_malloc(OUTPUT_BUFFER_BYTES);
 	out->fd = memfd_create("xtrace-merge", MFD_CLOEXEC);
 	if (out->fd >= 0)
 		return 0;
@@ -179,7 +179,7 @@ void output_format(struct output *out, const char *format, ...)
 	char *text;
 
 	va_start(arguments, format);
-	text = xvasprintf(format, arguments);
+	text = xt_vasprintf(format, arguments);
 	va_end(arguments);
 	output_text(out, text, strlen(text));
 	free(text);

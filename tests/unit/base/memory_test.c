@@ -25,17 +25,17 @@
 
 static void alloc_too_much(void)
 {
-	xmalloc(TOO_MANY_BYTES);
+	xt_malloc(TOO_MANY_BYTES);
 }
 
 static void alloc_an_overflow(void)
 {
-	xcalloc(TOO_MANY_BYTES, 4);
+	xt_calloc(TOO_MANY_BYTES, 4);
 }
 
 static void enlarge_too_much(void)
 {
-	xreallocarray(xmalloc(1), TOO_MANY_BYTES, 1);
+	xt_reallocarray(xt_malloc(1), TOO_MANY_BYTES, 1);
 }
 
 static void grow_too_much(void)
@@ -43,13 +43,13 @@ static void grow_too_much(void)
 	size_t capacity = 0;
 	void *array = NULL;
 
-	xgrow(&array, &capacity, TOO_MANY_BYTES, 8);
+	xt_grow(&array, &capacity, TOO_MANY_BYTES, 8);
 }
 
 static void *run_out(void *unused)
 {
 	(void)unused;
-	xmalloc(TOO_MANY_BYTES);
+	xt_malloc(TOO_MANY_BYTES);
 	return NULL;
 }
 
@@ -72,7 +72,7 @@ static void leave_files(void)
 	unfinished_add(unfinished);
 	unfinished_add(complete);
 	unfinished_remove(complete);
-	xmalloc(TOO_MANY_BYTES);
+	xt_malloc(TOO_MANY_BYTES);
 }
 
 /* Runs the function in a child process. Returns its status and what it wrote to stderr. */
@@ -149,7 +149,7 @@ static void removes_unfinished_files(void **state)
 
 static void allocates_nothing_at_all(void **state)
 {
-	void *list[] = {xmalloc(0), xcalloc(0, 8), xreallocarray(NULL, 0, 8)};
+	void *list[] = {xt_malloc(0), xt_calloc(0, 8), xt_reallocarray(NULL, 0, 8)};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++) {
@@ -160,17 +160,17 @@ static void allocates_nothing_at_all(void **state)
 
 static void makes_texts(void **state)
 {
-	char *text, *copy = xstrdup("copy"), *part = xstrndup("partial", 4), *made;
+	char *text, *copy = xt_strdup("copy"), *part = xt_strndup("partial", 4), *made;
 	size_t bytes;
-	FILE *stream = xopen_memstream(&text, &bytes);
+	FILE *stream = xt_open_memstream(&text, &bytes);
 
 	(void)state;
 	assert_string_equal(copy, "copy");
 	assert_string_equal(part, "part");
-	made = xasprintf("%s-%d", copy, 7);
+	made = xt_asprintf("%s-%d", copy, 7);
 	assert_string_equal(made, "copy-7");
 	fputs(made, stream);
-	xclose_memstream(stream);
+	xt_close_memstream(stream);
 	assert_string_equal(text, "copy-7");
 	assert_int_equal(bytes, 6);
 	free(text);
