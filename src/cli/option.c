@@ -151,6 +151,7 @@ static const struct {
 	const char *name, *instead;
 } removed[] = {
 	{"duty", "--flight-recorder, or --armed with 'xtrace start --duration'"},
+	{"svg", "--html, or xtrace merge --svg"},
 };
 
 static bool is_removed(const char *argument, const char *name, size_t length)

@@ -15,8 +15,13 @@
 
 /* Formats by the ending of a file name, for --output. */
 static const struct option_ending endings[] = {
-	{"txt", "text"},  {"json", "json"}, {"md", "markdown"},	  {"xml", "junit"},
-	{"html", "html"}, {"svg", "svg"},   {"folded", "folded"}, {0},
+	{"txt", "text"},
+	{"json", "json"},
+	{"md", "markdown"},
+	{"xml", "junit"},
+	{"html", "html"},
+	{"folded", "folded"},
+	{0},
 };
 
 static int apply_fail_on(void *context, const struct option_row *row, const char *value)
@@ -110,8 +115,8 @@ static int apply_output(void *context, const struct option_row *row, const char 
 
 static const struct option_row output_row[] = {
 	{"output", 'o', .value = "FILE", .expected = "a file name", .apply = apply_output,
-	 .help = "Write the format that the ending of FILE names: .txt, .json, .md, .xml, .html, "
-		 ".svg or .folded"},
+	 .help = "Write the format that the ending of FILE names: .txt, .json, .md, .xml, .html "
+		 "or .folded"},
 	{0},
 };
 

@@ -13,7 +13,6 @@
 #define COLUMN	     7.3 /* width of a character */
 #define COLUMNS_MIN  3	 /* shorter labels are omitted */
 #define PLACES_WIDTH (WIDTH - 2 * MARGIN)
-#define LEGEND_WIDTH 46.0 /* width of each colour */
 #define PIECE_BYTES  1024
 
 static void put(const struct svg_flame *svg, const char *format, ...)
@@ -88,18 +87,11 @@ static size_t columns_of(const char *text, size_t length)
 static void put_label(const struct svg_flame *svg, const struct svg_frame *frame, double width)
 {
 	const char *name = frame->name + frame->mark_length;
-	const char *label = frame->label ? frame->label : "";
 	size_t length = frame->name_length - frame->mark_length, seen = 0, i = 0;
 	size_t columns = width > 4 ? (size_t)((width - 4) / COLUMN) : 0;
-	size_t label_columns = columns_of(label, strlen(label));
 
 	if (columns < COLUMNS_MIN)
 		return;
-	if (columns_of(name, length) + label_columns <= columns) {
-		put_escaped(svg, name, length);
-		put_escaped(svg, label, strlen(label));
-		return;
-	}
 	if (columns_of(name, length) <= columns) {
 		put_escaped(svg, name, length);
 		return;
@@ -114,23 +106,7 @@ static void put_label(const struct svg_flame *svg, const struct svg_frame *frame
 	put_plain(svg, "\xe2\x80\xa6");
 }
 
-static void put_legend(const struct svg_flame *svg, const char *const (*legend)[2])
-{
-	size_t count = 0;
-	double x;
-
-	while (legend[count][0])
-		count++;
-	x = WIDTH - MARGIN - LEGEND_WIDTH * (double)count;
-	for (size_t i = 0; i < count; i++, x += LEGEND_WIDTH)
-		put(svg,
-		    "<rect x=\"%.0f\" y=\"34\" width=\"%.0f\" height=\"16\" style=\"fill:%s\"/>"
-		    "<text class=\"scale\" x=\"%.0f\" y=\"46\">%s</text>\n",
-		    x, LEGEND_WIDTH, legend[i][0], x + LEGEND_WIDTH / 2, legend[i][1]);
-}
-
-void svg_flame_begin(const struct svg_flame *svg, const char *heading, const char *note,
-		     const char *const (*legend)[2])
+void svg_flame_begin(const struct svg_flame *svg, const char *heading, const char *note)
 {
 	double height = HEAD + (double)(svg->depth + 1) * ROW + MARGIN;
 	size_t length;
@@ -156,8 +132,6 @@ void svg_flame_begin(const struct svg_flame *svg, const char *heading, const cha
 	    WIDTH - MARGIN - 120, WIDTH - MARGIN - 52, MARGIN);
 	put_escaped(svg, note, strlen(note));
 	put_plain(svg, "</text>\n");
-	if (legend)
-		put_legend(svg, legend);
 }
 
 void svg_flame_frame(const struct svg_flame *svg, const struct svg_frame *frame)
@@ -166,19 +140,15 @@ void svg_flame_frame(const struct svg_flame *svg, const struct svg_frame *frame)
 	double width = frame->width * PLACES_WIDTH;
 	double y = HEAD + (double)(svg->depth - frame->depth) * ROW;
 
-	put(svg, "<g class=\"frame %s\" data-depth=\"%u\" data-value=\"%llu\"", frame->class,
-	    frame->depth, (unsigned long long)frame->value);
-	if (frame->label)
-		put(svg, " data-label=\"%s\"", frame->label);
-	put_plain(svg, "><title>");
+	put(svg, "<g class=\"frame %s\" data-depth=\"%u\" data-value=\"%llu\"><title>",
+	    frame->class, frame->depth, (unsigned long long)frame->value);
 	put_escaped(svg, frame->name, frame->name_length);
 	put_plain(svg, "\n");
 	put_escaped(svg, frame->numbers, strlen(frame->numbers));
-	put(svg, "</title><rect x=\"%.3f\" y=\"%.0f\" width=\"%.3f\" height=\"%.0f\"", x, y, width,
-	    ROW - 1);
-	if (frame->fill)
-		put(svg, " style=\"fill:%s\"", frame->fill);
-	put(svg, "/><text x=\"%.3f\" y=\"%.0f\">", x + 3, y + ROW - 5);
+	put(svg,
+	    "</title><rect x=\"%.3f\" y=\"%.0f\" width=\"%.3f\" height=\"%.0f\"/>"
+	    "<text x=\"%.3f\" y=\"%.0f\">",
+	    x, y, width, ROW - 1, x + 3, y + ROW - 5);
 	put_label(svg, frame, width);
 	put_plain(svg, "</text></g>\n");
 }

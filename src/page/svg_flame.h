@@ -28,17 +28,10 @@ struct svg_frame {
 	size_t name_length;
 	size_t mark_length;  /* length of a name prefix that the label omits */
 	const char *numbers; /* lines of the title */
-	const char *label;   /* shown after the name if it fits; NULL: nothing */
 	const char *class;   /* classes of flame.css, which set the colour */
-	const char *fill;    /* another colour, or NULL */
 };
 
-/*
- * Begins the file. legend is NULL, or pairs of a colour and a word, left to right, ended by a NULL
- * colour.
- */
-void svg_flame_begin(const struct svg_flame *svg, const char *heading, const char *note,
-		     const char *const (*legend)[2]);
+void svg_flame_begin(const struct svg_flame *svg, const char *heading, const char *note);
 void svg_flame_frame(const struct svg_flame *svg, const struct svg_frame *frame);
 void svg_flame_end(const struct svg_flame *svg);
 

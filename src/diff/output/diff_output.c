@@ -11,7 +11,6 @@ const struct diff_output *const diff_outputs[] = {
 	&diff_output_markdown,
 	&diff_output_junit,
 	&diff_output_html,
-	&diff_output_svg,
 	&diff_output_folded,
 	NULL,
 };

@@ -32,7 +32,7 @@ struct diff_output {
 };
 
 extern const struct diff_output diff_output_text, diff_output_json, diff_output_markdown,
-	diff_output_junit, diff_output_html, diff_output_svg, diff_output_folded;
+	diff_output_junit, diff_output_html, diff_output_folded;
 
 /* The table of all outputs, ended by NULL. */
 extern const struct diff_output *const diff_outputs[];

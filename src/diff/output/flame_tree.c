@@ -7,14 +7,10 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diff/compare/changes.h"
-
-#define CHANGE_MIN 0.005 /* smaller changes are grey */
-#define CHANGE_MAX 0.25	 /* larger changes have the same colour */
 
 struct path {
 	const struct profile_entry *entry;
@@ -130,18 +126,4 @@ void flame_tree_free(struct flame_tree *tree)
 	free(tree->nodes);
 	free(tree->node_of_row);
 	*tree = (struct flame_tree){0};
-}
-
-void flame_colour(char out[FLAME_COLOUR_BYTES], double base, double new)
-{
-	static const double same[3] = {226, 229, 234}, more[3] = {244, 112, 88},
-			    less[3] = {92, 160, 226};
-	double larger = base > new ? base : new, change = larger > 0 ? (new - base) / larger : 0;
-	double size = fabs(change), strength;
-	const double *end = change > 0 ? more : less;
-
-	strength = size < CHANGE_MIN ? 0 : pow(size < CHANGE_MAX ? size / CHANGE_MAX : 1, 0.6);
-	snprintf(out, FLAME_COLOUR_BYTES, "rgb(%.0f,%.0f,%.0f)",
-		 same[0] + (end[0] - same[0]) * strength, same[1] + (end[1] - same[1]) * strength,
-		 same[2] + (end[2] - same[2]) * strength);
 }

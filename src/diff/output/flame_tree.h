@@ -36,11 +36,4 @@ struct flame_tree {
 int flame_tree_make(struct flame_tree *tree, const struct comparison *comparison);
 void flame_tree_free(struct flame_tree *tree);
 
-/*
- * The CSS colour of a change: blue for less, red for more, grey for equal. Legible on dark and
- * light backgrounds. Keep it equal to src/report/src/colours.ts.
- */
-#define FLAME_COLOUR_BYTES 24
-void flame_colour(char out[FLAME_COLOUR_BYTES], double base, double new);
-
 #endif

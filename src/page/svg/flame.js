@@ -12,7 +12,7 @@
 		return {
 			node, rect, title, label: node.querySelector("text"), name: title.split("\n")[0].replace("[GPU_Kernel]", ""),
 			x: rect.x.baseVal.value, width: rect.width.baseVal.value,
-			depth: Number(node.dataset.depth), value: Number(node.dataset.value), behind: node.dataset.label || "",
+			depth: Number(node.dataset.depth), value: Number(node.dataset.value),
 		};
 	});
 	const total = frames.length ? frames[0].value : 0;
@@ -25,7 +25,7 @@
 		frame.rect.setAttribute("width", Math.max(width, 0));
 		frame.label.setAttribute("x", x + 3);
 		const name = frame.name.length <= room ? frame.name : frame.name.slice(0, room - 1) + "\u2026";
-		frame.label.textContent = room < 3 ? "" : name + (name.length + frame.behind.length <= room ? frame.behind : "");
+		frame.label.textContent = room < 3 ? "" : name;
 	}
 
 	/* Frames around the target fill the width, frames inside it grow, others are hidden. */

@@ -123,7 +123,7 @@ static int end(struct sink *sink, const struct run *run)
 	}
 	if (run->report->status != STATUS_OK)
 		strcat(note, "; data is missing, see the warnings in the summary");
-	svg_flame_begin(&svg, heading, note, NULL);
+	svg_flame_begin(&svg, heading, note);
 	for (size_t f = 0; f < flame.count; f++)
 		put_frame(&svg, &flame, &flame.frames[f], &run->paths, weight);
 	svg_flame_end(&svg);

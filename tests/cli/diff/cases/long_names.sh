@@ -15,7 +15,7 @@ for run in a1 a2 a3 b1 b2 b3; do
 		-e "s/\"layer_3\"/\"$(long L)\"/" \
 		-e "s/kernel_3\"/$(long K)\"/" >$run.json
 done
-for output in text json markdown junit svg folded; do
+for output in text json markdown junit folded; do
 	"$xtrace_program" diff a1.json,a2.json b1.json,b2.json --$output out >/dev/null 2>&1 || true
 	for letter in D H L K; do
 		echo "$output: $letter" "$(grep -o "$letter$letter*" out 2>/dev/null |

@@ -91,7 +91,7 @@ try a1.json,a2.json filter_b1.json,filter_b2.json --allow-different
 try other_a1.json,other_a2.json filter_b1.json,filter_b2.json
 try filter_a1.json,filter_a2.json filter_b1.json,filter_b2.json
 # No output file remains if there is nothing to show.
-try a1.json,a2.json text --svg part.svg --folded part.folded --text -
+try a1.json,a2.json text --folded part.folded --text -
 ls part.* 2>/dev/null || echo 'nothing is left'
 # --check reads documents and rules without runs.
 diff_runs --check a1.json

@@ -11,6 +11,7 @@ done
 # Abbreviated options, values attached to short options, and formats chosen by file name.
 diff_runs a b --json x -ox.json
 diff_runs a b -o x.pdf
+diff_runs a b --svg x.svg
 diff_runs a b --fail='gpu-time >' -f'count > 3%'
 diff_runs a b --top
 diff_runs a b --json x --text x

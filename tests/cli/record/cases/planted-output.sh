@@ -21,7 +21,7 @@ for output in text folded chrome perfetto pprof speedscope sqlite summary svg pr
 	status "$bin/xtrace-merge" --quiet --$output all/missing
 done
 status "$bin/xtrace-merge" --quiet --csv all/folder
-for output in text json markdown junit svg folded; do
+for output in text json markdown junit folded; do
 	status "$xtrace" diff xtrace.data xtrace.data --$output all/file 2>&1 | grep all/
 done
 status "$xtrace" baseline save all/missing xtrace.data
