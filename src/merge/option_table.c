@@ -53,7 +53,7 @@ static int apply_finding(void *context, const struct option_row *row, const char
 /* "all" and the names of the rules. */
 static const char *finding_key(size_t i)
 {
-	return !i ? "all" : i <= RULES ? finding_rule_name((enum rule)(i - 1)) : NULL;
+	return !i ? "all" : i <= RULES ? rule_specs[i - 1].name : NULL;
 }
 
 /* "200K", "10M" */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "log/base/number_format.h"
 #include "merge/findings/rules.h"
 
 #define SHARE_HIGH   4 /* 1/4 of the active time */
@@ -27,6 +28,22 @@ const char *finding_whole_text(const struct finding *finding)
 		return "from the first to the last collective, of all ranks";
 	return finding->rule >= RULE_CPU_FIRST ? "from the first to the last GPU work"
 					       : "active time";
+}
+
+const char *finding_cost(const struct finding *finding)
+{
+	static char text[TIME_BYTES];
+
+	format_time(text, finding->cost_ns);
+	return text;
+}
+
+const char *finding_share(const struct finding *finding)
+{
+	static char text[SHARE_BYTES];
+
+	format_share(text, finding->cost_ns, finding->whole_ns);
+	return text;
 }
 
 void finding_set_text(struct finding *finding, const char *format, ...)

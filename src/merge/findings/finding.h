@@ -62,6 +62,10 @@ const char *finding_whole_text(const struct finding *finding);
 /* "error", "high", "medium" or "low". */
 const char *finding_severity(const struct finding *finding);
 
+/* The cost, such as "1.200 s", and its share, such as "41.0 %". The next call overwrites each. */
+const char *finding_cost(const struct finding *finding);
+const char *finding_share(const struct finding *finding);
+
 /* Set the text of the finding. */
 void finding_set_text(struct finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

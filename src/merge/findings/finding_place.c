@@ -253,7 +253,7 @@ char *finding_location(const struct paths *paths, const struct finding *finding)
 char *finding_id(const struct paths *paths, const struct finding *finding)
 {
 	char *where = finding_location(paths, finding), *id;
-	int length = where ? asprintf(&id, "%s:%s", finding_rule_name(finding->rule), where) : -1;
+	int length = where ? asprintf(&id, "%s:%s", rule_specs[finding->rule].name, where) : -1;
 
 	free(where);
 	return length < 0 ? NULL : id;

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "log/base/grow.h"
-#include "log/base/number_format.h"
 #include "merge/findings/finding_place.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/group_places.h"
@@ -53,6 +52,7 @@ static int build_finding(struct detection *detection, struct finding *finding)
 	finding->process_count = 1;
 	finding->cost_ns = detection->cost_ns;
 	finding->whole_ns = detection->whole_ns;
+	finding->advice = rule_specs[finding->rule].advice;
 	error = finding_add_places(detection, finding);
 	if (error || !finding->process)
 		return -ENOMEM;
@@ -216,16 +216,15 @@ static void merge_into(struct finding *into, struct finding *other)
 /* Text, evidence and places are those of one process. Add the sums of all. Returns 0 or -ENOMEM. */
 static int describe_processes(struct finding *finding)
 {
-	char time[TIME_BYTES], *text;
+	char *text;
 
-	format_time(time, finding->cost_ns);
 	if (asprintf(
 		    &text,
 		    "%s These numbers are for %s. For all %u processes with this finding, the cost "
 		    "is %s, %s of their %s%s.",
-		    finding->what, finding->process, finding->process_count, time,
-		    format_percent_of(finding->cost_ns, finding->whole_ns),
-		    finding->rule < RULE_CPU_FIRST ? "" : "time ", finding_whole_text(finding)) < 0)
+		    finding->what, finding->process, finding->process_count, finding_cost(finding),
+		    finding_share(finding), finding->rule < RULE_CPU_FIRST ? "" : "time ",
+		    finding_whole_text(finding)) < 0)
 		return -ENOMEM;
 	free(finding->what);
 	finding->what = text;

@@ -22,37 +22,6 @@
 #define S_NS	   1000000000ull
 #define LINE_SHARE 20 /* a line counts as a cost from 1/20 of the GPU time */
 
-/* The text of a finding behind its place. Short, to fit one line of a terminal. */
-static const char *const rule_texts[RULES] = {
-	[RULE_API_ERRORS] = "calls fail",
-	[RULE_MODULE_LOADS] = "code is loaded while the program runs",
-	[RULE_ALLOC_LOOP] = "memory is allocated in a loop",
-	[RULE_SMALL_COPIES] = "many small copies",
-	[RULE_PAGEABLE_ASYNC] = "copies of pageable memory",
-	[RULE_LOW_BANDWIDTH] = "slow copies",
-	[RULE_SYNC_IDLE] = "waits leave the GPU idle",
-	[RULE_SHORT_KERNELS] = "kernels too short",
-	[RULE_SERIAL_STREAMS] = "streams do not overlap",
-	[RULE_STREAM_IMBALANCE] = "one stream has most of the work",
-	[RULE_DEVICE_IMBALANCE] = "one device has most of the work",
-	[RULE_SMALL_GRIDS] = "kernels too small for the GPU",
-	[RULE_COPY_SHARE] = "copies while no kernel runs",
-	[RULE_GPU_IDLE] = "the GPU is idle",
-	[RULE_HANG] = "the job hangs",
-	[RULE_LATE_RANK] = "ranks wait for each other",
-	[RULE_DATA_LOADING] = "data loading",
-	[RULE_JIT] = "compilation",
-	[RULE_IMPORTS] = "imports",
-	[RULE_BLOCKING_IO] = "files, logging or checkpoints",
-	[RULE_RANK_WAIT] = "waits for other ranks",
-	[RULE_GIL] = "Python's lock",
-	[RULE_CPU_SHORTAGE] = "no free CPU",
-	[RULE_HOST_MEMORY] = "host memory",
-	[RULE_HOST_WAIT] = "the launching thread waits",
-	[RULE_PYTHON_OVERHEAD] = "Python between launches",
-	[RULE_HOST_CODE] = "other CPU code",
-};
-
 static void free_place(struct finding_place *place)
 {
 	free(place->frames);
@@ -240,7 +209,7 @@ static int priority_of(const struct headline_cost *cost)
 {
 	if (!cost->rule)
 		return 2;
-	return strcmp(cost->rule, finding_rule_name(RULE_HANG)) != 0;
+	return strcmp(cost->rule, rule_specs[RULE_HANG].name) != 0;
 }
 
 static bool precedes(const struct headline_cost *a, const struct headline_cost *b)
@@ -279,8 +248,8 @@ static int add_finding(struct run *run, const struct finding *finding)
 	bool is_of_job = finding->rule == RULE_LATE_RANK || finding->rule == RULE_HANG;
 	struct headline_cost cost = {
 		.kind = "finding",
-		.rule = finding_rule_name(finding->rule),
-		.what = rule_texts[finding->rule],
+		.rule = rule_specs[finding->rule].name,
+		.what = rule_specs[finding->rule].headline,
 		.whole = finding->rule >= RULE_CPU_FIRST ? NULL
 			 : is_of_job			 ? "the job"
 							 : "active time",

@@ -47,22 +47,19 @@ enum rule {
 struct settings;
 
 struct rule_spec {
-	const char *name;
+	const char *name;     /* for options and documents */
 	double share_percent; /* minimum cost, in percent of the active time */
+	const char *headline; /* the text behind its place: short, to fit one line of a terminal */
 	const char *estimate; /* what the cost measures */
+	const char *advice;   /* NULL: it depends on the finding */
 	bool is_error;	      /* reported at any cost; explains no idle time */
 	bool is_urgent;	      /* reported at any cost, before all others */
 	bool is_about_idle;   /* not applied if the work of many launches is missing */
 	bool is_thread_time;  /* the cost is time of the calling threads */
+	const char *why; /* from RULE_CPU_FIRST on: ends "The GPU is idle for 1.2 s, because …" */
 };
 
 extern const struct rule_spec rule_specs[RULES];
-
-/* Name of a rule for options and documents; NULL if there is no such rule. */
-const char *finding_rule_name(enum rule rule);
-
-/* Describes what the cost of this rule's findings measures. */
-const char *finding_estimate(enum rule rule);
 
 /* The values that finding_parse() accepts, with all rules. Static. */
 const char *finding_usage(void);

@@ -100,18 +100,12 @@ int detect_serial_streams(struct detection *detection)
 
 void describe_serial_streams(const struct detection *detection, struct finding *finding)
 {
-	char time[TIME_BYTES];
-
-	format_time(time, finding->cost_ns);
 	finding_set_text(finding,
 			 "Kernels are launched into %" PRIu64
 			 " streams, %s, but each waits until a kernel in another stream ends. Run "
 			 "concurrently, they would take %s less, %s of the active time.",
-			 detection->facts[0], detection_where_text(detection, finding), time,
-			 format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice =
-		"Launch nothing into the default stream in between, or create non-blocking streams "
-		"(cudaStreamNonBlocking). Wait for events only where the data requires it.";
+			 detection->facts[0], detection_where_text(detection, finding),
+			 finding_cost(finding), finding_share(finding));
 	finding_add_evidence(finding, "stream_count", detection->facts[0]);
 	finding_add_evidence(finding, "kernel_held_count", detection->facts[1]);
 	finding_add_evidence(finding, "kernel_time_ns", detection->facts[2]);
@@ -175,19 +169,16 @@ int detect_stream_imbalance(struct detection *detection)
 
 void describe_stream_imbalance(const struct detection *detection, struct finding *finding)
 {
-	char most[TIME_BYTES], mean[TIME_BYTES], time[TIME_BYTES];
+	char most[TIME_BYTES], mean[TIME_BYTES];
 
 	format_time(most, detection->facts[1]);
 	format_time(mean, detection->facts[2]);
-	format_time(time, finding->cost_ns);
 	finding_set_text(finding,
 			 "One of %" PRIu64
 			 " streams with the same kind of work, %s, runs kernels for %s. The mean "
 			 "is %s. Balanced streams would take %s less, %s of the active time.",
 			 detection->facts[0], detection_where_text(detection, finding), most, mean,
-			 time, format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice =
-		"Give each stream the same amount of work, or assign work as streams become free.";
+			 finding_cost(finding), finding_share(finding));
 	finding_add_evidence(finding, "stream_count", detection->facts[0]);
 	finding_add_evidence(finding, "busiest_stream_kernel_time_ns", detection->facts[1]);
 	finding_add_evidence(finding, "mean_stream_kernel_time_ns", detection->facts[2]);
@@ -241,19 +232,16 @@ int detect_device_imbalance(struct detection *detection)
 
 void describe_device_imbalance(const struct detection *detection, struct finding *finding)
 {
-	char most[TIME_BYTES], mean[TIME_BYTES], time[TIME_BYTES];
+	char most[TIME_BYTES], mean[TIME_BYTES];
 
 	format_time(most, detection->facts[1]);
 	format_time(mean, detection->facts[2]);
-	format_time(time, finding->cost_ns);
 	finding_set_text(finding,
 			 "GPU%" PRIu64
 			 " is busy for %s, mostly with work launched %s. The mean of %" PRIu64
 			 " GPUs is %s. Balanced GPUs would take %s less, %s of the active time.",
 			 detection->facts[3], most, detection_where_text(detection, finding),
-			 detection->facts[0], mean, time,
-			 format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice = "Give each GPU the same amount of work.";
+			 detection->facts[0], mean, finding_cost(finding), finding_share(finding));
 	finding_add_evidence(finding, "device_count", detection->facts[0]);
 	finding_add_evidence(finding, "busiest_device", detection->facts[3]);
 	finding_add_evidence(finding, "busiest_device_time_ns", detection->facts[1]);
@@ -304,9 +292,7 @@ void describe_small_grids(const struct detection *detection, struct finding *fin
 		shape_processors(callsites->model, on->defined ? on->device : UINT32_MAX);
 	bool is_known =
 		shape_knows_processors(callsites->model, on->defined ? on->device : UINT32_MAX);
-	char time[TIME_BYTES];
 
-	format_time(time, finding->cost_ns);
 	finding_set_text(finding,
 			 "Kernels of %" PRIu64 " blocks of %" PRIu64
 			 " threads, launched %s, leave most of a GPU with %u multiprocessors%s "
@@ -314,10 +300,8 @@ void describe_small_grids(const struct detection *detection, struct finding *fin
 			 "up to %s less, %s of the active time.",
 			 shape_product(shape->grid), shape_product(shape->block),
 			 detection_where_text(detection, finding), processors,
-			 is_known ? "" : " (assumed, not recorded)", time,
-			 format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice = "Launch more blocks, of 128 threads or more, or run several such kernels "
-			  "concurrently in streams.";
+			 is_known ? "" : " (assumed, not recorded)", finding_cost(finding),
+			 finding_share(finding));
 	finding_add_evidence(finding, "kernel_count", callsite->small_count);
 	finding_add_evidence(finding, "kernel_alone_time_ns", callsite->small_ns);
 	finding_add_evidence(finding, "block_count", shape_product(shape->grid));

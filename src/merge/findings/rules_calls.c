@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/number_format.h"
 #include "merge/base/labels.h"
 #include "merge/findings/finding_place.h"
 
@@ -55,8 +54,6 @@ void describe_api_errors(const struct detection *detection, struct finding *find
 		detection_api(detection, finding), name ? name : "error", callsite->last_result,
 		callsite->failed_count, callsite->count, where ? where : "?", others);
 	free(where);
-	finding->advice = "Check the result of the call and find out why it fails. Later calls run "
-			  "without its effect.";
 	finding_add_evidence(finding, "failed_count", failed_count);
 	finding_add_evidence(finding, "call_count", callsite->count);
 	finding_add_evidence(finding, "error", callsite->last_result);
@@ -82,17 +79,13 @@ int detect_module_loads(struct detection *detection)
 void describe_module_loads(const struct detection *detection, struct finding *finding)
 {
 	uint64_t count = 0, ns = 0;
-	char time[TIME_BYTES];
 
-	format_time(time, finding->cost_ns);
 	finding_set_text(finding,
 			 "%s loads code while work is in progress, %s. This takes %s, %s of the "
 			 "active time.",
 			 detection_api(detection, finding),
-			 detection_where_text(detection, finding), time,
-			 format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice = "Load each module once before the loop and keep it. For PTX, enable the "
-			  "driver's compilation cache or ship code compiled for the GPU.";
+			 detection_where_text(detection, finding), finding_cost(finding),
+			 finding_share(finding));
 	for (size_t c = 0; c < detection->candidate_count; c++) {
 		saturating_add(&count, detection->candidates[c].count);
 		saturating_add(
@@ -127,7 +120,6 @@ int detect_alloc_loop(struct detection *detection)
 void describe_alloc_loop(const struct detection *detection, struct finding *finding)
 {
 	uint64_t alloc_ns = 0, free_ns = 0, again = 0;
-	char time[TIME_BYTES];
 
 	for (size_t c = 0; c < detection->candidate_count; c++) {
 		const struct callsite *callsite =
@@ -137,15 +129,12 @@ void describe_alloc_loop(const struct detection *detection, struct finding *find
 		saturating_add(&free_ns, callsite->free_ns);
 		saturating_add(&again, callsite->after_free_count);
 	}
-	format_time(time, finding->cost_ns);
 	finding_set_text(finding,
 			 "%s allocates again after memory was freed, %s. With the frees this takes "
 			 "%s, %s of the active time.",
 			 detection_api(detection, finding),
-			 detection_where_text(detection, finding), time,
-			 format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice = "Allocate once before the loop and reuse the memory, or use a "
-			  "stream-ordered pool (cudaMallocAsync).";
+			 detection_where_text(detection, finding), finding_cost(finding),
+			 finding_share(finding));
 	finding_add_evidence(finding, "alloc_after_free_count", again);
 	finding_add_evidence(finding, "alloc_time_ns", alloc_ns);
 	finding_add_evidence(finding, "free_time_ns", free_ns);

@@ -80,18 +80,15 @@ static struct callsite sum_callsites(const struct detection *detection)
 void describe_small_copies(const struct detection *detection, struct finding *finding)
 {
 	const struct callsite sum = sum_callsites(detection);
-	char bytes[TIME_BYTES], time[TIME_BYTES];
+	char bytes[TIME_BYTES];
 
 	format_bytes(bytes, mean_bytes(&sum.copies));
-	format_time(time, finding->cost_ns);
 	finding_set_text(finding,
 			 "%s copies %s at a time, in back-to-back copies, %s. This takes %s, %s of "
 			 "the active time.",
 			 detection_api(detection, finding), bytes,
-			 detection_where_text(detection, finding), time,
-			 format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice =
-		"Gather the pieces in one buffer of pinned memory and copy it in one call.";
+			 detection_where_text(detection, finding), finding_cost(finding),
+			 finding_share(finding));
 	finding_add_evidence(finding, "copy_count", sum.copies.count);
 	finding_add_evidence(finding, "copy_bytes", sum.copies.bytes);
 	finding_add_evidence(finding, "copy_right_behind_another_count", sum.repeated_count);
@@ -121,17 +118,13 @@ int detect_pageable_async(struct detection *detection)
 void describe_pageable_async(const struct detection *detection, struct finding *finding)
 {
 	const struct callsite sum = sum_callsites(detection);
-	char time[TIME_BYTES];
 
-	format_time(time, finding->cost_ns);
 	finding_set_text(finding,
 			 "%s copies pageable memory, %s. The driver copies it through its own "
 			 "buffer while the thread waits: %s, %s of the active time.",
 			 detection_api(detection, finding),
-			 detection_where_text(detection, finding), time,
-			 format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice = "Use pinned memory (cudaMallocHost, cudaHostRegister; PyTorch: "
-			  "pin_memory=True and non_blocking=True).";
+			 detection_where_text(detection, finding), finding_cost(finding),
+			 finding_share(finding));
 	finding_add_evidence(finding, "pageable_copy_count", sum.pageable.count);
 	finding_add_evidence(finding, "pageable_bytes", sum.pageable.bytes);
 	finding_add_evidence(finding, "call_time_ns", sum.time_ns);
@@ -209,11 +202,10 @@ void describe_low_bandwidth(const struct detection *detection, struct finding *f
 		&detection->callsites->list[detection->candidates[0].callsite];
 	struct transfer pinned, pageable;
 	const struct transfer *worst;
-	char time[TIME_BYTES], bytes[TIME_BYTES];
+	char bytes[TIME_BYTES];
 
 	judge_callsite(callsite, &pinned, &pageable);
 	worst = pinned.lost_ns > pageable.lost_ns ? &pinned : &pageable;
-	format_time(time, finding->cost_ns);
 	format_bytes(bytes, worst->bytes / worst->count);
 	finding_set_text(finding,
 			 "%s copies %s at a time at %.1f GB/s%s, %s. At 25 GB/s it would take %s "
@@ -221,8 +213,8 @@ void describe_low_bandwidth(const struct detection *detection, struct finding *f
 			 detection_api(detection, finding), bytes,
 			 (double)worst->bytes / (double)worst->ns,
 			 worst == &pageable ? " from or to pageable memory" : "",
-			 detection_where_text(detection, finding), time,
-			 format_percent_of(finding->cost_ns, finding->whole_ns));
+			 detection_where_text(detection, finding), finding_cost(finding),
+			 finding_share(finding));
 	finding->advice =
 		worst == &pageable
 			? "Use pinned memory (cudaMallocHost, cudaHostRegister)."
@@ -284,18 +276,12 @@ int detect_copy_share(struct detection *detection)
 
 void describe_copy_share(const struct detection *detection, struct finding *finding)
 {
-	char time[TIME_BYTES];
-
-	format_time(time, finding->cost_ns);
 	finding_set_text(finding,
 			 "The GPU copies data without running kernels for %s, %s of the active "
 			 "time. %s copies %s.",
-			 time, format_percent_of(finding->cost_ns, finding->whole_ns),
+			 finding_cost(finding), finding_share(finding),
 			 detection_api(detection, finding),
 			 detection_where_text(detection, finding));
-	finding->advice =
-		"Split the work and copy the next part in another stream, from pinned memory, "
-		"while a kernel processes the current part. Or keep the data on the GPU.";
 	finding_add_evidence(finding, "copy_gpu_time_ns", detection->facts[0]);
 	finding_add_evidence(finding, "copy_alone_time_ns", detection->facts[1]);
 }

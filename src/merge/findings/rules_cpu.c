@@ -8,54 +8,12 @@
 
 #include "log/base/grow.h"
 #include "log/base/hash_table.h"
-#include "log/base/number_format.h"
 #include "merge/findings/cpu_causes.h"
 #include "merge/findings/cpu_place.h"
 #include "merge/findings/finding_place.h"
 #include "merge/sums/build_tree.h"
 
 #define PROCESSES_MAX 64 /* other processes that are counted */
-
-/* Ends the sentence "The GPU is idle for 1.2 s, 41.0 % of …, because …". */
-static const struct cpu_text {
-	const char *why;
-	const char *advice;
-} texts[RULES] = {
-	[RULE_DATA_LOADING] = {"data is loaded",
-			       "Load in more worker processes (PyTorch: num_workers, "
-			       "persistent_workers, prefetch_factor), copy from pinned memory with "
-			       "non_blocking=True, and move decoding and collation out of the "
-			       "training loop."},
-	[RULE_JIT] = {"code is compiled or tuned",
-		      "Compile before the loop and keep the cache between runs (PyTorch: "
-		      "TORCHINDUCTOR_CACHE_DIR; Triton: TRITON_CACHE_DIR). Avoid shapes that "
-		      "change and make PyTorch compile again."},
-	[RULE_IMPORTS] = {"modules are imported",
-			  "Import before the loop, not inside functions that it calls."},
-	[RULE_BLOCKING_IO] = {"the CPU reads or writes files",
-			      "Write from another thread or process, write less often, or copy to "
-			      "host memory and save asynchronously (PyTorch: "
-			      "torch.distributed.checkpoint.async_save)."},
-	[RULE_RANK_WAIT] = {"the CPU waits for other ranks, or exchanges data with them",
-			    "Compare the logs of all ranks: one of them may be late. Overlap the "
-			    "exchange with GPU work (MPI_Iallreduce; PyTorch: async_op=True)."},
-	[RULE_GIL] = {"another thread holds Python's interpreter lock",
-		      "Move the other thread's work to a process, or into code that releases the "
-		      "lock."},
-	[RULE_CPU_SHORTAGE] = {"no CPU is free for a thread",
-			       "Check that the process may use enough CPUs (taskset, the CPU limit "
-			       "of its cgroup or container). Use fewer DataLoader workers or "
-			       "threads (num_workers, OMP_NUM_THREADS, torch.set_num_threads())."},
-	[RULE_HOST_MEMORY] = {"the CPU allocates memory",
-			      "Reuse buffers, or allocate them once and in pinned memory."},
-	[RULE_HOST_WAIT] = {"the launching thread waits",
-			    "Look at the thread or process that it waits for."},
-	[RULE_PYTHON_OVERHEAD] = {"Python runs between launches",
-				  "Launch fewer and larger kernels: torch.compile, CUDA graphs, "
-				  "fused optimisers (fused=True), or larger batches."},
-	[RULE_HOST_CODE] = {"the CPU runs other code",
-			    "Move this code to another thread, or run it while the GPU is busy."},
-};
 
 /* Idle time of a rule at one line. */
 struct cpu_group {
@@ -237,22 +195,20 @@ static char *wait_location(struct run *run, const struct idle_path *path)
 static void describe(struct run *run, const struct cpu_group *groups, size_t count,
 		     struct finding *finding)
 {
-	char time[TIME_BYTES], processes[64] = "";
+	char processes[64] = "";
 	char *where = finding->rule == RULE_HOST_WAIT ? wait_location(run, &groups->most)
 						      : finding_location(&run->paths, finding);
 
-	format_time(time, finding->cost_ns);
 	if (groups->log_count)
 		snprintf(processes, sizeof(processes), ", in %zu other process%s",
 			 groups->log_count, groups->log_count == 1 ? "" : "es");
 	finding_set_text(finding,
 			 "The GPU is idle for %s, %s of the time from its first to its last work, "
 			 "because %s%s %s%s.",
-			 time, format_percent_of(finding->cost_ns, finding->whole_ns),
-			 texts[finding->rule].why, count > 1 ? ", most in" : " in",
+			 finding_cost(finding), finding_share(finding),
+			 rule_specs[finding->rule].why, count > 1 ? ", most in" : " in",
 			 where ? where : "?", processes);
 	free(where);
-	finding->advice = texts[finding->rule].advice;
 	finding_add_evidence(finding, "gpu_idle_ns", finding->cost_ns);
 	finding_add_evidence(finding, "place_count", count);
 	finding_add_evidence(finding, "other_process_count", groups->log_count);
@@ -265,6 +221,7 @@ static int add_finding(struct detection *detection, struct cpu_group *groups, si
 	struct findings *findings = &run->findings;
 	struct finding finding = {
 		.rule = groups->rule,
+		.advice = rule_specs[groups->rule].advice,
 		.process_index = detection->reading->process.index,
 		.process_count = 1,
 		.whole_ns = span_ns(detection->callsites),

@@ -38,7 +38,7 @@ void describe_sync_idle(const struct detection *detection, struct finding *findi
 {
 	uint64_t stall_count = 0, stall_ns = 0, wait_ns = 0, idle_ns[IDLE_CLASSES] = {0};
 	enum idle_class most = IDLE_LAUNCH_LATE;
-	char time[TIME_BYTES], *class;
+	char *class;
 
 	for (size_t c = 0; c < detection->candidate_count; c++) {
 		const struct callsite *callsite =
@@ -53,19 +53,16 @@ void describe_sync_idle(const struct detection *detection, struct finding *findi
 	for (int i = 0; i < IDLE_CLASSES; i++)
 		if (idle_ns[i] > idle_ns[most])
 			most = (enum idle_class)i;
-	format_time(time, finding->cost_ns);
 	class = idle_class_name(most);
 	/* Most of it comes after the wait, so the sums by cause seem to contradict it. */
-	finding_set_text(
-		finding,
-		"%s waits until the GPU has run out of work, %s. The GPU then stays idle "
-		"until the next work arrives, for %s in total, %s of the active time. "
-		"Most of it counts as \"%s\" in the idle time by cause.",
-		detection_api(detection, finding), detection_where_text(detection, finding), time,
-		format_percent_of(finding->cost_ns, finding->whole_ns), class ? class : "?");
+	finding_set_text(finding,
+			 "%s waits until the GPU has run out of work, %s. The GPU then stays idle "
+			 "until the next work arrives, for %s in total, %s of the active time. "
+			 "Most of it counts as \"%s\" in the idle time by cause.",
+			 detection_api(detection, finding),
+			 detection_where_text(detection, finding), finding_cost(finding),
+			 finding_share(finding), class ? class : "?");
 	free(class);
-	finding->advice = "Launch the next work before waiting, wait for an event instead of all "
-			  "work, or read results less often (PyTorch: .item(), .cpu(), print()).";
 	finding_add_evidence(finding, "wait_left_idle_count", stall_count);
 	finding_add_evidence(finding, "gpu_idle_ns", stall_ns);
 	finding_add_evidence(finding, "wait_time_ns", wait_ns);
@@ -99,17 +96,14 @@ int detect_short_kernels(struct detection *detection)
 void describe_short_kernels(const struct detection *detection, struct finding *finding)
 {
 	uint64_t kernels = detection->facts[0] ? detection->facts[0] : 1;
-	char time[TIME_BYTES], kernel[TIME_BYTES];
+	char kernel[TIME_BYTES];
 
-	format_time(time, finding->cost_ns);
 	format_time(kernel, detection->facts[1] / kernels);
 	finding_set_text(finding,
 			 "Kernels run for %s on average and end before the next one is launched, "
 			 "%s. The GPU waits %s for these launches, %s of the active time.",
-			 kernel, detection_where_text(detection, finding), time,
-			 format_percent_of(finding->cost_ns, finding->whole_ns));
-	finding->advice = "Fuse kernels, give each one more work, or replay them as a CUDA graph "
-			  "(PyTorch: torch.compile, torch.cuda.graph).";
+			 kernel, detection_where_text(detection, finding), finding_cost(finding),
+			 finding_share(finding));
 	finding_add_evidence(finding, "kernel_count", detection->facts[0]);
 	finding_add_evidence(finding, "kernel_time_ns", detection->facts[1]);
 	finding_add_evidence(finding, "launch_time_ns", detection->facts[2]);
@@ -208,14 +202,13 @@ void describe_gpu_idle(const struct detection *detection, struct finding *findin
 	bool is_graph = callsite->class == XT_API_GRAPH_LAUNCH && class == IDLE_LAUNCH_LATE;
 	bool blocks_thread = callsite->stall_idle_ns[class] > callsite->idle_ns[class];
 	enum idle_class why = blocks_thread && callsite->waits ? IDLE_CPU_IN_SYNC : class;
-	char time[TIME_BYTES], *where = finding_location(&detection->reading->run->paths, finding);
+	char *where = finding_location(&detection->reading->run->paths, finding);
 
-	format_time(time, finding->cost_ns);
 	finding_set_text(finding,
 			 "The GPU is idle for %s, %s of the active time, because %s. Most of this "
 			 "is %s %s in %s.",
-			 time, format_percent_of(finding->cost_ns, finding->whole_ns),
-			 idle_texts[why].why, blocks_thread ? "around" : "before the work of",
+			 finding_cost(finding), finding_share(finding), idle_texts[why].why,
+			 blocks_thread ? "around" : "before the work of",
 			 detection_api(detection, finding), where ? where : "?");
 	free(where);
 	finding->advice =

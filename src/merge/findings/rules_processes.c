@@ -195,20 +195,18 @@ static int add_finding(struct run *run, const struct group *group, uint64_t cost
 		.places = {busiest->place},
 		.place_count = 1,
 		.place_all_count = 1,
-		.advice = "Give each GPU the same amount of work.",
+		.advice = rule_specs[RULE_DEVICE_IMBALANCE].advice,
 	};
-	char *where = finding_location(&run->paths, &finding), most[TIME_BYTES], mean[TIME_BYTES],
-	     time[TIME_BYTES];
+	char *where = finding_location(&run->paths, &finding), most[TIME_BYTES], mean[TIME_BYTES];
 
 	format_time(most, group->most_ns);
 	format_time(mean, group->sum_ns / group->count);
-	format_time(time, cost_ns);
 	finding_set_text(
 		&finding,
 		"%s is busy for %s, mostly with work launched in %s. The mean of the %llu GPUs of "
 		"these processes is %s. Balanced GPUs would take %s less, %s of the active time.",
 		busiest->name, most, where ? where : "?", (unsigned long long)group->count, mean,
-		time, format_percent_of(cost_ns, group->whole_ns));
+		finding_cost(&finding), finding_share(&finding));
 	free(where);
 	finding_add_evidence(&finding, "device_count", group->count);
 	finding_add_evidence(&finding, "busiest_device_time_ns", group->most_ns);

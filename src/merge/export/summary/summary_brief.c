@@ -139,7 +139,7 @@ static int put_finding(struct output *out, const struct run *run, const struct f
 		return -ENOMEM;
 	format_time(cost, finding->cost_ns);
 	format_time(whole, finding->whole_ns);
-	output_format(out, "### %s, %s (%s of %s %s)\n\n- id: ", finding_rule_name(finding->rule),
+	output_format(out, "### %s, %s (%s of %s %s)\n\n- id: ", rule_specs[finding->rule].name,
 		      format_percent_of(finding->cost_ns, finding->whole_ns), cost, whole,
 		      finding_whole_text(finding));
 	put_code(out, id, strlen(id));

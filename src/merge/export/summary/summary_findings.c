@@ -52,7 +52,7 @@ static int put_finding(struct output *out, const struct run *run, const struct f
 		output_format(out, "%8s  ", "error");
 	else
 		output_format(out, "%8s  %s  ", share, time);
-	output_format(out, "%s", finding_rule_name(finding->rule));
+	output_format(out, "%s", rule_specs[finding->rule].name);
 	put_style(out, STYLE_PLAIN);
 	if (out->columns && column_of(out) + 2 + text_columns(where, strlen(where)) > out->columns)
 		output_format(out, "\n%*s", INDENT, "");
@@ -188,14 +188,14 @@ static int put_row(struct json *json, const struct run *run, const struct findin
 	}
 	json_begin_object(json, NULL);
 	json_string(json, "id", id);
-	json_string(json, "rule", finding_rule_name(finding->rule));
+	json_string(json, "rule", rule_specs[finding->rule].name);
 	json_string(json, "severity", finding_severity(finding));
 	json_string(json, "process", finding->process);
 	json_u64(json, "process_count", finding->process_count);
 	json_u64(json, "cost_ns", finding->cost_ns);
 	json_u64(json, "whole_ns", finding->whole_ns);
 	json_string(json, "whole", finding_whole_text(finding));
-	json_string(json, "estimate", finding_estimate(finding->rule));
+	json_string(json, "estimate", rule_specs[finding->rule].estimate);
 	json_string(json, "where", where);
 	json_string(json, "what", finding->what);
 	json_string(json, "advice", finding->advice);
