@@ -10,8 +10,9 @@
 # Environment:
 #
 #	XTRACE_GATE_COMMAND	required: the program to measure, as a shell command line
-#	XTRACE_GATE_XTRACE	xtrace as a tarball, its URL, or a folder with bin/xtrace. Default:
-#				search PATH and around this file
+#	XTRACE_GATE_XTRACE	xtrace as a tarball, its URL, a folder with bin/xtrace, or a package
+#				for pip, such as xtrace-gpu==0.1.0. Default: search PATH and around
+#				this file
 #	XTRACE_GATE_SHA256	the tarball's checksum
 #	XTRACE_GATE_BASELINE	the baseline (.xtrace/baseline.json)
 #	XTRACE_GATE_BASE_COMMAND	replaces the baseline: another command line, run in turns
@@ -112,6 +113,11 @@ find_xtrace() {
 	http://* | https://*)
 		get_file "$from" "$output/xtrace.tar.gz" || cannot "\`$from\` cannot be had."
 		from=$output/xtrace.tar.gz
+		;;
+	xtrace-gpu==*)
+		python3 -m venv "$output/venv" && "$output/venv/bin/pip" install --quiet "$from" ||
+			cannot "pip cannot install \`$from\`."
+		from=$output/venv
 		;;
 	esac
 	if [ -d "$from" ]; then

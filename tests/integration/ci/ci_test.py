@@ -264,6 +264,22 @@ def check_guide(repo):
     assert not re.search(r"^ *\^$", done.stdout + done.stderr, re.M), done
 
 
+def check_pip(repo):
+    """A version of the package is installed with pip. The stand-in for venv makes such a pip."""
+    with open(repo.path("bin", "python3"), "w", encoding="utf-8") as file:
+        file.write('#!/bin/sh\nmkdir -p "$3/bin"\ncat >"$3/bin/pip" <<EOF\n#!/bin/sh\n'
+                   'echo "\\$*" >pip.txt\n'
+                   f'ln -sf {repo.args.build}/bin/xtrace "$PWD/$3/bin/xtrace"\nEOF\n'
+                   'chmod +x "$3/bin/pip"\n')
+    os.chmod(repo.path("bin", "python3"), 0o755)
+    verdict, report, _ = repo.github(0, xtrace="xtrace-gpu==1.2.3", update_baseline="true")
+    assert verdict == "pass" and repo.read("pip.txt") == "install --quiet xtrace-gpu==1.2.3\n", report
+    with open(repo.path("bin", "python3"), "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\nexit 1\n")
+    verdict, report, _ = repo.github(2, xtrace="xtrace-gpu==1.2.3")
+    assert "pip cannot install `xtrace-gpu==1.2.3`" in report, report
+
+
 def check_refused(repo):
     """An error of the shell or an unknown word is no verdict."""
     gate = os.path.join(repo.args.ci, "gate.sh")
@@ -305,7 +321,7 @@ def parse_arguments():
 
 def main():
     args = parse_arguments()
-    for check in (check_github, check_gitlab, check_guide, check_refused):
+    for check in (check_github, check_gitlab, check_guide, check_pip, check_refused):
         with tempfile.TemporaryDirectory() as folder:
             check(Repository(args, folder))
     print("the gate works in both CI systems")
