@@ -41,6 +41,7 @@ install(FILES bench/children.py bench/cpu.py bench/cpu_samples.py bench/gpu.py b
 	DESTINATION share/xtrace/bench)
 install(PROGRAMS tools/ci/gate.sh DESTINATION share/xtrace/ci)
 install(DIRECTORY tools/ci/github tools/ci/gitlab DESTINATION share/xtrace/ci)
+install(FILES tools/ci/rules DESTINATION share/xtrace/ci)
 install(FILES tools/grafana/xtrace.json DESTINATION share/xtrace/grafana)
 install(TARGETS llm_inference RUNTIME DESTINATION share/xtrace/samples)
 install(FILES

@@ -37,7 +37,8 @@ for part in bin/xtrace bin/xtrace-merge bin/xtrace-dump lib/libxtrace_inject.so 
 	share/bash-completion/completions/xtrace \
 	share/zsh/site-functions/_xtrace \
 	share/man/man1/xtrace-merge.1 share/man/man1/xtrace-diff.1 share/man/man1/xtrace-baseline.1 share/man/man1/xtrace-history.1 share/doc/xtrace/LICENSE \
-	share/xtrace/ci/gate.sh share/xtrace/ci/github/action.yml share/xtrace/ci/gitlab/xtrace-gate.yml share/xtrace/grafana/xtrace.json; do
+	share/xtrace/ci/gate.sh share/xtrace/ci/github/action.yml share/xtrace/ci/gitlab/xtrace-gate.yml share/xtrace/ci/gitlab/workflow.yml.in \
+	share/xtrace/ci/github/workflow.yml.in share/xtrace/ci/rules share/xtrace/grafana/xtrace.json; do
 	if [ ! -e "$part" ]; then
 		echo "check-install: $part was not installed"
 		status=1
@@ -71,7 +72,7 @@ done
 bin/xtrace record --simulate -o "$scratch/data" share/xtrace/samples/llm_inference --tokens 4 >/dev/null
 share/xtrace/check-trace.py "$scratch/data" --dump bin/xtrace-dump --merge bin/xtrace-merge || status=1
 mkdir -p "$scratch/repository/.git"
-(cd "$scratch/repository" && "$scratch/here/bin/xtrace" ci init github --simulate -n 2 \
+(cd "$scratch/repository" && "$scratch/here/bin/xtrace" ci init github --simulate \
 	--xtrace "$scratch/here" -- ../here/share/xtrace/samples/llm_inference --tokens 40) >"$scratch/ci" 2>&1 &&
 	[ -x "$scratch/repository/.xtrace/ci/gate.sh" ] || {
 	echo "check-install: xtrace ci init does not work"

@@ -11,17 +11,16 @@ import tempfile
 
 import yaml
 
-from ci_test import UNSURE, Repository, parse_arguments
+from ci_test import Repository, parse_arguments
 
 # Everything that a shell, YAML, GitHub or GitLab could interpret.
 CHANGELOG = os.path.join(os.path.dirname(__file__), "..", "..", "..", "CHANGELOG.md")
 NASTY = "it's \"$HOME\" `id` ${{ github.token }} #: {a} \\n é\ttab\nnext"
 FROM = ["--xtrace", "/opt/xtrace"]
 PROGRAM = "bench/step.sh"
-WRITTEN = [".gitattributes", ".xtrace/baseline.json", ".xtrace/ci/gate.sh",
-           ".xtrace/ci/github/action.yml", ".xtrace/ci/gitlab/xtrace-gate.yml", ".xtrace/rules"]
-GITHUB = ".github/workflows/gpu-time.yml"
-GITLAB = ".gitlab-ci.yml"
+WRITTEN = [".gitattributes", ".xtrace/ci/gate.sh", ".xtrace/rules"]
+GITHUB = [".github/workflows/gpu-time.yml", ".xtrace/ci/github/action.yml"]
+GITLAB = [".gitlab-ci.yml", ".xtrace/ci/gitlab/xtrace-gate.yml"]
 
 
 class EmptyRepository(Repository):
@@ -31,8 +30,8 @@ class EmptyRepository(Repository):
         super().__init__(args, folder, has_tarball=False)
         subprocess.run(["git", "init", "-q", folder], check=True)
         os.mkdir(self.path("bench"))
-        os.mkdir(self.path("tmp"))
         self.write_program(5)
+        os.symlink(os.path.join(args.build, "bin", "xtrace"), self.path("bin", "xtrace"))
         self.at_first = self.files()
 
     def write_program(self, layers):
@@ -42,17 +41,29 @@ class EmptyRepository(Repository):
                        f"--layers {layers} --dim 64 --tokens 40\n")
 
     def init(self, status, *arguments):
-        done = subprocess.run([os.path.join(self.args.build, "bin", "xtrace"), "ci", "init",
-                               *arguments], cwd=self.folder, text=True, capture_output=True,
-                              env=self.environment(TMPDIR=self.path("tmp")))
+        done = subprocess.run(["xtrace", "ci", "init", *arguments], cwd=self.folder, text=True,
+                              capture_output=True, env=self.environment())
         assert done.returncode == status, done
         return done.stdout if not status else done.stderr
+
+    def shell(self, status, line):
+        done = subprocess.run(line, shell=True, cwd=self.folder, text=True, capture_output=True,
+                              env=self.environment())
+        assert done.returncode == status, (line, done)
+        return done.stdout
+
+    def record_baseline(self, said):
+        """Runs the commands that xtrace ci init printed."""
+        block = re.search(r"GPU of the runner:\n\n(.*?)\n\nRead", said, re.S)[1]
+        assert [line.split()[:2] for line in block.splitlines() if line[:8] == "  xtrace"] == \
+            [["xtrace", "bench"], ["xtrace", "baseline"]], block
+        self.shell(0, "set -e\n" + block)
 
     def files(self):
         """The contents of all files, without those of git and of this test."""
         found = {}
         for top, folders, names in os.walk(self.folder):
-            folders[:] = [name for name in folders if name not in (".git", "tmp", "bin")]
+            folders[:] = [name for name in folders if name not in (".git", "bin")]
             for name in names:
                 path = os.path.relpath(os.path.join(top, name), self.folder)
                 if path != "argument.txt":
@@ -67,33 +78,25 @@ def literal(text):
 
 
 def check_rules(repo):
-    rules = repo.read(".xtrace", "rules")
-    lines = [line for line in rules.splitlines() if line and line[0] != "#"]
-    assert {"launches > 0", "call(*).count > 0", "peak-memory > 5%"} <= set(lines), rules
-    for start in ("gpu-time > ", "path(*) > "):
-        assert any(line.startswith(start) for line in lines), rules
-    assert max(map(len, rules.splitlines())) <= 100, rules
-    # Each rule has a comment with a measurement. The program has no NVTX ranges.
-    for block in rules.split("\n\n")[1:]:
-        assert block.startswith("# ") and "\n# - measured: " in block, block
-    assert "range(" not in rules, rules
-    checked = subprocess.run([os.path.join(repo.args.build, "bin", "xtrace"), "diff", "--check",
-                              "--rules", ".xtrace/rules", ".xtrace/baseline.json"],
-                             cwd=repo.folder, capture_output=True, text=True)
-    assert checked.returncode == 0, checked
+    """The baseline and all rules can be read, also those that are comments."""
+    lines = repo.read(".xtrace", "rules").splitlines()
+    commented = [line[2:] for line in lines if re.match(r"# .*(> \d+%|until 2030)", line)]
+    assert len(commented) == 3, commented
+    with open(repo.path("rules"), "w", encoding="utf-8") as file:
+        file.write("\n".join(lines + commented))
+    repo.shell(0, "xtrace diff --check --rules rules .xtrace/baseline.json")
+    assert max(map(len, lines)) <= 100, lines
 
 
 def check_github(repo):
-    said = repo.init(0, "github", "--simulate", "-n", "3", "--xtrace", repo.args.build, "--", "sh",
-                     PROGRAM, NASTY)
-    assert sorted(set(repo.files()) - set(repo.at_first)) == sorted([*WRITTEN, GITHUB])
+    said = repo.init(0, "github", "--simulate", "--xtrace", repo.args.build, "--", "sh", PROGRAM,
+                     NASTY)
+    assert sorted(set(repo.files()) - set(repo.at_first)) == sorted(WRITTEN + GITHUB)
     assert "git add .gitattributes .xtrace .github\n" in said and "git push" in said, said
-    assert "XTRACE_GATE_BENCH_OPTIONS=--simulate .xtrace/ci/gate.sh\n" in said, said
-    assert not os.listdir(repo.path("tmp"))
+    repo.record_baseline(said)
     check_rules(repo)
-    (job,) = yaml.safe_load(repo.read(GITHUB))["jobs"].values()
+    (job,) = yaml.safe_load(repo.read(GITHUB[0]))["jobs"].values()
     assert job["runs-on"] == "ubuntu-latest", job
-    assert "runs-on: [self-hosted, gpu]" in repo.read(GITHUB)
     checkout, gate, upload = job["steps"]
     assert gate["uses"] == "./.xtrace/ci/github" and "checkout" in checkout["uses"], job
     assert upload["if"] == "always()", job
@@ -104,20 +107,23 @@ def check_github(repo):
     verdict, report, _ = repo.github(0, **given, profile_options="")
     assert verdict == "pass", report
     assert repo.read("argument.txt") == NASTY
+    # The last printed command runs the same check.
+    trial = said[said.index("  XTRACE_GATE_COMMAND="):]
+    repo.shell(0, trial)
     repo.write_program(6)
     verdict, report, _ = repo.github(1, **given, profile_options="")
     assert verdict == "regression" and "launches" in report and "matmul" in report, report
+    repo.shell(1, trial)
 
 
 def check_gitlab(repo):
-    repo.init(0, "gitlab", "-s", "--xtrace=" + repo.args.build, "-n3", "sh", PROGRAM, NASTY)
-    assert sorted(set(repo.files()) - set(repo.at_first)) == sorted([*WRITTEN, GITLAB])
-    check_rules(repo)
-    document = yaml.safe_load(repo.read(GITLAB))
+    said = repo.init(0, "gitlab", "-s", "--xtrace=" + repo.args.build, "sh", PROGRAM, NASTY)
+    assert sorted(set(repo.files()) - set(repo.at_first)) == sorted(WRITTEN + GITLAB)
+    repo.record_baseline(said)
+    document = yaml.safe_load(repo.read(GITLAB[0]))
     job = document["gpu-time"]
-    assert document["include"] == [{"local": ".xtrace/ci/gitlab/xtrace-gate.yml"}], document
+    assert document["include"] == [{"local": GITLAB[1]}], document
     assert job["extends"] == ".xtrace-gate" and job["image"] == "python:3.12", job
-    assert "tags: [gpu]" in repo.read(GITLAB)
     given = {}
     for name, value in job["variables"].items():
         assert isinstance(value, dict) or "$" not in value, value
@@ -130,88 +136,93 @@ def check_gitlab(repo):
     assert "REGRESSION" in log, log
 
 
+def check_real_gpu(repo):
+    """Without --simulate, the jobs ask for a GPU."""
+    said = repo.init(0, "github", *FROM, "--", "sh", PROGRAM)
+    assert "--simulate" not in said and "bench -n 5 -- " in said, said
+    (job,) = yaml.safe_load(repo.read(GITHUB[0]))["jobs"].values()
+    assert job["runs-on"] == ["self-hosted", "gpu"], job
+    assert job["steps"][1]["with"]["bench-options"] == "", job
+    repo.init(0, "gitlab", "--force", *FROM, "--", "sh", PROGRAM)
+    job = yaml.safe_load(repo.read(GITLAB[0]))["gpu-time"]
+    assert job["tags"] == ["gpu"] and job["variables"]["XTRACE_GATE_BENCH_OPTIONS"] == "", job
+
+
 def check_existing(repo):
     """Existing files stay."""
-    with open(repo.path(GITLAB), "w", encoding="utf-8") as file:
+    with open(repo.path(GITLAB[0]), "w", encoding="utf-8") as file:
         file.write("stages: [test]\n")
     with open(repo.path(".gitattributes"), "w", encoding="utf-8") as file:
         file.write("*.bin -diff")
-    said = repo.init(0, "gitlab", "-s", "-n", "2", *FROM, "--", "sh", PROGRAM)
+    said = repo.init(0, "gitlab", *FROM, "--", "sh", PROGRAM)
     assert "exists and was not changed" in said and "\n  extends: .xtrace-gate\n" in said, said
-    assert repo.read(GITLAB) == "stages: [test]\n"
+    assert repo.read(GITLAB[0]) == "stages: [test]\n"
     assert repo.read(".gitattributes") == "*.bin -diff\n.xtrace/baseline.json merge=union\n"
     before = repo.files()
-    for kept in (".xtrace/rules", ".xtrace/baseline.json", ".xtrace/ci/gate.sh"):
-        said = repo.init(2, "github", "-s", "-n", "2", *FROM, "--", "sh", PROGRAM)
+    for kept in (".xtrace/rules", ".xtrace/ci/gate.sh"):
+        said = repo.init(2, "github", *FROM, "--", "sh", PROGRAM)
         assert f"cannot write '{kept}': it exists" in said and repo.files() == before, said
         os.unlink(repo.path(kept))
         del before[kept]
     with open(repo.path(".xtrace", "rules"), "w", encoding="utf-8") as file:
         file.write("gpu-time > 50%\n")
-    repo.init(0, "github", "-s", "-n", "2", "--force", *FROM, "--", "sh", PROGRAM)
-    check_rules(repo)
+    repo.init(0, "github", "--force", *FROM, "--", "sh", PROGRAM)
+    assert "gpu-time > 3%\n" in repo.read(".xtrace", "rules")
     assert repo.read(".gitattributes").count("merge=union") == 1
-    assert 'xtrace: "/opt/xtrace"' in repo.read(GITHUB)
-    # The same again changes no workflow, and has nothing to say about it.
-    said = repo.init(0, "github", "-s", "-n", "2", "--force", *FROM, "--", "sh", PROGRAM)
-    assert "was not changed" not in said, said
+    assert 'xtrace: "/opt/xtrace"' in repo.read(GITHUB[0])
 
 
 def check_pip(repo):
-    """The job installs a released version with pip. Another one is refused before it is measured."""
+    """The job installs a released version with pip. Another version is refused."""
     with open(CHANGELOG, encoding="utf-8") as file:
         version, state = re.search(r"^## (\S+) (.*)", file.read(), re.M).groups()
     if state == "(unreleased)":
         said = repo.init(2, "gitlab", "-s", "--", "sh", PROGRAM)
         assert f"version {version} is not released" in said and "--xtrace" in said, said
-        assert repo.files() == repo.at_first and not os.listdir(repo.path("tmp"))
+        assert repo.files() == repo.at_first
         return
-    repo.init(0, "gitlab", "-s", "-n", "2", "--", "sh", PROGRAM)
-    assert f"pip install xtrace-gpu=={version}" in repo.read(GITLAB)
-    repo.init(0, "github", "-s", "-n", "2", "--force", "--", "sh", PROGRAM)
-    assert "xtrace: ${{ runner.temp }}/xtrace" in repo.read(GITHUB)
+    repo.init(0, "github", "-s", "--", "sh", PROGRAM)
+    assert f'xtrace: "xtrace-gpu=={version}"' in repo.read(GITHUB[0])
 
 
 def check_refused(repo):
     """Each of these ends with status 2, a reason, and nothing written."""
-    noisy = UNSURE % ("tmp/n", "tmp/n", repo.command)
-    for arguments, says in ((["github", "-s", "-n", "1", "--", "true"], "must be a number from 2"),
-                            (["github", "-s", "-n2", *FROM, "--", "true"], "no GPU work"),
-                            (["github", "-s", "-n2", *FROM, "--", "sh", "-c", "exit 3"],
-                             "'sh -c 'exit 3'' ended with exit status 3"),
-                            (["gitlab", "-s", "-n2", *FROM, "--", "sh", "-c", noisy], "too noisy"),
-                            (["github", "-s", *FROM, "--", "no-such-program"], "command not found"),
-                            (["githup", "-s", "--", "true"], "did you mean 'github'"),
+    for arguments, says in ((["github", "-n", "3", *FROM, "--", "true"], "--runs was removed"),
+                            (["github", *FROM, "--", "no-such-program"], "command not found"),
+                            (["githup", "--", "true"], "unknown CI system 'githup'"),
                             (["github", "-s"], "no program given"),
                             ([], "no CI system given")):
         said = repo.init(2, *arguments)
         assert says in said and repo.files() == repo.at_first, (arguments, said)
-    # A failure in the middle of writing removes what was written before.
+    os.rename(repo.path(".git"), repo.path("bin", "git"))
+    assert "git init" in repo.init(2, "github", *FROM, "--", "sh", PROGRAM)
+    assert repo.files() == repo.at_first
+    os.rename(repo.path("bin", "git"), repo.path(".git"))
     with open(repo.path(".github"), "w", encoding="utf-8") as file:
         file.write("not a folder\n")
-    said = repo.init(2, "github", "-s", "-n2", *FROM, "--", "sh", PROGRAM)
-    os.unlink(repo.path(".github"))
-    assert f"cannot write '{GITHUB}'" in said and repo.files() == repo.at_first, said
-    os.rename(repo.path(".git"), repo.path("tmp", "git"))
-    assert "git init" in repo.init(2, "github", "-s", *FROM, "--", "sh", PROGRAM)
-    assert repo.files() == repo.at_first
+    said = repo.init(2, "github", *FROM, "--", "sh", PROGRAM)
+    assert f"to '{GITHUB[0]}': Not a directory" in said, said
 
 
 def check_guide(repo):
-    """The guide begins with four commands, and the second one has the form that works here."""
+    """The commands at the beginning of the guide set up a check that passes."""
     with open(os.path.join(repo.args.ci, "..", "..", "docs", "CI.md"), encoding="utf-8") as file:
-        block = re.search(r"## Four commands\n\n.*\n\n((?:    .*\n)+)", file.read())[1]
-    commands = [shlex.split(line) for line in block.splitlines()]
-    assert len(commands) == 4 and commands[1][:2] == ["xtrace", "ci"], commands
+        block = re.search(r"## Set up a check\n\n.*\n\n((?:    .*\n)+)", file.read())[1]
     with open(repo.path("bench", "step.py"), "w", encoding="utf-8") as file:
         file.write(f"import os\nos.execl('{repo.args.sample}', 'step', '--tokens', '40')\n")
-    repo.init(0, "-n2", "--simulate", *FROM, *commands[1][3:])
-    assert 'command: "python3 bench/step.py"' in repo.read(GITHUB), repo.read(GITHUB)
+    lines = [line for line in block.splitlines() if " xtrace " in line]
+    assert len(lines) == 3 and lines[0].split()[:3] == ["xtrace", "ci", "init"], lines
+    lines[0] = lines[0].replace("github", f"github --xtrace {repo.args.build}")
+    repo.shell(0, "set -e\n" + "\n".join(lines).replace("bench -n", "bench --simulate -n"))
+    assert 'command: "python3 bench/step.py"' in repo.read(GITHUB[0]), repo.read(GITHUB[0])
+    repo.shell(0, "XTRACE_GATE_COMMAND='python3 bench/step.py' "
+                  "XTRACE_GATE_BENCH_OPTIONS=--simulate .xtrace/ci/gate.sh")
 
 
 def main():
     args = parse_arguments()
-    for check in (check_github, check_gitlab, check_existing, check_pip, check_refused, check_guide):
+    for check in (check_github, check_gitlab, check_real_gpu, check_existing, check_pip,
+                  check_refused, check_guide):
         with tempfile.TemporaryDirectory() as folder:
             check(EmptyRepository(args, folder))
     print("xtrace ci init sets up both CI systems")
