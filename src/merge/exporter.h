@@ -41,6 +41,7 @@
 #define LEAF_KERNEL_MARK "[GPU_Kernel]" /* before the kernel name in a path */
 
 struct pack;
+struct exporter;
 
 enum unit { UNIT_NS, UNIT_US };
 
@@ -231,6 +232,8 @@ struct run {
 	uint64_t user_code_gpu_ns;		/* of paths with a frame of the user's own code */
 	uint64_t compiled_unknown_gpu_ns;	/* of code of torch.compile without source lines */
 	const struct trust *trust;		/* NULL before the end */
+	const struct sink *analyses;		/* that outputs read; see run_analysis() */
+	size_t analysis_count;
 	bool has_simulated_gpu;
 	struct collective_sums collectives; /* if idle time was computed */
 };
@@ -323,8 +326,11 @@ struct sink {
 };
 
 /*
+ * An analysis is an exporter without an output. It reads events, and outputs read its state. It is
+ * there once, for all outputs that name it.
+ *
  * Call order: begin; for each log process, its events, its totals and process_end; at last end.
- * NULL functions are skipped. The functions return 0 or -errno. Write errors are kept in the
+ * Analyses come before outputs. NULL functions are skipped. The functions return 0 or -errno. Write errors are kept in the
  * output.
  */
 struct exporter {
@@ -333,6 +339,7 @@ struct exporter {
 	uint32_t uses;	    /* enum exporter_use */
 	const char *value;  /* placeholder in --help; NULL: "FILE" */
 	const char *absent; /* why this build lacks the exporter; NULL: it does not */
+	const struct exporter *const *analyses; /* that it reads, ended by NULL; or NULL */
 	int (*begin)(struct sink *sink);
 	int (*process)(struct sink *sink, const struct process *process);
 	int (*call)(struct sink *sink, const struct process *process, const struct launch *call,
@@ -368,6 +375,9 @@ struct exporter {
 	void (*free)(struct sink *sink); /* called after any of the above, even if it failed */
 };
 
+/* Returns the state of an analysis, which an output must name to have it. */
+void *run_analysis(const struct run *run, const struct exporter *analysis);
+
 /* Whether the functions of the exporter are called for this log. */
 static inline bool sink_reads(const struct sink *sink, const struct process *process)
 {
@@ -388,7 +398,13 @@ extern const struct exporter exporter_html;
 extern const struct exporter exporter_svg;
 extern const struct exporter exporter_text;
 
-/* The table, ended by NULL. */
+/* The table of outputs, ended by NULL. */
 extern const struct exporter *const exporters[];
+
+extern const struct exporter analysis_calls;
+extern const struct exporter analysis_kernels;
+extern const struct exporter analysis_processes;
+
+#define ANALYSES_MAX 8 /* of all outputs together */
 
 #endif

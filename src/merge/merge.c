@@ -510,7 +510,8 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	struct settings settings = options->settings;
 	struct redaction redaction = {0};
 	regex_t user_files;
-	struct sink sinks[OPTIONS_OUTPUTS_MAX] = {0};
+	struct sink sinks[SINKS_MAX] = {0};
+	size_t sink_count;
 	struct run run = {.inputs = inputs,
 			  .settings = &settings,
 			  .weights = options_weights(options),
@@ -546,22 +547,23 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	run.rank_logs = calloc(inputs->count + 1, sizeof(*run.rank_logs));
 	if (!run.rank_logs)
 		error = -ENOMEM;
-	sinks_list(options, sinks);
-	if (options->cluster && apart_is_possible(&run, sinks, options->output_count)) {
+	sink_count = sinks_list(options, sinks, &run.analysis_count);
+	run.analyses = sinks;
+	if (options->cluster && apart_is_possible(&run, sinks, sink_count)) {
 		cluster = options->cluster;
 		/* Each process has a processor of its own. */
 		settings.jobs = settings.jobs ? settings.jobs : 1;
 	}
 	if (cluster_is_worker(options->cluster)) {
 		if (!error)
-			error = read_all(&run, options->cluster, sinks, options->output_count);
+			error = read_all(&run, options->cluster, sinks, sink_count);
 		if (error)
 			worker_fail(options->cluster, strerror(-error));
 	} else if (!error) {
-		error = sinks_open(options, sinks, report);
+		error = sinks_open(sinks, sink_count, report);
 		if (!error)
-			error = read_all(&run, cluster, sinks, options->output_count);
-		sinks_close(sinks, options->output_count, !error, report);
+			error = read_all(&run, cluster, sinks, sink_count);
+		sinks_close(sinks, sink_count, !error, report);
 	}
 	if (error && report->status != STATUS_FAILED)
 		report_error(report, STATUS_FAILED, "%s", strerror(-error));

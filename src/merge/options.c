@@ -128,10 +128,16 @@ void options_list(struct option_list *list)
 
 bool options_have_use(const struct options *options, uint32_t uses)
 {
-	for (size_t i = 0; i < options->output_count; i++)
-		if (options->outputs[i].exporter->uses & uses)
-			return true;
-	return false;
+	uint32_t all = 0;
+
+	for (size_t i = 0; i < options->output_count; i++) {
+		const struct exporter *exporter = options->outputs[i].exporter;
+
+		all |= exporter->uses;
+		for (size_t a = 0; exporter->analyses && exporter->analyses[a]; a++)
+			all |= exporter->analyses[a]->uses;
+	}
+	return all & uses;
 }
 
 uint32_t options_weights(const struct options *options)

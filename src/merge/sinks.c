@@ -76,19 +76,19 @@ static void report_open(const struct sink *sink, int error, struct report *repor
 	}
 }
 
-int sinks_open(const struct options *options, struct sink *sinks, struct report *report)
+int sinks_open(struct sink *sinks, size_t count, struct report *report)
 {
 	int error = 0;
 
-	for (size_t e = 0; e < options->output_count && !error; e++) {
-		const struct output_option *option = &options->outputs[e];
+	for (size_t e = 0; e < count && !error; e++) {
 		struct sink *sink = &sinks[e];
 
-		error = option->exporter->uses & USES_FOLDER
-				? open_folder(sink)
-				: output_open(&sink->out, option->path);
-		if (!error && option->exporter->begin)
-			error = option->exporter->begin(sink);
+		if (sink->out.path)
+			error = sink->exporter->uses & USES_FOLDER
+					? open_folder(sink)
+					: output_open(&sink->out, sink->out.path);
+		if (!error && sink->exporter->begin)
+			error = sink->exporter->begin(sink);
 		if (!error && is_taken(sinks, e, sink->out.file.target))
 			error = OUTPUT_NAMED_TWICE;
 		for (size_t f = 0; f < sink->file_count && !error; f++)
@@ -99,16 +99,46 @@ int sinks_open(const struct options *options, struct sink *sinks, struct report 
 	return error;
 }
 
-void sinks_list(const struct options *options, struct sink *sinks)
+static struct sink make_sink(const struct exporter *exporter, const char *path,
+			     const struct settings *settings)
 {
+	return (struct sink){.exporter = exporter,
+			     .settings = settings,
+			     .out = {.path = path, .fd = -1, .file = XT_NEW_FILE_NONE}};
+}
+
+static bool is_listed(const struct sink *sinks, size_t count, const struct exporter *exporter)
+{
+	for (size_t s = 0; s < count; s++)
+		if (sinks[s].exporter == exporter)
+			return true;
+	return false;
+}
+
+size_t sinks_list(const struct options *options, struct sink *sinks, size_t *analysis_count)
+{
+	size_t count = 0;
+
+	for (size_t e = 0; e < options->output_count; e++) {
+		const struct exporter *const *analyses = options->outputs[e].exporter->analyses;
+
+		for (size_t a = 0; analyses && analyses[a]; a++)
+			if (!is_listed(sinks, count, analyses[a]))
+				sinks[count++] = make_sink(analyses[a], NULL, &options->settings);
+	}
+	*analysis_count = count;
 	for (size_t e = 0; e < options->output_count; e++)
-		sinks[e] = (struct sink){
-			.exporter = options->outputs[e].exporter,
-			.settings = &options->settings,
-			.out = {.path = options->outputs[e].path,
-				.fd = -1,
-				.file = XT_NEW_FILE_NONE},
-		};
+		sinks[count++] = make_sink(options->outputs[e].exporter, options->outputs[e].path,
+					   &options->settings);
+	return count;
+}
+
+void *run_analysis(const struct run *run, const struct exporter *analysis)
+{
+	for (size_t a = 0; a < run->analysis_count; a++)
+		if (run->analyses[a].exporter == analysis)
+			return run->analyses[a].state;
+	return NULL;
 }
 
 static void report_write(const char *path, int error, struct report *report)
@@ -161,7 +191,7 @@ void sinks_close(struct sink *sinks, size_t count, bool whole, struct report *re
 			continue;
 		if (sink->exporter->uses & USES_FOLDER)
 			close_folder(sink, whole, report);
-		else
+		else if (sink->out.path)
 			close_output(&sink->out, sink->out.path, whole, report);
 		if (sink->exporter->free)
 			sink->exporter->free(sink);

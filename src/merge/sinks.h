@@ -8,14 +8,19 @@
 
 #include "merge/options.h"
 
+#define SINKS_MAX (ANALYSES_MAX + OPTIONS_OUTPUTS_MAX)
+
 /*
- * Opens the outputs and begins their exporters. Reports errors. Returns 0 or an error. Call
+ * Lists the analyses that the outputs read, then the outputs, without opening any. Returns their
+ * number. sinks has room for SINKS_MAX.
+ */
+size_t sinks_list(const struct options *options, struct sink *sinks, size_t *analysis_count);
+
+/*
+ * Opens the outputs and begins the exporters. Reports errors. Returns 0 or an error. Call
  * sinks_close() in any case.
  */
-int sinks_open(const struct options *options, struct sink *sinks, struct report *report);
-
-/* Lists the sinks of an output without opening any, for reading logs only. */
-void sinks_list(const struct options *options, struct sink *sinks);
+int sinks_open(struct sink *sinks, size_t count, struct report *report);
 
 /* Commits the files if whole is true, else removes them. Frees the exporters. */
 void sinks_close(struct sink *sinks, size_t count, bool whole, struct report *report);

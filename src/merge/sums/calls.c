@@ -6,8 +6,9 @@
 
 #include <stdbool.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/base/pack.h"
+#include "merge/exporter.h"
 #include "merge/naming/joined_paths.h"
 
 #define FAILURE_SLOTS (2 * CALLS_FAILURES_MAX)
@@ -247,3 +248,41 @@ void calls_sort(struct calls *calls)
 	if (calls->failures)
 		qsort(calls->failures, FAILURE_SLOTS, sizeof(*calls->failures), compare_failures);
 }
+
+static int begin(struct sink *sink)
+{
+	sink->state = xt_calloc(1, sizeof(struct calls));
+	return 0;
+}
+
+static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
+		    uint64_t duration_ns, uint64_t result)
+{
+	if (sink->is_apart)
+		return calls_add_apart(sink->state, process->frames, call, duration_ns, result);
+	return calls_add(sink->state, process_root(process, sink->settings), process->frames, call,
+			 duration_ns, result);
+}
+
+static void pack_log(struct sink *sink, const struct process *process, struct pack *pack)
+{
+	calls_pack(sink->state, process_root(process, sink->settings), process->frames, pack);
+}
+
+static int end(struct sink *sink, const struct run *run)
+{
+	(void)run;
+	calls_sort(sink->state);
+	return 0;
+}
+
+static void free_state(struct sink *sink)
+{
+	if (sink->state)
+		calls_free(sink->state);
+	free(sink->state);
+	sink->state = NULL;
+}
+
+const struct exporter analysis_calls = {
+	.begin = begin, .call = add_call, .pack = pack_log, .end = end, .free = free_state};

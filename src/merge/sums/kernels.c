@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/base/labels.h"
 #include "merge/base/pack.h"
 #include "merge/sums/build_tree.h"
@@ -378,3 +378,53 @@ void kernels_free(struct kernels *kernels)
 	free(kernels->limits);
 	*kernels = (struct kernels){0};
 }
+
+static int begin(struct sink *sink)
+{
+	sink->state = xt_calloc(1, sizeof(struct kernels));
+	return 0;
+}
+
+static int begin_log(struct sink *sink, const struct process *process)
+{
+	return kernels_begin_log(sink->state, process);
+}
+
+static int add_work(struct sink *sink, const struct process *process, const struct work *work,
+		    const struct launch *launch)
+{
+	return kernels_add(sink->state, process, work, launch);
+}
+
+static void pack_log(struct sink *sink, const struct process *process, struct pack *pack)
+{
+	kernels_pack(sink->state, process, pack);
+}
+
+static int end_log(struct sink *sink, const struct process *process)
+{
+	return kernels_end_log(sink->state, process);
+}
+
+static int end(struct sink *sink, const struct run *run)
+{
+	(void)run;
+	kernels_finish(sink->state);
+	return 0;
+}
+
+static void free_state(struct sink *sink)
+{
+	if (sink->state)
+		kernels_free(sink->state);
+	free(sink->state);
+	sink->state = NULL;
+}
+
+const struct exporter analysis_kernels = {.begin = begin,
+					  .process = begin_log,
+					  .work = add_work,
+					  .pack = pack_log,
+					  .process_end = end_log,
+					  .end = end,
+					  .free = free_state};

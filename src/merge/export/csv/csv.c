@@ -19,10 +19,6 @@
 #include "merge/sums/anomalies.h"
 #include "merge/sums/tables.h"
 
-struct csv {
-	struct calls calls;
-};
-
 static void put_quoted(struct output *out, const char *text, size_t length)
 {
 	output_text(out, "\"", 1);
@@ -78,12 +74,11 @@ static void end_row(struct output *out)
 	output_text(out, "\r\n", 2);
 }
 
-static int put_paths(struct output *out, const struct run *run, struct csv *csv)
+static int put_paths(struct output *out, const struct run *run)
 {
 	const struct paths *paths = &run->paths;
 	int error = 0;
 
-	(void)csv;
 	for (uint32_t n = 1; n < paths->node_count && !error; n++) {
 		const struct path_node *node = &paths->nodes[n];
 		uint64_t any = 0;
@@ -101,12 +96,11 @@ static int put_paths(struct output *out, const struct run *run, struct csv *csv)
 	return error;
 }
 
-static int put_kernels(struct output *out, const struct run *run, struct csv *csv)
+static int put_kernels(struct output *out, const struct run *run)
 {
 	struct table table;
 	int error = table_leaves(&table, &run->paths);
 
-	(void)csv;
 	if (error)
 		return error;
 	for (size_t r = 0; r < table.count; r++) {
@@ -125,11 +119,12 @@ static int put_kernels(struct output *out, const struct run *run, struct csv *cs
 	return 0;
 }
 
-static int put_calls(struct output *out, const struct run *run, struct csv *csv)
+static int put_calls(struct output *out, const struct run *run)
 {
-	calls_sort(&csv->calls);
-	for (size_t r = 0; r < csv->calls.count; r++) {
-		const struct call_row *row = &csv->calls.rows[r];
+	const struct calls *calls = run_analysis(run, &analysis_calls);
+
+	for (size_t r = 0; r < calls->count; r++) {
+		const struct call_row *row = &calls->rows[r];
 
 		output_format(out, "%llu", (unsigned long long)row->count);
 		put_number(out, row->failed_count);
@@ -146,13 +141,13 @@ static int put_calls(struct output *out, const struct run *run, struct csv *csv)
 	return 0;
 }
 
-static int put_failures(struct output *out, const struct run *run, struct csv *csv)
+static int put_failures(struct output *out, const struct run *run)
 {
+	const struct calls *calls = run_analysis(run, &analysis_calls);
 	int error = 0;
 
-	calls_sort(&csv->calls);
-	for (size_t f = 0; f < csv->calls.failure_count && !error; f++) {
-		const struct failure *row = &csv->calls.failures[f];
+	for (size_t f = 0; f < calls->failure_count && !error; f++) {
+		const struct failure *row = &calls->failures[f];
 		const char *label = error_label(row->result);
 
 		output_format(out, "%llu", (unsigned long long)row->count);
@@ -166,9 +161,8 @@ static int put_failures(struct output *out, const struct run *run, struct csv *c
 	return error;
 }
 
-static int put_transfers(struct output *out, const struct run *run, struct csv *csv)
+static int put_transfers(struct output *out, const struct run *run)
 {
-	(void)csv;
 	for (size_t r = 0; r < run->transfers.count; r++) {
 		const struct transfer_row *row = &run->transfers.rows[r];
 
@@ -182,9 +176,8 @@ static int put_transfers(struct output *out, const struct run *run, struct csv *
 	return 0;
 }
 
-static int put_memory(struct output *out, const struct run *run, struct csv *csv)
+static int put_memory(struct output *out, const struct run *run)
 {
-	(void)csv;
 	for (size_t r = 0; r < run->memory_row_count; r++) {
 		const struct memory_row *row = &run->memory[r];
 
@@ -200,12 +193,11 @@ static int put_memory(struct output *out, const struct run *run, struct csv *csv
 	return 0;
 }
 
-static int put_ranges(struct output *out, const struct run *run, struct csv *csv)
+static int put_ranges(struct output *out, const struct run *run)
 {
 	struct table table;
 	int error = table_ranges(&table, run);
 
-	(void)csv;
 	for (size_t r = 0; r < table.count && !error; r++) {
 		uint32_t id = table.rows[r].id;
 		const struct path_node *node = &run->ranges.nodes[id];
@@ -223,12 +215,11 @@ static int put_ranges(struct output *out, const struct run *run, struct csv *csv
 	return error;
 }
 
-static int put_idle(struct output *out, const struct run *run, struct csv *csv)
+static int put_idle(struct output *out, const struct run *run)
 {
 	const struct paths *paths = &run->paths;
 	uint64_t sums_ns[IDLE_CLASSES] = {0};
 
-	(void)csv;
 	for (uint32_t n = 1; n < paths->node_count; n++) {
 		uint64_t ns = paths->nodes[n].weights[WEIGHT_GPU_IDLE];
 		const char *name;
@@ -249,9 +240,8 @@ static int put_idle(struct output *out, const struct run *run, struct csv *csv)
 	return 0;
 }
 
-static int put_losses(struct output *out, const struct run *run, struct csv *csv)
+static int put_losses(struct output *out, const struct run *run)
 {
-	(void)csv;
 	for (unsigned l = 0; l < LOSS_COUNT; l++) {
 		if (!run->losses[l])
 			continue;
@@ -263,9 +253,8 @@ static int put_losses(struct output *out, const struct run *run, struct csv *csv
 	return 0;
 }
 
-static int put_anomalies(struct output *out, const struct run *run, struct csv *csv)
+static int put_anomalies(struct output *out, const struct run *run)
 {
-	(void)csv;
 	for (size_t d = 0; d < ANOMALIES; d++) {
 		uint64_t count = anomaly_count(run, &anomalies[d]);
 
@@ -284,7 +273,7 @@ _Static_assert(WEIGHTS == 13, "paths.csv names each weight, in the order of enum
 static const struct {
 	const char *name;
 	const char *columns;
-	int (*put)(struct output *out, const struct run *run, struct csv *csv);
+	int (*put)(struct output *out, const struct run *run);
 } tables[] = {
 	{"paths.csv",
 	 "id,gpu_time_ns,count,cpu_wait_ns,gpu_exclusive_ns,gpu_idle_ns,alloc_bytes,peak_bytes,"
@@ -310,21 +299,9 @@ static int begin(struct sink *sink)
 {
 	int error = 0;
 
-	sink->state = calloc(1, sizeof(struct csv));
-	if (!sink->state)
-		return -ENOMEM;
 	for (size_t t = 0; t < TABLE_COUNT && !error; t++)
 		error = export_open_file(sink, tables[t].name);
 	return error;
-}
-
-static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
-		    uint64_t duration_ns, uint64_t result)
-{
-	struct csv *csv = sink->state;
-
-	return calls_add(&csv->calls, process_root(process, sink->settings), process->frames, call,
-			 duration_ns, result);
 }
 
 static int end(struct sink *sink, const struct run *run)
@@ -335,20 +312,9 @@ static int end(struct sink *sink, const struct run *run)
 		struct output *out = &sink->files[t].out;
 
 		output_format(out, "%s\r\n", tables[t].columns);
-		error = tables[t].put(out, run, sink->state);
+		error = tables[t].put(out, run);
 	}
 	return error;
-}
-
-static void free_state(struct sink *sink)
-{
-	struct csv *csv = sink->state;
-
-	if (!csv)
-		return;
-	calls_free(&csv->calls);
-	free(csv);
-	sink->state = NULL;
 }
 
 const struct exporter exporter_csv = {
@@ -356,8 +322,7 @@ const struct exporter exporter_csv = {
 	.what = "Write all tables in full as CSV files into DIR",
 	.value = "DIR",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FOLDER,
+	.analyses = (const struct exporter *const[]){&analysis_calls, NULL},
 	.begin = begin,
-	.call = add_call,
 	.end = end,
-	.free = free_state,
 };

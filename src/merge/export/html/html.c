@@ -19,6 +19,7 @@
 #include "merge/export/html/html_fit.h"
 #include "merge/export/html/html_labels.h"
 #include "merge/export/html/html_tracks.h"
+#include "merge/export/summary/summary_json.h"
 #include "merge/sums/build_tree_ranges.h"
 
 static int begin(struct sink *sink)
@@ -29,12 +30,11 @@ static int begin(struct sink *sink)
 		return -ENOMEM;
 	sink->state = html;
 	html->first_ns = UINT64_MAX;
-	html->summary = (struct sink){.exporter = &exporter_summary, .settings = sink->settings};
 	if (names_init(&html->devices.names) < 0 || names_init(&html->threads.names) < 0 ||
 	    paths_init(&html->ranges) < 0 ||
 	    html_events_begin(&html->events, sink->settings->html_bytes_max) < 0)
 		return -ENOMEM;
-	return exporter_summary.begin(&html->summary);
+	return 0;
 }
 
 /* Adds the log's ranges to html->ranges. Parents come before their children. */
@@ -74,9 +74,7 @@ static int add_process(struct sink *sink, const struct process *process)
 	html->first_track = html->track_count;
 	html->process_last_ns = 0;
 	error = add_ranges(html, process->model);
-	if (!error)
-		error = html_events_add_process(&html->events, process);
-	return error ? error : exporter_summary.process(&html->summary, process);
+	return error ? error : html_events_add_process(&html->events, process);
 }
 
 static void note_times(struct html *html, const struct process *process, uint64_t start_ns,
@@ -96,22 +94,19 @@ static int add_call(struct sink *sink, const struct process *process, const stru
 		    uint64_t duration_ns, uint64_t result)
 {
 	struct html *html = sink->state;
-	int error;
 
+	(void)result;
 	note_times(html, process, call->enter_ns, duration_ns);
-	error = html_events_add_call(html, process, call, duration_ns,
-				     html_thread(html, process, call->thread));
-	return error ? error
-		     : exporter_summary.call(&html->summary, process, call, duration_ns, result);
+	return html_events_add_call(html, process, call, duration_ns,
+				    html_thread(html, process, call->thread));
 }
 
 static int add_work(struct sink *sink, const struct process *process, const struct work *work,
 		    const struct launch *launch)
 {
-	struct html *html = sink->state;
-
-	note_times(html, process, work->start_ns, work->duration_ns);
-	return exporter_summary.work(&html->summary, process, work, launch);
+	(void)launch;
+	note_times(sink->state, process, work->start_ns, work->duration_ns);
+	return 0;
 }
 
 /* Returns NAME_EMPTY for work that belongs to no device. */
@@ -156,9 +151,7 @@ static int add_total(struct sink *sink, const struct process *process, const str
 		return -ENOMEM;
 	memcpy(sample.weights, total->weights, sizeof(sample.weights));
 	html->samples[html->sample_count++] = sample;
-	if (html_events_add_total(&html->events, process, total, node) < 0)
-		return -ENOMEM;
-	return exporter_summary.total(&html->summary, process, total, node);
+	return html_events_add_total(&html->events, process, total, node);
 }
 
 /* Returns the GPU of a process that has only one; NAME_EMPTY if there are several. */
@@ -201,11 +194,9 @@ static int end(struct sink *sink, const struct run *run)
 static int end_process(struct sink *sink, const struct process *process)
 {
 	struct html *html = sink->state;
-	int error;
 
 	html_end_tracks(html);
-	error = html_events_end_process(html, process);
-	return error ? error : exporter_summary.process_end(&html->summary, process);
+	return html_events_end_process(html, process);
 }
 
 static void free_state(struct sink *sink)
@@ -214,7 +205,6 @@ static void free_state(struct sink *sink)
 
 	if (!html)
 		return;
-	exporter_summary.free(&html->summary);
 	html_free_tracks(html);
 	html_events_free(&html->events);
 	html_labels_free(&html->devices);
@@ -235,6 +225,7 @@ const struct exporter exporter_html = {
 	.name = "html",
 	.what = "Write a report for the browser with flame graph, timeline and tables, as one file "
 		"that works offline",
+	.analyses = summary_json_analyses,
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ORIGINS | USES_FINDINGS | USES_SIZE |
 		USES_CPU_LOGS | USES_TIMELINE,
 	.begin = begin,

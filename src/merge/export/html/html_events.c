@@ -440,14 +440,13 @@ int html_events_end_process(struct html *html, const struct process *process)
 }
 
 /* Returns the thread with these ids of the kernel that runs `near`. */
-static uint32_t waited_thread(const struct html *html, const struct input *near, uint32_t pid,
-			      uint32_t tid)
+static uint32_t waited_thread(const struct html *html, const struct processes *processes,
+			      const struct input *near, uint32_t pid, uint32_t tid)
 {
-	const struct summary_json *summary = html->summary.state;
 	uint32_t thread = NAME_EMPTY;
 
-	for (size_t p = 0; p < summary->process_count && thread == NAME_EMPTY; p++) {
-		const struct input *log = summary->processes[p].log;
+	for (size_t p = 0; p < processes->count && thread == NAME_EMPTY; p++) {
+		const struct input *log = processes->list[p].log;
 
 		if (log->header.pid == pid && input_shares_pids(log, near))
 			thread = html_known_thread(html, p, tid);
@@ -455,24 +454,24 @@ static uint32_t waited_thread(const struct html *html, const struct input *near,
 	return thread;
 }
 
-void html_events_find_waits(struct html *html)
+void html_events_find_waits(struct html *html, const struct processes *processes)
 {
-	const struct summary_json *summary = html->summary.state;
 	struct page_sample *before = NULL;
 
 	for (size_t s = 0; s < html->events.samples.count; s++) {
 		struct page_sample *sample = &html->events.samples.rows[s];
 		size_t process = html->threads.origins[sample->thread].process;
 
-		if (!sample->wait_tid || process >= summary->process_count)
+		if (!sample->wait_tid || process >= processes->count)
 			continue;
 		/* A thread mostly waits for the same one again. */
-		sample->waits = before && before->thread == sample->thread &&
-						before->wait_pid == sample->wait_pid &&
-						before->wait_tid == sample->wait_tid
-					? before->waits
-					: waited_thread(html, summary->processes[process].log,
-							sample->wait_pid, sample->wait_tid);
+		sample->waits =
+			before && before->thread == sample->thread &&
+					before->wait_pid == sample->wait_pid &&
+					before->wait_tid == sample->wait_tid
+				? before->waits
+				: waited_thread(html, processes, processes->list[process].log,
+						sample->wait_pid, sample->wait_tid);
 		before = sample;
 	}
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "merge/exporter.h"
+#include "merge/sums/processes.h"
 
 /* Kernel, copy or memset. Times are on the common clock of all logs. */
 struct page_work {
@@ -129,7 +130,7 @@ int html_events_add_total(struct html_events *events, const struct process *proc
 			  const struct total *total, uint32_t node);
 int html_events_end_process(struct html *html, const struct process *process);
 /* Finds the threads that samples wait for. Call it once, after all logs. */
-void html_events_find_waits(struct html *html);
+void html_events_find_waits(struct html *html, const struct processes *processes);
 
 /* Sort all events by stream or thread, and then by time. Call it once, at the end. */
 void html_events_sort(struct html_events *events);

@@ -175,7 +175,7 @@ int html_put_page(struct sink *sink, const struct run *run)
 	size_t bytes_max = sink->settings->html_bytes_max;
 	int error;
 
-	html_events_find_waits(html);
+	html_events_find_waits(html, run_analysis(run, &analysis_processes));
 	html_events_sort(&html->events);
 	fit.event_count = event_count_of(&html->events);
 	error = make(&fit, NULL);

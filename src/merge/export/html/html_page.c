@@ -12,6 +12,7 @@
 
 #include "merge/export/html/html_events_page.h"
 #include "merge/export/html/html_tracks.h"
+#include "merge/export/summary/summary_json.h"
 #include "merge/export/summary/summary_json_tables.h"
 
 #define REPORT_VERSION	 1
@@ -283,12 +284,10 @@ static void put_loss_words(struct json *json, const struct run *run)
  * The page adds up filtered kernels from the tree. Durations and shapes of the kernels, and the
  * table itself if paths are omitted, come from here.
  */
-static int put_kernels(struct json *json, const struct html *html, const struct run *run)
+static int put_kernels(struct json *json, const struct run *run)
 {
-	const struct summary_json *summary = html->summary.state;
-
 	json->rows_max = PAGE_KERNELS_MAX;
-	return summary_json_kernels(json, run, &summary->kernels);
+	return summary_json_kernels(json, run);
 }
 
 static int put_document(struct output *out, struct html *html, const struct html_choice *choice,
@@ -337,9 +336,9 @@ static int put_document(struct output *out, struct html *html, const struct html
 		json_end_object(&json);
 	}
 	json_end_array(&json);
-	error = summary_json_put(&json, "summary", html->summary.state, run, false);
+	error = summary_json_put(&json, "summary", run, false);
 	if (!error)
-		error = put_kernels(&json, html, run);
+		error = put_kernels(&json, run);
 	json_end_object(&json);
 	return error;
 }

@@ -35,7 +35,7 @@
 #define XT_MERGE_HTML_STATE_H
 
 #include "merge/export/html/html_events.h"
-#include "merge/export/summary/summary_json.h"
+#include "merge/base/json.h"
 #include "merge/exporter.h"
 #include "merge/sums/bins.h"
 #include "page/page.h"
@@ -90,7 +90,6 @@ struct html_labels {
 
 /* The state of the sink. */
 struct html {
-	struct sink summary; /* exporter_summary, writing to memory */
 	struct html_labels devices;
 	struct html_labels threads;
 	struct paths ranges;

@@ -72,13 +72,12 @@ int html_add_stretch(struct sink *sink, const struct process *process,
 {
 	struct html *html = sink->state;
 	struct track *track;
-	int error = exporter_summary.stretch(&html->summary, process, stretch);
+	int error;
 	uint64_t from_ns = html_time(process, stretch->start_ns);
 	uint64_t until_ns = html_time(process, stretch->end_ns);
 	uint64_t gap_from_ns = from_ns;
 
-	if (!error)
-		error = html_events_add_work(html, process, stretch);
+	error = html_events_add_work(html, process, stretch);
 	if (!error)
 		error = track_of(html, process, stretch->device, false, &track);
 	if (error || !track)

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "merge/base/pack.h"
 #include "merge/export/summary/summary_calls.h"
 #include "merge/export/summary/summary_collectives.h"
 #include "merge/export/summary/summary_mpi.h"
@@ -300,30 +299,6 @@ static void put_trust(struct output *out, const struct trust *trust)
 	}
 }
 
-static int begin(struct sink *sink)
-{
-	sink->state = calloc(1, sizeof(struct summary));
-	return sink->state ? 0 : -ENOMEM;
-}
-
-static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
-		    uint64_t duration_ns, uint64_t result)
-{
-	struct summary *summary = sink->state;
-
-	if (sink->is_apart)
-		return calls_add_apart(&summary->calls, process->frames, call, duration_ns, result);
-	return calls_add(&summary->calls, process_root(process, sink->settings), process->frames,
-			 call, duration_ns, result);
-}
-
-static void pack_log(struct sink *sink, const struct process *process, struct pack *pack)
-{
-	struct summary *summary = sink->state;
-
-	calls_pack(&summary->calls, process_root(process, sink->settings), process->frames, pack);
-}
-
 static int end(struct sink *sink, const struct run *run)
 {
 	struct output *out = &sink->out;
@@ -364,26 +339,12 @@ static int end(struct sink *sink, const struct run *run)
 	return error;
 }
 
-static void free_state(struct sink *sink)
-{
-	struct summary *summary = sink->state;
-
-	if (!summary)
-		return;
-	calls_free(&summary->calls);
-	free(summary);
-	sink->state = NULL;
-}
-
 const struct exporter exporter_text = {
 	.name = "text",
 	.what = "Write tables of GPU time by call path and kernel, copies, API calls, attribution "
 		"and "
 		"losses",
 	.uses = USES_PATHS | USES_TOP | USES_WEIGHT | USES_FINDINGS,
-	.begin = begin,
-	.call = add_call,
-	.pack = pack_log,
+	.analyses = (const struct exporter *const[]){&analysis_calls, NULL},
 	.end = end,
-	.free = free_state,
 };

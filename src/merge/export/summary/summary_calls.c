@@ -132,13 +132,11 @@ static int put_failures(struct sink *sink, const struct run *run, const struct c
 
 int summary_put_calls(struct sink *sink, const struct run *run)
 {
-	struct summary *summary = sink->state;
-	struct calls *calls = &summary->calls;
+	const struct calls *calls = run_analysis(run, &analysis_calls);
 	size_t shown = rows_to_show(calls->count, sink->settings);
 
 	if (!calls->count)
 		return 0;
-	calls_sort(calls);
 	put_top_title(&sink->out, "API calls by function", shown, calls->count);
 	put_heads(&sink->out, call_columns, COUNT_OF(call_columns), "function");
 	for (size_t r = 0; r < shown; r++)

@@ -6,10 +6,6 @@
 #include "merge/sums/calls.h"
 
 /* The state of the text summary's sink. */
-struct summary {
-	struct calls calls;
-};
-
 /* Tables of API calls and of failed calls. Returns 0 or -ENOMEM. */
 int summary_put_calls(struct sink *sink, const struct run *run);
 

@@ -19,164 +19,9 @@
 #include "merge/export/summary/summary_mpi.h"
 #include "merge/export/summary/summary_ranks.h"
 #include "merge/reading.h"
+#include "merge/sums/processes.h"
 #include "merge/sums/tables.h"
 #include "merge/sums/build_tree.h"
-
-static int begin(struct sink *sink)
-{
-	sink->state = calloc(1, sizeof(struct summary_json));
-	return sink->state ? 0 : -ENOMEM;
-}
-
-static int add_process(struct sink *sink, const struct process *process)
-{
-	struct summary_json *s = sink->state;
-	struct process_sums *sums;
-	char title[PROCESS_TITLE_BYTES];
-
-	if (process->is_continued)
-		return 0;
-	if (grow(&s->processes, &s->process_capacity, s->process_count + 1, sizeof(*s->processes)) <
-	    0)
-		return -ENOMEM;
-	model_process_title(process->model, title);
-	sums = &s->processes[s->process_count++];
-	*sums = (struct process_sums){
-		.label = strdup(process->label),
-		.name = strdup(model_process_name(process->model)),
-		.title = strdup(title),
-		.command = strdup(model_meta(process->model, "process.cmdline")),
-		.log = process->log,
-		.origin_ns = process->origin_ns,
-	};
-	if (!sums->label || !sums->name || !sums->title || !sums->command)
-		return -ENOMEM;
-	return process->cpu ? 0 : kernels_begin_log(&s->kernels, process);
-}
-
-static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
-		    uint64_t duration_ns, uint64_t result)
-{
-	struct summary_json *s = sink->state;
-
-	if (sink->is_apart)
-		return calls_add_apart(&s->calls, process->frames, call, duration_ns, result);
-	return calls_add(&s->calls, process_root(process, sink->settings), process->frames, call,
-			 duration_ns, result);
-}
-
-/* Returns the sums of a device of the current process, or NULL if out of memory. */
-static struct device_sums *sums_of_device(struct summary_json *s, const struct model *model,
-					  uint32_t device)
-{
-	struct process_sums *process = &s->processes[s->process_count - 1];
-	struct device_sums *sums;
-	char key[32];
-
-	for (size_t d = 0; d < process->device_count; d++)
-		if (process->devices[d].device == device)
-			return &process->devices[d];
-	if (grow(&process->devices, &process->device_capacity, process->device_count + 1,
-		 sizeof(*process->devices)) < 0)
-		return NULL;
-	sums = &process->devices[process->device_count];
-	*sums = (struct device_sums){.device = device, .start_ns = UINT64_MAX};
-	snprintf(key, sizeof(key), "gpu.%u.name", device);
-	sums->name = strdup(model_meta(model, key));
-	snprintf(key, sizeof(key), "gpu.%u.uuid", device);
-	sums->uuid = strdup(model_meta(model, key));
-	process->device_count++;
-	return sums->name && sums->uuid ? sums : NULL;
-}
-
-static struct device_sums *sums_of(struct summary_json *s, const struct model *model,
-				   uint32_t stream)
-{
-	const struct stream *row = &model->streams.rows[stream < model->streams.count ? stream : 0];
-
-	return sums_of_device(s, model, row->defined ? row->device : ROOT_UNKNOWN);
-}
-
-static int add_work(struct sink *sink, const struct process *process, const struct work *work,
-		    const struct launch *launch)
-{
-	struct summary_json *s = sink->state;
-	struct device_sums *sums = sums_of(s, process->model, work->stream);
-	uint64_t end_ns = work->start_ns + work->duration_ns;
-
-	if (!sums)
-		return -ENOMEM;
-	if (end_ns < work->start_ns)
-		end_ns = UINT64_MAX;
-	sums->counts[work->kind]++;
-	sums->gpu_ns += work->duration_ns;
-	sums->start_ns = work->start_ns < sums->start_ns ? work->start_ns : sums->start_ns;
-	sums->end_ns = end_ns > sums->end_ns ? end_ns : sums->end_ns;
-	return kernels_add(&s->kernels, process, work, launch);
-}
-
-static int add_stretch(struct sink *sink, const struct process *process,
-		       const struct stretch *stretch)
-{
-	struct device_sums *sums = sums_of(sink->state, process->model, stretch->stream);
-
-	if (!sums)
-		return -ENOMEM;
-	collectives_add(&sums->collectives, &sums->sweep, stretch);
-	return 0;
-}
-
-static void pack_device(struct pack *pack, struct device_sums *sums)
-{
-	PACK(pack, sums->counts);
-	PACK(pack, sums->gpu_ns);
-	PACK(pack, sums->collectives);
-	PACK(pack, sums->start_ns);
-	PACK(pack, sums->end_ns);
-}
-
-static void pack_log(struct sink *sink, const struct process *process, struct pack *pack)
-{
-	struct summary_json *s = sink->state;
-	const struct process_sums *sums = &s->processes[s->process_count - 1];
-	uint64_t count = sums->device_count;
-
-	calls_pack(&s->calls, process_root(process, sink->settings), process->frames, pack);
-	kernels_pack(&s->kernels, process, pack);
-	PACK(pack, count);
-	for (uint64_t d = 0; d < count && !pack->error; d++) {
-		uint32_t device = pack->is_reading ? 0 : sums->devices[d].device;
-		struct device_sums *row;
-
-		PACK(pack, device);
-		if (pack->error)
-			return;
-		row = sums_of_device(s, process->model, device);
-		if (row)
-			pack_device(pack, row);
-		else
-			pack->error = -ENOMEM;
-	}
-}
-
-static int add_total(struct sink *sink, const struct process *process, const struct total *total,
-		     uint32_t node)
-{
-	uint64_t exclusive_ns = total->weights[WEIGHT_GPU_EXCLUSIVE];
-	uint64_t idle_ns = total->weights[WEIGHT_GPU_IDLE];
-	struct device_sums *sums;
-
-	(void)node;
-	if (!exclusive_ns && !idle_ns)
-		return 0;
-	sums = sums_of(sink->state, process->model, total->owner.stream);
-	if (!sums)
-		return -ENOMEM;
-	sums->exclusive_ns += exclusive_ns;
-	if (total->owner.leaf == LEAF_IDLE)
-		sums->idle_ns[IDLE_WHAT_CLASS(total->owner.what)] += idle_ns;
-	return 0;
-}
 
 static void put_idle(struct json *json, const uint64_t idle_ns[IDLE_CLASSES])
 {
@@ -219,11 +64,11 @@ static void put_device(struct json *json, const struct process_sums *process,
 	json_end_object(json);
 }
 
-static void put_processes(struct json *json, const struct summary_json *s)
+static void put_processes(struct json *json, const struct processes *s)
 {
 	json_begin_array(json, "processes");
-	for (size_t i = 0; i < s->process_count; i++) {
-		const struct process_sums *process = &s->processes[i];
+	for (size_t i = 0; i < s->count; i++) {
+		const struct process_sums *process = &s->list[i];
 
 		json_begin_object(json, NULL);
 		json_string(json, "label", process->label);
@@ -276,14 +121,14 @@ static void put_totals(struct json *json, const struct run *run)
 	json_end_object(json);
 }
 
-static void put_idle_classes(struct json *json, const struct summary_json *s)
+static void put_idle_classes(struct json *json, const struct processes *s)
 {
 	uint64_t idle_ns[IDLE_CLASSES] = {0};
 
-	for (size_t i = 0; i < s->process_count; i++)
-		for (size_t d = 0; d < s->processes[i].device_count; d++)
+	for (size_t i = 0; i < s->count; i++)
+		for (size_t d = 0; d < s->list[i].device_count; d++)
 			for (int class = 0; class < IDLE_CLASSES; class ++)
-				idle_ns[class] += s->processes[i].devices[d].idle_ns[class];
+				idle_ns[class] += s->list[i].devices[d].idle_ns[class];
 	put_idle(json, idle_ns);
 }
 
@@ -318,13 +163,12 @@ static void put_queries(struct json *json)
 	json_end_object(json);
 }
 
-int summary_json_put(struct json *json, const char *key, struct summary_json *s,
-		     const struct run *run, bool with_paths)
+int summary_json_put(struct json *json, const char *key, const struct run *run, bool with_paths)
 {
+	const struct processes *s = run_analysis(run, &analysis_processes);
+	const struct calls *calls = run_analysis(run, &analysis_calls);
 	int error = 0;
 
-	calls_sort(&s->calls);
-	kernels_finish(&s->kernels);
 	json_begin_object(json, key);
 	json_string(json, "format", "xtrace-summary");
 	json_string(json, "schema", "summary.schema.json");
@@ -356,25 +200,18 @@ int summary_json_put(struct json *json, const char *key, struct summary_json *s,
 	json_end_object(json);
 	summary_json_trust(json, run);
 	if (with_paths && !error)
-		error = summary_json_kernels(json, run, &s->kernels);
+		error = summary_json_kernels(json, run);
 	if (with_paths && !error)
 		error = summary_json_ranges(json, run);
 	summary_json_transfers(json, run);
 	summary_json_memory(json, run);
-	summary_json_calls(json, run, &s->calls);
+	summary_json_calls(json, run, calls);
 	if (!error)
-		error = summary_json_failures(json, run, &s->calls);
+		error = summary_json_failures(json, run, calls);
 	if (with_paths && !error)
 		error = summary_json_weights(json, run);
 	json_end_object(json);
 	return error;
-}
-
-static int end_process(struct sink *sink, const struct process *process)
-{
-	struct summary_json *s = sink->state;
-
-	return process->cpu ? 0 : kernels_end_log(&s->kernels, process);
 }
 
 static int end(struct sink *sink, const struct run *run)
@@ -383,48 +220,16 @@ static int end(struct sink *sink, const struct run *run)
 			    .lines_depth = SUMMARY_LINES_DEPTH,
 			    .rows_max = run->settings->top_count};
 
-	return summary_json_put(&json, NULL, sink->state, run, true);
+	return summary_json_put(&json, NULL, run, true);
 }
 
-static void free_state(struct sink *sink)
-{
-	struct summary_json *s = sink->state;
-
-	if (!s)
-		return;
-	for (size_t i = 0; i < s->process_count; i++) {
-		struct process_sums *process = &s->processes[i];
-
-		for (size_t d = 0; d < process->device_count; d++) {
-			free(process->devices[d].name);
-			free(process->devices[d].uuid);
-		}
-		free(process->devices);
-		free(process->label);
-		free(process->name);
-		free(process->title);
-		free(process->command);
-	}
-	free(s->processes);
-	calls_free(&s->calls);
-	kernels_free(&s->kernels);
-	free(s);
-	sink->state = NULL;
-}
+const struct exporter *const summary_json_analyses[] = {&analysis_calls, &analysis_kernels,
+							&analysis_processes, NULL};
 
 const struct exporter exporter_summary = {
 	.name = "summary",
 	.what = "Write all tables in full as one JSON document",
-	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_TOP | USES_ORIGINS | USES_FINDINGS |
-		USES_CPU_LOGS,
-	.begin = begin,
-	.process = add_process,
-	.call = add_call,
-	.work = add_work,
-	.stretch = add_stretch,
-	.pack = pack_log,
-	.total = add_total,
-	.process_end = end_process,
+	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_TOP | USES_FINDINGS | USES_CPU_LOGS,
+	.analyses = summary_json_analyses,
 	.end = end,
-	.free = free_state,
 };

@@ -10,6 +10,7 @@
 #include "merge/base/labels.h"
 #include "merge/export/summary/summary_json_tables.h"
 #include "merge/sums/anomalies.h"
+#include "merge/sums/kernels.h"
 #include "merge/sums/tables.h"
 #include "merge/sums/trust.h"
 
@@ -218,8 +219,9 @@ static void put_durations(struct json *json, const struct kernel_row *row)
 		put_shape(json, row);
 }
 
-int summary_json_kernels(struct json *json, const struct run *run, const struct kernels *kernels)
+int summary_json_kernels(struct json *json, const struct run *run)
 {
+	const struct kernels *kernels = run_analysis(run, &analysis_kernels);
 	struct table table;
 	int error = table_leaves(&table, &run->paths);
 

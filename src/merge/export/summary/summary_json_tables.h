@@ -15,7 +15,7 @@ int summary_json_path(struct json *json, const char *key, const struct paths *pa
 
 /* Tables of the summary JSON. Functions that return int return 0 or -ENOMEM. */
 int summary_json_weights(struct json *json, const struct run *run);
-int summary_json_kernels(struct json *json, const struct run *run, const struct kernels *kernels);
+int summary_json_kernels(struct json *json, const struct run *run);
 int summary_json_ranges(struct json *json, const struct run *run);
 int summary_json_failures(struct json *json, const struct run *run, const struct calls *calls);
 void summary_json_calls(struct json *json, const struct run *run, const struct calls *calls);

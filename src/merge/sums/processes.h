@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sums by process and device.
+ */
+#ifndef XT_MERGE_PROCESSES_H
+#define XT_MERGE_PROCESSES_H
+
+#include "idle/idle.h"
+#include "merge/exporter.h"
+#include "merge/sums/timeline.h"
+
+struct device_sums {
+	uint32_t device; /* ROOT_UNKNOWN: unknown to the log */
+	char *name;	 /* owned; "" if unknown */
+	char *uuid;	 /* owned; "" if unknown */
+	uint64_t counts[WORK_KINDS];
+	uint64_t gpu_ns;
+	uint64_t exclusive_ns;
+	uint64_t idle_ns[IDLE_CLASSES];
+	struct collective_sums collectives;
+	struct collective_sweep sweep;
+	uint64_t start_ns; /* start of the first work */
+	uint64_t end_ns;   /* end of the last work; both valid if any count is not 0 */
+};
+
+struct process_sums {
+	char *label; /* owned, like all strings here */
+	char *name;  /* of the executable */
+	char *title; /* the script that it ran, or else its name */
+	char *command;
+	const struct input *log;
+	int64_t origin_ns;
+	struct device_sums *devices;
+	size_t device_count;
+	size_t device_capacity;
+};
+
+/* The state of analysis_processes. By index of the process. */
+struct processes {
+	struct process_sums *list;
+	size_t count;
+	size_t capacity;
+};
+
+#endif
