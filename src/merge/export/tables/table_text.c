@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "merge/base/text.h"
+#include "merge/export/summary/summary_path.h"
+#include "merge/export/summary/summary_text.h"
+#include "merge/export/tables/table_writers.h"
+
+#define FIGURE_BYTES 64
+
+static const struct column_def *text_column(const struct table_def *def, size_t place)
+{
+	return &def->columns[def->text_columns[place]];
+}
+
+static void format_cell(char *out, enum cell_type type, const struct cell *cell)
+{
+	switch (type) {
+	case CELL_NS:
+		format_time(out, cell->number);
+		break;
+	case CELL_MOMENT:
+		format_time(out, cell->moment_ns > 0 ? (uint64_t)cell->moment_ns : 0);
+		break;
+	case CELL_BYTES:
+		format_bytes(out, cell->number);
+		break;
+	case CELL_SHARE:
+		format_share(out, cell->part, cell->whole);
+		break;
+	case CELL_BANDWIDTH:
+		snprintf(out, FIGURE_BYTES, "%.3f GB/s", (double)cell->part / (double)cell->whole);
+		break;
+	case CELL_TEXT:
+		snprintf(out, FIGURE_BYTES, "%.*s", (int)cell->length, cell->text);
+		break;
+	default:
+		format_count(out, cell->number);
+	}
+}
+
+/* Writes a name around a path, or an ellipsis if the rest of the line would not fit. */
+static void put_root(struct output *out, const struct names *names, uint32_t name, size_t reserved)
+{
+	size_t length;
+	const char *text = names_text(names, name, &length);
+
+	if (put_room(out) < text_columns(text, length) + 1 + PATH_COLUMNS_MIN + reserved)
+		text = ELLIPSIS;
+	output_format(out, "%s;", text);
+}
+
+static int put_path_between(struct output *out, const struct cell *cell)
+{
+	const struct names *names = &cell->paths->names;
+	size_t length;
+	const char *leaf = names_text(names, cell->leaf, &length);
+	int error = 0;
+
+	if (cell->root != NAME_EMPTY)
+		put_root(out, names, cell->root, length + 1);
+	if (cell->node == PATH_ROOT)
+		output_format(out, FRAME_UNATTRIBUTED);
+	else
+		error = put_path(out, cell->paths, cell->node, text_columns(leaf, length) + 1);
+	output_format(out, ";%s\n", leaf);
+	return error;
+}
+
+/* The last column, which takes the rest of the line. */
+static int put_label(struct output *out, enum cell_type type, const struct cell *cell)
+{
+	if (type == CELL_PATH && cell->leaf != NAME_EMPTY)
+		return put_path_between(out, cell);
+	if (type == CELL_PATH)
+		return put_path_row(out, cell->paths, cell->node);
+	put_cell(out, cell->text, cell->length);
+	output_text(out, "\n", 1);
+	return 0;
+}
+
+/* Text that the terminal is too narrow for begins the last column, in lines of its own. */
+static bool is_moved(const struct output *out, const struct column_def *column)
+{
+	return column->type == CELL_TEXT && out->columns && out->columns < column->from;
+}
+
+static void put_head(struct output *out, const struct table_def *def, struct column *columns)
+{
+	char last[FIGURE_BYTES] = "";
+	size_t count = def->text_column_count - 1, length = 0;
+
+	for (size_t c = 0; c < count; c++) {
+		const struct column_def *column = text_column(def, c);
+
+		columns[c] = (struct column){column->head, column->width, column->from,
+					     column->type == CELL_TEXT};
+		if (is_moved(out, column))
+			length += (size_t)snprintf(last + length, sizeof(last) - length, "%s, ",
+						   column->head);
+	}
+	snprintf(last + length, sizeof(last) - length, "%s", text_column(def, count)->head);
+	put_heads(out, columns, count, last);
+}
+
+static int put_row(struct output *out, struct table_rows *rows, size_t row,
+		   const struct column *columns)
+{
+	const struct table_def *def = rows->def;
+	size_t count = def->text_column_count - 1;
+	char texts[COLUMNS_MAX][FIGURE_BYTES];
+	const char *figures[COLUMNS_MAX];
+	struct cell cells[COLUMNS_MAX];
+
+	table_row(rows, row, cells);
+	for (size_t c = 0; c < count; c++) {
+		const struct cell *cell = &cells[def->text_columns[c]];
+
+		strcpy(texts[c], "-");
+		if (!cell->is_absent)
+			format_cell(texts[c], text_column(def, c)->type, cell);
+		figures[c] = texts[c];
+	}
+	put_figures(out, columns, count, figures);
+	for (size_t c = 0; c < count; c++) {
+		if (!is_moved(out, text_column(def, c)))
+			continue;
+		put_words(out, texts[c], 0, ROW_INDENT, out->columns);
+		output_format(out, "\n%*s", ROW_INDENT, "");
+	}
+	return put_label(out, text_column(def, count)->type, &cells[def->text_columns[count]]);
+}
+
+int table_put_text(struct sink *sink, const struct run *run, const struct table_def *def)
+{
+	struct output *out = &sink->out;
+	struct table_rows rows = table_open(def, run);
+	size_t shown = def->is_whole ? rows.count : rows_to_show(rows.count, sink->settings);
+	struct column columns[COLUMNS_MAX];
+	const char *notes[NOTES_MAX];
+	char count[COUNT_BYTES];
+	int error = 0;
+
+	if (rows.count) {
+		put_top_title(out, def->title, shown, rows.count);
+		for (size_t n = def->notes ? def->notes(run, notes) : 0, i = 0; i < n; i++)
+			put_note(out, notes[i]);
+		put_head(out, def, columns);
+	}
+	for (size_t r = 0; r < shown && !error; r++)
+		error = put_row(out, &rows, r, columns);
+	if (rows.left_out_count) {
+		format_count(count, rows.left_out_count);
+		output_format(out, "%12s  %s\n", count, def->left_out_text);
+	}
+	table_close(&rows);
+	return error;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One writer of tables for each format. Each prints any table.
+ */
+#ifndef XT_MERGE_TABLE_WRITERS_H
+#define XT_MERGE_TABLE_WRITERS_H
+
+#include "merge/base/json.h"
+#include "merge/exporter.h"
+#include "merge/tables/table.h"
+
+/* A titled table of at most --top rows, aligned for a terminal. Nothing if there are no rows. */
+int table_put_text(struct sink *sink, const struct run *run, const struct table_def *def);
+
+/* An object with the number of rows, and the rows, at most json->rows_max. Returns 0 or -ENOMEM. */
+int table_put_json(struct json *json, const struct run *run, const struct table_def *def);
+
+/* The frames of a path, outermost first. Returns 0 or -ENOMEM. */
+int table_put_json_path(struct json *json, const char *key, const struct cell *cell);
+
+/* Returns how many of these rows a table of the document has. */
+size_t table_rows_shown(const struct json *json, size_t count);
+
+/* A line of column names and one for each row (RFC 4180). Returns 0 or -ENOMEM. */
+int table_put_csv(struct output *out, const struct run *run, const struct table_def *def);
+
+#endif
