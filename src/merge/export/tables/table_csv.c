@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A spreadsheet would run a name such as "=1+2" as a formula. Such names get a leading apostrophe,
+ * which marks text.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/export/tables/table_writers.h"
+
+static void put_quoted(struct output *out, const char *text, size_t length)
+{
+	output_text(out, "\"", 1);
+	if (length && strchr("=+-@", text[0]))
+		output_text(out, "'", 1);
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] == '"')
+			output_text(out, "\"", 1);
+		output_text(out, &text[i], 1);
+	}
+	output_text(out, "\"", 1);
+}
+
+static int put_path(struct output *out, const struct cell *cell)
+{
+	size_t length;
+	char *text = paths_text(cell->paths, cell->node, &length);
+
+	if (text)
+		put_quoted(out, text, length);
+	free(text);
+	return text ? 0 : -ENOMEM;
+}
+
+static int put_cell(struct output *out, enum cell_type type, const struct cell *cell)
+{
+	if (cell->is_absent)
+		return 0;
+	switch (type) {
+	case CELL_MOMENT:
+		output_format(out, "%lld", (long long)cell->moment_ns);
+		return 0;
+	case CELL_TEXT:
+		put_quoted(out, cell->text, cell->length);
+		return 0;
+	case CELL_PATH:
+		return put_path(out, cell);
+	default:
+		output_format(out, "%llu", (unsigned long long)cell->number);
+		return 0;
+	}
+}
+
+int table_put_csv(struct output *out, const struct run *run, const struct table_def *def)
+{
+	struct table_rows rows = table_open(def, run);
+	struct cell cells[COLUMNS_MAX];
+	const char *comma = "";
+	int error = 0;
+
+	for (size_t c = 0; c < def->column_count; c++) {
+		if (def->columns[c].place == COLUMN_TEXT)
+			continue;
+		output_format(out, "%s%s", comma, def->columns[c].name);
+		comma = ",";
+	}
+	output_text(out, "\r\n", 2);
+	for (size_t r = 0; r < rows.count && !error; r++) {
+		table_row(&rows, r, cells);
+		comma = "";
+		for (size_t c = 0; c < def->column_count && !error; c++) {
+			if (def->columns[c].place == COLUMN_TEXT)
+				continue;
+			output_format(out, "%s", comma);
+			comma = ",";
+			error = put_cell(out, def->columns[c].type, &cells[c]);
+		}
+		output_text(out, "\r\n", 2);
+	}
+	table_close(&rows);
+	return error;
+}

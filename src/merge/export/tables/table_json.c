@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "merge/export/summary/summary_json.h"
+#include "merge/export/tables/table_writers.h"
+
+#define ROWS_DEFAULT 1000 /* of a table without --top */
+
+static void put_name(struct json *json, const struct names *names, uint32_t name)
+{
+	size_t length;
+	const char *text = names_text(names, name, &length);
+
+	if (name != NAME_EMPTY)
+		json_text(json, NULL, text, length);
+}
+
+size_t table_rows_shown(const struct json *json, size_t count)
+{
+	size_t top = json->rows_max ? json->rows_max : ROWS_DEFAULT;
+
+	return count < top ? count : top;
+}
+
+int table_put_json_path(struct json *json, const char *key, const struct cell *cell)
+{
+	const struct paths *paths = cell->paths;
+	uint32_t *chain = NULL;
+	size_t capacity = 0;
+	int depth = paths_chain(paths, cell->node, &chain, &capacity);
+
+	json_begin_array(json, key);
+	put_name(json, &paths->names, cell->root);
+	for (int d = 0; d < depth; d++)
+		put_name(json, &paths->names, paths->nodes[chain[d]].name);
+	json_end_array(json);
+	free(chain);
+	return depth < 0 ? depth : 0;
+}
+
+static int put_cell(struct json *json, const struct column_def *column, const struct cell *cell)
+{
+	const char *key = column->json ? column->json : column->name;
+
+	if (cell->is_absent)
+		return 0;
+	switch (column->type) {
+	case CELL_MOMENT:
+		json_i64(json, key, cell->moment_ns);
+		return 0;
+	case CELL_TEXT:
+		json_text(json, key, cell->text, cell->length);
+		return 0;
+	case CELL_PATH:
+		return table_put_json_path(json, key, cell);
+	default:
+		json_u64(json, key, cell->number);
+		return 0;
+	}
+}
+
+int table_put_json(struct json *json, const struct run *run, const struct table_def *def)
+{
+	struct table_rows rows = table_open(def, run);
+	size_t shown = def->is_whole ? rows.count : table_rows_shown(json, rows.count);
+	unsigned lines_depth = json->lines_depth;
+	struct cell cells[COLUMNS_MAX];
+	int error = 0;
+
+	json_begin_object(json, def->name);
+	json_u64(json, "row_count", rows.count);
+	if (def->left_out_name)
+		json_u64(json, def->left_out_name, rows.left_out_count);
+	json_begin_array(json, "rows");
+	json->lines_depth = json->depth;
+	for (size_t r = 0; r < shown && !error; r++) {
+		json_begin_object(json, NULL);
+		table_row(&rows, r, cells);
+		for (size_t c = 0; c < def->column_count && !error; c++)
+			if (def->columns[c].place != COLUMN_TEXT)
+				error = put_cell(json, &def->columns[c], &cells[c]);
+		if (def->json_more)
+			def->json_more(json, &rows, r);
+		json_end_object(json);
+	}
+	json_end_array(json);
+	json->lines_depth = lines_depth;
+	json_end_object(json);
+	table_close(&rows);
+	return error;
+}
