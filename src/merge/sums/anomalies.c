@@ -3,6 +3,7 @@
  * The table of anomalies.
  */
 #include "merge/sums/anomalies.h"
+#include "merge/tables/table.h"
 
 #include <stddef.h>
 
@@ -69,4 +70,44 @@ const struct anomaly anomalies[ANOMALIES] = {
 	{"allocations_without_call",
 	 "%llu allocations have no call with a stack: shown as " FRAME_UNATTRIBUTED,
 	 IN_RUN(memory_counts.unowned)},
+};
+
+enum { COUNT, NAME };
+
+static const struct column_def columns[] = {
+	[COUNT] = {"count", CELL_COUNT, COLUMN_DATA, "events"},
+	[NAME] = {"name", CELL_TEXT, COLUMN_DATA, "what is inconsistent about them"},
+};
+
+/* Returns the first anomaly that occurred, from this one on. */
+static size_t next(const struct run *run, size_t a)
+{
+	while (a < ANOMALIES && !anomaly_count(run, &anomalies[a]))
+		a++;
+	return a;
+}
+
+static void open_rows(struct table_rows *rows)
+{
+	for (size_t a = next(rows->run, 0); a < ANOMALIES; a = next(rows->run, a + 1))
+		rows->count++;
+}
+
+static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
+{
+	size_t a = next(rows->run, 0);
+
+	while (r--)
+		a = next(rows->run, a + 1);
+	cells[COUNT].number = anomaly_count(rows->run, &anomalies[a]);
+	cells[NAME] = cell_text(anomalies[a].name);
+}
+
+const struct table_def table_doubts = {
+	.name = "doubts",
+	.title = "Inconsistent events",
+	.what = "Inconsistent or unmatched events in the logs.",
+	HAS_COLUMNS(columns),
+	.open = open_rows,
+	.row = put_row,
 };

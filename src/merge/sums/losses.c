@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "log/base/number_format.h"
+#include "merge/exporter.h"
+#include "merge/tables/table.h"
 
 /* The accounts of rows that were written, to compare with the rows read. */
 static const struct damaged_kind {
@@ -356,3 +358,45 @@ uint64_t losses_account(const uint64_t accounts[XT_ACCOUNTS], const char *name)
 			return accounts[a];
 	return 0;
 }
+
+enum { COUNT, NAME, WHAT };
+
+static const struct column_def columns[] = {
+	[COUNT] = {"count", CELL_COUNT, COLUMN_DATA, "events"},
+	[NAME] = {"name", CELL_TEXT, COLUMN_DATA, "cause"},
+	[WHAT] = {"what", CELL_TEXT, COLUMN_DATA, "what was lost, and why"},
+};
+
+/* Returns the first loss that occurred, from this one on. */
+static unsigned next_loss(const struct run *run, unsigned loss)
+{
+	while (loss < LOSS_COUNT && !run->losses[loss])
+		loss++;
+	return loss;
+}
+
+static void open_rows(struct table_rows *rows)
+{
+	for (unsigned l = next_loss(rows->run, 0); l < LOSS_COUNT; l = next_loss(rows->run, l + 1))
+		rows->count++;
+}
+
+static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
+{
+	unsigned loss = next_loss(rows->run, 0);
+
+	while (r--)
+		loss = next_loss(rows->run, loss + 1);
+	cells[COUNT].number = rows->run->losses[loss];
+	cells[NAME] = cell_text(losses_name(loss));
+	cells[WHAT] = cell_text(losses_what(loss));
+}
+
+const struct table_def table_losses = {
+	.name = "losses",
+	.title = "Losses by cause",
+	.what = "Events that the logs lack, by cause.",
+	HAS_COLUMNS(columns),
+	.open = open_rows,
+	.row = put_row,
+};

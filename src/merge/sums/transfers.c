@@ -8,6 +8,8 @@
 
 #include "log/base/grow.h"
 #include "merge/base/labels.h"
+#include "merge/exporter.h"
+#include "merge/tables/table.h"
 
 #define LABEL_BYTES    96
 #define DEVICES_LABELS 64 /* larger device numbers share a label */
@@ -82,3 +84,45 @@ void transfers_sort(struct transfers *transfers)
 	if (transfers->count)
 		qsort(transfers->rows, transfers->count, sizeof(*transfers->rows), compare_rows);
 }
+
+enum { KIND, COUNT, BYTES, TIME, BANDWIDTH, NAME };
+
+static const struct column_def columns[] = {
+	[KIND] = {"kind", CELL_TEXT, COLUMN_DATA, "copy or set"},
+	[COUNT] = {"count", CELL_COUNT, COLUMN_EVERYWHERE, "copies or memsets", "count", 12, 64},
+	[BYTES] = {"bytes", CELL_BYTES, COLUMN_EVERYWHERE, "bytes copied or set", "bytes", 12},
+	[TIME] = {"gpu_time_ns", CELL_NS, COLUMN_EVERYWHERE, "time on the GPU", "time", 12},
+	[BANDWIDTH] = {"bandwidth", CELL_BANDWIDTH, COLUMN_TEXT, "bytes by time", "bandwidth", 14,
+		       76},
+	[NAME] = {"name", CELL_TEXT, COLUMN_EVERYWHERE, "direction, or kind of memory",
+		  "direction"},
+};
+
+static void open_rows(struct table_rows *rows)
+{
+	rows->count = rows->run->transfers.count;
+}
+
+static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
+{
+	const struct transfer_row *row = &rows->run->transfers.rows[r];
+
+	cells[KIND] = cell_text(row->is_memset ? "set" : "copy");
+	cells[COUNT].number = row->sum.count;
+	cells[BYTES].number = row->sum.bytes;
+	cells[TIME].number = row->sum.gpu_ns;
+	cells[BANDWIDTH] = cell_share(row->sum.bytes, row->sum.gpu_ns);
+	cells[BANDWIDTH].is_absent = !row->sum.gpu_ns;
+	cells[NAME] = cell_name(&rows->run->paths.names, row->name);
+}
+
+const struct table_def table_transfers = {
+	.name = "copies",
+	.title = "Copies and memsets",
+	.what = "Copies by direction and memsets by kind of memory, longest time first.",
+	HAS_COLUMNS(columns),
+	SHOWS(TIME, COUNT, BYTES, BANDWIDTH, NAME),
+	.view = "copies",
+	.open = open_rows,
+	.row = put_row,
+};
