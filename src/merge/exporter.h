@@ -405,6 +405,9 @@ extern const struct exporter analysis_calls;
 extern const struct exporter analysis_kernels;
 extern const struct exporter analysis_processes;
 
+/* The same as a table, ended by NULL. */
+extern const struct exporter *const all_analyses[];
+
 #define ANALYSES_MAX 8 /* of all outputs together */
 
 #endif

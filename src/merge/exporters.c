@@ -22,3 +22,6 @@ const struct exporter *const exporters[] = {
 	NULL,
 };
 /* clang-format on */
+
+const struct exporter *const all_analyses[] = {&analysis_calls, &analysis_kernels,
+					       &analysis_processes, NULL};

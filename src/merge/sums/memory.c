@@ -6,6 +6,8 @@
 
 #include "log/base/grow.h"
 #include "merge/base/labels.h"
+#include "merge/exporter.h"
+#include "merge/tables/table.h"
 
 #define LIVE_FIRST	 1024u
 #define MEMORY_POOL_REST (MEMORY_POOLS_MAX - 1)
@@ -293,3 +295,68 @@ void memory_finish(struct memory *memory, bool ends_early)
 		weights[WEIGHT_LEAKED_BYTES] = holder->live_bytes;
 	}
 }
+
+enum { ALLOCATIONS, ALLOCATED, FREES, PEAK, PEAK_AT, LEAKED, NAME };
+
+static const struct column_def columns[] = {
+	[ALLOCATIONS] = {"alloc_count", CELL_COUNT, COLUMN_EVERYWHERE, "allocations", "allocations",
+			 12, 120},
+	[ALLOCATED] = {"alloc_bytes", CELL_BYTES, COLUMN_EVERYWHERE, "bytes of all allocations",
+		       "allocated", 12, 64},
+	[FREES] = {"free_count", CELL_COUNT, COLUMN_EVERYWHERE, "frees", "frees", 12, 120},
+	[PEAK] = {"peak_bytes", CELL_BYTES, COLUMN_EVERYWHERE, "most bytes held at a time", "peak",
+		  12},
+	[PEAK_AT] = {"peak_at_ns", CELL_MOMENT, COLUMN_EVERYWHERE, "when that was", "peak at", 12,
+		     76},
+	[LEAKED] = {"leaked_bytes", CELL_BYTES, COLUMN_EVERYWHERE, "bytes held at the end",
+		    "at the end", 12},
+	[NAME] = {"name", CELL_TEXT, COLUMN_EVERYWHERE, "device or host", "memory"},
+};
+
+static void open_rows(struct table_rows *rows)
+{
+	rows->count = rows->run->memory_row_count;
+}
+
+static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
+{
+	const struct memory_row *row = &rows->run->memory[r];
+
+	cells[ALLOCATIONS].number = row->pool.alloc_count;
+	cells[ALLOCATED].number = row->pool.alloc_bytes;
+	cells[FREES].number = row->pool.free_count;
+	cells[PEAK].number = row->pool.peak_bytes;
+	cells[PEAK_AT] = cell_moment(row->peak_ns);
+	cells[LEAKED].number = row->pool.live_bytes;
+	cells[NAME] = cell_name(&rows->run->paths.names, row->label);
+}
+
+static size_t notes(const struct run *run, const char *out[NOTES_MAX])
+{
+	size_t count = 0;
+
+	if (run->selection && wanted_has_patterns(&run->settings->wanted))
+		out[count++] = "includes all calls in the time window; --filter, --focus and "
+			       "--range do not apply";
+	if (losses_account(run->accounts, "kinds.lost.memory"))
+		out[count++] =
+			"recorded only for a part of the run, because CUPTI could have ended "
+			"the program; what was freed later is not known";
+	if (run->stop_count)
+		out[count++] = "counts from each start of recording: allocations and frees while "
+			       "it was stopped are not known";
+	return count;
+}
+
+const struct table_def table_memory = {
+	.name = "memory",
+	.title = "Memory",
+	.what = "Memory by process and device.",
+	HAS_COLUMNS(columns),
+	SHOWS(ALLOCATIONS, FREES, ALLOCATED, PEAK, PEAK_AT, LEAKED, NAME),
+	.view = "memory_peaks",
+	.open = open_rows,
+	.row = put_row,
+	.notes = notes,
+	.is_whole = true,
+};

@@ -225,7 +225,7 @@ const struct exporter exporter_html = {
 	.name = "html",
 	.what = "Write a report for the browser with flame graph, timeline and tables, as one file "
 		"that works offline",
-	.analyses = summary_json_analyses,
+	.analyses = all_analyses,
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ORIGINS | USES_FINDINGS | USES_SIZE |
 		USES_CPU_LOGS | USES_TIMELINE,
 	.begin = begin,

@@ -14,6 +14,7 @@
 #include "merge/export/html/html_tracks.h"
 #include "merge/export/summary/summary_json.h"
 #include "merge/export/summary/summary_json_tables.h"
+#include "merge/export/tables/table_writers.h"
 
 #define REPORT_VERSION	 1
 #define PAGE_KERNELS_MAX 10000 /* smaller ones have only what the tree says */
@@ -287,7 +288,7 @@ static void put_loss_words(struct json *json, const struct run *run)
 static int put_kernels(struct json *json, const struct run *run)
 {
 	json->rows_max = PAGE_KERNELS_MAX;
-	return summary_json_kernels(json, run);
+	return table_put_json(json, run, &table_kernels);
 }
 
 static int put_document(struct output *out, struct html *html, const struct html_choice *choice,

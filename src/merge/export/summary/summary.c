@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "merge/export/summary/summary_calls.h"
 #include "merge/export/summary/summary_collectives.h"
 #include "merge/export/summary/summary_mpi.h"
 #include "merge/export/summary/summary_cpu.h"
@@ -18,112 +17,10 @@
 #include "merge/export/summary/summary_ranks.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/summary/summary_tree.h"
-#include "merge/sums/tables.h"
+#include "merge/export/tables/table_writers.h"
 #include "merge/sums/trust.h"
 
-#define KERNEL_COLUMNS 100
 #define NAMELESS_SHOWN 5
-#define UNTIMED_SHOWN  10
-
-static const struct column time_columns[] = {
-	{"time", 12, 0, false}, {"share", 7, 0, false}, {"count", 12, 60, false}};
-
-#define TIME_COLUMNS (sizeof(time_columns) / sizeof(time_columns[0]))
-
-static void put_row_head(struct output *out, const struct table_row *row, uint64_t whole_ns)
-{
-	char time[TIME_BYTES], share[SHARE_BYTES], count[COUNT_BYTES];
-
-	format_time(time, row->value);
-	format_share(share, row->value, whole_ns);
-	format_count(count, row->count);
-	put_figures(out, time_columns, TIME_COLUMNS, (const char *const[]){time, share, count});
-}
-
-static void put_table_head(struct output *out, const char *title, const char *last_column,
-			   size_t shown, size_t all)
-{
-	put_top_title(out, title, shown, all);
-	put_heads(out, time_columns, TIME_COLUMNS, last_column);
-}
-
-static int put_by_path(struct sink *sink, const struct run *run, const struct table *table)
-{
-	size_t shown = rows_to_show(table->count, sink->settings);
-	int error = 0;
-
-	put_table_head(&sink->out, "GPU time by call path", "call path", shown, table->count);
-	for (size_t i = 0; i < shown && !error; i++) {
-		put_row_head(&sink->out, &table->rows[i], run->gpu_ns);
-		error = put_path_row(&sink->out, &run->paths, table->rows[i].id);
-	}
-	return error;
-}
-
-static void put_by_kernel(struct sink *sink, const struct run *run, const struct table *table)
-{
-	size_t shown = rows_to_show(table->count, sink->settings);
-
-	put_table_head(&sink->out, "GPU time by kernel, copy and memset", "kernel", shown,
-		       table->count);
-	for (size_t i = 0; i < shown; i++) {
-		size_t length;
-		const char *name = leaf_name(&run->paths, table->rows[i].id, &length);
-
-		put_row_head(&sink->out, &table->rows[i], run->gpu_ns);
-		if (sink->out.columns)
-			put_cell(&sink->out, name, length);
-		else
-			put_elided(&sink->out, name, length, KERNEL_COLUMNS);
-		output_text(&sink->out, "\n", 1);
-	}
-}
-
-static int put_tables(struct sink *sink, const struct run *run)
-{
-	struct table by_path, by_leaf;
-	int error = table_paths(&by_path, &run->paths, WEIGHT_GPU_TIME);
-
-	if (error)
-		return error;
-	error = put_by_path(sink, run, &by_path);
-	table_free(&by_path);
-	if (!error)
-		error = table_leaves(&by_leaf, &run->paths);
-	if (error)
-		return error;
-	put_by_kernel(sink, run, &by_leaf);
-	table_free(&by_leaf);
-	return 0;
-}
-
-/* The kernels of CUDA graphs that were recorded as a whole, if there are any. */
-static int put_untimed(struct sink *sink, const struct run *run)
-{
-	static const struct column column = {"kernels", 12, 0, false};
-	struct table table;
-	size_t shown;
-	int error = run->untimed_count ? table_paths(&table, &run->paths, WEIGHT_UNTIMED) : 0;
-
-	if (error || !run->untimed_count)
-		return error;
-	shown = rows_to_show(table.count, sink->settings);
-	shown = shown < UNTIMED_SHOWN ? shown : UNTIMED_SHOWN;
-	put_top_title(&sink->out,
-		      "Kernels in CUDA graphs recorded as a whole, one for each node and launch. "
-		      "Loops run more",
-		      shown, table.count);
-	put_heads(&sink->out, &column, 1, "call path");
-	for (size_t i = 0; i < shown && !error; i++) {
-		char count[COUNT_BYTES];
-
-		format_count(count, table.rows[i].value);
-		put_figures(&sink->out, &column, 1, (const char *const[]){count});
-		error = put_path_row(&sink->out, &run->paths, table.rows[i].id);
-	}
-	table_free(&table);
-	return error;
-}
 
 /* Warn that the tables are incomplete. */
 static void put_damage(struct output *out, const struct run *run)
@@ -301,6 +198,10 @@ static void put_trust(struct output *out, const struct trust *trust)
 
 static int end(struct sink *sink, const struct run *run)
 {
+	static const struct table_def *const tables[] = {
+		&table_time_by_path, &table_kernels,   &table_untimed,
+		&table_ranges_def,   &table_transfers, &table_calls,
+		&table_failures,     &table_memory,    NULL};
 	struct output *out = &sink->out;
 	int error = put_headline(out, run);
 
@@ -318,17 +219,10 @@ static int end(struct sink *sink, const struct run *run)
 		error = summary_put_mpi(sink, run);
 	if (!error)
 		error = summary_put_tree(sink, run);
-	if (!error && run_work_count(run))
-		error = put_tables(sink, run);
+	for (size_t t = 0; tables[t] && !error; t++)
+		error = table_put_text(sink, run, tables[t]);
 	if (!error)
-		error = put_untimed(sink, run);
-	if (!error)
-		error = summary_put_ranges(sink, run);
-	summary_put_transfers(sink, run);
-	if (!error)
-		error = summary_put_calls(sink, run);
-	if (!error)
-		error = summary_put_memory(sink, run);
+		error = summary_put_held_memory(sink, run);
 	put_trust(out, run->trust);
 	put_losses(out, run);
 	put_nameless(out, run);

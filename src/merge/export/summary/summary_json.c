@@ -14,6 +14,7 @@
 #include "merge/export/summary/summary_findings.h"
 #include "merge/export/summary/summary_headline.h"
 #include "merge/export/summary/summary_json_tables.h"
+#include "merge/export/tables/table_writers.h"
 #include "merge/export/summary/summary_queries.h"
 #include "merge/export/summary/summary_collectives.h"
 #include "merge/export/summary/summary_mpi.h"
@@ -166,7 +167,15 @@ static void put_queries(struct json *json)
 int summary_json_put(struct json *json, const char *key, const struct run *run, bool with_paths)
 {
 	const struct processes *s = run_analysis(run, &analysis_processes);
-	const struct calls *calls = run_analysis(run, &analysis_calls);
+	/* The page makes those of paths from its tree. */
+	enum { PATH_TABLES = 2 };
+	static const struct table_def *const tables[] = {&table_kernels,
+							 &table_ranges_def,
+							 &table_transfers,
+							 &table_memory,
+							 &table_calls,
+							 &table_failures,
+							 NULL};
 	int error = 0;
 
 	json_begin_object(json, key);
@@ -199,15 +208,9 @@ int summary_json_put(struct json *json, const char *key, const struct run *run, 
 	json_u64(json, "unknown_gpu_time_ns", run->compiled_unknown_gpu_ns);
 	json_end_object(json);
 	summary_json_trust(json, run);
-	if (with_paths && !error)
-		error = summary_json_kernels(json, run);
-	if (with_paths && !error)
-		error = summary_json_ranges(json, run);
-	summary_json_transfers(json, run);
-	summary_json_memory(json, run);
-	summary_json_calls(json, run, calls);
-	if (!error)
-		error = summary_json_failures(json, run, calls);
+	for (size_t t = 0; tables[t] && !error; t++)
+		if (with_paths || t >= PATH_TABLES)
+			error = table_put_json(json, run, tables[t]);
 	if (with_paths && !error)
 		error = summary_json_weights(json, run);
 	json_end_object(json);
@@ -223,13 +226,10 @@ static int end(struct sink *sink, const struct run *run)
 	return summary_json_put(&json, NULL, run, true);
 }
 
-const struct exporter *const summary_json_analyses[] = {&analysis_calls, &analysis_kernels,
-							&analysis_processes, NULL};
-
 const struct exporter exporter_summary = {
 	.name = "summary",
 	.what = "Write all tables in full as one JSON document",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_TOP | USES_FINDINGS | USES_CPU_LOGS,
-	.analyses = summary_json_analyses,
+	.analyses = all_analyses,
 	.end = end,
 };

@@ -10,9 +10,6 @@
 
 #define SUMMARY_VERSION 2 /* docs/SUMMARY.md lists the changes that keep it */
 
-/* The analyses that the document needs, ended by NULL. */
-extern const struct exporter *const summary_json_analyses[];
-
 /*
  * Writes the document, as the value of key unless that is NULL. with_paths includes the tables made
  * of call paths and NVTX ranges. Returns 0 or -ENOMEM.

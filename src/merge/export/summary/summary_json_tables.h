@@ -4,23 +4,14 @@
 
 #include "merge/base/json.h"
 #include "merge/exporter.h"
-#include "merge/sums/calls.h"
-#include "merge/sums/kernels.h"
 
-#define SUMMARY_TOP_DEFAULT 1000 /* rows of a table without --top */
-#define SUMMARY_LINES_DEPTH 3	 /* nesting depth down to which each value has its own line */
+#define SUMMARY_LINES_DEPTH 3 /* nesting depth down to which each value has its own line */
 
 /* Writes the frames of a path as an array, outermost first. Returns 0 or -ENOMEM. */
 int summary_json_path(struct json *json, const char *key, const struct paths *paths, uint32_t node);
 
 /* Tables of the summary JSON. Functions that return int return 0 or -ENOMEM. */
 int summary_json_weights(struct json *json, const struct run *run);
-int summary_json_kernels(struct json *json, const struct run *run);
-int summary_json_ranges(struct json *json, const struct run *run);
-int summary_json_failures(struct json *json, const struct run *run, const struct calls *calls);
-void summary_json_calls(struct json *json, const struct run *run, const struct calls *calls);
-void summary_json_transfers(struct json *json, const struct run *run);
-void summary_json_memory(struct json *json, const struct run *run);
 void summary_json_trust(struct json *json, const struct run *run);
 
 #endif

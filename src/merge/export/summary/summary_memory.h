@@ -4,7 +4,7 @@
 
 #include "merge/exporter.h"
 
-/* Writes the memory tables. Returns 0 or -ENOMEM. */
-int summary_put_memory(struct sink *sink, const struct run *run);
+/* The memory that each call path holds. Returns 0 or -ENOMEM. */
+int summary_put_held_memory(struct sink *sink, const struct run *run);
 
 #endif
