@@ -17,7 +17,7 @@ struct kernel_table {
 enum { KIND, COUNT, TIME, SHARE, MIN, P50, P99, MAX, LAUNCHES, SHORTER, NAME };
 
 static const struct column_def columns[] = {
-	[KIND] = {"kind", CELL_TEXT, COLUMN_DATA, "kernel, collective, copy or set"},
+	[KIND] = {"kind", CELL_WORD, COLUMN_DATA, "kernel, collective, copy or set"},
 	[COUNT] = {"count", CELL_COUNT, COLUMN_EVERYWHERE, "kernels, copies or memsets", "count",
 		   12, 60},
 	[TIME] = {"gpu_time_ns", CELL_NS, COLUMN_EVERYWHERE, "time on the GPU", "time", 12},

@@ -88,7 +88,7 @@ void transfers_sort(struct transfers *transfers)
 enum { KIND, COUNT, BYTES, TIME, BANDWIDTH, NAME };
 
 static const struct column_def columns[] = {
-	[KIND] = {"kind", CELL_TEXT, COLUMN_DATA, "copy or set"},
+	[KIND] = {"kind", CELL_WORD, COLUMN_DATA, "copy or set"},
 	[COUNT] = {"count", CELL_COUNT, COLUMN_EVERYWHERE, "copies or memsets", "count", 12, 64},
 	[BYTES] = {"bytes", CELL_BYTES, COLUMN_EVERYWHERE, "bytes copied or set", "bytes", 12},
 	[TIME] = {"gpu_time_ns", CELL_NS, COLUMN_EVERYWHERE, "time on the GPU", "time", 12},

@@ -28,6 +28,7 @@ enum cell_type {
 	CELL_SHARE,	/* part of a whole, only in text */
 	CELL_BANDWIDTH, /* bytes: part, in ns: whole, only in text */
 	CELL_TEXT,
+	CELL_WORD, /* text of a small set, which needs no quotes */
 	CELL_PATH, /* call path */
 };
 

@@ -16,7 +16,7 @@ COLUMNS = {"gpu-time": "gpu_time_ns", "count": "count", "cpu-wait": "cpu_wait_ns
            "collective-cause": "collective_cause_ns"}
 TABLES = {"paths", "kernels", "api_calls", "failed_calls", "copies", "memory", "ranges", "idle",
           "losses", "doubts"}
-TEXTS = {"kind", "name", "path", "range", "class", "what", "process", "error_name"}
+TEXTS = {"kind", "category", "name", "path", "range", "class", "what", "process", "error_name"}
 
 
 def read(path):
@@ -27,7 +27,7 @@ def read(path):
         for key, value in row.items():
             expect(not value or value[0] not in "=+-@" or key not in TEXTS, "a formula:", value)
             if key not in TEXTS:
-                row[key] = int(value)
+                row[key] = int(value) if value else None
     return rows
 
 

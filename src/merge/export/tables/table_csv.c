@@ -44,6 +44,9 @@ static int put_cell(struct output *out, enum cell_type type, const struct cell *
 	case CELL_TEXT:
 		put_quoted(out, cell->text, cell->length);
 		return 0;
+	case CELL_WORD:
+		output_text(out, cell->text, cell->length);
+		return 0;
 	case CELL_PATH:
 		return put_path(out, cell);
 	default:

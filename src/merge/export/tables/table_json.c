@@ -50,6 +50,7 @@ static int put_cell(struct json *json, const struct column_def *column, const st
 		json_i64(json, key, cell->moment_ns);
 		return 0;
 	case CELL_TEXT:
+	case CELL_WORD:
 		json_text(json, key, cell->text, cell->length);
 		return 0;
 	case CELL_PATH:

@@ -34,6 +34,7 @@ static void format_cell(char *out, enum cell_type type, const struct cell *cell)
 		snprintf(out, FIGURE_BYTES, "%.3f GB/s", (double)cell->part / (double)cell->whole);
 		break;
 	case CELL_TEXT:
+	case CELL_WORD:
 		snprintf(out, FIGURE_BYTES, "%.*s", (int)cell->length, cell->text);
 		break;
 	default:
