@@ -375,8 +375,14 @@ struct exporter {
 	void (*free)(struct sink *sink); /* called after any of the above, even if it failed */
 };
 
-/* Returns the state of an analysis, which an output must name to have it. */
-void *run_analysis(const struct run *run, const struct exporter *analysis);
+/* Returns the state of an analysis, or NULL if no output names it. */
+static inline const void *run_analysis(const struct run *run, const struct exporter *analysis)
+{
+	for (size_t a = 0; a < run->analysis_count; a++)
+		if (run->analyses[a].exporter == analysis)
+			return run->analyses[a].state;
+	return NULL;
+}
 
 /* Whether the functions of the exporter are called for this log. */
 static inline bool sink_reads(const struct sink *sink, const struct process *process)

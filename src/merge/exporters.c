@@ -22,6 +22,3 @@ const struct exporter *const exporters[] = {
 	NULL,
 };
 /* clang-format on */
-
-const struct exporter *const all_analyses[] = {&analysis_calls, &analysis_kernels,
-					       &analysis_processes, NULL};

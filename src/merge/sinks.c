@@ -133,14 +133,6 @@ size_t sinks_list(const struct options *options, struct sink *sinks, size_t *ana
 	return count;
 }
 
-void *run_analysis(const struct run *run, const struct exporter *analysis)
-{
-	for (size_t a = 0; a < run->analysis_count; a++)
-		if (run->analyses[a].exporter == analysis)
-			return run->analyses[a].state;
-	return NULL;
-}
-
 static void report_write(const char *path, int error, struct report *report)
 {
 	bool is_stdout = !strcmp(path, "-");

@@ -48,7 +48,7 @@ static struct device_sums *sums_of_device(struct processes *s, const struct mode
 		if (process->devices[d].device == device)
 			return &process->devices[d];
 	xt_grow(&process->devices, &process->device_capacity, process->device_count + 1,
-	      sizeof(*process->devices));
+		sizeof(*process->devices));
 	sums = &process->devices[process->device_count];
 	*sums = (struct device_sums){.device = device, .start_ns = UINT64_MAX};
 	snprintf(key, sizeof(key), "gpu.%u.name", device);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All tables, in the order of the documents.
+ * All analyses, and all tables in the order of the documents.
  */
+#include "merge/exporter.h"
 #include "merge/tables/table.h"
+
+const struct exporter *const all_analyses[] = {&analysis_calls, &analysis_kernels,
+					       &analysis_processes, NULL};
 
 const struct table_def *const table_defs[] = {
 	&table_all_paths,
