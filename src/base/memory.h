@@ -38,8 +38,8 @@ char *xt_asprintf(const char *format, ...) __attribute__((format(printf, 1, 2)))
 char *xt_vasprintf(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 
 /*
- * A stream that collects its text in memory. xt_close_memstream() closes it; *text is complete then,
- * and the caller frees it.
+ * A stream that collects its text in memory. xt_close_memstream() closes it. *text is complete
+ * then, and the caller frees it.
  */
 FILE *xt_open_memstream(char **text, size_t *bytes);
 void xt_close_memstream(FILE *stream);

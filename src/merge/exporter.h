@@ -330,8 +330,8 @@ struct sink {
  * there once, for all outputs that name it.
  *
  * Call order: begin; for each log process, its events, its totals and process_end; at last end.
- * Analyses come before outputs. NULL functions are skipped. The functions return 0 or -errno. Write errors are kept in the
- * output.
+ * Analyses come before outputs. NULL functions are skipped. The functions return 0 or -errno. Write
+ * errors are kept in the output.
  */
 struct exporter {
 	const char *name;   /* the option */

@@ -296,8 +296,8 @@ int xt_writer_flush(struct xt_writer *writer)
 		return 0;
 	}
 	/*
-	 * The program may have closed the descriptor since, and opened a file of its own. If cutting
-	 * fails too, the next flush overwrites the torn bytes.
+	 * The program may have closed the descriptor since, and opened a file of its own. If
+	 * cutting fails too, the next flush overwrites the torn bytes.
 	 */
 	if (ours && xt_guarded_fd_is_ours(&writer->file))
 		writer->is_torn = cut(writer->file.fd, writer->file_bytes) != 0;
