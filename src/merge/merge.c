@@ -320,7 +320,7 @@ static int load_cpu_logs(struct run *run, struct cpu_logs *logs, struct debug_se
 		error = name_frames(run, log->input, log->model, search, &log->addresses,
 				    &log->names, &log->frames);
 		if (!error)
-			error = cpu_log_find_engine_waits(log);
+			error = cpu_log_note_stacks(log);
 	}
 	return error;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "merge/read/inputs.h"
 
@@ -118,13 +119,6 @@ static const struct rank_collective *item(const struct comm_member *member, size
 	return &member->log->list[member->items[index]];
 }
 
-static int compare_differences(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /*
  * How badly a member fits if its first collective has the number `first` of the base. That is how
  * many operations or sizes differ, and how much the differences of the ends vary.
@@ -148,7 +142,7 @@ static double misfit(const struct comm_member *base, const struct comm_member *m
 		wrong += mine->operation != theirs->operation || mine->bytes != theirs->bytes;
 		differences_ns[count++] = (double)mine->end_ns - (double)theirs->end_ns;
 	}
-	qsort(differences_ns, count, sizeof(*differences_ns), compare_differences);
+	qsort(differences_ns, count, sizeof(*differences_ns), compare_doubles);
 	/* Half of the differences lie within this span. */
 	return (differences_ns[count - 1 - count / 4] - differences_ns[count / 4]) +
 	       (double)wrong / (double)count * 1e15;

@@ -9,7 +9,6 @@
 #include "log/base/number_format.h"
 #include "merge/exporter.h"
 #include "merge/ranks/wait_cause.h"
-#include "merge/symbolize/host_stacks.h"
 
 #define NOTABLE_SHARE 0.02 /* of the window: less has no verdict */
 #define LATE_PART     0.8  /* a late rank has less than this part of the time of any other */
@@ -27,10 +26,16 @@ static int64_t realtime_ns(const struct cpu_log *log, uint64_t time_ns)
 	return (int64_t)(time_ns - log->model->start_ns + log->model->start_realtime_ns);
 }
 
+static struct mpi_call call_of(const struct cpu_log *log, const struct cpu_sample *sample)
+{
+	return sample->stack < log->model->stacks.count ? log->mpi_calls[sample->stack]
+							: (struct mpi_call){0};
+}
+
 /* Returns whether a sample is in a collective that no rank leaves before all have come. */
 static bool is_in_collective(const struct cpu_log *log, const struct cpu_sample *sample)
 {
-	return host_call_at(log->model, sample->stack).needs_all;
+	return call_of(log, sample).needs_all;
 }
 
 /* Returns the thread with most time in collectives, or else the main thread; NULL: neither. */
@@ -122,7 +127,7 @@ static int add_call(void *context, const struct cpu_log *log, const struct cpu_s
 		    uint64_t ns)
 {
 	struct function_sums *sums = context;
-	uint32_t name = host_call_at(log->model, sample->stack).name;
+	uint32_t name = call_of(log, sample).name;
 	size_t f = 0;
 
 	if (sample->state != XT_CPU_READY)
@@ -161,8 +166,8 @@ static int add_ranks(struct mpi_waits *waits, const struct run *run)
 		const struct cpu_log *log = &run->cpu_logs->list[l];
 		size_t first = log->input->first;
 
-		if (first >= run->inputs->count || (!log->model->host_calls.has_mpi &&
-						    run->inputs->logs[first].rank == RANK_UNKNOWN))
+		if (first >= run->inputs->count ||
+		    (!log->has_mpi && run->inputs->logs[first].rank == RANK_UNKNOWN))
 			continue;
 		waits->ranks[waits->rank_count++] = (struct mpi_rank){.log = first, .cpu_log = l};
 		widen(waits, log);
@@ -255,7 +260,7 @@ static int add_frame(void *context, const struct cpu_log *log, const struct cpu_
 	uint32_t name;
 
 	/* A rank that waits in other functions of MPI does nothing there that makes it late. */
-	if (!ns || node == PATH_ROOT || host_call_at(log->model, sample->stack).is_mpi)
+	if (!ns || node == PATH_ROOT || call_of(log, sample).is_mpi)
 		return 0;
 	name = wait_cause_frame(&sums->run->paths, node);
 	sums->ns[name] += sums->part * (double)ns;

@@ -111,7 +111,6 @@ void model_free(struct model *model)
 	xla_tuning_free(&model->tuning);
 	ranges_free(&model->ranges);
 	collective_calls_free(&model->collective_calls);
-	host_calls_free(&model->host_calls);
 	range_names_free(&model->category_names);
 	range_names_free(&model->thread_names);
 	range_names_free(&model->device_names);

@@ -19,7 +19,6 @@
 #include "merge/base/names.h"
 #include "merge/read/autograd.h"
 #include "merge/read/collective_calls.h"
-#include "merge/read/host_calls.h"
 #include "merge/read/cpu_samples.h"
 #include "merge/read/nodes.h"
 #include "merge/read/pauses.h"
@@ -192,7 +191,6 @@ struct model {
 	struct ranges ranges;			    /* NVTX ranges */
 	struct xla_tuning tuning;		    /* of programs of JAX */
 	struct collective_calls collective_calls;   /* of NCCL */
-	struct host_calls host_calls;		    /* of MPI */
 	bool has_collectives;			    /* among the shapes */
 	struct range_names category_names;	    /* NVTX categories */
 	struct range_names thread_names;

@@ -25,27 +25,62 @@ void cpu_facts_add(struct cpu_facts *facts, const struct cpu_log *log)
 			 model_meta(log->model, "cpu.memory"));
 }
 
-int cpu_log_find_engine_waits(struct cpu_log *log)
+/* Names without MPI_ or PMPI_ of functions that no rank leaves before all have come. */
+static const char *const needs_all[] = {
+	"Allreduce", "Allgather", "Allgatherv", "Reduce_scatter", "Reduce_scatter_block",
+	"Alltoall",  "Alltoallv", "Alltoallw",	"Barrier",
+};
+
+static struct mpi_call mpi_call_of(const char *function, uint32_t name)
+{
+	struct mpi_call call = {.name = name};
+
+	function += function[0] == 'P';
+	call.is_mpi = !strncmp(function, "MPI_", strlen("MPI_"));
+	for (size_t f = 0; call.is_mpi && f < sizeof(needs_all) / sizeof(needs_all[0]); f++)
+		call.needs_all |= !strcmp(function + strlen("MPI_"), needs_all[f]);
+	return call;
+}
+
+/* What a name says of the stacks that contain it. */
+struct address_call {
+	bool is_engine_wait;
+	struct mpi_call mpi;
+};
+
+int cpu_log_note_stacks(struct cpu_log *log)
 {
 	const struct model *model = log->model;
-	uint8_t *is_wait = calloc(log->addresses.count + 1, 1);
-	int error = 0;
+	struct address_call *calls = calloc(log->addresses.count + 1, sizeof(*calls));
 
 	log->waits_for_main = calloc(model->stacks.count + 1, 1);
-	for (uint32_t a = 0; is_wait && a < log->addresses.count; a++)
-		is_wait[a] = !strncmp(names_text(&model->names, log->addresses.list[a].name, NULL),
-				      ENGINE_WAIT, strlen(ENGINE_WAIT));
-	for (size_t s = 1; is_wait && log->waits_for_main && s < model->stacks.count; s++) {
+	log->mpi_calls = calloc(model->stacks.count + 1, sizeof(*log->mpi_calls));
+	if (!calls || !log->waits_for_main || !log->mpi_calls) {
+		free(calls);
+		return -ENOMEM;
+	}
+	for (uint32_t a = 0; a < log->addresses.count; a++) {
+		uint32_t name = log->addresses.list[a].name;
+		const char *function = names_text(&model->names, name, NULL);
+
+		calls[a].is_engine_wait = !strncmp(function, ENGINE_WAIT, strlen(ENGINE_WAIT));
+		calls[a].mpi = mpi_call_of(function, name);
+	}
+	for (size_t s = 1; s < model->stacks.count; s++) {
 		const struct stack *stack = &model->stacks.rows[s];
 
-		for (uint32_t f = 0; f < stack->frame_count; f++)
-			log->waits_for_main[s] |=
-				is_wait[log->addresses.by_frame[stack->first_frame + f]];
+		for (uint32_t f = 0; f < stack->frame_count; f++) {
+			const struct address_call *call =
+				&calls[log->addresses.by_frame[stack->first_frame + f]];
+
+			log->waits_for_main[s] |= call->is_engine_wait;
+			if (!log->mpi_calls[s].is_mpi)
+				log->mpi_calls[s] = call->mpi;
+		}
+		log->has_mpi |= log->mpi_calls[s].is_mpi;
 	}
-	if (!is_wait || !log->waits_for_main)
-		error = -ENOMEM;
-	free(is_wait);
-	return error;
+	free(calls);
+	return 0;
 }
 
 bool cpu_log_waits_for(const struct cpu_log *log, const struct cpu_sample *sample,
@@ -69,6 +104,7 @@ void cpu_logs_free(struct cpu_logs *logs)
 		addresses_free(&log->addresses);
 		demangle_cache_free(&log->names);
 		free(log->waits_for_main);
+		free(log->mpi_calls);
 		model_free(log->model);
 	}
 	free(logs->list);

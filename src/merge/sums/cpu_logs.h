@@ -8,12 +8,20 @@
 #ifndef XT_MERGE_CPU_LOGS_H
 #define XT_MERGE_CPU_LOGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "merge/naming/frames.h"
 #include "merge/read/inputs.h"
 #include "merge/read/model.h"
+
+/* The call of MPI that a stack is in. MPI communicates on the CPU, so no kernel shows it. */
+struct mpi_call {
+	bool is_mpi;
+	bool needs_all; /* no rank leaves it before all have come */
+	uint32_t name;	/* of the function, in the model's names */
+};
 
 struct cpu_log {
 	const struct input *input;
@@ -24,6 +32,8 @@ struct cpu_log {
 	uint64_t period_ns; /* mean time between two observations of a thread */
 	/* By XT_STACK_ID: PyTorch's engine waits for backward() in the main thread. */
 	uint8_t *waits_for_main;
+	struct mpi_call *mpi_calls; /* by XT_STACK_ID: the innermost */
+	bool has_mpi;
 };
 
 struct cpu_logs {
@@ -53,8 +63,10 @@ struct cpu_moment {
 	size_t row;
 };
 
-/* Sets waits_for_main. Call it when the addresses have names. Returns 0 or -ENOMEM. */
-int cpu_log_find_engine_waits(struct cpu_log *log);
+/*
+ * Sets waits_for_main and mpi_calls. Call it when the addresses have names. Returns 0 or -ENOMEM.
+ */
+int cpu_log_note_stacks(struct cpu_log *log);
 
 /* Sets the process and thread that a sample waits for. Returns false if unknown. */
 bool cpu_log_waits_for(const struct cpu_log *log, const struct cpu_sample *sample,

@@ -8,7 +8,6 @@
 
 #include "log/base/grow.h"
 #include "merge/symbolize/embedded_symbols.h"
-#include "merge/symbolize/host_stacks.h"
 #include "merge/symbolize/module_cache.h"
 #include "merge/symbolize/perf_map.h"
 
@@ -262,18 +261,10 @@ static int resolve(struct addresses *addresses, struct model *model,
 	return error;
 }
 
-/* Frees the model's frames, so what needs them comes first. */
-static int collect(struct addresses *addresses, struct model *model)
-{
-	int error = host_stacks_find(model);
-
-	return error ? error : addresses_collect(addresses, model);
-}
-
 int addresses_resolve(struct addresses *addresses, struct model *model,
 		      const struct resolve_options *options, struct report *report)
 {
-	int error = collect(addresses, model);
+	int error = addresses_collect(addresses, model);
 
 	return error ? error : resolve(addresses, model, options, report);
 }
