@@ -10,51 +10,7 @@ import sys
 import cpu
 import gpu
 import paired
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-class Places:
-    """Paths of all parts, in an unpacked tarball, an installation or a build tree."""
-
-    def __init__(self, options):
-        root = os.path.abspath(os.path.join(HERE, "..", "..", ".."))
-        self.is_installed = os.access(os.path.join(root, "bin", "xtrace"), os.X_OK)
-        if self.is_installed:
-            programs = HERE
-            self.samples = os.path.join(root, "share", "xtrace", "samples")
-            self.sample = os.path.join(self.samples, "llm_inference")
-            self.dump = os.path.join(root, "bin", "xtrace-dump")
-        else:
-            source = os.path.dirname(HERE)
-            root = os.path.abspath(options.build or os.path.join(source, "build"))
-            programs = os.path.join(root, "bin", "bench")
-            self.samples = os.path.join(source, "samples")
-            self.sample = os.path.join(root, "bin", "samples", "llm_inference")
-            self.dump = os.path.join(source, "tools", "xtrace-dump")
-        self.programs = programs
-        self.xtrace = os.path.join(root, "bin", "xtrace")
-        self.merge = os.path.join(root, "bin", "xtrace-merge")
-        self.injected = os.path.join(root, "lib", "libxtrace_inject.so")
-        self.simulator = os.path.join(root, "lib", "xtrace", "simgpu")
-        self.floor = os.path.join(programs, "libbench_cupti_floor.so")
-        self.library = os.path.join(root, "lib")
-        self.nsys = None
-        self.environment = {}
-
-    def program(self, name):
-        return os.path.join(self.programs, name)
-
-    @staticmethod
-    def script(name):
-        return os.path.join(HERE, name)
-
-    def simulated(self):
-        """The environment that selects the simulated GPU."""
-        return {
-            "LD_LIBRARY_PATH": self.simulator,
-            "XTRACE_CUPTI": os.path.join(self.simulator, "libcupti.so"),
-        }
+from places import Places, add_xtrace_option
 
 
 def parse_options():
@@ -71,7 +27,7 @@ def parse_options():
     parser.add_argument("--quick", action="store_true", help="only check that everything runs; results are meaningless")
     parser.add_argument("--simulate", action="store_true", help="run the suites gpu and paired on the simulated GPU")
     parser.add_argument("--nsys", metavar="PATH", help="use this nsys instead of the first one found")
-    parser.add_argument("--build", metavar="DIR", help="build tree to measure (build)")
+    add_xtrace_option(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="all figures, as JSON")
     options = parser.parse_args()
     options.wanted = lambda *names: not options.only or any(
@@ -98,9 +54,9 @@ def has_gpu():
 
 def main():
     options = parse_options()
-    places = Places(options)
+    places = Places(options.xtrace)
     if not os.access(places.xtrace, os.X_OK):
-        sys.exit(f"bench: cannot find {places.xtrace}: build first, or use --build DIR")
+        sys.exit(f"bench: cannot find {places.xtrace}: build first, or use --xtrace PATH")
     content = {}
     if "cpu" in options.suites or not options.suites:
         suite = cpu.Suite(places, options, say)

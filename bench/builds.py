@@ -14,10 +14,10 @@ import statistics
 import tempfile
 import time
 
-import bench
 import children
 import paired
 import tables
+from places import Places, add_xtrace_option
 
 FRAMES_BELOW_LOOP = 6  # of bench_launches, without --depth
 RECORDER = os.path.join("lib", "libxtrace_inject.so")
@@ -33,15 +33,14 @@ def parse_options():
                         help="start no round after this time (280)")
     parser.add_argument("--cpus", default="2-3", help="processors to run on, as for taskset (2-3)")
     parser.add_argument("--simulate", action="store_true", help="use the simulated GPU")
-    parser.add_argument("--build", metavar="DIR",
-                        help="build tree with bin/bench/bench_launches (build)")
+    add_xtrace_option(parser)
     return parser.parse_args()
 
 
 class Comparison:
     def __init__(self, options):
         self.options = options
-        self.places = bench.Places(options)
+        self.places = Places(options.xtrace)
         self.builds = dict(build.split("=", 1) for build in options.builds)
         self.end_s = time.monotonic() + options.seconds
         self.launches = None  # of a PyTorch run while recording is on

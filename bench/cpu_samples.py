@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads CPU logs through xtrace-dump and computes the figures of tools/gpu-cpu.py."""
+"""Reads CPU logs through xtrace-dump and computes the figures of tests/gpu/cpu.py."""
 
 import array
 import bisect

@@ -173,7 +173,7 @@ def parse_options():
     here = os.path.dirname(os.path.abspath(__file__))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--build", default=os.path.join(here, "..", "build"), help="the build tree")
-    parser.add_argument("--dump", default=os.path.join(here, "..", "tools", "xtrace-dump"),
+    parser.add_argument("--dump", default=os.path.join(here, "..", "tests", "tools", "xtrace-dump"),
                         help="the reader of logs")
     parser.add_argument("--launches", type=int, default=100_000_000, help="of each run (100,000,000)")
     parser.add_argument("--threads", type=int, action="append", help="number of threads; may be repeated (1 and 8)")

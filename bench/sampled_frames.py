@@ -5,7 +5,7 @@
 Each of two threads writes markers to a mapped file, FOLDER/markers.TID: time (monotonic ns) and
 code, both u64. A code is 4 * function + action. Between a marker ENTER or RETURNED and the next
 CALL or LEAVE, the thread is in that function. At all other moments the function is uncertain.
-tools/gpu-cpu.py compares the frames in CPU samples with the markers.
+tests/gpu/cpu.py compares the frames in CPU samples with the markers.
 """
 
 import mmap

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sampled_share SHARE CHUNK_US SECONDS: two functions take turns, and the first gets this share of
- * the CPU time. tools/gpu-cpu.py compares the share in CPU samples with the one that the program
+ * the CPU time. tests/gpu/cpu.py compares the share in CPU samples with the one that the program
  * measures. Prints it as JSON, with the address ranges of both functions. One thread, no CUDA.
  */
 #include <inttypes.h>

@@ -22,9 +22,8 @@ GPU of this package.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
-# dpkg-shlibdeps finds what is linked. libunwind (by the recorder) and libzstd (by xtrace-dump) are
-# opened at run time. Debian's serve: all our tests run with them. The recorder's own libzstd is
-# linked statically, so it meets no other.
+# dpkg-shlibdeps finds what is linked. The recorder opens libunwind at run time. Debian's serves:
+# all our tests run with it. The recorder's own libzstd is linked statically, so it meets no other.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # The sample needs libcuda.so.1, of the driver or of the simulated GPU.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CPACK_XTRACE_SIMGPU} ${CPACK_XTRACE_LIBRARIES})
@@ -32,7 +31,7 @@ if(CPACK_XTRACE_SYSROOT)
 	set(ENV{DPKG_ADMINDIR} "${CPACK_XTRACE_SYSROOT}/var/lib/dpkg")
 	set(ENV{DEB_HOST_ARCH} ${CPACK_DEBIAN_PACKAGE_ARCHITECTURE})
 endif()
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "libunwind8, libzstd1, python3:any")
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libunwind8, python3:any")
 
 # Debian's xtrace, a tracer of X11, also has /usr/bin/xtrace and its manual page. Debian's policy
 # (10.1) would rename ours, but the command is the interface of all our packages. Until one of the

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Run by cpack before it packs: turns the tarball's tree into that of the Debian package.
 #
-#   /usr/bin                     xtrace, xtrace-merge, xtrace-dump
+#   /usr/bin                     xtrace, xtrace-merge
 #   /usr/lib/TRIPLET/xtrace-gpu  lib/ of the tarball without Debian's libraries, and samples/
 #   /usr/share/xtrace-gpu        the sample's source, sample traces, the CI gate, the dashboard,
 #                                built-from
 #   /usr/share/doc/xtrace-gpu    documents
 #
 # In /usr/lib/xtrace-gpu, cpack would call ldconfig for libraries that no loader should find.
-# Programs for development (bench, conformance, GPU checks) are in the tarball only.
 cmake_policy(VERSION 3.25)
 set(usr "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr")
 set(here "${CMAKE_CURRENT_LIST_DIR}/debian")
@@ -38,12 +37,12 @@ move(all-libraries/libxtrace_inject.so ${private}/libxtrace_inject.so)
 move(all-libraries/xtrace/simgpu ${private}/xtrace/simgpu)
 move(all-shared/samples/llm_inference ${private}/samples/llm_inference)
 file(GLOB sources RELATIVE "${usr}" "${usr}/all-shared/samples/llm_*")
-foreach(file ${sources} all-shared/samples/pytorch_train.py all-shared/samples/traces all-shared/ci
+foreach(file ${sources} all-shared/samples/pytorch_train.py all-shared/samples/python_work.py all-shared/samples/traces all-shared/ci
 	all-shared/grafana all-shared/built-from)
 	string(REPLACE all-shared share/xtrace-gpu to ${file})
 	move(${file} ${to})
 endforeach()
-file(REMOVE_RECURSE "${usr}/all-libraries" "${usr}/all-shared" "${usr}/libexec")
+file(REMOVE_RECURSE "${usr}/all-libraries" "${usr}/all-shared")
 
 move(share/doc/xtrace share/doc/xtrace-gpu)
 file(REMOVE_RECURSE "${doc}/LICENSE" "${doc}/private-libraries")

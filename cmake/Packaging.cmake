@@ -2,14 +2,17 @@
 # The installed tree, the release tarball and the Debian package (Debian.cmake). Included last,
 # because it refers to all targets.
 #
-#   bin/                    xtrace, xtrace-merge (a link to it), xtrace-dump
+#   bin/                    xtrace, xtrace-merge (a link to it)
 #   lib/                    libxtrace_inject.so
 #   lib/xtrace/             the libraries beyond libc that these need
 #   lib/xtrace/simgpu/      the simulated libcuda.so.1, libcupti.so and libnvidia-ml.so.1
-#   libexec/xtrace/         the conformance program, in a build with tests
-#   share/xtrace/           samples/, ci/ (a CI gate), grafana/, bench/, scripts, and built-from
-#                           (the commit)
+#   share/xtrace/           samples/, ci/ (a CI gate), grafana/, and built-from (the commit)
 #   share/man, share/doc    manual pages and documents
+#
+# The component `tests`, which is in no package, has programs for scripts of a checkout, laid out as
+# in a build: see bench/places.py.
+#
+#   libexec/xtrace/         bench/, samples/, and tests/ in a build with tests
 
 set(XTRACE_PRIVATE_LIBDIR lib/xtrace)
 
@@ -22,23 +25,20 @@ endforeach()
 
 install(TARGETS xtrace RUNTIME DESTINATION bin)
 install(FILES $<TARGET_FILE_DIR:xtrace>/xtrace-merge DESTINATION bin)
-install(PROGRAMS tools/xtrace-dump DESTINATION bin)
 # Not in the packages, which run without MPI.
 if(TARGET xtrace-mpi)
 	install(TARGETS xtrace-mpi RUNTIME DESTINATION bin COMPONENT mpi EXCLUDE_FROM_ALL)
 endif()
 install(TARGETS xtrace_inject LIBRARY DESTINATION lib)
 install(TARGETS simcuda simcupti simnvml LIBRARY DESTINATION ${XTRACE_PRIVATE_LIBDIR}/simgpu)
-install(PROGRAMS tools/gpu-check.sh tools/gpu-cpu.py tools/gpu-gate.sh tools/gpu-python.py
-	tools/gpu-training.py tools/check-trace.py tools/bench.sh
-	DESTINATION share/xtrace)
-install(TARGETS ${bench_targets}
-	RUNTIME DESTINATION share/xtrace/bench LIBRARY DESTINATION share/xtrace/bench)
-install(PROGRAMS bench/bench.py bench/python_cost.py bench/sampled_frames.py bench/sampled_share.py
-	bench/torch_step.py
-	DESTINATION share/xtrace/bench)
-install(FILES bench/children.py bench/cpu.py bench/cpu_samples.py bench/gpu.py bench/paired.py bench/tables.py
-	DESTINATION share/xtrace/bench)
+install(TARGETS ${bench_targets} COMPONENT tests EXCLUDE_FROM_ALL
+	RUNTIME DESTINATION libexec/xtrace/bench LIBRARY DESTINATION libexec/xtrace/bench)
+install(TARGETS llm_inference COMPONENT tests EXCLUDE_FROM_ALL
+	RUNTIME DESTINATION libexec/xtrace/samples)
+if(TARGET conformance)
+	install(TARGETS conformance conformance_probe COMPONENT tests EXCLUDE_FROM_ALL
+		RUNTIME DESTINATION libexec/xtrace/tests LIBRARY DESTINATION libexec/xtrace/tests)
+endif()
 install(PROGRAMS tools/ci/gate.sh DESTINATION share/xtrace/ci)
 install(DIRECTORY tools/ci/github tools/ci/gitlab DESTINATION share/xtrace/ci)
 install(FILES tools/ci/rules DESTINATION share/xtrace/ci)
@@ -48,26 +48,7 @@ install(FILES
 	samples/llm_inference.c samples/llm_inference_runtime.cu samples/llm_kernels.ptx.h
 	samples/llm_model.c samples/llm_model.h samples/llm_options.c samples/llm_options.h
 	DESTINATION share/xtrace/samples)
-install(PROGRAMS samples/pytorch_train.py tests/gpu/torch_work.py tests/gpu/python_work.py
-	tests/gpu/training.py tests/gpu/triton_double.py
-	DESTINATION share/xtrace/samples)
-install(PROGRAMS tests/gpu/yield.py DESTINATION share/xtrace RENAME gpu-yield.py)
-install(PROGRAMS tests/gpu/service.py DESTINATION share/xtrace RENAME gpu-service.py)
-install(PROGRAMS tests/gpu/serving.py DESTINATION share/xtrace RENAME gpu-serving.py)
-install(PROGRAMS tests/gpu/model_server.py DESTINATION share/xtrace)
-install(PROGRAMS tests/gpu/nccl.py DESTINATION share/xtrace RENAME gpu-nccl.py)
-install(PROGRAMS tests/gpu/ranks.py DESTINATION share/xtrace RENAME gpu-ranks.py)
-install(PROGRAMS tests/gpu/ranks_work.py DESTINATION share/xtrace)
-install(FILES tests/gpu/gpu_results.py DESTINATION share/xtrace)
-install(PROGRAMS tests/gpu/diff.sh DESTINATION share/xtrace RENAME gpu-diff.sh)
-install(FILES tests/gpu/work.c DESTINATION share/xtrace/samples)
-install(PROGRAMS tests/gpu/patterns.sh DESTINATION share/xtrace)
-install(PROGRAMS samples/patterns/pytorch_patterns.py DESTINATION share/xtrace/samples/patterns)
-install(PROGRAMS samples/idle/pytorch_idle.py DESTINATION share/xtrace/samples/idle)
-if(TARGET conformance)
-	install(TARGETS conformance conformance_probe
-		RUNTIME DESTINATION libexec/xtrace LIBRARY DESTINATION libexec/xtrace)
-endif()
+install(PROGRAMS samples/pytorch_train.py samples/python_work.py DESTINATION share/xtrace/samples)
 install(DIRECTORY samples/traces DESTINATION share/xtrace/samples FILES_MATCHING PATTERN "*.xtr")
 # bash looks for a file with the name of the command, so the link needs one, too.
 set(completions ${PROJECT_BINARY_DIR}/completion)
@@ -85,17 +66,15 @@ install(FILES ${completions}/xtrace ${completions}/xtrace-merge
 install(FILES ${completions}/_xtrace DESTINATION share/zsh/site-functions)
 
 install(FILES docs/man/xtrace.1 docs/man/xtrace-merge.1 docs/man/xtrace-diff.1 docs/man/xtrace-baseline.1
-	docs/man/xtrace-history.1 docs/man/xtrace-dump.1 DESTINATION share/man/man1)
+	docs/man/xtrace-history.1 DESTINATION share/man/man1)
 install(FILES LICENSE README.md CONTRIBUTING.md CHANGELOG.md DESTINATION share/doc/xtrace)
 install(DIRECTORY docs DESTINATION share/doc/xtrace FILES_MATCHING PATTERN "*.md"
 	PATTERN "*.schema.json"
 	PATTERN "*.png"
 	PATTERN man EXCLUDE)
 
-# The libraries beyond libc. No binary depends on these two: libunwind is opened by path at run
-# time, and xtrace-dump, a script, uses libzstd.
+# The libraries beyond libc. No binary depends on libunwind: it is opened by path at run time.
 find_library(XTRACE_LIBUNWIND NAMES libunwind-${CMAKE_SYSTEM_PROCESSOR}.so.8 REQUIRED)
-find_library(XTRACE_LIBZSTD NAMES libzstd.so.1 REQUIRED)
 set(XTRACE_LICENCES ${CMAKE_SYSROOT}/usr/share/doc CACHE PATH "Folders of Debian's packages with their licences")
 if(CMAKE_SYSROOT)
 	set(library_folders "${CMAKE_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}")
@@ -105,7 +84,7 @@ install(CODE "
 	set(private_libdir \"${XTRACE_PRIVATE_LIBDIR}\")
 	set(licences \"${XTRACE_LICENCES}\")
 	set(programs \"$<TARGET_FILE:xtrace>\")
-	set(opened \"${XTRACE_LIBUNWIND}\" \"${XTRACE_LIBZSTD}\")
+	set(opened \"${XTRACE_LIBUNWIND}\")
 	set(libraries \"$<TARGET_FILE:xtrace_inject>\")
 	include(\"${CMAKE_CURRENT_LIST_DIR}/InstallPrivateLibraries.cmake\")
 ")

@@ -78,10 +78,9 @@ xtrace report --no-open >report 2>&1 && grep -q '</html>' xtrace.data/report.htm
 	fail "$(cat report)"
 xtrace-merge xtrace.data --folded folded >merge 2>&1 &&
 	grep -q 'main;.*;\[GPU_Kernel\]matmul_kernel' folded || fail "$(cat merge)"
-xtrace-dump --check xtrace.data/*.xtr >dump || fail "$(cat dump)"
 xtrace version --verbose | grep -q '^commit  *[0-9a-f]' || fail "the commit is unknown"
 
-for page in xtrace xtrace-merge xtrace-diff xtrace-baseline xtrace-history xtrace-dump; do
+for page in xtrace xtrace-merge xtrace-diff xtrace-baseline xtrace-history; do
 	MANWIDTH=100 man --warnings "$page" >page 2>warnings && grep -q '^NAME' page && [ ! -s warnings ] ||
 		fail "man $page: $(cat warnings)"
 done

@@ -8,9 +8,11 @@ if [ $# -ne 1 ]; then
 	echo "usage: tools/check-install.sh BUILD_DIR" >&2
 	exit 2
 fi
+source=$(cd "$(dirname "$0")/.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-cmake --install "$1" --prefix "$scratch/there" >"$scratch/log" || {
+build=$(cd "$1" && pwd)
+cmake --install "$build" --prefix "$scratch/there" >"$scratch/log" || {
 	cat "$scratch/log"
 	exit 1
 }
@@ -18,21 +20,15 @@ mv "$scratch/there" "$scratch/here"
 cd "$scratch/here"
 
 status=0
-for part in bin/xtrace bin/xtrace-merge bin/xtrace-dump lib/libxtrace_inject.so \
+for part in bin/xtrace bin/xtrace-merge lib/libxtrace_inject.so \
 	lib/xtrace/libunwind-x86_64.so.8 lib/xtrace/libunwind.so.8 lib/xtrace/libdw.so.1 \
 	lib/xtrace/simgpu/libcuda.so.1 lib/xtrace/simgpu/libcupti.so \
-	lib/xtrace/simgpu/libcupti.so.13 libexec/xtrace/conformance \
-	share/xtrace/gpu-check.sh share/xtrace/patterns.sh share/xtrace/gpu-python.py share/xtrace/samples/python_work.py \
-	share/xtrace/gpu-training.py share/xtrace/samples/training.py \
-	share/xtrace/gpu-cpu.py share/xtrace/samples/idle/lock share/xtrace/samples/idle/pytorch_idle.py \
-	share/xtrace/bench/bench_sampled_share share/xtrace/bench/sampled_frames.py \
-	share/xtrace/check-trace.py share/xtrace/samples/llm_inference \
+	lib/xtrace/simgpu/libcupti.so.13 \
+	share/xtrace/samples/python_work.py share/xtrace/samples/llm_inference \
 	share/xtrace/samples/llm_inference.c share/xtrace/samples/pytorch_train.py \
 	share/xtrace/samples/traces/h200-llm.xtr share/xtrace/samples/traces/h200-pytorch.xtr \
 	share/xtrace/samples/traces/h200-pytorch-graph.xtr share/xtrace/samples/traces/h100-training.xtr \
-	share/xtrace/samples/traces/h200-idle \
-	share/xtrace/built-from share/xtrace/bench.sh share/xtrace/bench/bench_launches \
-	share/xtrace/bench/libbench_cupti_floor.so \
+	share/xtrace/samples/traces/h200-idle share/xtrace/built-from \
 	share/man/man1/xtrace.1 share/bash-completion/completions/xtrace-merge \
 	share/bash-completion/completions/xtrace \
 	share/zsh/site-functions/_xtrace \
@@ -43,6 +39,17 @@ for part in bin/xtrace bin/xtrace-merge bin/xtrace-dump lib/libxtrace_inject.so 
 		echo "check-install: $part was not installed"
 		status=1
 	fi
+done
+# Scripts and programs of developers are in no package.
+for part in $(ls -d bin/* lib* share/xtrace/*); do
+	case $part in
+	bin/xtrace | bin/xtrace-merge | lib | share/xtrace/built-from) ;;
+	share/xtrace/samples | share/xtrace/ci | share/xtrace/grafana) ;;
+	*)
+		echo "check-install: $part must not be installed"
+		status=1
+		;;
+	esac
 done
 # On Debian, every library that we bundle or link must have its licence here.
 for package in libunwind8 libzstd1 libcjson1 libiberty-dev; do
@@ -59,7 +66,6 @@ for program in bin/xtrace bin/xtrace-merge; do
 	fi
 done
 # A build on a newer system needs newer symbols.
-source=$(cd "$OLDPWD" && cd "$(dirname "$0")/.." && pwd)
 if [ "$(printf '%s\n' 2.36 "$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)" | sort -V | tail -n 1)" = 2.36 ]; then
 	"$source/tools/check-portable.py" --glibc 2.36 . || status=1
 fi
@@ -70,7 +76,8 @@ for trace in share/xtrace/samples/traces/*.xtr; do
 	fi
 done
 bin/xtrace record --simulate -o "$scratch/data" share/xtrace/samples/llm_inference --tokens 4 >/dev/null
-share/xtrace/check-trace.py "$scratch/data" --dump bin/xtrace-dump --merge bin/xtrace-merge || status=1
+"$source/tests/tools/check-trace.py" "$scratch/data" --dump "$source/tests/tools/xtrace-dump" \
+	--merge bin/xtrace-merge || status=1
 mkdir -p "$scratch/repository/.git"
 (cd "$scratch/repository" && "$scratch/here/bin/xtrace" ci init github --simulate \
 	--xtrace "$scratch/here" -- ../here/share/xtrace/samples/llm_inference --tokens 40) >"$scratch/ci" 2>&1 &&
@@ -79,13 +86,26 @@ mkdir -p "$scratch/repository/.git"
 	cat "$scratch/ci"
 	status=1
 }
-share/xtrace/gpu-python.py --simulate --pairs 1 --steps 20 driver >"$scratch/python" &&
+
+# The other component, and the scripts of the checkout that need it.
+cmake --install "$build" --prefix . --component tests >"$scratch/log" || {
+	cat "$scratch/log"
+	exit 1
+}
+for part in tests/conformance tests/conformance_probe.so samples/patterns/sync_idle samples/idle/lock \
+	samples/llm_inference bench/bench_sampled_share; do
+	if [ ! -e "libexec/xtrace/$part" ]; then
+		echo "check-install: libexec/xtrace/$part was not installed"
+		status=1
+	fi
+done
+"$source/tests/gpu/python_frames.py" --xtrace bin/xtrace --simulate --pairs 1 --steps 20 driver >"$scratch/python" &&
 	grep -q '100.00 % with Python frames' "$scratch/python" || {
-	echo "check-install: gpu-python.py does not work"
+	echo "check-install: python_frames.py does not work"
 	cat "$scratch/python"
 	status=1
 }
-share/xtrace/bench.sh cpu gpu --simulate --quick --rounds 1 -o "$scratch/bench.json" >"$scratch/bench" &&
+"$source/tools/bench.sh" cpu gpu --xtrace bin/xtrace --simulate --quick --rounds 1 -o "$scratch/bench.json" >"$scratch/bench" &&
 	grep -q 'xtrace, native stacks' "$scratch/bench" && ! grep -q '"failure": "' "$scratch/bench.json" || {
 	cat "$scratch/bench"
 	status=1

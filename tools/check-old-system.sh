@@ -63,7 +63,9 @@ find /mnt/given -name '*.so*' -exec ldd {} + 2>&1 | grep 'not found' | grep -v '
 	fail "libraries are missing"
 xtrace record --simulate -o data $share/samples/llm_inference --tokens 4 >record 2>&1 &&
 	grep -q 'recorded 1 process, 288 launches, 288 kernels, 0 lost' record || fail "$(cat record)"
-$share/check-trace.py data --dump xtrace-dump --merge xtrace-merge >trace || fail "$(cat trace)"
+tests=/mnt/given/checkout/tests
+$tests/tools/check-trace.py data --dump $tests/tools/xtrace-dump --merge xtrace-merge >trace ||
+	fail "$(cat trace)"
 xtrace-merge data --folded folded >merge && grep -q 'main;.*;\[GPU_Kernel\]matmul_kernel' folded ||
 	fail "the sample's functions have no names: $(cat merge)"
 for trace in $share/samples/traces/*.xtr; do
@@ -73,8 +75,13 @@ done
 xtrace report data >report && grep -q '</html>' data/report.html || fail "$(cat report)"
 xtrace diff data data >diff 2>&1 || true
 grep -q '^INCONCLUSIVE' diff || fail "$(cat diff)" # one run measures no noise
-$share/gpu-python.py --simulate --pairs 1 --steps 20 driver >python &&
+$tests/gpu/python_frames.py --xtrace /mnt/given/bin/xtrace --simulate --pairs 1 --steps 20 driver >python &&
 	grep -q '100.00 % with Python frames' python || fail "$(cat python)"
 [ $failed -eq 0 ] && echo "check-old-system: records and reports with $(ldd --version | head -n 1)"
 EOF
-in_system "$root" "$scratch/check" "$tree"
+# With the scripts that check recordings.
+cp -a "$tree" "$scratch/given"
+mkdir -p "$scratch/given/checkout/tests"
+cp -a "$source/bench" "$source/samples" "$scratch/given/checkout"
+cp -a "$source/tests/gpu" "$source/tests/tools" "$scratch/given/checkout/tests"
+in_system "$root" "$scratch/check" "$scratch/given"

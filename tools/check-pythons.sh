@@ -58,7 +58,7 @@ check() {
 	for part in python modules; do
 		python3 "$source/tests/integration/python/${part}_test.py" \
 			--xtrace "$build/bin/xtrace" --merge "$build/bin/xtrace-merge" \
-			--dump "$source/tools/xtrace-dump" \
+			--dump "$source/tests/tools/xtrace-dump" \
 			--bridge "$build/lib/libpython_bridge.so" \
 			--restarter "$build/lib/libpython_restarter.so" \
 			--launcher "$build/bin/e2e_launcher" \

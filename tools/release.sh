@@ -122,4 +122,4 @@ fi
 ls -l "$out"
 echo "release: built $version in $out"
 [ $checks = yes ] || echo "release: not checked"
-echo "release: still to do on a GPU: share/xtrace/gpu-check.sh of the tarball"
+echo "release: still to do on a GPU: tests/gpu/check.sh --xtrace TARBALL/bin/xtrace"

@@ -34,7 +34,7 @@ import time
 from gpu_results import SKIPPED, finish
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DUMP = os.path.join(HERE, "..", "..", "tools", "xtrace-dump")
+DUMP = os.path.join(HERE, "..", "tools", "xtrace-dump")
 WHOLE = 0xFFFFFFFF
 LIMIT_S = 60
 CONDITIONAL = ("while", "nested", "child", "if", "switch")

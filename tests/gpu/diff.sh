@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Tests `xtrace diff` on a real GPU, with a PyTorch training step and versions of it that each have
-# one regression. Runs from an unpacked tarball (share/xtrace/gpu-diff.sh) or a build tree. Needs
-# python3 with torch and a GPU, but no network.
+# one regression. Needs python3 with torch and a GPU, but no network.
 #
 # - Unchanged program: records a pool of runs. Ten comparisons of five against five runs must pass.
 # - Changed versions: records five runs of each, alternating with the pool. Compared with five runs
@@ -12,7 +11,7 @@
 set -u
 
 usage() {
-	echo "usage: gpu-diff.sh [-o RESULTS_DIR] [-n STEPS] [-p PYTHON]" >&2
+	echo "usage: diff.sh [--xtrace PATH] [-o RESULTS_DIR] [-n STEPS] [-p PYTHON]" >&2
 	exit 2
 }
 
@@ -20,28 +19,22 @@ here=$(cd "$(dirname "$0")" && pwd)
 results=$(pwd)/gpu-diff
 steps=150
 python=python3
-while getopts o:n:p: option; do
-	case $option in
-	o) results=$OPTARG ;;
-	n) steps=$OPTARG ;;
-	p) python=$OPTARG ;;
+xtrace=
+while [ $# -gt 0 ]; do
+	[ $# -ge 2 ] || usage
+	case $1 in
+	-o) results=$2 ;;
+	-n) steps=$2 ;;
+	-p) python=$2 ;;
+	--xtrace) xtrace=$2 ;;
 	*) usage ;;
 	esac
+	shift 2
 done
-[ $OPTIND -gt $# ] || usage
-
-bin=$(cd "$here/../../bin" 2>/dev/null && pwd)
-sample=$here/samples/pytorch_train.py
-if [ ! -x "$bin/xtrace" ]; then
-	bin=$(cd "$here/../../build/bin" 2>/dev/null && pwd)
-	sample=$here/../../samples/pytorch_train.py
-fi
-if [ ! -x "$bin/xtrace" ] || [ ! -f "$sample" ]; then
-	echo "gpu-diff: cannot find xtrace or its sample near $here" >&2
-	exit 2
-fi
+. "$here/places.sh"
+sample=$samples/pytorch_train.py
 if ! "$python" -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
-	echo "gpu-diff: $python has no torch that finds a GPU" >&2
+	echo "diff.sh: $python has no torch that finds a GPU" >&2
 	exit 2
 fi
 mkdir -p "$results" && results=$(cd "$results" && pwd) || exit 2
@@ -62,10 +55,10 @@ say() {
 record() {
 	name=$1
 	shift
-	if ! "$bin/xtrace" record -o "$work/run" -- "$python" "$sample" --steps "$steps" "$@" \
+	if ! "$xtrace" record -o "$work/run" -- "$python" "$sample" --steps "$steps" "$@" \
 		>"$work/out" 2>&1 ||
-		! "$bin/xtrace-merge" -q "$work/run" --by none --lines on --profile "$work/$name.json"; then
-		echo "gpu-diff: cannot record $name" >&2
+		! "$merge" -q "$work/run" --by none --lines on --profile "$work/$name.json"; then
+		echo "diff.sh: cannot record $name" >&2
 		tail -n 20 "$work/out" >&2
 		[ -f "$work/$name.json" ] || exit 1
 	fi
@@ -133,7 +126,7 @@ number=0
 say '\n%-14s %-12s %-8s %s\n' comparison expected status passes
 for letters in $pairs; do
 	number=$((number + 1))
-	"$bin/xtrace" diff "$(list "$letters" a)" "$(list "$letters" b)" \
+	"$xtrace" diff "$(list "$letters" a)" "$(list "$letters" b)" \
 		--text "$results/aa.$number.txt" --json "$results/aa.$number.json" 2>"$results/aa.$number.err"
 	status=$?
 	holds=yes
@@ -150,7 +143,7 @@ runs_of() {
 }
 
 for version in $changed; do
-	"$bin/xtrace" diff "$(runs_of base)" "$(runs_of "$version")" \
+	"$xtrace" diff "$(runs_of base)" "$(runs_of "$version")" \
 		--text "$results/$version.txt" --json "$results/$version.json" \
 		2>"$results/$version.err"
 	status=$?

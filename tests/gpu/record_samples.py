@@ -51,7 +51,7 @@ class Sample:
         self.has_backward = name not in ("triton", "idle")
 
 
-TRAINING, WORK = "tests/gpu/training.py", "tests/gpu/python_work.py"
+TRAINING, WORK = "tests/gpu/training.py", "samples/python_work.py"
 TRAIN = "samples/pytorch_train.py"
 RANKS = ("tests/gpu/ranks.py", "tests/gpu/ranks_work.py", "tests/gpu/gpu_results.py")
 SAMPLES = (
@@ -136,7 +136,7 @@ class Recorder:
                 shutil.copytree(os.path.join(root, part), os.path.join(self.root, part),
                                 symlinks=True, ignore=shutil.ignore_patterns("test*", "*.a"))
         self.xtrace = os.path.join(self.root, "bin", "xtrace")
-        self.dump = os.path.join(CHECKOUT, "tools", "xtrace-dump")
+        self.dump = os.path.join(CHECKOUT, "tests", "tools", "xtrace-dump")
         for sample in (os.path.join(root, "share", "xtrace", "samples", "llm_inference"),
                        os.path.join(root, "bin", "samples", "llm_inference")):
             if os.path.exists(sample):
@@ -226,7 +226,7 @@ class Recorder:
         for log in logs:
             shutil.copy2(log, single)
         checked = subprocess.run(
-            [sys.executable, os.path.join(CHECKOUT, "tools", "check-trace.py"), single, "--dump",
+            [sys.executable, os.path.join(CHECKOUT, "tests", "tools", "check-trace.py"), single, "--dump",
              self.dump, "--merge", os.path.join(self.root, "bin", "xtrace-merge")],
             capture_output=True, text=True, check=False)
         if checked.returncode:
@@ -276,7 +276,7 @@ def main():
     parser.add_argument("--max-kib", type=int, default=300, help="limit of a log (300)")
     parser.add_argument("--simulate", action="store_true", help="use the simulated GPU")
     options = parser.parse_args()
-    dump = os.path.join(CHECKOUT, "tools", "xtrace-dump")
+    dump = os.path.join(CHECKOUT, "tests", "tools", "xtrace-dump")
     if options.list:
         names = {name.replace(".xtr", "") for name in os.listdir(options.out)}
         print_versions(dump, options.out, {name for name in names if re.search(options.only, name)})

@@ -563,8 +563,9 @@ def main():
     if args.program:
         PROGRAMS[args.program]()
         return
-    for name in ("xtrace", "xtrace-merge", "xtrace-dump"):
+    for name in ("xtrace", "xtrace-merge"):
         setattr(args, name.split("-")[-1], os.path.join(args.bin, name))
+    args.dump = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tools/xtrace-dump")
     results, problems = {"gpu": gpu_name()}, []
     with tempfile.TemporaryDirectory(prefix="xtrace-service.") as folder:
         for name in args.only or PARTS:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Typical PyTorch work, which tools/gpu-check.sh records on a real GPU.
+"""Typical PyTorch work, which tests/gpu/check.sh records on a real GPU.
 
 Uses loader processes, pinned and pageable batches, CUDA graphs, NVTX, backward passes in autograd's
 threads, and memory that two processes share.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains one kind of small model on a GPU, for tools/gpu-training.py. Weights are random.
+"""Trains one kind of small model on a GPU, for tests/gpu/forward_lines.py. Weights are random.
 
 Prints the median time of a step and the number of steps. --truth writes the forward line of each
 autograd node, as autograd's anomaly mode knows it, one JSON object per node:

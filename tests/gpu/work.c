@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Issues all kinds of GPU work from C on a real GPU. tools/gpu-check.sh builds and records it on
+ * Issues all kinds of GPU work from C on a real GPU. tests/gpu/check.sh builds and records it on
  * machines with a CUDA toolkit.
  *
  * - explicit graphs: child graphs, clones, updates; memory, event, host, batch and conditional

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests torch.profiler on a real GPU in processes without xtrace, with it, and with --no-yield.
 
-    tests/gpu/yield.py BIN [-o RESULTS]        # BIN: the folder of xtrace and xtrace-dump
+    tests/gpu/yield.py BIN [-o RESULTS]        # BIN: the folder of xtrace
 
 Each run is one process that works before, during and after the use of torch.profiler. Checks
 without --no-yield:
@@ -180,12 +180,11 @@ def report(rows):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("bin", help="the folder of xtrace and xtrace-dump")
+    parser.add_argument("bin", help="the folder of xtrace")
     parser.add_argument("-o", "--output", help="also write the results to this file (JSON)")
     args = parser.parse_args()
     args.xtrace = find(args.bin, "xtrace", "bin/xtrace")
-    args.dump = find(args.bin, "xtrace-dump", "bin/xtrace-dump", "../../tools/xtrace-dump",
-                     "../tools/xtrace-dump")
+    args.dump = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tools/xtrace-dump")
     try:
         import torch  # noqa: F401 (checks that it is installed)
     except ImportError:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Recipes of tools/portable.sh. Builds the sources in $libraries/src for $libraries/sysroot, and
 # installs them in $libraries/prefix. The libraries are static, except elfutils (LGPL), libunwind
-# (opened at run time) and libzstd (which xtrace-dump opens).
+# (opened at run time) and libzstd (which elfutils needs).
 
 prefix=$libraries/prefix
 sysroot=$libraries/sysroot

@@ -27,8 +27,6 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 NAME = "xtrace_gpu"
 PYTHON = ">=3.9"
 OLDEST_ZIP_S = 315532800  # 1980: zip files have no older dates
-# Benchmarks of xtrace itself and its conformance tests are for its developers.
-LEFT_OUT = ("share/xtrace/bench/", "libexec/")
 MACHINES = {62: "x86_64", 183: "aarch64"}  # e_machine of ELF
 # A wheel has no links, and a second copy of the program would double its size.
 LINKS = {"bin/xtrace-merge": '#!/bin/sh\n# xtrace merge, under the name that scripts use\n'
@@ -83,7 +81,7 @@ def tree_files(tree):
     data = f"{NAME}-{project_version()}.data"
     for path in tree.rglob("*"):
         name = path.relative_to(tree).as_posix()
-        if path.is_dir() or name.startswith(LEFT_OUT):
+        if path.is_dir():
             continue
         content = LINKS[name].encode() if name in LINKS else path.read_bytes()
         if name.startswith("bin/"):

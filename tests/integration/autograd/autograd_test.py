@@ -174,9 +174,9 @@ def truth_of(tool, places, data, scratch):
 
 
 def test_truth(args, folder):
-    """tools/gpu-training.py accepts right lines and rejects others."""
+    """tests/gpu/forward_lines.py accepts right lines and rejects others."""
     places = argparse.Namespace(merge=args.merge, dump=args.dump)
-    spec = importlib.util.spec_from_file_location("gpu_training", args.tool)
+    spec = importlib.util.spec_from_file_location("forward_lines", args.tool)
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     compared = 0

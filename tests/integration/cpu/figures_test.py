@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks bench/cpu_samples.py: the statistics that tools/gpu-cpu.py judges CPU samples with."""
+"""Checks bench/cpu_samples.py: the statistics that tests/gpu/cpu.py judges CPU samples with."""
 
 import collections
 import os

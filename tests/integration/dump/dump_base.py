@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the tests of tools/xtrace-dump: the program, loaded once, and a valid log.
+"""Shared by the tests of tests/tools/xtrace-dump: the program, loaded once, and a valid log.
 
 The program runs in this process, which saves the start of several hundred interpreters. An
 exception that it does not handle fails the test.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the checks of tools/xtrace-dump on logs that are made here.
+"""Tests the checks of tests/tools/xtrace-dump on logs that are made here.
 
 Usage: dump_check_test.py XTRACE_DUMP [unittest options]
 """

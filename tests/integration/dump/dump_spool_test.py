@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests what tools/xtrace-dump prints and reports about crash buffers that are made here.
+"""Tests what tests/tools/xtrace-dump prints and reports about crash buffers that are made here.
 
 Usage: dump_spool_test.py XTRACE_DUMP [unittest options]
 """

@@ -72,13 +72,13 @@ class Deb(unittest.TestCase):
         private = "/usr/lib/%s/xtrace-gpu" % self.triplet
         doc = "/usr/share/doc/xtrace-gpu"
         wanted = {
-            "/usr/bin/xtrace", "/usr/bin/xtrace-merge", "/usr/bin/xtrace-dump",
+            "/usr/bin/xtrace", "/usr/bin/xtrace-merge",
             private + "/libxtrace_inject.so", private + "/samples/llm_inference",
             private + "/xtrace/simgpu/libcuda.so.1", private + "/xtrace/simgpu/libcupti.so",
             "/usr/share/bash-completion/completions/xtrace",
             "/usr/share/bash-completion/completions/xtrace-merge",
             "/usr/share/zsh/vendor-completions/_xtrace",
-            "/usr/share/man/man1/xtrace.1.gz", "/usr/share/man/man1/xtrace-dump.1.gz",
+            "/usr/share/man/man1/xtrace.1.gz",
             doc + "/copyright", doc + "/changelog.gz", doc + "/changelog.Debian.gz",
             doc + "/docs/INSTALL.md", "/usr/share/xtrace-gpu/ci/gate.sh",
             "/usr/share/xtrace-gpu/grafana/xtrace.json",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # --api selects the recorded calls. Without it, the environment variable does.
-dump=$here/../../../tools/xtrace-dump
+dump=$here/../../../tests/tools/xtrace-dump
 run="$sample --layers 1 --dim 64 --tokens 1"
 for level in launch work all; do
 	"$xtrace" record --simulate --api $level -o $level $run >/dev/null 2>&1

@@ -9,7 +9,7 @@ done
 kill -KILL "$(ls xtrace.data | sed -n 's/.*\.\([0-9]*\)\.xtr$/\1/p')"
 status wait $recording
 sed -E "s/[0-9,]+ (launches|kernels|lost)/SOME \\1/g" said >&2
-names=$("$here/../../../tools/xtrace-dump" --kind ACCOUNT xtrace.data/*.xtr | sed -nE 's/.*name=([^[:space:]]*).*/\1/p')
+names=$("$here/../../../tests/tools/xtrace-dump" --kind ACCOUNT xtrace.data/*.xtr | sed -nE 's/.*name=([^[:space:]]*).*/\1/p')
 echo "$names" | grep -c '^recovered\.calls$'
 for name in $names; do
 	grep -qF "\"$name\"" "$here/../../../include/xtrace/account.h" || echo "$name is in no list"

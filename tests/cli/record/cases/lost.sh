@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Counts all losses: those in the account of the log, work without times, and dropped records.
-dump=$here/../../../tools/xtrace-dump
+dump=$here/../../../tests/tools/xtrace-dump
 for fault in zero_times drop_records; do
 	XTRACE_SIMGPU_FAULT=$fault "$xtrace" record --simulate -o $fault \
 		"$sample" --layers 1 --dim 64 --tokens 2 >/dev/null

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Starts paused, starts by directory and stops by process, under other names. A recording that is
 # killed during a pause also lacks the paused events. A stopped process does not confirm a request.
-dump=$here/../../../tools/xtrace-dump
+dump=$here/../../../tests/tools/xtrace-dump
 switches() {
 	while [ "$("$dump" --kind SWITCH xtrace.data/*.xtr | grep -c '^SWITCH')" -lt "$1" ]; do
 		sleep 0.05

@@ -8,7 +8,7 @@ done' sh "$sample" 2>&1 | grep -o 'recorded 6 processes, 432 launches'
 # One fork for the program and one for the merge.
 wc -l <forks
 for log in xtrace.data/*.xtr; do
-	"$here/../../../tools/xtrace-dump" --kind META "$log" | grep -c symbols.embedded
+	"$here/../../../tests/tools/xtrace-dump" --kind META "$log" | grep -c symbols.embedded
 done | uniq -c | tr -s ' '
 # Only xtrace record embeds symbols.
 simulator=$bin/../lib/xtrace/simgpu

@@ -9,8 +9,8 @@ run() { # one word for each process, with its variables separated by commas
 		done
 		wait' sh "$sample" "$@"
 	for log in xtrace.data/*.xtr; do
-		"$here/../../../tools/xtrace-dump" --check "$log" | grep violation || :
-		"$here/../../../tools/xtrace-dump" --kind META "$log" |
+		"$here/../../../tests/tools/xtrace-dump" --check "$log" | grep violation || :
+		"$here/../../../tests/tools/xtrace-dump" --kind META "$log" |
 			sed -n 's/.*key=env\.\([A-Z_]*\)\tvalue=/\1=/p' | tr '\n' ' '
 		echo
 	done | sort

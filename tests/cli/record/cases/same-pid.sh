@@ -6,7 +6,7 @@ unshare -fp true 2>/dev/null || {
 	exit 77
 }
 identity() {
-	"$here/../../../tools/xtrace-dump" --kind META "$1" |
+	"$here/../../../tests/tools/xtrace-dump" --kind META "$1" |
 		sed -nE 's/.*key=process.identity\tvalue=([0-9a-f]{32})$/\1/p'
 }
 "$xtrace" record --simulate sh -c 'unshare -fp "$1" --tokens 1 >/dev/null
@@ -19,7 +19,7 @@ for log in xtrace.data/*.xtr; do
 done | sort -u | wc -l
 killed=$(find xtrace.data -name '*.xtr' -size +100k)
 [ "$(identity before-the-kill)" = "$(identity "$killed")" ] && echo "the identity is kept"
-"$here/../../../tools/xtrace-dump" --kind ACCOUNT "$killed" | grep -c name=recovered.calls
+"$here/../../../tests/tools/xtrace-dump" --kind ACCOUNT "$killed" | grep -c name=recovered.calls
 # The kernel may give the second namespace the number of the first one, so xtrace counts them.
 "$bin/xtrace-merge" --quiet --folded - --by process | cut -d ';' -f 1 | sort -u |
 	sed -E 's/(pid ns [0-9]+|#[12])\)$/pid ns N)/'

@@ -1,20 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Checks xtrace bench, baselines and the CI gate on a machine with a GPU. Works in an unpacked
-# tarball (share/xtrace/gpu-gate.sh), an installation or a build tree, and installs nothing. NVML
+# Checks xtrace bench, baselines and the CI gate on a machine with a GPU. Installs nothing. NVML
 # must report plausible values, unchanged programs must pass, and changes must be found. Prints a
 # line for each check, with the seconds since the start, and the output of failed programs.
 #
-# usage: gpu-gate.sh [-o RESULTS] [-k DIR] [-n RUNS] [--simulate] [--build DIR]
+# usage: gate.sh [-o RESULTS] [-k DIR] [-n RUNS] [--simulate] [--xtrace PATH]
 #	-o	write the results to this file, too	-k	keep all runs and reports in DIR
 #	-n	runs of a side (4)	--simulate	on the simulated GPU, to try the script
-#	--build	the build directory (build)
+#	--xtrace	the program to check, built or installed (build/bin/xtrace)
 #
 # Exit status: 0 if all checks pass, 1 if one fails, 2 for usage.
 set -u
 
 usage() {
-	echo "usage: gpu-gate.sh [-o RESULTS] [-k DIR] [-n RUNS] [--simulate] [--build DIR]" >&2
+	echo "usage: gate.sh [-o RESULTS] [-k DIR] [-n RUNS] [--simulate] [--xtrace PATH]" >&2
 	exit 2
 }
 
@@ -22,13 +21,13 @@ here=$(cd "$(dirname "$0")" && pwd)
 results=/dev/null
 work=
 simulate=
-build=
+xtrace=
 runs=4
 while [ $# -gt 0 ]; do
 	case $1 in
-	-o | -k | -n | --build)
+	-o | -k | -n | --xtrace)
 		[ $# -ge 2 ] || usage
-		case $1 in -o) results=$2 ;; -k) work=$2 ;; -n) runs=$2 ;; *) build=$2 ;; esac
+		case $1 in -o) results=$2 ;; -k) work=$2 ;; -n) runs=$2 ;; *) xtrace=$2 ;; esac
 		shift
 		;;
 	--simulate) simulate=--simulate ;;
@@ -39,22 +38,8 @@ done
 : >"$results" || exit 2
 results=$(cd "$(dirname "$results")" && pwd)/$(basename "$results")
 
-# In an unpacked tarball or an installation, this file is in share/xtrace. Else it is in a build
-# tree.
-root=$(cd "$here/../.." && pwd)
-samples=$here/samples
-gate=$here/ci/gate.sh
-sample=$samples/llm_inference
-if [ ! -x "$root/bin/xtrace" ]; then
-	root=${build:-$(cd "$here/.." && pwd)/build}
-	samples=$here/../samples
-	sample=$root/bin/samples/llm_inference
-fi
-xtrace=$root/bin/xtrace
-[ -x "$xtrace" ] || {
-	echo "gpu-gate: no xtrace in ../../bin or ../build/bin from $here" >&2
-	exit 2
-}
+. "$here/places.sh"
+gate=$checkout/tools/ci/gate.sh
 neighbour=
 made=
 # shellcheck disable=SC2317

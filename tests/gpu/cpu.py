@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks CPU sampling on a real GPU: the causes that it names, its cost and its accuracy.
 
-Runs from an unpacked tarball (share/xtrace/gpu-cpu.py), an installation or a build tree. Prints
-Markdown tables for docs/internals/CPU_SAMPLING.md. Parts:
+Prints Markdown tables for docs/internals/CPU_SAMPLING.md. Parts:
 - causes: the programs of samples/idle, with and without their cause. xtrace must name the line.
 - environment: the PyTorch programs, recorded by XTRACE_CPU without the launcher
 - cost: a PyTorch training step, recorded with and without --cpu in processes that take turns
@@ -36,9 +35,10 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "bench"), os.path.join(HERE, "..", "bench")]
+sys.path.insert(0, os.path.join(HERE, "..", "..", "bench"))
 from cpu_samples import (EXACT_NS, PROGRAM_LIMIT_S, Failed, Log, Markers, block_bootstrap, bound_95,
                          compare_frames, cpu_logs, log_figures, log_of, run, sampled_share)
+from places import Places, add_xtrace_option
 
 LIMITS_S = {"causes": 150, "environment": 60, "cost": 520, "accuracy": 70, "frames": 30,
             "growth": 30, "perf": 40}
@@ -59,27 +59,6 @@ STATES = ("[lock]", "[sleep]", "[I/O]", "[page fault]", "[GIL]", "[process]", "[
 UNKNOWN = ("[not sampled]", "[running, stack unknown]")
 
 ACCURACY_PROGRAMS = 20
-
-
-class Places:
-    """Paths of the programs, in an installation or a build tree."""
-
-    def __init__(self, build):
-        root = os.path.dirname(os.path.dirname(HERE))
-        self.samples, self.bench = os.path.join(HERE, "samples"), os.path.join(HERE, "bench")
-        self.sources = os.path.join(self.samples, "idle")
-        self.idle, self.programs = self.sources, self.bench
-        self.dump = os.path.join(root, "bin", "xtrace-dump")
-        if build or not os.path.exists(os.path.join(root, "bin", "xtrace")):
-            tree = os.path.dirname(HERE)
-            root = os.path.abspath(build or os.path.join(tree, "build"))
-            self.samples, self.bench = os.path.join(tree, "samples"), os.path.join(tree, "bench")
-            self.sources = os.path.join(self.samples, "idle")
-            self.idle = os.path.join(root, "bin", "samples", "idle")
-            self.programs = os.path.join(root, "bin", "bench")
-            self.dump = os.path.join(HERE, "xtrace-dump")
-        self.xtrace = os.path.join(root, "bin", "xtrace")
-        self.merge = os.path.join(root, "bin", "xtrace-merge")
 
 
 class Part:
@@ -214,14 +193,14 @@ def examine_cause(part, one):
     places, variables, more = part.places, {}, []
     name = "%s-%s-%s-%s" % (language, case, "bad" if one.is_bad else "good", one.mode)
     if language == "C":
-        path = os.path.join(places.sources, case + ".c")
-        command = [os.path.join(places.idle, case), "bad" if one.is_bad else "good"]
+        path = os.path.join(places.samples, "idle", case + ".c")
+        command = [os.path.join(places.programs, "samples", "idle", case), "bad" if one.is_bad else "good"]
         if part.options.simulate:
-            with open(os.path.join(places.sources, "idle.h")) as file:
+            with open(os.path.join(places.samples, "idle", "idle.h")) as file:
                 ns = re.search(r"#define KERNEL_NS\s+(\d+)", file.read()).group(1)
             variables["XTRACE_SIMGPU_KERNEL_NS"] = "%s:%s" % (ns, ns)
     else:
-        path = os.path.join(places.sources, "pytorch_idle.py")
+        path = os.path.join(places.samples, "idle", "pytorch_idle.py")
         command = [part.options.python, path, "--case", case, "--seconds",
                    str(part.options.seconds), *(["--good"] if not one.is_bad else [])]
         more = [] if case in WHOLE_RUN else ["--capture-range", "cudaProfilerApi"]
@@ -259,9 +238,9 @@ def has_torch(options):
 
 def programs_of(part):
     programs = ["C " + os.path.basename(path)[:-2] for path in sorted(
-        glob.glob(os.path.join(part.places.sources, "*.c"))) if not path.endswith("/idle.c")]
+        glob.glob(os.path.join(part.places.samples, "idle", "*.c"))) if not path.endswith("/idle.c")]
     if has_torch(part.options):
-        with open(os.path.join(part.places.sources, "pytorch_idle.py")) as file:
+        with open(os.path.join(part.places.samples, "idle", "pytorch_idle.py")) as file:
             table = file.read().split("\nCASES = ")[1]
         programs += ["PyTorch " + case for case in re.findall(r'"(\w+)": \w+[,}]', table)]
     else:
@@ -345,7 +324,7 @@ class Arm:
         sampled = ["--cpu"] if ARMS[name] is not None else []
         self.process = subprocess.Popen(
             [part.places.xtrace, "record", *sampled, "-o", self.folder, "--", part.options.python,
-             os.path.join(part.places.bench, "torch_step.py"), "--samples", part.places.samples,
+             part.places.script("torch_step.py"), "--samples", part.places.samples,
              "--turns"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             text=True, bufsize=1, env=dict(os.environ, **(ARMS[name] or {})))
 
@@ -462,8 +441,8 @@ def cost(part, modes):
 def share_command(part, language, share, chunk_us, seconds):
     arguments = ["%.3f" % share, "%d" % chunk_us, "%g" % seconds]
     if language == "C":
-        return [os.path.join(part.places.programs, "bench_sampled_share"), *arguments]
-    return [part.options.python, os.path.join(part.places.bench, "sampled_share.py"), *arguments]
+        return [part.places.program("bench_sampled_share"), *arguments]
+    return [part.options.python, part.places.script("sampled_share.py"), *arguments]
 
 
 def accuracy(part, modes):
@@ -508,7 +487,7 @@ def frames(part, modes):
     def examine(mode):
         marked = tempfile.mkdtemp(dir=part.options.scratch)
         folder, _ = part.record("frames-" + mode, [
-            part.options.python, os.path.join(part.places.bench, "sampled_frames.py"), marked,
+            part.options.python, part.places.script("sampled_frames.py"), marked,
             str(part.options.share_seconds)], mode)
         markers = {int(path.rsplit(".", 1)[1]): Markers(path)
                    for path in glob.glob(os.path.join(marked, "markers.*"))}
@@ -608,7 +587,7 @@ def parse():
     parser.add_argument("--time-factor", type=float, default=1,
                         help="multiply the time limits of the parts (1)")
     parser.add_argument("--simulate", action="store_true", help="use the simulated GPU")
-    parser.add_argument("--build", help="a build directory")
+    add_xtrace_option(parser)
     parser.add_argument("-o", "--output", help="also write to this file")
     parser.add_argument("-k", "--keep", help="keep the traces in this directory")
     return parser.parse_args()
@@ -616,7 +595,7 @@ def parse():
 
 def main():
     options = parse()
-    places = Places(options.build)
+    places = Places(options.xtrace)
     output = open(options.output, "w") if options.output else None
 
     def say(text):

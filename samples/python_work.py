@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one kind of Python work on a GPU, for tools/gpu-python.py.
+"""Runs one kind of Python work on a GPU, for tests/gpu/python_frames.py.
 
 The kinds are CuPy, JAX, and PyTorch: eager, compiled, as a CUDA graph, with loader processes, and
 with autograd's threads. Prints the median time of a step. If LEDGER is in the environment, writes

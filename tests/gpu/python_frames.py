@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks Python frames on a real GPU: how many launches have them, their correctness and their cost.
 
-Runs each kind of tests/gpu/python_work.py from an unpacked tarball (share/xtrace/gpu-python.py), an
-installation or a build tree. Prints for each kind:
+Runs each kind of python_work.py. Prints for each kind:
 - what recording adds to a step, without and with Python frames
 - the percentage of launches with Python frames, and the Python counters of the log
 - the first lines of the folded stacks
@@ -27,6 +26,10 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "bench"))
+from places import Places, add_xtrace_option
+
+WORK = os.path.join(HERE, "..", "..", "samples", "python_work.py")
 KINDS = {
     "driver": "launches through the driver by ctypes, under recursion",
     "eager": "eight blocks of layer norm and linear layers, trained",
@@ -45,29 +48,13 @@ WARM_UP = 20  # steps
 Result = collections.namedtuple("Result", "kind launches with_python frames marks right lines times")
 
 
-class Places:
-    """Paths of the programs, in an installation or a build tree."""
-
-    def __init__(self, build):
-        root = os.path.dirname(os.path.dirname(HERE))
-        self.work = os.path.join(HERE, "samples", "python_work.py")
-        self.dump = os.path.join(root, "bin", "xtrace-dump")
-        if build or not os.path.exists(os.path.join(root, "bin", "xtrace")):
-            root = build or os.path.join(os.path.dirname(HERE), "build")
-            self.work = os.path.join(os.path.dirname(HERE), "tests", "gpu", "python_work.py")
-            self.dump = os.path.join(HERE, "xtrace-dump")
-        self.xtrace = os.path.join(root, "bin", "xtrace")
-        self.merge = os.path.join(root, "bin", "xtrace-merge")
-        self.simulated = os.path.join(root, "lib", "xtrace", "simgpu")
-
-
 def run_once(places, options, kind, mode, folder, is_switched=False):
     """Milliseconds per step, and those that recording adds if it is switched."""
-    command = [options.python, places.work, kind, "--steps", str(options.steps),
+    command = [options.python, WORK, kind, "--steps", str(options.steps),
                "--warm-up", str(WARM_UP)]
     environment = dict(os.environ)
     if mode == "bare" and options.simulate:
-        environment["LD_LIBRARY_PATH"] = places.simulated
+        environment["LD_LIBRARY_PATH"] = places.simulator
     if mode != "bare":
         shutil.rmtree(folder, ignore_errors=True)
         switching = ["--capture-range", "cudaProfilerApi"] if is_switched else []
@@ -252,13 +239,13 @@ def main():
     parser.add_argument("--pairs", type=int, default=5, help="runs of each kind that measure the cost; 0: none (5)")
     parser.add_argument("--steps", type=int, default=600, help="steps per run (600)")
     parser.add_argument("--lines", type=int, default=5, help="folded lines shown (5)")
-    parser.add_argument("--build", help="a build directory")
+    add_xtrace_option(parser)
     parser.add_argument("--simulate", action="store_true",
                         help="use the simulated GPU, which runs only the kind driver")
     parser.add_argument("-o", "--output", help="also write to this file")
     parser.add_argument("-k", "--keep", help="keep the traces in this directory")
     options = parser.parse_args()
-    places = Places(options.build)
+    places = Places(options.xtrace)
     output = open(options.output, "w") if options.output else None
 
     def say(text):
@@ -272,7 +259,7 @@ def main():
     fine, results = True, []
     for kind in options.kinds:
         needed, there = subprocess.run(
-            [options.python, places.work, kind, "--needs"], capture_output=True,
+            [options.python, WORK, kind, "--needs"], capture_output=True,
             text=True).stdout.split()
         if there != "yes":
             say("%s: skipped, no %s" % (kind, needed))

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs all checks that need a GPU. Works in an unpacked tarball (share/xtrace/gpu-check.sh), an
-# installation or a build tree, and installs nothing.
+# Runs all checks that need a GPU. Installs nothing.
 #
 # Each program runs once without and once with recording. A check passes if:
 # - the exit status is the same
@@ -14,45 +13,29 @@
 set -u
 
 usage() {
-	echo "usage: gpu-check.sh [-o RESULTS] [-k DIR]" >&2
+	echo "usage: check.sh [--xtrace PATH] [-o RESULTS] [-k DIR]" >&2
 	echo "  -o  write the results to this file, too   -k  keep all traces and outputs in DIR" >&2
+	echo "  --xtrace  the program to check, built or installed (build/bin/xtrace)" >&2
 	exit 2
 }
 
 here=$(cd "$(dirname "$0")" && pwd)
 results=/dev/null
 work=
-while getopts o:k: option; do
-	case $option in
-	o) results=$OPTARG ;;
-	k) work=$OPTARG ;;
+xtrace=
+while [ $# -gt 0 ]; do
+	[ $# -ge 2 ] || usage
+	case $1 in
+	-o) results=$2 ;;
+	-k) work=$2 ;;
+	--xtrace) xtrace=$2 ;;
 	*) usage ;;
 	esac
+	shift 2
 done
-[ $OPTIND -gt $# ] || usage
 : >"$results" || exit 2
-
-# In an unpacked tarball or an installation, this file is in share/xtrace. Else it is in a build
-# tree.
-root=$(cd "$here/../.." && pwd)
-samples=$here/samples
-conformance=$root/libexec/xtrace/conformance
-sample=$samples/llm_inference
-dump=$root/bin/xtrace-dump
-if [ ! -x "$root/bin/xtrace" ]; then
-	root=$(cd "$here/.." && pwd)/build
-	samples=$here/../samples
-	conformance=$root/bin/tests/conformance
-	sample=$root/bin/samples/llm_inference
-	dump=$here/xtrace-dump
-fi
-if [ ! -x "$root/bin/xtrace" ]; then
-	echo "gpu-check: no xtrace in ../../bin or ../build/bin from $here" >&2
-	exit 2
-fi
-xtrace=$root/bin/xtrace
-merge=$root/bin/xtrace-merge
-injected=$root/lib/libxtrace_inject.so
+. "$here/places.sh"
+conformance=$programs/tests/conformance
 
 if [ -n "$work" ]; then
 	mkdir -p "$work" && work=$(cd "$work" && pwd) || exit 2
@@ -92,7 +75,7 @@ seconds() {
 # judge NAME DIR LAUNCHES_MIN WALL_BARE_S WALL_S REASON: checks one recorded directory.
 judge() {
 	name=$1 data=$2 launches_min=$3 bare_s=$4 traced_s=$5 reason=$6
-	"$here/check-trace.py" "$data" --dump "$dump" --merge "$merge" \
+	"$checkout/tests/tools/check-trace.py" "$data" --dump "$dump" --merge "$merge" \
 		--launches-min "$launches_min" >"$work/$name.judged" 2>"$work/$name.judge"
 	judge_status=$?
 	{
@@ -185,12 +168,12 @@ check_conformance() {
 }
 
 if ! "$xtrace" record -o "$work/probe.data" "$sample" --layers 1 --tokens 1 >"$work/probe" 2>&1; then
-	echo "gpu-check: the sample does not run on a GPU here:" >&2
+	echo "check.sh: the sample does not run on a GPU here:" >&2
 	cat "$work/probe" >&2
 	exit 2
 fi
 
-built_from=$(cat "$here/built-from" 2>/dev/null ||
+built_from=$(cat "$root/share/xtrace/built-from" 2>/dev/null ||
 	git -C "$here" describe --always --dirty --abbrev=12 2>/dev/null || echo "an unknown commit")
 say 'xtrace:  %s, built from %s\n' "$("$xtrace" --version)" "$built_from"
 say 'machine: %s, %s cores, glibc %s\n' "$(uname -sr)" "$(nproc)" "$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)"
@@ -225,15 +208,9 @@ for cudart in static shared; do
 	fi
 done
 
-work_source=$samples/work.c torch_work=$samples/torch_work.py
-triton_work=$samples/triton_double.py
-if [ ! -e "$work_source" ]; then
-	work_source=$here/../tests/gpu/work.c torch_work=$here/../tests/gpu/torch_work.py
-	triton_work=$here/../tests/gpu/triton_double.py
-fi
 if [ -x "$nvcc" ]; then
 	toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
-	if cc -O2 -g -fno-optimize-sibling-calls -I"$toolkit/include" -o "$work/work" "$work_source" \
+	if cc -O2 -g -fno-optimize-sibling-calls -I"$toolkit/include" -o "$work/work" "$here/work.c" \
 		-L"$toolkit/lib64/stubs" -Wl,-z,lazy -lcuda -ldl >"$work/cc.work" 2>&1; then
 		check all-work 1 "$work/work"
 		check_range all-work-range "$work/work"
@@ -252,7 +229,7 @@ has_module() {
 if has_module torch; then
 	check pytorch-100k 100000 python3 "$samples/pytorch_train.py" --steps 300
 	check pytorch-graph 1 python3 "$samples/pytorch_train.py" --steps 300 --graph
-	check pytorch-work 1 python3 "$torch_work"
+	check pytorch-work 1 python3 "$here/torch_work.py"
 else
 	skip pytorch-100k "no torch"
 fi
@@ -262,7 +239,7 @@ else
 	skip cupy "no cupy"
 fi
 if has_module triton && has_module torch; then
-	check triton 100 python3 "$triton_work"
+	check triton 100 python3 "$here/triton_double.py"
 else
 	skip triton "no triton"
 fi

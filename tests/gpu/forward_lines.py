@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks where the GPU time of training is shown, on a real GPU, and what recording costs.
 
-Runs each kind of tests/gpu/training.py from an unpacked tarball (share/xtrace/gpu-training.py), an
-installation or a build tree:
+Runs each kind of training.py:
 - alternately bare, recorded without and recorded with the state of autograd, for the cost
 - once more with the truth: the forward line of each autograd node, from PyTorch's anomaly mode.
   Each backward kernel is compared with the node that launched it.
@@ -30,6 +29,10 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "bench"))
+from places import Places, add_xtrace_option
+
+WORK = os.path.join(HERE, "training.py")
 KINDS = ("transformer", "resnet", "gpt2", "lightning", "threads", "functions", "checkpoint",
          "double", "same_thread", "ddp", "graph", "compiled_autograd", "compile", "compile_reduce",
          "compile_max", "jax")
@@ -49,21 +52,6 @@ Part = collections.namedtuple("Part", "frames label")
 Work = collections.namedtuple("Work", "pid tid sequence path")
 
 
-class Places:
-    """Paths of the programs, in an installation or a build tree."""
-
-    def __init__(self, build):
-        root = os.path.dirname(os.path.dirname(HERE))
-        self.work = os.path.join(HERE, "samples", "training.py")
-        self.dump = os.path.join(root, "bin", "xtrace-dump")
-        if build or not os.path.exists(os.path.join(root, "bin", "xtrace")):
-            root = build or os.path.join(os.path.dirname(HERE), "build")
-            self.work = os.path.join(os.path.dirname(HERE), "tests", "gpu", "training.py")
-            self.dump = os.path.join(HERE, "xtrace-dump")
-        self.xtrace = os.path.join(root, "bin", "xtrace")
-        self.merge = os.path.join(root, "bin", "xtrace-merge")
-
-
 def run(command, **variables):
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S,
                           env=dict(os.environ, **variables))
@@ -75,7 +63,7 @@ def run(command, **variables):
 
 def run_kind(places, options, kind, mode, folder, *more):
     """Returns the milliseconds of a step. folder: of the recording, which is replaced."""
-    command = [options.python, places.work, kind, "--steps", str(options.steps), *more]
+    command = [options.python, WORK, kind, "--steps", str(options.steps), *more]
     if mode != "bare":
         shutil.rmtree(folder, ignore_errors=True)
         command = [places.xtrace, "record", "-o", folder, "--", *command]
@@ -389,7 +377,7 @@ HEAD = ("kind", "launches", "backward, of GPU time", "exact, of backward", "infe
 
 def examine(places, options, kind, say):
     """Returns the row of the table, and whether all is well."""
-    needs = json.loads(run([options.python, places.work, kind, "--needs"]))
+    needs = json.loads(run([options.python, WORK, kind, "--needs"]))
     if needs["missing"]:
         say("%s: skipped, no %s" % (kind, ", ".join(needs["missing"])))
         return None, True
@@ -435,13 +423,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=3,
                         help="runs in each way, for the cost; 0: none (3)")
     parser.add_argument("--steps", type=int, default=50, help="timed steps per run (50)")
-    parser.add_argument("--build", help="a build directory")
+    add_xtrace_option(parser)
     parser.add_argument("-o", "--output", help="also write to this file")
     parser.add_argument("-k", "--keep", help="keep the traces in this directory")
     options = parser.parse_args()
     if set(options.kinds) - set(KINDS):
         parser.error("the kinds are " + ", ".join(KINDS))
-    places = Places(options.build)
+    places = Places(options.xtrace)
     output = open(options.output, "w") if options.output else None
 
     def say(text):
