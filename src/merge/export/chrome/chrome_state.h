@@ -7,8 +7,8 @@
 
 #include "merge/base/text.h"
 #include "merge/exporter.h"
-#include "merge/sums/lanes.h"
-#include "merge/sums/sample_chart.h"
+#include "merge/tracks/lanes.h"
+#include "merge/tracks/sample_chart.h"
 
 #define NUMBERS_FIRST	(1u << 24) /* first synthetic pid and tid: above any real pid */
 #define UNKNOWN_THREAD	0	   /* tid that no thread has */

@@ -11,8 +11,8 @@
 #include "merge/base/labels.h"
 #include "merge/base/names.h"
 #include "merge/exporter.h"
-#include "merge/sums/lanes.h"
-#include "merge/sums/sample_chart.h"
+#include "merge/tracks/lanes.h"
+#include "merge/tracks/sample_chart.h"
 #include "perfetto_trace.pb-c.h"
 
 #define SEQUENCE_BEGINS	 1 /* values of sequence_flags */

@@ -2,7 +2,7 @@
 /*
  * Assigns spans to lanes without overlap.
  */
-#include "merge/sums/lanes.h"
+#include "merge/tracks/lanes.h"
 
 #include "log/base/grow.h"
 

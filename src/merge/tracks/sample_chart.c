@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "merge/sums/sample_chart.h"
+#include "merge/tracks/sample_chart.h"
 
 #include <errno.h>
 #include <stdlib.h>
