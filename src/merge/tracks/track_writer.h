@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The timeline of a run as tracks, and what a format needs to write it.
+ *
+ * tracks.c receives the events of the logs and decides what all timelines share: which tracks there
+ * are, their names and order, lanes for work that overlaps, begins and ends of NVTX ranges, slices
+ * of CPU samples, names and types of arguments. A format encodes what it is given. So a new track,
+ * counter, category or argument changes tracks.c and the lists below, and no format.
+ *
+ *	process
+ *	|- thread            its calls
+ *	|  |- ranges         NVTX ranges of a domain
+ *	|  `- samples        what the thread did, from a CPU log
+ *	|- device
+ *	|  |- stream         its work: a track for each lane
+ *	|  `- counter
+ *	`- counter
+ *
+ * Times are those of the log. Each format converts them to its own clock.
+ */
+#ifndef XT_MERGE_TRACK_WRITER_H
+#define XT_MERGE_TRACK_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct launch;
+struct tracks;
+
+enum track_kind {
+	TRACK_PROCESS,
+	TRACK_THREAD,
+	TRACK_DEVICE,
+	TRACK_STREAM,
+	TRACK_RANGES,
+	TRACK_SAMPLES,
+	TRACK_COUNTER,
+};
+
+/* The kind of a span, which some formats show (track_categories). */
+enum track_category {
+	CATEGORY_API,
+	CATEGORY_KERNEL,
+	CATEGORY_COPY,
+	CATEGORY_MEMSET,
+	CATEGORY_NVTX,
+	CATEGORY_CPU,
+	CATEGORIES
+};
+extern const char *const track_categories[CATEGORIES];
+
+/* Arguments of spans. Compact formats combine some that full ones have apart (track_args). */
+enum track_arg_key {
+	/* only in compact formats: */
+	ARG_LAUNCH,
+	ARG_COPY,
+	/* in all formats: */
+	ARG_BYTES,
+	ARG_ERROR,
+	ARG_PAYLOAD,
+	ARG_STATE,
+	ARG_CATEGORY,
+	ARG_VALUES,
+	ARG_COLOR,
+	/* only in full formats: */
+	ARG_CORRELATION,
+	ARG_GRAPH_NODE,
+	ARG_BANDWIDTH,
+	ARG_FUNCTION,
+	ARG_GRID,
+	ARG_BLOCK,
+	ARG_REGISTERS,
+	ARG_STATIC_SHARED,
+	ARG_DYNAMIC_SHARED,
+	ARG_SOURCE,
+	ARG_DESTINATION,
+	ARG_ASYNCHRONOUS,
+	ARG_FROM_DEVICE,
+	ARG_TO_DEVICE,
+	ARG_MEMORY,
+	ARG_DEVICE,
+	ARG_CONTEXT,
+	ARG_STREAM,
+	ARG_WAIT_PID,
+	ARG_WAIT_TID,
+	ARG_KEYS,
+	ARG_FIRST_IN_ALL = ARG_BYTES,
+	ARG_FIRST_LONG = ARG_CATEGORY, /* the first that may be of type ARG_TEXT or later */
+	ARG_FIRST_FULL = ARG_CORRELATION,
+};
+extern const char *const track_args[ARG_KEYS];
+
+enum track_arg_type {
+	ARG_NUMBER,
+	ARG_SIGNED, /* number is an int64_t */
+	ARG_REAL,
+	ARG_INTERNED,	 /* text of tracks.texts */
+	ARG_TEXT,	 /* valid text */
+	ARG_NAME,	 /* text of the paths' names */
+	ARG_PAIRS,	 /* values of a range (range_values.h) */
+	ARG_THOUSANDTHS, /* number / 1000 */
+	ARG_BOOL,
+	ARG_SIZES, /* x, y, z */
+	ARG_ARGB,  /* number is a colour */
+};
+
+struct track_arg {
+	uint8_t key;	/* enum track_arg_key */
+	uint8_t type;	/* enum track_arg_type */
+	uint8_t digits; /* of ARG_REAL: significant ones */
+	union {
+		uint64_t number;
+		double real;
+		uint32_t name;
+		const char *text;
+		uint32_t sizes[3];
+		struct {
+			uint32_t begin, end; /* XT_STRING_ID: given at the begin and at the end */
+		} pairs;
+	};
+};
+
+struct track_counter {
+	const char *name;
+	const char *category;
+	const char *unit; /* as part of names: "bytes" */
+};
+
+struct track {
+	enum track_kind kind;
+	struct track *parent;	/* NULL: a process */
+	struct track *older;	/* declared before this one; used by tracks.c */
+	const char *name;	/* only valid in track() */
+	uint32_t number;	/* unique pid; the kernel's tid, 0: unknown; device, lane, domain */
+	uint64_t order;		/* place among its siblings; a device's follows its process's */
+	struct track_arg *args; /* of all spans */
+	size_t arg_count;
+	const struct track_counter *counter; /* TRACK_COUNTER */
+	/* Zeros at first; the writer's (track_writer.track_bytes). */
+	_Alignas(max_align_t) char data[];
+};
+
+/* What spans of the same work share. */
+struct track_label {
+	uint8_t arg_count;
+	uint32_t name; /* in paths */
+	struct track_arg *args;
+	char *text; /* NULL at first: the writer may cache these args. Freed by tracks.c */
+	size_t text_length;
+};
+
+struct track_span {
+	struct track *track;
+	uint64_t start_ns;
+	uint64_t duration_ns;	      /* if it is complete */
+	struct track_label *label;    /* its arguments precede those of the track and the span */
+	const struct track_arg *args; /* NULL: a span of this kind has none */
+	const struct launch *launch;  /* the call of this work; NULL: unknown, or no work */
+	uint64_t flow;	 /* unique number of the flow from a call to its work; 0: none */
+	uint64_t key;	 /* is_async: unique in the process */
+	uint32_t name;	 /* in paths */
+	uint32_t stack;	 /* XT_STACK_ID; 0: unknown, or only node is known */
+	uint32_t node;	 /* path of the stack */
+	uint32_t thread; /* XT_THREAD_ID of NVTX ranges; 0: unknown */
+	uint8_t category;
+	uint8_t arg_count;
+	bool ends_flow;
+	bool is_async; /* it need not nest in its track */
+};
+
+#define SPAN_OPEN UINT64_MAX /* the log has no end of the span */
+
+/* What a format does with the timeline. */
+struct track_writer {
+	size_t track_bytes; /* size of struct track.data */
+	bool is_compact;
+	/*
+	 * Viewers show threads as one track each. So ranges are on the track of their thread unless
+	 * they would not nest, other tracks of a thread get its name, and threads without events
+	 * are declared, too.
+	 */
+	bool is_flat;
+	/* Viewers match begins and ends of a track by time, then by place in the file. */
+	bool has_ends;
+	/* Declares a track. A parent precedes its children. A track may be declared again. */
+	void (*track)(struct tracks *tracks, struct track *track);
+	/* NULL: not needed. Frees what data refers to, after the last event of the track. */
+	void (*forget)(struct track *track);
+	/* A complete span: a call or work. */
+	void (*span)(struct tracks *tracks, const struct track_span *span);
+	/*
+	 * A range or sample begins, and ends. Both get the same span, but begin() does not know
+	 * what is given at the end, or whether ranges nest. begin NULL: not needed.
+	 */
+	void (*begin)(struct tracks *tracks, const struct track_span *span);
+	void (*end)(struct tracks *tracks, const struct track_span *span, uint64_t end_ns);
+	void (*instant)(struct tracks *tracks, const struct track_span *span);
+	void (*counter)(struct tracks *tracks, struct track *track, uint64_t time_ns,
+			uint64_t value);
+};
+
+#endif
