@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/tracks/track_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/naming/joined_paths.h"
+#include "merge/tracks/track_names.h"
+
+static void append(struct track_list *list, struct track *track)
+{
+	xt_grow(&list->rows, &list->capacity, list->count + 1, sizeof(*list->rows));
+	list->rows[list->count++] = track;
+}
+
+static void declare(struct tracks *t, struct track *track, const char *name)
+{
+	track->name = name;
+	t->writer->track(t, track);
+	track->name = NULL;
+}
+
+struct track *tracks_add(struct tracks *t, const struct track *track)
+{
+	struct track *copy = xt_calloc(1, sizeof(*copy) + t->writer->track_bytes);
+
+	*copy = *track;
+	append(&t->all, copy);
+	declare(t, copy, track->name);
+	return copy;
+}
+
+/*
+ * Two logs may have the same pid: from two hosts, or after the pid was reused. Viewers must not
+ * merge them.
+ */
+static uint32_t unique_pid(struct tracks *t)
+{
+	uint32_t own = t->process->log->header.pid, pid = own;
+
+	for (size_t i = 0; i < t->process->index && i < t->roots.count; i++)
+		if (t->roots.rows[i] && t->roots.rows[i]->number == pid)
+			pid = t->next_number++;
+	return pid;
+}
+
+static void add_root(struct tracks *t)
+{
+	size_t index = t->process->index;
+
+	t->root = tracks_add(t, &(struct track){.kind = TRACK_PROCESS,
+						.name = t->process->label,
+						.number = unique_pid(t),
+						.order = index * 2});
+	xt_grow(&t->roots.rows, &t->roots.capacity, index + 1, sizeof(*t->roots.rows));
+	t->roots.rows[index] = t->root;
+	t->roots.count = index + 1 > t->roots.count ? index + 1 : t->roots.count;
+}
+
+void tracks_begin_log(struct tracks *t, const struct process *process)
+{
+	const struct model *model = process->model;
+
+	t->process = process;
+	t->threads = xt_calloc(model->threads.count, sizeof(*t->threads));
+	t->streams = xt_calloc(model->streams.count, sizeof(*t->streams));
+	t->stream_count = model->streams.count;
+	if (process->is_continued) {
+		t->root = t->roots.rows[process->index];
+		return;
+	}
+	add_root(t);
+	for (uint32_t i = 1; t->writer->is_flat && !process->cpu && i < model->threads.count; i++)
+		if (model->threads.rows[i].tid)
+			tracks_thread(t, i);
+}
+
+void tracks_end_log(struct tracks *t)
+{
+	for (size_t i = t->kept_count; i < t->all.count && t->writer->forget; i++)
+		t->writer->forget(t->all.rows[i]);
+	for (size_t s = 0; s < t->stream_count; s++) {
+		lanes_free(&t->streams[s].lanes);
+		free(t->streams[s].list);
+	}
+	free(t->threads);
+	free(t->streams);
+	t->threads = NULL;
+	t->streams = NULL;
+	t->stream_count = 0;
+	t->kept_count = t->all.count;
+	t->devices.count = 0;
+	memset(t->memory, 0, sizeof(t->memory));
+}
+
+void tracks_free_all(struct tracks *t)
+{
+	for (size_t i = 0; i < t->all.count; i++) {
+		free(t->all.rows[i]->args);
+		free(t->all.rows[i]);
+	}
+	free(t->all.rows);
+	free(t->roots.rows);
+	free(t->known.rows);
+	free(t->devices.rows);
+}
+
+/* A CPU log continues the threads of the traced log of its process. */
+static struct track *known_thread(const struct tracks *t, uint32_t tid)
+{
+	for (size_t i = 0; t->process->cpu && i < t->known.count; i++)
+		if (t->known.rows[i]->parent == t->root && t->known.rows[i]->number == tid)
+			return t->known.rows[i];
+	return NULL;
+}
+
+struct track *tracks_find_thread(struct tracks *t, uint32_t thread)
+{
+	const struct model *model = t->process->model;
+	uint32_t tid = thread < model->threads.count ? model->threads.rows[thread].tid : 0;
+	struct track **place = &t->threads[tid ? thread : 0];
+
+	if (!*place)
+		*place = known_thread(t, tid);
+	if (!*place) {
+		*place = tracks_add(t, &(struct track){.kind = TRACK_THREAD,
+						       .parent = t->root,
+						       .name = track_thread_name(model, thread),
+						       .number = tid});
+		append(&t->known, *place);
+	}
+	return *place;
+}
+
+struct track *tracks_add_to_thread(struct tracks *t, uint32_t thread, enum track_kind kind,
+				   const char *name)
+{
+	const struct model *model = t->process->model;
+	struct track *track;
+	char *long_name;
+
+	if (!t->writer->is_flat)
+		return tracks_add(t, &(struct track){.kind = kind,
+						     .parent = tracks_thread(t, thread),
+						     .name = name});
+	long_name = xt_asprintf("%s %u: %s", track_thread_name(model, thread),
+			      model->threads.rows[thread].tid, name);
+	track = tracks_add(t, &(struct track){.kind = kind, .parent = t->root, .name = long_name});
+	free(long_name);
+	return track;
+}
+
+struct track *tracks_device(struct tracks *t, uint32_t device)
+{
+	const struct model *model = t->process->model;
+	bool is_simulated = !strcmp(model_meta(model, "gpu.simulated"), "1");
+	char *short_name, *name;
+
+	for (size_t i = 0; i < t->devices.count; i++)
+		if (t->devices.rows[i]->number == device)
+			return t->devices.rows[i];
+	short_name = track_device_name(model, device);
+	name = xt_asprintf("%s%s", short_name, is_simulated ? " [simulated]" : "");
+	append(&t->devices, tracks_add(t, &(struct track){.kind = TRACK_DEVICE,
+							  .parent = t->root,
+							  .name = name,
+							  .number = device,
+							  .order = t->root->order + 1}));
+	free(short_name);
+	free(name);
+	return t->devices.rows[t->devices.count - 1];
+}
+
+static void set_stream_args(struct track *track, const struct stream *row)
+{
+	const struct track_arg args[] = {
+		{.key = ARG_DEVICE, .type = ARG_NUMBER, .number = row->device},
+		{.key = ARG_CONTEXT, .type = ARG_NUMBER, .number = row->context},
+		{.key = ARG_STREAM, .type = ARG_NUMBER, .number = row->stream},
+	};
+
+	track->arg_count = sizeof(args) / sizeof(args[0]);
+	track->args = xt_malloc(sizeof(args));
+	memcpy(track->args, args, sizeof(args));
+}
+
+static struct track *add_lane(struct tracks *t, uint32_t id, uint32_t lane)
+{
+	const struct stream *row = &t->process->model->streams.rows[id];
+	char *name = track_stream_name(t->process->model, id, lane);
+	struct track track = {.kind = TRACK_STREAM,
+			      .parent = tracks_device(t, row->device),
+			      .name = name,
+			      .order = (uint64_t)id * LANES_MAX + lane};
+	struct track *added;
+
+	if (!t->writer->is_compact)
+		set_stream_args(&track, row);
+	added = tracks_add(t, &track);
+	free(name);
+	return added;
+}
+
+/* Each piece of work without a lane has a track of its own, so one is declared again and again. */
+static struct track *declare_again(struct tracks *t, struct track *track, uint32_t id)
+{
+	char *name = track_stream_name(t->process->model, id, LANES_MAX);
+
+	declare(t, track, name);
+	free(name);
+	return track;
+}
+
+struct track *tracks_lane(struct tracks *t, const struct work *work)
+{
+	uint32_t id = work->stream < t->stream_count ? work->stream : 0;
+	struct stream_tracks *stream = &t->streams[id];
+	uint64_t end_ns = work->start_ns + work->duration_ns;
+	int lane;
+
+	if (end_ns < work->start_ns)
+		end_ns = UINT64_MAX;
+	stream->lanes.not_before = t->writer->has_ends;
+	lane = lanes_place(&stream->lanes, work->start_ns, end_ns);
+	if (lane == LANE_FAILED)
+		xt_out_of_memory(0);
+	if (lane == LANE_NONE)
+		lane = t->writer->has_ends ? LANES_MAX : LANES_MAX - 1;
+	if (!stream->list)
+		stream->list = xt_calloc(LANES_MAX + 1, sizeof(*stream->list));
+	if (!stream->list[lane])
+		return stream->list[lane] = add_lane(t, id, (uint32_t)lane);
+	return lane == LANES_MAX ? declare_again(t, stream->list[lane], id) : stream->list[lane];
+}
+
+uint32_t tracks_node(const struct tracks *t, const struct track_span *span)
+{
+	uint32_t node = span->node;
+
+	if (span->stack && frames_has_stack(t->process->frames, span->stack))
+		node = joined_paths_node(t->process->frames, span->stack);
+	if (node == PATH_FAILED)
+		xt_out_of_memory(0);
+	return node;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tracks of a timeline, and the state that the files of this folder share.
+ */
+#ifndef XT_MERGE_TRACK_STATE_H
+#define XT_MERGE_TRACK_STATE_H
+
+#include "base/memory.h"
+#include "merge/exporter.h"
+#include "merge/tracks/lanes.h"
+#include "merge/tracks/sample_chart.h"
+#include "merge/tracks/track_writer.h"
+
+#define TRACK_NUMBERS_FIRST (1u << 24) /* first synthetic pid and tid: above any real one */
+
+struct track_list {
+	struct track **rows;
+	size_t count, capacity;
+};
+
+/* The state of an exporter begins with it. */
+struct tracks {
+	const struct track_writer *writer;
+	struct sink *sink;
+	const struct process *process; /* the current one; dangling after its log */
+	struct track *root;	       /* its track */
+	uint32_t next_number;	       /* synthetic pids and tids; writers may take some, too */
+	struct names texts;	       /* of ARG_INTERNED */
+
+	/* Only for this folder: */
+	struct track_list all;
+	struct track_list roots; /* by index of the process */
+	struct track_list known; /* threads of all processes, for their CPU logs */
+	size_t kept_count;	 /* of all: those that an earlier log declared */
+	/* Of the current log: */
+	struct track **threads; /* by XT_THREAD_ID; NULL: not declared yet */
+	struct stream_tracks {
+		struct lanes lanes;
+		struct track **list; /* by lane; LANES_MAX: for work without a lane */
+	} * streams;		     /* by XT_STREAM_ID */
+	size_t stream_count;
+	struct track_list devices;
+	struct track *memory[MEMORY_POOLS_MAX];
+	struct track_labels *labels; /* track_labels.c */
+	struct track_ranges *ranges; /* track_ranges.c */
+	struct sample_chart chart;
+	struct track *samples; /* of the thread in chart; NULL: none yet */
+};
+
+/* Begins a log: makes the track of its process, if it has none. */
+void tracks_begin_log(struct tracks *t, const struct process *process);
+void tracks_end_log(struct tracks *t);
+
+/* Frees all tracks. */
+void tracks_free_all(struct tracks *t);
+
+/* Adds a copy of the track to its parent. Its name may be any bytes. */
+struct track *tracks_add(struct tracks *t, const struct track *track);
+
+/* Adds a track of a thread (XT_THREAD_ID). */
+struct track *tracks_add_to_thread(struct tracks *t, uint32_t thread, enum track_kind kind,
+				   const char *name);
+
+/* Returns the track of a device, made on first use. */
+struct track *tracks_device(struct tracks *t, uint32_t device);
+
+/* Returns the track of the stream's lane that is free while the work runs. */
+struct track *tracks_lane(struct tracks *t, const struct work *work);
+
+/* Returns the track of a thread, made on first use. Threads that the log lacks share one. */
+struct track *tracks_find_thread(struct tracks *t, uint32_t thread);
+static inline struct track *tracks_thread(struct tracks *t, uint32_t thread)
+{
+	if (thread < t->process->model->threads.count && t->threads[thread])
+		return t->threads[thread];
+	return tracks_find_thread(t, thread);
+}
+
+/* Returns the path of the span's stack, or PATH_ROOT. */
+uint32_t tracks_node(const struct tracks *t, const struct track_span *span);
+
+/* Returns the name. If it is NAME_FAILED, memory ran out, and the process ends. */
+static inline uint32_t tracks_need(uint32_t name)
+{
+	if (name == NAME_FAILED)
+		xt_out_of_memory(0);
+	return name;
+}
+
+#endif
