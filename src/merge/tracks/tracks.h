@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes the tracks and spans of a timeline from the events of logs: the functions of an exporter
+ * that has a struct track_writer.
+ */
+#ifndef XT_MERGE_TRACKS_H
+#define XT_MERGE_TRACKS_H
+
+#include "merge/tracks/track_ranges.h"
+#include "merge/tracks/track_state.h"
+#include "merge/tracks/track_writer.h"
+
+/*
+ * Makes the state of an exporter: state_bytes of zeros, which begin with struct tracks. Free it
+ * with tracks_free(), which accepts NULL.
+ */
+void *tracks_begin(struct sink *sink, const struct track_writer *writer, size_t state_bytes);
+void tracks_free(struct sink *sink);
+
+int tracks_process(struct sink *sink, const struct process *process);
+int tracks_call(struct sink *sink, const struct process *process, const struct launch *call,
+		uint64_t duration_ns, uint64_t result);
+int tracks_work(struct sink *sink, const struct process *process, const struct work *work,
+		const struct launch *launch);
+int tracks_memory(struct sink *sink, const struct process *process, uint32_t pool, uint64_t time_ns,
+		  uint64_t live_bytes);
+int tracks_sample(struct sink *sink, const struct process *process,
+		  const struct cpu_sample *sample);
+int tracks_process_end(struct sink *sink, const struct process *process);
+
+/* Members of an exporter that passes all events on. */
+#define TRACKS_EVENTS                                                                              \
+	.process = tracks_process, .call = tracks_call, .work = tracks_work,                       \
+	.memory = tracks_memory, .range = tracks_range, .cpu_sample = tracks_sample,               \
+	.process_end = tracks_process_end
+
+#endif
