@@ -127,16 +127,21 @@ char *text_u64(char *out, uint64_t value)
 {
 	char *end = out + digit_count(value);
 	char *d = end;
+	uint32_t rest;
 
-	while (value >= 100) {
+	for (; value > UINT32_MAX; value /= 100) {
 		d -= 2;
 		memcpy(d, digit_pairs + value % 100 * 2, 2);
-		value /= 100;
 	}
-	if (value >= 10)
-		memcpy(out, digit_pairs + value * 2, 2);
+	/* Most numbers are small. They are divided in fewer instructions. */
+	for (rest = (uint32_t)value; rest >= 100; rest /= 100) {
+		d -= 2;
+		memcpy(d, digit_pairs + rest % 100 * 2, 2);
+	}
+	if (rest >= 10)
+		memcpy(out, digit_pairs + rest * 2, 2);
 	else
-		*out = (char)('0' + value);
+		*out = (char)('0' + rest);
 	return end;
 }
 
