@@ -88,7 +88,8 @@ class Reading:
                 values = sequence.interned["debug_annotation_string_values"]
                 annotations[key] = values[annotation.string_value_iid].str.decode()
             else:
-                annotations[key] = annotation.uint_value
+                annotations[key] = next(value for field, value in annotation.ListFields()
+                                        if not field.name.startswith("name"))
         flows = list(event.flow_ids) + list(event.terminating_flow_ids)
         stack = self.stack(sequence, event.callstack_iid) if event.callstack_iid else ()
         self.events.append((time, track, event.type, name, flows, stack, event.callstack_weight,
@@ -108,7 +109,7 @@ class Reading:
         open_slices = collections.defaultdict(list)
         for time, track, kind, name, *rest in self.events:
             if kind == INSTANT:
-                self.instants.append((track, name, time))
+                self.instants.append((track, name, time, rest[-1]))
             elif kind == BEGIN:
                 open_slices[track].append((name, time, rest))
             elif open_slices[track]:
@@ -219,16 +220,25 @@ def check_names(slices, events):
 
 
 def check_nvtx(found, events):
-    ranges = collections.Counter((s.name, s.duration) for s in found.slices
+    ranges = collections.Counter((s.name, s.duration, *attributes(s.annotations))
+                                 for s in found.slices
                                  if found.is_nvtx(s.track) and s.track < 1 << 62)
-    wanted = collections.Counter((e["name"], int(e["dur"] * 1000)) for e in events
-                                 if e.get("cat") == "nvtx" and e["ph"] == "X")
+    wanted = collections.Counter((e["name"], int(e["dur"] * 1000), *attributes(e["args"]))
+                                 for e in events if e.get("cat") == "nvtx" and e["ph"] == "X")
     expect_same(ranges, wanted, "NVTX ranges")
-    expect_same(collections.Counter(name for _, name, _ in found.instants),
-                collections.Counter(e["name"] for e in events if e["ph"] == "i"), "marks")
+    expect_same(collections.Counter((name, *attributes(annotations))
+                                    for _, name, _, annotations in found.instants),
+                collections.Counter((e["name"], *attributes(e["args"])) for e in events
+                                    if e["ph"] == "i"), "marks")
     started = [s for s in found.slices if s.track >= 1 << 62]
     ends = sum(e["ph"] == "e" for e in events)
     expect(len(started) == ends, len(started), "started ranges, wanted", ends)
+
+
+def attributes(values):
+    """What a program gives to a range, besides its name and values by name."""
+    payload = values.get("payload")
+    return values.get("category"), values.get("argb"), payload and float(payload)
 
 
 def check_samples(found, events, reference):

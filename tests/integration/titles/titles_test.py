@@ -48,6 +48,11 @@ def main():
                        r"context \d+ stream \d+ compute", r"context \d+ stream \d+",
                        r"GPU 0 right .*", "trainer"):
             assert any(re.fullmatch(wanted, name) for name in names), (wanted, names)
+        run([args.merge, data, "--quiet", "--perfetto", os.path.join(folder, "trace")])
+        with open(os.path.join(folder, "trace"), "rb") as file:
+            names = file.read().decode("utf-8", "replace")
+        for wanted in (r"stream \d+ default", r"stream \d+ köpien;1", "GPU 0 right ", "trainer"):
+            assert re.search(wanted, names), wanted
     # A process has the name of the script that its interpreter runs.
     summary = json.loads(run([args.merge, args.trace, "--quiet", "--summary", "-"]))
     (process,) = summary["processes"]

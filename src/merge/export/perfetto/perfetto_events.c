@@ -1,29 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of a Perfetto trace, and the interned strings and stacks they refer to.
+ * Events of a Perfetto trace.
  *
  * An event is a packet of about 20 bytes. A generic protobuf writer spends several times longer on
- * sizing and dispatch than on writing, so this file encodes each field by hand. The tests decode
- * the result with Google's protobuf library.
+ * sizing and dispatch than on writing, so this file encodes each field by hand. Events with long
+ * arguments are rare and go through protobuf-c. The tests decode the result with Google's protobuf
+ * library.
+ *
+ * Perfetto processes events of equal time in file order. On one track, an end must therefore not be
+ * written after a begin of the same time (see lanes.h).
  */
 #include "merge/export/perfetto/perfetto_events.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "log/base/grow.h"
-#include "merge/naming/joined_paths.h"
+#include "merge/base/text.h"
+#include "merge/read/range_values.h"
 
 #include "merge/export/perfetto/perfetto_packets.h"
 
 /* Upper bound of an event. Below 128, every length takes one byte. */
 #define EVENT_BYTES_MAX 128
+#define ARGS_MAX	(RANGE_VALUES_MAX + 8)
+
+#define STARTED_TRACKS (UINT64_C(1) << 62) /* above all sequentially numbered tracks */
 
 /* Protobuf wire types. */
 #define WIRE_VARINT 0
 #define WIRE_64	    1
 #define WIRE_BYTES  2
+
+enum event_type {
+	EVENT_BEGIN = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN,
+	EVENT_END = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_END,
+	EVENT_INSTANT = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT,
+	EVENT_COUNTER = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_COUNTER,
+};
+
+/* An event. Only members that are not 0 are written. */
+struct event {
+	uint64_t time_ns; /* on the common clock */
+	uint64_t track;	  /* if it differs from the sequence's track */
+	uint64_t weight;  /* of the stack, in sums over events */
+	uint64_t flow;	  /* flow that starts, continues or ends here */
+	int64_t counter;  /* EVENT_COUNTER: always written */
+	uint32_t name;	  /* interned name + 1 */
+	uint32_t stack;	  /* interned node */
+	enum event_type type;
+	bool ends_flow;
+	const struct track_span *args_of; /* NULL: no arguments */
+};
 
 static inline uint8_t *put_varint(uint8_t *p, uint64_t value)
 {
@@ -41,11 +68,11 @@ static inline uint8_t *put_number(uint8_t *p, uint32_t field, uint64_t value)
 	return put_varint(p, value);
 }
 
-static inline uint8_t *put_fixed(uint8_t *p, uint32_t field, uint64_t value)
+static inline uint8_t *put_fixed(uint8_t *p, uint32_t field, const void *value)
 {
 	p = put_varint(p, field << 3 | WIRE_64);
-	memcpy(p, &value, sizeof(value));
-	return p + sizeof(value);
+	memcpy(p, value, sizeof(uint64_t));
+	return p + sizeof(uint64_t);
 }
 
 /* Begins a field of at most 127 bytes. end_short() fills in its length. */
@@ -61,199 +88,314 @@ static inline void end_short(uint8_t *length, const uint8_t *end)
 	*length = (uint8_t)(end - length - 1);
 }
 
-static inline uint8_t *begin_annotation(uint8_t *p, uint8_t is, uint8_t **length)
+static inline uint8_t *put_args(uint8_t *p, const struct track_arg *args, size_t count)
 {
-	p = begin_short(p, 4, length);
-	return put_number(p, 1, is + 1u);
-}
+	static const uint8_t fields[] = {
+		[ARG_NUMBER] = 3, [ARG_SIGNED] = 4, [ARG_REAL] = 5, [ARG_INTERNED] = 17};
 
-static uint8_t *put_annotations(uint8_t *p, const struct perfetto_event *event)
-{
-	uint8_t *length;
+	for (size_t i = 0; i < count; i++) {
+		const struct track_arg *arg = &args[i];
+		uint8_t *length;
 
-	if (event->text) {
-		p = begin_annotation(p, event->text_is, &length);
-		p = put_number(p, 17, event->text);
-		end_short(length, p);
-	}
-	if (event->number || event->has_number) {
-		p = begin_annotation(p, event->number_is, &length);
-		p = put_number(p, event->is_signed ? 4 : 3, event->number);
-		end_short(length, p);
-	}
-	if (event->has_real) {
-		uint64_t bits;
-
-		memcpy(&bits, &event->real, sizeof(bits));
-		p = begin_annotation(p, event->number_is, &length);
-		p = put_fixed(p, 5, bits);
+		p = begin_short(p, 4, &length);
+		p = put_number(p, 1, arg->key + 1u);
+		p = arg->type == ARG_REAL
+			    ? put_fixed(p, fields[arg->type], &arg->real)
+			    : put_number(p, fields[arg->type],
+					 arg->type == ARG_INTERNED ? arg->name : arg->number);
 		end_short(length, p);
 	}
 	return p;
 }
 
-void perfetto_put_event(struct sink *sink, struct sequence *sequence,
-			const struct perfetto_event *event)
+static void put_event(struct perfetto *p, struct sequence *sequence, const struct event *event)
 {
-	uint8_t *p = (uint8_t *)output_room(&sink->out, EVENT_BYTES_MAX), *packet, *body;
+	struct output *out = &p->tracks.sink->out;
+	uint8_t *at = (uint8_t *)output_room(out, EVENT_BYTES_MAX), *packet, *body;
+	const struct track_span *span = event->args_of;
 
-	p = begin_short(p, 1, &packet);
+	at = begin_short(at, 1, &packet);
 	if (event->time_ns >= sequence->now_ns) {
-		p = put_number(p, 8, event->time_ns - sequence->now_ns);
+		at = put_number(at, 8, event->time_ns - sequence->now_ns);
 		sequence->now_ns = event->time_ns;
 	} else {
-		p = put_number(p, 8, event->time_ns);
-		p = put_number(p, 58, PERFETTO_CLOCK_BOOT);
+		at = put_number(at, 8, event->time_ns);
+		at = put_number(at, 58, PERFETTO_CLOCK_BOOT);
 	}
-	p = put_number(p, 10, sequence->id);
-	p = begin_short(p, 11, &body);
-	p = put_number(p, 9, event->type);
+	at = put_number(at, 10, sequence->id);
+	at = begin_short(at, 11, &body);
+	at = put_number(at, 9, event->type);
 	if (event->name)
-		p = put_number(p, 10, event->name);
+		at = put_number(at, 10, event->name);
 	if (event->track)
-		p = put_number(p, 11, event->track);
-	if (event->type == PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_COUNTER)
-		p = put_number(p, 30, (uint64_t)event->counter);
+		at = put_number(at, 11, event->track);
+	if (event->type == EVENT_COUNTER)
+		at = put_number(at, 30, (uint64_t)event->counter);
 	if (event->flow)
-		p = put_fixed(p, event->ends_flow ? 48 : 47, event->flow);
+		at = put_fixed(at, event->ends_flow ? 48 : 47, &event->flow);
 	if (event->stack)
-		p = put_number(p, 56, event->stack);
+		at = put_number(at, 56, event->stack);
 	if (event->weight)
-		p = put_number(p, 57, event->weight);
-	p = put_annotations(p, event);
-	end_short(body, p);
-	end_short(packet, p);
-	output_advance(&sink->out, (char *)p);
+		at = put_number(at, 57, event->weight);
+	if (span && span->label)
+		at = put_args(at, span->label->args, span->label->arg_count);
+	if (span)
+		at = put_args(at, span->args, span->arg_count);
+	end_short(body, at);
+	end_short(packet, at);
+	output_advance(out, (char *)at);
 }
 
-/* Marks id as written. Returns 1 if it is new, 0 if not, or -ENOMEM. */
-static inline int see(struct seen *seen, uint32_t id)
-{
-	uint8_t bit = (uint8_t)(1u << id % 8);
+/* Arguments of any length. */
+struct long_args {
+	Perfetto__Protos__DebugAnnotation rows[ARGS_MAX], *list[ARGS_MAX];
+	size_t count;
+	char *texts; /* of pairs */
+};
 
-	if (id / 8 < seen->capacity && seen->bits[id / 8] & bit)
-		return 0;
-	if (grow(&seen->bits, &seen->capacity, id / 8 + 1, 1) < 0)
-		return -ENOMEM;
-	seen->bits[id / 8] |= bit;
-	return 1;
+static Perfetto__Protos__DebugAnnotation *add_arg(struct long_args *args, const char *name)
+{
+	Perfetto__Protos__DebugAnnotation *row = &args->rows[args->count];
+
+	perfetto__protos__debug_annotation__init(row);
+	row->name = (char *)name;
+	args->list[args->count++] = row;
+	return row;
 }
 
-static int put_interned(struct sink *sink, const struct sequence *sequence,
-			Perfetto__Protos__InternedData *data)
+static void add_number(struct long_args *args, const struct track_arg *arg)
 {
+	Perfetto__Protos__DebugAnnotation *row = add_arg(args, track_args[arg->key]);
+
+	row->has_uint_value = arg->type == ARG_NUMBER;
+	row->uint_value = arg->number;
+	row->has_int_value = arg->type == ARG_SIGNED;
+	row->int_value = (int64_t)arg->number;
+	row->has_double_value = arg->type == ARG_REAL;
+	row->double_value = arg->real;
+}
+
+/* Returns the text, zero-terminated and valid UTF-8 as protobuf requires. Advances *p behind it. */
+static char *clean_text(char **p, const struct xt_bytes *text)
+{
+	char *begin = *p;
+
+	*p += text_clean(begin, text->data, text->length, 0);
+	*(*p)++ = '\0';
+	return begin;
+}
+
+static void add_pairs(struct long_args *args, const struct range_value *values, size_t count)
+{
+	size_t room = 0;
+	char *p;
+
+	for (size_t i = 0; i < count; i++)
+		room += text_clean_bound(values[i].name.length + values[i].value.length) + 2;
+	p = args->texts = xt_malloc(room);
+	for (size_t i = 0; i < count; i++) {
+		Perfetto__Protos__DebugAnnotation *row =
+			add_arg(args, clean_text(&p, &values[i].name));
+		char *text = clean_text(&p, &values[i].value);
+
+		if (!values[i].is_number) {
+			row->string_value = text;
+		} else if (strpbrk(text, ".e")) {
+			row->has_double_value = 1;
+			row->double_value = strtod(text, NULL);
+		} else {
+			row->has_int_value = 1;
+			row->int_value = strtoll(text, NULL, 10);
+		}
+	}
+}
+
+/* Adds the values that a range gives at its begin, or at its end. */
+static void add_values(const struct perfetto *p, struct long_args *args,
+		       const struct track_arg *arg, bool at_end)
+{
+	struct range_value values[RANGE_VALUES_MAX];
+	uint32_t string = at_end ? arg->pairs.end : arg->pairs.begin;
+
+	if (string)
+		add_pairs(args, values, range_values(p->tracks.process->model, string, 0, values));
+}
+
+static void put_long_event(struct perfetto *p, const struct sequence *sequence,
+			   const struct event *event, struct long_args *args)
+{
+	Perfetto__Protos__TrackEvent body = PERFETTO__PROTOS__TRACK_EVENT__INIT;
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 
+	body.has_type = 1;
+	body.type = (Perfetto__Protos__TrackEvent__Type)event->type;
+	body.has_name_iid = event->name != 0;
+	body.name_iid = event->name;
+	body.has_track_uuid = event->track != 0;
+	body.track_uuid = event->track;
+	body.debug_annotations = args->list;
+	body.n_debug_annotations = args->count;
+	packet.has_timestamp = packet.has_timestamp_clock_id = 1;
+	packet.timestamp = event->time_ns;
+	packet.timestamp_clock_id = PERFETTO_CLOCK_BOOT;
 	packet.has_trusted_packet_sequence_id = 1;
 	packet.trusted_packet_sequence_id = sequence->id;
-	packet.has_sequence_flags = 1;
-	packet.sequence_flags = SEQUENCE_GOES_ON;
-	packet.interned_data = data;
-	return perfetto_put(sink, &packet);
+	packet.track_event = &body;
+	perfetto_put(p, &packet);
 }
 
-static Perfetto__Protos__InternedString interned_string(const struct names *names, uint32_t name,
-							uint64_t iid)
+/* Writes an event of a range that has long arguments. Returns false if it has none. */
+static bool put_long(struct perfetto *p, const struct sequence *sequence, const struct event *event,
+		     const struct track_span *span)
 {
-	Perfetto__Protos__InternedString string = PERFETTO__PROTOS__INTERNED_STRING__INIT;
+	bool is_end = event->type == EVENT_END, is_long = false;
+	struct long_args args;
+	char color[16];
 
-	string.has_iid = string.has_str = 1;
-	string.iid = iid;
-	string.str.data = (uint8_t *)names_text(names, name, &string.str.len);
-	return string;
-}
+	for (size_t i = 0; i < span->arg_count; i++)
+		is_long |= span->args[i].key >= ARG_FIRST_LONG;
+	if (!is_long)
+		return false;
+	args.count = 0;
+	args.texts = NULL;
+	for (size_t i = 0; i < span->arg_count; i++) {
+		const struct track_arg *arg = &span->args[i];
 
-int perfetto_intern_name(struct sink *sink, struct sequence *sequence, const struct names *names,
-			 uint32_t name)
-{
-	Perfetto__Protos__InternedData data = PERFETTO__PROTOS__INTERNED_DATA__INIT;
-	Perfetto__Protos__EventName event = PERFETTO__PROTOS__EVENT_NAME__INIT, *list = &event;
-	int is_new = see(&sequence->names, name);
-
-	if (is_new <= 0)
-		return is_new;
-	event.has_iid = 1;
-	event.iid = (uint64_t)name + 1;
-	event.name = (char *)names_text(names, name, NULL);
-	data.event_names = &list;
-	data.n_event_names = 1;
-	return put_interned(sink, sequence, &data);
-}
-
-int perfetto_intern_value(struct sink *sink, struct sequence *sequence, uint32_t value)
-{
-	struct perfetto *p = sink->state;
-	Perfetto__Protos__InternedData data = PERFETTO__PROTOS__INTERNED_DATA__INIT;
-	Perfetto__Protos__InternedString string, *list = &string;
-	int is_new = see(&sequence->values, value);
-
-	if (is_new <= 0)
-		return is_new;
-	string = interned_string(&p->values, value, value);
-	data.debug_annotation_string_values = &list;
-	data.n_debug_annotation_string_values = 1;
-	return put_interned(sink, sequence, &data);
-}
-
-/* A frame is a function. All of its addresses share it. */
-static int intern_frame(struct sink *sink, struct sequence *sequence, const struct names *names,
-			uint32_t name)
-{
-	Perfetto__Protos__InternedData data = PERFETTO__PROTOS__INTERNED_DATA__INIT;
-	Perfetto__Protos__InternedString string, *strings = &string;
-	Perfetto__Protos__Frame frame = PERFETTO__PROTOS__FRAME__INIT, *frames = &frame;
-	int is_new = see(&sequence->frames, name);
-
-	if (is_new <= 0)
-		return is_new;
-	string = interned_string(names, name, (uint64_t)name + 1);
-	frame.has_iid = frame.has_function_name_id = frame.has_mapping_id = frame.has_rel_pc = 1;
-	frame.iid = frame.function_name_id = frame.rel_pc = (uint64_t)name + 1;
-	frame.mapping_id = SEQUENCE_MAPPING;
-	data.function_names = &strings;
-	data.frames = &frames;
-	data.n_function_names = data.n_frames = 1;
-	return put_interned(sink, sequence, &data);
-}
-
-int perfetto_intern_path(struct sink *sink, struct sequence *sequence, const struct paths *paths,
-			 uint32_t node)
-{
-	struct perfetto *p = sink->state;
-	Perfetto__Protos__InternedData data = PERFETTO__PROTOS__INTERNED_DATA__INIT;
-	Perfetto__Protos__Callstack stack = PERFETTO__PROTOS__CALLSTACK__INIT, *list = &stack;
-	int is_new = node == PATH_ROOT ? 0 : see(&sequence->stacks, node), depth, error = 0;
-
-	if (is_new <= 0)
-		return is_new;
-	depth = paths_chain(paths, node, &p->chain, &p->chain_capacity);
-	stack.frame_ids = depth < 0 ? NULL : calloc((size_t)depth, sizeof(*stack.frame_ids));
-	if (!stack.frame_ids)
-		return -ENOMEM;
-	for (int d = 0; d < depth && !error; d++) {
-		uint32_t name = paths->nodes[p->chain[d]].name;
-
-		stack.frame_ids[stack.n_frame_ids++] = (uint64_t)name + 1;
-		error = intern_frame(sink, sequence, &paths->names, name);
+		if (arg->type == ARG_PAIRS) {
+			add_values(p, &args, arg, is_end);
+		} else if (is_end) {
+			continue;
+		} else if (arg->type == ARG_NAME) {
+			add_arg(&args, track_args[arg->key])->string_value = (char *)names_text(
+				&p->tracks.process->paths->names, arg->name, NULL);
+		} else if (arg->type == ARG_ARGB) {
+			snprintf(color, sizeof(color), "#%08x", (uint32_t)arg->number);
+			add_arg(&args, track_args[arg->key])->string_value = color;
+		} else {
+			add_number(&args, arg);
+		}
 	}
-	stack.has_iid = 1;
-	stack.iid = node;
-	data.callstacks = &list;
-	data.n_callstacks = 1;
-	if (!error)
-		error = put_interned(sink, sequence, &data);
-	free(stack.frame_ids);
-	return error;
+	if (args.count)
+		put_long_event(p, sequence, event, &args);
+	free(args.texts);
+	return args.count;
 }
 
-int perfetto_intern_stack(struct sink *sink, struct sequence *sequence,
-			  const struct process *process, uint32_t stack, uint32_t *node_out)
+/* Any thread may end a started range, so compute its track from the process and the range's key. */
+static uint64_t started_track(const struct tracks *t, uint64_t key)
 {
-	uint32_t node = PATH_ROOT;
+	uint64_t hash =
+		(key ^ perfetto_track(t->root)->uuid * 0x9e3779b97f4a7c15u) * 0xc2b2ae3d27d4eb4fu;
 
-	if (frames_has_stack(process->frames, stack))
-		node = joined_paths_node(process->frames, stack);
-	*node_out = node;
-	return node == PATH_FAILED ? -ENOMEM
-				   : perfetto_intern_path(sink, sequence, process->paths, node);
+	return STARTED_TRACKS | hash >> 3;
+}
+
+/* Declares the track of a started range, which has its name. */
+static void put_started_track(struct tracks *t, uint64_t uuid, uint32_t name)
+{
+	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	Perfetto__Protos__TrackDescriptor track = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
+
+	track.has_uuid = track.has_parent_uuid = 1;
+	track.uuid = uuid;
+	track.parent_uuid = perfetto_track(t->root)->uuid;
+	track.name = (char *)names_text(&t->process->paths->names, name, NULL);
+	packet.track_descriptor = &track;
+	perfetto_put(perfetto_of(t), &packet);
+}
+
+/* Returns the track of an event, if it is not that of its sequence. */
+static uint64_t own_track(const struct tracks *t, const struct track_span *span)
+{
+	const struct perfetto_track *track = perfetto_track(span->track);
+
+	if (span->is_async)
+		return started_track(t, span->key);
+	return track->uuid == track->sequence.track ? 0 : track->uuid;
+}
+
+static void intern_args(struct perfetto *p, struct sequence *sequence, const struct track_arg *args,
+			size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (args[i].type == ARG_INTERNED)
+			perfetto_intern_text(p, sequence, args[i].name);
+}
+
+/* Writes the begin of a span, or an instant. */
+static void put_begin(struct tracks *t, const struct track_span *span, enum event_type type)
+{
+	struct perfetto *p = perfetto_of(t);
+	struct sequence *sequence = &perfetto_track(span->track)->sequence;
+	struct event event = {
+		.time_ns = perfetto_time(t, span->start_ns),
+		.track = own_track(t, span),
+		.flow = span->flow,
+		.name = span->name + 1,
+		.stack = tracks_node(t, span),
+		.type = type,
+		.ends_flow = span->ends_flow,
+		.args_of = span,
+	};
+
+	/* Work weighs its stack: sums over an area of its track are GPU time. */
+	if (span->launch && event.stack != PATH_ROOT)
+		event.weight = span->duration_ns;
+	perfetto_intern_name(p, sequence, span->name);
+	if (span->label)
+		intern_args(p, sequence, span->label->args, span->label->arg_count);
+	intern_args(p, sequence, span->args, span->arg_count);
+	perfetto_intern_path(p, sequence, event.stack);
+	if (span->is_async)
+		put_started_track(t, event.track, span->name);
+	if (!put_long(p, sequence, &event, span))
+		put_event(p, sequence, &event);
+}
+
+void perfetto_begin_span(struct tracks *t, const struct track_span *span)
+{
+	put_begin(t, span, EVENT_BEGIN);
+}
+
+void perfetto_put_instant(struct tracks *t, const struct track_span *span)
+{
+	put_begin(t, span, EVENT_INSTANT);
+}
+
+void perfetto_end_span(struct tracks *t, const struct track_span *span, uint64_t end_ns)
+{
+	struct perfetto *p = perfetto_of(t);
+	struct sequence *sequence = &perfetto_track(span->track)->sequence;
+	struct event event = {
+		.time_ns = perfetto_time(t, end_ns),
+		.track = own_track(t, span),
+		.type = EVENT_END,
+	};
+
+	if (end_ns != SPAN_OPEN && !put_long(p, sequence, &event, span))
+		put_event(p, sequence, &event);
+}
+
+void perfetto_put_span(struct tracks *t, const struct track_span *span)
+{
+	struct sequence *sequence = &perfetto_track(span->track)->sequence;
+	struct event end = {
+		.time_ns = perfetto_time(t, span->start_ns) + span->duration_ns,
+		.track = own_track(t, span),
+		.type = EVENT_END,
+	};
+
+	put_begin(t, span, EVENT_BEGIN);
+	put_event(perfetto_of(t), sequence, &end);
+}
+
+void perfetto_put_counter(struct tracks *t, struct track *track, uint64_t time_ns, uint64_t value)
+{
+	struct event event = {
+		.time_ns = perfetto_time(t, time_ns),
+		.counter = (int64_t)(value & INT64_MAX),
+		.type = EVENT_COUNTER,
+	};
+
+	put_event(perfetto_of(t), &perfetto_track(track)->sequence, &event);
 }
