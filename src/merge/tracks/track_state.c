@@ -126,7 +126,8 @@ struct track *tracks_find_thread(struct tracks *t, uint32_t thread)
 		*place = tracks_add(t, &(struct track){.kind = TRACK_THREAD,
 						       .parent = t->root,
 						       .name = track_thread_name(model, thread),
-						       .number = tid});
+						       .number = tid,
+						       .id = tid ? thread : 0});
 		append(&t->known, *place);
 	}
 	return *place;

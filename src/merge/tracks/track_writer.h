@@ -132,7 +132,8 @@ struct track {
 	struct track *parent;	/* NULL: a process */
 	struct track *older;	/* declared before this one; used by tracks.c */
 	const char *name;	/* only valid in track() */
-	uint32_t number;	/* unique pid; the kernel's tid, 0: unknown; device, lane, domain */
+	uint32_t number;	/* unique pid; the kernel's tid, 0: unknown; device */
+	uint32_t id;		/* XT_THREAD_ID */
 	uint64_t order;		/* place among its siblings; a device's follows its process's */
 	struct track_arg *args; /* of all spans */
 	size_t arg_count;

@@ -4,6 +4,7 @@ against the schema. Also runs the queries in the document.
 """
 
 import collections
+import json
 import re
 import sqlite3
 
@@ -69,6 +70,19 @@ def check_events(reference, ask):
                sum(int(row["bytes"]) for rows in reference.rows for row in rows[kind]), key)
     marks = sum(int(row["operation"]) == 5 for rows in reference.rows for row in rows["RANGE"])
     expect(ask("SELECT count(*) FROM nvtx_range WHERE kind = 'mark'") == [(marks,)], "marks")
+    check_ranges(reference, ask)
+
+
+def check_ranges(reference, ask):
+    """Ranges have the attributes that they have in the Chrome trace."""
+    wanted = collections.Counter()
+    for event in json.loads(reference.run("--chrome", "-"))["traceEvents"]:
+        if event.get("cat") == "nvtx" and event["ph"] in "XBbi":
+            args = event["args"]
+            wanted[event["name"], args.get("category"), args.get("argb"), args.get("payload")] += 1
+    found = collections.Counter(ask("SELECT n.text, category, argb, number FROM nvtx_range r "
+                                    "JOIN name n ON n.id = r.name_id"))
+    expect_same(found, wanted, "ranges")
 
 
 def check_paths(reference, ask):

@@ -3,9 +3,11 @@
 """Tests names of CUDA objects, from NVTX to the roots of paths and the names of tracks."""
 
 import argparse
+import contextlib
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -53,6 +55,16 @@ def main():
             names = file.read().decode("utf-8", "replace")
         for wanted in (r"stream \d+ default", r"stream \d+ köpien;1", "GPU 0 right ", "trainer"):
             assert re.search(wanted, names), wanted
+        path = os.path.join(folder, "run.db")
+        run([args.merge, data, "--quiet", "--sqlite", path])
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            assert database.execute("SELECT nvtx_name FROM device").fetchall() == [("right",)]
+            streams = database.execute("SELECT sh.text, s.nvtx_name FROM gpu_work w "
+                                       "JOIN stream s ON s.id = w.stream_id "
+                                       "JOIN shape h ON h.id = w.shape_id "
+                                       "JOIN name sh ON sh.id = h.name_id").fetchall()
+        assert dict(streams) == {"on_default": "default", "on_copies": "köpien;1",
+                                 "on_compute": "compute", "on_nameless": None}, streams
     # A process has the name of the script that its interpreter runs.
     summary = json.loads(run([args.merge, args.trace, "--quiet", "--summary", "-"]))
     (process,) = summary["processes"]

@@ -157,8 +157,7 @@ static int put_clocks(struct sink *sink, const struct rank_clocks *clocks)
 		const struct rank_clock *clock = &clocks->list[h];
 
 		sqlite3_clear_bindings(s->statements[INSERT_HOST_CLOCK]);
-		if (sqlite_clean_text(s, INSERT_HOST_CLOCK, 1, clock->log->host) < 0)
-			return -ENOMEM;
+		sqlite_clean_text(s, INSERT_HOST_CLOCK, 1, clock->log->host);
 		if (rank_clock_is_known(clocks, h)) {
 			sqlite_number(s, INSERT_HOST_CLOCK, 2, (int64_t)clock->at_ns);
 			sqlite_number(s, INSERT_HOST_CLOCK, 3, -(int64_t)clock->offset_ns);

@@ -39,15 +39,12 @@ void sqlite_text(struct sqlite *s, enum statement statement, int column, const c
 	sqlite3_bind_text(s->statements[statement], column, text, -1, SQLITE_TRANSIENT);
 }
 
-int sqlite_clean_text(struct sqlite *s, enum statement statement, int column, const char *text)
+void sqlite_clean_text(struct sqlite *s, enum statement statement, int column, const char *text)
 {
 	size_t length = strlen(text);
-	char *clean = malloc(text_clean_bound(length) + 1);
+	char *clean = xt_malloc(text_clean_bound(length) + 1);
 
-	if (!clean)
-		return -ENOMEM;
 	clean[text_clean(clean, text, length, '\0')] = '\0';
 	sqlite_text(s, statement, column, clean);
 	free(clean);
-	return 0;
 }

@@ -13,8 +13,8 @@ void sqlite_put(struct sink *sink, enum statement statement);
 /* Bind a value to a column, counted from 1. */
 void sqlite_text(struct sqlite *s, enum statement statement, int column, const char *text);
 
-/* The same for text from the traced program, as valid UTF-8. Returns 0 or -ENOMEM. */
-int sqlite_clean_text(struct sqlite *s, enum statement statement, int column, const char *text);
+/* The same for text from the traced program, as valid UTF-8. */
+void sqlite_clean_text(struct sqlite *s, enum statement statement, int column, const char *text);
 static inline void sqlite_number(struct sqlite *s, enum statement statement, int column,
 				 int64_t value)
 {

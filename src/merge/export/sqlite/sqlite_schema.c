@@ -14,10 +14,10 @@ const char sqlite_tables[] =
 	"CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, label TEXT, name TEXT, "
 	"command TEXT, host TEXT, log TEXT, start_realtime_ns INTEGER, rank INTEGER, "
 	"local_rank INTEGER, world_size INTEGER);"
-	"CREATE TABLE device(process_id INTEGER, device INTEGER, name TEXT);"
+	"CREATE TABLE device(process_id INTEGER, device INTEGER, name TEXT, nvtx_name TEXT);"
 	"CREATE TABLE thread(id INTEGER PRIMARY KEY, process_id INTEGER, tid INTEGER, name TEXT);"
 	"CREATE TABLE stream(id INTEGER PRIMARY KEY, process_id INTEGER, device INTEGER, "
-	"context INTEGER, stream INTEGER);"
+	"context INTEGER, stream INTEGER, nvtx_name TEXT);"
 	"CREATE TABLE name(id INTEGER PRIMARY KEY, text TEXT);"
 	"CREATE TABLE path(id INTEGER PRIMARY KEY, parent_id INTEGER, name_id INTEGER, text TEXT, "
 	"kind TEXT, file TEXT, line INTEGER, "
@@ -43,10 +43,13 @@ const char sqlite_tables[] =
 	"on_stream_ns INTEGER, not_submitted_ns INTEGER, not_started_ns INTEGER, "
 	"call_unknown_ns INTEGER);"
 	"CREATE TABLE gap_end(id INTEGER PRIMARY KEY, path_id INTEGER);"
-	"CREATE TABLE memory_level(process_id INTEGER, device INTEGER, time_ns INTEGER, "
-	"held_bytes INTEGER);"
+	"CREATE TABLE counter(id INTEGER PRIMARY KEY, process_id INTEGER, device INTEGER, name "
+	"TEXT, "
+	"unit TEXT);"
+	"CREATE TABLE counter_value(counter_id INTEGER, time_ns INTEGER, value INTEGER);"
 	"CREATE TABLE nvtx_range(process_id INTEGER, thread_id INTEGER, name_id INTEGER, "
-	"kind TEXT, start_ns INTEGER, duration_ns INTEGER, payload TEXT);"
+	"kind TEXT, start_ns INTEGER, duration_ns INTEGER, payload TEXT, category TEXT, argb TEXT, "
+	"number NUMERIC);"
 	"CREATE TABLE cpu_sample(process_id INTEGER, thread_id INTEGER, path_id INTEGER, "
 	"state TEXT, start_ns INTEGER, duration_ns INTEGER, weight_ns INTEGER, count INTEGER, "
 	"waits_for_pid INTEGER, waits_for_tid INTEGER);"
@@ -66,21 +69,21 @@ const char sqlite_tables[] =
 const char *const sqlite_inserts[STATEMENTS] = {
 	[INSERT_META] = "INSERT INTO meta VALUES(?,?)",
 	[INSERT_PROCESS] = "INSERT INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?)",
-	[INSERT_DEVICE] = "INSERT INTO device VALUES(?,?,?)",
+	[INSERT_DEVICE] = "INSERT INTO device VALUES(?,?,?,?)",
 	[INSERT_THREAD] = "INSERT INTO thread VALUES(?,?,?,?)",
-	[INSERT_STREAM] = "INSERT INTO stream VALUES(?,?,?,?,?)",
+	[INSERT_STREAM] = "INSERT INTO stream VALUES(?,?,?,?,?,?)",
 	[INSERT_SHAPE] = "INSERT INTO shape VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_CALL] = "INSERT INTO api_call VALUES(NULL,?,?,?,?,?,?,?,?)",
 	[INSERT_WORK] = "INSERT INTO gpu_work VALUES(NULL,?,?,?,?,?,?,?,?,?,?)",
-	[INSERT_MEMORY] = "INSERT INTO memory_level VALUES(?,?,?,?)",
-	[INSERT_RANGE] = "INSERT INTO nvtx_range VALUES(?,?,?,?,?,?,?)",
+	[INSERT_COUNTER] = "INSERT INTO counter VALUES(?,?,?,?,?)",
+	[INSERT_COUNTER_VALUE] = "INSERT INTO counter_value VALUES(?,?,?)",
+	[INSERT_RANGE] = "INSERT INTO nvtx_range VALUES(?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_NAME] = "INSERT INTO name VALUES(?,?)",
 	[INSERT_PATH] = "INSERT INTO path VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_GAP] = "INSERT INTO gap VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_GAP_END] = "INSERT INTO gap_end VALUES(?,?)",
 	[INSERT_SAMPLE] = "INSERT INTO cpu_sample VALUES(?,?,?,?,?,?,?,?,?,?)",
-	[FIND_THREAD] = "SELECT id FROM thread WHERE process_id = ? AND tid = ?",
-	[INSERT_COMMUNICATOR] = "INSERT INTO communicator VALUES(?,?,?,?,?,?)",
+	[INSERT_COMMUNICATOR] = "INSERT INTO communicator VALUES(?,?,?,?,?,?,?,?,?)",
 	[INSERT_COLLECTIVE] = "INSERT INTO collective VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_WAIT_CAUSE] = "INSERT INTO wait_cause VALUES(?,?,?,?)",
 	[INSERT_HOST_CLOCK] = "INSERT INTO host_clock VALUES(?,?,?,?,?,?,?)",
@@ -206,6 +209,10 @@ const char sqlite_indexes_and_views[] =
 	"SELECT n.text AS class, sum(up.ns) AS gpu_idle_ns FROM up JOIN path p ON p.id = up.id "
 	"JOIN name n ON n.id = p.name_id WHERE n.text LIKE '[idle: %' "
 	"GROUP BY n.id ORDER BY gpu_idle_ns DESC;"
+
+	"CREATE VIEW memory_level AS SELECT c.process_id, c.device, v.time_ns, "
+	"v.value AS held_bytes FROM counter_value v JOIN counter c ON c.id = v.counter_id "
+	"WHERE c.name = 'allocated memory';"
 
 	"CREATE VIEW memory_peaks AS SELECT process_id, device, max(held_bytes) AS peak_bytes "
 	"FROM memory_level GROUP BY process_id, device;"

@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 
 #include "merge/exporter.h"
+#include "merge/tracks/tracks.h"
 
 #define SQLITE_SCHEMA_VERSION 1 /* docs/SQLITE.md lists the changes that keep it */
 
@@ -20,14 +21,14 @@ enum statement {
 	INSERT_SHAPE,
 	INSERT_CALL,
 	INSERT_WORK,
-	INSERT_MEMORY,
+	INSERT_COUNTER,
+	INSERT_COUNTER_VALUE,
 	INSERT_RANGE,
 	INSERT_NAME,
 	INSERT_PATH,
 	INSERT_GAP,
 	INSERT_GAP_END,
 	INSERT_SAMPLE,
-	FIND_THREAD,
 	INSERT_COMMUNICATOR,
 	INSERT_COLLECTIVE,
 	INSERT_WAIT_CAUSE,
@@ -37,23 +38,8 @@ enum statement {
 	STATEMENTS
 };
 
-/* A range that is open, or that ended before its start was read. */
-struct open_range {
-	int64_t time_ns;
-	uint64_t key;
-	uint32_t thread;
-	uint32_t domain;
-	uint32_t name;	 /* name in paths */
-	uint32_t values; /* XT_STRING_ID */
-};
-
-struct open_ranges {
-	struct open_range *rows;
-	size_t count;
-	size_t capacity;
-};
-
 struct sqlite {
+	struct tracks tracks;
 	sqlite3 *database;
 	sqlite3_stmt *statements[STATEMENTS];
 
@@ -61,12 +47,8 @@ struct sqlite {
 	int64_t process_id;
 	int64_t thread_base; /* row id - XT_THREAD_ID */
 	int64_t stream_base;
-	int64_t *sampled_threads;    /* of a CPU log, by XT_THREAD_ID: row id; 0: unknown */
 	int64_t *shapes[WORK_KINDS]; /* by work.shape: row id; 0: not written */
 	size_t shape_counts[WORK_KINDS];
-	struct open_ranges pushed;
-	struct open_ranges started;
-	struct open_ranges ended;
 
 	struct aggregate gap_owners; /* owners of the work that ended gaps; without sums */
 	struct gap_end *gap_ends;    /* by index in gap_owners */
@@ -75,6 +57,7 @@ struct sqlite {
 	int64_t shape_count; /* this and the next: of all processes */
 	int64_t next_thread;
 	int64_t next_stream;
+	int64_t counter_count;
 	int64_t gap_end_base; /* row id - index in gap_ends */
 	bool has_gaps_left_out;
 	int64_t gap_idle_ns[IDLE_CLASSES]; /* bound values */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "merge/base/labels.h"
+#include "merge/tracks/track_names.h"
 #include "merge/sums/trust.h"
 
 #include "merge/export/sqlite/sqlite_gaps.h"
@@ -22,10 +23,7 @@ void sqlite_forget_process(struct sqlite *s)
 		s->shapes[kind] = NULL;
 		s->shape_counts[kind] = 0;
 	}
-	s->pushed.count = s->started.count = s->ended.count = 0;
 	sqlite_forget_gaps(s);
-	free(s->sampled_threads);
-	s->sampled_threads = NULL;
 }
 
 static void bind_rank(struct sqlite *s, int column, uint32_t number)
@@ -36,80 +34,23 @@ static void bind_rank(struct sqlite *s, int column, uint32_t number)
 		sqlite_number(s, INSERT_PROCESS, column, number);
 }
 
-static int put_process(struct sink *sink, const struct process *process)
+static void put_process(struct sink *sink, const struct process *process)
 {
 	struct sqlite *s = sink->state;
 	const struct model *model = process->model;
 
 	sqlite_number(s, INSERT_PROCESS, 1, s->process_id);
 	sqlite_number(s, INSERT_PROCESS, 2, process->log->header.pid);
-	if (sqlite_clean_text(s, INSERT_PROCESS, 3, process->label) < 0 ||
-	    sqlite_clean_text(s, INSERT_PROCESS, 4, model_process_name(model)) < 0 ||
-	    sqlite_clean_text(s, INSERT_PROCESS, 5, model_meta(model, "process.cmdline")) < 0 ||
-	    sqlite_clean_text(s, INSERT_PROCESS, 6, process->log->host) < 0 ||
-	    sqlite_clean_text(s, INSERT_PROCESS, 7, input_shown(process->log)) < 0)
-		return -ENOMEM;
+	sqlite_clean_text(s, INSERT_PROCESS, 3, process->label);
+	sqlite_clean_text(s, INSERT_PROCESS, 4, model_process_name(model));
+	sqlite_clean_text(s, INSERT_PROCESS, 5, model_meta(model, "process.cmdline"));
+	sqlite_clean_text(s, INSERT_PROCESS, 6, process->log->host);
+	sqlite_clean_text(s, INSERT_PROCESS, 7, input_shown(process->log));
 	sqlite_number(s, INSERT_PROCESS, 8, sqlite_limited(process->log->header.start_realtime_ns));
 	bind_rank(s, 9, process->log->rank);
 	bind_rank(s, 10, process->log->local_rank);
 	bind_rank(s, 11, process->log->world_size);
 	sqlite_put(sink, INSERT_PROCESS);
-	return 0;
-}
-
-static int put_thread(struct sink *sink, const struct model *model, size_t t)
-{
-	const struct thread *thread = &model->threads.rows[t];
-	struct sqlite *s = sink->state;
-
-	sqlite_number(s, INSERT_THREAD, 1, s->thread_base + (int64_t)t);
-	sqlite_number(s, INSERT_THREAD, 2, s->process_id);
-	sqlite_number(s, INSERT_THREAD, 3, thread->tid);
-	if (sqlite_clean_text(s, INSERT_THREAD, 4, names_text(&model->names, thread->name, NULL)) <
-	    0)
-		return -ENOMEM;
-	sqlite_put(sink, INSERT_THREAD);
-	return 0;
-}
-
-static int put_threads(struct sink *sink, const struct model *model)
-{
-	struct sqlite *s = sink->state;
-	int error = 0;
-
-	s->thread_base = s->next_thread;
-	s->next_thread += (int64_t)model->threads.count;
-	for (size_t t = 1; t < model->threads.count && !error; t++)
-		if (model->threads.rows[t].tid)
-			error = put_thread(sink, model, t);
-	return error;
-}
-
-/* Threads of a CPU log may be in the traced log of the process, too. */
-static int find_threads(struct sink *sink, const struct model *model)
-{
-	struct sqlite *s = sink->state;
-	sqlite3_stmt *find = s->statements[FIND_THREAD];
-	int error = 0;
-
-	s->sampled_threads = calloc(model->threads.count, sizeof(*s->sampled_threads));
-	if (!s->sampled_threads)
-		return -ENOMEM;
-	s->thread_base = s->next_thread;
-	s->next_thread += (int64_t)model->threads.count;
-	for (size_t t = 1; t < model->threads.count && !error; t++) {
-		if (!model->threads.rows[t].tid)
-			continue;
-		sqlite_number(s, FIND_THREAD, 1, s->process_id);
-		sqlite_number(s, FIND_THREAD, 2, model->threads.rows[t].tid);
-		s->sampled_threads[t] = s->thread_base + (int64_t)t;
-		if (sqlite3_step(find) == SQLITE_ROW)
-			s->sampled_threads[t] = sqlite3_column_int64(find, 0);
-		else
-			error = put_thread(sink, model, t);
-		sqlite3_reset(find);
-	}
-	return error;
 }
 
 static bool is_new_device(const struct model *model, size_t stream)
@@ -121,10 +62,18 @@ static bool is_new_device(const struct model *model, size_t stream)
 	return true;
 }
 
-static int put_streams(struct sink *sink, const struct model *model)
+/* Binds the name that a program gave through NVTX, if any. */
+static void bind_title(struct sqlite *s, enum statement statement, int column, const char *title)
+{
+	if (title[0])
+		sqlite_clean_text(s, statement, column, title);
+	else
+		sqlite_null(s, statement, column);
+}
+
+static void put_streams(struct sink *sink, const struct model *model)
 {
 	struct sqlite *s = sink->state;
-	char key[32];
 
 	s->stream_base = s->next_stream;
 	s->next_stream += (int64_t)model->streams.count;
@@ -138,39 +87,44 @@ static int put_streams(struct sink *sink, const struct model *model)
 		sqlite_number(s, INSERT_STREAM, 3, stream->device);
 		sqlite_number(s, INSERT_STREAM, 4, stream->context);
 		sqlite_number(s, INSERT_STREAM, 5, stream->stream);
+		bind_title(
+			s, INSERT_STREAM, 6,
+			model_title(model, &model->stream_names, stream->context, stream->stream));
 		sqlite_put(sink, INSERT_STREAM);
 		if (!is_new_device(model, i))
 			continue;
-		snprintf(key, sizeof(key), "gpu.%u.name", stream->device);
 		sqlite_number(s, INSERT_DEVICE, 1, s->process_id);
 		sqlite_number(s, INSERT_DEVICE, 2, stream->device);
-		if (sqlite_clean_text(s, INSERT_DEVICE, 3, model_meta(model, key)) < 0)
-			return -ENOMEM;
+		sqlite_clean_text(s, INSERT_DEVICE, 3, track_device_model(model, stream->device));
+		bind_title(s, INSERT_DEVICE, 4,
+			   model_title(model, &model->device_names, 0, stream->device));
 		sqlite_put(sink, INSERT_DEVICE);
 	}
-	return 0;
 }
 
 int sqlite_begin_process(struct sink *sink, const struct process *process)
 {
 	struct sqlite *s = sink->state;
 	const struct model *model = process->model;
-	int error;
 
 	sqlite_forget_process(s);
 	s->process_id = (int64_t)process->index + 1;
 	s->shape_counts[WORK_KERNEL] = model->shapes.count;
 	s->shape_counts[WORK_COPY] = model->copy_shapes.count;
 	s->shape_counts[WORK_MEMSET] = MEMORY_KINDS;
-	for (int kind = 0; kind < WORK_KINDS; kind++) {
-		s->shapes[kind] = calloc(s->shape_counts[kind], sizeof(*s->shapes[kind]));
-		if (!s->shapes[kind])
-			return -ENOMEM;
-	}
-	error = process->is_continued ? 0 : put_process(sink, process);
-	if (!error)
-		error = process->cpu ? find_threads(sink, model) : put_threads(sink, model);
-	return error ? error : put_streams(sink, model);
+	for (int kind = 0; kind < WORK_KINDS; kind++)
+		s->shapes[kind] = xt_calloc(s->shape_counts[kind], sizeof(*s->shapes[kind]));
+	if (!process->is_continued)
+		put_process(sink, process);
+	s->thread_base = s->next_thread;
+	s->next_thread += (int64_t)model->threads.count;
+	tracks_process(sink, process);
+	/* Threads of a CPU log may be in the traced log of the process, too. */
+	for (uint32_t i = 1; process->cpu && i < model->threads.count; i++)
+		if (model->threads.rows[i].tid)
+			tracks_thread(&s->tracks, i);
+	put_streams(sink, model);
+	return 0;
 }
 
 /* Binds columns 4 and up. */
@@ -202,11 +156,8 @@ int64_t sqlite_shape(struct sink *sink, const struct process *process, const str
 		[WORK_KERNEL] = "kernel", [WORK_COPY] = "copy", [WORK_MEMSET] = "set"};
 	struct sqlite *s = sink->state;
 	const struct model *model = process->model;
-	struct names *names = process->names->shown;
 	uint32_t id = work->shape < s->shape_counts[work->kind] ? work->shape : 0;
 	int64_t *known = &s->shapes[work->kind][id];
-	char label[64] = "Memset";
-	uint32_t name;
 
 	if (*known)
 		return *known;
@@ -217,17 +168,9 @@ int64_t sqlite_shape(struct sink *sink, const struct process *process, const str
 		bind_copy(s, &model->copy_shapes.rows[id]);
 	else
 		sqlite_text(s, INSERT_SHAPE, 14, memory_kind_label(id));
-	if (work->kind == WORK_COPY)
-		snprintf(label, sizeof(label), "Memcpy %s",
-			 copy_kind_label(model->copy_shapes.rows[id].kind));
-	name = work->kind == WORK_KERNEL ? demangle(process->names, model_kernel_name(model, id),
-						    process->names->style)
-					 : names_intern(names, label, strlen(label));
-	if (name == NAME_FAILED)
-		return 0;
 	sqlite_number(s, INSERT_SHAPE, 1, ++s->shape_count);
 	sqlite_text(s, INSERT_SHAPE, 2, work->is_collective ? "collective" : kinds[work->kind]);
-	sqlite_number(s, INSERT_SHAPE, 3, name);
+	sqlite_number(s, INSERT_SHAPE, 3, tracks_need(track_work_name(process, work->kind, id)));
 	sqlite_put(sink, INSERT_SHAPE);
 	*known = s->shape_count;
 	return *known;
@@ -262,7 +205,7 @@ static void put_meta_number(struct sink *sink, const char *key, uint64_t value)
 	sqlite_put(sink, INSERT_META);
 }
 
-static int put_trust(struct sink *sink, const struct run *run)
+static void put_trust(struct sink *sink, const struct run *run)
 {
 	struct sqlite *s = sink->state;
 
@@ -274,14 +217,12 @@ static int put_trust(struct sink *sink, const struct run *run)
 		sqlite_put(sink, INSERT_LOSS);
 	}
 	for (size_t w = 0; w < run->report->warning_count; w++) {
-		if (sqlite_clean_text(s, INSERT_WARNING, 1, run->report->warnings[w]) < 0)
-			return -ENOMEM;
+		sqlite_clean_text(s, INSERT_WARNING, 1, run->report->warnings[w]);
 		sqlite_put(sink, INSERT_WARNING);
 	}
-	return 0;
 }
 
-int sqlite_put_run(struct sink *sink, const struct run *run)
+void sqlite_put_run(struct sink *sink, const struct run *run)
 {
 	char part[WANTED_BYTES];
 
@@ -298,5 +239,5 @@ int sqlite_put_run(struct sink *sink, const struct run *run)
 	}
 	put_meta(sink, "trust", run->trust->lines[0]);
 	put_meta_number(sink, "complete", run->report->status == STATUS_OK);
-	return put_trust(sink, run);
+	put_trust(sink, run);
 }

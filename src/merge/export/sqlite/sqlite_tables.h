@@ -4,13 +4,11 @@
 
 #include "merge/export/sqlite/sqlite_state.h"
 
-/*
- * Tables whose size does not depend on the number of events. Return 0 or -ENOMEM, except
- * sqlite_shape(), which returns a row id.
- */
+/* Tables whose size does not depend on the number of events. */
 int sqlite_begin_process(struct sink *sink, const struct process *process);
 void sqlite_forget_process(struct sqlite *s);
+/* Returns the row id of the work's shape. */
 int64_t sqlite_shape(struct sink *sink, const struct process *process, const struct work *work);
-int sqlite_put_run(struct sink *sink, const struct run *run);
+void sqlite_put_run(struct sink *sink, const struct run *run);
 
 #endif
