@@ -48,7 +48,7 @@ LAYERS = {
     'src/inject': ['runtime', 'memory', 'unwind', 'python', 'torch', 'cupti', 'capture', 'nvtx',
                    'writer', 'lifecycle'],
     'src/log': ['base', 'read', 'write', 'recover'],
-    'src/merge': ['base', 'read', 'symbolize', 'naming', 'sums', 'profile', 'ranks',
+    'src/merge': ['base', 'read', 'symbolize', 'naming', 'tables', 'sums', 'profile', 'ranks',
                   'findings', 'tracks', 'export'],
     'src/diff': ['base', 'load', 'stats', 'compare', 'rules', 'output', 'history'],
 }

@@ -83,12 +83,12 @@ static void add_kernel(struct tracks *t, struct track_label *label, uint32_t id)
 	if (t->writer->is_compact) {
 		add_combined(t, label, ARG_LAUNCH,
 			     xt_asprintf("grid %ux%ux%u, block %ux%ux%u, %u registers, %llu + %llu "
-				       "bytes shared",
-				       shape->grid[0], shape->grid[1], shape->grid[2],
-				       shape->block[0], shape->block[1], shape->block[2],
-				       shape->registers,
-				       (unsigned long long)shape->static_shared_bytes,
-				       (unsigned long long)shape->dynamic_shared_bytes));
+					 "bytes shared",
+					 shape->grid[0], shape->grid[1], shape->grid[2],
+					 shape->block[0], shape->block[1], shape->block[2],
+					 shape->registers,
+					 (unsigned long long)shape->static_shared_bytes,
+					 (unsigned long long)shape->dynamic_shared_bytes));
 		return;
 	}
 	full = tracks_need(
@@ -117,7 +117,8 @@ static void add_copy(struct tracks *t, struct track_label *label, uint32_t id)
 				 shape->from_device - 1, shape->to_device - 1);
 		add_combined(t, label, ARG_COPY,
 			     xt_asprintf("%s to %s, %s%s", source, destination,
-				       shape->is_async ? "asynchronous" : "synchronous", devices));
+					 shape->is_async ? "asynchronous" : "synchronous",
+					 devices));
 		return;
 	}
 	add_text(label, ARG_SOURCE, source);

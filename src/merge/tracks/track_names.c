@@ -21,7 +21,7 @@ char *track_device_name(const struct model *model, uint32_t device)
 	const char *gpu = track_device_model(model, device);
 
 	return xt_asprintf("GPU %u%s%s%s%s", device, title[0] ? " " : "", title, gpu[0] ? " " : "",
-			 gpu);
+			   gpu);
 }
 
 char *track_stream_name(const struct model *model, uint32_t stream, uint32_t lane)
@@ -35,7 +35,7 @@ char *track_stream_name(const struct model *model, uint32_t stream, uint32_t lan
 	if (!row->defined)
 		return xt_asprintf("[unknown stream]%s", number);
 	return xt_asprintf("context %u stream %u%s%s%s", row->context, row->stream,
-			 title[0] ? " " : "", title, number);
+			   title[0] ? " " : "", title, number);
 }
 
 const char *track_thread_name(const struct model *model, uint32_t thread)

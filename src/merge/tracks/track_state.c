@@ -145,7 +145,7 @@ struct track *tracks_add_to_thread(struct tracks *t, uint32_t thread, enum track
 						     .parent = tracks_thread(t, thread),
 						     .name = name});
 	long_name = xt_asprintf("%s %u: %s", track_thread_name(model, thread),
-			      model->threads.rows[thread].tid, name);
+				model->threads.rows[thread].tid, name);
 	track = tracks_add(t, &(struct track){.kind = kind, .parent = t->root, .name = long_name});
 	free(long_name);
 	return track;

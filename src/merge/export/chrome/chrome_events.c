@@ -57,7 +57,7 @@ static void put_process(struct chrome *c, const struct track *track,
 	const struct process *process = c->tracks.process;
 	bool is_one_of_several = track->parent && process->process_count > 1;
 	char *name = xt_asprintf("%s%s%s", track->name, is_one_of_several ? " of " : "",
-			       is_one_of_several ? process->label : "");
+				 is_one_of_several ? process->label : "");
 
 	put_metadata(c, "process_name", place, name);
 	put_order(c, "process_sort_index", place, track->order);
@@ -109,8 +109,8 @@ static void forget_track(struct track *track)
 static struct text label_text(struct chrome *c, struct track_label *label)
 {
 	if (!label->text) {
-		char *prefix =
-			xt_asprintf("\"name\":\"%s\",\"args\":{", chrome_name(c, label->name)->data);
+		char *prefix = xt_asprintf("\"name\":\"%s\",\"args\":{",
+					   chrome_name(c, label->name)->data);
 		struct text text = chrome_args(c, prefix, label->args, label->arg_count);
 
 		label->text = text.data;

@@ -132,8 +132,8 @@ void perfetto_put_track(struct tracks *t, struct track *track)
 	Perfetto__Protos__ProcessDescriptor process = PERFETTO__PROTOS__PROCESS_DESCRIPTOR__INIT;
 	Perfetto__Protos__ThreadDescriptor thread = PERFETTO__PROTOS__THREAD_DESCRIPTOR__INIT;
 	Perfetto__Protos__CounterDescriptor counter = PERFETTO__PROTOS__COUNTER_DESCRIPTOR__INIT;
-	char *title =
-		track->kind == TRACK_PROCESS ? process_title(t, track->name) : xt_strdup(track->name);
+	char *title = track->kind == TRACK_PROCESS ? process_title(t, track->name)
+						   : xt_strdup(track->name);
 	char *name = text_clean_copy(title);
 
 	if (!name)
