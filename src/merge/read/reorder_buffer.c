@@ -263,6 +263,12 @@ void *reorder_buffer_item(struct reorder_buffer *buffer, uint64_t ticket)
 	return item_at(buffer, slot);
 }
 
+uint64_t reorder_buffer_ticket(const struct reorder_buffer *buffer, const void *item)
+{
+	return make_ticket(buffer, (uint32_t)((size_t)((const char *)item - buffer->slots) /
+					      buffer->slot_bytes));
+}
+
 void reorder_buffer_finish(struct reorder_buffer *buffer)
 {
 	while (buffer->count)

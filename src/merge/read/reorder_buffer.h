@@ -88,6 +88,9 @@ int reorder_buffer_push(struct reorder_buffer *buffer, uint64_t time_ns, const v
 /* Returns the waiting item, which the caller may change, or NULL if it was released. */
 void *reorder_buffer_item(struct reorder_buffer *buffer, uint64_t ticket);
 
+/* Returns the ticket of an item that is waiting or being released. */
+uint64_t reorder_buffer_ticket(const struct reorder_buffer *buffer, const void *item);
+
 /* Releases all waiting items. */
 void reorder_buffer_finish(struct reorder_buffer *buffer);
 

@@ -430,6 +430,7 @@ static struct rank_collective describe(const struct model *model,
 		.end_ns = (int64_t)stretch->end_ns,
 		.alone_from_ns =
 			(int64_t)(hidden_ns < stretch->end_ns ? hidden_ns : stretch->end_ns),
+		.ticket = stretch->ticket,
 		.bytes = call ? call->bytes : 0,
 		.root = call ? call->root : UINT32_MAX,
 		.lead_units = stretch->has_call ? rank_units(stretch->start_ns - stretch->enter_ns)

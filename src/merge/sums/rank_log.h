@@ -45,7 +45,8 @@ struct rank_collective {
 	 * Other work is taken to run at the beginning of the collective, where it hides the wait.
 	 */
 	int64_t alone_from_ns;
-	uint64_t bytes; /* as in struct collective_call; 0: unknown */
+	uint64_t ticket; /* of its work, as in struct work: unique in the log */
+	uint64_t bytes;	 /* as in struct collective_call; 0: unknown */
 	/*
 	 * Its entries in rank_log.times end here. They begin where those of the previous one end.
 	 */

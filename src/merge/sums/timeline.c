@@ -79,6 +79,7 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		.owner = &owner,
 		.place = item->place,
 		.bytes = item->bytes,
+		.ticket = item->is_collective ? reorder_buffer_ticket(&timeline->reorder, item) : 0,
 	};
 	/* If recording was paused or work was lost in the gap, its cause is unknown. */
 	bool is_blind = stretch.has_gap &&

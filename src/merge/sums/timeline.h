@@ -33,8 +33,9 @@ struct stretch {
 	bool has_call;
 	uint64_t enter_ns; /* start of the call */
 	const struct owner *owner;
-	uint32_t place; /* index of the owner in the aggregate */
-	uint64_t bytes; /* of copies and memsets */
+	uint32_t place;	 /* index of the owner in the aggregate */
+	uint64_t bytes;	 /* of copies and memsets */
+	uint64_t ticket; /* of collectives: as in struct work */
 };
 
 /* Called for each piece of work if idle time was requested. */

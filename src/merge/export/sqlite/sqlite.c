@@ -101,6 +101,7 @@ static void free_state(struct sink *sink)
 	sqlite3_close(s->database);
 	sqlite_forget_process(s);
 	free(s->facts);
+	free(s->collectives);
 	tracks_free(sink);
 }
 

@@ -52,6 +52,28 @@ static int put_communicator(struct sink *sink, const struct run *run, size_t c)
 	return 0;
 }
 
+static int compare_works(const void *a, const void *b)
+{
+	const struct collective_work *x = a, *y = b;
+
+	if (x->log != y->log)
+		return x->log < y->log ? -1 : 1;
+	return x->ticket < y->ticket ? -1 : x->ticket > y->ticket;
+}
+
+static void bind_work(struct sqlite *s, const struct rank_log *log,
+		      const struct rank_collective *item)
+{
+	const struct collective_work wanted = {.log = log->log, .ticket = item->ticket};
+	const struct collective_work *work = NULL;
+
+	if (s->collective_count)
+		work = bsearch(&wanted, s->collectives, s->collective_count, sizeof(wanted),
+			       compare_works);
+	if (work)
+		sqlite_number(s, INSERT_COLLECTIVE, 14, work->work_id);
+}
+
 /* Binds what one log says of a collective. */
 static void bind_collective(struct sink *sink, const struct inputs *inputs,
 			    const struct rank_log *log, const struct rank_collective *item)
@@ -66,6 +88,7 @@ static void bind_collective(struct sink *sink, const struct inputs *inputs,
 	sqlite_number(s, INSERT_COLLECTIVE, 6, log->members[item->member].device);
 	sqlite_number(s, INSERT_COLLECTIVE, 7, item->start_ns + aligned_ns);
 	sqlite_number(s, INSERT_COLLECTIVE, 8, item->end_ns + aligned_ns);
+	bind_work(s, log, item);
 }
 
 /* Writes the collectives of one member. */
@@ -176,10 +199,13 @@ int sqlite_put_collectives(struct sink *sink, const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
 	const struct communicators *communicators = &report->communicators;
+	struct sqlite *s = sink->state;
 	int error = 0;
 
 	if (!run->compares_ranks)
 		return 0;
+	if (s->collective_count)
+		qsort(s->collectives, s->collective_count, sizeof(*s->collectives), compare_works);
 	for (size_t c = 0; c < communicators->count && !error; c++) {
 		error = put_communicator(sink, run, c);
 		for (size_t m = 0; m < communicators->list[c].member_count; m++)

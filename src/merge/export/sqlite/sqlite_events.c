@@ -49,6 +49,16 @@ int sqlite_put_call(struct sink *sink, const struct process *process, const stru
 	return 0;
 }
 
+/* Keeps which row has the work of a collective, for the comparison of ranks at the end. */
+static void keep_collective(struct sqlite *s, const struct process *process,
+			    const struct work *work)
+{
+	xgrow(&s->collectives, &s->collective_capacity, s->collective_count + 1,
+	      sizeof(*s->collectives));
+	s->collectives[s->collective_count++] =
+		(struct collective_work){process->index, work->ticket, s->work_count};
+}
+
 int sqlite_put_work(struct sink *sink, const struct process *process, const struct work *work,
 		    const struct launch *launch)
 {
@@ -77,6 +87,9 @@ int sqlite_put_work(struct sink *sink, const struct process *process, const stru
 	else
 		sqlite_null(s, INSERT_WORK, 10);
 	sqlite_put(sink, INSERT_WORK);
+	s->work_count++;
+	if (work->is_collective && process->process_count > 1)
+		keep_collective(s, process, work);
 	return 0;
 }
 

@@ -58,7 +58,7 @@ const char sqlite_tables[] =
 	"CREATE TABLE collective(id INTEGER PRIMARY KEY, process_id INTEGER, "
 	"communicator_id INTEGER, number INTEGER, operation TEXT, bytes INTEGER, device INTEGER, "
 	"start_ns INTEGER, end_ns INTEGER, arrival_ns INTEGER, wait_ns INTEGER, "
-	"exposed_wait_ns INTEGER, transfer_ns INTEGER, is_last INTEGER);"
+	"exposed_wait_ns INTEGER, transfer_ns INTEGER, is_last INTEGER, work_id INTEGER);"
 	"CREATE TABLE wait_cause(process_id INTEGER, path_id INTEGER, wait_ns INTEGER, "
 	"cost_ns INTEGER);"
 	"CREATE TABLE host_clock(host TEXT, at_ns INTEGER, offset_ns INTEGER, drift_ppm REAL, "
@@ -84,7 +84,7 @@ const char *const sqlite_inserts[STATEMENTS] = {
 	[INSERT_GAP_END] = "INSERT INTO gap_end VALUES(?,?)",
 	[INSERT_SAMPLE] = "INSERT INTO cpu_sample VALUES(?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_COMMUNICATOR] = "INSERT INTO communicator VALUES(?,?,?,?,?,?)",
-	[INSERT_COLLECTIVE] = "INSERT INTO collective VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[INSERT_COLLECTIVE] = "INSERT INTO collective VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_WAIT_CAUSE] = "INSERT INTO wait_cause VALUES(?,?,?,?)",
 	[INSERT_HOST_CLOCK] = "INSERT INTO host_clock VALUES(?,?,?,?,?,?,?)",
 	[INSERT_LOSS] = "INSERT INTO loss VALUES(?,?)",
@@ -222,15 +222,12 @@ const char sqlite_indexes_and_views[] =
 	"min(r.duration_ns) AS min_ns, max(r.duration_ns) AS max_ns FROM nvtx_range r "
 	"JOIN name n ON n.id = r.name_id GROUP BY n.id, r.kind ORDER BY total_ns DESC;"
 
-	/* Work of one process that starts and ends at the same times is the same work. */
 	"CREATE VIEW collectives AS SELECT c.id, c.process_id, o.rank, m.name AS communicator, "
 	"c.communicator_id, c.number, c.operation, c.bytes, c.device, s.stream, c.start_ns, "
 	"c.end_ns, c.arrival_ns, c.wait_ns, c.exposed_wait_ns, c.transfer_ns, c.is_last, w.path_id "
 	"FROM collective c JOIN process o ON o.id = c.process_id "
-	"LEFT JOIN communicator m ON m.id = c.communicator_id LEFT JOIN gpu_work w ON w.id = "
-	"(SELECT x.id FROM gpu_work x JOIN shape h ON h.id = x.shape_id WHERE "
-	"x.start_ns = c.start_ns AND x.process_id = c.process_id AND h.kind = 'collective' AND "
-	"x.start_ns + x.duration_ns = c.end_ns) LEFT JOIN stream s ON s.id = w.stream_id;"
+	"LEFT JOIN communicator m ON m.id = c.communicator_id "
+	"LEFT JOIN gpu_work w ON w.id = c.work_id LEFT JOIN stream s ON s.id = w.stream_id;"
 
 	"CREATE VIEW rank_waits AS SELECT o.id AS process_id, o.rank, o.label, "
 	"count(*) AS collective_count, coalesce(sum(c.wait_ns), 0) AS wait_ns, "

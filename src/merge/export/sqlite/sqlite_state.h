@@ -58,6 +58,13 @@ struct sqlite {
 	int64_t next_thread;
 	int64_t next_stream;
 	int64_t counter_count;
+	int64_t work_count;
+	struct collective_work {
+		size_t log; /* index of its process */
+		uint64_t ticket;
+		int64_t work_id;
+	} * collectives; /* work that is a collective, if there are several processes */
+	size_t collective_count, collective_capacity;
 	int64_t gap_end_base; /* row id - index in gap_ends */
 	bool has_gaps_left_out;
 	int64_t gap_idle_ns[IDLE_CLASSES]; /* bound values */
