@@ -20,6 +20,8 @@ static void export_call(struct reading *reading, struct launch *call, uint64_t d
 	if (reading->run->weights >> WEIGHT_CPU_WAIT & 1 &&
 	    threads_waits(&reading->threads, call->api))
 		reading_add_wait(reading, call, own_ns);
+	reading->exported_call_count += reading->exported_call_count < UINT32_MAX;
+	call->number = reading->exported_call_count;
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
@@ -86,8 +88,6 @@ static __attribute__((noinline)) bool observe_call(struct reading *reading, stru
 	     run_wants(reading->run, WEIGHT_CPU_WAIT)) &&
 	    threads_add_call(&reading->threads, call, call->enter_ns + duration_ns, &own_ns) < 0)
 		reading->error = -ENOMEM;
-	if (call->flags & LAUNCH_GRAPH)
-		call->took_ns = call->duration_ns;
 	if (reading->run->compares_ranks && model->has_collectives &&
 	    rank_log_add_call(reading, call, duration_ns) < 0)
 		reading->error = -ENOMEM;

@@ -56,6 +56,7 @@ struct reading {
 	struct callsites callsites;	  /* if the run looks for findings */
 	struct xt_damage damage;	  /* of both passes, valid after the last event */
 	bool exports_calls, exports_work; /* an exporter or a weight needs them */
+	uint32_t exported_call_count;	  /* numbers the calls */
 	bool observes_calls;		  /* calls have ranges, or matter for more than the join */
 	bool sums_plainly;		  /* kernels outside graphs matter only for the sums */
 	struct collective_sums collectives;

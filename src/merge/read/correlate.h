@@ -46,7 +46,8 @@ struct launch {
 	uint32_t next;	   /* used by correlate.c */
 	uint32_t callsite; /* callsite (callsite_stats.h); 0: unknown */
 	uint32_t before;   /* callsite that last blocked the same thread; 0: none */
-	uint32_t took_ns;  /* duration of a graph launch, else 0; UINT32_MAX: at least that */
+	/* among the calls that exporters receive, from 1; 0: not one of them, UINT32_MAX: a later one */
+	uint32_t number;
 	/* time since the thread's previous submission; UINT32_MAX: at least that */
 	uint32_t since_ns;
 	uint32_t duration_ns; /* of the call; UINT32_MAX: at least that */

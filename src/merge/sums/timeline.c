@@ -9,11 +9,10 @@
 struct item {
 	struct idle_work work;
 	uint32_t place; /* index of the owner: in aggregate if is_owned, otherwise in unowned */
-	bool is_owned;
+	uint32_t callsite, before, call, took_ns; /* from its call */
 	uint16_t device;
-	uint32_t callsite, before, took_ns; /* from its call */
-	uint8_t kind;			    /* enum work_kind */
-	bool is_collective;
+	uint8_t kind; /* enum work_kind */
+	bool is_owned : 1, is_collective : 1;
 	uint64_t bytes;
 };
 
@@ -73,6 +72,7 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		.stream = item->work.stream,
 		.callsite = item->callsite,
 		.before = item->before,
+		.call = item->call,
 		.took_ns = item->took_ns,
 		.has_call = item->work.has_call,
 		.enter_ns = item->work.enter_ns,
@@ -202,7 +202,8 @@ void timeline_set_owner(struct timeline *timeline, uint64_t ticket, const struct
 	item->work.since_ns = launch->since_ns;
 	item->callsite = launch->callsite;
 	item->before = launch->before;
-	item->took_ns = launch->took_ns;
+	item->call = launch->number;
+	item->took_ns = launch->flags & LAUNCH_GRAPH ? launch->duration_ns : 0;
 	item->work.thread = threads_timeline(timeline->threads, launch->thread);
 }
 

@@ -26,10 +26,12 @@ struct stretch {
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint64_t gap_from_ns;
-	uint64_t paused_ns;		    /* pauses of recording in the device's gaps so far */
-	uint64_t idle_ns[IDLE_CLASSES];	    /* causes of the gap; the sum is its length */
-	uint32_t stream;		    /* XT_STREAM_ID */
-	uint32_t callsite, before, took_ns; /* of its call, as in struct launch */
+	uint64_t paused_ns;		/* pauses of recording in the device's gaps so far */
+	uint64_t idle_ns[IDLE_CLASSES]; /* causes of the gap; the sum is its length */
+	uint32_t stream;		/* XT_STREAM_ID */
+	uint32_t callsite, before;	/* of its call, as in struct launch */
+	uint32_t call;			/* number of its call, as in struct launch; 0: unknown */
+	uint32_t took_ns; /* duration of a graph launch, else 0; UINT32_MAX: at least that */
 	bool has_call;
 	uint64_t enter_ns; /* start of the call */
 	const struct owner *owner;

@@ -236,6 +236,14 @@ static int add_gaps(struct html_events *events, const struct stretch *stretch, u
 	return error;
 }
 
+/* Makes the number of a call unique in all processes. UINT32_MAX: too large. */
+static uint32_t number_of(const struct html_events *events, uint32_t number)
+{
+	uint64_t unique = events->call_base + number;
+
+	return unique < UINT32_MAX ? (uint32_t)unique : UINT32_MAX;
+}
+
 int html_events_add_work(struct html *html, const struct process *process,
 			 const struct stretch *stretch)
 {
@@ -244,9 +252,8 @@ int html_events_add_work(struct html *html, const struct process *process,
 	struct page_work work = {
 		.start_ns = html_time(process, stretch->start_ns),
 		.duration_ns = stretch->end_ns - stretch->start_ns,
-		.enter_ns = stretch->has_call ? html_time(process, stretch->enter_ns) : 0,
 		.node = stretch->place,
-		.thread = stretch->has_call ? owner->thread : 0,
+		.call = stretch->call ? number_of(events, stretch->call) : 0,
 	};
 	int error = 0;
 
@@ -291,9 +298,11 @@ int html_events_add_call(struct html *html, const struct process *process,
 	struct page_call row = {.enter_ns = html_time(process, call->enter_ns),
 				.duration_ns = duration_ns,
 				.stack = call->stack,
-				.thread = thread};
+				.thread = thread,
+				.number = number_of(events, call->number)};
 	int error = 0;
 
+	events->call_last = row.number;
 	if (!call->enter_ns)
 		return 0;
 	if (events->calls.count >= events->count_max)
@@ -417,12 +426,10 @@ int html_events_end_process(struct html *html, const struct process *process)
 	if (events->paths.count)
 		qsort(events->paths.rows, events->paths.count, sizeof(*events->paths.rows),
 		      compare_paths);
-	for (size_t w = events->process_work; w < events->work.count && !error; w++) {
+	for (size_t w = events->process_work; w < events->work.count; w++) {
 		struct page_work *work = &events->work.rows[w];
 
 		work->node = work->node < events->node_capacity ? events->nodes[work->node] : 0;
-		work->thread = html_thread(html, process, work->thread);
-		error = work->thread == NAME_FAILED ? -ENOMEM : 0;
 	}
 	for (size_t c = events->process_call; c < events->calls.count; c++) {
 		struct page_call *call = &events->calls.rows[c];
@@ -434,6 +441,7 @@ int html_events_end_process(struct html *html, const struct process *process)
 
 		sample->node = find_path(events, sample->node, sample->state);
 	}
+	events->call_base = events->call_last;
 	for (uint32_t t = 1; t < process->model->threads.count && !error; t++)
 		error = add_states(html, process, t);
 	return error;

@@ -19,11 +19,11 @@
 struct page_work {
 	uint64_t start_ns;
 	uint64_t duration_ns;
-	uint64_t enter_ns;  /* of its call */
-	uint64_t detail;    /* kernels: index in shapes + 1; copies and memsets: bytes */
-	uint32_t node;	    /* index of its total until the process ends, then its path */
-	uint32_t stream;    /* index in streams */
-	uint32_t thread;    /* of its call, as index in threads; 0: unknown */
+	uint64_t detail; /* kernels: index in shapes + 1; copies and memsets: bytes */
+	uint32_t node;	 /* index of its total until the process ends, then its path */
+	uint32_t stream; /* index in streams */
+	/* number of its call; from html_events_sort() on, its index in calls + 1; 0: unknown */
+	uint32_t call;
 	uint32_t gap_first; /* its entries in gaps; set by html_events_sort() */
 	uint8_t gap_count;
 	bool is_first; /* of its call path */
@@ -41,6 +41,7 @@ struct page_call {
 	uint32_t stack; /* XT_STACK_ID until the process ends, then the path; 0: unknown */
 	uint32_t api;	/* index in apis */
 	uint32_t thread;
+	uint32_t number; /* unique in all processes */
 };
 
 /* From here on, the innermost NVTX range of the thread is this one. */
@@ -105,7 +106,9 @@ struct html_events {
 		dropped_sample_count;
 	uint64_t samples_from_ns, samples_until_ns;	   /* time that samples cover; 0: none */
 	size_t process_work, process_call, process_sample; /* first of the current process */
-	uint32_t *nodes;				   /* by total of the current process */
+	uint64_t call_base,
+		call_last; /* numbers of the last call of earlier processes, and of all */
+	uint32_t *nodes;   /* by total of the current process */
 	size_t node_capacity;
 	uint8_t *is_seen; /* by total: has work */
 	size_t seen_capacity;
@@ -132,8 +135,8 @@ int html_events_end_process(struct html *html, const struct process *process);
 /* Finds the threads that samples wait for. Call it once, after all logs. */
 void html_events_find_waits(struct html *html, const struct processes *processes);
 
-/* Sort all events by stream or thread, and then by time. Call it once, at the end. */
-void html_events_sort(struct html_events *events);
+/* Sorts all events by stream or thread, and then by time. Call it once, at the end. */
+int html_events_sort(struct html_events *events);
 
 /* The largest gap or the duration; more for the first work of a call path. */
 uint64_t html_work_weight(const struct page_work *work, const struct page_gap *gaps);

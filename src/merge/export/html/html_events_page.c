@@ -58,9 +58,51 @@ static int compare_samples(const void *a, const void *b)
 	return 0;
 }
 
-void html_events_sort(struct html_events *events)
+/* The calls are in the order of their numbers. Returns the index of one + 1, or 0. */
+static uint32_t find_call(const struct html_events *events, uint32_t number)
+{
+	size_t low = 0, high = events->calls.count;
+
+	while (number && number < UINT32_MAX && low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (events->calls.rows[middle].number == number)
+			return (uint32_t)middle + 1;
+		if (events->calls.rows[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return 0;
+}
+
+/* Sorts the calls. Work keeps its call. */
+static int sort_calls(struct html_events *events)
+{
+	size_t count = events->calls.count;
+	uint32_t *places = malloc((count + 1) * sizeof(*places)); /* by index before + 1 */
+
+	if (!places)
+		return -ENOMEM;
+	for (size_t w = 0; w < events->work.count; w++)
+		events->work.rows[w].call = find_call(events, events->work.rows[w].call);
+	for (size_t c = 0; c < count; c++)
+		events->calls.rows[c].number = (uint32_t)c + 1;
+	if (count)
+		qsort(events->calls.rows, count, sizeof(*events->calls.rows), compare_calls);
+	places[0] = 0;
+	for (size_t c = 0; c < count; c++)
+		places[events->calls.rows[c].number] = (uint32_t)c + 1;
+	for (size_t w = 0; w < events->work.count; w++)
+		events->work.rows[w].call = places[events->work.rows[w].call];
+	free(places);
+	return 0;
+}
+
+int html_events_sort(struct html_events *events)
 {
 	uint32_t gap = 0;
+	int error = sort_calls(events);
 
 	for (size_t w = 0; w < events->work.count; w++) {
 		events->work.rows[w].gap_first = gap;
@@ -69,15 +111,13 @@ void html_events_sort(struct html_events *events)
 	if (events->work.count)
 		qsort(events->work.rows, events->work.count, sizeof(*events->work.rows),
 		      compare_work);
-	if (events->calls.count)
-		qsort(events->calls.rows, events->calls.count, sizeof(*events->calls.rows),
-		      compare_calls);
 	if (events->states.count)
 		qsort(events->states.rows, events->states.count, sizeof(*events->states.rows),
 		      compare_states);
 	if (events->samples.count)
 		qsort(events->samples.rows, events->samples.count, sizeof(*events->samples.rows),
 		      compare_samples);
+	return error;
 }
 
 struct put {
@@ -86,7 +126,7 @@ struct put {
 	const uint32_t *numbers;
 	const uint32_t *ranges;
 	uint32_t other_number;
-	uint32_t *call_numbers; /* by index in calls: from 1; 0: left out */
+	uint32_t *call_numbers; /* by index in calls + 1: from 1; 0: left out */
 	struct event_counts *counts;
 };
 
@@ -188,38 +228,13 @@ static uint64_t sample_waits(struct put *put, size_t s)
 	return put->events->samples.rows[s].waits;
 }
 
-/* Returns the number of the call that made this work, or 0. */
-static uint32_t call_of(const struct put *put, const struct page_work *work)
-{
-	const struct page_call wanted = {
-		.thread = work->thread, .enter_ns = work->enter_ns, .duration_ns = UINT64_MAX};
-	size_t low = 0, high = put->events->calls.count;
-
-	if (!work->thread)
-		return 0;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_calls(&put->events->calls.rows[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == put->events->calls.count)
-		return 0;
-	if (put->events->calls.rows[low].thread != work->thread ||
-	    put->events->calls.rows[low].enter_ns != work->enter_ns)
-		return 0;
-	return put->call_numbers[low];
-}
-
 static void put_work_calls(struct put *put, const uint32_t *kept, size_t kept_count)
 {
 	struct page_column *column = page_columns_add(put->columns, "work.call");
 	int64_t before = 0;
 
 	for (size_t k = 0; k < kept_count; k++) {
-		int64_t call = call_of(put, &put->events->work.rows[kept[k]]);
+		int64_t call = put->call_numbers[put->events->work.rows[kept[k]].call];
 
 		page_columns_put(put->columns, column, zigzag(call - before));
 		before = call;
@@ -279,7 +294,7 @@ static void put_work_rest(struct put *put, const uint32_t *kept, size_t kept_cou
 static void number_calls(struct put *put, const uint32_t *kept, size_t kept_count)
 {
 	for (size_t k = 0; k < kept_count; k++)
-		put->call_numbers[kept[k]] = (uint32_t)k + 1;
+		put->call_numbers[kept[k] + 1] = (uint32_t)k + 1;
 }
 
 /* An event, as far as it decides whether and where the page shows it. */

@@ -176,9 +176,10 @@ int html_put_page(struct sink *sink, const struct run *run)
 	int error;
 
 	html_events_find_waits(html, run_analysis(run, &analysis_processes));
-	html_events_sort(&html->events);
+	error = html_events_sort(&html->events);
 	fit.event_count = event_count_of(&html->events);
-	error = make(&fit, NULL);
+	if (!error)
+		error = make(&fit, NULL);
 	if (!error && fit.bytes.length > bytes_max)
 		error = make_smaller(&fit, bytes_max);
 	if (!error)
