@@ -53,7 +53,7 @@ int sqlite_put_call(struct sink *sink, const struct process *process, const stru
 static void keep_collective(struct sqlite *s, const struct process *process,
 			    const struct work *work)
 {
-	xgrow(&s->collectives, &s->collective_capacity, s->collective_count + 1,
+	xt_grow(&s->collectives, &s->collective_capacity, s->collective_count + 1,
 	      sizeof(*s->collectives));
 	s->collectives[s->collective_count++] =
 		(struct collective_work){process->index, work->ticket, s->work_count};
