@@ -45,7 +45,8 @@ static size_t put_word(struct output *out, const char *word, size_t length, size
 	for (size_t i = 0, bytes; i < length; i += bytes) {
 		for (bytes = 1; i + bytes < length && ((uint8_t)word[i + bytes] & 0xc0) == 0x80;)
 			bytes++;
-		if (column >= columns && column > indent) {
+		/* Names in files are searched for, so they stay whole. */
+		if (out->columns && column >= columns && column > indent) {
 			output_format(out, "\n%*s", (int)indent, "");
 			column = indent;
 		}
@@ -134,11 +135,7 @@ void put_cell(struct output *out, const char *text, size_t length)
 	size_t room = out->columns > ROW_INDENT ? out->columns - ROW_INDENT : 1, end = 0, next = 0;
 	char *shown = NULL;
 
-	if (!out->columns) {
-		put_elided(out, text, length, PATH_COLUMNS);
-		return;
-	}
-	if (column_of(out) + text_columns(text, length) <= out->columns) {
+	if (!out->columns || column_of(out) + text_columns(text, length) <= out->columns) {
 		output_text(out, text, length);
 		return;
 	}
