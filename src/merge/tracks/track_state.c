@@ -137,6 +137,7 @@ struct track *tracks_add_to_thread(struct tracks *t, uint32_t thread, enum track
 				   const char *name)
 {
 	const struct model *model = t->process->model;
+	uint32_t tid = thread < model->threads.count ? model->threads.rows[thread].tid : 0;
 	struct track *track;
 	char *long_name;
 
@@ -144,8 +145,7 @@ struct track *tracks_add_to_thread(struct tracks *t, uint32_t thread, enum track
 		return tracks_add(t, &(struct track){.kind = kind,
 						     .parent = tracks_thread(t, thread),
 						     .name = name});
-	long_name = xt_asprintf("%s %u: %s", track_thread_name(model, thread),
-				model->threads.rows[thread].tid, name);
+	long_name = xt_asprintf("%s %u: %s", track_thread_name(model, thread), tid, name);
 	track = tracks_add(t, &(struct track){.kind = kind, .parent = t->root, .name = long_name});
 	free(long_name);
 	return track;
