@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/number_format.h"
 #include "merge/base/text.h"
 #include "merge/export/summary/summary_headline.h"
@@ -63,10 +64,8 @@ static void put_line(struct output *out, const char *text, size_t length, size_t
 		     bool is_code)
 {
 	size_t bound = text_clean_bound(length), bytes, written = 0;
-	char *clean = malloc((2 + sizeof(NO_MENTION)) * bound + 1), *escaped = clean + bound;
+	char *clean = xt_malloc((2 + sizeof(NO_MENTION)) * bound + 1), *escaped = clean + bound;
 
-	if (!clean)
-		return;
 	bytes = text_clean(clean, text, length, '`');
 	for (size_t i = 0; i < bytes; i++) {
 		bool ends = clean[i] == '|' || clean[i] == '\n';
@@ -212,10 +211,10 @@ static int put_verdict(struct output *out, const struct run *run)
 static int put_ranks(struct output *out, const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
-	size_t count = 0, *order = malloc((run->inputs->count + 1) * sizeof(*order)), shown;
+	size_t count = 0, *order = xt_malloc((run->inputs->count + 1) * sizeof(*order)), shown;
 	int error = 0;
 
-	for (size_t l = 0; order && l < run->inputs->count; l++)
+	for (size_t l = 0; l < run->inputs->count; l++)
 		if (report->ranks && report->ranks[l].collective_count && run->labels[l])
 			order[count++] = l;
 	shown = count < ROWS_TOP ? count : ROWS_TOP;
@@ -239,7 +238,7 @@ static int put_ranks(struct output *out, const struct run *run)
 	if (shown)
 		output_format(out, "\n`xtrace merge --summary - DIR | jq .collectives`\n\n");
 	free(order);
-	return order ? error : -ENOMEM;
+	return error;
 }
 
 static int put_mpi(struct output *out, const struct run *run)
