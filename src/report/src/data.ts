@@ -20,7 +20,8 @@ export interface Range {
 
 export interface Track {
 	name: string;
-	is_memory: boolean;
+	counter?: string; /* what it counts, and its unit; otherwise it is a device */
+	unit?: string;
 	bin_ns: number;
 	start_ns: number;
 	bin_count: number;
@@ -357,7 +358,7 @@ export interface Shape {
 
 /* Describes the columns of single events: how many of them each stream and thread has. */
 export interface EventLists {
-	streams: { device: number; stream: number; count: number }[];
+	streams: { device: number; stream: number; name?: string; count: number }[];
 	calls: { thread: number; count: number }[];
 	states: { thread: number; count: number }[];
 	samples: { thread: number; count: number }[]; /* of the CPU */

@@ -254,6 +254,13 @@ export class Events {
 		return Math.max(left + unzigzag(pieces[pieces.length - 1]), 0);
 	}
 
+	/* The number of a stream, with the name that the program gave it. */
+	streamName(s: number): string {
+		const { stream, name } = this.lists.streams[s];
+
+		return name ? `${stream} ${name}` : String(stream);
+	}
+
 	private addDevices(): void {
 		const { streams } = this.lists;
 		const devices = [...new Set(streams.map((s) => s.device))];
@@ -269,7 +276,7 @@ export class Events {
 				if (stream.device === device && stream.count)
 					layers(first, until, this.work.start, this.work.duration).forEach((ids, layer) =>
 						this.tracks.push(
-							trackOf('work', layer ? '' : `${name}: stream ${streams[s].stream}`, ids, this.work.start, this.work.duration),
+							trackOf('work', layer ? '' : `${name}: stream ${this.streamName(s)}`, ids, this.work.start, this.work.duration),
 						),
 					);
 				first = until;

@@ -82,7 +82,7 @@ function WorkFacts({ state, events, work }: { state: State; events: Events; work
 					<Fact name="rate" value={formatRate(detail[work], duration[work])} />
 				</>
 			) : null}
-			<Fact name="stream" value={String(events.lists.streams[stream[work]].stream)} />
+			<Fact name="stream" value={events.streamName(stream[work])} />
 			{caller >= 0 ? (
 				<>
 					<Fact name="launched" value={`${formatTime(start[work] - events.calls.start[caller])} before`} />

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Device activity and allocated memory over time. xtrace sums up times in bins when it reads the
+ * Device activity and counters over time. xtrace sums up times in bins when it reads the
  * log. Each pixel column shows the mean of its bins.
  */
 import { ticks } from 'd3-array';
 import { useComputed, useSignal } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { idleColours, trackColours } from './colours';
-import { exactTime, formatBytes, formatPercent, formatTime, longTime, shortTime } from './format';
+import { exactTime, formatBytes, formatCount, formatPercent, formatTime, longTime, shortTime } from './format';
 import { filter, isDark, isOfBrowser, printing, type State, timeView, watchWidth } from './state';
 import { moved, stretch, type TimeView } from './time_view';
 import { Shades } from './selection';
@@ -28,7 +28,8 @@ interface Chart {
 	binNs: number;
 	series: Series[]; /* bottom to top */
 	top: number; /* top of the scale, per bin */
-	isShare: boolean; /* share of time; false: bytes */
+	isShare: boolean; /* share of time; false: a counter */
+	unit: string; /* of a counter */
 	spanNs: number; /* devices: from the first to the last work */
 	height: number; /* pixels */
 }
@@ -37,7 +38,7 @@ const breakColours = { light: '#9aa0a8', dark: '#666c76' };
 const TRACK_IDLE = 4; /* src/merge/export/html/html_state.h: enum track_series */
 const COARSE_PIXELS = 8; /* wider bins are too coarse for the view */
 const DEVICE_HEIGHT = 84;
-const MEMORY_HEIGHT = 46;
+const COUNTER_HEIGHT = 46;
 
 /* from: the first bin to count. */
 function series(name: string, colour: string, values: Float64Array, from = 0): Series {
@@ -76,23 +77,31 @@ function deviceSeries(state: State, index: number): Series[] {
 function chartOf(state: State, index: number): Chart {
 	const track = state.report.tracks[index];
 	const side = isDark.value ? 'dark' : 'light';
-	const list = track.is_memory
-		? [series('allocated', trackColours[side].memory, state.loaded.column(`track.${index}.0`))]
+	const { counter } = track;
+	const list = counter
+		? [series(counter, trackColours[side].memory, state.loaded.column(`track.${index}.0`))]
 		: deviceSeries(state, index);
 
 	return {
-		name: track.is_memory ? `Allocated memory, ${track.name}` : track.name,
+		name: counter ? `${counter[0].toUpperCase()}${counter.slice(1)}, ${track.name}` : track.name,
 		startNs: track.start_ns,
 		binNs: track.bin_ns,
 		series: list,
-		top: track.is_memory ? list[0].values.reduce((top, value) => Math.max(top, value), 1) : track.bin_ns,
-		isShare: !track.is_memory,
+		top: counter ? list[0].values.reduce((top, value) => Math.max(top, value), 1) : track.bin_ns,
+		isShare: !counter,
+		unit: track.unit ?? '',
 		spanNs: track.span_ns ?? 0,
-		height: track.is_memory ? MEMORY_HEIGHT : DEVICE_HEIGHT,
+		height: counter ? COUNTER_HEIGHT : DEVICE_HEIGHT,
 	};
 }
 
-/* Returns the mean share, or the maximum of memory, in an interval. */
+/* Returns a share of a bin, or a value of a counter, as text. */
+function formatValue({ isShare, top, unit }: Chart, value: number): string {
+	if (isShare) return formatPercent(value, top);
+	return unit === 'bytes' ? formatBytes(value) : `${formatCount(value)} ${unit}`;
+}
+
+/* Returns the mean share, or the maximum of a counter, in an interval. */
 function valueIn(chart: Chart, values: Float64Array, { fromNs, untilNs }: Span): number {
 	const first = Math.floor((fromNs - chart.startNs) / chart.binNs);
 	const last = Math.max(Math.ceil((untilNs - chart.startNs) / chart.binNs), first + 1);
@@ -151,7 +160,7 @@ function Reading({ chart, part, left }: { chart: Chart; part: Span | null; left:
 						<li>
 							<i style={{ background: s.colour }} />
 							{s.name}
-							<b>{chart.isShare ? formatPercent(value, chart.top) : formatBytes(value)}</b>
+							<b>{formatValue(chart, value)}</b>
 						</li>
 					);
 				})}
@@ -167,7 +176,7 @@ function readAloud(chart: Chart, times: Times, span: Span): string {
 	return chart.series
 		.map((s): [string, number] => [s.name, part ? valueIn(chart, s.values, part) : 0])
 		.filter(([, value]) => value > 0)
-		.map(([name, value]) => `${name} ${chart.isShare ? formatPercent(value, chart.top) : formatBytes(value)}`)
+		.map(([name, value]) => `${name} ${formatValue(chart, value)}`)
 		.join(', ');
 }
 
@@ -241,7 +250,7 @@ function TrackView(props: { chart: Chart; times: Times; view: TimeView; isPart: 
 		<div class="track">
 			<div class="track-head">
 				<h3>{chart.name}</h3>
-				{chart.isShare ? null : <span class="muted">peak {formatBytes(chart.top)}</span>}
+				{chart.isShare ? null : <span class="muted">peak {formatValue(chart, chart.top)}</span>}
 				{chart.isShare && width && (chart.binNs * width) / (span.untilNs - span.fromNs) > COARSE_PIXELS ? (
 					<span class="muted coarse">mean of {shortTime(chart.binNs)}; the single events are below</span>
 				) : null}

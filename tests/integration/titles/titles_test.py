@@ -3,7 +3,9 @@
 """Tests names of CUDA objects, from NVTX to the roots of paths and the names of tracks."""
 
 import argparse
+import base64
 import contextlib
+import gzip
 import json
 import os
 import re
@@ -21,10 +23,19 @@ def run(command, **options):
                           **options).stdout
 
 
+def page_data(path):
+    """The document in a report: its length precedes it."""
+    with open(path, encoding="utf-8") as file:
+        packed = re.search(r'<script[^>]*id="xtrace-data"[^>]*>(.*?)</script>', file.read(), re.DOTALL)[1]
+    data = gzip.decompress(base64.b64decode(packed))
+    return json.loads(data[4:4 + int.from_bytes(data[:4], "little")])
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name in ("xtrace", "merge", "program", "trace"):
         parser.add_argument("--" + name, required=True)
+    parser.add_argument("--html", action="store_true", help="the build has --html")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data = os.path.join(folder, "data")
@@ -65,6 +76,13 @@ def main():
                                        "JOIN name sh ON sh.id = h.name_id").fetchall()
         assert dict(streams) == {"on_default": "default", "on_copies": "köpien;1",
                                  "on_compute": "compute", "on_nameless": None}, streams
+        path = os.path.join(folder, "report.html")
+        if args.html:
+            run([args.merge, data, "--quiet", "--html", path])
+            page = page_data(path)
+            assert all(name.startswith("GPU 0 right ") for name in page["devices"]), page["devices"]
+            names = {stream.get("name") for stream in page["events"]["streams"]}
+            assert names == {"default", "köpien;1", "compute", None}, names
     # A process has the name of the script that its interpreter runs.
     summary = json.loads(run([args.merge, args.trace, "--quiet", "--summary", "-"]))
     (process,) = summary["processes"]

@@ -24,11 +24,8 @@
 
 static int begin(struct sink *sink)
 {
-	struct html *html = calloc(1, sizeof(*html));
+	struct html *html = tracks_begin(sink, &html_writer, sizeof(*html));
 
-	if (!html)
-		return -ENOMEM;
-	sink->state = html;
 	html->first_ns = UINT64_MAX;
 	if (names_init(&html->devices.names) < 0 || names_init(&html->threads.names) < 0 ||
 	    paths_init(&html->ranges) < 0 ||
@@ -71,8 +68,9 @@ static int add_process(struct sink *sink, const struct process *process)
 		return error;
 	memset(html->process_threads, 0,
 	       html->process_thread_capacity * sizeof(*html->process_threads));
-	html->first_track = html->track_count;
+	html->first_chart = html->chart_count;
 	html->process_last_ns = 0;
+	tracks_process(sink, process);
 	error = add_ranges(html, process->model);
 	return error ? error : html_events_add_process(&html->events, process);
 }
@@ -214,8 +212,7 @@ static void free_state(struct sink *sink)
 	free(html->samples);
 	free(html->process_ranges);
 	free(html->process_threads);
-	free(html);
-	sink->state = NULL;
+	tracks_free(sink);
 }
 
 const struct exporter exporter_html = {
@@ -232,7 +229,7 @@ const struct exporter exporter_html = {
 	.process = add_process,
 	.call = add_call,
 	.work = add_work,
-	.memory = html_add_memory,
+	.memory = tracks_memory,
 	.stretch = html_add_stretch,
 	.cpu_sample = add_sample,
 	.total = add_total,

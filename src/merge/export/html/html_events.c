@@ -186,6 +186,8 @@ static int stream_of(struct html *html, const struct process *process,
 		return 0;
 	}
 	*index = (uint32_t)events->streams.count;
+	stream.name = xstrdup(model_title(process->model, &process->model->stream_names,
+					  row->context, row->stream));
 	stream.device = html_device(html, process, stretch->device);
 	return stream.device == NAME_FAILED ? -ENOMEM : APPEND(events->streams, stream);
 }
@@ -491,6 +493,8 @@ void html_events_free(struct html_events *events)
 	free(events->calls.rows);
 	free(events->states.rows);
 	free(events->samples.rows);
+	for (size_t s = 0; s < events->streams.count; s++)
+		free(events->streams.rows[s].name);
 	free(events->streams.rows);
 	free(events->shapes.rows);
 	free(events->paths.rows);

@@ -66,6 +66,7 @@ struct page_sample {
 
 struct page_stream {
 	uint32_t device; /* name in html->devices */
+	char *name;	 /* that the program gave it, or "" */
 	uint32_t stream; /* CUDA's number */
 	uint32_t id;	 /* XT_STREAM_ID in its process */
 	size_t process;

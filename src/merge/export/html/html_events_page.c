@@ -494,6 +494,8 @@ void html_put_event_lists(struct json *json, const struct html *html,
 		json_begin_object(json, NULL);
 		json_u64(json, "device", events->streams.rows[s].device);
 		json_u64(json, "stream", events->streams.rows[s].stream);
+		if (events->streams.rows[s].name[0])
+			json_string(json, "name", events->streams.rows[s].name);
 		json_u64(json, "count", counts->shown[EVENT_WORK][s]);
 		json_end_object(json);
 	}

@@ -127,7 +127,7 @@ static int make_coarser(struct fit *fit, size_t bytes_max)
 	size_t before = fit->bytes.length, saved = before;
 	int error = 0;
 
-	while (!error && html->track_count >= TRACKS_MANY && before > bytes_max &&
+	while (!error && html->chart_count >= TRACKS_MANY && before > bytes_max &&
 	       saved > bytes_max / TRACKS_SHARE && fit->track_halvings < HALVINGS_MAX) {
 		fit->track_halvings++;
 		error = make(fit, NULL);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "merge/tracks/track_names.h"
 
 uint32_t html_label(struct html_labels *labels, const struct process *process, char *text,
 		    uint32_t id)
@@ -34,21 +35,15 @@ void html_labels_free(struct html_labels *labels)
 
 uint32_t html_device(struct html *html, const struct process *process, uint32_t device)
 {
-	const char *gpu_name;
-	char key[32], *text;
+	char *text;
 	uint32_t name;
-	int length;
 
-	snprintf(key, sizeof(key), "gpu.%u.name", device);
-	gpu_name = model_meta(process->model, key);
 	if (device == MEMORY_POOL_HOST)
-		length = asprintf(&text, "host");
+		text = xstrdup("host");
 	else if (device >= MEMORY_POOLS_MAX - 1)
-		length = asprintf(&text, "other devices");
+		text = xstrdup("other devices");
 	else
-		length = asprintf(&text, "GPU %u%s%s", device, gpu_name[0] ? " " : "", gpu_name);
-	if (length < 0)
-		return NAME_FAILED;
+		text = track_device_name(process->model, device);
 	name = html_label(&html->devices, process, text, device);
 	free(text);
 	return name;
@@ -67,7 +62,6 @@ uint32_t html_thread(struct html *html, const struct process *process, uint32_t 
 {
 	const struct model *model = process->model;
 	const struct thread *row;
-	const char *thread_name;
 	char *text;
 
 	if (!thread || thread >= model->threads.count || !model->threads.rows[thread].tid)
@@ -79,9 +73,7 @@ uint32_t html_thread(struct html *html, const struct process *process, uint32_t 
 		html->process_threads[thread] = html_known_thread(html, process->index, row->tid);
 	if (html->process_threads[thread])
 		return html->process_threads[thread];
-	thread_name = names_text(&model->names, row->name, NULL);
-	if (asprintf(&text, "%s (%u)", thread_name[0] ? thread_name : "[no name]", row->tid) < 0)
-		return NAME_FAILED;
+	text = xasprintf("%s (%u)", track_thread_name(model, thread), row->tid);
 	html->process_threads[thread] = html_label(&html->threads, process, text, row->tid);
 	free(text);
 	return html->process_threads[thread];

@@ -8,7 +8,7 @@
  * - "devices", "threads", "ranges": samples refer to them by index, from 1. "device_processes",
  *   "thread_processes": index of the first log of each one's process, in
  *   "summary.processes"
- * - "tracks": one per device or memory. "loss_words": descriptions of losses
+ * - "tracks": one per device or counter. "loss_words": descriptions of losses
  * - "left_out_path_count", "left_out_gpu_time_ns": the smallest call paths, combined into
  *   HTML_OTHER to stay within html_bytes_max
  * - "kernels": the kernel table as in the summary, of all call paths
@@ -38,9 +38,10 @@
 #include "merge/base/json.h"
 #include "merge/exporter.h"
 #include "merge/sums/bins.h"
+#include "merge/tracks/tracks.h"
 #include "page/page.h"
 
-#define HTML_TRACKS_MAX 128 /* devices and memories shown over time */
+#define HTML_TRACKS_MAX 128 /* devices and counters shown over time */
 
 enum track_series {
 	TRACK_KERNELS, /* a kernel other than a collective runs */
@@ -52,16 +53,16 @@ enum track_series {
 };
 
 /*
- * A device of one process, or its memory, over time. Times count from the start of the first log.
+ * A device of one process, or a counter, over time. Times count from the start of the first log.
  */
-struct track {
+struct chart {
 	uint32_t label; /* name in devices */
-	uint32_t pool;
-	bool is_memory;
+	uint32_t device;
+	const struct track_counter *counter; /* NULL: a device */
 	struct bins bins;
 	uint64_t from_ns;	       /* devices: start of the first work */
 	uint64_t until_ns[TRACK_IDLE]; /* devices: end of each series so far */
-	uint64_t level;		       /* memory: allocated bytes since level_ns */
+	uint64_t level;		       /* counters: value since level_ns */
 	uint64_t level_ns;
 };
 
@@ -90,6 +91,7 @@ struct html_labels {
 
 /* The state of the sink. */
 struct html {
+	struct tracks tracks; /* for counters */
 	struct html_labels devices;
 	struct html_labels threads;
 	struct paths ranges;
@@ -99,10 +101,10 @@ struct html {
 	struct sample *samples;
 	size_t sample_count;
 	size_t sample_capacity;
-	struct track *tracks;
-	size_t track_count;
-	size_t track_capacity;
-	size_t track_left_out_count; /* events on devices beyond HTML_TRACKS_MAX */
+	struct chart *charts;
+	size_t chart_count;
+	size_t chart_capacity;
+	size_t chart_left_out_count; /* events on devices beyond HTML_TRACKS_MAX */
 	uint64_t first_ns;	     /* time span of all events */
 	uint64_t last_ns;
 
@@ -111,7 +113,7 @@ struct html {
 	size_t process_range_capacity;
 	uint32_t *process_threads; /* name in threads by XT_THREAD_ID; 0: not used yet */
 	size_t process_thread_capacity;
-	size_t first_track;
+	size_t first_chart;
 	uint64_t process_last_ns; /* end of its last event */
 };
 

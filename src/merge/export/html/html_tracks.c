@@ -1,67 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collects device activity and allocated memory in time bins, and writes them to the page.
+ * Collects device activity and counters in time bins, and writes them to the page.
  */
 #include "merge/export/html/html_tracks.h"
 
-#include <errno.h>
 #include <stdlib.h>
-
-#include "log/base/grow.h"
 
 #include "merge/export/html/html_labels.h"
 
-/*
- * Sets *track_out to the track of the current process, or NULL beyond the limit. Returns 0 or
- * -ENOMEM.
- */
-static int track_of(struct html *html, const struct process *process, uint32_t pool, bool is_memory,
-		    struct track **track_out)
+/* Adds a chart to the current process. Returns NULL beyond the limit. */
+static struct chart *add_chart(struct html *html, uint32_t device,
+			       const struct track_counter *counter)
 {
-	struct track *track = NULL;
-	uint32_t label;
+	struct chart *chart;
 
-	*track_out = NULL;
-	for (size_t t = html->first_track; t < html->track_count && !*track_out; t++)
-		if (html->tracks[t].pool == pool && html->tracks[t].is_memory == is_memory)
-			*track_out = &html->tracks[t];
-	if (*track_out)
-		return 0;
-	if (html->track_count == HTML_TRACKS_MAX) {
-		html->track_left_out_count++;
-		return 0;
-	}
-	label = html_device(html, process, pool);
-	if (label == NAME_FAILED || grow(&html->tracks, &html->track_capacity,
-					 html->track_count + 1, sizeof(*html->tracks)) < 0)
-		return -ENOMEM;
-	track = &html->tracks[html->track_count];
-	*track = (struct track){.label = label, .pool = pool, .is_memory = is_memory};
-	if (bins_init(&track->bins, is_memory ? 1 : TRACK_SERIES) < 0)
-		return -ENOMEM;
-	html->track_count++;
-	*track_out = track;
-	return 0;
+	if (html->chart_count == HTML_TRACKS_MAX)
+		return NULL;
+	xgrow(&html->charts, &html->chart_capacity, html->chart_count + 1, sizeof(*html->charts));
+	chart = &html->charts[html->chart_count++];
+	*chart = (struct chart){
+		.label = tracks_need(html_device(html, html->tracks.process, device)),
+		.device = device,
+		.counter = counter,
+	};
+	if (bins_init(&chart->bins, counter ? 1 : TRACK_SERIES) < 0)
+		out_of_memory(0);
+	return chart;
+}
+
+/* Returns the chart of a device of the current process; NULL beyond the limit. */
+static struct chart *chart_of(struct html *html, uint32_t device)
+{
+	struct chart *chart;
+
+	for (size_t c = html->first_chart; c < html->chart_count; c++)
+		if (html->charts[c].device == device && !html->charts[c].counter)
+			return &html->charts[c];
+	chart = add_chart(html, device, NULL);
+	html->chart_left_out_count += !chart;
+	return chart;
 }
 
 /* Adds the part of the interval that no earlier one covers. */
-static void add_union(struct track *track, enum track_series series, uint64_t from_ns,
+static void add_union(struct chart *chart, enum track_series series, uint64_t from_ns,
 		      uint64_t until_ns)
 {
-	uint64_t *ran_until_ns = &track->until_ns[series];
+	uint64_t *ran_until_ns = &chart->until_ns[series];
 
 	if (from_ns < *ran_until_ns)
 		from_ns = *ran_until_ns;
 	if (until_ns <= from_ns)
 		return;
-	bins_add(&track->bins, series, from_ns, until_ns);
+	bins_add(&chart->bins, series, from_ns, until_ns);
 	*ran_until_ns = until_ns;
 }
 
-static void add_gap(struct track *track, uint64_t from_ns, const uint64_t pieces_ns[IDLE_CLASSES])
+static void add_gap(struct chart *chart, uint64_t from_ns, const uint64_t pieces_ns[IDLE_CLASSES])
 {
 	for (size_t i = 0; i < IDLE_CLASSES; i++) {
-		bins_add(&track->bins, TRACK_IDLE + idle_order[i], from_ns,
+		bins_add(&chart->bins, TRACK_IDLE + idle_order[i], from_ns,
 			 from_ns + pieces_ns[idle_order[i]]);
 		from_ns += pieces_ns[idle_order[i]];
 	}
@@ -71,62 +68,82 @@ int html_add_stretch(struct sink *sink, const struct process *process,
 		     const struct stretch *stretch)
 {
 	struct html *html = sink->state;
-	struct track *track;
-	int error;
+	struct chart *chart;
+	int error = html_events_add_work(html, process, stretch);
 	uint64_t from_ns = html_time(process, stretch->start_ns);
 	uint64_t until_ns = html_time(process, stretch->end_ns);
 	uint64_t gap_from_ns = from_ns;
 
-	error = html_events_add_work(html, process, stretch);
-	if (!error)
-		error = track_of(html, process, stretch->device, false, &track);
-	if (error || !track)
+	chart = chart_of(html, stretch->device);
+	if (error || !chart)
 		return error;
 	if (stretch->has_gap) {
 		gap_from_ns = html_time(process, stretch->gap_from_ns);
-		add_gap(track, gap_from_ns, stretch->idle_ns);
+		add_gap(chart, gap_from_ns, stretch->idle_ns);
 		/* In a part of a run, the first gap begins before the part. */
 		if (gap_from_ns < html->first_ns)
 			html->first_ns = gap_from_ns;
 	}
-	if (!track->until_ns[TRACK_WORK] || gap_from_ns < track->from_ns)
-		track->from_ns = gap_from_ns;
-	add_union(track, TRACK_WORK, from_ns, until_ns);
+	if (!chart->until_ns[TRACK_WORK] || gap_from_ns < chart->from_ns)
+		chart->from_ns = gap_from_ns;
+	add_union(chart, TRACK_WORK, from_ns, until_ns);
 	if (stretch->is_collective)
 		return 0;
-	add_union(track, TRACK_OTHER, from_ns, until_ns);
-	add_union(track, stretch->is_kernel ? TRACK_KERNELS : TRACK_COPIES, from_ns, until_ns);
+	add_union(chart, TRACK_OTHER, from_ns, until_ns);
+	add_union(chart, stretch->is_kernel ? TRACK_KERNELS : TRACK_COPIES, from_ns, until_ns);
 	return 0;
 }
 
-int html_add_memory(struct sink *sink, const struct process *process, uint32_t pool,
-		    uint64_t time_ns, uint64_t live_bytes)
+/* The place of a counter's chart in the list, from 1; 0: it was left out. */
+static size_t *place_of(struct track *track)
 {
-	struct html *html = sink->state;
-	struct track *track;
-	int error = track_of(html, process, pool, true, &track);
-	uint64_t now_ns = html_time(process, time_ns);
-
-	if (!track)
-		return error;
-	if (now_ns < track->level_ns)
-		now_ns = track->level_ns;
-	if (bins_used(&track->bins))
-		bins_raise(&track->bins, 0, track->level_ns, now_ns, track->level);
-	bins_raise(&track->bins, 0, now_ns, now_ns, live_bytes);
-	track->level = live_bytes;
-	track->level_ns = now_ns;
-	return 0;
+	return (size_t *)track->data;
 }
+
+static void put_track(struct tracks *t, struct track *track)
+{
+	struct html *html = (struct html *)t;
+	bool is_of_device = track->parent && track->parent->kind == TRACK_DEVICE;
+
+	if (track->kind == TRACK_COUNTER &&
+	    add_chart(html, is_of_device ? track->parent->number : MEMORY_POOL_HOST,
+		      track->counter))
+		*place_of(track) = html->chart_count;
+}
+
+static void put_counter(struct tracks *t, struct track *track, uint64_t time_ns, uint64_t value)
+{
+	struct html *html = (struct html *)t;
+	struct chart *chart = &html->charts[*place_of(track) - 1];
+	uint64_t now_ns = html_time(t->process, time_ns);
+
+	if (!*place_of(track)) {
+		html->chart_left_out_count++;
+		return;
+	}
+	if (now_ns < chart->level_ns)
+		now_ns = chart->level_ns;
+	if (bins_used(&chart->bins))
+		bins_raise(&chart->bins, 0, chart->level_ns, now_ns, chart->level);
+	bins_raise(&chart->bins, 0, now_ns, now_ns, value);
+	chart->level = value;
+	chart->level_ns = now_ns;
+}
+
+const struct track_writer html_writer = {
+	.track_bytes = sizeof(size_t),
+	.track = put_track,
+	.counter = put_counter,
+};
 
 void html_end_tracks(struct html *html)
 {
-	for (size_t t = html->first_track; t < html->track_count; t++) {
-		struct track *track = &html->tracks[t];
+	for (size_t t = html->first_chart; t < html->chart_count; t++) {
+		struct chart *chart = &html->charts[t];
 
-		if (track->is_memory && html->process_last_ns > track->level_ns)
-			bins_raise(&track->bins, 0, track->level_ns, html->process_last_ns,
-				   track->level);
+		if (chart->counter && html->process_last_ns > chart->level_ns)
+			bins_raise(&chart->bins, 0, chart->level_ns, html->process_last_ns,
+				   chart->level);
 	}
 }
 
@@ -145,21 +162,24 @@ static uint32_t bin_count(const struct bins *bins, uint32_t halvings)
 
 void html_put_track_list(struct json *json, const struct html *html, uint32_t halvings)
 {
-	json_u64(json, "track_left_out_count", html->track_left_out_count);
+	json_u64(json, "track_left_out_count", html->chart_left_out_count);
 	json_u64(json, "track_halvings", halvings);
 	json_begin_array(json, "tracks");
-	for (size_t t = 0; t < html->track_count; t++) {
-		const struct track *track = &html->tracks[t];
-		uint32_t width_bits = track->bins.width_bits + halvings;
+	for (size_t t = 0; t < html->chart_count; t++) {
+		const struct chart *chart = &html->charts[t];
+		uint32_t width_bits = chart->bins.width_bits + halvings;
 
 		json_begin_object(json, NULL);
-		json_string(json, "name", names_text(&html->devices.names, track->label, NULL));
-		json_bool(json, "is_memory", track->is_memory);
+		json_string(json, "name", names_text(&html->devices.names, chart->label, NULL));
+		if (chart->counter) {
+			json_string(json, "counter", chart->counter->name);
+			json_string(json, "unit", chart->counter->unit);
+		}
 		json_u64(json, "bin_ns", (uint64_t)1 << width_bits);
-		json_u64(json, "start_ns", first_bin(&track->bins, halvings) << width_bits);
-		json_u64(json, "bin_count", bin_count(&track->bins, halvings));
-		if (!track->is_memory)
-			json_u64(json, "span_ns", track->until_ns[TRACK_WORK] - track->from_ns);
+		json_u64(json, "start_ns", first_bin(&chart->bins, halvings) << width_bits);
+		json_u64(json, "bin_count", bin_count(&chart->bins, halvings));
+		if (!chart->counter)
+			json_u64(json, "span_ns", chart->until_ns[TRACK_WORK] - chart->from_ns);
 		json_end_object(json);
 	}
 	json_end_array(json);
@@ -174,11 +194,11 @@ static bool has_values(const uint64_t *values)
 	return false;
 }
 
-/* Writes one series: sums of time, or the maximum of memory. */
+/* Writes one series: sums of time, or the maximum of a counter. */
 static void put_series(struct page_columns *columns, struct page_column *column,
-		       const struct track *track, const uint64_t *values, uint32_t halvings)
+		       const struct chart *chart, const uint64_t *values, uint32_t halvings)
 {
-	const struct bins *bins = &track->bins;
+	const struct bins *bins = &chart->bins;
 	uint64_t bin = first_bin(bins, halvings), value = 0;
 
 	/* The last bin may be the largest number. */
@@ -190,7 +210,7 @@ static void put_series(struct page_columns *columns, struct page_column *column,
 			bin = (bins->first + b) >> halvings;
 			value = 0;
 		}
-		if (!track->is_memory)
+		if (!chart->counter)
 			value += here;
 		else if (here > value)
 			value = here;
@@ -200,8 +220,8 @@ static void put_series(struct page_columns *columns, struct page_column *column,
 
 void html_put_tracks(struct page_columns *columns, const struct html *html, uint32_t halvings)
 {
-	for (size_t t = 0; t < html->track_count; t++) {
-		const struct bins *bins = &html->tracks[t].bins;
+	for (size_t t = 0; t < html->chart_count; t++) {
+		const struct bins *bins = &html->charts[t].bins;
 
 		for (unsigned s = 0; s < bins->series_count; s++) {
 			const uint64_t *values = &bins->values[(size_t)s * BINS_COUNT];
@@ -209,14 +229,14 @@ void html_put_tracks(struct page_columns *columns, const struct html *html, uint
 				page_columns_add(columns, "track.%zu.%u", t, s);
 
 			if (bins_used(bins) && has_values(values))
-				put_series(columns, column, &html->tracks[t], values, halvings);
+				put_series(columns, column, &html->charts[t], values, halvings);
 		}
 	}
 }
 
 void html_free_tracks(struct html *html)
 {
-	for (size_t t = 0; t < html->track_count; t++)
-		bins_free(&html->tracks[t].bins);
-	free(html->tracks);
+	for (size_t t = 0; t < html->chart_count; t++)
+		bins_free(&html->charts[t].bins);
+	free(html->charts);
 }

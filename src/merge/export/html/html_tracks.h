@@ -4,13 +4,14 @@
 
 #include "merge/export/html/html_state.h"
 
-/* Hooks of the exporter. Return 0 or -ENOMEM. */
+/* Takes counters. */
+extern const struct track_writer html_writer;
+
+/* The exporter's stretch(). Returns 0 or -ENOMEM. */
 int html_add_stretch(struct sink *sink, const struct process *process,
 		     const struct stretch *stretch);
-int html_add_memory(struct sink *sink, const struct process *process, uint32_t pool,
-		    uint64_t time_ns, uint64_t live_bytes);
 
-/* Ends the tracks of a process. Memory stays allocated until its last event. */
+/* Ends the tracks of a process. Counters keep their value until its last event. */
 void html_end_tracks(struct html *html);
 void html_free_tracks(struct html *html);
 

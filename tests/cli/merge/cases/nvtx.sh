@@ -126,3 +126,13 @@ check_chrome four.json
 grep -o '"name":"[a-z:]*","pid":4321,.*"args":{"[cp].*' four.json
 grep autograd four.json
 sed -n '/"ranges":{/,/^\t\t*]/p' summary.json | grep row -A 99
+
+# Ranges without an end belong to their own process, and are written once.
+for pid in 1 2; do
+	make_log script "open$pid.xtr" <<-END
+		meta process.identity $(printf %032d "$pid")
+		push 1 10 - left$pid
+	END
+done
+merge -q open1.xtr open2.xtr --chrome open.json
+grep -o '"ph":"B".*"name":"[^"]*"' open.json
