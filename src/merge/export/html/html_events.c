@@ -186,8 +186,8 @@ static int stream_of(struct html *html, const struct process *process,
 		return 0;
 	}
 	*index = (uint32_t)events->streams.count;
-	stream.name = xstrdup(model_title(process->model, &process->model->stream_names,
-					  row->context, row->stream));
+	stream.name = xt_strdup(model_title(process->model, &process->model->stream_names,
+					    row->context, row->stream));
 	stream.device = html_device(html, process, stretch->device);
 	return stream.device == NAME_FAILED ? -ENOMEM : APPEND(events->streams, stream);
 }

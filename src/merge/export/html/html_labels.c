@@ -39,9 +39,9 @@ uint32_t html_device(struct html *html, const struct process *process, uint32_t 
 	uint32_t name;
 
 	if (device == MEMORY_POOL_HOST)
-		text = xstrdup("host");
+		text = xt_strdup("host");
 	else if (device >= MEMORY_POOLS_MAX - 1)
-		text = xstrdup("other devices");
+		text = xt_strdup("other devices");
 	else
 		text = track_device_name(process->model, device);
 	name = html_label(&html->devices, process, text, device);
@@ -73,7 +73,7 @@ uint32_t html_thread(struct html *html, const struct process *process, uint32_t 
 		html->process_threads[thread] = html_known_thread(html, process->index, row->tid);
 	if (html->process_threads[thread])
 		return html->process_threads[thread];
-	text = xasprintf("%s (%u)", track_thread_name(model, thread), row->tid);
+	text = xt_asprintf("%s (%u)", track_thread_name(model, thread), row->tid);
 	html->process_threads[thread] = html_label(&html->threads, process, text, row->tid);
 	free(text);
 	return html->process_threads[thread];

@@ -16,7 +16,7 @@ static struct chart *add_chart(struct html *html, uint32_t device,
 
 	if (html->chart_count == HTML_TRACKS_MAX)
 		return NULL;
-	xgrow(&html->charts, &html->chart_capacity, html->chart_count + 1, sizeof(*html->charts));
+	xt_grow(&html->charts, &html->chart_capacity, html->chart_count + 1, sizeof(*html->charts));
 	chart = &html->charts[html->chart_count++];
 	*chart = (struct chart){
 		.label = tracks_need(html_device(html, html->tracks.process, device)),
@@ -24,7 +24,7 @@ static struct chart *add_chart(struct html *html, uint32_t device,
 		.counter = counter,
 	};
 	if (bins_init(&chart->bins, counter ? 1 : TRACK_SERIES) < 0)
-		out_of_memory(0);
+		xt_out_of_memory(0);
 	return chart;
 }
 
