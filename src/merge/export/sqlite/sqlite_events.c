@@ -54,7 +54,7 @@ static void keep_collective(struct sqlite *s, const struct process *process,
 			    const struct work *work)
 {
 	xt_grow(&s->collectives, &s->collective_capacity, s->collective_count + 1,
-	      sizeof(*s->collectives));
+		sizeof(*s->collectives));
 	s->collectives[s->collective_count++] =
 		(struct collective_work){process->index, work->ticket, s->work_count};
 }
