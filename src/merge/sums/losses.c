@@ -397,6 +397,7 @@ const struct table_def table_losses = {
 	.title = "Losses by cause",
 	.what = "Events that the logs lack, by cause.",
 	HAS_COLUMNS(columns),
+	.view = "loss",
 	.open = open_rows,
 	.row = put_row,
 };

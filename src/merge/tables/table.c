@@ -27,7 +27,7 @@ void table_close(struct table_rows *rows)
 
 struct cell cell_text(const char *text)
 {
-	return (struct cell){.text = text, .length = strlen(text)};
+	return text ? (struct cell){.text = text, .length = strlen(text)} : CELL_ABSENT;
 }
 
 struct cell cell_name(const struct names *names, uint32_t name)

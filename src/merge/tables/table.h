@@ -116,7 +116,8 @@ extern const struct table_def table_time_by_path, table_untimed, table_held, tab
 	table_held_at_peak;
 
 extern const struct table_def table_all_paths, table_calls, table_doubts, table_failures,
-	table_idle, table_kernels, table_losses, table_memory, table_ranges_def, table_transfers;
+	table_findings, table_idle, table_kernels, table_losses, table_memory, table_mpi,
+	table_rank_waits, table_ranges_def, table_transfers, table_wait_causes;
 
 /* All of them, ended by NULL. Outputs of data have each; text shows some beside its sentences. */
 extern const struct table_def *const table_defs[];
@@ -155,7 +156,7 @@ static inline struct cell cell_moment(int64_t moment_ns)
 
 #define CELL_ABSENT ((struct cell){.is_absent = true})
 
-struct cell cell_text(const char *text);
+struct cell cell_text(const char *text); /* NULL: absent */
 struct cell cell_name(const struct names *names, uint32_t name);
 
 #endif

@@ -15,8 +15,9 @@ COLUMNS = {"gpu-time": "gpu_time_ns", "count": "count", "cpu-wait": "cpu_wait_ns
            "off-cpu": "off_cpu_ns", "collective-wait": "collective_wait_ns",
            "collective-cause": "collective_cause_ns"}
 TABLES = {"paths", "kernels", "api_calls", "failed_calls", "copies", "memory", "ranges", "idle",
-          "losses", "doubts"}
-TEXTS = {"kind", "category", "name", "path", "range", "class", "what", "process", "error_name"}
+          "losses", "doubts", "findings", "rank_waits", "wait_causes", "mpi"}
+TEXTS = {"rule", "severity", "where", "advice", "function", "kind", "category", "name", "path",
+         "range", "class", "what", "process", "error_name"}
 
 
 def read(path):
@@ -26,7 +27,7 @@ def read(path):
         expect(None not in row and None not in row.values(), path.name, row)
         for key, value in row.items():
             expect(not value or value[0] not in "=+-@" or key not in TEXTS, "a formula:", value)
-            if key not in TEXTS:
+            if key not in TEXTS and not (key == "id" and path.name == "findings.csv"):
                 row[key] = int(value) if value else None
     return rows
 

@@ -9,15 +9,7 @@ const struct exporter *const all_analyses[] = {&analysis_calls, &analysis_kernel
 					       &analysis_processes, NULL};
 
 const struct table_def *const table_defs[] = {
-	&table_all_paths,
-	&table_kernels,
-	&table_calls,
-	&table_failures,
-	&table_transfers,
-	&table_memory,
-	&table_ranges_def,
-	&table_idle,
-	&table_losses,
-	&table_doubts,
-	NULL,
+	&table_all_paths, &table_kernels,    &table_calls,	 &table_failures, &table_transfers,
+	&table_memory,	  &table_ranges_def, &table_idle,	 &table_losses,	  &table_doubts,
+	&table_findings,  &table_rank_waits, &table_wait_causes, &table_mpi,	  NULL,
 };
