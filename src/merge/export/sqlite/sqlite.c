@@ -18,6 +18,7 @@
 #include "merge/export/sqlite/sqlite_paths.h"
 #include "merge/export/sqlite/sqlite_rows.h"
 #include "merge/export/sqlite/sqlite_schema.h"
+#include "merge/export/sqlite/sqlite_table_defs.h"
 #include "merge/export/sqlite/sqlite_tables.h"
 
 static void run(struct sink *sink, const char *commands)
@@ -79,6 +80,7 @@ static int end(struct sink *sink, const struct run *all)
 	sqlite_put_run(sink, all);
 	if (s->has_gaps_left_out)
 		run(sink, "DELETE FROM gap WHERE end_id NOT IN (SELECT id FROM gap_end);");
+	sqlite_put_table_defs(sink, all);
 	run(sink, sqlite_indexes_and_views);
 	run(sink, "COMMIT;");
 	for (int i = 0; i < STATEMENTS; i++) {
@@ -110,7 +112,8 @@ const struct exporter exporter_sqlite = {
 	.what = "Write an SQLite database of all events and tables, with views for common "
 		"questions",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FILE | USES_CPU_LOGS | USES_RANKS |
-		USES_TIMELINE,
+		USES_TIMELINE | USES_FINDINGS,
+	.analyses = (const struct exporter *const[]){&analysis_calls, NULL},
 	.begin = begin,
 	.process = sqlite_begin_process,
 	.call = sqlite_put_call,
