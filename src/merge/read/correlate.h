@@ -46,7 +46,7 @@ struct launch {
 	uint32_t next;	   /* used by correlate.c */
 	uint32_t callsite; /* callsite (callsite_stats.h); 0: unknown */
 	uint32_t before;   /* callsite that last blocked the same thread; 0: none */
-	/* among the calls that exporters receive, from 1; 0: not one of them, UINT32_MAX: a later one */
+	/* among the calls that exporters receive, from 1; 0: none, UINT32_MAX: later */
 	uint32_t number;
 	/* time since the thread's previous submission; UINT32_MAX: at least that */
 	uint32_t since_ns;
