@@ -4,12 +4,12 @@
  */
 #include "diff/accept.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cli/message.h"
 #include "diff/base/format.h"
 #include "diff/history/groups.h"
@@ -40,22 +40,18 @@ static void free_changes(struct changes *changes)
 static int find_changes(struct changes *changes, const char *file)
 {
 	static const struct source_options options = {.load.workers_count = 2};
-	int error = history_init(&changes->history);
+	int error;
 
-	if (!error)
-		error = source_read(&changes->history, file, &options);
-	if (!error)
-		error = groups_make(&changes->groups, &changes->history, NULL, 0);
-	if (!error)
-		changes->results = calloc(changes->groups.count + 1, sizeof(*changes->results));
-	if (!changes->results)
-		return -ENOMEM;
-	for (size_t g = 0; g < changes->groups.count && !error; g++) {
-		error = group_result_make(&changes->results[g], &changes->history,
-					  &changes->groups.list[g]);
-		changes->count++;
-	}
-	return error;
+	history_init(&changes->history);
+	error = source_read(&changes->history, file, &options);
+	if (error)
+		return error;
+	groups_make(&changes->groups, &changes->history, NULL, 0);
+	changes->results = xt_calloc(changes->groups.count + 1, sizeof(*changes->results));
+	for (; changes->count < changes->groups.count; changes->count++)
+		group_result_make(&changes->results[changes->count], &changes->history,
+				  &changes->groups.list[changes->count]);
+	return 0;
 }
 
 /* The point at which a movement is accepted. */
@@ -107,9 +103,9 @@ static char *list_changes(const struct changes *changes)
 {
 	char *text = NULL, label[LABEL_BYTES], first[LABEL_BYTES] = "";
 	size_t bytes, count = 0;
-	FILE *out = open_memstream(&text, &bytes);
+	FILE *out = xt_open_memstream(&text, &bytes);
 
-	for (size_t g = 0; out && g < changes->count; g++) {
+	for (size_t g = 0; g < changes->count; g++) {
 		const struct group_result *r = &changes->results[g];
 
 		for (size_t m = 0; m < r->movement_count; m++) {
@@ -125,14 +121,13 @@ static char *list_changes(const struct changes *changes)
 			fprintf(out, "%s)", movement->reason ? ", accepted" : "");
 		}
 	}
-	if (out && count > LISTED_MAX)
+	if (count > LISTED_MAX)
 		fprintf(out, " and %zu more", count - LISTED_MAX);
-	if (out && count == 1)
+	if (count == 1)
 		fprintf(out, ": use --by %s", first);
-	else if (out)
+	else
 		fputs(count ? ": choose one with --by" : "xtrace history finds no change", out);
-	if (out)
-		fclose(out);
+	xt_close_memstream(out);
 	return text;
 }
 
@@ -220,18 +215,18 @@ static bool has_row(const struct group_result *r, size_t place, const char *patt
 
 /*
  * Describes what is accepted: "gpu-time +10.0 %, 12 call paths". The caller frees the text, which
- * is empty if the pattern matches no row of the movement. NULL: out of memory.
+ * is empty if the pattern matches no row of the movement.
  */
 static char *describe(const struct group_result *r, size_t movement, const char *pattern)
 {
-	const struct finding **list = calloc(r->detection.finding_count + 1, sizeof(*list));
-	size_t count = list ? movement_findings(r, movement, list) : 0, matches = 0, paths = 0;
+	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
+	size_t count = movement_findings(r, movement, list), matches = 0, paths = 0;
 	bool is_path = false;
 	char *text = NULL;
 	size_t bytes;
-	FILE *out = list ? open_memstream(&text, &bytes) : NULL;
+	FILE *out = xt_open_memstream(&text, &bytes);
 
-	for (size_t f = 0; out && f < count; f++) {
+	for (size_t f = 0; f < count; f++) {
 		const struct history_row *row = finding_row(r, list[f]);
 
 		if (!row_pattern_matches(pattern, row->level, row->key))
@@ -244,14 +239,13 @@ static char *describe(const struct group_result *r, size_t movement, const char 
 				 finding_track(r, list[f])->metric == METRIC_VALUE;
 		}
 	}
-	if (out && paths)
+	if (paths)
 		fprintf(out, ", %zu%s call path%s", paths, is_path ? " more" : "",
 			paths == 1 ? "" : "s");
-	if (out && matches > paths + 1)
+	if (matches > paths + 1)
 		fprintf(out, ", %zu other row%s", matches - paths - 1,
 			matches - paths == 2 ? "" : "s");
-	if (out)
-		fclose(out);
+	xt_close_memstream(out);
 	free(list);
 	return text;
 }
@@ -360,8 +354,7 @@ bool accept_change(struct baseline *baseline, const struct accept_request *reque
 	if (set && !check_change(&changes, set, request, lines))
 		set = NULL;
 	if (set)
-		error = baseline_accept(baseline, set, request->row ? request->row : "",
-					request->reason);
+		baseline_accept(baseline, set, request->row ? request->row : "", request->reason);
 	if (error)
 		print_error("cannot find the changes in '%s': %s", request->file, strerror(-error));
 	free_changes(&changes);

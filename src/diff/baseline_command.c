@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "diff/accept.h"
 #include "diff/load/baseline.h"
 #include "diff/load/baseline_labels.h"
@@ -181,13 +182,10 @@ static int add(struct baseline *baseline, const struct request *request, struct 
 		error = check_fitting(baseline, &runs, problems);
 	if (!error)
 		error = check_unknown(baseline, &runs, problems);
-	if (!error)
-		error = baseline_add(baseline, request->label ? request->label : "", &runs);
 	if (!error) {
+		baseline_add(baseline, request->label ? request->label : "", &runs);
 		baseline_keep(baseline, request->keep ? request->keep : BASELINE_KEEP);
 		status = write_baseline(baseline, request);
-	} else if (error == -ENOMEM) {
-		print_error("out of memory");
 	}
 	run_set_free(&runs);
 	return status;
@@ -282,12 +280,12 @@ static int run_accept(const struct request *request, struct problems *problems)
 static void show_set(const struct baseline_set *set)
 {
 	time_t seconds = (time_t)(set->time_ns / 1000000000);
-	double *times = calloc(set->runs.count, sizeof(*times)), middle = NAN, spread = NAN;
+	double *times = xt_calloc(set->runs.count, sizeof(*times)), middle = NAN, spread = NAN;
 	char day[32], time_text[AMOUNT_BYTES], spread_text[AMOUNT_BYTES];
 	struct tm parts;
 	size_t known = 0;
 
-	for (size_t r = 0; times && r < set->runs.count; r++) {
+	for (size_t r = 0; r < set->runs.count; r++) {
 		const struct profile_entry *entry =
 			run_profile_find(set->runs.runs[r], LEVEL_TOTAL, "gpu-time");
 

@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "diff/diff_options.h"
 
 /* The width of the terminal, or $COLUMNS (for a pipe to a pager). 0: not known. */
@@ -54,7 +55,7 @@ static bool check_names(const struct diff_options *options)
 	if (!options->is_default_output)
 		return true;
 	for (size_t s = 0; s < SIDES; s++) {
-		char *names = strdup(options->sides[s]), *rest = names, *name;
+		char *names = xt_strdup(options->sides[s]), *rest = names, *name;
 
 		while ((name = strsep(&rest, ",")))
 			if (*name && access(name, F_OK)) {
@@ -76,29 +77,24 @@ static int compare(struct diff_options *options, struct problems *problems)
 				     .sets = sets,
 				     .arguments = (const char *const *)options->sides,
 				     .top_count = options->top_count};
-	int error = load_runs(sets, options->sides, SIDES, &options->load, problems);
-	int status = STATUS_FAILED;
+	bool is_loaded = !load_runs(sets, options->sides, SIDES, &options->load, problems);
+	int status;
 
-	if (!error)
+	if (is_loaded)
 		check_runs(&sets[SIDE_BASE], &sets[SIDE_NEW], &options->check, problems);
 	/* Show the tables even if the runs cannot be judged. */
-	if (!error && sets[SIDE_BASE].count && sets[SIDE_NEW].count) {
-		error = comparison_make(&comparison, sets, &options->compare);
+	if (is_loaded && sets[SIDE_BASE].count && sets[SIDE_NEW].count) {
+		comparison_make(&comparison, sets, &options->compare);
 		result.comparison = &comparison;
 	}
-	if (error != -ENOMEM)
-		error = verdict_make(&verdict, result.comparison, &options->rules, problems);
+	verdict_make(&verdict, result.comparison, &options->rules, problems);
 	for (int s = 0; s < SIDES; s++)
 		for (size_t n = 0; n < sets[s].notes.count; n++)
 			problems_add(&verdict.notes, "%s", sets[s].notes.lines[n]);
-	if (!error) {
-		if (!writes_stdout(options))
-			problems_print(&verdict.problems);
-		status = outputs_write(&options->outputs, write_output, &result);
-		status = status ? status : (int)verdict.outcome;
-	} else {
-		print_error("cannot compare: %s", strerror(-error));
-	}
+	if (!writes_stdout(options))
+		problems_print(&verdict.problems);
+	status = outputs_write(&options->outputs, write_output, &result);
+	status = status ? status : (int)verdict.outcome;
 	verdict_free(&verdict);
 	comparison_free(&comparison);
 	for (int s = 0; s < SIDES; s++)

@@ -180,10 +180,10 @@ int diff_options_parse(struct diff_options *options, const struct command *comma
 		print_note("--only-counts judges counts by rules of its own; of yours, %zu do not "
 			   "apply (allow and ignore do)",
 			   dropped);
-	if (options->has_only_counts && rules_add_counting(&options->rules))
-		return STATUS_FAILED;
-	if (!options->has_rules && rules_add_default(&options->rules))
-		return STATUS_FAILED;
+	if (options->has_only_counts)
+		rules_add_counting(&options->rules);
+	if (!options->has_rules)
+		rules_add_default(&options->rules);
 	options->is_default_output = !options->outputs.count;
 	if (!options->outputs.count)
 		add_output(options, &text, "-");

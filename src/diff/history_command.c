@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "diff/base/output_file.h"
 #include "diff/history/groups.h"
 #include "diff/history/index_file.h"
@@ -122,8 +123,7 @@ static bool is_recorded(const char *directory)
 	char *path;
 
 	for (size_t n = 0; n < 2 && !is_found; n++) {
-		if (asprintf(&path, "%s/%s", directory, names[n]) < 0)
-			return true;
+		path = xt_asprintf("%s/%s", directory, names[n]);
 		is_found = !access(path, F_OK);
 		free(path);
 	}
@@ -138,13 +138,12 @@ static char *index_path(const struct request *request, const char *source)
 	bool is_inside;
 
 	if (request->index)
-		return strcmp(request->index, "none") ? strdup(request->index) : NULL;
+		return strcmp(request->index, "none") ? xt_strdup(request->index) : NULL;
 	if (stat(source, &about))
-		return strdup(INDEX_NAME);
+		return xt_strdup(INDEX_NAME);
 	is_inside = S_ISDIR(about.st_mode) && !is_recorded(source);
-	copy = strdup(source);
-	if (copy && asprintf(&path, "%s/" INDEX_NAME, is_inside ? copy : dirname(copy)) < 0)
-		path = NULL;
+	copy = xt_strdup(source);
+	path = xt_asprintf("%s/" INDEX_NAME, is_inside ? copy : dirname(copy));
 	free(copy);
 	return path;
 }
@@ -159,41 +158,35 @@ static int write_output(const void *format, FILE *file, void *context)
 /* Branches of the sources, for the order of their commits. The caller frees the list and texts. */
 static char **list_branches(char *const *sources, int count, size_t *branch_count)
 {
-	char **list = calloc((size_t)count + 1, sizeof(*list));
+	char **list = xt_calloc((size_t)count + 1, sizeof(*list));
 	struct stat about;
 
 	*branch_count = 0;
-	for (int s = 0; list && s < count; s++)
-		if (stat(sources[s], &about) && strchr(sources[s], ':') && *sources[s] != '-') {
-			list[*branch_count] = strndup(sources[s], strcspn(sources[s], ":"));
-			*branch_count += list[*branch_count] != NULL;
-		}
+	for (int s = 0; s < count; s++)
+		if (stat(sources[s], &about) && strchr(sources[s], ':') && *sources[s] != '-')
+			list[(*branch_count)++] = xt_strndup(sources[s], strcspn(sources[s], ":"));
 	return list;
 }
 
 /* Detects in each group. Sets the results and has_failed. */
-static int make_results(struct history_report *report, struct history *h, struct groups *groups,
-			const struct request *request)
+static void make_results(struct history_report *report, struct history *h, struct groups *groups,
+			 const struct request *request)
 {
-	int error = 0;
-
-	report->results = calloc(groups->count + 1, sizeof(*report->results));
-	if (!report->results)
-		return -ENOMEM;
-	for (size_t g = 0; g < groups->count && !error; g++) {
-		error = group_result_make(&report->results[g], h, &groups->list[g]);
+	report->results = xt_calloc(groups->count + 1, sizeof(*report->results));
+	for (size_t g = 0; g < groups->count; g++) {
+		group_result_make(&report->results[g], h, &groups->list[g]);
 		report->result_count++;
 		report->has_failed |= group_result_fails(&report->results[g], request->newest);
 	}
-	return error;
 }
 
 static int read_sources(struct history *h, const struct request *request, const char *index,
 			char *const *sources, int count)
 {
-	int error = history_init(h);
+	int error = 0;
 
-	if (!error && index)
+	history_init(h);
+	if (index)
 		error = index_read(h, index);
 	for (int s = 0; s < count && !error; s++)
 		error = source_read(h, sources[s], &request->source);
@@ -217,13 +210,14 @@ static void print_ignored(const struct history_report *report, const struct requ
 	struct problems causes = {0};
 	char *list = NULL;
 	size_t count = 0, list_bytes;
-	FILE *file = open_memstream(&list, &list_bytes);
+	FILE *file = xt_open_memstream(&list, &list_bytes);
 
 	for (size_t g = 0; g < report->result_count; g++)
 		count += group_result_ignored(&report->results[g], request->newest, &causes);
-	for (size_t c = 0; file && c < causes.count; c++)
+	for (size_t c = 0; c < causes.count; c++)
 		fprintf(file, "%s%s", c ? "; " : "", causes.lines[c]);
-	if (file && !fclose(file) && count)
+	xt_close_memstream(file);
+	if (count)
 		print_note("--fail: %zu movement%s ignored (%s)", count, count == 1 ? "" : "s",
 			   list);
 	free(list);
@@ -268,12 +262,12 @@ static int show(const struct request *request, char *const *sources, int count)
 	struct groups groups = {0};
 	struct history_report report = {.history = &h, .top_count = request->top_count};
 	int status = STATUS_FAILED;
-	int error = branches ? read_sources(&h, request, index, sources, count) : -ENOMEM;
+	int error = read_sources(&h, request, index, sources, count);
 
 	if (!error)
-		error = groups_make(&groups, &h, (const char *const *)branches, branch_count);
+		groups_make(&groups, &h, (const char *const *)branches, branch_count);
 	if (!error)
-		error = make_results(&report, &h, &groups, request);
+		make_results(&report, &h, &groups, request);
 	if (error)
 		print_error("cannot read the history: %s", strerror(-error));
 	for (size_t p = 0; p < h.problems.count; p++)
