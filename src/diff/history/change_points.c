@@ -4,32 +4,29 @@
  */
 #include "diff/history/change_points.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/stats/statistics.h"
-#include "log/base/grow.h"
 
 #define HIDDEN_DEPTH	 1    /* insignificant splits whose parts are searched, one in the other */
 #define PLACE_LIKELIHOOD 7.35 /* 95 % quantile of the likelihood ratio of a place (Hansen 2000) */
 
-int places_add(struct places *places, size_t place)
+void places_add(struct places *places, size_t place)
 {
 	size_t at = places->count;
 
 	while (at > 0 && places->list[at - 1] > place)
 		at--;
 	if (at > 0 && places->list[at - 1] == place)
-		return 0;
-	if (grow(&places->list, &places->capacity, places->count + 1, sizeof(*places->list)))
-		return -ENOMEM;
+		return;
+	xt_grow(&places->list, &places->capacity, places->count + 1, sizeof(*places->list));
 	memmove(&places->list[at + 1], &places->list[at],
 		(places->count - at) * sizeof(*places->list));
 	places->list[at] = place;
 	places->count++;
-	return 0;
 }
 
 void places_remove(struct places *places, size_t index)
@@ -118,27 +115,24 @@ static double split_p(const double *x, size_t begin, size_t place, size_t end)
  * is significant alone. So the parts of an insignificant split are searched, too, and the split
  * becomes a candidate if they contain one.
  */
-static int search_window(struct places *places, const double *x, size_t begin, size_t end,
-			 int depth)
+static void search_window(struct places *places, const double *x, size_t begin, size_t end,
+			  int depth)
 {
 	size_t place, before = places->count;
 	bool is_significant;
-	int error;
 
 	if (end < begin + 2 * SEGMENT_MIN)
-		return 0;
+		return;
 	place = best_split(x, begin, end);
 	if (!place)
-		return 0;
+		return;
 	is_significant = split_p(x, begin, place, end) <= SCAN_ALPHA;
 	if (!is_significant && depth == HIDDEN_DEPTH)
-		return 0;
-	error = search_window(places, x, begin, place, depth + !is_significant);
-	if (!error)
-		error = search_window(places, x, place, end, depth + !is_significant);
-	if (!error && (is_significant || places->count > before))
-		error = places_add(places, place);
-	return error;
+		return;
+	search_window(places, x, begin, place, depth + !is_significant);
+	search_window(places, x, place, end, depth + !is_significant);
+	if ((is_significant || places->count > before))
+		places_add(places, place);
 }
 
 /* Constant rows, such as most counts, have no candidates. */
@@ -150,35 +144,29 @@ static bool is_constant(const double *x, size_t begin, size_t end)
 	return true;
 }
 
-static int places_add_all(struct places *places, const struct places *others)
+static void places_add_all(struct places *places, const struct places *others)
 {
-	int error = 0;
-
-	for (size_t i = 0; !error && i < others->count; i++)
-		error = places_add(places, others->list[i]);
-	return error;
+	for (size_t i = 0; i < others->count; i++)
+		places_add(places, others->list[i]);
 }
 
-int change_points_search(struct places *places, struct places *fixed, const double *x, size_t begin,
-			 size_t end, size_t searched)
+void change_points_search(struct places *places, struct places *fixed, const double *x,
+			  size_t begin, size_t end, size_t searched)
 {
 	struct places found = {0};
 	size_t start = begin;
-	int error = 0;
 
-	for (; !error && start + WINDOW <= end; start += WINDOW_STEP)
+	for (; start + WINDOW <= end; start += WINDOW_STEP)
 		if (start + WINDOW > searched && !is_constant(x, start, start + WINDOW))
-			error = search_window(&found, x, start, start + WINDOW, 0);
-	if (!error && fixed)
-		error = places_add_all(fixed, &found);
+			search_window(&found, x, start, start + WINDOW, 0);
+	if (fixed)
+		places_add_all(fixed, &found);
 	/* The newest values, which no fixed window covers in full yet. */
 	start = end > begin + WINDOW ? end - WINDOW : begin;
-	if (!error && !is_constant(x, start, end))
-		error = search_window(&found, x, start, end, 0);
-	if (!error)
-		error = places_add_all(places, &found);
+	if (!is_constant(x, start, end))
+		search_window(&found, x, start, end, 0);
+	places_add_all(places, &found);
 	free(found.list);
-	return error;
 }
 
 /* The squares around the line with the least squares. */

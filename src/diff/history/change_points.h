@@ -29,10 +29,10 @@ struct places {
  * Adds candidates in values[begin..end) to places. Fixed windows start at begin and every
  * WINDOW_STEP later. Skips fixed windows that ended at or before `searched`: their candidates are
  * in places already. Adds only candidates of complete fixed windows to `fixed` (NULL: not wanted),
- * so a later call can start from them. Returns 0 or -ENOMEM.
+ * so a later call can start from them.
  */
-int change_points_search(struct places *places, struct places *fixed, const double *values,
-			 size_t begin, size_t end, size_t searched);
+void change_points_search(struct places *places, struct places *fixed, const double *values,
+			  size_t begin, size_t end, size_t searched);
 
 /* How the values before and after a place differ. */
 struct step {
@@ -65,7 +65,7 @@ void change_points_prune(struct places *places, const double *values, size_t beg
  */
 double change_points_choices(const struct places *places, size_t index, size_t begin, size_t end);
 
-int places_add(struct places *places, size_t place); /* keeps the order, without duplicates */
+void places_add(struct places *places, size_t place); /* keeps the order, without duplicates */
 void places_remove(struct places *places, size_t index);
 
 struct trend {

@@ -4,15 +4,14 @@
  */
 #include "diff/history/detect.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/base/shorten_text.h"
 #include "diff/history/tracks.h"
 #include "diff/stats/statistics.h"
-#include "log/base/grow.h"
 
 #define BREAK_ALPHA 0.01 /* of a row that changed together with the machine or the method */
 
@@ -94,60 +93,50 @@ static size_t break_end(const struct track *track, const struct history_group *g
 }
 
 /* The candidates of a track that an earlier call found. */
-static int take_known(struct places *known, const struct history_search *search,
-		      const struct track *track)
+static void take_known(struct places *known, const struct history_search *search,
+		       const struct track *track)
 {
-	int error = 0;
-
-	for (size_t p = 0; search && !error && p < search->place_count; p++)
+	for (size_t p = 0; search && p < search->place_count; p++)
 		if (search->places[p].row == track->row &&
 		    search->places[p].metric == (uint32_t)track->metric &&
 		    search->places[p].place < track->count)
-			error = places_add(known, search->places[p].place);
-	return error;
+			places_add(known, search->places[p].place);
 }
 
-static int keep_candidates(struct history_search *next, const struct track *track,
-			   const struct places *found)
+static void keep_candidates(struct history_search *next, const struct track *track,
+			    const struct places *found)
 {
 	for (size_t p = 0; p < found->count; p++) {
-		if (grow(&next->places, &next->place_capacity, next->place_count + 1,
-			 sizeof(*next->places)))
-			return -ENOMEM;
+		xt_grow(&next->places, &next->place_capacity, next->place_count + 1,
+			sizeof(*next->places));
 		next->places[next->place_count++] = (struct search_place){
 			(uint32_t)track->row, (uint32_t)track->metric, found->list[p]};
 	}
-	return 0;
 }
 
 /* Searches a track between breaks. Sets its changes to those that would pass without other rows. */
-static int search_track(struct track *track, const struct history_group *group,
-			const struct history_search *known, struct history_search *next)
+static void search_track(struct track *track, const struct history_group *group,
+			 const struct history_search *known, struct history_search *next)
 {
 	size_t searched = known ? track_index(track, known->searched) : 0;
 	struct places fixed = {0};
-	int error = take_known(&fixed, known, track);
 
-	for (size_t begin = 0, end; begin < track->count && !error; begin = end) {
+	take_known(&fixed, known, track);
+	for (size_t begin = 0, end; begin < track->count; begin = end) {
 		struct places places = {0};
 
 		end = break_end(track, group, begin);
-		for (size_t p = 0; p < fixed.count && !error; p++)
+		for (size_t p = 0; p < fixed.count; p++)
 			if (fixed.list[p] > begin && fixed.list[p] < end)
-				error = places_add(&places, fixed.list[p]);
-		if (!error)
-			error = change_points_search(&places, &fixed, track->values, begin, end,
-						     searched);
-		if (!error)
-			change_points_prune(&places, track->values, begin, end, track->floor);
-		for (size_t p = 0; p < places.count && !error; p++)
-			error = places_add(&track->changes, places.list[p]);
+				places_add(&places, fixed.list[p]);
+		change_points_search(&places, &fixed, track->values, begin, end, searched);
+		change_points_prune(&places, track->values, begin, end, track->floor);
+		for (size_t p = 0; p < places.count; p++)
+			places_add(&track->changes, places.list[p]);
 		free(places.list);
 	}
-	if (!error)
-		error = keep_candidates(next, track, &fixed);
+	keep_candidates(next, track, &fixed);
 	free(fixed.list);
-	return error;
 }
 
 /* Sets what the step or the line of a track means in its unit. */
@@ -169,16 +158,14 @@ static void describe(struct finding *finding, const struct track *track, double 
 	finding->high = high / fabs(before);
 }
 
-static int add_finding(struct detection *d, const struct finding *finding)
+static void add_finding(struct detection *d, const struct finding *finding)
 {
-	if (grow(&d->findings, &d->finding_capacity, d->finding_count + 1, sizeof(*d->findings)))
-		return -ENOMEM;
+	xt_grow(&d->findings, &d->finding_capacity, d->finding_count + 1, sizeof(*d->findings));
 	d->findings[d->finding_count++] = *finding;
-	return 0;
 }
 
-static int add_step(struct detection *d, size_t track_number, const struct step *step,
-		    bool is_at_break)
+static void add_step(struct detection *d, size_t track_number, const struct step *step,
+		     bool is_at_break)
 {
 	const struct track *track = &d->tracks[track_number];
 	struct finding finding = {
@@ -192,55 +179,48 @@ static int add_step(struct detection *d, size_t track_number, const struct step 
 	};
 
 	describe(&finding, track, step->before, step->after, step->low, step->high);
-	return add_finding(d, &finding);
+	add_finding(d, &finding);
 }
 
-static int add_steps(struct detection *d, const struct history_group *group, size_t track_number)
+static void add_steps(struct detection *d, const struct history_group *group, size_t track_number)
 {
 	struct track *track = &d->tracks[track_number];
 	struct step step;
-	int error = 0;
 
-	for (size_t c = 0; c < track->changes.count && !error; c++) {
+	for (size_t c = 0; c < track->changes.count; c++) {
 		size_t at = track->changes.list[c], begin, end, unused;
 
 		track_part(track, group, at - 1, &begin, &unused);
 		track_part(track, group, at, &unused, &end);
 		step_measure(&step, track->values, begin, at, end, track->floor);
 		step.p = fmin(1.0, step.p * change_points_choices(&track->changes, c, begin, end));
-		error = add_step(d, track_number, &step, false);
+		add_step(d, track_number, &step, false);
 	}
-	return error;
 }
 
 /* Compares both sides of the points where the machine or the method changed. */
-static int add_breaks(struct detection *d, const struct history_group *group, size_t track_number)
+static void add_breaks(struct detection *d, const struct history_group *group, size_t track_number)
 {
 	const struct track *track = &d->tracks[track_number];
 	struct step step;
-	int error = 0;
 
-	for (size_t b = 0; b < group->break_count && !error; b++) {
+	for (size_t b = 0; b < group->break_count; b++) {
 		if (!track_compare(track, group, group->breaks[b].place, WINDOW, &step))
 			continue;
 		/* The place is known: its range is one point, and one place was tested. */
 		step.first = step.last = step.place;
-		error = add_step(d, track_number, &step, true);
+		add_step(d, track_number, &step, true);
 	}
-	return error;
 }
 
 /* Steps of totals are steps of other rows, too, though these are too noisy to show it. */
-static int find_cuts(struct places *cuts, const struct detection *d, const struct track *track)
+static void find_cuts(struct places *cuts, const struct detection *d, const struct track *track)
 {
-	int error = 0;
-
-	for (size_t p = 0; p < d->total_steps.count && !error; p++)
-		error = places_add(cuts, track_index(track, d->total_steps.list[p]));
-	return error;
+	for (size_t p = 0; p < d->total_steps.count; p++)
+		places_add(cuts, track_index(track, d->total_steps.list[p]));
 }
 
-static int add_drift(struct detection *d, const struct history_group *group, size_t track_number)
+static void add_drift(struct detection *d, const struct history_group *group, size_t track_number)
 {
 	struct places cuts = {0};
 	const struct track *track = &d->tracks[track_number];
@@ -248,16 +228,15 @@ static int add_drift(struct detection *d, const struct history_group *group, siz
 	struct trend trend;
 	double length, middle, mean = 0.0;
 	size_t begin, end;
-	int error;
 
 	if (track->metric != METRIC_VALUE)
-		return 0;
-	error = find_cuts(&cuts, d, track);
+		return;
+	find_cuts(&cuts, d, track);
 	track_part(track, group, track->count - 1, &begin, &end);
 	trend_measure(&trend, track->values, &cuts, begin, end, track->floor);
 	free(cuts.list);
-	if (error || trend.p > DRIFT_ALPHA_TOTAL)
-		return error;
+	if (trend.p > DRIFT_ALPHA_TOTAL)
+		return;
 	for (size_t i = trend.first; i < end; i++)
 		mean += track->values[i] / (double)(end - trend.first);
 	length = (double)(end - trend.first - 1);
@@ -268,7 +247,7 @@ static int add_drift(struct detection *d, const struct history_group *group, siz
 	finding.per_run = track->is_log ? expm1(trend.slope) : trend.slope / fabs(mean);
 	describe(&finding, track, mean - middle * trend.slope, mean + middle * trend.slope,
 		 trend.low * length, trend.high * length);
-	return add_finding(d, &finding);
+	add_finding(d, &finding);
 }
 
 /* Findings that are tested together: one level and metric, and one stretch of time. */
@@ -305,16 +284,15 @@ static bool is_same_family(const struct family *a, const struct family *b)
  * Adjusts the p-values of one family. Rows without a finding have the p-value 1. Half of the error
  * rate is shared equally and half by cost, as in xtrace diff.
  */
-static int adjust_family(struct detection *d, const struct history *h, const struct family *family)
+static void adjust_family(struct detection *d, const struct history *h, const struct family *family)
 {
-	double *p = calloc(d->track_count + d->finding_count + 1, sizeof(*p));
-	double *weights = calloc(d->track_count + d->finding_count + 1, sizeof(*weights));
-	size_t *members = calloc(d->finding_count + 1, sizeof(*members));
+	double *p = xt_calloc(d->track_count + d->finding_count + 1, sizeof(*p));
+	double *weights = xt_calloc(d->track_count + d->finding_count + 1, sizeof(*weights));
+	size_t *members = xt_calloc(d->finding_count + 1, sizeof(*members));
 	size_t count = 0, member_count = 0;
 	double costs = 0.0, sum = 0.0;
-	int error = p && weights && members ? 0 : -ENOMEM;
 
-	for (size_t f = 0; !error && f < d->finding_count; f++) {
+	for (size_t f = 0; f < d->finding_count; f++) {
 		struct family other = family_of(d, h, &d->findings[f]);
 
 		if (!is_same_family(family, &other))
@@ -324,7 +302,7 @@ static int adjust_family(struct detection *d, const struct history *h, const str
 		weights[count] = fabs(d->tracks[d->findings[f].track].cost);
 		costs += weights[count++];
 	}
-	for (size_t t = 0; !error && t < d->track_count; t++) {
+	for (size_t t = 0; t < d->track_count; t++) {
 		if (!d->tracks[t].is_tested || d->tracks[t].metric != family->metric ||
 		    h->rows[d->tracks[t].row].level != family->level)
 			continue;
@@ -338,22 +316,19 @@ static int adjust_family(struct detection *d, const struct history *h, const str
 	}
 	for (size_t i = 0; i < count; i++)
 		weights[i] /= sum;
-	if (!error)
-		error = holm_adjust(p, weights, count);
-	for (size_t m = 0; !error && m < member_count; m++)
+	holm_adjust(p, weights, count);
+	for (size_t m = 0; m < member_count; m++)
 		d->findings[members[m]].p = p[m];
 	free(p);
 	free(weights);
 	free(members);
-	return error;
 }
 
-static int adjust(struct detection *d, const struct history *h)
+static void adjust(struct detection *d, const struct history *h)
 {
-	uint8_t *is_done = calloc(d->finding_count + 1, 1);
-	int error = is_done ? 0 : -ENOMEM;
+	uint8_t *is_done = xt_calloc(d->finding_count + 1, 1);
 
-	for (size_t f = 0; !error && f < d->finding_count; f++) {
+	for (size_t f = 0; f < d->finding_count; f++) {
 		struct family family = family_of(d, h, &d->findings[f]);
 
 		if (is_done[f])
@@ -363,10 +338,9 @@ static int adjust(struct detection *d, const struct history *h)
 
 			is_done[k] |= is_same_family(&family, &other);
 		}
-		error = adjust_family(d, h, &family);
+		adjust_family(d, h, &family);
 	}
 	free(is_done);
-	return error;
 }
 
 static double alpha_of(const struct detection *d, const struct history *h,
@@ -400,25 +374,22 @@ static void drop_insignificant(struct detection *d, const struct history *h)
 }
 
 /* Adds the findings of one kind for all tested tracks, and keeps the significant ones. */
-static int test_all(struct detection *d, const struct history *h, const struct history_group *group,
-		    int (*add)(struct detection *, const struct history_group *, size_t))
+static void test_all(struct detection *d, const struct history *h,
+		     const struct history_group *group,
+		     void (*add)(struct detection *, const struct history_group *, size_t))
 {
 	struct detection part = *d;
-	int error = 0;
 
 	part.findings = NULL;
 	part.finding_count = part.finding_capacity = 0;
-	for (size_t t = 0; t < d->track_count && !error; t++)
+	for (size_t t = 0; t < d->track_count; t++)
 		if (d->tracks[t].is_tested)
-			error = add(&part, group, t);
-	if (!error)
-		error = adjust(&part, h);
-	if (!error)
-		drop_insignificant(&part, h);
-	for (size_t f = 0; f < part.finding_count && !error; f++)
-		error = add_finding(d, &part.findings[f]);
+			add(&part, group, t);
+	adjust(&part, h);
+	drop_insignificant(&part, h);
+	for (size_t f = 0; f < part.finding_count; f++)
+		add_finding(d, &part.findings[f]);
 	free(part.findings);
-	return error;
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -466,48 +437,34 @@ static struct history_search *find_search(struct history *h, const struct histor
 	return best;
 }
 
-static int search_all(struct detection *d, struct history *h, const struct history_group *group)
+static void search_all(struct detection *d, struct history *h, const struct history_group *group)
 {
 	struct history_search *known = find_search(h, group);
 	struct history_search next = {.hash = hash_prefix(h, group, group->count),
 				      .searched = group->count,
 				      .is_used = true};
-	int error = 0;
 
-	for (size_t t = 0; t < d->track_count && !error; t++)
-		error = search_track(&d->tracks[t], group, known, &next);
+	for (size_t t = 0; t < d->track_count; t++)
+		search_track(&d->tracks[t], group, known, &next);
 	if (known) {
 		free(known->places);
 		*known = next;
-		return error;
+		return;
 	}
-	if (!error)
-		error = grow(&h->searches, &h->search_capacity, h->search_count + 1,
-			     sizeof(*h->searches));
-	if (error)
-		free(next.places);
-	else
-		h->searches[h->search_count++] = next;
-	return error;
+	xt_grow(&h->searches, &h->search_capacity, h->search_count + 1, sizeof(*h->searches));
+	h->searches[h->search_count++] = next;
 }
 
-int detection_make(struct detection *d, struct history *h, const struct history_group *group)
+void detection_make(struct detection *d, struct history *h, const struct history_group *group)
 {
-	int error;
-
 	*d = (struct detection){0};
-	error = tracks_make(d, h, group);
-	if (!error)
-		error = search_all(d, h, group);
-	if (!error)
-		error = test_all(d, h, group, add_steps);
-	for (size_t f = 0; f < d->finding_count && !error; f++)
+	tracks_make(d, h, group);
+	search_all(d, h, group);
+	test_all(d, h, group, add_steps);
+	for (size_t f = 0; f < d->finding_count; f++)
 		if (h->rows[d->tracks[d->findings[f].track].row].level == LEVEL_TOTAL)
-			error = places_add(&d->total_steps, d->findings[f].place);
+			places_add(&d->total_steps, d->findings[f].place);
 	/* Means beside breaks and trends need the changes that are left. */
-	if (!error)
-		error = test_all(d, h, group, add_breaks);
-	if (!error)
-		error = test_all(d, h, group, add_drift);
-	return error;
+	test_all(d, h, group, add_breaks);
+	test_all(d, h, group, add_drift);
 }

@@ -12,10 +12,10 @@
 
 /*
  * Searches a group. Uses and replaces the candidates that history->searches has for its prefix.
- * Returns 0 or -ENOMEM; call detection_free() in any case.
+ * Free it with detection_free().
  */
-int detection_make(struct detection *detection, struct history *history,
-		   const struct history_group *group);
+void detection_make(struct detection *detection, struct history *history,
+		    const struct history_group *group);
 void detection_free(struct detection *detection);
 
 /*

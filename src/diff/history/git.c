@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "cli/message.h"
 #include "cli/subprocess.h"
-#include "log/base/grow.h"
 
 #define ARGUMENTS_MAX 64
 
@@ -33,10 +33,8 @@ static int run_git(const char *const *arguments, int input, char **text_out, siz
 	error = pid < 0 ? pid : subprocess_wait(pid) ? -ENOENT : 0;
 	if (!error && fstat(output, &about))
 		error = -errno;
-	if (!error) {
-		*text_out = malloc((size_t)about.st_size + 1);
-		error = *text_out ? 0 : -ENOMEM;
-	}
+	if (!error)
+		*text_out = xt_malloc((size_t)about.st_size + 1);
 	while (!error && *bytes_out < (size_t)about.st_size) {
 		ssize_t got = pread(output, *text_out + *bytes_out,
 				    (size_t)about.st_size - *bytes_out, (off_t)*bytes_out);
@@ -53,34 +51,30 @@ static int run_git(const char *const *arguments, int input, char **text_out, siz
 }
 
 /* Reads one line of git log: a commit, or ":MODE MODE OLD NEW STATUS\tPATH" of a changed file. */
-static int read_line(char *line, char **commit, struct git_version **list, size_t *room,
-		     size_t *count)
+static void read_line(char *line, char **commit, struct git_version **list, size_t *room,
+		      size_t *count)
 {
 	char *object = line;
 
 	if (*line && *line != ':') {
 		free(*commit);
-		*commit = strdup(line);
-		return *commit ? 0 : -ENOMEM;
+		*commit = xt_strdup(line);
+		return;
 	}
 	if (!*line || !*commit)
-		return 0;
+		return;
 	for (int field = 0; field < 3 && object; field++) {
 		object = strchr(object, ' ');
 		object += object != NULL;
 	}
 	if (!object)
-		return 0;
+		return;
 	object[strcspn(object, " ")] = '\0';
 	if (!strspn(object, "0") || object[strspn(object, "0")]) {
-		if (grow(list, room, *count + 1, sizeof(**list)))
-			return -ENOMEM;
-		(*list)[*count] = (struct git_version){strdup(*commit), strdup(object)};
-		if (!(*list)[*count].commit || !(*list)[*count].object)
-			return -ENOMEM;
+		xt_grow(list, room, *count + 1, sizeof(**list));
+		(*list)[*count] = (struct git_version){xt_strdup(*commit), xt_strdup(object)};
 		++*count;
 	}
-	return 0;
 }
 
 int git_versions(const char *branch, const char *path, struct git_version **list_out,
@@ -105,7 +99,7 @@ int git_versions(const char *branch, const char *path, struct git_version **list
 	error = run_git(arguments, -1, &text, &bytes);
 	rest = text;
 	while (!error && rest && (line = strsep(&rest, "\n")))
-		error = read_line(line, &commit, list_out, &room, count_out);
+		read_line(line, &commit, list_out, &room, count_out);
 	free(commit);
 	free(text);
 	return error ? error : *count_out ? 0 : -ENOENT;
@@ -135,9 +129,7 @@ static int split_objects(char *text, size_t bytes, size_t count, char **contents
 		text += strcspn(text, " ");
 		if (sscanf(text, " blob %llu", &size) == 1 &&
 		    size < (unsigned long long)(end - newline)) {
-			contents[i] = malloc((size_t)size + 1);
-			if (!contents[i])
-				return -ENOMEM;
+			contents[i] = xt_malloc((size_t)size + 1);
 			memcpy(contents[i], newline + 1, (size_t)size);
 			sizes[i] = (size_t)size;
 			newline += size + 1;
@@ -189,11 +181,8 @@ int git_commits(const char *const *branches, size_t branch_count, char ***list_o
 	while (!error && rest && (line = strsep(&rest, "\n"))) {
 		if (!*line)
 			continue;
-		error = grow(list_out, &room, *count_out + 1, sizeof(**list_out));
-		if (!error)
-			(*list_out)[*count_out] = strdup(line);
-		if (!error && !(*list_out)[(*count_out)++])
-			error = -ENOMEM;
+		xt_grow(list_out, &room, *count_out + 1, sizeof(**list_out));
+		(*list_out)[(*count_out)++] = xt_strdup(line);
 	}
 	free(text);
 	return error;

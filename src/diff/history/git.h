@@ -15,7 +15,7 @@ struct git_version {
 
 /*
  * Lists the versions of a file on a branch, oldest first, along the first parents. Returns 0,
- * -ENOENT if git, the repository, the branch or the file is missing, or -ENOMEM. Free the list with
+ * -ENOENT if git, the repository, the branch or the file is missing. Free the list with
  * git_versions_free() in any case.
  */
 int git_versions(const char *branch, const char *path, struct git_version **list_out,
@@ -24,7 +24,7 @@ void git_versions_free(struct git_version *list, size_t count);
 
 /*
  * Reads objects. contents_out[i] is NULL if an object is missing; the caller frees the texts. They
- * are not terminated. Returns 0, -ENOENT or -ENOMEM.
+ * are not terminated. Returns 0 or -errno.
  */
 int git_read(const char *const *objects, size_t count, char **contents_out, size_t *bytes_out);
 

@@ -4,15 +4,14 @@
  */
 #include "diff/history/groups.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/history/order.h"
 #include "diff/history/renames.h"
-#include "log/base/grow.h"
 
 #define VARYING_MIN   3 /* a property that differs more often, and … */
 #define VARYING_SHARE 4 /* … at more than one in 4 points, is ignored */
@@ -29,38 +28,35 @@ static bool properties_differ(enum property property, const char *a, const char 
 	       tolerance * fmax(fabs(strtod(a, NULL)), fabs(strtod(b, NULL)));
 }
 
-static int add_break(struct history_group *group, size_t place, enum property property)
+static void add_break(struct history_group *group, size_t place, enum property property)
 {
 	size_t at = group->break_count;
 
-	if (grow(&group->breaks, &group->break_capacity, at + 1, sizeof(*group->breaks)))
-		return -ENOMEM;
+	xt_grow(&group->breaks, &group->break_capacity, at + 1, sizeof(*group->breaks));
 	while (at && group->breaks[at - 1].place > place)
 		at--;
 	/* One break for each place. The first property in the table counts. */
 	if (at && group->breaks[at - 1].place == place)
-		return 0;
+		return;
 	memmove(&group->breaks[at + 1], &group->breaks[at],
 		(group->break_count - at) * sizeof(*group->breaks));
 	group->breaks[at] = (struct group_break){place, property};
 	group->break_count++;
-	return 0;
 }
 
 /* A property that differs all the time, such as a path of a temporary file, explains nothing. */
-static int find_breaks(struct history *h, struct history_group *group, enum property property)
+static void find_breaks(struct history *h, struct history_group *group, enum property property)
 {
 	size_t count = 0;
-	int error = 0;
 
-	for (size_t pass = 0; pass < 2 && !error; pass++) {
-		for (size_t i = 1; i < group->count && !error; i++) {
+	for (size_t pass = 0; pass < 2; pass++) {
+		for (size_t i = 1; i < group->count; i++) {
 			if (!properties_differ(property,
 					       group_point(h, group, i - 1)->properties[property],
 					       group_point(h, group, i)->properties[property]))
 				continue;
 			if (pass)
-				error = add_break(group, i, property);
+				add_break(group, i, property);
 			else
 				count++;
 		}
@@ -72,7 +68,6 @@ static int find_breaks(struct history *h, struct history_group *group, enum prop
 	if (group->is_varying[property])
 		problems_add(&h->notes, "%s: the %s differs at %zu of %zu runs and is ignored",
 			     group->name, property_specs[property].name, count, group->count);
-	return error;
 }
 
 /* Does a value of the property return after another one, on machines that are used repeatedly? */
@@ -95,31 +90,26 @@ static bool alternates(const struct history *h, const size_t *points, size_t cou
 	return returns && values * VARYING_SHARE <= count;
 }
 
-static int name_group(const struct history *h, struct history_group *group, bool has_host)
+static void name_group(const struct history *h, struct history_group *group, bool has_host)
 {
 	const struct history_point *last = &h->points[group->points[group->count - 1]];
 
-	return asprintf(&group->name, "%s on %s%s%s", last->properties[PROPERTY_PROGRAM],
-			last->properties[PROPERTY_GPU][0] ? last->properties[PROPERTY_GPU]
-							  : "an unknown GPU",
-			has_host ? ", host " : "",
-			has_host ? last->properties[PROPERTY_HOST] : "") < 0
-		       ? -ENOMEM
-		       : 0;
+	group->name = xt_asprintf("%s on %s%s%s", last->properties[PROPERTY_PROGRAM],
+				  last->properties[PROPERTY_GPU][0] ? last->properties[PROPERTY_GPU]
+								    : "an unknown GPU",
+				  has_host ? ", host " : "",
+				  has_host ? last->properties[PROPERTY_HOST] : "");
 }
 
-static int add_group(struct groups *groups, const size_t *points, size_t count)
+static void add_group(struct groups *groups, const size_t *points, size_t count)
 {
 	struct history_group *group;
 
-	if (grow(&groups->list, &groups->capacity, groups->count + 1, sizeof(*groups->list)))
-		return -ENOMEM;
+	xt_grow(&groups->list, &groups->capacity, groups->count + 1, sizeof(*groups->list));
 	group = &groups->list[groups->count++];
-	*group = (struct history_group){.points = calloc(count, sizeof(*points)), .count = count};
-	if (!group->points)
-		return -ENOMEM;
+	*group =
+		(struct history_group){.points = xt_calloc(count, sizeof(*points)), .count = count};
 	memcpy(group->points, points, count * sizeof(*points));
-	return 0;
 }
 
 /* Properties that divide points into groups, outermost first. */
@@ -136,20 +126,21 @@ static const struct {
 #define DIVISIONS (sizeof(divisions) / sizeof(divisions[0]))
 
 /* Divides points by the property of this depth, and the parts by the next. */
-static int divide(struct history *h, struct groups *groups, const size_t *points, size_t count,
-		  size_t depth)
+static void divide(struct history *h, struct groups *groups, const size_t *points, size_t count,
+		   size_t depth)
 {
-	size_t *part = calloc(count + 1, sizeof(*part));
-	uint8_t *is_taken = calloc(count + 1, 1);
+	size_t *part = xt_calloc(count + 1, sizeof(*part));
+	uint8_t *is_taken = xt_calloc(count + 1, 1);
 	bool is_whole = depth < DIVISIONS && divisions[depth].only_if_alternating &&
 			!alternates(h, points, count, divisions[depth].property);
-	int error = part && is_taken ? 0 : -ENOMEM;
 
-	if (!error && depth == DIVISIONS)
-		error = add_group(groups, points, count);
-	else if (!error && is_whole)
-		error = divide(h, groups, points, count, depth + 1);
-	for (size_t i = 0; !error && depth < DIVISIONS && !is_whole && i < count; i++) {
+	if (depth == DIVISIONS)
+		add_group(groups, points, count);
+	else {
+		if (is_whole)
+			divide(h, groups, points, count, depth + 1);
+	}
+	for (size_t i = 0; depth < DIVISIONS && !is_whole && i < count; i++) {
 		const char *text = h->points[points[i]].properties[divisions[depth].property];
 		size_t part_count = 0;
 
@@ -158,24 +149,22 @@ static int divide(struct history *h, struct groups *groups, const size_t *points
 				    h->points[points[k]].properties[divisions[depth].property]))
 				part[part_count++] = points[k];
 		if (part_count)
-			error = divide(h, groups, part, part_count, depth + 1);
+			divide(h, groups, part, part_count, depth + 1);
 		for (size_t k = i; k < count && part_count; k++)
 			is_taken[k] |= !strcmp(
 				text, h->points[points[k]].properties[divisions[depth].property]);
 	}
 	free(part);
 	free(is_taken);
-	return error;
 }
 
-static int finish_group(struct history *h, struct history_group *group, bool has_host)
+static void finish_group(struct history *h, struct history_group *group, bool has_host)
 {
-	int error = name_group(h, group, has_host);
-
-	for (int p = 0; p < PROPERTIES && !error; p++)
+	name_group(h, group, has_host);
+	for (int p = 0; p < PROPERTIES; p++)
 		if (property_specs[p].cause != CAUSE_REAL)
-			error = find_breaks(h, group, (enum property)p);
-	return error ? error : renames_find(h, group);
+			find_breaks(h, group, (enum property)p);
+	renames_find(h, group);
 }
 
 /* Do two groups have the same program and GPU, so that only the host tells them apart? */
@@ -195,24 +184,23 @@ static bool needs_host(const struct history *h, const struct groups *groups, siz
 	return false;
 }
 
-int groups_make(struct groups *groups, struct history *h, const char *const *branches,
-		size_t branch_count)
+void groups_make(struct groups *groups, struct history *h, const char *const *branches,
+		 size_t branch_count)
 {
 	size_t *points = NULL, count = 0;
-	int error = history_order(h, branches, branch_count, &points, &count);
 
+	history_order(h, branches, branch_count, &points, &count);
 	*groups = (struct groups){0};
-	if (!error && count)
-		error = divide(h, groups, points, count, 0);
-	for (size_t g = 0; g < groups->count && !error; g++)
-		error = finish_group(h, &groups->list[g], needs_host(h, groups, g));
-	if (!error && groups->count > 1)
+	if (count)
+		divide(h, groups, points, count, 0);
+	for (size_t g = 0; g < groups->count; g++)
+		finish_group(h, &groups->list[g], needs_host(h, groups, g));
+	if (groups->count > 1)
 		problems_add(&h->notes,
 			     "the runs are of %zu programs or machines, which are not compared "
 			     "with each other",
 			     groups->count);
 	free(points);
-	return error;
 }
 
 void groups_free(struct groups *groups)

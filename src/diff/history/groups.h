@@ -14,11 +14,10 @@ struct groups {
 
 /*
  * Orders the used points: by commit if git knows it, else by start time. Adds notes about
- * duplicates, clocks, gaps, machines and renamed paths. Returns 0 or -ENOMEM; call groups_free() in
- * any case.
+ * duplicates, clocks, gaps, machines and renamed paths. Free it with groups_free().
  */
-int groups_make(struct groups *groups, struct history *history, const char *const *branches,
-		size_t branch_count);
+void groups_make(struct groups *groups, struct history *history, const char *const *branches,
+		 size_t branch_count);
 void groups_free(struct groups *groups);
 
 #endif

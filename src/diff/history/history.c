@@ -9,13 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/tables.h"
 #include "page/utf8.h"
 
-int history_init(struct history *h)
+void history_init(struct history *h)
 {
 	*h = (struct history){.memory = arena_new()};
-	return h->memory ? 0 : -ENOMEM;
 }
 
 void history_free(struct history *h)
@@ -44,25 +43,19 @@ const char *history_text(struct history *h, const char *text)
 {
 	char *copy = arena_copy_text(h->memory, text, strlen(text));
 
-	if (copy)
-		utf8_make_plain(copy, '?');
+	utf8_make_plain(copy, '?');
 	return copy;
 }
 
-long history_row_at(struct history *h, enum level level, const char *key, const char *name)
+size_t history_row_at(struct history *h, enum level level, const char *key, const char *name)
 {
-	char *text;
-	int length = asprintf(&text, "%d;%s", (int)level, key);
+	char *text = xt_asprintf("%d;%s", (int)level, key);
+	bool is_new;
+	uint32_t id = xt_intern(&h->row_ids, text, strlen(text), &is_new);
 	struct history_row *row;
-	bool is_new = false;
-	uint32_t id;
 
-	if (length < 0)
-		return -ENOMEM;
-	id = interner_id(&h->row_ids, text, (size_t)length, &is_new);
 	free(text);
-	if (!id || grow(&h->rows, &h->row_capacity, id, sizeof(*h->rows)))
-		return -ENOMEM;
+	xt_grow(&h->rows, &h->row_capacity, id, sizeof(*h->rows));
 	row = &h->rows[id - 1];
 	if (is_new) {
 		h->row_count++;
@@ -71,10 +64,8 @@ long history_row_at(struct history *h, enum level level, const char *key, const 
 									 : level_specs[level].unit,
 					    .key = history_text(h, key),
 					    .name = history_text(h, name)};
-		if (!row->key || !row->name)
-			return -ENOMEM;
 	}
-	return (long)id - 1;
+	return id - 1;
 }
 
 long history_find_point(const struct history *h, const char *id)
@@ -84,14 +75,13 @@ long history_find_point(const struct history *h, const char *id)
 	return found ? (long)found - 1 : -ENOENT;
 }
 
-long history_add_point(struct history *h, const char *id)
+struct history_point *history_add_point(struct history *h, const char *id)
 {
-	bool is_new = false;
-	uint32_t number = interner_id(&h->point_ids, id, ID_BYTES - 1, &is_new);
+	bool is_new;
+	uint32_t number = xt_intern(&h->point_ids, id, ID_BYTES - 1, &is_new);
 	struct history_point *point;
 
-	if (!number || grow(&h->points, &h->point_capacity, number, sizeof(*h->points)))
-		return -ENOMEM;
+	xt_grow(&h->points, &h->point_capacity, number, sizeof(*h->points));
 	point = &h->points[number - 1];
 	if (is_new) {
 		h->point_count++;
@@ -100,7 +90,7 @@ long history_add_point(struct history *h, const char *id)
 			point->properties[p] = "";
 		memcpy(point->id, id, ID_BYTES - 1);
 	}
-	return (long)number - 1;
+	return point;
 }
 
 struct history_source *history_find_source(const struct history *h, const char *key)
@@ -112,16 +102,15 @@ struct history_source *history_find_source(const struct history *h, const char *
 
 struct history_source *history_add_source(struct history *h, const char *key)
 {
-	bool is_new = false;
-	uint32_t number = interner_id(&h->source_ids, key, strlen(key), &is_new);
+	bool is_new;
+	uint32_t number = xt_intern(&h->source_ids, key, strlen(key), &is_new);
 	struct history_source *source;
 
-	if (!number || grow(&h->sources, &h->source_capacity, number, sizeof(*h->sources)))
-		return NULL;
+	xt_grow(&h->sources, &h->source_capacity, number, sizeof(*h->sources));
 	source = &h->sources[number - 1];
 	if (is_new) {
 		h->source_count++;
 		*source = (struct history_source){.key = history_text(h, key)};
 	}
-	return source->key ? source : NULL;
+	return source;
 }

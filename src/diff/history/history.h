@@ -116,25 +116,23 @@ struct history {
 	size_t read_count; /* points that were parsed in this call */
 };
 
-/* Returns 0 or -ENOMEM. */
-int history_init(struct history *history);
+void history_init(struct history *history);
 void history_free(struct history *history);
 
-/* The index of the row, added if it is new. Returns -ENOMEM on failure. */
-long history_row_at(struct history *history, enum level level, const char *key, const char *name);
+/* The index of the row, added if it is new. */
+size_t history_row_at(struct history *history, enum level level, const char *key, const char *name);
 
-/*
- * The index of the point with this id, or -ENOENT. history_add_point() adds one and returns its
- * index or -ENOMEM.
- */
+/* The index of the point with this id, or -ENOENT. */
 long history_find_point(const struct history *history, const char *id);
-long history_add_point(struct history *history, const char *id);
 
-/* The source with this key, or NULL. history_add_source() adds one; NULL: out of memory. */
+/* The point with this id, added if it is new. The pointer is valid until the next call. */
+struct history_point *history_add_point(struct history *history, const char *id);
+
+/* The source with this key, or NULL. history_add_source() adds one. */
 struct history_source *history_find_source(const struct history *history, const char *key);
 struct history_source *history_add_source(struct history *history, const char *key);
 
-/* Copies a text into the arena, without control characters. NULL: out of memory. */
+/* Copies a text into the arena, without control characters. */
 const char *history_text(struct history *history, const char *text);
 
 static inline struct history_value point_value(const struct history_point *point, size_t row)

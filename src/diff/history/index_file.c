@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/memory.h"
 #include "diff/base/output_file.h"
-#include "log/base/grow.h"
 
 #define HEADING "xtrace-history 2"
 
@@ -29,13 +29,11 @@ static int read_row(struct history *h, char *line)
 	const char *level = field(&line), *key = field(&line), *name = field(&line);
 	unsigned long number = level ? strtoul(level, NULL, 10) : LEVELS;
 	size_t before = h->row_count;
-	long row;
 
 	if (number >= LEVELS || !key || !name)
 		return -EINVAL;
-	row = history_row_at(h, (enum level)number, key, name);
 	/* Points refer to rows by their order. */
-	return row == -ENOMEM ? -ENOMEM : (size_t)row == before ? 0 : -EINVAL;
+	return history_row_at(h, (enum level)number, key, name) == before ? 0 : -EINVAL;
 }
 
 /* Values are "VALUE" or "VALUE:COUNT" if the count is not 1; "-" is a missing row. */
@@ -44,8 +42,6 @@ static int read_values(struct history *h, struct history_point *point, char *tex
 	char *end;
 
 	point->values = arena_alloc(h->memory, (h->row_count + 1) * sizeof(*point->values));
-	if (!point->values)
-		return -ENOMEM;
 	while (*text && point->value_count < h->row_count) {
 		struct history_value *value = &point->values[point->value_count++];
 
@@ -71,21 +67,17 @@ static int read_point(struct history *h, char *line)
 {
 	const char *id = field(&line), *time_text = field(&line), *runs = field(&line), *text;
 	struct history_point *point;
-	long index;
 
 	if (!id || strlen(id) != ID_BYTES - 1 || !time_text || !runs)
 		return -EINVAL;
-	index = history_add_point(h, id);
-	if (index < 0)
-		return -ENOMEM;
-	point = &h->points[index];
+	point = history_add_point(h, id);
 	point->time_ns = strtoull(time_text, NULL, 10);
 	point->run_count = (uint32_t)strtoul(runs, NULL, 10);
 	for (int p = 0; p < PROPERTIES; p++) {
 		text = field(&line);
-		point->properties[p] = text ? history_text(h, text) : NULL;
-		if (!point->properties[p])
-			return text ? -ENOMEM : -EINVAL;
+		if (!text)
+			return -EINVAL;
+		point->properties[p] = history_text(h, text);
 	}
 	return line ? read_values(h, point, line) : -EINVAL;
 }
@@ -93,23 +85,21 @@ static int read_point(struct history *h, char *line)
 static int read_source(struct history *h, char *line)
 {
 	const char *key = field(&line), *id, *label;
-	struct history_source *source = key ? history_add_source(h, key) : NULL;
+	struct history_source *source;
 
-	if (!source)
-		return key ? -ENOMEM : -EINVAL;
+	if (!key)
+		return -EINVAL;
+	source = history_add_source(h, key);
 	while ((id = field(&line)) && (label = field(&line))) {
 		struct source_item *item;
 
 		if (strlen(id) != ID_BYTES - 1 || history_find_point(h, id) < 0)
 			return -EINVAL;
-		if (grow(&source->items, &source->item_capacity, source->item_count + 1,
-			 sizeof(*source->items)))
-			return -ENOMEM;
+		xt_grow(&source->items, &source->item_capacity, source->item_count + 1,
+			sizeof(*source->items));
 		item = &source->items[source->item_count++];
 		memcpy(item->id, id, ID_BYTES);
 		item->label = history_text(h, label);
-		if (!item->label)
-			return -ENOMEM;
 	}
 	return 0;
 }
@@ -124,15 +114,14 @@ static int read_acceptance(struct history *h, char *line)
 
 	if (!source || !time_text || !label || !row || !reason)
 		return -EINVAL;
-	if (grow(&source->acceptances, &source->acceptance_capacity, source->acceptance_count + 1,
-		 sizeof(*source->acceptances)))
-		return -ENOMEM;
+	xt_grow(&source->acceptances, &source->acceptance_capacity, source->acceptance_count + 1,
+		sizeof(*source->acceptances));
 	entry = &source->acceptances[source->acceptance_count++];
 	*entry = (struct history_acceptance){.time_ns = strtoull(time_text, NULL, 10),
 					     .label = history_text(h, label),
 					     .row = history_text(h, row),
 					     .reason = history_text(h, reason)};
-	return entry->label && entry->row && entry->reason ? 0 : -ENOMEM;
+	return 0;
 }
 
 static int read_search(struct history *h, char *line)
@@ -143,8 +132,7 @@ static int read_search(struct history *h, char *line)
 
 	if (!hash || !searched)
 		return -EINVAL;
-	if (grow(&h->searches, &h->search_capacity, h->search_count + 1, sizeof(*h->searches)))
-		return -ENOMEM;
+	xt_grow(&h->searches, &h->search_capacity, h->search_count + 1, sizeof(*h->searches));
 	search = &h->searches[h->search_count++];
 	search->hash = strtoull(hash, NULL, 16);
 	search->searched = strtoul(searched, NULL, 10);
@@ -152,9 +140,8 @@ static int read_search(struct history *h, char *line)
 		if (sscanf(text, "%" SCNu32 ":%" SCNu32 ":%zu", &place.row, &place.metric,
 			   &place.place) != 3)
 			return -EINVAL;
-		if (grow(&search->places, &search->place_capacity, search->place_count + 1,
-			 sizeof(*search->places)))
-			return -ENOMEM;
+		xt_grow(&search->places, &search->place_capacity, search->place_count + 1,
+			sizeof(*search->places));
 		search->places[search->place_count++] = place;
 	}
 	return 0;
@@ -213,24 +200,23 @@ int index_read(struct history *h, const char *path)
 	if (error != -EINVAL)
 		return error;
 	history_free(h);
-	error = history_init(h);
-	if (!error)
-		problems_add(&h->notes,
-			     "%s is damaged or from another version: all runs are read "
-			     "again",
-			     path);
-	return error;
+	history_init(h);
+	problems_add(&h->notes,
+		     "%s is damaged or from another version: all runs are read "
+		     "again",
+		     path);
+	return 0;
 }
 
 /*
  * The numbers that rows get in the file, or SIZE_MAX for a row that no used point has. The caller
- * frees the list. NULL: out of memory.
+ * frees the list.
  */
 static size_t *number_rows(const struct history *h)
 {
-	size_t *numbers = calloc(h->row_count + 1, sizeof(*numbers)), count = 0;
+	size_t *numbers = xt_calloc(h->row_count + 1, sizeof(*numbers)), count = 0;
 
-	for (size_t r = 0; numbers && r < h->row_count; r++) {
+	for (size_t r = 0; r < h->row_count; r++) {
 		numbers[r] = SIZE_MAX;
 		for (size_t p = 0; numbers[r] == SIZE_MAX && p < h->point_count; p++)
 			if (h->points[p].is_used && !isnan(point_value(&h->points[p], r).value))
@@ -290,8 +276,6 @@ static int put_index(FILE *file, void *context)
 	const struct history *h = context;
 	size_t *numbers = number_rows(h), lines = 0;
 
-	if (!numbers)
-		return -ENOMEM;
 	fputs(HEADING "\n", file);
 	for (size_t r = 0; r < h->row_count; r++) {
 		if (numbers[r] == SIZE_MAX)

@@ -10,7 +10,7 @@
 
 /*
  * Reads an index into an empty history. A missing, damaged or newer index is ignored, with a note
- * unless it is missing. Returns 0 or -ENOMEM.
+ * unless it is missing.
  */
 int index_read(struct history *history, const char *path);
 

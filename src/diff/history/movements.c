@@ -4,17 +4,16 @@
  */
 #include "diff/history/movements.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/history/arguments.h"
 #include "diff/history/tracks.h"
 #include "diff/rules/row_pattern.h"
 #include "diff/stats/statistics.h"
-#include "log/base/grow.h"
 #include "log/base/weighted_median.h"
 
 /* Findings at most this many points apart are one movement. */
@@ -97,13 +96,10 @@ size_t movement_findings(const struct group_result *r, size_t movement, const st
 	return count;
 }
 
-static int add_movement(struct group_result *r, const struct movement *movement)
+static void add_movement(struct group_result *r, const struct movement *movement)
 {
-	if (grow(&r->movements, &r->movement_capacity, r->movement_count + 1,
-		 sizeof(*r->movements)))
-		return -ENOMEM;
+	xt_grow(&r->movements, &r->movement_capacity, r->movement_count + 1, sizeof(*r->movements));
 	r->movements[r->movement_count++] = *movement;
-	return 0;
 }
 
 static size_t distance(size_t a, size_t b)
@@ -157,14 +153,13 @@ static int compare_certainty(const void *a, const void *b)
 	return x->track < y->track ? -1 : x->track > y->track;
 }
 
-static int join_findings(struct group_result *r)
+static void join_findings(struct group_result *r)
 {
 	struct detection *d = &r->detection;
-	int error = 0;
 
 	if (d->finding_count)
 		qsort(d->findings, d->finding_count, sizeof(*d->findings), compare_certainty);
-	for (size_t f = 0; f < d->finding_count && !error; f++) {
+	for (size_t f = 0; f < d->finding_count; f++) {
 		struct finding *finding = &d->findings[f];
 		struct movement movement = {
 			.is_drift = finding->is_drift,
@@ -179,9 +174,8 @@ static int join_findings(struct group_result *r)
 		if (finding->movement != SIZE_MAX)
 			continue;
 		finding->movement = r->movement_count;
-		error = add_movement(r, &movement);
+		add_movement(r, &movement);
 	}
-	return error;
 }
 
 /* How a path changed at a point. */
@@ -244,19 +238,14 @@ static bool explains_all(const struct group_result *r, const struct movement *mo
 }
 
 /* A machine that became slower moves all paths alike; a change of the program does not. */
-static int find_together(struct group_result *r, struct movement *movement)
+static void find_together(struct group_result *r, struct movement *movement)
 {
 	const struct finding *lead = &r->detection.findings[movement->lead];
-	struct shift *shifts = calloc(r->detection.track_count + 1, sizeof(*shifts));
-	struct weighted_value *changes = calloc(r->detection.track_count + 1, sizeof(*changes));
+	struct shift *shifts = xt_calloc(r->detection.track_count + 1, sizeof(*shifts));
+	struct weighted_value *changes = xt_calloc(r->detection.track_count + 1, sizeof(*changes));
 	double middle, all = 0.0, alike = 0.0;
 	size_t count;
 
-	if (!shifts || !changes) {
-		free(shifts);
-		free(changes);
-		return -ENOMEM;
-	}
 	count = path_shifts(r, movement, shifts);
 	for (size_t i = 0; i < count; i++)
 		changes[i] = (struct weighted_value){shifts[i].change, shifts[i].weight};
@@ -273,7 +262,6 @@ static int find_together(struct group_result *r, struct movement *movement)
 				explains_all(r, movement, middle);
 	free(shifts);
 	free(changes);
-	return 0;
 }
 
 static bool has_counts(const struct group_result *r, size_t movement)
@@ -286,14 +274,12 @@ static bool has_counts(const struct group_result *r, size_t movement)
 }
 
 /* Represents the movement: sets lead, row_count and is_worse. */
-static int summarise(struct group_result *r, size_t index)
+static void summarise(struct group_result *r, size_t index)
 {
 	struct movement *movement = &r->movements[index];
-	const struct finding **list = calloc(r->detection.finding_count + 1, sizeof(*list));
+	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
 	size_t worse = 0, worse_times = 0;
 
-	if (!list)
-		return -ENOMEM;
 	movement->row_count = movement_findings(r, index, list);
 	movement->lead = (size_t)(list[0] - r->detection.findings);
 	if (movement->is_drift) {
@@ -309,7 +295,6 @@ static int summarise(struct group_result *r, size_t index)
 	/* GPU time and elapsed time decide; without them, any row that is worse. */
 	movement->is_worse = importance(r, list[0]) >= 3 ? worse_times > 0 : worse > 0;
 	free(list);
-	return 0;
 }
 
 /* A change that the next movement reverts after a few points. */
@@ -425,22 +410,19 @@ static void apply_acceptances(struct group_result *r)
 	}
 }
 
-static int classify(struct group_result *r)
+static void classify(struct group_result *r)
 {
-	int error = 0;
-
-	for (size_t m = 0; m < r->movement_count && !error; m++) {
+	for (size_t m = 0; m < r->movement_count; m++) {
 		struct movement *movement = &r->movements[m];
 
-		error = summarise(r, m);
-		if (!error && !movement->is_drift)
-			error = find_together(r, movement);
+		summarise(r, m);
+		if (!movement->is_drift)
+			find_together(r, movement);
 		if (movement->change)
 			movement->cause = property_specs[movement->change->property].cause;
 		else if (movement->is_together && !has_counts(r, m))
 			movement->cause = CAUSE_HARDWARE;
 	}
-	return error;
 }
 
 static int compare_places(const void *a, const void *b)
@@ -453,12 +435,10 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* Sorts the movements and renumbers them in the findings. */
-static int sort_movements(struct group_result *r)
+static void sort_movements(struct group_result *r)
 {
-	size_t *numbers = calloc(r->movement_count + 1, sizeof(*numbers));
+	size_t *numbers = xt_calloc(r->movement_count + 1, sizeof(*numbers));
 
-	if (!numbers)
-		return -ENOMEM;
 	/* lead is not known yet: it carries the old number. */
 	for (size_t m = 0; m < r->movement_count; m++)
 		r->movements[m].lead = m;
@@ -469,26 +449,17 @@ static int sort_movements(struct group_result *r)
 	for (size_t f = 0; f < r->detection.finding_count; f++)
 		r->detection.findings[f].movement = numbers[r->detection.findings[f].movement];
 	free(numbers);
-	return 0;
 }
 
-int group_result_make(struct group_result *r, struct history *h, struct history_group *group)
+void group_result_make(struct group_result *r, struct history *h, struct history_group *group)
 {
-	int error;
-
 	*r = (struct group_result){.history = h, .group = group};
-	error = detection_make(&r->detection, h, group);
-	if (!error)
-		error = join_findings(r);
-	if (!error)
-		error = sort_movements(r);
-	if (!error)
-		error = classify(r);
-	if (!error) {
-		mark_excursions(r);
-		apply_acceptances(r);
-	}
-	return error;
+	detection_make(&r->detection, h, group);
+	join_findings(r);
+	sort_movements(r);
+	classify(r);
+	mark_excursions(r);
+	apply_acceptances(r);
 }
 
 void group_result_free(struct group_result *r)

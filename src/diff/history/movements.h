@@ -30,9 +30,9 @@ struct group_result {
 	size_t movement_count, movement_capacity;
 };
 
-/* Detects and classifies. Returns 0 or -ENOMEM; call group_result_free() in any case. */
-int group_result_make(struct group_result *result, struct history *history,
-		      struct history_group *group);
+/* Detects and classifies. Free it with group_result_free(). */
+void group_result_make(struct group_result *result, struct history *history,
+		       struct history_group *group);
 void group_result_free(struct group_result *result);
 
 /*

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/history/git.h"
 #include "diff/history/group.h"
 #include "diff/history/points.h"
@@ -70,7 +71,7 @@ static void rank_points(struct history *h, const struct commit *list, size_t cou
 	}
 }
 
-static int set_ranks(struct history *h, const char *const *branches, size_t branch_count)
+static void set_ranks(struct history *h, const char *const *branches, size_t branch_count)
 {
 	char **hashes = NULL;
 	struct commit *list;
@@ -81,11 +82,9 @@ static int set_ranks(struct history *h, const char *const *branches, size_t bran
 		wanted += h->points[p].is_used &&
 			  (h->points[p].commit || is_commit(h->points[p].label));
 	if (!wanted)
-		return 0;
+		return;
 	error = git_commits(branches, branch_count, &hashes, &count);
-	list = calloc(count + 1, sizeof(*list));
-	if (!list)
-		error = -ENOMEM;
+	list = xt_calloc(count + 1, sizeof(*list));
 	if (!error) {
 		for (size_t c = 0; c < count; c++)
 			list[c] = (struct commit){hashes[c], c + 1};
@@ -97,7 +96,6 @@ static int set_ranks(struct history *h, const char *const *branches, size_t bran
 					"are ordered by start time");
 	free(list);
 	git_commits_free(hashes, count);
-	return error == -ENOMEM ? -ENOMEM : 0;
 }
 
 /* qsort() has no context. The tool has one thread. */
@@ -192,14 +190,12 @@ static size_t drop_duplicates(struct history *h, size_t *points, size_t count)
 }
 
 /* Notes long times without runs: a change there can have many causes. */
-static int note_gaps(struct history *h, const size_t *points, size_t count)
+static void note_gaps(struct history *h, const size_t *points, size_t count)
 {
-	uint64_t *gaps = calloc(count + 1, sizeof(*gaps)), limit;
+	uint64_t *gaps = xt_calloc(count + 1, sizeof(*gaps)), limit;
 	char labels[2][LABEL_BYTES];
 	size_t known = 0;
 
-	if (!gaps)
-		return -ENOMEM;
 	for (size_t i = 1; i < count; i++)
 		if (h->points[points[i]].time_ns > h->points[points[i - 1]].time_ns)
 			gaps[known++] =
@@ -219,20 +215,18 @@ static int note_gaps(struct history *h, const size_t *points, size_t count)
 							  (86400 * UINT64_C(1000000000))),
 				     point_label(labels[0], a), point_label(labels[1], b));
 	}
-	return 0;
 }
 
-int history_order(struct history *h, const char *const *branches, size_t branch_count,
-		  size_t **points_out, size_t *count_out)
+void history_order(struct history *h, const char *const *branches, size_t branch_count,
+		   size_t **points_out, size_t *count_out)
 {
-	size_t *points = calloc(h->point_count + 1, sizeof(*points)), count = 0, back, untimed = 0;
-	size_t *ranked = calloc(h->point_count + 1, sizeof(*ranked));
-	int error = points && ranked ? set_ranks(h, branches, branch_count) : -ENOMEM;
+	size_t *points = xt_calloc(h->point_count + 1, sizeof(*points)), count = 0, back,
+	       untimed = 0;
+	size_t *ranked = xt_calloc(h->point_count + 1, sizeof(*ranked));
 
+	set_ranks(h, branches, branch_count);
 	*points_out = points;
 	*count_out = 0;
-	if (error)
-		goto out;
 	for (size_t p = 0; p < h->point_count; p++) {
 		if (!h->points[p].is_used)
 			continue;
@@ -253,8 +247,6 @@ int history_order(struct history *h, const char *const *branches, size_t branch_
 			     "%zu set%s of runs have no start time: they come last, by name",
 			     untimed, untimed == 1 ? "" : "s");
 	*count_out = count;
-	error = note_gaps(h, points, count);
-out:
+	note_gaps(h, points, count);
 	free(ranked);
-	return error;
 }

@@ -9,9 +9,9 @@
 
 /*
  * Lists the used points without duplicates, by commit if git knows it, else by start time. The
- * caller frees the list. Adds notes. Returns 0 or -ENOMEM.
+ * caller frees the list. Adds notes.
  */
-int history_order(struct history *history, const char *const *branches, size_t branch_count,
-		  size_t **points_out, size_t *count_out);
+void history_order(struct history *history, const char *const *branches, size_t branch_count,
+		   size_t **points_out, size_t *count_out);
 
 #endif

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/base/shorten_text.h"
 #include "diff/compare/row_text.h"
-#include "log/base/grow.h"
 
 #define NAME_COLUMNS 110
 #define TEXT_BYTES   512
@@ -96,17 +96,13 @@ static const char *(*const property_texts[PROPERTIES])(char *out, const struct r
 	[PROPERTY_ITERATION_COUNT] = put_iteration_count,
 };
 
-static int set_properties(struct history *h, struct history_point *point,
-			  const struct run_profile *run)
+static void set_properties(struct history *h, struct history_point *point,
+			   const struct run_profile *run)
 {
 	char room[TEXT_BYTES];
 
-	for (int p = 0; p < PROPERTIES; p++) {
+	for (int p = 0; p < PROPERTIES; p++)
 		point->properties[p] = history_text(h, property_texts[p](room, run));
-		if (!point->properties[p])
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 static int check_run(const struct run_profile *run, struct problems *problems)
@@ -123,26 +119,24 @@ static int check_run(const struct run_profile *run, struct problems *problems)
 }
 
 /* Adds the share of one run to the sums of its rows. */
-static int add_entry(struct history *h, const struct profile_entry *entry, double share,
-		     struct history_value **values, size_t *room, size_t *count)
+static void add_entry(struct history *h, const struct profile_entry *entry, double share,
+		      struct history_value **values, size_t *room, size_t *count)
 {
 	const struct comparison_row shown = {
 		.level = entry->level, .key = entry->key, .shown = {[SIDE_NEW] = entry}};
 	char *name = row_name(&shown, NAME_COLUMNS);
-	long row = name ? history_row_at(h, entry->level, entry->key, name) : -ENOMEM;
+	size_t row = history_row_at(h, entry->level, entry->key, name);
 	struct history_value *value;
 
 	free(name);
-	if (row < 0 || grow(values, room, (size_t)row + 1, sizeof(**values)))
-		return -ENOMEM;
-	for (; *count <= (size_t)row; ++*count)
+	xt_grow(values, room, row + 1, sizeof(**values));
+	for (; *count <= row; ++*count)
 		(*values)[*count] = (struct history_value){.value = NAN};
 	value = &(*values)[row];
 	if (isnan(value->value))
 		value->value = 0.0;
 	value->value += share * entry->quantities[METRIC_VALUE].typical;
 	value->count += share * entry->quantities[METRIC_COUNT].mean;
-	return 0;
 }
 
 /* Rounds as the index does, so that a run means the same whether it is new or known. */
@@ -161,7 +155,6 @@ int point_add(struct history *h, const char *id, struct run_profile *const *runs
 	struct history_point *point;
 	uint64_t time_ns = UINT64_MAX;
 	size_t room = 0, value_count = 0;
-	long index;
 	int error = 0;
 
 	for (size_t r = 0; !error && r < count; r++) {
@@ -169,22 +162,21 @@ int point_add(struct history *h, const char *id, struct run_profile *const *runs
 		if (runs[r]->start_realtime_ns < time_ns)
 			time_ns = runs[r]->start_realtime_ns;
 		for (size_t e = 0; !error && e < runs[r]->entry_count; e++)
-			error = add_entry(h, &runs[r]->entries[e], 1.0 / (double)count, &values,
-					  &room, &value_count);
+			add_entry(h, &runs[r]->entries[e], 1.0 / (double)count, &values, &room,
+				  &value_count);
 	}
-	index = error ? error : history_add_point(h, id);
-	if (index >= 0) {
-		point = &h->points[index];
+	if (!error) {
+		point = history_add_point(h, id);
 		point->time_ns = time_ns;
 		point->run_count = (uint32_t)count;
 		point->values = arena_alloc(h->memory, value_count * sizeof(*values));
 		point->value_count = value_count;
-		for (size_t v = 0; point->values && v < value_count; v++)
+		for (size_t v = 0; v < value_count; v++)
 			point->values[v] = (struct history_value){round_value(values[v].value),
 								  round_value(values[v].count)};
-		index = point->values ? set_properties(h, point, runs[0]) : -ENOMEM;
+		set_properties(h, point, runs[0]);
 		h->read_count++;
 	}
 	free(values);
-	return index < 0 ? (int)index : 0;
+	return error;
 }

@@ -16,7 +16,7 @@ void point_id_of_runs(char out[ID_BYTES], struct run_profile *const *runs, size_
 
 /*
  * Adds the mean of the runs as a point with this id. Refuses incomplete runs and runs without GPU
- * work: adds the reason to problems and returns -EINVAL. Returns 0 or -ENOMEM otherwise.
+ * work: adds the reason to problems and returns -EINVAL.
  */
 int point_add(struct history *history, const char *id, struct run_profile *const *runs,
 	      size_t count, struct problems *problems);

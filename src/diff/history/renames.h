@@ -8,9 +8,9 @@
 #include "diff/history/group.h"
 
 /*
- * Pairs call paths that end at a point with similar ones that begin there. Fills the renames of the
- * group and adds a note for each. Returns 0 or -ENOMEM.
+ * Pairs call paths that end at a point with similar ones that begin there. Fills the renames of
+ * the group and adds a note for each.
  */
-int renames_find(struct history *history, struct history_group *group);
+void renames_find(struct history *history, struct history_group *group);
 
 #endif

@@ -4,12 +4,12 @@
  */
 #include "diff/history/report.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/history/tracks.h"
 #include "diff/output/json_parts.h"
 
@@ -59,14 +59,12 @@ static bool has_change(const struct track *track, size_t index)
 	return false;
 }
 
-static int put_track(FILE *out, const struct group_result *r, const struct track *track)
+static void put_track(FILE *out, const struct group_result *r, const struct track *track)
 {
 	const struct history_row *row = &r->history->rows[track->row];
-	double *means = calloc(track->count + 1, sizeof(*means));
+	double *means = xt_calloc(track->count + 1, sizeof(*means));
 	char label[LABEL_BYTES];
 
-	if (!means)
-		return -ENOMEM;
 	part_means(r, track, means);
 	for (size_t i = 0; i < track->count; i++) {
 		const struct history_point *point =
@@ -86,22 +84,19 @@ static int put_track(FILE *out, const struct group_result *r, const struct track
 		fprintf(out, ",%d\n", has_change(track, i));
 	}
 	free(means);
-	return 0;
 }
 
 static int write_csv(FILE *out, const struct history_report *report)
 {
-	int error = 0;
-
 	fputs("group,run,label,time_s,level,name,unit,value,count,mean,changed\n", out);
 	for (size_t g = 0; g < report->result_count; g++) {
 		const struct group_result *r = &report->results[g];
 
-		for (size_t t = 0; t < r->detection.track_count && !error; t++)
+		for (size_t t = 0; t < r->detection.track_count; t++)
 			if (r->detection.tracks[t].metric == METRIC_VALUE)
-				error = put_track(out, r, &r->detection.tracks[t]);
+				put_track(out, r, &r->detection.tracks[t]);
 	}
-	return error;
+	return 0;
 }
 
 const struct history_output report_csv = {

@@ -5,11 +5,11 @@
  */
 #include "diff/history/report.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/base/format.h"
 #include "diff/history/chart.h"
 
@@ -88,15 +88,13 @@ static void put_where(FILE *out, const struct group_result *r, const struct move
 	fputs("</span></td>", out);
 }
 
-static int put_movement(FILE *out, const struct group_result *r, size_t index)
+static void put_movement(FILE *out, const struct group_result *r, size_t index)
 {
 	const struct movement *movement = &r->movements[index];
-	const struct finding **list = calloc(r->detection.finding_count + 1, sizeof(*list));
+	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
 	char why[512];
 	size_t count;
 
-	if (!list)
-		return -ENOMEM;
 	count = movement_findings(r, index, list);
 	fputs("<tr>", out);
 	put_where(out, r, movement);
@@ -111,23 +109,19 @@ static int put_movement(FILE *out, const struct group_result *r, size_t index)
 		fprintf(out, "<div class=dim>and %zu more</div>", count - ROWS_MAX);
 	fputs("</td></tr>\n", out);
 	free(list);
-	return 0;
 }
 
-static int put_movements(FILE *out, const struct group_result *r)
+static void put_movements(FILE *out, const struct group_result *r)
 {
-	int error = 0;
-
 	if (!r->movement_count) {
 		fputs("<p>No movement found.</p>\n", out);
-		return 0;
+		return;
 	}
 	fputs("<table><tr><th>where<th>what<th>rows</tr>\n", out);
 	/* The newest first: it is the one that people look for. */
-	for (size_t m = r->movement_count; m-- > 0 && !error;)
-		error = put_movement(out, r, m);
+	for (size_t m = r->movement_count; m-- > 0;)
+		put_movement(out, r, m);
 	fputs("</table>\n", out);
-	return error;
 }
 
 static bool is_constant(const struct track *track)
@@ -151,16 +145,14 @@ static bool has_chart(const struct group_result *r, size_t number)
 }
 
 /* Marks the movements of a row in its chart. */
-static int put_chart(FILE *out, const struct group_result *r, size_t number)
+static void put_chart(FILE *out, const struct group_result *r, size_t number)
 {
 	const struct track *track = &r->detection.tracks[number];
 	const struct history_row *row = &r->history->rows[track->row];
-	struct chart_mark *marks = calloc(r->detection.finding_count + 1, sizeof(*marks));
+	struct chart_mark *marks = xt_calloc(r->detection.finding_count + 1, sizeof(*marks));
 	char title[ROW_TITLE_BYTES];
 	size_t count = 0;
 
-	if (!marks)
-		return -ENOMEM;
 	for (size_t f = 0; f < r->detection.finding_count; f++) {
 		const struct finding *finding = &r->detection.findings[f];
 
@@ -180,7 +172,6 @@ static int put_chart(FILE *out, const struct group_result *r, size_t number)
 	fputs("</h3>\n", out);
 	chart_write(out, r, track, marks, count);
 	free(marks);
-	return 0;
 }
 
 static void put_legend(FILE *out)
@@ -202,12 +193,11 @@ static void put_legend(FILE *out)
 	fputs("</p>\n", out);
 }
 
-static int put_charts(FILE *out, const struct group_result *r)
+static void put_charts(FILE *out, const struct group_result *r)
 {
 	size_t shown = 0, left = 0;
-	int error = 0;
 
-	for (size_t t = 0; t < r->detection.track_count && !error; t++) {
+	for (size_t t = 0; t < r->detection.track_count; t++) {
 		if (!has_chart(r, t))
 			continue;
 		if (shown == CHARTS_MAX) {
@@ -216,27 +206,25 @@ static int put_charts(FILE *out, const struct group_result *r)
 		}
 		if (!shown)
 			put_legend(out);
-		error = put_chart(out, r, t);
+		put_chart(out, r, t);
 		shown++;
 	}
 	if (left)
 		fprintf(out, "<p class=dim>%zu more rows moved; --csv has their values.</p>\n",
 			left);
-	return error;
 }
 
-static int put_group(FILE *out, const struct group_result *r)
+static void put_group(FILE *out, const struct group_result *r)
 {
 	char basis[LABEL_BYTES];
-	int error;
 
 	fputs("<h2>", out);
 	html_text(out, r->group->name);
 	fprintf(out, "</h2>\n<p class=dim>%zu sets of runs; ", r->group->count);
 	html_text(out, group_basis(basis, r));
 	fputs("</p>\n", out);
-	error = put_movements(out, r);
-	return error ? error : put_charts(out, r);
+	put_movements(out, r);
+	put_charts(out, r);
 }
 
 static void put_lines(FILE *out, const char *heading, const struct problems *lines)
@@ -254,19 +242,17 @@ static void put_lines(FILE *out, const char *heading, const struct problems *lin
 
 static int write_html(FILE *out, const struct history_report *report)
 {
-	int error = 0;
-
 	fprintf(out,
 		"<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n"
 		"<meta name=viewport content='width=device-width'>\n<title>xtrace history</title>\n"
 		"<style>\n%s</style></head><body>\n<h1>xtrace history</h1>\n",
 		style);
 	put_lines(out, "Problems", &report->history->problems);
-	for (size_t g = 0; g < report->result_count && !error; g++)
-		error = put_group(out, &report->results[g]);
+	for (size_t g = 0; g < report->result_count; g++)
+		put_group(out, &report->results[g]);
 	put_lines(out, "Notes", &report->history->notes);
 	fputs("</body></html>\n", out);
-	return error;
+	return 0;
 }
 
 const struct history_output report_html = {

@@ -5,10 +5,10 @@
 #include "diff/history/report.h"
 
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "diff/output/json_parts.h"
 
 #define HISTORY_VERSION 1
@@ -61,14 +61,12 @@ static void put_finding(cJSON *list, const struct group_result *r, const struct 
 		cJSON_AddStringToObject(item, "accepted", finding->reason);
 }
 
-static int put_movements(cJSON *object, const struct group_result *r)
+static void put_movements(cJSON *object, const struct group_result *r)
 {
-	const struct finding **list = calloc(r->detection.finding_count + 1, sizeof(*list));
+	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
 	cJSON *movements = cJSON_AddArrayToObject(object, "movements");
 	char why[512];
 
-	if (!list)
-		return -ENOMEM;
 	for (size_t m = 0; m < r->movement_count; m++) {
 		const struct movement *movement = &r->movements[m];
 		cJSON *item = json_add_object(movements), *rows;
@@ -92,7 +90,6 @@ static int put_movements(cJSON *object, const struct group_result *r)
 			put_finding(rows, r, list[f]);
 	}
 	free(list);
-	return 0;
 }
 
 /* The noise of each total, in successive stretches of runs, oldest first. */
@@ -122,28 +119,25 @@ static void put_noise(cJSON *object, const struct group_result *r)
 	}
 }
 
-static int put_group(cJSON *groups, const struct group_result *r)
+static void put_group(cJSON *groups, const struct group_result *r)
 {
 	const struct history_point *last = group_point(r->history, r->group, r->group->count - 1);
 	cJSON *object = json_add_object(groups);
 	char basis[LABEL_BYTES];
-	int error;
 
 	cJSON_AddStringToObject(object, "name", r->group->name);
 	cJSON_AddStringToObject(object, "program", last->properties[PROPERTY_PROGRAM]);
 	cJSON_AddStringToObject(object, "gpu", last->properties[PROPERTY_GPU]);
 	cJSON_AddStringToObject(object, "basis", group_basis(basis, r));
-	error = put_movements(object, r);
+	put_movements(object, r);
 	put_noise(object, r);
 	put_points(object, r);
-	return error;
 }
 
 static int write_json(FILE *out, const struct history_report *report)
 {
 	cJSON *document = cJSON_CreateObject(), *groups;
 	char *text = NULL;
-	int error = 0;
 
 	cJSON_AddStringToObject(document, "format", "xtrace-history");
 	cJSON_AddNumberToObject(document, "version", HISTORY_VERSION);
@@ -152,13 +146,10 @@ static int write_json(FILE *out, const struct history_report *report)
 	json_add_lines(document, "problems", &report->history->problems);
 	json_add_lines(document, "notes", &report->history->notes);
 	groups = cJSON_AddArrayToObject(document, "groups");
-	for (size_t g = 0; g < report->result_count && !error; g++)
-		error = put_group(groups, &report->results[g]);
-	if (!error)
-		text = cJSON_PrintUnformatted(document);
+	for (size_t g = 0; g < report->result_count; g++)
+		put_group(groups, &report->results[g]);
+	text = cJSON_PrintUnformatted(document);
 	cJSON_Delete(document);
-	if (!text)
-		return -ENOMEM;
 	fprintf(out, "%s\n", text);
 	free(text);
 	return 0;

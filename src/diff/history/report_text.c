@@ -4,11 +4,11 @@
  */
 #include "diff/history/report.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/base/format.h"
 #include "diff/history/tracks.h"
 
@@ -99,17 +99,15 @@ static void put_range(FILE *out, const struct group_result *r, const struct move
 		fprintf(out, "%s (range %s..%s)", labels[1], labels[0], labels[2]);
 }
 
-static int put_movement(FILE *out, const struct history_report *report,
-			const struct group_result *r, size_t index)
+static void put_movement(FILE *out, const struct history_report *report,
+			 const struct group_result *r, size_t index)
 {
 	const struct movement *movement = &r->movements[index];
-	const struct finding **list = calloc(r->detection.finding_count + 1, sizeof(*list));
+	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
 	const struct finding *lead = &r->detection.findings[movement->lead];
 	char why[WHY_BYTES], label[LABEL_BYTES], percent[AMOUNT_BYTES];
 	size_t count;
 
-	if (!list)
-		return -ENOMEM;
 	count = movement_findings(r, index, list);
 	fputs("\n  ", out);
 	if (movement->is_drift)
@@ -130,7 +128,6 @@ static int put_movement(FILE *out, const struct history_report *report,
 	if (count > report->top_count)
 		fprintf(out, "    and %zu more\n", count - report->top_count);
 	free(list);
-	return 0;
 }
 
 static void put_noise(FILE *out, const struct group_result *r)
@@ -177,11 +174,10 @@ static void put_quiet_breaks(FILE *out, const struct group_result *r)
 	}
 }
 
-static int put_group(FILE *out, const struct history_report *report, const struct group_result *r)
+static void put_group(FILE *out, const struct history_report *report, const struct group_result *r)
 {
 	char labels[2][LABEL_BYTES], basis[LABEL_BYTES];
 	size_t last = r->group->count - 1;
-	int error = 0;
 
 	fprintf(out, "%s: %zu set%s of runs, %s to %s, %s\n", r->group->name, r->group->count,
 		last ? "s" : "", point_label(labels[0], group_point(r->history, r->group, 0)),
@@ -194,23 +190,20 @@ static int put_group(FILE *out, const struct history_report *report, const struc
 	else if (!r->movement_count)
 		fprintf(out, "  no movement found\n");
 	put_quiet_breaks(out, r);
-	for (size_t m = 0; m < r->movement_count && !error; m++)
-		error = put_movement(out, report, r, m);
-	return error;
+	for (size_t m = 0; m < r->movement_count; m++)
+		put_movement(out, report, r, m);
 }
 
 static int write_text(FILE *out, const struct history_report *report)
 {
-	int error = 0;
-
-	for (size_t g = 0; g < report->result_count && !error; g++) {
+	for (size_t g = 0; g < report->result_count; g++) {
 		if (g)
 			fputc('\n', out);
-		error = put_group(out, report, &report->results[g]);
+		put_group(out, report, &report->results[g]);
 	}
 	for (size_t n = 0; n < report->history->notes.count; n++)
 		fprintf(out, "%snote: %s\n", n ? "" : "\n", report->history->notes.lines[n]);
-	return error;
+	return 0;
 }
 
 const struct history_output report_text = {

@@ -14,13 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "diff/base/shorten_text.h"
 #include "diff/history/git.h"
 #include "diff/history/points.h"
 #include "diff/load/baseline.h"
 #include "diff/load/whole_run.h"
 #include "diff/load/bench_runs.h"
-#include "log/base/grow.h"
 
 #define DEPTH_MAX	16  /* of directories that are searched */
 #define SNIFF_BYTES	512 /* a document names its format there */
@@ -37,19 +37,16 @@ struct reading {
 	uint64_t room; /* bytes that may still be unpacked */
 };
 
-static int add_item(struct reading *reading, const char *id, const char *label)
+static void add_item(struct reading *reading, const char *id, const char *label)
 {
 	struct history_source *source = &reading->history->sources[reading->source];
 	struct source_item *item;
 
-	if (grow(&source->items, &source->item_capacity, source->item_count + 1,
-		 sizeof(*source->items)))
-		return -ENOMEM;
-	item = &source->items[source->item_count];
+	xt_grow(&source->items, &source->item_capacity, source->item_count + 1,
+		sizeof(*source->items));
+	item = &source->items[source->item_count++];
 	memcpy(item->id, id, ID_BYTES);
 	item->label = history_text(reading->history, label);
-	source->item_count += item->label != NULL;
-	return item->label ? 0 : -ENOMEM;
 }
 
 /* Values of iterations are other points than those of whole runs. Ids are hexadecimal. */
@@ -68,7 +65,9 @@ static int add_point(struct reading *reading, const char *id, const char *label,
 
 	if (history_find_point(h, id) < 0)
 		error = point_add(h, id, runs, count, &h->problems);
-	return error ? error : add_item(reading, id, label);
+	if (!error)
+		add_item(reading, id, label);
+	return error;
 }
 
 static int add_runs(struct reading *reading, const struct run_set *runs, const char *id,
@@ -87,18 +86,16 @@ static int add_runs(struct reading *reading, const struct run_set *runs, const c
 	return error;
 }
 
-static int add_acceptances(struct reading *reading, const struct baseline_acceptances *accepted)
+static void add_acceptances(struct reading *reading, const struct baseline_acceptances *accepted)
 {
 	struct history *h = reading->history;
 	struct history_source *source = &h->sources[reading->source];
-	int error = 0;
 
-	for (size_t a = 0; !error && a < accepted->count; a++) {
+	for (size_t a = 0; a < accepted->count; a++) {
 		struct history_acceptance *entry;
 
-		if (grow(&source->acceptances, &source->acceptance_capacity,
-			 source->acceptance_count + 1, sizeof(*source->acceptances)))
-			return -ENOMEM;
+		xt_grow(&source->acceptances, &source->acceptance_capacity,
+			source->acceptance_count + 1, sizeof(*source->acceptances));
 		entry = &source->acceptances[source->acceptance_count++];
 		*entry = (struct history_acceptance){
 			.time_ns = accepted->list[a].time_ns,
@@ -106,9 +103,7 @@ static int add_acceptances(struct reading *reading, const struct baseline_accept
 			.row = history_text(h, accepted->list[a].row),
 			.reason = history_text(h, accepted->list[a].reason),
 		};
-		error = entry->label && entry->row && entry->reason ? 0 : -ENOMEM;
 	}
-	return error;
 }
 
 /* One damaged set does not hide the others: returns 0 after a problem. */
@@ -130,7 +125,7 @@ static int read_set(void *context, const struct baseline_packed_set *set)
 		if (!error)
 			error = add_runs(reading, &runs, id, set->label);
 	} else {
-		error = add_item(reading, id, set->label);
+		add_item(reading, id, set->label);
 	}
 	run_set_free(&runs);
 	return error == -EINVAL ? 0 : error;
@@ -146,14 +141,14 @@ static int read_baseline(struct reading *reading, const char *text, size_t bytes
 	error = baseline_visit(text, bytes, reading->origin, &h->problems, read_set, reading,
 			       &accepted);
 	if (!error)
-		error = add_acceptances(reading, &accepted);
+		add_acceptances(reading, &accepted);
 	baseline_acceptances_free(&accepted);
 	return error == -EINVAL ? 0 : error;
 }
 
 /* The points of a source become part of the history. The first source of a point names it. */
-static int use_source(struct history *h, const struct history_source *source, const char *commit,
-		      const char *origin)
+static void use_source(struct history *h, const struct history_source *source, const char *commit,
+		       const char *origin)
 {
 	for (size_t i = 0; i < source->item_count; i++) {
 		long found = history_find_point(h, source->items[i].id);
@@ -172,12 +167,10 @@ static int use_source(struct history *h, const struct history_source *source, co
 			point->label = source->items[i].label;
 	}
 	for (size_t a = 0; a < source->acceptance_count; a++) {
-		if (grow(&h->acceptances, &h->acceptance_capacity, h->acceptance_count + 1,
-			 sizeof(*h->acceptances)))
-			return -ENOMEM;
+		xt_grow(&h->acceptances, &h->acceptance_capacity, h->acceptance_count + 1,
+			sizeof(*h->acceptances));
 		h->acceptances[h->acceptance_count++] = source->acceptances[a];
 	}
-	return 0;
 }
 
 /*
@@ -196,18 +189,16 @@ static int take_source(struct history *h, const struct source_options *options, 
 
 	reading.origin = history_text(h, origin);
 	commit = commit ? history_text(h, commit) : NULL;
-	if (!reading.origin)
-		return -ENOMEM;
 	if (!source) {
 		source = history_add_source(h, key);
-		if (!source)
-			return -ENOMEM;
 		reading.source = (size_t)(source - h->sources);
 		error = read(&reading, text, bytes);
 		source = &h->sources[reading.source];
 	}
 	source->is_used = h->problems.count == problems;
-	return error ? error : use_source(h, source, commit, reading.origin);
+	if (!error)
+		use_source(h, source, commit, reading.origin);
+	return error;
 }
 
 /* Profiles, logs, trace and bench directories: anything that xtrace diff takes. */
@@ -252,9 +243,8 @@ static int add_directory_stamps(uint64_t *stamp, const char *path, int depth)
 		struct stat about;
 		char *whole = NULL;
 
-		if (asprintf(&whole, "%s/%s", path, entries[e]->d_name) < 0)
-			error = -ENOMEM;
-		else if (!error && !lstat(whole, &about) && !S_ISDIR(about.st_mode))
+		whole = xt_asprintf("%s/%s", path, entries[e]->d_name);
+		if (!error && !lstat(whole, &about) && !S_ISDIR(about.st_mode))
 			add_stamp(stamp, entries[e]->d_name, &about);
 		else if (!error && depth < DEPTH_MAX)
 			error = add_directory_stamps(stamp, whole, depth + 1);
@@ -308,7 +298,7 @@ static char *read_file(const char *path, size_t *bytes_out)
 	char *text = NULL;
 
 	if (file && !fstat(fileno(file), &about))
-		text = malloc((size_t)about.st_size + 1);
+		text = xt_malloc((size_t)about.st_size + 1);
 	if (text)
 		*bytes_out = fread(text, 1, (size_t)about.st_size, file);
 	if (file)
@@ -383,8 +373,7 @@ static int take_entry(struct history *h, const struct source_options *options, c
 	char *whole;
 	int error = 0;
 
-	if (asprintf(&whole, "%s%s%s", path, ends_with(path, "/") ? "" : "/", name) < 0)
-		return -ENOMEM;
+	whole = xt_asprintf("%s%s%s", path, ends_with(path, "/") ? "" : "/", name);
 	if (!lstat(whole, &about) && S_ISDIR(about.st_mode))
 		error = search(h, options, whole, depth + 1);
 	else if (!stat(whole, &about) && S_ISREG(about.st_mode))
@@ -405,9 +394,8 @@ static int search(struct history *h, const struct source_options *options, const
 		problems_add(&h->problems, "cannot read %s: %s", path, strerror(errno));
 		return 0;
 	}
-	if (asprintf(&bench, "%s/bench.json", path) < 0)
-		error = -ENOMEM;
-	else if (has_format(bench, "\"xtrace.bench\"") || has_logs(entries, count))
+	bench = xt_asprintf("%s/bench.json", path);
+	if (has_format(bench, "\"xtrace.bench\"") || has_logs(entries, count))
 		error = take_runs(h, options, path);
 	else if (depth >= DEPTH_MAX)
 		problems_add(&h->problems, "cannot search %s: directories are nested too deeply",
@@ -472,10 +460,9 @@ static int take_branch(struct history *h, const struct source_options *options,
 		       const char *argument)
 {
 	size_t branch_bytes = strcspn(argument, ":"), count;
-	char *branch = strndup(argument, branch_bytes);
+	char *branch = xt_strndup(argument, branch_bytes);
 	struct git_version *versions = NULL;
-	int error = branch ? git_versions(branch, argument + branch_bytes + 1, &versions, &count)
-			   : -ENOMEM;
+	int error = git_versions(branch, argument + branch_bytes + 1, &versions, &count);
 
 	if (error == -ENOENT) {
 		problems_add(
@@ -486,8 +473,7 @@ static int take_branch(struct history *h, const struct source_options *options,
 	} else if (!error) {
 		error = take_versions(h, options, argument, versions, count);
 	}
-	if (branch)
-		git_versions_free(versions, count);
+	git_versions_free(versions, count);
 	free(branch);
 	return error;
 }

@@ -16,7 +16,7 @@ struct source_options {
 
 /*
  * Reads a baseline, a profile, a log, a trace or bench directory, a directory that contains those,
- * or "BRANCH:PATH". Adds unreadable parts to history->problems. Returns 0 or -ENOMEM.
+ * or "BRANCH:PATH". Adds unreadable parts to history->problems. Returns 0 or -errno.
  */
 int source_read(struct history *history, const char *argument,
 		const struct source_options *options);

@@ -4,12 +4,11 @@
  */
 #include "diff/history/tracks.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
 #define NOISE_MIN                                                                                  \
 	1e-4 /* relative standard deviation that values have at least, as in xtrace diff */
@@ -52,13 +51,12 @@ static void read_series(struct series *series, const struct history *h,
 	}
 }
 
-static int add_track(struct detection *d, const struct series *series, size_t row,
-		     enum metric metric)
+static void add_track(struct detection *d, const struct series *series, size_t row,
+		      enum metric metric)
 {
 	struct track *track;
 
-	if (grow(&d->tracks, &d->track_capacity, d->track_count + 1, sizeof(*d->tracks)))
-		return -ENOMEM;
+	xt_grow(&d->tracks, &d->track_capacity, d->track_count + 1, sizeof(*d->tracks));
 	track = &d->tracks[d->track_count++];
 	*track = (struct track){
 		.row = row,
@@ -66,33 +64,28 @@ static int add_track(struct detection *d, const struct series *series, size_t ro
 		.count = series->count,
 		.is_log = metric == METRIC_VALUE && series->is_positive,
 		.cost = series->sum / (double)series->count,
-		.values = calloc(series->count + 1, sizeof(*track->values)),
-		.places = calloc(series->count + 1, sizeof(*track->places)),
+		.values = xt_calloc(series->count + 1, sizeof(*track->values)),
+		.places = xt_calloc(series->count + 1, sizeof(*track->places)),
 	};
-	if (!track->values || !track->places)
-		return -ENOMEM;
 	track->floor = track->is_log ? NOISE_MIN : NOISE_MIN * series->largest;
 	memcpy(track->places, series->places, series->count * sizeof(*track->places));
 	for (size_t i = 0; i < series->count; i++)
 		track->values[i] = track->is_log ? log(series->values[i]) : series->values[i];
-	return 0;
 }
 
-static int add_row(struct detection *d, struct series *series, const struct history *h,
-		   const struct history_group *group, size_t row)
+static void add_row(struct detection *d, struct series *series, const struct history *h,
+		    const struct history_group *group, size_t row)
 {
 	static const enum metric metrics[] = {METRIC_VALUE, METRIC_COUNT};
-	int error = 0;
 
-	for (size_t m = 0; m < 2 && !error; m++) {
+	for (size_t m = 0; m < 2; m++) {
 		/* The numbers of items of totals are totals themselves. */
 		if (metrics[m] == METRIC_COUNT && h->rows[row].level == LEVEL_TOTAL)
 			continue;
 		read_series(series, h, group, row, metrics[m]);
 		if (series->count > 1 && !(series->is_constant && metrics[m] == METRIC_COUNT))
-			error = add_track(d, series, row, metrics[m]);
+			add_track(d, series, row, metrics[m]);
 	}
-	return error;
 }
 
 const struct track *detection_find(const struct detection *d, const struct history *h,
@@ -122,22 +115,19 @@ static void select_tested(struct detection *d, const struct history *h)
 	}
 }
 
-int tracks_make(struct detection *d, const struct history *h, const struct history_group *group)
+void tracks_make(struct detection *d, const struct history *h, const struct history_group *group)
 {
 	struct series series = {
-		.values = calloc(group->count + 1, sizeof(*series.values)),
-		.places = calloc(group->count + 1, sizeof(*series.places)),
+		.values = xt_calloc(group->count + 1, sizeof(*series.values)),
+		.places = xt_calloc(group->count + 1, sizeof(*series.places)),
 	};
-	int error = series.values && series.places ? 0 : -ENOMEM;
 
-	for (size_t r = 0; r < h->row_count && !error; r++)
+	for (size_t r = 0; r < h->row_count; r++)
 		if (!group->is_new_name[r])
-			error = add_row(d, &series, h, group, r);
-	if (!error)
-		select_tested(d, h);
+			add_row(d, &series, h, group, r);
+	select_tested(d, h);
 	free(series.values);
 	free(series.places);
-	return error;
 }
 
 size_t track_index(const struct track *track, size_t place)

@@ -44,9 +44,9 @@ struct detection {
 	struct places total_steps; /* points of the group where a total has a step */
 };
 
-/* Adds the tracks of all rows. Constant ones are left out. Returns 0 or -ENOMEM. */
-int tracks_make(struct detection *detection, const struct history *history,
-		const struct history_group *group);
+/* Adds the tracks of all rows. Constant ones are left out. */
+void tracks_make(struct detection *detection, const struct history *history,
+		 const struct history_group *group);
 
 /* The track of a row, or NULL. */
 const struct track *detection_find(const struct detection *detection, const struct history *history,
