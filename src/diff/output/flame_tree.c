@@ -5,11 +5,11 @@
  */
 #include "diff/output/flame_tree.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/compare/changes.h"
 
 struct path {
@@ -82,16 +82,16 @@ static void sum_subtrees(struct flame_tree *tree)
 	}
 }
 
-int flame_tree_make(struct flame_tree *tree, const struct comparison *comparison)
+void flame_tree_make(struct flame_tree *tree, const struct comparison *comparison)
 {
 	static const enum level levels[FLAME_WEIGHTS] = {LEVEL_PATH, LEVEL_CALL};
-	struct path *paths = calloc(comparison->row_count + 1, sizeof(*paths));
+	struct path *paths = xt_calloc(comparison->row_count + 1, sizeof(*paths));
 	size_t count = 0, frame_count = 1;
 	uint32_t node = 0;
 
 	*tree = (struct flame_tree){
-		.node_of_row = calloc(comparison->row_count + 1, sizeof(*tree->node_of_row))};
-	for (int w = 0; paths && w < FLAME_WEIGHTS; w++) {
+		.node_of_row = xt_calloc(comparison->row_count + 1, sizeof(*tree->node_of_row))};
+	for (int w = 0; w < FLAME_WEIGHTS; w++) {
 		size_t end = comparison->first_rows[levels[w] + 1];
 
 		for (size_t r = comparison->first_rows[levels[w]]; r < end; r++) {
@@ -101,11 +101,7 @@ int flame_tree_make(struct flame_tree *tree, const struct comparison *comparison
 			frame_count += entry->frame_count;
 		}
 	}
-	tree->nodes = calloc(frame_count, sizeof(*tree->nodes));
-	if (!paths || !tree->nodes || !tree->node_of_row) {
-		free(paths);
-		return -ENOMEM;
-	}
+	tree->nodes = xt_calloc(frame_count, sizeof(*tree->nodes));
 	tree->nodes[tree->count++].name = "all";
 	qsort(paths, count, sizeof(*paths), compare_paths);
 	for (size_t p = 0; p < count; p++) {
@@ -118,7 +114,6 @@ int flame_tree_make(struct flame_tree *tree, const struct comparison *comparison
 	}
 	sum_subtrees(tree);
 	free(paths);
-	return 0;
 }
 
 void flame_tree_free(struct flame_tree *tree)

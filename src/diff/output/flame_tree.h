@@ -32,8 +32,8 @@ struct flame_tree {
 	uint32_t *node_of_row;
 };
 
-/* Returns 0 or -ENOMEM; call flame_tree_free() in any case. */
-int flame_tree_make(struct flame_tree *tree, const struct comparison *comparison);
+/* Free it with flame_tree_free(). */
+void flame_tree_make(struct flame_tree *tree, const struct comparison *comparison);
 void flame_tree_free(struct flame_tree *tree);
 
 #endif

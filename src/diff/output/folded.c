@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <errno.h>
 
+#include "base/memory.h"
 #include "diff/output/diff_output.h"
 #include "diff/output/flame_tree.h"
 
@@ -21,15 +22,12 @@ static int write_folded(FILE *out, const struct diff_result *result)
 {
 	struct flame_tree tree;
 	uint32_t *chain;
-	int error;
 
 	if (!result->comparison)
 		return -ENODATA;
-	error = flame_tree_make(&tree, result->comparison);
-	chain = error ? NULL : calloc(tree.count + 1, sizeof(*chain));
-	if (!error && !chain)
-		error = -ENOMEM;
-	for (uint32_t n = 1; !error && n < tree.count; n++) {
+	flame_tree_make(&tree, result->comparison);
+	chain = xt_calloc(tree.count + 1, sizeof(*chain));
+	for (uint32_t n = 1; n < tree.count; n++) {
 		const struct flame_node *node = &tree.nodes[n];
 		double base = round(node->self[FLAME_GPU_TIME][SIDE_BASE]);
 		double new = round(node->self[FLAME_GPU_TIME][SIDE_NEW]);
@@ -46,7 +44,7 @@ static int write_folded(FILE *out, const struct diff_result *result)
 	}
 	free(chain);
 	flame_tree_free(&tree);
-	return error;
+	return 0;
 }
 
 const struct diff_output diff_output_folded = {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/compare/changes.h"
 #include "diff/output/diff_output.h"
 #include "diff/output/flame_tree.h"
@@ -105,27 +106,23 @@ static void add_row(cJSON *list, const struct comparison *c, const struct compar
 	cJSON_AddStringToObject(object, "change", row_change_text(change, sizeof(change), row));
 }
 
-static int add_changes(cJSON *parent, const char *name, const struct comparison *c,
-		       const struct flame_tree *tree, bool of_paths)
+static void add_changes(cJSON *parent, const char *name, const struct comparison *c,
+			const struct flame_tree *tree, bool of_paths)
 {
 	cJSON *list = cJSON_AddArrayToObject(parent, name);
 	size_t count;
 	const struct comparison_row **rows = changes_list(c, of_paths, &count);
 
-	if (!rows)
-		return -ENOMEM;
 	for (size_t r = 0; r < count && r < ROWS_MAX; r++)
 		add_row(list, c, rows[r], tree->node_of_row[rows[r] - c->rows]);
 	free(rows);
-	return 0;
 }
 
-static int add_comparison(cJSON *document, const struct diff_result *result,
-			  const struct flame_tree *tree)
+static void add_comparison(cJSON *document, const struct diff_result *result,
+			   const struct flame_tree *tree)
 {
 	const struct comparison *c = result->comparison;
 	cJSON *object = cJSON_AddObjectToObject(document, "comparison"), *totals;
-	int error;
 
 	cJSON_AddStringToObject(object, "outcome", outcome_words[result->verdict->outcome]);
 	cJSON_AddStringToObject(object, "values", comparison_values(c));
@@ -141,8 +138,8 @@ static int add_comparison(cJSON *document, const struct diff_result *result,
 	totals = cJSON_AddArrayToObject(object, "totals");
 	for (size_t r = c->first_rows[LEVEL_TOTAL]; r < c->first_rows[LEVEL_TOTAL + 1]; r++)
 		add_row(totals, c, &c->rows[r], 0);
-	error = add_changes(object, "paths", c, tree, true);
-	return error ? error : add_changes(object, "others", c, tree, false);
+	add_changes(object, "paths", c, tree, true);
+	add_changes(object, "others", c, tree, false);
 }
 
 /* The distinct names of frames. Nodes refer to them by index. */
@@ -156,13 +153,11 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int collect_names(struct frame_names *names, const struct flame_tree *tree)
+static void collect_names(struct frame_names *names, const struct flame_tree *tree)
 {
 	size_t kept = 0;
 
-	names->list = calloc((size_t)tree->count + 1, sizeof(*names->list));
-	if (!names->list)
-		return -ENOMEM;
+	names->list = xt_calloc((size_t)tree->count + 1, sizeof(*names->list));
 	for (uint32_t n = 1; n < tree->count; n++)
 		names->list[names->count++] = tree->nodes[n].name;
 	qsort(names->list, names->count, sizeof(*names->list), compare_names);
@@ -170,7 +165,6 @@ static int collect_names(struct frame_names *names, const struct flame_tree *tre
 		if (!kept || strcmp(names->list[kept - 1], names->list[i]))
 			names->list[kept++] = names->list[i];
 	names->count = kept;
-	return 0;
 }
 
 static size_t place_of(const struct frame_names *names, const char *name)
@@ -251,10 +245,7 @@ static cJSON *make_document(const struct diff_result *result, const struct flame
 		cJSON_AddNumberToObject(column, "bytes", (double)columns->list[c].used);
 		cJSON_AddNumberToObject(column, "count", (double)columns->list[c].count);
 	}
-	if (add_comparison(document, result, tree)) {
-		cJSON_Delete(document);
-		return NULL;
-	}
+	add_comparison(document, result, tree);
 	return document;
 }
 
@@ -275,17 +266,14 @@ static int write_html(FILE *out, const struct diff_result *result)
 
 	if (!result->comparison)
 		return -ENODATA;
-	error = flame_tree_make(&tree, result->comparison);
-	if (!error)
-		error = collect_names(&names, &tree);
-	if (!error) {
-		put_columns(&columns, &tree, &names);
-		error = columns.error;
-	}
+	flame_tree_make(&tree, result->comparison);
+	collect_names(&names, &tree);
+	put_columns(&columns, &tree, &names);
+	error = columns.error;
 	if (!error) {
 		document = make_document(result, &tree, &names, &columns);
-		text = document ? cJSON_PrintUnformatted(document) : NULL;
-		error = text ? page_write(text, strlen(text), &columns, write_piece, out) : -ENOMEM;
+		text = cJSON_PrintUnformatted(document);
+		error = page_write(text, strlen(text), &columns, write_piece, out);
 	}
 	cJSON_free(text);
 	cJSON_Delete(document);

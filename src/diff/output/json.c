@@ -3,7 +3,6 @@
  * The JSON document. Its schema is docs/diff.schema.json.
  */
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,8 +145,6 @@ static int write_json(FILE *out, const struct diff_result *result)
 	}
 	text = cJSON_PrintUnformatted(document);
 	cJSON_Delete(document);
-	if (!text)
-		return -ENOMEM;
 	fputs(text, out);
 	fputc('\n', out);
 	free(text);

@@ -3,7 +3,6 @@
  * The comparison as Markdown for a pull request: verdict, rules, and the largest changes. Details
  * are collapsed. The text stays well below the size limit of a comment.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,13 +213,11 @@ static size_t put_call_path(FILE *file, const struct comparison_row *row)
 	return bytes;
 }
 
-static int put_paths(FILE *file, const struct comparison *c)
+static void put_paths(FILE *file, const struct comparison *c)
 {
 	size_t count, shown, bytes = 0;
 	const struct comparison_row **rows = changes_list(c, true, &count);
 
-	if (!rows)
-		return -ENOMEM;
 	shown = count < TOP_COUNT ? count : TOP_COUNT;
 	if (count)
 		fputs("#### Largest changes\n\n" PATH_HEAD, file);
@@ -252,17 +249,14 @@ static int put_paths(FILE *file, const struct comparison *c)
 		fputs("~~~~~~~~\n\n</details>\n\n", file);
 	}
 	free(rows);
-	return 0;
 }
 
-static int put_others(FILE *file, const struct comparison *c)
+static void put_others(FILE *file, const struct comparison *c)
 {
 	size_t count, kept = 0;
 	const struct comparison_row **rows = changes_list(c, false, &count);
 	char change[CHANGE_BYTES];
 
-	if (!rows)
-		return -ENOMEM;
 	/* Totals have their own table. */
 	for (size_t r = 0; r < count; r++)
 		if (rows[r]->level != LEVEL_TOTAL)
@@ -285,7 +279,6 @@ static int put_others(FILE *file, const struct comparison *c)
 	if (count)
 		fputs("\n</details>\n\n", file);
 	free(rows);
-	return 0;
 }
 
 static void put_totals(FILE *file, const struct comparison *c)
@@ -353,7 +346,6 @@ static void put_method(FILE *file, const struct diff_result *result)
 static int write_markdown(FILE *file, const struct diff_result *result)
 {
 	const struct verdict *verdict = result->verdict;
-	int error = 0;
 
 	fprintf(file, MARK "\n### %s GPU time: %s\n\n", symbols[verdict->outcome],
 		verdict->outcome == OUTCOME_PASS && verdict->grown_count
@@ -366,13 +358,12 @@ static int write_markdown(FILE *file, const struct diff_result *result)
 	put_allowed(file, verdict);
 	if (result->comparison) {
 		put_problems(file, &result->verdict->notes);
-		error = put_paths(file, result->comparison);
-		if (!error)
-			error = put_others(file, result->comparison);
+		put_paths(file, result->comparison);
+		put_others(file, result->comparison);
 		put_totals(file, result->comparison);
 		put_method(file, result);
 	}
-	return error;
+	return 0;
 }
 
 const struct diff_output diff_output_markdown = {

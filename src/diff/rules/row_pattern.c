@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/rules/rule_match.h"
 
 /* The level before the parenthesis, and the pattern inside. LEVELS if the text is malformed. */
@@ -49,9 +50,7 @@ bool row_pattern_matches(const char *pattern, enum level level, const char *key)
 		return true;
 	if (split(pattern, &name, &length) != level)
 		return false;
-	copy = strndup(name, length);
-	if (!copy)
-		return false;
+	copy = xt_strndup(name, length);
 	fits = level == LEVEL_TOTAL ? !strcmp(copy, key) : rule_matches(copy, key, false);
 	free(copy);
 	return fits;

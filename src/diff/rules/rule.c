@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/spellcheck.h"
 
 #define WORD_BYTES  32
@@ -84,18 +85,15 @@ static const struct {
 	{"KiB", UNIT_BYTES, 1024}, {"MiB", UNIT_BYTES, 0x1p20}, {"GiB", UNIT_BYTES, 0x1p30},
 };
 
-/* Reports a syntax error at a position. Returns -EINVAL or -ENOMEM. */
+/* Reports a syntax error at a position. Returns -EINVAL. */
 static int syntax_error(const struct parser *p, const char *at, const char *format, ...)
 {
 	va_list arguments;
 	char *what;
-	int length;
 
 	va_start(arguments, format);
-	length = vasprintf(&what, format, arguments);
+	what = xt_vasprintf(format, arguments);
 	va_end(arguments);
-	if (length < 0)
-		return -ENOMEM;
 	problems_add(p->problems, "%s: %s\n    %s\n    %*s^", p->origin, what, p->text,
 		     (int)(at - p->text), "");
 	free(what);
@@ -150,10 +148,10 @@ static int read_pattern(struct parser *p, struct rule *rule)
 		return syntax_error(p, open, "unclosed parenthesis");
 	if (p->at == from)
 		return syntax_error(p, from, "empty pattern; use '*' to match everything");
-	rule->pattern = strndup(from, (size_t)(p->at - from));
+	rule->pattern = xt_strndup(from, (size_t)(p->at - from));
 	rule->is_each |= rule->pattern && !strcmp(rule->pattern, "*");
 	p->at++;
-	return rule->pattern ? 0 : -ENOMEM;
+	return 0;
 }
 
 static int read_metric(struct parser *p, struct rule *rule)
@@ -317,8 +315,8 @@ static int read_end(struct parser *p, struct rule *rule)
 		return 0;
 	p->at++;
 	skip_space(p);
-	rule->reason = strdup(p->at);
-	return rule->reason ? 0 : -ENOMEM;
+	rule->reason = xt_strdup(p->at);
+	return 0;
 }
 
 static int read_rule(struct parser *p, struct rule *rule)
@@ -351,8 +349,8 @@ int rule_parse(struct rule *rule, const char *text, const char *origin, struct p
 
 	skip_space(&parser);
 	parser.begin = parser.at;
-	*rule = (struct rule){.text = strdup(parser.at), .origin = strdup(origin)};
-	error = rule->text && rule->origin ? read_rule(&parser, rule) : -ENOMEM;
+	*rule = (struct rule){.text = xt_strdup(parser.at), .origin = xt_strdup(origin)};
+	error = read_rule(&parser, rule);
 	if (error)
 		rule_free(rule);
 	return error;

@@ -40,7 +40,7 @@ struct rule {
 
 /*
  * Parses a line that is neither empty nor a comment. Adds a syntax error to problems with the line
- * and a caret. Returns 0, -EINVAL or -ENOMEM; the caller frees the rule only after 0.
+ * and a caret. Returns 0 or -EINVAL; the caller frees the rule only after 0.
  */
 int rule_parse(struct rule *rule, const char *text, const char *origin, struct problems *problems);
 void rule_free(struct rule *rule);

@@ -7,10 +7,7 @@
 
 #include "diff/rules/rule_eval.h"
 
-/*
- * A sentence with the change, its interval and the smallest detectable change. The caller frees it;
- * NULL if out of memory.
- */
+/* A sentence with the change, its interval and the smallest detectable change; free it. */
 char *rule_describe(const struct comparison *c, const struct rule *rule,
 		    const struct effect *effect, enum unit unit, enum outcome outcome);
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 /* '*' matches any text, '?' any character. */
 static bool glob(const char *pattern, const char *text)
 {
@@ -51,12 +53,12 @@ static bool fits(const char *part, const char *frame)
 
 bool rule_matches(const char *pattern, const char *key, bool to_end)
 {
-	char *parts = strdup(pattern), *frames = strdup(key), *next_part = parts, *part = NULL;
+	char *parts = xt_strdup(pattern), *frames = xt_strdup(key), *next_part = parts,
+	     *part = NULL;
 	char *next_frame = frames, *frame;
 	bool is_left;
 
-	if (parts && frames)
-		part = strsep(&next_part, "/");
+	part = strsep(&next_part, "/");
 	while (part && (frame = strsep(&next_frame, ";"))) {
 		bool is_last_part = !next_part, is_last_frame = !next_frame;
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
 const char *const rules_default_lines[] = {
 	"gpu-time > 1%",     "path(*) > 1%", "each path([GPU_Memcpy*).count > 0",
@@ -26,9 +26,8 @@ int rules_add(struct rules *rules, const char *text, const char *origin, struct 
 		text++;
 	if (!*text || *text == '#')
 		return 0;
-	error = grow(&rules->list, &rules->capacity, rules->count + 1, sizeof(*rules->list));
-	if (!error)
-		error = rule_parse(&rule, text, origin, problems);
+	xt_grow(&rules->list, &rules->capacity, rules->count + 1, sizeof(*rules->list));
+	error = rule_parse(&rule, text, origin, problems);
 	if (!error)
 		rules->list[rules->count++] = rule;
 	return error;
@@ -43,27 +42,24 @@ void rules_free(struct rules *rules)
 }
 
 /* Appends lines that are known to be right. Returns the index of the first in *first_out. */
-static int add_lines(struct rules *rules, const char *const *lines, const char *origin,
-		     size_t *first_out)
+static void add_lines(struct rules *rules, const char *const *lines, const char *origin,
+		      size_t *first_out)
 {
 	struct problems none = {0};
-	int error = 0;
 
 	*first_out = rules->count;
-	for (size_t i = 0; lines[i] && !error; i++)
-		error = rules_add(rules, lines[i], origin, &none);
+	for (size_t i = 0; lines[i]; i++)
+		rules_add(rules, lines[i], origin, &none);
 	problems_free(&none);
-	return error;
 }
 
-int rules_add_default(struct rules *rules)
+void rules_add_default(struct rules *rules)
 {
 	size_t first;
-	int error = add_lines(rules, rules_default_lines, "default", &first);
 
+	add_lines(rules, rules_default_lines, "default", &first);
 	for (size_t r = first; r < rules->count; r++)
 		rules->list[r].is_soft = true;
-	return error;
 }
 
 size_t rules_keep_exceptions(struct rules *rules)
@@ -82,19 +78,18 @@ size_t rules_keep_exceptions(struct rules *rules)
 	return count - kept;
 }
 
-int rules_add_counting(struct rules *rules)
+void rules_add_counting(struct rules *rules)
 {
 	static const char *const lines[] = {
 		"launches > 0",	       "copies > 0",	    "bytes > 0", "waits > 0",
 		"kernel(*).count > 0", "call(*).count > 0", NULL,
 	};
 	size_t first;
-	int error = add_lines(rules, lines, "--only-counts", &first);
 
+	add_lines(rules, lines, "--only-counts", &first);
 	/* A program may have no copies or waits. */
 	for (size_t r = first; r < rules->count; r++)
 		rules->list[r].is_counting = rules->list[r].is_soft = true;
-	return error;
 }
 
 int rules_read(struct rules *rules, const char *path, struct problems *problems)

@@ -16,7 +16,7 @@ struct rules {
 
 /*
  * Parses one line and appends its rule. Skips an empty line or a comment. Adds errors to problems.
- * Returns 0, -EINVAL or -ENOMEM.
+ * Returns 0 or -EINVAL.
  */
 int rules_add(struct rules *rules, const char *text, const char *origin, struct problems *problems);
 
@@ -27,14 +27,14 @@ int rules_read(struct rules *rules, const char *path, struct problems *problems)
  * Appends the rules that apply if the user gives none. rules_default_lines, which ends with NULL,
  * has their texts.
  */
-int rules_add_default(struct rules *rules);
+void rules_add_default(struct rules *rules);
 extern const char *const rules_default_lines[];
 
 /* Removes all rules but exceptions: allow and ignore. Returns how many it removed. */
 size_t rules_keep_exceptions(struct rules *rules);
 
-/* Appends the rules of --only-counts. Returns 0 or -ENOMEM. */
-int rules_add_counting(struct rules *rules);
+/* Appends the rules of --only-counts. */
+void rules_add_counting(struct rules *rules);
 
 #define COUNTING_RUNS_MIN 5 /* of each side, to learn which counts never vary */
 

@@ -11,11 +11,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/memory.h"
 #include "diff/base/format.h"
 #include "diff/compare/row_text.h"
 #include "diff/rules/rule_describe.h"
 #include "diff/rules/rule_scope.h"
-#include "log/base/grow.h"
 
 /* Maximum share of inconclusive rows in a pass. */
 #define UNKNOWN_SHARE 0.1
@@ -37,16 +37,15 @@ struct evaluation {
 static char *name_row(const struct rule *rule, const struct comparison_row *row)
 {
 	char *name = row && rule->is_each ? row_name(row, SIZE_MAX) : NULL, *text;
-	int length;
 
 	if (name)
-		length = asprintf(&text, "%s(%s)", level_specs[row->level].word, name);
+		text = xt_asprintf("%s(%s)", level_specs[row->level].word, name);
 	else if (rule->pattern)
-		length = asprintf(&text, "%s(%s)", level_specs[rule->level].word, rule->pattern);
+		text = xt_asprintf("%s(%s)", level_specs[rule->level].word, rule->pattern);
 	else
-		length = asprintf(&text, "%s", rule->name);
+		text = xt_strdup(rule->name);
 	free(name);
-	return length < 0 ? NULL : text;
+	return text;
 }
 
 /*
@@ -97,16 +96,15 @@ static const struct rule *find_allowance(const struct evaluation *e, const struc
 	return allowed;
 }
 
-static int add_finding(struct evaluation *e, const struct rule *rule,
-		       const struct comparison_row *row, const struct effect *effect,
-		       enum outcome outcome)
+static void add_finding(struct evaluation *e, const struct rule *rule,
+			const struct comparison_row *row, const struct effect *effect,
+			enum outcome outcome)
 {
 	struct verdict *v = e->verdict;
 	struct finding *finding;
 	const char *why_not = NULL;
 
-	if (grow(&v->findings, &v->finding_capacity, v->finding_count + 1, sizeof(*v->findings)))
-		return -ENOMEM;
+	xt_grow(&v->findings, &v->finding_capacity, v->finding_count + 1, sizeof(*v->findings));
 	finding = &v->findings[v->finding_count];
 	*finding = (struct finding){
 		.row = row,
@@ -125,13 +123,11 @@ static int add_finding(struct evaluation *e, const struct rule *rule,
 	if (finding->why && why_not && !finding->allowed_by) {
 		char *longer;
 
-		if (asprintf(&longer, "%s; %s", finding->why, why_not) < 0)
-			longer = NULL;
+		longer = xt_asprintf("%s; %s", finding->why, why_not);
 		free(finding->why);
 		finding->why = longer;
 	}
 	v->finding_count++;
-	return finding->what && finding->why ? 0 : -ENOMEM;
 }
 
 /* Outcomes of a rule about single rows. */
@@ -179,13 +175,12 @@ static bool is_suspect(const struct rule *rule, const struct comparison_row *row
 	       rule_convert_ratio(rule, effect, effect->net_ratio) > rule_effective_limit(rule);
 }
 
-static int evaluate_row(struct evaluation *e, const struct rule *rule,
-			const struct comparison_row *row, const struct effect *effect,
-			struct row_tally *tally)
+static void evaluate_row(struct evaluation *e, const struct rule *rule,
+			 const struct comparison_row *row, const struct effect *effect,
+			 struct row_tally *tally)
 {
 	bool is_decisive;
 	enum outcome outcome = rule_evaluate(e->scope.c, rule, effect, &is_decisive);
-	int error;
 
 	tally->selected++;
 	tally->gone += !(effect->new > 0.0);
@@ -200,12 +195,10 @@ static int evaluate_row(struct evaluation *e, const struct rule *rule,
 		tally->detectable_share += row->share;
 	}
 	if (outcome == OUTCOME_PASS)
-		return 0;
-	error = add_finding(e, rule, row, effect, outcome);
-	if (!error)
-		tally->failed +=
-			e->verdict->findings[e->verdict->finding_count - 1].outcome == OUTCOME_FAIL;
-	return error;
+		return;
+	add_finding(e, rule, row, effect, outcome);
+	tally->failed +=
+		e->verdict->findings[e->verdict->finding_count - 1].outcome == OUTCOME_FAIL;
 }
 
 static enum outcome outcome_of(const struct row_tally *tally)
@@ -221,8 +214,8 @@ static enum outcome outcome_of(const struct row_tally *tally)
 		       : OUTCOME_PASS;
 }
 
-static int describe_tally(const struct row_tally *tally, const struct rule *rule,
-			  struct rule_result *result)
+static void describe_tally(const struct row_tally *tally, const struct rule *rule,
+			   struct rule_result *result)
 {
 	char detectable_sum[AMOUNT_BYTES], left_out[64] = "";
 	/*
@@ -231,42 +224,34 @@ static int describe_tally(const struct row_tally *tally, const struct rule *rule
 	 */
 	bool has_detectable = rule->metric != METRIC_COUNT && rule->kind == RULE_LIMIT &&
 			      !isnan(result->detectable);
-	int length;
 
 	format_percent(detectable_sum, result->detectable);
 	if (tally->left_out)
 		snprintf(left_out, sizeof(left_out), ", %zu too small to test", tally->left_out);
 	if (tally->selected)
-		length = asprintf(&result->text, "%zu of %zu worse, %zu inconclusive%s%s%s%s%s",
-				  tally->failed, tally->selected, tally->unknown, left_out,
-				  tally->gone == tally->selected ? ", all gone" : "",
-				  has_detectable ? "; smallest detectable change: " : "",
-				  has_detectable ? detectable_sum : "",
-				  has_detectable ? " on average" : "");
+		result->text = xt_asprintf("%zu of %zu worse, %zu inconclusive%s%s%s%s%s",
+					   tally->failed, tally->selected, tally->unknown, left_out,
+					   tally->gone == tally->selected ? ", all gone" : "",
+					   has_detectable ? "; smallest detectable change: " : "",
+					   has_detectable ? detectable_sum : "",
+					   has_detectable ? " on average" : "");
 	else
-		length = asprintf(
-			&result->text,
+		result->text = xt_asprintf(
 			"all %zu rows are too small to test; a rule that names them tests them",
 			tally->left_out);
-	if (length < 0)
-		result->text = NULL;
-	return length < 0 ? -ENOMEM : 0;
 }
 
 /* Names a count that is not judged, because it differs between the runs of BASE. */
-static int note_varying(struct evaluation *e, const struct rule *rule,
-			const struct comparison_row *row, const struct effect *effect)
+static void note_varying(struct evaluation *e, const struct rule *rule,
+			 const struct comparison_row *row, const struct effect *effect)
 {
 	char least[AMOUNT_BYTES], most[AMOUNT_BYTES], *name = name_row(rule, row);
 	enum unit unit = row_unit(row, rule->metric);
 
-	if (!name)
-		return -ENOMEM;
 	problems_add(&e->verdict->notes, "not judged, because it varies in BASE: %s, %s to %s",
 		     name, format_amount(least, unit, effect->base_min),
 		     format_amount(most, unit, effect->base_max));
 	free(name);
-	return 0;
 }
 
 /*
@@ -305,45 +290,40 @@ static void drop_findings(struct verdict *v, size_t first)
 	}
 }
 
-static int describe_counting(const struct row_tally *tally, struct rule_result *result)
+static void describe_counting(const struct row_tally *tally, struct rule_result *result)
 {
-	int length = asprintf(&result->text,
-			      "%zu of %zu more in all runs of NEW; %zu vary in BASE and are not "
-			      "judged",
-			      tally->failed, tally->selected, tally->varying);
-
-	if (length < 0)
-		result->text = NULL;
-	return length < 0 ? -ENOMEM : 0;
+	result->text =
+		xt_asprintf("%zu of %zu more in all runs of NEW; %zu vary in BASE and are not "
+			    "judged",
+			    tally->failed, tally->selected, tally->varying);
 }
 
 /* Evaluates each row. The share of inconclusive rows decides between pass and unknown. */
-static int evaluate_each(struct evaluation *e, const struct rule *rule, struct rule_result *result)
+static void evaluate_each(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
 	size_t small_count = count_small(e);
 	struct row_tally tally = {0};
-	int error = 0;
 
-	for (size_t i = 0; i < e->scope.count && !error; i++) {
+	for (size_t i = 0; i < e->scope.count; i++) {
 		const struct comparison_row *row = &e->scope.c->rows[e->scope.rows[i]];
 		struct effect effect = effect_of(e, rule, row, small_count);
 
 		tally.share += row->share;
 		if (is_selected(rule, row))
-			error = evaluate_row(e, rule, row, &effect, &tally);
+			evaluate_row(e, rule, row, &effect, &tally);
 		else
 			tally.left_out++;
-		if (!error && rule->is_counting && rule_varies_in_base(&effect) &&
+		if (rule->is_counting && rule_varies_in_base(&effect) &&
 		    tally.varying <= VARYING_NOTED)
-			error = note_varying(e, rule, row, &effect);
+			note_varying(e, rule, row, &effect);
 	}
 	result->outcome = outcome_of(&tally);
 	result->detectable =
 		tally.detectable_share > 0.0 ? tally.detectable_sum / tally.detectable_share : NAN;
-	if (error)
-		return error;
-	if (!rule->is_counting)
-		return describe_tally(&tally, rule, result);
+	if (!rule->is_counting) {
+		describe_tally(&tally, rule, result);
+		return;
+	}
 	e->judged_count += tally.selected - tally.varying;
 	if (tally.failed && is_replaced(e, rule)) {
 		drop_findings(e->verdict, result->first_finding);
@@ -354,7 +334,7 @@ static int evaluate_each(struct evaluation *e, const struct rule *rule, struct r
 		tally.failed = 0;
 		result->outcome = OUTCOME_PASS;
 	}
-	return describe_counting(&tally, result);
+	describe_counting(&tally, result);
 }
 
 /*
@@ -362,67 +342,59 @@ static int evaluate_each(struct evaluation *e, const struct rule *rule, struct r
  * net change. Test the raw values too, and use the test with the smaller detectable change.
  * Choosing by precision, not by result, does not bias the test.
  */
-static int use_raw_if_surer(const struct evaluation *e, const struct rule *rule,
-			    struct effect *effect)
+static void use_raw_if_surer(const struct evaluation *e, const struct rule *rule,
+			     struct effect *effect)
 {
 	struct effect raw;
-	int error;
 
 	if (!e->scope.c->common.is_significant || !level_specs[rule->level].is_gpu_time ||
 	    rule->metric == METRIC_COUNT || effect->is_exact || effect->is_boundary_shift)
-		return 0;
-	error = comparison_sum(e->scope.c, rule->metric, e->scope.rows, e->scope.count, true, &raw);
-	if (!error && raw.detectable < rule_detectable(e->scope.c, rule, effect))
+		return;
+	comparison_sum(e->scope.c, rule->metric, e->scope.rows, e->scope.count, true, &raw);
+	if (raw.detectable < rule_detectable(e->scope.c, rule, effect))
 		*effect = raw;
-	return error;
 }
 
-static int evaluate_sum(struct evaluation *e, const struct rule *rule, struct rule_result *result)
+static void evaluate_sum(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
 	const struct comparison_row *row =
 		e->scope.count == 1 ? &e->scope.c->rows[e->scope.rows[0]] : NULL;
 	const struct finding *finding;
 	struct effect effect;
-	int error = row ? 0
-			: comparison_sum(e->scope.c, rule->metric, e->scope.rows, e->scope.count,
-					 false, &effect);
 
-	if (error)
-		return error;
+	if (!row)
+		comparison_sum(e->scope.c, rule->metric, e->scope.rows, e->scope.count, false,
+			       &effect);
+
 	if (row) {
 		/* A row that the rule names is a single question: no correction for its level. */
 		effect = row->effects[rule->metric];
 		effect.is_significant = effect.p <= e->scope.c->alpha;
 	}
-	error = use_raw_if_surer(e, rule, &effect);
-	if (error)
-		return error;
+	use_raw_if_surer(e, rule, &effect);
 	result->outcome = rule_evaluate(e->scope.c, rule, &effect, NULL);
 	result->detectable = rule_detectable(e->scope.c, rule, &effect);
 	result->text = rule_describe(e->scope.c, rule, &effect,
 				     row_unit(&e->scope.c->rows[e->scope.rows[0]], rule->metric),
 				     result->outcome);
-	if (!result->text)
-		return -ENOMEM;
 	e->judged_count += rule->is_counting && !rule_varies_in_base(&effect);
 	if (rule->is_counting && row && rule_varies_in_base(&effect)) {
 		free(result->text);
-		result->text = strdup(result->outcome == OUTCOME_UNKNOWN
-					      ? "varies in BASE, but each run of NEW has far more"
-					      : "not judged");
-		return result->text ? note_varying(e, rule, row, &effect) : -ENOMEM;
+		result->text =
+			xt_strdup(result->outcome == OUTCOME_UNKNOWN
+					  ? "varies in BASE, but each run of NEW has far more"
+					  : "not judged");
+		note_varying(e, rule, row, &effect);
+		return;
 	}
 	if (result->outcome == OUTCOME_PASS)
-		return 0;
-	error = add_finding(e, rule, row, &effect, result->outcome);
-	if (error)
-		return error;
+		return;
+	add_finding(e, rule, row, &effect, result->outcome);
 	finding = &e->verdict->findings[e->verdict->finding_count - 1];
 	result->outcome = finding->outcome;
 	/* The text of the finding also says why an allowance does not apply. */
 	free(result->text);
-	result->text = strdup(finding->why);
-	return result->text ? 0 : -ENOMEM;
+	result->text = xt_strdup(finding->why);
 }
 
 static int compare_findings(const void *a, const void *b)
@@ -439,15 +411,14 @@ static int compare_findings(const void *a, const void *b)
 }
 
 /* Do not let a rule pass only because its rows were renamed. */
-static int check_renamed(struct evaluation *e, const struct rule *rule, struct rule_result *result)
+static void check_renamed(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
 	double lost;
 	const struct comparison_row *successor = rule_scope_find_renamed(&e->scope, rule, &lost);
 	char amount[AMOUNT_BYTES], *name;
-	int length = -1;
 
 	if (!successor || result->outcome != OUTCOME_PASS)
-		return 0;
+		return;
 	format_amount(amount,
 		      rule->metric == METRIC_COUNT ? UNIT_COUNT
 						   : level_specs[successor->level].unit,
@@ -455,57 +426,53 @@ static int check_renamed(struct evaluation *e, const struct rule *rule, struct r
 	free(result->text);
 	result->outcome = OUTCOME_UNKNOWN;
 	name = row_name(successor, SIZE_MAX);
-	if (name)
-		length =
-			asprintf(&result->text,
-				 "%s gone, but other rows grew as much, most of all %s(%s): was it "
-				 "renamed?",
-				 amount, level_specs[successor->level].word, name);
-	if (length < 0)
-		result->text = NULL;
+	result->text =
+		xt_asprintf("%s gone, but other rows grew as much, most of all %s(%s): was it "
+			    "renamed?",
+			    amount, level_specs[successor->level].word, name);
 	free(name);
-	return length < 0 ? -ENOMEM : 0;
 }
 
-static int evaluate_rule(struct evaluation *e, const struct rule *rule)
+static void evaluate_rule(struct evaluation *e, const struct rule *rule)
 {
 	struct verdict *v = e->verdict;
 	struct rule_result *result = &v->results[v->result_count++];
 	const char *missing;
-	int error;
 
 	*result = (struct rule_result){
 		.rule = rule, .first_finding = v->finding_count, .detectable = NAN};
 	rule_scope_find_rows(&e->scope, rule);
 	if (!e->scope.count) {
 		result->outcome = rule->is_soft ? OUTCOME_PASS : OUTCOME_UNKNOWN;
-		result->text = strdup(e->scope.has_ignored ? "all matching rows are ignored"
-							   : "matches nothing on either side");
+		result->text = xt_strdup(e->scope.has_ignored ? "all matching rows are ignored"
+							      : "matches nothing on either side");
 		if (!rule->is_soft)
 			problems_add(&v->problems, "%s: '%s': %s", rule->origin, rule->text,
 				     e->scope.has_ignored ? "all matching rows are ignored"
 							  : "matches nothing on either side");
-		return result->text ? 0 : -ENOMEM;
+		return;
 	}
 	missing = rule_scope_missing_side(&e->scope, rule);
 	if (missing) {
 		problems_add(&v->problems, "%s: '%s' matches nothing in %s", rule->origin,
 			     rule->text, missing);
 		result->outcome = OUTCOME_UNKNOWN;
-		return asprintf(&result->text, "matches nothing in %s", missing) < 0 ? -ENOMEM : 0;
+		result->text = xt_asprintf("matches nothing in %s", missing);
+		return;
 	}
-	error = rule->is_each ? evaluate_each(e, rule, result) : evaluate_sum(e, rule, result);
-	if (!error)
-		error = check_renamed(e, rule, result);
+	if (rule->is_each)
+		evaluate_each(e, rule, result);
+	else
+		evaluate_sum(e, rule, result);
+	check_renamed(e, rule, result);
 	result->finding_count = v->finding_count - result->first_finding;
 	if (result->finding_count)
 		qsort(v->findings + result->first_finding, result->finding_count,
 		      sizeof(*v->findings), compare_findings);
-	return error;
 }
 
 /* Note slower paths that no rule covers. */
-static int note_uncovered(struct evaluation *e)
+static void note_uncovered(struct evaluation *e)
 {
 	struct verdict *v = e->verdict;
 	const struct comparison_row *largest;
@@ -513,10 +480,8 @@ static int note_uncovered(struct evaluation *e)
 
 	v->grown_count = rule_scope_count_grown(&e->scope, &v->uncovered_count, &largest);
 	if (!v->uncovered_count)
-		return 0;
+		return;
 	name = row_name(largest, SIZE_MAX);
-	if (!name)
-		return -ENOMEM;
 	problems_add(&v->notes,
 		     "%zu call path%s more GPU time, but no rule covers %s; the largest increase "
 		     "is %s in "
@@ -526,7 +491,6 @@ static int note_uncovered(struct evaluation *e)
 		     format_amount(amount, largest->unit, largest->effects[METRIC_VALUE].change),
 		     name);
 	free(name);
-	return 0;
 }
 
 static enum outcome overall(const struct verdict *v)
@@ -568,37 +532,34 @@ static bool check_counting(const struct evaluation *e)
 	return true;
 }
 
-int verdict_make(struct verdict *v, const struct comparison *c, const struct rules *rules,
-		 struct problems *problems)
+void verdict_make(struct verdict *v, const struct comparison *c, const struct rules *rules,
+		  struct problems *problems)
 {
 	struct evaluation e = {.scope = {.c = c, .rules = rules}, .verdict = v};
-	int error = 0;
 
 	*v = (struct verdict){.problems = *problems};
 	*problems = (struct problems){0};
 	if (c) {
-		e.scope.rows = calloc(c->row_count + 1, sizeof(*e.scope.rows));
-		v->results = calloc(rules->count + 1, sizeof(*v->results));
-		error = e.scope.rows && v->results ? 0 : -ENOMEM;
+		e.scope.rows = xt_calloc(c->row_count + 1, sizeof(*e.scope.rows));
+		v->results = xt_calloc(rules->count + 1, sizeof(*v->results));
 	}
 	for (size_t n = 0; c && n < c->notes.count; n++)
 		problems_add(&v->notes, "%s", c->notes.lines[n]);
-	for (size_t r = 0; c && r < rules->count && !error; r++) {
+	for (size_t r = 0; c && r < rules->count; r++) {
 		const struct rule *rule = &rules->list[r];
 
 		if (rule->kind == RULE_LIMIT || rule->kind == RULE_BUDGET)
-			error = evaluate_rule(&e, rule);
+			evaluate_rule(&e, rule);
 		else if (rule_matches_nothing(&e.scope, rule))
 			problems_add(&v->notes, "%s: '%s' matches nothing on either side",
 				     rule->origin, rule->text);
 	}
-	if (c && v->result_count && !error && !check_counting(&e))
-		error = note_uncovered(&e);
+	if (c && v->result_count && !check_counting(&e))
+		note_uncovered(&e);
 	if (c && !v->result_count)
 		problems_add(&v->problems, "there is no rule with a limit or a budget");
 	free(e.scope.rows);
 	v->outcome = overall(v);
-	return error;
 }
 
 void verdict_free(struct verdict *v)

@@ -42,10 +42,10 @@ struct verdict {
 
 /*
  * Evaluates the rules. Takes over the problems of loading; *problems is then empty. comparison may
- * be NULL if there are problems. Returns 0 or -ENOMEM; call verdict_free() in any case.
+ * be NULL if there are problems. Free it with verdict_free().
  */
-int verdict_make(struct verdict *verdict, const struct comparison *comparison,
-		 const struct rules *rules, struct problems *problems);
+void verdict_make(struct verdict *verdict, const struct comparison *comparison,
+		  const struct rules *rules, struct problems *problems);
 void verdict_free(struct verdict *verdict);
 
 #endif

