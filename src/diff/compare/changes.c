@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 const char *const shown_totals[] = {"gpu-time",	  "gpu-busy", "gpu-idle",	"wall",
 				    "iterations", "launches", "launch-latency", "waits",
 				    "copies",	  "bytes",    "peak-memory",	NULL};
@@ -42,12 +44,10 @@ static int compare_changes(const void *a, const void *b)
 const struct comparison_row **changes_list(const struct comparison *comparison, bool of_paths,
 					   size_t *count_out)
 {
-	const struct comparison_row **rows = calloc(comparison->row_count + 1, sizeof(*rows));
+	const struct comparison_row **rows = xt_calloc(comparison->row_count + 1, sizeof(*rows));
 	size_t count = 0;
 
 	*count_out = 0;
-	if (!rows)
-		return NULL;
 	for (size_t r = 0; r < comparison->row_count; r++) {
 		const struct comparison_row *row = &comparison->rows[r];
 

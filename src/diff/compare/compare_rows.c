@@ -5,11 +5,11 @@
  */
 #include "diff/compare/compare_rows.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/compare/match_paths.h"
 
 /*
@@ -46,19 +46,15 @@ static bool is_left_out(const struct comparison *c, const struct profile_entry *
 	return c->lacks_wall && entry->level == LEVEL_TOTAL && !strcmp(entry->key, "wall");
 }
 
-static int gather(struct comparison *c)
+static void gather(struct comparison *c)
 {
 	size_t count = 0, used = 0;
 	struct occurrence *list;
 
 	for (size_t r = 0; r < c->run_count; r++)
 		count += c->runs[r].profile->entry_count;
-	list = calloc(count + 1, sizeof(*list));
-	c->rows = calloc(count + 1, sizeof(*c->rows));
-	if (!list || !c->rows) {
-		free(list);
-		return -ENOMEM;
-	}
+	list = xt_calloc(count + 1, sizeof(*list));
+	c->rows = xt_calloc(count + 1, sizeof(*c->rows));
 	for (size_t r = 0; r < c->run_count; r++)
 		for (size_t e = 0; e < c->runs[r].profile->entry_count; e++)
 			if (!is_left_out(c, &c->runs[r].profile->entries[e]))
@@ -75,17 +71,12 @@ static int gather(struct comparison *c)
 				.level = entry->level,
 				.key = entry->key,
 				.unit = unit_of(entry),
-				.entries = calloc(c->run_count, sizeof(*row->entries)),
+				.entries = xt_calloc(c->run_count, sizeof(*row->entries)),
 			};
-			if (!row->entries) {
-				free(list);
-				return -ENOMEM;
-			}
 		}
 		row->entries[list[i].run] = entry;
 	}
 	free(list);
-	return 0;
 }
 
 static bool is_on(const struct comparison *c, const struct comparison_row *row, enum side side)
@@ -103,13 +94,12 @@ struct unmatched {
 	size_t counts[SIDES];
 };
 
-static int find_unmatched(const struct comparison *c, enum level level, struct unmatched *unmatched)
+static void find_unmatched(const struct comparison *c, enum level level,
+			   struct unmatched *unmatched)
 {
 	for (int s = 0; s < SIDES; s++) {
-		unmatched->rows[s] = calloc(c->row_count + 1, sizeof(*unmatched->rows[s]));
-		unmatched->keys[s] = calloc(c->row_count + 1, sizeof(*unmatched->keys[s]));
-		if (!unmatched->rows[s] || !unmatched->keys[s])
-			return -ENOMEM;
+		unmatched->rows[s] = xt_calloc(c->row_count + 1, sizeof(*unmatched->rows[s]));
+		unmatched->keys[s] = xt_calloc(c->row_count + 1, sizeof(*unmatched->keys[s]));
 	}
 	for (size_t i = 0; i < c->row_count; i++) {
 		const struct comparison_row *row = &c->rows[i];
@@ -124,23 +114,19 @@ static int find_unmatched(const struct comparison *c, enum level level, struct u
 		unmatched->rows[new][unmatched->counts[new]] = i;
 		unmatched->keys[new][unmatched->counts[new]++] = row->key;
 	}
-	return 0;
 }
 
 /* Merges renamed rows: move the entries of BASE into the row of NEW. */
-static int join_renamed(struct comparison *c, enum level level)
+static void join_renamed(struct comparison *c, enum level level)
 {
 	struct unmatched unmatched = {0};
 	size_t *matches = NULL;
-	int error = find_unmatched(c, level, &unmatched);
 
-	if (error)
-		goto out;
-	matches = calloc(unmatched.counts[SIDE_BASE] + 1, sizeof(*matches));
-	error = matches ? match_paths(unmatched.keys[SIDE_BASE], unmatched.counts[SIDE_BASE],
-				      unmatched.keys[SIDE_NEW], unmatched.counts[SIDE_NEW], matches)
-			: -ENOMEM;
-	for (size_t b = 0; b < unmatched.counts[SIDE_BASE] && !error; b++) {
+	find_unmatched(c, level, &unmatched);
+	matches = xt_calloc(unmatched.counts[SIDE_BASE] + 1, sizeof(*matches));
+	match_paths(unmatched.keys[SIDE_BASE], unmatched.counts[SIDE_BASE],
+		    unmatched.keys[SIDE_NEW], unmatched.counts[SIDE_NEW], matches);
+	for (size_t b = 0; b < unmatched.counts[SIDE_BASE]; b++) {
 		struct comparison_row *base = &c->rows[unmatched.rows[SIDE_BASE][b]], *new;
 
 		if (matches[b] == MATCH_NONE)
@@ -153,13 +139,11 @@ static int join_renamed(struct comparison *c, enum level level)
 		free(base->entries);
 		base->entries = NULL;
 	}
-out:
 	for (int s = 0; s < SIDES; s++) {
 		free(unmatched.rows[s]);
 		free(unmatched.keys[s]);
 	}
 	free(matches);
-	return error;
 }
 
 /* Drop rows that were merged into others, and rows that only history has. */
@@ -236,20 +220,16 @@ static void set_families(struct comparison *c)
 	}
 }
 
-int compare_rows_make(struct comparison *c)
+void compare_rows_make(struct comparison *c)
 {
-	int error = gather(c);
-
-	for (int level = 0; level < LEVELS && !error; level++)
+	gather(c);
+	for (int level = 0; level < LEVELS; level++)
 		if (level_specs[level].has_frames)
-			error = join_renamed(c, (enum level)level);
-	if (error)
-		return error;
+			join_renamed(c, (enum level)level);
 	drop_empty(c);
 	for (size_t i = 0; i < c->row_count; i++) {
 		set_shown(c, &c->rows[i]);
 		set_share(c, &c->rows[i]);
 	}
 	set_families(c);
-	return 0;
 }

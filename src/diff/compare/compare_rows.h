@@ -7,7 +7,7 @@
 
 #include "diff/compare/comparison.h"
 
-/* Makes comparison->rows from the runs, without effects. Returns 0 or -ENOMEM. */
-int compare_rows_make(struct comparison *comparison);
+/* Makes comparison->rows from the runs, without effects. */
+void compare_rows_make(struct comparison *comparison);
 
 #endif

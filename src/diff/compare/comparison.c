@@ -4,11 +4,11 @@
  */
 #include "diff/compare/comparison.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/load/check_iterations.h"
 #include "diff/compare/effects.h"
 #include "diff/compare/estimate.h"
@@ -78,12 +78,12 @@ static void find_levels(struct comparison *c)
 static void set_runs_needed(struct comparison *c)
 {
 	size_t first = c->first_rows[LEVEL_PATH], last = c->first_rows[LEVEL_PATH + 1], used = 0;
-	double *errors = calloc(last - first + 1, sizeof(*errors));
+	double *errors = xt_calloc(last - first + 1, sizeof(*errors));
 	size_t n[SIDES] = {c->side_counts[SIDE_BASE], c->side_counts[SIDE_NEW]};
 	double error, bound;
 
 	c->runs_needed = NAN;
-	for (size_t i = first; errors && i < last; i++) {
+	for (size_t i = first; i < last; i++) {
 		const struct effect *effect = &c->rows[i].effects[METRIC_VALUE];
 
 		if (c->rows[i].is_tested && effect->error > 0.0)
@@ -244,37 +244,28 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 			     fmin(c->runs_needed, RUNS_SHOWN_MAX));
 }
 
-int comparison_make(struct comparison *c, const struct run_set sets[SIDES],
-		    const struct compare_options *options)
+void comparison_make(struct comparison *c, const struct run_set sets[SIDES],
+		     const struct compare_options *options)
 {
-	int error;
-
 	*c = (struct comparison){
 		.alpha = options->alpha > 0.0 ? options->alpha : COMPARE_ALPHA,
 		.has_iterations = true,
-		.runs = calloc(sets[SIDE_BASE].count + sets[SIDE_NEW].count + 1, sizeof(*c->runs)),
+		.runs = xt_calloc(sets[SIDE_BASE].count + sets[SIDE_NEW].count + 1,
+				  sizeof(*c->runs)),
 	};
-	if (!c->runs)
-		return -ENOMEM;
 	list_runs(c, sets);
 	for (size_t r = 0; r < c->run_count; r++)
 		c->has_iterations &= run_profile_has_iterations(c->runs[r].profile);
 	for (size_t r = c->run_count; r-- > 0;)
 		if (!c->runs[r].is_history && c->runs[r].profile->lacks_wall)
 			c->lacks_wall = c->runs[r].profile;
-	error = compare_rows_make(c);
-	if (error)
-		return error;
+	compare_rows_make(c);
 	find_levels(c);
-	error = effects_find_common(c);
-	if (!error)
-		error = effects_compute(c);
-	if (!error) {
-		set_clocks(c);
-		set_runs_needed(c);
-		write_notes(c, sets);
-	}
-	return error;
+	effects_find_common(c);
+	effects_compute(c);
+	set_clocks(c);
+	set_runs_needed(c);
+	write_notes(c, sets);
 }
 
 void comparison_free(struct comparison *c)
@@ -340,18 +331,16 @@ static void test_sum(struct effect *effect, const struct comparison *c,
 	make_sum(effect, c, values, &estimate, count, noise);
 }
 
-int comparison_sum(const struct comparison *c, enum metric metric, const size_t *rows, size_t count,
-		   bool keep_common, struct effect *effect_out)
+void comparison_sum(const struct comparison *c, enum metric metric, const size_t *rows,
+		    size_t count, bool keep_common, struct effect *effect_out)
 {
-	const struct comparison_row **list = calloc(count + 1, sizeof(*list));
+	const struct comparison_row **list = xt_calloc(count + 1, sizeof(*list));
 	struct run_values values;
-	int error = run_values_init(&values, c);
 
-	if (!list)
-		error = -ENOMEM;
-	for (size_t i = 0; !error && i < count; i++)
+	run_values_init(&values, c);
+	for (size_t i = 0; i < count; i++)
 		list[i] = &c->rows[rows[i]];
-	if (!error && count) {
+	if (count) {
 		values.keep_common = keep_common;
 		run_values_take(&values, c, metric, list, count);
 		test_sum(effect_out, c, &values, count);
@@ -361,7 +350,6 @@ int comparison_sum(const struct comparison *c, enum metric metric, const size_t 
 	}
 	run_values_free(&values);
 	free(list);
-	return error;
 }
 
 const struct run_profile *comparison_first_run(const struct comparison *c, enum side side)

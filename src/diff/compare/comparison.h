@@ -115,11 +115,11 @@ struct compare_options {
 #define COMPARE_ALPHA 0.01
 
 /*
- * Compares the runs of two sides. The sets must outlive the comparison. Returns 0 or -ENOMEM; call
- * comparison_free() in any case.
+ * Compares the runs of two sides. The sets must outlive the comparison. Free it with
+ * comparison_free().
  */
-int comparison_make(struct comparison *comparison, const struct run_set sets[SIDES],
-		    const struct compare_options *options);
+void comparison_make(struct comparison *comparison, const struct run_set sets[SIDES],
+		     const struct compare_options *options);
 void comparison_free(struct comparison *comparison);
 
 /*
@@ -141,10 +141,10 @@ bool comparison_measures_noise(const struct comparison *comparison);
 
 /*
  * The effect on the sum of some rows of one level, given as indices. With keep_common, the effect
- * includes the common factor and uses only these runs. Returns 0 or -ENOMEM.
+ * includes the common factor and uses only these runs.
  */
-int comparison_sum(const struct comparison *comparison, enum metric metric, const size_t *rows,
-		   size_t count, bool keep_common, struct effect *effect_out);
+void comparison_sum(const struct comparison *comparison, enum metric metric, const size_t *rows,
+		    size_t count, bool keep_common, struct effect *effect_out);
 
 /* The first run of a side that is not history, or NULL. */
 const struct run_profile *comparison_first_run(const struct comparison *comparison, enum side side);

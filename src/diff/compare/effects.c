@@ -5,10 +5,10 @@
  */
 #include "diff/compare/effects.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "diff/compare/changes.h"
 #include "diff/compare/estimate.h"
 #include "diff/stats/statistics.h"
@@ -23,15 +23,14 @@
 #define UNOBSERVED_VARYING 0.25
 
 /* List the deviations of each path from the midpoint of both sides. */
-static int list_common(const struct comparison *c, double *deviations, double *shares,
-		       size_t *count_out)
+static void list_common(const struct comparison *c, double *deviations, double *shares,
+			size_t *count_out)
 {
 	struct run_values v;
-	int error = run_values_init(&v, c);
 
+	run_values_init(&v, c);
 	*count_out = 0;
-	for (size_t i = c->first_rows[LEVEL_PATH]; i < c->first_rows[LEVEL_PATH + 1] && !error;
-	     i++) {
+	for (size_t i = c->first_rows[LEVEL_PATH]; i < c->first_rows[LEVEL_PATH + 1]; i++) {
 		const struct comparison_row *row = &c->rows[i];
 		double sums[SIDES] = {0}, middle;
 		bool is_whole = row->share >= COMMON_SHARE_MIN;
@@ -53,7 +52,6 @@ static int list_common(const struct comparison *c, double *deviations, double *s
 			row->share < COMMON_SHARE_MAX ? row->share : COMMON_SHARE_MAX;
 	}
 	run_values_free(&v);
-	return error;
 }
 
 static void set_common(struct comparison *c, const double *deviations, const double *shares,
@@ -70,19 +68,17 @@ static void set_common(struct comparison *c, const double *deviations, const dou
 	}
 }
 
-int effects_find_common(struct comparison *c)
+void effects_find_common(struct comparison *c)
 {
 	size_t rows = c->first_rows[LEVEL_PATH + 1] - c->first_rows[LEVEL_PATH], count = 0;
-	double *deviations = calloc(rows * c->run_count + 1, sizeof(*deviations));
-	double *shares = calloc(rows + 1, sizeof(*shares));
-	struct weighted_value *room = calloc(rows + 1, sizeof(*room));
+	double *deviations = xt_calloc(rows * c->run_count + 1, sizeof(*deviations));
+	double *shares = xt_calloc(rows + 1, sizeof(*shares));
+	struct weighted_value *room = xt_calloc(rows + 1, sizeof(*room));
 	struct run_values v = {0};
-	int error =
-		deviations && shares && room ? list_common(c, deviations, shares, &count) : -ENOMEM;
 
-	if (!error)
-		error = run_values_init(&v, c);
-	if (!error && count >= COMMON_PATHS_MIN) {
+	list_common(c, deviations, shares, &count);
+	run_values_init(&v, c);
+	if (count >= COMMON_PATHS_MIN) {
 		set_common(c, deviations, shares, count, room);
 		c->is_common_known = true;
 		v.is_log = v.is_time = true;
@@ -99,7 +95,6 @@ int effects_find_common(struct comparison *c)
 	free(deviations);
 	free(shares);
 	free(room);
-	return error;
 }
 
 /* Totals are separate questions, not a family. */
@@ -127,10 +122,9 @@ static bool is_usable(const struct family *f, const struct comparison_row *row)
 }
 
 /* Estimate all rows and learn their noise. before is the noise of the previous pass, or NULL. */
-static int estimate_rows(struct family *f, const struct noise *before, struct noise *noise)
+static void estimate_rows(struct family *f, const struct noise *before, struct noise *noise)
 {
 	size_t used = 0, varying = 0;
-	int error;
 
 	f->tested_count = 0;
 	for (size_t i = 0; i < f->count; i++) {
@@ -149,11 +143,10 @@ static int estimate_rows(struct family *f, const struct noise *before, struct no
 		if (is_usable(f, row))
 			f->samples[used++] = f->estimates[i].sample;
 	}
-	error = noise_learn(noise, f->samples, used);
+	noise_learn(noise, f->samples, used);
 	noise->varying_count = (double)varying + UNOBSERVED_VARYING;
 	noise->varying_share =
 		fmin(1.0, noise->varying_count / (double)(f->tested_count ? f->tested_count : 1));
-	return error;
 }
 
 /*
@@ -177,11 +170,10 @@ static void set_weights(struct family *f)
 	}
 }
 
-static int test_rows(struct family *f, const struct noise *noise)
+static void test_rows(struct family *f, const struct noise *noise)
 {
 	struct comparison *c = f->c;
 	size_t tested = 0;
-	int error;
 
 	set_weights(f);
 	for (size_t i = 0; i < f->count; i++) {
@@ -199,9 +191,10 @@ static int test_rows(struct family *f, const struct noise *noise)
 		if (row->is_tested)
 			f->p[tested++] = isnan(effect->p) ? 1.0 : effect->p;
 	}
-	error = is_tested_alone(f->level) ? 0 : holm_adjust(f->p, f->weights, tested);
+	if (!is_tested_alone(f->level))
+		holm_adjust(f->p, f->weights, tested);
 	tested = 0;
-	for (size_t i = 0; i < f->count && !error; i++) {
+	for (size_t i = 0; i < f->count; i++) {
 		struct comparison_row *row = &c->rows[f->first + i];
 		struct effect *effect = &row->effects[f->metric];
 
@@ -209,10 +202,9 @@ static int test_rows(struct family *f, const struct noise *noise)
 		effect->is_significant = effect->p_adjusted <=
 					 c->alpha * (is_tested_alone(f->level) ? 1.0 : FAMILY_PART);
 	}
-	return error;
 }
 
-static int test_family(struct comparison *c, enum level level, enum metric metric)
+static void test_family(struct comparison *c, enum level level, enum metric metric)
 {
 	size_t count = c->first_rows[level + 1] - c->first_rows[level];
 	struct family f = {.c = c,
@@ -220,27 +212,21 @@ static int test_family(struct comparison *c, enum level level, enum metric metri
 			   .metric = metric,
 			   .first = c->first_rows[level],
 			   .count = count,
-			   .estimates = calloc(count + 1, sizeof(*f.estimates)),
-			   .samples = calloc(count + 1, sizeof(*f.samples)),
-			   .p = calloc(count + 1, sizeof(*f.p)),
-			   .weights = calloc(count + 1, sizeof(*f.weights))};
+			   .estimates = xt_calloc(count + 1, sizeof(*f.estimates)),
+			   .samples = xt_calloc(count + 1, sizeof(*f.samples)),
+			   .p = xt_calloc(count + 1, sizeof(*f.p)),
+			   .weights = xt_calloc(count + 1, sizeof(*f.weights))};
 	struct noise first, *noise = &c->noises[level][metric];
-	int error = run_values_init(&f.values, c);
 
-	if (!f.estimates || !f.samples || !f.p || !f.weights)
-		error = -ENOMEM;
-	if (!error)
-		error = estimate_rows(&f, NULL, &first);
-	if (!error)
-		error = estimate_rows(&f, &first, noise);
-	if (!error)
-		error = test_rows(&f, noise);
+	run_values_init(&f.values, c);
+	estimate_rows(&f, NULL, &first);
+	estimate_rows(&f, &first, noise);
+	test_rows(&f, noise);
 	run_values_free(&f.values);
 	free(f.estimates);
 	free(f.samples);
 	free(f.p);
 	free(f.weights);
-	return error;
 }
 
 /* Splits a change into count and cost per item. */
@@ -280,23 +266,21 @@ static int compare_changes(const void *a, const void *b)
 	return dx > dy ? -1 : dx < dy;
 }
 
-int effects_compute(struct comparison *c)
+void effects_compute(struct comparison *c)
 {
 	/*
 	 * Test the counts of paths first. They show whether runs do the same work, which other
 	 * tests need.
 	 */
-	int error = test_family(c, LEVEL_PATH, METRIC_COUNT);
-
-	for (int level = 0; level < LEVELS && !error; level++)
+	test_family(c, LEVEL_PATH, METRIC_COUNT);
+	for (int level = 0; level < LEVELS; level++)
 		if (level != LEVEL_PATH)
-			error = test_family(c, (enum level)level, METRIC_COUNT);
-	for (int level = 0; level < LEVELS && !error; level++)
-		for (int metric = 0; metric < METRICS && !error; metric++)
+			test_family(c, (enum level)level, METRIC_COUNT);
+	for (int level = 0; level < LEVELS; level++)
+		for (int metric = 0; metric < METRICS; metric++)
 			if (metric != METRIC_COUNT)
-				error = test_family(c, (enum level)level, (enum metric)metric);
+				test_family(c, (enum level)level, (enum metric)metric);
 	for (size_t i = 0; i < c->row_count; i++)
 		set_change(&c->rows[i]);
 	qsort(c->rows, c->row_count, sizeof(*c->rows), compare_changes);
-	return error;
 }

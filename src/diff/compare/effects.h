@@ -7,13 +7,10 @@
 
 #include "diff/compare/comparison.h"
 
-/*
- * Finds the factor that all GPU times of a run have in common, and its effect. Returns 0 or
- * -ENOMEM.
- */
-int effects_find_common(struct comparison *c);
+/* Finds the factor that all GPU times of a run have in common, and its effect. */
+void effects_find_common(struct comparison *c);
 
-/* Computes all effects of all rows, and sorts the rows. Returns 0 or -ENOMEM. */
-int effects_compute(struct comparison *c);
+/* Computes all effects of all rows, and sorts the rows. */
+void effects_compute(struct comparison *c);
 
 #endif

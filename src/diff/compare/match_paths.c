@@ -5,13 +5,12 @@
  */
 #include "diff/compare/match_paths.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/base/shorten_text.h"
 #include "diff/load/frame_key.h"
-#include "log/base/grow.h"
 
 #define SIMILARITY_MIN	0.6	   /* minimum share of common frames */
 #define FRAMES_MAX	256	   /* innermost frames of a path */
@@ -33,12 +32,12 @@ struct pairs {
 	size_t count, capacity;
 };
 
-static int hash_frames(struct frame_hashes *path, const char *key)
+static void hash_frames(struct frame_hashes *path, const char *key)
 {
-	char *copy = strdup(key), *stem = malloc(strlen(key) + 1), *rest = copy, *frame;
+	char *copy = xt_strdup(key), *stem = xt_malloc(strlen(key) + 1), *rest = copy, *frame;
 
 	path->count = 0;
-	while (copy && stem && (frame = strsep(&rest, ";"))) {
+	while ((frame = strsep(&rest, ";"))) {
 		size_t stem_bytes = frame_stem(stem, frame);
 
 		if (path->count == FRAMES_MAX) {
@@ -50,7 +49,6 @@ static int hash_frames(struct frame_hashes *path, const char *key)
 	}
 	free(stem);
 	free(copy);
-	return copy && stem ? 0 : -ENOMEM;
 }
 
 /* Length of the longest common subsequence. */
@@ -74,12 +72,10 @@ static uint32_t common_frames(const struct frame_hashes *a, const struct frame_h
 	return row[b->count];
 }
 
-static int add_pair(struct pairs *pairs, double similarity, size_t base, size_t new)
+static void add_pair(struct pairs *pairs, double similarity, size_t base, size_t new)
 {
-	if (grow(&pairs->list, &pairs->capacity, pairs->count + 1, sizeof(*pairs->list)))
-		return -ENOMEM;
+	xt_grow(&pairs->list, &pairs->capacity, pairs->count + 1, sizeof(*pairs->list));
 	pairs->list[pairs->count++] = (struct pair){similarity, base, new};
-	return 0;
 }
 
 static int compare_pairs(const void *a, const void *b)
@@ -108,8 +104,8 @@ static void assign_best_pairs(struct pairs *pairs, uint8_t *is_taken, size_t *ma
 	}
 }
 
-static int pair_similar(struct pairs *pairs, const struct frame_hashes *base, size_t base_count,
-			const struct frame_hashes *new, size_t new_count)
+static void pair_similar(struct pairs *pairs, const struct frame_hashes *base, size_t base_count,
+			 const struct frame_hashes *new, size_t new_count)
 {
 	uint64_t effort = 0;
 
@@ -123,13 +119,12 @@ static int pair_similar(struct pairs *pairs, const struct frame_hashes *base, si
 				continue;
 			effort += (uint64_t)base[b].count * new[n].count;
 			if (effort > COMPARISONS_MAX)
-				return 0;
+				return;
 			similarity = 2.0 * common_frames(&base[b], &new[n]) / both;
-			if (similarity >= SIMILARITY_MIN && add_pair(pairs, similarity, b, n) < 0)
-				return -ENOMEM;
+			if (similarity >= SIMILARITY_MIN)
+				add_pair(pairs, similarity, b, n);
 		}
 	}
-	return 0;
 }
 
 /* Pair paths that differ only in the kernel, if there is exactly one on each side. */
@@ -160,27 +155,21 @@ static void pair_replaced(const struct frame_hashes *base, size_t base_count,
 	}
 }
 
-int match_paths(const char *const *base, size_t base_count, const char *const *new,
-		size_t new_count, size_t *matches_out)
+void match_paths(const char *const *base, size_t base_count, const char *const *new,
+		 size_t new_count, size_t *matches_out)
 {
-	struct frame_hashes *paths = calloc(base_count + new_count + 1, sizeof(*paths));
-	uint8_t *is_taken = calloc(new_count + 1, sizeof(*is_taken));
+	struct frame_hashes *paths = xt_calloc(base_count + new_count + 1, sizeof(*paths));
+	uint8_t *is_taken = xt_calloc(new_count + 1, sizeof(*is_taken));
 	struct pairs pairs = {0};
-	int error = paths && is_taken ? 0 : -ENOMEM;
 
 	for (size_t b = 0; b < base_count; b++)
 		matches_out[b] = MATCH_NONE;
-	for (size_t i = 0; i < base_count + new_count && !error; i++)
-		error = hash_frames(&paths[i], i < base_count ? base[i] : new[i - base_count]);
-	if (!error)
-		error = pair_similar(&pairs, paths, base_count, paths + base_count, new_count);
-	if (!error) {
-		assign_best_pairs(&pairs, is_taken, matches_out);
-		pair_replaced(paths, base_count, paths + base_count, new_count, is_taken,
-			      matches_out);
-	}
+	for (size_t i = 0; i < base_count + new_count; i++)
+		hash_frames(&paths[i], i < base_count ? base[i] : new[i - base_count]);
+	pair_similar(&pairs, paths, base_count, paths + base_count, new_count);
+	assign_best_pairs(&pairs, is_taken, matches_out);
+	pair_replaced(paths, base_count, paths + base_count, new_count, is_taken, matches_out);
 	free(pairs.list);
 	free(is_taken);
 	free(paths);
-	return error;
 }

@@ -13,9 +13,9 @@
 
 /*
  * base and new are keys that only one side has. matches_out[b] becomes the index of the match in
- * new, or MATCH_NONE. Returns 0 or -ENOMEM.
+ * new, or MATCH_NONE.
  */
-int match_paths(const char *const *base, size_t base_count, const char *const *new,
-		size_t new_count, size_t *matches_out);
+void match_paths(const char *const *base, size_t base_count, const char *const *new,
+		 size_t new_count, size_t *matches_out);
 
 #endif

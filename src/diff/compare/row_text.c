@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/base/format.h"
 #include "diff/base/shorten_text.h"
 #include "diff/compare/changes.h"
@@ -112,9 +113,7 @@ static char *join_frames(const struct profile_entry *entry, size_t columns_max)
 
 	for (uint32_t f = 0; f < entry->frame_count; f++)
 		length += strlen(entry->frames[f]) + strlen(" < ");
-	text = malloc(length);
-	if (!text)
-		return NULL;
+	text = xt_malloc(length);
 	end = text;
 	*end = '\0';
 	for (uint32_t f = entry->frame_count; f-- > 0;) {
@@ -135,10 +134,10 @@ char *row_name(const struct comparison_row *row, size_t columns_max)
 {
 	const struct profile_entry *entry =
 		row->shown[SIDE_NEW] ? row->shown[SIDE_NEW] : row->shown[SIDE_BASE];
-	char *text = entry ? join_frames(entry, columns_max) : strdup(row->key);
+	char *text = entry ? join_frames(entry, columns_max) : xt_strdup(row->key);
 
 	/* A single name can be too long. */
-	if (text && columns_max > 3 && columns_of(text) > columns_max)
+	if (columns_max > 3 && columns_of(text) > columns_max)
 		memcpy(text + utf8_prefix(text, columns_max - 3), "...", 4);
 	return text;
 }

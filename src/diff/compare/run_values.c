@@ -4,18 +4,18 @@
  */
 #include "diff/compare/run_values.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-int run_values_init(struct run_values *v, const struct comparison *c)
+#include "base/memory.h"
+
+void run_values_init(struct run_values *v, const struct comparison *c)
 {
-	*v = (struct run_values){.x = calloc(c->run_count + 1, sizeof(*v->x)),
-				 .means = calloc(c->run_count + 1, sizeof(*v->means)),
-				 .typical = calloc(c->run_count + 1, sizeof(*v->typical)),
-				 .counts = calloc(c->run_count + 1, sizeof(*v->counts)),
-				 .wholes = calloc(c->run_count + 1, sizeof(*v->wholes))};
-	return v->x && v->means && v->typical && v->counts && v->wholes ? 0 : -ENOMEM;
+	*v = (struct run_values){.x = xt_calloc(c->run_count + 1, sizeof(*v->x)),
+				 .means = xt_calloc(c->run_count + 1, sizeof(*v->means)),
+				 .typical = xt_calloc(c->run_count + 1, sizeof(*v->typical)),
+				 .counts = xt_calloc(c->run_count + 1, sizeof(*v->counts)),
+				 .wholes = xt_calloc(c->run_count + 1, sizeof(*v->wholes))};
 }
 
 void run_values_free(struct run_values *v)

@@ -25,8 +25,8 @@ struct run_values {
 	bool has_common;  /* x varies with the common factor of all GPU times; remove it */
 };
 
-/* Allocates for a comparison. Returns 0 or -ENOMEM; call run_values_free() in both cases. */
-int run_values_init(struct run_values *values, const struct comparison *c);
+/* Allocates for a comparison. Free it with run_values_free(). */
+void run_values_init(struct run_values *values, const struct comparison *c);
 void run_values_free(struct run_values *values);
 
 /* Takes the sum of some rows of one level. */

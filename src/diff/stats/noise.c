@@ -4,10 +4,10 @@
  */
 #include "diff/stats/noise.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "diff/stats/statistics.h"
 #include "log/base/weighted_median.h"
 
@@ -49,15 +49,14 @@ static double fourth_moment(double half)
 	return bend + 3.0 * second * second;
 }
 
-int noise_learn(struct noise *noise, const struct noise_sample *samples, size_t count)
+void noise_learn(struct noise *noise, const struct noise_sample *samples, size_t count)
 {
-	double *room = calloc(count + 1, sizeof(*room)), sum = 0.0, squares = 0.0, expected = 0.0;
+	double *room = xt_calloc(count + 1, sizeof(*room)), sum = 0.0, squares = 0.0,
+	       expected = 0.0;
 	double spread, fourths = 0.0;
 	size_t used = 0;
 
 	*noise = (struct noise){.scale = 1.0};
-	if (!room)
-		return -ENOMEM;
 	noise->between = find_between(samples, count, room);
 	for (size_t i = 0; i < count; i++) {
 		double prior = known(samples[i].within) + noise->between, half, z;
@@ -77,7 +76,7 @@ int noise_learn(struct noise *noise, const struct noise_sample *samples, size_t 
 	}
 	free(room);
 	if (used < SAMPLES_MIN)
-		return 0;
+		return;
 	noise->is_known = true;
 	sum /= (double)used;
 	expected /= (double)used;
@@ -92,7 +91,6 @@ int noise_learn(struct noise *noise, const struct noise_sample *samples, size_t 
 	if (!(spread > 0.0) || noise->prior_dof > PRIOR_DOF_MAX)
 		noise->prior_dof = PRIOR_DOF_MAX;
 	noise->scale = exp(sum + digamma(noise->prior_dof / 2.0) - log(noise->prior_dof / 2.0));
-	return 0;
 }
 
 double noise_variance(const struct noise *noise, const struct noise_sample *sample, double *dof_out)

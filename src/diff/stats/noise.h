@@ -30,8 +30,8 @@ struct noise_sample {
 	double within;	 /* mean variance of the mean of a run; NAN: unknown */
 };
 
-/* Learn from the samples of a family. Returns 0 or -ENOMEM. */
-int noise_learn(struct noise *noise, const struct noise_sample *samples, size_t count);
+/* Learn from the samples of a family. */
+void noise_learn(struct noise *noise, const struct noise_sample *samples, size_t count);
 
 /* The variance of a row between runs, and its degrees of freedom. */
 double noise_variance(const struct noise *noise, const struct noise_sample *sample,

@@ -4,11 +4,12 @@
  */
 #include "diff/stats/statistics.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+#include "base/memory.h"
 
 #define INTERVAL_STEPS 30  /* bisections; bounds are exact to 1e-9 */
 #define NORMAL_DOF     1e7 /* above, use the normal distribution */
@@ -177,20 +178,16 @@ struct permutations {
 	size_t count; /* number of assignments; the first is the observed one */
 };
 
-static int list_permutations(struct permutations *d, const double *values, size_t first_count,
-			     size_t count)
+static void list_permutations(struct permutations *d, const double *values, size_t first_count,
+			      size_t count)
 {
 	size_t ways = permutation_count(count, first_count);
-	size_t *choice = calloc(count + 1, sizeof(*choice));
+	size_t *choice = xt_calloc(count + 1, sizeof(*choice));
 	double share = (double)first_count / (double)count, sum = 0.0;
 	uint64_t state = 1;
 
-	*d = (struct permutations){.sums = calloc(ways + 1, sizeof(*d->sums)),
-				   .news = calloc(ways + 1, sizeof(*d->news))};
-	if (!choice || !d->sums || !d->news) {
-		free(choice);
-		return -ENOMEM;
-	}
+	*d = (struct permutations){.sums = xt_calloc(ways + 1, sizeof(*d->sums)),
+				   .news = xt_calloc(ways + 1, sizeof(*d->news))};
 	for (size_t i = 0; i < count; i++) {
 		sum += values[i];
 		choice[i] = i;
@@ -209,7 +206,6 @@ static int list_permutations(struct permutations *d, const double *values, size_
 	} while (ways == PERMUTATIONS_MAX ? d->count < ways
 					  : next_choice(choice, first_count, count));
 	free(choice);
-	return 0;
 }
 
 static void permutations_free(struct permutations *d)
@@ -237,9 +233,10 @@ double permutation_p(const double *values, size_t first_count, size_t count)
 	struct permutations d = {0};
 	double p = 1.0;
 
-	if (first_count && first_count < count &&
-	    !list_permutations(&d, values, first_count, count))
+	if (first_count && first_count < count) {
+		list_permutations(&d, values, first_count, count);
 		p = shifted_p(&d, 0.0);
+	}
 	permutations_free(&d);
 	return p;
 }
@@ -258,9 +255,9 @@ void permutation_interval(const double *values, size_t first_count, size_t count
 		least = fmin(least, values[i]);
 		most = fmax(most, values[i]);
 	}
-	if (!first_count || first_count >= count ||
-	    list_permutations(&d, values, first_count, count))
+	if (!first_count || first_count >= count)
 		goto out;
+	list_permutations(&d, values, first_count, count);
 	middle = sums[1] / (double)(count - first_count) - sums[0] / (double)first_count;
 	for (int side = 0; side < 2; side++) {
 		/* Shifted this far, the sides cannot overlap. */
@@ -294,13 +291,11 @@ static int compare_places(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-int holm_adjust(double *p, const double *weights, size_t count)
+void holm_adjust(double *p, const double *weights, size_t count)
 {
-	struct place *places = calloc(count + 1, sizeof(*places));
+	struct place *places = xt_calloc(count + 1, sizeof(*places));
 	double largest = 0.0, left = 1.0;
 
-	if (!places)
-		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		places[i] = (struct place){p[i] / weights[i], i};
 	qsort(places, count, sizeof(*places), compare_places);
@@ -313,5 +308,4 @@ int holm_adjust(double *p, const double *weights, size_t count)
 		left = left > 0.0 ? left : 0.0;
 	}
 	free(places);
-	return 0;
 }

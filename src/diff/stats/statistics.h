@@ -41,8 +41,8 @@ void permutation_interval(const double *values, size_t first_count, size_t count
 
 /*
  * Adjusts p-values in place with the weighted Holm procedure. weights are positive and adds up to
- * 1. Returns 0 or -ENOMEM.
+ * 1.
  */
-int holm_adjust(double *p, const double *weights, size_t count);
+void holm_adjust(double *p, const double *weights, size_t count);
 
 #endif

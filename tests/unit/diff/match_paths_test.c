@@ -23,7 +23,7 @@ static void matches_renamed_paths(void **state)
 	size_t matches[COUNT(base)];
 
 	(void)state;
-	assert_int_equal(match_paths(base, COUNT(base), new, COUNT(new), matches), 0);
+	match_paths(base, COUNT(base), new, COUNT(new), matches);
 	assert_int_equal(matches[0], 1);
 	assert_int_equal(matches[1], 0);
 	assert_true(matches[2] == MATCH_NONE);
@@ -38,7 +38,7 @@ static void matches_replaced_kernels(void **state)
 	size_t matches[COUNT(base)];
 
 	(void)state;
-	assert_int_equal(match_paths(base, COUNT(base), new, COUNT(new), matches), 0);
+	match_paths(base, COUNT(base), new, COUNT(new), matches);
 	assert_int_equal(matches[0], 0);
 	assert_true(matches[1] == MATCH_NONE); /* ambiguous */
 }
@@ -49,9 +49,9 @@ static void accepts_empty_lists(void **state)
 	size_t match;
 
 	(void)state;
-	assert_int_equal(match_paths(one, 1, NULL, 0, &match), 0);
+	match_paths(one, 1, NULL, 0, &match);
 	assert_true(match == MATCH_NONE);
-	assert_int_equal(match_paths(NULL, 0, one, 1, &match), 0);
+	match_paths(NULL, 0, one, 1, &match);
 }
 
 int main(void)

@@ -113,10 +113,10 @@ static void adjusts_p_values(void **state)
 	double p[] = {0.03, 0.01, 0.04, 0.005}, weighted[] = {0.009, 0.004};
 
 	(void)state;
-	assert_int_equal(holm_adjust(weighted, unequal, 2), 0);
+	holm_adjust(weighted, unequal, 2);
 	near(weighted[0], 0.01, 1e-12);
 	near(weighted[1], 0.01, 1e-12); /* 0.004 / 0.1 * 0.1 is less than the p-value before it */
-	assert_int_equal(holm_adjust(p, equal, 4), 0);
+	holm_adjust(p, equal, 4);
 	near(p[3], 0.02, 1e-12);
 	near(p[1], 0.03, 1e-12);
 	near(p[0], 0.06, 1e-12);
