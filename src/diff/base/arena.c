@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 #define CHUNK_BYTES (256u << 10)
 
 struct arena {
@@ -21,7 +23,7 @@ struct arena {
 
 struct arena *arena_new(void)
 {
-	return calloc(1, sizeof(struct arena));
+	return xt_calloc(1, sizeof(struct arena));
 }
 
 void arena_free(struct arena *memory)
@@ -42,10 +44,8 @@ void *arena_alloc(struct arena *memory, size_t bytes)
 
 	if (rounded > memory->left) {
 		size_t wanted = rounded > CHUNK_BYTES ? rounded : CHUNK_BYTES;
-		struct chunk *chunk = calloc(1, sizeof(*chunk) + wanted);
+		struct chunk *chunk = xt_calloc(1, sizeof(*chunk) + wanted);
 
-		if (!chunk)
-			return NULL;
 		chunk->next = memory->chunks;
 		memory->chunks = chunk;
 		memory->place = chunk->bytes;
@@ -61,7 +61,6 @@ char *arena_copy_text(struct arena *memory, const char *text, size_t length)
 {
 	char *copy = arena_alloc(memory, length + 1);
 
-	if (copy)
-		memcpy(copy, text, length);
+	memcpy(copy, text, length);
 	return copy;
 }

@@ -9,11 +9,10 @@
 
 struct arena;
 
-/* Returns NULL if out of memory. */
 struct arena *arena_new(void);
 void arena_free(struct arena *memory); /* accepts NULL */
 
-/* Zeroed memory, aligned for any type; NULL if out of memory. */
+/* Zeroed memory, aligned for any type. */
 void *arena_alloc(struct arena *memory, size_t bytes);
 char *arena_copy_text(struct arena *memory, const char *text, size_t length);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/unfinished.h"
 #include "cli/command.h"
 #include "log/base/new_file.h"
@@ -42,7 +43,7 @@ int output_file_write(const char *path, int (*write)(FILE *file, void *context),
 /* Returns 0, or -errno if the directory of a file is missing. */
 static int check_directory(const char *path)
 {
-	char *copy = strdup(path);
+	char *copy = xt_strdup(path);
 	int error = !copy || access(dirname(copy), F_OK) ? -errno : 0;
 
 	free(copy);

@@ -9,30 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cli/message.h"
-#include "log/base/grow.h"
 
 void problems_add(struct problems *p, const char *format, ...)
 {
 	va_list arguments;
 	char *line;
-	int length;
 
 	va_start(arguments, format);
-	length = vasprintf(&line, format, arguments);
+	line = xt_vasprintf(format, arguments);
 	va_end(arguments);
-	if (length < 0)
-		return;
 	for (size_t i = 0; i < p->count; i++) {
 		if (strcmp(p->lines[i], line) != 0)
 			continue;
 		free(line);
 		return;
 	}
-	if (grow(&p->lines, &p->capacity, p->count + 1, sizeof(*p->lines))) {
-		print_error("%s", line);
-		abort();
-	}
+	xt_grow(&p->lines, &p->capacity, p->count + 1, sizeof(*p->lines));
 	p->lines[p->count++] = line;
 }
 

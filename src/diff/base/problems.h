@@ -14,10 +14,7 @@ struct problems {
 	size_t capacity;
 };
 
-/*
- * Appends a line unless the list contains it. Prints it and aborts if out of memory: a lost problem
- * would look like a pass.
- */
+/* Appends a line unless the list contains it. */
 void problems_add(struct problems *problems, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void problems_free(struct problems *problems);

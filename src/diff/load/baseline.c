@@ -15,9 +15,9 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/memory.h"
 #include "diff/base/output_file.h"
 #include "diff/base/shorten_text.h"
-#include "log/base/grow.h"
 #include "page/base64.h"
 #include "page/utf8.h"
 
@@ -38,21 +38,19 @@ void baseline_acceptances_free(struct baseline_acceptances *accepted)
 	*accepted = (struct baseline_acceptances){0};
 }
 
-/* The caller frees the text, which is made safe to print. NULL: out of memory. */
+/* The caller frees the text, which is made safe to print. */
 static char *plain_text(const char *text, size_t bytes_max)
 {
-	char *copy = strdup(text);
+	char *copy = xt_strdup(text);
 
-	if (copy) {
-		utf8_make_plain(copy, '?');
-		shorten_text(copy, bytes_max);
-	}
+	utf8_make_plain(copy, '?');
+	shorten_text(copy, bytes_max);
 	return copy;
 }
 
 /* Replaces the reason if the row was accepted at this set before. */
-static int add_accepted(struct baseline_acceptances *accepted, const char *label, uint64_t time_ns,
-			const char *row, const char *reason)
+static void add_accepted(struct baseline_acceptances *accepted, const char *label, uint64_t time_ns,
+			 const char *row, const char *reason)
 {
 	struct baseline_acceptance entry = {
 		.label = plain_text(label, FIELD_BYTES_MAX),
@@ -62,12 +60,7 @@ static int add_accepted(struct baseline_acceptances *accepted, const char *label
 	};
 	size_t at = 0;
 
-	if (!entry.label || !entry.row || !entry.reason ||
-	    grow(&accepted->list, &accepted->capacity, accepted->count + 1,
-		 sizeof(*accepted->list))) {
-		free_acceptance(&entry);
-		return -ENOMEM;
-	}
+	xt_grow(&accepted->list, &accepted->capacity, accepted->count + 1, sizeof(*accepted->list));
 	while (at < accepted->count && (accepted->list[at].time_ns != time_ns ||
 					strcmp(accepted->list[at].label, entry.label) != 0 ||
 					strcmp(accepted->list[at].row, entry.row) != 0))
@@ -77,13 +70,12 @@ static int add_accepted(struct baseline_acceptances *accepted, const char *label
 	else
 		accepted->count++;
 	accepted->list[at] = entry;
-	return 0;
 }
 
-int baseline_accept(struct baseline *baseline, const struct baseline_set *set, const char *row,
-		    const char *reason)
+void baseline_accept(struct baseline *baseline, const struct baseline_set *set, const char *row,
+		     const char *reason)
 {
-	return add_accepted(&baseline->accepted, set->label, set->time_ns, row, reason);
+	add_accepted(&baseline->accepted, set->label, set->time_ns, row, reason);
 }
 
 void baseline_remove_acceptance(struct baseline *baseline, size_t index)
@@ -164,13 +156,11 @@ static bool is_before(const struct baseline_set *a, const struct baseline_set *b
 	return strcmp(a->label, b->label) < 0;
 }
 
-int baseline_add(struct baseline *baseline, const char *label, struct run_set *runs)
+void baseline_add(struct baseline *baseline, const char *label, struct run_set *runs)
 {
-	struct baseline_set set = {.label = strdup(label), .time_ns = first_start_ns(runs)};
+	struct baseline_set set = {.label = xt_strdup(label), .time_ns = first_start_ns(runs)};
 	size_t place = 0;
 
-	if (!set.label)
-		return -ENOMEM;
 	for (size_t s = baseline->count; s-- > 0;)
 		if ((*label && !strcmp(baseline->sets[s].label, label)) ||
 		    (set.time_ns && baseline->sets[s].time_ns == set.time_ns))
@@ -178,11 +168,7 @@ int baseline_add(struct baseline *baseline, const char *label, struct run_set *r
 	for (size_t a = 0; *label && a < baseline->accepted.count; a++)
 		if (!strcmp(baseline->accepted.list[a].label, label))
 			baseline->accepted.list[a].time_ns = set.time_ns;
-	if (grow(&baseline->sets, &baseline->capacity, baseline->count + 1,
-		 sizeof(*baseline->sets))) {
-		free_set(&set);
-		return -ENOMEM;
-	}
+	xt_grow(&baseline->sets, &baseline->capacity, baseline->count + 1, sizeof(*baseline->sets));
 	while (place < baseline->count && !is_before(&set, &baseline->sets[place]))
 		place++;
 	memmove(&baseline->sets[place + 1], &baseline->sets[place],
@@ -191,7 +177,6 @@ int baseline_add(struct baseline *baseline, const char *label, struct run_set *r
 	set.runs = *runs;
 	*runs = (struct run_set){0};
 	baseline->sets[place] = set;
-	return 0;
 }
 
 /*
@@ -205,9 +190,7 @@ static char *join_documents(const struct run_set *runs, size_t *bytes_out)
 
 	for (size_t r = 0; r < runs->count; r++)
 		room += runs->runs[r]->document_bytes + 2;
-	text = malloc(room);
-	if (!text)
-		return NULL;
+	text = xt_malloc(room);
 	for (size_t r = 0; r < runs->count; r++) {
 		memcpy(text + used, runs->runs[r]->document, runs->runs[r]->document_bytes);
 		text[used + runs->runs[r]->document_bytes] = '\0';
@@ -229,24 +212,17 @@ static char *pack(const struct run_set *runs)
 	char *plain = join_documents(runs, &plain_bytes), *text = NULL;
 	void *packed = NULL;
 
-	if (!plain)
-		return NULL;
 	bound = ZSTD_compressBound(plain_bytes);
-	packed = malloc(bound);
-	if (packed) {
-		packed_bytes = ZSTD_compress(packed, bound, plain, plain_bytes, PACK_LEVEL);
-		if (!ZSTD_isError(packed_bytes))
-			text = base64_text(packed, packed_bytes);
-	}
+	packed = xt_malloc(bound);
+	packed_bytes = ZSTD_compress(packed, bound, plain, plain_bytes, PACK_LEVEL);
+	if (!ZSTD_isError(packed_bytes))
+		text = base64_text(packed, packed_bytes);
 	free(packed);
 	free(plain);
 	return text;
 }
 
-/*
- * Undoes pack(). The caller frees the text. NULL and errno if it is damaged, too large, or out of
- * memory.
- */
+/* Undoes pack(). The caller frees the text. NULL if it is damaged or too large. */
 static char *unpack(const char *text, uint64_t bytes_max, size_t *bytes_out)
 {
 	size_t packed_bytes, got;
@@ -257,16 +233,14 @@ static char *unpack(const char *text, uint64_t bytes_max, size_t *bytes_out)
 	if (!packed)
 		return NULL;
 	size_bytes = ZSTD_getFrameContentSize(packed, packed_bytes);
-	errno = EINVAL;
 	/* An unknown size is larger than any limit. */
 	if (size_bytes > 0 && size_bytes <= bytes_max)
-		plain = malloc((size_t)size_bytes);
+		plain = xt_malloc((size_t)size_bytes);
 	if (plain) {
 		got = ZSTD_decompress(plain, (size_t)size_bytes, packed, packed_bytes);
 		if (ZSTD_isError(got) || got != size_bytes) {
 			free(plain);
 			plain = NULL;
-			errno = EINVAL;
 		}
 	}
 	*bytes_out = (size_t)size_bytes;
@@ -284,10 +258,10 @@ static int read_documents(struct run_set *runs, const char *text, size_t bytes, 
 		struct run_profile *run;
 
 		error = run_profile_read(&run, text, (size_t)(newline - text), origin, problems);
-		if (!error)
-			error = run_set_add(runs, run);
 		if (error)
 			run_profile_free(run);
+		else
+			run_set_add(runs, run);
 		text = newline + 1;
 	}
 	return error;
@@ -298,7 +272,7 @@ int baseline_unpack(struct run_set *runs, const struct baseline_packed_set *set,
 {
 	size_t bytes, before = runs->count;
 	char *text = set->profiles ? unpack(set->profiles, *room, &bytes) : NULL;
-	int error = text ? 0 : set->profiles && errno == ENOMEM ? -ENOMEM : -EINVAL;
+	int error = text ? 0 : -EINVAL;
 
 	if (!error) {
 		*room -= bytes;
@@ -320,21 +294,19 @@ static const char *text_of(const cJSON *object, const char *key)
 	return text ? text : "";
 }
 
-static int read_accepted(struct baseline_acceptances *accepted, const cJSON *root)
+static void read_accepted(struct baseline_acceptances *accepted, const cJSON *root)
 {
 	const cJSON *entry;
-	int error = 0;
 
 	cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(root, "accepted"))
 	{
 		const char *reason = text_of(entry, "reason");
 
-		if (*reason && !error)
-			error = add_accepted(accepted, text_of(entry, "label"),
-					     strtoull(text_of(entry, "time_ns"), NULL, 10),
-					     text_of(entry, "row"), reason);
+		if (*reason)
+			add_accepted(accepted, text_of(entry, "label"),
+				     strtoull(text_of(entry, "time_ns"), NULL, 10),
+				     text_of(entry, "row"), reason);
 	}
-	return error;
 }
 
 static int visit_set(const cJSON *item,
@@ -383,7 +355,7 @@ int baseline_visit(const char *document, size_t document_bytes, const char *orig
 				error = visit_set(item, visit, context);
 		}
 	if (!error)
-		error = read_accepted(accepted, root);
+		read_accepted(accepted, root);
 	cJSON_Delete(root);
 	return error;
 }
@@ -404,7 +376,7 @@ static int read_set(void *context, const struct baseline_packed_set *packed)
 		baseline_unpack(&runs, packed, &reading->room, reading->origin, reading->problems);
 
 	if (!error)
-		error = baseline_add(reading->baseline, packed->label, &runs);
+		baseline_add(reading->baseline, packed->label, &runs);
 	run_set_free(&runs);
 	return error;
 }
@@ -425,85 +397,69 @@ int baseline_read(struct baseline *baseline, const char *document, size_t docume
 	return error;
 }
 
-static int put_member(FILE *file, const char *key, const char *text)
+static void put_member(FILE *file, const char *key, const char *text)
 {
 	cJSON *string = cJSON_CreateString(text);
-	char *quoted = string ? cJSON_PrintUnformatted(string) : NULL;
+	char *quoted = cJSON_PrintUnformatted(string);
 
-	if (quoted)
-		fprintf(file, "\"%s\":%s,", key, quoted);
+	fprintf(file, "\"%s\":%s,", key, quoted);
 	cJSON_free(quoted);
 	cJSON_Delete(string);
-	return quoted ? 0 : -ENOMEM;
 }
 
 /* Writes one line for each accepted change. Without any, the bytes are those of older versions. */
-static int put_accepted(FILE *file, const struct baseline_acceptances *accepted)
+static void put_accepted(FILE *file, const struct baseline_acceptances *accepted)
 {
-	int error = 0;
-
 	if (!accepted->count)
-		return 0;
+		return;
 	fputs(",\n\"accepted\":[", file);
-	for (size_t a = 0; !error && a < accepted->count; a++) {
+	for (size_t a = 0; a < accepted->count; a++) {
 		fputs("\n{", file);
-		error = put_member(file, "label", accepted->list[a].label);
-		if (!error)
-			error = put_member(file, "row", accepted->list[a].row);
-		if (!error)
-			error = put_member(file, "reason", accepted->list[a].reason);
+		put_member(file, "label", accepted->list[a].label);
+		put_member(file, "row", accepted->list[a].row);
+		put_member(file, "reason", accepted->list[a].reason);
 		/* A number of JSON cannot hold 64 bits. */
 		fprintf(file, "\"time_ns\":\"%" PRIu64 "\"},", accepted->list[a].time_ns);
 	}
 	fputs("\nnull\n]", file);
-	return error;
 }
 
 /* Writes one line. The members before "profiles" let people review the diff of a baseline. */
-static int put_set(FILE *file, const struct baseline_set *set)
+static void put_set(FILE *file, const struct baseline_set *set)
 {
 	const struct run_profile *run = set->runs.runs[0];
 	time_t seconds = (time_t)(set->time_ns / 1000000000);
 	struct tm parts;
 	char day[32];
 	char *packed = pack(&set->runs);
-	int error = packed ? 0 : -ENOMEM;
 
 	gmtime_r(&seconds, &parts);
 	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%SZ", &parts);
 	fputc('{', file);
-	if (!error)
-		error = put_member(file, "label", set->label);
-	if (!error)
-		error = put_member(file, "time", day);
-	if (!error)
-		error = put_member(file, "program", run->program);
-	if (!error)
-		error = put_member(file, "device", run->device_count ? run->devices[0].name : "");
-	fprintf(file, "\"runs\":%zu,\"profiles\":\"%s\"},\n", set->runs.count,
-		packed ? packed : "");
+	put_member(file, "label", set->label);
+	put_member(file, "time", day);
+	put_member(file, "program", run->program);
+	put_member(file, "device", run->device_count ? run->devices[0].name : "");
+	fprintf(file, "\"runs\":%zu,\"profiles\":\"%s\"},\n", set->runs.count, packed);
 	free(packed);
-	return error;
 }
 
 static int put_sets(FILE *file, void *context)
 {
 	const struct baseline *baseline = context;
-	int error = 0;
 
 	fprintf(file, "{\"format\":\"%s\",\n\"version\":%d,\n\"sets\":[\n", BASELINE_FORMAT,
 		BASELINE_VERSION);
-	for (size_t s = 0; !error && s < baseline->count; s++)
-		error = put_set(file, &baseline->sets[s]);
+	for (size_t s = 0; s < baseline->count; s++)
+		put_set(file, &baseline->sets[s]);
 	/*
 	 * The last element is null, so each line of a set ends with a comma and merges do not
 	 * conflict.
 	 */
 	fputs("null\n]", file);
-	if (!error)
-		error = put_accepted(file, &baseline->accepted);
+	put_accepted(file, &baseline->accepted);
 	fputs("}\n", file);
-	return ferror(file) && !error ? -EIO : error;
+	return ferror(file) ? -EIO : 0;
 }
 
 int baseline_write(const struct baseline *baseline, const char *path)
@@ -534,16 +490,13 @@ static int read_as_side(struct run_set *set, const char *document, size_t docume
 	/* The newest set is the side; older sets only contribute to the noise estimate. */
 	for (size_t s = baseline.count; !error && s-- > 0;) {
 		struct run_set *runs = &baseline.sets[s].runs;
-		size_t taken = 0;
 
-		while (!error && taken < runs->count) {
-			runs->runs[taken]->history = (uint32_t)(baseline.count - 1 - s);
-			error = run_set_add(set, runs->runs[taken]);
-			taken += !error;
+		for (size_t r = 0; r < runs->count; r++) {
+			runs->runs[r]->history = (uint32_t)(baseline.count - 1 - s);
+			run_set_add(set, runs->runs[r]);
 		}
+		runs->count = 0;
 		note_accepted(set, &baseline, &baseline.sets[s]);
-		runs->count -= taken;
-		memmove(runs->runs, runs->runs + taken, runs->count * sizeof(*runs->runs));
 	}
 	baseline_free(&baseline);
 	return error;

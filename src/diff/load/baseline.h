@@ -44,7 +44,7 @@ struct baseline {
 };
 
 /*
- * Reads a baseline document. Adds errors to problems. Returns 0, -EINVAL or -ENOMEM; call
+ * Reads a baseline document. Adds errors to problems. Returns 0 or -EINVAL; call
  * baseline_free() in any case.
  */
 int baseline_read(struct baseline *baseline, const char *document, size_t document_bytes,
@@ -60,7 +60,7 @@ struct baseline_packed_set {
 /*
  * Calls visit() for each set of a document until it returns an error, and adds the accepted changes
  * to a list, which the caller frees in any case. Adds errors of the document to problems. Returns
- * 0, -EINVAL, -ENOMEM or the result of visit().
+ * 0, -EINVAL or the result of visit().
  */
 int baseline_visit(const char *document, size_t document_bytes, const char *origin,
 		   struct problems *problems,
@@ -70,16 +70,16 @@ void baseline_acceptances_free(struct baseline_acceptances *accepted);
 
 /*
  * Appends the runs of a packed set. *room is the number of bytes that may still be unpacked. Adds
- * errors to problems. Returns 0, -EINVAL or -ENOMEM.
+ * errors to problems. Returns 0 or -EINVAL.
  */
 int baseline_unpack(struct run_set *runs, const struct baseline_packed_set *set, uint64_t *room,
 		    const char *origin, struct problems *problems);
 
 #define BASELINE_ROOM (UINT64_C(1) << 28) /* for all sets of a file, unpacked */
 
-/* Records that the change at a set is intended. Returns 0 or -ENOMEM. */
-int baseline_accept(struct baseline *baseline, const struct baseline_set *set, const char *row,
-		    const char *reason);
+/* Records that the change at a set is intended. */
+void baseline_accept(struct baseline *baseline, const struct baseline_set *set, const char *row,
+		     const char *reason);
 
 /* Takes back what was accepted. */
 void baseline_remove_acceptance(struct baseline *baseline, size_t index);
@@ -89,10 +89,9 @@ bool baseline_is_at(const struct baseline_acceptance *accepted, const struct bas
 
 /*
  * Adds a set and takes over its runs; *runs is then empty. Replaces a set with the same nonempty
- * label or the same start time. Accepted changes of the label are then at the new set. Returns 0 or
- * -ENOMEM.
+ * label or the same start time. Accepted changes of the label are then at the new set.
  */
-int baseline_add(struct baseline *baseline, const char *label, struct run_set *runs);
+void baseline_add(struct baseline *baseline, const char *label, struct run_set *runs);
 
 /* Removes the oldest sets until at most count are left. */
 void baseline_keep(struct baseline *baseline, size_t count);

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/memory.h"
+
 #define FILE_BYTES_MAX (64 << 20)
 
 cJSON *bench_runs_read_json(const char *folder, const char *name)
@@ -20,12 +22,11 @@ cJSON *bench_runs_read_json(const char *folder, const char *name)
 	cJSON *root = NULL;
 	FILE *file;
 
-	if (asprintf(&path, "%s/%s", folder, name) < 0)
-		return NULL;
+	path = xt_asprintf("%s/%s", folder, name);
 	file = fopen(path, "re");
 	if (file && !fstat(fileno(file), &about) && S_ISREG(about.st_mode) &&
 	    about.st_size <= FILE_BYTES_MAX)
-		text = malloc((size_t)about.st_size + 1);
+		text = xt_malloc((size_t)about.st_size + 1);
 	if (text)
 		root = cJSON_ParseWithLength(text, fread(text, 1, (size_t)about.st_size, file));
 	free(text);
@@ -47,16 +48,14 @@ static cJSON *read_document(const char *directory, const char *name, const char 
 	return NULL;
 }
 
-static int add_run(const char *path, const cJSON *run, char **paths, size_t *count)
+static void add_run(const char *path, const cJSON *run, char **paths, size_t *count)
 {
 	const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(run, "path"));
 
 	if (!name || cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(run, "warmup")))
-		return 0;
-	if (asprintf(&paths[*count], "%s/%s", path, name) < 0)
-		return -ENOMEM;
+		return;
+	paths[*count] = xt_asprintf("%s/%s", path, name);
 	++*count;
-	return 0;
 }
 
 int bench_runs_find(const char *path, char ***paths_out, size_t *count_out,
@@ -64,7 +63,7 @@ int bench_runs_find(const char *path, char ***paths_out, size_t *count_out,
 {
 	cJSON *bench = read_document(path, "bench.json", "xtrace.bench");
 	const cJSON *runs = cJSON_GetObjectItemCaseSensitive(bench, "runs"), *run;
-	int error = 0;
+	int error = -EINVAL;
 
 	*paths_out = NULL;
 	*count_out = 0;
@@ -73,26 +72,14 @@ int bench_runs_find(const char *path, char ***paths_out, size_t *count_out,
 	if (cJSON_GetObjectItemCaseSensitive(bench, "sides")) {
 		problems_add(problems, "%s contains two sides: name %s/base or %s/new", path, path,
 			     path);
-		error = -EINVAL;
 	} else if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(bench, "finished"))) {
 		problems_add(problems, "%s: the benchmark was not completed; run it again", path);
-		error = -EINVAL;
 	} else {
-		*paths_out = calloc((size_t)cJSON_GetArraySize(runs) + 1, sizeof(**paths_out));
-		error = *paths_out ? 0 : -ENOMEM;
+		*paths_out = xt_calloc((size_t)cJSON_GetArraySize(runs) + 1, sizeof(**paths_out));
+		cJSON_ArrayForEach(run, runs) add_run(path, run, *paths_out, count_out);
+		error = 0;
 	}
-	if (!error)
-		cJSON_ArrayForEach(run, runs)
-		{
-			if (!error)
-				error = add_run(path, run, *paths_out, count_out);
-		}
 	cJSON_Delete(bench);
-	if (error) {
-		bench_runs_free(*paths_out, *count_out);
-		*paths_out = NULL;
-		*count_out = 0;
-	}
 	return error;
 }
 

@@ -13,7 +13,7 @@
 
 /*
  * List the runs of a bench directory without warm-up runs; free them with bench_runs_free().
- * Returns 0, -ENOENT if path is not a bench directory, -EINVAL after adding a problem, or -ENOMEM.
+ * Returns 0, -ENOENT if path is not a bench directory, or -EINVAL after adding a problem.
  */
 int bench_runs_find(const char *path, char ***paths_out, size_t *count_out,
 		    struct problems *problems);

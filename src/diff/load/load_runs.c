@@ -19,10 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "cli/subprocess.h"
 #include "diff/load/baseline.h"
 #include "diff/load/bench_runs.h"
-#include "log/base/grow.h"
 
 #define ARGUMENTS_MAX 16
 #define MERGE_FAILED  2 /* lowest exit status without output */
@@ -44,21 +44,16 @@ struct jobs {
 static char *read_all(int file, size_t *length_out)
 {
 	size_t length = 0, room = 1u << 16;
-	char *text = malloc(room);
+	char *text = xt_malloc(room);
 	ssize_t got = 1;
 
-	while (text && got > 0) {
-		if (length == room) {
-			char *larger = realloc(text, room *= 2);
-
-			if (!larger)
-				break;
-			text = larger;
-		}
+	while (got > 0) {
+		if (length == room)
+			text = xt_reallocarray(text, room *= 2, 1);
 		got = pread(file, text + length, room - length, (off_t)length);
 		length += got > 0 ? (size_t)got : 0;
 	}
-	if (text && got) {
+	if (got) {
 		free(text);
 		text = NULL;
 	}
@@ -72,10 +67,10 @@ static int read_profile(struct run_set *set, const char *document, size_t docume
 	struct run_profile *run;
 	int error = run_profile_read(&run, document, document_bytes, origin, problems);
 
-	if (!error)
-		error = run_set_add(set, run);
 	if (error)
 		run_profile_free(run);
+	else
+		run_set_add(set, run);
 	return error;
 }
 
@@ -120,17 +115,12 @@ static bool is_document(const char *path)
 }
 
 /* Adds a job for a log, and reserve the place of its run in the set. */
-static int add_log(struct jobs *jobs, struct run_set *set, const char *path)
+static void add_log(struct jobs *jobs, struct run_set *set, const char *path)
 {
-	int error = grow(&jobs->list, &jobs->capacity, jobs->count + 1, sizeof(*jobs->list));
-
-	if (!error)
-		error = run_set_add(set, NULL);
-	if (error)
-		return error;
-	jobs->list[jobs->count] = (struct job){
-		.path = strdup(path), .set = set, .place = set->count - 1, .output = -1};
-	return jobs->list[jobs->count++].path ? 0 : -ENOMEM;
+	xt_grow(&jobs->list, &jobs->capacity, jobs->count + 1, sizeof(*jobs->list));
+	run_set_add(set, NULL);
+	jobs->list[jobs->count++] = (struct job){
+		.path = xt_strdup(path), .set = set, .place = set->count - 1, .output = -1};
 }
 
 /* A bench directory contains several runs; any other directory is one run. */
@@ -141,10 +131,12 @@ static int add_directory(struct jobs *jobs, struct run_set *set, const char *pat
 	size_t count;
 	int error = bench_runs_find(path, &runs, &count, problems);
 
-	if (error == -ENOENT)
-		return add_log(jobs, set, path);
+	if (error == -ENOENT) {
+		add_log(jobs, set, path);
+		return 0;
+	}
 	for (size_t r = 0; !error && r < count; r++)
-		error = add_log(jobs, set, runs[r]);
+		add_log(jobs, set, runs[r]);
 	bench_runs_free(runs, count);
 	return error;
 }
@@ -161,7 +153,10 @@ static int add_name(struct jobs *jobs, struct run_set *set, const char *path,
 	}
 	if (S_ISDIR(status.st_mode))
 		return add_directory(jobs, set, path, problems);
-	return is_document(path) ? read_document(set, path, problems) : add_log(jobs, set, path);
+	if (is_document(path))
+		return read_document(set, path, problems);
+	add_log(jobs, set, path);
+	return 0;
 }
 
 static int start(struct job *job, const struct load_options *options, struct problems *problems)
@@ -191,25 +186,18 @@ static int start(struct job *job, const struct load_options *options, struct pro
 	return -EINVAL;
 }
 
-/*
- * Insert the GPU clock into the profile document, so that a baseline keeps it. Replaces *text.
- * Returns 0 or -ENOMEM.
- */
-static int add_clock(char **text, size_t *length, const char *path)
+/* Insert the GPU clock into the profile document, so that a baseline keeps it. Replaces *text. */
+static void add_clock(char **text, size_t *length, const char *path)
 {
 	double mhz = bench_runs_clock_mhz(path);
 	char *longer;
-	int written;
 
 	if (isnan(mhz) || !*length || (*text)[0] != '{')
-		return 0;
-	written = asprintf(&longer, "{\"clock_mhz\":%.9g,%.*s", mhz, (int)*length - 1, *text + 1);
-	if (written < 0)
-		return -ENOMEM;
+		return;
+	longer = xt_asprintf("{\"clock_mhz\":%.9g,%.*s", mhz, (int)*length - 1, *text + 1);
 	free(*text);
 	*text = longer;
-	*length = (size_t)written;
-	return 0;
+	*length = strlen(longer);
 }
 
 static int finish(struct job *job, int status, struct problems *problems)
@@ -223,11 +211,11 @@ static int finish(struct job *job, int status, struct problems *problems)
 		problems_add(problems, "cannot read %s", job->path);
 	else
 		text = read_all(job->output, &length);
-	if (text)
-		error = add_clock(&text, &length, job->path);
-	if (text && !error)
+	if (text) {
+		add_clock(&text, &length, job->path);
 		error = run_profile_read(&job->set->runs[job->place], text, length, job->path,
 					 problems);
+	}
 	if (error) {
 		run_profile_free(job->set->runs[job->place]);
 		job->set->runs[job->place] = NULL;
@@ -288,10 +276,10 @@ static void drop_missing(struct run_set *set)
 static int add_names(struct jobs *jobs, struct run_set *set, const char *argument,
 		     struct problems *problems)
 {
-	char *names = strdup(argument), *rest = names, *name;
-	int result = names ? 0 : -ENOMEM;
+	char *names = xt_strdup(argument), *rest = names, *name;
+	int result = 0;
 
-	while (names && (name = strsep(&rest, ","))) {
+	while ((name = strsep(&rest, ","))) {
 		int error = name[0] ? add_name(jobs, set, name, problems) : 0;
 
 		result = result ? result : error;

@@ -24,8 +24,8 @@ int load_apply_warmup(void *context, const struct option_row *row, const char *v
 
 /*
  * Loads arguments[i], names separated by commas, into sets[i]. A trace directory or a log is one
- * run. Adds each name that cannot be loaded to problems. Returns 0, -EINVAL after a problem, or
- * -ENOMEM.
+ * run. Adds each name that cannot be loaded to problems. Returns 0, or -EINVAL after a
+ * problem.
  */
 int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
 	      const struct load_options *options, struct problems *problems);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/load/frame_key.h"
 #include "diff/base/arena.h"
 #include "diff/base/shorten_text.h"
@@ -32,15 +33,13 @@ struct tree {
 	size_t frames_used, bytes_used; /* by all paths so far */
 };
 
-/* Copy a text without control characters. NULL if out of memory. */
+/* Copy a text without control characters. */
 static char *plain_text(struct run_profile *p, const char *text, size_t limit_bytes)
 {
 	char *copy = arena_copy_text(p->memory, text, strlen(text));
 
-	if (copy) {
-		utf8_make_plain(copy, '?');
-		shorten_text(copy, limit_bytes);
-	}
+	utf8_make_plain(copy, '?');
+	shorten_text(copy, limit_bytes);
 	return copy;
 }
 
@@ -72,7 +71,7 @@ static uint64_t count_of(const cJSON *object, const char *member)
 	return value >= 0.0 && value < 0x1p63 ? (uint64_t)value : 0;
 }
 
-static int read_trust(struct run_profile *p, const cJSON *document)
+static void read_trust(struct run_profile *p, const cJSON *document)
 {
 	static const char *const words[] = {"complete", "degraded", "damaged"};
 	const cJSON *trust = cJSON_GetObjectItemCaseSensitive(document, "trust"), *warning;
@@ -81,21 +80,16 @@ static int read_trust(struct run_profile *p, const cJSON *document)
 	size_t room = (size_t)cJSON_GetArraySize(warnings);
 
 	p->trust = TRUST_DAMAGED; /* do not trust an unknown word */
-	for (unsigned w = 0; word && w < sizeof(words) / sizeof(words[0]); w++)
+	for (unsigned w = 0; w < sizeof(words) / sizeof(words[0]); w++)
 		if (!strcmp(word, words[w]))
 			p->trust = (enum trust_word)w;
 	p->warnings = arena_alloc(p->memory, room * sizeof(*p->warnings));
-	if (!word || !p->warnings)
-		return -ENOMEM;
 	cJSON_ArrayForEach(warning, warnings)
 	{
-		if (!cJSON_IsString(warning))
-			continue;
-		p->warnings[p->warning_count] = plain_text(p, warning->valuestring, LINE_BYTES_MAX);
-		if (!p->warnings[p->warning_count++])
-			return -ENOMEM;
+		if (cJSON_IsString(warning))
+			p->warnings[p->warning_count++] =
+				plain_text(p, warning->valuestring, LINE_BYTES_MAX);
 	}
-	return 0;
 }
 
 /*
@@ -115,7 +109,7 @@ static const cJSON *main_process(const cJSON *document)
 	return best;
 }
 
-static int read_identity(struct run_profile *p, const cJSON *document)
+static void read_identity(struct run_profile *p, const cJSON *document)
 {
 	const cJSON *process = main_process(document), *device;
 	const cJSON *devices = cJSON_GetObjectItemCaseSensitive(document, "devices");
@@ -140,52 +134,39 @@ static int read_identity(struct run_profile *p, const cJSON *document)
 	p->is_simulated = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(document, "simulated_gpu"));
 	p->devices =
 		arena_alloc(p->memory, (size_t)cJSON_GetArraySize(devices) * sizeof(*p->devices));
-	if (!p->program || !p->command || !p->host || !p->driver || !p->cupti || !p->selection ||
-	    !p->iterations || !p->iteration_name || !p->devices)
-		return -ENOMEM;
 	cJSON_ArrayForEach(device, devices)
 	{
 		struct run_device *row = &p->devices[p->device_count++];
 
 		row->name = text_of(p, device, "name");
 		row->uuid = text_of(p, device, "uuid");
-		if (!row->name || !row->uuid)
-			return -ENOMEM;
 	}
-	return 0;
 }
 
-static int read_names(struct run_profile *p, struct tree *tree, const cJSON *names)
+static void read_names(struct run_profile *p, struct tree *tree, const cJSON *names)
 {
 	const cJSON *name;
 	size_t room = (size_t)cJSON_GetArraySize(names) + 1;
 
 	tree->names = arena_alloc(p->memory, room * sizeof(*tree->names));
 	tree->keys = arena_alloc(p->memory, room * sizeof(*tree->keys));
-	if (!tree->names || !tree->keys)
-		return -ENOMEM;
 	cJSON_ArrayForEach(name, names)
 	{
 		const char *whole = cJSON_IsString(name) ? name->valuestring : "";
 		char *text = arena_copy_text(p->memory, whole, strlen(whole));
-		char *key = text ? malloc(FRAME_KEY_BOUND(strlen(text))) : NULL;
+		char *key = xt_malloc(FRAME_KEY_BOUND(strlen(text)));
 		size_t n = tree->name_count++;
 
-		if (!key)
-			return -ENOMEM;
 		utf8_make_plain(text, '?');
 		tree->names[n] = text;
 		tree->keys[n] = arena_copy_text(p->memory, key, frame_key(key, text));
 		free(key);
-		if (!tree->keys[n])
-			return -ENOMEM;
 		/*
 		 * The key comes from the whole name: the hash in a shortened name covers its line.
 		 */
 		shorten_text(text, NAME_BYTES_MAX);
 		shorten_text(tree->keys[n], NAME_BYTES_MAX);
 	}
-	return 0;
 }
 
 /* Reads pairs of parent and name. A parent precedes its children. */
@@ -196,8 +177,6 @@ static int read_nodes(struct run_profile *p, struct tree *tree, const cJSON *nod
 
 	tree->parents = arena_alloc(p->memory, (count / 2 + 1) * sizeof(*tree->parents));
 	tree->node_names = arena_alloc(p->memory, (count / 2 + 1) * sizeof(*tree->node_names));
-	if (!tree->parents || !tree->node_names)
-		return -ENOMEM;
 	tree->node_count = 1;
 	cJSON_ArrayForEach(item, nodes)
 	{
@@ -222,7 +201,7 @@ static double cell(const cJSON **row)
 	return value;
 }
 
-/* Set the frames and the key of the path that ends in a node. Returns 0, -EINVAL or -ENOMEM. */
+/* Set the frames and the key of the path that ends in a node. Returns 0 or -EINVAL. */
 static int set_path(struct run_profile *p, struct tree *tree, double id,
 		    struct profile_entry *entry)
 {
@@ -245,8 +224,6 @@ static int set_path(struct run_profile *p, struct tree *tree, double id,
 		return -EINVAL;
 	frames = arena_alloc(p->memory, depth * sizeof(*frames));
 	key = arena_alloc(p->memory, length + 1);
-	if (!frames || !key)
-		return -ENOMEM;
 	entry->frame_count = depth;
 	for (node = (uint32_t)id; node; node = tree->parents[node])
 		frames[--depth] = tree->names[tree->node_names[node]];
@@ -264,18 +241,15 @@ static int set_path(struct run_profile *p, struct tree *tree, double id,
 	return 0;
 }
 
-static int set_name(struct run_profile *p, const char *shown, const char *key,
-		    struct profile_entry *entry)
+static void set_name(struct run_profile *p, const char *shown, const char *key,
+		     struct profile_entry *entry)
 {
 	const char **frames = arena_alloc(p->memory, sizeof(*frames));
 
-	if (!frames)
-		return -ENOMEM;
 	frames[0] = shown;
 	entry->frames = frames;
 	entry->frame_count = 1;
 	entry->key = key;
-	return 0;
 }
 
 static int set_identity(struct run_profile *p, struct tree *tree, const cJSON *id,
@@ -285,7 +259,10 @@ static int set_identity(struct run_profile *p, struct tree *tree, const cJSON *i
 		const char *name =
 			cJSON_IsString(id) ? plain_text(p, id->valuestring, FIELD_BYTES_MAX) : NULL;
 
-		return name ? set_name(p, name, name, entry) : -EINVAL;
+		if (!name)
+			return -EINVAL;
+		set_name(p, name, name, entry);
+		return 0;
 	}
 	if (!cJSON_IsNumber(id))
 		return -EINVAL;
@@ -293,8 +270,9 @@ static int set_identity(struct run_profile *p, struct tree *tree, const cJSON *i
 		return set_path(p, tree, id->valuedouble, entry);
 	if (!(id->valuedouble >= 0.0 && id->valuedouble < (double)tree->name_count))
 		return -EINVAL;
-	return set_name(p, tree->names[(size_t)id->valuedouble],
-			tree->keys[(size_t)id->valuedouble], entry);
+	set_name(p, tree->names[(size_t)id->valuedouble], tree->keys[(size_t)id->valuedouble],
+		 entry);
+	return 0;
 }
 
 /* Without iterations, the variation within a run says nothing about the variation between runs. */
@@ -429,13 +407,13 @@ static void sort_entries(struct run_profile *p)
 }
 
 /* The number of iterations, as a row like any other. */
-static int add_iterations(struct run_profile *p)
+static void add_iterations(struct run_profile *p)
 {
 	struct profile_entry *entry = &p->entries[p->entry_count];
 	double count = (double)p->found_count;
 
 	if (!run_profile_has_iterations(p))
-		return 0;
+		return;
 	*entry = (struct profile_entry){.level = LEVEL_TOTAL,
 					.whole_value = count,
 					.whole_count = count,
@@ -445,32 +423,30 @@ static int add_iterations(struct run_profile *p)
 						[METRIC_EACH] = {.mean = 1.0, .typical = 1.0},
 					}};
 	p->entry_count++;
-	return set_name(p, "iterations", "iterations", entry);
+	set_name(p, "iterations", "iterations", entry);
 }
 
 static int read_entries(struct run_profile *p, const cJSON *document)
 {
 	struct tree tree = {0};
 	size_t room = 1; /* for add_iterations() */
-	int error = read_names(p, &tree, cJSON_GetObjectItemCaseSensitive(document, "names"));
+	int error;
 
-	if (!error)
-		error = read_nodes(p, &tree, cJSON_GetObjectItemCaseSensitive(document, "nodes"));
+	read_names(p, &tree, cJSON_GetObjectItemCaseSensitive(document, "names"));
+	error = read_nodes(p, &tree, cJSON_GetObjectItemCaseSensitive(document, "nodes"));
 	for (int level = 0; level < LEVELS; level++)
 		room += (size_t)cJSON_GetArraySize(
 			cJSON_GetObjectItemCaseSensitive(document, level_specs[level].document));
 	p->entries = arena_alloc(p->memory, room * sizeof(*p->entries));
-	if (!p->entries)
-		return -ENOMEM;
 	for (int level = 0; level < LEVELS && !error; level++)
 		error = read_level(
 			p, &tree, (enum level)level,
 			cJSON_GetObjectItemCaseSensitive(document, level_specs[level].document));
-	if (!error)
-		error = add_iterations(p);
-	if (!error)
-		sort_entries(p);
-	return error;
+	if (error)
+		return error;
+	add_iterations(p);
+	sort_entries(p);
+	return 0;
 }
 
 static int read_document(struct run_profile *p, const cJSON *document, struct problems *problems)
@@ -495,12 +471,10 @@ static int read_document(struct run_profile *p, const cJSON *document, struct pr
 		return -EINVAL;
 	}
 	p->lacks_wall = version < WALL_VERSION;
-	error = read_identity(p, document);
-	if (!error)
-		error = read_trust(p, document);
-	if (!error)
-		error = read_entries(p, document);
-	if (error == -EINVAL)
+	read_identity(p, document);
+	read_trust(p, document);
+	error = read_entries(p, document);
+	if (error)
 		problems_add(problems, "%s: the run profile is damaged", p->origin);
 	return error;
 }
@@ -508,27 +482,21 @@ static int read_document(struct run_profile *p, const cJSON *document, struct pr
 int run_profile_read(struct run_profile **profile_out, const char *document, size_t document_bytes,
 		     const char *origin, struct problems *problems)
 {
-	struct run_profile *p = calloc(1, sizeof(*p));
-	cJSON *json = NULL;
-	int error = -ENOMEM;
+	struct run_profile *p = xt_calloc(1, sizeof(*p));
+	cJSON *json;
+	int error = -EINVAL;
 
 	*profile_out = p;
-	if (!p)
-		return -ENOMEM;
 	p->memory = arena_new();
-	p->origin = strdup(origin);
-	p->document = malloc(document_bytes + 1);
-	if (!p->memory || !p->origin || !p->document)
-		return -ENOMEM;
+	p->origin = xt_strdup(origin);
+	p->document = xt_malloc(document_bytes + 1);
 	memcpy(p->document, document, document_bytes);
 	p->document_bytes = document_bytes;
 	json = cJSON_ParseWithLength(document, document_bytes);
-	if (json) {
+	if (json)
 		error = read_document(p, json, problems);
-	} else {
+	else
 		problems_add(problems, "%s is not valid JSON", origin);
-		error = -EINVAL;
-	}
 	cJSON_Delete(json);
 	return error;
 }

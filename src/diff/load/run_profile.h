@@ -79,8 +79,8 @@ struct run_profile {
 };
 
 /*
- * Parses a document and keeps a copy of it. Adds errors to problems. Returns 0, -EINVAL or -ENOMEM;
- * free *profile_out with run_profile_free() in any case.
+ * Parses a document and keeps a copy of it. Adds errors to problems. Returns 0 or -EINVAL; free
+ * *profile_out with run_profile_free() in any case.
  */
 int run_profile_read(struct run_profile **profile_out, const char *document, size_t document_bytes,
 		     const char *origin, struct problems *problems);

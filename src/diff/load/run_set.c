@@ -4,17 +4,14 @@
  */
 #include "diff/load/run_set.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
-int run_set_add(struct run_set *set, struct run_profile *run)
+void run_set_add(struct run_set *set, struct run_profile *run)
 {
-	if (grow(&set->runs, &set->capacity, set->count + 1, sizeof(*set->runs)))
-		return -ENOMEM;
+	xt_grow(&set->runs, &set->capacity, set->count + 1, sizeof(*set->runs));
 	set->runs[set->count++] = run;
-	return 0;
 }
 
 void run_set_free(struct run_set *set)

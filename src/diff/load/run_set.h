@@ -15,13 +15,13 @@ struct run_set {
 	struct problems notes; /* about the runs, for people */
 };
 
-/* Appends a run; the set then owns it. Returns 0 or -ENOMEM. */
-int run_set_add(struct run_set *set, struct run_profile *run);
+/* Appends a run; the set then owns it. */
+void run_set_add(struct run_set *set, struct run_profile *run);
 void run_set_free(struct run_set *set);
 
 /*
  * A JSON document that contains runs, recognised by its "format" member. read() appends
- * the runs to the set, and errors to problems. Returns 0, -EINVAL or -ENOMEM.
+ * the runs to the set, and errors to problems. Returns 0 or -EINVAL.
  */
 struct run_format {
 	const char *format;
