@@ -41,10 +41,10 @@ static bool is_outer(const char *function)
 
 static const char *demangled(struct live_names *names, const char *text, size_t length)
 {
-	uint32_t mangled = names_intern(&names->mangled, text, length);
+	uint32_t mangled = names_try_intern(&names->mangled, text, length);
 	uint32_t shown = mangled == NAME_FAILED
 				 ? NAME_FAILED
-				 : demangle(&names->demangled, mangled, DEMANGLE_SHORT);
+				 : demangle_try(&names->demangled, mangled, DEMANGLE_SHORT);
 
 	return shown == NAME_FAILED ? OTHER : names_text(&names->shown, shown, NULL);
 }
@@ -131,8 +131,8 @@ static void name_native(struct live_names *names, char path[PATH_BYTES], const s
 /* The number of a text, unless there are too many. */
 static uint16_t row_of(struct names *names, const char *text)
 {
-	uint32_t row =
-		names->count < TEXTS_MAX ? names_intern(names, text, strlen(text)) : NAME_FAILED;
+	uint32_t row = names->count < TEXTS_MAX ? names_try_intern(names, text, strlen(text))
+						: NAME_FAILED;
 
 	return row < LIVE_HOT_MAX ? (uint16_t)row : LIVE_HOT_OTHER;
 }
@@ -172,10 +172,10 @@ int live_names_init(struct live_names *names)
 		/* A download would stop everything else. */
 		.search = {.modules = &names->modules, .server = {.disabled = true}},
 	};
-	return names_init(&names->mangled) || names_init(&names->shown) ||
-			       names_init(&names->paths) || names_init(&names->kernels)
-		       ? -ENOMEM
-		       : 0;
+	return names_try_init(&names->mangled) && names_try_init(&names->shown) &&
+			       names_try_init(&names->paths) && names_try_init(&names->kernels)
+		       ? 0
+		       : -ENOMEM;
 }
 
 void live_names_free(struct live_names *names)

@@ -13,14 +13,13 @@ struct name_place {
 	uint32_t length;
 };
 
-int names_init(struct names *names)
+bool names_try_init(struct names *names)
 {
 	*names = (struct names){0};
-	if (names_intern(names, "", 0) == NAME_FAILED) {
-		names_free(names);
-		return -ENOMEM;
-	}
-	return 0;
+	if (names_try_intern(names, "", 0) == NAME_EMPTY)
+		return true;
+	names_free(names);
+	return false;
 }
 
 void names_free(struct names *names)
@@ -31,7 +30,7 @@ void names_free(struct names *names)
 	*names = (struct names){0};
 }
 
-uint32_t names_intern(struct names *names, const void *text, size_t length)
+uint32_t names_try_intern(struct names *names, const void *text, size_t length)
 {
 	uint32_t hash = xt_hash_bytes(text, length);
 	struct xt_hash_table *table = &names->by_text;

@@ -84,10 +84,10 @@ static uint32_t show(struct demangle_cache *cache, const char *name, size_t leng
 	if (style == DEMANGLE_SHORT)
 		length = name_shorten(shown, length);
 	length = text_clean(clean, shown, length, ';');
-	return names_intern(cache->shown, clean, length);
+	return names_try_intern(cache->shown, clean, length);
 }
 
-uint32_t demangle(struct demangle_cache *cache, uint32_t mangled, enum demangle_style style)
+uint32_t demangle_try(struct demangle_cache *cache, uint32_t mangled, enum demangle_style style)
 {
 	uint32_t **known = &cache->known[style];
 	uint32_t shown;
@@ -96,7 +96,7 @@ uint32_t demangle(struct demangle_cache *cache, uint32_t mangled, enum demangle_
 	char *text, *clean;
 
 	if (mangled == NAME_EMPTY)
-		return names_intern(cache->shown, "[no name]", strlen("[no name]"));
+		return names_try_intern(cache->shown, "[no name]", strlen("[no name]"));
 	if (grow(known, &cache->capacity[style], mangled + 1, sizeof(**known)) < 0)
 		return NAME_FAILED;
 	if ((*known)[mangled])
@@ -110,16 +110,6 @@ uint32_t demangle(struct demangle_cache *cache, uint32_t mangled, enum demangle_
 	if (shown != NAME_FAILED)
 		(*known)[mangled] = shown + 1;
 	return shown;
-}
-
-int demangle_set_short(struct demangle_cache *cache, uint32_t mangled, uint32_t shown)
-{
-	uint32_t **known = &cache->known[DEMANGLE_SHORT];
-
-	if (grow(known, &cache->capacity[DEMANGLE_SHORT], (size_t)mangled + 1, sizeof(**known)) < 0)
-		return -ENOMEM;
-	(*known)[mangled] = shown + 1;
-	return 0;
 }
 
 void demangle_cache_free(struct demangle_cache *cache)

@@ -28,10 +28,20 @@ struct demangle_cache {
 void demangle_cache_free(struct demangle_cache *cache);
 
 /*
- * Returns the shown name of a mangled name, "[no name]" if that is empty. NAME_FAILED if out of
- * memory.
+ * Returns the shown name of a mangled name, "[no name]" if that is empty. demangle_try() is for
+ * commands that run for long, and returns NAME_FAILED if memory runs out.
  */
-uint32_t demangle(struct demangle_cache *cache, uint32_t mangled, enum demangle_style style);
+uint32_t demangle_try(struct demangle_cache *cache, uint32_t mangled, enum demangle_style style);
+
+static inline uint32_t demangle(struct demangle_cache *cache, uint32_t mangled,
+				enum demangle_style style)
+{
+	uint32_t shown = demangle_try(cache, mangled, style);
+
+	if (shown == NAME_FAILED)
+		xt_out_of_memory(0);
+	return shown;
+}
 
 /*
  * Returns the length of a mangled name without its symbol version and without suffixes of
@@ -39,7 +49,14 @@ uint32_t demangle(struct demangle_cache *cache, uint32_t mangled, enum demangle_
  */
 size_t demangle_length(const char *name, size_t length);
 
-/* Sets the short name of a mangled name. Returns 0 or -ENOMEM. */
-int demangle_set_short(struct demangle_cache *cache, uint32_t mangled, uint32_t shown);
+/* Sets the short name of a mangled name. */
+static inline void demangle_set_short(struct demangle_cache *cache, uint32_t mangled,
+				      uint32_t shown)
+{
+	uint32_t **known = &cache->known[DEMANGLE_SHORT];
+
+	xt_grow(known, &cache->capacity[DEMANGLE_SHORT], (size_t)mangled + 1, sizeof(**known));
+	(*known)[mangled] = shown + 1;
+}
 
 #endif
