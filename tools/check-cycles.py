@@ -22,7 +22,7 @@ USES = {
     'src/log': ['include', 'src/cuda_abi'],
     # Ends the process if memory runs out, which injected and long-running code must not do.
     'src/base': ['src/log'],
-    'src/page': ['src/log'],
+    'src/page': ['src/log', 'src/base'],
     'src/cli': ['src/log'],
     'src/inject': ['include', 'src/log', 'src/cuda_abi', 'src/python'],
     'src/idle': ['include', 'src/log'],

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "page/base64.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 char *base64_text(const void *bytes, size_t length)
 {
 	const uint8_t *from = bytes;
-	char *text = malloc((length + 2) / 3 * 4 + 1), *to = text;
+	char *text = xt_malloc((length + 2) / 3 * 4 + 1), *to = text;
 
-	if (!text)
-		return NULL;
 	for (size_t i = 0; i < length; i += 3) {
 		size_t left = length - i;
 		uint32_t three = (uint32_t)from[i] << 16 |
@@ -33,11 +32,9 @@ char *base64_text(const void *bytes, size_t length)
 void *base64_bytes(const char *text, size_t *length_out)
 {
 	size_t length = strlen(text), padding = 0, used = 0;
-	uint8_t *bytes = malloc(length / 4 * 3 + 1);
+	uint8_t *bytes = xt_malloc(length / 4 * 3 + 1);
 	uint32_t bits = 0;
 
-	if (!bytes)
-		return NULL;
 	while (padding < 2 && padding < length && text[length - 1 - padding] == '=')
 		padding++;
 	for (size_t i = 0; i < length - padding; i++) {
@@ -61,6 +58,5 @@ void *base64_bytes(const char *text, size_t *length_out)
 	return bytes;
 senseless:
 	free(bytes);
-	errno = EINVAL;
 	return NULL;
 }

@@ -7,13 +7,10 @@
 
 #include <stddef.h>
 
-/* Encodes bytes as a terminated string, to be freed. Returns NULL if out of memory. */
+/* Encodes bytes as a terminated string, to be freed. */
 char *base64_text(const void *bytes, size_t length);
 
-/*
- * Decodes text into bytes, to be freed. Returns NULL if out of memory, or with errno EINVAL if the
- * text is invalid.
- */
+/* Decodes text into bytes, to be freed. Returns NULL if the text is invalid. */
 void *base64_bytes(const char *text, size_t *length_out);
 
 #endif

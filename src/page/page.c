@@ -11,6 +11,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/memory.h"
 #include "log/base/varint.h"
 #include "page/base64.h"
 #include "page/template.h"
@@ -26,37 +27,13 @@ struct packed {
 	size_t capacity;
 };
 
-/* Makes room for count more elements after the used ones. */
-static bool has_room(void *list, size_t *capacity, size_t used, size_t count, size_t size)
-{
-	size_t wanted = *capacity ? *capacity : 64;
-	void *grown;
-
-	if (used + count <= *capacity)
-		return true;
-	while (wanted < used + count)
-		wanted *= 2;
-	grown = reallocarray(*(void **)list, wanted, size);
-	if (!grown)
-		return false;
-	*(void **)list = grown;
-	*capacity = wanted;
-	return true;
-}
-
 struct page_column *page_columns_add(struct page_columns *columns, const char *format, ...)
 {
-	static struct page_column nowhere;
 	struct page_column *column;
 	va_list arguments;
 
-	if (!has_room(&columns->list, &columns->capacity, columns->count, 1,
-		      sizeof(*columns->list))) {
-		columns->error = -ENOMEM;
-		return &nowhere;
-	}
+	xt_grow(&columns->list, &columns->capacity, columns->count + 1, sizeof(*columns->list));
 	column = &columns->list[columns->count++];
-	*column = (struct page_column){0};
 	va_start(arguments, format);
 	vsnprintf(column->name, sizeof(column->name), format, arguments);
 	va_end(arguments);
@@ -65,11 +42,8 @@ struct page_column *page_columns_add(struct page_columns *columns, const char *f
 
 void page_columns_put(struct page_columns *columns, struct page_column *column, uint64_t value)
 {
-	if (columns->error ||
-	    !has_room(&column->bytes, &column->capacity, column->used, XT_VARINT_BYTES_MAX, 1)) {
-		columns->error = -ENOMEM;
-		return;
-	}
+	(void)columns;
+	xt_grow(&column->bytes, &column->capacity, column->used + XT_VARINT_BYTES_MAX, 1);
 	column->used = (size_t)(xt_uvar_put(column->bytes + column->used, value) - column->bytes);
 	column->count++;
 }
@@ -89,60 +63,51 @@ bool page_is_there(void)
 	return page_template(&length) != NULL;
 }
 
-/* Returns 0 or -ENOMEM. */
-static int deflate_all(struct packed *packed, z_stream *stream, int flush)
+static void deflate_all(struct packed *packed, z_stream *stream, int flush)
 {
 	int result;
 
 	do {
-		if (!has_room(&packed->bytes, &packed->capacity, packed->used, 1 << 16, 1))
-			return -ENOMEM;
+		xt_grow(&packed->bytes, &packed->capacity, packed->used + (1 << 16), 1);
 		stream->next_out = packed->bytes + packed->used;
 		stream->avail_out = 1 << 16;
 		result = deflate(stream, flush);
 		packed->used = (size_t)(stream->next_out - packed->bytes);
 	} while (flush == Z_FINISH ? result != Z_STREAM_END : stream->avail_in > 0);
-	return 0;
 }
 
-static int add(struct packed *packed, z_stream *stream, const void *bytes, size_t length)
+static void add(struct packed *packed, z_stream *stream, const void *bytes, size_t length)
 {
 	const uint8_t *from = bytes;
-	int error = 0;
 
-	while (!error && length) {
+	while (length) {
 		size_t piece = length < PIECE_BYTES_MAX ? length : PIECE_BYTES_MAX;
 
 		stream->next_in = (uint8_t *)from;
 		stream->avail_in = (unsigned)piece;
-		error = deflate_all(packed, stream, Z_NO_FLUSH);
+		deflate_all(packed, stream, Z_NO_FLUSH);
 		from += piece;
 		length -= piece;
 	}
-	return error;
 }
 
-static int pack(struct packed *packed, const char *document, size_t document_bytes,
-		const struct page_columns *columns)
+static void pack(struct packed *packed, const char *document, size_t document_bytes,
+		 const struct page_columns *columns)
 {
 	z_stream stream = {0};
 	uint8_t head[4];
-	int error;
 
 	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY,
 			 Z_DEFAULT_STRATEGY) != Z_OK)
-		return -ENOMEM;
+		xt_out_of_memory(0);
 	for (int i = 0; i < 4; i++)
 		head[i] = (uint8_t)(document_bytes >> 8 * i);
-	error = add(packed, &stream, head, sizeof(head));
-	if (!error)
-		error = add(packed, &stream, document, document_bytes);
-	for (size_t c = 0; !error && c < columns->count; c++)
-		error = add(packed, &stream, columns->list[c].bytes, columns->list[c].used);
-	if (!error)
-		error = deflate_all(packed, &stream, Z_FINISH);
+	add(packed, &stream, head, sizeof(head));
+	add(packed, &stream, document, document_bytes);
+	for (size_t c = 0; c < columns->count; c++)
+		add(packed, &stream, columns->list[c].bytes, columns->list[c].used);
+	deflate_all(packed, &stream, Z_FINISH);
 	deflateEnd(&stream);
-	return error;
 }
 
 static int write_base64(const struct packed *packed,
@@ -155,7 +120,7 @@ static int write_base64(const struct packed *packed,
 		char *text =
 			base64_text(packed->bytes + i, left < BASE64_BYTES ? left : BASE64_BYTES);
 
-		error = text ? write(context, text, strlen(text)) : -ENOMEM;
+		error = write(context, text, strlen(text));
 		free(text);
 	}
 	return error;
@@ -174,9 +139,8 @@ int page_write(const char *document, size_t document_bytes, const struct page_co
 	mark = memmem(page, length, PAGE_DATA_MARK, strlen(PAGE_DATA_MARK));
 	if (!mark)
 		return -EINVAL;
-	error = pack(&packed, document, document_bytes, columns);
-	if (!error)
-		error = write(context, page, (size_t)(mark - page));
+	pack(&packed, document, document_bytes, columns);
+	error = write(context, page, (size_t)(mark - page));
 	if (!error)
 		error = write_base64(&packed, write, context);
 	mark += strlen(PAGE_DATA_MARK);

@@ -25,7 +25,6 @@ struct page_columns {
 	struct page_column *list;
 	size_t count;
 	size_t capacity;
-	int error; /* -ENOMEM after the first failed allocation */
 };
 
 /* Adds a column. The pointer is valid until the next call. */
@@ -41,7 +40,7 @@ void page_columns_free(struct page_columns *columns);
 bool page_is_there(void);
 
 /*
- * Writes the page in pieces. Returns 0, -ENOENT if the build has no page, -ENOMEM, or the first
+ * Writes the page in pieces. Returns 0, -ENOENT if the build has no page, or the first
  * result of write() other than 0.
  */
 int page_write(const char *document, size_t document_bytes, const struct page_columns *columns,

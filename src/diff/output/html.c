@@ -269,12 +269,9 @@ static int write_html(FILE *out, const struct diff_result *result)
 	flame_tree_make(&tree, result->comparison);
 	collect_names(&names, &tree);
 	put_columns(&columns, &tree, &names);
-	error = columns.error;
-	if (!error) {
-		document = make_document(result, &tree, &names, &columns);
-		text = cJSON_PrintUnformatted(document);
-		error = page_write(text, strlen(text), &columns, write_piece, out);
-	}
+	document = make_document(result, &tree, &names, &columns);
+	text = cJSON_PrintUnformatted(document);
+	error = page_write(text, strlen(text), &columns, write_piece, out);
 	cJSON_free(text);
 	cJSON_Delete(document);
 	page_columns_free(&columns);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "merge/export/html/html_events_page.h"
 #include "merge/export/html/html_tracks.h"
 #include "merge/export/summary/summary_json.h"
@@ -117,12 +118,8 @@ static void put_tree(struct page_columns *columns, const struct tree *tree,
 		     const struct paths *paths)
 {
 	struct page_column *column = page_columns_add(columns, "node.depth");
-	uint32_t *depths = calloc((size_t)tree->count + 1, sizeof(*depths)); /* by number */
+	uint32_t *depths = xt_calloc((size_t)tree->count + 1, sizeof(*depths)); /* by number */
 
-	if (!depths) {
-		columns->error = -ENOMEM;
-		return;
-	}
 	for (uint32_t i = 0; i < tree->count; i++) {
 		uint32_t parent = paths->nodes[tree->order[i]].parent;
 
@@ -385,8 +382,6 @@ int html_make_page(struct output *out, struct html *html, struct html_choice *ch
 					tree.has_other ? tree.count + 1 : 0, choice->ranges,
 					&events);
 	}
-	if (!error)
-		error = columns.error;
 	if (!error)
 		error = put_all(out, html, choice, run, &tree, &columns, &events);
 	event_counts_free(&events);
