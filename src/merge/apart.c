@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/apart.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/memory.h"
 #include "merge/pack_reading.h"
 #include "merge/events.h"
 #include "merge/read/model_load.h"
@@ -50,34 +50,31 @@ static bool is_same_log(const struct input *log)
 }
 
 /* Names functions, but neither lines nor inlined functions. */
-static int name_frames(struct apart *apart, struct debug_search *search)
+static void name_frames(struct apart *apart, struct debug_search *search)
 {
 	struct run *run = &apart->job.run;
 	struct reading *reading = &apart->job.reading;
 	struct process *process = &reading->process;
 	const struct frame_style style = {.python = run->settings->frames.python,
 					  .backward = run->settings->frames.backward};
-	int error = paths_init(&run->paths);
 
+	paths_init(&run->paths);
 	apart->report = (struct report){.quiet = true, .is_held = true};
-	if (!error)
-		error = addresses_resolve(
-			&apart->addresses, reading->model,
-			&(struct resolve_options){.search = search, .log_path = process->log->path},
-			&apart->report);
+	addresses_resolve(
+		&apart->addresses, reading->model,
+		&(struct resolve_options){.search = search, .log_path = process->log->path},
+		&apart->report);
 	apart->names = (struct demangle_cache){.mangled = &reading->model->names,
 					       .style = DEMANGLE_PLAIN,
 					       .shown = &run->paths.names};
-	if (!error)
-		error = frames_build(&reading->frames, reading->model, &apart->addresses, &style,
-				     &apart->names, &run->file_names, &run->paths, PATH_ROOT);
+	frames_build(&reading->frames, reading->model, &apart->addresses, &style, &apart->names,
+		     &run->file_names, &run->paths, PATH_ROOT);
 	process->paths = &run->paths;
 	process->frames = &reading->frames;
 	process->addresses = &apart->addresses;
 	process->names = &apart->names;
 	process->label = "";
 	process->process_count = run->inputs->count;
-	return error;
 }
 
 static int begin_sinks(struct apart *apart)
@@ -109,7 +106,7 @@ static int read_log(struct apart *apart, struct debug_search *search)
 	job->is_opened = error || reader;
 	reading->process.model = reading->model;
 	if (!error && reader && has_events)
-		error = name_frames(apart, search);
+		name_frames(apart, search);
 	if (!error && reader && has_events)
 		error = begin_sinks(apart);
 	if (!error && reader)
@@ -140,14 +137,9 @@ static void free_apart(struct apart *apart)
 static struct apart *new_apart(const struct run *run, const struct sink *sinks, size_t sink_count,
 			       size_t index)
 {
-	struct apart *apart = calloc(1, sizeof(*apart));
+	struct apart *apart = xt_calloc(1, sizeof(*apart));
 
-	if (apart)
-		apart->sinks = calloc(sink_count + 1, sizeof(*apart->sinks));
-	if (!apart || !apart->sinks) {
-		free(apart);
-		return NULL;
-	}
+	apart->sinks = xt_calloc(sink_count + 1, sizeof(*apart->sinks));
 	for (size_t e = 0; e < sink_count; e++)
 		apart->sinks[e] = (struct sink){.exporter = sinks[e].exporter,
 						.settings = sinks[e].settings,
@@ -193,11 +185,6 @@ void apart_read(struct pack *pack, const struct run *run, const struct sink *sin
 	const struct input *log = &run->inputs->logs[index];
 	struct apart_head head = {.index = index, .file_bytes = apart_file_bytes(log)};
 
-	if (!apart) {
-		pack_begin(pack);
-		pack->error = -ENOMEM;
-		return;
-	}
 	if (is_same_log(log))
 		head.error = read_log(apart, search);
 	head.is_opened = apart->job.is_opened;

@@ -50,10 +50,9 @@ static __attribute__((noinline)) void expect_no_kernel(struct reading *reading, 
 {
 	bool has_no_kernel = false;
 
-	if (!made_nodes && call->flags & LAUNCH_GRAPH &&
-	    missing_note_graph_launch(&reading->missing, reading->model, graph_exec,
-				      &has_no_kernel) < 0)
-		reading->error = -ENOMEM;
+	if (!made_nodes && call->flags & LAUNCH_GRAPH)
+		missing_note_graph_launch(&reading->missing, reading->model, graph_exec,
+					  &has_no_kernel);
 	if (!made_nodes && !has_no_kernel)
 		return;
 	call->flags &= (uint8_t)~LAUNCH_EXPECTED;
@@ -84,13 +83,10 @@ static __attribute__((noinline)) bool observe_call(struct reading *reading, stru
 	if (model->ranges.thread_count && !call->range)
 		call->range = model_range_at(
 			model, &(struct range_call){call->thread, call->stack, call->enter_ns}, 0);
-	if ((run_wants(reading->run, WEIGHT_GPU_IDLE) ||
-	     run_wants(reading->run, WEIGHT_CPU_WAIT)) &&
-	    threads_add_call(&reading->threads, call, call->enter_ns + duration_ns, &own_ns) < 0)
-		reading->error = -ENOMEM;
-	if (reading->run->compares_ranks && model->has_collectives &&
-	    rank_log_add_call(reading, call, duration_ns) < 0)
-		reading->error = -ENOMEM;
+	if (run_wants(reading->run, WEIGHT_GPU_IDLE) || run_wants(reading->run, WEIGHT_CPU_WAIT))
+		threads_add_call(&reading->threads, call, call->enter_ns + duration_ns, &own_ns);
+	if (reading->run->compares_ranks && model->has_collectives)
+		rank_log_add_call(reading, call, duration_ns);
 	if (!result && expects_work(call))
 		call->since_ns = threads_note_submission(&reading->threads, call);
 	if (is_left_out || (reading->run->selection && !event_filter_wants_call(reading, call)))
@@ -182,9 +178,8 @@ static __attribute__((noinline)) void join_backward(struct reading *reading,
 	call->range = model_range_at(
 		model, &(struct range_call){call->thread, call->stack, call->enter_ns},
 		autograd.state);
-	if (reading->run->settings->frames.backward != BACKWARD_ENGINE &&
-	    autograd_join(&model->autograd, &autograd, &call->stack) < 0)
-		reading->error = -ENOMEM;
+	if (reading->run->settings->frames.backward != BACKWARD_ENGINE)
+		autograd_join(&model->autograd, &autograd, &call->stack);
 }
 
 /* The API of the latest call. Nearly always, the next call has the same one. */
@@ -288,10 +283,6 @@ static void read_call_rows(struct reading *reading, const struct call_rows *rows
 	for (uint32_t r = 0; r < row_count && !reading->error; r++) {
 		struct launch *call = correlate_reserve(reading->correlate);
 
-		if (!call) {
-			reading->error = -ENOMEM;
-			break;
-		}
 		if (rows->api[r] != api.id)
 			set_api(reading->model, rows->api[r], &api);
 		if (!is_plain || !read_plain_call(reading, rows, r, &api, call, &sums))

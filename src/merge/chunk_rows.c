@@ -55,8 +55,8 @@ static void read_memory_row(struct reading *reading, const struct memory_rows *r
 	reading->run->memory_untimed_count += !work.start_ns;
 	owner_without_call(reading, &work, &owner);
 	memory_add(&reading->memory, &work, &owner, &work.ticket);
-	if (work.kind == WORK_ALLOC && correlate_work(reading->correlate, &work) < 0)
-		reading->error = -ENOMEM;
+	if (work.kind == WORK_ALLOC)
+		correlate_work(reading->correlate, &work);
 }
 
 static void read_memory(struct reading *reading, const struct xt_chunk *chunk)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "merge/apart.h"
 #include "merge/build_name.h"
 #include "merge/read/pack_inputs.h"
@@ -43,15 +44,13 @@ struct coordinator {
 	int error;
 };
 
-int coordinator_start(struct coordinator **coordinator_out, struct cluster *cluster,
-		      struct run *run, struct sink *sinks, size_t sink_count,
-		      struct debug_search *search)
+void coordinator_start(struct coordinator **coordinator_out, struct cluster *cluster,
+		       struct run *run, struct sink *sinks, size_t sink_count,
+		       struct debug_search *search)
 {
-	struct coordinator *coordinator = calloc(1, sizeof(*coordinator));
+	struct coordinator *coordinator = xt_calloc(1, sizeof(*coordinator));
 
 	*coordinator_out = coordinator;
-	if (!coordinator)
-		return -ENOMEM;
 	*coordinator = (struct coordinator){
 		.cluster = cluster,
 		.run = run,
@@ -59,14 +58,11 @@ int coordinator_start(struct coordinator **coordinator_out, struct cluster *clus
 		.sink_count = sink_count,
 		.search = search,
 		.has_events = sinks_want_events(sinks, sink_count),
-		.parts = calloc(run->inputs->count + 1, sizeof(*coordinator->parts)),
-		.workers = calloc(cluster->process_count, sizeof(*coordinator->workers)),
+		.parts = xt_calloc(run->inputs->count + 1, sizeof(*coordinator->parts)),
+		.workers = xt_calloc(cluster->process_count, sizeof(*coordinator->workers)),
 	};
-	if (!coordinator->parts || !coordinator->workers)
-		return -ENOMEM;
 	for (size_t l = 0; l < run->inputs->count; l++)
 		log_job_init(&coordinator->parts[l].job, run, sinks, sink_count, l);
-	return 0;
 }
 
 /* Sends a packed message. */

@@ -20,10 +20,10 @@
 
 struct coordinator;
 
-/* run and sinks must outlive it. Returns 0 or -ENOMEM. */
-int coordinator_start(struct coordinator **coordinator_out, struct cluster *cluster,
-		      struct run *run, struct sink *sinks, size_t sink_count,
-		      struct debug_search *search);
+/* run and sinks must outlive it. */
+void coordinator_start(struct coordinator **coordinator_out, struct cluster *cluster,
+		       struct run *run, struct sink *sinks, size_t sink_count,
+		       struct debug_search *search);
 
 /*
  * Waits for the log with that index, as worker_pool_wait() does. Reports workers that failed, and

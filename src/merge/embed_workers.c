@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/embed_workers.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "merge/worker_pool.h"
 #include "merge/symbolize/embed.h"
 
@@ -77,9 +77,7 @@ int embed_all(const struct inputs *inputs, const char *torch_trace, size_t worke
 		count = inputs->all_count;
 	if (count > WORKERS_MAX)
 		count = WORKERS_MAX;
-	e.jobs = calloc(inputs->all_count + 1, sizeof(*e.jobs));
-	if (!e.jobs)
-		return -ENOMEM;
+	e.jobs = xt_calloc(inputs->all_count + 1, sizeof(*e.jobs));
 	for (size_t i = 0; i < inputs->all_count; i++)
 		e.jobs[i].report.is_held = true;
 	run_workers(&e, count);

@@ -14,7 +14,7 @@
 
 /*
  * Calls embed_symbols() for each log. worker_count 0: one per processor. Reports errors in the
- * order of the logs. Returns 0 or -ENOMEM.
+ * order of the logs. Returns 0 or -errno.
  */
 int embed_all(const struct inputs *inputs, const char *torch_trace, size_t worker_count,
 	      struct debug_search *search, struct report *report);

@@ -12,11 +12,10 @@
  */
 #include "merge/events.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/chunk_rows.h"
 #include "merge/read/prefetch.h"
 #include "merge/read/model_rows.h"
@@ -30,44 +29,38 @@
 #define RECORDED_MIN_NS 1000000
 #define SMALL_LOG_BYTES (256u << 10)
 
-/* Adds the summary row for the memory of a pool. Returns 0 or -ENOMEM. */
-static int add_memory_row(struct reading *reading, uint32_t pool)
+/* Adds the summary row for the memory of a pool. */
+static void add_memory_row(struct reading *reading, uint32_t pool)
 {
 	struct run *run = reading->run;
 	const struct process *process = &reading->process;
 	const struct memory_pool *sums = &reading->memory.pools[pool];
 	char device[32];
 	char *label;
-	int length;
 
 	if (!sums->alloc_count && !sums->free_count)
-		return 0;
-	if (grow(&run->memory, &run->memory_row_capacity, run->memory_row_count + 1,
-		 sizeof(*run->memory)) < 0)
-		return -ENOMEM;
+		return;
+	xt_grow(&run->memory, &run->memory_row_capacity, run->memory_row_count + 1,
+		sizeof(*run->memory));
 	snprintf(device, sizeof(device),
 		 pool == MEMORY_POOL_HOST	? "host"
 		 : pool == MEMORY_POOLS_MAX - 1 ? "other devices"
 						: "GPU%u",
 		 pool);
-	length = asprintf(&label, "%s%s%s", device, process->process_count > 1 ? " of " : "",
-			  process->process_count > 1 ? process->label : "");
-	if (length < 0)
-		return -ENOMEM;
+	label = xt_asprintf("%s%s%s", device, process->process_count > 1 ? " of " : "",
+			    process->process_count > 1 ? process->label : "");
 	run->memory[run->memory_row_count++] = (struct memory_row){
-		.label = names_intern(&run->paths.names, label, (size_t)length),
+		.label = names_intern(&run->paths.names, label, strlen(label)),
 		.pool = *sums,
 		.peak_ns = (int64_t)(sums->peak_ns - (uint64_t)process->origin_ns),
 	};
 	free(label);
-	return 0;
 }
 
-static int finish_memory(struct reading *reading)
+static void finish_memory(struct reading *reading)
 {
 	struct memory_counts *sums = &reading->run->memory_counts;
 	const struct memory_counts *counts = &reading->memory.counts;
-	int error;
 
 	/* If only a part of the run is selected, the other half of a pair may be outside of it. */
 	if (!reading->run->selection) {
@@ -78,29 +71,23 @@ static int finish_memory(struct reading *reading)
 		sums->unowned += counts->unowned;
 	}
 	sums->late_count += counts->late_count;
-	error = reading->memory.error;
-	for (uint32_t pool = 0; pool < MEMORY_POOLS_MAX && !error; pool++)
-		error = add_memory_row(reading, pool);
-	return error;
+	for (uint32_t pool = 0; pool < MEMORY_POOLS_MAX; pool++)
+		add_memory_row(reading, pool);
 }
 
-static int finish_transfers(struct reading *reading)
+static void finish_transfers(struct reading *reading)
 {
 	const struct model *model = reading->model;
 	struct run *run = reading->run;
 	struct names *names = &run->paths.names;
-	int error = 0;
 
-	for (size_t s = 0; s < model->copy_shapes.count && !error; s++)
+	for (size_t s = 0; s < model->copy_shapes.count; s++)
 		if (reading->copies[s].count)
-			error = transfers_add_copies(&run->transfers, names,
-						     &model->copy_shapes.rows[s],
-						     &reading->copies[s]);
-	for (uint32_t m = 0; m < MEMORY_KINDS && !error; m++)
+			transfers_add_copies(&run->transfers, names, &model->copy_shapes.rows[s],
+					     &reading->copies[s]);
+	for (uint32_t m = 0; m < MEMORY_KINDS; m++)
 		if (reading->memsets[m].count)
-			error = transfers_add_memsets(&run->transfers, names, m,
-						      &reading->memsets[m]);
-	return error;
+			transfers_add_memsets(&run->transfers, names, m, &reading->memsets[m]);
 }
 
 /*
@@ -121,9 +108,10 @@ static int finish(struct reading *reading)
 {
 	const struct correlate_counts *counts = correlate_finish(reading->correlate);
 	struct run *run = reading->run;
-	int error = reading->replays ? replays_finish(reading->replays) : 0;
 
-	error = error ? error : whole_graphs_finish(reading);
+	if (reading->replays)
+		replays_finish(reading->replays);
+	whole_graphs_finish(reading);
 	memory_finish(&reading->memory, model_account(reading->model, "kinds.lost.memory"));
 	reading->is_blind = lacks_work(run, counts);
 	if (!run->selection) {
@@ -141,7 +129,6 @@ static int finish(struct reading *reading)
 			run->timeline_missed_count += missed_count;
 		if (run->weights & 1u << WEIGHT_GPU_IDLE)
 			run->idle_unknown_ns += reading->timeline->unknown_ns;
-		error = error ? error : reading->timeline->error;
 	}
 	/* Counts the missing kernels of the whole log: they may belong to the selected part. */
 	reading->kernel_missing_count =
@@ -151,7 +138,7 @@ static int finish(struct reading *reading)
 	timeline_free(reading->timeline);
 	reading->correlate = NULL;
 	reading->timeline = NULL;
-	return error ? error : reading->error;
+	return reading->error;
 }
 
 static void add_handoffs(struct run *run, const struct model *model)
@@ -217,11 +204,10 @@ static bool began_late(const struct run *run, const struct model *model)
 	       !run->selection;
 }
 
-int reading_finish(struct reading *reading)
+void reading_finish(struct reading *reading)
 {
 	const struct model *model = reading->model;
 	struct run *run = reading->run;
-	int error;
 
 	run->nodes_cyclic_count += model->nodes.cyclic_count;
 	run->pause_count += model->pauses.count;
@@ -239,8 +225,8 @@ int reading_finish(struct reading *reading)
 	run->collectives.count += reading->collectives.count;
 	run->collectives.gpu_ns += reading->collectives.gpu_ns;
 	run->collectives.alone_ns += reading->collectives.alone_ns;
-	error = finish_memory(reading);
-	return error ? error : finish_transfers(reading);
+	finish_memory(reading);
+	finish_transfers(reading);
 }
 
 /* Returns whether kernels are or may be lost. */
@@ -252,7 +238,7 @@ static bool lost_kernels(const struct model *model, const struct xt_damage *dama
 	       model_account(model, "kernels.lost.leaving");
 }
 
-static int begin(struct reading *reading)
+static void begin(struct reading *reading)
 {
 	struct work_receiver receiver = {attribute_work, reading, reading->model->from_ns};
 	struct memory_listener memory_listener = {reading_memory_changed, reading};
@@ -269,14 +255,12 @@ static int begin(struct reading *reading)
 	reading->observes_calls = reading->exports_calls || reading->run->selection ||
 				  reading->run->wants_findings || compares_ranks ||
 				  reading->model->ranges.thread_count;
-	if (reading->run->wants_findings &&
-	    callsites_init(&reading->callsites, reading->model, &reading->threads) < 0)
-		return -ENOMEM;
+	if (reading->run->wants_findings)
+		callsites_init(&reading->callsites, reading->model, &reading->threads);
 	memory_init(&reading->memory, &reading->aggregate, &reading->model->stops, memory_listener);
-	reading->copies = calloc(reading->model->copy_shapes.count, sizeof(*reading->copies));
-	if (reading_find_stacks(reading) < 0 || !reading->copies ||
-	    threads_init(&reading->threads, reading->model) < 0)
-		return -ENOMEM;
+	reading->copies = xt_calloc(reading->model->copy_shapes.count, sizeof(*reading->copies));
+	reading_find_stacks(reading);
+	threads_init(&reading->threads, reading->model);
 	idle_paths_begin(&reading->idle_paths, reading->run->cpu_logs, reading->process.log,
 			 reading->model, &reading->threads, &reading->aggregate);
 	if (compares_ranks) {
@@ -287,21 +271,18 @@ static int begin(struct reading *reading)
 		reading->timeline = timeline_new(wants_exclusive, wants_idle, &reading->aggregate,
 						 &reading->threads, &reading->model->pauses,
 						 &reading->idle_paths, timeline_listener);
-		if (!reading->timeline)
-			return -ENOMEM;
 		reading->timeline->is_damaged =
 			lost_kernels(reading->model, &reading->model->damage);
 	}
 	if (reading->model->nodes.conditional_count) {
-		if (replays_new(&reading->replays, &reading->model->nodes, &reading->model->pauses,
-				receiver) < 0)
-			return -ENOMEM;
+		replays_new(&reading->replays, &reading->model->nodes, &reading->model->pauses,
+			    receiver);
 		receiver.attribute = attribute_work_with_id;
 	}
 	reading->sums_plainly = !reading->timeline && !reading->run->selection &&
 				!reading->exports_work && !reading->run->wants_origins &&
 				reading->run->settings->by == BY_NONE;
-	return correlate_new(&reading->correlate, NULL, receiver);
+	correlate_new(&reading->correlate, NULL, receiver);
 }
 
 /*
@@ -332,16 +313,12 @@ int reading_events(struct reading *reading, struct xt_reader *reader, size_t hel
 {
 	const struct xt_chunk *chunk;
 	uint64_t done_bytes, all_bytes;
-	struct prefetch *prefetch = NULL;
-	int error = begin(reading);
+	struct prefetch *prefetch;
+	int error;
 
-	if (!error) {
-		prefetch = prefetch_open(reader, chunk_row_kinds(), chunk_row_packed_kinds(),
-					 helpers_wanted(reader, helper_count));
-		error = prefetch ? 0 : -ENOMEM;
-	}
-	if (error)
-		return error;
+	begin(reading);
+	prefetch = prefetch_open(reader, chunk_row_kinds(), chunk_row_packed_kinds(),
+				 helpers_wanted(reader, helper_count));
 	while (!reading->error && (chunk = prefetch_next(prefetch))) {
 		enum xt_kind kind = xt_chunk_kind(chunk);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "merge/base/pack.h"
 #include "merge/apart.h"
 #include "merge/coordinator.h"
@@ -34,7 +35,7 @@
 /* A function of torch::autograd::Engine. */
 #define ENGINE "_ZN5torch8autograd6Engine"
 
-/* Returns the label of a process, which the caller frees. NULL if out of memory. */
+/* Returns the label of a process, which the caller frees. */
 static char *make_label(const struct inputs *inputs, const struct input *log,
 			const struct model *model)
 {
@@ -43,12 +44,12 @@ static char *make_label(const struct inputs *inputs, const struct input *log,
 
 	model_process_title(model, title);
 	input_rank_text(log, rank);
-	if (rank[0])
-		return asprintf(&label, "%s (%s%s)", rank, title, log->distinction) < 0 ? NULL
-											: label;
-	if (asprintf(&label, "%s (%u%s%s%s)", title, log->header.pid, has_host ? " on " : "",
-		     has_host ? log->host : "", log->distinction) < 0)
-		return NULL;
+	if (rank[0]) {
+		label = xt_asprintf("%s (%s%s)", rank, title, log->distinction);
+		return label;
+	}
+	label = xt_asprintf("%s (%u%s%s%s)", title, log->header.pid, has_host ? " on " : "",
+			    has_host ? log->host : "", log->distinction);
 	return label;
 }
 
@@ -73,9 +74,9 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 		error = reading_events(reading, reader, jobs_allowed(run) - 1,
 				       &run->report->progress);
 	if (!error)
-		error = reading_finish(reading);
+		reading_finish(reading);
 	if (!error)
-		error = distribute_unsampled(reading);
+		distribute_unsampled(reading);
 	if (!error)
 		error = build_tree(reading);
 	if (!error && reading->run->wants_findings)
@@ -85,7 +86,7 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 	if (!error && reading->run->wants_findings)
 		error = ranks_add(reading);
 	if (!error)
-		error = build_range_tree(run, &reading->process, &reading->aggregate);
+		build_range_tree(run, &reading->process, &reading->aggregate);
 	for (size_t e = 0; e < reading->sink_count && !error; e++) {
 		struct sink *sink = &reading->sinks[e];
 
@@ -147,35 +148,30 @@ static void report_unread_autograd(const struct model *model, const struct addre
 			    path, version[0] ? " " : "", version, why);
 }
 
-/* Names the frames of a log. Free all three results in any case. Returns 0 or -ENOMEM. */
-static int name_frames(struct run *run, const struct input *log, struct model *model,
-		       struct debug_search *search, struct addresses *addresses,
-		       struct demangle_cache *names, struct frames *frames)
+/* Names the frames of a log. */
+static void name_frames(struct run *run, const struct input *log, struct model *model,
+			struct debug_search *search, struct addresses *addresses,
+			struct demangle_cache *names, struct frames *frames)
 {
 	const struct frame_style *style = &run->settings->frames;
-	int error = addresses_resolve(
-		addresses, model,
-		&(struct resolve_options){.places = style->inlines || style->lines,
-					  .search = search,
-					  .log_path = log->path},
-		run->report);
 
+	addresses_resolve(addresses, model,
+			  &(struct resolve_options){.places = style->inlines || style->lines,
+						    .search = search,
+						    .log_path = log->path},
+			  run->report);
 	*names = (struct demangle_cache){.mangled = &model->names,
 					 .style = run->settings->names,
 					 .shown = &run->paths.names};
-	if (!error && style->redaction)
-		error = redact_names(style->redaction, model, addresses);
-	if (!error && names->style == DEMANGLE_SHORT)
-		error = unique_names_assign(&run->unique_names, names, model, addresses);
-	if (!error)
-		error = frames_build(frames, model, addresses, style, names, &run->file_names,
-				     &run->paths, PATH_ROOT);
-	if (!error && style->redaction)
-		error = redact_model(style->redaction, model, addresses);
-	if (!error)
-		error = unnamed_modules_add(&run->unnamed_modules, model, addresses,
-					    frames->address_names);
-	return error;
+	if (style->redaction)
+		redact_names(style->redaction, model, addresses);
+	if (names->style == DEMANGLE_SHORT)
+		unique_names_assign(&run->unique_names, names, model, addresses);
+	frames_build(frames, model, addresses, style, names, &run->file_names, &run->paths,
+		     PATH_ROOT);
+	if (style->redaction)
+		redact_model(style->redaction, model, addresses);
+	unnamed_modules_add(&run->unnamed_modules, model, addresses, frames->address_names);
 }
 
 /* Returns the root frame of --by process or rank, as a name in paths. */
@@ -183,7 +179,7 @@ static uint32_t root_name(struct run *run, const struct input *log, uint32_t lab
 {
 	char text[INPUT_RANK_BYTES];
 
-	if (run->settings->by != BY_RANK || log->rank == RANK_UNKNOWN || label_name == NAME_FAILED)
+	if (run->settings->by != BY_RANK || log->rank == RANK_UNKNOWN)
 		return label_name;
 	snprintf(text, sizeof(text), "rank %u", log->rank);
 	return clean_name(&run->paths.names, text);
@@ -191,10 +187,10 @@ static uint32_t root_name(struct run *run, const struct input *log, uint32_t lab
 
 /*
  * Describes a log for the exporters. A CPU log belongs to the process of its traced log, if that
- * was read. Returns 0 or -ENOMEM.
+ * was read.
  */
-static int describe_process(struct run *run, size_t index, const struct model *model,
-			    struct process *process)
+static void describe_process(struct run *run, size_t index, const struct model *model,
+			     struct process *process)
 {
 	const struct input *log = &run->inputs->logs[index];
 	bool is_continued = log->is_cpu && log->first != index && run->labels[log->first];
@@ -209,7 +205,7 @@ static int describe_process(struct run *run, size_t index, const struct model *m
 		.model = model,
 		.paths = &run->paths,
 		.label = label,
-		.label_name = label ? clean_name(&run->paths.names, label) : NAME_FAILED,
+		.label_name = clean_name(&run->paths.names, label),
 		.index = is_continued ? log->first
 			 : is_alone   ? run->inputs->count + run->cpu_only_count++
 				      : index,
@@ -220,17 +216,14 @@ static int describe_process(struct run *run, size_t index, const struct model *m
 	};
 	process->root_name = root_name(run, is_continued ? &run->inputs->logs[log->first] : log,
 				       process->label_name);
-	return process->root_name == NAME_FAILED ? -ENOMEM : 0;
 }
 
 /* Keeps what a later comparison of the ranks needs. */
-static int keep_rank_log(struct run *run, struct reading *reading)
+static void keep_rank_log(struct run *run, struct reading *reading)
 {
-	int error = rank_log_finish(reading);
-
+	rank_log_finish(reading);
 	run->rank_logs[run->rank_log_count++] = reading->rank_log;
 	reading->rank_log = (struct rank_log){0};
-	return error;
 }
 
 /* Adds a log to the run. reader is positioned at the events of the log; NULL: they were read. */
@@ -241,15 +234,14 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 	struct model *model = reading->model;
 	struct addresses addresses = {0};
 	struct demangle_cache names = {0};
-	int error = describe_process(run, index, model, &reading->process);
+	int error;
 
+	describe_process(run, index, model, &reading->process);
 	reading->process.frames = &reading->frames;
 	reading->process.addresses = &addresses;
 	reading->process.names = &names;
-	if (!error)
-		error = name_frames(run, log, model, search, &addresses, &names, &reading->frames);
-	if (!error)
-		error = read_process(reading, reader, run);
+	name_frames(run, log, model, search, &addresses, &names, &reading->frames);
+	error = read_process(reading, reader, run);
 	run->cpu_facts.long_idle_ns += reading->idle_paths.long_ns;
 	run->cpu_facts.long_covered_ns += reading->idle_paths.long_covered_ns;
 	if (!error)
@@ -257,7 +249,7 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 	if (!error)
 		report_hidden_interpreter(model, &addresses, input_shown(log), run->report);
 	if (!error && run->compares_ranks)
-		error = keep_rank_log(run, reading);
+		keep_rank_log(run, reading);
 	if (!error)
 		losses_count(run->losses, run->accounts, log, model, &reading->damage, run->report);
 	if (!error && !reading->damage.closed)
@@ -300,9 +292,7 @@ static int load_cpu_logs(struct run *run, struct cpu_logs *logs, struct debug_se
 	size_t count = inputs->all_count - inputs->count;
 	int error = 0;
 
-	logs->list = calloc(count + 1, sizeof(*logs->list));
-	if (!logs->list)
-		return -ENOMEM;
+	logs->list = xt_calloc(count + 1, sizeof(*logs->list));
 	for (size_t i = inputs->count; i < inputs->all_count && !error; i++) {
 		struct cpu_log *log = &logs->list[logs->count];
 		struct xt_reader *reader = inputs_open(inputs->logs[i].path, run->report);
@@ -317,10 +307,9 @@ static int load_cpu_logs(struct run *run, struct cpu_logs *logs, struct debug_se
 		logs->count++;
 		log->period_ns = cpu_period_ns(log->model);
 		cpu_facts_add(&run->cpu_facts, log);
-		error = name_frames(run, log->input, log->model, search, &log->addresses,
-				    &log->names, &log->frames);
-		if (!error)
-			error = cpu_log_note_stacks(log);
+		name_frames(run, log->input, log->model, search, &log->addresses, &log->names,
+			    &log->frames);
+		cpu_log_note_stacks(log);
 	}
 	return error;
 }
@@ -331,9 +320,9 @@ static int add_cpu_log(struct run *run, const struct cpu_log *log, struct sink *
 {
 	struct reading reading = {.run = run, .sinks = sinks, .sink_count = sink_count};
 	struct process *process = &reading.process;
-	int error = describe_process(run, (size_t)(log->input - run->inputs->logs), log->model,
-				     process);
+	int error = 0;
 
+	describe_process(run, (size_t)(log->input - run->inputs->logs), log->model, process);
 	reading.model = log->model;
 	process->frames = &log->frames;
 	process->addresses = &log->addresses;
@@ -369,8 +358,8 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 					run->report);
 	if (error)
 		return error;
-	error = run_warnings_finish(run);
-	if (!error && run->compares_ranks)
+	run_warnings_finish(run);
+	if (run->compares_ranks)
 		error = collectives_report_make(&run->collectives_report, run);
 	if (!error && run->settings->alignment)
 		error = alignment_keep(run->settings->alignment, run);
@@ -384,7 +373,7 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 		return error;
 	ranks_finish(run);
 	transfers_sort(&run->transfers);
-	error = trust_judge(&trust, run);
+	trust_judge(&trust, run);
 	run->trust = &trust;
 	for (size_t e = 0; e < sink_count && !error; e++)
 		error = sinks[e].exporter->end(&sinks[e], run);
@@ -399,10 +388,12 @@ static int add_logs(struct run *run, struct cluster *cluster, struct debug_searc
 {
 	struct coordinator *coordinator = NULL;
 	struct worker_pool *pool = NULL;
-	int error =
-		cluster ? coordinator_start(&coordinator, cluster, run, sinks, sink_count, search)
-			: worker_pool_start(&pool, run, sinks, sink_count);
+	int error = 0;
 
+	if (cluster)
+		coordinator_start(&coordinator, cluster, run, sinks, sink_count, search);
+	else
+		worker_pool_start(&pool, run, sinks, sink_count);
 	for (size_t i = 0; i < run->inputs->count && !error; i++) {
 		struct reading *reading = coordinator ? coordinator_wait(coordinator, i)
 					  : pool      ? worker_pool_wait(pool, i)
@@ -525,14 +516,12 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 			     (options_have_use(options, USES_FINDINGS | USES_RANKS) ||
 			      run.weights & RANK_WEIGHTS || settings.alignment);
 	error = check_weight(options, &run);
-	if (!error)
-		error = paths_init(&run.paths);
-	run.labels = calloc(inputs->all_count + 1, sizeof(*run.labels));
-	if (!run.labels)
-		error = -ENOMEM;
+	paths_init(&run.paths);
+	paths_init(&run.ranges);
+	run.labels = xt_calloc(inputs->all_count + 1, sizeof(*run.labels));
 	if (!error && settings.is_redacted) {
 		settings.frames.redaction = &redaction;
-		error = redaction_begin(&redaction, inputs);
+		redaction_begin(&redaction, inputs);
 	}
 	if (!error)
 		error = compile_user_files(&settings.frames, &user_files, report);
@@ -540,13 +529,9 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	run.wants_origins |= run.wants_findings || run.compares_ranks;
 	run.weights_needed =
 		run.weights | (run.wants_findings || run.compares_ranks ? FINDINGS_WEIGHTS : 0);
-	if (!error)
-		error = paths_init(&run.ranges);
 	if (!error && wanted_is_part(&options->settings.wanted))
 		error = selection_new(&run.selection, &options->settings.wanted, report);
-	run.rank_logs = calloc(inputs->count + 1, sizeof(*run.rank_logs));
-	if (!run.rank_logs)
-		error = -ENOMEM;
+	run.rank_logs = xt_calloc(inputs->count + 1, sizeof(*run.rank_logs));
 	sink_count = sinks_list(options, sinks, &run.analysis_count);
 	run.analyses = sinks;
 	if (options->cluster && apart_is_possible(&run, sinks, sink_count)) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cli/completion.h"
 #include "merge/base/report.h"
 #include "merge/coordinator.h"
@@ -42,12 +43,10 @@ static void merge(const struct options *options, struct report *report)
 	struct inputs inputs;
 	int error = inputs_find(&inputs, options->inputs, options->input_count, report);
 
-	if (error != -ENOMEM && !options->no_recover)
+	if (!options->no_recover)
 		recovery_run(&inputs, report);
 	if (!error && options->embed_symbols)
 		error = embed(options, &inputs, report);
-	if (error == -ENOMEM)
-		report_error(report, STATUS_FAILED, "out of memory");
 	if (!error)
 		align_hosts(options, &inputs, report);
 	if (!error && options->output_count)
@@ -120,9 +119,7 @@ static int work(struct cluster *cluster)
 	worker_greet(cluster);
 	error = worker_begin(cluster, &inputs);
 	argc = cluster->argc;
-	argv = calloc((size_t)argc + 1, sizeof(*argv));
-	if (!error && !argv)
-		error = -ENOMEM;
+	argv = xt_calloc((size_t)argc + 1, sizeof(*argv));
 	if (!error) {
 		/* Parsing changes the order. */
 		memcpy(argv, cluster->argv, (size_t)argc * sizeof(*argv));
@@ -151,9 +148,7 @@ int merge_in_cluster(struct cluster *cluster)
 
 	if (cluster_is_worker(cluster))
 		return work(cluster);
-	argv = calloc((size_t)cluster->argc + 1, sizeof(*argv));
-	if (!argv)
-		return STATUS_FAILED;
+	argv = xt_calloc((size_t)cluster->argc + 1, sizeof(*argv));
 	memcpy(argv, cluster->argv, (size_t)cluster->argc * sizeof(*argv));
 	status = run_merge(&command_merge, cluster->process_count > 1 ? cluster : NULL,
 			   cluster->argc, argv);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/owner.h"
 #include "merge/sums/rank_collector.h"
@@ -183,8 +184,7 @@ static void pack_aggregate(struct pack *pack, struct reading *reading)
 		pack_check(pack, is_owner(reading, &aggregate->entries[e].owner));
 		aggregate->entries[e].next = 0;
 	}
-	if (aggregate_index_all(aggregate) < 0)
-		pack->error = -ENOMEM;
+	aggregate_index_all(aggregate);
 }
 
 static void pack_sums(struct pack *pack, struct reading *reading)
@@ -196,7 +196,6 @@ static void pack_sums(struct pack *pack, struct reading *reading)
 	PACK(pack, reading->kernel_invalid_count);
 	PACK(pack, reading->memory.pools);
 	PACK(pack, reading->memory.counts);
-	pack_error_number(pack, &reading->memory.error);
 	PACK(pack, reading->memsets);
 	PACK(pack, reading->damage);
 	pack_check_bool(pack, &reading->damage.truncated);
@@ -204,10 +203,9 @@ static void pack_sums(struct pack *pack, struct reading *reading)
 	PACK(pack, reading->collectives);
 	pack_bool(pack, &reading->is_blind);
 	if (pack->is_reading)
-		reading->copies = calloc(copy_shapes, sizeof(*reading->copies));
-	if (pack->is_reading && !pack->error &&
-	    (!reading->copies || reading_find_stacks(reading) < 0))
-		pack->error = -ENOMEM;
+		reading->copies = xt_calloc(copy_shapes, sizeof(*reading->copies));
+	if (pack->is_reading && !pack->error)
+		reading_find_stacks(reading);
 	pack_bytes(pack, reading->copies, copy_shapes * sizeof(*reading->copies));
 }
 
@@ -252,10 +250,7 @@ static void pack_callsites(struct pack *pack, struct reading *reading)
 	if (!reading->run->wants_findings)
 		return;
 	if (pack->is_reading) {
-		if (callsites_init(callsites, reading->model, &reading->threads) < 0) {
-			pack->error = -ENOMEM;
-			return;
-		}
+		callsites_init(callsites, reading->model, &reading->threads);
 		free(callsites->list);
 		callsites->list = NULL;
 		callsites->count = callsites->capacity = 0;
@@ -272,7 +267,6 @@ static void pack_callsites(struct pack *pack, struct reading *reading)
 			   callsites->device_count * sizeof(*callsites->devices));
 	PACK(pack, callsites->first_ns);
 	PACK(pack, callsites->last_ns);
-	pack_error_number(pack, &callsites->error);
 	if (!pack->error)
 		check_callsites(pack, callsites);
 }
@@ -329,8 +323,8 @@ static void pack_rank_log(struct pack *pack, struct reading *reading)
 
 	if (!reading->run->compares_ranks)
 		return;
-	if (!pack->is_reading && rank_log_settle(log) < 0)
-		pack->error = -ENOMEM;
+	if (!pack->is_reading)
+		rank_log_settle(log);
 	PACK_ARRAY(pack, log->members, log->member_count, log->member_capacity, RANK_MEMBERS_MAX);
 	PACK_ARRAY(pack, log->list, log->count, log->capacity, ENTRIES_MAX);
 	pack_bool(pack, &log->lacks_times);
@@ -341,10 +335,7 @@ static void pack_rank_log(struct pack *pack, struct reading *reading)
 	pack_bool(pack, &has_collector);
 	if (pack->is_reading && has_collector && !pack->error) {
 		log->collector = rank_collector_new();
-		if (!log->collector)
-			pack->error = -ENOMEM;
-		else
-			log->collector->is_settled = true;
+		log->collector->is_settled = true;
 	}
 	if (has_collector && !pack->error)
 		pack_collector(pack, log);

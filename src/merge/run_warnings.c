@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/run_warnings.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/number_format.h"
 #include "merge/exporter.h"
 #include "merge/sums/anomalies.h"
@@ -58,15 +58,13 @@ static bool is_of_log(const struct inputs *inputs, const char *warning)
 	return false;
 }
 
-/* Puts warnings about logs before those about names. Returns 0 or -ENOMEM. */
-static int order_warnings(const struct run *run)
+/* Puts warnings about logs before those about names. */
+static void order_warnings(const struct run *run)
 {
 	struct report *report = run->report;
-	char **sorted = calloc(report->warning_count + 1, sizeof(*sorted));
+	char **sorted = xt_calloc(report->warning_count + 1, sizeof(*sorted));
 	size_t count = 0;
 
-	if (!sorted)
-		return -ENOMEM;
 	for (int of_log = 1; of_log >= 0; of_log--)
 		for (size_t w = 0; w < report->warning_count; w++)
 			if (is_of_log(run->inputs, report->warnings[w]) == of_log)
@@ -74,11 +72,10 @@ static int order_warnings(const struct run *run)
 	if (count)
 		memcpy(report->warnings, sorted, count * sizeof(*sorted));
 	free(sorted);
-	return 0;
 }
 
-int run_warnings_finish(const struct run *run)
+void run_warnings_finish(const struct run *run)
 {
 	report_missing(run, run->report);
-	return order_warnings(run);
+	order_warnings(run);
 }

@@ -7,10 +7,7 @@
 
 struct run;
 
-/*
- * Reports what the logs lack, and puts the warnings in order. Call it after the last log. Returns 0
- * or -ENOMEM.
- */
-int run_warnings_finish(const struct run *run);
+/* Reports what the logs lack, and puts the warnings in order. Call it after the last log. */
+void run_warnings_finish(const struct run *run);
 
 #endif

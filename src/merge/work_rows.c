@@ -8,8 +8,6 @@
  */
 #include "merge/work_rows.h"
 
-#include <errno.h>
-
 #include "merge/row_blocks.h"
 #include "merge/sums/attribute.h"
 #include "merge/sums/build_tree.h"
@@ -84,15 +82,14 @@ static __attribute__((noinline)) void read_work_row(struct reading *reading,
 		reading->kernel_invalid_count += is_kernel;
 		return;
 	}
-	if (is_kernel && work.graph_node && work.correlation && !work_is_whole_graph(&work) &&
-	    missing_note_graph_kernel(&reading->missing, model, work.graph_node) < 0)
-		reading->error = -ENOMEM;
+	if (is_kernel && work.graph_node && work.correlation && !work_is_whole_graph(&work))
+		missing_note_graph_kernel(&reading->missing, model, work.graph_node);
 	if (reading->timeline)
 		add_to_timeline(reading, &work);
 	if (reading->replays && work_is_by_device(&work))
 		replays_join(reading->replays, &work);
-	else if (correlate_work(reading->correlate, &work) < 0)
-		reading->error = -ENOMEM;
+	else
+		correlate_work(reading->correlate, &work);
 }
 
 /*

@@ -5,13 +5,13 @@
  */
 #include "merge/worker_pool.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "merge/log_job.h"
 
 struct worker_pool {
@@ -99,22 +99,17 @@ static size_t workers_wanted(const struct run *run)
 	return wanted > WORKERS_MAX ? WORKERS_MAX : wanted;
 }
 
-int worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sink *sinks,
-		      size_t sink_count)
+void worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sink *sinks,
+		       size_t sink_count)
 {
 	size_t wanted = workers_wanted(run), count = run->inputs->count;
 	struct worker_pool *pool;
 
 	*pool_out = NULL;
 	if (wanted < 2 || !log_jobs_possible(run, sinks, sink_count))
-		return 0;
-	pool = calloc(1, sizeof(*pool));
-	if (pool)
-		pool->jobs = calloc(count, sizeof(*pool->jobs));
-	if (!pool || !pool->jobs) {
-		free(pool);
-		return -ENOMEM;
-	}
+		return;
+	pool = xt_calloc(1, sizeof(*pool));
+	pool->jobs = xt_calloc(count, sizeof(*pool->jobs));
 	pool->run = run;
 	pool->helper_count = jobs_allowed(run) / wanted - 1;
 	for (size_t j = 0; j < count; j++)
@@ -124,10 +119,9 @@ int worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sin
 	start_workers(pool, wanted);
 	if (pool->worker_count) {
 		*pool_out = pool;
-		return 0;
+		return;
 	}
 	worker_pool_stop(pool);
-	return 0;
 }
 
 struct reading *worker_pool_wait(struct worker_pool *pool, size_t index)

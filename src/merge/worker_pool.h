@@ -26,9 +26,9 @@ unsigned processors(void);
 /* Returns the number of threads that may read logs: --jobs, or one per processor. */
 size_t jobs_allowed(const struct run *run);
 
-/* Sets *pool_out to NULL if logs must be read one after another. Returns 0 or -ENOMEM. */
-int worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sink *sinks,
-		      size_t sink_count);
+/* Sets *pool_out to NULL if logs must be read one after another. */
+void worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sink *sinks,
+		       size_t sink_count);
 
 /*
  * Waits for the log with that index. Call it for all logs in order. Returns its reading, valid

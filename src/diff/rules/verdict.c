@@ -4,7 +4,6 @@
  */
 #include "diff/rules/verdict.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

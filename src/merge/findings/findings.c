@@ -165,7 +165,7 @@ int findings_detect(struct reading *reading)
 {
 	struct callsites *callsites = &reading->callsites;
 	struct detection detection = {.reading = reading, .callsites = callsites};
-	int error = callsites->error;
+	int error = 0;
 
 	if (!callsites->by_stack || callsites->first_ns >= callsites->last_ns)
 		return error;

@@ -6,7 +6,6 @@
  *
  * 	test_diff_gate [PAIRS [SEED [RUNS [MODEL]]]]
  */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

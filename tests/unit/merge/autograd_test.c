@@ -21,7 +21,7 @@ static struct autograd make(void)
 	struct autograd autograd = {.first_joined = FIRST_JOINED};
 
 	for (uint64_t id = 1; id < STATES; id++)
-		assert_int_equal(autograd_add_state(&autograd, id, &states[id]), 0);
+		autograd_add_state(&autograd, id, &states[id]);
 	return autograd;
 }
 
@@ -30,13 +30,12 @@ static uint32_t join(struct autograd *autograd, uint32_t stack, uint32_t state, 
 {
 	uint32_t out = 0;
 
-	assert_int_equal(autograd_join(autograd,
-				       &(struct autograd_call){.stack = stack,
-							       .state = state,
-							       .sequence = sequence,
-							       .node_sequence = node_sequence},
-				       &out),
-			 0);
+	autograd_join(autograd,
+		      &(struct autograd_call){.stack = stack,
+					      .state = state,
+					      .sequence = sequence,
+					      .node_sequence = node_sequence},
+		      &out);
 	return out;
 }
 
@@ -96,10 +95,8 @@ static void joins_nodes_made_in_a_backward_pass(void **state)
 	uint32_t first, second;
 
 	(void)state;
-	assert_int_equal(autograd_add_state(&a, STATES,
-					    &(struct autograd_state){
-						    .thread = 9, .node_thread = 9, .node_type = 5}),
-			 0);
+	autograd_add_state(&a, STATES,
+			   &(struct autograd_state){.thread = 9, .node_thread = 9, .node_type = 5});
 	join(&a, 10, FORWARD_1, 5, 0);
 	first = join(&a, 30, NODE_OF_1, 3, 5); /* makes node 2 of thread 9 */
 	second = join(&a, 31, STATES, 1, 3);

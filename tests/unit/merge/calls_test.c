@@ -4,7 +4,6 @@
  */
 #include "unit.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "merge/base/pack.h"
@@ -30,7 +29,7 @@ static void add(struct calls *calls, const struct frames *frames, unsigned api, 
 {
 	struct launch call = {.api = (uint16_t)api};
 
-	assert_int_equal(calls_add(calls, NAME_EMPTY, frames, &call, ns, result), 0);
+	calls_add(calls, NAME_EMPTY, frames, &call, ns, result);
 }
 
 static int compare(const void *a, const void *b)
@@ -122,9 +121,9 @@ static void add_log(struct calls *calls, const struct frames *frames, unsigned l
 		uint64_t ns = c * c % 1000 + log, result = c % 3 ? 0 : c % 5;
 
 		if (is_apart)
-			assert_int_equal(calls_add_apart(calls, frames, &call, ns, result), 0);
+			calls_add_apart(calls, frames, &call, ns, result);
 		else
-			assert_int_equal(calls_add(calls, 9, frames, &call, ns, result), 0);
+			calls_add(calls, 9, frames, &call, ns, result);
 	}
 }
 

@@ -166,19 +166,19 @@ static void divides_durations_into_bars_of_equal_ratio(void **state)
 	(void)state;
 	/* One value in each of 12 ranges from 1000 to 4096000, which is 2^12 times as much. */
 	for (int i = 0; i < 12; i++)
-		assert_int_equal(histogram_add(&histogram, 1400ull << i), 0);
-	assert_int_equal(histogram_add(&histogram, 1000), 0);
-	assert_int_equal(histogram_add(&histogram, 4096000), 0);
+		histogram_add(&histogram, 1400ull << i);
+	histogram_add(&histogram, 1000);
+	histogram_add(&histogram, 4096000);
 	count = histogram_bars(&histogram, 1000, 4096000, bars);
 	assert_int_equal(count, HISTOGRAM_BARS_MAX);
 	for (uint32_t b = 0; b < count; b++)
 		assert_int_equal(bars[b], b == 0 || b == 11 ? 2 : 1);
 	histogram_free(&histogram);
 	/* Equal values have one bar, and extreme ones are counted. */
-	assert_int_equal(histogram_add(&histogram, 0), 0);
+	histogram_add(&histogram, 0);
 	assert_int_equal(histogram_bars(&histogram, 0, 0, bars), 1);
 	assert_int_equal(bars[0], 1);
-	assert_int_equal(histogram_add(&histogram, UINT64_MAX), 0);
+	histogram_add(&histogram, UINT64_MAX);
 	count = histogram_bars(&histogram, 0, UINT64_MAX, bars);
 	for (uint32_t b = 0; b < count; b++)
 		sum += bars[b];
@@ -194,7 +194,7 @@ static void joins_histograms(void **state)
 
 	(void)state;
 	for (uint64_t value = 1; value <= 100; value++)
-		assert_int_equal(histogram_add(value % 2 ? &one : &two, value * 1000), 0);
+		histogram_add(value % 2 ? &one : &two, value * 1000);
 	histogram_move(&one, &two);
 	assert_in_range(histogram_value(&one, 50, 1000, 100000), 49500, 50500);
 	assert_in_range(histogram_value(&one, 100, 1000, 100000), 99000, 100000);

@@ -12,7 +12,7 @@ static void add(struct nodes *nodes, uint64_t id, uint64_t origin, uint64_t time
 	struct node node = {
 		.id = id, .origin = origin, .time_ns = time_ns, .stack = stack, .thread = 1};
 
-	assert_int_equal(nodes_add(nodes, &node), 0);
+	nodes_add(nodes, &node);
 }
 
 /* The stack that created the node, 0 if unknown. */
@@ -32,7 +32,7 @@ static void uses_the_latest_row_of_an_id(void **state)
 	add(&nodes, 5, 0, 100, 11);
 	add(&nodes, 5, 0, 200, 22);
 	add(&nodes, 6, 0, 150, 66);
-	assert_int_equal(nodes_index(&nodes), 0);
+	nodes_index(&nodes);
 	for (int again = 0; again < 2; again++) { /* the second pass uses the cache */
 		assert_int_equal(stack_of(&nodes, 5, 99), 0);
 		assert_int_equal(stack_of(&nodes, 5, 100), 11);
@@ -63,11 +63,11 @@ static void limits_a_change_to_its_executable_graph(void **state)
 	(void)state;
 	add(&nodes, graph | 5, 0, 100, 11);
 	add(&nodes, other | 4, graph | 5, 150, 0);
-	assert_int_equal(nodes_add(&nodes, &change), 0);
-	assert_int_equal(nodes_add(&nodes, &unknown), 0);
+	nodes_add(&nodes, &change);
+	nodes_add(&nodes, &unknown);
 	add(&nodes, exec | 3, graph | 5, 200, 0);
 	add(&nodes, exec | 3, graph | 5, 400, 0); /* the id is reused */
-	assert_int_equal(nodes_index(&nodes), 0);
+	nodes_index(&nodes);
 	assert_int_equal(stack_of(&nodes, exec | 3, 299), 11);
 	assert_int_equal(stack_of(&nodes, exec | 3, 300), 33);
 	assert_int_equal(stack_of(&nodes, exec | 3, 399), 33);
@@ -110,14 +110,14 @@ static void applies_updates_of_whole_graphs(void **state)
 	add(&nodes, graph | 1, 0, 101, 22);
 	add(&nodes, exec, graph, 200, 0);
 	add(&nodes, exec | 1, graph | 1, 200, 0);
-	assert_int_equal(nodes_add(&nodes, &below), 0);
+	nodes_add(&nodes, &below);
 	add(&nodes, like, 0, 250, 33);
 	add(&nodes, like | 1, 0, 250, 44);
 	add(&nodes, shorter, 0, 250, 88);
 	for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++)
-		assert_int_equal(nodes_add(&nodes, &changes[i]), 0);
-	assert_int_equal(nodes_add(&nodes, &changed), 0);
-	assert_int_equal(nodes_index(&nodes), 0);
+		nodes_add(&nodes, &changes[i]);
+	nodes_add(&nodes, &changed);
+	nodes_index(&nodes);
 	for (uint32_t i = 0; i < sizeof(firsts) / sizeof(*firsts); i++) {
 		assert_int_equal(stack_of(&nodes, exec, 200 + 100 * i), firsts[i]);
 		assert_int_equal(stack_of(&nodes, exec | 1, 299 + 100 * i), seconds[i]);
@@ -160,8 +160,8 @@ static void rejects_updates_of_other_node_types(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		assert_int_equal(nodes_add(&nodes, &rows[i]), 0);
-	assert_int_equal(nodes_index(&nodes), 0);
+		nodes_add(&nodes, &rows[i]);
+	nodes_index(&nodes);
 	assert_int_equal(stack_of(&nodes, exec, 299), 11);
 	assert_int_equal(stack_of(&nodes, exec, 300), 0);
 	assert_int_equal(stack_of(&nodes, exec | 1, 300), 0);
@@ -181,7 +181,7 @@ static void resolves_origins_by_time(void **state)
 	add(&nodes, 1, 0, 300, 12);
 	add(&nodes, 3, 2, 400, 0); /* clone of a clone of the first node 1 */
 	add(&nodes, 4, 1, 400, 0);
-	assert_int_equal(nodes_index(&nodes), 0);
+	nodes_index(&nodes);
 	assert_int_equal(stack_of(&nodes, 3, 500), 11);
 	assert_int_equal(stack_of(&nodes, 2, 500), 11);
 	assert_int_equal(stack_of(&nodes, 4, 500), 12);
@@ -198,7 +198,7 @@ static void leaves_unresolvable_origins_unknown(void **state)
 	add(&nodes, 3, 3, 100, 0);
 	add(&nodes, 4, 99, 100, 0);
 	add(&nodes, 5, 0, 100, 0);
-	assert_int_equal(nodes_index(&nodes), 0);
+	nodes_index(&nodes);
 	for (uint64_t id = 1; id <= 5; id++)
 		assert_int_equal(stack_of(&nodes, id, 200), 0);
 	assert_true(nodes.cyclic_count >= 2);
@@ -213,7 +213,7 @@ static void takes_the_api_of_the_enclosing_call(void **state)
 	add(&nodes, 1, 0, 100, 11);
 	add(&nodes, 2, 0, 200, 22);
 	add(&nodes, 3, 0, 300, 33);
-	assert_int_equal(nodes_index(&nodes), 0);
+	nodes_index(&nodes);
 	nodes_note_call(&nodes, 1, 100, 100, 7);
 	nodes_note_call(&nodes, 2, 190, 210, 8); /* call of another thread */
 	nodes_note_call(&nodes, 1, 201, 299, 8);
@@ -236,7 +236,7 @@ static void handles_many_calls_around_many_nodes_fast(void **state)
 	(void)state;
 	for (uint64_t n = 1; n <= MANY; n++)
 		add(&nodes, n, 0, n, 11);
-	assert_int_equal(nodes_index(&nodes), 0);
+	nodes_index(&nodes);
 	for (uint64_t call = 0; call < MANY; call++)
 		nodes_note_call(&nodes, 1, call % 2 ? 0 : call, MANY - call / 2, (uint16_t)call);
 	for (uint64_t n = 1; n <= MANY; n++)
@@ -257,12 +257,11 @@ static void bounds_rows_of_graph_updates(void **state)
 	for (uint64_t n = 0; n < NODES; n++)
 		add(&nodes, exec | n, graph | n, 2, 0);
 	for (uint64_t u = 0; u < UPDATES; u++)
-		assert_int_equal(nodes_add(&nodes, &(struct node){.graph_exec = 9,
-								  .like_graph = 7,
-								  .time_ns = 100 + u,
-								  .thread = 1}),
-				 0);
-	assert_int_equal(nodes_index(&nodes), 0);
+		nodes_add(&nodes, &(struct node){.graph_exec = 9,
+						 .like_graph = 7,
+						 .time_ns = 100 + u,
+						 .thread = 1});
+	nodes_index(&nodes);
 	assert_true(nodes.count <= 2 * NODES + UPDATES + ADDED_MAX + NODES);
 	assert_int_equal(stack_of(&nodes, exec | 5, 100), 11);
 	assert_int_equal(stack_of(&nodes, exec | 5, 100 + UPDATES), 0);

@@ -19,7 +19,7 @@ static uint32_t child(struct paths *paths, uint32_t parent, const char *name)
 
 static void mark(struct paths *paths, uint32_t node, uint32_t line)
 {
-	assert_int_equal(paths_mark_line(paths, paths->nodes[node].name, "/m/a.cu", line), 0);
+	paths_mark_line(paths, paths->nodes[node].name, "/m/a.cu", line);
 }
 
 static void add(struct paths *paths, uint32_t parent, const char *leaf, uint64_t ns)

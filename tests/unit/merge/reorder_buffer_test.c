@@ -122,7 +122,7 @@ static void hold(enum pattern pattern, uint64_t seed)
 		uint64_t ticket;
 
 		plain_push(item);
-		assert_int_equal(reorder_buffer_push(&order, item.time_ns, &item, &ticket), 0);
+		reorder_buffer_push(&order, item.time_ns, &item, &ticket);
 		waiting = reorder_buffer_item(&order, ticket);
 		if (expected_count && expected[expected_count - 1].number == number) {
 			assert_null(waiting);
@@ -168,9 +168,9 @@ static void keeps_tickets_unique_beyond_2_to_the_32(void **state)
 
 	(void)state;
 	reorder_buffer_init(&order, sizeof(item), 1, ignore_leaving, NULL);
-	assert_int_equal(reorder_buffer_push(&order, 1, &item, &first), 0);
+	reorder_buffer_push(&order, 1, &item, &first);
 	for (uint32_t use = 1; use < 1u << 17; use++) {
-		assert_int_equal(reorder_buffer_push(&order, 1, &item, &other), 0);
+		reorder_buffer_push(&order, 1, &item, &other);
 		assert_null(reorder_buffer_item(&order, first));
 		assert_non_null(reorder_buffer_item(&order, other));
 	}
