@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "log/base/mask_numbers.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/base/labels.h"
@@ -24,21 +24,15 @@
 
 static int begin(struct sink *sink)
 {
-	struct profile *p = calloc(1, sizeof(*p));
+	struct profile *p = xt_calloc(1, sizeof(*p));
 
 	sink->state = p;
-	if (!p || paths_init(&p->tree) < 0)
-		return -ENOMEM;
-	p->busy_until_ns = calloc(DEVICES_MAX + 1, sizeof(*p->busy_until_ns));
-	p->copy_places = calloc(COPY_KINDS + 1, sizeof(*p->copy_places));
-	p->bytes_places = calloc(COPY_KINDS + 1, sizeof(*p->bytes_places));
-	if (!p->busy_until_ns || !p->copy_places || !p->bytes_places)
-		return -ENOMEM;
-	for (uint32_t t = 0; t < PROFILE_TOTALS; t++) {
+	paths_init(&p->tree);
+	p->busy_until_ns = xt_calloc(DEVICES_MAX + 1, sizeof(*p->busy_until_ns));
+	p->copy_places = xt_calloc(COPY_KINDS + 1, sizeof(*p->copy_places));
+	p->bytes_places = xt_calloc(COPY_KINDS + 1, sizeof(*p->bytes_places));
+	for (uint32_t t = 0; t < PROFILE_TOTALS; t++)
 		p->totals[t] = subjects_index(&p->subjects, PROFILE_TOTAL, t);
-		if (p->totals[t] == UINT32_MAX)
-			return -ENOMEM;
-	}
 	return 0;
 }
 
@@ -47,13 +41,11 @@ static uint32_t intern(struct profile *p, const char *text)
 	return names_intern(&p->tree.names, text, strlen(text));
 }
 
-/* The subject of this name, or NULL if out of memory. */
 static struct subject *named(struct profile *p, enum profile_level level, uint32_t name)
 {
-	uint32_t place =
-		name == NAME_FAILED ? UINT32_MAX : subjects_index(&p->subjects, level, name);
+	uint32_t place = subjects_index(&p->subjects, level, name); /* moves the list */
 
-	return place == UINT32_MAX ? NULL : &p->subjects.list[place];
+	return &p->subjects.list[place];
 }
 
 static struct subject *named_text(struct profile *p, enum profile_level level, const char *text)
@@ -102,19 +94,14 @@ static void add_walls(struct profile *p)
 	}
 }
 
-/*
- * Names of the nested ranges, outermost first, separated by semicolons. Returns NULL if out of
- * memory.
- */
+/* Names of the nested ranges, outermost first, separated by semicolons. */
 static char *range_text(const struct model *model, uint32_t node)
 {
 	const struct range_node *row = &model->ranges.nodes[node];
 	char *outer = row->parent == RANGE_NONE ? NULL : range_text(model, row->parent);
-	char *name = iterations_range_name(model, row), *text = NULL;
+	char *name = iterations_range_name(model, row);
+	char *text = xt_asprintf("%s%s%s", outer ? outer : "", outer ? ";" : "", name);
 
-	if (name && (outer || row->parent == RANGE_NONE) &&
-	    asprintf(&text, "%s%s%s", outer ? outer : "", outer ? ";" : "", name) < 0)
-		text = NULL;
 	free(outer);
 	free(name);
 	return text;
@@ -124,10 +111,10 @@ static uint32_t range_subject(struct profile *p, enum profile_level level,
 			      const struct model *model, uint32_t node)
 {
 	char *text = range_text(model, node);
-	uint32_t name = text ? intern(p, text) : NAME_FAILED;
+	uint32_t name = intern(p, text);
 
 	free(text);
-	return name == NAME_FAILED ? UINT32_MAX : subjects_index(&p->subjects, level, name);
+	return subjects_index(&p->subjects, level, name);
 }
 
 static bool is_within(const struct model *model, uint32_t state, uint32_t node)
@@ -139,17 +126,14 @@ static bool is_within(const struct model *model, uint32_t state, uint32_t node)
 }
 
 /* Adds how long threads were in ranges and how often they entered them. */
-static int add_spans(struct profile *p, const struct model *model)
+static void add_spans(struct profile *p, const struct model *model)
 {
 	const struct ranges *ranges = &model->ranges;
-	uint32_t *places = calloc(ranges->node_count + 1, sizeof(*places));
-	int error = places ? 0 : -ENOMEM;
+	uint32_t *places = xt_calloc(ranges->node_count + 1, sizeof(*places));
 
-	for (uint32_t n = 1; n < ranges->node_count && !error; n++) {
+	for (uint32_t n = 1; n < ranges->node_count; n++)
 		places[n] = range_subject(p, PROFILE_SPAN, model, n);
-		error = places[n] == UINT32_MAX ? -ENOMEM : 0;
-	}
-	for (uint32_t t = 0; t < ranges->thread_count && !error; t++) {
+	for (uint32_t t = 0; t < ranges->thread_count; t++) {
 		struct range_history history = ranges_history(ranges, t);
 		uint32_t before = RANGE_NONE;
 
@@ -164,15 +148,14 @@ static int add_spans(struct profile *p, const struct model *model)
 		}
 	}
 	free(places);
-	return error;
 }
 
 static char *copy_meta(const struct model *model, const char *key)
 {
-	return strdup(model_meta(model, key));
+	return xt_strdup(model_meta(model, key));
 }
 
-static int add_devices(struct profile *p, const struct model *model)
+static void add_devices(struct profile *p, const struct model *model)
 {
 	for (size_t s = 1; s < model->streams.count; s++) {
 		const struct stream *stream = &model->streams.rows[s];
@@ -184,49 +167,39 @@ static int add_devices(struct profile *p, const struct model *model)
 			d++;
 		if (!stream->defined || d < p->device_count)
 			continue;
-		if (grow(&p->devices, &p->device_capacity, p->device_count + 1,
-			 sizeof(*p->devices)) < 0)
-			return -ENOMEM;
+		xt_grow(&p->devices, &p->device_capacity, p->device_count + 1, sizeof(*p->devices));
 		device = &p->devices[p->device_count++];
 		device->number = stream->device;
 		snprintf(key, sizeof(key), "gpu.%u.name", stream->device);
 		device->name = copy_meta(model, key);
 		snprintf(key, sizeof(key), "gpu.%u.uuid", stream->device);
 		device->uuid = copy_meta(model, key);
-		if (!device->name || !device->uuid)
-			return -ENOMEM;
 	}
-	return 0;
 }
 
-static int describe(struct profile *p, const struct process *process)
+static void describe(struct profile *p, const struct process *process)
 {
 	const struct model *model = process->model;
 	const struct windows *w = &p->windows;
 	struct profile_process *row;
 
-	if (grow(&p->processes, &p->process_capacity, p->process_count + 1, sizeof(*p->processes)) <
-	    0)
-		return -ENOMEM;
+	xt_grow(&p->processes, &p->process_capacity, p->process_count + 1, sizeof(*p->processes));
 	row = &p->processes[p->process_count++];
 	*row = (struct profile_process){
-		.name = strdup(model_process_name(model)),
+		.name = xt_strdup(model_process_name(model)),
 		.command = copy_meta(model, "process.cmdline"),
 		.driver = copy_meta(model, "cuda.driver_version"),
 		.cupti = copy_meta(model, "cupti.version"),
-		.host = strdup(process->log->host),
+		.host = xt_strdup(process->log->host),
 		.start_realtime_ns = process->log->header.start_realtime_ns,
 		.source = w->source,
-		.iteration = strdup(w->name ? w->name : ""),
+		.iteration = xt_strdup(w->name ? w->name : ""),
 		.found_count = w->found_count,
 		.warmup_count = w->warmup_count,
 		.used_count = w->used_count,
 		.batch_count = w->batch_count,
 	};
-	if (!row->name || !row->command || !row->driver || !row->cupti || !row->host ||
-	    !row->iteration)
-		return -ENOMEM;
-	return add_devices(p, model);
+	add_devices(p, model);
 }
 
 /*
@@ -254,7 +227,6 @@ static int add_process(struct sink *sink, const struct process *process)
 	int error = iterations_find(&p->windows, model, process->log->path,
 				    &sink->settings->iterations);
 	size_t stacks = model_stack_limit(model) + 1, apis = model->apis.count + 1;
-	uint8_t *waits;
 
 	p->lacks_iterations |= error == -ENOENT;
 	p->has_iterations |= p->windows.source == WINDOWS_RANGE;
@@ -265,18 +237,16 @@ static int add_process(struct sink *sink, const struct process *process)
 	free(p->cells);
 	p->cells = NULL;
 	p->cell_capacity = 0;
-	p->call_places = calloc(stacks, sizeof(*p->call_places));
-	waits = realloc(p->waits, apis);
-	p->waits = waits ? waits : p->waits;
-	if (!p->call_places || !waits)
-		return -ENOMEM;
+	p->call_places = xt_calloc(stacks, sizeof(*p->call_places));
+	p->waits = xt_reallocarray(p->waits, apis, 1);
 	for (size_t a = 0; a < model->apis.count; a++)
 		p->waits[a] = threads_state_of(model, &model->apis.rows[a]) != THREAD_BUSY;
 	memset(p->busy_until_ns, 0, (DEVICES_MAX + 1) * sizeof(*p->busy_until_ns));
 	note_start(p, process);
 	add_walls(p);
-	error = add_spans(p, model);
-	return error ? error : describe(p, process);
+	add_spans(p, model);
+	describe(p, process);
+	return 0;
 }
 
 /* Intern a frame in the profile's tree. Numbers in NVTX range names are masked. */
@@ -287,9 +257,7 @@ static uint32_t plain_name(struct profile *p, const char *text, size_t length)
 
 	if (strncmp(text, "[NVTX ", strlen("[NVTX ")) != 0)
 		return names_intern(&p->tree.names, text, length);
-	plain = strndup(text, length);
-	if (!plain)
-		return NAME_FAILED;
+	plain = xt_strndup(text, length);
 	xt_mask_numbers(plain);
 	name = intern(p, plain);
 	free(plain);
@@ -304,7 +272,7 @@ static uint32_t copy_path(struct profile *p, const struct process *process, uint
 	size_t capacity = 0;
 	int depth = paths_chain(paths, node, &chain, &capacity);
 
-	for (int d = 0; d < depth && copy != PATH_FAILED; d++) {
+	for (int d = 0; d < depth; d++) {
 		uint32_t name = paths->nodes[chain[d]].name;
 		size_t length;
 		const char *text = names_text(&paths->names, name, &length);
@@ -312,10 +280,10 @@ static uint32_t copy_path(struct profile *p, const struct process *process, uint
 		if (!d && process->process_count > 1 && name == process->root_name)
 			continue;
 		name = plain_name(p, text, length);
-		copy = name == NAME_FAILED ? PATH_FAILED : paths_child(&p->tree, copy, name);
+		copy = paths_child(&p->tree, copy, name);
 	}
 	free(chain);
-	return depth < 0 ? PATH_FAILED : copy;
+	return copy;
 }
 
 static uint32_t api_name(struct profile *p, const struct process *process,
@@ -336,28 +304,22 @@ static bool is_shown(const struct profile *p, const struct model *model, uint16_
 	return p->waits[api] || class == XT_API_ALLOC || class == XT_API_FREE;
 }
 
-/* Finds the subjects of a call. Returns 0 or -ENOMEM. */
-static int settle_call(struct profile *p, const struct process *process, const struct launch *call,
-		       struct call_place *known)
+/* Finds the subjects of a call. */
+static void settle_call(struct profile *p, const struct process *process, const struct launch *call,
+			struct call_place *known)
 {
 	bool has_stack = frames_has_stack(process->frames, call->stack);
 	uint32_t name = api_name(p, process, call), node, place;
 
-	if (name == NAME_FAILED)
-		return -ENOMEM;
 	place = subjects_index(&p->subjects, PROFILE_API, name);
-	if (place == UINT32_MAX)
-		return -ENOMEM;
 	*known = (struct call_place){.api = call->api, .api_subject = place + 1};
 	if (!is_shown(p, process->model, call->api))
-		return 0;
+		return;
 	node = has_stack ? copy_path(p, process, joined_paths_node(process->frames, call->stack))
 			 : paths_child(&p->tree, PATH_ROOT, intern(p, FRAME_UNATTRIBUTED));
-	if (node != PATH_FAILED)
-		node = paths_child(&p->tree, node, name);
-	place = node == PATH_FAILED ? UINT32_MAX : subjects_index(&p->subjects, PROFILE_CALL, node);
+	node = paths_child(&p->tree, node, name);
+	place = subjects_index(&p->subjects, PROFILE_CALL, node);
 	known->path_subject = place + 1;
-	return place == UINT32_MAX ? -ENOMEM : 0;
 }
 
 static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
@@ -370,9 +332,8 @@ static int add_call(struct sink *sink, const struct process *process, const stru
 
 	(void)result;
 	note_end(p, process, call->enter_ns + duration_ns);
-	if ((!known->api_subject || known->api != call->api) &&
-	    settle_call(p, process, call, known) < 0)
-		return -ENOMEM;
+	if (!known->api_subject || known->api != call->api)
+		settle_call(p, process, call, known);
 	add_at(p, known->api_subject - 1, call->enter_ns, (double)duration_ns, 1.0);
 	if (known->path_subject)
 		add_at(p, known->path_subject - 1, call->enter_ns, (double)duration_ns, 1.0);
@@ -383,8 +344,8 @@ static int add_call(struct sink *sink, const struct process *process, const stru
 	return 0;
 }
 
-static int add_bytes(struct profile *p, const struct process *process, const struct work *work,
-		     int batch)
+static void add_bytes(struct profile *p, const struct process *process, const struct work *work,
+		      int batch)
 {
 	const struct model *model = process->model;
 	uint32_t shape = work->shape < model->copy_shapes.count ? work->shape : 0;
@@ -397,12 +358,8 @@ static int add_bytes(struct profile *p, const struct process *process, const str
 		const char *label = kind == MEMSETS_INDEX ? "set" : copy_kind_label(kind);
 		struct subject *copies = named_text(p, PROFILE_COPY, label), *bytes;
 
-		if (!copies)
-			return -ENOMEM;
 		p->copy_places[kind] = (uint32_t)(copies - p->subjects.list) + 1;
 		bytes = named_text(p, PROFILE_BYTES, label);
-		if (!bytes)
-			return -ENOMEM;
 		p->bytes_places[kind] = (uint32_t)(bytes - p->subjects.list) + 1;
 	}
 	subject_add(&p->subjects.list[p->copy_places[kind] - 1], batch, share,
@@ -413,7 +370,6 @@ static int add_bytes(struct profile *p, const struct process *process, const str
 		    (double)work->duration_ns, 1.0);
 	subject_add(&p->subjects.list[p->totals[TOTAL_BYTES]], batch, share, (double)work->bytes,
 		    1.0);
-	return 0;
 }
 
 static int add_work(struct sink *sink, const struct process *process, const struct work *work,
@@ -424,15 +380,16 @@ static int add_work(struct sink *sink, const struct process *process, const stru
 	double share = batch < 0 ? 0.0 : p->shares[batch];
 	struct cell *cell;
 
-	if (grow(&p->cells, &p->cell_capacity, ((size_t)process->total + 1) * CELLS,
-		 sizeof(*p->cells)) < 0)
-		return -ENOMEM;
+	xt_grow(&p->cells, &p->cell_capacity, ((size_t)process->total + 1) * CELLS,
+		sizeof(*p->cells));
 	cell = &p->cells[(size_t)process->total * CELLS +
 			 (batch < 0 ? PROFILE_BATCHES : (size_t)batch)];
 	cell->value += work->duration_ns;
 	cell->count++;
-	if (work->kind != WORK_KERNEL)
-		return add_bytes(p, process, work, batch);
+	if (work->kind != WORK_KERNEL) {
+		add_bytes(p, process, work, batch);
+		return 0;
+	}
 	if (launch && work->start_ns > launch->enter_ns && !work->graph_node)
 		subject_add(&p->subjects.list[p->totals[TOTAL_LATENCY]], batch, share,
 			    (double)(work->start_ns - launch->enter_ns), 1.0);
@@ -461,8 +418,6 @@ static int add_stretch(struct sink *sink, const struct process *process,
 		if (!p->idle[class]) {
 			struct subject *idle = named_text(p, PROFILE_IDLE, idle_labels[class]);
 
-			if (!idle)
-				return -ENOMEM;
 			p->idle[class] = (uint32_t)(idle - p->subjects.list) + 1;
 		}
 		add_at(p, p->idle[class] - 1, stretch->gap_from_ns, idle_ns, 1.0);
@@ -472,28 +427,22 @@ static int add_stretch(struct sink *sink, const struct process *process,
 }
 
 /* Adds the sums of each batch to the subject of a total. */
-static int fold(struct profile *p, struct subject *subject, const struct cell *cells)
+static void fold(struct profile *p, struct subject *subject, const struct cell *cells)
 {
-	if (!subject)
-		return -ENOMEM;
 	for (int b = 0; b < CELLS; b++)
 		subject_add(subject, b == PROFILE_BATCHES ? -1 : b,
 			    b == PROFILE_BATCHES ? 0.0 : p->shares[b], (double)cells[b].value,
 			    (double)cells[b].count);
-	return 0;
 }
 
-static int fold_ranges(struct profile *p, const struct model *model, uint32_t range,
-		       const struct cell *cells)
+static void fold_ranges(struct profile *p, const struct model *model, uint32_t range,
+			const struct cell *cells)
 {
-	int error = 0;
-
-	for (; range != RANGE_NONE && !error; range = model->ranges.nodes[range].parent) {
+	for (; range != RANGE_NONE; range = model->ranges.nodes[range].parent) {
 		uint32_t place = range_subject(p, PROFILE_RANGE, model, range);
 
-		error = fold(p, place == UINT32_MAX ? NULL : &p->subjects.list[place], cells);
+		fold(p, place == UINT32_MAX ? NULL : &p->subjects.list[place], cells);
 	}
-	return error;
 }
 
 static int add_total(struct sink *sink, const struct process *process, const struct total *total,
@@ -505,24 +454,19 @@ static int add_total(struct sink *sink, const struct process *process, const str
 	uint32_t copy, place, range = total->owner.range;
 	size_t length;
 	const char *text;
-	int error;
 
 	if (!total->weights[WEIGHT_COUNT] || (size_t)process->total * CELLS >= p->cell_capacity)
 		return 0;
 	cells = &p->cells[(size_t)process->total * CELLS];
 	copy = copy_path(p, process, node);
-	place = copy == PATH_FAILED ? UINT32_MAX : subjects_index(&p->subjects, PROFILE_PATH, copy);
-	error = fold(p, place == UINT32_MAX ? NULL : &p->subjects.list[place], cells);
-	if (!error)
-		error = fold(p, &p->subjects.list[p->totals[TOTAL_GPU_TIME]], cells);
+	place = subjects_index(&p->subjects, PROFILE_PATH, copy);
+	fold(p, place == UINT32_MAX ? NULL : &p->subjects.list[place], cells);
+	fold(p, &p->subjects.list[p->totals[TOTAL_GPU_TIME]], cells);
 	text = names_text(&process->paths->names, leaf->name, &length);
-	if (!error)
-		error = fold(p,
-			     named(p, PROFILE_KERNEL, names_intern(&p->tree.names, text, length)),
-			     cells);
-	if (!error && range < process->model->ranges.node_count)
-		error = fold_ranges(p, process->model, range, cells);
-	return error;
+	fold(p, named(p, PROFILE_KERNEL, names_intern(&p->tree.names, text, length)), cells);
+	if (range < process->model->ranges.node_count)
+		fold_ranges(p, process->model, range, cells);
+	return 0;
 }
 
 static int end_process(struct sink *sink, const struct process *process)
@@ -535,7 +479,7 @@ static int end_process(struct sink *sink, const struct process *process)
 }
 
 /* Adds the peaks of devices with the same number in all processes. */
-static int add_memory(struct profile *p, const struct run *run)
+static void add_memory(struct profile *p, const struct run *run)
 {
 	for (size_t m = 0; m < run->memory_row_count; m++) {
 		const struct memory_row *row = &run->memory[m];
@@ -546,34 +490,30 @@ static int add_memory(struct profile *p, const struct run *run)
 		struct subject *subject =
 			named(p, PROFILE_MEMORY, names_intern(&p->tree.names, label, length));
 
-		if (!subject)
-			return -ENOMEM;
 		subject->whole_value += peak;
 		subject->whole_count += (double)row->pool.alloc_count;
 		if (strncmp(label, "host", length) != 0)
 			p->subjects.list[p->totals[TOTAL_PEAK_MEMORY]].whole_value += peak;
 	}
-	return 0;
 }
 
 static int end(struct sink *sink, const struct run *run)
 {
 	struct json json = {.out = &sink->out, .lines_depth = 2};
 	struct profile *p = sink->state;
-	int error = add_memory(p, run);
 
+	add_memory(p, run);
 	if (p->last_ns > p->first_ns)
 		p->subjects.list[p->totals[TOTAL_WALL]].whole_value =
 			(double)(p->last_ns - p->first_ns);
-	if (!error)
-		error = profile_put(&json, p, run);
+	profile_put(&json, p, run);
 	/* The document says so itself, and the log is complete. */
-	if (!error && p->lacks_iterations && !p->has_iterations)
+	if (p->lacks_iterations && !p->has_iterations)
 		report_warn(run->report,
 			    "there is no NVTX range \"%s\" that was opened %d times or "
 			    "more: the profile has no iterations",
 			    sink->settings->iterations.iteration, PROFILE_ITERATIONS_MIN);
-	return error;
+	return 0;
 }
 
 static void free_state(struct sink *sink)

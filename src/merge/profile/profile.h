@@ -62,7 +62,7 @@ struct subjects {
 	struct xt_hash_table table;
 };
 
-/* Index of a subject in the list, which is added if needed; UINT32_MAX if out of memory. */
+/* Index of a subject in the list, which is added if needed. */
 uint32_t subjects_index(struct subjects *subjects, enum profile_level level, uint32_t id);
 void subjects_free(struct subjects *subjects);
 
@@ -88,9 +88,9 @@ struct profile_stats {
 
 /*
  * Computes the common factor of each batch: the median, weighted by time, of the relative time per
- * item of all paths. The array factors holds PROFILE_BATCHES values. Returns 0 or -ENOMEM.
+ * item of all paths. The array factors holds PROFILE_BATCHES values.
  */
-int profile_factors(const struct subjects *subjects, uint32_t batch_count, double *factors);
+void profile_factors(const struct subjects *subjects, uint32_t batch_count, double *factors);
 struct profile_stats profile_stats(const struct subject *subject, uint32_t batch_count,
 				   const double *factors);
 
@@ -143,7 +143,7 @@ struct profile {
 	bool has_iterations;	 /* another log has it */
 };
 
-/* Writes the document. Returns 0 or -ENOMEM. */
-int profile_put(struct json *json, struct profile *profile, const struct run *run);
+/* Writes the document. */
+void profile_put(struct json *json, struct profile *profile, const struct run *run);
 
 #endif

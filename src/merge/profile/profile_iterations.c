@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "log/base/mask_numbers.h"
 #include "merge/profile/profile_period.h"
 
@@ -38,28 +38,23 @@ char *iterations_range_name(const struct model *model, const struct range_node *
 	const char *text = names_text(&model->names, model_string(model, node->text), NULL);
 	char *name;
 
-	if (asprintf(&name, "%s%s%s", domain, domain[0] ? ":" : "", text) < 0)
-		return NULL;
+	name = xt_asprintf("%s%s%s", domain, domain[0] ? ":" : "", text);
 	xt_mask_numbers(name);
 	return name;
 }
 
-static int make_labels(struct search *s)
+static void make_labels(struct search *s)
 {
 	const struct ranges *ranges = &s->model->ranges;
 
-	s->label_of = calloc(ranges->node_count, sizeof(*s->label_of));
-	if (!s->label_of || names_init(&s->labels) < 0)
-		return -ENOMEM;
+	s->label_of = xt_calloc(ranges->node_count, sizeof(*s->label_of));
+	names_init(&s->labels);
 	for (size_t n = 1; n < ranges->node_count; n++) {
 		char *name = iterations_range_name(s->model, &ranges->nodes[n]);
 
-		s->label_of[n] = name ? names_intern(&s->labels, name, strlen(name)) : NAME_FAILED;
+		s->label_of[n] = names_intern(&s->labels, name, strlen(name));
 		free(name);
-		if (s->label_of[n] == NAME_FAILED)
-			return -ENOMEM;
 	}
-	return 0;
 }
 
 /* Finds a range with this label in a range state. Returns its node or RANGE_NONE. */
@@ -80,15 +75,14 @@ static struct candidate *candidate_of(struct search *s, uint32_t label, uint32_t
 	for (size_t i = s->candidate_count; i-- > 0;)
 		if (s->candidates[i].label == label && s->candidates[i].thread == thread)
 			return &s->candidates[i];
-	if (grow(&s->candidates, &s->candidate_capacity, s->candidate_count + 1, sizeof(*c)) < 0)
-		return NULL;
+	xt_grow(&s->candidates, &s->candidate_capacity, s->candidate_count + 1, sizeof(*c));
 	c = &s->candidates[s->candidate_count++];
 	*c = (struct candidate){.label = label, .thread = thread, .depth = UINT32_MAX};
 	return c;
 }
 
 /* Count how often, how deep and how long a thread was in ranges of each label. */
-static int survey_thread(struct search *s, uint32_t thread)
+static void survey_thread(struct search *s, uint32_t thread)
 {
 	const struct range_node *nodes = s->model->ranges.nodes;
 	struct range_history history = ranges_history(&s->model->ranges, thread);
@@ -101,8 +95,6 @@ static int survey_thread(struct search *s, uint32_t thread)
 		for (uint32_t n = history.states[i]; n != RANGE_NONE; n = nodes[n].parent) {
 			struct candidate *c = candidate_of(s, s->label_of[n], thread);
 
-			if (!c)
-				return -ENOMEM;
 			c->inside_ns += until_ns - history.times_ns[i];
 			if (nodes[n].depth < c->depth)
 				c->depth = nodes[n].depth;
@@ -110,7 +102,6 @@ static int survey_thread(struct search *s, uint32_t thread)
 		}
 		before = history.states[i];
 	}
-	return 0;
 }
 
 /*
@@ -150,51 +141,45 @@ static const struct candidate *choose(const struct search *s, const char *wanted
  * Each iteration lasts from the start of one instance to that of the next. The last one ends with
  * its range.
  */
-static int take(struct windows *windows, const struct search *s, const struct candidate *c)
+static void take(struct windows *windows, const struct search *s, const struct candidate *c)
 {
 	struct range_history history = ranges_history(&s->model->ranges, c->thread);
 	bool was_in = false;
 
 	windows->source = WINDOWS_RANGE;
-	windows->name = strdup(names_text(&s->labels, c->label, NULL));
-	if (!windows->name)
-		return -ENOMEM;
+	windows->name = xt_strdup(names_text(&s->labels, c->label, NULL));
 	for (size_t i = 0; i < history.count; i++) {
 		bool is_in = find_label(s, history.states[i], c->label);
 
-		if (is_in && !was_in && windows_add(windows, history.times_ns[i]) < 0)
-			return -ENOMEM;
+		if (is_in && !was_in)
+			windows_add(windows, history.times_ns[i]);
 		if (!is_in && was_in)
 			windows->end_ns = history.times_ns[i];
 		was_in = is_in;
 	}
 	if (was_in) /* drop the last instance, whose end is unknown */
 		windows->end_ns = windows->starts_ns[--windows->found_count];
-	return 0;
 }
 
 static int find_ranges(struct windows *windows, const struct model *model, const char *wanted)
 {
 	struct search s = {.model = model};
-	const struct candidate *best = NULL;
-	char *name = wanted ? strdup(wanted) : NULL;
-	int error = wanted && !name ? -ENOMEM : make_labels(&s);
+	const struct candidate *best;
+	char *name = wanted ? xt_strdup(wanted) : NULL;
 
+	make_labels(&s);
 	if (name)
 		xt_mask_numbers(name);
-	for (size_t t = 0; t < model->ranges.thread_count && !error; t++)
-		error = survey_thread(&s, (uint32_t)t);
-	if (!error)
-		best = choose(&s, name);
+	for (size_t t = 0; t < model->ranges.thread_count; t++)
+		survey_thread(&s, (uint32_t)t);
+	best = choose(&s, name);
 	if (best)
-		error = take(windows, &s, best);
-	else if (!error && wanted)
-		error = -ENOENT;
+		take(windows, &s, best);
 	free(name);
 	free(s.label_of);
 	free(s.candidates);
 	names_free(&s.labels);
-	return error;
+	return best || !wanted ? 0 : -ENOENT;
 }
 
 int iterations_find(struct windows *windows, const struct model *model, const char *log_path,
@@ -212,5 +197,7 @@ int iterations_find(struct windows *windows, const struct model *model, const ch
 	}
 	if (error == -ENOENT)
 		windows->source = WINDOWS_MISSING;
-	return error ? error : windows_make_batches(windows, request);
+	if (!error)
+		windows_make_batches(windows, request);
+	return error;
 }

@@ -10,8 +10,8 @@
 #include "merge/read/model.h"
 
 /*
- * Finds the iterations in the log of this model and divides them into batches. Returns 0, -ENOMEM,
- * or -ENOENT if the requested range has fewer than PROFILE_ITERATIONS_MIN instances. Call
+ * Finds the iterations in the log of this model and divides them into batches. Returns 0, or
+ * -ENOENT if the requested range has fewer than PROFILE_ITERATIONS_MIN instances. Call
  * windows_free() in any case.
  */
 int iterations_find(struct windows *windows, const struct model *model, const char *log_path,

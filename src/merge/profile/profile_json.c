@@ -5,7 +5,6 @@
  *
  * Numbers are rounded to their useful precision, because profiles may be kept in a repository.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,11 +72,11 @@ static void put_processes(struct json *json, const struct profile *p)
 	json_end_array(json);
 }
 
-static int put_trust(struct json *json, const struct run *run)
+static void put_trust(struct json *json, const struct run *run)
 {
 	struct trust trust = {0};
-	int error = trust_judge(&trust, run);
 
+	trust_judge(&trust, run);
 	json_begin_object(json, "trust");
 	json_string(json, "word", trust_level_name(trust.level));
 	json_u64(json, "gpu_time_ns", run->gpu_ns);
@@ -85,7 +84,7 @@ static int put_trust(struct json *json, const struct run *run)
 	json_u64(json, "paused_ns", run->paused_ns);
 	json_begin_array(json, "warnings");
 	/* The warnings follow the reasons, so none has to refer to them. */
-	for (size_t r = 0; r < trust.reason_count && !error; r++)
+	for (size_t r = 0; r < trust.reason_count; r++)
 		if (trust.reasons[r] != trust.anomaly_reason)
 			json_string(json, NULL, trust.reasons[r]);
 	for (size_t w = 0; w < run->report->warning_count; w++)
@@ -93,7 +92,6 @@ static int put_trust(struct json *json, const struct run *run)
 	json_end_array(json);
 	json_end_object(json);
 	trust_free(&trust);
-	return error;
 }
 
 /*
@@ -174,14 +172,12 @@ static void put_levels(struct json *json, const struct profile *p, const double 
 	}
 }
 
-int profile_put(struct json *json, struct profile *p, const struct run *run)
+void profile_put(struct json *json, struct profile *p, const struct run *run)
 {
 	char part[WANTED_BYTES];
 	double factors[PROFILE_BATCHES];
-	int error = profile_factors(&p->subjects, p->batch_count, factors);
 
-	if (error)
-		return error;
+	profile_factors(&p->subjects, p->batch_count, factors);
 	json_begin_object(json, NULL);
 	json_string(json, "format", "xtrace-profile");
 	json_u64(json, "version", PROFILE_VERSION);
@@ -193,9 +189,8 @@ int profile_put(struct json *json, struct profile *p, const struct run *run)
 	}
 	json_u64(json, "batch_count", p->is_mixed ? 0 : p->batch_count);
 	put_processes(json, p);
-	error = put_trust(json, run);
+	put_trust(json, run);
 	put_levels(json, p, factors);
 	put_tree(json, &p->tree);
 	json_end_object(json);
-	return error;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "log/base/period.h"
 #include "xtrace/reader.h"
 
@@ -95,12 +95,10 @@ static void note_time(void *context, uint64_t time_ns)
 }
 
 /* Keep only the launches of the thread with the most launches. */
-static int keep_busiest(struct launches *l, const struct model *model)
+static void keep_busiest(struct launches *l, const struct model *model)
 {
-	size_t *counts = calloc(THREADS_SEEN, sizeof(*counts)), kept = 0;
+	size_t *counts = xt_calloc(THREADS_SEEN, sizeof(*counts)), kept = 0;
 
-	if (!counts)
-		return -ENOMEM;
 	for (size_t i = 0; i < l->count; i++)
 		if (l->threads[i] < THREADS_SEEN)
 			counts[l->threads[i]]++;
@@ -115,7 +113,6 @@ static int keep_busiest(struct launches *l, const struct model *model)
 		l->times_ns[kept++] = l->times_ns[i];
 	}
 	l->count = kept;
-	return 0;
 }
 
 /* Collects the occurrences of the marker in the whole log. */
@@ -132,11 +129,12 @@ static int note_passing(void *context, uint32_t thread, uint32_t stack, uint64_t
 	if (thread != p->thread || stack != p->stack ||
 	    (w->found_count && time_ns <= w->starts_ns[w->found_count - 1]))
 		return 0;
-	return windows_add(p->windows, time_ns);
+	windows_add(p->windows, time_ns);
+	return 0;
 }
 
 /* Without iterations, divide the time of the calls into equal slices. */
-static int slice(struct windows *windows, const struct launches *l)
+static void slice(struct windows *windows, const struct launches *l)
 {
 	uint64_t whole_ns = l->last_ns + 1 - l->first_ns;
 
@@ -144,26 +142,21 @@ static int slice(struct windows *windows, const struct launches *l)
 	windows->found_count = 0;
 	windows->end_ns = l->last_ns + 1;
 	if (!l->call_count || whole_ns < PROFILE_BATCHES)
-		return 0;
+		return;
 	for (uint64_t b = 0; b < PROFILE_BATCHES; b++)
-		if (windows_add(windows, l->first_ns + whole_ns / PROFILE_BATCHES * b) < 0)
-			return -ENOMEM;
-	return 0;
+		windows_add(windows, l->first_ns + whole_ns / PROFILE_BATCHES * b);
 }
 
 int period_find(struct windows *windows, const struct model *model, const char *log_path)
 {
-	struct launches l = {.stacks = calloc(LAUNCHES_MAX, sizeof(*l.stacks)),
-			     .threads = calloc(LAUNCHES_MAX, sizeof(*l.threads)),
-			     .times_ns = calloc(LAUNCHES_MAX, sizeof(*l.times_ns))};
+	struct launches l = {.stacks = xt_calloc(LAUNCHES_MAX, sizeof(*l.stacks)),
+			     .threads = xt_calloc(LAUNCHES_MAX, sizeof(*l.threads)),
+			     .times_ns = xt_calloc(LAUNCHES_MAX, sizeof(*l.times_ns))};
 	uint32_t marker = XT_PERIOD_NONE;
-	int error = -ENOMEM;
+	int error = each_call(model, log_path, &(struct listener){note, note_time, &l});
 
-	if (!l.stacks || !l.threads || !l.times_ns)
-		goto out;
-	error = each_call(model, log_path, &(struct listener){note, note_time, &l});
 	if (!error)
-		error = keep_busiest(&l, model);
+		keep_busiest(&l, model);
 	if (!error)
 		error = xt_period_find(l.stacks, l.count, (uint32_t)model->stacks.count, &marker);
 	if (error)
@@ -178,7 +171,7 @@ int period_find(struct windows *windows, const struct model *model, const char *
 			windows->end_ns = windows->starts_ns[--windows->found_count];
 	}
 	if (!error && windows->found_count < PROFILE_ITERATIONS_MIN)
-		error = slice(windows, &l);
+		slice(windows, &l);
 out:
 	free(l.stacks);
 	free(l.threads);

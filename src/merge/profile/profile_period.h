@@ -10,7 +10,7 @@
 
 /*
  * Finds the period of the thread with the most launches. If there is none, use slices of equal
- * time. Reads the calls of the log. Returns 0 or -ENOMEM.
+ * time. Reads the calls of the log. Returns 0 or -errno.
  */
 int period_find(struct windows *windows, const struct model *model, const char *log_path);
 

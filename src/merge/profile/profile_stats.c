@@ -3,10 +3,10 @@
  * Computes means and standard errors from sums by batch. docs/internals/DIFF_METHOD.md describes
  * the method.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "log/base/weighted_median.h"
 #include "merge/profile/profile.h"
 
@@ -147,13 +147,11 @@ static size_t list_ratios(const struct subjects *subjects, uint32_t batch_count,
 	return used;
 }
 
-int profile_factors(const struct subjects *subjects, uint32_t batch_count, double *factors)
+void profile_factors(const struct subjects *subjects, uint32_t batch_count, double *factors)
 {
-	struct weighted_value *list = calloc(subjects->count + 1, sizeof(*list));
+	struct weighted_value *list = xt_calloc(subjects->count + 1, sizeof(*list));
 	double all = 0.0;
 
-	if (!list)
-		return -ENOMEM;
 	for (size_t i = 0; i < subjects->count; i++)
 		for (uint32_t b = 0; b < batch_count; b++)
 			if (subjects->list[i].level == PROFILE_PATH)
@@ -166,5 +164,4 @@ int profile_factors(const struct subjects *subjects, uint32_t batch_count, doubl
 			factors[b] = 1.0;
 	}
 	free(list);
-	return 0;
 }

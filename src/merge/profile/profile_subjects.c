@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "log/base/grow.h"
+#include "base/tables.h"
 #include "merge/profile/profile.h"
 
 uint32_t subjects_index(struct subjects *s, enum profile_level level, uint32_t id)
@@ -12,14 +12,13 @@ uint32_t subjects_index(struct subjects *s, enum profile_level level, uint32_t i
 	uint32_t hash = xt_hash_u64((uint64_t)level << 32 | id);
 	struct xt_hash_slot *slot;
 
-	if (s->count >= s->table.slot_count / 2 && !xt_hash_reserve(&s->table, s->count + 1))
-		return UINT32_MAX;
+	if (s->count >= s->table.slot_count / 2)
+		xt_hash_require(&s->table, s->count + 1);
 	for (slot = xt_hash_first(&s->table, hash); slot->item;
 	     slot = xt_hash_next(&s->table, slot))
 		if (s->list[slot->item - 1].level == level && s->list[slot->item - 1].id == id)
 			return slot->item - 1;
-	if (grow(&s->list, &s->capacity, s->count + 1, sizeof(*s->list)) < 0)
-		return UINT32_MAX;
+	xt_grow(&s->list, &s->capacity, s->count + 1, sizeof(*s->list));
 	s->list[s->count] = (struct subject){.level = level, .id = id};
 	*slot = (struct xt_hash_slot){hash, (uint32_t)++s->count};
 	return (uint32_t)s->count - 1;

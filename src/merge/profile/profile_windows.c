@@ -4,21 +4,18 @@
  */
 #include "merge/profile/profile_windows.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "log/base/compare.h"
-#include "log/base/grow.h"
 
 #define WARMUP_SHARE_MAX 4 /* at most 1/4 of the iterations is warm-up */
 
-int windows_add(struct windows *windows, uint64_t start_ns)
+void windows_add(struct windows *windows, uint64_t start_ns)
 {
-	if (grow(&windows->starts_ns, &windows->capacity, windows->found_count + 1,
-		 sizeof(*windows->starts_ns)) < 0)
-		return -ENOMEM;
+	xt_grow(&windows->starts_ns, &windows->capacity, windows->found_count + 1,
+		sizeof(*windows->starts_ns));
 	windows->starts_ns[windows->found_count++] = start_ns;
-	return 0;
 }
 
 static uint64_t length_ns(const struct windows *w, size_t i)
@@ -30,13 +27,11 @@ static uint64_t length_ns(const struct windows *w, size_t i)
  * Count leading iterations that take far longer than those of the second half. The first always
  * counts, because caches are cold and nothing is prepared.
  */
-static int find_warmup(struct windows *w)
+static void find_warmup(struct windows *w)
 {
 	size_t half = w->found_count / 2, count = w->found_count - half;
-	uint64_t *lengths = calloc(count, sizeof(*lengths)), median;
+	uint64_t *lengths = xt_calloc(count, sizeof(*lengths)), median;
 
-	if (!lengths)
-		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		lengths[i] = length_ns(w, half + i);
 	qsort(lengths, count, sizeof(*lengths), compare_u64);
@@ -46,7 +41,6 @@ static int find_warmup(struct windows *w)
 	for (size_t i = 1; i < w->found_count / WARMUP_SHARE_MAX; i++)
 		if (length_ns(w, i) > median + median / 4)
 			w->warmup_count = i + 1;
-	return 0;
 }
 
 /* Divides the iterations into batches of nearly equal size. */
@@ -60,10 +54,8 @@ static void make_batches(struct windows *w)
 					   w->used_count * b / w->batch_count);
 }
 
-int windows_make_batches(struct windows *windows, const struct windows_request *request)
+void windows_make_batches(struct windows *windows, const struct windows_request *request)
 {
-	int error = 0;
-
 	if (windows->source == WINDOWS_SLICES)
 		windows->warmup_count = 0;
 	else if (request->has_warmup)
@@ -71,10 +63,8 @@ int windows_make_batches(struct windows *windows, const struct windows_request *
 						? request->warmup_count
 						: windows->found_count - 1;
 	else
-		error = find_warmup(windows);
-	if (!error)
-		make_batches(windows);
-	return error;
+		find_warmup(windows);
+	make_batches(windows);
 }
 
 void windows_free(struct windows *windows)

@@ -50,14 +50,14 @@ struct windows {
 	size_t recent;			   /* iteration of the last lookup */
 };
 
-/* Appends an iteration. Returns 0 or -ENOMEM. */
-int windows_add(struct windows *windows, uint64_t start_ns);
+/* Appends an iteration. */
+void windows_add(struct windows *windows, uint64_t start_ns);
 
 /*
- * Chooses the warm-up iterations and divides the others into batches. All iterations must have been
- * added. Returns 0 or -ENOMEM.
+ * Chooses the warm-up iterations and divides the others into batches. All iterations must have
+ * been added.
  */
-int windows_make_batches(struct windows *windows, const struct windows_request *request);
+void windows_make_batches(struct windows *windows, const struct windows_request *request);
 
 /* The batch at this time, or -1 during warm-up and outside the iterations. */
 int windows_batch(struct windows *windows, uint64_t time_ns);

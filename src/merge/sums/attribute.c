@@ -158,10 +158,6 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 	if (is_of_graph)
 		owner_add_node(reading, work->graph_node, launched_ns, &owner, &is_unmade);
 	place = aggregate_index(&reading->aggregate, &owner);
-	if (place == TOTAL_FAILED) {
-		reading->error = -ENOMEM;
-		return;
-	}
 	if ((launch || is_of_graph) && reading->timeline)
 		timeline_set_owner(reading->timeline, work->ticket, launch, place);
 	if (run->selection && !event_filter_wants_path(reading, place))
@@ -184,8 +180,8 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 		run->attributed_gpu_ns += work->duration_ns;
 	reading->aggregate.entries[place].weights[WEIGHT_GPU_TIME] += work->duration_ns;
 	reading->aggregate.entries[place].weights[WEIGHT_COUNT]++;
-	if (is_whole && whole_graphs_add(&reading->whole_graphs, work, &owner, launched_ns) < 0)
-		reading->error = -ENOMEM;
+	if (is_whole)
+		whole_graphs_add(&reading->whole_graphs, work, &owner, launched_ns);
 	reading->process.total = place;
 	if (reading->exports_work)
 		export_work(reading, work, launch);
@@ -216,9 +212,8 @@ void reading_ran(void *context, const struct stretch *stretch)
 		return;
 	if (reading->run->wants_findings)
 		callsites_add_work(&reading->callsites, stretch);
-	if (reading->run->compares_ranks && reading->model->has_collectives &&
-	    rank_log_add(reading, stretch) < 0)
-		reading->error = -ENOMEM;
+	if (reading->run->compares_ranks && reading->model->has_collectives)
+		rank_log_add(reading, stretch);
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
@@ -248,8 +243,5 @@ void reading_add_wait(struct reading *reading, const struct launch *call, uint64
 
 	owner_of_call(reading, call, &owner);
 	place = aggregate_index(&reading->aggregate, &owner);
-	if (place == TOTAL_FAILED)
-		reading->error = -ENOMEM;
-	else
-		reading->aggregate.entries[place].weights[WEIGHT_CPU_WAIT] += own_ns;
+	reading->aggregate.entries[place].weights[WEIGHT_CPU_WAIT] += own_ns;
 }

@@ -21,15 +21,12 @@ static struct call_row *row_of(struct calls *calls, uint32_t name)
 {
 	struct call_row *row;
 
-	if (grow(&calls->places, &calls->place_capacity, (size_t)name + 1, sizeof(*calls->places)) <
-	    0)
-		return NULL;
+	xt_grow(&calls->places, &calls->place_capacity, (size_t)name + 1, sizeof(*calls->places));
 	if (calls->places[name])
 		return &calls->rows[calls->places[name] - 1];
 	if (calls->count >= CALLS_FUNCTIONS_MAX && name != NAME_EMPTY)
 		return row_of(calls, NAME_EMPTY);
-	if (grow(&calls->rows, &calls->capacity, calls->count + 1, sizeof(*calls->rows)) < 0)
-		return NULL;
+	xt_grow(&calls->rows, &calls->capacity, calls->count + 1, sizeof(*calls->rows));
 	row = &calls->rows[calls->count];
 	*row = (struct call_row){.name = name, .min_ns = UINT64_MAX};
 	calls->places[name] = (uint32_t)++calls->count;
@@ -43,41 +40,36 @@ static bool is_same(const struct failure *a, const struct failure *b)
 }
 
 /* Adds the failure, with its count. */
-static int add_failure(struct calls *calls, const struct failure *failure)
+static void add_failure(struct calls *calls, const struct failure *failure)
 {
 	uint64_t hash =
 		((uint64_t)failure->name << 32 | failure->node) ^
 		(failure->result + ((uint64_t)failure->process << 32)) * 0xc2b2ae3d27d4eb4fu;
 	uint32_t s = (uint32_t)(hash * 0x9e3779b97f4a7c15u >> 32) & (FAILURE_SLOTS - 1);
 
-	if (!calls->failures) {
-		calls->failures = calloc(FAILURE_SLOTS, sizeof(*calls->failures));
-		if (!calls->failures)
-			return -ENOMEM;
-	}
+	if (!calls->failures)
+		calls->failures = xt_calloc(FAILURE_SLOTS, sizeof(*calls->failures));
 	while (calls->failures[s].count && !is_same(&calls->failures[s], failure))
 		s = (s + 1) & (FAILURE_SLOTS - 1);
 	if (!calls->failures[s].count) {
 		if (calls->failure_count == CALLS_FAILURES_MAX) {
 			calls->other_failure_count += failure->count;
-			return 0;
+			return;
 		}
 		calls->failures[s] = *failure;
 		calls->failures[s].count = 0;
 		calls->failures[s].order = calls->failure_count++;
 	}
 	calls->failures[s].count += failure->count;
-	return 0;
 }
 
 /* Adds a call. node: as in struct failure. */
-static int add(struct calls *calls, struct failure *failure, const struct launch *call,
-	       uint64_t duration_ns)
+static void add(struct calls *calls, struct failure *failure, const struct launch *call,
+		uint64_t duration_ns)
 {
 	struct call_row *row = row_of(calls, failure->name);
 
-	if (!row || histogram_add(&row->durations, duration_ns) < 0)
-		return -ENOMEM;
+	histogram_add(&row->durations, duration_ns);
 	if (!row->count) {
 		row->stack = call->stack;
 		row->api = call->api;
@@ -89,11 +81,11 @@ static int add(struct calls *calls, struct failure *failure, const struct launch
 	if (duration_ns > row->max_ns)
 		row->max_ns = duration_ns;
 	if (!failure->result)
-		return 0;
+		return;
 	row->failed_count++;
 	failure->api = call->api;
 	failure->count = 1;
-	return add_failure(calls, failure);
+	add_failure(calls, failure);
 }
 
 static uint32_t node_of(const struct frames *frames, uint32_t stack)
@@ -101,8 +93,8 @@ static uint32_t node_of(const struct frames *frames, uint32_t stack)
 	return frames_has_stack(frames, stack) ? joined_paths_node(frames, stack) : PATH_ROOT;
 }
 
-int calls_add(struct calls *calls, uint32_t process, const struct frames *frames,
-	      const struct launch *call, uint64_t duration_ns, uint64_t result)
+void calls_add(struct calls *calls, uint32_t process, const struct frames *frames,
+	       const struct launch *call, uint64_t duration_ns, uint64_t result)
 {
 	struct failure failure = {
 		.process = process,
@@ -111,11 +103,11 @@ int calls_add(struct calls *calls, uint32_t process, const struct frames *frames
 		.result = result,
 	};
 
-	return add(calls, &failure, call, duration_ns);
+	add(calls, &failure, call, duration_ns);
 }
 
-int calls_add_apart(struct calls *calls, const struct frames *frames, const struct launch *call,
-		    uint64_t duration_ns, uint64_t result)
+void calls_add_apart(struct calls *calls, const struct frames *frames, const struct launch *call,
+		     uint64_t duration_ns, uint64_t result)
 {
 	struct failure failure = {
 		.name = frames_api_name(frames, call->stack, call->api),
@@ -123,22 +115,19 @@ int calls_add_apart(struct calls *calls, const struct frames *frames, const stru
 		.result = result,
 	};
 
-	return add(calls, &failure, call, duration_ns);
+	add(calls, &failure, call, duration_ns);
 }
 
-static int join_row(struct calls *calls, const struct frames *frames, struct call_row *from)
+static void join_row(struct calls *calls, const struct frames *frames, struct call_row *from)
 {
 	struct call_row *row = row_of(calls, frames_api_name(frames, from->stack, from->api));
 
-	if (!row)
-		return -ENOMEM;
 	row->count += from->count;
 	row->failed_count += from->failed_count;
 	row->total_ns += from->total_ns;
 	row->min_ns = from->min_ns < row->min_ns ? from->min_ns : row->min_ns;
 	row->max_ns = from->max_ns > row->max_ns ? from->max_ns : row->max_ns;
 	histogram_move(&row->durations, &from->durations);
-	return 0;
 }
 
 static void pack_row(struct pack *pack, struct call_row *row)
@@ -187,7 +176,7 @@ void calls_pack(struct calls *calls, uint32_t process, const struct frames *fram
 
 		pack_row(pack, row);
 		if (pack->is_reading && !pack->error)
-			pack->error = join_row(calls, frames, row);
+			join_row(calls, frames, row);
 		if (pack->is_reading)
 			histogram_free(&read.durations);
 	}
@@ -201,7 +190,7 @@ void calls_pack(struct calls *calls, uint32_t process, const struct frames *fram
 		read.name = frames_api_name(frames, read.node, read.api);
 		read.node = node_of(frames, read.node);
 		if (read.count)
-			pack->error = add_failure(calls, &read);
+			add_failure(calls, &read);
 	}
 }
 
@@ -262,10 +251,13 @@ static int begin(struct sink *sink)
 static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
 		    uint64_t duration_ns, uint64_t result)
 {
-	if (sink->is_apart)
-		return calls_add_apart(sink->state, process->frames, call, duration_ns, result);
-	return calls_add(sink->state, process_root(process, sink->settings), process->frames, call,
-			 duration_ns, result);
+	if (sink->is_apart) {
+		calls_add_apart(sink->state, process->frames, call, duration_ns, result);
+		return 0;
+	}
+	calls_add(sink->state, process_root(process, sink->settings), process->frames, call,
+		  duration_ns, result);
+	return 0;
 }
 
 static void pack_log(struct sink *sink, const struct process *process, struct pack *pack)

@@ -51,18 +51,16 @@ struct calls {
 	uint64_t other_failure_count; /* failures beyond the limit */
 };
 
-/*
- * Adds a call. process is the frame at the root of its path, or NAME_EMPTY. Returns 0 or -ENOMEM.
- */
-int calls_add(struct calls *calls, uint32_t process, const struct frames *frames,
-	      const struct launch *call, uint64_t duration_ns, uint64_t result);
+/* Adds a call. process is the frame at the root of its path, or NAME_EMPTY. */
+void calls_add(struct calls *calls, uint32_t process, const struct frames *frames,
+	       const struct launch *call, uint64_t duration_ns, uint64_t result);
 
 /*
  * The same for a log that is read apart from the run: calls_pack() finds names and paths later, so
  * failures differ by XT_STACK_ID.
  */
-int calls_add_apart(struct calls *calls, const struct frames *frames, const struct launch *call,
-		    uint64_t duration_ns, uint64_t result);
+void calls_add_apart(struct calls *calls, const struct frames *frames, const struct launch *call,
+		     uint64_t duration_ns, uint64_t result);
 
 struct pack;
 
