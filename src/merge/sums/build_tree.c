@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/base/text.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/naming/xla_frames.h"
@@ -45,9 +45,8 @@ static uint32_t intern(struct tree_builder *p, const char *text)
 uint32_t clean_name(struct names *names, const char *text)
 {
 	size_t length = strlen(text);
-	char *clean = malloc(text_clean_bound(length) + 1);
-	uint32_t name = clean ? names_intern(names, clean, text_clean(clean, text, length, ';'))
-			      : NAME_FAILED;
+	char *clean = xt_malloc(text_clean_bound(length) + 1);
+	uint32_t name = names_intern(names, clean, text_clean(clean, text, length, ';'));
 
 	free(clean);
 	return name;
@@ -70,9 +69,8 @@ static char *format_title(const struct model *model, const struct range_names *t
 			  uint32_t context, uint64_t number)
 {
 	const char *title = model_title(model, titles, context, number);
-	char *text;
 
-	return asprintf(&text, title[0] ? " (%s)" : "", title) < 0 ? NULL : text;
+	return xt_asprintf(title[0] ? " (%s)" : "", title);
 }
 
 /* Stream numbers are unique only within a context. Name the context if the device has several. */
@@ -80,23 +78,20 @@ static uint32_t name_stream(struct tree_builder *p, uint32_t id)
 {
 	const struct model *model = p->process->model;
 	const struct stream *row = &model->streams.rows[id];
-	char *context = NULL, *stream = NULL, *label = NULL;
-	uint32_t name = NAME_FAILED;
-	int length = -1;
+	char *context, *stream, *label;
+	uint32_t name;
 
 	if (!row->defined)
 		return intern(p, "[unknown stream]");
 	context = format_title(model, &model->context_names, 0, row->context);
 	stream = format_title(model, &model->stream_names, row->context, row->stream);
-	if (context && stream && has_contexts(model, row))
-		length = asprintf(&label, "[GPU%u context %u%s stream %u%s]", row->device,
-				  row->context, context, row->stream, stream);
-	else if (context && stream)
-		length = asprintf(&label, "[GPU%u stream %u%s]", row->device, row->stream, stream);
-	if (length >= 0) {
-		name = clean_name(&p->paths->names, label);
-		free(label);
-	}
+	if (has_contexts(model, row))
+		label = xt_asprintf("[GPU%u context %u%s stream %u%s]", row->device, row->context,
+				    context, row->stream, stream);
+	else
+		label = xt_asprintf("[GPU%u stream %u%s]", row->device, row->stream, stream);
+	name = clean_name(&p->paths->names, label);
+	free(label);
 	free(context);
 	free(stream);
 	return name;
@@ -105,13 +100,10 @@ static uint32_t name_stream(struct tree_builder *p, uint32_t id)
 static uint32_t name_device(struct tree_builder *p, uint32_t device)
 {
 	char *title = format_title(p->process->model, &p->process->model->device_names, 0, device);
-	char *label;
-	uint32_t name = NAME_FAILED;
+	char *label = xt_asprintf("[GPU%u%s]", device, title);
+	uint32_t name = clean_name(&p->paths->names, label);
 
-	if (title && asprintf(&label, "[GPU%u%s]", device, title) >= 0) {
-		name = clean_name(&p->paths->names, label);
-		free(label);
-	}
+	free(label);
 	free(title);
 	return name;
 }
@@ -121,13 +113,12 @@ static uint32_t name_thread(struct tree_builder *p, uint32_t id)
 	const struct model *model = p->process->model;
 	const struct thread *thread = &model->threads.rows[id];
 	const char *text = names_text(&model->names, thread->name, NULL);
-	uint32_t name = NAME_FAILED;
+	uint32_t name;
 	char *label;
 
 	if (!thread->tid)
 		return intern(p, "[unknown thread]");
-	if (asprintf(&label, "%s (%u)", text[0] ? text : "[no name]", thread->tid) < 0)
-		return NAME_FAILED;
+	label = xt_asprintf("%s (%u)", text[0] ? text : "[no name]", thread->tid);
 	name = clean_name(&p->paths->names, label);
 	free(label);
 	return name;
@@ -161,14 +152,13 @@ static uint32_t add_root(struct tree_builder *p, uint32_t root)
 	return process == NAME_EMPTY ? node : paths_child(p->paths, node, process);
 }
 
-/* Stores the nested NVTX ranges in p->nest, outermost first. Returns their number or -ENOMEM. */
+/* Stores the nested NVTX ranges in p->nest, outermost first. Returns their number. */
 static int list_ranges(struct tree_builder *p, uint32_t range)
 {
 	const struct ranges *ranges = &p->process->model->ranges;
 	uint32_t depth = range ? ranges->nodes[range].depth : 0;
 
-	if (grow(&p->nest, &p->nest_capacity, depth, sizeof(*p->nest)) < 0)
-		return -ENOMEM;
+	xt_grow(&p->nest, &p->nest_capacity, depth, sizeof(*p->nest));
 	for (uint32_t i = depth; i--; range = ranges->nodes[range].parent)
 		p->nest[i] = (struct placed_range){.node = range};
 	return (int)depth;
@@ -194,7 +184,7 @@ static uint32_t add_ranges(struct tree_builder *p, uint32_t base, uint32_t range
 
 	for (int i = 0; i < count; i++)
 		base = add_range(p, base, &p->nest[i]);
-	return count < 0 ? PATH_FAILED : base;
+	return base;
 }
 
 /* Number of outermost frames that the stack shares with p->chain. */
@@ -205,7 +195,7 @@ static uint32_t common_depth(const struct tree_builder *p, uint32_t depth, uint3
 
 	if (!frames_has_stack(frames, stack))
 		return 0;
-	for (node = joined_paths_node(frames, stack); node != PATH_ROOT && node != PATH_FAILED;
+	for (node = joined_paths_node(frames, stack); node != PATH_ROOT;
 	     node = p->paths->nodes[node].parent)
 		other_depth++;
 	/* The tree has one node per path, so everything above the first common node is shared. */
@@ -340,16 +330,10 @@ static uint32_t add_stack(struct tree_builder *p, uint32_t base, uint32_t stack,
 		base = add_ranges(p, base, range);
 	if (compilation != RANGE_NONE)
 		base = add_compilation(p, base, compilation, &next);
-	if (base == PATH_FAILED)
-		return PATH_FAILED;
 	range_count = p->run->settings->nvtx == NVTX_FRAMES ? list_ranges(p, range) : 0;
-	if (has_stack && joined_paths_node(frames, stack) == PATH_FAILED)
-		return PATH_FAILED;
 	if (has_stack)
 		depth = paths_chain(p->paths, joined_paths_node(frames, stack), &p->chain,
 				    &p->chain_capacity);
-	if (depth < 0 || range_count < 0)
-		return PATH_FAILED;
 	if (p->is_compilation)
 		depth = without_profiler(p, depth);
 	place_ranges(p, (uint32_t)depth, range_count);
@@ -369,7 +353,6 @@ uint32_t leaf_frame(struct names *names, const struct process *process, const st
 {
 	char *text = NULL;
 	uint32_t name;
-	int length = -1;
 
 	switch ((enum leaf)owner->leaf) {
 	case LEAF_CALL:
@@ -379,33 +362,27 @@ uint32_t leaf_frame(struct names *names, const struct process *process, const st
 	case LEAF_NODE:
 		name = demangle(process->names, owner_kernel_name(process->model, owner),
 				process->names->style);
-		if (name == NAME_FAILED)
-			return NAME_FAILED;
-		length = asprintf(&text, LEAF_KERNEL_MARK "%s", names_text(names, name, NULL));
+		text = xt_asprintf(LEAF_KERNEL_MARK "%s", names_text(names, name, NULL));
 		break;
 	case LEAF_COPY:
-		length = asprintf(&text, "[GPU_Memcpy %s]", copy_kind_label(owner->what));
+		text = xt_asprintf("[GPU_Memcpy %s]", copy_kind_label(owner->what));
 		break;
 	case LEAF_MEMSET:
-		length = asprintf(&text, "[GPU_Memset]");
+		text = xt_strdup("[GPU_Memset]");
 		break;
 	case LEAF_MEMORY:
-		length = asprintf(&text, "[Memory %s]",
-				  memory_kind_label(MEMORY_WHAT_KIND(owner->what)));
+		text = xt_asprintf("[Memory %s]", memory_kind_label(MEMORY_WHAT_KIND(owner->what)));
 		break;
 	case LEAF_IDLE:
-		length = asprintf(&text, "%s", idle_labels[IDLE_WHAT_CLASS(owner->what)]);
+		text = xt_strdup(idle_labels[IDLE_WHAT_CLASS(owner->what)]);
 		break;
 	case LEAF_CPU:
 		if (!cpu_sample_label((enum xt_cpu_state)owner->what, owner->stack))
 			return NAME_EMPTY;
-		length = asprintf(&text, "%s",
-				  cpu_sample_label((enum xt_cpu_state)owner->what, owner->stack));
+		text = xt_strdup(cpu_sample_label((enum xt_cpu_state)owner->what, owner->stack));
 		break;
 	}
-	if (length < 0)
-		return NAME_FAILED;
-	name = names_intern(names, text, (size_t)length);
+	name = names_intern(names, text, strlen(text));
 	free(text);
 	return name;
 }
@@ -422,8 +399,6 @@ static uint32_t add_sampled(struct tree_builder *p, uint32_t node,
 	if (part->stack && frames_has_stack(frames, part->stack))
 		depth = paths_chain(p->paths, frames->nodes[part->stack], &p->chain,
 				    &p->chain_capacity);
-	if (depth < 0)
-		return PATH_FAILED;
 	for (int d = 0; d < depth; d++)
 		node = paths_child(p->paths, node, p->paths->nodes[p->chain[d]].name);
 	if (knows_api)
@@ -444,7 +419,7 @@ static uint32_t add_idle_path(struct tree_builder *p, uint32_t node, uint32_t in
 		return paths_child(p->paths, node, intern(p, FRAME_NOT_SAMPLED));
 	path = idle_paths_get(p->idle_paths, index);
 	node = add_sampled(p, node, &path->own);
-	return path->has_other && node != PATH_FAILED ? add_sampled(p, node, &path->other) : node;
+	return path->has_other ? add_sampled(p, node, &path->other) : node;
 }
 
 static uint32_t add_leaf(struct tree_builder *p, uint32_t node, const struct owner *owner)
@@ -453,9 +428,8 @@ static uint32_t add_leaf(struct tree_builder *p, uint32_t node, const struct own
 
 	if (name != NAME_EMPTY)
 		node = paths_child(p->paths, node, name);
-	return owner->leaf == LEAF_IDLE && node != PATH_FAILED
-		       ? add_idle_path(p, node, IDLE_WHAT_PATH(owner->what))
-		       : node;
+	return owner->leaf == LEAF_IDLE ? add_idle_path(p, node, IDLE_WHAT_PATH(owner->what))
+					: node;
 }
 
 static uint32_t add_call(struct tree_builder *p, uint32_t node, const struct owner *owner)
@@ -554,7 +528,7 @@ static uint32_t add_wanted_path(struct tree_builder *p, const struct owner *owne
 	if (owner->leaf == LEAF_LEFT_OUT)
 		return PATH_DROPPED;
 	node = add_path(p, owner);
-	if (node == PATH_FAILED || !run->selection || !selection_has_paths(run->selection))
+	if (!run->selection || !selection_has_paths(run->selection))
 		return node;
 	return selection_path(run->selection, p->paths, node);
 }
@@ -572,19 +546,17 @@ static enum join_result backward_result(const struct tree_builder *p, const stru
 }
 
 /* Without the root of --by, ranks share a path. */
-static int add_to_spread(struct reading *reading, const struct total *total, uint32_t node)
+static void add_to_spread(struct reading *reading, const struct total *total, uint32_t node)
 {
 	struct run *run = reading->run;
 
 	if (!run->compares_ranks || !total->weights[WEIGHT_GPU_TIME])
-		return 0;
+		return;
 	if (run->settings->by != BY_NONE)
 		node = add_one_path(reading, &total->owner, true);
-	return node == PATH_FAILED
-		       ? -ENOMEM
-		       : rank_spread_add(&run->collectives_report.spread, node,
-					 (size_t)(reading->process.log - run->inputs->logs),
-					 total->weights[WEIGHT_GPU_TIME]);
+	rank_spread_add(&run->collectives_report.spread, node,
+			(size_t)(reading->process.log - run->inputs->logs),
+			total->weights[WEIGHT_GPU_TIME]);
 }
 
 int build_tree(struct reading *reading)
@@ -608,15 +580,13 @@ int build_tree(struct reading *reading)
 			memset(total->weights, 0, sizeof(total->weights));
 			continue;
 		}
-		if (node == PATH_FAILED)
-			error = -ENOMEM;
 		for (int w = 0; w < WEIGHTS && !error; w++)
 			run->paths.nodes[node].weights[w] += total->weights[w];
 		if (!error)
 			run->backward_gpu_ns[backward_result(&p, &total->owner)] +=
 				total->weights[WEIGHT_GPU_TIME];
 		if (!error)
-			error = add_to_spread(reading, total, node);
+			add_to_spread(reading, total, node);
 		if (!error && paths_has_user_code(&run->paths, node))
 			run->user_code_gpu_ns += total->weights[WEIGHT_GPU_TIME];
 		if (!error && paths_lacks_compiled_lines(&run->paths, node))

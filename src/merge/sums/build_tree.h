@@ -10,13 +10,11 @@
 /*
  * Adds the aggregate of a log to the tree run->paths, and passes it to the exporters. A path has
  * the frames of the stack, the API and the leaf. For graph work, the path that created the node
- * comes before the leaf. Returns 0 or -ENOMEM.
+ * comes before the leaf. Returns 0 or an error of an exporter.
  */
 int build_tree(struct reading *reading);
 
-/*
- * Returns the last node of the path of an owner, created if needed; PATH_FAILED if out of memory.
- */
+/* Returns the last node of the path of an owner, created if needed. */
 uint32_t build_tree_path(struct reading *reading, const struct owner *owner);
 
 /* The same without the root that --by asks for, so that processes and devices share the path. */
@@ -24,11 +22,11 @@ uint32_t build_tree_common_path(struct reading *reading, const struct owner *own
 
 /*
  * Returns the last frame of an owner's path, in process->names->shown, which `names` must be.
- * NAME_EMPTY: the path ends with the call. NAME_FAILED: out of memory.
+ * NAME_EMPTY: the path ends with the call.
  */
 uint32_t leaf_frame(struct names *names, const struct process *process, const struct owner *owner);
 
-/* Sanitises untrusted text. Returns a name in names; NAME_FAILED if out of memory. */
+/* Sanitises untrusted text. Returns a name in names. */
 uint32_t clean_name(struct names *names, const char *text);
 
 #endif

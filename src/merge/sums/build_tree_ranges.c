@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/base/text.h"
 #include "merge/reading.h"
 
@@ -31,11 +31,9 @@ uint32_t range_label(struct names *names, const struct model *model, uint32_t do
 	struct xt_bytes text_bytes = string_text(model, text);
 	size_t room = strlen(before) + text_clean_bound(domain_bytes.length) + 1 +
 		      text_clean_bound(text_bytes.length) + strlen("[no name]") + strlen(after);
-	char *label = malloc(room + 1), *end = label;
+	char *label = xt_malloc(room + 1), *end = label;
 	uint32_t name;
 
-	if (!label)
-		return NAME_FAILED;
 	end = text_copy(end, before, strlen(before));
 	if (domain_bytes.length) {
 		end += text_clean(end, domain_bytes.data, domain_bytes.length, ';');
@@ -63,9 +61,8 @@ uint32_t range_category(struct names *names, const struct model *model, uint32_t
 	return names_intern(names, number, strlen(number));
 }
 
-/* Returns 0 or -ENOMEM. */
-static int add_sums(struct run *run, const struct model *model, const struct range_node *range,
-		    struct range_sums *sums)
+static void add_sums(struct run *run, const struct model *model, const struct range_node *range,
+		     struct range_sums *sums)
 {
 	bool is_first = !sums->opened_count;
 	uint32_t category = NAME_EMPTY;
@@ -73,19 +70,16 @@ static int add_sums(struct run *run, const struct model *model, const struct ran
 	if (range->category && range->category != RANGE_CATEGORY_SEVERAL)
 		category =
 			range_category(&run->ranges.names, model, range->domain, range->category);
-	if (category == NAME_FAILED)
-		return -ENOMEM;
 	sums->has_several_categories |= range->category == RANGE_CATEGORY_SEVERAL ||
 					(!is_first && range->count && sums->category != category);
 	if (is_first)
 		sums->category = category;
 	sums->opened_count += range->count;
 	range_payload_add(&sums->payload, &range->payload);
-	return 0;
 }
 
 /* Map each node of the log's range tree to a node of run->ranges. Parents come first. */
-static int make_nodes(struct run *run, const struct model *model, uint32_t *nodes)
+static void make_nodes(struct run *run, const struct model *model, uint32_t *nodes)
 {
 	const struct ranges *ranges = &model->ranges;
 
@@ -95,23 +89,20 @@ static int make_nodes(struct run *run, const struct model *model, uint32_t *node
 		nodes[r] = paths_child(
 			&run->ranges, nodes[range->parent],
 			range_label(&run->ranges.names, model, range->domain, range->text, "", ""));
-		if (nodes[r] == PATH_FAILED ||
-		    grow(&run->range_sums, &run->range_sum_capacity, nodes[r] + 1,
-			 sizeof(*run->range_sums)) < 0 ||
-		    add_sums(run, model, range, &run->range_sums[nodes[r]]) < 0)
-			return -ENOMEM;
+		xt_grow(&run->range_sums, &run->range_sum_capacity, nodes[r] + 1,
+			sizeof(*run->range_sums));
+		add_sums(run, model, range, &run->range_sums[nodes[r]]);
 	}
-	return 0;
 }
 
-int build_range_tree(struct run *run, const struct process *process,
-		     const struct aggregate *aggregate)
+void build_range_tree(struct run *run, const struct process *process,
+		      const struct aggregate *aggregate)
 {
 	size_t count = process->model->ranges.node_count;
-	uint32_t *nodes = calloc(count ? count : 1, sizeof(*nodes));
-	int error = nodes ? make_nodes(run, process->model, nodes) : -ENOMEM;
+	uint32_t *nodes = xt_calloc(count ? count : 1, sizeof(*nodes));
 
-	for (uint32_t t = 0; t < aggregate->count && !error; t++) {
+	make_nodes(run, process->model, nodes);
+	for (uint32_t t = 0; t < aggregate->count; t++) {
 		const struct total *total = &aggregate->entries[t];
 		uint32_t node = total->owner.range < count ? nodes[total->owner.range] : PATH_ROOT;
 
@@ -120,5 +111,4 @@ int build_range_tree(struct run *run, const struct process *process,
 				run->ranges.nodes[node].weights[w] += total->weights[w];
 	}
 	free(nodes);
-	return error;
 }

@@ -7,23 +7,15 @@
 
 #include "merge/reading.h"
 
-/*
- * Sums the GPU time of each NVTX range, including nested ranges, in run->ranges. Returns 0 or
- * -ENOMEM.
- */
-int build_range_tree(struct run *run, const struct process *process,
-		     const struct aggregate *aggregate);
+/* Sums the GPU time of each NVTX range, including nested ranges, in run->ranges. */
+void build_range_tree(struct run *run, const struct process *process,
+		      const struct aggregate *aggregate);
 
-/*
- * Returns the sanitised "text" or "domain:text" as a name in names; NAME_FAILED if out of memory.
- */
+/* Returns the sanitised "text" or "domain:text" as a name in names. */
 uint32_t range_label(struct names *names, const struct model *model, uint32_t domain, uint32_t text,
 		     const char *before, const char *after);
 
-/*
- * Returns the name of a category of a domain, or its number, as a name in names; NAME_FAILED if out
- * of memory.
- */
+/* Returns the name of a category of a domain, or its number, as a name in names. */
 uint32_t range_category(struct names *names, const struct model *model, uint32_t domain,
 			uint32_t category);
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/call_result.h"
-#include "log/base/grow.h"
 #include "merge/base/labels.h"
 #include "merge/sums/threads.h"
 
@@ -21,8 +21,8 @@
 #define SWITCH_NS	5000  /* time the GPU may need between two pieces of work */
 #define EARLY_NS	5000  /* work launched this long before counts as launched in time */
 
-int callsites_init(struct callsites *callsites, const struct model *model,
-		   const struct threads *threads)
+void callsites_init(struct callsites *callsites, const struct model *model,
+		    const struct threads *threads)
 {
 	callsites->model = model;
 	callsites->threads_info = threads;
@@ -31,15 +31,12 @@ int callsites_init(struct callsites *callsites, const struct model *model,
 	callsites->stream_count = model->streams.count < CALLSITES_STREAMS_MAX
 					  ? model->streams.count
 					  : CALLSITES_STREAMS_MAX;
-	callsites->by_stack = calloc(callsites->stack_count + 1, sizeof(*callsites->by_stack));
-	callsites->threads = calloc(callsites->thread_count + 1, sizeof(*callsites->threads));
-	callsites->streams = calloc(callsites->stream_count + 1, sizeof(*callsites->streams));
+	callsites->by_stack = xt_calloc(callsites->stack_count + 1, sizeof(*callsites->by_stack));
+	callsites->threads = xt_calloc(callsites->thread_count + 1, sizeof(*callsites->threads));
+	callsites->streams = xt_calloc(callsites->stream_count + 1, sizeof(*callsites->streams));
 	callsites->first_ns = UINT64_MAX;
 	callsites->count = 1;
-	if (!callsites->by_stack || !callsites->threads || !callsites->streams ||
-	    grow(&callsites->list, &callsites->capacity, 1, sizeof(*callsites->list)) < 0)
-		return -ENOMEM;
-	return 0;
+	xt_grow(&callsites->list, &callsites->capacity, 1, sizeof(*callsites->list));
 }
 
 void callsites_free(struct callsites *callsites)
@@ -96,13 +93,10 @@ static uint32_t place(struct callsites *callsites, uint32_t stack, uint16_t api)
 	if (s || !has_room(callsites, stack))
 		return s;
 	s = (uint32_t)callsites->count;
-	if (grow(&callsites->list, &callsites->capacity, callsites->count + 1,
-		 sizeof(*callsites->list)) < 0 ||
-	    grow(&callsites->visits, &callsites->visit_capacity,
-		 (callsites->count + 1) * CALLSITES_VISITS, sizeof(*callsites->visits)) < 0) {
-		callsites->error = -ENOMEM;
-		return CALLSITE_NONE;
-	}
+	xt_grow(&callsites->list, &callsites->capacity, callsites->count + 1,
+		sizeof(*callsites->list));
+	xt_grow(&callsites->visits, &callsites->visit_capacity,
+		(callsites->count + 1) * CALLSITES_VISITS, sizeof(*callsites->visits));
 	init_callsite(callsites, s, stack, api);
 	callsites->count++;
 	return s;

@@ -174,15 +174,11 @@ struct callsites {
 		*streams; /* by XT_STREAM_ID; the last entry holds all streams beyond the limit */
 	size_t stream_count;
 	uint64_t first_ns, last_ns; /* of all calls and work */
-	int error;		    /* -ENOMEM if memory ran out */
 };
 
-/*
- * Returns 0 or -ENOMEM. Call callsites_free() in any case. threads and model must outlive the
- * callsites.
- */
-int callsites_init(struct callsites *callsites, const struct model *model,
-		   const struct threads *threads);
+/* Call callsites_free() in any case. threads and model must outlive the callsites. */
+void callsites_init(struct callsites *callsites, const struct model *model,
+		    const struct threads *threads);
 void callsites_free(struct callsites *callsites);
 
 /*

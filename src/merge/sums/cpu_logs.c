@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/sums/cpu_logs.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "base/memory.h"
 
 /* A thread of PyTorch's autograd engine that has no nodes to run. */
 #define ENGINE_WAIT "_ZN5torch8autograd10ReadyQueue3pop"
@@ -48,17 +49,13 @@ struct address_call {
 	struct mpi_call mpi;
 };
 
-int cpu_log_note_stacks(struct cpu_log *log)
+void cpu_log_note_stacks(struct cpu_log *log)
 {
 	const struct model *model = log->model;
-	struct address_call *calls = calloc(log->addresses.count + 1, sizeof(*calls));
+	struct address_call *calls = xt_calloc(log->addresses.count + 1, sizeof(*calls));
 
-	log->waits_for_main = calloc(model->stacks.count + 1, 1);
-	log->mpi_calls = calloc(model->stacks.count + 1, sizeof(*log->mpi_calls));
-	if (!calls || !log->waits_for_main || !log->mpi_calls) {
-		free(calls);
-		return -ENOMEM;
-	}
+	log->waits_for_main = xt_calloc(model->stacks.count + 1, 1);
+	log->mpi_calls = xt_calloc(model->stacks.count + 1, sizeof(*log->mpi_calls));
 	for (uint32_t a = 0; a < log->addresses.count; a++) {
 		uint32_t name = log->addresses.list[a].name;
 		const char *function = names_text(&model->names, name, NULL);
@@ -80,7 +77,6 @@ int cpu_log_note_stacks(struct cpu_log *log)
 		log->has_mpi |= log->mpi_calls[s].is_mpi;
 	}
 	free(calls);
-	return 0;
 }
 
 bool cpu_log_waits_for(const struct cpu_log *log, const struct cpu_sample *sample,

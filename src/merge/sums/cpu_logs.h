@@ -63,10 +63,8 @@ struct cpu_moment {
 	size_t row;
 };
 
-/*
- * Sets waits_for_main and mpi_calls. Call it when the addresses have names. Returns 0 or -ENOMEM.
- */
-int cpu_log_note_stacks(struct cpu_log *log);
+/* Sets waits_for_main and mpi_calls. Call it when the addresses have names. */
+void cpu_log_note_stacks(struct cpu_log *log);
 
 /* Sets the process and thread that a sample waits for. Returns false if unknown. */
 bool cpu_log_waits_for(const struct cpu_log *log, const struct cpu_sample *sample,

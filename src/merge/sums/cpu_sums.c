@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/sums/cpu_sums.h"
 
-#include <errno.h>
-
 #include "merge/sums/owner.h"
 #include "merge/sums/event_filter.h"
 
@@ -59,8 +57,6 @@ int cpu_sums_add(struct reading *reading)
 			continue;
 		owner = owner_of_sample(reading, sample);
 		place = aggregate_index(&reading->aggregate, &owner);
-		if (place == TOTAL_FAILED)
-			return -ENOMEM;
 		reading->aggregate.entries[place]
 			.weights[cpu_state_runs((enum xt_cpu_state)sample->state)
 					 ? WEIGHT_CPU_TIME

@@ -11,7 +11,7 @@
 
 /*
  * Adds the samples of reading->process.cpu to the aggregate, and passes them to the exporters.
- * Returns 0 or -ENOMEM.
+ * Returns 0 or an error of theirs.
  */
 int cpu_sums_add(struct reading *reading);
 

@@ -7,10 +7,9 @@
 #include "merge/sums/build_tree.h"
 #include "merge/sums/build_tree_ranges.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
 enum verdict { UNKNOWN, WANTED, LEFT_OUT };
 
@@ -40,18 +39,13 @@ static bool has_range(struct reading *reading, uint32_t range)
 		return true;
 	if (!range || range >= ranges->node_count)
 		return false;
-	if (grow(&event_filter->ranges, &event_filter->range_capacity, range + 1, 1) < 0) {
-		reading->error = -ENOMEM;
-		return false;
-	}
+	xt_grow(&event_filter->ranges, &event_filter->range_capacity, range + 1, 1);
 	if (event_filter->ranges[range])
 		return event_filter->ranges[range] == WANTED;
 	node = &ranges->nodes[range];
 	name = range_label(&run->ranges.names, reading->model, node->domain, node->text, "", "");
-	if (name == NAME_FAILED)
-		reading->error = -ENOMEM;
-	else if (selection_has_range(run->selection, names_text(&run->ranges.names, name, NULL)) ||
-		 has_range(reading, node->parent))
+	if (selection_has_range(run->selection, names_text(&run->ranges.names, name, NULL)) ||
+	    has_range(reading, node->parent))
 		event_filter->ranges[range] = WANTED;
 	else
 		event_filter->ranges[range] = LEFT_OUT;
@@ -64,17 +58,11 @@ static bool has_path(struct reading *reading, const struct owner *owner, struct 
 	struct run *run = reading->run;
 	uint32_t node;
 
-	if (grow(&verdicts->list, &verdicts->capacity, (size_t)place + 1, 1) < 0) {
-		reading->error = -ENOMEM;
-		return false;
-	}
+	xt_grow(&verdicts->list, &verdicts->capacity, (size_t)place + 1, 1);
 	if (verdicts->list[place])
 		return verdicts->list[place] == WANTED;
 	node = build_tree_path(reading, owner);
-	if (node != PATH_FAILED)
-		node = selection_path(run->selection, &run->paths, node);
-	if (node == PATH_FAILED)
-		reading->error = -ENOMEM;
+	node = selection_path(run->selection, &run->paths, node);
 	verdicts->list[place] = node == PATH_DROPPED ? LEFT_OUT : WANTED;
 	return node != PATH_DROPPED;
 }
@@ -91,10 +79,6 @@ bool event_filter_wants_call(struct reading *reading, const struct launch *call)
 		return true;
 	owner_of_call(reading, call, &owner);
 	place = aggregate_index(&event_filter->call_owners, &owner);
-	if (place == TOTAL_FAILED) {
-		reading->error = -ENOMEM;
-		return false;
-	}
 	return has_path(reading, &owner, &event_filter->calls, place);
 }
 

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
 #define FRACTION_BITS 64 /* the integral is in units of 2^-64 ns */
 
@@ -88,22 +88,20 @@ static void end_all_until(struct exclusive *e, uint64_t time_ns)
 	}
 }
 
-int exclusive_add(struct exclusive *e, uint64_t start_ns, uint64_t end_ns, uint32_t owner)
+void exclusive_add(struct exclusive *e, uint64_t start_ns, uint64_t end_ns, uint32_t owner)
 {
 	if (start_ns < e->now_ns)
 		start_ns = e->now_ns;
 	if (end_ns <= start_ns)
-		return 0;
+		return;
 	end_all_until(e, start_ns);
 	advance(e, start_ns);
 	if (e->count == EXCLUSIVE_RUNNING_MAX) {
 		e->dropped_count++;
-		return 0;
+		return;
 	}
-	if (grow(&e->heap, &e->capacity, e->count + 1, sizeof(*e->heap)) < 0)
-		return -ENOMEM;
+	xt_grow(&e->heap, &e->capacity, e->count + 1, sizeof(*e->heap));
 	push(e, (struct exclusive_running){end_ns, e->integral, e->sequence++, owner});
-	return 0;
 }
 
 void exclusive_finish(struct exclusive *e)

@@ -38,8 +38,8 @@ struct exclusive {
 	uint64_t dropped_count;	 /* pieces of work beyond EXCLUSIVE_RUNNING_MAX */
 };
 
-/* Adds work. Time before an earlier added start is not shared again. Returns 0 or -ENOMEM. */
-int exclusive_add(struct exclusive *exclusive, uint64_t start_ns, uint64_t end_ns, uint32_t owner);
+/* Adds work. Time before an earlier added start is not shared again. */
+void exclusive_add(struct exclusive *exclusive, uint64_t start_ns, uint64_t end_ns, uint32_t owner);
 
 /* End all running work. Call it after the last exclusive_add(). */
 void exclusive_finish(struct exclusive *exclusive);

@@ -4,11 +4,11 @@
  */
 #include "merge/sums/histogram.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "merge/base/pack.h"
 
 #define BUCKETS	     (HISTOGRAM_BLOCKS * HISTOGRAM_BLOCK_BUCKETS)
@@ -42,17 +42,14 @@ static uint64_t clamp(uint64_t value, uint64_t min, uint64_t max)
 	return value < min ? min : value > max ? max : value;
 }
 
-int histogram_add(struct histogram *histogram, uint64_t value)
+void histogram_add(struct histogram *histogram, uint64_t value)
 {
 	uint32_t bucket = bucket_of(value);
 	uint64_t **block = &histogram->blocks[bucket / HISTOGRAM_BLOCK_BUCKETS];
 
 	if (!*block)
-		*block = calloc(HISTOGRAM_BLOCK_BUCKETS, sizeof(**block));
-	if (!*block)
-		return -ENOMEM;
+		*block = xt_calloc(HISTOGRAM_BLOCK_BUCKETS, sizeof(**block));
 	(*block)[bucket % HISTOGRAM_BLOCK_BUCKETS]++;
-	return 0;
 }
 
 void histogram_move(struct histogram *histogram, struct histogram *from)
@@ -83,12 +80,9 @@ void histogram_pack(struct histogram *histogram, struct pack *pack)
 			continue;
 		if (pack->is_reading)
 			histogram->blocks[b] =
-				calloc(HISTOGRAM_BLOCK_BUCKETS, sizeof(*histogram->blocks[b]));
-		if (!histogram->blocks[b])
-			pack->error = -ENOMEM;
-		else
-			pack_bytes(pack, histogram->blocks[b],
-				   HISTOGRAM_BLOCK_BUCKETS * sizeof(*histogram->blocks[b]));
+				xt_calloc(HISTOGRAM_BLOCK_BUCKETS, sizeof(*histogram->blocks[b]));
+		pack_bytes(pack, histogram->blocks[b],
+			   HISTOGRAM_BLOCK_BUCKETS * sizeof(*histogram->blocks[b]));
 	}
 }
 

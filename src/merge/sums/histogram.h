@@ -20,8 +20,8 @@ struct histogram {
 	uint64_t *blocks[HISTOGRAM_BLOCKS]; /* HISTOGRAM_BLOCK_BUCKETS counts each; NULL: zeros */
 };
 
-/* Adds a value. Returns 0 or -ENOMEM. */
-int histogram_add(struct histogram *histogram, uint64_t value);
+/* Adds a value. */
+void histogram_add(struct histogram *histogram, uint64_t value);
 
 /* Moves the counts of `from`, which becomes empty. Cannot fail. */
 void histogram_move(struct histogram *histogram, struct histogram *from);

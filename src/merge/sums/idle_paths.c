@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/sums/idle_paths.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tables.h"
 #include "log/base/compare.h"
-#include "log/base/grow.h"
 #include "merge/sums/saturating.h"
 
 #define LONG_PERIODS 2 /* a gap of at least so many periods is divided by its own samples */
@@ -56,14 +55,8 @@ void idle_paths_begin(struct idle_paths *paths, const struct cpu_logs *logs,
 
 static uint64_t *idle_of(struct idle_paths *paths, const struct owner *owner, uint32_t *place_out)
 {
-	static uint64_t nowhere;
-
 	*place_out = aggregate_index(paths->aggregate, owner);
-	if (*place_out != TOTAL_FAILED)
-		return &paths->aggregate->entries[*place_out].weights[WEIGHT_GPU_IDLE];
-	paths->error = -ENOMEM;
-	*place_out = 0;
-	return &nowhere;
+	return &paths->aggregate->entries[*place_out].weights[WEIGHT_GPU_IDLE];
 }
 
 static void give(struct idle_paths *paths, const struct owner *of_work, enum idle_class class,
@@ -76,7 +69,7 @@ static void give(struct idle_paths *paths, const struct owner *of_work, enum idl
 		return;
 	owner.what = IDLE_WHAT(class, path);
 	*idle_of(paths, &owner, &place) += ns;
-	if (paths->given && !paths->error)
+	if (paths->given)
 		paths->given(paths->context, place, ns);
 }
 
@@ -85,11 +78,8 @@ static uint32_t intern(struct idle_paths *paths, const struct idle_path *path)
 	uint32_t hash = xt_hash_bytes(path, sizeof(*path));
 	struct xt_hash_slot *slot;
 
-	if (!xt_hash_reserve(&paths->table, paths->count + 1) ||
-	    grow(&paths->list, &paths->capacity, paths->count + 1, sizeof(*paths->list)) < 0) {
-		paths->error = -ENOMEM;
-		return IDLE_PATH_UNSAMPLED;
-	}
+	xt_hash_require(&paths->table, paths->count + 1);
+	xt_grow(&paths->list, &paths->capacity, paths->count + 1, sizeof(*paths->list));
 	for (slot = xt_hash_first(&paths->table, hash); slot->item;
 	     slot = xt_hash_next(&paths->table, slot))
 		if (!memcmp(&paths->list[slot->item - 1], path, sizeof(*path)))
@@ -163,11 +153,8 @@ static enum idle_class class_at(const struct gap *gap, uint64_t time_ns)
 
 static void add_share(struct idle_paths *paths, enum idle_class class, uint32_t path, uint64_t ns)
 {
-	if (grow(&paths->shares, &paths->share_capacity, paths->share_count + 1,
-		 sizeof(*paths->shares)) < 0) {
-		paths->error = -ENOMEM;
-		return;
-	}
+	xt_grow(&paths->shares, &paths->share_capacity, paths->share_count + 1,
+		sizeof(*paths->shares));
 	paths->shares[paths->share_count++] = (struct idle_share){class, path, ns};
 }
 
@@ -263,23 +250,17 @@ static uint32_t add_pending(struct idle_paths *paths, const struct gap *gap, enu
 
 	owner.what = IDLE_WHAT(class, IDLE_PATH_UNSAMPLED);
 	*idle_of(paths, &owner, &place) += ns;
-	if (paths->given && !paths->error)
+	if (paths->given)
 		paths->given(paths->context, place, ns);
-	if (grow(&paths->pending, &paths->pending_capacity, (size_t)place + 1,
-		 sizeof(*paths->pending)) < 0)
-		paths->error = -ENOMEM;
-	else
-		paths->pending[place].ns += ns;
+	xt_grow(&paths->pending, &paths->pending_capacity, (size_t)place + 1,
+		sizeof(*paths->pending));
+	paths->pending[place].ns += ns;
 	return place;
 }
 
 static void add_hit(struct idle_paths *paths, uint32_t place, uint32_t path, uint64_t weight_ns)
 {
-	if (grow(&paths->hits, &paths->hit_capacity, paths->hit_count + 1, sizeof(*paths->hits)) <
-	    0) {
-		paths->error = -ENOMEM;
-		return;
-	}
+	xt_grow(&paths->hits, &paths->hit_capacity, paths->hit_count + 1, sizeof(*paths->hits));
 	paths->hits[paths->hit_count++] = (struct idle_hit){place, path, weight_ns};
 	if (place < paths->pending_capacity)
 		saturating_add(&paths->pending[place].hit_ns, weight_ns);
@@ -407,7 +388,7 @@ static void divide_pending(struct idle_paths *paths, const struct idle_hit *hit)
 
 void idle_paths_finish(struct idle_paths *paths)
 {
-	for (size_t h = 0; h < paths->hit_count && !paths->error; h++)
+	for (size_t h = 0; h < paths->hit_count; h++)
 		divide_pending(paths, &paths->hits[h]);
 	free(paths->hits);
 	free(paths->pending);

@@ -84,7 +84,6 @@ struct idle_paths {
 	size_t hit_count, hit_capacity;
 	/* Coverage of gaps of at least IDLE_LONG_NS, in ns. */
 	uint64_t long_ns, long_covered_ns;
-	int error; /* -ENOMEM */
 };
 
 #define IDLE_LONG_NS UINT64_C(20000000)

@@ -7,11 +7,10 @@
  */
 #include "merge/sums/kernels.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/tables.h"
 #include "merge/base/labels.h"
 #include "merge/base/pack.h"
 #include "merge/sums/build_tree.h"
@@ -35,25 +34,23 @@ static size_t name_places(const struct model *model)
 	return model->names.count;
 }
 
-int kernels_begin_log(struct kernels *kernels, const struct process *process)
+void kernels_begin_log(struct kernels *kernels, const struct process *process)
 {
 	const struct model *model = process->model;
 	size_t shape_count = model->shapes.count + 1;
 	size_t place_count = name_places(model) + COPY_KINDS + 1;
 
-	if (grow(&kernels->log_shapes, &kernels->log_shape_capacity, shape_count,
-		 sizeof(*kernels->log_shapes)) < 0 ||
-	    grow(&kernels->log_places, &kernels->log_place_capacity, place_count,
-		 sizeof(*kernels->log_places)) < 0 ||
-	    grow(&kernels->limits, &kernels->limit_capacity, KERNELS_DEVICES_MAX,
-		 sizeof(*kernels->limits)) < 0)
-		return -ENOMEM;
+	xt_grow(&kernels->log_shapes, &kernels->log_shape_capacity, shape_count,
+		sizeof(*kernels->log_shapes));
+	xt_grow(&kernels->log_places, &kernels->log_place_capacity, place_count,
+		sizeof(*kernels->log_places));
+	xt_grow(&kernels->limits, &kernels->limit_capacity, KERNELS_DEVICES_MAX,
+		sizeof(*kernels->limits));
 	memset(kernels->log_shapes, 0, shape_count * sizeof(*kernels->log_shapes));
 	memset(kernels->log_places, 0, place_count * sizeof(*kernels->log_places));
 	for (uint32_t d = 0; d < KERNELS_DEVICES_MAX; d++)
 		kernels->limits[d] = shape_limits(model, d);
 	kernels->log_count = 0;
-	return 0;
 }
 
 static uint32_t shape_of(const struct model *model, const struct work *work)
@@ -111,50 +108,43 @@ static void note_shape(struct kernels *kernels, const struct model *model, const
 	use->occupancy = occupancy;
 }
 
-/* Returns the row of a place in the log, or NULL. *error becomes 0 or -ENOMEM. */
-static struct kernel_row *row_of(struct kernels *kernels, size_t place, const struct owner *owner,
-				 int *error)
+/* Returns the row of a place in the log, or NULL if there are too many. */
+static struct kernel_row *row_of(struct kernels *kernels, size_t place, const struct owner *owner)
 {
-	*error = 0;
 	if (kernels->log_places[place])
 		return &kernels->log_rows[kernels->log_places[place] - 1].sums;
 	if (kernels->log_count == KERNELS_MAX)
 		return NULL;
-	*error = grow(&kernels->log_rows, &kernels->log_capacity, kernels->log_count + 1,
-		      sizeof(*kernels->log_rows));
-	if (*error)
-		return NULL;
+	xt_grow(&kernels->log_rows, &kernels->log_capacity, kernels->log_count + 1,
+		sizeof(*kernels->log_rows));
 	kernels->log_rows[kernels->log_count] =
 		(struct log_row){.sums.min_ns = UINT64_MAX, .owner = *owner};
 	kernels->log_places[place] = (uint32_t)++kernels->log_count;
 	return &kernels->log_rows[kernels->log_count - 1].sums;
 }
 
-int kernels_add(struct kernels *kernels, const struct process *process, const struct work *work,
-		const struct launch *launch)
+void kernels_add(struct kernels *kernels, const struct process *process, const struct work *work,
+		 const struct launch *launch)
 {
 	uint64_t ns = work->duration_ns;
 	struct owner owner;
 	size_t place = place_of(process->model, work, &owner);
-	int error;
-	struct kernel_row *row = row_of(kernels, place, &owner, &error);
+	struct kernel_row *row = row_of(kernels, place, &owner);
 
 	if (!row)
-		return error;
-	if (histogram_add(&row->durations, ns) < 0)
-		return -ENOMEM;
+		return;
+	histogram_add(&row->durations, ns);
 	row->count++;
 	row->total_ns += ns;
 	row->min_ns = ns < row->min_ns ? ns : row->min_ns;
 	row->max_ns = ns > row->max_ns ? ns : row->max_ns;
 	if (work->kind != WORK_KERNEL)
-		return 0;
+		return;
 	note_shape(kernels, process->model, work);
 	if (launch && !work->graph_node) {
 		row->launch_count++;
 		row->shorter_count += ns < launch->duration_ns;
 	}
-	return 0;
 }
 
 static void pack_row(struct pack *pack, struct log_row *row)
@@ -187,9 +177,9 @@ void kernels_pack(struct kernels *kernels, const struct process *process, struct
 		pack_check_bool(pack, &kernels->log_shapes[s].is_placed);
 	PACK(pack, count);
 	pack_check(pack, count <= KERNELS_MAX && count <= pack->bytes);
-	if (pack->is_reading && !pack->error &&
-	    grow(&kernels->log_rows, &kernels->log_capacity, count, sizeof(*kernels->log_rows)) < 0)
-		pack->error = -ENOMEM;
+	if (pack->is_reading && !pack->error)
+		xt_grow(&kernels->log_rows, &kernels->log_capacity, count,
+			sizeof(*kernels->log_rows));
 	for (uint64_t r = 0; r < count && !pack->error; r++) {
 		struct log_row *row = &kernels->log_rows[r];
 
@@ -219,16 +209,14 @@ static void join(struct kernel_row *row, struct kernel_row *from)
 }
 
 /* Adds a row of the log to the row of its name. Beyond KERNELS_MAX, drops it. */
-static int add_log_row(struct kernels *kernels, const struct process *process, struct log_row *from)
+static void add_log_row(struct kernels *kernels, const struct process *process,
+			struct log_row *from)
 {
 	uint32_t name = leaf_frame(process->names->shown, process, &from->owner);
 
-	if (name == NAME_FAILED ||
-	    grow(&kernels->places, &kernels->place_capacity, (size_t)name + 1,
-		 sizeof(*kernels->places)) < 0 ||
-	    grow(&kernels->rows, &kernels->capacity, kernels->count + 1, sizeof(*kernels->rows)) <
-		    0)
-		return -ENOMEM;
+	xt_grow(&kernels->places, &kernels->place_capacity, (size_t)name + 1,
+		sizeof(*kernels->places));
+	xt_grow(&kernels->rows, &kernels->capacity, kernels->count + 1, sizeof(*kernels->rows));
 	from->sums.name = name;
 	if (!kernels->places[name] && kernels->count < KERNELS_MAX) {
 		kernels->rows[kernels->count++] =
@@ -238,7 +226,6 @@ static int add_log_row(struct kernels *kernels, const struct process *process, s
 	if (kernels->places[name])
 		join(&kernels->rows[kernels->places[name] - 1], &from->sums);
 	histogram_free(&from->sums.durations);
-	return 0;
 }
 
 static bool is_same_shape(const struct kernel_shape *a, const struct kernel_shape *b)
@@ -265,15 +252,14 @@ static uint32_t hash_of(const struct kernel_shape *shape)
 	return xt_hash_bytes(words, sizeof(words));
 }
 
-static int add_shape(struct kernels *kernels, const struct kernel_shape *shape)
+static void add_shape(struct kernels *kernels, const struct kernel_shape *shape)
 {
 	uint32_t hash = hash_of(shape);
 	struct xt_hash_slot *slot;
 
-	if (!xt_hash_reserve(&kernels->by_shape, kernels->shape_count + 1) ||
-	    grow(&kernels->shapes, &kernels->shape_capacity, kernels->shape_count + 1,
-		 sizeof(*kernels->shapes)) < 0)
-		return -ENOMEM;
+	xt_hash_require(&kernels->by_shape, kernels->shape_count + 1);
+	xt_grow(&kernels->shapes, &kernels->shape_capacity, kernels->shape_count + 1,
+		sizeof(*kernels->shapes));
 	for (slot = xt_hash_first(&kernels->by_shape, hash); slot->item;
 	     slot = xt_hash_next(&kernels->by_shape, slot)) {
 		struct kernel_shape *known = &kernels->shapes[slot->item - 1];
@@ -283,11 +269,10 @@ static int add_shape(struct kernels *kernels, const struct kernel_shape *shape)
 		known->count += shape->count;
 		if (!is_same_occupancy(&known->occupancy, &shape->occupancy))
 			known->occupancy = (struct occupancy){0};
-		return 0;
+		return;
 	}
 	kernels->shapes[kernels->shape_count++] = *shape;
 	*slot = (struct xt_hash_slot){hash, (uint32_t)kernels->shape_count};
-	return 0;
 }
 
 /* Returns the row of a shape of the log + 1; 0 if there is none. */
@@ -298,33 +283,28 @@ static uint32_t row_of_shape(const struct kernels *kernels, const struct model *
 	return place ? kernels->places[kernels->log_rows[place - 1].sums.name] : 0;
 }
 
-static int add_shapes(struct kernels *kernels, const struct model *model)
+static void add_shapes(struct kernels *kernels, const struct model *model)
 {
-	int error = 0;
-
-	for (uint32_t id = 0; id < model->shapes.count && !error; id++) {
+	for (uint32_t id = 0; id < model->shapes.count; id++) {
 		const struct log_shape *use = &kernels->log_shapes[id];
 		const struct shape *shape = &model->shapes.rows[id];
 		uint32_t row = use->count && shape->grid[0] ? row_of_shape(kernels, model, id) : 0;
 
 		if (row)
-			error = add_shape(kernels, &(struct kernel_shape){
-							   .row = row - 1,
-							   .shape = *shape,
-							   .count = use->count,
-							   .occupancy = use->occupancy,
-						   });
+			add_shape(kernels, &(struct kernel_shape){
+						   .row = row - 1,
+						   .shape = *shape,
+						   .count = use->count,
+						   .occupancy = use->occupancy,
+					   });
 	}
-	return error;
 }
 
-int kernels_end_log(struct kernels *kernels, const struct process *process)
+void kernels_end_log(struct kernels *kernels, const struct process *process)
 {
-	int error = 0;
-
-	for (size_t r = 0; r < kernels->log_count && !error; r++)
-		error = add_log_row(kernels, process, &kernels->log_rows[r]);
-	return error ? error : add_shapes(kernels, process->model);
+	for (size_t r = 0; r < kernels->log_count; r++)
+		add_log_row(kernels, process, &kernels->log_rows[r]);
+	add_shapes(kernels, process->model);
 }
 
 void kernels_finish(struct kernels *kernels)
@@ -387,13 +367,15 @@ static int begin(struct sink *sink)
 
 static int begin_log(struct sink *sink, const struct process *process)
 {
-	return kernels_begin_log(sink->state, process);
+	kernels_begin_log(sink->state, process);
+	return 0;
 }
 
 static int add_work(struct sink *sink, const struct process *process, const struct work *work,
 		    const struct launch *launch)
 {
-	return kernels_add(sink->state, process, work, launch);
+	kernels_add(sink->state, process, work, launch);
+	return 0;
 }
 
 static void pack_log(struct sink *sink, const struct process *process, struct pack *pack)
@@ -403,7 +385,8 @@ static void pack_log(struct sink *sink, const struct process *process, struct pa
 
 static int end_log(struct sink *sink, const struct process *process)
 {
-	return kernels_end_log(sink->state, process);
+	kernels_end_log(sink->state, process);
+	return 0;
 }
 
 static int end(struct sink *sink, const struct run *run)

@@ -62,11 +62,11 @@ struct kernels {
 
 #define KERNELS_DEVICES_MAX 64 /* occupancy on further devices is unknown */
 
-/* All three return 0 or -ENOMEM. The calls for a log follow each other. */
-int kernels_begin_log(struct kernels *kernels, const struct process *process);
-int kernels_add(struct kernels *kernels, const struct process *process, const struct work *work,
-		const struct launch *launch);
-int kernels_end_log(struct kernels *kernels, const struct process *process);
+/* The calls for a log follow each other. */
+void kernels_begin_log(struct kernels *kernels, const struct process *process);
+void kernels_add(struct kernels *kernels, const struct process *process, const struct work *work,
+		 const struct launch *launch);
+void kernels_end_log(struct kernels *kernels, const struct process *process);
 
 struct pack;
 

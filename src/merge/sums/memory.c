@@ -4,7 +4,7 @@
  */
 #include "merge/sums/memory.h"
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/base/labels.h"
 #include "merge/exporter.h"
 #include "merge/tables/table.h"
@@ -72,21 +72,18 @@ static void put(struct memory *memory, const struct allocation *allocation)
 	memory->live[s] = *allocation;
 }
 
-static int enlarge(struct memory *memory)
+static void enlarge(struct memory *memory)
 {
 	struct memory larger = *memory;
 
 	larger.live_size = memory->live_size ? memory->live_size * 2 : LIVE_FIRST;
-	larger.live = calloc(larger.live_size, sizeof(*larger.live));
-	if (!larger.live)
-		return -ENOMEM;
+	larger.live = xt_calloc(larger.live_size, sizeof(*larger.live));
 	for (uint32_t s = 0; s < memory->live_size; s++)
 		if (memory->live[s].place)
 			put(&larger, &memory->live[s]);
 	free(memory->live);
 	memory->live = larger.live;
 	memory->live_size = larger.live_size;
-	return 0;
 }
 
 /*
@@ -146,15 +143,13 @@ static void report_change(struct memory *memory, uint32_t pool, uint64_t time_ns
 				 memory->pools[pool].live_bytes);
 }
 
-static int allocate(struct memory *memory, const struct operation *operation)
+static void allocate(struct memory *memory, const struct operation *operation)
 {
 	struct memory_pool *pool = &memory->pools[operation->pool];
 	uint32_t place = aggregate_index(memory->aggregate, &operation->owner);
 	struct allocation *old = find(memory, operation->address);
 
-	if (place == TOTAL_FAILED || grow(&memory->holders, &memory->holder_capacity, place + 1,
-					  sizeof(*memory->holders)) < 0)
-		return -ENOMEM;
+	xt_grow(&memory->holders, &memory->holder_capacity, place + 1, sizeof(*memory->holders));
 	if (old) {
 		uint32_t old_pool = old->pool;
 
@@ -163,8 +158,8 @@ static int allocate(struct memory *memory, const struct operation *operation)
 		if (old_pool != operation->pool)
 			report_change(memory, old_pool, operation->time_ns);
 	}
-	if (memory->live_count >= memory->live_size / 2 && enlarge(memory) < 0)
-		return -ENOMEM;
+	if (memory->live_count >= memory->live_size / 2)
+		enlarge(memory);
 	memory->counts.unowned += !operation->owner.stack &&
 				  !(operation->owner.marks & OWNER_PAUSED) &&
 				  !is_static(MEMORY_WHAT_KIND(operation->owner.what));
@@ -178,11 +173,10 @@ static int allocate(struct memory *memory, const struct operation *operation)
 	pool->alloc_bytes += operation->bytes;
 	pool->live_bytes += operation->bytes;
 	if (pool->live_bytes <= pool->peak_bytes)
-		return 0;
+		return;
 	pool->peak_bytes = pool->live_bytes;
 	pool->peak_ns = operation->time_ns;
 	pool->epoch++;
-	return 0;
 }
 
 /* A freed block belongs to the pool of its allocation, even if the free record names another. */
@@ -230,8 +224,8 @@ static void next_operation(void *context, void *item, bool is_late)
 	memory->counts.late_count += is_late;
 	if (!operation->is_alloc)
 		pool = release_at(memory, operation);
-	else if (allocate(memory, operation) < 0)
-		memory->error = -ENOMEM;
+	else
+		allocate(memory, operation);
 	report_change(memory, pool, operation->time_ns);
 }
 
@@ -262,8 +256,7 @@ void memory_add(struct memory *memory, const struct work *work, const struct own
 		.owner = *owner,
 	};
 
-	if (reorder_buffer_push(&memory->reorder, work->start_ns, &operation, ticket_out) < 0)
-		memory->error = -ENOMEM;
+	reorder_buffer_push(&memory->reorder, work->start_ns, &operation, ticket_out);
 }
 
 void memory_set_owner(struct memory *memory, uint64_t ticket, const struct owner *owner)

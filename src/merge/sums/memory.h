@@ -63,7 +63,6 @@ struct memory {
 	size_t stops_passed;
 	uint64_t last_ns;    /* of the last operation */
 	uint64_t skipped_ns; /* of the last operation that is not in the time window */
-	int error;
 };
 
 /* The pool for memory of this kind on this device. */

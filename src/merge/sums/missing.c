@@ -4,10 +4,9 @@
  */
 #include "merge/sums/missing.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
-#include "log/base/grow.h"
+#include "base/tables.h"
 #include "merge/sums/losses.h"
 
 #define KERNELS_UNKNOWN UINT64_MAX
@@ -41,7 +40,6 @@ static struct graph_launches begin(const struct model *model, uint32_t graph_exe
 	};
 }
 
-/* Returns NULL if out of memory. */
 static struct graph_launches *find(struct missing *missing, const struct model *model,
 				   uint32_t graph_exec)
 {
@@ -50,10 +48,8 @@ static struct graph_launches *find(struct missing *missing, const struct model *
 
 	if (missing->last && missing->graphs[missing->last].graph_exec == graph_exec)
 		return &missing->graphs[missing->last];
-	place = interner_id(&missing->execs, &graph_exec, sizeof(graph_exec), &is_new);
-	if (!place || grow(&missing->graphs, &missing->graph_capacity, place + 1,
-			   sizeof(*missing->graphs)) < 0)
-		return NULL;
+	place = xt_intern(&missing->execs, &graph_exec, sizeof(graph_exec), &is_new);
+	xt_grow(&missing->graphs, &missing->graph_capacity, place + 1, sizeof(*missing->graphs));
 	missing->graph_count = place + 1 > missing->graph_count ? place + 1 : missing->graph_count;
 	if (is_new)
 		missing->graphs[place] = begin(model, graph_exec);
@@ -61,8 +57,8 @@ static struct graph_launches *find(struct missing *missing, const struct model *
 	return &missing->graphs[place];
 }
 
-int missing_note_graph_launch(struct missing *missing, const struct model *model,
-			      uint32_t graph_exec, bool *has_no_kernel_out)
+void missing_note_graph_launch(struct missing *missing, const struct model *model,
+			       uint32_t graph_exec, bool *has_no_kernel_out)
 {
 	struct graph_launches *graph;
 
@@ -70,26 +66,20 @@ int missing_note_graph_launch(struct missing *missing, const struct model *model
 	missing->has_graph_launch = true;
 	if (!graph_exec) {
 		missing->unseen_launch_count += !may_lack_nodes(model);
-		return 0;
+		return;
 	}
 	graph = find(missing, model, graph_exec);
-	if (!graph)
-		return -ENOMEM;
 	graph->launch_count++;
 	missing->unseen_launch_count += !graph->is_seen;
 	*has_no_kernel_out = graph->has_no_kernel;
-	return 0;
 }
 
-int missing_note_graph_kernel(struct missing *missing, const struct model *model,
-			      uint64_t graph_node_id)
+void missing_note_graph_kernel(struct missing *missing, const struct model *model,
+			       uint64_t graph_node_id)
 {
 	struct graph_launches *graph = find(missing, model, (uint32_t)(graph_node_id >> 32));
 
-	if (!graph)
-		return -ENOMEM;
 	graph->kernel_count++;
-	return 0;
 }
 
 /*

@@ -32,16 +32,14 @@ struct missing {
 
 /*
  * Adds a successful graph launch that was not captured. graph_exec: XT_CALL_GRAPH_EXEC. Sets
- * *has_no_kernel_out if the graph has no kernels, only copies or memsets. Returns 0 or -ENOMEM.
+ * *has_no_kernel_out if the graph has no kernels, only copies or memsets.
  */
-int missing_note_graph_launch(struct missing *missing, const struct model *model,
-			      uint32_t graph_exec, bool *has_no_kernel_out);
+void missing_note_graph_launch(struct missing *missing, const struct model *model,
+			       uint32_t graph_exec, bool *has_no_kernel_out);
 
-/*
- * Adds a kernel that ran as a node of a graph. It may come before its launch. Returns 0 or -ENOMEM.
- */
-int missing_note_graph_kernel(struct missing *missing, const struct model *model,
-			      uint64_t graph_node_id);
+/* Adds a kernel that ran as a node of a graph. It may come before its launch. */
+void missing_note_graph_kernel(struct missing *missing, const struct model *model,
+			       uint64_t graph_node_id);
 
 /*
  * Number of missing kernels, once all events are read and joined. damage: of both passes. If the

@@ -32,8 +32,7 @@ static void open_rows(struct table_rows *rows)
 {
 	struct table *table = rows->memory = xt_calloc(1, sizeof(*table));
 
-	if (table_ranges(table, rows->run) < 0)
-		xt_out_of_memory(0);
+	table_ranges(table, rows->run);
 	rows->state = table;
 	rows->count = table->count;
 }

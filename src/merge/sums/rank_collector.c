@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/reading.h"
 
 #define PENDING_MAX (1u << 14) /* entries that wait for a collective; the oldest are dropped */
@@ -25,11 +25,10 @@ struct rank_entry {
 
 struct rank_collector *rank_collector_new(void)
 {
-	struct rank_collector *collector = calloc(1, sizeof(*collector));
+	struct rank_collector *collector = xt_calloc(1, sizeof(*collector));
 
-	if (collector)
-		collector->last_place = UINT32_MAX;
-	for (size_t d = 0; collector && d < TIMELINE_DEVICES_MAX; d++)
+	collector->last_place = UINT32_MAX;
+	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++)
 		collector->devices[d].starved_lead_ns = UINT64_MAX;
 	return collector;
 }
@@ -65,43 +64,39 @@ static bool is_before(const struct rank_entry *entry, const struct rank_entry *o
 						  : entry->start_ns < other->start_ns;
 }
 
-static int add_entry(struct device_collector *device, const struct rank_entry *entry, uint64_t ns)
+static void add_entry(struct device_collector *device, const struct rank_entry *entry, uint64_t ns)
 {
 	struct rank_entry *added;
 
 	if (!rank_units(ns))
-		return 0;
+		return;
 	if (device->pending_count == PENDING_MAX) {
 		device->pending_count /= 2;
 		memmove(device->pending, device->pending + device->pending_count,
 			device->pending_count * sizeof(*device->pending));
 	}
-	if (grow(&device->pending, &device->pending_capacity, device->pending_count + 1,
-		 sizeof(*device->pending)) < 0)
-		return -ENOMEM;
+	xt_grow(&device->pending, &device->pending_capacity, device->pending_count + 1,
+		sizeof(*device->pending));
 	added = &device->pending[device->pending_count++];
 	*added = *entry;
 	added->units = rank_units(ns);
-	return 0;
 }
 
 /* Adds the parts of the gap before this work. */
-static int add_gap(struct rank_collector *collector, struct device_collector *device,
-		   const struct stretch *stretch)
+static void add_gap(struct rank_collector *collector, struct device_collector *device,
+		    const struct stretch *stretch)
 {
 	struct rank_entry entry = entry_of(stretch);
-	int error = 0;
 
 	entry.is_kernel = false;
 	entry.is_gap = true;
 	entry.end_ns = stretch->start_ns;
-	for (size_t g = 0; g < collector->gap_count && !error; g++) {
+	for (size_t g = 0; g < collector->gap_count; g++) {
 		device->idle_ns += collector->gap[g].ns;
 		entry.place = collector->gap[g].place;
-		error = add_entry(device, &entry, collector->gap[g].ns);
+		add_entry(device, &entry, collector->gap[g].ns);
 	}
 	collector->gap_count = 0;
-	return error;
 }
 
 void rank_log_add_idle(void *context, uint32_t place, uint64_t ns)
@@ -109,11 +104,9 @@ void rank_log_add_idle(void *context, uint32_t place, uint64_t ns)
 	struct reading *reading = context;
 	struct rank_collector *collector = collector_of(&reading->rank_log);
 
-	if (!collector || grow(&collector->gap, &collector->gap_capacity, collector->gap_count + 1,
-			       sizeof(*collector->gap)) < 0)
-		reading->error = -ENOMEM;
-	else
-		collector->gap[collector->gap_count++] = (struct gap_part){place, ns};
+	xt_grow(&collector->gap, &collector->gap_capacity, collector->gap_count + 1,
+		sizeof(*collector->gap));
+	collector->gap[collector->gap_count++] = (struct gap_part){place, ns};
 }
 
 static int compare_ends(const void *a, const void *b)
@@ -160,33 +153,29 @@ static void thin_cpu_waits(struct rank_collector *collector)
 }
 
 /* A wait from one time to another; is_launch as in struct cpu_wait. */
-static int add_wait(struct rank_collector *collector, uint64_t from_ns, uint64_t end_ns,
-		    bool is_launch)
+static void add_wait(struct rank_collector *collector, uint64_t from_ns, uint64_t end_ns,
+		     bool is_launch)
 {
 	if (end_ns <= from_ns || (is_launch && end_ns - from_ns < QUEUE_FULL_NS))
-		return 0;
+		return;
 	if (collector->cpu_wait_count == CPU_WAITS_MAX)
 		thin_cpu_waits(collector);
-	if (grow(&collector->cpu_waits, &collector->cpu_wait_capacity,
-		 collector->cpu_wait_count + 1, sizeof(*collector->cpu_waits)) < 0)
-		return -ENOMEM;
+	xt_grow(&collector->cpu_waits, &collector->cpu_wait_capacity, collector->cpu_wait_count + 1,
+		sizeof(*collector->cpu_waits));
 	collector->cpu_waits[collector->cpu_wait_count++] =
 		(struct cpu_wait){end_ns, end_ns - from_ns, is_launch};
-	return 0;
 }
 
-int rank_log_add_call(struct reading *reading, const struct launch *call, uint64_t duration_ns)
+void rank_log_add_call(struct reading *reading, const struct launch *call, uint64_t duration_ns)
 {
 	bool waits = threads_waits(&reading->threads, call->api);
 	bool is_launch = call->flags && !(call->flags & (LAUNCH_MEMORY | LAUNCH_GRAPH));
 	struct rank_collector *collector;
 
 	if (!waits && (!is_launch || duration_ns < QUEUE_FULL_NS))
-		return 0;
+		return;
 	collector = collector_of(&reading->rank_log);
-	if (!collector)
-		return -ENOMEM;
-	return add_wait(collector, call->enter_ns, call->enter_ns + duration_ns, !waits);
+	add_wait(collector, call->enter_ns, call->enter_ns + duration_ns, !waits);
 }
 
 /*
@@ -194,36 +183,36 @@ int rank_log_add_call(struct reading *reading, const struct launch *call, uint64
  * they have run. Then the launch waits for the GPU from its first work on: the GPU is busy, and has
  * work until the launch returns. Otherwise it just takes long.
  */
-static int end_graph_launch(struct rank_collector *collector, struct graph_launch *graph)
+static void end_graph_launch(struct rank_collector *collector, struct graph_launch *graph)
 {
 	uint64_t span_ns = graph->until_ns - graph->start_ns, end_ns = graph->return_ns;
 	bool waits = graph->until_ns + QUEUE_FULL_NS >= end_ns &&
 		     (double)graph->busy_ns >= GRAPH_BUSY * (double)span_ns;
 	uint64_t launch_until_ns = waits && graph->start_ns < end_ns ? graph->start_ns : end_ns;
-	int error;
 
 	if (!graph->is_open)
-		return 0;
+		return;
 	graph->is_open = false;
 	if (graph->is_longer && waits && graph->until_ns > end_ns)
 		end_ns = graph->until_ns;
-	error = add_wait(collector, graph->enter_ns, launch_until_ns, true);
-	return error || !waits ? error : add_wait(collector, launch_until_ns, end_ns, false);
+	add_wait(collector, graph->enter_ns, launch_until_ns, true);
+	if (!waits)
+		return;
+	add_wait(collector, launch_until_ns, end_ns, false);
 }
 
 /* Notes work of a graph. Only the latest launch of a device is followed. */
-static int add_graph_work(struct rank_collector *collector, struct device_collector *device,
-			  const struct stretch *stretch)
+static void add_graph_work(struct rank_collector *collector, struct device_collector *device,
+			   const struct stretch *stretch)
 {
 	struct graph_launch *graph = &device->graph;
 	uint64_t from_ns = stretch->start_ns;
-	int error = 0;
 
 	if (!stretch->has_call || !stretch->took_ns || stretch->enter_ns > stretch->start_ns ||
 	    stretch->enter_ns < graph->enter_ns)
-		return 0;
+		return;
 	if (stretch->enter_ns > graph->enter_ns) {
-		error = end_graph_launch(collector, graph);
+		end_graph_launch(collector, graph);
 		*graph = (struct graph_launch){
 			.is_open = true,
 			.is_longer = stretch->took_ns == UINT32_MAX,
@@ -239,16 +228,12 @@ static int add_graph_work(struct rank_collector *collector, struct device_collec
 		graph->busy_ns += stretch->end_ns - from_ns;
 		graph->until_ns = stretch->end_ns;
 	}
-	return error;
 }
 
-int rank_collector_finish(struct rank_collector *collector)
+void rank_collector_finish(struct rank_collector *collector)
 {
-	int error = 0;
-
-	for (size_t d = 0; d < TIMELINE_DEVICES_MAX && !error; d++)
-		error = end_graph_launch(collector, &collector->devices[d].graph);
-	return error;
+	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++)
+		end_graph_launch(collector, &collector->devices[d].graph);
 }
 
 static int compare_places(const void *a, const void *b)
@@ -292,8 +277,8 @@ static bool is_taken(const struct rank_entry *entry, const struct rank_entry *la
 	       (entry->is_gap ? !is_before(launch, entry) : is_before(entry, launch));
 }
 
-static int take_entries(struct rank_log *log, struct device_collector *device,
-			const struct rank_entry *launch)
+static void take_entries(struct rank_log *log, struct device_collector *device,
+			 const struct rank_entry *launch)
 {
 	struct rank_collector *collector = log->collector;
 	size_t first = collector->taken_count, taken = 0, kept = 0;
@@ -301,9 +286,8 @@ static int take_entries(struct rank_log *log, struct device_collector *device,
 	log->lacks_times |= first > TAKEN_MAX;
 	if (log->lacks_times)
 		first = collector->taken_count = 0;
-	if (grow(&collector->taken, &collector->taken_capacity, first + device->pending_count + 1,
-		 sizeof(*collector->taken)) < 0)
-		return -ENOMEM;
+	xt_grow(&collector->taken, &collector->taken_capacity, first + device->pending_count + 1,
+		sizeof(*collector->taken));
 	for (size_t e = 0; e < device->pending_count; e++) {
 		const struct rank_entry *entry = &device->pending[e];
 
@@ -316,7 +300,6 @@ static int take_entries(struct rank_log *log, struct device_collector *device,
 	device->pending_count = kept;
 	if (!log->lacks_times)
 		collector->taken_count = first + rank_sum_places(collector->taken + first, taken);
-	return 0;
 }
 
 /* Returns the number of a stream with collectives, or RANK_STREAMS_MAX if there are more. */
@@ -357,9 +340,7 @@ uint16_t rank_log_member(struct rank_log *log, const struct model *model, uint32
 			return (uint16_t)m;
 	if (log->member_count == RANK_MEMBERS_MAX)
 		return RANK_MEMBERS_MAX - 1;
-	if (grow(&log->members, &log->member_capacity, log->member_count + 1,
-		 sizeof(*log->members)) < 0)
-		return RANK_MEMBER_FAILED;
+	xt_grow(&log->members, &log->member_capacity, log->member_count + 1, sizeof(*log->members));
 	member = &log->members[log->member_count];
 	*member = (struct rank_member){.device = device,
 				       .communicator = communicator,
@@ -440,8 +421,8 @@ static struct rank_collective describe(const struct model *model,
 	};
 }
 
-static int add_collective(struct reading *reading, struct device_collector *device,
-			  const struct stretch *stretch)
+static void add_collective(struct reading *reading, struct device_collector *device,
+			   const struct stretch *stretch)
 {
 	struct rank_log *log = &reading->rank_log;
 	struct rank_collector *collector = log->collector;
@@ -455,11 +436,9 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 		call ? call->communicator : stream_number(device, stretch->stream), !call);
 	struct rank_collective *collective;
 
-	if (member == RANK_MEMBER_FAILED ||
-	    grow(&log->list, &log->capacity, log->count + 1, sizeof(*log->list)) < 0 ||
-	    grow(&collector->places, &collector->place_capacity, log->count + 1,
-		 sizeof(*collector->places)) < 0)
-		return -ENOMEM;
+	xt_grow(&log->list, &log->capacity, log->count + 1, sizeof(*log->list));
+	xt_grow(&collector->places, &collector->place_capacity, log->count + 1,
+		sizeof(*collector->places));
 	log->has_joined_call |= call != NULL;
 	if (call && call->begin_ns > log->members[member].last_call_ns)
 		log->members[member].last_call_ns = call->begin_ns;
@@ -473,12 +452,10 @@ static int add_collective(struct reading *reading, struct device_collector *devi
 	collective->is_overlapped = has_later(device, &launch);
 	collector->places[log->count] = stretch->place;
 	mark_beside(device, stretch);
-	if (take_entries(log, device, &launch) < 0)
-		return -ENOMEM;
+	take_entries(log, device, &launch);
 	collective->times_end = (uint32_t)collector->taken_count;
 	device->starved_lead_ns = UINT64_MAX;
 	note_running(device, log->count++, stretch);
-	return 0;
 }
 
 /*
@@ -539,32 +516,28 @@ static void note_progress(struct device_collector *device, const struct stretch 
 		device->starved_lead_ns = lead_ns;
 }
 
-int rank_log_add(struct reading *reading, const struct stretch *stretch)
+void rank_log_add(struct reading *reading, const struct stretch *stretch)
 {
 	struct rank_log *log = &reading->rank_log;
 	struct rank_collector *collector = collector_of(log);
 	struct rank_entry entry = entry_of(stretch);
 	struct device_collector *device;
-	int error;
 
-	if (!collector)
-		return -ENOMEM;
 	collector->last_place = stretch->place;
 	device = &collector->devices[stretch->device];
 	if (stretch->end_ns > log->until_ns)
 		log->until_ns = stretch->end_ns;
-	error = add_graph_work(collector, device, stretch);
-	if (!error)
-		error = add_gap(collector, device, stretch);
-	if (error)
-		return error;
+	add_graph_work(collector, device, stretch);
+	add_gap(collector, device, stretch);
 	note_progress(device, stretch);
-	if (stretch->is_collective)
-		return add_collective(reading, device, stretch);
+	if (stretch->is_collective) {
+		add_collective(reading, device, stretch);
+		return;
+	}
 	if (stretch->is_kernel)
 		entry.is_beside = 2 * note_overlap(log, device, stretch) >=
 				  stretch->end_ns - stretch->start_ns;
-	return add_entry(device, &entry, stretch->end_ns - stretch->start_ns);
+	add_entry(device, &entry, stretch->end_ns - stretch->start_ns);
 }
 
 void rank_collector_free(struct rank_collector *collector)

@@ -10,9 +10,8 @@
 #include "merge/sums/rank_log.h"
 #include "merge/sums/timeline.h"
 
-#define RANK_MEMBERS_MAX   512 /* programs have some tens; others share one that is not compared */
-#define RANK_MEMBER_FAILED UINT16_MAX
-#define RANK_STREAMS_MAX   16 /* with collectives, of a device */
+#define RANK_MEMBERS_MAX 512 /* programs have some tens; others share one that is not compared */
+#define RANK_STREAMS_MAX 16  /* with collectives, of a device */
 
 struct model;
 
@@ -81,15 +80,15 @@ struct rank_collector {
 	bool is_settled; /* see rank_log_settle() */
 };
 
-/* Returns NULL if out of memory. Free it with rank_collector_free(). */
+/* Free it with rank_collector_free(). */
 struct rank_collector *rank_collector_new(void);
 
-/* Returns the index of a member, which is added if needed; RANK_MEMBER_FAILED: out of memory. */
+/* Returns the index of a member, which is added if needed. */
 uint16_t rank_log_member(struct rank_log *log, const struct model *model, uint32_t device,
 			 uint64_t communicator, bool is_by_order);
 
-/* Call it after the last work. Returns 0 or -ENOMEM. */
-int rank_collector_finish(struct rank_collector *collector);
+/* Call it after the last work. */
+void rank_collector_finish(struct rank_collector *collector);
 
 /* Sorts the waits of the CPU by their ends, and cuts overlaps off. */
 void rank_collector_sort_waits(struct rank_collector *collector);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "log/base/varint.h"
 #include "merge/reading.h"
 #include "merge/sums/build_tree.h"
@@ -16,8 +16,8 @@
 #define HANG_NS UINT64_C(100000000) /* younger calls may just not have begun */
 
 /* Encodes the entries of a collective. nodes: by place in the aggregate. */
-static int encode(struct rank_log *log, struct rank_collective *collective, size_t *from,
-		  const uint32_t *nodes)
+static void encode(struct rank_log *log, struct rank_collective *collective, size_t *from,
+		   const uint32_t *nodes)
 {
 	struct place_time *times = log->collector->taken + *from;
 	size_t count = log->lacks_times ? 0 : collective->times_end - *from;
@@ -28,9 +28,8 @@ static int encode(struct rank_log *log, struct rank_collective *collective, size
 	for (size_t t = 0; t < count; t++)
 		times[t].place = nodes[times[t].place];
 	count = rank_sum_places(times, count);
-	if (grow(&log->times, &log->times_capacity,
-		 log->times_bytes + 3 * XT_VARINT_BYTES_MAX * count + 1, 1) < 0)
-		return -ENOMEM;
+	xt_grow(&log->times, &log->times_capacity,
+		log->times_bytes + 3 * XT_VARINT_BYTES_MAX * count + 1, 1);
 	at = log->times + log->times_bytes;
 	for (size_t t = 0; t < count; t++) {
 		at = xt_uvar_put(at, times[t].place - node);
@@ -41,32 +40,28 @@ static int encode(struct rank_log *log, struct rank_collective *collective, size
 	}
 	log->times_bytes = (size_t)(at - log->times);
 	collective->times_end = (uint32_t)log->times_bytes;
-	return 0;
 }
 
-static int find_node(struct reading *reading, uint32_t *nodes, uint32_t place)
+static void find_node(struct reading *reading, uint32_t *nodes, uint32_t place)
 {
 	if (nodes[place] == PATH_FAILED)
 		nodes[place] =
 			build_tree_common_path(reading, &reading->aggregate.entries[place].owner);
-	return nodes[place] == PATH_FAILED ? -ENOMEM : 0;
 }
 
 /* Finds the call paths of the places that occur. Entries without a path belong to the root. */
-static int find_nodes(struct reading *reading, uint32_t *nodes)
+static void find_nodes(struct reading *reading, uint32_t *nodes)
 {
 	const struct rank_collector *collector = reading->rank_log.collector;
-	int error = 0;
 
 	for (uint32_t p = 0; p < reading->aggregate.count; p++)
 		nodes[p] = PATH_FAILED;
 	if (collector->last_place != UINT32_MAX)
-		error = find_node(reading, nodes, collector->last_place);
-	for (size_t t = 0; t < collector->taken_count && !error; t++)
-		error = find_node(reading, nodes, collector->taken[t].place);
-	for (size_t c = 0; c < reading->rank_log.count && !error; c++)
-		error = find_node(reading, nodes, collector->places[c]);
-	return error;
+		find_node(reading, nodes, collector->last_place);
+	for (size_t t = 0; t < collector->taken_count; t++)
+		find_node(reading, nodes, collector->taken[t].place);
+	for (size_t c = 0; c < reading->rank_log.count; c++)
+		find_node(reading, nodes, collector->places[c]);
 }
 
 static int compare_roots(const void *a, const void *b)
@@ -79,33 +74,28 @@ static int compare_roots(const void *a, const void *b)
 }
 
 /* Finds where --by puts the paths. nodes: by place, the path without its root; or PATH_FAILED. */
-static int find_roots(struct reading *reading, const uint32_t *nodes)
+static void find_roots(struct reading *reading, const uint32_t *nodes)
 {
 	struct rank_log *log = &reading->rank_log;
 	const struct aggregate *aggregate = &reading->aggregate;
 	uint32_t *rooted;
-	int error = 0;
 
 	if (reading->run->settings->by == BY_NONE || !(reading->run->weights & RANK_WEIGHTS))
-		return 0;
-	rooted = calloc(aggregate->count + 1, sizeof(*rooted));
-	log->roots = malloc((aggregate->count + 1) * sizeof(*log->roots));
-	log->own_paths = malloc((log->count + 1) * sizeof(*log->own_paths));
-	if (!rooted || !log->roots || !log->own_paths)
-		error = -ENOMEM;
-	for (uint32_t p = 0; p < aggregate->count && !error; p++) {
+		return;
+	rooted = xt_calloc(aggregate->count + 1, sizeof(*rooted));
+	log->roots = xt_malloc((aggregate->count + 1) * sizeof(*log->roots));
+	log->own_paths = xt_malloc((log->count + 1) * sizeof(*log->own_paths));
+	for (uint32_t p = 0; p < aggregate->count; p++) {
 		if (nodes[p] == PATH_FAILED)
 			continue;
 		rooted[p] = build_tree_path(reading, &aggregate->entries[p].owner);
-		error = rooted[p] == PATH_FAILED ? -ENOMEM : 0;
 		log->roots[log->root_count++] = (struct rooted_path){nodes[p], rooted[p]};
 	}
-	for (size_t c = 0; c < log->count && !error; c++)
+	for (size_t c = 0; c < log->count; c++)
 		log->own_paths[c] = rooted[log->collector->places[c]];
 	free(rooted);
 	if (log->root_count)
 		qsort(log->roots, log->root_count, sizeof(*log->roots), compare_roots);
-	return error;
 }
 
 /* Returns the member of a communicator whose work ends last, NULL if the log has none. */
@@ -152,24 +142,22 @@ static int64_t since_origin(const struct reading *reading, int64_t time_ns)
  * Notes the calls after the last collective of their communicator. A process is a member of all
  * communicators that it joined, even if it had no work there.
  */
-static int find_open_calls(struct reading *reading)
+static void find_open_calls(struct reading *reading)
 {
 	const struct collective_calls *calls = &reading->model->collective_calls;
 	struct rank_log *log = &reading->rank_log;
 
 	for (size_t j = 0; j < calls->joined_count; j++)
-		if (!last_member(log, calls->joined[j].communicator) &&
-		    rank_log_member(log, reading->model, 0, calls->joined[j].communicator, false) ==
-			    RANK_MEMBER_FAILED)
-			return -ENOMEM;
+		if (!last_member(log, calls->joined[j].communicator))
+			rank_log_member(log, reading->model, 0, calls->joined[j].communicator,
+					false);
 	for (size_t c = 0; c < calls->count; c++) {
 		const struct collective_call *call = &calls->list[c];
 
 		if (!is_open(log, call))
 			continue;
-		if (grow(&log->open_calls, &log->open_call_capacity, log->open_call_count + 1,
-			 sizeof(*log->open_calls)) < 0)
-			return -ENOMEM;
+		xt_grow(&log->open_calls, &log->open_call_capacity, log->open_call_count + 1,
+			sizeof(*log->open_calls));
 		log->open_calls[log->open_call_count++] =
 			(struct rank_open_call){since_origin(reading, (int64_t)call->begin_ns),
 						call->communicator, call->bytes, call->operation};
@@ -178,7 +166,6 @@ static int find_open_calls(struct reading *reading)
 	if (log->open_call_count)
 		qsort(log->open_calls, log->open_call_count, sizeof(*log->open_calls),
 		      compare_open_calls);
-	return 0;
 }
 
 /* Gives back the room of an array that will not grow any more. */
@@ -220,61 +207,51 @@ static void place_cpu_waits(struct rank_log *log)
 	}
 }
 
-int rank_log_settle(struct rank_log *log)
+void rank_log_settle(struct rank_log *log)
 {
-	int error;
-
 	if (!log->collector || log->collector->is_settled)
-		return 0;
-	error = rank_collector_finish(log->collector);
-	if (error)
-		return error;
+		return;
+	rank_collector_finish(log->collector);
 	place_cpu_waits(log);
 	log->collector->is_settled = true;
-	return 0;
 }
 
-int rank_log_finish(struct reading *reading)
+void rank_log_finish(struct reading *reading)
 {
 	struct rank_log *log = &reading->rank_log;
 	const struct model *model = reading->model;
 	uint32_t *nodes;
 	size_t from = 0;
-	int error;
 
 	if (model->last_clock_ns > log->until_ns)
 		log->until_ns = model->last_clock_ns;
-	error = find_open_calls(reading);
+	find_open_calls(reading);
 
 	log->log = (size_t)(reading->process.log - reading->run->inputs->logs);
 	log->end_ns = since_origin(reading, (int64_t)log->until_ns);
 	log->lacks_beginning = model_is_cut(model) || model->pauses.count;
-	if (!log->collector || error)
-		return error;
-	error = rank_log_settle(log);
-	if (error)
-		return error;
-	nodes = malloc((reading->aggregate.count + 1) * sizeof(*nodes));
-	error = nodes ? find_nodes(reading, nodes) : -ENOMEM;
-	if (!error && log->collector->last_place != UINT32_MAX)
+	if (!log->collector)
+		return;
+	rank_log_settle(log);
+	nodes = xt_malloc((reading->aggregate.count + 1) * sizeof(*nodes));
+	find_nodes(reading, nodes);
+	if (log->collector->last_place != UINT32_MAX)
 		log->last_node = nodes[log->collector->last_place];
-	if (!error)
-		error = find_roots(reading, nodes);
-	for (size_t c = 0; c < log->count && !error; c++) {
+	find_roots(reading, nodes);
+	for (size_t c = 0; c < log->count; c++) {
 		struct rank_collective *collective = &log->list[c];
 
 		collective->start_ns = since_origin(reading, collective->start_ns);
 		collective->end_ns = since_origin(reading, collective->end_ns);
 		collective->alone_from_ns = since_origin(reading, collective->alone_from_ns);
 		collective->node = nodes[log->collector->places[c]];
-		error = encode(log, collective, &from, nodes);
+		encode(log, collective, &from, nodes);
 	}
 	free(nodes);
 	rank_collector_free(log->collector);
 	log->collector = NULL;
 	trim(&log->list, &log->capacity, log->count, sizeof(*log->list));
 	trim(&log->times, &log->times_capacity, log->times_bytes, 1);
-	return error;
 }
 
 void rank_log_free(struct rank_log *log)

@@ -108,20 +108,17 @@ struct rank_log {
 /* Adds a part of the gap before the next work. For struct idle_paths; context: the reading. */
 void rank_log_add_idle(void *context, uint32_t place, uint64_t ns);
 
-/* Adds a call that may wait for the GPU. Returns 0 or -ENOMEM. */
-int rank_log_add_call(struct reading *reading, const struct launch *call, uint64_t duration_ns);
+/* Adds a call that may wait for the GPU. */
+void rank_log_add_call(struct reading *reading, const struct launch *call, uint64_t duration_ns);
 
-/* Adds work and the gap before it, in the order of its start. Returns 0 or -ENOMEM. */
-int rank_log_add(struct reading *reading, const struct stretch *stretch);
+/* Adds work and the gap before it, in the order of its start. */
+void rank_log_add(struct reading *reading, const struct stretch *stretch);
 
-/*
- * Completes what depends on the events alone. rank_log_finish() does it, too, if need be. Returns 0
- * or -ENOMEM.
- */
-int rank_log_settle(struct rank_log *log);
+/* Completes what depends on the events alone. rank_log_finish() does it, too, if need be. */
+void rank_log_settle(struct rank_log *log);
 
-/* Call it after the last event, when the frames have names. Returns 0 or -ENOMEM. */
-int rank_log_finish(struct reading *reading);
+/* Call it after the last event, when the frames have names. */
+void rank_log_finish(struct reading *reading);
 void rank_log_free(struct rank_log *log);
 
 /* Position of the next entry in times. */

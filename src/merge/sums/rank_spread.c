@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/sums/rank_spread.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/exporter.h"
 #include "merge/sums/tables.h"
 
@@ -29,18 +28,16 @@ static void close_log(struct path_spread *path)
 	path->open_ns = 0;
 }
 
-int rank_spread_add(struct rank_spread *spread, uint32_t node, size_t log, uint64_t ns)
+void rank_spread_add(struct rank_spread *spread, uint32_t node, size_t log, uint64_t ns)
 {
 	struct path_spread *path;
 
-	if (grow(&spread->paths, &spread->capacity, (size_t)node + 1, sizeof(*spread->paths)) < 0)
-		return -ENOMEM;
+	xt_grow(&spread->paths, &spread->capacity, (size_t)node + 1, sizeof(*spread->paths));
 	path = &spread->paths[node];
 	if (path->open_log != log + 1)
 		close_log(path);
 	path->open_log = (uint32_t)log + 1;
 	path->open_ns += ns;
-	return 0;
 }
 
 static bool is_collective(const struct paths *paths, uint32_t node)
@@ -70,9 +67,7 @@ int rank_spread_finish(struct rank_spread *spread, const struct paths *paths)
 	size_t count = spread->capacity < paths->node_count ? spread->capacity : paths->node_count;
 	uint64_t largest_ns = 0; /* time of all paths in a log, roughly: the means */
 
-	spread->rows = malloc((count + 1) * sizeof(*spread->rows));
-	if (!spread->rows)
-		return -ENOMEM;
+	spread->rows = xt_malloc((count + 1) * sizeof(*spread->rows));
 	for (uint32_t n = 0; n < count; n++) {
 		close_log(&spread->paths[n]);
 		largest_ns += path_spread_mean_ns(&spread->paths[n]);

@@ -30,8 +30,8 @@ struct rank_spread {
 	size_t row_count;
 };
 
-/* Adds GPU time of a path of a log. Logs come one after the other. Returns 0 or -ENOMEM. */
-int rank_spread_add(struct rank_spread *spread, uint32_t node, size_t log, uint64_t ns);
+/* Adds GPU time of a path of a log. Logs come one after the other. */
+void rank_spread_add(struct rank_spread *spread, uint32_t node, size_t log, uint64_t ns);
 
 /* Fills in rows, when all logs were added. Returns 0 or -ENOMEM. */
 int rank_spread_finish(struct rank_spread *spread, const struct paths *paths);

@@ -4,9 +4,10 @@
  */
 #include "merge/sums/sampled.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 /* How similar a sampled call must be to represent others; each level requires less. */
 enum level { LEVEL_SAME_WORK, LEVEL_SAME_CALL, LEVELS };
@@ -107,7 +108,7 @@ static uint32_t place_for(struct distribution *s, uint32_t sampled, const struct
 }
 
 /* Divides each weight into integer shares that add up exactly. */
-static int distribute(struct distribution *s, uint32_t from, enum level level)
+static void distribute(struct distribution *s, uint32_t from, enum level level)
 {
 	struct total unsampled = s->aggregate->entries[from];
 
@@ -122,8 +123,6 @@ static int distribute(struct distribution *s, uint32_t from, enum level level)
 			uint32_t to = place_for(s, s->group[i], &unsampled.owner, level);
 			uint64_t upto;
 
-			if (to == TOTAL_FAILED)
-				return -ENOMEM;
 			seen += measure == WEIGHTS
 					? 1
 					: s->aggregate->entries[s->group[i]].weights[measure];
@@ -139,7 +138,6 @@ static int distribute(struct distribution *s, uint32_t from, enum level level)
 	memset(s->aggregate->entries[from].weights, 0, sizeof(unsampled.weights));
 	s->reading->run->attributed_gpu_ns += unsampled.weights[WEIGHT_GPU_TIME];
 	s->reading->run->estimated_gpu_ns += unsampled.weights[WEIGHT_GPU_TIME];
-	return 0;
 }
 
 static bool is_empty(const struct total *total)
@@ -150,13 +148,12 @@ static bool is_empty(const struct total *total)
 	return true;
 }
 
-static int distribute_level(struct distribution *s, enum level level)
+static void distribute_level(struct distribution *s, enum level level)
 {
 	struct kind_order order = {s->aggregate->entries, level};
-	int error = 0;
 
 	qsort_r(s->places, s->count, sizeof(*s->places), compare_places, &order);
-	for (size_t i = 0, first = 0; i < s->count && !error; i++) {
+	for (size_t i = 0, first = 0; i < s->count; i++) {
 		const struct total *entries = s->aggregate->entries;
 		uint32_t place = s->places[i];
 
@@ -169,9 +166,8 @@ static int distribute_level(struct distribution *s, enum level level)
 		if (!(entries[place].owner.marks & OWNER_UNSAMPLED))
 			s->group[s->group_count++] = place;
 		else if (s->group_count && !is_empty(&entries[place]))
-			error = distribute(s, place, level);
+			distribute(s, place, level);
 	}
-	return error;
 }
 
 static bool is_sampled(const struct total *total)
@@ -179,12 +175,11 @@ static bool is_sampled(const struct total *total)
 	return total->owner.marks & OWNER_RATE_MASK && total->owner.leaf != LEAF_LEFT_OUT;
 }
 
-int distribute_unsampled(struct reading *reading)
+void distribute_unsampled(struct reading *reading)
 {
 	struct aggregate *aggregate = &reading->aggregate;
 	struct distribution s = {.reading = reading, .aggregate = aggregate};
 	size_t sampled_count = 0;
-	int error = 0;
 
 	/*
 	 * Check the calls themselves: a killed process may not have written the row with its
@@ -193,17 +188,15 @@ int distribute_unsampled(struct reading *reading)
 	for (uint32_t t = 0; t < aggregate->count; t++)
 		sampled_count += is_sampled(&aggregate->entries[t]);
 	if (!sampled_count)
-		return 0;
-	s.places = malloc(sampled_count * sizeof(*s.places));
-	s.group = malloc(sampled_count * sizeof(*s.group));
-	if (!s.places || !s.group)
-		error = -ENOMEM;
-	for (uint32_t t = 0; t < aggregate->count && !error; t++)
+		return;
+	s.places = xt_malloc(sampled_count * sizeof(*s.places));
+	s.group = xt_malloc(sampled_count * sizeof(*s.group));
+	for (uint32_t t = 0; t < aggregate->count; t++)
 		if (is_sampled(&aggregate->entries[t]))
 			s.places[s.count++] = t;
-	for (enum level level = 0; level < LEVELS && !error; level++)
-		error = distribute_level(&s, level);
-	for (uint32_t t = 0; t < aggregate->count && !error; t++) {
+	for (enum level level = 0; level < LEVELS; level++)
+		distribute_level(&s, level);
+	for (uint32_t t = 0; t < aggregate->count; t++) {
 		struct total *total = &aggregate->entries[t];
 
 		for (unsigned w = 0; w < WEIGHTS; w++)
@@ -214,5 +207,4 @@ int distribute_unsampled(struct reading *reading)
 	}
 	free(s.places);
 	free(s.group);
-	return error;
 }

@@ -14,7 +14,7 @@
 
 #include "merge/reading.h"
 
-/* Call it after all events of a log are read and before build_tree(). Returns 0 or -ENOMEM. */
-int distribute_unsampled(struct reading *reading);
+/* Call it after all events of a log are read and before build_tree(). */
+void distribute_unsampled(struct reading *reading);
 
 #endif

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/spellcheck.h"
-#include "log/base/grow.h"
 
 #define HIDDEN_LABEL	"[hidden]" /* replaces a path whose frames are all hidden */
 #define PATTERN_UNKNOWN PATTERNS   /* bit of name_matches: set once the name was matched */
@@ -37,11 +37,9 @@ bool wanted_is_part(const struct wanted *wanted)
 int selection_new(struct selection **selection_out, const struct wanted *wanted,
 		  struct report *report)
 {
-	struct selection *selection = calloc(1, sizeof(*selection));
+	struct selection *selection = xt_calloc(1, sizeof(*selection));
 	char message[128];
 
-	if (!selection)
-		return -ENOMEM;
 	selection->wanted = wanted;
 	selection->seen_from_ns = UINT64_MAX;
 	for (int p = 0; p < PATTERNS; p++) {
@@ -108,14 +106,13 @@ bool selection_has_range(struct selection *selection, const char *label)
 	       matches(selection, PATTERN_RANGE, label);
 }
 
-/* One bit for each pattern that the name matches, or -ENOMEM. */
+/* One bit for each pattern that the name matches. */
 static int name_bits(struct selection *selection, const struct names *names, uint32_t name)
 {
 	uint8_t bits = 1u << PATTERN_UNKNOWN;
 	const char *text;
 
-	if (grow(&selection->name_matches, &selection->name_capacity, (size_t)name + 1, 1) < 0)
-		return -ENOMEM;
+	xt_grow(&selection->name_matches, &selection->name_capacity, (size_t)name + 1, 1);
 	if (selection->name_matches[name])
 		return selection->name_matches[name];
 	text = names_text(names, name, NULL);
@@ -138,14 +135,10 @@ static uint32_t path_of(struct selection *selection, struct paths *paths, uint32
 		int bits =
 			name_bits(selection, &paths->names, paths->nodes[selection->chain[d]].name);
 
-		if (bits < 0)
-			return PATH_FAILED;
 		is_in |= bits >> PATTERN_FILTER & 1;
 		if (first < 0 && (bits >> PATTERN_FOCUS & 1))
 			first = d;
 	}
-	if (depth < 0)
-		return PATH_FAILED;
 	if (!is_in || first < 0)
 		return PATH_DROPPED;
 	selection->has_kept = true;
@@ -168,14 +161,12 @@ uint32_t selection_path(struct selection *selection, struct paths *paths, uint32
 {
 	uint32_t result;
 
-	if (grow(&selection->results, &selection->result_capacity, (size_t)node + 1,
-		 sizeof(*selection->results)) < 0)
-		return PATH_FAILED;
+	xt_grow(&selection->results, &selection->result_capacity, (size_t)node + 1,
+		sizeof(*selection->results));
 	if (selection->results[node])
 		return selection->results[node] - 1;
 	result = path_of(selection, paths, node);
-	if (result != PATH_FAILED)
-		selection->results[node] = result + 1;
+	selection->results[node] = result + 1;
 	return result;
 }
 

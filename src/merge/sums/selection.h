@@ -52,7 +52,7 @@ struct selection {
 /* True if anything is excluded. */
 bool wanted_is_part(const struct wanted *wanted);
 
-/* Returns 0, -ENOMEM, or -EINVAL after reporting an invalid regular expression. */
+/* Returns 0, or -EINVAL after reporting an invalid regular expression. */
 int selection_new(struct selection **selection_out, const struct wanted *wanted,
 		  struct report *report);
 void selection_free(struct selection *selection);
@@ -83,10 +83,7 @@ bool selection_has_time(struct selection *selection, uint64_t time_ns);
 /* True if this NVTX range itself matches, or if no range was asked for. */
 bool selection_has_range(struct selection *selection, const char *label);
 
-/*
- * The node that replaces the path ending in node, PATH_DROPPED if the path is not selected, or
- * PATH_FAILED.
- */
+/* The node that replaces the path ending in node; PATH_DROPPED if the path is not selected. */
 uint32_t selection_path(struct selection *selection, struct paths *paths, uint32_t node);
 
 /*

@@ -6,9 +6,10 @@
 #include "merge/read/collectives.h"
 #include "merge/sums/saturating.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 #define COPY_MARK "[GPU_Memcpy"
 
@@ -35,9 +36,7 @@ static int compare_ranges(const void *a, const void *b)
 
 int table_paths(struct table *table, const struct paths *paths, enum weight weight)
 {
-	*table = (struct table){.rows = calloc(paths->node_count, sizeof(*table->rows))};
-	if (!table->rows)
-		return -ENOMEM;
+	*table = (struct table){.rows = xt_calloc(paths->node_count, sizeof(*table->rows))};
 	for (uint32_t n = 1; n < paths->node_count; n++)
 		if (path_carries(&paths->nodes[n], weight))
 			table->rows[table->count++] =
@@ -49,9 +48,7 @@ int table_paths(struct table *table, const struct paths *paths, enum weight weig
 
 int table_leaves(struct table *table, const struct paths *paths)
 {
-	*table = (struct table){.rows = calloc(paths->names.count, sizeof(*table->rows))};
-	if (!table->rows)
-		return -ENOMEM;
+	*table = (struct table){.rows = xt_calloc(paths->names.count, sizeof(*table->rows))};
 	for (uint32_t n = 1; n < paths->node_count; n++) {
 		const struct path_node *node = &paths->nodes[n];
 
@@ -68,9 +65,7 @@ int table_leaves(struct table *table, const struct paths *paths)
 
 int table_own_frames(struct table *table, const struct paths *paths, uint64_t *collectives_ns)
 {
-	*table = (struct table){.rows = calloc(paths->names.count, sizeof(*table->rows))};
-	if (!table->rows)
-		return -ENOMEM;
+	*table = (struct table){.rows = xt_calloc(paths->names.count, sizeof(*table->rows))};
 	for (uint32_t n = 1; n < paths->node_count; n++) {
 		uint64_t ns = paths->nodes[n].weights[WEIGHT_GPU_TIME];
 		size_t length;
@@ -90,13 +85,11 @@ int table_own_frames(struct table *table, const struct paths *paths, uint64_t *c
 	return 0;
 }
 
-int table_ranges(struct table *table, const struct run *run)
+void table_ranges(struct table *table, const struct run *run)
 {
 	const struct paths *ranges = &run->ranges;
 
-	*table = (struct table){.rows = calloc(ranges->node_count, sizeof(*table->rows))};
-	if (!table->rows)
-		return -ENOMEM;
+	*table = (struct table){.rows = xt_calloc(ranges->node_count, sizeof(*table->rows))};
 	/* Skip nodes that exist only because ranges overlapped without nesting. */
 	for (uint32_t n = 1; n < ranges->node_count; n++)
 		if (ranges->nodes[n].weights[WEIGHT_COUNT] || run->range_sums[n].opened_count)
@@ -104,7 +97,6 @@ int table_ranges(struct table *table, const struct run *run)
 				(struct table_row){n, ranges->nodes[n].weights[WEIGHT_GPU_TIME],
 						   ranges->nodes[n].weights[WEIGHT_COUNT]};
 	qsort(table->rows, table->count, sizeof(*table->rows), compare_ranges);
-	return 0;
 }
 
 void table_free(struct table *table)

@@ -36,7 +36,7 @@ int table_own_frames(struct table *table, const struct paths *paths, uint64_t *c
  * NVTX ranges (nodes of run->ranges) that were opened or in which work was submitted. An outer
  * range takes at least as much time as those in it and comes before them.
  */
-int table_ranges(struct table *table, const struct run *run);
+void table_ranges(struct table *table, const struct run *run);
 
 void table_free(struct table *table);
 

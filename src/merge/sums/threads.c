@@ -7,24 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
 enum thread_state threads_state_of(const struct model *model, const struct api *api)
 {
 	return thread_state_of_call(api->class, names_text(&model->names, api->name, NULL));
 }
 
-int threads_init(struct threads *threads, const struct model *model)
+void threads_init(struct threads *threads, const struct model *model)
 {
 	threads->count = model->threads.count;
 	threads->checkpoints_max = THREADS_CHECKPOINTS_MAX;
-	threads->timelines = calloc(threads->count, sizeof(*threads->timelines));
-	threads->states = calloc(model->apis.count, sizeof(*threads->states));
-	if (!threads->timelines || !threads->states)
-		return -ENOMEM;
+	threads->timelines = xt_calloc(threads->count, sizeof(*threads->timelines));
+	threads->states = xt_calloc(model->apis.count, sizeof(*threads->states));
 	for (size_t a = 0; a < model->apis.count; a++)
 		threads->states[a] = (uint8_t)threads_state_of(model, &model->apis.rows[a]);
-	return 0;
 }
 
 void threads_free(struct threads *threads)
@@ -62,16 +59,16 @@ uint32_t threads_note_submission(struct threads *threads, const struct launch *c
 	return since_ns < UINT32_MAX ? (uint32_t)since_ns : UINT32_MAX;
 }
 
-int threads_add_call(struct threads *threads, const struct launch *call, uint64_t exit_ns,
-		     uint64_t *own_ns)
+void threads_add_call(struct threads *threads, const struct launch *call, uint64_t exit_ns,
+		      uint64_t *own_ns)
 {
 	struct thread_timeline *timeline = threads_timeline(threads, call->thread);
 	size_t before = timeline->count;
-	int error = thread_timeline_add_call(timeline, threads->states[call->api], call->enter_ns,
-					     exit_ns, own_ns);
 
+	if (thread_timeline_add_call(timeline, threads->states[call->api], call->enter_ns, exit_ns,
+				     own_ns) < 0)
+		xt_out_of_memory(0);
 	threads->checkpoint_count += timeline->count - before;
 	if (threads->checkpoint_count > threads->checkpoints_max)
 		thin(threads);
-	return error;
 }

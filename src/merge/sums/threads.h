@@ -24,8 +24,8 @@ struct threads {
 /* State of a thread in a call of this API, judged by its class and name. */
 enum thread_state threads_state_of(const struct model *model, const struct api *api);
 
-/* Returns 0 or -ENOMEM. Call threads_free() in any case. */
-int threads_init(struct threads *threads, const struct model *model);
+/* Call threads_free() in any case. */
+void threads_init(struct threads *threads, const struct model *model);
 void threads_free(struct threads *threads);
 
 /* True if the CPU waits for the GPU in this API: class SYNC, and copies that are not Async. */
@@ -47,8 +47,8 @@ static inline struct thread_timeline *threads_timeline(const struct threads *thr
  */
 uint32_t threads_note_submission(struct threads *threads, const struct launch *call);
 
-/* Adds a call. *own_ns is its duration without nested calls. Returns 0 or -ENOMEM. */
-int threads_add_call(struct threads *threads, const struct launch *call, uint64_t exit_ns,
-		     uint64_t *own_ns);
+/* Adds a call. *own_ns is its duration without nested calls. */
+void threads_add_call(struct threads *threads, const struct launch *call, uint64_t exit_ns,
+		      uint64_t *own_ns);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "merge/sums/timeline.h"
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
 struct item {
 	struct idle_work work;
@@ -25,9 +25,8 @@ static void give_share(void *context, uint32_t owner, uint64_t share_ns)
 
 static void add_exclusive(struct timeline *timeline, const struct item *item)
 {
-	if (exclusive_add(&timeline->exclusive[item->device], item->work.start_ns,
-			  item->work.end_ns, item->place) < 0)
-		timeline->error = -ENOMEM;
+	exclusive_add(&timeline->exclusive[item->device], item->work.start_ns, item->work.end_ns,
+		      item->place);
 }
 
 /* Length of the part that is later than all earlier work. */
@@ -118,10 +117,6 @@ static void next_work(void *context, void *item, bool is_late)
 	if (!work->is_owned)
 		work->place = aggregate_index(timeline->aggregate,
 					      &timeline->unowned.entries[work->place].owner);
-	if (work->place == TOTAL_FAILED) {
-		timeline->error = -ENOMEM;
-		return;
-	}
 	(void)is_late; /* both sums accept late work as far as possible */
 	if (timeline->wants_exclusive)
 		add_exclusive(timeline, item);
@@ -133,10 +128,8 @@ struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct aggr
 			      const struct threads *threads, const struct pauses *pauses,
 			      struct idle_paths *idle_paths, struct timeline_listener listener)
 {
-	struct timeline *timeline = calloc(1, sizeof(*timeline));
+	struct timeline *timeline = xt_calloc(1, sizeof(*timeline));
 
-	if (!timeline)
-		return NULL;
 	timeline->wants_exclusive = wants_exclusive;
 	timeline->wants_idle = wants_idle;
 	timeline->aggregate = aggregate;
@@ -181,9 +174,7 @@ void timeline_add(struct timeline *timeline, uint32_t device, const struct work 
 
 	if (item.work.end_ns < item.work.start_ns)
 		item.work.end_ns = UINT64_MAX;
-	if (item.place == TOTAL_FAILED ||
-	    reorder_buffer_push(&timeline->reorder, work->start_ns, &item, ticket_out) < 0)
-		timeline->error = -ENOMEM;
+	reorder_buffer_push(&timeline->reorder, work->start_ns, &item, ticket_out);
 }
 
 void timeline_set_owner(struct timeline *timeline, uint64_t ticket, const struct launch *launch,
@@ -217,9 +208,7 @@ uint64_t timeline_finish(struct timeline *timeline)
 		exclusive_finish(&timeline->exclusive[d]);
 		missed_count += timeline->exclusive[d].dropped_count;
 	}
-	if (timeline->wants_idle) {
+	if (timeline->wants_idle)
 		idle_paths_finish(timeline->idle_paths);
-		timeline->error = timeline->error ? timeline->error : timeline->idle_paths->error;
-	}
 	return missed_count;
 }

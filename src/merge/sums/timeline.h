@@ -83,13 +83,12 @@ struct timeline {
 	struct idle idle[TIMELINE_DEVICES_MAX];
 	struct collective_sweep sweeps[TIMELINE_DEVICES_MAX];
 	struct collective_sums collectives; /* of all devices */
-	int error;			    /* -ENOMEM if memory ran out */
 };
 
 /*
  * Computes WEIGHT_GPU_EXCLUSIVE, WEIGHT_GPU_IDLE or both. idle_paths is needed for idle time; it is
  * complete after timeline_finish(). aggregate, threads, pauses and idle_paths must outlive the
- * timeline. Returns NULL if out of memory.
+ * timeline.
  */
 struct timeline *timeline_new(bool wants_exclusive, bool wants_idle, struct aggregate *aggregate,
 			      const struct threads *threads, const struct pauses *pauses,

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/base/labels.h"
 #include "merge/exporter.h"
 #include "merge/tables/table.h"
@@ -14,19 +14,17 @@
 #define LABEL_BYTES    96
 #define DEVICES_LABELS 64 /* larger device numbers share a label */
 
-static int add(struct transfers *transfers, struct names *names, const char *label, bool is_memset,
-	       const struct transfer_sum *sum)
+static void add(struct transfers *transfers, struct names *names, const char *label, bool is_memset,
+		const struct transfer_sum *sum)
 {
 	uint32_t name = names_intern(names, label, strlen(label));
 	struct transfer_row *row;
 
-	if (name == NAME_FAILED || grow(&transfers->places, &transfers->place_capacity, name + 1,
-					sizeof(*transfers->places)) < 0)
-		return -ENOMEM;
+	xt_grow(&transfers->places, &transfers->place_capacity, name + 1,
+		sizeof(*transfers->places));
 	if (!transfers->places[name]) {
-		if (grow(&transfers->rows, &transfers->capacity, transfers->count + 1,
-			 sizeof(*transfers->rows)) < 0)
-			return -ENOMEM;
+		xt_grow(&transfers->rows, &transfers->capacity, transfers->count + 1,
+			sizeof(*transfers->rows));
 		transfers->rows[transfers->count].name = name;
 		transfers->rows[transfers->count].is_memset = is_memset;
 		transfers->places[name] = ++transfers->count;
@@ -35,11 +33,10 @@ static int add(struct transfers *transfers, struct names *names, const char *lab
 	row->sum.count += sum->count;
 	row->sum.bytes += sum->bytes;
 	row->sum.gpu_ns += sum->gpu_ns;
-	return 0;
 }
 
-int transfers_add_copies(struct transfers *transfers, struct names *names,
-			 const struct copy_shape *shape, const struct transfer_sum *sum)
+void transfers_add_copies(struct transfers *transfers, struct names *names,
+			  const struct copy_shape *shape, const struct transfer_sum *sum)
 {
 	bool is_pageable =
 		shape->source == MEMORY_PAGEABLE || shape->destination == MEMORY_PAGEABLE;
@@ -51,16 +48,16 @@ int transfers_add_copies(struct transfers *transfers, struct names *names,
 			 shape->to_device - 1);
 	snprintf(label, sizeof(label), "copy %s%s%s", copy_kind_label(shape->kind), devices,
 		 is_pageable ? ", pageable" : "");
-	return add(transfers, names, label, false, sum);
+	add(transfers, names, label, false, sum);
 }
 
-int transfers_add_memsets(struct transfers *transfers, struct names *names, uint32_t memory,
-			  const struct transfer_sum *sum)
+void transfers_add_memsets(struct transfers *transfers, struct names *names, uint32_t memory,
+			   const struct transfer_sum *sum)
 {
 	char label[LABEL_BYTES];
 
 	snprintf(label, sizeof(label), "memset %s", memory_kind_label(memory));
-	return add(transfers, names, label, true, sum);
+	add(transfers, names, label, true, sum);
 }
 
 void transfers_free(struct transfers *transfers)

@@ -35,12 +35,12 @@ struct transfers {
 
 /*
  * Adds a sum to the row of a copy kind, or of memsets of a memory kind (CUPTI's numbers). The rows
- * are named in this table of names. Returns 0 or -ENOMEM.
+ * are named in this table of names.
  */
-int transfers_add_copies(struct transfers *transfers, struct names *names,
-			 const struct copy_shape *shape, const struct transfer_sum *sum);
-int transfers_add_memsets(struct transfers *transfers, struct names *names, uint32_t memory,
-			  const struct transfer_sum *sum);
+void transfers_add_copies(struct transfers *transfers, struct names *names,
+			  const struct copy_shape *shape, const struct transfer_sum *sum);
+void transfers_add_memsets(struct transfers *transfers, struct names *names, uint32_t memory,
+			   const struct transfer_sum *sum);
 void transfers_free(struct transfers *transfers);
 
 /* Sort the rows by time, longest first. */
